@@ -1,0 +1,204 @@
+//! Congestion controllers as pure state machines: the rate sampler stands
+//! outside, the algorithm inside.
+//!
+//! A [`Controller`] gets one [`Sample`] for each acknowledgement and a few
+//! [`Event`]s, each with the state of its [`Connection`], and answers with a
+//! [`Decision`]. Units are bytes (payload, without headers, unless said) and
+//! integer nanoseconds.
+//!
+//! What this crate never does: I/O, read a clock, allocate per
+//! acknowledgement, know the ground it runs on.
+
+use knee_units::{Rate, Time};
+use rand_chacha::ChaCha8Rng;
+
+/// What one acknowledgement tells, with the meaning of Linux's `struct
+/// rate_sample` (draft-ietf-ccwg-bbr, "delivery rate samples").
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Sample {
+    /// Bytes delivered over [`interval`](Self::interval).
+    pub delivered: u64,
+    /// [`Connection::delivered`] when the sampled segment was sent.
+    pub prior_delivered: u64,
+    /// The longer of the send and the ACK interval; zero when this
+    /// acknowledgement gives no valid rate sample.
+    pub interval: Time,
+    /// Time over which the sampled flight was sent.
+    pub send_interval: Time,
+    /// Time over which the sampled flight was acknowledged.
+    pub ack_interval: Time,
+    /// Round-trip time of the segment acknowledged that was sent last; none
+    /// when only retransmitted segments were acknowledged (Karn's rule).
+    pub rtt: Option<Time>,
+    /// The sampled segment was sent while the application limited the rate.
+    pub app_limited: bool,
+    /// The receiver may have held this acknowledgement back (it covers only
+    /// one segment that was the last one outstanding).
+    pub ack_delayed: bool,
+    /// Bytes newly acknowledged, cumulatively or selectively.
+    pub newly_acked: u64,
+    /// Bytes newly marked lost.
+    pub newly_lost: u64,
+    /// Bytes newly reported as marked with Congestion Experienced.
+    pub newly_marked: u64,
+    /// Bytes in flight before this acknowledgement was processed.
+    pub prior_in_flight: u64,
+    /// Bytes in flight right after the sampled segment was sent.
+    pub in_flight_at_send: u64,
+    /// Bytes marked lost since the sampled segment was sent.
+    pub lost_since_send: u64,
+}
+
+/// Loss recovery as the transport sees it; Linux's `tcp_ca_state`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Recovery {
+    /// Nothing suspicious.
+    #[default]
+    Open,
+    /// Selective acknowledgements arrived, nothing is marked lost yet.
+    Disorder,
+    /// The window is being reduced after an ECN echo (RFC 3168).
+    WindowReduced,
+    /// Fast recovery.
+    Recovery,
+    /// After a retransmission timeout.
+    Loss,
+}
+
+/// State of the connection (of the path, on a multipath connection) after
+/// the acknowledgement or at the event.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Connection {
+    /// The current time.
+    pub now: Time,
+    /// Payload bytes of a full segment.
+    pub mss: u32,
+    /// IP bytes of a full segment: [`mss`](Self::mss) and its headers.
+    pub mtu: u32,
+    /// Bytes sent and neither acknowledged nor marked lost.
+    pub in_flight: u64,
+    /// Bytes delivered in all, selectively acknowledged ones included.
+    pub delivered: u64,
+    /// Bytes marked lost in all.
+    pub lost: u64,
+    /// Bytes acknowledged cumulatively.
+    pub acknowledged: u64,
+    /// Highest byte sent.
+    pub sent: u64,
+    /// Smoothed RTT (RFC 6298); zero before the first sample.
+    pub srtt: Time,
+    /// Minimum RTT over the transport's own window (Linux: 300 s); zero
+    /// before the first sample.
+    pub min_rtt: Time,
+    /// State of loss recovery.
+    pub recovery: Recovery,
+    /// The window, not the application, limited sending in the last round
+    /// (Linux's `tcp_is_cwnd_limited`).
+    pub window_limited: bool,
+    /// The application limits the rate now (a bubble is in the pipe).
+    pub app_limited: bool,
+}
+
+/// What happens besides acknowledgements.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Event {
+    /// A segment is about to be sent and nothing was in flight before it.
+    SentAfterIdle,
+    /// Fast recovery begins: segments were marked lost.
+    RecoveryStart,
+    /// The receiver echoed a mark (RFC 3168), at most once per window.
+    CongestionEcho,
+    /// Recovery, or the reduction after an echo or a timeout, is complete.
+    RecoveryEnd,
+    /// The retransmission timer fired: all outstanding data counts as lost.
+    Timeout,
+    /// The loss that began the current recovery turned out to be spurious
+    /// (Eifel, DSACK): the reduction is undone.
+    SpuriousRecovery,
+    /// [`Connection::mss`] changed.
+    MtuChanged,
+    /// The path changed underneath: what was learnt about it is void.
+    PathReset,
+}
+
+/// ECN codepoint of the segments sent (RFC 3168, RFC 9331).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Ecn {
+    /// Not ECN-capable.
+    #[default]
+    NotCapable,
+    /// ECT(0): classic.
+    Ect0,
+    /// ECT(1): low latency.
+    Ect1,
+}
+
+/// What a controller allows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Decision {
+    /// Congestion window in bytes.
+    pub window: u64,
+    /// Pacing rate; none: the controller has no opinion yet, do not pace.
+    /// In IP bytes, headers included, as BBR computes it.
+    pub pacing_rate: Option<Rate>,
+    /// Bytes that may leave at once, a multiple of the segment size.
+    pub send_quantum: u64,
+    /// Codepoint for the segments sent from now on.
+    pub ecn: Ecn,
+}
+
+/// What a controller shows of itself, for the records.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct State {
+    /// Phase of the algorithm, in the words of its source: `startup`,
+    /// `drain`, `probe_bw_up`, `slow_start`, `congestion_avoidance` …
+    pub phase: &'static str,
+    /// Estimate of the bottleneck bandwidth.
+    pub bandwidth: Option<Rate>,
+    /// Estimate of the path's minimum RTT.
+    pub min_rtt: Option<Time>,
+    /// Slow-start threshold in bytes.
+    pub slow_start_threshold: Option<u64>,
+    /// Pacing gain in force.
+    pub pacing_gain: Option<f64>,
+}
+
+/// What a controller needs of its transport, fixed for its life.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Needs {
+    /// Segments must be paced; otherwise pacing is the scenario's choice.
+    pub pacing: bool,
+    /// The transport reduces the window in recovery by PRR towards
+    /// [`Decision::window`]; otherwise that window holds as it is.
+    pub proportional_rate_reduction: bool,
+    /// Marks are to be reported byte by byte (DCTCP, Prague), not once per
+    /// window by [`Event::CongestionEcho`].
+    pub accurate_ecn: bool,
+}
+
+/// What a controller is born with.
+#[derive(Clone, Debug)]
+pub struct Init {
+    /// Payload bytes of a full segment.
+    pub mss: u32,
+    /// IP bytes of a full segment.
+    pub mtu: u32,
+    /// Initial window in bytes.
+    pub initial_window: u64,
+    /// The flow's own random stream.
+    pub rng: ChaCha8Rng,
+}
+
+/// A congestion control algorithm for one path.
+pub trait Controller: Send {
+    /// Processes one acknowledgement.
+    fn on_ack(&mut self, sample: &Sample, connection: &Connection) -> Decision;
+    /// Processes an event.
+    fn on_event(&mut self, event: Event, connection: &Connection) -> Decision;
+    /// The decision in force.
+    fn decision(&self) -> Decision;
+    /// What the controller shows of itself.
+    fn state(&self) -> State;
+    /// What the controller needs of its transport.
+    fn needs(&self) -> Needs;
+}

@@ -1,0 +1,2 @@
+//! Command line. Under construction.
+fn main() {}
