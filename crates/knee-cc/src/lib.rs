@@ -202,3 +202,7 @@ pub trait Controller: Send {
     /// What the controller needs of its transport.
     fn needs(&self) -> Needs;
 }
+
+mod registry;
+
+pub use registry::{Selection, Value};

@@ -1,2 +1,28 @@
-//! One direction of one hop as a state machine: loss, policer, queue, rate, delay.
-pub fn placeholder() {}
+//! One direction of one hop as a state machine: loss, policer, queue, rate
+//! and propagation delay, in this order.
+//!
+//! Time is an argument, randomness is the link's own ChaCha8 stream, packets
+//! are whatever implements [`Packet`]: an event queue drives it as well as a
+//! real clock. For a drop-tail queue the departure is computed on entry.
+//!
+//! What this crate never does: I/O, read a clock, allocate per packet in
+//! steady state, know the ground it runs on.
+
+mod config;
+
+pub use config::{
+    Aqm, Buffer, Codel, Config, Delay, FqCodel, Jitter, Loss, Pie, Policer, RateModel, Red, Steps,
+    Threshold, Trace,
+};
+
+/// What a link needs to know of a packet.
+pub trait Packet {
+    /// IP bytes, headers included: what rate and queue count.
+    fn size(&self) -> u32;
+    /// May be marked instead of dropped (ECT(0) or ECT(1), RFC 3168).
+    fn ecn_capable(&self) -> bool;
+    /// Sets Congestion Experienced.
+    fn mark(&mut self);
+    /// Hash of the flow, for queues that separate flows.
+    fn flow_hash(&self) -> u64;
+}

@@ -1,0 +1,191 @@
+//! What a link is, as the scenario says it.
+
+use knee_units::{Rate, Time};
+use std::sync::Arc;
+
+/// A link: one direction of one hop.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Config {
+    /// How fast packets leave the queue; none: at once (a pure delay).
+    pub rate: RateModel,
+    /// Propagation delay, after the queue.
+    pub delay: Delay,
+    /// How much the queue holds, the packet in transmission not counted.
+    pub buffer: Buffer,
+    /// Who decides about dropping and marking.
+    pub aqm: Aqm,
+    /// Random or recorded loss, on entry, before policer and queue.
+    pub loss: Loss,
+    /// Token bucket on entry, before the queue.
+    pub policer: Option<Policer>,
+    /// Spans `[from, until)` in which the link is down: what enters is lost,
+    /// what waits in the queue when one begins is lost too. Sorted, disjoint.
+    pub down: Vec<(Time, Time)>,
+}
+
+/// A value that changes at given times: the first entry is at time zero,
+/// times ascend strictly.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Steps<T>(pub Vec<(Time, T)>);
+
+/// How fast packets leave.
+#[derive(Clone, Debug, PartialEq)]
+pub enum RateModel {
+    /// No serialisation and no queue.
+    Unlimited,
+    /// A constant rate.
+    Constant(Rate),
+    /// A rate that changes at given times; zero is allowed: nothing leaves.
+    Steps(Steps<Rate>),
+    /// Delivery opportunities recorded from a real link.
+    Trace(Arc<Trace>),
+}
+
+/// Delivery opportunities in Mahimahi's format: each lets 1500 bytes leave,
+/// and the whole repeats with the period of its last timestamp.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Trace {
+    /// Name of the file, for messages and records.
+    pub name: String,
+    /// Milliseconds since the start, not descending, at least one.
+    pub opportunities_ms: Vec<u32>,
+}
+
+/// Propagation delay.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Delay {
+    /// One-way delay, changing at given times. Order is kept across a
+    /// change: a packet never overtakes the one before it.
+    pub base: Steps<Time>,
+    /// Random addition.
+    pub jitter: Option<Jitter>,
+}
+
+/// Random addition to the delay: uniform in `[0, amount]`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Jitter {
+    /// Largest addition.
+    pub amount: Time,
+    /// Packets may overtake each other; otherwise order is kept.
+    pub reorder: bool,
+}
+
+/// How much a queue holds.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Buffer {
+    /// Any number of packets.
+    Unlimited,
+    /// IP bytes.
+    Bytes(u64),
+    /// Packets of any size.
+    Packets(u64),
+}
+
+/// Who decides about dropping and marking.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Aqm {
+    /// Drop what does not fit.
+    DropTail,
+    /// RFC 8289.
+    Codel(Codel),
+    /// RFC 8290.
+    FqCodel(FqCodel),
+    /// RFC 8033.
+    Pie(Pie),
+    /// Floyd and Jacobson 1993.
+    Red(Red),
+    /// Mark everything above a sojourn time (a DCTCP or L4S step).
+    Threshold(Threshold),
+}
+
+/// CoDel (RFC 8289).
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Codel {
+    /// Acceptable standing delay, 5 ms.
+    pub target: Time,
+    /// Time in which it must be reached, 100 ms.
+    pub interval: Time,
+    /// Mark ECN-capable packets instead of dropping them.
+    pub ecn: bool,
+}
+
+/// FQ-CoDel (RFC 8290).
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct FqCodel {
+    /// The CoDel of each queue.
+    pub codel: Codel,
+    /// Number of queues, 1024.
+    pub flows: u32,
+    /// Bytes a queue may send in a turn, 1514.
+    pub quantum: u32,
+}
+
+/// PIE (RFC 8033).
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Pie {
+    /// Target delay, 15 ms.
+    pub target: Time,
+    /// Update period, 15 ms.
+    pub update: Time,
+    /// Burst allowed at the start, 150 ms.
+    pub burst: Time,
+    /// Mark ECN-capable packets instead of dropping them, below 10 % drop
+    /// probability.
+    pub ecn: bool,
+}
+
+/// RED (Floyd and Jacobson 1993), "gentle".
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Red {
+    /// Average queue below which nothing is dropped, in bytes.
+    pub min_threshold_bytes: u64,
+    /// Average queue at which `max_probability` is reached, in bytes.
+    pub max_threshold_bytes: u64,
+    /// Drop probability at the upper threshold.
+    pub max_probability: f64,
+    /// Weight of the newest queue length in the average, 0.002.
+    pub weight: f64,
+    /// Mark ECN-capable packets instead of dropping them.
+    pub ecn: bool,
+}
+
+/// Step marking: ECN-capable packets whose sojourn exceeds `delay` are
+/// marked; others are left alone until the buffer is full.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Threshold {
+    /// Sojourn time from which a packet is marked.
+    pub delay: Time,
+}
+
+/// Loss that has nothing to do with the queue.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Loss {
+    /// None.
+    None,
+    /// Each packet alone, with this probability in `0.0..=1.0`.
+    Independent(f64),
+    /// Every n-th packet.
+    Periodic(u64),
+    /// Two states (Gilbert 1960, Elliott 1963); all in `0.0..=1.0`.
+    GilbertElliott {
+        /// Probability to go from good to bad, per packet.
+        good_to_bad: f64,
+        /// Probability to go from bad to good, per packet.
+        bad_to_good: f64,
+        /// Loss probability in the good state.
+        loss_good: f64,
+        /// Loss probability in the bad state.
+        loss_bad: f64,
+    },
+    /// One entry per packet, true for lost; repeats at its end.
+    Recorded(Arc<[bool]>),
+}
+
+/// Token bucket: what finds too few tokens is dropped.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Policer {
+    /// Rate at which tokens come.
+    pub rate: Rate,
+    /// Bytes that the bucket holds; it starts full.
+    pub burst: u64,
+}

@@ -1,0 +1,133 @@
+//! A scenario, checked and resolved: no name dangles, every value is
+//! possible, every file is read, buffers are in bytes or packets.
+
+use crate::measure::Measure;
+use knee_units::Time;
+
+/// One experiment.
+#[derive(Clone, Debug)]
+pub struct Scenario {
+    /// Title.
+    pub name: String,
+    /// Simulated time.
+    pub duration: Time,
+    /// Seed of all randomness.
+    pub seed: u64,
+    /// Time between two rows of a time series, 100 ms.
+    pub sample_interval: Time,
+    /// Measures of a flow begin this long after its start, 0 s.
+    pub warmup: Time,
+    /// Links, in the order of the file.
+    pub links: Vec<Link>,
+    /// Paths, in the order of the file.
+    pub paths: Vec<Path>,
+    /// Flows, groups expanded.
+    pub flows: Vec<Flow>,
+    /// Claims to check on the records.
+    pub claims: Vec<Claim>,
+    /// The resolved scenario as TOML: reading it gives this value again.
+    pub resolved: String,
+}
+
+/// A link with its name.
+#[derive(Clone, Debug)]
+pub struct Link {
+    /// Name in the file.
+    pub name: String,
+    /// What it is.
+    pub config: knee_link::Config,
+}
+
+/// The way there and back.
+#[derive(Clone, Debug)]
+pub struct Path {
+    /// Name in the file.
+    pub name: String,
+    /// Links from sender to receiver, by index, at least one.
+    pub forward: Vec<usize>,
+    /// The way of the acknowledgements.
+    pub reverse: Reverse,
+}
+
+/// The way of the acknowledgements.
+#[derive(Clone, Debug)]
+pub enum Reverse {
+    /// A pure delay.
+    Delay(Time),
+    /// Links from receiver to sender, by index.
+    Links(Vec<usize>),
+}
+
+/// One flow.
+#[derive(Clone, Debug)]
+pub struct Flow {
+    /// Name of the group in the file.
+    pub name: String,
+    /// Number within the group, from zero.
+    pub index: usize,
+    /// Path, by index.
+    pub path: usize,
+    /// Congestion controller: name or preset, with parameters.
+    pub controller: knee_cc::Selection,
+    /// Settings of both ends.
+    pub transport: knee_transport::Config,
+    /// What the application does.
+    pub workload: Workload,
+    /// When it starts.
+    pub start: Time,
+    /// When the application stops sending; none: at the end of the run.
+    pub stop: Option<Time>,
+}
+
+/// What the application does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Workload {
+    /// Sends all the time.
+    Bulk,
+    /// One transfer of so many bytes.
+    File(u64),
+}
+
+/// A sentence from a source, made checkable.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Claim {
+    /// Short name, such as `A3`; empty when the file gives none.
+    pub id: String,
+    /// The sentence.
+    pub says: String,
+    /// What is measured.
+    pub measure: Measure,
+    /// Flow group, one flow of it (`bbr[1]`), or link. In a study:
+    /// `run/name`.
+    pub of: String,
+    /// The measured value is divided by the same measure of this.
+    pub relative_to: Option<String>,
+    /// Lower bound, in the measure's unit.
+    pub at_least: Option<f64>,
+    /// Upper bound, in the measure's unit.
+    pub at_most: Option<f64>,
+    /// Only samples from here on count, since the start of the run.
+    pub from: Option<Time>,
+    /// Only samples before this count.
+    pub until: Option<Time>,
+    /// Where the sentence stands.
+    pub source: String,
+    /// The figure as the source gives it, for the reader.
+    pub source_figure: Option<String>,
+    /// The outcome on record; a run whose outcome differs is news.
+    pub recorded: Outcome,
+    /// What comes out instead and why, when the recorded outcome is not
+    /// `Holds`.
+    pub finding: Option<String>,
+}
+
+/// How a claim ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// Measured, within its bounds.
+    Holds,
+    /// Measured, outside its bounds.
+    Fails,
+    /// Not measured on this ground.
+    NotTestedHere,
+}

@@ -1,0 +1,76 @@
+//! What a connection's ends are set to, as the scenario says it.
+
+use knee_units::Time;
+
+/// Settings of a sender and its receiver. The defaults are Linux's.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Config {
+    /// Payload bytes of a full segment: 1448 (1500 less IPv4, TCP and the
+    /// timestamp option).
+    pub mss: u32,
+    /// Bytes of IP and TCP headers on each segment and ACK: 52.
+    pub header: u32,
+    /// Initial window in segments: 10 (RFC 6928).
+    pub initial_window: u32,
+    /// Segments that one delayed ACK covers: 2; 1 acknowledges each.
+    pub ack_every: u32,
+    /// Longest time an ACK is held back: 40 ms.
+    pub ack_delay: Time,
+    /// Segments acknowledged at once at the start (quick ACKs): 16.
+    pub quick_acks: u32,
+    /// Receive window in bytes; none: never the limit.
+    pub receive_window: Option<u64>,
+    /// Pacing.
+    pub pacing: Pacing,
+    /// Use ECN if the controller can (RFC 3168 negotiation succeeds).
+    pub ecn: bool,
+    /// How the delivery rate is sampled.
+    pub sampler: Sampler,
+    /// Smallest retransmission timeout: 200 ms.
+    pub min_rto: Time,
+    /// Largest burst that segmentation offload lets leave at once, bytes: 65536.
+    pub max_burst: u32,
+}
+
+impl Default for Config {
+    fn default() -> Config {
+        Config {
+            mss: 1448,
+            header: 52,
+            initial_window: 10,
+            ack_every: 2,
+            ack_delay: Time::from_millis(40),
+            quick_acks: 16,
+            receive_window: None,
+            pacing: Pacing::Auto,
+            ecn: false,
+            sampler: Sampler::Linux,
+            min_rto: Time::from_millis(200),
+            max_burst: 65_536,
+        }
+    }
+}
+
+/// Whether segments are paced.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Pacing {
+    /// As the controller needs it.
+    #[default]
+    Auto,
+    /// Always, at the controller's rate.
+    On,
+    /// Never, even if the controller asks for it.
+    Off,
+}
+
+/// How the delivery rate is sampled.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Sampler {
+    /// As Linux does (draft-ietf-ccwg-bbr).
+    #[default]
+    Linux,
+    /// With the defect of ns-3 up to 3.40 (its issue 1026): the ACK interval
+    /// starts at the previous sample's time, and the RTT given to the
+    /// controller is the smoothed one. To show a published artefact.
+    Ns3V335,
+}
