@@ -97,6 +97,11 @@ pub struct Connection {
     pub window_limited: bool,
     /// The application limits the rate now (a bubble is in the pipe).
     pub app_limited: bool,
+    /// The transport paces what it sends.
+    pub paced: bool,
+    /// Earliest time at which pacing lets the next segment leave (Linux's
+    /// `tcp_wstamp_ns`); [`now`](Self::now) or earlier when nothing holds it.
+    pub next_departure: Time,
 }
 
 /// What happens besides acknowledgements.
