@@ -1,0 +1,248 @@
+//! Quantities as people write them: a decimal number and a unit.
+
+use std::fmt;
+
+/// Why a text is not the quantity it should be. [`fmt::Display`] gives both
+/// halves in one line; a caller with more room takes [`message`](Self::message)
+/// and [`help`](Self::help) apart.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ParseError {
+    /// A number without a unit.
+    BareNumber {
+        /// The number with the unit that is probably meant.
+        write: String,
+    },
+    /// No number where one should be.
+    NoNumber {
+        /// What stands there.
+        text: String,
+        /// What is wanted, with its article: "a rate".
+        wanted: &'static str,
+        /// A good text.
+        example: &'static str,
+    },
+    /// A unit that nobody knows.
+    UnknownUnit {
+        /// What stands there.
+        unit: String,
+        /// The unit, or the units, to write instead.
+        write: String,
+    },
+    /// A unit of something else.
+    WrongQuantity {
+        /// What stands there.
+        unit: String,
+        /// What it measures: "time".
+        measures: &'static str,
+        /// What is wanted, with its article: "a rate".
+        wanted: &'static str,
+        /// A good text.
+        example: &'static str,
+    },
+    /// Less than zero.
+    Negative {
+        /// What stands there.
+        text: String,
+        /// What is wanted, with its article: "a rate".
+        wanted: &'static str,
+    },
+    /// More digits after the point than the quantity can hold.
+    TooFine {
+        /// What stands there.
+        text: String,
+        /// The smallest step: "1 ns".
+        step: &'static str,
+    },
+    /// More than the quantity can hold.
+    TooLarge {
+        /// What stands there.
+        text: String,
+        /// What is wanted, with its article: "a rate".
+        wanted: &'static str,
+    },
+}
+
+impl ParseError {
+    /// What is wrong.
+    pub fn message(&self) -> String {
+        match self {
+            ParseError::BareNumber { .. } => "a bare number".to_string(),
+            ParseError::NoNumber { text, wanted, .. } => format!("\"{text}\" is not {wanted}"),
+            ParseError::UnknownUnit { unit, .. } => format!("unknown unit \"{unit}\""),
+            ParseError::WrongQuantity { unit, measures, wanted, .. } => {
+                format!("\"{unit}\" is a unit of {measures}, but {wanted} is wanted")
+            }
+            ParseError::Negative { text, wanted } => {
+                format!("\"{text}\" is negative, {wanted} cannot be")
+            }
+            ParseError::TooFine { text, step } => format!("\"{text}\" is finer than {step}"),
+            ParseError::TooLarge { text, wanted } => {
+                format!("\"{text}\" is too large for {wanted}")
+            }
+        }
+    }
+
+    /// What to write instead.
+    pub fn help(&self) -> String {
+        match self {
+            ParseError::BareNumber { write } => format!("write \"{write}\""),
+            ParseError::UnknownUnit { write, .. } => format!("write {write}"),
+            ParseError::NoNumber { example, .. } | ParseError::WrongQuantity { example, .. } => {
+                format!("write \"{example}\"")
+            }
+            ParseError::Negative { .. } => "write it without the minus sign".to_string(),
+            ParseError::TooFine { step, .. } => format!("write a whole multiple of {step}"),
+            ParseError::TooLarge { .. } => "write a smaller one".to_string(),
+        }
+    }
+}
+
+impl fmt::Display for ParseError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.message(), self.help())
+    }
+}
+
+impl std::error::Error for ParseError {}
+
+/// What the parser knows of one quantity.
+pub(crate) struct Quantity {
+    /// With its article: "a rate".
+    pub wanted: &'static str,
+    /// What its units measure: "data rate".
+    pub measures: &'static str,
+    /// A good text.
+    pub example: &'static str,
+    /// The unit suggested for a bare number.
+    pub usual: &'static str,
+    /// The smallest step: "1 ns".
+    pub step: &'static str,
+    /// Units with their size in steps, ascending.
+    pub units: &'static [(&'static str, u64)],
+    /// Common misspellings, in lower case, and the unit that is meant.
+    pub misspelt: &'static [(&'static str, &'static str)],
+}
+
+/// A decimal number and what follows it.
+pub(crate) struct Written<'t> {
+    /// The number's digits: "1.5".
+    pub number: &'t str,
+    /// The unit, possibly empty.
+    pub unit: &'t str,
+}
+
+impl<'t> Written<'t> {
+    /// Splits a text into number and unit.
+    pub(crate) fn split(text: &'t str, quantity: &Quantity) -> Result<Written<'t>, ParseError> {
+        let text = text.trim();
+        if text.strip_prefix(['-', '\u{2212}']).is_some_and(starts_with_digit) {
+            return Err(ParseError::Negative { text: text.to_string(), wanted: quantity.wanted });
+        }
+        let end = text.find(|c: char| !(c.is_ascii_digit() || c == '.')).unwrap_or(text.len());
+        let (number, unit) = text.split_at(end);
+        if !is_decimal(number) {
+            return Err(ParseError::NoNumber {
+                text: text.to_string(),
+                wanted: quantity.wanted,
+                example: quantity.example,
+            });
+        }
+        Ok(Written { number, unit: unit.trim_start() })
+    }
+}
+
+fn starts_with_digit(text: &str) -> bool {
+    text.trim_start().starts_with(|c: char| c.is_ascii_digit())
+}
+
+/// Digits, and after a point more digits.
+fn is_decimal(number: &str) -> bool {
+    let (whole, fraction) = number.split_once('.').unwrap_or((number, "0"));
+    let digits = |part: &str| !part.is_empty() && part.bytes().all(|b| b.is_ascii_digit());
+    digits(whole) && digits(fraction)
+}
+
+/// Reads a quantity in steps.
+pub(crate) fn parse(text: &str, quantity: &Quantity) -> Result<u64, ParseError> {
+    let written = Written::split(text, quantity)?;
+    let factor = unit(&written, quantity)?;
+    in_steps(&written, factor, quantity)
+}
+
+/// The size of the unit written, in steps.
+fn unit(written: &Written<'_>, quantity: &Quantity) -> Result<u64, ParseError> {
+    match quantity.units.iter().find(|(name, _)| *name == written.unit) {
+        Some((_, factor)) => Ok(*factor),
+        None => Err(no_unit(written, quantity)),
+    }
+}
+
+/// Why the unit is not one of the quantity's.
+pub(crate) fn no_unit(written: &Written<'_>, quantity: &Quantity) -> ParseError {
+    if written.unit.is_empty() {
+        let write = format!("{} {}", written.number, quantity.usual);
+        return ParseError::BareNumber { write };
+    }
+    let unit = written.unit.to_string();
+    let lower = unit.to_lowercase();
+    let same = |(name, _): &&(&'static str, u64)| name.to_lowercase() == lower;
+    if unit.ends_with("B/s") && quantity.units.iter().any(|(name, _)| *name == "bit/s") {
+        let bits = unit.replace("B/s", "bit/s");
+        return ParseError::UnknownUnit {
+            write: format!("\"{bits}\" (1 {unit} = 8 {bits})"),
+            unit,
+        };
+    }
+    let misspelt = quantity.misspelt.iter().find(|(wrong, _)| *wrong == lower).map(|(_, r)| *r);
+    if let Some(right) = misspelt.or(quantity.units.iter().find(same).map(|(name, _)| *name)) {
+        return ParseError::UnknownUnit { unit, write: format!("\"{right}\"") };
+    }
+    let elsewhere = crate::QUANTITIES.iter().find(|q| q.units.iter().any(|(n, _)| *n == unit));
+    if let Some(other) = elsewhere {
+        return ParseError::WrongQuantity {
+            unit,
+            measures: other.measures,
+            wanted: quantity.wanted,
+            example: quantity.example,
+        };
+    }
+    let names: Vec<&str> = quantity.units.iter().map(|(name, _)| *name).collect();
+    ParseError::UnknownUnit { unit, write: format!("one of {}", names.join(", ")) }
+}
+
+/// `number * factor`, exactly, or why not.
+fn in_steps(written: &Written<'_>, factor: u64, quantity: &Quantity) -> Result<u64, ParseError> {
+    let text = || format!("{} {}", written.number, written.unit);
+    let too_large = || ParseError::TooLarge { text: text(), wanted: quantity.wanted };
+    let too_fine = || ParseError::TooFine { text: text(), step: quantity.step };
+    let (whole, fraction) = written.number.split_once('.').unwrap_or((written.number, ""));
+    let fraction = fraction.trim_end_matches('0');
+    // Twelve digits are finer than any unit's step; u128 holds what remains.
+    if fraction.len() > 12 {
+        return Err(too_fine());
+    }
+    let whole: u64 = whole.parse().map_err(|_| too_large())?;
+    let scale = 10u128.pow(fraction.len() as u32);
+    let fraction: u128 = if fraction.is_empty() { 0 } else { fraction.parse().unwrap_or(0) };
+    let scaled = (u128::from(whole) * scale + fraction)
+        .checked_mul(u128::from(factor))
+        .ok_or_else(too_large)?;
+    if scaled % scale != 0 {
+        return Err(too_fine());
+    }
+    u64::try_from(scaled / scale).map_err(|_| too_large())
+}
+
+/// Writes `steps` in the largest of `units` that is not larger than it,
+/// exactly: the text reads back to the same number. The units' sizes are
+/// powers of ten, ascending from 1.
+pub(crate) fn print(steps: u64, units: &[(&str, u64)]) -> String {
+    let fitting = units.iter().rev().find(|(_, factor)| *factor <= steps);
+    let (name, factor) = fitting.or(units.first()).copied().unwrap_or(("", 1));
+    let (whole, rest) = (steps / factor, steps % factor);
+    if rest == 0 {
+        return format!("{whole} {name}");
+    }
+    let fraction = format!("{rest:0width$}", width = factor.ilog10() as usize);
+    format!("{whole}.{} {name}", fraction.trim_end_matches('0'))
+}
