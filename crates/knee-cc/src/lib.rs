@@ -107,6 +107,9 @@ pub struct Connection {
 /// What happens besides acknowledgements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
+    /// The handshake is complete: [`Connection::srtt`] and
+    /// [`Connection::min_rtt`] hold its RTT, nothing was sent yet.
+    Established,
     /// A segment is about to be sent and nothing was in flight before it.
     SentAfterIdle,
     /// Fast recovery begins: segments were marked lost.
@@ -116,6 +119,10 @@ pub enum Event {
     /// Recovery, or the reduction after an echo or a timeout, is complete.
     RecoveryEnd,
     /// The retransmission timer fired: all outstanding data counts as lost.
+    /// [`Connection::recovery`] is `Open` when this begins a new episode of
+    /// loss, `Loss` when the episode already cost its reduction: then only
+    /// the window falls (to the bytes in flight and one segment), not the
+    /// slow-start threshold.
     Timeout,
     /// The loss that began the current recovery turned out to be spurious
     /// (Eifel, DSACK): the reduction is undone.
