@@ -1,8 +1,38 @@
-//! Both ends of a connection as state machines.
+//! Both ends of a connection as state machines: SACK scoreboard, RACK-TLP,
+//! retransmission timeout, proportional rate reduction, undo of spurious
+//! recoveries, delayed ACKs, pacing, delivery-rate sampling, ECN.
+//!
+//! One [`Sender`] and one [`Receiver`] make a connection over one path. Time
+//! is an argument; what is to be sent, and when to call again, is an answer.
 //!
 //! What this crate never does: I/O, read a clock, allocate per packet in
 //! steady state, know the ground it runs on.
 
 mod config;
+mod pacing;
+mod prr;
+mod rack;
+mod rate;
+mod receiver;
+mod rtt;
+mod scoreboard;
+mod sender;
+mod wire;
 
 pub use config::{Config, Pacing, Sampler};
+pub use receiver::{Arrival, Receiver};
+pub use rtt::RttEstimator;
+pub use sender::{Counters, Sender, Transmit};
+pub use wire::{Ack, AckDetails, SACK_BLOCKS_MAX, Segment, SegmentKind};
+
+/// `a` comes after `b` in wrapping 32-bit order.
+#[inline]
+fn after(a: u32, b: u32) -> bool {
+    (a.wrapping_sub(b) as i32) > 0
+}
+
+/// `a` comes before `b` in wrapping 32-bit order.
+#[inline]
+fn before(a: u32, b: u32) -> bool {
+    (a.wrapping_sub(b) as i32) < 0
+}

@@ -1,0 +1,99 @@
+//! Pacing as Linux's TCP does it itself (`tcp_update_skb_after_send`): after
+//! a burst of at most the send quantum, nothing leaves until the burst's
+//! time at the pacing rate has passed.
+//!
+//! Two habits of Linux are kept. The first ten segments are not paced. And
+//! the pacer counts payload while controllers compute their rate in IP
+//! bytes, so what leaves is faster than the rate by the headers' share (3.6 %
+//! for full segments); only the `fq` queueing discipline counts them.
+
+use knee_units::{NANOS_PER_SECOND, Rate, Time};
+
+/// Segments that leave unpaced at the start.
+const UNPACED_SEGMENTS: u64 = 10;
+
+/// State of the pacer.
+#[derive(Clone, Debug, Default)]
+pub struct Pacer {
+    /// The next burst may leave from here on.
+    next: Time,
+    /// Segments of the current burst still allowed, at `burst_at` only.
+    burst_left: u32,
+    burst_at: Time,
+    /// Lateness of the current burst, of which up to half its time is
+    /// forgiven.
+    credit: u64,
+    rate: Option<Rate>,
+    /// Nanoseconds that a full segment takes at `rate`.
+    full_segment_ns: u64,
+    full_segment: u32,
+}
+
+impl Pacer {
+    /// A pacer for segments of `mss` bytes.
+    pub fn new(mss: u32) -> Pacer {
+        Pacer { full_segment: mss, ..Pacer::default() }
+    }
+
+    /// Changes the rate; none: do not pace.
+    #[inline]
+    pub fn set_rate(&mut self, rate: Option<Rate>) {
+        if rate != self.rate {
+            self.rate = rate;
+            self.full_segment_ns = self.time_for(u64::from(self.full_segment));
+        }
+    }
+
+    #[inline]
+    fn time_for(&self, bytes: u64) -> u64 {
+        match self.rate {
+            Some(rate) => bytes * 8 * NANOS_PER_SECOND / rate.as_bits_per_second().max(1),
+            None => 0,
+        }
+    }
+
+    /// Whether a segment may leave; begins a new burst of `quantum` segments
+    /// if it is time for one.
+    #[inline]
+    pub fn admit(&mut self, now: Time, quantum: u32) -> bool {
+        if self.burst_left > 0 && self.burst_at == now {
+            return true;
+        }
+        if self.next > now {
+            return false;
+        }
+        self.burst_left = quantum.max(1);
+        self.burst_at = now;
+        self.credit = (now - self.next).as_nanos();
+        self.next = now;
+        true
+    }
+
+    /// Charges a segment that left.
+    #[inline]
+    pub fn on_sent(&mut self, bytes: u16, segments_before: u64) {
+        self.burst_left = self.burst_left.saturating_sub(1);
+        if self.rate.is_none() || segments_before < UNPACED_SEGMENTS {
+            return;
+        }
+        let time = if u32::from(bytes) == self.full_segment {
+            self.full_segment_ns
+        } else {
+            self.time_for(u64::from(bytes))
+        };
+        let forgiven = self.credit.min(time / 2);
+        self.credit -= forgiven;
+        self.next += Time::from_nanos(time - forgiven);
+    }
+
+    /// When the next burst may leave.
+    #[inline]
+    pub fn next(&self) -> Time {
+        self.next
+    }
+
+    /// The rate in force; none: not paced.
+    pub fn rate(&self) -> Option<Rate> {
+        self.rate
+    }
+}

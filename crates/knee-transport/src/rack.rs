@@ -1,0 +1,188 @@
+//! RACK: time-based loss detection (RFC 8985), with Linux's choices.
+//!
+//! A segment is lost when one sent later was delivered and more than an RTT
+//! plus a reordering window has passed since it was sent. First
+//! transmissions were sent in the order of their numbers and
+//! retransmissions in the order of one queue, so two cursors replace the
+//! time-sorted list and detection costs O(1) per segment.
+
+use crate::after;
+use crate::rtt::RttEstimator;
+use crate::scoreboard::{EVER_RETRANSMITTED, LOST, RETRANSMISSION_OUT, SACKED, Scoreboard};
+use knee_units::Time;
+use std::collections::VecDeque;
+
+/// Segments selectively acknowledged from which no reordering window is
+/// granted, until reordering was seen (RFC 8985, section 6.2, step 4).
+const DUPLICATE_THRESHOLD: u32 = 3;
+/// Recoveries for which a widened reordering window persists.
+const WINDOW_PERSIST: u8 = 16;
+
+/// State of RACK.
+#[derive(Clone, Debug, Default)]
+pub struct Rack {
+    /// When the delivered segment was sent that was sent last.
+    sent_at: Time,
+    /// Its number.
+    number: u32,
+    /// Its RTT.
+    rtt: Time,
+    /// First segment whose first transmission is not yet judged.
+    cursor: u32,
+    /// Retransmissions in the order of their sending.
+    retransmissions: VecDeque<(u32, Time)>,
+    /// Reordering was observed on this connection.
+    reordering_seen: bool,
+    /// The reordering window in quarters of the minimum RTT, less one.
+    window_steps: u8,
+    window_persist: u8,
+    /// A D-SACK widened the window in the round that ends here.
+    widened_until: u32,
+}
+
+/// What a detection pass found.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Detection {
+    /// Bytes newly marked lost.
+    pub lost: u64,
+    /// When to look again, if a segment may yet turn out lost.
+    pub look_again: Option<Time>,
+}
+
+impl Rack {
+    /// Notes a delivered segment (RFC 8985, section 6.2, steps 1 and 2).
+    #[inline]
+    pub fn on_delivered(&mut self, now: Time, number: u32, sent_at: Time, retransmitted: bool, min_rtt: Time) {
+        let rtt = now - sent_at;
+        // Acknowledges the original, not the retransmission.
+        if retransmitted && rtt < min_rtt {
+            return;
+        }
+        if (sent_at, 0) > (self.sent_at, 0) || (sent_at == self.sent_at && after(number, self.number))
+        {
+            self.sent_at = sent_at;
+            self.number = number;
+            self.rtt = rtt;
+        }
+    }
+
+    /// Notes that a segment below the highest delivered one arrived without
+    /// ever having been retransmitted.
+    pub fn on_reordering(&mut self) {
+        self.reordering_seen = true;
+    }
+
+    /// A retransmission was needless (D-SACK): the window was too narrow.
+    /// Widens it at most once per round.
+    pub fn on_duplicate(&mut self, first: u32, next: u32) {
+        if after(self.widened_until, first) {
+            return;
+        }
+        self.widened_until = next;
+        self.window_steps = self.window_steps.saturating_add(1);
+        self.window_persist = WINDOW_PERSIST;
+    }
+
+    /// A recovery is complete: the window narrows again after sixteen.
+    pub fn on_recovery_end(&mut self) {
+        self.window_persist = self.window_persist.saturating_sub(1);
+        if self.window_persist == 0 {
+            self.window_steps = 0;
+        }
+    }
+
+    /// A segment was retransmitted.
+    pub fn on_retransmitted(&mut self, number: u32, now: Time) {
+        self.retransmissions.push_back((number, now));
+    }
+
+    /// A timeout marked segments lost without RACK's judgement: the others
+    /// from `first` on are looked at afresh.
+    pub fn judge_again(&mut self, first: u32) {
+        self.cursor = first;
+    }
+
+    fn window(&self, board: &Scoreboard, rtt: &RttEstimator, in_recovery: bool) -> Time {
+        if !self.reordering_seen && (in_recovery || board.sacked_segments >= DUPLICATE_THRESHOLD) {
+            return Time::ZERO;
+        }
+        (rtt.minimum() / 4 * (u64::from(self.window_steps) + 1)).min(rtt.smoothed())
+    }
+
+    /// Marks lost what must be (RFC 8985, section 6.2, step 5) and hands
+    /// each such segment to `on_lost`.
+    #[inline(never)]
+    pub fn detect(
+        &mut self,
+        now: Time,
+        board: &mut Scoreboard,
+        rtt: &RttEstimator,
+        in_recovery: bool,
+        lost: &mut VecDeque<u32>,
+    ) -> Detection {
+        let mut found = Detection::default();
+        // Sent before this: lost. Later, but before the newest delivered
+        // one: perhaps, once `patience` has passed.
+        let patience = self.rtt + self.window(board, rtt, in_recovery);
+        if after(board.first(), self.cursor) {
+            self.cursor = board.first();
+        }
+        while self.cursor != board.next() {
+            let sent = *board.get(self.cursor);
+            if sent.flags & (SACKED | LOST | EVER_RETRANSMITTED) == 0 {
+                if !self.overtook(sent.sent_at, self.cursor) {
+                    break;
+                }
+                if sent.sent_at + patience > now {
+                    found.look_again = Some(self.sent_at.max(sent.sent_at) + patience);
+                    break;
+                }
+                found.lost += board.mark_lost(self.cursor).unwrap_or(0);
+                lost.push_back(self.cursor);
+            }
+            self.cursor = self.cursor.wrapping_add(1);
+        }
+        self.detect_retransmissions(now, patience, board, lost, &mut found);
+        found
+    }
+
+    fn detect_retransmissions(
+        &mut self,
+        now: Time,
+        patience: Time,
+        board: &mut Scoreboard,
+        lost: &mut VecDeque<u32>,
+        found: &mut Detection,
+    ) {
+        while let Some(&(number, sent_at)) = self.retransmissions.front() {
+            let outstanding = !after(board.first(), number) && after(board.next(), number);
+            let current = outstanding && {
+                let sent = board.get(number);
+                sent.flags & RETRANSMISSION_OUT != 0 && sent.sent_at == sent_at
+            };
+            if current {
+                if !self.overtook(sent_at, number) {
+                    break;
+                }
+                if sent_at + patience > now {
+                    let again = self.sent_at.max(sent_at) + patience;
+                    found.look_again = Some(found.look_again.map_or(again, |t| t.max(again)));
+                    break;
+                }
+                found.lost += board.mark_lost(number).unwrap_or(0);
+                lost.push_back(number);
+            }
+            self.retransmissions.pop_front();
+        }
+    }
+
+    /// A segment sent after (`sent_at`, `number`) was delivered.
+    fn overtook(&self, sent_at: Time, number: u32) -> bool {
+        self.sent_at > sent_at || (self.sent_at == sent_at && after(self.number, number))
+    }
+
+    /// More than an RTT has passed since `sent_at`.
+    pub fn is_overdue(&self, sent_at: Time, now: Time) -> bool {
+        sent_at + self.rtt <= now
+    }
+}

@@ -1,0 +1,297 @@
+//! The receiving end of a connection over one path: reassembly, selective
+//! acknowledgement, delayed ACKs, ECN echo.
+
+use crate::config::Config;
+use crate::wire::{Ack, AckDetails, SACK_BLOCKS_MAX, Segment, SegmentKind};
+use crate::{after, before};
+use knee_units::Time;
+
+/// Ranges out of order that are remembered for SACK, latest first.
+const RANGES_MAX: usize = 4;
+/// Segments that the ring of out-of-order segments holds at first.
+const RING_MIN: usize = 64;
+
+/// What arrived and what it led to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Arrival {
+    /// Payload bytes handed to the application, in order.
+    pub delivered_bytes: u64,
+    /// Segments handed to the application, in order.
+    pub delivered_segments: u32,
+    /// An ACK is due now: call [`Receiver::make_ack`].
+    pub ack_now: bool,
+}
+
+/// The receiving end. Its application reads at once, so the window that it
+/// offers never closes: it is the whole buffer beyond what was delivered.
+#[derive(Clone, Debug)]
+pub struct Receiver {
+    /// Next segment expected (RCV.NXT).
+    next: u32,
+    /// Next segment expected when the last ACK was sent.
+    acknowledged: u32,
+    /// Timestamp to echo (TS.Recent, RFC 7323).
+    recent_timestamp: u32,
+    /// Segments since the last ACK.
+    unacknowledged: u32,
+    ack_every: u32,
+    quick_acks: u32,
+    ack_delay: Time,
+    deadline: Time,
+    /// Payload length by segment, zero for what is missing; indexed by
+    /// number modulo the length.
+    out_of_order: Box<[u16]>,
+    ranges: [(u32, u32); RANGES_MAX],
+    range_count: u8,
+    duplicate: Option<u32>,
+    /// RFC 3168: echo until the sender says that it reduced its window.
+    echo: bool,
+    last_marked: bool,
+    details_due: bool,
+    ecn: bool,
+    syn_pending: bool,
+    marked_bytes: u64,
+    delivered_bytes: u64,
+    delivered_segments: u64,
+}
+
+impl Receiver {
+    /// A receiver that has received nothing.
+    pub fn new(config: &Config) -> Receiver {
+        Receiver {
+            next: 0,
+            acknowledged: 0,
+            recent_timestamp: 0,
+            unacknowledged: 0,
+            ack_every: config.ack_every.max(1),
+            quick_acks: config.quick_acks,
+            ack_delay: config.ack_delay,
+            deadline: Time::MAX,
+            out_of_order: Box::default(),
+            ranges: Default::default(),
+            range_count: 0,
+            duplicate: None,
+            echo: false,
+            last_marked: false,
+            details_due: false,
+            ecn: config.ecn,
+            syn_pending: false,
+            marked_bytes: 0,
+            delivered_bytes: 0,
+            delivered_segments: 0,
+        }
+    }
+
+    /// Takes a segment that arrived, `marked` with Congestion Experienced or
+    /// not.
+    #[inline]
+    pub fn on_segment(&mut self, now: Time, segment: &Segment, marked: bool) -> Arrival {
+        if segment.kind == SegmentKind::Syn {
+            self.syn_pending = true;
+            self.recent_timestamp = segment.timestamp;
+            return Arrival { ack_now: true, ..Arrival::default() };
+        }
+        let mut ack_now = self.ecn && self.take_mark(segment, marked);
+        // RFC 7323, section 4.3: only what the last ACK left unacknowledged
+        // updates the timestamp, so that a delayed ACK echoes its oldest.
+        if !after(segment.number, self.acknowledged) {
+            self.recent_timestamp = segment.timestamp;
+        }
+        let mut arrival = Arrival::default();
+        if segment.number == self.next && self.range_count == 0 {
+            self.next = self.next.wrapping_add(1);
+            arrival.delivered_bytes = u64::from(segment.len);
+            arrival.delivered_segments = 1;
+        } else {
+            arrival = self.take_out_of_order(segment);
+            ack_now = true;
+        }
+        self.delivered_bytes += arrival.delivered_bytes;
+        self.delivered_segments += u64::from(arrival.delivered_segments);
+        self.unacknowledged += 1;
+        arrival.ack_now = ack_now || self.unacknowledged >= self.ack_every || self.quick();
+        if !arrival.ack_now && self.deadline == Time::MAX {
+            self.deadline = now + self.ack_delay;
+        }
+        arrival
+    }
+
+    #[inline]
+    fn quick(&mut self) -> bool {
+        let quick = self.quick_acks > 0;
+        self.quick_acks -= u32::from(quick);
+        quick
+    }
+
+    /// Notes a mark. A change between marked and unmarked is acknowledged at
+    /// once (RFC 8257, section 3.2).
+    fn take_mark(&mut self, segment: &Segment, marked: bool) -> bool {
+        if segment.window_reduced {
+            self.echo = false;
+        }
+        if marked {
+            self.echo = true;
+            self.marked_bytes += u64::from(segment.len);
+            self.details_due = true;
+        }
+        std::mem::replace(&mut self.last_marked, marked) != marked
+    }
+
+    #[inline(never)]
+    fn take_out_of_order(&mut self, segment: &Segment) -> Arrival {
+        let number = segment.number;
+        if before(number, self.next) || self.holds(number) {
+            self.duplicate = Some(number);
+            return Arrival::default();
+        }
+        if number != self.next {
+            self.store(number, segment.len);
+            self.extend_ranges(number);
+            return Arrival::default();
+        }
+        let mut arrival = Arrival {
+            delivered_bytes: u64::from(segment.len),
+            delivered_segments: 1,
+            ack_now: true,
+        };
+        self.next = self.next.wrapping_add(1);
+        while self.holds(self.next) {
+            let slot = self.slot(self.next);
+            arrival.delivered_bytes += u64::from(std::mem::take(&mut self.out_of_order[slot]));
+            arrival.delivered_segments += 1;
+            self.next = self.next.wrapping_add(1);
+        }
+        self.drop_filled_ranges();
+        arrival
+    }
+
+    fn slot(&self, number: u32) -> usize {
+        number as usize & (self.out_of_order.len() - 1)
+    }
+
+    fn holds(&self, number: u32) -> bool {
+        let distance = number.wrapping_sub(self.next) as usize;
+        distance < self.out_of_order.len() && self.out_of_order[self.slot(number)] != 0
+    }
+
+    fn store(&mut self, number: u32, len: u16) {
+        let distance = number.wrapping_sub(self.next) as usize;
+        if distance >= self.out_of_order.len() {
+            self.grow(distance + 1);
+        }
+        let slot = self.slot(number);
+        self.out_of_order[slot] = len;
+    }
+
+    #[cold]
+    fn grow(&mut self, needed: usize) {
+        let capacity = needed.next_power_of_two().max(RING_MIN);
+        let mut ring = vec![0; capacity].into_boxed_slice();
+        for distance in 0..self.out_of_order.len() {
+            let number = self.next.wrapping_add(distance as u32);
+            ring[number as usize & (capacity - 1)] = self.out_of_order[self.slot(number)];
+        }
+        self.out_of_order = ring;
+    }
+
+    /// Puts the range around `number` first (RFC 2018, section 4) and merges
+    /// what touches it.
+    fn extend_ranges(&mut self, number: u32) {
+        let (mut from, mut to) = (number, number.wrapping_add(1));
+        let mut kept = [(0, 0); RANGES_MAX];
+        let mut count = 0;
+        for &(a, b) in &self.ranges[..usize::from(self.range_count)] {
+            if b == from {
+                from = a;
+            } else if a == to {
+                to = b;
+            } else if count < RANGES_MAX - 1 {
+                kept[count] = (a, b);
+                count += 1;
+            }
+        }
+        // A range pushed out of the list is still held: extend to its edges.
+        while from != self.next && self.holds(from.wrapping_sub(1)) {
+            from = from.wrapping_sub(1);
+        }
+        while self.holds(to) {
+            to = to.wrapping_add(1);
+        }
+        self.ranges[0] = (from, to);
+        self.ranges[1..].copy_from_slice(&kept[..RANGES_MAX - 1]);
+        self.range_count = count as u8 + 1;
+    }
+
+    fn drop_filled_ranges(&mut self) {
+        let mut count = 0;
+        for slot in 0..usize::from(self.range_count) {
+            let range = self.ranges[slot];
+            if after(range.1, self.next) {
+                self.ranges[count] = range;
+                count += 1;
+            }
+        }
+        self.range_count = count as u8;
+    }
+
+    /// The ACK to send now. The details are written only when there are any.
+    #[inline]
+    pub fn make_ack(&mut self, details: &mut AckDetails) -> (Ack, bool) {
+        self.deadline = Time::MAX;
+        self.unacknowledged = 0;
+        self.acknowledged = self.next;
+        let has_details = self.range_count > 0 || self.duplicate.is_some() || self.details_due;
+        if has_details {
+            self.fill(details);
+        }
+        let ack = Ack {
+            syn: std::mem::take(&mut self.syn_pending),
+            number: self.next,
+            timestamp_echo: self.recent_timestamp,
+            congestion_echo: self.echo,
+        };
+        (ack, has_details)
+    }
+
+    #[inline(never)]
+    fn fill(&mut self, details: &mut AckDetails) {
+        let duplicate = self.duplicate.take();
+        let room = SACK_BLOCKS_MAX - usize::from(duplicate.is_some());
+        let count = usize::from(self.range_count).min(room);
+        let mut sack = [(0, 0); SACK_BLOCKS_MAX];
+        sack[..count].copy_from_slice(&self.ranges[..count]);
+        self.details_due = false;
+        *details = AckDetails {
+            sack,
+            sack_count: count as u8,
+            duplicate,
+            marked_bytes: self.marked_bytes,
+        };
+    }
+
+    /// When a delayed ACK is due; [`Time::MAX`]: none is.
+    #[inline]
+    pub fn timer(&self) -> Time {
+        self.deadline
+    }
+
+    /// The delayed ACK is due: call [`make_ack`](Self::make_ack).
+    pub fn on_timer(&mut self, now: Time) -> bool {
+        now >= self.deadline
+    }
+
+    /// Payload bytes handed to the application, in order.
+    pub fn delivered_bytes(&self) -> u64 {
+        self.delivered_bytes
+    }
+
+    /// Segments handed to the application, in order.
+    pub fn delivered_segments(&self) -> u64 {
+        self.delivered_segments
+    }
+
+    /// Next segment expected.
+    pub fn next(&self) -> u32 {
+        self.next
+    }
+}

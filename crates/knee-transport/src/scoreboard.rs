@@ -1,0 +1,238 @@
+//! What was sent and is not yet acknowledged cumulatively.
+
+use knee_units::Time;
+
+/// Selectively acknowledged.
+pub const SACKED: u8 = 1;
+/// Marked lost.
+pub const LOST: u8 = 2;
+/// A retransmission is in flight.
+pub const RETRANSMISSION_OUT: u8 = 4;
+/// Was retransmitted at least once.
+pub const EVER_RETRANSMITTED: u8 = 8;
+/// Sent while the application limited the rate; says nothing about
+/// delivery.
+pub const APP_LIMITED: u8 = 16;
+
+/// A segment that was sent, with what its delivery-rate sample needs
+/// (draft-ietf-ccwg-bbr, section "per-packet state").
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Sent {
+    /// Last transmission.
+    pub sent_at: Time,
+    /// When the segment was sent that was acknowledged last before this one
+    /// was sent: the begin of the send interval.
+    pub first_sent_at: Time,
+    /// When the connection's delivered count last grew before this was sent.
+    pub delivered_at: Time,
+    /// Bytes delivered on the connection when this was sent.
+    pub delivered: u64,
+    /// Bytes in flight right after this was sent.
+    pub in_flight: u32,
+    /// Bytes marked lost on the connection when this was sent, wrapping.
+    pub lost: u32,
+    /// Payload bytes.
+    pub len: u16,
+    /// SACKED, LOST …
+    pub flags: u8,
+}
+
+/// Ring of sent segments `first..next`, by number, and byte counts.
+#[derive(Clone, Debug)]
+pub struct Scoreboard {
+    ring: Box<[Sent]>,
+    /// First segment not acknowledged cumulatively (SND.UNA).
+    first: u32,
+    /// Next new segment (SND.NXT).
+    next: u32,
+    /// Bytes before `first`.
+    first_byte: u64,
+    /// Bytes before `next`.
+    next_byte: u64,
+    /// Bytes and segments outstanding that are SACKED.
+    pub sacked_bytes: u64,
+    /// See [`sacked_bytes`](Self::sacked_bytes).
+    pub sacked_segments: u32,
+    /// Bytes outstanding that are LOST, retransmitted or not.
+    pub lost_bytes: u64,
+    /// Bytes whose retransmission is in flight.
+    pub retransmission_bytes: u64,
+}
+
+impl Default for Scoreboard {
+    fn default() -> Scoreboard {
+        Scoreboard {
+            ring: Box::default(),
+            first: 0,
+            next: 0,
+            first_byte: 0,
+            next_byte: 0,
+            sacked_bytes: 0,
+            sacked_segments: 0,
+            lost_bytes: 0,
+            retransmission_bytes: 0,
+        }
+    }
+}
+
+/// Segments that a ring holds at first; it doubles when full.
+const RING_MIN: usize = 32;
+
+impl Scoreboard {
+    /// SND.UNA in segments.
+    #[inline]
+    pub fn first(&self) -> u32 {
+        self.first
+    }
+    /// SND.NXT in segments.
+    #[inline]
+    pub fn next(&self) -> u32 {
+        self.next
+    }
+    /// Bytes acknowledged cumulatively.
+    #[inline]
+    pub fn acknowledged_bytes(&self) -> u64 {
+        self.first_byte
+    }
+    /// Bytes ever sent for the first time.
+    #[inline]
+    pub fn sent_bytes(&self) -> u64 {
+        self.next_byte
+    }
+    /// Segments outstanding.
+    #[inline]
+    pub fn segments(&self) -> u32 {
+        self.next.wrapping_sub(self.first)
+    }
+    /// Nothing is outstanding.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.next == self.first
+    }
+    /// Bytes outstanding, whatever became of them.
+    #[inline]
+    pub fn outstanding_bytes(&self) -> u64 {
+        self.next_byte - self.first_byte
+    }
+    /// Bytes in flight: outstanding, less selectively acknowledged and lost,
+    /// plus retransmitted ones (`tcp_packets_in_flight`).
+    #[inline]
+    pub fn in_flight(&self) -> u64 {
+        self.next_byte - self.first_byte + self.retransmission_bytes
+            - self.sacked_bytes
+            - self.lost_bytes
+    }
+    /// Segment `number`, which must be outstanding.
+    #[inline]
+    pub fn get(&mut self, number: u32) -> &mut Sent {
+        let mask = self.ring.len() - 1;
+        &mut self.ring[number as usize & mask]
+    }
+    /// Appends the next new segment.
+    #[inline]
+    pub fn push(&mut self, sent: Sent) -> u32 {
+        if self.segments() as usize == self.ring.len() {
+            self.grow();
+        }
+        let number = self.next;
+        self.next = number.wrapping_add(1);
+        self.next_byte += u64::from(sent.len);
+        *self.get(number) = sent;
+        number
+    }
+    /// Removes the first segment.
+    #[inline]
+    pub fn pop(&mut self) -> Sent {
+        let sent = *self.get(self.first);
+        self.first = self.first.wrapping_add(1);
+        self.first_byte += u64::from(sent.len);
+        if sent.flags & !APP_LIMITED != 0 {
+            self.forget(&sent);
+        }
+        sent
+    }
+
+    #[cold]
+    fn forget(&mut self, sent: &Sent) {
+        let len = u64::from(sent.len);
+        if sent.flags & SACKED != 0 {
+            self.sacked_bytes -= len;
+            self.sacked_segments -= 1;
+        }
+        if sent.flags & LOST != 0 {
+            self.lost_bytes -= len;
+        }
+        if sent.flags & RETRANSMISSION_OUT != 0 {
+            self.retransmission_bytes -= len;
+        }
+    }
+
+    /// Marks a segment selectively acknowledged: it is neither lost nor in
+    /// flight any more. Returns what it was before.
+    pub fn mark_sacked(&mut self, number: u32) -> Sent {
+        let sent = self.get(number);
+        let before = *sent;
+        sent.flags = (sent.flags & !(LOST | RETRANSMISSION_OUT)) | SACKED;
+        let len = u64::from(before.len);
+        if before.flags & LOST != 0 {
+            self.lost_bytes -= len;
+        }
+        if before.flags & RETRANSMISSION_OUT != 0 {
+            self.retransmission_bytes -= len;
+        }
+        self.sacked_bytes += len;
+        self.sacked_segments += 1;
+        before
+    }
+
+    /// Marks a segment lost, or lost again when its retransmission was out.
+    /// Returns its bytes, or none when it already waits for retransmission.
+    pub fn mark_lost(&mut self, number: u32) -> Option<u64> {
+        let sent = self.get(number);
+        let len = u64::from(sent.len);
+        let flags = sent.flags;
+        if flags & (LOST | RETRANSMISSION_OUT) == LOST {
+            return None;
+        }
+        sent.flags = (flags | LOST) & !RETRANSMISSION_OUT;
+        if flags & RETRANSMISSION_OUT != 0 {
+            self.retransmission_bytes -= len;
+        }
+        if flags & LOST == 0 {
+            self.lost_bytes += len;
+        }
+        Some(len)
+    }
+
+    /// Takes back that a segment is lost.
+    pub fn unmark_lost(&mut self, number: u32) {
+        let sent = self.get(number);
+        if sent.flags & LOST != 0 {
+            sent.flags &= !LOST;
+            self.lost_bytes -= u64::from(self.get(number).len);
+        }
+    }
+
+    /// Notes that a lost segment is in flight again.
+    pub fn mark_retransmitted(&mut self, number: u32) {
+        let sent = self.get(number);
+        let len = u64::from(sent.len);
+        let again = sent.flags & RETRANSMISSION_OUT != 0;
+        sent.flags |= RETRANSMISSION_OUT | EVER_RETRANSMITTED;
+        if !again {
+            self.retransmission_bytes += len;
+        }
+    }
+
+    #[cold]
+    fn grow(&mut self) {
+        let capacity = (self.ring.len() * 2).max(RING_MIN);
+        let mut ring = vec![Sent::default(); capacity].into_boxed_slice();
+        let mut number = self.first;
+        while number != self.next {
+            ring[number as usize & (capacity - 1)] = *self.get(number);
+            number = number.wrapping_add(1);
+        }
+        self.ring = ring;
+    }
+}

@@ -1,0 +1,282 @@
+//! What an ACK does: scoreboard, RTT, losses, rate sample, controller, timer
+//! (the order of Linux's `tcp_ack`).
+
+use super::{Handshake, Sender};
+use crate::rate::{Newest, measures_rtt};
+use crate::scoreboard::{APP_LIMITED, LOST, RETRANSMISSION_OUT, SACKED, Sent};
+use crate::wire::{Ack, AckDetails};
+use crate::{after, before};
+use knee_cc::{Event, Recovery, Sample};
+use knee_units::Time;
+
+/// What one ACK acknowledges.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Progress {
+    /// The segment that the rate sample is drawn from.
+    pub newest: Newest,
+    /// When the oldest segment was sent that is acknowledged cumulatively and
+    /// unambiguously.
+    pub oldest_sent_at: Option<Time>,
+    /// When the oldest and newest segments were sent that are newly
+    /// selectively acknowledged and unambiguous.
+    pub sacked_sent_at: Option<(Time, Time)>,
+    /// The cumulative point advanced.
+    pub advanced: bool,
+    /// A retransmitted segment was acknowledged cumulatively.
+    pub retransmitted: bool,
+    /// A segment never retransmitted, sent before recovery began, was newly
+    /// acknowledged.
+    pub original: bool,
+    /// Segments acknowledged cumulatively and not selectively before.
+    pub segments: u32,
+    /// The receiver reports a duplicate.
+    pub duplicate: bool,
+}
+
+impl Sender {
+    /// Processes an ACK.
+    #[inline]
+    pub fn on_ack(&mut self, now: Time, ack: &Ack, details: Option<&AckDetails>) {
+        if self.handshake != Handshake::Done {
+            return self.on_syn_ack(now, ack);
+        }
+        let prior_in_flight = self.board.in_flight();
+        let prior_delivered = self.sampler.delivered;
+        let suspicious =
+            details.is_some() || self.recovery != Recovery::Open || ack.congestion_echo;
+        let mut progress = Progress::default();
+        let mut sample = Sample { prior_in_flight, ..Sample::default() };
+        if let Some(details) = details {
+            self.take_details(now, details, &mut progress, &mut sample);
+        }
+        self.take_cumulative(now, ack.number, &mut progress);
+        sample.newly_acked = self.sampler.delivered - prior_delivered;
+        sample.rtt = self.measure_rtt(now, ack, &progress);
+        sample.ack_delayed = self.maybe_delayed(&progress, &sample);
+        self.update_minimum_rtt(now, &sample);
+
+        let look_again = if suspicious || self.probe.is_some() {
+            self.recover(now, ack, &progress, &mut sample)
+        } else {
+            None
+        };
+        self.sampler.sample(now, &progress.newest, self.rtt.minimum(), &mut sample);
+        if progress.newest.valid {
+            let lost = self.counters.lost_bytes as u32;
+            sample.lost_since_send = u64::from(lost.wrapping_sub(progress.newest.sent.lost));
+        }
+        if self.smoothed_rtt_to_controller && sample.rtt.is_some() {
+            sample.rtt = Some(self.rtt.smoothed());
+        }
+        let connection = self.connection(now);
+        let decision = self.controller.on_ack(&sample, &connection);
+        self.apply(decision);
+        if progress.advanced {
+            self.timeouts_in_a_row = 0;
+        }
+        if progress.advanced || sample.newly_acked > 0 || look_again.is_some() {
+            self.arm_after_ack(now, look_again);
+        }
+    }
+
+    #[cold]
+    fn on_syn_ack(&mut self, now: Time, ack: &Ack) {
+        if !ack.syn || self.handshake != Handshake::SynSent {
+            return;
+        }
+        self.handshake = Handshake::Done;
+        let rtt = Time::from_micros(u64::from(
+            super::timestamp(now).wrapping_sub(ack.timestamp_echo),
+        ));
+        self.rtt.update(rtt, 0, 0);
+        self.rtt.update_minimum(now, rtt);
+        self.timer.deadline = Time::MAX;
+        self.timeouts_in_a_row = 0;
+        self.tell(now, Event::Established);
+    }
+
+    #[inline]
+    fn take_cumulative(&mut self, now: Time, number: u32, progress: &mut Progress) {
+        while after(number, self.board.first()) && !self.board.is_empty() {
+            let first = self.board.first();
+            let sent = self.board.pop();
+            progress.advanced = true;
+            if sent.flags & !APP_LIMITED == 0 {
+                progress.original |= before(first, self.high);
+                progress.segments += 1;
+                progress.oldest_sent_at = progress.oldest_sent_at.or(Some(sent.sent_at));
+                self.deliver(first, &sent, progress);
+            } else {
+                self.take_marked(first, &sent, progress);
+            }
+        }
+        if progress.newest.valid {
+            let Sent { sent_at, .. } = progress.newest.sent;
+            let retransmitted = !measures_rtt(&progress.newest.sent);
+            let minimum = self.rtt.minimum();
+            self.rack.on_delivered(now, progress.newest.number, sent_at, retransmitted, minimum);
+        }
+    }
+
+    #[inline]
+    fn deliver(&mut self, number: u32, sent: &Sent, progress: &mut Progress) {
+        self.sampler.delivered += u64::from(sent.len);
+        progress.newest.consider(number, sent);
+    }
+
+    /// Cumulative acknowledgement of a segment that was selectively
+    /// acknowledged, lost or retransmitted.
+    #[cold]
+    fn take_marked(&mut self, number: u32, sent: &Sent, progress: &mut Progress) {
+        if measures_rtt(sent) {
+            if sent.flags & SACKED == 0 {
+                progress.original |= before(number, self.high);
+                progress.oldest_sent_at = progress.oldest_sent_at.or(Some(sent.sent_at));
+                if before(number, self.highest_sacked) {
+                    self.rack.on_reordering();
+                }
+            }
+        } else {
+            progress.retransmitted = true;
+        }
+        if sent.flags & SACKED == 0 {
+            progress.segments += 1;
+            self.deliver(number, sent, progress);
+        }
+    }
+
+    #[inline(never)]
+    fn take_details(
+        &mut self,
+        now: Time,
+        details: &AckDetails,
+        progress: &mut Progress,
+        sample: &mut Sample,
+    ) {
+        if details.marked_bytes > self.counters.marked_bytes {
+            sample.newly_marked = details.marked_bytes - self.counters.marked_bytes;
+            self.counters.marked_bytes = details.marked_bytes;
+        }
+        if let Some(number) = details.duplicate {
+            self.take_duplicate(number, progress);
+        }
+        let previous = self.previous_sack;
+        for &(from, to) in details.blocks() {
+            self.take_block(now, from, to, &previous, progress);
+        }
+        for (slot, block) in self.previous_sack.iter_mut().enumerate() {
+            *block = details.blocks().get(slot).copied().unwrap_or_default();
+        }
+    }
+
+    /// A segment arrived twice. If it was retransmitted, that was needless.
+    fn take_duplicate(&mut self, number: u32, progress: &mut Progress) {
+        progress.duplicate = true;
+        if self.undo.unconfirmed > 0 {
+            self.undo.unconfirmed -= 1;
+        }
+        let _ = number;
+        self.rack.on_duplicate(self.board.first(), self.board.next());
+    }
+
+    /// Walks the part of a block that the previous ACK did not report.
+    fn take_block(
+        &mut self,
+        now: Time,
+        from: u32,
+        to: u32,
+        previous: &[(u32, u32)],
+        progress: &mut Progress,
+    ) {
+        let mut number = if before(from, self.board.first()) { self.board.first() } else { from };
+        while before(number, to) && before(number, self.board.next()) {
+            let known = previous.iter().find(|(a, b)| !before(number, *a) && before(number, *b));
+            match known {
+                Some(&(_, end)) => number = end,
+                None => {
+                    self.take_sacked(now, number, progress);
+                    number = number.wrapping_add(1);
+                }
+            }
+        }
+    }
+
+    fn take_sacked(&mut self, _now: Time, number: u32, progress: &mut Progress) {
+        if self.board.get(number).flags & SACKED != 0 {
+            return;
+        }
+        let before_mark = self.board.mark_sacked(number);
+        if measures_rtt(&before_mark) {
+            progress.original |= before(number, self.high);
+            let sent_at = before_mark.sent_at;
+            let (oldest, newest) = progress.sacked_sent_at.unwrap_or((sent_at, sent_at));
+            progress.sacked_sent_at = Some((oldest.min(sent_at), newest.max(sent_at)));
+            // Below the highest delivered segment and never sent again: it
+            // was overtaken, not lost.
+            if before(number, self.highest_sacked) {
+                self.rack.on_reordering();
+            }
+        }
+        if after(number.wrapping_add(1), self.highest_sacked) {
+            self.highest_sacked = number.wrapping_add(1);
+        }
+        debug_assert!(before_mark.flags & (LOST | RETRANSMISSION_OUT | SACKED) != SACKED);
+        self.deliver(number, &before_mark, progress);
+    }
+
+    /// RTT for the smoothed estimate (from the oldest segment acknowledged,
+    /// so that a delayed ACK's delay counts) and for the controller (from
+    /// the newest). `tcp_ack_update_rtt`.
+    #[inline]
+    fn measure_rtt(&mut self, now: Time, ack: &Ack, progress: &Progress) -> Option<Time> {
+        let (oldest, newest) = match progress.oldest_sent_at {
+            Some(oldest) if !progress.retransmitted && progress.sacked_sent_at.is_none() => {
+                (oldest, progress.newest.sent.sent_at)
+            }
+            _ => return self.measure_ambiguous_rtt(now, ack, progress),
+        };
+        self.rtt.update(now - oldest, self.board.first(), self.board.next());
+        Some(now - newest)
+    }
+
+    #[cold]
+    fn measure_ambiguous_rtt(&mut self, now: Time, ack: &Ack, progress: &Progress) -> Option<Time> {
+        if let Some((oldest, newest)) = progress.sacked_sent_at {
+            let oldest = match progress.oldest_sent_at {
+                Some(cumulative) if !progress.retransmitted => cumulative,
+                _ => oldest,
+            };
+            self.rtt.update(now - oldest, self.board.first(), self.board.next());
+            return Some(now - newest);
+        }
+        if !progress.advanced {
+            return None;
+        }
+        // Only retransmissions: the timestamp says which one was received
+        // (RFC 7323, section 4).
+        let rtt = super::timestamp(now).wrapping_sub(ack.timestamp_echo);
+        let rtt = Time::from_micros(u64::from(rtt));
+        self.rtt.update(rtt, self.board.first(), self.board.next());
+        Some(rtt)
+    }
+
+    /// A lone segment that ended the data in flight: the receiver may have
+    /// waited for a second one.
+    #[inline]
+    fn maybe_delayed(&self, progress: &Progress, sample: &Sample) -> bool {
+        progress.segments == 1
+            && progress.newest.valid
+            && progress.sacked_sent_at.is_none()
+            && self.board.sacked_segments == 0
+            && sample.newly_acked < u64::from(self.mss)
+    }
+
+    #[inline]
+    fn update_minimum_rtt(&mut self, now: Time, sample: &Sample) {
+        if let Some(rtt) = sample.rtt
+            && !(sample.ack_delayed && rtt > self.rtt.minimum())
+        {
+            self.rtt.update_minimum(now, rtt);
+        }
+    }
+}

@@ -1,0 +1,313 @@
+//! The sending end of a connection over one path.
+//!
+//! Driven from outside: [`Sender::poll_transmit`] until it has nothing more
+//! to send now, [`Sender::on_ack`] for each ACK, [`Sender::on_timer`] when
+//! [`Sender::timer`] is due. It follows Linux's TCP with SACK, timestamps,
+//! RACK-TLP, PRR, F-RTO and undo. Left out: TCP Small Queues and deferral of
+//! small bursts (they shape what a host hands to its own network card),
+//! Nagle's algorithm, keep-alive, and repacketisation: a segment keeps its
+//! cut for life, so sequence numbers count segments.
+
+mod acknowledge;
+mod recover;
+mod timer;
+mod transmit;
+
+pub use transmit::Transmit;
+
+use crate::config::{Config, Pacing};
+use crate::pacing::Pacer;
+use crate::prr::Reduction;
+use crate::rack::Rack;
+use crate::rate::RateSampler;
+use crate::rtt::RttEstimator;
+use crate::scoreboard::Scoreboard;
+use knee_cc::{Connection, Controller, Decision, Event, Needs, Recovery};
+use knee_units::{Rate, Time};
+use std::collections::VecDeque;
+use timer::{Timer, TimerKind};
+
+/// What the sender counts. All since the start, payload bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counters {
+    /// Bytes sent, retransmissions included.
+    pub sent_bytes: u64,
+    /// Data segments sent, retransmissions included.
+    pub sent_segments: u64,
+    /// Bytes sent again.
+    pub retransmitted_bytes: u64,
+    /// Bytes marked lost.
+    pub lost_bytes: u64,
+    /// Bytes that the receiver reported as marked with Congestion
+    /// Experienced.
+    pub marked_bytes: u64,
+    /// Retransmission timeouts.
+    pub timeouts: u64,
+    /// Fast recoveries.
+    pub recoveries: u64,
+    /// Recoveries and timeouts undone as spurious.
+    pub spurious_recoveries: u64,
+    /// Tail loss probes sent.
+    pub probes: u64,
+}
+
+/// Whether the connection is open.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Handshake {
+    /// The SYN has to be sent.
+    SynDue,
+    /// The SYN was sent.
+    SynSent,
+    /// Data may flow.
+    Done,
+}
+
+/// What is remembered for undoing a reduction (Linux's `undo_marker`,
+/// `undo_retrans` and `retrans_stamp`).
+#[derive(Clone, Copy, Debug, Default)]
+struct Undo {
+    /// There is a reduction that can be undone.
+    possible: bool,
+    /// Retransmissions not reported as duplicates.
+    unconfirmed: u32,
+    /// Any retransmission was sent.
+    retransmitted: bool,
+    /// Timestamp of the first retransmission.
+    first_timestamp: u32,
+}
+
+/// A tail loss probe under way (RFC 8985, section 7).
+#[derive(Clone, Copy, Debug)]
+struct Probe {
+    /// Next new segment when it was sent.
+    high: u32,
+    /// It repeated the last segment instead of sending a new one.
+    retransmission: bool,
+}
+
+/// The sending end of a connection over one path.
+pub struct Sender {
+    board: Scoreboard,
+    sampler: RateSampler,
+    rtt: RttEstimator,
+    pacer: Pacer,
+    decision: Decision,
+    controller: Box<dyn Controller>,
+    /// Bytes that the application gave in all; `u64::MAX`: no end.
+    written: u64,
+    receive_window: u64,
+    mss: u32,
+    /// Segments of one burst.
+    quantum: u32,
+    needs: Needs,
+    paced: bool,
+    ecn: bool,
+    smoothed_rtt_to_controller: bool,
+    handshake: Handshake,
+    recovery: Recovery,
+    /// The reduction in force, while `reducing`.
+    reducing: bool,
+    window_limited: bool,
+    /// Announce the reduced window on the next new segment.
+    announce_reduction: bool,
+    /// F-RTO (RFC 5682): the timeout may yet turn out spurious.
+    timeout_in_doubt: bool,
+    reduction: Reduction,
+    /// Next new segment when recovery began (RecoveryPoint).
+    high: u32,
+    /// Next new segment when the window was last found limiting or not.
+    usage_end: u32,
+    timer: Timer,
+    timeouts_in_a_row: u32,
+    probe: Option<Probe>,
+    /// A probe has to be sent.
+    probe_due: bool,
+    undo: Undo,
+    rack: Rack,
+    /// Segments to send again, in the order of their marking.
+    lost: VecDeque<u32>,
+    /// One past the highest segment selectively acknowledged.
+    highest_sacked: u32,
+    previous_sack: [(u32, u32); crate::SACK_BLOCKS_MAX],
+    counters: Counters,
+    header: u32,
+}
+
+impl Sender {
+    /// A sender that has sent nothing.
+    pub fn new(config: &Config, controller: Box<dyn Controller>) -> Sender {
+        let needs = controller.needs();
+        let decision = controller.decision();
+        let mut sender = Sender {
+            board: Scoreboard::default(),
+            sampler: RateSampler::new(config.sampler),
+            rtt: RttEstimator::new(config.min_rto),
+            pacer: Pacer::new(config.mss),
+            decision,
+            controller,
+            written: 0,
+            receive_window: config.receive_window.unwrap_or(u64::MAX),
+            mss: config.mss,
+            quantum: 1,
+            needs,
+            paced: match config.pacing {
+                Pacing::Auto => needs.pacing,
+                Pacing::On => true,
+                Pacing::Off => false,
+            },
+            ecn: config.ecn,
+            smoothed_rtt_to_controller: config.sampler == crate::Sampler::Ns3V335,
+            handshake: Handshake::SynDue,
+            recovery: Recovery::Open,
+            reducing: false,
+            window_limited: false,
+            announce_reduction: false,
+            timeout_in_doubt: false,
+            reduction: Reduction::default(),
+            high: 0,
+            usage_end: 0,
+            timer: Timer { kind: TimerKind::Retransmit, deadline: Time::MAX },
+            timeouts_in_a_row: 0,
+            probe: None,
+            probe_due: false,
+            undo: Undo::default(),
+            rack: Rack::default(),
+            lost: VecDeque::new(),
+            highest_sacked: 0,
+            previous_sack: Default::default(),
+            counters: Counters::default(),
+            header: config.header,
+        };
+        sender.apply(decision);
+        sender
+    }
+
+    /// The application gives so many bytes more to send; it never ends with
+    /// `u64::MAX`.
+    pub fn write(&mut self, bytes: u64) {
+        self.written = self.written.saturating_add(bytes);
+    }
+
+    /// The application sends nothing after what was already cut.
+    pub fn stop(&mut self) {
+        self.written = self.board.sent_bytes();
+    }
+
+    /// All that was written is acknowledged.
+    pub fn is_complete(&self) -> bool {
+        self.handshake == Handshake::Done && self.board.acknowledged_bytes() == self.written
+    }
+
+    /// The connection is open.
+    pub fn is_established(&self) -> bool {
+        self.handshake == Handshake::Done
+    }
+
+    /// When [`on_timer`](Self::on_timer) is due; [`Time::MAX`]: never.
+    #[inline]
+    pub fn timer(&self) -> Time {
+        self.timer.deadline
+    }
+
+    /// Counters since the start.
+    pub fn counters(&self) -> &Counters {
+        &self.counters
+    }
+
+    /// RTT estimates.
+    pub fn rtt(&self) -> &RttEstimator {
+        &self.rtt
+    }
+
+    /// The controller, for its state.
+    pub fn controller(&self) -> &dyn Controller {
+        self.controller.as_ref()
+    }
+
+    /// Bytes in flight.
+    #[inline]
+    pub fn in_flight(&self) -> u64 {
+        self.board.in_flight()
+    }
+
+    /// Bytes acknowledged cumulatively.
+    pub fn acknowledged(&self) -> u64 {
+        self.board.acknowledged_bytes()
+    }
+
+    /// Bytes delivered, selectively acknowledged ones included.
+    pub fn delivered(&self) -> u64 {
+        self.sampler.delivered
+    }
+
+    /// The window in force: the controller's, or that of a reduction under
+    /// way.
+    #[inline]
+    pub fn window(&self) -> u64 {
+        if self.reducing { self.reduction.window } else { self.decision.window }
+    }
+
+    /// Pacing rate in force; none: not paced.
+    pub fn pacing_rate(&self) -> Option<Rate> {
+        self.pacer.rate()
+    }
+
+    /// State of loss recovery.
+    pub fn recovery(&self) -> Recovery {
+        self.recovery
+    }
+
+    /// ECN codepoint for what is sent now.
+    #[inline]
+    pub fn ecn(&self) -> knee_cc::Ecn {
+        match (self.ecn, self.decision.ecn) {
+            (false, _) => knee_cc::Ecn::NotCapable,
+            (true, knee_cc::Ecn::NotCapable) => knee_cc::Ecn::Ect0,
+            (true, capable) => capable,
+        }
+    }
+
+    #[inline]
+    fn apply(&mut self, decision: Decision) {
+        if self.paced {
+            self.pacer.set_rate(decision.pacing_rate);
+        }
+        if decision.send_quantum != self.decision.send_quantum || self.quantum == 0 {
+            self.quantum = (decision.send_quantum / u64::from(self.mss)).max(1) as u32;
+        }
+        self.decision = decision;
+    }
+
+    fn tell(&mut self, now: Time, event: Event) {
+        let connection = self.connection(now);
+        let decision = self.controller.on_event(event, &connection);
+        self.apply(decision);
+    }
+
+    #[inline]
+    fn connection(&self, now: Time) -> Connection {
+        Connection {
+            now,
+            mss: self.mss,
+            mtu: self.mss + self.header,
+            in_flight: self.board.in_flight(),
+            delivered: self.sampler.delivered,
+            lost: self.counters.lost_bytes,
+            acknowledged: self.board.acknowledged_bytes(),
+            sent: self.board.sent_bytes(),
+            srtt: self.rtt.smoothed(),
+            min_rtt: self.rtt.minimum(),
+            recovery: self.recovery,
+            window_limited: self.window_limited,
+            app_limited: self.sampler.app_limited(),
+            paced: self.paced,
+            next_departure: self.pacer.next(),
+        }
+    }
+}
+
+/// The sender's clock in microseconds, wrapping (RFC 7323).
+#[inline]
+fn timestamp(now: Time) -> u32 {
+    now.as_micros() as u32
+}

@@ -1,0 +1,165 @@
+//! The one retransmission timer: reordering, tail loss probe or timeout.
+
+use super::{Handshake, Sender, Undo};
+use crate::scoreboard::{LOST, RETRANSMISSION_OUT, SACKED};
+use knee_cc::{Event, Recovery};
+use knee_units::Time;
+
+/// Added to the probe timeout against an ACK that is just late: two ticks of
+/// a 1000 Hz clock, Linux's `TCP_TIMEOUT_MIN`.
+const PROBE_SLACK: Time = Time::from_millis(2);
+
+/// What the timer is armed for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TimerKind {
+    /// A segment may yet turn out lost (RACK).
+    Reordering,
+    /// Tail loss probe.
+    Probe,
+    /// Retransmission timeout.
+    Retransmit,
+}
+
+/// The timer: disarmed with a deadline of [`Time::MAX`].
+#[derive(Clone, Copy, Debug)]
+pub struct Timer {
+    pub kind: TimerKind,
+    pub deadline: Time,
+}
+
+impl Sender {
+    /// The timer is due.
+    #[cold]
+    pub fn on_timer(&mut self, now: Time) {
+        debug_assert!(now >= self.timer.deadline);
+        self.timer.deadline = Time::MAX;
+        if self.handshake != Handshake::Done {
+            self.handshake = Handshake::SynDue;
+            self.timeouts_in_a_row += 1;
+            return;
+        }
+        match self.timer.kind {
+            TimerKind::Reordering => self.on_reordering_timer(now),
+            TimerKind::Probe => {
+                if self.board.is_empty() {
+                    return;
+                }
+                self.probe_due = true;
+            }
+            TimerKind::Retransmit => self.on_timeout(now),
+        }
+    }
+
+    /// Arms the timer after an ACK that made progress.
+    #[inline]
+    pub(super) fn arm_after_ack(&mut self, now: Time, look_again: Option<Time>) {
+        if self.board.is_empty() {
+            self.timer.deadline = Time::MAX;
+        } else if let Some(at) = look_again {
+            self.timer = Timer { kind: TimerKind::Reordering, deadline: at.max(now) };
+        } else {
+            self.arm_probe_or_timeout(now);
+        }
+    }
+
+    /// Arms the timer after a new segment left.
+    #[inline]
+    pub(super) fn arm_after_sending(&mut self, now: Time, nothing_outstanding: bool) {
+        let idle = nothing_outstanding || self.timer.deadline == Time::MAX;
+        if idle || self.timer.kind == TimerKind::Probe {
+            self.arm_probe_or_timeout(now);
+        }
+    }
+
+    #[inline]
+    fn arm_probe_or_timeout(&mut self, now: Time) {
+        let calm = matches!(self.recovery, Recovery::Open | Recovery::WindowReduced);
+        if calm && self.probe.is_none() && self.board.sacked_segments == 0 {
+            let timeout = self.probe_timeout().min(self.rtt.rto());
+            self.timer = Timer { kind: TimerKind::Probe, deadline: now + timeout };
+        } else {
+            self.arm_retransmission(now);
+        }
+    }
+
+    /// Two smoothed RTTs; with a single segment outstanding its ACK may be
+    /// held back, so the smallest timeout is added (`tcp_schedule_loss_probe`).
+    #[inline]
+    fn probe_timeout(&self) -> Time {
+        let smoothed = self.rtt.smoothed();
+        if smoothed == Time::ZERO {
+            return self.rtt.rto();
+        }
+        let slack = if self.board.segments() == 1 { self.rtt.rto_min() } else { PROBE_SLACK };
+        smoothed * 2 + slack
+    }
+
+    pub(super) fn arm_retransmission(&mut self, now: Time) {
+        let timeout = self.rtt.rto_after(self.timeouts_in_a_row);
+        self.timer = Timer { kind: TimerKind::Retransmit, deadline: now + timeout };
+    }
+
+    fn on_reordering_timer(&mut self, now: Time) {
+        let found = self.detect_losses(now);
+        if found.lost > 0 && !matches!(self.recovery, Recovery::Recovery | Recovery::Loss) {
+            self.enter_recovery(now);
+        }
+        if self.reducing && found.lost > 0 {
+            let mss = u64::from(self.mss);
+            let (in_flight, target) = (self.board.in_flight(), self.decision.window);
+            self.reduction.on_ack(mss, in_flight, target, mss, false);
+        }
+        match found.look_again {
+            Some(at) if at > now => {
+                self.timer = Timer { kind: TimerKind::Reordering, deadline: at };
+            }
+            _ => self.arm_retransmission(now),
+        }
+    }
+
+    /// Retransmission timeout (RFC 6298, section 5; `tcp_enter_loss`): all
+    /// that was sent over an RTT ago and is not selectively acknowledged
+    /// counts as lost.
+    fn on_timeout(&mut self, now: Time) {
+        if self.board.is_empty() {
+            return;
+        }
+        self.counters.timeouts += 1;
+        let before_recovery =
+            !matches!(self.recovery, Recovery::Recovery | Recovery::Loss);
+        let new_episode = before_recovery
+            || !crate::before(self.board.first(), self.high)
+            || (self.recovery == Recovery::Loss && self.timeouts_in_a_row == 0);
+        self.timeout_in_doubt = before_recovery || self.timeouts_in_a_row > 0;
+        self.timeouts_in_a_row += 1;
+        self.mark_all_lost(now);
+        self.reducing = false;
+        self.probe = None;
+        self.probe_due = false;
+        if new_episode {
+            self.undo = Undo { possible: true, ..Undo::default() };
+        }
+        self.high = self.board.next();
+        self.recovery = if new_episode { Recovery::Open } else { Recovery::Loss };
+        self.tell(now, Event::Timeout);
+        self.recovery = Recovery::Loss;
+        self.arm_retransmission(now);
+    }
+
+    fn mark_all_lost(&mut self, now: Time) {
+        let mut number = self.board.first();
+        self.rack.judge_again(self.board.first());
+        self.lost.clear();
+        while number != self.board.next() {
+            let sent = *self.board.get(number);
+            let recent = number != self.board.first() && !self.rack.is_overdue(sent.sent_at, now);
+            if sent.flags & SACKED == 0 && !recent {
+                self.counters.lost_bytes += self.board.mark_lost(number).unwrap_or(0);
+            }
+            if self.board.get(number).flags & (LOST | RETRANSMISSION_OUT | SACKED) == LOST {
+                self.lost.push_back(number);
+            }
+            number = number.wrapping_add(1);
+        }
+    }
+}

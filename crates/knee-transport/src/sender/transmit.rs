@@ -1,0 +1,220 @@
+//! What leaves, and when.
+
+use super::{Handshake, Probe, Sender, timestamp};
+use crate::scoreboard::{LOST, RETRANSMISSION_OUT, Sent};
+use crate::wire::{Segment, SegmentKind};
+use crate::{after, before};
+use knee_cc::{Event, Recovery};
+use knee_units::Time;
+
+/// Answer to [`Sender::poll_transmit`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Transmit {
+    /// Send this; then ask again.
+    Segment(Segment),
+    /// Nothing before this time, unless an ACK comes.
+    At(Time),
+    /// Nothing until an ACK, a timer or the application.
+    Nothing,
+}
+
+impl Sender {
+    /// What to send now.
+    #[inline]
+    pub fn poll_transmit(&mut self, now: Time) -> Transmit {
+        if self.handshake != Handshake::Done {
+            return self.poll_handshake(now);
+        }
+        if !self.lost.is_empty() || self.probe_due {
+            let first = self.poll_again(now);
+            if first != Transmit::Nothing {
+                return first;
+            }
+        }
+        self.poll_new(now)
+    }
+
+    #[cold]
+    fn poll_handshake(&mut self, now: Time) -> Transmit {
+        if self.handshake == Handshake::SynSent {
+            return Transmit::Nothing;
+        }
+        self.handshake = Handshake::SynSent;
+        self.arm_retransmission(now);
+        Transmit::Segment(Segment {
+            kind: SegmentKind::Syn,
+            number: 0,
+            len: 0,
+            timestamp: timestamp(now),
+            retransmission: false,
+            window_reduced: false,
+        })
+    }
+
+    #[inline]
+    fn poll_new(&mut self, now: Time) -> Transmit {
+        let waiting = self.written - self.board.sent_bytes();
+        let in_flight = self.board.in_flight();
+        if waiting == 0 {
+            return self.out_of_data(in_flight);
+        }
+        let len = waiting.min(u64::from(self.mss));
+        let window = self.window();
+        if in_flight + len > window {
+            self.note_window_use(true);
+            return Transmit::Nothing;
+        }
+        if self.board.outstanding_bytes() + len > self.receive_window {
+            self.note_window_use(false);
+            return Transmit::Nothing;
+        }
+        if !self.pacer.admit(now, self.quantum) {
+            self.note_window_use(false);
+            return Transmit::At(self.pacer.next());
+        }
+        Transmit::Segment(self.send_new(now, len, in_flight))
+    }
+
+    #[inline]
+    fn send_new(&mut self, now: Time, len: u64, in_flight: u64) -> Segment {
+        if in_flight == 0 {
+            self.tell(now, Event::SentAfterIdle);
+        }
+        let nothing_outstanding = self.board.is_empty();
+        let mut sent = Sent {
+            len: len as u16,
+            in_flight: (in_flight + len) as u32,
+            lost: self.counters.lost_bytes as u32,
+            ..Sent::default()
+        };
+        self.sampler.on_sent(now, nothing_outstanding, &mut sent);
+        let number = self.board.push(sent);
+        self.charge(len as u16);
+        if self.reducing {
+            self.reduction.on_sent(len);
+        }
+        self.arm_after_sending(now, nothing_outstanding);
+        Segment {
+            kind: SegmentKind::Data,
+            number,
+            len: len as u16,
+            timestamp: timestamp(now),
+            retransmission: false,
+            window_reduced: std::mem::take(&mut self.announce_reduction),
+        }
+    }
+
+    #[inline]
+    fn charge(&mut self, len: u16) {
+        self.pacer.on_sent(len, self.counters.sent_segments);
+        self.counters.sent_segments += 1;
+        self.counters.sent_bytes += u64::from(len);
+    }
+
+    /// The application has nothing more: if the window has room and nothing
+    /// waits to be sent again, rate samples up to here understate the path
+    /// (`tcp_rate_check_app_limited`).
+    #[inline]
+    fn out_of_data(&mut self, in_flight: u64) -> Transmit {
+        if in_flight < self.window() && self.lost.is_empty() {
+            self.sampler.mark_app_limited(in_flight);
+        }
+        self.note_window_use(in_flight + u64::from(self.mss) > self.window());
+        Transmit::Nothing
+    }
+
+    /// Remembers for a round whether the window was the limit
+    /// (`tcp_cwnd_validate`).
+    #[inline]
+    fn note_window_use(&mut self, limited: bool) {
+        if limited || !before(self.board.first(), self.usage_end) {
+            self.window_limited = limited;
+            self.usage_end = self.board.next();
+        }
+    }
+
+    /// A probe or a lost segment, if one may go.
+    #[cold]
+    fn poll_again(&mut self, now: Time) -> Transmit {
+        if self.probe_due {
+            self.probe_due = false;
+            return Transmit::Segment(self.send_probe(now));
+        }
+        while let Some(&number) = self.lost.front() {
+            if !self.waits_for_retransmission(number) {
+                self.lost.pop_front();
+                continue;
+            }
+            let len = u64::from(self.board.get(number).len);
+            if self.board.in_flight() + len > self.window() {
+                self.note_window_use(true);
+                return Transmit::Nothing;
+            }
+            if !self.pacer.admit(now, self.quantum) {
+                return Transmit::At(self.pacer.next());
+            }
+            self.lost.pop_front();
+            return Transmit::Segment(self.send_again(now, number));
+        }
+        Transmit::Nothing
+    }
+
+    fn waits_for_retransmission(&mut self, number: u32) -> bool {
+        !before(number, self.board.first())
+            && after(self.board.next(), number)
+            && self.board.get(number).flags & (LOST | RETRANSMISSION_OUT) == LOST
+    }
+
+    /// Sends the tail loss probe: a new segment if there is one and the
+    /// receiver's window has room, else the last one again. The congestion
+    /// window does not hold it back (RFC 8985, section 7.3).
+    fn send_probe(&mut self, now: Time) -> Segment {
+        self.counters.probes += 1;
+        let waiting = (self.written - self.board.sent_bytes()).min(u64::from(self.mss));
+        let room = self.board.outstanding_bytes() + waiting <= self.receive_window;
+        let new = waiting > 0 && room;
+        let segment = if new {
+            self.send_new(now, waiting, self.board.in_flight())
+        } else {
+            self.send_again(now, self.board.next().wrapping_sub(1))
+        };
+        self.probe = Some(Probe { high: self.board.next(), retransmission: !new });
+        self.arm_retransmission(now);
+        segment
+    }
+
+    fn send_again(&mut self, now: Time, number: u32) -> Segment {
+        if self.board.in_flight() == 0 && self.recovery != Recovery::Loss {
+            self.tell(now, Event::SentAfterIdle);
+        }
+        self.board.mark_retransmitted(number);
+        let (in_flight, lost) = (self.board.in_flight() as u32, self.counters.lost_bytes as u32);
+        let sent = self.board.get(number);
+        sent.in_flight = in_flight;
+        sent.lost = lost;
+        let len = sent.len;
+        self.sampler.on_sent(now, false, sent);
+        self.rack.on_retransmitted(number, now);
+        if !self.undo.retransmitted {
+            self.undo.retransmitted = true;
+            self.undo.first_timestamp = timestamp(now);
+        }
+        self.undo.unconfirmed += 1;
+        if self.reducing {
+            self.reduction.on_sent(u64::from(len));
+        }
+        self.charge(len);
+        self.counters.retransmitted_bytes += u64::from(len);
+        if self.timer.deadline == Time::MAX {
+            self.arm_retransmission(now);
+        }
+        Segment {
+            kind: SegmentKind::Data,
+            number,
+            len,
+            timestamp: timestamp(now),
+            retransmission: true,
+            window_reduced: false,
+        }
+    }
+}

@@ -1,0 +1,74 @@
+//! What travels between the two ends.
+
+/// What a sender puts on the wire.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Segment {
+    /// SYN or data.
+    pub kind: SegmentKind,
+    /// Number of the segment: segments are cut once, when first sent, and
+    /// counted from zero; sequence arithmetic is in segments.
+    pub number: u32,
+    /// Payload bytes; zero for a SYN.
+    pub len: u16,
+    /// The sender's clock in microseconds, wrapping (TSval, RFC 7323).
+    pub timestamp: u32,
+    /// Sent before.
+    pub retransmission: bool,
+    /// Congestion Window Reduced (RFC 3168).
+    pub window_reduced: bool,
+}
+
+/// Kind of a segment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SegmentKind {
+    /// Opens the connection.
+    Syn,
+    /// Carries payload.
+    Data,
+}
+
+/// What a receiver answers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Ack {
+    /// Answers a SYN.
+    pub syn: bool,
+    /// Number of the next segment expected.
+    pub number: u32,
+    /// Timestamp echoed (TSecr, RFC 7323).
+    pub timestamp_echo: u32,
+    /// ECN-Echo (RFC 3168).
+    pub congestion_echo: bool,
+}
+
+/// Most SACK blocks on an ACK: three beside the timestamp option (RFC 2018),
+/// and the first may be a duplicate's (RFC 2883).
+pub const SACK_BLOCKS_MAX: usize = 3;
+
+/// The part of an ACK that most ACKs lack.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct AckDetails {
+    /// Half-open ranges of segments received out of order, latest first.
+    pub sack: [(u32, u32); SACK_BLOCKS_MAX],
+    /// How many of them are filled.
+    pub sack_count: u8,
+    /// A segment that arrived twice (D-SACK, RFC 2883).
+    pub duplicate: Option<u32>,
+    /// Payload bytes that arrived marked with Congestion Experienced, in
+    /// all (accurate ECN).
+    pub marked_bytes: u64,
+}
+
+impl AckDetails {
+    /// The filled blocks.
+    #[inline]
+    pub fn blocks(&self) -> &[(u32, u32)] {
+        &self.sack[..usize::from(self.sack_count)]
+    }
+
+    /// Bytes that the SACK option adds to the ACK: two NOPs, kind, length,
+    /// and eight for each block (RFC 2018).
+    pub fn option_bytes(&self) -> u32 {
+        let blocks = u32::from(self.sack_count) + u32::from(self.duplicate.is_some());
+        if blocks == 0 { 0 } else { 4 + 8 * blocks }
+    }
+}
