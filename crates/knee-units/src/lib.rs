@@ -4,12 +4,17 @@
 //! What this crate never does: accept a bare number from a text. Every
 //! quantity that a person writes names its unit ("10 Mbit/s", "60 ms").
 
+mod buffer;
 mod bytes;
+mod fraction;
 mod rate;
+mod schema;
 mod text;
 mod time;
 
+pub use buffer::BufferSize;
 pub use bytes::Bytes;
+pub use fraction::Fraction;
 pub use rate::Rate;
 pub use text::ParseError;
 pub use time::Time;
@@ -20,4 +25,4 @@ use text::Quantity;
 pub const NANOS_PER_SECOND: u64 = 1_000_000_000;
 
 /// Every quantity, for a message about a unit in the wrong place.
-const QUANTITIES: [&Quantity; 3] = [&time::TIME, &rate::RATE, &bytes::BYTES];
+const QUANTITIES: [&Quantity; 4] = [&time::TIME, &rate::RATE, &bytes::BYTES, &fraction::FRACTION];
