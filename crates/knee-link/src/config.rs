@@ -70,7 +70,11 @@ pub struct Jitter {
     pub reorder: bool,
 }
 
-/// How much a queue holds.
+/// How much a queue holds. A packet that finds the link idle does not wait,
+/// so it always passes. Any other needs room: it is dropped if the packets
+/// that wait, the one in transmission not counted, and itself exceed the
+/// limit. In transmission is the oldest packet that has not left, even where
+/// the rate is zero or the next opportunity of a trace is not yet there.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Buffer {
     /// Any number of packets.
@@ -186,6 +190,6 @@ pub enum Loss {
 pub struct Policer {
     /// Rate at which tokens come.
     pub rate: Rate,
-    /// Bytes that the bucket holds; it starts full.
+    /// Bytes that the bucket holds, in IP bytes; it starts full.
     pub burst: u64,
 }

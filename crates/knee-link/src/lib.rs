@@ -8,12 +8,23 @@
 //! What this crate never does: I/O, read a clock, allocate per packet in
 //! steady state, know the ground it runs on.
 
+mod capacity;
+mod check;
 mod config;
+mod delay;
+mod features;
+mod fifo;
+mod link;
+mod loss;
+mod policer;
+mod random;
+mod server;
 
 pub use config::{
     Aqm, Buffer, Codel, Config, Delay, FqCodel, Jitter, Loss, Pie, Policer, RateModel, Red, Steps,
     Threshold, Trace,
 };
+pub use link::{Counters, DropReason, Link, QueueState};
 
 /// What a link needs to know of a packet.
 pub trait Packet {

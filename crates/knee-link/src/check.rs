@@ -1,0 +1,62 @@
+//! The promises of a configuration, asserted once.
+
+use crate::config::{Aqm, Config, Loss, RateModel, Steps};
+use crate::server::period;
+use knee_units::Time;
+
+pub(crate) fn assert_possible(config: &Config) {
+    assert_steps(&config.delay.base);
+    match &config.rate {
+        RateModel::Unlimited | RateModel::Constant(_) => {}
+        RateModel::Steps(steps) => assert_steps(steps),
+        RateModel::Trace(trace) => {
+            assert!(period(trace) > 0, "a trace ends after time zero");
+            assert!(trace.opportunities_ms.is_sorted(), "a trace does not descend");
+        }
+    }
+    assert_loss(&config.loss);
+    assert_aqm(&config.aqm);
+    let outages = config.down.iter().flat_map(|(from, until)| [from, until]);
+    assert!(outages.is_sorted(), "outages are sorted and disjoint");
+}
+
+fn assert_steps<T>(steps: &Steps<T>) {
+    let first = steps.0.first().map(|(from, _)| *from);
+    assert_eq!(first, Some(Time::ZERO), "the first step is at time zero");
+    assert!(steps.0.is_sorted_by(|a, b| a.0 < b.0), "steps ascend");
+}
+
+fn assert_loss(loss: &Loss) {
+    let probabilities = match *loss {
+        Loss::None => vec![],
+        Loss::Independent(probability) => vec![probability],
+        Loss::Periodic(period) => {
+            assert!(period > 0, "a loss period is at least 1");
+            vec![]
+        }
+        Loss::GilbertElliott { good_to_bad, bad_to_good, loss_good, loss_bad } => {
+            vec![good_to_bad, bad_to_good, loss_good, loss_bad]
+        }
+        Loss::Recorded(ref lost) => {
+            assert!(!lost.is_empty(), "a loss record has an entry");
+            vec![]
+        }
+    };
+    for probability in probabilities {
+        assert!((0.0..=1.0).contains(&probability), "a probability is within 0 and 1");
+    }
+}
+
+fn assert_aqm(aqm: &Aqm) {
+    match aqm {
+        Aqm::DropTail | Aqm::Threshold(_) | Aqm::Codel(_) => {}
+        Aqm::FqCodel(fq) => {
+            assert!(fq.flows > 0 && fq.quantum > 0, "FQ-CoDel has queues and a quantum")
+        }
+        Aqm::Pie(pie) => assert!(pie.update > Time::ZERO, "PIE's update period is positive"),
+        Aqm::Red(red) => {
+            let thresholds = red.min_threshold_bytes < red.max_threshold_bytes;
+            assert!(thresholds, "RED's thresholds ascend");
+        }
+    }
+}

@@ -1,0 +1,210 @@
+//! The link: what every packet passes.
+
+use crate::capacity::capacity_bytes;
+use crate::config::{Aqm, Buffer, Config, RateModel};
+use crate::features::Features;
+use crate::fifo::Fifo;
+use crate::server::Server;
+use crate::{Packet, check};
+use knee_units::Time;
+use rand_chacha::ChaCha8Rng;
+
+/// One direction of one hop, driven from outside: the caller offers packets
+/// with [`send`](Link::send), calls [`poll`](Link::poll) at
+/// [`next_time`](Link::next_time), and never goes back in time.
+///
+/// A plain drop-tail link needs one event per packet: the departure is
+/// computed on entry. CoDel and FQ-CoDel decide when a packet leaves the
+/// queue, which takes a second one.
+///
+/// Randomness comes from the link's own stream alone. Each packet draws, in
+/// this order and only what applies: loss, AQM, jitter (on entry; with CoDel
+/// and FQ-CoDel jitter is drawn when the packet leaves the queue).
+pub struct Link<P> {
+    core: Core<P>,
+    features: Option<Box<Features<P>>>,
+    /// Kept for the capacity; none where it is unlimited.
+    config: Option<Box<Config>>,
+}
+
+/// What every link has.
+pub(crate) struct Core<P> {
+    pub fifo: Fifo<P>,
+    pub server: Server,
+    pub buffer: Buffer,
+    /// Propagation delay, where it is constant.
+    delay: Time,
+    pub counters: Counters,
+}
+
+/// Why a packet does not get through.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DropReason {
+    /// Lost at random, periodically or by record.
+    Loss,
+    /// The link was down, or went down while the packet waited.
+    Down,
+    /// The policer had too few tokens.
+    Policer,
+    /// The buffer was full.
+    Queue,
+    /// Active queue management decided so.
+    Aqm,
+}
+
+/// Packets counted since the start. Those neither dropped nor lost nor
+/// delivered are inside.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counters {
+    /// Offered to the link, whatever became of them.
+    pub entered_packets: u64,
+    /// Delivered at the far end.
+    pub delivered_packets: u64,
+    /// Dropped by policer, queue or AQM.
+    pub dropped_packets: u64,
+    /// Lost at random, by record, or because the link was down.
+    pub lost_packets: u64,
+    /// Marked with Congestion Experienced.
+    pub marked_packets: u64,
+}
+
+impl Counters {
+    /// Counts a packet that does not get through.
+    pub(crate) fn count(&mut self, reason: DropReason) {
+        match reason {
+            DropReason::Loss | DropReason::Down => self.lost_packets += 1,
+            DropReason::Policer | DropReason::Queue | DropReason::Aqm => self.dropped_packets += 1,
+        }
+    }
+}
+
+/// A link's queue at one moment.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct QueueState {
+    /// IP bytes waiting, the packet in transmission included.
+    pub bytes: u64,
+    /// Packets waiting, the packet in transmission included.
+    pub packets: u64,
+    /// Time that a packet entering now would wait before its first byte is
+    /// sent; with FQ-CoDel, if it came last. [`Time::MAX`]: for ever.
+    pub delay: Time,
+    /// IP bytes that left the queue since the start.
+    pub departed_bytes: u64,
+    /// IP bytes that the link's rate would have allowed since the start,
+    /// while it was up. Zero on a link without a rate.
+    pub capacity_bytes: u64,
+}
+
+impl<P: Packet> Link<P> {
+    /// An empty link at time zero.
+    ///
+    /// # Panics
+    ///
+    /// If the configuration breaks a promise that [`Config`] states, such as
+    /// steps that begin at time zero.
+    pub fn new(config: Config, rng: ChaCha8Rng) -> Link<P> {
+        check::assert_possible(&config);
+        let unlimited = config.rate == RateModel::Unlimited;
+        let core = Core {
+            fifo: Fifo::new(),
+            server: Server::new(&config.rate),
+            buffer: if unlimited { Buffer::Unlimited } else { config.buffer },
+            delay: config.delay.base.0[0].1,
+            counters: Counters::default(),
+        };
+        let features = (!is_plain(&config)).then(|| Box::new(Features::new(&config, rng)));
+        let config = (!unlimited).then(|| Box::new(config));
+        Link { core, features, config }
+    }
+
+    /// Offers a packet. It is given back with the reason when it is dropped
+    /// on entry.
+    ///
+    /// # Errors
+    ///
+    /// The packet and why it was dropped; it is counted already.
+    #[inline]
+    pub fn send(&mut self, now: Time, packet: P) -> Result<(), (DropReason, P)> {
+        let core = &mut self.core;
+        core.counters.entered_packets += 1;
+        if let Some(features) = &mut self.features {
+            return features.send(core, now, packet);
+        }
+        let size = packet.size();
+        if !core.fifo.has_room(now, size, core.buffer) {
+            core.counters.dropped_packets += 1;
+            return Err((DropReason::Queue, packet));
+        }
+        let departure = core.server.serve(now, size);
+        core.fifo.push(departure, departure.saturating_add(core.delay), packet);
+        Ok(())
+    }
+
+    /// The next instant at which [`poll`](Link::poll) has something to do;
+    /// [`Time::MAX`] when nothing is inside that will ever move. Sending a
+    /// packet may bring it forward.
+    #[inline]
+    pub fn next_time(&self) -> Time {
+        match &self.features {
+            None => self.core.fifo.next_arrival(),
+            Some(features) => features.next_time(&self.core),
+        }
+    }
+
+    /// Delivers the next packet that has arrived at the far end by `now`.
+    /// None: there is none, though a packet may have left the queue. Several
+    /// can arrive at once: call it until [`next_time`](Link::next_time) is
+    /// later than `now`.
+    #[inline]
+    pub fn poll(&mut self, now: Time) -> Option<P> {
+        let packet = match &mut self.features {
+            None => self.core.fifo.pop_arrived(now)?,
+            Some(features) => features.poll(&mut self.core, now)?,
+        };
+        self.core.counters.delivered_packets += 1;
+        Some(packet)
+    }
+
+    /// A packet dropped after entry, with the time and the reason: by CoDel,
+    /// by an overflow of FQ-CoDel, because the link went down. They are
+    /// counted already. To be called, until it gives none, after each
+    /// [`send`](Link::send) and [`poll`](Link::poll).
+    #[inline]
+    pub fn take_dropped(&mut self) -> Option<(Time, DropReason, P)> {
+        self.features.as_mut()?.take_dropped()
+    }
+
+    /// Packets counted since the start.
+    pub fn counters(&self) -> Counters {
+        self.core.counters
+    }
+
+    /// The queue now.
+    pub fn queue(&mut self, now: Time) -> QueueState {
+        let core = &mut self.core;
+        let held = match &mut self.features {
+            None => (0, 0),
+            Some(features) => features.held(core, now),
+        };
+        core.fifo.settle(now);
+        let start = core.server.start_behind(now, held.0);
+        QueueState {
+            bytes: core.fifo.queued_bytes() + held.0,
+            packets: core.fifo.queued_packets() as u64 + held.1,
+            delay: if start == Time::MAX { start } else { start.saturating_sub(now) },
+            departed_bytes: core.fifo.departed_bytes(),
+            capacity_bytes: self.config.as_ref().map_or(0, |config| capacity_bytes(config, now)),
+        }
+    }
+}
+
+/// Nothing but a drop-tail queue, a rate and a constant delay.
+fn is_plain(config: &Config) -> bool {
+    let delay = &config.delay;
+    config.loss == crate::Loss::None
+        && config.policer.is_none()
+        && config.down.is_empty()
+        && delay.jitter.is_none()
+        && delay.base.0.len() == 1
+        && (config.aqm == Aqm::DropTail || config.rate == RateModel::Unlimited)
+}

@@ -1,0 +1,131 @@
+//! Loss that has nothing to do with the queue.
+
+use crate::config::Loss;
+use crate::random::chance;
+use rand_chacha::ChaCha8Rng;
+use std::sync::Arc;
+
+/// A loss process: asked once for each packet that enters while the link is
+/// up.
+pub(crate) enum LossProcess {
+    None,
+    Independent(f64),
+    /// Every `period`-th packet; `count` have passed since the last loss.
+    Periodic {
+        period: u64,
+        count: u64,
+    },
+    /// The state decides about the packet, then it may change.
+    GilbertElliott {
+        bad: bool,
+        leave: [f64; 2],
+        loss: [f64; 2],
+    },
+    Recorded {
+        lost: Arc<[bool]>,
+        next: usize,
+    },
+}
+
+impl LossProcess {
+    pub fn new(loss: &Loss) -> LossProcess {
+        match *loss {
+            Loss::None => LossProcess::None,
+            Loss::Independent(probability) => LossProcess::Independent(probability),
+            Loss::Periodic(period) => LossProcess::Periodic { period, count: 0 },
+            Loss::GilbertElliott { good_to_bad, bad_to_good, loss_good, loss_bad } => {
+                let (leave, loss) = ([good_to_bad, bad_to_good], [loss_good, loss_bad]);
+                LossProcess::GilbertElliott { bad: false, leave, loss }
+            }
+            Loss::Recorded(ref lost) => LossProcess::Recorded { lost: lost.clone(), next: 0 },
+        }
+    }
+
+    /// Whether the next packet is lost.
+    pub fn loses(&mut self, rng: &mut ChaCha8Rng) -> bool {
+        match self {
+            LossProcess::None => false,
+            LossProcess::Independent(probability) => chance(rng, *probability),
+            LossProcess::Periodic { period, count } => {
+                *count = (*count + 1) % *period;
+                *count == 0
+            }
+            LossProcess::GilbertElliott { bad, leave, loss } => {
+                let lost = chance(rng, loss[usize::from(*bad)]);
+                *bad ^= chance(rng, leave[usize::from(*bad)]);
+                lost
+            }
+            LossProcess::Recorded { lost, next } => {
+                let outcome = lost[*next];
+                *next = (*next + 1) % lost.len();
+                outcome
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rand_core::SeedableRng;
+
+    /// Losses among `packets`, and how many loss bursts they form.
+    fn run(loss: Loss, packets: usize) -> (f64, f64) {
+        let mut process = LossProcess::new(&loss);
+        let mut rng = ChaCha8Rng::seed_from_u64(7);
+        let lost: Vec<bool> = (0..packets).map(|_| process.loses(&mut rng)).collect();
+        let bursts = lost.windows(2).filter(|pair| !pair[0] && pair[1]).count();
+        (lost.iter().filter(|lost| **lost).count() as f64, bursts as f64)
+    }
+
+    #[test]
+    fn independent_losses_follow_the_binomial_distribution() {
+        let (n, p) = (1_000_000.0, 0.013);
+        let (lost, bursts) = run(Loss::Independent(p), n as usize);
+        let deviation = (n * p * (1.0 - p)).sqrt();
+        assert!((lost - n * p).abs() < 4.0 * deviation, "{lost} lost");
+        // A burst begins where a loss follows a survivor.
+        assert!((bursts - n * p * (1.0 - p)).abs() < 4.0 * deviation, "{bursts} bursts");
+    }
+
+    #[test]
+    fn certain_outcomes_need_no_luck() {
+        assert_eq!(run(Loss::Independent(0.0), 1000).0, 0.0);
+        assert_eq!(run(Loss::Independent(1.0), 1000).0, 1000.0);
+        assert_eq!(run(Loss::None, 1000).0, 0.0);
+    }
+
+    /// Stationary share of the bad state: good_to_bad over the sum of both
+    /// (Elliott 1963); mean length of a stay in it: 1 / bad_to_good.
+    #[test]
+    fn gilbert_elliott_has_its_stationary_loss_and_burst_length() {
+        let (p, r, good, bad) = (0.01, 0.2, 0.002, 0.5);
+        let n = 2_000_000;
+        let model = |loss_good, loss_bad| Loss::GilbertElliott {
+            good_to_bad: p,
+            bad_to_good: r,
+            loss_good,
+            loss_bad,
+        };
+        let share = p / (p + r);
+        let expected = share * bad + (1.0 - share) * good;
+        let rate = run(model(good, bad), n).0 / n as f64;
+        assert!((rate / expected - 1.0).abs() < 0.03, "{rate} against {expected}");
+
+        let (lost, bursts) = run(model(0.0, 1.0), n);
+        assert!((lost / n as f64 / share - 1.0).abs() < 0.03);
+        assert!((lost / bursts * r - 1.0).abs() < 0.03, "bursts of {}", lost / bursts);
+    }
+
+    #[test]
+    fn periodic_and_recorded_losses_hit_named_packets() {
+        let mut rng = ChaCha8Rng::seed_from_u64(7);
+        let mut hits = |loss: Loss| {
+            let mut process = LossProcess::new(&loss);
+            (1..=10).filter(|_| process.loses(&mut rng)).collect::<Vec<u32>>()
+        };
+        assert_eq!(hits(Loss::Periodic(4)), [4, 8]);
+        let record: Arc<[bool]> = [true, false, false, true, false].into();
+        assert_eq!(hits(Loss::Recorded(record)), [1, 4, 6, 9]);
+    }
+}

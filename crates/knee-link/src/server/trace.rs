@@ -1,0 +1,134 @@
+//! Service at recorded opportunities, with Mahimahi's semantics.
+
+use crate::Trace;
+use knee_units::Time;
+use std::sync::Arc;
+
+/// Bytes that may leave at one opportunity.
+pub(crate) const OPPORTUNITY_BYTES: u32 = 1500;
+pub(crate) const NANOS_PER_MILLISECOND: u64 = 1_000_000;
+
+/// An opportunity at T serves what was ready before T. What it leaves over
+/// serves the packets behind; with none behind it is lost.
+#[derive(Clone)]
+pub(crate) struct TraceServer {
+    trace: Arc<Trace>,
+    /// Time of the opportunity last used, and what it still has.
+    current: u64,
+    left: u32,
+    next: Cursor,
+}
+
+/// An opportunity: the repetition it is in and its index there.
+#[derive(Clone, Copy)]
+struct Cursor {
+    base: u64,
+    index: usize,
+}
+
+impl TraceServer {
+    pub fn new(trace: Arc<Trace>) -> TraceServer {
+        TraceServer { trace, current: 0, left: 0, next: Cursor { base: 0, index: 0 } }
+    }
+
+    /// Departure of a packet: when its last byte is served.
+    #[inline(never)]
+    pub fn serve(&mut self, ready: Time, size: u32) -> Time {
+        let ready = ready.as_nanos();
+        if self.current <= ready {
+            self.left = 0;
+        }
+        let mut wanted = size;
+        while wanted > self.left {
+            wanted -= self.left;
+            self.next = self.first_after(ready);
+            self.current = self.time(self.next);
+            self.left = OPPORTUNITY_BYTES;
+            self.next = self.following(self.next);
+        }
+        self.left -= wanted;
+        Time::from_nanos(self.current.max(ready))
+    }
+
+    pub fn start(&self, ready: Time) -> Time {
+        let ready = ready.as_nanos();
+        if self.left > 0 && self.current > ready {
+            return Time::from_nanos(self.current);
+        }
+        Time::from_nanos(self.time(self.first_after(ready)))
+    }
+
+    pub fn clear(&mut self) {
+        (self.current, self.left, self.next) = (0, 0, Cursor { base: 0, index: 0 });
+    }
+
+    fn time(&self, at: Cursor) -> u64 {
+        at.base + u64::from(self.trace.opportunities_ms[at.index]) * NANOS_PER_MILLISECOND
+    }
+
+    fn following(&self, at: Cursor) -> Cursor {
+        if at.index + 1 < self.trace.opportunities_ms.len() {
+            return Cursor { base: at.base, index: at.index + 1 };
+        }
+        Cursor { base: at.base + period(&self.trace), index: 0 }
+    }
+
+    /// The first opportunity not used yet that comes after `ready`.
+    fn first_after(&self, ready: u64) -> Cursor {
+        if self.time(self.next) > ready {
+            return self.next;
+        }
+        let period = period(&self.trace);
+        let (base, offset_ms) = (ready / period * period, ready % period / NANOS_PER_MILLISECOND);
+        let passed = |ms: &u32| u64::from(*ms) <= offset_ms;
+        Cursor { base, index: self.trace.opportunities_ms.partition_point(passed) }
+    }
+}
+
+/// After which the trace repeats, nanoseconds.
+pub(crate) fn period(trace: &Trace) -> u64 {
+    let last = trace.opportunities_ms.last().copied().unwrap_or(0);
+    u64::from(last) * NANOS_PER_MILLISECOND
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn server(opportunities_ms: &[u32]) -> TraceServer {
+        let trace = Trace { name: "test".into(), opportunities_ms: opportunities_ms.into() };
+        TraceServer::new(Arc::new(trace))
+    }
+
+    fn ms(n: u64) -> Time {
+        Time::from_millis(n)
+    }
+
+    #[test]
+    fn a_packet_leaves_with_its_last_byte() {
+        let mut server = server(&[2, 5, 5, 9]);
+        let departures = [1000, 1000, 1000, 3000].map(|size| server.serve(ms(0), size));
+        // 1000 at 2; 500 left there and 500 at 5; 1000 at 5; then 1500 at 5,
+        // 1500 at 9.
+        assert_eq!(departures, [ms(2), ms(5), ms(5), ms(9)]);
+    }
+
+    #[test]
+    fn what_nobody_waits_for_is_lost() {
+        let mut server = server(&[2, 5, 5, 9]);
+        assert_eq!(server.serve(ms(0), 100), ms(2));
+        assert_eq!(server.serve(ms(2), 1500), ms(5), "the rest of 2 is gone");
+        assert_eq!(server.serve(ms(3), 1500), ms(5));
+        assert_eq!(server.serve(ms(9), 1500), ms(11), "9 has passed, the next period begins");
+    }
+
+    #[test]
+    fn it_repeats_with_the_period_of_its_last_timestamp() {
+        // Opportunities: 0 3 | 3 6 | 6 9 …: two at each multiple of three.
+        let mut server = server(&[0, 3]);
+        let departures: Vec<_> = (0..6).map(|_| server.serve(ms(0), 1500)).collect();
+        assert_eq!(departures, [3, 3, 6, 6, 9, 9].map(ms));
+        assert_eq!(server.start(ms(3_000_000)), ms(3_000_003));
+        assert_eq!(server.start(Time::from_nanos(3_000_000_000_000 - 1)), ms(3_000_000));
+    }
+}
