@@ -30,7 +30,14 @@ impl Reduction {
     /// `progress`: it advanced the cumulative point and marked nothing lost,
     /// so one segment more may go than was delivered (the RFC's slow-start
     /// reduction bound).
-    pub fn on_ack(&mut self, delivered: u64, in_flight: u64, target: u64, mss: u64, progress: bool) {
+    pub fn on_ack(
+        &mut self,
+        delivered: u64,
+        in_flight: u64,
+        target: u64,
+        mss: u64,
+        progress: bool,
+    ) {
         if delivered == 0 {
             return;
         }

@@ -52,13 +52,21 @@ pub struct Detection {
 impl Rack {
     /// Notes a delivered segment (RFC 8985, section 6.2, steps 1 and 2).
     #[inline]
-    pub fn on_delivered(&mut self, now: Time, number: u32, sent_at: Time, retransmitted: bool, min_rtt: Time) {
+    pub fn on_delivered(
+        &mut self,
+        now: Time,
+        number: u32,
+        sent_at: Time,
+        retransmitted: bool,
+        min_rtt: Time,
+    ) {
         let rtt = now - sent_at;
         // Acknowledges the original, not the retransmission.
         if retransmitted && rtt < min_rtt {
             return;
         }
-        if (sent_at, 0) > (self.sent_at, 0) || (sent_at == self.sent_at && after(number, self.number))
+        if (sent_at, 0) > (self.sent_at, 0)
+            || (sent_at == self.sent_at && after(number, self.number))
         {
             self.sent_at = sent_at;
             self.number = number;

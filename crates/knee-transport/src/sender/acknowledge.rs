@@ -47,7 +47,7 @@ impl Sender {
         let mut progress = Progress::default();
         let mut sample = Sample { prior_in_flight, ..Sample::default() };
         if let Some(details) = details {
-            self.take_details(now, details, &mut progress, &mut sample);
+            self.take_details(details, &mut progress, &mut sample);
         }
         self.take_cumulative(now, ack.number, &mut progress);
         sample.newly_acked = self.sampler.delivered - prior_delivered;
@@ -85,9 +85,8 @@ impl Sender {
             return;
         }
         self.handshake = Handshake::Done;
-        let rtt = Time::from_micros(u64::from(
-            super::timestamp(now).wrapping_sub(ack.timestamp_echo),
-        ));
+        let rtt =
+            Time::from_micros(u64::from(super::timestamp(now).wrapping_sub(ack.timestamp_echo)));
         self.rtt.update(rtt, 0, 0);
         self.rtt.update_minimum(now, rtt);
         self.timer.deadline = Time::MAX;
@@ -146,23 +145,17 @@ impl Sender {
     }
 
     #[inline(never)]
-    fn take_details(
-        &mut self,
-        now: Time,
-        details: &AckDetails,
-        progress: &mut Progress,
-        sample: &mut Sample,
-    ) {
+    fn take_details(&mut self, details: &AckDetails, progress: &mut Progress, sample: &mut Sample) {
         if details.marked_bytes > self.counters.marked_bytes {
             sample.newly_marked = details.marked_bytes - self.counters.marked_bytes;
             self.counters.marked_bytes = details.marked_bytes;
         }
-        if let Some(number) = details.duplicate {
-            self.take_duplicate(number, progress);
+        if details.duplicate.is_some() {
+            self.take_duplicate(progress);
         }
         let previous = self.previous_sack;
         for &(from, to) in details.blocks() {
-            self.take_block(now, from, to, &previous, progress);
+            self.take_block(from, to, &previous, progress);
         }
         for (slot, block) in self.previous_sack.iter_mut().enumerate() {
             *block = details.blocks().get(slot).copied().unwrap_or_default();
@@ -170,38 +163,30 @@ impl Sender {
     }
 
     /// A segment arrived twice. If it was retransmitted, that was needless.
-    fn take_duplicate(&mut self, number: u32, progress: &mut Progress) {
+    fn take_duplicate(&mut self, progress: &mut Progress) {
         progress.duplicate = true;
         if self.undo.unconfirmed > 0 {
             self.undo.unconfirmed -= 1;
         }
-        let _ = number;
         self.rack.on_duplicate(self.board.first(), self.board.next());
     }
 
     /// Walks the part of a block that the previous ACK did not report.
-    fn take_block(
-        &mut self,
-        now: Time,
-        from: u32,
-        to: u32,
-        previous: &[(u32, u32)],
-        progress: &mut Progress,
-    ) {
+    fn take_block(&mut self, from: u32, to: u32, previous: &[(u32, u32)], progress: &mut Progress) {
         let mut number = if before(from, self.board.first()) { self.board.first() } else { from };
         while before(number, to) && before(number, self.board.next()) {
             let known = previous.iter().find(|(a, b)| !before(number, *a) && before(number, *b));
             match known {
                 Some(&(_, end)) => number = end,
                 None => {
-                    self.take_sacked(now, number, progress);
+                    self.take_sacked(number, progress);
                     number = number.wrapping_add(1);
                 }
             }
         }
     }
 
-    fn take_sacked(&mut self, _now: Time, number: u32, progress: &mut Progress) {
+    fn take_sacked(&mut self, number: u32, progress: &mut Progress) {
         if self.board.get(number).flags & SACKED != 0 {
             return;
         }

@@ -148,7 +148,7 @@ impl Sender {
             written: 0,
             receive_window: config.receive_window.unwrap_or(u64::MAX),
             mss: config.mss,
-            quantum: 1,
+            quantum: 0,
             needs,
             paced: match config.pacing {
                 Pacing::Auto => needs.pacing,

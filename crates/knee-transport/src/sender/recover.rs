@@ -52,8 +52,7 @@ impl Sender {
 
     pub(super) fn detect_losses(&mut self, now: Time) -> Detection {
         let in_recovery = self.in_recovery();
-        let found =
-            self.rack.detect(now, &mut self.board, &self.rtt, in_recovery, &mut self.lost);
+        let found = self.rack.detect(now, &mut self.board, &self.rtt, in_recovery, &mut self.lost);
         self.counters.lost_bytes += found.lost;
         found
     }
@@ -129,7 +128,6 @@ impl Sender {
     fn finish(&mut self, now: Time) {
         self.recovery = Recovery::Open;
         self.reducing = false;
-        self.undo.possible = false;
         self.timeout_in_doubt = false;
         self.tell(now, Event::RecoveryEnd);
     }
@@ -155,8 +153,9 @@ impl Sender {
                     self.timeout_in_doubt = false;
                 }
             }
-            Recovery::Disorder | Recovery::WindowReduced
-                if progress.duplicate && self.may_undo(ack) =>
+            // The last duplicate may arrive after recovery was complete.
+            Recovery::Open | Recovery::Disorder
+                if progress.duplicate && self.undo.possible && self.all_needless() =>
             {
                 self.undo_reduction(now, false);
             }
@@ -165,8 +164,12 @@ impl Sender {
     }
 
     fn may_undo(&self, ack: &Ack) -> bool {
-        let all_needless = self.undo.retransmitted && self.undo.unconfirmed == 0;
-        self.undo.possible && (all_needless || self.was_delayed(ack))
+        self.undo.possible && (self.all_needless() || self.was_delayed(ack))
+    }
+
+    /// Every retransmission was reported as a duplicate.
+    fn all_needless(&self) -> bool {
+        self.undo.retransmitted && self.undo.unconfirmed == 0
     }
 
     /// The ACK echoes a timestamp from before the first retransmission: the
@@ -216,7 +219,6 @@ impl Sender {
     /// The ACK of the probed segment is for its first transmission.
     fn was_original(&self, ack: &Ack, progress: &Progress) -> bool {
         let sent = progress.newest.sent;
-        progress.newest.valid
-            && before(ack.timestamp_echo, super::timestamp(sent.sent_at))
+        progress.newest.valid && before(ack.timestamp_echo, super::timestamp(sent.sent_at))
     }
 }

@@ -125,8 +125,7 @@ impl Sender {
             return;
         }
         self.counters.timeouts += 1;
-        let before_recovery =
-            !matches!(self.recovery, Recovery::Recovery | Recovery::Loss);
+        let before_recovery = !matches!(self.recovery, Recovery::Recovery | Recovery::Loss);
         let new_episode = before_recovery
             || !crate::before(self.board.first(), self.high)
             || (self.recovery == Recovery::Loss && self.timeouts_in_a_row == 0);
