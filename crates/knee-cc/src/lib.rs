@@ -215,6 +215,14 @@ pub trait Controller: Send {
     fn needs(&self) -> Needs;
 }
 
+mod bbr;
+mod cubic;
+mod loss_based;
+mod pacing;
+mod parameters;
 mod registry;
+mod reno;
+mod suggest;
 
-pub use registry::{Selection, Value};
+pub use parameters::{Kind, Parameter};
+pub use registry::{Entry, Preset, Selection, SelectionError, Value, build, check, controllers};

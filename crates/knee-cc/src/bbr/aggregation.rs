@@ -1,0 +1,94 @@
+//! ACK aggregation: links such as Wi-Fi deliver acknowledgements in bunches
+//! and fall silent between them. The window is widened by the largest excess
+//! of a bunch over what the bandwidth would have delivered, so that sending
+//! goes on through the silence.
+
+use super::Bbr;
+use super::bandwidth::{PacketRate, RATE_SHIFT};
+use crate::Sample;
+use knee_units::Time;
+
+/// Rounds that each of the two halves of the maximum filter lasts: the
+/// maximum covers five to ten rounds.
+const HALF_ROUNDS: u8 = 5;
+
+/// Time at the estimated bandwidth to which the excess is limited, in
+/// microseconds: 100 ms.
+const LARGEST_EXCESS_US: u64 = 100_000;
+
+/// Packets after which an epoch ends in any case (2^20, a counter's width in
+/// Linux).
+const LARGEST_EPOCH_PACKETS: u64 = 1 << 20;
+
+/// State of the estimate.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Aggregation {
+    epoch_start: Time,
+    /// Bytes acknowledged in the epoch.
+    epoch_acked: u64,
+    /// Largest excess in bytes: of this half of the window and the last.
+    excess: [u64; 2],
+    current: usize,
+    rounds: u8,
+}
+
+impl Aggregation {
+    /// A new epoch begins, after an idle time.
+    pub(super) fn restart(&mut self, now: Time) {
+        self.epoch_start = now;
+        self.epoch_acked = 0;
+    }
+
+    fn advance_round(&mut self) {
+        self.rounds += 1;
+        if self.rounds >= HALF_ROUNDS {
+            self.rounds = 0;
+            self.current ^= 1;
+            self.excess[self.current] = 0;
+        }
+    }
+}
+
+/// Packets that `bw` delivers in so many microseconds.
+#[inline]
+pub(super) fn packets_in(bw: PacketRate, us: u64) -> u64 {
+    u64::from(bw).saturating_mul(us) >> RATE_SHIFT
+}
+
+impl Bbr {
+    #[inline]
+    pub(super) fn update_aggregation(&mut self, sample: &Sample) {
+        if sample.newly_acked == 0 || sample.interval.as_micros() == 0 {
+            return;
+        }
+        if self.bandwidth.round_start {
+            self.aggregation.advance_round();
+        }
+        let mss = u64::from(self.mss);
+        let epoch_us = self.delivered_at.saturating_sub(self.aggregation.epoch_start).as_micros();
+        let mut expected = packets_in(self.bw(), epoch_us).saturating_mul(mss);
+        let epoch = &mut self.aggregation;
+        // Slower than expected, or very old: nothing is in excess.
+        if epoch.epoch_acked <= expected
+            || epoch.epoch_acked + sample.newly_acked >= LARGEST_EPOCH_PACKETS * mss
+        {
+            epoch.restart(self.delivered_at);
+            expected = 0;
+        }
+        epoch.epoch_acked += sample.newly_acked;
+        let excess = (epoch.epoch_acked - expected).min(self.window);
+        let largest = &mut epoch.excess[epoch.current];
+        *largest = excess.max(*largest);
+    }
+
+    /// Bytes by which the window is widened; none before the pipe is full.
+    #[inline]
+    pub(super) fn aggregation_window(&self) -> u64 {
+        if !self.full_pipe.reached {
+            return 0;
+        }
+        let limit = packets_in(self.bw(), LARGEST_EXCESS_US) * u64::from(self.mss);
+        let [a, b] = self.aggregation.excess;
+        a.max(b).min(limit)
+    }
+}

@@ -1,0 +1,96 @@
+//! Rounds, and the bottleneck bandwidth as the windowed maximum of the
+//! delivery rate.
+
+use super::Bbr;
+use super::filter::RunningMax;
+use crate::{Connection, Sample};
+use knee_units::Rate;
+
+/// Packets per microsecond times 2^24: one unit is about 715 bit/s at 1500
+/// bytes, 32 bits reach 3 Tbit/s.
+pub(super) type PacketRate = u32;
+
+/// Binary digits behind the point of a [`PacketRate`].
+pub(super) const RATE_SHIFT: u32 = 24;
+
+/// Rounds that the filter remembers: a gain cycle of eight and two more, so
+/// that a probe's finding outlives the phases after it.
+const FILTER_ROUNDS: u32 = 10;
+
+/// Estimate of the bottleneck bandwidth, and the count of rounds.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Bandwidth {
+    filter: RunningMax,
+    /// Packet-timed round trips so far.
+    pub(super) rounds: u32,
+    /// The round ends when a packet sent after this much was delivered is
+    /// itself delivered.
+    pub(super) round_end: u64,
+    /// The last acknowledgement began a round.
+    pub(super) round_start: bool,
+}
+
+impl Bandwidth {
+    /// Nothing known, the next round begins now.
+    pub(super) fn from_now(connection: &Connection) -> Bandwidth {
+        Bandwidth { round_end: connection.delivered, ..Bandwidth::default() }
+    }
+
+    #[inline]
+    pub(super) fn max(&self) -> PacketRate {
+        self.filter.get()
+    }
+
+    /// The value of before PROBE_RTT counts as seen in this round: the
+    /// change `keep_bw_over_probe_rtt`. Samples taken with a window of four
+    /// packets say nothing about the path, but rounds go on, and more than
+    /// ten of them (RTT below 22 ms) push all earlier samples out.
+    pub(super) fn restore(&mut self, kept: PacketRate) {
+        if kept >= self.filter.get() {
+            self.filter.reset(self.rounds, kept);
+        }
+    }
+
+    pub(super) fn rescale(&mut self, old_mss: u64, new_mss: u64) {
+        self.filter.rescale(old_mss, new_mss);
+    }
+}
+
+/// `bw` in payload bits per second, for the records.
+pub(super) fn as_rate(bw: PacketRate, mss: u32) -> Option<Rate> {
+    let bits = u128::from(bw) * u128::from(mss) * 8_000_000;
+    (bw > 0).then(|| Rate::from_bits_per_second((bits >> RATE_SHIFT) as u64))
+}
+
+impl Bbr {
+    #[inline]
+    pub(super) fn update_bandwidth(
+        &mut self,
+        sample: &Sample,
+        connection: &Connection,
+        app_limited: bool,
+    ) {
+        self.bandwidth.round_start = false;
+        let interval_us = sample.interval.as_micros();
+        if interval_us == 0 {
+            return;
+        }
+        if sample.prior_delivered >= self.bandwidth.round_end {
+            self.bandwidth.round_end = connection.delivered;
+            self.bandwidth.rounds = self.bandwidth.rounds.wrapping_add(1);
+            self.bandwidth.round_start = true;
+            self.packet_conservation = false;
+        }
+        self.sample_long_term(sample, connection, app_limited);
+        // The only division on the path of every acknowledgement. Delivered
+        // bytes are below 2^40, else the shift saturates the estimate.
+        let scaled = sample.delivered.min((1 << 40) - 1) << RATE_SHIFT;
+        let bw = scaled / interval_us.saturating_mul(u64::from(self.mss));
+        let bw = bw.min(u64::from(PacketRate::MAX)) as PacketRate;
+        // The application's pauses are not the path's: such a sample counts
+        // only if it shows the path to be faster.
+        if !app_limited || bw >= self.bandwidth.max() {
+            self.bandwidth.filter.update(FILTER_ROUNDS, self.bandwidth.rounds, bw);
+        }
+    }
+}

@@ -1,0 +1,123 @@
+//! Parameters of BBR, and the preset of the five changes together.
+
+use super::{Gain, UNIT};
+use crate::parameters::{Kind, Parameter, Settings};
+use crate::registry::{Entry, Preset};
+use knee_units::Time;
+
+pub(crate) const ENTRY: Entry = Entry {
+    name: "bbr",
+    summary: "BBR version 1: pace at the bottleneck's bandwidth, window of two BDP",
+    source: "Cardwell et al., ACM Queue 14(5), 2016; Linux tcp_bbr.c",
+    parameters: PARAMETERS,
+    presets: &[Preset {
+        name: "bbr-low-delay",
+        summary: "bbr with its five published changes and a window of one BDP",
+        parameters: &[
+            ("drain_to_target", "true"),
+            ("probe_exit_early", "true"),
+            ("shrink_window", "true"),
+            ("keep_bw_over_probe_rtt", "true"),
+            ("max_cruise", "400 ms"),
+            ("probe_gains", "1.2, 0.8"),
+            ("window_gain", "1"),
+        ],
+    }],
+    build: super::build,
+};
+
+const PARAMETERS: &[Parameter] = &[
+    Parameter {
+        name: "drain_to_target",
+        kind: Kind::Switch,
+        default: "false",
+        summary: "the phase below gain 1 lasts until in flight is down to one BDP",
+    },
+    Parameter {
+        name: "probe_exit_early",
+        kind: Kind::Switch,
+        default: "false",
+        summary: "probes end with their target reached: the upward one without waiting for a \
+                  full min_rtt, PROBE_RTT without waiting for 200 ms",
+    },
+    Parameter {
+        name: "shrink_window",
+        kind: Kind::Switch,
+        default: "false",
+        summary: "take packets that only queue out of the window, little by little",
+    },
+    Parameter {
+        name: "keep_bw_over_probe_rtt",
+        kind: Kind::Switch,
+        default: "false",
+        summary: "after PROBE_RTT go on with the bandwidth estimate of before",
+    },
+    Parameter {
+        name: "max_cruise",
+        kind: Kind::DurationOrOff,
+        default: "off",
+        summary: "longest time between two probes at gain 1",
+    },
+    Parameter {
+        name: "delay_lower_bound",
+        kind: Kind::Duration,
+        default: "10 ms",
+        summary: "queueing delay that shrink_window leaves alone",
+    },
+    Parameter {
+        name: "cwnd_pace",
+        kind: Kind::Count { min: 1, max: 1000 },
+        default: "30",
+        summary: "round trips over which shrink_window takes an excess out",
+    },
+    Parameter {
+        name: "probe_gains",
+        kind: Kind::Numbers { count: 2, min: 0.1, max: 3.9 },
+        default: "1.25, 0.75",
+        summary: "pacing gains of the first two phases of the cycle, up and down",
+    },
+    Parameter {
+        name: "window_gain",
+        kind: Kind::Number { min: 0.5, max: 3.9 },
+        default: "2",
+        summary: "window in PROBE_BW, in BDP",
+    },
+];
+
+/// The parameters as the algorithm uses them.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Config {
+    pub(super) drain_to_target: bool,
+    pub(super) probe_exit_early: bool,
+    pub(super) shrink_window: bool,
+    pub(super) keep_bw_over_probe_rtt: bool,
+    pub(super) max_cruise: Option<Time>,
+    pub(super) delay_lower_bound: Time,
+    /// Round trips (`cwnd_pace`).
+    pub(super) shrink_rounds: u32,
+    pub(super) gain_up: Gain,
+    pub(super) gain_down: Gain,
+    pub(super) window_gain: Gain,
+}
+
+impl Config {
+    pub(super) fn read(settings: &Settings) -> Config {
+        let gains = settings.numbers("probe_gains");
+        Config {
+            drain_to_target: settings.switch("drain_to_target"),
+            probe_exit_early: settings.switch("probe_exit_early"),
+            shrink_window: settings.switch("shrink_window"),
+            keep_bw_over_probe_rtt: settings.switch("keep_bw_over_probe_rtt"),
+            max_cruise: settings.duration("max_cruise"),
+            delay_lower_bound: settings.duration("delay_lower_bound").unwrap_or_default(),
+            shrink_rounds: settings.count("cwnd_pace"),
+            gain_up: in_units(gains[0]),
+            gain_down: in_units(gains[1]),
+            window_gain: in_units(settings.number("window_gain")),
+        }
+    }
+}
+
+fn in_units(gain: f64) -> Gain {
+    (gain * f64::from(UNIT)).round() as Gain
+}

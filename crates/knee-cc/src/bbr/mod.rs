@@ -1,0 +1,342 @@
+//! BBR version 1, as in Linux 6.x (`net/ipv4/tcp_bbr.c`), with five published
+//! changes to it, each a switch that is off by default.
+//!
+//! The model: a path is its bottleneck bandwidth and its minimum RTT.
+//! ```text
+//!   bandwidth   = max(delivered / elapsed)  over 10 round trips
+//!   min_rtt     = min(rtt)                  over 10 seconds
+//!   pacing rate = pacing gain x bandwidth
+//!   window      = window gain x bandwidth x min_rtt, at least 4 packets
+//! ```
+//! The phases:
+//! ```text
+//!            |
+//!            v      3 rounds with < 25 % growth
+//!   +---> STARTUP ------------------------------> DRAIN
+//!   |     gain 2.89                               gain 0.35
+//!   |                                               | in flight <= BDP
+//!   |     gains 5/4, 3/4, 1, 1, 1, 1, 1, 1          v
+//!   |     +-----------------------------------> PROBE_BW
+//!   |     |                                         |
+//!   |     | >= 200 ms and a round at 4 packets      | min_rtt is 10 s old
+//!   |     |                                         v
+//!   +-----+------------------------------------ PROBE_RTT
+//!  (pipe never full)
+//! ```
+//! Sources: Cardwell et al., "BBR: Congestion-Based Congestion Control", ACM
+//! Queue 14(5), 2016; the Linux source, whose integer arithmetic is followed
+//! so closely that decisions can be compared with the kernel's sample by
+//! sample: bandwidth in packets per microsecond times 2^24, gains in 1/256.
+//! Windows and in-flight counts are kept in bytes instead of packets.
+//!
+//! One file per part of the model: [`bandwidth`] and its [`filter`],
+//! [`long_term`] (policers), [`aggregation`], the phases [`startup`] (and
+//! DRAIN), [`probe_bw`], [`probe_rtt`], the outputs [`pacing`] and
+//! [`window`], and the low-delay change [`low_delay`].
+
+mod aggregation;
+mod bandwidth;
+mod config;
+mod filter;
+mod long_term;
+mod low_delay;
+mod pacing;
+mod probe_bw;
+mod probe_rtt;
+mod startup;
+mod window;
+
+use crate::parameters::Settings;
+use crate::{Connection, Controller, Decision, Ecn, Event, Init, Needs, Recovery, Sample, State};
+use aggregation::Aggregation;
+use bandwidth::{Bandwidth, PacketRate};
+use knee_units::Time;
+use long_term::LongTerm;
+use low_delay::LowDelay;
+use pacing::Pacing;
+use probe_bw::Cycle;
+use probe_rtt::MinRtt;
+use rand_core::Rng;
+use startup::FullPipe;
+
+use config::Config;
+pub(crate) use config::ENTRY;
+
+/// Gains count in 1/256, as in Linux (`BBR_UNIT`).
+type Gain = u32;
+const UNIT: Gain = 256;
+
+/// 2/ln 2, the smallest gain that doubles the delivery rate each round.
+const HIGH_GAIN: Gain = UNIT * 2885 / 1000 + 1;
+
+/// Its inverse: empties in one round the queue that STARTUP built.
+const DRAIN_GAIN: Gain = UNIT * 1000 / 2885;
+
+/// Window in PROBE_RTT, and never less elsewhere: with an ACK for every
+/// other packet, four keep the connection moving.
+const MIN_WINDOW_PACKETS: u32 = 4;
+
+/// Window while no RTT is known (RFC 6928).
+const INITIAL_PACKETS: u32 = 10;
+
+/// Phase of the state machine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Mode {
+    Startup,
+    Drain,
+    ProbeBw,
+    ProbeRtt,
+}
+
+/// BBR version 1.
+struct Bbr {
+    config: Config,
+    mode: Mode,
+    mss: u32,
+    mtu: u32,
+    pacing_gain: Gain,
+    window_gain: Gain,
+    bandwidth: Bandwidth,
+    long_term: LongTerm,
+    aggregation: Aggregation,
+    full_pipe: FullPipe,
+    cycle: Cycle,
+    min_rtt: MinRtt,
+    pacing: Pacing,
+    low_delay: LowDelay,
+    /// Window in bytes.
+    window: u64,
+    /// Window before recovery or PROBE_RTT, in bytes.
+    prior_window: u64,
+    initial_window: u64,
+    /// Slow-start threshold as shown: the pipe when STARTUP ended, in bytes.
+    threshold: u64,
+    /// State of recovery at the previous acknowledgement of data.
+    prior_recovery: Recovery,
+    /// In the first round of recovery, send only what was acknowledged.
+    packet_conservation: bool,
+    /// Sending began after an idle time, nothing was acknowledged since.
+    idle_restart: bool,
+    /// Time of the last delivery.
+    delivered_at: Time,
+    acknowledged_at_timeout: u64,
+    decision: Decision,
+}
+
+fn build(settings: &Settings, init: Init) -> Box<dyn Controller> {
+    Box::new(Bbr::new(Config::read(settings), init))
+}
+
+impl Bbr {
+    fn new(config: Config, mut init: Init) -> Bbr {
+        let mss = init.mss.max(1);
+        let window = init.initial_window.max(u64::from(mss));
+        let mut bbr = Bbr {
+            config,
+            mode: Mode::Startup,
+            mss,
+            mtu: init.mtu.max(mss),
+            pacing_gain: HIGH_GAIN,
+            window_gain: HIGH_GAIN,
+            bandwidth: Bandwidth::default(),
+            long_term: LongTerm::default(),
+            aggregation: Aggregation::default(),
+            full_pipe: FullPipe::default(),
+            cycle: Cycle::new(init.rng.next_u64()),
+            min_rtt: MinRtt::default(),
+            pacing: Pacing::default(),
+            low_delay: LowDelay::default(),
+            window,
+            prior_window: 0,
+            initial_window: window,
+            threshold: u64::MAX,
+            prior_recovery: Recovery::Open,
+            packet_conservation: false,
+            idle_restart: false,
+            delivered_at: Time::ZERO,
+            acknowledged_at_timeout: 0,
+            decision: Decision { window, pacing_rate: None, send_quantum: 0, ecn: Ecn::NotCapable },
+        };
+        bbr.init_pacing_rate(Time::ZERO);
+        bbr.decide(Time::ZERO);
+        bbr
+    }
+
+    /// The estimate in use: the policer's rate when one was found.
+    #[inline]
+    fn bw(&self) -> PacketRate {
+        if self.long_term.in_use { self.long_term.bw } else { self.bandwidth.max() }
+    }
+
+    fn update_model(&mut self, sample: &Sample, connection: &Connection) {
+        let app_limited = sample.app_limited || self.min_rtt.limited(sample.prior_delivered);
+        self.update_bandwidth(sample, connection, app_limited);
+        self.update_aggregation(sample);
+        self.update_cycle(sample, connection);
+        self.check_full_pipe(app_limited);
+        self.check_drain(connection);
+        self.update_min_rtt(sample, connection);
+        self.update_gains();
+    }
+
+    fn update_gains(&mut self) {
+        (self.pacing_gain, self.window_gain) = match self.mode {
+            Mode::Startup => (HIGH_GAIN, HIGH_GAIN),
+            Mode::Drain => (DRAIN_GAIN, HIGH_GAIN),
+            Mode::ProbeBw if self.long_term.in_use => (UNIT, self.config.window_gain),
+            Mode::ProbeBw => (self.cycle.gain(&self.config), self.config.window_gain),
+            Mode::ProbeRtt => (UNIT, UNIT),
+        };
+    }
+
+    /// Back to where the model belongs, after PROBE_RTT.
+    fn resume_mode(&mut self) {
+        if self.full_pipe.reached {
+            self.enter_probe_bw();
+        } else {
+            self.mode = Mode::Startup;
+        }
+    }
+
+    /// The path is another one: everything learnt is void.
+    fn forget(&mut self, connection: &Connection) {
+        let window = self.initial_window;
+        self.mode = Mode::Startup;
+        self.bandwidth = Bandwidth::from_now(connection);
+        self.long_term = LongTerm::default();
+        self.aggregation = Aggregation::default();
+        self.full_pipe = FullPipe::default();
+        self.min_rtt = MinRtt::default();
+        self.min_rtt.begin(Time::ZERO, connection.now);
+        self.low_delay = LowDelay::default();
+        self.pacing = Pacing::default();
+        self.window = window;
+        self.prior_window = 0;
+        self.threshold = u64::MAX;
+        self.packet_conservation = false;
+        self.update_gains();
+        self.init_pacing_rate(Time::ZERO);
+    }
+
+    /// The handshake's RTT is the first estimate, and sets the initial rate.
+    fn on_established(&mut self, connection: &Connection) {
+        self.min_rtt.begin(connection.min_rtt, connection.now);
+        self.bandwidth.round_end = connection.delivered;
+        self.delivered_at = connection.now;
+        self.aggregation.restart(connection.now);
+        self.init_pacing_rate(connection.srtt);
+    }
+
+    /// Sending resumes. If the application was the limit, the estimate is
+    /// what the path bears: pace at it instead of probing into old queues.
+    fn on_restart(&mut self, connection: &Connection) {
+        let limited = connection.app_limited || self.min_rtt.limited(connection.delivered);
+        if !limited {
+            return;
+        }
+        self.idle_restart = true;
+        self.aggregation.restart(connection.now);
+        match self.mode {
+            Mode::ProbeBw => self.set_pacing_rate(self.bw(), UNIT, connection.srtt),
+            Mode::ProbeRtt => self.check_probe_rtt_done(connection.now),
+            Mode::Startup | Mode::Drain => {}
+        }
+    }
+
+    /// Linux's `tcp_enter_loss` around `bbr_set_state`.
+    fn on_timeout(&mut self, connection: &Connection) {
+        let progress = connection.acknowledged > self.acknowledged_at_timeout;
+        if self.prior_recovery != Recovery::Loss || progress {
+            self.save_window();
+        }
+        self.acknowledged_at_timeout = connection.acknowledged;
+        self.window = connection.in_flight + u64::from(self.mss);
+        self.prior_recovery = Recovery::Loss;
+        self.full_pipe.bw = 0;
+        self.bandwidth.round_start = true; // a timeout ends a round
+        let lost = Sample { newly_lost: u64::from(self.mss), ..Sample::default() };
+        self.sample_long_term(&lost, connection, false);
+    }
+
+    /// The loss was none: what it taught is void. The window comes back when
+    /// the next acknowledgement finds recovery over.
+    fn on_spurious(&mut self, connection: &Connection) {
+        self.full_pipe.bw = 0;
+        self.full_pipe.rounds = 0;
+        self.reset_long_term(connection);
+    }
+
+    fn on_mtu(&mut self, connection: &Connection) {
+        // Rates count packets: convert what is kept to the new size.
+        let (old, new) = (u64::from(self.mss), u64::from(connection.mss.max(1)));
+        self.bandwidth.rescale(old, new);
+        self.long_term.rescale(old, new);
+        self.full_pipe.rescale(old, new);
+        self.mss = connection.mss.max(1);
+        self.mtu = connection.mtu.max(self.mss);
+        self.pacing.invalidate();
+    }
+
+    #[inline]
+    fn decide(&mut self, transport_min_rtt: Time) -> Decision {
+        self.decision = Decision {
+            window: self.window,
+            pacing_rate: Some(self.pacing.ip_rate),
+            send_quantum: self.send_quantum(transport_min_rtt),
+            ecn: Ecn::NotCapable,
+        };
+        self.decision
+    }
+}
+
+impl Controller for Bbr {
+    fn on_ack(&mut self, sample: &Sample, connection: &Connection) -> Decision {
+        if sample.newly_acked > 0 {
+            self.delivered_at = connection.now;
+        }
+        self.update_model(sample, connection);
+        let bw = self.bw();
+        self.set_pacing_rate(bw, self.pacing_gain, connection.srtt);
+        self.set_window(bw, sample, connection);
+        self.decide(connection.min_rtt)
+    }
+
+    fn on_event(&mut self, event: Event, connection: &Connection) -> Decision {
+        match event {
+            Event::Established => self.on_established(connection),
+            Event::SentAfterIdle => self.on_restart(connection),
+            Event::RecoveryStart | Event::CongestionEcho => self.save_window(),
+            Event::RecoveryEnd => {}
+            Event::Timeout => self.on_timeout(connection),
+            Event::SpuriousRecovery => self.on_spurious(connection),
+            Event::MtuChanged => self.on_mtu(connection),
+            Event::PathReset => self.forget(connection),
+        }
+        self.decide(connection.min_rtt)
+    }
+
+    fn decision(&self) -> Decision {
+        self.decision
+    }
+
+    fn state(&self) -> State {
+        let phase = match self.mode {
+            Mode::Startup => "startup",
+            Mode::Drain => "drain",
+            Mode::ProbeRtt => "probe_rtt",
+            Mode::ProbeBw if self.long_term.in_use => "probe_bw_policed",
+            Mode::ProbeBw => self.cycle.phase(),
+        };
+        State {
+            phase,
+            bandwidth: bandwidth::as_rate(self.bw(), self.mss),
+            min_rtt: self.min_rtt.known(),
+            slow_start_threshold: (self.threshold != u64::MAX).then_some(self.threshold),
+            pacing_gain: Some(f64::from(self.pacing_gain) / f64::from(UNIT)),
+        }
+    }
+
+    fn needs(&self) -> Needs {
+        Needs { pacing: true, proportional_rate_reduction: false, accurate_ecn: false }
+    }
+}

@@ -1,0 +1,107 @@
+//! The pacing rate, 1 % below what the gain says, and the burst that may
+//! leave at once.
+
+use super::bandwidth::{PacketRate, RATE_SHIFT};
+use super::{Bbr, Gain, HIGH_GAIN};
+use crate::pacing::{SendQuantum, millisecond_of};
+use knee_units::{Rate, Time};
+
+/// Share of the estimate that is paced at, in percent: on average a little
+/// below the bottleneck, so that queues drain rather than grow.
+const MARGIN_PERCENT: u64 = 99;
+
+/// RTT assumed until the first sample: 1 ms.
+const ASSUMED_RTT: Time = Time::from_millis(1);
+
+/// Below this rate packets leave one at a time: 1.2 Mbit/s, in bytes per
+/// second. There, two packets would be a burst of 20 ms.
+const SINGLE_PACKET_RATE: u64 = 150_000;
+
+/// Largest burst that the window makes room for, in bytes: what offload
+/// takes, less headers.
+const LARGEST_BURST: u64 = 65_536 - 1 - 320;
+
+/// ... and in packets (a counter's width in Linux).
+const LARGEST_GOAL: u32 = 127;
+
+/// The rate in force.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Pacing {
+    /// In payload bytes per second, as Linux counts.
+    rate: u64,
+    /// In IP bytes, for the transport.
+    pub(super) ip_rate: Rate,
+    /// An RTT was known when the initial rate was set.
+    pub(super) has_rtt: bool,
+    /// Bandwidth and gain that `rate` was last computed for.
+    computed_for: Option<(PacketRate, Gain)>,
+    /// Packets that leave at once at this rate.
+    pub(super) burst_packets: u32,
+    quantum: SendQuantum,
+}
+
+impl Pacing {
+    /// Sizes have changed: compute anew.
+    pub(super) fn invalidate(&mut self) {
+        self.computed_for = None;
+    }
+}
+
+impl Bbr {
+    /// Payload bytes per second to pace `bw` at, in Linux's order of
+    /// operations.
+    pub(super) fn paced_bytes_per_second(&self, bw: PacketRate, gain: Gain) -> u64 {
+        let rate = (u64::from(bw) * u64::from(self.mss)).saturating_mul(u64::from(gain)) >> 8;
+        rate.saturating_mul(10_000 * MARGIN_PERCENT) >> RATE_SHIFT
+    }
+
+    /// Initial rate: STARTUP's gain on the window over the RTT.
+    pub(super) fn init_pacing_rate(&mut self, srtt: Time) {
+        self.pacing.has_rtt = srtt > Time::ZERO;
+        let rtt = if self.pacing.has_rtt { srtt } else { ASSUMED_RTT };
+        let packets = (self.window / u64::from(self.mss)).min(1 << 24);
+        let bw = (packets << RATE_SHIFT) / rtt.as_micros().max(1);
+        let bw = bw.min(u64::from(PacketRate::MAX)) as PacketRate;
+        self.put_rate(self.paced_bytes_per_second(bw, HIGH_GAIN));
+        self.pacing.invalidate();
+    }
+
+    /// Before the pipe is full the rate only rises.
+    #[inline]
+    pub(super) fn set_pacing_rate(&mut self, bw: PacketRate, gain: Gain, srtt: Time) {
+        if !self.pacing.has_rtt && srtt > Time::ZERO {
+            self.init_pacing_rate(srtt);
+        }
+        if self.pacing.computed_for == Some((bw, gain)) {
+            return;
+        }
+        let rate = self.paced_bytes_per_second(bw, gain);
+        if self.full_pipe.reached || rate > self.pacing.rate {
+            self.put_rate(rate);
+            self.pacing.computed_for = Some((bw, gain));
+        }
+    }
+
+    fn put_rate(&mut self, rate: u64) {
+        // Not from Linux: at least a packet per second, because a rate of
+        // zero would never send the packet that shows a better one.
+        let rate = rate.max(u64::from(self.mss));
+        self.pacing.rate = rate;
+        let bits = u128::from(rate) * 8 * u128::from(self.mtu) / u128::from(self.mss);
+        self.pacing.ip_rate = Rate::from_bits_per_second(bits as u64);
+        let burst = (millisecond_of(rate).min(LARGEST_BURST) / u64::from(self.mss)) as u32;
+        self.pacing.burst_packets = burst.clamp(self.smallest_burst(), LARGEST_GOAL);
+    }
+
+    fn smallest_burst(&self) -> u32 {
+        if self.pacing.rate < SINGLE_PACKET_RATE { 1 } else { 2 }
+    }
+
+    /// Bytes that may leave at once.
+    #[inline]
+    pub(super) fn send_quantum(&mut self, min_rtt: Time) -> u64 {
+        let floor = self.smallest_burst();
+        let (rate, mss) = (self.pacing.rate, self.mss);
+        u64::from(self.pacing.quantum.segments(rate, min_rtt, mss, floor)) * u64::from(mss)
+    }
+}

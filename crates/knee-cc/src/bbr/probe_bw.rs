@@ -1,0 +1,163 @@
+//! PROBE_BW: the gain cycle that discovers and shares bandwidth, eight phases
+//! of about one minimum RTT each.
+//!
+//! Three of the published changes act on the ends of phases:
+//! - `drain_to_target`: the phase below gain 1 lasts until in flight is down
+//!   to one BDP, however long that takes; a full min_rtt is no reason to end.
+//! - `probe_exit_early`: the phase above gain 1 ends as soon as in flight has
+//!   reached its target; a full min_rtt is no longer needed.
+//! - `max_cruise`: the phases at gain 1 together last at most this long, so
+//!   that flows with a long RTT probe as often as others.
+
+use super::aggregation::packets_in;
+use super::config::Config;
+use super::{Bbr, Gain, Mode, UNIT};
+use crate::{Connection, Sample};
+use knee_units::Time;
+
+/// Phases of a cycle.
+const PHASES: u8 = 8;
+
+/// Phase above gain 1.
+const UP: u8 = 0;
+
+/// Phase below gain 1.
+const DOWN: u8 = 1;
+
+/// First of the phases at gain 1.
+const CRUISE: u8 = 2;
+
+/// Where in the gain cycle the flow is.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Cycle {
+    phase: u8,
+    start: Time,
+    /// Start of the phases at gain 1.
+    cruise_start: Time,
+    /// State of the draw of first phases.
+    random: u64,
+}
+
+impl Cycle {
+    pub(super) fn new(seed: u64) -> Cycle {
+        Cycle { phase: UP, start: Time::ZERO, cruise_start: Time::ZERO, random: seed }
+    }
+
+    #[inline]
+    pub(super) fn gain(&self, config: &Config) -> Gain {
+        match self.phase {
+            UP => config.gain_up,
+            DOWN => config.gain_down,
+            _ => UNIT,
+        }
+    }
+
+    #[inline]
+    pub(super) fn probing_up(&self) -> bool {
+        self.phase == UP
+    }
+
+    pub(super) fn phase(&self) -> &'static str {
+        match self.phase {
+            UP => "probe_bw_up",
+            DOWN => "probe_bw_down",
+            _ => "probe_bw_cruise",
+        }
+    }
+
+    fn enter(&mut self, phase: u8, now: Time) {
+        let cruising = self.phase >= CRUISE;
+        self.phase = phase % PHASES;
+        self.start = now;
+        if self.phase >= CRUISE && !cruising {
+            self.cruise_start = now;
+        }
+    }
+
+    /// A phase at random, any but [`DOWN`]: flows that start together shall
+    /// not probe together, and there is nothing to give back yet.
+    fn draw(&mut self) -> u8 {
+        // SplitMix64 (Steele et al., 2014); a cipher's stream would be
+        // larger than all the rest of the controller.
+        self.random = self.random.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.random;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        let below = ((u128::from(z ^ (z >> 31)) * u128::from(PHASES - 1)) >> 64) as u8;
+        (PHASES - below) % PHASES
+    }
+}
+
+impl Bbr {
+    pub(super) fn enter_probe_bw(&mut self) {
+        self.mode = Mode::ProbeBw;
+        let first = self.cycle.draw();
+        self.cycle.enter(UP, self.delivered_at);
+        self.cycle.enter(first, self.delivered_at);
+        self.low_delay.settle(self.bandwidth.rounds);
+    }
+
+    #[inline]
+    pub(super) fn update_cycle(&mut self, sample: &Sample, connection: &Connection) {
+        if self.mode != Mode::ProbeBw {
+            return;
+        }
+        let next = self.cycle.phase + 1;
+        if self.phase_is_over(sample, connection) {
+            self.cycle.enter(next, self.delivered_at);
+        } else if self.cruise_is_over() {
+            self.cycle.enter(UP, self.delivered_at);
+        }
+    }
+
+    #[inline]
+    fn phase_is_over(&self, sample: &Sample, connection: &Connection) -> bool {
+        let elapsed_us = self.delivered_at.saturating_sub(self.cycle.start).as_micros();
+        let full_length = elapsed_us > u64::from(self.min_rtt.us);
+        if self.pacing_gain == UNIT {
+            return full_length;
+        }
+        let in_network = self.in_network(sample.prior_in_flight, connection);
+        if self.pacing_gain > UNIT {
+            self.probe_is_over(full_length, in_network, sample)
+        } else {
+            self.drain_is_over(full_length, in_network)
+        }
+    }
+
+    /// Probing means to raise in flight to `gain x BDP`, even if that takes
+    /// longer than a min_rtt; it gives up when packets are lost, because the
+    /// buffer may not hold that much.
+    fn probe_is_over(&self, full_length: bool, in_network: u64, sample: &Sample) -> bool {
+        if !full_length && !self.config.probe_exit_early {
+            return false;
+        }
+        let target = self.in_flight_target(self.bandwidth.max(), self.pacing_gain);
+        in_network >= target || (full_length && sample.newly_lost > 0)
+    }
+
+    /// Draining ends with one BDP in flight: less would leave the link idle.
+    fn drain_is_over(&self, full_length: bool, in_network: u64) -> bool {
+        (full_length && !self.config.drain_to_target)
+            || in_network <= self.in_flight_target(self.bandwidth.max(), UNIT)
+    }
+
+    fn cruise_is_over(&self) -> bool {
+        let Some(longest) = self.config.max_cruise else { return false };
+        self.cycle.phase >= CRUISE
+            && self.delivered_at.saturating_sub(self.cycle.cruise_start) > longest
+    }
+
+    /// Bytes that will be in the network when pacing lets the next packet
+    /// leave: what is delivered until then is gone, and a packet that raises
+    /// in flight is already counted.
+    #[inline]
+    pub(super) fn in_network(&self, in_flight: u64, connection: &Connection) -> u64 {
+        let mss = u64::from(self.mss);
+        let wait = connection.next_departure.saturating_sub(connection.now).as_micros();
+        let delivered = packets_in(self.bw(), wait).saturating_mul(mss);
+        let leaving =
+            if self.pacing_gain > UNIT { u64::from(self.pacing.burst_packets) } else { 0 };
+        (in_flight + leaving * mss).saturating_sub(delivered)
+    }
+}

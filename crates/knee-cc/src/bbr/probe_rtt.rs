@@ -1,0 +1,145 @@
+//! The minimum RTT, and PROBE_RTT, which renews it: every ten seconds all
+//! flows shrink to four packets, so that the queue empties and each can see
+//! the path without it.
+//!
+//! Change `probe_exit_early`: PROBE_RTT ends with the first full round at
+//! four packets, which is when it has its sample, instead of 200 ms.
+//! Change `keep_bw_over_probe_rtt`: see [`super::bandwidth::Bandwidth::restore`].
+
+use super::bandwidth::PacketRate;
+use super::{Bbr, MIN_WINDOW_PACKETS, Mode};
+use crate::{Connection, Sample};
+use knee_units::Time;
+
+/// Age at which the minimum RTT must be renewed.
+pub(super) const WINDOW: Time = Time::from_secs(10);
+
+/// Time that PROBE_RTT lasts at least, with four packets in flight: so long
+/// that flows of different RTT overlap, so short that it costs 2 %.
+const DURATION: Time = Time::from_millis(200);
+
+/// The minimum RTT and the state of its renewal.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct MinRtt {
+    /// In microseconds; `u32::MAX` while unknown.
+    pub(super) us: u32,
+    /// When it was last seen.
+    pub(super) stamp: Time,
+    /// End of PROBE_RTT, once in flight has fallen to four packets.
+    done_at: Option<Time>,
+    /// A round has passed at four packets.
+    round_done: bool,
+    /// Data sent while between these amounts were delivered was sent in
+    /// PROBE_RTT: its samples are no better than application-limited ones.
+    limited: (u64, u64),
+    /// Bandwidth on entry.
+    kept_bw: PacketRate,
+}
+
+impl Default for MinRtt {
+    fn default() -> MinRtt {
+        MinRtt {
+            us: u32::MAX,
+            stamp: Time::ZERO,
+            done_at: None,
+            round_done: false,
+            limited: (u64::MAX, 0),
+            kept_bw: 0,
+        }
+    }
+}
+
+impl MinRtt {
+    pub(super) fn known(&self) -> Option<Time> {
+        (self.us != u32::MAX).then(|| Time::from_micros(u64::from(self.us)))
+    }
+
+    /// Starts the filter with `rtt`, which may be unknown (zero).
+    pub(super) fn begin(&mut self, rtt: Time, now: Time) {
+        if rtt > Time::ZERO {
+            self.us = micros(rtt);
+        }
+        self.stamp = now;
+    }
+
+    /// Whether data sent when so much had been delivered was held back by
+    /// PROBE_RTT. Linux sets the transport's own mark for this.
+    #[inline]
+    pub(super) fn limited(&self, delivered_at_send: u64) -> bool {
+        (self.limited.0..=self.limited.1).contains(&delivered_at_send)
+    }
+
+    fn limit(&mut self, entering: bool, connection: &Connection) {
+        if entering {
+            self.limited.0 = connection.delivered;
+        }
+        self.limited.1 = connection.delivered + connection.in_flight;
+    }
+}
+
+fn micros(rtt: Time) -> u32 {
+    rtt.as_micros().min(u64::from(u32::MAX - 1)) as u32
+}
+
+impl Bbr {
+    #[inline]
+    pub(super) fn update_min_rtt(&mut self, sample: &Sample, connection: &Connection) {
+        let now = connection.now;
+        let expired = now > self.min_rtt.stamp + WINDOW;
+        if let Some(rtt) = sample.rtt {
+            let us = micros(rtt);
+            if us <= self.min_rtt.us || (expired && !sample.ack_delayed) {
+                self.min_rtt.us = us;
+                self.min_rtt.stamp = now;
+            }
+        }
+        let entering = expired && !self.idle_restart && self.mode != Mode::ProbeRtt;
+        if entering {
+            self.enter_probe_rtt();
+        }
+        if self.mode == Mode::ProbeRtt {
+            self.min_rtt.limit(entering, connection);
+            self.hold_probe_rtt(connection);
+        }
+        if sample.delivered > 0 {
+            self.idle_restart = false;
+        }
+    }
+
+    fn enter_probe_rtt(&mut self) {
+        self.mode = Mode::ProbeRtt;
+        self.save_window();
+        self.min_rtt.done_at = None;
+        self.min_rtt.kept_bw = self.bandwidth.max();
+    }
+
+    /// Waits for four packets in flight, then for the time and one round.
+    fn hold_probe_rtt(&mut self, connection: &Connection) {
+        if self.min_rtt.done_at.is_none() {
+            let floor = u64::from(MIN_WINDOW_PACKETS) * u64::from(self.mss);
+            if connection.in_flight <= floor {
+                let duration = if self.config.probe_exit_early { Time::ZERO } else { DURATION };
+                self.min_rtt.done_at = Some(connection.now + duration);
+                self.min_rtt.round_done = false;
+                self.bandwidth.round_end = connection.delivered;
+            }
+            return;
+        }
+        self.min_rtt.round_done |= self.bandwidth.round_start;
+        if self.min_rtt.round_done {
+            self.check_probe_rtt_done(connection.now);
+        }
+    }
+
+    pub(super) fn check_probe_rtt_done(&mut self, now: Time) {
+        if self.min_rtt.done_at.is_none_or(|done| now <= done) {
+            return;
+        }
+        self.min_rtt.stamp = now;
+        self.window = self.window.max(self.prior_window);
+        if self.config.keep_bw_over_probe_rtt {
+            self.bandwidth.restore(self.min_rtt.kept_bw);
+        }
+        self.resume_mode();
+    }
+}

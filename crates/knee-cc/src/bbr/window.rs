@@ -1,0 +1,103 @@
+//! The window: a multiple of the BDP, with room for offload and aggregated
+//! acknowledgements; and what happens to it in recovery.
+
+use super::bandwidth::{PacketRate, RATE_SHIFT};
+use super::{Bbr, Gain, INITIAL_PACKETS, MIN_WINDOW_PACKETS, Mode};
+use crate::{Connection, Recovery, Sample};
+
+impl Bbr {
+    /// `ceil(gain x bw x min_rtt)`, in packets.
+    #[inline]
+    pub(super) fn bdp_packets(&self, bw: PacketRate, gain: Gain) -> u64 {
+        if self.min_rtt.us == u32::MAX {
+            return u64::from(INITIAL_PACKETS);
+        }
+        let pipe = u64::from(bw) * u64::from(self.min_rtt.us);
+        let scaled = (u128::from(pipe) * u128::from(gain)) >> 8;
+        ((scaled + (1 << RATE_SHIFT) - 1) >> RATE_SHIFT) as u64
+    }
+
+    /// Room for what sits in the two ends and not in the path: a burst in
+    /// the sender's queue, one in its offload engine, one waiting for the
+    /// receiver's delayed ACK. Even, which spares delayed ACKs; two more
+    /// while probing upwards, so that small pipes are exceeded as well.
+    #[inline]
+    fn with_quantisation(&self, packets: u64) -> u64 {
+        let roomy = packets + 3 * u64::from(self.pacing.burst_packets);
+        let even = (roomy + 1) & !1;
+        if self.mode == Mode::ProbeBw && self.cycle.probing_up() { even + 2 } else { even }
+    }
+
+    /// In flight, in bytes, that a phase with this gain aims at.
+    #[inline]
+    pub(super) fn in_flight_target(&self, bw: PacketRate, gain: Gain) -> u64 {
+        self.with_quantisation(self.bdp_packets(bw, gain)) * u64::from(self.mss)
+    }
+
+    #[inline]
+    pub(super) fn set_window(&mut self, bw: PacketRate, sample: &Sample, connection: &Connection) {
+        let acked = sample.newly_acked;
+        let floor = u64::from(MIN_WINDOW_PACKETS) * u64::from(self.mss);
+        if acked > 0 && !self.follow_recovery(sample, connection) {
+            let target = self.target_window(bw, sample, connection);
+            let young = connection.delivered < u64::from(INITIAL_PACKETS * self.mss);
+            if self.full_pipe.reached {
+                self.window = (self.window + acked).min(target);
+            } else if self.window < target || young {
+                self.window += acked;
+            }
+            self.window = self.window.max(floor);
+        }
+        if self.mode == Mode::ProbeRtt {
+            self.window = self.window.min(floor);
+        }
+    }
+
+    fn target_window(&mut self, bw: PacketRate, sample: &Sample, connection: &Connection) -> u64 {
+        let mss = u64::from(self.mss);
+        if self.config.shrink_window && self.full_pipe.reached {
+            return self.low_delay_window(bw, sample, connection);
+        }
+        let extra = self.aggregation_window() / mss;
+        self.with_quantisation(self.bdp_packets(bw, self.window_gain) + extra) * mss
+    }
+
+    /// Packet conservation in the first round of recovery: as many packets
+    /// leave as arrive. Afterwards the window of before comes back. Returns
+    /// whether conservation is in force.
+    #[inline]
+    fn follow_recovery(&mut self, sample: &Sample, connection: &Connection) -> bool {
+        let mss = u64::from(self.mss);
+        if sample.newly_lost > 0 {
+            self.window = self.window.saturating_sub(sample.newly_lost).max(mss);
+        }
+        let (before, now) = (self.prior_recovery, connection.recovery);
+        let conserved = connection.in_flight + sample.newly_acked;
+        if now == Recovery::Recovery && before != Recovery::Recovery {
+            self.packet_conservation = true;
+            self.bandwidth.round_end = connection.delivered; // a round begins
+            self.window = conserved; // cuts what was never used
+        } else if in_recovery(before) && !in_recovery(now) {
+            self.window = self.window.max(self.prior_window);
+            self.packet_conservation = false;
+        }
+        self.prior_recovery = now;
+        if self.packet_conservation {
+            self.window = self.window.max(conserved);
+        }
+        self.packet_conservation
+    }
+
+    /// Keeps the window for later: recovery or PROBE_RTT is about to cut it.
+    pub(super) fn save_window(&mut self) {
+        self.prior_window = if in_recovery(self.prior_recovery) || self.mode == Mode::ProbeRtt {
+            self.prior_window.max(self.window) // already cut
+        } else {
+            self.window
+        };
+    }
+}
+
+fn in_recovery(state: Recovery) -> bool {
+    matches!(state, Recovery::Recovery | Recovery::Loss)
+}

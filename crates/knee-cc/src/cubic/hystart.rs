@@ -1,0 +1,125 @@
+//! HyStart (Ha and Rhee, "Taming the elephants", 2011), as Linux's
+//! `tcp_cubic.c` has it: slow start ends before the first loss, as soon as
+//! one of two signs shows that the pipe is full.
+//!
+//! - *ACK train*: acknowledgements of one round that follow each other
+//!   closely have lasted longer than half the minimum RTT (all of it when
+//!   the sender paces): the window covers the path.
+//! - *Delay*: the smallest RTT of a round's first eight samples exceeds the
+//!   minimum by an eighth: a queue has formed.
+
+use crate::Connection;
+use crate::loss_based::Window;
+use knee_units::Time;
+
+/// Gap up to which acknowledgements belong to one train.
+const TRAIN_GAP: Time = Time::from_millis(2);
+
+/// RTT samples of a round that are looked at before delay is judged.
+const SAMPLES: u8 = 8;
+
+/// Bounds of the increase in delay that counts.
+const SMALLEST_INCREASE: Time = Time::from_millis(4);
+const LARGEST_INCREASE: Time = Time::from_millis(16);
+
+/// Bytes whose sending time stretches a train: two bursts of segmentation
+/// offload at each end, at twice the rate that slow start paces at.
+const BURST_CUSHION: u64 = 4 * 65_536;
+
+/// ... at most this much.
+const LARGEST_CUSHION: Time = Time::from_millis(1);
+
+#[derive(Debug)]
+pub(super) struct HyStart {
+    enabled: bool,
+    low_window: u32,
+    found: bool,
+    round_start: Time,
+    /// Last acknowledgement that continued the train.
+    train_end: Time,
+    /// The round ends when this byte is acknowledged.
+    round_end: u64,
+    round_rtt: Time,
+    samples: u8,
+}
+
+impl HyStart {
+    pub(super) fn new(enabled: bool, low_window: u32) -> HyStart {
+        HyStart {
+            enabled,
+            low_window,
+            found: false,
+            round_start: Time::ZERO,
+            train_end: Time::ZERO,
+            round_end: 0,
+            round_rtt: Time::MAX,
+            samples: 0,
+        }
+    }
+
+    /// After a timeout slow start begins anew.
+    pub(super) fn restart(&mut self, connection: &Connection) {
+        self.found = false;
+        self.begin_round(connection);
+    }
+
+    fn begin_round(&mut self, connection: &Connection) {
+        self.round_start = connection.now;
+        self.train_end = connection.now;
+        self.round_end = connection.sent;
+        self.round_rtt = Time::MAX;
+        self.samples = 0;
+    }
+
+    /// Looks at an acknowledgement in slow start; true once, when the pipe
+    /// is found full.
+    pub(super) fn pipe_is_full(
+        &mut self,
+        window: &Window,
+        rtt: Time,
+        min_rtt: Time,
+        connection: &Connection,
+    ) -> bool {
+        if !self.enabled || self.found || window.segments < self.low_window {
+            return false;
+        }
+        if connection.acknowledged > self.round_end {
+            self.begin_round(connection);
+        }
+        let train = self.train_is_long(min_rtt, window, connection);
+        let delay = self.delay_has_grown(rtt, min_rtt);
+        self.found = train || delay;
+        self.found
+    }
+
+    fn train_is_long(&mut self, min_rtt: Time, window: &Window, connection: &Connection) -> bool {
+        let now = connection.now;
+        if now.saturating_sub(self.train_end) > TRAIN_GAP {
+            return false;
+        }
+        self.train_end = now;
+        let mut limit = min_rtt + cushion(window, connection);
+        if !connection.paced {
+            limit = limit / 2;
+        }
+        now.saturating_sub(self.round_start) > limit
+    }
+
+    fn delay_has_grown(&mut self, rtt: Time, min_rtt: Time) -> bool {
+        self.round_rtt = self.round_rtt.min(rtt);
+        if self.samples < SAMPLES {
+            self.samples += 1;
+            return false;
+        }
+        let increase = (min_rtt / 8).clamp(SMALLEST_INCREASE, LARGEST_INCREASE);
+        self.round_rtt > min_rtt + increase
+    }
+}
+
+/// Time by which offload bursts stretch a train at slow start's pacing rate,
+/// two windows per smoothed RTT.
+fn cushion(window: &Window, connection: &Connection) -> Time {
+    let per_rtt = 2 * u64::from(window.segments) * u64::from(connection.mss);
+    let stretch = BURST_CUSHION * connection.srtt.as_micros() / per_rtt.max(1);
+    Time::from_micros(stretch).min(LARGEST_CUSHION)
+}

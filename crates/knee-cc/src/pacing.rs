@@ -1,0 +1,62 @@
+//! What all controllers share around pacing: rates from windows, and how
+//! much may leave at once.
+
+use knee_units::{Rate, Time};
+
+/// Largest burst that segmentation offload takes, in bytes (Linux's
+/// `GSO_MAX_SIZE` for devices without larger offload).
+const LARGEST_BURST: u64 = 65_536;
+
+/// How much may leave at once, as Linux's `tcp_tso_autosize` sizes its
+/// bursts: what the pacing rate sends in about a millisecond, and more on
+/// paths with a short RTT, where bursts do little harm and save work.
+///
+/// Holds its last answer, because the rate often stays.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct SendQuantum {
+    budget: u64,
+    mss: u32,
+    segments: u32,
+}
+
+impl SendQuantum {
+    /// Segments that may leave at once at `rate` payload bytes per second.
+    #[inline]
+    pub(crate) fn segments(&mut self, rate: u64, min_rtt: Time, mss: u32, floor: u32) -> u32 {
+        let budget = (millisecond_of(rate) + short_path_extra(min_rtt)).min(LARGEST_BURST);
+        if budget != self.budget || mss != self.mss {
+            *self = SendQuantum { budget, mss, segments: budget as u32 / mss.max(1) };
+        }
+        self.segments.max(floor)
+    }
+}
+
+/// Bytes that `rate` (bytes per second) sends in 2^-10 s.
+#[inline]
+pub(crate) fn millisecond_of(rate: u64) -> u64 {
+    rate >> 10
+}
+
+/// The largest burst, halved with each 2^9 us of minimum RTT
+/// (`tcp_tso_rtt_log`).
+#[inline]
+fn short_path_extra(min_rtt: Time) -> u64 {
+    if min_rtt == Time::ZERO {
+        return 0; // no sample yet: Linux's minimum is then "infinite"
+    }
+    LARGEST_BURST.checked_shr((min_rtt.as_micros() >> 9).min(63) as u32).unwrap_or(0)
+}
+
+/// The pacing rate of a controller that thinks in windows, in IP bytes:
+/// Linux's `tcp_update_pacing_rate`. Twice the window per RTT while slow
+/// start doubles it, then 1.2 times, so that pacing never is the limit.
+#[inline]
+pub(crate) fn rate_of_window(segments: u64, doubling: bool, mtu: u32, srtt: Time) -> Option<Rate> {
+    let srtt_us = srtt.as_micros();
+    if srtt_us == 0 {
+        return None;
+    }
+    let percent = if doubling { 200 } else { 120 };
+    let bits = u64::from(mtu) * 8 * segments.min(1 << 24);
+    Some(Rate::from_bits_per_second(bits * percent * 10_000 / srtt_us))
+}

@@ -1,0 +1,221 @@
+//! Parameters of a controller: what a scenario may set, checked and read.
+
+use crate::registry::{SelectionError, Value};
+use crate::suggest::did_you_mean;
+use knee_units::Time;
+
+/// A parameter that a scenario may set.
+#[derive(Clone, Copy, Debug)]
+pub struct Parameter {
+    /// Its name in scenarios.
+    pub name: &'static str,
+    /// What values it takes.
+    pub kind: Kind,
+    /// Its value unless set, as a scenario writes it.
+    pub default: &'static str,
+    /// What it does.
+    pub summary: &'static str,
+}
+
+/// What values a parameter takes.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Kind {
+    /// `true` or `false`.
+    Switch,
+    /// A dimensionless number in the range, bounds included.
+    Number {
+        /// Smallest value.
+        min: f64,
+        /// Largest value.
+        max: f64,
+    },
+    /// A whole number in the range, bounds included.
+    Count {
+        /// Smallest value.
+        min: u32,
+        /// Largest value.
+        max: u32,
+    },
+    /// A time with its unit, above zero and at most an hour.
+    Duration,
+    /// A time with its unit, or `"off"`.
+    DurationOrOff,
+    /// A list of so many numbers, each in the range, bounds included.
+    Numbers {
+        /// How many.
+        count: usize,
+        /// Smallest value.
+        min: f64,
+        /// Largest value.
+        max: f64,
+    },
+}
+
+impl Kind {
+    /// What to write, in words.
+    pub fn describe(&self) -> String {
+        match *self {
+            Kind::Switch => "true or false".to_owned(),
+            Kind::Number { min, max } => format!("a number from {min} to {max}"),
+            Kind::Count { min, max } => format!("a whole number from {min} to {max}"),
+            Kind::Duration => "a time with its unit, such as \"10 ms\"".to_owned(),
+            Kind::DurationOrOff => {
+                "a time with its unit, such as \"400 ms\", or \"off\"".to_owned()
+            }
+            Kind::Numbers { count, min, max } => {
+                format!("a list of {count} numbers from {min} to {max}")
+            }
+        }
+    }
+
+    fn read(&self, value: &Value) -> Option<Setting> {
+        match (*self, value) {
+            (Kind::Switch, Value::Switch(on)) => Some(Setting::Switch(*on)),
+            (Kind::Number { min, max }, Value::Number(n)) => {
+                (min..=max).contains(n).then_some(Setting::Number(*n))
+            }
+            (Kind::Count { min, max }, Value::Number(n)) => {
+                let whole = n.fract() == 0.0;
+                let inside = (f64::from(min)..=f64::from(max)).contains(n);
+                (whole && inside).then_some(Setting::Number(*n))
+            }
+            (Kind::Duration, Value::Text(text)) => read_time(text),
+            (Kind::DurationOrOff, Value::Switch(false)) => Some(Setting::Duration(None)),
+            (Kind::DurationOrOff, Value::Text(text)) if text == "off" => {
+                Some(Setting::Duration(None))
+            }
+            (Kind::DurationOrOff, Value::Text(text)) => read_time(text),
+            (Kind::Numbers { count, min, max }, Value::Numbers(list)) => {
+                let fits = list.len() == count && list.iter().all(|n| (min..=max).contains(n));
+                fits.then(|| Setting::Numbers(list.clone()))
+            }
+            _ => None,
+        }
+    }
+}
+
+/// Longest time a parameter takes.
+const LONGEST: Time = Time::from_secs(3600);
+
+fn read_time(text: &str) -> Option<Setting> {
+    let time: Time = text.parse().ok()?;
+    (time > Time::ZERO && time <= LONGEST).then_some(Setting::Duration(Some(time)))
+}
+
+#[derive(Clone, Debug)]
+enum Setting {
+    Switch(bool),
+    Number(f64),
+    Duration(Option<Time>),
+    Numbers(Vec<f64>),
+}
+
+/// The values of all parameters of one controller.
+///
+/// Reading a parameter that the controller does not declare, or as another
+/// kind than declared, is a mistake in the controller and panics; the
+/// registry's tests build each controller once.
+#[derive(Debug)]
+pub(crate) struct Settings {
+    values: Vec<(Parameter, Setting)>,
+}
+
+impl Settings {
+    pub(crate) fn defaults(parameters: &[Parameter]) -> Settings {
+        let read = |p: &Parameter| (*p, read_declared(p, p.default));
+        Settings { values: parameters.iter().map(read).collect() }
+    }
+
+    /// Sets what a preset declares.
+    pub(crate) fn set_text(&mut self, name: &str, text: &str) {
+        let slot = self.values.iter_mut().find(|(p, _)| p.name == name);
+        let (parameter, setting) = slot.expect("a preset sets parameters of its controller");
+        *setting = read_declared(parameter, text);
+    }
+
+    /// Sets what a scenario gives.
+    pub(crate) fn set(
+        &mut self,
+        controller: &str,
+        name: &str,
+        value: &Value,
+    ) -> Result<(), SelectionError> {
+        let Some(slot) = self.values.iter().position(|(p, _)| p.name == name) else {
+            return Err(self.unknown(controller, name));
+        };
+        let (parameter, setting) = &mut self.values[slot];
+        *setting = parameter.kind.read(value).ok_or_else(|| SelectionError {
+            parameter: Some(name.to_owned()),
+            problem: format!("{name} of {controller} cannot be {}", show(value)),
+            advice: format!("write {}", parameter.kind.describe()),
+        })?;
+        Ok(())
+    }
+
+    fn unknown(&self, controller: &str, name: &str) -> SelectionError {
+        SelectionError {
+            parameter: Some(name.to_owned()),
+            problem: format!("{controller} has no parameter \"{name}\""),
+            advice: did_you_mean(name, self.values.iter().map(|(p, _)| p.name)),
+        }
+    }
+
+    fn get(&self, name: &str) -> &Setting {
+        let found = self.values.iter().find(|(p, _)| p.name == name);
+        &found.expect("controllers read only what they declare").1
+    }
+
+    pub(crate) fn switch(&self, name: &str) -> bool {
+        match self.get(name) {
+            Setting::Switch(on) => *on,
+            other => unreachable!("{name} is declared as {other:?}"),
+        }
+    }
+
+    pub(crate) fn number(&self, name: &str) -> f64 {
+        match self.get(name) {
+            Setting::Number(n) => *n,
+            other => unreachable!("{name} is declared as {other:?}"),
+        }
+    }
+
+    /// A [`Kind::Count`].
+    pub(crate) fn count(&self, name: &str) -> u32 {
+        self.number(name) as u32
+    }
+
+    pub(crate) fn duration(&self, name: &str) -> Option<Time> {
+        match self.get(name) {
+            Setting::Duration(time) => *time,
+            other => unreachable!("{name} is declared as {other:?}"),
+        }
+    }
+
+    pub(crate) fn numbers(&self, name: &str) -> &[f64] {
+        match self.get(name) {
+            Setting::Numbers(list) => list,
+            other => unreachable!("{name} is declared as {other:?}"),
+        }
+    }
+}
+
+/// Reads a default or a preset's value, written as a scenario would.
+fn read_declared(parameter: &Parameter, text: &str) -> Setting {
+    let numbers = || text.split(',').map(|n| n.trim().parse()).collect::<Result<Vec<f64>, _>>();
+    let value = match parameter.kind {
+        Kind::Switch => Value::Switch(text == "true"),
+        Kind::Number { .. } | Kind::Count { .. } => Value::Number(text.parse().unwrap_or(f64::NAN)),
+        Kind::Duration | Kind::DurationOrOff => Value::Text(text.to_owned()),
+        Kind::Numbers { .. } => Value::Numbers(numbers().unwrap_or_default()),
+    };
+    parameter.kind.read(&value).expect("declared values are of the declared kind")
+}
+
+fn show(value: &Value) -> String {
+    match value {
+        Value::Switch(on) => on.to_string(),
+        Value::Number(n) => n.to_string(),
+        Value::Text(text) => format!("\"{text}\""),
+        Value::Numbers(list) => format!("{list:?}"),
+    }
+}
