@@ -150,8 +150,9 @@ pub enum Ecn {
 pub struct Decision {
     /// Congestion window in bytes.
     pub window: u64,
-    /// Pacing rate; none: the controller has no opinion yet, do not pace.
-    /// In IP bytes, headers included, as BBR computes it.
+    /// Pacing rate; none: the controller has no opinion yet, do not pace. In
+    /// payload bytes, like Linux's `sk_pacing_rate` since 4.20: the pacer
+    /// charges a segment with its payload, headers not counted.
     pub pacing_rate: Option<Rate>,
     /// Bytes that may leave at once, a multiple of the segment size.
     pub send_quantum: u64,

@@ -114,12 +114,10 @@ pub(crate) struct LossBased<G> {
     /// Window and threshold before the last reduction, for its undo.
     before: Window,
     mss: u32,
-    mtu: u32,
     initial_segments: u32,
     /// Bytes acknowledged that do not make a segment yet.
     partial: u64,
     acknowledged: u64,
-    acknowledged_at_timeout: u64,
     /// When the newest segment acknowledged so far was sent.
     last_sent: Time,
     quantum: SendQuantum,
@@ -137,11 +135,9 @@ impl<G: Growth> LossBased<G> {
             phase: Phase::Open,
             before: window,
             mss,
-            mtu: init.mtu,
             initial_segments,
             partial: 0,
             acknowledged: 0,
-            acknowledged_at_timeout: 0,
             last_sent: Time::ZERO,
             quantum: SendQuantum::default(),
             decision: Decision {
@@ -182,11 +178,9 @@ impl<G: Growth> LossBased<G> {
     /// RFC 5681, equation 4, and section 3.1: repeated timeouts for the same
     /// data leave the threshold alone (Linux's `tcp_enter_loss`).
     fn on_timeout(&mut self, connection: &Connection) {
-        let progress = connection.acknowledged > self.acknowledged_at_timeout;
-        if self.phase == Phase::Open || (self.phase == Phase::TimedOut && progress) {
+        if connection.recovery != Recovery::Loss {
             self.reduce();
         }
-        self.acknowledged_at_timeout = connection.acknowledged;
         self.phase = Phase::TimedOut;
         self.window.set((connection.in_flight / u64::from(self.mss)) as u32 + 1);
         self.growth.reset(connection);
@@ -225,7 +219,6 @@ impl<G: Growth> LossBased<G> {
     fn on_mtu(&mut self, connection: &Connection) {
         let bytes = u64::from(self.window.segments) * u64::from(self.mss);
         self.mss = connection.mss.max(1);
-        self.mtu = connection.mtu;
         self.window.set((bytes / u64::from(self.mss)) as u32);
     }
 
@@ -242,7 +235,7 @@ impl<G: Growth> LossBased<G> {
         let outstanding = connection.sent.saturating_sub(connection.acknowledged) / mss;
         let segments = u64::from(self.window.segments).max(outstanding);
         let doubling = self.window.segments < self.window.threshold / 2;
-        let rate = rate_of_window(segments, doubling, self.mtu, connection.srtt);
+        let rate = rate_of_window(segments, doubling, self.mss, connection.srtt);
         let bytes_per_second = rate.map_or(0, |r| r.as_bytes_per_second());
         let min_rtt = connection.min_rtt;
         let quantum = self.quantum.segments(bytes_per_second, min_rtt, self.mss, 2);

@@ -47,16 +47,16 @@ fn short_path_extra(min_rtt: Time) -> u64 {
     LARGEST_BURST.checked_shr((min_rtt.as_micros() >> 9).min(63) as u32).unwrap_or(0)
 }
 
-/// The pacing rate of a controller that thinks in windows, in IP bytes:
-/// Linux's `tcp_update_pacing_rate`. Twice the window per RTT while slow
+/// The pacing rate of a controller that thinks in windows: Linux's
+/// `tcp_update_pacing_rate`. Twice the window per RTT while slow
 /// start doubles it, then 1.2 times, so that pacing never is the limit.
 #[inline]
-pub(crate) fn rate_of_window(segments: u64, doubling: bool, mtu: u32, srtt: Time) -> Option<Rate> {
+pub(crate) fn rate_of_window(segments: u64, doubling: bool, mss: u32, srtt: Time) -> Option<Rate> {
     let srtt_us = srtt.as_micros();
     if srtt_us == 0 {
         return None;
     }
     let percent = if doubling { 200 } else { 120 };
-    let bits = u64::from(mtu) * 8 * segments.min(1 << 24);
+    let bits = u64::from(mss) * 8 * segments.min(1 << 24);
     Some(Rate::from_bits_per_second(bits * percent * 10_000 / srtt_us))
 }

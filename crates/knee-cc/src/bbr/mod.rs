@@ -93,7 +93,6 @@ struct Bbr {
     config: Config,
     mode: Mode,
     mss: u32,
-    mtu: u32,
     pacing_gain: Gain,
     window_gain: Gain,
     bandwidth: Bandwidth,
@@ -119,7 +118,6 @@ struct Bbr {
     idle_restart: bool,
     /// Time of the last delivery.
     delivered_at: Time,
-    acknowledged_at_timeout: u64,
     decision: Decision,
 }
 
@@ -135,7 +133,6 @@ impl Bbr {
             config,
             mode: Mode::Startup,
             mss,
-            mtu: init.mtu.max(mss),
             pacing_gain: HIGH_GAIN,
             window_gain: HIGH_GAIN,
             bandwidth: Bandwidth::default(),
@@ -154,7 +151,6 @@ impl Bbr {
             packet_conservation: false,
             idle_restart: false,
             delivered_at: Time::ZERO,
-            acknowledged_at_timeout: 0,
             decision: Decision { window, pacing_rate: None, send_quantum: 0, ecn: Ecn::NotCapable },
         };
         bbr.init_pacing_rate(Time::ZERO);
@@ -245,11 +241,9 @@ impl Bbr {
 
     /// Linux's `tcp_enter_loss` around `bbr_set_state`.
     fn on_timeout(&mut self, connection: &Connection) {
-        let progress = connection.acknowledged > self.acknowledged_at_timeout;
-        if self.prior_recovery != Recovery::Loss || progress {
+        if connection.recovery != Recovery::Loss {
             self.save_window();
         }
-        self.acknowledged_at_timeout = connection.acknowledged;
         self.window = connection.in_flight + u64::from(self.mss);
         self.prior_recovery = Recovery::Loss;
         self.full_pipe.bw = 0;
@@ -273,7 +267,6 @@ impl Bbr {
         self.long_term.rescale(old, new);
         self.full_pipe.rescale(old, new);
         self.mss = connection.mss.max(1);
-        self.mtu = connection.mtu.max(self.mss);
         self.pacing.invalidate();
     }
 
@@ -281,7 +274,7 @@ impl Bbr {
     fn decide(&mut self, transport_min_rtt: Time) -> Decision {
         self.decision = Decision {
             window: self.window,
-            pacing_rate: Some(self.pacing.ip_rate),
+            pacing_rate: Some(self.pacing.decided),
             send_quantum: self.send_quantum(transport_min_rtt),
             ecn: Ecn::NotCapable,
         };

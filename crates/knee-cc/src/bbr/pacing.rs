@@ -27,10 +27,10 @@ const LARGEST_GOAL: u32 = 127;
 /// The rate in force.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Pacing {
-    /// In payload bytes per second, as Linux counts.
+    /// In bytes per second, as Linux counts.
     rate: u64,
-    /// In IP bytes, for the transport.
-    pub(super) ip_rate: Rate,
+    /// The same, for the transport.
+    pub(super) decided: Rate,
     /// An RTT was known when the initial rate was set.
     pub(super) has_rtt: bool,
     /// Bandwidth and gain that `rate` was last computed for.
@@ -87,8 +87,7 @@ impl Bbr {
         // zero would never send the packet that shows a better one.
         let rate = rate.max(u64::from(self.mss));
         self.pacing.rate = rate;
-        let bits = u128::from(rate) * 8 * u128::from(self.mtu) / u128::from(self.mss);
-        self.pacing.ip_rate = Rate::from_bits_per_second(bits as u64);
+        self.pacing.decided = Rate::from_bytes_per_second(rate);
         let burst = (millisecond_of(rate).min(LARGEST_BURST) / u64::from(self.mss)) as u32;
         self.pacing.burst_packets = burst.clamp(self.smallest_burst(), LARGEST_GOAL);
     }
