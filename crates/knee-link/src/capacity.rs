@@ -17,6 +17,12 @@ pub(crate) fn capacity_bytes(config: &Config, until: Time) -> u64 {
     ((up - down) / WORK_PER_BYTE) as u64
 }
 
+/// Bytes that a rate allows between two times, outages ignored.
+pub(crate) fn possible_bytes(rate: &RateModel, from: Time, until: Time) -> u64 {
+    let work = capacity_work(rate, until).saturating_sub(capacity_work(rate, from));
+    (work / WORK_PER_BYTE) as u64
+}
+
 const WORK_PER_BYTE: u128 = 8 * NANOS_PER_SECOND as u128;
 
 /// The same in bit/s x ns, outages ignored.

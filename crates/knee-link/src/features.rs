@@ -1,7 +1,8 @@
 //! What a plain link does without: loss, policer, outages, changing delay,
 //! jitter, AQM. Kept out of the way of the links that have none of it.
 
-use crate::config::Config;
+use crate::aqm::{Discipline, EntryAqm, Found, Ledger, Verdict};
+use crate::config::{Buffer, Config};
 use crate::delay::Propagation;
 use crate::fifo::Entry;
 use crate::link::Core;
@@ -18,6 +19,12 @@ pub(crate) struct Features<P> {
     loss: LossProcess,
     policer: Option<TokenBucket>,
     outages: Outages,
+    entry_aqm: EntryAqm,
+    /// Holds the packets, where it is decided late which leaves next.
+    discipline: Option<Discipline<P>>,
+    /// When the discipline gives up its next packet; [`Time::MAX`]: it holds
+    /// none, or service never begins.
+    next_dequeue: Time,
     propagation: Propagation,
     /// Packets that may overtake each other, once they have left the queue.
     overtaking: BinaryHeap<Reverse<Flying<P>>>,
@@ -33,6 +40,9 @@ impl<P: Packet> Features<P> {
             loss: LossProcess::new(&config.loss),
             policer: config.policer.map(TokenBucket::new),
             outages: Outages { spans: config.down.clone(), next: 0, until: Time::ZERO },
+            entry_aqm: EntryAqm::new(&config.aqm, &config.rate),
+            discipline: Discipline::new(&config.aqm, &config.rate),
+            next_dequeue: Time::MAX,
             propagation: Propagation::new(&config.delay),
             overtaking: BinaryHeap::new(),
             flown: 0,
@@ -70,15 +80,91 @@ impl<P: Packet> Features<P> {
         (!admitted).then_some(DropReason::Policer)
     }
 
-    fn enqueue(&mut self, core: &mut Core<P>, now: Time, packet: P) -> Result<(), (DropReason, P)> {
+    fn enqueue(
+        &mut self,
+        core: &mut Core<P>,
+        now: Time,
+        mut packet: P,
+    ) -> Result<(), (DropReason, P)> {
+        if self.discipline.is_some() {
+            return self.hold(core, now, packet);
+        }
         let size = packet.size();
+        let verdict = self.judge(core, now, &packet);
+        if verdict == Verdict::Drop {
+            return Err((DropReason::Aqm, packet));
+        }
         if !core.fifo.has_room(now, size, core.buffer) {
             return Err((DropReason::Queue, packet));
         }
-        let departure = core.server.serve(now, size);
+        if verdict == Verdict::Mark {
+            packet.mark();
+            core.counters.marked_packets += 1;
+        }
+        let departure = self.transmit(core, now, packet);
+        self.entry_aqm.accepted(departure);
+        Ok(())
+    }
+
+    fn judge(&mut self, core: &mut Core<P>, now: Time, packet: &P) -> Verdict {
+        if matches!(self.entry_aqm, EntryAqm::None) {
+            return Verdict::Pass;
+        }
+        core.fifo.settle(now);
+        let found = Found {
+            now,
+            ecn_capable: packet.ecn_capable(),
+            waiting_bytes: core.fifo.waiting_bytes(),
+            idle: core.fifo.queued_packets() == 0,
+        };
+        self.entry_aqm.decide(&found, |at| core.server.start(at), &mut self.rng)
+    }
+
+    /// Puts a packet on the wire that was ready at `ready`, behind all others
+    /// there.
+    fn transmit(&mut self, core: &mut Core<P>, ready: Time, packet: P) -> Time {
+        let departure = core.server.serve(ready, packet.size());
         let arrival = self.propagation.arrival(departure, &mut self.rng);
         core.fifo.push(departure, arrival, packet);
+        departure
+    }
+
+    /// Gives a packet to the discipline.
+    fn hold(&mut self, core: &mut Core<P>, now: Time, packet: P) -> Result<(), (DropReason, P)> {
+        let Some(discipline) = &mut self.discipline else {
+            return Err((DropReason::Queue, packet));
+        };
+        core.fifo.settle(now);
+        let idle = core.fifo.queued_packets() == 0 && discipline.packets() == 0;
+        let buffer = if idle { Buffer::Unlimited } else { core.buffer };
+        let mut ledger = Ledger { now, dropped: &mut self.dropped, counters: &mut core.counters };
+        if let Err(packet) = discipline.enqueue(packet, buffer, &mut ledger) {
+            return Err((DropReason::Queue, packet));
+        }
+        if self.next_dequeue == Time::MAX {
+            self.next_dequeue = core.server.start(now);
+        }
+        if self.next_dequeue <= now {
+            self.dequeue(core);
+        }
         Ok(())
+    }
+
+    /// Moves the discipline's next packet to the wire.
+    fn dequeue(&mut self, core: &mut Core<P>) {
+        let Some(discipline) = &mut self.discipline else { return };
+        let now = self.next_dequeue;
+        let mut ledger = Ledger { now, dropped: &mut self.dropped, counters: &mut core.counters };
+        let taken = discipline.dequeue(&mut ledger);
+        let empty = discipline.packets() == 0;
+        if let Some(held) = taken {
+            // Ready since it entered: the wire lost no time, not even the
+            // fraction of a nanosecond by which `now` is rounded.
+            self.transmit(core, held.entered, held.packet);
+        }
+        // What is left entered before `now` and may share its opportunity.
+        let ready = now.saturating_sub(Time::from_nanos(1));
+        self.next_dequeue = if empty { Time::MAX } else { core.server.start(ready) };
     }
 
     pub fn next_time(&self, core: &Core<P>) -> Time {
@@ -88,8 +174,10 @@ impl<P: Packet> Features<P> {
         } else {
             core.fifo.next_arrival()
         };
+        let moves = moves.min(self.next_dequeue);
         let outage = self.outages.next_start();
-        let hit = core.fifo.back().is_some_and(|last| last.departure > outage);
+        let holds = self.discipline.as_ref().is_some_and(|held| held.packets() > 0);
+        let hit = holds || core.fifo.back().is_some_and(|last| last.departure > outage);
         if hit { moves.min(outage) } else { moves }
     }
 
@@ -112,8 +200,15 @@ impl<P: Packet> Features<P> {
 
     /// Does what was due by `now`, in the order in which it was due.
     fn settle(&mut self, core: &mut Core<P>, now: Time) {
-        while self.outages.next_start() <= now {
-            self.go_down(core);
+        loop {
+            let outage = self.outages.next_start();
+            if self.next_dequeue <= now && self.next_dequeue < outage {
+                self.dequeue(core);
+            } else if outage <= now {
+                self.go_down(core);
+            } else {
+                break;
+            }
         }
         if self.propagation.reorders() {
             while let Some(Entry { arrival, packet, .. }) = core.fifo.pop_departed(now) {
@@ -126,10 +221,15 @@ impl<P: Packet> Features<P> {
     #[cold]
     fn go_down(&mut self, core: &mut Core<P>) {
         let start = self.outages.begin();
+        let mut ledger =
+            Ledger { now: start, dropped: &mut self.dropped, counters: &mut core.counters };
         for packet in core.fifo.cut(start) {
-            core.counters.count(DropReason::Down);
-            self.dropped.push_back((start, DropReason::Down, packet));
+            ledger.drop(DropReason::Down, packet);
         }
+        while let Some(packet) = self.discipline.as_mut().and_then(Discipline::remove) {
+            ledger.drop(DropReason::Down, packet);
+        }
+        self.next_dequeue = Time::MAX;
         core.server.clear(start);
         self.propagation.restart(core.fifo.back().map_or(Time::ZERO, |entry| entry.arrival));
     }
@@ -137,7 +237,7 @@ impl<P: Packet> Features<P> {
     /// Bytes and packets that wait outside the link's FIFO.
     pub fn held(&mut self, core: &mut Core<P>, now: Time) -> (u64, u64) {
         self.settle(core, now);
-        (0, 0)
+        self.discipline.as_ref().map_or((0, 0), |held| (held.bytes(), held.packets()))
     }
 }
 

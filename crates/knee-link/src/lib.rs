@@ -8,6 +8,7 @@
 //! What this crate never does: I/O, read a clock, allocate per packet in
 //! steady state, know the ground it runs on.
 
+mod aqm;
 mod capacity;
 mod check;
 mod config;

@@ -99,12 +99,13 @@ impl RateServer {
 
     #[inline(never)]
     fn divide(&mut self, size: u32) {
-        if self.rate > 0 {
-            let work = u64::from(size) * WORK_PER_BYTE;
-            self.size = size;
-            self.size_time = work / self.rate;
-            self.size_rest = work % self.rate;
+        if self.rate == 0 {
+            return;
         }
+        let work = u64::from(size) * WORK_PER_BYTE;
+        self.size = size;
+        self.size_time = work / self.rate;
+        self.size_rest = work % self.rate;
     }
 
     fn enter_step(&mut self, step: usize) {

@@ -1,0 +1,164 @@
+//! CoDel, RFC 8289: drops from the head while packets have waited longer
+//! than `target` for at least an `interval`, at distances that shrink with
+//! the square root of the number of drops.
+
+use super::discipline::{Held, Ledger, Waiting};
+use crate::Packet;
+use crate::config::Codel;
+use knee_units::Time;
+
+/// A queue of so many bytes is not standing (the RFC's MAXPACKET).
+const MAX_PACKET: u64 = 1500;
+
+/// State of one CoDel; names as in section 5 of the RFC.
+#[derive(Default)]
+pub(crate) struct CodelState {
+    /// When the sojourn will have been above target for an interval.
+    first_above: Option<Time>,
+    dropping: bool,
+    drop_next: Time,
+    /// Drops (or marks) since dropping began.
+    count: u32,
+    /// `count` when dropping last began.
+    last_count: u32,
+}
+
+impl CodelState {
+    /// Section 5.5, `dequeue`. A packet that may be marked is marked where
+    /// another would be dropped.
+    pub fn dequeue<P: Packet>(
+        &mut self,
+        settings: &Codel,
+        queue: &mut Waiting<P>,
+        ledger: &mut Ledger<P>,
+    ) -> Option<Held<P>> {
+        let now = ledger.now;
+        let (mut head, mut above) = self.take(settings, queue, now);
+        if self.dropping {
+            self.dropping = above;
+            while self.dropping && now >= self.drop_next {
+                self.count += 1;
+                if ledger.signal(&mut head, settings.ecn) {
+                    self.drop_next = control_law(self.drop_next, settings.interval, self.count);
+                    break;
+                }
+                (head, above) = self.take(settings, queue, now);
+                self.dropping = above;
+                if above {
+                    self.drop_next = control_law(self.drop_next, settings.interval, self.count);
+                }
+            }
+        } else if above {
+            if !ledger.signal(&mut head, settings.ecn) {
+                (head, _) = self.take(settings, queue, now);
+            }
+            self.begin_dropping(settings, now);
+        }
+        head
+    }
+
+    /// Section 5.5: resumes near the last drop rate when it was left not
+    /// long ago.
+    fn begin_dropping(&mut self, settings: &Codel, now: Time) {
+        self.dropping = true;
+        let before = self.count - self.last_count;
+        let recent = now.saturating_sub(self.drop_next) < settings.interval * 16;
+        self.count = if before > 1 && recent { before } else { 1 };
+        self.last_count = self.count;
+        self.drop_next = control_law(now, settings.interval, self.count);
+    }
+
+    /// Section 5.6, `dodequeue`: the next packet, and whether the sojourn
+    /// has been above target for an interval.
+    fn take<P: Packet>(
+        &mut self,
+        settings: &Codel,
+        queue: &mut Waiting<P>,
+        now: Time,
+    ) -> (Option<Held<P>>, bool) {
+        let head = queue.pop();
+        let sojourn = head.as_ref().map_or(Time::ZERO, |held| now.saturating_sub(held.entered));
+        if sojourn < settings.target || queue.bytes() <= MAX_PACKET {
+            self.first_above = None;
+            return (head, false);
+        }
+        let first_above = *self.first_above.get_or_insert(now + settings.interval);
+        (head, now >= first_above)
+    }
+}
+
+/// Section 5.4: the next drop comes interval / sqrt(count) after the last.
+fn control_law(last: Time, interval: Time, count: u32) -> Time {
+    last + interval.scale(1.0 / f64::from(count).sqrt())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Counters;
+    use std::collections::VecDeque;
+
+    struct Bytes(bool, bool);
+    impl Packet for Bytes {
+        fn size(&self) -> u32 {
+            1500
+        }
+        fn ecn_capable(&self) -> bool {
+            self.0
+        }
+        fn mark(&mut self) {
+            self.1 = true;
+        }
+        fn flow_hash(&self) -> u64 {
+            0
+        }
+    }
+
+    const CODEL: Codel =
+        Codel { target: Time::from_millis(5), interval: Time::from_millis(100), ecn: true };
+
+    /// Times of the signals when a queue of constant delay is emptied by one
+    /// packet per millisecond.
+    fn signals(delay: Time, ecn_capable: bool, seconds: u64) -> Vec<Time> {
+        let mut codel = CodelState::default();
+        let (mut dropped, mut counters) = (VecDeque::new(), Counters::default());
+        let mut times = Vec::new();
+        for ms in 0..seconds * 1000 {
+            let now = Time::from_secs(1) + Time::from_millis(ms);
+            let mut queue = Waiting::default();
+            for _ in 0..10 {
+                let packet = Bytes(ecn_capable, false);
+                queue.push(Held { entered: now.saturating_sub(delay), packet });
+            }
+            let mut ledger = Ledger { now, dropped: &mut dropped, counters: &mut counters };
+            let packet = codel.dequeue(&CODEL, &mut queue, &mut ledger).expect("ten wait").packet;
+            times.extend(packet.1.then_some(now));
+            times.extend(dropped.drain(..).map(|(at, _, _)| at));
+        }
+        times
+    }
+
+    /// The n-th drop comes at the start of dropping plus the sum of
+    /// interval / sqrt(k) (section 5.4), observed to the millisecond.
+    #[test]
+    fn drops_follow_the_control_law() {
+        for ecn_capable in [false, true] {
+            let times = signals(Time::from_millis(20), ecn_capable, 3);
+            let mut ideal = 1100.0;
+            assert_eq!(times[0], Time::from_millis(1100), "one interval after the first sight");
+            for (k, time) in times.iter().enumerate() {
+                let late = time.as_millis_f64() - ideal;
+                assert!((0.0..=1.0).contains(&late), "drop {k} at {time:?}, due at {ideal} ms");
+                ideal += 100.0 / ((k + 1) as f64).sqrt();
+            }
+            // The sum of 1/sqrt(k) up to n is about 2 sqrt(n) - 1.46; 29
+            // intervals are left, so n = (30.46 / 2)^2 = 232.
+            assert!((231..=233).contains(&times.len()), "{} drops", times.len());
+        }
+    }
+
+    #[test]
+    fn a_delay_below_target_is_left_alone() {
+        assert!(signals(Time::from_micros(4_999), false, 3).is_empty());
+    }
+}

@@ -1,0 +1,153 @@
+//! Random Early Detection: S. Floyd, V. Jacobson, "Random Early Detection
+//! Gateways for Congestion Avoidance", 1993, with the "gentle" ramp above the
+//! upper threshold that Floyd recommended in 2000.
+//!
+//! average < min: pass · min to max: probability 0 to `max_probability` ·
+//! max to 2 max: `max_probability` to 1 · above: drop, ECN or not (RFC 3168,
+//! section 7). The queue is measured in bytes, each packet counts alike.
+
+use super::{Found, Verdict};
+use crate::capacity::possible_bytes;
+use crate::config::{RateModel, Red};
+use crate::random::chance;
+use knee_units::Time;
+use rand_chacha::ChaCha8Rng;
+
+/// Size of the packets that could have been sent while the link was idle.
+const TYPICAL_PACKET: u64 = 1500;
+
+pub(crate) struct RedState {
+    settings: Red,
+    rate: RateModel,
+    average_bytes: f64,
+    /// Packets since the last one marked or dropped.
+    count: u64,
+    busy_until: Time,
+}
+
+impl RedState {
+    pub fn new(settings: Red, rate: RateModel) -> RedState {
+        RedState { settings, rate, average_bytes: 0.0, count: 0, busy_until: Time::ZERO }
+    }
+
+    pub fn busy_until(&mut self, departure: Time) {
+        self.busy_until = departure;
+    }
+
+    pub fn decide(&mut self, found: &Found, rng: &mut ChaCha8Rng) -> Verdict {
+        self.update_average(found);
+        let probability = self.probability();
+        if probability <= 0.0 {
+            self.count = 0;
+            return Verdict::Pass;
+        }
+        // Makes the distance between two signals uniform in 1 to
+        // 1/probability (section 7 of the paper).
+        let passed = self.count as f64 * probability;
+        self.count += 1;
+        if passed < 1.0 && !chance(rng, probability / (1.0 - passed)) {
+            return Verdict::Pass;
+        }
+        self.count = 0;
+        Verdict::signal(self.settings.ecn && found.ecn_capable && probability < 1.0)
+    }
+
+    /// Probability of a signal, not yet corrected for the packets passed.
+    fn probability(&self) -> f64 {
+        let Red { max_probability, .. } = self.settings;
+        let min = self.settings.min_threshold_bytes as f64;
+        let max = self.settings.max_threshold_bytes as f64;
+        let average = self.average_bytes;
+        if average < max {
+            max_probability * (average - min) / (max - min)
+        } else {
+            (max_probability + (1.0 - max_probability) * (average - max) / max).min(1.0)
+        }
+    }
+
+    fn update_average(&mut self, found: &Found) {
+        let keep = 1.0 - self.settings.weight;
+        if found.idle {
+            // As if packets had arrived at an empty queue all the while.
+            let missed = possible_bytes(&self.rate, self.busy_until, found.now) / TYPICAL_PACKET;
+            self.average_bytes *= keep.powi(missed.min(i32::MAX as u64) as i32);
+        } else {
+            self.average_bytes *= keep;
+            self.average_bytes += self.settings.weight * found.waiting_bytes as f64;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use knee_units::Rate;
+    use rand_core::SeedableRng;
+
+    const RED: Red = Red {
+        min_threshold_bytes: 30_000,
+        max_threshold_bytes: 90_000,
+        max_probability: 0.1,
+        weight: 0.002,
+        ecn: true,
+    };
+
+    /// Share of signals at a constant queue, and whether they were drops.
+    fn signals(waiting_bytes: u64, packets: usize) -> (f64, bool) {
+        let rate = RateModel::Constant(Rate::from_bits_per_second(10_000_000));
+        let mut red = RedState::new(RED, rate);
+        let mut rng = ChaCha8Rng::seed_from_u64(3);
+        let found = Found { now: Time::ZERO, ecn_capable: true, waiting_bytes, idle: false };
+        for _ in 0..20_000 {
+            red.decide(&found, &mut rng);
+        }
+        let verdicts: Vec<_> = (0..packets).map(|_| red.decide(&found, &mut rng)).collect();
+        let hits = verdicts.iter().filter(|verdict| **verdict != Verdict::Pass).count();
+        (hits as f64 / packets as f64, verdicts.contains(&Verdict::Drop))
+    }
+
+    #[test]
+    fn nothing_happens_below_the_lower_threshold() {
+        assert_eq!(signals(29_999, 50_000), (0.0, false));
+    }
+
+    /// With distances uniform in 1..=1/p the mean distance is (1/p + 1)/2
+    /// (the paper's equation for its second method).
+    #[test]
+    fn signals_are_linear_between_the_thresholds_and_gentle_above() {
+        let points = [(45_000, 0.025), (60_000, 0.05), (89_999, 0.1), (108_000, 0.28)];
+        for (bytes, p) in points {
+            let (share, drops) = signals(bytes, 200_000);
+            // 1/p is rounded up to whole packets by the process itself.
+            let expected = 2.0 / (1.0 / p + 1.0);
+            assert!((share / expected - 1.0).abs() < 0.07, "{bytes}: {share}, not {expected}");
+            assert!(!drops, "ECN-capable packets are marked");
+        }
+    }
+
+    #[test]
+    fn beyond_twice_the_upper_threshold_everything_is_dropped() {
+        assert_eq!(signals(200_000, 1000), (1.0, true));
+    }
+
+    /// The average is an exponential filter with time constant 1/weight
+    /// packets, and idle time counts as packets that found nothing.
+    #[test]
+    fn the_average_follows_slowly_and_decays_when_idle() {
+        let rate = Rate::from_bits_per_second(12_000_000);
+        let mut red = RedState::new(RED, RateModel::Constant(rate));
+        let mut found =
+            Found { now: Time::ZERO, ecn_capable: false, waiting_bytes: 20_000, idle: false };
+        for _ in 0..500 {
+            red.update_average(&found);
+        }
+        let expected = 20_000.0 * (1.0 - (-1.0_f64).exp());
+        assert!((red.average_bytes / expected - 1.0).abs() < 0.01);
+        // 1000 packets of 1500 bytes take a second at 12 Mbit/s.
+        (found.now, found.idle) = (Time::from_secs(3), true);
+        red.busy_until(Time::from_secs(2));
+        red.update_average(&found);
+        let expected = expected * (-2.0_f64).exp();
+        assert!((red.average_bytes / expected - 1.0).abs() < 0.01, "{}", red.average_bytes);
+    }
+}
