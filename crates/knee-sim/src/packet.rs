@@ -1,0 +1,185 @@
+//! What travels over the simulated links, and where it goes next.
+
+use knee_transport::{Ack, AckDetails, Segment, SegmentKind};
+
+const ACK: u8 = 1;
+const SYN: u8 = 2;
+const ECN_CAPABLE: u8 = 4;
+const MARKED: u8 = 8;
+/// On an ACK: ECN-Echo; on a segment: Congestion Window Reduced.
+const CONGESTION: u8 = 16;
+const RETRANSMISSION: u8 = 32;
+/// `extra` names a slot of the ACK details.
+const DETAILS: u8 = 64;
+
+/// A packet on the wire: a segment or an ACK, 28 bytes.
+#[derive(Clone, Copy, Debug)]
+pub struct Packet {
+    /// Flow, by its index.
+    pub flow: u32,
+    /// Segment number, or next segment expected.
+    pub number: u32,
+    timestamp: u32,
+    /// Payload bytes of a segment; details of an ACK.
+    extra: u32,
+    /// Where it goes next: an index into the routes.
+    pub hop: u32,
+    /// Number of the packet within the run.
+    pub id: u32,
+    size: u16,
+    flags: u8,
+}
+
+impl Packet {
+    pub fn segment(
+        flow: u32,
+        hop: u32,
+        id: u32,
+        size: u32,
+        ecn: bool,
+        segment: &Segment,
+    ) -> Packet {
+        let mut flags = 0;
+        flags |= if segment.kind == SegmentKind::Syn { SYN } else { 0 };
+        flags |= if ecn { ECN_CAPABLE } else { 0 };
+        flags |= if segment.window_reduced { CONGESTION } else { 0 };
+        flags |= if segment.retransmission { RETRANSMISSION } else { 0 };
+        Packet {
+            flow,
+            number: segment.number,
+            timestamp: segment.timestamp,
+            extra: u32::from(segment.len),
+            hop,
+            id,
+            size: size as u16,
+            flags,
+        }
+    }
+
+    pub fn ack(flow: u32, hop: u32, id: u32, size: u32, ack: &Ack, details: Option<u32>) -> Packet {
+        let mut flags = ACK;
+        flags |= if ack.syn { SYN } else { 0 };
+        flags |= if ack.congestion_echo { CONGESTION } else { 0 };
+        flags |= if details.is_some() { DETAILS } else { 0 };
+        Packet {
+            flow,
+            number: ack.number,
+            timestamp: ack.timestamp_echo,
+            extra: details.unwrap_or(0),
+            hop,
+            id,
+            size: size as u16,
+            flags,
+        }
+    }
+
+    pub fn to_segment(self) -> Segment {
+        Segment {
+            kind: if self.flags & SYN != 0 { SegmentKind::Syn } else { SegmentKind::Data },
+            number: self.number,
+            len: self.extra as u16,
+            timestamp: self.timestamp,
+            retransmission: self.flags & RETRANSMISSION != 0,
+            window_reduced: self.flags & CONGESTION != 0,
+        }
+    }
+
+    pub fn to_ack(self) -> Ack {
+        Ack {
+            syn: self.flags & SYN != 0,
+            number: self.number,
+            timestamp_echo: self.timestamp,
+            congestion_echo: self.flags & CONGESTION != 0,
+        }
+    }
+
+    pub fn is_ack(&self) -> bool {
+        self.flags & ACK != 0
+    }
+
+    pub fn is_marked(&self) -> bool {
+        self.flags & MARKED != 0
+    }
+
+    /// Slot of the ACK's details.
+    pub fn details(&self) -> Option<u32> {
+        (self.flags & DETAILS != 0).then_some(self.extra)
+    }
+}
+
+impl knee_link::Packet for Packet {
+    #[inline]
+    fn size(&self) -> u32 {
+        u32::from(self.size)
+    }
+    fn ecn_capable(&self) -> bool {
+        self.flags & ECN_CAPABLE != 0
+    }
+    fn mark(&mut self) {
+        self.flags |= MARKED;
+    }
+    fn flow_hash(&self) -> u64 {
+        // Both directions of a flow are different flows to a queue.
+        let key = u64::from(self.flow) << 1 | u64::from(self.flags & ACK);
+        key.wrapping_mul(0x9E37_79B9_7F4A_7C15)
+    }
+}
+
+/// Details of the ACKs under way: slots that are used again.
+#[derive(Debug, Default)]
+pub struct DetailStore {
+    slots: Vec<AckDetails>,
+    free: Vec<u32>,
+}
+
+impl DetailStore {
+    pub fn put(&mut self, details: AckDetails) -> u32 {
+        if let Some(slot) = self.free.pop() {
+            self.slots[slot as usize] = details;
+            return slot;
+        }
+        self.slots.push(details);
+        self.slots.len() as u32 - 1
+    }
+
+    pub fn take(&mut self, slot: u32) -> AckDetails {
+        self.free.push(slot);
+        self.slots[slot as usize]
+    }
+}
+
+/// Where packets go: the links of each direction of each path in a row, then
+/// who gets what arrives.
+#[derive(Debug, Default)]
+pub struct Routes {
+    steps: Vec<u32>,
+}
+
+/// The next step of a packet.
+pub enum Step {
+    Link(usize),
+    Receiver,
+    Sender,
+}
+
+const TO_RECEIVER: u32 = u32::MAX;
+const TO_SENDER: u32 = u32::MAX - 1;
+
+impl Routes {
+    /// Adds a row of links and returns where it begins.
+    pub fn add(&mut self, links: &[usize], to_receiver: bool) -> u32 {
+        let begin = self.steps.len() as u32;
+        self.steps.extend(links.iter().map(|&link| link as u32));
+        self.steps.push(if to_receiver { TO_RECEIVER } else { TO_SENDER });
+        begin
+    }
+
+    #[inline]
+    pub fn step(&self, hop: u32) -> Step {
+        match self.steps[hop as usize] {
+            TO_RECEIVER => Step::Receiver,
+            TO_SENDER => Step::Sender,
+            link => Step::Link(link as usize),
+        }
+    }
+}
