@@ -102,7 +102,7 @@ impl<P: Packet> Features<P> {
             core.counters.marked_packets += 1;
         }
         let departure = self.transmit(core, now, packet);
-        self.entry_aqm.accepted(departure);
+        self.entry_aqm.busy_until(departure);
         Ok(())
     }
 
@@ -231,6 +231,7 @@ impl<P: Packet> Features<P> {
         }
         self.next_dequeue = Time::MAX;
         core.server.clear(start);
+        self.entry_aqm.busy_until(start);
         self.propagation.restart(core.fifo.back().map_or(Time::ZERO, |entry| entry.arrival));
     }
 

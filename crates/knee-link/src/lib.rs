@@ -19,6 +19,8 @@ mod link;
 mod loss;
 mod policer;
 mod random;
+mod read_loss;
+mod read_trace;
 mod server;
 
 pub use config::{
@@ -26,6 +28,8 @@ pub use config::{
     Threshold, Trace,
 };
 pub use link::{Counters, DropReason, Link, QueueState};
+pub use read_loss::{LossFileError, read_loss};
+pub use read_trace::TraceError;
 
 /// What a link needs to know of a packet.
 pub trait Packet {

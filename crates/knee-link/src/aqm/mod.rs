@@ -86,10 +86,10 @@ impl EntryAqm {
         }
     }
 
-    /// A packet was accepted and will leave at `departure`.
-    pub fn accepted(&mut self, departure: Time) {
+    /// The link has work until `end`.
+    pub fn busy_until(&mut self, end: Time) {
         if let EntryAqm::Red(red) = self {
-            red.busy_until(departure);
+            red.busy_until(end);
         }
     }
 }

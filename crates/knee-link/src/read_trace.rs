@@ -1,0 +1,159 @@
+//! Reading a trace in Mahimahi's format.
+
+use crate::config::Trace;
+use thiserror::Error;
+
+/// Why a text is not a trace. Lines count from 1.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum TraceError {
+    /// A line is something else than a number.
+    #[error(
+        "line {line}: \"{found}\" is not a whole number of milliseconds; \
+         write one per line, such as 12, and nothing else (the format has no comments)"
+    )]
+    NotANumber {
+        /// Where.
+        line: usize,
+        /// What stands there, shortened.
+        found: String,
+    },
+    /// A line between others is blank.
+    #[error("line {line} is blank; delete it")]
+    Blank {
+        /// Where.
+        line: usize,
+    },
+    /// A number that no trace needs.
+    #[error("line {line}: {found} ms is beyond {} ms (49 days); split the trace", u32::MAX)]
+    TooLarge {
+        /// Where.
+        line: usize,
+        /// What stands there, shortened.
+        found: String,
+    },
+    /// A time before the one above it.
+    #[error(
+        "line {line}: {found} ms comes after {before} ms; \
+         write the times in ascending order (equal ones are fine)"
+    )]
+    Descends {
+        /// Where.
+        line: usize,
+        /// The time there.
+        found: u32,
+        /// The time on the line above.
+        before: u32,
+    },
+    /// No line at all.
+    #[error("there is no time in it; write one whole number of milliseconds per line, such as 12")]
+    Empty,
+    /// All times are zero: the trace would repeat without end at once.
+    #[error(
+        "the last time is 0 ms, but the trace repeats after its last time; \
+         end it with a time above 0"
+    )]
+    EndsAtZero,
+}
+
+impl Trace {
+    /// Reads a trace in Mahimahi's format: on each line the time of one
+    /// opportunity, as a whole number of milliseconds, not descending, the
+    /// last above zero. Spaces around a number and blank lines at the end
+    /// are ignored.
+    ///
+    /// # Errors
+    ///
+    /// The first thing that is wrong, with its line and what to write.
+    pub fn read(name: &str, text: &str) -> Result<Trace, TraceError> {
+        let mut opportunities_ms: Vec<u32> = Vec::new();
+        for (number, content) in text.trim_end().lines().enumerate() {
+            let time = read_line(number + 1, content.trim())?;
+            let before = opportunities_ms.last().copied().unwrap_or(0);
+            if time < before {
+                return Err(TraceError::Descends { line: number + 1, found: time, before });
+            }
+            opportunities_ms.push(time);
+        }
+        match opportunities_ms.last() {
+            None => Err(TraceError::Empty),
+            Some(0) => Err(TraceError::EndsAtZero),
+            Some(_) => Ok(Trace { name: name.to_owned(), opportunities_ms }),
+        }
+    }
+}
+
+fn read_line(line: usize, content: &str) -> Result<u32, TraceError> {
+    if content.is_empty() {
+        return Err(TraceError::Blank { line });
+    }
+    let found = || shortened(content);
+    if !content.bytes().all(|byte| byte.is_ascii_digit()) {
+        return Err(TraceError::NotANumber { line, found: found() });
+    }
+    content.parse().map_err(|_| TraceError::TooLarge { line, found: found() })
+}
+
+/// At most 20 characters of what a file holds, for a message on one line.
+fn shortened(content: &str) -> String {
+    let mut short: String = content.chars().take(20).collect();
+    if short.len() < content.len() {
+        short.push('…');
+    }
+    short.escape_debug().to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_trace_is_read_as_it_stands() {
+        let trace = Trace::read("t", "0\n3\n3\r\n 10 \n\n").expect("well-formed");
+        assert_eq!(trace.opportunities_ms, [0, 3, 3, 10]);
+        assert_eq!(trace.name, "t");
+    }
+
+    #[test]
+    fn each_mistake_is_named_with_its_line_and_its_remedy() {
+        let number = "is not a whole number of milliseconds; write one per line, such as 12, \
+                      and nothing else (the format has no comments)";
+        let cases = [
+            ("1\n# late\n", format!("line 2: \"# late\" {number}")),
+            ("1.5", format!("line 1: \"1.5\" {number}")),
+            ("3\n-4", format!("line 2: \"-4\" {number}")),
+            ("+4", format!("line 1: \"+4\" {number}")),
+            ("1 2", format!("line 1: \"1 2\" {number}")),
+            (
+                "a\tbcdefghijklmnopqrstuvwxyz",
+                format!("line 1: \"a\\tbcdefghijklmnopqrs…\" {number}"),
+            ),
+            ("1\n\n2", "line 2 is blank; delete it".into()),
+            (
+                "5\n4",
+                "line 2: 4 ms comes after 5 ms; write the times in ascending order \
+                 (equal ones are fine)"
+                    .into(),
+            ),
+            (
+                "4294967296",
+                "line 1: 4294967296 ms is beyond 4294967295 ms (49 days); split the trace".into(),
+            ),
+            (
+                " \n\n",
+                "there is no time in it; write one whole number of milliseconds per line, \
+                 such as 12"
+                    .into(),
+            ),
+            (
+                "0\n0",
+                "the last time is 0 ms, but the trace repeats after its last time; \
+                 end it with a time above 0"
+                    .into(),
+            ),
+        ];
+        for (text, message) in cases {
+            let error = Trace::read("t", text).expect_err(text);
+            assert_eq!(error.to_string(), message, "for {text:?}");
+        }
+    }
+}
