@@ -1,10 +1,43 @@
 //! Record schemas, Parquet in and out, all measures.
 //!
-//! What this crate never does: depend on a ground, print.
+//! A ground fills [`Records`]; [`Summary::new`] measures them and
+//! [`write_run`] keeps them. Everything that is said about a run afterwards,
+//! by tables, reports and comparisons, comes from what [`read_run`] gives
+//! back.
+//!
+//! What this crate never does: depend on a ground, print, put anything of
+//! the host or the clock into a summary or a table.
 
+mod claims;
+mod distribution;
+mod error;
+mod host;
+mod manifest;
+mod measures;
+mod phase;
+mod print;
 mod rows;
+mod run;
+mod summary;
+mod table;
+mod tables;
+mod view;
 
+pub use claims::{ClaimOutcome, NamedRun, Outcome, evaluate, evaluate_in_study, outcome_of};
+pub use distribution::Distribution;
+pub use error::Error;
+pub use host::{Host, Meter, Usage};
+pub use manifest::{Manifest, sha256_hex};
+pub use measures::{NotMeasurable, jain_index, measure};
+pub use phase::intern as intern_phase;
+pub use print::Unit;
 pub use rows::{FlowRecord, FlowSample, LinkSample};
+pub use run::{
+    FLOWS, LINKS, MANIFEST, SAMPLES, SCENARIO, SUMMARY, SavedRun, holds_run_files, read_manifest,
+    read_run, read_summary, write_json, write_run, write_text,
+};
+pub use summary::{FlowSummary, LinkSummary, Measures, Spread, Summary, Verdict};
+pub use view::{FlowView, LinkView, RunView, Window};
 
 /// Everything a ground hands over when a run ends or is interrupted.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -114,3 +114,10 @@ pub struct FlowRecord {
     /// Payload bytes reported as marked.
     pub marked_bytes: u64,
 }
+
+impl FlowRecord {
+    /// The flow as a claim or a table names it: `bbr[1]`.
+    pub fn label(&self) -> String {
+        format!("{}[{}]", self.name, self.index)
+    }
+}

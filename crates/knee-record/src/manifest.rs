@@ -1,0 +1,129 @@
+//! What varies from run to run: host, time, cost, arguments.
+
+use crate::host::{Host, Usage};
+use crate::{Cost, Records, Summary, tables};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+/// Schema name of `manifest.json`.
+pub const SCHEMA: &str = "knee-manifest/1";
+
+/// What varies from run to run.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Manifest {
+    /// `knee-manifest/1`.
+    pub schema: String,
+    /// Version of Knee.
+    pub version: String,
+    /// Title of the scenario.
+    pub name: String,
+    /// Ground of the run: `sim`, `kernel`, `quic`.
+    pub ground: String,
+    /// Seed of all randomness.
+    pub seed: u64,
+    /// Release of the host's kernel.
+    pub kernel: Option<String>,
+    /// Model of the host's CPU.
+    pub cpu: Option<String>,
+    /// Command line that made the run.
+    pub arguments: Vec<String>,
+    /// SHA-256 of each input file, hexadecimal, by its path as written.
+    pub inputs: BTreeMap<String, String>,
+    /// Schema names of the other files, by file name.
+    pub schemas: BTreeMap<String, String>,
+    /// When the run began, UTC, RFC 3339.
+    pub started_at: String,
+    /// CPU time of the run in user mode, seconds.
+    pub user_cpu_s: f64,
+    /// Time that the run took, seconds.
+    pub wall_s: f64,
+    /// Data packets delivered in order.
+    pub data_packets: u64,
+    /// Events processed.
+    pub events: u64,
+    /// Largest resident memory of the process so far, bytes.
+    pub peak_rss_bytes: u64,
+    /// The run was cut short; the records end at `end_ns`.
+    pub interrupted: bool,
+    /// When the records end, nanoseconds since the start of the run.
+    pub end_ns: u64,
+    /// Names of the links, by index.
+    pub link_names: Vec<String>,
+}
+
+impl Manifest {
+    /// The manifest of a run on this host.
+    ///
+    /// `inputs`: path as written and content of each file that was read.
+    pub fn new(
+        summary: &Summary,
+        records: &Records,
+        arguments: Vec<String>,
+        inputs: &[(String, Vec<u8>)],
+        usage: &Usage,
+    ) -> Manifest {
+        let host = Host::detect();
+        let inputs = inputs.iter().map(|(path, content)| (path.clone(), sha256_hex(content)));
+        Manifest {
+            schema: SCHEMA.to_string(),
+            version: env!("CARGO_PKG_VERSION").to_string(),
+            name: summary.name.clone(),
+            ground: summary.ground.clone(),
+            seed: summary.seed,
+            kernel: host.kernel,
+            cpu: host.cpu,
+            arguments,
+            inputs: inputs.collect(),
+            schemas: schemas(),
+            started_at: usage.started_at.clone(),
+            user_cpu_s: usage.user_cpu_s,
+            wall_s: usage.wall_s,
+            data_packets: records.cost.data_packets,
+            events: records.cost.events,
+            peak_rss_bytes: usage.peak_rss_bytes,
+            interrupted: records.interrupted,
+            end_ns: records.end_ns,
+            link_names: records.link_names.clone(),
+        }
+    }
+
+    pub(crate) fn cost(&self) -> Cost {
+        Cost { events: self.events, data_packets: self.data_packets }
+    }
+}
+
+fn schemas() -> BTreeMap<String, String> {
+    [
+        (crate::run::SUMMARY, crate::summary::SCHEMA),
+        (crate::run::FLOWS, tables::FLOWS_SCHEMA),
+        (crate::run::SAMPLES, tables::SAMPLES_SCHEMA),
+        (crate::run::LINKS, tables::LINKS_SCHEMA),
+    ]
+    .map(|(file, schema)| (file.to_string(), schema.to_string()))
+    .into()
+}
+
+/// SHA-256 (FIPS 180-4) as 64 hexadecimal digits.
+pub fn sha256_hex(content: &[u8]) -> String {
+    let mut text = String::with_capacity(64);
+    for byte in Sha256::digest(content) {
+        // Writing to a String cannot fail.
+        let _ = write!(text, "{byte:02x}");
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The first example of FIPS 180-4.
+    #[test]
+    fn sha256_of_abc() {
+        let expected = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
+        assert_eq!(sha256_hex(b"abc"), expected);
+    }
+}

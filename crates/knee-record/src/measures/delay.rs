@@ -1,0 +1,200 @@
+//! Measures of how late: RTT, queueing delay, standing queue.
+
+use super::{Flows, NotMeasurable, because};
+use crate::distribution::Distribution;
+use crate::view::{LinkView, RunView, Span, Window};
+use crate::{FlowRecord, FlowSample, LinkSample};
+use knee_scenario::Statistic;
+
+/// Length of the windows of the standing queue.
+const STANDING_WINDOW_NS: u64 = 1_000_000_000;
+
+impl Flows<'_, '_> {
+    /// RTT, seconds: distribution over time of the last RTT measured. Its
+    /// smallest and largest value are those of every RTT measured when the
+    /// flows are measured from start to end, else those of the samples.
+    pub(crate) fn rtt(&self, statistic: Statistic) -> Result<f64, NotMeasurable> {
+        if let Some(extreme) = self.extreme_rtt(statistic, |rtt, _| rtt)? {
+            return Ok(extreme);
+        }
+        Ok(self.rtt_over_time()?.statistic(statistic))
+    }
+
+    pub(crate) fn rtt_over_time(&self) -> Result<Distribution, NotMeasurable> {
+        self.over_time("RTT", |row, _| seconds(row.rtt_ns))
+    }
+
+    /// Smoothed RTT, seconds: distribution over time.
+    pub(crate) fn smoothed_rtt(&self, statistic: Statistic) -> Result<f64, NotMeasurable> {
+        Ok(self.smoothed_rtt_over_time()?.statistic(statistic))
+    }
+
+    pub(crate) fn smoothed_rtt_over_time(&self) -> Result<Distribution, NotMeasurable> {
+        self.over_time("smoothed RTT", |row, _| seconds(row.srtt_ns))
+    }
+
+    /// The controller's estimate of the minimum RTT, seconds: distribution
+    /// over time.
+    pub(crate) fn min_rtt_estimate(&self, statistic: Statistic) -> Result<f64, NotMeasurable> {
+        Ok(self.min_rtt_estimate_over_time()?.statistic(statistic))
+    }
+
+    pub(crate) fn min_rtt_estimate_over_time(&self) -> Result<Distribution, NotMeasurable> {
+        let estimate = |row: &FlowSample, _: &FlowRecord| seconds(row.min_rtt_estimate_ns);
+        self.over_time("estimate of the minimum RTT", estimate)
+    }
+
+    /// Queueing delay of flows, seconds: `max(0, RTT - base RTT)`,
+    /// distribution over time; extremes as for the RTT.
+    pub(crate) fn queueing_delay(&self, statistic: Statistic) -> Result<f64, NotMeasurable> {
+        if let Some(extreme) = self.extreme_rtt(statistic, above_base)? {
+            return Ok(extreme);
+        }
+        Ok(self.queueing_delay_over_time()?.statistic(statistic))
+    }
+
+    pub(crate) fn queueing_delay_over_time(&self) -> Result<Distribution, NotMeasurable> {
+        self.over_time("RTT", queueing_delay)
+    }
+
+    /// RTT over base RTT: distribution over time.
+    pub(crate) fn relative_rtt(&self) -> Result<Distribution, NotMeasurable> {
+        self.over_time("RTT", |row, record| {
+            Some(seconds(row.rtt_ns)? / seconds(record.base_rtt_ns)?)
+        })
+    }
+
+    /// Standing queue, seconds: mean over windows of one second of the
+    /// smallest queueing delay in each; of a group, the mean over its flows.
+    /// Windows follow one another from b; a last one that e cuts short counts
+    /// only when it is the only one.
+    pub(crate) fn standing_queue(&self) -> Result<f64, NotMeasurable> {
+        let active = self.active()?;
+        let standing = active.iter().filter_map(|(flow, span)| {
+            let delays = flow.weighted(*span);
+            let delays = delays
+                .filter_map(|(row, _)| Some((row.time_ns, queueing_delay(row, flow.record)?)));
+            mean_of_minima(delays, *span)
+        });
+        let standing: Vec<f64> = standing.collect();
+        if standing.is_empty() {
+            return because(format!("{} has no RTT samples in the window", self.target));
+        }
+        Ok(standing.iter().sum::<f64>() / standing.len() as f64)
+    }
+
+    fn over_time(
+        &self,
+        what: &str,
+        value: impl Fn(&FlowSample, &FlowRecord) -> Option<f64>,
+    ) -> Result<Distribution, NotMeasurable> {
+        let mut weighted = Vec::new();
+        for (flow, span) in self.active()? {
+            let rows = flow.weighted(span);
+            weighted.extend(rows.filter_map(|(row, time)| Some((value(row, flow.record)?, time))));
+        }
+        match Distribution::new(weighted) {
+            Some(distribution) => Ok(distribution),
+            None => because(format!("{} has no {what} in the window", self.target)),
+        }
+    }
+
+    /// The extreme over every RTT measured, not only the sampled ones; known
+    /// for whole lives alone.
+    fn extreme_rtt(
+        &self,
+        statistic: Statistic,
+        value: impl Fn(f64, &FlowRecord) -> f64,
+    ) -> Result<Option<f64>, NotMeasurable> {
+        let active = self.active()?;
+        if active.iter().any(|(flow, span)| flow.life() != Some(*span)) {
+            return Ok(None);
+        }
+        let extremes = |rtt: fn(&FlowRecord) -> u64| {
+            let records = active.iter().map(|(flow, _)| flow.record);
+            let known = records.filter_map(move |record| Some((seconds(rtt(record))?, record)));
+            known.map(|(rtt, record)| value(rtt, record)).collect::<Vec<_>>()
+        };
+        Ok(match statistic {
+            Statistic::Min => {
+                extremes(|record| record.rtt_min_ns).into_iter().min_by(f64::total_cmp)
+            }
+            Statistic::Max => {
+                extremes(|record| record.rtt_max_ns).into_iter().max_by(f64::total_cmp)
+            }
+            _ => None,
+        })
+    }
+}
+
+impl LinkView<'_> {
+    /// Queueing delay of a link, seconds: the time that a packet entering
+    /// would wait, distribution over time.
+    pub(crate) fn queueing_delay(
+        &self,
+        run: &RunView<'_>,
+        window: Window,
+        statistic: Statistic,
+    ) -> Result<f64, NotMeasurable> {
+        let delays = self.over_time(run, window, |row| row.queue_delay_ns as f64 / 1e9)?;
+        Ok(delays.statistic(statistic))
+    }
+
+    pub(crate) fn over_time(
+        &self,
+        run: &RunView<'_>,
+        window: Window,
+        value: impl Fn(&LinkSample) -> f64,
+    ) -> Result<Distribution, NotMeasurable> {
+        let rows = self.weighted(self.span(run, window)?);
+        match Distribution::new(rows.map(|(row, time)| (value(row), time)).collect()) {
+            Some(distribution) => Ok(distribution),
+            None => because(format!("link {} has no samples in the window", self.name)),
+        }
+    }
+
+    /// Standing queue of a link, seconds: as of a flow, on its own delay.
+    pub(crate) fn standing_queue(
+        &self,
+        run: &RunView<'_>,
+        window: Window,
+    ) -> Result<f64, NotMeasurable> {
+        let span = self.span(run, window)?;
+        let delays = self.weighted(span);
+        let delays = delays.map(|(row, _)| (row.time_ns, row.queue_delay_ns as f64 / 1e9));
+        match mean_of_minima(delays, span) {
+            Some(mean) => Ok(mean),
+            None => because(format!("link {} has no samples in the window", self.name)),
+        }
+    }
+}
+
+/// Zero in a row means that there is no value.
+fn seconds(nanos: u64) -> Option<f64> {
+    (nanos > 0).then_some(nanos as f64 / 1e9)
+}
+
+fn queueing_delay(row: &FlowSample, record: &FlowRecord) -> Option<f64> {
+    Some(above_base(seconds(row.rtt_ns)?, record))
+}
+
+fn above_base(rtt: f64, record: &FlowRecord) -> f64 {
+    (rtt - record.base_rtt_ns as f64 / 1e9).max(0.0)
+}
+
+/// Mean over the windows of `span` of the smallest delay in each; windows
+/// without a sample do not count.
+fn mean_of_minima(delays: impl Iterator<Item = (u64, f64)>, span: Span) -> Option<f64> {
+    let whole = (span.end - span.begin) / STANDING_WINDOW_NS;
+    let windows = usize::try_from(whole.max(1)).ok()?;
+    let mut minima = vec![f64::INFINITY; windows];
+    for (time, delay) in delays {
+        // A sample ends the time for which it stands.
+        let window = (time - span.begin - 1) / STANDING_WINDOW_NS;
+        if let Some(least) = minima.get_mut(window as usize) {
+            *least = least.min(delay);
+        }
+    }
+    minima.retain(|least| least.is_finite());
+    (!minima.is_empty()).then(|| minima.iter().sum::<f64>() / minima.len() as f64)
+}

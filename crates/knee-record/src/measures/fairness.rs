@@ -1,0 +1,142 @@
+//! Measures of how flows share: Jain's index, convergence, takeover.
+
+use super::{Flows, NotMeasurable, because};
+use crate::view::{FlowView, Span};
+use knee_units::Time;
+
+/// Goodput is averaged over this when convergence is judged: longer than a
+/// probing cycle, shorter than anybody's patience.
+const AVERAGING_NS: u64 = 1_000_000_000;
+
+impl Flows<'_, '_> {
+    /// Jain's index, `1/n..=1`: `(sum of x)^2 / (n * sum of x^2)` over the
+    /// goodputs x of the n flows, each over its own span. (Jain, Chiu, Hawe,
+    /// DEC-TR-301, 1984.)
+    pub(crate) fn jain(&self) -> Result<f64, NotMeasurable> {
+        let active = self.active()?;
+        let rates: Vec<f64> =
+            active.iter().map(|(flow, span)| flow.delivered_in(*span) / span.seconds()).collect();
+        match jain_index(&rates) {
+            Some(index) => Ok(index),
+            None => because("nothing was delivered"),
+        }
+    }
+
+    /// Convergence time, seconds: from the last start of these flows (or the
+    /// window's begin, if later) to the first moment t such that in every
+    /// stretch of one second within `[t, t + hold]` each flow's goodput lies
+    /// within `band` of the mean of them all, `|x - m| <= band * m`. A hold
+    /// of under a second shortens the stretch. Moments tried: the sampling
+    /// times. Infinite when it does not come about.
+    pub(crate) fn convergence_time(&self, band: f64, hold: Time) -> Result<f64, NotMeasurable> {
+        if self.members.len() < 2 {
+            return because("convergence takes at least two flows");
+        }
+        let span = self.common_span()?;
+        if span.end - span.begin < hold.as_nanos() {
+            return because("the flows run together for less than the hold time");
+        }
+        let stretch = AVERAGING_NS.min(hold.as_nanos()).max(1);
+        let moments = self.moments(span);
+        let flows = &self.members;
+        let fair = |moment: u64| fair_within(flows, moment, stretch, band);
+        let settled = first_lasting(&moments, span.end, hold.as_nanos(), stretch, fair);
+        Ok(since(span.begin, settled))
+    }
+
+    /// Takeover time, seconds: from the window's begin to the end of the
+    /// first stretch of `hold` in which these flows' goodput together
+    /// reaches `fraction` of what the path's rate leaves for payload.
+    /// Stretches begin at the window's begin or at a sampling time. Infinite
+    /// when it does not come about.
+    pub(crate) fn takeover_time(&self, fraction: f64, hold: Time) -> Result<f64, NotMeasurable> {
+        let Some(from) = self.window.from.map(Time::as_nanos) else {
+            return because("takeover is measured from a given time: the claim needs `from`");
+        };
+        let hold = hold.as_nanos().max(1);
+        let until = self.window.until.map_or(u64::MAX, Time::as_nanos);
+        let end = until.min(self.run.records.end_ns);
+        let overhead = self.members[0].record.header_overhead.max(1.0);
+        let wanted = fraction * self.path_rate()? / overhead;
+        let reached = |moment: &u64| {
+            let span = Span { begin: *moment, end: moment.saturating_add(hold) };
+            let bytes: f64 = self.members.iter().map(|flow| flow.delivered_in(span)).sum();
+            8.0 * bytes / span.seconds() >= wanted
+        };
+        let moments = self.moments(Span { begin: from, end });
+        let mut moments = moments.iter();
+        let first = moments.find(|moment| moment.saturating_add(hold) <= end && reached(moment));
+        Ok(since(from, first.map(|moment| moment + hold)))
+    }
+
+    /// While all of the flows run, inside the window; the warm-up does not
+    /// matter here.
+    fn common_span(&self) -> Result<Span, NotMeasurable> {
+        let from = self.window.from.map_or(0, Time::as_nanos);
+        let until = self.window.until.map_or(u64::MAX, Time::as_nanos);
+        let starts = self.members.iter().map(|flow| flow.record.start_ns);
+        let ends = self.members.iter().map(|flow| flow.record.end_ns);
+        let begin = starts.fold(from, u64::max);
+        let end = ends.fold(until, u64::min);
+        if begin >= end {
+            return because(format!("the flows of {} never run together", self.target));
+        }
+        Ok(Span { begin, end })
+    }
+
+    /// The begin of a span and the sampling times within it.
+    fn moments(&self, span: Span) -> Vec<u64> {
+        let times = self.members.iter().flat_map(|flow| &flow.samples);
+        let times = times.map(|row| row.time_ns);
+        let mut moments: Vec<u64> = times
+            .filter(|time| span.begin < *time && *time < span.end)
+            .chain([span.begin])
+            .collect();
+        moments.sort_unstable();
+        moments.dedup();
+        moments
+    }
+}
+
+/// Jain's index of some rates; none when all are zero.
+pub fn jain_index(rates: &[f64]) -> Option<f64> {
+    let sum: f64 = rates.iter().sum();
+    let squares: f64 = rates.iter().map(|rate| rate * rate).sum();
+    (squares > 0.0).then(|| (sum * sum / (rates.len() as f64 * squares)).min(1.0))
+}
+
+fn fair_within(flows: &[&FlowView<'_>], begin: u64, stretch: u64, band: f64) -> bool {
+    let span = Span { begin, end: begin + stretch };
+    let bytes: Vec<f64> = flows.iter().map(|flow| flow.delivered_in(span)).collect();
+    let mean = bytes.iter().sum::<f64>() / bytes.len() as f64;
+    // A tenth of a byte of slack: interpolation rounds.
+    let fair = |bytes: &f64| (bytes - mean).abs() <= band * mean + 0.1;
+    mean > 0.0 && bytes.iter().all(fair)
+}
+
+/// The first moment from which `good` holds for every stretch within the
+/// next `hold`, all of it before `end`.
+fn first_lasting(
+    moments: &[u64],
+    end: u64,
+    hold: u64,
+    stretch: u64,
+    good: impl Fn(u64) -> bool,
+) -> Option<u64> {
+    let mut since = None;
+    for &moment in moments {
+        if moment + stretch > end || !good(moment) {
+            since = None;
+            continue;
+        }
+        let first = *since.get_or_insert(moment);
+        if moment + stretch >= first + hold {
+            return Some(first);
+        }
+    }
+    None
+}
+
+fn since(begin: u64, moment: Option<u64>) -> f64 {
+    moment.map_or(f64::INFINITY, |moment| (moment - begin) as f64 / 1e9)
+}

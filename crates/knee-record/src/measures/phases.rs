@@ -1,0 +1,44 @@
+//! Measures of what a controller does.
+
+use super::{Flows, NotMeasurable, because};
+use crate::view::{FlowView, Span};
+
+impl Flows<'_, '_> {
+    /// Entries into a phase: samples in `phase` that follow one that is not
+    /// (or none), mean over the flows. A phase shorter than the sampling
+    /// interval can be missed.
+    pub(crate) fn phase_entries(&self, phase: &str) -> Result<f64, NotMeasurable> {
+        let active = self.active()?;
+        let entries = active.iter().map(|(flow, span)| entries(flow, *span, phase));
+        Ok(entries.sum::<usize>() as f64 / active.len() as f64)
+    }
+
+    /// Part of the time, `0..=1`, that the flows spent in phases whose name
+    /// begins with `prefix`.
+    pub(crate) fn phase_share(&self, prefix: &str) -> Result<f64, NotMeasurable> {
+        let (mut inside, mut total) = (0.0, 0.0);
+        for (flow, span) in self.active()? {
+            for (row, time) in flow.weighted(span) {
+                total += time;
+                if row.phase.starts_with(prefix) {
+                    inside += time;
+                }
+            }
+        }
+        if total > 0.0 {
+            return Ok(inside / total);
+        }
+        because(format!("{} has no samples in the window", self.target))
+    }
+}
+
+fn entries(flow: &FlowView<'_>, span: Span, phase: &str) -> usize {
+    let mut before = "";
+    let mut count = 0;
+    for row in &flow.samples {
+        let inside = span.begin < row.time_ns && row.time_ns <= span.end;
+        count += usize::from(inside && row.phase == phase && before != phase);
+        before = row.phase;
+    }
+    count
+}

@@ -1,0 +1,153 @@
+//! Measures of how much: goodput, throughput, share, utilisation, drops,
+//! retransmissions, completion, power.
+
+use super::{Flows, NotMeasurable, because};
+use crate::view::{FlowView, LinkView, RunView, Span, Window};
+use knee_scenario::Statistic;
+
+impl Flows<'_, '_> {
+    /// Goodput, bit/s: `8 * sum of (D(e) - D(b)) / (max e - min b)`, with D
+    /// the payload bytes that the receiver's application got in order.
+    pub(crate) fn goodput(&self) -> Result<f64, NotMeasurable> {
+        let active = self.active()?;
+        let bytes = sum_over(&active, |flow, span| flow.delivered_in(span));
+        Ok(8.0 * bytes / joint_seconds(&active))
+    }
+
+    /// Throughput, bit/s: `8 * sum of h (S(e) - S(b)) / (max e - min b)`,
+    /// with S the payload bytes sent, retransmissions included, and h the IP
+    /// bytes of a full segment over its payload.
+    pub(crate) fn throughput(&self) -> Result<f64, NotMeasurable> {
+        let active = self.active()?;
+        let bytes =
+            sum_over(&active, |flow, span| flow.record.header_overhead * flow.sent_in(span));
+        Ok(8.0 * bytes / joint_seconds(&active))
+    }
+
+    /// Share, `0..=1`: what these flows delivered over what all flows
+    /// delivered, each over its own span.
+    pub(crate) fn share(&self) -> Result<f64, NotMeasurable> {
+        let all = Flows::find(self.run, "*", self.window)?;
+        let own = sum_over(&self.active()?, |flow, span| flow.delivered_in(span));
+        let total = sum_over(&all.active()?, |flow, span| flow.delivered_in(span));
+        ratio(own, total, "nothing was delivered")
+    }
+
+    /// Retransmitted over sent payload bytes, after the warm-up:
+    /// `sum of (R(e) - R(b)) / sum of (S(e) - S(b))`.
+    pub(crate) fn retransmit_ratio(&self) -> Result<f64, NotMeasurable> {
+        retransmitted(&self.active()?)
+    }
+
+    /// The same from each flow's start to the end of its warm-up.
+    pub(crate) fn retransmit_ratio_startup(&self) -> Result<f64, NotMeasurable> {
+        let warmup = self.run.warmup.as_nanos();
+        if warmup == 0 {
+            return because("the scenario has no warm-up");
+        }
+        self.over_life(|span| Span { end: span.end.min(span.begin.saturating_add(warmup)), ..span })
+    }
+
+    /// The same from each flow's start to its end. Neither this nor the
+    /// start-up ratio looks at the window.
+    pub(crate) fn retransmit_ratio_total(&self) -> Result<f64, NotMeasurable> {
+        self.over_life(|span| span)
+    }
+
+    fn over_life(&self, part: impl Fn(Span) -> Span) -> Result<f64, NotMeasurable> {
+        let lives = self.members.iter();
+        let lives: Vec<_> = lives.filter_map(|flow| Some((*flow, part(flow.life()?)))).collect();
+        retransmitted(&lives)
+    }
+
+    /// Completion time, seconds: mean over the flows from start to the
+    /// acknowledgement of the last byte. Infinite when one was cut off.
+    pub(crate) fn completion_time(&self) -> Result<f64, NotMeasurable> {
+        if self.members.iter().any(|flow| flow.record.size_bytes == 0) {
+            return because(format!("{} transfers without an end", self.target));
+        }
+        let times = self.members.iter().map(|flow| {
+            let time = flow.record.completion_ns;
+            time.map_or(f64::INFINITY, |time| time as f64 / 1e9)
+        });
+        let mean = times.sum::<f64>() / self.members.len() as f64;
+        if mean.is_infinite() && self.run.records.interrupted {
+            return because("the run was interrupted before the transfers ended");
+        }
+        Ok(mean)
+    }
+
+    /// Kleinrock's power, normalised: `u / d`, 1 at the knee. u is what the
+    /// flows' goodput, with headers, takes of the path's rate; d is the mean
+    /// RTT over the base RTT. (Kleinrock, "Power and deterministic rules of
+    /// thumb for probabilistic problems in computer communications", 1979.)
+    pub(crate) fn power(&self) -> Result<f64, NotMeasurable> {
+        let used = self.goodput_with_headers()? / self.path_rate()?;
+        let stretch = self.relative_rtt()?.statistic(Statistic::Mean);
+        Ok(used / stretch)
+    }
+
+    fn goodput_with_headers(&self) -> Result<f64, NotMeasurable> {
+        let active = self.active()?;
+        let bytes =
+            sum_over(&active, |flow, span| flow.record.header_overhead * flow.delivered_in(span));
+        Ok(8.0 * bytes / joint_seconds(&active))
+    }
+
+    /// The rate of the path that all these flows share, bit/s.
+    pub(crate) fn path_rate(&self) -> Result<f64, NotMeasurable> {
+        let rate = self.members[0].record.path_rate_bps;
+        if rate == 0 {
+            return because(format!("the path of {} has no rate", self.target));
+        }
+        let differs = |flow: &&&FlowView<'_>| flow.record.path_rate_bps != rate;
+        match self.members.iter().find(differs) {
+            None => Ok(rate as f64),
+            Some(_) => because(format!("{} uses paths of different rates", self.target)),
+        }
+    }
+}
+
+impl LinkView<'_> {
+    /// Utilisation, `0..=1`: IP bytes that left the link's queue over those
+    /// that its rate would have allowed, between b and e.
+    pub(crate) fn utilisation(
+        &self,
+        run: &RunView<'_>,
+        window: Window,
+    ) -> Result<f64, NotMeasurable> {
+        let span = self.span(run, window)?;
+        let left = self.counted_in(span, |row| row.departed_bytes);
+        let capacity = self.counted_in(span, |row| row.capacity_bytes);
+        let reason = format!("link {} has no rate to be used", self.name);
+        ratio(left, capacity, &reason)
+    }
+
+    /// Packets dropped by queue, AQM or policer between b and e, rounded.
+    pub(crate) fn drops(&self, run: &RunView<'_>, window: Window) -> Result<f64, NotMeasurable> {
+        let span = self.span(run, window)?;
+        Ok(self.counted_in(span, |row| row.dropped_packets).round())
+    }
+}
+
+fn sum_over(flows: &[(&FlowView<'_>, Span)], value: impl Fn(&FlowView<'_>, Span) -> f64) -> f64 {
+    flows.iter().map(|(flow, span)| value(flow, *span)).sum()
+}
+
+/// From the first begin to the last end.
+fn joint_seconds(flows: &[(&FlowView<'_>, Span)]) -> f64 {
+    let begin = flows.iter().map(|(_, span)| span.begin).min();
+    let end = flows.iter().map(|(_, span)| span.end).max();
+    let (begin, end) = (begin.unwrap_or(0), end.unwrap_or(0));
+    Span { begin, end }.seconds()
+}
+
+fn retransmitted(flows: &[(&FlowView<'_>, Span)]) -> Result<f64, NotMeasurable> {
+    let again = sum_over(flows, |flow, span| flow.retransmitted_in(span));
+    let sent = sum_over(flows, |flow, span| flow.sent_in(span));
+    ratio(again, sent, "nothing was sent")
+}
+
+fn ratio(part: f64, whole: f64, reason: &str) -> Result<f64, NotMeasurable> {
+    if whole > 0.0 { Ok(part / whole) } else { because(reason) }
+}

@@ -1,0 +1,50 @@
+//! Names of phases read back from a file.
+//!
+//! A ground writes phases as `&'static str`, so that a sample is `Copy` and
+//! recording one allocates nothing. What comes from a file is interned: each
+//! distinct name is kept once, for the life of the process.
+
+use std::collections::BTreeSet;
+use std::sync::{Mutex, PoisonError};
+
+/// Distinct names that a process keeps; a controller has about ten.
+const NAMES_MAX: usize = 4096;
+/// Bytes of a name.
+const LENGTH_MAX: usize = 64;
+
+static NAMES: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
+
+/// The name as a static string.
+///
+/// None for a name of over 64 bytes, and when over 4096 names are
+/// known already: no file of ours has such, and a foreign one must not fill
+/// the memory.
+pub fn intern(name: &str) -> Option<&'static str> {
+    if name.is_empty() {
+        return Some("");
+    }
+    let mut names = NAMES.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(known) = names.get(name) {
+        return Some(known);
+    }
+    if names.len() >= NAMES_MAX || name.len() > LENGTH_MAX {
+        return None;
+    }
+    let kept: &'static str = Box::leak(name.into());
+    names.insert(kept);
+    Some(kept)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_is_kept_once() {
+        let first = intern("probe_bw_up").unwrap();
+        let second = intern(&String::from("probe_bw_up")).unwrap();
+        assert!(std::ptr::eq(first, second));
+        assert_eq!(intern(""), Some(""));
+        assert_eq!(intern(&"x".repeat(LENGTH_MAX + 1)), None);
+    }
+}

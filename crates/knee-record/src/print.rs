@@ -1,0 +1,115 @@
+//! Values with the unit of their measure, for people.
+
+use knee_scenario::Measure;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Unit of a measured value, as JSON carries it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum Unit {
+    /// Bits per second.
+    #[serde(rename = "bit/s")]
+    BitsPerSecond,
+    /// Seconds.
+    #[serde(rename = "s")]
+    Seconds,
+    /// A part of a whole, `0..=1`; printed in per cent.
+    #[serde(rename = "fraction")]
+    Fraction,
+    /// A plain number.
+    #[serde(rename = "1")]
+    Number,
+    /// The value over that of something else.
+    #[serde(rename = "ratio")]
+    Ratio,
+}
+
+impl Unit {
+    /// The unit of a measure's values.
+    pub fn of(measure: &Measure) -> Unit {
+        match measure {
+            Measure::Goodput | Measure::Throughput => Unit::BitsPerSecond,
+            Measure::Rtt(_)
+            | Measure::SmoothedRtt(_)
+            | Measure::QueueingDelay(_)
+            | Measure::StandingQueue
+            | Measure::MinRttEstimate(_)
+            | Measure::ConvergenceTime { .. }
+            | Measure::TakeoverTime { .. }
+            | Measure::CompletionTime => Unit::Seconds,
+            Measure::Utilisation
+            | Measure::Share
+            | Measure::RetransmitRatio
+            | Measure::RetransmitRatioStartup
+            | Measure::RetransmitRatioTotal
+            | Measure::PhaseShare(_) => Unit::Fraction,
+            Measure::Jain | Measure::Drops | Measure::Power | Measure::PhaseEntries(_) => {
+                Unit::Number
+            }
+        }
+    }
+
+    /// A value with its unit: `72.1 ms`, `9.41 Mbit/s`, `1.7 %`, `0.998`,
+    /// `6.3 times`; `never` for infinity.
+    pub fn show(self, value: f64) -> String {
+        if value.is_infinite() {
+            return "never".to_string();
+        }
+        match self {
+            Unit::BitsPerSecond => scaled(value, &RATES),
+            Unit::Seconds => scaled(value, &TIMES),
+            Unit::Fraction => format!("{} %", significant(value * 100.0)),
+            Unit::Number => significant(value),
+            Unit::Ratio => format!("{} times", significant(value)),
+        }
+    }
+}
+
+const RATES: [(f64, &str); 4] = [(1e9, "Gbit/s"), (1e6, "Mbit/s"), (1e3, "kbit/s"), (1.0, "bit/s")];
+const TIMES: [(f64, &str); 4] = [(1.0, "s"), (1e-3, "ms"), (1e-6, "us"), (1e-9, "ns")];
+
+/// In the largest unit of which there is at least one, after rounding.
+fn scaled(value: f64, units: &[(f64, &str)]) -> String {
+    if value == 0.0 {
+        return format!("0 {}", units[units.len() / 2].1);
+    }
+    let fits = |(size, _): &&(f64, &str)| value.abs() / size >= 0.9995;
+    let (size, unit) = units.iter().find(fits).unwrap_or(&units[units.len() - 1]);
+    format!("{} {unit}", significant(value / size))
+}
+
+/// Three significant digits, whole numbers in full, no trailing zeros.
+fn significant(value: f64) -> String {
+    if value.abs() >= 999.5 || value == value.trunc() {
+        return format!("{value:.0}");
+    }
+    let digits_before = value.abs().log10().floor() as i32 + 1;
+    let decimals = (3 - digits_before).clamp(0, 9) as usize;
+    let text = format!("{value:.decimals$}");
+    if !text.contains('.') {
+        return text;
+    }
+    text.trim_end_matches('0').trim_end_matches('.').to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_as_people_write_them() {
+        assert_eq!(Unit::Seconds.show(0.072_14), "72.1 ms");
+        assert_eq!(Unit::Seconds.show(0.060), "60 ms");
+        assert_eq!(Unit::Seconds.show(42.0), "42 s");
+        assert_eq!(Unit::Seconds.show(0.999_9), "1 s");
+        assert_eq!(Unit::Seconds.show(0.0), "0 us");
+        assert_eq!(Unit::Seconds.show(f64::INFINITY), "never");
+        assert_eq!(Unit::BitsPerSecond.show(9_412_345.0), "9.41 Mbit/s");
+        assert_eq!(Unit::BitsPerSecond.show(316e6), "316 Mbit/s");
+        assert_eq!(Unit::Fraction.show(0.017), "1.7 %");
+        assert_eq!(Unit::Fraction.show(0.000_050_1), "0.00501 %");
+        assert_eq!(Unit::Number.show(0.998_4), "0.998");
+        assert_eq!(Unit::Number.show(12_345.0), "12345");
+        assert_eq!(Unit::Ratio.show(6.3), "6.3 times");
+    }
+}

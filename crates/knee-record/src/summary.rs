@@ -1,0 +1,330 @@
+//! `summary.json`: what came out of a run. The same to the byte for the same
+//! scenario, seed and ground; nothing of the host or the clock is in it.
+
+use crate::claims::{ClaimOutcome, evaluate};
+use crate::distribution::Distribution;
+use crate::measures::{Flows, NotMeasurable};
+use crate::view::{FlowView, LinkView, RunView, Window};
+use crate::{LinkSample, Records};
+use knee_scenario::{Scenario, Statistic};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Schema name of `summary.json`.
+pub const SCHEMA: &str = "knee-summary/1";
+
+/// Was the run itself sound.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Verdict {
+    /// Sound: what was measured can be used.
+    #[default]
+    Valid,
+    /// Usable with the reservation given as the reason.
+    Degraded,
+    /// Proves nothing.
+    Invalid,
+}
+
+/// What came out of a run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Summary {
+    /// `knee-summary/1`.
+    pub schema: String,
+    /// Title of the scenario.
+    pub name: String,
+    /// Ground of the run: `sim`, `kernel`, `quic`.
+    pub ground: String,
+    /// Seed of all randomness.
+    pub seed: u64,
+    /// Was the run itself sound.
+    pub verdict: Verdict,
+    /// Why it was not.
+    pub verdict_reason: Option<String>,
+    /// How long the run was, microseconds of its own clock.
+    pub duration_us: f64,
+    /// Measures begin this long after a flow's start, microseconds.
+    pub warmup_us: f64,
+    /// One entry per flow.
+    pub flows: Vec<FlowSummary>,
+    /// One entry per link.
+    pub links: Vec<LinkSummary>,
+    /// All flows together.
+    pub measures: Measures,
+    /// The scenario's claims.
+    pub claims: Vec<ClaimOutcome>,
+}
+
+/// A distribution over time.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Spread {
+    /// Smallest value.
+    pub min: f64,
+    /// 5th percentile.
+    pub p5: f64,
+    /// Median.
+    pub p50: f64,
+    /// 95th percentile.
+    pub p95: f64,
+    /// 99th percentile.
+    pub p99: f64,
+    /// Largest value.
+    pub max: f64,
+    /// Arithmetic mean over time.
+    pub mean: f64,
+}
+
+/// One flow. Goodput, throughput and delays are taken after the warm-up,
+/// byte counts from start to end.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct FlowSummary {
+    /// Name of its group.
+    pub name: String,
+    /// Number within the group, from zero.
+    pub index: u32,
+    /// Controller or preset.
+    pub cc: String,
+    /// Name of its path.
+    pub path: String,
+    /// When it started, microseconds since the start of the run.
+    pub start_us: f64,
+    /// When it ended or was cut off.
+    pub end_us: f64,
+    /// Payload delivered in order over time; null when the flow ended before
+    /// its warm-up.
+    pub goodput_bps: Option<f64>,
+    /// IP bytes sent over time.
+    pub throughput_bps: Option<f64>,
+    /// RTT; `min` and `max` are those of every RTT measured from start to
+    /// end. Null without samples.
+    pub rtt_us: Option<Spread>,
+    /// Smoothed RTT.
+    pub srtt_us: Option<Spread>,
+    /// RTT less the path's RTT without queues.
+    pub queueing_delay_us: Option<Spread>,
+    /// The queue that never drains.
+    pub standing_queue_us: Option<f64>,
+    /// The controller's estimate of the minimum RTT.
+    pub min_rtt_estimate_us: Option<Spread>,
+    /// RTT of a full segment over empty queues.
+    pub base_rtt_us: f64,
+    /// Rate of the slowest link of the path; null: unlimited.
+    pub path_rate_bps: Option<f64>,
+    /// `retransmitted_bytes` over `sent_bytes`; null when nothing was sent.
+    pub retransmit_ratio: Option<f64>,
+    /// The same before the end of the warm-up; null without a warm-up.
+    pub retransmit_ratio_startup: Option<f64>,
+    /// The same after the warm-up.
+    pub retransmit_ratio_steady: Option<f64>,
+    /// Payload bytes sent, retransmissions included.
+    pub sent_bytes: u64,
+    /// Payload bytes sent again.
+    pub retransmitted_bytes: u64,
+    /// Payload bytes that the receiver's application got, in order.
+    pub delivered_bytes: u64,
+    /// Bytes to transfer; null: no end.
+    pub size_bytes: Option<u64>,
+    /// From start to the acknowledgement of the last byte; null: cut off.
+    pub completion_us: Option<f64>,
+    /// Retransmission timeouts.
+    pub timeouts: u64,
+    /// Fast recoveries.
+    pub recoveries: u64,
+    /// Recoveries and timeouts undone as spurious.
+    pub spurious_recoveries: u64,
+    /// Payload bytes reported as marked.
+    pub marked_bytes: u64,
+    /// Normalised power; 1 at the knee.
+    pub power: Option<f64>,
+}
+
+/// One link. Utilisation, queue and delay are taken after the warm-up,
+/// packet counts from start to end.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct LinkSummary {
+    /// Its name.
+    pub name: String,
+    /// IP bytes that left over what the rate allows; null: no rate.
+    pub utilisation: Option<f64>,
+    /// IP bytes waiting.
+    pub queue_bytes: Option<Spread>,
+    /// Time that a packet entering would wait.
+    pub queueing_delay_us: Option<Spread>,
+    /// The queue that never drains.
+    pub standing_queue_us: Option<f64>,
+    /// Packets dropped by queue, AQM or policer.
+    pub drops: u64,
+    /// Packets lost at random, by record, or because the link was down.
+    pub losses: u64,
+    /// Packets marked with Congestion Experienced.
+    pub marks: u64,
+    /// Packets that came in.
+    pub entered_packets: u64,
+    /// IP bytes that left.
+    pub departed_bytes: u64,
+}
+
+/// Measures of all flows together, after the warm-up.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Measures {
+    /// Jain's index over the flows' goodputs.
+    pub jain: Option<f64>,
+    /// Goodput of all flows.
+    pub goodput_bps: Option<f64>,
+    /// Throughput of all flows.
+    pub throughput_bps: Option<f64>,
+    /// RTT over all flows.
+    pub rtt_us: Option<Spread>,
+    /// Queueing delay over all flows.
+    pub queueing_delay_us: Option<Spread>,
+    /// Mean of the flows' standing queues.
+    pub standing_queue_us: Option<f64>,
+    /// Retransmitted over sent bytes of all flows, from start to end.
+    pub retransmit_ratio: Option<f64>,
+    /// Before the end of the warm-up; null without a warm-up.
+    pub retransmit_ratio_startup: Option<f64>,
+    /// After the warm-up.
+    pub retransmit_ratio_steady: Option<f64>,
+    /// Mean completion time; null when a flow has no end or was cut off.
+    pub completion_us: Option<f64>,
+    /// Normalised power; null when the flows' paths differ in rate.
+    pub power: Option<f64>,
+    /// Packets dropped by queues, AQMs and policers of all links, from start
+    /// to end.
+    pub drops: u64,
+}
+
+impl Summary {
+    /// Measures a run.
+    pub fn new(scenario: &Scenario, ground: &str, records: &Records) -> Summary {
+        let run = RunView::new(records, scenario.warmup);
+        let claims = scenario.claims.iter();
+        Summary {
+            schema: SCHEMA.to_string(),
+            name: scenario.name.clone(),
+            ground: ground.to_string(),
+            seed: scenario.seed,
+            verdict: match records.interrupted {
+                true => Verdict::Degraded,
+                false => Verdict::Valid,
+            },
+            verdict_reason: records.interrupted.then(|| {
+                let seconds = records.end_ns as f64 / 1e9;
+                format!("interrupted after {seconds} s of the scenario")
+            }),
+            duration_us: micros(records.end_ns),
+            warmup_us: micros(scenario.warmup.as_nanos()),
+            flows: run.flows.iter().map(|flow| summarise_flow(&run, flow)).collect(),
+            links: run.links.iter().map(|link| summarise_link(&run, link)).collect(),
+            measures: summarise_all(&run),
+            claims: claims.map(|claim| evaluate(claim, &run)).collect(),
+        }
+    }
+}
+
+impl Spread {
+    /// The statistics of a distribution, each times `factor`.
+    fn of(distribution: &Distribution, factor: f64) -> Spread {
+        let value = |statistic| distribution.statistic(statistic) * factor;
+        Spread {
+            min: value(Statistic::Min),
+            p5: value(Statistic::P5),
+            p50: value(Statistic::P50),
+            p95: value(Statistic::P95),
+            p99: value(Statistic::P99),
+            max: value(Statistic::Max),
+            mean: value(Statistic::Mean),
+        }
+    }
+}
+
+type Measured<T> = Result<T, NotMeasurable>;
+
+/// Seconds to microseconds.
+fn spread_us(distribution: Measured<Distribution>) -> Option<Spread> {
+    Some(Spread::of(&distribution.ok()?, 1e6))
+}
+
+/// Seconds to microseconds; JSON has no infinity.
+fn us(seconds: Measured<f64>) -> Option<f64> {
+    seconds.ok().filter(|value| value.is_finite()).map(|value| value * 1e6)
+}
+
+fn micros(nanos: u64) -> f64 {
+    nanos as f64 / 1e3
+}
+
+fn summarise_flow(run: &RunView<'_>, flow: &FlowView<'_>) -> FlowSummary {
+    let record = flow.record;
+    let this = Flows::one(run, flow);
+    FlowSummary {
+        name: record.name.clone(),
+        index: record.index,
+        cc: record.cc.clone(),
+        path: record.path.clone(),
+        start_us: micros(record.start_ns),
+        end_us: micros(record.end_ns),
+        goodput_bps: this.goodput().ok(),
+        throughput_bps: this.throughput().ok(),
+        rtt_us: spread_us(this.rtt_over_time()).map(|rtt| Spread {
+            min: micros(record.rtt_min_ns),
+            max: micros(record.rtt_max_ns),
+            ..rtt
+        }),
+        srtt_us: spread_us(this.smoothed_rtt_over_time()),
+        queueing_delay_us: spread_us(this.queueing_delay_over_time()),
+        standing_queue_us: us(this.standing_queue()),
+        min_rtt_estimate_us: spread_us(this.min_rtt_estimate_over_time()),
+        base_rtt_us: micros(record.base_rtt_ns),
+        path_rate_bps: (record.path_rate_bps > 0).then_some(record.path_rate_bps as f64),
+        retransmit_ratio: this.retransmit_ratio_total().ok(),
+        retransmit_ratio_startup: this.retransmit_ratio_startup().ok(),
+        retransmit_ratio_steady: this.retransmit_ratio().ok(),
+        sent_bytes: record.sent_bytes,
+        retransmitted_bytes: record.retransmitted_bytes,
+        delivered_bytes: record.delivered_bytes,
+        size_bytes: (record.size_bytes > 0).then_some(record.size_bytes),
+        completion_us: record.completion_ns.map(micros),
+        timeouts: record.timeouts,
+        recoveries: record.recoveries,
+        spurious_recoveries: record.spurious_recoveries,
+        marked_bytes: record.marked_bytes,
+        power: this.power().ok(),
+    }
+}
+
+fn summarise_link(run: &RunView<'_>, link: &LinkView<'_>) -> LinkSummary {
+    let all = Window::default();
+    let spread = |value: fn(&LinkSample) -> f64| link.over_time(run, all, value);
+    LinkSummary {
+        name: link.name.to_string(),
+        utilisation: link.utilisation(run, all).ok(),
+        queue_bytes: spread(|row| row.queue_bytes as f64).ok().map(|queue| Spread::of(&queue, 1.0)),
+        queueing_delay_us: spread_us(spread(|row| row.queue_delay_ns as f64 / 1e9)),
+        standing_queue_us: us(link.standing_queue(run, all)),
+        drops: link.total(|row| row.dropped_packets),
+        losses: link.total(|row| row.lost_packets),
+        marks: link.total(|row| row.marked_packets),
+        entered_packets: link.total(|row| row.entered_packets),
+        departed_bytes: link.total(|row| row.departed_bytes),
+    }
+}
+
+fn summarise_all(run: &RunView<'_>) -> Measures {
+    let all = Flows::all(run);
+    let drops = run.links.iter().map(|link| link.total(|row| row.dropped_packets));
+    Measures {
+        jain: all.jain().ok(),
+        goodput_bps: all.goodput().ok(),
+        throughput_bps: all.throughput().ok(),
+        rtt_us: spread_us(all.rtt_over_time()),
+        queueing_delay_us: spread_us(all.queueing_delay_over_time()),
+        standing_queue_us: us(all.standing_queue()),
+        retransmit_ratio: all.retransmit_ratio_total().ok(),
+        retransmit_ratio_startup: all.retransmit_ratio_startup().ok(),
+        retransmit_ratio_steady: all.retransmit_ratio().ok(),
+        completion_us: us(all.completion_time()),
+        power: all.power().ok(),
+        drops: drops.sum(),
+    }
+}

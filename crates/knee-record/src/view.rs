@@ -1,0 +1,223 @@
+//! Records arranged for measuring: each flow and each link with its own time
+//! series, and counters at any time.
+
+use crate::{FlowRecord, FlowSample, LinkSample, Records};
+use knee_units::Time;
+use std::collections::BTreeMap;
+
+/// The part of a run that counts; the default is all of it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Window {
+    /// Only what happens from here on, since the start of the run.
+    pub from: Option<Time>,
+    /// Only what happens before this.
+    pub until: Option<Time>,
+}
+
+/// A span of time in nanoseconds since the start of the run, not empty.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Span {
+    pub begin: u64,
+    pub end: u64,
+}
+
+impl Span {
+    fn new(begin: u64, end: u64) -> Option<Span> {
+        (begin < end).then_some(Span { begin, end })
+    }
+
+    pub(crate) fn seconds(self) -> f64 {
+        (self.end - self.begin) as f64 / 1e9
+    }
+}
+
+/// Records with each flow's and each link's rows together.
+#[derive(Clone, Debug)]
+pub struct RunView<'a> {
+    /// The records behind it.
+    pub records: &'a Records,
+    /// Measures of a flow begin this long after its start.
+    pub warmup: Time,
+    /// The flows, in the order of the records.
+    pub flows: Vec<FlowView<'a>>,
+    /// The links, by index.
+    pub links: Vec<LinkView<'a>>,
+}
+
+/// A flow with its time series.
+#[derive(Clone, Debug)]
+pub struct FlowView<'a> {
+    /// Its row in the table of flows.
+    pub record: &'a FlowRecord,
+    /// Its samples, ascending in time.
+    pub samples: Vec<&'a FlowSample>,
+}
+
+/// A link with its time series.
+#[derive(Clone, Debug)]
+pub struct LinkView<'a> {
+    /// Its name.
+    pub name: &'a str,
+    /// Its samples, ascending in time.
+    pub samples: Vec<&'a LinkSample>,
+}
+
+impl<'a> RunView<'a> {
+    /// Arranges `records`; takes time linear in the number of rows.
+    pub fn new(records: &'a Records, warmup: Time) -> RunView<'a> {
+        let flows = records.flows.iter().map(|record| FlowView { record, samples: Vec::new() });
+        let links = records.link_names.iter().map(|name| LinkView { name, samples: Vec::new() });
+        let mut view = RunView { records, warmup, flows: flows.collect(), links: links.collect() };
+        view.distribute_samples();
+        view
+    }
+
+    fn distribute_samples(&mut self) {
+        let positions = self.records.flows.iter().enumerate();
+        let positions: BTreeMap<u32, usize> = positions.map(|(at, row)| (row.flow, at)).collect();
+        for sample in &self.records.samples {
+            if let Some(&at) = positions.get(&sample.flow) {
+                self.flows[at].samples.push(sample);
+            }
+        }
+        for sample in &self.records.links {
+            if let Some(link) = self.links.get_mut(sample.link as usize) {
+                link.samples.push(sample);
+            }
+        }
+    }
+
+    /// When a flow is measured: from `warmup` after its start to its end,
+    /// as far as that lies in `window`.
+    pub(crate) fn flow_span(&self, flow: &FlowView<'_>, window: Window) -> Option<Span> {
+        let warm = flow.record.start_ns.saturating_add(self.warmup.as_nanos());
+        clip(warm, flow.record.end_ns, window)
+    }
+
+    /// When a link is measured: from `warmup` after the first flow's start
+    /// to the last sample, as far as that lies in `window`.
+    pub(crate) fn link_span(&self, link: &LinkView<'_>, window: Window) -> Option<Span> {
+        let starts = self.records.flows.iter().map(|flow| flow.start_ns);
+        let first = starts.min().unwrap_or(0);
+        let warm = first.saturating_add(self.warmup.as_nanos());
+        clip(warm, link.samples.last()?.time_ns, window)
+    }
+}
+
+fn clip(begin: u64, end: u64, window: Window) -> Option<Span> {
+    let from = window.from.map_or(0, Time::as_nanos);
+    let until = window.until.map_or(u64::MAX, Time::as_nanos);
+    Span::new(begin.max(from), end.min(until))
+}
+
+impl FlowView<'_> {
+    /// A counter at a time, interpolated linearly between the flow's start
+    /// (zero), its samples and its end. `total`: its value at the end.
+    pub(crate) fn counter_at(&self, time: u64, counter: fn(&FlowSample) -> u64, total: u64) -> f64 {
+        let record = self.record;
+        if time >= record.end_ns {
+            return total as f64;
+        }
+        let next = self.samples.partition_point(|row| row.time_ns < time);
+        let before = match next.checked_sub(1) {
+            Some(index) => (self.samples[index].time_ns, counter(self.samples[index])),
+            None => (record.start_ns, 0),
+        };
+        let after = self.samples.get(next).filter(|row| row.time_ns < record.end_ns);
+        let after = after.map_or((record.end_ns, total), |row| (row.time_ns, counter(row)));
+        interpolate(before, after, time)
+    }
+
+    /// Payload delivered in order within a span, bytes.
+    pub(crate) fn delivered_in(&self, span: Span) -> f64 {
+        self.counted_in(span, |row| row.delivered_bytes, self.record.delivered_bytes)
+    }
+
+    /// Payload sent within a span, retransmissions included, bytes.
+    pub(crate) fn sent_in(&self, span: Span) -> f64 {
+        self.counted_in(span, |row| row.sent_bytes, self.record.sent_bytes)
+    }
+
+    /// Payload sent again within a span, bytes.
+    pub(crate) fn retransmitted_in(&self, span: Span) -> f64 {
+        let total = self.record.retransmitted_bytes;
+        self.counted_in(span, |row| row.retransmitted_bytes, total)
+    }
+
+    fn counted_in(&self, span: Span, counter: fn(&FlowSample) -> u64, total: u64) -> f64 {
+        let until_end = self.counter_at(span.end, counter, total);
+        until_end - self.counter_at(span.begin, counter, total)
+    }
+
+    /// The whole life of the flow.
+    pub(crate) fn life(&self) -> Option<Span> {
+        Span::new(self.record.start_ns, self.record.end_ns)
+    }
+
+    /// Samples within a span, each with the seconds for which it stands: the
+    /// time since the sample before it, or since the span's begin.
+    pub(crate) fn weighted(&self, span: Span) -> impl Iterator<Item = (&FlowSample, f64)> {
+        let rows = within(&self.samples, span, |row| row.time_ns);
+        weights(rows, span.begin, |row| row.time_ns)
+    }
+}
+
+impl LinkView<'_> {
+    /// A counter at a time, interpolated linearly between the start of the
+    /// run (zero) and the samples; constant after the last.
+    pub(crate) fn counter_at(&self, time: u64, counter: fn(&LinkSample) -> u64) -> f64 {
+        let next = self.samples.partition_point(|row| row.time_ns < time);
+        let before = match next.checked_sub(1) {
+            Some(index) => (self.samples[index].time_ns, counter(self.samples[index])),
+            None => (0, 0),
+        };
+        match self.samples.get(next) {
+            Some(row) => interpolate(before, (row.time_ns, counter(row)), time),
+            None => before.1 as f64,
+        }
+    }
+
+    /// Growth of a counter within a span.
+    pub(crate) fn counted_in(&self, span: Span, counter: fn(&LinkSample) -> u64) -> f64 {
+        self.counter_at(span.end, counter) - self.counter_at(span.begin, counter)
+    }
+
+    /// Samples within a span, each with the seconds for which it stands.
+    pub(crate) fn weighted(&self, span: Span) -> impl Iterator<Item = (&LinkSample, f64)> {
+        let rows = within(&self.samples, span, |row| row.time_ns);
+        weights(rows, span.begin, |row| row.time_ns)
+    }
+
+    /// Value of a counter in the last sample.
+    pub(crate) fn total(&self, counter: fn(&LinkSample) -> u64) -> u64 {
+        self.samples.last().map_or(0, |row| counter(row))
+    }
+}
+
+/// Rows later than the span's begin and not later than its end.
+fn within<'s, 'a, R>(rows: &'s [&'a R], span: Span, time: fn(&R) -> u64) -> &'s [&'a R] {
+    let first = rows.partition_point(|row| time(row) <= span.begin);
+    let end = rows.partition_point(|row| time(row) <= span.end);
+    &rows[first..end]
+}
+
+fn weights<'s, R>(
+    rows: &'s [&'s R],
+    begin: u64,
+    time: fn(&R) -> u64,
+) -> impl Iterator<Item = (&'s R, f64)> {
+    let mut previous = begin;
+    rows.iter().map(move |row| {
+        let since = time(row) - previous;
+        previous = time(row);
+        (*row, since as f64 / 1e9)
+    })
+}
+
+fn interpolate(before: (u64, u64), after: (u64, u64), time: u64) -> f64 {
+    if time <= before.0 || after.0 <= before.0 {
+        return before.1 as f64;
+    }
+    let part = (time - before.0) as f64 / (after.0 - before.0) as f64;
+    before.1 as f64 + part * (after.1 as f64 - before.1 as f64)
+}
