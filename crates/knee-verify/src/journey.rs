@@ -1,0 +1,86 @@
+//! Where each packet is between its sender and its receiver.
+
+use crate::parse::Kind;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Where a packet is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// At the beginning or between two links, or after the last; only for
+    /// the moment.
+    Between,
+    /// In a link, under this name.
+    Inside { link: usize, name: u64 },
+    /// It went nowhere when it should have; reported.
+    Stranded,
+}
+
+/// A packet on its way.
+#[derive(Clone, Copy, Debug)]
+pub struct Packet {
+    pub flow: usize,
+    pub kind: Kind,
+    pub number: u64,
+    /// Payload bytes; zero for an ACK and for a handshake.
+    pub payload: u64,
+    /// IP bytes, once it entered a link.
+    pub bytes: Option<u64>,
+    /// Links entered so far.
+    pub hops: usize,
+    pub place: Place,
+}
+
+/// All packets on their way.
+#[derive(Default)]
+pub struct Journeys {
+    packets: BTreeMap<u64, Packet>,
+    /// Packets that must move on before time does.
+    between: BTreeSet<u64>,
+    last_id: Option<u64>,
+}
+
+impl Journeys {
+    /// Begins a journey; false if the id is not above all before it.
+    pub fn begin(&mut self, id: u64, packet: Packet) -> bool {
+        let ascends = self.last_id.is_none_or(|last| id > last);
+        self.last_id = self.last_id.max(Some(id));
+        self.packets.insert(id, packet);
+        self.between.insert(id);
+        ascends
+    }
+
+    pub fn get(&self, id: u64) -> Option<Packet> {
+        self.packets.get(&id).copied()
+    }
+
+    /// Whether a packet of this id may have been sent before.
+    pub fn is_past(&self, id: u64) -> bool {
+        self.last_id.is_some_and(|last| id <= last)
+    }
+
+    pub fn put(&mut self, id: u64, packet: Packet) {
+        if packet.place == Place::Between {
+            self.between.insert(id);
+        } else {
+            self.between.remove(&id);
+        }
+        self.packets.insert(id, packet);
+    }
+
+    /// Ends a journey.
+    pub fn end(&mut self, id: u64) {
+        self.between.remove(&id);
+        self.packets.remove(&id);
+    }
+
+    /// Time moves on: whatever is between two links went nowhere.
+    pub fn strand(&mut self) -> BTreeSet<u64> {
+        let stranded = std::mem::take(&mut self.between);
+        for id in &stranded {
+            if let Some(packet) = self.packets.get_mut(id) {
+                packet.place = Place::Stranded;
+            }
+        }
+        stranded
+    }
+}

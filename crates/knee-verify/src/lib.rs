@@ -1,0 +1,77 @@
+//! Checks the packet log of a run against what any network must obey:
+//! packets are conserved on every link, no link exceeds its rate, nothing
+//! arrives early, queues keep their order and their limit, ACKs acknowledge
+//! only what arrived, bytes are delivered once and in order, and what is in
+//! flight was sent and not yet acknowledged.
+//!
+//! What this crate never does: depend on anything, least of all on the
+//! simulator or on a type that it uses. It reads text and knows the rules, not
+//! how a run came about. Arithmetic is in integers and exact. Memory grows
+//! with the packets in flight, not with the length of the log.
+//!
+//! The format is described in `docs/packet-log.md`.
+
+mod checker;
+mod flow;
+mod journey;
+mod link;
+mod parse;
+mod report;
+
+pub use parse::LogError;
+pub use report::{LinkCount, Report, Rule, Violation};
+
+use checker::Checker;
+use parse::{Head, Row};
+use std::io::BufRead;
+
+/// Reads a packet log and reports what in it cannot be.
+///
+/// # Errors
+/// [`LogError`] if the log cannot be read or is not a packet log; what is
+/// well written but impossible is a [`Violation`] instead.
+pub fn check(mut log: impl BufRead) -> Result<Report, LogError> {
+    let mut line = String::new();
+    let mut number = 0;
+    let head = read_head(&mut log, &mut line, &mut number)?;
+    let mut checker = Checker::new(head);
+    while next_line(&mut log, &mut line, &mut number)? {
+        let row = Row::parse(&line, checker.head()).map_err(|what| LogError::at(number, what))?;
+        checker.row(number, &row);
+    }
+    Ok(checker.finish(number))
+}
+
+fn read_head(
+    log: &mut impl BufRead,
+    line: &mut String,
+    number: &mut u64,
+) -> Result<Head, LogError> {
+    let mut head = Head::default();
+    while next_line(log, line, number)? {
+        if *number == 1 {
+            Head::check_format(line).map_err(|what| LogError::at(1, what))?;
+        } else if let Some(text) = line.strip_prefix("# ") {
+            head.add(text).map_err(|what| LogError::at(*number, what))?;
+        } else {
+            head.finish(line).map_err(|what| LogError::at(*number, what))?;
+            return Ok(head);
+        }
+    }
+    Err(LogError::at(*number, "the log ends before its column names".to_string()))
+}
+
+/// Reads a line without its end; false at the end of the log.
+fn next_line(
+    log: &mut impl BufRead,
+    line: &mut String,
+    number: &mut u64,
+) -> Result<bool, LogError> {
+    line.clear();
+    if log.read_line(line)? == 0 {
+        return Ok(false);
+    }
+    line.truncate(line.trim_end_matches(['\n', '\r']).len());
+    *number += 1;
+    Ok(true)
+}

@@ -1,0 +1,56 @@
+//! `knee-verify FILE`: checks a packet log and prints what breaks a rule.
+//!
+//! Exit codes: 0 sound, 1 violations, 2 not a readable packet log. What it
+//! never does: change the log.
+
+#![expect(clippy::print_stdout, clippy::print_stderr, reason = "a command-line program")]
+
+use knee_verify::{Report, check};
+use std::fs::File;
+use std::io::BufReader;
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let mut arguments = std::env::args_os().skip(1);
+    let (Some(path), None) = (arguments.next(), arguments.next()) else {
+        eprintln!("usage: knee-verify FILE");
+        return ExitCode::from(2);
+    };
+    let log = match File::open(&path) {
+        Ok(file) => BufReader::new(file),
+        Err(error) => return refuse(&path, &error),
+    };
+    match check(log) {
+        Ok(report) => print(&report),
+        Err(error) => refuse(&path, &error),
+    }
+}
+
+fn refuse(path: &std::ffi::OsStr, error: &dyn std::error::Error) -> ExitCode {
+    eprintln!("{}: {error}", path.display());
+    ExitCode::from(2)
+}
+
+fn print(report: &Report) -> ExitCode {
+    for violation in &report.violations {
+        println!("{violation}");
+    }
+    let violations = report.violations.len() as u64 + report.violations_omitted;
+    println!(
+        "{violations} violations in {} rows: {} data packets sent, {} received, {} segments \
+         delivered, {} ACKs sent, {} received",
+        report.rows,
+        report.data_packets_sent,
+        report.data_packets_received,
+        report.segments_delivered,
+        report.acks_sent,
+        report.acks_received
+    );
+    for link in &report.links {
+        println!(
+            "{}: {} entered = {} left + {} dropped + {} inside",
+            link.name, link.entered, link.left, link.dropped, link.inside
+        );
+    }
+    if report.is_sound() { ExitCode::SUCCESS } else { ExitCode::from(1) }
+}

@@ -1,0 +1,148 @@
+//! What comes out of a check.
+
+use std::fmt;
+
+/// Violations kept in a report; of a log that breaks a rule with every
+/// packet, more would tell nothing new.
+const VIOLATIONS_KEPT: usize = 1000;
+
+/// Outcome of a check.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Report {
+    /// What broke a rule, in the order found; at most 1000.
+    pub violations: Vec<Violation>,
+    /// Violations found beyond those.
+    pub violations_omitted: u64,
+    /// Rows read, the head not counted.
+    pub rows: u64,
+    /// Data packets sent, handshakes and retransmissions included.
+    pub data_packets_sent: u64,
+    /// Data packets that reached their receiver.
+    pub data_packets_received: u64,
+    /// ACKs sent.
+    pub acks_sent: u64,
+    /// ACKs that reached their sender.
+    pub acks_received: u64,
+    /// Segments handed to the applications.
+    pub segments_delivered: u64,
+    /// Payload bytes handed to the applications.
+    pub bytes_delivered: u64,
+    /// Packets of each link, by index.
+    pub links: Vec<LinkCount>,
+}
+
+/// Packets of a link. `entered = left + dropped + inside`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LinkCount {
+    /// Name of the link.
+    pub name: String,
+    /// Packets offered to it.
+    pub entered: u64,
+    /// Packets that reached its far end.
+    pub left: u64,
+    /// Packets that it dropped.
+    pub dropped: u64,
+    /// Packets still inside when the log ended.
+    pub inside: u64,
+}
+
+impl Report {
+    /// Whether every rule held.
+    pub fn is_sound(&self) -> bool {
+        self.violations.is_empty()
+    }
+
+    pub(crate) fn add(&mut self, line: u64, time_ns: u64, rule: Rule, text: String) {
+        if self.violations.len() < VIOLATIONS_KEPT {
+            self.violations.push(Violation { line, time_ns, rule, text });
+        } else {
+            self.violations_omitted += 1;
+        }
+    }
+}
+
+/// A row that cannot be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Violation {
+    /// Line of the log, from 1.
+    pub line: u64,
+    /// Time of the row, nanoseconds.
+    pub time_ns: u64,
+    /// The rule that it breaks.
+    pub rule: Rule,
+    /// What is wrong.
+    pub text: String,
+}
+
+impl fmt::Display for Violation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "line {}, {} ns, {}: {}", self.line, self.time_ns, self.rule, self.text)
+    }
+}
+
+/// The rules.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Rule {
+    /// Time never goes back.
+    Time,
+    /// Each packet sent gets a number above all before it.
+    Identity,
+    /// A packet keeps its flow, kind, segment number and size on its way.
+    Unchanged,
+    /// Only what entered a link leaves it or is dropped in it, and once.
+    Conservation,
+    /// A packet visits the links of its path in order, without a pause in
+    /// between, and arrives only after the last.
+    Path,
+    /// Within a busy period no more leaves a link than its rate allows.
+    Rate,
+    /// A packet spends at least its transmission and the delay in a link.
+    Early,
+    /// Packets leave a FIFO link in the order in which they entered it.
+    Fifo,
+    /// What waits in a queue, the packet in transmission not counted, fits
+    /// its buffer.
+    Buffer,
+    /// New segments are sent in order of their numbers, and none again that
+    /// was acknowledged cumulatively.
+    SendOrder,
+    /// A segment has the same payload each time, at most the MSS.
+    SegmentLength,
+    /// Bytes are delivered once, in order, without a gap, and only after
+    /// they arrived.
+    Delivery,
+    /// An ACK acknowledges only what was received, and never takes back what
+    /// an earlier one acknowledged.
+    Acknowledgement,
+    /// Bytes in flight were sent and not yet acknowledged cumulatively; a
+    /// segment counts once, and once more when it was retransmitted.
+    InFlight,
+}
+
+impl Rule {
+    /// Short name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Rule::Time => "time",
+            Rule::Identity => "identity",
+            Rule::Unchanged => "unchanged",
+            Rule::Conservation => "conservation",
+            Rule::Path => "path",
+            Rule::Rate => "rate",
+            Rule::Early => "early",
+            Rule::Fifo => "fifo",
+            Rule::Buffer => "buffer",
+            Rule::SendOrder => "send_order",
+            Rule::SegmentLength => "segment_length",
+            Rule::Delivery => "delivery",
+            Rule::Acknowledgement => "acknowledgement",
+            Rule::InFlight => "in_flight",
+        }
+    }
+}
+
+impl fmt::Display for Rule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}

@@ -1,0 +1,105 @@
+//! Rate, delay and queue over many packets: exact service passes, service
+//! that drifts by a fraction of a nanosecond per packet does not.
+
+use knee_verify::{Rule, Violation, check};
+use std::fmt::Write;
+
+const PACKETS: u64 = 5000;
+const BYTES: u64 = 1500;
+const DELAY: u64 = 1000;
+
+/// A log of packets that all enter one link at time zero and leave it at the
+/// given times, from `begin`.
+fn log(link: &str, leaves: impl Iterator<Item = u64>) -> String {
+    let mut text = format!(
+        "# knee-packet-log/1\n# link,0,only,{link}\n# path,0,forward=0,reverse=0\n\
+         # flow,0,path=0,mss=1448\ntime_ns,event,link,flow,kind,id,number,bytes,detail\n"
+    );
+    let leaves: Vec<u64> = leaves.collect();
+    for id in 0..leaves.len() as u64 {
+        let in_flight = (id + 1) * 1448;
+        writeln!(text, "0,send,,0,data,{id},{id},1448,{in_flight}").unwrap();
+        writeln!(text, "0,enter,0,0,data,{id},{id},{BYTES},").unwrap();
+    }
+    for (id, time) in leaves.iter().enumerate() {
+        writeln!(text, "{time},leave,0,0,data,{id},{id},{BYTES},").unwrap();
+        writeln!(text, "{time},receive,,0,data,{id},{id},,").unwrap();
+        writeln!(text, "{time},deliver,,0,,,{id},1448,1").unwrap();
+    }
+    text
+}
+
+fn violations(link: &str, leaves: impl Iterator<Item = u64>) -> Vec<Violation> {
+    check(log(link, leaves).as_bytes()).unwrap().violations
+}
+
+/// A rate at which a packet takes 1 714 285.714 285… ns.
+const SEVEN: &str = "rate_bps=7000000,delay_ns=1000,fifo=1,buffer_bytes=";
+
+/// Time of so many packets at 7 Mbit/s, rounded up to the nanosecond.
+fn exact(packets: u64) -> u64 {
+    (packets * BYTES * 8 * 1000).div_ceil(7)
+}
+
+#[test]
+fn exact_service_passes() {
+    let found = violations(SEVEN, (1..=PACKETS).map(|n| exact(n) + DELAY));
+    assert_eq!(found, []);
+}
+
+#[test]
+fn service_that_rounds_each_packet_down_drifts_and_is_found() {
+    let found = violations(SEVEN, (1..=PACKETS).map(|n| n * (BYTES * 8 * 1000 / 7) + DELAY));
+    // The first packet is early; the others outrun the rate by 0.7 ns each.
+    assert_eq!(found[0].rule, Rule::Early);
+    assert!(found.len() > 100 && found[1..].iter().all(|v| v.rule == Rule::Rate));
+}
+
+#[test]
+fn one_packet_too_soon_in_a_long_busy_period_is_found() {
+    let leaves = (1..=PACKETS).map(|n| exact(n) + DELAY - u64::from(n == 3000) * 5);
+    let found = violations(SEVEN, leaves);
+    assert_eq!(found.len(), 1);
+    assert_eq!(found[0].rule, Rule::Rate);
+    assert!(found[0].text.starts_with("link 0 (only): 1 bytes more"), "{}", found[0].text);
+}
+
+#[test]
+fn a_delay_that_varies_may_bunch_packets_by_its_range_and_no_more() {
+    // Every other packet 1 ms late, its successor close behind it.
+    let link = "rate_bps=7000000,delay_ns=1000,delay_max_ns=1001000,fifo=1,buffer_bytes=";
+    let late = |n: u64| exact(n) + DELAY + (n % 2) * 1_000_000;
+    assert_eq!(violations(link, (1..=100).map(late)), []);
+    let tight = link.replace("1001000", "1000900");
+    let found = violations(&tight, (1..=100).map(late));
+    assert!(!found.is_empty() && found.iter().all(|v| v.rule == Rule::Rate));
+}
+
+#[test]
+fn the_packet_in_transmission_does_not_count_as_waiting() {
+    let link = |buffer: u64| format!("rate_bps=7000000,delay_ns=1000,fifo=1,buffer_bytes={buffer}");
+    let leaves = || (1..=10).map(|n| exact(n) + DELAY);
+    assert_eq!(violations(&link(9 * BYTES), leaves()), []);
+    let found = violations(&link(9 * BYTES - 1), leaves());
+    assert_eq!(found.len(), 1);
+    assert_eq!(found[0].rule, Rule::Buffer);
+    // The row at fault is the tenth entry: 5 lines of head, 2 per packet.
+    assert_eq!((found[0].line, found[0].time_ns), (25, 0));
+}
+
+#[test]
+fn the_queue_of_a_link_without_a_constant_rate_is_limited_too() {
+    let link = format!("rate_bps=,delay_ns=1000,fifo=1,buffer_bytes={}", 9 * BYTES - 1);
+    let found = violations(&link, (1..=10).map(|n| n * n * 1000 + DELAY));
+    assert_eq!(found.iter().map(|v| v.rule).collect::<Vec<_>>(), [Rule::Buffer]);
+}
+
+#[test]
+fn violations_beyond_a_thousand_are_counted_only() {
+    // Each packet takes nothing at all.
+    let report = check(log(SEVEN, (0..PACKETS).map(|_| DELAY)).as_bytes()).unwrap();
+    assert_eq!(report.violations.len(), 1000);
+    // All are early, and all but the first exceed the rate.
+    assert_eq!(report.violations_omitted, 2 * PACKETS - 1 - 1000);
+    assert!(!report.is_sound());
+}
