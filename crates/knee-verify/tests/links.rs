@@ -18,19 +18,21 @@ fn log(link: &str, leaves: impl Iterator<Item = u64>) -> String {
     let leaves: Vec<u64> = leaves.collect();
     for id in 0..leaves.len() as u64 {
         let in_flight = (id + 1) * 1448;
-        writeln!(text, "0,send,,0,data,{id},{id},1448,{in_flight}").unwrap();
-        writeln!(text, "0,enter,0,0,data,{id},{id},{BYTES},").unwrap();
+        writeln!(text, "0,send,,0,data,{id},{id},1448,{in_flight}")
+            .expect("a String takes everything");
+        writeln!(text, "0,enter,0,0,data,{id},{id},{BYTES},").expect("a String takes everything");
     }
     for (id, time) in leaves.iter().enumerate() {
-        writeln!(text, "{time},leave,0,0,data,{id},{id},{BYTES},").unwrap();
-        writeln!(text, "{time},receive,,0,data,{id},{id},,").unwrap();
-        writeln!(text, "{time},deliver,,0,,,{id},1448,1").unwrap();
+        writeln!(text, "{time},leave,0,0,data,{id},{id},{BYTES},")
+            .expect("a String takes everything");
+        writeln!(text, "{time},receive,,0,data,{id},{id},,").expect("a String takes everything");
+        writeln!(text, "{time},deliver,,0,,,{id},1448,1").expect("a String takes everything");
     }
     text
 }
 
 fn violations(link: &str, leaves: impl Iterator<Item = u64>) -> Vec<Violation> {
-    check(log(link, leaves).as_bytes()).unwrap().violations
+    check(log(link, leaves).as_bytes()).expect("the log is well formed").violations
 }
 
 /// A rate at which a packet takes 1 714 285.714 285… ns.

@@ -42,7 +42,7 @@ impl Log {
     }
 
     fn violations(&self) -> Vec<(Rule, u64)> {
-        let report = check(self.0.join("\n").as_bytes()).unwrap();
+        let report = check(self.0.join("\n").as_bytes()).expect("the log is well formed");
         report.violations.iter().map(|v| (v.rule, v.line)).collect()
     }
 

@@ -1,4 +1,5 @@
-//! `knee-verify FILE`: checks a packet log and prints what breaks a rule.
+//! `cargo run -p knee-verify --example knee-verify -- FILE`: checks a packet
+//! log and prints what breaks a rule.
 //!
 //! Exit codes: 0 sound, 1 violations, 2 not a readable packet log. What it
 //! never does: change the log.

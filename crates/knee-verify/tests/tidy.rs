@@ -1,0 +1,120 @@
+//! Rules about the source itself that no lint checks.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+const LINES_MAX: usize = 700;
+const TEXT: [&str; 9] = ["rs", "toml", "md", "py", "sh", "cc", "js", "css", "html"];
+/// Folders that hold no source of the project.
+const SKIPPED: [&str; 5] = ["target", ".git", "node_modules", "vendor", "knee-out"];
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+fn read(path: &Path) -> String {
+    fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+fn crates() -> Vec<PathBuf> {
+    let entries = fs::read_dir(root().join("crates")).expect("the workspace has crates");
+    let folders = entries.map(|entry| entry.expect("the folder is readable").path());
+    let mut crates: Vec<_> = folders.filter(|path| path.join("Cargo.toml").exists()).collect();
+    crates.sort();
+    assert!(crates.len() > 5, "{crates:?}");
+    crates
+}
+
+/// Files below `folder` whose name ends in one of these.
+fn files(folder: &Path, endings: &[&str], found: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(folder).expect("the folder is readable") {
+        let path = entry.expect("the folder is readable").path();
+        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let ending = path.extension().unwrap_or_default().to_string_lossy().into_owned();
+        if path.is_dir() {
+            if !SKIPPED.contains(&name.as_str()) {
+                files(&path, endings, found);
+            }
+        } else if endings.contains(&ending.as_str()) {
+            found.push(path);
+        }
+    }
+}
+
+fn sources() -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for folder in crates() {
+        files(&folder.join("src"), &["rs"], &mut found);
+    }
+    assert!(found.len() > 20, "{found:?}");
+    found
+}
+
+#[test]
+fn no_source_file_is_too_long_to_read() {
+    for path in sources() {
+        let lines = read(&path).lines().count();
+        assert!(lines <= LINES_MAX, "{} has {lines} lines", path.display());
+    }
+}
+
+#[test]
+fn nothing_is_left_to_do() {
+    for path in sources() {
+        let text = read(&path);
+        for word in ["todo!(", "unimplemented!(", "FIXME", "XXX"] {
+            assert!(!text.contains(word), "{} contains {word}", path.display());
+        }
+    }
+}
+
+#[test]
+fn no_line_ends_in_white_space() {
+    let mut found = Vec::new();
+    files(&root(), &TEXT, &mut found);
+    for path in found {
+        // What a program wrote, or somebody else.
+        let generated = [".min.js", ".min.css"];
+        if generated.iter().any(|ending| path.to_string_lossy().ends_with(ending)) {
+            continue;
+        }
+        for (index, line) in read(&path).lines().enumerate() {
+            assert_eq!(line, line.trim_end(), "{}, line {}", path.display(), index + 1);
+        }
+    }
+}
+
+#[test]
+fn every_crate_says_what_it_never_does() {
+    for folder in crates() {
+        let library = folder.join("src/lib.rs");
+        let path = if library.exists() { library } else { folder.join("src/main.rs") };
+        let text = read(&path);
+        let docs: Vec<&str> = text.lines().take_while(|line| line.starts_with("//!")).collect();
+        assert!(docs.iter().any(|line| line.contains("never")), "{}", path.display());
+    }
+}
+
+#[test]
+fn every_crate_takes_the_lints_of_the_workspace() {
+    for folder in crates() {
+        let manifest = read(&folder.join("Cargo.toml"));
+        assert!(manifest.contains("[lints]\nworkspace = true"), "{}", folder.display());
+    }
+}
+
+#[test]
+fn the_verifier_depends_on_nothing() {
+    let manifest = read(&root().join("crates/knee-verify/Cargo.toml"));
+    let table = manifest.split("[dependencies]").nth(1).expect("the table is there");
+    let table = table.split("\n[").next().unwrap_or_default();
+    assert_eq!(table.trim(), "");
+    assert!(!manifest.contains("dev-dependencies") && !manifest.contains("build-dependencies"));
+}
+
+#[test]
+fn the_readme_and_ci_run_the_same_test_command() {
+    let command = "cargo test --workspace";
+    assert!(read(&root().join("README.md")).contains(command));
+    assert!(read(&root().join(".ci/run")).contains(command));
+}
