@@ -219,6 +219,7 @@ pub trait Controller: Send {
 mod bbr;
 mod cubic;
 mod loss_based;
+pub mod model;
 mod pacing;
 mod parameters;
 mod registry;

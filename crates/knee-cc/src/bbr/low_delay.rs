@@ -1,55 +1,187 @@
-//! The low-delay change, `shrink_window`: first version, see `settle` below.
+//! The low-delay change, `shrink_window`: packets that only wait in the queue
+//! are taken out of the window, little by little.
+//!
+//! ```text
+//!   window = gain x BDP + allowance - shrink
+//! ```
+//! While the queueing delay exceeds `delay_lower_bound`, `shrink` grows by
+//! the flow's own packets in the queue, `bandwidth x queueing delay`, over
+//! `cwnd_pace` round trips. So far the published description. It leaves open
+//! what follows; each decision stands with its reason.
+//!
+//! - *Decay.* At or below the bound `shrink` falls by a fixed number of
+//!   packets over `cwnd_pace` round trips. A flow's share of a full link is
+//!   the share of its packets in the queue. Taking in proportion and giving
+//!   back in equal parts is additive increase, multiplicative decrease: it
+//!   makes the shares equal (Chiu and Jain, 1989), and it holds the queueing
+//!   delay near the bound whatever the number of flows. An empty queue is
+//!   answered four times as fast, so that the link does not stay idle.
+//! - *One packet stays.* A flow's last packet in the queue is no excess: it
+//!   is what keeps a small flow from being squeezed out by larger ones.
+//! - *The bound* decides whether there is an excess, not how large it is:
+//!   within the bound the queue is left alone, beyond it all but one of the
+//!   flow's packets count.
+//! - *Allowance.* With one BDP and not a packet more, the link runs dry
+//!   while the receiver waits for the packets that one acknowledgement is to
+//!   cover. Four are allowed for that, or two bursts where segmentation
+//!   offload makes them larger, or what was seen of ACK aggregation.
+//! - *Probing.* The upward phase may use its gain in the window too, or it
+//!   would change nothing. It ends with that window in use.
+//! - *Bandwidth that others free* is taken over by probes. A probe that found
+//!   at least half of what it looked for, and no queue, is followed by the
+//!   next one at once instead of after the phases at gain 1: so the rate
+//!   grows by the gain every second round trip.
+//! - *Limit.* `shrink` is at most half a BDP: against flows that fill the
+//!   buffer whatever happens, giving back more would only mean to give up.
 
-use super::Bbr;
+use super::aggregation::packets_in;
 use super::bandwidth::PacketRate;
+use super::probe_rtt::WINDOW;
+use super::{Bbr, Mode, UNIT};
 use crate::{Connection, Sample};
+use knee_units::Time;
+
+/// Packets above the BDP: what a stretched ACK covers.
+const ALLOWANCE_PACKETS: u64 = 4;
+
+/// ... and what `shrink` gives back over `cwnd_pace` round trips.
+const RETURN_PACKETS: u64 = 4;
+
+/// Packets of a flow in the queue that are no excess.
+const QUEUED_PACKETS: u64 = 1;
+
+/// How much faster an empty queue is answered.
+const EMPTY_QUEUE_FACTOR: u64 = 4;
+
+/// A queueing delay below this share of the bound is an empty queue: 1/2.
+const EMPTY_QUEUE: u64 = 2;
+
+/// Deviation of the RTT over its mean beyond which the path is unsteady and
+/// its queueing delay means nothing: 3/10.
+const STEADY: (u64, u64) = (3, 10);
+
+/// Rounds after DRAIN or PROBE_RTT until the bandwidth filter holds a whole
+/// gain cycle.
+const SETTLING_ROUNDS: u32 = 8;
+
+/// Time before PROBE_RTT in which the minimum RTT is too old to judge by.
+const NEAR_PROBE_RTT: Time = Time::from_millis(500);
+
+/// Fractions of a byte in `shrink`: a step per acknowledgement is small.
+const FRACTION: u32 = 10;
 
 /// State of the change.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct LowDelay {
-    /// Bytes taken out of the window.
+    /// Bytes taken out of the window, times 2^10.
     shrink: u64,
-    settled_round: u32,
+    /// Round in which PROBE_BW was entered.
+    entered: u32,
+    /// Bandwidth when the last upward probe began.
+    bw_before_probe: PacketRate,
+    /// Mean RTT, times 8, and its mean deviation, times 4 (the filters of
+    /// RFC 6298, on each sample), in microseconds.
+    rtt_mean: u64,
+    rtt_deviation: u64,
 }
 
 impl LowDelay {
+    /// PROBE_BW begins.
     pub(super) fn settle(&mut self, round: u32) {
-        self.settled_round = round;
+        self.entered = round;
+    }
+
+    /// An upward probe begins.
+    pub(super) fn begin_probe(&mut self, bw: PacketRate) {
+        self.bw_before_probe = bw;
+    }
+
+    fn take_rtt(&mut self, us: u64) {
+        if self.rtt_mean == 0 {
+            self.rtt_mean = us * 8;
+            return;
+        }
+        let error = us.abs_diff(self.rtt_mean / 8);
+        self.rtt_deviation = self.rtt_deviation - self.rtt_deviation / 4 + error;
+        self.rtt_mean = self.rtt_mean - self.rtt_mean / 8 + us;
+    }
+
+    fn steady(&self) -> bool {
+        self.rtt_deviation / 4 * STEADY.1 <= self.rtt_mean / 8 * STEADY.0
     }
 }
 
-/// Packets above one BDP, for acknowledgements that cover up to four.
-const ALLOWANCE_PACKETS: u64 = 4;
-
 impl Bbr {
+    /// The window that the change aims at, in bytes.
     pub(super) fn low_delay_window(
         &mut self,
         bw: PacketRate,
         sample: &Sample,
-        _connection: &Connection,
+        connection: &Connection,
     ) -> u64 {
-        let mss = u64::from(self.mss);
-        let gain = self.window_gain.max(self.pacing_gain.min(self.config.gain_up));
-        let extra = (self.aggregation_window() / mss).max(ALLOWANCE_PACKETS);
-        self.track_shrink(bw, sample);
-        let pipe = (self.bdp_packets(bw, gain) + extra) * mss;
-        pipe.saturating_sub(self.low_delay.shrink)
+        if let Some(rtt) = sample.rtt {
+            self.low_delay.take_rtt(rtt.as_micros());
+            if self.may_judge_queue(connection.now) {
+                self.track_shrink(bw, self.queueing_us(rtt), sample.newly_acked);
+            }
+        }
+        self.shrunk_window(bw)
     }
 
-    fn track_shrink(&mut self, bw: PacketRate, sample: &Sample) {
-        let Some(rtt) = sample.rtt else { return };
+    /// The window for the phase in force.
+    pub(super) fn shrunk_window(&self, bw: PacketRate) -> u64 {
         let mss = u64::from(self.mss);
-        let queued = rtt.as_micros().saturating_sub(u64::from(self.min_rtt.us));
+        let probing = self.mode == Mode::ProbeBw && self.cycle.probing_up();
+        let gain = if probing { self.config.gain_up } else { UNIT }.max(self.window_gain);
+        let burst = 2 * u64::from(self.pacing.burst_packets);
+        let allowance = (burst.max(ALLOWANCE_PACKETS) * mss).max(self.aggregation_window());
+        let pipe = self.bdp_packets(bw, gain) * mss + allowance;
+        pipe.saturating_sub(self.low_delay.shrink >> FRACTION)
+    }
+
+    fn queueing_us(&self, rtt: Time) -> u64 {
+        rtt.as_micros().saturating_sub(u64::from(self.min_rtt.us))
+    }
+
+    /// Bandwidth is stable, and the minimum RTT is trusted.
+    fn may_judge_queue(&self, now: Time) -> bool {
+        let settled = self.bandwidth.rounds.wrapping_sub(self.low_delay.entered);
+        self.mode == Mode::ProbeBw
+            && settled >= SETTLING_ROUNDS
+            && now + NEAR_PROBE_RTT <= self.min_rtt.stamp + WINDOW
+            && self.low_delay.steady()
+    }
+
+    /// One acknowledgement's part of a round trip's change.
+    fn track_shrink(&mut self, bw: PacketRate, queueing_us: u64, acked: u64) {
+        let mss = u64::from(self.mss);
         let bound = self.config.delay_lower_bound.as_micros();
-        let step = sample.newly_acked;
-        if queued > bound {
-            let excess = super::aggregation::packets_in(bw, queued - bound) * mss;
-            let per_round = self.window.max(mss) * u64::from(self.config.shrink_rounds);
-            self.low_delay.shrink += excess * step / per_round;
+        let per_round = self.window.max(mss) * u64::from(self.config.shrink_rounds);
+        let step = |bytes: u64| ((bytes * acked) << FRACTION) / per_round;
+        if queueing_us > bound {
+            let queued = (packets_in(bw, queueing_us << 4) * mss) >> 4;
+            let excess = queued.saturating_sub(QUEUED_PACKETS * mss);
+            let limit = (self.bdp_packets(bw, UNIT) * mss / 2) << FRACTION;
+            self.low_delay.shrink = (self.low_delay.shrink + step(excess)).min(limit);
         } else {
-            self.low_delay.shrink =
-                self.low_delay.shrink.saturating_sub(mss * step / self.window.max(mss));
+            let empty = queueing_us < bound / EMPTY_QUEUE;
+            let speed = if empty { EMPTY_QUEUE_FACTOR } else { 1 };
+            let back = step(RETURN_PACKETS * mss * speed);
+            self.low_delay.shrink = self.low_delay.shrink.saturating_sub(back);
         }
-        self.low_delay.shrink = self.low_delay.shrink.min(self.bdp_packets(bw, 256) * mss / 2);
+    }
+
+    /// The last probe found at least half of what it looked for, and no
+    /// queue: there is more.
+    pub(super) fn found_bandwidth(&self, sample: &Sample) -> bool {
+        if !self.config.shrink_window {
+            return false;
+        }
+        let Some(rtt) = sample.rtt else { return false };
+        let bound = self.config.delay_lower_bound.as_micros();
+        let half_gain = u64::from((UNIT + self.config.gain_up) / 2);
+        let before = u64::from(self.low_delay.bw_before_probe) * half_gain;
+        (u64::from(self.bandwidth.max()) << 8) > before
+            && self.queueing_us(rtt) < bound / EMPTY_QUEUE
     }
 }

@@ -67,7 +67,7 @@ impl Cycle {
 
     fn enter(&mut self, phase: u8, now: Time) {
         let cruising = self.phase >= CRUISE;
-        self.phase = phase % PHASES;
+        self.phase = phase;
         self.start = now;
         if self.phase >= CRUISE && !cruising {
             self.cruise_start = now;
@@ -95,6 +95,7 @@ impl Bbr {
         self.cycle.enter(UP, self.delivered_at);
         self.cycle.enter(first, self.delivered_at);
         self.low_delay.settle(self.bandwidth.rounds);
+        self.low_delay.begin_probe(self.bandwidth.max());
     }
 
     #[inline]
@@ -102,11 +103,17 @@ impl Bbr {
         if self.mode != Mode::ProbeBw {
             return;
         }
-        let next = self.cycle.phase + 1;
         if self.phase_is_over(sample, connection) {
-            self.cycle.enter(next, self.delivered_at);
-        } else if self.cruise_is_over() {
-            self.cycle.enter(UP, self.delivered_at);
+            self.enter_phase((self.cycle.phase + 1) % PHASES);
+        } else if self.probe_is_due(sample) {
+            self.enter_phase(UP);
+        }
+    }
+
+    fn enter_phase(&mut self, phase: u8) {
+        self.cycle.enter(phase, self.delivered_at);
+        if phase == UP {
+            self.low_delay.begin_probe(self.bandwidth.max());
         }
     }
 
@@ -132,7 +139,13 @@ impl Bbr {
         if !full_length && !self.config.probe_exit_early {
             return false;
         }
-        let target = self.in_flight_target(self.bandwidth.max(), self.pacing_gain);
+        let bw = self.bandwidth.max();
+        let mut target = self.in_flight_target(bw, self.pacing_gain);
+        if self.config.shrink_window {
+            // The window may hold less; its last burst may not fit.
+            let burst = u64::from(self.pacing.burst_packets * self.mss);
+            target = target.min(self.shrunk_window(bw).saturating_sub(burst));
+        }
         in_network >= target || (full_length && sample.newly_lost > 0)
     }
 
@@ -142,10 +155,13 @@ impl Bbr {
             || in_network <= self.in_flight_target(self.bandwidth.max(), UNIT)
     }
 
-    fn cruise_is_over(&self) -> bool {
-        let Some(longest) = self.config.max_cruise else { return false };
-        self.cycle.phase >= CRUISE
-            && self.delivered_at.saturating_sub(self.cycle.cruise_start) > longest
+    /// The next probe does not wait for the end of the cycle.
+    #[inline]
+    fn probe_is_due(&self, sample: &Sample) -> bool {
+        let cruised = self.delivered_at.saturating_sub(self.cycle.cruise_start);
+        let cruising = self.cycle.phase >= CRUISE;
+        (cruising && self.config.max_cruise.is_some_and(|longest| cruised > longest))
+            || (self.cycle.phase != UP && self.found_bandwidth(sample))
     }
 
     /// Bytes that will be in the network when pacing lets the next packet

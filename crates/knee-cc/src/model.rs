@@ -1,0 +1,103 @@
+//! Two BBR flows on one link, as arithmetic: no packets, no clock, only what
+//! alternate probing does to two maximum filters.
+//!
+//! The link has capacity 1. A flow that probes sends `gain` times its
+//! estimate, the other sends its own estimate; the link divides itself in
+//! the proportion of what is sent to it:
+//! ```text
+//!   share of the prober = gain m_a / (gain m_a + m_b)
+//! ```
+//! In a round each flow probes once. An estimate is the maximum of what the
+//! flow got in the last two probes, its own and the other's: BBR's filter
+//! covers ten round trips, a little more than the eight of a gain cycle.
+//!
+//! The fixed point is `gain / (gain + 1)` for the prober, the rest for the
+//! other, and both estimates at the former. Their sum exceeds the link (1.11
+//! for a gain of 1.25), which is why a standing queue remains.
+
+/// One round of the model.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Round {
+    /// Shares of the link that the two flows got while the first probed.
+    pub first_probes: [f64; 2],
+    /// Shares that they got while the second probed.
+    pub second_probes: [f64; 2],
+    /// Estimates of the two flows at the end of the round, in links.
+    pub estimates: [f64; 2],
+}
+
+/// The trajectory of two flows that probe in turn, for so many rounds.
+///
+/// `start` are their estimates at the beginning, `gain` the pacing gain of a
+/// probe. Negative estimates count as zero, gains below one as one.
+pub fn two_flows(start: [f64; 2], gain: f64, rounds: usize) -> Vec<Round> {
+    let gain = gain.max(1.0);
+    let start = start.map(|estimate| estimate.max(0.0));
+    // What each flow got in the last probe; the estimates cover two.
+    let mut last = start;
+    let mut estimates = start;
+    let mut probe = |flow: usize| {
+        let shares = divide(estimates, flow, gain);
+        estimates = [shares[0].max(last[0]), shares[1].max(last[1])];
+        last = shares;
+        (shares, estimates)
+    };
+    (0..rounds)
+        .map(|_| {
+            let (first_probes, _) = probe(0);
+            let (second_probes, estimates) = probe(1);
+            Round { first_probes, second_probes, estimates }
+        })
+        .collect()
+}
+
+fn divide(mut sent: [f64; 2], prober: usize, gain: f64) -> [f64; 2] {
+    sent[prober] *= gain;
+    let total = sent[0] + sent[1];
+    if total == 0.0 { [0.0, 0.0] } else { sent.map(|s| s / total) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// How far a round is from the fixed point for a gain of 5/4.
+    fn distance(round: &Round) -> f64 {
+        let expected = [0.5556, 0.4444, 0.4444, 0.5556, 0.5556, 0.5556];
+        let got = [round.first_probes, round.second_probes, round.estimates];
+        let pairs = got.as_flattened().iter().zip(expected);
+        pairs.map(|(got, expected)| (got - expected).abs()).fold(0.0, f64::max)
+    }
+
+    #[test]
+    fn the_published_shares_are_reached_by_round_34() {
+        let rounds = two_flows([0.6, 0.4], 1.25, 34);
+        assert!(distance(&rounds[33]) < 0.0005, "{:?}", rounds[33]);
+        assert!(distance(&rounds[20]) > 0.0005, "{:?}", rounds[20]);
+        let sum: f64 = rounds[33].estimates.iter().sum();
+        assert!((sum - 1.111).abs() < 0.001, "{sum}");
+    }
+
+    #[test]
+    fn the_fixed_point_does_not_depend_on_the_start() {
+        for start in [[0.99, 0.01], [1.0, 0.1], [0.01, 0.99], [1.0, 1.0], [0.2, 0.1]] {
+            let rounds = two_flows(start, 1.25, 100);
+            assert!(distance(&rounds[99]) < 0.0001, "{start:?} {:?}", rounds[99]);
+        }
+    }
+
+    /// For any gain the fixed point is gain / (gain + 1).
+    #[test]
+    fn the_fixed_point_follows_the_gain() {
+        for gain in [1.1, 1.2, 1.5, 2.0] {
+            let last = two_flows([0.7, 0.3], gain, 400)[399];
+            assert!((last.first_probes[0] - gain / (gain + 1.0)).abs() < 1e-4, "{gain} {last:?}");
+        }
+    }
+
+    #[test]
+    fn nothing_sent_is_nothing_shared() {
+        assert_eq!(two_flows([0.0, -1.0], 1.25, 3)[2].estimates, [0.0, 0.0]);
+        assert!(two_flows([0.5, 0.5], 1.25, 0).is_empty());
+    }
+}
