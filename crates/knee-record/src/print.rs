@@ -27,25 +27,11 @@ pub enum Unit {
 impl Unit {
     /// The unit of a measure's values.
     pub fn of(measure: &Measure) -> Unit {
-        match measure {
-            Measure::Goodput | Measure::Throughput => Unit::BitsPerSecond,
-            Measure::Rtt(_)
-            | Measure::SmoothedRtt(_)
-            | Measure::QueueingDelay(_)
-            | Measure::StandingQueue
-            | Measure::MinRttEstimate(_)
-            | Measure::ConvergenceTime { .. }
-            | Measure::TakeoverTime { .. }
-            | Measure::CompletionTime => Unit::Seconds,
-            Measure::Utilisation
-            | Measure::Share
-            | Measure::RetransmitRatio
-            | Measure::RetransmitRatioStartup
-            | Measure::RetransmitRatioTotal
-            | Measure::PhaseShare(_) => Unit::Fraction,
-            Measure::Jain | Measure::Drops | Measure::Power | Measure::PhaseEntries(_) => {
-                Unit::Number
-            }
+        match measure.unit() {
+            knee_scenario::measure::Unit::BitsPerSecond => Unit::BitsPerSecond,
+            knee_scenario::measure::Unit::Seconds => Unit::Seconds,
+            knee_scenario::measure::Unit::Fraction => Unit::Fraction,
+            knee_scenario::measure::Unit::Number => Unit::Number,
         }
     }
 

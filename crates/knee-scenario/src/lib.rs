@@ -1,9 +1,116 @@
 //! The scenario and study files: parsed, checked, resolved.
 //!
+//! [`read`] and [`parse`] give a [`Scenario`] in which no name dangles, every
+//! value is possible and every file is read, or [`Errors`] with all that is
+//! wrong: the place, what it is, and what to write instead. [`read_study`]
+//! does the same for a study. The JSON Schema of both files comes from the
+//! declarations that the reader uses.
+//!
 //! What this crate never does: run anything, print.
 
+mod check;
+mod error;
+mod file;
 pub mod measure;
 mod model;
+mod overrides;
+mod path;
+mod read;
+mod source;
+mod suggest;
+mod tree;
 
+pub use error::{Errors, Problem, SourceText};
 pub use measure::{Measure, Statistic};
-pub use model::{Claim, Flow, Link, Outcome, Path, Reverse, Scenario, Workload};
+pub use model::{
+    Claim, Flow, Ground, InputFile, Link, Model, ModelKind, Outcome, Path, Reverse, Scenario,
+    Study, StudyRun, Workload,
+};
+pub use overrides::Override;
+pub use source::{Embedded, Folder, Loader, Source};
+
+use check::parse_document;
+use file::{ScenarioFile, StudyFile};
+use read::Value;
+use source::{Reading, folder_of};
+use tree::Node;
+
+/// Reads a scenario file of this machine.
+///
+/// # Errors
+/// Everything that is wrong with it, or that it cannot be read.
+pub fn read(path: &std::path::Path, overrides: &[Override]) -> Result<Scenario, Errors> {
+    let (folder, name) = split(path);
+    let text = load(&folder, &name)?;
+    parse(&text, &Source { name: &name, loader: &folder }, overrides)
+}
+
+/// Reads a scenario from a text.
+///
+/// # Errors
+/// Everything that is wrong with it.
+pub fn parse(text: &str, source: &Source<'_>, overrides: &[Override]) -> Result<Scenario, Errors> {
+    let mut reading = Reading::new(source.loader);
+    let scenario = parse_document(source.name, text, &mut reading).and_then(|mut document| {
+        let changes: Vec<_> =
+            overrides.iter().map(|given| overrides::change(given, &mut reading)).collect();
+        overrides::apply(&mut document, changes, &mut reading);
+        let file = ScenarioFile::read(&document, &mut reading)?;
+        Some(check::scenario(file, source.name, folder_of(source.name), &mut reading))
+    });
+    reading.finish(scenario)
+}
+
+/// Reads the study in a folder of this machine: its `study.toml` and the
+/// files that it names.
+///
+/// # Errors
+/// Everything that is wrong with them, or that they cannot be read.
+pub fn read_study(folder: &std::path::Path) -> Result<Study, Errors> {
+    load_study(&Folder(folder.to_path_buf()), "study.toml")
+}
+
+/// Reads a study through a loader; `name` is that of its file, with its
+/// folder.
+///
+/// # Errors
+/// Everything that is wrong with it, or that it cannot be read.
+pub fn load_study(loader: &dyn Loader, name: &str) -> Result<Study, Errors> {
+    let text = load(loader, name)?;
+    let mut reading = Reading::new(loader);
+    let study = parse_document(name, &text, &mut reading).and_then(|document: Node| {
+        let file = StudyFile::read(&document, &mut reading)?;
+        Some(check::study(file, folder_of(name), &mut reading))
+    });
+    reading.finish(study)
+}
+
+/// The JSON Schema of the scenario file.
+pub fn json_schema() -> serde_json::Value {
+    schemars::schema_for!(ScenarioFile).to_value()
+}
+
+/// The JSON Schema of the study file.
+pub fn study_json_schema() -> serde_json::Value {
+    schemars::schema_for!(StudyFile).to_value()
+}
+
+/// A commented scenario that runs as it is.
+pub fn template() -> &'static str {
+    include_str!("template.toml")
+}
+
+/// A file's folder, and its name in it.
+fn split(path: &std::path::Path) -> (Folder, String) {
+    let folder = path.parent().map(std::path::Path::to_path_buf).unwrap_or_default();
+    let name = path.file_name().unwrap_or(path.as_os_str());
+    (Folder(folder), name.to_string_lossy().into_owned())
+}
+
+fn load(loader: &dyn Loader, name: &str) -> Result<String, Errors> {
+    let loaded = loader.load(name);
+    let text = loaded.and_then(|bytes| {
+        String::from_utf8(bytes).map_err(|_| "it is not a text in UTF-8".to_string())
+    });
+    text.map_err(|reason| Errors::unreadable(name, &reason))
+}

@@ -72,6 +72,12 @@ pub enum Measure {
     /// Part of the time spent in phases whose name begins so, `0..=1`.
     /// `phase_share` with `phase = "probe_bw"`
     PhaseShare(String),
+    /// A number that a study's model computes. Of alternate probing:
+    /// `model.share_low`, `model.share_high` (the flows' parts of the link
+    /// at the end), `model.filter` (what the bandwidth filters hold at the
+    /// end), `model.rounds_to_converge`; the variant holds what follows the
+    /// point.
+    Model(String),
 }
 
 /// How a distribution is condensed.
@@ -91,4 +97,141 @@ pub enum Statistic {
     Max,
     /// Arithmetic mean over time.
     Mean,
+}
+
+/// What a measure's values are in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unit {
+    /// Bits per second.
+    BitsPerSecond,
+    /// Seconds.
+    Seconds,
+    /// A part of a whole, `0..=1`.
+    Fraction,
+    /// A number without a unit.
+    Number,
+}
+
+/// What a measure is taken of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Subject {
+    /// Flows.
+    Flows,
+    /// A link.
+    Link,
+    /// A model of a study.
+    Model,
+}
+
+const STATISTICS: [(&str, Statistic); 7] = [
+    ("min", Statistic::Min),
+    ("p5", Statistic::P5),
+    ("p50", Statistic::P50),
+    ("p95", Statistic::P95),
+    ("p99", Statistic::P99),
+    ("max", Statistic::Max),
+    ("mean", Statistic::Mean),
+];
+
+/// Measures that need nothing but their name.
+const PLAIN: [(&str, Measure); 12] = [
+    ("goodput", Measure::Goodput),
+    ("throughput", Measure::Throughput),
+    ("utilisation", Measure::Utilisation),
+    ("share", Measure::Share),
+    ("standing_queue", Measure::StandingQueue),
+    ("retransmit_ratio", Measure::RetransmitRatio),
+    ("retransmit_ratio_startup", Measure::RetransmitRatioStartup),
+    ("retransmit_ratio_total", Measure::RetransmitRatioTotal),
+    ("drops", Measure::Drops),
+    ("jain", Measure::Jain),
+    ("completion_time", Measure::CompletionTime),
+    ("power", Measure::Power),
+];
+
+type OfStatistic = fn(Statistic) -> Measure;
+
+/// Measures that are distributions: `rtt_p50`.
+const DISTRIBUTIONS: [(&str, OfStatistic); 4] = [
+    ("rtt", Measure::Rtt),
+    ("smoothed_rtt", Measure::SmoothedRtt),
+    ("queueing_delay", Measure::QueueingDelay),
+    ("min_rtt_estimate", Measure::MinRttEstimate),
+];
+
+/// Measures with parameters, and which.
+pub(crate) const PARAMETERS: [(&str, &[&str]); 4] = [
+    ("convergence_time", &["band", "hold"]),
+    ("takeover_time", &["fraction", "hold"]),
+    ("phase_entries", &["phase"]),
+    ("phase_share", &["phase"]),
+];
+
+/// What a model computes.
+const OF_MODELS: [&str; 4] = ["share_low", "share_high", "filter", "rounds_to_converge"];
+
+impl Measure {
+    /// The names of all measures, as a claim writes them.
+    pub fn names() -> Vec<String> {
+        let plain = PLAIN.iter().map(|(name, _)| name.to_string());
+        let distributions = DISTRIBUTIONS.iter().flat_map(|(name, _)| {
+            STATISTICS.iter().map(move |(statistic, _)| format!("{name}_{statistic}"))
+        });
+        let parameters = PARAMETERS.iter().map(|(name, _)| name.to_string());
+        let models = OF_MODELS.iter().map(|name| format!("model.{name}"));
+        plain.chain(distributions).chain(parameters).chain(models).collect()
+    }
+
+    /// The measure of a name, if it needs no parameters.
+    pub(crate) fn plain(name: &str) -> Option<Measure> {
+        let plain = PLAIN.iter().find(|(known, _)| *known == name);
+        let model = || OF_MODELS.iter().find(|known| name.strip_prefix("model.") == Some(known));
+        plain
+            .map(|(_, measure)| measure.clone())
+            .or_else(|| distribution(name))
+            .or_else(|| model().map(|known| Measure::Model(known.to_string())))
+    }
+
+    /// What its values are in.
+    pub fn unit(&self) -> Unit {
+        match self {
+            Measure::Goodput | Measure::Throughput => Unit::BitsPerSecond,
+            Measure::Rtt(_)
+            | Measure::SmoothedRtt(_)
+            | Measure::QueueingDelay(_)
+            | Measure::StandingQueue
+            | Measure::MinRttEstimate(_)
+            | Measure::ConvergenceTime { .. }
+            | Measure::TakeoverTime { .. }
+            | Measure::CompletionTime => Unit::Seconds,
+            Measure::Utilisation
+            | Measure::Share
+            | Measure::RetransmitRatio
+            | Measure::RetransmitRatioStartup
+            | Measure::RetransmitRatioTotal
+            | Measure::PhaseShare(_) => Unit::Fraction,
+            Measure::Drops
+            | Measure::Jain
+            | Measure::Power
+            | Measure::PhaseEntries(_)
+            | Measure::Model(_) => Unit::Number,
+        }
+    }
+
+    /// What it can be taken of.
+    pub fn subjects(&self) -> &'static [Subject] {
+        match self {
+            Measure::Utilisation | Measure::Drops => &[Subject::Link],
+            Measure::QueueingDelay(_) | Measure::StandingQueue => &[Subject::Flows, Subject::Link],
+            Measure::Model(_) => &[Subject::Model],
+            _ => &[Subject::Flows],
+        }
+    }
+}
+
+fn distribution(name: &str) -> Option<Measure> {
+    let (base, statistic) = name.rsplit_once('_')?;
+    let (_, statistic) = STATISTICS.iter().find(|(known, _)| *known == statistic)?;
+    let (_, measure) = DISTRIBUTIONS.iter().find(|(known, _)| *known == base)?;
+    Some(measure(*statistic))
 }

@@ -3,9 +3,10 @@
 
 use crate::measure::Measure;
 use knee_units::Time;
+use std::sync::Arc;
 
 /// One experiment.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Scenario {
     /// Title.
     pub name: String,
@@ -25,12 +26,26 @@ pub struct Scenario {
     pub flows: Vec<Flow>,
     /// Claims to check on the records.
     pub claims: Vec<Claim>,
-    /// The resolved scenario as TOML: reading it gives this value again.
+    /// The resolved scenario as TOML: reading it beside
+    /// [`files`](Self::files) gives this value again.
     pub resolved: String,
+    /// The files that the resolved scenario names: traces and loss records.
+    pub files: Vec<InputFile>,
+}
+
+/// A file that a scenario names.
+#[derive(Clone, Debug, PartialEq)]
+pub struct InputFile {
+    /// Its name in [`Scenario::resolved`], without a folder.
+    pub name: String,
+    /// As the file that was read named it.
+    pub written: String,
+    /// What stands in it.
+    pub bytes: Arc<[u8]>,
 }
 
 /// A link with its name.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Link {
     /// Name in the file.
     pub name: String,
@@ -39,7 +54,7 @@ pub struct Link {
 }
 
 /// The way there and back.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Path {
     /// Name in the file.
     pub name: String,
@@ -50,7 +65,7 @@ pub struct Path {
 }
 
 /// The way of the acknowledgements.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Reverse {
     /// A pure delay.
     Delay(Time),
@@ -59,7 +74,7 @@ pub enum Reverse {
 }
 
 /// One flow.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Flow {
     /// Name of the group in the file.
     pub name: String,
@@ -97,8 +112,8 @@ pub struct Claim {
     pub says: String,
     /// What is measured.
     pub measure: Measure,
-    /// Flow group, one flow of it (`bbr[1]`), or link. In a study:
-    /// `run/name`.
+    /// Flow group, one flow of it (`bbr[1]`), all flows (`*`), or link. In a
+    /// study: `run/name`, or the name of a model.
     pub of: String,
     /// The measured value is divided by the same measure of this.
     pub relative_to: Option<String>,
@@ -130,4 +145,70 @@ pub enum Outcome {
     Fails,
     /// Not measured on this ground.
     NotTestedHere,
+}
+
+/// Scenarios that belong together, with their claims.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Study {
+    /// Title.
+    pub name: String,
+    /// Where the claims stand: a citation.
+    pub source: String,
+    /// What the study is about; empty when the file gives none.
+    pub summary: String,
+    /// Its runs, in the order of the file; at least one run or model.
+    pub runs: Vec<StudyRun>,
+    /// Its models, in the order of the file.
+    pub models: Vec<Model>,
+    /// Claims over its runs and models; those of one run stand in its
+    /// scenario.
+    pub claims: Vec<Claim>,
+}
+
+/// One run of a study.
+#[derive(Clone, Debug, PartialEq)]
+pub struct StudyRun {
+    /// Name, unique in the study.
+    pub name: String,
+    /// The scenario, with what the study sets otherwise.
+    pub scenario: Scenario,
+    /// Grounds on which it runs, at least one.
+    pub grounds: Vec<Ground>,
+}
+
+/// Where a scenario runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ground {
+    /// The simulator.
+    Sim,
+    /// Linux's TCP over an emulator.
+    Kernel,
+    /// Multipath QUIC over an emulator.
+    Quic,
+}
+
+/// A model that is computed without a ground.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Model {
+    /// Name, unique in the study.
+    pub name: String,
+    /// What is computed.
+    pub kind: ModelKind,
+}
+
+/// What a model computes.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum ModelKind {
+    /// Two flows probe in turn for the bandwidth of one link of capacity 1.
+    /// The flow that probes gets `g m_a / (g m_a + m_b)`, the other one the
+    /// rest; each filter keeps its maximum over the last rounds.
+    AlternateProbing {
+        /// Pacing gain `g` while probing, above 1.
+        gain: f64,
+        /// What the filters `m_a` and `m_b` hold at first, each above 0 and
+        /// at most 1.
+        start: [f64; 2],
+        /// Rounds, at least one.
+        rounds: u64,
+    },
 }

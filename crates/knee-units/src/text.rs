@@ -233,12 +233,16 @@ fn in_steps(written: &Written<'_>, factor: u64, quantity: &Quantity) -> Result<u
     u64::try_from(scaled / scale).map_err(|_| too_large())
 }
 
-/// Writes `steps` in the largest of `units` that is not larger than it,
-/// exactly: the text reads back to the same number. The units' sizes are
-/// powers of ten, ascending from 1.
+/// Writes `steps` in that of `units`, of which there is at least one, that
+/// makes the text shortest, exactly: it reads back to the same number. The
+/// units' sizes are powers of ten, ascending from 1.
 pub(crate) fn print(steps: u64, units: &[(&str, u64)]) -> String {
-    let fitting = units.iter().rev().find(|(_, factor)| *factor <= steps);
-    let (name, factor) = fitting.or(units.first()).copied().unwrap_or(("", 1));
+    let fitting = units.iter().filter(|(_, factor)| *factor <= steps.max(1));
+    let texts = fitting.rev().map(|(name, factor)| exactly(steps, name, *factor));
+    texts.min_by_key(String::len).unwrap_or_default()
+}
+
+fn exactly(steps: u64, name: &str, factor: u64) -> String {
     let (whole, rest) = (steps / factor, steps % factor);
     if rest == 0 {
         return format!("{whole} {name}");

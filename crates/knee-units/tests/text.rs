@@ -41,10 +41,12 @@ fn reads_what_people_write() {
 }
 
 #[test]
-fn prints_in_the_largest_unit_that_fits() {
+fn prints_the_shortest_exact_text() {
     assert_eq!(Time::from_millis(60).to_string(), "60 ms");
     assert_eq!(Time::from_nanos(1_500_000_000).to_string(), "1.5 s");
-    assert_eq!(Time::from_nanos(1_000_001).to_string(), "1.000001 ms");
+    assert_eq!(Time::from_nanos(1_000_001).to_string(), "1000001 ns");
+    assert_eq!(Time::from_nanos(61_200_000).to_string(), "61.2 ms");
+    assert_eq!(Bytes::new(1_448).to_string(), "1448 B");
     assert_eq!(Time::ZERO.to_string(), "0 s");
     assert_eq!(Rate::from_bits_per_second(350_000_000).to_string(), "350 Mbit/s");
     assert_eq!(Rate::ZERO.to_string(), "0 bit/s");

@@ -72,6 +72,7 @@ pub fn measure(
         Measure::Power => flows()?.power(),
         Measure::PhaseEntries(phase) => flows()?.phase_entries(phase),
         Measure::PhaseShare(phase) => flows()?.phase_share(phase),
+        Measure::Model(name) => because(format!("model.{name} is computed without a run")),
     }
 }
 

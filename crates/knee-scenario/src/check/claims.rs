@@ -1,0 +1,397 @@
+//! Claims: what they measure, of what, and within which bounds.
+
+use super::in_range;
+use crate::file::{BoundFile, ClaimFile, OutcomeWord, ScenarioFile};
+use crate::measure::{Measure, PARAMETERS, Subject, Unit};
+use crate::model::{Claim, Outcome, Scenario};
+use crate::read::{At, Entry, List};
+use crate::source::Reading;
+use crate::suggest;
+use crate::tree::Span;
+use knee_units::{Fraction, ParseError, Rate, Time};
+use std::str::FromStr;
+
+/// What a claim can be about.
+#[derive(Default)]
+pub(super) struct Names {
+    /// Names with what they stand for and how many flows there are.
+    pub known: Vec<(String, Subject, u64)>,
+    /// Something that has a name is broken: an unknown name proves nothing.
+    pub incomplete: bool,
+    /// The longest run.
+    pub duration: Time,
+    /// In a study: there is no "all flows".
+    pub study: bool,
+}
+
+impl Names {
+    /// Names of flow groups and links; notes those that are both.
+    pub(super) fn of_scenario(
+        file: &ScenarioFile,
+        duration: Time,
+        reading: &mut Reading<'_>,
+    ) -> Names {
+        let mut names = Names { duration, ..Names::default() };
+        for entry in &file.flow.0 {
+            let flow = entry.get();
+            match flow.and_then(|flow| Some((flow.name.get()?, flow.count.get()?))) {
+                Some((name, count)) => names.known.push((name.clone(), Subject::Flows, *count)),
+                None => names.incomplete = true,
+            }
+        }
+        for (name, _) in &file.link.0 {
+            if names.known.iter().any(|(flow, _, _)| *flow == name.value) {
+                let message = format!("a link and a flow are both called \"{}\"", name.value);
+                reading.problem(name.span, message, "write another name for one of them");
+            }
+            names.known.push((name.value.clone(), Subject::Link, 1));
+        }
+        names
+    }
+
+    /// Takes over the names of one run of a study.
+    pub(super) fn add_run(&mut self, run: &str, scenario: &Scenario) {
+        let mut add = |name: &str, subject, count| {
+            self.known.push((format!("{run}/{name}"), subject, count));
+        };
+        let mut flows = scenario.flows.iter().peekable();
+        while let Some(flow) = flows.next() {
+            if flows.peek().is_none_or(|next| next.name != flow.name) {
+                add(&flow.name, Subject::Flows, flow.index as u64 + 1);
+            }
+        }
+        add("*", Subject::Flows, 0);
+        for link in &scenario.links {
+            add(&link.name, Subject::Link, 1);
+        }
+        self.duration = self.duration.max(scenario.duration);
+    }
+
+    /// What a name stands for, or what is wrong and what to write instead.
+    fn find(&self, name: &str) -> Result<Subject, (String, String)> {
+        if name == "*" && !self.study {
+            return Ok(Subject::Flows);
+        }
+        let (base, index) = match name.strip_suffix(']').and_then(|rest| rest.rsplit_once('[')) {
+            Some((base, index)) => (base, Some(index)),
+            None => (name, None),
+        };
+        let Some((_, subject, count)) = self.known.iter().find(|(known, _, _)| known == base)
+        else {
+            let what = if self.study { "run/flow, run/link or model" } else { "flow or link" };
+            let known = self.known.iter().map(|(known, _, _)| known.as_str());
+            return Err((format!("there is no {what} \"{base}\""), suggest::instead(base, known)));
+        };
+        let Some(index) = index else { return Ok(*subject) };
+        match (subject, index.parse::<u64>()) {
+            (Subject::Flows, Ok(index)) if index < *count => Ok(Subject::Flows),
+            (Subject::Flows, _) if *count > 0 => Err((
+                format!("flow \"{base}\" has no number {index}"),
+                format!("write {base}[0] to {base}[{}]", count - 1),
+            )),
+            _ => Err((format!("\"{base}\" has no numbers"), format!("write \"{base}\""))),
+        }
+    }
+}
+
+pub(super) fn check(
+    list: &mut List<ClaimFile>,
+    names: &Names,
+    reading: &mut Reading<'_>,
+) -> Vec<Claim> {
+    let mut claims = Vec::new();
+    let mut ids: Vec<String> = Vec::new();
+    for entry in &mut list.0 {
+        let Entry::Given(At { value: file, span }) = entry else { continue };
+        if let Some(At { value, span }) = file.id.at() {
+            if ids.contains(value) {
+                let message = format!("two claims have the id \"{value}\"");
+                reading.problem(*span, message, "write another id");
+            }
+            ids.push(value.clone());
+        }
+        claims.extend(check_one(file, *span, names, reading));
+    }
+    claims
+}
+
+fn check_one(
+    file: &mut ClaimFile,
+    span: Span,
+    names: &Names,
+    reading: &mut Reading<'_>,
+) -> Option<Claim> {
+    let measure = measure(file, reading);
+    let of = subject(file, span, measure.as_ref(), names, reading);
+    window(file, names.duration, reading);
+    let recorded = outcome(file, span, reading);
+    let bounds = match &measure {
+        Some(measure) => bounds(file, span, measure, recorded, reading),
+        None => (None, None),
+    };
+    Some(Claim {
+        id: file.id.get().cloned().unwrap_or_default(),
+        says: file.says.get().cloned()?,
+        measure: measure?,
+        of: of?,
+        relative_to: file.relative_to.get().cloned(),
+        at_least: bounds.0,
+        at_most: bounds.1,
+        from: file.from.get().copied(),
+        until: file.until.get().copied(),
+        source: file.source.get().cloned().unwrap_or_default(),
+        source_figure: file.source_figure.get().cloned(),
+        recorded,
+        finding: file.finding.get().cloned(),
+    })
+}
+
+fn measure(file: &ClaimFile, reading: &mut Reading<'_>) -> Option<Measure> {
+    let name = file.measure.at()?;
+    let takes = PARAMETERS.iter().find(|(known, _)| *known == name.value).map(|(_, keys)| *keys);
+    let plain = Measure::plain(&name.value);
+    if takes.is_none() && plain.is_none() {
+        let names = Measure::names();
+        let message = format!("there is no measure \"{}\"", name.value);
+        let help = suggest::instead(&name.value, names.iter().map(String::as_str));
+        reading.problem(name.span, message, help);
+        return None;
+    }
+    parameters(file, name, takes.unwrap_or(&[]), reading);
+    match name.value.as_str() {
+        "convergence_time" => {
+            Some(Measure::ConvergenceTime { band: file.band.get()?.get(), hold: *file.hold.get()? })
+        }
+        "takeover_time" => Some(Measure::TakeoverTime {
+            fraction: file.fraction.get()?.get(),
+            hold: *file.hold.get()?,
+        }),
+        "phase_entries" => file.phase.get().cloned().map(Measure::PhaseEntries),
+        "phase_share" => file.phase.get().cloned().map(Measure::PhaseShare),
+        _ => plain,
+    }
+}
+
+/// Notes parameters that the measure lacks or does not take.
+fn parameters(file: &ClaimFile, name: &At<String>, takes: &[&str], reading: &mut Reading<'_>) {
+    let given = [
+        ("band", "\"25 %\"", file.band.span(), file.band.is_broken()),
+        ("hold", "\"2 s\"", file.hold.span(), file.hold.is_broken()),
+        ("phase", "\"probe_bw\"", file.phase.span(), file.phase.is_broken()),
+        ("fraction", "\"90 %\"", file.fraction.span(), file.fraction.is_broken()),
+    ];
+    for (key, example, span, broken) in given {
+        match (span, takes.contains(&key)) {
+            (None, true) if !broken => {
+                let message = format!("measure {} needs {key}", name.value);
+                reading.problem(name.span, message, format!("add {key} = {example}"));
+            }
+            (Some(span), false) => {
+                let message = format!("measure {} has no parameter {key}", name.value);
+                reading.problem(span, message, "remove it");
+            }
+            _ => {}
+        }
+    }
+    let (zero, smallest) = (Fraction::default(), Time::from_nanos(1));
+    in_range(&file.band, "the band", zero, Fraction::new(1.0), reading);
+    in_range(&file.fraction, "the fraction", zero, Fraction::new(1.0), reading);
+    in_range(&file.hold, "the hold time", smallest, Time::MAX, reading);
+}
+
+fn subject(
+    file: &mut ClaimFile,
+    span: Span,
+    measure: Option<&Measure>,
+    names: &Names,
+    reading: &mut Reading<'_>,
+) -> Option<String> {
+    if names.study && !file.of.is_given() {
+        if !file.of.is_broken() {
+            let help = "add of = \"run/flow\"";
+            reading.problem(span, "a claim of a study says what it is about", help);
+        }
+        return None;
+    }
+    let place = file.of.span().unwrap_or(file.measure.at().map_or(span, |at| at.span));
+    let of = file.of.fill("*".to_string());
+    fits(&of, place, measure, names, reading);
+    if let Some(At { value, span }) = file.relative_to.at() {
+        fits(value, *span, measure, names, reading);
+    }
+    Some(of)
+}
+
+/// Notes a name that is unknown, or of which the measure cannot be taken.
+fn fits(
+    name: &str,
+    span: Span,
+    measure: Option<&Measure>,
+    names: &Names,
+    reading: &mut Reading<'_>,
+) {
+    let subject = match names.find(name) {
+        Ok(subject) => subject,
+        Err(_) if names.incomplete => return,
+        Err((message, help)) => return reading.problem(span, message, help),
+    };
+    let Some(measure) = measure else { return };
+    if !measure.subjects().contains(&subject) {
+        let is = match subject {
+            Subject::Flows => "flows",
+            Subject::Link => "a link",
+            Subject::Model => "a model",
+        };
+        let help = match measure.subjects() {
+            [Subject::Link] => "write of = the name of a link",
+            [Subject::Model] => "write of = the name of a model",
+            _ => "write of = the name of a flow",
+        };
+        reading.problem(span, format!("this measure is not one of {is}"), help);
+    }
+}
+
+fn window(file: &ClaimFile, duration: Time, reading: &mut Reading<'_>) {
+    let Some(from) = file.from.at() else { return };
+    if from.value >= duration {
+        let message = format!("from is {}, but the run ends at {duration}", from.value);
+        reading.problem(from.span, message, format!("write a time before {duration}"));
+    }
+    if let Some(until) = file.until.at() {
+        super::links::ordered(from.value, until, "the time that counts", reading);
+    }
+}
+
+fn outcome(file: &ClaimFile, span: Span, reading: &mut Reading<'_>) -> Outcome {
+    let recorded = match file.outcome.get() {
+        None | Some(OutcomeWord::Holds) => Outcome::Holds,
+        Some(OutcomeWord::Fails) => Outcome::Fails,
+        Some(OutcomeWord::NotTestedHere) => Outcome::NotTestedHere,
+    };
+    if recorded == Outcome::Fails && matches!(file.finding, Entry::Absent) {
+        let place = file.outcome.span().unwrap_or(span);
+        let help = "add finding = \"what comes out instead, and why\"";
+        reading.problem(place, "a claim that fails needs a finding", help);
+    }
+    recorded
+}
+
+type Bounds = (Option<f64>, Option<f64>);
+
+/// The bounds in the measure's unit, or as a ratio.
+fn bounds(
+    file: &ClaimFile,
+    span: Span,
+    measure: &Measure,
+    recorded: Outcome,
+    reading: &mut Reading<'_>,
+) -> Bounds {
+    let relative = !matches!(file.relative_to, Entry::Absent);
+    let unit = if relative { Unit::Number } else { measure.unit() };
+    let single = file.at_least.is_given() || file.at_most.is_given();
+    let broken = [&file.at_least, &file.at_most, &file.equals, &file.within];
+    if broken.iter().any(|entry| entry.is_broken()) || file.between.is_broken() {
+        return (None, None);
+    }
+    match (single, file.between.at(), file.equals.at()) {
+        (true, None, None) => {
+            let bound = |entry: &Entry<BoundFile>, reading: &mut Reading<'_>| {
+                entry.at().and_then(|at| quantity(at, unit, reading))
+            };
+            let bounds = (bound(&file.at_least, reading), bound(&file.at_most, reading));
+            let place = file.at_most.span().unwrap_or(span);
+            ascending(bounds, place, reading)
+        }
+        (false, Some(list), None) => between(list, unit, reading),
+        (false, None, Some(value)) => around(value, &file.within, unit, reading),
+        (false, None, None) if recorded == Outcome::NotTestedHere => (None, None),
+        (false, None, None) => {
+            let help = "add at_least, at_most, between, or equals and within";
+            reading.problem(span, "the claim has no bound", help);
+            (None, None)
+        }
+        _ => {
+            let help = "keep at_least and at_most, or between, or equals and within";
+            reading.problem(span, "the claim gives its bounds twice", help);
+            (None, None)
+        }
+    }
+}
+
+fn ascending(bounds: Bounds, span: Span, reading: &mut Reading<'_>) -> Bounds {
+    if let (Some(least), Some(most)) = bounds
+        && least > most
+    {
+        reading.problem(span, "the upper bound is below the lower one", "write a larger one");
+    }
+    bounds
+}
+
+fn between(list: &At<Vec<At<BoundFile>>>, unit: Unit, reading: &mut Reading<'_>) -> Bounds {
+    let [least, most] = list.value.as_slice() else {
+        let help = "write between = [\"70 ms\", \"90 ms\"]";
+        reading.problem(list.span, "between needs two bounds", help);
+        return (None, None);
+    };
+    let bounds = (quantity(least, unit, reading), quantity(most, unit, reading));
+    ascending(bounds, list.span, reading)
+}
+
+/// A value and what it may differ by: in its own unit or, unless that is
+/// percent anyway, in percent of the value.
+fn around(
+    value: &At<BoundFile>,
+    within: &Entry<BoundFile>,
+    unit: Unit,
+    reading: &mut Reading<'_>,
+) -> Bounds {
+    let middle = quantity(value, unit, reading);
+    let Some(distance) = within.at() else {
+        let help = "add within = how far the value may be off";
+        reading.problem(value.span, "equals needs within", help);
+        return (None, None);
+    };
+    let percent = match &distance.value {
+        BoundFile::Text(text) => text.parse::<Fraction>().ok(),
+        BoundFile::Number(_) => None,
+    };
+    let distance = match (percent, middle) {
+        (Some(part), Some(middle)) if unit != Unit::Fraction => Some(part.get() * middle),
+        _ => quantity(distance, unit, reading),
+    };
+    let (Some(middle), Some(distance)) = (middle, distance) else { return (None, None) };
+    (Some(middle - distance), Some(middle + distance))
+}
+
+/// A bound in its unit's own number: bit/s, seconds, part of one.
+fn quantity(at: &At<BoundFile>, unit: Unit, reading: &mut Reading<'_>) -> Option<f64> {
+    let text = match (&at.value, unit) {
+        (BoundFile::Number(number), Unit::Number) if *number >= 0.0 => return Some(*number),
+        (BoundFile::Number(number), _) => number.to_string(),
+        (BoundFile::Text(text), _) => text.clone(),
+    };
+    let parsed = match unit {
+        Unit::BitsPerSecond => parse(&text, |rate: Rate| rate.as_bits_per_second() as f64),
+        Unit::Seconds => parse(&text, Time::as_secs_f64),
+        Unit::Fraction => parse(&text, Fraction::get),
+        // "98 %" says 0.98 as well as a bare number does.
+        Unit::Number => text.parse::<Fraction>().map(Fraction::get).map_err(|_| {
+            let message = format!("a number without a unit is wanted, this is \"{text}\"");
+            (message, "write it without quotes, such as 0.98".to_string())
+        }),
+    };
+    match parsed {
+        Ok(value) => Some(value),
+        Err((message, help)) => {
+            reading.problem(at.span, message, help);
+            None
+        }
+    }
+}
+
+fn parse<T: FromStr<Err = ParseError>>(
+    text: &str,
+    number: impl Fn(T) -> f64,
+) -> Result<f64, (String, String)> {
+    text.parse().map(number).map_err(|error| (error.message(), error.help()))
+}

@@ -1,0 +1,103 @@
+//! Files that a scenario names: traces and loss records.
+
+use crate::model::InputFile;
+use crate::read::At;
+use crate::source::{Reading, beside};
+use knee_link::Trace;
+use std::sync::Arc;
+
+/// What was read, each file once.
+pub(super) struct Inputs<'f> {
+    folder: &'f str,
+    pub files: Vec<InputFile>,
+}
+
+impl<'f> Inputs<'f> {
+    pub(super) fn new(folder: &'f str) -> Inputs<'f> {
+        Inputs { folder, files: Vec::new() }
+    }
+
+    /// Reads a trace; gives it with its name in the resolved scenario.
+    pub(super) fn trace(
+        &mut self,
+        written: &At<String>,
+        reading: &mut Reading<'_>,
+    ) -> Option<Arc<Trace>> {
+        let (name, text) = self.text(written, "trace", reading)?;
+        match Trace::read(&name, &text) {
+            Ok(trace) => Some(Arc::new(trace)),
+            Err(error) => {
+                broken("trace", written, &error.to_string(), reading);
+                None
+            }
+        }
+    }
+
+    /// Reads a loss record.
+    pub(super) fn loss(
+        &mut self,
+        written: &At<String>,
+        reading: &mut Reading<'_>,
+    ) -> Option<Arc<[bool]>> {
+        let (_, text) = self.text(written, "loss record", reading)?;
+        match knee_link::read_loss(&text) {
+            Ok(lost) => Some(lost),
+            Err(error) => {
+                broken("loss record", written, &error.to_string(), reading);
+                None
+            }
+        }
+    }
+
+    /// The name of a file in the resolved scenario, and its text.
+    fn text(
+        &mut self,
+        written: &At<String>,
+        what: &str,
+        reading: &mut Reading<'_>,
+    ) -> Option<(String, String)> {
+        let bytes = match reading.load(&beside(self.folder, &written.value)) {
+            Ok(bytes) => bytes,
+            Err(reason) => {
+                let message = format!("cannot read {what} \"{}\": {reason}", written.value);
+                let help = "write the name of a file, relative to the folder of this one";
+                reading.problem(written.span, message, help);
+                return None;
+            }
+        };
+        let Ok(text) = std::str::from_utf8(&bytes).map(str::to_string) else {
+            let message = format!("{what} \"{}\" is not a text", written.value);
+            reading.problem(written.span, message, "write the name of a text file");
+            return None;
+        };
+        Some((self.add(&written.value, bytes), text))
+    }
+
+    /// Notes a file; gives its name without a folder, unlike every other's.
+    fn add(&mut self, written: &str, bytes: Arc<[u8]>) -> String {
+        if let Some(known) = self.files.iter().find(|file| file.written == written) {
+            return known.name.clone();
+        }
+        let last = written.rsplit(['/', '\\']).next().unwrap_or(written);
+        let taken = |name: &str| self.files.iter().any(|file| file.name == name);
+        let numbered = (2..).map(|number| format!("{number}-{last}"));
+        let free = std::iter::once(last.to_string()).chain(numbered).find(|name| !taken(name));
+        let name = free.unwrap_or_default();
+        self.files.push(InputFile { name: name.clone(), written: written.to_string(), bytes });
+        name
+    }
+
+    /// The name of a file in the resolved scenario.
+    pub(super) fn resolved(&self, written: &str) -> String {
+        let known = self.files.iter().find(|file| file.written == written);
+        known.map_or_else(|| written.to_string(), |file| file.name.clone())
+    }
+}
+
+/// Notes a broken file. The reader's sentence says what is wrong, then what
+/// to write.
+fn broken(what: &str, written: &At<String>, error: &str, reading: &mut Reading<'_>) {
+    let (problem, advice) = error.split_once("; ").unwrap_or((error, "correct the file"));
+    let message = format!("{what} \"{}\" is broken: {problem}", written.value);
+    reading.problem(written.span, message, format!("in that file, {advice}"));
+}

@@ -1,0 +1,155 @@
+//! From what a file says to a scenario: every value possible, every name
+//! known. Each check notes its problems and goes on, so that a person sees
+//! all of them at once; what it returns after a problem is thrown away.
+
+mod claims;
+mod flows;
+mod inputs;
+mod links;
+mod paths;
+mod queue;
+mod study;
+mod transport;
+
+pub(crate) use links::nominal_rate;
+pub(crate) use study::study;
+
+use crate::file::{ScenarioFile, TransportFile};
+use crate::model::Scenario;
+use crate::read::{At, Entry, Named, Required, Value};
+use crate::source::Reading;
+use crate::tree::{self, Node, Span};
+use claims::Names;
+use inputs::Inputs;
+use knee_units::Time;
+use std::fmt::Display;
+
+const DURATION_MIN: Time = Time::from_millis(1);
+const DURATION_MAX: Time = Time::from_secs(4 * 3600);
+const SAMPLE_INTERVAL_MIN: Time = Time::from_micros(100);
+
+/// Checks a scenario. `name` is that of its file; `folder` is where the
+/// files that it names are looked for.
+pub(crate) fn scenario(
+    mut file: ScenarioFile,
+    name: &str,
+    folder: &str,
+    reading: &mut Reading<'_>,
+) -> Scenario {
+    let title = file.name.fill(stem(name).to_string());
+    let duration = duration(&file.duration, reading);
+    let seed = file.seed.fill(1);
+    let sample_interval = file.sample_interval.fill(Time::from_millis(100).min(duration));
+    in_range(&file.sample_interval, "the sample interval", SAMPLE_INTERVAL_MIN, duration, reading);
+    let warmup = file.warmup.fill(Time::ZERO);
+    in_range(&file.warmup, "the warm-up", Time::ZERO, duration, reading);
+
+    let transport = file.transport.fill(TransportFile::default());
+    let transport = transport::check(&transport, knee_transport::Config::default(), reading);
+    file.transport = Entry::new(transport::write(&transport));
+
+    let mut inputs = Inputs::new(folder);
+    let ways = paths::check(&file.path, &file.link, reading);
+    let flows = flows::check(&mut file, &ways, duration, seed, transport, reading);
+    let longest = flows.iter().map(|flow| flow.transport).chain([transport]);
+    let mtu = longest.map(|t| u64::from(t.mss + t.header)).max().unwrap_or(0);
+    let links = links::check(&mut file.link, &ways, mtu, &mut inputs, reading);
+    let names = Names::of_scenario(&file, duration, reading);
+    let claims = claims::check(&mut file.claim, &names, reading);
+
+    Scenario {
+        name: title,
+        duration,
+        seed,
+        sample_interval,
+        warmup,
+        links,
+        paths: ways.into_iter().flat_map(|way| way.path).collect(),
+        flows,
+        claims,
+        resolved: file.write().entries().map(tree::print).unwrap_or_default(),
+        files: inputs.files,
+    }
+}
+
+fn duration(entry: &Required<Time>, reading: &mut Reading<'_>) -> Time {
+    in_range(&entry.0, "the duration", DURATION_MIN, DURATION_MAX, reading);
+    match entry.get() {
+        Some(duration) if *duration >= DURATION_MIN => *duration,
+        // Already noted; nothing else is compared with a wrong duration.
+        _ => DURATION_MAX,
+    }
+}
+
+/// A file's name without folder and ending.
+fn stem(name: &str) -> &str {
+    let name = name.rsplit_once('/').map_or(name, |(_, last)| last);
+    name.strip_suffix(".toml").unwrap_or(name)
+}
+
+/// Notes a value outside its range; a range that is empty because its end
+/// is wrong refuses nothing.
+fn in_range<T: PartialOrd + Display>(
+    entry: &Entry<T>,
+    what: &str,
+    min: T,
+    max: T,
+    reading: &mut Reading<'_>,
+) {
+    let Some(At { value, span }) = entry.at() else { return };
+    if min > max {
+        return;
+    }
+    if *value < min {
+        let message = format!("{what} must be at least {min}, this is {value}");
+        reading.problem(*span, message, format!("write {min} or more"));
+    } else if *value > max {
+        let message = format!("{what} must be at most {max}, this is {value}");
+        reading.problem(*span, message, format!("write {max} or less"));
+    }
+}
+
+/// Parses a text; notes what is no TOML.
+pub(crate) fn parse_document(name: &str, text: &str, reading: &mut Reading<'_>) -> Option<Node> {
+    let base = reading.add_text(name, text);
+    match tree::parse(text, base) {
+        Ok(document) => Some(document),
+        Err(errors) => {
+            for (span, message) in errors {
+                let message = message.replace('\n', ", ");
+                reading.problem(
+                    span,
+                    format!("this is not TOML: {message}"),
+                    "see https://toml.io",
+                );
+            }
+            None
+        }
+    }
+}
+
+const NAME_CHARACTERS_MAX: usize = 64;
+
+/// Notes a name that could not be told from what claims and `--set` write
+/// around it: `run/flow[1]`, `link.name.rate`.
+fn check_name(name: &str, span: Span, reading: &mut Reading<'_>) {
+    let special = |c: char| c.is_control() || "/[].=*\"'".contains(c);
+    if name.is_empty() || name.trim() != name {
+        reading.problem(
+            span,
+            "a name must not be empty, nor begin or end with a space",
+            "write a name such as \"bottleneck\"",
+        );
+    } else if let Some(c) = name.chars().find(|c| special(*c)) {
+        let message = format!("a name must not contain {c:?}");
+        reading.problem(span, message, "write letters, digits, - and _");
+    } else if name.chars().count() > NAME_CHARACTERS_MAX {
+        let message = format!("a name has at most {NAME_CHARACTERS_MAX} characters");
+        reading.problem(span, message, "write a shorter one");
+    }
+}
+
+/// The names of tables.
+fn names<T>(named: &Named<T>) -> Vec<&str> {
+    named.0.iter().map(|(name, _)| name.value.as_str()).collect()
+}

@@ -1,0 +1,140 @@
+//! Paths: names of links become indices.
+
+use super::{check_name, in_range, names};
+use crate::file::{DelayFile, LinkFile, PathFile};
+use crate::model::{Path, Reverse};
+use crate::read::{At, Entry, Named};
+use crate::source::Reading;
+use crate::suggest;
+use knee_units::Time;
+
+const REVERSE_DELAY_MAX: Time = Time::from_secs(600);
+
+/// A path as far as it is right.
+pub(super) struct Way {
+    pub name: String,
+    /// None: something is wrong with it.
+    pub path: Option<Path>,
+    /// Round-trip propagation time at the start, without queues and
+    /// serialisation; none if a delay is wrong.
+    pub propagation: Option<Time>,
+}
+
+impl Way {
+    /// Whether the path leads over a link, forward or back.
+    pub(super) fn leads_over(&self, link: usize) -> bool {
+        let Some(path) = &self.path else { return false };
+        let back = match &path.reverse {
+            Reverse::Delay(_) => false,
+            Reverse::Links(links) => links.contains(&link),
+        };
+        back || path.forward.contains(&link)
+    }
+}
+
+pub(super) fn check(
+    paths: &Named<PathFile>,
+    links: &Named<LinkFile>,
+    reading: &mut Reading<'_>,
+) -> Vec<Way> {
+    let mut ways = Vec::new();
+    for (name, file) in &paths.0 {
+        check_name(&name.value, name.span, reading);
+        let path = match file.get() {
+            Some(file) => check_one(name, file, links, reading),
+            None => None,
+        };
+        let propagation = path.as_ref().and_then(|path| propagation(path, links));
+        ways.push(Way { name: name.value.clone(), path, propagation });
+    }
+    ways
+}
+
+fn check_one(
+    name: &At<String>,
+    file: &PathFile,
+    links: &Named<LinkFile>,
+    reading: &mut Reading<'_>,
+) -> Option<Path> {
+    let forward = file.forward.at().and_then(|list| resolve(list, links, reading));
+    let reverse = reverse(name, file, links, reading);
+    Some(Path { name: name.value.clone(), forward: forward?, reverse: reverse? })
+}
+
+fn reverse(
+    name: &At<String>,
+    file: &PathFile,
+    links: &Named<LinkFile>,
+    reading: &mut Reading<'_>,
+) -> Option<Reverse> {
+    in_range(&file.reverse_delay, "the reverse delay", Time::ZERO, REVERSE_DELAY_MAX, reading);
+    match (&file.reverse_delay, &file.reverse) {
+        (Entry::Given(delay), Entry::Given(_)) => {
+            let message = "a path has either reverse_delay or reverse, not both";
+            reading.problem(delay.span, message, "remove one of the two");
+            None
+        }
+        (Entry::Absent, Entry::Absent) => {
+            let message =
+                format!("path \"{}\" does not say how acknowledgements return", name.value);
+            let help = "add reverse_delay = \"30 ms\", or reverse = [\"name of a link\"]";
+            reading.problem(name.span, message, help);
+            None
+        }
+        (Entry::Given(delay), Entry::Absent) => Some(Reverse::Delay(delay.value)),
+        (Entry::Absent, Entry::Given(list)) => resolve(list, links, reading).map(Reverse::Links),
+        _ => None,
+    }
+}
+
+/// Names of links as indices: known, at least one, none twice.
+fn resolve(
+    list: &At<Vec<At<String>>>,
+    links: &Named<LinkFile>,
+    reading: &mut Reading<'_>,
+) -> Option<Vec<usize>> {
+    if list.value.is_empty() {
+        reading.problem(list.span, "a path needs at least one link", "write the name of a link");
+        return None;
+    }
+    let known = names(links);
+    let mut indices = Vec::new();
+    for name in &list.value {
+        match known.iter().position(|known| *known == name.value) {
+            None => {
+                let message = format!("there is no link \"{}\"", name.value);
+                reading.problem(name.span, message, suggest::instead(&name.value, known.clone()));
+            }
+            Some(index) if indices.contains(&index) => {
+                let message = format!("the path leads over link \"{}\" twice", name.value);
+                reading.problem(name.span, message, "name each link once, or add a second link");
+            }
+            Some(index) => indices.push(index),
+        }
+    }
+    (indices.len() == list.value.len()).then_some(indices)
+}
+
+fn propagation(path: &Path, links: &Named<LinkFile>) -> Option<Time> {
+    let over = |indices: &[usize]| -> Option<Time> {
+        indices.iter().map(|index| first_delay(&links.0[*index].1)).sum()
+    };
+    let back = match &path.reverse {
+        Reverse::Delay(delay) => Some(*delay),
+        Reverse::Links(links) => over(links),
+    };
+    // Delays are bounded only by a later check: they may be absurd here.
+    Some(over(&path.forward)?.saturating_add(back?))
+}
+
+/// The delay of a link at the start.
+fn first_delay(link: &Entry<LinkFile>) -> Option<Time> {
+    match &link.get()?.delay {
+        Entry::Absent => Some(Time::ZERO),
+        Entry::Broken => None,
+        Entry::Given(At { value: DelayFile::Constant(delay), .. }) => Some(*delay),
+        Entry::Given(At { value: DelayFile::Steps(steps), .. }) => {
+            steps.first()?.value.delay.get().copied()
+        }
+    }
+}

@@ -1,0 +1,139 @@
+//! Studies: their runs, models and claims.
+
+use super::claims::{self, Names};
+use super::{check_name, in_range, parse_document, scenario};
+use crate::file::{GroundWord, ModelFile, ModelWord, RunFile, ScenarioFile, StudyFile};
+use crate::measure::Subject;
+use crate::model::{Ground, Model, ModelKind, Study, StudyRun};
+use crate::overrides::{self, Change};
+use crate::read::{At, Entry, Value, key};
+use crate::source::{Reading, beside, folder_of};
+use crate::tree::{Key, Kind, Node, Span};
+
+/// Checks a study. `folder`: where the files that it names are looked for.
+pub(crate) fn study(mut file: StudyFile, folder: &str, reading: &mut Reading<'_>) -> Study {
+    let mut names = Names { study: true, ..Names::default() };
+    let mut taken: Vec<String> = Vec::new();
+    let mut runs = Vec::new();
+    for entry in &file.run.0 {
+        let run = entry.get().and_then(|run| self::run(run, folder, &mut taken, reading));
+        match run {
+            Some(run) => {
+                names.add_run(&run.name, &run.scenario);
+                runs.push(run);
+            }
+            None => names.incomplete = true,
+        }
+    }
+    let mut models = Vec::new();
+    for entry in &file.model.0 {
+        match entry.get().and_then(|model| self::model(model, &mut taken, reading)) {
+            Some(model) => {
+                names.known.push((model.name.clone(), Subject::Model, 1));
+                models.push(model);
+            }
+            None => names.incomplete = true,
+        }
+    }
+    if file.run.0.is_empty() && file.model.0.is_empty() {
+        let help = "add [[run]] with name = \"plain\" and file = \"plain.toml\"";
+        reading.problem(Span::default(), "the study has no run", help);
+    }
+    if names.incomplete {
+        names.duration = knee_units::Time::MAX;
+    }
+    Study {
+        name: file.name.get().cloned().unwrap_or_default(),
+        source: file.source.get().cloned().unwrap_or_default(),
+        summary: file.summary.get().cloned().unwrap_or_default(),
+        runs,
+        models,
+        claims: claims::check(&mut file.claim, &names, reading),
+    }
+}
+
+/// Notes a name that a run or model of the study already has.
+fn unique(name: &At<String>, taken: &mut Vec<String>, reading: &mut Reading<'_>) {
+    check_name(&name.value, name.span, reading);
+    if taken.contains(&name.value) {
+        let message = format!("two runs or models are called \"{}\"", name.value);
+        reading.problem(name.span, message, "write another name");
+    }
+    taken.push(name.value.clone());
+}
+
+fn run(
+    file: &RunFile,
+    folder: &str,
+    taken: &mut Vec<String>,
+    reading: &mut Reading<'_>,
+) -> Option<StudyRun> {
+    let name = file.name.at()?;
+    unique(name, taken, reading);
+    let grounds = file.on.get().map_or(vec![Ground::Sim], |on| on.iter().map(ground).collect());
+    if let (Some(on), true) = (file.on.span(), grounds.is_empty()) {
+        reading.problem(on, "the run has no ground", "write on = [\"sim\"], or remove it");
+    }
+    let at = file.file.at()?;
+    let path = beside(folder, &at.value);
+    let mut document = load(at, &path, reading)?;
+    let changes = file.set.get().map(|set| overrides::changes(&set.0)).unwrap_or_default();
+    overrides::apply(&mut document, changes.into_iter().chain(seed(&file.seed)), reading);
+    let parsed = ScenarioFile::read(&document, reading)?;
+    let scenario = scenario(parsed, &path, folder_of(&path), reading);
+    Some(StudyRun { name: name.value.clone(), scenario, grounds })
+}
+
+fn seed(entry: &Entry<u64>) -> Option<Change> {
+    let At { value, span } = entry.at()?;
+    let node = Node { kind: Kind::Integer(i128::from(*value)), span: *span };
+    Some(Change { path: vec![Key { span: *span, ..key("seed") }], value: node })
+}
+
+/// Reads the document of a scenario file.
+fn load(at: &At<String>, path: &str, reading: &mut Reading<'_>) -> Option<Node> {
+    let text = match reading.load(path).map(|bytes| String::from_utf8(bytes.to_vec())) {
+        Ok(Ok(text)) => text,
+        Ok(Err(_)) => {
+            let message = format!("\"{}\" is not a text", at.value);
+            reading.problem(at.span, message, "write the name of a scenario file");
+            return None;
+        }
+        Err(reason) => {
+            let message = format!("cannot read scenario \"{}\": {reason}", at.value);
+            let help = "write the name of a file, relative to the folder of the study";
+            reading.problem(at.span, message, help);
+            return None;
+        }
+    };
+    parse_document(path, &text, reading)
+}
+
+fn ground(word: &GroundWord) -> Ground {
+    match word {
+        GroundWord::Sim => Ground::Sim,
+        GroundWord::Kernel => Ground::Kernel,
+        GroundWord::Quic => Ground::Quic,
+    }
+}
+
+fn model(file: &ModelFile, taken: &mut Vec<String>, reading: &mut Reading<'_>) -> Option<Model> {
+    let name = file.name.at()?;
+    unique(name, taken, reading);
+    in_range(&file.gain.0, "the gain", 1.001, 10.0, reading);
+    in_range(&file.rounds.0, "the number of rounds", 1, 1_000_000, reading);
+    let ModelWord::AlternateProbing = file.model.get()?;
+    let start = file.start.at()?;
+    let share = |value: &f64| *value > 0.0 && *value <= 1.0;
+    let [a, b] = start.value[..] else {
+        reading.problem(start.span, "two flows start", "write start = [0.9, 0.1]");
+        return None;
+    };
+    if !(share(&a) && share(&b)) {
+        let message = "a filter holds a part of the link's capacity, above 0 and at most 1";
+        reading.problem(start.span, message, "write start = [0.9, 0.1]");
+    }
+    let (gain, rounds) = (*file.gain.get()?, *file.rounds.get()?);
+    let kind = ModelKind::AlternateProbing { gain, start: [a, b], rounds };
+    Some(Model { name: name.value.clone(), kind })
+}

@@ -1,0 +1,292 @@
+//! Links and paths.
+
+use crate::read::{At, Entry, List, Required, Table, Value, refuse_kind, table, words};
+use crate::source::Reading;
+use crate::tree::{Kind, Node};
+use knee_units::{BufferSize, Bytes, Fraction, Rate, Time};
+use schemars::JsonSchema;
+
+table! {
+    /// One direction of one hop. A packet meets, in this order: loss,
+    /// policer, queue, rate, delay.
+    "a link" LinkFile {
+        /// How fast packets leave: "10 Mbit/s", steps in time, or a trace
+        /// in Mahimahi's format. Default: at once, without a queue.
+        rate: Entry<RateFile>,
+        /// One-way propagation delay: "30 ms", or steps in time.
+        /// Default: 0 s.
+        delay: Entry<DelayFile>,
+        /// Random addition to the delay. Default: none.
+        jitter: Entry<JitterFile>,
+        /// How much the queue holds: "8 BDP", "256 kB", "200 packets",
+        /// "unlimited". One BDP is the link's rate (at the start, or the
+        /// mean of its trace) times the smallest propagation round-trip time
+        /// of the paths over the link. Default: "1 BDP".
+        buffer: Entry<BufferSize>,
+        /// Who decides about dropping and marking. Default: "drop-tail".
+        aqm: Entry<AqmFile>,
+        /// The AQM marks ECN-capable packets instead of dropping them.
+        /// Default: false.
+        ecn: Entry<bool>,
+        /// Loss that has nothing to do with the queue: "1 %" of all packets
+        /// at random, every n-th, bursts, or recorded. Default: none.
+        loss: Entry<LossFile>,
+        /// Token bucket before the queue. Default: none.
+        policer: Entry<PolicerFile>,
+        /// Spans in which the link is down and loses everything.
+        down: List<DownFile>,
+    }
+}
+
+/// How fast packets leave.
+#[derive(Clone, Debug, PartialEq, JsonSchema)]
+#[schemars(untagged)]
+pub(crate) enum RateFile {
+    /// Always the same.
+    Constant(Rate),
+    /// Changing at given times, the first at 0 s; "0 bit/s" stops the link.
+    Steps(Vec<At<RateStepFile>>),
+    /// Delivery opportunities recorded from a real link.
+    Trace(TraceFile),
+}
+
+table! {
+    /// A rate from a point in time on.
+    "a rate step" RateStepFile {
+        /// When, since the start of the run.
+        at: Required<Time>,
+        /// How fast from then on.
+        rate: Required<Rate>,
+    }
+}
+
+table! {
+    /// A trace file in Mahimahi's format: one line per opportunity to deliver
+    /// 1500 bytes, in milliseconds since the start; it repeats at its end.
+    "a rate from a trace" TraceFile {
+        /// Name of the file, relative to the scenario's folder.
+        trace: Required<String>,
+    }
+}
+
+/// Propagation delay.
+#[derive(Clone, Debug, PartialEq, JsonSchema)]
+#[schemars(untagged)]
+pub(crate) enum DelayFile {
+    /// Always the same.
+    Constant(Time),
+    /// Changing at given times, the first at 0 s.
+    Steps(Vec<At<DelayStepFile>>),
+}
+
+table! {
+    /// A delay from a point in time on.
+    "a delay step" DelayStepFile {
+        /// When, since the start of the run.
+        at: Required<Time>,
+        /// One-way delay from then on.
+        delay: Required<Time>,
+    }
+}
+
+table! {
+    /// Random addition to the delay, uniform from zero to an amount.
+    "a jitter" JitterFile {
+        /// Largest addition.
+        amount: Required<Time>,
+        /// Packets may overtake each other. Default: false.
+        reorder: Entry<bool>,
+    }
+}
+
+words! {
+    /// Active queue management by name.
+    "AQM" AqmName {
+        /// Drop what does not fit.
+        DropTail = "drop-tail",
+        /// RFC 8289.
+        Codel = "codel",
+        /// RFC 8290.
+        FqCodel = "fq-codel",
+        /// RFC 8033.
+        Pie = "pie",
+        /// Floyd and Jacobson 1993, gentle.
+        Red = "red",
+        /// Mark everything above a sojourn time (a DCTCP or L4S step).
+        Threshold = "threshold",
+    }
+}
+
+/// Who decides about dropping and marking.
+#[derive(Clone, Debug, PartialEq, JsonSchema)]
+#[schemars(untagged)]
+pub(crate) enum AqmFile {
+    /// With its defaults.
+    Name(AqmName),
+    /// With parameters.
+    Table(Box<AqmTable>),
+}
+
+table! {
+    /// Active queue management with parameters; each takes only its own.
+    "an AQM" AqmTable {
+        /// Which one.
+        name: Required<AqmName>,
+        /// codel, fq-codel: acceptable standing delay, default 5 ms.
+        /// pie: target delay, default 15 ms.
+        target: Entry<Time>,
+        /// codel, fq-codel: time in which the target must be reached,
+        /// default 100 ms.
+        interval: Entry<Time>,
+        /// fq-codel: number of queues, default 1024.
+        flows: Entry<u64>,
+        /// fq-codel: what a queue may send in a turn, default 1514 B.
+        quantum: Entry<Bytes>,
+        /// pie: update period, default 15 ms.
+        update: Entry<Time>,
+        /// pie: burst allowed at the start, default 150 ms.
+        burst: Entry<Time>,
+        /// red: average queue below which nothing is dropped, default a
+        /// third of max_threshold.
+        min_threshold: Entry<Bytes>,
+        /// red: average queue at which max_probability is reached, default
+        /// a quarter of the buffer.
+        max_threshold: Entry<Bytes>,
+        /// red: drop probability at the upper threshold, default 2 %.
+        max_probability: Entry<Fraction>,
+        /// red: weight of the newest queue length in the average,
+        /// default 0.002.
+        weight: Entry<f64>,
+        /// threshold: sojourn time from which a packet is marked.
+        delay: Entry<Time>,
+    }
+}
+
+/// Loss that has nothing to do with the queue.
+#[derive(Clone, Debug, PartialEq, JsonSchema)]
+#[schemars(untagged)]
+pub(crate) enum LossFile {
+    /// Each packet alone, with this probability.
+    Independent(Fraction),
+    /// Another pattern.
+    Table(Box<LossTable>),
+}
+
+table! {
+    /// A pattern of loss: `every`, or `file`, or Gilbert and Elliott's four
+    /// probabilities.
+    "a loss pattern" LossTable {
+        /// Every n-th packet is lost.
+        every: Entry<u64>,
+        /// Name of a file with one entry per packet, relative to the
+        /// scenario's folder; it repeats at its end.
+        file: Entry<String>,
+        /// Probability to go from the good state to the bad, per packet.
+        good_to_bad: Entry<Fraction>,
+        /// Probability to go from the bad state to the good, per packet.
+        bad_to_good: Entry<Fraction>,
+        /// Loss in the good state. Default: 0 %.
+        loss_good: Entry<Fraction>,
+        /// Loss in the bad state. Default: 100 %.
+        loss_bad: Entry<Fraction>,
+    }
+}
+
+table! {
+    /// Token bucket: what finds too few tokens is dropped.
+    "a policer" PolicerFile {
+        /// Rate at which tokens come.
+        rate: Required<Rate>,
+        /// What the bucket holds; it starts full.
+        burst: Required<Bytes>,
+    }
+}
+
+table! {
+    /// A span in which a link is down.
+    "a down span" DownFile {
+        /// From this time on.
+        from: Required<Time>,
+        /// Until before this time.
+        until: Required<Time>,
+    }
+}
+
+table! {
+    /// The way there and the way back.
+    "a path" PathFile {
+        /// Names of the links from sender to receiver.
+        forward: Required<Vec<At<String>>>,
+        /// The way back is a pure delay.
+        reverse_delay: Entry<Time>,
+        /// The way back: names of the links from receiver to sender.
+        reverse: Entry<Vec<At<String>>>,
+    }
+}
+
+impl Value for RateFile {
+    fn read(node: &Node, reading: &mut Reading<'_>) -> Option<RateFile> {
+        match node.kind {
+            Kind::Array(_) => Value::read(node, reading).map(RateFile::Steps),
+            Kind::Table(_) => Value::read(node, reading).map(RateFile::Trace),
+            _ => Rate::read(node, reading).map(RateFile::Constant),
+        }
+    }
+    fn write(&self) -> Node {
+        match self {
+            RateFile::Constant(rate) => rate.write(),
+            RateFile::Steps(steps) => steps.write(),
+            RateFile::Trace(trace) => trace.write(),
+        }
+    }
+}
+
+impl Value for DelayFile {
+    fn read(node: &Node, reading: &mut Reading<'_>) -> Option<DelayFile> {
+        match node.kind {
+            Kind::Array(_) => Value::read(node, reading).map(DelayFile::Steps),
+            _ => Time::read(node, reading).map(DelayFile::Constant),
+        }
+    }
+    fn write(&self) -> Node {
+        match self {
+            DelayFile::Constant(delay) => delay.write(),
+            DelayFile::Steps(steps) => steps.write(),
+        }
+    }
+}
+
+impl Value for AqmFile {
+    fn read(node: &Node, reading: &mut Reading<'_>) -> Option<AqmFile> {
+        match node.kind {
+            Kind::Table(_) => AqmTable::read(node, reading).map(|t| AqmFile::Table(Box::new(t))),
+            _ => AqmName::read(node, reading).map(AqmFile::Name),
+        }
+    }
+    fn write(&self) -> Node {
+        match self {
+            AqmFile::Name(name) => name.write(),
+            AqmFile::Table(table) => table.as_ref().write(),
+        }
+    }
+}
+
+impl Value for LossFile {
+    fn read(node: &Node, reading: &mut Reading<'_>) -> Option<LossFile> {
+        match node.kind {
+            Kind::Table(_) => LossTable::read(node, reading).map(|t| LossFile::Table(Box::new(t))),
+            Kind::Array(_) => {
+                let keys = LossTable::keys().join(", ");
+                refuse_kind(node, "a loss", &format!("\"1 %\", or a table with {keys}"), reading);
+                None
+            }
+            _ => Fraction::read(node, reading).map(LossFile::Independent),
+        }
+    }
+    fn write(&self) -> Node {
+        match self {
+            LossFile::Independent(part) => part.write(),
+            LossFile::Table(table) => table.as_ref().write(),
+        }
+    }
+}

@@ -1,0 +1,52 @@
+//! The files as they are written: every table, its keys, their types and
+//! meaning, declared once for reader, writer and JSON Schema. Whether the
+//! values make sense together is checked elsewhere.
+
+mod claim;
+mod flow;
+mod link;
+mod study;
+
+pub(crate) use claim::{BoundFile, ClaimFile, OutcomeWord};
+pub(crate) use flow::{
+    ControllerFile, FlowFile, PacingWord, SamplerWord, TransportFile, WindowFile, WorkloadFile,
+};
+pub(crate) use link::{
+    AqmFile, AqmName, AqmTable, DelayFile, DelayStepFile, DownFile, LinkFile, LossFile, LossTable,
+    PathFile, PolicerFile, RateFile, RateStepFile,
+};
+pub(crate) use study::{GroundWord, ModelFile, ModelWord, RunFile, StudyFile};
+
+use crate::read::{Entry, List, Named, Required, table};
+use knee_units::Time;
+
+table! {
+    /// One experiment: links, paths over them, flows over the paths, and
+    /// claims about what comes out.
+    "a scenario" ScenarioFile {
+        /// Title. Default: the file's name.
+        name: Entry<String>,
+        /// Simulated time, at most four hours.
+        duration: Required<Time>,
+        /// Seed of all randomness. Default: 1.
+        seed: Entry<u64>,
+        /// Time between two rows of a time series. Default: 100 ms.
+        sample_interval: Entry<Time>,
+        /// Measures of a flow begin this long after its start. Default: 0 s.
+        warmup: Entry<Time>,
+        /// Each flow starts later by a random time up to this, drawn from
+        /// the seed; a flow group can have its own. Default: 0 s.
+        start_jitter: Entry<Time>,
+        /// Settings of both ends of every flow, unless the flow says
+        /// otherwise. Defaults: Linux's.
+        transport: Entry<TransportFile>,
+        /// Links by name: each is one direction of one hop.
+        link: Named<LinkFile>,
+        /// Paths by name: the links from sender to receiver, and the way back.
+        path: Named<PathFile>,
+        /// Groups of flows with the same settings.
+        flow: List<FlowFile>,
+        /// Sentences to check on what the run records.
+        claim: List<ClaimFile>,
+    }
+}

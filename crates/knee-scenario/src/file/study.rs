@@ -1,0 +1,107 @@
+//! Study files.
+
+use crate::file::ClaimFile;
+use crate::read::{Entry, List, Required, Value, refuse_kind, table, words};
+use crate::source::Reading;
+use crate::tree::{Entries, Kind, Node};
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use std::borrow::Cow;
+
+table! {
+    /// Scenarios that belong together, with their claims.
+    "a study" StudyFile {
+        /// Title.
+        name: Required<String>,
+        /// Where the claims stand: a citation.
+        source: Required<String>,
+        /// What the study is about, in a few sentences.
+        summary: Entry<String>,
+        /// Its runs.
+        run: List<RunFile>,
+        /// Models that are computed without a ground.
+        model: List<ModelFile>,
+        /// Claims over its runs and models.
+        claim: List<ClaimFile>,
+    }
+}
+
+table! {
+    /// One run of a scenario.
+    "a run" RunFile {
+        /// Name of the run, for claims.
+        name: Required<String>,
+        /// The scenario, relative to the study's folder.
+        file: Required<String>,
+        /// Keys of the scenario that differ: { "link.bottleneck.rate" = "20 Mbit/s" }.
+        set: Entry<SetFile>,
+        /// Seed. Default: the scenario's.
+        seed: Entry<u64>,
+        /// Grounds on which it runs. Default: ["sim"].
+        on: Entry<Vec<GroundWord>>,
+    }
+}
+
+words! {
+    /// Where a scenario runs.
+    "ground" GroundWord {
+        /// The simulator.
+        Sim = "sim",
+        /// Linux's TCP.
+        Kernel = "kernel",
+        /// Multipath QUIC.
+        Quic = "quic",
+    }
+}
+
+table! {
+    /// A model that is computed without a ground.
+    "a model" ModelFile {
+        /// Name, for claims.
+        name: Required<String>,
+        /// Which model.
+        model: Required<ModelWord>,
+        /// Pacing gain while probing.
+        gain: Required<f64>,
+        /// What the two bandwidth filters hold at first, as parts of the
+        /// link's capacity.
+        start: Required<Vec<f64>>,
+        /// Rounds of alternate probing, at most.
+        rounds: Required<u64>,
+    }
+}
+
+words! {
+    /// A model by name.
+    "model" ModelWord {
+        /// Two flows that probe for bandwidth in turn on one link.
+        AlternateProbing = "alternate-probing",
+    }
+}
+
+/// Keys of a scenario and their values, as a tree: the scenario's own tables
+/// check them.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct SetFile(pub Entries);
+
+impl Value for SetFile {
+    fn read(node: &Node, reading: &mut Reading<'_>) -> Option<SetFile> {
+        let entries = node.entries().cloned();
+        if entries.is_none() {
+            let example = "{ \"link.bottleneck.rate\" = \"20 Mbit/s\" }";
+            refuse_kind(node, "a table", example, reading);
+        }
+        entries.map(SetFile)
+    }
+    fn write(&self) -> Node {
+        Node::new(Kind::Table(self.0.clone()))
+    }
+}
+
+impl JsonSchema for SetFile {
+    fn schema_name() -> Cow<'static, str> {
+        "Set".into()
+    }
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": "object", "description": "Keys of a scenario and their values." })
+    }
+}

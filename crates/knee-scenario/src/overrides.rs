@@ -1,0 +1,170 @@
+//! `--set key=value`, and what a study's run sets otherwise: values put into
+//! the tree of a scenario before it is read, so that they are checked like
+//! everything else.
+
+use crate::source::Reading;
+use crate::suggest;
+use crate::tree::{self, Entries, Key, Kind, Node, Span};
+use std::str::FromStr;
+
+/// A `--set` argument.
+///
+/// Keys are written with points: `duration`, `link.NAME.rate`,
+/// `path.NAME.reverse_delay`, `flow.NAME.cc`, `claim.ID.at_most`,
+/// `transport.ack_every`, and deeper, `flow.NAME.cc.drain_to_target`. Values
+/// are TOML, or a string without quotes: `20 Mbit/s`, `bbr`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Override {
+    text: String,
+}
+
+impl Override {
+    /// A key with its value.
+    pub fn new(key: &str, value: &str) -> Override {
+        Override { text: format!("{key}={value}") }
+    }
+}
+
+impl FromStr for Override {
+    type Err = String;
+    /// Reads `key=value`; the error says what to write.
+    fn from_str(text: &str) -> Result<Override, String> {
+        match text.split_once('=') {
+            Some((key, _)) if !key.trim().is_empty() => Ok(Override { text: text.to_string() }),
+            _ => Err(format!(
+                "\"{text}\" is not a key with its value: write link.bottleneck.rate=\"20 Mbit/s\""
+            )),
+        }
+    }
+}
+
+/// A value for a key.
+pub(crate) struct Change {
+    pub path: Vec<Key>,
+    pub value: Node,
+}
+
+/// What `--set` says, its place being in a text of its own.
+pub(crate) fn change(given: &Override, reading: &mut Reading<'_>) -> Change {
+    let base = reading.add_text("--set", &given.text);
+    let (path, value) = given.text.split_once('=').unwrap_or((&given.text, ""));
+    let start = base + path.len() + 1;
+    let value = tree::parse_value(value, start).unwrap_or_else(|| {
+        let text = value.trim();
+        let start = start + (value.len() - value.trim_start().len());
+        let span = Span { start, end: start + text.len() };
+        Node { kind: Kind::String(text.to_string()), span }
+    });
+    Change { path: keys(path, Span { start: base, end: base + path.len() }), value }
+}
+
+/// What a table of settings says: keys with points in them or tables in
+/// tables, down to where the scenario has values.
+pub(crate) fn changes(entries: &Entries) -> Vec<Change> {
+    let mut found = Vec::new();
+    for (key, value) in entries {
+        flatten(keys(&key.name, key.span), value, &mut found);
+    }
+    found
+}
+
+fn flatten(path: Vec<Key>, value: &Node, found: &mut Vec<Change>) {
+    match value.entries() {
+        Some(entries) if path.len() < depth(&path) => {
+            for (key, value) in entries {
+                let deeper = keys(&key.name, key.span);
+                flatten(path.iter().cloned().chain(deeper).collect(), value, found);
+            }
+        }
+        _ => found.push(Change { path, value: value.clone() }),
+    }
+}
+
+/// How many keys lead to a value of a scenario.
+fn depth(path: &[Key]) -> usize {
+    match path.first().map(|key| key.name.as_str()) {
+        Some("link" | "path" | "flow" | "claim") => 3,
+        Some("transport") => 2,
+        _ => 1,
+    }
+}
+
+fn keys(path: &str, span: Span) -> Vec<Key> {
+    path.split('.').map(|part| Key { name: part.trim().to_string(), span }).collect()
+}
+
+/// Puts values into a scenario's document. Names must exist; whether keys
+/// do is found out when the document is read.
+pub(crate) fn apply(
+    document: &mut Node,
+    changes: impl IntoIterator<Item = Change>,
+    reading: &mut Reading<'_>,
+) {
+    for Change { path, value } in changes {
+        put(document, &path, value, reading);
+    }
+}
+
+fn put(node: &mut Node, path: &[Key], value: Node, reading: &mut Reading<'_>) {
+    let [head, rest @ ..] = path else {
+        *node = value;
+        return;
+    };
+    if let [name, _, ..] = rest
+        && let "link" | "path" | "flow" | "claim" = head.name.as_str()
+    {
+        if let Some(inner) = named(node, head, name, reading) {
+            put(inner, &rest[1..], value, reading);
+        }
+        return;
+    }
+    let Some(entries) = node.entries_mut() else {
+        let message = format!("\"{}\" leads into {}, not a table", head.name, node.kind.describe());
+        reading.problem(head.span, message, "set the whole value instead");
+        return;
+    };
+    let at = entries.iter().position(|(key, _)| key.name == head.name).unwrap_or_else(|| {
+        let empty = Node { kind: Kind::Table(Vec::new()), span: head.span };
+        entries.push((head.clone(), empty));
+        entries.len() - 1
+    });
+    entries[at].0.span = head.span;
+    put(&mut entries[at].1, rest, value, reading);
+}
+
+/// The table that `head` and `name` lead to: `[head.name]`, or the
+/// `[[head]]` that is called so.
+fn named<'n>(
+    document: &'n mut Node,
+    head: &Key,
+    name: &Key,
+    reading: &mut Reading<'_>,
+) -> Option<&'n mut Node> {
+    let all = document.entries_mut()?.iter_mut().find(|(key, _)| key.name == head.name);
+    let mut tables: Vec<(String, &mut Node)> = match all.map(|(_, node)| &mut node.kind) {
+        Some(Kind::Table(entries)) => {
+            entries.iter_mut().map(|(key, node)| (key.name.clone(), node)).collect()
+        }
+        Some(Kind::Array(items)) => {
+            items.iter_mut().map(|node| (called(node).unwrap_or_default(), node)).collect()
+        }
+        _ => Vec::new(),
+    };
+    if let Some(at) = tables.iter().position(|(known, _)| *known == name.name) {
+        return Some(tables.swap_remove(at).1);
+    }
+    let known = tables.iter().map(|(known, _)| known.as_str());
+    let message = format!("there is no {} \"{}\" to set a key of", head.name, name.name);
+    reading.problem(name.span, message, suggest::instead(&name.name, known));
+    None
+}
+
+/// The name of a flow, by default its controller's; the id of a claim.
+fn called(node: &Node) -> Option<String> {
+    let controller = || {
+        let cc = node.get("cc")?;
+        cc.as_str().or_else(|| cc.get("name")?.as_str())
+    };
+    let name = node.get("name").or(node.get("id")).and_then(Node::as_str);
+    name.or_else(controller).map(str::to_string)
+}

@@ -1,0 +1,546 @@
+//! From the tree of a document to typed tables and back, gathering every
+//! problem on the way.
+//!
+//! A file's table is declared once, with [`table!`]: its keys, their types
+//! and their meaning. Reader, writer, the check for unknown keys and the
+//! JSON Schema all come from that one declaration.
+
+use crate::source::Reading;
+use crate::suggest;
+use crate::tree::{Entries, Key, Kind, Node, Span};
+use knee_units::{BufferSize, Bytes, Fraction, ParseError, Rate, Time};
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+use std::borrow::Cow;
+
+/// Something that a key can hold.
+pub(crate) trait Value: Sized {
+    /// Reads it; on failure notes why and gives none.
+    fn read(node: &Node, reading: &mut Reading<'_>) -> Option<Self>;
+    /// The value as a tree, without places.
+    fn write(&self) -> Node;
+}
+
+/// A value with its place.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct At<T> {
+    pub value: T,
+    pub span: Span,
+}
+
+impl<T: Value> Value for At<T> {
+    fn read(node: &Node, reading: &mut Reading<'_>) -> Option<At<T>> {
+        T::read(node, reading).map(|value| At { value, span: node.span })
+    }
+    fn write(&self) -> Node {
+        self.value.write()
+    }
+}
+
+/// What stands at a key that may be left out.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) enum Entry<T> {
+    /// Nothing.
+    #[default]
+    Absent,
+    /// Something wrong, already noted: nothing that depends on it is a
+    /// problem of its own.
+    Broken,
+    /// A value.
+    Given(At<T>),
+}
+
+impl<T> Entry<T> {
+    pub(crate) fn new(value: T) -> Entry<T> {
+        Entry::Given(At { value, span: Span::default() })
+    }
+    pub(crate) fn at(&self) -> Option<&At<T>> {
+        if let Entry::Given(at) = self { Some(at) } else { None }
+    }
+    pub(crate) fn get(&self) -> Option<&T> {
+        self.at().map(|at| &at.value)
+    }
+    pub(crate) fn span(&self) -> Option<Span> {
+        self.at().map(|at| at.span)
+    }
+    pub(crate) fn is_broken(&self) -> bool {
+        matches!(self, Entry::Broken)
+    }
+    pub(crate) fn is_given(&self) -> bool {
+        matches!(self, Entry::Given(_))
+    }
+}
+
+impl<T: Clone> Entry<T> {
+    /// The value; when there is none, `default`, which is written down as
+    /// if it had been given.
+    pub(crate) fn fill(&mut self, default: T) -> T {
+        match self {
+            Entry::Given(at) => at.value.clone(),
+            Entry::Broken => default,
+            Entry::Absent => {
+                *self = Entry::new(default.clone());
+                default
+            }
+        }
+    }
+}
+
+/// What stands at a key that must be there: never `Absent` after reading.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Required<T>(pub Entry<T>);
+
+impl<T> Default for Required<T> {
+    fn default() -> Required<T> {
+        Required(Entry::Absent)
+    }
+}
+
+impl<T> Required<T> {
+    pub(crate) fn at(&self) -> Option<&At<T>> {
+        self.0.at()
+    }
+    pub(crate) fn get(&self) -> Option<&T> {
+        self.0.get()
+    }
+}
+
+/// Tables by name, in the order of the file: `[link.NAME]`.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Named<T>(pub Vec<(At<String>, Entry<T>)>);
+
+impl<T> Default for Named<T> {
+    fn default() -> Named<T> {
+        Named(Vec::new())
+    }
+}
+
+/// Tables without a name of their own: `[[flow]]`.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct List<T>(pub Vec<Entry<T>>);
+
+impl<T> Default for List<T> {
+    fn default() -> List<T> {
+        List(Vec::new())
+    }
+}
+
+/// What a key of a table can be declared as.
+pub(crate) trait Field: Sized {
+    /// The table is incomplete without it.
+    const REQUIRED: bool = false;
+    fn read_field(node: Option<&Node>, reading: &mut Reading<'_>) -> Self;
+    /// None: the key is not written.
+    fn write_field(&self) -> Option<Node>;
+}
+
+impl<T: Value> Field for Entry<T> {
+    fn read_field(node: Option<&Node>, reading: &mut Reading<'_>) -> Entry<T> {
+        let Some(node) = node else { return Entry::Absent };
+        At::read(node, reading).map_or(Entry::Broken, Entry::Given)
+    }
+    fn write_field(&self) -> Option<Node> {
+        self.get().map(Value::write)
+    }
+}
+
+impl<T: Value> Field for Required<T> {
+    const REQUIRED: bool = true;
+    fn read_field(node: Option<&Node>, reading: &mut Reading<'_>) -> Required<T> {
+        match Entry::read_field(node, reading) {
+            // The table notes what is missing: it knows its own place.
+            Entry::Absent => Required(Entry::Broken),
+            entry => Required(entry),
+        }
+    }
+    fn write_field(&self) -> Option<Node> {
+        self.0.write_field()
+    }
+}
+
+impl<T: Value> Field for Named<T> {
+    fn read_field(node: Option<&Node>, reading: &mut Reading<'_>) -> Named<T> {
+        let Some(node) = node else { return Named::default() };
+        let Some(entries) = node.entries() else {
+            let message =
+                format!("tables with a name are wanted, this is {}", node.kind.describe());
+            reading.problem(
+                node.span,
+                message,
+                "write a header with a name, such as [link.bottleneck]",
+            );
+            return Named::default();
+        };
+        let named = |(key, node): &(Key, Node)| {
+            let name = At { value: key.name.clone(), span: key.span };
+            (name, Entry::read_field(Some(node), reading))
+        };
+        Named(entries.iter().map(named).collect())
+    }
+    fn write_field(&self) -> Option<Node> {
+        let entry =
+            |(name, entry): &(At<String>, Entry<T>)| Some((key(&name.value), entry.write_field()?));
+        let entries: Entries = self.0.iter().filter_map(entry).collect();
+        (!entries.is_empty()).then(|| Node::new(Kind::Table(entries)))
+    }
+}
+
+impl<T: Value> Field for List<T> {
+    fn read_field(node: Option<&Node>, reading: &mut Reading<'_>) -> List<T> {
+        match node.map(|node| (&node.kind, node.span)) {
+            None => List::default(),
+            Some((Kind::Array(items), _)) => {
+                List(items.iter().map(|item| Entry::read_field(Some(item), reading)).collect())
+            }
+            Some((kind, span)) => {
+                let message = format!("a list is wanted, this is {}", kind.describe());
+                reading.problem(
+                    span,
+                    message,
+                    "write each in double brackets, such as [[flow]], or a list of tables",
+                );
+                List(vec![Entry::Broken])
+            }
+        }
+    }
+    fn write_field(&self) -> Option<Node> {
+        let items: Vec<Node> = self.0.iter().filter_map(Entry::write_field).collect();
+        (!items.is_empty()).then(|| Node::new(Kind::Array(items)))
+    }
+}
+
+pub(crate) fn key(name: &str) -> Key {
+    Key { name: name.to_string(), span: Span::default() }
+}
+
+/// Notes keys that a table does not have.
+pub(crate) fn refuse_unknown(
+    entries: &Entries,
+    what: &str,
+    known: &[&str],
+    reading: &mut Reading<'_>,
+) {
+    for (key, _) in entries.iter().filter(|(key, _)| !known.contains(&key.name.as_str())) {
+        let message = format!("{what} has no key \"{}\"", key.name);
+        reading.problem(key.span, message, suggest::instead(&key.name, known.iter().copied()));
+    }
+}
+
+/// Notes a value of the wrong kind.
+pub(crate) fn refuse_kind(node: &Node, wanted: &str, example: &str, reading: &mut Reading<'_>) {
+    let message = format!("{wanted} is wanted, this is {}", node.kind.describe());
+    reading.problem(node.span, message, format!("write {example}"));
+}
+
+/// Declares a table of the file: `"what it is, with its article" Name { keys }`,
+/// and with `with` another table whose keys stand in this one, too.
+macro_rules! table {
+    (
+        $(#[$meta:meta])*
+        $what:literal $name:ident {
+            $($(#[$field_meta:meta])* $field:ident: $type:ty,)*
+        }
+        $(with $flat:ident: $flat_type:ty)?
+    ) => {
+        $(#[$meta])*
+        #[derive(Clone, Debug, Default, PartialEq, schemars::JsonSchema)]
+        #[schemars(deny_unknown_fields, transform = $crate::read::require::<$name>)]
+        pub(crate) struct $name {
+            $($(#[$field_meta])* #[schemars(default)] pub $field: $type,)*
+            $(#[schemars(flatten)] pub $flat: $flat_type,)?
+        }
+
+        impl $crate::read::Table for $name {
+            const WHAT: &'static str = $what;
+            fn keys() -> Vec<&'static str> {
+                #[allow(unused_mut, reason = "only tables with another one in them add keys")]
+                let mut keys = vec![$(stringify!($field)),*];
+                $(keys.extend(<$flat_type as $crate::read::Table>::keys());)?
+                keys
+            }
+            fn required() -> Vec<&'static str> {
+                let keys = [$((stringify!($field), <$type as $crate::read::Field>::REQUIRED)),*];
+                keys.iter().filter(|(_, required)| *required).map(|(key, _)| *key).collect()
+            }
+            fn read_keys(node: &$crate::tree::Node, reading: &mut $crate::source::Reading<'_>) -> $name {
+                $name {
+                    $($field: $crate::read::Field::read_field(node.get(stringify!($field)), reading),)*
+                    $($flat: <$flat_type as $crate::read::Table>::read_keys(node, reading),)?
+                }
+            }
+            fn write_keys(&self, entries: &mut $crate::tree::Entries) {
+                $(if let Some(node) = $crate::read::Field::write_field(&self.$field) {
+                    entries.push(($crate::read::key(stringify!($field)), node));
+                })*
+                $($crate::read::Table::write_keys(&self.$flat, entries);)?
+            }
+        }
+    };
+}
+pub(crate) use table;
+
+/// What [`table!`] declares.
+pub(crate) trait Table: Sized {
+    /// With its article: "a link".
+    const WHAT: &'static str;
+    fn keys() -> Vec<&'static str>;
+    fn required() -> Vec<&'static str>;
+    fn read_keys(node: &Node, reading: &mut Reading<'_>) -> Self;
+    fn write_keys(&self, entries: &mut Entries);
+}
+
+impl<T: Table> Value for T {
+    fn read(node: &Node, reading: &mut Reading<'_>) -> Option<T> {
+        let Some(entries) = node.entries() else {
+            let example = format!("{} with its keys: {}", T::WHAT, T::keys().join(", "));
+            refuse_kind(node, "a table", &example, reading);
+            return None;
+        };
+        refuse_unknown(entries, T::WHAT, &T::keys(), reading);
+        for missing in T::required().into_iter().filter(|key| node.get(key).is_none()) {
+            let message = format!("{} needs \"{missing}\"", T::WHAT);
+            reading.problem(node.span, message, format!("add a line: {missing} = …"));
+        }
+        Some(T::read_keys(node, reading))
+    }
+    fn write(&self) -> Node {
+        let mut entries = Entries::new();
+        self.write_keys(&mut entries);
+        Node::new(Kind::Table(entries))
+    }
+}
+
+/// Tells a table's schema which keys must be there.
+pub(crate) fn require<T: Table>(schema: &mut Schema) {
+    let required = T::required();
+    if !required.is_empty() {
+        schema.insert("required".to_string(), required.into());
+    }
+}
+
+/// Declares a set of words, one of which a key holds.
+macro_rules! words {
+    (
+        $(#[$meta:meta])*
+        $what:literal $name:ident {
+            $($(#[$word_meta:meta])* $variant:ident = $word:literal,)*
+        }
+    ) => {
+        $(#[$meta])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, schemars::JsonSchema)]
+        pub(crate) enum $name {
+            $($(#[$word_meta])* #[schemars(rename = $word)] $variant,)*
+        }
+
+        impl $name {
+            pub(crate) const WORDS: &'static [(&'static str, $name)] =
+                &[$(($word, $name::$variant)),*];
+        }
+
+        impl $crate::read::Value for $name {
+            fn read(
+                node: &$crate::tree::Node,
+                reading: &mut $crate::source::Reading<'_>,
+            ) -> Option<$name> {
+                $crate::read::word(node, $what, $name::WORDS, reading)
+            }
+            fn write(&self) -> $crate::tree::Node {
+                let word = $name::WORDS.iter().find(|(_, value)| value == self);
+                $crate::tree::Node::text(word.map_or("", |(word, _)| word))
+            }
+        }
+    };
+}
+pub(crate) use words;
+
+/// One of a set of words.
+pub(crate) fn word<T: Copy>(
+    node: &Node,
+    what: &str,
+    words: &[(&str, T)],
+    reading: &mut Reading<'_>,
+) -> Option<T> {
+    let names = words.iter().map(|(word, _)| *word);
+    let Some(text) = node.as_str() else {
+        let wanted = format!("a word for {what}");
+        let help = suggest::instead("", names);
+        reading.problem(
+            node.span,
+            format!("{wanted} is wanted, this is {}", node.kind.describe()),
+            help,
+        );
+        return None;
+    };
+    let found = words.iter().find(|(word, _)| *word == text).map(|(_, value)| *value);
+    if found.is_none() {
+        let message = format!("there is no {what} \"{text}\"");
+        reading.problem(node.span, message, suggest::instead(text, names));
+    }
+    found
+}
+
+impl Value for String {
+    fn read(node: &Node, reading: &mut Reading<'_>) -> Option<String> {
+        let text = node.as_str().map(str::to_string);
+        if text.is_none() {
+            refuse_kind(node, "a string", "it in double quotes", reading);
+        }
+        text
+    }
+    fn write(&self) -> Node {
+        Node::text(self)
+    }
+}
+
+impl Value for bool {
+    fn read(node: &Node, reading: &mut Reading<'_>) -> Option<bool> {
+        if let Kind::Bool(value) = node.kind {
+            return Some(value);
+        }
+        refuse_kind(node, "true or false", "true or false, without quotes", reading);
+        None
+    }
+    fn write(&self) -> Node {
+        Node::new(Kind::Bool(*self))
+    }
+}
+
+impl Value for u64 {
+    fn read(node: &Node, reading: &mut Reading<'_>) -> Option<u64> {
+        match node.kind {
+            // TOML's integers end here; what is written must read back.
+            Kind::Integer(number) if (0..=i128::from(i64::MAX)).contains(&number) => {
+                u64::try_from(number).ok()
+            }
+            Kind::Integer(_) => {
+                let message = "a whole number from 0 to 9223372036854775807 is wanted";
+                reading.problem(node.span, message, "write a number in this range");
+                None
+            }
+            _ => {
+                let wanted = "a whole number without a unit";
+                let message = format!(
+                    "{wanted} is wanted, this is {}",
+                    match node.kind {
+                        Kind::Float(_) => "a fractional number",
+                        ref other => other.describe(),
+                    }
+                );
+                reading.problem(node.span, message, "write it without quotes, such as 10");
+                None
+            }
+        }
+    }
+    fn write(&self) -> Node {
+        Node::new(Kind::Integer(i128::from(*self)))
+    }
+}
+
+impl Value for f64 {
+    fn read(node: &Node, reading: &mut Reading<'_>) -> Option<f64> {
+        match node.kind {
+            Kind::Float(number) if number.is_finite() => Some(number),
+            Kind::Integer(number) => Some(number as f64),
+            Kind::Float(_) => {
+                reading.problem(
+                    node.span,
+                    "a finite number is wanted",
+                    "write a number such as 1.25",
+                );
+                None
+            }
+            _ => {
+                refuse_kind(
+                    node,
+                    "a number without a unit",
+                    "it without quotes, such as 1.25",
+                    reading,
+                );
+                None
+            }
+        }
+    }
+    fn write(&self) -> Node {
+        Node::new(Kind::Float(*self))
+    }
+}
+
+impl<T: Value> Value for Vec<T> {
+    fn read(node: &Node, reading: &mut Reading<'_>) -> Option<Vec<T>> {
+        let Kind::Array(items) = &node.kind else {
+            refuse_kind(node, "a list", "it in brackets: […]", reading);
+            return None;
+        };
+        // Every item is read before one that failed counts: all problems.
+        let read: Vec<Option<T>> = items.iter().map(|item| T::read(item, reading)).collect();
+        read.into_iter().collect()
+    }
+    fn write(&self) -> Node {
+        Node::new(Kind::Array(self.iter().map(Value::write).collect()))
+    }
+}
+
+/// A quantity: a string with a number and a unit.
+fn quantity<T>(node: &Node, reading: &mut Reading<'_>) -> Option<T>
+where
+    T: std::str::FromStr<Err = ParseError>,
+{
+    let text = match &node.kind {
+        Kind::String(text) => text.clone(),
+        // A bare number: the quantity itself knows what to write instead.
+        Kind::Integer(number) => number.to_string(),
+        Kind::Float(number) => number.to_string(),
+        _ => {
+            // The quantity's complaint about no text at all names what is wanted.
+            if let Some(ParseError::NoNumber { wanted, example, .. }) = "".parse::<T>().err() {
+                refuse_kind(node, wanted, &format!("\"{example}\""), reading);
+            }
+            return None;
+        }
+    };
+    let parsed = text.parse::<T>();
+    if let Err(error) = &parsed {
+        reading.problem(node.span, error.message(), error.help());
+    }
+    parsed.ok()
+}
+
+macro_rules! quantities {
+    ($($type:ident),*) => {$(
+        impl Value for $type {
+            fn read(node: &Node, reading: &mut Reading<'_>) -> Option<$type> {
+                quantity(node, reading)
+            }
+            fn write(&self) -> Node {
+                Node::text(self.to_string())
+            }
+        }
+    )*};
+}
+quantities!(Time, Rate, Bytes, Fraction, BufferSize);
+
+/// The schema of a wrapper is that of what it wraps.
+macro_rules! same_schema {
+    ($($wrapper:ident as $inner:ty),*) => {$(
+        impl<T: JsonSchema> JsonSchema for $wrapper<T> {
+            fn inline_schema() -> bool {
+                <$inner>::inline_schema()
+            }
+            fn schema_name() -> Cow<'static, str> {
+                <$inner>::schema_name()
+            }
+            fn schema_id() -> Cow<'static, str> {
+                <$inner>::schema_id()
+            }
+            fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+                <$inner>::json_schema(generator)
+            }
+        }
+    )*};
+}
+same_schema!(
+    At as T,
+    Entry as T,
+    Required as T,
+    List as Vec<T>,
+    Named as std::collections::BTreeMap<String, T>
+);

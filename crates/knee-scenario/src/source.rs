@@ -1,0 +1,159 @@
+//! Where texts come from, and the book-keeping of what was read and what was
+//! wrong with it.
+
+use crate::error::{Errors, Problem, SourceText};
+use crate::tree::Span;
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// Finds the files that a scenario or a study names.
+pub trait Loader {
+    /// The bytes of the file that the scenario calls `name`: a path with `/`
+    /// between its parts, relative to the folder of the first file read.
+    ///
+    /// # Errors
+    /// Why the file cannot be read, as a part of a sentence.
+    fn load(&self, name: &str) -> Result<Vec<u8>, String>;
+}
+
+/// Files in a folder of this machine.
+#[derive(Clone, Debug)]
+pub struct Folder(pub PathBuf);
+
+/// No input is larger: it could only be a mistake.
+const FILE_BYTES_MAX: u64 = 256 << 20;
+
+impl Loader for Folder {
+    fn load(&self, name: &str) -> Result<Vec<u8>, String> {
+        let path = self.0.join(name);
+        let metadata = std::fs::metadata(&path).map_err(|error| reason(&error))?;
+        if metadata.is_dir() {
+            return Err("it is a folder".to_string());
+        }
+        if metadata.len() > FILE_BYTES_MAX {
+            return Err("it is larger than 256 MiB".to_string());
+        }
+        std::fs::read(&path).map_err(|error| reason(&error))
+    }
+}
+
+/// The same words on every system for what happens often.
+fn reason(error: &std::io::Error) -> String {
+    match error.kind() {
+        std::io::ErrorKind::NotFound => "there is no such file".to_string(),
+        std::io::ErrorKind::PermissionDenied => "permission denied".to_string(),
+        _ => error.to_string(),
+    }
+}
+
+/// Files compiled into a program: name and bytes of each.
+#[derive(Clone, Copy, Debug)]
+pub struct Embedded<'f>(pub &'f [(&'f str, &'f [u8])]);
+
+impl Loader for Embedded<'_> {
+    fn load(&self, name: &str) -> Result<Vec<u8>, String> {
+        let found = self.0.iter().find(|(known, _)| *known == name);
+        found.map(|(_, bytes)| bytes.to_vec()).ok_or_else(|| "there is no such file".to_string())
+    }
+}
+
+/// Where a text that was read elsewhere comes from.
+#[derive(Clone, Copy)]
+pub struct Source<'l> {
+    /// Name of the file, for messages; its folder part says where the files
+    /// that it names are looked for.
+    pub name: &'l str,
+    /// Finds those files.
+    pub loader: &'l dyn Loader,
+}
+
+/// What one reading of a scenario or a study gathers.
+pub(crate) struct Reading<'l> {
+    loader: &'l dyn Loader,
+    texts: Vec<(usize, SourceText)>,
+    problems: Vec<(Span, String, String)>,
+    loaded: BTreeMap<String, Arc<[u8]>>,
+}
+
+impl<'l> Reading<'l> {
+    pub(crate) fn new(loader: &'l dyn Loader) -> Reading<'l> {
+        Reading { loader, texts: Vec::new(), problems: Vec::new(), loaded: BTreeMap::new() }
+    }
+
+    /// Takes a text in; gives the place of its first byte. A file that is
+    /// read twice keeps its place, so that its problems are told once.
+    pub(crate) fn add_text(&mut self, name: &str, text: &str) -> usize {
+        let same = |(_, known): &&(usize, SourceText)| known.name == name && known.text == text;
+        if let Some((base, _)) = self.texts.iter().find(same) {
+            return *base;
+        }
+        // One byte between two texts, so that the end of one is not the
+        // start of the next.
+        let base = self.texts.last().map_or(0, |(base, last)| base + last.text.len() + 1);
+        self.texts.push((base, SourceText { name: name.to_string(), text: text.to_string() }));
+        base
+    }
+
+    /// Notes a problem.
+    pub(crate) fn problem(
+        &mut self,
+        span: Span,
+        message: impl Into<String>,
+        help: impl Into<String>,
+    ) {
+        self.problems.push((span, message.into(), help.into()));
+    }
+
+    /// The bytes of a file.
+    pub(crate) fn load(&mut self, name: &str) -> Result<Arc<[u8]>, String> {
+        if let Some(bytes) = self.loaded.get(name) {
+            return Ok(bytes.clone());
+        }
+        let bytes: Arc<[u8]> = self.loader.load(name)?.into();
+        self.loaded.insert(name.to_string(), bytes.clone());
+        Ok(bytes)
+    }
+
+    /// The result, if nothing was wrong.
+    pub(crate) fn finish<T>(mut self, result: Option<T>) -> Result<T, Errors> {
+        match result {
+            Some(result) if self.problems.is_empty() => Ok(result),
+            _ => {
+                self.problems.sort_by_key(|(span, _, _)| span.start);
+                self.problems.dedup();
+                let problems = self.problems.iter().map(|problem| self.place(problem)).collect();
+                let sources = self.texts.into_iter().map(|(_, source)| source).collect();
+                Err(Errors { problems, sources })
+            }
+        }
+    }
+
+    fn place(&self, (span, message, help): &(Span, String, String)) -> Problem {
+        let after = self.texts.partition_point(|(base, _)| *base <= span.start);
+        let source = after.saturating_sub(1);
+        let (base, text) = &self.texts[source];
+        let start = floor_char(&text.text, span.start - base);
+        let end = floor_char(&text.text, span.end.saturating_sub(*base).max(start));
+        Problem { source, span: start..end, message: message.clone(), help: help.clone() }
+    }
+}
+
+/// The nearest place at or before `at` where a character begins.
+fn floor_char(text: &str, at: usize) -> usize {
+    (0..=at.min(text.len())).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0)
+}
+
+/// `name` as a file in `folder` calls it, seen from where `folder` is.
+pub(crate) fn beside(folder: &str, name: &str) -> String {
+    if folder.is_empty() || name.starts_with('/') {
+        name.to_string()
+    } else {
+        format!("{folder}/{name}")
+    }
+}
+
+/// The folder part of a file's name; empty when it has none.
+pub(crate) fn folder_of(name: &str) -> &str {
+    name.rsplit_once('/').map_or("", |(folder, _)| folder)
+}
