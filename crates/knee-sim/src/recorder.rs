@@ -141,7 +141,7 @@ fn flow_record<L: PacketLog>(run: &Simulation<'_, L>, flow: usize, end: Time) ->
         retransmitted_bytes: counters.retransmitted_bytes,
         rtt_min_ns: rtt_min.as_nanos(),
         rtt_max_ns: rtt_max.as_nanos(),
-        base_rtt_ns: run.scenario.base_rtt(plan.path, transport).as_nanos(),
+        base_rtt_ns: run.scenario.flow_base_rtt(flow).as_nanos(),
         path_rate_bps: run
             .scenario
             .path_rate(plan.path)
