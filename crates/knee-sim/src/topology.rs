@@ -91,12 +91,15 @@ fn describe_link(
         RateModel::Constant(rate) => rate.as_bits_per_second().to_string(),
         _ => String::new(),
     };
-    let delay = config.delay.base.0.iter().map(|(_, delay)| delay.as_nanos()).min().unwrap_or(0);
+    let delays = config.delay.base.0.iter().map(|(_, delay)| delay.as_nanos());
+    let jitter = config.delay.jitter.map_or(0, |jitter| jitter.amount.as_nanos());
+    let delay = delays.clone().min().unwrap_or(0);
+    let delay_max = delays.max().unwrap_or(0) + jitter;
     let separates_flows = matches!(config.aqm, Aqm::FqCodel(_));
     let reorders = config.delay.jitter.is_some_and(|jitter| jitter.reorder);
     let fifo = u8::from(!reorders && !separates_flows);
     // With a variable delay a checker cannot tell departure from arrival.
-    let fixed_delay = config.delay.base.0.len() == 1 && config.delay.jitter.is_none();
+    let fixed_delay = delay == delay_max;
     let buffer = match config.buffer {
         Buffer::Bytes(bytes) if fixed_delay => bytes.to_string(),
         _ => String::new(),
@@ -104,7 +107,8 @@ fn describe_link(
     let name = name.replace([',', '\n'], " ");
     writeln!(
         out,
-        "# link,{index},{name},rate_bps={rate},delay_ns={delay},fifo={fifo},buffer_bytes={buffer}"
+        "# link,{index},{name},rate_bps={rate},delay_ns={delay},{}fifo={fifo},buffer_bytes={buffer}",
+        if fixed_delay { String::new() } else { format!("delay_max_ns={delay_max},") }
     )
 }
 
