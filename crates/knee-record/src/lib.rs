@@ -9,21 +9,26 @@
 //! the host or the clock into a summary or a table.
 
 mod claims;
+mod comparison;
 mod distribution;
 mod error;
 mod host;
 mod manifest;
 mod measures;
+mod numbers;
 mod phase;
 mod print;
+mod repeat;
 mod rows;
 mod run;
+mod schemas;
 mod summary;
 mod table;
 mod tables;
 mod view;
 
 pub use claims::{ClaimOutcome, NamedRun, Outcome, evaluate, evaluate_in_study, outcome_of};
+pub use comparison::{Comparison, Difference, RunIdentity};
 pub use distribution::Distribution;
 pub use error::Error;
 pub use host::{Host, Meter, Usage};
@@ -31,11 +36,13 @@ pub use manifest::{Manifest, sha256_hex};
 pub use measures::{NotMeasurable, jain_index, measure};
 pub use phase::intern as intern_phase;
 pub use print::Unit;
+pub use repeat::{ClaimTally, Interval, RepeatSummary};
 pub use rows::{FlowRecord, FlowSample, LinkSample};
 pub use run::{
     FLOWS, LINKS, MANIFEST, SAMPLES, SCENARIO, SUMMARY, SavedRun, holds_run_files, read_manifest,
     read_run, read_summary, write_json, write_run, write_text,
 };
+pub use schemas::json_schemas;
 pub use summary::{FlowSummary, LinkSummary, Measures, Spread, Summary, Verdict};
 pub use view::{FlowView, LinkView, RunView, Window};
 

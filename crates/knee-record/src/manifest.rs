@@ -62,11 +62,11 @@ impl Manifest {
         summary: &Summary,
         records: &Records,
         arguments: Vec<String>,
-        inputs: &[(String, Vec<u8>)],
+        inputs: &[(&str, &[u8])],
         usage: &Usage,
     ) -> Manifest {
         let host = Host::detect();
-        let inputs = inputs.iter().map(|(path, content)| (path.clone(), sha256_hex(content)));
+        let inputs = inputs.iter().map(|(path, content)| (path.to_string(), sha256_hex(content)));
         Manifest {
             schema: SCHEMA.to_string(),
             version: env!("CARGO_PKG_VERSION").to_string(),

@@ -1,11 +1,12 @@
-//! The run directory: `manifest.json`, `scenario.toml`, three Parquet files
-//! and `summary.json`.
+//! The run directory: `manifest.json`, `scenario.toml` with the traces and
+//! loss records that it names, three Parquet files and `summary.json`.
 //!
 //! Each file appears whole or not at all (written beside its place, then
 //! renamed), and the manifest comes last: a directory without one was not
 //! written to its end, and reading it says so.
 
 use crate::{Error, Manifest, Records, Summary, tables};
+use knee_scenario::Scenario;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::fs;
@@ -47,13 +48,16 @@ pub struct SavedRun {
 pub fn write_run(
     dir: &Path,
     manifest: &Manifest,
-    scenario: &str,
+    scenario: &Scenario,
     records: &Records,
     summary: &Summary,
 ) -> Result<(), Error> {
     fs::create_dir_all(dir).map_err(|source| Error::io("create", dir, source))?;
     remove_if_there(&dir.join(MANIFEST))?;
-    write_text(&dir.join(SCENARIO), scenario)?;
+    for file in &scenario.files {
+        write_bytes(&dir.join(&file.name), &file.bytes)?;
+    }
+    write_text(&dir.join(SCENARIO), &scenario.resolved)?;
     place(&dir.join(FLOWS), |path| tables::write_flows(path, records))?;
     place(&dir.join(SAMPLES), |path| tables::write_samples(path, records))?;
     place(&dir.join(LINKS), |path| tables::write_links(path, records))?;
@@ -136,12 +140,14 @@ fn place(path: &Path, write: impl FnOnce(&Path) -> Result<(), Error>) -> Result<
 /// # Errors
 /// [`Error::Io`] with the path.
 pub fn write_text(path: &Path, text: &str) -> Result<(), Error> {
+    write_bytes(path, text.as_bytes())
+}
+
+fn write_bytes(path: &Path, bytes: &[u8]) -> Result<(), Error> {
     place(path, |beside| {
         let mut file =
             fs::File::create(beside).map_err(|source| Error::io("create", path, source))?;
-        file.write_all(text.as_bytes())
-            .and_then(|()| file.sync_all())
-            .map_err(|source| Error::io("write", path, source))
+        file.write_all(bytes).map_err(|source| Error::io("write", path, source))
     })
 }
 

@@ -14,7 +14,9 @@ use serde::{Deserialize, Serialize};
 pub const SCHEMA: &str = "knee-summary/1";
 
 /// Was the run itself sound.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "lowercase")]
 pub enum Verdict {
     /// Sound: what was measured can be used.
@@ -24,6 +26,23 @@ pub enum Verdict {
     Degraded,
     /// Proves nothing.
     Invalid,
+}
+
+impl Verdict {
+    /// The worst of several; of none, valid.
+    pub fn worst(verdicts: impl IntoIterator<Item = Verdict>) -> Verdict {
+        verdicts.into_iter().max().unwrap_or_default()
+    }
+}
+
+impl std::fmt::Display for Verdict {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str(match self {
+            Verdict::Valid => "valid",
+            Verdict::Degraded => "degraded",
+            Verdict::Invalid => "invalid",
+        })
+    }
 }
 
 /// What came out of a run.

@@ -160,8 +160,8 @@ pub(crate) fn write<R>(
             .map_err(|error| Error::malformed(path, error))?;
         writer.write(&batch).map_err(failed)?;
     }
-    let file = writer.into_inner().map_err(failed)?;
-    file.sync_all().map_err(|source| Error::io("write", path, source))
+    writer.close().map_err(failed)?;
+    Ok(())
 }
 
 fn properties(schema_name: &str) -> WriterProperties {

@@ -1,0 +1,48 @@
+//! A summary as a list of named numbers, for repeats and comparisons.
+
+use crate::Summary;
+use serde_json::Value;
+
+/// Numbers that say what was run, not what came out.
+const GIVEN: [&str; 5] = ["index", "start_us", "base_rtt_us", "path_rate_bps", "size_bytes"];
+
+impl Summary {
+    /// Every measured number of the summary under its name, in the order of
+    /// the file: `flow.bbr[1].rtt_us.p50`, `link.bottleneck.utilisation`,
+    /// `jain`, `claim.A3`. Without those that are null.
+    pub fn numbers(&self) -> Vec<(String, f64)> {
+        let mut numbers = Vec::new();
+        for flow in &self.flows {
+            let label = format!("flow.{}[{}]", flow.name, flow.index);
+            flatten(&label, &json(flow), &mut numbers);
+        }
+        for link in &self.links {
+            flatten(&format!("link.{}", link.name), &json(link), &mut numbers);
+        }
+        flatten("", &json(&self.measures), &mut numbers);
+        let claims = self.claims.iter().filter(|claim| !claim.id.is_empty());
+        let measured = claims.filter_map(|claim| Some((&claim.id, claim.measured?)));
+        numbers.extend(measured.map(|(id, value)| (format!("claim.{id}"), value)));
+        numbers
+    }
+}
+
+fn json(value: &impl serde::Serialize) -> Value {
+    serde_json::to_value(value).expect("plain structs of numbers and strings")
+}
+
+fn flatten(prefix: &str, value: &Value, numbers: &mut Vec<(String, f64)>) {
+    match value {
+        Value::Object(entries) => {
+            for (key, value) in entries {
+                if GIVEN.contains(&key.as_str()) {
+                    continue;
+                }
+                let dot = if prefix.is_empty() { "" } else { "." };
+                flatten(&format!("{prefix}{dot}{key}"), value, numbers);
+            }
+        }
+        Value::Number(number) => numbers.extend(number.as_f64().map(|n| (prefix.to_string(), n))),
+        _ => {}
+    }
+}

@@ -1,0 +1,93 @@
+//! Records small enough to work out by hand.
+
+use knee_record::{FlowRecord, FlowSample, LinkSample, Records};
+
+pub const MILLISECOND: u64 = 1_000_000;
+pub const SECOND: u64 = 1_000_000_000;
+/// Time between two samples.
+pub const INTERVAL: u64 = 100 * MILLISECOND;
+
+/// A flow that runs from `start_s` to `end_s` and has delivered `delivered(t)`
+/// bytes t seconds after its start; sent is what was delivered.
+pub struct Flow {
+    pub name: &'static str,
+    pub index: u32,
+    pub start_s: f64,
+    pub end_s: f64,
+    pub delivered: fn(f64) -> f64,
+}
+
+/// The n-th flow of group `name` from 0 s to 10 s.
+pub fn flow(name: &'static str, index: u32, delivered: fn(f64) -> f64) -> Flow {
+    Flow { name, index, start_s: 0.0, end_s: 10.0, delivered }
+}
+
+/// Records of some flows, sampled every 100 ms from their start; base RTT
+/// 60 ms, path rate 10 Mbit/s, 1448 payload bytes in 1500.
+pub fn records(flows: &[Flow]) -> Records {
+    let mut records = Records { end_ns: 10 * SECOND, ..Records::default() };
+    for (number, flow) in flows.iter().enumerate() {
+        let number = number as u32;
+        records.flows.push(flow_record(number, flow));
+        records.samples.extend(flow_samples(number, flow));
+        records.end_ns = records.end_ns.max(nanos(flow.end_s));
+    }
+    records.samples.sort_by_key(|row| row.time_ns);
+    records
+}
+
+fn flow_record(number: u32, flow: &Flow) -> FlowRecord {
+    let bytes = (flow.delivered)(flow.end_s - flow.start_s) as u64;
+    FlowRecord {
+        flow: number,
+        name: flow.name.to_string(),
+        index: flow.index,
+        cc: "reno".to_string(),
+        path: "main".to_string(),
+        start_ns: nanos(flow.start_s),
+        end_ns: nanos(flow.end_s),
+        delivered_bytes: bytes,
+        delivered_packets: bytes / 1448,
+        sent_bytes: bytes,
+        rtt_min_ns: 60 * MILLISECOND,
+        rtt_max_ns: 200 * MILLISECOND,
+        base_rtt_ns: 60 * MILLISECOND,
+        path_rate_bps: 10_000_000,
+        header_overhead: 1500.0 / 1448.0,
+        ..FlowRecord::default()
+    }
+}
+
+fn flow_samples(number: u32, flow: &Flow) -> Vec<FlowSample> {
+    let (start, end) = (nanos(flow.start_s), nanos(flow.end_s));
+    let count = (end - start) / INTERVAL;
+    let times = (1..=count).map(|step| step * INTERVAL);
+    let sample = |time: u64| {
+        let bytes = (flow.delivered)(time as f64 / 1e9) as u64;
+        FlowSample {
+            flow: number,
+            time_ns: start + time,
+            delivered_bytes: bytes,
+            sent_bytes: bytes,
+            rtt_ns: 60 * MILLISECOND,
+            srtt_ns: 60 * MILLISECOND,
+            phase: "congestion_avoidance",
+            ..FlowSample::default()
+        }
+    };
+    times.map(sample).collect()
+}
+
+/// One link, sampled every 100 ms for 10 s; `row(t)` gives the sample at t
+/// seconds.
+pub fn with_link(mut records: Records, row: impl Fn(f64) -> LinkSample) -> Records {
+    records.link_names = vec!["bottleneck".to_string()];
+    let times = (1..=100).map(|step| step * INTERVAL);
+    let rows = times.map(|time| LinkSample { time_ns: time, ..row(time as f64 / 1e9) });
+    records.links = rows.collect();
+    records
+}
+
+pub fn nanos(seconds: f64) -> u64 {
+    (seconds * 1e9).round() as u64
+}
