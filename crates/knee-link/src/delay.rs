@@ -39,10 +39,11 @@ impl Propagation {
     }
 
     /// Starts anew behind a packet that arrives at `last`: those that were
-    /// to depart after it never do.
+    /// to depart after it never do. Where jitter reorders, arrivals say
+    /// nothing about the delay in force, and the bound is given up.
     pub fn restart(&mut self, last: Time) {
         self.step = 0;
-        self.earliest = last;
+        self.earliest = if self.reorders() { Time::ZERO } else { last };
     }
 
     fn base_at(&mut self, departure: Time) -> Time {

@@ -1,0 +1,214 @@
+//! Links in situations that can be worked out by hand.
+
+mod common;
+
+use common::{Fate, Offer, burst, constant, link, plain, run};
+use knee_link::{
+    Aqm, Buffer, Config, Delay, DropReason, Jitter, Loss, Policer, RateModel, Steps, Threshold,
+    Trace,
+};
+use knee_units::{Rate, Time};
+use std::sync::Arc;
+
+fn ms(n: u64) -> Time {
+    Time::from_millis(n)
+}
+
+fn us(n: u64) -> Time {
+    Time::from_micros(n)
+}
+
+#[test]
+fn a_burst_leaves_at_the_rate_and_arrives_after_the_delay() {
+    let log = run(plain(), &burst(ms(5), 3));
+    let arrivals: Vec<_> = (0..3).map(|n| log.delivered_at(n).expect("delivered")).collect();
+    assert_eq!(arrivals, [us(26_200), us(27_400), us(28_600)]);
+}
+
+#[test]
+fn an_unlimited_link_is_a_pure_delay() {
+    let config = Config { rate: RateModel::Unlimited, buffer: Buffer::Bytes(0), ..plain() };
+    let log = run(config, &burst(ms(5), 100));
+    assert_eq!(log.count(|fate| *fate == Fate::Delivered { at: ms(25), marked: false }), 100);
+}
+
+/// One packet is in transmission, as many wait as the buffer holds.
+#[test]
+fn the_buffer_holds_what_waits() {
+    let cases = [
+        (Buffer::Bytes(0), 1),
+        (Buffer::Bytes(2_999), 2),
+        (Buffer::Bytes(3_000), 3),
+        (Buffer::Packets(0), 1),
+        (Buffer::Packets(4), 5),
+        (Buffer::Unlimited, 10),
+    ];
+    for (buffer, passing) in cases {
+        let log = run(Config { buffer, ..plain() }, &burst(ms(0), 10));
+        let delivered = |fate: &Fate| matches!(fate, Fate::Delivered { .. });
+        assert_eq!(log.count(delivered), passing, "{buffer:?}");
+        assert!(log.fates[..passing].iter().all(delivered), "the last ones are dropped");
+        let dropped = Fate::Dropped { at: ms(0), reason: DropReason::Queue };
+        assert_eq!(log.count(|fate| *fate == dropped), 10 - passing);
+    }
+}
+
+#[test]
+fn the_queue_is_reported_with_the_packet_in_transmission() {
+    let mut link = link(plain());
+    for offer in burst(ms(0), 10) {
+        let packet = common::Named {
+            number: 0,
+            size: offer.size,
+            flow: 0,
+            ecn_capable: false,
+            marked: false,
+        };
+        link.send(offer.at, packet).expect("no limit");
+    }
+    let queue = link.queue(ms(3));
+    assert_eq!((queue.bytes, queue.packets), (12_000, 8), "two have left by 2.4 ms");
+    assert_eq!(queue.delay, ms(9), "12 ms of work, 3 done");
+    assert_eq!((queue.departed_bytes, queue.capacity_bytes), (3_000, 3_750));
+    let queue = link.queue(ms(20));
+    assert_eq!((queue.bytes, queue.packets, queue.delay), (0, 0, Time::ZERO));
+    assert_eq!((queue.departed_bytes, queue.capacity_bytes), (15_000, 25_000));
+}
+
+#[test]
+fn an_outage_loses_what_waits_and_what_enters() {
+    let config = Config { down: vec![(ms(3), ms(10))], ..plain() };
+    let mut offers = burst(ms(0), 4);
+    offers.extend([ms(3), us(9_999), ms(10)].map(|at| Offer { at, size: 1500, flow: 0 }));
+    let log = run(config, &offers);
+    let lost = |at| Fate::Dropped { at, reason: DropReason::Down };
+    let arrived = |at| Fate::Delivered { at, marked: false };
+    assert_eq!(
+        log.fates,
+        [
+            // Two have left by 2.4 ms and are on their way.
+            arrived(us(21_200)),
+            arrived(us(22_400)),
+            lost(ms(3)),
+            lost(ms(3)),
+            lost(ms(3)),
+            lost(us(9_999)),
+            // The link begins anew, behind nobody.
+            arrived(us(31_200)),
+        ]
+    );
+}
+
+#[test]
+fn the_capacity_of_an_outage_is_nothing() {
+    let mut link = link(Config { down: vec![(ms(100), ms(300))], ..plain() });
+    assert_eq!(link.queue(ms(400)).capacity_bytes, 250_000);
+}
+
+#[test]
+fn a_shorter_delay_does_not_let_packets_overtake() {
+    let base = Steps(vec![(ms(0), ms(50)), (ms(10), ms(5))]);
+    let config = Config { delay: Delay { base, jitter: None }, ..plain() };
+    let offers = [8, 9, 15, 60].map(|at| Offer { at: ms(at), size: 1500, flow: 0 });
+    let log = run(config, &offers);
+    let arrivals: Vec<_> = (0..4).map(|n| log.delivered_at(n).expect("delivered")).collect();
+    // The second departs at 10.4 ms, after the step, and waits for the first.
+    assert_eq!(arrivals, [us(59_200), us(59_200), us(59_200), us(66_200)]);
+}
+
+/// Uniform in 0..=20 ms: mean 10 ms, deviation 20/sqrt(12) = 5.77 ms.
+#[test]
+fn jitter_is_uniform_and_reorders_only_if_it_may() {
+    let offers: Vec<Offer> =
+        (0..20_000).map(|n| Offer { at: us(100 * n), size: 100, flow: 0 }).collect();
+    let run_with = |reorder| {
+        let jitter = Some(Jitter { amount: ms(20), reorder });
+        let delay = Delay { base: constant(ms(30)), jitter };
+        run(Config { rate: RateModel::Unlimited, delay, ..plain() }, &offers)
+    };
+    let log = run_with(true);
+    let added: Vec<f64> = (0..offers.len())
+        .map(|n| (log.delivered_at(n).expect("delivered") - offers[n].at - ms(30)).as_millis_f64())
+        .collect();
+    let mean = added.iter().sum::<f64>() / added.len() as f64;
+    let variance = added.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / added.len() as f64;
+    assert!((mean - 10.0).abs() < 0.2, "mean {mean} ms");
+    assert!((variance.sqrt() - 5.77).abs() < 0.1, "deviation {} ms", variance.sqrt());
+    assert!(added.iter().all(|x| (0.0..=20.0).contains(x)));
+    assert!(!log.order.is_sorted());
+    assert!(run_with(false).order.is_sorted());
+}
+
+#[test]
+fn a_step_marks_what_waits_too_long() {
+    let aqm = Aqm::Threshold(Threshold { delay: ms(6) });
+    let log = run(Config { aqm, ..plain() }, &burst(ms(0), 20));
+    for (number, fate) in log.fates.iter().enumerate() {
+        // Packet k waits k times 1.2 ms; the odd ones can be marked.
+        let expected = number % 2 == 1 && number as u64 * 1_200 > 6_000;
+        let marked = matches!(fate, Fate::Delivered { marked: true, .. });
+        assert_eq!(marked, expected, "packet {number}");
+    }
+    assert_eq!(log.count(|fate| matches!(fate, Fate::Delivered { .. })), 20);
+}
+
+#[test]
+fn a_policer_drops_before_the_queue() {
+    let policer = Policer { rate: Rate::from_bits_per_second(1_000_000), burst: 4_500 };
+    let log = run(Config { policer: Some(policer), ..plain() }, &burst(ms(0), 10));
+    let dropped = Fate::Dropped { at: ms(0), reason: DropReason::Policer };
+    assert_eq!(log.count(|fate| *fate == dropped), 7);
+}
+
+#[test]
+fn counters_tell_drops_from_losses() {
+    let config = Config { loss: Loss::Periodic(5), buffer: Buffer::Packets(9), ..plain() };
+    let mut link = link(config);
+    let log = common::drive(&mut link, &burst(ms(0), 100), true);
+    let counters = link.counters();
+    assert_eq!(counters.entered_packets, 100);
+    assert_eq!(counters.lost_packets, 20);
+    assert_eq!(counters.dropped_packets, 70);
+    assert_eq!(counters.delivered_packets, 10);
+    assert_eq!(log.order, [0, 1, 2, 3, 5, 6, 7, 8, 10, 11]);
+}
+
+#[test]
+fn a_saturating_source_uses_every_opportunity_of_a_trace() {
+    // Bursts and gaps; the time between offers is far shorter than needed.
+    let opportunities_ms: Vec<u32> = (1..=400).map(|n: u32| n * n / 80 + n % 3 * 5).collect();
+    let mut sorted = opportunities_ms;
+    sorted.sort_unstable();
+    let trace = Trace { name: "test".into(), opportunities_ms: sorted.clone() };
+    let delay = Delay { base: constant(Time::ZERO), jitter: None };
+    let config = Config { rate: RateModel::Trace(Arc::new(trace)), delay, ..plain() };
+    let offers: Vec<Offer> =
+        (0..6_000).map(|n| Offer { at: us(0), size: 200 + n % 1301, flow: 0 }).collect();
+    let log = run(config, &offers);
+    let period = u64::from(*sorted.last().expect("not empty"));
+    let mut bytes_by_ms = vec![0_u64; 4 * period as usize];
+    for (number, offer) in offers.iter().enumerate() {
+        let at = log.delivered_at(number).expect("delivered").as_nanos();
+        assert_eq!(at % 1_000_000, 0, "opportunities come at whole milliseconds");
+        if let Some(bytes) = bytes_by_ms.get_mut((at / 1_000_000) as usize) {
+            *bytes += u64::from(offer.size);
+        }
+    }
+    let (mut allowed, mut delivered) = (0, 0);
+    for (time, bytes) in bytes_by_ms.iter().enumerate().skip(1) {
+        let time = time as u64;
+        // The last of one repetition and a zero of the next fall together.
+        let here = |ms: &&u32| time % period == u64::from(**ms) % period;
+        allowed += 1500 * sorted.iter().filter(here).count() as u64;
+        delivered += bytes;
+        assert!(delivered <= allowed, "at {time} ms");
+        assert!(delivered + 1500 > allowed, "at {time} ms: {delivered} of {allowed}");
+    }
+}
+
+#[test]
+#[should_panic(expected = "the first step is at time zero")]
+fn impossible_configurations_are_refused() {
+    let base = Steps(vec![(ms(1), ms(1))]);
+    link(Config { delay: Delay { base, jitter: None }, ..plain() });
+}
