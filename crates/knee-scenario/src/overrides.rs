@@ -55,7 +55,13 @@ pub(crate) fn change(given: &Override, reading: &mut Reading<'_>) -> Change {
         let span = Span { start, end: start + text.len() };
         Node { kind: Kind::String(text.to_string()), span }
     });
-    Change { path: keys(path, Span { start: base, end: base + path.len() }), value }
+    let mut end = base;
+    let part = |part: &str| {
+        let span = Span { start: end, end: end + part.len() };
+        end = span.end + 1;
+        Key { name: part.trim().to_string(), span }
+    };
+    Change { path: path.split('.').map(part).collect(), value }
 }
 
 /// What a table of settings says: keys with points in them or tables in
@@ -128,8 +134,16 @@ fn put(node: &mut Node, path: &[Key], value: Node, reading: &mut Reading<'_>) {
         entries.push((head.clone(), empty));
         entries.len() - 1
     });
-    entries[at].0.span = head.span;
-    put(&mut entries[at].1, rest, value, reading);
+    let (key, inner) = &mut entries[at];
+    key.span = head.span;
+    // A parameter of what is given by its name alone: "bbr" is { name = "bbr" }.
+    if let ("cc" | "aqm", Kind::String(_), false) =
+        (head.name.as_str(), &inner.kind, rest.is_empty())
+    {
+        let key = Key { name: "name".to_string(), span: inner.span };
+        inner.kind = Kind::Table(vec![(key, inner.clone())]);
+    }
+    put(inner, rest, value, reading);
 }
 
 /// The table that `head` and `name` lead to: `[head.name]`, or the

@@ -157,21 +157,25 @@ impl<T: Value> Field for Required<T> {
     }
 }
 
+const NAMED_HELP: &str = "write a header with a name, such as [link.bottleneck]";
+
 impl<T: Value> Field for Named<T> {
     fn read_field(node: Option<&Node>, reading: &mut Reading<'_>) -> Named<T> {
         let Some(node) = node else { return Named::default() };
         let Some(entries) = node.entries() else {
             let message =
                 format!("tables with a name are wanted, this is {}", node.kind.describe());
-            reading.problem(
-                node.span,
-                message,
-                "write a header with a name, such as [link.bottleneck]",
-            );
+            reading.problem(node.span, message, NAMED_HELP);
             return Named::default();
         };
         let named = |(key, node): &(Key, Node)| {
             let name = At { value: key.name.clone(), span: key.span };
+            if node.entries().is_none() {
+                let is = node.kind.describe();
+                let message = format!("a name with its table is wanted, \"{}\" is {is}", key.name);
+                reading.problem(key.span, message, NAMED_HELP);
+                return (name, Entry::Broken);
+            }
             (name, Entry::read_field(Some(node), reading))
         };
         Named(entries.iter().map(named).collect())
@@ -298,7 +302,7 @@ impl<T: Table> Value for T {
         refuse_unknown(entries, T::WHAT, &T::keys(), reading);
         for missing in T::required().into_iter().filter(|key| node.get(key).is_none()) {
             let message = format!("{} needs \"{missing}\"", T::WHAT);
-            reading.problem(node.span, message, format!("add a line: {missing} = …"));
+            reading.problem(node.span, message, format!("add {missing} = …"));
         }
         Some(T::read_keys(node, reading))
     }

@@ -105,6 +105,11 @@ impl<'l> Reading<'l> {
         self.problems.push((span, message.into(), help.into()));
     }
 
+    /// How many problems there are so far.
+    pub(crate) fn problem_count(&self) -> usize {
+        self.problems.len()
+    }
+
     /// The bytes of a file.
     pub(crate) fn load(&mut self, name: &str) -> Result<Arc<[u8]>, String> {
         if let Some(bytes) = self.loaded.get(name) {

@@ -8,7 +8,7 @@ use std::str::FromStr;
 const BUFFER: Quantity = Quantity {
     wanted: "a buffer size",
     example: "1 BDP",
-    usual: "BDP",
+    usual: &["BDP", "packets"],
     step: "1 packet",
     measures: "buffer size",
     // The sizes of the byte units are not used: `Bytes` reads them.

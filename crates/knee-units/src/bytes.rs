@@ -8,7 +8,7 @@ pub(crate) const BYTES: Quantity = Quantity {
     wanted: "a number of bytes",
     measures: "data",
     example: "64 kB",
-    usual: "kB",
+    usual: &["B", "kB"],
     step: "1 B",
     units: &[
         ("B", 1),

@@ -8,7 +8,7 @@ pub(crate) const FRACTION: Quantity = Quantity {
     wanted: "a fraction",
     measures: "parts of a whole",
     example: "1.5 %",
-    usual: "%",
+    usual: &["%"],
     step: "0.000000000001 %",
     units: &[("%", 1)],
     misspelt: &[("percent", "%"), ("pct", "%"), ("per cent", "%")],
@@ -37,7 +37,7 @@ impl FromStr for Fraction {
         let written = Written::split(text, &FRACTION)?;
         // A bare 0.02 means 2 %, a bare 5 means 5 %.
         if written.unit.is_empty() && written.number.starts_with("0.") {
-            let write = format!("{} %", hundredfold(written.number));
+            let write = format!("\"{} %\"", hundredfold(written.number));
             return Err(ParseError::BareNumber { write });
         }
         if written.unit != "%" {

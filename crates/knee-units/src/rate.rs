@@ -9,7 +9,7 @@ pub(crate) const RATE: Quantity = Quantity {
     wanted: "a rate",
     measures: "data rate",
     example: "10 Mbit/s",
-    usual: "Mbit/s",
+    usual: &["Mbit/s"],
     step: "1 bit/s",
     units: &UNITS,
     misspelt: &[

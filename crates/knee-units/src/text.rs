@@ -9,7 +9,8 @@ use std::fmt;
 pub enum ParseError {
     /// A number without a unit.
     BareNumber {
-        /// The number with the unit that is probably meant.
+        /// The number with the unit, or units, that are probably meant, in
+        /// quotes.
         write: String,
     },
     /// No number where one should be.
@@ -85,8 +86,9 @@ impl ParseError {
     /// What to write instead.
     pub fn help(&self) -> String {
         match self {
-            ParseError::BareNumber { write } => format!("write \"{write}\""),
-            ParseError::UnknownUnit { write, .. } => format!("write {write}"),
+            ParseError::BareNumber { write } | ParseError::UnknownUnit { write, .. } => {
+                format!("write {write}")
+            }
             ParseError::NoNumber { example, .. } | ParseError::WrongQuantity { example, .. } => {
                 format!("write \"{example}\"")
             }
@@ -113,8 +115,8 @@ pub(crate) struct Quantity {
     pub measures: &'static str,
     /// A good text.
     pub example: &'static str,
-    /// The unit suggested for a bare number.
-    pub usual: &'static str,
+    /// The units suggested for a bare number.
+    pub usual: &'static [&'static str],
     /// The smallest step: "1 ns".
     pub step: &'static str,
     /// Units with their size in steps, ascending.
@@ -180,7 +182,8 @@ fn unit(written: &Written<'_>, quantity: &Quantity) -> Result<u64, ParseError> {
 /// Why the unit is not one of the quantity's.
 pub(crate) fn no_unit(written: &Written<'_>, quantity: &Quantity) -> ParseError {
     if written.unit.is_empty() {
-        let write = format!("{} {}", written.number, quantity.usual);
+        let with = |unit: &&str| format!("\"{} {unit}\"", written.number);
+        let write = quantity.usual.iter().map(with).collect::<Vec<_>>().join(" or ");
         return ParseError::BareNumber { write };
     }
     let unit = written.unit.to_string();

@@ -11,7 +11,7 @@ pub(crate) const TIME: Quantity = Quantity {
     wanted: "a time",
     measures: "time",
     example: "60 ms",
-    usual: "ms",
+    usual: &["ms", "s"],
     step: "1 ns",
     units: &[
         ("ns", 1),

@@ -67,7 +67,7 @@ fn complaint<T: FromStr<Err: Display> + Debug>(text: &str) -> String {
 #[test]
 fn says_what_to_write_instead() {
     let time = complaint::<Time>;
-    assert_eq!(time("60"), "a bare number: write \"60 ms\"");
+    assert_eq!(time("60"), "a bare number: write \"60 ms\" or \"60 s\"");
     assert_eq!(time("60 sec"), "unknown unit \"sec\": write \"s\"");
     assert_eq!(time("60 MS"), "unknown unit \"MS\": write \"ms\"");
     assert_eq!(time("60 foo"), "unknown unit \"foo\": write one of ns, us, µs, ms, s, min");
@@ -99,7 +99,7 @@ fn says_what_to_write_instead() {
     assert_eq!(complaint::<Fraction>("0.02"), "a bare number: write \"2 %\"");
     assert_eq!(complaint::<Fraction>("5"), "a bare number: write \"5 %\"");
     let buffer = complaint::<BufferSize>;
-    assert_eq!(buffer("8"), "a bare number: write \"8 BDP\"");
+    assert_eq!(buffer("8"), "a bare number: write \"8 BDP\" or \"8 packets\"");
     assert_eq!(buffer("8 bdp"), "unknown unit \"bdp\": write \"BDP\"");
     assert_eq!(
         buffer("8 ms"),

@@ -87,7 +87,10 @@ impl Names {
             (Subject::Flows, Ok(index)) if index < *count => Ok(Subject::Flows),
             (Subject::Flows, _) if *count > 0 => Err((
                 format!("flow \"{base}\" has no number {index}"),
-                format!("write {base}[0] to {base}[{}]", count - 1),
+                match count {
+                    1 => format!("write \"{base}\": there is only one"),
+                    _ => format!("write {base}[0] to {base}[{}]", count - 1),
+                },
             )),
             _ => Err((format!("\"{base}\" has no numbers"), format!("write \"{base}\""))),
         }
@@ -215,9 +218,9 @@ fn subject(
     }
     let place = file.of.span().unwrap_or(file.measure.at().map_or(span, |at| at.span));
     let of = file.of.fill("*".to_string());
-    fits(&of, place, measure, names, reading);
+    fits(&of, place, file, measure, names, reading);
     if let Some(At { value, span }) = file.relative_to.at() {
-        fits(value, *span, measure, names, reading);
+        fits(value, *span, file, measure, names, reading);
     }
     Some(of)
 }
@@ -226,6 +229,7 @@ fn subject(
 fn fits(
     name: &str,
     span: Span,
+    file: &ClaimFile,
     measure: Option<&Measure>,
     names: &Names,
     reading: &mut Reading<'_>,
@@ -247,7 +251,8 @@ fn fits(
             [Subject::Model] => "write of = the name of a model",
             _ => "write of = the name of a flow",
         };
-        reading.problem(span, format!("this measure is not one of {is}"), help);
+        let measured = file.measure.get().map_or("", String::as_str);
+        reading.problem(span, format!("{measured} is not a measure of {is}"), help);
     }
 }
 

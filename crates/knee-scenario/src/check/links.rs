@@ -61,8 +61,8 @@ fn rate(
     match &mut at.value {
         RateFile::Constant(rate) => {
             let rate = Entry::Given(At { value: *rate, span: at.span });
-            in_range(&rate, "the rate", RATE_MIN, RATE_MAX, reading);
-            rate.get().copied().map(RateModel::Constant)
+            let possible = in_range(&rate, "the rate", RATE_MIN, RATE_MAX, reading);
+            rate.get().filter(|_| possible).copied().map(RateModel::Constant)
         }
         RateFile::Steps(list) => {
             for step in list.iter() {
@@ -76,6 +76,7 @@ fn rate(
             if steps.0.iter().all(|(_, rate)| *rate == Rate::ZERO) {
                 let help = "write a rate above \"0 bit/s\" in one of the steps";
                 reading.problem(at.span, "the rate is always zero", help);
+                return None;
             }
             Some(RateModel::Steps(steps))
         }

@@ -53,6 +53,7 @@ pub(crate) fn scenario(
     let flows = flows::check(&mut file, &ways, duration, seed, transport, reading);
     let longest = flows.iter().map(|flow| flow.transport).chain([transport]);
     let mtu = longest.map(|t| u64::from(t.mss + t.header)).max().unwrap_or(0);
+    let mtu = mtu.min(transport::PACKET_BYTES_MAX);
     let links = links::check(&mut file.link, &ways, mtu, &mut inputs, reading);
     let names = Names::of_scenario(&file, duration, reading);
     let claims = claims::check(&mut file.claim, &names, reading);
@@ -87,18 +88,18 @@ fn stem(name: &str) -> &str {
     name.strip_suffix(".toml").unwrap_or(name)
 }
 
-/// Notes a value outside its range; a range that is empty because its end
-/// is wrong refuses nothing.
+/// Notes a value outside its range, and says whether it is in it; a range
+/// that is empty because its end is wrong refuses nothing.
 fn in_range<T: PartialOrd + Display>(
     entry: &Entry<T>,
     what: &str,
     min: T,
     max: T,
     reading: &mut Reading<'_>,
-) {
-    let Some(At { value, span }) = entry.at() else { return };
+) -> bool {
+    let Some(At { value, span }) = entry.at() else { return true };
     if min > max {
-        return;
+        return true;
     }
     if *value < min {
         let message = format!("{what} must be at least {min}, this is {value}");
@@ -107,6 +108,7 @@ fn in_range<T: PartialOrd + Display>(
         let message = format!("{what} must be at most {max}, this is {value}");
         reading.problem(*span, message, format!("write {max} or less"));
     }
+    (min..=max).contains(value)
 }
 
 /// Parses a text; notes what is no TOML.

@@ -16,24 +16,23 @@ pub(crate) fn study(mut file: StudyFile, folder: &str, reading: &mut Reading<'_>
     let mut taken: Vec<String> = Vec::new();
     let mut runs = Vec::new();
     for entry in &file.run.0 {
+        let before = reading.problem_count();
         let run = entry.get().and_then(|run| self::run(run, folder, &mut taken, reading));
-        match run {
-            Some(run) => {
-                names.add_run(&run.name, &run.scenario);
-                runs.push(run);
-            }
-            None => names.incomplete = true,
+        if let Some(run) = run {
+            names.add_run(&run.name, &run.scenario);
+            runs.push(run);
         }
+        // A run with a problem lacks names: an unknown one proves nothing.
+        names.incomplete |= entry.is_broken() || reading.problem_count() > before;
     }
     let mut models = Vec::new();
     for entry in &file.model.0 {
-        match entry.get().and_then(|model| self::model(model, &mut taken, reading)) {
-            Some(model) => {
-                names.known.push((model.name.clone(), Subject::Model, 1));
-                models.push(model);
-            }
-            None => names.incomplete = true,
+        let before = reading.problem_count();
+        if let Some(model) = entry.get().and_then(|model| self::model(model, &mut taken, reading)) {
+            names.known.push((model.name.clone(), Subject::Model, 1));
+            models.push(model);
         }
+        names.incomplete |= entry.is_broken() || reading.problem_count() > before;
     }
     if file.run.0.is_empty() && file.model.0.is_empty() {
         let help = "add [[run]] with name = \"plain\" and file = \"plain.toml\"";

@@ -8,7 +8,7 @@ use knee_transport::{Config, Pacing, Sampler};
 use knee_units::{Bytes, Time};
 
 /// An IPv4 packet is no larger.
-const PACKET_BYTES_MAX: u64 = 65_535;
+pub(super) const PACKET_BYTES_MAX: u64 = 65_535;
 /// The largest window that the window scale option can tell (RFC 7323,
 /// section 2.3).
 const WINDOW_BYTES_MAX: u64 = 1 << 30;

@@ -1,0 +1,366 @@
+//! Wrong scenarios and studies, each with all that a person is told about
+//! it: place, what is wrong, what to write. The snapshots are read by people
+//! before they are accepted.
+
+use knee_scenario::{Embedded, Errors, Override, Source, load_study, parse};
+use std::fmt::Write;
+
+/// A right scenario; each case replaces one part of it.
+const RIGHT: &str = r#"duration = "60 s"
+seed = 1
+
+[link.bottleneck]
+rate = "10 Mbit/s"
+delay = "30 ms"
+buffer = "2 BDP"
+
+[link.uplink]
+delay = "5 ms"
+
+[path.main]
+forward = ["bottleneck"]
+reverse_delay = "30 ms"
+
+[[flow]]
+name = "web"
+cc = "cubic"
+path = "main"
+
+[[claim]]
+says = "it is busy"
+measure = "goodput"
+of = "web"
+at_least = "9 Mbit/s"
+"#;
+
+const FILES: &[(&str, &[u8])] = &[
+    ("good.down", b"1\n5\n9\n"),
+    ("broken.down", b"1\nx\n9\n"),
+    ("empty.down", b""),
+    ("binary.down", &[0xff, 0xfe]),
+    ("broken.loss", b"0102"),
+];
+
+/// What is wrong, what is replaced, and by what.
+const CASES: &[(&str, &str, &str)] = &[
+    ("no TOML", "seed = 1", "seed = "),
+    ("a string that does not end", "\"10 Mbit/s\"", "\"10 Mbit/s"),
+    ("a key twice", "seed = 1", "seed = 1\nseed = 2"),
+    ("unknown key at the top", "seed = 1", "sead = 1"),
+    ("unknown key, nothing near", "seed = 1", "weather = 1"),
+    ("unknown key of a link", "delay = \"30 ms\"", "dealy = \"30 ms\""),
+    ("unknown key of a flow", "cc = \"cubic\"", "cc = \"cubic\"\nack_evry = 1"),
+    ("no duration", "duration = \"60 s\"\n", ""),
+    ("bare duration", "\"60 s\"", "60"),
+    ("bare rate", "\"10 Mbit/s\"", "10"),
+    ("bare rate in a string", "\"10 Mbit/s\"", "\"10\""),
+    ("bare fraction", "buffer = \"2 BDP\"", "loss = 0.01"),
+    ("bare buffer", "\"2 BDP\"", "2"),
+    ("bare bytes", "path = \"main\"", "path = \"main\"\nmss = 1448"),
+    ("colloquial unit", "\"10 Mbit/s\"", "\"10 mbps\""),
+    ("bytes per second", "\"10 Mbit/s\"", "\"10 MB/s\""),
+    ("wrong unit", "delay = \"30 ms\"", "delay = \"30 Mbit/s\""),
+    ("seconds spelt out", "\"60 s\"", "\"60 sec\""),
+    ("unit that nobody knows", "\"2 BDP\"", "\"2 buckets\""),
+    ("no number", "\"10 Mbit/s\"", "\"fast\""),
+    ("negative time", "\"5 ms\"", "\"-5 ms\""),
+    ("finer than a nanosecond", "\"5 ms\"", "\"0.5 ns\""),
+    ("duration zero", "\"60 s\"", "\"0 s\""),
+    ("duration beyond four hours", "\"60 s\"", "\"5000 min\""),
+    ("duration beyond everything", "\"60 s\"", "\"99999999999999 s\""),
+    ("seed in a string", "seed = 1", "seed = \"one\""),
+    ("negative seed", "seed = 1", "seed = -1"),
+    ("fractional seed", "seed = 1", "seed = 1.5"),
+    ("sampling too fine", "seed = 1", "sample_interval = \"1 us\""),
+    ("warm-up longer than the run", "seed = 1", "warmup = \"61 s\""),
+    ("rate zero", "\"10 Mbit/s\"", "\"0 bit/s\""),
+    ("rate absurd", "\"10 Mbit/s\"", "\"100000 Gbit/s\""),
+    ("rate a switch", "\"10 Mbit/s\"", "true"),
+    ("first step late", "\"10 Mbit/s\"", "[{ at = \"1 s\", rate = \"1 Mbit/s\" }]"),
+    (
+        "steps descend",
+        "\"10 Mbit/s\"",
+        "[{ at = \"0 s\", rate = \"1 Mbit/s\" }, { at = \"5 s\", rate = \"2 Mbit/s\" }, { at = \"3 s\", rate = \"3 Mbit/s\" }]",
+    ),
+    ("a step without rate", "\"10 Mbit/s\"", "[{ at = \"0 s\" }]"),
+    ("no step", "\"10 Mbit/s\"", "[]"),
+    ("all steps zero", "\"10 Mbit/s\"", "[{ at = \"0 s\", rate = \"0 bit/s\" }]"),
+    (
+        "BDP of a link that stands still at first",
+        "\"10 Mbit/s\"",
+        "[{ at = \"0 s\", rate = \"0 bit/s\" }, { at = \"1 s\", rate = \"1 Mbit/s\" }]",
+    ),
+    ("trace missing", "\"10 Mbit/s\"", "{ trace = \"lost.down\" }"),
+    ("trace broken", "\"10 Mbit/s\"", "{ trace = \"broken.down\" }"),
+    ("trace empty", "\"10 Mbit/s\"", "{ trace = \"empty.down\" }"),
+    ("trace no text", "\"10 Mbit/s\"", "{ trace = \"binary.down\" }"),
+    ("unknown key beside a trace", "\"10 Mbit/s\"", "{ trace = \"good.down\", loop = true }"),
+    ("delay absurd", "delay = \"5 ms\"", "delay = \"60 min\""),
+    ("jitter incomplete", "delay = \"5 ms\"", "jitter = { reorder = true }"),
+    ("jitter without table", "delay = \"5 ms\"", "jitter = \"5 ms\""),
+    ("buffer without a rate", "delay = \"5 ms\"", "buffer = \"20 packets\"\naqm = \"codel\""),
+    ("buffer smaller than a packet", "\"2 BDP\"", "\"0.01 BDP\""),
+    ("buffer of nothing", "\"2 BDP\"", "\"0 packets\""),
+    ("buffer absurd", "\"2 BDP\"", "\"5000 GB\""),
+    (
+        "BDP of a link that no path uses",
+        "delay = \"5 ms\"",
+        "rate = \"1 Mbit/s\"\nbuffer = \"1 BDP\"",
+    ),
+    ("default buffer of a link that no path uses", "delay = \"5 ms\"", "rate = \"1 Mbit/s\""),
+    (
+        "BDP of a path without delay",
+        "delay = \"30 ms\"\nbuffer = \"2 BDP\"\n\n[link.uplink]\ndelay = \"5 ms\"\n\n[path.main]\nforward = [\"bottleneck\"]\nreverse_delay = \"30 ms\"",
+        "buffer = \"2 BDP\"\n\n[path.main]\nforward = [\"bottleneck\"]\nreverse_delay = \"0 s\"",
+    ),
+    ("unknown AQM", "buffer = \"2 BDP\"", "aqm = \"cobalt\""),
+    ("AQM misspelt", "buffer = \"2 BDP\"", "aqm = \"fq_codel\""),
+    (
+        "parameter of another AQM",
+        "buffer = \"2 BDP\"",
+        "aqm = { name = \"pie\", interval = \"100 ms\" }",
+    ),
+    ("AQM without a name", "buffer = \"2 BDP\"", "aqm = { target = \"5 ms\" }"),
+    ("threshold without delay", "buffer = \"2 BDP\"", "aqm = \"threshold\""),
+    ("red in an unlimited buffer", "buffer = \"2 BDP\"", "buffer = \"unlimited\"\naqm = \"red\""),
+    (
+        "red upside down",
+        "buffer = \"2 BDP\"",
+        "aqm = { name = \"red\", min_threshold = \"30 kB\", max_threshold = \"10 kB\" }",
+    ),
+    ("marking by drop-tail", "buffer = \"2 BDP\"", "ecn = true"),
+    ("loss above one", "buffer = \"2 BDP\"", "loss = \"101 %\""),
+    ("loss of every zeroth packet", "buffer = \"2 BDP\"", "loss = { every = 0 }"),
+    ("two patterns of loss", "buffer = \"2 BDP\"", "loss = { every = 9, file = \"x\" }"),
+    ("half a burst model", "buffer = \"2 BDP\"", "loss = { good_to_bad = \"1 %\" }"),
+    ("loss record broken", "buffer = \"2 BDP\"", "loss = { file = \"broken.loss\" }"),
+    (
+        "policer smaller than a packet",
+        "buffer = \"2 BDP\"",
+        "policer = { rate = \"1 Mbit/s\", burst = \"1 kB\" }",
+    ),
+    ("policer incomplete", "buffer = \"2 BDP\"", "policer = { rate = \"1 Mbit/s\" }"),
+    ("outage upside down", "buffer = \"2 BDP\"", "down = [{ from = \"5 s\", until = \"4 s\" }]"),
+    (
+        "outages overlap",
+        "buffer = \"2 BDP\"",
+        "down = [{ from = \"5 s\", until = \"9 s\" }, { from = \"8 s\", until = \"10 s\" }]",
+    ),
+    ("link without a name", "[link.uplink]", "[link]"),
+    ("link with a point in its name", "[link.uplink]", "[link.\"up.link\"]"),
+    ("path over an unknown link", "[\"bottleneck\"]", "[\"botleneck\"]"),
+    ("path over no link", "[\"bottleneck\"]", "[]"),
+    ("path over a link twice", "[\"bottleneck\"]", "[\"bottleneck\", \"uplink\", \"bottleneck\"]"),
+    ("path a string", "[\"bottleneck\"]", "\"bottleneck\""),
+    ("path without a way back", "reverse_delay = \"30 ms\"\n", ""),
+    (
+        "path with two ways back",
+        "reverse_delay = \"30 ms\"",
+        "reverse_delay = \"30 ms\"\nreverse = [\"uplink\"]",
+    ),
+    ("flow over an unknown path", "path = \"main\"", "path = \"mian\""),
+    ("flow without a controller", "cc = \"cubic\"\n", ""),
+    ("unknown controller", "\"cubic\"", "\"cubik\""),
+    ("unknown parameter", "\"cubic\"", "{ name = \"cubic\", betta = 0.7 }"),
+    ("parameter of the wrong kind", "\"cubic\"", "{ name = \"cubic\", beta = true }"),
+    ("controller a number", "\"cubic\"", "3"),
+    ("count zero", "path = \"main\"", "count = 0"),
+    ("too many flows", "path = \"main\"", "count = 100001"),
+    ("two flows with one name", "[[claim]]", "[[flow]]\nname = \"web\"\ncc = \"bbr\"\n\n[[claim]]"),
+    (
+        "two flows named after one controller",
+        "[[claim]]",
+        "[[flow]]\ncc = \"bbr\"\n\n[[flow]]\ncc = \"bbr\"\n\n[[claim]]",
+    ),
+    ("flow called like a link", "[link.uplink]", "[link.web]"),
+    ("unknown workload", "path = \"main\"", "workload = \"video\""),
+    ("workload without a unit", "path = \"main\"", "workload = { file = 1000000 }"),
+    ("empty file", "path = \"main\"", "workload = { file = \"0 B\" }"),
+    ("start after the end", "path = \"main\"", "start = \"60 s\""),
+    ("last start after the end", "path = \"main\"", "count = 10\nstart_interval = \"7 s\""),
+    ("stop before start", "path = \"main\"", "start = \"5 s\"\nstop = \"4 s\""),
+    ("initial window zero", "path = \"main\"", "initial_window = 0"),
+    ("segment too large", "path = \"main\"", "mss = \"1 MB\""),
+    ("receive window below a segment", "path = \"main\"", "receive_window = \"1 kB\""),
+    ("unknown pacing", "path = \"main\"", "pacing = \"yes\""),
+    ("pacing a switch", "path = \"main\"", "pacing = true"),
+    ("unknown sampler", "path = \"main\"", "sampler = \"ns3\""),
+    ("transport key at the top", "seed = 1", "ack_every = 1"),
+    ("unknown measure", "\"goodput\"", "\"goodputt\""),
+    ("measure without its parameter", "\"goodput\"", "\"convergence_time\""),
+    ("measure with another's parameter", "\"goodput\"", "\"goodput\"\nband = \"25 %\""),
+    ("claim about nobody", "of = \"web\"", "of = \"wep\""),
+    ("claim about a flow that is not there", "of = \"web\"", "of = \"web[1]\""),
+    ("measure of a link taken of a flow", "\"goodput\"", "\"drops\""),
+    ("measure of a flow taken of a link", "of = \"web\"", "of = \"bottleneck\""),
+    ("bound without a unit", "\"9 Mbit/s\"", "9"),
+    ("bound in another unit", "\"9 Mbit/s\"", "\"9 ms\""),
+    (
+        "bound with a needless unit",
+        "measure = \"goodput\"\nof = \"web\"\nat_least = \"9 Mbit/s\"",
+        "measure = \"jain\"\nat_least = \"9 ms\"",
+    ),
+    ("bounds upside down", "at_least = \"9 Mbit/s\"", "between = [\"9 Mbit/s\", \"8 Mbit/s\"]"),
+    ("bounds twice", "at_least = \"9 Mbit/s\"", "at_least = \"9 Mbit/s\"\nequals = \"9 Mbit/s\""),
+    ("equals without within", "at_least = \"9 Mbit/s\"", "equals = \"9 Mbit/s\""),
+    ("no bound", "at_least = \"9 Mbit/s\"\n", ""),
+    ("claim after the end", "of = \"web\"", "from = \"70 s\""),
+    ("claim until before from", "of = \"web\"", "from = \"9 s\"\nuntil = \"8 s\""),
+    ("failing without a finding", "of = \"web\"", "outcome = \"fails\""),
+    ("unknown outcome", "of = \"web\"", "outcome = \"maybe\""),
+    (
+        "no flow at all",
+        "[[flow]]\nname = \"web\"\ncc = \"cubic\"\npath = \"main\"\n\n[[claim]]\nsays = \"it is busy\"\nmeasure = \"goodput\"\nof = \"web\"\nat_least = \"9 Mbit/s\"\n",
+        "",
+    ),
+    ("flow in single brackets", "[[flow]]", "[flow]"),
+    (
+        "several at once",
+        "rate = \"10 Mbit/s\"\ndelay = \"30 ms\"",
+        "rate = 10\ndelay = 30\nloss = \"200 %\"\ncolour = \"red\"",
+    ),
+];
+
+const OVERRIDES: &[&str] = &[
+    "link.bottleneck.rate=10",
+    "link.bottleneck.raet=20 Mbit/s",
+    "link.botleneck.rate=20 Mbit/s",
+    "flow.wep.cc=bbr",
+    "flow.web.cc=bbrr",
+    "flow.web.cc.beta=5",
+    "flow.web.cc.betta=0.5",
+    "link.bottleneck.delay.base=5 ms",
+    "durration=5 s",
+    "seed=x",
+    "path.main.forward=[\"up\"]",
+    "transport.ack_every=0",
+];
+
+fn scenario(text: &str, overrides: &[Override]) -> Result<knee_scenario::Scenario, Errors> {
+    let loader = Embedded(FILES);
+    parse(text, &Source { name: "case.toml", loader: &loader }, overrides)
+}
+
+/// Every problem's place must be inside its text, so that it can be shown.
+fn shown(errors: &Errors) -> String {
+    for problem in &errors.problems {
+        let text = &errors.source_of(problem).text;
+        assert!(text.get(problem.span.clone()).is_some(), "{problem:?}");
+        assert!(!problem.message.is_empty() && !problem.help.is_empty(), "{problem:?}");
+    }
+    errors.to_string()
+}
+
+#[test]
+fn the_right_one_is_right() {
+    scenario(RIGHT, &[]).unwrap_or_else(|errors| panic!("{errors}"));
+}
+
+#[test]
+fn wrong_scenarios() {
+    let mut told = String::new();
+    for (title, part, replacement) in CASES {
+        assert!(RIGHT.contains(part), "{title}");
+        let text = RIGHT.replacen(part, replacement, 1);
+        let Err(errors) = scenario(&text, &[]) else { panic!("{title} is accepted") };
+        writeln!(told, "# {title}\n{}\n", shown(&errors)).unwrap();
+    }
+    insta::assert_snapshot!(told);
+}
+
+#[test]
+fn wrong_overrides() {
+    let mut told = String::new();
+    for text in OVERRIDES {
+        let Err(errors) = scenario(RIGHT, &[text.parse().unwrap()]) else {
+            panic!("{text} is accepted")
+        };
+        writeln!(told, "# --set {text}\n{}\n", shown(&errors)).unwrap();
+    }
+    insta::assert_snapshot!(told);
+}
+
+const STUDY: &str = r#"name = "Two controllers"
+source = "a paper"
+
+[[run]]
+name = "plain"
+file = "right.toml"
+
+[[run]]
+name = "other"
+file = "right.toml"
+set = { "flow.web.cc" = "bbr", link.bottleneck.rate = "20 Mbit/s" }
+
+[[model]]
+name = "pair"
+model = "alternate-probing"
+gain = 1.25
+start = [0.9, 0.1]
+rounds = 40
+
+[[claim]]
+says = "they differ"
+measure = "goodput"
+of = "other/web"
+relative_to = "plain/web"
+at_least = 1.9
+
+[[claim]]
+says = "the smaller share"
+measure = "model.share_low"
+of = "pair"
+equals = 0.4444
+within = 0.0005
+"#;
+
+const STUDY_CASES: &[(&str, &str, &str)] = &[
+    ("no source", "source = \"a paper\"\n", ""),
+    (
+        "scenario missing",
+        "name = \"plain\"\nfile = \"right.toml\"",
+        "name = \"plain\"\nfile = \"wrong.toml\"",
+    ),
+    (
+        "wrong scenario",
+        "name = \"plain\"\nfile = \"right.toml\"",
+        "name = \"plain\"\nfile = \"broken.toml\"",
+    ),
+    ("set of an unknown key", "rate = \"20", "raet = \"20"),
+    ("set of an unknown name", "flow.web.cc", "flow.wep.cc"),
+    ("set of a wrong value", "\"bbr\"", "\"bbrr\""),
+    ("two runs with one name", "name = \"other\"", "name = \"plain\""),
+    ("unknown ground", "name = \"plain\"", "name = \"plain\"\non = [\"simulator\"]"),
+    ("unknown model", "\"alternate-probing\"", "\"probing\""),
+    ("three flows in a model of two", "[0.9, 0.1]", "[0.5, 0.3, 0.2]"),
+    ("gain below one", "1.25", "0.75"),
+    ("claim without its run", "\"other/web\"", "\"web\""),
+    ("claim about an unknown run", "\"other/web\"", "\"another/web\""),
+    ("claim about an unknown flow", "\"plain/web\"", "\"plain/wep\""),
+    ("claim about nothing", "of = \"other/web\"\n", ""),
+    ("ratio with a unit", "1.9", "\"1.9 Mbit/s\""),
+    ("measure of a model taken of a run", "of = \"pair\"", "of = \"plain/web\""),
+    ("unknown number of a model", "share_low", "share_least"),
+];
+
+#[test]
+fn wrong_studies() {
+    let read = |study: &str| {
+        let broken = RIGHT.replace("10 Mbit/s", "10");
+        let files: &[(&str, &[u8])] = &[
+            ("study.toml", study.as_bytes()),
+            ("right.toml", RIGHT.as_bytes()),
+            ("broken.toml", broken.as_bytes()),
+        ];
+        load_study(&Embedded(files), "study.toml")
+    };
+    read(STUDY).unwrap_or_else(|errors| panic!("{errors}"));
+    let mut told = String::new();
+    for (title, part, replacement) in STUDY_CASES {
+        assert!(STUDY.contains(part), "{title}");
+        let text = STUDY.replacen(part, replacement, 1);
+        let Err(errors) = read(&text) else { panic!("{title} is accepted") };
+        writeln!(told, "# {title}\n{}\n", shown(&errors)).unwrap();
+    }
+    insta::assert_snapshot!(told);
+}
