@@ -1,15 +1,22 @@
 //! JSON Schemas of the files, as checked in under `schemas/`.
 
 use crate::{Comparison, Manifest, RepeatSummary, Summary};
-use schemars::{Schema, schema_for};
+use schemars::generate::SchemaSettings;
+use schemars::{JsonSchema, Schema};
 
 /// The JSON Schema (draft 2020-12) of each JSON document, with its file name
-/// under `schemas/`.
+/// under `schemas/`. They describe what is written: every key is there, null
+/// where there is no value.
 pub fn json_schemas() -> [(&'static str, Schema); 4] {
     [
-        ("summary.schema.json", schema_for!(Summary)),
-        ("manifest.schema.json", schema_for!(Manifest)),
-        ("repeat.schema.json", schema_for!(RepeatSummary)),
-        ("comparison.schema.json", schema_for!(Comparison)),
+        ("summary.schema.json", schema_of::<Summary>()),
+        ("manifest.schema.json", schema_of::<Manifest>()),
+        ("repeat.schema.json", schema_of::<RepeatSummary>()),
+        ("comparison.schema.json", schema_of::<Comparison>()),
     ]
+}
+
+fn schema_of<T: JsonSchema>() -> Schema {
+    let settings = SchemaSettings::draft2020_12().for_serialize();
+    settings.into_generator().into_root_schema_for::<T>()
 }

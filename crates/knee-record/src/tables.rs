@@ -132,3 +132,46 @@ pub(crate) fn read_samples(path: &Path) -> Result<Vec<FlowSample>, Error> {
 pub(crate) fn read_links(path: &Path) -> Result<Vec<LinkSample>, Error> {
     table::read(path, LINKS_SCHEMA, &link_columns())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const DOCUMENT: &str = include_str!("../../../docs/records.md");
+    const UNITS: [&str; 5] = ["_ns", "_bytes", "_bps", "_packets", "_overhead"];
+    /// Columns that count or name things: they have no unit.
+    const WITHOUT_UNIT: [&str; 10] = [
+        "flow",
+        "index",
+        "name",
+        "cc",
+        "path",
+        "link",
+        "phase",
+        "timeouts",
+        "recoveries",
+        "spurious_recoveries",
+    ];
+
+    fn names() -> Vec<&'static str> {
+        let flows = flow_columns().iter().map(Column::name).collect::<Vec<_>>();
+        let samples = sample_columns().iter().map(Column::name).collect::<Vec<_>>();
+        let links = link_columns().iter().map(Column::name).collect::<Vec<_>>();
+        [flows, samples, links].concat()
+    }
+
+    #[test]
+    fn every_column_is_documented() {
+        for name in names() {
+            assert!(DOCUMENT.contains(&format!("`{name}`")), "{name}");
+        }
+    }
+
+    #[test]
+    fn names_end_in_their_unit() {
+        for name in names() {
+            let unit = UNITS.iter().any(|unit| name.ends_with(unit));
+            assert!(unit || WITHOUT_UNIT.contains(&name), "{name}");
+        }
+    }
+}

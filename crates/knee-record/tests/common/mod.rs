@@ -1,5 +1,8 @@
 //! Records small enough to work out by hand.
 
+// Each test binary uses its own part of this.
+#![allow(dead_code)]
+
 use knee_record::{FlowRecord, FlowSample, LinkSample, Records};
 
 pub const MILLISECOND: u64 = 1_000_000;

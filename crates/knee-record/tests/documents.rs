@@ -1,0 +1,198 @@
+//! The summary against its schema, and schemas and documents against the
+//! code.
+
+mod common;
+
+use common::{flow, records, with_link};
+use knee_record::{Comparison, LinkSample, Manifest, Meter, RepeatSummary, Summary, json_schemas};
+use knee_scenario::{Claim, Measure, Outcome, Scenario, Statistic};
+use knee_units::Time;
+use serde_json::{Value, json};
+use std::path::PathBuf;
+
+fn repository() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+fn claim(measure: Measure, of: &str, at_most: f64) -> Claim {
+    Claim {
+        id: "A1".to_string(),
+        says: "the queue stays short".to_string(),
+        measure,
+        of: of.to_string(),
+        relative_to: None,
+        at_least: None,
+        at_most: Some(at_most),
+        from: None,
+        until: None,
+        source: "a study".to_string(),
+        source_figure: None,
+        recorded: Outcome::Holds,
+        finding: None,
+    }
+}
+
+fn summary(seed: u64) -> Summary {
+    let scenario = Scenario {
+        name: "Example".to_string(),
+        seed,
+        warmup: Time::from_secs(1),
+        claims: vec![
+            claim(Measure::Rtt(Statistic::P50), "a", 0.08),
+            claim(Measure::Drops, "nowhere", 1.0),
+        ],
+        ..Scenario::default()
+    };
+    let records = records(&[flow("a", 0, |t| 1e6 * t), flow("b", 0, |t| 2e5 * t)]);
+    let records = with_link(records, |t| LinkSample {
+        queue_bytes: (t * 1000.0) as u64,
+        departed_bytes: (t * 1.2e6) as u64,
+        capacity_bytes: (t * 1.25e6) as u64,
+        ..LinkSample::default()
+    });
+    Summary::new(&scenario, "sim", &records)
+}
+
+fn schema(file: &str) -> Value {
+    let known = json_schemas();
+    let (_, schema) = known.iter().find(|(name, _)| *name == file).unwrap();
+    serde_json::to_value(schema).unwrap()
+}
+
+#[track_caller]
+fn validates(file: &str, document: Value) {
+    let errors: Vec<String> = jsonschema::validator_for(&schema(file))
+        .unwrap()
+        .iter_errors(&document)
+        .map(|error| format!("{}: {error}", error.instance_path()))
+        .collect();
+    assert!(errors.is_empty(), "{errors:#?}");
+}
+
+#[test]
+fn documents_validate_against_their_schemas() {
+    let (one, other) = (summary(1), summary(2));
+    let records = knee_record::Records::default();
+    let manifest = Manifest::new(&one, &records, vec![], &[], &Meter::start().stop());
+    validates("summary.schema.json", json!(one));
+    validates("manifest.schema.json", json!(manifest));
+    validates("repeat.schema.json", json!(RepeatSummary::new(&[one.clone(), other.clone()])));
+    validates("comparison.schema.json", json!(Comparison::new(&one, &other)));
+}
+
+#[test]
+fn the_summary_schema_refuses_what_is_no_summary() {
+    let validator = jsonschema::validator_for(&schema("summary.schema.json")).unwrap();
+    let good = json!(summary(1));
+    assert!(validator.is_valid(&good));
+    for (pointer, wrong) in [
+        ("/verdict", json!("fine")),
+        ("/flows/0/sent_bytes", json!(-1)),
+        ("/flows/0/rtt_us", json!(60_000)),
+        ("/claims/0/outcome", json!("perhaps")),
+    ] {
+        let mut bad = good.clone();
+        *bad.pointer_mut(pointer).unwrap() = wrong;
+        assert!(!validator.is_valid(&bad), "{pointer}");
+    }
+    let mut bad = good.clone();
+    bad["flows"][0].as_object_mut().unwrap().remove("goodput_bps");
+    assert!(!validator.is_valid(&bad), "a missing key");
+}
+
+/// The keys that readers elsewhere rely on.
+#[test]
+fn the_summary_has_its_promised_keys() {
+    let summary = json!(summary(1));
+    let has = |value: &Value, keys: &[&str]| {
+        for key in keys {
+            assert!(value.get(key).is_some(), "{key}");
+        }
+    };
+    has(
+        &summary,
+        &["schema", "name", "ground", "seed", "verdict", "flows", "links", "measures", "claims"],
+    );
+    let flow = &summary["flows"][0];
+    has(
+        flow,
+        &[
+            "name",
+            "index",
+            "cc",
+            "goodput_bps",
+            "rtt_us",
+            "retransmit_ratio",
+            "sent_bytes",
+            "retransmitted_bytes",
+            "delivered_bytes",
+            "completion_us",
+        ],
+    );
+    has(&flow["rtt_us"], &["min", "p5", "p50", "p95", "p99", "max", "mean"]);
+    has(&summary["links"][0], &["name", "utilisation", "queue_bytes", "drops"]);
+    has(
+        &summary["claims"][0],
+        &["id", "says", "expected", "measured", "outcome", "finding", "source"],
+    );
+    assert_eq!(summary["schema"], "knee-summary/1");
+    assert_eq!(flow["goodput_bps"], 8e6);
+    assert_eq!(flow["rtt_us"]["p50"], 60_000.0);
+    assert_eq!(summary["links"][0]["utilisation"], 0.96);
+}
+
+#[test]
+fn claims_in_the_summary() {
+    let summary = summary(1);
+    let [measured, absent] = &summary.claims[..] else { panic!("two claims") };
+    assert_eq!((measured.measured, measured.measured_text.as_str()), (Some(0.06), "60 ms"));
+    assert_eq!(measured.expected, "at most 80 ms");
+    assert!(measured.agrees && measured.outcome.to_string() == "holds");
+    assert_eq!((absent.measured, absent.outcome.to_string().as_str()), (None, "not tested here"));
+    assert!(!absent.agrees && absent.measured_text.contains("nowhere"));
+}
+
+#[test]
+fn repeats_and_comparison_name_their_numbers() {
+    let (one, mut other) = (summary(1), summary(2));
+    other.flows[0].goodput_bps = Some(4e6);
+    other.links.clear();
+    let repeat = RepeatSummary::new(&[one.clone(), other.clone()]).unwrap();
+    let goodput = repeat.measures["flow.a[0].goodput_bps"];
+    assert_eq!((goodput.runs, goodput.mean), (2, 6e6));
+    assert_eq!((repeat.claims[0].holds, repeat.claims[1].not_tested), (2, 2));
+    let comparison = Comparison::new(&one, &other);
+    let named = |name: &str| comparison.differences.iter().find(|d| d.measure == name).unwrap();
+    let goodput = named("flow.a[0].goodput_bps");
+    assert_eq!((goodput.absolute, goodput.relative), (-4e6, Some(-0.5)));
+    assert_eq!(named("flow.b[0].goodput_bps").absolute, 0.0);
+    assert!(comparison.only_before.contains(&"link.bottleneck.utilisation".to_string()));
+    assert!(comparison.only_after.is_empty());
+}
+
+/// `KNEE_WRITE_SCHEMAS=1 cargo test -p knee-record --test documents` writes
+/// them anew.
+#[test]
+fn checked_in_schemas_are_current() {
+    for (name, schema) in json_schemas() {
+        let path = repository().join("schemas").join(name);
+        let text = format!("{}\n", serde_json::to_string_pretty(&schema).unwrap());
+        if std::env::var_os("KNEE_WRITE_SCHEMAS").is_some() {
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(&path, &text).unwrap();
+        }
+        let kept = std::fs::read_to_string(&path).unwrap_or_default();
+        assert!(kept == text, "{name} is out of date: set KNEE_WRITE_SCHEMAS=1 and run again");
+    }
+}
+
+#[test]
+fn every_measure_is_documented() {
+    let text = std::fs::read_to_string(repository().join("docs/measures.md")).unwrap();
+    let statistics = ["_min", "_p5", "_p50", "_p95", "_p99", "_max", "_mean"];
+    for name in Measure::names() {
+        let family = statistics.iter().find_map(|end| name.strip_suffix(end));
+        let family = family.unwrap_or(&name);
+        assert!(text.contains(&format!("`{family}`")), "{family}");
+    }
+}

@@ -1,0 +1,264 @@
+//! What is written to a run directory comes back, and what is not whole is
+//! refused with a reason.
+
+mod common;
+
+use common::{SECOND, flow, records, with_link};
+use knee_record::{
+    Cost, Error, FlowRecord, FlowSample, LinkSample, Manifest, Meter, Records, Summary,
+    intern_phase, read_manifest, read_run, write_run,
+};
+use knee_scenario::{InputFile, Scenario};
+use proptest::prelude::*;
+use std::fs;
+use std::path::Path;
+
+fn example() -> Records {
+    let records = records(&[flow("a", 0, |t| 1e6 * t), flow("b", 0, |t| 5e5 * t)]);
+    with_link(records, |t| LinkSample { queue_bytes: t as u64, ..LinkSample::default() })
+}
+
+fn scenario() -> Scenario {
+    Scenario {
+        name: "Example".to_string(),
+        seed: 7,
+        resolved: "name = \"Example\"\n".to_string(),
+        ..Scenario::default()
+    }
+}
+
+fn save(dir: &Path, records: &Records) -> Result<(), Error> {
+    let scenario = scenario();
+    let summary = Summary::new(&scenario, "sim", records);
+    let inputs: [(&str, &[u8]); 1] = [("example.toml", b"abc")];
+    let usage = Meter::start().stop();
+    let manifest = Manifest::new(&summary, records, vec!["knee".into()], &inputs, &usage);
+    write_run(dir, &manifest, &scenario, records, &summary)
+}
+
+#[test]
+fn a_run_comes_back() {
+    let folder = tempfile::tempdir().unwrap();
+    let dir = folder.path().join("new/run");
+    let records = example();
+    save(&dir, &records).unwrap();
+    let run = read_run(&dir).unwrap();
+    assert_eq!(run.records, records);
+    assert_eq!(run.scenario, scenario().resolved);
+    assert_eq!(run.summary, Summary::new(&scenario(), "sim", &records));
+    assert_eq!((run.manifest.seed, run.manifest.ground.as_str()), (7, "sim"));
+    assert!(run.manifest.inputs["example.toml"].starts_with("ba7816bf"));
+    let mut names: Vec<_> =
+        fs::read_dir(&dir).unwrap().map(|file| file.unwrap().file_name()).collect();
+    names.sort();
+    let expected = [
+        "flows.parquet",
+        "links.parquet",
+        "manifest.json",
+        "samples.parquet",
+        "scenario.toml",
+        "summary.json",
+    ];
+    assert_eq!(names, expected);
+}
+
+#[test]
+fn files_that_the_scenario_names_stand_beside_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let trace = InputFile {
+        name: "lte.down".to_string(),
+        written: "../traces/lte.down".to_string(),
+        bytes: b"1\n2\n".as_slice().into(),
+    };
+    let scenario = Scenario { files: vec![trace], ..scenario() };
+    let records = example();
+    let summary = Summary::new(&scenario, "sim", &records);
+    let manifest = Manifest::new(&summary, &records, vec![], &[], &Meter::start().stop());
+    write_run(folder.path(), &manifest, &scenario, &records, &summary).unwrap();
+    assert_eq!(fs::read(folder.path().join("lte.down")).unwrap(), b"1\n2\n");
+}
+
+/// Everything but the manifest, which has the clock in it.
+#[test]
+fn the_same_records_give_the_same_bytes() {
+    let folder = tempfile::tempdir().unwrap();
+    let (first, second) = (folder.path().join("1"), folder.path().join("2"));
+    save(&first, &example()).unwrap();
+    save(&second, &example()).unwrap();
+    for name in ["flows.parquet", "samples.parquet", "links.parquet", "summary.json"] {
+        let (one, other) = (fs::read(first.join(name)), fs::read(second.join(name)));
+        assert_eq!(one.unwrap(), other.unwrap(), "{name}");
+    }
+}
+
+#[test]
+fn a_run_replaces_another() {
+    let folder = tempfile::tempdir().unwrap();
+    save(folder.path(), &example()).unwrap();
+    fs::write(folder.path().join("report.html"), "kept").unwrap();
+    let shorter = Records { interrupted: true, end_ns: SECOND, ..example() };
+    save(folder.path(), &shorter).unwrap();
+    let run = read_run(folder.path()).unwrap();
+    assert_eq!(run.records, shorter);
+    assert!(run.manifest.interrupted);
+    assert_eq!(run.summary.verdict.to_string(), "degraded");
+    assert!(folder.path().join("report.html").exists());
+}
+
+#[test]
+fn a_folder_that_is_no_run_is_told_from_a_broken_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let dir = folder.path();
+    assert!(matches!(read_run(dir), Err(Error::NotARun { .. })));
+    assert!(matches!(read_run(&dir.join("none")), Err(Error::NotARun { .. })));
+    save(dir, &example()).unwrap();
+    fs::remove_file(dir.join("links.parquet")).unwrap();
+    let missing = read_run(dir).unwrap_err();
+    assert!(matches!(&missing, Error::Missing { path } if path.ends_with("links.parquet")));
+    fs::remove_file(dir.join("manifest.json")).unwrap();
+    assert!(matches!(read_manifest(dir), Err(Error::Unfinished { .. })));
+}
+
+#[test]
+fn another_version_is_told_as_such() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("manifest.json");
+    fs::write(&path, "{\"schema\": \"knee-manifest/9\"}").unwrap();
+    let error = read_run(folder.path()).unwrap_err().to_string();
+    assert!(error.contains("knee-manifest/9") && error.contains("knee-manifest/1"), "{error}");
+}
+
+#[test]
+fn a_table_of_another_kind_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    save(folder.path(), &example()).unwrap();
+    fs::copy(folder.path().join("flows.parquet"), folder.path().join("samples.parquet")).unwrap();
+    let error = read_run(folder.path()).unwrap_err();
+    assert!(matches!(error, Error::Schema { .. }), "{error}");
+}
+
+#[test]
+fn damage_is_told_with_the_file() {
+    let folder = tempfile::tempdir().unwrap();
+    save(folder.path(), &example()).unwrap();
+    let path = folder.path().join("samples.parquet");
+    let mut bytes = fs::read(&path).unwrap();
+    bytes.truncate(bytes.len() / 2);
+    fs::write(&path, bytes).unwrap();
+    let error = read_run(folder.path()).unwrap_err();
+    assert!(matches!(error, Error::Malformed { .. }), "{error}");
+    assert!(error.to_string().contains("samples.parquet"));
+}
+
+#[test]
+fn a_folder_that_cannot_be_made_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("file");
+    fs::write(&file, "").unwrap();
+    let error = save(&file.join("run"), &example()).unwrap_err();
+    assert!(error.to_string().contains("file/run"), "{error}");
+}
+
+/// `/dev/full` refuses every byte, as a full disk does.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_full_disk_is_one_clear_error_and_leaves_no_run() {
+    for name in ["samples.parquet", "summary.json"] {
+        let folder = tempfile::tempdir().unwrap();
+        let part = folder.path().join(format!("{name}.part"));
+        std::os::unix::fs::symlink("/dev/full", part).unwrap();
+        let error = save(folder.path(), &example()).unwrap_err();
+        assert!(matches!(error, Error::Io { .. }), "{error}");
+        let text = error.to_string();
+        assert!(text.contains(name) && text.contains("No space left"), "{text}");
+        assert!(matches!(read_run(folder.path()), Err(Error::Unfinished { .. })));
+    }
+}
+
+/// Up to the largest value that a column holds.
+fn count() -> impl Strategy<Value = u64> {
+    prop_oneof![0..1000u64, 0..=i64::MAX as u64]
+}
+
+prop_compose! {
+    fn sample()(
+        flow in 0..3u32, path in any::<u16>(), numbers in prop::collection::vec(count(), 14),
+        phase in prop::sample::select(vec!["", "startup", "probe_bw_up"]),
+    ) -> FlowSample {
+        FlowSample {
+            flow, path, time_ns: numbers[0], delivered_bytes: numbers[1], sent_bytes: numbers[2],
+            retransmitted_bytes: numbers[3], sent_packets: numbers[4], lost_bytes: numbers[5],
+            in_flight_bytes: numbers[6], window_bytes: numbers[7], pacing_rate_bps: numbers[8],
+            rtt_ns: numbers[9], srtt_ns: numbers[10], bandwidth_estimate_bps: numbers[11],
+            min_rtt_estimate_ns: numbers[12], slow_start_threshold_bytes: numbers[13], phase,
+        }
+    }
+}
+
+prop_compose! {
+    fn link_sample()(link in 0..2u32, numbers in prop::collection::vec(count(), 10)) -> LinkSample {
+        LinkSample {
+            link, time_ns: numbers[0], queue_bytes: numbers[1], queue_packets: numbers[2],
+            queue_delay_ns: numbers[3], departed_bytes: numbers[4], capacity_bytes: numbers[5],
+            entered_packets: numbers[6], dropped_packets: numbers[7], lost_packets: numbers[8],
+            marked_packets: numbers[9],
+        }
+    }
+}
+
+prop_compose! {
+    fn flow_record()(
+        flow in any::<u32>(), index in any::<u32>(), texts in prop::collection::vec("[a-zé\"-]{0,8}", 3),
+        numbers in prop::collection::vec(count(), 15), completion_ns in prop::option::of(count()),
+        header_overhead in 1.0..2.0_f64,
+    ) -> FlowRecord {
+        FlowRecord {
+            flow, index, name: texts[0].clone(), cc: texts[1].clone(), path: texts[2].clone(),
+            start_ns: numbers[0], end_ns: numbers[1], size_bytes: numbers[2], completion_ns,
+            delivered_bytes: numbers[3], delivered_packets: numbers[4], sent_bytes: numbers[5],
+            retransmitted_bytes: numbers[6], rtt_min_ns: numbers[7], rtt_max_ns: numbers[8],
+            base_rtt_ns: numbers[9], path_rate_bps: numbers[10], header_overhead,
+            timeouts: numbers[11], recoveries: numbers[12], spurious_recoveries: numbers[13],
+            marked_bytes: numbers[14],
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+    #[test]
+    fn any_records_come_back(
+        flows in prop::collection::vec(flow_record(), 0..5),
+        samples in prop::collection::vec(sample(), 0..40),
+        links in prop::collection::vec(link_sample(), 0..40),
+        end_ns in any::<u64>(), interrupted in any::<bool>(), events in any::<u64>(),
+    ) {
+        let records = Records {
+            flows, samples, links, link_names: vec!["up".to_string(), "down".to_string()], end_ns,
+            interrupted, cost: Cost { events, data_packets: 3 },
+        };
+        let folder = tempfile::tempdir().unwrap();
+        // What it measures does not matter here, and random counters overflow.
+        let summary = Summary::new(&scenario(), "sim", &Records::default());
+        let manifest = Manifest::new(&summary, &records, vec![], &[], &Meter::start().stop());
+        write_run(folder.path(), &manifest, &scenario(), &records, &summary).unwrap();
+        prop_assert_eq!(read_run(folder.path()).unwrap().records, records);
+    }
+}
+
+/// Several batches, so that dictionaries of different batches meet.
+#[test]
+fn a_long_table_comes_back() {
+    let mut records = example();
+    let names: Vec<_> = (0..40).map(|n| intern_phase(&format!("phase_{n}")).unwrap()).collect();
+    records.samples = (0..200_000)
+        .map(|row| FlowSample {
+            time_ns: row,
+            phase: names[(row / 7_000) as usize],
+            ..FlowSample::default()
+        })
+        .collect();
+    let folder = tempfile::tempdir().unwrap();
+    save(folder.path(), &records).unwrap();
+    assert!(read_run(folder.path()).unwrap().records == records);
+}

@@ -1,0 +1,164 @@
+#!/usr/bin/env python3
+"""Checks that a run directory can be read without Knee.
+
+    tests/records_readable.py DIR...
+
+Opens the Parquet files with pyarrow, and with DuckDB and Polars where they
+are installed, checks that all see the same numbers, that columns carry their
+unit, and that the summary follows from the tables by formulas written down
+here anew. Exits 1 with a sentence for the first thing that does not fit.
+"""
+
+import importlib
+import json
+import pathlib
+import sys
+
+import pyarrow.parquet as parquet
+
+SCHEMAS = {"flows": "knee-flows/1", "samples": "knee-samples/1", "links": "knee-links/1"}
+UNITS = ("_ns", "_bytes", "_bps", "_packets", "_overhead")
+WITHOUT_UNIT = {
+    "flow", "index", "name", "cc", "path", "link", "phase", "flow_name", "link_name",
+    "timeouts", "recoveries", "spurious_recoveries",
+}  # fmt: skip
+
+
+def check(fits, what):
+    if not fits:
+        raise SystemExit(f"records_readable: {what}")
+
+
+def close(one, other, tolerance=1e-9):
+    return abs(one - other) <= tolerance * max(abs(one), abs(other), 1)
+
+
+def optional(module):
+    try:
+        return importlib.import_module(module)
+    except ImportError:
+        return None
+
+
+def check_table(path, schema):
+    """Opens a file with every reader there is; returns its rows."""
+    table = parquet.read_table(path)
+    found = (parquet.read_metadata(path).metadata or {}).get(b"knee.schema", b"none").decode()
+    check(found == schema, f"{path} has schema {found}, not {schema}")
+    for name in table.column_names:
+        fits = name in WITHOUT_UNIT or name.endswith(UNITS)
+        check(fits, f"column {name} of {path} has no unit")
+    numbers = [f.name for f in table.schema if str(f.type) in ("int64", "double")]
+    rows = table.to_pylist()
+    sums = [sum(row[name] or 0 for row in rows) for name in numbers]
+    readers = ["pyarrow"]
+    for name, reader in (("duckdb", sums_in_duckdb), ("polars", sums_in_polars)):
+        module = optional(name)
+        if module is None:
+            continue
+        for column, one, other in zip(numbers, sums, reader(module, path, numbers)):
+            check(close(one, other or 0), f"{name} and pyarrow differ on {column} of {path}")
+        readers.append(name)
+    return rows, readers
+
+
+def sums_in_duckdb(duckdb, path, columns):
+    wanted = ", ".join(f'sum("{name}")' for name in columns)
+    return duckdb.sql(f"SELECT {wanted} FROM '{path}'").fetchone()
+
+
+def sums_in_polars(polars, path, columns):
+    # Beyond 64 bits a sum of nanoseconds would wrap: add as floats.
+    frame = polars.read_parquet(path, columns=columns).cast(polars.Float64)
+    return frame.sum().row(0)
+
+
+def check_flows(summary, flows, samples):
+    check(len(summary["flows"]) == len(flows), "summary and flows.parquet differ in flows")
+    by_name = {}
+    for row in samples:
+        by_name.setdefault(row["flow_name"], []).append(row)
+    for said, row in zip(summary["flows"], flows):
+        label = f"{row['name']}[{row['index']}]"
+        check(said["name"] == row["name"] and said["index"] == row["index"], f"order at {label}")
+        for key in ("sent_bytes", "retransmitted_bytes", "delivered_bytes"):
+            check(said[key] == row[key], f"{key} of {label} differs from flows.parquet")
+        if row["sent_bytes"]:
+            ratio = row["retransmitted_bytes"] / row["sent_bytes"]
+            check(close(said["retransmit_ratio"], ratio), f"retransmit_ratio of {label}")
+        check_ladder(said["rtt_us"], f"rtt_us of {label}")
+        own = by_name.get(label, [])
+        check_series(label, own, ("delivered_bytes", "sent_bytes", "retransmitted_bytes"))
+        check_goodput(said, row, own, summary["warmup_us"] * 1e3)
+
+
+def check_goodput(said, row, samples, warmup_ns):
+    """Where a sample stands at the end of the warm-up, goodput is a division."""
+    begin = row["start_ns"] + warmup_ns
+    before = {sample["time_ns"]: sample["delivered_bytes"] for sample in samples}
+    before[row["start_ns"]] = 0
+    if begin not in before or begin >= row["end_ns"]:
+        return
+    bits = 8e9 * (row["delivered_bytes"] - before[begin])
+    expected = bits / (row["end_ns"] - begin)
+    check(close(said["goodput_bps"], expected), f"goodput of {row['name']}[{row['index']}]")
+
+
+def check_links(summary, links):
+    by_name = {}
+    for row in links:
+        by_name.setdefault(row["link_name"], []).append(row)
+    for said in summary["links"]:
+        own = by_name.get(said["name"], [])
+        check_series(said["name"], own, ("departed_bytes", "entered_packets", "dropped_packets"))
+        if own:
+            check(said["drops"] == own[-1]["dropped_packets"], f"drops of {said['name']}")
+        utilisation = said["utilisation"]
+        check(utilisation is None or 0 <= utilisation <= 1.0001, f"utilisation of {said['name']}")
+        check_ladder(said["queue_bytes"], f"queue_bytes of {said['name']}")
+
+
+def check_series(label, rows, counters):
+    times = [row["time_ns"] for row in rows]
+    check(times == sorted(times), f"samples of {label} are not in order of time")
+    for counter in counters:
+        values = [row[counter] for row in rows]
+        check(values == sorted(values), f"{counter} of {label} runs backwards")
+
+
+def check_ladder(spread, what):
+    if spread is None:
+        return
+    ladder = [spread[key] for key in ("min", "p5", "p50", "p95", "p99", "max")]
+    check(ladder == sorted(ladder), f"{what}: percentiles are not in order: {ladder}")
+    check(ladder[0] <= spread["mean"] <= ladder[-1], f"{what}: mean outside the range")
+
+
+def check_schema(directory, summary):
+    jsonschema = optional("jsonschema")
+    if jsonschema is None:
+        return
+    schemas = pathlib.Path(__file__).resolve().parent.parent / "schemas"
+    jsonschema.validate(summary, json.loads((schemas / "summary.schema.json").read_text()))
+    manifest = json.loads((directory / "manifest.json").read_text())
+    jsonschema.validate(manifest, json.loads((schemas / "manifest.schema.json").read_text()))
+
+
+def check_run(directory):
+    summary = json.loads((directory / "summary.json").read_text())
+    tables = {}
+    for name, schema in SCHEMAS.items():
+        tables[name], readers = check_table(directory / f"{name}.parquet", schema)
+    check(tables["flows"], f"{directory} has no flows")
+    check_schema(directory, summary)
+    check_flows(summary, tables["flows"], tables["samples"])
+    check_links(summary, tables["links"])
+    counts = ", ".join(f"{len(rows)} {name}" for name, rows in tables.items())
+    print(f"{directory}: {counts}; read with {', '.join(readers)}")
+
+
+if __name__ == "__main__":
+    if len(sys.argv) < 2:
+        raise SystemExit("usage: records_readable.py DIR...")
+    for argument in sys.argv[1:]:
+        check_run(pathlib.Path(argument))
