@@ -33,7 +33,7 @@ CASES = {
     "iii": {"flows": 1, "mbit": 1000, "seconds": 4},
     "iv": {"flows": 100, "mbit": 1000, "seconds": 4},
     "v": {"flows": 1000, "mbit": 1000, "seconds": 4, "hosts": 32},
-    "vi": {"flows": 10000, "mbit": 10000, "seconds": 1, "hosts": 100},
+    "vi": {"flows": 10000, "mbit": 10000, "seconds": 1, "hosts": 32},
 }
 COLUMNS = "{:<8} {:>12} {:>12} {:>12} {:>12} {:>12} {:>12} {:>8}"
 
