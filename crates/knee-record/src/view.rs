@@ -154,11 +154,10 @@ impl FlowView<'_> {
         Span::new(self.record.start_ns, self.record.end_ns)
     }
 
-    /// Samples within a span, each with the seconds for which it stands: the
-    /// time since the sample before it, or since the span's begin.
+    /// Samples that stand for some part of a span, each with how many
+    /// seconds of it.
     pub(crate) fn weighted(&self, span: Span) -> impl Iterator<Item = (&FlowSample, f64)> {
-        let rows = within(&self.samples, span, |row| row.time_ns);
-        weights(rows, span.begin, |row| row.time_ns)
+        weighted(&self.samples, span, |row| row.time_ns)
     }
 }
 
@@ -182,10 +181,10 @@ impl LinkView<'_> {
         self.counter_at(span.end, counter) - self.counter_at(span.begin, counter)
     }
 
-    /// Samples within a span, each with the seconds for which it stands.
+    /// Samples that stand for some part of a span, each with how many
+    /// seconds of it.
     pub(crate) fn weighted(&self, span: Span) -> impl Iterator<Item = (&LinkSample, f64)> {
-        let rows = within(&self.samples, span, |row| row.time_ns);
-        weights(rows, span.begin, |row| row.time_ns)
+        weighted(&self.samples, span, |row| row.time_ns)
     }
 
     /// Value of a counter in the last sample.
@@ -194,23 +193,24 @@ impl LinkView<'_> {
     }
 }
 
-/// Rows later than the span's begin and not later than its end.
-fn within<'s, 'a, R>(rows: &'s [&'a R], span: Span, time: fn(&R) -> u64) -> &'s [&'a R] {
-    let first = rows.partition_point(|row| time(row) <= span.begin);
-    let end = rows.partition_point(|row| time(row) <= span.end);
-    &rows[first..end]
-}
-
-fn weights<'s, R>(
+/// The rows that stand for some part of a span, each with how many seconds
+/// of it: a row stands for the time since the one before it, or since the
+/// span's begin.
+fn weighted<'s, R>(
     rows: &'s [&'s R],
-    begin: u64,
+    span: Span,
     time: fn(&R) -> u64,
 ) -> impl Iterator<Item = (&'s R, f64)> {
-    let mut previous = begin;
-    rows.iter().map(move |row| {
-        let since = time(row) - previous;
-        previous = time(row);
-        (*row, since as f64 / 1e9)
+    let first = rows.partition_point(|row| time(row) <= span.begin);
+    let mut previous = span.begin;
+    rows[first..].iter().map_while(move |row| {
+        if previous >= span.end {
+            return None;
+        }
+        let until = time(row).min(span.end);
+        let since = until - previous;
+        previous = until;
+        Some((*row, since as f64 / 1e9))
     })
 }
 

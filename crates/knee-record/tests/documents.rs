@@ -1,6 +1,8 @@
 //! The summary against its schema, and schemas and documents against the
 //! code.
 
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
 mod common;
 
 use common::{flow, records, with_link};

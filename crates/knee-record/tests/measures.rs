@@ -1,5 +1,7 @@
 //! Measures against values worked out by hand.
 
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
 mod common;
 
 use common::{Flow, MILLISECOND, SECOND, flow, records, with_link};
@@ -274,6 +276,21 @@ fn a_flow_without_samples_is_measured_whole_or_not_at_all() {
     let part = measure(&view, &Measure::Goodput, "a", Window::default());
     assert!(part.unwrap_err().to_string().contains("no samples"));
     assert!(reason(&records, &Measure::Rtt(Statistic::P50), "a").contains("no RTT"));
+}
+
+/// A transfer that ends between two samples: the next sample stands for its
+/// last part.
+#[test]
+fn a_short_flow_is_measured_by_the_sample_after_its_end() {
+    let mut records = records(&[flow("a", 0, |t| 1000.0 * t)]);
+    records.flows[0].end_ns = 130 * MILLISECOND;
+    records.samples.truncate(3);
+    for (row, rtt) in records.samples.iter_mut().zip([61, 65, 99]) {
+        row.rtt_ns = rtt * MILLISECOND;
+    }
+    let mean = value(&records, &Measure::Rtt(Statistic::Mean), "a");
+    close(mean, (0.061 * 100.0 + 0.065 * 30.0) / 130.0);
+    close(value(&records, &Measure::Rtt(Statistic::P99), "a"), 0.065);
 }
 
 #[test]

@@ -189,8 +189,8 @@ fn mean_of_minima(delays: impl Iterator<Item = (u64, f64)>, span: Span) -> Optio
     let windows = usize::try_from(whole.max(1)).ok()?;
     let mut minima = vec![f64::INFINITY; windows];
     for (time, delay) in delays {
-        // A sample ends the time for which it stands.
-        let window = (time - span.begin - 1) / STANDING_WINDOW_NS;
+        // A sample ends the time for which it stands; the last may end later.
+        let window = (time.min(span.end) - span.begin - 1) / STANDING_WINDOW_NS;
         if let Some(least) = minima.get_mut(window as usize) {
             *least = least.min(delay);
         }
