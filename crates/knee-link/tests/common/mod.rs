@@ -2,6 +2,8 @@
 //! writes down everything that a link does.
 #![allow(dead_code, reason = "each test binary uses its part")]
 
+pub mod source;
+
 use knee_link::{Aqm, Buffer, Config, Delay, DropReason, Link, Loss, Packet, RateModel, Steps};
 use knee_units::{Rate, Time};
 use rand_chacha::ChaCha8Rng;
