@@ -199,14 +199,12 @@ pub struct Model {
 /// What a model computes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum ModelKind {
-    /// Two flows probe in turn for the bandwidth of one link of capacity 1.
-    /// The flow that probes gets `g m_a / (g m_a + m_b)`, the other one the
-    /// rest; each filter keeps its maximum over the last rounds.
+    /// Two flows probe in turn for the bandwidth of one link of capacity 1,
+    /// as `knee_cc::model` computes it.
     AlternateProbing {
-        /// Pacing gain `g` while probing, above 1.
+        /// Pacing gain while probing, above 1.
         gain: f64,
-        /// What the filters `m_a` and `m_b` hold at first, each above 0 and
-        /// at most 1.
+        /// What the two bandwidth filters hold at first, each above 0.
         start: [f64; 2],
         /// Rounds, at least one.
         rounds: u64,

@@ -48,10 +48,9 @@ pub(crate) struct Change {
 pub(crate) fn change(given: &Override, reading: &mut Reading<'_>) -> Change {
     let base = reading.add_text("--set", &given.text);
     let (path, value) = given.text.split_once('=').unwrap_or((&given.text, ""));
-    let start = base + path.len() + 1;
-    let value = tree::parse_value(value, start).unwrap_or_else(|| {
-        let text = value.trim();
-        let start = start + (value.len() - value.trim_start().len());
+    let text = value.trim();
+    let start = base + path.len() + 1 + (value.len() - value.trim_start().len());
+    let value = tree::parse_value(text, start).unwrap_or_else(|| {
         let span = Span { start, end: start + text.len() };
         Node { kind: Kind::String(text.to_string()), span }
     });

@@ -116,14 +116,15 @@ fn resolve(
 }
 
 fn propagation(path: &Path, links: &Named<LinkFile>) -> Option<Time> {
-    let over = |indices: &[usize]| -> Option<Time> {
-        indices.iter().map(|index| first_delay(&links.0[*index].1)).sum()
+    // Delays are bounded only by a later check: they may be absurd here.
+    let over = |indices: &[usize]| {
+        let mut delays = indices.iter().map(|index| first_delay(&links.0[*index].1));
+        delays.try_fold(Time::ZERO, |sum, delay| Some(sum.saturating_add(delay?)))
     };
     let back = match &path.reverse {
         Reverse::Delay(delay) => Some(*delay),
         Reverse::Links(links) => over(links),
     };
-    // Delays are bounded only by a later check: they may be absurd here.
     Some(over(&path.forward)?.saturating_add(back?))
 }
 

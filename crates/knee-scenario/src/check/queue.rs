@@ -13,6 +13,8 @@ use knee_units::{BufferSize, Bytes, Fraction, Rate, Time};
 /// A terabyte in a queue is a slip of the pen.
 pub(super) const BYTES_MAX: Bytes = Bytes::new(1_000_000_000_000);
 const PACKETS_MAX: u64 = 1_000_000_000;
+/// A queue of which nothing is said holds this many segments at least.
+const DEFAULT_SEGMENTS_MIN: u64 = 10;
 const AQM_TIME_MAX: Time = Time::from_secs(60);
 
 /// What a queue's size is measured by.
@@ -43,7 +45,11 @@ pub(super) fn check(
         BufferSize::Unlimited => Some(Buffer::Unlimited),
         BufferSize::Packets(n) => Some(Buffer::Packets(n)),
         BufferSize::Bytes(bytes) => Some(Buffer::Bytes(bytes.get())),
-        BufferSize::Bdp(times) => in_bdp(times, given, place, reading).map(Buffer::Bytes),
+        BufferSize::Bdp(times) => {
+            let bytes = in_bdp(times, given, place, reading);
+            let least = if given.is_some() { 0 } else { DEFAULT_SEGMENTS_MIN * place.mtu };
+            bytes.map(|bytes| Buffer::Bytes(bytes.max(least)))
+        }
     };
     let broken = file.buffer.is_broken();
     if let (Some(buffer), false) = (buffer, broken) {

@@ -123,13 +123,13 @@ fn model(file: &ModelFile, taken: &mut Vec<String>, reading: &mut Reading<'_>) -
     in_range(&file.rounds.0, "the number of rounds", 1, 1_000_000, reading);
     let ModelWord::AlternateProbing = file.model.get()?;
     let start = file.start.at()?;
-    let share = |value: &f64| *value > 0.0 && *value <= 1.0;
+    let share = |value: &f64| *value > 0.0 && *value <= 10.0;
     let [a, b] = start.value[..] else {
         reading.problem(start.span, "two flows start", "write start = [0.9, 0.1]");
         return None;
     };
     if !(share(&a) && share(&b)) {
-        let message = "a filter holds a part of the link's capacity, above 0 and at most 1";
+        let message = "a filter holds a multiple of the link's capacity, above 0 and at most 10";
         reading.problem(start.span, message, "write start = [0.9, 0.1]");
     }
     let (gain, rounds) = (*file.gain.get()?, *file.rounds.get()?);

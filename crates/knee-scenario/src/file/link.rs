@@ -21,7 +21,8 @@ table! {
         /// How much the queue holds: "8 BDP", "256 kB", "200 packets",
         /// "unlimited". One BDP is the link's rate (at the start, or the
         /// mean of its trace) times the smallest propagation round-trip time
-        /// of the paths over the link. Default: "1 BDP".
+        /// of the paths over the link. Default: "1 BDP", at least ten
+        /// segments.
         buffer: Entry<BufferSize>,
         /// Who decides about dropping and marking. Default: "drop-tail".
         aqm: Entry<AqmFile>,

@@ -1,0 +1,164 @@
+//! Scenarios and files that several tests use.
+#![allow(dead_code, clippy::unwrap_used, reason = "each test uses a part of it")]
+
+use knee_scenario::{Embedded, Errors, InputFile, Override, Scenario, Source, parse};
+
+/// Files that the scenarios here name.
+pub const FILES: &[(&str, &[u8])] = &[
+    // Three opportunities in nine milliseconds: 4 Mbit/s.
+    ("lte.down", b"1\n5\n9\n"),
+    ("old/lte.down", b"2\n3\n"),
+    ("lost.txt", b"0010"),
+];
+
+/// A scenario that uses every key there is.
+pub const FULL: &str = r##"
+name = "Everything"
+duration = "60 s"
+seed = 7
+sample_interval = "50 ms"
+warmup = "2 s"
+start_jitter = "3 ms"
+
+[transport]
+mss = "1000 B"
+header = "40 B"
+initial_window = 4
+ack_every = 1
+ack_delay = "25 ms"
+quick_acks = 0
+receive_window = "1 MiB"
+pacing = "on"
+ecn = true
+sampler = "ns3-3.35"
+min_rto = "1 s"
+max_burst = "64 kB"
+
+[link.steps]
+rate = [{ at = "0 s", rate = "10 Mbit/s" }, { at = "9 s", rate = "0 bit/s" }]
+delay = [{ at = "0 s", delay = "10 ms" }, { at = "1.5 s", delay = "20 ms" }]
+jitter = { amount = "5 ms", reorder = true }
+buffer = "8 BDP"
+aqm = { name = "red", min_threshold = "10 kB", max_threshold = "30 kB", max_probability = "10 %", weight = 0.01 }
+ecn = true
+loss = { good_to_bad = "1 %", bad_to_good = "30 %", loss_good = "0.1 %", loss_bad = "80 %" }
+policer = { rate = "8 Mbit/s", burst = "64 kB" }
+down = [{ from = "20 s", until = "21 s" }, { from = "10 s", until = "11 s" }]
+
+[link.trace]
+rate = { trace = "old/lte.down" }
+delay = "5 ms"
+loss = { file = "lost.txt" }
+aqm = { name = "fq-codel", target = "4 ms", interval = "80 ms", flows = 16, quantum = "300 B" }
+buffer = "200 packets"
+
+[link."other trace"]
+rate = { trace = "lte.down" }
+loss = { every = 1000 }
+aqm = { name = "pie", target = "10 ms", update = "20 ms", burst = "100 ms" }
+
+[link.mark]
+rate = "1 Gbit/s"
+loss = "0.25 %"
+aqm = { name = "threshold", delay = "1 ms" }
+
+[link.air]
+delay = "1 ms"
+
+[path.one]
+forward = ["steps", "trace"]
+reverse_delay = "30 ms"
+
+[path.two]
+forward = ["other trace"]
+reverse = ["mark", "air"]
+
+[[flow]]
+name = "many"
+count = 3
+path = "one"
+cc = { name = "bbr", drain_to_target = true }
+workload = { file = "1.5 MB" }
+start = "1 s"
+start_interval = "2 s"
+start_jitter = "500 ms"
+stop = "50 s"
+mss = "500 B"
+receive_window = "unlimited"
+
+[[flow]]
+cc = "reno"
+path = "two"
+
+[[claim]]
+id = "A1"
+says = "the queue stays short"
+measure = "queueing_delay_p95"
+of = "trace"
+at_most = "20 ms"
+at_least = "1 ms"
+from = "10 s"
+until = "20 s"
+source = "a paper"
+source_figure = "about 15 ms"
+finding = "41 ms: the trace stands still at 12 s"
+outcome = "fails"
+
+[[claim]]
+says = "they converge"
+measure = "convergence_time"
+band = "25 %"
+hold = "2 s"
+of = "many"
+relative_to = "reno"
+between = [0.5, 2]
+
+[[claim]]
+says = "one takes over"
+measure = "takeover_time"
+fraction = "90 %"
+hold = "200 ms"
+of = "many[2]"
+equals = "600 ms"
+within = "10 %"
+
+[[claim]]
+says = "mostly in probe_bw"
+measure = "phase_share"
+phase = "probe_bw"
+of = "many"
+at_least = "98 %"
+"##;
+
+pub fn with_files(
+    text: &str,
+    files: &[(&str, &[u8])],
+    overrides: &[Override],
+) -> Result<Scenario, Errors> {
+    let loader = Embedded(files);
+    parse(text, &Source { name: "case.toml", loader: &loader }, overrides)
+}
+
+/// Reads a scenario that must be right.
+pub fn read(text: &str) -> Scenario {
+    with_files(text, FILES, &[]).unwrap_or_else(|errors| panic!("{errors}\n{text}"))
+}
+
+/// Reads a resolved scenario again, beside copies of its files.
+pub fn again(scenario: &Scenario) -> Scenario {
+    let file = |file: &InputFile| (file.name.clone(), file.bytes.clone());
+    let files: Vec<_> = scenario.files.iter().map(file).collect();
+    let files: Vec<(&str, &[u8])> = files.iter().map(|(name, b)| (name.as_str(), &b[..])).collect();
+    with_files(&scenario.resolved, &files, &[])
+        .unwrap_or_else(|errors| panic!("{errors}\n{}", scenario.resolved))
+}
+
+/// A resolved scenario, read beside the files that it names, is the same
+/// scenario; only where the files came from is forgotten.
+pub fn assert_resolves_to_itself(scenario: &Scenario) {
+    let mut expected = scenario.clone();
+    for file in &mut expected.files {
+        file.written.clone_from(&file.name);
+    }
+    assert_eq!(again(scenario), expected);
+}

@@ -1,0 +1,278 @@
+//! What right scenarios mean, against numbers worked out by hand.
+
+mod common;
+
+use common::{FILES, FULL, again, assert_resolves_to_itself, read, with_files};
+use knee_link::{Aqm, Buffer, Loss, RateModel};
+use knee_scenario::{
+    Folder, Ground, Measure, ModelKind, Outcome, Override, Scenario, Statistic, Workload,
+    load_study, read_study, template,
+};
+use knee_units::{Rate, Time};
+
+const DUMBBELL: &str = r#"
+duration = "60 s"
+[link.bottleneck]
+rate = "10 Mbit/s"
+delay = "20 ms"
+buffer = "8 BDP"
+[link.access]
+delay = "10 ms"
+[path.short]
+forward = ["bottleneck"]
+reverse_delay = "40 ms"
+[path.long]
+forward = ["access", "bottleneck"]
+reverse_delay = "100 ms"
+[[flow]]
+cc = "cubic"
+path = "short"
+"#;
+
+fn changed(part: &str, replacement: &str) -> Scenario {
+    assert!(DUMBBELL.contains(part), "{part}");
+    read(&DUMBBELL.replacen(part, replacement, 1))
+}
+
+fn buffer_of(scenario: &Scenario) -> Buffer {
+    scenario.links[0].config.buffer
+}
+
+#[test]
+fn one_bdp_is_rate_times_smallest_propagation() {
+    // 8 x 10 Mbit/s x (20 + 40) ms = 8 x 75 kB; the long path is longer.
+    assert_eq!(buffer_of(&changed("\n", "\n")), Buffer::Bytes(600_000));
+    // When the other path is the shorter: 10 Mbit/s x (10 + 20 + 100) ms.
+    let long = changed("reverse_delay = \"40 ms\"", "reverse_delay = \"200 ms\"");
+    assert_eq!(buffer_of(&long), Buffer::Bytes(8 * 162_500));
+    // Nothing said: one BDP.
+    assert_eq!(buffer_of(&changed("buffer = \"8 BDP\"\n", "")), Buffer::Bytes(75_000));
+    // A trace counts with its mean: 4500 B in 9 ms = 500 B/ms, times 60 ms.
+    let trace = changed("\"10 Mbit/s\"", "{ trace = \"lte.down\" }");
+    assert_eq!(buffer_of(&trace), Buffer::Bytes(8 * 30_000));
+    // Steps count with the first.
+    let steps = "[{ at = \"0 s\", rate = \"1 Mbit/s\" }, { at = \"1 s\", rate = \"9 Mbit/s\" }]";
+    assert_eq!(buffer_of(&changed("\"10 Mbit/s\"", steps)), Buffer::Bytes(60_000));
+    assert_eq!(buffer_of(&changed("8 BDP", "200 packets")), Buffer::Packets(200));
+    assert_eq!(buffer_of(&changed("8 BDP", "unlimited")), Buffer::Unlimited);
+}
+
+#[test]
+fn base_rtt_and_path_rate_over_empty_queues() {
+    let scenario = read(DUMBBELL);
+    // A segment of 1500 B takes 1.2 ms at 10 Mbit/s.
+    assert_eq!(scenario.base_rtt(0), Time::from_micros(61_200));
+    assert_eq!(scenario.base_rtt(1), Time::from_micros(131_200));
+    assert_eq!(scenario.path_rate(1), Some(Rate::from_bits_per_second(10_000_000)));
+    // ACKs of 52 B over a link of 1 Mbit/s take 0.416 ms.
+    let back = changed("delay = \"10 ms\"", "rate = \"1 Mbit/s\"\ndelay = \"10 ms\"")
+        .resolved
+        .replacen("reverse_delay = \"40 ms\"", "reverse = [\"access\"]", 1);
+    assert_eq!(read(&back).base_rtt(0), Time::from_micros(20_000 + 1_200 + 10_000 + 416));
+    // Half the segment, half the time.
+    let small = changed("cc = ", "mss = \"698 B\"\ncc = ");
+    assert_eq!(small.flow_base_rtt(0), Time::from_micros(60_600));
+    let pure =
+        changed("rate = \"10 Mbit/s\"\ndelay = \"20 ms\"\nbuffer = \"8 BDP\"", "delay = \"20 ms\"");
+    assert_eq!((pure.base_rtt(0), pure.path_rate(0)), (Time::from_millis(60), None));
+}
+
+#[test]
+fn groups_start_one_after_the_other() {
+    let scenario = changed("cc = ", "count = 3\nstart = \"1 s\"\nstart_interval = \"2 s\"\ncc = ");
+    let starts: Vec<u64> = scenario.flows.iter().map(|flow| flow.start.as_micros()).collect();
+    assert_eq!(starts, [1_000_000, 3_000_000, 5_000_000]);
+    assert_eq!(scenario.flows.iter().map(|flow| flow.index).collect::<Vec<_>>(), [0, 1, 2]);
+    assert!(scenario.flows.iter().all(|flow| flow.name == "cubic"));
+}
+
+#[test]
+fn start_jitter_is_uniform_and_comes_from_the_seed() {
+    let starts = |seed: u64| -> Vec<f64> {
+        let keys = format!("seed = {seed}\nstart_jitter = \"10 ms\"\nduration");
+        let text =
+            DUMBBELL.replacen("duration", &keys, 1).replacen("cc =", "count = 4000\ncc =", 1);
+        read(&text).flows.iter().map(|flow| flow.start.as_millis_f64()).collect()
+    };
+    let first = starts(1);
+    assert_eq!(first, starts(1));
+    assert_ne!(first, starts(2));
+    assert!(first.iter().all(|start| (0.0..=10.0).contains(start)));
+    // The mean of 4000 uniform numbers in 0..10 is 5 with a standard
+    // deviation of 10 / sqrt(12 * 4000) = 0.046; four of them are rare.
+    let mean = first.iter().sum::<f64>() / 4000.0;
+    assert!((mean - 5.0).abs() < 0.19, "{mean}");
+    let below = first.iter().filter(|start| **start < 1.0).count();
+    assert!((324..=476).contains(&below), "{below} of 4000 in the first tenth");
+}
+
+#[test]
+fn claims_have_bounds_in_si_units() {
+    let claims = read(FULL).claims;
+    assert_eq!(claims[0].measure, Measure::QueueingDelay(Statistic::P95));
+    assert_eq!((claims[0].at_least, claims[0].at_most), (Some(0.001), Some(0.02)));
+    assert_eq!(claims[0].recorded, Outcome::Fails);
+    assert_eq!((claims[1].at_least, claims[1].at_most), (Some(0.5), Some(2.0)));
+    let hold = Time::from_secs(2);
+    assert_eq!(claims[1].measure, Measure::ConvergenceTime { band: 0.25, hold });
+    let (least, most) = (claims[2].at_least.unwrap(), claims[2].at_most.unwrap());
+    assert!((least - 0.54).abs() < 1e-12 && (most - 0.66).abs() < 1e-12, "{least} {most}");
+    assert_eq!(claims[3].at_least, Some(0.98));
+}
+
+#[test]
+fn every_key_arrives() {
+    let scenario = read(FULL);
+    let [steps, trace, other, mark, air] = &scenario.links[..] else { panic!("five links") };
+    assert!(matches!(&steps.config.rate, RateModel::Steps(steps) if steps.0.len() == 2));
+    assert_eq!(steps.config.delay.base.0[1], (Time::from_millis(1500), Time::from_millis(20)));
+    assert!(steps.config.delay.jitter.is_some_and(|jitter| jitter.reorder));
+    assert!(matches!(steps.config.aqm, Aqm::Red(red) if red.ecn && red.weight == 0.01));
+    let down = [(10, 11), (20, 21)].map(|(a, b)| (Time::from_secs(a), Time::from_secs(b)));
+    assert_eq!(steps.config.down, down);
+    assert_eq!(steps.config.policer.map(|policer| policer.burst), Some(64_000));
+    assert!(matches!(steps.config.loss, Loss::GilbertElliott { loss_bad: 0.8, .. }));
+    assert!(matches!(trace.config.aqm, Aqm::FqCodel(fq) if fq.flows == 16 && fq.quantum == 300));
+    assert_eq!(trace.config.loss, Loss::Recorded([false, false, true, false].into()));
+    assert!(matches!(other.config.aqm, Aqm::Pie(pie) if pie.burst == Time::from_millis(100)));
+    assert_eq!(other.config.loss, Loss::Periodic(1000));
+    assert!(matches!(mark.config.aqm, Aqm::Threshold(_)));
+    assert_eq!(mark.config.loss, Loss::Independent(0.0025));
+    assert_eq!((&air.config.rate, air.config.buffer), (&RateModel::Unlimited, Buffer::Unlimited));
+
+    let many = &scenario.flows[2];
+    assert_eq!(many.workload, Workload::File(1_500_000));
+    assert!(many.start >= Time::from_secs(5) && many.start <= Time::from_millis(5500));
+    assert_eq!((many.transport.mss, many.transport.header), (500, 40));
+    assert_eq!(many.transport.receive_window, None);
+    let reno = &scenario.flows[3];
+    assert_eq!((reno.transport.mss, reno.transport.receive_window), (1000, Some(1 << 20)));
+    assert_eq!(reno.path, 1);
+}
+
+#[test]
+fn resolved_scenarios_read_back() {
+    let scenario = read(FULL);
+    // Two files with one name are told apart.
+    let names: Vec<&str> = scenario.files.iter().map(|file| file.name.as_str()).collect();
+    assert_eq!(names, ["lte.down", "lost.txt", "2-lte.down"]);
+    assert_resolves_to_itself(&scenario);
+    assert_eq!(again(&scenario).resolved, scenario.resolved);
+    assert_resolves_to_itself(&read(template()));
+}
+
+#[test]
+fn overrides_are_read_like_the_file() {
+    let set = |text: &str| text.parse::<Override>().unwrap();
+    let overrides = [
+        set("seed=3"),
+        set("duration=30 s"),
+        set("link.bottleneck.rate=20 Mbit/s"),
+        set("flow.cubic.cc=bbr"),
+        set("flow.cubic.count = 2"),
+        Override::new("flow.cubic.ack_every", "1"),
+        set("transport.quick_acks=0"),
+        set("path.short.reverse_delay=\"60 ms\""),
+    ];
+    // The second override of cc finds the flow by its controller's new name.
+    let overrides = [&overrides[..3], &overrides[4..], &overrides[3..4]].concat();
+    let overrides = [overrides, vec![set("flow.bbr.cc.drain_to_target=true")]].concat();
+    let scenario = with_files(DUMBBELL, FILES, &overrides).unwrap();
+    assert_eq!((scenario.seed, scenario.duration), (3, Time::from_secs(30)));
+    // 8 x 20 Mbit/s x 80 ms.
+    assert_eq!(buffer_of(&scenario), Buffer::Bytes(1_600_000));
+    assert_eq!(scenario.flows.len(), 2);
+    let flow = &scenario.flows[0];
+    assert_eq!((flow.transport.ack_every, flow.transport.quick_acks), (1, 0));
+    let expected =
+        knee_cc::Selection::named("bbr").with("drain_to_target", knee_cc::Value::Switch(true));
+    assert_eq!(flow.controller, expected);
+    for wrong in ["seed", "=3", " = 3", ""] {
+        assert!(wrong.parse::<Override>().is_err(), "{wrong}");
+    }
+}
+
+const STUDY: &str = r#"
+name = "Two controllers"
+source = "a paper of 2022"
+summary = "Which one is better?"
+
+[[run]]
+name = "plain"
+file = "scenarios/base.toml"
+
+[[run]]
+name = "fast"
+file = "scenarios/base.toml"
+seed = 9
+on = ["sim", "kernel"]
+
+[run.set]
+link.bottleneck.rate = { trace = "../lte.down" }
+"flow.cubic.cc" = { name = "bbr", drain_to_target = true }
+
+[[model]]
+name = "pair"
+model = "alternate-probing"
+gain = 1.25
+start = [0.9, 0.1]
+rounds = 40
+
+[[claim]]
+says = "the fast one is faster"
+measure = "goodput"
+of = "fast/bbr"
+relative_to = "plain/*"
+at_least = 1.5
+
+[[claim]]
+says = "the smaller share is 4/9"
+measure = "model.share_low"
+of = "pair"
+equals = 0.4444
+within = 0.0005
+"#;
+
+fn assert_is_the_study(study: &knee_scenario::Study) {
+    assert_eq!(study.name, "Two controllers");
+    let [plain, fast] = &study.runs[..] else { panic!("two runs") };
+    assert_eq!((plain.scenario.seed, fast.scenario.seed), (1, 9));
+    assert_eq!(plain.grounds, [Ground::Sim]);
+    assert_eq!(fast.grounds, [Ground::Sim, Ground::Kernel]);
+    assert_eq!(fast.scenario.flows[0].controller.name, "bbr");
+    assert!(matches!(fast.scenario.links[0].config.rate, RateModel::Trace(_)));
+    assert_resolves_to_itself(&fast.scenario);
+    let kind = ModelKind::AlternateProbing { gain: 1.25, start: [0.9, 0.1], rounds: 40 };
+    assert_eq!(study.models[0].kind, kind);
+    assert_eq!(study.claims[0].relative_to.as_deref(), Some("plain/*"));
+    assert_eq!(study.claims[1].measure, Measure::Model("share_low".to_string()));
+}
+
+#[test]
+fn a_study_reads_from_a_program_and_from_a_folder() {
+    let trace: &[u8] = FILES[0].1;
+    let files: &[(&str, &[u8])] = &[
+        ("duel/study.toml", STUDY.as_bytes()),
+        ("duel/scenarios/base.toml", DUMBBELL.as_bytes()),
+        ("duel/scenarios/../lte.down", trace),
+    ];
+    let embedded = load_study(&knee_scenario::Embedded(files), "duel/study.toml").unwrap();
+    assert_is_the_study(&embedded);
+
+    let folder = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("duel");
+    std::fs::create_dir_all(folder.join("scenarios")).unwrap();
+    std::fs::write(folder.join("study.toml"), STUDY).unwrap();
+    std::fs::write(folder.join("scenarios/base.toml"), DUMBBELL).unwrap();
+    std::fs::write(folder.join("lte.down"), trace).unwrap();
+    assert_is_the_study(&read_study(&folder).unwrap());
+
+    let base = folder.join("scenarios/base.toml");
+    let scenario = knee_scenario::read(&base, &[]).unwrap();
+    assert_eq!(scenario.name, "base");
+    let missing = knee_scenario::read(&folder.join("no.toml"), &[]).unwrap_err();
+    assert_eq!(
+        missing.to_string(),
+        "no.toml: cannot read it: there is no such file\n  write the name of a file that exists"
+    );
+    assert!(knee_scenario::Loader::load(&Folder(folder.clone()), "scenarios").is_err());
+}
