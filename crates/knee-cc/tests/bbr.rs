@@ -1,0 +1,372 @@
+//! BBR against what its paper and Linux's comments promise, on a perfect
+//! pipe.
+
+mod pipe;
+
+use knee_cc::{Recovery, Selection, Value, build};
+use knee_units::Time;
+use pipe::{MSS, Net, Path, Seen, controller};
+
+fn run(path: Path, name: &str, seconds: u64) -> Vec<Seen> {
+    let mut net = Net::new(path);
+    net.add(controller(name, 7), Time::ZERO, Time::MAX);
+    let mut all = Vec::new();
+    net.run(Time::from_secs(seconds), |seen| all.push(*seen));
+    all
+}
+
+fn bandwidth(seen: &Seen) -> f64 {
+    seen.state.bandwidth.map_or(0.0, |b| b.as_bits_per_second() as f64 / 8.0)
+}
+
+/// Phases in order, with their first and last acknowledgement.
+fn phases(all: &[Seen]) -> Vec<(&'static str, Seen, Seen)> {
+    let mut list: Vec<(&'static str, Seen, Seen)> = Vec::new();
+    for seen in all {
+        match list.last_mut() {
+            Some((phase, _, last)) if *phase == seen.state.phase => *last = *seen,
+            _ => list.push((seen.state.phase, *seen, *seen)),
+        }
+    }
+    list
+}
+
+/// STARTUP doubles the delivery rate each round: log2(BDP / initial window)
+/// rounds to the full pipe, then three without 25 % growth.
+#[test]
+fn startup_doubles_and_ends_after_three_rounds_without_growth() {
+    let path = Path::new(100_000_000, 50);
+    let all = run(path, "bbr", 3);
+    let startup = phases(&all)[0];
+    assert_eq!(startup.0, "startup");
+    let at = |rounds: f64| {
+        let time = path.rtt.scale(rounds + 0.9);
+        bandwidth(all.iter().rfind(|s| s.now < time).unwrap())
+    };
+    for round in 1..4 {
+        let growth = at(f64::from(round) + 1.0) / at(f64::from(round));
+        assert!((1.7..2.4).contains(&growth), "round {round}: {growth:.2}");
+    }
+    let full = all.iter().find(|s| bandwidth(s) > 0.9 * path.payload_rate()).unwrap();
+    let needed = (path.bdp() / (10.0 * MSS as f64)).log2();
+    let rounds = full.now.as_secs_f64() / path.rtt.as_secs_f64();
+    assert!(rounds < needed + 3.0, "{rounds:.1} rounds, {needed:.1} doublings");
+    let waited = round_trips(all.iter().filter(|s| s.now > full.now && s.now <= startup.2.now));
+    assert!((3..=4).contains(&waited), "{waited} rounds");
+}
+
+/// Packet-timed round trips: what was in flight at the start of one is
+/// delivered at its end.
+fn round_trips<'a>(all: impl Iterator<Item = &'a Seen>) -> u32 {
+    let mut ends_at = None;
+    let mut rounds = 0;
+    for seen in all {
+        let end = *ends_at.get_or_insert(seen.delivered + seen.in_flight);
+        if seen.delivered >= end {
+            rounds += 1;
+            ends_at = Some(seen.delivered + seen.in_flight);
+        }
+    }
+    rounds
+}
+
+/// At most two BDP of excess queue in STARTUP; DRAIN ends with one BDP in
+/// flight (and the quantisation budget).
+#[test]
+fn drain_empties_the_queue_of_startup() {
+    let path = Path::new(20_000_000, 60);
+    let all = run(path, "bbr", 3);
+    let list = phases(&all);
+    assert_eq!(list[1].0, "drain");
+    let worst = all.iter().map(|s| s.rtt).max().unwrap();
+    assert!(worst < path.rtt.scale(3.1), "{worst:?}");
+    let left = list[1].2.in_flight as f64;
+    assert!(left < path.bdp() + 12.0 * MSS as f64, "{left} of {}", path.bdp());
+    assert!(left > path.bdp() * 0.9);
+    assert!(list[2].0.starts_with("probe_bw"));
+}
+
+/// The first window is paced at 2/ln 2 times the window per RTT, less 1 %.
+#[test]
+fn initial_rate_comes_from_the_first_rtt() {
+    let path = Path::new(10_000_000, 40);
+    let mut bbr = controller("bbr", 1);
+    let before = bbr.decision().pacing_rate.unwrap().as_bits_per_second() as f64;
+    assert!((before / (2.885 * 10.0 * MSS as f64 * 8.0 / 0.001 * 0.99) - 1.0).abs() < 0.01);
+    let connection =
+        knee_cc::Connection { srtt: path.rtt, min_rtt: path.rtt, mss: 1448, ..Default::default() };
+    bbr.on_event(knee_cc::Event::Established, &connection);
+    let after = bbr.decision().pacing_rate.unwrap().as_bits_per_second() as f64;
+    assert!((after / (2.885 * 10.0 * MSS as f64 * 8.0 / 0.04 * 0.99) - 1.0).abs() < 0.01);
+}
+
+/// PROBE_BW: 5/4 for a full min_rtt, 3/4 for at most one, then six at 1.
+#[test]
+fn gain_cycle_has_eight_phases() {
+    let path = Path::new(20_000_000, 40);
+    let all = run(path, "bbr", 8);
+    let settled: Vec<Seen> = all.into_iter().filter(|s| s.now > Time::from_secs(2)).collect();
+    let list = phases(&settled);
+    let rtt = path.rtt.as_secs_f64();
+    let mut cycles = 0;
+    for pair in list.windows(2).skip(1).take(list.len() - 3) {
+        let (phase, first, _) = pair[0];
+        let lasted = (pair[1].1.now - first.now).as_secs_f64() / rtt;
+        let gain = first.state.pacing_gain.unwrap();
+        match phase {
+            "probe_bw_up" => {
+                assert_eq!(gain, 1.25);
+                assert!((1.0..2.0).contains(&lasted), "up for {lasted:.2}");
+                cycles += 1;
+            }
+            "probe_bw_down" => {
+                assert_eq!(gain, 0.75);
+                assert!((0.1..1.3).contains(&lasted), "down for {lasted:.2}");
+            }
+            "probe_bw_cruise" => {
+                assert_eq!(gain, 1.0);
+                assert!((6.0..6.7).contains(&lasted), "cruise for {lasted:.2}");
+            }
+            other => panic!("{other}"),
+        }
+    }
+    assert!(cycles >= 10, "{cycles}");
+}
+
+/// The first phase is drawn among all but the one below gain 1.
+#[test]
+fn first_phase_is_random_but_never_down() {
+    let mut up = 0;
+    let mut lengths = std::collections::BTreeSet::new();
+    for seed in 0..60 {
+        let path = Path::new(10_000_000, 20);
+        let mut net = Net::new(path);
+        net.add(controller("bbr", seed), Time::ZERO, Time::MAX);
+        let mut all = Vec::new();
+        net.run(Time::from_millis(1500), |seen| all.push(*seen));
+        let list = phases(&all);
+        let first = list.iter().position(|p| p.0.starts_with("probe_bw")).unwrap();
+        let (phase, begin, _) = list[first];
+        assert_ne!(phase, "probe_bw_down", "seed {seed}");
+        up += u32::from(phase == "probe_bw_up");
+        if phase == "probe_bw_cruise" {
+            let lasted = list[first + 1].1.now - begin.now;
+            lengths.insert((lasted.as_secs_f64() / 0.0212).round() as u32);
+        }
+    }
+    // One in seven; the others begin at any of the six cruising phases.
+    assert!((2..20).contains(&up), "{up} of 60");
+    assert!(lengths.len() >= 5, "{lengths:?}");
+}
+
+/// One flow fills the link with a queue of a few packets, 1 % is given to
+/// PROBE_RTT and start-up.
+#[test]
+fn one_flow_fills_the_link() {
+    for (rate, rtt) in [(10_000_000, 60), (10_000_000, 8), (100_000_000, 20), (1_000_000, 100)] {
+        let path = Path::new(rate, rtt);
+        let all = run(path, "bbr", 30);
+        let goodput = all.last().unwrap().delivered as f64 / 30.0 / path.payload_rate();
+        assert!(goodput > 0.95, "{rate} {rtt}: {goodput:.3}");
+        let estimate = bandwidth(all.last().unwrap()) / path.payload_rate();
+        assert!((0.97..1.03).contains(&estimate), "{rate} {rtt}: {estimate:.3}");
+    }
+}
+
+/// Every ten seconds four packets for at least 200 ms, then the earlier
+/// window.
+#[test]
+fn probe_rtt_renews_the_minimum() {
+    let path = Path::new(10_000_000, 60);
+    let mut net = Net::new(path);
+    for seed in 0..2 {
+        net.add(controller("bbr", seed), Time::ZERO, Time::MAX);
+    }
+    let mut all = Vec::new();
+    net.run(Time::from_secs(62), |seen| all.push(*seen));
+    let mine: Vec<Seen> = all.into_iter().filter(|s| s.flow == 0).collect();
+    let list = phases(&mine);
+    let probes: Vec<_> = list.windows(2).filter(|w| w[0].0 == "probe_rtt").collect();
+    assert!((5..=6).contains(&probes.len()), "{}", probes.len());
+    for (i, probe) in probes.iter().enumerate() {
+        let (_, first, last) = probe[0];
+        let after = probe[1].1;
+        assert_eq!(last.decision.window, 4 * MSS);
+        assert!(after.now - first.now >= Time::from_millis(200));
+        assert!(after.now - first.now < Time::from_millis(600));
+        assert!(after.decision.window as f64 > 0.5 * path.bdp(), "{i}");
+        assert!(after.state.min_rtt.unwrap() < Time::from_millis(68), "{i}");
+    }
+    for pair in probes.windows(2) {
+        let gap = (pair[1][0].1.now - pair[0][0].1.now).as_secs_f64();
+        assert!((9.9..10.8).contains(&gap), "{gap:.2} s");
+    }
+}
+
+/// The estimate lasts ten rounds: after the link slows down, plain BBR holds
+/// on to the old rate that long and no longer.
+#[test]
+fn bandwidth_is_forgotten_after_ten_rounds() {
+    let path = Path::new(20_000_000, 40);
+    let mut net = Net::new(path);
+    net.add(controller("bbr", 3), Time::ZERO, Time::MAX);
+    net.run(Time::from_secs(4), |_| {});
+    let slow = Path { rate: 10_000_000, ..path };
+    net.set_path(slow);
+    let mut remembering = Vec::new();
+    let mut forgotten = false;
+    net.run(Time::from_secs(9), |seen| {
+        forgotten |= bandwidth(seen) < 1.1 * slow.payload_rate();
+        if !forgotten {
+            remembering.push(*seen);
+        }
+    });
+    assert!(forgotten, "the new rate is found");
+    let rounds = round_trips(remembering.iter());
+    assert!((8..=12).contains(&rounds), "{rounds} rounds");
+}
+
+/// A policer is found and its rate used instead of what its bucket promises.
+#[test]
+fn policed_rate_is_detected() {
+    let path = Path { policer: Some((10_000_000, 150_000)), ..Path::new(100_000_000, 40) };
+    let all = run(path, "bbr", 20);
+    let policed = Path::new(10_000_000, 40).payload_rate();
+    let found = all.iter().find(|s| s.state.phase == "probe_bw_policed").expect("detected");
+    assert!(found.now < Time::from_secs(8), "{:?}", found.now);
+    let estimate = bandwidth(found) / policed;
+    assert!((0.85..1.25).contains(&estimate), "{estimate:.2}");
+    assert_eq!(found.state.pacing_gain, Some(1.0));
+    // While in use, little is lost: less than a tenth of what is sent.
+    let using: Vec<&Seen> = all.iter().filter(|s| s.state.phase == "probe_bw_policed").collect();
+    let first = using[0];
+    let last = using.iter().rev().find(|s| s.now < first.now + Time::from_secs(2)).unwrap();
+    let lost = (last.lost - first.lost) as f64;
+    let delivered = (last.delivered - first.delivered) as f64;
+    assert!(lost / delivered < 0.15, "{:.3}", lost / delivered);
+}
+
+/// Bunched acknowledgements widen the window, by no more than 100 ms of
+/// bandwidth.
+#[test]
+fn aggregated_acks_widen_the_window_within_bounds() {
+    let rate = 40_000_000;
+    let plain = Path::new(rate, 20);
+    let bunched = Path { ack_every: 24, ..plain };
+    let window = |path: Path| {
+        let all = run(path, "bbr", 6);
+        let late: Vec<u64> = all
+            .iter()
+            .filter(|s| s.now > Time::from_secs(3) && s.state.phase == "probe_bw_cruise")
+            .map(|s| s.decision.window)
+            .collect();
+        let goodput = all.last().unwrap().delivered as f64 / 6.0 / path.payload_rate();
+        (late.iter().sum::<u64>() as f64 / late.len() as f64, goodput)
+    };
+    let ((narrow, _), (wide, goodput)) = (window(plain), window(bunched));
+    assert!(wide > narrow + 12.0 * MSS as f64, "{narrow} {wide}");
+    assert!(wide - narrow < 0.1 * plain.payload_rate(), "{narrow} {wide}");
+    assert!(goodput > 0.93, "{goodput:.3}");
+}
+
+/// With a quarter of a BDP of buffer, losses do not stop BBR, and recovery
+/// begins with packet conservation: the window is what is in flight.
+#[test]
+fn recovery_begins_with_packet_conservation() {
+    let path = Path { buffer: 20, ..Path::new(20_000_000, 40) };
+    let all = run(path, "bbr", 10);
+    let mut entries = 0;
+    for pair in all.windows(2) {
+        if pair[0].recovery == Recovery::Open && pair[1].recovery == Recovery::Recovery {
+            entries += 1;
+            let acked = pair[1].delivered - pair[0].delivered;
+            let conserved = pair[1].in_flight + acked;
+            assert_eq!(pair[1].decision.window.max(4 * MSS), conserved.max(4 * MSS));
+        }
+    }
+    assert!(entries > 3, "{entries}");
+    let goodput = all.last().unwrap().delivered as f64 / 10.0 / path.payload_rate();
+    assert!(goodput > 0.9, "{goodput:.3}");
+}
+
+/// The five changes, each switched on alone.
+fn with(name: &str, value: Value) -> Selection {
+    Selection::named("bbr").with(name, value)
+}
+
+fn several(selection: &Selection, path: Path, flows: u64, seconds: u64) -> Vec<Seen> {
+    let mut net = Net::new(path);
+    for seed in 0..flows {
+        net.add(build(selection, pipe::init(seed)).unwrap(), Time::ZERO, Time::MAX);
+    }
+    let mut all = Vec::new();
+    net.run(Time::from_secs(seconds), |seen| all.push(*seen));
+    all
+}
+
+fn mean_queue_ms(all: &[Seen], path: Path) -> f64 {
+    let late: Vec<f64> = all
+        .iter()
+        .filter(|s| s.now > Time::from_secs(3))
+        .map(|s| s.rtt.as_millis_f64() - path.rtt.as_millis_f64())
+        .collect();
+    late.iter().sum::<f64>() / late.len() as f64
+}
+
+/// Claim A9: over 40 % less standing queue, and less again.
+#[test]
+fn draining_to_the_target_shortens_the_queue() {
+    let path = Path::new(10_000_000, 60);
+    let plain = mean_queue_ms(&several(&Selection::named("bbr"), path, 2, 30), path);
+    let drain = with("drain_to_target", Value::Switch(true));
+    let drained = mean_queue_ms(&several(&drain, path, 2, 30), path);
+    assert!(drained < 0.6 * plain, "{drained:.1} of {plain:.1} ms");
+    let early = drain.with("probe_exit_early", Value::Switch(true));
+    let exited = mean_queue_ms(&several(&early, path, 2, 30), path);
+    assert!(exited < drained, "{exited:.1} of {drained:.1} ms");
+}
+
+/// PROBE_RTT with the early exit costs a round instead of 200 ms.
+#[test]
+fn early_exit_shortens_probe_rtt() {
+    let path = Path::new(10_000_000, 20);
+    let time_in = |selection: &Selection| {
+        let all = several(selection, path, 2, 45);
+        let rows = all.windows(2).filter(|w| w[1].state.phase == "probe_rtt");
+        rows.map(|w| (w[1].now - w[0].now).as_secs_f64()).sum::<f64>()
+    };
+    let plain = time_in(&Selection::named("bbr"));
+    let early = time_in(&with("probe_exit_early", Value::Switch(true)));
+    assert!(plain > 0.6, "{plain:.2} s");
+    assert!(early < 0.6 * plain, "{early:.2} of {plain:.2} s");
+}
+
+/// Claim A8: long-RTT flows probe more often with a limit on cruising.
+#[test]
+fn limited_cruise_probes_more_often() {
+    let path = Path::new(10_000_000, 240);
+    let probes = |selection: &Selection| {
+        let all = several(selection, path, 1, 50);
+        phases(&all).iter().filter(|p| p.0 == "probe_bw_up").count()
+    };
+    let plain = probes(&Selection::named("bbr"));
+    let limited = probes(&with("max_cruise", Value::Text("400 ms".to_owned())));
+    assert!((20..=27).contains(&plain), "{plain}");
+    assert!(limited as f64 >= 1.6 * plain as f64, "{limited} for {plain}");
+}
+
+/// Claim A7: below 22.2 ms PROBE_RTT outlasts the filter; the first estimate
+/// after it is the one of before only if it is kept.
+#[test]
+fn bandwidth_is_kept_over_probe_rtt() {
+    let path = Path::new(10_000_000, 8);
+    let lowest = |selection: &Selection| {
+        let all = several(selection, path, 1, 32);
+        let late = all.iter().filter(|s| s.now > Time::from_secs(5));
+        late.map(bandwidth).fold(f64::MAX, f64::min) / path.payload_rate()
+    };
+    let kept = lowest(&with("keep_bw_over_probe_rtt", Value::Switch(true)));
+    assert!(kept > 0.97, "{kept:.3}");
+    let plain = lowest(&Selection::named("bbr"));
+    assert!(plain < kept, "{plain:.3} {kept:.3}");
+}

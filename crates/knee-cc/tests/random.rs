@@ -1,0 +1,119 @@
+//! Whatever a transport tells it, a controller answers with something that
+//! can be used.
+
+mod pipe;
+
+use knee_cc::{Connection, Event, Recovery, Sample};
+use knee_units::Time;
+use pipe::{MSS, controller};
+use proptest::prelude::*;
+
+const NAMES: [&str; 4] = ["bbr", "bbr-low-delay", "cubic", "reno"];
+
+const EVENTS: [Event; 9] = [
+    Event::Established,
+    Event::SentAfterIdle,
+    Event::RecoveryStart,
+    Event::CongestionEcho,
+    Event::RecoveryEnd,
+    Event::Timeout,
+    Event::SpuriousRecovery,
+    Event::MtuChanged,
+    Event::PathReset,
+];
+
+#[derive(Clone, Debug)]
+enum Step {
+    Ack { packets: u64, lost: u64, in_flight: u64, rtt_us: u64, gap_us: u64, limited: bool },
+    Tell(usize),
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let ack = (0..50u64, 0..20u64, 0..5000u64, 1..2_000_000u64, 0..3_000_000u64, any::<bool>())
+        .prop_map(|(packets, lost, in_flight, rtt_us, gap_us, limited)| Step::Ack {
+            packets,
+            lost,
+            in_flight,
+            rtt_us,
+            gap_us,
+            limited,
+        });
+    prop_oneof![9 => ack, 1 => (0..EVENTS.len()).prop_map(Step::Tell)]
+}
+
+/// The transport's state of recovery follows its own events.
+fn recovery_after(event: Event, now: Recovery) -> Recovery {
+    match event {
+        Event::RecoveryStart => Recovery::Recovery,
+        Event::Timeout => Recovery::Loss,
+        Event::CongestionEcho => Recovery::WindowReduced,
+        Event::RecoveryEnd | Event::SpuriousRecovery => Recovery::Open,
+        _ => now,
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+    #[test]
+    fn decisions_are_always_usable(
+        which in 0..NAMES.len(),
+        steps in prop::collection::vec(step(), 1..400),
+    ) {
+        let name = NAMES[which];
+        let mut controller = controller(name, 5);
+        let mut connection = Connection {
+            now: Time::from_millis(1),
+            mss: MSS as u32,
+            mtu: pipe::MTU as u32,
+            window_limited: true,
+            ..Connection::default()
+        };
+        let mut was_cut = false;
+        for step in steps {
+            let decision = match step {
+                Step::Tell(event) => {
+                    let event = EVENTS[event];
+                    let decision = controller.on_event(event, &connection);
+                    connection.recovery = recovery_after(event, connection.recovery);
+                    decision
+                }
+                Step::Ack { packets, lost, in_flight, rtt_us, gap_us, limited } => {
+                    connection.now += Time::from_micros(gap_us);
+                    connection.delivered += packets * MSS;
+                    connection.acknowledged += packets * MSS;
+                    connection.lost += lost * MSS;
+                    connection.in_flight = in_flight * MSS;
+                    connection.sent = connection.acknowledged + connection.in_flight;
+                    let rtt = Time::from_micros(rtt_us);
+                    connection.srtt = rtt;
+                    connection.min_rtt = rtt;
+                    let sample = Sample {
+                        delivered: (packets * MSS).min(connection.delivered),
+                        prior_delivered: connection.delivered - packets * MSS,
+                        interval: Time::from_micros(gap_us),
+                        rtt: Some(rtt),
+                        app_limited: limited,
+                        newly_acked: packets * MSS,
+                        newly_lost: lost * MSS,
+                        prior_in_flight: (in_flight + packets) * MSS,
+                        ..Sample::default()
+                    };
+                    controller.on_ack(&sample, &connection)
+                }
+            };
+            prop_assert!(decision.window >= MSS, "{name}: {decision:?}");
+            prop_assert!(decision.send_quantum >= MSS && decision.send_quantum % MSS == 0);
+            prop_assert!(decision.send_quantum <= 65_536);
+            if let Some(rate) = decision.pacing_rate {
+                prop_assert!(rate.as_bits_per_second() > 0, "{name}");
+            }
+            prop_assert_eq!(decision, controller.decision());
+            prop_assert!(!controller.state().phase.is_empty());
+            // BBR keeps four packets except around recovery.
+            was_cut |= connection.recovery != Recovery::Open;
+            if name.starts_with("bbr") && !was_cut {
+                prop_assert!(decision.window >= 4 * MSS, "{decision:?}");
+            }
+        }
+    }
+}

@@ -1,0 +1,99 @@
+//! Names, parameters, and what a wrong one is answered with.
+
+mod pipe;
+
+use knee_cc::{Selection, SelectionError, Value, build, check, controllers};
+
+fn refused(selection: Selection) -> SelectionError {
+    let by_check = check(&selection).unwrap_err();
+    let by_build = build(&selection, pipe::init(1)).map(|_| ()).unwrap_err();
+    assert_eq!(by_check, by_build);
+    by_check
+}
+
+fn text(value: &str) -> Value {
+    Value::Text(value.to_owned())
+}
+
+#[test]
+fn every_controller_and_preset_builds_with_its_defaults() {
+    let mut names = Vec::new();
+    for entry in controllers() {
+        names.push(entry.name);
+        names.extend(entry.presets.iter().map(|p| p.name));
+        assert!(entry.parameters.iter().all(|p| !p.summary.is_empty() && !p.default.is_empty()));
+    }
+    assert_eq!(names, ["bbr", "bbr-low-delay", "cubic", "reno"]);
+    for name in names {
+        let built = build(&Selection::named(name), pipe::init(1)).unwrap();
+        assert_eq!(built.decision().window, 10 * pipe::MSS, "{name}");
+    }
+}
+
+#[test]
+fn a_mistyped_controller_is_told_the_nearest() {
+    let error = refused(Selection::named("cubik"));
+    assert_eq!(error.to_string(), "there is no controller \"cubik\": did you mean \"cubic\"?");
+    assert_eq!(error.parameter, None);
+    let error = refused(Selection::named("BBR_low-delay"));
+    assert_eq!(error.advice, "did you mean \"bbr-low-delay\"?");
+    let error = refused(Selection::named("quantum"));
+    assert_eq!(error.advice, "write one of bbr, bbr-low-delay, cubic, reno");
+}
+
+#[test]
+fn a_mistyped_parameter_is_told_the_nearest() {
+    let error = refused(Selection::named("bbr").with("drain_to_traget", Value::Switch(true)));
+    assert_eq!(
+        error.to_string(),
+        "bbr has no parameter \"drain_to_traget\": did you mean \"drain_to_target\"?"
+    );
+    assert_eq!(error.parameter.as_deref(), Some("drain_to_traget"));
+    let error = refused(Selection::named("reno").with("beta", Value::Number(0.5)));
+    assert_eq!(error.to_string(), "reno has no parameter \"beta\": it takes no parameters");
+}
+
+#[test]
+fn values_of_the_wrong_kind_are_told_the_right_one() {
+    let cases = [
+        ("delay_lower_bound", Value::Number(10.0), "write a time with its unit, such as \"10 ms\""),
+        ("delay_lower_bound", text("10"), "write a time with its unit, such as \"10 ms\""),
+        ("delay_lower_bound", text("0 ms"), "write a time with its unit, such as \"10 ms\""),
+        ("max_cruise", text("never"), "write a time with its unit, such as \"400 ms\", or \"off\""),
+        ("cwnd_pace", Value::Number(2.5), "write a whole number from 1 to 1000"),
+        ("cwnd_pace", Value::Number(0.0), "write a whole number from 1 to 1000"),
+        ("window_gain", Value::Number(f64::NAN), "write a number from 0.5 to 3.9"),
+        ("probe_gains", Value::Numbers(vec![1.25]), "write a list of 2 numbers from 0.1 to 3.9"),
+        ("shrink_window", text("yes"), "write true or false"),
+    ];
+    for (name, value, advice) in cases {
+        let error = refused(Selection::named("bbr-low-delay").with(name, value.clone()));
+        assert_eq!(error.advice, advice, "{name} = {value:?}");
+        assert!(error.problem.starts_with(&format!("{name} of bbr-low-delay cannot be ")));
+    }
+}
+
+#[test]
+fn good_values_are_taken() {
+    let selection = Selection::named("bbr")
+        .with("max_cruise", text("400 ms"))
+        .with("probe_gains", Value::Numbers(vec![1.2, 0.8]))
+        .with("window_gain", Value::Number(1.5))
+        .with("cwnd_pace", Value::Number(20.0))
+        .with("drain_to_target", Value::Switch(true));
+    assert_eq!(check(&selection), Ok(()));
+    assert_eq!(check(&Selection::named("bbr").with("max_cruise", text("off"))), Ok(()));
+    assert_eq!(check(&Selection::named("bbr").with("max_cruise", Value::Switch(false))), Ok(()));
+}
+
+/// A preset is nothing but its parameters, and they can be overridden.
+#[test]
+fn a_preset_is_its_parameters() {
+    let bbr = &controllers()[0];
+    let preset = &bbr.presets[0];
+    assert!(
+        preset.parameters.iter().all(|(name, _)| bbr.parameters.iter().any(|p| p.name == *name))
+    );
+    let gentle = Selection::named("bbr-low-delay").with("shrink_window", Value::Switch(false));
+    assert_eq!(check(&gentle), Ok(()));
+}
