@@ -19,7 +19,8 @@ pub struct Config {
     /// Token bucket on entry, before the queue.
     pub policer: Option<Policer>,
     /// Spans `[from, until)` in which the link is down: what enters is lost,
-    /// what waits in the queue when one begins is lost too. Sorted, disjoint.
+    /// and so is what waits or is in transmission when one begins. What
+    /// propagates arrives. Sorted, disjoint.
     pub down: Vec<(Time, Time)>,
 }
 
@@ -43,6 +44,11 @@ pub enum RateModel {
 
 /// Delivery opportunities in Mahimahi's format: each lets 1500 bytes leave,
 /// and the whole repeats with the period of its last timestamp.
+///
+/// A packet leaves when its last byte is served. What it leaves over of an
+/// opportunity serves the packets behind it; an opportunity that finds the
+/// queue empty is lost. An opportunity serves what entered before it, not
+/// what enters in the same nanosecond.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Trace {
     /// Name of the file, for messages and records.
@@ -113,7 +119,8 @@ pub struct Codel {
     pub ecn: bool,
 }
 
-/// FQ-CoDel (RFC 8290).
+/// FQ-CoDel (RFC 8290). A packet always enters; when that overflows the
+/// buffer, the longest queue loses packets from its head.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct FqCodel {
     /// The CoDel of each queue.
@@ -138,7 +145,8 @@ pub struct Pie {
     pub ecn: bool,
 }
 
-/// RED (Floyd and Jacobson 1993), "gentle".
+/// RED (Floyd and Jacobson 1993), "gentle": from the upper threshold to twice
+/// it, the probability rises to 1; beyond, everything is dropped.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Red {
     /// Average queue below which nothing is dropped, in bytes.
@@ -161,16 +169,18 @@ pub struct Threshold {
     pub delay: Time,
 }
 
-/// Loss that has nothing to do with the queue.
+/// Loss that has nothing to do with the queue. Only packets that enter while
+/// the link is up count.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Loss {
     /// None.
     None,
     /// Each packet alone, with this probability in `0.0..=1.0`.
     Independent(f64),
-    /// Every n-th packet.
+    /// Every n-th packet: n, 2n, 3n …
     Periodic(u64),
-    /// Two states (Gilbert 1960, Elliott 1963); all in `0.0..=1.0`.
+    /// Two states (Gilbert 1960, Elliott 1963); all in `0.0..=1.0`. It begins
+    /// good; the state decides about a packet, then it may change.
     GilbertElliott {
         /// Probability to go from good to bad, per packet.
         good_to_bad: f64,

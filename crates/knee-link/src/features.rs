@@ -1,23 +1,19 @@
-//! What a plain link does without: loss, policer, outages, changing delay,
-//! jitter, AQM. Kept out of the way of the links that have none of it.
+//! What most links do without: outages, changing delay, jitter, AQM. Kept out
+//! of the way of the links that have none of it.
 
 use crate::aqm::{Discipline, EntryAqm, Found, Ledger, Verdict};
 use crate::config::{Buffer, Config};
 use crate::delay::Propagation;
 use crate::fifo::Entry;
+use crate::gate::Gate;
 use crate::link::Core;
-use crate::loss::LossProcess;
-use crate::policer::TokenBucket;
 use crate::{DropReason, Packet};
 use knee_units::Time;
-use rand_chacha::ChaCha8Rng;
 use std::cmp::{Ordering, Reverse};
 use std::collections::{BinaryHeap, VecDeque};
 
 pub(crate) struct Features<P> {
-    rng: ChaCha8Rng,
-    loss: LossProcess,
-    policer: Option<TokenBucket>,
+    gate: Gate,
     outages: Outages,
     entry_aqm: EntryAqm,
     /// Holds the packets, where it is decided late which leaves next.
@@ -34,11 +30,9 @@ pub(crate) struct Features<P> {
 }
 
 impl<P: Packet> Features<P> {
-    pub fn new(config: &Config, rng: ChaCha8Rng) -> Features<P> {
+    pub fn new(config: &Config, gate: Gate) -> Features<P> {
         Features {
-            rng,
-            loss: LossProcess::new(&config.loss),
-            policer: config.policer.map(TokenBucket::new),
+            gate,
             outages: Outages { spans: config.down.clone(), next: 0, until: Time::ZERO },
             entry_aqm: EntryAqm::new(&config.aqm, &config.rate),
             discipline: Discipline::new(&config.aqm, &config.rate),
@@ -58,7 +52,12 @@ impl<P: Packet> Features<P> {
         packet: P,
     ) -> Result<(), (DropReason, P)> {
         self.settle(core, now);
-        let outcome = match self.refuses(now, packet.size()) {
+        let refused = if now < self.outages.until {
+            Some(DropReason::Down)
+        } else {
+            self.gate.refuses(now, packet.size())
+        };
+        let outcome = match refused {
             Some(reason) => Err((reason, packet)),
             None => self.enqueue(core, now, packet),
         };
@@ -66,18 +65,6 @@ impl<P: Packet> Features<P> {
             core.counters.count(reason);
         }
         outcome
-    }
-
-    /// What stands before the queue.
-    fn refuses(&mut self, now: Time, size: u32) -> Option<DropReason> {
-        if now < self.outages.until {
-            return Some(DropReason::Down);
-        }
-        if self.loss.loses(&mut self.rng) {
-            return Some(DropReason::Loss);
-        }
-        let admitted = self.policer.as_mut().is_none_or(|bucket| bucket.takes(now, size));
-        (!admitted).then_some(DropReason::Policer)
     }
 
     fn enqueue(
@@ -117,14 +104,14 @@ impl<P: Packet> Features<P> {
             waiting_bytes: core.fifo.waiting_bytes(),
             idle: core.fifo.queued_packets() == 0,
         };
-        self.entry_aqm.decide(&found, |at| core.server.start(at), &mut self.rng)
+        self.entry_aqm.decide(&found, |at| core.server.start(at), &mut self.gate.rng)
     }
 
     /// Puts a packet on the wire that was ready at `ready`, behind all others
     /// there.
     fn transmit(&mut self, core: &mut Core<P>, ready: Time, packet: P) -> Time {
         let departure = core.server.serve(ready, packet.size());
-        let arrival = self.propagation.arrival(departure, &mut self.rng);
+        let arrival = self.propagation.arrival(departure, &mut self.gate.rng);
         core.fifo.push(departure, arrival, packet);
         departure
     }

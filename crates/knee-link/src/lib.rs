@@ -15,6 +15,7 @@ mod config;
 mod delay;
 mod features;
 mod fifo;
+mod gate;
 mod link;
 mod loss;
 mod policer;

@@ -1,9 +1,10 @@
 //! The link: what every packet passes.
 
 use crate::capacity::capacity_bytes;
-use crate::config::{Aqm, Buffer, Config, RateModel};
+use crate::config::{Aqm, Buffer, Config, Delay, Loss, RateModel};
 use crate::features::Features;
 use crate::fifo::Fifo;
+use crate::gate::Gate;
 use crate::server::Server;
 use crate::{Packet, check};
 use knee_units::Time;
@@ -22,9 +23,31 @@ use rand_chacha::ChaCha8Rng;
 /// and FQ-CoDel jitter is drawn when the packet leaves the queue).
 pub struct Link<P> {
     core: Core<P>,
-    features: Option<Box<Features<P>>>,
+    extras: Extras<P>,
     /// Kept for the capacity; none where it is unlimited.
     config: Option<Box<Config>>,
+}
+
+/// What a link has beyond a drop-tail queue, a rate and a constant delay.
+enum Extras<P> {
+    None,
+    /// Loss or a policer only.
+    Gate(Box<Gate>),
+    /// Anything.
+    Features(Box<Features<P>>),
+}
+
+impl<P: Packet> Extras<P> {
+    fn new(config: &Config, rng: ChaCha8Rng) -> Extras<P> {
+        let gate = Gate::new(config, rng);
+        if !has_plain_queue(config) {
+            return Extras::Features(Box::new(Features::new(config, gate)));
+        }
+        match (&config.loss, config.policer) {
+            (Loss::None, None) => Extras::None,
+            _ => Extras::Gate(Box::new(gate)),
+        }
+    }
 }
 
 /// What every link has.
@@ -112,9 +135,9 @@ impl<P: Packet> Link<P> {
             delay: config.delay.base.0[0].1,
             counters: Counters::default(),
         };
-        let features = (!is_plain(&config)).then(|| Box::new(Features::new(&config, rng)));
+        let extras = Extras::new(&config, rng);
         let config = (!unlimited).then(|| Box::new(config));
-        Link { core, features, config }
+        Link { core, extras, config }
     }
 
     /// Offers a packet. It is given back with the reason when it is dropped
@@ -127,10 +150,17 @@ impl<P: Packet> Link<P> {
     pub fn send(&mut self, now: Time, packet: P) -> Result<(), (DropReason, P)> {
         let core = &mut self.core;
         core.counters.entered_packets += 1;
-        if let Some(features) = &mut self.features {
-            return features.send(core, now, packet);
-        }
         let size = packet.size();
+        match &mut self.extras {
+            Extras::None => {}
+            Extras::Gate(gate) => {
+                if let Some(reason) = gate.refuses(now, size) {
+                    core.counters.count(reason);
+                    return Err((reason, packet));
+                }
+            }
+            Extras::Features(features) => return features.send(core, now, packet),
+        }
         if !core.fifo.has_room(now, size, core.buffer) {
             core.counters.dropped_packets += 1;
             return Err((DropReason::Queue, packet));
@@ -145,9 +175,9 @@ impl<P: Packet> Link<P> {
     /// packet may bring it forward.
     #[inline]
     pub fn next_time(&self) -> Time {
-        match &self.features {
-            None => self.core.fifo.next_arrival(),
-            Some(features) => features.next_time(&self.core),
+        match &self.extras {
+            Extras::Features(features) => features.next_time(&self.core),
+            _ => self.core.fifo.next_arrival(),
         }
     }
 
@@ -157,9 +187,9 @@ impl<P: Packet> Link<P> {
     /// later than `now`.
     #[inline]
     pub fn poll(&mut self, now: Time) -> Option<P> {
-        let packet = match &mut self.features {
-            None => self.core.fifo.pop_arrived(now)?,
-            Some(features) => features.poll(&mut self.core, now)?,
+        let packet = match &mut self.extras {
+            Extras::Features(features) => features.poll(&mut self.core, now)?,
+            _ => self.core.fifo.pop_arrived(now)?,
         };
         self.core.counters.delivered_packets += 1;
         Some(packet)
@@ -171,7 +201,10 @@ impl<P: Packet> Link<P> {
     /// [`send`](Link::send) and [`poll`](Link::poll).
     #[inline]
     pub fn take_dropped(&mut self) -> Option<(Time, DropReason, P)> {
-        self.features.as_mut()?.take_dropped()
+        match &mut self.extras {
+            Extras::Features(features) => features.take_dropped(),
+            _ => None,
+        }
     }
 
     /// Packets counted since the start.
@@ -182,15 +215,15 @@ impl<P: Packet> Link<P> {
     /// The queue now.
     pub fn queue(&mut self, now: Time) -> QueueState {
         let core = &mut self.core;
-        let held = match &mut self.features {
-            None => (0, 0),
-            Some(features) => features.held(core, now),
+        let (held_bytes, held_packets) = match &mut self.extras {
+            Extras::Features(features) => features.held(core, now),
+            _ => (0, 0),
         };
         core.fifo.settle(now);
-        let start = core.server.start_behind(now, held.0);
+        let start = core.server.start_behind(now, held_bytes);
         QueueState {
-            bytes: core.fifo.queued_bytes() + held.0,
-            packets: core.fifo.queued_packets() as u64 + held.1,
+            bytes: core.fifo.queued_bytes() + held_bytes,
+            packets: core.fifo.queued_packets() as u64 + held_packets,
             delay: if start == Time::MAX { start } else { start.saturating_sub(now) },
             departed_bytes: core.fifo.departed_bytes(),
             capacity_bytes: self.config.as_ref().map_or(0, |config| capacity_bytes(config, now)),
@@ -198,13 +231,9 @@ impl<P: Packet> Link<P> {
     }
 }
 
-/// Nothing but a drop-tail queue, a rate and a constant delay.
-fn is_plain(config: &Config) -> bool {
-    let delay = &config.delay;
-    config.loss == crate::Loss::None
-        && config.policer.is_none()
-        && config.down.is_empty()
-        && delay.jitter.is_none()
-        && delay.base.0.len() == 1
-        && (config.aqm == Aqm::DropTail || config.rate == RateModel::Unlimited)
+/// Nothing but a drop-tail queue, a rate and a constant delay behind the gate.
+fn has_plain_queue(config: &Config) -> bool {
+    let Delay { base, jitter } = &config.delay;
+    let drop_tail = config.aqm == Aqm::DropTail || config.rate == RateModel::Unlimited;
+    drop_tail && config.down.is_empty() && jitter.is_none() && base.0.len() == 1
 }
