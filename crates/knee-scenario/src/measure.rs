@@ -29,6 +29,9 @@ pub enum Measure {
     /// Estimate of the minimum RTT that the controller holds, seconds.
     /// `min_rtt_estimate_p50` …
     MinRttEstimate(Statistic),
+    /// Estimate of the bottleneck's bandwidth that the controller holds,
+    /// payload, bit/s. `bandwidth_estimate_min` …
+    BandwidthEstimate(Statistic),
     /// Retransmitted over sent bytes after the warm-up. `retransmit_ratio`
     RetransmitRatio,
     /// Retransmitted over sent bytes before the end of the warm-up.
@@ -152,11 +155,12 @@ const PLAIN: [(&str, Measure); 12] = [
 type OfStatistic = fn(Statistic) -> Measure;
 
 /// Measures that are distributions: `rtt_p50`.
-const DISTRIBUTIONS: [(&str, OfStatistic); 4] = [
+const DISTRIBUTIONS: [(&str, OfStatistic); 5] = [
     ("rtt", Measure::Rtt),
     ("smoothed_rtt", Measure::SmoothedRtt),
     ("queueing_delay", Measure::QueueingDelay),
     ("min_rtt_estimate", Measure::MinRttEstimate),
+    ("bandwidth_estimate", Measure::BandwidthEstimate),
 ];
 
 /// Measures with parameters, and which.
@@ -195,7 +199,9 @@ impl Measure {
     /// What its values are in.
     pub fn unit(&self) -> Unit {
         match self {
-            Measure::Goodput | Measure::Throughput => Unit::BitsPerSecond,
+            Measure::Goodput | Measure::Throughput | Measure::BandwidthEstimate(_) => {
+                Unit::BitsPerSecond
+            }
             Measure::Rtt(_)
             | Measure::SmoothedRtt(_)
             | Measure::QueueingDelay(_)

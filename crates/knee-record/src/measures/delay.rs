@@ -44,6 +44,15 @@ impl Flows<'_, '_> {
         self.over_time("estimate of the minimum RTT", estimate)
     }
 
+    /// The controller's estimate of the bandwidth, payload, bit/s:
+    /// distribution over time.
+    pub(crate) fn bandwidth_estimate(&self, statistic: Statistic) -> Result<f64, NotMeasurable> {
+        let estimate = |row: &FlowSample, _: &FlowRecord| {
+            (row.bandwidth_estimate_bps > 0).then_some(row.bandwidth_estimate_bps as f64)
+        };
+        Ok(self.over_time("estimate of the bandwidth", estimate)?.statistic(statistic))
+    }
+
     /// Queueing delay of flows, seconds: `max(0, RTT - base RTT)`,
     /// distribution over time; extremes as for the RTT.
     pub(crate) fn queueing_delay(&self, statistic: Statistic) -> Result<f64, NotMeasurable> {

@@ -51,6 +51,7 @@ pub fn measure(
         Measure::Rtt(statistic) => flows()?.rtt(*statistic),
         Measure::SmoothedRtt(statistic) => flows()?.smoothed_rtt(*statistic),
         Measure::MinRttEstimate(statistic) => flows()?.min_rtt_estimate(*statistic),
+        Measure::BandwidthEstimate(statistic) => flows()?.bandwidth_estimate(*statistic),
         Measure::QueueingDelay(statistic) => match flows() {
             Err(_) if is_link(run, target) => {
                 find_link(run, target)?.queueing_delay(run, window, *statistic)
