@@ -14,7 +14,7 @@ const LARGEST_BURST: u64 = 65_536;
 /// Holds its last answer, because the rate often stays.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct SendQuantum {
-    budget: u64,
+    budget: u32,
     mss: u32,
     segments: u32,
 }
@@ -23,9 +23,9 @@ impl SendQuantum {
     /// Segments that may leave at once at `rate` payload bytes per second.
     #[inline]
     pub(crate) fn segments(&mut self, rate: u64, min_rtt: Time, mss: u32, floor: u32) -> u32 {
-        let budget = (millisecond_of(rate) + short_path_extra(min_rtt)).min(LARGEST_BURST);
+        let budget = (millisecond_of(rate) + short_path_extra(min_rtt)).min(LARGEST_BURST) as u32;
         if budget != self.budget || mss != self.mss {
-            *self = SendQuantum { budget, mss, segments: budget as u32 / mss.max(1) };
+            *self = SendQuantum { budget, mss, segments: budget / mss.max(1) };
         }
         self.segments.max(floor)
     }

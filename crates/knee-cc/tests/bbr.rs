@@ -1,5 +1,6 @@
 //! BBR against what its paper and Linux's comments promise, on a perfect
 //! pipe.
+#![allow(clippy::unwrap_used, reason = "a test ends there")]
 
 mod pipe;
 

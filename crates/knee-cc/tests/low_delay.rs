@@ -1,5 +1,6 @@
 //! `bbr-low-delay` against the figures of its study and of the kernel's BBR
 //! with a capped window: 10 Mbit/s, 60 ms, an ACK for every second packet.
+#![allow(clippy::unwrap_used, reason = "a test ends there")]
 
 mod pipe;
 

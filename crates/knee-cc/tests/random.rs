@@ -1,5 +1,6 @@
 //! Whatever a transport tells it, a controller answers with something that
 //! can be used.
+#![allow(clippy::unwrap_used, reason = "a test ends there")]
 
 mod pipe;
 

@@ -1,4 +1,5 @@
 //! Names, parameters, and what a wrong one is answered with.
+#![allow(clippy::unwrap_used, reason = "a test ends there")]
 
 mod pipe;
 

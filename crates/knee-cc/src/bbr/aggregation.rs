@@ -28,7 +28,10 @@ pub(super) struct Aggregation {
     epoch_acked: u64,
     /// Largest excess in bytes: of this half of the window and the last.
     excess: [u64; 2],
-    current: usize,
+    /// The larger of the two in whole packets, kept because it rarely
+    /// changes and a division is dear.
+    excess_packets: u32,
+    current: u8,
     rounds: u8,
 }
 
@@ -39,13 +42,19 @@ impl Aggregation {
         self.epoch_acked = 0;
     }
 
-    fn advance_round(&mut self) {
+    fn advance_round(&mut self, mss: u64) {
         self.rounds += 1;
         if self.rounds >= HALF_ROUNDS {
             self.rounds = 0;
             self.current ^= 1;
-            self.excess[self.current] = 0;
+            self.put(0, mss);
         }
+    }
+
+    fn put(&mut self, excess: u64, mss: u64) {
+        self.excess[usize::from(self.current)] = excess;
+        let packets = self.excess[0].max(self.excess[1]) / mss;
+        self.excess_packets = packets.min(LARGEST_EPOCH_PACKETS) as u32;
     }
 }
 
@@ -61,10 +70,10 @@ impl Bbr {
         if sample.newly_acked == 0 || sample.interval.as_micros() == 0 {
             return;
         }
-        if self.bandwidth.round_start {
-            self.aggregation.advance_round();
-        }
         let mss = u64::from(self.mss);
+        if self.bandwidth.round_start {
+            self.aggregation.advance_round(mss);
+        }
         let epoch_us = self.delivered_at.saturating_sub(self.aggregation.epoch_start).as_micros();
         let mut expected = packets_in(self.bw(), epoch_us).saturating_mul(mss);
         let epoch = &mut self.aggregation;
@@ -77,18 +86,17 @@ impl Bbr {
         }
         epoch.epoch_acked += sample.newly_acked;
         let excess = (epoch.epoch_acked - expected).min(self.window);
-        let largest = &mut epoch.excess[epoch.current];
-        *largest = excess.max(*largest);
+        if excess > epoch.excess[usize::from(epoch.current)] {
+            epoch.put(excess, mss);
+        }
     }
 
-    /// Bytes by which the window is widened; none before the pipe is full.
+    /// Packets by which the window is widened; none before the pipe is full.
     #[inline]
-    pub(super) fn aggregation_window(&self) -> u64 {
+    pub(super) fn aggregation_packets(&self, bw: PacketRate) -> u64 {
         if !self.full_pipe.reached {
             return 0;
         }
-        let limit = packets_in(self.bw(), LARGEST_EXCESS_US) * u64::from(self.mss);
-        let [a, b] = self.aggregation.excess;
-        a.max(b).min(limit)
+        u64::from(self.aggregation.excess_packets).min(packets_in(bw, LARGEST_EXCESS_US))
     }
 }

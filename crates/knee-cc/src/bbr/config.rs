@@ -91,7 +91,8 @@ pub(super) struct Config {
     pub(super) probe_exit_early: bool,
     pub(super) shrink_window: bool,
     pub(super) keep_bw_over_probe_rtt: bool,
-    pub(super) max_cruise: Option<Time>,
+    /// [`Time::MAX`]: no limit.
+    pub(super) max_cruise: Time,
     pub(super) delay_lower_bound: Time,
     /// Round trips (`cwnd_pace`).
     pub(super) shrink_rounds: u32,
@@ -108,7 +109,7 @@ impl Config {
             probe_exit_early: settings.switch("probe_exit_early"),
             shrink_window: settings.switch("shrink_window"),
             keep_bw_over_probe_rtt: settings.switch("keep_bw_over_probe_rtt"),
-            max_cruise: settings.duration("max_cruise"),
+            max_cruise: settings.duration("max_cruise").unwrap_or(Time::MAX),
             delay_lower_bound: settings.duration("delay_lower_bound").unwrap_or_default(),
             shrink_rounds: settings.count("cwnd_pace"),
             gain_up: in_units(gains[0]),

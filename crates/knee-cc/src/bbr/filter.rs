@@ -70,3 +70,56 @@ impl RunningMax {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::RunningMax;
+
+    const WINDOW: u32 = 10;
+
+    /// A value is remembered for ten rounds after its own and not for one
+    /// more, when everything after it is smaller.
+    #[test]
+    fn the_best_leaves_after_the_window() {
+        let mut filter = RunningMax::default();
+        filter.update(WINDOW, 5, 1000);
+        for round in 6..=15 {
+            filter.update(WINDOW, round, 10);
+            assert_eq!(filter.get(), 1000, "round {round}");
+        }
+        filter.update(WINDOW, 16, 10);
+        assert_eq!(filter.get(), 10);
+    }
+
+    /// Nothing for longer than the window: only the newest counts.
+    #[test]
+    fn a_gap_empties_the_window() {
+        let mut filter = RunningMax::default();
+        filter.update(WINDOW, 1, 1000);
+        filter.update(WINDOW, 40, 7);
+        assert_eq!(filter.get(), 7);
+    }
+
+    /// Against the exact maximum: never above it, never below the newest
+    /// value, and at least the maximum of the youngest quarter of the window,
+    /// whatever the sequence.
+    #[test]
+    fn stays_close_to_the_exact_maximum() {
+        let mut state = 12345_u32;
+        let mut filter = RunningMax::default();
+        let mut seen: Vec<(u32, u32)> = Vec::new();
+        for step in 0..20_000_u32 {
+            state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            let (round, value) = (step / 5, state >> 20);
+            filter.update(WINDOW, round, value);
+            seen.push((round, value));
+            let since = |rounds: u32| {
+                let young = seen.iter().rev().take_while(|s| round - s.0 <= rounds);
+                young.map(|s| s.1).max().expect("the newest is young")
+            };
+            assert!(filter.get() <= since(WINDOW), "step {step}");
+            assert!(filter.get() >= value, "step {step}");
+            assert!(filter.get() >= since(WINDOW / 4), "step {step}");
+        }
+    }
+}

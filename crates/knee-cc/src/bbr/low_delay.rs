@@ -58,7 +58,10 @@ const EMPTY_QUEUE: u64 = 2;
 
 /// Deviation of the RTT over its mean beyond which the path is unsteady and
 /// its queueing delay means nothing: 3/10.
-const STEADY: (u64, u64) = (3, 10);
+const STEADY: (u32, u32) = (3, 10);
+
+/// RTT from which it does not matter how much longer it is.
+const LONGEST_RTT: Time = Time::from_secs(100);
 
 /// Rounds after DRAIN or PROBE_RTT until the bandwidth filter holds a whole
 /// gain cycle.
@@ -81,8 +84,8 @@ pub(super) struct LowDelay {
     bw_before_probe: PacketRate,
     /// Mean RTT, times 8, and its mean deviation, times 4 (the filters of
     /// RFC 6298, on each sample), in microseconds.
-    rtt_mean: u64,
-    rtt_deviation: u64,
+    rtt_mean: u32,
+    rtt_deviation: u32,
 }
 
 impl LowDelay {
@@ -96,7 +99,8 @@ impl LowDelay {
         self.bw_before_probe = bw;
     }
 
-    fn take_rtt(&mut self, us: u64) {
+    fn take_rtt(&mut self, rtt: Time) {
+        let us = rtt.min(LONGEST_RTT).as_micros() as u32;
         if self.rtt_mean == 0 {
             self.rtt_mean = us * 8;
             return;
@@ -120,7 +124,7 @@ impl Bbr {
         connection: &Connection,
     ) -> u64 {
         if let Some(rtt) = sample.rtt {
-            self.low_delay.take_rtt(rtt.as_micros());
+            self.low_delay.take_rtt(rtt);
             if self.may_judge_queue(connection.now) {
                 self.track_shrink(bw, self.queueing_us(rtt), sample.newly_acked);
             }
@@ -134,8 +138,8 @@ impl Bbr {
         let probing = self.mode == Mode::ProbeBw && self.cycle.probing_up();
         let gain = if probing { self.config.gain_up } else { UNIT }.max(self.window_gain);
         let burst = 2 * u64::from(self.pacing.burst_packets);
-        let allowance = (burst.max(ALLOWANCE_PACKETS) * mss).max(self.aggregation_window());
-        let pipe = self.bdp_packets(bw, gain) * mss + allowance;
+        let allowance = burst.max(ALLOWANCE_PACKETS).max(self.aggregation_packets(bw));
+        let pipe = (self.bdp_packets(bw, gain) + allowance) * mss;
         pipe.saturating_sub(self.low_delay.shrink >> FRACTION)
     }
 

@@ -107,7 +107,7 @@ struct Bbr {
     window: u64,
     /// Window before recovery or PROBE_RTT, in bytes.
     prior_window: u64,
-    initial_window: u64,
+    initial_window: u32,
     /// Slow-start threshold as shown: the pipe when STARTUP ended, in bytes.
     threshold: u64,
     /// State of recovery at the previous acknowledgement of data.
@@ -145,7 +145,7 @@ impl Bbr {
             low_delay: LowDelay::default(),
             window,
             prior_window: 0,
-            initial_window: window,
+            initial_window: window.min(u64::from(u32::MAX)) as u32,
             threshold: u64::MAX,
             prior_recovery: Recovery::Open,
             packet_conservation: false,
@@ -196,7 +196,6 @@ impl Bbr {
 
     /// The path is another one: everything learnt is void.
     fn forget(&mut self, connection: &Connection) {
-        let window = self.initial_window;
         self.mode = Mode::Startup;
         self.bandwidth = Bandwidth::from_now(connection);
         self.long_term = LongTerm::default();
@@ -206,7 +205,7 @@ impl Bbr {
         self.min_rtt.begin(Time::ZERO, connection.now);
         self.low_delay = LowDelay::default();
         self.pacing = Pacing::default();
-        self.window = window;
+        self.window = u64::from(self.initial_window);
         self.prior_window = 0;
         self.threshold = u64::MAX;
         self.packet_conservation = false;
@@ -274,7 +273,7 @@ impl Bbr {
     fn decide(&mut self, transport_min_rtt: Time) -> Decision {
         self.decision = Decision {
             window: self.window,
-            pacing_rate: Some(self.pacing.decided),
+            pacing_rate: Some(self.pacing.rate()),
             send_quantum: self.send_quantum(transport_min_rtt),
             ecn: Ecn::NotCapable,
         };
@@ -331,5 +330,15 @@ impl Controller for Bbr {
 
     fn needs(&self) -> Needs {
         Needs { pacing: true, proportional_rate_reduction: false, accurate_ecn: false }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    /// A flow of a large simulation is mostly its controller's state.
+    #[test]
+    fn the_state_stays_small() {
+        let bytes = size_of::<super::Bbr>();
+        assert!(bytes <= 400, "{bytes} bytes");
     }
 }

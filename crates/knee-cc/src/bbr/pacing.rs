@@ -29,8 +29,6 @@ const LARGEST_GOAL: u32 = 127;
 pub(super) struct Pacing {
     /// In bytes per second, as Linux counts.
     rate: u64,
-    /// The same, for the transport.
-    pub(super) decided: Rate,
     /// An RTT was known when the initial rate was set.
     pub(super) has_rtt: bool,
     /// Bandwidth and gain that `rate` was last computed for.
@@ -41,6 +39,12 @@ pub(super) struct Pacing {
 }
 
 impl Pacing {
+    /// The rate, for the transport.
+    #[inline]
+    pub(super) fn rate(&self) -> Rate {
+        Rate::from_bytes_per_second(self.rate)
+    }
+
     /// Sizes have changed: compute anew.
     pub(super) fn invalidate(&mut self) {
         self.computed_for = None;
@@ -87,7 +91,6 @@ impl Bbr {
         // zero would never send the packet that shows a better one.
         let rate = rate.max(u64::from(self.mss));
         self.pacing.rate = rate;
-        self.pacing.decided = Rate::from_bytes_per_second(rate);
         let burst = (millisecond_of(rate).min(LARGEST_BURST) / u64::from(self.mss)) as u32;
         self.pacing.burst_packets = burst.clamp(self.smallest_burst(), LARGEST_GOAL);
     }

@@ -159,8 +159,7 @@ impl Bbr {
     #[inline]
     fn probe_is_due(&self, sample: &Sample) -> bool {
         let cruised = self.delivered_at.saturating_sub(self.cycle.cruise_start);
-        let cruising = self.cycle.phase >= CRUISE;
-        (cruising && self.config.max_cruise.is_some_and(|longest| cruised > longest))
+        (self.cycle.phase >= CRUISE && cruised > self.config.max_cruise)
             || (self.cycle.phase != UP && self.found_bandwidth(sample))
     }
 

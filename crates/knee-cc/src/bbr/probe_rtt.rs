@@ -25,8 +25,9 @@ pub(super) struct MinRtt {
     pub(super) us: u32,
     /// When it was last seen.
     pub(super) stamp: Time,
-    /// End of PROBE_RTT, once in flight has fallen to four packets.
-    done_at: Option<Time>,
+    /// End of PROBE_RTT, once in flight has fallen to four packets; before
+    /// that [`Time::MAX`].
+    done_at: Time,
     /// A round has passed at four packets.
     round_done: bool,
     /// Data sent while between these amounts were delivered was sent in
@@ -41,7 +42,7 @@ impl Default for MinRtt {
         MinRtt {
             us: u32::MAX,
             stamp: Time::ZERO,
-            done_at: None,
+            done_at: Time::MAX,
             round_done: false,
             limited: (u64::MAX, 0),
             kept_bw: 0,
@@ -109,17 +110,17 @@ impl Bbr {
     fn enter_probe_rtt(&mut self) {
         self.mode = Mode::ProbeRtt;
         self.save_window();
-        self.min_rtt.done_at = None;
+        self.min_rtt.done_at = Time::MAX;
         self.min_rtt.kept_bw = self.bandwidth.max();
     }
 
     /// Waits for four packets in flight, then for the time and one round.
     fn hold_probe_rtt(&mut self, connection: &Connection) {
-        if self.min_rtt.done_at.is_none() {
+        if self.min_rtt.done_at == Time::MAX {
             let floor = u64::from(MIN_WINDOW_PACKETS) * u64::from(self.mss);
             if connection.in_flight <= floor {
                 let duration = if self.config.probe_exit_early { Time::ZERO } else { DURATION };
-                self.min_rtt.done_at = Some(connection.now + duration);
+                self.min_rtt.done_at = connection.now + duration;
                 self.min_rtt.round_done = false;
                 self.bandwidth.round_end = connection.delivered;
             }
@@ -132,7 +133,7 @@ impl Bbr {
     }
 
     pub(super) fn check_probe_rtt_done(&mut self, now: Time) {
-        if self.min_rtt.done_at.is_none_or(|done| now <= done) {
+        if now <= self.min_rtt.done_at {
             return;
         }
         self.min_rtt.stamp = now;

@@ -58,7 +58,7 @@ impl Bbr {
         if self.config.shrink_window && self.full_pipe.reached {
             return self.low_delay_window(bw, sample, connection);
         }
-        let extra = self.aggregation_window() / mss;
+        let extra = self.aggregation_packets(bw);
         self.with_quantisation(self.bdp_packets(bw, self.window_gain) + extra) * mss
     }
 

@@ -2,7 +2,7 @@
 //! of a network to show a controller what it would see. It shares nothing
 //! with the crates that simulate in earnest. Lost data is not sent again;
 //! the flow is an endless stream and takes the loss as told.
-#![allow(dead_code)]
+#![allow(dead_code, clippy::unwrap_used, reason = "each test uses a part; a failure ends it")]
 
 use knee_cc::{Connection, Controller, Decision, Event, Init, Recovery, Sample, Selection, State};
 use knee_units::Time;
