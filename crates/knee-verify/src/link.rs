@@ -47,6 +47,8 @@ pub struct Link {
     last_leave: Option<u64>,
     /// Work that left above what the rate allows, since any earlier packet.
     excess: u128,
+    /// Bytes of the largest packet that left.
+    largest: u64,
     /// End of waiting and bytes of the packets settled so far that wait at
     /// the entry looked at last.
     waiting: BinaryHeap<Reverse<(u64, u64)>>,
@@ -64,6 +66,7 @@ impl Link {
             first: 0,
             last_leave: None,
             excess: 0,
+            largest: 0,
             waiting: BinaryHeap::new(),
             waiting_bytes: 0,
         }
@@ -140,13 +143,19 @@ impl Link {
     /// A leaky bucket: between any two packets that leave, the bytes of all
     /// but the first are at most the rate times the time. Departures are in
     /// whole nanoseconds, so less than one of them is given away; of a delay
-    /// that varies, its range.
+    /// that varies, its range. Where packets overtake each other, the first
+    /// to leave need not be the first that was sent: then the largest packet
+    /// is given away too.
     fn check_rate(&mut self, time: u64, bytes: u64, findings: &mut Vec<Finding>) {
         let (Some(rate), Some(last)) = (self.head.rate, self.last_leave) else { return };
         let served = u128::from(rate) * u128::from(time.saturating_sub(last));
         self.excess = (self.excess + u128::from(bytes) * WORK_PER_BYTE).saturating_sub(served);
         let spread = self.head.delay_max - self.head.delay;
-        if self.excess >= u128::from(rate) * (u128::from(spread) + 1) {
+        self.largest = self.largest.max(bytes);
+        let overtakes = !self.head.fifo && spread > 0;
+        let overtaken = if overtakes { u128::from(self.largest) } else { 0 };
+        let given = u128::from(rate) * (u128::from(spread) + 1) + overtaken * WORK_PER_BYTE;
+        if self.excess >= given {
             let text = format!(
                 "{} bytes more left than {rate} bit/s allow",
                 self.excess.div_ceil(WORK_PER_BYTE)
