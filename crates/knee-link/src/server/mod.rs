@@ -55,6 +55,9 @@ impl Server {
     /// When the service of a packet ready at `ready` would begin, if `bytes`
     /// had to be served before it.
     pub fn start_behind(&self, ready: Time, mut bytes: u64) -> Time {
+        if bytes == 0 {
+            return self.start(ready);
+        }
         let mut copy = self.clone();
         while bytes > 0 {
             let piece = bytes.min(1 << 30);
