@@ -147,11 +147,11 @@ impl Link {
     /// to leave need not be the first that was sent: then the largest packet
     /// is given away too.
     fn check_rate(&mut self, time: u64, bytes: u64, findings: &mut Vec<Finding>) {
+        self.largest = self.largest.max(bytes);
         let (Some(rate), Some(last)) = (self.head.rate, self.last_leave) else { return };
         let served = u128::from(rate) * u128::from(time.saturating_sub(last));
         self.excess = (self.excess + u128::from(bytes) * WORK_PER_BYTE).saturating_sub(served);
         let spread = self.head.delay_max - self.head.delay;
-        self.largest = self.largest.max(bytes);
         let overtakes = !self.head.fifo && spread > 0;
         let overtaken = if overtakes { u128::from(self.largest) } else { 0 };
         let given = u128::from(rate) * (u128::from(spread) + 1) + overtaken * WORK_PER_BYTE;

@@ -78,6 +78,34 @@ fn a_delay_that_varies_may_bunch_packets_by_its_range_and_no_more() {
 }
 
 #[test]
+fn a_small_packet_may_overtake_a_large_one_where_order_is_not_kept() {
+    // A handshake's 70 bytes, 80 us at 7 Mbit/s, right behind 1500 bytes
+    // that the jitter holds back until both leave at once.
+    let both = exact(1) + 80_000 + DELAY;
+    let log = |fifo: u8, delay_max: u64| {
+        format!(
+            "# knee-packet-log/1\n\
+             # link,0,only,rate_bps=7000000,delay_ns=1000,delay_max_ns={delay_max},fifo={fifo},\
+             buffer_bytes=\n\
+             # path,0,forward=0,reverse=0\n# flow,0,path=0,mss=1448\n\
+             time_ns,event,link,flow,kind,id,number,bytes,detail\n\
+             0,send,,0,data,0,0,1448,1448\n0,enter,0,0,data,0,0,1500,\n\
+             0,send,,0,data,1,0,0,0\n0,enter,0,0,data,1,0,70,\n\
+             {both},leave,0,0,data,1,0,70,\n{both},receive,,0,data,1,0,,\n\
+             {both},leave,0,0,data,0,0,1500,\n{both},receive,,0,data,0,0,,\n\
+             {both},deliver,,0,,,0,1448,1\n"
+        )
+    };
+    let rules = |log: String| -> Vec<Rule> {
+        let report = check(log.as_bytes()).expect("the log is well formed");
+        report.violations.iter().map(|violation| violation.rule).collect()
+    };
+    assert_eq!(rules(log(0, DELAY + 80_000)), []);
+    // Where order is kept, neither the order nor the rate allows it.
+    assert_eq!(rules(log(1, DELAY + 80_000)), [Rule::Fifo, Rule::Rate]);
+}
+
+#[test]
 fn the_packet_in_transmission_does_not_count_as_waiting() {
     let link = |buffer: u64| format!("rate_bps=7000000,delay_ns=1000,fifo=1,buffer_bytes={buffer}");
     let leaves = || (1..=10).map(|n| exact(n) + DELAY);
