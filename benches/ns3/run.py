@@ -31,9 +31,9 @@ CASES = {
     "ii": {"flows": 1, "mbit": 100, "seconds": 60},
     "ii-loss": {"flows": 1, "mbit": 100, "seconds": 60, "loss": 0.01},
     "iii": {"flows": 1, "mbit": 1000, "seconds": 4},
-    "iv": {"flows": 100, "mbit": 1000, "seconds": 4},
-    "v": {"flows": 1000, "mbit": 1000, "seconds": 4, "hosts": 32},
-    "vi": {"flows": 10000, "mbit": 10000, "seconds": 1, "hosts": 32},
+    "iv": {"flows": 100, "mbit": 1000, "seconds": 2},
+    "v": {"flows": 1000, "mbit": 1000, "seconds": 2, "hosts": 32},
+    "vi": {"flows": 10000, "mbit": 10000, "seconds": 0.6, "hosts": 32},
 }
 COLUMNS = "{:<8} {:>12} {:>12} {:>12} {:>12} {:>12} {:>12} {:>8}"
 
