@@ -95,14 +95,15 @@ impl<'l> Reading<'l> {
         base
     }
 
-    /// Notes a problem.
+    /// Notes a problem. What a file holds may stand in the words: it is kept
+    /// to one line of a bearable length.
     pub(crate) fn problem(
         &mut self,
         span: Span,
         message: impl Into<String>,
         help: impl Into<String>,
     ) {
-        self.problems.push((span, message.into(), help.into()));
+        self.problems.push((span, one_line(&message.into()), one_line(&help.into())));
     }
 
     /// How many problems there are so far.
@@ -142,6 +143,23 @@ impl<'l> Reading<'l> {
         let end = floor_char(&text.text, span.end.saturating_sub(*base).max(start));
         Problem { source, span: start..end, message: message.clone(), help: help.clone() }
     }
+}
+
+const SENTENCE_CHARACTERS_MAX: usize = 400;
+
+fn one_line(sentence: &str) -> String {
+    let mut line = String::new();
+    for c in sentence.chars().take(SENTENCE_CHARACTERS_MAX) {
+        if c.is_control() {
+            line.extend(c.escape_default());
+        } else {
+            line.push(c);
+        }
+    }
+    if sentence.chars().nth(SENTENCE_CHARACTERS_MAX).is_some() {
+        line.push('…');
+    }
+    line
 }
 
 /// The nearest place at or before `at` where a character begins.
