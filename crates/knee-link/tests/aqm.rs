@@ -149,12 +149,12 @@ fn fq_codel_gives_equal_bytes() {
 }
 
 /// RFC 8290, section 1.3: a flow that sends less than a quantum per round
-/// waits for the packet in transmission only.
+/// waits for the packet in transmission only, not for ten busy queues.
 #[test]
 fn fq_codel_lets_sparse_flows_pass() {
     let delay_of_sparse = |aqm| {
-        let mut offers: Vec<Offer> = (0..9_000)
-            .map(|n| Offer { at: Time::from_micros(n * 1_100), size: 1500, flow: 1 + n % 2 })
+        let mut offers: Vec<Offer> = (0..10_000)
+            .map(|n| Offer { at: Time::from_micros(n * 1_000), size: 1500, flow: 1 + n % 10 })
             .collect();
         offers.extend((0..400).map(|n| Offer {
             at: Time::from_micros(n * 24_571),
@@ -162,19 +162,40 @@ fn fq_codel_lets_sparse_flows_pass() {
             flow: 77,
         }));
         offers.sort_by_key(|offer| offer.at);
-        let log = run(config(aqm), &offers);
-        let sparse = offers.iter().enumerate().filter(|(_, offer)| offer.flow == 77);
+        let log = run(Config { buffer: Buffer::Unlimited, ..config(aqm) }, &offers);
+        // By then the ten queues are busy.
+        let late = |offer: &Offer| offer.at > Time::from_secs(1);
+        let sparse = offers.iter().enumerate().filter(|(_, offer)| offer.flow == 77 && late(offer));
         let waits = sparse.map(|(number, offer)| {
-            let at = log.delivered_at(number).expect("sparse packets are never dropped");
+            let at = log.delivered_at(number).expect("nothing is dropped");
             at - offer.at - Time::from_millis(50)
         });
         waits.max().expect("there are some")
     };
     // 1.2 ms for the packet in transmission, 0.16 ms for its own.
-    let wait = delay_of_sparse(fq_codel());
+    let never = Codel { target: Time::from_secs(3600), ..CODEL };
+    let wait = delay_of_sparse(Aqm::FqCodel(FqCodel { codel: never, flows: 1024, quantum: 1514 }));
     assert!(wait <= Time::from_micros(1_360), "waited {wait:?}");
     let wait = delay_of_sparse(Aqm::DropTail);
     assert!(wait > Time::from_millis(100), "drop-tail makes it wait: {wait:?}");
+}
+
+/// RFC 8290, section 4.2: a queue that ran empty waits behind the busy ones
+/// before it counts as new, or twenty flows that come and go could starve a
+/// busy one.
+#[test]
+fn fq_codel_does_not_let_new_queues_starve_an_old_one() {
+    let mut offers = vec![Offer { at: Time::ZERO, size: 1500, flow: 500 }; 2_000];
+    // Together 99 % of the link, each a packet in 24.2 ms.
+    let at = |n: u64| Time::from_micros(n * 1_212);
+    offers.extend((0..5_000).map(|n| Offer { at: at(n), size: 1500, flow: n % 20 }));
+    let config = Config { buffer: Buffer::Unlimited, ..config(fq_codel()) };
+    let log = run(config, &offers);
+    let end = at(5_000);
+    let passed = |number: &usize| log.delivered_at(*number).is_some_and(|at| at < end);
+    let busy = (0..2_000).filter(passed).count() as f64;
+    let share = busy / (end.as_millis_f64() / 1.2);
+    assert!(share > 0.9 / 21.0, "{share} of the link, not a 21st");
 }
 
 /// RFC 8290, section 4.1: a full buffer costs the longest queue.

@@ -117,9 +117,9 @@ mod tests {
     const CODEL: Codel =
         Codel { target: Time::from_millis(5), interval: Time::from_millis(100), ecn: true };
 
-    /// Times of the signals when a queue of constant delay is emptied by one
-    /// packet per millisecond.
-    fn signals(delay: Time, ecn_capable: bool, seconds: u64) -> Vec<Time> {
+    /// Times of the signals from 1 s on, when a queue is emptied by one packet
+    /// per millisecond and each has waited for `delay(ms since 1 s)`.
+    fn signals(delay: impl Fn(u64) -> Time, ecn_capable: bool, seconds: u64) -> Vec<Time> {
         let mut codel = CodelState::default();
         let (mut dropped, mut counters) = (VecDeque::new(), Counters::default());
         let mut times = Vec::new();
@@ -128,7 +128,7 @@ mod tests {
             let mut queue = Waiting::default();
             for _ in 0..10 {
                 let packet = Bytes(ecn_capable, false);
-                queue.push(Held { entered: now.saturating_sub(delay), packet });
+                queue.push(Held { entered: now.saturating_sub(delay(ms)), packet });
             }
             let mut ledger = Ledger { now, dropped: &mut dropped, counters: &mut counters };
             let packet = codel.dequeue(&CODEL, &mut queue, &mut ledger).expect("ten wait").packet;
@@ -143,7 +143,7 @@ mod tests {
     #[test]
     fn drops_follow_the_control_law() {
         for ecn_capable in [false, true] {
-            let times = signals(Time::from_millis(20), ecn_capable, 3);
+            let times = signals(|_| Time::from_millis(20), ecn_capable, 3);
             let mut ideal = 1100.0;
             assert_eq!(times[0], Time::from_millis(1100), "one interval after the first sight");
             for (k, time) in times.iter().enumerate() {
@@ -159,6 +159,25 @@ mod tests {
 
     #[test]
     fn a_delay_below_target_is_left_alone() {
-        assert!(signals(Time::from_micros(4_999), false, 3).is_empty());
+        assert!(signals(|_| Time::from_micros(4_999), false, 3).is_empty());
+    }
+
+    /// Section 5.5: after a pause of less than 16 intervals dropping goes on
+    /// at the pace it had, after a longer one it begins anew.
+    #[test]
+    fn a_short_pause_is_remembered() {
+        let gap_after_pause = |pause_ms| {
+            let pause = 3_000..3_000 + pause_ms;
+            let delay = |ms| Time::from_millis(if pause.contains(&ms) { 1 } else { 20 });
+            let times = signals(delay, false, 8);
+            let end = Time::from_secs(4) + Time::from_millis(pause_ms);
+            let after: Vec<_> = times.into_iter().filter(|at| *at >= end).collect();
+            assert_eq!(after[0], end + Time::from_millis(100));
+            (after[1] - after[0]).as_millis_f64()
+        };
+        // 232 drops in the first phase (see above), 231 since its first:
+        // 100 ms / sqrt(231) = 6.6 ms.
+        assert_eq!(gap_after_pause(50), 7.0);
+        assert_eq!(gap_after_pause(1_700), 100.0);
     }
 }
