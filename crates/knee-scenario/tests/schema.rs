@@ -1,4 +1,5 @@
 //! The JSON Schema says the same as the reader.
+#![allow(clippy::unwrap_used, reason = "a test")]
 
 mod common;
 

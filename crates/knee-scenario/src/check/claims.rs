@@ -1,15 +1,15 @@
 //! Claims: what they measure, of what, and within which bounds.
 
+use super::bounds::bounds;
 use super::in_range;
-use crate::file::{BoundFile, ClaimFile, OutcomeWord, ScenarioFile};
-use crate::measure::{Measure, PARAMETERS, Subject, Unit};
+use crate::file::{ClaimFile, OutcomeWord, ScenarioFile};
+use crate::measure::{Measure, PARAMETERS, Subject};
 use crate::model::{Claim, Outcome, Scenario};
 use crate::read::{At, Entry, List};
 use crate::source::Reading;
 use crate::suggest;
 use crate::tree::Span;
-use knee_units::{Fraction, ParseError, Rate, Time};
-use std::str::FromStr;
+use knee_units::{Fraction, Time};
 
 /// What a claim can be about.
 #[derive(Default)]
@@ -279,124 +279,4 @@ fn outcome(file: &ClaimFile, span: Span, reading: &mut Reading<'_>) -> Outcome {
         reading.problem(place, "a claim that fails needs a finding", help);
     }
     recorded
-}
-
-type Bounds = (Option<f64>, Option<f64>);
-
-/// The bounds in the measure's unit, or as a ratio.
-fn bounds(
-    file: &ClaimFile,
-    span: Span,
-    measure: &Measure,
-    recorded: Outcome,
-    reading: &mut Reading<'_>,
-) -> Bounds {
-    let relative = !matches!(file.relative_to, Entry::Absent);
-    let unit = if relative { Unit::Number } else { measure.unit() };
-    let single = file.at_least.is_given() || file.at_most.is_given();
-    let broken = [&file.at_least, &file.at_most, &file.equals, &file.within];
-    if broken.iter().any(|entry| entry.is_broken()) || file.between.is_broken() {
-        return (None, None);
-    }
-    match (single, file.between.at(), file.equals.at()) {
-        (true, None, None) => {
-            let bound = |entry: &Entry<BoundFile>, reading: &mut Reading<'_>| {
-                entry.at().and_then(|at| quantity(at, unit, reading))
-            };
-            let bounds = (bound(&file.at_least, reading), bound(&file.at_most, reading));
-            let place = file.at_most.span().unwrap_or(span);
-            ascending(bounds, place, reading)
-        }
-        (false, Some(list), None) => between(list, unit, reading),
-        (false, None, Some(value)) => around(value, &file.within, unit, reading),
-        (false, None, None) if recorded == Outcome::NotTestedHere => (None, None),
-        (false, None, None) => {
-            let help = "add at_least, at_most, between, or equals and within";
-            reading.problem(span, "the claim has no bound", help);
-            (None, None)
-        }
-        _ => {
-            let help = "keep at_least and at_most, or between, or equals and within";
-            reading.problem(span, "the claim gives its bounds twice", help);
-            (None, None)
-        }
-    }
-}
-
-fn ascending(bounds: Bounds, span: Span, reading: &mut Reading<'_>) -> Bounds {
-    if let (Some(least), Some(most)) = bounds
-        && least > most
-    {
-        reading.problem(span, "the upper bound is below the lower one", "write a larger one");
-    }
-    bounds
-}
-
-fn between(list: &At<Vec<At<BoundFile>>>, unit: Unit, reading: &mut Reading<'_>) -> Bounds {
-    let [least, most] = list.value.as_slice() else {
-        let help = "write between = [\"70 ms\", \"90 ms\"]";
-        reading.problem(list.span, "between needs two bounds", help);
-        return (None, None);
-    };
-    let bounds = (quantity(least, unit, reading), quantity(most, unit, reading));
-    ascending(bounds, list.span, reading)
-}
-
-/// A value and what it may differ by: in its own unit or, unless that is
-/// percent anyway, in percent of the value.
-fn around(
-    value: &At<BoundFile>,
-    within: &Entry<BoundFile>,
-    unit: Unit,
-    reading: &mut Reading<'_>,
-) -> Bounds {
-    let middle = quantity(value, unit, reading);
-    let Some(distance) = within.at() else {
-        let help = "add within = how far the value may be off";
-        reading.problem(value.span, "equals needs within", help);
-        return (None, None);
-    };
-    let percent = match &distance.value {
-        BoundFile::Text(text) => text.parse::<Fraction>().ok(),
-        BoundFile::Number(_) => None,
-    };
-    let distance = match (percent, middle) {
-        (Some(part), Some(middle)) if unit != Unit::Fraction => Some(part.get() * middle),
-        _ => quantity(distance, unit, reading),
-    };
-    let (Some(middle), Some(distance)) = (middle, distance) else { return (None, None) };
-    (Some(middle - distance), Some(middle + distance))
-}
-
-/// A bound in its unit's own number: bit/s, seconds, part of one.
-fn quantity(at: &At<BoundFile>, unit: Unit, reading: &mut Reading<'_>) -> Option<f64> {
-    let text = match (&at.value, unit) {
-        (BoundFile::Number(number), Unit::Number) if *number >= 0.0 => return Some(*number),
-        (BoundFile::Number(number), _) => number.to_string(),
-        (BoundFile::Text(text), _) => text.clone(),
-    };
-    let parsed = match unit {
-        Unit::BitsPerSecond => parse(&text, |rate: Rate| rate.as_bits_per_second() as f64),
-        Unit::Seconds => parse(&text, Time::as_secs_f64),
-        Unit::Fraction => parse(&text, Fraction::get),
-        // "98 %" says 0.98 as well as a bare number does.
-        Unit::Number => text.parse::<Fraction>().map(Fraction::get).map_err(|_| {
-            let message = format!("a number without a unit is wanted, this is \"{text}\"");
-            (message, "write it without quotes, such as 0.98".to_string())
-        }),
-    };
-    match parsed {
-        Ok(value) => Some(value),
-        Err((message, help)) => {
-            reading.problem(at.span, message, help);
-            None
-        }
-    }
-}
-
-fn parse<T: FromStr<Err = ParseError>>(
-    text: &str,
-    number: impl Fn(T) -> f64,
-) -> Result<f64, (String, String)> {
-    text.parse().map(number).map_err(|error| (error.message(), error.help()))
 }

@@ -2,6 +2,7 @@
 //! known. Each check notes its problems and goes on, so that a person sees
 //! all of them at once; what it returns after a problem is thrown away.
 
+mod bounds;
 mod claims;
 mod flows;
 mod inputs;

@@ -5,10 +5,11 @@
 //! and their meaning. Reader, writer, the check for unknown keys and the
 //! JSON Schema all come from that one declaration.
 
+mod values;
+
 use crate::source::Reading;
 use crate::suggest;
 use crate::tree::{Entries, Key, Kind, Node, Span};
-use knee_units::{BufferSize, Bytes, Fraction, ParseError, Rate, Time};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use std::borrow::Cow;
 
@@ -381,146 +382,6 @@ pub(crate) fn word<T: Copy>(
     }
     found
 }
-
-impl Value for String {
-    fn read(node: &Node, reading: &mut Reading<'_>) -> Option<String> {
-        let text = node.as_str().map(str::to_string);
-        if text.is_none() {
-            refuse_kind(node, "a string", "it in double quotes", reading);
-        }
-        text
-    }
-    fn write(&self) -> Node {
-        Node::text(self)
-    }
-}
-
-impl Value for bool {
-    fn read(node: &Node, reading: &mut Reading<'_>) -> Option<bool> {
-        if let Kind::Bool(value) = node.kind {
-            return Some(value);
-        }
-        refuse_kind(node, "true or false", "true or false, without quotes", reading);
-        None
-    }
-    fn write(&self) -> Node {
-        Node::new(Kind::Bool(*self))
-    }
-}
-
-impl Value for u64 {
-    fn read(node: &Node, reading: &mut Reading<'_>) -> Option<u64> {
-        match node.kind {
-            // TOML's integers end here; what is written must read back.
-            Kind::Integer(number) if (0..=i128::from(i64::MAX)).contains(&number) => {
-                u64::try_from(number).ok()
-            }
-            Kind::Integer(_) => {
-                let message = "a whole number from 0 to 9223372036854775807 is wanted";
-                reading.problem(node.span, message, "write a number in this range");
-                None
-            }
-            _ => {
-                let wanted = "a whole number without a unit";
-                let message = format!(
-                    "{wanted} is wanted, this is {}",
-                    match node.kind {
-                        Kind::Float(_) => "a fractional number",
-                        ref other => other.describe(),
-                    }
-                );
-                reading.problem(node.span, message, "write it without quotes, such as 10");
-                None
-            }
-        }
-    }
-    fn write(&self) -> Node {
-        Node::new(Kind::Integer(i128::from(*self)))
-    }
-}
-
-impl Value for f64 {
-    fn read(node: &Node, reading: &mut Reading<'_>) -> Option<f64> {
-        match node.kind {
-            Kind::Float(number) if number.is_finite() => Some(number),
-            Kind::Integer(number) => Some(number as f64),
-            Kind::Float(_) => {
-                reading.problem(
-                    node.span,
-                    "a finite number is wanted",
-                    "write a number such as 1.25",
-                );
-                None
-            }
-            _ => {
-                refuse_kind(
-                    node,
-                    "a number without a unit",
-                    "it without quotes, such as 1.25",
-                    reading,
-                );
-                None
-            }
-        }
-    }
-    fn write(&self) -> Node {
-        Node::new(Kind::Float(*self))
-    }
-}
-
-impl<T: Value> Value for Vec<T> {
-    fn read(node: &Node, reading: &mut Reading<'_>) -> Option<Vec<T>> {
-        let Kind::Array(items) = &node.kind else {
-            refuse_kind(node, "a list", "it in brackets: […]", reading);
-            return None;
-        };
-        // Every item is read before one that failed counts: all problems.
-        let read: Vec<Option<T>> = items.iter().map(|item| T::read(item, reading)).collect();
-        read.into_iter().collect()
-    }
-    fn write(&self) -> Node {
-        Node::new(Kind::Array(self.iter().map(Value::write).collect()))
-    }
-}
-
-/// A quantity: a string with a number and a unit.
-fn quantity<T>(node: &Node, reading: &mut Reading<'_>) -> Option<T>
-where
-    T: std::str::FromStr<Err = ParseError>,
-{
-    let text = match &node.kind {
-        Kind::String(text) => text.clone(),
-        // A bare number: the quantity itself knows what to write instead.
-        Kind::Integer(number) => number.to_string(),
-        Kind::Float(number) => number.to_string(),
-        _ => {
-            // The quantity's complaint about no text at all names what is wanted.
-            if let Some(ParseError::NoNumber { wanted, example, .. }) = "".parse::<T>().err() {
-                refuse_kind(node, wanted, &format!("\"{example}\""), reading);
-            }
-            return None;
-        }
-    };
-    let parsed = text.parse::<T>();
-    if let Err(error) = &parsed {
-        reading.problem(node.span, error.message(), error.help());
-    }
-    parsed.ok()
-}
-
-macro_rules! quantities {
-    ($($type:ident),*) => {$(
-        impl Value for $type {
-            fn read(node: &Node, reading: &mut Reading<'_>) -> Option<$type> {
-                quantity(node, reading)
-            }
-            fn write(&self) -> Node {
-                Node::text(self.to_string())
-            }
-        }
-    )*};
-}
-quantities!(Time, Rate, Bytes, Fraction, BufferSize);
 
 /// The schema of a wrapper is that of what it wraps.
 macro_rules! same_schema {
