@@ -1,2 +1,85 @@
-//! Command line. Under construction.
-fn main() {}
+//! The command line of Knee: reads scenarios, has them run, keeps and shows
+//! what comes out.
+//!
+//! The only crate that prints: data goes to the standard output, progress and
+//! diagnostics to the standard error. What a run, a measure, a claim or a
+//! report is, other crates say; here they are put one behind the other.
+
+mod arguments;
+mod check;
+mod claims;
+mod compare;
+mod completions;
+mod directory;
+mod doctor;
+mod failure;
+mod figures;
+mod init;
+mod input;
+mod interrupt;
+mod list;
+mod models;
+mod panic;
+mod problems;
+mod progress;
+mod repeats;
+mod report;
+mod reproduce;
+mod run;
+mod schema;
+mod screen;
+mod studies;
+mod study_record;
+mod table;
+mod workers;
+
+use arguments::{Arguments, Command};
+use clap::Parser;
+use failure::{Ending, Failure};
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    panic::one_sentence();
+    let arguments = match Arguments::try_parse() {
+        Ok(arguments) => arguments,
+        Err(error) => return told_by_clap(&error),
+    };
+    match perform(&arguments.command) {
+        Ok(ending) => ending.code(),
+        Err(failure) => {
+            failure.tell();
+            failure.code()
+        }
+    }
+}
+
+fn perform(command: &Command) -> Result<Ending, Failure> {
+    match command {
+        Command::Run(arguments) => run::run(arguments),
+        Command::Reproduce(arguments) => reproduce::reproduce(arguments),
+        Command::Compare(arguments) => compare::compare(arguments),
+        Command::Report(arguments) => report::report(arguments),
+        Command::Check(arguments) => check::check(arguments),
+        Command::Init(arguments) => init::init(arguments),
+        Command::List(arguments) => list::list(arguments),
+        Command::Doctor(arguments) => doctor::doctor(arguments),
+        Command::Completions(arguments) => completions::completions(arguments),
+        Command::Schema(arguments) => schema::schema(arguments),
+    }
+}
+
+/// Help, version, or a mistake in the arguments.
+fn told_by_clap(error: &clap::Error) -> ExitCode {
+    let printed = error.print();
+    match (error.use_stderr(), printed) {
+        (true, _) => ExitCode::from(failure::USAGE),
+        (false, Ok(())) => ExitCode::SUCCESS,
+        (false, Err(failed)) => screen::not_printed(failed).map_or_else(
+            |failure| {
+                failure.tell();
+                failure.code()
+            },
+            |()| ExitCode::SUCCESS,
+        ),
+    }
+}

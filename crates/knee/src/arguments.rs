@@ -1,0 +1,341 @@
+//! What can be typed: commands, their arguments and their help. Parser, help
+//! and completions all come from here.
+
+use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
+use clap_complete::Shell;
+use knee_scenario::Override;
+use std::path::PathBuf;
+
+const START: &str = "\
+Examples:
+  knee init first.toml        write a commented scenario
+  knee run first.toml         run it; look at knee-out/first/report.html
+  knee reproduce              what published studies said, and what comes out here
+
+Exit codes: 0 done · 1 done, but a claim came out differently than on record ·
+2 wrong arguments or scenario · 3 the host lacks something · 4 a mistake in Knee ·
+130 interrupted, what there is was kept";
+
+/// Finds the knee of a path: a laboratory for congestion control.
+#[derive(Debug, Parser)]
+#[command(
+    name = "knee",
+    version,
+    max_term_width = 90,
+    arg_required_else_help = true,
+    disable_help_subcommand = true,
+    after_help = START
+)]
+pub struct Arguments {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// The commands.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Run scenarios, keep the records, say what came out
+    #[command(arg_required_else_help = true, after_help = RUN)]
+    Run(Run),
+    /// Run studies: what their sources say against what is measured
+    #[command(after_help = REPRODUCE)]
+    Reproduce(Reproduce),
+    /// Compare two runs number by number
+    #[command(arg_required_else_help = true, after_help = COMPARE)]
+    Compare(Compare),
+    /// Write report.html again, from the records
+    #[command(arg_required_else_help = true, after_help = REPORT)]
+    Report(Report),
+    /// Say all that is wrong with scenarios or studies, without running them
+    #[command(arg_required_else_help = true, after_help = CHECK)]
+    Check(Check),
+    /// Write a commented scenario to begin with
+    #[command(after_help = INIT)]
+    Init(Init),
+    /// List what a scenario can name: controllers, measures, AQMs, keys; and the studies
+    #[command(after_help = LIST)]
+    List(List),
+    /// Say what this host allows, and what to do about the rest
+    #[command(after_help = DOCTOR)]
+    Doctor(Doctor),
+    /// Print completions for a shell
+    #[command(arg_required_else_help = true, after_help = COMPLETIONS)]
+    Completions(Completions),
+    /// Print the JSON Schema of a file that Knee reads or writes
+    #[command(arg_required_else_help = true, after_help = SCHEMA)]
+    Schema(Schema),
+}
+
+const RUN: &str = "\
+Examples:
+  knee run first.toml
+  knee run first.toml --set flow.bbr.cc=bbr-low-delay --set link.bottleneck.buffer='8 BDP'
+  knee run first.toml --seed 7 --repeat 10 --jobs 4
+  knee run *.toml --out results --json
+
+A scenario to begin with: knee init first.toml";
+
+/// `knee run`.
+#[derive(Debug, Args)]
+pub struct Run {
+    /// Scenario files
+    #[arg(required = true, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub files: Vec<PathBuf>,
+    /// Where to run
+    #[arg(long, value_name = "GROUND", value_delimiter = ',', default_value = "sim")]
+    pub on: Vec<Ground>,
+    /// Set a key of the scenario: link.bottleneck.rate='20 Mbit/s', flow.bbr.cc=cubic
+    #[arg(long, value_name = "KEY=VALUE")]
+    pub set: Vec<Setting>,
+    /// Seed of all randomness, instead of the scenario's
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(..=SEED_MAX))]
+    pub seed: Option<u64>,
+    /// Run K times, with the seed and those that follow it, and give intervals
+    #[arg(long, value_name = "K", value_parser = clap::value_parser!(u64).range(2..=REPEATS_MAX))]
+    pub repeat: Option<u64>,
+    #[command(flatten)]
+    pub output: Output,
+    /// Print one JSON document instead of tables
+    #[arg(long)]
+    pub json: bool,
+    /// Also write packets.csv, every event of every packet (large)
+    #[arg(long)]
+    pub packet_log: bool,
+}
+
+/// A `--set` argument, as typed and as read.
+#[derive(Clone, Debug)]
+pub struct Setting {
+    /// As typed.
+    pub text: String,
+    /// As read.
+    pub value: Override,
+}
+
+impl std::str::FromStr for Setting {
+    type Err = String;
+    fn from_str(text: &str) -> Result<Setting, String> {
+        Ok(Setting { text: text.to_string(), value: text.parse()? })
+    }
+}
+
+/// Integers of a TOML file end here.
+pub const SEED_MAX: u64 = i64::MAX as u64;
+/// More would be a mistake.
+const REPEATS_MAX: u64 = 10_000;
+
+/// How a command runs and where it writes.
+#[derive(Debug, Args)]
+pub struct Output {
+    /// Runs at the same time. Default: one per CPU
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    pub jobs: Option<u16>,
+    /// Where to write. Default: below knee-out/
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub out: Option<PathBuf>,
+    /// Replace what an earlier run wrote there
+    #[arg(long)]
+    pub force: bool,
+}
+
+/// Where a scenario can run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Ground {
+    /// The simulator
+    Sim,
+    /// Linux's TCP over an emulator
+    Kernel,
+    /// Multipath QUIC over an emulator
+    Quic,
+}
+
+const REPRODUCE: &str = "\
+Examples:
+  knee reproduce                        all built-in studies
+  knee reproduce improved-bbr --jobs 4
+  knee reproduce ./my-study             a folder with a study.toml
+  knee reproduce --json > outcome.json
+
+Exits 1 only if an outcome differs from the one on record in the study.";
+
+/// `knee reproduce`.
+#[derive(Debug, Args)]
+pub struct Reproduce {
+    /// Built-in studies, or folders with a study.toml. Default: all built-in ones
+    #[arg(value_name = "STUDY", value_hint = ValueHint::DirPath)]
+    pub studies: Vec<String>,
+    #[command(flatten)]
+    pub output: Output,
+    /// Print one JSON document instead of tables
+    #[arg(long)]
+    pub json: bool,
+}
+
+const COMPARE: &str = "\
+Example:
+  knee compare knee-out/plain knee-out/low-delay";
+
+/// `knee compare`.
+#[derive(Debug, Args)]
+pub struct Compare {
+    /// Directory of the run compared against
+    #[arg(value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub before: PathBuf,
+    /// Directory of the other run
+    #[arg(value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub after: PathBuf,
+    /// Print every number, not only those that are usually looked at
+    #[arg(long)]
+    pub all: bool,
+    /// Print one JSON document instead of a table
+    #[arg(long)]
+    pub json: bool,
+}
+
+const REPORT: &str = "\
+Example:
+  knee report knee-out/first";
+
+/// `knee report`.
+#[derive(Debug, Args)]
+pub struct Report {
+    /// Directory of a run, also of an interrupted one, or of `knee reproduce`
+    #[arg(value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub directory: PathBuf,
+}
+
+const CHECK: &str = "\
+Example:
+  knee check first.toml studies/improved-bbr";
+
+/// `knee check`.
+#[derive(Debug, Args)]
+pub struct Check {
+    /// Scenario files, study.toml files, or folders with a study.toml
+    #[arg(required = true, value_name = "FILE", value_hint = ValueHint::AnyPath)]
+    pub files: Vec<PathBuf>,
+}
+
+const INIT: &str = "\
+Example:
+  knee init first.toml && knee run first.toml";
+
+/// `knee init`.
+#[derive(Debug, Args)]
+pub struct Init {
+    /// File to write
+    #[arg(value_name = "FILE", default_value = "scenario.toml", value_hint = ValueHint::FilePath)]
+    pub file: PathBuf,
+    /// Replace the file if it exists
+    #[arg(long)]
+    pub force: bool,
+}
+
+const LIST: &str = "\
+Examples:
+  knee list                 everything by name
+  knee list controllers     with parameters and their defaults
+  knee list keys            every key of a scenario file";
+
+/// `knee list`.
+#[derive(Debug, Args)]
+pub struct List {
+    /// What to list; without it, everything by name
+    #[arg(value_name = "WHAT")]
+    pub what: Option<Listed>,
+}
+
+/// What can be listed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Listed {
+    /// Congestion controllers and presets
+    Controllers,
+    /// Measures that a claim can name
+    Measures,
+    /// Active queue management
+    Aqm,
+    /// Keys of a scenario file
+    Keys,
+    /// Built-in studies
+    Studies,
+}
+
+const DOCTOR: &str = "\
+Example:
+  knee doctor
+
+Only looks; changes nothing. The simulator needs none of what it looks for.";
+
+/// `knee doctor`.
+#[derive(Debug, Args)]
+pub struct Doctor {
+    /// Print one JSON document instead of a table
+    #[arg(long)]
+    pub json: bool,
+}
+
+const COMPLETIONS: &str = "\
+Examples:
+  knee completions bash > ~/.local/share/bash-completion/completions/knee
+  knee completions fish > ~/.config/fish/completions/knee.fish";
+
+/// `knee completions`.
+#[derive(Debug, Args)]
+pub struct Completions {
+    /// Which shell
+    #[arg(value_name = "SHELL")]
+    pub shell: Shell,
+}
+
+const SCHEMA: &str = "\
+Example:
+  knee schema scenario > scenario.schema.json";
+
+/// `knee schema`.
+#[derive(Debug, Args)]
+pub struct Schema {
+    /// Which file
+    #[arg(value_name = "FILE")]
+    pub file: Described,
+}
+
+/// Files with a schema.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Described {
+    /// Scenario files
+    Scenario,
+    /// study.toml
+    Study,
+    /// summary.json
+    Summary,
+    /// manifest.json
+    Manifest,
+    /// repeat.json
+    Repeat,
+    /// What knee compare --json prints
+    Comparison,
+    /// reproduce.json, and what knee reproduce --json prints
+    Reproduce,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_definition_is_sound() {
+        Arguments::command().debug_assert();
+    }
+
+    /// Every command's help ends in an example that begins with the command.
+    #[test]
+    fn every_help_has_an_example() {
+        for command in Arguments::command().get_subcommands() {
+            let help = command.get_after_help().unwrap().to_string();
+            let line = format!("\n  knee {}", command.get_name());
+            assert!(help.starts_with("Example") && help.contains(&line), "{}", command.get_name());
+        }
+    }
+}

@@ -1,0 +1,62 @@
+//! `knee check`.
+
+use crate::arguments::Check;
+use crate::failure::{Ending, Failure};
+use crate::input::{ScenarioText, all_or_every_error};
+use crate::screen;
+use knee_scenario::{Errors, Scenario, Study, read_study};
+use std::path::{Path, PathBuf};
+
+/// Name of the file that makes a folder a study.
+pub const STUDY: &str = "study.toml";
+
+/// Says all that is wrong with files, or what is in them.
+pub fn check(arguments: &Check) -> Result<Ending, Failure> {
+    let found = all_or_every_error(arguments.files.iter().map(|file| look(file)))?;
+    screen::print(&found.concat())?;
+    Ok(Ending::Done)
+}
+
+fn look(path: &Path) -> Result<String, Errors> {
+    let name = path.display();
+    if let Some(folder) = study_folder(path) {
+        return read_study(&folder).map(|study| format!("{name}: sound, {}\n", study_in(&study)));
+    }
+    let scenario = ScenarioText::read(path)?.scenario(&[])?;
+    Ok(format!("{name}: sound, {}\n", scenario_in(&scenario)))
+}
+
+/// The folder of the study that `path` is, if it is one.
+fn study_folder(path: &Path) -> Option<PathBuf> {
+    if path.join(STUDY).is_file() {
+        return Some(path.to_path_buf());
+    }
+    let named_so = path.file_name().is_some_and(|name| name == STUDY);
+    path.parent().filter(|_| named_so && path.is_file()).map(Path::to_path_buf)
+}
+
+fn scenario_in(scenario: &Scenario) -> String {
+    let Scenario { links, paths, flows, claims, .. } = scenario;
+    [
+        counted(links.len(), "link"),
+        counted(paths.len(), "path"),
+        counted(flows.len(), "flow"),
+        counted(claims.len(), "claim"),
+        format!("{} long", scenario.duration),
+    ]
+    .join(", ")
+}
+
+fn study_in(study: &Study) -> String {
+    let of_runs: usize = study.runs.iter().map(|run| run.scenario.claims.len()).sum();
+    [
+        counted(study.runs.len(), "run"),
+        counted(study.models.len(), "model"),
+        counted(study.claims.len() + of_runs, "claim"),
+    ]
+    .join(", ")
+}
+
+fn counted(count: usize, noun: &str) -> String {
+    format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
+}

@@ -1,0 +1,76 @@
+//! Claims as people read them.
+
+use crate::table::{Mood, Table};
+use knee_record::{ClaimOutcome, Outcome};
+
+/// A table of claims, then the findings; empty without claims.
+pub fn text(claims: &[ClaimOutcome]) -> String {
+    if claims.is_empty() {
+        return String::new();
+    }
+    let sourced = claims.iter().any(|claim| claim.source_figure.is_some());
+    let mut table = Table::new(&heads(sourced));
+    claims.iter().for_each(|claim| table.row_in(mood(claim), row(claim, sourced)));
+    let findings: Vec<String> = claims.iter().filter_map(finding).collect();
+    let gap = if findings.is_empty() { "" } else { "\n" };
+    format!("{}{gap}{}", table.text(), findings.concat())
+}
+
+/// How the claims ended, in one line.
+pub fn tally<'c>(claims: impl IntoIterator<Item = &'c ClaimOutcome>) -> String {
+    let claims: Vec<&ClaimOutcome> = claims.into_iter().collect();
+    let ended = |outcome: Outcome| claims.iter().filter(|claim| claim.outcome == outcome).count();
+    let differ = claims.iter().filter(|claim| !claim.agrees).count();
+    format!(
+        "{} claims: {} hold, {} fail, {} not tested here; {}",
+        claims.len(),
+        ended(Outcome::Holds),
+        ended(Outcome::Fails),
+        ended(Outcome::NotTestedHere),
+        match differ {
+            0 => "all as on record".to_string(),
+            1 => "1 differs from the record".to_string(),
+            more => format!("{more} differ from the record"),
+        }
+    )
+}
+
+fn heads(sourced: bool) -> Vec<&'static str> {
+    let mut heads = vec!["outcome", "id", "claim", "expected", "measured"];
+    if sourced {
+        heads.insert(3, "source");
+    }
+    heads
+}
+
+fn row(claim: &ClaimOutcome, sourced: bool) -> Vec<String> {
+    let outcome = match claim.agrees {
+        true => claim.outcome.to_string(),
+        false => format!("{}, differs from record: {}", claim.outcome, claim.recorded),
+    };
+    let mut row = vec![
+        outcome,
+        claim.id.clone(),
+        claim.says.clone(),
+        claim.expected.clone(),
+        claim.measured_text.clone(),
+    ];
+    if sourced {
+        row.insert(3, claim.source_figure.clone().unwrap_or_default());
+    }
+    row
+}
+
+fn mood(claim: &ClaimOutcome) -> Mood {
+    match (claim.agrees, claim.outcome) {
+        (false, _) => Mood::Bad,
+        (true, Outcome::Holds) => Mood::Good,
+        (true, _) => Mood::Neutral,
+    }
+}
+
+fn finding(claim: &ClaimOutcome) -> Option<String> {
+    let finding = claim.finding.as_ref()?;
+    let about = if claim.id.is_empty() { &claim.says } else { &claim.id };
+    Some(format!("finding on {about}: {}\n", finding.trim()))
+}

@@ -1,0 +1,302 @@
+//! What the grounds need of a host, one function for each.
+
+use super::host::{Capability, Host};
+use serde::Serialize;
+
+/// How it stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum State {
+    /// All is there.
+    Ready,
+    /// Something is missing.
+    Lacking,
+    /// The host does not say.
+    Unknown,
+}
+
+/// What was found about one thing.
+#[derive(Clone, Debug, Serialize)]
+pub struct Finding {
+    /// What was looked for.
+    pub what: &'static str,
+    /// How it stands.
+    pub state: State,
+    /// What was found.
+    pub found: String,
+    /// Which ground needs it, and for what.
+    pub needed_for: &'static str,
+    /// What to do when it is lacking.
+    pub advice: &'static str,
+}
+
+/// Looks at everything.
+pub fn examine(host: &Host) -> Vec<Finding> {
+    vec![
+        simulator(),
+        kernel(host),
+        namespaces(host),
+        tun(host),
+        scheduling(host),
+        bpf(host),
+        btf(host),
+        mptcp(host),
+        controllers(host),
+    ]
+}
+
+fn simulator() -> Finding {
+    let cpus = std::thread::available_parallelism().map_or(1, usize::from);
+    Finding {
+        what: "simulator",
+        state: State::Ready,
+        found: format!("{cpus} runs at a time"),
+        needed_for: "sim",
+        advice: "",
+    }
+}
+
+/// `struct_ops` for congestion control came with 5.6, what Knee's BPF
+/// controllers use of it (`cong_control` with arguments) with 6.10.
+fn kernel(host: &Host) -> Finding {
+    let release = host.text("proc/sys/kernel/osrelease");
+    let version = release.as_deref().and_then(version);
+    Finding {
+        what: "kernel",
+        state: match version {
+            Some(version) if version >= (6, 10) => State::Ready,
+            Some(_) => State::Lacking,
+            None => State::Unknown,
+        },
+        found: release.unwrap_or_else(|| "no Linux".to_string()),
+        needed_for: "kernel: BPF controllers",
+        advice: "use Linux 6.10 or later; earlier ones run the controllers that they bring along",
+    }
+}
+
+fn version(release: &str) -> Option<(u32, u32)> {
+    let mut parts = release.split(['.', '-']).map(str::parse);
+    Some((parts.next()?.ok()?, parts.next()?.ok()?))
+}
+
+fn namespaces(host: &Host) -> Finding {
+    let has = host.has("proc/self/ns/net");
+    let refused = host.number("proc/sys/user/max_user_namespaces") == Some(0)
+        || host.number("proc/sys/kernel/unprivileged_userns_clone") == Some(0)
+        || host.number("proc/sys/kernel/apparmor_restrict_unprivileged_userns") == Some(1);
+    let administrator = host.may(Capability::SysAdmin);
+    let (state, found) = match (has, administrator, refused) {
+        (false, ..) => (State::Lacking, "the kernel has no network namespaces"),
+        (true, true, _) => (State::Ready, "may make network namespaces"),
+        (true, false, false) => (State::Ready, "may make them within a user namespace"),
+        (true, false, true) => (State::Lacking, "only the administrator may make them"),
+    };
+    Finding {
+        what: "network namespaces",
+        state,
+        found: found.to_string(),
+        needed_for: "kernel, quic: a network of its own",
+        advice: "run as root, or allow user namespaces: sysctl user.max_user_namespaces=10000, \
+                 and on Ubuntu kernel.apparmor_restrict_unprivileged_userns=0",
+    }
+}
+
+fn tun(host: &Host) -> Finding {
+    const DEVICE: &str = "dev/net/tun";
+    let (state, found) = match (host.has(DEVICE), host.opens(DEVICE)) {
+        (false, _) => (State::Lacking, "there is no /dev/net/tun".to_string()),
+        (true, Ok(())) => (State::Ready, "/dev/net/tun opens".to_string()),
+        (true, Err(error)) => (State::Lacking, format!("/dev/net/tun: {error}")),
+    };
+    Finding {
+        what: "TUN",
+        state,
+        found,
+        needed_for: "kernel, quic: the emulator",
+        advice: "modprobe tun; in a container, add --device /dev/net/tun",
+    }
+}
+
+fn scheduling(host: &Host) -> Finding {
+    let limit = host.limit("Max realtime priority");
+    let allowed = limit.as_deref().is_some_and(|limit| limit != "0");
+    let (state, found) = match (host.may(Capability::SysNice), allowed) {
+        (true, _) => (State::Ready, "may use real-time priorities (CAP_SYS_NICE)".to_string()),
+        (false, true) => (State::Ready, "real-time priorities are allowed".to_string()),
+        (false, false) if limit.is_none() => (State::Unknown, "the host does not say".to_string()),
+        (false, false) => (State::Lacking, "no real-time priority is allowed".to_string()),
+    };
+    Finding {
+        what: "SCHED_FIFO",
+        state,
+        found,
+        needed_for: "kernel, quic: an emulator that is never late",
+        advice: "run as root, or raise the limit: ulimit -r 50 (limits.conf: rtprio)",
+    }
+}
+
+fn bpf(host: &Host) -> Finding {
+    let may = host.may(Capability::Bpf) || host.may(Capability::SysAdmin);
+    let there = host.has("proc/sys/kernel/unprivileged_bpf_disabled");
+    let (state, found) = match (may, there) {
+        (_, false) => (State::Lacking, "the kernel has no BPF"),
+        (false, true) => (State::Lacking, "BPF is there, but not allowed to this user"),
+        (true, true) if may && host.may(Capability::NetAdmin) => {
+            (State::Ready, "may load programs")
+        }
+        (true, true) => (State::Lacking, "CAP_NET_ADMIN is missing"),
+    };
+    Finding {
+        what: "BPF",
+        state,
+        found: found.to_string(),
+        needed_for: "kernel: BPF controllers",
+        advice: "run as root, or with CAP_BPF and CAP_NET_ADMIN, on a kernel with CONFIG_BPF_SYSCALL",
+    }
+}
+
+fn btf(host: &Host) -> Finding {
+    let there = host.has("sys/kernel/btf/vmlinux");
+    let found = if there { "/sys/kernel/btf/vmlinux" } else { "no /sys/kernel/btf/vmlinux" };
+    Finding {
+        what: "BTF",
+        state: if there { State::Ready } else { State::Lacking },
+        found: found.to_string(),
+        needed_for: "kernel: BPF controllers",
+        advice: "use a kernel with CONFIG_DEBUG_INFO_BTF; those of the distributions have it",
+    }
+}
+
+fn mptcp(host: &Host) -> Finding {
+    let (state, found) = match host.number("proc/sys/net/mptcp/enabled") {
+        Some(1) => (State::Ready, "on"),
+        Some(_) => (State::Lacking, "off"),
+        None => (State::Lacking, "the kernel has no MPTCP"),
+    };
+    Finding {
+        what: "MPTCP",
+        state,
+        found: found.to_string(),
+        needed_for: "kernel: multipath",
+        advice: "sysctl net.mptcp.enabled=1, on a kernel with CONFIG_MPTCP",
+    }
+}
+
+/// In the kernel now, and as modules that it could load.
+fn controllers(host: &Host) -> Finding {
+    let now = host.text("proc/sys/net/ipv4/tcp_available_congestion_control");
+    let release = host.text("proc/sys/kernel/osrelease").unwrap_or_default();
+    let modules = host.files(&format!("lib/modules/{release}/kernel/net/ipv4"), "tcp_");
+    let loadable: Vec<&str> = modules
+        .iter()
+        .filter_map(|name| name.strip_prefix("tcp_")?.split('.').next())
+        .filter(|name| *name != "diag")
+        .collect();
+    let has = |name: &str| {
+        now.as_deref().is_some_and(|now| now.split_whitespace().any(|known| known == name))
+            || loadable.contains(&name)
+    };
+    let mut found = now.clone().unwrap_or_else(|| "the host does not say".to_string());
+    if !loadable.is_empty() {
+        found += &format!("; as modules: {}", loadable.join(", "));
+    }
+    Finding {
+        what: "controllers",
+        state: match (&now, has("bbr") && has("cubic") && has("reno")) {
+            (None, _) => State::Unknown,
+            (_, true) => State::Ready,
+            (_, false) => State::Lacking,
+        },
+        found,
+        needed_for: "kernel: bbr, cubic and reno to measure against",
+        advice: "modprobe tcp_bbr, on a kernel with CONFIG_TCP_CONG_BBR",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+    use std::path::Path;
+
+    const RELEASE: &str = "6.18.0-1-amd64";
+
+    fn write(root: &Path, name: &str, text: &str) {
+        let path = root.join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+
+    /// A desktop with everything, its user being nobody in particular.
+    fn desktop() -> tempfile::TempDir {
+        let folder = tempfile::tempdir().unwrap();
+        for (name, text) in [
+            ("proc/sys/kernel/osrelease", RELEASE),
+            ("proc/self/ns/net", ""),
+            ("proc/sys/user/max_user_namespaces", "63000\n"),
+            ("dev/net/tun", ""),
+            ("proc/self/status", "Name:\tknee\nCapEff:\t0000000000000000\n"),
+            ("proc/self/limits", "Max realtime priority     0                    0\n"),
+            ("proc/sys/kernel/unprivileged_bpf_disabled", "2\n"),
+            ("sys/kernel/btf/vmlinux", ""),
+            ("proc/sys/net/mptcp/enabled", "1\n"),
+            ("proc/sys/net/ipv4/tcp_available_congestion_control", "reno cubic\n"),
+            ("lib/modules/6.18.0-1-amd64/kernel/net/ipv4/tcp_bbr.ko.xz", ""),
+        ] {
+            write(folder.path(), name, text);
+        }
+        folder
+    }
+
+    fn lacking(root: &Path) -> Vec<&'static str> {
+        let findings = examine(&Host::below(root)).into_iter();
+        findings.filter(|one| one.state == State::Lacking).map(|one| one.what).collect()
+    }
+
+    #[test]
+    fn a_user_lacks_privileges_only() {
+        assert_eq!(lacking(desktop().path()), ["SCHED_FIFO", "BPF"]);
+    }
+
+    /// Bits 12, 21, 23 and 39, as capabilities(7) numbers them.
+    #[test]
+    fn root_lacks_nothing() {
+        let host = desktop();
+        write(host.path(), "proc/self/status", "CapEff:\t0000008000a01000\n");
+        assert_eq!(lacking(host.path()), [""; 0]);
+    }
+
+    #[test]
+    fn an_empty_host_lacks_everything_that_it_is_known_to_lack() {
+        let host = tempfile::tempdir().unwrap();
+        assert_eq!(lacking(host.path()), ["network namespaces", "TUN", "BPF", "BTF", "MPTCP"]);
+    }
+
+    #[test]
+    fn hardened_hosts_refuse_user_namespaces() {
+        for (name, value) in [
+            ("proc/sys/user/max_user_namespaces", "0"),
+            ("proc/sys/kernel/unprivileged_userns_clone", "0"),
+            ("proc/sys/kernel/apparmor_restrict_unprivileged_userns", "1"),
+        ] {
+            let host = desktop();
+            write(host.path(), name, value);
+            assert!(lacking(host.path()).contains(&"network namespaces"), "{name}");
+        }
+    }
+
+    #[test]
+    fn what_is_lacking_has_an_advice() {
+        let host = tempfile::tempdir().unwrap();
+        for finding in examine(&Host::below(host.path())) {
+            assert!(finding.state == State::Ready || !finding.advice.is_empty(), "{finding:?}");
+        }
+    }
+
+    #[test]
+    fn kernels_before_6_10_are_told() {
+        let host = desktop();
+        write(host.path(), "proc/sys/kernel/osrelease", "6.8.0-40-generic");
+        assert!(lacking(host.path()).contains(&"kernel"));
+    }
+}

@@ -1,0 +1,30 @@
+//! `knee init`.
+
+use crate::arguments::Init;
+use crate::failure::{Ending, Failure, cannot_write};
+use crate::run::quoted;
+use crate::screen;
+use std::fs::File;
+use std::io::{self, Write};
+use std::path::Path;
+
+/// Writes a commented scenario.
+pub fn init(arguments: &Init) -> Result<Ending, Failure> {
+    let file = &arguments.file;
+    match create(file, arguments.force) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+            let what = format!("{} exists", file.display());
+            return Err(Failure::Usage(what, "name another file, or add --force".to_string()));
+        }
+        Err(error) => return Err(cannot_write(file, &error)),
+        Ok(()) => {}
+    }
+    let next = quoted(&file.to_string_lossy());
+    screen::print(&format!("{} written\nrun it   knee run {next}\n", file.display()))?;
+    Ok(Ending::Done)
+}
+
+fn create(path: &Path, replace: bool) -> io::Result<()> {
+    let mut file = if replace { File::create(path)? } else { File::create_new(path)? };
+    file.write_all(knee_scenario::template().as_bytes())
+}

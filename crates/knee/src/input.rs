@@ -1,0 +1,85 @@
+//! Scenario files as they are named on the command line.
+
+use crate::failure::Failure;
+use knee_scenario::{Errors, Folder, Loader, Override, Problem, Scenario, Source, SourceText};
+use std::path::{Path, PathBuf};
+
+/// A scenario file of this machine.
+#[derive(Clone, Debug)]
+pub struct ScenarioText {
+    /// Its name, as typed.
+    pub name: String,
+    /// What stands in it.
+    text: String,
+}
+
+/// A file that was read, and its bytes.
+pub type Input<'b> = (&'b str, &'b [u8]);
+
+impl ScenarioText {
+    /// Reads the file, without looking into it.
+    pub fn read(path: &Path) -> Result<ScenarioText, Errors> {
+        let name = path.to_string_lossy().into_owned();
+        let loaded = here().load(&name);
+        let text = loaded.and_then(|bytes| {
+            String::from_utf8(bytes).map_err(|_| "it is not a text in UTF-8".to_string())
+        });
+        match text {
+            Ok(text) => Ok(ScenarioText { name, text }),
+            Err(reason) => Err(unreadable(name, &reason)),
+        }
+    }
+
+    /// The scenario, with what is to be set otherwise.
+    pub fn scenario(&self, overrides: &[Override]) -> Result<Scenario, Errors> {
+        let source = Source { name: &self.name, loader: &here() };
+        knee_scenario::parse(&self.text, &source, overrides)
+    }
+
+    /// All that was read for `scenario`: this file and those it names.
+    pub fn inputs<'b>(&'b self, scenario: &'b Scenario) -> Vec<Input<'b>> {
+        let mut inputs = vec![(self.name.as_str(), self.text.as_bytes())];
+        inputs.extend(named_files(scenario));
+        inputs
+    }
+
+    /// The name of the file without folder and ending.
+    pub fn stem(&self) -> String {
+        let stem = Path::new(&self.name).file_stem().unwrap_or_default();
+        stem.to_string_lossy().into_owned()
+    }
+}
+
+/// The files that a scenario names, as it writes them.
+pub fn named_files(scenario: &Scenario) -> impl Iterator<Item = Input<'_>> {
+    scenario.files.iter().map(|file| (file.written.as_str(), &*file.bytes))
+}
+
+/// Files are named relative to the working directory.
+fn here() -> Folder {
+    Folder(PathBuf::new())
+}
+
+fn unreadable(name: String, reason: &str) -> Errors {
+    let problem = Problem {
+        source: 0,
+        span: 0..0,
+        message: format!("cannot read it: {reason}"),
+        help: "write the name of a scenario file, or begin one with knee init FILE".to_string(),
+    };
+    Errors { problems: vec![problem], sources: vec![SourceText { name, text: String::new() }] }
+}
+
+/// All the results, or everything that is wrong with any of them.
+pub fn all_or_every_error<T>(
+    results: impl IntoIterator<Item = Result<T, Errors>>,
+) -> Result<Vec<T>, Failure> {
+    let (mut good, mut wrong) = (Vec::new(), Vec::new());
+    for result in results {
+        match result {
+            Ok(value) => good.push(value),
+            Err(errors) => wrong.push(errors),
+        }
+    }
+    if wrong.is_empty() { Ok(good) } else { Err(Failure::Files(wrong)) }
+}

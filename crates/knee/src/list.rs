@@ -1,0 +1,57 @@
+//! `knee list`.
+
+mod controllers;
+mod keys;
+mod measures;
+
+use crate::arguments::{List, Listed};
+use crate::failure::{Ending, Failure};
+use crate::screen;
+use crate::studies::{built_in, load_built_in};
+use crate::table::Table;
+
+/// Lists what a scenario can name, or the studies.
+pub fn list(arguments: &List) -> Result<Ending, Failure> {
+    let text = match arguments.what {
+        None => everything(),
+        Some(Listed::Controllers) => controllers::text(),
+        Some(Listed::Measures) => measures::text(),
+        Some(Listed::Aqm) => keys::aqm(),
+        Some(Listed::Keys) => keys::text(),
+        Some(Listed::Studies) => studies()?,
+    };
+    screen::print(&text)?;
+    Ok(Ending::Done)
+}
+
+/// Names alone.
+fn everything() -> String {
+    let lines = [
+        ("controllers", controllers::names()),
+        ("measures", measures::names()),
+        ("aqm", keys::aqm_names()),
+        ("keys", keys::section_names()),
+        ("studies", built_in().into_iter().map(str::to_string).collect()),
+    ];
+    let mut table = Table::new(&["what", "names"]);
+    for (what, names) in lines {
+        table.row([what.to_string(), names.join(", ")]);
+    }
+    table.text() + "\nMore about each: knee list controllers, knee list measures …\n"
+}
+
+fn studies() -> Result<String, Failure> {
+    let mut table = Table::new(&["study", "title", ">runs", ">claims", "source"]);
+    for name in built_in() {
+        let study = load_built_in(name).map_err(|errors| Failure::Files(vec![errors]))?.study;
+        let of_runs: usize = study.runs.iter().map(|run| run.scenario.claims.len()).sum();
+        table.row([
+            name.to_string(),
+            study.name,
+            study.runs.len().to_string(),
+            (study.claims.len() + of_runs).to_string(),
+            study.source,
+        ]);
+    }
+    Ok(table.text())
+}

@@ -1,0 +1,36 @@
+//! Controllers and presets, from the registry.
+
+use crate::table::Table;
+use knee_cc::{Entry, Preset, controllers};
+
+/// Names of all controllers and presets.
+pub fn names() -> Vec<String> {
+    let named = |entry: &'static Entry| {
+        std::iter::once(entry.name).chain(entry.presets.iter().map(|preset| preset.name))
+    };
+    controllers().iter().flat_map(named).map(str::to_string).collect()
+}
+
+/// Each with its parameters and presets.
+pub fn text() -> String {
+    controllers().iter().map(controller).collect::<Vec<_>>().join("\n")
+}
+
+fn controller(entry: &Entry) -> String {
+    let mut text = format!("{}: {}\n  source: {}\n\n", entry.name, entry.summary, entry.source);
+    if !entry.parameters.is_empty() {
+        let mut table = Table::new(&["parameter", "default", "takes", "meaning"]);
+        for parameter in entry.parameters {
+            let kind = parameter.kind.describe();
+            table.row([parameter.name, parameter.default, &kind, parameter.summary]);
+        }
+        text += &table.text();
+    }
+    text + &entry.presets.iter().map(preset).collect::<String>()
+}
+
+fn preset(preset: &Preset) -> String {
+    let sets = preset.parameters.iter().map(|(name, value)| format!("{name} = {value}"));
+    let sets = sets.collect::<Vec<_>>().join(", ");
+    format!("\npreset {}: {}\n  sets {sets}\n", preset.name, preset.summary)
+}

@@ -1,0 +1,99 @@
+//! Keys of a scenario file and kinds of AQM, from the JSON Schema: the
+//! reader's own declarations.
+
+use crate::table::Table;
+use serde_json::Value;
+
+/// Tables of a scenario file, and the name of each in the schema.
+const SECTIONS: [(&str, &str); 6] = [
+    ("at the top", ""),
+    ("[link.NAME]", "LinkFile"),
+    ("[path.NAME]", "PathFile"),
+    ("[[flow]]", "FlowFile"),
+    ("[transport], also in [[flow]]", "TransportFile"),
+    ("[[claim]]", "ClaimFile"),
+];
+
+/// Headings of the tables.
+pub fn section_names() -> Vec<String> {
+    SECTIONS.iter().map(|(heading, _)| heading.to_string()).collect()
+}
+
+/// All keys, table by table.
+pub fn text() -> String {
+    let schema = knee_scenario::json_schema();
+    let all = SECTIONS.map(|(heading, name)| section(heading, table_of(&schema, name)));
+    all.join("\n")
+}
+
+fn section(heading: &str, described: &Value) -> String {
+    let mut table = Table::new(&["key", "meaning"]);
+    keys(described).for_each(|(name, meaning)| table.row([name, meaning]));
+    format!("{heading}\n{}", table.text())
+}
+
+/// Names of the AQMs.
+pub fn aqm_names() -> Vec<String> {
+    words(&knee_scenario::json_schema()).map(|(name, _)| name).collect()
+}
+
+/// AQMs, then their parameters.
+pub fn aqm() -> String {
+    let schema = knee_scenario::json_schema();
+    let mut table = Table::new(&["aqm", "meaning"]);
+    words(&schema).for_each(|(name, meaning)| table.row([name, meaning]));
+    let parameters = keys(table_of(&schema, "AqmTable")).filter(|(name, _)| name != "name");
+    let mut taken = Table::new(&["parameter", "of which, meaning, default"]);
+    parameters.for_each(|(name, meaning)| taken.row([name, meaning]));
+    format!("{}\n{}", table.text(), taken.text())
+}
+
+fn words(schema: &Value) -> impl Iterator<Item = (String, String)> {
+    let words = table_of(schema, "AqmName")["oneOf"].as_array().cloned().unwrap_or_default();
+    words.into_iter().map(|word| {
+        (word["const"].as_str().unwrap_or_default().to_string(), line(&word["description"]))
+    })
+}
+
+/// A definition of the schema; the schema itself without a name.
+fn table_of<'s>(schema: &'s Value, name: &str) -> &'s Value {
+    if name.is_empty() { schema } else { &schema["$defs"][name] }
+}
+
+fn keys(described: &Value) -> impl Iterator<Item = (String, String)> {
+    let keys = described["properties"].as_object().into_iter().flatten();
+    keys.map(|(name, key)| (name.clone(), line(&key["description"])))
+}
+
+/// A description without its line ends.
+fn line(description: &Value) -> String {
+    let words = description.as_str().unwrap_or_default().split_whitespace();
+    words.collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Every table is found in the schema, and every key has a meaning.
+    #[test]
+    fn every_key_is_described() {
+        let schema = knee_scenario::json_schema();
+        for (heading, name) in SECTIONS {
+            let keys: Vec<_> = keys(table_of(&schema, name)).collect();
+            assert!(!keys.is_empty(), "{heading}");
+            assert!(keys.iter().all(|(_, meaning)| !meaning.is_empty()), "{heading} {keys:?}");
+        }
+    }
+
+    /// The AQMs that the scenario's template names.
+    #[test]
+    fn aqms_of_the_template_are_listed() {
+        let names = aqm_names();
+        for name in ["drop-tail", "codel", "fq-codel", "pie", "red", "threshold"] {
+            assert!(knee_scenario::template().contains(name), "{name}");
+            assert!(names.iter().any(|known| known == name), "{name} {names:?}");
+        }
+        assert!(aqm().contains("RFC 8289"));
+    }
+}

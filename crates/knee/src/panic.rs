@@ -1,0 +1,48 @@
+//! A panic is told in one sentence.
+
+use crate::{failure, screen};
+use std::panic::PanicHookInfo;
+
+/// From here on, a panic on any thread prints one sentence and ends the
+/// process with exit code 4.
+pub fn one_sentence() {
+    std::panic::set_hook(Box::new(|info| {
+        screen::complain(&sentence(info));
+        std::process::exit(i32::from(failure::INTERNAL));
+    }));
+}
+
+fn sentence(info: &PanicHookInfo<'_>) -> String {
+    let what = info.payload_as_str().unwrap_or("no reason given").replace('\n', " ");
+    let place = info.location().map(|place| format!(" ({}:{})", place.file(), place.line()));
+    let place = place.unwrap_or_default();
+    format!(
+        "Knee stopped because of a mistake in it, please report it with what you typed: {what}{place}"
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::Command;
+
+    /// Not a test: what the test below runs in a process of its own.
+    #[test]
+    #[ignore = "run by panics_end_in_one_sentence"]
+    fn panicking() {
+        super::one_sentence();
+        let _ = std::thread::spawn(|| panic!("two\nlines")).join();
+        unreachable!("the hook ends the process");
+    }
+
+    #[test]
+    fn panics_end_in_one_sentence() {
+        let child = Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", "panic::tests::panicking", "--ignored", "--nocapture"])
+            .output()
+            .unwrap();
+        assert_eq!(child.status.code(), Some(4));
+        let said = String::from_utf8(child.stderr).unwrap();
+        assert_eq!(said.lines().count(), 1, "{said}");
+        assert!(said.starts_with("error: Knee stopped") && said.contains("two lines"), "{said}");
+    }
+}

@@ -1,0 +1,111 @@
+//! A bar with an estimate, on a terminal, for what takes over two seconds.
+
+use indicatif::{ProgressBar, ProgressStyle};
+use knee_link::RateModel;
+use knee_scenario::Scenario;
+use knee_sim::Control;
+use std::io::{IsTerminal, stderr};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::thread::{JoinHandle, spawn};
+use std::time::Duration;
+
+/// Nothing is shown before this.
+const PATIENCE: Duration = Duration::from_secs(2);
+/// Time between two looks at the runs.
+const REFRESH: Duration = Duration::from_millis(100);
+/// Steps of the bar.
+const STEPS: f64 = 10_000.0;
+
+/// A bar that lives until it is dropped.
+#[derive(Debug)]
+pub struct Progress {
+    /// Closed to end the thread.
+    _alive: Option<Sender<()>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+/// How far one run is.
+#[derive(Clone, Debug)]
+pub struct Tracked {
+    control: Arc<Control>,
+    duration_ns: u64,
+    /// What the whole run costs, compared with others.
+    weight: f64,
+}
+
+impl Tracked {
+    /// A run that `control` is in hand of.
+    pub fn new(scenario: &Scenario, control: Arc<Control>) -> Tracked {
+        Tracked { control, duration_ns: scenario.duration.as_nanos(), weight: weight(scenario) }
+    }
+
+    /// The part that is done.
+    fn done(&self) -> f64 {
+        let now = self.control.now_ns.load(Ordering::Relaxed);
+        (now as f64 / self.duration_ns.max(1) as f64).min(1.0)
+    }
+}
+
+/// Cost grows with the packets that the fastest link carries; those of an
+/// unlimited link are not known and count as for one of 100 Mbit/s.
+pub fn weight(scenario: &Scenario) -> f64 {
+    let rates = scenario.links.iter().filter_map(|link| rate_bps(&link.config.rate));
+    let fastest = rates.max().unwrap_or(100_000_000);
+    let seconds = scenario.duration.as_nanos() as f64 / 1e9;
+    seconds * (fastest as f64 + 1e5 * scenario.flows.len() as f64)
+}
+
+fn rate_bps(rate: &RateModel) -> Option<u64> {
+    match rate {
+        RateModel::Unlimited => None,
+        RateModel::Constant(rate) => Some(rate.as_bits_per_second()),
+        RateModel::Steps(steps) => steps.0.iter().map(|(_, rate)| rate.as_bits_per_second()).max(),
+        RateModel::Trace(trace) => {
+            let seconds = f64::from(*trace.opportunities_ms.last()?) / 1e3;
+            Some((trace.opportunities_ms.len() as f64 * 12_000.0 / seconds) as u64)
+        }
+    }
+}
+
+impl Progress {
+    /// Begins to watch.
+    pub fn of(runs: Vec<Tracked>) -> Progress {
+        if !stderr().is_terminal() {
+            return Progress { _alive: None, thread: None };
+        }
+        let (alive, ended) = channel();
+        let thread = spawn(move || watch(&runs, &ended));
+        Progress { _alive: Some(alive), thread: Some(thread) }
+    }
+}
+
+impl Drop for Progress {
+    fn drop(&mut self) {
+        drop(self._alive.take());
+        // A bar that failed is no reason to fail.
+        let _ = self.thread.take().map(JoinHandle::join);
+    }
+}
+
+fn watch(runs: &[Tracked], ended: &Receiver<()>) {
+    let waits = |time| ended.recv_timeout(time) == Err(RecvTimeoutError::Timeout);
+    if !waits(PATIENCE) {
+        return;
+    }
+    let bar = ProgressBar::new(STEPS as u64).with_style(style()).with_elapsed(PATIENCE);
+    let all: f64 = runs.iter().map(|run| run.weight).sum();
+    while waits(REFRESH) {
+        let done: f64 = runs.iter().map(|run| run.weight * run.done()).sum();
+        let finished = runs.iter().filter(|run| run.done() >= 1.0).count();
+        bar.set_message(format!("{finished} of {} runs", runs.len()));
+        bar.set_position((done / all * STEPS) as u64);
+    }
+    bar.finish_and_clear();
+}
+
+fn style() -> ProgressStyle {
+    let style = ProgressStyle::with_template("{bar:32} {percent:>3} % · {msg} · {eta} left");
+    style.unwrap_or_else(|_| ProgressStyle::default_bar())
+}

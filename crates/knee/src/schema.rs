@@ -1,0 +1,30 @@
+//! `knee schema`.
+
+use crate::arguments::{Described, Schema};
+use crate::failure::{Ending, Failure};
+use crate::screen;
+use crate::study_record::StudyRecords;
+
+/// Prints the JSON Schema of a file.
+pub fn schema(arguments: &Schema) -> Result<Ending, Failure> {
+    let record = match arguments.file {
+        Described::Scenario => return printed(&knee_scenario::json_schema()),
+        Described::Study => return printed(&knee_scenario::study_json_schema()),
+        Described::Reproduce => return printed(&schemars::schema_for!(StudyRecords)),
+        Described::Summary => "summary.schema.json",
+        Described::Manifest => "manifest.schema.json",
+        Described::Repeat => "repeat.schema.json",
+        Described::Comparison => "comparison.schema.json",
+    };
+    let schemas = knee_record::json_schemas();
+    let (_, schema) = schemas
+        .iter()
+        .find(|(name, _)| *name == record)
+        .ok_or_else(|| Failure::Internal(format!("there is no {record}")))?;
+    printed(schema)
+}
+
+fn printed(schema: &impl serde::Serialize) -> Result<Ending, Failure> {
+    screen::print_json(schema)?;
+    Ok(Ending::Done)
+}

@@ -1,0 +1,90 @@
+//! The studies: those in the program, and those in folders.
+
+use crate::check::STUDY;
+use crate::failure::Failure;
+use crate::input::all_or_every_error;
+use crate::run::quoted;
+use knee_scenario::{Embedded, Errors, Study, load_study, read_study};
+use std::path::Path;
+
+/// Every file below `studies/` when the program was built.
+mod embedded {
+    include!(concat!(env!("OUT_DIR"), "/studies.rs"));
+}
+
+/// A study with the name it is called by.
+#[derive(Debug)]
+pub struct NamedStudy {
+    /// Name of its folder.
+    pub name: String,
+    /// What is typed to run it.
+    pub word: String,
+    /// What is in it.
+    pub study: Study,
+}
+
+/// Names of the studies in the program, in alphabetical order.
+pub fn built_in() -> Vec<&'static str> {
+    let names = embedded::FILES.iter().filter_map(|(name, _)| {
+        let (folder, file) = name.split_once('/')?;
+        (file == STUDY).then_some(folder)
+    });
+    names.collect()
+}
+
+/// A study in the program.
+pub fn load_built_in(name: &str) -> Result<NamedStudy, Errors> {
+    let study = load_study(&Embedded(embedded::FILES), &format!("{name}/{STUDY}"))?;
+    Ok(NamedStudy { name: name.to_string(), word: name.to_string(), study })
+}
+
+/// The studies that `words` name, or all of the program.
+pub fn chosen(words: &[String]) -> Result<Vec<NamedStudy>, Failure> {
+    let known = built_in();
+    if words.is_empty() {
+        return all_or_every_error(known.into_iter().map(load_built_in));
+    }
+    if let Some(word) =
+        words.iter().find(|word| !known.contains(&word.as_str()) && !is_folder(word))
+    {
+        let what = format!("there is no study \"{word}\"");
+        let advice = format!("write one of {}, or a folder with a {STUDY}", known.join(", "));
+        return Err(Failure::Usage(what, advice));
+    }
+    let studies =
+        all_or_every_error(words.iter().map(|word| match known.contains(&word.as_str()) {
+            true => load_built_in(word),
+            false => load_folder(Path::new(word)),
+        }))?;
+    for (index, study) in studies.iter().enumerate() {
+        if studies[..index].iter().any(|other| other.name == study.name) {
+            let what = format!("two studies are called {}", study.name);
+            return Err(Failure::Usage(what, "name one of them".to_string()));
+        }
+    }
+    Ok(studies)
+}
+
+fn is_folder(word: &str) -> bool {
+    Path::new(word).join(STUDY).is_file()
+}
+
+fn load_folder(folder: &Path) -> Result<NamedStudy, Errors> {
+    let full = folder.canonicalize().unwrap_or_else(|_| folder.to_path_buf());
+    let name = full.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let word = quoted(&folder.to_string_lossy());
+    Ok(NamedStudy { name, word, study: read_study(folder)? })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_built_in_study_is_sound() {
+        for name in built_in() {
+            let study = load_built_in(name).unwrap_or_else(|errors| panic!("{errors}"));
+            assert!(!study.study.runs.is_empty() || !study.study.models.is_empty(), "{name}");
+        }
+    }
+}

@@ -1,0 +1,146 @@
+//! The other commands.
+
+mod common;
+
+use common::{SMALL, complaint, expect, folder_with, run, texts};
+use std::fs;
+
+#[test]
+fn compare_says_what_differs() {
+    let folder = folder_with("a.toml", SMALL);
+    let at = folder.path();
+    fs::write(at.join("b.toml"), SMALL.replace("10 Mbit/s", "20 Mbit/s")).unwrap();
+    expect(at, "run a.toml b.toml --out out", 0);
+    let printed = expect(at, "compare out/a out/b", 0);
+    let line = printed.lines().find(|line| line.starts_with("goodput_bps ")).unwrap();
+    assert!(line.contains("Mbit/s") && line.contains('+'), "{line}");
+    let document = expect(at, "compare out/a out/b --json", 0);
+    let document: serde_json::Value = serde_json::from_str(&document).unwrap();
+    let schema = serde_json::from_str(&expect(at, "schema comparison", 0)).unwrap();
+    jsonschema::validate(&schema, &document).unwrap_or_else(|error| panic!("{error}"));
+    let differences = document["differences"].as_array().unwrap();
+    let goodput = differences.iter().find(|one| one["measure"] == "goodput_bps").unwrap();
+    let relative = goodput["relative"].as_f64().unwrap();
+    assert!((0.8..1.2).contains(&relative), "twice the rate, twice the goodput: {relative}");
+    let all = expect(at, "compare out/a out/b --all", 0);
+    let rows = all.lines().count();
+    assert!(rows > differences.len() && printed.lines().count() < rows / 2, "{all}");
+    let itself = expect(at, "compare out/a out/a --json", 0);
+    let itself: serde_json::Value = serde_json::from_str(&itself).unwrap();
+    let same = |one: &serde_json::Value| one["absolute"] == 0.0;
+    assert!(itself["differences"].as_array().unwrap().iter().all(same));
+}
+
+#[test]
+fn what_is_no_run_is_refused() {
+    let folder = folder_with("a.toml", SMALL);
+    for line in ["compare . .", "report .", "report none", "compare none none"] {
+        let said = complaint(folder.path(), line, 2);
+        assert!(said.contains("is not a run directory"), "{line}: {said}");
+    }
+}
+
+/// What `knee init` writes is sound, runs, and its claim holds.
+#[test]
+fn the_template_runs() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    let printed = expect(at, "init first.toml", 0);
+    assert!(printed.contains("knee run first.toml"), "{printed}");
+    assert!(expect(at, "check first.toml", 0).contains("first.toml: sound"));
+    expect(at, "run first.toml", 0);
+    fs::write(at.join("first.toml"), "mine").unwrap();
+    let said = complaint(at, "init first.toml", 2);
+    assert!(said.contains("first.toml exists") && said.contains("--force"), "{said}");
+    assert_eq!(fs::read_to_string(at.join("first.toml")).unwrap(), "mine");
+    expect(at, "init first.toml --force", 0);
+    expect(at, "check first.toml", 0);
+}
+
+/// A name from each list is accepted by a scenario.
+#[test]
+fn lists_name_what_scenarios_take() {
+    let folder = folder_with("a.toml", SMALL);
+    let at = folder.path();
+    let controllers = expect(at, "list controllers", 0);
+    for part in ["bbr-low-delay", "drain_to_target", "RFC 9438", "default"] {
+        assert!(controllers.contains(part), "{part} is not in\n{controllers}");
+    }
+    for aqm in ["codel", "fq-codel", "pie", "red"] {
+        assert!(expect(at, "list aqm", 0).lines().any(|line| line.starts_with(aqm)), "{aqm}");
+        let set = format!("run a.toml --out {aqm} --set link.bottleneck.aqm={aqm}");
+        expect(at, &set, 0);
+    }
+    let keys = expect(at, "list keys", 0);
+    for key in ["duration", "reverse_delay", "start_interval", "ack_every", "relative_to"] {
+        assert!(keys.lines().any(|line| line.starts_with(key)), "{key} is not in\n{keys}");
+    }
+    assert!(expect(at, "list measures", 0).contains("queueing_delay_STAT"));
+    let studies = expect(at, "list studies", 0);
+    for study in ["improved-bbr", "lossy-long-path", "retransmission-cost"] {
+        assert!(studies.contains(study), "{study} is not in\n{studies}");
+    }
+}
+
+/// Each shell's own parser takes the completions.
+#[test]
+fn shells_take_their_completions() {
+    let folder = tempfile::tempdir().unwrap();
+    for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
+        let script = expect(folder.path(), &format!("completions {shell}"), 0);
+        for command in ["reproduce", "compare", "doctor"] {
+            assert!(script.contains(command), "{shell} {command}");
+        }
+        if shell == "bash" {
+            let file = folder.path().join("knee.bash");
+            fs::write(&file, script).unwrap();
+            let bash = std::process::Command::new("bash").arg("-n").arg(file).output().unwrap();
+            assert!(bash.status.success(), "{}", texts(&bash).1);
+        }
+    }
+}
+
+#[test]
+fn schemas_are_the_published_ones() {
+    let folder = tempfile::tempdir().unwrap();
+    for name in ["summary", "manifest", "repeat", "comparison"] {
+        let printed = expect(folder.path(), &format!("schema {name}"), 0);
+        let published = format!("{}/../../schemas/{name}.schema.json", env!("CARGO_MANIFEST_DIR"));
+        let published = common::json(published.as_ref());
+        assert_eq!(serde_json::from_str::<serde_json::Value>(&printed).unwrap(), published);
+    }
+    for name in ["scenario", "study", "reproduce"] {
+        let schema = expect(folder.path(), &format!("schema {name}"), 0);
+        let schema: serde_json::Value = serde_json::from_str(&schema).unwrap();
+        assert!(jsonschema::meta::is_valid(&schema), "{name}");
+    }
+}
+
+#[test]
+fn the_doctor_only_looks() {
+    let folder = tempfile::tempdir().unwrap();
+    let printed = expect(folder.path(), "doctor", 0);
+    let document = expect(folder.path(), "doctor --json", 0);
+    let document: serde_json::Value = serde_json::from_str(&document).unwrap();
+    assert_eq!(document["schema"], "knee-doctor/1");
+    for finding in document["findings"].as_array().unwrap() {
+        let what = finding["what"].as_str().unwrap();
+        assert!(printed.contains(what), "{what} is not in\n{printed}");
+    }
+    let release = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap();
+    assert!(printed.contains(release.trim()), "{printed}");
+}
+
+/// Help goes to the standard output when asked for, and to the standard
+/// error when something is missing.
+#[test]
+fn help_is_given_when_something_is_missing() {
+    let folder = tempfile::tempdir().unwrap();
+    for line in ["", "run", "compare", "report", "check", "completions"] {
+        let (out, err) = texts(&run(folder.path(), line));
+        assert!(out.is_empty() && err.contains("Example"), "{line}: {out}{err}");
+        complaint(folder.path(), line, 2);
+        let help = expect(folder.path(), &format!("{line} --help"), 0);
+        assert!(help.contains("Example") && help.contains("knee"), "{line}: {help}");
+    }
+}

@@ -1,0 +1,155 @@
+//! `knee reproduce`, on a study in a folder.
+
+mod common;
+
+use common::{FALSE_CLAIM, SMALL, complaint, expect, json};
+use std::fs;
+use std::path::Path;
+
+const STUDY: &str = r#"
+name = "Small study"
+source = "nobody, 2026"
+
+[[run]]
+name = "plain"
+file = "small.toml"
+
+[[run]]
+name = "fast"
+file = "small.toml"
+set = { "link.bottleneck.rate" = "20 Mbit/s" }
+
+[[run]]
+name = "elsewhere"
+file = "small.toml"
+on = ["kernel"]
+
+[[model]]
+name = "probing"
+model = "alternate-probing"
+gain = 1.25
+start = [0.9, 0.1]
+rounds = 60
+
+[[claim]]
+id = "S1"
+says = "twice the rate, twice the goodput"
+measure = "goodput"
+of = "fast/*"
+relative_to = "plain/*"
+at_least = 1.8
+at_most = 2.2
+source_figure = "2"
+
+[[claim]]
+id = "S2"
+says = "the prober gets 5/9 of the link"
+measure = "model.share_high"
+of = "probing"
+equals = 0.5556
+within = 0.001
+"#;
+
+/// Measured on a ground that is not here.
+const ELSEWHERE: &str = r#"
+[[claim]]
+id = "S3"
+says = "it works elsewhere"
+measure = "goodput"
+of = "elsewhere/*"
+at_least = "1 bit/s"
+outcome = "not tested here"
+finding = "The kernel is another ground."
+"#;
+
+fn study(text: &str, scenario: &str) -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    let study = folder.path().join("small-study");
+    fs::create_dir(&study).unwrap();
+    fs::write(study.join("study.toml"), text).unwrap();
+    fs::write(study.join("small.toml"), scenario).unwrap();
+    folder
+}
+
+#[test]
+fn claims_runs_and_report() {
+    let folder = study(&format!("{STUDY}{ELSEWHERE}"), SMALL);
+    let at = folder.path();
+    let printed = expect(at, "reproduce ./small-study --jobs 2", 0);
+    assert!(
+        printed.contains("3 claims: 2 hold, 0 fail, 1 not tested here; all as on record"),
+        "{printed}"
+    );
+    let out = at.join("knee-out/reproduce");
+    for name in ["plain", "fast"] {
+        let directory = out.join("small-study").join(name);
+        assert!(
+            directory.join("manifest.json").is_file()
+                && directory.join("samples.parquet").is_file()
+        );
+    }
+    assert!(!out.join("small-study/elsewhere").exists());
+    let page = fs::read(out.join("report.html")).unwrap();
+    fs::remove_file(out.join("report.html")).unwrap();
+    expect(at, "report knee-out/reproduce", 0);
+    assert!(
+        fs::read(out.join("report.html")).unwrap() == page,
+        "the report differs from its records"
+    );
+}
+
+/// The document is what is printed and what is kept, whatever the number of
+/// jobs; its claims and summaries have the shape of those in summary.json.
+#[test]
+fn the_document() {
+    let folder = study(STUDY, &format!("{SMALL}{}", common::TRUE_CLAIM));
+    let at = folder.path();
+    let printed = expect(at, "reproduce small-study --json --jobs 1 --out one", 0);
+    assert_eq!(printed, fs::read_to_string(at.join("one/reproduce.json")).unwrap());
+    assert_eq!(printed, expect(at, "reproduce small-study --json --jobs 2 --out two", 0));
+    let document: serde_json::Value = serde_json::from_str(&printed).unwrap();
+    let schema = serde_json::from_str(&expect(at, "schema reproduce", 0)).unwrap();
+    jsonschema::validate(&schema, &document).unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!((&document["verdict"], &document["as_recorded"]), (&"valid".into(), &true.into()));
+    let study = &document["studies"][0];
+    assert_eq!(study["name"], "small-study");
+    assert_eq!(study["runs"][1]["summary"], json(&at.join("one/small-study/fast/summary.json")));
+    let claims = study["claims"].as_array().unwrap();
+    let spoken_of: Vec<_> = claims.iter().map(|claim| claim["of"].as_str().unwrap()).collect();
+    assert_eq!(spoken_of, ["fast/*", "probing", "plain/*", "fast/*"]);
+    let mut of_run = json(&at.join("one/small-study/plain/summary.json"))["claims"][0].clone();
+    of_run["of"] = "plain/*".into();
+    assert_eq!(claims[2], of_run);
+}
+
+#[test]
+fn exits_1_only_if_an_outcome_differs_from_the_record() {
+    let failing = FALSE_CLAIM.replace("\"F1\"", "\"F1\"\nof = \"plain/*\"");
+    let on_record = format!("{failing}outcome = \"fails\"\nfinding = \"No link is so fast.\"\n");
+    for (claim, code) in [(failing, 1), (on_record, 0)] {
+        let folder = study(&format!("{STUDY}{claim}"), SMALL);
+        let printed = expect(folder.path(), "reproduce ./small-study", code);
+        assert_eq!(printed.contains("differs from record: holds"), code == 1, "{printed}");
+        assert_eq!(printed.contains("1 differs from the record"), code == 1, "{printed}");
+    }
+}
+
+#[test]
+fn wrong_studies() {
+    let folder = study(&STUDY.replace("fast/*", "fats/*"), SMALL);
+    let said = complaint(folder.path(), "reproduce ./small-study", 2);
+    assert!(said.contains("fats") && said.contains("study.toml:"), "{said}");
+    let said = complaint(folder.path(), "reproduce no-such-study", 2);
+    assert!(said.contains("there is no study \"no-such-study\""), "{said}");
+    assert!(!folder.path().join("knee-out").exists());
+}
+
+#[test]
+fn nothing_is_overwritten_unless_forced() {
+    let folder = study(STUDY, SMALL);
+    let at: &Path = folder.path();
+    expect(at, "reproduce ./small-study --out out", 0);
+    let said = complaint(at, "reproduce ./small-study --out out", 2);
+    assert!(said.contains("out is not empty"), "{said}");
+    expect(at, "reproduce ./small-study --out out --force", 0);
+}

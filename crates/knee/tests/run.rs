@@ -1,0 +1,227 @@
+//! `knee run`: what is written and printed, and the exit codes.
+
+mod common;
+
+use common::{FALSE_CLAIM, SMALL, TRUE_CLAIM, complaint, expect, folder_with, json, run, texts};
+use std::fs;
+use std::path::Path;
+
+const SAME: [&str; 6] = [
+    "scenario.toml",
+    "flows.parquet",
+    "samples.parquet",
+    "links.parquet",
+    "summary.json",
+    "report.html",
+];
+
+fn assert_same_run(a: &Path, b: &Path) {
+    for name in SAME {
+        let read = |folder: &Path| fs::read(folder.join(name)).unwrap();
+        assert!(read(a) == read(b), "{name} differs between {} and {}", a.display(), b.display());
+    }
+}
+
+#[test]
+fn jobs_do_not_change_a_byte() {
+    let folder = folder_with("a.toml", SMALL);
+    let at = folder.path();
+    fs::write(at.join("b.toml"), SMALL.replace("bbr\"", "reno\"")).unwrap();
+    let one = expect(at, "run a.toml b.toml --repeat 3 --jobs 1 --out one", 0);
+    let two = expect(at, "run a.toml b.toml --repeat 3 --jobs 2 --out two", 0);
+    assert_eq!(one.replace("one/", ""), two.replace("two/", ""));
+    for name in ["a", "b"] {
+        for number in 1..=3 {
+            let below = |out: &str| at.join(out).join(name).join(format!("repeat-{number}"));
+            assert_same_run(&below("one"), &below("two"));
+        }
+        let repeats = |out: &str| json(&at.join(out).join(name).join("repeat.json"));
+        assert_eq!(repeats("one"), repeats("two"));
+        assert_eq!(repeats("one")["seeds"], serde_json::json!([5, 6, 7]));
+    }
+    let goodput = |name: &str| {
+        json(&at.join("one").join(name).join("repeat.json"))["measures"]["goodput_bps"]["mean"]
+            .clone()
+    };
+    assert_ne!(goodput("a"), goodput("b"));
+}
+
+#[test]
+fn seeds_matter() {
+    let folder = folder_with("a.toml", SMALL);
+    expect(folder.path(), "run a.toml --out one", 0);
+    expect(folder.path(), "run a.toml --out two --seed 6", 0);
+    let summary = |out: &str| fs::read(folder.path().join(out).join("summary.json")).unwrap();
+    assert_ne!(summary("one"), summary("two"));
+}
+
+/// The line that is printed repeats the run, through a shell; so does the
+/// resolved scenario alone.
+#[test]
+fn the_printed_line_repeats_the_run() {
+    let folder = folder_with("a b.toml", SMALL);
+    let at = folder.path();
+    let printed = common::knee(at)
+        .args(["run", "a b.toml", "--set", "link.bottleneck.rate=20 Mbit/s", "--seed", "9"])
+        .args(["--out", "one"])
+        .output()
+        .unwrap();
+    let (out, err) = texts(&printed);
+    assert!(printed.status.success(), "{err}");
+    let line = out.lines().find_map(|line| line.strip_prefix("repeat   knee ")).unwrap();
+    let line = format!("'{}' {line} --out two", env!("CARGO_BIN_EXE_knee"));
+    let again = std::process::Command::new("sh").arg("-c").arg(&line).current_dir(at).output();
+    assert!(again.unwrap().status.success(), "{line}");
+    assert_same_run(&at.join("one"), &at.join("two"));
+    expect(at, "run one/scenario.toml --out three", 0);
+    for name in ["scenario.toml", "samples.parquet", "summary.json"] {
+        let read = |out: &str| fs::read(at.join(out).join(name)).unwrap();
+        assert!(read("one") == read("three"), "{name}");
+    }
+}
+
+/// The summary fits the schema that is published for it, `--json` prints its
+/// bytes, and what cannot be the same each time stands in the manifest.
+#[test]
+fn documents_are_as_described() {
+    let folder = folder_with("a.toml", &format!("{SMALL}{TRUE_CLAIM}"));
+    let at = folder.path();
+    let printed = expect(at, "run a.toml --json", 0);
+    let directory = at.join("knee-out/a");
+    assert_eq!(printed, fs::read_to_string(directory.join("summary.json")).unwrap());
+    for name in ["summary", "manifest"] {
+        let schema = serde_json::from_str(&expect(at, &format!("schema {name}"), 0)).unwrap();
+        let document = json(&directory.join(format!("{name}.json")));
+        jsonschema::validate(&schema, &document).unwrap_or_else(|error| panic!("{name}: {error}"));
+    }
+    let manifest = json(&directory.join("manifest.json"));
+    assert!(
+        manifest["wall_s"].as_f64() > Some(0.0)
+            && manifest["peak_rss_bytes"].as_u64() > Some(1 << 20)
+    );
+    let packets = manifest["data_packets"].as_f64().unwrap();
+    // 3 s at 10 Mbit/s in packets of 1500 bytes.
+    assert!((1000.0..2500.0).contains(&packets), "{packets}");
+    assert!(manifest["events"].as_f64().unwrap() >= packets);
+    let known = [("summary.json", "knee-summary/1"), ("flows.parquet", "knee-flows/1")];
+    assert!(known.iter().all(|(file, schema)| manifest["schemas"][file] == *schema));
+    // SHA-256 of the scenario, as coreutils compute it.
+    let sum = std::process::Command::new("sha256sum").arg(at.join("a.toml")).output().unwrap();
+    let sum = String::from_utf8(sum.stdout).unwrap();
+    assert_eq!(manifest["inputs"]["a.toml"].as_str(), sum.split_whitespace().next());
+}
+
+#[test]
+fn several_files_give_one_document() {
+    let folder = folder_with("a.toml", SMALL);
+    fs::copy(folder.path().join("a.toml"), folder.path().join("b.toml")).unwrap();
+    let printed = expect(folder.path(), "run b.toml a.toml --json", 0);
+    let document: serde_json::Value = serde_json::from_str(&printed).unwrap();
+    assert_eq!(document["schema"], "knee-runs/1");
+    let files = document["runs"].as_array().unwrap().iter().map(|run| run["file"].clone());
+    assert_eq!(files.collect::<Vec<_>>(), ["b.toml", "a.toml"]);
+    assert_eq!(document["runs"][0]["directory"], "knee-out/b");
+    assert_eq!(document["runs"][1]["summary"]["name"], "Small");
+}
+
+/// Failing as on record is no news; failing, or holding, otherwise is.
+#[test]
+fn exit_code_tells_whether_outcomes_are_as_on_record() {
+    let on_record = "outcome = \"fails\"\nfinding = \"No link is faster than itself.\"\n";
+    for (claims, code) in [
+        (TRUE_CLAIM.to_string(), 0),
+        (FALSE_CLAIM.to_string(), 1),
+        (format!("{FALSE_CLAIM}{on_record}"), 0),
+        (format!("{TRUE_CLAIM}{on_record}"), 1),
+    ] {
+        let folder = folder_with("a.toml", &format!("{SMALL}{claims}"));
+        let printed = expect(folder.path(), "run a.toml", code);
+        assert_eq!(printed.contains("differs from record"), code == 1, "{printed}");
+    }
+}
+
+#[test]
+fn nothing_is_overwritten_unless_forced() {
+    let folder = folder_with("a.toml", SMALL);
+    let at = folder.path();
+    let out = at.join("out");
+    expect(at, "run a.toml --out out --packet-log", 0);
+    fs::write(out.join("notes.txt"), "mine").unwrap();
+    let before = fs::read(out.join("summary.json")).unwrap();
+    let said = complaint(at, "run a.toml --out out --seed 8", 2);
+    assert!(said.contains("out is not empty") && said.contains("--force"), "{said}");
+    assert_eq!(fs::read(out.join("summary.json")).unwrap(), before);
+    expect(at, "run a.toml --out out --seed 8 --repeat 2 --force", 0);
+    let names = |folder: &Path| {
+        let entries = fs::read_dir(folder).unwrap();
+        let mut names: Vec<_> = entries.map(|entry| entry.unwrap().file_name()).collect();
+        names.sort();
+        names
+    };
+    assert_eq!(names(&out), ["notes.txt", "repeat-1", "repeat-2", "repeat.json"]);
+    expect(at, "run a.toml --out out --force", 0);
+    assert!(!out.join("repeat-1").exists() && !out.join("packets.csv").exists());
+    assert_eq!(fs::read_to_string(out.join("notes.txt")).unwrap(), "mine");
+}
+
+/// The log obeys what any network must, as read by a checker that shares no
+/// code with the simulator.
+#[test]
+fn the_packet_log_passes_the_checker() {
+    let folder = folder_with("a.toml", SMALL);
+    expect(folder.path(), "run a.toml --packet-log", 0);
+    let log = fs::File::open(folder.path().join("knee-out/a/packets.csv")).unwrap();
+    let report = knee_verify::check(std::io::BufReader::new(log)).unwrap();
+    assert!(report.violations.is_empty(), "{:?}", report.violations);
+}
+
+#[test]
+fn traces_go_along() {
+    let scenario = SMALL.replace("\"10 Mbit/s\"", "{ trace = \"links/up\" }");
+    let folder = folder_with("a.toml", &scenario);
+    let at = folder.path();
+    let missing = complaint(at, "run a.toml", 2);
+    assert!(missing.contains("links/up") && missing.contains("there is no such file"), "{missing}");
+    assert!(!at.join("knee-out").exists());
+    fs::create_dir(at.join("links")).unwrap();
+    // One opportunity per millisecond: 12 Mbit/s.
+    fs::write(at.join("links/up"), "1\n").unwrap();
+    expect(at, "run a.toml", 0);
+    fs::remove_dir_all(at.join("links")).unwrap();
+    expect(at, "run knee-out/a/scenario.toml --out again", 0);
+    let inputs = &json(&at.join("knee-out/a/manifest.json"))["inputs"];
+    assert!(inputs["links/up"].is_string(), "{inputs}");
+}
+
+/// All mistakes of all files are told, and nothing was run.
+#[test]
+fn every_mistake_is_told_at_once() {
+    let wrong = SMALL.replace("\"3 s\"", "3").replace("cc = \"bbr\"", "cc = \"brr\"");
+    let folder = folder_with("a.toml", &wrong);
+    fs::write(folder.path().join("b.toml"), SMALL.replace("[path.main]", "[path.mian")).unwrap();
+    let said = complaint(folder.path(), "run a.toml b.toml none.toml", 2);
+    assert!(said.contains("none.toml"), "{said}");
+    fs::write(folder.path().join("none.toml"), SMALL).unwrap();
+    let said = complaint(folder.path(), "run a.toml b.toml none.toml", 2);
+    for part in ["a.toml:3:", "brr", "b.toml:12:"] {
+        assert!(said.contains(part), "{part} is not in\n{said}");
+    }
+    assert!(!folder.path().join("knee-out").exists());
+}
+
+#[test]
+fn same_names_do_not_share_a_directory() {
+    let folder = folder_with("a.toml", SMALL);
+    let at = folder.path();
+    fs::create_dir(at.join("other")).unwrap();
+    fs::copy(at.join("a.toml"), at.join("other/a.toml")).unwrap();
+    let said = complaint(at, "run a.toml other/a.toml", 2);
+    assert!(said.contains("two scenarios would be written to knee-out/a"), "{said}");
+}
+
+#[test]
+fn colour_is_for_terminals() {
+    let folder = folder_with("a.toml", &format!("{SMALL}{FALSE_CLAIM}"));
+    let (out, err) = texts(&run(folder.path(), "run a.toml"));
+    assert!(!out.contains('\u{1b}') && !err.contains('\u{1b}'), "{out}{err}");
+}
