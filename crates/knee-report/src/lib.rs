@@ -1,1 +1,71 @@
-//! Under construction.
+//! One offline HTML file from records: the page of a run, and the report of
+//! studies with a page for each study and each of its runs.
+//!
+//! The file needs nothing but itself: style, script, the plotting library
+//! (uPlot) and the time series are in it, and a content security policy
+//! forbids the browser to fetch anything. The same input gives the same
+//! bytes. Whatever comes from a scenario is escaped.
+//!
+//! What this crate never does: read anything but records, run anything,
+//! measure differently than `knee-record` does.
+
+mod aggregate;
+mod encode;
+mod figures;
+mod page;
+mod phases;
+mod plane;
+mod sentence;
+mod series;
+mod tables;
+mod thin;
+mod words;
+
+pub use page::{run_page, study_report};
+
+use knee_record::{ClaimOutcome, Records, Summary};
+
+/// What the page of one run is made of.
+#[derive(Clone, Copy, Debug)]
+pub struct RunPage<'a> {
+    /// Name of the run in its study; empty for a scenario of its own.
+    pub name: &'a str,
+    /// What came out.
+    pub summary: &'a Summary,
+    /// The rows behind it.
+    pub records: &'a Records,
+    /// The resolved scenario, TOML.
+    pub scenario: &'a str,
+    /// The command line that repeats the run.
+    pub command: &'a str,
+}
+
+/// What the pages of one study are made of.
+#[derive(Clone, Debug)]
+pub struct StudyPage<'a> {
+    /// Short name, such as `improved-bbr`.
+    pub name: &'a str,
+    /// Title; may equal the name.
+    pub title: &'a str,
+    /// Where its claims stand: a citation; may be empty.
+    pub source: &'a str,
+    /// What is studied, for the reader; may be empty.
+    pub about: &'a str,
+    /// The study's claims, with what came of them.
+    pub claims: &'a [ClaimOutcome],
+    /// Its runs, in the order in which they are to be read.
+    pub runs: Vec<RunPage<'a>>,
+    /// The command line that repeats the study.
+    pub command: &'a str,
+}
+
+/// Why a report could not be made.
+#[derive(Debug, thiserror::Error)]
+pub enum ReportError {
+    /// A template of this crate is wrong.
+    #[error("cannot fill the report's template: {0:#}")]
+    Template(#[from] minijinja::Error),
+    /// Data of the page cannot be written as JSON.
+    #[error("cannot write the report's data: {0}")]
+    Data(#[from] serde_json::Error),
+}

@@ -1,0 +1,308 @@
+//! From the input to the template's context, and through the template.
+
+use crate::figures::{self, Figure};
+use crate::plane::{Plane, plane};
+use crate::series::{Detail, shown};
+use crate::tables::{self, Table};
+use crate::words::{counted, number, percent, rate, slug, time_us};
+use crate::{ReportError, RunPage, StudyPage, sentence};
+use knee_record::{ClaimOutcome, Outcome, Verdict};
+use minijinja::{AutoEscape, Environment, UndefinedBehavior, Value};
+use serde::Serialize;
+
+/// Rows of a time series on the page of one run.
+const ONE_RUN: Detail = Detail { rows_max: 8000 };
+/// Rows of a time series in a report with many runs.
+const MANY_RUNS: Detail = Detail { rows_max: 2000 };
+
+const TEMPLATE: &str = include_str!("../assets/report.html");
+const STYLE: &str = include_str!("../assets/report.css");
+const SCRIPT: &str = include_str!("../assets/report.js");
+const UPLOT_STYLE: &str = include_str!("../assets/uplot/uPlot.min.css");
+const UPLOT_SCRIPT: &str = include_str!("../assets/uplot/uPlot.iife.min.js");
+const UPLOT_LICENCE: &str = include_str!("../assets/uplot/LICENSE");
+
+/// Everything the template shows.
+#[derive(Serialize)]
+struct Page {
+    title: String,
+    /// Line under the overview's title; empty on the page of one run.
+    command: String,
+    studies: Vec<Study>,
+    /// The run, on the page of one run.
+    run: Option<Run>,
+    tally: Tally,
+}
+
+#[derive(Serialize)]
+struct Study {
+    id: String,
+    title: String,
+    source: String,
+    about: String,
+    claims: Vec<Claim>,
+    tally: Tally,
+    runs: Vec<Run>,
+    command: String,
+}
+
+#[derive(Serialize)]
+struct Run {
+    id: String,
+    /// Name in the study; empty for a scenario of its own.
+    name: String,
+    /// Title of the scenario.
+    title: String,
+    result: String,
+    verdict: &'static str,
+    verdict_reason: String,
+    facts: Vec<String>,
+    headline: Headline,
+    claims: Vec<Claim>,
+    groups: Table,
+    flows: Table,
+    links: Table,
+    flow_figures: Vec<Figure>,
+    link_figures: Vec<Figure>,
+    links_left_out: Vec<String>,
+    distribution: Figure,
+    plane: Option<Plane>,
+    /// Flows whose controller can be looked at.
+    pick: Vec<String>,
+    notes: Vec<String>,
+    scenario: String,
+    command: String,
+    /// Time series, JSON without `<`.
+    series: Value,
+}
+
+/// A run in one row, for the list of a study's runs.
+#[derive(Serialize)]
+struct Headline {
+    goodput: String,
+    rtt: String,
+    rtt_p95: String,
+    sent_again: String,
+    jain: String,
+}
+
+#[derive(Serialize)]
+struct Claim {
+    id: String,
+    anchor: String,
+    says: String,
+    of: String,
+    /// Page of the run it speaks of; empty: none.
+    run: String,
+    source: String,
+    source_figure: String,
+    expected: String,
+    measured: String,
+    outcome: String,
+    /// `holds`, `fails` or `untested`: a class of the style sheet.
+    class: &'static str,
+    /// The outcome on record, when this one differs.
+    recorded: Option<String>,
+    finding: String,
+}
+
+#[derive(Default, Serialize)]
+struct Tally {
+    claims: usize,
+    holds: usize,
+    fails: usize,
+    untested: usize,
+    news: usize,
+}
+
+/// The page of one run as an HTML document.
+///
+/// # Errors
+/// [`ReportError`], when a template of this crate is wrong.
+pub fn run_page(page: &RunPage<'_>) -> Result<String, ReportError> {
+    let run = run("run".to_string(), page, ONE_RUN)?;
+    render(&Page {
+        title: run.title.clone(),
+        command: String::new(),
+        studies: Vec::new(),
+        tally: tally(&run.claims),
+        run: Some(run),
+    })
+}
+
+/// The report of studies as an HTML document: an overview of all claims, a
+/// page for each study and one for each run.
+///
+/// `command` is the line that repeats it all.
+///
+/// # Errors
+/// [`ReportError`], when a template of this crate is wrong.
+pub fn study_report(studies: &[StudyPage<'_>], command: &str) -> Result<String, ReportError> {
+    let numbered = studies.iter().enumerate();
+    let studies: Vec<Study> =
+        numbered.map(|(index, page)| study(index, page)).collect::<Result<_, _>>()?;
+    let mut all = Tally::default();
+    studies.iter().for_each(|study| all.add(&study.tally));
+    render(&Page {
+        title: "Studies: what was claimed, what comes out".to_string(),
+        command: command.to_string(),
+        studies,
+        run: None,
+        tally: all,
+    })
+}
+
+fn render(page: &Page) -> Result<String, ReportError> {
+    let mut environment = Environment::new();
+    environment.set_undefined_behavior(UndefinedBehavior::Strict);
+    environment.set_trim_blocks(true);
+    environment.set_lstrip_blocks(true);
+    environment.set_auto_escape_callback(|_| AutoEscape::Html);
+    environment.add_template("report.html", TEMPLATE)?;
+    let assets = minijinja::context! {
+        style => Value::from_safe_string([UPLOT_STYLE, STYLE].join("\n")),
+        script => Value::from_safe_string(SCRIPT.to_string()),
+        uplot => Value::from_safe_string(UPLOT_SCRIPT.to_string()),
+        uplot_licence => UPLOT_LICENCE,
+        version => env!("CARGO_PKG_VERSION"),
+    };
+    let template = environment.get_template("report.html")?;
+    Ok(template.render(minijinja::context! { page, assets })?)
+}
+
+fn study(index: usize, page: &StudyPage<'_>) -> Result<Study, ReportError> {
+    let id = format!("study-{index}-{}", slug(page.name));
+    let run_id = |number: usize, name: &str| format!("run-{index}-{number}-{}", slug(name));
+    let numbered = page.runs.iter().enumerate();
+    let runs: Vec<Run> = numbered
+        .map(|(number, page)| run(run_id(number, page.name), page, MANY_RUNS))
+        .collect::<Result<_, _>>()?;
+    let claims = claims(&id, page.claims, &runs);
+    Ok(Study {
+        title: if page.title.is_empty() { page.name } else { page.title }.to_string(),
+        source: page.source.to_string(),
+        about: page.about.to_string(),
+        tally: tally(&claims),
+        command: page.command.to_string(),
+        claims,
+        runs,
+        id,
+    })
+}
+
+fn run(id: String, page: &RunPage<'_>, detail: Detail) -> Result<Run, ReportError> {
+    let (summary, records) = (page.summary, page.records);
+    let shown = shown(records, detail);
+    let labels: Vec<String> = shown.embedded.flows.iter().map(|flow| flow.label.clone()).collect();
+    let plane = plane(summary, records, &labels);
+    Ok(Run {
+        name: page.name.to_string(),
+        title: summary.name.clone(),
+        result: sentence::result(summary, records),
+        verdict: match summary.verdict {
+            Verdict::Valid => "valid",
+            Verdict::Degraded => "degraded",
+            Verdict::Invalid => "invalid",
+        },
+        verdict_reason: summary.verdict_reason.clone().unwrap_or_default(),
+        facts: facts(page),
+        headline: headline(page),
+        claims: claims(&id, &summary.claims, &[]),
+        groups: tables::groups(summary, records),
+        flows: tables::flows(summary),
+        links: tables::links(summary),
+        flow_figures: figures::of_flows(&shown),
+        link_figures: figures::of_links(&shown),
+        links_left_out: shown.links_left_out.clone(),
+        distribution: figures::distribution(&shown),
+        plane,
+        pick: labels,
+        notes: figures::left_out(&shown),
+        scenario: page.scenario.to_string(),
+        command: page.command.to_string(),
+        series: Value::from_safe_string(json_in_html(&shown.embedded)?),
+        id,
+    })
+}
+
+/// JSON that cannot end the element it stands in: `<` only occurs within
+/// strings, where it may be written as an escape.
+fn json_in_html(value: &impl Serialize) -> Result<String, ReportError> {
+    Ok(serde_json::to_string(value)?.replace('<', "\\u003c"))
+}
+
+fn facts(page: &RunPage<'_>) -> Vec<String> {
+    let summary = page.summary;
+    let mut facts = vec![
+        format!("ground {}", summary.ground),
+        format!("seed {}", summary.seed),
+        format!("{} long", time_us(Some(summary.duration_us))),
+        counted(summary.flows.len(), "flow"),
+        counted(summary.links.len(), "link"),
+    ];
+    if summary.warmup_us > 0.0 {
+        facts.push(format!("figures from {} after each start", time_us(Some(summary.warmup_us))));
+    }
+    facts
+}
+
+fn headline(page: &RunPage<'_>) -> Headline {
+    let measures = &page.summary.measures;
+    Headline {
+        goodput: rate(measures.goodput_bps),
+        rtt: time_us(measures.rtt_us.map(|rtt| rtt.p50)),
+        rtt_p95: time_us(measures.rtt_us.map(|rtt| rtt.p95)),
+        sent_again: percent(measures.retransmit_ratio),
+        jain: number(measures.jain.filter(|_| page.summary.flows.len() > 1)),
+    }
+}
+
+fn claims(page: &str, outcomes: &[ClaimOutcome], runs: &[Run]) -> Vec<Claim> {
+    let numbered = outcomes.iter().enumerate();
+    numbered.map(|(index, outcome)| claim(format!("{page}-claim-{index}"), outcome, runs)).collect()
+}
+
+fn claim(anchor: String, outcome: &ClaimOutcome, runs: &[Run]) -> Claim {
+    let speaks_of =
+        |run: &&Run| outcome.of.split_once('/').is_some_and(|(name, _)| name == run.name);
+    Claim {
+        anchor,
+        id: outcome.id.clone(),
+        says: outcome.says.clone(),
+        of: outcome.of.clone(),
+        run: runs.iter().find(speaks_of).map_or_else(String::new, |run| run.id.clone()),
+        source: outcome.source.clone(),
+        source_figure: outcome.source_figure.clone().unwrap_or_default(),
+        expected: outcome.expected.clone(),
+        measured: outcome.measured_text.clone(),
+        outcome: outcome.outcome.to_string(),
+        class: match outcome.outcome {
+            Outcome::Holds => "holds",
+            Outcome::Fails => "fails",
+            Outcome::NotTestedHere => "untested",
+        },
+        recorded: (!outcome.agrees).then(|| outcome.recorded.to_string()),
+        finding: outcome.finding.clone().unwrap_or_default(),
+    }
+}
+
+fn tally(claims: &[Claim]) -> Tally {
+    let of = |class: &str| claims.iter().filter(|claim| claim.class == class).count();
+    Tally {
+        claims: claims.len(),
+        holds: of("holds"),
+        fails: of("fails"),
+        untested: of("untested"),
+        news: claims.iter().filter(|claim| claim.recorded.is_some()).count(),
+    }
+}
+
+impl Tally {
+    fn add(&mut self, other: &Tally) {
+        self.claims += other.claims;
+        self.holds += other.holds;
+        self.fails += other.fails;
+        self.untested += other.untested;
+        self.news += other.news;
+    }
+}

@@ -1,0 +1,151 @@
+//! The controller's phases: in words, and as spans of time.
+
+use crate::encode::Column;
+use serde::Serialize;
+
+/// A phase as the legend shows it.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub(crate) struct Phase {
+    /// In words.
+    pub words: String,
+    /// Which tint it gets; a class of the style sheet.
+    pub tint: &'static str,
+}
+
+/// The phases of a flow over time.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub(crate) struct Spans {
+    /// When each span begins, nanoseconds; it lasts until the next.
+    at: Column,
+    /// Its phase, by index in the page's list.
+    phase: Column,
+}
+
+/// Every phase that a page has met.
+#[derive(Debug, Default)]
+pub(crate) struct Phases {
+    names: Vec<&'static str>,
+}
+
+impl Phases {
+    /// The spans of a series of (time, phase), at most `spans_max` of them:
+    /// when there are more, each of as many equal pieces shows the phase
+    /// that lasted longest in it. None when the controller shows no phase.
+    pub(crate) fn spans(
+        &mut self,
+        rows: impl Iterator<Item = (u64, &'static str)>,
+        spans_max: usize,
+    ) -> Option<Spans> {
+        let mut spans: Vec<(u64, u64)> = Vec::new();
+        let mut end = 0;
+        for (time, name) in rows {
+            end = time;
+            let phase = self.index(name);
+            if spans.last().is_none_or(|last| last.1 != phase) {
+                spans.push((time, phase));
+            }
+        }
+        if spans.iter().all(|&(_, phase)| self.names[phase as usize].is_empty()) {
+            return None;
+        }
+        if spans.len() > spans_max {
+            spans = merge(&spans, end, spans_max, self.names.len());
+        }
+        let at: Vec<u64> = spans.iter().map(|span| span.0).collect();
+        let phase: Vec<u64> = spans.iter().map(|span| span.1).collect();
+        Some(Spans { at: Column::times(&at), phase: Column::exact(&phase) })
+    }
+
+    /// The legend, in the order of first appearance.
+    pub(crate) fn legend(&self) -> Vec<Phase> {
+        let phase = |name: &&'static str| Phase { words: words(name), tint: tint(name) };
+        self.names.iter().map(phase).collect()
+    }
+
+    fn index(&mut self, name: &'static str) -> u64 {
+        let known = self.names.iter().position(|known| *known == name);
+        known.unwrap_or_else(|| {
+            self.names.push(name);
+            self.names.len() - 1
+        }) as u64
+    }
+}
+
+/// Cuts the time into equal pieces, each with the phase that lasted longest.
+fn merge(spans: &[(u64, u64)], end: u64, pieces: usize, phases: usize) -> Vec<(u64, u64)> {
+    let begin = spans[0].0;
+    let piece = (end - begin).div_ceil(pieces as u64).max(1);
+    let mut lasted = vec![vec![0u64; phases]; pieces];
+    for (position, &(from, phase)) in spans.iter().enumerate() {
+        let until = spans.get(position + 1).map_or(end, |next| next.0);
+        let mut at = from;
+        while at < until {
+            let index = ((at - begin) / piece) as usize;
+            let stop = until.min(begin + (index as u64 + 1) * piece);
+            lasted[index][phase as usize] += stop - at;
+            at = stop;
+        }
+    }
+    let mut merged: Vec<(u64, u64)> = Vec::new();
+    for (index, lasted) in lasted.iter().enumerate() {
+        let longest = (0..phases).max_by_key(|&phase| lasted[phase]).unwrap_or(0) as u64;
+        if merged.last().is_none_or(|last| last.1 != longest) {
+            merged.push((begin + index as u64 * piece, longest));
+        }
+    }
+    merged
+}
+
+fn words(name: &str) -> String {
+    match name {
+        "startup" => "start-up: doubling each round",
+        "drain" => "drain: emptying the start-up queue",
+        "probe_bw_up" => "probe bandwidth: up",
+        "probe_bw_down" => "probe bandwidth: down",
+        "probe_bw_cruise" => "probe bandwidth: cruise",
+        "probe_bw_refill" => "probe bandwidth: refill",
+        "probe_bw" => "probe bandwidth",
+        "probe_rtt" => "probe RTT: nearly empty window",
+        "" => "none shown",
+        other => return other.replace('_', " "),
+    }
+    .to_string()
+}
+
+/// Phases with the same purpose have the same tint in every controller.
+fn tint(name: &str) -> &'static str {
+    match name {
+        "" => "none",
+        "probe_rtt" => "purple",
+        name if name.ends_with("_up") || name.ends_with("refill") => "orange",
+        name if name.ends_with("_down") || name == "drain" => "blue",
+        "startup" | "slow_start" | "hystart" | "conservative_slow_start" => "green",
+        name if name.contains("recovery") => "yellow",
+        name if name.contains("loss") || name.contains("timeout") => "red",
+        name if name.ends_with("cruise") || name == "probe_bw" => "grey",
+        "congestion_avoidance" => "grey",
+        _ => "sky",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn merging_keeps_what_lasts_and_bounds_the_spans() {
+        // Phase 0 lasts nine tenths of the time, phase 1 the rest.
+        let spans: Vec<(u64, u64)> =
+            (0..1000).flat_map(|round| [(round * 100, 0), (round * 100 + 90, 1)]).collect();
+        let merged = merge(&spans, 100_000, 50, 2);
+        assert_eq!(merged, [(0, 0)]);
+        // Long spans stay where they are.
+        let halves = [(0, 0), (50_000, 1)];
+        assert_eq!(merge(&halves, 100_000, 50, 2), halves);
+    }
+
+    #[test]
+    fn an_unknown_phase_is_shown_in_its_own_words() {
+        assert_eq!(words("competitive_mode"), "competitive mode");
+    }
+}

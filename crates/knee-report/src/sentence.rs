@@ -1,0 +1,153 @@
+//! The result of a run in one plain sentence.
+
+use crate::series::full_bps;
+use crate::words::{self, capitalised, counted, in_words, listed, percent, rate, time_us};
+use knee_record::{Records, Summary, Verdict};
+
+/// Jain's index from which a split counts as even, and as uneven: two flows
+/// at 3 to 2 have 0.96, at 3 to 1 have 0.8.
+const EVEN: f64 = 0.96;
+const UNEVEN: f64 = 0.8;
+/// A sum of flows on one path above this share of it was not taken at the
+/// same time or not on the same links: no word about filling it.
+const FULL_AT_MOST: f64 = 1.01;
+
+/// Who did what, how well, at what price.
+pub(crate) fn result(summary: &Summary, records: &Records) -> String {
+    let Some(goodput) = summary.measures.goodput_bps.filter(|&bps| bps > 0.0) else {
+        return nothing(summary);
+    };
+    let mut parts = vec![format!("{} {}", capitalised(&who(summary)), filling(goodput, records))];
+    parts.extend(sharing(summary));
+    parts.extend(delay(summary));
+    let sentence = format!("{}; {}.", parts.join(", "), price(summary));
+    match summary.verdict {
+        Verdict::Valid => sentence,
+        Verdict::Degraded => format!("{sentence} Take this with a reservation, see below."),
+        Verdict::Invalid => format!("This run proves nothing, see below. {sentence}"),
+    }
+}
+
+fn nothing(summary: &Summary) -> String {
+    match summary.flows.len() {
+        0 => "There is no flow in this run.".to_string(),
+        flows => format!("{} delivered nothing.", capitalised(&counted(flows, "flow"))),
+    }
+}
+
+/// `two bbr flows and one cubic flow`; by group name, and by controller when
+/// it says more.
+fn who(summary: &Summary) -> String {
+    let mut groups: Vec<(&str, usize)> = Vec::new();
+    for flow in &summary.flows {
+        match groups.iter_mut().find(|(cc, _)| *cc == flow.cc) {
+            Some((_, count)) => *count += 1,
+            None => groups.push((&flow.cc, 1)),
+        }
+    }
+    if groups.len() > 4 {
+        return format!(
+            "{} under {} controllers",
+            counted(summary.flows.len(), "flow"),
+            groups.len()
+        );
+    }
+    let named = |(cc, count): &(&str, usize)| counted(*count, &format!("{cc} flow"));
+    listed(&groups.iter().map(named).collect::<Vec<_>>())
+}
+
+/// How much of the path they fill, when they all share one.
+fn filling(goodput: f64, records: &Records) -> String {
+    let absolute = rate(Some(goodput));
+    match shared_path_bps(records).map(|full| (full, goodput / full)) {
+        Some((full, part)) if part <= FULL_AT_MOST => format!(
+            "fill{} {} of the path ({absolute} of {})",
+            third_person(records.flows.len()),
+            percent(Some(part.min(1.0))),
+            rate(Some(full))
+        ),
+        _ => format!("deliver{} {absolute}", third_person(records.flows.len())),
+    }
+}
+
+fn third_person(flows: usize) -> &'static str {
+    if flows == 1 { "s" } else { "" }
+}
+
+/// Payload rate of the one path that all flows take.
+fn shared_path_bps(records: &Records) -> Option<f64> {
+    let first = records.flows.first()?;
+    let same = |flow: &knee_record::FlowRecord| {
+        flow.path == first.path && flow.path_rate_bps == first.path_rate_bps
+    };
+    let full = full_bps(first);
+    (full > 0 && records.flows.iter().all(same)).then_some(full as f64)
+}
+
+/// How they share it: between controllers, or among equals.
+fn sharing(summary: &Summary) -> Option<String> {
+    if summary.flows.len() < 2 {
+        return None;
+    }
+    if let Some(shares) = shares_of_two(summary) {
+        return Some(shares);
+    }
+    let jain = summary.measures.jain?;
+    let manner = match jain {
+        jain if jain >= EVEN => "evenly shared",
+        jain if jain >= UNEVEN => "unevenly shared",
+        _ => "very unevenly shared",
+    };
+    Some(format!("{manner} (Jain's index {})", words::number(Some(jain))))
+}
+
+/// The shares when exactly two controllers meet.
+fn shares_of_two(summary: &Summary) -> Option<String> {
+    let first = &summary.flows.first()?.cc;
+    let other = &summary.flows.iter().find(|flow| flow.cc != *first)?.cc;
+    if summary.flows.iter().any(|flow| flow.cc != *first && flow.cc != *other) {
+        return None;
+    }
+    let of = |cc: &str| -> f64 {
+        let members = summary.flows.iter().filter(|flow| flow.cc == cc);
+        members.filter_map(|flow| flow.goodput_bps).sum()
+    };
+    let share = of(first) / (of(first) + of(other));
+    share.is_finite().then(|| {
+        format!(
+            "{first} taking {:.0} % of it and {other} {:.0} %",
+            share * 100.0,
+            (1.0 - share) * 100.0
+        )
+    })
+}
+
+/// The median round trip, and what of it is queue.
+fn delay(summary: &Summary) -> Option<String> {
+    let rtt = summary.measures.rtt_us?.p50;
+    let queue = summary.measures.queueing_delay_us.map(|spread| spread.p50);
+    let queue = queue.filter(|&queue| queue >= 0.01 * rtt);
+    Some(match queue {
+        Some(queue) => format!(
+            "at a median round trip of {}, of which {} is queue",
+            time_us(Some(rtt)),
+            time_us(Some(queue))
+        ),
+        None => format!("at a median round trip of {}, without a queue", time_us(Some(rtt))),
+    })
+}
+
+fn price(summary: &Summary) -> String {
+    let timeouts: u64 = summary.flows.iter().map(|flow| flow.timeouts).sum();
+    let again = match summary.measures.retransmit_ratio {
+        None | Some(0.0) => "nothing was sent twice".to_string(),
+        ratio => format!("{} of the bytes were sent again", percent(ratio)),
+    };
+    match timeouts {
+        0 => again,
+        timeouts => {
+            let plural = if timeouts == 1 { "" } else { "s" };
+            format!("{again}, with {} timeout{plural}", in_words(timeouts as usize))
+        }
+    }
+}

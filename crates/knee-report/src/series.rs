@@ -1,0 +1,235 @@
+//! Records as the time series that the page embeds.
+
+use crate::aggregate;
+use crate::encode::Column;
+use crate::phases::{Phase, Phases, Spans};
+use crate::thin::Thinning;
+use knee_record::{FlowRecord, FlowSample, LinkSample, Records};
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+/// Flows drawn one by one; more are shown as their mean beside these.
+pub(crate) const FLOWS_MAX: usize = 8;
+/// Links drawn.
+pub(crate) const LINKS_MAX: usize = 6;
+
+/// How much detail a page holds.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Detail {
+    /// Rows of one time series.
+    pub rows_max: usize,
+}
+
+/// What the page of one run embeds.
+#[derive(Debug, Serialize)]
+pub(crate) struct Embedded {
+    /// When the records end, nanoseconds.
+    pub end_ns: u64,
+    /// Flows shown, in their order in the scenario.
+    pub flows: Vec<FlowSeries>,
+    /// Mean over all flows, when not all are shown.
+    pub mean: Option<FlowSeries>,
+    /// Legend of the phases.
+    pub phases: Vec<Phase>,
+    /// Links shown.
+    pub links: Vec<LinkSeries>,
+    /// Distribution of the RTT.
+    pub rtt_distribution: Option<aggregate::Distribution>,
+}
+
+/// A flow over time; times in nanoseconds. A column is missing when the
+/// flow never had such a value.
+#[derive(Debug, Serialize)]
+pub(crate) struct FlowSeries {
+    /// As the legend has it.
+    pub label: String,
+    /// Time since the start of the run.
+    pub time_ns: Column,
+    /// Delivered so far.
+    pub delivered_bytes: Option<Column>,
+    /// RTT measured last.
+    pub rtt_ns: Option<Column>,
+    /// Congestion window.
+    pub window_bytes: Option<Column>,
+    /// In flight.
+    pub in_flight_bytes: Option<Column>,
+    /// Slow-start threshold.
+    pub slow_start_threshold_bytes: Option<Column>,
+    /// Controller's estimate of the bandwidth.
+    pub bandwidth_estimate_bps: Option<Column>,
+    /// Controller's estimate of the minimum RTT.
+    pub min_rtt_estimate_ns: Option<Column>,
+    /// Controller's phases.
+    pub phases: Option<Spans>,
+    /// RTT without queues; zero: unknown.
+    pub base_rtt_ns: u64,
+    /// Payload rate at which the path is full; zero: unknown.
+    pub full_bps: u64,
+    /// Time between two rows, the median, nanoseconds.
+    pub interval_ns: u64,
+}
+
+/// A link over time.
+#[derive(Debug, Serialize)]
+pub(crate) struct LinkSeries {
+    /// Name of the link.
+    pub label: String,
+    /// Time since the start of the run.
+    pub time_ns: Column,
+    /// Bytes waiting.
+    pub queue_bytes: Option<Column>,
+    /// Delay of the queue.
+    pub queue_delay_ns: Option<Column>,
+    /// Packets dropped so far by queue, AQM or policer.
+    pub dropped_packets: Option<Column>,
+}
+
+/// The series of a run, and which of its flows and links they show.
+pub(crate) struct Shown {
+    /// To embed.
+    pub embedded: Embedded,
+    /// Rows of the densest series that one pair of points stands for; 1:
+    /// every sample is drawn.
+    pub bucket: usize,
+    /// Flows that have samples.
+    pub flows_sampled: usize,
+    /// Names of the links left out.
+    pub links_left_out: Vec<String>,
+}
+
+/// Takes from the records what the page shows.
+pub(crate) fn shown(records: &Records, detail: Detail) -> Shown {
+    let by_flow = group(&records.samples, |row| (row.flow, row.path));
+    let keys = choose(&by_flow, records);
+    let mut phases = Phases::default();
+    let mut bucket = 1;
+    let mut flows = Vec::new();
+    for key in &keys {
+        let rows = &by_flow[key];
+        let thinning = Thinning::new(rows.len(), detail.rows_max);
+        bucket = bucket.max(thinning.bucket());
+        let label = label(records, *key, &by_flow);
+        flows.push(flow_series(rows, label, record(records, key.0), &thinning, &mut phases));
+    }
+    let left_out = keys.len() < by_flow.len();
+    let (links, links_left_out) = link_series(records, detail);
+    let embedded = Embedded {
+        end_ns: records.end_ns,
+        mean: left_out.then(|| aggregate::mean(records, by_flow.len())).flatten(),
+        rtt_distribution: aggregate::rtt_distribution(records, &keys, left_out, &by_flow),
+        flows,
+        phases: phases.legend(),
+        links,
+    };
+    Shown { embedded, bucket, flows_sampled: by_flow.len(), links_left_out }
+}
+
+/// A flow on one of its paths.
+pub(crate) type Key = (u32, u16);
+/// Rows by what they belong to.
+pub(crate) type Grouped<'a, K, T> = BTreeMap<K, Vec<&'a T>>;
+
+fn group<K: Ord, T>(rows: &[T], key: impl Fn(&T) -> K) -> Grouped<'_, K, T> {
+    let mut grouped = BTreeMap::new();
+    for row in rows {
+        grouped.entry(key(row)).or_insert_with(Vec::new).push(row);
+    }
+    grouped
+}
+
+fn record(records: &Records, flow: u32) -> Option<&FlowRecord> {
+    // Grounds write the rows in the order of the scenario.
+    let in_place = records.flows.get(flow as usize).filter(|record| record.flow == flow);
+    in_place.or_else(|| records.flows.iter().find(|record| record.flow == flow))
+}
+
+/// The flows to draw: from each group its first one, then from each its
+/// second one, until [`FLOWS_MAX`] are found.
+fn choose(by_flow: &Grouped<'_, Key, FlowSample>, records: &Records) -> Vec<Key> {
+    let place = |key: &Key| (record(records, key.0).map_or(0, |record| record.index), *key);
+    let mut keys: Vec<Key> = by_flow.keys().copied().collect();
+    keys.sort_by_cached_key(place);
+    keys.truncate(FLOWS_MAX);
+    keys.sort_unstable();
+    keys
+}
+
+/// `bbr`, or `bbr[1]` when the group has several, as claims write it.
+pub(crate) fn label(records: &Records, key: Key, by_flow: &Grouped<'_, Key, FlowSample>) -> String {
+    let Some(flow) = record(records, key.0) else {
+        return format!("flow {}", key.0);
+    };
+    let alone = records.flows.iter().filter(|other| other.name == flow.name).count() == 1;
+    let name = if alone { flow.name.clone() } else { format!("{}[{}]", flow.name, flow.index) };
+    let paths = by_flow.range((key.0, 0)..=(key.0, u16::MAX)).count();
+    if paths == 1 { name } else { format!("{name}, path {}", key.1) }
+}
+
+fn flow_series(
+    rows: &[&FlowSample],
+    label: String,
+    record: Option<&FlowRecord>,
+    thinning: &Thinning,
+    phases: &mut Phases,
+) -> FlowSeries {
+    let gauge =
+        |value: fn(&FlowSample) -> u64| Column::values(&thinning.gauge(|row| value(rows[row])));
+    let times = thinning.counter(|row| rows[row].time_ns);
+    FlowSeries {
+        label,
+        delivered_bytes: Column::values(&thinning.counter(|row| rows[row].delivered_bytes)),
+        rtt_ns: gauge(|row| row.rtt_ns),
+        window_bytes: gauge(|row| row.window_bytes),
+        in_flight_bytes: gauge(|row| row.in_flight_bytes),
+        slow_start_threshold_bytes: gauge(|row| row.slow_start_threshold_bytes),
+        bandwidth_estimate_bps: gauge(|row| row.bandwidth_estimate_bps),
+        min_rtt_estimate_ns: gauge(|row| row.min_rtt_estimate_ns),
+        phases: phases.spans(rows.iter().map(|row| (row.time_ns, row.phase)), times.len().max(2)),
+        base_rtt_ns: record.map_or(0, |record| record.base_rtt_ns),
+        full_bps: record.map_or(0, full_bps),
+        interval_ns: interval(&times),
+        time_ns: Column::times(&times),
+    }
+}
+
+/// Payload rate of a path that is full; zero: unlimited.
+pub(crate) fn full_bps(record: &FlowRecord) -> u64 {
+    (record.path_rate_bps as f64 / record.header_overhead.max(1.0)) as u64
+}
+
+fn interval(times: &[u64]) -> u64 {
+    let mut gaps: Vec<u64> = times.windows(2).map(|pair| pair[1] - pair[0]).collect();
+    gaps.sort_unstable();
+    gaps.get(gaps.len() / 2).copied().unwrap_or(0)
+}
+
+/// The links whose queue was longest, and the names of the others.
+fn link_series(records: &Records, detail: Detail) -> (Vec<LinkSeries>, Vec<String>) {
+    let by_link = group(&records.links, |row| row.link);
+    let longest = |link: &u32| by_link[link].iter().map(|row| row.queue_bytes).max();
+    let mut ranked: Vec<u32> = by_link.keys().copied().collect();
+    ranked.sort_by_key(|link| std::cmp::Reverse(longest(link)));
+    let queued = ranked.iter().take_while(|link| longest(link) > Some(0)).count();
+    let mut left_out = ranked.split_off(queued.min(LINKS_MAX));
+    ranked.sort_unstable();
+    left_out.sort_unstable();
+    let name = |link: &u32| link_name(records, *link);
+    let series = |link: &u32| one_link(&by_link[link], name(link), detail);
+    (ranked.iter().map(series).collect(), left_out.iter().map(name).collect())
+}
+
+fn link_name(records: &Records, link: u32) -> String {
+    let name = records.link_names.get(link as usize).cloned();
+    name.unwrap_or_else(|| format!("link {link}"))
+}
+
+fn one_link(rows: &[&LinkSample], label: String, detail: Detail) -> LinkSeries {
+    let thinning = Thinning::new(rows.len(), detail.rows_max);
+    LinkSeries {
+        label,
+        time_ns: Column::times(&thinning.counter(|row| rows[row].time_ns)),
+        queue_bytes: Column::values(&thinning.gauge(|row| rows[row].queue_bytes)),
+        queue_delay_ns: Column::values(&thinning.gauge(|row| rows[row].queue_delay_ns)),
+        dropped_packets: Column::values(&thinning.counter(|row| rows[row].dropped_packets)),
+    }
+}

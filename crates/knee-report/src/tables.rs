@@ -1,0 +1,168 @@
+//! The headline tables: per group of flows, per flow, per link.
+
+use crate::words::{bytes, count, number, percent, rate, time_us};
+use knee_record::{FlowSummary, LinkSummary, Records, RunView, Spread, Summary, Window, measure};
+use knee_scenario::{Measure, Statistic};
+use knee_units::Time;
+use serde::Serialize;
+
+/// Rows of the table of flows.
+const FLOW_ROWS_MAX: usize = 50;
+
+/// A table ready to print.
+#[derive(Debug, Default, Serialize)]
+pub(crate) struct Table {
+    /// Heads of the columns; those of text first.
+    pub heads: Vec<Head>,
+    /// Cells, row by row.
+    pub rows: Vec<Vec<String>>,
+    /// Rows that were left out.
+    pub left_out: usize,
+}
+
+/// The head of a column.
+#[derive(Debug, Serialize)]
+pub(crate) struct Head {
+    /// What stands in it.
+    pub text: &'static str,
+    /// What that means, for a hover.
+    pub title: &'static str,
+    /// Figures are set flush right.
+    pub figure: bool,
+}
+
+fn text(text: &'static str, title: &'static str) -> Head {
+    Head { text, title, figure: false }
+}
+
+fn figure(text: &'static str, title: &'static str) -> Head {
+    Head { text, title, figure: true }
+}
+
+/// One row per group of flows, measured by `knee-record` like a claim on
+/// that group.
+pub(crate) fn groups(summary: &Summary, records: &Records) -> Table {
+    let run = RunView::new(records, Time::from_micros(summary.warmup_us as u64));
+    let mut names: Vec<&str> = Vec::new();
+    for flow in &summary.flows {
+        if !names.contains(&flow.name.as_str()) {
+            names.push(&flow.name);
+        }
+    }
+    Table {
+        heads: vec![
+            text("flows", "group of flows in the scenario"),
+            text("controller", "congestion controller, or preset"),
+            figure("goodput", "payload delivered in order over time, all flows of the group"),
+            figure("share", "part of the goodput of all flows"),
+            figure("RTT median", "median over time of the round-trip time"),
+            figure("RTT p95", "95th percentile over time of the round-trip time"),
+            figure("sent again", "retransmitted over sent bytes, from start to end"),
+            figure("fairness", "Jain's index of the group's goodputs; 1: all equal"),
+        ],
+        rows: names.iter().map(|name| group(name, summary, &run)).collect(),
+        left_out: 0,
+    }
+}
+
+fn group(name: &str, summary: &Summary, run: &RunView<'_>) -> Vec<String> {
+    let value = |what: Measure| measure(run, &what, name, Window::default()).ok();
+    let members = || summary.flows.iter().filter(|flow| flow.name == name);
+    let micros = |seconds: Option<f64>| time_us(seconds.map(|seconds| seconds * 1e6));
+    let jain = if members().count() > 1 { value(Measure::Jain) } else { None };
+    vec![
+        match members().count() {
+            1 => name.to_string(),
+            flows => format!("{name} × {}", count(flows as u64)),
+        },
+        members().next().map_or_else(String::new, |flow| flow.cc.clone()),
+        rate(value(Measure::Goodput)),
+        percent(value(Measure::Share)),
+        micros(value(Measure::Rtt(Statistic::P50))),
+        micros(value(Measure::Rtt(Statistic::P95))),
+        percent(value(Measure::RetransmitRatioTotal)),
+        number(jain),
+    ]
+}
+
+/// One row per flow, the first [`FLOW_ROWS_MAX`].
+pub(crate) fn flows(summary: &Summary) -> Table {
+    Table {
+        heads: vec![
+            text("flow", "group and number within it"),
+            text("controller", "congestion controller, or preset"),
+            figure("goodput", "payload delivered in order over time"),
+            figure("RTT min", "smallest RTT measured"),
+            figure("median", "median over time"),
+            figure("p95", "95th percentile over time"),
+            figure("standing queue", "queueing delay that never drains, mean over seconds"),
+            figure("delivered", "payload that the receiver's application got"),
+            figure("sent again", "retransmitted over sent bytes, from start to end"),
+            figure("recoveries", "fast recoveries"),
+            figure("timeouts", "retransmission timeouts"),
+            figure("completed in", "from start to the acknowledgement of the last byte"),
+            figure("power", "Kleinrock's power, normalised; 1 at the knee"),
+        ],
+        rows: summary.flows.iter().take(FLOW_ROWS_MAX).map(flow).collect(),
+        left_out: summary.flows.len().saturating_sub(FLOW_ROWS_MAX),
+    }
+}
+
+fn flow(flow: &FlowSummary) -> Vec<String> {
+    let rtt = |value: fn(&Spread) -> f64| time_us(flow.rtt_us.as_ref().map(value));
+    vec![
+        format!("{}[{}]", flow.name, flow.index),
+        flow.cc.clone(),
+        rate(flow.goodput_bps),
+        rtt(|rtt| rtt.min),
+        rtt(|rtt| rtt.p50),
+        rtt(|rtt| rtt.p95),
+        time_us(flow.standing_queue_us),
+        bytes(Some(flow.delivered_bytes as f64)),
+        percent(flow.retransmit_ratio),
+        count(flow.recoveries),
+        count(flow.timeouts),
+        time_us(flow.completion_us),
+        number(flow.power),
+    ]
+}
+
+/// One row per link.
+pub(crate) fn links(summary: &Summary) -> Table {
+    Table {
+        heads: vec![
+            text("link", "one direction of one hop"),
+            figure("utilisation", "bytes that left it over what its rate allows"),
+            figure("queue mean", "bytes waiting, mean over time"),
+            figure("queue p95", "bytes waiting, 95th percentile over time"),
+            figure("delay median", "time that a packet entering would wait, median over time"),
+            figure("delay p95", "the same, 95th percentile over time"),
+            figure("dropped", "packets dropped by queue, AQM or policer"),
+            figure("lost", "packets lost at random, by record, or while the link was down"),
+            figure("marked", "packets marked with Congestion Experienced"),
+        ],
+        rows: summary.links.iter().take(FLOW_ROWS_MAX).map(link).collect(),
+        left_out: summary.links.len().saturating_sub(FLOW_ROWS_MAX),
+    }
+}
+
+fn link(link: &LinkSummary) -> Vec<String> {
+    let of_entered = |packets: u64| match packets {
+        0 => "0".to_string(),
+        packets => {
+            let part = packets as f64 / link.entered_packets.max(packets) as f64;
+            format!("{} ({})", count(packets), percent(Some(part)))
+        }
+    };
+    vec![
+        link.name.clone(),
+        percent(link.utilisation),
+        bytes(link.queue_bytes.map(|queue| queue.mean)),
+        bytes(link.queue_bytes.map(|queue| queue.p95)),
+        time_us(link.queueing_delay_us.map(|delay| delay.p50)),
+        time_us(link.queueing_delay_us.map(|delay| delay.p95)),
+        of_entered(link.drops),
+        of_entered(link.losses),
+        of_entered(link.marks),
+    ]
+}

@@ -1,0 +1,126 @@
+//! Numbers as people read them, and the words around them.
+
+use knee_record::Unit;
+
+/// What stands where there is no value.
+pub(crate) const NONE: &str = "–";
+
+/// A rate in bit/s.
+pub(crate) fn rate(bps: Option<f64>) -> String {
+    show(bps, Unit::BitsPerSecond, 1.0)
+}
+
+/// A time given in microseconds.
+pub(crate) fn time_us(microseconds: Option<f64>) -> String {
+    show(microseconds, Unit::Seconds, 1e-6).replace(" us", " µs")
+}
+
+/// A part of a whole, in per cent. Below a hundredth of a per cent the exact
+/// figure says no more.
+pub(crate) fn percent(fraction: Option<f64>) -> String {
+    match fraction {
+        Some(fraction) if fraction > 0.0 && fraction < 0.000_1 => "< 0.01 %".to_string(),
+        fraction => show(fraction, Unit::Fraction, 1.0),
+    }
+}
+
+/// A plain number, three digits.
+pub(crate) fn number(value: Option<f64>) -> String {
+    show(value, Unit::Number, 1.0)
+}
+
+fn show(value: Option<f64>, unit: Unit, factor: f64) -> String {
+    value.map_or_else(|| NONE.to_string(), |value| unit.show(value * factor))
+}
+
+/// Bytes, in decimal units.
+pub(crate) fn bytes(bytes: Option<f64>) -> String {
+    let Some(bytes) = bytes else {
+        return NONE.to_string();
+    };
+    let units = [(1e9, "GB"), (1e6, "MB"), (1e3, "kB")];
+    match units.iter().find(|(size, _)| bytes >= *size) {
+        Some((size, unit)) => format!("{} {unit}", Unit::Number.show(bytes / size)),
+        None => format!("{bytes:.0} B"),
+    }
+}
+
+/// A count with groups of three digits apart.
+pub(crate) fn count(value: u64) -> String {
+    let digits = value.to_string();
+    let mut text = String::new();
+    for (position, digit) in digits.chars().enumerate() {
+        if position > 0 && (digits.len() - position).is_multiple_of(3) {
+            text.push('\u{202f}');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// A small number as a word.
+pub(crate) fn in_words(value: usize) -> String {
+    const WORDS: [&str; 13] = [
+        "no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten",
+        "eleven", "twelve",
+    ];
+    WORDS.get(value).map_or_else(|| count(value as u64), |word| word.to_string())
+}
+
+/// `one flow`, `two flows`.
+pub(crate) fn counted(value: usize, noun: &str) -> String {
+    let plural = if value == 1 { "" } else { "s" };
+    format!("{} {noun}{plural}", in_words(value))
+}
+
+/// The text with its first letter in upper case.
+pub(crate) fn capitalised(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
+}
+
+/// `a`, `a and b`, `a, b and c`.
+pub(crate) fn listed(parts: &[String]) -> String {
+    match parts {
+        [] => String::new(),
+        [only] => only.clone(),
+        [head @ .., last] => format!("{} and {last}", head.join(", ")),
+    }
+}
+
+/// Letters, digits and dashes only, for addresses within the page.
+pub(crate) fn slug(text: &str) -> String {
+    let plain = |letter: char| match letter {
+        letter if letter.is_ascii_alphanumeric() => letter.to_ascii_lowercase(),
+        _ => '-',
+    };
+    text.chars().map(plain).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn figures_as_people_write_them() {
+        assert_eq!(bytes(Some(150_000.0)), "150 kB");
+        assert_eq!(bytes(Some(1_500.0)), "1.5 kB");
+        assert_eq!(bytes(Some(999.0)), "999 B");
+        assert_eq!(count(1_234_567), "1\u{202f}234\u{202f}567");
+        assert_eq!(count(123), "123");
+        assert_eq!(time_us(Some(148_000.0)), "148 ms");
+        assert_eq!(percent(Some(0.000_01)), "< 0.01 %");
+        assert_eq!(percent(Some(0.0)), "0 %");
+        assert_eq!(rate(None), NONE);
+    }
+
+    #[test]
+    fn lists_and_counts() {
+        let parts = ["a", "b", "c"].map(String::from);
+        assert_eq!(listed(&parts), "a, b and c");
+        assert_eq!(counted(1, "flow"), "one flow");
+        assert_eq!(counted(1000, "flow"), "1\u{202f}000 flows");
+        assert_eq!(capitalised("two"), "Two");
+        assert_eq!(slug("A3: <plain>"), "a3---plain-");
+    }
+}

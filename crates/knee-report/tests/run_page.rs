@@ -1,0 +1,269 @@
+//! The page of one run.
+
+mod columns;
+mod common;
+
+use columns::decode;
+use common::dom::{Element, parse};
+use common::{Dumbbell, claim, dumbbell, summary};
+use knee_record::{FlowSample, Records, Summary};
+use knee_report::{RunPage, run_page};
+use knee_scenario::{Measure, Statistic};
+use serde_json::Value;
+
+const COMMAND: &str = "knee run two-flows.toml --seed 1";
+
+fn page(summary: &Summary, records: &Records) -> String {
+    let page = RunPage {
+        name: "",
+        summary,
+        records,
+        scenario: "name = \"Two flows\"\n",
+        command: COMMAND,
+    };
+    run_page(&page).unwrap()
+}
+
+fn keep(name: &str, html: &str) {
+    let path = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    std::fs::write(path, html).unwrap();
+}
+
+fn series(elements: &[Element]) -> Value {
+    let mut scripts = elements.iter().filter(|element| element.attribute("class") == "series");
+    let script = scripts.next().expect("the page embeds its series");
+    serde_json::from_str(&script.text).expect("which are JSON")
+}
+
+fn all_text(elements: &[Element]) -> &str {
+    &elements.iter().find(|element| element.name == "main").unwrap().text
+}
+
+/// Every value of every column against the rows it came from.
+#[test]
+fn the_page_holds_the_series_of_each_flow() {
+    let records = dumbbell(Dumbbell { seconds: 20, ..Dumbbell::default() });
+    let html = page(&summary("Two flows", &records, Vec::new()), &records);
+    keep("two-flows.html", &html);
+    let series = series(&parse(&html));
+    for (index, flow) in series["flows"].as_array().unwrap().iter().enumerate() {
+        assert_eq!(flow["label"], format!("bbr[{index}]"));
+        let rows: Vec<&FlowSample> =
+            records.samples.iter().filter(|row| row.flow == index as u32).collect();
+        let same = |column: &str, value: fn(&FlowSample) -> u64| {
+            let (decoded, quantum) = decode(&flow[column]);
+            let largest = rows.iter().map(|row| value(row)).max().unwrap();
+            assert!(quantum == 1 || quantum as u64 * 1_000_000 <= largest, "{column}: {quantum}");
+            assert_eq!(decoded.len(), rows.len(), "{column}");
+            for (decoded, row) in decoded.iter().zip(&rows) {
+                assert!((decoded - value(row) as i64).abs() * 2 <= quantum, "{column}");
+            }
+        };
+        same("delivered_bytes", |row| row.delivered_bytes);
+        same("rtt_ns", |row| row.rtt_ns);
+        same("window_bytes", |row| row.window_bytes);
+        same("in_flight_bytes", |row| row.in_flight_bytes);
+        same("bandwidth_estimate_bps", |row| row.bandwidth_estimate_bps);
+        same("min_rtt_estimate_ns", |row| row.min_rtt_estimate_ns);
+        let (times, _) = decode(&flow["time_ns"]);
+        assert!(times.iter().zip(&rows).all(|(time, row)| *time == row.time_ns as i64));
+        phases_agree(flow, &series["phases"], &rows);
+    }
+}
+
+/// Replays the spans and compares the phase of every row.
+fn phases_agree(flow: &Value, legend: &Value, rows: &[&FlowSample]) {
+    let (at, _) = decode(&flow["phases"]["at"]);
+    let (phase, _) = decode(&flow["phases"]["phase"]);
+    for row in rows {
+        let span = at.partition_point(|begin| *begin <= row.time_ns as i64) - 1;
+        let words = legend[phase[span] as usize]["words"].as_str().unwrap();
+        let expected = row.phase.rsplit('_').next().unwrap();
+        let expected = if row.phase == "startup" { "start-up" } else { expected };
+        let expected = if row.phase == "probe_rtt" { "probe RTT" } else { expected };
+        assert!(words.contains(expected), "{words} for {}", row.phase);
+    }
+}
+
+#[test]
+fn five_flows_for_a_minute_stay_under_three_megabytes() {
+    for sample_ms in [20, 10, 1] {
+        let records = dumbbell(Dumbbell { flows: 5, sample_ms, ..Dumbbell::default() });
+        let html = page(&summary("Five flows", &records, Vec::new()), &records);
+        keep(&format!("five-flows-{sample_ms}ms.html"), &html);
+        assert!(html.len() < 3_000_000, "{sample_ms} ms: {} bytes", html.len());
+    }
+}
+
+/// Thinning must not hide what a person looks for.
+#[test]
+fn the_one_extreme_sample_among_many_is_on_the_page() {
+    let mut records = dumbbell(Dumbbell { flows: 1, sample_ms: 1, ..Dumbbell::default() });
+    assert!(records.samples.len() > 50_000);
+    let peak = 7_654_321_000;
+    records.samples[31_337].rtt_ns = peak;
+    let html = page(&summary("A peak", &records, Vec::new()), &records);
+    let elements = parse(&html);
+    let (rtts, quantum) = decode(&series(&elements)["flows"][0]["rtt_ns"]);
+    assert!(rtts.len() < 10_000);
+    assert!(rtts.iter().any(|rtt| (rtt - peak as i64).abs() <= quantum));
+    assert!(all_text(&elements).contains("Each pair of points stands for up to"));
+}
+
+#[test]
+fn of_many_flows_some_are_drawn_and_all_are_averaged() {
+    let flows = 70;
+    let mut records =
+        dumbbell(Dumbbell { flows, seconds: 20, sample_ms: 200, ..Dumbbell::default() });
+    for flow in &mut records.flows {
+        flow.name = if flow.flow < 60 { "many" } else { "few" }.to_string();
+        flow.index = if flow.flow < 60 { flow.flow } else { flow.flow - 60 };
+    }
+    let html = page(&summary("A crowd", &records, Vec::new()), &records);
+    keep("crowd.html", &html);
+    let elements = parse(&html);
+    let series = series(&elements);
+    let drawn: Vec<&str> = series["flows"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|flow| flow["label"].as_str().unwrap())
+        .collect();
+    assert_eq!(drawn.len(), 8);
+    assert!(drawn.iter().any(|label| label.starts_with("few")), "{drawn:?}");
+    assert!(all_text(&elements).contains("8 of 70 flows are drawn one by one"));
+    let (mean, quantum) = decode(&series["mean"]["delivered_bytes"]);
+    let last = |flow: u32| {
+        let rows = records.samples.iter().filter(|row| row.flow == flow);
+        rows.last().map_or(0, |row| row.delivered_bytes)
+    };
+    let expected: u64 = (0..flows).map(last).sum::<u64>() / u64::from(flows);
+    assert!((mean.last().unwrap() - expected as i64).abs() <= quantum);
+    assert!(all_text(&elements).contains("20 more are in the records"));
+}
+
+#[test]
+fn hostile_names_stay_text() {
+    let hostile = "</script><script>alert(1)</script><!--\" onload='x'>&amp;";
+    let mut records = dumbbell(Dumbbell { seconds: 2, ..Dumbbell::default() });
+    for flow in &mut records.flows {
+        flow.name = hostile.to_string();
+        flow.cc = hostile.to_string();
+    }
+    records.link_names = vec![hostile.to_string()];
+    let mut hostile_claim = claim(hostile, hostile, Measure::Goodput, 1.0);
+    hostile_claim.source = hostile.to_string();
+    hostile_claim.finding = Some(hostile.to_string());
+    let summary = summary(hostile, &records, vec![hostile_claim]);
+    let page = RunPage {
+        name: hostile,
+        summary: &summary,
+        records: &records,
+        scenario: hostile,
+        command: hostile,
+    };
+    let elements = parse(&run_page(&page).unwrap());
+    let scripts: Vec<&Element> = elements.iter().filter(|e| e.name == "script").collect();
+    assert_eq!(scripts.len(), 3, "the series, uPlot and the page's own script");
+    assert!(scripts.iter().all(|script| !script.text.starts_with("alert")));
+    let handlers = |e: &&Element| e.attributes.keys().any(|name| name.starts_with("on"));
+    assert_eq!(elements.iter().filter(handlers).count(), 0);
+    let heading = elements.iter().find(|e| e.name == "h1").unwrap();
+    assert_eq!(heading.text, hostile);
+    assert_eq!(series(&elements)["flows"][1]["label"], format!("{hostile}[1]"));
+}
+
+#[test]
+fn nothing_is_fetched() {
+    let records = dumbbell(Dumbbell { seconds: 2, ..Dumbbell::default() });
+    let html = page(&summary("Offline", &records, Vec::new()), &records);
+    let elements = parse(&html);
+    for element in &elements {
+        for name in ["src", "srcset", "data", "action", "poster", "xlink:href"] {
+            assert!(!element.attributes.contains_key(name), "{} has {name}", element.name);
+        }
+        let href = element.attribute("href");
+        assert!(href.is_empty() || href.starts_with('#'), "{href}");
+        assert!(!["link", "iframe", "object", "embed", "img", "base"].contains(&&*element.name));
+        if element.name == "style" {
+            assert!(!element.text.contains("url(") && !element.text.contains("@import"));
+        }
+    }
+    let policy = elements.iter().find(|e| e.attribute("http-equiv") == "Content-Security-Policy");
+    assert!(policy.unwrap().attribute("content").starts_with("default-src 'none'"));
+}
+
+#[test]
+fn empty_records_say_so() {
+    let records = Records::default();
+    let html = page(&summary("Nothing", &records, Vec::new()), &records);
+    keep("empty.html", &html);
+    let elements = parse(&html);
+    let text = all_text(&elements);
+    for sentence in [
+        "There is no flow in this run.",
+        "There is no link in this run.",
+        "No flow delivered anything.",
+        "No flow measured an RTT.",
+        "No flow left samples.",
+        "No link left samples.",
+        "No flow has both a goodput and an RTT.",
+    ] {
+        assert!(text.contains(sentence), "{sentence}");
+    }
+    let frames = elements.iter().filter(|e| e.attribute("class") == "plot").count();
+    // Those of the controller are absent too, so no frame is left empty.
+    assert_eq!(frames, 0);
+}
+
+#[test]
+fn an_interrupted_run_says_so() {
+    let mut records = dumbbell(Dumbbell { seconds: 5, ..Dumbbell::default() });
+    records.interrupted = true;
+    let html = page(&summary("Cut short", &records, Vec::new()), &records);
+    assert!(all_text(&parse(&html)).contains("run degraded: interrupted after 5 s"));
+}
+
+#[test]
+fn each_claim_stands_there_with_its_outcome() {
+    let records = dumbbell(Dumbbell { seconds: 20, ..Dumbbell::default() });
+    let mut fails = claim("A2", "the RTT stays low", Measure::Rtt(Statistic::P50), 0.01);
+    fails.finding = Some("two flows keep a standing queue".to_string());
+    let mut untested = claim("A3", "the link is full", Measure::Utilisation, 1.0);
+    untested.of = "nowhere".to_string();
+    let holds = claim("A1", "all is fair", Measure::Jain, 1.0);
+    let summary = summary("Claims", &records, vec![holds, fails, untested]);
+    let html = page(&summary, &records);
+    keep("claims.html", &html);
+    let elements = parse(&html);
+    let bodies: Vec<&str> = elements
+        .iter()
+        .filter(|e| e.name == "tbody" && e.attribute("id").contains("claim"))
+        .map(|e| e.text.as_str())
+        .collect();
+    assert_eq!(bodies.len(), 3);
+    assert!(bodies[0].contains("all is fair") && bodies[0].contains("✓ holds"));
+    assert!(bodies[1].contains("✗ fails") && bodies[1].contains("a standing queue"));
+    assert!(bodies[1].contains("70 to 90 ms") && bodies[1].contains("on record: holds"));
+    assert!(bodies[2].contains("not tested here") && bodies[2].contains("nowhere"));
+}
+
+#[test]
+fn the_result_says_what_the_model_was_made_to_do() {
+    let records = dumbbell(Dumbbell::default());
+    let html = page(&summary("Two flows", &records, Vec::new()), &records);
+    let elements = parse(&html);
+    let result = elements.iter().find(|e| e.attribute("class") == "result").unwrap();
+    assert!(result.text.starts_with("Two bbr flows fill 9"), "{}", result.text);
+    assert!(result.text.contains("of 9.65 Mbit/s"), "{}", result.text);
+    assert!(result.text.contains("is queue"), "{}", result.text);
+    assert!(elements.iter().any(|e| e.name == "code" && e.text == COMMAND));
+    assert!(elements.iter().any(|e| e.name == "pre" && e.text == "name = \"Two flows\"\n"));
+}
+
+#[test]
+fn the_same_input_gives_the_same_bytes() {
+    let records = dumbbell(Dumbbell { seconds: 5, flows: 12, ..Dumbbell::default() });
+    let summary = summary("Again", &records, Vec::new());
+    assert_eq!(page(&summary, &records), page(&summary, &records));
+}
