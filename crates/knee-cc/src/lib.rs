@@ -97,6 +97,10 @@ pub struct Connection {
     pub window_limited: bool,
     /// The application limits the rate now (a bubble is in the pipe).
     pub app_limited: bool,
+    /// The rate sampler is not told when a controller holds back on purpose
+    /// (PROBE_RTT), so such samples count like any other: a defect of ns-3
+    /// that Linux does not have.
+    pub own_limits_unmarked: bool,
     /// The transport paces what it sends.
     pub paced: bool,
     /// Earliest time at which pacing lets the next segment leave (Linux's

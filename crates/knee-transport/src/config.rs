@@ -70,7 +70,10 @@ pub enum Sampler {
     #[default]
     Linux,
     /// With the defect of ns-3 up to 3.40 (its issue 1026): the ACK interval
-    /// starts at the previous sample's time, and the RTT given to the
-    /// controller is the smoothed one. To show a published artefact.
+    /// begins where that of the previous sample began, one ACK too early, so
+    /// every sample falls short of the rate. With it come two habits of the
+    /// same version: samples taken in PROBE_RTT are not marked as limited, and
+    /// the RTT given to the controller is the smoothed one. To show a
+    /// published artefact.
     Ns3V335,
 }

@@ -20,6 +20,9 @@ pub struct RateSampler {
     first_sent_at: Time,
     /// `delivered` that ends the application-limited phase; zero: none.
     app_limited_until: u64,
+    /// Begin of the previous sample's ACK interval; only the `ns3-3.35` mode
+    /// looks at it.
+    previous_begin: Option<Time>,
 }
 
 /// The segment that a sample is drawn from: of all that one ACK
@@ -55,6 +58,7 @@ impl RateSampler {
             delivered_at: Time::ZERO,
             first_sent_at: Time::ZERO,
             app_limited_until: 0,
+            previous_begin: None,
         }
     }
 
@@ -94,7 +98,6 @@ impl RateSampler {
         if self.app_limited_until != 0 && self.delivered > self.app_limited_until {
             self.app_limited_until = 0;
         }
-        let previous_delivery = self.delivered_at;
         if sample.newly_acked > 0 {
             self.delivered_at = now;
         }
@@ -108,10 +111,12 @@ impl RateSampler {
         sample.app_limited = sent.flags & APP_LIMITED != 0;
         sample.in_flight_at_send = u64::from(sent.in_flight);
         sample.send_interval = sent.sent_at.saturating_sub(sent.first_sent_at);
-        sample.ack_interval = match self.mode {
-            Sampler::Linux => now - sent.delivered_at,
-            Sampler::Ns3V335 => now - previous_delivery,
+        let previous_begin = self.previous_begin.replace(sent.delivered_at);
+        let begin = match self.mode {
+            Sampler::Linux => sent.delivered_at,
+            Sampler::Ns3V335 => previous_begin.unwrap_or(sent.delivered_at),
         };
+        sample.ack_interval = now - begin;
         let interval = sample.send_interval.max(sample.ack_interval);
         // An interval shorter than the minimum RTT comes from a segment that
         // was retransmitted needlessly: its rate would be too high.

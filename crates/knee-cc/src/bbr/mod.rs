@@ -165,7 +165,9 @@ impl Bbr {
     }
 
     fn update_model(&mut self, sample: &Sample, connection: &Connection) {
-        let app_limited = sample.app_limited || self.min_rtt.limited(sample.prior_delivered);
+        let own_limit =
+            !connection.own_limits_unmarked && self.min_rtt.limited(sample.prior_delivered);
+        let app_limited = sample.app_limited || own_limit;
         self.update_bandwidth(sample, connection, app_limited);
         self.update_aggregation(sample);
         self.update_cycle(sample, connection);

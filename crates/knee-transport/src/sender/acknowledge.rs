@@ -65,7 +65,7 @@ impl Sender {
             let lost = self.counters.lost_bytes as u32;
             sample.lost_since_send = u64::from(lost.wrapping_sub(progress.newest.sent.lost));
         }
-        if self.smoothed_rtt_to_controller && sample.rtt.is_some() {
+        if self.ns3_sampler && sample.rtt.is_some() {
             sample.rtt = Some(self.rtt.smoothed());
         }
         let connection = self.connection(now);

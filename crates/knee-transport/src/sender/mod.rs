@@ -102,7 +102,7 @@ pub struct Sender {
     needs: Needs,
     paced: bool,
     ecn: bool,
-    smoothed_rtt_to_controller: bool,
+    ns3_sampler: bool,
     handshake: Handshake,
     recovery: Recovery,
     /// The reduction in force, while `reducing`.
@@ -156,7 +156,7 @@ impl Sender {
                 Pacing::Off => false,
             },
             ecn: config.ecn,
-            smoothed_rtt_to_controller: config.sampler == crate::Sampler::Ns3V335,
+            ns3_sampler: config.sampler == crate::Sampler::Ns3V335,
             handshake: Handshake::SynDue,
             recovery: Recovery::Open,
             reducing: false,
@@ -300,6 +300,7 @@ impl Sender {
             recovery: self.recovery,
             window_limited: self.window_limited,
             app_limited: self.sampler.app_limited(),
+            own_limits_unmarked: self.ns3_sampler,
             paced: self.paced,
             next_departure: self.pacer.next(),
         }
