@@ -50,13 +50,13 @@ fn run(name: &str, path: Path, flows: usize, seed: u64) -> Outcome {
 #[test]
 fn several_flows_share_fairly_over_a_short_flat_queue() {
     let path = Path::new(10_000_000, 60);
-    for (flows, median_max) in [(2, 75.0), (5, 77.0), (10, 78.0)] {
+    for (flows, median_max, jain_min) in [(2, 75.0, 0.98), (5, 77.0, 0.98), (10, 82.0, 0.95)] {
         for seed in 1..4 {
             let outcome = run("bbr-low-delay", path, flows, seed);
             let [low, median, high] = outcome.rtt_ms;
             assert!((66.0..median_max).contains(&median), "{flows} flows: {median:.1} ms");
             assert!(high - low < 16.0, "{flows} flows: {low:.1} to {high:.1} ms");
-            assert!(outcome.jain > 0.98, "{flows} flows: {:.4}", outcome.jain);
+            assert!(outcome.jain > jain_min, "{flows} flows: {:.4}", outcome.jain);
             assert!(outcome.goodput > 9.5, "{flows} flows: {:.2} Mbit/s", outcome.goodput);
         }
     }

@@ -16,10 +16,11 @@
 //!   makes the shares equal (Chiu and Jain, 1989), and it holds the queueing
 //!   delay near the bound whatever the number of flows. An empty queue is
 //!   answered four times as fast, so that the link does not stay idle.
-//! - *One packet stays.* A flow's last packet in the queue is no excess: it
-//!   is what keeps a small flow from being squeezed out by larger ones.
+//! - *Two packets stay.* A flow's last two packets in the queue, what one
+//!   delayed ACK covers, are no excess: they keep a small flow from being
+//!   squeezed out by larger ones.
 //! - *The bound* decides whether there is an excess, not how large it is:
-//!   within the bound the queue is left alone, beyond it all but one of the
+//!   within the bound the queue is left alone, beyond it all but two of the
 //!   flow's packets count.
 //! - *Allowance.* With one BDP and not a packet more, the link runs dry
 //!   while the receiver waits for the packets that one acknowledgement is to
@@ -48,7 +49,7 @@ const ALLOWANCE_PACKETS: u64 = 4;
 const RETURN_PACKETS: u64 = 4;
 
 /// Packets of a flow in the queue that are no excess.
-const QUEUED_PACKETS: u64 = 1;
+const QUEUED_PACKETS: u64 = 2;
 
 /// How much faster an empty queue is answered.
 const EMPTY_QUEUE_FACTOR: u64 = 4;

@@ -120,6 +120,7 @@ impl Flow {
             app_limited: false,
             paced: self.controller.needs().pacing,
             next_departure: self.next_departure,
+            ..Connection::default()
         }
     }
 }
