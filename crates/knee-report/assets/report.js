@@ -4,6 +4,7 @@
 (() => {
   const FLOW_COLOURS = 8;
   const RATE_POINTS = 700;
+  const RATE_WINDOWS = 150;
   const THIN_SPAN_PX = 0.6;
 
   // ---- Colours: those of the style sheet, read again when the scheme changes.
@@ -57,7 +58,7 @@
     return largest;
   };
   const figures = (v) => {
-    if (v == null || Number.isNaN(v)) return "–";
+    if (v == null || Number.isNaN(v)) return "";
     const size = Math.abs(v);
     return v.toFixed(size >= 1000 ? 0 : size >= 100 ? 1 : size >= 1 ? 2 : 3);
   };
@@ -70,7 +71,7 @@
 
   function line(label, stroke, extra) {
     return {
-      label, stroke, width: 1.5, spanGaps: false, points: { show: false },
+      label, stroke, width: 1.3, spanGaps: false, points: { show: false },
       value: (_, v) => figures(v), ...extra,
     };
   }
@@ -104,6 +105,18 @@
     };
   }
 
+  // Text with a rim, readable across curves.
+  function write(ctx, text, x, y) {
+    ctx.save();
+    ctx.setLineDash([]);
+    ctx.lineJoin = "round";
+    ctx.lineWidth = 3 * devicePixelRatio;
+    ctx.strokeStyle = colour("--raised");
+    ctx.strokeText(text, x, y);
+    ctx.fillText(text, x, y);
+    ctx.restore();
+  }
+
   function drawReferences(u, references) {
     const { ctx, bbox } = u;
     ctx.save();
@@ -121,30 +134,40 @@
       const above = y - bbox.top > 20 * devicePixelRatio;
       ctx.textAlign = "right";
       ctx.textBaseline = above ? "bottom" : "top";
-      ctx.fillText(label, bbox.left + bbox.width - 4, y + (above ? -3 : 3));
+      write(ctx, label, bbox.left + bbox.width - 4, y + (above ? -3 : 3));
     }
     ctx.restore();
   }
 
-  function plot(holder, { data, series, xLabel, yLabel, sync, fromZero, references = [], hooks = {}, xSeries = {}, legend = true }) {
+  function plot(holder, { data, series, xLabel, yLabel, sync, fromZero, references = [], hooks = {}, xSeries = {}, tall = 230, whole }) {
     const width = () => Math.max(holder.clientWidth, 200);
-    const height = () => (holder.clientWidth < 480 ? 190 : 230);
+    const height = () => (holder.clientWidth < 480 ? 190 : tall);
     const options = {
       width: width(), height: height(), padding: [8, 8, 0, 0],
-      scales: { x: { time: false }, y: { range: range(fromZero, references) } },
-      series: [{ label: "time", value: (_, v) => (v == null ? "–" : `${v.toFixed(2)} s`), ...xSeries }, ...series],
+      scales: {
+        // Data-driven, as at first and after a double click, it is the whole.
+        x: { time: false, ...(whole && { range: (u, a, b) => (a <= u.data[0][0] && b >= u.data[0].at(-1) ? whole : [a, b]) }) },
+        y: { range: range(fromZero, references) },
+      },
+      series: [{ label: "", value: (_, v) => (v == null ? "" : `at ${v.toFixed(2)} s`), ...xSeries }, ...series],
       axes: [axis(xLabel, { size: 30, space: 60 }), axis(yLabel, { size: 46, space: 34 })],
-      legend: { show: legend, live: true },
+      legend: { live: true },
       focus: { alpha: 0.25 },
       cursor: {
         focus: { prox: series.length > 1 ? 24 : -1 },
         points: { size: 6 },
+        y: false,
         drag: { x: true, y: false, dist: 4 },
         ...(sync ? { sync: { key: sync, setSeries: false, scales: ["x", null] } } : {}),
       },
       hooks: {
         ...hooks,
         draw: [(u) => drawReferences(u, references), ...(hooks.draw ?? [])],
+        // After a zoom uPlot may think that the pointer is in a plot where it
+        // only follows: no curve is to fade there.
+        setSeries: [(u, index, change) => {
+          if (change.focus && index != null && !u.over.matches(":hover")) queueMicrotask(() => u.setSeries(null, { focus: true }));
+        }],
       },
     };
     const chart = new uPlot(options, data, holder);
@@ -179,7 +202,7 @@
     const interval = Math.max(1, ...flows.map((f) => f.interval_ns));
     const points = Math.max(2, Math.min(RATE_POINTS, Math.ceil((to - from) / interval) + 1));
     const step = (to - from) / (points - 1);
-    const window = Math.max(interval, step, (to - from) / 250);
+    const window = Math.max(interval, step, (to - from) / RATE_WINDOWS);
     const grid = Array.from({ length: points }, (_, i) => from + i * step);
     const lists = flows.map((flow) => {
       const begin = flow.time[0] - flow.interval_ns, end = flow.time.at(-1);
@@ -194,7 +217,8 @@
   }
   const spanInWords = (ns) => {
     const unit = unitFor("time", ns);
-    return `${(ns / unit.divisor).toPrecision(2).replace(/\.0$/, "")} ${unit.name}`;
+    const value = ns / unit.divisor;
+    return `${value >= 10 ? value.toFixed(0) : Number(value.toFixed(1))} ${unit.name}`;
   };
 
   // ---- One run.
@@ -204,6 +228,7 @@
       this.key = section.id;
       const data = JSON.parse(section.querySelector("script.series").textContent);
       this.end = data.end_ns;
+      this.whole = [0, Math.max(this.end, 1) / 1e9];
       this.phases = data.phases;
       this.flows = data.flows.map((f, index) => this.flow(f, () => flowStroke(index)));
       this.mean = data.mean && this.flow(data.mean, () => colour("--text"), { dash: [6, 3] });
@@ -258,10 +283,9 @@
       const full = this.common(this.flows, (f) => f.full_bps);
       const total = !this.mean && this.flows.length > 1;
       const unit = unitFor("rate", largestOf(rates(total ? this.flows : flows, 0, this.end).lists));
-      let shown = null;
+      let shown = this.whole;
       const table = (from, to) => {
         const { grid, lists, window } = rates(flows, from, to);
-        shown = window;
         if (note) note.textContent = spanInWords(window);
         if (total) lists.push(grid.map((_, i) => lists.reduce((sum, l) => sum + (l[i] ?? 0), 0)));
         return [grid.map((at) => at / 1e9), ...lists.map((list) => scaledWithNull(list, unit.divisor))];
@@ -270,14 +294,15 @@
       if (total) series.push(line("all together", () => colour("--quiet"), { width: 1, dash: [3, 2] }));
       const rebuild = (u) => {
         const { min, max } = u.scales.x;
-        const probe = rates([flows[0]], min * 1e9, max * 1e9).window;
-        if (shown && Math.abs(Math.log(probe / shown)) < 0.1) return;
-        // The whole run stays in the data, so that the axis can be reset.
-        const inner = table(Math.max(0, min * 1e9), Math.min(this.end, max * 1e9));
-        u.setData(inner, false);
+        if (min === shown[0] && max === shown[1]) return;
+        shown = [min, max];
+        // A little more than is seen, so that curves run to the edge.
+        const more = (max - min) * 0.02;
+        u.setData(table(Math.max(0, (min - more) * 1e9), Math.min(this.end, (max + more) * 1e9)), false);
+        u.setScale("x", { min, max });
       };
       plot(holder, {
-        data: table(0, this.end), series, xLabel: "time (s)", yLabel: unit.name, sync: this.key, fromZero: true,
+        data: table(0, this.end), series, xLabel: "time (s)", yLabel: unit.name, sync: this.key, whole: this.whole, fromZero: true,
         references: full ? [{ value: full / unit.divisor, label: "path full" }] : [],
         hooks: { setScale: [(u, key) => key === "x" && u.ready && queueMicrotask(() => rebuild(u))], ready: [(u) => (u.ready = true)] },
       });
@@ -292,7 +317,7 @@
       const data = uPlot.join(present.map((f) => [Array.from(f.time, (t) => t / 1e9), convert(f[field], unit.divisor)]));
       plot(holder, {
         data, series: present.map((f) => line(f.label, f.stroke, f.extra)),
-        xLabel: "time (s)", yLabel: unit.name, sync: this.key, fromZero,
+        xLabel: "time (s)", yLabel: unit.name, sync: this.key, whole: this.whole, fromZero,
         references: references.map((r) => ({ ...r, value: r.value / unit.divisor })),
       });
     }
@@ -307,23 +332,28 @@
       this.controllerPlot("bandwidth", flow, "rate", flow.bandwidth && [
         ["estimate of the bandwidth", flow.bandwidth, "--estimate", { width: 2 }],
         ["goodput", goodput, "--measured", { width: 1 }],
-      ], flow.full_bps && [{ value: flow.full_bps, label: "path full" }],
-      "This controller keeps no estimate of the bandwidth.");
+      ], flow.full_bps && [{ value: flow.full_bps, label: "path full" }]);
       this.controllerPlot("min_rtt", flow, "time", flow.minRtt && [
         ["estimate of the minimum RTT", flow.minRtt, "--estimate", { width: 2 }],
         ["RTT", flow.rtt, "--measured", { width: 1 }],
-      ], flow.base_rtt_ns && [{ value: flow.base_rtt_ns, label: "empty path" }],
-      "This controller keeps no estimate of the minimum RTT.");
+      ], flow.base_rtt_ns && [{ value: flow.base_rtt_ns, label: "empty path" }]);
       const product = (flow.full_bps * flow.base_rtt_ns) / 8e9;
       this.controllerPlot("flight", flow, "bytes", (flow.window || flow.inFlight) && [
         ["congestion window", flow.window, "--estimate", { width: 2 }],
         ["in flight", flow.inFlight, "--measured", { width: 1 }],
         ["slow-start threshold", flow.threshold, "--third", { width: 1, dash: [4, 3] }],
-      ], product && [{ value: product, label: "1 BDP" }], "This flow sent nothing.");
+      ], product && [{ value: product, label: "1 BDP" }]);
+      const missing = [
+        [flow.bandwidth, "no estimate of the bandwidth"], [flow.minRtt, "no estimate of the minimum RTT"],
+        [flow.window || flow.inFlight, "no window"],
+      ].filter(([values]) => !values).map(([, words]) => words);
+      const note = this.section.querySelector(".missing");
+      note.hidden = !missing.length;
+      note.textContent = `The controller of this flow shows ${missing.join(" and ")}.`;
     }
 
     rateOnRows(flow) {
-      const window = Math.max(2 * flow.interval_ns, (flow.time.at(-1) - flow.time[0]) / 250);
+      const window = Math.max(2 * flow.interval_ns, (flow.time.at(-1) - flow.time[0]) / RATE_WINDOWS);
       const first = flow.time[0], last = flow.time.at(-1);
       return flow.time.map((at) => {
         const from = Math.max(first, at - window / 2), to = Math.min(last, at + window / 2);
@@ -331,23 +361,17 @@
       });
     }
 
-    controllerPlot(name, flow, kind, curves, references, emptyText) {
+    controllerPlot(name, flow, kind, curves, references) {
       const holder = this.holder(name);
       if (!holder) return;
-      holder.replaceChildren();
-      curves = curves && curves.filter(([, values]) => values);
-      if (!curves || !curves.length) {
-        const empty = document.createElement("p");
-        empty.className = "empty";
-        empty.textContent = emptyText;
-        holder.append(empty);
-        return;
-      }
+      holder.parentElement.hidden = !curves;
+      if (!curves) return;
+      curves = curves.filter(([, values]) => values);
       const unit = unitFor(kind, largestOf(curves.map(([, values]) => values)));
       const data = [Array.from(flow.time, (t) => t / 1e9), ...curves.map(([, values]) => scaled(values, unit.divisor))];
       this.picked.push(plot(holder, {
         data, series: curves.map(([label, , tone, extra]) => line(label, () => colour(tone), extra)),
-        xLabel: "time (s)", yLabel: unit.name, sync: this.key, fromZero: kind !== "time",
+        xLabel: "time (s)", yLabel: unit.name, sync: this.key, whole: this.whole, fromZero: kind !== "time",
         references: (references || []).map((r) => ({ ...r, value: r.value / unit.divisor })),
         hooks: {
           drawClear: [(u) => this.shade(u, flow)],
@@ -431,7 +455,7 @@
         plot(holder, {
           data: [seconds, scaledWithZero(values, unit.divisor)],
           series: [line(label, () => colour(tone))],
-          xLabel: "time (s)", yLabel: unit.name, sync: this.key, fromZero: true, hooks: drops,
+          xLabel: "time (s)", yLabel: unit.name, sync: this.key, whole: this.whole, fromZero: true, hooks: drops,
         });
       };
       draw("queue_delay", link.queue_delay_ns, "time", "--flow-0");
@@ -464,9 +488,9 @@
       const data = [Array.from(rtt, (t) => t / unit.divisor), ...curves.map((c) => Array.from(decode(c.at_or_below), (v) => v / 1000))];
       plot(holder, {
         data,
-        series: curves.map((c, i) => line(c.label, () => flowStroke(i), { value: (_, v) => (v == null ? "–" : `${v.toFixed(1)} %`) })),
-        xSeries: { label: "RTT at most", value: (_, v) => (v == null ? "–" : `${figures(v)} ${unit.name}`) },
-        xLabel: `RTT (${unit.name})`, yLabel: "samples (%)", fromZero: true,
+        series: curves.map((c, i) => line(c.label, () => flowStroke(i), { value: (_, v) => (v == null ? "" : `${v.toFixed(1)} %`) })),
+        xSeries: { value: (_, v) => (v == null ? "" : `at most ${figures(v)} ${unit.name}`) },
+        xLabel: `RTT (${unit.name})`, yLabel: "samples (%)", fromZero: true, tall: 320,
         hooks: { draw: [(u) => base && this.drawUpright(u, base / unit.divisor, "empty path")] },
       });
     }
@@ -484,8 +508,9 @@
       ctx.lineTo(x, bbox.top + bbox.height);
       ctx.stroke();
       ctx.font = `${11 * devicePixelRatio}px system-ui, sans-serif`;
+      ctx.textAlign = "left";
       ctx.textBaseline = "top";
-      ctx.fillText(label, x + 4, bbox.top + 4);
+      write(ctx, label, x + 4, bbox.top + 4);
       ctx.restore();
     }
   }
@@ -512,7 +537,7 @@
     } catch {
       // A damaged address shows the first page.
     }
-    const target = wanted && document.getElementById(wanted);
+    const target = wanted ? document.getElementById(wanted) : null;
     const page = target?.closest("section.page") ?? pages[0];
     for (const other of pages) other.hidden = other !== page;
     for (const link of document.querySelectorAll("nav.pages a")) {

@@ -86,7 +86,7 @@ struct Headline {
     jain: String,
 }
 
-#[derive(Serialize)]
+#[derive(Clone, Serialize)]
 struct Claim {
     id: String,
     anchor: String,
@@ -174,10 +174,17 @@ fn study(index: usize, page: &StudyPage<'_>) -> Result<Study, ReportError> {
     let id = format!("study-{index}-{}", slug(page.name));
     let run_id = |number: usize, name: &str| format!("run-{index}-{number}-{}", slug(name));
     let numbered = page.runs.iter().enumerate();
-    let runs: Vec<Run> = numbered
+    let mut runs: Vec<Run> = numbered
         .map(|(number, page)| run(run_id(number, page.name), page, MANY_RUNS))
         .collect::<Result<_, _>>()?;
     let claims = claims(&id, page.claims, &runs);
+    for run in &mut runs {
+        let own = claims.iter().filter(|claim| claim.run == run.id);
+        run.claims = own
+            .enumerate()
+            .map(|(index, claim)| claim.at(format!("{}-claim-{index}", run.id)))
+            .collect();
+    }
     Ok(Study {
         title: if page.title.is_empty() { page.name } else { page.title }.to_string(),
         source: page.source.to_string(),
@@ -294,6 +301,14 @@ fn tally(claims: &[Claim]) -> Tally {
         fails: of("fails"),
         untested: of("untested"),
         news: claims.iter().filter(|claim| claim.recorded.is_some()).count(),
+    }
+}
+
+impl Claim {
+    /// The same claim at another place of the report, where it needs no link
+    /// to its run.
+    fn at(&self, anchor: String) -> Claim {
+        Claim { anchor, run: String::new(), ..self.clone() }
     }
 }
 

@@ -52,6 +52,8 @@ struct Tick {
 struct Power {
     x: String,
     y: String,
+    /// The label stands left of the line where it would leave the frame.
+    before: bool,
     label: &'static str,
 }
 
@@ -60,6 +62,8 @@ struct Power {
 struct Knee {
     x: String,
     y: String,
+    /// The label stands left of the point where it would leave the frame.
+    before: bool,
     label: String,
 }
 
@@ -123,6 +127,7 @@ pub(crate) fn plane(summary: &Summary, records: &Records, shown: &[String]) -> O
         knee: knee.map(|(rtt_us, bps)| Knee {
             x: scale.x(rtt_us),
             y: scale.y(bps),
+            before: rtt_us > 0.5 * scale.rtt_us_max,
             label: format!("knee: {} at {}", rate(Some(bps)), time_us(Some(rtt_us))),
         }),
     })
@@ -187,7 +192,8 @@ fn powers((rtt_us, bps): (f64, f64), scale: &Scale) -> Vec<Power> {
         let slope = power * bps / rtt_us;
         let rtt_at_full = bps / slope;
         let end = rtt_at_full.min(scale.rtt_us_max);
-        Power { x: scale.x(end), y: scale.y(slope * end), label }
+        let before = end > 0.8 * scale.rtt_us_max;
+        Power { x: scale.x(end), y: scale.y(slope * end), before, label }
     };
     POWERS.iter().map(line).collect()
 }

@@ -105,6 +105,7 @@ fn a_claim_leads_to_the_run_it_speaks_of() {
     let target = &link.attribute("href")[1..];
     let page = elements.iter().find(|e| e.attribute("id") == target).unwrap();
     assert!(page.text.contains("Two plain BBR flows"));
+    assert!(page.text.contains("two flows share fairly"), "the claim stands there, too");
     assert!(
         elements
             .iter()

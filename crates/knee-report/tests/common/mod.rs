@@ -60,7 +60,7 @@ struct Flow {
 impl Flow {
     fn new(index: u32) -> Flow {
         Flow {
-            start_ms: 300 * u64::from(index),
+            start_ms: 20 * u64::from(index),
             bandwidth: 10.0 * SEGMENT / 60.0,
             rates: Vec::new(),
             min_rtt_ms: f64::INFINITY,
