@@ -64,7 +64,7 @@ def check_table(path, schema):
 
 def sums_in_duckdb(duckdb, path, columns):
     wanted = ", ".join(f'sum("{name}")' for name in columns)
-    return duckdb.sql(f"SELECT {wanted} FROM '{path}'").fetchone()
+    return duckdb.sql(f"SELECT {wanted} FROM '{path}'").fetchall()[0]
 
 
 def sums_in_polars(polars, path, columns):

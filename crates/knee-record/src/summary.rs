@@ -242,9 +242,9 @@ impl Summary {
 }
 
 impl Spread {
-    /// The statistics of a distribution, each times `factor`.
-    fn of(distribution: &Distribution, factor: f64) -> Spread {
-        let value = |statistic| distribution.statistic(statistic) * factor;
+    /// The statistics of a distribution, each in another unit.
+    fn of(distribution: &Distribution, convert: fn(f64) -> f64) -> Spread {
+        let value = |statistic| convert(distribution.statistic(statistic));
         Spread {
             min: value(Statistic::Min),
             p5: value(Statistic::P5),
@@ -261,12 +261,17 @@ type Measured<T> = Result<T, NotMeasurable>;
 
 /// Seconds to microseconds.
 fn spread_us(distribution: Measured<Distribution>) -> Option<Spread> {
-    Some(Spread::of(&distribution.ok()?, 1e6))
+    Some(Spread::of(&distribution.ok()?, seconds_to_us))
+}
+
+/// To the nanosecond, which is as exact as times are.
+fn seconds_to_us(seconds: f64) -> f64 {
+    (seconds * 1e9).round() / 1e3
 }
 
 /// Seconds to microseconds; JSON has no infinity.
 fn us(seconds: Measured<f64>) -> Option<f64> {
-    seconds.ok().filter(|value| value.is_finite()).map(|value| value * 1e6)
+    seconds.ok().filter(|value| value.is_finite()).map(seconds_to_us)
 }
 
 fn micros(nanos: u64) -> f64 {
@@ -318,7 +323,9 @@ fn summarise_link(run: &RunView<'_>, link: &LinkView<'_>) -> LinkSummary {
     LinkSummary {
         name: link.name.to_string(),
         utilisation: link.utilisation(run, all).ok(),
-        queue_bytes: spread(|row| row.queue_bytes as f64).ok().map(|queue| Spread::of(&queue, 1.0)),
+        queue_bytes: spread(|row| row.queue_bytes as f64)
+            .ok()
+            .map(|queue| Spread::of(&queue, |bytes| bytes)),
         queueing_delay_us: spread_us(spread(|row| row.queue_delay_ns as f64 / 1e9)),
         standing_queue_us: us(link.standing_queue(run, all)),
         drops: link.total(|row| row.dropped_packets),

@@ -13,8 +13,9 @@ use proptest::prelude::*;
 use std::fs;
 use std::path::Path;
 
+/// Rates whose decimals do not end, so that JSON must keep every bit.
 fn example() -> Records {
-    let records = records(&[flow("a", 0, |t| 1e6 * t), flow("b", 0, |t| 5e5 * t)]);
+    let records = records(&[flow("a", 0, |t| 1e6 * t / 3.0), flow("b", 0, |t| 1e6 * t.sqrt())]);
     with_link(records, |t| LinkSample { queue_bytes: t as u64, ..LinkSample::default() })
 }
 
