@@ -5,17 +5,16 @@ mod common;
 
 use common::{SECOND, flow, records, with_link};
 use knee_record::{
-    Cost, Error, FlowRecord, FlowSample, LinkSample, Manifest, Meter, Records, Summary,
-    intern_phase, read_manifest, read_run, write_run,
+    Cost, Error, FlowRecord, FlowSample, FlowSummary, LinkSample, Manifest, Meter, Records,
+    Summary, intern_phase, read_manifest, read_run, write_run,
 };
 use knee_scenario::{InputFile, Scenario};
 use proptest::prelude::*;
 use std::fs;
 use std::path::Path;
 
-/// Rates whose decimals do not end, so that JSON must keep every bit.
 fn example() -> Records {
-    let records = records(&[flow("a", 0, |t| 1e6 * t / 3.0), flow("b", 0, |t| 1e6 * t.sqrt())]);
+    let records = records(&[flow("a", 0, |t| 1e6 * t), flow("b", 0, |t| 5e5 * t)]);
     with_link(records, |t| LinkSample { queue_bytes: t as u64, ..LinkSample::default() })
 }
 
@@ -61,6 +60,21 @@ fn a_run_comes_back() {
         "summary.json",
     ];
     assert_eq!(names, expected);
+}
+
+/// Numbers of 17 digits come back to the last bit.
+#[test]
+fn json_keeps_every_bit() {
+    let records = example();
+    let mut summary = Summary::new(&scenario(), "sim", &records);
+    let flow = summary.flows[0].clone();
+    let roots = (2..2000).map(|number| f64::from(number).sqrt() * 1e6);
+    summary.flows =
+        roots.map(|root| FlowSummary { goodput_bps: Some(root), ..flow.clone() }).collect();
+    let folder = tempfile::tempdir().unwrap();
+    let manifest = Manifest::new(&summary, &records, vec![], &[], &Meter::start().stop());
+    write_run(folder.path(), &manifest, &scenario(), &records, &summary).unwrap();
+    assert!(read_run(folder.path()).unwrap().summary == summary);
 }
 
 #[test]
