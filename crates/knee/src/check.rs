@@ -4,7 +4,8 @@ use crate::arguments::Check;
 use crate::failure::{Ending, Failure};
 use crate::input::{ScenarioText, all_or_every_error};
 use crate::screen;
-use knee_scenario::{Errors, Scenario, Study, read_study};
+use crate::studies;
+use knee_scenario::{Errors, Scenario, Study};
 use std::path::{Path, PathBuf};
 
 /// Name of the file that makes a folder a study.
@@ -20,7 +21,8 @@ pub fn check(arguments: &Check) -> Result<Ending, Failure> {
 fn look(path: &Path) -> Result<String, Errors> {
     let name = path.display();
     if let Some(folder) = study_folder(path) {
-        return read_study(&folder).map(|study| format!("{name}: sound, {}\n", study_in(&study)));
+        return studies::read(&folder)
+            .map(|study| format!("{name}: sound, {}\n", study_in(&study)));
     }
     let scenario = ScenarioText::read(path)?.scenario(&[])?;
     Ok(format!("{name}: sound, {}\n", scenario_in(&scenario)))

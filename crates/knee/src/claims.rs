@@ -21,8 +21,9 @@ pub fn tally<'c>(claims: impl IntoIterator<Item = &'c ClaimOutcome>) -> String {
     let claims: Vec<&ClaimOutcome> = claims.into_iter().collect();
     let ended = |outcome: Outcome| claims.iter().filter(|claim| claim.outcome == outcome).count();
     let differ = claims.iter().filter(|claim| !claim.agrees).count();
+    let plural = if claims.len() == 1 { "" } else { "s" };
     format!(
-        "{} claims: {} hold, {} fail, {} not tested here; {}",
+        "{} claim{plural}: {} hold, {} fail, {} not tested here; {}",
         claims.len(),
         ended(Outcome::Holds),
         ended(Outcome::Fails),

@@ -3,6 +3,7 @@
 use crate::{problems, screen};
 use knee_record::Error as RecordError;
 use knee_sim::SimulationError;
+use std::io::{self, ErrorKind};
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -65,22 +66,26 @@ impl Failure {
     pub fn tell(&self) {
         match self {
             Failure::Usage(what, advice) | Failure::Host(what, advice) => {
-                screen::complain(&format!("{what}: {advice}"));
+                screen::complain(&format!("{what}; {advice}"));
             }
             Failure::Files(files) => files.iter().for_each(problems::show),
             Failure::Internal(what) => {
-                screen::complain(&format!("{what}: this is a mistake in Knee, please report it"));
+                screen::complain(&format!("{what}; this is a mistake in Knee, please report it"));
             }
         }
     }
 }
 
-/// What to do about a file that cannot be written.
-const ELSEWHERE: &str = "free some space or write elsewhere with --out DIR";
+/// That `path` cannot be written below an output directory.
+pub fn cannot_write(path: &Path, error: &io::Error) -> Failure {
+    Failure::Host(format!("cannot write {}: {error}", path.display()), elsewhere(error))
+}
 
-/// That `path` cannot be written.
-pub fn cannot_write(path: &Path, error: &std::io::Error) -> Failure {
-    Failure::Host(format!("cannot write {}: {error}", path.display()), ELSEWHERE.to_string())
+/// What to do about a file that cannot be written.
+fn elsewhere(error: &io::Error) -> String {
+    let full = [ErrorKind::StorageFull, ErrorKind::QuotaExceeded, ErrorKind::FileTooLarge];
+    let free = if full.contains(&error.kind()) { "free some space, or " } else { "" };
+    format!("{free}write elsewhere with --out DIR")
 }
 
 impl From<RecordError> for Failure {
@@ -90,7 +95,7 @@ impl From<RecordError> for Failure {
             RecordError::Io { action: "read", .. } => {
                 Failure::Host(what, "make it readable".to_string())
             }
-            RecordError::Io { .. } => Failure::Host(what, ELSEWHERE.to_string()),
+            RecordError::Io { source, .. } => Failure::Host(what, elsewhere(&source)),
             RecordError::NotARun { .. } => {
                 Failure::Usage(what, "name a directory that knee run wrote".to_string())
             }
@@ -108,7 +113,7 @@ impl From<SimulationError> for Failure {
     fn from(error: SimulationError) -> Failure {
         let what = error.to_string();
         match error {
-            SimulationError::Log(_) => Failure::Host(what, ELSEWHERE.to_string()),
+            SimulationError::Log(source) => Failure::Host(what, elsewhere(&source)),
             SimulationError::TooLarge { .. } | SimulationError::Controller(_) => {
                 Failure::Usage(what, "change the scenario".to_string())
             }

@@ -21,20 +21,25 @@ pub fn text(summary: &Summary) -> String {
 }
 
 fn flows(summary: &Summary) -> String {
-    let mut table = Table::new(&[
+    let sized = summary.flows.iter().any(|flow| flow.size_bytes.is_some());
+    let mut heads = vec![
         "flow",
-        "controller",
+        "cc",
         ">goodput",
-        ">RTT median",
+        ">RTT p50",
         ">RTT p95",
-        ">standing queue",
+        ">standing",
         ">sent again",
-        ">completed in",
         ">power",
-    ]);
-    summary.flows.iter().take(ROWS_MAX).for_each(|flow| table.row(flow_row(flow)));
+    ];
+    if sized {
+        heads.push(">finished in");
+    }
+    let mut table = Table::new(&heads);
+    let columns = |row: [String; 9]| row.into_iter().take(heads.len());
+    summary.flows.iter().take(ROWS_MAX).for_each(|flow| table.row(columns(flow_row(flow))));
     if summary.flows.len() > 1 {
-        table.row(all_row(summary));
+        table.row(columns(all_row(summary)));
     }
     table.text() + &left_out(summary.flows.len(), "flows", knee_record::FLOWS)
 }
@@ -49,8 +54,8 @@ fn flow_row(flow: &FlowSummary) -> [String; 9] {
         rtt(|rtt| rtt.p95),
         time_us(flow.standing_queue_us),
         show(Unit::Fraction, flow.retransmit_ratio),
-        time_us(flow.completion_us),
         show(Unit::Number, flow.power),
+        time_us(flow.completion_us),
     ]
 }
 
@@ -58,15 +63,15 @@ fn all_row(summary: &Summary) -> [String; 9] {
     let all = &summary.measures;
     let rtt = |value: fn(&Spread) -> f64| time_us(all.rtt_us.as_ref().map(value));
     [
-        format!("all {}", summary.flows.len()),
+        "all".to_string(),
         format!("Jain {}", show(Unit::Number, all.jain)),
         show(Unit::BitsPerSecond, all.goodput_bps),
         rtt(|rtt| rtt.p50),
         rtt(|rtt| rtt.p95),
         time_us(all.standing_queue_us),
         show(Unit::Fraction, all.retransmit_ratio),
-        time_us(all.completion_us),
         show(Unit::Number, all.power),
+        time_us(all.completion_us),
     ]
 }
 
@@ -74,9 +79,9 @@ fn links(summary: &Summary) -> String {
     let mut table = Table::new(&[
         "link",
         ">utilisation",
-        ">delay median",
+        ">delay p50",
         ">delay p95",
-        ">standing queue",
+        ">standing",
         ">dropped",
         ">lost",
         ">marked",
@@ -147,7 +152,7 @@ pub fn is_headline(name: &str) -> bool {
         let before = name.strip_suffix(*end);
         before.is_some_and(|before| before.is_empty() || before.ends_with('.'))
     };
-    name.starts_with("claim.") || ENDS.iter().any(|end| plain(&end))
+    ENDS.iter().any(|end| plain(&end))
 }
 
 #[cfg(test)]
@@ -167,6 +172,5 @@ mod tests {
     fn headlines_are_whole_names() {
         assert!(is_headline("rtt_us.p50") && is_headline("flow.a[0].rtt_us.p50"));
         assert!(!is_headline("flow.a[0].srtt_us.p50") && !is_headline("flow.a[0].rtt_us.p5"));
-        assert!(is_headline("claim.A3"));
     }
 }

@@ -1,7 +1,7 @@
 //! `knee init`.
 
 use crate::arguments::Init;
-use crate::failure::{Ending, Failure, cannot_write};
+use crate::failure::{Ending, Failure};
 use crate::run::quoted;
 use crate::screen;
 use std::fs::File;
@@ -16,7 +16,10 @@ pub fn init(arguments: &Init) -> Result<Ending, Failure> {
             let what = format!("{} exists", file.display());
             return Err(Failure::Usage(what, "name another file, or add --force".to_string()));
         }
-        Err(error) => return Err(cannot_write(file, &error)),
+        Err(error) => {
+            let what = format!("cannot write {}: {error}", file.display());
+            return Err(Failure::Host(what, "name another file".to_string()));
+        }
         Ok(()) => {}
     }
     let next = quoted(&file.to_string_lossy());

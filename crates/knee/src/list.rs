@@ -24,7 +24,7 @@ pub fn list(arguments: &List) -> Result<Ending, Failure> {
     Ok(Ending::Done)
 }
 
-/// Names alone.
+/// Names alone, a paragraph for each list.
 fn everything() -> String {
     let lines = [
         ("controllers", controllers::names()),
@@ -33,11 +33,9 @@ fn everything() -> String {
         ("keys", keys::section_names()),
         ("studies", built_in().into_iter().map(str::to_string).collect()),
     ];
-    let mut table = Table::new(&["what", "names"]);
-    for (what, names) in lines {
-        table.row([what.to_string(), names.join(", ")]);
-    }
-    table.text() + "\nMore about each: knee list controllers, knee list measures …\n"
+    let mut table = Table::new(&["knee list", "names"]);
+    lines.into_iter().for_each(|(what, names)| table.row([what.to_string(), names.join(", ")]));
+    table.text()
 }
 
 fn studies() -> Result<String, Failure> {

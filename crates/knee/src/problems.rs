@@ -21,7 +21,7 @@ pub fn show(errors: &Errors) {
 pub fn rendered(errors: &Errors, problem: &Problem, colour: bool) -> String {
     let source = errors.source_of(problem);
     if source.text.is_empty() {
-        return format!("error: {}: {}: {}", source.name, problem.message, problem.help);
+        return format!("error: {}: {}; {}", source.name, problem.message, problem.help);
     }
     let theme = if colour { GraphicalTheme::unicode() } else { GraphicalTheme::unicode_nocolor() };
     let handler = GraphicalReportHandler::new_themed(theme).with_width(WIDTH).with_links(false);
@@ -56,7 +56,7 @@ impl Diagnostic for Shown<'_> {
         Some(&self.source)
     }
     fn labels(&self) -> Option<Box<dyn Iterator<Item = LabeledSpan> + '_>> {
-        let here = LabeledSpan::new_with_span(Some("here".to_string()), self.problem.span.clone());
+        let here = LabeledSpan::new_with_span(None, self.problem.span.clone());
         Some(Box::new(std::iter::once(here)))
     }
 }

@@ -4,8 +4,8 @@ use crate::check::STUDY;
 use crate::failure::Failure;
 use crate::input::all_or_every_error;
 use crate::run::quoted;
-use knee_scenario::{Embedded, Errors, Study, load_study, read_study};
-use std::path::Path;
+use knee_scenario::{Embedded, Errors, Folder, Study, load_study};
+use std::path::{Path, PathBuf};
 
 /// Every file below `studies/` when the program was built.
 mod embedded {
@@ -73,7 +73,14 @@ fn load_folder(folder: &Path) -> Result<NamedStudy, Errors> {
     let full = folder.canonicalize().unwrap_or_else(|_| folder.to_path_buf());
     let name = full.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let word = quoted(&folder.to_string_lossy());
-    Ok(NamedStudy { name, word, study: read_study(folder)? })
+    Ok(NamedStudy { name, word, study: read(folder)? })
+}
+
+/// The study in a folder of this machine. Problems name its files as they
+/// are found from here.
+pub fn read(folder: &Path) -> Result<Study, Errors> {
+    let name = folder.join(STUDY);
+    load_study(&Folder(PathBuf::new()), &name.to_string_lossy())
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 //! `reproduce.json` keeps.
 
 use crate::directory::STUDIES;
-use crate::failure::{Failure, cannot_write};
+use crate::failure::Failure;
 use crate::run::quoted;
 use knee_record::{ClaimOutcome, Records, Summary, Verdict, read_run};
 use knee_report::{RunPage, StudyPage, study_report};
@@ -76,7 +76,10 @@ impl StudyRecords {
             let what = format!("{} {what}", path.display());
             Failure::Usage(what, "run knee reproduce again".to_string())
         };
-        let text = fs::read_to_string(&path).map_err(|error| cannot_write(&path, &error))?;
+        let text = fs::read_to_string(&path).map_err(|error| {
+            let what = format!("cannot read {}: {error}", path.display());
+            Failure::Host(what, "make it readable".to_string())
+        })?;
         let read: StudyRecords =
             serde_json::from_str(&text).map_err(|error| wrong(format!("is damaged: {error}")))?;
         match read.schema == SCHEMA {

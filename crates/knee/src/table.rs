@@ -1,10 +1,13 @@
-//! Tables for people: columns a little apart, a line under the heads. On a
-//! terminal they fit its width; elsewhere a row is a line.
+//! Tables for people: columns a little apart, a line under the heads, within
+//! the width of the terminal.
 
 use crate::screen;
 use comfy_table::presets::NOTHING;
 use comfy_table::{Attribute, Cell, CellAlignment, Color, ContentArrangement, TableComponent};
 use std::io::{IsTerminal, stdout};
+
+/// Columns where there is no terminal.
+const WIDTH: u16 = 120;
 
 /// A table that grows row by row.
 #[derive(Debug)]
@@ -33,11 +36,9 @@ impl Table {
         inner.load_preset(NOTHING);
         inner.set_style(TableComponent::HeaderLines, '─');
         inner.set_style(TableComponent::MiddleHeaderIntersections, '─');
-        inner.set_style(TableComponent::LeftHeaderIntersection, '─');
-        if stdout().is_terminal() {
-            inner.set_content_arrangement(ContentArrangement::Dynamic);
-        } else {
-            inner.force_no_tty();
+        inner.set_content_arrangement(ContentArrangement::Dynamic);
+        if !stdout().is_terminal() {
+            inner.force_no_tty().set_width(WIDTH);
         }
         let head = |head: &&str| {
             let cell = Cell::new(head.trim_start_matches('>'));
@@ -45,7 +46,7 @@ impl Table {
         };
         inner.set_header(heads.iter().map(head));
         for (column, head) in inner.column_iter_mut().zip(heads) {
-            column.set_padding((0, 2));
+            column.set_padding((0, 1));
             if head.starts_with('>') {
                 column.set_cell_alignment(CellAlignment::Right);
             }

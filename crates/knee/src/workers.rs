@@ -5,7 +5,7 @@ use crate::interrupt;
 use crate::progress::{Progress, Tracked, weight};
 use knee_record::{Meter, Records, Summary, Usage};
 use knee_scenario::Scenario;
-use knee_sim::Control;
+use knee_sim::{Control, SimulationError};
 use rayon::iter::{ParallelBridge, ParallelIterator};
 use std::fs::{File, create_dir_all};
 use std::io::BufWriter;
@@ -79,12 +79,20 @@ fn execute(job: &Job<'_>, control: &Control) -> Result<Finished, Failure> {
     let meter = Meter::start();
     let records = match &job.packet_log {
         None => knee_sim::run(job.scenario, control)?,
-        Some(path) => knee_sim::run_logged(job.scenario, control, new_file(path)?)?,
+        Some(path) => run_logged(job.scenario, control, path)?,
     };
     let usage = meter.stop();
     control.now_ns.store(job.scenario.duration.as_nanos(), Ordering::Relaxed);
     let summary = Summary::new(job.scenario, "sim", &records);
     Ok(Finished { records, summary, usage })
+}
+
+fn run_logged(scenario: &Scenario, control: &Control, path: &Path) -> Result<Records, Failure> {
+    let run = knee_sim::run_logged(scenario, control, new_file(path)?);
+    run.map_err(|error| match error {
+        SimulationError::Log(source) => cannot_write(path, &source),
+        other => other.into(),
+    })
 }
 
 fn new_file(path: &Path) -> Result<BufWriter<File>, Failure> {

@@ -87,7 +87,7 @@ fn a_packet_log_that_cannot_be_written_to_its_end() {
     let folder = folder_with("a.toml", SMALL);
     let (code, said) = with_files_of(50, folder.path(), "run a.toml --packet-log --out out");
     assert_eq!(code, Some(3), "{said}");
-    assert_one_sentence(&said, &["packet log"]);
+    assert_one_sentence(&said, &["cannot write", "packets.csv", "free some space"]);
 }
 
 #[test]

@@ -13,7 +13,7 @@ use std::time::Duration;
 
 /// Hours of simulated time: no machine is done with it within a test.
 fn endless() -> String {
-    SMALL.replace("\"3 s\"", "\"4 h\"").replace("10 Mbit/s", "1 Gbit/s")
+    SMALL.replace("\"3 s\"", "\"240 min\"").replace("10 Mbit/s", "1 Gbit/s")
 }
 
 fn start(command: &mut Command) -> Child {

@@ -39,11 +39,11 @@ fn jobs_do_not_change_a_byte() {
         assert_eq!(repeats("one"), repeats("two"));
         assert_eq!(repeats("one")["seeds"], serde_json::json!([5, 6, 7]));
     }
-    let goodput = |name: &str| {
-        json(&at.join("one").join(name).join("repeat.json"))["measures"]["goodput_bps"]["mean"]
-            .clone()
+    let rtt = |name: &str| {
+        let repeats = json(&at.join("one").join(name).join("repeat.json"));
+        repeats["measures"]["rtt_us.mean"]["mean"].clone()
     };
-    assert_ne!(goodput("a"), goodput("b"));
+    assert_ne!(rtt("a"), rtt("b"));
 }
 
 #[test]
