@@ -2,10 +2,9 @@
 //! a burst of at most the send quantum, nothing leaves until the burst's
 //! time at the pacing rate has passed.
 //!
-//! Two habits of Linux are kept. The first ten segments are not paced. And
-//! the pacer counts payload while controllers compute their rate in IP
-//! bytes, so what leaves is faster than the rate by the headers' share (3.6 %
-//! for full segments); only the `fq` queueing discipline counts them.
+//! As in Linux, the first ten segments are not paced, and the pacer counts
+//! payload: controllers give their rate in the same unit. (The `fq` queueing
+//! discipline would count headers too.)
 
 use knee_units::{NANOS_PER_SECOND, Rate, Time};
 

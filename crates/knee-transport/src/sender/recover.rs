@@ -31,7 +31,10 @@ impl Sender {
             Detection::default()
         };
         sample.newly_lost = found.lost;
-        if found.lost > 0 && !self.in_recovery() {
+        // Also when a recovery has just ended while segments sent after its
+        // start are marked lost: the next one follows on the same ACK, and no
+        // controller sees an open state between them (`tcp_time_to_recover`).
+        if self.board.lost_bytes > 0 && !self.in_recovery() {
             self.enter_recovery(now);
         }
         if !self.in_recovery() {
@@ -60,12 +63,15 @@ impl Sender {
     pub(super) fn enter_recovery(&mut self, now: Time) {
         self.counters.recoveries += 1;
         self.high = self.board.next();
-        let outstanding = self.board.retransmission_bytes > 0;
+        // Retransmissions of an earlier recovery may be under way: they count,
+        // from when the first of them was sent (Linux's `tcp_init_undo`, and
+        // `retrans_stamp`, which then stays).
+        let outstanding = self.board.retransmission_bytes.div_ceil(u64::from(self.mss)) as u32;
         self.undo = Undo {
             possible: true,
-            unconfirmed: u32::from(outstanding),
-            retransmitted: outstanding,
-            first_timestamp: super::timestamp(now),
+            unconfirmed: outstanding,
+            retransmitted: outstanding > 0,
+            first_timestamp: self.undo.first_timestamp,
         };
         let prior_window = self.window();
         let reducing_already = self.reducing;
