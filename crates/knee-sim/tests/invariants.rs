@@ -107,15 +107,14 @@ impl Draw {
                 self.line(format!("aqm = \"{aqm}\"\necn = {ecn}"));
             }
         }
-        let (amount, rate, burst) = (self.between(1, 20), self.between(1, 20), self.between(3, 200));
+        let (amount, rate, burst) =
+            (self.between(1, 20), self.between(1, 20), self.between(3, 200));
         if self.one_in(5) {
             let reorder = self.one_in(2);
             self.line(format!("jitter = {{ amount = \"{amount} ms\", reorder = {reorder} }}"));
         }
         if self.one_in(6) {
-            self.line(format!(
-                "policer = {{ rate = \"{rate} Mbit/s\", burst = \"{burst} kB\" }}"
-            ));
+            self.line(format!("policer = {{ rate = \"{rate} Mbit/s\", burst = \"{burst} kB\" }}"));
         }
         if self.one_in(5) {
             let from = self.between(1, 3000);

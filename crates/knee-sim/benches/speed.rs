@@ -1,0 +1,102 @@
+//! Delivered data packets per second of user CPU, case by case, and what the
+//! time series cost. `cargo bench -p knee-sim`.
+//!
+//! The machine's speed drifts, so each case runs several times, in turn with
+//! the others, and the median counts; what matters over time are the ratios
+//! at the end.
+
+#![expect(clippy::print_stdout, reason = "a benchmark prints")]
+
+use knee_record::Meter;
+use knee_scenario::{Embedded, Override, Scenario, Source};
+use knee_sim::Control;
+
+/// Times that each case runs.
+const ROUNDS: usize = 5;
+
+/// Case, scenario, simulated seconds, goal in millions of packets per second.
+const CASES: [(&str, &str, u32, f64); 7] = [
+    ("i", include_str!("../../../benches/scenarios/i.toml"), 600, 5.0),
+    ("ii", include_str!("../../../benches/scenarios/ii.toml"), 60, 8.0),
+    ("ii-loss", include_str!("../../../benches/scenarios/ii-loss.toml"), 60, 5.0),
+    ("iii", include_str!("../../../benches/scenarios/iii.toml"), 10, 9.0),
+    ("iv", include_str!("../../../benches/scenarios/iv.toml"), 10, 5.0),
+    ("v", include_str!("../../../benches/scenarios/v.toml"), 10, 3.5),
+    ("vi", include_str!("../../../benches/scenarios/vi.toml"), 2, 1.4),
+];
+
+fn scenario(text: &str, changes: &[String]) -> Scenario {
+    let source = Source { name: "bench.toml", loader: &Embedded(&[]) };
+    let changes: Vec<Override> =
+        changes.iter().map(|change| change.parse().expect("a key and a value")).collect();
+    knee_scenario::parse(text, &source, &changes).expect("the scenario is right")
+}
+
+/// Millions of packets per second of user CPU.
+fn speed(scenario: &Scenario) -> f64 {
+    let meter = Meter::start();
+    let records = knee_sim::run(scenario, &Control::default()).expect("it runs");
+    records.cost.data_packets as f64 / meter.stop().user_cpu_s / 1e6
+}
+
+fn median(values: &mut [f64]) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values[values.len() / 2]
+}
+
+/// Medians of scenarios run in turn.
+fn medians(scenarios: &[Scenario]) -> Vec<f64> {
+    let mut speeds = vec![Vec::new(); scenarios.len()];
+    for _ in 0..ROUNDS {
+        for (speeds, scenario) in speeds.iter_mut().zip(scenarios) {
+            speeds.push(speed(scenario));
+        }
+    }
+    speeds.iter_mut().map(|speeds| median(speeds)).collect()
+}
+
+fn main() {
+    let scenarios: Vec<Scenario> = CASES
+        .iter()
+        .map(|(_, text, seconds, _)| scenario(text, &[format!("duration={seconds} s")]))
+        .collect();
+    println!("case      Mpackets/CPU s   goal");
+    let speeds = medians(&scenarios);
+    for ((name, _, _, goal), speed) in CASES.iter().zip(&speeds) {
+        println!("{name:<10}{speed:>14.2}{goal:>7.1}");
+    }
+
+    let text = CASES[1].1;
+    let at_rate = |mbit: u32, seconds: u32| {
+        let changes =
+            [format!("link.bottleneck.rate={mbit} Mbit/s"), format!("duration={seconds} s")];
+        scenario(text, &changes)
+    };
+    let at_flows = |count: u32| {
+        let name = scenario(CASES[3].1, &[]).flows[0].name.clone();
+        let changes = [format!("flow.{name}.count={count}"), "duration=10 s".to_string()];
+        scenario(CASES[3].1, &changes)
+    };
+    let sampled = |interval: &str| {
+        let changes = [format!("sample_interval={interval}"), "duration=60 s".to_string()];
+        scenario(text, &changes)
+    };
+    let pairs = [
+        (
+            "time per packet at 1 Gbit/s over 10 Mbit/s (at most 1.5)",
+            at_rate(10, 600),
+            at_rate(1000, 6),
+        ),
+        ("time per packet at 1000 flows over 10 (at most 2.5)", at_flows(10), at_flows(1000)),
+        (
+            "time with samples every 100 ms over none (at most 1.15)",
+            sampled("60 s"),
+            sampled("100 ms"),
+        ),
+    ];
+    println!();
+    for (what, base, other) in pairs {
+        let speeds = medians(&[base, other]);
+        println!("{what}: {:.2}", speeds[0] / speeds[1]);
+    }
+}
