@@ -172,9 +172,10 @@
     };
     const chart = new uPlot(options, data, holder);
     charts.add(chart);
-    const watcher = new ResizeObserver(() => {
+    const fit = () => {
       if (holder.clientWidth > 0 && chart.width !== width()) chart.setSize({ width: width(), height: height() });
-    });
+    };
+    const watcher = new ResizeObserver(() => requestAnimationFrame(fit));
     watcher.observe(holder);
     chart.destroyAll = () => {
       watcher.disconnect();
@@ -331,7 +332,7 @@
       const goodput = flow.delivered && this.rateOnRows(flow);
       this.controllerPlot("bandwidth", flow, "rate", flow.bandwidth && [
         ["estimate of the bandwidth", flow.bandwidth, "--estimate", { width: 2 }],
-        ["goodput", goodput, "--measured", { width: 1 }],
+        ["goodput", goodput, "--measured", { width: 1 }, scaledWithZero],
       ], flow.full_bps && [{ value: flow.full_bps, label: "path full" }]);
       this.controllerPlot("min_rtt", flow, "time", flow.minRtt && [
         ["estimate of the minimum RTT", flow.minRtt, "--estimate", { width: 2 }],
@@ -340,7 +341,7 @@
       const product = (flow.full_bps * flow.base_rtt_ns) / 8e9;
       this.controllerPlot("flight", flow, "bytes", (flow.window || flow.inFlight) && [
         ["congestion window", flow.window, "--estimate", { width: 2 }],
-        ["in flight", flow.inFlight, "--measured", { width: 1 }],
+        ["in flight", flow.inFlight, "--measured", { width: 1 }, scaledWithZero],
         ["slow-start threshold", flow.threshold, "--third", { width: 1, dash: [4, 3] }],
       ], product && [{ value: product, label: "1 BDP" }]);
       const missing = [
@@ -368,7 +369,7 @@
       if (!curves) return;
       curves = curves.filter(([, values]) => values);
       const unit = unitFor(kind, largestOf(curves.map(([, values]) => values)));
-      const data = [Array.from(flow.time, (t) => t / 1e9), ...curves.map(([, values]) => scaled(values, unit.divisor))];
+      const data = [Array.from(flow.time, (t) => t / 1e9), ...curves.map(([, values, , , scaling = scaled]) => scaling(values, unit.divisor))];
       this.picked.push(plot(holder, {
         data, series: curves.map(([label, , tone, extra]) => line(label, () => colour(tone), extra)),
         xLabel: "time (s)", yLabel: unit.name, sync: this.key, whole: this.whole, fromZero: kind !== "time",

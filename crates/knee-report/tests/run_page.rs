@@ -1,5 +1,7 @@
 //! The page of one run.
 
+#![allow(clippy::unwrap_used, reason = "a test ends there")]
+
 mod columns;
 mod common;
 
@@ -134,8 +136,8 @@ fn of_many_flows_some_are_drawn_and_all_are_averaged() {
     assert!(all_text(&elements).contains("8 of 60 flows are drawn one by one"));
     let (mean, quantum) = decode(&series["mean"]["delivered_bytes"]);
     let last = |flow: u32| {
-        let rows = records.samples.iter().filter(|row| row.flow == flow);
-        rows.last().map_or(0, |row| row.delivered_bytes)
+        let mut rows = records.samples.iter().filter(|row| row.flow == flow);
+        rows.next_back().map_or(0, |row| row.delivered_bytes)
     };
     let expected: u64 = (0..flows).map(last).sum::<u64>() / u64::from(flows);
     assert!((mean.last().unwrap() - expected as i64).abs() <= quantum);

@@ -1,5 +1,7 @@
 //! The report of studies.
 
+#![allow(clippy::unwrap_used, reason = "a test ends there")]
+
 mod common;
 
 use common::dom::{Element, parse};
