@@ -44,9 +44,10 @@ impl Unit {
         match self {
             Unit::BitsPerSecond => scaled(value, &RATES),
             Unit::Seconds => scaled(value, &TIMES),
-            Unit::Fraction => format!("{} %", significant(value * 100.0)),
-            Unit::Number => significant(value),
-            Unit::Ratio => format!("{} times", significant(value)),
+            Unit::Fraction => format!("{} %", significant(value * 100.0, 3)),
+            // Jain's index lives between 0.99 and 1.
+            Unit::Number => significant(value, 4),
+            Unit::Ratio => format!("{} times", significant(value, 3)),
         }
     }
 }
@@ -61,16 +62,16 @@ fn scaled(value: f64, units: &[(f64, &str)]) -> String {
     }
     let fits = |(size, _): &&(f64, &str)| value.abs() / size >= 0.9995;
     let (size, unit) = units.iter().find(fits).unwrap_or(&units[units.len() - 1]);
-    format!("{} {unit}", significant(value / size))
+    format!("{} {unit}", significant(value / size, 3))
 }
 
-/// Three significant digits, whole numbers in full, no trailing zeros.
-fn significant(value: f64) -> String {
-    if value.abs() >= 999.5 || value == value.trunc() {
+/// So many significant digits, whole numbers in full, no trailing zeros.
+fn significant(value: f64, digits: i32) -> String {
+    if value == value.trunc() {
         return format!("{value:.0}");
     }
-    let digits_before = value.abs().log10().floor() as i32 + 1;
-    let decimals = (3 - digits_before).clamp(0, 9) as usize;
+    let before_the_point = value.abs().log10().floor() as i32 + 1;
+    let decimals = (digits - before_the_point).clamp(0, 9) as usize;
     let text = format!("{value:.decimals$}");
     if !text.contains('.') {
         return text;
@@ -94,7 +95,10 @@ mod tests {
         assert_eq!(Unit::BitsPerSecond.show(316e6), "316 Mbit/s");
         assert_eq!(Unit::Fraction.show(0.017), "1.7 %");
         assert_eq!(Unit::Fraction.show(0.000_050_1), "0.00501 %");
-        assert_eq!(Unit::Number.show(0.998_4), "0.998");
+        assert_eq!(Unit::Number.show(0.998_37), "0.9984");
+        assert_eq!(Unit::Number.show(0.999_71), "0.9997");
+        assert_eq!(Unit::Number.show(1.5), "1.5");
+        assert_eq!(Unit::BitsPerSecond.show(9.999e6), "10 Mbit/s");
         assert_eq!(Unit::Number.show(12_345.0), "12345");
         assert_eq!(Unit::Ratio.show(6.3), "6.3 times");
     }

@@ -95,6 +95,7 @@ fn sawtooth() -> Records {
         row.rtt_ns = (60 + 10 * step) * MILLISECOND;
         row.srtt_ns = row.rtt_ns + MILLISECOND;
         row.min_rtt_estimate_ns = 61 * MILLISECOND;
+        row.bandwidth_estimate_bps = step * 1_000_000;
     }
     with_link(records, |t| {
         let step = ((t * 10.0).round() as u64 - 1) % 10 + 1;
@@ -112,6 +113,7 @@ fn delays_of_a_sawtooth() {
     close(rtt(Statistic::Mean), 0.115);
     close(value(&records, &Measure::SmoothedRtt(Statistic::P50), "a"), 0.111);
     close(value(&records, &Measure::MinRttEstimate(Statistic::Max), "a"), 0.061);
+    close(value(&records, &Measure::BandwidthEstimate(Statistic::P95), "a"), 10e6);
     for target in ["a", "bottleneck"] {
         close(value(&records, &Measure::QueueingDelay(Statistic::P50), target), 0.050);
         close(value(&records, &Measure::QueueingDelay(Statistic::Mean), target), 0.055);
