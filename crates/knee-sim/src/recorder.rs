@@ -89,7 +89,7 @@ fn flow_sample<L: PacketLog>(run: &Simulation<'_, L>, flow: usize) -> FlowSample
         bandwidth_estimate_bps: state.bandwidth.map_or(0, |rate| rate.as_bits_per_second()),
         min_rtt_estimate_ns: state.min_rtt.map_or(0, |time| time.as_nanos()),
         slow_start_threshold_bytes: state.slow_start_threshold.unwrap_or(0),
-        phase: state.phase.into(),
+        phase: state.phase,
     }
 }
 

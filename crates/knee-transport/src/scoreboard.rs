@@ -38,7 +38,7 @@ pub struct Sent {
 }
 
 /// Ring of sent segments `first..next`, by number, and byte counts.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Scoreboard {
     ring: Box<[Sent]>,
     /// First segment not acknowledged cumulatively (SND.UNA).
@@ -57,22 +57,6 @@ pub struct Scoreboard {
     pub lost_bytes: u64,
     /// Bytes whose retransmission is in flight.
     pub retransmission_bytes: u64,
-}
-
-impl Default for Scoreboard {
-    fn default() -> Scoreboard {
-        Scoreboard {
-            ring: Box::default(),
-            first: 0,
-            next: 0,
-            first_byte: 0,
-            next_byte: 0,
-            sacked_bytes: 0,
-            sacked_segments: 0,
-            lost_bytes: 0,
-            retransmission_bytes: 0,
-        }
-    }
 }
 
 /// Segments that a ring holds at first; it doubles when full.

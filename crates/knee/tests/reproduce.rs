@@ -1,5 +1,7 @@
 //! `knee reproduce`, on a study in a folder.
 
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 mod common;
 
 use common::{FALSE_CLAIM, SMALL, complaint, expect, json};

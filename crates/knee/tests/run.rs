@@ -1,5 +1,7 @@
 //! `knee run`: what is written and printed, and the exit codes.
 
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 mod common;
 
 use common::{FALSE_CLAIM, SMALL, TRUE_CLAIM, complaint, expect, folder_with, json, run, texts};
