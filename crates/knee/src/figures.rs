@@ -41,7 +41,13 @@ fn flows(summary: &Summary) -> String {
     if summary.flows.len() > 1 {
         table.row(columns(all_row(summary)));
     }
-    table.text() + &left_out(summary.flows.len(), "flows", knee_record::FLOWS)
+    let fairness = match summary.measures.jain {
+        Some(jain) if summary.flows.len() > 1 => {
+            format!("fairness (Jain's index) {}\n", Unit::Number.show(jain))
+        }
+        _ => String::new(),
+    };
+    table.text() + &fairness + &left_out(summary.flows.len(), "flows", knee_record::FLOWS)
 }
 
 fn flow_row(flow: &FlowSummary) -> [String; 9] {
@@ -64,7 +70,7 @@ fn all_row(summary: &Summary) -> [String; 9] {
     let rtt = |value: fn(&Spread) -> f64| time_us(all.rtt_us.as_ref().map(value));
     [
         "all".to_string(),
-        format!("Jain {}", show(Unit::Number, all.jain)),
+        String::new(),
         show(Unit::BitsPerSecond, all.goodput_bps),
         rtt(|rtt| rtt.p50),
         rtt(|rtt| rtt.p95),
@@ -148,11 +154,11 @@ pub fn is_headline(name: &str) -> bool {
         "jain",
         "completion_us",
     ];
-    let plain = |end: &&str| {
-        let before = name.strip_suffix(*end);
+    let plain = |end: &str| {
+        let before = name.strip_suffix(end);
         before.is_some_and(|before| before.is_empty() || before.ends_with('.'))
     };
-    ENDS.iter().any(|end| plain(&end))
+    ENDS.iter().any(|end| plain(end))
 }
 
 #[cfg(test)]

@@ -13,7 +13,9 @@ pub fn one_sentence() {
 }
 
 fn sentence(info: &PanicHookInfo<'_>) -> String {
-    let what = info.payload_as_str().unwrap_or("no reason given").replace('\n', " ");
+    let text = info.payload().downcast_ref::<&str>().map(|text| text.to_string());
+    let text = text.or_else(|| info.payload().downcast_ref::<String>().cloned());
+    let what = text.unwrap_or_else(|| "no reason given".to_string()).replace('\n', " ");
     let place = info.location().map(|place| format!(" ({}:{})", place.file(), place.line()));
     let place = place.unwrap_or_default();
     format!(

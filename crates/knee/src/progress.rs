@@ -1,6 +1,6 @@
 //! A bar with an estimate, on a terminal, for what takes over two seconds.
 
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::{ProgressBar, ProgressState, ProgressStyle};
 use knee_link::RateModel;
 use knee_scenario::Scenario;
 use knee_sim::Control;
@@ -95,17 +95,50 @@ fn watch(runs: &[Tracked], ended: &Receiver<()>) {
         return;
     }
     let bar = ProgressBar::new(STEPS as u64).with_style(style()).with_elapsed(PATIENCE);
-    let all: f64 = runs.iter().map(|run| run.weight).sum();
+    let whole: f64 = runs.iter().map(|run| run.weight).sum();
     while waits(REFRESH) {
         let done: f64 = runs.iter().map(|run| run.weight * run.done()).sum();
         let finished = runs.iter().filter(|run| run.done() >= 1.0).count();
-        bar.set_message(format!("{finished} of {} runs", runs.len()));
-        bar.set_position((done / all * STEPS) as u64);
+        bar.set_message(match runs.len() {
+            1 => "1 run".to_string(),
+            all => format!("{finished} of {all} runs"),
+        });
+        bar.set_position((done / whole * STEPS) as u64);
     }
     bar.finish_and_clear();
 }
 
 fn style() -> ProgressStyle {
-    let style = ProgressStyle::with_template("{bar:32} {percent:>3} % · {msg} · {eta} left");
-    style.unwrap_or_else(|_| ProgressStyle::default_bar())
+    let style = ProgressStyle::with_template("{bar:32} {percent:>3} % · {msg} · {left}");
+    let left = |state: &ProgressState, out: &mut dyn std::fmt::Write| {
+        // A bar that cannot be drawn is no reason to fail.
+        let _ = out.write_str(&left(state.elapsed(), state.fraction()));
+    };
+    style.unwrap_or_else(|_| ProgressStyle::default_bar()).with_key("left", left)
+}
+
+/// What is left if it goes on as it went so far.
+fn left(elapsed: Duration, done: f32) -> String {
+    if done <= 0.0 {
+        return "no estimate yet".to_string();
+    }
+    let seconds = (elapsed.as_secs_f64() * f64::from((1.0 - done) / done)).ceil();
+    match seconds {
+        seconds if seconds < 120.0 => format!("about {seconds:.0} s left"),
+        seconds => format!("about {:.0} min left", seconds / 60.0),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn estimates_are_proportional() {
+        let after = |seconds, done| left(Duration::from_secs(seconds), done);
+        assert_eq!(after(10, 0.25), "about 30 s left");
+        assert_eq!(after(60, 0.1), "about 9 min left");
+        assert_eq!(after(60, 0.0), "no estimate yet");
+        assert_eq!(after(60, 1.0), "about 0 s left");
+    }
 }

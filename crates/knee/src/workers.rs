@@ -11,7 +11,7 @@ use std::fs::{File, create_dir_all};
 use std::io::BufWriter;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// What is to be run.
 #[derive(Debug)]
@@ -36,7 +36,7 @@ pub struct Finished {
 /// Runs all jobs, at most `parallel` at a time, and hands each to `keep` with
 /// its number as soon as it is finished. Gives what `keep` makes of them, in
 /// the order of the jobs whatever the order of their ends; nothing for jobs
-/// that an interrupt kept from beginning.
+/// that an interrupt kept from beginning. After a failure no job begins.
 pub fn run_all<T: Send>(
     jobs: &[Job<'_>],
     parallel: Option<u16>,
@@ -47,12 +47,15 @@ pub fn run_all<T: Send>(
     let runs = jobs.iter().zip(&controls);
     let _progress =
         Progress::of(runs.map(|(job, c)| Tracked::new(job.scenario, c.clone())).collect());
+    let failed = AtomicBool::new(false);
     let run = |index: usize| -> (usize, Result<Option<T>, Failure>) {
-        if interrupt::requested() {
+        if interrupt::requested() || failed.load(Ordering::Relaxed) {
             return (index, Ok(None));
         }
         let finished = execute(&jobs[index], &controls[index]);
-        (index, finished.and_then(|finished| keep(index, finished)).map(Some))
+        let kept = finished.and_then(|finished| keep(index, finished)).map(Some);
+        failed.fetch_or(kept.is_err(), Ordering::Relaxed);
+        (index, kept)
     };
     let mut ended: Vec<_> = pool(jobs.len(), parallel)?
         .install(|| costliest_first(jobs).into_iter().par_bridge().map(run).collect());

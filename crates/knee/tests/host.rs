@@ -62,7 +62,12 @@ fn with_files_of(blocks: u32, folder: &Path, arguments: &str) -> (Option<i32>, S
         "trap '' XFSZ; ulimit -f {blocks}; exec '{}' {arguments}",
         env!("CARGO_BIN_EXE_knee")
     );
-    let output = Command::new("sh").arg("-c").arg(script).current_dir(folder).output().unwrap();
+    let output = Command::new("sh")
+        .arg("-c")
+        .arg(script)
+        .current_dir(folder)
+        .output()
+        .expect("there is a shell");
     (output.status.code(), texts(&output).1)
 }
 

@@ -65,9 +65,9 @@ finding = "The kernel is another ground."
 "#;
 
 fn study(text: &str, scenario: &str) -> tempfile::TempDir {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = tempfile::tempdir().expect("it can be made");
     let study = folder.path().join("small-study");
-    fs::create_dir(&study).unwrap();
+    fs::create_dir(&study).expect("it can be written");
     fs::write(study.join("study.toml"), text).unwrap();
     fs::write(study.join("small.toml"), scenario).unwrap();
     folder
