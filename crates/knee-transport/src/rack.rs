@@ -8,7 +8,7 @@
 
 use crate::after;
 use crate::rtt::RttEstimator;
-use crate::scoreboard::{EVER_RETRANSMITTED, LOST, RETRANSMISSION_OUT, SACKED, Scoreboard};
+use crate::scoreboard::{EVER_RETRANSMITTED, LOST, RETRANSMISSION_OUT, SACKED, Scoreboard, Sent};
 use knee_units::Time;
 use std::collections::VecDeque;
 
@@ -23,14 +23,15 @@ const WINDOW_PERSIST: u8 = 16;
 pub struct Rack {
     /// When the delivered segment was sent that was sent last.
     sent_at: Time,
-    /// Its number.
-    number: u32,
+    /// Number of its transmission.
+    order: u32,
     /// Its RTT.
     rtt: Time,
     /// First segment whose first transmission is not yet judged.
     cursor: u32,
-    /// Retransmissions in the order of their sending.
-    retransmissions: VecDeque<(u32, Time)>,
+    /// Retransmissions in the order of their sending: segment and number of
+    /// the transmission.
+    retransmissions: VecDeque<(u32, u32)>,
     /// Reordering was observed on this connection.
     reordering_seen: bool,
     /// The reordering window in quarters of the minimum RTT, less one.
@@ -51,25 +52,19 @@ pub struct Detection {
 
 impl Rack {
     /// Notes a delivered segment (RFC 8985, section 6.2, steps 1 and 2).
+    ///
+    /// The RFC orders transmissions by time, then by sequence number; here
+    /// they are numbered, because many leave in one instant.
     #[inline]
-    pub fn on_delivered(
-        &mut self,
-        now: Time,
-        number: u32,
-        sent_at: Time,
-        retransmitted: bool,
-        min_rtt: Time,
-    ) {
-        let rtt = now - sent_at;
+    pub fn on_delivered(&mut self, now: Time, sent: &Sent, min_rtt: Time) {
+        let rtt = now - sent.sent_at;
         // Acknowledges the original, not the retransmission.
-        if retransmitted && rtt < min_rtt {
+        if sent.flags & EVER_RETRANSMITTED != 0 && rtt < min_rtt {
             return;
         }
-        if (sent_at, 0) > (self.sent_at, 0)
-            || (sent_at == self.sent_at && after(number, self.number))
-        {
-            self.sent_at = sent_at;
-            self.number = number;
+        if self.rtt == Time::ZERO || after(sent.order, self.order) {
+            self.sent_at = sent.sent_at;
+            self.order = sent.order;
             self.rtt = rtt;
         }
     }
@@ -100,8 +95,8 @@ impl Rack {
     }
 
     /// A segment was retransmitted.
-    pub fn on_retransmitted(&mut self, number: u32, now: Time) {
-        self.retransmissions.push_back((number, now));
+    pub fn on_retransmitted(&mut self, number: u32, order: u32) {
+        self.retransmissions.push_back((number, order));
     }
 
     /// A timeout marked segments lost without RACK's judgement: the others
@@ -138,7 +133,7 @@ impl Rack {
         while self.cursor != board.next() {
             let sent = *board.get(self.cursor);
             if sent.flags & (SACKED | LOST | EVER_RETRANSMITTED) == 0 {
-                if !self.overtook(sent.sent_at, self.cursor) {
+                if !self.overtook(sent.order) {
                     break;
                 }
                 if sent.sent_at + patience > now {
@@ -162,18 +157,15 @@ impl Rack {
         lost: &mut VecDeque<u32>,
         found: &mut Detection,
     ) {
-        while let Some(&(number, sent_at)) = self.retransmissions.front() {
+        while let Some(&(number, order)) = self.retransmissions.front() {
             let outstanding = !after(board.first(), number) && after(board.next(), number);
-            let current = outstanding && {
-                let sent = board.get(number);
-                sent.flags & RETRANSMISSION_OUT != 0 && sent.sent_at == sent_at
-            };
-            if current {
-                if !self.overtook(sent_at, number) {
+            let sent = if outstanding { *board.get(number) } else { Sent::default() };
+            if sent.flags & RETRANSMISSION_OUT != 0 && sent.order == order {
+                if !self.overtook(order) {
                     break;
                 }
-                if sent_at + patience > now {
-                    let again = self.sent_at.max(sent_at) + patience;
+                if sent.sent_at + patience > now {
+                    let again = self.sent_at.max(sent.sent_at) + patience;
                     found.look_again = Some(found.look_again.map_or(again, |t| t.max(again)));
                     break;
                 }
@@ -184,9 +176,9 @@ impl Rack {
         }
     }
 
-    /// A segment sent after (`sent_at`, `number`) was delivered.
-    fn overtook(&self, sent_at: Time, number: u32) -> bool {
-        self.sent_at > sent_at || (self.sent_at == sent_at && after(self.number, number))
+    /// A segment sent after transmission `order` was delivered.
+    fn overtook(&self, order: u32) -> bool {
+        after(self.order, order)
     }
 
     /// More than an RTT has passed since `sent_at`.

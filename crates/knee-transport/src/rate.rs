@@ -31,8 +31,6 @@ pub struct RateSampler {
 pub struct Newest {
     /// Its state when it was acknowledged; none was if `valid` is false.
     pub sent: Sent,
-    /// Its number.
-    pub number: u32,
     /// There is one.
     pub valid: bool,
 }
@@ -40,11 +38,9 @@ pub struct Newest {
 impl Newest {
     /// Takes a newly acknowledged segment into account.
     #[inline]
-    pub fn consider(&mut self, number: u32, sent: &Sent) {
-        let later = sent.sent_at > self.sent.sent_at
-            || (sent.sent_at == self.sent.sent_at && crate::after(number, self.number));
-        if later || !self.valid {
-            *self = Newest { sent: *sent, number, valid: true };
+    pub fn consider(&mut self, sent: &Sent) {
+        if !self.valid || crate::after(sent.order, self.sent.order) {
+            *self = Newest { sent: *sent, valid: true };
         }
     }
 }

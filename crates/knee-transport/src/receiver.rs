@@ -41,6 +41,8 @@ pub struct Receiver {
     /// Payload length by segment, zero for what is missing; indexed by
     /// number modulo the length.
     out_of_order: Box<[u16]>,
+    /// Segments held there: not all need be in a range that is remembered.
+    held: u32,
     ranges: [(u32, u32); RANGES_MAX],
     range_count: u8,
     duplicate: Option<u32>,
@@ -68,6 +70,7 @@ impl Receiver {
             ack_delay: config.ack_delay,
             deadline: Time::MAX,
             out_of_order: Box::default(),
+            held: 0,
             ranges: Default::default(),
             range_count: 0,
             duplicate: None,
@@ -98,7 +101,7 @@ impl Receiver {
             self.recent_timestamp = segment.timestamp;
         }
         let mut arrival = Arrival::default();
-        if segment.number == self.next && self.range_count == 0 {
+        if segment.number == self.next && self.held == 0 {
             self.next = self.next.wrapping_add(1);
             arrival.delivered_bytes = u64::from(segment.len);
             arrival.delivered_segments = 1;
@@ -159,6 +162,7 @@ impl Receiver {
             let slot = self.slot(self.next);
             arrival.delivered_bytes += u64::from(std::mem::take(&mut self.out_of_order[slot]));
             arrival.delivered_segments += 1;
+            self.held -= 1;
             self.next = self.next.wrapping_add(1);
         }
         self.drop_filled_ranges();
@@ -181,6 +185,7 @@ impl Receiver {
         }
         let slot = self.slot(number);
         self.out_of_order[slot] = len;
+        self.held += 1;
     }
 
     #[cold]

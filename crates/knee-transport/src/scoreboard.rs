@@ -31,6 +31,9 @@ pub struct Sent {
     pub in_flight: u32,
     /// Bytes marked lost on the connection when this was sent, wrapping.
     pub lost: u32,
+    /// Number of the transmission: what was sent later has a higher one, also
+    /// within one instant.
+    pub order: u32,
     /// Payload bytes.
     pub len: u16,
     /// SACKED, LOST …

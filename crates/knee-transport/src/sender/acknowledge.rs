@@ -104,23 +104,20 @@ impl Sender {
                 progress.original |= before(first, self.high);
                 progress.segments += 1;
                 progress.oldest_sent_at = progress.oldest_sent_at.or(Some(sent.sent_at));
-                self.deliver(first, &sent, progress);
+                self.deliver(&sent, progress);
             } else {
                 self.take_marked(first, &sent, progress);
             }
         }
         if progress.newest.valid {
-            let Sent { sent_at, .. } = progress.newest.sent;
-            let retransmitted = !measures_rtt(&progress.newest.sent);
-            let minimum = self.rtt.minimum();
-            self.rack.on_delivered(now, progress.newest.number, sent_at, retransmitted, minimum);
+            self.rack.on_delivered(now, &progress.newest.sent, self.rtt.minimum());
         }
     }
 
     #[inline]
-    fn deliver(&mut self, number: u32, sent: &Sent, progress: &mut Progress) {
+    fn deliver(&mut self, sent: &Sent, progress: &mut Progress) {
         self.sampler.delivered += u64::from(sent.len);
-        progress.newest.consider(number, sent);
+        progress.newest.consider(sent);
     }
 
     /// Cumulative acknowledgement of a segment that was selectively
@@ -140,7 +137,7 @@ impl Sender {
         }
         if sent.flags & SACKED == 0 {
             progress.segments += 1;
-            self.deliver(number, sent, progress);
+            self.deliver(sent, progress);
         }
     }
 
@@ -206,7 +203,7 @@ impl Sender {
             self.highest_sacked = number.wrapping_add(1);
         }
         debug_assert!(before_mark.flags & (LOST | RETRANSMISSION_OUT | SACKED) != SACKED);
-        self.deliver(number, &before_mark, progress);
+        self.deliver(&before_mark, progress);
     }
 
     /// RTT for the smoothed estimate (from the oldest segment acknowledged,

@@ -85,6 +85,7 @@ impl Sender {
             len: len as u16,
             in_flight: (in_flight + len) as u32,
             lost: self.counters.lost_bytes as u32,
+            order: self.counters.sent_segments as u32,
             ..Sent::default()
         };
         self.sampler.on_sent(now, nothing_outstanding, &mut sent);
@@ -189,12 +190,14 @@ impl Sender {
         }
         self.board.mark_retransmitted(number);
         let (in_flight, lost) = (self.board.in_flight() as u32, self.counters.lost_bytes as u32);
+        let order = self.counters.sent_segments as u32;
         let sent = self.board.get(number);
         sent.in_flight = in_flight;
         sent.lost = lost;
+        sent.order = order;
         let len = sent.len;
         self.sampler.on_sent(now, false, sent);
-        self.rack.on_retransmitted(number, now);
+        self.rack.on_retransmitted(number, order);
         if !self.undo.retransmitted {
             self.undo.retransmitted = true;
             self.undo.first_timestamp = timestamp(now);
