@@ -1,6 +1,8 @@
 //! BBR version 1 against what was published about it, and where the
 //! publication and the kernel differ, against the kernel.
 
+#![allow(clippy::unwrap_used, reason = "a test ends there")]
+
 mod common;
 
 use common::{Dumbbell, MSS, PAYLOAD, Run, in_parallel, mean, median};

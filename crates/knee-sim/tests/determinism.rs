@@ -1,6 +1,8 @@
 //! The same scenario and seed give the same records; another seed gives
 //! others wherever anything is random, and only there.
 
+#![allow(clippy::unwrap_used, reason = "a test ends there")]
+
 use knee_record::Records;
 use knee_scenario::{Embedded, Source, parse};
 use knee_sim::Control;

@@ -4,6 +4,8 @@
 //! After a change that is meant, `KNEE_UPDATE=1 cargo test -p knee-sim --test
 //! golden` writes the tables anew; read the difference before committing it.
 
+#![allow(clippy::unwrap_used, reason = "a test ends there")]
+
 mod common;
 
 use common::{Dumbbell, Run, in_parallel};

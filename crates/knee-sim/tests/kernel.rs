@@ -16,6 +16,8 @@
 //!   goodput there is the emulator's as much as its own (17 to 85 Mbit/s were
 //!   seen), and the simulator is 12 % above the reference.
 
+#![allow(clippy::unwrap_used, reason = "a test ends there")]
+
 mod common;
 
 use common::{Dumbbell, Run, in_parallel, median};

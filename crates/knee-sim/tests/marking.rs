@@ -2,6 +2,8 @@
 //! through the transport and a link by a loop of its own, and classic ECN
 //! (RFC 3168) with Reno over a CoDel that marks.
 
+#![allow(clippy::unwrap_used, reason = "a test ends there")]
+
 use knee_cc::{
     Connection, Controller, Decision, Ecn, Event, Init, Needs, Sample, Selection, State,
 };
@@ -97,10 +99,10 @@ impl Loop {
     }
 
     fn step(&mut self, now: Time) {
-        if let Some(Packet::Data { segment, marked, .. }) = self.forward.poll(now) {
-            if self.receiver.on_segment(now, &segment, marked).ack_now {
-                self.acknowledge(now);
-            }
+        if let Some(Packet::Data { segment, marked, .. }) = self.forward.poll(now)
+            && self.receiver.on_segment(now, &segment, marked).ack_now
+        {
+            self.acknowledge(now);
         }
         if self.receiver.timer() <= now {
             self.acknowledge(now);

@@ -11,6 +11,8 @@
 //!   window moves by less than the segment to which it is rounded, so every
 //!   average from 170 to 230 segments (at 10,000) is a steady state.
 
+#![allow(clippy::unwrap_used, reason = "a test ends there")]
+
 mod common;
 
 use common::{Dumbbell, MSS, in_parallel};
