@@ -259,7 +259,6 @@ fn simulate(row: &Row, seed: u64) -> Run {
 fn assert_like_the_kernel(rows: &[Row]) {
     let verdicts = in_parallel(rows, judge);
     let table: Vec<&str> = verdicts.iter().map(|(_, line)| line.as_str()).collect();
-    println!("{}", table.join("\n"));
     assert!(verdicts.iter().all(|(holds, _)| *holds), "\n{}", table.join("\n"));
 }
 
