@@ -46,7 +46,7 @@ impl Checker {
                 self.send(*flow, *id, *number, *bytes, *in_flight);
             }
             Event::Enter { link, packet, bytes } => self.enter(*link, packet, *bytes),
-            Event::Drop { link, packet } => self.drop(*link, packet),
+            Event::Drop { link, packet, went_down } => self.drop(*link, packet, *went_down),
             Event::Leave { link, packet } => self.leave(*link, packet),
             Event::Receive { packet } => self.receive(packet),
             Event::Deliver { flow, first, segments, bytes } => {
@@ -152,10 +152,10 @@ impl Checker {
         self.on_link(link, |link, time, findings| link.leave(time, name, findings));
     }
 
-    fn drop(&mut self, link: usize, seen: &Seen) {
+    fn drop(&mut self, link: usize, seen: &Seen, went_down: bool) {
         let Some((_, name)) = self.inside(link, seen) else { return };
         self.journeys.end(seen.id);
-        self.on_link(link, |link, time, findings| link.drop(time, name, findings));
+        self.on_link(link, |link, time, findings| link.drop(time, name, went_down, findings));
     }
 
     /// The packet and its name at the link that it must be in.

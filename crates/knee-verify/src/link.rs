@@ -49,6 +49,8 @@ pub struct Link {
     excess: u128,
     /// Bytes of the largest packet that left.
     largest: u64,
+    /// When the link last dropped packets by going down.
+    went_down_at: Option<u64>,
     /// End of waiting and bytes of the packets settled so far that wait at
     /// the entry looked at last.
     waiting: BinaryHeap<Reverse<(u64, u64)>>,
@@ -67,6 +69,7 @@ impl Link {
             last_leave: None,
             excess: 0,
             largest: 0,
+            went_down_at: None,
             waiting: BinaryHeap::new(),
             waiting_bytes: 0,
         }
@@ -89,10 +92,14 @@ impl Link {
         self.first + self.entries.len() as u64 - 1
     }
 
-    /// A packet that is inside was dropped.
-    pub fn drop(&mut self, time: u64, name: u64, findings: &mut Vec<Finding>) {
+    /// A packet that is inside was dropped. When the link went down the
+    /// oldest of those dropped may have been in transmission, which is not
+    /// waiting: when that began nobody can tell.
+    pub fn drop(&mut self, time: u64, name: u64, went_down: bool, findings: &mut Vec<Finding>) {
         self.dropped += 1;
-        self.entry(name).waited_until = Some(time);
+        let transmitting = went_down && self.went_down_at.replace(time) != Some(time);
+        let entry = self.entry(name);
+        entry.waited_until = Some(if transmitting { entry.time } else { time });
         self.settle(findings);
     }
 

@@ -198,14 +198,48 @@ pub struct Seen {
 /// What a row says.
 #[derive(Debug)]
 pub enum Event {
-    Send { flow: usize, id: u64, number: u64, bytes: u64, in_flight: i128 },
-    Enter { link: usize, packet: Seen, bytes: u64 },
-    Drop { link: usize, packet: Seen },
-    Leave { link: usize, packet: Seen },
-    Receive { packet: Seen },
-    Deliver { flow: usize, first: u64, segments: u64, bytes: u64 },
-    AckSend { flow: usize, id: u64, number: u64, blocks: Vec<(u64, u64)> },
-    AckReceive { packet: Seen, number: u64, in_flight: i128 },
+    Send {
+        flow: usize,
+        id: u64,
+        number: u64,
+        bytes: u64,
+        in_flight: i128,
+    },
+    Enter {
+        link: usize,
+        packet: Seen,
+        bytes: u64,
+    },
+    /// `went_down`: because the link did, whatever the packet was doing.
+    Drop {
+        link: usize,
+        packet: Seen,
+        went_down: bool,
+    },
+    Leave {
+        link: usize,
+        packet: Seen,
+    },
+    Receive {
+        packet: Seen,
+    },
+    Deliver {
+        flow: usize,
+        first: u64,
+        segments: u64,
+        bytes: u64,
+    },
+    AckSend {
+        flow: usize,
+        id: u64,
+        number: u64,
+        blocks: Vec<(u64, u64)>,
+    },
+    AckReceive {
+        packet: Seen,
+        number: u64,
+        in_flight: i128,
+    },
 }
 
 /// A row.
@@ -257,7 +291,11 @@ impl Cells<'_> {
             "enter" => {
                 Event::Enter { link: self.link()?, packet: self.seen()?, bytes: self.bytes()? }
             }
-            "drop" => Event::Drop { link: self.link()?, packet: self.seen()? },
+            "drop" => Event::Drop {
+                link: self.link()?,
+                packet: self.seen()?,
+                went_down: self.detail == "down",
+            },
             "leave" => Event::Leave { link: self.link()?, packet: self.seen()? },
             "receive" => Event::Receive { packet: self.seen()? },
             "deliver" => Event::Deliver {
