@@ -1,0 +1,119 @@
+//! Order within one instant, and more gaps than SACK can report.
+
+use knee_cc::{Connection, Controller, Decision, Event, Needs, Sample, State};
+use knee_transport::{Ack, AckDetails, Config, Receiver, Segment, SegmentKind, Sender, Transmit};
+use knee_units::Time;
+
+const SEGMENT: u64 = 1448;
+
+/// A window that never changes.
+struct Fixed(Decision);
+
+impl Fixed {
+    fn segments(count: u64) -> Box<Fixed> {
+        Box::new(Fixed(Decision {
+            window: count * SEGMENT,
+            pacing_rate: None,
+            send_quantum: SEGMENT,
+            ecn: knee_cc::Ecn::NotCapable,
+        }))
+    }
+}
+
+impl Controller for Fixed {
+    fn on_ack(&mut self, _: &Sample, _: &Connection) -> Decision {
+        self.0
+    }
+    fn on_event(&mut self, _: Event, _: &Connection) -> Decision {
+        self.0
+    }
+    fn decision(&self) -> Decision {
+        self.0
+    }
+    fn state(&self) -> State {
+        State::default()
+    }
+    fn needs(&self) -> Needs {
+        Needs::default()
+    }
+}
+
+fn ms(n: u64) -> Time {
+    Time::from_millis(n)
+}
+
+/// Numbers of the segments that leave now.
+fn sent(sender: &mut Sender, now: Time) -> Vec<u32> {
+    let mut numbers = Vec::new();
+    while let Transmit::Segment(segment) = sender.poll_transmit(now) {
+        numbers.push(segment.number);
+    }
+    numbers
+}
+
+fn ack(number: u32, sack: &[(u32, u32)]) -> (Ack, AckDetails) {
+    let mut details = AckDetails { sack_count: sack.len() as u8, ..AckDetails::default() };
+    details.sack[..sack.len()].copy_from_slice(sack);
+    (Ack { number, timestamp_echo: 100_000, ..Ack::default() }, details)
+}
+
+/// A sender with segments 0 to 19 in flight since 100 ms.
+fn established() -> Sender {
+    let mut sender = Sender::new(&Config::default(), Fixed::segments(20));
+    sender.write(u64::MAX);
+    assert_eq!(sent(&mut sender, Time::ZERO), [0], "the SYN");
+    sender.on_ack(ms(100), &Ack { syn: true, ..Ack::default() }, None);
+    assert_eq!(sent(&mut sender, ms(100)), (0..20).collect::<Vec<u32>>());
+    sender
+}
+
+/// New data leaves, then a retransmission in the same instant. That the new
+/// data arrives says nothing about the retransmission, though its sequence
+/// number is lower: it was sent later.
+#[test]
+fn data_sent_before_a_retransmission_does_not_make_it_lost() {
+    let mut sender = established();
+    sender.on_ack(ms(200), &ack(1, &[]).0, None);
+    assert_eq!(sent(&mut sender, ms(200)), [20]);
+    let (acknowledgement, details) = ack(1, &[(2, 5)]);
+    sender.on_ack(ms(200), &acknowledgement, Some(&details));
+    let leaving = sent(&mut sender, ms(200));
+    assert_eq!(leaving.first(), Some(&1), "the lost segment goes first");
+
+    let (acknowledgement, details) = ack(1, &[(2, 21)]);
+    sender.on_ack(ms(300), &acknowledgement, Some(&details));
+    assert!(!sent(&mut sender, ms(300)).contains(&1), "it is still under way");
+
+    // What left after it does tell: RFC 8985, section 6.2, step 5.
+    let after = *leaving.last().expect("something left");
+    assert!(after > 20);
+    let (acknowledgement, details) = ack(1, &[(2, after + 1)]);
+    sender.on_ack(ms(301), &acknowledgement, Some(&details));
+    assert!(sent(&mut sender, ms(301)).contains(&1), "overtaken a round trip ago: lost again");
+}
+
+fn segment(number: u32) -> Segment {
+    Segment {
+        kind: SegmentKind::Data,
+        number,
+        len: SEGMENT as u16,
+        timestamp: 0,
+        retransmission: false,
+        window_reduced: false,
+    }
+}
+
+/// Five gaps, filled from below; the receiver remembers four ranges. The
+/// fifth is delivered all the same once the data before it is there.
+#[test]
+fn a_range_too_many_for_sack_is_delivered_all_the_same() {
+    let mut receiver = Receiver::new(&Config::default());
+    let order = [0, 11, 9, 7, 5, 3, 1, 2, 4, 6, 8, 10];
+    let delivered: u32 = order
+        .iter()
+        .map(|number| receiver.on_segment(ms(1), &segment(*number), false).delivered_segments)
+        .sum();
+    assert_eq!(delivered, 12);
+    assert_eq!(receiver.next(), 12);
+    assert_eq!(receiver.delivered_bytes(), 12 * SEGMENT);
+}
