@@ -92,6 +92,32 @@ fn data_sent_before_a_retransmission_does_not_make_it_lost() {
     assert!(sent(&mut sender, ms(301)).contains(&1), "overtaken a round trip ago: lost again");
 }
 
+/// A burst ends at the controller's quantum or at the largest burst, whichever
+/// is smaller; then pacing holds the next one back.
+#[test]
+fn the_largest_burst_bounds_the_quantum() {
+    for (max_burst, expected) in [(65_536, 8), (3 * SEGMENT as u32, 3), (1, 1)] {
+        let mut controller = Fixed::segments(100);
+        controller.0.send_quantum = 8 * SEGMENT;
+        controller.0.pacing_rate = Some(knee_units::Rate::from_bits_per_second(1_000_000));
+        let config = Config { max_burst, pacing: knee_transport::Pacing::On, ..Config::default() };
+        let mut sender = Sender::new(&config, controller);
+        sender.write(u64::MAX);
+        sent(&mut sender, Time::ZERO);
+        sender.on_ack(ms(100), &Ack { syn: true, ..Ack::default() }, None);
+        // The first ten segments are not paced; one burst may begin after them.
+        while sender.counters().sent_segments < 10 {
+            sent(&mut sender, ms(100));
+        }
+        let mut now = ms(100);
+        while let Transmit::At(next) = sender.poll_transmit(now) {
+            now = next;
+        }
+        // The poll that ended the wait took the first segment of the burst.
+        assert_eq!(sent(&mut sender, now).len() + 1, expected, "{max_burst} bytes");
+    }
+}
+
 fn segment(number: u32) -> Segment {
     Segment {
         kind: SegmentKind::Data,

@@ -97,6 +97,7 @@ pub struct Sender {
     written: u64,
     receive_window: u64,
     mss: u32,
+    max_burst: u32,
     /// Segments of one burst.
     quantum: u32,
     needs: Needs,
@@ -148,6 +149,7 @@ impl Sender {
             written: 0,
             receive_window: config.receive_window.unwrap_or(u64::MAX),
             mss: config.mss,
+            max_burst: config.max_burst,
             quantum: 0,
             needs,
             paced: match config.pacing {
@@ -273,7 +275,8 @@ impl Sender {
             self.pacer.set_rate(decision.pacing_rate);
         }
         if decision.send_quantum != self.decision.send_quantum || self.quantum == 0 {
-            self.quantum = (decision.send_quantum / u64::from(self.mss)).max(1) as u32;
+            let burst = decision.send_quantum.min(u64::from(self.max_burst));
+            self.quantum = (burst / u64::from(self.mss)).max(1) as u32;
         }
         self.decision = decision;
     }
