@@ -16,11 +16,19 @@ import sys
 
 import pyarrow.parquet as parquet
 
-SCHEMAS = {"flows": "knee-flows/1", "samples": "knee-samples/1", "links": "knee-links/1"}
+SCHEMAS = {"flows": "knee-flows/2", "samples": "knee-samples/2", "links": "knee-links/1"}
+# Written only when they have rows.
+SOMETIMES = {
+    "paths": "knee-paths/1",
+    "path-samples": "knee-samples/2",
+    "objects": "knee-objects/1",
+    "transfers": "knee-transfers/1",
+}
 UNITS = ("_ns", "_bytes", "_bps", "_packets", "_overhead")
 WITHOUT_UNIT = {
     "flow", "index", "name", "cc", "path", "link", "phase", "flow_name", "link_name",
-    "timeouts", "recoveries", "spurious_recoveries",
+    "timeouts", "recoveries", "spurious_recoveries", "scheduler", "suspicions", "path_name",
+    "backup", "number", "connection", "quality",
 }  # fmt: skip
 
 
@@ -118,6 +126,37 @@ def check_links(summary, links):
         check_ladder(said["queue_bytes"], f"queue_bytes of {said['name']}")
 
 
+def check_paths(paths, samples):
+    by_path = {}
+    for row in samples:
+        by_path.setdefault((row["flow"], row["path"]), []).append(row)
+    for row in paths:
+        label = f"{row['flow_name']} on {row['name']}"
+        own = by_path.get((row["flow"], row["path"]), [])
+        check_series(label, own, ("delivered_bytes", "sent_bytes", "retransmitted_bytes"))
+        check(all(sample["path_name"] == row["name"] for sample in own), f"name of {label}")
+        check(row["retransmitted_bytes"] <= row["sent_bytes"], f"{label} sent more again than at all")
+
+
+def check_objects(objects):
+    for row in objects:
+        times = [row["requested_ns"], row["first_byte_ns"], row["completed_ns"]]
+        known = [time for time in times if time is not None]
+        check(known == sorted(known), f"{row['name']} of {row['flow_name']} arrives before it is sent")
+
+
+def check_transfers(transfers, flows):
+    delivered = {}
+    for row in transfers:
+        label = f"transfer {row['number']} of {row['flow_name']}"
+        whole = row["delivered_bytes"] == row["size_bytes"]
+        check(row["completion_ns"] is None or whole, f"{label} is complete but not delivered")
+        delivered[row["flow"]] = delivered.get(row["flow"], 0) + row["delivered_bytes"]
+    for flow in flows:
+        total = delivered.get(flow["flow"], 0)
+        check(total <= flow["delivered_bytes"], f"transfers of {flow['name']} outdo their flow")
+
+
 def check_series(label, rows, counters):
     times = [row["time_ns"] for row in rows]
     check(times == sorted(times), f"samples of {label} are not in order of time")
@@ -149,11 +188,18 @@ def check_run(directory):
     tables = {}
     for name, schema in SCHEMAS.items():
         tables[name], readers = check_table(directory / f"{name}.parquet", schema)
+    for name, schema in SOMETIMES.items():
+        path = directory / f"{name}.parquet"
+        tables[name] = check_table(path, schema)[0] if path.exists() else []
+        check(tables[name] or not path.exists(), f"{path} is there without rows")
     check(tables["flows"], f"{directory} has no flows")
     check_schema(directory, summary)
     check_flows(summary, tables["flows"], tables["samples"])
     check_links(summary, tables["links"])
-    counts = ", ".join(f"{len(rows)} {name}" for name, rows in tables.items())
+    check_paths(tables["paths"], tables["path-samples"])
+    check_objects(tables["objects"])
+    check_transfers(tables["transfers"], tables["flows"])
+    counts = ", ".join(f"{len(rows)} {name}" for name, rows in tables.items() if rows)
     print(f"{directory}: {counts}; read with {', '.join(readers)}")
 
 

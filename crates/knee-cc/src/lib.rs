@@ -135,6 +135,21 @@ pub enum Event {
     MtuChanged,
     /// The path changed underneath: what was learnt about it is void.
     PathReset,
+    /// On a multipath connection this path holds the others up: halve the
+    /// window (penalisation, Raiciu et al., NSDI 2012, section 4.2).
+    Penalised,
+}
+
+/// What a coupled controller shows to those of the connection's other paths.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Peer {
+    /// Congestion window in bytes.
+    pub window: u64,
+    /// Smoothed RTT; zero before the first sample: the path does not count.
+    pub srtt: Time,
+    /// Bytes acknowledged between the last two losses, or since the last one
+    /// if that is more (OLIA's l).
+    pub loss_interval: u64,
 }
 
 /// ECN codepoint of the segments sent (RFC 3168, RFC 9331).
@@ -191,6 +206,9 @@ pub struct Needs {
     /// Marks are to be reported byte by byte (DCTCP, Prague), not once per
     /// window by [`Event::CongestionEcho`].
     pub accurate_ecn: bool,
+    /// The controllers of a connection's paths act together: each is shown
+    /// the others by [`Controller::on_peers`] before an acknowledgement.
+    pub coupled: bool,
 }
 
 /// What a controller is born with.
@@ -218,17 +236,27 @@ pub trait Controller: Send {
     fn state(&self) -> State;
     /// What the controller needs of its transport.
     fn needs(&self) -> Needs;
+    /// What the controller shows to its peers; `srtt` is its transport's to
+    /// fill.
+    fn peer(&self) -> Peer {
+        Peer { window: self.decision().window, ..Peer::default() }
+    }
+    /// All controllers of the connection, `own` among them.
+    fn on_peers(&mut self, _peers: &[Peer], _own: usize) {}
 }
 
+mod balia;
 mod bbr;
+mod coupling;
 mod cubic;
+mod lia;
 mod loss_based;
 pub mod model;
+mod olia;
 mod pacing;
-mod parameters;
 mod registry;
 mod reno;
-mod suggest;
+mod window;
 
-pub use parameters::{Kind, Parameter};
-pub use registry::{Entry, Preset, Selection, SelectionError, Value, build, check, controllers};
+pub use knee_registry::{Kind, Parameter, Preset, Selection, SelectionError, Settings, Value};
+pub use registry::{Build, Entry, build, check, controllers, settings};

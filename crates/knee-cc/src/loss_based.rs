@@ -10,85 +10,33 @@
 //!       +--------------------+------------------------------ window reduced
 //! ```
 //!
-//! The arithmetic is Linux's: the window counts segments, growth below one
-//! segment is saved as credit (`tcp_slow_start`, `tcp_cong_avoid_ai`). Left
-//! out is the decay of a window that a busy application does not fill
-//! (RFC 7661, Linux's `tcp_cwnd_application_limited`): growth without use
-//! is already prevented by [`Connection::window_limited`].
+//! The arithmetic of the [`Window`] is Linux's. Left out is the decay of a
+//! window that a busy application does not fill (RFC 7661, Linux's
+//! `tcp_cwnd_application_limited`): growth without use is already prevented by
+//! [`Connection::window_limited`].
 
 use crate::pacing::{SendQuantum, rate_of_window};
-use crate::{Connection, Controller, Decision, Ecn, Event, Init, Needs, Recovery, Sample, State};
+use crate::window::{UNLIMITED, Window};
+use crate::{
+    Connection, Controller, Decision, Ecn, Event, Init, Needs, Peer, Recovery, Sample, State,
+};
 use knee_units::Time;
-
-/// "Infinity" of the slow-start threshold, in segments (Linux's
-/// `TCP_INFINITE_SSTHRESH`).
-const UNLIMITED: u32 = 0x7fff_ffff;
 
 /// Slowest timer that may restart the window, above the RTT: Linux's
 /// smallest retransmission timeout is the smoothed RTT and 200 ms.
 const RESTART_AFTER: Time = Time::from_millis(200);
 
-/// A congestion window in segments.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Window {
-    /// The window.
-    pub(crate) segments: u32,
-    /// Segments acknowledged that have not yet grown the window.
-    credit: u32,
-    /// Slow-start threshold.
-    pub(crate) threshold: u32,
-}
-
-impl Window {
-    fn new(segments: u32) -> Window {
-        Window { segments: segments.max(1), credit: 0, threshold: UNLIMITED }
-    }
-
-    /// Below the threshold (RFC 5681, section 3.1).
-    #[inline]
-    pub(crate) fn in_slow_start(&self) -> bool {
-        self.segments < self.threshold
-    }
-
-    /// Grows by what was acknowledged, up to the threshold; returns the rest.
-    #[inline]
-    pub(crate) fn slow_start(&mut self, acked: u32) -> u32 {
-        let grown = self.segments.saturating_add(acked).min(self.threshold);
-        let rest = acked - (grown - self.segments);
-        self.segments = grown;
-        rest
-    }
-
-    /// Grows by one segment for each `per_segment` acknowledged.
-    #[inline]
-    pub(crate) fn additive(&mut self, per_segment: u32, acked: u32) {
-        let per_segment = per_segment.max(1);
-        // Credit saved at a larger interval is applied gently.
-        if self.credit >= per_segment {
-            self.credit = 0;
-            self.segments += 1;
-        }
-        self.credit += acked;
-        if self.credit >= per_segment {
-            let steps = self.credit / per_segment;
-            self.credit -= steps * per_segment;
-            self.segments = self.segments.saturating_add(steps).min(UNLIMITED);
-        }
-    }
-
-    fn set(&mut self, segments: u32) {
-        self.segments = segments.max(1);
-        self.credit = 0;
-    }
-}
-
 /// What distinguishes one loss-based controller from another.
 pub(crate) trait Growth: Send {
+    /// The growth depends on the connection's other paths.
+    const COUPLED: bool = false;
+    /// Looks at all the connection's paths; `mss` is that of the own one.
+    fn peers(&mut self, _peers: &[Peer], _own: usize, _mss: u32) {}
     /// Looks at a sample before the window grows by it.
     fn observe(&mut self, _window: &mut Window, _sample: &Sample, _connection: &Connection) {}
     /// Grows the window by `acked` segments acknowledged.
     fn grow(&mut self, window: &mut Window, acked: u32, connection: &Connection);
-    /// The threshold after a congestion event, in segments.
+    /// The threshold after a congestion event, in segments, at least one.
     fn reduced(&mut self, window: &Window) -> u32;
     /// Forgets what a timeout makes void.
     fn reset(&mut self, _connection: &Connection) {}
@@ -106,6 +54,32 @@ enum Phase {
     TimedOut,
 }
 
+/// Bytes acknowledged between losses: the reciprocal estimates the loss rate
+/// (OLIA, Khalili et al., CoNEXT 2012).
+#[derive(Clone, Copy, Debug, Default)]
+struct LossIntervals {
+    since_last: u64,
+    last: u64,
+    before_last: u64,
+}
+
+impl LossIntervals {
+    fn on_loss(&mut self) {
+        *self = LossIntervals { since_last: 0, last: self.since_last, before_last: self.last };
+    }
+
+    /// The last loss was none.
+    fn undo(&mut self) {
+        let since_last = self.since_last + self.last;
+        *self = LossIntervals { since_last, last: self.before_last, before_last: 0 };
+    }
+
+    /// The last interval, or the current one once that is longer.
+    fn longest(&self) -> u64 {
+        self.since_last.max(self.last)
+    }
+}
+
 /// A loss-based controller.
 pub(crate) struct LossBased<G> {
     growth: G,
@@ -118,6 +92,7 @@ pub(crate) struct LossBased<G> {
     /// Bytes acknowledged that do not make a segment yet.
     partial: u64,
     acknowledged: u64,
+    losses: LossIntervals,
     /// When the newest segment acknowledged so far was sent.
     last_sent: Time,
     quantum: SendQuantum,
@@ -138,6 +113,7 @@ impl<G: Growth> LossBased<G> {
             initial_segments,
             partial: 0,
             acknowledged: 0,
+            losses: LossIntervals::default(),
             last_sent: Time::ZERO,
             quantum: SendQuantum::default(),
             decision: Decision {
@@ -163,7 +139,8 @@ impl<G: Growth> LossBased<G> {
 
     fn reduce(&mut self) {
         self.before = self.window;
-        self.window.threshold = self.growth.reduced(&self.window).max(2);
+        self.losses.on_loss();
+        self.window.threshold = self.growth.reduced(&self.window);
     }
 
     /// RFC 6582 and RFC 3168: one reduction per window of data.
@@ -188,6 +165,7 @@ impl<G: Growth> LossBased<G> {
 
     /// The loss was none: back to where the window was, or beyond.
     fn on_spurious(&mut self) {
+        self.losses.undo();
         self.window.segments = self.window.segments.max(self.before.segments);
         self.window.threshold = self.window.threshold.max(self.before.threshold);
         self.phase = Phase::Open;
@@ -225,8 +203,18 @@ impl<G: Growth> LossBased<G> {
     fn on_reset(&mut self, connection: &Connection) {
         self.window = Window::new(self.initial_segments);
         self.before = self.window;
+        self.losses = LossIntervals::default();
         self.phase = Phase::Open;
         self.growth.reset(connection);
+    }
+
+    /// Half the window, at least one segment, and half the threshold unless
+    /// it is still unlimited, as the MPTCP fork of Linux does it.
+    fn on_penalty(&mut self) {
+        if self.window.threshold != UNLIMITED {
+            self.window.threshold = (self.window.threshold / 2).max(2);
+        }
+        self.window.set(self.window.segments / 2);
     }
 
     #[inline]
@@ -249,6 +237,7 @@ impl<G: Growth> LossBased<G> {
 impl<G: Growth> Controller for LossBased<G> {
     fn on_ack(&mut self, sample: &Sample, connection: &Connection) -> Decision {
         let acked = self.count_segments(sample.newly_acked);
+        self.losses.since_last += sample.newly_acked;
         if let Some(rtt) = sample.rtt {
             self.last_sent = connection.now.saturating_sub(rtt);
         }
@@ -275,6 +264,7 @@ impl<G: Growth> Controller for LossBased<G> {
             Event::SpuriousRecovery => self.on_spurious(),
             Event::MtuChanged => self.on_mtu(connection),
             Event::PathReset => self.on_reset(connection),
+            Event::Penalised => self.on_penalty(),
         }
         self.decide(connection)
     }
@@ -298,6 +288,15 @@ impl<G: Growth> Controller for LossBased<G> {
     }
 
     fn needs(&self) -> Needs {
-        Needs { pacing: false, proportional_rate_reduction: true, accurate_ecn: false }
+        Needs { proportional_rate_reduction: true, coupled: G::COUPLED, ..Needs::default() }
+    }
+
+    fn peer(&self) -> Peer {
+        let loss_interval = self.losses.longest();
+        Peer { window: self.decision.window, loss_interval, ..Peer::default() }
+    }
+
+    fn on_peers(&mut self, peers: &[Peer], own: usize) {
+        self.growth.peers(peers, own, self.mss);
     }
 }

@@ -51,6 +51,26 @@ pub fn two_flows(start: [f64; 2], gain: f64, rounds: usize) -> Vec<Round> {
         .collect()
 }
 
+/// A number counts as converged when it is no further away than this: three
+/// digits of a share.
+const TOLERANCE: f64 = 0.001;
+
+/// The first round, counted from one, from which on every number of `rounds`
+/// stays at the fixed point for `gain`, to three digits; none when the last
+/// round is not there.
+pub fn rounds_to_converge(rounds: &[Round], gain: f64) -> Option<usize> {
+    let prober = gain.max(1.0) / (gain.max(1.0) + 1.0);
+    let other = 1.0 - prober;
+    let expected = [prober, other, other, prober, prober, prober];
+    let away = |round: &Round| {
+        let numbers = [round.first_probes, round.second_probes, round.estimates];
+        let mut pairs = numbers.as_flattened().iter().zip(expected);
+        pairs.any(|(number, expected)| (number - expected).abs() > TOLERANCE)
+    };
+    let converged = rounds.iter().rposition(away).map_or(0, |last| last + 1);
+    (converged < rounds.len()).then_some(converged + 1)
+}
+
 fn divide(mut sent: [f64; 2], prober: usize, gain: f64) -> [f64; 2] {
     sent[prober] *= gain;
     let total = sent[0] + sent[1];
@@ -93,6 +113,33 @@ mod tests {
             let last = two_flows([0.7, 0.3], gain, 400)[399];
             assert!((last.first_probes[0] - gain / (gain + 1.0)).abs() < 1e-4, "{gain} {last:?}");
         }
+    }
+
+    /// The published trajectory is there by round 34, and not by round 21.
+    #[test]
+    fn convergence_is_the_first_round_that_stays() {
+        let rounds = two_flows([0.6, 0.4], 1.25, 100);
+        let first = rounds_to_converge(&rounds, 1.25).unwrap();
+        assert!((22..=34).contains(&first), "{first}");
+        assert!(distance(&rounds[first - 1]) < 0.0011, "{:?}", rounds[first - 1]);
+        assert!(distance(&rounds[first - 2]) > 0.0009, "{:?}", rounds[first - 2]);
+        assert_eq!(rounds_to_converge(&rounds[..first], 1.25), Some(first));
+        assert_eq!(rounds_to_converge(&rounds[..first - 1], 1.25), None);
+    }
+
+    /// 5/9 and 4/9 by hand: a visit that does not last is no convergence.
+    #[test]
+    fn a_round_that_leaves_again_does_not_count() {
+        let at = |prober: f64, other: f64| Round {
+            first_probes: [prober, other],
+            second_probes: [other, prober],
+            estimates: [prober, prober],
+        };
+        let (there, away) = (at(0.5556, 0.4444), at(0.558, 0.442));
+        assert_eq!(rounds_to_converge(&[there, away, there, there], 1.25), Some(3));
+        assert_eq!(rounds_to_converge(&[there], 1.25), Some(1));
+        assert_eq!(rounds_to_converge(&[there, away], 1.25), None);
+        assert_eq!(rounds_to_converge(&[], 1.25), None);
     }
 
     #[test]

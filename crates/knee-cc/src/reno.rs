@@ -1,9 +1,11 @@
 //! Reno: the window grows by one segment per round trip and halves on loss
 //! (RFC 5681; recovery is that of RFC 6582 or better, in the transport).
 
-use crate::loss_based::{Growth, LossBased, Window};
+use crate::loss_based::{Growth, LossBased};
 use crate::registry::Entry;
-use crate::{Connection, Controller, Init, parameters::Settings};
+use crate::window::Window;
+use crate::{Connection, Controller, Init};
+use knee_registry::Settings;
 
 pub(crate) const ENTRY: Entry = Entry {
     name: "reno",
@@ -34,6 +36,6 @@ impl Growth for Reno {
 
     /// RFC 5681, equation 4, with the window for the flight size as in Linux.
     fn reduced(&mut self, window: &Window) -> u32 {
-        window.segments / 2
+        (window.segments / 2).max(2)
     }
 }

@@ -4,14 +4,14 @@
 
 mod pipe;
 
-use knee_cc::{Connection, Event, Recovery, Sample};
+use knee_cc::{Connection, Event, Peer, Recovery, Sample};
 use knee_units::Time;
 use pipe::{MSS, controller};
 use proptest::prelude::*;
 
-const NAMES: [&str; 4] = ["bbr", "bbr-low-delay", "cubic", "reno"];
+const NAMES: [&str; 7] = ["balia", "bbr", "bbr-low-delay", "cubic", "lia", "olia", "reno"];
 
-const EVENTS: [Event; 9] = [
+const EVENTS: [Event; 10] = [
     Event::Established,
     Event::SentAfterIdle,
     Event::RecoveryStart,
@@ -21,12 +21,14 @@ const EVENTS: [Event; 9] = [
     Event::SpuriousRecovery,
     Event::MtuChanged,
     Event::PathReset,
+    Event::Penalised,
 ];
 
 #[derive(Clone, Debug)]
 enum Step {
     Ack { packets: u64, lost: u64, in_flight: u64, rtt_us: u64, gap_us: u64, limited: bool },
     Tell(usize),
+    Show(Vec<(u64, u64, u64)>, usize),
 }
 
 fn step() -> impl Strategy<Value = Step> {
@@ -39,7 +41,10 @@ fn step() -> impl Strategy<Value = Step> {
             gap_us,
             limited,
         });
-    prop_oneof![9 => ack, 1 => (0..EVENTS.len()).prop_map(Step::Tell)]
+    let peer = (0..1u64 << 40, 0..2_000_000u64, any::<u64>());
+    let show = (prop::collection::vec(peer, 0..12), 0..12usize)
+        .prop_map(|(peers, own)| Step::Show(peers, own));
+    prop_oneof![8 => ack, 1 => (0..EVENTS.len()).prop_map(Step::Tell), 1 => show]
 }
 
 /// The transport's state of recovery follows its own events.
@@ -72,10 +77,21 @@ proptest! {
         let mut was_cut = false;
         for step in steps {
             let decision = match step {
+                Step::Show(peers, own) => {
+                    let peer = |&(window, rtt_us, loss_interval): &(u64, u64, u64)| Peer {
+                        window,
+                        srtt: Time::from_micros(rtt_us),
+                        loss_interval,
+                    };
+                    let peers: Vec<Peer> = peers.iter().map(peer).collect();
+                    controller.on_peers(&peers, own);
+                    controller.decision()
+                }
                 Step::Tell(event) => {
                     let event = EVENTS[event];
                     let decision = controller.on_event(event, &connection);
                     connection.recovery = recovery_after(event, connection.recovery);
+                    was_cut |= event == Event::Penalised;
                     decision
                 }
                 Step::Ack { packets, lost, in_flight, rtt_us, gap_us, limited } => {
@@ -110,7 +126,7 @@ proptest! {
             }
             prop_assert_eq!(decision, controller.decision());
             prop_assert!(!controller.state().phase.is_empty());
-            // BBR keeps four packets except around recovery.
+            // BBR keeps four packets except around recovery and penalties.
             was_cut |= connection.recovery != Recovery::Open;
             if name.starts_with("bbr") && !was_cut {
                 prop_assert!(decision.window >= 4 * MSS, "{decision:?}");

@@ -24,7 +24,7 @@ fn every_controller_and_preset_builds_with_its_defaults() {
         names.extend(entry.presets.iter().map(|p| p.name));
         assert!(entry.parameters.iter().all(|p| !p.summary.is_empty() && !p.default.is_empty()));
     }
-    assert_eq!(names, ["bbr", "bbr-low-delay", "cubic", "reno"]);
+    assert_eq!(names, ["balia", "bbr", "bbr-low-delay", "cubic", "lia", "olia", "reno"]);
     for name in names {
         let built = build(&Selection::named(name), pipe::init(1)).unwrap();
         assert_eq!(built.decision().window, 10 * pipe::MSS, "{name}");
@@ -39,7 +39,7 @@ fn a_mistyped_controller_is_told_the_nearest() {
     let error = refused(Selection::named("BBR_low-delay"));
     assert_eq!(error.advice, "did you mean \"bbr-low-delay\"?");
     let error = refused(Selection::named("quantum"));
-    assert_eq!(error.advice, "write one of bbr, bbr-low-delay, cubic, reno");
+    assert_eq!(error.advice, "write one of balia, bbr, bbr-low-delay, cubic, lia, olia, reno");
 }
 
 #[test]
@@ -90,7 +90,7 @@ fn good_values_are_taken() {
 /// A preset is nothing but its parameters, and they can be overridden.
 #[test]
 fn a_preset_is_its_parameters() {
-    let bbr = &controllers()[0];
+    let bbr = controllers().iter().find(|entry| entry.name == "bbr").unwrap();
     let preset = &bbr.presets[0];
     assert!(
         preset.parameters.iter().all(|(name, _)| bbr.parameters.iter().any(|p| p.name == *name))

@@ -24,6 +24,22 @@ pub struct Config {
     pub down: Vec<(Time, Time)>,
 }
 
+impl Config {
+    /// A link that only delays: what stands for a way back whose rate and
+    /// queue do not matter.
+    pub fn pure_delay(delay: Time) -> Config {
+        Config {
+            rate: RateModel::Unlimited,
+            delay: Delay { base: Steps(vec![(Time::ZERO, delay)]), jitter: None },
+            buffer: Buffer::Unlimited,
+            aqm: Aqm::DropTail,
+            loss: Loss::None,
+            policer: None,
+            down: Vec::new(),
+        }
+    }
+}
+
 /// A value that changes at given times: the first entry is at time zero,
 /// times ascend strictly.
 #[derive(Clone, Debug, PartialEq)]

@@ -1,6 +1,7 @@
 //! Claims: a sentence from a source against what was measured.
 
-use crate::measures::{NotMeasurable, measure};
+use crate::bootstrap::{RatioInterval, bootstrap_ratio};
+use crate::measures::{NotMeasurable, measure, of_transfers, transfer_values};
 use crate::print::Unit;
 use crate::view::{RunView, Window};
 use knee_scenario::Claim;
@@ -61,6 +62,12 @@ pub struct ClaimOutcome {
     pub measured: Option<f64>,
     /// What was measured, for people, or why it was not.
     pub measured_text: String,
+    /// What the value is divided by; null: by nothing.
+    #[serde(default)]
+    pub relative_to: Option<String>,
+    /// Of a ratio over transfers: its 95 % interval; see docs/measures.md.
+    #[serde(default)]
+    pub interval: Option<RatioInterval>,
     /// Unit of the numbers.
     pub unit: Unit,
     /// How the claim ended.
@@ -75,6 +82,20 @@ pub struct ClaimOutcome {
     pub source: String,
     /// The figure as the source gives it.
     pub source_figure: Option<String>,
+}
+
+impl ClaimOutcome {
+    /// The same claim, not tested for a reason.
+    pub fn not_tested(self, reason: &str) -> ClaimOutcome {
+        ClaimOutcome {
+            measured: None,
+            measured_text: reason.to_string(),
+            interval: None,
+            outcome: Outcome::NotTestedHere,
+            agrees: self.recorded == Outcome::NotTestedHere,
+            ..self
+        }
+    }
 }
 
 /// A run with its name in a study.
@@ -94,8 +115,25 @@ pub fn evaluate(claim: &Claim, run: &RunView<'_>) -> ClaimOutcome {
 /// Checks a claim against the runs of a study; its targets are `run/flow`. The
 /// run may be left out when there is only one.
 pub fn evaluate_in_study(claim: &Claim, runs: &[NamedRun<'_, '_>]) -> ClaimOutcome {
-    let value = measured(claim, runs);
-    outcome_of(claim, value)
+    let mut outcome = outcome_of(claim, measured(claim, runs));
+    outcome.interval = interval(claim, runs);
+    if let Some(RatioInterval { low, high, .. }) = outcome.interval {
+        let (low, high) = (Unit::Number.show(low), Unit::Number.show(high));
+        outcome.measured_text += &format!(" (95 %: {low} to {high})");
+    }
+    outcome
+}
+
+/// The interval of a ratio over transfers, test against control.
+fn interval(claim: &Claim, runs: &[NamedRun<'_, '_>]) -> Option<RatioInterval> {
+    let (value, sizes, statistic) = of_transfers(&claim.measure)?;
+    let window = Window { from: claim.from, until: claim.until };
+    let values = |target: &str| {
+        let (run, target) = resolve(target, runs).ok()?;
+        transfer_values(run, target, window, value, sizes).ok()
+    };
+    let control = values(claim.relative_to.as_ref()?)?;
+    bootstrap_ratio(&values(&claim.of)?, &control, statistic)
 }
 
 /// What came of a claim whose value is known: for measures that do not come
@@ -123,6 +161,8 @@ pub fn outcome_of(claim: &Claim, value: Result<f64, NotMeasurable>) -> ClaimOutc
             Ok(value) => unit.show(*value),
             Err(reason) => reason.to_string(),
         },
+        relative_to: claim.relative_to.clone(),
+        interval: None,
         unit,
         outcome,
         recorded,

@@ -8,10 +8,14 @@
 //! What this crate never does: depend on a ground, print, put anything of
 //! the host or the clock into a summary or a table.
 
+mod bootstrap;
 mod claims;
 mod comparison;
 mod distribution;
 mod error;
+mod fidelity;
+mod grid;
+mod health;
 mod host;
 mod manifest;
 mod measures;
@@ -22,29 +26,43 @@ mod repeat;
 mod rows;
 mod run;
 mod schemas;
+mod sections;
 mod summary;
+mod sweep;
 mod table;
 mod tables;
 mod view;
 
+pub use bootstrap::{RatioInterval, bootstrap_ratio};
 pub use claims::{ClaimOutcome, NamedRun, Outcome, evaluate, evaluate_in_study, outcome_of};
 pub use comparison::{Comparison, Difference, RunIdentity};
 pub use distribution::Distribution;
 pub use error::Error;
+pub use fidelity::{Agreement, Fidelity, GroundRun, TOLERANCES, Tolerance, overall_values};
+pub use grid::{FidelityGrid, GridCell, GridMedian, JUDGED};
+pub use health::{HostHealth, PathCheckRecord, ProbeRecord};
 pub use host::{Host, Meter, Usage};
 pub use manifest::{Manifest, sha256_hex};
-pub use measures::{NotMeasurable, jain_index, measure};
+pub use measures::{NotMeasurable, TransferValue, jain_index, lower_bound, measure};
 pub use phase::intern as intern_phase;
 pub use print::Unit;
 pub use repeat::{ClaimTally, Interval, RepeatSummary};
-pub use rows::{FlowRecord, FlowSample, LinkSample};
+pub use rows::{FlowRecord, FlowSample, LinkSample, ObjectRecord, PathRecord, TransferRecord};
 pub use run::{
-    FLOWS, LINKS, MANIFEST, SAMPLES, SCENARIO, SUMMARY, SavedRun, holds_run_files, read_manifest,
-    read_run, read_summary, write_json, write_run, write_text,
+    FLOWS, LINKS, MANIFEST, OBJECTS, PATH_SAMPLES, PATHS, SAMPLES, SCENARIO, SUMMARY, SavedRun,
+    TRANSFERS, holds_run_files, read_manifest, read_run, read_summary, write_json, write_run,
+    write_text,
 };
 pub use schemas::json_schemas;
+pub use sections::{
+    PageSummary, PathSummary, SizeClass, TransferSummary, Typical, VideoSummary, size_classes,
+};
 pub use summary::{FlowSummary, LinkSummary, Measures, Spread, Summary, Verdict};
-pub use view::{FlowView, LinkView, RunView, Window};
+pub use sweep::{
+    Better, GroupMeasures, LeftOut, PointGroup, PointMeasure, SweepKey, SweepMeasure, SweepPoint,
+    SweepRow, SweepRun, SweepSummary, read_sweep, sweep_measures, write_sweep,
+};
+pub use view::{FlowView, LinkView, PathView, RunView, Window};
 
 /// Everything a ground hands over when a run ends or is interrupted.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -57,6 +75,15 @@ pub struct Records {
     pub links: Vec<LinkSample>,
     /// Names of the links, by index.
     pub link_names: Vec<String>,
+    /// One row per path of each flow over several paths.
+    pub paths: Vec<PathRecord>,
+    /// Time series of those paths, ascending in time: the rows of a flow, of
+    /// one of its paths each.
+    pub path_samples: Vec<FlowSample>,
+    /// One row per object of a page and segment of a video.
+    pub objects: Vec<ObjectRecord>,
+    /// One row per transfer of a mix, in the order of their ends.
+    pub transfers: Vec<TransferRecord>,
     /// When the run ended, nanoseconds; earlier than the scenario's duration
     /// if it was interrupted.
     pub end_ns: u64,

@@ -1,5 +1,6 @@
 //! What varies from run to run: host, time, cost, arguments.
 
+use crate::health::HostHealth;
 use crate::host::{Host, Usage};
 use crate::{Cost, Records, Summary, tables};
 use schemars::JsonSchema;
@@ -52,6 +53,8 @@ pub struct Manifest {
     pub end_ns: u64,
     /// Names of the links, by index.
     pub link_names: Vec<String>,
+    /// How the host kept up with a real-time run; null on the simulator.
+    pub health: Option<HostHealth>,
 }
 
 impl Manifest {
@@ -77,7 +80,7 @@ impl Manifest {
             cpu: host.cpu,
             arguments,
             inputs: inputs.collect(),
-            schemas: schemas(),
+            schemas: schemas(records),
             started_at: usage.started_at.clone(),
             user_cpu_s: usage.user_cpu_s,
             wall_s: usage.wall_s,
@@ -87,6 +90,7 @@ impl Manifest {
             interrupted: records.interrupted,
             end_ns: records.end_ns,
             link_names: records.link_names.clone(),
+            health: None,
         }
     }
 
@@ -95,15 +99,22 @@ impl Manifest {
     }
 }
 
-fn schemas() -> BTreeMap<String, String> {
+/// The schema of each file that is written.
+fn schemas(records: &Records) -> BTreeMap<String, String> {
     [
-        (crate::run::SUMMARY, crate::summary::SCHEMA),
-        (crate::run::FLOWS, tables::FLOWS_SCHEMA),
-        (crate::run::SAMPLES, tables::SAMPLES_SCHEMA),
-        (crate::run::LINKS, tables::LINKS_SCHEMA),
+        (crate::run::SUMMARY, crate::summary::SCHEMA, true),
+        (crate::run::FLOWS, tables::FLOWS.name, true),
+        (crate::run::SAMPLES, tables::SAMPLES.name, true),
+        (crate::run::LINKS, tables::LINKS.name, true),
+        (crate::run::PATHS, tables::PATHS.name, !records.paths.is_empty()),
+        (crate::run::PATH_SAMPLES, tables::SAMPLES.name, !records.path_samples.is_empty()),
+        (crate::run::OBJECTS, tables::OBJECTS.name, !records.objects.is_empty()),
+        (crate::run::TRANSFERS, tables::TRANSFERS.name, !records.transfers.is_empty()),
     ]
-    .map(|(file, schema)| (file.to_string(), schema.to_string()))
-    .into()
+    .into_iter()
+    .filter(|(_, _, written)| *written)
+    .map(|(file, schema, _)| (file.to_string(), schema.to_string()))
+    .collect()
 }
 
 /// SHA-256 (FIPS 180-4) as 64 hexadecimal digits.

@@ -4,7 +4,17 @@ use crate::Summary;
 use serde_json::Value;
 
 /// Numbers that say what was run, not what came out.
-const GIVEN: [&str; 5] = ["index", "start_us", "base_rtt_us", "path_rate_bps", "size_bytes"];
+const GIVEN: [&str; 9] = [
+    "index",
+    "start_us",
+    "base_rtt_us",
+    "path_rate_bps",
+    "size_bytes",
+    "one_way_delay_us",
+    "rate_bps",
+    "at_least_bytes",
+    "below_bytes",
+];
 
 impl Summary {
     /// Every measured number of the summary under its name, in the order of
@@ -40,6 +50,14 @@ fn flatten(prefix: &str, value: &Value, numbers: &mut Vec<(String, f64)>) {
                 }
                 let dot = if prefix.is_empty() { "" } else { "." };
                 flatten(&format!("{prefix}{dot}{key}"), value, numbers);
+            }
+        }
+        // A list of named things: `paths.wifi.share`.
+        Value::Array(items) => {
+            for item in items {
+                if let Some(name) = item["name"].as_str() {
+                    flatten(&format!("{prefix}.{name}"), item, numbers);
+                }
             }
         }
         Value::Number(number) => numbers.extend(number.as_f64().map(|n| (prefix.to_string(), n))),

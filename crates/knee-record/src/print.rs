@@ -13,6 +13,9 @@ pub enum Unit {
     /// Seconds.
     #[serde(rename = "s")]
     Seconds,
+    /// Bytes.
+    #[serde(rename = "B")]
+    Bytes,
     /// A part of a whole, `0..=1`; printed in per cent.
     #[serde(rename = "fraction")]
     Fraction,
@@ -30,6 +33,7 @@ impl Unit {
         match measure.unit() {
             knee_scenario::measure::Unit::BitsPerSecond => Unit::BitsPerSecond,
             knee_scenario::measure::Unit::Seconds => Unit::Seconds,
+            knee_scenario::measure::Unit::Bytes => Unit::Bytes,
             knee_scenario::measure::Unit::Fraction => Unit::Fraction,
             knee_scenario::measure::Unit::Number => Unit::Number,
         }
@@ -44,6 +48,7 @@ impl Unit {
         match self {
             Unit::BitsPerSecond => scaled(value, &RATES),
             Unit::Seconds => scaled(value, &TIMES),
+            Unit::Bytes => scaled(value, &SIZES),
             Unit::Fraction => format!("{} %", significant(value * 100.0, 3)),
             // Jain's index lives between 0.99 and 1.
             Unit::Number => significant(value, 4),
@@ -54,6 +59,8 @@ impl Unit {
 
 const RATES: [(f64, &str); 4] = [(1e9, "Gbit/s"), (1e6, "Mbit/s"), (1e3, "kbit/s"), (1.0, "bit/s")];
 const TIMES: [(f64, &str); 4] = [(1.0, "s"), (1e-3, "ms"), (1e-6, "us"), (1e-9, "ns")];
+
+const SIZES: [(f64, &str); 4] = [(1e9, "GB"), (1e6, "MB"), (1e3, "kB"), (1.0, "B")];
 
 /// In the largest unit of which there is at least one, after rounding.
 fn scaled(value: f64, units: &[(f64, &str)]) -> String {
@@ -93,6 +100,8 @@ mod tests {
         assert_eq!(Unit::Seconds.show(f64::INFINITY), "never");
         assert_eq!(Unit::BitsPerSecond.show(9_412_345.0), "9.41 Mbit/s");
         assert_eq!(Unit::BitsPerSecond.show(316e6), "316 Mbit/s");
+        assert_eq!(Unit::Bytes.show(65_536.0), "65.5 kB");
+        assert_eq!(Unit::Bytes.show(720.0), "720 B");
         assert_eq!(Unit::Fraction.show(0.017), "1.7 %");
         assert_eq!(Unit::Fraction.show(0.000_050_1), "0.00501 %");
         assert_eq!(Unit::Number.show(0.998_37), "0.9984");

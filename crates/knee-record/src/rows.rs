@@ -1,4 +1,6 @@
-//! The rows of the three tables, as a ground writes them.
+//! The rows of the tables, as a ground writes them.
+
+use knee_units::Time;
 
 /// A row of a flow's time series. Counters count from the flow's start.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -35,8 +37,34 @@ pub struct FlowSample {
     pub min_rtt_estimate_ns: u64,
     /// Slow-start threshold; zero: none.
     pub slow_start_threshold_bytes: u64,
+    /// Payload bytes that the receiver holds because something before them
+    /// is missing on another path; of a connection over several paths.
+    pub reassembly_bytes: u64,
     /// Controller's phase.
     pub phase: &'static str,
+}
+
+impl FlowSample {
+    /// With another connection of the flow: counters, windows, rates and what
+    /// is in flight together; path and delivered bytes stay, RTT and phase are
+    /// those of `later`.
+    pub fn with(self, later: FlowSample) -> FlowSample {
+        FlowSample {
+            path: self.path,
+            delivered_bytes: self.delivered_bytes,
+            sent_bytes: self.sent_bytes + later.sent_bytes,
+            retransmitted_bytes: self.retransmitted_bytes + later.retransmitted_bytes,
+            sent_packets: self.sent_packets + later.sent_packets,
+            lost_bytes: self.lost_bytes + later.lost_bytes,
+            in_flight_bytes: self.in_flight_bytes + later.in_flight_bytes,
+            window_bytes: self.window_bytes + later.window_bytes,
+            pacing_rate_bps: self.pacing_rate_bps + later.pacing_rate_bps,
+            bandwidth_estimate_bps: self.bandwidth_estimate_bps + later.bandwidth_estimate_bps,
+            slow_start_threshold_bytes: self.slow_start_threshold_bytes
+                + later.slow_start_threshold_bytes,
+            ..later
+        }
+    }
 }
 
 /// A row of a link's time series. Counters count from the run's start.
@@ -66,6 +94,30 @@ pub struct LinkSample {
     pub marked_packets: u64,
 }
 
+impl LinkSample {
+    /// The state of link `index` now.
+    pub fn of<P: knee_link::Packet>(
+        link: &mut knee_link::Link<P>,
+        index: usize,
+        now: Time,
+    ) -> LinkSample {
+        let (counters, queue) = (link.counters(), link.queue(now));
+        LinkSample {
+            link: index as u32,
+            time_ns: now.as_nanos(),
+            queue_bytes: queue.bytes,
+            queue_packets: queue.packets,
+            queue_delay_ns: queue.delay.as_nanos(),
+            departed_bytes: queue.departed_bytes,
+            capacity_bytes: queue.capacity_bytes,
+            entered_packets: counters.entered_packets,
+            dropped_packets: counters.dropped_packets,
+            lost_packets: counters.lost_packets,
+            marked_packets: counters.marked_packets,
+        }
+    }
+}
+
 /// One row per flow, written when it ends or is cut off.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct FlowRecord {
@@ -77,8 +129,10 @@ pub struct FlowRecord {
     pub index: u32,
     /// Controller or preset, as written in the scenario.
     pub cc: String,
-    /// Name of its path.
+    /// Name of its path; of several, joined by `+`.
     pub path: String,
+    /// Scheduler, as written in the scenario; empty: one path.
+    pub scheduler: String,
     /// When it started, nanoseconds since the start of the run.
     pub start_ns: u64,
     /// When it ended or was cut off.
@@ -113,6 +167,125 @@ pub struct FlowRecord {
     pub spurious_recoveries: u64,
     /// Payload bytes reported as marked.
     pub marked_bytes: u64,
+    /// Payload bytes given to a path that another path had been given.
+    pub reinjected_bytes: u64,
+    /// Payload bytes that the receiver got more than once, by several paths.
+    pub duplicate_bytes: u64,
+    /// Time that bytes waited at the receiver for what comes before them on
+    /// another path, mean over all bytes, nanoseconds.
+    pub head_of_line_ns: u64,
+    /// The most bytes that ever waited so.
+    pub reassembly_peak_bytes: u64,
+    /// Times that a path was found silent.
+    pub suspicions: u64,
+}
+
+/// One row per path of a flow over several paths.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct PathRecord {
+    /// Flow, by its index in the scenario.
+    pub flow: u32,
+    /// Path, by its index in the scenario.
+    pub path: u16,
+    /// Name of the path.
+    pub name: String,
+    /// It is used only when no other is active.
+    pub backup: bool,
+    /// Payload bytes sent on it, retransmissions included.
+    pub sent_bytes: u64,
+    /// Payload bytes sent on it again.
+    pub retransmitted_bytes: u64,
+    /// Payload bytes that its subflows delivered.
+    pub delivered_bytes: u64,
+    /// Smallest RTT measured; zero: none was.
+    pub rtt_min_ns: u64,
+    /// Largest RTT measured; zero: none was.
+    pub rtt_max_ns: u64,
+    /// RTT of a full segment and its ACK over empty queues.
+    pub base_rtt_ns: u64,
+    /// Propagation delay from sender to receiver.
+    pub one_way_delay_ns: u64,
+    /// Rate of its slowest link; zero: unlimited.
+    pub rate_bps: u64,
+    /// Retransmission timeouts.
+    pub timeouts: u64,
+    /// Fast recoveries.
+    pub recoveries: u64,
+}
+
+/// One row per object of a page or segment of a video. Times are since the
+/// start of the run.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ObjectRecord {
+    /// Flow, by its index in the scenario.
+    pub flow: u32,
+    /// Number within the flow's application, from zero.
+    pub number: u32,
+    /// What it is: `html`, `css`, `segment 12` …
+    pub name: String,
+    /// Connection of the application that carried it, from zero.
+    pub connection: u32,
+    /// Its size.
+    pub size_bytes: u64,
+    /// When it was asked for.
+    pub requested_ns: u64,
+    /// When its first byte arrived; none: it did not.
+    pub first_byte_ns: Option<u64>,
+    /// When its last byte arrived; none: it did not.
+    pub completed_ns: Option<u64>,
+    /// Of video: number of its quality, the lowest is zero.
+    pub quality: Option<u32>,
+    /// Of video: bitrate of its quality; else zero.
+    pub bitrate_bps: u64,
+    /// Of video: media in the player's buffer when it had arrived.
+    pub buffer_ns: u64,
+    /// Of video: how long playback stood still waiting for it; of the first
+    /// segment the start-up time.
+    pub stalled_ns: u64,
+}
+
+impl ObjectRecord {
+    /// An object of a flow's application, which began at `start`.
+    pub fn of(flow: usize, start: Time, object: &knee_workload::Object) -> ObjectRecord {
+        let at = |time: Time| (start + time).as_nanos();
+        ObjectRecord {
+            flow: flow as u32,
+            number: object.number,
+            name: object.name.clone(),
+            connection: object.connection,
+            size_bytes: object.bytes,
+            requested_ns: at(object.requested),
+            first_byte_ns: object.first_byte.map(at),
+            completed_ns: object.completed.map(at),
+            quality: object.quality,
+            bitrate_bps: object.bitrate_bps,
+            buffer_ns: object.buffer.as_nanos(),
+            stalled_ns: object.stalled.as_nanos(),
+        }
+    }
+}
+
+/// One row per transfer of a mix, each over a connection of its own.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct TransferRecord {
+    /// Flow (class), by its index in the scenario.
+    pub flow: u32,
+    /// Number within the class, in the order of arrival, from zero.
+    pub number: u32,
+    /// When it began, since the start of the run.
+    pub start_ns: u64,
+    /// From start to the acknowledgement of the last byte; none: cut off.
+    pub completion_ns: Option<u64>,
+    /// Its size.
+    pub size_bytes: u64,
+    /// Payload bytes that the receiver's application got, in order.
+    pub delivered_bytes: u64,
+    /// Payload bytes sent, retransmissions included.
+    pub sent_bytes: u64,
+    /// Payload bytes sent again.
+    pub retransmitted_bytes: u64,
+    /// Smallest RTT measured; zero: none was.
+    pub rtt_min_ns: u64,
 }
 
 impl FlowRecord {

@@ -1,5 +1,6 @@
 //! The run directory: `manifest.json`, `scenario.toml` with the traces and
-//! loss records that it names, three Parquet files and `summary.json`.
+//! loss records that it names, Parquet files and `summary.json`. Those of
+//! paths, objects and transfers are there when the run had any.
 //!
 //! Each file appears whole or not at all (written beside its place, then
 //! renamed), and the manifest comes last: a directory without one was not
@@ -23,6 +24,14 @@ pub const FLOWS: &str = "flows.parquet";
 pub const SAMPLES: &str = "samples.parquet";
 /// Time series of the links.
 pub const LINKS: &str = "links.parquet";
+/// One row per path of each flow over several paths.
+pub const PATHS: &str = "paths.parquet";
+/// Time series of those paths.
+pub const PATH_SAMPLES: &str = "path-samples.parquet";
+/// One row per object of a page and segment of a video.
+pub const OBJECTS: &str = "objects.parquet";
+/// One row per transfer of a mix.
+pub const TRANSFERS: &str = "transfers.parquet";
 /// What came out.
 pub const SUMMARY: &str = "summary.json";
 
@@ -33,7 +42,7 @@ pub struct SavedRun {
     pub manifest: Manifest,
     /// The resolved scenario, TOML.
     pub scenario: String,
-    /// The three tables.
+    /// The tables.
     pub records: Records,
     /// What came out.
     pub summary: Summary,
@@ -58,11 +67,25 @@ pub fn write_run(
         write_bytes(&dir.join(&file.name), &file.bytes)?;
     }
     write_text(&dir.join(SCENARIO), &scenario.resolved)?;
-    place(&dir.join(FLOWS), |path| tables::write_flows(path, records))?;
-    place(&dir.join(SAMPLES), |path| tables::write_samples(path, records))?;
-    place(&dir.join(LINKS), |path| tables::write_links(path, records))?;
+    write_tables(dir, records)?;
     write_json(&dir.join(SUMMARY), summary)?;
     write_json(&dir.join(MANIFEST), manifest)
+}
+
+fn write_tables(dir: &Path, records: &Records) -> Result<(), Error> {
+    let names = tables::Names::of(records);
+    let Records { flows, samples, links, paths, path_samples, objects, transfers, .. } = records;
+    place(&dir.join(FLOWS), |path| tables::write_flows(path, flows))?;
+    place(&dir.join(SAMPLES), |path| tables::write_samples(path, &names, samples))?;
+    place(&dir.join(LINKS), |path| tables::write_links(path, &names, links))?;
+    place_if_any(&dir.join(PATHS), paths, |path| tables::write_paths(path, &names, paths))?;
+    place_if_any(&dir.join(PATH_SAMPLES), path_samples, |path| {
+        tables::write_path_samples(path, &names, path_samples)
+    })?;
+    place_if_any(&dir.join(OBJECTS), objects, |path| tables::write_objects(path, &names, objects))?;
+    place_if_any(&dir.join(TRANSFERS), transfers, |path| {
+        tables::write_transfers(path, &names, transfers)
+    })
 }
 
 /// Reads a run that [`write_run`] wrote.
@@ -78,6 +101,10 @@ pub fn read_run(dir: &Path) -> Result<SavedRun, Error> {
         flows: tables::read_flows(&dir.join(FLOWS))?,
         samples: tables::read_samples(&dir.join(SAMPLES))?,
         links: tables::read_links(&dir.join(LINKS))?,
+        paths: if_there(tables::read_paths(&dir.join(PATHS)))?,
+        path_samples: if_there(tables::read_samples(&dir.join(PATH_SAMPLES)))?,
+        objects: if_there(tables::read_objects(&dir.join(OBJECTS)))?,
+        transfers: if_there(tables::read_transfers(&dir.join(TRANSFERS)))?,
         link_names: manifest.link_names.clone(),
         end_ns: manifest.end_ns,
         interrupted: manifest.interrupted,
@@ -121,7 +148,10 @@ pub fn holds_run_files(dir: &Path) -> bool {
 }
 
 /// Lets `write` fill a file beside `path`, then moves it there.
-fn place(path: &Path, write: impl FnOnce(&Path) -> Result<(), Error>) -> Result<(), Error> {
+pub(crate) fn place(
+    path: &Path,
+    write: impl FnOnce(&Path) -> Result<(), Error>,
+) -> Result<(), Error> {
     let mut beside = path.as_os_str().to_owned();
     beside.push(".part");
     let beside = PathBuf::from(beside);
@@ -133,6 +163,22 @@ fn place(path: &Path, write: impl FnOnce(&Path) -> Result<(), Error>) -> Result<
         let _ = fs::remove_file(&beside);
     }
     written
+}
+
+/// A table without rows is no file, nor is what an earlier run left there.
+fn place_if_any<R>(
+    path: &Path,
+    rows: &[R],
+    write: impl FnOnce(&Path) -> Result<(), Error>,
+) -> Result<(), Error> {
+    if rows.is_empty() { remove_if_there(path) } else { place(path, write) }
+}
+
+fn if_there<R>(read: Result<Vec<R>, Error>) -> Result<Vec<R>, Error> {
+    match read {
+        Err(Error::Missing { .. }) => Ok(Vec::new()),
+        read => read,
+    }
 }
 
 /// Writes a text file; it appears whole or not at all.
@@ -175,7 +221,10 @@ fn read_text(path: &Path) -> Result<String, Error> {
 
 /// The schema name is read first, so that a file of another version is told
 /// as such and not as damaged.
-fn read_json<T: DeserializeOwned>(path: &Path, expected: &'static str) -> Result<T, Error> {
+pub(crate) fn read_json<T: DeserializeOwned>(
+    path: &Path,
+    expected: &'static str,
+) -> Result<T, Error> {
     let text = read_text(path)?;
     let value: serde_json::Value =
         serde_json::from_str(&text).map_err(|error| Error::malformed(path, error))?;

@@ -4,6 +4,7 @@
 use crate::claims::{ClaimOutcome, evaluate};
 use crate::distribution::Distribution;
 use crate::measures::{Flows, NotMeasurable};
+use crate::sections::{self, PageSummary, PathSummary, TransferSummary, VideoSummary};
 use crate::view::{FlowView, LinkView, RunView, Window};
 use crate::{LinkSample, Records};
 use knee_scenario::{Scenario, Statistic};
@@ -155,6 +156,41 @@ pub struct FlowSummary {
     pub marked_bytes: u64,
     /// Normalised power; 1 at the knee.
     pub power: Option<f64>,
+    /// Scheduler; null: one path.
+    #[serde(default)]
+    pub scheduler: Option<String>,
+    /// Completion time over the earliest that any scheduler could finish a
+    /// file; null without several paths or without an end.
+    #[serde(default)]
+    pub completion_over_bound: Option<f64>,
+    /// Completion time over the smallest bound of one path alone.
+    #[serde(default)]
+    pub completion_over_best_path: Option<f64>,
+    /// Goodput over the payload rates of all paths together.
+    #[serde(default)]
+    pub aggregation_ratio: Option<f64>,
+    /// Time that a byte waited for what comes before it on another path,
+    /// mean over all bytes; null with one path.
+    #[serde(default)]
+    pub head_of_line_blocking_us: Option<f64>,
+    /// The most bytes that ever waited so.
+    #[serde(default)]
+    pub receive_buffer_peak_bytes: Option<u64>,
+    /// Payload that arrived more than once over payload delivered.
+    #[serde(default)]
+    pub duplicate_ratio: Option<f64>,
+    /// Its paths; null: it has one.
+    #[serde(default)]
+    pub paths: Option<Vec<PathSummary>>,
+    /// What came of its page.
+    #[serde(default)]
+    pub page: Option<PageSummary>,
+    /// What came of its video.
+    #[serde(default)]
+    pub video: Option<VideoSummary>,
+    /// What came of its transfers, all of them and by classes of size.
+    #[serde(default)]
+    pub transfers: Option<Vec<TransferSummary>>,
 }
 
 /// One link. Utilisation, queue and delay are taken after the warm-up,
@@ -241,9 +277,25 @@ impl Summary {
     }
 }
 
+impl Summary {
+    /// The summary of a run that its ground has judged. A run that proves
+    /// nothing tests no claim.
+    pub fn judged(mut self, verdict: Verdict, reason: &str) -> Summary {
+        let reasons = self.verdict_reason.iter().map(String::as_str).chain([reason]);
+        let reasons: Vec<&str> = reasons.filter(|reason| !reason.is_empty()).collect();
+        self.verdict_reason = (!reasons.is_empty()).then(|| reasons.join("; "));
+        self.verdict = self.verdict.max(verdict);
+        if self.verdict == Verdict::Invalid {
+            let why = format!("the run is invalid: {reason}");
+            self.claims = self.claims.into_iter().map(|claim| claim.not_tested(&why)).collect();
+        }
+        self
+    }
+}
+
 impl Spread {
     /// The statistics of a distribution, each in another unit.
-    fn of(distribution: &Distribution, convert: fn(f64) -> f64) -> Spread {
+    pub(crate) fn of(distribution: &Distribution, convert: fn(f64) -> f64) -> Spread {
         let value = |statistic| convert(distribution.statistic(statistic));
         Spread {
             min: value(Statistic::Min),
@@ -265,22 +317,23 @@ fn spread_us(distribution: Measured<Distribution>) -> Option<Spread> {
 }
 
 /// To the nanosecond, which is as exact as times are.
-fn seconds_to_us(seconds: f64) -> f64 {
+pub(crate) fn seconds_to_us(seconds: f64) -> f64 {
     (seconds * 1e9).round() / 1e3
 }
 
 /// Seconds to microseconds; JSON has no infinity.
-fn us(seconds: Measured<f64>) -> Option<f64> {
+pub(crate) fn us(seconds: Measured<f64>) -> Option<f64> {
     seconds.ok().filter(|value| value.is_finite()).map(seconds_to_us)
 }
 
-fn micros(nanos: u64) -> f64 {
+pub(crate) fn micros(nanos: u64) -> f64 {
     nanos as f64 / 1e3
 }
 
 fn summarise_flow(run: &RunView<'_>, flow: &FlowView<'_>) -> FlowSummary {
     let record = flow.record;
     let this = Flows::one(run, flow);
+    let several = !flow.paths.is_empty();
     FlowSummary {
         name: record.name.clone(),
         index: record.index,
@@ -314,7 +367,22 @@ fn summarise_flow(run: &RunView<'_>, flow: &FlowView<'_>) -> FlowSummary {
         spurious_recoveries: record.spurious_recoveries,
         marked_bytes: record.marked_bytes,
         power: this.power().ok(),
+        scheduler: Some(record.scheduler.clone()).filter(|name| !name.is_empty()),
+        completion_over_bound: finite(this.completion_over_bound()),
+        completion_over_best_path: finite(this.completion_over_best_path()),
+        aggregation_ratio: this.aggregation_ratio().ok(),
+        head_of_line_blocking_us: us(this.head_of_line_blocking()).filter(|_| several),
+        receive_buffer_peak_bytes: several.then(|| this.receive_buffer_peak() as u64),
+        duplicate_ratio: this.duplicate_ratio().ok().filter(|_| several),
+        paths: sections::paths(&this, flow),
+        page: sections::page(&this, flow),
+        video: sections::video(&this, flow),
+        transfers: sections::transfers(&this, flow),
     }
+}
+
+fn finite(value: Measured<f64>) -> Option<f64> {
+    value.ok().filter(|value| value.is_finite())
 }
 
 fn summarise_link(run: &RunView<'_>, link: &LinkView<'_>) -> LinkSummary {

@@ -5,7 +5,7 @@
 
 use crate::Error;
 use arrow::array::{Array, ArrayRef, AsArray, RecordBatch, StringDictionaryBuilder};
-use arrow::array::{Float64Array, Int64Array};
+use arrow::array::{BooleanArray, Float64Array, Int64Array};
 use arrow::compute::cast;
 use arrow::datatypes::{DataType, Field, Float64Type, Int32Type, Int64Type, Schema};
 use parquet::arrow::ArrowWriter;
@@ -22,6 +22,14 @@ const BATCH_ROWS: usize = 64 * 1024;
 /// Key under which a file names its schema.
 const SCHEMA_KEY: &str = "knee.schema";
 
+/// The schema of a file.
+pub(crate) struct Version {
+    /// What is written.
+    pub name: &'static str,
+    /// What is read too: the same without the columns that were added.
+    pub before: Option<&'static str>,
+}
+
 /// A column of table rows `R`.
 pub(crate) enum Column<R> {
     /// 64-bit signed integer; larger values are written as the largest.
@@ -36,6 +44,11 @@ pub(crate) enum Column<R> {
     Float { name: &'static str, get: fn(&R) -> f64, set: fn(&mut R, f64) },
     /// Dictionary of strings; the empty string is null.
     Text { name: &'static str, get: fn(&R) -> &str, set: fn(&mut R, &str) -> Result<(), String> },
+    /// True or false.
+    Flag { name: &'static str, get: fn(&R) -> bool, set: fn(&mut R, bool) },
+    /// One that files of the version before do not have; their rows keep the
+    /// default.
+    Added(Box<Column<R>>),
 }
 
 /// A column for readers alone: text that follows from the row and its context.
@@ -45,11 +58,18 @@ pub(crate) struct Derived<'a, R> {
 }
 
 impl<R> Column<R> {
+    /// The same column, as one that an older file may lack.
+    pub(crate) fn added(self) -> Column<R> {
+        Column::Added(Box::new(self))
+    }
+
     pub(crate) fn name(&self) -> &'static str {
         match self {
             Column::Integer { name, .. }
             | Column::Float { name, .. }
-            | Column::Text { name, .. } => name,
+            | Column::Text { name, .. }
+            | Column::Flag { name, .. } => name,
+            Column::Added(column) => column.name(),
         }
     }
 
@@ -58,6 +78,8 @@ impl<R> Column<R> {
             Column::Integer { name, nullable, .. } => Field::new(*name, DataType::Int64, *nullable),
             Column::Float { name, .. } => Field::new(*name, DataType::Float64, false),
             Column::Text { name, .. } => text_field(name),
+            Column::Flag { name, .. } => Field::new(*name, DataType::Boolean, false),
+            Column::Added(column) => column.field(),
         }
     }
 
@@ -70,14 +92,29 @@ impl<R> Column<R> {
                 Arc::new(Float64Array::from_iter_values(rows.iter().map(get)))
             }
             Column::Text { get, .. } => text_array(rows.iter().map(get)),
+            Column::Flag { get, .. } => {
+                Arc::new(BooleanArray::from_iter(rows.iter().map(|row| Some(get(row)))))
+            }
+            Column::Added(column) => column.array(rows),
         }
     }
 
-    fn read(&self, batch: &RecordBatch, rows: &mut [R]) -> Result<(), String> {
+    /// `older`: the file is of the version before.
+    fn read(&self, batch: &RecordBatch, rows: &mut [R], older: bool) -> Result<(), String> {
         let name = self.name();
+        if older && matches!(self, Column::Added(_)) {
+            return Ok(());
+        }
         let column =
             batch.column_by_name(name).ok_or_else(|| format!("column {name} is missing"))?;
         match self {
+            Column::Added(column) => column.read(batch, rows, older)?,
+            Column::Flag { set, .. } => {
+                let array = typed(column, &DataType::Boolean, name)?;
+                for (row, value) in rows.iter_mut().zip(array.as_boolean()) {
+                    set(row, value.ok_or_else(|| format!("column {name} has a gap"))?);
+                }
+            }
             Column::Integer { nullable, set, .. } => {
                 let array = typed(column, &DataType::Int64, name)?;
                 let array = array.as_primitive::<Int64Type>();
@@ -124,12 +161,12 @@ fn typed<'a>(column: &'a ArrayRef, wanted: &DataType, name: &str) -> Result<&'a 
     Err(format!("column {name} is {found}, not {wanted}"))
 }
 
-fn text_field(name: &str) -> Field {
+pub(crate) fn text_field(name: &str) -> Field {
     let keys = Box::new(DataType::Int32);
     Field::new(name, DataType::Dictionary(keys, Box::new(DataType::Utf8)), true)
 }
 
-fn text_array<'a>(values: impl Iterator<Item = &'a str>) -> ArrayRef {
+pub(crate) fn text_array<'a>(values: impl Iterator<Item = &'a str>) -> ArrayRef {
     let mut builder = StringDictionaryBuilder::<Int32Type>::new();
     for value in values {
         builder.append_option(Some(value).filter(|value| !value.is_empty()));
@@ -140,7 +177,7 @@ fn text_array<'a>(values: impl Iterator<Item = &'a str>) -> ArrayRef {
 /// Writes `rows` as a Parquet file at `path`, over what is there.
 pub(crate) fn write<R>(
     path: &Path,
-    schema_name: &str,
+    version: &Version,
     columns: &[Column<R>],
     derived: &[Derived<'_, R>],
     rows: &[R],
@@ -150,7 +187,7 @@ pub(crate) fn write<R>(
     let schema = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
     let file = File::create(path).map_err(|source| Error::io("create", path, source))?;
     let failed = |error: parquet::errors::ParquetError| write_error(path, error);
-    let mut writer = ArrowWriter::try_new(file, schema.clone(), Some(properties(schema_name)))
+    let mut writer = ArrowWriter::try_new(file, schema.clone(), Some(properties(version.name)))
         .map_err(failed)?;
     for chunk in rows.chunks(BATCH_ROWS) {
         let own = columns.iter().map(|column| column.array(chunk));
@@ -164,7 +201,7 @@ pub(crate) fn write<R>(
     Ok(())
 }
 
-fn properties(schema_name: &str) -> WriterProperties {
+pub(crate) fn properties(schema_name: &str) -> WriterProperties {
     let named = KeyValue::new(SCHEMA_KEY.to_string(), schema_name.to_string());
     WriterProperties::builder()
         .set_created_by("knee".to_string())
@@ -174,7 +211,7 @@ fn properties(schema_name: &str) -> WriterProperties {
 }
 
 /// A full disk must be told as what it is, not as damage.
-fn write_error(path: &Path, error: parquet::errors::ParquetError) -> Error {
+pub(crate) fn write_error(path: &Path, error: parquet::errors::ParquetError) -> Error {
     let source = match error {
         parquet::errors::ParquetError::External(inner) => {
             match inner.downcast::<std::io::Error>() {
@@ -190,7 +227,7 @@ fn write_error(path: &Path, error: parquet::errors::ParquetError) -> Error {
 /// Reads a file that [`write`] wrote.
 pub(crate) fn read<R: Default + Clone>(
     path: &Path,
-    schema_name: &'static str,
+    version: &Version,
     columns: &[Column<R>],
 ) -> Result<Vec<R>, Error> {
     let file = File::open(path).map_err(|source| match source.kind() {
@@ -199,7 +236,7 @@ pub(crate) fn read<R: Default + Clone>(
     })?;
     let builder = ParquetRecordBatchReaderBuilder::try_new(file)
         .map_err(|error| Error::malformed(path, error))?;
-    check_schema_name(path, &builder, schema_name)?;
+    let older = is_older(path, &builder, version)?;
     let reader = builder
         .with_batch_size(BATCH_ROWS)
         .build()
@@ -211,18 +248,19 @@ pub(crate) fn read<R: Default + Clone>(
         rows.resize(start + batch.num_rows(), R::default());
         for column in columns {
             column
-                .read(&batch, &mut rows[start..])
+                .read(&batch, &mut rows[start..], older)
                 .map_err(|reason| Error::malformed(path, reason))?;
         }
     }
     Ok(rows)
 }
 
-fn check_schema_name(
+/// Whether a file is of the version before; any other is refused.
+fn is_older(
     path: &Path,
     builder: &ParquetRecordBatchReaderBuilder<File>,
-    expected: &'static str,
-) -> Result<(), Error> {
+    version: &Version,
+) -> Result<bool, Error> {
     let metadata = builder.metadata().file_metadata().key_value_metadata();
     let found = metadata
         .into_iter()
@@ -230,8 +268,8 @@ fn check_schema_name(
         .find(|pair| pair.key == SCHEMA_KEY)
         .and_then(|pair| pair.value.clone())
         .unwrap_or_else(|| "none".to_string());
-    if found == expected {
-        return Ok(());
+    if found == version.name || version.before == Some(found.as_str()) {
+        return Ok(found != version.name);
     }
-    Err(Error::Schema { path: path.to_path_buf(), found, expected })
+    Err(Error::Schema { path: path.to_path_buf(), found, expected: version.name })
 }

@@ -1,7 +1,9 @@
 //! Records arranged for measuring: each flow and each link with its own time
 //! series, and counters at any time.
 
-use crate::{FlowRecord, FlowSample, LinkSample, Records};
+use crate::{
+    FlowRecord, FlowSample, LinkSample, ObjectRecord, PathRecord, Records, TransferRecord,
+};
 use knee_units::Time;
 use std::collections::BTreeMap;
 
@@ -44,11 +46,26 @@ pub struct RunView<'a> {
     pub links: Vec<LinkView<'a>>,
 }
 
-/// A flow with its time series.
+/// A flow with its time series and what else was recorded of it.
 #[derive(Clone, Debug)]
 pub struct FlowView<'a> {
     /// Its row in the table of flows.
     pub record: &'a FlowRecord,
+    /// Its samples, ascending in time.
+    pub samples: Vec<&'a FlowSample>,
+    /// Its paths, when it had several.
+    pub paths: Vec<PathView<'a>>,
+    /// Its objects, in the order of the records.
+    pub objects: Vec<&'a ObjectRecord>,
+    /// Its transfers, in the order of the records.
+    pub transfers: Vec<&'a TransferRecord>,
+}
+
+/// A path of a flow with its time series.
+#[derive(Clone, Debug)]
+pub struct PathView<'a> {
+    /// Its row in the table of paths.
+    pub record: &'a PathRecord,
     /// Its samples, ascending in time.
     pub samples: Vec<&'a FlowSample>,
 }
@@ -65,16 +82,51 @@ pub struct LinkView<'a> {
 impl<'a> RunView<'a> {
     /// Arranges `records`; takes time linear in the number of rows.
     pub fn new(records: &'a Records, warmup: Time) -> RunView<'a> {
-        let flows = records.flows.iter().map(|record| FlowView { record, samples: Vec::new() });
+        let flows = records.flows.iter().map(FlowView::new);
         let links = records.link_names.iter().map(|name| LinkView { name, samples: Vec::new() });
         let mut view = RunView { records, warmup, flows: flows.collect(), links: links.collect() };
         view.distribute_samples();
+        view.distribute_parts();
         view
     }
 
+    /// The tables of the parts of flows: few or none in most runs.
+    fn distribute_parts(&mut self) {
+        let positions = self.positions();
+        let at = |flow: u32| positions.get(&flow).copied();
+        let records = self.records;
+        for record in &records.paths {
+            if let Some(at) = at(record.flow) {
+                self.flows[at].paths.push(PathView { record, samples: Vec::new() });
+            }
+        }
+        for sample in &records.path_samples {
+            let paths = at(sample.flow).map(|at| &mut self.flows[at].paths);
+            let mut paths = paths.into_iter().flatten();
+            if let Some(path) = paths.find(|path| path.record.path == sample.path) {
+                path.samples.push(sample);
+            }
+        }
+        for object in &records.objects {
+            if let Some(at) = at(object.flow) {
+                self.flows[at].objects.push(object);
+            }
+        }
+        for transfer in &records.transfers {
+            if let Some(at) = at(transfer.flow) {
+                self.flows[at].transfers.push(transfer);
+            }
+        }
+    }
+
+    /// Place of each flow in the records, by its index in the scenario.
+    fn positions(&self) -> BTreeMap<u32, usize> {
+        let flows = self.records.flows.iter().enumerate();
+        flows.map(|(at, row)| (row.flow, at)).collect()
+    }
+
     fn distribute_samples(&mut self) {
-        let positions = self.records.flows.iter().enumerate();
-        let positions: BTreeMap<u32, usize> = positions.map(|(at, row)| (row.flow, at)).collect();
+        let positions = self.positions();
         for sample in &self.records.samples {
             if let Some(&at) = positions.get(&sample.flow) {
                 self.flows[at].samples.push(sample);
@@ -110,22 +162,28 @@ fn clip(begin: u64, end: u64, window: Window) -> Option<Span> {
     Span::new(begin.max(from), end.min(until))
 }
 
-impl FlowView<'_> {
-    /// A counter at a time, interpolated linearly between the flow's start
-    /// (zero), its samples and its end. `total`: its value at the end.
-    pub(crate) fn counter_at(&self, time: u64, counter: fn(&FlowSample) -> u64, total: u64) -> f64 {
-        let record = self.record;
-        if time >= record.end_ns {
-            return total as f64;
+impl<'a> FlowView<'a> {
+    fn new(record: &'a FlowRecord) -> FlowView<'a> {
+        FlowView {
+            record,
+            samples: Vec::new(),
+            paths: Vec::new(),
+            objects: Vec::new(),
+            transfers: Vec::new(),
         }
-        let next = self.samples.partition_point(|row| row.time_ns < time);
-        let before = match next.checked_sub(1) {
-            Some(index) => (self.samples[index].time_ns, counter(self.samples[index])),
-            None => (record.start_ns, 0),
-        };
-        let after = self.samples.get(next).filter(|row| row.time_ns < record.end_ns);
-        let after = after.map_or((record.end_ns, total), |row| (row.time_ns, counter(row)));
-        interpolate(before, after, time)
+    }
+
+    /// A counter at a time; see [`counter_at`].
+    pub(crate) fn counter_at(&self, time: u64, counter: fn(&FlowSample) -> u64, total: u64) -> f64 {
+        counter_at(&self.samples, self.record, time, counter, total)
+    }
+
+    /// Payload that one of its paths delivered within a span, bytes.
+    pub(crate) fn delivered_on(&self, path: &PathView<'_>, span: Span) -> f64 {
+        let total = path.record.delivered_bytes;
+        let at =
+            |time| counter_at(&path.samples, self.record, time, |row| row.delivered_bytes, total);
+        at(span.end) - at(span.begin)
     }
 
     /// Payload delivered in order within a span, bytes.
@@ -212,6 +270,28 @@ fn weighted<'s, R>(
         previous = until;
         Some((*row, since as f64 / 1e9))
     })
+}
+
+/// A counter at a time, interpolated linearly between a flow's start (zero),
+/// samples and the flow's end. `total`: its value at the end.
+fn counter_at(
+    samples: &[&FlowSample],
+    flow: &FlowRecord,
+    time: u64,
+    counter: fn(&FlowSample) -> u64,
+    total: u64,
+) -> f64 {
+    if time >= flow.end_ns {
+        return total as f64;
+    }
+    let next = samples.partition_point(|row| row.time_ns < time);
+    let before = match next.checked_sub(1) {
+        Some(index) => (samples[index].time_ns, counter(samples[index])),
+        None => (flow.start_ns, 0),
+    };
+    let after = samples.get(next).filter(|row| row.time_ns < flow.end_ns);
+    let after = after.map_or((flow.end_ns, total), |row| (row.time_ns, counter(row)));
+    interpolate(before, after, time)
 }
 
 fn interpolate(before: (u64, u64), after: (u64, u64), time: u64) -> f64 {

@@ -267,6 +267,12 @@ fn phases_are_counted_and_timed() {
     let share = |prefix: &str| value(&records, &Measure::PhaseShare(prefix.to_string()), "a");
     close(share("probe_bw"), 0.9);
     close(share("probe_bw_up"), 0.18);
+    // A controller that shows none has none to count, which is not zero.
+    records.samples.iter_mut().for_each(|row| row.phase = "");
+    let measures = [Measure::PhaseEntries("drain".into()), Measure::PhaseShare("drain".into())];
+    for measure in measures {
+        assert!(reason(&records, &measure, "a").contains("shows no phases"));
+    }
 }
 
 #[test]

@@ -5,8 +5,8 @@ mod common;
 
 use common::{SECOND, flow, records, with_link};
 use knee_record::{
-    Cost, Error, FlowRecord, FlowSample, LinkSample, Manifest, Meter, Records, Summary,
-    intern_phase, read_manifest, read_run, write_run,
+    Cost, Error, FlowRecord, FlowSample, LinkSample, Manifest, Meter, ObjectRecord, PathRecord,
+    Records, Summary, TransferRecord, intern_phase, read_manifest, read_run, write_run,
 };
 use knee_scenario::{InputFile, Scenario};
 use proptest::prelude::*;
@@ -76,6 +76,57 @@ fn files_that_the_scenario_names_stand_beside_it() {
     let manifest = Manifest::new(&summary, &records, vec![], &[], &Meter::start().stop());
     write_run(folder.path(), &manifest, &scenario, &records, &summary).unwrap();
     assert_eq!(fs::read(folder.path().join("lte.down")).unwrap(), b"1\n2\n");
+}
+
+/// One row of each kind that not every run has.
+fn with_everything() -> Records {
+    let path = PathRecord { name: "lte".to_string(), path: 1, backup: true, ..Default::default() };
+    let object = ObjectRecord { name: "html".to_string(), ..Default::default() };
+    let transfer = TransferRecord { size_bytes: 1000, ..Default::default() };
+    Records {
+        path_samples: vec![FlowSample { path: 1, time_ns: SECOND, ..Default::default() }],
+        paths: vec![path],
+        objects: vec![object],
+        transfers: vec![transfer],
+        ..example()
+    }
+}
+
+const NOT_ALWAYS: [&str; 4] =
+    ["paths.parquet", "path-samples.parquet", "objects.parquet", "transfers.parquet"];
+
+/// A run without paths, objects and transfers in the place of one with them
+/// leaves none of theirs, in the folder and in the manifest.
+#[test]
+fn tables_without_rows_are_no_files() {
+    let folder = tempfile::tempdir().unwrap();
+    save(folder.path(), &with_everything()).unwrap();
+    let run = read_run(folder.path()).unwrap();
+    assert_eq!(run.records, with_everything());
+    for name in NOT_ALWAYS {
+        assert!(folder.path().join(name).exists(), "{name}");
+        assert!(run.manifest.schemas.contains_key(name), "{name}");
+    }
+    save(folder.path(), &example()).unwrap();
+    let run = read_run(folder.path()).unwrap();
+    assert_eq!(run.records, example());
+    for name in NOT_ALWAYS {
+        assert!(!folder.path().join(name).exists(), "{name}");
+        assert!(!run.manifest.schemas.contains_key(name), "{name}");
+    }
+}
+
+/// A run of the version before, made with the release that wrote such runs.
+#[test]
+fn an_older_run_is_read() {
+    let older = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/version-1");
+    let run = read_run(&older).unwrap();
+    assert_eq!(run.manifest.schemas["flows.parquet"], "knee-flows/1");
+    assert_eq!(run.summary.flows.len(), run.records.flows.len());
+    let flow = &run.records.flows[0];
+    assert!(flow.delivered_bytes > 0 && flow.cc == "bbr", "{flow:?}");
+    assert_eq!((flow.scheduler.as_str(), flow.suspicions), ("", 0));
+    assert!(run.records.samples.iter().all(|row| row.reassembly_bytes == 0));
 }
 
 /// Everything but the manifest, which has the clock in it.
@@ -182,7 +233,7 @@ fn count() -> impl Strategy<Value = u64> {
 
 prop_compose! {
     fn sample()(
-        flow in 0..3u32, path in any::<u16>(), numbers in prop::collection::vec(count(), 14),
+        flow in 0..3u32, path in any::<u16>(), numbers in prop::collection::vec(count(), 15),
         phase in prop::sample::select(vec!["", "startup", "probe_bw_up"]),
     ) -> FlowSample {
         FlowSample {
@@ -190,7 +241,8 @@ prop_compose! {
             retransmitted_bytes: numbers[3], sent_packets: numbers[4], lost_bytes: numbers[5],
             in_flight_bytes: numbers[6], window_bytes: numbers[7], pacing_rate_bps: numbers[8],
             rtt_ns: numbers[9], srtt_ns: numbers[10], bandwidth_estimate_bps: numbers[11],
-            min_rtt_estimate_ns: numbers[12], slow_start_threshold_bytes: numbers[13], phase,
+            min_rtt_estimate_ns: numbers[12], slow_start_threshold_bytes: numbers[13],
+            reassembly_bytes: numbers[14], phase,
         }
     }
 }
@@ -208,8 +260,8 @@ prop_compose! {
 
 prop_compose! {
     fn flow_record()(
-        flow in any::<u32>(), index in any::<u32>(), texts in prop::collection::vec("[a-zé\"-]{0,8}", 3),
-        numbers in prop::collection::vec(count(), 15), completion_ns in prop::option::of(count()),
+        flow in any::<u32>(), index in any::<u32>(), texts in prop::collection::vec("[a-zé\"-]{0,8}", 4),
+        numbers in prop::collection::vec(count(), 20), completion_ns in prop::option::of(count()),
         header_overhead in 1.0..2.0_f64,
     ) -> FlowRecord {
         FlowRecord {
@@ -219,7 +271,50 @@ prop_compose! {
             retransmitted_bytes: numbers[6], rtt_min_ns: numbers[7], rtt_max_ns: numbers[8],
             base_rtt_ns: numbers[9], path_rate_bps: numbers[10], header_overhead,
             timeouts: numbers[11], recoveries: numbers[12], spurious_recoveries: numbers[13],
-            marked_bytes: numbers[14],
+            marked_bytes: numbers[14], scheduler: texts[3].clone(), reinjected_bytes: numbers[15],
+            duplicate_bytes: numbers[16], head_of_line_ns: numbers[17],
+            reassembly_peak_bytes: numbers[18], suspicions: numbers[19],
+        }
+    }
+}
+
+prop_compose! {
+    fn path_record()(
+        flow in 0..3u32, path in any::<u16>(), name in "[a-z]{0,8}", backup in any::<bool>(),
+        numbers in prop::collection::vec(count(), 10),
+    ) -> PathRecord {
+        PathRecord {
+            flow, path, name, backup, sent_bytes: numbers[0], retransmitted_bytes: numbers[1],
+            delivered_bytes: numbers[2], rtt_min_ns: numbers[3], rtt_max_ns: numbers[4],
+            base_rtt_ns: numbers[5], one_way_delay_ns: numbers[6], rate_bps: numbers[7],
+            timeouts: numbers[8], recoveries: numbers[9],
+        }
+    }
+}
+
+prop_compose! {
+    fn object_record()(
+        flow in 0..3u32, number in any::<u32>(), connection in any::<u32>(), name in "[a-z 0-9]{0,12}",
+        numbers in prop::collection::vec(count(), 5), quality in prop::option::of(any::<u32>()),
+        times in prop::collection::vec(prop::option::of(count()), 2),
+    ) -> ObjectRecord {
+        ObjectRecord {
+            flow, number, name, connection, size_bytes: numbers[0], requested_ns: numbers[1],
+            first_byte_ns: times[0], completed_ns: times[1], quality, bitrate_bps: numbers[2],
+            buffer_ns: numbers[3], stalled_ns: numbers[4],
+        }
+    }
+}
+
+prop_compose! {
+    fn transfer_record()(
+        flow in 0..3u32, number in any::<u32>(), numbers in prop::collection::vec(count(), 6),
+        completion_ns in prop::option::of(count()),
+    ) -> TransferRecord {
+        TransferRecord {
+            flow, number, start_ns: numbers[0], completion_ns, size_bytes: numbers[1],
+            delivered_bytes: numbers[2], sent_bytes: numbers[3], retransmitted_bytes: numbers[4],
+            rtt_min_ns: numbers[5],
         }
     }
 }
@@ -231,11 +326,15 @@ proptest! {
         flows in prop::collection::vec(flow_record(), 0..5),
         samples in prop::collection::vec(sample(), 0..40),
         links in prop::collection::vec(link_sample(), 0..40),
+        paths in prop::collection::vec(path_record(), 0..5),
+        path_samples in prop::collection::vec(sample(), 0..10),
+        objects in prop::collection::vec(object_record(), 0..10),
+        transfers in prop::collection::vec(transfer_record(), 0..10),
         end_ns in any::<u64>(), interrupted in any::<bool>(), events in any::<u64>(),
     ) {
         let records = Records {
-            flows, samples, links, link_names: vec!["up".to_string(), "down".to_string()], end_ns,
-            interrupted, cost: Cost { events, data_packets: 3 },
+            flows, samples, links, link_names: vec!["up".to_string(), "down".to_string()], paths,
+            path_samples, objects, transfers, end_ns, interrupted, cost: Cost { events, data_packets: 3 },
         };
         let folder = tempfile::tempdir().unwrap();
         // What it measures does not matter here, and random counters overflow.

@@ -141,7 +141,7 @@
 
   function plot(holder, { data, series, xLabel, yLabel, sync, fromZero, references = [], hooks = {}, xSeries = {}, tall = 230, whole }) {
     const width = () => Math.max(holder.clientWidth, 200);
-    const height = () => (holder.clientWidth < 480 ? 190 : tall);
+    const height = () => (holder.clientWidth < 480 ? Math.min(190, tall) : tall);
     const options = {
       width: width(), height: height(), padding: [8, 8, 0, 0],
       scales: {
@@ -233,6 +233,7 @@
       this.phases = data.phases;
       this.flows = data.flows.map((f, index) => this.flow(f, () => flowStroke(index)));
       this.mean = data.mean && this.flow(data.mean, () => colour("--text"), { dash: [6, 3] });
+      this.multipath = data.multipath.map((m) => ({ ...m, paths: m.paths.map((p, index) => this.flow(p, () => flowStroke(index))) }));
       this.links = data.links;
       this.distribution = data.rtt_distribution;
       this.picked = [];
@@ -271,6 +272,7 @@
       this.drawSeries("rtt", all, "rtt", "time", { references: baseLine });
       this.drawSeries("window", all, "window", "bytes", { fromZero: true });
       this.drawSeries("in_flight", all, "inFlight", "bytes", { fromZero: true });
+      this.multipath.forEach((flow, index) => this.drawPaths(flow, index));
       this.links.forEach((link, index) => this.drawLink(link, index));
       this.drawDistribution(this.holder("distribution"));
       const picker = this.section.querySelector("select.pick");
@@ -278,12 +280,31 @@
       if (picker) this.drawController(Number(picker.value));
     }
 
-    drawRates(holder, flows) {
+    // A strip for each path: the same colour in all of its plots.
+    drawPaths({ paths, time_ns, reassembly_bytes }, index) {
+      paths.forEach((path, number) => {
+        const at = `${index}-${number}`;
+        const base = path.base_rtt_ns ? [{ value: path.base_rtt_ns, label: "empty path" }] : [];
+        this.drawRates(this.holder(`path_rate-${at}`), [path], { own: [path], tall: 140 });
+        this.drawSeries(`path_rtt-${at}`, [path], "rtt", "time", { references: base, tall: 140 });
+        this.drawSeries(`path_flight-${at}`, [path], "inFlight", "bytes", { fromZero: true, tall: 140 });
+      });
+      const holder = this.holder(`reassembly-${index}`), waiting = decode(reassembly_bytes);
+      if (!holder || !waiting) return;
+      const unit = unitFor("bytes", largestOf([waiting]));
+      plot(holder, {
+        data: [Array.from(decode(time_ns), (t) => t / 1e9), scaledWithZero(waiting, unit.divisor)],
+        series: [line("waiting at the receiver", () => colour("--third"))],
+        xLabel: "time (s)", yLabel: unit.name, sync: this.key, whole: this.whole, fromZero: true, tall: 170,
+      });
+    }
+
+    drawRates(holder, flows, { own = this.flows, tall } = {}) {
       if (!holder) return;
       const note = holder.parentElement.querySelector(".window");
-      const full = this.common(this.flows, (f) => f.full_bps);
-      const total = !this.mean && this.flows.length > 1;
-      const unit = unitFor("rate", largestOf(rates(total ? this.flows : flows, 0, this.end).lists));
+      const full = this.common(own, (f) => f.full_bps);
+      const total = !this.mean && own.length > 1;
+      const unit = unitFor("rate", largestOf(rates(total ? own : flows, 0, this.end).lists));
       let shown = this.whole;
       const table = (from, to) => {
         const { grid, lists, window } = rates(flows, from, to);
@@ -303,22 +324,29 @@
         u.setScale("x", { min, max });
       };
       plot(holder, {
-        data: table(0, this.end), series, xLabel: "time (s)", yLabel: unit.name, sync: this.key, whole: this.whole, fromZero: true,
+        data: table(0, this.end), series, xLabel: "time (s)", yLabel: unit.name, sync: this.key, whole: this.whole, fromZero: true, tall,
         references: full ? [{ value: full / unit.divisor, label: "path full" }] : [],
         hooks: { setScale: [(u, key) => key === "x" && u.ready && queueMicrotask(() => rebuild(u))], ready: [(u) => (u.ready = true)] },
       });
     }
 
-    drawSeries(name, flows, field, kind, { references = [], fromZero = false }) {
+    drawSeries(name, flows, field, kind, { references = [], fromZero = false, tall }) {
       const holder = this.holder(name);
       if (!holder) return;
       const present = flows.filter((f) => f[field]);
+      if (!present.length) {
+        const words = document.createElement("p");
+        words.className = "empty";
+        words.textContent = "There was none.";
+        holder.replaceWith(words);
+        return;
+      }
       const unit = unitFor(kind, largestOf(present.map((f) => f[field])));
       const convert = field === "rtt" ? scaled : scaledWithZero;
       const data = uPlot.join(present.map((f) => [Array.from(f.time, (t) => t / 1e9), convert(f[field], unit.divisor)]));
       plot(holder, {
         data, series: present.map((f) => line(f.label, f.stroke, f.extra)),
-        xLabel: "time (s)", yLabel: unit.name, sync: this.key, whole: this.whole, fromZero,
+        xLabel: "time (s)", yLabel: unit.name, sync: this.key, whole: this.whole, fromZero, tall,
         references: references.map((r) => ({ ...r, value: r.value / unit.divisor })),
       });
     }

@@ -10,18 +10,26 @@
 //! measure differently than `knee-record` does.
 
 mod aggregate;
+mod applications;
+mod comparison;
+mod drawing;
 mod encode;
 mod figures;
+mod mix;
+mod multipath;
 mod page;
 mod phases;
 mod plane;
 mod sentence;
 mod series;
+mod sweep;
 mod tables;
 mod thin;
 mod words;
 
+pub use comparison::{Comparison, ComparisonHead, comparison_report};
 pub use page::{run_page, study_report};
+pub use sweep::sweep_page;
 
 use knee_record::{ClaimOutcome, Records, Summary};
 
@@ -53,6 +61,8 @@ pub struct StudyPage<'a> {
     pub about: &'a str,
     /// The study's claims, with what came of them.
     pub claims: &'a [ClaimOutcome],
+    /// What came of each of them on the kernel; empty: nothing ran there.
+    pub on_kernel: Vec<Option<&'a ClaimOutcome>>,
     /// Its runs, in the order in which they are to be read.
     pub runs: Vec<RunPage<'a>>,
     /// The command line that repeats the study.

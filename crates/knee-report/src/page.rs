@@ -1,12 +1,14 @@
 //! From the input to the template's context, and through the template.
 
+use crate::comparison::Comparison;
 use crate::figures::{self, Figure};
 use crate::plane::{Plane, plane};
 use crate::series::{Detail, shown};
 use crate::tables::{self, Table};
 use crate::words::{counted, number, percent, rate, slug, time_us};
-use crate::{ReportError, RunPage, StudyPage, sentence};
-use knee_record::{ClaimOutcome, Outcome, Verdict};
+use crate::{ReportError, RunPage, StudyPage, applications, mix, multipath, sentence};
+use knee_record::{ClaimOutcome, Outcome, Records, RunView, Summary, Verdict};
+use knee_units::Time;
 use minijinja::{AutoEscape, Environment, UndefinedBehavior, Value};
 use serde::Serialize;
 
@@ -24,30 +26,35 @@ const UPLOT_LICENCE: &str = include_str!("../assets/uplot/LICENSE");
 
 /// Everything the template shows.
 #[derive(Serialize)]
-struct Page {
-    title: String,
+pub(crate) struct Page {
+    pub title: String,
     /// Line under the overview's title; empty on the page of one run.
-    command: String,
-    studies: Vec<Study>,
+    pub command: String,
+    /// All claims are listed on a page of their own, the first.
+    pub overview: bool,
+    pub studies: Vec<Study>,
     /// The run, on the page of one run.
-    run: Option<Run>,
-    tally: Tally,
+    pub run: Option<Run>,
+    pub tally: Tally,
 }
 
 #[derive(Serialize)]
-struct Study {
+pub(crate) struct Study {
     id: String,
     title: String,
     source: String,
     about: String,
     claims: Vec<Claim>,
+    /// Test against control, when claims say so.
+    compared: Option<applications::Shown>,
     tally: Tally,
+    comparisons: Vec<Comparison>,
     runs: Vec<Run>,
     command: String,
 }
 
 #[derive(Serialize)]
-struct Run {
+pub(crate) struct Run {
     id: String,
     /// Name in the study; empty for a scenario of its own.
     name: String,
@@ -64,6 +71,10 @@ struct Run {
     links: Table,
     flow_figures: Vec<Figure>,
     link_figures: Vec<Figure>,
+    /// Flows over several paths.
+    multipath: Vec<multipath::Strips>,
+    /// Pages, videos and mixes.
+    applications: Vec<applications::Shown>,
     links_left_out: Vec<String>,
     distribution: Figure,
     plane: Option<Plane>,
@@ -104,10 +115,12 @@ struct Claim {
     /// The outcome on record, when this one differs.
     recorded: Option<String>,
     finding: String,
+    /// On the kernel: measured, and the outcome.
+    on_kernel: Option<[String; 2]>,
 }
 
 #[derive(Default, Serialize)]
-struct Tally {
+pub(crate) struct Tally {
     claims: usize,
     holds: usize,
     fails: usize,
@@ -124,6 +137,7 @@ pub fn run_page(page: &RunPage<'_>) -> Result<String, ReportError> {
     render(&Page {
         title: run.title.clone(),
         command: String::new(),
+        overview: false,
         studies: Vec::new(),
         tally: tally(&run.claims),
         run: Some(run),
@@ -141,18 +155,24 @@ pub fn study_report(studies: &[StudyPage<'_>], command: &str) -> Result<String, 
     let numbered = studies.iter().enumerate();
     let studies: Vec<Study> =
         numbered.map(|(index, page)| study(index, page)).collect::<Result<_, _>>()?;
-    let mut all = Tally::default();
-    studies.iter().for_each(|study| all.add(&study.tally));
     render(&Page {
         title: "Studies: what was claimed, what comes out".to_string(),
         command: command.to_string(),
+        overview: true,
+        tally: total(&studies),
         studies,
         run: None,
-        tally: all,
     })
 }
 
-fn render(page: &Page) -> Result<String, ReportError> {
+/// All claims of studies.
+pub(crate) fn total(studies: &[Study]) -> Tally {
+    let mut all = Tally::default();
+    studies.iter().for_each(|study| all.add(&study.tally));
+    all
+}
+
+pub(crate) fn render(page: &Page) -> Result<String, ReportError> {
     let mut environment = Environment::new();
     environment.set_undefined_behavior(UndefinedBehavior::Strict);
     environment.set_trim_blocks(true);
@@ -170,14 +190,17 @@ fn render(page: &Page) -> Result<String, ReportError> {
     Ok(template.render(minijinja::context! { page, assets })?)
 }
 
-fn study(index: usize, page: &StudyPage<'_>) -> Result<Study, ReportError> {
+pub(crate) fn study(index: usize, page: &StudyPage<'_>) -> Result<Study, ReportError> {
     let id = format!("study-{index}-{}", slug(page.name));
     let run_id = |number: usize, name: &str| format!("run-{index}-{number}-{}", slug(name));
     let numbered = page.runs.iter().enumerate();
     let mut runs: Vec<Run> = numbered
         .map(|(number, page)| run(run_id(number, page.name), page, MANY_RUNS))
         .collect::<Result<_, _>>()?;
-    let claims = claims(&id, page.claims, &runs);
+    let mut claims = claims(&id, page.claims, &runs);
+    for (claim, kernel) in claims.iter_mut().zip(&page.on_kernel) {
+        claim.on_kernel = kernel.map(|one| [one.measured_text.clone(), one.outcome.to_string()]);
+    }
     for run in &mut runs {
         let own = claims.iter().filter(|claim| claim.run == run.id);
         run.claims = own
@@ -190,7 +213,9 @@ fn study(index: usize, page: &StudyPage<'_>) -> Result<Study, ReportError> {
         source: page.source.to_string(),
         about: page.about.to_string(),
         tally: tally(&claims),
+        compared: mix::of_claims(page.claims),
         command: page.command.to_string(),
+        comparisons: Vec::new(),
         claims,
         runs,
         id,
@@ -199,7 +224,9 @@ fn study(index: usize, page: &StudyPage<'_>) -> Result<Study, ReportError> {
 
 fn run(id: String, page: &RunPage<'_>, detail: Detail) -> Result<Run, ReportError> {
     let (summary, records) = (page.summary, page.records);
-    let shown = shown(records, detail);
+    let mut shown = shown(records, detail);
+    let (paths, strips) = multipath::shown(summary, records, detail);
+    shown.embedded.multipath = paths;
     let labels: Vec<String> = shown.embedded.flows.iter().map(|flow| flow.label.clone()).collect();
     let plane = plane(summary, records, &labels);
     Ok(Run {
@@ -220,6 +247,8 @@ fn run(id: String, page: &RunPage<'_>, detail: Detail) -> Result<Run, ReportErro
         links: tables::links(summary),
         flow_figures: figures::of_flows(&shown),
         link_figures: figures::of_links(&shown),
+        multipath: strips,
+        applications: of_applications(summary, records),
         links_left_out: shown.links_left_out.clone(),
         distribution: figures::distribution(&shown),
         plane,
@@ -232,9 +261,25 @@ fn run(id: String, page: &RunPage<'_>, detail: Detail) -> Result<Run, ReportErro
     })
 }
 
+/// Drawings of each kind; more say no more.
+const DRAWINGS_MAX: usize = 8;
+
+/// Pages, videos, then mixes.
+fn of_applications(summary: &Summary, records: &Records) -> Vec<applications::Shown> {
+    let run = RunView::new(records, Time::from_micros(summary.warmup_us as u64));
+    let flows = || run.flows.iter().zip(&summary.flows);
+    let pages = flows().filter_map(|(flow, said)| applications::waterfall(flow, said));
+    let videos = flows().filter_map(|(flow, said)| applications::timeline(flow, said));
+    let mut shown: Vec<_> = pages.take(DRAWINGS_MAX).collect();
+    shown.extend(videos.take(DRAWINGS_MAX));
+    shown.extend(mix::heat_maps(&run).into_iter().take(DRAWINGS_MAX));
+    shown.extend(mix::comparisons(&run).into_iter().take(DRAWINGS_MAX));
+    shown
+}
+
 /// JSON that cannot end the element it stands in: `<` only occurs within
 /// strings, where it may be written as an escape.
-fn json_in_html(value: &impl Serialize) -> Result<String, ReportError> {
+pub(crate) fn json_in_html(value: &impl Serialize) -> Result<String, ReportError> {
     Ok(serde_json::to_string(value)?.replace('<', "\\u003c"))
 }
 
@@ -290,6 +335,7 @@ fn claim(anchor: String, outcome: &ClaimOutcome, runs: &[Run]) -> Claim {
         },
         recorded: (!outcome.agrees).then(|| outcome.recorded.to_string()),
         finding: outcome.finding.clone().unwrap_or_default(),
+        on_kernel: None,
     }
 }
 
@@ -301,6 +347,13 @@ fn tally(claims: &[Claim]) -> Tally {
         fails: of("fails"),
         untested: of("untested"),
         news: claims.iter().filter(|claim| claim.recorded.is_some()).count(),
+    }
+}
+
+impl Study {
+    /// The same with tables before its claims.
+    pub(crate) fn comparing(self, comparisons: Vec<Comparison>) -> Study {
+        Study { comparisons, ..self }
     }
 }
 

@@ -31,6 +31,8 @@ pub(crate) struct Embedded {
     pub mean: Option<FlowSeries>,
     /// Legend of the phases.
     pub phases: Vec<Phase>,
+    /// Flows over several paths.
+    pub multipath: Vec<crate::multipath::Series>,
     /// Links shown.
     pub links: Vec<LinkSeries>,
     /// Distribution of the RTT.
@@ -119,6 +121,7 @@ pub(crate) fn shown(records: &Records, detail: Detail) -> Shown {
         rtt_distribution: aggregate::rtt_distribution(records, &keys, left_out, &by_flow),
         flows,
         phases: phases.legend(),
+        multipath: Vec::new(),
         links,
     };
     Shown { embedded, bucket, flows_sampled: by_flow.len(), links_left_out }
@@ -165,7 +168,7 @@ pub(crate) fn label(records: &Records, key: Key, by_flow: &Grouped<'_, Key, Flow
     if paths == 1 { name } else { format!("{name}, path {}", key.1) }
 }
 
-fn flow_series(
+pub(crate) fn flow_series(
     rows: &[&FlowSample],
     label: String,
     record: Option<&FlowRecord>,

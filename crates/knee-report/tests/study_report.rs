@@ -46,6 +46,7 @@ fn report() -> (String, Vec<ClaimOutcome>) {
             source: "A study of 2022 with ns-3.35",
             about: "Five changes to BBR, tried on a dumbbell of 10 Mbit/s and 60 ms.",
             claims: &claims,
+            on_kernel: vec![Some(&claims[0])],
             runs: vec![run("plain", &two_summary, &two), run("five", &five_summary, &five)],
             command: "knee reproduce improved-bbr",
         },
@@ -55,6 +56,7 @@ fn report() -> (String, Vec<ClaimOutcome>) {
             source: "",
             about: "",
             claims: &claims[..1],
+            on_kernel: Vec::new(),
             runs: Vec::new(),
             command: "",
         },
@@ -74,6 +76,10 @@ fn the_overview_has_every_claim_and_each_study_a_page() {
         assert!(overview.text.contains(&claim.measured_text));
         assert!(overview.text.contains(&claim.outcome.to_string()));
     }
+    // The one claim that was tested on the kernel as well.
+    let there = format!("kernel: {}", claims[0].outcome);
+    assert_eq!(overview.text.matches("kernel:").count(), 1);
+    assert!(overview.text.contains(&there), "{there}");
     let pages = elements.iter().filter(|e| e.attribute("class") == "page").count();
     assert_eq!(pages, 1 + 2 + 2, "overview, two studies, two runs");
     let held = claims.iter().filter(|claim| claim.outcome == Outcome::Holds).count();

@@ -17,17 +17,20 @@ mod overrides;
 mod path;
 mod read;
 mod source;
+mod streams;
 mod suggest;
 mod tree;
 
 pub use error::{Errors, Problem, SourceText};
-pub use measure::{Measure, Statistic};
+pub use knee_workload::Workload;
+pub use measure::{Measure, SizeRange, Statistic};
 pub use model::{
-    Claim, Flow, Ground, InputFile, Link, Model, ModelKind, Outcome, Path, Reverse, Scenario,
-    Study, StudyRun, Workload,
+    Claim, Flow, Ground, InputFile, Link, Model, ModelKind, Multipath, Outcome, Path, Reverse,
+    Scenario, Study, StudyRun,
 };
 pub use overrides::Override;
 pub use source::{Embedded, Folder, Loader, Source};
+pub use streams::{application_stream, link_stream, subflow_stream};
 
 use check::parse_document;
 use file::{ScenarioFile, StudyFile};

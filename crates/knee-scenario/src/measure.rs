@@ -75,12 +75,73 @@ pub enum Measure {
     /// Part of the time spent in phases whose name begins so, `0..=1`.
     /// `phase_share` with `phase = "probe_bw"`
     PhaseShare(String),
+    /// Completion time over the least that the paths allow: `T* = (8 S +
+    /// sum of r d) / sum of r` over those paths whose one-way delay d is
+    /// below T*, r being their rates. `completion_over_bound`
+    CompletionOverBound,
+    /// Goodput over that of all paths together at their full rate, `0..=1`.
+    /// `aggregation_ratio`
+    AggregationRatio,
+    /// Time that a byte waited at the receiver for earlier ones from another
+    /// path, mean over the bytes, seconds. `head_of_line_blocking`
+    HeadOfLineBlocking,
+    /// The most bytes that ever waited so. `receive_buffer_peak`
+    ReceiveBufferPeak,
+    /// Bytes that came more than once, by several paths, over all that came,
+    /// `0..=1`. `duplicate_ratio`
+    DuplicateRatio,
+    /// Bytes that a path delivered over those of all paths, `0..=1`.
+    /// `path_share` with `path = "lte"`
+    PathShare(String),
+    /// From the first request until the last object is complete, seconds.
+    /// `page_load_time`
+    PageLoadTime,
+    /// From the flow's start until an object is complete, over the objects,
+    /// seconds. `object_time_p50` …
+    ObjectTime(Statistic),
+    /// Mean bitrate of the video's segments, bit/s. `video_bitrate`
+    VideoBitrate,
+    /// Media time in a quality over all, `0..=1`; the lowest is 0.
+    /// `video_quality_share` with `quality = 2`
+    VideoQualityShare(u32),
+    /// Segments of another quality than the one before.
+    /// `video_switches`
+    VideoSwitches,
+    /// How long playback stood still after its start, seconds.
+    /// `video_stall_time`
+    VideoStallTime,
+    /// From the first request until playback starts, seconds.
+    /// `video_startup_time`
+    VideoStartupTime,
+    /// Size over completion time of each finished transfer, over the
+    /// transfers, bit/s. `flow_throughput_p5` …, with or without
+    /// `size_at_least = "3 MB"`, `size_below = "10 MB"`
+    FlowThroughput(Statistic, SizeRange),
+    /// Completion time of each finished transfer, over the transfers,
+    /// seconds. `flow_completion_p95` …, with or without the same.
+    FlowCompletion(Statistic, SizeRange),
     /// A number that a study's model computes. Of alternate probing:
     /// `model.share_low`, `model.share_high` (the flows' parts of the link
     /// at the end), `model.filter` (what the bandwidth filters hold at the
     /// end), `model.rounds_to_converge`; the variant holds what follows the
     /// point.
     Model(String),
+}
+
+/// Transfers by their size: all of them by default.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SizeRange {
+    /// None is smaller than so many bytes.
+    pub at_least: u64,
+    /// All are smaller than so many bytes; none: there is no bound.
+    pub below: Option<u64>,
+}
+
+impl SizeRange {
+    /// Whether a transfer of so many bytes counts.
+    pub fn contains(self, bytes: u64) -> bool {
+        bytes >= self.at_least && self.below.is_none_or(|below| bytes < below)
+    }
 }
 
 /// How a distribution is condensed.
@@ -109,6 +170,8 @@ pub enum Unit {
     BitsPerSecond,
     /// Seconds.
     Seconds,
+    /// Bytes.
+    Bytes,
     /// A part of a whole, `0..=1`.
     Fraction,
     /// A number without a unit.
@@ -137,7 +200,7 @@ const STATISTICS: [(&str, Statistic); 7] = [
 ];
 
 /// Measures that need nothing but their name.
-const PLAIN: [(&str, Measure); 12] = [
+const PLAIN: [(&str, Measure); 22] = [
     ("goodput", Measure::Goodput),
     ("throughput", Measure::Throughput),
     ("utilisation", Measure::Utilisation),
@@ -150,25 +213,40 @@ const PLAIN: [(&str, Measure); 12] = [
     ("jain", Measure::Jain),
     ("completion_time", Measure::CompletionTime),
     ("power", Measure::Power),
+    ("completion_over_bound", Measure::CompletionOverBound),
+    ("aggregation_ratio", Measure::AggregationRatio),
+    ("head_of_line_blocking", Measure::HeadOfLineBlocking),
+    ("receive_buffer_peak", Measure::ReceiveBufferPeak),
+    ("duplicate_ratio", Measure::DuplicateRatio),
+    ("page_load_time", Measure::PageLoadTime),
+    ("video_bitrate", Measure::VideoBitrate),
+    ("video_switches", Measure::VideoSwitches),
+    ("video_stall_time", Measure::VideoStallTime),
+    ("video_startup_time", Measure::VideoStartupTime),
 ];
 
 type OfStatistic = fn(Statistic) -> Measure;
 
 /// Measures that are distributions: `rtt_p50`.
-const DISTRIBUTIONS: [(&str, OfStatistic); 5] = [
+const DISTRIBUTIONS: [(&str, OfStatistic); 8] = [
     ("rtt", Measure::Rtt),
     ("smoothed_rtt", Measure::SmoothedRtt),
     ("queueing_delay", Measure::QueueingDelay),
     ("min_rtt_estimate", Measure::MinRttEstimate),
     ("bandwidth_estimate", Measure::BandwidthEstimate),
+    ("object_time", Measure::ObjectTime),
+    ("flow_throughput", |statistic| Measure::FlowThroughput(statistic, SizeRange::default())),
+    ("flow_completion", |statistic| Measure::FlowCompletion(statistic, SizeRange::default())),
 ];
 
-/// Measures with parameters, and which.
-pub(crate) const PARAMETERS: [(&str, &[&str]); 4] = [
+/// Measures with parameters, and which they need.
+pub(crate) const PARAMETERS: [(&str, &[&str]); 6] = [
     ("convergence_time", &["band", "hold"]),
     ("takeover_time", &["fraction", "hold"]),
     ("phase_entries", &["phase"]),
     ("phase_share", &["phase"]),
+    ("path_share", &["path"]),
+    ("video_quality_share", &["quality"]),
 ];
 
 /// What a model computes.
@@ -199,9 +277,11 @@ impl Measure {
     /// What its values are in.
     pub fn unit(&self) -> Unit {
         match self {
-            Measure::Goodput | Measure::Throughput | Measure::BandwidthEstimate(_) => {
-                Unit::BitsPerSecond
-            }
+            Measure::Goodput
+            | Measure::Throughput
+            | Measure::BandwidthEstimate(_)
+            | Measure::VideoBitrate
+            | Measure::FlowThroughput(..) => Unit::BitsPerSecond,
             Measure::Rtt(_)
             | Measure::SmoothedRtt(_)
             | Measure::QueueingDelay(_)
@@ -209,17 +289,30 @@ impl Measure {
             | Measure::MinRttEstimate(_)
             | Measure::ConvergenceTime { .. }
             | Measure::TakeoverTime { .. }
-            | Measure::CompletionTime => Unit::Seconds,
+            | Measure::CompletionTime
+            | Measure::HeadOfLineBlocking
+            | Measure::PageLoadTime
+            | Measure::ObjectTime(_)
+            | Measure::VideoStallTime
+            | Measure::VideoStartupTime
+            | Measure::FlowCompletion(..) => Unit::Seconds,
+            Measure::ReceiveBufferPeak => Unit::Bytes,
             Measure::Utilisation
             | Measure::Share
             | Measure::RetransmitRatio
             | Measure::RetransmitRatioStartup
             | Measure::RetransmitRatioTotal
-            | Measure::PhaseShare(_) => Unit::Fraction,
+            | Measure::PhaseShare(_)
+            | Measure::AggregationRatio
+            | Measure::DuplicateRatio
+            | Measure::PathShare(_)
+            | Measure::VideoQualityShare(_) => Unit::Fraction,
             Measure::Drops
             | Measure::Jain
             | Measure::Power
             | Measure::PhaseEntries(_)
+            | Measure::CompletionOverBound
+            | Measure::VideoSwitches
             | Measure::Model(_) => Unit::Number,
         }
     }

@@ -3,6 +3,7 @@
 
 use crate::measure::Measure;
 use knee_units::Time;
+use knee_workload::Workload;
 use std::sync::Arc;
 
 /// One experiment.
@@ -29,7 +30,8 @@ pub struct Scenario {
     /// The resolved scenario as TOML: reading it beside
     /// [`files`](Self::files) gives this value again.
     pub resolved: String,
-    /// The files that the resolved scenario names: traces and loss records.
+    /// The files that the resolved scenario names: traces, loss records,
+    /// pages and access logs.
     pub files: Vec<InputFile>,
 }
 
@@ -62,6 +64,10 @@ pub struct Path {
     pub forward: Vec<usize>,
     /// The way of the acknowledgements.
     pub reverse: Reverse,
+    /// Spans in which the path is not there at all, as when an interface is
+    /// gone, which its host knows: from a time until before another, in the
+    /// order of time; [`Time::MAX`]: it does not come back.
+    pub absent: Vec<(Time, Time)>,
 }
 
 /// The way of the acknowledgements.
@@ -80,8 +86,10 @@ pub struct Flow {
     pub name: String,
     /// Number within the group, from zero.
     pub index: usize,
-    /// Path, by index.
-    pub path: usize,
+    /// Paths, by index, at least one.
+    pub paths: Vec<usize>,
+    /// How several paths are used; none: a plain flow over its only path.
+    pub multipath: Option<Multipath>,
     /// Congestion controller: name or preset, with parameters.
     pub controller: knee_cc::Selection,
     /// Settings of both ends.
@@ -94,13 +102,17 @@ pub struct Flow {
     pub stop: Option<Time>,
 }
 
-/// What the application does.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Workload {
-    /// Sends all the time.
-    Bulk,
-    /// One transfer of so many bytes.
-    File(u64),
+/// How a connection uses several paths (RFC 8684).
+#[derive(Clone, Debug, PartialEq)]
+pub struct Multipath {
+    /// Chooses the path of each packet: name or preset, with parameters.
+    pub scheduler: knee_registry::Selection,
+    /// What a slower or failed path holds is repeated on a better one when
+    /// nothing new may be sent.
+    pub reinjection: bool,
+    /// Paths that are used only when no other can be: positions in
+    /// [`Flow::paths`], ascending; never all of them.
+    pub backup: Vec<usize>,
 }
 
 /// A sentence from a source, made checkable.

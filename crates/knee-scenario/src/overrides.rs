@@ -135,14 +135,23 @@ fn put(node: &mut Node, path: &[Key], value: Node, reading: &mut Reading<'_>) {
     });
     let (key, inner) = &mut entries[at];
     key.span = head.span;
-    // A parameter of what is given by its name alone: "bbr" is { name = "bbr" }.
-    if let ("cc" | "aqm", Kind::String(_), false) =
-        (head.name.as_str(), &inner.kind, rest.is_empty())
-    {
-        let key = Key { name: "name".to_string(), span: inner.span };
-        inner.kind = Kind::Table(vec![(key, inner.clone())]);
+    if !rest.is_empty() {
+        spell_out(&head.name, inner);
     }
     put(inner, rest, value, reading);
+}
+
+/// Makes a table of what is given by its name alone, for a parameter to be
+/// put into: "bbr" is { name = "bbr" }, the workload "page" is { page = {} }.
+fn spell_out(name: &str, node: &mut Node) {
+    let Kind::String(word) = &node.kind else { return };
+    let (key, inner) = match name {
+        "cc" | "aqm" | "scheduler" => ("name".to_string(), node.kind.clone()),
+        "workload" => (word.clone(), Kind::Table(Vec::new())),
+        _ => return,
+    };
+    let span = node.span;
+    node.kind = Kind::Table(vec![(Key { name: key, span }, Node { kind: inner, span })]);
 }
 
 /// The table that `head` and `name` lead to: `[head.name]`, or the

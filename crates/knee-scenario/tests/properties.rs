@@ -84,6 +84,49 @@ fn link() -> impl Strategy<Value = String> {
         .prop_map(|(a, b, c, d, e, f, g, h)| [a, b, c, d, e, f, g, h].concat())
 }
 
+fn sizes() -> impl Strategy<Value = String> {
+    prop_oneof![
+        whole(1..1 << 40, "B"),
+        Just("{ log = \"old/access.csv\" }".to_string()),
+        (whole(1..1000, "B"), 0.0..9.0f64).prop_map(|(median, sigma)| {
+            format!("{{ median = {median}, sigma = {sigma}, max = \"1 GB\" }}")
+        }),
+        (whole(1..1000, "B"), 0.1..9.0f64).prop_map(|(min, shape)| {
+            format!("{{ min = {min}, shape = {shape}, max = \"1 GB\" }}")
+        }),
+    ]
+}
+
+fn workload() -> impl Strategy<Value = String> {
+    let pages = ["{}", "{ objects = \"page.csv\" }", "{ http = \"multiplexed\" }"];
+    let rule = proptest::sample::select(vec!["throughput", "bola", "dynamic"]);
+    prop_oneof![
+        whole(1..1 << 40, "B").prop_map(|size| format!("{{ file = {size} }}")),
+        proptest::sample::select(pages.to_vec()).prop_map(|page| format!("{{ page = {page} }}")),
+        (quantity(1..9, "s"), rule).prop_map(|(segment, rule)| {
+            format!("{{ dash = {{ segment = {segment}, rule = \"{rule}\", media = \"60 s\" }} }}")
+        }),
+        (quantity(1..900, "ms"), sizes()).prop_map(|(interval, sizes)| {
+            format!("{{ mix = {{ arrival_interval = {interval}, sizes = {sizes} }} }}")
+        }),
+    ]
+}
+
+/// Over one of two paths, or over both.
+fn route() -> impl Strategy<Value = String> {
+    let schedulers = ["\"sctc\"", "\"dems\"", "{ name = \"ecf\", beta = 0.5 }", "\"round-robin\""];
+    let several = (
+        proptest::sample::select(vec!["\"p\", \"q\"", "\"q\", \"p\""]),
+        maybe("scheduler", proptest::sample::select(schedulers.to_vec()).prop_map_into()),
+        maybe("reinjection", any::<bool>().prop_map(|on| on.to_string())),
+        maybe("backup", Just("[\"p\"]".to_string())),
+    );
+    prop_oneof![
+        Just("path = \"q\"\n".to_string()),
+        several.prop_map(|(paths, a, b, c)| format!("paths = [{paths}]\n{a}{b}{c}")),
+    ]
+}
+
 fn flow() -> impl Strategy<Value = String> {
     let cc = proptest::sample::select(vec![
         "\"cubic\"",
@@ -92,17 +135,18 @@ fn flow() -> impl Strategy<Value = String> {
         "\"bbr-low-delay\"",
         "{ name = \"bbr\", drain_to_target = true }",
     ]);
+    let first = (cc, route()).prop_map(|(cc, route)| format!("cc = {cc}\n{route}"));
     (
-        cc.prop_map(|cc| format!("cc = {cc}\n")),
+        first,
         maybe("count", (1u64..6).prop_map(|n| n.to_string())),
-        maybe("workload", whole(1..1 << 40, "B").prop_map(|size| format!("{{ file = {size} }}"))),
+        maybe("workload", workload()),
         maybe("start", quantity(0..9, "s")),
         maybe("start_interval", quantity(0..2, "s")),
         maybe("start_jitter", quantity(0..5, "s")),
         maybe("stop", quantity(40..50, "s")),
         maybe("mss", whole(64..3000, "B")),
         maybe("ack_every", (1u64..9).prop_map(|n| n.to_string())),
-        maybe("receive_window", whole(3..1000, "kB")),
+        maybe("receive_window", whole(4..1000, "kB")),
         maybe("pacing", proptest::sample::select(vec!["\"on\"", "\"off\""]).prop_map_into()),
     )
         .prop_map(|(a, b, c, d, e, f, g, h, i, j, k)| [a, b, c, d, e, f, g, h, i, j, k].concat())
@@ -121,7 +165,11 @@ prop_compose! {
             text += &format!("[link.l{number}]\n{link}");
             forward.push(format!("\"l{number}\""));
         }
-        text += &format!("[path.p]\nforward = [{}]\nreverse_delay = {back}\n", forward.join(", "));
+        let forward = forward.join(", ");
+        for path in ["p", "q"] {
+            text += &format!("[path.{path}]\nforward = [{forward}]\nreverse_delay = {back}\n");
+        }
+        text += "absent = [{ from = \"1 s\", until = \"2 s\" }, { from = \"3 s\" }]\n";
         for (number, flow) in flows.iter().enumerate() {
             text += &format!("[[flow]]\nname = \"f{number}\"\n{flow}");
         }

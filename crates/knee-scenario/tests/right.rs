@@ -5,10 +5,12 @@ mod common;
 use common::{FILES, FULL, again, assert_resolves_to_itself, read, with_files};
 use knee_link::{Aqm, Buffer, Loss, RateModel};
 use knee_scenario::{
-    Folder, Ground, Measure, ModelKind, Outcome, Override, Scenario, Statistic, Workload,
-    load_study, read_study, template,
+    Flow, Folder, Ground, Measure, ModelKind, Outcome, Override, Scenario, SizeRange, Statistic,
+    Workload, load_study, read_study, template,
 };
+use knee_transport::ReceiveWindow;
 use knee_units::{Rate, Time};
+use knee_workload::{Dash, Http, Mix, Page, Rule, Sizes};
 
 const DUMBBELL: &str = r#"
 duration = "60 s"
@@ -117,7 +119,14 @@ fn claims_have_bounds_in_si_units() {
     assert_eq!(claims[1].measure, Measure::ConvergenceTime { band: 0.25, hold });
     let (least, most) = (claims[2].at_least.unwrap(), claims[2].at_most.unwrap());
     assert!((least - 0.54).abs() < 1e-12 && (most - 0.66).abs() < 1e-12, "{least} {most}");
-    assert_eq!(claims[3].at_least, Some(0.98));
+    assert_eq!(claims[3].measure, Measure::PathShare("one".to_string()));
+    assert_eq!(claims[4].measure, Measure::VideoQualityShare(1));
+    let sizes = SizeRange { at_least: 10_000, below: Some(3_000_000) };
+    assert_eq!(claims[5].measure, Measure::FlowCompletion(Statistic::P95, sizes));
+    assert!(sizes.contains(10_000) && !sizes.contains(9_999) && !sizes.contains(3_000_000));
+    assert!(SizeRange::default().contains(0) && SizeRange::default().contains(u64::MAX));
+    assert_eq!(claims[6].at_most, Some(256_000.0));
+    assert_eq!(claims[7].at_least, Some(0.98));
 }
 
 #[test]
@@ -144,10 +153,155 @@ fn every_key_arrives() {
     assert_eq!(many.workload, Workload::File(1_500_000));
     assert!(many.start >= Time::from_secs(5) && many.start <= Time::from_millis(5500));
     assert_eq!((many.transport.mss, many.transport.header), (500, 40));
-    assert_eq!(many.transport.receive_window, None);
+    assert_eq!(many.transport.receive_window, ReceiveWindow::Unlimited);
     let reno = &scenario.flows[3];
-    assert_eq!((reno.transport.mss, reno.transport.receive_window), (1000, Some(1 << 20)));
-    assert_eq!(reno.path, 1);
+    assert_eq!(
+        (reno.transport.mss, reno.transport.receive_window),
+        (1000, ReceiveWindow::Fixed(1 << 20))
+    );
+    assert_eq!(reno.paths, [1]);
+    assert_eq!(reno.multipath, None);
+}
+
+#[test]
+fn every_key_of_paths_and_workloads_arrives() {
+    let scenario = read(FULL);
+    let seconds = Time::from_secs;
+    let absent = [(seconds(2), seconds(5)), (seconds(30), Time::MAX)];
+    assert_eq!(scenario.paths[1].absent, absent);
+    assert!(scenario.paths[0].absent.is_empty());
+
+    let [both, reading, watching, small, heavy, logged] = &scenario.flows[4..] else {
+        panic!("six flows after the first four")
+    };
+    assert_eq!(both.paths, [1, 0]);
+    let multipath = both.multipath.as_ref().unwrap();
+    assert_eq!(multipath.scheduler.name, "ecf");
+    assert_eq!(multipath.scheduler.parameters["beta"], knee_cc::Value::Number(0.5));
+    assert!(!multipath.reinjection);
+    assert_eq!(multipath.backup, [1]);
+
+    assert_eq!(reading.multipath.as_ref().unwrap().scheduler.name, "minrtt");
+    assert!(reading.multipath.as_ref().unwrap().reinjection);
+    let Workload::Page(page) = &reading.workload else { panic!("a page") };
+    assert_eq!(page.http, Http::Version1 { connections: 2 });
+    assert_eq!(page.objects[2].after, [0, 1]);
+    let dash = Dash {
+        ladder_bps: vec![400_000, 1_300_000],
+        segment: seconds(2),
+        media: seconds(30),
+        buffer: seconds(12),
+        rule: Rule::Bola,
+    };
+    assert_eq!(watching.workload, Workload::Dash(dash));
+    let sizes = Sizes::LogNormal { median: 30_000, sigma: 2.0, max: 1_000_000_000 };
+    let mix = Mix { arrivals_per_second: 20.0, count: Some(9), sizes };
+    assert_eq!(small.workload, Workload::Mix(mix));
+    let sizes = Sizes::Pareto { min: 4000, shape: 1.2, max: 1_000_000_000 };
+    let mix = Mix { arrivals_per_second: 1.0, count: None, sizes };
+    assert_eq!(heavy.workload, Workload::Mix(mix));
+    let mix = Mix { arrivals_per_second: 1.0, count: None, sizes: Sizes::Empirical(vec![700, 90]) };
+    assert_eq!(logged.workload, Workload::Mix(mix));
+}
+
+/// Wi-Fi with 5 ms there and back, LTE with 30 ms, and a slow reserve.
+const TWO_LINKS: &str = r#"
+duration = "10 s"
+[link.wifi]
+delay = "5 ms"
+[link.lte]
+delay = "30 ms"
+[path.wifi]
+forward = ["wifi"]
+reverse_delay = "5 ms"
+[path.lte]
+forward = ["lte"]
+reverse_delay = "30 ms"
+[[flow]]
+name = "plain"
+cc = "cubic"
+path = "lte"
+[[flow]]
+name = "both"
+cc = "cubic"
+paths = ["lte", "wifi"]
+"#;
+
+#[test]
+fn segments_over_several_paths_have_room_for_the_option() {
+    let sizes = |text: &str| {
+        let scenario = read(text);
+        assert_resolves_to_itself(&scenario);
+        let size = |flow: &Flow| (flow.transport.mss, flow.transport.header);
+        [size(&scenario.flows[0]), size(&scenario.flows[1])]
+    };
+    // 1500 bytes in all, 20 of them the data sequence signal.
+    assert_eq!(sizes(TWO_LINKS), [(1448, 52), (1428, 72)]);
+    let all = TWO_LINKS.replace("[link.wifi]", "[transport]\nmss = \"1000 B\"\n[link.wifi]");
+    assert_eq!(sizes(&all), [(1000, 52), (1000, 72)]);
+    let own = format!("{TWO_LINKS}mss = \"1400 B\"\nheader = \"60 B\"");
+    assert_eq!(sizes(&own), [(1448, 52), (1400, 60)]);
+}
+
+#[test]
+fn receive_windows_of_several_paths_tune_themselves() {
+    let windows = |text: &str| {
+        let flows = read(text).flows;
+        [flows[0].transport.receive_window, flows[1].transport.receive_window]
+    };
+    // 6 MiB: third value of Linux's net.ipv4.tcp_rmem.
+    let auto = ReceiveWindow::Auto { max: 6_291_456 };
+    assert_eq!(windows(TWO_LINKS), [ReceiveWindow::Unlimited, auto]);
+    let own = format!("{TWO_LINKS}receive_window = \"64 KiB\"");
+    assert_eq!(windows(&own), [ReceiveWindow::Unlimited, ReceiveWindow::Fixed(65_536)]);
+    let all =
+        TWO_LINKS.replace("[link.wifi]", "[transport]\nreceive_window = \"1 MiB\"\n[link.wifi]");
+    assert_eq!(windows(&all), [ReceiveWindow::Fixed(1 << 20); 2]);
+}
+
+#[test]
+fn a_flow_over_several_paths_is_as_near_as_its_nearest() {
+    let scenario = read(TWO_LINKS);
+    let ms = Time::from_millis;
+    assert_eq!([scenario.base_rtt(0), scenario.base_rtt(1)], [ms(10), ms(60)]);
+    assert_eq!([scenario.flow_base_rtt(0), scenario.flow_base_rtt(1)], [ms(60), ms(10)]);
+}
+
+#[test]
+fn workloads_have_defaults() {
+    let workload = |value: &str| {
+        let scenario = read(&format!("{TWO_LINKS}workload = {value}"));
+        assert_resolves_to_itself(&scenario);
+        scenario.flows[1].workload.clone()
+    };
+    let Workload::Page(page) = workload("\"page\"") else { panic!("a page") };
+    // The page of which the specification of workloads speaks.
+    assert_eq!(page.objects.len(), 53);
+    assert_eq!(page.http, Http::Version1 { connections: 6 });
+    let Workload::Dash(dash) = workload("\"dash\"") else { panic!("a video") };
+    assert_eq!(dash.segment, Time::from_secs(4));
+    assert_eq!(dash.ladder_bps.last(), Some(&4_500_000));
+    assert_eq!(workload("{ page = { http = \"multiplexed\" } }"), {
+        Workload::Page(Page { http: Http::Multiplexed, ..page })
+    });
+    let same = workload("{ mix = { arrival_interval = \"1 ms\", sizes = \"1 MB\" } }");
+    let sizes = Sizes::Fixed(1_000_000);
+    assert_eq!(same, Workload::Mix(Mix { arrivals_per_second: 1000.0, count: None, sizes }));
+}
+
+#[test]
+fn overrides_reach_into_what_is_named_by_a_word() {
+    let text = format!("{TWO_LINKS}scheduler = \"ecf\"\nworkload = \"dash\"");
+    let set = |text: &str| text.parse::<Override>().unwrap();
+    let overrides = [set("flow.both.scheduler.beta=0.1"), set("flow.both.workload.dash.rule=bola")];
+    let scenario = with_files(&text, FILES, &overrides).unwrap();
+    let flow = &scenario.flows[1];
+    let scheduler = &flow.multipath.as_ref().unwrap().scheduler;
+    assert_eq!(
+        (&*scheduler.name, &scheduler.parameters["beta"]),
+        ("ecf", &knee_cc::Value::Number(0.1))
+    );
+    assert!(matches!(&flow.workload, Workload::Dash(dash) if dash.rule == Rule::Bola));
 }
 
 #[test]
@@ -155,7 +309,7 @@ fn resolved_scenarios_read_back() {
     let scenario = read(FULL);
     // Two files with one name are told apart.
     let names: Vec<&str> = scenario.files.iter().map(|file| file.name.as_str()).collect();
-    assert_eq!(names, ["lte.down", "lost.txt", "2-lte.down"]);
+    assert_eq!(names, ["page.csv", "access.csv", "lte.down", "lost.txt", "2-lte.down"]);
     assert_resolves_to_itself(&scenario);
     assert_eq!(again(&scenario).resolved, scenario.resolved);
     assert_resolves_to_itself(&read(template()));

@@ -50,6 +50,15 @@ fn wrong_scenarios_do_not() {
         ("name = \"pie\"", "name = \"pi\""),
         ("outcome = \"fails\"", "outcome = \"failed\""),
         ("{ file = \"1.5 MB\" }", "\"video\""),
+        ("{ file = \"1.5 MB\" }", "{ file = \"1.5 MB\", page = {} }"),
+        ("paths = [\"two\", \"one\"]", "paths = \"two\""),
+        ("reinjection = false", "reinjection = \"no\""),
+        ("{ name = \"ecf\", beta = 0.5 }", "{ beta = 0.5 }"),
+        ("{ from = \"30 s\" }", "{ until = \"30 s\" }"),
+        ("\"1.3 Mbit/s\"]", "\"1.3 MB\"]"),
+        ("http = \"1.1\"", "http = \"2\""),
+        ("shape = 1.2", "shape = \"1.2\""),
+        ("arrival_interval = \"50 ms\", ", ""),
     ];
     for (part, replacement) in cases {
         assert!(FULL.contains(part), "{part}");

@@ -39,6 +39,9 @@ const FILES: &[(&str, &[u8])] = &[
     ("empty.down", b""),
     ("binary.down", &[0xff, 0xfe]),
     ("broken.loss", b"0102"),
+    ("broken-page.csv", b"name,bytes,after\nindex,5000,\nlogo,5 kB,index\n"),
+    ("circle.csv", b"name,bytes,after\nindex,500,\na,1,index b\nb,1,c\nc,1,a\n"),
+    ("broken-log.csv", b"time,bytes\n12:00,700\n12:01\n"),
 ];
 
 /// What is wrong, what is replaced, and by what.
@@ -189,6 +192,20 @@ const CASES: &[(&str, &str, &str)] = &[
     ("unknown measure", "\"goodput\"", "\"goodputt\""),
     ("measure without its parameter", "\"goodput\"", "\"convergence_time\""),
     ("measure with another's parameter", "\"goodput\"", "\"goodput\"\nband = \"25 %\""),
+    ("measure without its path", "\"goodput\"", "\"path_share\""),
+    ("share of an unknown path", "\"goodput\"", "\"path_share\"\npath = \"mian\""),
+    ("quality beyond every ladder", "\"goodput\"", "\"video_quality_share\"\nquality = 100"),
+    ("sizes of a measure of no transfers", "\"goodput\"", "\"goodput\"\nsize_below = \"3 MB\""),
+    (
+        "sizes upside down",
+        "\"goodput\"",
+        "\"flow_throughput_p50\"\nsize_at_least = \"3 MB\"\nsize_below = \"1 MB\"",
+    ),
+    (
+        "bytes without a unit",
+        "measure = \"goodput\"\nof = \"web\"\nat_least = \"9 Mbit/s\"",
+        "measure = \"receive_buffer_peak\"\nat_most = 64",
+    ),
     ("claim about nobody", "of = \"web\"", "of = \"wep\""),
     ("claim about a flow that is not there", "of = \"web\"", "of = \"web[1]\""),
     ("measure of a link taken of a flow", "\"goodput\"", "\"drops\""),
@@ -221,6 +238,140 @@ const CASES: &[(&str, &str, &str)] = &[
     ),
 ];
 
+/// A right flow over two of three paths, with a page, a video and a mix.
+const SEVERAL: &str = r#"duration = "60 s"
+
+[link.air]
+rate = "10 Mbit/s"
+delay = "30 ms"
+
+[path.wifi]
+forward = ["air"]
+reverse_delay = "30 ms"
+
+[path.lte]
+forward = ["air"]
+reverse_delay = "30 ms"
+absent = [{ from = "2 s", until = "5 s" }]
+
+[path.dsl]
+forward = ["air"]
+reverse_delay = "30 ms"
+
+[[flow]]
+name = "both"
+cc = "lia"
+paths = ["wifi", "lte"]
+scheduler = "sctc"
+backup = ["lte"]
+
+[[flow]]
+name = "page"
+cc = "cubic"
+path = "dsl"
+workload = { page = { http = "1.1", connections = 6 } }
+
+[[flow]]
+name = "video"
+cc = "cubic"
+path = "dsl"
+workload = { dash = { ladder = ["400 kbit/s", "1 Mbit/s"], segment = "4 s" } }
+
+[[flow]]
+name = "mix"
+cc = "cubic"
+path = "dsl"
+workload = { mix = { arrival_interval = "50 ms", sizes = "30 kB" } }
+"#;
+
+const SEVERAL_CASES: &[(&str, &str, &str)] = &[
+    (
+        "path and paths",
+        "paths = [\"wifi\", \"lte\"]",
+        "path = \"dsl\"\npaths = [\"wifi\", \"lte\"]",
+    ),
+    (
+        "paths of a single flow",
+        "paths = [\"wifi\", \"lte\"]\n",
+        "path = \"dsl\"\nreinjection = true\n",
+    ),
+    ("several paths in path", "paths =", "path ="),
+    ("no path in paths", "paths = [\"wifi\", \"lte\"]", "paths = []"),
+    ("unknown path", "\"wifi\", \"lte\"", "\"wifi\", \"let\""),
+    ("a path twice", "\"wifi\", \"lte\"", "\"wifi\", \"lte\", \"wifi\""),
+    (
+        "nine paths",
+        "\"wifi\", \"lte\"",
+        "\"a\", \"b\", \"c\", \"d\", \"e\", \"f\", \"g\", \"h\", \"i\"",
+    ),
+    ("unknown scheduler", "\"sctc\"", "\"minrrt\""),
+    ("unknown parameter of a scheduler", "\"sctc\"", "{ name = \"ecf\", betta = 0.5 }"),
+    ("scheduler without a name", "\"sctc\"", "{ beta = 0.5 }"),
+    ("scheduler a number", "\"sctc\"", "1"),
+    (
+        "a scheduler of two paths over three",
+        "\"wifi\", \"lte\"]\nscheduler = \"sctc\"",
+        "\"wifi\", \"lte\", \"dsl\"]\nscheduler = \"dems\"",
+    ),
+    ("backup beside paths", "backup = [\"lte\"]", "backup = [\"dsl\"]"),
+    ("every path a backup", "backup = [\"lte\"]", "backup = [\"lte\", \"wifi\"]"),
+    (
+        "a tuned window over one path",
+        "path = \"dsl\"\n",
+        "path = \"dsl\"\nreceive_window = \"auto\"\n",
+    ),
+    (
+        "a tuned window for all",
+        "[link.air]",
+        "[transport]\nreceive_window = \"auto\"\n\n[link.air]",
+    ),
+    ("absence upside down", "until = \"5 s\"", "until = \"1 s\""),
+    ("absences overlap", "until = \"5 s\" }", "until = \"5 s\" }, { from = \"4 s\" }"),
+    (
+        "absence after it is gone for good",
+        "until = \"5 s\" }",
+        "until = \"5 s\" }, { from = \"9 s\" }, { from = \"7 s\" }",
+    ),
+    ("unknown kind of workload", "{ page = {", "{ pages = {"),
+    (
+        "two workloads",
+        "{ page = { http = \"1.1\", connections = 6 } }",
+        "{ page = {}, file = \"1 MB\" }",
+    ),
+    ("no workload", "{ page = { http = \"1.1\", connections = 6 } }", "{}"),
+    ("page missing", "http = \"1.1\",", "objects = \"lost.csv\","),
+    ("page with a broken line", "http = \"1.1\",", "objects = \"broken-page.csv\","),
+    ("page whose objects wait for each other", "http = \"1.1\",", "objects = \"circle.csv\","),
+    ("unknown HTTP", "\"1.1\"", "\"2\""),
+    ("connections of a multiplexed page", "\"1.1\"", "\"multiplexed\""),
+    ("no connection", "connections = 6", "connections = 0"),
+    ("empty ladder", "[\"400 kbit/s\", \"1 Mbit/s\"]", "[]"),
+    ("ladder descends", "[\"400 kbit/s\", \"1 Mbit/s\"]", "[\"1 Mbit/s\", \"400 kbit/s\"]"),
+    ("ladder from zero", "\"400 kbit/s\"", "\"0 bit/s\""),
+    ("unknown ladder", "[\"400 kbit/s\", \"1 Mbit/s\"]", "\"mesured\""),
+    ("unknown rule", "segment = \"4 s\"", "rule = \"bolla\""),
+    ("buffer below a segment", "segment = \"4 s\"", "segment = \"4 s\", buffer = \"3 s\""),
+    ("media below a segment", "segment = \"4 s\"", "segment = \"4 s\", media = \"3 s\""),
+    ("a mix of nothing", "sizes = \"30 kB\"", "sizes = \"0 B\""),
+    ("a mix without sizes", ", sizes = \"30 kB\"", ""),
+    ("arrivals all at once", "\"50 ms\"", "\"0 s\""),
+    ("hardly an arrival", "\"50 ms\"", "\"61 s\""),
+    ("no arrivals", "sizes = \"30 kB\"", "sizes = \"30 kB\", count = 0"),
+    ("arrivals beyond bearing", "\"50 ms\"", "\"5 us\""),
+    ("rate instead of interval", "arrival_interval = \"50 ms\"", "arrival_rate = 20"),
+    ("median zero", "\"30 kB\"", "{ median = \"0 B\", sigma = 2.0, max = \"1 GB\" }"),
+    ("sigma negative", "\"30 kB\"", "{ median = \"30 kB\", sigma = -2.0, max = \"1 GB\" }"),
+    (
+        "median above the largest",
+        "\"30 kB\"",
+        "{ median = \"30 kB\", sigma = 2.0, max = \"1 kB\" }",
+    ),
+    ("shape zero", "\"30 kB\"", "{ min = \"4 kB\", shape = 0, max = \"1 GB\" }"),
+    ("smallest above the largest", "\"30 kB\"", "{ min = \"4 kB\", shape = 1.2, max = \"1 kB\" }"),
+    ("half a distribution", "\"30 kB\"", "{ median = \"30 kB\", shape = 1.2 }"),
+    ("access log with a broken line", "\"30 kB\"", "{ log = \"broken-log.csv\" }"),
+];
+
 const OVERRIDES: &[&str] = &[
     "link.bottleneck.rate=10",
     "link.bottleneck.raet=20 Mbit/s",
@@ -251,21 +402,26 @@ fn shown(errors: &Errors) -> String {
     errors.to_string()
 }
 
-#[test]
-fn the_right_one_is_right() {
-    scenario(RIGHT, &[]).unwrap_or_else(|errors| panic!("{errors}"));
+fn told(right: &str, cases: &[(&str, &str, &str)]) -> String {
+    scenario(right, &[]).unwrap_or_else(|errors| panic!("{errors}"));
+    let mut told = String::new();
+    for (title, part, replacement) in cases {
+        assert!(right.contains(part), "{title}");
+        let text = right.replacen(part, replacement, 1);
+        let Err(errors) = scenario(&text, &[]) else { panic!("{title} is accepted") };
+        writeln!(told, "# {title}\n{}\n", shown(&errors)).expect("a text takes any line");
+    }
+    told
 }
 
 #[test]
 fn wrong_scenarios() {
-    let mut told = String::new();
-    for (title, part, replacement) in CASES {
-        assert!(RIGHT.contains(part), "{title}");
-        let text = RIGHT.replacen(part, replacement, 1);
-        let Err(errors) = scenario(&text, &[]) else { panic!("{title} is accepted") };
-        writeln!(told, "# {title}\n{}\n", shown(&errors)).unwrap();
-    }
-    insta::assert_snapshot!(told);
+    insta::assert_snapshot!(told(RIGHT, CASES));
+}
+
+#[test]
+fn wrong_paths_and_workloads() {
+    insta::assert_snapshot!(told(SEVERAL, SEVERAL_CASES));
 }
 
 #[test]

@@ -3,11 +3,14 @@
 //! The same binary, scenario and seed give the same records to the byte.
 //! What this crate never does: read a clock, use threads inside a run, print.
 
+mod applications;
+mod connections;
 mod log;
 mod packet;
 mod queue;
 mod recorder;
 mod simulation;
+mod subflows;
 mod topology;
 
 pub use log::{CsvLog, PacketLog};
@@ -54,7 +57,7 @@ pub enum SimulationError {
 pub fn run(scenario: &Scenario, control: &Control) -> Result<Records, SimulationError> {
     let mut simulation = Simulation::new(scenario, ())?;
     let mut recorder = Recorder::new(scenario);
-    let end = simulation.run(&mut recorder, control);
+    let end = simulation.run(&mut recorder, control)?;
     Ok(recorder.into_records(&simulation, end))
 }
 
@@ -67,8 +70,40 @@ pub fn run_logged(
 ) -> Result<Records, SimulationError> {
     let mut simulation = Simulation::new(scenario, CsvLog::new(out, scenario)?)?;
     let mut recorder = Recorder::new(scenario);
-    let end = simulation.run(&mut recorder, control);
+    let end = simulation.run(&mut recorder, control)?;
     let records = recorder.into_records(&simulation, end);
     simulation.into_log().finish()?;
     Ok(records)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use knee_scenario::{Embedded, Source, parse};
+
+    /// What is finished takes no room: slots and connections are as many as
+    /// were ever open at once, and their packets under way.
+    #[test]
+    fn finished_transfers_leave_nothing_behind() {
+        for paths in ["path = \"a\"", "paths = [\"a\", \"b\"]"] {
+            let text = format!(
+                "duration = \"300 s\"\n\
+                 [link.a]\nrate = \"100 Mbit/s\"\ndelay = \"5 ms\"\nloss = \"0.1 %\"\n\
+                 [link.b]\nrate = \"50 Mbit/s\"\ndelay = \"10 ms\"\n\
+                 [path.a]\nforward = [\"a\"]\nreverse_delay = \"5 ms\"\n\
+                 [path.b]\nforward = [\"b\"]\nreverse_delay = \"10 ms\"\n\
+                 [[flow]]\n{paths}\ncc = \"cubic\"\nworkload = {{ mix = {{ \
+                 arrival_interval = \"20 ms\", sizes = \"50 kB\" }} }}\n"
+            );
+            let source = Source { name: "test.toml", loader: &Embedded(&[]) };
+            let scenario = parse(&text, &source, &[]).expect("the scenario is right");
+            let mut run = Simulation::new(&scenario, ()).expect("it fits");
+            let mut recorder = Recorder::new(&scenario);
+            run.run(&mut recorder, &Control::default()).expect("it runs");
+            assert!(run.transfers.len() > 14_000, "{} transfers", run.transfers.len());
+            assert!(run.connections.len() < 100, "{} connections", run.connections.len());
+            assert!(run.slots.len() < 400, "{} slots", run.slots.len());
+            assert!(run.flows[0].live.len() < 20, "{} live", run.flows[0].live.len());
+        }
+    }
 }

@@ -11,17 +11,27 @@ use std::io::{self, Write};
 pub trait PacketLog {
     /// Writes one event.
     fn event(&mut self, now: Time, event: Event<'_>);
+    /// Numbers of flows may be used again when nothing of them is left; a
+    /// reader could not tell them apart.
+    fn may_reuse_slots(&self) -> bool {
+        false
+    }
 }
 
 /// No log: costs nothing.
 impl PacketLog for () {
     #[inline(always)]
     fn event(&mut self, _: Time, _: Event<'_>) {}
+    fn may_reuse_slots(&self) -> bool {
+        true
+    }
 }
 
 /// One event of a packet.
 #[derive(Clone, Copy, Debug)]
 pub enum Event<'a> {
+    /// A connection, or a subflow of one, begins.
+    Open { slot: u32, path: usize, mss: u32 },
     /// A sender put a segment on the wire.
     Send { packet: &'a Packet, payload: u16, in_flight: u64 },
     /// A packet was offered to a link.
@@ -67,6 +77,7 @@ impl<W: Write> CsvLog<W> {
         let at = now.as_nanos();
         let out = &mut self.out;
         match event {
+            Event::Open { slot, path, mss } => writeln!(out, "# flow,{slot},path={path},mss={mss}"),
             Event::Send { packet: p, payload, in_flight } => writeln!(
                 out,
                 "{at},send,,{},data,{},{},{payload},{in_flight}",

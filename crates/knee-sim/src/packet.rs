@@ -1,5 +1,6 @@
 //! What travels over the simulated links, and where it goes next.
 
+use knee_transport::multipath::DataAck;
 use knee_transport::{Ack, AckDetails, Segment, SegmentKind};
 
 const ACK: u8 = 1;
@@ -9,8 +10,8 @@ const MARKED: u8 = 8;
 /// On an ACK: ECN-Echo; on a segment: Congestion Window Reduced.
 const CONGESTION: u8 = 16;
 const RETRANSMISSION: u8 = 32;
-/// `extra` names a slot of the ACK details.
-const DETAILS: u8 = 64;
+/// `extra` names a slot.
+const EXTRA: u8 = 64;
 
 /// A packet on the wire: a segment or an ACK, 28 bytes.
 #[derive(Clone, Copy, Debug)]
@@ -20,7 +21,7 @@ pub struct Packet {
     /// Segment number, or next segment expected.
     pub number: u32,
     timestamp: u32,
-    /// Payload bytes of a segment; details of an ACK.
+    /// Payload bytes of a segment; the slot of what else an ACK carries.
     extra: u32,
     /// Where it goes next: an index into the routes.
     pub hop: u32,
@@ -56,16 +57,16 @@ impl Packet {
         }
     }
 
-    pub fn ack(flow: u32, hop: u32, id: u32, size: u32, ack: &Ack, details: Option<u32>) -> Packet {
+    pub fn ack(flow: u32, hop: u32, id: u32, size: u32, ack: &Ack, stored: Option<u32>) -> Packet {
         let mut flags = ACK;
         flags |= if ack.syn { SYN } else { 0 };
         flags |= if ack.congestion_echo { CONGESTION } else { 0 };
-        flags |= if details.is_some() { DETAILS } else { 0 };
+        flags |= if stored.is_some() { EXTRA } else { 0 };
         Packet {
             flow,
             number: ack.number,
             timestamp: ack.timestamp_echo,
-            extra: details.unwrap_or(0),
+            extra: stored.unwrap_or(0),
             hop,
             id,
             size: size as u16,
@@ -101,9 +102,9 @@ impl Packet {
         self.flags & MARKED != 0
     }
 
-    /// Slot of the ACK's details.
-    pub fn details(&self) -> Option<u32> {
-        (self.flags & DETAILS != 0).then_some(self.extra)
+    /// Slot of what else an ACK carries.
+    pub fn extra(&self) -> Option<u32> {
+        (self.flags & EXTRA != 0).then_some(self.extra)
     }
 }
 
@@ -125,24 +126,35 @@ impl knee_link::Packet for Packet {
     }
 }
 
-/// Details of the ACKs under way: slots that are used again.
+/// What most ACKs of plain connections lack.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct AckExtra {
+    /// SACK blocks and the like.
+    pub details: AckDetails,
+    /// There are any; plain ACKs carry nothing else here.
+    pub has_details: bool,
+    /// Where the data of a connection over several paths stands.
+    pub data: DataAck,
+}
+
+/// Extras of the ACKs under way: slots that are used again.
 #[derive(Debug, Default)]
-pub struct DetailStore {
-    slots: Vec<AckDetails>,
+pub struct ExtraStore {
+    slots: Vec<AckExtra>,
     free: Vec<u32>,
 }
 
-impl DetailStore {
-    pub fn put(&mut self, details: AckDetails) -> u32 {
+impl ExtraStore {
+    pub fn put(&mut self, extra: AckExtra) -> u32 {
         if let Some(slot) = self.free.pop() {
-            self.slots[slot as usize] = details;
+            self.slots[slot as usize] = extra;
             return slot;
         }
-        self.slots.push(details);
+        self.slots.push(extra);
         self.slots.len() as u32 - 1
     }
 
-    pub fn take(&mut self, slot: u32) -> AckDetails {
+    pub fn take(&mut self, slot: u32) -> AckExtra {
         self.free.push(slot);
         self.slots[slot as usize]
     }

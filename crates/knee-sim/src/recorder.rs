@@ -1,15 +1,21 @@
 //! Turns the state of a run into records.
 
+use crate::applications::Totals;
+use crate::connections::Ends;
 use crate::log::PacketLog;
 use crate::simulation::Simulation;
-use knee_record::{Cost, FlowRecord, FlowSample, LinkSample, Records};
-use knee_scenario::{Scenario, Workload};
-use knee_units::Time;
+use crate::subflows::Multi;
+use knee_record::{Cost, FlowRecord, FlowSample, LinkSample, ObjectRecord, PathRecord, Records};
+use knee_scenario::Scenario;
+use knee_transport::{Receiver, Sender};
+use knee_units::{Rate, Time};
+use knee_workload::Workload;
 
 /// The time series of a run.
 #[derive(Debug, Default)]
 pub struct Recorder {
     flows: Vec<FlowSample>,
+    paths: Vec<FlowSample>,
     links: Vec<LinkSample>,
     last: Option<Time>,
 }
@@ -20,6 +26,7 @@ impl Recorder {
         let rows = rows.min(1 << 16) as usize;
         Recorder {
             flows: Vec::with_capacity((rows * scenario.flows.len()).min(1 << 20)),
+            paths: Vec::new(),
             links: Vec::with_capacity((rows * scenario.links.len()).min(1 << 20)),
             last: None,
         }
@@ -34,10 +41,37 @@ impl Recorder {
         for flow in 0..run.flows.len() {
             if run.flows[flow].started && !self.ended(run, flow) {
                 self.flows.push(flow_sample(run, flow));
+                self.sample_paths(run, flow);
             }
         }
         for link in 0..run.scenario.links.len() {
-            self.links.push(link_sample(run, link));
+            let now = run.now();
+            self.links.push(LinkSample::of(&mut run.links[link], link, now));
+        }
+    }
+
+    /// A row for each path of a flow over several.
+    fn sample_paths<L: PacketLog>(&mut self, run: &Simulation<'_, L>, flow: usize) {
+        let plan = &run.scenario.flows[flow];
+        if plan.multipath.is_none() {
+            return;
+        }
+        for (position, path) in plan.paths.iter().enumerate() {
+            let mut row = empty_sample(run, flow, *path);
+            let forgotten = &run.flows[flow].totals_by_path[position];
+            add_totals(&mut row, forgotten);
+            row.delivered_bytes = forgotten.delivered_bytes;
+            for multi in multis(run, flow) {
+                let gone = &multi.gone_by_path[position];
+                add_totals(&mut row, gone);
+                if let Some(sender) = multi.subflow(position) {
+                    add_sender(&mut row, sender);
+                }
+                let receiver = multi.receiver.subflow(position);
+                row.delivered_bytes +=
+                    gone.delivered_bytes + receiver.map_or(0, Receiver::delivered_bytes);
+            }
+            self.paths.push(row);
         }
     }
 
@@ -50,14 +84,19 @@ impl Recorder {
     /// Adds the last row.
     pub fn finish<L: PacketLog>(&mut self, run: &mut Simulation<'_, L>) {
         self.sample(run);
+        run.note_cut_off_transfers();
     }
 
     /// The records of a run that ended at `end`.
     pub fn into_records<L: PacketLog>(self, run: &Simulation<'_, L>, end: Time) -> Records {
-        let flows = (0..run.flows.len()).map(|flow| flow_record(run, flow, end)).collect();
+        let every = || 0..run.flows.len();
         Records {
-            flows,
+            flows: every().map(|flow| flow_record(run, flow, end)).collect(),
             samples: self.flows,
+            paths: every().flat_map(|flow| path_records(run, flow)).collect(),
+            path_samples: self.paths,
+            objects: every().flat_map(|flow| objects(run, flow)).collect(),
+            transfers: run.transfers.clone(),
             links: self.links,
             link_names: run.scenario.links.iter().map(|link| link.name.clone()).collect(),
             end_ns: end.as_nanos(),
@@ -67,89 +106,163 @@ impl Recorder {
     }
 }
 
-#[inline]
-fn flow_sample<L: PacketLog>(run: &Simulation<'_, L>, flow: usize) -> FlowSample {
-    let (sender, receiver) = (&run.senders[flow], &run.receivers[flow]);
-    let (counters, rtt) = (sender.counters(), sender.rtt());
-    let state = sender.controller().state();
+fn empty_sample<L: PacketLog>(run: &Simulation<'_, L>, flow: usize, path: usize) -> FlowSample {
     FlowSample {
         flow: flow as u32,
-        path: run.scenario.flows[flow].path as u16,
+        path: path as u16,
         time_ns: run.now().as_nanos(),
-        delivered_bytes: receiver.delivered_bytes(),
-        sent_bytes: counters.sent_bytes,
-        retransmitted_bytes: counters.retransmitted_bytes,
-        sent_packets: counters.sent_segments,
-        lost_bytes: counters.lost_bytes,
-        in_flight_bytes: sender.in_flight(),
-        window_bytes: sender.window(),
-        pacing_rate_bps: sender.pacing_rate().map_or(0, |rate| rate.as_bits_per_second()),
-        rtt_ns: rtt.latest().as_nanos(),
-        srtt_ns: rtt.smoothed().as_nanos(),
-        bandwidth_estimate_bps: state.bandwidth.map_or(0, |rate| rate.as_bits_per_second()),
-        min_rtt_estimate_ns: state.min_rtt.map_or(0, |time| time.as_nanos()),
-        slow_start_threshold_bytes: state.slow_start_threshold.unwrap_or(0),
-        phase: state.phase,
+        phase: "idle",
+        ..FlowSample::default()
     }
 }
 
+/// The state of a flow: counters of all its connections; rates, RTT and phase
+/// are those of the subflow that began last.
 #[inline]
-fn link_sample<L: PacketLog>(run: &mut Simulation<'_, L>, link: usize) -> LinkSample {
-    let now = run.now();
-    let counters = run.links[link].counters();
-    let queue = run.links[link].queue(now);
-    LinkSample {
-        link: link as u32,
-        time_ns: now.as_nanos(),
-        queue_bytes: queue.bytes,
-        queue_packets: queue.packets,
-        queue_delay_ns: queue.delay.as_nanos(),
-        departed_bytes: queue.departed_bytes,
-        capacity_bytes: queue.capacity_bytes,
-        entered_packets: counters.entered_packets,
-        dropped_packets: counters.dropped_packets,
-        lost_packets: counters.lost_packets,
-        marked_packets: counters.marked_packets,
+fn flow_sample<L: PacketLog>(run: &Simulation<'_, L>, flow: usize) -> FlowSample {
+    let mut row = empty_sample(run, flow, run.scenario.flows[flow].paths[0]);
+    let state = &run.flows[flow];
+    add_totals(&mut row, &state.totals);
+    row.delivered_bytes = state.totals.delivered_bytes;
+    for (_, connection) in &state.live {
+        match &run.connections[*connection as usize].ends {
+            Ends::Plain(ends) => {
+                add_sender(&mut row, &run.senders[*ends as usize]);
+                row.delivered_bytes += run.receivers[*ends as usize].delivered_bytes();
+            }
+            Ends::Multi(multi) => {
+                add_totals(&mut row, &multi.gone);
+                for path in 0..multi.sender.path_count() {
+                    multi.subflow(path).into_iter().for_each(|s| add_sender(&mut row, s));
+                }
+                row.delivered_bytes += multi.receiver.reassembly().next();
+                row.reassembly_bytes += multi.receiver.reassembly().waiting();
+            }
+        }
     }
+    row
+}
+
+fn add_totals(row: &mut FlowSample, totals: &Totals) {
+    row.sent_bytes += totals.counters.sent_bytes;
+    row.retransmitted_bytes += totals.counters.retransmitted_bytes;
+    row.sent_packets += totals.counters.sent_segments;
+    row.lost_bytes += totals.counters.lost_bytes;
+}
+
+#[inline]
+fn add_sender(row: &mut FlowSample, sender: &Sender) {
+    let (counters, rtt) = (sender.counters(), sender.rtt());
+    let state = sender.controller().state();
+    row.sent_bytes += counters.sent_bytes;
+    row.retransmitted_bytes += counters.retransmitted_bytes;
+    row.sent_packets += counters.sent_segments;
+    row.lost_bytes += counters.lost_bytes;
+    row.in_flight_bytes += sender.in_flight();
+    row.window_bytes += sender.window();
+    row.pacing_rate_bps += sender.pacing_rate().map_or(0, |rate| rate.as_bits_per_second());
+    row.rtt_ns = rtt.latest().as_nanos();
+    row.srtt_ns = rtt.smoothed().as_nanos();
+    row.bandwidth_estimate_bps += state.bandwidth.map_or(0, |rate| rate.as_bits_per_second());
+    row.min_rtt_estimate_ns = state.min_rtt.map_or(0, |time| time.as_nanos());
+    row.slow_start_threshold_bytes += state.slow_start_threshold.unwrap_or(0);
+    row.phase = state.phase;
+}
+
+/// The connections of a flow over several paths.
+fn multis<'r, L: PacketLog>(
+    run: &'r Simulation<'_, L>,
+    flow: usize,
+) -> impl Iterator<Item = &'r Multi> {
+    let live = run.flows[flow].live.iter();
+    live.filter_map(|(_, connection)| match &run.connections[*connection as usize].ends {
+        Ends::Multi(multi) => Some(multi.as_ref()),
+        Ends::Plain(_) => None,
+    })
 }
 
 fn flow_record<L: PacketLog>(run: &Simulation<'_, L>, flow: usize, end: Time) -> FlowRecord {
     let (plan, state) = (&run.scenario.flows[flow], &run.flows[flow]);
-    let (sender, receiver) = (&run.senders[flow], &run.receivers[flow]);
-    let (counters, transport) = (sender.counters(), &plan.transport);
-    let (rtt_min, rtt_max) = sender.rtt().range().unwrap_or_default();
+    let mut totals = state.totals.clone();
+    for (_, connection) in &state.live {
+        totals.add(run, *connection as usize);
+    }
+    let (counters, transport) = (totals.counters, &plan.transport);
+    let (rtt_min, rtt_max) = totals.rtt.unwrap_or_default();
     let ended = state.completed.or(plan.stop).unwrap_or(end).min(end);
+    let blocked = totals.blocked.checked_div(u128::from(totals.delivered_bytes));
     FlowRecord {
         flow: flow as u32,
         name: plan.name.clone(),
         index: plan.index as u32,
         cc: plan.controller.name.clone(),
-        path: run.scenario.paths[plan.path].name.clone(),
+        path: run.scenario.flow_path_names(flow),
+        scheduler: plan.multipath.as_ref().map_or(String::new(), |m| m.scheduler.name.clone()),
         start_ns: plan.start.as_nanos(),
         end_ns: ended.max(plan.start).as_nanos(),
         size_bytes: match plan.workload {
-            Workload::Bulk => 0,
             Workload::File(bytes) => bytes,
+            _ => 0,
         },
         completion_ns: match plan.workload {
-            Workload::Bulk => None,
-            Workload::File(_) => state.completed.map(|at| (at - plan.start).as_nanos()),
+            Workload::Bulk | Workload::Mix(_) => None,
+            _ => state.completed.map(|at| (at - plan.start).as_nanos()),
         },
-        delivered_bytes: receiver.delivered_bytes(),
-        delivered_packets: receiver.delivered_segments(),
+        delivered_bytes: totals.delivered_bytes,
+        delivered_packets: totals.delivered_packets,
         sent_bytes: counters.sent_bytes,
         retransmitted_bytes: counters.retransmitted_bytes,
         rtt_min_ns: rtt_min.as_nanos(),
         rtt_max_ns: rtt_max.as_nanos(),
         base_rtt_ns: run.scenario.flow_base_rtt(flow).as_nanos(),
-        path_rate_bps: run
-            .scenario
-            .path_rate(plan.path)
-            .map_or(0, |rate| rate.as_bits_per_second()),
+        path_rate_bps: bits_per_second(run.scenario.flow_rate(flow)),
         header_overhead: f64::from(transport.mss + transport.header) / f64::from(transport.mss),
         timeouts: counters.timeouts,
         recoveries: counters.recoveries,
         spurious_recoveries: counters.spurious_recoveries,
         marked_bytes: counters.marked_bytes,
+        reinjected_bytes: totals.reinjected_bytes,
+        duplicate_bytes: totals.duplicate_bytes,
+        head_of_line_ns: blocked.unwrap_or(0) as u64,
+        reassembly_peak_bytes: totals.reassembly_peak,
+        suspicions: totals.suspicions,
     }
+}
+
+/// As rows have it: zero for an unlimited one.
+fn bits_per_second(rate: Option<Rate>) -> u64 {
+    rate.map_or(0, Rate::as_bits_per_second)
+}
+
+fn path_records<L: PacketLog>(run: &Simulation<'_, L>, flow: usize) -> Vec<PathRecord> {
+    let plan = &run.scenario.flows[flow];
+    let Some(multipath) = &plan.multipath else { return Vec::new() };
+    let of_path = |(position, path): (usize, &usize)| {
+        let mut totals = run.flows[flow].totals_by_path[position].clone();
+        multis(run, flow).for_each(|multi| multi.add_path(position, &mut totals));
+        let (rtt_min, rtt_max) = totals.rtt.unwrap_or_default();
+        PathRecord {
+            flow: flow as u32,
+            path: *path as u16,
+            name: run.scenario.paths[*path].name.clone(),
+            backup: multipath.backup.contains(&position),
+            sent_bytes: totals.counters.sent_bytes,
+            retransmitted_bytes: totals.counters.retransmitted_bytes,
+            delivered_bytes: totals.delivered_bytes,
+            rtt_min_ns: rtt_min.as_nanos(),
+            rtt_max_ns: rtt_max.as_nanos(),
+            base_rtt_ns: run.scenario.base_rtt(*path).as_nanos(),
+            one_way_delay_ns: run.scenario.one_way_delay(*path).as_nanos(),
+            rate_bps: bits_per_second(run.scenario.path_rate(*path)),
+            timeouts: totals.counters.timeouts,
+            recoveries: totals.counters.recoveries,
+        }
+    };
+    plan.paths.iter().enumerate().map(of_path).collect()
+}
+
+fn objects<L: PacketLog>(run: &Simulation<'_, L>, flow: usize) -> Vec<ObjectRecord> {
+    let start = run.scenario.flows[flow].start;
+    let objects = run.flows[flow].application.objects().iter();
+    objects.map(|object| ObjectRecord::of(flow, start, object)).collect()
 }

@@ -1,134 +1,122 @@
 //! The event loop of one run.
 
+use crate::applications::FlowState;
+use crate::connections::{Connection, MULTIPATH, Slot};
 use crate::log::{Event, PacketLog};
-use crate::packet::{DetailStore, Packet, Step};
+use crate::packet::{AckExtra, ExtraStore, Packet, Step};
 use crate::queue::{EventQueue, SOURCES_MAX};
 use crate::recorder::Recorder;
-use crate::topology::{PathRoute, Topology};
+use crate::topology::Topology;
 use crate::{Control, SimulationError};
 use knee_link::Link;
-use knee_scenario::{Scenario, Workload};
+use knee_record::TransferRecord;
+use knee_scenario::{Scenario, link_stream};
 use knee_transport::{AckDetails, Receiver, Sender, Transmit};
 use knee_units::Time;
-use rand_chacha::ChaCha8Rng;
-use rand_core::SeedableRng;
 use std::sync::atomic::Ordering;
 
 /// Events between two looks at [`Control`].
 const CONTROL_PERIOD: u64 = 4096;
 /// IP bytes of a SYN or SYN-ACK: IPv4, TCP and its usual options.
 const SYN_BYTES: u32 = 60;
-/// Timers of a flow, in the order of their sources.
-const TIMERS: usize = 4;
-const PACING: usize = 0;
-const RETRANSMISSION: usize = 1;
-const ACKNOWLEDGEMENT: usize = 2;
-const APPLICATION: usize = 3;
-
-/// Random streams: links count from zero, flows from here.
-const FLOW_STREAMS: u64 = 1 << 32;
-
-/// What the simulator keeps of a flow beside its two ends.
-pub struct FlowState {
-    /// Where its packets begin their way.
-    pub route: PathRoute,
-    /// When the earliest queued event of each timer is due.
-    armed: [Time; TIMERS],
-    pub started: bool,
-    /// When the last byte was acknowledged.
-    pub completed: Option<Time>,
-    mtu_header: u32,
-}
+/// Timers of a slot, in the order of their sources.
+pub const TIMERS: usize = 4;
+pub const PACING: usize = 0;
+pub const RETRANSMISSION: usize = 1;
+pub const ACKNOWLEDGEMENT: usize = 2;
+/// Requests on their way, and the silence of paths.
+pub const CONNECTION: usize = 3;
 
 /// A run under way.
+///
+/// Event sources, in the order in which they act at the same time: links,
+/// timers of slots, applications, paths that come and go, the recorder.
 pub struct Simulation<'a, L: PacketLog> {
     pub scenario: &'a Scenario,
     pub links: Vec<Link<Packet>>,
+    /// Both ends of plain connections; a slot names its own.
     pub senders: Vec<Sender>,
     pub receivers: Vec<Receiver>,
+    pub slots: Vec<Slot>,
+    pub(crate) free_slots: Vec<u32>,
+    pub(crate) free_ends: Vec<u32>,
+    pub connections: Vec<Connection>,
+    pub(crate) free_connections: Vec<u32>,
     pub flows: Vec<FlowState>,
-    queue: EventQueue,
+    pub transfers: Vec<TransferRecord>,
+    pub(crate) queue: EventQueue,
     /// When the earliest queued event of each link is due.
     link_armed: Vec<Time>,
-    topology: Topology,
-    details: DetailStore,
-    log: L,
-    now: Time,
+    pub(crate) topology: Topology,
+    pub(crate) extras: ExtraStore,
+    pub(crate) log: L,
+    pub(crate) now: Time,
     next_packet: u32,
     pub events: u64,
     pub delivered_packets: u64,
-}
-
-/// The random stream of a link or flow: one seed, one stream each.
-fn stream(seed: u64, number: u64) -> ChaCha8Rng {
-    let mut rng = ChaCha8Rng::seed_from_u64(seed);
-    rng.set_stream(number);
-    rng
+    /// Why the run cannot go on.
+    pub(crate) failed: Option<SimulationError>,
 }
 
 impl<'a, L: PacketLog> Simulation<'a, L> {
     pub fn new(scenario: &'a Scenario, log: L) -> Result<Simulation<'a, L>, SimulationError> {
         let topology = Topology::new(scenario);
-        let sources = topology.links.len() + TIMERS * scenario.flows.len() + 1;
-        if sources > SOURCES_MAX {
-            return Err(SimulationError::TooLarge { sources, limit: SOURCES_MAX });
-        }
         let links: Vec<Link<Packet>> = topology
             .links
             .iter()
             .enumerate()
-            .map(|(index, config)| Link::new(config.clone(), stream(scenario.seed, index as u64)))
+            .map(|(index, config)| Link::new(config.clone(), link_stream(scenario.seed, index)))
             .collect();
         let mut simulation = Simulation {
             scenario,
             link_armed: vec![Time::MAX; links.len()],
             links,
-            senders: Vec::with_capacity(scenario.flows.len()),
-            receivers: Vec::with_capacity(scenario.flows.len()),
+            senders: Vec::new(),
+            receivers: Vec::new(),
+            slots: Vec::new(),
+            free_slots: Vec::new(),
+            free_ends: Vec::new(),
+            connections: Vec::new(),
+            free_connections: Vec::new(),
             flows: Vec::with_capacity(scenario.flows.len()),
+            transfers: Vec::new(),
             queue: EventQueue::default(),
             topology,
-            details: DetailStore::default(),
+            extras: ExtraStore::default(),
             log,
             now: Time::ZERO,
             next_packet: 0,
             events: 0,
             delivered_packets: 0,
+            failed: None,
         };
+        simulation.check_size()?;
         for index in 0..scenario.flows.len() {
             simulation.add_flow(index)?;
         }
+        simulation.arm_path_changes();
         Ok(simulation)
     }
 
-    fn add_flow(&mut self, index: usize) -> Result<(), SimulationError> {
-        let flow = &self.scenario.flows[index];
-        let transport = &flow.transport;
-        let init = knee_cc::Init {
-            mss: transport.mss,
-            mtu: transport.mss + transport.header,
-            initial_window: u64::from(transport.initial_window) * u64::from(transport.mss),
-            rng: stream(self.scenario.seed, FLOW_STREAMS + index as u64),
-        };
-        let controller = knee_cc::build(&flow.controller, init)?;
-        self.senders.push(Sender::new(transport, controller));
-        self.receivers.push(Receiver::new(transport));
-        self.flows.push(FlowState {
-            route: self.topology.paths[flow.path],
-            armed: [Time::MAX; TIMERS],
-            started: false,
-            completed: None,
-            mtu_header: transport.header,
-        });
-        self.arm(index, APPLICATION, flow.start);
+    /// Each flow has one slot at least.
+    fn check_size(&self) -> Result<(), SimulationError> {
+        let sources = self.links.len() + TIMERS * self.scenario.flows.len();
+        let limit = self.slot_sources_end();
+        if sources > limit {
+            return Err(SimulationError::TooLarge { sources, limit });
+        }
         Ok(())
     }
 
     /// Runs to the end of the scenario, or until told to stop. Returns when
     /// it ended.
-    pub fn run(&mut self, recorder: &mut Recorder, control: &Control) -> Time {
+    pub fn run(
+        &mut self,
+        recorder: &mut Recorder,
+        control: &Control,
+    ) -> Result<Time, SimulationError> {
         let end = self.scenario.duration;
-        let sampler = (self.links.len() + TIMERS * self.flows.len()) as u32;
+        let sampler = SOURCES_MAX as u32 - 1;
         recorder.sample(self);
         self.queue.push(self.scenario.sample_interval, sampler);
         while let Some((time, source)) = self.queue.pop() {
@@ -140,8 +128,11 @@ impl<'a, L: PacketLog> Simulation<'a, L> {
             if self.events.is_multiple_of(CONTROL_PERIOD) {
                 control.now_ns.store(time.as_nanos(), Ordering::Relaxed);
                 if control.stop.load(Ordering::Relaxed) {
-                    recorder.sample(self);
-                    return time;
+                    recorder.finish(self);
+                    return Ok(time);
+                }
+                if let Some(failure) = self.failed.take() {
+                    return Err(failure);
                 }
             }
             if (source as usize) < self.links.len() {
@@ -149,14 +140,33 @@ impl<'a, L: PacketLog> Simulation<'a, L> {
             } else if source == sampler {
                 self.queue.push(time + self.scenario.sample_interval, sampler);
                 recorder.sample(self);
-            } else {
+            } else if (source as usize) < self.slot_sources_end() {
                 let timer = source as usize - self.links.len();
                 self.on_timer(timer / TIMERS, timer % TIMERS);
+            } else {
+                self.on_other(source as usize - self.slot_sources_end());
             }
+        }
+        if let Some(failure) = self.failed.take() {
+            return Err(failure);
         }
         self.now = end;
         recorder.finish(self);
-        end
+        Ok(end)
+    }
+
+    /// First source past those of links and slots.
+    #[inline]
+    pub(crate) fn slot_sources_end(&self) -> usize {
+        SOURCES_MAX - 1 - self.scenario.flows.len() - self.scenario.paths.len()
+    }
+
+    /// An application, or a path that comes or goes.
+    fn on_other(&mut self, number: usize) {
+        match number.checked_sub(self.scenario.flows.len()) {
+            None => self.on_application_timer(number),
+            Some(path) => self.on_path_change(path),
+        }
     }
 
     pub fn now(&self) -> Time {
@@ -170,11 +180,11 @@ impl<'a, L: PacketLog> Simulation<'a, L> {
     /// Schedules a timer unless an earlier event is queued for it already;
     /// that one will look at the deadline again.
     #[inline]
-    fn arm(&mut self, flow: usize, timer: usize, time: Time) {
-        let armed = &mut self.flows[flow].armed[timer];
+    pub(crate) fn arm(&mut self, slot: usize, timer: usize, time: Time) {
+        let armed = &mut self.slots[slot].armed[timer];
         if time < *armed {
             *armed = time;
-            let source = self.links.len() + flow * TIMERS + timer;
+            let source = self.links.len() + slot * TIMERS + timer;
             self.queue.push(time, source as u32);
         }
     }
@@ -240,17 +250,34 @@ impl<'a, L: PacketLog> Simulation<'a, L> {
 
     #[cold]
     fn discard(&mut self, packet: &Packet) {
-        if let Some(slot) = packet.details() {
-            self.details.take(slot);
+        if let Some(slot) = packet.extra() {
+            self.extras.take(slot);
+        }
+        self.leave_network(packet.flow as usize);
+    }
+
+    /// A packet of a slot is no longer under way.
+    #[inline]
+    pub(crate) fn leave_network(&mut self, slot: usize) {
+        let slot = &mut self.slots[slot];
+        slot.in_network -= 1;
+        if slot.in_network == 0 && slot.abandoned {
+            let index = slot.index;
+            self.recycle(index);
         }
     }
 
     #[inline]
     fn on_segment(&mut self, packet: Packet) {
-        let flow = packet.flow as usize;
+        let index = packet.flow as usize;
         self.log.event(self.now, Event::Receive { packet: &packet });
-        let receiver = &mut self.receivers[flow];
+        let slot = &self.slots[index];
+        if slot.ends == MULTIPATH {
+            return self.on_subflow_segment(index, packet);
+        }
+        let receiver = &mut self.receivers[slot.ends as usize];
         let arrival = receiver.on_segment(self.now, &packet.to_segment(), packet.is_marked());
+        let deadline = receiver.timer();
         if arrival.delivered_segments > 0 {
             self.delivered_packets += u64::from(arrival.delivered_segments);
             let first = receiver.next().wrapping_sub(arrival.delivered_segments);
@@ -259,73 +286,115 @@ impl<'a, L: PacketLog> Simulation<'a, L> {
             self.log.event(self.now, event);
         }
         if arrival.ack_now {
-            self.send_ack(flow);
+            self.send_ack(index);
         } else {
-            let deadline = self.receivers[flow].timer();
-            self.arm(flow, ACKNOWLEDGEMENT, deadline);
+            self.arm(index, ACKNOWLEDGEMENT, deadline);
         }
+        let slot = &self.slots[index];
+        if slot.watched && arrival.delivered_bytes > 0 {
+            self.tell_delivered(slot.connection as usize, arrival.delivered_bytes);
+        }
+        self.leave_network(index);
     }
 
     #[inline]
-    fn send_ack(&mut self, flow: usize) {
+    fn send_ack(&mut self, index: usize) {
         let mut details = AckDetails::default();
-        let (ack, has_details) = self.receivers[flow].make_ack(&mut details);
-        let state = &self.flows[flow];
-        let (mut size, mut slot) = (state.mtu_header, None);
+        let ends = self.slots[index].ends as usize;
+        let (ack, has_details) = self.receivers[ends].make_ack(&mut details);
+        let extra = has_details.then(|| AckExtra { details, ..AckExtra::default() });
+        self.put_ack(index, &ack, extra);
+    }
+
+    /// Puts an ACK on the wire.
+    #[inline]
+    pub(crate) fn put_ack(
+        &mut self,
+        index: usize,
+        ack: &knee_transport::Ack,
+        extra: Option<AckExtra>,
+    ) {
+        let slot = &mut self.slots[index];
+        slot.in_network += 1;
+        let (hop, mut size) = (slot.route.reverse, u32::from(slot.header));
         if ack.syn {
             size = SYN_BYTES;
         }
-        if has_details {
-            size += details.option_bytes();
-            slot = Some(self.details.put(details));
+        let mut blocks: &[(u32, u32)] = &[];
+        let mut stored = None;
+        if let Some(extra) = &extra {
+            size += extra.details.option_bytes();
+            blocks = extra.details.blocks();
+            stored = Some(self.extras.put(*extra));
         }
-        let hop = state.route.reverse;
-        let packet = Packet::ack(flow as u32, hop, self.next_id(), size, &ack, slot);
-        self.log.event(self.now, Event::AckSend { packet: &packet, blocks: details.blocks() });
+        let packet = Packet::ack(index as u32, hop, self.next_id(), size, ack, stored);
+        self.log.event(self.now, Event::AckSend { packet: &packet, blocks });
         self.advance(packet);
     }
 
     #[inline]
     fn on_ack(&mut self, packet: Packet) {
-        let flow = packet.flow as usize;
-        let details = packet.details().map(|slot| self.details.take(slot));
-        self.senders[flow].on_ack(self.now, &packet.to_ack(), details.as_ref());
-        let in_flight = self.senders[flow].in_flight();
-        self.log.event(self.now, Event::AckReceive { packet: &packet, in_flight });
-        self.pump(flow);
-        if self.flows[flow].completed.is_none() && self.senders[flow].is_complete() {
-            self.flows[flow].completed = Some(self.now);
+        let index = packet.flow as usize;
+        let extra = packet.extra().map(|slot| self.extras.take(slot));
+        let slot = &self.slots[index];
+        if slot.ends == MULTIPATH {
+            return self.on_subflow_ack(index, packet, extra);
         }
+        let sender = &mut self.senders[slot.ends as usize];
+        sender.on_ack(self.now, &packet.to_ack(), extra.as_ref().map(|extra| &extra.details));
+        let in_flight = sender.in_flight();
+        self.log.event(self.now, Event::AckReceive { packet: &packet, in_flight });
+        self.pump(index);
+        let slot = &self.slots[index];
+        if slot.closing && self.senders[slot.ends as usize].is_complete() {
+            self.on_complete(slot.connection as usize);
+        } else if slot.asking {
+            self.send_requests(slot.connection as usize);
+        }
+        self.leave_network(index);
     }
 
-    /// Sends what the sender has to send now and schedules its timers.
+    /// Sends what a plain connection has to send now and schedules its
+    /// timers.
     #[inline]
-    fn pump(&mut self, flow: usize) {
+    pub(crate) fn pump(&mut self, index: usize) {
+        let ends = self.slots[index].ends as usize;
         loop {
-            match self.senders[flow].poll_transmit(self.now) {
-                Transmit::Segment(segment) => self.send_segment(flow, &segment),
+            match self.senders[ends].poll_transmit(self.now) {
+                Transmit::Segment(segment) => {
+                    let sender = &self.senders[ends];
+                    let (ecn, in_flight) = (sender.ecn(), sender.in_flight());
+                    self.put_segment(index, &segment, ecn, in_flight);
+                }
                 Transmit::At(time) => {
-                    self.arm(flow, PACING, time);
+                    self.arm(index, PACING, time);
                     break;
                 }
                 Transmit::Nothing => break,
             }
         }
-        let deadline = self.senders[flow].timer();
-        self.arm(flow, RETRANSMISSION, deadline);
+        let deadline = self.senders[ends].timer();
+        self.arm(index, RETRANSMISSION, deadline);
     }
 
+    /// Puts a segment on the wire.
     #[inline]
-    fn send_segment(&mut self, flow: usize, segment: &knee_transport::Segment) {
-        let state = &self.flows[flow];
+    pub(crate) fn put_segment(
+        &mut self,
+        index: usize,
+        segment: &knee_transport::Segment,
+        ecn: knee_cc::Ecn,
+        in_flight: u64,
+    ) {
+        let slot = &mut self.slots[index];
+        slot.in_network += 1;
         let size = match segment.kind {
             knee_transport::SegmentKind::Syn => SYN_BYTES,
-            knee_transport::SegmentKind::Data => u32::from(segment.len) + state.mtu_header,
+            knee_transport::SegmentKind::Data => u32::from(segment.len) + u32::from(slot.header),
         };
-        let hop = state.route.forward;
-        let ecn = self.senders[flow].ecn() != knee_cc::Ecn::NotCapable;
-        let packet = Packet::segment(flow as u32, hop, self.next_id(), size, ecn, segment);
-        let in_flight = self.senders[flow].in_flight();
+        let hop = slot.route.forward;
+        let ecn = ecn != knee_cc::Ecn::NotCapable;
+        let packet = Packet::segment(index as u32, hop, self.next_id(), size, ecn, segment);
         self.log.event(self.now, Event::Send { packet: &packet, payload: segment.len, in_flight });
         self.advance(packet);
     }
@@ -337,51 +406,38 @@ impl<'a, L: PacketLog> Simulation<'a, L> {
         id
     }
 
-    fn on_timer(&mut self, flow: usize, timer: usize) {
-        if self.flows[flow].armed[timer] != self.now {
+    fn on_timer(&mut self, index: usize, timer: usize) {
+        let slot = &mut self.slots[index];
+        if slot.armed[timer] != self.now {
             return;
         }
-        self.flows[flow].armed[timer] = Time::MAX;
+        slot.armed[timer] = Time::MAX;
+        if slot.ends == MULTIPATH {
+            return self.on_subflow_timer(index, timer);
+        }
         match timer {
-            PACING => self.pump(flow),
-            RETRANSMISSION => self.on_retransmission_timer(flow),
-            ACKNOWLEDGEMENT => self.on_acknowledgement_timer(flow),
-            _ => self.on_application(flow),
+            PACING => self.pump(index),
+            RETRANSMISSION => self.on_retransmission_timer(index),
+            ACKNOWLEDGEMENT => self.on_acknowledgement_timer(index),
+            _ => self.send_requests(self.slots[index].connection as usize),
         }
     }
 
-    fn on_retransmission_timer(&mut self, flow: usize) {
-        let deadline = self.senders[flow].timer();
+    fn on_retransmission_timer(&mut self, index: usize) {
+        let sender = &mut self.senders[self.slots[index].ends as usize];
+        let deadline = sender.timer();
         if deadline > self.now {
-            return self.arm(flow, RETRANSMISSION, deadline);
+            return self.arm(index, RETRANSMISSION, deadline);
         }
-        self.senders[flow].on_timer(self.now);
-        self.pump(flow);
+        sender.on_timer(self.now);
+        self.pump(index);
     }
 
-    fn on_acknowledgement_timer(&mut self, flow: usize) {
-        let deadline = self.receivers[flow].timer();
+    fn on_acknowledgement_timer(&mut self, index: usize) {
+        let deadline = self.receivers[self.slots[index].ends as usize].timer();
         if deadline > self.now {
-            return self.arm(flow, ACKNOWLEDGEMENT, deadline);
+            return self.arm(index, ACKNOWLEDGEMENT, deadline);
         }
-        self.send_ack(flow);
-    }
-
-    /// The application starts, or stops.
-    fn on_application(&mut self, flow: usize) {
-        let plan = &self.scenario.flows[flow];
-        if self.flows[flow].started {
-            self.senders[flow].stop();
-            return;
-        }
-        self.flows[flow].started = true;
-        self.senders[flow].write(match plan.workload {
-            Workload::Bulk => u64::MAX,
-            Workload::File(bytes) => bytes,
-        });
-        if let Some(stop) = plan.stop {
-            self.arm(flow, APPLICATION, stop);
-        }
-        self.pump(flow);
+        self.send_ack(index);
     }
 }

@@ -2,9 +2,8 @@
 //! each path whose way back is one.
 
 use crate::packet::Routes;
-use knee_link::{Aqm, Buffer, Config, Delay, Loss, RateModel, Steps};
+use knee_link::{Aqm, Buffer, Config, RateModel};
 use knee_scenario::{Reverse, Scenario};
-use knee_units::Time;
 use std::io::{self, Write};
 
 /// Where a path begins in the routes.
@@ -43,21 +42,9 @@ fn reverse_links(scenario: &Scenario, path: usize, links: &mut Vec<Config>) -> V
     match &scenario.paths[path].reverse {
         Reverse::Links(reverse) => reverse.clone(),
         Reverse::Delay(delay) => {
-            links.push(pure_delay(*delay));
+            links.push(Config::pure_delay(*delay));
             vec![links.len() - 1]
         }
-    }
-}
-
-fn pure_delay(delay: Time) -> Config {
-    Config {
-        rate: RateModel::Unlimited,
-        delay: Delay { base: Steps(vec![(Time::ZERO, delay)]), jitter: None },
-        buffer: Buffer::Unlimited,
-        aqm: Aqm::DropTail,
-        loss: Loss::None,
-        policer: None,
-        down: Vec::new(),
     }
 }
 
@@ -74,9 +61,6 @@ pub fn describe(out: &mut impl Write, scenario: &Scenario) -> io::Result<()> {
     for (index, path) in scenario.paths.iter().enumerate() {
         let (forward, reverse) = (join(&path.forward), join(&reverse[index]));
         writeln!(out, "# path,{index},forward={forward},reverse={reverse}")?;
-    }
-    for (index, flow) in scenario.flows.iter().enumerate() {
-        writeln!(out, "# flow,{index},path={},mss={}", flow.path, flow.transport.mss)?;
     }
     Ok(())
 }

@@ -18,8 +18,8 @@ pub struct Config {
     pub ack_delay: Time,
     /// Segments acknowledged at once at the start (quick ACKs): 16.
     pub quick_acks: u32,
-    /// Receive window in bytes; none: never the limit.
-    pub receive_window: Option<u64>,
+    /// Receive window.
+    pub receive_window: ReceiveWindow,
     /// Pacing.
     pub pacing: Pacing,
     /// Use ECN if the controller can (RFC 3168 negotiation succeeds).
@@ -41,7 +41,7 @@ impl Default for Config {
             ack_every: 2,
             ack_delay: Time::from_millis(40),
             quick_acks: 16,
-            receive_window: None,
+            receive_window: ReceiveWindow::Unlimited,
             pacing: Pacing::Auto,
             ecn: false,
             sampler: Sampler::Linux,
@@ -49,6 +49,29 @@ impl Default for Config {
             max_burst: 65_536,
         }
     }
+}
+
+/// How much the receiver lets a sender have outstanding.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ReceiveWindow {
+    /// Never the limit.
+    #[default]
+    Unlimited,
+    /// Always so many bytes.
+    Fixed(u64),
+    /// Grows with what is delivered, as Linux's does. Of a connection over
+    /// one path never the limit: there it only has to stay ahead of the
+    /// congestion window.
+    Auto {
+        /// Largest window in bytes.
+        max: u64,
+    },
+}
+
+impl ReceiveWindow {
+    /// The largest window of Linux's automatic tuning: third value of
+    /// `net.ipv4.tcp_rmem`, 6 MiB.
+    pub const LINUX: ReceiveWindow = ReceiveWindow::Auto { max: 6 << 20 };
 }
 
 /// Whether segments are paced.

@@ -9,6 +9,7 @@
 //! steady state, know the ground it runs on.
 
 mod config;
+pub mod multipath;
 mod pacing;
 mod prr;
 mod rack;
@@ -19,7 +20,7 @@ mod scoreboard;
 mod sender;
 mod wire;
 
-pub use config::{Config, Pacing, Sampler};
+pub use config::{Config, Pacing, ReceiveWindow, Sampler};
 pub use receiver::{Arrival, Receiver};
 pub use rtt::RttEstimator;
 pub use sender::{Counters, Sender, Transmit};

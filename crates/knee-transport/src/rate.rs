@@ -6,7 +6,7 @@
 use crate::config::Sampler;
 use crate::scoreboard::{APP_LIMITED, EVER_RETRANSMITTED, Sent};
 use knee_cc::Sample;
-use knee_units::Time;
+use knee_units::{Rate, Time};
 
 /// The connection's side of the estimator.
 #[derive(Clone, Debug)]
@@ -23,6 +23,8 @@ pub struct RateSampler {
     /// Begin of the previous sample's ACK interval; only the `ns3-3.35` mode
     /// looks at it.
     previous_begin: Option<Time>,
+    /// Bytes and interval of the last sample that counts.
+    last: (u64, Time),
 }
 
 /// The segment that a sample is drawn from: of all that one ACK
@@ -55,6 +57,7 @@ impl RateSampler {
             first_sent_at: Time::ZERO,
             app_limited_until: 0,
             previous_begin: None,
+            last: (0, Time::ZERO),
         }
     }
 
@@ -118,6 +121,25 @@ impl RateSampler {
         // was retransmitted needlessly: its rate would be too high.
         let plausible = interval >= min_rtt || self.mode == Sampler::Ns3V335;
         sample.interval = if plausible { interval } else { Time::ZERO };
+        self.note_rate(sample);
+    }
+
+    /// Keeps the last sample, one that the application limited only when it
+    /// is higher (`tcp_rate_gen`).
+    #[inline]
+    fn note_rate(&mut self, sample: &Sample) {
+        let (bytes, interval) = self.last;
+        let of = |bytes: u64, interval: Time| bytes.saturating_mul(interval.as_nanos());
+        let higher = of(sample.delivered, interval) >= of(bytes, sample.interval);
+        if sample.interval > Time::ZERO && (!sample.app_limited || higher) {
+            self.last = (sample.delivered, sample.interval);
+        }
+    }
+
+    /// The delivery rate of the last sample; none before the first.
+    pub fn rate(&self) -> Option<Rate> {
+        let (bytes, interval) = self.last;
+        (interval > Time::ZERO).then(|| Rate::over(bytes, interval))
     }
 }
 

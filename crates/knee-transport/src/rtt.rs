@@ -136,6 +136,10 @@ impl RttEstimator {
     pub fn minimum(&self) -> Time {
         self.minimum
     }
+    /// Mean deviation from the smoothed RTT (RTTVAR of RFC 6298).
+    pub fn deviation(&self) -> Time {
+        self.mean_deviation
+    }
     /// Four times the mean deviation, at least the smallest timeout.
     pub fn variation(&self) -> Time {
         self.variation

@@ -36,6 +36,13 @@ impl Checker {
         &self.head
     }
 
+    /// Takes up a flow that begins among the rows.
+    pub fn open(&mut self, line: &str) -> Result<(), String> {
+        self.head.add_flow(line)?;
+        self.flows.extend(self.head.flows.last().map(Flow::new));
+        Ok(())
+    }
+
     /// Takes up one row.
     pub fn row(&mut self, line: u64, row: &Row) {
         self.line = line;

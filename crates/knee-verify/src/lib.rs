@@ -36,7 +36,12 @@ pub fn check(mut log: impl BufRead) -> Result<Report, LogError> {
     let head = read_head(&mut log, &mut line, &mut number)?;
     let mut checker = Checker::new(head);
     while next_line(&mut log, &mut line, &mut number)? {
-        let row = Row::parse(&line, checker.head()).map_err(|what| LogError::at(number, what))?;
+        let malformed = |what| LogError::at(number, what);
+        if let Some(text) = line.strip_prefix("# ") {
+            checker.open(text).map_err(malformed)?;
+            continue;
+        }
+        let row = Row::parse(&line, checker.head()).map_err(malformed)?;
         checker.row(number, &row);
     }
     Ok(checker.finish(number))

@@ -111,6 +111,15 @@ impl Head {
         Ok(())
     }
 
+    /// Takes up a flow that begins after the head, without its `# `.
+    pub fn add_flow(&mut self, line: &str) -> Result<(), String> {
+        if !line.starts_with("flow,") {
+            return Err(format!("among the rows only flows begin, found `{line}`"));
+        }
+        self.add(line)?;
+        self.flows.last().map_or(Ok(()), |flow| below("path", flow.path, self.paths.len()))
+    }
+
     /// Ends the head at the line with the names of the columns.
     pub fn finish(&self, columns: &str) -> Result<(), String> {
         if columns != COLUMNS {

@@ -6,6 +6,8 @@ use clap_complete::Shell;
 use knee_scenario::Override;
 use std::path::PathBuf;
 
+pub use crate::sweep::Vary;
+
 const START: &str = "\
 Examples:
   knee init first.toml        write a commented scenario
@@ -41,6 +43,12 @@ pub enum Command {
     /// Run studies: what their sources say against what is measured
     #[command(after_help = REPRODUCE)]
     Reproduce(Reproduce),
+    /// Run a scenario at every combination of some settings: table, map, dataset
+    #[command(arg_required_else_help = true, after_help = SWEEP)]
+    Sweep(Sweep),
+    /// Run a fixed grid on the simulator and on the kernel: how far they are apart
+    #[command(after_help = FIDELITY)]
+    Fidelity(Fidelity),
     /// Compare two runs number by number
     #[command(arg_required_else_help = true, after_help = COMPARE)]
     Compare(Compare),
@@ -53,12 +61,15 @@ pub enum Command {
     /// Write a commented scenario to begin with
     #[command(after_help = INIT)]
     Init(Init),
-    /// List what a scenario can name: controllers, measures, AQMs, keys; and the studies
+    /// List what a scenario can name: controllers, schedulers, keys …; and the studies
     #[command(after_help = LIST)]
     List(List),
     /// Say what this host allows, and what to do about the rest
     #[command(after_help = DOCTOR)]
     Doctor(Doctor),
+    /// Load Knee's own controllers into the kernel, list and unload them
+    #[command(arg_required_else_help = true, disable_help_subcommand = true, after_help = CC)]
+    Cc(Cc),
     /// Print completions for a shell
     #[command(arg_required_else_help = true, after_help = COMPLETIONS)]
     Completions(Completions),
@@ -67,12 +78,25 @@ pub enum Command {
     Schema(Schema),
 }
 
+impl Command {
+    /// Whether it makes networks of its own.
+    pub fn runs_on_kernel(&self) -> bool {
+        match self {
+            Command::Run(arguments) => arguments.on.contains(&Ground::Kernel),
+            Command::Reproduce(arguments) => arguments.on.contains(&Ground::Kernel),
+            Command::Fidelity(_) => true,
+            _ => false,
+        }
+    }
+}
+
 const RUN: &str = "\
 Examples:
   knee run first.toml
   knee run first.toml --set flow.bbr.cc=bbr-low-delay --set link.bottleneck.buffer='8 BDP'
   knee run first.toml --seed 7 --repeat 10 --jobs 4
   knee run *.toml --out results --json
+  knee run first.toml --on sim,kernel     (as root) the simulator beside Linux's TCP
 
 A scenario to begin with: knee init first.toml";
 
@@ -156,6 +180,7 @@ Examples:
   knee reproduce improved-bbr --jobs 4
   knee reproduce ./my-study             a folder with a study.toml
   knee reproduce --json > outcome.json
+  knee reproduce --on sim,kernel        (as root) each claim on both grounds
 
 Exits 1 only if an outcome differs from the one on record in the study.";
 
@@ -165,8 +190,80 @@ pub struct Reproduce {
     /// Built-in studies, or folders with a study.toml. Default: all built-in ones
     #[arg(value_name = "STUDY", value_hint = ValueHint::DirPath)]
     pub studies: Vec<String>,
+    /// Where to run; the kernel beside the simulator, not without it
+    #[arg(long, value_name = "GROUND", value_delimiter = ',', default_value = "sim")]
+    pub on: Vec<Ground>,
     #[command(flatten)]
     pub output: Output,
+    /// Print one JSON document instead of tables
+    #[arg(long)]
+    pub json: bool,
+}
+
+const SWEEP: &str = "\
+Examples:
+  knee sweep two.toml --vary flow.main.scheduler=minrtt,ecf,sctc --vary flow.main.cc=bbr,cubic
+  knee sweep two.toml --vary 'link.lte.delay=20..160 ms step x2' --repeat 5
+  knee sweep two.toml --vary 'flow.main.paths=[\"wifi\"],[\"wifi\",\"lte\"]' --skip-invalid
+
+VALUES is a list, or a range: FROM..TO UNIT step STEP UNIT, or step xFACTOR.
+The same line again goes on where it was stopped.";
+
+/// `knee sweep`.
+#[derive(Debug, Args)]
+pub struct Sweep {
+    /// Scenario file
+    #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub file: PathBuf,
+    /// Vary a key: flow.main.cc=bbr,cubic, link.a.rate='1..10 Mbit/s step 1 Mbit/s'
+    #[arg(long, value_name = "KEY=VALUES", required = true)]
+    pub vary: Vec<Vary>,
+    /// Set a key of the scenario at every point
+    #[arg(long, value_name = "KEY=VALUE")]
+    pub set: Vec<Setting>,
+    /// Seed of the first repeat, instead of the scenario's
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(..=SEED_MAX))]
+    pub seed: Option<u64>,
+    /// Run each point K times, with the seed and those that follow it, and give intervals
+    #[arg(long, value_name = "K", value_parser = clap::value_parser!(u64).range(2..=REPEATS_MAX))]
+    pub repeat: Option<u64>,
+    #[command(flatten)]
+    pub output: Output,
+    /// Leave combinations out that no scenario can have
+    #[arg(long)]
+    pub skip_invalid: bool,
+    /// Print one JSON document instead of a table
+    #[arg(long)]
+    pub json: bool,
+}
+
+const FIDELITY: &str = "\
+Examples:
+  knee fidelity --quick              a dozen cells, some two minutes
+  knee fidelity                      72 cells, a quarter of an hour
+  knee fidelity --cells bbr-100mbit  those with this in their name
+
+Needs root, or CAP_NET_ADMIN and CAP_SYS_ADMIN. Cells that were run are kept: the
+same command goes on where it stopped, and runs again those that were invalid.";
+
+/// `knee fidelity`.
+#[derive(Debug, Args)]
+pub struct Fidelity {
+    /// A dozen cells with every level of every factor
+    #[arg(long)]
+    pub quick: bool,
+    /// Only cells whose name contains this
+    #[arg(long, value_name = "TEXT")]
+    pub cells: Option<String>,
+    /// Runs on the simulator at the same time. Default: one per CPU
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    pub jobs: Option<u16>,
+    /// Where to write. Default: knee-out/fidelity
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub out: Option<PathBuf>,
+    /// Run all cells again
+    #[arg(long)]
+    pub force: bool,
     /// Print one JSON document instead of tables
     #[arg(long)]
     pub json: bool,
@@ -200,7 +297,7 @@ Example:
 /// `knee report`.
 #[derive(Debug, Args)]
 pub struct Report {
-    /// Directory of a run, also of an interrupted one, or of `knee reproduce`
+    /// Directory of a run, also of an interrupted one, of `knee reproduce` or `knee sweep`
     #[arg(value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub directory: PathBuf,
 }
@@ -251,6 +348,10 @@ pub struct List {
 pub enum Listed {
     /// Congestion controllers and presets
     Controllers,
+    /// Schedulers of connections over several paths
+    Schedulers,
+    /// What an application can do
+    Workloads,
     /// Measures that a claim can name
     Measures,
     /// Active queue management
@@ -273,6 +374,51 @@ pub struct Doctor {
     /// Print one JSON document instead of a table
     #[arg(long)]
     pub json: bool,
+}
+
+const CC: &str = "\
+Examples:
+  knee cc load bbr_low_delay
+  knee cc load bbr_low_delay --set max_cruise=off --set probe_gains=1.25,0.75
+  knee cc list
+  knee cc unload bbr_low_delay
+
+A loaded controller stays until it is unloaded or the machine restarts. It is
+one that programs can ask for; nothing uses it by itself.";
+
+/// `knee cc`.
+#[derive(Debug, Args)]
+pub struct Cc {
+    /// What to do with them
+    #[command(subcommand)]
+    pub action: CcAction,
+}
+
+/// The actions of `knee cc`.
+#[derive(Debug, Subcommand)]
+pub enum CcAction {
+    /// Load a controller into the kernel and leave it there
+    Load {
+        /// bbr_low_delay
+        #[arg(value_name = "NAME")]
+        name: String,
+        /// Change one of its parameters (knee list controllers, below bbr)
+        #[arg(long, value_name = "SWITCH=VALUE", value_parser = switch)]
+        set: Vec<(String, String)>,
+    },
+    /// List the controllers that knee cc load left in the kernel
+    List,
+    /// Take a controller away; connections that use it keep it
+    Unload {
+        /// bbr_low_delay
+        #[arg(value_name = "NAME")]
+        name: String,
+    },
+}
+
+fn switch(text: &str) -> Result<(String, String), String> {
+    let (name, value) = text.split_once('=').ok_or("write SWITCH=VALUE, as in max_cruise=off")?;
+    Ok((name.trim().to_owned(), value.trim().to_owned()))
 }
 
 const COMPLETIONS: &str = "\
@@ -317,6 +463,12 @@ pub enum Described {
     Comparison,
     /// reproduce.json, and what knee reproduce --json prints
     Reproduce,
+    /// sweep.json, and what knee sweep --json prints
+    Sweep,
+    /// fidelity.json of a run on the simulator and on the kernel
+    Fidelity,
+    /// fidelity.json of a grid, and what knee fidelity --json prints
+    FidelityGrid,
 }
 
 #[cfg(test)]

@@ -16,23 +16,28 @@ pub fn text(claims: &[ClaimOutcome]) -> String {
     format!("{}{gap}{}", table.text(), findings.concat())
 }
 
-/// How the claims ended, in one line.
+/// How the claims ended, in one line, against the record.
 pub fn tally<'c>(claims: impl IntoIterator<Item = &'c ClaimOutcome>) -> String {
     let claims: Vec<&ClaimOutcome> = claims.into_iter().collect();
+    let against = match claims.iter().filter(|claim| !claim.agrees).count() {
+        0 => "all as on record".to_string(),
+        1 => "1 differs from the record".to_string(),
+        more => format!("{more} differ from the record"),
+    };
+    format!("{}; {against}", counts(claims))
+}
+
+/// How many claims ended how.
+pub fn counts<'c>(claims: impl IntoIterator<Item = &'c ClaimOutcome>) -> String {
+    let claims: Vec<&ClaimOutcome> = claims.into_iter().collect();
     let ended = |outcome: Outcome| claims.iter().filter(|claim| claim.outcome == outcome).count();
-    let differ = claims.iter().filter(|claim| !claim.agrees).count();
-    let plural = if claims.len() == 1 { "" } else { "s" };
     format!(
-        "{} claim{plural}: {} hold, {} fail, {} not tested here; {}",
+        "{} claim{}: {} hold, {} fail, {} not tested here",
         claims.len(),
+        if claims.len() == 1 { "" } else { "s" },
         ended(Outcome::Holds),
         ended(Outcome::Fails),
         ended(Outcome::NotTestedHere),
-        match differ {
-            0 => "all as on record".to_string(),
-            1 => "1 differs from the record".to_string(),
-            more => format!("{more} differ from the record"),
-        }
     )
 }
 

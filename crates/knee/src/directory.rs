@@ -18,23 +18,38 @@ pub const REPORT: &str = "report.html";
 pub const PACKETS: &str = "packets.csv";
 /// What came out of all repeats.
 pub const REPEAT: &str = "repeat.json";
+/// The simulator against the kernel.
+pub const FIDELITY: &str = "fidelity.json";
+/// The same as a table for people.
+pub const MARKDOWN: &str = "fidelity.md";
 /// What came out of studies.
 pub const STUDIES: &str = "reproduce.json";
 
+/// What came out of a sweep.
+pub const SWEEP: &str = "sweep.json";
+
 /// Everything that Knee itself puts into a directory, beside the traces and
 /// loss records of a scenario.
-const OURS: [&str; 10] = [
+const OURS: [&str; 15] = [
     knee_record::MANIFEST,
     knee_record::SCENARIO,
     knee_record::FLOWS,
     knee_record::SAMPLES,
     knee_record::LINKS,
+    knee_record::PATHS,
+    knee_record::PATH_SAMPLES,
+    knee_record::OBJECTS,
+    knee_record::TRANSFERS,
     knee_record::SUMMARY,
     REPORT,
     PACKETS,
     REPEAT,
+    FIDELITY,
     STUDIES,
 ];
+
+/// Names of the directories of runs on several grounds.
+pub const GROUNDS: [&str; 2] = ["sim", "kernel"];
 
 /// Name of the directory of one of several repeats, from one.
 pub fn repeat(number: usize) -> String {
@@ -68,7 +83,7 @@ fn is_free(directory: &Path) -> io::Result<bool> {
     }
 }
 
-/// Removes what earlier runs left, also in the folders of repeats. Whatever
+/// Removes what earlier runs left, also in the folders of repeats and grounds. Whatever
 /// else is there is not Knee's to remove.
 fn clear(directory: &Path) -> io::Result<()> {
     let entries = match fs::read_dir(directory) {
@@ -80,7 +95,7 @@ fn clear(directory: &Path) -> io::Result<()> {
         let name = entry.file_name();
         if OURS.iter().any(|ours| name == *ours) {
             fs::remove_file(entry.path())?;
-        } else if is_repeat(&name) && holds_run_files(&entry.path()) {
+        } else if is_of_a_run(&name) && holds_run_files(&entry.path()) {
             clear(&entry.path())?;
             // It stays when something else is in it.
             let _ = fs::remove_dir(entry.path());
@@ -89,7 +104,11 @@ fn clear(directory: &Path) -> io::Result<()> {
     Ok(())
 }
 
-fn is_repeat(name: &OsStr) -> bool {
+/// The folder of a repeat, or of a run on one of several grounds.
+fn is_of_a_run(name: &OsStr) -> bool {
+    if GROUNDS.iter().any(|ground| name == *ground) {
+        return true;
+    }
     let number = name.to_str().and_then(|name| name.strip_prefix("repeat-"));
     number.is_some_and(|number| number.parse::<u32>().is_ok())
 }
@@ -101,9 +120,12 @@ pub fn keep(
     finished: &Finished,
     inputs: &[Input<'_>],
 ) -> Result<(), Failure> {
-    let Finished { records, summary, usage } = finished;
+    let Finished { records, summary, usage, health } = finished;
     let arguments = std::env::args_os().map(|argument| argument.to_string_lossy().into_owned());
-    let manifest = Manifest::new(summary, records, arguments.collect(), inputs, usage);
+    let manifest = Manifest {
+        health: health.clone(),
+        ..Manifest::new(summary, records, arguments.collect(), inputs, usage)
+    };
     write_run(directory, &manifest, scenario, records, summary)?;
     Ok(())
 }

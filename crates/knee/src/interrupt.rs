@@ -1,9 +1,9 @@
 //! Ctrl-C: the first asks the runs to stop and keep what they have, the
 //! second ends the process.
 
+use crate::control::Control;
 use crate::failure::{Failure, INTERRUPTED};
 use crate::screen;
-use knee_sim::Control;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -30,5 +30,5 @@ fn interrupted() {
     }
     screen::say("Stopping; what there is will be kept. Once more to stop at once.");
     let controls = CONTROLS.lock().unwrap_or_else(PoisonError::into_inner);
-    controls.iter().for_each(|control| control.stop.store(true, Ordering::SeqCst));
+    controls.iter().for_each(|control| control.stop());
 }

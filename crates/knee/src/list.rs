@@ -1,8 +1,8 @@
 //! `knee list`.
 
-mod controllers;
 mod keys;
 mod measures;
+mod registered;
 
 use crate::arguments::{List, Listed};
 use crate::failure::{Ending, Failure};
@@ -14,7 +14,9 @@ use crate::table::Table;
 pub fn list(arguments: &List) -> Result<Ending, Failure> {
     let text = match arguments.what {
         None => everything(),
-        Some(Listed::Controllers) => controllers::text(),
+        Some(Listed::Controllers) => registered::text(knee_cc::controllers()),
+        Some(Listed::Schedulers) => registered::text(knee_sched::schedulers()),
+        Some(Listed::Workloads) => keys::workloads(),
         Some(Listed::Measures) => measures::text(),
         Some(Listed::Aqm) => keys::aqm(),
         Some(Listed::Keys) => keys::text(),
@@ -27,7 +29,9 @@ pub fn list(arguments: &List) -> Result<Ending, Failure> {
 /// Names alone, a paragraph for each list.
 fn everything() -> String {
     let lines = [
-        ("controllers", controllers::names()),
+        ("controllers", registered::names(knee_cc::controllers())),
+        ("schedulers", registered::names(knee_sched::schedulers())),
+        ("workloads", keys::workload_names()),
         ("measures", measures::names()),
         ("aqm", keys::aqm_names()),
         ("keys", keys::section_names()),

@@ -6,17 +6,22 @@
 //! report is, other crates say; here they are put one behind the other.
 
 mod arguments;
+mod cc;
 mod check;
 mod claims;
 mod compare;
 mod completions;
+mod control;
 mod directory;
 mod doctor;
 mod failure;
+mod fidelity;
 mod figures;
+mod grounds;
 mod init;
 mod input;
 mod interrupt;
+mod kernel;
 mod list;
 mod models;
 mod panic;
@@ -30,6 +35,7 @@ mod schema;
 mod screen;
 mod studies;
 mod study_record;
+mod sweep;
 mod table;
 mod workers;
 
@@ -44,6 +50,10 @@ fn main() -> ExitCode {
         Ok(arguments) => arguments,
         Err(error) => return told_by_clap(&error),
     };
+    if arguments.command.runs_on_kernel() {
+        // Where the host refuses, the run says what to do about it.
+        let _ = knee_kernel::enter_user_namespace();
+    }
     match perform(&arguments.command) {
         Ok(ending) => ending.code(),
         Err(failure) => {
@@ -57,12 +67,15 @@ fn perform(command: &Command) -> Result<Ending, Failure> {
     match command {
         Command::Run(arguments) => run::run(arguments),
         Command::Reproduce(arguments) => reproduce::reproduce(arguments),
+        Command::Sweep(arguments) => sweep::sweep(arguments),
+        Command::Fidelity(arguments) => fidelity::fidelity(arguments),
         Command::Compare(arguments) => compare::compare(arguments),
         Command::Report(arguments) => report::report(arguments),
         Command::Check(arguments) => check::check(arguments),
         Command::Init(arguments) => init::init(arguments),
         Command::List(arguments) => list::list(arguments),
         Command::Doctor(arguments) => doctor::doctor(arguments),
+        Command::Cc(arguments) => cc::cc(arguments),
         Command::Completions(arguments) => completions::completions(arguments),
         Command::Schema(arguments) => schema::schema(arguments),
     }

@@ -1,21 +1,30 @@
 //! `knee report`.
 
 use crate::arguments::Report;
-use crate::directory::{REPORT, STUDIES};
+use crate::directory::{FIDELITY, REPORT, STUDIES, SWEEP};
 use crate::failure::{Ending, Failure};
+use crate::grounds;
 use crate::run::quoted;
 use crate::screen;
 use crate::study_record::StudyRecords;
-use knee_record::{SavedRun, Verdict, read_run, write_text};
-use knee_report::{RunPage, run_page};
+use knee_record::{SavedRun, Verdict, read_run, read_sweep, write_text};
+use knee_report::{RunPage, run_page, sweep_page};
 use std::path::Path;
 
-/// Writes the page of a run, or of studies, again.
+/// Writes the page of a run, of studies or of a sweep again.
 pub fn report(arguments: &Report) -> Result<Ending, Failure> {
     let directory = &arguments.directory;
-    let page = match directory.join(STUDIES).is_file() {
-        true => StudyRecords::read(directory)?.saved_page(directory)?,
-        false => page_of_run(directory)?,
+    if directory.join(FIDELITY).is_file() && grounds::are_in(directory) {
+        grounds::compare(directory, "")?;
+        screen::print(&format!("{}\n", directory.join(REPORT).display()))?;
+        return Ok(Ending::Done);
+    }
+    let page = if directory.join(STUDIES).is_file() {
+        StudyRecords::read(directory)?.saved_page(directory)?
+    } else if directory.join(SWEEP).is_file() {
+        sweep_page(&read_sweep(&directory.join(SWEEP))?)?
+    } else {
+        page_of_run(directory)?
     };
     let path = directory.join(REPORT);
     write_text(&path, &page)?;
@@ -43,5 +52,6 @@ fn page_of_run(directory: &Path) -> Result<String, Failure> {
 /// The directory has the resolved scenario and all that it names.
 fn command(directory: &Path, run: &SavedRun) -> String {
     let scenario = directory.join(knee_record::SCENARIO);
-    format!("knee run {} --seed {}", quoted(&scenario.to_string_lossy()), run.summary.seed)
+    let on = if run.summary.ground == "sim" { "" } else { " --on kernel" };
+    format!("knee run {}{on} --seed {}", quoted(&scenario.to_string_lossy()), run.summary.seed)
 }

@@ -1,16 +1,22 @@
 //! `knee reproduce`.
 
+mod kernel;
+
+pub use kernel::{partner, tables as tables_of_both};
+
 use crate::arguments::Reproduce;
 use crate::claims;
 use crate::directory::{self, REPORT, STUDIES};
 use crate::failure::{Ending, Failure};
+use crate::grounds;
 use crate::input::named_files;
 use crate::interrupt;
 use crate::models;
-use crate::run::quoted;
+use crate::run::{chosen as chosen_grounds, quoted};
 use crate::screen;
 use crate::studies::{NamedStudy, chosen};
-use crate::study_record::{RunRecord, RunSource, SCHEMA, StudyRecord, StudyRecords};
+use crate::study_record::{NotRun, RunRecord, RunSource, SCHEMA, StudyRecord, StudyRecords};
+use crate::table::{Mood, Table};
 use crate::workers::{Finished, Job, run_all};
 use knee_record::{
     ClaimOutcome, NamedRun, RunView, Verdict, evaluate_in_study, write_json, write_text,
@@ -21,6 +27,7 @@ use std::path::{Path, PathBuf};
 /// A run of a study with where it is kept.
 struct Planned<'s> {
     run: &'s StudyRun,
+    ground: Ground,
     /// Below the output directory.
     below: String,
     directory: PathBuf,
@@ -29,16 +36,25 @@ struct Planned<'s> {
 /// A run of a study that was run.
 struct Done<'s> {
     run: &'s StudyRun,
+    ground: Ground,
     below: String,
     finished: Finished,
 }
 
+impl Done<'_> {
+    fn view(&self) -> RunView<'_> {
+        RunView::new(&self.finished.records, self.run.scenario.warmup)
+    }
+}
+
 /// Runs studies, keeps their runs, prints claim by claim what came out.
 pub fn reproduce(arguments: &Reproduce) -> Result<Ending, Failure> {
+    let on_kernel = on_kernel(arguments)?;
     let studies = chosen(&arguments.studies)?;
     let out = arguments.output.out.clone();
     let out = out.unwrap_or_else(|| Path::new(directory::DEFAULT).join("reproduce"));
-    let plans: Vec<Vec<Planned<'_>>> = studies.iter().map(|study| plan(study, &out)).collect();
+    let plans: Vec<Vec<Planned<'_>>> =
+        studies.iter().map(|study| plan(study, &out, on_kernel)).collect();
     let directories = plans.iter().flatten().map(|planned| &planned.directory);
     directory::claim(std::iter::once(&out).chain(directories), arguments.output.force)?;
     let Some(done) = carry_out(arguments, plans)? else {
@@ -48,8 +64,11 @@ pub fn reproduce(arguments: &Reproduce) -> Result<Ending, Failure> {
         ));
         return Ok(Ending::Interrupted);
     };
-    let records = gather(arguments, &studies, &done);
-    let sources: Vec<RunSource> = done.into_iter().flatten().map(source).collect();
+    let records = gather(arguments, &studies, &done, on_kernel);
+    let sources: Vec<RunSource> = done.into_iter().flat_map(sim_first).map(source).collect();
+    if on_kernel {
+        compare(&records, &out)?;
+    }
     write_json(&out.join(STUDIES), &records)?;
     write_text(&out.join(REPORT), &records.page(&out, &sources)?)?;
     match arguments.json {
@@ -59,13 +78,54 @@ pub fn reproduce(arguments: &Reproduce) -> Result<Ending, Failure> {
     Ok(if records.as_recorded { Ending::Done } else { Ending::ClaimDiffers })
 }
 
-fn plan<'s>(study: &'s NamedStudy, out: &Path) -> Vec<Planned<'s>> {
+/// Whether the kernel is asked for. The studies' outcomes on record are those
+/// of the simulator, so it is never left out.
+fn on_kernel(arguments: &Reproduce) -> Result<bool, Failure> {
+    let on = chosen_grounds(&arguments.on)?;
+    if !on.contains(&Ground::Sim) {
+        let what = "studies are compared with what the simulator gives".to_string();
+        return Err(Failure::Usage(what, "write --on sim,kernel".to_string()));
+    }
+    let kernel = on.contains(&Ground::Kernel);
+    if kernel {
+        knee_kernel::check_host()?;
+    }
+    Ok(kernel)
+}
+
+fn plan<'s>(study: &'s NamedStudy, out: &Path, on_kernel: bool) -> Vec<Planned<'s>> {
     let here = study.study.runs.iter().filter(|run| run.grounds.contains(&Ground::Sim));
-    here.map(|run| {
-        let below = format!("{}/{}", study.name, run.name);
-        Planned { run, directory: out.join(&below), below }
-    })
-    .collect()
+    let planned = |run: &'s StudyRun, ground: Ground| {
+        let mut below = format!("{}/{}", study.name, run.name);
+        if on_kernel {
+            below = format!("{below}/{}", grounds::word(ground));
+        }
+        Planned { run, ground, directory: out.join(&below), below }
+    };
+    let real = if on_kernel { kernel::sorted(&study.study).0 } else { Vec::new() };
+    let real = real.into_iter().map(|run| planned(run, Ground::Kernel));
+    here.map(|run| planned(run, Ground::Sim)).chain(real).collect()
+}
+
+/// Compares each run that both grounds made: `fidelity.json` and a page of
+/// both, in the run's directory.
+fn compare(records: &StudyRecords, out: &Path) -> Result<(), Failure> {
+    let runs = records.studies.iter().flat_map(|study| study.kernel.iter().flat_map(|k| &k.runs));
+    for run in runs {
+        let directory = out.join(&run.directory);
+        let Some(both) = directory.parent().filter(|both| grounds::are_in(both)) else { continue };
+        let scenario = directory.join(knee_record::SCENARIO);
+        let line = format!("knee run {} --on sim,kernel", quoted(&scenario.to_string_lossy()));
+        grounds::compare(both, &line)?;
+    }
+    Ok(())
+}
+
+/// As the document has them.
+fn sim_first(runs: Vec<Done<'_>>) -> impl Iterator<Item = Done<'_>> {
+    let (sim, kernel): (Vec<_>, Vec<_>) =
+        runs.into_iter().partition(|done| done.ground == Ground::Sim);
+    sim.into_iter().chain(kernel)
 }
 
 /// Runs everything; nothing when it was interrupted.
@@ -74,8 +134,10 @@ fn carry_out<'s>(
     plans: Vec<Vec<Planned<'s>>>,
 ) -> Result<Option<Vec<Vec<Done<'s>>>>, Failure> {
     let all: Vec<&Planned<'_>> = plans.iter().flatten().collect();
-    let jobs: Vec<Job<'_>> =
-        all.iter().map(|p| Job { scenario: &p.run.scenario, packet_log: None }).collect();
+    let jobs: Vec<Job<'_>> = all
+        .iter()
+        .map(|p| Job { scenario: &p.run.scenario, ground: p.ground, packet_log: None })
+        .collect();
     let keep = |index: usize, finished: Finished| {
         let Planned { run, directory, .. } = all[index];
         let resolved = (knee_record::SCENARIO, run.scenario.resolved.as_bytes());
@@ -89,27 +151,40 @@ fn carry_out<'s>(
     }
     let mut done = |planned: Planned<'s>| {
         let finished = finished.next().flatten()?;
-        Some(Done { run: planned.run, below: planned.below, finished })
+        Some(Done { run: planned.run, ground: planned.ground, below: planned.below, finished })
     };
     Ok(plans.into_iter().map(|study| study.into_iter().map(&mut done).collect()).collect())
 }
 
-fn gather(arguments: &Reproduce, studies: &[NamedStudy], done: &[Vec<Done<'_>>]) -> StudyRecords {
+fn gather(
+    arguments: &Reproduce,
+    studies: &[NamedStudy],
+    done: &[Vec<Done<'_>>],
+    on_kernel: bool,
+) -> StudyRecords {
+    let pairs = studies.iter().zip(done);
     let studies: Vec<StudyRecord> =
-        studies.iter().zip(done).map(|(study, runs)| gather_study(study, runs)).collect();
+        pairs.map(|(study, runs)| gather_study(study, runs, on_kernel)).collect();
     let words = arguments.studies.iter().map(|word| format!(" {}", quoted(word)));
     let runs = done.iter().flatten();
     StudyRecords {
         schema: SCHEMA.to_string(),
         verdict: Verdict::worst(runs.map(|done| done.finished.summary.verdict)),
         as_recorded: studies.iter().flat_map(|study| &study.claims).all(|claim| claim.agrees),
-        command: words.fold("knee reproduce".to_string(), |line, word| line + &word),
+        command: words
+            .fold(COMMANDS[usize::from(on_kernel)].to_string(), |line, word| line + &word),
         studies,
     }
 }
 
-fn gather_study(named: &NamedStudy, runs: &[Done<'_>]) -> StudyRecord {
+/// On the simulator; on both grounds.
+const COMMANDS: [&str; 2] = ["knee reproduce", "knee reproduce --on sim,kernel"];
+
+fn gather_study(named: &NamedStudy, done: &[Done<'_>], on_kernel: bool) -> StudyRecord {
     let study = &named.study;
+    let split = done.iter().position(|done| done.ground != Ground::Sim).unwrap_or(done.len());
+    let (runs, real) = done.split_at(split);
+    let not_run = || -> Vec<NotRun> { kernel::sorted(study).1 };
     StudyRecord {
         name: named.name.clone(),
         title: study.name.clone(),
@@ -117,7 +192,8 @@ fn gather_study(named: &NamedStudy, runs: &[Done<'_>]) -> StudyRecord {
         about: study.summary.clone(),
         claims: evaluate(study, runs),
         runs: runs.iter().map(run_record).collect(),
-        command: format!("knee reproduce {}", named.word),
+        kernel: on_kernel.then(|| kernel::record(study, real, not_run())),
+        command: format!("{} {}", COMMANDS[usize::from(on_kernel)], named.word),
     }
 }
 
@@ -136,10 +212,7 @@ fn source(done: Done<'_>) -> RunSource {
 /// Claims over the study's runs and models, then those that stand in the
 /// scenario of a run, with the run's name before what they speak of.
 fn evaluate(study: &Study, runs: &[Done<'_>]) -> Vec<ClaimOutcome> {
-    let views: Vec<RunView<'_>> = runs
-        .iter()
-        .map(|done| RunView::new(&done.finished.records, done.run.scenario.warmup))
-        .collect();
+    let views: Vec<RunView<'_>> = runs.iter().map(Done::view).collect();
     let named: Vec<NamedRun<'_, '_>> = runs
         .iter()
         .zip(&views)
@@ -148,18 +221,28 @@ fn evaluate(study: &Study, runs: &[Done<'_>]) -> Vec<ClaimOutcome> {
     let over_all = study.claims.iter().map(|claim| {
         models::evaluate(claim, &study.models).unwrap_or_else(|| evaluate_in_study(claim, &named))
     });
-    let of_runs = runs.iter().flat_map(|done| {
+    over_all.chain(claims_of_runs(runs)).collect()
+}
+
+fn claims_of_runs<'r>(runs: &'r [Done<'_>]) -> impl Iterator<Item = ClaimOutcome> + 'r {
+    runs.iter().flat_map(|done| {
         let claims = done.finished.summary.claims.iter().cloned();
         claims.map(|claim| ClaimOutcome { of: format!("{}/{}", done.run.name, claim.of), ..claim })
-    });
-    over_all.chain(of_runs).collect()
+    })
 }
 
 fn text(records: &StudyRecords, out: &Path) -> String {
     let mut text = String::new();
     for study in &records.studies {
         let about = format!("{} ({})\n{}\n", study.title, study.name, study.source);
-        text += &format!("{about}\n{}\n", claims::text(&study.claims));
+        let claims = match &study.kernel {
+            None => claims::text(&study.claims),
+            Some(_) => text_of_both(study),
+        };
+        text += &format!("{about}\n{claims}\n");
+    }
+    if let Some(tally) = tally_on_kernel(records) {
+        text += &tally;
     }
     let all = records.studies.iter().flat_map(|study| &study.claims);
     let runs: usize = records.studies.iter().map(|study| study.runs.len()).sum();
@@ -171,4 +254,30 @@ fn text(records: &StudyRecords, out: &Path) -> String {
         records.command
     );
     text
+}
+
+/// Each claim with its outcome on both grounds, and what was not run.
+fn text_of_both(study: &StudyRecord) -> String {
+    let Some(record) = &study.kernel else { return String::new() };
+    let mut table = Table::new(&grounds::CLAIM_HEADS);
+    for claim in &study.claims {
+        let Some(other) = kernel::partner(claim, record) else { continue };
+        let mood = if claim.outcome == other.outcome { Mood::Good } else { Mood::Neutral };
+        table.row_in(mood, grounds::claim_row(claim, other));
+    }
+    let not_run = record.not_run.iter();
+    let not_run = not_run.map(|run| format!("not on the kernel: {}, {}\n", run.name, run.reason));
+    let unsound = record.runs.iter().filter(|run| run.summary.verdict != Verdict::Valid);
+    let unsound = unsound.map(|run| {
+        let reason = run.summary.verdict_reason.as_deref().unwrap_or("no reason given");
+        format!("{} on the kernel: {}, {reason}\n", run.summary.verdict, run.name)
+    });
+    format!("{}{}{}", table.text(), not_run.collect::<String>(), unsound.collect::<String>())
+}
+
+fn tally_on_kernel(records: &StudyRecords) -> Option<String> {
+    let kernels: Vec<_> =
+        records.studies.iter().filter_map(|study| study.kernel.as_ref()).collect();
+    let all = kernels.iter().flat_map(|record| &record.claims);
+    (!kernels.is_empty()).then(|| format!("kernel   {}\nsim      ", claims::counts(all)))
 }

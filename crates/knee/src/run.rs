@@ -1,17 +1,21 @@
 //! `knee run`.
 
-use crate::arguments::{Ground, Run, SEED_MAX};
+use crate::arguments::{self, Run, SEED_MAX};
 use crate::claims;
 use crate::directory;
 use crate::failure::{Ending, Failure};
 use crate::figures;
+use crate::grounds;
 use crate::input::{ScenarioText, all_or_every_error};
 use crate::interrupt;
+use crate::kernel;
 use crate::repeats;
 use crate::screen;
 use crate::workers::{Finished, Job, run_all};
-use knee_record::{RepeatSummary, Summary, write_json};
-use knee_scenario::{Errors, Override, Scenario};
+use knee_record::{
+    ClaimOutcome, Fidelity, Outcome as ClaimEnd, RepeatSummary, Summary, write_json,
+};
+use knee_scenario::{Errors, Ground, Override, Scenario};
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 
@@ -19,12 +23,13 @@ use std::path::{Path, PathBuf};
 struct Plan {
     text: ScenarioText,
     directory: PathBuf,
-    /// One, or as many as there are repeats.
+    /// One, or as many as there are repeats or grounds.
     runs: Vec<Planned>,
 }
 
 struct Planned {
     scenario: Scenario,
+    ground: Ground,
     directory: PathBuf,
     command: String,
 }
@@ -35,6 +40,8 @@ struct Outcome<'p> {
     summaries: Vec<Summary>,
     /// With `--repeat`.
     repeats: Option<RepeatSummary>,
+    /// With two grounds, when both have run.
+    fidelity: Option<Fidelity>,
 }
 
 /// What is printed about several files.
@@ -54,29 +61,48 @@ struct DocumentRun<'r> {
     summary: Option<&'r Summary>,
     #[serde(skip_serializing_if = "Option::is_none")]
     repeat: Option<&'r RepeatSummary>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    fidelity: Option<&'r Fidelity>,
 }
 
 /// Runs scenarios, keeps the records, prints what came out.
 pub fn run(arguments: &Run) -> Result<Ending, Failure> {
-    only_known_grounds(&arguments.on)?;
+    let on = chosen(&arguments.on)?;
+    only_what_they_can(arguments, &on)?;
     let texts = all_or_every_error(arguments.files.iter().map(|file| ScenarioText::read(file)))?;
     let directories = directories(arguments, &texts)?;
-    let plans = texts.into_iter().zip(directories).map(|(text, at)| plan(arguments, text, at));
+    let plans = texts.into_iter().zip(directories).map(|(text, at)| plan(arguments, &on, text, at));
     let plans = all_or_every_error(plans)?;
+    if on.contains(&Ground::Kernel) {
+        let runs = plans.iter().flat_map(|plan| &plan.runs);
+        kernel::check(runs.filter(|run| run.ground == Ground::Kernel).map(|run| &run.scenario))?;
+    }
     directory::claim(plans.iter().map(|plan| &plan.directory), arguments.output.force)?;
     let outcomes = carry_out(arguments, &plans)?;
     print(arguments, &outcomes)?;
     Ok(ending(&outcomes))
 }
 
-fn only_known_grounds(grounds: &[Ground]) -> Result<(), Failure> {
-    let name = match grounds.iter().find(|ground| **ground != Ground::Sim) {
-        None => return Ok(()),
-        Some(Ground::Kernel) => "kernel",
-        Some(_) => "quic",
-    };
-    let what = format!("the ground {name} is not in this version");
-    Err(Failure::Host(what, "run on the simulator, with --on sim".to_string()))
+/// The grounds that were asked for, each once, the simulator first.
+pub fn chosen(words: &[arguments::Ground]) -> Result<Vec<Ground>, Failure> {
+    if words.contains(&arguments::Ground::Quic) {
+        let what = "the ground quic is not in this version".to_string();
+        return Err(Failure::Host(what, "run on the simulator, with --on sim".to_string()));
+    }
+    let all = [(arguments::Ground::Sim, Ground::Sim), (arguments::Ground::Kernel, Ground::Kernel)];
+    Ok(all.into_iter().filter(|(word, _)| words.contains(word)).map(|(_, ground)| ground).collect())
+}
+
+fn only_what_they_can(arguments: &Run, on: &[Ground]) -> Result<(), Failure> {
+    if arguments.repeat.is_some() && on.len() > 1 {
+        let what = "--repeat gives intervals on one ground".to_string();
+        return Err(Failure::Usage(what, "write --on sim or --on kernel".to_string()));
+    }
+    if arguments.packet_log && !on.contains(&Ground::Sim) {
+        let what = "only the simulator writes a packet log".to_string();
+        return Err(Failure::Usage(what, "add --on sim, or leave out --packet-log".to_string()));
+    }
+    Ok(())
 }
 
 /// One directory for each file.
@@ -98,7 +124,12 @@ fn directories(arguments: &Run, texts: &[ScenarioText]) -> Result<Vec<PathBuf>, 
     Ok(all)
 }
 
-fn plan(arguments: &Run, text: ScenarioText, directory: PathBuf) -> Result<Plan, Errors> {
+fn plan(
+    arguments: &Run,
+    on: &[Ground],
+    text: ScenarioText,
+    directory: PathBuf,
+) -> Result<Plan, Errors> {
     let mut set: Vec<Override> = arguments.set.iter().map(|set| set.value.clone()).collect();
     set.extend(arguments.seed.map(seed));
     let first = text.scenario(&set)?;
@@ -106,21 +137,35 @@ fn plan(arguments: &Run, text: ScenarioText, directory: PathBuf) -> Result<Plan,
     if let Some(repeats) = arguments.repeat {
         scenarios[0].1 = directory.join(directory::repeat(1));
         for number in 1..repeats {
-            let next = seed((scenarios[0].0.seed + number) % (SEED_MAX + 1));
+            let next = seed(repeat_seed(scenarios[0].0.seed, number));
             let set: Vec<Override> = set.iter().cloned().chain([next]).collect();
             let at = directory.join(directory::repeat(number as usize + 1));
             scenarios.push((text.scenario(&set)?, at));
         }
     }
-    let planned = |(scenario, directory): (Scenario, PathBuf)| Planned {
-        command: command(arguments, &text, scenario.seed, None),
-        scenario,
-        directory,
+    let planned = |(scenario, directory): (Scenario, PathBuf)| {
+        let of_ground = on.iter().map(|ground| Planned {
+            command: command(arguments, &text, scenario.seed, None),
+            ground: *ground,
+            scenario: scenario.clone(),
+            directory: if on.len() > 1 {
+                directory.join(grounds::word(*ground))
+            } else {
+                directory.clone()
+            },
+        });
+        of_ground.collect::<Vec<_>>()
     };
-    Ok(Plan { runs: scenarios.into_iter().map(planned).collect(), text, directory })
+    Ok(Plan { runs: scenarios.into_iter().flat_map(planned).collect(), text, directory })
 }
 
-fn seed(seed: u64) -> Override {
+/// Seed of a repeat, from zero: those that follow the first.
+pub fn repeat_seed(first: u64, number: u64) -> u64 {
+    (first + number) % (SEED_MAX + 1)
+}
+
+/// Sets the seed.
+pub fn seed(seed: u64) -> Override {
     Override::new("seed", &seed.to_string())
 }
 
@@ -130,6 +175,10 @@ fn command(arguments: &Run, text: &ScenarioText, seed: u64, repeat: Option<u64>)
     let mut words = vec!["knee".to_string(), "run".to_string(), quoted(&text.name)];
     for set in &arguments.set {
         words.extend(["--set".to_string(), quoted(&set.text)]);
+    }
+    if arguments.on != [arguments::Ground::Sim] {
+        let both = arguments.on.contains(&arguments::Ground::Sim);
+        words.extend(["--on".to_string(), if both { "sim,kernel" } else { "kernel" }.to_string()]);
     }
     words.extend(["--seed".to_string(), seed.to_string()]);
     words.extend(repeat.iter().flat_map(|k| ["--repeat".to_string(), k.to_string()]));
@@ -153,7 +202,8 @@ fn carry_out<'p>(arguments: &Run, plans: &'p [Plan]) -> Result<Vec<Outcome<'p>>,
         .iter()
         .map(|(_, run)| Job {
             scenario: &run.scenario,
-            packet_log: arguments.packet_log.then(|| log(run)),
+            ground: run.ground,
+            packet_log: (arguments.packet_log && run.ground == Ground::Sim).then(|| log(run)),
         })
         .collect();
     let keep = |index: usize, finished: Finished| {
@@ -164,10 +214,10 @@ fn carry_out<'p>(arguments: &Run, plans: &'p [Plan]) -> Result<Vec<Outcome<'p>>,
         Ok(finished.summary)
     };
     let mut summaries = run_all(&jobs, arguments.output.jobs, keep)?.into_iter();
-    plans.iter().map(|plan| outcome(arguments, plan, &mut summaries)).collect()
+    plans.iter().map(|plan| outcome_of_plan(arguments, plan, &mut summaries)).collect()
 }
 
-fn outcome<'p>(
+fn outcome_of_plan<'p>(
     arguments: &Run,
     plan: &'p Plan,
     summaries: &mut impl Iterator<Item = Option<Summary>>,
@@ -177,7 +227,12 @@ fn outcome<'p>(
     if let Some(repeats) = &repeats {
         write_json(&plan.directory.join(directory::REPEAT), repeats)?;
     }
-    Ok(Outcome { plan, summaries, repeats })
+    let both = plan.runs[0].directory != plan.directory && arguments.repeat.is_none();
+    let fidelity = match both && grounds::are_in(&plan.directory) {
+        true => Some(grounds::compare(&plan.directory, &plan.runs[0].command)?),
+        false => None,
+    };
+    Ok(Outcome { plan, summaries, repeats, fidelity })
 }
 
 fn print(arguments: &Run, outcomes: &[Outcome<'_>]) -> Result<(), Failure> {
@@ -188,6 +243,7 @@ fn print(arguments: &Run, outcomes: &[Outcome<'_>]) -> Result<(), Failure> {
     }
     match outcomes {
         [Outcome { repeats: Some(repeats), .. }] => screen::print_json(repeats),
+        [Outcome { fidelity: Some(fidelity), .. }] => screen::print_json(fidelity),
         [Outcome { summaries, repeats: None, .. }] if summaries.len() == 1 => {
             screen::print_json(&summaries[0])
         }
@@ -199,19 +255,23 @@ fn print(arguments: &Run, outcomes: &[Outcome<'_>]) -> Result<(), Failure> {
 }
 
 fn document_run<'r>(outcome: &'r Outcome<'_>) -> DocumentRun<'r> {
-    let single = outcome.repeats.is_none();
+    let single = outcome.repeats.is_none() && outcome.fidelity.is_none();
     DocumentRun {
         file: &outcome.plan.text.name,
         directory: outcome.plan.directory.display().to_string(),
         summary: outcome.summaries.first().filter(|_| single),
         repeat: outcome.repeats.as_ref(),
+        fidelity: outcome.fidelity.as_ref(),
     }
 }
 
 /// Nothing for a file whose turn did not come.
 fn text(arguments: &Run, outcome: &Outcome<'_>) -> Option<String> {
-    let Outcome { plan, summaries, repeats } = outcome;
+    let Outcome { plan, summaries, repeats, fidelity } = outcome;
     let first = summaries.first()?;
+    if let Some(fidelity) = fidelity {
+        return Some(text_of_both(outcome, fidelity));
+    }
     let (body, report, verdict) = match repeats {
         Some(repeats) => (repeats::text(repeats), "repeat-1/report.html …", repeats.verdict),
         None => {
@@ -229,15 +289,42 @@ fn text(arguments: &Run, outcome: &Outcome<'_>) -> Option<String> {
     ))
 }
 
+/// Measures, claims and verdicts on both grounds.
+fn text_of_both(outcome: &Outcome<'_>, fidelity: &Fidelity) -> String {
+    let Outcome { plan, summaries, .. } = outcome;
+    let title = format!("{} · sim and kernel · seed {}", fidelity.name, fidelity.seed);
+    let claims = summaries.iter().map(|summary| match claims::text(&summary.claims) {
+        text if text.is_empty() => text,
+        text => format!("claims on {}\n{text}\n", summary.ground),
+    });
+    format!(
+        "{title}\n\n{}\n{}sim      {}\nkernel   {}\nreport   {}\nrepeat   {}\n",
+        grounds::text(fidelity),
+        claims.collect::<String>(),
+        grounds::verdict(&fidelity.sim),
+        grounds::verdict(&fidelity.kernel),
+        shown_path(&plan.directory, directory::REPORT),
+        plan.runs[0].command,
+    )
+}
+
 fn shown_path(directory: &Path, name: &str) -> String {
     directory.join(name).display().to_string()
 }
 
+/// Whether a claim came out differently than on record. One that a host too
+/// busy for the kernel ground left untested is no news.
+fn is_news(summary: &Summary) -> bool {
+    let excused =
+        |claim: &ClaimOutcome| summary.ground != "sim" && claim.outcome == ClaimEnd::NotTestedHere;
+    summary.claims.iter().any(|claim| !claim.agrees && !excused(claim))
+}
+
 fn ending(outcomes: &[Outcome<'_>]) -> Ending {
-    let mut claims = outcomes.iter().flat_map(|o| &o.summaries).flat_map(|summary| &summary.claims);
+    let mut summaries = outcomes.iter().flat_map(|outcome| &outcome.summaries);
     if interrupt::requested() {
         Ending::Interrupted
-    } else if claims.any(|claim| !claim.agrees) {
+    } else if summaries.any(is_news) {
         Ending::ClaimDiffers
     } else {
         Ending::Done

@@ -11,6 +11,11 @@ pub fn schema(arguments: &Schema) -> Result<Ending, Failure> {
         Described::Scenario => return printed(&knee_scenario::json_schema()),
         Described::Study => return printed(&knee_scenario::study_json_schema()),
         Described::Reproduce => return printed(&schemars::schema_for!(StudyRecords)),
+        Described::Sweep => return printed(&schemars::schema_for!(knee_record::SweepSummary)),
+        Described::Fidelity => return printed(&schemars::schema_for!(knee_record::Fidelity)),
+        Described::FidelityGrid => {
+            return printed(&schemars::schema_for!(knee_record::FidelityGrid));
+        }
         Described::Summary => "summary.schema.json",
         Described::Manifest => "manifest.schema.json",
         Described::Repeat => "repeat.schema.json",

@@ -1,11 +1,14 @@
-//! Runs side by side: rayon over runs, never inside one.
+//! Runs side by side: rayon over runs, never inside one. Runs in real time
+//! do not share it: they come after the others, one by one.
 
+use crate::control::Control;
 use crate::failure::{Failure, cannot_write};
 use crate::interrupt;
-use crate::progress::{Progress, Tracked, weight};
-use knee_record::{Meter, Records, Summary, Usage};
-use knee_scenario::Scenario;
-use knee_sim::{Control, SimulationError};
+use crate::kernel;
+use crate::progress::{Load, Pace, Progress, Tracked};
+use knee_record::{HostHealth, Meter, Records, Summary, Usage};
+use knee_scenario::{Ground, Scenario};
+use knee_sim::SimulationError;
 use rayon::iter::{ParallelBridge, ParallelIterator};
 use std::fs::{File, create_dir_all};
 use std::io::BufWriter;
@@ -18,7 +21,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 pub struct Job<'s> {
     /// The scenario, with its seed.
     pub scenario: &'s Scenario,
-    /// Where to write the packet log, if at all.
+    /// Where.
+    pub ground: Ground,
+    /// Where to write the packet log, if at all; of the simulator only.
     pub packet_log: Option<PathBuf>,
 }
 
@@ -31,6 +36,8 @@ pub struct Finished {
     pub summary: Summary,
     /// What it took of the host.
     pub usage: Usage,
+    /// How the host kept up; of a run in real time.
+    pub health: Option<HostHealth>,
 }
 
 /// Runs all jobs, at most `parallel` at a time, and hands each to `keep` with
@@ -42,23 +49,49 @@ pub fn run_all<T: Send>(
     parallel: Option<u16>,
     keep: impl Fn(usize, Finished) -> Result<T, Failure> + Sync,
 ) -> Result<Vec<Option<T>>, Failure> {
-    let controls: Vec<Arc<Control>> = jobs.iter().map(|_| Arc::default()).collect();
+    let loads: Vec<Load> = jobs.iter().map(|job| Load::on(job.scenario, job.ground)).collect();
+    let order = costliest_first(&loads, 0..jobs.len());
+    side_by_side(&loads, order, parallel, |index, control| {
+        keep(index, execute(&jobs[index], control)?).map(Some)
+    })
+}
+
+/// Does pieces of work in the given order, at most `parallel` at a time, then
+/// those in real time one by one in the order of their numbers, and gives
+/// what comes of all in that order; nothing for those that an interrupt kept
+/// from beginning. After a failure none begins.
+pub fn side_by_side<T: Send>(
+    loads: &[Load],
+    order: Vec<usize>,
+    parallel: Option<u16>,
+    work: impl Fn(usize, &Control) -> Result<Option<T>, Failure> + Sync,
+) -> Result<Vec<Option<T>>, Failure> {
+    let controls: Vec<Arc<Control>> =
+        loads.iter().map(|load| Arc::new(Control::on(load.ground))).collect();
     interrupt::stops(&controls)?;
-    let runs = jobs.iter().zip(&controls);
-    let _progress =
-        Progress::of(runs.map(|(job, c)| Tracked::new(job.scenario, c.clone())).collect());
+    let (mut real, order): (Vec<usize>, Vec<usize>) =
+        order.into_iter().partition(|index| loads[*index].ground == Ground::Kernel);
+    real.sort_unstable();
+    let tracked = |real: bool| -> Vec<Tracked> {
+        let all = loads.iter().zip(&controls);
+        let those = all.filter(|(load, _)| (load.ground == Ground::Kernel) == real);
+        those.map(|(load, control)| Tracked::new(*load, control.clone())).collect()
+    };
     let failed = AtomicBool::new(false);
     let run = |index: usize| -> (usize, Result<Option<T>, Failure>) {
         if interrupt::requested() || failed.load(Ordering::Relaxed) {
             return (index, Ok(None));
         }
-        let finished = execute(&jobs[index], &controls[index]);
-        let kept = finished.and_then(|finished| keep(index, finished)).map(Some);
-        failed.fetch_or(kept.is_err(), Ordering::Relaxed);
-        (index, kept)
+        let done = work(index, &controls[index]);
+        failed.fetch_or(done.is_err(), Ordering::Relaxed);
+        (index, done)
     };
-    let mut ended: Vec<_> = pool(jobs.len(), parallel)?
-        .install(|| costliest_first(jobs).into_iter().par_bridge().map(run).collect());
+    let progress = Progress::of(tracked(false), Pace::Virtual);
+    let mut ended: Vec<_> =
+        pool(order.len(), parallel)?.install(|| order.into_iter().par_bridge().map(run).collect());
+    drop(progress);
+    let _progress = Progress::of(tracked(true), Pace::Real);
+    ended.extend(real.into_iter().map(run));
     ended.sort_by_key(|(index, _)| *index);
     ended.into_iter().map(|(_, result)| result).collect()
 }
@@ -72,25 +105,39 @@ fn pool(jobs: usize, parallel: Option<u16>) -> Result<rayon::ThreadPool, Failure
 }
 
 /// So that no long run is left to run alone at the end.
-fn costliest_first(jobs: &[Job<'_>]) -> Vec<usize> {
-    let mut order: Vec<usize> = (0..jobs.len()).collect();
-    order.sort_by(|a, b| weight(jobs[*b].scenario).total_cmp(&weight(jobs[*a].scenario)));
+pub fn costliest_first(loads: &[Load], numbers: impl Iterator<Item = usize>) -> Vec<usize> {
+    let mut order: Vec<usize> = numbers.collect();
+    order.sort_by(|a, b| loads[*b].weight.total_cmp(&loads[*a].weight));
     order
 }
 
-fn execute(job: &Job<'_>, control: &Control) -> Result<Finished, Failure> {
+/// Runs a scenario on its ground.
+pub fn execute(job: &Job<'_>, control: &Control) -> Result<Finished, Failure> {
     let meter = Meter::start();
-    let records = match &job.packet_log {
-        None => knee_sim::run(job.scenario, control)?,
-        Some(path) => run_logged(job.scenario, control, path)?,
+    let (records, summary, usage, health) = match control {
+        Control::Kernel(control) => {
+            let (records, summary, health) = kernel::run(job.scenario, control)?;
+            (records, summary, meter.stop(), Some(health))
+        }
+        Control::Sim(control) => {
+            let records = match &job.packet_log {
+                None => knee_sim::run(job.scenario, control)?,
+                Some(path) => run_logged(job.scenario, control, path)?,
+            };
+            let usage = meter.stop();
+            let summary = Summary::new(job.scenario, "sim", &records);
+            (records, summary, usage, None)
+        }
     };
-    let usage = meter.stop();
-    control.now_ns.store(job.scenario.duration.as_nanos(), Ordering::Relaxed);
-    let summary = Summary::new(job.scenario, "sim", &records);
-    Ok(Finished { records, summary, usage })
+    control.ended(job.scenario.duration.as_nanos());
+    Ok(Finished { records, summary, usage, health })
 }
 
-fn run_logged(scenario: &Scenario, control: &Control, path: &Path) -> Result<Records, Failure> {
+fn run_logged(
+    scenario: &Scenario,
+    control: &knee_sim::Control,
+    path: &Path,
+) -> Result<Records, Failure> {
     let run = knee_sim::run_logged(scenario, control, new_file(path)?);
     run.map_err(|error| match error {
         SimulationError::Log(source) => cannot_write(path, &source),

@@ -109,7 +109,7 @@ fn schemas_are_the_published_ones() {
         let published = common::json(published.as_ref());
         assert_eq!(serde_json::from_str::<serde_json::Value>(&printed).unwrap(), published);
     }
-    for name in ["scenario", "study", "reproduce"] {
+    for name in ["scenario", "study", "reproduce", "fidelity", "fidelity-grid"] {
         let schema = expect(folder.path(), &format!("schema {name}"), 0);
         let schema: serde_json::Value = serde_json::from_str(&schema).unwrap();
         assert!(jsonschema::meta::is_valid(&schema), "{name}");

@@ -99,7 +99,7 @@ fn a_packet_log_that_cannot_be_written_to_its_end() {
 #[test]
 fn grounds_of_later_versions() {
     let folder = folder_with("a.toml", SMALL);
-    for ground in ["kernel", "quic", "sim,kernel"] {
+    for ground in ["quic", "sim,quic"] {
         let said = complaint(folder.path(), &format!("run a.toml --on {ground}"), 3);
         assert_one_sentence(&said, &["not in this version", "--on sim"]);
     }

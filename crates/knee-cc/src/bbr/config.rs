@@ -1,8 +1,8 @@
 //! Parameters of BBR, and the preset of the five changes together.
 
 use super::{Gain, UNIT};
-use crate::parameters::{Kind, Parameter, Settings};
-use crate::registry::{Entry, Preset};
+use crate::registry::Entry;
+use knee_registry::{Kind, Parameter, Preset, Settings};
 use knee_units::Time;
 
 pub(crate) const ENTRY: Entry = Entry {

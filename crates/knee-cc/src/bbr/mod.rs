@@ -46,10 +46,10 @@ mod probe_rtt;
 mod startup;
 mod window;
 
-use crate::parameters::Settings;
 use crate::{Connection, Controller, Decision, Ecn, Event, Init, Needs, Recovery, Sample, State};
 use aggregation::Aggregation;
 use bandwidth::{Bandwidth, PacketRate};
+use knee_registry::Settings;
 use knee_units::Time;
 use long_term::LongTerm;
 use low_delay::LowDelay;
@@ -305,6 +305,8 @@ impl Controller for Bbr {
             Event::SpuriousRecovery => self.on_spurious(connection),
             Event::MtuChanged => self.on_mtu(connection),
             Event::PathReset => self.forget(connection),
+            // It grows back to its target as data is acknowledged.
+            Event::Penalised => self.window = (self.window / 2).max(u64::from(self.mss)),
         }
         self.decide(connection.min_rtt)
     }
@@ -331,7 +333,7 @@ impl Controller for Bbr {
     }
 
     fn needs(&self) -> Needs {
-        Needs { pacing: true, proportional_rate_reduction: false, accurate_ecn: false }
+        Needs { pacing: true, ..Needs::default() }
     }
 }
 

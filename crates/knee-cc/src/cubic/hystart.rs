@@ -9,7 +9,7 @@
 //!   minimum by an eighth: a queue has formed.
 
 use crate::Connection;
-use crate::loss_based::Window;
+use crate::window::Window;
 use knee_units::Time;
 
 /// Gap up to which acknowledgements belong to one train.

@@ -20,11 +20,12 @@
 
 mod hystart;
 
-use crate::loss_based::{Growth, LossBased, Window};
-use crate::parameters::{Kind, Parameter, Settings};
+use crate::loss_based::{Growth, LossBased};
 use crate::registry::Entry;
+use crate::window::Window;
 use crate::{Connection, Controller, Init, Sample};
 use hystart::HyStart;
+use knee_registry::{Kind, Parameter, Settings};
 use knee_units::Time;
 
 pub(crate) const ENTRY: Entry = Entry {
@@ -253,7 +254,7 @@ impl Growth for Cubic {
         } else {
             window.segments
         };
-        (segments * self.beta) as u32
+        ((segments * self.beta) as u32).max(2)
     }
 
     /// Linux forgets the whole curve on a timeout; RFC 9438, section 4.8,

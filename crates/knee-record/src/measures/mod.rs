@@ -6,12 +6,20 @@
 //! each sample with the time since the sample before it. A group of flows
 //! is measured together: sums of bytes, pooled distributions.
 
+mod bound;
 mod delay;
 mod fairness;
+mod multipath;
+mod objects;
 mod phases;
+mod transfers;
 mod volume;
 
+pub use bound::lower_bound;
 pub use fairness::jain_index;
+pub(crate) use objects::{is_of_page, is_segment};
+pub use transfers::TransferValue;
+pub(crate) use transfers::{of_transfers, transfer_values};
 
 use crate::view::{FlowView, LinkView, RunView, Span, Window};
 use knee_scenario::Measure;
@@ -73,6 +81,25 @@ pub fn measure(
         Measure::Power => flows()?.power(),
         Measure::PhaseEntries(phase) => flows()?.phase_entries(phase),
         Measure::PhaseShare(phase) => flows()?.phase_share(phase),
+        Measure::CompletionOverBound => flows()?.completion_over_bound(),
+        Measure::AggregationRatio => flows()?.aggregation_ratio(),
+        Measure::HeadOfLineBlocking => flows()?.head_of_line_blocking(),
+        Measure::ReceiveBufferPeak => Ok(flows()?.receive_buffer_peak()),
+        Measure::DuplicateRatio => flows()?.duplicate_ratio(),
+        Measure::PathShare(path) => flows()?.path_share(path),
+        Measure::PageLoadTime => flows()?.page_load_time(),
+        Measure::ObjectTime(statistic) => flows()?.object_time(*statistic),
+        Measure::VideoBitrate => flows()?.video_bitrate(),
+        Measure::VideoQualityShare(quality) => flows()?.video_quality_share(*quality),
+        Measure::VideoSwitches => flows()?.video_switches(),
+        Measure::VideoStallTime => flows()?.video_stall_time(),
+        Measure::VideoStartupTime => flows()?.video_startup_time(),
+        Measure::FlowThroughput(statistic, sizes) => {
+            Ok(flows()?.transfers(TransferValue::Throughput, *sizes)?.statistic(*statistic))
+        }
+        Measure::FlowCompletion(statistic, sizes) => {
+            Ok(flows()?.transfers(TransferValue::Completion, *sizes)?.statistic(*statistic))
+        }
         Measure::Model(name) => because(format!("model.{name} is computed without a run")),
     }
 }
@@ -102,7 +129,7 @@ impl<'r, 'a> Flows<'r, 'a> {
         }
     }
 
-    fn find(
+    pub(crate) fn find(
         run: &'r RunView<'a>,
         target: &str,
         window: Window,

@@ -9,6 +9,7 @@ impl Flows<'_, '_> {
     /// interval can be missed.
     pub(crate) fn phase_entries(&self, phase: &str) -> Result<f64, NotMeasurable> {
         let active = self.active()?;
+        self.shows_phases()?;
         let entries = active.iter().map(|(flow, span)| entries(flow, *span, phase));
         Ok(entries.sum::<usize>() as f64 / active.len() as f64)
     }
@@ -16,6 +17,7 @@ impl Flows<'_, '_> {
     /// Part of the time, `0..=1`, that the flows spent in phases whose name
     /// begins with `prefix`.
     pub(crate) fn phase_share(&self, prefix: &str) -> Result<f64, NotMeasurable> {
+        self.shows_phases()?;
         let (mut inside, mut total) = (0.0, 0.0);
         for (flow, span) in self.active()? {
             for (row, time) in flow.weighted(span) {
@@ -29,6 +31,16 @@ impl Flows<'_, '_> {
             return Ok(inside / total);
         }
         because(format!("{} has no samples in the window", self.target))
+    }
+
+    /// A controller may show none: one in the kernel that tells nothing.
+    fn shows_phases(&self) -> Result<(), NotMeasurable> {
+        for (flow, span) in self.active()? {
+            if flow.weighted(span).all(|(row, _)| row.phase.is_empty()) {
+                return because(format!("the controller of {} shows no phases", self.target));
+            }
+        }
+        Ok(())
     }
 }
 

@@ -70,11 +70,15 @@ impl Flows<'_, '_> {
             let time = flow.record.completion_ns;
             time.map_or(f64::INFINITY, |time| time as f64 / 1e9)
         });
-        let mean = times.sum::<f64>() / self.members.len() as f64;
-        if mean.is_infinite() && self.run.records.interrupted {
+        self.unless_interrupted(times.sum::<f64>() / self.members.len() as f64)
+    }
+
+    /// What did not come about in a run that was cut short might have.
+    pub(super) fn unless_interrupted(&self, value: f64) -> Result<f64, NotMeasurable> {
+        if value.is_infinite() && self.run.records.interrupted {
             return because("the run was interrupted before the transfers ended");
         }
-        Ok(mean)
+        Ok(value)
     }
 
     /// Kleinrock's power, normalised: `u / d`, 1 at the knee. u is what the
@@ -148,6 +152,6 @@ fn retransmitted(flows: &[(&FlowView<'_>, Span)]) -> Result<f64, NotMeasurable> 
     ratio(again, sent, "nothing was sent")
 }
 
-fn ratio(part: f64, whole: f64, reason: &str) -> Result<f64, NotMeasurable> {
+pub(super) fn ratio(part: f64, whole: f64, reason: &str) -> Result<f64, NotMeasurable> {
     if whole > 0.0 { Ok(part / whole) } else { because(reason) }
 }

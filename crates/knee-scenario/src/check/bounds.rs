@@ -6,7 +6,7 @@ use crate::model::Outcome;
 use crate::read::{At, Entry};
 use crate::source::Reading;
 use crate::tree::Span;
-use knee_units::{Fraction, ParseError, Rate, Time};
+use knee_units::{Bytes, Fraction, ParseError, Rate, Time};
 use std::str::FromStr;
 
 /// Lower and upper bound.
@@ -107,6 +107,7 @@ fn quantity(at: &At<BoundFile>, unit: Unit, reading: &mut Reading<'_>) -> Option
     let parsed = match unit {
         Unit::BitsPerSecond => parse(&text, |rate: Rate| rate.as_bits_per_second() as f64),
         Unit::Seconds => parse(&text, Time::as_secs_f64),
+        Unit::Bytes => parse(&text, |bytes: Bytes| bytes.get() as f64),
         Unit::Fraction => parse(&text, Fraction::get),
         // "98 %" says 0.98 as well as a bare number does.
         Unit::Number => text.parse::<Fraction>().map(Fraction::get).map_err(|_| {

@@ -1,21 +1,23 @@
 //! Claims: what they measure, of what, and within which bounds.
 
 use super::bounds::bounds;
-use super::in_range;
+use super::measures;
 use crate::file::{ClaimFile, OutcomeWord, ScenarioFile};
-use crate::measure::{Measure, PARAMETERS, Subject};
+use crate::measure::{Measure, Subject};
 use crate::model::{Claim, Outcome, Scenario};
 use crate::read::{At, Entry, List};
 use crate::source::Reading;
 use crate::suggest;
 use crate::tree::Span;
-use knee_units::{Fraction, Time};
+use knee_units::Time;
 
 /// What a claim can be about.
 #[derive(Default)]
 pub(super) struct Names {
     /// Names with what they stand for and how many flows there are.
     pub known: Vec<(String, Subject, u64)>,
+    /// Names of paths.
+    pub paths: Vec<String>,
     /// Something that has a name is broken: an unknown name proves nothing.
     pub incomplete: bool,
     /// The longest run.
@@ -46,6 +48,7 @@ impl Names {
             }
             names.known.push((name.value.clone(), Subject::Link, 1));
         }
+        names.paths.extend(file.path.0.iter().map(|(name, _)| name.value.clone()));
         names
     }
 
@@ -64,6 +67,7 @@ impl Names {
         for link in &scenario.links {
             add(&link.name, Subject::Link, 1);
         }
+        self.paths.extend(scenario.paths.iter().map(|path| path.name.clone()));
         self.duration = self.duration.max(scenario.duration);
     }
 
@@ -124,7 +128,7 @@ fn check_one(
     names: &Names,
     reading: &mut Reading<'_>,
 ) -> Option<Claim> {
-    let measure = measure(file, reading);
+    let measure = measures::check(file, names, reading);
     let of = subject(file, span, measure.as_ref(), names, reading);
     window(file, names.duration, reading);
     let recorded = outcome(file, span, reading);
@@ -147,59 +151,6 @@ fn check_one(
         recorded,
         finding: file.finding.get().cloned(),
     })
-}
-
-fn measure(file: &ClaimFile, reading: &mut Reading<'_>) -> Option<Measure> {
-    let name = file.measure.at()?;
-    let takes = PARAMETERS.iter().find(|(known, _)| *known == name.value).map(|(_, keys)| *keys);
-    let plain = Measure::plain(&name.value);
-    if takes.is_none() && plain.is_none() {
-        let names = Measure::names();
-        let message = format!("there is no measure \"{}\"", name.value);
-        let help = suggest::instead(&name.value, names.iter().map(String::as_str));
-        reading.problem(name.span, message, help);
-        return None;
-    }
-    parameters(file, name, takes.unwrap_or(&[]), reading);
-    match name.value.as_str() {
-        "convergence_time" => {
-            Some(Measure::ConvergenceTime { band: file.band.get()?.get(), hold: *file.hold.get()? })
-        }
-        "takeover_time" => Some(Measure::TakeoverTime {
-            fraction: file.fraction.get()?.get(),
-            hold: *file.hold.get()?,
-        }),
-        "phase_entries" => file.phase.get().cloned().map(Measure::PhaseEntries),
-        "phase_share" => file.phase.get().cloned().map(Measure::PhaseShare),
-        _ => plain,
-    }
-}
-
-/// Notes parameters that the measure lacks or does not take.
-fn parameters(file: &ClaimFile, name: &At<String>, takes: &[&str], reading: &mut Reading<'_>) {
-    let given = [
-        ("band", "\"25 %\"", file.band.span(), file.band.is_broken()),
-        ("hold", "\"2 s\"", file.hold.span(), file.hold.is_broken()),
-        ("phase", "\"probe_bw\"", file.phase.span(), file.phase.is_broken()),
-        ("fraction", "\"90 %\"", file.fraction.span(), file.fraction.is_broken()),
-    ];
-    for (key, example, span, broken) in given {
-        match (span, takes.contains(&key)) {
-            (None, true) if !broken => {
-                let message = format!("measure {} needs {key}", name.value);
-                reading.problem(name.span, message, format!("add {key} = {example}"));
-            }
-            (Some(span), false) => {
-                let message = format!("measure {} has no parameter {key}", name.value);
-                reading.problem(span, message, "remove it");
-            }
-            _ => {}
-        }
-    }
-    let (zero, smallest) = (Fraction::default(), Time::from_nanos(1));
-    in_range(&file.band, "the band", zero, Fraction::new(1.0), reading);
-    in_range(&file.fraction, "the fraction", zero, Fraction::new(1.0), reading);
-    in_range(&file.hold, "the hold time", smallest, Time::MAX, reading);
 }
 
 fn subject(

@@ -1,45 +1,53 @@
 //! Flows: groups expanded, starts drawn, controllers checked.
 
+use super::inputs::Inputs;
 use super::paths::Way;
-use super::{check_name, in_range, transport};
-use crate::file::{ControllerFile, FlowFile, ScenarioFile, WorkloadFile};
-use crate::model::{Flow, Workload};
+use super::{check_name, in_range, multipath, transport, workload};
+use crate::file::{Choice, FlowFile, ScenarioFile, SelectionFile};
+use crate::model::Flow;
 use crate::read::{At, Entry};
 use crate::source::Reading;
-use crate::suggest;
+use crate::streams::jitter_stream;
 use crate::tree::Span;
-use knee_cc::Selection;
+use knee_registry::{Selection, SelectionError};
 use knee_transport::Config;
-use knee_units::{Bytes, Time};
+use knee_units::Time;
 use rand_chacha::ChaCha8Rng;
-use rand_core::{Rng, SeedableRng};
+use rand_core::Rng;
 
 const FLOWS_MAX: u64 = 100_000;
-const FILE_BYTES_MAX: Bytes = Bytes::new(1_000_000_000_000_000);
-/// Random streams of the start jitter, one per group; the simulator's own
-/// streams are numbered far below.
-const JITTER_STREAMS: u64 = 1 << 62;
+
+/// What flows begin with that say nothing of their transport.
+pub(super) struct Transports {
+    /// Over one path.
+    pub single: Config,
+    /// Over several.
+    pub several: Config,
+}
+
+/// What groups of flows are checked against.
+pub(super) struct Plan<'p> {
+    pub ways: &'p [Way],
+    pub duration: Time,
+    pub seed: u64,
+    pub transport: Transports,
+}
 
 /// What all groups share.
-struct Common<'c> {
-    ways: &'c [Way],
-    duration: Time,
-    seed: u64,
+struct Common<'p> {
+    plan: Plan<'p>,
     start_jitter: Time,
-    transport: Config,
 }
 
 pub(super) fn check(
     file: &mut ScenarioFile,
-    ways: &[Way],
-    duration: Time,
-    seed: u64,
-    transport: Config,
+    plan: Plan<'_>,
+    inputs: &mut Inputs<'_>,
     reading: &mut Reading<'_>,
 ) -> Vec<Flow> {
-    in_range(&file.start_jitter, "the start jitter", Time::ZERO, duration, reading);
+    in_range(&file.start_jitter, "the start jitter", Time::ZERO, plan.duration, reading);
     let start_jitter = file.start_jitter.fill(Time::ZERO);
-    let common = Common { ways, duration, seed, start_jitter, transport };
+    let common = Common { plan, start_jitter };
     let mut flows = Vec::new();
     let mut known: Vec<String> = Vec::new();
     let mut total = 0u64;
@@ -47,7 +55,8 @@ pub(super) fn check(
         let Entry::Given(At { value: flow, span }) = entry else { continue };
         name(flow, *span, &mut known, reading);
         let count = count(flow, &mut total, reading);
-        flows.extend(group(flow, *span, number, count, &common, reading).unwrap_or_default());
+        let group = Group { number, span: *span, count };
+        flows.extend(expand(flow, &group, &common, inputs, reading).unwrap_or_default());
     }
     if file.flow.0.is_empty() {
         let help = "add [[flow]] with cc = \"cubic\"";
@@ -97,27 +106,39 @@ fn count(flow: &mut FlowFile, total: &mut u64, reading: &mut Reading<'_>) -> u64
     count
 }
 
-fn group(
-    flow: &mut FlowFile,
-    span: Span,
+/// A group of flows in the file.
+struct Group {
     number: usize,
+    span: Span,
     count: u64,
+}
+
+fn expand(
+    flow: &mut FlowFile,
+    group: &Group,
     common: &Common<'_>,
+    inputs: &mut Inputs<'_>,
     reading: &mut Reading<'_>,
 ) -> Option<Vec<Flow>> {
-    let path = path(flow, span, common.ways, reading);
-    let controller = flow.cc.get().and_then(|cc| controller(cc, reading));
-    let transport = transport::check(&flow.transport, common.transport, reading);
-    let workload = workload(flow, reading);
-    let starts = starts(flow, span, number, count, common, reading);
+    let route = multipath::check(flow, group.span, common.plan.ways, reading);
+    let controller = flow.cc.get().and_then(|cc| selection(cc, knee_cc::check, reading));
+    let transport = transport(flow, &common.plan.transport, reading);
+    let starts = starts(flow, group, common, reading);
     let stop = flow.stop.get().copied();
+    let span = flow.workload.span().unwrap_or(group.span);
+    let first = starts.first().copied().unwrap_or(Time::ZERO);
+    let life = stop.unwrap_or(common.plan.duration).saturating_sub(first);
+    let room = workload::Room { span, life, flows: group.count };
+    let workload = workload::check(&mut flow.workload, &room, inputs, reading);
+    let (paths, multipath) = route?;
     let first = Flow {
         name: flow.name.get()?.clone(),
         index: 0,
-        path: path?,
+        paths,
+        multipath,
         controller: controller?,
         transport,
-        workload,
+        workload: workload?,
         start: Time::ZERO,
         stop,
     };
@@ -125,93 +146,62 @@ fn group(
     Some(starts.into_iter().enumerate().map(one).collect())
 }
 
-fn path(flow: &mut FlowFile, span: Span, ways: &[Way], reading: &mut Reading<'_>) -> Option<usize> {
-    let known = || ways.iter().map(|way| way.name.as_str());
-    match &flow.path {
-        Entry::Broken => None,
-        Entry::Given(At { value, span }) => {
-            let index = known().position(|name| name == value);
-            if index.is_none() {
-                let message = format!("there is no path \"{value}\"");
-                reading.problem(*span, message, suggest::instead(value, known()));
-            }
-            index
-        }
-        Entry::Absent => match ways {
-            [only] => {
-                flow.path.fill(only.name.clone());
-                Some(0)
-            }
-            [] => {
-                let help = "add [path.main] with forward = [\"name of a link\"]";
-                reading.problem(span, "there is no path for this flow", help);
-                None
-            }
-            _ => {
-                let help = suggest::instead("", known());
-                reading.problem(span, "this flow does not say which path it takes", help);
-                None
-            }
-        },
+fn transport(flow: &mut FlowFile, bases: &Transports, reading: &mut Reading<'_>) -> Config {
+    let several = flow.paths.is_given();
+    let base = if several { bases.several } else { bases.single };
+    let config = transport::check(&flow.transport, base, several, reading);
+    if several {
+        transport::fill_several(&mut flow.transport, &config);
     }
+    config
 }
 
-fn controller(file: &ControllerFile, reading: &mut Reading<'_>) -> Option<Selection> {
+/// What a registry knows, with parameters that it takes.
+pub(super) fn selection<C: Choice>(
+    file: &SelectionFile<C>,
+    check: fn(&Selection) -> Result<(), SelectionError>,
+    reading: &mut Reading<'_>,
+) -> Option<Selection> {
     let parameters = file.parameters.iter();
     let selection = Selection {
         name: file.name.value.clone(),
         parameters: parameters.map(|(name, at)| (name.value.clone(), at.value.clone())).collect(),
     };
-    let Err(error) = knee_cc::check(&selection) else { return Some(selection) };
+    let Err(error) = check(&selection) else { return Some(selection) };
     let at_fault = |(name, _): &&(At<String>, _)| Some(&name.value) == error.parameter.as_ref();
     let span = file.parameters.iter().find(at_fault).map_or(file.name.span, |(name, _)| name.span);
     reading.problem(span, error.problem, error.advice);
     None
 }
 
-fn workload(flow: &mut FlowFile, reading: &mut Reading<'_>) -> Workload {
-    let span = flow.workload.span().unwrap_or_default();
-    match flow.workload.fill(WorkloadFile::Bulk) {
-        WorkloadFile::Bulk => Workload::Bulk,
-        WorkloadFile::File(size) => {
-            let entry = Entry::Given(At { value: size, span });
-            in_range(&entry, "the file", Bytes::new(1), FILE_BYTES_MAX, reading);
-            Workload::File(size.get())
-        }
-    }
-}
-
 /// When each flow of a group starts.
 fn starts(
     flow: &mut FlowFile,
-    span: Span,
-    number: usize,
-    count: u64,
+    group: &Group,
     common: &Common<'_>,
     reading: &mut Reading<'_>,
 ) -> Vec<Time> {
-    in_range(&flow.start, "the start", Time::ZERO, common.duration, reading);
-    in_range(&flow.start_interval, "the start interval", Time::ZERO, common.duration, reading);
-    in_range(&flow.start_jitter, "the start jitter", Time::ZERO, common.duration, reading);
+    let duration = common.plan.duration;
+    in_range(&flow.start, "the start", Time::ZERO, duration, reading);
+    in_range(&flow.start_interval, "the start interval", Time::ZERO, duration, reading);
+    in_range(&flow.start_jitter, "the start jitter", Time::ZERO, duration, reading);
     let places = [flow.start_interval.span(), flow.start.span(), flow.start_jitter.span()];
-    let place = places.into_iter().flatten().next().unwrap_or(span);
+    let place = places.into_iter().flatten().next().unwrap_or(group.span);
     let start = flow.start.fill(Time::ZERO);
     let interval = flow.start_interval.fill(Time::ZERO);
     let jitter = flow.start_jitter.fill(common.start_jitter);
 
-    let mut rng = ChaCha8Rng::seed_from_u64(common.seed);
-    rng.set_stream(JITTER_STREAMS + number as u64);
+    let mut rng = jitter_stream(common.plan.seed, group.number);
     let one = |index: u64| {
         let planned = u128::from(start.as_nanos())
             + u128::from(interval.as_nanos()) * u128::from(index)
             + u128::from(below(&mut rng, jitter.as_nanos()));
         Time::from_nanos(u64::try_from(planned).unwrap_or(u64::MAX))
     };
-    let starts: Vec<Time> = (0..count).map(one).collect();
+    let starts: Vec<Time> = (0..group.count).map(one).collect();
     let last = starts.iter().max().copied().unwrap_or(Time::ZERO);
-    if last >= common.duration {
-        let message =
-            format!("the last flow starts at {last}, the run ends at {}", common.duration);
+    if last >= duration {
+        let message = format!("the last flow starts at {last}, the run ends at {}", duration);
         reading.problem(place, message, "write an earlier start, or a longer duration");
     } else if let Some(stop) = flow.stop.at()
         && stop.value <= last

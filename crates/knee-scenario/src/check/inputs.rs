@@ -1,9 +1,10 @@
-//! Files that a scenario names: traces and loss records.
+//! Files that a scenario names: traces, loss records, pages and access logs.
 
 use crate::model::InputFile;
 use crate::read::At;
 use crate::source::{Reading, beside};
 use knee_link::Trace;
+use knee_workload::PageObject;
 use std::sync::Arc;
 
 /// What was read, each file once.
@@ -47,6 +48,28 @@ impl<'f> Inputs<'f> {
                 None
             }
         }
+    }
+
+    /// Reads the objects of a page.
+    pub(super) fn page(
+        &mut self,
+        written: &At<String>,
+        reading: &mut Reading<'_>,
+    ) -> Option<Vec<PageObject>> {
+        let (_, text) = self.text(written, "page", reading)?;
+        let read = knee_workload::read_page(&text);
+        read.map_err(|error| broken("page", written, &error.to_string(), reading)).ok()
+    }
+
+    /// Reads the sizes in an access log.
+    pub(super) fn sizes(
+        &mut self,
+        written: &At<String>,
+        reading: &mut Reading<'_>,
+    ) -> Option<Vec<u64>> {
+        let (_, text) = self.text(written, "access log", reading)?;
+        let read = knee_workload::read_sizes(&text);
+        read.map_err(|error| broken("access log", written, &error.to_string(), reading)).ok()
     }
 
     /// The name of a file in the resolved scenario, and its text.

@@ -252,14 +252,23 @@ fn down(list: &List<DownFile>, reading: &mut Reading<'_>) -> Vec<(Time, Time)> {
         }
         spans.push((from.clone(), until.value));
     }
+    apart(spans, "outage", reading)
+}
+
+/// Spans in the order of time; notes those that overlap.
+pub(super) fn apart(
+    mut spans: Vec<(At<Time>, Time)>,
+    noun: &str,
+    reading: &mut Reading<'_>,
+) -> Vec<(Time, Time)> {
     spans.sort_by_key(|(from, _)| from.value);
     for pair in spans.windows(2) {
-        if pair[1].0.value < pair[0].1 {
-            let message = format!(
-                "this outage begins before the one from {} to {} has ended",
-                pair[0].0.value, pair[0].1
-            );
-            reading.problem(pair[1].0.span, message, "write one outage instead of two");
+        let [(from, until), (next, _)] = pair else { continue };
+        if next.value < *until {
+            let end = if *until == Time::MAX { "the end".into() } else { until.to_string() };
+            let message =
+                format!("this {noun} begins before the one from {} to {end} has ended", from.value);
+            reading.problem(next.span, message, format!("write one {noun} instead of two"));
         }
     }
     spans.into_iter().map(|(from, until)| (from.value, until)).collect()

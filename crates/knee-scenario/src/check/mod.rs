@@ -7,10 +7,13 @@ mod claims;
 mod flows;
 mod inputs;
 mod links;
+mod measures;
+mod multipath;
 mod paths;
 mod queue;
 mod study;
 mod transport;
+mod workload;
 
 pub(crate) use links::nominal_rate;
 pub(crate) use study::study;
@@ -19,6 +22,7 @@ use crate::file::{ScenarioFile, TransportFile};
 use crate::model::Scenario;
 use crate::read::{At, Entry, Named, Required, Value};
 use crate::source::Reading;
+use crate::suggest;
 use crate::tree::{self, Node, Span};
 use claims::Names;
 use inputs::Inputs;
@@ -45,14 +49,16 @@ pub(crate) fn scenario(
     let warmup = file.warmup.fill(Time::ZERO);
     in_range(&file.warmup, "the warm-up", Time::ZERO, duration, reading);
 
-    let transport = file.transport.fill(TransportFile::default());
-    let transport = transport::check(&transport, knee_transport::Config::default(), reading);
-    file.transport = Entry::new(transport::write(&transport));
+    let given = file.transport.fill(TransportFile::default());
+    let single = transport::check(&given, knee_transport::Config::default(), false, reading);
+    let transport = flows::Transports { single, several: transport::several(&given, single) };
+    file.transport = Entry::new(transport::write(&single));
 
     let mut inputs = Inputs::new(folder);
     let ways = paths::check(&file.path, &file.link, reading);
-    let flows = flows::check(&mut file, &ways, duration, seed, transport, reading);
-    let longest = flows.iter().map(|flow| flow.transport).chain([transport]);
+    let plan = flows::Plan { ways: &ways, duration, seed, transport };
+    let flows = flows::check(&mut file, plan, &mut inputs, reading);
+    let longest = flows.iter().map(|flow| flow.transport).chain([single]);
     let mtu = longest.map(|t| u64::from(t.mss + t.header)).max().unwrap_or(0);
     let mtu = mtu.min(transport::PACKET_BYTES_MAX);
     let links = links::check(&mut file.link, &ways, mtu, &mut inputs, reading);
@@ -150,6 +156,32 @@ fn check_name(name: &str, span: Span, reading: &mut Reading<'_>) {
         let message = format!("a name has at most {NAME_CHARACTERS_MAX} characters");
         reading.problem(span, message, "write a shorter one");
     }
+}
+
+/// Names as positions in `known`: none of them unknown, none twice.
+fn positions(
+    list: &[At<String>],
+    known: &[&str],
+    noun: &str,
+    unknown: impl Fn(&str) -> String,
+    reading: &mut Reading<'_>,
+) -> Option<Vec<usize>> {
+    let mut found = Vec::new();
+    for At { value, span } in list {
+        match known.iter().position(|known| known == value) {
+            None => reading.problem(
+                *span,
+                unknown(value),
+                suggest::instead(value, known.iter().copied()),
+            ),
+            Some(position) if found.contains(&position) => {
+                let message = format!("{noun} \"{value}\" is named twice");
+                reading.problem(*span, message, format!("name each {noun} once"));
+            }
+            Some(position) => found.push(position),
+        }
+    }
+    (found.len() == list.len()).then_some(found)
 }
 
 /// The names of tables.

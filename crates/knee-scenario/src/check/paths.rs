@@ -1,11 +1,10 @@
 //! Paths: names of links become indices.
 
-use super::{check_name, in_range, names};
-use crate::file::{DelayFile, LinkFile, PathFile};
+use super::{check_name, in_range, names, positions};
+use crate::file::{AbsentFile, DelayFile, LinkFile, PathFile};
 use crate::model::{Path, Reverse};
-use crate::read::{At, Entry, Named};
+use crate::read::{At, Entry, List, Named};
 use crate::source::Reading;
-use crate::suggest;
 use knee_units::Time;
 
 const REVERSE_DELAY_MAX: Time = Time::from_secs(600);
@@ -58,7 +57,12 @@ fn check_one(
 ) -> Option<Path> {
     let forward = file.forward.at().and_then(|list| resolve(list, links, reading));
     let reverse = reverse(name, file, links, reading);
-    Some(Path { name: name.value.clone(), forward: forward?, reverse: reverse? })
+    Some(Path {
+        name: name.value.clone(),
+        forward: forward?,
+        reverse: reverse?,
+        absent: absent(&file.absent, reading),
+    })
 }
 
 fn reverse(
@@ -97,22 +101,23 @@ fn resolve(
         reading.problem(list.span, "a path needs at least one link", "write the name of a link");
         return None;
     }
-    let known = names(links);
-    let mut indices = Vec::new();
-    for name in &list.value {
-        match known.iter().position(|known| *known == name.value) {
-            None => {
-                let message = format!("there is no link \"{}\"", name.value);
-                reading.problem(name.span, message, suggest::instead(&name.value, known.clone()));
-            }
-            Some(index) if indices.contains(&index) => {
-                let message = format!("the path leads over link \"{}\" twice", name.value);
-                reading.problem(name.span, message, "name each link once, or add a second link");
-            }
-            Some(index) => indices.push(index),
-        }
+    let unknown = |name: &str| format!("there is no link \"{name}\"");
+    positions(&list.value, &names(links), "link", unknown, reading)
+}
+
+/// Absences in the order of time.
+fn absent(list: &List<AbsentFile>, reading: &mut Reading<'_>) -> Vec<(Time, Time)> {
+    let mut spans = Vec::new();
+    for file in list.0.iter().filter_map(Entry::get) {
+        let Some(from) = file.from.at() else { continue };
+        let right = file
+            .until
+            .at()
+            .is_none_or(|until| super::links::ordered(from.value, until, "the absence", reading));
+        let until = file.until.get().copied().unwrap_or(Time::MAX);
+        spans.extend((right && !file.until.is_broken()).then(|| (from.clone(), until)));
     }
-    (indices.len() == list.value.len()).then_some(indices)
+    super::links::apart(spans, "absence", reading)
 }
 
 fn propagation(path: &Path, links: &Named<LinkFile>) -> Option<Time> {

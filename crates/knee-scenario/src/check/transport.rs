@@ -1,10 +1,10 @@
 //! Settings of both ends.
 
 use super::in_range;
-use crate::file::{PacingWord, SamplerWord, TransportFile, WindowFile};
+use crate::file::{PacingWord, SamplerWord, TransportFile, WindowFile, WindowWord};
 use crate::read::{At, Entry};
 use crate::source::Reading;
-use knee_transport::{Config, Pacing, Sampler};
+use knee_transport::{Config, Pacing, ReceiveWindow, Sampler};
 use knee_units::{Bytes, Time};
 
 /// An IPv4 packet is no larger.
@@ -13,9 +13,37 @@ pub(super) const PACKET_BYTES_MAX: u64 = 65_535;
 /// section 2.3).
 const WINDOW_BYTES_MAX: u64 = 1 << 30;
 
-/// `base` with what `file` says.
-pub(super) fn check(file: &TransportFile, base: Config, reading: &mut Reading<'_>) -> Config {
+/// Multipath TCP's option on each segment and ACK: kind, length and flags,
+/// data ACK, data sequence number and subflow sequence number of four bytes
+/// each, data length and checksum of two each (RFC 8684, section 3.3).
+const DATA_SEQUENCE_SIGNAL: u32 = 20;
+
+/// What flows over several paths begin with; `base` is `given` checked.
+pub(super) fn several(given: &TransportFile, base: Config) -> Config {
+    let window = given.receive_window.is_given();
+    Config {
+        mss: small(&given.mss).unwrap_or(base.mss - DATA_SEQUENCE_SIGNAL),
+        header: small(&given.header).unwrap_or(base.header + DATA_SEQUENCE_SIGNAL),
+        receive_window: if window { base.receive_window } else { ReceiveWindow::LINUX },
+        ..base
+    }
+}
+
+/// `base` with what `file` says, for flows over `several` paths or over one.
+pub(super) fn check(
+    file: &TransportFile,
+    base: Config,
+    several: bool,
+    reading: &mut Reading<'_>,
+) -> Config {
     bounds(file, reading);
+    if let (Some(At { value: WindowFile::Word(WindowWord::Auto), span }), false) =
+        (file.receive_window.at(), several)
+    {
+        let message = "a receive window that tunes itself is for flows with several paths";
+        let help = "write \"unlimited\", or a size; a flow with paths = […] has \"auto\" by itself";
+        reading.problem(*span, message, help);
+    }
     let config = Config {
         mss: small(&file.mss).unwrap_or(base.mss),
         header: small(&file.header).unwrap_or(base.header),
@@ -31,7 +59,7 @@ pub(super) fn check(file: &TransportFile, base: Config, reading: &mut Reading<'_
         max_burst: small(&file.max_burst).unwrap_or(base.max_burst),
     };
     let receive_window = file.receive_window.at();
-    if let (Some(at), Some(window)) = (receive_window, config.receive_window)
+    if let (Some(at), ReceiveWindow::Fixed(window)) = (receive_window, config.receive_window)
         && window < u64::from(config.mss)
     {
         let message = format!("the receive window must hold a segment of {} B", config.mss);
@@ -70,11 +98,12 @@ fn count(entry: &Entry<u64>) -> Option<u32> {
     entry.get().map(|count| u32::try_from(*count).unwrap_or(u32::MAX / 2))
 }
 
-fn window(entry: &Entry<WindowFile>, base: Option<u64>) -> Option<u64> {
+fn window(entry: &Entry<WindowFile>, base: ReceiveWindow) -> ReceiveWindow {
     match entry.get() {
         None => base,
-        Some(WindowFile::Unlimited(_)) => None,
-        Some(WindowFile::Bytes(bytes)) => Some(bytes.get()),
+        Some(WindowFile::Word(WindowWord::Unlimited)) => ReceiveWindow::Unlimited,
+        Some(WindowFile::Word(WindowWord::Auto)) => ReceiveWindow::LINUX,
+        Some(WindowFile::Bytes(bytes)) => ReceiveWindow::Fixed(bytes.get()),
     }
 }
 
@@ -93,13 +122,25 @@ fn sampler(word: SamplerWord) -> Sampler {
     }
 }
 
+/// Writes out what flows over several paths do not take from the scenario's
+/// transport.
+pub(super) fn fill_several(file: &mut TransportFile, config: &Config) {
+    file.mss.fill(Bytes::new(u64::from(config.mss)));
+    file.header.fill(Bytes::new(u64::from(config.header)));
+    file.receive_window.fill(write_window(config.receive_window));
+}
+
+fn write_window(window: ReceiveWindow) -> WindowFile {
+    match window {
+        ReceiveWindow::Unlimited => WindowFile::Word(WindowWord::Unlimited),
+        ReceiveWindow::Fixed(bytes) => WindowFile::Bytes(Bytes::new(bytes)),
+        ReceiveWindow::Auto { .. } => WindowFile::Word(WindowWord::Auto),
+    }
+}
+
 /// Every setting written out.
 pub(super) fn write(config: &Config) -> TransportFile {
     let bytes = |n: u32| Entry::new(Bytes::new(u64::from(n)));
-    let receive_window = match config.receive_window {
-        None => WindowFile::UNLIMITED,
-        Some(window) => WindowFile::Bytes(Bytes::new(window)),
-    };
     TransportFile {
         mss: bytes(config.mss),
         header: bytes(config.header),
@@ -107,7 +148,7 @@ pub(super) fn write(config: &Config) -> TransportFile {
         ack_every: Entry::new(u64::from(config.ack_every)),
         ack_delay: Entry::new(config.ack_delay),
         quick_acks: Entry::new(u64::from(config.quick_acks)),
-        receive_window: Entry::new(receive_window),
+        receive_window: Entry::new(write_window(config.receive_window)),
         pacing: Entry::new(match config.pacing {
             Pacing::Auto => PacingWord::Auto,
             Pacing::On => PacingWord::On,

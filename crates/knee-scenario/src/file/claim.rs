@@ -3,7 +3,7 @@
 use crate::read::{At, Entry, Required, Value, refuse_kind, table, words};
 use crate::source::Reading;
 use crate::tree::{Kind, Node};
-use knee_units::{Fraction, Time};
+use knee_units::{Bytes, Fraction, Time};
 use schemars::JsonSchema;
 
 table! {
@@ -26,6 +26,16 @@ table! {
         phase: Entry<String>,
         /// For takeover_time: part of the path's rate that must be reached.
         fraction: Entry<Fraction>,
+        /// For path_share: name of the path.
+        path: Entry<String>,
+        /// For video_quality_share: number of the quality; the lowest is 0.
+        quality: Entry<u64>,
+        /// For flow_throughput and flow_completion: transfers of at least
+        /// this size count. Default: all.
+        size_at_least: Entry<Bytes>,
+        /// For flow_throughput and flow_completion: transfers below this
+        /// size count. Default: all.
+        size_below: Entry<Bytes>,
         /// A flow group, one flow of it ("bbr[1]"), a link, or "*", all flows;
         /// in a study "run/name", or the name of a model. Default: "*".
         of: Entry<String>,

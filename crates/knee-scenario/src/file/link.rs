@@ -1,4 +1,4 @@
-//! Links and paths.
+//! Links.
 
 use crate::read::{At, Entry, List, Required, Table, Value, refuse_kind, table, words};
 use crate::source::Reading;
@@ -210,18 +210,6 @@ table! {
         from: Required<Time>,
         /// Until before this time.
         until: Required<Time>,
-    }
-}
-
-table! {
-    /// The way there and the way back.
-    "a path" PathFile {
-        /// Names of the links from sender to receiver.
-        forward: Required<Vec<At<String>>>,
-        /// The way back is a pure delay.
-        reverse_delay: Entry<Time>,
-        /// The way back: names of the links from receiver to sender.
-        reverse: Entry<Vec<At<String>>>,
     }
 }
 

@@ -5,17 +5,26 @@
 mod claim;
 mod flow;
 mod link;
+mod path;
+mod selection;
 mod study;
+mod transport;
+mod workload;
 
 pub(crate) use claim::{BoundFile, ClaimFile, OutcomeWord};
-pub(crate) use flow::{
-    ControllerFile, FlowFile, PacingWord, SamplerWord, TransportFile, WindowFile, WorkloadFile,
-};
+pub(crate) use flow::FlowFile;
 pub(crate) use link::{
     AqmFile, AqmName, AqmTable, DelayFile, DelayStepFile, DownFile, LinkFile, LossFile, LossTable,
-    PathFile, PolicerFile, RateFile, RateStepFile,
+    PolicerFile, RateFile, RateStepFile,
 };
+pub(crate) use path::{AbsentFile, PathFile};
+pub(crate) use selection::{Choice, ControllerFile, SchedulerFile, SelectionFile};
 pub(crate) use study::{GroundWord, ModelFile, ModelWord, RunFile, StudyFile};
+pub(crate) use transport::{PacingWord, SamplerWord, TransportFile, WindowFile, WindowWord};
+pub(crate) use workload::{
+    DashFile, HttpWord, LadderFile, LadderWord, MixFile, PageFile, RuleWord, SizesFile, SizesTable,
+    WorkloadFile,
+};
 
 use crate::read::{Entry, List, Named, Required, table};
 use knee_units::Time;

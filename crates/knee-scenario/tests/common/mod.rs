@@ -9,6 +9,8 @@ pub const FILES: &[(&str, &[u8])] = &[
     ("lte.down", b"1\n5\n9\n"),
     ("old/lte.down", b"2\n3\n"),
     ("lost.txt", b"0010"),
+    ("page.csv", b"name,bytes,after\nindex,5000,\nstyle,2000,index\nlogo,300,index style\n"),
+    ("old/access.csv", b"time,bytes\n12:00,700\n12:01,90\n"),
 ];
 
 /// A scenario that uses every key there is.
@@ -72,6 +74,7 @@ reverse_delay = "30 ms"
 [path.two]
 forward = ["other trace"]
 reverse = ["mark", "air"]
+absent = [{ from = "30 s" }, { from = "2 s", until = "5 s" }]
 
 [[flow]]
 name = "many"
@@ -89,6 +92,50 @@ receive_window = "unlimited"
 [[flow]]
 cc = "reno"
 path = "two"
+
+[[flow]]
+name = "both"
+paths = ["two", "one"]
+scheduler = { name = "ecf", beta = 0.5 }
+reinjection = false
+backup = ["one"]
+cc = "cubic"
+
+[[flow]]
+name = "reading"
+paths = ["one", "two"]
+cc = "cubic"
+workload = { page = { objects = "page.csv", http = "1.1", connections = 2 } }
+
+[[flow]]
+name = "watching"
+path = "one"
+cc = "cubic"
+
+[flow.workload.dash]
+ladder = ["400 kbit/s", "1.3 Mbit/s"]
+segment = "2 s"
+media = "30 s"
+buffer = "12 s"
+rule = "bola"
+
+[[flow]]
+name = "small"
+path = "one"
+cc = "cubic"
+workload = { mix = { arrival_interval = "50 ms", count = 9, sizes = { median = "30 kB", sigma = 2, max = "1 GB" } } }
+
+[[flow]]
+name = "heavy"
+path = "one"
+cc = "cubic"
+workload = { mix = { arrival_interval = "1 s", sizes = { min = "4 kB", shape = 1.2, max = "1 GB" } } }
+
+[[flow]]
+name = "logged"
+path = "one"
+cc = "cubic"
+workload = { mix = { arrival_interval = "1 s", sizes = { log = "old/access.csv" } } }
 
 [[claim]]
 id = "A1"
@@ -121,6 +168,34 @@ hold = "200 ms"
 of = "many[2]"
 equals = "600 ms"
 within = "10 %"
+
+[[claim]]
+says = "the reserve stays one"
+measure = "path_share"
+path = "one"
+of = "both"
+at_most = "5 %"
+
+[[claim]]
+says = "mostly the best picture"
+measure = "video_quality_share"
+quality = 1
+of = "watching"
+at_least = "90 %"
+
+[[claim]]
+says = "middling transfers are quick"
+measure = "flow_completion_p95"
+size_at_least = "10 kB"
+size_below = "3 MB"
+of = "small"
+at_most = "2 s"
+
+[[claim]]
+says = "little has to wait"
+measure = "receive_buffer_peak"
+of = "both"
+at_most = "256 kB"
 
 [[claim]]
 says = "mostly in probe_bw"

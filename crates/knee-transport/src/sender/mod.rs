@@ -10,12 +10,14 @@
 
 mod acknowledge;
 mod recover;
+mod subflow;
 mod timer;
 mod transmit;
 
+pub use subflow::Room;
 pub use transmit::Transmit;
 
-use crate::config::{Config, Pacing};
+use crate::config::{Config, Pacing, ReceiveWindow};
 use crate::pacing::Pacer;
 use crate::prr::Reduction;
 use crate::rack::Rack;
@@ -49,6 +51,21 @@ pub struct Counters {
     pub spurious_recoveries: u64,
     /// Tail loss probes sent.
     pub probes: u64,
+}
+
+impl Counters {
+    /// Adds another sender's.
+    pub fn add(&mut self, other: &Counters) {
+        self.sent_bytes += other.sent_bytes;
+        self.sent_segments += other.sent_segments;
+        self.retransmitted_bytes += other.retransmitted_bytes;
+        self.lost_bytes += other.lost_bytes;
+        self.marked_bytes += other.marked_bytes;
+        self.timeouts += other.timeouts;
+        self.recoveries += other.recoveries;
+        self.spurious_recoveries += other.spurious_recoveries;
+        self.probes += other.probes;
+    }
 }
 
 /// Whether the connection is open.
@@ -147,7 +164,10 @@ impl Sender {
             decision,
             controller,
             written: 0,
-            receive_window: config.receive_window.unwrap_or(u64::MAX),
+            receive_window: match config.receive_window {
+                ReceiveWindow::Fixed(bytes) => bytes,
+                ReceiveWindow::Unlimited | ReceiveWindow::Auto { .. } => u64::MAX,
+            },
             mss: config.mss,
             max_burst: config.max_burst,
             quantum: 0,

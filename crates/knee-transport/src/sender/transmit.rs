@@ -35,7 +35,7 @@ impl Sender {
     }
 
     #[cold]
-    fn poll_handshake(&mut self, now: Time) -> Transmit {
+    pub(super) fn poll_handshake(&mut self, now: Time) -> Transmit {
         if self.handshake == Handshake::SynSent {
             return Transmit::Nothing;
         }
@@ -76,7 +76,7 @@ impl Sender {
     }
 
     #[inline]
-    fn send_new(&mut self, now: Time, len: u64, in_flight: u64) -> Segment {
+    pub(super) fn send_new(&mut self, now: Time, len: u64, in_flight: u64) -> Segment {
         if in_flight == 0 {
             self.tell(now, Event::SentAfterIdle);
         }
@@ -116,7 +116,7 @@ impl Sender {
     /// waits to be sent again, rate samples up to here understate the path
     /// (`tcp_rate_check_app_limited`).
     #[inline]
-    fn out_of_data(&mut self, in_flight: u64) -> Transmit {
+    pub(super) fn out_of_data(&mut self, in_flight: u64) -> Transmit {
         if in_flight < self.window() && self.lost.is_empty() {
             self.sampler.mark_app_limited(in_flight);
         }
@@ -127,7 +127,7 @@ impl Sender {
     /// Remembers for a round whether the window was the limit
     /// (`tcp_cwnd_validate`).
     #[inline]
-    fn note_window_use(&mut self, limited: bool) {
+    pub(super) fn note_window_use(&mut self, limited: bool) {
         if limited || !before(self.board.first(), self.usage_end) {
             self.window_limited = limited;
             self.usage_end = self.board.next();
@@ -136,7 +136,7 @@ impl Sender {
 
     /// A probe or a lost segment, if one may go.
     #[cold]
-    fn poll_again(&mut self, now: Time) -> Transmit {
+    pub(super) fn poll_again(&mut self, now: Time) -> Transmit {
         if self.probe_due {
             self.probe_due = false;
             return Transmit::Segment(self.send_probe(now));

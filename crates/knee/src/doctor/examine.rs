@@ -81,14 +81,13 @@ fn version(release: &str) -> Option<(u32, u32)> {
 
 fn namespaces(host: &Host) -> Finding {
     let has = host.has("proc/self/ns/net");
-    let refused = host.number("proc/sys/user/max_user_namespaces") == Some(0)
-        || host.number("proc/sys/kernel/unprivileged_userns_clone") == Some(0)
-        || host.number("proc/sys/kernel/apparmor_restrict_unprivileged_userns") == Some(1);
     let administrator = host.may(Capability::SysAdmin);
-    let (state, found) = match (has, administrator, refused) {
+    let (state, found) = match (has, administrator, refuses_user_namespaces(host)) {
         (false, ..) => (State::Lacking, "the kernel has no network namespaces"),
         (true, true, _) => (State::Ready, "may make network namespaces"),
-        (true, false, false) => (State::Ready, "may make them within a user namespace"),
+        (true, false, false) => {
+            (State::Ready, "may make them inside a user namespace, which Knee makes by itself")
+        }
         (true, false, true) => (State::Lacking, "only the administrator may make them"),
     };
     Finding {
@@ -96,16 +95,25 @@ fn namespaces(host: &Host) -> Finding {
         state,
         found: found.to_string(),
         needed_for: "kernel, quic: a network of its own",
-        advice: "run as root, or allow user namespaces: sysctl user.max_user_namespaces=10000, \
+        advice: "run as root, or permit user namespaces: sysctl user.max_user_namespaces=10000, \
                  and on Ubuntu kernel.apparmor_restrict_unprivileged_userns=0",
     }
+}
+
+fn refuses_user_namespaces(host: &Host) -> bool {
+    host.number("proc/sys/user/max_user_namespaces") == Some(0)
+        || host.number("proc/sys/kernel/unprivileged_userns_clone") == Some(0)
+        || host.number("proc/sys/kernel/apparmor_restrict_unprivileged_userns") == Some(1)
 }
 
 fn tun(host: &Host) -> Finding {
     const DEVICE: &str = "dev/net/tun";
     let (state, found) = match (host.has(DEVICE), host.opens(DEVICE)) {
         (false, _) => (State::Lacking, "there is no /dev/net/tun".to_string()),
-        (true, Ok(())) => (State::Ready, "/dev/net/tun opens".to_string()),
+        (true, Ok(())) if !host.may(Capability::NetAdmin) && refuses_user_namespaces(host) => {
+            (State::Lacking, "/dev/net/tun opens, but CAP_NET_ADMIN is missing".to_string())
+        }
+        (true, Ok(())) => (State::Ready, "may make TUN devices".to_string()),
         (true, Err(error)) => (State::Lacking, format!("/dev/net/tun: {error}")),
     };
     Finding {
@@ -113,14 +121,17 @@ fn tun(host: &Host) -> Finding {
         state,
         found,
         needed_for: "kernel, quic: the emulator",
-        advice: "modprobe tun; in a container, add --device /dev/net/tun",
+        advice: "run as root; modprobe tun; in a container, add --device /dev/net/tun and \
+                 --cap-add NET_ADMIN",
     }
 }
 
 fn scheduling(host: &Host) -> Finding {
     let limit = host.limit("Max realtime priority");
     let allowed = limit.as_deref().is_some_and(|limit| limit != "0");
+    let no_time = host.number("proc/sys/kernel/sched_rt_runtime_us") == Some(0);
     let (state, found) = match (host.may(Capability::SysNice), allowed) {
+        _ if no_time => (State::Lacking, "kernel.sched_rt_runtime_us is 0".to_string()),
         (true, _) => (State::Ready, "may use real-time priorities (CAP_SYS_NICE)".to_string()),
         (false, true) => (State::Ready, "real-time priorities are allowed".to_string()),
         (false, false) if limit.is_none() => (State::Unknown, "the host does not say".to_string()),
@@ -131,7 +142,8 @@ fn scheduling(host: &Host) -> Finding {
         state,
         found,
         needed_for: "kernel, quic: an emulator that is never late",
-        advice: "run as root, or raise the limit: ulimit -r 50 (limits.conf: rtprio)",
+        advice: "run as root, or raise the limit: ulimit -r 50 (limits.conf: rtprio); sysctl \
+                 kernel.sched_rt_runtime_us=950000",
     }
 }
 
@@ -253,9 +265,14 @@ mod tests {
         findings.filter(|one| one.state == State::Lacking).map(|one| one.what).collect()
     }
 
+    /// In a user namespace it makes networks and devices.
     #[test]
-    fn a_user_lacks_privileges_only() {
+    fn a_user_lacks_privileges_on_the_host_only() {
         assert_eq!(lacking(desktop().path()), ["SCHED_FIFO", "BPF"]);
+        let hardened = desktop();
+        write(hardened.path(), "proc/sys/user/max_user_namespaces", "0\n");
+        let expected = ["network namespaces", "TUN", "SCHED_FIFO", "BPF"];
+        assert_eq!(lacking(hardened.path()), expected);
     }
 
     /// Bits 12, 21, 23 and 39, as capabilities(7) numbers them.
@@ -264,6 +281,15 @@ mod tests {
         let host = desktop();
         write(host.path(), "proc/self/status", "CapEff:\t0000008000a01000\n");
         assert_eq!(lacking(host.path()), [""; 0]);
+    }
+
+    /// Then SCHED_FIFO is granted and never runs.
+    #[test]
+    fn real_time_without_time_is_lacking() {
+        let host = desktop();
+        write(host.path(), "proc/self/status", "CapEff:\t0000008000a01000\n");
+        write(host.path(), "proc/sys/kernel/sched_rt_runtime_us", "0\n");
+        assert_eq!(lacking(host.path()), ["SCHED_FIFO"]);
     }
 
     #[test]

@@ -1,15 +1,19 @@
-//! Keys of a scenario file and kinds of AQM, from the JSON Schema: the
+//! Keys of a scenario file, workloads and kinds of AQM, from the JSON Schema: the
 //! reader's own declarations.
 
 use crate::table::Table;
 use serde_json::Value;
 
 /// Tables of a scenario file, and the name of each in the schema.
-const SECTIONS: [(&str, &str); 6] = [
+const SECTIONS: [(&str, &str); 10] = [
     ("at the top", ""),
     ("[link.NAME]", "LinkFile"),
     ("[path.NAME]", "PathFile"),
     ("[[flow]]", "FlowFile"),
+    ("workload = { page = { … } }", "PageFile"),
+    ("workload = { dash = { … } }", "DashFile"),
+    ("workload = { mix = { … } }", "MixFile"),
+    ("sizes = { … } of a mix", "SizesTable"),
     ("[transport], also in [[flow]]", "TransportFile"),
     ("[[claim]]", "ClaimFile"),
 ];
@@ -48,6 +52,41 @@ pub fn aqm() -> String {
     format!("{}\n{}", table.text(), taken.text())
 }
 
+/// Names of the workloads.
+pub fn workload_names() -> Vec<String> {
+    let schema = knee_scenario::json_schema();
+    let Some(forms) = table_of(&schema, "Workload")["anyOf"].as_array() else { return Vec::new() };
+    let words = forms.iter().filter_map(|form| form["enum"].as_array()).flatten();
+    let tables = forms.iter().filter_map(|form| form["properties"].as_object());
+    let mut names: Vec<String> = words.filter_map(Value::as_str).map(str::to_string).collect();
+    for name in tables.flat_map(serde_json::Map::keys) {
+        if !names.contains(name) {
+            names.push(name.clone());
+        }
+    }
+    names
+}
+
+/// Workloads, each with its parameters.
+pub fn workloads() -> String {
+    let schema = knee_scenario::json_schema();
+    let forms = table_of(&schema, "Workload")["anyOf"].as_array().cloned().unwrap_or_default();
+    let mut text = String::from("bulk: Sends all the time.\n");
+    for form in &forms {
+        for (name, inner) in form["properties"].as_object().into_iter().flatten() {
+            text += &format!("\n{name}: {}\n", line(&form["description"]));
+            let reference = inner["$ref"].as_str().and_then(|path| path.strip_prefix("#/$defs/"));
+            let described = reference.map_or(inner, |name| table_of(&schema, name));
+            let mut table = Table::new(&["parameter", "meaning"]);
+            keys(described).for_each(|(name, meaning)| table.row([name, meaning]));
+            if keys(described).next().is_some() {
+                text += &table.text();
+            }
+        }
+    }
+    text
+}
+
 fn words(schema: &Value) -> impl Iterator<Item = (String, String)> {
     let words = table_of(schema, "AqmName")["oneOf"].as_array().cloned().unwrap_or_default();
     words.into_iter().map(|word| {
@@ -84,6 +123,14 @@ mod tests {
             assert!(!keys.is_empty(), "{heading}");
             assert!(keys.iter().all(|(_, meaning)| !meaning.is_empty()), "{heading} {keys:?}");
         }
+    }
+
+    /// Those of the format, with the parameters of one of them.
+    #[test]
+    fn workloads_are_listed() {
+        assert_eq!(workload_names(), ["bulk", "page", "dash", "file", "mix"]);
+        let text = workloads();
+        assert!(text.contains("mix: ") && text.contains("arrival_interval"), "{text}");
     }
 
     /// The AQMs that the scenario's template names.

@@ -36,7 +36,7 @@ const LINK: &str = "link";
 const BOTH: &str = "flows, link";
 const MODEL: &str = "model";
 
-const MEASURES: [Described; 25] = [
+const MEASURES: [Described; 40] = [
     number("goodput", FLOWS, "bit/s", "payload delivered in order over time"),
     number("throughput", FLOWS, "bit/s", "IP bytes sent over time, retransmissions included"),
     number("share", FLOWS, "%", "goodput over that of all flows"),
@@ -58,13 +58,29 @@ const MEASURES: [Described; 25] = [
     number("power", FLOWS, "", "Kleinrock's power; 1 at the knee"),
     number("phase_entries", FLOWS, "", "times that a phase of the controller began; phase"),
     number("phase_share", FLOWS, "%", "part of the time in phases; phase"),
+    number("completion_over_bound", FLOWS, "", "completion time over the least that is possible"),
+    number("aggregation_ratio", FLOWS, "%", "goodput over that of all paths at full rate"),
+    number("head_of_line_blocking", FLOWS, "time", "mean wait of a byte for another path's"),
+    number("receive_buffer_peak", FLOWS, "bytes", "most bytes that ever waited so"),
+    number("duplicate_ratio", FLOWS, "%", "bytes that came more than once, over all"),
+    number("path_share", FLOWS, "%", "bytes of a path over those of all; path"),
+    number("page_load_time", FLOWS, "time", "until the last object of a page is complete"),
+    distribution("object_time", FLOWS, "time", "until an object of a page is complete"),
+    number("video_bitrate", FLOWS, "bit/s", "mean bitrate of the segments"),
+    number("video_quality_share", FLOWS, "%", "media time in a quality over all; quality"),
+    number("video_switches", FLOWS, "", "changes of quality"),
+    number("video_stall_time", FLOWS, "time", "how long playback stood still"),
+    number("video_startup_time", FLOWS, "time", "until playback starts"),
+    distribution("flow_throughput", FLOWS, "bit/s", "of transfers; size_at_least, size_below"),
+    distribution("flow_completion", FLOWS, "time", "of transfers; size_at_least, size_below"),
     number("model.share_low", MODEL, "", "the smaller share of the link"),
     number("model.share_high", MODEL, "", "the larger share of the link"),
     number("model.filter", MODEL, "", "what the bandwidth filters hold"),
     number("model.rounds_to_converge", MODEL, "", "rounds until the shares stay"),
 ];
 
-const STATISTICS: &str = "STAT: min, p5, p50, p95, p99, max or mean, weighted by time. \
+const STATISTICS: &str = "STAT: min, p5, p50, p95, p99, max or mean, weighted by time, \
+                          or over objects and transfers. \
                           Words after a semicolon are keys of the claim.";
 
 /// Names of all measures; a distribution counts as one.

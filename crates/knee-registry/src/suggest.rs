@@ -2,7 +2,7 @@
 
 /// A sentence that names the word nearest to `given`, or all of them when
 /// none is near.
-pub(crate) fn did_you_mean<'a>(given: &str, known: impl Iterator<Item = &'a str>) -> String {
+pub fn did_you_mean<'a>(given: &str, known: impl Iterator<Item = &'a str>) -> String {
     let known: Vec<&str> = known.collect();
     let wanted = normalise(given);
     let nearest = known.iter().min_by_key(|k| distance(&wanted, &normalise(k)));

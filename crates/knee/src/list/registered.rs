@@ -1,22 +1,22 @@
-//! Controllers and presets, from the registry.
+//! Controllers and schedulers with their presets, from the registries.
 
 use crate::table::Table;
-use knee_cc::{Entry, Preset, controllers};
+use knee_registry::{Entry, Preset};
 
-/// Names of all controllers and presets.
-pub fn names() -> Vec<String> {
-    let named = |entry: &'static Entry| {
+/// Names of all of a registry, presets after what they are presets of.
+pub fn names<B>(entries: &'static [Entry<B>]) -> Vec<String> {
+    let named = |entry: &'static Entry<B>| {
         std::iter::once(entry.name).chain(entry.presets.iter().map(|preset| preset.name))
     };
-    controllers().iter().flat_map(named).map(str::to_string).collect()
+    entries.iter().flat_map(named).map(str::to_string).collect()
 }
 
 /// Each with its parameters and presets.
-pub fn text() -> String {
-    controllers().iter().map(controller).collect::<Vec<_>>().join("\n")
+pub fn text<B>(entries: &[Entry<B>]) -> String {
+    entries.iter().map(one).collect::<Vec<_>>().join("\n")
 }
 
-fn controller(entry: &Entry) -> String {
+fn one<B>(entry: &Entry<B>) -> String {
     let mut text = format!("{}: {}\n  source: {}\n\n", entry.name, entry.summary, entry.source);
     if !entry.parameters.is_empty() {
         let mut table = Table::new(&["parameter", "default", "takes", "meaning"]);

@@ -1,7 +1,6 @@
-//! Parameters of a controller: what a scenario may set, checked and read.
+//! Parameters of an algorithm: what a scenario may set, checked and read.
 
-use crate::registry::{SelectionError, Value};
-use crate::suggest::did_you_mean;
+use crate::{SelectionError, Value, did_you_mean};
 use knee_units::Time;
 
 /// A parameter that a scenario may set.
@@ -110,17 +109,18 @@ enum Setting {
     Numbers(Vec<f64>),
 }
 
-/// The values of all parameters of one controller.
+/// The values of all parameters of one algorithm.
 ///
-/// Reading a parameter that the controller does not declare, or as another
-/// kind than declared, is a mistake in the controller and panics; the
-/// registry's tests build each controller once.
+/// Reading a parameter that the algorithm does not declare, or as another
+/// kind than declared, is a mistake in the algorithm and panics; the tests of
+/// each registry build every algorithm once.
 #[derive(Debug)]
-pub(crate) struct Settings {
+pub struct Settings {
     values: Vec<(Parameter, Setting)>,
 }
 
 impl Settings {
+    /// All parameters at their defaults.
     pub(crate) fn defaults(parameters: &[Parameter]) -> Settings {
         let read = |p: &Parameter| (*p, read_declared(p, p.default));
         Settings { values: parameters.iter().map(read).collect() }
@@ -129,50 +129,52 @@ impl Settings {
     /// Sets what a preset declares.
     pub(crate) fn set_text(&mut self, name: &str, text: &str) {
         let slot = self.values.iter_mut().find(|(p, _)| p.name == name);
-        let (parameter, setting) = slot.expect("a preset sets parameters of its controller");
+        let (parameter, setting) = slot.expect("a preset sets parameters of its algorithm");
         *setting = read_declared(parameter, text);
     }
 
     /// Sets what a scenario gives.
     pub(crate) fn set(
         &mut self,
-        controller: &str,
+        algorithm: &str,
         name: &str,
         value: &Value,
     ) -> Result<(), SelectionError> {
         let Some(slot) = self.values.iter().position(|(p, _)| p.name == name) else {
-            return Err(self.unknown(controller, name));
+            return Err(self.unknown(algorithm, name));
         };
         let (parameter, setting) = &mut self.values[slot];
         *setting = parameter.kind.read(value).ok_or_else(|| SelectionError {
             parameter: Some(name.to_owned()),
-            problem: format!("{name} of {controller} cannot be {}", show(value)),
+            problem: format!("{name} of {algorithm} cannot be {value}"),
             advice: format!("write {}", parameter.kind.describe()),
         })?;
         Ok(())
     }
 
-    fn unknown(&self, controller: &str, name: &str) -> SelectionError {
+    fn unknown(&self, algorithm: &str, name: &str) -> SelectionError {
         SelectionError {
             parameter: Some(name.to_owned()),
-            problem: format!("{controller} has no parameter \"{name}\""),
+            problem: format!("{algorithm} has no parameter \"{name}\""),
             advice: did_you_mean(name, self.values.iter().map(|(p, _)| p.name)),
         }
     }
 
     fn get(&self, name: &str) -> &Setting {
         let found = self.values.iter().find(|(p, _)| p.name == name);
-        &found.expect("controllers read only what they declare").1
+        &found.expect("algorithms read only what they declare").1
     }
 
-    pub(crate) fn switch(&self, name: &str) -> bool {
+    /// A [`Kind::Switch`].
+    pub fn switch(&self, name: &str) -> bool {
         match self.get(name) {
             Setting::Switch(on) => *on,
             other => unreachable!("{name} is declared as {other:?}"),
         }
     }
 
-    pub(crate) fn number(&self, name: &str) -> f64 {
+    /// A [`Kind::Number`].
+    pub fn number(&self, name: &str) -> f64 {
         match self.get(name) {
             Setting::Number(n) => *n,
             other => unreachable!("{name} is declared as {other:?}"),
@@ -180,18 +182,20 @@ impl Settings {
     }
 
     /// A [`Kind::Count`].
-    pub(crate) fn count(&self, name: &str) -> u32 {
+    pub fn count(&self, name: &str) -> u32 {
         self.number(name) as u32
     }
 
-    pub(crate) fn duration(&self, name: &str) -> Option<Time> {
+    /// A [`Kind::Duration`], or a [`Kind::DurationOrOff`]: none when off.
+    pub fn duration(&self, name: &str) -> Option<Time> {
         match self.get(name) {
             Setting::Duration(time) => *time,
             other => unreachable!("{name} is declared as {other:?}"),
         }
     }
 
-    pub(crate) fn numbers(&self, name: &str) -> &[f64] {
+    /// A [`Kind::Numbers`].
+    pub fn numbers(&self, name: &str) -> &[f64] {
         match self.get(name) {
             Setting::Numbers(list) => list,
             other => unreachable!("{name} is declared as {other:?}"),
@@ -209,13 +213,4 @@ fn read_declared(parameter: &Parameter, text: &str) -> Setting {
         Kind::Numbers { .. } => Value::Numbers(numbers().unwrap_or_default()),
     };
     parameter.kind.read(&value).expect("declared values are of the declared kind")
-}
-
-fn show(value: &Value) -> String {
-    match value {
-        Value::Switch(on) => on.to_string(),
-        Value::Number(n) => n.to_string(),
-        Value::Text(text) => format!("\"{text}\""),
-        Value::Numbers(list) => format!("{list:?}"),
-    }
 }

@@ -1,0 +1,80 @@
+//! OLIA, the opportunistic linked increases algorithm (Khalili et al.,
+//! CoNEXT 2012; draft-khalili-mptcp-congestion-control).
+//!
+//! ```text
+//!                                         w_r / rtt_r^2          alpha_r
+//!   growth per segment acknowledged = ----------------------- + ---------
+//!                                      (sum (w_p / rtt_p))^2       w_r
+//! ```
+//!
+//! The first term alone would be Pareto-optimal but slow to notice that a
+//! path has become free. `alpha_r` moves window from the paths where it is
+//! largest to the best paths where it is small; over all paths it sums to
+//! zero. Best is where a TCP flow would be fastest: with `l_r` bytes between
+//! losses, its rate is proportional to `sqrt(l_r) / rtt_r`.
+//!
+//! RFC 6356's second goal, no path above a TCP flow on it, holds for the
+//! first term. On a path that gains window `alpha_r` may exceed it, by half
+//! of TCP's increase at most; neither source caps it.
+
+use crate::coupling::{Coupled, Coupling, Path, Paths};
+use crate::loss_based::LossBased;
+use crate::registry::Entry;
+use crate::{Controller, Init};
+use knee_registry::Settings;
+
+pub(crate) const ENTRY: Entry = Entry {
+    name: "olia",
+    summary: "coupled: like lia, and moves window to the paths that lose least",
+    source: "Khalili et al. 2012, draft-khalili-mptcp-congestion-control",
+    parameters: &[],
+    presets: &[],
+    build,
+};
+
+fn build(_settings: &Settings, init: Init) -> Box<dyn Controller> {
+    Box::new(LossBased::new(Coupled::new(Olia), &init))
+}
+
+#[derive(Debug)]
+struct Olia;
+
+impl Coupling for Olia {
+    fn increase(&self, paths: &Paths) -> f64 {
+        let own = paths.own();
+        let linked = own.rate() / own.rtt / (paths.total_rate() * paths.total_rate());
+        linked + alpha(paths) / own.window
+    }
+
+    /// Draft, section 2: less traffic goes to a congested path than two
+    /// segments per round trip while another is there.
+    fn smallest_threshold(&self) -> u32 {
+        1
+    }
+}
+
+/// The own path's share of what is moved between paths.
+fn alpha(paths: &Paths) -> f64 {
+    let largest = paths.largest(|path| path.window);
+    let best = paths.largest(quality);
+    let has_largest = |path: &Path| path.window >= largest;
+    // The draft's "collected paths": best, without the largest window yet.
+    let is_collected = |path: &Path| quality(path) >= best && !has_largest(path);
+    let collected = paths.all().filter(|path| is_collected(path)).count();
+    if collected == 0 {
+        return 0.0;
+    }
+    if is_collected(paths.own()) {
+        return 1.0 / paths.count() / collected as f64;
+    }
+    if has_largest(paths.own()) {
+        let givers = paths.all().filter(|path| has_largest(path)).count();
+        return -1.0 / paths.count() / givers as f64;
+    }
+    0.0
+}
+
+/// Square of the rate that TCP would have on the path, up to a constant.
+fn quality(path: &Path) -> f64 {
+    path.loss_interval / (path.rtt * path.rtt)
+}

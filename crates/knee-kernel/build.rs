@@ -1,0 +1,41 @@
+//! With the feature `bpf`: compiles the programs of `bpf/` with clang.
+
+fn main() {
+    println!("cargo:rerun-if-changed=build.rs");
+    #[cfg(feature = "bpf")]
+    bpf::compile();
+}
+
+#[cfg(feature = "bpf")]
+mod bpf {
+    use libbpf_cargo::SkeletonBuilder;
+    use std::path::{Path, PathBuf};
+
+    /// File in `bpf/`, and the variable by which the crate finds its object.
+    const PROGRAMS: [(&str, &str); 2] =
+        [("bbr_low_delay", "KNEE_BPF_BBR_LOW_DELAY"), ("bbr_replay", "KNEE_BPF_BBR_REPLAY")];
+
+    pub fn compile() {
+        let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../bpf");
+        println!("cargo:rerun-if-changed={}", sources.display());
+        let out = PathBuf::from(std::env::var_os("OUT_DIR").expect("cargo sets it"));
+        for (name, variable) in PROGRAMS {
+            let object = out.join(format!("{name}.o"));
+            // v3: compares and swaps, and has 32-bit comparisons.
+            let built = SkeletonBuilder::new()
+                .source(sources.join(format!("{name}.bpf.c")))
+                .obj(&object)
+                .clang_args(["-mcpu=v3", "-Wall", "-Wno-unused-function"])
+                .build();
+            if let Err(error) = built {
+                let reason = format!("{error:#}").replace('\n', " ");
+                println!(
+                    "cargo::error=cannot compile bpf/{name}.bpf.c; the feature `bpf` needs clang: \
+                     apt-get install clang libelf-dev zlib1g-dev pkg-config ({reason})"
+                );
+                continue;
+            }
+            println!("cargo:rustc-env={variable}={}", object.display());
+        }
+    }
+}

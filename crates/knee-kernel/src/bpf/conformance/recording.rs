@@ -1,0 +1,166 @@
+//! How the file was recorded: one connection over one bottleneck, in the
+//! simplest loop that will do, with a controller that notes what it is told.
+
+use super::step::{self, Incident, Step};
+use super::{MSS, init, switches};
+use knee_cc::{Connection, Controller, Decision, Event, Needs, Sample, State};
+use knee_link::{Aqm, Buffer, Delay, Link, Loss, RateModel, Steps};
+use knee_transport::{Ack, AckDetails, Config, Receiver, Segment, Sender, Transmit};
+use knee_units::{Rate, Time};
+use rand_chacha::ChaCha8Rng;
+use rand_core::SeedableRng;
+use std::sync::{Arc, Mutex};
+
+/// The controller of the recording, and a note of each step.
+struct Noted {
+    inner: Box<dyn Controller>,
+    steps: Arc<Mutex<Vec<Step>>>,
+}
+
+impl Noted {
+    fn note(&self, incident: Incident, sample: Sample, connection: &Connection) {
+        let connection = *connection;
+        self.steps.lock().unwrap().push(Step { incident, sample, connection });
+    }
+}
+
+impl Controller for Noted {
+    fn on_ack(&mut self, sample: &Sample, connection: &Connection) -> Decision {
+        self.note(Incident::Ack, *sample, connection);
+        self.inner.on_ack(sample, connection)
+    }
+    fn on_event(&mut self, event: Event, connection: &Connection) -> Decision {
+        self.note(Incident::Event(event), Sample::default(), connection);
+        self.inner.on_event(event, connection)
+    }
+    fn decision(&self) -> Decision {
+        self.inner.decision()
+    }
+    fn state(&self) -> State {
+        self.inner.state()
+    }
+    fn needs(&self) -> Needs {
+        self.inner.needs()
+    }
+}
+
+enum Packet {
+    Data(Segment),
+    Ack(Ack, Option<AckDetails>),
+}
+
+impl knee_link::Packet for Packet {
+    fn size(&self) -> u32 {
+        match self {
+            Packet::Data(segment) => u32::from(segment.len) + 52,
+            Packet::Ack(..) => 52,
+        }
+    }
+    fn ecn_capable(&self) -> bool {
+        false
+    }
+    fn mark(&mut self) {}
+    fn flow_hash(&self) -> u64 {
+        0
+    }
+}
+
+fn link(rate: RateModel, loss: Loss, down: Vec<(Time, Time)>) -> Link<Packet> {
+    let config = knee_link::Config {
+        rate,
+        delay: Delay { base: Steps(vec![(Time::ZERO, Time::from_millis(30))]), jitter: None },
+        buffer: Buffer::Packets(200),
+        aqm: Aqm::DropTail,
+        loss,
+        policer: None,
+        down,
+    };
+    Link::new(config, ChaCha8Rng::seed_from_u64(1))
+}
+
+struct Loop {
+    sender: Sender,
+    receiver: Receiver,
+    forward: Link<Packet>,
+    back: Link<Packet>,
+    pacing: Time,
+}
+
+impl Loop {
+    fn run_until(&mut self, end: Time) {
+        self.transmit(Time::ZERO.max(self.pacing));
+        loop {
+            let links = self.forward.next_time().min(self.back.next_time());
+            let timers = self.sender.timer().min(self.receiver.timer());
+            let now = links.min(timers).min(self.pacing);
+            if now > end {
+                return;
+            }
+            self.step(now);
+        }
+    }
+
+    fn step(&mut self, now: Time) {
+        if let Some(Packet::Data(segment)) = self.forward.poll(now)
+            && self.receiver.on_segment(now, &segment, false).ack_now
+        {
+            self.acknowledge(now);
+        }
+        if self.receiver.timer() <= now {
+            self.acknowledge(now);
+        }
+        if let Some(Packet::Ack(ack, details)) = self.back.poll(now) {
+            self.sender.on_ack(now, &ack, details.as_ref());
+        }
+        if self.sender.timer() <= now {
+            self.sender.on_timer(now);
+        }
+        self.transmit(now);
+    }
+
+    fn acknowledge(&mut self, now: Time) {
+        let mut details = AckDetails::default();
+        let (ack, detailed) = self.receiver.make_ack(&mut details);
+        let _ = self.back.send(now, Packet::Ack(ack, detailed.then_some(details)));
+    }
+
+    fn transmit(&mut self, now: Time) {
+        self.pacing = loop {
+            match self.sender.poll_transmit(now) {
+                Transmit::Segment(segment) => {
+                    // What the link drops, it counts.
+                    let _ = self.forward.send(now, Packet::Data(segment));
+                }
+                Transmit::At(time) => break time,
+                Transmit::Nothing => break Time::MAX,
+            }
+        };
+    }
+}
+
+/// Losses from the start, an outage of 0.6 s at 3 s, a pause of the
+/// application, and PROBE_RTT, which comes 10 s after the last minimum.
+#[test]
+#[ignore = "writes the file again: only when the recording itself is to change"]
+fn record() {
+    let steps = Arc::new(Mutex::new(Vec::new()));
+    let inner = knee_cc::build(&switches::selection(&[]), init()).unwrap();
+    let settings = Config::default();
+    let ten_megabit = RateModel::Constant(Rate::from_bits_per_second(10_000_000));
+    let outage = vec![(Time::from_millis(3_000), Time::from_millis(3_600))];
+    let mut run = Loop {
+        sender: Sender::new(&settings, Box::new(Noted { inner, steps: steps.clone() })),
+        receiver: Receiver::new(&settings),
+        forward: link(ten_megabit, Loss::Independent(0.002), outage),
+        back: link(RateModel::Unlimited, Loss::None, Vec::new()),
+        pacing: Time::ZERO,
+    };
+    // What 10 Mbit/s carry in 1.5 s, then nothing until the next write.
+    run.sender.write(1250 * MSS);
+    run.run_until(Time::from_millis(2_200));
+    run.pacing = Time::from_millis(2_200);
+    run.sender.write(u64::MAX / 2);
+    run.run_until(Time::from_millis(13_000));
+    let text = step::write(&steps.lock().unwrap());
+    std::fs::write(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/bbr-steps.csv"), text).unwrap();
+}

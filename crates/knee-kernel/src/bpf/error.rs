@@ -1,0 +1,72 @@
+//! What keeps a controller from being loaded, and what to do about it.
+
+use super::NAMES;
+use knee_cc::SelectionError;
+use std::fmt;
+use std::io;
+
+/// Why a controller could not be loaded, listed or unloaded.
+#[derive(Debug)]
+pub enum BpfError {
+    /// Knee has no controller of this name in BPF.
+    Unknown(String),
+    /// A parameter, or its value, does not exist.
+    Parameter(SelectionError),
+    /// The kernel has a controller of this name already.
+    AlreadyLoaded(String),
+    /// There is nothing of this name to unload.
+    NotLoaded(String),
+    /// The host lacks something: what, and what to do about it.
+    Lacks(&'static str, &'static str),
+    /// The system refused something: what, what it said, and what to do.
+    Refused(&'static str, String, &'static str),
+}
+
+impl BpfError {
+    /// What is wrong.
+    pub fn problem(&self) -> String {
+        match self {
+            BpfError::Unknown(name) => format!("Knee has no controller \"{name}\" in BPF"),
+            BpfError::Parameter(error) => error.problem.clone(),
+            BpfError::AlreadyLoaded(name) => format!("this kernel has \"{name}\" already"),
+            BpfError::NotLoaded(name) => format!("\"{name}\" is not loaded"),
+            BpfError::Lacks(what, _) => format!("this host lacks {what}"),
+            BpfError::Refused(what, reason, _) => format!("cannot {what}: {reason}"),
+        }
+    }
+
+    /// What to do about it.
+    pub fn advice(&self) -> String {
+        match self {
+            BpfError::Unknown(_) => format!("write {}", NAMES.join(" or ")),
+            BpfError::Parameter(error) => error.advice.clone(),
+            BpfError::AlreadyLoaded(name) => format!("unload it first: knee cc unload {name}"),
+            BpfError::NotLoaded(_) => "knee cc list says what is".to_owned(),
+            BpfError::Lacks(_, advice) | BpfError::Refused(_, _, advice) => (*advice).to_owned(),
+        }
+    }
+
+    pub(super) fn io(what: &'static str, error: &io::Error) -> BpfError {
+        BpfError::Refused(what, error.to_string(), "run as root, and look at /sys/fs/bpf")
+    }
+}
+
+impl fmt::Display for BpfError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}; {}", self.problem(), self.advice())
+    }
+}
+
+impl std::error::Error for BpfError {}
+
+impl From<SelectionError> for BpfError {
+    fn from(error: SelectionError) -> BpfError {
+        BpfError::Parameter(error)
+    }
+}
+
+/// Root has them all.
+pub(super) const PERMISSION: BpfError = BpfError::Lacks(
+    "the permission to load BPF programs (CAP_BPF)",
+    "run as root, or with CAP_BPF, CAP_PERFMON and CAP_NET_ADMIN",
+);

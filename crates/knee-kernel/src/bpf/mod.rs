@@ -1,0 +1,199 @@
+//! Controllers written in BPF (`bpf/`), loaded into the running kernel.
+//!
+//! A loaded controller is a name that every TCP connection of the machine can
+//! choose (`TCP_CONGESTION`), whatever its namespace. [`load`] leaves it in
+//! the kernel, held by a link pinned in the BPF file system, until [`unload`]
+//! or a restart; connections that already use it keep it to their end. A run
+//! lends itself what its scenario asks for, under names of its own.
+
+mod error;
+mod switches;
+
+#[cfg(test)]
+mod conformance;
+
+pub use error::BpfError;
+
+use crate::privileges::{NET_ADMIN, SYS_ADMIN, capabilities, in_user_namespace};
+use error::PERMISSION;
+use knee_cc::Selection;
+use libbpf_rs::{ErrorKind, Link, MapCore, MapType, Object, ObjectBuilder, OpenObject};
+use nix::sys::statfs::{BPF_FS_MAGIC, statfs};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Controllers that can be loaded, by the names that the kernel will know
+/// them by (at most 15 bytes).
+pub const NAMES: [&str; 1] = ["bbr_low_delay"];
+
+const BBR_LOW_DELAY: &[u8] = include_bytes!(env!("KNEE_BPF_BBR_LOW_DELAY"));
+
+/// Types of the running kernel, without which nothing can be relocated.
+const BTF: &str = "/sys/kernel/btf/vmlinux";
+/// Where the BPF file system belongs.
+const BPF_FS: &str = "/sys/fs/bpf";
+/// Folder of Knee's links in it.
+const FOLDER: &str = "/sys/fs/bpf/knee";
+
+/// A controller that the kernel offers until this is dropped.
+#[derive(Debug)]
+pub(crate) struct Registration {
+    link: Link,
+}
+
+/// Offers the controller `name` to this machine's connections until
+/// [`unload`] or a restart, with these parameters changed from those of
+/// `knee-cc`'s preset of that name: `[("drain_to_target", "false")]`.
+///
+/// # Errors
+/// When the name, a parameter or its value does not exist, when a controller
+/// of the name is there already, or what the host lacks.
+pub fn load(name: &str, changes: &[(String, String)]) -> Result<(), BpfError> {
+    let name = known(name)?;
+    // Asked first: a controller that cannot be kept is not worth loading.
+    let folder = folder()?;
+    let Registration { mut link } = lend(name, &switches::selection(changes))?;
+    fs::create_dir_all(&folder).map_err(|error| BpfError::io("make /sys/fs/bpf/knee", &error))?;
+    link.pin(folder.join(name)).map_err(|error| refused(&error))
+}
+
+/// Names of the controllers that [`load`] has left in the kernel.
+///
+/// # Errors
+/// When the BPF file system cannot be read.
+pub fn list() -> Result<Vec<String>, BpfError> {
+    let entries = match fs::read_dir(folder()?) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(BpfError::io("list what is loaded", &error)),
+    };
+    let names = entries.flatten().map(|entry| entry.file_name().to_string_lossy().into_owned());
+    let mut names: Vec<String> = names.collect();
+    names.sort_unstable();
+    Ok(names)
+}
+
+/// Takes a controller away again. Connections that use it keep it.
+///
+/// # Errors
+/// When it is not loaded.
+pub fn unload(name: &str) -> Result<(), BpfError> {
+    if !list()?.iter().any(|loaded| loaded == name) {
+        return Err(BpfError::NotLoaded(name.to_owned()));
+    }
+    fs::remove_file(Path::new(FOLDER).join(name))
+        .map_err(|error| BpfError::io("unload the controller", &error))?;
+    // Not empty, or in use: then it stays.
+    let _ = fs::remove_dir(FOLDER);
+    Ok(())
+}
+
+/// Whether [`lend`] can offer what a scenario selects: BBR, whatever its
+/// parameters.
+pub(crate) fn can_lend(selection: &Selection) -> bool {
+    let mut entries = knee_cc::controllers().iter();
+    let named = |name: &str| name == selection.name;
+    entries.any(|entry| {
+        entry.name == switches::ALGORITHM
+            && (named(entry.name) || entry.presets.iter().any(|preset| named(preset.name)))
+    })
+}
+
+/// Offers what `selection` says under a name of at most 15 bytes.
+pub(crate) fn lend(name: &str, selection: &Selection) -> Result<Registration, BpfError> {
+    let constants = switches::constants(selection)?;
+    if in_kernel(name) {
+        return Err(BpfError::AlreadyLoaded(name.to_owned()));
+    }
+    if let Some(lack) = lack() {
+        return Err(lack);
+    }
+    let mut object = opened(BBR_LOW_DELAY, &constants)?;
+    rename(&mut object, name);
+    let mut object = object.load().map_err(|error| refused(&error))?;
+    Ok(Registration { link: attached(&mut object)? })
+}
+
+/// What this host lacks for [`load`]; none: nothing that can be seen.
+pub fn lack() -> Option<BpfError> {
+    if !Path::new(BTF).exists() {
+        let advice = "boot a kernel built with CONFIG_DEBUG_INFO_BTF=y";
+        return Some(BpfError::Lacks("BTF (/sys/kernel/btf/vmlinux)", advice));
+    }
+    (!permitted()).then_some(PERMISSION)
+}
+
+/// Whether this process has the host's capabilities for BPF, performance
+/// monitoring and network administration, or for everything (capability.h).
+fn permitted() -> bool {
+    const PERFMON: u64 = 1 << 38;
+    const BPF: u64 = 1 << 39;
+    let (held, needed) = (capabilities(), NET_ADMIN | PERFMON | BPF);
+    !in_user_namespace() && (held & SYS_ADMIN != 0 || held & needed == needed)
+}
+
+fn known(name: &str) -> Result<&'static str, BpfError> {
+    let found = NAMES.into_iter().find(|known| *known == name);
+    found.ok_or_else(|| BpfError::Unknown(name.to_owned()))
+}
+
+fn in_kernel(name: &str) -> bool {
+    let available = crate::namespace::sysctl("net.ipv4.tcp_available_congestion_control");
+    available.is_ok_and(|names| names.split_whitespace().any(|known| known == name))
+}
+
+fn folder() -> Result<PathBuf, BpfError> {
+    if statfs(BPF_FS).map_or(true, |found| found.filesystem_type() != BPF_FS_MAGIC) {
+        let advice = "mount it: mount -t bpf bpf /sys/fs/bpf";
+        return Err(BpfError::Lacks("a BPF file system at /sys/fs/bpf", advice));
+    }
+    Ok(PathBuf::from(FOLDER))
+}
+
+/// The object with these constants.
+fn opened(object: &[u8], constants: &[u8]) -> Result<OpenObject, BpfError> {
+    // Nothing prints but the command line.
+    libbpf_rs::set_print(None);
+    let mut object =
+        ObjectBuilder::default().open_memory(object).map_err(|error| refused(&error))?;
+    for mut map in object.maps_mut() {
+        let holds_constants = map.name().to_string_lossy().ends_with(".rodata");
+        if let Some(value) = map.initial_value_mut().filter(|_| holds_constants) {
+            value[..constants.len()].copy_from_slice(constants);
+        }
+    }
+    Ok(object)
+}
+
+/// Writes `name` over the one that the controller was compiled with.
+fn rename(object: &mut OpenObject, name: &str) {
+    /// Bytes of `tcp_congestion_ops.name`, the last of which is zero.
+    const FIELD: usize = 16;
+    let compiled = NAMES[0].as_bytes();
+    for mut map in object.maps_mut().filter(|map| map.map_type() == MapType::StructOps) {
+        let Some(value) = map.initial_value_mut() else { continue };
+        let place = value.windows(compiled.len()).position(|bytes| bytes == compiled);
+        let place = place.expect("the object holds its controller's name");
+        let field = &mut value[place..place + FIELD];
+        field.fill(0);
+        field[..name.len()].copy_from_slice(name.as_bytes());
+    }
+}
+
+fn attached(object: &mut Object) -> Result<Link, BpfError> {
+    let mut maps = object.maps_mut();
+    let controller = maps.find(|map| map.map_type() == MapType::StructOps);
+    let mut controller = controller.expect("the object holds a controller");
+    controller.attach_struct_ops().map_err(|error| refused(&error))
+}
+
+fn refused(error: &libbpf_rs::Error) -> BpfError {
+    match error.kind() {
+        ErrorKind::PermissionDenied => PERMISSION,
+        _ => BpfError::Refused(
+            "load the controller",
+            format!("{error:#}"),
+            "it needs Linux 6.10 or later with CONFIG_BPF_JIT=y",
+        ),
+    }
+}

@@ -1,0 +1,103 @@
+//! Parameters of a controller, from `knee-cc`'s registry into the constants
+//! of the BPF program (`struct bbr_config` in `bpf/bbr/types.h`), and back.
+
+use knee_cc::{Kind, Selection, SelectionError, Settings, Value};
+
+/// Preset of `knee-cc` that `bbr_low_delay` is.
+pub(super) const PRESET: &str = "bbr-low-delay";
+
+/// Algorithm that has the parameters.
+pub(super) const ALGORITHM: &str = "bbr";
+
+/// Gains count in 1/256.
+const UNIT: f64 = 256.0;
+
+/// Bytes of `struct bbr_config`.
+pub(super) const BYTES: usize = 40;
+
+/// The preset with these of its parameters changed, each as one types it:
+/// `drain_to_target` and `false`, `max_cruise` and `off`.
+pub(super) fn selection(changes: &[(String, String)]) -> Selection {
+    let read = |(name, text): &(String, String)| (name.clone(), value(name, text));
+    Selection { name: PRESET.to_owned(), parameters: changes.iter().map(read).collect() }
+}
+
+/// A value by the kind of its parameter; the registry refuses what is of the
+/// wrong kind.
+fn value(name: &str, text: &str) -> Value {
+    let entry = knee_cc::controllers().iter().find(|entry| entry.name == ALGORITHM);
+    let mut parameters = entry.into_iter().flat_map(|entry| entry.parameters);
+    let kind = parameters.find(|parameter| parameter.name == name).map(|found| found.kind);
+    let numbers =
+        || text.split(',').map(|part| part.trim().parse().ok()).collect::<Option<Vec<_>>>();
+    let read = match kind {
+        Some(Kind::Switch) => text.parse().ok().map(Value::Switch),
+        Some(Kind::Number { .. } | Kind::Count { .. }) => text.parse().ok().map(Value::Number),
+        Some(Kind::Numbers { .. }) => numbers().map(Value::Numbers),
+        Some(Kind::Duration | Kind::DurationOrOff) | None => None,
+    };
+    read.unwrap_or_else(|| Value::Text(text.to_owned()))
+}
+
+/// The constants of the program.
+pub(super) fn constants(selection: &Selection) -> Result<[u8; BYTES], SelectionError> {
+    Ok(lay_out(&knee_cc::settings(selection)?))
+}
+
+fn lay_out(settings: &Settings) -> [u8; BYTES] {
+    let cruise = settings.duration("max_cruise").map_or(u64::MAX, |time| time.as_nanos());
+    let bound = settings.duration("delay_lower_bound").unwrap_or_default().as_micros();
+    let gain = |gain: f64| (gain * UNIT).round() as u32;
+    let probe = settings.numbers("probe_gains");
+    let words = [
+        settings.count("cwnd_pace"),
+        gain(probe[0]),
+        gain(probe[1]),
+        gain(settings.number("window_gain")),
+    ];
+    let mut bytes = [0; BYTES];
+    bytes[0..8].copy_from_slice(&cruise.to_ne_bytes());
+    bytes[8..16].copy_from_slice(&bound.to_ne_bytes());
+    for (word, place) in words.iter().zip(bytes[16..32].chunks_exact_mut(4)) {
+        place.copy_from_slice(&word.to_ne_bytes());
+    }
+    let switches =
+        ["drain_to_target", "probe_exit_early", "shrink_window", "keep_bw_over_probe_rtt"];
+    for (switch, place) in switches.iter().zip(&mut bytes[32..36]) {
+        *place = u8::from(settings.switch(switch));
+    }
+    bytes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn change(name: &str, text: &str) -> Result<[u8; BYTES], SelectionError> {
+        constants(&selection(&[(name.to_owned(), text.to_owned())]))
+    }
+
+    #[test]
+    fn what_is_typed_reaches_its_place() {
+        let preset = constants(&selection(&[])).unwrap();
+        let changed = |name, text| {
+            let bytes = change(name, text).unwrap();
+            (0..BYTES).filter(|at| bytes[*at] != preset[*at]).collect::<Vec<_>>()
+        };
+        assert_eq!(changed("drain_to_target", "false"), [32]);
+        assert_eq!(changed("keep_bw_over_probe_rtt", "false"), [35]);
+        assert_eq!(changed("cwnd_pace", "31"), [16]);
+        // 1.25 and 0.75 are 0x140 and 0xc0 in 1/256, 1.2 and 0.8 0x133 and 0xcd.
+        assert_eq!(changed("probe_gains", "1.25, 0.75"), [20, 24]);
+        assert_eq!(change("max_cruise", "off").unwrap()[..8], [0xff; 8]);
+        assert_eq!(change("delay_lower_bound", "20 ms").unwrap()[8..10], 20_000_u16.to_ne_bytes());
+    }
+
+    #[test]
+    fn what_cannot_be_is_refused_with_advice() {
+        let error = change("drain_to_target", "maybe").unwrap_err();
+        assert!(error.to_string().contains("write true or false"), "{error}");
+        let error = change("drain_target", "true").unwrap_err();
+        assert!(error.to_string().contains("did you mean \"drain_to_target\"?"), "{error}");
+    }
+}

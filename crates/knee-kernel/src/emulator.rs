@@ -1,0 +1,304 @@
+//! The emulator: the scenario's links between TUN devices, under the real
+//! clock.
+//!
+//! One thread reads what the hosts send, takes super-packets apart, passes
+//! each packet through its links, and writes what arrives, put together
+//! again. A packet's times on its way are computed by the links, not taken
+//! from the clock: it enters the second link when it was to leave the first,
+//! however late the thread comes to it. The clock counts at both ends alone.
+
+use crate::arena::Arena;
+use crate::clock::{Clock, timespec};
+use crate::health::{Health, STALL};
+use crate::merge::{Output, Written};
+use crate::packet::{Packet, split};
+use crate::routes::{Routes, Step};
+use crate::tun::Tun;
+use knee_link::{Link, RateModel};
+use knee_record::LinkSample;
+use knee_scenario::link_stream;
+use knee_units::Time;
+use nix::poll::{PollFd, PollFlags, ppoll};
+use std::io;
+use std::os::fd::AsFd;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Super-packets read from one device before others have their turn.
+const BURST: usize = 64;
+/// The longest sleep: how soon a request to stop is seen.
+const SLEEP_MAX: Time = Time::from_millis(20);
+/// The pause between two rounds on a fast link.
+const PAUSE: Time = Time::from_micros(100);
+/// On a slow one: its share of the time that a packet needs. 0.4 cost BBR
+/// 1.4 % of 100 Mbit/s, because packets came in uneven pairs.
+const PAUSE_PACKETS: f64 = 0.3;
+/// A link is fast when a packet needs less: hosts then send super-packets of
+/// several packets, and clumps of that size do no harm. Measured at 350,
+/// 1000 and 2000 Mbit/s: the rate is exact, and the CPU has half to do.
+const PACKET_FAST: Time = Time::from_micros(50);
+/// The thread wakes so much before something is due and watches the clock:
+/// a sleeping processor needs that long to wake.
+const WATCH: Time = Time::from_micros(50);
+/// At most this share of a run is spent so. Under SCHED_FIFO a thread that
+/// takes more than some 80 % of a core is stopped for 50 ms in each second,
+/// and the hosts need the processors too.
+const WATCH_SHARE: f64 = 0.1;
+/// What a quiet time saves up for watching.
+const WATCH_CREDIT_MAX: Time = Time::from_millis(1);
+const PACKET_BYTES: u64 = 1500;
+
+/// What the emulator is to do.
+pub struct Plan {
+    pub routes: Routes,
+    /// Links of the scenario, which are sampled: the first so many.
+    pub sampled_links: usize,
+    pub sample_interval: Time,
+    pub seed: u64,
+    pub duration: Time,
+}
+
+/// What is left of a run.
+pub struct Outcome {
+    pub health: Health,
+    pub links: Vec<LinkSample>,
+    pub devices: Vec<Tun>,
+}
+
+pub struct Emulator {
+    clock: Clock,
+    plan: Plan,
+    devices: Vec<Tun>,
+    outputs: Vec<Output>,
+    links: Vec<Link<Packet>>,
+    /// When each link has something to do.
+    next: Vec<Time>,
+    arena: Arena,
+    health: Health,
+    samples: Vec<LinkSample>,
+    next_sample: Time,
+    pacing: Pacing,
+}
+
+impl Emulator {
+    /// Between these devices: of path p the sender's is 2p, the receiver's
+    /// 2p + 1.
+    pub fn new(plan: Plan, devices: Vec<Tun>, clock: Clock) -> Emulator {
+        let links: Vec<Link<Packet>> = plan
+            .routes
+            .links
+            .iter()
+            .enumerate()
+            .map(|(index, config)| Link::new(config.clone(), link_stream(plan.seed, index)))
+            .collect();
+        Emulator {
+            clock,
+            outputs: devices.iter().map(|_| Output::default()).collect(),
+            devices,
+            next: vec![Time::MAX; links.len()],
+            links,
+            arena: Arena::default(),
+            health: Health::default(),
+            samples: Vec::new(),
+            next_sample: Time::ZERO,
+            pacing: Pacing::new(&plan.routes),
+            plan,
+        }
+    }
+
+    /// Runs until the end of the plan or until told to stop.
+    pub fn run(mut self, stop: &AtomicBool) -> io::Result<Outcome> {
+        let mut ready = vec![true; self.devices.len()];
+        let mut planned = self.clock.now();
+        while planned < self.plan.duration && !stop.load(Ordering::Relaxed) {
+            let started = self.clock.now();
+            self.note_stall(planned, started);
+            for (device, _) in ready.iter().enumerate().filter(|(_, ready)| **ready) {
+                self.receive(device)?;
+            }
+            self.advance(self.clock.now())?;
+            self.flush()?;
+            self.note_stall(started, self.clock.now());
+            planned = self.wait(started, &mut ready)?;
+        }
+        self.sample_until(self.clock.now().min(self.plan.duration));
+        self.health.duration = self.clock.now();
+        Ok(Outcome { health: self.health, links: self.samples, devices: self.devices })
+    }
+
+    /// Nothing that the loop does takes so long, unless the thread is kept
+    /// from running.
+    fn note_stall(&mut self, planned: Time, now: Time) {
+        let gap = now.saturating_sub(planned);
+        if gap >= STALL {
+            self.health.stalls += 1;
+            self.health.stalled += gap;
+        }
+    }
+
+    /// Reads what a host has sent.
+    fn receive(&mut self, device: usize) -> io::Result<()> {
+        for _ in 0..BURST {
+            let Some(len) = self.devices[device].read(self.arena.room())? else { break };
+            let now = self.clock.now();
+            self.advance(now)?;
+            let place = self.arena.keep(len);
+            let entry = self.plan.routes.entries[device];
+            let Some(mut packets) = split(&mut self.arena, place, len, entry) else { continue };
+            while let Some(packet) = packets.next(&mut self.arena) {
+                self.health.packets += 1;
+                self.forward(now, packet)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Moves everything that was to move by `now`, in order.
+    fn advance(&mut self, now: Time) -> io::Result<()> {
+        loop {
+            let earliest = self.next.iter().enumerate().min_by_key(|(_, time)| **time);
+            let Some((link, time)) = earliest.map(|(link, time)| (link, *time)) else { break };
+            let reached = time.min(now);
+            if self.next_sample <= reached {
+                self.sample_until(reached);
+            }
+            if time > now {
+                break;
+            }
+            if let Some(packet) = self.links[link].poll(time) {
+                self.forward(time, packet)?;
+            }
+            self.settle(link);
+        }
+        Ok(())
+    }
+
+    /// Lets a packet take its next step.
+    #[inline]
+    fn forward(&mut self, at: Time, mut packet: Packet) -> io::Result<()> {
+        let step = self.plan.routes.steps[packet.hop as usize];
+        packet.hop += 1;
+        packet.due = at;
+        match step {
+            Step::Link(link) => {
+                if let Err((_, packet)) = self.links[link].send(at, packet) {
+                    self.arena.release(packet.template.chunk, 1);
+                }
+                self.settle(link);
+                Ok(())
+            }
+            Step::Device(device) => self.write(device, packet),
+        }
+    }
+
+    /// Takes what the link dropped and asks when it wants to be polled.
+    #[inline]
+    fn settle(&mut self, link: usize) {
+        while let Some((_, _, packet)) = self.links[link].take_dropped() {
+            self.arena.release(packet.template.chunk, 1);
+        }
+        self.next[link] = self.links[link].next_time();
+    }
+
+    fn write(&mut self, device: usize, packet: Packet) -> io::Result<()> {
+        let (clock, health) = (self.clock, &mut self.health);
+        let mut report = |written: Written| note_written(health, clock, written);
+        self.outputs[device].push(packet, &mut self.arena, &self.devices[device], &mut report)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        let (clock, health) = (self.clock, &mut self.health);
+        let mut report = |written: Written| note_written(health, clock, written);
+        for (output, device) in self.outputs.iter_mut().zip(&self.devices) {
+            output.flush(&mut self.arena, device, &mut report)?;
+        }
+        Ok(())
+    }
+
+    /// Sleeps until something is to do; tells until when it meant to sleep.
+    fn wait(&mut self, started: Time, ready: &mut [bool]) -> io::Result<Time> {
+        let pause = (started + self.pacing.pause).saturating_sub(self.clock.now());
+        if pause > Time::ZERO {
+            ppoll(&mut [], Some(timespec(pause)), None)?;
+        }
+        let now = self.clock.now();
+        let event = self.next.iter().copied().min().unwrap_or(Time::MAX);
+        let latest = self.next_sample.min(self.plan.duration).min(now + SLEEP_MAX);
+        let deadline = event.min(latest).max(now);
+        let watched = if event <= latest { self.pacing.watch(now) } else { Time::ZERO };
+        let span = deadline.saturating_sub(now + watched);
+        let mut polled: Vec<PollFd<'_>> =
+            self.devices.iter().map(|tun| PollFd::new(tun.as_fd(), PollFlags::POLLIN)).collect();
+        match ppoll(&mut polled, Some(timespec(span)), None) {
+            Ok(_) | Err(nix::errno::Errno::EINTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+        for (ready, polled) in ready.iter_mut().zip(&polled) {
+            *ready = polled.any().unwrap_or(false);
+        }
+        let woken = ready.contains(&true);
+        let awake = self.clock.now();
+        while !woken && self.clock.now() < deadline {
+            std::hint::spin_loop();
+        }
+        if !woken {
+            self.pacing.watched(deadline.saturating_sub(awake));
+        }
+        Ok(if woken { self.clock.now().min(deadline) } else { deadline })
+    }
+
+    /// Adds the rows that are due by `now`.
+    fn sample_until(&mut self, now: Time) {
+        while self.next_sample <= now {
+            for link in 0..self.plan.sampled_links {
+                let row = LinkSample::of(&mut self.links[link], link, self.next_sample);
+                self.samples.push(row);
+            }
+            self.next_sample += self.plan.sample_interval;
+        }
+    }
+}
+
+fn note_written(health: &mut Health, clock: Clock, written: Written) {
+    health.lateness.record(clock.now().saturating_sub(written.due), written.packets);
+    if written.refused {
+        health.refused_packets += u64::from(written.packets);
+    }
+}
+
+/// How the thread divides its time between sleep and watch.
+#[derive(Clone, Copy, Debug)]
+struct Pacing {
+    /// Between two rounds: it saves CPU.
+    pause: Time,
+    /// Watching that is left, and up to when it was earned.
+    credit: Time,
+    earned_until: Time,
+}
+
+impl Pacing {
+    fn new(routes: &Routes) -> Pacing {
+        let fastest = routes.links.iter().filter_map(|link| match &link.rate {
+            RateModel::Constant(rate) => Some(*rate),
+            RateModel::Steps(steps) => steps.0.iter().map(|(_, rate)| *rate).max(),
+            RateModel::Unlimited | RateModel::Trace(_) => None,
+        });
+        let pause = fastest.max().map_or(Time::ZERO, |rate| {
+            let packet = rate.time_for(PACKET_BYTES);
+            if packet < PACKET_FAST { PAUSE } else { packet.scale(PAUSE_PACKETS).min(PAUSE) }
+        });
+        Pacing { pause, credit: WATCH_CREDIT_MAX, earned_until: Time::ZERO }
+    }
+
+    /// How long before something is due the thread may begin to watch.
+    fn watch(&mut self, now: Time) -> Time {
+        let earned = now.saturating_sub(self.earned_until).scale(WATCH_SHARE);
+        self.credit = (self.credit + earned).min(WATCH_CREDIT_MAX);
+        self.earned_until = now;
+        self.credit.min(WATCH)
+    }
+
+    /// Takes off what was used of it.
+    fn watched(&mut self, span: Time) {
+        self.credit = self.credit.saturating_sub(span);
+    }
+}

@@ -1,0 +1,195 @@
+//! One connection of a page, a video or a mix, both its ends.
+//!
+//! The end where the first byte is wanted opens: a page's client, of which
+//! the request follows the handshake, or a mix's sender. A request is a
+//! message of eight bytes, the number of bytes wanted; its real size is left
+//! out, as in the simulator.
+
+use super::sampling::Observed;
+use crate::tcp_info::TcpInfo;
+use knee_units::Time;
+use nix::errno::Errno;
+use nix::poll::PollFlags;
+use nix::sys::socket::{MsgFlags, Shutdown, recv, send, shutdown};
+use std::collections::VecDeque;
+use std::io;
+use std::os::fd::{AsRawFd, OwnedFd};
+
+const REQUEST_BYTES: usize = 8;
+
+/// Both ends, as far as they are there.
+pub struct Exchange {
+    pub number: u32,
+    pub started: Time,
+    /// The end that has opened the connection, and its port.
+    pub opener: OwnedFd,
+    pub port: u16,
+    /// The end that has accepted it.
+    pub accepted: Option<OwnedFd>,
+    /// The opener is the receiving end.
+    pub fetches: bool,
+    /// Requests that have not set out.
+    requests: VecDeque<u64>,
+    /// Bytes of a request that has come in part.
+    partial: Vec<u8>,
+    /// Bytes that the sending end has to give now.
+    owed: u64,
+    /// Bytes asked for, given to the sending socket, got by the application.
+    pub asked: u64,
+    given: u64,
+    pub delivered: u64,
+    closing: bool,
+    ended: bool,
+    pub observed: Observed,
+}
+
+impl Exchange {
+    pub fn new(number: u32, started: Time, opener: OwnedFd, port: u16, fetches: bool) -> Exchange {
+        Exchange {
+            number,
+            started,
+            opener,
+            port,
+            accepted: None,
+            fetches,
+            requests: VecDeque::new(),
+            partial: Vec::new(),
+            owed: 0,
+            asked: 0,
+            given: 0,
+            delivered: 0,
+            closing: false,
+            ended: false,
+            observed: Observed::default(),
+        }
+    }
+
+    pub fn sending(&self) -> Option<&OwnedFd> {
+        if self.fetches { self.accepted.as_ref() } else { Some(&self.opener) }
+    }
+
+    pub fn receiving(&self) -> Option<&OwnedFd> {
+        if self.fetches { Some(&self.opener) } else { self.accepted.as_ref() }
+    }
+
+    pub fn push(&mut self, bytes: u64) {
+        self.asked = self.asked.saturating_add(bytes);
+        self.owed = self.owed.saturating_add(bytes);
+    }
+
+    pub fn request(&mut self, bytes: u64) {
+        self.asked += bytes;
+        self.requests.push_back(bytes);
+    }
+
+    /// Nothing more will be asked for.
+    pub fn close(&mut self) {
+        self.closing = true;
+    }
+
+    /// What was not given yet will not be.
+    pub fn stop(&mut self) {
+        self.requests.clear();
+        (self.owed, self.asked, self.closing) = (0, self.given, true);
+    }
+
+    /// What the sending end waits for.
+    pub fn sending_events(&self) -> PollFlags {
+        let out = if self.owed > 0 { PollFlags::POLLOUT } else { PollFlags::empty() };
+        out | if self.fetches && !self.ended { PollFlags::POLLIN } else { PollFlags::empty() }
+    }
+
+    /// What the receiving end waits for.
+    pub fn receiving_events(&self) -> PollFlags {
+        let out = if self.requests.is_empty() { PollFlags::empty() } else { PollFlags::POLLOUT };
+        out | if self.delivered < self.asked { PollFlags::POLLIN } else { PollFlags::empty() }
+    }
+
+    /// The sending end reads what is asked of it and gives what it owes.
+    pub fn serve_sending(&mut self, payload: &[u8]) -> io::Result<()> {
+        self.take_requests()?;
+        let Some(socket) = self.sending() else { return Ok(()) };
+        let part = &payload[..self.owed.min(payload.len() as u64) as usize];
+        if !part.is_empty() {
+            let given = allowed(send(socket.as_raw_fd(), part, MsgFlags::MSG_NOSIGNAL))?;
+            self.given += given as u64;
+            // An endless push stays one.
+            if self.owed != u64::MAX {
+                self.owed -= given as u64;
+            }
+        }
+        Ok(())
+    }
+
+    fn take_requests(&mut self) -> io::Result<()> {
+        let Some(socket) = self.sending().filter(|_| self.fetches && !self.ended) else {
+            return Ok(());
+        };
+        let mut bytes = [0; 64 * REQUEST_BYTES];
+        let len = allowed(recv(socket.as_raw_fd(), &mut bytes, MsgFlags::MSG_DONTWAIT))?;
+        self.partial.extend_from_slice(&bytes[..len]);
+        while let Some((request, rest)) = self.partial.split_first_chunk::<REQUEST_BYTES>() {
+            // Requests under way when everything was stopped are void.
+            let wanted = u64::from_ne_bytes(*request);
+            self.owed += wanted.min(self.asked - self.given - self.owed);
+            self.partial = rest.to_vec();
+        }
+        Ok(())
+    }
+
+    /// The receiving end sends its requests and takes what has come; how
+    /// many bytes.
+    pub fn serve_receiving(&mut self, buffer: &mut [u8]) -> io::Result<u64> {
+        let Some(socket) = self.receiving().map(AsRawFd::as_raw_fd) else { return Ok(0) };
+        while let Some(wanted) = self.requests.front() {
+            let sent = send(socket, &wanted.to_ne_bytes(), MsgFlags::MSG_NOSIGNAL);
+            if allowed(sent)? < REQUEST_BYTES {
+                break;
+            }
+            self.requests.pop_front();
+        }
+        // Discarded in the kernel: nothing is copied.
+        let flags = MsgFlags::MSG_TRUNC | MsgFlags::MSG_DONTWAIT;
+        let len = allowed(recv(socket, buffer, flags))? as u64;
+        self.delivered += len;
+        Ok(len)
+    }
+
+    /// Ends the stream behind its last byte, once that is given.
+    pub fn end_stream(&mut self) {
+        if self.ended || !self.is_given() {
+            return;
+        }
+        if let Some(socket) = self.sending() {
+            // Not connected yet: then it is tried again.
+            self.ended = shutdown(socket.as_raw_fd(), Shutdown::Write).is_ok();
+        }
+    }
+
+    fn is_given(&self) -> bool {
+        self.closing && self.given == self.asked
+    }
+
+    /// All of it has arrived. That it is acknowledged, no event announces:
+    /// it is looked for.
+    pub fn awaits_end(&self) -> bool {
+        self.is_given() && self.delivered >= self.asked
+    }
+
+    /// Whether all of it is acknowledged.
+    pub fn is_over(&mut self) -> io::Result<bool> {
+        let Some(socket) = self.sending().filter(|_| self.awaits_end()) else { return Ok(false) };
+        let info = TcpInfo::of(socket)?;
+        self.observed.note(&info);
+        Ok(info.acked_bytes >= self.given)
+    }
+}
+
+/// A call that may have nothing to do now, or not yet.
+fn allowed(result: nix::Result<usize>) -> io::Result<usize> {
+    match result {
+        Ok(len) => Ok(len),
+        Err(Errno::EAGAIN | Errno::EINTR | Errno::ENOTCONN | Errno::EINPROGRESS) => Ok(0),
+        Err(error) => Err(error.into()),
+    }
+}

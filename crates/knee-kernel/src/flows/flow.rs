@@ -1,0 +1,223 @@
+//! One application, its listener and its connections.
+
+use super::exchange::Exchange;
+use super::sampling::Observed;
+use super::sender::{broken, connect_to, sending_options};
+use super::{PORT, receiver, tcp_socket};
+use crate::KernelError;
+use crate::hosts::{End, Hosts, address};
+use crate::namespace::Namespace;
+use crate::settings::FlowSettings;
+use knee_record::{FlowSample, ObjectRecord, TransferRecord};
+use knee_scenario::{Scenario, Workload, application_stream};
+use knee_units::Time;
+use knee_workload::{Action, Application};
+use nix::poll::{PollFd, PollFlags};
+use nix::sys::socket::{SockaddrStorage, getsockname, setsockopt, sockopt};
+use std::io;
+use std::net::TcpListener;
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+
+/// How often it is looked whether a connection is acknowledged to its end.
+const COMPLETION_PERIOD: Time = Time::from_micros(500);
+
+/// What may be ready: a listener, or the ends of a connection.
+#[derive(Clone, Copy)]
+pub enum Source {
+    Listener,
+    Sending(u32),
+    Receiving(u32),
+}
+
+/// An application and what is under way for it.
+pub struct Flow<'a> {
+    pub index: usize,
+    pub plan: &'a FlowSettings,
+    pub application: Box<dyn Application>,
+    pub listener: TcpListener,
+    /// The receiving end opens its connections and asks for what it wants.
+    pub fetches: bool,
+    pub live: Vec<Exchange>,
+    /// What connections counted that have ended.
+    pub gone: Observed,
+    pub delivered: u64,
+    pub started: bool,
+    pub stopped: bool,
+    pub completed: Option<Time>,
+}
+
+impl<'a> Flow<'a> {
+    pub fn new(
+        scenario: &Scenario,
+        hosts: &Hosts,
+        index: usize,
+        plan: &'a FlowSettings,
+    ) -> Result<Flow<'a>, KernelError> {
+        let rng = application_stream(scenario.seed, index);
+        let fetches = !matches!(plan.workload, Workload::Mix(_));
+        let (host, end) = ends(hosts, !fetches);
+        let listener = host.within(|| {
+            let socket = tcp_socket(address(plan.path, end, plan.family))?;
+            set_up(&socket, plan, fetches)?;
+            receiver::listen_at(socket, address(plan.path, end, plan.family), PORT + index as u16)
+        })?;
+        Ok(Flow {
+            index,
+            plan,
+            application: knee_workload::build(&plan.workload, rng),
+            listener,
+            fetches,
+            live: Vec::new(),
+            gone: Observed::default(),
+            delivered: 0,
+            started: false,
+            stopped: false,
+            completed: None,
+        })
+    }
+
+    pub fn carry_out(
+        &mut self,
+        action: Action,
+        hosts: &Hosts,
+        now: Time,
+    ) -> Result<(), KernelError> {
+        match action {
+            Action::Open { connection } => {
+                let exchange = self.open(connection, hosts, now)?;
+                self.live.push(exchange);
+            }
+            Action::Push { connection, bytes } => self.exchange(connection).push(bytes),
+            Action::Request { connection, bytes } => self.exchange(connection).request(bytes),
+            Action::Close { connection } => self.exchange(connection).close(),
+        }
+        Ok(())
+    }
+
+    #[expect(clippy::expect_used, reason = "a defect of knee-workload")]
+    fn exchange(&mut self, number: u32) -> &mut Exchange {
+        let found = self.live.iter_mut().rev().find(|exchange| exchange.number == number);
+        found.expect("an application speaks only of connections that it opened")
+    }
+
+    /// Opens a connection. The handshake goes its way by itself.
+    fn open(&self, number: u32, hosts: &Hosts, now: Time) -> Result<Exchange, KernelError> {
+        let plan = self.plan;
+        let (host, _) = ends(hosts, self.fetches);
+        let (_, far) = ends(hosts, !self.fetches);
+        // The thread moves to and fro: a socket stays where it was made.
+        host.enter()?;
+        let to = address(plan.path, far, plan.family);
+        let opener = tcp_socket(to)?;
+        set_up(&opener, plan, !self.fetches)?;
+        connect_to(&opener, plan, to, PORT + self.index as u16)?;
+        let port = local_port(&opener).map_err(|source| broken(plan, source))?;
+        Ok(Exchange::new(number, now, opener, port, self.fetches))
+    }
+
+    pub fn accept(&mut self) -> Result<(), KernelError> {
+        while let Ok((stream, from)) = self.listener.accept() {
+            let call = |source| KernelError::call("accept a connection", source);
+            stream.set_nonblocking(true).map_err(call)?;
+            let waiting = self.live.iter_mut().find(|exchange| exchange.port == from.port());
+            if let Some(exchange) = waiting {
+                exchange.accepted = Some(OwnedFd::from(stream));
+            }
+        }
+        Ok(())
+    }
+
+    pub fn watch<'s>(&'s self, mut add: impl FnMut(Source, PollFd<'s>)) {
+        if self.live.iter().any(|exchange| exchange.accepted.is_none()) {
+            add(Source::Listener, PollFd::new(self.listener.as_fd(), PollFlags::POLLIN));
+        }
+        for exchange in &self.live {
+            let number = exchange.number;
+            let ends = [
+                (Source::Sending(number), exchange.sending(), exchange.sending_events()),
+                (Source::Receiving(number), exchange.receiving(), exchange.receiving_events()),
+            ];
+            for (source, socket, events) in ends {
+                if let Some(socket) = socket.filter(|_| !events.is_empty()) {
+                    add(source, PollFd::new(socket.as_fd(), events));
+                }
+            }
+        }
+    }
+
+    pub fn next_event(&self, now: Time) -> Time {
+        let plan = self.plan;
+        if !self.started {
+            return plan.start;
+        }
+        let stop = plan.stop.filter(|_| !self.stopped).unwrap_or(Time::MAX);
+        let timer = plan.start.saturating_add(self.application.timer());
+        let ending = self.live.iter().any(Exchange::awaits_end);
+        let look = if ending { now + COMPLETION_PERIOD } else { Time::MAX };
+        stop.min(timer).min(look)
+    }
+
+    /// Counters of all connections; rates, RTT and phase are those of the
+    /// connection that began last.
+    pub fn sample(&mut self, now: Time) -> io::Result<FlowSample> {
+        let gone = &self.gone.info;
+        let mut row = FlowSample {
+            flow: self.index as u32,
+            path: self.plan.path as u16,
+            time_ns: now.as_nanos(),
+            delivered_bytes: self.delivered,
+            sent_bytes: gone.sent_bytes,
+            retransmitted_bytes: gone.retransmitted_bytes,
+            sent_packets: u64::from(gone.sent_packets),
+            lost_bytes: gone.retransmitted_bytes,
+            phase: "idle",
+            ..FlowSample::default()
+        };
+        for exchange in &mut self.live {
+            let socket =
+                if exchange.fetches { exchange.accepted.as_ref() } else { Some(&exchange.opener) };
+            let Some(socket) = socket else { continue };
+            row = row.with(exchange.observed.sample(socket, self.index, self.plan, now, 0)?);
+        }
+        Ok(row)
+    }
+}
+
+/// The host of the receiving or of the sending end.
+fn ends(hosts: &Hosts, receiving: bool) -> (&Namespace, End) {
+    if receiving { (&hosts.receiver, End::Receiver) } else { (&hosts.sender, End::Sender) }
+}
+
+fn set_up(socket: &OwnedFd, plan: &FlowSettings, sends: bool) -> Result<(), KernelError> {
+    // A short request or answer does not wait for others (RFC 1122, 4.2.3.4).
+    setsockopt(socket, sockopt::TcpNoDelay, &true)
+        .map_err(|source| KernelError::call("switch Nagle's algorithm off", source))?;
+    if sends { sending_options(socket, plan) } else { receiver::receiving_options(socket, plan) }
+}
+
+fn local_port(socket: &OwnedFd) -> io::Result<u16> {
+    let name: SockaddrStorage = getsockname(socket.as_raw_fd())?;
+    let v4 = name.as_sockaddr_in().map(|name| name.port());
+    let port = v4.or_else(|| name.as_sockaddr_in6().map(|name| name.port()));
+    port.ok_or_else(|| io::ErrorKind::AddrNotAvailable.into())
+}
+
+pub fn transfer(flow: usize, exchange: &Exchange, completed: Option<Time>) -> TransferRecord {
+    let info = &exchange.observed.info;
+    TransferRecord {
+        flow: flow as u32,
+        number: exchange.number,
+        start_ns: exchange.started.as_nanos(),
+        completion_ns: completed.map(|at| (at - exchange.started).as_nanos()),
+        size_bytes: exchange.asked,
+        delivered_bytes: exchange.delivered,
+        sent_bytes: info.sent_bytes,
+        retransmitted_bytes: info.retransmitted_bytes,
+        rtt_min_ns: info.min_rtt().map_or(0, Time::as_nanos),
+    }
+}
+
+pub fn objects(flow: &Flow<'_>) -> Vec<ObjectRecord> {
+    let objects = flow.application.objects().iter();
+    objects.map(|object| ObjectRecord::of(flow.index, flow.plan.start, object)).collect()
+}

@@ -1,0 +1,161 @@
+//! Rows from what the kernel tells.
+//!
+//! What TCP_INFO does not have: the RTT of the last ACK (its smoothed RTT
+//! stands for it), the bytes ever marked lost (those sent again and those
+//! known lost now stand for them), undone recoveries (zero). Recoveries are
+//! those that a sample saw.
+
+use crate::settings::FlowSettings;
+use crate::tcp_info::{BbrInfo, TcpInfo};
+use knee_record::{FlowRecord, FlowSample};
+use knee_scenario::{Scenario, Workload};
+use knee_units::Time;
+use std::io;
+use std::os::fd::AsFd;
+
+/// What is kept of a flow from sample to sample.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Observed {
+    pub info: TcpInfo,
+    rtt_max_us: u32,
+    recoveries: u64,
+    recovering: bool,
+}
+
+impl Observed {
+    /// Asks the kernel and makes a row.
+    pub fn sample(
+        &mut self,
+        socket: &impl AsFd,
+        flow: usize,
+        plan: &FlowSettings,
+        now: Time,
+        delivered: u64,
+    ) -> io::Result<FlowSample> {
+        let info = TcpInfo::of(socket)?;
+        self.note(&info);
+        let row = Observed::row(&info, BbrInfo::of(socket), flow, plan.path, plan, now);
+        Ok(FlowSample { delivered_bytes: delivered, ..row })
+    }
+
+    /// The row of one connection or subflow; what was delivered is not in it.
+    pub fn row(
+        info: &TcpInfo,
+        bbr: Option<BbrInfo>,
+        flow: usize,
+        path: usize,
+        plan: &FlowSettings,
+        now: Time,
+    ) -> FlowSample {
+        let paces = plan.paced || plan.in_bpf || bbr.is_some();
+        let bytes = |packets: u32| u64::from(packets) * u64::from(info.mss);
+        let known_lost = info.lost.saturating_sub(info.retransmitted);
+        FlowSample {
+            flow: flow as u32,
+            path: path as u16,
+            time_ns: now.as_nanos(),
+            sent_bytes: info.sent_bytes,
+            retransmitted_bytes: info.retransmitted_bytes,
+            sent_packets: u64::from(info.sent_packets),
+            lost_bytes: info.retransmitted_bytes + bytes(known_lost),
+            in_flight_bytes: bytes(info.in_flight_packets()),
+            window_bytes: bytes(info.window),
+            pacing_rate_bps: if paces { info.pacing_bps() } else { 0 },
+            rtt_ns: u64::from(info.srtt_us) * 1000,
+            srtt_ns: u64::from(info.srtt_us) * 1000,
+            bandwidth_estimate_bps: bbr.map_or(0, |bbr| bbr.bandwidth_bps),
+            min_rtt_estimate_ns: bbr.map_or(0, |bbr| nanos(bbr.min_rtt_us)),
+            slow_start_threshold_bytes: info.threshold_packets().map_or(0, bytes),
+            phase: match bbr {
+                Some(bbr) => bbr.phase(),
+                // Of a subflow the kernel does not tell what BBR is at.
+                None if plan.in_bpf || plan.controller == "bbr" => "",
+                None => info.phase(),
+            },
+            ..FlowSample::default()
+        }
+    }
+
+    /// Takes notice of a connection's state.
+    pub fn note(&mut self, info: &TcpInfo) {
+        self.info = *info;
+        self.rtt_max_us = self.rtt_max_us.max(info.srtt_us);
+        let recovering = info.in_recovery();
+        self.recoveries += u64::from(recovering && !self.recovering);
+        self.recovering = recovering;
+    }
+
+    /// Adds what another connection of the flow counted.
+    pub fn absorb(&mut self, other: &Observed) {
+        let earlier = std::mem::replace(&mut self.info, other.info);
+        let info = &mut self.info;
+        info.sent_bytes += earlier.sent_bytes;
+        info.retransmitted_bytes += earlier.retransmitted_bytes;
+        info.acked_bytes += earlier.acked_bytes;
+        info.sent_packets += earlier.sent_packets;
+        info.marked_packets += earlier.marked_packets;
+        info.timeouts = info.timeouts.saturating_add(earlier.timeouts);
+        if let Some(rtt) = earlier.min_rtt() {
+            let least = info.min_rtt().map_or(rtt, |ours| ours.min(rtt));
+            info.min_rtt_us = least.as_micros() as u32;
+        }
+        self.rtt_max_us = self.rtt_max_us.max(other.rtt_max_us);
+        self.recoveries += other.recoveries;
+    }
+
+    /// Smallest and largest RTT; zero: none was measured.
+    pub fn rtt_range_ns(&self) -> (u64, u64) {
+        (self.info.min_rtt().map_or(0, Time::as_nanos), nanos(self.rtt_max_us))
+    }
+
+    pub fn recoveries(&self) -> u64 {
+        self.recoveries
+    }
+
+    /// The row of the flow.
+    pub fn record(
+        &self,
+        scenario: &Scenario,
+        flow: usize,
+        completed: Option<Time>,
+        delivered: u64,
+        end: Time,
+    ) -> FlowRecord {
+        let plan = &scenario.flows[flow];
+        let (info, transport) = (&self.info, &plan.transport);
+        let ended = completed.or(plan.stop).unwrap_or(end).min(end).max(plan.start);
+        let size = match plan.workload {
+            Workload::File(bytes) => bytes,
+            _ => 0,
+        };
+        FlowRecord {
+            flow: flow as u32,
+            name: plan.name.clone(),
+            index: plan.index as u32,
+            cc: plan.controller.name.clone(),
+            path: scenario.flow_path_names(flow),
+            scheduler: plan.multipath.as_ref().map_or(String::new(), |m| m.scheduler.name.clone()),
+            start_ns: plan.start.as_nanos(),
+            end_ns: ended.as_nanos(),
+            size_bytes: size,
+            completion_ns: completed.map(|at| (at - plan.start).as_nanos()),
+            delivered_bytes: delivered,
+            delivered_packets: delivered.div_ceil(u64::from(transport.mss)),
+            sent_bytes: info.sent_bytes,
+            retransmitted_bytes: info.retransmitted_bytes,
+            rtt_min_ns: info.min_rtt().map_or(0, Time::as_nanos),
+            rtt_max_ns: nanos(self.rtt_max_us),
+            base_rtt_ns: scenario.flow_base_rtt(flow).as_nanos(),
+            path_rate_bps: scenario.flow_rate(flow).map_or(0, |rate| rate.as_bits_per_second()),
+            header_overhead: f64::from(transport.mss + transport.header) / f64::from(transport.mss),
+            timeouts: u64::from(info.timeouts),
+            recoveries: self.recoveries,
+            marked_bytes: u64::from(info.marked_packets) * u64::from(info.mss),
+            ..FlowRecord::default()
+        }
+    }
+}
+
+fn nanos(micros: u32) -> u64 {
+    u64::from(micros) * 1000
+}

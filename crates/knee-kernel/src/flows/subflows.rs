@@ -1,0 +1,128 @@
+//! A flow over MPTCP: what the kernel tells of its subflows, path by path.
+//!
+//! A path that lost its subflow and got another goes on counting. What the
+//! kernel does not tell is zero: what waits for other paths, what came twice.
+
+use super::sampling::Observed;
+use crate::hosts::path_of;
+use crate::mptcp::subflows;
+use crate::settings::FlowSettings;
+use crate::tcp_info::TcpInfo;
+use knee_record::{FlowRecord, FlowSample, PathRecord};
+use knee_scenario::Scenario;
+use knee_units::Time;
+use std::io;
+use std::os::fd::AsFd;
+
+/// What is kept of each path from sample to sample.
+#[derive(Clone, Debug, Default)]
+pub struct Subflows {
+    /// In the order of the flow's paths.
+    paths: Vec<PathState>,
+}
+
+#[derive(Clone, Debug, Default)]
+struct PathState {
+    /// Subflows that are gone.
+    gone: Observed,
+    /// The one that is there.
+    now: Observed,
+}
+
+impl PathState {
+    fn note(&mut self, info: &TcpInfo) {
+        // Counters never fall: it is another subflow.
+        if info.sent_bytes < self.now.info.sent_bytes {
+            self.gone.absorb(&std::mem::take(&mut self.now));
+        }
+        self.now.note(info);
+    }
+
+    fn total(&self) -> Observed {
+        let mut total = self.gone;
+        total.absorb(&self.now);
+        total
+    }
+}
+
+impl Subflows {
+    /// Asks the kernel and makes a row of the flow, and one of each path.
+    /// Rates, RTT and phase of the flow are those of its last path that is up.
+    pub fn sample(
+        &mut self,
+        socket: &impl AsFd,
+        flow: usize,
+        plan: &FlowSettings,
+        now: Time,
+        delivered: u64,
+    ) -> io::Result<(FlowSample, Vec<FlowSample>)> {
+        self.paths.resize_with(plan.multipath.len(), PathState::default);
+        let up = subflows(socket)?;
+        let empty = |path: usize| FlowSample {
+            flow: flow as u32,
+            path: path as u16,
+            time_ns: now.as_nanos(),
+            phase: "idle",
+            ..FlowSample::default()
+        };
+        let mut whole = empty(plan.path);
+        let mut rows = Vec::new();
+        for (path, state) in plan.multipath.iter().zip(&mut self.paths) {
+            let mut row = empty(*path);
+            if let Some((_, info)) = up.iter().find(|(at, _)| path_of(*at) == *path) {
+                state.note(info);
+                row = Observed::row(info, None, flow, *path, plan, now);
+            }
+            let total = state.total().info;
+            row.sent_bytes = total.sent_bytes;
+            row.retransmitted_bytes = total.retransmitted_bytes;
+            row.sent_packets = u64::from(total.sent_packets);
+            row.delivered_bytes = total.acked_bytes;
+            // A path without a subflow has neither RTT nor phase.
+            whole = if row.srtt_ns > 0 { whole.with(row) } else { row.with(whole) };
+            rows.push(row);
+        }
+        let whole = FlowSample { path: plan.path as u16, delivered_bytes: delivered, ..whole };
+        Ok((whole, rows))
+    }
+
+    /// The row of the flow.
+    pub fn record(
+        &self,
+        scenario: &Scenario,
+        flow: usize,
+        completed: Option<Time>,
+        delivered: u64,
+        end: Time,
+    ) -> FlowRecord {
+        let mut all = Observed::default();
+        self.paths.iter().for_each(|path| all.absorb(&path.total()));
+        all.record(scenario, flow, completed, delivered, end)
+    }
+
+    /// A row for each path.
+    pub fn path_records(&self, scenario: &Scenario, flow: usize) -> Vec<PathRecord> {
+        let plan = &scenario.flows[flow];
+        let one = |(path, state): (&usize, &PathState)| {
+            let total = state.total();
+            let (rtt_min_ns, rtt_max_ns) = total.rtt_range_ns();
+            PathRecord {
+                flow: flow as u32,
+                path: *path as u16,
+                name: scenario.paths[*path].name.clone(),
+                backup: false,
+                sent_bytes: total.info.sent_bytes,
+                retransmitted_bytes: total.info.retransmitted_bytes,
+                delivered_bytes: total.info.acked_bytes,
+                rtt_min_ns,
+                rtt_max_ns,
+                base_rtt_ns: scenario.base_rtt(*path).as_nanos(),
+                one_way_delay_ns: scenario.one_way_delay(*path).as_nanos(),
+                rate_bps: scenario.path_rate(*path).map_or(0, |rate| rate.as_bits_per_second()),
+                timeouts: u64::from(total.info.timeouts),
+                recoveries: total.recoveries(),
+            }
+        };
+        plan.paths.iter().zip(&self.paths).map(one).collect()
+    }
+}

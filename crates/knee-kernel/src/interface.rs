@@ -1,0 +1,158 @@
+//! Addresses, sizes and counters of network devices, over netlink, in the
+//! namespace of the calling thread.
+
+use crate::KernelError;
+use netlink_packet_core::{
+    NLM_F_ACK, NLM_F_CREATE, NLM_F_EXCL, NLM_F_REQUEST, NetlinkHeader, NetlinkMessage,
+    NetlinkPayload,
+};
+use netlink_packet_route::address::{AddressAttribute, AddressHeaderFlags, AddressMessage};
+use netlink_packet_route::link::{LinkAttribute, LinkFlags, LinkMessage};
+use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
+use netlink_sys::{Socket, SocketAddr, protocols::NETLINK_ROUTE};
+use std::io;
+use std::net::IpAddr;
+
+/// A network device by its number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Interface(u32);
+
+/// A connection to the kernel's routing tables.
+pub struct Routing {
+    socket: Socket,
+    sequence: u32,
+}
+
+impl Routing {
+    /// Speaks for the namespace of the calling thread, from then on.
+    pub fn open() -> Result<Routing, KernelError> {
+        let open = || -> io::Result<Socket> {
+            let mut socket = Socket::new(NETLINK_ROUTE)?;
+            socket.bind_auto()?;
+            socket.connect(&SocketAddr::new(0, 0))?;
+            Ok(socket)
+        };
+        let socket = open().map_err(|source| KernelError::call("open a netlink socket", source))?;
+        Ok(Routing { socket, sequence: 0 })
+    }
+
+    /// The device of that name.
+    pub fn find(&mut self, name: &str) -> Result<Interface, KernelError> {
+        let (link, _) = self.get(name)?;
+        Ok(Interface(link.header.index))
+    }
+
+    /// Sets MTU and queue length and brings the device up.
+    pub fn bring_up(
+        &mut self,
+        interface: Interface,
+        mtu: u32,
+        queue_packets: u32,
+    ) -> Result<(), KernelError> {
+        let mut message = link_message(interface);
+        message.header.flags = LinkFlags::Up;
+        message.header.change_mask = LinkFlags::Up;
+        message.attributes =
+            vec![LinkAttribute::Mtu(mtu), LinkAttribute::TxQueueLen(queue_packets)];
+        self.change("bring up a network device", RouteNetlinkMessage::SetLink(message), 0)
+    }
+
+    /// Brings up the loopback device.
+    pub fn bring_up_loopback(&mut self) -> Result<(), KernelError> {
+        let mut message = link_message(Interface(1));
+        message.header.flags = LinkFlags::Up;
+        message.header.change_mask = LinkFlags::Up;
+        self.change("bring up loopback", RouteNetlinkMessage::SetLink(message), 0)
+    }
+
+    /// Gives the device an address; its subnet is then reached through it.
+    pub fn add_address(
+        &mut self,
+        interface: Interface,
+        address: IpAddr,
+        prefix_len: u8,
+    ) -> Result<(), KernelError> {
+        let mut message = AddressMessage::default();
+        message.header.index = interface.0;
+        message.header.prefix_len = prefix_len;
+        message.header.family = match address {
+            IpAddr::V4(_) => AddressFamily::Inet,
+            IpAddr::V6(_) => AddressFamily::Inet6,
+        };
+        // Nobody else is on the link whom duplicate detection could find.
+        message.header.flags = AddressHeaderFlags::Nodad;
+        message.attributes =
+            vec![AddressAttribute::Local(address), AddressAttribute::Address(address)];
+        self.change(
+            "give a network device its address",
+            RouteNetlinkMessage::NewAddress(message),
+            NLM_F_CREATE | NLM_F_EXCL,
+        )
+    }
+
+    /// Packets for a device that did not fit into its queue.
+    pub fn dropped_packets(&mut self, name: &str) -> Result<u64, KernelError> {
+        let (_, attributes) = self.get(name)?;
+        let stats = attributes.iter().find_map(|attribute| match attribute {
+            LinkAttribute::Stats64(stats) => Some(stats.tx_dropped),
+            _ => None,
+        });
+        Ok(stats.unwrap_or(0))
+    }
+
+    fn get(&mut self, name: &str) -> Result<(LinkMessage, Vec<LinkAttribute>), KernelError> {
+        let mut message = LinkMessage::default();
+        message.attributes = vec![LinkAttribute::IfName(name.to_owned())];
+        let what = "ask for a network device";
+        match self.ask(RouteNetlinkMessage::GetLink(message), NLM_F_REQUEST) {
+            Ok(Some(RouteNetlinkMessage::NewLink(mut link))) => {
+                let attributes = std::mem::take(&mut link.attributes);
+                Ok((link, attributes))
+            }
+            Ok(_) => Err(KernelError::call(what, io::ErrorKind::InvalidData)),
+            Err(source) => Err(KernelError::call(what, source)),
+        }
+    }
+
+    fn change(
+        &mut self,
+        what: &str,
+        message: RouteNetlinkMessage,
+        flags: u16,
+    ) -> Result<(), KernelError> {
+        self.ask(message, NLM_F_REQUEST | NLM_F_ACK | flags)
+            .map(|_| ())
+            .map_err(|source| KernelError::host(what, source, "run as root (CAP_NET_ADMIN)"))
+    }
+
+    /// Sends a request and waits for the answer to it.
+    fn ask(
+        &mut self,
+        message: RouteNetlinkMessage,
+        flags: u16,
+    ) -> io::Result<Option<RouteNetlinkMessage>> {
+        self.sequence += 1;
+        let mut header = NetlinkHeader::default();
+        header.flags = flags;
+        header.sequence_number = self.sequence;
+        let mut request = NetlinkMessage::new(header, NetlinkPayload::from(message));
+        request.finalize();
+        let mut bytes = vec![0; request.buffer_len()];
+        request.serialize(&mut bytes);
+        self.socket.send(&bytes, 0)?;
+        let (answer, _) = self.socket.recv_from_full()?;
+        let answer = NetlinkMessage::<RouteNetlinkMessage>::deserialize(&answer)
+            .map_err(|error| io::Error::other(error.to_string()))?;
+        match answer.payload {
+            NetlinkPayload::Error(error) if error.code.is_some() => Err(error.to_io()),
+            NetlinkPayload::InnerMessage(message) => Ok(Some(message)),
+            _ => Ok(None),
+        }
+    }
+}
+
+fn link_message(interface: Interface) -> LinkMessage {
+    let mut message = LinkMessage::default();
+    message.header.index = interface.0;
+    message
+}

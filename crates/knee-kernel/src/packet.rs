@@ -1,0 +1,155 @@
+//! A packet of the path's MTU on its way through the links: a part of the
+//! super-packet in which the host sent it.
+
+use crate::arena::{Arena, Place};
+use crate::wire::{
+    ECN_CE, Headers, Kind, VnetHeader, get16, get32, parse, put16, put32, set_ecn, tcp,
+};
+use knee_units::Time;
+
+/// The largest IP and transport header: 60 bytes each.
+pub const HEADERS_MAX: usize = 120;
+
+/// A packet; its bytes lie in the arena.
+#[derive(Clone, Copy, Debug)]
+pub struct Packet {
+    /// Where the headers of its super-packet lie.
+    pub template: Place,
+    /// Where its own payload lies, in the same chunk.
+    pub payload: u32,
+    pub payload_len: u16,
+    /// Number within the super-packet.
+    pub index: u16,
+    /// The last of the super-packet.
+    last: bool,
+    pub headers: Headers,
+    pub partial_checksum: bool,
+    /// Where it goes next: an index into the routes.
+    pub hop: u32,
+    /// When it was to leave the last link.
+    pub due: Time,
+}
+
+impl knee_link::Packet for Packet {
+    #[inline]
+    fn size(&self) -> u32 {
+        u32::from(self.headers.all) + u32::from(self.payload_len)
+    }
+    #[inline]
+    fn ecn_capable(&self) -> bool {
+        self.headers.ecn != 0
+    }
+    #[inline]
+    fn mark(&mut self) {
+        self.headers.ecn = ECN_CE;
+    }
+    #[inline]
+    fn flow_hash(&self) -> u64 {
+        self.headers.flow_hash
+    }
+}
+
+impl Packet {
+    /// Writes the packet's own headers, but for lengths and checksums.
+    pub fn write_headers(&self, arena: &Arena, into: &mut [u8; HEADERS_MAX]) {
+        let (all, ip) = (usize::from(self.headers.all), usize::from(self.headers.ip));
+        let header = &mut into[..all];
+        header.copy_from_slice(arena.bytes(self.template, all));
+        set_ecn(header, self.headers.ecn);
+        if self.index > 0 && header[0] >> 4 == 4 {
+            let number = get16(header, 4).wrapping_add(self.index);
+            put16(header, 4, number);
+        }
+        if self.headers.kind.is_tcp() {
+            let offset = self.payload - self.template.start - all as u32;
+            let sequence = get32(header, ip + tcp::SEQUENCE).wrapping_add(offset);
+            put32(header, ip + tcp::SEQUENCE, sequence);
+            header[ip + tcp::FLAGS] &= self.kept_flags();
+        }
+    }
+
+    /// The packet's own TCP flags; none of another kind.
+    pub fn flags(&self, arena: &Arena) -> u8 {
+        if !self.headers.kind.is_tcp() {
+            return 0;
+        }
+        let at = Place { start: self.template.start + u32::from(self.headers.ip), ..self.template };
+        arena.bytes(at, tcp::FLAGS + 1)[tcp::FLAGS] & self.kept_flags()
+    }
+
+    /// Whether `next` came behind this one in the same super-packet.
+    pub fn precedes(&self, next: &Packet) -> bool {
+        self.template == next.template && self.index + 1 == next.index
+    }
+
+    /// What segmentation leaves of a super-packet's flags: its end alone
+    /// carries FIN and PSH, its beginning alone CWR (RFC 3168, section
+    /// 6.1.2: once per window).
+    fn kept_flags(&self) -> u8 {
+        let mut kept = 0xff;
+        if !self.last {
+            kept &= !(tcp::FIN | tcp::PSH);
+        }
+        if self.index > 0 {
+            kept &= !tcp::CWR;
+        }
+        kept
+    }
+}
+
+/// The packets of a super-packet that lies in the arena, with one reference
+/// each; the reference of the super-packet itself is given up. None for what
+/// is not to be carried.
+pub fn split(arena: &mut Arena, read: Place, len: usize, hop: u32) -> Option<Split> {
+    let bytes = arena.bytes(read, len);
+    let parsed = (len > VnetHeader::BYTES).then(|| parse(&bytes[VnetHeader::BYTES..])).flatten();
+    let Some(headers) = parsed else {
+        arena.release(read.chunk, 1);
+        return None;
+    };
+    let vnet = VnetHeader::read(bytes);
+    let template = Place { chunk: read.chunk, start: read.start + VnetHeader::BYTES as u32 };
+    let payload = template.start + u32::from(headers.all);
+    let end = read.start + len as u32;
+    let splits = vnet.segment > 0 && headers.kind != Kind::Other;
+    let segment = if splits { u32::from(vnet.segment) } else { u32::MAX };
+    let first = Packet {
+        template,
+        payload,
+        payload_len: 0,
+        index: 0,
+        last: false,
+        headers,
+        partial_checksum: vnet.partial_checksum,
+        hop,
+        due: Time::ZERO,
+    };
+    Some(Split { next: Some(first), segment, end })
+}
+
+/// Goes through the packets of a super-packet.
+pub struct Split {
+    next: Option<Packet>,
+    segment: u32,
+    end: u32,
+}
+
+impl Split {
+    /// The next one; it holds a reference of its own.
+    #[inline]
+    pub fn next(&mut self, arena: &mut Arena) -> Option<Packet> {
+        let mut packet = self.next?;
+        let left = self.end - packet.payload;
+        let len = left.min(self.segment);
+        packet.payload_len = len as u16;
+        packet.last = len == left;
+        if packet.last {
+            self.next = None;
+        } else {
+            arena.hold(packet.template.chunk);
+            self.next =
+                Some(Packet { payload: packet.payload + len, index: packet.index + 1, ..packet });
+        }
+        Some(packet)
+    }
+}

@@ -1,0 +1,50 @@
+//! What this process may do, and how it comes by more without root.
+
+use nix::sched::{CloneFlags, unshare};
+use nix::unistd::{getgid, getuid};
+use std::fs;
+use std::io;
+
+/// Bits of capability.h.
+pub const NET_ADMIN: u64 = 1 << 12;
+pub const SYS_ADMIN: u64 = 1 << 21;
+
+/// The effective capabilities, in the user namespace of the process.
+pub fn capabilities() -> u64 {
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
+    line.and_then(|hex| u64::from_str_radix(hex.trim(), 16).ok()).unwrap_or(0)
+}
+
+/// Whether the process is in a user namespace of somebody's own: its
+/// capabilities are not the host's.
+#[cfg(feature = "bpf")]
+pub fn in_user_namespace() -> bool {
+    let map = fs::read_to_string("/proc/self/uid_map").unwrap_or_default();
+    let mut words = map.split_whitespace();
+    // All numbers of the host, each as itself (user_namespaces(7)).
+    [words.next(), words.next(), words.next()] != [Some("0"), Some("0"), Some("4294967295")]
+}
+
+/// Makes the process the administrator of a user namespace of its own, if it
+/// may not make network namespaces otherwise; the files that it writes stay
+/// those of the user. What needs privileges on the host itself, such as
+/// SCHED_FIFO, remains refused.
+///
+/// To be called before any thread is started (user_namespaces(7)).
+///
+/// # Errors
+///
+/// When the host does not permit that.
+pub fn enter_user_namespace() -> io::Result<()> {
+    let needed = NET_ADMIN | SYS_ADMIN;
+    if capabilities() & needed == needed {
+        return Ok(());
+    }
+    let (user, group) = (getuid(), getgid());
+    unshare(CloneFlags::CLONE_NEWUSER)?;
+    // Without this nobody but root may map groups.
+    fs::write("/proc/self/setgroups", "deny")?;
+    fs::write("/proc/self/uid_map", format!("0 {user} 1"))?;
+    fs::write("/proc/self/gid_map", format!("0 {group} 1"))
+}

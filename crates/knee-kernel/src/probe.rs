@@ -1,0 +1,290 @@
+//! An independent look at the paths: UDP datagrams that a host sends and the
+//! other sends back, beside the flows or before them.
+//!
+//! What is measured is the network, as TCP in the kernel sees it, and not how
+//! soon a thread of ours wakes: an arrival is timed by the kernel
+//! (SO_TIMESTAMPNS), and the time that a probe spent with the thread that
+//! sends it back is told in the answer and taken off, as in TWAMP (RFC 5357,
+//! section 4.2.1). The way from the sending thread into the device and the
+//! emulator's own lateness are in it.
+
+use crate::KernelError;
+use crate::clock::{Clock, age, timespec};
+use crate::hosts::{End, address};
+use crate::settings::Family;
+use crate::system::set_option;
+use knee_units::{Rate, Time};
+use nix::errno::Errno;
+use nix::poll::{PollFd, PollFlags, ppoll};
+use nix::sys::socket::{
+    ControlMessageOwned, MsgFlags, SockaddrIn, recvmsg, sendto, setsockopt, sockopt,
+};
+use nix::sys::time::TimeSpec;
+use std::io::{self, IoSliceMut};
+use std::net::UdpSocket;
+use std::os::fd::{AsFd, AsRawFd};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// IP bytes of a probe: IPv4, UDP, the time at which it was sent and the time
+/// that it spent at the far end.
+pub const PROBE_BYTES: u64 = 20 + 8 + PAYLOAD_BYTES as u64;
+
+const PAYLOAD_BYTES: usize = 8 + 8;
+
+/// IPv4 and UDP.
+const HEADER_BYTES: u32 = 28;
+/// Payload of the largest datagram.
+const DATAGRAM_BYTES_MAX: u32 = 65_535 - HEADER_BYTES;
+/// Datagrams that Linux makes of one call (UDP_MAX_SEGMENTS, 64 at first).
+const SEGMENTS_MAX: u32 = 64;
+const PORT: u16 = 9_000;
+/// Holds what arrives while the thread does not run.
+const SOCKET_BYTES: u32 = 1 << 26;
+/// The longest sleep: how soon a request to stop is seen.
+const SLEEP_MAX: Time = Time::from_millis(20);
+/// A probe takes at most this share of a path's rate.
+const SHARE_MAX: u64 = 500;
+
+/// Round trips of one path.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PathProbe {
+    /// Path, by its index in the scenario.
+    pub path: usize,
+    /// Probes sent.
+    pub sent: u64,
+    /// When a probe was sent, and how long it took there and back.
+    pub round_trips: Vec<(Time, Time)>,
+}
+
+impl PathProbe {
+    /// The RTT that a share of the answered probes, in `0.0..=1.0`, does not
+    /// exceed; none: no probe was answered.
+    pub fn rtt_at(&self, share: f64) -> Option<Time> {
+        let mut rtts: Vec<Time> = self.round_trips.iter().map(|(_, rtt)| *rtt).collect();
+        rtts.sort_unstable();
+        let rank = (share * rtts.len() as f64).ceil() as usize;
+        rtts.get(rank.saturating_sub(1)).copied()
+    }
+}
+
+/// How often a path of this rate is probed: every 20 ms, or as seldom as
+/// keeps the probes to a five hundredth of the rate.
+pub fn interval(rate: Option<Rate>) -> Time {
+    let cost = rate.map_or(Time::ZERO, |rate| rate.time_for(PROBE_BYTES * SHARE_MAX));
+    cost.max(Time::from_millis(20))
+}
+
+/// Sends back what comes, until told to stop; in the receiver's namespace.
+pub fn echo(sockets: &[UdpSocket], stop: &AtomicBool) -> Result<(), KernelError> {
+    let mut bytes = [0; PAYLOAD_BYTES];
+    while !stop.load(Ordering::Relaxed) {
+        for path in wait(sockets, SLEEP_MAX)? {
+            while let Some(arrival) = take(&sockets[path], &mut bytes) {
+                let Some(from) = arrival.from.filter(|_| arrival.len == PAYLOAD_BYTES) else {
+                    continue;
+                };
+                let stay = arrival.stamp.map_or(Time::ZERO, age);
+                bytes[8..].copy_from_slice(&stay.as_nanos().to_ne_bytes());
+                // What cannot be sent is a probe that is lost.
+                let _ = sendto(sockets[path].as_raw_fd(), &bytes, &from, MsgFlags::empty());
+            }
+        }
+    }
+    Ok(())
+}
+
+/// A datagram that came.
+struct Arrival {
+    len: usize,
+    from: Option<SockaddrIn>,
+    /// When the kernel got it.
+    stamp: Option<TimeSpec>,
+}
+
+/// The next datagram; none: there is none now.
+fn take(socket: &UdpSocket, bytes: &mut [u8]) -> Option<Arrival> {
+    let mut control = nix::cmsg_space!(TimeSpec);
+    let mut parts = [IoSliceMut::new(bytes)];
+    let message = recvmsg::<SockaddrIn>(
+        socket.as_raw_fd(),
+        &mut parts,
+        Some(&mut control),
+        MsgFlags::MSG_DONTWAIT,
+    );
+    let message = message.ok()?;
+    let stamp = message.cmsgs().ok()?.find_map(|control| match control {
+        ControlMessageOwned::ScmTimestampns(stamp) => Some(stamp),
+        _ => None,
+    });
+    Some(Arrival { len: message.bytes, from: message.address, stamp })
+}
+
+/// The sockets that [`echo`] serves, one per path.
+pub fn echo_sockets(paths: usize) -> Result<Vec<UdpSocket>, KernelError> {
+    (0..paths).map(|path| socket(path, End::Receiver, PORT)).collect()
+}
+
+/// The sockets that [`Prober`] sends from, one per path.
+pub fn probe_sockets(paths: usize) -> Result<Vec<UdpSocket>, KernelError> {
+    let connected = |path| {
+        let socket = socket(path, End::Sender, 0)?;
+        let to = (address(path, End::Receiver, Family::V4), PORT);
+        socket.connect(to).map_err(|source| KernelError::call("connect a probe", source))?;
+        Ok(socket)
+    };
+    (0..paths).map(connected).collect()
+}
+
+fn socket(path: usize, end: End, port: u16) -> Result<UdpSocket, KernelError> {
+    let open = || {
+        let socket = UdpSocket::bind((address(path, end, Family::V4), port))?;
+        socket.set_nonblocking(true)?;
+        // Forced, or as much as net.core.rmem_max lets a user have.
+        set_option(&socket, libc::SOL_SOCKET, libc::SO_RCVBUFFORCE, SOCKET_BYTES)
+            .or_else(|_| set_option(&socket, libc::SOL_SOCKET, libc::SO_RCVBUF, SOCKET_BYTES))?;
+        setsockopt(&socket, sockopt::ReceiveTimestampns, &true)?;
+        Ok(socket)
+    };
+    open().map_err(|source: io::Error| KernelError::call("open a probe's socket", source))
+}
+
+/// The sockets that have something to read.
+fn wait(sockets: &[UdpSocket], span: Time) -> Result<Vec<usize>, KernelError> {
+    let mut polled: Vec<PollFd<'_>> =
+        sockets.iter().map(|socket| PollFd::new(socket.as_fd(), PollFlags::POLLIN)).collect();
+    match ppoll(&mut polled, Some(timespec(span)), None) {
+        Ok(_) | Err(Errno::EINTR) => {}
+        Err(error) => return Err(KernelError::call("wait for probes", error)),
+    }
+    let ready = |path: &usize| polled[*path].any().unwrap_or(false);
+    Ok((0..sockets.len()).filter(ready).collect())
+}
+
+/// Probes all paths from the sender's host.
+pub struct Prober {
+    sockets: Vec<UdpSocket>,
+    intervals: Vec<Time>,
+    clock: Clock,
+    paths: Vec<PathProbe>,
+}
+
+impl Prober {
+    /// One interval per path.
+    pub fn new(sockets: Vec<UdpSocket>, intervals: Vec<Time>, clock: Clock) -> Prober {
+        let paths = (0..sockets.len()).map(|path| PathProbe { path, ..PathProbe::default() });
+        Prober { paths: paths.collect(), sockets, intervals, clock }
+    }
+
+    /// Probes until `until` or told to stop; waits for no answer.
+    pub fn run(mut self, until: Time, stop: &AtomicBool) -> Result<Vec<PathProbe>, KernelError> {
+        let mut due = vec![Time::ZERO; self.sockets.len()];
+        let mut now = self.clock.now();
+        while now < until && !stop.load(Ordering::Relaxed) {
+            for (path, due) in due.iter_mut().enumerate() {
+                if *due <= now {
+                    self.send(path);
+                    *due = now + self.intervals[path];
+                }
+            }
+            let next = due.iter().copied().min().unwrap_or(until).min(until);
+            let span = next.saturating_sub(self.clock.now()).min(SLEEP_MAX);
+            for path in wait(&self.sockets, span)? {
+                self.receive(path);
+            }
+            now = self.clock.now();
+        }
+        Ok(self.paths)
+    }
+
+    fn send(&mut self, path: usize) {
+        let mut bytes = [0; PAYLOAD_BYTES];
+        bytes[..8].copy_from_slice(&self.clock.now().as_nanos().to_ne_bytes());
+        // What cannot be sent counts as lost.
+        let _ = self.sockets[path].send(&bytes);
+        self.paths[path].sent += 1;
+    }
+
+    fn receive(&mut self, path: usize) {
+        let mut bytes = [0; PAYLOAD_BYTES];
+        while let Some(arrival) = take(&self.sockets[path], &mut bytes) {
+            if arrival.len != PAYLOAD_BYTES {
+                continue;
+            }
+            let [sent_at, stay] = [0, 8].map(|at| {
+                let mut word = [0; 8];
+                word.copy_from_slice(&bytes[at..at + 8]);
+                Time::from_nanos(u64::from_ne_bytes(word))
+            });
+            let came_at = self.clock.at(arrival.stamp);
+            let rtt = came_at.saturating_sub(sent_at).saturating_sub(stay);
+            self.paths[path].round_trips.push((sent_at, rtt));
+        }
+    }
+}
+
+/// Sends datagrams of so many IP bytes as fast as they go: many in one call
+/// (UDP segmentation offload), to be faster than the link.
+pub fn send_burst(socket: &UdpSocket, ip_bytes: u32, packets: u32) -> Result<(), KernelError> {
+    let payload = ip_bytes - HEADER_BYTES;
+    let segment = |bytes: u32| {
+        set_option(socket, libc::SOL_UDP, libc::UDP_SEGMENT, bytes)
+            .map_err(|source| KernelError::call("switch on UDP segmentation", source))
+    };
+    segment(payload)?;
+    let at_once = (DATAGRAM_BYTES_MAX / payload).min(SEGMENTS_MAX);
+    let bytes = vec![0; (at_once * payload) as usize];
+    let mut left = packets;
+    while left > 0 {
+        let now = left.min(at_once);
+        // TUN takes what it is given; one that it does not is missed later.
+        let _ = socket.send(&bytes[..(now * payload) as usize]);
+        left -= now;
+    }
+    segment(0)
+}
+
+/// The rate at which a burst of such datagrams arrives, from the first to
+/// the last; none if not all have come by `until`.
+pub fn receive_burst(
+    socket: &UdpSocket,
+    (ip_bytes, packets): (u32, u32),
+    until: Time,
+    clock: Clock,
+) -> Result<Option<Rate>, KernelError> {
+    let (mut first, mut count) = (Time::ZERO, 0);
+    let mut bytes = [0; 65_536];
+    while clock.now() < until {
+        wait(std::slice::from_ref(socket), SLEEP_MAX)?;
+        while let Some(arrival) = take(socket, &mut bytes) {
+            // Probes come here too.
+            if arrival.len + HEADER_BYTES as usize != ip_bytes as usize {
+                continue;
+            }
+            let came_at = clock.at(arrival.stamp);
+            count += 1;
+            if count == 1 {
+                first = came_at;
+            }
+            if count == packets {
+                let bytes = u64::from(packets - 1) * u64::from(ip_bytes);
+                return Ok(Some(Rate::over(bytes, came_at.saturating_sub(first))));
+            }
+        }
+    }
+    Ok(None)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// 44 bytes of 10 Mbit/s take 35.2 µs, five hundred times that is
+    /// 17.6 ms; of 1 Mbit/s 176 ms.
+    #[test]
+    fn probes_are_a_small_part_of_the_load() {
+        let every = |mbit: u64| interval(Some(Rate::from_bits_per_second(mbit * 1_000_000)));
+        assert_eq!(every(10), Time::from_millis(20));
+        assert_eq!(every(1), Time::from_millis(176));
+        assert_eq!(interval(None), Time::from_millis(20));
+    }
+}

@@ -1,0 +1,257 @@
+//! What the emulator gives on this host, now, before a run: delay and rate
+//! of every path, measured with UDP and held against what was asked for.
+//!
+//! The links are those of the scenario as they are at the start, without
+//! loss, AQM and a limit to their queue.
+
+use crate::KernelError;
+use crate::clock::{Clock, timespec};
+use crate::emulator::{Emulator, Plan};
+use crate::hosts::Hosts;
+use crate::probe::{
+    PROBE_BYTES, PathProbe, Prober, echo, echo_sockets, probe_sockets, receive_burst, send_burst,
+};
+use crate::realtime;
+use crate::routes::Routes;
+use crate::settings::Settings;
+use crate::tun::Tun;
+use knee_link::{Aqm, Buffer, Config, Delay, Loss, RateModel, Steps};
+use knee_scenario::{Reverse, Scenario};
+use knee_units::{Rate, Time};
+use nix::poll::ppoll;
+use std::net::UdpSocket;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread;
+
+/// Time between two probes.
+const PROBE_INTERVAL: Time = Time::from_millis(4);
+/// How long answered probes are sent.
+const PROBING: Time = Time::from_millis(200);
+/// How long a burst lasts on its link.
+const BURST: Time = Time::from_millis(100);
+/// Fewer datagrams would measure the clock, more the memory.
+const BURST_PACKETS: std::ops::RangeInclusive<u64> = 10..=10_000;
+/// Time for the receiving thread to get to its socket.
+const HEAD_START: Time = Time::from_millis(5);
+
+/// What a path was to be and what it was.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PathCheck {
+    /// Path, by its index in the scenario.
+    pub path: usize,
+    /// RTT of a probe over the links of the scenario.
+    pub rtt_expected: Time,
+    /// Median RTT of the probes; none: none was answered.
+    pub rtt: Option<Time>,
+    /// Rate of the slowest link; none: unlimited, or a trace.
+    pub rate_expected: Option<Rate>,
+    /// Rate at which a burst arrived; none: it did not, or was not sent.
+    pub rate: Option<Rate>,
+}
+
+impl PathCheck {
+    /// How much longer the RTT is than it should be, negative: shorter;
+    /// seconds.
+    pub fn rtt_error_s(&self) -> Option<f64> {
+        Some(self.rtt?.as_secs_f64() - self.rtt_expected.as_secs_f64())
+    }
+
+    /// Rate over what it should be, less one.
+    pub fn rate_error(&self) -> Option<f64> {
+        let (rate, expected) = (self.rate?, self.rate_expected?);
+        Some(rate.as_bits_per_second() as f64 / expected.as_bits_per_second() as f64 - 1.0)
+    }
+}
+
+/// Checks every path; gives the devices back.
+pub fn self_check(
+    scenario: &Scenario,
+    settings: &Settings,
+    hosts: &Hosts,
+    devices: Vec<Tun>,
+) -> Result<(Vec<PathCheck>, Vec<Tun>), KernelError> {
+    let mut routes = Routes::new(scenario);
+    routes.links = routes.links.iter().map(nominal).collect();
+    let paths = settings.paths.len();
+    let checks: Vec<PathCheck> = (0..paths).map(|path| expected(scenario, path)).collect();
+    let far_sockets = hosts.receiver.within(|| echo_sockets(paths))?;
+    let near_sockets = hosts.sender.within(|| probe_sockets(paths))?;
+    let bursts = checks
+        .iter()
+        .zip(&settings.paths)
+        .map(|(check, path)| Burst { ip_bytes: path.mtu, packets: burst_packets(check, path.mtu) });
+    let bursts = bursts.collect();
+    let stage = Stage { clock: Clock::start(), checks, bursts, over: AtomicBool::new(false) };
+    let plan = Plan {
+        routes,
+        sampled_links: 0,
+        sample_interval: Time::from_secs(3600),
+        seed: scenario.seed,
+        duration: Time::MAX,
+    };
+    stage.play(plan, devices, &near_sockets, &far_sockets)
+}
+
+struct Stage {
+    clock: Clock,
+    checks: Vec<PathCheck>,
+    bursts: Vec<Burst>,
+    over: AtomicBool,
+}
+
+#[derive(Clone, Copy)]
+struct Burst {
+    ip_bytes: u32,
+    packets: u32,
+}
+
+impl Stage {
+    fn play(
+        mut self,
+        plan: Plan,
+        devices: Vec<Tun>,
+        near: &[UdpSocket],
+        far: &[UdpSocket],
+    ) -> Result<(Vec<PathCheck>, Vec<Tun>), KernelError> {
+        let (stage, probing_over) = (&self, AtomicBool::new(false));
+        let (begin, begun) = channel();
+        let (tell, told) = channel();
+        let (outcome, measured) = thread::scope(|scope| {
+            let emulator = scope.spawn(|| {
+                realtime::prepare(realtime::EMULATOR);
+                Emulator::new(plan, devices, stage.clock).run(&stage.over)
+            });
+            let probing = &probing_over;
+            let receiver = scope.spawn(move || {
+                realtime::prepare(realtime::PROBE);
+                echo(far, probing)?;
+                stage.receive_bursts(far, &begun, &tell)
+            });
+            let measured = scope.spawn(move || {
+                realtime::prepare(realtime::PROBE);
+                let probes = stage.probe(near, probing);
+                let rates = stage.send_bursts(near, &begin, &told);
+                // The receiving thread ends with the channel.
+                drop(begin);
+                Ok::<_, KernelError>((probes?, rates?))
+            });
+            let measured = measured.join();
+            stage.over.store(true, Ordering::Relaxed);
+            probing_over.store(true, Ordering::Relaxed);
+            let received = receiver.join();
+            (emulator.join(), (measured, received))
+        });
+        let (measured, received) = measured;
+        received.map_err(|_| KernelError::Panicked)??;
+        let (probes, rates) = measured.map_err(|_| KernelError::Panicked)??;
+        let outcome = outcome.map_err(|_| KernelError::Panicked)?;
+        let outcome =
+            outcome.map_err(|source| KernelError::call("read or write a TUN device", source))?;
+        for (check, (probe, rate)) in self.checks.iter_mut().zip(probes.iter().zip(rates)) {
+            check.rtt = probe.rtt_at(0.5);
+            check.rate = rate;
+        }
+        Ok((self.checks, outcome.devices))
+    }
+
+    fn probe(&self, near: &[UdpSocket], over: &AtomicBool) -> Result<Vec<PathProbe>, KernelError> {
+        let longest = self.checks.iter().map(|check| check.rtt_expected).max();
+        let until = self.clock.now() + longest.unwrap_or_default() + PROBING;
+        let sockets = near.iter().map(UdpSocket::try_clone).collect::<Result<Vec<_>, _>>();
+        let sockets = sockets.map_err(|source| KernelError::call("share a socket", source))?;
+        let intervals = vec![PROBE_INTERVAL; near.len()];
+        let probes = Prober::new(sockets, intervals, self.clock).run(until, &self.over);
+        over.store(true, Ordering::Relaxed);
+        probes
+    }
+
+    fn send_bursts(
+        &self,
+        near: &[UdpSocket],
+        begin: &Sender<usize>,
+        told: &Receiver<Option<Rate>>,
+    ) -> Result<Vec<Option<Rate>>, KernelError> {
+        let mut rates = Vec::new();
+        for (path, Burst { ip_bytes, packets }) in self.bursts.iter().copied().enumerate() {
+            if packets == 0 || begin.send(path).is_err() {
+                rates.push(None);
+                continue;
+            }
+            // Interrupted: the head start is a little shorter.
+            let _ = ppoll(&mut [], Some(timespec(HEAD_START)), None);
+            send_burst(&near[path], ip_bytes, packets)?;
+            rates.push(told.recv().unwrap_or(None));
+        }
+        Ok(rates)
+    }
+
+    fn receive_bursts(
+        &self,
+        far: &[UdpSocket],
+        begun: &Receiver<usize>,
+        tell: &Sender<Option<Rate>>,
+    ) -> Result<(), KernelError> {
+        while let Ok(path) = begun.recv() {
+            let Burst { ip_bytes, packets } = self.bursts[path];
+            let check = &self.checks[path];
+            let bytes = u64::from(packets) * u64::from(ip_bytes);
+            let crossing = check.rate_expected.map_or(Time::ZERO, |rate| rate.time_for(bytes));
+            let until = self.clock.now() + check.rtt_expected + crossing.scale(1.5) + BURST;
+            let rate = receive_burst(&far[path], (ip_bytes, packets), until, self.clock)?;
+            if tell.send(rate).is_err() {
+                break;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A link as it is at the start, with nothing that chance or load decides.
+fn nominal(config: &Config) -> Config {
+    let first = config.delay.base.0[0];
+    Config {
+        rate: first_rate(config).map_or(RateModel::Unlimited, RateModel::Constant),
+        delay: Delay { base: Steps(vec![first]), jitter: None },
+        buffer: Buffer::Unlimited,
+        aqm: Aqm::DropTail,
+        loss: Loss::None,
+        policer: None,
+        down: Vec::new(),
+    }
+}
+
+fn first_rate(config: &Config) -> Option<Rate> {
+    match &config.rate {
+        RateModel::Constant(rate) => Some(*rate),
+        RateModel::Steps(steps) => steps.0.first().map(|(_, rate)| *rate),
+        RateModel::Unlimited | RateModel::Trace(_) => None,
+    }
+    .filter(|rate| *rate > Rate::ZERO)
+}
+
+fn expected(scenario: &Scenario, path: usize) -> PathCheck {
+    let plan = &scenario.paths[path];
+    let crossing = |links: &[usize]| -> Time {
+        let configs = links.iter().map(|link| &scenario.links[*link].config);
+        let times = configs.map(|config| {
+            let serialisation = first_rate(config).map(|rate| rate.time_for(PROBE_BYTES));
+            config.delay.base.0[0].1 + serialisation.unwrap_or_default()
+        });
+        times.fold(Time::ZERO, Time::saturating_add)
+    };
+    let back = match &plan.reverse {
+        Reverse::Delay(delay) => *delay,
+        Reverse::Links(links) => crossing(links),
+    };
+    let forward = plan.forward.iter();
+    let rate = forward.filter_map(|link| first_rate(&scenario.links[*link].config)).min();
+    let rtt_expected = crossing(&plan.forward) + back;
+    PathCheck { path, rtt_expected, rate_expected: rate, ..PathCheck::default() }
+}
+
+fn burst_packets(check: &PathCheck, mtu: u32) -> u32 {
+    let packets = |rate: Rate| rate.bytes_in(BURST) / u64::from(mtu);
+    let (fewest, most) = (*BURST_PACKETS.start(), *BURST_PACKETS.end());
+    check.rate_expected.map_or(0, |rate| packets(rate).clamp(fewest, most)) as u32
+}

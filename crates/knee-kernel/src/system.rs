@@ -1,0 +1,107 @@
+//! The system calls that no crate offers safely; the only unsafe code of the
+//! workspace. Each function takes and gives safe types alone.
+#![allow(unsafe_code)]
+
+use std::ffi::{c_int, c_uint, c_ulong};
+use std::io;
+use std::mem::size_of;
+use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
+
+/// The largest `struct tcp_info` that is read.
+pub const TCP_INFO_BYTES: usize = 256;
+
+/// Makes an open `/dev/net/tun` a network device of the namespace in which
+/// it was opened.
+pub fn attach_tun(tun: &impl AsFd, name: &str, flags: c_int) -> io::Result<()> {
+    // SAFETY: an ifreq of zeroes is valid: bytes, integers, null pointers.
+    let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
+    if name.len() >= request.ifr_name.len() {
+        return Err(io::ErrorKind::InvalidInput.into());
+    }
+    for (to, from) in request.ifr_name.iter_mut().zip(name.bytes()) {
+        *to = from as libc::c_char;
+    }
+    request.ifr_ifru.ifru_flags = flags as libc::c_short;
+    // SAFETY: TUNSETIFF reads and writes one ifreq, which outlives the call.
+    let result = unsafe {
+        libc::ioctl(tun.as_fd().as_raw_fd(), libc::TUNSETIFF as c_ulong, &raw mut request)
+    };
+    checked(result)
+}
+
+/// Which super-packets a TUN device may hand over.
+pub fn set_tun_offload(tun: &impl AsFd, offload: c_uint) -> io::Result<()> {
+    // SAFETY: TUNSETOFFLOAD takes an integer and touches no memory of ours.
+    let result = unsafe {
+        libc::ioctl(tun.as_fd().as_raw_fd(), libc::TUNSETOFFLOAD as c_ulong, c_ulong::from(offload))
+    };
+    checked(result)
+}
+
+/// Puts the calling thread under SCHED_FIFO.
+pub fn set_realtime(priority: c_int) -> io::Result<()> {
+    // SAFETY: a sched_param of zeroes is valid: it holds integers.
+    let mut parameter: libc::sched_param = unsafe { std::mem::zeroed() };
+    parameter.sched_priority = priority;
+    // SAFETY: the call reads one sched_param, which outlives it; 0 names the
+    // calling thread.
+    checked(unsafe { libc::sched_setscheduler(0, libc::SCHED_FIFO, &raw const parameter) })
+}
+
+/// Sets an integer option of a socket.
+pub fn set_option(socket: &impl AsFd, level: c_int, name: c_int, value: u32) -> io::Result<()> {
+    // SAFETY: the kernel reads four bytes from `value`, which outlives the
+    // call.
+    let result = unsafe {
+        libc::setsockopt(
+            socket.as_fd().as_raw_fd(),
+            level,
+            name,
+            (&raw const value).cast(),
+            size_of::<u32>() as libc::socklen_t,
+        )
+    };
+    checked(result)
+}
+
+/// A socket of a protocol that no crate knows.
+pub fn socket_of(family: c_int, kind: c_int, protocol: c_int) -> io::Result<OwnedFd> {
+    // SAFETY: the call touches no memory of ours.
+    let socket = unsafe { libc::socket(family, kind, protocol) };
+    checked(socket)?;
+    // SAFETY: the descriptor is open, and nobody else has it.
+    Ok(unsafe { OwnedFd::from_raw_fd(socket) })
+}
+
+/// The bytes of a TCP option such as `TCP_INFO`; how many there are.
+pub fn tcp_option(socket: &impl AsFd, name: c_int, bytes: &mut [u8]) -> io::Result<usize> {
+    option(socket, libc::IPPROTO_TCP, name, bytes)
+}
+
+/// The bytes of an option of an MPTCP socket; how many there are.
+pub fn mptcp_option(socket: &impl AsFd, name: c_int, bytes: &mut [u8]) -> io::Result<usize> {
+    /// As in include/linux/socket.h.
+    const SOL_MPTCP: c_int = 284;
+    option(socket, SOL_MPTCP, name, bytes)
+}
+
+/// The kernel reads of the bytes what to write there, and writes it.
+fn option(socket: &impl AsFd, level: c_int, name: c_int, bytes: &mut [u8]) -> io::Result<usize> {
+    let mut len = bytes.len() as libc::socklen_t;
+    // SAFETY: the kernel writes at most `len` bytes to `bytes` and the number
+    // written to `len`; both outlive the call, and any byte is a valid u8.
+    let result = unsafe {
+        libc::getsockopt(
+            socket.as_fd().as_raw_fd(),
+            level,
+            name,
+            bytes.as_mut_ptr().cast(),
+            &raw mut len,
+        )
+    };
+    checked(result).map(|()| len as usize)
+}
+
+fn checked(result: c_int) -> io::Result<()> {
+    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}

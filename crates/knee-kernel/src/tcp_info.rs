@@ -1,0 +1,181 @@
+//! What the kernel tells of a connection: `TCP_INFO`, `TCP_CC_INFO`.
+
+pub use crate::system::TCP_INFO_BYTES;
+use crate::system::tcp_option;
+use knee_units::Time;
+use std::io;
+use std::os::fd::AsFd;
+
+/// Slow-start threshold of a connection that has none.
+const NO_THRESHOLD: u32 = 0x7fff_ffff;
+/// Of `enum tcp_ca_state`: fast recovery, and after a timeout.
+const STATE_RECOVERY: u8 = 3;
+const STATE_LOSS: u8 = 4;
+/// BBR's gains are in units of 1/256.
+const GAIN_UNIT: u32 = 256;
+
+/// `struct tcp_info` (include/uapi/linux/tcp.h), as far as it is used. What
+/// an older kernel does not have is zero.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TcpInfo {
+    congestion_state: u8,
+    pub mss: u32,
+    pub unacked: u32,
+    pub sacked: u32,
+    pub lost: u32,
+    pub retransmitted: u32,
+    pub srtt_us: u32,
+    threshold: u32,
+    pub window: u32,
+    pacing_bytes_per_s: u64,
+    pub acked_bytes: u64,
+    pub min_rtt_us: u32,
+    pub sent_packets: u32,
+    pub marked_packets: u32,
+    pub sent_bytes: u64,
+    pub retransmitted_bytes: u64,
+    pub timeouts: u16,
+}
+
+impl TcpInfo {
+    /// Asks the kernel.
+    pub fn of(socket: &impl AsFd) -> io::Result<TcpInfo> {
+        let mut bytes = [0; TCP_INFO_BYTES];
+        tcp_option(socket, libc::TCP_INFO, &mut bytes)?;
+        Ok(TcpInfo::decode(&bytes))
+    }
+
+    /// The offsets are fixed for ever: user space depends on them.
+    pub fn decode(bytes: &[u8; TCP_INFO_BYTES]) -> TcpInfo {
+        let word = |at: usize| u32_at(bytes, at);
+        let long = |at: usize| u64_at(bytes, at);
+        TcpInfo {
+            congestion_state: bytes[1],
+            mss: word(16),
+            unacked: word(24),
+            sacked: word(28),
+            lost: word(32),
+            retransmitted: word(36),
+            srtt_us: word(68),
+            threshold: word(76),
+            window: word(80),
+            pacing_bytes_per_s: long(104),
+            acked_bytes: long(120),
+            min_rtt_us: word(148),
+            sent_packets: word(156),
+            marked_packets: word(196),
+            sent_bytes: long(200),
+            retransmitted_bytes: long(208),
+            timeouts: u16::from_ne_bytes([bytes[240], bytes[241]]),
+        }
+    }
+
+    /// Packets in flight: `tcp_packets_in_flight`.
+    pub fn in_flight_packets(&self) -> u32 {
+        (self.unacked + self.retransmitted).saturating_sub(self.sacked + self.lost)
+    }
+
+    /// Slow-start threshold in packets.
+    pub fn threshold_packets(&self) -> Option<u32> {
+        (self.threshold < NO_THRESHOLD).then_some(self.threshold)
+    }
+
+    /// Pacing rate, bit/s.
+    pub fn pacing_bps(&self) -> u64 {
+        if self.pacing_bytes_per_s == u64::MAX { 0 } else { self.pacing_bytes_per_s * 8 }
+    }
+
+    /// The smallest RTT of late; none: none was measured.
+    pub fn min_rtt(&self) -> Option<Time> {
+        let measured = !matches!(self.min_rtt_us, 0 | u32::MAX);
+        measured.then(|| Time::from_micros(u64::from(self.min_rtt_us)))
+    }
+
+    pub fn in_recovery(&self) -> bool {
+        self.congestion_state == STATE_RECOVERY
+    }
+
+    /// Phase of a controller with a slow-start threshold, by `knee-cc`'s
+    /// names.
+    pub fn phase(&self) -> &'static str {
+        match self.congestion_state {
+            STATE_RECOVERY | STATE_LOSS => "recovery",
+            _ if self.window < self.threshold => "slow_start",
+            _ => "congestion_avoidance",
+        }
+    }
+}
+
+/// `struct tcp_bbr_info`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct BbrInfo {
+    pub bandwidth_bps: u64,
+    pub min_rtt_us: u32,
+    pacing_gain: u32,
+    window_gain: u32,
+}
+
+impl BbrInfo {
+    const BYTES: usize = 20;
+
+    /// Asks the kernel; none if the connection's controller is not BBR.
+    pub fn of(socket: &impl AsFd) -> Option<BbrInfo> {
+        let mut bytes = [0; TCP_INFO_BYTES];
+        let len = tcp_option(socket, libc::TCP_CC_INFO, &mut bytes).ok()?;
+        (len == Self::BYTES).then(|| BbrInfo {
+            bandwidth_bps: u64_at(&bytes, 0) * 8,
+            min_rtt_us: u32_at(&bytes, 8),
+            pacing_gain: u32_at(&bytes, 12),
+            window_gain: u32_at(&bytes, 16),
+        })
+    }
+
+    /// Phase, by `knee-cc`'s names, as the gains tell it (tcp_bbr.c:
+    /// `bbr_update_gains`): 2/ln 2 and its inverse in STARTUP and DRAIN, a
+    /// window gain of one in PROBE_RTT, of two in PROBE_BW.
+    pub fn phase(&self) -> &'static str {
+        let high = 2 * GAIN_UNIT;
+        match (self.pacing_gain, self.window_gain) {
+            (pacing, _) if pacing > high => "startup",
+            (pacing, window) if pacing < GAIN_UNIT && window > high => "drain",
+            (_, GAIN_UNIT) => "probe_rtt",
+            (pacing, _) if pacing > GAIN_UNIT => "probe_bw_up",
+            (pacing, _) if pacing < GAIN_UNIT => "probe_bw_down",
+            _ => "probe_bw_cruise",
+        }
+    }
+}
+
+fn u32_at(bytes: &[u8], at: usize) -> u32 {
+    u32::from_ne_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
+}
+
+fn u64_at(bytes: &[u8], at: usize) -> u64 {
+    let (low, high) = (u32_at(bytes, at), u32_at(bytes, at + 4));
+    if cfg!(target_endian = "little") {
+        u64::from(high) << 32 | u64::from(low)
+    } else {
+        u64::from(low) << 32 | u64::from(high)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Gains as tcp_bbr.c computes them: `BBR_UNIT * 2885 / 1000 + 1`,
+    /// `BBR_UNIT * 1000 / 2885`, 5/4, 3/4, 1; the window's: the first of
+    /// these, or 2, or 1.
+    #[test]
+    fn phases_of_bbr() {
+        let phase = |pacing_gain, window_gain| {
+            BbrInfo { pacing_gain, window_gain, ..BbrInfo::default() }.phase()
+        };
+        assert_eq!(phase(739, 739), "startup");
+        assert_eq!(phase(88, 739), "drain");
+        assert_eq!(phase(320, 512), "probe_bw_up");
+        assert_eq!(phase(192, 512), "probe_bw_down");
+        assert_eq!(phase(256, 512), "probe_bw_cruise");
+        assert_eq!(phase(256, 256), "probe_rtt");
+    }
+}

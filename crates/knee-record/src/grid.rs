@@ -1,0 +1,206 @@
+//! Many scenarios on the simulator and on the kernel: how far the two are
+//! apart over all of them.
+//!
+//! Cells whose run on the kernel is invalid prove nothing: they are listed and
+//! count nowhere.
+
+use crate::fidelity::{Agreement, Fidelity, median};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Schema name of the document.
+pub const SCHEMA: &str = "knee-fidelity-grid/1";
+
+/// Measures by which a cell is judged. The time until flows converge is not
+/// among them: in a few seconds it is chance.
+pub const JUDGED: [&str; 3] = ["goodput", "smoothed_rtt_p50", "retransmit_ratio_total"];
+
+/// How many of the worst cells are named.
+const WORST: usize = 10;
+
+/// What came out of a grid of scenarios.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct FidelityGrid {
+    /// `knee-fidelity-grid/1`.
+    pub schema: String,
+    /// Release of the kernel.
+    pub kernel_release: Option<String>,
+    /// Cells of the grid that were asked for.
+    pub planned: usize,
+    /// Cells that count: both runs are there, none is invalid.
+    pub compared: usize,
+    /// Those of them with each measure within its tolerance.
+    pub within: usize,
+    /// Over the cells that count, one entry per measure.
+    pub medians: Vec<GridMedian>,
+    /// Names of the cells that use most of a tolerance, the worst first.
+    pub worst: Vec<String>,
+    /// Names of the cells that prove nothing.
+    pub invalid: Vec<String>,
+    /// All cells of which both runs are there, in the order of the grid.
+    pub cells: Vec<GridCell>,
+}
+
+/// A cell of the grid.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct GridCell {
+    /// Name, also of its directory.
+    pub name: String,
+    /// Rate of the link.
+    pub rate_bps: f64,
+    /// RTT without queues.
+    pub rtt_us: f64,
+    /// Buffer, in bandwidth-delay products.
+    pub buffer_bdp: f64,
+    /// Independent loss on the link, `0..=1`.
+    pub loss_ratio: f64,
+    /// Flows.
+    pub flows: usize,
+    /// Their controller.
+    pub cc: String,
+    /// What both grounds gave.
+    pub fidelity: Fidelity,
+}
+
+/// A measure over all cells that count.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct GridMedian {
+    /// The measure.
+    pub measure: String,
+    /// Cells that have it.
+    pub cells: usize,
+    /// Those of them within the tolerance.
+    pub within: usize,
+    /// Median of the differences' sizes: as parts of the kernel's value, of
+    /// ratios as they are.
+    pub median_size: f64,
+    /// Median of the differences with their sign; above zero the simulator
+    /// says more.
+    pub median: f64,
+}
+
+impl GridCell {
+    /// What the cell is judged by.
+    pub fn judged(&self) -> impl Iterator<Item = &Agreement> {
+        JUDGED.iter().filter_map(|measure| self.fidelity.overall(measure))
+    }
+
+    /// Whether each measure is within its tolerance; none: the cell proves
+    /// nothing.
+    pub fn within(&self) -> Option<bool> {
+        let each: Option<Vec<bool>> = self.judged().map(|one| one.within).collect();
+        each.filter(|each| !each.is_empty()).map(|each| each.iter().all(|within| *within))
+    }
+
+    /// The largest part of a tolerance that a measure uses.
+    fn used(&self) -> f64 {
+        self.judged().filter_map(|one| one.tolerance_used).fold(0.0, f64::max)
+    }
+}
+
+impl FidelityGrid {
+    /// Gathers cells.
+    pub fn new(planned: usize, cells: Vec<GridCell>) -> FidelityGrid {
+        let (sound, invalid): (Vec<&GridCell>, Vec<&GridCell>) =
+            cells.iter().partition(|cell| cell.within().is_some());
+        let mut worst = sound.clone();
+        worst.sort_by(|a, b| b.used().total_cmp(&a.used()));
+        let names = |cells: &[&GridCell]| cells.iter().map(|cell| cell.name.clone()).collect();
+        FidelityGrid {
+            schema: SCHEMA.to_string(),
+            kernel_release: cells.first().and_then(|cell| cell.fidelity.kernel_release.clone()),
+            planned,
+            compared: sound.len(),
+            within: sound.iter().filter(|cell| cell.within() == Some(true)).count(),
+            medians: JUDGED.iter().filter_map(|name| GridMedian::of(name, &sound)).collect(),
+            worst: names(&worst[..worst.len().min(WORST)]),
+            invalid: names(&invalid),
+            cells,
+        }
+    }
+
+    /// A cell by its name.
+    pub fn cell(&self, name: &str) -> Option<&GridCell> {
+        self.cells.iter().find(|cell| cell.name == name)
+    }
+}
+
+impl GridMedian {
+    fn of(measure: &str, cells: &[&GridCell]) -> Option<GridMedian> {
+        let all = cells.iter().filter_map(|cell| cell.fidelity.overall(measure));
+        let all: Vec<&Agreement> = all.collect();
+        let off: Vec<f64> = all.iter().filter_map(|one| one.off()).collect();
+        Some(GridMedian {
+            measure: measure.to_string(),
+            cells: off.len(),
+            within: all.iter().filter(|one| one.within == Some(true)).count(),
+            median_size: sorted_median(off.iter().map(|off| off.abs()).collect())?,
+            median: sorted_median(off)?,
+        })
+    }
+}
+
+fn sorted_median(mut values: Vec<f64>) -> Option<f64> {
+    values.sort_by(f64::total_cmp);
+    median(&values)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fidelity::{GroundRun, SCHEMA as FIDELITY};
+    use crate::print::Unit;
+    use crate::{TOLERANCES, Verdict};
+
+    /// A cell of which the simulator says so many times the kernel's goodput.
+    fn cell(name: &str, sim: f64, verdict: Verdict) -> GridCell {
+        let run = GroundRun { verdict, verdict_reason: None, probes: Vec::new() };
+        let tolerance = TOLERANCES[0].1;
+        let sound = verdict != Verdict::Invalid;
+        let measures =
+            vec![Agreement::new("goodput", "*", Unit::BitsPerSecond, [sim, 1.0], tolerance, sound)];
+        let fidelity = Fidelity {
+            schema: FIDELITY.to_string(),
+            name: String::new(),
+            seed: 1,
+            kernel_release: None,
+            sim: run.clone(),
+            kernel: run,
+            measures,
+        };
+        GridCell {
+            name: name.to_string(),
+            rate_bps: 0.0,
+            rtt_us: 0.0,
+            buffer_bdp: 0.0,
+            loss_ratio: 0.0,
+            flows: 1,
+            cc: String::new(),
+            fidelity,
+        }
+    }
+
+    #[test]
+    fn invalid_cells_are_listed_and_count_nowhere() {
+        let cells = vec![
+            cell("near", 1.01, Verdict::Valid),
+            cell("far", 0.9, Verdict::Degraded),
+            cell("void", 5.0, Verdict::Invalid),
+            cell("exact", 1.0, Verdict::Valid),
+        ];
+        let grid = FidelityGrid::new(5, cells);
+        assert_eq!((grid.planned, grid.compared, grid.within), (5, 3, 2));
+        assert_eq!(grid.worst, ["far", "near", "exact"]);
+        assert_eq!(grid.invalid, ["void"]);
+        // Of -0.1, 0, 0.01; of their sizes 0, 0.01, 0.1.
+        let [goodput] = &grid.medians[..] else { panic!("{:?}", grid.medians) };
+        assert_eq!((goodput.cells, goodput.within, goodput.median), (3, 2, 0.0));
+        assert!((goodput.median_size - 0.01).abs() < 1e-12);
+    }
+
+    #[test]
+    fn medians_of_even_numbers_lie_between() {
+        assert_eq!(sorted_median(vec![4.0, 1.0, 3.0, 2.0]), Some(2.5));
+        assert_eq!(sorted_median(Vec::new()), None);
+    }
+}

@@ -1,0 +1,135 @@
+//! Measures of flows over several paths: against the bound, aggregation,
+//! reassembly, duplicates, shares.
+
+use super::volume::ratio;
+use super::{Flows, NotMeasurable, because, lower_bound};
+use crate::view::FlowView;
+use crate::{FlowRecord, PathRecord};
+use std::collections::BTreeMap;
+
+impl Flows<'_, '_> {
+    /// Completion time over T*, the earliest that any scheduler could
+    /// finish ([`lower_bound`]); mean over the flows. At least 1: what is
+    /// above holds the wait for the last acknowledgement too.
+    pub(crate) fn completion_over_bound(&self) -> Result<f64, NotMeasurable> {
+        self.completion_over(lower_bound)
+    }
+
+    /// Completion time over the smallest of the bounds of each path alone;
+    /// mean over the flows. Below 1 several paths were certainly of use.
+    pub(crate) fn completion_over_best_path(&self) -> Result<f64, NotMeasurable> {
+        self.completion_over(|size, paths| {
+            let alone = paths.iter().map(|path| lower_bound(size, &[*path]));
+            alone.fold(f64::INFINITY, f64::min)
+        })
+    }
+
+    fn completion_over(
+        &self,
+        bound: impl Fn(u64, &[(f64, f64)]) -> f64,
+    ) -> Result<f64, NotMeasurable> {
+        // The same reasons for which there is no completion time.
+        self.completion_time()?;
+        let mut sum = 0.0;
+        for flow in self.on_several_paths()? {
+            let paths: Vec<(f64, f64)> = flow
+                .paths
+                .iter()
+                .map(|path| {
+                    let delay = path.record.one_way_delay_ns as f64 / 1e9;
+                    (payload_rate(flow.record, path.record), delay)
+                })
+                .collect();
+            let bound = bound(flow.record.size_bytes, &paths);
+            if bound <= 0.0 {
+                return because(format!("{} has a path without rate and delay", self.target));
+            }
+            let time = flow.record.completion_ns;
+            sum += time.map_or(f64::INFINITY, |time| time as f64 / 1e9) / bound;
+        }
+        Ok(sum / self.members.len() as f64)
+    }
+
+    /// Aggregation ratio: goodput of the flows over the payload rates of
+    /// their paths together, each path counted once.
+    pub(crate) fn aggregation_ratio(&self) -> Result<f64, NotMeasurable> {
+        let mut rates: BTreeMap<u16, f64> = BTreeMap::new();
+        for flow in self.on_several_paths()? {
+            let paths = flow.paths.iter();
+            rates.extend(
+                paths.map(|path| (path.record.path, payload_rate(flow.record, path.record))),
+            );
+        }
+        let together: f64 = rates.values().sum();
+        if together.is_infinite() {
+            return because(format!("a path of {} has no rate", self.target));
+        }
+        ratio(self.goodput()?, together, "the paths have no rate")
+    }
+
+    /// Head-of-line blocking, seconds: time that a byte waited at the
+    /// receiver for what comes before it on another path, mean over all
+    /// bytes from start to end.
+    pub(crate) fn head_of_line_blocking(&self) -> Result<f64, NotMeasurable> {
+        let waited = self.sum(|flow| flow.head_of_line_ns as f64 * flow.delivered_bytes as f64);
+        let bytes = self.sum(|flow| flow.delivered_bytes as f64);
+        Ok(ratio(waited, bytes, "nothing was delivered")? / 1e9)
+    }
+
+    /// Peak of the receive buffer, bytes: the most that ever waited at a
+    /// receiver for what comes before it on another path.
+    pub(crate) fn receive_buffer_peak(&self) -> f64 {
+        let peaks = self.members.iter().map(|flow| flow.record.reassembly_peak_bytes);
+        peaks.max().unwrap_or(0) as f64
+    }
+
+    /// Duplicate ratio: payload that the receiver got more than once by
+    /// several paths, over payload delivered; from start to end.
+    pub(crate) fn duplicate_ratio(&self) -> Result<f64, NotMeasurable> {
+        let twice = self.sum(|flow| flow.duplicate_bytes as f64);
+        ratio(twice, self.sum(|flow| flow.delivered_bytes as f64), "nothing was delivered")
+    }
+
+    /// Path share, `0..=1`: payload that the path of this name delivered
+    /// over that of all paths of the flows, within each flow's span.
+    pub(crate) fn path_share(&self, name: &str) -> Result<f64, NotMeasurable> {
+        self.on_several_paths()?;
+        let (mut own, mut all, mut known) = (0.0, 0.0, false);
+        for (flow, span) in self.active()? {
+            for path in &flow.paths {
+                if path.samples.is_empty() && flow.life() != Some(span) {
+                    return because(format!("{} has no samples of its paths", self.target));
+                }
+                let bytes = flow.delivered_on(path, span);
+                all += bytes;
+                if path.record.name == name {
+                    own += bytes;
+                    known = true;
+                }
+            }
+        }
+        if !known {
+            return because(format!("{} has no path {name:?}", self.target));
+        }
+        ratio(own, all, "nothing was delivered")
+    }
+
+    fn on_several_paths(&self) -> Result<&[&FlowView<'_>], NotMeasurable> {
+        match self.members.iter().find(|flow| flow.paths.is_empty()) {
+            None => Ok(&self.members),
+            Some(flow) => because(format!("{} has one path only", flow.record.label())),
+        }
+    }
+
+    fn sum(&self, value: impl Fn(&FlowRecord) -> f64) -> f64 {
+        self.members.iter().map(|flow| value(flow.record)).sum()
+    }
+}
+
+/// What a path's rate leaves for payload, bit/s; infinite: unlimited.
+pub(crate) fn payload_rate(flow: &FlowRecord, path: &PathRecord) -> f64 {
+    match path.rate_bps {
+        0 => f64::INFINITY,
+        rate => rate as f64 / flow.header_overhead.max(1.0),
+    }
+}

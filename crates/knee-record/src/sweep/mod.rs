@@ -1,0 +1,84 @@
+//! Sweeps: the same scenario at every combination of some settings, several
+//! times each. What came of each run, the table of them all, and what came
+//! out at each point.
+
+mod measures;
+mod summary;
+mod table;
+
+pub use measures::{Better, SweepMeasure, sweep_measures};
+pub use summary::{
+    LeftOut, PointGroup, PointMeasure, SweepKey, SweepPoint, SweepSummary, read_sweep,
+};
+pub use table::{SweepRow, write_sweep};
+
+use crate::{Records, Summary};
+use knee_scenario::Scenario;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// Schema name of what is kept of one run.
+const RUN_SCHEMA: &str = "knee-sweep-run/1";
+
+/// What is kept of one run of a sweep.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct SweepRun {
+    /// `knee-sweep-run/1`.
+    pub schema: String,
+    /// SHA-256 of the program that made it.
+    pub program: String,
+    /// The settings of its point, as typed: `flow.main.cc=bbr`.
+    pub point: String,
+    /// Number of the repeat, from one.
+    pub repeat: u64,
+    /// Seed of all randomness.
+    pub seed: u64,
+    /// Data packets delivered in order.
+    pub data_packets: u64,
+    /// CPU time in user mode, seconds.
+    pub user_cpu_s: f64,
+    /// One entry per group of flows; of several groups, also one for all
+    /// flows together, `*`.
+    pub groups: Vec<GroupMeasures>,
+}
+
+/// The main measures of a group of flows.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct GroupMeasures {
+    /// Its name.
+    pub group: String,
+    /// By the name of the table's column; without those that it has not.
+    pub measures: BTreeMap<String, f64>,
+    /// Measures that wait for what did not come about during the run.
+    pub never: Vec<String>,
+}
+
+impl SweepRun {
+    /// Measures a run.
+    pub fn new(
+        program: &str,
+        (point, repeat): (&str, u64),
+        scenario: &Scenario,
+        (records, summary): (&Records, &Summary),
+        user_cpu_s: f64,
+    ) -> SweepRun {
+        SweepRun {
+            schema: RUN_SCHEMA.to_string(),
+            program: program.to_string(),
+            point: point.to_string(),
+            repeat,
+            seed: scenario.seed,
+            data_packets: records.cost.data_packets,
+            user_cpu_s,
+            groups: measures::of_groups(scenario, records, summary),
+        }
+    }
+
+    /// Reads what was kept; none when it is damaged or of another version,
+    /// so that the run is to be done again.
+    pub fn read(text: &str) -> Option<SweepRun> {
+        let run: SweepRun = serde_json::from_str(text).ok()?;
+        (run.schema == RUN_SCHEMA).then_some(run)
+    }
+}

@@ -1,0 +1,172 @@
+//! `sweep.json`: what came out of a sweep, point by point.
+
+use super::{GroupMeasures, SweepMeasure, SweepRun, sweep_measures};
+use crate::{Error, Interval};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::path::Path;
+
+/// Schema name of `sweep.json`.
+pub(crate) const SCHEMA: &str = "knee-sweep/1";
+
+/// A setting that varies.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct SweepKey {
+    /// As `--set` writes it: `flow.main.cc`.
+    pub name: String,
+    /// Its values as typed, in that order.
+    pub values: Vec<String>,
+}
+
+/// What came out of a sweep.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct SweepSummary {
+    /// `knee-sweep/1`.
+    pub schema: String,
+    /// Title of the scenario.
+    pub name: String,
+    /// The line that repeats or resumes it.
+    pub command: String,
+    /// The line that repeats one run of it, without the settings of a point.
+    pub command_of_a_run: String,
+    /// What varies.
+    pub keys: Vec<SweepKey>,
+    /// Runs at each point.
+    pub repeats: u64,
+    /// Runs to be done, and runs done: fewer after an interrupt.
+    pub runs_planned: usize,
+    /// Runs that `points` is made of.
+    pub runs_finished: usize,
+    /// What is measured; only what some run has.
+    pub measures: Vec<SweepMeasure>,
+    /// Names of the groups of flows; of several, `*` stands for all flows.
+    pub groups: Vec<String>,
+    /// In the order of the values, the last key's first.
+    pub points: Vec<SweepPoint>,
+    /// Combinations that no scenario can have.
+    pub left_out: Vec<LeftOut>,
+}
+
+/// What came out at a point.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct SweepPoint {
+    /// For each key, which of its values, from zero.
+    pub at: Vec<usize>,
+    /// Seeds of its finished runs.
+    pub seeds: Vec<u64>,
+    /// One entry per group of flows.
+    pub groups: Vec<PointGroup>,
+}
+
+/// A group of flows at a point.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct PointGroup {
+    /// Its name.
+    pub group: String,
+    /// By the name of the table's column.
+    pub measures: BTreeMap<String, PointMeasure>,
+}
+
+/// A measure over the runs of a point.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct PointMeasure {
+    /// Over the runs that have a value; null: none has.
+    pub interval: Option<Interval>,
+    /// Runs in which what the measure waits for did not come about.
+    pub never: usize,
+}
+
+/// A combination that no scenario can have.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct LeftOut {
+    /// For each key, which of its values, from zero.
+    pub at: Vec<usize>,
+    /// What is wrong with it.
+    pub reason: String,
+}
+
+impl SweepPoint {
+    /// Gathers the runs of a point.
+    pub fn new(at: Vec<usize>, runs: &[SweepRun]) -> SweepPoint {
+        let groups: Vec<&GroupMeasures> = runs.iter().flat_map(|run| &run.groups).collect();
+        let mut names: Vec<&str> = Vec::new();
+        for group in &groups {
+            if !names.contains(&group.group.as_str()) {
+                names.push(&group.group);
+            }
+        }
+        let gather = |name: &str| {
+            let members = groups.iter().copied().filter(|group| group.group == name);
+            PointGroup {
+                group: name.to_string(),
+                measures: over_runs(&members.collect::<Vec<_>>()),
+            }
+        };
+        SweepPoint {
+            at,
+            seeds: runs.iter().map(|run| run.seed).collect(),
+            groups: names.into_iter().map(gather).collect(),
+        }
+    }
+}
+
+fn over_runs(runs: &[&GroupMeasures]) -> BTreeMap<String, PointMeasure> {
+    let mut measures = BTreeMap::new();
+    for SweepMeasure { name, .. } in sweep_measures() {
+        let values: Vec<f64> =
+            runs.iter().filter_map(|run| run.measures.get(&name)).copied().collect();
+        let never = runs.iter().filter(|run| run.never.contains(&name)).count();
+        let interval = Interval::new(&values);
+        if interval.is_some() || never > 0 {
+            measures.insert(name, PointMeasure { interval, never });
+        }
+    }
+    measures
+}
+
+impl SweepSummary {
+    /// Puts points together. `None` for the groups and measures: they come
+    /// from the points.
+    pub fn new(
+        name: &str,
+        (command, command_of_a_run): (String, String),
+        keys: Vec<SweepKey>,
+        (repeats, runs_planned): (u64, usize),
+        points: Vec<SweepPoint>,
+        left_out: Vec<LeftOut>,
+    ) -> SweepSummary {
+        let mut groups: Vec<String> = Vec::new();
+        for group in points.iter().flat_map(|point| &point.groups) {
+            if !groups.contains(&group.group) {
+                groups.push(group.group.clone());
+            }
+        }
+        let has = |measure: &SweepMeasure| {
+            let mut all = points.iter().flat_map(|point| &point.groups);
+            all.any(|group| group.measures.contains_key(&measure.name))
+        };
+        SweepSummary {
+            schema: SCHEMA.to_string(),
+            name: name.to_string(),
+            command,
+            command_of_a_run,
+            keys,
+            repeats,
+            runs_planned,
+            runs_finished: points.iter().map(|point| point.seeds.len()).sum(),
+            measures: sweep_measures().into_iter().filter(has).collect(),
+            groups,
+            points,
+            left_out,
+        }
+    }
+}
+
+/// Reads `sweep.json`.
+///
+/// # Errors
+/// When it is not there, damaged, or of another version.
+pub fn read_sweep(path: &Path) -> Result<SweepSummary, Error> {
+    crate::run::read_json(path, SCHEMA)
+}

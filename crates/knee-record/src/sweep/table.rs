@@ -1,0 +1,129 @@
+//! `sweep.parquet`: a row per run and group of flows, a column per setting
+//! that varies and per measure.
+
+use super::{GroupMeasures, SweepKey, sweep_measures};
+use crate::Error;
+use crate::table::{properties, text_array, text_field, write_error};
+use arrow::array::{ArrayRef, Float64Array, Int64Array, RecordBatch};
+use arrow::datatypes::{DataType, Field, Schema};
+use knee_units::{Bytes, Fraction, Rate, Time};
+use parquet::arrow::ArrowWriter;
+use std::fs::File;
+use std::path::Path;
+use std::sync::Arc;
+
+/// Schema name of the table.
+const SCHEMA: &str = "knee-sweep/1";
+
+/// A row: a group of flows in a run.
+#[derive(Clone, Copy, Debug)]
+pub struct SweepRow<'r> {
+    /// Short name of the run.
+    pub run: &'r str,
+    /// For each key, which of its values, from zero.
+    pub at: &'r [usize],
+    /// Number of the repeat, from one.
+    pub repeat: u64,
+    /// Seed of all randomness.
+    pub seed: u64,
+    /// What was measured.
+    pub group: &'r GroupMeasures,
+}
+
+/// Writes the table; it appears whole or not at all, and the same rows give
+/// the same bytes.
+///
+/// A key's column holds its values as typed; where they are quantities of
+/// one kind, another one holds them as numbers (`link.a.rate_bps`).
+///
+/// # Errors
+/// [`Error::Io`] with the path.
+pub fn write_sweep(path: &Path, keys: &[SweepKey], rows: &[SweepRow<'_>]) -> Result<(), Error> {
+    let (fields, arrays): (Vec<Field>, Vec<ArrayRef>) = columns(keys, rows).into_iter().unzip();
+    let schema = Arc::new(Schema::new(fields));
+    crate::run::place(path, |beside| {
+        let file = File::create(beside).map_err(|source| Error::io("create", path, source))?;
+        let failed = |error| write_error(path, error);
+        let mut writer =
+            ArrowWriter::try_new(file, schema.clone(), Some(properties(SCHEMA))).map_err(failed)?;
+        let batch =
+            RecordBatch::try_new(schema, arrays).map_err(|error| Error::malformed(path, error))?;
+        writer.write(&batch).map_err(failed)?;
+        writer.close().map_err(failed).map(|_| ())
+    })
+}
+
+fn columns(keys: &[SweepKey], rows: &[SweepRow<'_>]) -> Vec<(Field, ArrayRef)> {
+    let text = |name: &str, get: &dyn Fn(&SweepRow<'_>) -> String| {
+        let values: Vec<String> = rows.iter().map(get).collect();
+        (text_field(name), text_array(values.iter().map(String::as_str)))
+    };
+    let integer = |name: &str, get: fn(&SweepRow<'_>) -> u64| {
+        let values = rows.iter().map(|row| i64::try_from(get(row)).unwrap_or(i64::MAX));
+        let array: ArrayRef = Arc::new(Int64Array::from_iter_values(values));
+        (Field::new(name, DataType::Int64, false), array)
+    };
+    let float = |name: &str, get: &dyn Fn(&SweepRow<'_>) -> Option<f64>| {
+        let array: ArrayRef = Arc::new(Float64Array::from_iter(rows.iter().map(get)));
+        (Field::new(name, DataType::Float64, true), array)
+    };
+    let mut columns = vec![text("run", &|row| row.run.to_string())];
+    for (number, key) in keys.iter().enumerate() {
+        columns.push(text(&key.name, &|row| key.values[row.at[number]].clone()));
+        if let Some((unit, values)) = quantities(&key.values) {
+            columns
+                .push(float(&format!("{}_{unit}", key.name), &|row| Some(values[row.at[number]])));
+        }
+    }
+    columns.push(integer("repeat", |row| row.repeat));
+    columns.push(integer("seed", |row| row.seed));
+    columns.push(text("flow_group", &|row| row.group.group.clone()));
+    for measure in sweep_measures() {
+        columns.push(float(&measure.name, &|row| value(row.group, &measure.name)));
+    }
+    columns
+}
+
+/// Infinity: what the measure waits for did not come about.
+fn value(group: &GroupMeasures, name: &str) -> Option<f64> {
+    let never = || group.never.iter().any(|never| never == name).then_some(f64::INFINITY);
+    group.measures.get(name).copied().or_else(never)
+}
+
+/// The values of a key as numbers, with what stands after the column's name.
+fn quantities(values: &[String]) -> Option<(&'static str, Vec<f64>)> {
+    fn all(values: &[String], read: impl Fn(&str) -> Option<f64>) -> Option<Vec<f64>> {
+        values.iter().map(|text| read(text)).collect()
+    }
+    let rate = |text: &str| Some(text.parse::<Rate>().ok()?.as_bits_per_second() as f64);
+    let time = |text: &str| Some(text.parse::<Time>().ok()?.as_secs_f64());
+    let bytes = |text: &str| Some(text.parse::<Bytes>().ok()?.get() as f64);
+    let part = |text: &str| Some(text.parse::<Fraction>().ok()?.get());
+    let plain = |text: &str| text.parse::<f64>().ok().filter(|value| value.is_finite());
+    all(values, rate)
+        .map(|values| ("bps", values))
+        .or_else(|| all(values, time).map(|values| ("s", values)))
+        .or_else(|| all(values, bytes).map(|values| ("bytes", values)))
+        .or_else(|| all(values, part).map(|values| ("ratio", values)))
+        .or_else(|| all(values, plain).map(|values| ("number", values)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(values: &[&str]) -> Option<(&'static str, Vec<f64>)> {
+        quantities(&values.iter().map(|text| text.to_string()).collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn values_of_one_kind_are_numbers() {
+        assert_eq!(read(&["500 kbit/s", "1 Mbit/s"]), Some(("bps", vec![5e5, 1e6])));
+        assert_eq!(read(&["20 ms", "1 s"]), Some(("s", vec![0.02, 1.0])));
+        assert_eq!(read(&["0.5 %"]), Some(("ratio", vec![0.005])));
+        assert_eq!(read(&["64 kB"]), Some(("bytes", vec![64e3])));
+        assert_eq!(read(&["1", "2.5"]), Some(("number", vec![1.0, 2.5])));
+        assert_eq!(read(&["cubic", "bbr"]), None);
+        assert_eq!(read(&["2 BDP", "64 kB"]), None);
+    }
+}

@@ -1,0 +1,20 @@
+//! Algorithms by name, with typed parameters: what controllers, schedulers
+//! and their kind have in common.
+//!
+//! A scenario gives a [`Selection`]: a name and the parameters that differ
+//! from the defaults. A [`Table`] of [`Entry`]s resolves it to an entry and
+//! its [`Settings`], or to a [`SelectionError`] that says what to write
+//! instead.
+//!
+//! What this crate never does: know a particular algorithm, or how one is
+//! built.
+
+mod parameters;
+mod selection;
+mod suggest;
+mod table;
+
+pub use parameters::{Kind, Parameter, Settings};
+pub use selection::{Selection, SelectionError, Value};
+pub use suggest::did_you_mean;
+pub use table::{Entry, Preset, Table};

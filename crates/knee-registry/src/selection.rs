@@ -1,0 +1,65 @@
+//! What a scenario asks for, and why it is refused.
+
+use std::collections::BTreeMap;
+use thiserror::Error;
+
+/// An algorithm or preset by name, with parameters that differ from its
+/// defaults.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Selection {
+    /// Name of an algorithm or of a preset.
+    pub name: String,
+    /// Parameters by name.
+    pub parameters: BTreeMap<String, Value>,
+}
+
+impl Selection {
+    /// The algorithm or preset `name` with its defaults.
+    pub fn named(name: impl Into<String>) -> Selection {
+        Selection { name: name.into(), parameters: BTreeMap::new() }
+    }
+
+    /// The same with one more parameter.
+    #[must_use]
+    pub fn with(mut self, parameter: impl Into<String>, value: Value) -> Selection {
+        self.parameters.insert(parameter.into(), value);
+        self
+    }
+}
+
+/// Value of a parameter, as a scenario gives it.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Value {
+    /// On or off.
+    Switch(bool),
+    /// A dimensionless number.
+    Number(f64),
+    /// A quantity with its unit, or a word.
+    Text(String),
+    /// A list of numbers.
+    Numbers(Vec<f64>),
+}
+
+impl std::fmt::Display for Value {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Value::Switch(on) => write!(f, "{on}"),
+            Value::Number(n) => write!(f, "{n}"),
+            Value::Text(text) => write!(f, "\"{text}\""),
+            Value::Numbers(list) => write!(f, "{list:?}"),
+        }
+    }
+}
+
+/// Why a [`Selection`] is refused: what is wrong, and what to write instead.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("{problem}: {advice}")]
+pub struct SelectionError {
+    /// The parameter at fault; none when it is the name of the algorithm, or
+    /// where it is used.
+    pub parameter: Option<String>,
+    /// What is wrong.
+    pub problem: String,
+    /// What to write instead.
+    pub advice: String,
+}

@@ -1,0 +1,224 @@
+//! Drawings made here, not by the plotting library: rectangles, lines and
+//! words in their own units, which the template turns into SVG.
+
+use serde::Serialize;
+
+/// Width of every drawing, in its own units.
+pub(crate) const WIDTH: f64 = 760.0;
+
+/// A drawing, ready for the template.
+#[derive(Debug, Default, Serialize)]
+pub(crate) struct Drawing {
+    width: f64,
+    height: f64,
+    /// What it shows, for those who cannot see it.
+    label: String,
+    bars: Vec<Bar>,
+    lines: Vec<Line>,
+    dots: Vec<Dot>,
+    words: Vec<Words>,
+}
+
+#[derive(Debug, Serialize)]
+struct Bar {
+    x: String,
+    y: String,
+    width: String,
+    height: String,
+    class: &'static str,
+    /// Empty: opaque.
+    opacity: String,
+    title: String,
+}
+
+#[derive(Debug, Serialize)]
+struct Line {
+    class: &'static str,
+    points: String,
+}
+
+#[derive(Debug, Serialize)]
+struct Dot {
+    x: String,
+    y: String,
+    class: &'static str,
+    title: String,
+}
+
+#[derive(Debug, Serialize)]
+struct Words {
+    x: String,
+    y: String,
+    anchor: &'static str,
+    class: &'static str,
+    text: String,
+}
+
+impl Drawing {
+    pub(crate) fn new(height: f64, label: &str) -> Drawing {
+        Drawing { width: WIDTH, height, label: label.to_string(), ..Drawing::default() }
+    }
+
+    /// A bar with a text for a hover; corners at `(x, y)` and `(right,
+    /// bottom)`. One too narrow to see is drawn a little wider.
+    pub(crate) fn bar(
+        &mut self,
+        class: &'static str,
+        [x, y, right, bottom]: [f64; 4],
+        title: String,
+    ) {
+        self.shade(class, [x, y, right, bottom], None, title);
+    }
+
+    /// A bar that lets something through; opacity `0.0..=1.0`.
+    pub(crate) fn shade(
+        &mut self,
+        class: &'static str,
+        [x, y, right, bottom]: [f64; 4],
+        opacity: Option<f64>,
+        title: String,
+    ) {
+        self.bars.push(Bar {
+            x: place(x),
+            y: place(y),
+            width: place((right - x).max(1.0)),
+            height: place(bottom - y),
+            class,
+            opacity: opacity.map_or_else(String::new, |part| format!("{part:.2}")),
+            title,
+        });
+    }
+
+    pub(crate) fn line(&mut self, class: &'static str, points: &[(f64, f64)]) {
+        let points: Vec<String> =
+            points.iter().map(|(x, y)| format!("{},{}", place(*x), place(*y))).collect();
+        self.lines.push(Line { class, points: points.join(" ") });
+    }
+
+    pub(crate) fn dot(&mut self, class: &'static str, x: f64, y: f64, title: String) {
+        self.dots.push(Dot { x: place(x), y: place(y), class, title });
+    }
+
+    /// `anchor`: `start`, `middle` or `end`.
+    pub(crate) fn words(
+        &mut self,
+        class: &'static str,
+        anchor: &'static str,
+        (x, y): (f64, f64),
+        text: impl Into<String>,
+    ) {
+        let text = text.into();
+        self.words.push(Words { x: place(x), y: place(y), anchor, class, text });
+    }
+
+    /// Uprights with labels at round values along the foot of a frame.
+    pub(crate) fn axis(&mut self, axis: &Axis, top: f64, bottom: f64, title: &str) {
+        for (value, label) in axis.ticks() {
+            let x = axis.at(value);
+            self.line("grid", &[(x, top), (x, bottom)]);
+            self.words("quiet", "middle", (x, bottom + 15.0), label);
+        }
+        let middle = 0.5 * (axis.low_at + axis.high_at);
+        self.words("quiet", "middle", (middle, bottom + 32.0), title);
+    }
+
+    /// Level lines with labels at round values along the left of a frame.
+    pub(crate) fn levels(&mut self, axis: &Axis, left: f64, right: f64, title: &str) {
+        for (value, label) in axis.ticks() {
+            let y = axis.at(value);
+            self.line("grid", &[(left, y), (right, y)]);
+            self.words("quiet", "end", (left - 6.0, y + 4.0), label);
+        }
+        self.words("quiet", "start", (4.0, axis.high_at.min(axis.low_at) - 8.0), title);
+    }
+}
+
+/// From values to places, linear or by decades.
+#[derive(Clone, Debug)]
+pub(crate) struct Axis {
+    pub low: f64,
+    pub high: f64,
+    pub low_at: f64,
+    pub high_at: f64,
+    /// Values are powers of ten; labels come from `names`.
+    pub decades: bool,
+    /// Unit of the labels: how large and what it is called, for decades.
+    pub names: fn(f64) -> String,
+}
+
+impl Axis {
+    /// A linear axis from zero.
+    pub(crate) fn from_zero(high: f64, low_at: f64, high_at: f64) -> Axis {
+        let high = if high > 0.0 { high } else { 1.0 };
+        Axis { low: 0.0, high, low_at, high_at, decades: false, names: |_| String::new() }
+    }
+
+    pub(crate) fn at(&self, value: f64) -> f64 {
+        let part = match self.decades {
+            true => (value / self.low).log10() / (self.high / self.low).log10(),
+            false => (value - self.low) / (self.high - self.low),
+        };
+        self.low_at + part.clamp(0.0, 1.0) * (self.high_at - self.low_at)
+    }
+
+    /// Round values with their labels.
+    fn ticks(&self) -> Vec<(f64, String)> {
+        if self.decades {
+            let (first, last) = (self.low.log10().round() as i32, self.high.log10().round() as i32);
+            return (first..=last)
+                .map(|power| 10f64.powi(power))
+                .map(|value| (value, (self.names)(value)))
+                .collect();
+        }
+        let step = round_step((self.high - self.low) / 6.0);
+        let decimals = (-step.log10().floor()).max(0.0) as usize;
+        let first = (self.low / step).ceil() as i64;
+        let last = (self.high / step + 1e-9).floor() as i64;
+        (first..=last)
+            .map(|count| count as f64 * step)
+            .map(|value| (value, format!("{value:.decimals$}")))
+            .collect()
+    }
+}
+
+/// The next of 1, 2, 5 times a power of ten.
+fn round_step(rough: f64) -> f64 {
+    let power = 10f64.powf(rough.log10().floor());
+    let step = [1.0, 2.0, 5.0, 10.0].into_iter().find(|step| step * power >= rough * 0.999);
+    step.unwrap_or(10.0) * power
+}
+
+fn place(value: f64) -> String {
+    let text = format!("{value:.1}");
+    text.strip_suffix(".0").map_or_else(|| text.clone(), str::to_string)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_linear_axis_has_round_marks() {
+        let axis = Axis::from_zero(13.0, 100.0, 230.0);
+        let labels: Vec<String> = axis.ticks().into_iter().map(|(_, label)| label).collect();
+        assert_eq!(labels, ["0", "5", "10"]);
+        assert_eq!(axis.at(6.5), 165.0);
+        assert_eq!(axis.at(99.0), 230.0);
+    }
+
+    #[test]
+    fn decades_are_evenly_spaced() {
+        let (low, high) = (1e3, 1e6);
+        let axis = Axis {
+            low,
+            high,
+            low_at: 0.0,
+            high_at: 300.0,
+            decades: true,
+            names: |value| format!("{value}"),
+        };
+        assert_eq!(axis.at(1e4), 100.0);
+        let labels: Vec<String> = axis.ticks().into_iter().map(|(_, label)| label).collect();
+        assert_eq!(labels, ["1000", "10000", "100000", "1000000"]);
+    }
+}

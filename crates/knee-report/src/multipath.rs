@@ -1,0 +1,135 @@
+//! The strips of a flow over several paths: one per path, and what waits at
+//! the receiver for another path.
+
+use crate::encode::Column;
+use crate::phases::Phases;
+use crate::series::{Detail, FlowSeries, flow_series};
+use crate::thin::Thinning;
+use crate::words::{percent, rate, time_us};
+use knee_record::{FlowRecord, FlowView, PathView, Records, RunView, Summary};
+use knee_units::Time;
+use serde::Serialize;
+
+/// Flows over several paths that are drawn, and paths of each.
+const FLOWS_MAX: usize = 4;
+const PATHS_MAX: usize = 8;
+
+/// What the page embeds of such a flow.
+#[derive(Debug, Serialize)]
+pub(crate) struct Series {
+    /// A series for each path.
+    pub paths: Vec<FlowSeries>,
+    /// Times of the connection's own samples.
+    pub time_ns: Column,
+    /// Waiting at the receiver; none: nothing ever was.
+    pub reassembly_bytes: Option<Column>,
+}
+
+/// What stands around its plots.
+#[derive(Debug, Serialize)]
+pub(crate) struct Strips {
+    pub title: String,
+    pub facts: String,
+    pub paths: Vec<Strip>,
+    /// Anything ever waited at the receiver.
+    pub reassembly: bool,
+}
+
+/// One path.
+#[derive(Debug, Serialize)]
+pub(crate) struct Strip {
+    pub name: String,
+    pub facts: String,
+    /// It left samples.
+    pub drawn: bool,
+}
+
+/// The flows over several paths, in the order of the scenario.
+pub(crate) fn shown(
+    summary: &Summary,
+    records: &Records,
+    detail: Detail,
+) -> (Vec<Series>, Vec<Strips>) {
+    let run = RunView::new(records, Time::from_micros(summary.warmup_us as u64));
+    let flows = run.flows.iter().zip(&summary.flows).filter(|(flow, _)| !flow.paths.is_empty());
+    flows.take(FLOWS_MAX).map(|(flow, said)| (series(flow, detail), strips(flow, said))).unzip()
+}
+
+fn series(flow: &FlowView<'_>, detail: Detail) -> Series {
+    let thinning = Thinning::new(flow.samples.len(), detail.rows_max);
+    let times = thinning.counter(|row| flow.samples[row].time_ns);
+    let waiting = thinning.gauge(|row| flow.samples[row].reassembly_bytes);
+    Series {
+        paths: flow
+            .paths
+            .iter()
+            .take(PATHS_MAX)
+            .map(|path| of_path(flow.record, path, detail))
+            .collect(),
+        time_ns: Column::times(&times),
+        reassembly_bytes: Column::values(&waiting),
+    }
+}
+
+fn of_path(flow: &FlowRecord, path: &PathView<'_>, detail: Detail) -> FlowSeries {
+    let thinning = Thinning::new(path.samples.len(), detail.rows_max);
+    // As if it were a flow of its own.
+    let alone = FlowRecord {
+        base_rtt_ns: path.record.base_rtt_ns,
+        path_rate_bps: path.record.rate_bps,
+        header_overhead: flow.header_overhead,
+        ..FlowRecord::default()
+    };
+    let name = path.record.name.clone();
+    flow_series(&path.samples, name, Some(&alone), &thinning, &mut Phases::default())
+}
+
+fn strips(flow: &FlowView<'_>, said: &knee_record::FlowSummary) -> Strips {
+    let mut facts = vec![format!("scheduler {}", flow.record.scheduler)];
+    let times = |value: Option<f64>| value.map(|value| format!("{value:.2}"));
+    if let Some(over) = times(said.completion_over_bound) {
+        facts.push(format!("finished in {over} times the shortest time possible"));
+    }
+    if let Some(over) = times(said.completion_over_best_path) {
+        facts.push(format!("{over} times that of the best single path"));
+    }
+    if let Some(ratio) = said.aggregation_ratio {
+        facts.push(format!("goodput {} of the paths together", percent(Some(ratio))));
+    }
+    if let Some(waited) = said.head_of_line_blocking_us {
+        facts.push(format!("a byte waited {} for another path", time_us(Some(waited))));
+    }
+    if let Some(ratio) = said.duplicate_ratio.filter(|ratio| *ratio > 0.0) {
+        facts.push(format!("{} arrived more than once", percent(Some(ratio))));
+    }
+    let said_of = said.paths.iter().flatten();
+    Strips {
+        title: flow.record.label(),
+        facts: facts.join(" · "),
+        paths: flow
+            .paths
+            .iter()
+            .zip(said_of)
+            .take(PATHS_MAX)
+            .map(|(path, said)| strip(path, said))
+            .collect(),
+        reassembly: flow.samples.iter().any(|row| row.reassembly_bytes > 0),
+    }
+}
+
+fn strip(path: &PathView<'_>, said: &knee_record::PathSummary) -> Strip {
+    let backup = if said.backup { " · backup" } else { "" };
+    let limit = match said.rate_bps {
+        None => "no rate limit".to_string(),
+        limit => rate(limit),
+    };
+    Strip {
+        name: said.name.clone(),
+        facts: format!(
+            "{} of the payload · {limit}, {} one way{backup}",
+            percent(said.share),
+            time_us(Some(said.one_way_delay_us))
+        ),
+        drawn: !path.samples.is_empty(),
+    }
+}

@@ -1,0 +1,70 @@
+//! The page of a sweep.
+
+#![allow(clippy::unwrap_used, reason = "a test ends there")]
+
+#[path = "common/dom.rs"]
+mod dom;
+
+use dom::{Element, parse};
+use knee_record::{
+    Interval, LeftOut, PointGroup, PointMeasure, SweepKey, SweepPoint, SweepSummary,
+};
+use knee_report::sweep_page;
+use std::collections::BTreeMap;
+
+/// What must not become markup, in every text that a person chooses.
+const HOSTILE: &str = "</script><img src=x onerror=alert(1)>&\"'";
+
+fn point(at: usize, values: &[f64], never: usize) -> SweepPoint {
+    let completion = PointMeasure { interval: Interval::new(values), never };
+    let measures = BTreeMap::from([("completion_s".to_string(), completion)]);
+    let groups = vec![PointGroup { group: "main".to_string(), measures }];
+    SweepPoint { at: vec![at], seeds: vec![1, 2], groups }
+}
+
+fn summary(name: &str, planned: usize) -> SweepSummary {
+    let values = ["minrtt", "sctc", name].map(str::to_string).to_vec();
+    SweepSummary::new(
+        name,
+        (format!("knee sweep {name}"), format!("knee run {name}")),
+        vec![SweepKey { name: "flow.main.scheduler".to_string(), values }],
+        (2, planned),
+        vec![point(0, &[1.0, 1.5], 0), point(1, &[], 2)],
+        vec![LeftOut { at: vec![2], reason: name.to_string() }],
+    )
+}
+
+fn embedded(elements: &[Element]) -> SweepSummary {
+    let data = elements.iter().find(|element| element.attribute("id") == "data").unwrap();
+    serde_json::from_str(&data.text).unwrap()
+}
+
+/// The page's script gets what `sweep.json` holds, whatever stands in names.
+#[test]
+fn the_page_holds_the_summary_and_nothing_is_markup() {
+    let summary = summary(HOSTILE, 4);
+    let elements = parse(&sweep_page(&summary).unwrap());
+    assert_eq!(embedded(&elements), summary);
+    assert!(elements.iter().all(|element| element.name != "img"));
+    let scripts = elements.iter().filter(|element| element.name == "script").count();
+    assert_eq!(scripts, 2, "the data and the program");
+    let main = &elements.iter().find(|element| element.name == "main").unwrap().text;
+    assert!(main.contains(&format!("knee sweep {HOSTILE}")), "{main}");
+    assert!(main.contains("1 combination left out"), "{main}");
+}
+
+/// Nothing is fetched: no element names another file, and the policy forbids it.
+#[test]
+fn the_page_needs_nothing_but_itself() {
+    let elements = parse(&sweep_page(&summary("Plain", 4)).unwrap());
+    assert!(elements.iter().all(|element| element.attribute("src").is_empty()));
+    assert!(elements.iter().all(|element| element.name != "link"));
+    let policy = elements.iter().find(|e| e.attribute("http-equiv") == "Content-Security-Policy");
+    assert!(policy.unwrap().attribute("content").starts_with("default-src 'none'"));
+}
+
+#[test]
+fn an_unfinished_sweep_says_so() {
+    let said = |planned| sweep_page(&summary("Plain", planned)).unwrap().contains("not finished");
+    assert!(said(6) && !said(4));
+}

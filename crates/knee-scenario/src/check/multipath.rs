@@ -1,0 +1,147 @@
+//! Over which paths a flow leads, and how it uses several.
+
+use super::flows::selection;
+use super::paths::Way;
+use super::positions;
+use crate::file::{FlowFile, SchedulerFile};
+use crate::model::Multipath;
+use crate::read::{At, Entry};
+use crate::source::Reading;
+use crate::suggest;
+use crate::tree::Span;
+use knee_sched::PATHS_MAX;
+
+/// Paths by index, and how several are used; none: something is wrong.
+pub(super) fn check(
+    flow: &mut FlowFile,
+    span: Span,
+    ways: &[Way],
+    reading: &mut Reading<'_>,
+) -> Option<(Vec<usize>, Option<Multipath>)> {
+    match (&flow.path, flow.paths.at().cloned()) {
+        _ if flow.path.is_broken() || flow.paths.is_broken() => None,
+        (_, None) => {
+            refuse_multipath_keys(flow, reading);
+            Some((vec![single(flow, span, ways, reading)?], None))
+        }
+        (Entry::Absent, Some(list)) => several(flow, &list, ways, reading),
+        (_, Some(list)) => {
+            let message = "a flow has either path or paths, not both";
+            reading.problem(list.span, message, "remove one of the two");
+            None
+        }
+    }
+}
+
+/// Notes what only a flow with `paths` has.
+fn refuse_multipath_keys(flow: &FlowFile, reading: &mut Reading<'_>) {
+    let keys = [
+        ("scheduler", flow.scheduler.span()),
+        ("reinjection", flow.reinjection.span()),
+        ("backup", flow.backup.span()),
+    ];
+    for (key, span) in keys {
+        let Some(span) = span else { continue };
+        let message = format!("a flow over one path has no {key}");
+        reading.problem(
+            span,
+            message,
+            "write paths = [\"name\", \"name\"] instead of path, or remove it",
+        );
+    }
+}
+
+fn single(
+    flow: &mut FlowFile,
+    span: Span,
+    ways: &[Way],
+    reading: &mut Reading<'_>,
+) -> Option<usize> {
+    let known = names(ways);
+    match &flow.path {
+        Entry::Given(at) => {
+            let found = positions(std::slice::from_ref(at), &known, "path", unknown, reading)?;
+            found.first().copied()
+        }
+        _ => match known[..] {
+            [only] => {
+                flow.path.fill(only.to_string());
+                Some(0)
+            }
+            [] => {
+                let help = "add [path.main] with forward = [\"name of a link\"]";
+                reading.problem(span, "there is no path for this flow", help);
+                None
+            }
+            _ => {
+                let help = suggest::instead("", known);
+                reading.problem(span, "this flow does not say which path it takes", help);
+                None
+            }
+        },
+    }
+}
+
+fn several(
+    flow: &mut FlowFile,
+    list: &At<Vec<At<String>>>,
+    ways: &[Way],
+    reading: &mut Reading<'_>,
+) -> Option<(Vec<usize>, Option<Multipath>)> {
+    let count = list.value.len();
+    if count == 0 || count > PATHS_MAX {
+        let message = format!("a flow has 1 to {PATHS_MAX} paths, this one has {count}");
+        reading.problem(list.span, message, "write paths = [\"name\", \"name\"]");
+        return None;
+    }
+    let paths = positions(&list.value, &names(ways), "path", unknown, reading);
+    let scheduler = scheduler(flow, list, reading);
+    let reinjection = flow.reinjection.fill(true);
+    // Whether a name could be a backup's is known once the paths are.
+    let backup = paths.as_ref().and_then(|_| backup(flow, list, reading));
+    let multipath = Multipath { scheduler: scheduler?, reinjection, backup: backup? };
+    Some((paths?, Some(multipath)))
+}
+
+fn scheduler(
+    flow: &mut FlowFile,
+    list: &At<Vec<At<String>>>,
+    reading: &mut Reading<'_>,
+) -> Option<knee_registry::Selection> {
+    let broken = flow.scheduler.is_broken();
+    let file = flow.scheduler.fill(SchedulerFile::named("minrtt"));
+    let chosen = selection(&file, knee_sched::check, reading)?;
+    if let Err(error) = knee_sched::check_paths(&chosen, list.value.len()) {
+        reading.problem(file.name.span, error.problem, error.advice);
+        return None;
+    }
+    (!broken).then_some(chosen)
+}
+
+/// Backup paths as positions in `list`, ascending.
+fn backup(
+    flow: &mut FlowFile,
+    list: &At<Vec<At<String>>>,
+    reading: &mut Reading<'_>,
+) -> Option<Vec<usize>> {
+    let span = flow.backup.span().unwrap_or_default();
+    let own: Vec<&str> = list.value.iter().map(|name| name.value.as_str()).collect();
+    let unknown = |name: &str| format!("the flow has no path \"{name}\" that could be a backup");
+    let backup = flow.backup.fill(Vec::new());
+    let mut backup = positions(&backup, &own, "path", unknown, reading)?;
+    if backup.len() == own.len() {
+        let help = "leave at least one of the flow's paths out of backup";
+        reading.problem(span, "all paths of the flow are backups", help);
+        return None;
+    }
+    backup.sort_unstable();
+    Some(backup)
+}
+
+fn names(ways: &[Way]) -> Vec<&str> {
+    ways.iter().map(|way| way.name.as_str()).collect()
+}
+
+fn unknown(name: &str) -> String {
+    format!("there is no path \"{name}\"")
+}

@@ -1,0 +1,102 @@
+//! Settings of both ends of a connection.
+
+use crate::read::{Entry, Value, table, words};
+use crate::source::Reading;
+use crate::tree::Node;
+use knee_units::{Bytes, Time};
+use schemars::JsonSchema;
+
+table! {
+    /// Settings of both ends of a connection.
+    "the transport" TransportFile {
+        /// Payload of a full segment. Default: 1448 B; 1428 B with several
+        /// paths.
+        mss: Entry<Bytes>,
+        /// IP and TCP headers of each segment and ACK. Default: 52 B; 72 B
+        /// with several paths, whose data sequence signal takes 20 B (RFC
+        /// 8684, section 3.3).
+        header: Entry<Bytes>,
+        /// Initial window in segments. Default: 10 (RFC 6928).
+        initial_window: Entry<u64>,
+        /// Segments that one delayed ACK covers; 1 acknowledges each.
+        /// Default: 2.
+        ack_every: Entry<u64>,
+        /// Longest time an ACK is held back. Default: 40 ms.
+        ack_delay: Entry<Time>,
+        /// Segments acknowledged at once at the start. Default: 16.
+        quick_acks: Entry<u64>,
+        /// Receive window, "unlimited", or "auto": tuned as Linux does, up
+        /// to 6 MiB, for flows with several paths. Default: "unlimited";
+        /// "auto" with several paths.
+        receive_window: Entry<WindowFile>,
+        /// Whether segments are paced. Default: "auto".
+        pacing: Entry<PacingWord>,
+        /// Use ECN if the controller can. Default: false.
+        ecn: Entry<bool>,
+        /// How the delivery rate is sampled. Default: "linux".
+        sampler: Entry<SamplerWord>,
+        /// Smallest retransmission timeout. Default: 200 ms.
+        min_rto: Entry<Time>,
+        /// Largest burst that segmentation offload lets leave at once.
+        /// Default: 64 KiB.
+        max_burst: Entry<Bytes>,
+    }
+}
+
+words! {
+    /// Whether segments are paced.
+    "pacing" PacingWord {
+        /// As the controller needs it.
+        Auto = "auto",
+        /// Always.
+        On = "on",
+        /// Never, even if the controller asks for it.
+        Off = "off",
+    }
+}
+
+words! {
+    /// How the delivery rate is sampled.
+    "sampler" SamplerWord {
+        /// As Linux does.
+        Linux = "linux",
+        /// With the defect of ns-3 up to 3.40.
+        Ns3V335 = "ns3-3.35",
+    }
+}
+
+words! {
+    /// A receive window without a size.
+    "receive window" WindowWord {
+        /// Never the limit.
+        Unlimited = "unlimited",
+        /// Tuned to what is delivered, as Linux does.
+        Auto = "auto",
+    }
+}
+
+/// A receive window.
+#[derive(Clone, Copy, Debug, PartialEq, JsonSchema)]
+#[schemars(untagged)]
+pub(crate) enum WindowFile {
+    /// One without a size.
+    Word(WindowWord),
+    /// So many bytes.
+    Bytes(Bytes),
+}
+
+impl Value for WindowFile {
+    fn read(node: &Node, reading: &mut Reading<'_>) -> Option<WindowFile> {
+        let mut words = WindowWord::WORDS.iter();
+        match words.find(|(word, _)| node.as_str() == Some(*word)) {
+            Some((_, word)) => Some(WindowFile::Word(*word)),
+            None => Bytes::read(node, reading).map(WindowFile::Bytes),
+        }
+    }
+    fn write(&self) -> Node {
+        match self {
+            WindowFile::Word(word) => word.write(),
+            WindowFile::Bytes(bytes) => bytes.write(),
+        }
+    }
+}

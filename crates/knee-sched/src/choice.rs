@@ -1,0 +1,88 @@
+//! What all schedulers ask of a view: which paths count, which may send,
+//! which is the fastest, and when waiting makes sense.
+
+use crate::{Decision, PATHS_MAX, Path, PathSet, Place, Status, View};
+use knee_units::{Rate, Time};
+
+impl Path {
+    /// What the path delivers: measured, or a window per RTT before that.
+    pub(crate) fn throughput(&self) -> Rate {
+        self.rate.unwrap_or_else(|| Rate::over(self.window, self.srtt))
+    }
+
+    /// Paths in the order of their speed: without an RTT sample comes last.
+    #[inline]
+    fn speed_order(&self) -> (bool, Time) {
+        (self.srtt == Time::ZERO, self.srtt)
+    }
+}
+
+impl View<'_> {
+    /// The paths that count. The only place for this rule: active ones; if
+    /// there is none, backups (RFC 8684, section 3.3.8); if there is neither,
+    /// the silent ones, since one that may still answer beats a stall.
+    #[inline]
+    pub(crate) fn eligible(&self) -> PathSet {
+        let [mut active, mut backup, mut suspect] = [PathSet::default(); 3];
+        for (index, path) in self.paths.iter().take(PATHS_MAX).enumerate() {
+            match path.status {
+                Status::Active => active.insert(index),
+                Status::Backup => backup.insert(index),
+                Status::Suspect => suspect.insert(index),
+                Status::Down => {}
+            }
+        }
+        let mut sets = [active, backup, suspect].into_iter();
+        sets.find(|set| !set.is_empty()).unwrap_or_default()
+    }
+
+    /// The paths that count and may take a packet now.
+    #[inline]
+    pub(crate) fn ready(&self) -> PathSet {
+        let mut ready = PathSet::default();
+        for path in self.eligible().iter().filter(|path| self.paths[*path].ready) {
+            ready.insert(path);
+        }
+        ready
+    }
+
+    /// The fastest of the paths that count and may take a packet now.
+    #[inline]
+    pub(crate) fn fastest_ready(&self) -> Option<usize> {
+        // Nearly always some path is active: then only active ones count.
+        let (mut active, mut best) = (false, None);
+        for (index, path) in self.paths.iter().enumerate() {
+            if path.status == Status::Active {
+                active = true;
+                let order = path.speed_order();
+                if path.ready && best.is_none_or(|(least, _)| order < least) {
+                    best = Some((order, index));
+                }
+            }
+        }
+        if active { best.map(|(_, index)| index) } else { self.fastest(self.ready()) }
+    }
+
+    /// The one with the lowest smoothed RTT; of equals the first.
+    #[inline]
+    pub(crate) fn fastest(&self, among: PathSet) -> Option<usize> {
+        among.iter().min_by_key(|path| self.paths[*path].speed_order())
+    }
+
+    /// What a scheduler answers that prefers to wait although `path` is
+    /// ready. An acknowledgement must be on its way, or nobody would ask
+    /// again: if the paths that count hold nothing, `path` sends.
+    pub(crate) fn wait_rather_than(&self, path: usize) -> Decision {
+        if self.eligible().iter().any(|other| self.paths[other].in_flight > 0) {
+            Decision::Wait
+        } else {
+            Decision::Send(path, Place::Head)
+        }
+    }
+
+    /// Bytes in whole packets, as algorithms count that know no bytes; a
+    /// window has at least one.
+    pub(crate) fn window_packets(&self, path: usize) -> u64 {
+        (self.paths[path].window / self.mss).max(1)
+    }
+}

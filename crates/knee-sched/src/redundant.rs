@@ -1,0 +1,48 @@
+//! Redundant: every path carries everything.
+//!
+//! ReMP TCP (Frömmgen, Erbshäußer, Buchmann, Zimmermann, Wehrle: "ReMP TCP:
+//! Low latency multipath TCP", ICC 2016): each path with room sends the
+//! oldest unacknowledged packet that it has not sent itself, and a new one
+//! only when there is none. What one path got acknowledged the others need
+//! not send, so a slow path skips ahead and never holds up a fast one.
+
+use crate::registry::{Build, Entry};
+use crate::{Decision, Place, Scheduler, View};
+use knee_registry::{SelectionError, Settings};
+
+pub(crate) const ENTRY: Entry = Entry {
+    name: "redundant",
+    summary: "every path repeats what is outstanding before it takes anything new",
+    source: "Frömmgen et al., ReMP TCP, ICC 2016",
+    parameters: &[],
+    presets: &[],
+    build: Build { make: build, exact_paths: None },
+};
+
+fn build(_settings: &Settings) -> Result<Box<dyn Scheduler>, SelectionError> {
+    Ok(Box::new(Redundant))
+}
+
+#[derive(Debug)]
+struct Redundant;
+
+impl Scheduler for Redundant {
+    fn schedule(&mut self, view: &View<'_>) -> Decision {
+        let ready = view.ready();
+        // Each path decides for itself; the fastest is asked first, so that
+        // new data starts on it.
+        let Some(fastest) = view.fastest(ready) else { return Decision::Wait };
+        let repeats = |path: &usize| view.can_repeat.contains(*path);
+        if repeats(&fastest) {
+            return Decision::Repeat(fastest);
+        }
+        if view.has_new() {
+            return Decision::Send(fastest, Place::Head);
+        }
+        ready.iter().find(repeats).map_or(Decision::Wait, Decision::Repeat)
+    }
+
+    fn repeats_beside_new(&self) -> bool {
+        true
+    }
+}

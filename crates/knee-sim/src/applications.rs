@@ -1,0 +1,240 @@
+//! Applications: what they ask for is carried out, what arrives is told.
+
+use crate::SimulationError;
+use crate::connections::Ends;
+use crate::log::PacketLog;
+use crate::simulation::Simulation;
+use knee_scenario::application_stream;
+use knee_transport::{Counters, Receiver, Sender};
+use knee_units::Time;
+use knee_workload::{Action, Application, Workload};
+
+/// A flow of the scenario: an application and its connections.
+pub struct FlowState {
+    pub application: Box<dyn Application>,
+    /// When its earliest queued event is due.
+    armed: Time,
+    pub started: bool,
+    /// When everything that it asked for had arrived.
+    pub completed: Option<Time>,
+    /// Its connections, by the application's number.
+    pub live: Vec<(u32, u32)>,
+    /// What connections counted that are forgotten.
+    pub totals: Totals,
+    /// The same by path, of a flow over several.
+    pub totals_by_path: Vec<Totals>,
+    /// Connections are forgotten as soon as they end, and recorded as
+    /// transfers.
+    pub transient: bool,
+    /// The application wants to hear of deliveries.
+    pub watches: bool,
+    /// Propagation delay from the receiving to the sending end.
+    pub way_back: Time,
+    /// Subflows so far.
+    pub subflows: u64,
+}
+
+/// What connections count, added up.
+#[derive(Clone, Debug, Default)]
+pub struct Totals {
+    pub counters: Counters,
+    pub delivered_bytes: u64,
+    pub delivered_packets: u64,
+    /// Smallest and largest RTT.
+    pub rtt: Option<(Time, Time)>,
+    pub reinjected_bytes: u64,
+    pub duplicate_bytes: u64,
+    /// Sum over bytes of the time spent in reassembly, byte nanoseconds.
+    pub blocked: u128,
+    pub reassembly_peak: u64,
+    pub suspicions: u64,
+}
+
+impl Totals {
+    /// Adds a connection, which is still there.
+    pub fn add<L: PacketLog>(&mut self, run: &Simulation<'_, L>, connection: usize) {
+        match &run.connections[connection].ends {
+            Ends::Plain(ends) => {
+                let receiver = &run.receivers[*ends as usize];
+                self.add_sender(&run.senders[*ends as usize]);
+                self.add_receiver(receiver);
+                self.delivered_bytes += receiver.delivered_bytes();
+            }
+            Ends::Multi(multi) => {
+                for path in 0..multi.sender.path_count() {
+                    multi.subflow(path).into_iter().for_each(|sender| self.add_sender(sender));
+                    multi.receiver.subflow(path).into_iter().for_each(|r| self.add_receiver(r));
+                }
+                let before = self.delivered_bytes;
+                self.join(&multi.gone);
+                let reassembly = multi.receiver.reassembly();
+                // What subflows delivered may come twice; this does not.
+                self.delivered_bytes = before + reassembly.next();
+                self.duplicate_bytes += reassembly.duplicate();
+                self.blocked += reassembly.blocked();
+                self.reassembly_peak = self.reassembly_peak.max(reassembly.waiting_peak());
+                self.reinjected_bytes += multi.sender.counters().reinjected_bytes;
+                self.suspicions += multi.sender.counters().suspicions;
+            }
+        }
+    }
+
+    /// Adds what one path's sending end counts.
+    pub fn add_sender(&mut self, sender: &Sender) {
+        self.counters.add(sender.counters());
+        self.rtt = wider(self.rtt, sender.rtt().range());
+    }
+
+    fn add_receiver(&mut self, receiver: &Receiver) {
+        self.delivered_packets += receiver.delivered_segments();
+    }
+
+    /// Adds a subflow, with what it delivered in its own order.
+    pub fn add_subflow(&mut self, sender: Option<&Sender>, receiver: Option<&Receiver>) {
+        sender.into_iter().for_each(|sender| self.add_sender(sender));
+        if let Some(receiver) = receiver {
+            self.add_receiver(receiver);
+            self.delivered_bytes += receiver.delivered_bytes();
+        }
+    }
+
+    /// Adds the counts of subflows that are gone.
+    pub fn join(&mut self, gone: &Totals) {
+        self.counters.add(&gone.counters);
+        self.delivered_packets += gone.delivered_packets;
+        self.delivered_bytes += gone.delivered_bytes;
+        self.rtt = wider(self.rtt, gone.rtt);
+    }
+}
+
+fn wider(a: Option<(Time, Time)>, b: Option<(Time, Time)>) -> Option<(Time, Time)> {
+    match (a, b) {
+        (Some((a, b)), Some((c, d))) => Some((a.min(c), b.max(d))),
+        (one, other) => one.or(other),
+    }
+}
+
+impl<L: PacketLog> Simulation<'_, L> {
+    pub(crate) fn add_flow(&mut self, index: usize) -> Result<(), SimulationError> {
+        let scenario = self.scenario;
+        let plan = &scenario.flows[index];
+        knee_cc::check(&plan.controller)?;
+        if let Some(multipath) = &plan.multipath {
+            knee_sched::check(&multipath.scheduler)?;
+        }
+        let rng = application_stream(scenario.seed, index);
+        let application = knee_workload::build(&plan.workload, rng);
+        let ways_back = plan.paths.iter().map(|path| scenario.way_back(*path));
+        self.flows.push(FlowState {
+            watches: application.wants_deliveries(),
+            application,
+            armed: Time::MAX,
+            started: false,
+            completed: None,
+            live: Vec::new(),
+            totals: Totals::default(),
+            totals_by_path: vec![Totals::default(); plan.paths.len()],
+            transient: matches!(plan.workload, Workload::Mix(_)),
+            way_back: ways_back.min().unwrap_or(Time::ZERO),
+            subflows: 0,
+        });
+        self.arm_application(index, plan.start);
+        Ok(())
+    }
+
+    fn arm_application(&mut self, flow: usize, time: Time) {
+        if time < self.flows[flow].armed {
+            self.flows[flow].armed = time;
+            let source = self.slot_sources_end() + flow;
+            self.queue.push(time, source as u32);
+        }
+    }
+
+    /// The application starts, stops, or waits for this time.
+    pub(crate) fn on_application_timer(&mut self, flow: usize) {
+        if self.flows[flow].armed != self.now {
+            return;
+        }
+        self.flows[flow].armed = Time::MAX;
+        let plan = &self.scenario.flows[flow];
+        let stop = plan.stop.unwrap_or(Time::MAX);
+        if !self.flows[flow].started {
+            self.flows[flow].started = true;
+        } else if self.now >= stop {
+            return self.stop_application(flow);
+        }
+        self.drive(flow);
+        if stop > self.now {
+            self.arm_application(flow, stop);
+        }
+    }
+
+    fn stop_application(&mut self, flow: usize) {
+        let since = self.now - self.scenario.flows[flow].start;
+        self.flows[flow].application.stop(since);
+        let live: Vec<u32> = self.flows[flow].live.iter().map(|(_, index)| *index).collect();
+        for connection in live {
+            self.stop_sending(connection as usize);
+        }
+    }
+
+    /// Carries out what the application asks for now.
+    pub(crate) fn drive(&mut self, flow: usize) {
+        let start = self.scenario.flows[flow].start;
+        let since = self.now - start;
+        while let Some(action) = self.flows[flow].application.poll(since) {
+            self.carry_out(flow, action);
+        }
+        let state = &mut self.flows[flow];
+        if state.completed.is_none() && state.application.is_complete() {
+            state.completed = Some(self.now);
+        }
+        let timer = state.application.timer();
+        if timer != Time::MAX {
+            self.arm_application(flow, (start + timer).max(self.now));
+        }
+    }
+
+    fn carry_out(&mut self, flow: usize, action: Action) {
+        match action {
+            Action::Open { connection } => self.open(flow, connection),
+            Action::Push { connection, bytes } => {
+                let index = self.connection(flow, connection);
+                let state = &mut self.connections[index];
+                state.size = state.size.saturating_add(bytes);
+                self.write(index, bytes);
+            }
+            Action::Request { connection, bytes } => {
+                let index = self.connection(flow, connection);
+                self.connections[index].size += bytes;
+                self.request(index, bytes);
+            }
+            Action::Close { connection } => {
+                let index = self.connection(flow, connection);
+                self.close(index);
+            }
+        }
+    }
+
+    fn connection(&self, flow: usize, number: u32) -> usize {
+        let live = &self.flows[flow].live;
+        let found = live.iter().rev().find(|(known, _)| *known == number);
+        found.expect("an application speaks only of connections that it opened").1 as usize
+    }
+
+    /// Bytes were delivered on a connection whose application listens.
+    pub(crate) fn tell_delivered(&mut self, connection: usize, bytes: u64) {
+        let (flow, number) =
+            (self.connections[connection].flow as usize, self.connections[connection].number);
+        let since = self.now - self.scenario.flows[flow].start;
+        self.flows[flow].application.on_delivered(since, number, bytes);
+        self.drive(flow);
+    }
+
+    /// Everything of a connection that was closed is acknowledged.
+    pub(crate) fn tell_closed(&mut self, flow: usize, number: u32) {
+        let since = self.now - self.scenario.flows[flow].start;
+        self.flows[flow].application.on_closed(since, number);
+        self.drive(flow);
+    }
+}

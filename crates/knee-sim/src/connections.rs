@@ -1,0 +1,384 @@
+//! Connections and their slots: what the event queue and the packets name.
+//!
+//! A plain connection has one slot. One over several paths has one for each
+//! subflow and one of its own, for its timers. Slots and connections of
+//! finished transfers are used again once no packet of theirs is under way.
+
+use crate::SimulationError;
+use crate::log::{Event, PacketLog};
+use crate::queue::SOURCES_MAX;
+use crate::simulation::{CONNECTION, Simulation, TIMERS};
+use crate::subflows::Multi;
+use crate::topology::PathRoute;
+use knee_record::TransferRecord;
+use knee_scenario::subflow_stream;
+use knee_transport::{Receiver, Sender};
+use knee_units::Time;
+use std::collections::VecDeque;
+
+/// In place of a number: the slot is no plain connection's.
+pub const MULTIPATH: u32 = u32::MAX;
+/// In place of a connection: none, any more.
+pub const NONE: u32 = u32::MAX;
+/// In place of a position among paths: the slot of the connection itself.
+pub const HOME: u8 = u8::MAX;
+
+/// What packets and timers refer to.
+#[derive(Clone, Debug)]
+pub struct Slot {
+    /// Where its packets begin their way.
+    pub route: PathRoute,
+    /// When the earliest queued event of each timer is due.
+    pub armed: [Time; TIMERS],
+    /// The connection.
+    pub connection: u32,
+    /// Number of the two ends of a plain connection, or [`MULTIPATH`].
+    pub ends: u32,
+    /// Packets under way.
+    pub in_network: u32,
+    /// Its own number.
+    pub index: u32,
+    /// Bytes of headers.
+    pub header: u16,
+    /// Position among the connection's paths, or [`HOME`].
+    pub position: u8,
+    /// The application wants to hear of deliveries.
+    pub watched: bool,
+    /// Requests wait for the handshake.
+    pub asking: bool,
+    /// The connection ends when all is acknowledged.
+    pub closing: bool,
+    /// Nobody uses it any more; packets may still be under way.
+    pub abandoned: bool,
+}
+
+/// A connection's two ends.
+pub enum Ends {
+    /// In the arrays of plain ends, by number.
+    Plain(u32),
+    /// Over several paths.
+    Multi(Box<Multi>),
+}
+
+/// A connection of an application.
+pub struct Connection {
+    /// Flow, by index.
+    pub flow: u32,
+    /// Number that the application gave it.
+    pub number: u32,
+    /// Slot of its timers; of a plain connection its only one.
+    pub home: u32,
+    pub ends: Ends,
+    pub started: Time,
+    /// When the last byte was acknowledged after it was closed.
+    pub completed: Option<Time>,
+    /// Bytes that the application asked for or pushed.
+    pub size: u64,
+    /// Requests under way, with the time at which they reach the sending
+    /// end; [`Time::MAX`]: the handshake comes first.
+    pub requests: VecDeque<(Time, u64)>,
+}
+
+impl<L: PacketLog> Simulation<'_, L> {
+    /// A slot for a path, or for a connection itself.
+    pub(crate) fn new_slot(&mut self, slot: Slot) -> u32 {
+        let index = match self.free_slots.pop() {
+            Some(index) => index,
+            None => {
+                self.slots.push(slot.clone());
+                self.slots.len() as u32 - 1
+            }
+        };
+        self.slots[index as usize] = Slot { index, ..slot };
+        let sources = self.links.len() + TIMERS * self.slots.len();
+        if sources > self.slot_sources_end() {
+            self.failed.get_or_insert(SimulationError::TooLarge { sources, limit: SOURCES_MAX });
+        }
+        index
+    }
+
+    pub(crate) fn slot_for(&self, flow: usize, path: usize, position: u8) -> Slot {
+        Slot {
+            route: self.topology.paths[path],
+            armed: [Time::MAX; TIMERS],
+            connection: NONE,
+            ends: MULTIPATH,
+            in_network: 0,
+            index: 0,
+            header: self.scenario.flows[flow].transport.header as u16,
+            position,
+            watched: false,
+            asking: false,
+            closing: false,
+            abandoned: false,
+        }
+    }
+
+    /// Opens a connection of a flow's application.
+    pub(crate) fn open(&mut self, flow: usize, number: u32) {
+        let multipath = self.scenario.flows[flow].multipath.is_some();
+        let first = self.scenario.flows[flow].paths[0];
+        let position = if multipath { HOME } else { 0 };
+        let home = self.new_slot(self.slot_for(flow, first, position));
+        let ends = if multipath {
+            Ends::Multi(Box::new(self.new_multi(flow)))
+        } else {
+            Ends::Plain(self.new_plain(flow, home))
+        };
+        let connection = Connection {
+            flow: flow as u32,
+            number,
+            home,
+            ends,
+            started: self.now,
+            completed: None,
+            size: 0,
+            requests: VecDeque::new(),
+        };
+        let index = match self.free_connections.pop() {
+            Some(index) => {
+                self.connections[index as usize] = connection;
+                index
+            }
+            None => {
+                self.connections.push(connection);
+                self.connections.len() as u32 - 1
+            }
+        };
+        self.flows[flow].live.push((number, index));
+        let slot = &mut self.slots[home as usize];
+        slot.connection = index;
+        slot.watched = self.flows[flow].watches;
+        self.log_slot(home, first);
+        if multipath {
+            self.begin_subflows(index as usize);
+        } else {
+            self.pump(home as usize);
+        }
+    }
+
+    /// Both ends of a plain connection; numbered like its slot.
+    fn new_plain(&mut self, flow: usize, home: u32) -> u32 {
+        let transport = &self.scenario.flows[flow].transport;
+        let sender = Sender::new(transport, self.new_controller(flow));
+        let receiver = Receiver::new(transport);
+        let ends = self.free_ends.pop().unwrap_or(self.senders.len() as u32);
+        match self.senders.get_mut(ends as usize) {
+            Some(old) => {
+                *old = sender;
+                self.receivers[ends as usize] = receiver;
+            }
+            None => {
+                self.senders.push(sender);
+                self.receivers.push(receiver);
+            }
+        }
+        self.slots[home as usize].ends = ends;
+        ends
+    }
+
+    /// The next controller of a flow, with a random stream of its own.
+    pub(crate) fn new_controller(&mut self, flow: usize) -> Box<dyn knee_cc::Controller> {
+        let plan = &self.scenario.flows[flow];
+        let transport = &plan.transport;
+        let serial = self.flows[flow].subflows;
+        self.flows[flow].subflows += 1;
+        let init = knee_cc::Init {
+            mss: transport.mss,
+            mtu: transport.mss + transport.header,
+            initial_window: u64::from(transport.initial_window) * u64::from(transport.mss),
+            rng: subflow_stream(self.scenario.seed, flow, serial),
+        };
+        knee_cc::build(&plan.controller, init).expect("the controller was checked at the start")
+    }
+
+    /// Tells the log which flow and path a slot's packets belong to.
+    pub(crate) fn log_slot(&mut self, slot: u32, path: usize) {
+        let connection = self.slots[slot as usize].connection as usize;
+        let flow = self.connections[connection].flow as usize;
+        let mss = self.scenario.flows[flow].transport.mss;
+        self.log.event(self.now, Event::Open { slot, path, mss });
+    }
+
+    /// The sending end gets data to send.
+    pub(crate) fn write(&mut self, connection: usize, bytes: u64) {
+        match &mut self.connections[connection].ends {
+            Ends::Plain(ends) => {
+                self.senders[*ends as usize].write(bytes);
+                self.pump(self.connections[connection].home as usize);
+            }
+            Ends::Multi(multi) => {
+                multi.sender.write(bytes);
+                self.pump_multi(connection);
+            }
+        }
+    }
+
+    /// The application sends nothing more.
+    pub(crate) fn stop_sending(&mut self, connection: usize) {
+        match &mut self.connections[connection].ends {
+            Ends::Plain(ends) => self.senders[*ends as usize].stop(),
+            Ends::Multi(multi) => multi.sender.stop(),
+        }
+        self.close(connection);
+    }
+
+    /// Nothing more will be asked for: the connection ends when all is
+    /// acknowledged.
+    pub(crate) fn close(&mut self, connection: usize) {
+        let home = self.connections[connection].home as usize;
+        self.slots[home].closing = true;
+        self.complete_if_done(connection);
+    }
+
+    pub(crate) fn complete_if_done(&mut self, connection: usize) {
+        let state = &self.connections[connection];
+        let done = state.requests.is_empty()
+            && match &state.ends {
+                Ends::Plain(ends) => self.senders[*ends as usize].is_complete(),
+                Ends::Multi(multi) => multi.sender.is_complete(),
+            };
+        if done && self.slots[state.home as usize].closing {
+            self.on_complete(connection);
+        }
+    }
+
+    /// A request reaches the sending end after the way back's propagation
+    /// delay, and not before the handshake: neither queues nor losses on the
+    /// way back touch it.
+    pub(crate) fn request(&mut self, connection: usize, bytes: u64) {
+        let established = match &self.connections[connection].ends {
+            Ends::Plain(ends) => self.senders[*ends as usize].is_established(),
+            Ends::Multi(multi) => multi.sender.is_established(),
+        };
+        let flow = self.connections[connection].flow as usize;
+        let due = if established { self.now + self.flows[flow].way_back } else { Time::MAX };
+        let state = &mut self.connections[connection];
+        state.requests.push_back((due, bytes));
+        let home = state.home as usize;
+        self.slots[home].asking |= !established;
+        self.arm(home, CONNECTION, due);
+    }
+
+    /// Requests whose time has come reach the sending end; those that waited
+    /// for the handshake set out once it is complete.
+    pub(crate) fn send_requests(&mut self, connection: usize) {
+        let flow = self.connections[connection].flow as usize;
+        let home = self.connections[connection].home as usize;
+        let established = match &self.connections[connection].ends {
+            Ends::Plain(ends) => self.senders[*ends as usize].is_established(),
+            Ends::Multi(multi) => multi.sender.is_established(),
+        };
+        if established && self.slots[home].asking {
+            self.slots[home].asking = false;
+            let due = self.now + self.flows[flow].way_back;
+            for request in &mut self.connections[connection].requests {
+                request.0 = request.0.min(due);
+            }
+        }
+        while let Some(&(due, bytes)) = self.connections[connection].requests.front() {
+            if due > self.now {
+                return self.arm(home, CONNECTION, due);
+            }
+            self.connections[connection].requests.pop_front();
+            self.write(connection, bytes);
+        }
+    }
+
+    /// Everything of a closed connection is acknowledged.
+    pub(crate) fn on_complete(&mut self, connection: usize) {
+        let state = &mut self.connections[connection];
+        if state.completed.is_some() {
+            return;
+        }
+        state.completed = Some(self.now);
+        let (flow, number, home) = (state.flow as usize, state.number, state.home as usize);
+        self.slots[home].closing = false;
+        if self.flows[flow].transient {
+            self.note_transfer(connection);
+            self.abandon(connection);
+        }
+        self.tell_closed(flow, number);
+    }
+
+    /// The row of a transfer that has ended or is cut off.
+    pub(crate) fn note_transfer(&mut self, connection: usize) {
+        let mut totals = crate::applications::Totals::default();
+        totals.add(self, connection);
+        let state = &self.connections[connection];
+        self.transfers.push(TransferRecord {
+            flow: state.flow,
+            number: state.number,
+            start_ns: state.started.as_nanos(),
+            completion_ns: state.completed.map(|at| (at - state.started).as_nanos()),
+            size_bytes: state.size,
+            delivered_bytes: totals.delivered_bytes,
+            sent_bytes: totals.counters.sent_bytes,
+            retransmitted_bytes: totals.counters.retransmitted_bytes,
+            rtt_min_ns: totals.rtt.map_or(0, |(min, _)| min.as_nanos()),
+        });
+    }
+
+    /// The rows of the transfers that the end of the run cuts off.
+    pub(crate) fn note_cut_off_transfers(&mut self) {
+        for flow in 0..self.flows.len() {
+            if self.flows[flow].transient {
+                for index in 0..self.flows[flow].live.len() {
+                    self.note_transfer(self.flows[flow].live[index].1 as usize);
+                }
+            }
+        }
+    }
+
+    /// Forgets a connection, but what it counted; its slots are free once
+    /// their last packets have arrived.
+    fn abandon(&mut self, connection: usize) {
+        let flow = self.connections[connection].flow as usize;
+        let mut totals = std::mem::take(&mut self.flows[flow].totals);
+        totals.add(self, connection);
+        self.flows[flow].totals = totals;
+        self.flows[flow].live.retain(|(_, index)| *index as usize != connection);
+        let home = self.connections[connection].home;
+        let mut slots = vec![home];
+        if let Ends::Multi(multi) = &self.connections[connection].ends {
+            slots.extend(multi.slots.iter().filter(|slot| **slot != NONE));
+            for (position, totals) in self.flows[flow].totals_by_path.iter_mut().enumerate() {
+                multi.add_path(position, totals);
+            }
+        }
+        for slot in slots {
+            self.abandon_slot(slot);
+        }
+    }
+
+    pub(crate) fn abandon_slot(&mut self, slot: u32) {
+        let slot = &mut self.slots[slot as usize];
+        slot.abandoned = true;
+        if slot.ends == MULTIPATH && slot.position != HOME {
+            // A subflow's late packets find nobody.
+            slot.connection = NONE;
+        }
+        if slot.in_network == 0 {
+            let index = slot.index;
+            self.recycle(index);
+        }
+    }
+
+    /// The last packet of an abandoned slot has arrived.
+    #[cold]
+    pub(crate) fn recycle(&mut self, index: u32) {
+        let slot = &mut self.slots[index as usize];
+        slot.abandoned = false;
+        let (connection, ends, position) = (slot.connection, slot.ends, slot.position);
+        let reusable = self.log.may_reuse_slots();
+        if ends != MULTIPATH {
+            self.free_ends.push(ends);
+        }
+        if ends != MULTIPATH || position == HOME {
+            self.free_connections.push(connection);
+        }
+        if reusable {
+            self.free_slots.push(index);
+        }
+    }
+}

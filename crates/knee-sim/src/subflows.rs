@@ -1,0 +1,291 @@
+//! Connections over several paths: subflows that come and go, segments and
+//! ACKs that carry the connection's own sequence space.
+
+use crate::applications::Totals;
+use crate::connections::{Ends, HOME, MULTIPATH, NONE, Slot};
+use crate::log::{Event, PacketLog};
+use crate::packet::{AckExtra, Packet};
+use crate::simulation::{ACKNOWLEDGEMENT, CONNECTION, PACING, RETRANSMISSION, Simulation};
+use knee_sched::PATHS_MAX;
+use knee_transport::multipath::{MultipathReceiver, MultipathSender, MultipathTransmit};
+use knee_transport::{AckDetails, Sender};
+
+/// Both ends of a connection over several paths.
+pub struct Multi {
+    pub sender: MultipathSender,
+    pub receiver: MultipathReceiver,
+    /// Slot of each path's subflow, or [`NONE`].
+    pub slots: [u32; PATHS_MAX],
+    /// What subflows counted that are gone.
+    pub gone: Totals,
+    /// The same, by path.
+    pub gone_by_path: Vec<Totals>,
+}
+
+impl Multi {
+    pub fn subflow(&self, path: usize) -> Option<&Sender> {
+        self.sender.subflow(path)
+    }
+
+    /// Adds what was counted on a path.
+    pub fn add_path(&self, path: usize, totals: &mut Totals) {
+        totals.join(&self.gone_by_path[path]);
+        totals.add_subflow(self.subflow(path), self.receiver.subflow(path));
+    }
+}
+
+impl<L: PacketLog> Simulation<'_, L> {
+    pub(crate) fn new_multi(&self, flow: usize) -> Multi {
+        let plan = &self.scenario.flows[flow];
+        let multipath = plan.multipath.as_ref().expect("the flow has several paths");
+        let scheduler = knee_sched::build(&multipath.scheduler)
+            .expect("the scheduler was checked at the start");
+        let paths = plan.paths.len();
+        let reinjection = multipath.reinjection;
+        Multi {
+            sender: MultipathSender::new(&plan.transport, paths, reinjection, scheduler),
+            receiver: MultipathReceiver::new(&plan.transport, paths),
+            slots: [NONE; PATHS_MAX],
+            gone: Totals::default(),
+            gone_by_path: vec![Totals::default(); paths],
+        }
+    }
+
+    /// Both ends of a connection over several paths.
+    fn multi(&mut self, connection: usize) -> &mut Multi {
+        match &mut self.connections[connection].ends {
+            Ends::Multi(multi) => multi,
+            Ends::Plain(_) => unreachable!("the slot of a subflow names such a connection"),
+        }
+    }
+
+    /// A subflow on each path that is there.
+    pub(crate) fn begin_subflows(&mut self, connection: usize) {
+        let flow = self.connections[connection].flow as usize;
+        for position in 0..self.scenario.flows[flow].paths.len() {
+            let path = self.scenario.flows[flow].paths[position];
+            if self.is_present(path) {
+                self.begin_subflow(connection, position);
+            }
+        }
+        self.pump_multi(connection);
+    }
+
+    fn begin_subflow(&mut self, connection: usize, position: usize) {
+        let flow = self.connections[connection].flow as usize;
+        let plan = &self.scenario.flows[flow];
+        let path = plan.paths[position];
+        let backup = plan.multipath.as_ref().is_some_and(|m| m.backup.contains(&position));
+        let slot = self.slot_for(flow, path, position as u8);
+        let slot = self.new_slot(Slot { connection: connection as u32, ..slot });
+        let controller = self.new_controller(flow);
+        let multi = self.multi(connection);
+        multi.slots[position] = slot;
+        multi.sender.on_path_up(position, backup, controller);
+        multi.receiver.on_path_up(position);
+        self.log_slot(slot, path);
+    }
+
+    fn end_subflow(&mut self, connection: usize, position: usize) {
+        let multi = self.multi(connection);
+        let slot = std::mem::replace(&mut multi.slots[position], NONE);
+        let (sender, receiver) = (multi.sender.subflow(position), multi.receiver.subflow(position));
+        multi.gone.add_subflow(sender, receiver);
+        multi.gone_by_path[position].add_subflow(sender, receiver);
+        multi.sender.on_path_down(position);
+        multi.receiver.on_path_down(position);
+        if slot != NONE {
+            self.abandon_slot(slot);
+        }
+    }
+
+    /// Whether a path is there now.
+    fn is_present(&self, path: usize) -> bool {
+        let spans = &self.scenario.paths[path].absent;
+        !spans.iter().any(|(from, to)| (*from..*to).contains(&self.now))
+    }
+
+    /// Schedules the comings and goings of paths.
+    pub(crate) fn arm_path_changes(&mut self) {
+        let first = self.slot_sources_end() + self.scenario.flows.len();
+        for (path, plan) in self.scenario.paths.iter().enumerate() {
+            for (from, to) in &plan.absent {
+                self.queue.push(*from, (first + path) as u32);
+                self.queue.push(*to, (first + path) as u32);
+            }
+        }
+    }
+
+    /// A path comes or goes: so do the subflows on it.
+    pub(crate) fn on_path_change(&mut self, path: usize) {
+        let present = self.is_present(path);
+        for connection in 0..self.connections.len() {
+            let Ends::Multi(multi) = &self.connections[connection].ends else { continue };
+            let flow = self.connections[connection].flow as usize;
+            let is_live =
+                self.flows[flow].live.iter().any(|(_, index)| *index as usize == connection);
+            let position = self.scenario.flows[flow].paths.iter().position(|p| *p == path);
+            let Some(position) = position.filter(|_| is_live) else { continue };
+            match (present, multi.slots[position]) {
+                (true, NONE) => self.begin_subflow(connection, position),
+                (false, slot) if slot != NONE => self.end_subflow(connection, position),
+                _ => continue,
+            }
+            self.pump_multi(connection);
+        }
+    }
+
+    pub(crate) fn on_subflow_segment(&mut self, index: usize, packet: Packet) {
+        let Slot { connection, position, .. } = self.slots[index];
+        if connection == NONE {
+            return self.leave_network(index);
+        }
+        let now = self.now;
+        let connection = connection as usize;
+        let path = usize::from(position);
+        let Multi { sender, receiver, .. } = self.multi(connection);
+        let rtt = || sender.slowest_rtt();
+        let (segment, marked) = (packet.to_segment(), packet.is_marked());
+        let mapping = |number| sender.mapping(path, number);
+        let arrival = receiver.on_segment(now, path, &segment, marked, rtt, mapping);
+        let deadline = receiver.timer(path);
+        if arrival.subflow_segments > 0 {
+            let next = receiver.subflow(path).map_or(0, knee_transport::Receiver::next);
+            self.delivered_packets += u64::from(arrival.subflow_segments);
+            let event = Event::Deliver {
+                flow: packet.flow,
+                first: next.wrapping_sub(arrival.subflow_segments),
+                segments: arrival.subflow_segments,
+                bytes: arrival.subflow_bytes,
+            };
+            self.log.event(now, event);
+        }
+        if arrival.ack_now {
+            self.send_subflow_ack(index, connection, path);
+        } else {
+            self.arm(index, ACKNOWLEDGEMENT, deadline);
+        }
+        let home = self.connections[connection].home as usize;
+        if self.slots[home].watched && arrival.delivered_bytes > 0 {
+            self.tell_delivered(connection, arrival.delivered_bytes);
+        }
+        self.leave_network(index);
+    }
+
+    fn send_subflow_ack(&mut self, index: usize, connection: usize, path: usize) {
+        let mut details = AckDetails::default();
+        let receiver = &mut self.multi(connection).receiver;
+        let Some((ack, has_details)) = receiver.make_ack(path, &mut details) else { return };
+        let extra = AckExtra { details, has_details, data: receiver.data_ack() };
+        self.put_ack(index, &ack, Some(extra));
+    }
+
+    pub(crate) fn on_subflow_ack(&mut self, index: usize, packet: Packet, extra: Option<AckExtra>) {
+        let Slot { connection, position, .. } = self.slots[index];
+        let (Some(extra), false) = (extra, connection == NONE) else {
+            return self.leave_network(index);
+        };
+        let connection = connection as usize;
+        let path = usize::from(position);
+        let now = self.now;
+        let details = extra.has_details.then_some(&extra.details);
+        let sender = &mut self.multi(connection).sender;
+        sender.on_ack(now, path, &packet.to_ack(), details, extra.data);
+        let in_flight = sender.subflow(path).map_or(0, Sender::in_flight);
+        self.log.event(now, Event::AckReceive { packet: &packet, in_flight });
+        self.pump_multi(connection);
+        let home = self.connections[connection].home as usize;
+        if self.slots[home].closing {
+            self.complete_if_done(connection);
+        } else if self.slots[home].asking {
+            self.send_requests(connection);
+        }
+        self.leave_network(index);
+    }
+
+    /// Sends what the connection has to send now and schedules its timers.
+    pub(crate) fn pump_multi(&mut self, connection: usize) {
+        let home = self.connections[connection].home as usize;
+        loop {
+            let now = self.now;
+            match self.multi(connection).sender.poll_transmit(now) {
+                MultipathTransmit::Segment(path, segment) => {
+                    let multi = self.multi(connection);
+                    let slot = multi.slots[path] as usize;
+                    let sender = multi.subflow(path);
+                    let ecn = sender.map_or(knee_cc::Ecn::NotCapable, Sender::ecn);
+                    let in_flight = sender.map_or(0, Sender::in_flight);
+                    self.put_segment(slot, &segment, ecn, in_flight);
+                }
+                MultipathTransmit::At(time) => {
+                    self.arm(home, PACING, time);
+                    break;
+                }
+                MultipathTransmit::Nothing => break,
+            }
+        }
+        let sender = &mut self.multi(connection).sender;
+        let touched = sender.take_touched();
+        let timer = sender.timer(touched);
+        for path in touched.iter() {
+            let multi = self.multi(connection);
+            let (slot, deadline) = (multi.slots[path], multi.sender.subflow_timer(path));
+            if slot != NONE {
+                self.arm(slot as usize, RETRANSMISSION, deadline);
+            }
+        }
+        self.arm(home, CONNECTION, timer);
+    }
+
+    pub(crate) fn on_subflow_timer(&mut self, index: usize, timer: usize) {
+        let Slot { connection, position, abandoned, .. } = self.slots[index];
+        if connection == NONE || abandoned {
+            return;
+        }
+        debug_assert!(self.slots[index].ends == MULTIPATH);
+        let connection = connection as usize;
+        let path = usize::from(position);
+        match (timer, position) {
+            (PACING, HOME) => {
+                let now = self.now;
+                self.multi(connection).sender.on_pacing_timer(now);
+                self.pump_multi(connection);
+            }
+            (_, HOME) => self.on_connection_timer(connection),
+            (RETRANSMISSION, _) => self.on_subflow_retransmission(index, connection, path),
+            _ => {
+                let deadline = self.multi(connection).receiver.timer(path);
+                if deadline > self.now {
+                    return self.arm(index, ACKNOWLEDGEMENT, deadline);
+                }
+                self.send_subflow_ack(index, connection, path);
+            }
+        }
+    }
+
+    fn on_subflow_retransmission(&mut self, index: usize, connection: usize, path: usize) {
+        let now = self.now;
+        let sender = &mut self.multi(connection).sender;
+        let deadline = sender.subflow_timer(path);
+        if deadline > now {
+            return self.arm(index, RETRANSMISSION, deadline);
+        }
+        sender.on_subflow_timer(now, path);
+        self.pump_multi(connection);
+    }
+
+    /// Requests arrive, or a path has been silent for too long.
+    fn on_connection_timer(&mut self, connection: usize) {
+        let now = self.now;
+        let sender = &mut self.multi(connection).sender;
+        let due = sender.timer_of_all();
+        if due <= now {
+            sender.on_timer(now);
+        }
+        let due = self.multi(connection).sender.timer_of_all();
+        let home = self.connections[connection].home as usize;
+        self.arm(home, CONNECTION, due);
+        self.pump_multi(connection);
+        self.send_requests(connection);
+    }
+}

@@ -1,0 +1,124 @@
+//! Applications over the simulated network, against what real browsers,
+//! players and queueing theory give.
+
+#![allow(clippy::unwrap_used, reason = "a test ends there")]
+
+use knee_record::Records;
+use knee_scenario::{Embedded, Source, parse};
+use knee_sim::Control;
+
+fn run(text: &str) -> Records {
+    let source = Source { name: "test.toml", loader: &Embedded(&[]) };
+    let scenario = parse(text, &source, &[]).unwrap_or_else(|errors| panic!("{errors}\n{text}"));
+    knee_sim::run(&scenario, &Control::default()).unwrap()
+}
+
+/// One link and its way back, 20 ms of RTT.
+fn network(rate: &str, seconds: u32) -> String {
+    format!(
+        "duration = \"{seconds} s\"\n\
+         [link.l]\nrate = \"{rate}\"\ndelay = \"10 ms\"\nbuffer = \"4 BDP\"\n\
+         [path.p]\nforward = [\"l\"]\nreverse_delay = \"10 ms\"\n"
+    )
+}
+
+/// A real page of 53 objects and 2.3 MB takes 3.9 s over 5 Mbit/s, over
+/// HTTP/1.1 and HTTP/2 alike.
+#[test]
+fn a_page_takes_as_long_as_in_a_browser() {
+    for http in ["1.1", "multiplexed"] {
+        let flow =
+            format!("[[flow]]\ncc = \"cubic\"\nworkload = {{ page = {{ http = \"{http}\" }} }}\n");
+        let records = run(&(network("5 Mbit/s", 30) + &flow));
+        let took = records.flows[0].completion_ns.unwrap() as f64 / 1e9;
+        assert_eq!(records.objects.len(), 53);
+        assert!((3.7..=4.1).contains(&took), "{http}: {took:.2} s");
+        let size: u64 = records.objects.iter().map(|object| object.size_bytes).sum();
+        assert_eq!(records.flows[0].delivered_bytes, size);
+        for object in &records.objects {
+            let (first, last) = (object.first_byte_ns.unwrap(), object.completed_ns.unwrap());
+            // A request and its answer cross the path once each.
+            assert!(first >= object.requested_ns + 20_000_000, "{}", object.name);
+            let serialised = object.size_bytes as f64 * 8e9 * 1500.0 / 1448.0 / 5e6;
+            let least = object.requested_ns as f64 + 2e7 + serialised;
+            assert!(last as f64 >= least, "{} beats its link", object.name);
+        }
+    }
+}
+
+/// dash.js 5.2 over one real link: mean bitrates in kbit/s, no stalls.
+#[test]
+fn video_plays_as_in_a_real_player() {
+    for (rate, low, high) in [(1, 590.0, 761.0), (5, 2417.0, 2515.0), (10, 4282.0, 4456.0)] {
+        for rule in ["throughput", "bola", "dynamic"] {
+            let ladder =
+                "\"400 kbit/s\", \"750 kbit/s\", \"1300 kbit/s\", \"2500 kbit/s\", \"4500 kbit/s\"";
+            let flow = format!(
+                "[[flow]]\ncc = \"cubic\"\nworkload = {{ dash = {{ ladder = [{ladder}], \
+                 media = \"120 s\", rule = \"{rule}\" }} }}\n"
+            );
+            let records = run(&(network(&format!("{rate} Mbit/s"), 200) + &flow));
+            let count = records.objects.len() as f64;
+            let mean =
+                records.objects.iter().map(|o| o.bitrate_bps as f64 / 1e3).sum::<f64>() / count;
+            assert!((low..=high).contains(&mean), "{rate} Mbit/s, {rule}: {mean:.0} kbit/s");
+            let stalled: u64 = records.objects.iter().skip(1).map(|o| o.stalled_ns).sum();
+            assert_eq!(stalled, 0, "{rate} Mbit/s, {rule}");
+        }
+    }
+}
+
+const MIX: &str = "[[flow]]\ncc = \"cubic\"\nworkload = { mix = { arrival_interval = \"20 ms\", \
+                   sizes = { median = \"30 kB\", sigma = 1.5, max = \"100 MB\" } } }\n";
+
+/// Arrivals are Poisson, nothing is lost on the way, nothing beats its link.
+#[test]
+fn a_mix_delivers_what_arrives() {
+    let records = run(&(network("50 Mbit/s", 60) + MIX));
+    let arrived = records.transfers.len() as f64;
+    // Five standard deviations of a Poisson count.
+    assert!((arrived - 3000.0).abs() < 5.0 * 3000f64.sqrt(), "{arrived} arrivals");
+    let mut delivered = 0;
+    for transfer in &records.transfers {
+        delivered += transfer.delivered_bytes;
+        if let Some(took) = transfer.completion_ns {
+            assert_eq!(transfer.delivered_bytes, transfer.size_bytes);
+            // The handshake, then half a round trip there and half back.
+            let serialised = transfer.size_bytes as f64 * 8e9 / 50e6;
+            assert!(took as f64 >= 4e7 + serialised, "{transfer:?}");
+        }
+    }
+    assert_eq!(records.flows[0].delivered_bytes, delivered);
+    let mut numbers: Vec<u32> = records.transfers.iter().map(|t| t.number).collect();
+    numbers.sort_unstable();
+    assert!(numbers.iter().enumerate().all(|(index, number)| index as u32 == *number));
+}
+
+/// Several paths under every application.
+#[test]
+fn every_application_runs_over_several_paths() {
+    let network = "duration = \"40 s\"\n\
+        [link.a]\nrate = \"10 Mbit/s\"\ndelay = \"10 ms\"\nbuffer = \"2 BDP\"\n\
+        [link.b]\nrate = \"5 Mbit/s\"\ndelay = \"30 ms\"\nbuffer = \"2 BDP\"\nloss = \"0.5 %\"\n\
+        [path.a]\nforward = [\"a\"]\nreverse_delay = \"10 ms\"\nabsent = [{ from = \"3 s\", until = \"8 s\" }]\n\
+        [path.b]\nforward = [\"b\"]\nreverse_delay = \"30 ms\"\n";
+    for workload in [
+        "\"page\"",
+        "{ page = { http = \"multiplexed\" } }",
+        "{ dash = { media = \"20 s\" } }",
+        "{ mix = { arrival_interval = \"100 ms\", count = 200, sizes = \"40 kB\" } }",
+        "{ file = \"10 MB\" }",
+        "\"bulk\"",
+    ] {
+        let flow = format!(
+            "[[flow]]\npaths = [\"a\", \"b\"]\nscheduler = \"ecf\"\ncc = \"cubic\"\nworkload = {workload}\n"
+        );
+        let records = run(&format!("{network}{flow}"));
+        let unfinished = records.transfers.iter().filter(|t| t.completion_ns.is_none()).count();
+        assert_eq!(unfinished, 0, "{workload}");
+        let whole = records.objects.iter().all(|object| object.completed_ns.is_some());
+        assert!(whole && records.flows[0].delivered_bytes > 1_000_000, "{workload}");
+        let both = records.paths.iter().all(|path| path.delivered_bytes > 0);
+        assert!(both, "{workload}: a path was not used");
+    }
+}

@@ -1,0 +1,119 @@
+//! The receiving end over TCP subflows.
+
+use super::reassembly::Reassembly;
+use super::sending::DataAck;
+use super::window::SharedWindow;
+use crate::config::Config;
+use crate::receiver::Receiver;
+use crate::wire::{Ack, AckDetails, Segment};
+use knee_sched::PATHS_MAX;
+use knee_units::Time;
+
+/// What an arrival on a path led to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct MultipathArrival {
+    /// Payload bytes handed to the application, in order over all paths.
+    pub delivered_bytes: u64,
+    /// Segments that the subflow delivered in its order.
+    pub subflow_segments: u32,
+    /// Their payload bytes.
+    pub subflow_bytes: u64,
+    /// An ACK of the subflow is due now.
+    pub ack_now: bool,
+}
+
+/// The receiving end of a connection over several TCP subflows.
+#[derive(Clone, Debug)]
+pub struct MultipathReceiver {
+    config: Config,
+    subflows: Vec<Option<Receiver>>,
+    reassembly: Reassembly,
+    window: SharedWindow,
+}
+
+impl MultipathReceiver {
+    /// A receiver that has received nothing, for so many paths.
+    pub fn new(config: &Config, paths: usize) -> MultipathReceiver {
+        debug_assert!(paths <= PATHS_MAX);
+        MultipathReceiver {
+            config: *config,
+            subflows: vec![None; paths],
+            reassembly: Reassembly::default(),
+            window: SharedWindow::new(config.receive_window),
+        }
+    }
+
+    /// A subflow begins on a path; what an earlier one on it held is lost.
+    pub fn on_path_up(&mut self, path: usize) {
+        self.subflows[path] = Some(Receiver::new(&self.config));
+    }
+
+    /// The subflow on a path is gone.
+    pub fn on_path_down(&mut self, path: usize) {
+        self.subflows[path] = None;
+    }
+
+    /// Takes a segment that arrived on a path. `mapping` gives, for a segment
+    /// of the subflow, its first byte within the connection and its length
+    /// (the data sequence mapping, RFC 8684, section 3.3.1). `rtt` is that of
+    /// the slowest path.
+    #[inline]
+    pub fn on_segment(
+        &mut self,
+        now: Time,
+        path: usize,
+        segment: &Segment,
+        marked: bool,
+        rtt: impl FnOnce() -> Time,
+        mapping: impl Fn(u32) -> Option<(u64, u16)>,
+    ) -> MultipathArrival {
+        let Some(subflow) = &mut self.subflows[path] else { return MultipathArrival::default() };
+        let arrival = subflow.on_segment(now, segment, marked);
+        let mut number = subflow.next().wrapping_sub(arrival.delivered_segments);
+        let mut delivered_bytes = 0;
+        for _ in 0..arrival.delivered_segments {
+            if let Some((offset, len)) = mapping(number) {
+                delivered_bytes += self.reassembly.insert(now, offset, u64::from(len)).delivered;
+            }
+            number = number.wrapping_add(1);
+        }
+        if delivered_bytes > 0 && self.window.is_tuned() {
+            self.window.on_delivered(now, self.reassembly.next(), rtt());
+        }
+        MultipathArrival {
+            delivered_bytes,
+            subflow_segments: arrival.delivered_segments,
+            subflow_bytes: arrival.delivered_bytes,
+            ack_now: arrival.ack_now,
+        }
+    }
+
+    /// The ACK of a subflow to send now, whether it has details, and where
+    /// the connection's data stands.
+    pub fn make_ack(&mut self, path: usize, details: &mut AckDetails) -> Option<(Ack, bool)> {
+        self.subflows[path].as_mut().map(|subflow| subflow.make_ack(details))
+    }
+
+    /// Where the connection's data stands; it goes with every ACK.
+    #[inline]
+    pub fn data_ack(&self) -> DataAck {
+        let next = self.reassembly.next();
+        DataAck { next, window_end: next.saturating_add(self.window.bytes()) }
+    }
+
+    /// When a delayed ACK of a subflow is due; [`Time::MAX`]: none is.
+    #[inline]
+    pub fn timer(&self, path: usize) -> Time {
+        self.subflows[path].as_ref().map_or(Time::MAX, Receiver::timer)
+    }
+
+    /// A path's subflow, if there is one.
+    pub fn subflow(&self, path: usize) -> Option<&Receiver> {
+        self.subflows[path].as_ref()
+    }
+
+    /// The connection's data, put in order.
+    pub fn reassembly(&self) -> &Reassembly {
+        &self.reassembly
+    }
+}

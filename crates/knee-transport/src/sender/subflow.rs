@@ -1,0 +1,110 @@
+//! A sender as one path of a multipath connection: the connection decides
+//! what new data it carries, and when.
+
+use super::{Handshake, Sender, Transmit};
+use crate::wire::Segment;
+use knee_cc::{Event, Peer};
+use knee_units::{Rate, Time};
+
+/// Answer to [`Sender::room`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Room {
+    /// A full segment may leave now.
+    Now,
+    /// Pacing holds it until then.
+    At(Time),
+    /// Not until an acknowledgement comes.
+    Full,
+}
+
+impl Sender {
+    /// What goes before new data: the handshake, a probe, what was lost.
+    #[inline]
+    pub fn poll_urgent(&mut self, now: Time) -> Transmit {
+        if self.handshake != Handshake::Done {
+            return self.poll_handshake(now);
+        }
+        if self.lost.is_empty() && !self.probe_due {
+            return Transmit::Nothing;
+        }
+        self.poll_again(now)
+    }
+
+    /// Whether a new full segment may leave.
+    #[inline]
+    pub fn room(&mut self, now: Time) -> Room {
+        if self.handshake != Handshake::Done || !self.lost.is_empty() {
+            return Room::Full;
+        }
+        if self.board.in_flight() + u64::from(self.mss) > self.window() {
+            self.note_window_use(true);
+            return Room::Full;
+        }
+        if !self.pacer.admit(now, self.quantum) {
+            self.note_window_use(false);
+            return Room::At(self.pacer.next());
+        }
+        Room::Now
+    }
+
+    /// Sends `len` bytes of new data, at most a full segment, for which there
+    /// is [room](Self::room).
+    #[inline]
+    pub fn send(&mut self, now: Time, len: u16) -> Segment {
+        self.written += u64::from(len);
+        let in_flight = self.board.in_flight();
+        self.send_new(now, u64::from(len), in_flight)
+    }
+
+    /// There is room, but the connection has nothing for this path: samples
+    /// up to here understate it.
+    pub fn note_idle(&mut self) {
+        let in_flight = self.board.in_flight();
+        self.out_of_data(in_flight);
+    }
+
+    /// The connection slows this path down because it holds others up.
+    pub fn penalise(&mut self, now: Time) {
+        self.tell(now, Event::Penalised);
+    }
+
+    /// The controller acts together with those of the other paths.
+    #[inline]
+    pub fn is_coupled(&self) -> bool {
+        self.needs.coupled
+    }
+
+    /// What the controller shows to those of the other paths.
+    pub fn peer(&self) -> Peer {
+        let established = self.handshake == Handshake::Done;
+        let srtt = if established { self.rtt.smoothed() } else { Time::ZERO };
+        Peer { srtt, ..self.controller.peer() }
+    }
+
+    /// Shows the controller all controllers of the connection.
+    pub fn on_peers(&mut self, peers: &[Peer], own: usize) {
+        self.controller.on_peers(peers, own);
+    }
+
+    /// Next segment to be acknowledged cumulatively (SND.UNA), in segments.
+    #[inline]
+    pub fn first(&self) -> u32 {
+        self.board.first()
+    }
+
+    /// Data is outstanding, whatever became of it.
+    #[inline]
+    pub fn is_waiting(&self) -> bool {
+        !self.board.is_empty()
+    }
+
+    /// Delivery rate of the last sample, payload; none before the first.
+    pub fn delivery_rate(&self) -> Option<Rate> {
+        self.sampler.rate()
+    }
+
+    /// Timeouts since the last acknowledgement that made progress.
+    pub fn timeouts_in_a_row(&self) -> u32 {
+        self.timeouts_in_a_row
+    }
+}

@@ -1,0 +1,107 @@
+//! The objects of a page from a file.
+
+use crate::config::PageObject;
+use crate::csv::{PageFileError, bytes, fields, lines, shorten};
+use crate::dependencies::check_dependencies;
+use std::collections::BTreeMap;
+
+const COLUMNS: [&str; 3] = ["name", "bytes", "after"];
+const EXAMPLE: &str = "begin with the line name,bytes,after and write a line for each object, \
+                       such as logo.png,5300,index.html style.css";
+
+/// Reads the objects of a page from comma-separated values under the names
+/// `name,bytes,after`; the last holds the names of the objects that must have
+/// arrived before this one is known, separated by spaces, and is empty for
+/// what is asked for at once.
+///
+/// # Errors
+///
+/// The first line that is wrong, with what to write instead; also a cycle of
+/// objects that wait for each other, by the line of one of them.
+pub fn read_page(text: &str) -> Result<Vec<PageObject>, PageFileError> {
+    let mut lines = lines(text);
+    check_columns(lines.next())?;
+    let rows = lines.map(|(line, text)| row(line, text)).collect::<Result<Vec<_>, _>>()?;
+    if rows.is_empty() {
+        return Err(PageFileError::new(1, "no object follows".into(), EXAMPLE));
+    }
+    let places = places(&rows)?;
+    let objects: Vec<PageObject> =
+        rows.iter().map(|row| object(row, &places)).collect::<Result<_, _>>()?;
+    match check_dependencies(&objects) {
+        Ok(()) => Ok(objects),
+        Err(cycle) => {
+            let message = cycle.to_string();
+            let (problem, advice) = message.split_once("; ").unwrap_or((&message, ""));
+            Err(PageFileError::new(rows[cycle.objects[0]].line, problem.into(), advice))
+        }
+    }
+}
+
+struct Row {
+    line: usize,
+    name: String,
+    bytes: u64,
+    after: String,
+}
+
+fn check_columns(first: Option<(usize, &str)>) -> Result<(), PageFileError> {
+    let Some((line, text)) = first else {
+        return Err(PageFileError::new(1, "there is no line in it".into(), EXAMPLE));
+    };
+    if fields(line, text)? == COLUMNS {
+        return Ok(());
+    }
+    let problem = format!("\"{}\" is not name,bytes,after", shorten(text));
+    Err(PageFileError::new(line, problem, EXAMPLE))
+}
+
+fn row(line: usize, text: &str) -> Result<Row, PageFileError> {
+    let found = fields(line, text)?;
+    let [name, size, after] = &found[..] else {
+        let problem = format!("{} fields instead of name,bytes,after", found.len());
+        let advice = "write all three, with spaces between several names in the last; \
+                      an object that comes after none ends in a comma";
+        return Err(PageFileError::new(line, problem, advice));
+    };
+    if name.is_empty() || name.contains(char::is_whitespace) {
+        let problem = format!("\"{}\" is not a name", shorten(name));
+        return Err(PageFileError::new(line, problem, "write one word, such as logo.png"));
+    }
+    let bytes = bytes(line, size)?;
+    if bytes == 0 {
+        let problem = format!("\"{}\" has no bytes", shorten(name));
+        let advice = "write at least 1: an answer has a header";
+        return Err(PageFileError::new(line, problem, advice));
+    }
+    Ok(Row { line, name: name.clone(), bytes, after: after.clone() })
+}
+
+/// The place of each name.
+fn places(rows: &[Row]) -> Result<BTreeMap<&str, usize>, PageFileError> {
+    let mut places = BTreeMap::new();
+    for (place, row) in rows.iter().enumerate() {
+        if let Some(before) = places.insert(row.name.as_str(), place) {
+            let (name, before): (_, &Row) = (shorten(&row.name), &rows[before]);
+            let problem = format!("\"{name}\" stands on line {} already", before.line);
+            return Err(PageFileError::new(row.line, problem, "give each object its own name"));
+        }
+    }
+    Ok(places)
+}
+
+fn object(row: &Row, places: &BTreeMap<&str, usize>) -> Result<PageObject, PageFileError> {
+    let place = |name: &str| {
+        places.get(name).copied().ok_or_else(|| {
+            let problem = format!(
+                "\"{}\" comes after \"{}\", which is no object of the page",
+                shorten(&row.name),
+                shorten(name)
+            );
+            let advice = "write names from the first column, separated by spaces";
+            PageFileError::new(row.line, problem, advice)
+        })
+    };
+    let after = row.after.split_whitespace().map(place).collect::<Result<_, _>>()?;
+    Ok(PageObject { name: row.name.clone(), bytes: row.bytes, after })
+}

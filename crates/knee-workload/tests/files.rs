@@ -1,0 +1,205 @@
+//! Files that people bring: what is read, and what is refused in which words.
+
+use knee_workload::{PageObject, check_dependencies, default_page, read_page, read_sizes};
+use proptest::prelude::*;
+
+#[test]
+fn sizes_are_read_from_logs() {
+    let cases: [(&str, &[u64]); 6] = [
+        ("1\n20\n300\n", &[1, 20, 300]),
+        ("\u{feff}bytes\r\n5\r\n\r\n6\r\n", &[5, 6]),
+        ("date,sc-bytes,agent\n1,15,\"a, \"\"b\"\"\"\n2,0,c\n3,-,c\n4, 16 ,c", &[15, 16]),
+        ("agent,Body_Bytes_Sent\n\"x\" , \"77\"", &[77]),
+        ("-\n9", &[9]),
+        ("object_size\n1000000000000000", &[1_000_000_000_000_000]),
+    ];
+    for (text, sizes) in cases {
+        assert_eq!(read_sizes(text).expect(text), sizes, "{text}");
+    }
+}
+
+#[test]
+fn mistakes_in_logs_are_named_with_their_line_and_remedy() {
+    let whole = "write whole bytes without a unit, such as 1500000 for 1.5 MB";
+    let column =
+        "name the column of sizes \"bytes\", or write one number per line and nothing else";
+    let fields = "complete or delete the line; put fields that contain a comma in quotes";
+    let cases = [
+        ("", format!("line 1: there is no line in it; {column}")),
+        ("bytes\n1\nx y\n", format!("line 3: \"x y\" is not a size; {whole}")),
+        ("1\n\n1.5", format!("line 3: \"1.5\" is not a size; {whole}")),
+        ("a,bytes\n1,\n", format!("line 2: the size is missing; {whole}")),
+        ("a,bytes\n1,2\n3\n", format!("line 3: 1 fields where the first line has 2; {fields}")),
+        ("1\n-3", format!("line 2: \"-3\" is not a size; {whole}")),
+        (
+            "1\n1700000000000000000",
+            format!("line 2: 1700000000000000000 is beyond any size (1 PB); {whole}"),
+        ),
+        (
+            "time,status\n1,2",
+            format!("line 1: none of the columns \"time,status\" is a size; {column}"),
+        ),
+        (
+            "bytes,size\n1,2",
+            "line 1: \"bytes\" and \"size\" could both be the sizes; rename the one that is not \
+             meant"
+                .into(),
+        ),
+        (
+            "bytes\n\"1",
+            "line 2: a quoted field has no end; close it with a \" on the same line".into(),
+        ),
+        (
+            "bytes\n\"1\"2",
+            "line 2: \"2\" follows the end of a quoted field; put a comma there, or write \"\" \
+             for a quote"
+                .into(),
+        ),
+        ("bytes\n0\n", "line 1: from here on there is no size above 0; add at least one".into()),
+    ];
+    for (text, message) in cases {
+        assert_eq!(read_sizes(text).expect_err(text).to_string(), message, "{text}");
+    }
+}
+
+#[test]
+fn pages_are_read() {
+    let text = "name,bytes,after\nlogo.png,5300,index.html style.css\nindex.html,900,\n\
+                style.css,20,index.html\n";
+    let object = |name: &str, bytes, after: &[usize]| PageObject {
+        name: name.into(),
+        bytes,
+        after: after.to_vec(),
+    };
+    let expected = [
+        object("logo.png", 5300, &[1, 2]),
+        object("index.html", 900, &[]),
+        object("style.css", 20, &[1]),
+    ];
+    assert_eq!(read_page(text).expect("well-formed"), expected);
+}
+
+#[test]
+fn the_default_page_reads_back() {
+    let objects = default_page();
+    let names = |after: &[usize]| {
+        after.iter().map(|&place| objects[place].name.as_str()).collect::<Vec<_>>().join(" ")
+    };
+    let rows = objects.iter().map(|o| format!("{},{},{}\n", o.name, o.bytes, names(&o.after)));
+    let text = format!("name,bytes,after\n{}", rows.collect::<String>());
+    assert_eq!(read_page(&text).expect("well-formed"), objects);
+}
+
+#[test]
+fn mistakes_in_pages_are_named_with_their_line_and_remedy() {
+    let example = "begin with the line name,bytes,after and write a line for each object, such \
+                   as logo.png,5300,index.html style.css";
+    let cases = [
+        ("", format!("line 1: there is no line in it; {example}")),
+        ("a,1,\n", format!("line 1: \"a,1,\" is not name,bytes,after; {example}")),
+        ("name,bytes,after\n", format!("line 1: no object follows; {example}")),
+        (
+            "name,bytes,after\na,1\n",
+            "line 2: 2 fields instead of name,bytes,after; write all three, with spaces between \
+             several names in the last; an object that comes after none ends in a comma"
+                .into(),
+        ),
+        (
+            "name,bytes,after\na b,1,\n",
+            "line 2: \"a b\" is not a name; write one word, such as logo.png".into(),
+        ),
+        (
+            "name,bytes,after\na,1 kB,\n",
+            "line 2: \"1 kB\" is not a size; write whole bytes without a unit, such as 1500000 \
+             for 1.5 MB"
+                .into(),
+        ),
+        (
+            "name,bytes,after\na,0,\n",
+            "line 2: \"a\" has no bytes; write at least 1: an answer has a header".into(),
+        ),
+        (
+            "name,bytes,after\na,1,\n\na,2,\n",
+            "line 4: \"a\" stands on line 2 already; give each object its own name".into(),
+        ),
+        (
+            "name,bytes,after\na,1,\nb,2,a c\n",
+            "line 3: \"b\" comes after \"c\", which is no object of the page; write names from \
+             the first column, separated by spaces"
+                .into(),
+        ),
+        (
+            "name,bytes,after\na,1,a\n",
+            "line 2: \"a\" waits for itself; take one name out of what one of them comes after"
+                .into(),
+        ),
+        (
+            "name,bytes,after\nx,1,\nend,1,b\na,1,c x\nb,1,x a\nc,1,b\n",
+            "line 5: \"b\" waits for \"a\", which waits for \"c\", which waits for the first; \
+             take one name out of what one of them comes after"
+                .into(),
+        ),
+    ];
+    for (text, message) in cases {
+        assert_eq!(read_page(text).expect_err(text).to_string(), message, "{text}");
+    }
+}
+
+proptest! {
+    /// Whatever a file holds, it is read or refused on one line of its own.
+    #[test]
+    fn nothing_makes_a_reader_panic(text in "(?s).{0,200}") {
+        let lines = text.lines().count().max(1);
+        if let Err(error) = read_sizes(&text) {
+            prop_assert!((1..=lines).contains(&error.line) && !error.to_string().contains('\n'));
+        }
+        if let Err(error) = read_page(&text) {
+            prop_assert!((1..=lines).contains(&error.line) && !error.to_string().contains('\n'));
+        }
+    }
+
+    /// The same with texts that come closer to what is meant.
+    #[test]
+    fn nothing_near_a_page_makes_it_panic(
+        text in "name,bytes,after\n([a-d]{1,2},[0-9]{1,20},([a-d]{1,2} ?){0,3}\"?\n){0,8}",
+    ) {
+        match read_page(&text) {
+            Ok(objects) => prop_assert_eq!(check_dependencies(&objects), Ok(())),
+            Err(error) => prop_assert!(error.line <= text.lines().count().max(1)),
+        }
+    }
+
+    /// Logs written with all that RFC 4180 allows on a line.
+    #[test]
+    fn logs_read_back(rows in prop::collection::vec((1_u64..1_000_000_000, "[ -~]{0,12}"), 1..20)) {
+        let quoted = |text: &str| format!("\"{}\"", text.replace('"', "\"\""));
+        let line = |(bytes, agent): &(u64, String)| format!("{},{bytes}\n", quoted(agent));
+        let text = format!("agent,bytes\n{}", rows.iter().map(line).collect::<String>());
+        let sizes: Vec<u64> = rows.iter().map(|(bytes, _)| *bytes).collect();
+        prop_assert_eq!(read_sizes(&text), Ok(sizes));
+    }
+
+    /// A cycle is named if and only if there is one, and is one.
+    #[test]
+    fn cycles_are_cycles(after in prop::collection::vec(prop::collection::vec(0_usize..9, 0..3), 9)) {
+        let object = |(place, after): (usize, &Vec<usize>)| PageObject {
+            name: place.to_string(), bytes: 1, after: after.clone(),
+        };
+        let objects: Vec<PageObject> = after.iter().enumerate().map(object).collect();
+        // What is reached in nine steps or more from a place goes round.
+        let mut reached = vec![true; 9];
+        for _ in 0..9 {
+            reached = (0..9).map(|place| after[place].iter().any(|&next| reached[next])).collect();
+        }
+        match check_dependencies(&objects) {
+            Ok(()) => prop_assert!(!reached.contains(&true)),
+            Err(cycle) => {
+                prop_assert!(reached.contains(&true));
+                let next = cycle.objects.iter().cycle().skip(1);
+                for (place, next) in cycle.objects.iter().zip(next) {
+                    prop_assert!(after[*place].contains(next), "{cycle}");
+                }
+            }
+        }
+    }
+}

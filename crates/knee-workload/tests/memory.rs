@@ -1,0 +1,34 @@
+//! A mix keeps nothing of a transfer that has ended.
+
+mod common;
+
+use common::rng;
+use knee_units::Time;
+use knee_workload::{Action, Mix, Sizes, Workload, build};
+use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};
+use std::alloc::System;
+
+#[global_allocator]
+static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
+
+#[test]
+fn a_million_transfers_allocate_nothing() {
+    let sizes = Sizes::LogNormal { median: 20_000, sigma: 2.0, max: 5_000_000_000 };
+    let mix = Mix { arrivals_per_second: 1000.0, count: Some(1_000_000), sizes };
+    let mut application = build(&Workload::Mix(mix), rng(2));
+    let region = Region::new(ALLOCATOR);
+    let mut transfers = 0;
+    while application.timer() < Time::MAX {
+        let now = application.timer();
+        while let Some(action) = application.poll(now) {
+            if let Action::Close { connection } = action {
+                transfers += 1;
+                application.on_closed(now, connection);
+            }
+        }
+    }
+    let change = region.change();
+    assert_eq!(transfers, 1_000_000);
+    assert!(application.is_complete());
+    assert_eq!((change.allocations, change.reallocations), (0, 0), "{change:?}");
+}

@@ -1,0 +1,188 @@
+//! The grid as people read it: on the screen, as Markdown, as a page.
+
+use crate::directory::{FIDELITY, MARKDOWN, REPORT};
+use crate::failure::Failure;
+use crate::figures::NONE;
+use crate::grounds::{agrees, measure_words, three, verdict};
+use crate::table::{Mood, Table};
+use knee_record::{FidelityGrid, GridCell, GridMedian, JUDGED, Unit, Verdict};
+use knee_report::{Comparison, ComparisonHead, StudyPage, comparison_report};
+use std::path::Path;
+
+const TITLE: &str = "The simulator against the kernel";
+const MEDIANS: [&str; 5] =
+    ["measure", ">cells", ">within tolerance", ">median of sizes", ">median with sign"];
+const CELLS: [&str; 13] = [
+    "cell",
+    ">goodput sim",
+    ">kernel",
+    ">difference",
+    ">RTT sim",
+    ">kernel",
+    ">probe",
+    ">difference",
+    ">sent again sim",
+    ">kernel",
+    ">difference",
+    "agrees",
+    "run",
+];
+/// On the screen, where there is no room for more.
+const WORST: [&str; 6] = ["agrees", "cell", ">goodput", ">RTT", ">sent again", "run"];
+const INVALID: [&str; 2] = ["cell", "why"];
+
+const OVER_ALL: &str = "A difference is the simulator's value, over eleven runs with other seeds \
+    the median, less the kernel's of one run. A cell is within the tolerances if the nearest of \
+    the eleven is.";
+
+/// Medians, worst cells, and what proves nothing.
+pub fn text(grid: &FidelityGrid, out: &Path, command: &str) -> String {
+    let mut medians = Table::new(&MEDIANS);
+    grid.medians.iter().for_each(|median| medians.row(median_row(median)));
+    let mut worst = Table::new(&WORST);
+    for cell in worst_cells(grid) {
+        let mood = if cell.within() == Some(true) { Mood::Neutral } else { Mood::Bad };
+        worst.row_in(mood, worst_row(cell));
+    }
+    let invalid = invalid_rows(grid).into_iter();
+    let invalid: String = invalid.map(|row| format!("invalid  {}: {}\n", row[0], row[1])).collect();
+    let at = |name: &str| out.join(name).display().to_string();
+    format!(
+        "{}\n\n{}\nDifferences of the worst cells\n{}\n{invalid}report   {}\ntable    {}\ndata     {}\nrepeat   {command}\n",
+        headline(grid),
+        medians.text(),
+        worst.text(),
+        at(REPORT),
+        at(MARKDOWN),
+        at(FIDELITY),
+    )
+}
+
+/// For the README.
+pub fn markdown(grid: &FidelityGrid) -> String {
+    let tables = [
+        medians(grid),
+        cells("All cells", grid.cells.iter()),
+        cells("The worst cells", worst_cells(grid)),
+        invalid(grid),
+    ];
+    let tables = tables.iter().filter(|table| !table.rows.is_empty()).map(markdown_table);
+    format!("# {TITLE}\n\n{}\n{}", headline(grid), tables.collect::<String>())
+}
+
+/// The page.
+pub fn page(grid: &FidelityGrid, command: &str) -> Result<String, Failure> {
+    let about = headline(grid);
+    let study = StudyPage {
+        name: "fidelity",
+        title: TITLE,
+        source: "",
+        about: &about,
+        claims: &[],
+        on_kernel: Vec::new(),
+        runs: Vec::new(),
+        command,
+    };
+    let mut tables = vec![medians(grid), cells("The worst cells", worst_cells(grid))];
+    tables.push(cells("All cells", grid.cells.iter()));
+    tables.extend(Some(invalid(grid)).filter(|table| !table.rows.is_empty()));
+    Ok(comparison_report(&[(study, tables)], TITLE, command)?)
+}
+
+fn headline(grid: &FidelityGrid) -> String {
+    let sound = grid.cells.iter().filter(|cell| cell.within().is_some());
+    let degraded = sound.filter(|cell| cell.fidelity.kernel.verdict == Verdict::Degraded).count();
+    format!(
+        "{} of {} cells are within the tolerances, on Linux {}; {} of them degraded; {} more \
+         prove nothing, {} have not been run.",
+        grid.within,
+        grid.compared,
+        grid.kernel_release.as_deref().unwrap_or("of unknown release"),
+        degraded,
+        grid.invalid.len(),
+        grid.planned - grid.cells.len(),
+    )
+}
+
+fn worst_cells(grid: &FidelityGrid) -> impl Iterator<Item = &GridCell> {
+    grid.worst.iter().filter_map(|name| grid.cell(name))
+}
+
+fn medians(grid: &FidelityGrid) -> Comparison {
+    Comparison {
+        title: "Over all cells".to_string(),
+        note: OVER_ALL.to_string(),
+        heads: ComparisonHead::all(&MEDIANS),
+        rows: grid.medians.iter().map(|median| median_row(median).to_vec()).collect(),
+    }
+}
+
+fn cells<'g>(title: &str, cells: impl Iterator<Item = &'g GridCell>) -> Comparison {
+    Comparison {
+        title: title.to_string(),
+        note: "RTT: median of the smoothed RTT; probe: median RTT of an independent probe beside \
+               the flows."
+            .to_string(),
+        heads: ComparisonHead::all(&CELLS),
+        rows: cells.map(cell_row).collect(),
+    }
+}
+
+fn invalid(grid: &FidelityGrid) -> Comparison {
+    Comparison {
+        title: "Cells that prove nothing".to_string(),
+        note: "The host was too busy. The same command runs them again.".to_string(),
+        heads: ComparisonHead::all(&INVALID),
+        rows: invalid_rows(grid).into_iter().map(Vec::from).collect(),
+    }
+}
+
+fn invalid_rows(grid: &FidelityGrid) -> Vec<[String; 2]> {
+    let cells = grid.invalid.iter().filter_map(|name| grid.cell(name));
+    cells.map(|cell| [cell.name.clone(), verdict(&cell.fidelity.kernel)]).collect()
+}
+
+fn median_row(median: &GridMedian) -> [String; 5] {
+    let ratio = median.measure == "retransmit_ratio_total";
+    let unit = if ratio { "points" } else { "%" };
+    [
+        measure_words(&median.measure).to_string(),
+        median.cells.to_string(),
+        median.within.to_string(),
+        format!("{:.2} {unit}", median.median_size * 100.0),
+        format!("{:+.2} {unit}", median.median * 100.0),
+    ]
+}
+
+/// Differences alone.
+fn worst_row(cell: &GridCell) -> [String; 6] {
+    let [goodput, rtt, again] = JUDGED.map(|measure| {
+        let [_, _, difference] = three(cell.fidelity.overall(measure));
+        difference
+    });
+    let verdict = cell.fidelity.kernel.verdict.to_string();
+    [agrees(cell.within()).to_string(), cell.name.clone(), goodput, rtt, again, verdict]
+}
+
+fn cell_row(cell: &GridCell) -> Vec<String> {
+    let probe = cell.fidelity.kernel.probes.first().and_then(|probe| probe.rtt_p50_us);
+    let mut row = vec![cell.name.clone()];
+    row.extend(three(cell.fidelity.overall("goodput")));
+    let [sim, kernel, off] = three(cell.fidelity.overall("smoothed_rtt_p50"));
+    let probe = probe.map_or_else(|| NONE.to_string(), |us| Unit::Seconds.show(us / 1e6));
+    row.extend([sim, kernel, probe, off]);
+    row.extend(three(cell.fidelity.overall("retransmit_ratio_total")));
+    row.push(agrees(cell.within()).to_string());
+    row.push(cell.fidelity.kernel.verdict.to_string());
+    row
+}
+
+fn markdown_table(table: &Comparison) -> String {
+    let line = |cells: Vec<&str>| format!("| {} |\n", cells.join(" | "));
+    let heads = line(table.heads.iter().map(|head| head.text.as_str()).collect());
+    let rule = table.heads.iter().map(|head| if head.figure { "---:" } else { "---" });
+    let rows = table.rows.iter().map(|row| line(row.iter().map(String::as_str).collect()));
+    let note = if table.note.is_empty() { String::new() } else { format!("{}\n\n", table.note) };
+    let rows = rows.collect::<String>();
+    format!("\n## {}\n\n{note}{heads}{}{rows}", table.title, line(rule.collect()))
+}

@@ -1,0 +1,279 @@
+//! Which runs a sweep consists of: every combination of the values, checked
+//! before anything runs.
+
+use crate::arguments::Sweep;
+use crate::failure::Failure;
+use crate::input::ScenarioText;
+use crate::progress::Load;
+use crate::run::{repeat_seed, seed};
+use knee_record::{LeftOut, SweepKey, sha256_hex};
+use knee_scenario::{Errors, Override, Scenario};
+use rayon::iter::{IntoParallelRefIterator, ParallelIterator};
+use std::collections::BTreeMap;
+
+/// More would be a mistake.
+const RUNS_MAX: usize = 200_000;
+/// Points that a message names.
+const NAMED_MAX: usize = 4;
+/// Different mistakes that are told.
+const TOLD_MAX: usize = 10;
+
+/// All that is to be run.
+pub struct Plan {
+    /// What stands in the file.
+    pub text: ScenarioText,
+    /// What varies.
+    pub keys: Vec<SweepKey>,
+    /// Combinations that can be run, in the order of the values.
+    pub points: Vec<Point>,
+    /// All points of the first repeat, then of the second …
+    pub runs: Vec<PlannedRun>,
+    /// Combinations that no scenario can have.
+    pub left_out: Vec<LeftOut>,
+    /// Title of the scenario.
+    pub name: String,
+    /// Set at every point.
+    set: Vec<Override>,
+}
+
+/// A combination of values.
+pub struct Point {
+    /// For each key, which of its values.
+    pub at: Vec<usize>,
+    /// As typed: `flow.main.cc=bbr link.a.rate=10 Mbit/s`.
+    pub label: String,
+}
+
+/// One run.
+pub struct PlannedRun {
+    /// Which point.
+    pub point: usize,
+    /// Number of the repeat, from one.
+    pub repeat: u64,
+    /// Seed of all randomness.
+    pub seed: u64,
+    /// Hash of the resolved scenario and its files.
+    pub id: String,
+    /// What it will take.
+    pub load: Load,
+}
+
+impl Plan {
+    /// Combines and checks.
+    pub fn new(arguments: &Sweep, text: ScenarioText) -> Result<Plan, Failure> {
+        let keys = keys(arguments)?;
+        let repeats = arguments.repeat.unwrap_or(1);
+        let all = combinations(&keys);
+        if all.len().saturating_mul(repeats as usize) > RUNS_MAX {
+            let what = format!("{} points, {repeats} times each, are too many", all.len());
+            return Err(Failure::Usage(what, format!("leave at most {RUNS_MAX} runs")));
+        }
+        let mut set: Vec<Override> = arguments.set.iter().map(|set| set.value.clone()).collect();
+        set.extend(arguments.seed.map(seed));
+        let mut plan = Plan {
+            text,
+            keys,
+            points: Vec::new(),
+            runs: Vec::new(),
+            left_out: Vec::new(),
+            name: String::new(),
+            set,
+        };
+        let points: Vec<Point> = all.into_iter().map(|at| plan.point(at)).collect();
+        let checked: Vec<Result<Checked, Errors>> =
+            points.par_iter().map(|point| plan.check(point, repeats)).collect();
+        plan.take(points, checked, arguments.skip_invalid)?;
+        plan.interleave(repeats);
+        Ok(plan)
+    }
+
+    /// The scenario of a point with a seed.
+    pub fn scenario(&self, point: &Point, of_repeat: Option<u64>) -> Result<Scenario, Errors> {
+        let varied = self.keys.iter().zip(&point.at);
+        let varied = varied.map(|(key, at)| Override::new(&key.name, &key.values[*at]));
+        let set: Vec<Override> =
+            self.set.iter().cloned().chain(varied).chain(of_repeat.map(seed)).collect();
+        self.text.scenario(&set).map_err(|errors| self.told_of_vary(errors))
+    }
+
+    fn point(&self, at: Vec<usize>) -> Point {
+        let settings = self.keys.iter().zip(&at);
+        let settings: Vec<String> =
+            settings.map(|(key, at)| format!("{}={}", key.name, key.values[*at])).collect();
+        Point { at, label: settings.join(" ") }
+    }
+
+    /// The runs of a point, if its scenario can be.
+    fn check(&self, point: &Point, repeats: u64) -> Result<Checked, Errors> {
+        let first = self.scenario(point, None)?;
+        let mut runs = vec![(first.seed, id(&first))];
+        for number in 1..repeats {
+            let seed = repeat_seed(first.seed, number);
+            runs.push((seed, id(&self.scenario(point, Some(seed))?)));
+        }
+        Ok(Checked { name: first.name.clone(), load: Load::of(&first), runs })
+    }
+
+    /// Keeps the points that can be; the others are left out or refused.
+    fn take(
+        &mut self,
+        points: Vec<Point>,
+        checked: Vec<Result<Checked, Errors>>,
+        skip: bool,
+    ) -> Result<(), Failure> {
+        let total = points.len();
+        let mut wrong = Vec::new();
+        for (point, checked) in points.into_iter().zip(checked) {
+            match checked {
+                Err(errors) => wrong.push((point, errors)),
+                Ok(checked) => {
+                    self.name = checked.name;
+                    let number = self.points.len();
+                    let numbered = checked.runs.into_iter().zip(1..);
+                    self.runs.extend(numbered.map(|((seed, id), repeat)| PlannedRun {
+                        point: number,
+                        repeat,
+                        seed,
+                        id,
+                        load: checked.load,
+                    }));
+                    self.points.push(point);
+                }
+            }
+        }
+        if !wrong.is_empty() && (!skip || self.points.is_empty()) {
+            return Err(Failure::Files(mistakes(&wrong, total)));
+        }
+        let reason = |errors: &Errors| errors.problems[0].message.clone();
+        let left_out = wrong.into_iter();
+        self.left_out = left_out
+            .map(|(point, errors)| LeftOut { at: point.at, reason: reason(&errors) })
+            .collect();
+        Ok(())
+    }
+
+    fn interleave(&mut self, repeats: u64) {
+        if repeats > 1 {
+            self.runs.sort_by_key(|run| (run.repeat, run.point));
+        }
+    }
+
+    /// What `--vary` said is told as such.
+    fn told_of_vary(&self, mut errors: Errors) -> Errors {
+        let varied = |text: &str| {
+            self.keys
+                .iter()
+                .any(|key| text.split_once('=').is_some_and(|(name, _)| name == key.name))
+        };
+        let from_vary = errors.sources.iter_mut().filter(|s| s.name == "--set" && varied(&s.text));
+        from_vary.for_each(|source| source.name = "--vary".to_string());
+        errors
+    }
+
+    /// Points of the same mistake, for those that are left out.
+    pub fn reasons(&self) -> Vec<String> {
+        let mut by_reason: BTreeMap<&str, Vec<String>> = BTreeMap::new();
+        for left_out in &self.left_out {
+            let label = self.point(left_out.at.clone()).label;
+            by_reason.entry(&left_out.reason).or_default().push(label);
+        }
+        by_reason.iter().map(|(reason, labels)| format!("{reason}: {}", named(labels))).collect()
+    }
+}
+
+/// A point that can be run.
+struct Checked {
+    name: String,
+    load: Load,
+    /// Seed and hash of each repeat.
+    runs: Vec<(u64, String)>,
+}
+
+fn keys(arguments: &Sweep) -> Result<Vec<SweepKey>, Failure> {
+    let vary = &arguments.vary;
+    let refuse = |what: String, advice: &str| Err(Failure::Usage(what, advice.to_string()));
+    for (number, this) in vary.iter().enumerate() {
+        if vary[..number].iter().any(|other| other.key == this.key) {
+            let what = format!("--vary {} is given twice", this.key);
+            return refuse(what, "write all values in one, a,b,c");
+        }
+        let set = |text: &str| text.split_once('=').is_some_and(|(key, _)| key.trim() == this.key);
+        if arguments.set.iter().any(|setting| set(&setting.text)) {
+            let what = format!("{} is both set and varied", this.key);
+            return refuse(what, "remove --set or --vary");
+        }
+    }
+    let key = |vary: &crate::arguments::Vary| SweepKey {
+        name: vary.key.clone(),
+        values: vary.values.clone(),
+    };
+    Ok(vary.iter().map(key).collect())
+}
+
+/// All combinations, those of the last key's values first. None when there
+/// are more than can be run.
+fn combinations(keys: &[SweepKey]) -> Vec<Vec<usize>> {
+    let mut all = vec![Vec::new()];
+    for key in keys {
+        if all.len() > RUNS_MAX {
+            break;
+        }
+        let longer = |at: &Vec<usize>| {
+            let at = at.clone();
+            (0..key.values.len()).map(move |value| {
+                let mut at = at.clone();
+                at.push(value);
+                at
+            })
+        };
+        all = all.iter().flat_map(longer).collect();
+    }
+    all
+}
+
+/// Two runs with the same hash give the same records.
+pub fn id(scenario: &Scenario) -> String {
+    let mut all = scenario.resolved.clone().into_bytes();
+    for file in &scenario.files {
+        all.extend(format!("\n{} {}", file.name, sha256_hex(&file.bytes)).into_bytes());
+    }
+    sha256_hex(&all)[..20].to_string()
+}
+
+/// Each mistake once, with the points that have it.
+fn mistakes(wrong: &[(Point, Errors)], total: usize) -> Vec<Errors> {
+    let mut told: BTreeMap<(String, String), (Errors, Vec<String>)> = BTreeMap::new();
+    for (point, errors) in wrong {
+        for problem in &errors.problems {
+            let place = errors.source_of(problem).text[problem.span.clone()].to_string();
+            let only =
+                || Errors { problems: vec![problem.clone()], sources: errors.sources.clone() };
+            let known = told.entry((problem.message.clone(), place));
+            known.or_insert_with(|| (only(), Vec::new())).1.push(point.label.clone());
+        }
+    }
+    let some_can_be = wrong.len() < total;
+    let with_points = |(mut errors, labels): (Errors, Vec<String>)| {
+        let problem = &mut errors.problems[0];
+        if labels.len() < total {
+            let count = labels.len();
+            problem.message += &format!(" (at {count} of {total} points: {})", named(&labels));
+        }
+        if some_can_be {
+            let asks = problem.help.ends_with('?');
+            problem.help += if asks { " Or" } else { "; or" };
+            problem.help += " leave such points out with --skip-invalid";
+        }
+        errors
+    };
+    told.into_values().take(TOLD_MAX).map(with_points).collect()
+}
+
+/// The first few of many.
+fn named(labels: &[String]) -> String {
+    let more = match labels.len().saturating_sub(NAMED_MAX) {
+        0 => String::new(),
+        more => format!("; and {more} more"),
+    };
+    labels.iter().take(NAMED_MAX).map(String::as_str).collect::<Vec<_>>().join("; ") + &more
+}

@@ -1,0 +1,140 @@
+//! The directory of a sweep: a small file for each run that ended, written
+//! at once, so that whatever stops the sweep costs only the runs under way.
+
+use super::plan::{Plan, PlannedRun};
+use crate::directory::{self, REPORT, SWEEP};
+use crate::failure::{Failure, cannot_write};
+use knee_record::{SweepRun, sha256_hex, write_json};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::{env, fs, io};
+
+/// The table of all runs.
+pub const TABLE: &str = "sweep.parquet";
+/// Folder of the runs.
+const RUNS: &str = "runs";
+
+/// A sweep's directory.
+pub struct Store {
+    /// Where.
+    pub directory: PathBuf,
+    /// SHA-256 of this program.
+    pub program: String,
+    /// What is there, by the name of its file.
+    known: BTreeMap<String, SweepRun>,
+}
+
+/// What is there already.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Found {
+    /// Runs that need not be done again.
+    pub finished: usize,
+    /// Done by another build of the program.
+    pub of_another_program: usize,
+    /// Of the same point, before the scenario or a file changed.
+    pub of_another_scenario: usize,
+}
+
+impl Store {
+    /// Opens the directory of a sweep, or makes one. With `force` what an
+    /// earlier sweep left is removed; a directory of something else is
+    /// refused.
+    pub fn open(directory: PathBuf, force: bool) -> Result<Store, Failure> {
+        let failed = |error: io::Error| cannot_write(&directory, &error);
+        let resumes = directory.join(SWEEP).is_file();
+        if force {
+            clear(&directory).map_err(failed)?;
+        }
+        if force || !resumes {
+            directory::claim([&directory], force)?;
+        }
+        fs::create_dir_all(directory.join(RUNS)).map_err(failed)?;
+        let program = program()?;
+        let known = known(&directory.join(RUNS)).map_err(failed)?;
+        Ok(Store { directory, program, known })
+    }
+
+    /// What of the plan is there.
+    pub fn found(&self, plan: &Plan) -> Found {
+        let mut found = Found::default();
+        let mut points: Vec<(&str, u64)> = Vec::new();
+        points.extend(self.known.values().map(|run| (run.point.as_str(), run.repeat)));
+        points.sort_unstable();
+        for run in &plan.runs {
+            let place = (plan.points[run.point].label.as_str(), run.repeat);
+            match self.known.get(&run.id) {
+                Some(known) if known.program == self.program => found.finished += 1,
+                Some(_) => found.of_another_program += 1,
+                None if points.binary_search(&place).is_ok() => found.of_another_scenario += 1,
+                None => {}
+            }
+        }
+        found
+    }
+
+    /// A run that need not be done again.
+    pub fn finished(&self, run: &PlannedRun) -> Option<&SweepRun> {
+        self.known.get(&run.id).filter(|known| known.program == self.program)
+    }
+
+    /// Keeps a run that ended.
+    pub fn keep(&self, id: &str, run: &SweepRun) -> Result<(), Failure> {
+        Ok(write_json(&self.directory.join(RUNS).join(format!("{id}.json")), run)?)
+    }
+
+    /// Reads again what is there.
+    pub fn refresh(&mut self) -> Result<(), Failure> {
+        let runs = self.directory.join(RUNS);
+        self.known = known(&runs).map_err(|error| cannot_write(&runs, &error))?;
+        Ok(())
+    }
+}
+
+/// All runs in a folder; a damaged one is none.
+fn known(folder: &Path) -> io::Result<BTreeMap<String, SweepRun>> {
+    let mut known = BTreeMap::new();
+    for entry in fs::read_dir(folder)? {
+        let path = entry?.path();
+        if path.extension().is_none_or(|ending| ending != "json") {
+            continue;
+        }
+        let run = SweepRun::read(&fs::read_to_string(&path).unwrap_or_default());
+        let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        known.extend(run.map(|run| (name, run)));
+    }
+    Ok(known)
+}
+
+/// Removes what a sweep left, and nothing else.
+fn clear(directory: &Path) -> io::Result<()> {
+    let gone = |result: io::Result<()>| match result {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    };
+    for name in [SWEEP, TABLE, REPORT] {
+        gone(fs::remove_file(directory.join(name)))?;
+    }
+    let runs = directory.join(RUNS);
+    if let Ok(entries) = fs::read_dir(&runs) {
+        for entry in entries {
+            let path = entry?.path();
+            let name = path.to_string_lossy().into_owned();
+            if name.ends_with(".json") || name.ends_with(".json.part") {
+                gone(fs::remove_file(&path))?;
+            }
+        }
+    }
+    // It stays when something else is in it.
+    let _ = fs::remove_dir(&runs);
+    Ok(())
+}
+
+/// Which program this is: two builds of one version can differ.
+fn program() -> Result<String, Failure> {
+    let bytes = env::current_exe().and_then(fs::read);
+    let bytes = bytes.map_err(|error| {
+        let what = format!("cannot read this program's own file: {error}");
+        Failure::Host(what, "make it readable".to_string())
+    })?;
+    Ok(sha256_hex(&bytes))
+}

@@ -1,0 +1,328 @@
+//! The ground "kernel" from the command line. These tests need root and
+//! /dev/net/tun; where the host lacks one, they say so and count as skipped,
+//! or fail when `KNEE_REQUIRE_ROOT_TESTS` is set, as in CI.
+
+#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test fails by panicking")]
+#![cfg(target_os = "linux")]
+
+mod common;
+
+use common::{SMALL, complaint, expect, folder_with, json, knee, run, texts};
+use nix::sched::{CloneFlags, unshare};
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use std::collections::BTreeSet;
+use std::fs::{self, File};
+use std::os::unix::fs::MetadataExt;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Stdio};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+fn lack() -> Option<String> {
+    if let Err(error) = File::options().read(true).write(true).open("/dev/net/tun") {
+        return Some(format!("/dev/net/tun ({error})"));
+    }
+    let allowed = std::thread::spawn(|| unshare(CloneFlags::CLONE_NEWNET)).join().unwrap();
+    allowed.err().map(|error| format!("root, for network namespaces ({error})"))
+}
+
+/// Real time is not to be shared: tests take turns. None where the host lacks
+/// something.
+fn turn(test: &str) -> Option<MutexGuard<'static, ()>> {
+    static TURN: Mutex<()> = Mutex::new(());
+    if let Some(lack) = lack() {
+        let required = std::env::var_os("KNEE_REQUIRE_ROOT_TESTS").is_some();
+        assert!(!required, "{test}: the host lacks {lack}");
+        println!("test {test} ... ignored, the host lacks {lack}");
+        return None;
+    }
+    Some(TURN.lock().unwrap_or_else(PoisonError::into_inner))
+}
+
+/// Entries of a folder, which may vanish meanwhile.
+fn entries(folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    entries.map(|entry| entry.path()).collect()
+}
+
+/// Network namespaces that a process's threads are in or hold open.
+fn namespaces_of(process: &Path) -> BTreeSet<PathBuf> {
+    let threads = entries(&process.join("task")).into_iter().map(|task| task.join("ns/net"));
+    let held = entries(&process.join("fd"));
+    let targets = threads.chain(held).filter_map(|link| fs::read_link(link).ok());
+    targets.filter(|name| name.to_string_lossy().starts_with("net:[")).collect()
+}
+
+fn namespaces_in_use() -> BTreeSet<PathBuf> {
+    entries(Path::new("/proc")).iter().flat_map(|process| namespaces_of(process)).collect()
+}
+
+fn interfaces() -> BTreeSet<PathBuf> {
+    entries(Path::new("/sys/class/net")).into_iter().collect()
+}
+
+/// Mounts that keep a namespace alive without a process.
+fn namespace_mounts() -> usize {
+    let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap();
+    mounts.lines().filter(|line| line.contains(" nsfs ")).count()
+}
+
+#[allow(clippy::disallowed_methods, reason = "waits for another process")]
+fn soon(condition: impl Fn() -> bool) -> bool {
+    (0..500).any(|_| {
+        std::thread::sleep(Duration::from_millis(20));
+        condition()
+    })
+}
+
+/// A run on the kernel that is under way: past its self-check, in namespaces
+/// of its own, without a process beside it.
+struct Running {
+    child: Child,
+    namespaces: BTreeSet<PathBuf>,
+    before: (usize, BTreeSet<PathBuf>),
+}
+
+impl Running {
+    fn start(folder: &Path, out: &str) -> Running {
+        let before = (namespace_mounts(), interfaces());
+        let mut command = knee(folder);
+        command.args(["run", "a.toml", "--on", "kernel", "--out", out]);
+        let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let process = PathBuf::from(format!("/proc/{}", child.id()));
+        let ours = namespaces_of(Path::new("/proc/self"));
+        let made = || namespaces_of(&process).difference(&ours).cloned().collect::<BTreeSet<_>>();
+        assert!(soon(|| made().len() == 2), "two hosts are two namespaces: {:?}", made());
+        std::thread::park_timeout(Duration::from_millis(1500));
+        let children = entries(&process.join("task")).into_iter();
+        let children = children.filter_map(|task| fs::read_to_string(task.join("children")).ok());
+        assert_eq!(children.collect::<String>(), "", "it needs no tool");
+        Running { namespaces: made(), child, before }
+    }
+
+    fn send(&self, signal: Signal) {
+        kill(Pid::from_raw(i32::try_from(self.child.id()).unwrap()), signal).unwrap();
+    }
+
+    /// Waits for its end; then nothing of it may be there.
+    fn end(self) -> (Option<i32>, String) {
+        let output = self.child.wait_with_output().unwrap();
+        assert!(soon(|| namespaces_in_use().is_disjoint(&self.namespaces)));
+        assert_eq!((namespace_mounts(), interfaces()), self.before);
+        (output.status.code(), texts(&output).0)
+    }
+}
+
+#[test]
+fn a_run_leaves_its_records_and_nothing_else() {
+    let Some(_turn) = turn("a_run_leaves_its_records_and_nothing_else") else { return };
+    let folder = folder_with("a.toml", SMALL);
+    let (code, printed) = Running::start(folder.path(), "out").end();
+    assert_eq!(code, Some(0), "{printed}");
+    assert!(printed.contains("verdict  ") && printed.contains("--on kernel"), "{printed}");
+    let out = folder.path().join("out");
+    let (manifest, summary) = (json(&out.join("manifest.json")), json(&out.join("summary.json")));
+    assert_eq!((&manifest["ground"], &summary["ground"]), (&"kernel".into(), &"kernel".into()));
+    let release = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap();
+    assert_eq!(manifest["kernel"], release.trim());
+    // Twenty milliseconds there and back, before the run and beside it.
+    let health = &manifest["health"];
+    let check = health["self_check"][0]["rtt_us"].as_f64().unwrap();
+    assert!((20_000.0..60_000.0).contains(&check), "{check}");
+    assert!(health["probes"][0]["answered"].as_u64().unwrap() > 50, "{health}");
+    assert!(out.join("report.html").is_file());
+    expect(folder.path(), "report out", 0);
+}
+
+#[test]
+fn an_interrupted_run_keeps_what_there_is_and_leaves_nothing_else() {
+    let name = "an_interrupted_run_keeps_what_there_is_and_leaves_nothing_else";
+    let Some(_turn) = turn(name) else { return };
+    let folder = folder_with("a.toml", &SMALL.replace("\"3 s\"", "\"60 s\""));
+    let running = Running::start(folder.path(), "out");
+    running.send(Signal::SIGINT);
+    assert_eq!(running.end().0, Some(130));
+    let manifest = json(&folder.path().join("out/manifest.json"));
+    assert_eq!(manifest["interrupted"], true);
+    assert!(manifest["end_ns"].as_u64().unwrap() < 60_000_000_000);
+}
+
+#[test]
+fn a_killed_run_leaves_nothing_that_the_next_one_minds() {
+    let name = "a_killed_run_leaves_nothing_that_the_next_one_minds";
+    let Some(_turn) = turn(name) else { return };
+    let folder = folder_with("a.toml", &SMALL.replace("\"3 s\"", "\"60 s\""));
+    let running = Running::start(folder.path(), "out");
+    running.send(Signal::SIGKILL);
+    assert_eq!(running.end().0, None);
+    expect(folder.path(), "run a.toml --on kernel --set duration=1s --out out --force", 0);
+}
+
+#[test]
+fn two_grounds_are_compared() {
+    let Some(_turn) = turn("two_grounds_are_compared") else { return };
+    let folder = folder_with("a.toml", SMALL);
+    let at = folder.path();
+    let printed = expect(at, "run a.toml --on sim,kernel --out out", 0);
+    for word in ["goodput", "smoothed RTT, median", "sent again", "tolerance", "probe", "kernel  "]
+    {
+        assert!(printed.contains(word), "{word} is not in\n{printed}");
+    }
+    let fidelity = json(&at.join("out/fidelity.json"));
+    let measures = fidelity["measures"].as_array().unwrap();
+    let all = |name: &str| {
+        let of_all = |one: &&serde_json::Value| one["of"] == "*" && one["measure"] == name;
+        measures.iter().find(of_all).unwrap_or_else(|| panic!("{name}"))
+    };
+    // What it says is what the summaries say.
+    for ground in ["sim", "kernel"] {
+        let summary = json(&at.join("out").join(ground).join("summary.json"));
+        assert_eq!(all("goodput")[ground], summary["measures"]["goodput_bps"], "{ground}");
+        let ratio = &summary["measures"]["retransmit_ratio"];
+        assert_eq!(&all("retransmit_ratio_total")[ground], ratio, "{ground}");
+        assert_eq!(fidelity[ground]["verdict"], summary["verdict"]);
+    }
+    let page = fs::read_to_string(at.join("out/report.html")).unwrap();
+    assert!(page.contains("The simulator against the kernel"));
+    // Both run pages are in it, with their plots.
+    assert_eq!(page.matches("class=\"series\"").count(), 2);
+    expect(at, "run a.toml --on sim,kernel --out out --force", 0);
+}
+
+const STUDY: &str = r#"
+name = "Study"
+source = "nobody"
+
+[[run]]
+name = "plain"
+file = "a.toml"
+on = ["sim", "kernel"]
+
+[[run]]
+name = "eager"
+file = "a.toml"
+set = { "transport.initial_window" = 40 }
+on = ["sim", "kernel"]
+
+[[claim]]
+id = "K1"
+says = "the link is not outrun"
+measure = "goodput"
+of = "plain/*"
+at_most = "10 Mbit/s"
+
+[[claim]]
+id = "K2"
+says = "a larger first window delivers as much"
+measure = "goodput"
+of = "eager/*"
+relative_to = "plain/*"
+at_least = 0.5
+"#;
+
+/// Each claim has its outcome on both grounds; what the kernel cannot be set
+/// to is not tested there, and says why.
+#[test]
+fn a_study_on_both_grounds() {
+    let Some(_turn) = turn("a_study_on_both_grounds") else { return };
+    let folder = folder_with("a.toml", SMALL);
+    let at = folder.path();
+    fs::create_dir(at.join("study")).unwrap();
+    fs::rename(at.join("a.toml"), at.join("study/a.toml")).unwrap();
+    fs::write(at.join("study/study.toml"), STUDY).unwrap();
+    let printed = expect(at, "reproduce ./study --on sim,kernel --out out", 0);
+    assert!(printed.contains("not on the kernel: eager"), "{printed}");
+    let document = json(&at.join("out/reproduce.json"));
+    let study = &document["studies"][0];
+    let outcomes = |claims: &serde_json::Value| -> Vec<String> {
+        let claims = claims.as_array().unwrap().iter();
+        claims.map(|claim| claim["outcome"].as_str().unwrap().to_string()).collect()
+    };
+    assert_eq!(outcomes(&study["claims"]), ["holds", "holds"]);
+    let kernel = &study["kernel"];
+    let run = &kernel["runs"][0]["summary"];
+    let expected = if run["verdict"] == "invalid" { "not tested here" } else { "holds" };
+    assert_eq!(outcomes(&kernel["claims"]), [expected, "not tested here"]);
+    let why = kernel["claims"][1]["measured_text"].as_str().unwrap();
+    assert!(why.contains("eager was not run") && why.contains("initial_window"), "{why}");
+    assert!(at.join("out/study/plain/fidelity.json").is_file());
+    let page = fs::read(at.join("out/report.html")).unwrap();
+    expect(at, "report out", 0);
+    assert!(page == fs::read(at.join("out/report.html")).unwrap(), "the page comes out again");
+    // Without the kernel nothing of it is there.
+    expect(at, "reproduce ./study --out sim", 0);
+    assert!(json(&at.join("sim/reproduce.json"))["studies"][0].get("kernel").is_none());
+}
+
+/// One cell of eight seconds; then nothing is left to run.
+#[test]
+fn the_grid_goes_on_where_it_stopped() {
+    let Some(_turn) = turn("the_grid_goes_on_where_it_stopped") else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let cell = "reno-5mbit-10ms-0.5bdp-loss0-1flow";
+    let line = format!("fidelity --cells {cell} --out out");
+    let begun = run(folder.path(), &line);
+    assert_eq!(begun.status.code(), Some(0), "{:?}", texts(&begun));
+    let out = folder.path().join("out");
+    let grid = json(&out.join("fidelity.json"));
+    assert_eq!((&grid["schema"], &grid["planned"]), (&"knee-fidelity-grid/1".into(), &1.into()));
+    let schema = expect(folder.path(), "schema fidelity-grid", 0);
+    let schema = serde_json::from_str(&schema).unwrap();
+    jsonschema::validate(&schema, &grid).unwrap_or_else(|error| panic!("{error}"));
+    let invalid = grid["invalid"].as_array().unwrap().len();
+    assert_eq!(grid["compared"].as_u64().unwrap() + invalid as u64, 1);
+    assert!(fs::read_to_string(out.join("fidelity.md")).unwrap().contains(cell));
+    let manifest = || json(&out.join(cell).join("kernel/manifest.json"))["started_at"].clone();
+    let first = manifest();
+    let (_, said) = texts(&run(folder.path(), &line));
+    assert!(said.contains(&format!("{invalid} of them to run")), "{said}");
+    assert_eq!(manifest() == first, invalid == 0);
+}
+
+#[test]
+fn one_ground_at_a_time_for_what_only_one_can() {
+    let folder = folder_with("a.toml", SMALL);
+    let said = complaint(folder.path(), "run a.toml --on sim,kernel --repeat 2", 2);
+    assert!(said.contains("--repeat") && said.contains("--on kernel"), "{said}");
+    let said = complaint(folder.path(), "run a.toml --on kernel --packet-log", 2);
+    assert!(said.contains("--on sim"), "{said}");
+}
+
+#[test]
+fn what_the_kernel_cannot_be_set_to_is_said_before_anything_runs() {
+    let name = "what_the_kernel_cannot_be_set_to_is_said_before_anything_runs";
+    let Some(_turn) = turn(name) else { return };
+    let folder = folder_with("a.toml", SMALL);
+    let line = "run a.toml --on sim,kernel --set transport.initial_window=40";
+    assert!(complaint(folder.path(), line, 2).contains("leave it at 10"));
+    let line = "run a.toml --on kernel --set flow.bbr.cc=olia";
+    assert!(complaint(folder.path(), line, 3).contains("no controller \"olia\""));
+    assert!(!folder.path().join("knee-out").exists());
+}
+
+/// Nobody runs it in a user namespace, where the host permits that, and is
+/// told what to do where it does not.
+#[test]
+fn without_privileges_it_runs_or_says_what_to_do() {
+    const NOBODY: u32 = 65_534;
+    let folder = folder_with("a.toml", SMALL);
+    let mut command = knee(folder.path());
+    command.args(["run", "a.toml", "--on", "kernel", "--out", "out"]).uid(NOBODY).gid(NOBODY);
+    let owned = std::os::unix::fs::chown(folder.path(), Some(NOBODY), Some(NOBODY));
+    let (Ok(()), Ok(output)) = (owned, command.output()) else {
+        println!("test without_privileges ... ignored, cannot start as nobody");
+        return;
+    };
+    let (_, said) = texts(&output);
+    if output.status.code() == Some(3) {
+        assert!(said.contains("run as root") || said.contains("/dev/net/tun"), "{said}");
+        return;
+    }
+    let manifest = fs::metadata(folder.path().join("out/manifest.json")).unwrap_or_else(|error| {
+        panic!("{error}: {said}");
+    });
+    assert_eq!(manifest.uid(), NOBODY);
+    assert!(output.status.success() || said.contains("invalid"), "{said}");
+}

@@ -1,0 +1,283 @@
+//! `knee sweep`: which runs, what is written, resumption, refusals.
+
+#![cfg(target_os = "linux")]
+
+mod common;
+
+use arrow::array::{Array, AsArray};
+use arrow::datatypes::{Float64Type, Int64Type};
+use common::{SMALL, complaint, expect, folder_with, json, knee, texts};
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+use std::process::{Output, Stdio};
+use std::time::Duration;
+
+/// One connection over three paths.
+const THREE_PATHS: &str = r#"
+name = "Three paths"
+duration = "5 s"
+
+[link.a]
+rate = "10 Mbit/s"
+delay = "10 ms"
+buffer = "2 BDP"
+
+[link.b]
+rate = "5 Mbit/s"
+delay = "30 ms"
+buffer = "2 BDP"
+
+[path.a]
+forward = ["a"]
+reverse_delay = "10 ms"
+
+[path.b]
+forward = ["b"]
+reverse_delay = "30 ms"
+
+[path.c]
+forward = ["b"]
+reverse_delay = "50 ms"
+
+[[flow]]
+name = "main"
+paths = ["a", "b", "c"]
+scheduler = "minrtt"
+cc = "cubic"
+workload = { file = "500 kB" }
+"#;
+
+fn sweep(at: &Path, arguments: &[&str]) -> Output {
+    knee(at).arg("sweep").args(arguments).output().expect("the program starts")
+}
+
+fn succeeds(at: &Path, arguments: &[&str]) -> (String, String) {
+    let output = sweep(at, arguments);
+    let (out, err) = texts(&output);
+    assert_eq!(output.status.code(), Some(0), "{arguments:?}\n{out}{err}");
+    (out, err)
+}
+
+fn refused(at: &Path, arguments: &[&str]) -> String {
+    let output = sweep(at, arguments);
+    let (out, err) = texts(&output);
+    assert_eq!(output.status.code(), Some(2), "{arguments:?}\n{out}{err}");
+    // The words, whatever the width at which they were broken.
+    err.replace(['│', '╰', '─', '▶'], " ").split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// What is kept of each run: its file's name and bytes. CPU time is in it,
+/// so a run that was done twice differs.
+fn kept(directory: &Path) -> BTreeMap<String, Vec<u8>> {
+    let Ok(entries) = fs::read_dir(directory.join("runs")) else { return BTreeMap::new() };
+    let paths = entries.map(|entry| entry.expect("it can be listed").path());
+    let whole = paths.filter(|path| path.extension().is_some_and(|ending| ending == "json"));
+    let name = |path: &Path| path.file_name().expect("it has one").to_string_lossy().into_owned();
+    whole.map(|path| (name(&path), fs::read(&path).expect("it can be read"))).collect()
+}
+
+/// Every combination once per repeat, and each run is the one that
+/// `knee run` makes with the same settings and seed.
+#[test]
+fn every_combination_is_run() {
+    let folder = folder_with("a.toml", SMALL);
+    let at = folder.path();
+    let vary = ["a.toml", "--vary", "link.bottleneck.rate=4..8 Mbit/s step 4 Mbit/s"];
+    let more = ["--vary", "flow.bbr.cc=bbr,reno,cubic", "--repeat", "2", "--json"];
+    let (printed, err) = succeeds(at, &[vary.as_slice(), &more].concat());
+    assert!(err.contains("12 runs in") && err.contains("runs a minute"), "{err}");
+    let directory = at.join("knee-out/sweep-a");
+    assert_eq!(printed, fs::read_to_string(directory.join("sweep.json")).unwrap());
+    let schema = serde_json::from_str(&expect(at, "schema sweep", 0)).unwrap();
+    let document = json(&directory.join("sweep.json"));
+    jsonschema::validate(&schema, &document).unwrap_or_else(|error| panic!("{error}"));
+    let points = document["points"].as_array().unwrap();
+    let places: Vec<_> = points.iter().map(|point| point["at"].to_string()).collect();
+    assert_eq!(places, ["[0,0]", "[0,1]", "[0,2]", "[1,0]", "[1,1]", "[1,2]"]);
+    assert!(points.iter().all(|point| point["seeds"] == serde_json::json!([5, 6])));
+    assert_eq!(document["groups"], serde_json::json!(["bbr", "cubic", "*"]));
+
+    let by_hand = |seed: u64| {
+        let run = knee(at)
+            .args(["run", "a.toml", "--set", "link.bottleneck.rate=8 Mbit/s", "--json"])
+            .args(["--set", "flow.bbr.cc=reno", "--force", "--seed", &seed.to_string()])
+            .output()
+            .unwrap();
+        let summary: serde_json::Value = serde_json::from_slice(&run.stdout).unwrap();
+        summary["flows"][0]["goodput_bps"].as_f64().unwrap()
+    };
+    let group = &points[4]["groups"][0];
+    assert_eq!(group["group"], "bbr");
+    let goodput = &group["measures"]["goodput_bps"]["interval"];
+    let mean = (by_hand(5) + by_hand(6)) / 2.0;
+    assert!((goodput["mean"].as_f64().unwrap() - mean).abs() < 1e-6 * mean, "{goodput} {mean}");
+    assert!(goodput["low"].as_f64().unwrap() < mean && mean < goodput["high"].as_f64().unwrap());
+}
+
+/// A row per run and group; settings as text and, where they are quantities,
+/// as numbers.
+#[test]
+fn the_dataset_can_be_queried() {
+    let folder = folder_with("a.toml", SMALL);
+    let at = folder.path();
+    succeeds(at, &["a.toml", "--vary", "link.bottleneck.rate=4 Mbit/s,500 kbit/s", "--out", "o"]);
+    let file = fs::File::open(at.join("o/sweep.parquet")).unwrap();
+    let batches = ParquetRecordBatchReaderBuilder::try_new(file).unwrap().build().unwrap();
+    let batch = batches.map(Result::unwrap).next().unwrap();
+    // Two runs, each with two groups and all flows.
+    assert_eq!(batch.num_rows(), 6);
+    let floats = |name: &str| {
+        let column = batch.column_by_name(name).unwrap_or_else(|| panic!("{name}"));
+        column.as_primitive::<Float64Type>().clone()
+    };
+    assert_eq!(floats("link.bottleneck.rate_bps").values(), &[4e6, 4e6, 4e6, 5e5, 5e5, 5e5]);
+    let goodput = floats("goodput_bps");
+    let (first, second, all) = (goodput.value(0), goodput.value(1), goodput.value(2));
+    assert!((first + second - all).abs() < 1.0 && all < 4e6, "{first} {second} {all}");
+    assert!(floats("completion_s").is_null(0), "bulk flows have no end");
+    let seeds = batch.column_by_name("seed").unwrap().as_primitive::<Int64Type>();
+    assert!(seeds.values().iter().all(|seed| *seed == 5));
+}
+
+/// Killed in the middle: the same line goes on, redoes nothing that was
+/// finished, and ends with the bytes of a sweep that was never stopped.
+#[test]
+#[allow(clippy::disallowed_methods, reason = "waits for another process")]
+fn a_killed_sweep_goes_on() {
+    let long = SMALL.replace("\"3 s\"", "\"60 s\"");
+    let folder = folder_with("a.toml", &long);
+    let at = folder.path();
+    let arguments = ["a.toml", "--vary", "link.bottleneck.rate=60..100 Mbit/s step 20 Mbit/s"];
+    let arguments = [arguments.as_slice(), &["--repeat", "4", "--jobs", "1"]].concat();
+    let mut child = knee(at)
+        .arg("sweep")
+        .args(&arguments)
+        .args(["--out", "killed"])
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let killed = at.join("killed");
+    while kept(&killed).len() < 2 {
+        assert!(child.try_wait().unwrap().is_none(), "it ended before it could be killed");
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    kill(Pid::from_raw(i32::try_from(child.id()).unwrap()), Signal::SIGKILL).unwrap();
+    child.wait().unwrap();
+    let before = kept(&killed);
+    assert!((2..12).contains(&before.len()), "{} of 12 runs were there", before.len());
+    // All points of the first repeat come first.
+    let repeats = before.values().map(|run| {
+        let run: serde_json::Value = serde_json::from_slice(run).unwrap();
+        run["repeat"].as_u64().unwrap()
+    });
+    assert!(repeats.filter(|repeat| *repeat == 1).count() >= before.len().min(3));
+
+    let (_, err) = succeeds(at, &[arguments.as_slice(), &["--out", "killed"]].concat());
+    assert!(err.contains(&format!("{} of 12 runs are there already", before.len())), "{err}");
+    let after = kept(&killed);
+    assert_eq!(after.len(), 12);
+    assert!(before.iter().all(|(name, bytes)| after[name] == *bytes));
+    let parallel = ["--out", "whole", "--jobs", "2"];
+    succeeds(at, &[&arguments[..5], &parallel].concat());
+    for name in ["sweep.parquet", "sweep.json", "report.html"] {
+        let read = |out: &str| fs::read(at.join(out).join(name)).unwrap();
+        assert!(read("killed") == read("whole"), "{name}");
+    }
+}
+
+#[test]
+fn what_changed_is_done_again() {
+    let folder = folder_with("a.toml", SMALL);
+    let at = folder.path();
+    let arguments = ["a.toml", "--vary", "flow.bbr.cc=bbr,reno", "--out", "o"];
+    succeeds(at, &arguments);
+    let first = kept(&at.join("o"));
+    let (_, err) = succeeds(at, &arguments);
+    assert!(err.contains("2 of 2 runs are there already"), "{err}");
+    assert_eq!(kept(&at.join("o")), first);
+    // A comment changes nothing that is run.
+    fs::write(at.join("a.toml"), format!("# a comment\n{SMALL}")).unwrap();
+    succeeds(at, &arguments);
+    assert_eq!(kept(&at.join("o")), first);
+    fs::write(at.join("a.toml"), SMALL.replace("10 ms", "11 ms")).unwrap();
+    let (_, err) = succeeds(at, &arguments);
+    assert!(err.contains("2 of 2 runs are done again: the scenario"), "{err}");
+    // A value more: only its run is new.
+    let more = ["a.toml", "--vary", "flow.bbr.cc=bbr,reno,cubic", "--out", "o"];
+    let (_, err) = succeeds(at, &more);
+    assert!(err.contains("2 of 3 runs are there already") && err.contains("1 run in"), "{err}");
+    let (_, err) = succeeds(at, &[more.as_slice(), &["--force"]].concat());
+    assert!(err.contains("3 runs in") && kept(&at.join("o")).len() == 3, "{err}");
+    fs::remove_file(at.join("o/report.html")).unwrap();
+    expect(at, "report o", 0);
+    assert!(fs::read_to_string(at.join("o/report.html")).unwrap().contains("flow.bbr.cc"));
+}
+
+/// Nothing of another program is taken for a finished run.
+#[test]
+fn runs_of_another_build_are_done_again() {
+    let folder = folder_with("a.toml", SMALL);
+    let at = folder.path();
+    let arguments = ["a.toml", "--vary", "flow.bbr.cc=bbr,reno", "--out", "o"];
+    succeeds(at, &arguments);
+    let (name, bytes) = kept(&at.join("o")).pop_first().unwrap();
+    let mut run: serde_json::Value = serde_json::from_slice(&bytes).unwrap();
+    run["program"] = "0".repeat(64).into();
+    fs::write(at.join("o/runs").join(name), run.to_string()).unwrap();
+    let (_, err) = succeeds(at, &arguments);
+    assert!(err.contains("1 of 2 runs are done again: another build"), "{err}");
+}
+
+#[test]
+fn mistakes_are_told_before_anything_runs() {
+    let folder = folder_with("a.toml", SMALL);
+    let at = folder.path();
+    for (vary, parts) in [
+        ("flow.bbr.cx=bbr,cubic", ["has no key \"cx\"", "did you mean \"cc\"?"]),
+        ("flow.bbrr.cc=bbr,cubic", ["there is no flow \"bbrr\"", "did you mean \"bbr\"?"]),
+        ("flow.bbr.cc=bbr,cubci", ["at 1 of 2 points: flow.bbr.cc=cubci", "\"cubic\""]),
+        (
+            "link.bottleneck.rate=1..5 step 1",
+            ["Mbit/s", "at 1 of 5 points: link.bottleneck.rate=5"],
+        ),
+    ] {
+        let said = refused(at, &["a.toml", "--vary", vary]);
+        assert!(parts.iter().all(|part| said.contains(part)), "{vary}: {said}");
+    }
+    let twice = ["a.toml", "--vary", "flow.bbr.cc=bbr,reno", "--set", "flow.bbr.cc=bbr"];
+    assert!(refused(at, &twice).contains("both set and varied"));
+    assert!(!at.join("knee-out").exists());
+    fs::create_dir(at.join("mine")).unwrap();
+    fs::write(at.join("mine/notes.txt"), "keep").unwrap();
+    let said = complaint(at, "sweep a.toml --vary flow.bbr.cc=bbr,reno --out mine", 2);
+    assert!(said.contains("not empty"), "{said}");
+}
+
+/// A scheduler for two paths has no business on three.
+#[test]
+fn impossible_points_are_named_or_left_out() {
+    let folder = folder_with("a.toml", THREE_PATHS);
+    let at = folder.path();
+    let paths = r#"flow.main.paths=["a","b"],["a","b","c"]"#;
+    let arguments = ["a.toml", "--vary", "flow.main.scheduler=minrtt,dems", "--vary", paths];
+    let said = refused(at, &arguments);
+    assert!(said.contains("at 1 of 4 points") && said.contains("--skip-invalid"), "{said}");
+    assert!(said.contains(r#"flow.main.scheduler=dems flow.main.paths=["a","b","c"]"#), "{said}");
+    assert!(!at.join("knee-out").exists());
+    let (_, err) = succeeds(at, &[arguments.as_slice(), &["--skip-invalid"]].concat());
+    assert!(err.contains("1 of 4 points are left out") && err.contains("exactly 2 paths"), "{err}");
+    let document = json(&at.join("knee-out/sweep-a/sweep.json"));
+    assert_eq!(document["runs_finished"], 3);
+    assert_eq!(document["left_out"][0]["at"], serde_json::json!([1, 1]));
+    let completion = |point: usize| {
+        let measures = &document["points"][point]["groups"][0]["measures"];
+        measures["completion_s"]["interval"]["mean"].as_f64().unwrap()
+    };
+    // 500 kB over at most 15 Mbit/s.
+    assert!((0..3).all(|point| (0.26..5.0).contains(&completion(point))), "{}", completion(0));
+}
