@@ -28,20 +28,20 @@ pub enum Tolerance {
     Factor(f64),
 }
 
-/// The tolerances, by measure. Repeats of one scenario on Linux differ by
+/// The tolerances, by measure and its name in claims. Repeats of one scenario on Linux differ by
 /// under 1 % in goodput and by up to 5 % in median RTT; small ratios of
 /// retransmissions and the time until flows converge vary by more. What a flow
 /// has no part in (a page's load time, of bulk) is left out.
-pub const TOLERANCES: [(Measure, Tolerance); 9] = [
-    (Measure::Goodput, Tolerance::Part(0.02)),
-    (Measure::SmoothedRtt(Statistic::P50), Tolerance::Part(0.1)),
-    (Measure::RetransmitRatioTotal, Tolerance::PartOrPoints(0.2, 0.2)),
-    (CONVERGENCE, Tolerance::Factor(2.0)),
-    (Measure::CompletionTime, Tolerance::Part(0.05)),
-    (Measure::PageLoadTime, Tolerance::Part(0.05)),
-    (Measure::VideoBitrate, Tolerance::Part(0.05)),
-    (Measure::VideoStartupTime, Tolerance::Part(0.1)),
-    (TRANSFERS, Tolerance::Part(0.1)),
+pub const TOLERANCES: [(&str, Measure, Tolerance); 9] = [
+    ("goodput", Measure::Goodput, Tolerance::Part(0.02)),
+    ("smoothed_rtt_p50", Measure::SmoothedRtt(Statistic::P50), Tolerance::Part(0.1)),
+    ("retransmit_ratio_total", Measure::RetransmitRatioTotal, Tolerance::PartOrPoints(0.2, 0.2)),
+    ("convergence_time", CONVERGENCE, Tolerance::Factor(2.0)),
+    ("completion_time", Measure::CompletionTime, Tolerance::Part(0.05)),
+    ("page_load_time", Measure::PageLoadTime, Tolerance::Part(0.05)),
+    ("video_bitrate", Measure::VideoBitrate, Tolerance::Part(0.05)),
+    ("video_startup_time", Measure::VideoStartupTime, Tolerance::Part(0.1)),
+    ("flow_completion_mean", TRANSFERS, Tolerance::Part(0.1)),
 ];
 
 /// Within a quarter of the fair share, for two seconds.
@@ -165,10 +165,7 @@ impl Fidelity {
         let targets = targets(sim);
         let measures = targets.iter().flat_map(|of| {
             let views = &views;
-            let compared = move |(measure, tolerance): &(Measure, Tolerance)| {
-                agreement(views, measure, of, *tolerance, sound)
-            };
-            TOLERANCES.iter().filter_map(compared)
+            TOLERANCES.iter().filter_map(move |entry| agreement(views, entry, of, sound))
         });
         Fidelity {
             schema: SCHEMA.to_string(),
@@ -188,13 +185,11 @@ impl Fidelity {
 
     /// The same with more runs of the simulator, which differ in chance alone:
     /// what repeats do not agree on among themselves, the kernel's one run
-    /// need not agree on either. Each repeat gives the overall values of
-    /// `measures`.
-    pub fn with_repeats(mut self, measures: &[&str], repeats: &[Vec<Option<f64>>]) -> Fidelity {
-        for (place, name) in measures.iter().enumerate() {
+    /// need not agree on either. Each repeat gives its [`overall_values`].
+    pub fn with_repeats(mut self, repeats: &[OverallValues]) -> Fidelity {
+        for (place, (name, _, tolerance)) in TOLERANCES.iter().enumerate() {
             let found = self.measures.iter_mut().find(|one| one.of == ALL && one.measure == *name);
-            let tolerance = TOLERANCES.iter().find(|(what, _)| self::name(what) == *name);
-            let (Some(one), Some((_, tolerance))) = (found, tolerance) else { continue };
+            let Some(one) = found else { continue };
             let values = repeats.iter().filter_map(|repeat| repeat[place]);
             one.spread_over(values.chain(one.sim).collect(), *tolerance);
         }
@@ -238,9 +233,8 @@ impl GroundRun {
 /// None where a ground cannot measure it: one flow alone does not converge.
 fn agreement(
     [sim, kernel]: &[RunView<'_>; 2],
-    what: &Measure,
+    (name, what, tolerance): &(&str, Measure, Tolerance),
     of: &str,
-    tolerance: Tolerance,
     sound: bool,
 ) -> Option<Agreement> {
     if matches!(what, Measure::ConvergenceTime { .. }) && (of != ALL || sim.flows.len() < 2) {
@@ -248,7 +242,7 @@ fn agreement(
     }
     let value = |view| measure(view, what, of, Window::default()).ok();
     let values = [value(sim)?, value(kernel)?];
-    Some(Agreement::new(name(what), of, Unit::of(what), values, tolerance, sound))
+    Some(Agreement::new(name, of, Unit::of(what), values, *tolerance, sound))
 }
 
 impl Agreement {
@@ -306,14 +300,12 @@ impl Agreement {
     }
 }
 
-/// The overall value of each of these measures, by the names of
-/// [`TOLERANCES`]; none: the run does not have it.
-pub fn overall_values(run: &RunView<'_>, measures: &[&str]) -> Vec<Option<f64>> {
-    let value = |wanted: &&str| {
-        let (what, _) = TOLERANCES.iter().find(|(what, _)| name(what) == *wanted)?;
-        measure(run, what, ALL, Window::default()).ok()
-    };
-    measures.iter().map(value).collect()
+/// A value for each of [`TOLERANCES`]; none: the run does not have it.
+pub type OverallValues = [Option<f64>; TOLERANCES.len()];
+
+/// What all flows of a run together have.
+pub fn overall_values(run: &RunView<'_>) -> OverallValues {
+    std::array::from_fn(|place| measure(run, &TOLERANCES[place].1, ALL, Window::default()).ok())
 }
 
 /// Of an even number of values in ascending order, the mean of the middle two.
@@ -323,28 +315,13 @@ pub(crate) fn median(values: &[f64]) -> Option<f64> {
     Some((lower + upper) / 2.0)
 }
 
-/// As claims write it.
-fn name(measure: &Measure) -> &'static str {
-    match measure {
-        Measure::Goodput => "goodput",
-        Measure::SmoothedRtt(_) => "smoothed_rtt_p50",
-        Measure::RetransmitRatioTotal => "retransmit_ratio_total",
-        Measure::CompletionTime => "completion_time",
-        Measure::PageLoadTime => "page_load_time",
-        Measure::VideoBitrate => "video_bitrate",
-        Measure::VideoStartupTime => "video_startup_time",
-        Measure::FlowCompletion(..) => "flow_completion_mean",
-        _ => "convergence_time",
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn tolerances_are_of_the_kernels_value() {
-        let [(_, goodput), (_, rtt), (_, ratio), (_, convergence), ..] = &TOLERANCES;
+        let [goodput, rtt, ratio, convergence] = [0, 1, 2, 3].map(|place| TOLERANCES[place].2);
         assert!(goodput.accepts(98.0, 100.0) && !goodput.accepts(97.9, 100.0));
         assert!(rtt.accepts(0.110, 0.100) && !rtt.accepts(0.1101, 0.100));
         // Small ratios in points, large ones in parts.

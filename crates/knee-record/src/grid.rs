@@ -155,7 +155,7 @@ mod tests {
     /// A cell of which the simulator says so many times the kernel's goodput.
     fn cell(name: &str, sim: f64, verdict: Verdict) -> GridCell {
         let run = GroundRun { verdict, verdict_reason: None, probes: Vec::new() };
-        let tolerance = TOLERANCES[0].1;
+        let tolerance = TOLERANCES[0].2;
         let sound = verdict != Verdict::Invalid;
         let measures =
             vec![Agreement::new("goodput", "*", Unit::BitsPerSecond, [sim, 1.0], tolerance, sound)];

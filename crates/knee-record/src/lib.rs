@@ -38,7 +38,9 @@ pub use claims::{ClaimOutcome, NamedRun, Outcome, evaluate, evaluate_in_study, o
 pub use comparison::{Comparison, Difference, RunIdentity};
 pub use distribution::Distribution;
 pub use error::Error;
-pub use fidelity::{Agreement, Fidelity, GroundRun, TOLERANCES, Tolerance, overall_values};
+pub use fidelity::{
+    Agreement, Fidelity, GroundRun, OverallValues, TOLERANCES, Tolerance, overall_values,
+};
 pub use grid::{FidelityGrid, GridCell, GridMedian, JUDGED};
 pub use health::{HostHealth, PathCheckRecord, ProbeRecord};
 pub use host::{Host, Meter, Usage};

@@ -18,8 +18,8 @@ use crate::workers::{Finished, Job, run_all};
 use crate::{grounds, interrupt, kernel, screen};
 use cells::Cell;
 use knee_record::{
-    FidelityGrid, GridCell, JUDGED, RunView, Verdict, overall_values, read_manifest, read_summary,
-    write_json, write_text,
+    FidelityGrid, GridCell, OverallValues, RunView, Verdict, overall_values, read_manifest,
+    read_summary, write_json, write_text,
 };
 use knee_scenario::{Ground, Scenario};
 use std::fs;
@@ -114,7 +114,7 @@ fn claim(out: &Path, anew: bool) -> Result<(), Failure> {
 
 /// Runs the simulator, and what is missing on the kernel; what each cell's
 /// repeats measured.
-fn run(arguments: &Fidelity, plans: &[Planned]) -> Result<Vec<Vec<Overall>>, Failure> {
+fn run(arguments: &Fidelity, plans: &[Planned]) -> Result<Vec<Vec<OverallValues>>, Failure> {
     let missing: Vec<&Planned> =
         plans.iter().filter(|planned| arguments.force || !planned.is_kept()).collect();
     let seconds: f64 = missing.iter().map(|planned| planned.scenario.duration.as_secs_f64()).sum();
@@ -133,13 +133,10 @@ fn run(arguments: &Fidelity, plans: &[Planned]) -> Result<Vec<Vec<Overall>>, Fai
     let values = run_all(&jobs, arguments.jobs, |index, finished| parts[index].keep(finished))?;
     // In the order of the parts: one cell's repeats after the other's.
     let values = values.into_iter().skip(plans.len()).take(plans.len() * REPEATS as usize);
-    let values: Vec<Option<Overall>> = values.map(Option::flatten).collect();
-    let of_cell = |values: &[Option<Overall>]| values.iter().flatten().cloned().collect();
+    let values: Vec<Option<OverallValues>> = values.map(Option::flatten).collect();
+    let of_cell = |values: &[Option<OverallValues>]| values.iter().flatten().copied().collect();
     Ok(values.chunks(REPEATS as usize).map(of_cell).collect())
 }
-
-/// What a run measured, by the measures that cells are judged by.
-type Overall = Vec<Option<f64>>;
 
 /// A run of a cell.
 enum Part<'p> {
@@ -158,7 +155,7 @@ impl Part<'_> {
         Job { scenario, ground, packet_log: None }
     }
 
-    fn keep(&self, finished: Finished) -> Result<Option<Overall>, Failure> {
+    fn keep(&self, finished: Finished) -> Result<Option<OverallValues>, Failure> {
         match self {
             Part::Kept(planned, ground) => {
                 directory::keep(&planned.at(*ground), &planned.scenario, &finished, &[])?;
@@ -166,15 +163,15 @@ impl Part<'_> {
             }
             Part::Repeat(scenario) => {
                 let view = RunView::new(&finished.records, scenario.warmup);
-                Ok(Some(overall_values(&view, &JUDGED)))
+                Ok(Some(overall_values(&view)))
             }
         }
     }
 }
 
 /// The cells of which both runs are there.
-fn gather(plans: &[Planned], repeats: &[Vec<Overall>]) -> Result<FidelityGrid, Failure> {
-    let whole = |(planned, _): &(&Planned, &Vec<Overall>)| {
+fn gather(plans: &[Planned], repeats: &[Vec<OverallValues>]) -> Result<FidelityGrid, Failure> {
+    let whole = |(planned, _): &(&Planned, &Vec<OverallValues>)| {
         planned.has(Ground::Sim) && planned.has(Ground::Kernel)
     };
     let cells = plans.iter().zip(repeats).filter(whole).map(|(planned, repeats)| {
@@ -182,7 +179,7 @@ fn gather(plans: &[Planned], repeats: &[Vec<Overall>]) -> Result<FidelityGrid, F
         let scenario = quoted(&scenario.to_string_lossy());
         let command = format!("knee run {scenario} --on sim,kernel");
         let fidelity = grounds::compare(&planned.directory, &command)?;
-        let fidelity = fidelity.with_repeats(&JUDGED, repeats);
+        let fidelity = fidelity.with_repeats(repeats);
         Ok(GridCell { fidelity, ..planned.cell.described() })
     });
     Ok(FidelityGrid::new(plans.len(), cells.collect::<Result<_, Failure>>()?))
