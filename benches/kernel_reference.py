@@ -76,7 +76,10 @@ def measured(knee, setting):
             sys.exit(done.stderr)
     summary = json.loads(done.stdout)
     flows = summary["flows"]
-    mean = lambda value: statistics.fmean(value(flow) for flow in flows)
+
+    def mean(value):
+        return statistics.fmean(value(flow) for flow in flows)
+
     return {
         "goodput_mbit": sum(flow["goodput_bps"] for flow in flows) / 1e6,
         "srtt_p50": mean(lambda flow: flow["srtt_us"]["p50"]) / 1e3,
