@@ -67,14 +67,14 @@ pub fn address(path: usize, end: End, family: Family) -> IpAddr {
     }
 }
 
-/// The path to which an address of [`address`] belongs.
-pub fn path_of(address: IpAddr) -> usize {
+/// The path to which an address of [`address`] belongs; none: another's.
+pub fn path_of(address: IpAddr) -> Option<usize> {
     match address {
         IpAddr::V4(v4) => {
             let [_, high, low, _] = v4.octets();
-            usize::from(high - 64) << 8 | usize::from(low)
+            Some(usize::from(high.checked_sub(64)?) << 8 | usize::from(low))
         }
-        IpAddr::V6(v6) => usize::from(v6.segments()[3]),
+        IpAddr::V6(v6) => Some(usize::from(v6.segments()[3])),
     }
 }
 
@@ -89,7 +89,7 @@ fn set_up(settings: &Settings, end: End) -> Result<Vec<Tun>, KernelError> {
     let paths = settings.paths.iter().enumerate();
     let devices = paths.map(|(path, plan)| set_up_path(&mut routing, path, plan, end));
     let devices = devices.collect::<Result<_, _>>()?;
-    if let Some(flow) = settings.flows.iter().find(|flow| !flow.multipath.is_empty()) {
+    if let Some(flow) = settings.flows.iter().find(|flow| flow.is_multipath()) {
         mptcp::allow_subflows()?;
         if end == End::Receiver {
             let joined = flow.multipath[1..].iter();
@@ -126,4 +126,19 @@ fn set_sysctls(settings: &Settings) -> Result<(), KernelError> {
     set_sysctl("net.ipv4.tcp_no_metrics_save", "1")?;
     set_sysctl("net.ipv4.tcp_timestamps", switch(settings.timestamps))?;
     set_sysctl("net.ipv4.tcp_ecn", switch(settings.ecn))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_tells_its_path() {
+        for path in [0, 1, 255, 256, 1000] {
+            for (end, family) in [(End::Sender, Family::V4), (End::Receiver, Family::V6)] {
+                assert_eq!(path_of(address(path, end, family)), Some(path));
+            }
+        }
+        assert_eq!(path_of(Ipv4Addr::new(10, 0, 0, 1).into()), None);
+    }
 }

@@ -31,7 +31,7 @@ const CONTROL_PERIOD: Time = Time::from_millis(20);
 pub fn run(scenario: &Scenario, control: &Control) -> Result<(Records, Health), KernelError> {
     let settings = settings(scenario)?;
     #[cfg(feature = "bpf")]
-    let _lent = lend(&settings)?;
+    let _registered = register_bpf_controllers(&settings)?;
     let _awake = realtime::stay_awake();
     let (hosts, devices) = Hosts::create(&settings)?;
     let (checks, devices) = self_check(scenario, &settings, &hosts, devices)?;
@@ -73,9 +73,12 @@ fn settings(scenario: &Scenario) -> Result<Settings, KernelError> {
 
 /// Controllers that vanish when the answer is dropped, or the process ends.
 #[cfg(feature = "bpf")]
-fn lend(settings: &Settings) -> Result<Vec<crate::bpf::Registration>, KernelError> {
-    let lent = settings.brought.iter().map(|one| crate::bpf::lend(&one.name, &one.selection));
-    lent.collect::<Result<_, _>>().map_err(|error| KernelError::Unsupported {
+fn register_bpf_controllers(
+    settings: &Settings,
+) -> Result<Vec<crate::bpf::Registration>, KernelError> {
+    let each = settings.bpf_controllers.iter();
+    let registered = each.map(|one| crate::bpf::register(&one.name, &one.selection));
+    registered.collect::<Result<_, _>>().map_err(|error| KernelError::Unsupported {
         place: "cc".to_owned(),
         problem: error.problem(),
         advice: error.advice(),

@@ -30,8 +30,8 @@ pub enum Family {
 pub struct Settings {
     pub paths: Vec<PathSettings>,
     pub flows: Vec<FlowSettings>,
-    /// Controllers that the kernel has not and the run brings along.
-    pub brought: Vec<Brought>,
+    /// Controllers that the kernel has not and the run loads.
+    pub bpf_controllers: Vec<BpfController>,
     /// TCP timestamps; the same for all connections.
     pub timestamps: bool,
     /// ECN is asked for; the same for all connections.
@@ -72,7 +72,7 @@ pub struct FlowSettings {
 
 /// A controller in BPF that lives as long as a run.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Brought {
+pub struct BpfController {
     /// As TCP_CONGESTION names it; of this process alone.
     pub name: String,
     pub selection: Selection,
@@ -83,6 +83,11 @@ impl FlowSettings {
     pub fn is_stream(&self) -> bool {
         matches!(self.workload, Workload::Bulk | Workload::File(_))
     }
+
+    /// Over MPTCP.
+    pub fn is_multipath(&self) -> bool {
+        !self.multipath.is_empty()
+    }
 }
 
 impl Settings {
@@ -92,12 +97,13 @@ impl Settings {
             let advice = "let the container see /proc/sys";
             KernelError::host("ask for the kernel's congestion controllers", source, advice)
         })?;
-        let mut brought = Vec::new();
+        let mut bpf_controllers = Vec::new();
         let flows = scenario.flows.iter();
-        let flows = flows.map(|flow| flow_settings(scenario, flow, &available, &mut brought));
+        let flows =
+            flows.map(|flow| flow_settings(scenario, flow, &available, &mut bpf_controllers));
         Ok(Settings {
             flows: flows.collect::<Result<_, _>>()?,
-            brought,
+            bpf_controllers,
             paths: (0..scenario.paths.len()).map(|path| path_settings(scenario, path)).collect(),
             timestamps: alike(scenario, "header", |flow| matches!(tcp_header(flow), 52 | 72))?,
             ecn: alike(scenario, "ecn", |flow| flow.transport.ecn)?,
@@ -122,13 +128,13 @@ fn flow_settings(
     scenario: &Scenario,
     flow: &Flow,
     available: &str,
-    brought: &mut Vec<Brought>,
+    loaded: &mut Vec<BpfController>,
 ) -> Result<FlowSettings, KernelError> {
     check_transport(flow)?;
     check_carried(scenario, flow)?;
     let header = tcp_header(flow);
     let base = if header >= HEADER_V6 { HEADER_V6 } else { HEADER_V4 };
-    let controller = controller(flow, available, brought)?;
+    let controller = controller(flow, available, loaded)?;
     let rate = scenario.path_rate(flow.paths[0]).unwrap_or(Rate::from_bits_per_second(u64::MAX));
     Ok(FlowSettings {
         label: format!("{}[{}]", flow.name, flow.index),
@@ -140,7 +146,7 @@ fn flow_settings(
         receive_window: receive_window(&flow.transport),
         // Twenty milliseconds: the thread that writes may come late.
         ready_bytes: rate.bytes_in(Time::from_millis(20)).clamp(1 << 17, 1 << 22) as u32,
-        in_bpf: controller == "bbr_low_delay" || brought.iter().any(|one| one.name == controller),
+        in_bpf: controller == "bbr_low_delay" || loaded.iter().any(|one| one.name == controller),
         controller,
         workload: flow.workload.clone(),
         start: flow.start,
@@ -158,11 +164,11 @@ fn receive_window(config: &Config) -> Option<u32> {
 }
 
 /// The kernel's name of a controller: its own, with its own defaults, or one
-/// that is brought along.
+/// that the run loads.
 fn controller(
     flow: &Flow,
     available: &str,
-    brought: &mut Vec<Brought>,
+    loaded: &mut Vec<BpfController>,
 ) -> Result<String, KernelError> {
     let selection = &flow.controller;
     // The kernel's own names, and those of loaded controllers, have no "-".
@@ -171,7 +177,7 @@ fn controller(
     if is_there && selection.parameters.is_empty() {
         return Ok(name.clone());
     }
-    if let Some(name) = bring(selection, brought) {
+    if let Some(name) = load_in_bpf(selection, loaded) {
         return Ok(name);
     }
     if is_there {
@@ -191,21 +197,21 @@ fn controller(
 
 /// The name of a controller in BPF, where this build and the host have that.
 #[cfg(feature = "bpf")]
-fn bring(selection: &Selection, brought: &mut Vec<Brought>) -> Option<String> {
-    if !crate::bpf::can_lend(selection) || crate::bpf::lack().is_some() {
+fn load_in_bpf(selection: &Selection, loaded: &mut Vec<BpfController>) -> Option<String> {
+    if !crate::bpf::can_register(selection) || crate::bpf::lack().is_some() {
         return None;
     }
-    if let Some(same) = brought.iter().find(|one| one.selection == *selection) {
+    if let Some(same) = loaded.iter().find(|one| one.selection == *selection) {
         return Some(same.name.clone());
     }
     // At most 15 bytes: numbers of processes have seven digits at most.
-    let name = format!("knee{}_{}", std::process::id(), brought.len());
-    brought.push(Brought { name: name.clone(), selection: selection.clone() });
+    let name = format!("knee{}_{}", std::process::id(), loaded.len());
+    loaded.push(BpfController { name: name.clone(), selection: selection.clone() });
     Some(name)
 }
 
 #[cfg(not(feature = "bpf"))]
-fn bring(_: &Selection, _: &mut Vec<Brought>) -> Option<String> {
+fn load_in_bpf(_: &Selection, _: &mut Vec<BpfController>) -> Option<String> {
     None
 }
 

@@ -52,7 +52,7 @@ pub fn load(name: &str, changes: &[(String, String)]) -> Result<(), BpfError> {
     let name = known(name)?;
     // Asked first: a controller that cannot be kept is not worth loading.
     let folder = folder()?;
-    let Registration { mut link } = lend(name, &switches::selection(changes))?;
+    let Registration { mut link } = register(name, &switches::selection(changes))?;
     fs::create_dir_all(&folder).map_err(|error| BpfError::io("make /sys/fs/bpf/knee", &error))?;
     link.pin(folder.join(name)).map_err(|error| refused(&error))
 }
@@ -88,9 +88,9 @@ pub fn unload(name: &str) -> Result<(), BpfError> {
     Ok(())
 }
 
-/// Whether [`lend`] can offer what a scenario selects: BBR, whatever its
+/// Whether [`register`] can offer what a scenario selects: BBR, whatever its
 /// parameters.
-pub(crate) fn can_lend(selection: &Selection) -> bool {
+pub(crate) fn can_register(selection: &Selection) -> bool {
     let mut entries = knee_cc::controllers().iter();
     let named = |name: &str| name == selection.name;
     entries.any(|entry| {
@@ -100,7 +100,7 @@ pub(crate) fn can_lend(selection: &Selection) -> bool {
 }
 
 /// Offers what `selection` says under a name of at most 15 bytes.
-pub(crate) fn lend(name: &str, selection: &Selection) -> Result<Registration, BpfError> {
+pub(crate) fn register(name: &str, selection: &Selection) -> Result<Registration, BpfError> {
     let constants = switches::constants(selection)?;
     if in_kernel(name) {
         return Err(BpfError::AlreadyLoaded(name.to_owned()));

@@ -3,7 +3,7 @@
 use super::exchange::Exchange;
 use super::sampling::Observed;
 use super::sender::{broken, connect_to, sending_options};
-use super::{PORT, receiver, tcp_socket};
+use super::{COMPLETION_PERIOD, PORT, receiver, tcp_socket};
 use crate::KernelError;
 use crate::hosts::{End, Hosts, address};
 use crate::namespace::Namespace;
@@ -17,9 +17,6 @@ use nix::sys::socket::{SockaddrStorage, getsockname, setsockopt, sockopt};
 use std::io;
 use std::net::TcpListener;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
-
-/// How often it is looked whether a connection is acknowledged to its end.
-const COMPLETION_PERIOD: Time = Time::from_micros(500);
 
 /// What may be ready: a listener, or the ends of a connection.
 #[derive(Clone, Copy)]

@@ -15,6 +15,7 @@ pub use receiver::Receiver;
 pub use sender::{Sender, Sent};
 
 use crate::KernelError;
+use knee_units::Time;
 use nix::sys::socket::{AddressFamily, SockFlag, SockType, SockaddrStorage, socket};
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::OwnedFd;
@@ -28,6 +29,8 @@ pub const FLOWS_MAX: usize = (u16::MAX - PORT) as usize;
 const GIVE_BYTES: usize = 1 << 18;
 /// Bytes taken from a socket in one call.
 const TAKE_BYTES: usize = 1 << 20;
+/// How often the end of what was sent is looked for.
+const COMPLETION_PERIOD: Time = Time::from_micros(500);
 /// The longest sleep of a thread: how soon a request to stop is seen.
 const SLEEP_MAX_MS: u64 = 20;
 

@@ -23,23 +23,11 @@ pub struct Receiver {
 
 struct Connection {
     flow: usize,
-    socket: Socket,
+    /// Stays open: subflows join through it.
+    listener: TcpListener,
+    /// None before the sender has come.
+    stream: Option<TcpStream>,
     ended: bool,
-}
-
-enum Socket {
-    Listening(TcpListener),
-    /// The listener stays open: subflows join through it.
-    Connected(TcpStream, #[expect(dead_code, reason = "open as long as it lives")] TcpListener),
-}
-
-impl AsFd for Socket {
-    fn as_fd(&self) -> BorrowedFd<'_> {
-        match self {
-            Socket::Listening(socket) => socket.as_fd(),
-            Socket::Connected(socket, _) => socket.as_fd(),
-        }
-    }
 }
 
 impl Receiver {
@@ -68,7 +56,7 @@ impl Receiver {
             (0..self.connections.len()).filter(|index| !self.connections[*index].ended).collect();
         let mut polled: Vec<PollFd<'_>> = open
             .iter()
-            .map(|index| PollFd::new(self.connections[*index].socket.as_fd(), PollFlags::POLLIN))
+            .map(|index| PollFd::new(self.connections[*index].awaited(), PollFlags::POLLIN))
             .collect();
         match ppoll(&mut polled, Some(timespec(Time::from_millis(SLEEP_MAX_MS))), None) {
             Ok(_) | Err(Errno::EINTR) => {}
@@ -82,11 +70,9 @@ impl Receiver {
     /// sender tells why.
     fn serve(&mut self, index: usize, shared: &Shared) {
         let connection = &mut self.connections[index];
-        let Socket::Connected(socket, _) = &connection.socket else {
-            return connection.accept();
-        };
+        let Some(stream) = &connection.stream else { return connection.accept() };
         // Discarded in the kernel: nothing is copied.
-        match recv(socket.as_raw_fd(), &mut self.buffer, MsgFlags::MSG_TRUNC) {
+        match recv(stream.as_raw_fd(), &mut self.buffer, MsgFlags::MSG_TRUNC) {
             Ok(0) => connection.ended = true,
             Ok(len) => {
                 shared.delivered[connection.flow].fetch_add(len as u64, Ordering::Relaxed);
@@ -98,21 +84,23 @@ impl Receiver {
 }
 
 impl Connection {
+    /// What to wait for next: the sender, then its data.
+    fn awaited(&self) -> BorrowedFd<'_> {
+        self.stream.as_ref().map_or(self.listener.as_fd(), TcpStream::as_fd)
+    }
+
     fn accept(&mut self) {
-        let Socket::Listening(listener) = &self.socket else { return };
-        let accepted = listener.accept().and_then(|(stream, _)| {
-            stream.set_nonblocking(true)?;
-            Ok((stream, listener.try_clone()?))
+        let accepted = self.listener.accept();
+        self.stream = accepted.ok().and_then(|(stream, _)| {
+            stream.set_nonblocking(true).ok()?;
+            Some(stream)
         });
-        if let Ok((stream, listener)) = accepted {
-            self.socket = Socket::Connected(stream, listener);
-        }
     }
 }
 
 fn listener(index: usize, flow: &FlowSettings) -> Result<Connection, KernelError> {
     let address = address(flow.path, End::Receiver, flow.family);
-    let multipath = !flow.multipath.is_empty();
+    let multipath = flow.is_multipath();
     let socket = if multipath { mptcp_socket(address)? } else { tcp_socket(address)? };
     receiving_options(&socket, flow)?;
     // Subflows join at the addresses of the other paths.
@@ -122,7 +110,7 @@ fn listener(index: usize, flow: &FlowSettings) -> Result<Connection, KernelError
         one => one,
     };
     let listener = listen_at(socket, at, PORT + index as u16)?;
-    Ok(Connection { flow: index, socket: Socket::Listening(listener), ended: false })
+    Ok(Connection { flow: index, listener, stream: None, ended: false })
 }
 
 /// What the receiving end of a flow is set to; a listener hands it on to what

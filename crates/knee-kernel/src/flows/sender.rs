@@ -3,7 +3,7 @@
 
 use super::sampling::Observed;
 use super::subflows::Subflows;
-use super::{GIVE_BYTES, PORT, SLEEP_MAX_MS, Shared, at_port, tcp_socket};
+use super::{COMPLETION_PERIOD, GIVE_BYTES, PORT, SLEEP_MAX_MS, Shared, at_port, tcp_socket};
 use crate::KernelError;
 use crate::clock::{Clock, timespec};
 use crate::hosts::{End, address};
@@ -22,9 +22,6 @@ use std::io;
 use std::net::IpAddr;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::sync::atomic::Ordering;
-
-/// How often it is looked whether a file is acknowledged to its end.
-const COMPLETION_PERIOD: Time = Time::from_micros(500);
 
 /// All sending sockets.
 pub struct Sender<'a> {
@@ -107,9 +104,9 @@ impl<'a> Sender<'a> {
         let flows = self.flows.iter().enumerate().zip(streams).filter(|(_, stream)| *stream);
         let flows = flows.map(|((index, flow), _)| {
             let delivered = self.shared.delivered[index].load(Ordering::Relaxed);
-            match self.settings.flows[index].multipath.is_empty() {
-                true => flow.observed.record(self.scenario, index, flow.completed, delivered, end),
-                false => flow.paths.record(self.scenario, index, flow.completed, delivered, end),
+            match self.settings.flows[index].is_multipath() {
+                false => flow.observed.record(self.scenario, index, flow.completed, delivered, end),
+                true => flow.paths.record(self.scenario, index, flow.completed, delivered, end),
             }
         });
         let paths = self.flows.iter().enumerate();
@@ -144,13 +141,13 @@ impl<'a> Sender<'a> {
             let Some(socket) = flow.socket.as_ref().filter(|_| flow.awaits_completion(plan)) else {
                 continue;
             };
-            let acked = match plan.multipath.is_empty() {
+            let acked = match plan.is_multipath() {
                 // The SYN counts as a byte until the handshake is over.
-                true => TcpInfo::of(socket).map(|info| {
+                false => TcpInfo::of(socket).map(|info| {
                     flow.observed.note(&info);
                     info.acked_bytes
                 }),
-                false => acknowledged_bytes(socket),
+                true => acknowledged_bytes(socket),
             };
             if acked.map_err(|source| broken(plan, source))? >= flow.given_bytes {
                 flow.completed = Some(now);
@@ -167,7 +164,7 @@ impl<'a> Sender<'a> {
             // The thread may have been kept from running since `now`.
             let at = self.clock.now().min(self.scenario.duration);
             let delivered = self.shared.delivered[index].load(Ordering::Relaxed);
-            if !plan.multipath.is_empty() {
+            if plan.is_multipath() {
                 let rows = flow.paths.sample(socket, index, plan, at, delivered);
                 let (row, of_paths) = rows.map_err(|source| broken(plan, source))?;
                 self.samples.push(row);
@@ -262,7 +259,7 @@ impl Flow {
 /// Opens a flow. The handshake goes its way over the path by itself.
 fn open(index: usize, plan: &FlowSettings) -> Result<OwnedFd, KernelError> {
     let to = address(plan.path, End::Receiver, plan.family);
-    let multipath = !plan.multipath.is_empty();
+    let multipath = plan.is_multipath();
     let socket = if multipath { mptcp_socket(to)? } else { tcp_socket(to)? };
     sending_options(&socket, plan)?;
     connect_to(&socket, plan, to, PORT + index as u16)?;

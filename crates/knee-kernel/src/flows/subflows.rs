@@ -69,7 +69,7 @@ impl Subflows {
         let mut rows = Vec::new();
         for (path, state) in plan.multipath.iter().zip(&mut self.paths) {
             let mut row = empty(*path);
-            if let Some((_, info)) = up.iter().find(|(at, _)| path_of(*at) == *path) {
+            if let Some((_, info)) = up.iter().find(|(at, _)| path_of(*at) == Some(*path)) {
                 state.note(info);
                 row = Observed::row(info, None, flow, *path, plan, now);
             }
