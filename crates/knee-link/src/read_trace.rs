@@ -93,13 +93,21 @@ fn read_line(line: usize, content: &str) -> Result<u32, TraceError> {
     content.parse().map_err(|_| TraceError::TooLarge { line, found: found() })
 }
 
-/// At most 20 characters of what a file holds, for a message on one line.
+/// At most 20 characters of what a file holds, escapes spelt out, for a message
+/// on one line.
 fn shortened(content: &str) -> String {
-    let mut short: String = content.chars().take(20).collect();
-    if short.len() < content.len() {
-        short.push('…');
+    let mut short = String::new();
+    let mut length = 0;
+    for character in content.chars() {
+        let escaped = character.escape_debug();
+        length += escaped.len();
+        if length > 20 {
+            short.push('…');
+            break;
+        }
+        short.extend(escaped);
     }
-    short.escape_debug().to_string()
+    short
 }
 
 #[cfg(test)]
@@ -125,7 +133,11 @@ mod tests {
             ("1 2", format!("line 1: \"1 2\" {number}")),
             (
                 "a\tbcdefghijklmnopqrstuvwxyz",
-                format!("line 1: \"a\\tbcdefghijklmnopqrs…\" {number}"),
+                format!("line 1: \"a\\tbcdefghijklmnopqr…\" {number}"),
+            ),
+            (
+                "\u{d75f9}\u{d75f9}\u{d75f9}",
+                format!("line 1: \"\\u{{d75f9}}\\u{{d75f9}}…\" {number}"),
             ),
             ("1\n\n2", "line 2 is blank; delete it".into()),
             (

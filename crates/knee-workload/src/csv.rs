@@ -100,11 +100,19 @@ pub(crate) fn bytes(line: usize, field: &str) -> Result<u64, CsvError> {
     }
 }
 
-/// At most 30 characters of what stands in a file, fit for one line.
+/// At most 30 characters of what stands in a file, escapes spelt out, fit for
+/// one line.
 pub(crate) fn shorten(text: &str) -> String {
-    let mut short: String = text.chars().take(30).flat_map(char::escape_debug).collect();
-    if text.chars().nth(30).is_some() {
-        short.push('…');
+    let mut short = String::new();
+    let mut length = 0;
+    for character in text.chars() {
+        let escaped = character.escape_debug();
+        length += escaped.len();
+        if length > 30 {
+            short.push('…');
+            break;
+        }
+        short.extend(escaped);
     }
     short
 }

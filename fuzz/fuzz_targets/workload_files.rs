@@ -1,0 +1,41 @@
+//! Whatever an access log or a page file holds, reading it gives sizes or
+//! objects that can be transferred, or a message with a place and a remedy.
+
+#![no_main]
+
+use knee_workload::{PageObject, read_page, read_sizes};
+use libfuzzer_sys::fuzz_target;
+
+/// Every object can be fetched: again and again, take those of which all that
+/// they wait for is there.
+fn all_arrive(objects: &[PageObject]) -> bool {
+    let mut here = vec![false; objects.len()];
+    loop {
+        let ready = |object: &PageObject| object.after.iter().all(|before| here[*before]);
+        let next: Vec<bool> = objects.iter().map(ready).collect();
+        if next == here {
+            return here.iter().all(|arrived| *arrived);
+        }
+        here = next;
+    }
+}
+
+fn check_message(message: &str) {
+    assert!(!message.contains('\n') && message.len() < 400, "{message}");
+    assert!(message.starts_with("line "), "{message}");
+}
+
+fuzz_target!(|data: &[u8]| {
+    let Ok(text) = std::str::from_utf8(data) else { return };
+    match read_sizes(text) {
+        Ok(sizes) => assert!(!sizes.is_empty() && sizes.iter().all(|size| *size > 0)),
+        Err(error) => check_message(&error.to_string()),
+    }
+    match read_page(text) {
+        Ok(objects) => {
+            assert!(!objects.is_empty());
+            assert!(all_arrive(&objects), "an object is never known");
+        }
+        Err(error) => check_message(&error.to_string()),
+    }
+});
