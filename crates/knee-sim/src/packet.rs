@@ -12,6 +12,7 @@ const CONGESTION: u8 = 16;
 const RETRANSMISSION: u8 = 32;
 /// `extra` names a slot.
 const EXTRA: u8 = 64;
+const PUSH: u8 = 128;
 
 /// A packet on the wire: a segment or an ACK, 28 bytes.
 #[derive(Clone, Copy, Debug)]
@@ -45,6 +46,7 @@ impl Packet {
         flags |= if ecn { ECN_CAPABLE } else { 0 };
         flags |= if segment.window_reduced { CONGESTION } else { 0 };
         flags |= if segment.retransmission { RETRANSMISSION } else { 0 };
+        flags |= if segment.push { PUSH } else { 0 };
         Packet {
             flow,
             number: segment.number,
@@ -82,6 +84,7 @@ impl Packet {
             timestamp: self.timestamp,
             retransmission: self.flags & RETRANSMISSION != 0,
             window_reduced: self.flags & CONGESTION != 0,
+            push: self.flags & PUSH != 0,
         }
     }
 

@@ -107,7 +107,8 @@ fn in_flight(run: &Run, bdp: f64) -> Vec<f64> {
 
 /// Hock, Bless, Zitterbart, "Experimental evaluation of BBR congestion
 /// control", ICNP 2017: several flows overestimate their shares until the
-/// window of 2 BDP stops them, which leaves a queue of 1 to 1.5 BDP.
+/// window of 2 BDP stops them, which leaves a queue of 1 to 1.5 BDP. Linux
+/// adds three bursts to each window: six of two segments are 0.1 BDP here.
 #[test]
 fn several_flows_are_stopped_by_their_windows() {
     for flows in [2, 3, 4, 6] {
@@ -115,7 +116,7 @@ fn several_flows_are_stopped_by_their_windows() {
         let path = path.lasting(60.0, 20.0);
         let run = path.run();
         let in_flight = mean(&in_flight(&run, path.bdp()));
-        assert!((1.8..=2.2).contains(&in_flight), "{flows} flows: {in_flight} BDP in flight");
+        assert!((1.8..=2.3).contains(&in_flight), "{flows} flows: {in_flight} BDP in flight");
         let delay = run.measure("bottleneck", Measure::QueueingDelay(Statistic::P50));
         let queue = delay * 1e3 / path.rtt_ms;
         assert!((1.0..=1.5).contains(&queue), "{flows} flows: {queue} BDP of queue");

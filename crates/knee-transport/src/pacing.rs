@@ -16,7 +16,9 @@ const UNPACED_SEGMENTS: u64 = 10;
 pub struct Pacer {
     /// The next burst may leave from here on.
     next: Time,
-    /// Segments of the current burst still allowed, at `burst_at` only.
+    /// Segments of the current burst, and how many are still allowed, at
+    /// `burst_at` only.
+    burst: u32,
     burst_left: u32,
     burst_at: Time,
     /// Lateness of the current burst, of which up to half its time is
@@ -55,17 +57,38 @@ impl Pacer {
     /// if it is time for one.
     #[inline]
     pub fn admit(&mut self, now: Time, quantum: u32) -> bool {
-        if self.burst_left > 0 && self.burst_at == now {
+        if self.in_burst(now) {
             return true;
         }
         if self.next > now {
             return false;
         }
-        self.burst_left = quantum.max(1);
+        self.burst = quantum.max(1);
+        self.burst_left = self.burst;
         self.burst_at = now;
         self.credit = (now - self.next).as_nanos();
         self.next = now;
         true
+    }
+
+    /// A burst has begun now, and has segments left.
+    #[inline]
+    pub fn in_burst(&self, now: Time) -> bool {
+        self.burst_left > 0 && self.burst_at == now
+    }
+
+    /// The segment about to be charged ends a burst of several, because the
+    /// burst is full or nothing `follows` it.
+    #[inline]
+    pub fn ends_burst(&self, follows: bool) -> bool {
+        self.burst > 1 && (self.burst_left == 1 || (!follows && self.burst_left < self.burst))
+    }
+
+    /// When the last burst began or, where later, when the next may
+    /// (`tcp_wstamp_ns`).
+    #[inline]
+    pub fn last(&self) -> Time {
+        self.burst_at.max(self.next)
     }
 
     /// Charges a segment that left.

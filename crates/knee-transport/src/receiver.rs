@@ -1,5 +1,9 @@
 //! The receiving end of a connection over one path: reassembly, selective
 //! acknowledgement, delayed ACKs, ECN echo.
+//!
+//! Its application reads at once and sends nothing, so that, as in Linux
+//! (`tcp_cleanup_rbuf`), what ends a burst is acknowledged without delay. An
+//! application that answers (Linux's "pingpong mode") would delay that too.
 
 use crate::config::Config;
 use crate::wire::{Ack, AckDetails, SACK_BLOCKS_MAX, Segment, SegmentKind};
@@ -112,7 +116,8 @@ impl Receiver {
         self.delivered_bytes += arrival.delivered_bytes;
         self.delivered_segments += u64::from(arrival.delivered_segments);
         self.unacknowledged += 1;
-        arrival.ack_now = ack_now || self.unacknowledged >= self.ack_every || self.quick();
+        let due = segment.push || self.unacknowledged >= self.ack_every;
+        arrival.ack_now = ack_now || due || self.quick();
         if !arrival.ack_now && self.deadline == Time::MAX {
             self.deadline = now + self.ack_delay;
         }

@@ -16,6 +16,9 @@ pub struct Segment {
     pub retransmission: bool,
     /// Congestion Window Reduced (RFC 3168).
     pub window_reduced: bool,
+    /// The last of a burst, or of what the application gave (PSH, RFC 9293,
+    /// section 3.9.1.2): nothing follows soon.
+    pub push: bool,
 }
 
 /// Kind of a segment.

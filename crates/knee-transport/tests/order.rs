@@ -126,6 +126,7 @@ fn segment(number: u32) -> Segment {
         timestamp: 0,
         retransmission: false,
         window_reduced: false,
+        push: false,
     }
 }
 

@@ -3,10 +3,12 @@
 //! Driven from outside: [`Sender::poll_transmit`] until it has nothing more
 //! to send now, [`Sender::on_ack`] for each ACK, [`Sender::on_timer`] when
 //! [`Sender::timer`] is due. It follows Linux's TCP with SACK, timestamps,
-//! RACK-TLP, PRR, F-RTO and undo. Left out: TCP Small Queues and deferral of
-//! small bursts (they shape what a host hands to its own network card),
-//! Nagle's algorithm, keep-alive, and repacketisation: a segment keeps its
-//! cut for life, so sequence numbers count segments.
+//! RACK-TLP, PRR, F-RTO and undo, and sends in bursts as segmentation offload
+//! does. Left out: TCP Small Queues (they shape what a host hands to its own
+//! network card), Nagle's algorithm, keep-alive, and repacketisation: a segment
+//! keeps its cut for life, so sequence numbers count segments. Segments are
+//! sent again one by one, and subflows defer no burst: there the connection
+//! decides.
 
 mod acknowledge;
 mod recover;

@@ -53,7 +53,10 @@ impl Sender {
     pub fn send(&mut self, now: Time, len: u16) -> Segment {
         self.written += u64::from(len);
         let in_flight = self.board.in_flight();
-        self.send_new(now, u64::from(len), in_flight)
+        let mss = u64::from(self.mss);
+        let follows = in_flight + u64::from(len) + mss <= self.window();
+        let push = self.pacer.ends_burst(follows);
+        self.send_new(now, u64::from(len), in_flight, push)
     }
 
     /// There is room, but the connection has nothing for this path: samples

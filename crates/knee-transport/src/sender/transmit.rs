@@ -48,6 +48,7 @@ impl Sender {
             timestamp: timestamp(now),
             retransmission: false,
             window_reduced: false,
+            push: false,
         })
     }
 
@@ -68,15 +69,55 @@ impl Sender {
             self.note_window_use(false);
             return Transmit::Nothing;
         }
-        if !self.pacer.admit(now, self.quantum) {
-            self.note_window_use(false);
-            return Transmit::At(self.pacer.next());
+        if !self.pacer.in_burst(now) {
+            // Half the window at most (`tcp_cwnd_test`).
+            let half = (window / 2 / u64::from(self.mss)) as u32;
+            if now >= self.pacer.next() && self.defers(now, waiting, in_flight) {
+                let offered = self.receive_window - self.board.outstanding_bytes();
+                self.note_window_use(window - in_flight < offered);
+                return Transmit::Nothing;
+            }
+            if !self.pacer.admit(now, self.quantum.min(half)) {
+                self.note_window_use(false);
+                return Transmit::At(self.pacer.next());
+            }
         }
-        Transmit::Segment(self.send_new(now, len, in_flight))
+        let more = waiting - len;
+        let next = more.min(u64::from(self.mss));
+        let follows = more > 0
+            && in_flight + len + next <= window
+            && self.board.outstanding_bytes() + len + next <= self.receive_window;
+        let push = more == 0 || self.pacer.ends_burst(follows);
+        Transmit::Segment(self.send_new(now, len, in_flight, push))
+    }
+
+    /// Whether a burst that the congestion window cuts short waits for an ACK
+    /// that is due within a millisecond and lets it be longer
+    /// (`tcp_tso_should_defer` of Linux 6.18).
+    #[inline]
+    fn defers(&mut self, now: Time, waiting: u64, in_flight: u64) -> bool {
+        const SOON: Time = Time::from_millis(1);
+        let mss = u64::from(self.mss);
+        let window = self.window();
+        let offered = self.receive_window - self.board.outstanding_bytes();
+        let room = (window - in_flight).min(offered);
+        if waiting <= mss
+            || room >= u64::from(self.quantum) * mss
+            || room >= window.min(self.receive_window) / 3
+            || matches!(self.recovery, Recovery::Recovery | Recovery::Loss)
+            || self.board.is_empty()
+            || now > self.pacer.last() + SOON
+        {
+            return false;
+        }
+        let first = self.board.first();
+        let srtt = self.rtt.smoothed();
+        let expected = self.board.get(first).sent_at + srtt;
+        expected <= now + SOON.min(srtt / 2)
     }
 
     #[inline]
-    pub(super) fn send_new(&mut self, now: Time, len: u64, in_flight: u64) -> Segment {
+    pub(super) fn send_new(&mut self, now: Time, len: u64, in_flight: u64, push: bool) -> Segment {
         if in_flight == 0 {
             self.tell(now, Event::SentAfterIdle);
         }
@@ -102,6 +143,7 @@ impl Sender {
             timestamp: timestamp(now),
             retransmission: false,
             window_reduced: std::mem::take(&mut self.announce_reduction),
+            push,
         }
     }
 
@@ -175,7 +217,7 @@ impl Sender {
         let room = self.board.outstanding_bytes() + waiting <= self.receive_window;
         let new = waiting > 0 && room;
         let segment = if new {
-            self.send_new(now, waiting, self.board.in_flight())
+            self.send_new(now, waiting, self.board.in_flight(), true)
         } else {
             self.send_again(now, self.board.next().wrapping_sub(1))
         };
@@ -218,6 +260,7 @@ impl Sender {
             timestamp: timestamp(now),
             retransmission: true,
             window_reduced: false,
+            push: false,
         }
     }
 }
