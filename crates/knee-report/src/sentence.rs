@@ -122,12 +122,15 @@ fn shares_of_two(summary: &Summary) -> Option<String> {
     })
 }
 
-/// The median round trip, and what of it is queue.
+/// The median round trip, and what of it is queue; of several paths that is
+/// each one's own.
 fn delay(summary: &Summary) -> Option<String> {
     let rtt = summary.measures.rtt_us?.p50;
     let queue = summary.measures.queueing_delay_us.map(|spread| spread.p50);
+    let one_path = summary.flows.iter().all(|flow| flow.scheduler.is_none());
     let queue = queue.filter(|&queue| queue >= 0.01 * rtt);
     Some(match queue {
+        _ if !one_path => format!("at a median round trip of {}", time_us(Some(rtt))),
         Some(queue) => format!(
             "at a median round trip of {}, of which {} is queue",
             time_us(Some(rtt)),

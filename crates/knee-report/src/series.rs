@@ -188,7 +188,9 @@ pub(crate) fn flow_series(
         bandwidth_estimate_bps: gauge(|row| row.bandwidth_estimate_bps),
         min_rtt_estimate_ns: gauge(|row| row.min_rtt_estimate_ns),
         phases: phases.spans(rows.iter().map(|row| (row.time_ns, row.phase)), times.len().max(2)),
-        base_rtt_ns: record.map_or(0, |record| record.base_rtt_ns),
+        base_rtt_ns: record
+            .filter(|record| record.scheduler.is_empty())
+            .map_or(0, |record| record.base_rtt_ns),
         full_bps: record.map_or(0, full_bps),
         interval_ns: interval(&times),
         time_ns: Column::times(&times),

@@ -53,9 +53,11 @@ impl Flows<'_, '_> {
         Ok(self.over_time("estimate of the bandwidth", estimate)?.statistic(statistic))
     }
 
-    /// Queueing delay of flows, seconds: `max(0, RTT - base RTT)`,
-    /// distribution over time; extremes as for the RTT.
+    /// Queueing delay of flows over one path each, seconds:
+    /// `max(0, RTT - base RTT)`, distribution over time; extremes as for the
+    /// RTT.
     pub(crate) fn queueing_delay(&self, statistic: Statistic) -> Result<f64, NotMeasurable> {
+        self.each_over_one_path()?;
         if let Some(extreme) = self.extreme_rtt(statistic, above_base)? {
             return Ok(extreme);
         }
@@ -63,11 +65,25 @@ impl Flows<'_, '_> {
     }
 
     pub(crate) fn queueing_delay_over_time(&self) -> Result<Distribution, NotMeasurable> {
+        self.each_over_one_path()?;
         self.over_time("RTT", queueing_delay)
+    }
+
+    /// A flow over several paths has no one base RTT.
+    fn each_over_one_path(&self) -> Result<(), NotMeasurable> {
+        match self.members.iter().find(|flow| !flow.paths.is_empty()) {
+            None => Ok(()),
+            Some(flow) => because(format!(
+                "{} goes over several paths, each with an empty RTT of its own; measure the \
+                 queue of a link instead",
+                flow.record.name
+            )),
+        }
     }
 
     /// RTT over base RTT: distribution over time.
     pub(crate) fn relative_rtt(&self) -> Result<Distribution, NotMeasurable> {
+        self.each_over_one_path()?;
         self.over_time("RTT", |row, record| {
             Some(seconds(row.rtt_ns)? / seconds(record.base_rtt_ns)?)
         })
@@ -78,6 +94,7 @@ impl Flows<'_, '_> {
     /// Windows follow one another from b; a last one that e cuts short counts
     /// only when it is the only one.
     pub(crate) fn standing_queue(&self) -> Result<f64, NotMeasurable> {
+        self.each_over_one_path()?;
         let active = self.active()?;
         let standing = active.iter().filter_map(|(flow, span)| {
             let delays = flow.weighted(*span);
