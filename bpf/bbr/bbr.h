@@ -170,7 +170,7 @@ part void update_min_rtt(struct bbr *b, const struct sample *s, const struct con
 	bool entering = expired && !b->idle_restart && b->mode != PROBE_RTT;
 	u64 us = least(s->rtt_us, U32_MAX - 1);
 
-	if (s->rtt_us != NO_RTT && (us <= b->min_rtt_us || (expired && !s->ack_delayed))) {
+	if (s->rtt_us != NO_RTT && (us < b->min_rtt_us || (expired && !s->ack_delayed))) {
 		b->min_rtt_us = us;
 		b->min_rtt_stamp_ns = c->now_ns;
 	}

@@ -89,7 +89,8 @@ impl Bbr {
         let expired = now > self.min_rtt.stamp + WINDOW;
         if let Some(rtt) = sample.rtt {
             let us = micros(rtt);
-            if us <= self.min_rtt.us || (expired && !sample.ack_delayed) {
+            // The minimum met again does not put PROBE_RTT off (Linux 5.11).
+            if us < self.min_rtt.us || (expired && !sample.ack_delayed) {
                 self.min_rtt.us = us;
                 self.min_rtt.stamp = now;
             }

@@ -24,8 +24,6 @@ pub struct Dumbbell {
     pub buffer: String,
     /// Further lines of the link.
     pub link: String,
-    /// Microseconds by which the delay grows each second.
-    pub drift_us: f64,
     /// Settings of all ends: lines of `[transport]`.
     pub transport: String,
     /// Flows: controller (a TOML value), how many, seconds between starts.
@@ -45,7 +43,6 @@ impl Dumbbell {
             rtt_ms,
             buffer: "1 BDP".to_string(),
             link: String::new(),
-            drift_us: 0.0,
             transport: String::new(),
             flows: Vec::new(),
             seconds: 60.0,
@@ -68,13 +65,6 @@ impl Dumbbell {
     /// Independent loss on the way of the data.
     pub fn loss(self, share: f64) -> Dumbbell {
         if share == 0.0 { self } else { self.link(&format!("loss = \"{} %\"", 100.0 * share)) }
-    }
-
-    /// The delay grows by so many microseconds each second: no later RTT is
-    /// as short as an earlier one, as on a host, where timing is never exact.
-    pub fn drifting(mut self, microseconds: f64) -> Dumbbell {
-        self.drift_us = microseconds;
-        self
     }
 
     pub fn transport(mut self, line: &str) -> Dumbbell {
@@ -115,11 +105,10 @@ impl Dumbbell {
 
     fn text(&self) -> String {
         let one_way = self.rtt_ms / 2.0;
-        let delay = self.delay();
         let mut text = format!(
             "name = \"dumbbell\"\nduration = \"{:.3} s\"\nseed = {}\nwarmup = \"{:.3} s\"\n\
              [transport]\n{}\n\
-             [link.bottleneck]\nrate = \"{} Mbit/s\"\ndelay = {delay}\n\
+             [link.bottleneck]\nrate = \"{} Mbit/s\"\ndelay = \"{one_way} ms\"\n\
              buffer = \"{}\"\n{}\n\
              [path.main]\nforward = [\"bottleneck\"]\nreverse_delay = \"{one_way} ms\"\n",
             self.seconds, self.seed, self.warmup, self.transport, self.mbit, self.buffer, self.link,
@@ -131,18 +120,6 @@ impl Dumbbell {
             );
         }
         text
-    }
-
-    /// The one-way delay, as a scenario writes it.
-    fn delay(&self) -> String {
-        let at = |second: f64| self.rtt_ms / 2.0 + second * self.drift_us / 1e3;
-        if self.drift_us == 0.0 {
-            return format!("\"{} ms\"", at(0.0));
-        }
-        let step =
-            |second| format!("{{ at = \"{second} s\", delay = \"{:.3} ms\" }}", at(second as f64));
-        let steps: Vec<String> = (0..self.seconds as u64).map(step).collect();
-        format!("[{}]", steps.join(", "))
     }
 
     pub fn run(&self) -> Run {

@@ -236,8 +236,7 @@ impl Sender {
         }
         // Only retransmissions: the timestamp says which one was received
         // (RFC 7323, section 4).
-        let rtt = super::timestamp(now).wrapping_sub(ack.timestamp_echo);
-        let rtt = Time::from_micros(u64::from(rtt));
+        let rtt = rtt_by_timestamp(now, ack.timestamp_echo);
         self.rtt.update(rtt, self.board.first(), self.board.next());
         Some(rtt)
     }
@@ -260,5 +259,32 @@ impl Sender {
         {
             self.rtt.update_minimum(now, rtt);
         }
+    }
+}
+
+/// RTT by a timestamp that came back. Linux's timestamps count milliseconds
+/// (`tcp_rtt_tsopt_us`), so it may be up to one off either way, and below the
+/// least there is; BBR's minimum RTT then lasts longer over lossy paths.
+fn rtt_by_timestamp(now: Time, echo: u32) -> Time {
+    let passed = super::timestamp(now).wrapping_sub(echo);
+    let sent = now.as_micros().saturating_sub(u64::from(passed));
+    Time::from_millis((now.as_micros() / 1000 - sent / 1000).max(1))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn timestamps_count_milliseconds() {
+        let rtt = |sent_us: u64, now_us: u64| {
+            rtt_by_timestamp(Time::from_micros(now_us), sent_us as u32).as_micros()
+        };
+        assert_eq!(rtt(1_000, 121_600), 120_000);
+        assert_eq!(rtt(1_900, 122_500), 121_000);
+        assert_eq!(rtt(1_100, 1_200), 1_000);
+        // The clock of 32 bits has wrapped in between.
+        let wrap = 1_u64 << 32;
+        assert_eq!(rtt(wrap - 1_000, wrap + 9_500), 10_000);
     }
 }
