@@ -86,13 +86,15 @@ fn carry_out(arguments: &Sweep, plan: &Plan, store: &Store) -> Result<(), Failur
     let packets: u64 = done.iter().map(|(packets, _)| packets).sum();
     let cpu_s: f64 = done.iter().map(|(_, cpu_s)| cpu_s).sum();
     if !done.is_empty() {
-        screen::say(&format!(
-            "{} run{} in {seconds:.1} s: {:.0} runs a minute, {:.0} thousand packets per CPU second.",
-            done.len(),
-            if done.len() == 1 { "" } else { "s" },
-            done.len() as f64 / seconds * 60.0,
-            packets as f64 / cpu_s.max(1e-6) / 1e3,
-        ));
+        // CPU time ticks too coarsely to tell the speed of a short sweep.
+        let speed = (cpu_s >= 0.2).then(|| {
+            let runs = done.len() as f64 / seconds * 60.0;
+            let thousands = packets as f64 / cpu_s / 1e3;
+            format!(": {runs:.0} runs a minute, {thousands:.0} thousand packets per CPU second")
+        });
+        let plural = if done.len() == 1 { "" } else { "s" };
+        let speed = speed.unwrap_or_default();
+        screen::say(&format!("{} run{plural} in {seconds:.1} s{speed}.", done.len()));
     }
     Ok(())
 }

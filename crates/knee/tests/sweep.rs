@@ -89,7 +89,7 @@ fn every_combination_is_run() {
     let vary = ["a.toml", "--vary", "link.bottleneck.rate=4..8 Mbit/s step 4 Mbit/s"];
     let more = ["--vary", "flow.bbr.cc=bbr,reno,cubic", "--repeat", "2", "--json"];
     let (printed, err) = succeeds(at, &[vary.as_slice(), &more].concat());
-    assert!(err.contains("12 runs in") && err.contains("runs a minute"), "{err}");
+    assert!(err.contains("12 runs in"), "{err}");
     let directory = at.join("knee-out/sweep-a");
     assert_eq!(printed, fs::read_to_string(directory.join("sweep.json")).unwrap());
     let schema = serde_json::from_str(&expect(at, "schema sweep", 0)).unwrap();
