@@ -60,15 +60,28 @@ impl Pacer {
         if self.in_burst(now) {
             return true;
         }
-        if self.next > now {
-            return false;
+        let due = self.is_due(now);
+        if due {
+            self.begin_burst(now, quantum);
         }
+        due
+    }
+
+    /// The time for another burst has come.
+    #[inline]
+    pub fn is_due(&self, now: Time) -> bool {
+        self.next <= now
+    }
+
+    /// Begins a burst of `quantum` segments, at least one; it must be
+    /// [due](Self::is_due).
+    #[inline]
+    pub fn begin_burst(&mut self, now: Time, quantum: u32) {
         self.burst = quantum.max(1);
         self.burst_left = self.burst;
         self.burst_at = now;
         self.credit = (now - self.next).as_nanos();
         self.next = now;
-        true
     }
 
     /// A burst has begun now, and has segments left.

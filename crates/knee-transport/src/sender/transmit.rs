@@ -65,45 +65,42 @@ impl Sender {
             self.note_window_use(true);
             return Transmit::Nothing;
         }
-        if self.board.outstanding_bytes() + len > self.receive_window {
+        let offered = self.receive_window - self.board.outstanding_bytes();
+        if len > offered {
             self.note_window_use(false);
             return Transmit::Nothing;
         }
+        let room = (window - in_flight).min(offered);
         if !self.pacer.in_burst(now) {
-            // Half the window at most (`tcp_cwnd_test`).
-            let half = (window / 2 / u64::from(self.mss)) as u32;
-            if now >= self.pacer.next() && self.defers(now, waiting, in_flight) {
-                let offered = self.receive_window - self.board.outstanding_bytes();
-                self.note_window_use(window - in_flight < offered);
-                return Transmit::Nothing;
-            }
-            if !self.pacer.admit(now, self.quantum.min(half)) {
+            if !self.pacer.is_due(now) {
                 self.note_window_use(false);
                 return Transmit::At(self.pacer.next());
             }
+            if self.defers(now, waiting, room) {
+                self.note_window_use(room < offered);
+                return Transmit::Nothing;
+            }
+            // Half the window at most (`tcp_cwnd_test`).
+            let half = (window / 2 / u64::from(self.mss)) as u32;
+            self.pacer.begin_burst(now, self.quantum.min(half));
         }
         let more = waiting - len;
-        let next = more.min(u64::from(self.mss));
-        let follows = more > 0
-            && in_flight + len + next <= window
-            && self.board.outstanding_bytes() + len + next <= self.receive_window;
+        let follows = more > 0 && len + more.min(u64::from(self.mss)) <= room;
         let push = more == 0 || self.pacer.ends_burst(follows);
         Transmit::Segment(self.send_new(now, len, in_flight, push))
     }
 
-    /// Whether a burst that the congestion window cuts short waits for an ACK
-    /// that is due within a millisecond and lets it be longer
+    /// Whether a burst for which there is little `room` waits for an ACK that
+    /// is due within a millisecond and lets it be longer: larger bursts save a
+    /// host work, but one that idles for them loses rate
     /// (`tcp_tso_should_defer` of Linux 6.18).
     #[inline]
-    fn defers(&mut self, now: Time, waiting: u64, in_flight: u64) -> bool {
+    fn defers(&mut self, now: Time, waiting: u64, room: u64) -> bool {
         const SOON: Time = Time::from_millis(1);
         let mss = u64::from(self.mss);
-        let window = self.window();
-        let offered = self.receive_window - self.board.outstanding_bytes();
-        let room = (window - in_flight).min(offered);
         if waiting <= mss
             || room >= u64::from(self.quantum) * mss
-            || room >= window.min(self.receive_window) / 3
+            || room >= self.window().min(self.receive_window) / 3
             || matches!(self.recovery, Recovery::Recovery | Recovery::Loss)
             || self.board.is_empty()
             || now > self.pacer.last() + SOON
