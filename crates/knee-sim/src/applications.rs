@@ -60,7 +60,7 @@ impl Totals {
                 self.add_receiver(receiver);
                 self.delivered_bytes += receiver.delivered_bytes();
             }
-            Ends::Multi(multi) => {
+            Ends::Multipath(multi) => {
                 for path in 0..multi.sender.path_count() {
                     multi.subflow(path).into_iter().for_each(|sender| self.add_sender(sender));
                     multi.receiver.subflow(path).into_iter().for_each(|r| self.add_receiver(r));

@@ -8,7 +8,7 @@ use crate::SimulationError;
 use crate::log::{Event, PacketLog};
 use crate::queue::SOURCES_MAX;
 use crate::simulation::{CONNECTION, Simulation, TIMERS};
-use crate::subflows::Multi;
+use crate::subflows::MultipathEnds;
 use crate::topology::PathRoute;
 use knee_record::TransferRecord;
 use knee_scenario::subflow_stream;
@@ -57,7 +57,7 @@ pub enum Ends {
     /// In the arrays of plain ends, by number.
     Plain(u32),
     /// Over several paths.
-    Multi(Box<Multi>),
+    Multipath(Box<MultipathEnds>),
 }
 
 /// A connection of an application.
@@ -121,7 +121,7 @@ impl<L: PacketLog> Simulation<'_, L> {
         let position = if multipath { HOME } else { 0 };
         let home = self.new_slot(self.slot_for(flow, first, position));
         let ends = if multipath {
-            Ends::Multi(Box::new(self.new_multi(flow)))
+            Ends::Multipath(Box::new(self.new_multi(flow)))
         } else {
             Ends::Plain(self.new_plain(flow, home))
         };
@@ -207,7 +207,7 @@ impl<L: PacketLog> Simulation<'_, L> {
                 self.senders[*ends as usize].write(bytes);
                 self.pump(self.connections[connection].home as usize);
             }
-            Ends::Multi(multi) => {
+            Ends::Multipath(multi) => {
                 multi.sender.write(bytes);
                 self.pump_multi(connection);
             }
@@ -218,7 +218,7 @@ impl<L: PacketLog> Simulation<'_, L> {
     pub(crate) fn stop_sending(&mut self, connection: usize) {
         match &mut self.connections[connection].ends {
             Ends::Plain(ends) => self.senders[*ends as usize].stop(),
-            Ends::Multi(multi) => multi.sender.stop(),
+            Ends::Multipath(multi) => multi.sender.stop(),
         }
         self.close(connection);
     }
@@ -236,10 +236,17 @@ impl<L: PacketLog> Simulation<'_, L> {
         let done = state.requests.is_empty()
             && match &state.ends {
                 Ends::Plain(ends) => self.senders[*ends as usize].is_complete(),
-                Ends::Multi(multi) => multi.sender.is_complete(),
+                Ends::Multipath(multi) => multi.sender.is_complete(),
             };
         if done && self.slots[state.home as usize].closing {
             self.on_complete(connection);
+        }
+    }
+
+    fn is_established(&self, connection: usize) -> bool {
+        match &self.connections[connection].ends {
+            Ends::Plain(ends) => self.senders[*ends as usize].is_established(),
+            Ends::Multipath(multi) => multi.sender.is_established(),
         }
     }
 
@@ -247,10 +254,7 @@ impl<L: PacketLog> Simulation<'_, L> {
     /// delay, and not before the handshake: neither queues nor losses on the
     /// way back touch it.
     pub(crate) fn request(&mut self, connection: usize, bytes: u64) {
-        let established = match &self.connections[connection].ends {
-            Ends::Plain(ends) => self.senders[*ends as usize].is_established(),
-            Ends::Multi(multi) => multi.sender.is_established(),
-        };
+        let established = self.is_established(connection);
         let flow = self.connections[connection].flow as usize;
         let due = if established { self.now + self.flows[flow].way_back } else { Time::MAX };
         let state = &mut self.connections[connection];
@@ -265,10 +269,7 @@ impl<L: PacketLog> Simulation<'_, L> {
     pub(crate) fn send_requests(&mut self, connection: usize) {
         let flow = self.connections[connection].flow as usize;
         let home = self.connections[connection].home as usize;
-        let established = match &self.connections[connection].ends {
-            Ends::Plain(ends) => self.senders[*ends as usize].is_established(),
-            Ends::Multi(multi) => multi.sender.is_established(),
-        };
+        let established = self.is_established(connection);
         if established && self.slots[home].asking {
             self.slots[home].asking = false;
             let due = self.now + self.flows[flow].way_back;
@@ -340,7 +341,7 @@ impl<L: PacketLog> Simulation<'_, L> {
         self.flows[flow].live.retain(|(_, index)| *index as usize != connection);
         let home = self.connections[connection].home;
         let mut slots = vec![home];
-        if let Ends::Multi(multi) = &self.connections[connection].ends {
+        if let Ends::Multipath(multi) = &self.connections[connection].ends {
             slots.extend(multi.slots.iter().filter(|slot| **slot != NONE));
             for (position, totals) in self.flows[flow].totals_by_path.iter_mut().enumerate() {
                 multi.add_path(position, totals);

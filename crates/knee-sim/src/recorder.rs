@@ -4,7 +4,7 @@ use crate::applications::Totals;
 use crate::connections::Ends;
 use crate::log::PacketLog;
 use crate::simulation::Simulation;
-use crate::subflows::Multi;
+use crate::subflows::MultipathEnds;
 use knee_record::{Cost, FlowRecord, FlowSample, LinkSample, ObjectRecord, PathRecord, Records};
 use knee_scenario::Scenario;
 use knee_transport::{Receiver, Sender};
@@ -130,7 +130,7 @@ fn flow_sample<L: PacketLog>(run: &Simulation<'_, L>, flow: usize) -> FlowSample
                 add_sender(&mut row, &run.senders[*ends as usize]);
                 row.delivered_bytes += run.receivers[*ends as usize].delivered_bytes();
             }
-            Ends::Multi(multi) => {
+            Ends::Multipath(multi) => {
                 add_totals(&mut row, &multi.gone);
                 for path in 0..multi.sender.path_count() {
                     multi.subflow(path).into_iter().for_each(|s| add_sender(&mut row, s));
@@ -173,10 +173,10 @@ fn add_sender(row: &mut FlowSample, sender: &Sender) {
 fn multis<'r, L: PacketLog>(
     run: &'r Simulation<'_, L>,
     flow: usize,
-) -> impl Iterator<Item = &'r Multi> {
+) -> impl Iterator<Item = &'r MultipathEnds> {
     let live = run.flows[flow].live.iter();
     live.filter_map(|(_, connection)| match &run.connections[*connection as usize].ends {
-        Ends::Multi(multi) => Some(multi.as_ref()),
+        Ends::Multipath(multi) => Some(multi.as_ref()),
         Ends::Plain(_) => None,
     })
 }

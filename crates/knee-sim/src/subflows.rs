@@ -11,7 +11,7 @@ use knee_transport::multipath::{MultipathReceiver, MultipathSender, MultipathTra
 use knee_transport::{AckDetails, Sender};
 
 /// Both ends of a connection over several paths.
-pub struct Multi {
+pub struct MultipathEnds {
     pub sender: MultipathSender,
     pub receiver: MultipathReceiver,
     /// Slot of each path's subflow, or [`NONE`].
@@ -22,7 +22,7 @@ pub struct Multi {
     pub gone_by_path: Vec<Totals>,
 }
 
-impl Multi {
+impl MultipathEnds {
     pub fn subflow(&self, path: usize) -> Option<&Sender> {
         self.sender.subflow(path)
     }
@@ -35,14 +35,14 @@ impl Multi {
 }
 
 impl<L: PacketLog> Simulation<'_, L> {
-    pub(crate) fn new_multi(&self, flow: usize) -> Multi {
+    pub(crate) fn new_multi(&self, flow: usize) -> MultipathEnds {
         let plan = &self.scenario.flows[flow];
         let multipath = plan.multipath.as_ref().expect("the flow has several paths");
         let scheduler = knee_sched::build(&multipath.scheduler)
             .expect("the scheduler was checked at the start");
         let paths = plan.paths.len();
         let reinjection = multipath.reinjection;
-        Multi {
+        MultipathEnds {
             sender: MultipathSender::new(&plan.transport, paths, reinjection, scheduler),
             receiver: MultipathReceiver::new(&plan.transport, paths),
             slots: [NONE; PATHS_MAX],
@@ -52,9 +52,9 @@ impl<L: PacketLog> Simulation<'_, L> {
     }
 
     /// Both ends of a connection over several paths.
-    fn multi(&mut self, connection: usize) -> &mut Multi {
+    fn multi(&mut self, connection: usize) -> &mut MultipathEnds {
         match &mut self.connections[connection].ends {
-            Ends::Multi(multi) => multi,
+            Ends::Multipath(multi) => multi,
             Ends::Plain(_) => unreachable!("the slot of a subflow names such a connection"),
         }
     }
@@ -120,7 +120,7 @@ impl<L: PacketLog> Simulation<'_, L> {
     pub(crate) fn on_path_change(&mut self, path: usize) {
         let present = self.is_present(path);
         for connection in 0..self.connections.len() {
-            let Ends::Multi(multi) = &self.connections[connection].ends else { continue };
+            let Ends::Multipath(multi) = &self.connections[connection].ends else { continue };
             let flow = self.connections[connection].flow as usize;
             let is_live =
                 self.flows[flow].live.iter().any(|(_, index)| *index as usize == connection);
@@ -143,7 +143,7 @@ impl<L: PacketLog> Simulation<'_, L> {
         let now = self.now;
         let connection = connection as usize;
         let path = usize::from(position);
-        let Multi { sender, receiver, .. } = self.multi(connection);
+        let MultipathEnds { sender, receiver, .. } = self.multi(connection);
         let rtt = || sender.slowest_rtt();
         let (segment, marked) = (packet.to_segment(), packet.is_marked());
         let mapping = |number| sender.mapping(path, number);
