@@ -218,11 +218,13 @@ impl Emulator {
 
     /// Sleeps until something is to do; tells until when it meant to sleep.
     fn wait(&mut self, started: Time, ready: &mut [bool]) -> io::Result<Time> {
-        let pause = (started + self.pacing.pause).saturating_sub(self.clock.now());
-        if pause > Time::ZERO {
-            ppoll(&mut [], Some(timespec(pause)), None)?;
+        let now = self.clock.now();
+        let rested = now.max(started + self.pacing.pause);
+        if rested > now {
+            ppoll(&mut [], Some(timespec(rested - now)), None)?;
         }
         let now = self.clock.now();
+        self.note_stall(rested, now);
         let event = self.next.iter().copied().min().unwrap_or(Time::MAX);
         let latest = self.next_sample.min(self.plan.duration).min(now + SLEEP_MAX);
         let deadline = event.min(latest).max(now);
