@@ -49,6 +49,7 @@ fn state(health: &Health) -> String {
 /// What the host takes from a thread that does nothing but watch the clock,
 /// over two seconds: the share of time in pauses of more than 50 µs, per cent,
 /// and the longest pause, ms.
+#[allow(clippy::disallowed_methods, reason = "the clock is what is measured")]
 fn host_pauses() -> (f64, f64) {
     const SPAN: Duration = Duration::from_secs(2);
     let begun = Instant::now();

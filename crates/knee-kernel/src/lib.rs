@@ -42,6 +42,7 @@ pub use privileges::enter_user_namespace;
 pub use probe::PathProbe;
 pub use run::{check_host, check_scenario, run};
 pub use self_check::PathCheck;
+pub use system::set_realtime;
 
 use std::sync::atomic::{AtomicBool, AtomicU64};
 

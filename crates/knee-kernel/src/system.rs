@@ -39,6 +39,10 @@ pub fn set_tun_offload(tun: &impl AsFd, offload: c_uint) -> io::Result<()> {
 }
 
 /// Puts the calling thread under SCHED_FIFO.
+///
+/// # Errors
+///
+/// Where the host does not permit it.
 pub fn set_realtime(priority: c_int) -> io::Result<()> {
     // SAFETY: a sched_param of zeroes is valid: it holds integers.
     let mut parameter: libc::sched_param = unsafe { std::mem::zeroed() };

@@ -1,11 +1,11 @@
 //! `knee cc` on the running kernel; with the feature `bpf` alone.
-#![cfg(feature = "bpf")]
-#![allow(clippy::print_stdout, reason = "a test that cannot run says why")]
 
 mod common;
 
 use common::{complaint, expect, folder_with};
+use knee_trials::{Skipped, trials};
 use std::fs;
+use std::process::ExitCode;
 
 const OFFERED: &str = "/proc/sys/net/ipv4/tcp_available_congestion_control";
 
@@ -14,26 +14,22 @@ fn is_offered() -> bool {
     names.split_whitespace().any(|name| name == "bbr_low_delay")
 }
 
-/// What the machine lacks, as the program says it; none: nothing.
+/// Why it cannot run here; none: it can.
 fn lack() -> Option<&'static str> {
     let mounts = fs::read_to_string("/proc/mounts").unwrap_or_default();
     if !mounts.lines().any(|line| line.split(' ').nth(1) == Some("/sys/fs/bpf")) {
-        return Some("a BPF file system at /sys/fs/bpf");
+        return Some("the host lacks a BPF file system at /sys/fs/bpf");
     }
     if is_offered() {
         return Some("bbr_low_delay is loaded already");
     }
-    (!nix::unistd::geteuid().is_root()).then_some("root")
+    (!nix::unistd::geteuid().is_root()).then_some("the host lacks root")
 }
 
 /// The kernel itself says what it offers.
-#[test]
-fn bpf_controllers_come_and_go() {
+fn bpf_controllers_come_and_go() -> Result<(), Skipped> {
     if let Some(lack) = lack() {
-        let required = std::env::var_os("KNEE_REQUIRE_ROOT_TESTS").is_some();
-        assert!(!required, "bpf_controllers_come_and_go: {lack}");
-        println!("test bpf_controllers_come_and_go ... ignored, {lack}");
-        return;
+        return Err(Skipped::lack(lack));
     }
     let folder = folder_with("a.toml", "");
     let at = folder.path();
@@ -50,4 +46,9 @@ fn bpf_controllers_come_and_go() {
     assert!(!is_offered());
     assert_eq!(expect(at, "cc list", 0), "");
     complaint(at, "cc unload bbr_low_delay", 2);
+    Ok(())
+}
+
+fn main() -> ExitCode {
+    knee_trials::run(trials![bpf_controllers_come_and_go])
 }

@@ -1,45 +1,22 @@
 //! The ground "kernel" from the command line. These tests need root and
-//! /dev/net/tun; where the host lacks one, they say so and count as skipped,
-//! or fail when `KNEE_REQUIRE_ROOT_TESTS` is set, as in CI.
+//! /dev/net/tun; where the host lacks one, they say so and count as ignored,
+//! or fail when `KNEE_REQUIRE_ROOT_TESTS` is set, as in CI. `main` lists them.
 
-#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test fails by panicking")]
-#![cfg(target_os = "linux")]
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod common;
 
 use common::{SMALL, complaint, expect, folder_with, json, knee, run, texts};
-use nix::sched::{CloneFlags, unshare};
+use knee_trials::{Skipped, trials, turn};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use std::collections::BTreeSet;
-use std::fs::{self, File};
+use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Stdio};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::process::{Child, ExitCode, Stdio};
 use std::time::Duration;
-
-fn lack() -> Option<String> {
-    if let Err(error) = File::options().read(true).write(true).open("/dev/net/tun") {
-        return Some(format!("/dev/net/tun ({error})"));
-    }
-    let allowed = std::thread::spawn(|| unshare(CloneFlags::CLONE_NEWNET)).join().unwrap();
-    allowed.err().map(|error| format!("root, for network namespaces ({error})"))
-}
-
-/// Real time is not to be shared: tests take turns. None where the host lacks
-/// something.
-fn turn(test: &str) -> Option<MutexGuard<'static, ()>> {
-    static TURN: Mutex<()> = Mutex::new(());
-    if let Some(lack) = lack() {
-        let required = std::env::var_os("KNEE_REQUIRE_ROOT_TESTS").is_some();
-        assert!(!required, "{test}: the host lacks {lack}");
-        println!("test {test} ... ignored, the host lacks {lack}");
-        return None;
-    }
-    Some(TURN.lock().unwrap_or_else(PoisonError::into_inner))
-}
 
 /// Entries of a folder, which may vanish meanwhile.
 fn entries(folder: &Path) -> Vec<PathBuf> {
@@ -115,9 +92,8 @@ impl Running {
     }
 }
 
-#[test]
-fn a_run_leaves_its_records_and_nothing_else() {
-    let Some(_turn) = turn("a_run_leaves_its_records_and_nothing_else") else { return };
+fn a_run_leaves_its_records_and_nothing_else() -> Result<(), Skipped> {
+    let _turn = turn()?;
     let folder = folder_with("a.toml", SMALL);
     let (code, printed) = Running::start(folder.path(), "out").end();
     assert_eq!(code, Some(0), "{printed}");
@@ -134,12 +110,11 @@ fn a_run_leaves_its_records_and_nothing_else() {
     assert!(health["probes"][0]["answered"].as_u64().unwrap() > 50, "{health}");
     assert!(out.join("report.html").is_file());
     expect(folder.path(), "report out", 0);
+    Ok(())
 }
 
-#[test]
-fn an_interrupted_run_keeps_what_there_is_and_leaves_nothing_else() {
-    let name = "an_interrupted_run_keeps_what_there_is_and_leaves_nothing_else";
-    let Some(_turn) = turn(name) else { return };
+fn an_interrupted_run_keeps_what_there_is_and_leaves_nothing_else() -> Result<(), Skipped> {
+    let _turn = turn()?;
     let folder = folder_with("a.toml", &SMALL.replace("\"3 s\"", "\"60 s\""));
     let running = Running::start(folder.path(), "out");
     running.send(Signal::SIGINT);
@@ -147,22 +122,21 @@ fn an_interrupted_run_keeps_what_there_is_and_leaves_nothing_else() {
     let manifest = json(&folder.path().join("out/manifest.json"));
     assert_eq!(manifest["interrupted"], true);
     assert!(manifest["end_ns"].as_u64().unwrap() < 60_000_000_000);
+    Ok(())
 }
 
-#[test]
-fn a_killed_run_leaves_nothing_that_the_next_one_minds() {
-    let name = "a_killed_run_leaves_nothing_that_the_next_one_minds";
-    let Some(_turn) = turn(name) else { return };
+fn a_killed_run_leaves_nothing_that_the_next_one_minds() -> Result<(), Skipped> {
+    let _turn = turn()?;
     let folder = folder_with("a.toml", &SMALL.replace("\"3 s\"", "\"60 s\""));
     let running = Running::start(folder.path(), "out");
     running.send(Signal::SIGKILL);
     assert_eq!(running.end().0, None);
     expect(folder.path(), "run a.toml --on kernel --set duration=1s --out out --force", 0);
+    Ok(())
 }
 
-#[test]
-fn two_grounds_are_compared() {
-    let Some(_turn) = turn("two_grounds_are_compared") else { return };
+fn two_grounds_are_compared() -> Result<(), Skipped> {
+    let _turn = turn()?;
     let folder = folder_with("a.toml", SMALL);
     let at = folder.path();
     let printed = expect(at, "run a.toml --on sim,kernel --out out", 0);
@@ -189,6 +163,7 @@ fn two_grounds_are_compared() {
     // Both run pages are in it, with their plots.
     assert_eq!(page.matches("class=\"series\"").count(), 2);
     expect(at, "run a.toml --on sim,kernel --out out --force", 0);
+    Ok(())
 }
 
 const STUDY: &str = r#"
@@ -224,9 +199,8 @@ at_least = 0.5
 
 /// Each claim has its outcome on both grounds; what the kernel cannot be set
 /// to is not tested there, and says why.
-#[test]
-fn a_study_on_both_grounds() {
-    let Some(_turn) = turn("a_study_on_both_grounds") else { return };
+fn a_study_on_both_grounds() -> Result<(), Skipped> {
+    let _turn = turn()?;
     let folder = folder_with("a.toml", SMALL);
     let at = folder.path();
     fs::create_dir(at.join("study")).unwrap();
@@ -254,12 +228,12 @@ fn a_study_on_both_grounds() {
     // Without the kernel nothing of it is there.
     expect(at, "reproduce ./study --out sim", 0);
     assert!(json(&at.join("sim/reproduce.json"))["studies"][0].get("kernel").is_none());
+    Ok(())
 }
 
 /// One cell of eight seconds; then nothing is left to run.
-#[test]
-fn the_grid_goes_on_where_it_stopped() {
-    let Some(_turn) = turn("the_grid_goes_on_where_it_stopped") else { return };
+fn the_grid_goes_on_where_it_stopped() -> Result<(), Skipped> {
+    let _turn = turn()?;
     let folder = tempfile::tempdir().unwrap();
     let cell = "reno-5mbit-10ms-0.5bdp-loss0-1flow";
     let line = format!("fidelity --cells {cell} --out out");
@@ -279,50 +253,65 @@ fn the_grid_goes_on_where_it_stopped() {
     let (_, said) = texts(&run(folder.path(), &line));
     assert!(said.contains(&format!("{invalid} of them to run")), "{said}");
     assert_eq!(manifest() == first, invalid == 0);
+    Ok(())
 }
 
-#[test]
-fn one_ground_at_a_time_for_what_only_one_can() {
+fn one_ground_at_a_time_for_what_only_one_can() -> Result<(), Skipped> {
     let folder = folder_with("a.toml", SMALL);
     let said = complaint(folder.path(), "run a.toml --on sim,kernel --repeat 2", 2);
     assert!(said.contains("--repeat") && said.contains("--on kernel"), "{said}");
     let said = complaint(folder.path(), "run a.toml --on kernel --packet-log", 2);
     assert!(said.contains("--on sim"), "{said}");
+    Ok(())
 }
 
-#[test]
-fn what_the_kernel_cannot_be_set_to_is_said_before_anything_runs() {
-    let name = "what_the_kernel_cannot_be_set_to_is_said_before_anything_runs";
-    let Some(_turn) = turn(name) else { return };
+fn what_the_kernel_cannot_be_set_to_is_said_before_anything_runs() -> Result<(), Skipped> {
+    let _turn = turn()?;
     let folder = folder_with("a.toml", SMALL);
     let line = "run a.toml --on sim,kernel --set transport.initial_window=40";
     assert!(complaint(folder.path(), line, 2).contains("leave it at 10"));
     let line = "run a.toml --on kernel --set flow.bbr.cc=olia";
     assert!(complaint(folder.path(), line, 3).contains("no controller \"olia\""));
     assert!(!folder.path().join("knee-out").exists());
+    Ok(())
 }
 
 /// Nobody runs it in a user namespace, where the host permits that, and is
 /// told what to do where it does not.
-#[test]
-fn without_privileges_it_runs_or_says_what_to_do() {
+fn without_privileges_it_runs_or_says_what_to_do() -> Result<(), Skipped> {
     const NOBODY: u32 = 65_534;
     let folder = folder_with("a.toml", SMALL);
     let mut command = knee(folder.path());
     command.args(["run", "a.toml", "--on", "kernel", "--out", "out"]).uid(NOBODY).gid(NOBODY);
-    let owned = std::os::unix::fs::chown(folder.path(), Some(NOBODY), Some(NOBODY));
-    let (Ok(()), Ok(output)) = (owned, command.output()) else {
-        println!("test without_privileges ... ignored, cannot start as nobody");
-        return;
-    };
+    std::os::unix::fs::chown(folder.path(), Some(NOBODY), Some(NOBODY))
+        .map_err(|error| Skipped::lack(format!("the host lacks root, to be nobody ({error})")))?;
+    // In CI too the program may lie where nobody else can read it.
+    let output = command
+        .output()
+        .map_err(|error| Skipped(format!("nobody cannot start the program ({error})")))?;
     let (_, said) = texts(&output);
     if output.status.code() == Some(3) {
         assert!(said.contains("run as root") || said.contains("/dev/net/tun"), "{said}");
-        return;
+        return Ok(());
     }
     let manifest = fs::metadata(folder.path().join("out/manifest.json")).unwrap_or_else(|error| {
         panic!("{error}: {said}");
     });
     assert_eq!(manifest.uid(), NOBODY);
     assert!(output.status.success() || said.contains("invalid"), "{said}");
+    Ok(())
+}
+
+fn main() -> ExitCode {
+    knee_trials::run(trials![
+        a_run_leaves_its_records_and_nothing_else,
+        an_interrupted_run_keeps_what_there_is_and_leaves_nothing_else,
+        a_killed_run_leaves_nothing_that_the_next_one_minds,
+        two_grounds_are_compared,
+        a_study_on_both_grounds,
+        the_grid_goes_on_where_it_stopped,
+        one_ground_at_a_time_for_what_only_one_can,
+        what_the_kernel_cannot_be_set_to_is_said_before_anything_runs,
+        without_privileges_it_runs_or_says_what_to_do,
+    ])
 }

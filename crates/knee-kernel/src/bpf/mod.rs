@@ -9,9 +9,6 @@
 mod error;
 mod switches;
 
-#[cfg(test)]
-mod conformance;
-
 pub use error::BpfError;
 
 use crate::privileges::{NET_ADMIN, SYS_ADMIN, capabilities, in_user_namespace};
@@ -101,14 +98,14 @@ pub(crate) fn can_register(selection: &Selection) -> bool {
 
 /// Offers what `selection` says under a name of at most 15 bytes.
 pub(crate) fn register(name: &str, selection: &Selection) -> Result<Registration, BpfError> {
-    let constants = switches::constants(selection)?;
+    // Asked first: a wrong parameter is wrong on every host.
+    let mut object = opened(BBR_LOW_DELAY, selection)?;
     if in_kernel(name) {
         return Err(BpfError::AlreadyLoaded(name.to_owned()));
     }
     if let Some(lack) = lack() {
         return Err(lack);
     }
-    let mut object = opened(BBR_LOW_DELAY, &constants)?;
     rename(&mut object, name);
     let mut object = object.load().map_err(|error| refused(&error))?;
     Ok(Registration { link: attached(&mut object)? })
@@ -150,8 +147,12 @@ fn folder() -> Result<PathBuf, BpfError> {
     Ok(PathBuf::from(FOLDER))
 }
 
-/// The object with these constants.
-fn opened(object: &[u8], constants: &[u8]) -> Result<OpenObject, BpfError> {
+/// An object of `bpf/` that holds the algorithm, with what `selection` says.
+///
+/// # Errors
+/// When a parameter or its value does not exist, or the object is none.
+pub fn opened(object: &[u8], selection: &Selection) -> Result<OpenObject, BpfError> {
+    let constants = switches::constants(selection)?;
     // Nothing prints but the command line.
     libbpf_rs::set_print(None);
     let mut object =
@@ -159,7 +160,7 @@ fn opened(object: &[u8], constants: &[u8]) -> Result<OpenObject, BpfError> {
     for mut map in object.maps_mut() {
         let holds_constants = map.name().to_string_lossy().ends_with(".rodata");
         if let Some(value) = map.initial_value_mut().filter(|_| holds_constants) {
-            value[..constants.len()].copy_from_slice(constants);
+            value[..constants.len()].copy_from_slice(&constants);
         }
     }
     Ok(object)

@@ -72,6 +72,7 @@ fn lay_out(settings: &Settings) -> [u8; BYTES] {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use libbpf_rs::{MapType, ObjectBuilder};
 
     fn change(name: &str, text: &str) -> Result<[u8; BYTES], SelectionError> {
         constants(&selection(&[(name.to_owned(), text.to_owned())]))
@@ -91,6 +92,18 @@ mod tests {
         assert_eq!(changed("probe_gains", "1.25, 0.75"), [20, 24]);
         assert_eq!(change("max_cruise", "off").unwrap()[..8], [0xff; 8]);
         assert_eq!(change("delay_lower_bound", "20 ms").unwrap()[8..10], 20_000_u16.to_ne_bytes());
+    }
+
+    /// The values that the program has when somebody else loads it are those of
+    /// the preset.
+    #[test]
+    fn the_program_holds_the_preset() {
+        libbpf_rs::set_print(None);
+        let object = ObjectBuilder::default().open_memory(crate::bpf::BBR_LOW_DELAY).unwrap();
+        let rodata = object.maps().find(|map| map.name().to_string_lossy().ends_with(".rodata"));
+        let preset = constants(&selection(&[])).unwrap();
+        assert_eq!(rodata.unwrap().initial_value().unwrap()[..BYTES], preset);
+        assert!(object.maps().any(|map| map.map_type() == MapType::StructOps));
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use crate::host::sound_run;
 use crate::{TEN_MEGABIT, text};
+use knee_trials::Skipped;
 
 /// One way of the path and back, without queue.
 const RTT_NS: u64 = 60_000_000;
@@ -9,14 +10,11 @@ const RTT_NS: u64 = 60_000_000;
 /// Each object comes whole, and none sooner than a handshake and a request
 /// allow: one RTT for the first, half of one for the SYN and the first byte
 /// each, and its bytes at 10 Mbit/s.
-#[test]
-fn a_page_arrives_object_by_object() {
+pub fn a_page_arrives_object_by_object() -> Result<(), Skipped> {
     for http in ["http = \"1.1\", connections = 6", "http = \"multiplexed\""] {
         let flow = format!("cc = \"cubic\"\nworkload = {{ page = {{ {http} }} }}");
         let text = text("8 s", TEN_MEGABIT, &flow);
-        let Some((records, _)) = sound_run("a_page_arrives_object_by_object", &text) else {
-            return;
-        };
+        let (records, _) = sound_run(&text)?;
         let (flow, objects) = (&records.flows[0], &records.objects);
         let bytes: u64 = objects.iter().map(|object| object.size_bytes).sum();
         assert_eq!(flow.delivered_bytes, bytes);
@@ -28,16 +26,16 @@ fn a_page_arrives_object_by_object() {
         let load = flow.completion_ns.unwrap();
         assert!(load >= 2 * RTT_NS + bytes * 800, "{load} ns for {bytes} bytes");
     }
+    Ok(())
 }
 
 /// A hundred transfers of 30 kB: the handshake and two rounds of slow
 /// start (10 and 11 segments) take three RTTs at least.
-#[test]
-fn a_mix_is_made_of_transfers() {
+pub fn a_mix_is_made_of_transfers() -> Result<(), Skipped> {
     let mix = "mix = { arrival_interval = \"50 ms\", sizes = \"30 kB\" }";
     let flow = format!("cc = \"cubic\"\nworkload = {{ {mix} }}");
     let text = text("5 s", TEN_MEGABIT, &flow);
-    let Some((records, _)) = sound_run("a_mix_is_made_of_transfers", &text) else { return };
+    let (records, _) = sound_run(&text)?;
     let transfers = &records.transfers;
     // Poisson: four standard deviations.
     assert!((60..140).contains(&transfers.len()), "{}", transfers.len());
@@ -48,19 +46,20 @@ fn a_mix_is_made_of_transfers() {
         assert!(row.completion_ns.unwrap() >= 3 * RTT_NS, "{row:?}");
         assert!(row.rtt_min_ns >= RTT_NS, "{row:?}");
     }
+    Ok(())
 }
 
 /// A link of 10 Mbit/s carries a ladder that ends at 1 Mbit/s: playback
 /// waits for its first segment alone.
-#[test]
-fn a_video_plays() {
+pub fn a_video_plays() -> Result<(), Skipped> {
     let dash = "dash = { ladder = [\"400 kbit/s\", \"1 Mbit/s\"], segment = \"1 s\" }";
     let flow = format!("cc = \"cubic\"\nworkload = {{ {dash} }}");
     let text = text("6 s", TEN_MEGABIT, &flow);
-    let Some((records, _)) = sound_run("a_video_plays", &text) else { return };
+    let (records, _) = sound_run(&text)?;
     let arrived: Vec<_> =
         records.objects.iter().filter(|object| object.completed_ns.is_some()).collect();
     assert!(arrived.len() >= 6, "{} segments", arrived.len());
     assert!(arrived[0].stalled_ns >= 2 * RTT_NS, "{}", arrived[0].stalled_ns);
     assert!(arrived[1..].iter().all(|object| object.stalled_ns == 0));
+    Ok(())
 }

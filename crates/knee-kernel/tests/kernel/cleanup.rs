@@ -1,7 +1,8 @@
 //! Nothing is left behind, whatever ends a run.
 
-use crate::host::{allows, alone, scenario};
+use crate::host::scenario;
 use knee_kernel::{Control, run};
+use knee_trials::{Skipped, turn};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use std::collections::BTreeSet;
@@ -15,10 +16,11 @@ const SCENARIO: &str = "name = \"test\"\nduration = \"60 s\"\n\
     [path.main]\nforward = [\"bottleneck\"]\nreverse_delay = \"10 ms\"\n\
     [[flow]]\nname = \"flow\"\ncc = \"cubic\"\n";
 
-/// Not a test of its own: the process that [`killed`] kills.
-#[test]
-#[ignore = "runs for a minute; started by the test that kills it"]
-fn victim() {
+/// Set: this process is the one that [`killed`] kills, and runs no tests.
+pub const VICTIM: &str = "KNEE_TEST_VICTIM";
+
+/// Runs for a minute.
+pub fn victim() {
     run(&scenario(SCENARIO), &Control::default()).unwrap();
 }
 
@@ -61,16 +63,12 @@ fn soon(condition: impl Fn() -> bool) -> bool {
 
 /// A namespace lives as long as a process, a descriptor or a mount refers
 /// to it: after `kill -9` there is none of them.
-#[test]
-fn killed() {
-    if !allows("killed") {
-        return;
-    }
-    let _alone = alone();
+pub fn killed() -> Result<(), Skipped> {
+    let _turn = turn()?;
     let (mounts, links) = (namespace_mounts(), interfaces());
     let here = namespaces_of(Path::new("/proc/self"));
     let mut child = Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "cleanup::victim", "--ignored"])
+        .env(VICTIM, "")
         .stdout(Stdio::null())
         .spawn()
         .unwrap();
@@ -84,4 +82,5 @@ fn killed() {
     child.wait().unwrap();
     assert!(soon(|| namespaces_in_use().is_disjoint(&made)));
     assert_eq!((namespace_mounts(), interfaces()), (mounts, links));
+    Ok(())
 }

@@ -1,12 +1,12 @@
 //! `bbr_low_delay` in the kernel, on the link of the study it comes from:
 //! 10 Mbit/s, 60 ms, a deep buffer. The first four seconds of each run are not
 //! counted.
-#![allow(clippy::print_stdout, reason = "the figures are what the tests are for")]
 
-use crate::host::{allows, skip, sound_run};
+use crate::bpf::bpf_allowed;
+use crate::host::sound_run;
 use knee_kernel::Health;
-use knee_kernel::bpf;
 use knee_record::Records;
+use knee_trials::{Skipped, tell};
 use knee_units::Time;
 
 const COUNTED_FROM: Time = Time::from_secs(4);
@@ -30,16 +30,10 @@ fn text(seconds: u64, flows: &[(usize, &str)]) -> String {
     )
 }
 
-/// Whether a test can run here.
-fn can_run(test: &str) -> bool {
-    if !allows(test) {
-        return false;
-    }
-    let lack = bpf::lack();
-    if let Some(lack) = &lack {
-        skip(test, &lack.to_string());
-    }
-    lack.is_none()
+/// Skipped also where the kernel takes no BPF programs from here.
+fn bpf_run(text: &str) -> Result<(Records, Health), Skipped> {
+    bpf_allowed()?;
+    sound_run(text)
 }
 
 /// Median RTT of the probes in milliseconds.
@@ -63,12 +57,12 @@ fn goodputs(records: &Records) -> Vec<f64> {
     (0..records.flows.len()).map(of).collect()
 }
 
-/// Runs these flows; prints and returns the median RTT and the goodputs.
-fn measured(test: &str, seconds: u64, flows: &[(usize, &str)]) -> Option<(f64, Vec<f64>)> {
-    let (records, health) = sound_run(test, &text(seconds, flows))?;
+/// Runs these flows; tells (`--nocapture`) and returns the median RTT and the goodputs.
+fn measured(seconds: u64, flows: &[(usize, &str)]) -> Result<(f64, Vec<f64>), Skipped> {
+    let (records, health) = bpf_run(&text(seconds, flows))?;
     let (rtt, rates) = (probed_ms(&health), goodputs(&records));
-    println!("{flows:?}: median probe RTT {rtt:.1} ms, goodput {rates:.2?} Mbit/s");
-    Some((rtt, rates))
+    tell(&format!("{flows:?}: median probe RTT {rtt:.1} ms, goodput {rates:.2?} Mbit/s"));
+    Ok((rtt, rates))
 }
 
 /// Long enough for a PROBE_RTT, which comes after ten seconds.
@@ -77,61 +71,44 @@ const SHORT: u64 = 8;
 
 /// Two flows keep the queue below 15 ms and lose none of the goodput that
 /// two plain ones have, whose queue is a BDP and a half.
-#[test]
-fn two_flows_have_a_short_queue() {
-    let test = "two_flows_have_a_short_queue";
-    if !can_run(test) {
-        return;
-    }
-    let Some((rtt, rates)) = measured(test, LONG, &[(2, "bbr-low-delay")]) else { return };
+pub fn two_flows_have_a_short_queue() -> Result<(), Skipped> {
+    let (rtt, rates) = measured(LONG, &[(2, "bbr-low-delay")])?;
     let rate = rates.iter().sum::<f64>();
     assert!((60.0..=75.0).contains(&rtt), "median probe RTT of {rtt} ms");
     assert!(rate >= 0.99 * PLAIN, "{rate} Mbit/s, plain {PLAIN}");
     assert!(rate <= 1.01 * CEILING, "{rate} Mbit/s is more than the link carries");
+    Ok(())
 }
 
-#[test]
-fn five_flows_have_a_short_queue() {
-    let test = "five_flows_have_a_short_queue";
-    if !can_run(test) {
-        return;
-    }
-    let Some((rtt, rates)) = measured(test, LONG, &[(5, "bbr-low-delay")]) else { return };
+pub fn five_flows_have_a_short_queue() -> Result<(), Skipped> {
+    let (rtt, rates) = measured(LONG, &[(5, "bbr-low-delay")])?;
     let rate = rates.iter().sum::<f64>();
     assert!((60.0..=85.0).contains(&rtt), "median probe RTT of {rtt} ms");
     assert!(rate >= 0.99 * PLAIN, "{rate} Mbit/s");
+    Ok(())
 }
 
 /// What it gets beside controllers that fill the queue is little: measured
-/// and printed. The least that BBR allows is promised, four packets per
-/// round trip, and that the link is full.
-#[test]
-fn beside_others_it_keeps_four_packets_per_round_trip() {
-    let test = "beside_others_it_keeps_four_packets_per_round_trip";
-    if !can_run(test) {
-        return;
-    }
+/// and told. The least that BBR allows is promised, four packets per round
+/// trip, and that the link is full.
+pub fn beside_others_it_keeps_four_packets_per_round_trip() -> Result<(), Skipped> {
     for other in ["bbr", "cubic"] {
         let flows = [(1, "bbr-low-delay"), (1, other)];
-        let Some((rtt_ms, rates)) = measured(test, SHORT, &flows) else { return };
+        let (rtt_ms, rates) = measured(SHORT, &flows)?;
         let least = 4.0 * 1448.0 * 8.0 / 1e3 / rtt_ms;
         assert!(rates[0] >= 0.8 * least, "{rates:?} beside {other}, least {least}");
         assert!(rates.iter().sum::<f64>() > 0.95 * CEILING, "{rates:?} beside {other}");
     }
+    Ok(())
 }
 
 /// A run brings what its flows ask for, each with its own parameters, and
 /// takes it away again.
-#[test]
-fn a_run_brings_its_controllers() {
-    let test = "a_run_brings_its_controllers";
-    if !can_run(test) {
-        return;
-    }
+pub fn a_run_brings_its_controllers() -> Result<(), Skipped> {
     let plain = text(SHORT, &[(1, "bbr-low-delay")]);
     let flow = "cc = { name = \"bbr\", window_gain = 1, drain_to_target = true }";
     let text = format!("{plain}[[flow]]\nname = \"drained\"\n{flow}\n");
-    let Some((records, health)) = sound_run(test, &text) else { return };
+    let (records, health) = bpf_run(&text)?;
     let rates = goodputs(&records);
     assert!(rates.iter().sum::<f64>() > 0.95 * CEILING, "{rates:?}");
     // Two plain flows have a queue of a BDP and a half.
@@ -139,4 +116,5 @@ fn a_run_brings_its_controllers() {
     let offered = "/proc/sys/net/ipv4/tcp_available_congestion_control";
     let offered = std::fs::read_to_string(offered).unwrap();
     assert!(!offered.contains("knee"), "{offered}");
+    Ok(())
 }

@@ -1,16 +1,23 @@
-//! Runs over the kernel's TCP, each of a few seconds.
+//! Runs over the kernel's TCP, each of a few seconds. `main` lists them.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod applications;
+#[cfg(feature = "bpf")]
+mod bpf;
 mod cleanup;
 mod host;
 #[cfg(feature = "bpf")]
 mod low_delay;
 mod multipath;
+mod starved;
 
-use host::{allows, scenario, sound_run};
+use host::{scenario, sound_run};
 use knee_kernel::{Control, KernelError, run};
 use knee_record::{FlowSample, Records};
+use knee_trials::{Skipped, trials, turn};
 use knee_units::Time;
+use std::process::ExitCode;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
@@ -46,14 +53,11 @@ fn goodput(rows: &[&FlowSample]) -> f64 {
 ///
 /// A pause of the host, too short to make a run invalid, leaves a queue that
 /// BBR keeps until PROBE_RTT drains it: one of three runs must be as there.
-#[test]
-fn bbr_does_what_was_measured_elsewhere() {
+fn bbr_does_what_was_measured_elsewhere() -> Result<(), Skipped> {
     let text = text("8 s", TEN_MEGABIT, "cc = \"bbr\"");
     let mut seen = Vec::new();
     for _ in 0..3 {
-        let Some((records, _)) = sound_run("bbr_does_what_was_measured_elsewhere", &text) else {
-            return;
-        };
+        let (records, _) = sound_run(&text)?;
         let rows = after(&records, 3);
         let rate = goodput(&rows) / 9.41e6;
         let rtt = median(rows.iter().map(|row| row.srtt_ns).collect()) as f64 / 70.4e6;
@@ -64,7 +68,7 @@ fn bbr_does_what_was_measured_elsewhere() {
         // Full use of the link is 9.65 Mbit/s: PROBE_RTT, which takes the
         // rest, comes every ten seconds.
         if (0.98..1.03).contains(&rate) && (0.9..1.1).contains(&rtt) {
-            return;
+            return Ok(());
         }
         seen.push((rate, rtt));
     }
@@ -73,14 +77,10 @@ fn bbr_does_what_was_measured_elsewhere() {
 
 /// A queue of one BDP that CUBIC fills: the RTT is at most that of path and
 /// queue, and what the link dropped was sent again.
-#[test]
-fn cubic_fills_the_queue_and_repeats_what_is_dropped() {
+fn cubic_fills_the_queue_and_repeats_what_is_dropped() -> Result<(), Skipped> {
     let link = TEN_MEGABIT.replace("20 BDP", "1 BDP");
     let text = text("6 s", &link, "cc = \"cubic\"");
-    let Some((records, _)) = sound_run("cubic_fills_the_queue_and_repeats_what_is_dropped", &text)
-    else {
-        return;
-    };
+    let (records, _) = sound_run(&text)?;
     let flow = &records.flows[0];
     let dropped = records.links.last().unwrap().dropped_packets;
     assert!(dropped > 0);
@@ -88,35 +88,31 @@ fn cubic_fills_the_queue_and_repeats_what_is_dropped() {
     assert!(repeated >= dropped / 2 && repeated <= dropped + 10, "{repeated} for {dropped}");
     assert!(flow.rtt_max_ns < 130_000_000, "{}", flow.rtt_max_ns);
     assert!(flow.recoveries > 0);
+    Ok(())
 }
 
 /// 500 kB at 10 Mbit/s take 0.41 s on the wire; to it come the handshake,
 /// slow start, and the way of the last ACK.
-#[test]
-fn a_file_is_delivered_to_its_last_byte() {
+fn a_file_is_delivered_to_its_last_byte() -> Result<(), Skipped> {
     for header in ["52 B", "72 B"] {
         let flow =
             format!("cc = \"cubic\"\nworkload = {{ file = \"500 kB\" }}\nheader = \"{header}\"");
         let text = text("4 s", TEN_MEGABIT, &flow);
-        let Some((records, _)) = sound_run("a_file_is_delivered_to_its_last_byte", &text) else {
-            return;
-        };
+        let (records, _) = sound_run(&text)?;
         let flow = &records.flows[0];
         assert_eq!((flow.delivered_bytes, flow.size_bytes), (500_000, 500_000));
         let millis = flow.completion_ns.unwrap() / 1_000_000;
         assert!((415 + 120..1_200).contains(&millis), "{millis} ms");
     }
+    Ok(())
 }
 
 /// Marks arrive at the receiver and their echo at the sender, and nothing of
 /// the flow is lost though the queue stays short.
-#[test]
-fn marks_take_the_place_of_drops() {
+fn marks_take_the_place_of_drops() -> Result<(), Skipped> {
     let link = format!("{TEN_MEGABIT}\naqm = \"codel\"\necn = true");
     let text = text("5 s", &link, "cc = \"cubic\"\necn = true");
-    let Some((records, health)) = sound_run("marks_take_the_place_of_drops", &text) else {
-        return;
-    };
+    let (records, health) = sound_run(&text)?;
     let (link, flow) = (records.links.last().unwrap(), &records.flows[0]);
     assert!(link.marked_packets > 0);
     assert_eq!(flow.retransmitted_bytes, 0);
@@ -127,29 +123,29 @@ fn marks_take_the_place_of_drops() {
     assert!(link.dropped_packets <= probes_lost, "{} of {probes_lost}", link.dropped_packets);
     let rows = after(&records, 3);
     assert!(median(rows.iter().map(|row| row.srtt_ns).collect()) < 90_000_000);
+    Ok(())
 }
 
 /// A link's own loss is what the transport has to repair.
-#[test]
-fn loss_of_the_link_is_repaired() {
+fn loss_of_the_link_is_repaired() -> Result<(), Skipped> {
     let link = format!("{TEN_MEGABIT}\nloss = \"2 %\"");
     let text = text("6 s", &link, "cc = \"bbr\"");
-    let Some((records, _)) = sound_run("loss_of_the_link_is_repaired", &text) else { return };
+    let (records, _) = sound_run(&text)?;
     let (link, flow) = (records.links.last().unwrap(), &records.flows[0]);
     let lost = link.lost_packets as f64 / link.entered_packets as f64;
     // Some 5000 packets: three standard deviations are 0.6 points.
     assert!((0.014..0.026).contains(&lost), "{lost}");
     let repeated = flow.retransmitted_bytes as f64 / flow.sent_bytes as f64;
     assert!((repeated - lost).abs() < 0.005, "{repeated} for {lost}");
+    Ok(())
 }
 
 /// No probe is faster than the path, and half of them are at most half a
 /// millisecond slower, whatever else the host does.
-#[test]
-fn probes_take_as_long_as_the_path() {
+fn probes_take_as_long_as_the_path() -> Result<(), Skipped> {
     let flow = "cc = \"cubic\"\nworkload = { file = \"1 kB\" }";
     let text = text("3 s", TEN_MEGABIT, flow);
-    let Some((_, health)) = sound_run("probes_take_as_long_as_the_path", &text) else { return };
+    let (_, health) = sound_run(&text)?;
     let probe = &health.probes[0];
     // Two times 30 ms, and 44 bytes at 10 Mbit/s.
     let path = Time::from_nanos(60_035_200);
@@ -157,14 +153,11 @@ fn probes_take_as_long_as_the_path() {
     assert!(least >= path, "{least:?}");
     assert!(median <= path + Time::from_micros(500), "{median:?}");
     assert!(probe.round_trips.len() as u64 + 10 >= probe.sent, "{}", probe.sent);
+    Ok(())
 }
 
-#[test]
-fn stopping_keeps_the_records() {
-    if !allows("stopping_keeps_the_records") {
-        return;
-    }
-    let _alone = host::alone();
+fn stopping_keeps_the_records() -> Result<(), Skipped> {
+    let _turn = turn()?;
     let control = Control::default();
     let scenario = scenario(&text("60 s", TEN_MEGABIT, "cc = \"bbr\""));
     let records = std::thread::scope(|scope| {
@@ -178,10 +171,10 @@ fn stopping_keeps_the_records() {
     assert!(records.interrupted);
     assert!((500_000_000..5_000_000_000).contains(&records.end_ns), "{}", records.end_ns);
     assert!(records.flows[0].delivered_bytes > 0);
+    Ok(())
 }
 
-#[test]
-fn what_the_kernel_cannot_do_is_refused_with_advice() {
+fn what_the_kernel_cannot_do_is_refused_with_advice() -> Result<(), Skipped> {
     let refusal = |flow: &str| {
         let scenario = scenario(&text("1 s", TEN_MEGABIT, flow));
         match run(&scenario, &Control::default()) {
@@ -196,4 +189,43 @@ fn what_the_kernel_cannot_do_is_refused_with_advice() {
     assert!(refusal("cc = \"cubic\"\ninitial_window = 40").contains("leave it at 10"));
     assert!(refusal("cc = \"cubic\"\nmax_burst = \"3 kB\"").contains("the kernel's own"));
     assert!(refusal("cc = \"cubic\"\nheader = \"50 B\"").contains("52 B"));
+    Ok(())
+}
+
+fn main() -> ExitCode {
+    if std::env::var_os(cleanup::VICTIM).is_some() {
+        cleanup::victim();
+        return ExitCode::SUCCESS;
+    }
+    let trials = trials![
+        bbr_does_what_was_measured_elsewhere,
+        cubic_fills_the_queue_and_repeats_what_is_dropped,
+        a_file_is_delivered_to_its_last_byte,
+        marks_take_the_place_of_drops,
+        loss_of_the_link_is_repaired,
+        probes_take_as_long_as_the_path,
+        stopping_keeps_the_records,
+        what_the_kernel_cannot_do_is_refused_with_advice,
+        applications::a_page_arrives_object_by_object,
+        applications::a_mix_is_made_of_transfers,
+        applications::a_video_plays,
+        cleanup::killed,
+        multipath::two_paths_carry_what_both_have,
+        multipath::a_file_over_two_paths_is_delivered_to_its_last_byte,
+        starved::a_starved_emulator_is_invalid,
+    ];
+    #[cfg(feature = "bpf")]
+    let trials = trials.into_iter().chain(trials![
+        bpf::kernel_and_simulator_decide_the_same,
+        bpf::the_file_visits_every_phase,
+        low_delay::two_flows_have_a_short_queue,
+        low_delay::five_flows_have_a_short_queue,
+        low_delay::beside_others_it_keeps_four_packets_per_round_trip,
+        low_delay::a_run_brings_its_controllers,
+    ]);
+    // Writes a file: only when asked for.
+    #[cfg(feature = "bpf")]
+    let trials =
+        trials.chain(trials![bpf::recording::record].map(|trial| trial.with_ignored_flag(true)));
+    knee_trials::run(trials)
 }

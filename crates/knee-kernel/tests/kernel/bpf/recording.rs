@@ -2,10 +2,11 @@
 //! simplest loop that will do, with a controller that notes what it is told.
 
 use super::step::{self, Incident, Step};
-use super::{MSS, init, switches};
+use super::{MSS, init, preset};
 use knee_cc::{Connection, Controller, Decision, Event, Needs, Sample, State};
 use knee_link::{Aqm, Buffer, Delay, Link, Loss, RateModel, Steps};
 use knee_transport::{Ack, AckDetails, Config, Receiver, Segment, Sender, Transmit};
+use knee_trials::Skipped;
 use knee_units::{Rate, Time};
 use rand_chacha::ChaCha8Rng;
 use rand_core::SeedableRng;
@@ -139,12 +140,11 @@ impl Loop {
 }
 
 /// Losses from the start, an outage of 0.6 s at 3 s, a pause of the
-/// application, and PROBE_RTT, which comes 10 s after the last minimum.
-#[test]
-#[ignore = "writes the file again: only when the recording itself is to change"]
-fn record() {
+/// application, and PROBE_RTT, which comes 10 s after the last minimum. Writes
+/// the file again: only when the recording itself is to change.
+pub fn record() -> Result<(), Skipped> {
     let steps = Arc::new(Mutex::new(Vec::new()));
-    let inner = knee_cc::build(&switches::selection(&[]), init()).unwrap();
+    let inner = knee_cc::build(&preset(&[]), init()).unwrap();
     let settings = Config::default();
     let ten_megabit = RateModel::Constant(Rate::from_bits_per_second(10_000_000));
     let outage = vec![(Time::from_millis(3_000), Time::from_millis(3_600))];
@@ -163,4 +163,5 @@ fn record() {
     run.run_until(Time::from_millis(13_000));
     let text = step::write(&steps.lock().unwrap());
     std::fs::write(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/bbr-steps.csv"), text).unwrap();
+    Ok(())
 }

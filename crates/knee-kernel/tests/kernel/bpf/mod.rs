@@ -8,18 +8,19 @@
 //! `knee-link`: 10 Mbit/s, 60 ms, losses, an outage with a timeout, an
 //! application that pauses, PROBE_RTT.
 
-mod recording;
+pub mod recording;
 mod step;
 
-use super::{opened, switches};
-use knee_cc::{Controller, Init};
+use knee_cc::{Controller, Init, Selection, Value};
+use knee_kernel::bpf;
+use knee_trials::{Skipped, alone, tell};
 use knee_units::Time;
-use libbpf_rs::{MapCore, MapFlags, MapType, Object, ProgramInput};
+use libbpf_rs::{MapCore, MapFlags, Object, ProgramInput};
 use rand_chacha::ChaCha8Rng;
 use rand_core::{Rng, SeedableRng};
 use step::{Incident, Step};
 
-const STEPS: &str = include_str!("../../../tests/data/bbr-steps.csv");
+const STEPS: &str = include_str!("../../data/bbr-steps.csv");
 const REPLAY: &[u8] = include_bytes!(env!("KNEE_BPF_BBR_REPLAY"));
 
 const MSS: u64 = 1448;
@@ -41,13 +42,21 @@ fn init() -> Init {
     Init { mss: MSS as u32, mtu: 1500, initial_window: INITIAL_WINDOW, rng: rng() }
 }
 
+type Change<'a> = (&'a str, Value);
+
+/// What the program holds, with changes.
+fn preset(changes: &[Change]) -> Selection {
+    let changed =
+        |selection: Selection, (name, value): &Change| selection.with(*name, value.clone());
+    changes.iter().fold(Selection::named("bbr-low-delay"), changed)
+}
+
 /// The BPF program, loaded.
 struct Replay(Object);
 
 impl Replay {
-    fn load(changes: &[(String, String)]) -> Replay {
-        let constants = switches::constants(&switches::selection(changes)).unwrap();
-        let object = opened(REPLAY, &constants).unwrap().load();
+    fn load(selection: &Selection) -> Replay {
+        let object = bpf::opened(REPLAY, selection).unwrap().load();
         Replay(object.unwrap_or_else(|error| panic!("{error:#}")))
     }
 
@@ -88,11 +97,10 @@ fn expected(controller: &mut dyn Controller, step: &Step) -> (u64, u64) {
 
 /// Largest differences over the file: of the window in bytes, of the rate as
 /// a share.
-fn differences(changes: &[(&str, &str)]) -> (u64, f64) {
-    let owned = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
-    let changes: Vec<_> = changes.iter().map(owned).collect();
-    let replay = Replay::load(&changes);
-    let mut controller = knee_cc::build(&switches::selection(&changes), init()).unwrap();
+fn differences(changes: &[Change]) -> (u64, f64) {
+    let selection = preset(changes);
+    let replay = Replay::load(&selection);
+    let mut controller = knee_cc::build(&selection, init()).unwrap();
     let (mut window, mut rate) = (0, 0.0_f64);
     let steps = step::read(STEPS);
     for (line, (step, theirs)) in steps.iter().zip(replay.take(&steps)).enumerate() {
@@ -105,44 +113,38 @@ fn differences(changes: &[(&str, &str)]) -> (u64, f64) {
     (window, rate)
 }
 
-/// Whether the kernel takes BPF programs from here; see `tests/kernel/host.rs`.
-fn allowed(test: &str) -> bool {
-    let lack = super::lack();
-    if let Some(lack) = &lack {
-        assert!(std::env::var_os("KNEE_REQUIRE_ROOT_TESTS").is_none(), "{test}: {lack}");
-        println!("test {test} ... ignored, {lack}");
-    }
-    lack.is_none()
+/// Whether the kernel takes BPF programs from here.
+pub fn bpf_allowed() -> Result<(), Skipped> {
+    bpf::lack().map_or(Ok(()), |lack| Err(Skipped::lack(lack)))
 }
 
 /// Issue: window within one packet, rate within 1 %, at every step; with all
 /// changes, with none (BBR as published), and with each alone missing.
-#[test]
-fn kernel_and_simulator_decide_the_same() {
-    if !allowed("kernel_and_simulator_decide_the_same") {
-        return;
-    }
+pub fn kernel_and_simulator_decide_the_same() -> Result<(), Skipped> {
+    bpf_allowed()?;
+    // Nothing of it is real time, but it would be in the way of what is.
+    let _alone = alone();
     let none = [
-        ("drain_to_target", "false"),
-        ("probe_exit_early", "false"),
-        ("shrink_window", "false"),
-        ("keep_bw_over_probe_rtt", "false"),
-        ("max_cruise", "off"),
-        ("probe_gains", "1.25, 0.75"),
-        ("window_gain", "2"),
+        ("drain_to_target", Value::Switch(false)),
+        ("probe_exit_early", Value::Switch(false)),
+        ("shrink_window", Value::Switch(false)),
+        ("keep_bw_over_probe_rtt", Value::Switch(false)),
+        ("max_cruise", Value::Text("off".to_owned())),
+        ("probe_gains", Value::Numbers(vec![1.25, 0.75])),
+        ("window_gain", Value::Number(2.0)),
     ];
-    let mut sets: Vec<&[(&str, &str)]> = vec![&[], &none];
+    let mut sets: Vec<&[Change]> = vec![&[], &none];
     sets.extend(none.chunks(1));
     for changes in sets {
         let (window, rate) = differences(changes);
-        println!("window {window} B, rate {:.4} % with {changes:?}", rate * 100.0);
+        tell(&format!("window {window} B, rate {:.4} % with {changes:?}", rate * 100.0));
     }
+    Ok(())
 }
 
 /// The file exercises what the comparison claims to compare.
-#[test]
-fn the_file_visits_every_phase() {
-    let mut controller = knee_cc::build(&switches::selection(&[]), init()).unwrap();
+pub fn the_file_visits_every_phase() -> Result<(), Skipped> {
+    let mut controller = knee_cc::build(&preset(&[]), init()).unwrap();
     let steps = step::read(STEPS);
     let mut phases: Vec<&str> = Vec::new();
     for step in &steps {
@@ -164,16 +166,5 @@ fn the_file_visits_every_phase() {
         let event = step::EVENTS[code];
         assert!(steps.iter().any(|step| step.incident == Incident::Event(event)), "{event:?}");
     }
-}
-
-/// The values that the program has when somebody else loads it are those of
-/// the preset.
-#[test]
-fn the_program_holds_the_preset() {
-    libbpf_rs::set_print(None);
-    let object = libbpf_rs::ObjectBuilder::default().open_memory(super::BBR_LOW_DELAY).unwrap();
-    let rodata = object.maps().find(|map| map.name().to_string_lossy().ends_with(".rodata"));
-    let preset = switches::constants(&switches::selection(&[])).unwrap();
-    assert_eq!(rodata.unwrap().initial_value().unwrap()[..preset.len()], preset);
-    assert!(object.maps().any(|map| map.map_type() == MapType::StructOps));
+    Ok(())
 }

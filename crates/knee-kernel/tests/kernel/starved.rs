@@ -1,0 +1,50 @@
+//! A host that is too busy gives a verdict, not wrong numbers.
+
+use crate::host::scenario;
+use crate::{TEN_MEGABIT, text};
+use knee_kernel::{Control, run, set_realtime};
+use knee_record::Verdict;
+use knee_trials::{Skipped, turn};
+use nix::sys::time::TimeValLike;
+use nix::time::{ClockId, clock_gettime};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
+
+/// Under SCHED_FIFO, above the emulator's.
+const PRIORITY: i32 = 40;
+
+/// Takes a processor away from everybody, the emulator included, for 60 ms in
+/// every 120.
+fn starve(over: &AtomicBool) {
+    set_realtime(PRIORITY).unwrap();
+    // By the clock, so that all processors are taken at once.
+    let monotonic = || clock_gettime(ClockId::CLOCK_MONOTONIC).unwrap().num_nanoseconds() as u64;
+    let phase = || monotonic() % 120_000_000;
+    while !over.load(Ordering::Relaxed) {
+        while phase() < 60_000_000 {
+            std::hint::spin_loop();
+        }
+        thread::park_timeout(Duration::from_nanos(120_000_000 - phase()));
+    }
+}
+
+pub fn a_starved_emulator_is_invalid() -> Result<(), Skipped> {
+    let _turn = turn()?;
+    let permitted = thread::spawn(|| set_realtime(PRIORITY)).join().unwrap();
+    permitted.map_err(|error| Skipped::lack(format!("the host lacks SCHED_FIFO ({error})")))?;
+    let scenario = scenario(&text("3 s", TEN_MEGABIT, "cc = \"cubic\""));
+    let over = AtomicBool::new(false);
+    let processors = thread::available_parallelism().unwrap().get();
+    let outcome = thread::scope(|scope| {
+        for _ in 0..processors {
+            scope.spawn(|| starve(&over));
+        }
+        let outcome = run(&scenario, &Control::default());
+        over.store(true, Ordering::Relaxed);
+        outcome
+    });
+    let (_, health) = outcome.unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!(health.verdict().0, Verdict::Invalid, "{}", health.stalled);
+    Ok(())
+}

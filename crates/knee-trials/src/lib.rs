@@ -1,0 +1,154 @@
+//! Tests that need something of the host: root, TUN, BPF, processors that
+//! nobody else keeps busy. Only at run time is it known whether it is there,
+//! and Rust's own harness cannot skip a test any more then.
+//!
+//! A test returns why it did not run; [`trials!`] lists the tests of a file
+//! built with `harness = false`, and [`run`] is its `main`.
+//!
+//! What this crate never does: count a test as passed that did not run.
+
+use clap::{ArgAction, CommandFactory, FromArgMatches};
+use libtest_mimic::{Arguments, Completion, Trial};
+use nix::sched::{CloneFlags, unshare};
+use std::ffi::OsString;
+use std::fmt::Display;
+use std::fs::File;
+use std::process::ExitCode;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::{env, thread};
+
+/// Why a test did not run, be it in CI or elsewhere.
+#[derive(Debug)]
+pub struct Skipped(pub String);
+
+impl Skipped {
+    /// The host lacks something that CI has.
+    ///
+    /// # Panics
+    ///
+    /// Where `KNEE_REQUIRE_ROOT_TESTS` is set, as in CI: there the test fails.
+    #[must_use]
+    pub fn lack(why: impl Display) -> Skipped {
+        assert!(env::var_os("KNEE_REQUIRE_ROOT_TESTS").is_none(), "{why}");
+        Skipped(why.to_string())
+    }
+}
+
+/// The functions named, `fn() -> Result<(), Skipped>`, as tests of these names.
+#[macro_export]
+macro_rules! trials {
+    ($($test:path),* $(,)?) => { [$($crate::trial(stringify!($test), $test)),*] };
+}
+
+/// A test that a panic fails.
+#[must_use]
+pub fn trial(name: &str, test: fn() -> Result<(), Skipped>) -> Trial {
+    Trial::ignorable_test(name, move || match test() {
+        Ok(()) => Ok(Completion::Completed),
+        Err(Skipped(why)) => Ok(Completion::ignored_with(why)),
+    })
+}
+
+/// Runs the tests that the command line chooses, as Rust's harness does.
+#[must_use]
+pub fn run(trials: impl IntoIterator<Item = Trial>) -> ExitCode {
+    let trials: Vec<Trial> = trials.into_iter().collect();
+    libtest_mimic::run(&arguments(env::args_os(), &trials), trials).exit_code()
+}
+
+/// `cargo test` hands the same filters to all tests, and any number of them:
+/// where `libtest_mimic` takes one, the names that none of them fits are left
+/// out one by one.
+fn arguments(line: impl IntoIterator<Item = OsString>, trials: &[Trial]) -> Arguments {
+    let several = |filter: clap::Arg| filter.num_args(1..).action(ArgAction::Append);
+    let matches = Arguments::command().mut_arg("filter", several).get_matches_from(line);
+    let filters: Vec<&String> = matches.get_many("filter").into_iter().flatten().collect();
+    let arguments = Arguments::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
+    if filters.len() < 2 {
+        return arguments;
+    }
+    let by = |filter: &String| Arguments { filter: Some(filter.clone()), ..arguments.clone() };
+    let by_each: Vec<Arguments> = filters.into_iter().map(by).collect();
+    let left_out = |trial: &&Trial| by_each.iter().all(|one| one.is_filtered_out(trial));
+    let skip = trials.iter().filter(left_out).map(|trial| trial.name().to_owned()).collect();
+    Arguments { filter: None, exact: true, skip, ..arguments }
+}
+
+/// The host's network and its processors, for this test alone: real time is
+/// not to be shared.
+///
+/// # Errors
+///
+/// Where TUN devices or network namespaces are not to be had.
+pub fn turn() -> Result<MutexGuard<'static, ()>, Skipped> {
+    if let Err(error) = File::options().read(true).write(true).open("/dev/net/tun") {
+        return Err(Skipped::lack(format!("the host lacks /dev/net/tun ({error})")));
+    }
+    let allowed = thread::spawn(|| unshare(CloneFlags::CLONE_NEWNET)).join();
+    if let Err(error) = allowed.expect("the call does not panic") {
+        let why = format!("the host lacks root, for network namespaces ({error})");
+        return Err(Skipped::lack(why));
+    }
+    Ok(alone())
+}
+
+/// The processors, for this test alone.
+pub fn alone() -> MutexGuard<'static, ()> {
+    static TURN: Mutex<()> = Mutex::new(());
+    TURN.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Prints a figure where `--nocapture` asks for what Rust's harness would have
+/// kept to itself.
+#[expect(clippy::print_stdout, reason = "tests are programs of their own")]
+pub fn tell(figure: &str) {
+    if env::args_os().any(|argument| argument == "--nocapture") {
+        println!("{figure}");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    mod inner {
+        pub fn second() -> Result<(), super::Skipped> {
+            Err(super::Skipped("the reason".to_owned()))
+        }
+    }
+
+    fn first() -> Result<(), Skipped> {
+        Ok(())
+    }
+
+    fn third() -> Result<(), Skipped> {
+        panic!("as a test does that fails")
+    }
+
+    fn listed() -> Vec<Trial> {
+        trials![first, inner::second, third].into()
+    }
+
+    /// Passed, failed, ignored, filtered out.
+    fn counts(line: &str) -> [u64; 4] {
+        let line = format!("test --format=terse --logfile=/dev/null {line}");
+        let arguments = arguments(line.split_whitespace().map(OsString::from), &listed());
+        let ended = libtest_mimic::run(&arguments, listed());
+        [ended.num_passed, ended.num_failed, ended.num_ignored, ended.num_filtered_out]
+    }
+
+    #[test]
+    fn what_did_not_run_is_ignored() {
+        assert_eq!(counts(""), [1, 1, 1, 0]);
+        assert_eq!(counts("inner"), [0, 0, 1, 2]);
+    }
+
+    #[test]
+    fn filters_add_up() {
+        assert_eq!(counts("fir inner::"), [1, 0, 1, 1]);
+        assert_eq!(counts("fir thi second"), [1, 1, 1, 0]);
+        assert_eq!(counts("fir nothing --skip first"), [0, 0, 0, 3]);
+        assert_eq!(counts("--exact first inner"), [1, 0, 0, 2]);
+        assert_eq!(counts("first --exact inner::second"), [1, 0, 1, 1]);
+    }
+}
