@@ -7,7 +7,7 @@
 mod common;
 
 use common::{SMALL, complaint, expect, folder_with, json, knee, run, texts};
-use knee_trials::{Skipped, trials, turn};
+use knee_trials::{Skipped, alone, trials, turn};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use std::collections::BTreeSet;
@@ -280,6 +280,7 @@ fn what_the_kernel_cannot_be_set_to_is_said_before_anything_runs() -> Result<(),
 /// told what to do where it does not.
 fn without_privileges_it_runs_or_says_what_to_do() -> Result<(), Skipped> {
     const NOBODY: u32 = 65_534;
+    let _alone = alone();
     let folder = folder_with("a.toml", SMALL);
     let mut command = knee(folder.path());
     command.args(["run", "a.toml", "--on", "kernel", "--out", "out"]).uid(NOBODY).gid(NOBODY);
