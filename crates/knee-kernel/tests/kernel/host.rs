@@ -18,15 +18,24 @@ pub fn scenario(text: &str) -> Scenario {
     parse(text, &source, &[]).unwrap_or_else(|errors| panic!("{errors:?}"))
 }
 
+/// Pauses of a host come and go: so often a run is tried before the host is
+/// said to be too busy.
+const TRIES: usize = 3;
+
 /// Runs a scenario, unless the host lacks something or was too busy for the
 /// run to be worth anything.
 pub fn sound_run(text: &str) -> Result<(Records, Health), Skipped> {
     let _turn = turn()?;
-    let (records, health) =
-        run(&scenario(text), &Control::default()).unwrap_or_else(|error| panic!("{error}"));
-    match health.verdict() {
-        (Verdict::Valid, _) => Ok((records, health)),
-        // That is no fault of what is tested, in CI neither.
-        (_, reason) => Err(Skipped(format!("the host is too busy: {reason}"))),
+    let scenario = scenario(text);
+    let mut reason = String::new();
+    for _ in 0..TRIES {
+        let run = run(&scenario, &Control::default());
+        let (records, health) = run.unwrap_or_else(|error| panic!("{error}"));
+        match health.verdict() {
+            (Verdict::Valid, _) => return Ok((records, health)),
+            (_, why) => reason = why,
+        }
     }
+    // That is no fault of what is tested, in CI neither.
+    Err(Skipped(format!("the host is too busy: {reason}")))
 }
