@@ -4,9 +4,9 @@
 //! `cargo bench -p knee-kernel`.
 //!
 //! Beside each delay stands what the host itself takes: no emulator is more
-//! punctual than a thread that never sleeps. Four instants make up a round
-//! trip, so that of a host that takes a quarter of a per cent of the time, one
-//! probe in a hundred tells.
+//! punctual than a thread that never sleeps. A round trip is made of four
+//! instants: where the host takes a quarter of a per cent of the time, one probe
+//! in a hundred is late.
 //!
 //! The reference: a prototype of the same design on two cores of a shared
 //! machine, emulator and flows under SCHED_FIFO, Linux 6.18.

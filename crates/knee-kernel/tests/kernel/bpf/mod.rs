@@ -118,8 +118,8 @@ pub fn bpf_allowed() -> Result<(), Skipped> {
     bpf::lack().map_or(Ok(()), |lack| Err(Skipped::lack(lack)))
 }
 
-/// Issue: window within one packet, rate within 1 %, at every step; with all
-/// changes, with none (BBR as published), and with each alone missing.
+/// The window within one packet and the rate within 1 %, at every step; with
+/// all changes, with none (BBR as published), and with each alone missing.
 pub fn kernel_and_simulator_decide_the_same() -> Result<(), Skipped> {
     bpf_allowed()?;
     // Nothing of it is real time, but it would be in the way of what is.
