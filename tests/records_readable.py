@@ -16,7 +16,7 @@ import sys
 
 import pyarrow.parquet as parquet
 
-SCHEMAS = {"flows": "knee-flows/2", "samples": "knee-samples/2", "links": "knee-links/1"}
+SCHEMAS = {"flows": "knee-flows/2", "samples": "knee-samples/2", "links": "knee-links/2"}
 # Written only when they have rows.
 SOMETIMES = {
     "paths": "knee-paths/1",

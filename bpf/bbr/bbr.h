@@ -79,12 +79,14 @@ part bool phase_is_over(const struct bbr *b, const struct sample *s, const struc
 	return drain_is_over(b, full_length, inside);
 }
 
-part bool probe_is_due(const struct bbr *b, const struct sample *s)
+/* Change max_cruise. */
+part u8 next_phase(const struct bbr *b)
 {
 	u64 cruised_ns = above(b->delivered_at_ns, b->cruise_start_ns);
 
-	return (b->phase >= CRUISE && cruised_ns > config.max_cruise_ns) ||
-	       (b->phase != UP && found_bandwidth(b, s));
+	if (b->phase >= CRUISE && cruised_ns >= config.max_cruise_ns)
+		return UP;
+	return (b->phase + 1) % PHASES;
 }
 
 part void update_cycle(struct bbr *b, const struct sample *s, const struct connection *c)
@@ -92,8 +94,8 @@ part void update_cycle(struct bbr *b, const struct sample *s, const struct conne
 	if (b->mode != PROBE_BW)
 		return;
 	if (phase_is_over(b, s, c))
-		enter_cycle(b, (b->phase + 1) % PHASES);
-	else if (probe_is_due(b, s))
+		enter_cycle(b, next_phase(b));
+	else if (b->phase != UP && found_bandwidth(b, s))
 		enter_cycle(b, UP);
 	else
 		return;
@@ -144,7 +146,7 @@ part void check_probe_rtt_done(struct bbr *b, u64 now_ns)
 	b->min_rtt_stamp_ns = now_ns;
 	b->window = most(b->window, b->prior_window);
 	if (config.keep_bw_over_probe_rtt)
-		restore_bw(b, b->kept_bw);
+		restore_bw(b);
 	if (b->full_reached)
 		enter_probe_bw(b);
 	else
@@ -178,7 +180,7 @@ part void update_min_rtt(struct bbr *b, const struct sample *s, const struct con
 		b->mode = PROBE_RTT;
 		save_window(b);
 		b->probe_rtt_done_ns = U64_MAX;
-		b->kept_bw = b->best[0].value;
+		b->kept_bw = least(b->kept_bw, b->best[0].value);
 		b->limited_from = c->delivered;
 	}
 	if (b->mode == PROBE_RTT) {
@@ -279,6 +281,7 @@ part void bbr_on_mss(struct bbr *b, u32 mss)
 	b->best[0].value = rescaled(b->best[0].value, b->mss, mss);
 	b->best[1].value = rescaled(b->best[1].value, b->mss, mss);
 	b->best[2].value = rescaled(b->best[2].value, b->mss, mss);
+	b->kept_bw = rescaled(b->kept_bw, b->mss, mss);
 	b->lt_bw = rescaled(b->lt_bw, b->mss, mss);
 	b->full_bw = rescaled(b->full_bw, b->mss, mss);
 	b->mss = mss;

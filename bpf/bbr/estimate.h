@@ -71,10 +71,11 @@ part void update_max(struct bbr *b, u32 value)
 }
 
 /* Change keep_bw_over_probe_rtt. */
-part void restore_bw(struct bbr *b, u32 kept)
+part void restore_bw(struct bbr *b)
 {
-	if (kept >= b->best[0].value)
-		reset_max(b, b->rounds, kept);
+	if (b->kept_bw >= b->best[0].value)
+		reset_max(b, b->rounds, b->kept_bw);
+	b->kept_bw = 0;
 }
 
 /* ---- policers */
@@ -187,8 +188,11 @@ part void update_bandwidth(struct bbr *b, const struct sample *s, const struct c
 	sample_long_term(b, c, s->newly_lost, app_limited);
 	scaled = least(s->delivered, (1ULL << 40) - 1) << RATE_SHIFT;
 	bw = least(scaled / (s->interval_us * b->mss), U32_MAX);
-	if (!app_limited || bw >= b->best[0].value)
+	if (!app_limited || bw >= b->best[0].value) {
+		if (b->mode != PROBE_RTT)
+			b->kept_bw = most(b->kept_bw, bw);
 		update_max(b, bw);
+	}
 }
 
 /* ---- aggregated acknowledgements */

@@ -129,6 +129,7 @@ struct bbr {
 	/* Bandwidth and rounds. */
 	bool round_start;
 	struct max_entry best[3];
+	u32 kept_bw;		/* largest sample since PROBE_RTT, or kept over it */
 	u32 rounds;
 	u64 round_end;
 
@@ -155,7 +156,6 @@ struct bbr {
 
 	/* Minimum RTT and PROBE_RTT. */
 	u32 min_rtt_us;		/* U32_MAX: unknown */
-	u32 kept_bw;
 	u64 min_rtt_stamp_ns;
 	u64 probe_rtt_done_ns;	/* U64_MAX: four packets not reached yet */
 	u64 limited_from, limited_to;

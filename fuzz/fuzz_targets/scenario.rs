@@ -12,6 +12,13 @@ fn read(text: &str) -> Result<Scenario, Errors> {
     parse(text, &Source { name: "fuzz.toml", loader: &Embedded(FILES) }, &[])
 }
 
+/// Reads what a scenario resolved to, beside copies of its files.
+fn read_again(scenario: &Scenario) -> Result<Scenario, Errors> {
+    let files: Vec<(&str, &[u8])> =
+        scenario.files.iter().map(|file| (file.name.as_str(), &file.bytes[..])).collect();
+    parse(&scenario.resolved, &Source { name: "fuzz.toml", loader: &Embedded(&files) }, &[])
+}
+
 fn check(errors: &Errors) {
     assert!(!errors.problems.is_empty());
     for problem in &errors.problems {
@@ -25,8 +32,8 @@ fuzz_target!(|data: &[u8]| {
     let Ok(text) = std::str::from_utf8(data) else { return };
     match read(text) {
         Ok(scenario) => {
-            let again = read(&scenario.resolved).expect("a resolved scenario is right");
-            assert_eq!(again, scenario);
+            let again = read_again(&scenario).expect("a resolved scenario is right");
+            assert_eq!(again.resolved, scenario.resolved);
             for path in 0..scenario.paths.len() {
                 let _ = (scenario.base_rtt(path), scenario.path_rate(path));
             }

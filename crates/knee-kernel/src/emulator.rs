@@ -89,8 +89,7 @@ impl Emulator {
             .routes
             .links
             .iter()
-            .enumerate()
-            .map(|(index, config)| Link::new(config.clone(), link_stream(plan.seed, index)))
+            .map(|link| Link::new(link.config.clone(), link_stream(plan.seed, &link.name)))
             .collect();
         Emulator {
             clock,
@@ -285,7 +284,7 @@ struct Pacing {
 
 impl Pacing {
     fn new(routes: &Routes) -> Pacing {
-        let fastest = routes.links.iter().filter_map(|link| match &link.rate {
+        let fastest = routes.links.iter().filter_map(|link| match &link.config.rate {
             RateModel::Constant(rate) => Some(*rate),
             RateModel::Steps(steps) => steps.0.iter().map(|(_, rate)| *rate).max(),
             RateModel::Unlimited | RateModel::Trace(_) => None,

@@ -1,7 +1,6 @@
 //! The links that a run needs and the way of each packet through them.
 
-use knee_link::Config;
-use knee_scenario::{Reverse, Scenario};
+use knee_scenario::{Link, Reverse, Scenario};
 
 /// Where a packet goes next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,7 +15,7 @@ pub enum Step {
 /// pure delay for each path whose way back is one.
 #[derive(Debug, Default)]
 pub struct Routes {
-    pub links: Vec<Config>,
+    pub links: Vec<Link>,
     pub steps: Vec<Step>,
     /// Where the packets that a device sends begin: path p has the devices
     /// 2p at the sender and 2p + 1 at the receiver.
@@ -25,16 +24,13 @@ pub struct Routes {
 
 impl Routes {
     pub fn new(scenario: &Scenario) -> Routes {
-        let mut routes = Routes {
-            links: scenario.links.iter().map(|link| link.config.clone()).collect(),
-            ..Routes::default()
-        };
+        let mut routes = Routes { links: scenario.links.clone(), ..Routes::default() };
         for (index, path) in scenario.paths.iter().enumerate() {
             routes.add(&path.forward, 2 * index + 1);
             match &path.reverse {
                 Reverse::Links(links) => routes.add(links, 2 * index),
                 Reverse::Delay(delay) => {
-                    routes.links.push(Config::pure_delay(*delay));
+                    routes.links.push(Link::reverse_delay(&path.name, *delay));
                     routes.add(&[routes.links.len() - 1], 2 * index);
                 }
             }

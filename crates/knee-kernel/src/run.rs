@@ -140,7 +140,7 @@ impl Stage<'_> {
             cost,
             ..sent
         };
-        Ok((records, health))
+        Ok((records.with_rates(self.scenario), health))
     }
 
     fn probe_intervals(&self) -> Vec<Time> {

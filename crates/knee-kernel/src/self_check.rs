@@ -72,7 +72,9 @@ pub fn self_check(
     devices: Vec<Tun>,
 ) -> Result<(Vec<PathCheck>, Vec<Tun>), KernelError> {
     let mut routes = Routes::new(scenario);
-    routes.links = routes.links.iter().map(nominal).collect();
+    for link in &mut routes.links {
+        link.config = nominal(&link.config);
+    }
     let paths = settings.paths.len();
     let checks: Vec<PathCheck> = (0..paths).map(|path| expected(scenario, path)).collect();
     let far_sockets = hosts.receiver.within(|| echo_sockets(paths))?;

@@ -74,7 +74,7 @@ fn one_packet(criterion: &mut Criterion) {
     let pie =
         Pie { target, update: Time::from_millis(15), burst: Time::from_millis(150), ecn: false };
     let second: Vec<u32> = (0..8333).map(|n| n * 1000 / 8333 + 1).collect();
-    let trace = Trace { name: "100 Mbit/s".into(), opportunities_ms: second };
+    let trace = Trace { name: "100 Mbit/s".into(), opportunities_ms: second, offset: Time::ZERO };
     let cases = [
         ("unlimited", Config { rate: RateModel::Unlimited, ..plain() }),
         ("drop-tail", plain()),

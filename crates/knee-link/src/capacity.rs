@@ -1,58 +1,124 @@
-//! What a link's rate would have allowed.
+//! What a link's rate allows over time.
 
-use crate::config::{Config, RateModel, Steps, Trace};
-use crate::server::{NANOS_PER_MILLISECOND, OPPORTUNITY_BYTES, period};
+use crate::config::{RateModel, Trace};
+use crate::server::{NANOS_PER_MILLISECOND, OPPORTUNITY_BYTES, Server, period};
 use knee_units::{NANOS_PER_SECOND, Rate, Time};
+use std::sync::Arc;
 
-/// Bytes that could have left from the start until `until`, were there
-/// always some; what the link is down does not count. Zero: unlimited.
-pub(crate) fn capacity_bytes(config: &Config, until: Time) -> u64 {
-    let up = capacity_work(&config.rate, until);
-    let down: u128 = (config.down.iter())
-        .map(|&(from, to)| {
-            let until_end = capacity_work(&config.rate, to.min(until));
-            until_end - capacity_work(&config.rate, from.min(until))
-        })
-        .sum();
-    ((up - down) / WORK_PER_BYTE) as u64
+/// What a rate allows to leave, integrated over time; nothing while there is
+/// an outage.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Capacity {
+    curve: Curve,
+    /// Each with the work that the ones before it cost; ascending, disjoint.
+    outages: Vec<(Time, Time, u128)>,
 }
 
-/// Bytes that a rate allows between two times, outages ignored.
-pub(crate) fn possible_bytes(rate: &RateModel, from: Time, until: Time) -> u64 {
-    let work = capacity_work(rate, until).saturating_sub(capacity_work(rate, from));
-    (work / WORK_PER_BYTE) as u64
+/// Work is counted in bit/s x ns.
+#[derive(Clone, Debug, PartialEq)]
+enum Curve {
+    /// When a rate begins, the rate, and the work possible before.
+    Steps(Vec<(Time, Rate, u128)>),
+    Trace(Arc<Trace>),
 }
 
 const WORK_PER_BYTE: u128 = 8 * NANOS_PER_SECOND as u128;
 
-/// The same in bit/s x ns, outages ignored.
-fn capacity_work(rate: &RateModel, until: Time) -> u128 {
-    match rate {
-        RateModel::Unlimited => 0,
-        RateModel::Constant(rate) => work(*rate, until),
-        RateModel::Steps(steps) => steps_work(steps, until),
-        RateModel::Trace(trace) => {
-            let opportunities = opportunities(trace, until);
-            opportunities * u128::from(OPPORTUNITY_BYTES) * WORK_PER_BYTE
+impl Capacity {
+    /// Of a rate with outages `[from, until)`, which ascend and are disjoint;
+    /// none of an unlimited one.
+    pub fn new(rate: &RateModel, outages: &[(Time, Time)]) -> Option<Capacity> {
+        let curve = match rate {
+            RateModel::Unlimited => return None,
+            RateModel::Constant(rate) => Curve::of_steps(&[(Time::ZERO, *rate)]),
+            RateModel::Steps(steps) => Curve::of_steps(&steps.0),
+            RateModel::Trace(trace) => Curve::Trace(trace.clone()),
+        };
+        let mut lost = 0;
+        let with_cost = |&(from, until): &(Time, Time)| {
+            let before = lost;
+            lost += curve.work(until) - curve.work(from);
+            (from, until, before)
+        };
+        let outages = outages.iter().map(with_cost).collect();
+        Some(Capacity { curve, outages })
+    }
+
+    /// Bytes that could leave after `from` and until `until`, were there
+    /// always some; whole ones.
+    pub fn whole_bytes(&self, from: Time, until: Time) -> u64 {
+        (self.work_between(from, until) / WORK_PER_BYTE) as u64
+    }
+
+    /// The same with the part of the last byte.
+    pub fn bytes(&self, from: Time, until: Time) -> f64 {
+        self.work_between(from, until) as f64 / WORK_PER_BYTE as f64
+    }
+
+    /// Of what could leave until `now`, whole bytes that did: those of
+    /// `accepted` packets that have left, and of the one in transmission the
+    /// part that is out. Between two times it never grows more than
+    /// [`whole_bytes`](Self::whole_bytes).
+    pub(crate) fn used_bytes(&self, now: Time, accepted: u64, server: &Server) -> u64 {
+        let (end, spare) = server.end();
+        let possible = self.work_between(Time::ZERO, now);
+        let accepted = u128::from(accepted) * WORK_PER_BYTE;
+        let waiting = match end {
+            // Some will never leave, so nobody knows when the rest does.
+            Time::MAX => return accepted.min(possible).div_euclid(WORK_PER_BYTE) as u64,
+            end if end < now => 0,
+            end => (self.curve.work(end) - self.curve.work(now)).saturating_add_signed(-spare),
+        };
+        let missed = possible.saturating_sub(accepted.saturating_sub(waiting));
+        (possible / WORK_PER_BYTE).saturating_sub(missed / WORK_PER_BYTE) as u64
+    }
+
+    fn work_between(&self, from: Time, until: Time) -> u128 {
+        self.work(until).saturating_sub(self.work(from))
+    }
+
+    fn work(&self, until: Time) -> u128 {
+        let begun = self.outages.partition_point(|(from, _, _)| *from < until);
+        let lost = self.outages[..begun].last().map_or(0, |(from, to, before)| {
+            before + self.curve.work(until.min(*to)) - self.curve.work(*from)
+        });
+        self.curve.work(until) - lost
+    }
+}
+
+impl Curve {
+    fn of_steps(steps: &[(Time, Rate)]) -> Curve {
+        let mut pieces: Vec<(Time, Rate, u128)> = Vec::with_capacity(steps.len());
+        for (from, rate) in steps {
+            let before = pieces.last().map_or(0, |piece| work_of(piece, *from));
+            pieces.push((*from, *rate, before));
+        }
+        Curve::Steps(pieces)
+    }
+
+    /// Work possible until a time, outages ignored.
+    fn work(&self, until: Time) -> u128 {
+        match self {
+            Curve::Steps(pieces) => {
+                let begun = pieces.partition_point(|(from, _, _)| *from <= until);
+                pieces[..begun].last().map_or(0, |piece| work_of(piece, until))
+            }
+            Curve::Trace(trace) => {
+                opportunities(trace, until) * u128::from(OPPORTUNITY_BYTES) * WORK_PER_BYTE
+            }
         }
     }
 }
 
-fn work(rate: Rate, span: Time) -> u128 {
-    u128::from(rate.as_bits_per_second()) * u128::from(span.as_nanos())
+fn work_of((from, rate, before): &(Time, Rate, u128), until: Time) -> u128 {
+    let span = until.saturating_sub(*from).as_nanos();
+    before + u128::from(rate.as_bits_per_second()) * u128::from(span)
 }
 
-fn steps_work(steps: &Steps<Rate>, until: Time) -> u128 {
-    let ends = steps.0.iter().skip(1).map(|(from, _)| *from).chain([Time::MAX]);
-    (steps.0.iter().zip(ends))
-        .map(|((from, rate), to)| work(*rate, to.min(until).saturating_sub(*from)))
-        .sum()
-}
-
-/// Opportunities up to and including `until`.
+/// Opportunities of a trace from its beginning up to and including `until`.
 fn opportunities(trace: &Trace, until: Time) -> u128 {
-    let period = period(trace);
-    let (repetitions, rest) = (until.as_nanos() / period, until.as_nanos() % period);
+    let (until, period) = (until.saturating_add(trace.offset).as_nanos(), period(trace));
+    let (repetitions, rest) = (until / period, until % period);
     let passed = |limit_ns: u64| {
         let limit_ms = limit_ns / NANOS_PER_MILLISECOND;
         trace.opportunities_ms.partition_point(|ms| u64::from(*ms) <= limit_ms) as u128
@@ -63,13 +129,10 @@ fn opportunities(trace: &Trace, until: Time) -> u128 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::{Aqm, Buffer, Delay, Loss};
-    use std::sync::Arc;
+    use crate::config::Steps;
 
-    fn config(rate: RateModel, down: Vec<(Time, Time)>) -> Config {
-        let delay = Delay { base: Steps(vec![(Time::ZERO, Time::ZERO)]), jitter: None };
-        let (buffer, aqm, loss) = (Buffer::Unlimited, Aqm::DropTail, Loss::None);
-        Config { rate, delay, buffer, aqm, loss, policer: None, down }
+    fn capacity(rate: RateModel, down: Vec<(Time, Time)>) -> Capacity {
+        Capacity::new(&rate, &down).expect("it has a rate")
     }
 
     #[test]
@@ -78,8 +141,8 @@ mod tests {
         let rate = |bytes| Rate::from_bytes_per_second(bytes);
         let steps = Steps(vec![(ms(0), rate(1000)), (ms(500), rate(0)), (ms(700), rate(4000))]);
         let down = vec![(ms(100), ms(200)), (ms(600), ms(800))];
-        let config = config(RateModel::Steps(steps), down);
-        let at = |t| capacity_bytes(&config, ms(t));
+        let capacity = capacity(RateModel::Steps(steps), down);
+        let at = |t| capacity.whole_bytes(Time::ZERO, ms(t));
         // 100 until 100 ms; again from 200 to 500: 400; from 800: 4 a ms.
         let expected = [(50, 50), (150, 100), (450, 350), (600, 400), (790, 400), (900, 800)];
         for (t, bytes) in expected {
@@ -87,13 +150,31 @@ mod tests {
         }
     }
 
+    fn trace(offset_ms: u64) -> Trace {
+        let (name, offset) = ("test".into(), Time::from_millis(offset_ms));
+        Trace { name, opportunities_ms: vec![0, 2, 2, 5], offset }
+    }
+
     #[test]
     fn traces_count_each_opportunity_once() {
-        let trace = Trace { name: "test".into(), opportunities_ms: vec![0, 2, 2, 5] };
-        let config = config(RateModel::Trace(Arc::new(trace)), vec![]);
-        let at = |t| capacity_bytes(&config, Time::from_millis(t)) / 1500;
-        // 0 2 2 5 5 7 7 10 10 …
+        let trace = trace(0);
+        let capacity = capacity(RateModel::Trace(Arc::new(trace)), vec![]);
+        let at = |t| capacity.whole_bytes(Time::ZERO, Time::from_millis(t)) / 1500;
+        // 0 2 2 5 5 7 7 10 10 …: the first finds nothing that was ready before.
         let by_time: Vec<u64> = [0, 1, 2, 4, 5, 6, 7, 9, 10].map(at).into();
-        assert_eq!(by_time, [1, 1, 3, 3, 5, 5, 7, 7, 9]);
+        assert_eq!(by_time, [0, 0, 2, 2, 4, 4, 6, 6, 8]);
+    }
+
+    /// From 4 ms on: 5 5 7 7 10 10 …, an outage from 2 to 5 of it.
+    #[test]
+    fn a_trace_begins_at_its_offset() {
+        let ms = Time::from_millis;
+        let rate = RateModel::Trace(Arc::new(trace(4)));
+        let at = |capacity: &Capacity, t| capacity.whole_bytes(Time::ZERO, ms(t)) / 1500;
+        let whole = capacity(rate.clone(), vec![]);
+        assert_eq!([0, 1, 2, 3, 6].map(|t| at(&whole, t)), [0, 2, 2, 4, 6]);
+        let cut = capacity(rate, vec![(ms(2), ms(5))]);
+        assert_eq!([0, 1, 2, 3, 6].map(|t| at(&cut, t)), [0, 2, 2, 2, 4]);
+        assert_eq!(cut.bytes(ms(2), ms(6)), 3000.0);
     }
 }

@@ -12,6 +12,7 @@ pub(crate) fn assert_possible(config: &Config) {
         RateModel::Trace(trace) => {
             assert!(period(trace) > 0, "a trace ends after time zero");
             assert!(trace.opportunities_ms.is_sorted(), "a trace does not descend");
+            assert!(trace.offset.as_nanos() < period(trace), "a trace is longer than its offset");
         }
     }
     assert_loss(&config.loss);

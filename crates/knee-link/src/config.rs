@@ -71,6 +71,8 @@ pub struct Trace {
     pub name: String,
     /// Milliseconds since the start, not descending, at least one.
     pub opportunities_ms: Vec<u32>,
+    /// Where in the trace the link's time begins; below its period.
+    pub offset: Time,
 }
 
 /// Propagation delay.

@@ -218,7 +218,7 @@ impl<P: Packet> Features<P> {
         }
         self.next_dequeue = Time::MAX;
         core.server.clear(start);
-        self.entry_aqm.busy_until(start);
+        self.entry_aqm.cut_off(start);
         self.propagation.restart(core.fifo.back().map_or(Time::ZERO, |entry| entry.arrival));
     }
 

@@ -24,6 +24,7 @@ mod read_loss;
 mod read_trace;
 mod server;
 
+pub use capacity::Capacity;
 pub use config::{
     Aqm, Buffer, Codel, Config, Delay, FqCodel, Jitter, Loss, Pie, Policer, RateModel, Red, Steps,
     Threshold, Trace,

@@ -1,6 +1,6 @@
 //! The link: what every packet passes.
 
-use crate::capacity::capacity_bytes;
+use crate::capacity::Capacity;
 use crate::config::{Aqm, Buffer, Config, Delay, Loss, RateModel};
 use crate::features::Features;
 use crate::fifo::Fifo;
@@ -24,8 +24,8 @@ use rand_chacha::ChaCha8Rng;
 pub struct Link<P> {
     core: Core<P>,
     extras: Extras<P>,
-    /// Kept for the capacity; none where it is unlimited.
-    config: Option<Box<Config>>,
+    /// None: unlimited.
+    capacity: Option<Box<Capacity>>,
 }
 
 /// What a link has beyond a drop-tail queue, a rate and a constant delay.
@@ -113,6 +113,9 @@ pub struct QueueState {
     pub delay: Time,
     /// IP bytes that left the queue since the start.
     pub departed_bytes: u64,
+    /// Of those allowed, IP bytes that were used: what left, and the part of
+    /// the packet in transmission that is out. Zero on a link without a rate.
+    pub used_bytes: u64,
     /// IP bytes that the link's rate would have allowed since the start,
     /// while it was up. Zero on a link without a rate.
     pub capacity_bytes: u64,
@@ -136,8 +139,8 @@ impl<P: Packet> Link<P> {
             counters: Counters::default(),
         };
         let extras = Extras::new(&config, rng);
-        let config = (!unlimited).then(|| Box::new(config));
-        Link { core, extras, config }
+        let capacity = Capacity::new(&config.rate, &config.down).map(Box::new);
+        Link { core, extras, capacity }
     }
 
     /// Offers a packet. It is given back with the reason when it is dropped
@@ -221,12 +224,18 @@ impl<P: Packet> Link<P> {
         };
         core.fifo.settle(now);
         let start = core.server.start_behind(now, held_bytes);
+        let accepted = core.fifo.departed_bytes() + core.fifo.queued_bytes();
+        let (used_bytes, capacity_bytes) = self.capacity.as_ref().map_or((0, 0), |capacity| {
+            let used = capacity.used_bytes(now, accepted, &core.server);
+            (used, capacity.whole_bytes(Time::ZERO, now))
+        });
         QueueState {
             bytes: core.fifo.queued_bytes() + held_bytes,
             packets: core.fifo.queued_packets() as u64 + held_packets,
             delay: if start == Time::MAX { start } else { start.saturating_sub(now) },
             departed_bytes: core.fifo.departed_bytes(),
-            capacity_bytes: self.config.as_ref().map_or(0, |config| capacity_bytes(config, now)),
+            used_bytes,
+            capacity_bytes,
         }
     }
 }

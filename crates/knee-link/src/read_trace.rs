@@ -1,6 +1,7 @@
 //! Reading a trace in Mahimahi's format.
 
 use crate::config::Trace;
+use knee_units::Time;
 use thiserror::Error;
 
 /// Why a text is not a trace. Lines count from 1.
@@ -59,7 +60,7 @@ impl Trace {
     /// Reads a trace in Mahimahi's format: on each line the time of one
     /// opportunity, as a whole number of milliseconds, not descending, the
     /// last above zero. Spaces around a number and blank lines at the end
-    /// are ignored.
+    /// are ignored. It begins at its beginning: no offset.
     ///
     /// # Errors
     ///
@@ -77,7 +78,7 @@ impl Trace {
         match opportunities_ms.last() {
             None => Err(TraceError::Empty),
             Some(0) => Err(TraceError::EndsAtZero),
-            Some(_) => Ok(Trace { name: name.to_owned(), opportunities_ms }),
+            Some(_) => Ok(Trace { name: name.to_owned(), opportunities_ms, offset: Time::ZERO }),
         }
     }
 }

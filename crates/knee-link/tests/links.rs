@@ -172,7 +172,7 @@ fn a_saturating_source_uses_every_opportunity_of_a_trace() {
     let opportunities_ms: Vec<u32> = (1..=400).map(|n: u32| n * n / 80 + n % 3 * 5).collect();
     let mut sorted = opportunities_ms;
     sorted.sort_unstable();
-    let trace = Trace { name: "test".into(), opportunities_ms: sorted.clone() };
+    let trace = Trace { name: "test".into(), opportunities_ms: sorted.clone(), offset: Time::ZERO };
     let delay = Delay { base: constant(Time::ZERO), jitter: None };
     let config = Config { rate: RateModel::Trace(Arc::new(trace)), delay, ..plain() };
     let offers: Vec<Offer> =

@@ -40,10 +40,14 @@ fn rate_or_none() -> impl Strategy<Value = Rate> + Clone {
 }
 
 fn trace() -> impl Strategy<Value = RateModel> {
-    (vec(0_u32..40, 1..60), 1_u32..40).prop_map(|(mut times, last)| {
+    (vec(0_u32..40, 1..60), 1_u32..40, any::<u64>()).prop_map(|(mut times, last, offset)| {
         times.sort_unstable();
         times.push(times.last().copied().unwrap_or(0) + last);
-        RateModel::Trace(Arc::new(Trace { name: "random".into(), opportunities_ms: times }))
+        let period = Time::from_millis(u64::from(*times.last().expect("not empty"))).as_nanos();
+        // Half of them begin at their beginning.
+        let offset = if offset % 2 == 0 { 0 } else { offset % period };
+        let (name, offset) = ("random".into(), Time::from_nanos(offset));
+        RateModel::Trace(Arc::new(Trace { name, opportunities_ms: times, offset }))
     })
 }
 
@@ -178,6 +182,7 @@ fn work_between(rate: &RateModel, from: u64, to: u64) -> u128 {
         }
         RateModel::Trace(trace) => {
             let period = u64::from(*trace.opportunities_ms.last().expect("not empty")) * MS;
+            let (from, to) = (from + trace.offset.as_nanos(), to + trace.offset.as_nanos());
             let mut opportunities = 0;
             for repetition in from / period..=to / period {
                 for ms in &trace.opportunities_ms {

@@ -1,10 +1,10 @@
 //! Claims: a sentence from a source against what was measured.
 
-use crate::bootstrap::{RatioInterval, bootstrap_ratio};
-use crate::measures::{NotMeasurable, measure, of_transfers, transfer_values};
+use crate::measures::{NotMeasurable, measure, of_transfers, transfer_ratio};
 use crate::print::Unit;
+use crate::statistics::RatioInterval;
 use crate::view::{RunView, Window};
-use knee_scenario::Claim;
+use knee_scenario::{Claim, OnRecord, placeholders};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -17,6 +17,9 @@ pub enum Outcome {
     /// Measured, outside its bounds.
     #[serde(rename = "fails")]
     Fails,
+    /// Measured, with an interval that crosses a bound.
+    #[serde(rename = "uncertain")]
+    Uncertain,
     /// Not measured on this ground.
     #[serde(rename = "not tested here")]
     NotTestedHere,
@@ -27,6 +30,7 @@ impl From<knee_scenario::Outcome> for Outcome {
         match outcome {
             knee_scenario::Outcome::Holds => Outcome::Holds,
             knee_scenario::Outcome::Fails => Outcome::Fails,
+            knee_scenario::Outcome::Uncertain => Outcome::Uncertain,
             knee_scenario::Outcome::NotTestedHere => Outcome::NotTestedHere,
         }
     }
@@ -37,6 +41,7 @@ impl std::fmt::Display for Outcome {
         formatter.write_str(match self {
             Outcome::Holds => "holds",
             Outcome::Fails => "fails",
+            Outcome::Uncertain => "uncertain",
             Outcome::NotTestedHere => "not tested here",
         })
     }
@@ -70,13 +75,20 @@ pub struct ClaimOutcome {
     pub interval: Option<RatioInterval>,
     /// Unit of the numbers.
     pub unit: Unit,
-    /// How the claim ended.
+    /// How the claim ended: by its interval, where it has one, else by what
+    /// was measured in one run.
     pub outcome: Outcome,
     /// The outcome on record.
     pub recorded: Outcome,
-    /// Whether the outcome is the one on record.
+    /// In a study: the value on record with the drift allowed, for people.
+    #[serde(default)]
+    pub on_record: Option<String>,
+    /// Whether the value has drifted further from the one on record.
+    #[serde(default)]
+    pub drifted: bool,
+    /// Whether outcome and value are those on record.
     pub agrees: bool,
-    /// What comes out instead and why.
+    /// What comes out instead and why, with the values measured.
     pub finding: Option<String>,
     /// Where the sentence stands.
     pub source: String,
@@ -95,6 +107,55 @@ impl ClaimOutcome {
             agrees: self.recorded == Outcome::NotTestedHere,
             ..self
         }
+    }
+
+    /// The same claim against the value that `claim` has on record.
+    pub fn against_record(mut self, claim: &Claim) -> ClaimOutcome {
+        let Some(OnRecord { value, drift }) = claim.on_record else { return self };
+        // A number as it was written may end just beyond its drift.
+        let near = |measured: f64| (measured - value).abs() <= drift + 1e-9 * value.abs();
+        self.drifted = match self.measured {
+            _ if self.outcome == Outcome::NotTestedHere => false,
+            Some(measured) if value.is_finite() => !near(measured),
+            measured => measured.is_some() || value.is_finite(),
+        };
+        let allowed = match value.is_finite() {
+            true => format!(" (± {})", self.unit.show(drift)),
+            false => String::new(),
+        };
+        self.on_record = Some(format!("{}{allowed}", self.unit.show(value)));
+        self.agrees = self.outcome == self.recorded && !self.drifted;
+        self
+    }
+
+    /// What was measured, without its interval.
+    fn value_text(&self) -> String {
+        match (self.measured, self.outcome) {
+            (Some(value), _) => self.unit.show(value),
+            (None, Outcome::NotTestedHere) => "(not measured)".to_string(),
+            (None, _) => self.unit.show(f64::INFINITY),
+        }
+    }
+}
+
+/// Puts the values that `measured` has into the findings of `claims`: those
+/// that findings speak of are the simulator's, whatever the ground.
+pub fn fill_findings(claims: &mut [ClaimOutcome], measured: &[ClaimOutcome]) {
+    for claim in claims {
+        let Some(finding) = claim.finding.take() else { continue };
+        let of_itself =
+            |other: &&ClaimOutcome| (&other.id, &other.says) == (&claim.id, &claim.says);
+        let text = |placeholder: &str| {
+            let mut all = measured.iter();
+            let found = match placeholder.trim_matches(['{', '}']) {
+                "value" => all.find(of_itself),
+                id => all.find(|other| other.id == id),
+            };
+            found.map_or_else(|| placeholder.to_string(), ClaimOutcome::value_text)
+        };
+        let filled = placeholders(&finding)
+            .fold(finding.clone(), |filled, name| filled.replace(name, &text(name)));
+        claim.finding = Some(filled);
     }
 }
 
@@ -115,9 +176,16 @@ pub fn evaluate(claim: &Claim, run: &RunView<'_>) -> ClaimOutcome {
 /// Checks a claim against the runs of a study; its targets are `run/flow`. The
 /// run may be left out when there is only one.
 pub fn evaluate_in_study(claim: &Claim, runs: &[NamedRun<'_, '_>]) -> ClaimOutcome {
-    let mut outcome = outcome_of(claim, measured(claim, runs));
-    outcome.interval = interval(claim, runs);
+    let interval = interval(claim, runs);
+    // Of pairs it is the ratio over those that both sides have.
+    let value = match interval {
+        Some(interval) => Ok(interval.ratio),
+        None => measured(claim, runs),
+    };
+    let mut outcome = ClaimOutcome { interval, ..outcome_of(claim, value) };
     if let Some(RatioInterval { low, high, .. }) = outcome.interval {
+        outcome.outcome = decided((claim.at_least, claim.at_most), (low, high));
+        outcome.agrees = outcome.outcome == outcome.recorded;
         let (low, high) = (Unit::Number.show(low), Unit::Number.show(high));
         outcome.measured_text += &format!(" (95 %: {low} to {high})");
     }
@@ -128,12 +196,9 @@ pub fn evaluate_in_study(claim: &Claim, runs: &[NamedRun<'_, '_>]) -> ClaimOutco
 fn interval(claim: &Claim, runs: &[NamedRun<'_, '_>]) -> Option<RatioInterval> {
     let (value, sizes, statistic) = of_transfers(&claim.measure)?;
     let window = Window { from: claim.from, until: claim.until };
-    let values = |target: &str| {
-        let (run, target) = resolve(target, runs).ok()?;
-        transfer_values(run, target, window, value, sizes).ok()
-    };
-    let control = values(claim.relative_to.as_ref()?)?;
-    bootstrap_ratio(&values(&claim.of)?, &control, statistic)
+    let test = resolve(&claim.of, runs).ok()?;
+    let control = resolve(claim.relative_to.as_ref()?, runs).ok()?;
+    transfer_ratio([test, control], window, value, sizes, statistic)
 }
 
 /// What came of a claim whose value is known: for measures that do not come
@@ -144,8 +209,7 @@ pub fn outcome_of(claim: &Claim, value: Result<f64, NotMeasurable>) -> ClaimOutc
         None => Unit::of(&claim.measure),
     };
     let outcome = match &value {
-        Ok(value) if within(claim, *value) => Outcome::Holds,
-        Ok(_) => Outcome::Fails,
+        Ok(value) => decided((claim.at_least, claim.at_most), (*value, *value)),
         Err(_) => Outcome::NotTestedHere,
     };
     let recorded = Outcome::from(claim.recorded);
@@ -166,6 +230,8 @@ pub fn outcome_of(claim: &Claim, value: Result<f64, NotMeasurable>) -> ClaimOutc
         unit,
         outcome,
         recorded,
+        on_record: None,
+        drifted: false,
         agrees: outcome == recorded,
         finding: claim.finding.clone(),
         source: claim.source.clone(),
@@ -213,9 +279,18 @@ fn resolve<'r, 'a, 't>(
     }
 }
 
-fn within(claim: &Claim, value: f64) -> bool {
-    claim.at_least.is_none_or(|least| value >= least)
-        && claim.at_most.is_none_or(|most| value <= most)
+/// How a claim with these bounds ends that is known between two ends.
+pub(crate) fn decided(
+    (at_least, at_most): (Option<f64>, Option<f64>),
+    (low, high): (f64, f64),
+) -> Outcome {
+    let reaches = |value: f64| at_least.is_none_or(|least| value >= least);
+    let stays = |value: f64| at_most.is_none_or(|most| value <= most);
+    match (reaches(low) && stays(high), reaches(high) && stays(low)) {
+        (true, _) => Outcome::Holds,
+        (false, true) => Outcome::Uncertain,
+        (false, false) => Outcome::Fails,
+    }
 }
 
 fn expected(claim: &Claim, unit: Unit) -> String {

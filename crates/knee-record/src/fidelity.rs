@@ -8,11 +8,12 @@ use crate::health::ProbeRecord;
 use crate::measures::measure;
 use crate::print::Unit;
 use crate::view::{RunView, Window};
-use crate::{SavedRun, Verdict};
+use crate::{Error, SavedRun, Verdict};
 use knee_scenario::{Measure, SizeRange, Statistic};
 use knee_units::Time;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::path::Path;
 
 /// Schema name of `fidelity.json` beside two runs.
 pub const SCHEMA: &str = "knee-fidelity/1";
@@ -140,16 +141,21 @@ pub struct Agreement {
     pub sim: Option<f64>,
     /// Least and most of the simulator's repeats; null: it ran once.
     pub sim_range: Option<[f64; 2]>,
-    /// On the kernel; null: it did not come about.
+    /// On the kernel, over repeats their median; null: it did not come about.
     pub kernel: Option<f64>,
+    /// Least and most of the kernel's repeats; null: it ran once.
+    pub kernel_range: Option<[f64; 2]>,
     /// `sim - kernel`; null where one of them is.
     pub difference: Option<f64>,
     /// The same over `kernel`; null also where that is zero.
     pub relative: Option<f64>,
     /// How much it may be, in words.
     pub tolerance: String,
-    /// Whether it is no more, over repeats from the one that is nearest to
-    /// the kernel; null: a run is invalid and proves nothing.
+    /// Two standard errors of the difference of the medians; null: a ground
+    /// ran once.
+    pub noise: Option<f64>,
+    /// Whether it is no more than that, or over repeats no more than their
+    /// noise; null: a run is invalid and proves nothing.
     pub within: Option<bool>,
     /// The difference over what it may be: above one it is too large; null as
     /// `difference` is.
@@ -183,15 +189,17 @@ impl Fidelity {
         self.measures.iter().find(|one| one.of == ALL && one.measure == measure)
     }
 
-    /// The same with more runs of the simulator, which differ in chance alone:
-    /// what repeats do not agree on among themselves, the kernel's one run
-    /// need not agree on either. Each repeat gives its [`overall_values`].
-    pub fn with_repeats(mut self, repeats: &[OverallValues]) -> Fidelity {
+    /// The same with more runs on both grounds, which differ in chance alone,
+    /// given by their [`overall_values`]: medians are compared. Of the kernel
+    /// all that are sound, the first among them if it is; of the simulator
+    /// those beside the first.
+    pub fn with_repeats(mut self, sim: &[OverallValues], kernel: &[OverallValues]) -> Fidelity {
         for (place, (name, _, tolerance)) in TOLERANCES.iter().enumerate() {
             let found = self.measures.iter_mut().find(|one| one.of == ALL && one.measure == *name);
             let Some(one) = found else { continue };
-            let values = repeats.iter().filter_map(|repeat| repeat[place]);
-            one.spread_over(values.chain(one.sim).collect(), *tolerance);
+            let sims = sim.iter().filter_map(|repeat| repeat[place]).chain(one.sim).collect();
+            let kernels = kernel.iter().filter_map(|repeat| repeat[place]).collect();
+            one.repeat(sims, kernels, *tolerance);
         }
         self
     }
@@ -264,29 +272,29 @@ impl Agreement {
             sim: finite(sim),
             sim_range: None,
             kernel: finite(kernel),
+            kernel_range: None,
             difference,
             relative: difference.filter(|_| kernel != 0.0).map(|off| off / kernel.abs()),
             tolerance: tolerance.to_string(),
+            noise: None,
             within: sound.then(|| tolerance.accepts(sim, kernel)),
             tolerance_used: difference.map(|_| tolerance.used(sim, kernel)),
         }
     }
 
-    /// Takes the values of several runs of the simulator for that of one.
-    fn spread_over(&mut self, mut values: Vec<f64>, tolerance: Tolerance) {
-        values.sort_by(f64::total_cmp);
-        let (Some(low), Some(high), Some(sim), Some(kernel)) =
-            (values.first(), values.last(), median(&values), self.kernel)
-        else {
-            return;
-        };
-        let nearest = kernel.clamp(*low, *high);
-        let sound = self.within.is_some();
+    /// Takes the values of several runs on each ground for that of one.
+    fn repeat(&mut self, sim: Vec<f64>, kernel: Vec<f64>, tolerance: Tolerance) {
+        let (Some(sim), Some(kernel)) = (Repeats::of(sim), Repeats::of(kernel)) else { return };
+        let medians = [sim.median, kernel.median];
+        let noise = sim.noise_against(&kernel);
+        let one = Agreement::new(&self.measure, &self.of, self.unit, medians, tolerance, true);
+        let chance = noise.zip(one.difference).is_some_and(|(noise, off)| off.abs() <= noise);
         *self = Agreement {
-            sim_range: Some([*low, *high]),
-            within: sound.then(|| tolerance.accepts(nearest, kernel)),
-            tolerance_used: Some(tolerance.used(nearest, kernel)),
-            ..Agreement::new(&self.measure, &self.of, self.unit, [sim, kernel], tolerance, sound)
+            sim_range: Some(sim.range),
+            kernel_range: Some(kernel.range),
+            noise,
+            within: one.within.map(|within| within || chance),
+            ..one
         };
     }
 
@@ -299,6 +307,48 @@ impl Agreement {
         }
     }
 }
+
+/// Values of runs that differ in chance alone.
+struct Repeats {
+    count: usize,
+    median: f64,
+    range: [f64; 2],
+    standard_deviation: f64,
+}
+
+impl Repeats {
+    /// None without values, or where something did not come about.
+    fn of(mut values: Vec<f64>) -> Option<Repeats> {
+        if values.iter().any(|value| !value.is_finite()) {
+            return None;
+        }
+        values.sort_by(f64::total_cmp);
+        let mean = values.iter().sum::<f64>() / values.len() as f64;
+        let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
+        Some(Repeats {
+            count: values.len(),
+            median: median(&values)?,
+            range: [*values.first()?, *values.last()?],
+            standard_deviation: (squares / (values.len() - 1).max(1) as f64).sqrt(),
+        })
+    }
+
+    /// Two standard errors of the difference between two medians. The larger
+    /// of the two deviations stands for both: three runs may lie close
+    /// together by chance.
+    fn noise_against(&self, other: &Repeats) -> Option<f64> {
+        if self.count < 2 || other.count < 2 {
+            return None;
+        }
+        let deviation = self.standard_deviation.max(other.standard_deviation);
+        let runs = 1.0 / self.count as f64 + 1.0 / other.count as f64;
+        Some(2.0 * MEDIAN_OVER_MEAN * deviation * runs.sqrt())
+    }
+}
+
+/// Standard error of a median over that of a mean, of normal values:
+/// the square root of pi / 2.
+const MEDIAN_OVER_MEAN: f64 = 1.253_314_137;
 
 /// A value for each of [`TOLERANCES`]; none: the run does not have it.
 pub type OverallValues = [Option<f64>; TOLERANCES.len()];
@@ -313,6 +363,14 @@ pub(crate) fn median(values: &[f64]) -> Option<f64> {
     let upper = *values.get(values.len() / 2)?;
     let lower = values[(values.len() - 1) / 2];
     Some((lower + upper) / 2.0)
+}
+
+/// Reads `fidelity.json` of a run on both grounds.
+///
+/// # Errors
+/// When it is not there, damaged, or of another version.
+pub fn read_fidelity(path: &Path) -> Result<Fidelity, Error> {
+    crate::run::read_json(path, SCHEMA)
 }
 
 #[cfg(test)]
@@ -338,24 +396,41 @@ mod tests {
         assert!(!tolerance.accepts(f64::INFINITY, 3.0) && !tolerance.accepts(3.0, f64::INFINITY));
     }
 
-    /// A kernel within the simulator's own spread agrees; one beyond it is
-    /// compared with the nearest repeat, and the difference is the median's.
+    /// Of these values for both grounds, a measure with a tolerance of 2 %.
+    fn compared(sim: &[f64], kernel: &[f64]) -> Agreement {
+        let tolerance = Tolerance::Part(0.02);
+        let first = [sim[0], kernel[0]];
+        let mut one = Agreement::new("goodput", ALL, Unit::BitsPerSecond, first, tolerance, true);
+        one.repeat(sim.to_vec(), kernel.to_vec(), tolerance);
+        one
+    }
+
     #[test]
-    fn chance_is_no_difference() {
-        let against = |kernel: f64| {
-            let tolerance = Tolerance::Part(0.02);
-            let values = [100.0, kernel];
-            let mut one =
-                Agreement::new("goodput", ALL, Unit::BitsPerSecond, values, tolerance, true);
-            one.spread_over(vec![90.0, 98.0, 100.0, 106.0], tolerance);
-            one
-        };
-        let inside = against(95.0);
-        assert_eq!((inside.sim, inside.sim_range), (Some(99.0), Some([90.0, 106.0])));
-        assert_eq!((inside.within, inside.tolerance_used), (Some(true), Some(0.0)));
-        assert_eq!(inside.difference, Some(4.0));
-        assert_eq!(against(107.0).within, Some(true));
-        assert_eq!(against(110.0).within, Some(false));
-        assert_eq!(against(85.0).within, Some(false));
+    fn medians_are_compared() {
+        let one = compared(&[90.0, 101.0, 100.0], &[100.5, 130.0, 100.0]);
+        assert_eq!((one.sim, one.kernel), (Some(100.0), Some(100.5)));
+        assert_eq!(one.sim_range, Some([90.0, 101.0]));
+        assert_eq!(one.kernel_range, Some([100.0, 130.0]));
+        assert_eq!((one.difference, one.within), (Some(-0.5), Some(true)));
+        assert!(one.tolerance_used.is_some_and(|used| used < 1.0));
+    }
+
+    /// Deviations of 1 and 2, three runs and two: the noise is
+    /// 2 sqrt(pi / 2) * 2 sqrt(1 / 3 + 1 / 2), 4.576.
+    #[test]
+    fn what_is_less_than_the_noise_is_no_difference() {
+        let kernel = [99.0, 100.0, 101.0];
+        let sim = |around: f64| [around - 2.0_f64.sqrt(), around + 2.0_f64.sqrt()];
+        let near = compared(&sim(104.5), &kernel);
+        assert!((near.noise.unwrap() - 4.576).abs() < 1e-3, "{near:?}");
+        assert_eq!(near.within, Some(true));
+        assert!(near.tolerance_used.is_some_and(|used| used > 1.0));
+        assert_eq!(compared(&sim(104.6), &kernel).within, Some(false));
+    }
+
+    #[test]
+    fn without_repeats_there_is_no_noise_to_hide_in() {
+        let one = compared(&[97.9, 97.0, 98.8], &[100.0]);
+        assert_eq!((one.noise, one.within), (None, Some(false)));
     }
 }

@@ -4,12 +4,13 @@
 //! Cells whose run on the kernel is invalid prove nothing: they are listed and
 //! count nowhere.
 
+use crate::Verdict;
 use crate::fidelity::{Agreement, Fidelity, median};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Schema name of the document.
-pub const SCHEMA: &str = "knee-fidelity-grid/1";
+pub const SCHEMA: &str = "knee-fidelity-grid/2";
 
 /// Measures by which a cell is judged. The time until flows converge is not
 /// among them: in a few seconds it is chance.
@@ -21,23 +22,26 @@ const WORST: usize = 10;
 /// What came out of a grid of scenarios.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct FidelityGrid {
-    /// `knee-fidelity-grid/1`.
+    /// `knee-fidelity-grid/2`.
     pub schema: String,
     /// Release of the kernel.
     pub kernel_release: Option<String>,
     /// Cells of the grid that were asked for.
     pub planned: usize,
-    /// Cells that count: both runs are there, none is invalid.
+    /// Cells that count: runs on both grounds are there that are not invalid.
     pub compared: usize,
-    /// Those of them with each measure within its tolerance.
+    /// Those of them that agree: each measure is within its tolerance, or
+    /// differs by less than the runs' noise.
     pub within: usize,
+    /// Those of them with each measure within its tolerance.
+    pub within_tolerance: usize,
     /// Over the cells that count, one entry per measure.
     pub medians: Vec<GridMedian>,
     /// Names of the cells that use most of a tolerance, the worst first.
     pub worst: Vec<String>,
     /// Names of the cells that prove nothing.
     pub invalid: Vec<String>,
-    /// All cells of which both runs are there, in the order of the grid.
+    /// All cells that ran on both grounds, in the order of the grid.
     pub cells: Vec<GridCell>,
 }
 
@@ -56,8 +60,10 @@ pub struct GridCell {
     pub loss_ratio: f64,
     /// Flows.
     pub flows: usize,
-    /// Their controller.
+    /// Their controllers.
     pub cc: String,
+    /// How each run on the kernel went.
+    pub kernel_runs: Vec<Verdict>,
     /// What both grounds gave.
     pub fidelity: Fidelity,
 }
@@ -69,7 +75,7 @@ pub struct GridMedian {
     pub measure: String,
     /// Cells that have it.
     pub cells: usize,
-    /// Those of them within the tolerance.
+    /// Those of them that agree.
     pub within: usize,
     /// Median of the differences' sizes: as parts of the kernel's value, of
     /// ratios as they are.
@@ -85,11 +91,15 @@ impl GridCell {
         JUDGED.iter().filter_map(|measure| self.fidelity.overall(measure))
     }
 
-    /// Whether each measure is within its tolerance; none: the cell proves
-    /// nothing.
+    /// Whether each measure agrees; none: the cell proves nothing.
     pub fn within(&self) -> Option<bool> {
         let each: Option<Vec<bool>> = self.judged().map(|one| one.within).collect();
         each.filter(|each| !each.is_empty()).map(|each| each.iter().all(|within| *within))
+    }
+
+    /// Whether it agrees without the noise of the runs.
+    pub fn within_tolerance(&self) -> Option<bool> {
+        self.within().map(|_| self.used() <= 1.0)
     }
 
     /// The largest part of a tolerance that a measure uses.
@@ -104,7 +114,10 @@ impl FidelityGrid {
         let (sound, invalid): (Vec<&GridCell>, Vec<&GridCell>) =
             cells.iter().partition(|cell| cell.within().is_some());
         let mut worst = sound.clone();
-        worst.sort_by(|a, b| b.used().total_cmp(&a.used()));
+        // Those that differ first, then by how much.
+        worst.sort_by(|a, b| {
+            a.within().cmp(&b.within()).then_with(|| b.used().total_cmp(&a.used()))
+        });
         let names = |cells: &[&GridCell]| cells.iter().map(|cell| cell.name.clone()).collect();
         FidelityGrid {
             schema: SCHEMA.to_string(),
@@ -112,6 +125,10 @@ impl FidelityGrid {
             planned,
             compared: sound.len(),
             within: sound.iter().filter(|cell| cell.within() == Some(true)).count(),
+            within_tolerance: sound
+                .iter()
+                .filter(|cell| cell.within_tolerance() == Some(true))
+                .count(),
             medians: JUDGED.iter().filter_map(|name| GridMedian::of(name, &sound)).collect(),
             worst: names(&worst[..worst.len().min(WORST)]),
             invalid: names(&invalid),
@@ -148,9 +165,9 @@ fn sorted_median(mut values: Vec<f64>) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::TOLERANCES;
     use crate::fidelity::{GroundRun, SCHEMA as FIDELITY};
     use crate::print::Unit;
-    use crate::{TOLERANCES, Verdict};
 
     /// A cell of which the simulator says so many times the kernel's goodput.
     fn cell(name: &str, sim: f64, verdict: Verdict) -> GridCell {
@@ -176,6 +193,7 @@ mod tests {
             loss_ratio: 0.0,
             flows: 1,
             cc: String::new(),
+            kernel_runs: vec![verdict],
             fidelity,
         }
     }
@@ -190,6 +208,7 @@ mod tests {
         ];
         let grid = FidelityGrid::new(5, cells);
         assert_eq!((grid.planned, grid.compared, grid.within), (5, 3, 2));
+        assert_eq!(grid.within_tolerance, 2);
         assert_eq!(grid.worst, ["far", "near", "exact"]);
         assert_eq!(grid.invalid, ["void"]);
         // Of -0.1, 0, 0.01; of their sizes 0, 0.01, 0.1.

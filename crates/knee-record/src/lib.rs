@@ -8,7 +8,6 @@
 //! What this crate never does: depend on a ground, print, put anything of
 //! the host or the clock into a summary or a table.
 
-mod bootstrap;
 mod claims;
 mod comparison;
 mod distribution;
@@ -20,50 +19,66 @@ mod host;
 mod manifest;
 mod measures;
 mod numbers;
+mod part;
 mod phase;
 mod print;
+mod rates;
+mod recording;
 mod repeat;
 mod rows;
 mod run;
 mod schemas;
 mod sections;
+mod series;
+mod statistics;
 mod summary;
 mod sweep;
 mod table;
 mod tables;
 mod view;
 
-pub use bootstrap::{RatioInterval, bootstrap_ratio};
-pub use claims::{ClaimOutcome, NamedRun, Outcome, evaluate, evaluate_in_study, outcome_of};
+pub use claims::{
+    ClaimOutcome, NamedRun, Outcome, evaluate, evaluate_in_study, fill_findings, outcome_of,
+};
 pub use comparison::{Comparison, Difference, RunIdentity};
 pub use distribution::Distribution;
 pub use error::Error;
 pub use fidelity::{
     Agreement, Fidelity, GroundRun, OverallValues, TOLERANCES, Tolerance, overall_values,
+    read_fidelity,
 };
 pub use grid::{FidelityGrid, GridCell, GridMedian, JUDGED};
 pub use health::{HostHealth, PathCheckRecord, ProbeRecord};
 pub use host::{Host, Meter, Usage};
 pub use manifest::{Manifest, sha256_hex};
-pub use measures::{NotMeasurable, TransferValue, jain_index, lower_bound, measure};
+pub use measures::{NotMeasurable, TransferValue, jain_index, measure, transfer_ratio};
+pub use part::PART;
 pub use phase::intern as intern_phase;
 pub use print::Unit;
-pub use repeat::{ClaimTally, Interval, RepeatSummary};
+pub use rates::Rates;
+pub use recording::{Recording, SampleSink, write_run};
+pub use repeat::{ClaimTally, RepeatSummary};
 pub use rows::{FlowRecord, FlowSample, LinkSample, ObjectRecord, PathRecord, TransferRecord};
 pub use run::{
-    FLOWS, LINKS, MANIFEST, OBJECTS, PATH_SAMPLES, PATHS, SAMPLES, SCENARIO, SUMMARY, SavedRun,
-    TRANSFERS, holds_run_files, read_manifest, read_run, read_summary, write_json, write_run,
-    write_text,
+    FLOWS, INPUTS, LINKS, MANIFEST, OBJECTS, PATH_SAMPLES, PATHS, SAMPLES, SCENARIO, SUMMARY,
+    SavedRun, TRANSFERS, holds_run_files, read_json, read_manifest, read_run, read_summary,
+    write_json, write_text,
 };
 pub use schemas::json_schemas;
 pub use sections::{
     PageSummary, PathSummary, SizeClass, TransferSummary, Typical, VideoSummary, size_classes,
 };
+pub use series::{Series, Timed};
+pub use statistics::{
+    Interval, Paired, PairedScale, RatioInterval, bootstrap_ratio, bootstrap_ratio_of_pairs,
+};
 pub use summary::{FlowSummary, LinkSummary, Measures, Spread, Summary, Verdict};
 pub use sweep::{
-    Better, GroupMeasures, LeftOut, PointGroup, PointMeasure, SweepKey, SweepMeasure, SweepPoint,
-    SweepRow, SweepRun, SweepSummary, read_sweep, sweep_measures, write_sweep,
+    Better, GroupMeasures, LeftOut, PointGroup, PointMeasure, SweepKey, SweepMeasure, SweepPair,
+    SweepPlace, SweepPoint, SweepRow, SweepRun, SweepSummary, SweepVerdict, read_sweep,
+    sweep_measures, write_sweep,
 };
+pub use table::is_decoding;
 pub use view::{FlowView, LinkView, PathView, RunView, Window};
 
 /// Everything a ground hands over when a run ends or is interrupted.
@@ -86,6 +101,9 @@ pub struct Records {
     pub objects: Vec<ObjectRecord>,
     /// One row per transfer of a mix, in the order of their ends.
     pub transfers: Vec<TransferRecord>,
+    /// What the paths allowed over time; in no table, since the resolved
+    /// scenario beside them says it.
+    pub rates: Rates,
     /// When the run ended, nanoseconds; earlier than the scenario's duration
     /// if it was interrupted.
     pub end_ns: u64,

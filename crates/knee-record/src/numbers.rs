@@ -4,11 +4,12 @@ use crate::Summary;
 use serde_json::Value;
 
 /// Numbers that say what was run, not what came out.
-const GIVEN: [&str; 9] = [
+const GIVEN: [&str; 10] = [
     "index",
     "start_us",
     "base_rtt_us",
     "path_rate_bps",
+    "capacity_bps",
     "size_bytes",
     "one_way_delay_us",
     "rate_bps",

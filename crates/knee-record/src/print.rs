@@ -39,6 +39,20 @@ impl Unit {
         }
     }
 
+    /// A value as a scenario file writes it, to four digits: `"47.62 s"`,
+    /// `0.8913`, `"never"`.
+    pub fn write(self, value: f64) -> String {
+        let text = match self {
+            _ if value.is_infinite() => "never".to_string(),
+            Unit::BitsPerSecond => scaled(value, &RATES, 4),
+            Unit::Seconds => scaled(value, &TIMES, 4),
+            Unit::Bytes => scaled(value, &SIZES, 4),
+            Unit::Fraction => format!("{} %", significant(value * 100.0, 4)),
+            Unit::Number | Unit::Ratio => return significant(value, 4),
+        };
+        format!("\"{text}\"")
+    }
+
     /// A value with its unit: `72.1 ms`, `9.41 Mbit/s`, `1.7 %`, `0.998`,
     /// `6.3 times`; `never` for infinity.
     pub fn show(self, value: f64) -> String {
@@ -46,9 +60,9 @@ impl Unit {
             return "never".to_string();
         }
         match self {
-            Unit::BitsPerSecond => scaled(value, &RATES),
-            Unit::Seconds => scaled(value, &TIMES),
-            Unit::Bytes => scaled(value, &SIZES),
+            Unit::BitsPerSecond => scaled(value, &RATES, 3),
+            Unit::Seconds => scaled(value, &TIMES, 3),
+            Unit::Bytes => scaled(value, &SIZES, 3),
             Unit::Fraction => format!("{} %", significant(value * 100.0, 3)),
             // Jain's index lives between 0.99 and 1.
             Unit::Number => significant(value, 4),
@@ -63,13 +77,13 @@ const TIMES: [(f64, &str); 4] = [(1.0, "s"), (1e-3, "ms"), (1e-6, "us"), (1e-9, 
 const SIZES: [(f64, &str); 4] = [(1e9, "GB"), (1e6, "MB"), (1e3, "kB"), (1.0, "B")];
 
 /// In the largest unit of which there is at least one, after rounding.
-fn scaled(value: f64, units: &[(f64, &str)]) -> String {
+fn scaled(value: f64, units: &[(f64, &str)], digits: i32) -> String {
     if value == 0.0 {
         return format!("0 {}", units[units.len() / 2].1);
     }
     let fits = |(size, _): &&(f64, &str)| value.abs() / size >= 0.9995;
     let (size, unit) = units.iter().find(fits).unwrap_or(&units[units.len() - 1]);
-    format!("{} {unit}", significant(value / size, 3))
+    format!("{} {unit}", significant(value / size, digits))
 }
 
 /// So many significant digits, whole numbers in full, no trailing zeros.
@@ -110,5 +124,9 @@ mod tests {
         assert_eq!(Unit::BitsPerSecond.show(9.999e6), "10 Mbit/s");
         assert_eq!(Unit::Number.show(12_345.0), "12345");
         assert_eq!(Unit::Ratio.show(6.3), "6.3 times");
+        assert_eq!(Unit::Seconds.write(47.618), "\"47.62 s\"");
+        assert_eq!(Unit::Fraction.write(0.020_341), "\"2.034 %\"");
+        assert_eq!(Unit::Ratio.write(0.891_26), "0.8913");
+        assert_eq!(Unit::Number.write(f64::INFINITY), "\"never\"");
     }
 }

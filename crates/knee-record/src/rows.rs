@@ -82,6 +82,9 @@ pub struct LinkSample {
     pub queue_delay_ns: u64,
     /// IP bytes that left the queue.
     pub departed_bytes: u64,
+    /// Of those allowed, IP bytes that were used: what left, and the part of
+    /// the packet in transmission that is out.
+    pub used_bytes: u64,
     /// IP bytes that the link's rate would have allowed so far.
     pub capacity_bytes: u64,
     /// Packets that came in.
@@ -109,6 +112,7 @@ impl LinkSample {
             queue_packets: queue.packets,
             queue_delay_ns: queue.delay.as_nanos(),
             departed_bytes: queue.departed_bytes,
+            used_bytes: queue.used_bytes,
             capacity_bytes: queue.capacity_bytes,
             entered_packets: counters.entered_packets,
             dropped_packets: counters.dropped_packets,
@@ -155,7 +159,8 @@ pub struct FlowRecord {
     pub rtt_max_ns: u64,
     /// RTT of a full segment and its ACK over empty queues.
     pub base_rtt_ns: u64,
-    /// Rate of the slowest link on the path; zero: unlimited.
+    /// Mean rate that its paths allowed from start to end, each that of its
+    /// slowest link; zero: unlimited.
     pub path_rate_bps: u64,
     /// IP bytes of a full segment over its payload bytes.
     pub header_overhead: f64,
@@ -205,7 +210,8 @@ pub struct PathRecord {
     pub base_rtt_ns: u64,
     /// Propagation delay from sender to receiver.
     pub one_way_delay_ns: u64,
-    /// Rate of its slowest link; zero: unlimited.
+    /// Mean rate that it allowed while the flow lasted, that of its slowest
+    /// link; zero: unlimited.
     pub rate_bps: u64,
     /// Retransmission timeouts.
     pub timeouts: u64,
@@ -291,6 +297,11 @@ pub struct TransferRecord {
 impl FlowRecord {
     /// The flow as a claim or a table names it: `bbr[1]`.
     pub fn label(&self) -> String {
-        format!("{}[{}]", self.name, self.index)
+        label(&self.name, self.index)
     }
+}
+
+/// A flow of a group as a claim or a table names it.
+pub(crate) fn label(name: &str, index: u32) -> String {
+    format!("{name}[{index}]")
 }

@@ -1,18 +1,18 @@
-//! The run directory: `manifest.json`, `scenario.toml` with the traces and
-//! loss records that it names, Parquet files and `summary.json`. Those of
-//! paths, objects and transfers are there when the run had any.
+//! The run directory: `manifest.json`, `scenario.toml`, the files that it
+//! names below `inputs/`, Parquet files and `summary.json`. Those of paths,
+//! objects and transfers are there when the run had any.
 //!
 //! Each file appears whole or not at all (written beside its place, then
 //! renamed), and the manifest comes last: a directory without one was not
 //! written to its end, and reading it says so.
 
-use crate::{Error, Manifest, Records, Summary, tables};
-use knee_scenario::Scenario;
+use crate::part::{PART, Part};
+use crate::{Error, Manifest, Rates, Records, Summary, table, tables};
+use knee_scenario::read_file;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use std::fs;
-use std::io::{ErrorKind, Write};
-use std::path::{Path, PathBuf};
+use std::io::{self, ErrorKind, Write};
+use std::path::Path;
 
 /// What varies from run to run.
 pub const MANIFEST: &str = "manifest.json";
@@ -32,6 +32,8 @@ pub const PATH_SAMPLES: &str = "path-samples.parquet";
 pub const OBJECTS: &str = "objects.parquet";
 /// One row per transfer of a mix.
 pub const TRANSFERS: &str = "transfers.parquet";
+/// Folder of the files that the scenario names.
+pub const INPUTS: &str = knee_scenario::INPUTS;
 /// What came out.
 pub const SUMMARY: &str = "summary.json";
 
@@ -48,47 +50,10 @@ pub struct SavedRun {
     pub summary: Summary,
 }
 
-/// Writes a run into `dir`, which is created with its parents if need be; a
-/// run that is there is replaced, other files are left alone.
-///
-/// # Errors
-/// [`Error::Io`] with the path, when the disk is full or the folder cannot be
-/// written. What was written until then does not pass for a run.
-pub fn write_run(
-    dir: &Path,
-    manifest: &Manifest,
-    scenario: &Scenario,
-    records: &Records,
-    summary: &Summary,
-) -> Result<(), Error> {
-    fs::create_dir_all(dir).map_err(|source| Error::io("create", dir, source))?;
-    remove_if_there(&dir.join(MANIFEST))?;
-    for file in &scenario.files {
-        write_bytes(&dir.join(&file.name), &file.bytes)?;
-    }
-    write_text(&dir.join(SCENARIO), &scenario.resolved)?;
-    write_tables(dir, records)?;
-    write_json(&dir.join(SUMMARY), summary)?;
-    write_json(&dir.join(MANIFEST), manifest)
-}
-
-fn write_tables(dir: &Path, records: &Records) -> Result<(), Error> {
-    let names = tables::Names::of(records);
-    let Records { flows, samples, links, paths, path_samples, objects, transfers, .. } = records;
-    place(&dir.join(FLOWS), |path| tables::write_flows(path, flows))?;
-    place(&dir.join(SAMPLES), |path| tables::write_samples(path, &names, samples))?;
-    place(&dir.join(LINKS), |path| tables::write_links(path, &names, links))?;
-    place_if_any(&dir.join(PATHS), paths, |path| tables::write_paths(path, &names, paths))?;
-    place_if_any(&dir.join(PATH_SAMPLES), path_samples, |path| {
-        tables::write_path_samples(path, &names, path_samples)
-    })?;
-    place_if_any(&dir.join(OBJECTS), objects, |path| tables::write_objects(path, &names, objects))?;
-    place_if_any(&dir.join(TRANSFERS), transfers, |path| {
-        tables::write_transfers(path, &names, transfers)
-    })
-}
-
-/// Reads a run that [`write_run`] wrote.
+/// Reads a run that [`crate::write_run`] or [`crate::Recording`] wrote. Of
+/// long time series it gives as many rows as stay in memory
+/// ([`crate::Series`]), the same that the run was measured by. What the paths allowed over
+/// time is in none of its files: measures that need it are in its summary.
 ///
 /// # Errors
 /// [`Error::NotARun`] when the directory holds nothing of a run,
@@ -98,17 +63,21 @@ fn write_tables(dir: &Path, records: &Records) -> Result<(), Error> {
 pub fn read_run(dir: &Path) -> Result<SavedRun, Error> {
     let manifest = read_manifest(dir)?;
     let records = Records {
-        flows: tables::read_flows(&dir.join(FLOWS))?,
-        samples: tables::read_samples(&dir.join(SAMPLES))?,
-        links: tables::read_links(&dir.join(LINKS))?,
-        paths: if_there(tables::read_paths(&dir.join(PATHS)))?,
-        path_samples: if_there(tables::read_samples(&dir.join(PATH_SAMPLES)))?,
-        objects: if_there(tables::read_objects(&dir.join(OBJECTS)))?,
-        transfers: if_there(tables::read_transfers(&dir.join(TRANSFERS)))?,
+        flows: table::read(&dir.join(FLOWS), &tables::flows())?,
+        samples: table::read_series(&dir.join(SAMPLES), &tables::samples())?,
+        links: table::read_series(&dir.join(LINKS), &tables::links())?,
+        paths: if_there(table::read(&dir.join(PATHS), &tables::paths()))?,
+        path_samples: if_there(table::read_series(
+            &dir.join(PATH_SAMPLES),
+            &tables::path_samples(),
+        ))?,
+        objects: if_there(table::read(&dir.join(OBJECTS), &tables::objects()))?,
+        transfers: if_there(table::read(&dir.join(TRANSFERS), &tables::transfers()))?,
         link_names: manifest.link_names.clone(),
         end_ns: manifest.end_ns,
         interrupted: manifest.interrupted,
         cost: manifest.cost(),
+        rates: Rates::default(),
     };
     Ok(SavedRun {
         records,
@@ -144,34 +113,9 @@ pub fn read_summary(dir: &Path) -> Result<Summary, Error> {
 
 /// Whether any file of a run stands in `dir`, finished or not.
 pub fn holds_run_files(dir: &Path) -> bool {
-    [MANIFEST, SCENARIO, FLOWS, SAMPLES, LINKS, SUMMARY].iter().any(|name| dir.join(name).exists())
-}
-
-/// Lets `write` fill a file beside `path`, then moves it there.
-pub(crate) fn place(
-    path: &Path,
-    write: impl FnOnce(&Path) -> Result<(), Error>,
-) -> Result<(), Error> {
-    let mut beside = path.as_os_str().to_owned();
-    beside.push(".part");
-    let beside = PathBuf::from(beside);
-    let written = write(&beside).and_then(|()| {
-        fs::rename(&beside, path).map_err(|source| Error::io("write", path, source))
-    });
-    if written.is_err() {
-        // The first error is the one to tell.
-        let _ = fs::remove_file(&beside);
-    }
-    written
-}
-
-/// A table without rows is no file, nor is what an earlier run left there.
-fn place_if_any<R>(
-    path: &Path,
-    rows: &[R],
-    write: impl FnOnce(&Path) -> Result<(), Error>,
-) -> Result<(), Error> {
-    if rows.is_empty() { remove_if_there(path) } else { place(path, write) }
+    let files = [MANIFEST, SCENARIO, FLOWS, SAMPLES, LINKS, SUMMARY];
+    files.iter().any(|name| dir.join(name).exists())
+        || dir.join(format!("{SAMPLES}{PART}")).exists()
 }
 
 fn if_there<R>(read: Result<Vec<R>, Error>) -> Result<Vec<R>, Error> {
@@ -189,12 +133,10 @@ pub fn write_text(path: &Path, text: &str) -> Result<(), Error> {
     write_bytes(path, text.as_bytes())
 }
 
-fn write_bytes(path: &Path, bytes: &[u8]) -> Result<(), Error> {
-    place(path, |beside| {
-        let mut file =
-            fs::File::create(beside).map_err(|source| Error::io("create", path, source))?;
-        file.write_all(bytes).map_err(|source| Error::io("write", path, source))
-    })
+pub(crate) fn write_bytes(path: &Path, bytes: &[u8]) -> Result<(), Error> {
+    let (part, mut file) = Part::create(path)?;
+    file.write_all(bytes).map_err(|source| Error::io("write", path, source))?;
+    part.put_in_place()
 }
 
 /// Writes a value as indented JSON with a final newline; the file appears
@@ -209,22 +151,33 @@ pub fn write_json(path: &Path, value: &impl Serialize) -> Result<(), Error> {
     write_text(path, &text)
 }
 
+/// No document is larger: it could only be damage.
+const DOCUMENT_BYTES_MAX: u64 = 1 << 30;
+
 fn read_text(path: &Path) -> Result<String, Error> {
-    fs::read_to_string(path).map_err(|source| match source.kind() {
+    let bytes = read_file(path, DOCUMENT_BYTES_MAX).map_err(|error| not_read(path, error))?;
+    String::from_utf8(bytes).map_err(|_| Error::malformed(path, "it is not UTF-8 text"))
+}
+
+/// Tells a file that is not there, or is none, from one that the system does
+/// not let read.
+pub(crate) fn not_read(path: &Path, source: io::Error) -> Error {
+    match source.kind() {
         ErrorKind::NotFound | ErrorKind::NotADirectory => {
             Error::Missing { path: path.to_path_buf() }
         }
-        ErrorKind::InvalidData => Error::malformed(path, "it is not UTF-8 text"),
+        ErrorKind::InvalidInput | ErrorKind::FileTooLarge => Error::malformed(path, source),
         _ => Error::io("read", path, source),
-    })
+    }
 }
 
-/// The schema name is read first, so that a file of another version is told
-/// as such and not as damaged.
-pub(crate) fn read_json<T: DeserializeOwned>(
-    path: &Path,
-    expected: &'static str,
-) -> Result<T, Error> {
+/// Reads a JSON document. The schema name is read first, so that a file of
+/// another version is reported as such and not as damaged.
+///
+/// # Errors
+/// [`Error::Missing`], [`Error::Schema`], [`Error::Malformed`], or
+/// [`Error::Io`] when the system does not let it be read.
+pub fn read_json<T: DeserializeOwned>(path: &Path, expected: &'static str) -> Result<T, Error> {
     let text = read_text(path)?;
     let value: serde_json::Value =
         serde_json::from_str(&text).map_err(|error| Error::malformed(path, error))?;
@@ -233,13 +186,4 @@ pub(crate) fn read_json<T: DeserializeOwned>(
         return Err(Error::Schema { path: path.to_path_buf(), found: found.to_string(), expected });
     }
     serde_json::from_value(value).map_err(|error| Error::malformed(path, error))
-}
-
-fn remove_if_there(path: &Path) -> Result<(), Error> {
-    match fs::remove_file(path) {
-        Err(source) if source.kind() != ErrorKind::NotFound => {
-            Err(Error::io("replace", path, source))
-        }
-        _ => Ok(()),
-    }
 }

@@ -32,7 +32,8 @@ pub struct PathSummary {
     pub rtt_max_us: Option<f64>,
     /// Propagation delay from sender to receiver.
     pub one_way_delay_us: f64,
-    /// Rate of its slowest link; null: unlimited.
+    /// Mean rate that it allowed while the flow lasted, that of its slowest
+    /// link; null: unlimited.
     pub rate_bps: Option<f64>,
     /// Retransmission timeouts.
     pub timeouts: u64,

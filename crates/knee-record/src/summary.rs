@@ -1,7 +1,7 @@
 //! `summary.json`: what came out of a run. The same to the byte for the same
 //! scenario, seed and ground; nothing of the host or the clock is in it.
 
-use crate::claims::{ClaimOutcome, evaluate};
+use crate::claims::{ClaimOutcome, evaluate, fill_findings};
 use crate::distribution::Distribution;
 use crate::measures::{Flows, NotMeasurable};
 use crate::sections::{self, PageSummary, PathSummary, TransferSummary, VideoSummary};
@@ -128,7 +128,8 @@ pub struct FlowSummary {
     pub min_rtt_estimate_us: Option<Spread>,
     /// RTT of a full segment over empty queues.
     pub base_rtt_us: f64,
-    /// Rate of the slowest link of the path; null: unlimited.
+    /// Mean rate that its paths allowed from start to end, each that of its
+    /// slowest link; null: unlimited.
     pub path_rate_bps: Option<f64>,
     /// `retransmitted_bytes` over `sent_bytes`; null when nothing was sent.
     pub retransmit_ratio: Option<f64>,
@@ -154,6 +155,10 @@ pub struct FlowSummary {
     pub spurious_recoveries: u64,
     /// Payload bytes reported as marked.
     pub marked_bytes: u64,
+    /// Payload rate that its paths allowed, mean after the warm-up; null:
+    /// unlimited.
+    #[serde(default)]
+    pub capacity_bps: Option<f64>,
     /// Normalised power; 1 at the knee.
     pub power: Option<f64>,
     /// Scheduler; null: one path.
@@ -166,7 +171,7 @@ pub struct FlowSummary {
     /// Completion time over the smallest bound of one path alone.
     #[serde(default)]
     pub completion_over_best_path: Option<f64>,
-    /// Goodput over the payload rates of all paths together.
+    /// What was delivered over what all paths together allowed.
     #[serde(default)]
     pub aggregation_ratio: Option<f64>,
     /// Time that a byte waited for what comes before it on another path,
@@ -242,7 +247,15 @@ pub struct Measures {
     pub retransmit_ratio_steady: Option<f64>,
     /// Mean completion time; null when a flow has no end or was cut off.
     pub completion_us: Option<f64>,
-    /// Normalised power; null when the flows' paths differ in rate.
+    /// Payload rate that the flows' paths allowed, each path counted once,
+    /// mean after the warm-up; null: one of them is unlimited.
+    #[serde(default)]
+    pub capacity_bps: Option<f64>,
+    /// What the flows delivered over what their paths allowed, headers
+    /// counted.
+    #[serde(default)]
+    pub capacity_share: Option<f64>,
+    /// Normalised power; null when a path has no rate, or a flow several.
     pub power: Option<f64>,
     /// Packets dropped by queues, AQMs and policers of all links, from start
     /// to end.
@@ -254,6 +267,9 @@ impl Summary {
     pub fn new(scenario: &Scenario, ground: &str, records: &Records) -> Summary {
         let run = RunView::new(records, scenario.warmup);
         let claims = scenario.claims.iter();
+        let measured: Vec<ClaimOutcome> = claims.map(|claim| evaluate(claim, &run)).collect();
+        let mut claims = measured.clone();
+        fill_findings(&mut claims, &measured);
         Summary {
             schema: SCHEMA.to_string(),
             name: scenario.name.clone(),
@@ -272,7 +288,7 @@ impl Summary {
             flows: run.flows.iter().map(|flow| summarise_flow(&run, flow)).collect(),
             links: run.links.iter().map(|link| summarise_link(&run, link)).collect(),
             measures: summarise_all(&run),
-            claims: claims.map(|claim| evaluate(claim, &run)).collect(),
+            claims,
         }
     }
 }
@@ -366,6 +382,7 @@ fn summarise_flow(run: &RunView<'_>, flow: &FlowView<'_>) -> FlowSummary {
         recoveries: record.recoveries,
         spurious_recoveries: record.spurious_recoveries,
         marked_bytes: record.marked_bytes,
+        capacity_bps: this.capacity().ok(),
         power: this.power().ok(),
         scheduler: Some(record.scheduler.clone()).filter(|name| !name.is_empty()),
         completion_over_bound: finite(this.completion_over_bound()),
@@ -418,6 +435,8 @@ fn summarise_all(run: &RunView<'_>) -> Measures {
         retransmit_ratio_startup: all.retransmit_ratio_startup().ok(),
         retransmit_ratio_steady: all.retransmit_ratio().ok(),
         completion_us: us(all.completion_time()),
+        capacity_bps: all.capacity().ok(),
+        capacity_share: all.capacity_share().ok(),
         power: all.power().ok(),
         drops: drops.sum(),
     }

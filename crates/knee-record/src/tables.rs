@@ -1,21 +1,21 @@
 //! The columns of the Parquet files. A column is named like the field of its
 //! row; docs/records.md lists them.
 
-use crate::table::{self, Column, Derived, Version};
+use crate::rows::label;
+use crate::table::{Column, Derived, Layout, Version};
 use crate::{
-    Error, FlowRecord, FlowSample, LinkSample, ObjectRecord, PathRecord, Records, TransferRecord,
-    phase,
+    FlowRecord, FlowSample, LinkSample, ObjectRecord, PathRecord, Records, TransferRecord, phase,
 };
+use knee_scenario::Scenario;
 use std::collections::BTreeMap;
-use std::path::Path;
 
 /// `flows.parquet`; 2: multipath.
 pub(crate) const FLOWS: Version = Version { name: "knee-flows/2", before: Some("knee-flows/1") };
 /// `samples.parquet` and `path-samples.parquet`; 2: reassembly.
 pub(crate) const SAMPLES: Version =
     Version { name: "knee-samples/2", before: Some("knee-samples/1") };
-/// `links.parquet`.
-pub(crate) const LINKS: Version = Version { name: "knee-links/1", before: None };
+/// `links.parquet`; 2: what was used.
+pub(crate) const LINKS: Version = Version { name: "knee-links/2", before: Some("knee-links/1") };
 /// `paths.parquet`.
 pub(crate) const PATHS: Version = Version { name: "knee-paths/1", before: None };
 /// `objects.parquet`.
@@ -116,10 +116,13 @@ pub(crate) fn sample_columns() -> Vec<Column<FlowSample>> {
 }
 
 pub(crate) fn link_columns() -> Vec<Column<LinkSample>> {
-    integers!(LinkSample:
+    let mut columns = integers!(LinkSample:
         link, time_ns, queue_bytes, queue_packets, queue_delay_ns, departed_bytes, capacity_bytes,
         entered_packets, dropped_packets, lost_packets, marked_packets;
-        or_null:)
+        or_null:);
+    let added = integers!(LinkSample: used_bytes; or_null:);
+    columns.extend(added.into_iter().map(Column::added));
+    columns
 }
 
 pub(crate) fn path_columns() -> Vec<Column<PathRecord>> {
@@ -154,19 +157,38 @@ pub(crate) fn transfer_columns() -> Vec<Column<TransferRecord>> {
 }
 
 /// Names of what rows refer to by number, for readers without Knee.
-pub(crate) struct Names<'a> {
+pub(crate) struct Names {
     flows: BTreeMap<u32, String>,
-    paths: BTreeMap<(u32, u16), &'a str>,
-    links: &'a [String],
+    paths: BTreeMap<(u32, u16), String>,
+    links: Vec<String>,
 }
 
-impl<'a> Names<'a> {
-    pub(crate) fn of(records: &'a Records) -> Names<'a> {
+impl Names {
+    /// Those of rows that are there already.
+    pub(crate) fn of(records: &Records) -> Names {
         let paths = records.paths.iter();
         Names {
             flows: records.flows.iter().map(|flow| (flow.flow, flow.label())).collect(),
-            paths: paths.map(|row| ((row.flow, row.path), row.name.as_str())).collect(),
-            links: &records.link_names,
+            paths: paths.map(|row| ((row.flow, row.path), row.name.clone())).collect(),
+            links: records.link_names.clone(),
+        }
+    }
+
+    /// Those of rows to come.
+    pub(crate) fn of_scenario(scenario: &Scenario) -> Names {
+        let flows = scenario.flows.iter().zip(0u32..);
+        let several = flows.clone().filter(|(flow, _)| flow.multipath.is_some());
+        let paths = several.flat_map(|(flow, number)| {
+            flow.paths
+                .iter()
+                .map(move |path| ((number, *path as u16), scenario.paths[*path].name.clone()))
+        });
+        Names {
+            paths: paths.collect(),
+            flows: flows
+                .map(|(flow, number)| (number, label(&flow.name, flow.index as u32)))
+                .collect(),
+            links: scenario.links.iter().map(|link| link.name.clone()).collect(),
         }
     }
 
@@ -175,7 +197,7 @@ impl<'a> Names<'a> {
     }
 
     fn path(&self, row: &FlowSample) -> &str {
-        self.paths.get(&(row.flow, row.path)).copied().unwrap_or("")
+        self.paths.get(&(row.flow, row.path)).map_or("", String::as_str)
     }
 
     fn link(&self, link: u32) -> &str {
@@ -183,94 +205,45 @@ impl<'a> Names<'a> {
     }
 }
 
-pub(crate) fn write_flows(path: &Path, rows: &[FlowRecord]) -> Result<(), Error> {
-    table::write(path, &FLOWS, &flow_columns(), &[], rows)
+/// The column `flow_name`, of rows that have a flow.
+macro_rules! flow_name {
+    ($row:ty) => {
+        Derived { name: "flow_name", get: |names, row: &$row| names.flow(row.flow) }
+    };
 }
 
-pub(crate) fn write_samples(
-    path: &Path,
-    names: &Names<'_>,
-    rows: &[FlowSample],
-) -> Result<(), Error> {
-    let flow = |row: &FlowSample| names.flow(row.flow);
-    let derived = [Derived { name: "flow_name", get: &flow }];
-    table::write(path, &SAMPLES, &sample_columns(), &derived, rows)
+pub(crate) fn flows() -> Layout<FlowRecord> {
+    Layout { version: FLOWS, columns: flow_columns(), derived: Vec::new() }
 }
 
-pub(crate) fn write_path_samples(
-    path: &Path,
-    names: &Names<'_>,
-    rows: &[FlowSample],
-) -> Result<(), Error> {
-    let flow = |row: &FlowSample| names.flow(row.flow);
-    let path_name = |row: &FlowSample| names.path(row);
-    let derived =
-        [Derived { name: "flow_name", get: &flow }, Derived { name: "path_name", get: &path_name }];
-    table::write(path, &SAMPLES, &sample_columns(), &derived, rows)
+pub(crate) fn samples() -> Layout<FlowSample> {
+    let derived = vec![flow_name!(FlowSample)];
+    Layout { version: SAMPLES, columns: sample_columns(), derived }
 }
 
-pub(crate) fn write_links(
-    path: &Path,
-    names: &Names<'_>,
-    rows: &[LinkSample],
-) -> Result<(), Error> {
-    let link = |row: &LinkSample| names.link(row.link);
-    let derived = [Derived { name: "link_name", get: &link }];
-    table::write(path, &LINKS, &link_columns(), &derived, rows)
+pub(crate) fn path_samples() -> Layout<FlowSample> {
+    let path = Derived { name: "path_name", get: |names, row| names.path(row) };
+    let derived = vec![flow_name!(FlowSample), path];
+    Layout { version: SAMPLES, columns: sample_columns(), derived }
 }
 
-pub(crate) fn write_paths(
-    path: &Path,
-    names: &Names<'_>,
-    rows: &[PathRecord],
-) -> Result<(), Error> {
-    let flow = |row: &PathRecord| names.flow(row.flow);
-    let derived = [Derived { name: "flow_name", get: &flow }];
-    table::write(path, &PATHS, &path_columns(), &derived, rows)
+pub(crate) fn links() -> Layout<LinkSample> {
+    let link = Derived { name: "link_name", get: |names, row: &LinkSample| names.link(row.link) };
+    Layout { version: LINKS, columns: link_columns(), derived: vec![link] }
 }
 
-pub(crate) fn write_objects(
-    path: &Path,
-    names: &Names<'_>,
-    rows: &[ObjectRecord],
-) -> Result<(), Error> {
-    let flow = |row: &ObjectRecord| names.flow(row.flow);
-    let derived = [Derived { name: "flow_name", get: &flow }];
-    table::write(path, &OBJECTS, &object_columns(), &derived, rows)
+pub(crate) fn paths() -> Layout<PathRecord> {
+    Layout { version: PATHS, columns: path_columns(), derived: vec![flow_name!(PathRecord)] }
 }
 
-pub(crate) fn write_transfers(
-    path: &Path,
-    names: &Names<'_>,
-    rows: &[TransferRecord],
-) -> Result<(), Error> {
-    let flow = |row: &TransferRecord| names.flow(row.flow);
-    let derived = [Derived { name: "flow_name", get: &flow }];
-    table::write(path, &TRANSFERS, &transfer_columns(), &derived, rows)
+pub(crate) fn objects() -> Layout<ObjectRecord> {
+    let derived = vec![flow_name!(ObjectRecord)];
+    Layout { version: OBJECTS, columns: object_columns(), derived }
 }
 
-pub(crate) fn read_flows(path: &Path) -> Result<Vec<FlowRecord>, Error> {
-    table::read(path, &FLOWS, &flow_columns())
-}
-
-pub(crate) fn read_samples(path: &Path) -> Result<Vec<FlowSample>, Error> {
-    table::read(path, &SAMPLES, &sample_columns())
-}
-
-pub(crate) fn read_links(path: &Path) -> Result<Vec<LinkSample>, Error> {
-    table::read(path, &LINKS, &link_columns())
-}
-
-pub(crate) fn read_paths(path: &Path) -> Result<Vec<PathRecord>, Error> {
-    table::read(path, &PATHS, &path_columns())
-}
-
-pub(crate) fn read_objects(path: &Path) -> Result<Vec<ObjectRecord>, Error> {
-    table::read(path, &OBJECTS, &object_columns())
-}
-
-pub(crate) fn read_transfers(path: &Path) -> Result<Vec<TransferRecord>, Error> {
-    table::read(path, &TRANSFERS, &transfer_columns())
+pub(crate) fn transfers() -> Layout<TransferRecord> {
+    let derived = vec![flow_name!(TransferRecord)];
+    Layout { version: TRANSFERS, columns: transfer_columns(), derived }
 }
 
 #[cfg(test)]

@@ -33,6 +33,33 @@ impl Span {
     }
 }
 
+/// A time between two at which counters are known.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct Moment {
+    before: u64,
+    after: u64,
+    time: u64,
+}
+
+impl Moment {
+    /// The time itself.
+    pub(crate) fn time(self) -> u64 {
+        self.time
+    }
+
+    /// What grows over time, read as counters are: by linear interpolation.
+    /// Of two that are read alike, the one that never grew faster never
+    /// appears to.
+    pub(crate) fn read(self, value: impl Fn(u64) -> f64) -> f64 {
+        let (before, after) = (value(self.before), value(self.after));
+        if self.time <= self.before || self.after <= self.before {
+            return before;
+        }
+        let part = (self.time - self.before) as f64 / (self.after - self.before) as f64;
+        before + part * (after - before)
+    }
+}
+
 /// Records with each flow's and each link's rows together.
 #[derive(Clone, Debug)]
 pub struct RunView<'a> {
@@ -176,6 +203,28 @@ impl<'a> FlowView<'a> {
     /// A counter at a time; see [`counter_at`].
     pub(crate) fn counter_at(&self, time: u64, counter: fn(&FlowSample) -> u64, total: u64) -> f64 {
         counter_at(&self.samples, self.record, time, counter, total)
+    }
+
+    /// A time as the flow's counters are read there.
+    pub(crate) fn moment(&self, time: u64) -> Moment {
+        let record = self.record;
+        if time <= record.start_ns || time >= record.end_ns {
+            return Moment { before: time, after: time, time };
+        }
+        let next = self.samples.partition_point(|row| row.time_ns < time);
+        let before = next.checked_sub(1).map_or(record.start_ns, |at| self.samples[at].time_ns);
+        let after = self.samples.get(next).map_or(record.end_ns, |row| row.time_ns);
+        Moment { before, after: after.min(record.end_ns), time }
+    }
+
+    /// New payload sent by a time that had not been delivered, bytes.
+    pub(crate) fn on_its_way(&self, time: u64) -> f64 {
+        let record = self.record;
+        let at = |counter, total| self.counter_at(time, counter, total);
+        let sent = at(|row| row.sent_bytes, record.sent_bytes);
+        let again = at(|row| row.retransmitted_bytes, record.retransmitted_bytes);
+        let delivered = at(|row| row.delivered_bytes, record.delivered_bytes);
+        (sent - again - delivered).max(0.0)
     }
 
     /// Payload that one of its paths delivered within a span, bytes.

@@ -4,9 +4,10 @@ mod common;
 
 use common::{flow, records, with_link};
 use knee_record::{
-    LinkSample, NamedRun, NotMeasurable, Outcome, RunView, evaluate, evaluate_in_study, outcome_of,
+    ClaimOutcome, LinkSample, NamedRun, NotMeasurable, Outcome, Records, RunView, TransferRecord,
+    evaluate, evaluate_in_study, fill_findings, outcome_of,
 };
-use knee_scenario::{Claim, Measure};
+use knee_scenario::{Claim, Measure, OnRecord, SizeRange, Statistic};
 use knee_units::Time;
 
 fn claim(measure: Measure, of: &str) -> Claim {
@@ -23,6 +24,7 @@ fn claim(measure: Measure, of: &str) -> Claim {
         source: "a study".to_string(),
         source_figure: None,
         recorded: knee_scenario::Outcome::Holds,
+        on_record: None,
         finding: None,
     }
 }
@@ -127,4 +129,113 @@ fn values_from_elsewhere_are_judged_alike() {
     let records = records(&[flow("a", 0, |t| 1e6 * t)]);
     let by_run = evaluate(&model, &RunView::new(&records, Time::ZERO));
     assert_eq!(by_run.outcome, Outcome::NotTestedHere);
+}
+
+/// Two mixes of as many transfers; the test's take `factor` of the control's
+/// time, give or take `spread` in a pattern without a trend.
+fn test_and_control(factor: f64, spread: f64) -> Records {
+    let mut records = records(&[flow("test", 0, |t| t), flow("control", 0, |t| t)]);
+    for number in 0..400_u32 {
+        let arrival = u64::from(number) * common::MILLISECOND;
+        // Sizes of three decades: without pairs their spread hides all else.
+        let size = 1000 * 10_u64.pow(number * 7 % 4);
+        let noise = 1.0 + spread * (f64::from(number * 37 % 101) / 50.0 - 1.0);
+        for (flow, factor) in [(0, factor * noise), (1, 1.0)] {
+            records.transfers.push(TransferRecord {
+                flow,
+                number,
+                start_ns: arrival + u64::from(flow) * 500_000,
+                completion_ns: Some((size as f64 * factor * 1e4) as u64),
+                size_bytes: size,
+                delivered_bytes: size,
+                ..TransferRecord::default()
+            });
+        }
+    }
+    records
+}
+
+fn completion(bounds: [f64; 2]) -> Claim {
+    let sizes = SizeRange { at_least: 0, below: None };
+    Claim {
+        relative_to: Some("control".to_string()),
+        at_least: Some(bounds[0]),
+        at_most: Some(bounds[1]),
+        ..claim(Measure::FlowCompletion(Statistic::Mean, sizes), "test")
+    }
+}
+
+/// A claim with an interval holds where all of it is within the bounds, fails
+/// where none is, and is uncertain in between.
+#[test]
+fn an_interval_across_a_bound_is_uncertain() {
+    let records = test_and_control(1.05, 0.4);
+    let run = RunView::new(&records, Time::ZERO);
+    let outcome = |bounds| evaluate(&completion(bounds), &run).outcome;
+    assert_eq!(outcome([0.9, 1.2]), Outcome::Holds);
+    assert_eq!(outcome([0.4, 0.65]), Outcome::Fails);
+    assert_eq!(outcome([0.5, 1.05]), Outcome::Uncertain);
+    let uncertain =
+        Claim { recorded: knee_scenario::Outcome::Uncertain, ..completion([0.5, 1.05]) };
+    assert!(evaluate(&uncertain, &run).agrees);
+}
+
+/// Transfers of one process are compared in pairs: the ratio is that of each
+/// pair, though sizes span three decades. Of two processes they are not.
+#[test]
+fn transfers_of_one_process_are_compared_in_pairs() {
+    let mut records = test_and_control(0.8, 0.0);
+    let width = |records: &Records| {
+        let run = RunView::new(records, Time::ZERO);
+        let interval = evaluate(&completion([0.0, 2.0]), &run).interval.expect("it has one");
+        assert!((interval.ratio - 0.8).abs() < 1e-6, "{interval:?}");
+        interval.high - interval.low
+    };
+    assert!(width(&records) < 1e-6);
+    let late = records.transfers.iter_mut().filter(|row| row.flow == 1).nth(100);
+    late.expect("it is there").start_ns += 25 * common::MILLISECOND;
+    assert!(width(&records) > 0.1);
+}
+
+fn measured(value: f64, on_record: Option<OnRecord>) -> ClaimOutcome {
+    let goodput = Claim { on_record, at_least: Some(0.0), ..claim(Measure::Goodput, "a") };
+    outcome_of(&goodput, Ok(value)).against_record(&goodput)
+}
+
+#[test]
+fn a_value_drifts_beyond_what_the_record_allows() {
+    let on_record = |value, drift| Some(OnRecord { value, drift });
+    assert!(measured(10.3e6, on_record(10e6, 0.3e6)).agrees);
+    assert!(measured(9.7e6, on_record(10e6, 0.3e6)).agrees);
+    let far = measured(10.31e6, on_record(10e6, 0.3e6));
+    assert!(far.drifted && !far.agrees && far.outcome == far.recorded);
+    assert_eq!(far.on_record.as_deref(), Some("10 Mbit/s (± 300 kbit/s)"));
+    assert!(!measured(1e6, None).drifted);
+    let never = f64::INFINITY;
+    assert!(!measured(never, on_record(never, 0.0)).drifted);
+    assert!(measured(3.0, on_record(never, 0.0)).drifted);
+    assert!(measured(never, on_record(3.0, 1.0)).drifted);
+}
+
+/// A finding says what was measured, not what somebody once wrote down.
+#[test]
+fn findings_hold_the_values_measured() {
+    let claim = |id: &str, finding: &str, value: f64| {
+        let claim = Claim {
+            id: id.to_string(),
+            says: id.to_string(),
+            finding: Some(finding.to_string()),
+            at_least: Some(0.0),
+            ..claim(Measure::CompletionTime, "a")
+        };
+        outcome_of(&claim, Ok(value))
+    };
+    let sim = [claim("A1", "{value}, not {A2}.", 24.0), claim("A2", "{value}", f64::INFINITY)];
+    let mut claims = sim.to_vec();
+    fill_findings(&mut claims, &sim);
+    assert_eq!(claims[0].finding.as_deref(), Some("24 s, not never."));
+    // On another ground it is the simulator's value all the same.
+    let mut elsewhere = [claim("A1", "{value}", 9.0)];
+    fill_findings(&mut elsewhere, &sim);
+    assert_eq!(elsewhere[0].finding.as_deref(), Some("24 s"));
 }

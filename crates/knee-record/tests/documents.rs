@@ -30,6 +30,7 @@ fn claim(measure: Measure, of: &str, at_most: f64) -> Claim {
         source: "a study".to_string(),
         source_figure: None,
         recorded: Outcome::Holds,
+        on_record: None,
         finding: None,
     }
 }
@@ -49,6 +50,7 @@ fn summary(seed: u64) -> Summary {
     let records = with_link(records, |t| LinkSample {
         queue_bytes: (t * 1000.0) as u64,
         departed_bytes: (t * 1.2e6) as u64,
+        used_bytes: (t * 1.2e6) as u64,
         capacity_bytes: (t * 1.25e6) as u64,
         ..LinkSample::default()
     });

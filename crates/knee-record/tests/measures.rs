@@ -4,7 +4,7 @@
 
 mod common;
 
-use common::{Flow, MILLISECOND, SECOND, flow, records, with_link};
+use common::{Flow, MILLISECOND, SECOND, flow, rates, records, with_link};
 use knee_record::{LinkSample, Records, RunView, Window, jain_index, measure};
 use knee_scenario::{Measure, Statistic};
 use knee_units::Time;
@@ -154,7 +154,7 @@ fn retransmissions_of_the_start_apart() {
 fn link_counters_in_a_window() {
     let records = records(&[flow("a", 0, |t| FULL * t)]);
     let records = with_link(records, |t| LinkSample {
-        departed_bytes: (FULL * t * 0.9) as u64,
+        used_bytes: (FULL * t * 0.9) as u64,
         capacity_bytes: (FULL * t) as u64,
         dropped_packets: (t * 10.0).round() as u64,
         ..LinkSample::default()
@@ -245,7 +245,7 @@ fn power_is_one_at_the_knee() {
         row.rtt_ns *= 2;
     }
     close(value(&records, &Measure::Power, "a"), 0.5);
-    records.flows[0].path_rate_bps = 0;
+    records.rates = rates(&["delay = \"1 ms\""], &[&[0]]);
     assert!(reason(&records, &Measure::Power, "a").contains("no rate"));
 }
 

@@ -5,7 +5,7 @@
 
 mod common;
 
-use common::{Flow, MILLISECOND, SECOND, flow, records};
+use common::{Flow, MILLISECOND, SECOND, flow, rates, records};
 use knee_record::{
     FlowRecord, FlowSample, FlowSummary, ObjectRecord, Outcome, PathRecord, Records, RunView,
     Summary, TransferRecord, Window, evaluate, measure,
@@ -43,6 +43,9 @@ fn path(path: u16, name: &str, megabits: u64, delay_ms: u64, delivered_bytes: u6
     }
 }
 
+const WIFI: &str = "rate = \"10 Mbit/s\"\ndelay = \"5 ms\"";
+const LTE: &str = "rate = \"1 Mbit/s\"\ndelay = \"100 ms\"";
+
 /// A file of 1 MB over 10 Mbit/s with 5 ms and 1 Mbit/s with 100 ms, done
 /// after 1 s; headers take nothing, so that the figures are those of the
 /// bound's own example.
@@ -57,6 +60,7 @@ fn two_paths() -> Records {
     row.head_of_line_ns = 7 * MILLISECOND;
     row.reassembly_peak_bytes = 64_000;
     row.duplicate_bytes = 20_000;
+    records.rates = rates(&[WIFI, LTE], &[&[0, 1], &[0, 1]]);
     records.paths = vec![path(0, "wifi", 10, 5, 900_000), path(1, "lte", 1, 100, 100_000)];
     records
 }
@@ -288,6 +292,7 @@ fn test_against_control_has_an_interval() {
         source: String::new(),
         source_figure: None,
         recorded: knee_scenario::Outcome::Holds,
+        on_record: None,
         finding: None,
     };
     let run = RunView::new(&records, Time::ZERO);

@@ -229,6 +229,7 @@
       this.key = section.id;
       const data = JSON.parse(section.querySelector("script.series").textContent);
       this.end = data.end_ns;
+      this.full = data.rates_vary ? "path full, in the mean" : "path full";
       this.whole = [0, Math.max(this.end, 1) / 1e9];
       this.phases = data.phases;
       this.flows = data.flows.map((f, index) => this.flow(f, () => flowStroke(index)));
@@ -325,7 +326,7 @@
       };
       plot(holder, {
         data: table(0, this.end), series, xLabel: "time (s)", yLabel: unit.name, sync: this.key, whole: this.whole, fromZero: true, tall,
-        references: full ? [{ value: full / unit.divisor, label: "path full" }] : [],
+        references: full ? [{ value: full / unit.divisor, label: this.full }] : [],
         hooks: { setScale: [(u, key) => key === "x" && u.ready && queueMicrotask(() => rebuild(u))], ready: [(u) => (u.ready = true)] },
       });
     }
@@ -361,7 +362,7 @@
       this.controllerPlot("bandwidth", flow, "rate", flow.bandwidth && [
         ["estimate of the bandwidth", flow.bandwidth, "--estimate", { width: 2 }],
         ["goodput", goodput, "--measured", { width: 1 }, scaledWithZero],
-      ], flow.full_bps && [{ value: flow.full_bps, label: "path full" }]);
+      ], flow.full_bps && [{ value: flow.full_bps, label: this.full }]);
       this.controllerPlot("min_rtt", flow, "time", flow.minRtt && [
         ["estimate of the minimum RTT", flow.minRtt, "--estimate", { width: 2 }],
         ["RTT", flow.rtt, "--measured", { width: 1 }],

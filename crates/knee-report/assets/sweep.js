@@ -77,37 +77,31 @@
     return found && { mean: found.interval?.mean, low: found.interval?.low, high: found.interval?.high, runs: found.interval?.runs ?? 0, never: found.never };
   };
   const along = (place, key, value) => place.map((own, index) => (index === key ? value : own));
+  // What the program found out about the values that are compared: pairs of
+  // runs of the same seed, and which value is the best beyond chance.
+  const placesOf = new Map();
+  const verdictKey = (key, group, measure) => JSON.stringify([key, group, measure]);
+  const verdicts = new Map(sweep.verdicts.map((verdict) => [verdictKey(verdict.key, verdict.group, verdict.measure), verdict]));
+  for (const [name, verdict] of verdicts) placesOf.set(name, new Map(verdict.places.map((place) => [place.at.join(), place])));
+  const current = () => verdictKey(state.compare, groups[state.group], sweep.measures[state.measure].name);
+  const judged = (place) => placesOf.get(current())?.get(along(place, state.compare, 0).join());
   /// What is shown at a place: the value, or its ratio to the base.
   function shown(place) {
     const own = reading(pointAt.get(place.join()));
-    if (!own) return null;
-    if (state.base === "") return own;
-    const base = reading(pointAt.get(along(place, state.compare, Number(state.base)).join()));
-    if (!base || !base.mean || base.never) return null;
-    if (own.mean == null) return own;
-    // First-order propagation: the relative errors of both, taken as independent.
-    const mean = own.mean / base.mean;
-    const part = (value) => (value.high == null ? 0 : (value.high - value.mean) / Math.abs(value.mean || 1));
-    const half = place[state.compare] === Number(state.base) ? 0 : Math.abs(mean) * Math.hypot(part(own), part(base));
-    return { ...own, mean, low: mean - half, high: mean + half };
+    if (!own || state.base === "" || own.mean == null) return own ?? null;
+    const value = place[state.compare], base = Number(state.base);
+    if (value === base) return { ...own, mean: 1, low: null, high: null };
+    const pair = judged(place)?.pairs.find((pair) => pair.value === value && pair.against === base);
+    return pair?.scale === "ratio" ? { ...own, mean: pair.estimate, low: pair.low, high: pair.high } : null;
   }
   const less = () => sweep.measures[state.measure].better === "less";
-  const beats = (a, b) => (less() ? a < b : a > b);
-  const never = (value) => value.mean == null || value.never > 0;
-  /// The best along the compared key, everything else being equal.
-  function isBest(place) {
-    const own = reading(pointAt.get(place.join()));
-    if (!own || never(own)) return false;
-    const others = sweep.keys[state.compare].values.map((_, value) => reading(pointAt.get(along(place, state.compare, value).join())));
-    const there = others.filter((value) => value);
-    return there.length > 1 && there.every((other) => never(other) || !beats(other.mean, own.mean));
-  }
+  const isBest = (place) => judged(place)?.best === place[state.compare];
   const show = (value) => (state.base === "" ? shows[sweep.measures[state.measure].unit](value) : `${significant(value, 3)} ×`);
   function label(value) {
     if (value.mean == null) return ["never", ""];
     if (value.never) return [show(value.mean), `never in ${value.never} of ${value.runs + value.never}`];
-    const half = value.high != null ? value.high - value.mean : 0;
-    return [show(value.mean), half > Math.abs(value.mean) * 1e-9 ? `± ${show(half)}` : ""];
+    const wide = value.high != null && value.high - value.low > Math.abs(value.mean) * 1e-9;
+    return [show(value.mean), wide ? `${show(value.low)} to ${show(value.high)}` : ""];
   }
 
   // Colours: one hue from pale to deep; orange to blue around 1 for ratios.
@@ -276,28 +270,16 @@
     }
     const measure = sweep.measures[state.measure];
     parts.push(el("span", {}, `${less() ? "less" : "more"} is better${state.base === "" ? "" : ": blue is better than the reference, orange worse"}`));
-    if (varied.includes(state.compare)) parts.push(el("span", {}, `★ best ${sweep.keys[state.compare].name}, everything else being equal`));
+    if (varied.includes(state.compare)) parts.push(el("span", {}, `★ best ${sweep.keys[state.compare].name}, everything else being equal; no star: no difference beyond chance`));
     if (values.length === 0) parts.push(el("span", {}, `no run has ${measure.title}`));
     at("legend").replaceChildren(...parts);
   }
 
-  /// How often each value of the compared key wins, in one sentence.
+  /// The program's own words on what is compared.
   function sentence() {
     const key = sweep.keys[state.compare], measure = sweep.measures[state.measure];
-    const others = axes.filter((index) => index !== state.compare);
-    const places = allPlaces(others, zero);
-    const wins = key.values.map((_, value) => places.filter((place) => isBest(along(place, state.compare, value))).length);
-    const most = wins.indexOf(Math.max(...wins));
     const words = `${measure.title.charAt(0).toUpperCase()}${measure.title.slice(1)}`;
-    const contested = places.filter((place) => key.values.some((_, value) => isBest(along(place, state.compare, value)))).length;
-    if (!wins[most]) return `${words}: nothing to compare ${key.name} by.`;
-    if (contested === 1) {
-      const place = places.find((place) => isBest(along(place, state.compare, most)));
-      const own = reading(pointAt.get(along(place, state.compare, most).join()));
-      return `${words}: best with ${key.name} = ${key.values[most]}, ${shows[measure.unit](own.mean)}.`;
-    }
-    const shared = wins.filter((count) => count === wins[most]).length > 1 ? "; others are as often" : "";
-    return `${words}: ${key.name} = ${key.values[most]} is best at ${wins[most]} of ${contested} combinations of the other settings${shared}.`;
+    return verdicts.get(current())?.says ?? `${words}: no two values of ${key.name} are compared.`;
   }
 
   function draw() {

@@ -6,8 +6,8 @@ use crate::applications::{Shown, shortened};
 use crate::drawing::{Axis, Drawing, WIDTH};
 use crate::words::{count, time_us};
 use knee_record::{
-    ClaimOutcome, FlowView, RatioInterval, RunView, SizeClass, TransferValue, Unit,
-    bootstrap_ratio, size_classes,
+    ClaimOutcome, FlowView, RatioInterval, RunView, SizeClass, TransferValue, Unit, Window,
+    size_classes, transfer_ratio,
 };
 use knee_scenario::Statistic;
 use std::collections::BTreeMap;
@@ -152,7 +152,7 @@ pub(crate) fn comparisons(run: &RunView<'_>) -> Vec<Shown> {
         // CUBIC is what there is without a choice.
         let control = here.iter().find(|flow| flow.record.cc == "cubic").unwrap_or(&here[0]);
         let tests = here.iter().filter(|flow| flow.record.cc != control.record.cc);
-        shown.extend(tests.map(|test| comparison(test, control)));
+        shown.extend(tests.map(|test| comparison(run, test, control)));
     }
     shown
 }
@@ -164,13 +164,13 @@ struct Row {
     interval: RatioInterval,
 }
 
-fn comparison(test: &FlowView<'_>, control: &FlowView<'_>) -> Shown {
-    let rows = compared(test, control);
+fn comparison(run: &RunView<'_>, test: &FlowView<'_>, control: &FlowView<'_>) -> Shown {
+    let rows = compared(run, test, control);
     let (of, against) = (test.record.label(), control.record.label());
     Shown {
         title: format!("{of} against {against}"),
         caption: format!(
-            "{} over {}, by size: the ratio with its 95 % interval (percentile bootstrap over transfers). Completion time: left of 1 is better; throughput: right of 1 is better.",
+            "{} over {}, by size: the ratio with its 95 % interval (percentile bootstrap over transfers, in pairs where both see the same process). Completion time: left of 1 is better; throughput: right of 1 is better.",
             test.record.cc, control.record.cc
         ),
         drawing: (!rows.is_empty()).then(|| draw_comparison(&rows)),
@@ -195,8 +195,10 @@ pub(crate) fn of_claims(claims: &[ClaimOutcome]) -> Option<Shown> {
     })
 }
 
-fn compared(test: &FlowView<'_>, control: &FlowView<'_>) -> Vec<Row> {
+fn compared(run: &RunView<'_>, test: &FlowView<'_>, control: &FlowView<'_>) -> Vec<Row> {
     let mut rows = Vec::new();
+    let labels = [test, control].map(|flow| flow.record.label());
+    let targets = labels.each_ref().map(|label| (run, label.as_str()));
     for class in size_classes() {
         let large = class.sizes.at_least >= LARGE;
         let (value, what) = match large {
@@ -214,7 +216,9 @@ fn compared(test: &FlowView<'_>, control: &FlowView<'_>) -> Vec<Row> {
             (Statistic::P95, "95th percentile")
         };
         for (statistic, name) in [(Statistic::Mean, "mean"), slow] {
-            let Some(interval) = bootstrap_ratio(&ours, &theirs, statistic) else { continue };
+            let (window, sizes) = (Window::default(), class.sizes);
+            let interval = transfer_ratio(targets, window, value, sizes, statistic);
+            let Some(interval) = interval else { continue };
             let faint = statistic != Statistic::Mean;
             let label = match faint {
                 false => format!("{}: {what}, {name}", class.name),

@@ -94,7 +94,8 @@ fn strips(flow: &FlowView<'_>, said: &knee_record::FlowSummary) -> Strips {
         facts.push(format!("{over} times that of the best single path"));
     }
     if let Some(ratio) = said.aggregation_ratio {
-        facts.push(format!("goodput {} of the paths together", percent(Some(ratio))));
+        facts
+            .push(format!("delivered {} of what the paths allowed together", percent(Some(ratio))));
     }
     if let Some(waited) = said.head_of_line_blocking_us {
         facts.push(format!("a byte waited {} for another path", time_us(Some(waited))));

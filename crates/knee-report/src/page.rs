@@ -8,8 +8,8 @@ use crate::tables::{self, Table};
 use crate::words::{counted, number, percent, rate, slug, time_us};
 use crate::{ReportError, RunPage, StudyPage, applications, mix, multipath, sentence};
 use knee_record::{ClaimOutcome, Outcome, Records, RunView, Summary, Verdict};
-use knee_units::Time;
-use minijinja::{AutoEscape, Environment, UndefinedBehavior, Value};
+use knee_units::{Time, is_hidden, printable};
+use minijinja::{AutoEscape, Environment, UndefinedBehavior, Value, escape_formatter};
 use serde::Serialize;
 
 /// Rows of a time series on the page of one run.
@@ -110,9 +110,10 @@ struct Claim {
     expected: String,
     measured: String,
     outcome: String,
-    /// `holds`, `fails` or `untested`: a class of the style sheet.
+    /// `holds`, `fails`, `uncertain` or `untested`: a class of the style sheet.
     class: &'static str,
-    /// The outcome on record, when this one differs.
+    /// The outcome on record, or the value if that has drifted, when this
+    /// one differs.
     recorded: Option<String>,
     finding: String,
     /// On the kernel: measured, and the outcome.
@@ -124,6 +125,7 @@ pub(crate) struct Tally {
     claims: usize,
     holds: usize,
     fails: usize,
+    uncertain: usize,
     untested: usize,
     news: usize,
 }
@@ -173,11 +175,7 @@ pub(crate) fn total(studies: &[Study]) -> Tally {
 }
 
 pub(crate) fn render(page: &Page) -> Result<String, ReportError> {
-    let mut environment = Environment::new();
-    environment.set_undefined_behavior(UndefinedBehavior::Strict);
-    environment.set_trim_blocks(true);
-    environment.set_lstrip_blocks(true);
-    environment.set_auto_escape_callback(|_| AutoEscape::Html);
+    let mut environment = environment();
     environment.add_template("report.html", TEMPLATE)?;
     let assets = minijinja::context! {
         style => Value::from_safe_string([UPLOT_STYLE, STYLE].join("\n")),
@@ -228,11 +226,11 @@ fn run(id: String, page: &RunPage<'_>, detail: Detail) -> Result<Run, ReportErro
     let (paths, strips) = multipath::shown(summary, records, detail);
     shown.embedded.multipath = paths;
     let labels: Vec<String> = shown.embedded.flows.iter().map(|flow| flow.label.clone()).collect();
-    let plane = plane(summary, records, &labels);
+    let plane = plane(summary, &labels);
     Ok(Run {
         name: page.name.to_string(),
         title: summary.name.clone(),
-        result: sentence::result(summary, records),
+        result: sentence::result(summary),
         verdict: match summary.verdict {
             Verdict::Valid => "valid",
             Verdict::Degraded => "degraded",
@@ -277,10 +275,48 @@ fn of_applications(summary: &Summary, records: &Records) -> Vec<applications::Sh
     shown
 }
 
+/// An environment for the templates of this crate, which spells out what a
+/// name hides.
+pub(crate) fn environment() -> Environment<'static> {
+    let mut environment = Environment::new();
+    environment.set_undefined_behavior(UndefinedBehavior::Strict);
+    environment.set_trim_blocks(true);
+    environment.set_lstrip_blocks(true);
+    environment.set_auto_escape_callback(|_| AutoEscape::Html);
+    environment.set_formatter(|out, state, value| match value.as_str() {
+        Some(text) if !value.is_safe() => {
+            let shown = printable(text, |c| matches!(c, '\n' | '\r' | '\t'));
+            escape_formatter(out, state, &Value::from(shown.as_ref()))
+        }
+        _ => escape_formatter(out, state, value),
+    });
+    environment
+}
+
 /// JSON that cannot end the element it stands in: `<` only occurs within
-/// strings, where it may be written as an escape.
+/// strings, where it may be written as an escape. What a name hides is spelt
+/// out: the page shows a backslash and a number.
 pub(crate) fn json_in_html(value: &impl Serialize) -> Result<String, ReportError> {
-    Ok(serde_json::to_string(value)?.replace('<', "\\u003c"))
+    let json = serde_json::to_string(value)?;
+    let mut shown = String::with_capacity(json.len());
+    let mut rest = json.chars();
+    while let Some(c) = rest.next() {
+        match c {
+            '<' => shown.push_str("\\u003c"),
+            // serde_json writes \u for control characters alone.
+            '\\' => match rest.next() {
+                Some('u') => {
+                    let digits: String = rest.by_ref().take(4).collect();
+                    let digits = digits.trim_start_matches('0');
+                    shown.push_str(&format!("\\\\u{{{digits}}}"));
+                }
+                other => shown.extend(std::iter::once(c).chain(other)),
+            },
+            c if is_hidden(c) => shown.push_str(&format!("\\{}", c.escape_unicode())),
+            c => shown.push(c),
+        }
+    }
+    Ok(shown)
 }
 
 fn facts(page: &RunPage<'_>) -> Vec<String> {
@@ -331,9 +367,13 @@ fn claim(anchor: String, outcome: &ClaimOutcome, runs: &[Run]) -> Claim {
         class: match outcome.outcome {
             Outcome::Holds => "holds",
             Outcome::Fails => "fails",
+            Outcome::Uncertain => "uncertain",
             Outcome::NotTestedHere => "untested",
         },
-        recorded: (!outcome.agrees).then(|| outcome.recorded.to_string()),
+        recorded: (!outcome.agrees).then(|| match &outcome.on_record {
+            Some(value) if outcome.outcome == outcome.recorded => value.clone(),
+            _ => outcome.recorded.to_string(),
+        }),
         finding: outcome.finding.clone().unwrap_or_default(),
         on_kernel: None,
     }
@@ -345,6 +385,7 @@ fn tally(claims: &[Claim]) -> Tally {
         claims: claims.len(),
         holds: of("holds"),
         fails: of("fails"),
+        uncertain: of("uncertain"),
         untested: of("untested"),
         news: claims.iter().filter(|claim| claim.recorded.is_some()).count(),
     }
@@ -370,6 +411,7 @@ impl Tally {
         self.claims += other.claims;
         self.holds += other.holds;
         self.fails += other.fails;
+        self.uncertain += other.uncertain;
         self.untested += other.untested;
         self.news += other.news;
     }

@@ -2,9 +2,9 @@
 //! is (Kleinrock 1979: the point of largest power, a full path with an empty
 //! queue).
 
-use crate::series::full_bps;
+use crate::sentence::share_a_path;
 use crate::words::{rate, time_us};
-use knee_record::{FlowRecord, FlowSummary, Records, Summary};
+use knee_record::{FlowSummary, Summary};
 use serde::Serialize;
 
 /// Size of the drawing and of the frame within it, in its own units.
@@ -97,13 +97,13 @@ impl Scale {
 
 /// The plane of a run; `shown` are the labels of the flows drawn elsewhere,
 /// for their colours. None when no flow has both a goodput and an RTT.
-pub(crate) fn plane(summary: &Summary, records: &Records, shown: &[String]) -> Option<Plane> {
+pub(crate) fn plane(summary: &Summary, shown: &[String]) -> Option<Plane> {
     let placed = |flow: &FlowSummary| flow.goodput_bps.is_some() && flow.rtt_us.is_some();
     let flows: Vec<&FlowSummary> = summary.flows.iter().filter(|flow| placed(flow)).collect();
     if flows.is_empty() {
         return None;
     }
-    let knee = knee(records);
+    let knee = knee(summary);
     let sum = flows.iter().filter_map(|flow| flow.goodput_bps).sum::<f64>();
     let together = knee.is_some() && flows.len() > 1;
     let scale = scale(&flows, knee, if together { sum } else { 0.0 });
@@ -133,13 +133,12 @@ pub(crate) fn plane(summary: &Summary, records: &Records, shown: &[String]) -> O
     })
 }
 
-/// Base RTT (µs) and payload rate (bit/s) of the path that all flows share.
-fn knee(records: &Records) -> Option<(f64, f64)> {
-    let first = records.flows.first()?;
-    let point = |flow: &FlowRecord| (flow.base_rtt_ns as f64 / 1e3, full_bps(flow) as f64);
-    let (rtt_us, bps) = point(first);
-    let same = records.flows.iter().all(|flow| flow.path == first.path);
-    (same && rtt_us > 0.0 && bps > 0.0).then_some((rtt_us, bps))
+/// Base RTT (µs) and payload rate (bit/s, the mean while the flows ran) of
+/// the path that all flows share.
+fn knee(summary: &Summary) -> Option<(f64, f64)> {
+    let bps = summary.measures.capacity_bps.filter(|bps| *bps > 0.0)?;
+    let rtt_us = summary.flows.first()?.base_rtt_us;
+    (share_a_path(summary) && rtt_us > 0.0).then_some((rtt_us, bps))
 }
 
 fn scale(flows: &[&FlowSummary], knee: Option<(f64, f64)>, sum: f64) -> Scale {

@@ -1,23 +1,19 @@
 //! The result of a run in one plain sentence.
 
-use crate::series::full_bps;
 use crate::words::{self, capitalised, counted, in_words, listed, percent, rate, time_us};
-use knee_record::{Records, Summary, Verdict};
+use knee_record::{Summary, Verdict};
 
 /// Jain's index from which a split counts as even, and as uneven: two flows
 /// at 3 to 2 have 0.96, at 3 to 1 have 0.8.
 const EVEN: f64 = 0.96;
 const UNEVEN: f64 = 0.8;
-/// A sum of flows on one path above this share of it was not taken at the
-/// same time or not on the same links: no word about filling it.
-const FULL_AT_MOST: f64 = 1.01;
 
 /// Who did what, how well, at what price.
-pub(crate) fn result(summary: &Summary, records: &Records) -> String {
+pub(crate) fn result(summary: &Summary) -> String {
     let Some(goodput) = summary.measures.goodput_bps.filter(|&bps| bps > 0.0) else {
         return nothing(summary);
     };
-    let mut parts = vec![format!("{} {}", capitalised(&who(summary)), filling(goodput, records))];
+    let mut parts = vec![format!("{} {}", capitalised(&who(summary)), filling(goodput, summary))];
     parts.extend(sharing(summary));
     parts.extend(delay(summary));
     let sentence = format!("{}; {}.", parts.join(", "), price(summary));
@@ -56,17 +52,19 @@ fn who(summary: &Summary) -> String {
     listed(&groups.iter().map(named).collect::<Vec<_>>())
 }
 
-/// How much of the path they fill, when they all share one.
-fn filling(goodput: f64, records: &Records) -> String {
-    let absolute = rate(Some(goodput));
-    match shared_path_bps(records).map(|full| (full, goodput / full)) {
-        Some((full, part)) if part <= FULL_AT_MOST => format!(
-            "fill{} {} of the path ({absolute} of {})",
-            third_person(records.flows.len()),
-            percent(Some(part.min(1.0))),
+/// How much they take of what the path allowed while they ran, when they all
+/// share one.
+fn filling(goodput: f64, summary: &Summary) -> String {
+    let (absolute, person) = (rate(Some(goodput)), third_person(summary.flows.len()));
+    let measures = &summary.measures;
+    let share = measures.capacity_share.filter(|_| share_a_path(summary));
+    match (share, measures.capacity_bps) {
+        (Some(part), Some(full)) => format!(
+            "fill{person} {} of the path ({absolute} of {})",
+            percent(Some(part)),
             rate(Some(full))
         ),
-        _ => format!("deliver{} {absolute}", third_person(records.flows.len())),
+        _ => format!("deliver{person} {absolute}"),
     }
 }
 
@@ -74,14 +72,10 @@ fn third_person(flows: usize) -> &'static str {
     if flows == 1 { "s" } else { "" }
 }
 
-/// Payload rate of the one path that all flows take.
-fn shared_path_bps(records: &Records) -> Option<f64> {
-    let first = records.flows.first()?;
-    let same = |flow: &knee_record::FlowRecord| {
-        flow.path == first.path && flow.path_rate_bps == first.path_rate_bps
-    };
-    let full = full_bps(first);
-    (full > 0 && records.flows.iter().all(same)).then_some(full as f64)
+/// Whether all flows take the same path.
+pub(crate) fn share_a_path(summary: &Summary) -> bool {
+    let first = summary.flows.first().map(|flow| &flow.path);
+    summary.flows.iter().all(|flow| Some(&flow.path) == first)
 }
 
 /// How they share it: between controllers, or among equals.

@@ -25,6 +25,8 @@ pub(crate) struct Detail {
 pub(crate) struct Embedded {
     /// When the records end, nanoseconds.
     pub end_ns: u64,
+    /// Some link's rate changes: what is full is so in the mean only.
+    pub rates_vary: bool,
     /// Flows shown, in their order in the scenario.
     pub flows: Vec<FlowSeries>,
     /// Mean over all flows, when not all are shown.
@@ -65,7 +67,8 @@ pub(crate) struct FlowSeries {
     pub phases: Option<Spans>,
     /// RTT without queues; zero: unknown.
     pub base_rtt_ns: u64,
-    /// Payload rate at which the path is full; zero: unknown.
+    /// Payload rate at which the path is full, the mean where it changes;
+    /// zero: unknown.
     pub full_bps: u64,
     /// Time between two rows, the median, nanoseconds.
     pub interval_ns: u64,
@@ -117,6 +120,7 @@ pub(crate) fn shown(records: &Records, detail: Detail) -> Shown {
     let (links, links_left_out) = link_series(records, detail);
     let embedded = Embedded {
         end_ns: records.end_ns,
+        rates_vary: rates_vary(records),
         mean: left_out.then(|| aggregate::mean(records, by_flow.len())).flatten(),
         rtt_distribution: aggregate::rtt_distribution(records, &keys, left_out, &by_flow),
         flows,
@@ -197,9 +201,25 @@ pub(crate) fn flow_series(
     }
 }
 
-/// Payload rate of a path that is full; zero: unlimited.
+/// Payload rate of a path that is full, the mean where it changes; zero:
+/// unlimited.
 pub(crate) fn full_bps(record: &FlowRecord) -> u64 {
     (record.path_rate_bps as f64 / record.header_overhead.max(1.0)) as u64
+}
+
+/// Whether what some link allows is not in proportion to time: to a hundredth,
+/// and to the last packet or two.
+fn rates_vary(records: &Records) -> bool {
+    let by_link = group(&records.links, |row| row.link);
+    by_link.values().any(|rows| {
+        let Some(last) = rows.last() else { return false };
+        let mean = last.capacity_bytes as f64 / (last.time_ns as f64).max(1.0);
+        rows.windows(2).any(|pair| {
+            let expected = mean * (pair[1].time_ns - pair[0].time_ns) as f64;
+            let allowed = pair[1].capacity_bytes.saturating_sub(pair[0].capacity_bytes);
+            (allowed as f64 - expected).abs() > 0.01 * expected + 3000.0
+        })
+    })
 }
 
 fn interval(times: &[u64]) -> u64 {

@@ -2,9 +2,9 @@
 //! a chart over one; drawn by the page's own script from the summary.
 
 use crate::ReportError;
-use crate::page::json_in_html;
+use crate::page::{environment, json_in_html};
 use knee_record::SweepSummary;
-use minijinja::{AutoEscape, Environment, UndefinedBehavior, Value};
+use minijinja::Value;
 
 const TEMPLATE: &str = include_str!("../assets/sweep.html");
 const STYLE: &str = include_str!("../assets/report.css");
@@ -16,11 +16,7 @@ const SCRIPT: &str = include_str!("../assets/sweep.js");
 /// # Errors
 /// [`ReportError`], when a template of this crate is wrong.
 pub fn sweep_page(summary: &SweepSummary) -> Result<String, ReportError> {
-    let mut environment = Environment::new();
-    environment.set_undefined_behavior(UndefinedBehavior::Strict);
-    environment.set_trim_blocks(true);
-    environment.set_lstrip_blocks(true);
-    environment.set_auto_escape_callback(|_| AutoEscape::Html);
+    let mut environment = environment();
     environment.add_template("sweep.html", TEMPLATE)?;
     let assets = minijinja::context! {
         style => Value::from_safe_string([STYLE, OWN_STYLE].join("\n")),

@@ -7,7 +7,7 @@ mod common;
 
 use columns::decode;
 use common::dom::{Element, parse};
-use common::summary;
+use common::{rates, summary};
 use knee_record::{FlowRecord, FlowSample, ObjectRecord, PathRecord, Records, TransferRecord};
 use knee_report::{RunPage, StudyPage, run_page, study_report};
 use knee_scenario::{Claim, Measure, Statistic};
@@ -82,6 +82,7 @@ fn two_paths() -> Records {
             ..sample(0, first + second, 20 * MILLI)
         });
     }
+    records.rates = rates(&[10e6, 5e6], "scheduler = \"minrtt\"\npaths = [\"p0\", \"p1\"]");
     records.paths =
         vec![path(0, "wifi", 10_000_000, 10, first), path(1, "lte", 5_000_000, 30, second)];
     records

@@ -6,20 +6,33 @@
 mod dom;
 
 use dom::{Element, parse};
-use knee_record::{
-    Interval, LeftOut, PointGroup, PointMeasure, SweepKey, SweepPoint, SweepSummary,
-};
+use knee_record::{GroupMeasures, LeftOut, SweepKey, SweepRun, SweepSummary};
 use knee_report::sweep_page;
 use std::collections::BTreeMap;
 
 /// What must not become markup, in every text that a person chooses.
 const HOSTILE: &str = "</script><img src=x onerror=alert(1)>&\"'";
 
-fn point(at: usize, values: &[f64], never: usize) -> SweepPoint {
-    let completion = PointMeasure { interval: Interval::new(values), never };
-    let measures = BTreeMap::from([("completion_s".to_string(), completion)]);
-    let groups = vec![PointGroup { group: "main".to_string(), measures }];
-    SweepPoint { at: vec![at], seeds: vec![1, 2], groups }
+/// Runs with one measure; infinity: it never came about.
+fn point(at: usize, values: &[f64]) -> (Vec<usize>, Vec<SweepRun>) {
+    let run = |(value, seed): (&f64, u64)| {
+        let (measures, never) = match value.is_finite() {
+            true => (BTreeMap::from([("completion_s".to_string(), *value)]), Vec::new()),
+            false => (BTreeMap::new(), vec!["completion_s".to_string()]),
+        };
+        SweepRun {
+            schema: String::new(),
+            id: String::new(),
+            program: String::new(),
+            point: String::new(),
+            repeat: seed,
+            seed,
+            data_packets: 0,
+            user_cpu_s: 0.0,
+            groups: vec![GroupMeasures { group: "main".to_string(), measures, never }],
+        }
+    };
+    (vec![at], values.iter().zip(1..).map(run).collect())
 }
 
 fn summary(name: &str, planned: usize) -> SweepSummary {
@@ -29,7 +42,7 @@ fn summary(name: &str, planned: usize) -> SweepSummary {
         (format!("knee sweep {name}"), format!("knee run {name}")),
         vec![SweepKey { name: "flow.main.scheduler".to_string(), values }],
         (2, planned),
-        vec![point(0, &[1.0, 1.5], 0), point(1, &[], 2)],
+        &[point(0, &[1.0, 1.5]), point(1, &[f64::INFINITY; 2])],
         vec![LeftOut { at: vec![2], reason: name.to_string() }],
     )
 }

@@ -21,16 +21,17 @@ mod streams;
 mod suggest;
 mod tree;
 
+pub use check::{INPUTS, placeholders};
 pub use error::{Errors, Problem, SourceText};
 pub use knee_workload::Workload;
 pub use measure::{Measure, SizeRange, Statistic};
 pub use model::{
-    Claim, Flow, Ground, InputFile, Link, Model, ModelKind, Multipath, Outcome, Path, Reverse,
-    Scenario, Study, StudyRun,
+    Claim, Flow, Ground, InputFile, Link, Model, ModelKind, Multipath, OnRecord, Outcome, Path,
+    Reverse, Scenario, Study, StudyRun,
 };
 pub use overrides::Override;
-pub use source::{Embedded, Folder, Loader, Source};
-pub use streams::{application_stream, link_stream, subflow_stream};
+pub use source::{Embedded, Folder, Loader, Source, load_file, open_file, read_file};
+pub use streams::{ControllerStreams, application_stream, link_stream};
 
 use check::parse_document;
 use file::{ScenarioFile, StudyFile};
@@ -44,7 +45,7 @@ use tree::Node;
 /// Everything that is wrong with it, or that it cannot be read.
 pub fn read(path: &std::path::Path, overrides: &[Override]) -> Result<Scenario, Errors> {
     let (folder, name) = split(path);
-    let text = load(&folder, &name)?;
+    let text = text_of(load_file(path), &name)?;
     parse(&text, &Source { name: &name, loader: &folder }, overrides)
 }
 
@@ -111,7 +112,10 @@ fn split(path: &std::path::Path) -> (Folder, String) {
 }
 
 fn load(loader: &dyn Loader, name: &str) -> Result<String, Errors> {
-    let loaded = loader.load(name);
+    text_of(loader.load(name), name)
+}
+
+fn text_of(loaded: Result<Vec<u8>, String>, name: &str) -> Result<String, Errors> {
     let text = loaded.and_then(|bytes| {
         String::from_utf8(bytes).map_err(|_| "it is not a text in UTF-8".to_string())
     });

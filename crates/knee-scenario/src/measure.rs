@@ -75,11 +75,11 @@ pub enum Measure {
     /// Part of the time spent in phases whose name begins so, `0..=1`.
     /// `phase_share` with `phase = "probe_bw"`
     PhaseShare(String),
-    /// Completion time over the least that the paths allow: `T* = (8 S +
-    /// sum of r d) / sum of r` over those paths whose one-way delay d is
-    /// below T*, r being their rates. `completion_over_bound`
+    /// Completion time over T*, the least that the paths allow: with constant
+    /// rates r `(8 S + sum of r d) / sum of r` over those paths whose one-way
+    /// delay d is below T*. `completion_over_bound`
     CompletionOverBound,
-    /// Goodput over that of all paths together at their full rate, `0..=1`.
+    /// What was delivered over what all paths together allowed, `0..=1`.
     /// `aggregation_ratio`
     AggregationRatio,
     /// Time that a byte waited at the receiver for earlier ones from another

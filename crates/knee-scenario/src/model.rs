@@ -55,6 +55,14 @@ pub struct Link {
     pub config: knee_link::Config,
 }
 
+impl Link {
+    /// What a ground adds for a path whose way back is a pure delay.
+    pub fn reverse_delay(path: &str, delay: Time) -> Link {
+        let config = knee_link::Config::pure_delay(delay);
+        Link { name: format!("reverse of {path}"), config }
+    }
+}
+
 /// The way there and back.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Path {
@@ -143,9 +151,20 @@ pub struct Claim {
     pub source_figure: Option<String>,
     /// The outcome on record; a run whose outcome differs is news.
     pub recorded: Outcome,
+    /// The value on record, for `knee reproduce`.
+    pub on_record: Option<OnRecord>,
     /// What comes out instead and why, when the recorded outcome is not
-    /// `Holds`.
+    /// `Holds`; see [`placeholders`](crate::placeholders).
     pub finding: Option<String>,
+}
+
+/// The value on record of a claim, in the measure's unit.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct OnRecord {
+    /// What was measured; infinity: it never came about.
+    pub value: f64,
+    /// How far a measured value may be from it.
+    pub drift: f64,
 }
 
 /// How a claim ended.
@@ -155,6 +174,8 @@ pub enum Outcome {
     Holds,
     /// Measured, outside its bounds.
     Fails,
+    /// Measured, with an interval that crosses a bound.
+    Uncertain,
     /// Not measured on this ground.
     NotTestedHere,
 }

@@ -4,7 +4,9 @@
 use crate::error::{Errors, Problem, SourceText};
 use crate::tree::Span;
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::fs::{self, File};
+use std::io::{self, ErrorKind, Read};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// Finds the files that a scenario or a study names.
@@ -21,28 +23,60 @@ pub trait Loader {
 #[derive(Clone, Debug)]
 pub struct Folder(pub PathBuf);
 
-/// No input is larger: it could only be a mistake.
-const FILE_BYTES_MAX: u64 = 256 << 20;
-
 impl Loader for Folder {
     fn load(&self, name: &str) -> Result<Vec<u8>, String> {
-        let path = self.0.join(name);
-        let metadata = std::fs::metadata(&path).map_err(|error| reason(&error))?;
-        if metadata.is_dir() {
-            return Err("it is a folder".to_string());
-        }
-        if metadata.len() > FILE_BYTES_MAX {
-            return Err("it is larger than 256 MiB".to_string());
-        }
-        std::fs::read(&path).map_err(|error| reason(&error))
+        load_file(&self.0.join(name))
     }
 }
 
+/// The bytes of an input file.
+///
+/// # Errors
+/// Why it cannot be read, as a part of a sentence.
+pub fn load_file(path: &Path) -> Result<Vec<u8>, String> {
+    read_file(path, FILE_BYTES_MAX).map_err(|error| reason(&error))
+}
+
+/// No input is larger: it could only be a mistake.
+const FILE_BYTES_MAX: u64 = 256 << 20;
+
+/// Reads a regular file of at most `bytes_max` bytes, a multiple of 1 MiB. A
+/// pipe, which might wait for ever, and a device, which might have no end, are
+/// not opened.
+///
+/// # Errors
+/// That it is no such file, or what the system says.
+pub fn read_file(path: &Path, bytes_max: u64) -> io::Result<Vec<u8>> {
+    let file = open_file(path)?;
+    let mut bytes = Vec::new();
+    // The length that the system names can be wrong: that of /proc is zero.
+    file.take(bytes_max + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > bytes_max {
+        let what = format!("it is larger than {} MiB", bytes_max >> 20);
+        return Err(io::Error::new(ErrorKind::FileTooLarge, what));
+    }
+    Ok(bytes)
+}
+
+/// Opens a regular file; see [`read_file`].
+///
+/// # Errors
+/// That it is no such file, or what the system says.
+pub fn open_file(path: &Path) -> io::Result<File> {
+    let kind = fs::metadata(path)?.file_type();
+    let what = match kind {
+        kind if kind.is_file() => return File::open(path),
+        kind if kind.is_dir() => "it is a folder",
+        _ => "it is not a regular file, but a pipe, a device or the like; write it to a file",
+    };
+    Err(io::Error::new(ErrorKind::InvalidInput, what))
+}
+
 /// The same words on every system for what happens often.
-fn reason(error: &std::io::Error) -> String {
+fn reason(error: &io::Error) -> String {
     match error.kind() {
-        std::io::ErrorKind::NotFound => "there is no such file".to_string(),
-        std::io::ErrorKind::PermissionDenied => "permission denied".to_string(),
+        ErrorKind::NotFound => "there is no such file".to_string(),
+        ErrorKind::PermissionDenied => "permission denied".to_string(),
         _ => error.to_string(),
     }
 }

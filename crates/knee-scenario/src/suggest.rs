@@ -1,5 +1,8 @@
 //! "Did you mean": the known name nearest to an unknown one.
 
+/// Names that are compared with a wrong one.
+const COMPARED_MAX: usize = 1000;
+
 /// What to write instead of `wrong`: the nearest of `known`, or all of them
 /// when none is near and they are few.
 pub(crate) fn instead<'n>(wrong: &str, known: impl IntoIterator<Item = &'n str>) -> String {
@@ -27,7 +30,8 @@ fn nearest<'n>(wrong: &str, known: &[&'n str]) -> Option<&'n str> {
     let wrong: String = wrong.to_lowercase().chars().take(64).collect();
     let distance = |name: &str| edits(&wrong, &name.to_lowercase());
     let slip = (wrong.chars().count() / 3).max(1);
-    let (name, edits) = known.iter().map(|name| (*name, distance(name))).min_by_key(|(_, d)| *d)?;
+    let known = known.iter().take(COMPARED_MAX);
+    let (name, edits) = known.map(|name| (*name, distance(name))).min_by_key(|(_, d)| *d)?;
     (edits <= slip).then_some(name)
 }
 

@@ -195,12 +195,22 @@ fn every_key_of_paths_and_workloads_arrives() {
     };
     assert_eq!(watching.workload, Workload::Dash(dash));
     let sizes = Sizes::LogNormal { median: 30_000, sigma: 2.0, max: 1_000_000_000 };
-    let mix = Mix { arrivals_per_second: 20.0, count: Some(9), sizes };
+    let mix = Mix {
+        arrivals_per_second: 20.0,
+        count: Some(9),
+        sizes,
+        process: Some("clients".to_string()),
+    };
     assert_eq!(small.workload, Workload::Mix(mix));
     let sizes = Sizes::Pareto { min: 4000, shape: 1.2, max: 1_000_000_000 };
-    let mix = Mix { arrivals_per_second: 1.0, count: None, sizes };
+    let mix = Mix { arrivals_per_second: 1.0, count: None, sizes, process: None };
     assert_eq!(heavy.workload, Workload::Mix(mix));
-    let mix = Mix { arrivals_per_second: 1.0, count: None, sizes: Sizes::Empirical(vec![700, 90]) };
+    let mix = Mix {
+        arrivals_per_second: 1.0,
+        count: None,
+        sizes: Sizes::Empirical(vec![700, 90]),
+        process: None,
+    };
     assert_eq!(logged.workload, Workload::Mix(mix));
 }
 
@@ -286,7 +296,10 @@ fn workloads_have_defaults() {
     });
     let same = workload("{ mix = { arrival_interval = \"1 ms\", sizes = \"1 MB\" } }");
     let sizes = Sizes::Fixed(1_000_000);
-    assert_eq!(same, Workload::Mix(Mix { arrivals_per_second: 1000.0, count: None, sizes }));
+    assert_eq!(
+        same,
+        Workload::Mix(Mix { arrivals_per_second: 1000.0, count: None, sizes, process: None })
+    );
 }
 
 #[test]
@@ -309,7 +322,8 @@ fn resolved_scenarios_read_back() {
     let scenario = read(FULL);
     // Two files with one name are told apart.
     let names: Vec<&str> = scenario.files.iter().map(|file| file.name.as_str()).collect();
-    assert_eq!(names, ["page.csv", "access.csv", "lte.down", "lost.txt", "2-lte.down"]);
+    let expected = ["page.csv", "access.csv", "lte.down", "lost.txt", "2-lte.down"];
+    assert_eq!(names, expected.map(|name| format!("inputs/{name}")));
     assert_resolves_to_itself(&scenario);
     assert_eq!(again(&scenario).resolved, scenario.resolved);
     assert_resolves_to_itself(&read(template()));
@@ -429,4 +443,33 @@ fn a_study_reads_from_a_program_and_from_a_folder() {
         "no.toml: cannot read it: there is no such file\n  write the name of a file that exists"
     );
     assert!(knee_scenario::Loader::load(&Folder(folder.clone()), "scenarios").is_err());
+}
+
+/// The offset of a trace: given, drawn from seed and name, or none; a drawn
+/// one stays in the resolved scenario as it was written.
+#[test]
+fn a_trace_begins_at_its_offset() {
+    let offset = |text: &str| {
+        let scenario = read(text);
+        assert_resolves_to_itself(&scenario);
+        match &scenario.links[0].config.rate {
+            RateModel::Trace(trace) => trace.offset,
+            other => panic!("{other:?} is no trace"),
+        }
+    };
+    let with = |offset: &str| {
+        DUMBBELL.replace("\"10 Mbit/s\"", &format!("{{ trace = \"lte.down\"{offset} }}"))
+    };
+    assert_eq!(offset(&with("")), Time::ZERO);
+    assert_eq!(offset(&with(", offset = \"8.5 ms\"")), Time::from_micros(8_500));
+    let drawn = |seed: u64, name: &str| {
+        let text = with(", offset = \"random\"").replace("bottleneck", name);
+        offset(&format!("seed = {seed}\n{text}"))
+    };
+    let of_seeds: std::collections::BTreeSet<Time> =
+        (0..200).map(|seed| drawn(seed, "bottleneck")).collect();
+    let whole: Vec<Time> = (0..9).map(Time::from_millis).collect();
+    assert_eq!(of_seeds.into_iter().collect::<Vec<_>>(), whole, "any millisecond of the trace");
+    assert_eq!(drawn(3, "bottleneck"), drawn(3, "bottleneck"));
+    assert!((0..20).any(|seed| drawn(seed, "bottleneck") != drawn(seed, "air")));
 }

@@ -99,4 +99,35 @@ fn main() {
         let speeds = medians(&[base, other]);
         println!("{what}: {:.2}", speeds[0] / speeds[1]);
     }
+    println!();
+    compare_schedulers();
+}
+
+/// Time per packet of the schedulers that send other than the next packet,
+/// over that of minRTT.
+fn compare_schedulers() {
+    println!("time per packet over minRTT (at most 3)      Mbit/s a path");
+    println!("{:<18}{:>9}{:>9}{:>9}{:>9}", "", 10, 50, 200, 1000);
+    for (paths, delay) in [("like paths", "30 ms"), ("unlike paths", "5 ms")] {
+        let ratios = |(mbit, seconds): (u32, u32)| {
+            let with = |scheduler: &str| {
+                let changes = [
+                    format!("link.a.rate={mbit} Mbit/s"),
+                    format!("link.b.rate={mbit} Mbit/s"),
+                    format!("link.a.delay={delay}"),
+                    format!("flow.flow.scheduler={scheduler}"),
+                    format!("duration={seconds} s"),
+                ];
+                scenario(include_str!("../../../benches/scenarios/multipath.toml"), &changes)
+            };
+            let speeds = medians(&["minrtt", "daps", "dems"].map(with));
+            [speeds[0] / speeds[1], speeds[0] / speeds[2]]
+        };
+        let columns = [(10, 120), (50, 40), (200, 10), (1000, 4)].map(ratios);
+        for (row, scheduler) in ["daps", "dems"].iter().enumerate() {
+            print!("{:<18}", format!("{scheduler}, {paths}"));
+            columns.iter().for_each(|ratios| print!("{:>9.2}", ratios[row]));
+            println!();
+        }
+    }
 }

@@ -3,22 +3,23 @@
 use crate::SimulationError;
 use crate::connections::Ends;
 use crate::log::PacketLog;
+use crate::queue::{Armed, Event};
 use crate::simulation::Simulation;
-use knee_scenario::application_stream;
+use knee_scenario::{ControllerStreams, application_stream};
 use knee_transport::{Counters, Receiver, Sender};
 use knee_units::Time;
 use knee_workload::{Action, Application, Workload};
+use std::collections::BTreeMap;
 
 /// A flow of the scenario: an application and its connections.
 pub struct FlowState {
     pub application: Box<dyn Application>,
-    /// When its earliest queued event is due.
-    armed: Time,
+    armed: Armed,
     pub started: bool,
     /// When everything that it asked for had arrived.
     pub completed: Option<Time>,
     /// Its connections, by the application's number.
-    pub live: Vec<(u32, u32)>,
+    pub live: BTreeMap<u32, u32>,
     /// What connections counted that are forgotten.
     pub totals: Totals,
     /// The same by path, of a flow over several.
@@ -30,8 +31,8 @@ pub struct FlowState {
     pub watches: bool,
     /// Propagation delay from the receiving to the sending end.
     pub way_back: Time,
-    /// Subflows so far.
-    pub subflows: u64,
+    /// Random streams of its controllers, by path.
+    pub streams: Vec<ControllerStreams>,
 }
 
 /// What connections count, added up.
@@ -122,40 +123,52 @@ impl<L: PacketLog> Simulation<'_, L> {
         if let Some(multipath) = &plan.multipath {
             knee_sched::check(&multipath.scheduler)?;
         }
-        let rng = application_stream(scenario.seed, index);
+        let rng = application_stream(scenario.seed, plan);
         let application = knee_workload::build(&plan.workload, rng);
+        let positions = 0..plan.paths.len();
         let ways_back = plan.paths.iter().map(|path| scenario.way_back(*path));
         self.flows.push(FlowState {
             watches: application.wants_deliveries(),
             application,
-            armed: Time::MAX,
+            armed: Armed::NOTHING,
             started: false,
             completed: None,
-            live: Vec::new(),
+            live: BTreeMap::new(),
             totals: Totals::default(),
             totals_by_path: vec![Totals::default(); plan.paths.len()],
             transient: matches!(plan.workload, Workload::Mix(_)),
             way_back: ways_back.min().unwrap_or(Time::ZERO),
-            subflows: 0,
+            streams: positions.map(|at| ControllerStreams::new(scenario, plan, at)).collect(),
         });
-        self.arm_application(index, plan.start);
         Ok(())
     }
 
+    /// Schedules the starts. Those at the same time come in the order of the
+    /// flows' names, wherever they stand in the file.
+    pub(crate) fn arm_starts(&mut self) {
+        for flow in self.flows_by_name() {
+            self.arm_application(flow, self.scenario.flows[flow].start);
+        }
+    }
+
+    pub(crate) fn flows_by_name(&self) -> Vec<usize> {
+        let flows = &self.scenario.flows;
+        let mut order: Vec<usize> = (0..flows.len()).collect();
+        order.sort_by_key(|index| (&flows[*index].name, flows[*index].index));
+        order
+    }
+
     fn arm_application(&mut self, flow: usize, time: Time) {
-        if time < self.flows[flow].armed {
-            self.flows[flow].armed = time;
-            let source = self.slot_sources_end() + flow;
-            self.queue.push(time, source as u32);
+        if time < self.flows[flow].armed.time {
+            self.flows[flow].armed = self.queue.push(time, self.slot_sources_end() + flow);
         }
     }
 
     /// The application starts, stops, or waits for this time.
-    pub(crate) fn on_application_timer(&mut self, flow: usize) {
-        if self.flows[flow].armed != self.now {
+    pub(crate) fn on_application_timer(&mut self, flow: usize, event: Event) {
+        if !self.flows[flow].armed.take(event) {
             return;
         }
-        self.flows[flow].armed = Time::MAX;
         let plan = &self.scenario.flows[flow];
         let stop = plan.stop.unwrap_or(Time::MAX);
         if !self.flows[flow].started {
@@ -172,9 +185,12 @@ impl<L: PacketLog> Simulation<'_, L> {
     fn stop_application(&mut self, flow: usize) {
         let since = self.now - self.scenario.flows[flow].start;
         self.flows[flow].application.stop(since);
-        let live: Vec<u32> = self.flows[flow].live.iter().map(|(_, index)| *index).collect();
-        for connection in live {
-            self.stop_sending(connection as usize);
+        let live: Vec<u32> = self.flows[flow].live.keys().copied().collect();
+        for number in live {
+            // What one does may end another.
+            if let Some(connection) = self.flows[flow].live.get(&number) {
+                self.stop_sending(*connection as usize);
+            }
         }
     }
 
@@ -217,9 +233,8 @@ impl<L: PacketLog> Simulation<'_, L> {
     }
 
     fn connection(&self, flow: usize, number: u32) -> usize {
-        let live = &self.flows[flow].live;
-        let found = live.iter().rev().find(|(known, _)| *known == number);
-        found.expect("an application speaks only of connections that it opened").1 as usize
+        let found = self.flows[flow].live.get(&number);
+        *found.expect("an application speaks only of connections that it opened") as usize
     }
 
     /// Bytes were delivered on a connection whose application listens.

@@ -6,14 +6,14 @@
 
 use crate::SimulationError;
 use crate::log::{Event, PacketLog};
-use crate::queue::SOURCES_MAX;
+use crate::queue::{Armed, SOURCES_MAX};
 use crate::simulation::{CONNECTION, Simulation, TIMERS};
 use crate::subflows::MultipathEnds;
 use crate::topology::PathRoute;
 use knee_record::TransferRecord;
-use knee_scenario::subflow_stream;
 use knee_transport::{Receiver, Sender};
 use knee_units::Time;
+use rand_chacha::ChaCha8Rng;
 use std::collections::VecDeque;
 
 /// In place of a number: the slot is no plain connection's.
@@ -28,16 +28,19 @@ pub const HOME: u8 = u8::MAX;
 pub struct Slot {
     /// Where its packets begin their way.
     pub route: PathRoute,
-    /// When the earliest queued event of each timer is due.
-    pub armed: [Time; TIMERS],
+    pub armed: [Armed; TIMERS],
     /// The connection.
     pub connection: u32,
     /// Number of the two ends of a plain connection, or [`MULTIPATH`].
     pub ends: u32,
     /// Packets under way.
     pub in_network: u32,
-    /// Its own number.
+    /// Its own number, which others may have had before.
     pub index: u32,
+    /// What the packet log calls it: nobody else's.
+    pub serial: u32,
+    /// Tells its packets from others, for queues that separate flows.
+    pub hash: u32,
     /// Bytes of headers.
     pub header: u16,
     /// Position among the connection's paths, or [`HOME`].
@@ -89,7 +92,8 @@ impl<L: PacketLog> Simulation<'_, L> {
                 self.slots.len() as u32 - 1
             }
         };
-        self.slots[index as usize] = Slot { index, ..slot };
+        self.slots[index as usize] = Slot { index, serial: self.slots_begun, ..slot };
+        self.slots_begun += 1;
         let sources = self.links.len() + TIMERS * self.slots.len();
         if sources > self.slot_sources_end() {
             self.failed.get_or_insert(SimulationError::TooLarge { sources, limit: SOURCES_MAX });
@@ -100,11 +104,13 @@ impl<L: PacketLog> Simulation<'_, L> {
     pub(crate) fn slot_for(&self, flow: usize, path: usize, position: u8) -> Slot {
         Slot {
             route: self.topology.paths[path],
-            armed: [Time::MAX; TIMERS],
+            armed: [Armed::NOTHING; TIMERS],
             connection: NONE,
             ends: MULTIPATH,
             in_network: 0,
             index: 0,
+            serial: 0,
+            hash: 0,
             header: self.scenario.flows[flow].transport.header as u16,
             position,
             watched: false,
@@ -119,11 +125,12 @@ impl<L: PacketLog> Simulation<'_, L> {
         let multipath = self.scenario.flows[flow].multipath.is_some();
         let first = self.scenario.flows[flow].paths[0];
         let position = if multipath { HOME } else { 0 };
-        let home = self.new_slot(self.slot_for(flow, first, position));
+        let hash = self.flows[flow].streams[0].hash(number, 0);
+        let home = self.new_slot(Slot { hash, ..self.slot_for(flow, first, position) });
         let ends = if multipath {
             Ends::Multipath(Box::new(self.new_multi(flow)))
         } else {
-            Ends::Plain(self.new_plain(flow, home))
+            Ends::Plain(self.new_plain(flow, number, home))
         };
         let connection = Connection {
             flow: flow as u32,
@@ -145,7 +152,7 @@ impl<L: PacketLog> Simulation<'_, L> {
                 self.connections.len() as u32 - 1
             }
         };
-        self.flows[flow].live.push((number, index));
+        self.flows[flow].live.insert(number, index);
         let slot = &mut self.slots[home as usize];
         slot.connection = index;
         slot.watched = self.flows[flow].watches;
@@ -158,9 +165,10 @@ impl<L: PacketLog> Simulation<'_, L> {
     }
 
     /// Both ends of a plain connection; numbered like its slot.
-    fn new_plain(&mut self, flow: usize, home: u32) -> u32 {
+    fn new_plain(&mut self, flow: usize, number: u32, home: u32) -> u32 {
         let transport = &self.scenario.flows[flow].transport;
-        let sender = Sender::new(transport, self.new_controller(flow));
+        let rng = self.flows[flow].streams[0].stream(number, 0);
+        let sender = Sender::new(transport, self.new_controller(flow, rng));
         let receiver = Receiver::new(transport);
         let ends = self.free_ends.pop().unwrap_or(self.senders.len() as u32);
         match self.senders.get_mut(ends as usize) {
@@ -177,27 +185,54 @@ impl<L: PacketLog> Simulation<'_, L> {
         ends
     }
 
-    /// The next controller of a flow, with a random stream of its own.
-    pub(crate) fn new_controller(&mut self, flow: usize) -> Box<dyn knee_cc::Controller> {
+    pub(crate) fn new_controller(
+        &self,
+        flow: usize,
+        rng: ChaCha8Rng,
+    ) -> Box<dyn knee_cc::Controller> {
         let plan = &self.scenario.flows[flow];
         let transport = &plan.transport;
-        let serial = self.flows[flow].subflows;
-        self.flows[flow].subflows += 1;
         let init = knee_cc::Init {
             mss: transport.mss,
             mtu: transport.mss + transport.header,
             initial_window: u64::from(transport.initial_window) * u64::from(transport.mss),
-            rng: subflow_stream(self.scenario.seed, flow, serial),
+            rng,
         };
         knee_cc::build(&plan.controller, init).expect("the controller was checked at the start")
     }
 
-    /// Tells the log which flow and path a slot's packets belong to.
+    /// Tells the log which path a slot's packets take.
     pub(crate) fn log_slot(&mut self, slot: u32, path: usize) {
-        let connection = self.slots[slot as usize].connection as usize;
-        let flow = self.connections[connection].flow as usize;
-        let mss = self.scenario.flows[flow].transport.mss;
-        self.log.event(self.now, Event::Open { slot, path, mss });
+        if !L::WRITES {
+            return;
+        }
+        let scenario = self.scenario;
+        let Slot { connection, position, ends, .. } = self.slots[slot as usize];
+        let connection = &self.connections[connection as usize];
+        let event = match &connection.ends {
+            Ends::Multipath(multi) if position == HOME => {
+                let window = multi.receiver.data_ack().window_end;
+                Event::OpenConnection { window }
+            }
+            _ => {
+                let connection_number =
+                    (ends == MULTIPATH).then(|| self.slots[connection.home as usize].serial);
+                let config = &scenario.flows[connection.flow as usize].transport;
+                Event::Open { path, config, connection: connection_number }
+            }
+        };
+        self.note(slot, event);
+    }
+
+    /// Tells the log that all that was written is acknowledged.
+    fn log_complete(&mut self, connection: usize) {
+        let Connection { ends, home, .. } = &self.connections[connection];
+        let bytes = match ends {
+            Ends::Plain(ends) => self.senders[*ends as usize].acknowledged(),
+            Ends::Multipath(multi) => multi.sender.acknowledged(),
+        };
+        let home = *home;
+        self.note(home, Event::Complete { bytes });
     }
 
     /// The sending end gets data to send.
@@ -295,6 +330,9 @@ impl<L: PacketLog> Simulation<'_, L> {
         state.completed = Some(self.now);
         let (flow, number, home) = (state.flow as usize, state.number, state.home as usize);
         self.slots[home].closing = false;
+        if L::WRITES {
+            self.log_complete(connection);
+        }
         if self.flows[flow].transient {
             self.note_transfer(connection);
             self.abandon(connection);
@@ -324,9 +362,8 @@ impl<L: PacketLog> Simulation<'_, L> {
     pub(crate) fn note_cut_off_transfers(&mut self) {
         for flow in 0..self.flows.len() {
             if self.flows[flow].transient {
-                for index in 0..self.flows[flow].live.len() {
-                    self.note_transfer(self.flows[flow].live[index].1 as usize);
-                }
+                let live: Vec<u32> = self.flows[flow].live.values().copied().collect();
+                live.into_iter().for_each(|index| self.note_transfer(index as usize));
             }
         }
     }
@@ -338,7 +375,8 @@ impl<L: PacketLog> Simulation<'_, L> {
         let mut totals = std::mem::take(&mut self.flows[flow].totals);
         totals.add(self, connection);
         self.flows[flow].totals = totals;
-        self.flows[flow].live.retain(|(_, index)| *index as usize != connection);
+        let number = self.connections[connection].number;
+        self.flows[flow].live.remove(&number);
         let home = self.connections[connection].home;
         let mut slots = vec![home];
         if let Ends::Multipath(multi) = &self.connections[connection].ends {
@@ -353,6 +391,9 @@ impl<L: PacketLog> Simulation<'_, L> {
     }
 
     pub(crate) fn abandon_slot(&mut self, slot: u32) {
+        if self.slots[slot as usize].ends == MULTIPATH {
+            self.note(slot, Event::End);
+        }
         let slot = &mut self.slots[slot as usize];
         slot.abandoned = true;
         if slot.ends == MULTIPATH && slot.position != HOME {
@@ -365,21 +406,21 @@ impl<L: PacketLog> Simulation<'_, L> {
         }
     }
 
-    /// The last packet of an abandoned slot has arrived.
+    /// The last packet of an abandoned slot has arrived: the slot may be used
+    /// again, and with it the connection whose home it was, and the ends.
     #[cold]
     pub(crate) fn recycle(&mut self, index: u32) {
         let slot = &mut self.slots[index as usize];
         slot.abandoned = false;
+        slot.armed = [Armed::NOTHING; TIMERS];
         let (connection, ends, position) = (slot.connection, slot.ends, slot.position);
-        let reusable = self.log.may_reuse_slots();
         if ends != MULTIPATH {
             self.free_ends.push(ends);
+            self.note(index, Event::End);
         }
         if ends != MULTIPATH || position == HOME {
             self.free_connections.push(connection);
         }
-        if reusable {
-            self.free_slots.push(index);
-        }
+        self.free_slots.push(index);
     }
 }

@@ -15,7 +15,7 @@ mod topology;
 
 pub use log::{CsvLog, PacketLog};
 
-use knee_record::Records;
+use knee_record::{Records, SampleSink};
 use knee_scenario::Scenario;
 use recorder::Recorder;
 use simulation::Simulation;
@@ -31,7 +31,7 @@ pub struct Control {
     pub now_ns: AtomicU64,
 }
 
-/// Why a run could not begin, or its log not be written.
+/// Why a run could not begin, or what it writes not be written.
 #[derive(Debug, thiserror::Error)]
 pub enum SimulationError {
     /// The event queue cannot name so many links and timers.
@@ -51,29 +51,52 @@ pub enum SimulationError {
     /// The packet log could not be written.
     #[error("the packet log cannot be written: {0}")]
     Log(#[from] io::Error),
+    /// The samples could not be written.
+    #[error(transparent)]
+    Samples(#[from] knee_record::Error),
 }
 
 /// Runs a scenario to its end, or until `control` says to stop.
 pub fn run(scenario: &Scenario, control: &Control) -> Result<Records, SimulationError> {
-    let mut simulation = Simulation::new(scenario, ())?;
-    let mut recorder = Recorder::new(scenario);
-    let end = simulation.run(&mut recorder, control)?;
-    Ok(recorder.into_records(&simulation, end))
+    run_to(scenario, control, &mut (), None)
 }
 
-/// Runs a scenario and writes every packet's events to `out`, for a checker
+/// Runs a scenario and writes every packet's events to `log`, for a checker
 /// that shares no code with the simulator.
 pub fn run_logged(
     scenario: &Scenario,
     control: &Control,
-    out: impl Write,
+    mut log: impl Write,
 ) -> Result<Records, SimulationError> {
-    let mut simulation = Simulation::new(scenario, CsvLog::new(out, scenario)?)?;
-    let mut recorder = Recorder::new(scenario);
-    let end = simulation.run(&mut recorder, control)?;
-    let records = recorder.into_records(&simulation, end);
-    simulation.into_log().finish()?;
+    run_to(scenario, control, &mut (), Some(&mut log))
+}
+
+/// Runs a scenario. Every sample goes to `samples`, for the records hold only
+/// a part of those of a long run; every packet's events go to `log`, if there
+/// is one.
+pub fn run_to(
+    scenario: &Scenario,
+    control: &Control,
+    samples: &mut dyn SampleSink,
+    log: Option<&mut dyn Write>,
+) -> Result<Records, SimulationError> {
+    let recorder = Recorder::new(samples);
+    let Some(log) = log else {
+        return complete(Simulation::new(scenario, ())?, recorder, control).map(|done| done.0);
+    };
+    let simulation = Simulation::new(scenario, CsvLog::new(log, scenario)?)?;
+    let (records, log) = complete(simulation, recorder, control)?;
+    log.finish()?;
     Ok(records)
+}
+
+fn complete<L: PacketLog>(
+    mut simulation: Simulation<'_, L>,
+    mut recorder: Recorder<'_>,
+    control: &Control,
+) -> Result<(Records, L), SimulationError> {
+    let end = simulation.run(&mut recorder, control)?;
+    Ok((recorder.into_records(&simulation, end), simulation.into_log()))
 }
 
 #[cfg(test)]
@@ -98,7 +121,8 @@ mod tests {
             let source = Source { name: "test.toml", loader: &Embedded(&[]) };
             let scenario = parse(&text, &source, &[]).expect("the scenario is right");
             let mut run = Simulation::new(&scenario, ()).expect("it fits");
-            let mut recorder = Recorder::new(&scenario);
+            let mut nowhere = ();
+            let mut recorder = Recorder::new(&mut nowhere);
             run.run(&mut recorder, &Control::default()).expect("it runs");
             assert!(run.transfers.len() > 14_000, "{} transfers", run.transfers.len());
             assert!(run.connections.len() < 100, "{} connections", run.connections.len());

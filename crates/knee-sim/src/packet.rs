@@ -14,11 +14,13 @@ const RETRANSMISSION: u8 = 32;
 const EXTRA: u8 = 64;
 const PUSH: u8 = 128;
 
-/// A packet on the wire: a segment or an ACK, 28 bytes.
+/// A packet on the wire: a segment or an ACK, 32 bytes.
 #[derive(Clone, Copy, Debug)]
 pub struct Packet {
-    /// Flow, by its index.
+    /// Slot of its subflow.
     pub flow: u32,
+    /// Hash of its subflow.
+    hash: u32,
     /// Segment number, or next segment expected.
     pub number: u32,
     timestamp: u32,
@@ -35,6 +37,7 @@ pub struct Packet {
 impl Packet {
     pub fn segment(
         flow: u32,
+        hash: u32,
         hop: u32,
         id: u32,
         size: u32,
@@ -49,6 +52,7 @@ impl Packet {
         flags |= if segment.push { PUSH } else { 0 };
         Packet {
             flow,
+            hash,
             number: segment.number,
             timestamp: segment.timestamp,
             extra: u32::from(segment.len),
@@ -59,13 +63,22 @@ impl Packet {
         }
     }
 
-    pub fn ack(flow: u32, hop: u32, id: u32, size: u32, ack: &Ack, stored: Option<u32>) -> Packet {
+    pub fn ack(
+        flow: u32,
+        hash: u32,
+        hop: u32,
+        id: u32,
+        size: u32,
+        ack: &Ack,
+        stored: Option<u32>,
+    ) -> Packet {
         let mut flags = ACK;
         flags |= if ack.syn { SYN } else { 0 };
         flags |= if ack.congestion_echo { CONGESTION } else { 0 };
         flags |= if stored.is_some() { EXTRA } else { 0 };
         Packet {
             flow,
+            hash,
             number: ack.number,
             timestamp: ack.timestamp_echo,
             extra: stored.unwrap_or(0),
@@ -124,7 +137,7 @@ impl knee_link::Packet for Packet {
     }
     fn flow_hash(&self) -> u64 {
         // Both directions of a flow are different flows to a queue.
-        let key = u64::from(self.flow) << 1 | u64::from(self.flags & ACK);
+        let key = u64::from(self.hash) << 1 | u64::from(self.flags & ACK);
         key.wrapping_mul(0x9E37_79B9_7F4A_7C15)
     }
 }

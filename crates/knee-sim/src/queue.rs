@@ -1,35 +1,82 @@
 //! The event queue: a 4-ary heap of packed keys.
 //!
-//! A key holds the time in its upper 44 bits and the source in its lower 20,
-//! so events at the same time come in the order of their sources, whatever
-//! the queue's inner order was: results do not depend on the queue's design.
+//! A key holds the time in its upper 64 bits, then the number of the event
+//! within the run, then its source. Events at the same time come in the order
+//! in which they were queued, so what else goes on in the run does not change
+//! the order of those that share a link or a connection. No two events have
+//! the same number: whoever waits for one cannot mistake another for it.
 
 use knee_units::Time;
 
-/// Bits of a key that name the source.
+/// Bits of a key that name the source; 44 are left for the number, which is
+/// enough for years of computing.
 const SOURCE_BITS: u32 = 20;
 /// Most sources: links, and timers of flows.
 pub const SOURCES_MAX: usize = 1 << SOURCE_BITS;
-/// Times from here on cannot be queued: 2^44 ns, about 4.9 hours.
-pub const TIME_END: Time = Time::from_nanos(1 << (64 - SOURCE_BITS));
 
-/// A priority queue of (time, source).
+/// An event of the run, unlike every other: its number and its source.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Event(u64);
+
+impl Event {
+    #[inline]
+    pub fn source(self) -> usize {
+        self.0 as usize & (SOURCES_MAX - 1)
+    }
+}
+
+/// The earliest event that is queued for a timer or a link.
+#[derive(Clone, Copy, Debug)]
+pub struct Armed {
+    pub time: Time,
+    event: Event,
+}
+
+impl Armed {
+    /// None is queued that counts: no event is the one waited for.
+    pub const NOTHING: Armed = Armed { time: Time::MAX, event: Event(0) };
+
+    /// Whether this is the event waited for; if so, none is any more.
+    #[inline]
+    pub fn take(&mut self, event: Event) -> bool {
+        let found = self.event == event;
+        if found {
+            *self = Armed::NOTHING;
+        }
+        found
+    }
+}
+
+/// A priority queue of events.
 #[derive(Debug, Default)]
 pub struct EventQueue {
-    keys: Vec<u64>,
+    keys: Vec<u128>,
+    /// Number of the last event; the first has 1.
+    numbered: u64,
     /// The root was taken and not yet replaced: the next push fills it, so
     /// that taking an event and scheduling its successor cost one descent.
     hole: bool,
 }
 
 impl EventQueue {
-    /// Schedules `source` at `time`; a time past [`TIME_END`] is dropped.
+    /// Queues an event of `source` at `time`, behind those at the same time.
     #[inline]
-    pub fn push(&mut self, time: Time, source: u32) {
-        if time >= TIME_END {
-            return;
-        }
-        let key = time.as_nanos() << SOURCE_BITS | u64::from(source);
+    pub fn push(&mut self, time: Time, source: usize) -> Armed {
+        self.numbered += 1;
+        let event = Event(self.numbered << SOURCE_BITS | source as u64);
+        self.insert(time, event);
+        Armed { time, event }
+    }
+
+    /// Queues what comes behind all others at the same time, also those that
+    /// are not queued yet.
+    pub fn push_last(&mut self, time: Time, source: usize) {
+        self.insert(time, Event(u64::MAX << SOURCE_BITS | source as u64));
+    }
+
+    #[inline]
+    fn insert(&mut self, time: Time, event: Event) {
+        let key = u128::from(time.as_nanos()) << 64 | u128::from(event.0);
         if self.hole {
             self.hole = false;
             self.descend(key);
@@ -41,7 +88,7 @@ impl EventQueue {
 
     /// Takes the earliest event.
     #[inline]
-    pub fn pop(&mut self) -> Option<(Time, u32)> {
+    pub fn pop(&mut self) -> Option<(Time, Event)> {
         if self.hole {
             self.hole = false;
             let last = self.keys.pop()?;
@@ -51,13 +98,12 @@ impl EventQueue {
         }
         let key = *self.keys.first()?;
         self.hole = true;
-        let source = (key & (SOURCES_MAX as u64 - 1)) as u32;
-        Some((Time::from_nanos(key >> SOURCE_BITS), source))
+        Some((Time::from_nanos((key >> 64) as u64), Event(key as u64)))
     }
 
     /// Moves the last slot, which holds `key`, up to its place.
     #[inline]
-    fn ascend(&mut self, key: u64) {
+    fn ascend(&mut self, key: u128) {
         let mut slot = self.keys.len() - 1;
         while slot > 0 {
             let parent = (slot - 1) / 4;
@@ -72,29 +118,35 @@ impl EventQueue {
 
     /// Puts `key` into the root and moves it down to its place.
     #[inline]
-    fn descend(&mut self, key: u64) {
+    fn descend(&mut self, key: u128) {
         let keys = self.keys.as_mut_slice();
         let mut slot = 0;
         loop {
             let first = 4 * slot + 1;
-            if first >= keys.len() {
+            let least = match keys.get(first..) {
+                Some(&[a, b, c, d, ..]) => first + least_of_four([a, b, c, d]),
+                Some(&[]) | None => break,
+                Some(&[_]) => first,
+                Some(&[a, b]) => first + usize::from(b < a),
+                Some(&[a, b, c]) => first + least_of_four([a, b, c, u128::MAX]),
+            };
+            if keys[least] >= key {
                 break;
             }
-            let children = &keys[first..keys.len().min(first + 4)];
-            let mut least = 0;
-            for child in 1..children.len() {
-                if children[child] < children[least] {
-                    least = child;
-                }
-            }
-            if children[least] >= key {
-                break;
-            }
-            keys[slot] = children[least];
-            slot = first + least;
+            keys[slot] = keys[least];
+            slot = least;
         }
         keys[slot] = key;
     }
+}
+
+/// Position of the least: a tournament without branches, since which child is
+/// the least cannot be predicted.
+#[inline(always)]
+fn least_of_four([a, b, c, d]: [u128; 4]) -> usize {
+    let left = if b < a { (b, 1) } else { (a, 0) };
+    let right = if d < c { (d, 3) } else { (c, 2) };
+    if right.0 < left.0 { right.1 } else { left.1 }
 }
 
 #[cfg(test)]
@@ -108,22 +160,50 @@ mod tests {
         /// The standard library's heap is the oracle.
         #[test]
         fn agrees_with_a_binary_heap(
-            operations in prop::collection::vec((any::<bool>(), 0u64..1000, 0u32..50), 0..400)
+            operations in prop::collection::vec((0u8..5, 0u64..1000, 0usize..50), 0..400)
         ) {
             let mut queue = EventQueue::default();
             let mut oracle = BinaryHeap::new();
-            for (push, time, source) in operations {
-                if push {
-                    queue.push(Time::from_nanos(time), source);
-                    oracle.push(Reverse((Time::from_nanos(time), source)));
-                } else {
-                    prop_assert_eq!(queue.pop(), oracle.pop().map(|Reverse(event)| event));
+            for (number, (kind, time, source)) in operations.into_iter().enumerate() {
+                let time = Time::from_nanos(time);
+                match kind {
+                    0..=2 => {
+                        queue.push(time, source);
+                        oracle.push(Reverse((time, number, source)));
+                    }
+                    3 => {
+                        queue.push_last(time, source);
+                        oracle.push(Reverse((time, usize::MAX, source)));
+                    }
+                    _ => {
+                        let expected = oracle.pop().map(|Reverse((time, _, source))| (time, source));
+                        let found = queue.pop().map(|(time, event)| (time, event.source()));
+                        prop_assert_eq!(found, expected);
+                    }
                 }
             }
-            while let Some(Reverse(event)) = oracle.pop() {
-                prop_assert_eq!(queue.pop(), Some(event));
+            while let Some(Reverse((time, _, source))) = oracle.pop() {
+                let found = queue.pop().map(|(time, event)| (time, event.source()));
+                prop_assert_eq!(found, Some((time, source)));
             }
             prop_assert_eq!(queue.pop(), None);
         }
+    }
+
+    /// A timer that was armed anew, even for the same time, does not take the
+    /// event of its earlier life for its own.
+    #[test]
+    fn an_old_event_is_not_the_one_waited_for() {
+        let mut queue = EventQueue::default();
+        let at = Time::from_millis(3);
+        queue.push(at, 7);
+        let mut armed = queue.push(at, 7);
+        let old = queue.pop().expect("the first is queued").1;
+        let new = queue.pop().expect("the second is queued").1;
+        assert!(!armed.take(old));
+        assert!(armed.take(new));
+        assert!(!armed.take(new));
+        let mut nothing = Armed::NOTHING;
+        assert!(!nothing.take(old));
     }
 }

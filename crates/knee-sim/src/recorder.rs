@@ -5,56 +5,67 @@ use crate::connections::Ends;
 use crate::log::PacketLog;
 use crate::simulation::Simulation;
 use crate::subflows::MultipathEnds;
-use knee_record::{Cost, FlowRecord, FlowSample, LinkSample, ObjectRecord, PathRecord, Records};
-use knee_scenario::Scenario;
+use knee_record::{
+    Cost, Error, FlowRecord, FlowSample, LinkSample, ObjectRecord, PathRecord, Records, SampleSink,
+    Series,
+};
 use knee_transport::{Receiver, Sender};
-use knee_units::{Rate, Time};
+use knee_units::Time;
 use knee_workload::Workload;
 
-/// The time series of a run.
-#[derive(Debug, Default)]
-pub struct Recorder {
-    flows: Vec<FlowSample>,
-    paths: Vec<FlowSample>,
-    links: Vec<LinkSample>,
+/// The time series of a run: every row goes to `sink`, and as many as measures
+/// need stay in memory.
+pub struct Recorder<'s> {
+    sink: &'s mut dyn SampleSink,
+    flows: Series<FlowSample>,
+    paths: Series<FlowSample>,
+    links: Series<LinkSample>,
     last: Option<Time>,
 }
 
-impl Recorder {
-    pub fn new(scenario: &Scenario) -> Recorder {
-        let rows = scenario.duration.as_nanos() / scenario.sample_interval.as_nanos().max(1) + 2;
-        let rows = rows.min(1 << 16) as usize;
+impl<'s> Recorder<'s> {
+    pub fn new(sink: &'s mut dyn SampleSink) -> Recorder<'s> {
         Recorder {
-            flows: Vec::with_capacity((rows * scenario.flows.len()).min(1 << 20)),
-            paths: Vec::new(),
-            links: Vec::with_capacity((rows * scenario.links.len()).min(1 << 20)),
+            sink,
+            flows: Series::default(),
+            paths: Series::default(),
+            links: Series::default(),
             last: None,
         }
     }
 
     /// Adds a row for each flow that runs and for each link.
-    pub fn sample<L: PacketLog>(&mut self, run: &mut Simulation<'_, L>) {
+    pub fn sample<L: PacketLog>(&mut self, run: &mut Simulation<'_, L>) -> Result<(), Error> {
         if self.last == Some(run.now()) {
-            return;
+            return Ok(());
         }
         self.last = Some(run.now());
         for flow in 0..run.flows.len() {
             if run.flows[flow].started && !self.ended(run, flow) {
-                self.flows.push(flow_sample(run, flow));
-                self.sample_paths(run, flow);
+                let row = flow_sample(run, flow);
+                self.sink.flow(&row)?;
+                self.flows.push(row);
+                self.sample_paths(run, flow)?;
             }
         }
         for link in 0..run.scenario.links.len() {
             let now = run.now();
-            self.links.push(LinkSample::of(&mut run.links[link], link, now));
+            let row = LinkSample::of(&mut run.links[link], link, now);
+            self.sink.link(&row)?;
+            self.links.push(row);
         }
+        Ok(())
     }
 
     /// A row for each path of a flow over several.
-    fn sample_paths<L: PacketLog>(&mut self, run: &Simulation<'_, L>, flow: usize) {
+    fn sample_paths<L: PacketLog>(
+        &mut self,
+        run: &Simulation<'_, L>,
+        flow: usize,
+    ) -> Result<(), Error> {
         let plan = &run.scenario.flows[flow];
         if plan.multipath.is_none() {
-            return;
+            return Ok(());
         }
         for (position, path) in plan.paths.iter().enumerate() {
             let mut row = empty_sample(run, flow, *path);
@@ -71,8 +82,10 @@ impl Recorder {
                 row.delivered_bytes +=
                     gone.delivered_bytes + receiver.map_or(0, Receiver::delivered_bytes);
             }
+            self.sink.path(&row)?;
             self.paths.push(row);
         }
+        Ok(())
     }
 
     /// A completed flow has its last row already.
@@ -82,27 +95,30 @@ impl Recorder {
     }
 
     /// Adds the last row.
-    pub fn finish<L: PacketLog>(&mut self, run: &mut Simulation<'_, L>) {
-        self.sample(run);
+    pub fn finish<L: PacketLog>(&mut self, run: &mut Simulation<'_, L>) -> Result<(), Error> {
+        self.sample(run)?;
         run.note_cut_off_transfers();
+        Ok(())
     }
 
     /// The records of a run that ended at `end`.
     pub fn into_records<L: PacketLog>(self, run: &Simulation<'_, L>, end: Time) -> Records {
         let every = || 0..run.flows.len();
-        Records {
+        let records = Records {
             flows: every().map(|flow| flow_record(run, flow, end)).collect(),
-            samples: self.flows,
+            samples: self.flows.into_rows(),
             paths: every().flat_map(|flow| path_records(run, flow)).collect(),
-            path_samples: self.paths,
+            path_samples: self.paths.into_rows(),
             objects: every().flat_map(|flow| objects(run, flow)).collect(),
             transfers: run.transfers.clone(),
-            links: self.links,
+            links: self.links.into_rows(),
             link_names: run.scenario.links.iter().map(|link| link.name.clone()).collect(),
             end_ns: end.as_nanos(),
             interrupted: end < run.scenario.duration,
             cost: Cost { events: run.events, data_packets: run.delivered_packets },
-        }
+            ..Records::default()
+        };
+        records.with_rates(run.scenario)
     }
 }
 
@@ -124,7 +140,7 @@ fn flow_sample<L: PacketLog>(run: &Simulation<'_, L>, flow: usize) -> FlowSample
     let state = &run.flows[flow];
     add_totals(&mut row, &state.totals);
     row.delivered_bytes = state.totals.delivered_bytes;
-    for (_, connection) in &state.live {
+    for connection in state.live.values() {
         match &run.connections[*connection as usize].ends {
             Ends::Plain(ends) => {
                 add_sender(&mut row, &run.senders[*ends as usize]);
@@ -174,8 +190,8 @@ fn multis<'r, L: PacketLog>(
     run: &'r Simulation<'_, L>,
     flow: usize,
 ) -> impl Iterator<Item = &'r MultipathEnds> {
-    let live = run.flows[flow].live.iter();
-    live.filter_map(|(_, connection)| match &run.connections[*connection as usize].ends {
+    let live = run.flows[flow].live.values();
+    live.filter_map(|connection| match &run.connections[*connection as usize].ends {
         Ends::Multipath(multi) => Some(multi.as_ref()),
         Ends::Plain(_) => None,
     })
@@ -184,7 +200,7 @@ fn multis<'r, L: PacketLog>(
 fn flow_record<L: PacketLog>(run: &Simulation<'_, L>, flow: usize, end: Time) -> FlowRecord {
     let (plan, state) = (&run.scenario.flows[flow], &run.flows[flow]);
     let mut totals = state.totals.clone();
-    for (_, connection) in &state.live {
+    for connection in state.live.values() {
         totals.add(run, *connection as usize);
     }
     let (counters, transport) = (totals.counters, &plan.transport);
@@ -215,7 +231,6 @@ fn flow_record<L: PacketLog>(run: &Simulation<'_, L>, flow: usize, end: Time) ->
         rtt_min_ns: rtt_min.as_nanos(),
         rtt_max_ns: rtt_max.as_nanos(),
         base_rtt_ns: run.scenario.flow_base_rtt(flow).as_nanos(),
-        path_rate_bps: bits_per_second(run.scenario.flow_rate(flow)),
         header_overhead: f64::from(transport.mss + transport.header) / f64::from(transport.mss),
         timeouts: counters.timeouts,
         recoveries: counters.recoveries,
@@ -226,12 +241,8 @@ fn flow_record<L: PacketLog>(run: &Simulation<'_, L>, flow: usize, end: Time) ->
         head_of_line_ns: blocked.unwrap_or(0) as u64,
         reassembly_peak_bytes: totals.reassembly_peak,
         suspicions: totals.suspicions,
+        ..FlowRecord::default()
     }
-}
-
-/// As rows have it: zero for an unlimited one.
-fn bits_per_second(rate: Option<Rate>) -> u64 {
-    rate.map_or(0, Rate::as_bits_per_second)
 }
 
 fn path_records<L: PacketLog>(run: &Simulation<'_, L>, flow: usize) -> Vec<PathRecord> {
@@ -253,9 +264,9 @@ fn path_records<L: PacketLog>(run: &Simulation<'_, L>, flow: usize) -> Vec<PathR
             rtt_max_ns: rtt_max.as_nanos(),
             base_rtt_ns: run.scenario.base_rtt(*path).as_nanos(),
             one_way_delay_ns: run.scenario.one_way_delay(*path).as_nanos(),
-            rate_bps: bits_per_second(run.scenario.path_rate(*path)),
             timeouts: totals.counters.timeouts,
             recoveries: totals.counters.recoveries,
+            ..PathRecord::default()
         }
     };
     plan.paths.iter().enumerate().map(of_path).collect()

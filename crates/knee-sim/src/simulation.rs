@@ -1,17 +1,17 @@
 //! The event loop of one run.
 
 use crate::applications::FlowState;
-use crate::connections::{Connection, MULTIPATH, Slot};
-use crate::log::{Event, PacketLog};
+use crate::connections::{Connection, Ends, MULTIPATH, Slot};
+use crate::log::{Event, PacketLog, Permission, Timeout};
 use crate::packet::{AckExtra, ExtraStore, Packet, Step};
-use crate::queue::{EventQueue, SOURCES_MAX};
+use crate::queue::{self, Armed, EventQueue, SOURCES_MAX};
 use crate::recorder::Recorder;
 use crate::topology::Topology;
 use crate::{Control, SimulationError};
 use knee_link::Link;
 use knee_record::TransferRecord;
 use knee_scenario::{Scenario, link_stream};
-use knee_transport::{AckDetails, Receiver, Sender, Transmit};
+use knee_transport::{AckDetails, Receiver, Sender, TimerKind, Transmit};
 use knee_units::Time;
 use std::sync::atomic::Ordering;
 
@@ -19,6 +19,8 @@ use std::sync::atomic::Ordering;
 const CONTROL_PERIOD: u64 = 4096;
 /// IP bytes of a SYN or SYN-ACK: IPv4, TCP and its usual options.
 const SYN_BYTES: u32 = 60;
+/// Source of the recorder's samples.
+const SAMPLER: usize = SOURCES_MAX - 1;
 /// Timers of a slot, in the order of their sources.
 pub const TIMERS: usize = 4;
 pub const PACING: usize = 0;
@@ -29,8 +31,8 @@ pub const CONNECTION: usize = 3;
 
 /// A run under way.
 ///
-/// Event sources, in the order in which they act at the same time: links,
-/// timers of slots, applications, paths that come and go, the recorder.
+/// Event sources, by number: links, timers of slots, applications, paths that
+/// come and go, the recorder.
 pub struct Simulation<'a, L: PacketLog> {
     pub scenario: &'a Scenario,
     pub links: Vec<Link<Packet>>,
@@ -42,11 +44,12 @@ pub struct Simulation<'a, L: PacketLog> {
     pub(crate) free_ends: Vec<u32>,
     pub connections: Vec<Connection>,
     pub(crate) free_connections: Vec<u32>,
+    /// Slots so far, those included that are used again.
+    pub(crate) slots_begun: u32,
     pub flows: Vec<FlowState>,
     pub transfers: Vec<TransferRecord>,
     pub(crate) queue: EventQueue,
-    /// When the earliest queued event of each link is due.
-    link_armed: Vec<Time>,
+    link_armed: Vec<Armed>,
     pub(crate) topology: Topology,
     pub(crate) extras: ExtraStore,
     pub(crate) log: L,
@@ -64,12 +67,11 @@ impl<'a, L: PacketLog> Simulation<'a, L> {
         let links: Vec<Link<Packet>> = topology
             .links
             .iter()
-            .enumerate()
-            .map(|(index, config)| Link::new(config.clone(), link_stream(scenario.seed, index)))
+            .map(|link| Link::new(link.config.clone(), link_stream(scenario.seed, &link.name)))
             .collect();
         let mut simulation = Simulation {
             scenario,
-            link_armed: vec![Time::MAX; links.len()],
+            link_armed: vec![Armed::NOTHING; links.len()],
             links,
             senders: Vec::new(),
             receivers: Vec::new(),
@@ -78,6 +80,7 @@ impl<'a, L: PacketLog> Simulation<'a, L> {
             free_ends: Vec::new(),
             connections: Vec::new(),
             free_connections: Vec::new(),
+            slots_begun: 0,
             flows: Vec::with_capacity(scenario.flows.len()),
             transfers: Vec::new(),
             queue: EventQueue::default(),
@@ -95,6 +98,7 @@ impl<'a, L: PacketLog> Simulation<'a, L> {
             simulation.add_flow(index)?;
         }
         simulation.arm_path_changes();
+        simulation.arm_starts();
         Ok(simulation)
     }
 
@@ -112,14 +116,13 @@ impl<'a, L: PacketLog> Simulation<'a, L> {
     /// it ended.
     pub fn run(
         &mut self,
-        recorder: &mut Recorder,
+        recorder: &mut Recorder<'_>,
         control: &Control,
     ) -> Result<Time, SimulationError> {
         let end = self.scenario.duration;
-        let sampler = SOURCES_MAX as u32 - 1;
-        recorder.sample(self);
-        self.queue.push(self.scenario.sample_interval, sampler);
-        while let Some((time, source)) = self.queue.pop() {
+        recorder.sample(self)?;
+        self.queue.push_last(self.scenario.sample_interval, SAMPLER);
+        while let Some((time, event)) = self.queue.pop() {
             if time > end {
                 break;
             }
@@ -128,43 +131,43 @@ impl<'a, L: PacketLog> Simulation<'a, L> {
             if self.events.is_multiple_of(CONTROL_PERIOD) {
                 control.now_ns.store(time.as_nanos(), Ordering::Relaxed);
                 if control.stop.load(Ordering::Relaxed) {
-                    recorder.finish(self);
+                    recorder.finish(self)?;
                     return Ok(time);
                 }
                 if let Some(failure) = self.failed.take() {
                     return Err(failure);
                 }
             }
-            if (source as usize) < self.links.len() {
-                self.on_link(source as usize);
-            } else if source == sampler {
-                self.queue.push(time + self.scenario.sample_interval, sampler);
-                recorder.sample(self);
-            } else if (source as usize) < self.slot_sources_end() {
-                let timer = source as usize - self.links.len();
-                self.on_timer(timer / TIMERS, timer % TIMERS);
+            let source = event.source();
+            if source < self.links.len() {
+                self.on_link(source, event);
+            } else if source == SAMPLER {
+                self.queue.push_last(time + self.scenario.sample_interval, SAMPLER);
+                recorder.sample(self)?;
+            } else if source < self.slot_sources_end() {
+                self.on_timer(source - self.links.len(), event);
             } else {
-                self.on_other(source as usize - self.slot_sources_end());
+                self.on_other(source - self.slot_sources_end(), event);
             }
         }
         if let Some(failure) = self.failed.take() {
             return Err(failure);
         }
         self.now = end;
-        recorder.finish(self);
+        recorder.finish(self)?;
         Ok(end)
     }
 
     /// First source past those of links and slots.
     #[inline]
     pub(crate) fn slot_sources_end(&self) -> usize {
-        SOURCES_MAX - 1 - self.scenario.flows.len() - self.scenario.paths.len()
+        SAMPLER - self.scenario.flows.len() - self.scenario.paths.len()
     }
 
     /// An application, or a path that comes or goes.
-    fn on_other(&mut self, number: usize) {
+    fn on_other(&mut self, number: usize, event: queue::Event) {
         match number.checked_sub(self.scenario.flows.len()) {
-            None => self.on_application_timer(number),
+            None => self.on_application_timer(number, event),
             Some(path) => self.on_path_change(path),
         }
     }
@@ -177,38 +180,42 @@ impl<'a, L: PacketLog> Simulation<'a, L> {
         self.log
     }
 
+    /// Tells the log what happened to a packet of a slot, or to the slot.
+    #[inline]
+    pub(crate) fn note(&mut self, slot: u32, event: Event<'_>) {
+        if L::WRITES {
+            self.log.event(self.now, self.slots[slot as usize].serial, event);
+        }
+    }
+
     /// Schedules a timer unless an earlier event is queued for it already;
     /// that one will look at the deadline again.
     #[inline]
     pub(crate) fn arm(&mut self, slot: usize, timer: usize, time: Time) {
         let armed = &mut self.slots[slot].armed[timer];
-        if time < *armed {
-            *armed = time;
-            let source = self.links.len() + slot * TIMERS + timer;
-            self.queue.push(time, source as u32);
+        if time < armed.time {
+            *armed = self.queue.push(time, self.links.len() + slot * TIMERS + timer);
         }
     }
 
     #[inline]
     fn arm_link(&mut self, link: usize) {
         let next = self.links[link].next_time();
-        if next < self.link_armed[link] {
-            self.link_armed[link] = next;
-            self.queue.push(next, link as u32);
+        if next < self.link_armed[link].time {
+            self.link_armed[link] = self.queue.push(next, link);
         }
     }
 
     #[inline]
-    fn on_link(&mut self, link: usize) {
-        if self.link_armed[link] != self.now {
+    fn on_link(&mut self, link: usize, event: queue::Event) {
+        if !self.link_armed[link].take(event) {
             return;
         }
-        self.link_armed[link] = Time::MAX;
         let packet = self.links[link].poll(self.now);
         self.arm_link(link);
         self.collect_dropped(link);
         if let Some(packet) = packet {
-            self.log.event(self.now, Event::Leave { link, packet: &packet });
+            self.note(packet.flow, Event::Leave { link, packet: &packet });
             self.advance(packet);
         }
     }
@@ -228,11 +235,11 @@ impl<'a, L: PacketLog> Simulation<'a, L> {
 
     #[inline]
     fn enter(&mut self, link: usize, packet: Packet) {
-        self.log.event(self.now, Event::Enter { link, packet: &packet });
+        self.note(packet.flow, Event::Enter { link, packet: &packet });
         match self.links[link].send(self.now, packet) {
             Ok(()) => self.arm_link(link),
             Err((reason, packet)) => {
-                self.log.event(self.now, Event::Drop { link, packet: &packet, reason });
+                self.note(packet.flow, Event::Drop { link, packet: &packet, reason });
                 self.discard(&packet);
             }
         }
@@ -243,7 +250,7 @@ impl<'a, L: PacketLog> Simulation<'a, L> {
     #[inline]
     fn collect_dropped(&mut self, link: usize) {
         while let Some((_, reason, packet)) = self.links[link].take_dropped() {
-            self.log.event(self.now, Event::Drop { link, packet: &packet, reason });
+            self.note(packet.flow, Event::Drop { link, packet: &packet, reason });
             self.discard(&packet);
         }
     }
@@ -270,20 +277,19 @@ impl<'a, L: PacketLog> Simulation<'a, L> {
     #[inline]
     fn on_segment(&mut self, packet: Packet) {
         let index = packet.flow as usize;
-        self.log.event(self.now, Event::Receive { packet: &packet });
-        let slot = &self.slots[index];
-        if slot.ends == MULTIPATH {
+        let ends = self.slots[index].ends;
+        if ends == MULTIPATH {
             return self.on_subflow_segment(index, packet);
         }
-        let receiver = &mut self.receivers[slot.ends as usize];
+        self.note(packet.flow, Event::Receive { packet: &packet });
+        let receiver = &mut self.receivers[ends as usize];
         let arrival = receiver.on_segment(self.now, &packet.to_segment(), packet.is_marked());
         let deadline = receiver.timer();
         if arrival.delivered_segments > 0 {
             self.delivered_packets += u64::from(arrival.delivered_segments);
             let first = receiver.next().wrapping_sub(arrival.delivered_segments);
             let (segments, bytes) = (arrival.delivered_segments, arrival.delivered_bytes);
-            let event = Event::Deliver { flow: packet.flow, first, segments, bytes };
-            self.log.event(self.now, event);
+            self.note(packet.flow, Event::Deliver { first, segments, bytes });
         }
         if arrival.ack_now {
             self.send_ack(index);
@@ -316,19 +322,20 @@ impl<'a, L: PacketLog> Simulation<'a, L> {
     ) {
         let slot = &mut self.slots[index];
         slot.in_network += 1;
-        let (hop, mut size) = (slot.route.reverse, u32::from(slot.header));
+        let (hop, hash, mut size) = (slot.route.reverse, slot.hash, u32::from(slot.header));
         if ack.syn {
             size = SYN_BYTES;
         }
         let mut blocks: &[(u32, u32)] = &[];
         let mut stored = None;
+        let data = extra.as_ref().filter(|_| slot.ends == MULTIPATH).map(|extra| extra.data);
         if let Some(extra) = &extra {
             size += extra.details.option_bytes();
             blocks = extra.details.blocks();
             stored = Some(self.extras.put(*extra));
         }
-        let packet = Packet::ack(index as u32, hop, self.next_id(), size, ack, stored);
-        self.log.event(self.now, Event::AckSend { packet: &packet, blocks });
+        let packet = Packet::ack(index as u32, hash, hop, self.next_id(), size, ack, stored);
+        self.note(packet.flow, Event::AckSend { packet: &packet, blocks, data });
         self.advance(packet);
     }
 
@@ -343,7 +350,7 @@ impl<'a, L: PacketLog> Simulation<'a, L> {
         let sender = &mut self.senders[slot.ends as usize];
         sender.on_ack(self.now, &packet.to_ack(), extra.as_ref().map(|extra| &extra.details));
         let in_flight = sender.in_flight();
-        self.log.event(self.now, Event::AckReceive { packet: &packet, in_flight });
+        self.note(packet.flow, Event::AckReceive { packet: &packet, in_flight });
         self.pump(index);
         let slot = &self.slots[index];
         if slot.closing && self.senders[slot.ends as usize].is_complete() {
@@ -362,9 +369,8 @@ impl<'a, L: PacketLog> Simulation<'a, L> {
         loop {
             match self.senders[ends].poll_transmit(self.now) {
                 Transmit::Segment(segment) => {
-                    let sender = &self.senders[ends];
-                    let (ecn, in_flight) = (sender.ecn(), sender.in_flight());
-                    self.put_segment(index, &segment, ecn, in_flight);
+                    let ecn = self.senders[ends].ecn();
+                    self.put_segment(index, &segment, ecn);
                 }
                 Transmit::At(time) => {
                     self.arm(index, PACING, time);
@@ -384,7 +390,6 @@ impl<'a, L: PacketLog> Simulation<'a, L> {
         index: usize,
         segment: &knee_transport::Segment,
         ecn: knee_cc::Ecn,
-        in_flight: u64,
     ) {
         let slot = &mut self.slots[index];
         slot.in_network += 1;
@@ -392,11 +397,49 @@ impl<'a, L: PacketLog> Simulation<'a, L> {
             knee_transport::SegmentKind::Syn => SYN_BYTES,
             knee_transport::SegmentKind::Data => u32::from(segment.len) + u32::from(slot.header),
         };
-        let hop = slot.route.forward;
+        let (hop, hash) = (slot.route.forward, slot.hash);
         let ecn = ecn != knee_cc::Ecn::NotCapable;
-        let packet = Packet::segment(index as u32, hop, self.next_id(), size, ecn, segment);
-        self.log.event(self.now, Event::Send { packet: &packet, payload: segment.len, in_flight });
+        let packet = Packet::segment(index as u32, hash, hop, self.next_id(), size, ecn, segment);
+        if L::WRITES {
+            self.log_send(index, &packet, segment);
+        }
         self.advance(packet);
+    }
+
+    /// Tells the log what a sender goes by.
+    fn log_send(&mut self, index: usize, packet: &Packet, segment: &knee_transport::Segment) {
+        let Slot { connection, position, ends, .. } = self.slots[index];
+        let (sender, offset) = match &self.connections[connection as usize].ends {
+            Ends::Plain(_) => (Some(&self.senders[ends as usize]), None),
+            Ends::Multipath(multi) => {
+                let path = usize::from(position);
+                let mapping = multi.sender.mapping(path, segment.number);
+                let is_data = segment.kind == knee_transport::SegmentKind::Data;
+                let offset = mapping.filter(|_| is_data).map(|(offset, _)| offset);
+                (multi.subflow(path), offset)
+            }
+        };
+        let Some(sender) = sender else { return };
+        let permission = Permission {
+            in_flight: sender.in_flight(),
+            window: sender.window(),
+            pacing: sender.pacing_rate(),
+            burst: sender.burst(),
+            probe: sender.sent_probe_last(),
+            offset,
+        };
+        self.note(packet.flow, Event::Send { packet, payload: segment.len, permission });
+    }
+
+    /// Tells the log that a sender's timer ran out.
+    pub(crate) fn log_timeout(&mut self, slot: usize, kind: TimerKind) {
+        let what = match kind {
+            TimerKind::Handshake => Timeout::Handshake,
+            TimerKind::Probe => Timeout::Probe,
+            TimerKind::Retransmit => Timeout::Retransmission,
+            TimerKind::Reordering => return,
+        };
+        self.note(slot as u32, Event::Timeout(what));
     }
 
     #[inline]
@@ -406,12 +449,13 @@ impl<'a, L: PacketLog> Simulation<'a, L> {
         id
     }
 
-    fn on_timer(&mut self, index: usize, timer: usize) {
+    /// Of timer `number`, counted over all slots.
+    fn on_timer(&mut self, number: usize, event: queue::Event) {
+        let (index, timer) = (number / TIMERS, number % TIMERS);
         let slot = &mut self.slots[index];
-        if slot.armed[timer] != self.now {
+        if !slot.armed[timer].take(event) {
             return;
         }
-        slot.armed[timer] = Time::MAX;
         if slot.ends == MULTIPATH {
             return self.on_subflow_timer(index, timer);
         }
@@ -429,7 +473,9 @@ impl<'a, L: PacketLog> Simulation<'a, L> {
         if deadline > self.now {
             return self.arm(index, RETRANSMISSION, deadline);
         }
+        let kind = sender.timer_kind();
         sender.on_timer(self.now);
+        self.log_timeout(index, kind);
         self.pump(index);
     }
 

@@ -16,6 +16,8 @@ pub struct MultipathEnds {
     pub receiver: MultipathReceiver,
     /// Slot of each path's subflow, or [`NONE`].
     pub slots: [u32; PATHS_MAX],
+    /// Subflows that each path has had.
+    pub begins: [u32; PATHS_MAX],
     /// What subflows counted that are gone.
     pub gone: Totals,
     /// The same, by path.
@@ -46,6 +48,7 @@ impl<L: PacketLog> Simulation<'_, L> {
             sender: MultipathSender::new(&plan.transport, paths, reinjection, scheduler),
             receiver: MultipathReceiver::new(&plan.transport, paths),
             slots: [NONE; PATHS_MAX],
+            begins: [0; PATHS_MAX],
             gone: Totals::default(),
             gone_by_path: vec![Totals::default(); paths],
         }
@@ -77,8 +80,14 @@ impl<L: PacketLog> Simulation<'_, L> {
         let path = plan.paths[position];
         let backup = plan.multipath.as_ref().is_some_and(|m| m.backup.contains(&position));
         let slot = self.slot_for(flow, path, position as u8);
-        let slot = self.new_slot(Slot { connection: connection as u32, ..slot });
-        let controller = self.new_controller(flow);
+        let number = self.connections[connection].number;
+        let begins = &mut self.multi(connection).begins[position];
+        let begin = *begins;
+        *begins += 1;
+        let streams = &self.flows[flow].streams[position];
+        let hash = streams.hash(number, begin);
+        let controller = self.new_controller(flow, streams.stream(number, begin));
+        let slot = self.new_slot(Slot { connection: connection as u32, hash, ..slot });
         let multi = self.multi(connection);
         multi.slots[position] = slot;
         multi.sender.on_path_up(position, backup, controller);
@@ -105,13 +114,17 @@ impl<L: PacketLog> Simulation<'_, L> {
         !spans.iter().any(|(from, to)| (*from..*to).contains(&self.now))
     }
 
-    /// Schedules the comings and goings of paths.
+    /// Schedules the comings and goings of paths. Those at the same time come
+    /// in the order of the paths' names, wherever they stand in the file.
     pub(crate) fn arm_path_changes(&mut self) {
         let first = self.slot_sources_end() + self.scenario.flows.len();
-        for (path, plan) in self.scenario.paths.iter().enumerate() {
-            for (from, to) in &plan.absent {
-                self.queue.push(*from, (first + path) as u32);
-                self.queue.push(*to, (first + path) as u32);
+        let paths = &self.scenario.paths;
+        let mut order: Vec<usize> = (0..paths.len()).collect();
+        order.sort_by_key(|path| &paths[*path].name);
+        for path in order {
+            for (from, to) in &paths[path].absent {
+                self.queue.push(*from, first + path);
+                self.queue.push(*to, first + path);
             }
         }
     }
@@ -119,27 +132,29 @@ impl<L: PacketLog> Simulation<'_, L> {
     /// A path comes or goes: so do the subflows on it.
     pub(crate) fn on_path_change(&mut self, path: usize) {
         let present = self.is_present(path);
-        for connection in 0..self.connections.len() {
-            let Ends::Multipath(multi) = &self.connections[connection].ends else { continue };
-            let flow = self.connections[connection].flow as usize;
-            let is_live =
-                self.flows[flow].live.iter().any(|(_, index)| *index as usize == connection);
-            let position = self.scenario.flows[flow].paths.iter().position(|p| *p == path);
-            let Some(position) = position.filter(|_| is_live) else { continue };
-            match (present, multi.slots[position]) {
-                (true, NONE) => self.begin_subflow(connection, position),
-                (false, slot) if slot != NONE => self.end_subflow(connection, position),
-                _ => continue,
+        for flow in self.flows_by_name() {
+            let plan = &self.scenario.flows[flow];
+            let position = plan.paths.iter().position(|p| *p == path);
+            let Some(position) = position.filter(|_| plan.multipath.is_some()) else { continue };
+            let live: Vec<u32> = self.flows[flow].live.values().copied().collect();
+            for connection in live.into_iter().map(|index| index as usize) {
+                match (present, self.multi(connection).slots[position]) {
+                    (true, NONE) => self.begin_subflow(connection, position),
+                    (false, slot) if slot != NONE => self.end_subflow(connection, position),
+                    _ => continue,
+                }
+                self.pump_multi(connection);
             }
-            self.pump_multi(connection);
         }
     }
 
     pub(crate) fn on_subflow_segment(&mut self, index: usize, packet: Packet) {
         let Slot { connection, position, .. } = self.slots[index];
         if connection == NONE {
+            self.note(packet.flow, Event::Discard { packet: &packet });
             return self.leave_network(index);
         }
+        self.note(packet.flow, Event::Receive { packet: &packet });
         let now = self.now;
         let connection = connection as usize;
         let path = usize::from(position);
@@ -149,16 +164,18 @@ impl<L: PacketLog> Simulation<'_, L> {
         let mapping = |number| sender.mapping(path, number);
         let arrival = receiver.on_segment(now, path, &segment, marked, rtt, mapping);
         let deadline = receiver.timer(path);
+        let data_next = receiver.data_ack().next;
         if arrival.subflow_segments > 0 {
             let next = receiver.subflow(path).map_or(0, knee_transport::Receiver::next);
             self.delivered_packets += u64::from(arrival.subflow_segments);
-            let event = Event::Deliver {
-                flow: packet.flow,
-                first: next.wrapping_sub(arrival.subflow_segments),
-                segments: arrival.subflow_segments,
-                bytes: arrival.subflow_bytes,
-            };
-            self.log.event(now, event);
+            let segments = arrival.subflow_segments;
+            let (first, bytes) = (next.wrapping_sub(segments), arrival.subflow_bytes);
+            self.note(packet.flow, Event::Deliver { first, segments, bytes });
+        }
+        if arrival.delivered_bytes > 0 {
+            let bytes = arrival.delivered_bytes;
+            let (home, offset) = (self.connections[connection].home, data_next - bytes);
+            self.note(home, Event::DeliverData { offset, bytes });
         }
         if arrival.ack_now {
             self.send_subflow_ack(index, connection, path);
@@ -183,6 +200,7 @@ impl<L: PacketLog> Simulation<'_, L> {
     pub(crate) fn on_subflow_ack(&mut self, index: usize, packet: Packet, extra: Option<AckExtra>) {
         let Slot { connection, position, .. } = self.slots[index];
         let (Some(extra), false) = (extra, connection == NONE) else {
+            self.note(packet.flow, Event::Discard { packet: &packet });
             return self.leave_network(index);
         };
         let connection = connection as usize;
@@ -192,7 +210,7 @@ impl<L: PacketLog> Simulation<'_, L> {
         let sender = &mut self.multi(connection).sender;
         sender.on_ack(now, path, &packet.to_ack(), details, extra.data);
         let in_flight = sender.subflow(path).map_or(0, Sender::in_flight);
-        self.log.event(now, Event::AckReceive { packet: &packet, in_flight });
+        self.note(packet.flow, Event::AckReceive { packet: &packet, in_flight });
         self.pump_multi(connection);
         let home = self.connections[connection].home as usize;
         if self.slots[home].closing {
@@ -214,8 +232,7 @@ impl<L: PacketLog> Simulation<'_, L> {
                     let slot = multi.slots[path] as usize;
                     let sender = multi.subflow(path);
                     let ecn = sender.map_or(knee_cc::Ecn::NotCapable, Sender::ecn);
-                    let in_flight = sender.map_or(0, Sender::in_flight);
-                    self.put_segment(slot, &segment, ecn, in_flight);
+                    self.put_segment(slot, &segment, ecn);
                 }
                 MultipathTransmit::At(time) => {
                     self.arm(home, PACING, time);
@@ -270,7 +287,11 @@ impl<L: PacketLog> Simulation<'_, L> {
         if deadline > now {
             return self.arm(index, RETRANSMISSION, deadline);
         }
+        let kind = sender.subflow(path).map(Sender::timer_kind);
         sender.on_subflow_timer(now, path);
+        if let Some(kind) = kind {
+            self.log_timeout(index, kind);
+        }
         self.pump_multi(connection);
     }
 

@@ -6,6 +6,7 @@
 use knee_record::Records;
 use knee_scenario::{Embedded, Source, parse};
 use knee_sim::Control;
+use std::collections::BTreeMap;
 
 fn run(text: &str) -> Records {
     let source = Source { name: "test.toml", loader: &Embedded(&[]) };
@@ -121,4 +122,30 @@ fn every_application_runs_over_several_paths() {
         let both = records.paths.iter().all(|path| path.delivered_bytes > 0);
         assert!(both, "{workload}: a path was not used");
     }
+}
+
+/// Test and control that name one process see the same sizes and, to within a
+/// millisecond, the same arrivals; a mix of another process does not.
+#[test]
+fn test_and_control_of_one_process_see_the_same_transfers() {
+    let flow = |name: &str, cc: &str, process: &str| {
+        format!(
+            "[[flow]]\nname = \"{name}\"\ncc = \"{cc}\"\nworkload = {{ mix = {{ \
+             arrival_interval = \"50 ms\", process = \"{process}\", \
+             sizes = {{ median = \"10 kB\", sigma = 1.0, max = \"1 MB\" }} }} }}\n"
+        )
+    };
+    let flows = [("test", "bbr", "p"), ("control", "cubic", "p"), ("other", "cubic", "q")];
+    let flows: String = flows.map(|(name, cc, process)| flow(name, cc, process)).concat();
+    let records = run(&(network("50 Mbit/s", 20) + &flows));
+    let of = |flow: u32| {
+        let rows = records.transfers.iter().filter(move |row| row.flow == flow);
+        rows.map(|row| (row.number, (row.size_bytes, row.start_ns))).collect::<BTreeMap<_, _>>()
+    };
+    let (test, control, other) = (of(0), of(1), of(2));
+    let both = || test.iter().filter_map(|(number, row)| Some((row, control.get(number)?)));
+    assert!(both().count() > 300);
+    assert!(both().all(|(a, b)| a.0 == b.0 && a.1.abs_diff(b.1) <= 1_000_000));
+    let same = test.iter().filter(|(number, row)| other.get(number).map(|r| r.0) == Some(row.0));
+    assert!(same.count() < 10);
 }

@@ -54,13 +54,13 @@ impl Default for Config {
 /// How much the receiver lets a sender have outstanding.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ReceiveWindow {
-    /// Never the limit.
+    /// As large as TCP's can be, [`ReceiveWindow::LARGEST_BYTES`].
     #[default]
     Unlimited,
     /// Always so many bytes.
     Fixed(u64),
     /// Grows with what is delivered, as Linux's does. Of a connection over
-    /// one path never the limit: there it only has to stay ahead of the
+    /// one path as if unlimited: there it only has to stay ahead of the
     /// congestion window.
     Auto {
         /// Largest window in bytes.
@@ -69,6 +69,11 @@ pub enum ReceiveWindow {
 }
 
 impl ReceiveWindow {
+    /// The largest window that TCP can announce: 1 GiB (RFC 7323, section
+    /// 2.3). It bounds what a flow has outstanding on a path on which nothing
+    /// else does.
+    pub const LARGEST_BYTES: u64 = 1 << 30;
+
     /// The largest window of Linux's automatic tuning: third value of
     /// `net.ipv4.tcp_rmem`, 6 MiB.
     pub const LINUX: ReceiveWindow = ReceiveWindow::Auto { max: 6 << 20 };

@@ -127,6 +127,11 @@ impl Pacer {
         self.next
     }
 
+    /// Segments that the current burst may have.
+    pub fn burst(&self) -> u32 {
+        self.burst
+    }
+
     /// The rate in force; none: not paced.
     pub fn rate(&self) -> Option<Rate> {
         self.rate

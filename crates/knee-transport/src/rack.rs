@@ -6,9 +6,9 @@
 //! retransmissions in the order of one queue, so two cursors replace the
 //! time-sorted list and detection costs O(1) per segment.
 
-use crate::after;
 use crate::rtt::RttEstimator;
 use crate::scoreboard::{EVER_RETRANSMITTED, LOST, RETRANSMISSION_OUT, SACKED, Scoreboard, Sent};
+use crate::{after, before};
 use knee_units::Time;
 use std::collections::VecDeque;
 
@@ -55,18 +55,22 @@ impl Rack {
     ///
     /// The RFC orders transmissions by time, then by sequence number; here
     /// they are numbered, because many leave in one instant.
-    #[inline]
     pub fn on_delivered(&mut self, now: Time, sent: &Sent, min_rtt: Time) {
-        let rtt = now - sent.sent_at;
         // Acknowledges the original, not the retransmission.
-        if sent.flags & EVER_RETRANSMITTED != 0 && rtt < min_rtt {
+        if sent.flags & EVER_RETRANSMITTED != 0 && now - sent.sent_at < min_rtt {
             return;
         }
-        if self.rtt == Time::ZERO || after(sent.order, self.order) {
-            self.sent_at = sent.sent_at;
-            self.order = sent.order;
-            self.rtt = rtt;
+        self.on_original_delivered(now, sent.sent_at, sent.order);
+    }
+
+    /// The same, for a segment that was never retransmitted.
+    #[inline]
+    pub fn on_original_delivered(&mut self, now: Time, sent_at: Time, order: u32) {
+        if self.rtt == Time::ZERO || after(order, self.order) {
+            self.sent_at = sent_at;
+            self.order = order;
         }
+        self.rtt = now - sent_at;
     }
 
     /// Notes that a segment below the highest delivered one arrived without
@@ -76,9 +80,10 @@ impl Rack {
     }
 
     /// A retransmission was needless (D-SACK): the window was too narrow.
-    /// Widens it at most once per round.
+    /// Widens it at most once per round, and, unlike the RFC, only once
+    /// reordering was seen (`tcp_dsack_seen`).
     pub fn on_duplicate(&mut self, first: u32, next: u32) {
-        if after(self.widened_until, first) {
+        if !self.reordering_seen || after(self.widened_until, first) {
             return;
         }
         self.widened_until = next;
@@ -137,11 +142,11 @@ impl Rack {
                     break;
                 }
                 if sent.sent_at + patience > now {
-                    found.look_again = Some(self.sent_at.max(sent.sent_at) + patience);
+                    found.look_again = Some(self.last_waiting(board, sent.sent_at) + patience);
                     break;
                 }
                 found.lost += board.mark_lost(self.cursor).unwrap_or(0);
-                lost.push_back(self.cursor);
+                queue(lost, self.cursor);
             }
             self.cursor = self.cursor.wrapping_add(1);
         }
@@ -165,15 +170,48 @@ impl Rack {
                     break;
                 }
                 if sent.sent_at + patience > now {
-                    let again = self.sent_at.max(sent.sent_at) + patience;
+                    let again = self.last_retransmission(board, sent.sent_at) + patience;
                     found.look_again = Some(found.look_again.map_or(again, |t| t.max(again)));
                     break;
                 }
                 found.lost += board.mark_lost(number).unwrap_or(0);
-                lost.push_back(number);
+                queue(lost, number);
             }
             self.retransmissions.pop_front();
         }
+    }
+
+    /// When the last of the first transmissions left, from the one at the
+    /// cursor on, that may yet turn out lost: the timer waits for all of them.
+    fn last_waiting(&self, board: &mut Scoreboard, mut last: Time) -> Time {
+        let mut number = self.cursor;
+        // Those that left together with the delivered one need no search.
+        while last < self.sent_at && number != board.next() {
+            let sent = board.get(number);
+            if sent.flags & (SACKED | LOST | EVER_RETRANSMITTED) == 0 {
+                if !self.overtook(sent.order) {
+                    break;
+                }
+                last = sent.sent_at;
+            }
+            number = number.wrapping_add(1);
+        }
+        last
+    }
+
+    /// The same of the retransmissions.
+    fn last_retransmission(&self, board: &mut Scoreboard, mut last: Time) -> Time {
+        for &(number, order) in &self.retransmissions {
+            if last >= self.sent_at || !self.overtook(order) {
+                break;
+            }
+            let outstanding = !after(board.first(), number) && after(board.next(), number);
+            let sent = if outstanding { *board.get(number) } else { Sent::default() };
+            if sent.flags & RETRANSMISSION_OUT != 0 && sent.order == order {
+                last = sent.sent_at;
+            }
+        }
+        last
     }
 
     /// A segment sent after transmission `order` was delivered.
@@ -185,4 +223,11 @@ impl Rack {
     pub fn is_overdue(&self, sent_at: Time, now: Time) -> bool {
         sent_at + self.rtt <= now
     }
+}
+
+/// Puts a segment where it is looked for: the lowest is sent again first
+/// (RFC 6675, section 4, NextSeg).
+fn queue(lost: &mut VecDeque<u32>, number: u32) {
+    let place = lost.partition_point(|other| before(*other, number));
+    lost.insert(place, number);
 }

@@ -100,8 +100,11 @@ impl Receiver {
         }
         let mut ack_now = self.ecn && self.take_mark(segment, marked);
         // RFC 7323, section 4.3: only what the last ACK left unacknowledged
-        // updates the timestamp, so that a delayed ACK echoes its oldest.
-        if !after(segment.number, self.acknowledged) {
+        // updates the timestamp, so that a delayed ACK echoes its oldest; and
+        // no duplicate turns it back.
+        let newer =
+            segment.number == self.next || !before(segment.timestamp, self.recent_timestamp);
+        if !after(segment.number, self.acknowledged) && newer {
             self.recent_timestamp = segment.timestamp;
         }
         let mut arrival = Arrival::default();
@@ -148,8 +151,14 @@ impl Receiver {
     #[inline(never)]
     fn take_out_of_order(&mut self, segment: &Segment) -> Arrival {
         let number = segment.number;
-        if before(number, self.next) || self.holds(number) {
+        if before(number, self.next) {
             self.duplicate = Some(number);
+            return Arrival::default();
+        }
+        if self.holds(number) {
+            self.duplicate = Some(number);
+            // The block that contains it comes next (RFC 2883, section 4).
+            self.extend_ranges(number);
             return Arrival::default();
         }
         if number != self.next {
@@ -215,6 +224,8 @@ impl Receiver {
                 from = a;
             } else if a == to {
                 to = b;
+            } else if !before(number, a) && before(number, b) {
+                (from, to) = (a, b);
             } else if count < RANGES_MAX - 1 {
                 kept[count] = (a, b);
                 count += 1;

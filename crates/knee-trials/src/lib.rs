@@ -1,11 +1,14 @@
-//! Tests that need something of the host: root, TUN, BPF, processors that
-//! nobody else keeps busy. Only at run time is it known whether it is there,
-//! and Rust's own harness cannot skip a test any more then.
+//! For tests alone: [random scenarios](scenario), and tests that need something
+//! of the host: root, TUN, BPF, processors that nobody else keeps busy. Only at
+//! run time is it known whether it is there, and Rust's own harness cannot skip
+//! a test any more then.
 //!
 //! A test returns why it did not run; [`trials!`] lists the tests of a file
 //! built with `harness = false`, and [`run`] is its `main`.
 //!
 //! What this crate never does: count a test as passed that did not run.
+
+pub mod scenario;
 
 use clap::{ArgAction, CommandFactory, FromArgMatches};
 use libtest_mimic::{Arguments, Completion, Trial};

@@ -7,6 +7,7 @@
 mod buffer;
 mod bytes;
 mod fraction;
+mod printable;
 mod rate;
 mod schema;
 mod text;
@@ -15,6 +16,7 @@ mod time;
 pub use buffer::BufferSize;
 pub use bytes::Bytes;
 pub use fraction::Fraction;
+pub use printable::{is_hidden, printable};
 pub use rate::Rate;
 pub use text::ParseError;
 pub use time::Time;

@@ -1,85 +1,142 @@
 //! Leads each row to the books that it touches.
 
+use crate::connection::Connection;
 use crate::flow::{Fault, Flow};
-use crate::journey::{Journeys, Packet, Place};
+use crate::journey::Journeys;
 use crate::link::{Finding, Link};
-use crate::parse::{Event, Head, Kind, Row, Seen};
+use crate::parse::{Event, Head, Opened, Row, Timeout};
 use crate::report::{Report, Rule};
+use crate::sender::Sender;
+use std::collections::BTreeMap;
 
 /// The state of a check.
 pub struct Checker {
-    head: Head,
-    links: Vec<Link>,
-    flows: Vec<Flow>,
-    journeys: Journeys,
-    report: Report,
-    line: u64,
-    time: u64,
+    pub(crate) head: Head,
+    pub(crate) links: Vec<Link>,
+    pub(crate) flows: BTreeMap<u64, Flow>,
+    pub(crate) senders: BTreeMap<u64, Sender>,
+    connections: BTreeMap<u64, Connection>,
+    /// Flows and connections that received something at this moment.
+    touched: Vec<u64>,
+    pub(crate) journeys: Journeys,
+    pub(crate) report: Report,
+    pub(crate) line: u64,
+    pub(crate) time: u64,
+    /// Highest number of a flow or connection so far.
+    last_number: Option<u64>,
 }
 
 impl Checker {
-    pub fn new(head: Head) -> Checker {
+    pub fn new(mut head: Head) -> Checker {
         let links = head.links.iter().map(|link| Link::new(link.clone())).collect();
-        let flows = head.flows.iter().map(Flow::new).collect();
-        Checker {
+        let flows = std::mem::take(&mut head.flows);
+        let connections = std::mem::take(&mut head.connections);
+        let mut checker = Checker {
             head,
             links,
-            flows,
+            flows: BTreeMap::new(),
+            senders: BTreeMap::new(),
+            connections: BTreeMap::new(),
+            touched: Vec::new(),
             journeys: Journeys::default(),
             report: Report::default(),
             line: 0,
             time: 0,
-        }
+            last_number: None,
+        };
+        flows.into_iter().for_each(|(number, flow)| checker.take(Opened::Flow(number, flow)));
+        let connections = connections.into_iter();
+        connections.for_each(|(number, each)| checker.take(Opened::Connection(number, each)));
+        checker
     }
 
     pub fn head(&self) -> &Head {
         &self.head
     }
 
-    /// Takes up a flow that begins among the rows.
+    /// Takes up a flow or connection that begins among the rows.
     pub fn open(&mut self, line: &str) -> Result<(), String> {
-        self.head.add_flow(line)?;
-        self.flows.extend(self.head.flows.last().map(Flow::new));
+        let opened = self.head.open(line)?;
+        self.take(opened);
         Ok(())
     }
 
+    fn take(&mut self, opened: Opened) {
+        let number = match opened {
+            Opened::Flow(number, flow) => {
+                let path = &self.head.paths[flow.path];
+                let links = path.forward.iter().chain(&path.reverse);
+                let delay = links.map(|link| self.head.links[*link].delay_min()).sum();
+                self.senders.insert(number, Sender::new(&flow, delay));
+                self.flows.insert(number, Flow::new(flow));
+                number
+            }
+            Opened::Connection(number, connection) => {
+                self.connections.insert(number, Connection::new(&connection));
+                number
+            }
+        };
+        self.last_number = self.last_number.max(Some(number));
+    }
+
     /// Takes up one row.
-    pub fn row(&mut self, line: u64, row: &Row) {
+    pub fn row(&mut self, line: u64, row: &Row) -> Result<(), String> {
         self.line = line;
         self.report.rows += 1;
         self.advance(row.time);
-        match &row.event {
-            Event::Send { flow, id, number, bytes, in_flight } => {
-                self.send(*flow, *id, *number, *bytes, *in_flight);
-            }
+        let number = row.event.flow();
+        if self.flows.contains_key(&number) || self.connections.contains_key(&number) {
+            self.lead(&row.event)
+        } else if self.last_number >= Some(number) {
+            self.add(Rule::Ended, format!("{number} is long gone"));
+            Ok(())
+        } else {
+            Err(format!("flow {number} is not in the head"))
+        }
+    }
+
+    fn lead(&mut self, event: &Event) -> Result<(), String> {
+        match event {
+            Event::Send(send) => self.send(send),
             Event::Enter { link, packet, bytes } => self.enter(*link, packet, *bytes),
-            Event::Drop { link, packet, went_down } => self.drop(*link, packet, *went_down),
+            Event::Drop { link, packet, reason } => self.drop(*link, packet, *reason),
             Event::Leave { link, packet } => self.leave(*link, packet),
             Event::Receive { packet } => self.receive(packet),
+            Event::Discard { packet } => self.discard(packet),
             Event::Deliver { flow, first, segments, bytes } => {
-                self.deliver(*flow, *first, *segments, *bytes);
+                self.deliver(*flow, (*first, *segments, *bytes));
             }
-            Event::AckSend { flow, id, number, blocks } => {
-                self.ack_send(*flow, *id, *number, blocks);
+            Event::DeliverData { connection, offset, bytes } => {
+                self.report.data_delivered += bytes;
+                self.on_connection(*connection, |connection, faults| {
+                    connection.deliver(*offset, *bytes, faults);
+                });
+            }
+            Event::AckSend { flow, id, number, blocks, data } => {
+                self.ack_send(*flow, *id, (*number, blocks), *data);
             }
             Event::AckReceive { packet, number, in_flight } => {
                 self.ack_receive(packet, *number, *in_flight);
             }
+            Event::Timeout { flow, what } => self.timeout(*flow, *what),
+            Event::Complete { flow, bytes } => self.complete(*flow, *bytes),
+            Event::End { flow } => self.end(*flow),
         }
+        Ok(())
     }
 
     /// Ends the check.
     pub fn finish(mut self, line: u64) -> Report {
         self.line = line;
         self.strand();
-        for flow in 0..self.flows.len() {
-            self.on_flow(flow, |flow, faults| flow.check_delivered(faults));
+        for link in 0..self.links.len() {
+            self.on_link(link, |link, time, findings| link.finish(time, findings));
         }
         self.report.links = self.links.into_iter().map(Link::count).collect();
         self.report
     }
 
-    fn add(&mut self, rule: Rule, text: String) {
+    pub(crate) fn add(&mut self, rule: Rule, text: String) {
         self.report.add(self.line, self.time, rule, text);
     }
 
@@ -87,183 +144,130 @@ impl Checker {
         if time < self.time {
             self.add(Rule::Time, format!("{time} ns after {} ns", self.time));
         }
-        if time != self.time {
+        if time > self.time {
             self.strand();
         }
-        self.time = time;
+        self.time = self.time.max(time);
     }
 
+    /// Time moves on: nothing may be left to do.
     fn strand(&mut self) {
         for id in self.journeys.strand() {
             self.add(Rule::Path, format!("before this, packet {id} went nowhere"));
         }
-    }
-
-    fn send(&mut self, flow: usize, id: u64, number: u64, bytes: u64, in_flight: i128) {
-        self.report.data_packets_sent += 1;
-        self.begin(id, flow, Kind::Data, number, bytes);
-        self.on_flow(flow, |flow, faults| {
-            // A handshake has no payload, and its number counts nothing.
-            if bytes > 0 {
-                flow.send(number, bytes, faults);
-            }
-            flow.check_in_flight(in_flight, faults);
-        });
-    }
-
-    fn ack_send(&mut self, flow: usize, id: u64, number: u64, blocks: &[(u64, u64)]) {
-        self.report.acks_sent += 1;
-        self.begin(id, flow, Kind::Ack, number, 0);
-        self.on_flow(flow, |flow, faults| flow.ack_send(number, blocks, faults));
-    }
-
-    fn begin(&mut self, id: u64, flow: usize, kind: Kind, number: u64, payload: u64) {
-        let place = Place::Between;
-        let packet = Packet { flow, kind, number, payload, bytes: None, hops: 0, place };
-        if !self.journeys.begin(id, packet) {
-            self.add(Rule::Identity, format!("packet {id} is not numbered above all before it"));
-        }
-    }
-
-    fn enter(&mut self, link: usize, seen: &Seen, bytes: u64) {
-        let Some(mut packet) = self.known(seen, Rule::Path) else { return };
-        self.check_unchanged(&packet, seen);
-        if bytes < packet.payload {
-            let text = format!("{bytes} bytes carry a payload of {}", packet.payload);
-            self.add(Rule::Unchanged, text);
-        }
-        if let Place::Inside { link: other, .. } = packet.place {
-            self.add(Rule::Path, format!("packet {} is still inside link {other}", seen.id));
-            return;
-        }
-        if self.route(&packet).get(packet.hops) != Some(&link) {
-            let text = format!(
-                "packet {} enters link {link}; its way is {:?}, {} of it behind it",
-                seen.id,
-                self.route(&packet),
-                packet.hops
-            );
-            self.add(Rule::Path, text);
-        }
-        packet.hops += 1;
-        packet.bytes = Some(bytes);
-        let name = self.links[link].enter(self.line, self.time, bytes);
-        packet.place = Place::Inside { link, name };
-        self.journeys.put(seen.id, packet);
-    }
-
-    fn leave(&mut self, link: usize, seen: &Seen) {
-        let Some((mut packet, name)) = self.inside(link, seen) else { return };
-        packet.place = Place::Between;
-        self.journeys.put(seen.id, packet);
-        self.on_link(link, |link, time, findings| link.leave(time, name, findings));
-    }
-
-    fn drop(&mut self, link: usize, seen: &Seen, went_down: bool) {
-        let Some((_, name)) = self.inside(link, seen) else { return };
-        self.journeys.end(seen.id);
-        self.on_link(link, |link, time, findings| link.drop(time, name, went_down, findings));
-    }
-
-    /// The packet and its name at the link that it must be in.
-    fn inside(&mut self, link: usize, seen: &Seen) -> Option<(Packet, u64)> {
-        let packet = self.known(seen, Rule::Conservation)?;
-        self.check_unchanged(&packet, seen);
-        match packet.place {
-            Place::Inside { link: at, name } if at == link => Some((packet, name)),
-            _ => {
-                let text = format!("packet {} is not inside link {link}", seen.id);
-                self.add(Rule::Conservation, text);
-                None
+        for number in std::mem::take(&mut self.touched) {
+            if self.flows.get(&number).is_some_and(|flow| !flow.has_ended) {
+                self.on_flow(number, Flow::check_delivered);
+            } else if self.connections.contains_key(&number) {
+                self.on_connection(number, Connection::check_delivered);
             }
         }
     }
 
-    fn receive(&mut self, seen: &Seen) {
-        self.report.data_packets_received += 1;
-        let Some(packet) = self.arrive(seen, Kind::Data) else { return };
-        if packet.payload > 0 {
-            self.flows[packet.flow].receive(packet.number);
+    pub(crate) fn touch(&mut self, number: u64) {
+        if self.touched.last() != Some(&number) {
+            self.touched.push(number);
         }
     }
 
-    fn ack_receive(&mut self, seen: &Seen, number: u64, in_flight: i128) {
-        self.report.acks_received += 1;
-        if self.arrive(seen, Kind::Ack).is_none() {
+    fn deliver(&mut self, flow: u64, segments: (u64, u64, u64)) {
+        self.report.segments_delivered += segments.1;
+        self.report.bytes_delivered += segments.2;
+        let mut data = Vec::new();
+        self.on_flow(flow, |flow, faults| data = flow.deliver(segments, faults));
+        let connection = self.flows.get(&flow).and_then(|flow| flow.head.connection);
+        if let Some(connection) = connection {
+            self.touch(connection);
+            self.on_connection(connection, |connection, _| {
+                data.into_iter().for_each(|(from, until)| connection.receive(from, until));
+            });
+        }
+    }
+
+    fn timeout(&mut self, flow: u64, what: Timeout) {
+        if what == Timeout::Retransmission {
+            self.on_flow(flow, |flow, _| flow.on_timeout());
+        }
+        self.on_sender(flow, |sender, time, faults| sender.on_timeout(time, what, faults));
+    }
+
+    fn complete(&mut self, number: u64, bytes: u64) {
+        if self.flows.contains_key(&number) {
+            self.on_flow(number, |flow, faults| flow.complete(bytes, faults));
+        } else {
+            self.on_connection(number, |connection, faults| connection.complete(bytes, faults));
+        }
+    }
+
+    fn end(&mut self, number: u64) {
+        if self.connections.contains_key(&number) {
+            self.on_connection(number, |connection, faults| {
+                connection.check_delivered(faults);
+            });
+            self.connections.remove(&number);
             return;
         }
-        self.on_flow(seen.flow, |flow, faults| {
-            flow.ack_receive(number, faults);
-            flow.check_in_flight(in_flight, faults);
+        self.on_flow(number, |flow, faults| {
+            flow.check_delivered(faults);
+            flow.end();
         });
+        self.senders.remove(&number);
+        self.forget_flow(number);
     }
 
-    /// Ends the journey of a packet at its receiver.
-    fn arrive(&mut self, seen: &Seen, kind: Kind) -> Option<Packet> {
-        let packet = self.known(seen, Rule::Path)?;
-        self.check_unchanged(&packet, seen);
-        if seen.kind != kind {
-            self.add(Rule::Unchanged, format!("packet {} arrives as {kind}", seen.id));
-        }
-        let early = packet.hops < self.route(&packet).len();
-        if early || matches!(packet.place, Place::Inside { .. }) {
-            let text = format!("packet {} arrives without leaving its last link", seen.id);
-            self.add(Rule::Path, text);
-        }
-        self.journeys.end(seen.id);
-        Some(packet)
-    }
-
-    fn deliver(&mut self, flow: usize, first: u64, segments: u64, bytes: u64) {
-        self.report.segments_delivered += segments;
-        self.report.bytes_delivered += bytes;
-        self.on_flow(flow, |flow, faults| flow.deliver(first, segments, bytes, faults));
-    }
-
-    /// The packet of a row, if it is on its way.
-    fn known(&mut self, seen: &Seen, rule: Rule) -> Option<Packet> {
-        let packet = self.journeys.get(seen.id);
-        if packet.is_none() {
-            let past = self.journeys.is_past(seen.id);
-            let what = if past { "is no longer on its way" } else { "was never sent" };
-            self.add(rule, format!("packet {} {what}", seen.id));
-        }
-        packet
-    }
-
-    fn check_unchanged(&mut self, packet: &Packet, seen: &Seen) {
-        let same_bytes = match (packet.bytes, seen.bytes) {
-            (Some(before), Some(now)) => before == now,
-            _ => true,
-        };
-        let same_number = seen.number.is_none_or(|number| number == packet.number);
-        let same_owner = seen.flow == packet.flow && seen.kind == packet.kind;
-        if !(same_bytes && same_number && same_owner) {
-            let text = format!(
-                "packet {} was {} {} of flow {} with {:?} bytes",
-                seen.id, packet.kind, packet.number, packet.flow, packet.bytes
-            );
-            self.add(Rule::Unchanged, text);
+    /// Forgets a flow that is gone with its last packet.
+    pub(crate) fn forget_flow(&mut self, number: u64) {
+        if self.flows.get(&number).is_some_and(|flow| flow.has_ended && flow.under_way == 0) {
+            self.flows.remove(&number);
         }
     }
 
-    fn route(&self, packet: &Packet) -> &[usize] {
-        let path = &self.head.paths[self.flows[packet.flow].path];
-        match packet.kind {
-            Kind::Data => &path.forward,
-            Kind::Ack => &path.reverse,
-        }
-    }
-
-    fn on_flow(&mut self, flow: usize, act: impl FnOnce(&mut Flow, &mut Vec<Fault>)) {
+    /// Does something in the name of a flow that is there.
+    pub(crate) fn on_flow(&mut self, number: u64, act: impl FnOnce(&mut Flow, &mut Vec<Fault>)) {
         let mut faults = Vec::new();
-        act(&mut self.flows[flow], &mut faults);
+        match self.flows.get_mut(&number) {
+            Some(flow) if !flow.has_ended => act(flow, &mut faults),
+            _ => faults.push((Rule::Ended, "it is gone or never was a flow".to_string())),
+        }
+        self.add_all("flow", number, faults);
+    }
+
+    pub(crate) fn on_sender(
+        &mut self,
+        number: u64,
+        act: impl FnOnce(&mut Sender, u64, &mut Vec<Fault>),
+    ) {
+        let mut faults = Vec::new();
+        if let Some(sender) = self.senders.get_mut(&number) {
+            act(sender, self.time, &mut faults);
+        }
+        self.add_all("flow", number, faults);
+    }
+
+    pub(crate) fn on_connection(
+        &mut self,
+        number: u64,
+        act: impl FnOnce(&mut Connection, &mut Vec<Fault>),
+    ) {
+        let mut faults = Vec::new();
+        match self.connections.get_mut(&number) {
+            Some(connection) => act(connection, &mut faults),
+            None => faults.push((Rule::Ended, "it is gone or never was a connection".to_string())),
+        }
+        self.add_all("connection", number, faults);
+    }
+
+    fn add_all(&mut self, what: &str, number: u64, faults: Vec<Fault>) {
         for (rule, text) in faults {
-            self.add(rule, format!("flow {flow}: {text}"));
+            self.add(rule, format!("{what} {number}: {text}"));
         }
     }
 
-    fn on_link(&mut self, link: usize, act: impl FnOnce(&mut Link, u64, &mut Vec<Finding>)) {
+    pub(crate) fn on_link(
+        &mut self,
+        link: usize,
+        act: impl FnOnce(&mut Link, u64, &mut Vec<Finding>),
+    ) {
         let mut findings = Vec::new();
         act(&mut self.links[link], self.time, &mut findings);
         for Finding { rule, text, place } in findings {

@@ -1,8 +1,9 @@
 //! What the two ends of one flow did.
 
-use crate::parse::FlowHead;
+use crate::parse::{self, Repeat};
+use crate::ranges::Ranges;
 use crate::report::Rule;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 
 /// A jump in the numbers beyond this is reported, not filled in.
 const GAP_FILLED: u64 = 1 << 16;
@@ -14,13 +15,20 @@ pub type Fault = (Rule, String);
 #[derive(Clone, Copy)]
 struct Segment {
     bytes: u64,
+    /// Last.
+    sent_at: u64,
     resent: bool,
+    /// First byte within the connection over several paths.
+    offset: Option<u64>,
 }
 
 /// The books of a flow: what was sent, received, delivered, acknowledged.
 pub struct Flow {
-    pub path: usize,
-    mss: u64,
+    pub head: parse::Flow,
+    /// Packets under way.
+    pub under_way: u64,
+    /// Its ends are gone.
+    pub has_ended: bool,
     /// Segments from `first` on.
     segments: VecDeque<Segment>,
     first: u64,
@@ -30,31 +38,40 @@ pub struct Flow {
     outstanding: u64,
     /// Those of them that were sent more than once.
     resent: u64,
-    /// All segments below were received.
-    received: u64,
-    /// Half-open ranges of segments received above that, disjoint.
-    ahead: BTreeMap<u64, u64>,
+    /// Since nothing was outstanding, something may have been lost, or was
+    /// sent again.
+    disturbed: bool,
+    received: Ranges,
     /// All segments below were delivered.
     delivered: u64,
+    delivered_bytes: u64,
     /// Highest cumulative acknowledgement that the receiver sent.
     promised: u64,
 }
 
 impl Flow {
-    pub fn new(head: &FlowHead) -> Flow {
+    pub fn new(head: parse::Flow) -> Flow {
         Flow {
-            path: head.path,
-            mss: head.mss,
+            head,
+            under_way: 0,
+            has_ended: false,
             segments: VecDeque::new(),
             first: 0,
             acknowledged: 0,
             outstanding: 0,
             resent: 0,
-            received: 0,
-            ahead: BTreeMap::new(),
+            disturbed: false,
+            received: Ranges::default(),
             delivered: 0,
+            delivered_bytes: 0,
             promised: 0,
         }
+    }
+
+    /// Its ends are gone: what they knew is forgotten.
+    pub fn end(&mut self) {
+        let (head, under_way) = (self.head.clone(), self.under_way);
+        *self = Flow { under_way, has_ended: true, ..Flow::new(head) };
     }
 
     fn next(&self) -> u64 {
@@ -66,25 +83,42 @@ impl Flow {
     }
 
     /// A segment with payload was sent.
-    pub fn send(&mut self, number: u64, bytes: u64, faults: &mut Vec<Fault>) {
-        if bytes > self.mss {
-            let text = format!("segment {number} has {bytes} bytes, the MSS is {}", self.mss);
+    pub fn send(&mut self, time: u64, send: &parse::Send, faults: &mut Vec<Fault>) {
+        let (number, bytes) = (send.number, send.bytes);
+        if self.acknowledged == self.next() {
+            self.disturbed = false;
+        }
+        self.disturbed |= matches!(send.repeat, Repeat::Again | Repeat::Probe);
+        if send.repeat == Repeat::New && number < self.next() {
+            let text = format!("segment {number} is sent as new, the next is {}", self.next());
+            faults.push((Rule::SendOrder, text));
+        }
+        if bytes > self.head.mss {
+            let text = format!("segment {number} has {bytes} bytes, the MSS is {}", self.head.mss);
             faults.push((Rule::SegmentLength, text));
         }
         if number < self.acknowledged {
             let text = format!("segment {number} is sent, acknowledged is {}", self.acknowledged);
             faults.push((Rule::SendOrder, text));
         } else if number < self.next() {
-            self.resend(number, bytes, faults);
+            self.resend(time, send, faults);
         } else {
-            self.send_new(number, bytes, faults);
+            self.send_new(time, send, faults);
         }
+        self.check_window(faults);
     }
 
-    fn resend(&mut self, number: u64, bytes: u64, faults: &mut Vec<Fault>) {
+    fn resend(&mut self, time: u64, send: &parse::Send, faults: &mut Vec<Fault>) {
+        let (number, bytes) = (send.number, send.bytes);
         let segment = self.segment(number);
         let (before, resent) = (segment.bytes, segment.resent);
+        if segment.offset != send.offset {
+            let text = format!("segment {number} carries other data than before");
+            faults.push((Rule::Mapping, text));
+        }
+        let segment = self.segment(number);
         segment.resent = true;
+        segment.sent_at = time;
         if !resent {
             self.resent += before;
         }
@@ -94,8 +128,13 @@ impl Flow {
         }
     }
 
-    fn send_new(&mut self, number: u64, bytes: u64, faults: &mut Vec<Fault>) {
+    fn send_new(&mut self, time: u64, send: &parse::Send, faults: &mut Vec<Fault>) {
+        let (number, bytes) = (send.number, send.bytes);
         let next = self.next();
+        if send.offset.is_some() != self.head.connection.is_some() {
+            let text = format!("segment {number} has the offset {:?}", send.offset);
+            faults.push((Rule::Mapping, text));
+        }
         if number > next {
             let text = format!("segment {number} is sent, the next would be {next}");
             faults.push((Rule::SendOrder, text));
@@ -104,16 +143,30 @@ impl Flow {
             }
         }
         for missing in next..=number {
-            let bytes = if missing == number { bytes } else { self.mss };
-            self.segments.push_back(Segment { bytes, resent: false });
+            let bytes = if missing == number { bytes } else { self.head.mss };
+            let offset = send.offset;
+            self.segments.push_back(Segment { bytes, sent_at: time, resent: false, offset });
             self.outstanding += bytes;
+        }
+    }
+
+    /// The receiver lets through what is outstanding.
+    fn check_window(&self, faults: &mut Vec<Fault>) {
+        if self.head.receive_window.is_some_and(|window| self.outstanding > window) {
+            let text = format!(
+                "{} bytes are outstanding, the receiver lets {} through",
+                self.outstanding,
+                self.head.receive_window.unwrap_or(0)
+            );
+            faults.push((Rule::Window, text));
         }
     }
 
     /// The sender's bytes in flight, as it states them.
     pub fn check_in_flight(&self, in_flight: i128, faults: &mut Vec<Fault>) {
-        let most = self.outstanding + self.resent;
-        if in_flight < 0 || in_flight > i128::from(most) {
+        let most = i128::from(self.outstanding + self.resent);
+        let least = if self.disturbed { 0 } else { most };
+        if in_flight < least || in_flight > most {
             let text = format!(
                 "{in_flight} bytes in flight; {} sent and not acknowledged, {} of them again",
                 self.outstanding, self.resent
@@ -122,98 +175,118 @@ impl Flow {
         }
     }
 
+    /// The retransmission timer ran out: what is outstanding may be lost.
+    pub fn on_timeout(&mut self) {
+        self.disturbed = true;
+    }
+
+    /// All that was written is said to be acknowledged.
+    pub fn complete(&self, bytes: u64, faults: &mut Vec<Fault>) {
+        if self.outstanding > 0 || self.delivered_bytes != bytes {
+            let text = format!(
+                "complete with {bytes} bytes; {} were delivered and {} are outstanding",
+                self.delivered_bytes, self.outstanding
+            );
+            faults.push((Rule::Delivery, text));
+        }
+    }
+
     /// An ACK reached the sender.
-    pub fn ack_receive(&mut self, number: u64, faults: &mut Vec<Fault>) {
+    /// `selective`: it has SACK blocks. True: it acknowledges what no ACK did
+    /// before.
+    pub fn ack_receive(&mut self, number: u64, selective: bool, faults: &mut Vec<Fault>) -> bool {
+        let before = self.acknowledged;
+        self.disturbed |= selective;
         if number > self.next() {
             let text = format!("{number} is acknowledged, sent is {}", self.next());
             faults.push((Rule::Acknowledgement, text));
         }
         while self.acknowledged < number.min(self.next()) {
-            let Segment { bytes, resent } = *self.segment(self.acknowledged);
+            let Segment { bytes, resent, .. } = *self.segment(self.acknowledged);
             self.outstanding -= bytes;
             self.resent -= if resent { bytes } else { 0 };
             self.acknowledged += 1;
         }
         self.forget();
+        self.acknowledged > before
+    }
+
+    /// When the first outstanding segment was sent last; none is outstanding
+    /// otherwise.
+    pub fn first_sent_at(&mut self) -> Option<u64> {
+        let number = self.acknowledged;
+        (number < self.next()).then(|| self.segment(number).sent_at)
     }
 
     /// A segment with payload reached the receiver.
     pub fn receive(&mut self, number: u64) {
         // What was never sent is reported elsewhere.
-        let unknown = number >= self.next();
-        if unknown || number < self.received || self.has_ahead(number, number + 1) {
-            return;
-        }
-        let mut range = (number, number + 1);
-        if let Some((&from, &until)) = self.ahead.range(..number).next_back()
-            && until == number
-        {
-            self.ahead.remove(&from);
-            range.0 = from;
-        }
-        if let Some(until) = self.ahead.remove(&range.1) {
-            range.1 = until;
-        }
-        if range.0 == self.received {
-            self.received = range.1;
-        } else {
-            self.ahead.insert(range.0, range.1);
+        if number < self.next() {
+            self.received.add(number, number + 1);
         }
     }
 
-    fn has_ahead(&self, from: u64, until: u64) -> bool {
-        self.ahead.range(..=from).next_back().is_some_and(|(_, &end)| end >= until)
-    }
-
-    /// Whether all segments of `from..until` were received.
-    fn has_received(&self, from: u64, until: u64) -> bool {
-        until <= self.received || self.has_ahead(from.max(self.received), until)
-    }
-
-    /// The receiver handed segments to its application.
-    pub fn deliver(&mut self, first: u64, count: u64, bytes: u64, faults: &mut Vec<Fault>) {
+    /// The receiver handed segments to its application, or a subflow to its
+    /// connection: their ranges there.
+    pub fn deliver(
+        &mut self,
+        (first, count, bytes): (u64, u64, u64),
+        faults: &mut Vec<Fault>,
+    ) -> Vec<(u64, u64)> {
         let until = first.saturating_add(count);
+        let received = self.received.next();
+        let mut data = Vec::new();
         let mut wrong = |text| faults.push((Rule::Delivery, text));
         if count == 0 || first != self.delivered {
             wrong(format!("{count} segments from {first}, the next is {}", self.delivered));
-        } else if until > self.received {
-            wrong(format!("segments up to {until}, received are those below {}", self.received));
+        } else if until > received {
+            wrong(format!("segments up to {until}, received are those below {received}"));
         } else {
-            let own: u64 = (first..until).map(|number| self.segment(number).bytes).sum();
+            let mut own = 0;
+            for number in first..until {
+                let Segment { bytes, offset, .. } = *self.segment(number);
+                own += bytes;
+                data.extend(offset.map(|offset| (offset, offset + bytes)));
+            }
             if own != bytes {
                 wrong(format!("{bytes} bytes for segments that had {own}"));
             }
         }
         // Go on from where the log says, so that one fault is told once.
-        self.delivered = self.delivered.max(until.min(self.received));
+        self.delivered = self.delivered.max(until.min(received));
+        self.delivered_bytes += bytes;
         self.forget();
+        data
     }
 
     /// The receiver sent an ACK.
     pub fn ack_send(&mut self, number: u64, blocks: &[(u64, u64)], faults: &mut Vec<Fault>) {
         let mut wrong = |text| faults.push((Rule::Acknowledgement, text));
-        if number > self.received {
-            wrong(format!("acknowledges {number}, received are those below {}", self.received));
+        let received = self.received.next();
+        if number > received {
+            wrong(format!("acknowledges {number}, received are those below {received}"));
         } else if number < self.promised {
             wrong(format!("acknowledges {number}, earlier {}", self.promised));
         }
         for &(from, until) in blocks {
-            if from >= until || !self.has_received(from, until) {
+            if from >= until || !self.received.holds(from, until) {
                 wrong(format!("SACK block {from}-{until} was not received"));
             }
         }
         self.promised = self.promised.max(number);
     }
 
-    /// At the end of the log, or between two moments, nothing that arrived
-    /// in order is held back.
-    pub fn check_delivered(&self, faults: &mut Vec<Fault>) {
-        if self.delivered < self.received {
+    /// Before time moves on, nothing that arrived in order is held back.
+    pub fn check_delivered(&mut self, faults: &mut Vec<Fault>) {
+        let received = self.received.next();
+        if self.delivered < received {
             let text = format!(
-                "segments {}..{} arrived in order and were not delivered",
-                self.delivered, self.received
+                "segments {}..{received} arrived in order and were not delivered",
+                self.delivered
             );
             faults.push((Rule::Delivery, text));
+            self.delivered = received;
+            self.forget();
         }
     }
 

@@ -1,6 +1,6 @@
 //! Where each packet is between its sender and its receiver.
 
-use crate::parse::Kind;
+use crate::parse::{DataAck, Kind};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Where a packet is.
@@ -18,7 +18,7 @@ pub enum Place {
 /// A packet on its way.
 #[derive(Clone, Copy, Debug)]
 pub struct Packet {
-    pub flow: usize,
+    pub flow: u64,
     pub kind: Kind,
     pub number: u64,
     /// Payload bytes; zero for an ACK and for a handshake.
@@ -28,6 +28,13 @@ pub struct Packet {
     /// Links entered so far.
     pub hops: usize,
     pub place: Place,
+    pub ecn_capable: bool,
+    /// It carries Congestion Experienced.
+    pub marked: bool,
+    /// An ACK with SACK blocks.
+    pub selective: bool,
+    /// What an ACK says of its connection's data.
+    pub data: Option<DataAck>,
 }
 
 /// All packets on their way.

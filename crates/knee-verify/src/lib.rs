@@ -1,29 +1,38 @@
 //! Checks the packet log of a run against what any network must obey:
-//! packets are conserved on every link, no link exceeds its rate, nothing
-//! arrives early, queues keep their order and their limit, ACKs acknowledge
-//! only what arrived, bytes are delivered once and in order, and what is in
-//! flight was sent and not yet acknowledged.
+//! packets are conserved on every link, each leaves when rate and delay say,
+//! is dropped or marked only where the discipline calls for it, and waits only
+//! where there is room; ACKs acknowledge only what arrived, bytes are
+//! delivered once and in order, over several paths too; and a sender keeps to
+//! its window, its pacing and its timers.
 //!
 //! What this crate never does: depend on anything, least of all on the
 //! simulator or on a type that it uses. It reads text and knows the rules, not
-//! how a run came about. Arithmetic is in integers and exact. Memory grows
-//! with the packets in flight, not with the length of the log.
+//! how a run came about. Arithmetic is in integers and
+//! exact, but for the averages of RED and PIE. Memory grows with the flows
+//! that are open and the packets in flight, not with the length of the log.
 //!
 //! The format is described in `docs/packet-log.md`.
 
 mod checker;
+mod connection;
 mod flow;
 mod journey;
 mod link;
+mod packets;
 mod parse;
+mod ranges;
 mod report;
+mod sender;
 
 pub use parse::LogError;
 pub use report::{LinkCount, Report, Rule, Violation};
 
 use checker::Checker;
 use parse::{Head, Row};
-use std::io::BufRead;
+use std::io::{BufRead, Read};
+
+/// Bytes of a line at most: a trace is one line.
+const LINE_MAX: u64 = 64 << 20;
 
 /// Reads a packet log and reports what in it cannot be.
 ///
@@ -42,7 +51,7 @@ pub fn check(mut log: impl BufRead) -> Result<Report, LogError> {
             continue;
         }
         let row = Row::parse(&line, checker.head()).map_err(malformed)?;
-        checker.row(number, &row);
+        checker.row(number, &row).map_err(malformed)?;
     }
     Ok(checker.finish(number))
 }
@@ -73,8 +82,11 @@ fn next_line(
     number: &mut u64,
 ) -> Result<bool, LogError> {
     line.clear();
-    if log.read_line(line)? == 0 {
+    if log.take(LINE_MAX).read_line(line)? == 0 {
         return Ok(false);
+    }
+    if line.len() as u64 == LINE_MAX && !line.ends_with('\n') {
+        return Err(LogError::at(*number + 1, format!("longer than {LINE_MAX} bytes")));
     }
     line.truncate(line.trim_end_matches(['\n', '\r']).len());
     *number += 1;

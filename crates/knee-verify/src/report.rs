@@ -27,6 +27,9 @@ pub struct Report {
     pub segments_delivered: u64,
     /// Payload bytes handed to the applications.
     pub bytes_delivered: u64,
+    /// Bytes that connections over several paths handed to their
+    /// applications; their subflows count among `bytes_delivered`.
+    pub data_delivered: u64,
     /// Packets of each link, by index.
     pub links: Vec<LinkCount>,
 }
@@ -94,22 +97,34 @@ pub enum Rule {
     /// A packet visits the links of its path in order, without a pause in
     /// between, and arrives only after the last.
     Path,
-    /// Within a busy period no more leaves a link than its rate allows.
+    /// No more leaves a link than its rate allows.
     Rate,
     /// A packet spends at least its transmission and the delay in a link.
     Early,
+    /// A packet leaves as soon as rate and delay let it: no link idles while
+    /// packets wait.
+    Late,
     /// Packets leave a FIFO link in the order in which they entered it.
     Fifo,
     /// What waits in a queue, the packet in transmission not counted, fits
     /// its buffer.
     Buffer,
+    /// A packet is dropped where loss model, policer, outage, buffer or AQM
+    /// calls for it, and nowhere else.
+    Drop,
+    /// A packet is marked only if it is capable of ECN and the AQM had cause,
+    /// and keeps its mark.
+    Mark,
     /// New segments are sent in order of their numbers, and none again that
     /// was acknowledged cumulatively.
     SendOrder,
     /// A segment has the same payload each time, at most the MSS.
     SegmentLength,
-    /// Bytes are delivered once, in order, without a gap, and only after
-    /// they arrived.
+    /// A segment of a subflow carries the same data of its connection each
+    /// time.
+    Mapping,
+    /// Bytes are delivered once, in order, without a gap, only after they
+    /// arrived, and at once then; over several paths too.
     Delivery,
     /// An ACK acknowledges only what was received, and never takes back what
     /// an earlier one acknowledged.
@@ -117,6 +132,16 @@ pub enum Rule {
     /// Bytes in flight were sent and not yet acknowledged cumulatively; a
     /// segment counts once, and once more when it was retransmitted.
     InFlight,
+    /// No more is in flight than the congestion window allows when a segment
+    /// is sent, and no more outstanding than the receiver lets through.
+    Window,
+    /// A burst begins only when pacing allows it.
+    Pacing,
+    /// A timer runs out no sooner than its standard allows, and only then is
+    /// a probe sent.
+    Timeout,
+    /// What is gone neither sends nor receives.
+    Ended,
 }
 
 impl Rule {
@@ -130,13 +155,21 @@ impl Rule {
             Rule::Path => "path",
             Rule::Rate => "rate",
             Rule::Early => "early",
+            Rule::Late => "late",
             Rule::Fifo => "fifo",
             Rule::Buffer => "buffer",
+            Rule::Drop => "drop",
+            Rule::Mark => "mark",
             Rule::SendOrder => "send_order",
             Rule::SegmentLength => "segment_length",
+            Rule::Mapping => "mapping",
             Rule::Delivery => "delivery",
             Rule::Acknowledgement => "acknowledgement",
             Rule::InFlight => "in_flight",
+            Rule::Window => "window",
+            Rule::Pacing => "pacing",
+            Rule::Timeout => "timeout",
+            Rule::Ended => "ended",
         }
     }
 }

@@ -90,6 +90,9 @@ pub struct Mix {
     pub count: Option<u64>,
     /// Their sizes.
     pub sizes: Sizes,
+    /// Name of the process that they come from: mixes of one process see the
+    /// same arrivals and sizes. None: of one of its own.
+    pub process: Option<String>,
 }
 
 /// A distribution of sizes in bytes.

@@ -5,16 +5,26 @@
 //! that are open, so a run of any length needs the same memory.
 
 use crate::config::{Mix, Sizes};
-use crate::random::exponential;
+use crate::random::{exponential, unit};
 use crate::{Action, Application};
 use knee_units::Time;
 use rand_chacha::ChaCha8Rng;
 
+/// Mixes of one process ask for a transfer within this time of its arrival,
+/// each at a moment of its own: were it the same one, packets of the same mix
+/// would stand first in the queue each time.
+const LATE_MAX: Time = Time::from_millis(1);
+
 pub(crate) struct PoissonMix {
     mix: Mix,
+    /// Of arrivals and sizes.
     rng: ChaCha8Rng,
+    /// Of how late it is at each arrival, when it shares its process.
+    own: Option<ChaCha8Rng>,
     /// When the next transfer arrives.
     next: Time,
+    /// When it is asked for.
+    due: Time,
     /// Its number, which is that of its connection.
     number: u32,
     step: Step,
@@ -31,12 +41,20 @@ enum Step {
 }
 
 impl PoissonMix {
-    pub fn new(mix: Mix, rng: ChaCha8Rng) -> PoissonMix {
+    /// Mixes that share a process have one key for `rng`, and a stream each,
+    /// which is their own: arrivals and sizes come from that of the process.
+    pub fn new(mix: Mix, mut rng: ChaCha8Rng) -> PoissonMix {
         if let Sizes::Empirical(sizes) = &mix.sizes {
             assert!(!sizes.is_empty(), "sizes are drawn from at least one");
         }
-        let (next, step) = (Time::ZERO, Step::Waiting);
-        let mut mix = PoissonMix { mix, rng, next, number: 0, step, open: 0, stopped: false };
+        let own = mix.process.as_ref().map(|process| {
+            let own = rng.clone();
+            rng.set_stream(stream_of(process));
+            own
+        });
+        let (next, due, step) = (Time::ZERO, Time::ZERO, Step::Waiting);
+        let mut mix =
+            PoissonMix { mix, rng, own, next, due, number: 0, step, open: 0, stopped: false };
         mix.draw_arrival();
         mix
     }
@@ -46,6 +64,8 @@ impl PoissonMix {
     fn draw_arrival(&mut self) {
         let gap = exponential(&mut self.rng) / self.mix.arrivals_per_second;
         self.next = self.next.saturating_add(Time::from_secs_f64(gap));
+        let late = self.own.as_mut().map_or(0.0, unit) * LATE_MAX.as_secs_f64();
+        self.due = self.next.saturating_add(Time::from_secs_f64(late));
     }
 
     fn more_to_come(&self) -> bool {
@@ -73,17 +93,24 @@ impl PoissonMix {
     }
 }
 
+/// FNV-1a of the name.
+fn stream_of(process: &str) -> u64 {
+    process.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
+    })
+}
+
 impl Application for PoissonMix {
     fn poll(&mut self, now: Time) -> Option<Action> {
         match self.step {
-            Step::Waiting => (self.more_to_come() && now >= self.next).then(|| self.arrive()),
+            Step::Waiting => (self.more_to_come() && now >= self.due).then(|| self.arrive()),
             Step::Opened => Some(self.push()),
             Step::Pushed => Some(self.close()),
         }
     }
 
     fn timer(&self) -> Time {
-        if self.more_to_come() { self.next } else { Time::MAX }
+        if self.more_to_come() { self.due } else { Time::MAX }
     }
 
     fn on_delivered(&mut self, _now: Time, _connection: u32, _bytes: u64) {}

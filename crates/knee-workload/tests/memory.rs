@@ -14,7 +14,7 @@ static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
 #[test]
 fn a_million_transfers_are_kept_nowhere() {
     let sizes = Sizes::LogNormal { median: 20_000, sigma: 2.0, max: 5_000_000_000 };
-    let mix = Mix { arrivals_per_second: 1000.0, count: Some(1_000_000), sizes };
+    let mix = Mix { arrivals_per_second: 1000.0, count: Some(1_000_000), sizes, process: None };
     let mut application = build(&Workload::Mix(mix), rng(2));
     let region = Region::new(ALLOCATOR);
     let mut transfers = 0;

@@ -9,12 +9,15 @@ use knee_workload::{Action, Application, Mix, Sizes, Workload, build, read_sizes
 const RATE: f64 = 250.0;
 
 fn mix(count: Option<u64>, sizes: Sizes) -> Workload {
-    Workload::Mix(Mix { arrivals_per_second: RATE, count, sizes })
+    Workload::Mix(Mix { arrivals_per_second: RATE, count, sizes, process: None })
 }
 
 /// Time and size of each arrival; the ground polls when it is due.
 fn arrivals(workload: &Workload, seed: u64) -> Vec<(Time, u64)> {
-    let mut application = build(workload, rng(seed));
+    arrivals_of(build(workload, rng(seed)))
+}
+
+fn arrivals_of(mut application: Box<dyn Application>) -> Vec<(Time, u64)> {
     let mut found = Vec::new();
     while application.timer() < Time::MAX {
         let now = application.timer();
@@ -202,4 +205,32 @@ fn bulk_and_file_ask_once() {
     bulk.stop(Time::from_secs(1));
     assert_eq!(all(&mut *bulk), [close]);
     assert!(bulk.is_complete());
+}
+
+/// Mixes of one process have the same sizes and, to within a millisecond, the
+/// same arrivals; which of them comes first changes from one to the next.
+#[test]
+fn mixes_of_one_process_see_the_same_arrivals() {
+    let sizes = Sizes::LogNormal { median: 30_000, sigma: 2.0, max: 1_000_000_000 };
+    let shared = Workload::Mix(Mix {
+        arrivals_per_second: RATE,
+        count: Some(1000),
+        sizes,
+        process: Some("clients".to_string()),
+    });
+    let of = |stream: u64| {
+        let mut application_rng = rng(5);
+        application_rng.set_stream(stream);
+        arrivals_of(build(&shared, application_rng))
+    };
+    let (test, control) = (of(1), of(2));
+    let pairs = || test.iter().zip(&control);
+    assert!(pairs().all(|(test, control)| test.1 == control.1));
+    let apart = |(test, control): (&(Time, u64), &(Time, u64))| {
+        test.0.as_nanos().abs_diff(control.0.as_nanos())
+    };
+    assert!(pairs().map(apart).max() <= Some(1_000_000));
+    let first = pairs().filter(|(test, control)| test.0 < control.0).count();
+    // Half of a thousand, and four standard deviations.
+    assert!((437..=563).contains(&first), "{first}");
 }

@@ -181,8 +181,10 @@ Examples:
   knee reproduce ./my-study             a folder with a study.toml
   knee reproduce --json > outcome.json
   knee reproduce --on sim,kernel        (as root) each claim on both grounds
+  knee reproduce studies/* --record     what was measured becomes the record
 
-Exits 1 only if an outcome differs from the one on record in the study.";
+Exits 1 only if an outcome differs from the one on record in the study, or a
+measured value drifted further from the one on record than the study allows.";
 
 /// `knee reproduce`.
 #[derive(Debug, Args)]
@@ -198,6 +200,9 @@ pub struct Reproduce {
     /// Print one JSON document instead of tables
     #[arg(long)]
     pub json: bool,
+    /// Write the values measured into each folder's study.toml, as those on record
+    #[arg(long)]
+    pub record: bool,
 }
 
 const SWEEP: &str = "\
@@ -239,19 +244,34 @@ pub struct Sweep {
 
 const FIDELITY: &str = "\
 Examples:
-  knee fidelity --quick              a dozen cells, some two minutes
-  knee fidelity                      72 cells, a quarter of an hour
+  knee fidelity --quick              a dozen cells, some seven minutes
+  knee fidelity                      72 cells, three quarters of an hour
   knee fidelity --cells bbr-100mbit  those with this in their name
+  knee fidelity --extended           other cells: controllers beside each other,
+                                     rates that vary, AQMs, MPTCP and more
 
-Needs root, or CAP_NET_ADMIN and CAP_SYS_ADMIN. Cells that were run are kept: the
-same command goes on where it stopped, and runs again those that were invalid.";
+Needs root, or CAP_NET_ADMIN and CAP_SYS_ADMIN. Runs that were made are kept:
+the same command goes on where it stopped, and repeats those that were invalid.";
+
+/// Runs of each cell on the kernel, unless the line says otherwise.
+pub const FIDELITY_REPEAT: u16 = 3;
 
 /// `knee fidelity`.
 #[derive(Debug, Args)]
 pub struct Fidelity {
     /// A dozen cells with every level of every factor
-    #[arg(long)]
+    #[arg(long, conflicts_with = "extended")]
     pub quick: bool,
+    /// Other cells: several controllers, more flows, rates that vary, AQMs, loss, MPTCP
+    #[arg(long)]
+    pub extended: bool,
+    /// A recorded link in Mahimahi's format, in place of the one made up
+    #[arg(long, value_name = "FILE", requires = "extended", value_hint = ValueHint::FilePath)]
+    pub trace: Option<PathBuf>,
+    /// Runs of each cell on the kernel
+    #[arg(long, value_name = "K", default_value_t = FIDELITY_REPEAT,
+        value_parser = clap::value_parser!(u16).range(1..=100))]
+    pub repeat: u16,
     /// Only cells whose name contains this
     #[arg(long, value_name = "TEXT")]
     pub cells: Option<String>,

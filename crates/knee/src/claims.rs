@@ -31,8 +31,12 @@ pub fn tally<'c>(claims: impl IntoIterator<Item = &'c ClaimOutcome>) -> String {
 pub fn counts<'c>(claims: impl IntoIterator<Item = &'c ClaimOutcome>) -> String {
     let claims: Vec<&ClaimOutcome> = claims.into_iter().collect();
     let ended = |outcome: Outcome| claims.iter().filter(|claim| claim.outcome == outcome).count();
+    let uncertain = match ended(Outcome::Uncertain) {
+        0 => String::new(),
+        uncertain => format!(", {uncertain} uncertain"),
+    };
     format!(
-        "{} claim{}: {} hold, {} fail, {} not tested here",
+        "{} claim{}: {} hold, {} fail{uncertain}, {} not tested here",
         claims.len(),
         if claims.len() == 1 { "" } else { "s" },
         ended(Outcome::Holds),
@@ -50,8 +54,9 @@ fn heads(sourced: bool) -> Vec<&'static str> {
 }
 
 fn row(claim: &ClaimOutcome, sourced: bool) -> Vec<String> {
-    let outcome = match claim.agrees {
-        true => claim.outcome.to_string(),
+    let outcome = match claim.outcome == claim.recorded {
+        _ if claim.agrees => claim.outcome.to_string(),
+        true => format!("{}, drifted", claim.outcome),
         false => format!("{}, differs from record: {}", claim.outcome, claim.recorded),
     };
     let mut row = vec![
@@ -73,6 +78,16 @@ fn mood(claim: &ClaimOutcome) -> Mood {
         (true, Outcome::Holds) => Mood::Good,
         (true, _) => Mood::Neutral,
     }
+}
+
+/// A line for each claim whose value is not the one on record.
+pub fn drifts<'c>(claims: impl IntoIterator<Item = &'c ClaimOutcome>) -> String {
+    let line = |claim: &ClaimOutcome| {
+        let about = if claim.id.is_empty() { &claim.says } else { &claim.id };
+        let on_record = claim.on_record.as_deref().unwrap_or("nothing");
+        format!("{about} drifted: measured {}, on record {on_record}\n", claim.measured_text)
+    };
+    claims.into_iter().filter(|claim| claim.drifted).map(line).collect()
 }
 
 fn finding(claim: &ClaimOutcome) -> Option<String> {

@@ -1,16 +1,28 @@
 //! `knee compare`.
 
 use crate::arguments::Compare;
+use crate::directory::{self, REPEAT};
 use crate::failure::{Ending, Failure};
 use crate::figures::{NONE, is_headline, named};
 use crate::screen;
 use crate::table::Table;
-use knee_record::{Comparison, Difference, RunIdentity, read_summary};
+use knee_record::{Comparison, Difference, PairedScale, RunIdentity, Summary, Unit, read_summary};
+use std::path::Path;
 
-/// Prints two runs number by number.
+/// Prints two runs, or the repeats of two, number by number.
 pub fn compare(arguments: &Compare) -> Result<Ending, Failure> {
-    let (before, after) = (read_summary(&arguments.before)?, read_summary(&arguments.after)?);
-    let comparison = Comparison::new(&before, &after);
+    let comparison = match (repeats(&arguments.before)?, repeats(&arguments.after)?) {
+        (Some(before), Some(after)) => {
+            Comparison::of_repeats(&before, &after).ok_or_else(no_common_seeds)?
+        }
+        (None, None) => {
+            Comparison::new(&read_summary(&arguments.before)?, &read_summary(&arguments.after)?)
+        }
+        _ => {
+            let what = "one is a single run, the other one repeats".to_string();
+            return Err(Failure::Usage(what, "name two of a kind".to_string()));
+        }
+    };
     if arguments.json {
         screen::print_json(&comparison)?;
     } else {
@@ -19,14 +31,35 @@ pub fn compare(arguments: &Compare) -> Result<Ending, Failure> {
     Ok(Ending::Done)
 }
 
+/// The runs of `knee run --repeat`; none where a single run is.
+fn repeats(directory: &Path) -> Result<Option<Vec<Summary>>, Failure> {
+    if !directory.join(REPEAT).is_file() {
+        return Ok(None);
+    }
+    let folders = (1..).map(|number| directory.join(directory::repeat(number)));
+    let there = folders.take_while(|folder| folder.is_dir());
+    Ok(Some(there.map(|folder| read_summary(&folder)).collect::<Result<_, _>>()?))
+}
+
+fn no_common_seeds() -> Failure {
+    let what = "the repeats have fewer than two seeds in common".to_string();
+    Failure::Usage(what, "run both with the same --seed and --repeat".to_string())
+}
+
 fn text(comparison: &Comparison, all: bool) -> String {
-    let mut table = Table::new(&["measure", ">before", ">after", ">change", ">relative"]);
+    let mut table = match comparison.pairs {
+        0 => Table::new(&["measure", ">before", ">after", ">change", ">relative"]),
+        _ => Table::new(&["measure", ">before", ">after", ">after over before", "difference"]),
+    };
     let shown = comparison.differences.iter().filter(|one| all || is_headline(&one.measure));
-    shown.for_each(|difference| table.row(row(difference)));
+    shown.for_each(|difference| match comparison.pairs {
+        0 => table.row(row(difference)),
+        _ => table.row(paired_row(difference)),
+    });
     let mut text = format!(
         "before  {}\nafter   {}\n\n{}",
-        identity(&comparison.before),
-        identity(&comparison.after),
+        identity(&comparison.before, comparison.pairs),
+        identity(&comparison.after, comparison.pairs),
         table.text()
     );
     for (only, names) in [("before", &comparison.only_before), ("after", &comparison.only_after)] {
@@ -36,11 +69,25 @@ fn text(comparison: &Comparison, all: bool) -> String {
             text += &format!("only {only}: {}\n", names.join(", "));
         }
     }
-    text
+    text + &note(comparison)
 }
 
-fn identity(run: &RunIdentity) -> String {
-    format!("{} · {} · seed {}", run.name, run.ground, run.seed)
+fn note(comparison: &Comparison) -> String {
+    match comparison.pairs {
+        0 => "One run each: what differs may be chance. Run both with --repeat 5.\n".to_string(),
+        pairs => format!(
+            "{pairs} pairs of runs with the same seed; means, ratios with their 95 % intervals. \
+             A difference is one with all {} comparisons considered (Holm).\n",
+            comparison.comparisons
+        ),
+    }
+}
+
+fn identity(run: &RunIdentity, pairs: usize) -> String {
+    match pairs {
+        0 => format!("{} · {} · seed {}", run.name, run.ground, run.seed),
+        pairs => format!("{} · {} · {pairs} runs", run.name, run.ground),
+    }
 }
 
 fn row(difference: &Difference) -> [String; 5] {
@@ -54,4 +101,26 @@ fn row(difference: &Difference) -> [String; 5] {
         format!("{sign}{}", show(difference.absolute)),
         relative.unwrap_or_else(|| NONE.to_string()),
     ]
+}
+
+fn paired_row(difference: &Difference) -> [String; 5] {
+    let show = |value: f64| named(&difference.measure, value);
+    let number = |value: f64| Unit::Number.show((value * 1e3).round() / 1e3);
+    let pairs = difference.compared.as_ref();
+    let ratio = pairs.filter(|pairs| pairs.scale == PairedScale::Ratio).and_then(|pairs| {
+        let (low, high) = pairs.low.zip(pairs.high)?;
+        Some(format!("{} ({} to {})", number(pairs.estimate?), number(low), number(high)))
+    });
+    let verdict = match (pairs, difference.repeats_advised) {
+        (Some(pairs), _) if pairs.is_same() => "the same".to_string(),
+        (Some(pairs), _) if pairs.differs() && pairs.first_is_more() => "more".to_string(),
+        (Some(pairs), _) if pairs.differs() => "less".to_string(),
+        (Some(pairs), Some(needed)) if needed > pairs.pairs as u64 => {
+            format!("none seen; --repeat {needed} would show 5 %")
+        }
+        (Some(_), Some(_)) => "none of 5 %".to_string(),
+        _ => "none seen".to_string(),
+    };
+    let ratio = ratio.unwrap_or_else(|| NONE.to_string());
+    [difference.measure.clone(), show(difference.before), show(difference.after), ratio, verdict]
 }

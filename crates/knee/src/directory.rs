@@ -3,12 +3,13 @@
 use crate::failure::{Failure, cannot_write};
 use crate::input::Input;
 use crate::workers::Finished;
-use knee_record::{Manifest, holds_run_files, write_run, write_text};
+use knee_record::{Manifest, PART, holds_run_files, write_run, write_text};
 use knee_report::{RunPage, run_page};
 use knee_scenario::Scenario;
 use std::ffi::OsStr;
+use std::fs::{self, DirEntry};
+use std::io;
 use std::path::{Path, PathBuf};
-use std::{fs, io};
 
 /// Below it goes what no `--out` sends elsewhere.
 pub const DEFAULT: &str = "knee-out";
@@ -24,13 +25,12 @@ pub const FIDELITY: &str = "fidelity.json";
 pub const MARKDOWN: &str = "fidelity.md";
 /// What came out of studies.
 pub const STUDIES: &str = "reproduce.json";
-
 /// What came out of a sweep.
 pub const SWEEP: &str = "sweep.json";
 
-/// Everything that Knee itself puts into a directory, beside the traces and
-/// loss records of a scenario.
-const OURS: [&str; 15] = [
+/// Every file that Knee itself puts into a directory, beside the inputs of a
+/// scenario, which have a folder of their own.
+const OURS: [&str; 16] = [
     knee_record::MANIFEST,
     knee_record::SCENARIO,
     knee_record::FLOWS,
@@ -46,6 +46,7 @@ const OURS: [&str; 15] = [
     REPEAT,
     FIDELITY,
     STUDIES,
+    SWEEP,
 ];
 
 /// Names of the directories of runs on several grounds.
@@ -57,50 +58,97 @@ pub fn repeat(number: usize) -> String {
 }
 
 /// Makes sure that nothing is overwritten: refuses directories that hold
-/// something, or with `force` removes what earlier runs left in them.
+/// something, or with `force` removes what earlier runs left in them. They are
+/// `root`, which the user named, or below it.
 pub fn claim<'d>(
+    root: &Path,
     directories: impl IntoIterator<Item = &'d PathBuf>,
     force: bool,
 ) -> Result<(), Failure> {
     for directory in directories {
-        if force {
-            clear(directory).map_err(|error| cannot_write(directory, &error))?;
-        } else if !is_free(directory).map_err(|error| cannot_write(directory, &error))? {
+        no_links(root, directory, force)?;
+        if !force && !is_free(directory).map_err(|error| cannot_write(directory, &error))? {
             let what = format!("{} is not empty", directory.display());
             let advice = "add --force to replace what is there, or write elsewhere with --out DIR";
             return Err(Failure::Usage(what, advice.to_string()));
         }
+        clear(directory).map_err(|error| cannot_write(directory, &error))?;
         fs::create_dir_all(directory).map_err(|error| cannot_write(directory, &error))?;
     }
     Ok(())
 }
 
+/// Makes sure that nothing between `root` and `directory` leads elsewhere:
+/// refuses links, or with `force` removes them.
+pub fn no_links(root: &Path, directory: &Path, force: bool) -> Result<(), Failure> {
+    let mut place = root.to_path_buf();
+    for part in directory.strip_prefix(root).unwrap_or(Path::new("")) {
+        place.push(part);
+        if !fs::symlink_metadata(&place).is_ok_and(|found| found.is_symlink()) {
+            continue;
+        }
+        if !force {
+            let what = format!("{} is a link to another place", place.display());
+            return Err(Failure::Usage(what, "remove it, or add --force".to_string()));
+        }
+        fs::remove_file(&place).map_err(|error| cannot_write(&place, &error))?;
+    }
+    Ok(())
+}
+
+/// Whether a directory holds nothing, or no more than what a run that was
+/// killed had not finished.
 fn is_free(directory: &Path) -> io::Result<bool> {
+    let Some(entries) = entries(directory)? else { return Ok(true) };
+    Ok(entries.iter().all(|entry| is_ours(entry) && is_part(entry)))
+}
+
+/// What is in a directory, if there is one.
+fn entries(directory: &Path) -> io::Result<Option<Vec<DirEntry>>> {
     match fs::read_dir(directory) {
-        Ok(mut entries) => Ok(entries.next().is_none()),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(true),
-        Err(error) => Err(error),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        entries => entries?.collect::<Result<_, _>>().map(Some),
     }
 }
 
+fn is_part(entry: &DirEntry) -> bool {
+    entry.file_name().to_string_lossy().ends_with(PART)
+}
+
+/// A file that Knee writes, whole or not.
+fn is_ours(entry: &DirEntry) -> bool {
+    let name = entry.file_name();
+    let name = name.to_string_lossy();
+    OURS.contains(&name.strip_suffix(PART).unwrap_or(&name))
+}
+
 /// Removes what earlier runs left, also in the folders of repeats and grounds. Whatever
-/// else is there is not Knee's to remove.
+/// else is there is not Knee's to remove, nor is what a link leads to.
 fn clear(directory: &Path) -> io::Result<()> {
-    let entries = match fs::read_dir(directory) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
-        entries => entries?,
-    };
-    for entry in entries {
-        let entry = entry?;
-        let name = entry.file_name();
-        if OURS.iter().any(|ours| name == *ours) {
-            fs::remove_file(entry.path())?;
-        } else if is_of_a_run(&name) && holds_run_files(&entry.path()) {
-            clear(&entry.path())?;
+    for entry in entries(directory)?.into_iter().flatten() {
+        let (path, name) = (entry.path(), entry.file_name());
+        let (of_a_run, inputs) = (is_of_a_run(&name), name == knee_record::INPUTS);
+        if is_ours(&entry) || (entry.file_type()?.is_symlink() && (of_a_run || inputs)) {
+            fs::remove_file(&path)?;
+        } else if of_a_run && holds_run_files(&path) {
+            clear(&path)?;
             // It stays when something else is in it.
-            let _ = fs::remove_dir(entry.path());
+            let _ = fs::remove_dir(&path);
+        } else if inputs && entry.file_type()?.is_dir() {
+            clear_inputs(&path)?;
         }
     }
+    Ok(())
+}
+
+/// The folder of inputs is Knee's with all that is in it, but for folders.
+fn clear_inputs(folder: &Path) -> io::Result<()> {
+    for entry in entries(folder)?.into_iter().flatten() {
+        if !entry.file_type()?.is_dir() {
+            fs::remove_file(entry.path())?;
+        }
+    }
+    let _ = fs::remove_dir(folder);
     Ok(())
 }
 
@@ -117,16 +165,19 @@ fn is_of_a_run(name: &OsStr) -> bool {
 pub fn keep(
     directory: &Path,
     scenario: &Scenario,
-    finished: &Finished,
+    finished: &mut Finished,
     inputs: &[Input<'_>],
 ) -> Result<(), Failure> {
-    let Finished { records, summary, usage, health } = finished;
+    let Finished { records, summary, usage, health, recording } = finished;
     let arguments = std::env::args_os().map(|argument| argument.to_string_lossy().into_owned());
     let manifest = Manifest {
         health: health.clone(),
         ..Manifest::new(summary, records, arguments.collect(), inputs, usage)
     };
-    write_run(directory, &manifest, scenario, records, summary)?;
+    match recording.take() {
+        Some(recording) => recording.finish(&manifest, scenario, records, summary)?,
+        None => write_run(directory, &manifest, scenario, records, summary)?,
+    }
     Ok(())
 }
 

@@ -113,6 +113,7 @@ impl From<SimulationError> for Failure {
     fn from(error: SimulationError) -> Failure {
         let what = error.to_string();
         match error {
+            SimulationError::Samples(error) => error.into(),
             SimulationError::Log(source) => Failure::Host(what, elsewhere(&source)),
             SimulationError::TooLarge { .. } | SimulationError::Controller(_) => {
                 Failure::Usage(what, "change the scenario".to_string())

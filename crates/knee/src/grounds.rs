@@ -7,7 +7,7 @@ use crate::figures::NONE;
 use crate::run::quoted;
 use crate::table::{Mood, Table};
 use knee_record::{
-    Agreement, Fidelity, GroundRun, SavedRun, Unit, read_run, write_json, write_text,
+    Agreement, Fidelity, GroundRun, SavedRun, Unit, read_fidelity, read_run, write_json, write_text,
 };
 use knee_report::{Comparison, ComparisonHead, RunPage, StudyPage, comparison_report};
 use knee_scenario::Ground;
@@ -43,15 +43,7 @@ pub fn compare(directory: &Path, command: &str) -> Result<Fidelity, Failure> {
 
 /// Reads what [`compare`] wrote.
 pub fn read(directory: &Path) -> Result<Fidelity, Failure> {
-    let path = directory.join(FIDELITY);
-    let text = std::fs::read_to_string(&path).map_err(|error| {
-        let what = format!("cannot read {}: {error}", path.display());
-        Failure::Host(what, "make it readable".to_string())
-    })?;
-    serde_json::from_str(&text).map_err(|error| {
-        let what = format!("{} is damaged: {error}", path.display());
-        Failure::Usage(what, "run its scenario again".to_string())
-    })
+    Ok(read_fidelity(&directory.join(FIDELITY))?)
 }
 
 /// The table, then how each run went.

@@ -4,14 +4,18 @@ use crate::arguments::Init;
 use crate::failure::{Ending, Failure};
 use crate::run::quoted;
 use crate::screen;
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::Path;
 
 /// Writes a commented scenario.
 pub fn init(arguments: &Init) -> Result<Ending, Failure> {
     let file = &arguments.file;
-    match create(file, arguments.force) {
+    if arguments.force {
+        // Not over what is there: it could be a link to something else.
+        let _ = fs::remove_file(file);
+    }
+    match create(file) {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
             let what = format!("{} exists", file.display());
             return Err(Failure::Usage(what, "name another file, or add --force".to_string()));
@@ -27,7 +31,7 @@ pub fn init(arguments: &Init) -> Result<Ending, Failure> {
     Ok(Ending::Done)
 }
 
-fn create(path: &Path, replace: bool) -> io::Result<()> {
-    let mut file = if replace { File::create(path)? } else { File::create_new(path)? };
+fn create(path: &Path) -> io::Result<()> {
+    let mut file = File::create_new(path)?;
     file.write_all(knee_scenario::template().as_bytes())
 }

@@ -1,7 +1,7 @@
 //! Scenario files as they are named on the command line.
 
 use crate::failure::Failure;
-use knee_scenario::{Errors, Folder, Loader, Override, Problem, Scenario, Source, SourceText};
+use knee_scenario::{Errors, Loader, Override, Problem, Scenario, Source, SourceText, load_file};
 use std::path::{Path, PathBuf};
 
 /// A scenario file of this machine.
@@ -9,7 +9,9 @@ use std::path::{Path, PathBuf};
 pub struct ScenarioText {
     /// Its name, as typed.
     pub name: String,
-    /// What stands in it.
+    /// The same, exactly: it need not be UTF-8.
+    path: PathBuf,
+    /// The file's contents.
     text: String,
 }
 
@@ -20,19 +22,18 @@ impl ScenarioText {
     /// Reads the file, without looking into it.
     pub fn read(path: &Path) -> Result<ScenarioText, Errors> {
         let name = path.to_string_lossy().into_owned();
-        let loaded = here().load(&name);
-        let text = loaded.and_then(|bytes| {
+        let text = load_file(path).and_then(|bytes| {
             String::from_utf8(bytes).map_err(|_| "it is not a text in UTF-8".to_string())
         });
         match text {
-            Ok(text) => Ok(ScenarioText { name, text }),
+            Ok(text) => Ok(ScenarioText { name, path: path.to_path_buf(), text }),
             Err(reason) => Err(unreadable(name, &reason)),
         }
     }
 
     /// The scenario, with what is to be set otherwise.
     pub fn scenario(&self, overrides: &[Override]) -> Result<Scenario, Errors> {
-        let source = Source { name: &self.name, loader: &here() };
+        let source = Source { name: &self.name, loader: &Beside(&self.path) };
         knee_scenario::parse(&self.text, &source, overrides)
     }
 
@@ -55,9 +56,21 @@ pub fn named_files(scenario: &Scenario) -> impl Iterator<Item = Input<'_>> {
     scenario.files.iter().map(|file| (file.written.as_str(), &*file.bytes))
 }
 
-/// Files are named relative to the working directory.
-fn here() -> Folder {
-    Folder(PathBuf::new())
+/// Files beside one of this machine, which are named like it: relative to the
+/// working directory, and with what is not UTF-8 replaced.
+#[derive(Debug)]
+pub struct Beside<'p>(pub &'p Path);
+
+impl Loader for Beside<'_> {
+    fn load(&self, name: &str) -> Result<Vec<u8>, String> {
+        let known = self.0.to_string_lossy();
+        let folder = known.rsplit_once('/').map(|(folder, _)| format!("{folder}/"));
+        let beside = folder.and_then(|folder| name.strip_prefix(&folder));
+        match (beside, self.0.parent()) {
+            (Some(name), Some(folder)) => load_file(&folder.join(name)),
+            _ => load_file(Path::new(name)),
+        }
+    }
 }
 
 fn unreadable(name: String, reason: &str) -> Errors {

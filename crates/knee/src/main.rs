@@ -14,6 +14,7 @@ mod completions;
 mod control;
 mod directory;
 mod doctor;
+mod estimate;
 mod failure;
 mod fidelity;
 mod figures;

@@ -4,9 +4,13 @@ use crate::{failure, screen};
 use std::panic::PanicHookInfo;
 
 /// From here on, a panic on any thread prints one sentence and ends the
-/// process with exit code 4.
+/// process with exit code 4; but for one that means a damaged file, which
+/// whoever reads it reports.
 pub fn one_sentence() {
     std::panic::set_hook(Box::new(|info| {
+        if knee_record::is_decoding() {
+            return;
+        }
         screen::complain(&sentence(info));
         std::process::exit(i32::from(failure::INTERNAL));
     }));

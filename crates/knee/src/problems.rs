@@ -2,35 +2,63 @@
 
 use crate::screen;
 use knee_scenario::{Errors, Problem};
+use knee_units::{is_hidden, printable};
 use miette::{
     Diagnostic, GraphicalReportHandler, GraphicalTheme, LabeledSpan, NamedSource, SourceCode,
 };
-use std::fmt;
 use std::io::stderr;
+use std::{fmt, iter};
 
+/// Problems of a file that are shown: nobody reads more.
+const SHOWN_MAX: usize = 50;
 /// Columns of a report whose reader's width is not known.
 const WIDTH: usize = 100;
 
 /// Shows every problem on the standard error.
 pub fn show(errors: &Errors) {
     let colour = screen::colour(&stderr());
-    errors.problems.iter().for_each(|problem| screen::say(&rendered(errors, problem, colour)));
+    let (shown, more) = errors.problems.split_at(errors.problems.len().min(SHOWN_MAX));
+    shown.iter().for_each(|problem| screen::show(&rendered(errors, problem, colour)));
+    if !more.is_empty() {
+        screen::say(&format!("and {} more problems", more.len()));
+    }
 }
 
 /// A problem with the lines around it.
 pub fn rendered(errors: &Errors, problem: &Problem, colour: bool) -> String {
     let source = errors.source_of(problem);
     if source.text.is_empty() {
-        return format!("error: {}: {}; {}", source.name, problem.message, problem.help);
+        let line = format!("error: {}: {}; {}", source.name, problem.message, problem.help);
+        return printable(&line, |_| false).into_owned();
     }
     let theme = if colour { GraphicalTheme::unicode() } else { GraphicalTheme::unicode_nocolor() };
     let handler = GraphicalReportHandler::new_themed(theme).with_width(WIDTH).with_links(false);
-    let shown = Shown { problem, source: NamedSource::new(&source.name, source.text.clone()) };
+    let name = printable(&source.name, |_| false);
+    let problem = Problem {
+        message: printable(&problem.message, |_| false).into_owned(),
+        help: printable(&problem.help, |_| false).into_owned(),
+        ..problem.clone()
+    };
+    let source = NamedSource::new(name, visible(&source.text));
+    let shown = Shown { problem: &problem, source };
     let mut text = String::new();
     match handler.render_report(&mut text, &shown) {
         Ok(()) => text,
         Err(_) => errors.to_string(),
     }
+}
+
+/// The text with hidden characters as question marks, as many as they have
+/// bytes: every place stays where it is.
+fn visible(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len());
+    for character in text.chars() {
+        match is_hidden(character) && !matches!(character, '\n' | '\r' | '\t') {
+            true => shown.extend(iter::repeat_n('?', character.len_utf8())),
+            false => shown.push(character),
+        }
+    }
+    shown
 }
 
 /// A problem in miette's terms.

@@ -98,7 +98,8 @@ fn weight(scenario: &Scenario) -> f64 {
     seconds * (fastest as f64 + 1e5 * scenario.flows.len() as f64)
 }
 
-fn rate_bps(rate: &RateModel) -> Option<u64> {
+/// The largest rate of a link; none: unlimited.
+pub fn rate_bps(rate: &RateModel) -> Option<u64> {
     match rate {
         RateModel::Unlimited => None,
         RateModel::Constant(rate) => Some(rate.as_bits_per_second()),

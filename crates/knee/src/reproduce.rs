@@ -1,6 +1,7 @@
 //! `knee reproduce`.
 
 mod kernel;
+mod update;
 
 pub use kernel::{partner, tables as tables_of_both};
 
@@ -19,7 +20,8 @@ use crate::study_record::{NotRun, RunRecord, RunSource, SCHEMA, StudyRecord, Stu
 use crate::table::{Mood, Table};
 use crate::workers::{Finished, Job, run_all};
 use knee_record::{
-    ClaimOutcome, NamedRun, RunView, Verdict, evaluate_in_study, write_json, write_text,
+    ClaimOutcome, NamedRun, RunView, Verdict, evaluate_in_study, fill_findings, write_json,
+    write_text,
 };
 use knee_scenario::{Ground, Study, StudyRun};
 use std::path::{Path, PathBuf};
@@ -51,12 +53,15 @@ impl Done<'_> {
 pub fn reproduce(arguments: &Reproduce) -> Result<Ending, Failure> {
     let on_kernel = on_kernel(arguments)?;
     let studies = chosen(&arguments.studies)?;
+    if arguments.record {
+        update::check(&studies)?;
+    }
     let out = arguments.output.out.clone();
     let out = out.unwrap_or_else(|| Path::new(directory::DEFAULT).join("reproduce"));
     let plans: Vec<Vec<Planned<'_>>> =
         studies.iter().map(|study| plan(study, &out, on_kernel)).collect();
     let directories = plans.iter().flatten().map(|planned| &planned.directory);
-    directory::claim(std::iter::once(&out).chain(directories), arguments.output.force)?;
+    directory::claim(&out, std::iter::once(&out).chain(directories), arguments.output.force)?;
     let Some(done) = carry_out(arguments, plans)? else {
         screen::say(&format!(
             "Stopped. Runs that were finished or begun are below {}; knee report shows one.",
@@ -65,6 +70,9 @@ pub fn reproduce(arguments: &Reproduce) -> Result<Ending, Failure> {
         return Ok(Ending::Interrupted);
     };
     let records = gather(arguments, &studies, &done, on_kernel);
+    if arguments.record {
+        update::all(&studies, &records)?;
+    }
     let sources: Vec<RunSource> = done.into_iter().flat_map(sim_first).map(source).collect();
     if on_kernel {
         compare(&records, &out)?;
@@ -75,7 +83,10 @@ pub fn reproduce(arguments: &Reproduce) -> Result<Ending, Failure> {
         true => screen::print_json(&records)?,
         false => screen::print(&text(&records, &out))?,
     }
-    Ok(if records.as_recorded { Ending::Done } else { Ending::ClaimDiffers })
+    let mut all = records.studies.iter().flat_map(|study| &study.claims);
+    let outcomes_agree = all.all(|claim| claim.outcome == claim.recorded);
+    let as_recorded = if arguments.record { outcomes_agree } else { records.as_recorded };
+    Ok(if as_recorded { Ending::Done } else { Ending::ClaimDiffers })
 }
 
 /// Whether the kernel is asked for. The studies' outcomes on record are those
@@ -136,13 +147,18 @@ fn carry_out<'s>(
     let all: Vec<&Planned<'_>> = plans.iter().flatten().collect();
     let jobs: Vec<Job<'_>> = all
         .iter()
-        .map(|p| Job { scenario: &p.run.scenario, ground: p.ground, packet_log: None })
+        .map(|p| Job {
+            scenario: &p.run.scenario,
+            ground: p.ground,
+            directory: Some(&p.directory),
+            packet_log: false,
+        })
         .collect();
-    let keep = |index: usize, finished: Finished| {
+    let keep = |index: usize, mut finished: Finished| {
         let Planned { run, directory, .. } = all[index];
         let resolved = (knee_record::SCENARIO, run.scenario.resolved.as_bytes());
         let inputs: Vec<_> = std::iter::once(resolved).chain(named_files(&run.scenario)).collect();
-        directory::keep(directory, &run.scenario, &finished, &inputs)?;
+        directory::keep(directory, &run.scenario, &mut finished, &inputs)?;
         Ok(finished)
     };
     let mut finished = run_all(&jobs, arguments.output.jobs, keep)?.into_iter();
@@ -185,14 +201,19 @@ fn gather_study(named: &NamedStudy, done: &[Done<'_>], on_kernel: bool) -> Study
     let split = done.iter().position(|done| done.ground != Ground::Sim).unwrap_or(done.len());
     let (runs, real) = done.split_at(split);
     let not_run = || -> Vec<NotRun> { kernel::sorted(study).1 };
+    let claims = evaluate(study, runs);
     StudyRecord {
         name: named.name.clone(),
         title: study.name.clone(),
         source: study.source.clone(),
         about: study.summary.clone(),
-        claims: evaluate(study, runs),
         runs: runs.iter().map(run_record).collect(),
-        kernel: on_kernel.then(|| kernel::record(study, real, not_run())),
+        kernel: on_kernel.then(|| {
+            let mut record = kernel::record(study, real, not_run());
+            fill_findings(&mut record.claims, &claims);
+            record
+        }),
+        claims,
         command: format!("{} {}", COMMANDS[usize::from(on_kernel)], named.word),
     }
 }
@@ -219,9 +240,16 @@ fn evaluate(study: &Study, runs: &[Done<'_>]) -> Vec<ClaimOutcome> {
         .map(|(done, view)| NamedRun { name: &done.run.name, view })
         .collect();
     let over_all = study.claims.iter().map(|claim| {
-        models::evaluate(claim, &study.models).unwrap_or_else(|| evaluate_in_study(claim, &named))
+        let model = models::evaluate(claim, &study.models);
+        model.unwrap_or_else(|| evaluate_in_study(claim, &named)).against_record(claim)
     });
-    over_all.chain(claims_of_runs(runs)).collect()
+    let of_runs = runs.iter().flat_map(|done| &done.run.scenario.claims);
+    let of_runs = claims_of_runs(runs).zip(of_runs);
+    let of_runs = of_runs.map(|(outcome, claim)| outcome.against_record(claim));
+    let measured: Vec<ClaimOutcome> = over_all.chain(of_runs).collect();
+    let mut claims = measured.clone();
+    fill_findings(&mut claims, &measured);
+    claims
 }
 
 fn claims_of_runs<'r>(runs: &'r [Done<'_>]) -> impl Iterator<Item = ClaimOutcome> + 'r {
@@ -246,6 +274,7 @@ fn text(records: &StudyRecords, out: &Path) -> String {
     }
     let all = records.studies.iter().flat_map(|study| &study.claims);
     let runs: usize = records.studies.iter().map(|study| study.runs.len()).sum();
+    text += &claims::drifts(all.clone());
     text += &format!(
         "{}\nverdict  {} ({runs} runs)\nreport   {}\nrepeat   {}\n",
         claims::tally(all),

@@ -77,7 +77,8 @@ pub fn run(arguments: &Run) -> Result<Ending, Failure> {
         let runs = plans.iter().flat_map(|plan| &plan.runs);
         kernel::check(runs.filter(|run| run.ground == Ground::Kernel).map(|run| &run.scenario))?;
     }
-    directory::claim(plans.iter().map(|plan| &plan.directory), arguments.output.force)?;
+    let root = root(arguments);
+    directory::claim(&root, plans.iter().map(|plan| &plan.directory), arguments.output.force)?;
     let outcomes = carry_out(arguments, &plans)?;
     print(arguments, &outcomes)?;
     Ok(ending(&outcomes))
@@ -105,12 +106,17 @@ fn only_what_they_can(arguments: &Run, on: &[Ground]) -> Result<(), Failure> {
     Ok(())
 }
 
+/// Where all of it goes.
+fn root(arguments: &Run) -> PathBuf {
+    arguments.output.out.clone().unwrap_or_else(|| directory::DEFAULT.into())
+}
+
 /// One directory for each file.
 fn directories(arguments: &Run, texts: &[ScenarioText]) -> Result<Vec<PathBuf>, Failure> {
     if let (Some(out), [_]) = (&arguments.output.out, texts) {
         return Ok(vec![out.clone()]);
     }
-    let root = arguments.output.out.clone().unwrap_or_else(|| directory::DEFAULT.into());
+    let root = root(arguments);
     let mut all: Vec<PathBuf> = Vec::new();
     for text in texts {
         let directory = root.join(text.stem());
@@ -197,19 +203,19 @@ pub fn quoted(word: &str) -> String {
 fn carry_out<'p>(arguments: &Run, plans: &'p [Plan]) -> Result<Vec<Outcome<'p>>, Failure> {
     let runs: Vec<(&Plan, &Planned)> =
         plans.iter().flat_map(|plan| plan.runs.iter().map(move |run| (plan, run))).collect();
-    let log = |run: &Planned| run.directory.join(directory::PACKETS);
     let jobs: Vec<Job<'_>> = runs
         .iter()
         .map(|(_, run)| Job {
             scenario: &run.scenario,
             ground: run.ground,
-            packet_log: (arguments.packet_log && run.ground == Ground::Sim).then(|| log(run)),
+            directory: Some(&run.directory),
+            packet_log: arguments.packet_log,
         })
         .collect();
-    let keep = |index: usize, finished: Finished| {
+    let keep = |index: usize, mut finished: Finished| {
         let (plan, run) = runs[index];
         let inputs = plan.text.inputs(&run.scenario);
-        directory::keep(&run.directory, &run.scenario, &finished, &inputs)?;
+        directory::keep(&run.directory, &run.scenario, &mut finished, &inputs)?;
         directory::keep_page(&run.directory, &run.scenario, &finished, &run.command)?;
         Ok(finished.summary)
     };

@@ -1,11 +1,15 @@
 //! The two outputs: data on the standard output, words on the standard error.
 
 use crate::failure::Failure;
+use knee_units::{is_hidden, printable};
 use serde::Serialize;
+use std::borrow::Cow;
 use std::io::{ErrorKind, IsTerminal, Write, stderr, stdout};
 
-/// Prints data.
+/// Prints data. What a name in it hides is spelt out; colours are the program's
+/// own.
 pub fn print(text: &str) -> Result<(), Failure> {
+    let text = if colour(&stdout()) { coloured(text) } else { plain(text).into_owned() };
     let mut out = stdout().lock();
     out.write_all(text.as_bytes()).and_then(|()| out.flush()).or_else(not_printed)
 }
@@ -14,7 +18,42 @@ pub fn print(text: &str) -> Result<(), Failure> {
 pub fn print_json(document: &impl Serialize) -> Result<(), Failure> {
     let text = serde_json::to_string_pretty(document)
         .map_err(|error| Failure::Internal(format!("cannot write the document: {error}")))?;
-    print(&(text + "\n"))
+    print(&(json(&text) + "\n"))
+}
+
+/// Spells out what is hidden, but for line breaks.
+fn plain(text: &str) -> Cow<'_, str> {
+    printable(text, |c| c == '\n')
+}
+
+/// The same, but for colours: `ESC [`, numbers, `m`.
+fn coloured(text: &str) -> String {
+    let mut parts = text.split('\u{1b}');
+    let mut shown = plain(parts.next().unwrap_or("")).into_owned();
+    for part in parts {
+        let numbers = part.strip_prefix('[').and_then(|rest| rest.split_once('m'));
+        let digit = |c: char| c.is_ascii_digit() || c == ';';
+        let is_colour = numbers.is_some_and(|(numbers, _)| numbers.chars().all(digit));
+        shown.push_str(if is_colour { "\u{1b}" } else { "\\u{1b}" });
+        shown.push_str(&plain(part));
+    }
+    shown
+}
+
+/// JSON with hidden characters, which stand in strings alone, as escapes.
+fn json(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len());
+    for character in text.chars() {
+        match is_hidden(character) && character != '\n' {
+            true => {
+                let mut units = [0; 2];
+                let units = character.encode_utf16(&mut units).iter();
+                shown.extend(units.map(|unit| format!("\\u{unit:04x}")));
+            }
+            false => shown.push(character),
+        }
+    }
+    shown
 }
 
 /// A reader that has seen enough (`knee … | head`) is no failure.
@@ -28,16 +67,21 @@ pub fn not_printed(error: std::io::Error) -> Result<(), Failure> {
     }
 }
 
-/// Says something on the standard error. Nobody is there to be told when
-/// that fails.
+/// Says something on the standard error. What a name in it hides is spelt out.
 pub fn say(text: &str) {
-    let _ = writeln!(stderr().lock(), "{text}");
+    show(&plain(text));
 }
 
 /// Says what is wrong.
 pub fn complain(text: &str) {
     let error = if colour(&stderr()) { "\u{1b}[1;31merror:\u{1b}[0m" } else { "error:" };
-    say(&format!("{error} {text}"));
+    show(&format!("{error} {}", printable(text, |_| false)));
+}
+
+/// Writes a text that holds nothing hidden but colours to the standard error.
+/// Nobody is there to be told when that fails.
+pub fn show(text: &str) {
+    let _ = writeln!(stderr().lock(), "{text}");
 }
 
 /// Whether to write colours to `output`: to a terminal, unless `NO_COLOR`
@@ -45,4 +89,28 @@ pub fn complain(text: &str) {
 pub fn colour(output: &impl IsTerminal) -> bool {
     let unwanted = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
     output.is_terminal() && !unwanted
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_colours_pass() {
+        let green = "\u{1b}[38;5;10mgood\u{1b}[39m\n";
+        assert_eq!(coloured(green), green);
+        let up = "\u{1b}[2Jgone \u{1b}]0;title\u{7}";
+        assert_eq!(coloured(up), "\\u{1b}[2Jgone \\u{1b}]0;title\\u{7}");
+    }
+
+    /// A reader of JSON gets the same string.
+    #[test]
+    fn hidden_characters_are_escapes_in_json() {
+        for text in ["\u{202e}abc\u{9b}31m", "\u{e0041}", "a\nb\u{7f}"] {
+            let document = serde_json::to_string_pretty(&[text]).unwrap();
+            let shown = json(&document);
+            assert_eq!(serde_json::from_str::<Vec<String>>(&shown).unwrap(), [text]);
+            assert!(!shown.chars().any(|c| is_hidden(c) && c != '\n'), "{shown}");
+        }
+    }
 }

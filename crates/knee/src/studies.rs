@@ -2,9 +2,9 @@
 
 use crate::check::STUDY;
 use crate::failure::Failure;
-use crate::input::all_or_every_error;
+use crate::input::{Beside, all_or_every_error};
 use crate::run::quoted;
-use knee_scenario::{Embedded, Errors, Folder, Study, load_study};
+use knee_scenario::{Embedded, Errors, Study, load_study};
 use std::path::{Path, PathBuf};
 
 /// Every file below `studies/` when the program was built.
@@ -19,6 +19,8 @@ pub struct NamedStudy {
     pub name: String,
     /// What is typed to run it.
     pub word: String,
+    /// Its file, unless it is one of the program's own.
+    pub file: Option<PathBuf>,
     /// What is in it.
     pub study: Study,
 }
@@ -35,7 +37,7 @@ pub fn built_in() -> Vec<&'static str> {
 /// A study in the program.
 pub fn load_built_in(name: &str) -> Result<NamedStudy, Errors> {
     let study = load_study(&Embedded(embedded::FILES), &format!("{name}/{STUDY}"))?;
-    Ok(NamedStudy { name: name.to_string(), word: name.to_string(), study })
+    Ok(NamedStudy { name: name.to_string(), word: name.to_string(), file: None, study })
 }
 
 /// The studies that `words` name, or all of the program.
@@ -73,19 +75,52 @@ fn load_folder(folder: &Path) -> Result<NamedStudy, Errors> {
     let full = folder.canonicalize().unwrap_or_else(|_| folder.to_path_buf());
     let name = full.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let word = quoted(&folder.to_string_lossy());
-    Ok(NamedStudy { name, word, study: read(folder)? })
+    Ok(NamedStudy { name, word, file: Some(folder.join(STUDY)), study: read(folder)? })
 }
 
 /// The study in a folder of this machine. Problems name its files as they
 /// are found from here.
 pub fn read(folder: &Path) -> Result<Study, Errors> {
     let name = folder.join(STUDY);
-    load_study(&Folder(PathBuf::new()), &name.to_string_lossy())
+    load_study(&Beside(&name), &name.to_string_lossy())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use knee_scenario::{Claim, Outcome};
+
+    fn claims() -> impl Iterator<Item = Claim> {
+        let studies = built_in().into_iter().map(|name| load_built_in(name).unwrap());
+        studies.flat_map(|study| study.study.claims)
+    }
+
+    #[test]
+    fn every_claim_has_its_value_on_record() {
+        for claim in claims().filter(|claim| claim.recorded != Outcome::NotTestedHere) {
+            assert!(claim.on_record.is_some(), "{}", claim.id);
+        }
+    }
+
+    /// Figures of a finding are placeholders or the source's own: none can
+    /// grow stale.
+    #[test]
+    fn findings_hold_no_figures_of_their_own() {
+        const UNITS: [&str; 9] =
+            ["s", "ms", "us", "%", "bit/s", "kbit/s", "Mbit/s", "Gbit/s", "times"];
+        for claim in claims() {
+            let finding = claim.finding.clone().unwrap_or_default();
+            let source = format!("{} {}", claim.says, claim.source_figure.unwrap_or_default());
+            let words: Vec<&str> = finding.split(&[' ', ',', ';', ':', '(', ')'][..]).collect();
+            for pair in words.windows(2) {
+                let unit = pair[1].trim_end_matches('.');
+                if pair[0].parse::<f64>().is_ok() && UNITS.contains(&unit) {
+                    let figure = format!("{} {unit}", pair[0]);
+                    assert!(source.contains(&figure), "{}: {figure}", claim.id);
+                }
+            }
+        }
+    }
 
     #[test]
     fn every_built_in_study_is_sound() {

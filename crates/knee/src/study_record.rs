@@ -6,11 +6,10 @@ use crate::failure::Failure;
 use crate::grounds;
 use crate::reproduce::{partner, tables_of_both};
 use crate::run::quoted;
-use knee_record::{ClaimOutcome, Fidelity, Records, Summary, Verdict, read_run};
+use knee_record::{ClaimOutcome, Fidelity, Records, Summary, Verdict, read_json, read_run};
 use knee_report::{Comparison, RunPage, StudyPage, comparison_report, study_report};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use std::fs;
 use std::path::Path;
 
 /// Schema name of the document.
@@ -103,21 +102,7 @@ pub struct RunSource {
 impl StudyRecords {
     /// Reads the document in a directory that `knee reproduce` wrote.
     pub fn read(directory: &Path) -> Result<StudyRecords, Failure> {
-        let path = directory.join(STUDIES);
-        let wrong = |what: String| {
-            let what = format!("{} {what}", path.display());
-            Failure::Usage(what, "run knee reproduce again".to_string())
-        };
-        let text = fs::read_to_string(&path).map_err(|error| {
-            let what = format!("cannot read {}: {error}", path.display());
-            Failure::Host(what, "make it readable".to_string())
-        })?;
-        let read: StudyRecords =
-            serde_json::from_str(&text).map_err(|error| wrong(format!("is damaged: {error}")))?;
-        match read.schema == SCHEMA {
-            true => Ok(read),
-            false => Err(wrong(format!("has schema {:?}, not {SCHEMA:?}", read.schema))),
-        }
+        Ok(read_json(&directory.join(STUDIES), SCHEMA)?)
     }
 
     /// The report, from the directories of the runs.

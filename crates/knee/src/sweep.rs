@@ -17,9 +17,7 @@ use crate::progress::Load;
 use crate::run::quoted;
 use crate::screen;
 use crate::workers::{Job, costliest_first, execute, side_by_side};
-use knee_record::{
-    Meter, SweepPoint, SweepRow, SweepRun, SweepSummary, write_json, write_sweep, write_text,
-};
+use knee_record::{Meter, SweepRow, SweepRun, SweepSummary, write_json, write_sweep, write_text};
 use knee_report::sweep_page;
 use knee_scenario::Ground;
 use plan::{Plan, PlannedRun};
@@ -33,8 +31,7 @@ pub fn sweep(arguments: &Sweep) -> Result<Ending, Failure> {
     let plan = Plan::new(arguments, text)?;
     let mut store = Store::open(directory(arguments, &plan), arguments.output.force)?;
     tell(&plan, &store.found(&plan));
-    // From here on the directory is known to be this sweep's.
-    write_json(&store.directory.join(SWEEP), &summary(arguments, &plan, &store))?;
+    store.begin(&summary(arguments, &plan, &store))?;
     carry_out(arguments, &plan, &store)?;
     store.refresh()?;
     let summary = summary(arguments, &plan, &store);
@@ -113,16 +110,22 @@ fn carry_out_one(
         let what = format!("a file that {} names has changed meanwhile", plan.text.name);
         return Err(Failure::Usage(what, "run the sweep again".to_string()));
     }
-    let job = Job { scenario: &scenario, ground: Ground::Sim, packet_log: None };
+    let ground = Ground::Sim;
+    let job = Job { scenario: &scenario, ground, directory: None, packet_log: false };
     let finished = execute(&job, control).map_err(|failure| at_point(failure, &point.label))?;
     if finished.records.interrupted {
         return Ok(None);
     }
     let measured = (&finished.records, &finished.summary);
     let cpu_s = finished.usage.user_cpu_s;
-    let kept =
-        SweepRun::new(&store.program, (&point.label, run.repeat), &scenario, measured, cpu_s);
-    store.keep(&run.id, &kept)?;
+    let kept = SweepRun::new(
+        &store.program,
+        (&run.id, &point.label, run.repeat),
+        &scenario,
+        measured,
+        cpu_s,
+    );
+    store.keep(&kept)?;
     Ok(Some((kept.data_packets, cpu_s)))
 }
 
@@ -136,19 +139,18 @@ fn at_point(failure: Failure, label: &str) -> Failure {
 
 /// What came out so far.
 fn summary(arguments: &Sweep, plan: &Plan, store: &Store) -> SweepSummary {
-    let mut of_points: Vec<Vec<SweepRun>> = plan.points.iter().map(|_| Vec::new()).collect();
+    let mut runs: Vec<(Vec<usize>, Vec<SweepRun>)> =
+        plan.points.iter().map(|point| (point.at.clone(), Vec::new())).collect();
     for run in &plan.runs {
-        of_points[run.point].extend(store.finished(run).cloned());
+        runs[run.point].1.extend(store.finished(run).cloned());
     }
-    let points = plan.points.iter().zip(&of_points);
-    let points = points.filter(|(_, runs)| !runs.is_empty());
-    let repeats = arguments.repeat.unwrap_or(1);
+    runs.retain(|(_, runs)| !runs.is_empty());
     SweepSummary::new(
         &plan.name,
         (command(arguments, plan), command_of_a_run(arguments, plan)),
         plan.keys.clone(),
-        (repeats, plan.runs.len()),
-        points.map(|(point, runs)| SweepPoint::new(point.at.clone(), runs)).collect(),
+        (arguments.repeat.unwrap_or(1), plan.runs.len()),
+        &runs,
         plan.left_out.clone(),
     )
 }
@@ -205,9 +207,10 @@ fn print(arguments: &Sweep, summary: &SweepSummary, store: &Store) -> Result<(),
     }
     let shown = |name: &str| store.directory.join(name).display().to_string();
     screen::print(&format!(
-        "{}\n\n{}\nruns     {} of {}\nreport   {}\ndataset  {}\nrepeat   {}\n",
+        "{}\n\n{}{}\nruns     {} of {}\nreport   {}\ndataset  {}\nrepeat   {}\n",
         summary.name,
         text::text(summary),
+        text::verdicts(summary),
         summary.runs_finished,
         summary.runs_planned,
         shown(REPORT),

@@ -4,6 +4,8 @@
 use crate::screen;
 use comfy_table::presets::NOTHING;
 use comfy_table::{Attribute, Cell, CellAlignment, Color, ContentArrangement, TableComponent};
+use knee_units::printable;
+use std::borrow::Cow;
 use std::io::{IsTerminal, stdout};
 
 /// Columns where there is no terminal.
@@ -56,12 +58,12 @@ impl Table {
 
     /// Adds a row.
     pub fn row(&mut self, cells: impl IntoIterator<Item = impl Into<String>>) {
-        self.inner.add_row(cells.into_iter().map(|cell| Cell::new(cell.into())));
+        self.inner.add_row(cells.into_iter().map(|cell| Cell::new(shown(&cell.into()))));
     }
 
     /// Adds a row whose first cell has a mood.
     pub fn row_in(&mut self, mood: Mood, cells: impl IntoIterator<Item = impl Into<String>>) {
-        let mut cells: Vec<Cell> = cells.into_iter().map(|cell| Cell::new(cell.into())).collect();
+        let mut cells: Vec<Cell> = cells.into_iter().map(|c| Cell::new(shown(&c.into()))).collect();
         let colour = match mood {
             Mood::Good => Some(Color::Green),
             Mood::Bad => Some(Color::Red),
@@ -78,6 +80,11 @@ impl Table {
     pub fn text(&self) -> String {
         self.inner.trim_fmt() + "\n"
     }
+}
+
+/// A name may hold what would change the table.
+fn shown(cell: &str) -> Cow<'_, str> {
+    printable(cell, |c| c == '\n')
 }
 
 #[cfg(test)]

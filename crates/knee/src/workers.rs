@@ -2,17 +2,19 @@
 //! do not share it: they come after the others, one by one.
 
 use crate::control::Control;
+use crate::directory::PACKETS;
+use crate::estimate;
 use crate::failure::{Failure, cannot_write};
 use crate::interrupt;
 use crate::kernel;
 use crate::progress::{Load, Pace, Progress, Tracked};
-use knee_record::{HostHealth, Meter, Records, Summary, Usage};
+use knee_record::{HostHealth, Meter, Recording, Records, SampleSink, Summary, Usage};
 use knee_scenario::{Ground, Scenario};
 use knee_sim::SimulationError;
 use rayon::iter::{ParallelBridge, ParallelIterator};
-use std::fs::{File, create_dir_all};
+use std::fs::File;
 use std::io::BufWriter;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -23,8 +25,10 @@ pub struct Job<'s> {
     pub scenario: &'s Scenario,
     /// Where.
     pub ground: Ground,
-    /// Where to write the packet log, if at all; of the simulator only.
-    pub packet_log: Option<PathBuf>,
+    /// Where its records are to be kept, if at all.
+    pub directory: Option<&'s Path>,
+    /// Also write a packet log there; of the simulator only.
+    pub packet_log: bool,
 }
 
 /// A run that ended or was stopped.
@@ -38,6 +42,9 @@ pub struct Finished {
     pub usage: Usage,
     /// How the host kept up; of a run in real time.
     pub health: Option<HostHealth>,
+    /// What has its samples already, if its records are to be kept; of the
+    /// simulator.
+    pub recording: Option<Recording>,
 }
 
 /// Runs all jobs, at most `parallel` at a time, and hands each to `keep` with
@@ -49,6 +56,7 @@ pub fn run_all<T: Send>(
     parallel: Option<u16>,
     keep: impl Fn(usize, Finished) -> Result<T, Failure> + Sync,
 ) -> Result<Vec<Option<T>>, Failure> {
+    estimate::warn(jobs);
     let loads: Vec<Load> = jobs.iter().map(|job| Load::on(job.scenario, job.ground)).collect();
     let order = costliest_first(&loads, 0..jobs.len());
     side_by_side(&loads, order, parallel, |index, control| {
@@ -113,42 +121,49 @@ pub fn costliest_first(loads: &[Load], numbers: impl Iterator<Item = usize>) -> 
 
 /// Runs a scenario on its ground.
 pub fn execute(job: &Job<'_>, control: &Control) -> Result<Finished, Failure> {
-    let meter = Meter::start();
-    let (records, summary, usage, health) = match control {
-        Control::Kernel(control) => {
-            let (records, summary, health) = kernel::run(job.scenario, control)?;
-            (records, summary, meter.stop(), Some(health))
-        }
-        Control::Sim(control) => {
-            let records = match &job.packet_log {
-                None => knee_sim::run(job.scenario, control)?,
-                Some(path) => run_logged(job.scenario, control, path)?,
-            };
-            let usage = meter.stop();
-            let summary = Summary::new(job.scenario, "sim", &records);
-            (records, summary, usage, None)
-        }
+    let finished = match control {
+        Control::Kernel(control) => on_kernel(job, control)?,
+        Control::Sim(control) => on_simulator(job, control)?,
     };
     control.ended(job.scenario.duration.as_nanos());
-    Ok(Finished { records, summary, usage, health })
+    Ok(finished)
+}
+
+fn on_kernel(job: &Job<'_>, control: &knee_kernel::Control) -> Result<Finished, Failure> {
+    let meter = Meter::start();
+    let (records, summary, health) = kernel::run(job.scenario, control)?;
+    let (usage, health) = (meter.stop(), Some(health));
+    Ok(Finished { records, summary, usage, health, recording: None })
+}
+
+fn on_simulator(job: &Job<'_>, control: &knee_sim::Control) -> Result<Finished, Failure> {
+    let meter = Meter::start();
+    let begin = |directory| Recording::begin(directory, job.scenario);
+    let mut recording = job.directory.map(begin).transpose()?;
+    let samples: &mut dyn SampleSink = match &mut recording {
+        Some(recording) => recording,
+        None => &mut (),
+    };
+    let records = match job.directory.filter(|_| job.packet_log) {
+        None => knee_sim::run_to(job.scenario, control, samples, None)?,
+        Some(directory) => run_logged(job.scenario, control, samples, &directory.join(PACKETS))?,
+    };
+    let usage = meter.stop();
+    let summary = Summary::new(job.scenario, "sim", &records);
+    Ok(Finished { records, summary, usage, health: None, recording })
 }
 
 fn run_logged(
     scenario: &Scenario,
     control: &knee_sim::Control,
+    samples: &mut dyn SampleSink,
     path: &Path,
 ) -> Result<Records, Failure> {
-    let run = knee_sim::run_logged(scenario, control, new_file(path)?);
-    run.map_err(|error| match error {
+    // Not over what is there: it could be a link to something else.
+    let file = File::create_new(path).map_err(|error| cannot_write(path, &error))?;
+    let mut log = BufWriter::with_capacity(1 << 20, file);
+    knee_sim::run_to(scenario, control, samples, Some(&mut log)).map_err(|error| match error {
         SimulationError::Log(source) => cannot_write(path, &source),
         other => other.into(),
     })
-}
-
-fn new_file(path: &Path) -> Result<BufWriter<File>, Failure> {
-    if let Some(folder) = path.parent() {
-        create_dir_all(folder).map_err(|error| cannot_write(folder, &error))?;
-    }
-    let file = File::create(path).map_err(|error| cannot_write(path, &error))?;
-    Ok(BufWriter::with_capacity(1 << 20, file))
 }

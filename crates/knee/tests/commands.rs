@@ -31,6 +31,40 @@ fn compare_says_what_differs() {
     assert!(itself["differences"].as_array().unwrap().iter().all(same));
 }
 
+/// Repeats are compared in pairs of the same seed: twice the rate is a
+/// difference; another build of the same scenario is none.
+#[test]
+fn repeats_are_compared_in_pairs() {
+    let folder = folder_with("a.toml", SMALL);
+    let at = folder.path();
+    fs::write(at.join("b.toml"), SMALL.replace("10 Mbit/s", "20 Mbit/s")).unwrap();
+    expect(at, "run a.toml b.toml --repeat 6 --out out", 0);
+    let printed = expect(at, "compare out/a out/b", 0);
+    let line = printed.lines().find(|line| line.starts_with("goodput_bps ")).unwrap();
+    assert!(line.trim_end().ends_with("more"), "{line}");
+    assert!(printed.contains("6 pairs of runs with the same seed"), "{printed}");
+    let document = expect(at, "compare out/a out/b --json", 0);
+    let document: serde_json::Value = serde_json::from_str(&document).unwrap();
+    let schema = serde_json::from_str(&expect(at, "schema comparison", 0)).unwrap();
+    jsonschema::validate(&schema, &document).unwrap_or_else(|error| panic!("{error}"));
+    let goodput = document["differences"].as_array().unwrap().iter();
+    let goodput = goodput.clone().find(|one| one["measure"] == "goodput_bps").unwrap();
+    let (low, high) = (&goodput["compared"]["low"], &goodput["compared"]["high"]);
+    let (low, high) = (low.as_f64().unwrap(), high.as_f64().unwrap());
+    assert!(1.8 < low && low < high && high < 2.2, "{low} to {high}");
+
+    fs::copy(at.join("a.toml"), at.join("same.toml")).unwrap();
+    expect(at, "run same.toml --repeat 6 --out same", 0);
+    let printed = expect(at, "compare out/a same --all", 0);
+    assert!(!printed.contains("none seen") && printed.contains("the same"), "{printed}");
+
+    expect(at, "run same.toml --repeat 2 --seed 90 --out other", 0);
+    let said = complaint(at, "compare out/a other", 2);
+    assert!(said.contains("fewer than two seeds in common"), "{said}");
+    let said = complaint(at, "compare out/a out/b/repeat-1", 2);
+    assert!(said.contains("a single run"), "{said}");
+}
+
 #[test]
 fn what_is_no_run_is_refused() {
     let folder = folder_with("a.toml", SMALL);

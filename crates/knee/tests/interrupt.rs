@@ -1,5 +1,6 @@
 //! Ctrl-C, and what is left after it.
 
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 #![cfg(target_os = "linux")]
 
 mod common;
@@ -7,6 +8,7 @@ mod common;
 use common::{SMALL, complaint, expect, folder_with, json, knee};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
+use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
@@ -21,9 +23,14 @@ fn start(command: &mut Command) -> Child {
 }
 
 /// Waits until a run has begun: its packet log grows.
-#[allow(clippy::disallowed_methods, reason = "waits for another process")]
 fn wait_until_begun(child: &mut Child, log: &Path) {
-    while std::fs::metadata(log).map_or(0, |log| log.len()) == 0 {
+    wait_until(child, log, 1);
+}
+
+/// Waits until a file that the program writes has so many bytes.
+#[allow(clippy::disallowed_methods, reason = "waits for another process")]
+fn wait_until(child: &mut Child, file: &Path, bytes: u64) {
+    while std::fs::metadata(file).map_or(0, |file| file.len()) < bytes {
         let ended = child.try_wait().expect("it can be asked");
         assert!(ended.is_none(), "it ended by itself: {ended:?}");
         std::thread::sleep(Duration::from_millis(20));
@@ -68,6 +75,52 @@ fn exit_code_of_an_interrupted_run() {
     assert_eq!(output.status.code(), Some(130));
     let printed: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(printed["verdict"], "degraded");
+}
+
+/// Rows of a table, by whoever reads Parquet.
+fn rows(path: &Path) -> usize {
+    let file = std::fs::File::open(path).unwrap();
+    let batches = ParquetRecordBatchReaderBuilder::try_new(file).unwrap().build().unwrap();
+    batches.map(|batch| batch.unwrap().num_rows()).sum()
+}
+
+/// Samples reach the disk as the run goes, and what is there when it is
+/// stopped is a whole table, of a run that is marked as interrupted.
+#[test]
+fn samples_are_written_as_the_run_goes() {
+    let fine = endless().replace("seed = 5", "seed = 5\nsample_interval = \"100 us\"");
+    let folder = folder_with("long.toml", &fine);
+    let at = folder.path();
+    let mut child = start(knee(at).args(["run", "long.toml", "--out", "out"]));
+    // More than the few bytes with which a table begins.
+    wait_until(&mut child, &at.join("out/links.parquet.part"), 10_000);
+    send(&child, Signal::SIGINT);
+    let (_, err) = common::texts(&child.wait_with_output().unwrap());
+    assert!(err.contains("will write about") && err.contains("sample_interval"), "{err}");
+    let manifest = json(&at.join("out/manifest.json"));
+    assert_eq!(manifest["interrupted"], true);
+    let end_ns = manifest["end_ns"].as_u64().unwrap();
+    let instants = usize::try_from(end_ns.div_ceil(100_000) + 1).unwrap();
+    assert!(instants > 100_000, "{instants}");
+    let (links, flows) =
+        (rows(&at.join("out/links.parquet")), rows(&at.join("out/samples.parquet")));
+    assert!(links.abs_diff(instants) <= 1, "{links} {instants}");
+    assert!(flows.abs_diff(2 * instants) <= 2, "{flows} {instants}");
+    expect(at, "report out", 0);
+}
+
+/// An hour at a sample a millisecond: in memory the rows would take 800 MB.
+#[test]
+fn memory_does_not_grow_with_the_length() {
+    let hour = SMALL.replace("3 s", "60 min").replace("seed = 5", "sample_interval = \"1 ms\"");
+    let hour = hour.replace("10 Mbit/s", "1 Mbit/s");
+    let one = hour.split("\n[[flow]]\nname = \"cubic\"").next().unwrap();
+    let folder = folder_with("hour.toml", one);
+    let at = folder.path();
+    expect(at, "run hour.toml --out out", 0);
+    assert_eq!(rows(&at.join("out/samples.parquet")), 3_600_000);
+    let peak = json(&at.join("out/manifest.json"))["peak_rss_bytes"].as_u64().unwrap();
+    assert!(peak < 400_000_000, "{peak}");
 }
 
 /// Killed outright: nothing passes for a run.

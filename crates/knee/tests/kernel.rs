@@ -236,23 +236,45 @@ fn the_grid_goes_on_where_it_stopped() -> Result<(), Skipped> {
     let _turn = turn()?;
     let folder = tempfile::tempdir().unwrap();
     let cell = "reno-5mbit-10ms-0.5bdp-loss0-1flow";
-    let line = format!("fidelity --cells {cell} --out out");
+    let line = format!("fidelity --repeat 2 --cells {cell} --out out");
     let begun = run(folder.path(), &line);
     assert_eq!(begun.status.code(), Some(0), "{:?}", texts(&begun));
     let out = folder.path().join("out");
     let grid = json(&out.join("fidelity.json"));
-    assert_eq!((&grid["schema"], &grid["planned"]), (&"knee-fidelity-grid/1".into(), &1.into()));
+    assert_eq!((&grid["schema"], &grid["planned"]), (&"knee-fidelity-grid/2".into(), &1.into()));
     let schema = expect(folder.path(), "schema fidelity-grid", 0);
     let schema = serde_json::from_str(&schema).unwrap();
     jsonschema::validate(&schema, &grid).unwrap_or_else(|error| panic!("{error}"));
     let invalid = grid["invalid"].as_array().unwrap().len();
     assert_eq!(grid["compared"].as_u64().unwrap() + invalid as u64, 1);
     assert!(fs::read_to_string(out.join("fidelity.md")).unwrap().contains(cell));
-    let manifest = || json(&out.join(cell).join("kernel/manifest.json"))["started_at"].clone();
-    let first = manifest();
+    let runs = grid["cells"][0]["kernel_runs"].as_array().unwrap().clone();
+    let void: Vec<bool> = runs.iter().map(|verdict| verdict == "invalid").collect();
+    assert_eq!(void.len(), 2);
+    let one = grid["cells"][0]["fidelity"]["measures"][0].clone();
+    assert_eq!(one["kernel_range"].is_array(), void.contains(&false), "{one}");
+    assert_eq!(one["noise"].is_number(), !void.contains(&true), "{one}");
+    let begun =
+        |run: &str| json(&out.join(cell).join(run).join("manifest.json"))["started_at"].clone();
+    let first = ["kernel", "kernel-2"].map(begun);
     let (_, said) = texts(&run(folder.path(), &line));
-    assert!(said.contains(&format!("{invalid} of them to run")), "{said}");
-    assert_eq!(manifest() == first, invalid == 0);
+    let again = void.iter().filter(|void| **void).count();
+    assert!(said.contains(&format!("{again} runs of them to make")), "{said}");
+    let second = ["kernel", "kernel-2"].map(begun);
+    for number in 0..2 {
+        assert_eq!(first[number] == second[number], !void[number], "run {number}");
+    }
+    Ok(())
+}
+
+/// Before anything runs, and without reading a device for ever.
+fn a_trace_of_ones_own_must_be_one() -> Result<(), Skipped> {
+    let folder = folder_with("words", "not a number\n");
+    for (trace, why) in [("words", "words"), ("/dev/zero", "regular file"), ("none", "none")] {
+        let line = format!("fidelity --extended --cells recorded --trace {trace}");
+        let said = complaint(folder.path(), &line, 2);
+        assert!(said.contains(why) && said.contains("Mahimahi"), "{said}");
+    }
     Ok(())
 }
 
@@ -311,6 +333,7 @@ fn main() -> ExitCode {
         two_grounds_are_compared,
         a_study_on_both_grounds,
         the_grid_goes_on_where_it_stopped,
+        a_trace_of_ones_own_must_be_one,
         one_ground_at_a_time_for_what_only_one_can,
         what_the_kernel_cannot_be_set_to_is_said_before_anything_runs,
         without_privileges_it_runs_or_says_what_to_do,

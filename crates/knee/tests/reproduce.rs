@@ -155,3 +155,55 @@ fn nothing_is_overwritten_unless_forced() {
     assert!(said.contains("out is not empty"), "{said}");
     expect(at, "reproduce ./small-study --out out --force", 0);
 }
+
+const RECORDED: &str = r#"
+[[claim]]
+id = "S4"
+says = "what the link carries"
+measure = "goodput"
+of = "plain/*"
+at_most = "1 Mbit/s"
+outcome = "fails"
+finding = "{value}, and {S1} of it at twice the rate."
+"#;
+
+/// `--record` writes what was measured; from then on a value that drifts is
+/// told, and findings hold the values of the run.
+#[test]
+fn values_are_kept_on_record() {
+    let folder = study(&format!("{STUDY}{RECORDED}"), SMALL);
+    let at = folder.path();
+    let file = at.join("small-study/study.toml");
+    expect(at, "reproduce ./small-study --record --out one", 0);
+    let recorded = fs::read_to_string(&file).unwrap();
+    assert_eq!(recorded.matches("measured = ").count(), 3, "{recorded}");
+    assert_eq!(recorded.matches("drift = \"2 %\"").count(), 3, "{recorded}");
+    let printed = expect(at, "reproduce ./small-study --out two", 0);
+    let mut words = printed.split("finding on S4: ").nth(1).unwrap().split(' ');
+    let value: f64 = words.next().unwrap().parse().expect("the value measured");
+    assert!(words.next().unwrap().starts_with("Mbit/s") && value > 1.0, "{printed}");
+    // Recording again changes nothing.
+    expect(at, "reproduce ./small-study --record --out three", 0);
+    assert_eq!(recorded, fs::read_to_string(&file).unwrap());
+
+    let model = "measured = 0.5556\n";
+    assert!(recorded.contains(model), "{recorded}");
+    fs::write(&file, recorded.replace(model, "measured = 0.54\n")).unwrap();
+    let printed = expect(at, "reproduce ./small-study --out four", 1);
+    assert!(
+        printed.contains("S2 drifted: measured 0.5556, on record 0.54 (± 0.0108)"),
+        "{printed}"
+    );
+    let document = json(&at.join("four/reproduce.json"));
+    let claim = &document["studies"][0]["claims"][1];
+    assert_eq!((&claim["drifted"], &claim["agrees"]), (&true.into(), &false.into()));
+    expect(at, "reproduce ./small-study --record --out five", 0);
+    assert_eq!(recorded, fs::read_to_string(&file).unwrap());
+}
+
+#[test]
+fn a_study_of_the_program_has_no_file_to_record_in() {
+    let folder = tempfile::tempdir().unwrap();
+    let said = complaint(folder.path(), "reproduce improved-bbr --record", 2);
+    assert!(said.contains("knee reproduce studies/improved-bbr --record"), "{said}");
+}

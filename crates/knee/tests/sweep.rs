@@ -7,6 +7,7 @@ mod common;
 use arrow::array::{Array, AsArray};
 use arrow::datatypes::{Float64Type, Int64Type};
 use common::{SMALL, complaint, expect, folder_with, json, knee, texts};
+use knee_record::{SweepKey, SweepRun, SweepSummary};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
@@ -280,4 +281,55 @@ fn impossible_points_are_named_or_left_out() {
     };
     // 500 kB over at most 15 Mbit/s.
     assert!((0..3).all(|point| (0.26..5.0).contains(&completion(point))), "{}", completion(0));
+}
+
+/// The same controller under two names: every seed gives the same run twice.
+#[test]
+fn one_controller_under_two_names_is_the_same() {
+    let folder = folder_with("a.toml", SMALL);
+    let names = r#"flow.bbr.cc=reno,{ name = "reno" }"#;
+    let (printed, _) = succeeds(folder.path(), &["a.toml", "--vary", names, "--repeat", "3"]);
+    assert!(printed.contains("Goodput: the same with flow.bbr.cc = reno and"), "{printed}");
+    assert!(!printed.contains("best with"), "{printed}");
+}
+
+/// Real runs that differ in their seeds alone, dealt out to two names at
+/// random, 200 times: at most 5 %, and two standard errors, name a winner.
+#[test]
+fn seeds_alone_rarely_make_a_winner() {
+    let folder = folder_with("a.toml", &SMALL.replace("3 s", "1 s").replace("0.1 %", "1 %"));
+    let at = folder.path();
+    succeeds(at, &["a.toml", "--vary", "flow.bbr.cc=reno", "--repeat", "60"]);
+    let runs = kept(&at.join("knee-out/sweep-a")).into_values();
+    let runs: Vec<SweepRun> = runs.map(|text| SweepRun::read(&text).unwrap()).collect();
+    assert_eq!(runs.len(), 60);
+    let (repeats, sweeps) = (5, 200);
+    let wrong = (0..sweeps).filter(|sweep| winner_among(&runs, repeats, *sweep)).count() as f64;
+    let most = 0.05 + 2.0 * (0.05 * 0.95 / sweeps as f64).sqrt();
+    assert!(wrong / sweeps as f64 <= most, "{wrong} of {sweeps}");
+}
+
+/// Whether a sweep over two names names a winner, `number` telling which runs
+/// each of them gets.
+fn winner_among(runs: &[SweepRun], repeats: usize, number: u64) -> bool {
+    let mut state = number;
+    let mut deal: Vec<usize> = (0..runs.len()).collect();
+    for last in (1..deal.len()).rev() {
+        // Knuth's MMIX generator; its upper bits are good enough to deal with.
+        state =
+            state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        deal.swap(last, (state >> 33) as usize % (last + 1));
+    }
+    let name = |value: usize| {
+        let drawn = deal.iter().skip(value * repeats).take(repeats).zip(1..);
+        let run = |(from, seed): (&usize, u64)| SweepRun { seed, ..runs[*from].clone() };
+        (vec![value], drawn.map(run).collect::<Vec<_>>())
+    };
+    let values = ["one", "other"].map(str::to_string).to_vec();
+    let keys = vec![SweepKey { name: "flow.bbr.cc".to_string(), values }];
+    let points = [name(0), name(1)];
+    let command = (String::new(), String::new());
+    let summary = SweepSummary::new("", command, keys, (repeats as u64, 0), &points, Vec::new());
+    let mut places = summary.verdicts.iter().flat_map(|verdict| &verdict.places);
+    places.any(|place| place.best.is_some())
 }

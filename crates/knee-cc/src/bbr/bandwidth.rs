@@ -1,8 +1,8 @@
 //! Rounds, and the bottleneck bandwidth as the windowed maximum of the
 //! delivery rate.
 
-use super::Bbr;
 use super::filter::RunningMax;
+use super::{Bbr, Mode};
 use crate::{Connection, Sample};
 use knee_units::Rate;
 
@@ -21,6 +21,9 @@ const FILTER_ROUNDS: u32 = 10;
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Bandwidth {
     filter: RunningMax,
+    /// Largest sample since the last PROBE_RTT; within one, what is to be
+    /// kept over it.
+    kept: PacketRate,
     /// Packet-timed round trips so far.
     pub(super) rounds: u32,
     /// The round ends when a packet sent after this much was delivered is
@@ -41,11 +44,18 @@ impl Bandwidth {
         self.filter.get()
     }
 
-    /// The value of before PROBE_RTT counts as seen in this round: the
+    /// PROBE_RTT begins: the estimate is kept, as far as it rests on samples
+    /// since the last one.
+    pub(super) fn keep(&mut self) {
+        self.kept = self.kept.min(self.filter.get());
+    }
+
+    /// After PROBE_RTT the value kept counts as seen in this round: the
     /// change `keep_bw_over_probe_rtt`. Samples taken with a window of four
     /// packets say nothing about the path, but rounds go on, and more than
     /// ten of them (RTT below 22 ms) push all earlier samples out.
-    pub(super) fn restore(&mut self, kept: PacketRate) {
+    pub(super) fn restore(&mut self) {
+        let kept = std::mem::take(&mut self.kept);
         if kept >= self.filter.get() {
             self.filter.reset(self.rounds, kept);
         }
@@ -53,6 +63,8 @@ impl Bandwidth {
 
     pub(super) fn rescale(&mut self, old_mss: u64, new_mss: u64) {
         self.filter.rescale(old_mss, new_mss);
+        let scaled = u64::from(self.kept) * old_mss / new_mss;
+        self.kept = scaled.min(u64::from(PacketRate::MAX)) as PacketRate;
     }
 }
 
@@ -90,6 +102,9 @@ impl Bbr {
         // The application's pauses are not the path's: such a sample counts
         // only if it shows the path to be faster.
         if !app_limited || bw >= self.bandwidth.max() {
+            if self.mode != Mode::ProbeRtt {
+                self.bandwidth.kept = self.bandwidth.kept.max(bw);
+            }
             self.bandwidth.filter.update(FILTER_ROUNDS, self.bandwidth.rounds, bw);
         }
     }

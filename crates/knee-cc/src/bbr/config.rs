@@ -56,7 +56,7 @@ const PARAMETERS: &[Parameter] = &[
         name: "max_cruise",
         kind: Kind::DurationOrOff,
         default: "off",
-        summary: "longest time between two probes at gain 1",
+        summary: "time at gain 1 after which no further phase of it begins, but a probe",
     },
     Parameter {
         name: "delay_lower_bound",

@@ -6,8 +6,9 @@
 //!   to one BDP, however long that takes; a full min_rtt is no reason to end.
 //! - `probe_exit_early`: the phase above gain 1 ends as soon as in flight has
 //!   reached its target; a full min_rtt is no longer needed.
-//! - `max_cruise`: the phases at gain 1 together last at most this long, so
-//!   that flows with a long RTT probe as often as others.
+//! - `max_cruise`: after a phase at gain 1 the next probe begins if such
+//!   phases have lasted this long, so that flows with a long RTT probe nearly
+//!   as often as others. A phase is never cut short.
 
 use super::aggregation::packets_in;
 use super::config::Config;
@@ -104,10 +105,18 @@ impl Bbr {
             return;
         }
         if self.phase_is_over(sample, connection) {
-            self.enter_phase((self.cycle.phase + 1) % PHASES);
-        } else if self.probe_is_due(sample) {
+            self.enter_phase(self.next_phase());
+        } else if self.cycle.phase != UP && self.found_bandwidth(sample) {
             self.enter_phase(UP);
         }
+    }
+
+    fn next_phase(&self) -> u8 {
+        let cruised = self.delivered_at.saturating_sub(self.cycle.cruise_start);
+        if self.cycle.phase >= CRUISE && cruised >= self.config.max_cruise {
+            return UP;
+        }
+        (self.cycle.phase + 1) % PHASES
     }
 
     fn enter_phase(&mut self, phase: u8) {
@@ -153,14 +162,6 @@ impl Bbr {
     fn drain_is_over(&self, full_length: bool, in_network: u64) -> bool {
         (full_length && !self.config.drain_to_target)
             || in_network <= self.in_flight_target(self.bandwidth.max(), UNIT)
-    }
-
-    /// The next probe does not wait for the end of the cycle.
-    #[inline]
-    fn probe_is_due(&self, sample: &Sample) -> bool {
-        let cruised = self.delivered_at.saturating_sub(self.cycle.cruise_start);
-        (self.cycle.phase >= CRUISE && cruised > self.config.max_cruise)
-            || (self.cycle.phase != UP && self.found_bandwidth(sample))
     }
 
     /// Bytes that will be in the network when pacing lets the next packet

@@ -4,9 +4,13 @@
 //!
 //! Change `probe_exit_early`: PROBE_RTT ends with the first full round at
 //! four packets, which is when it has its sample, instead of 200 ms.
-//! Change `keep_bw_over_probe_rtt`: see [`super::bandwidth::Bandwidth::restore`].
+//! Change `keep_bw_over_probe_rtt`: see [`Bandwidth::restore`]. What was kept
+//! over one PROBE_RTT and not measured since is not kept over the next, or an
+//! estimate would never fall where ten rounds last longer than the ten seconds
+//! between two of them.
+//!
+//! [`Bandwidth::restore`]: super::bandwidth::Bandwidth::restore
 
-use super::bandwidth::PacketRate;
 use super::{Bbr, MIN_WINDOW_PACKETS, Mode};
 use crate::{Connection, Sample};
 use knee_units::Time;
@@ -33,8 +37,6 @@ pub(super) struct MinRtt {
     /// Data sent while between these amounts were delivered was sent in
     /// PROBE_RTT: its samples are no better than application-limited ones.
     limited: (u64, u64),
-    /// Bandwidth on entry.
-    kept_bw: PacketRate,
 }
 
 impl Default for MinRtt {
@@ -45,7 +47,6 @@ impl Default for MinRtt {
             done_at: Time::MAX,
             round_done: false,
             limited: (u64::MAX, 0),
-            kept_bw: 0,
         }
     }
 }
@@ -112,7 +113,7 @@ impl Bbr {
         self.mode = Mode::ProbeRtt;
         self.save_window();
         self.min_rtt.done_at = Time::MAX;
-        self.min_rtt.kept_bw = self.bandwidth.max();
+        self.bandwidth.keep();
     }
 
     /// Waits for four packets in flight, then for the time and one round.
@@ -140,7 +141,7 @@ impl Bbr {
         self.min_rtt.stamp = now;
         self.window = self.window.max(self.prior_window);
         if self.config.keep_bw_over_probe_rtt {
-            self.bandwidth.restore(self.min_rtt.kept_bw);
+            self.bandwidth.restore();
         }
         self.resume_mode();
     }

@@ -80,11 +80,15 @@ impl HyStart {
         min_rtt: Time,
         connection: &Connection,
     ) -> bool {
-        if !self.enabled || self.found || window.segments < self.low_window {
+        if !self.enabled || self.found {
             return false;
         }
+        // Below the low window too: rounds have to begin where flights do.
         if connection.acknowledged > self.round_end {
             self.begin_round(connection);
+        }
+        if window.segments < self.low_window {
+            return false;
         }
         let train = self.train_is_long(min_rtt, window, connection);
         let delay = self.delay_has_grown(rtt, min_rtt);

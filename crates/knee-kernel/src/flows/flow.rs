@@ -50,7 +50,7 @@ impl<'a> Flow<'a> {
         index: usize,
         plan: &'a FlowSettings,
     ) -> Result<Flow<'a>, KernelError> {
-        let rng = application_stream(scenario.seed, index);
+        let rng = application_stream(scenario.seed, &scenario.flows[index]);
         let fetches = !matches!(plan.workload, Workload::Mix(_));
         let (host, end) = ends(hosts, !fetches);
         let listener = host.within(|| {

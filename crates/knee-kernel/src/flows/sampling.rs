@@ -146,7 +146,6 @@ impl Observed {
             rtt_min_ns: info.min_rtt().map_or(0, Time::as_nanos),
             rtt_max_ns: nanos(self.rtt_max_us),
             base_rtt_ns: scenario.flow_base_rtt(flow).as_nanos(),
-            path_rate_bps: scenario.flow_rate(flow).map_or(0, |rate| rate.as_bits_per_second()),
             header_overhead: f64::from(transport.mss + transport.header) / f64::from(transport.mss),
             timeouts: u64::from(info.timeouts),
             recoveries: self.recoveries,

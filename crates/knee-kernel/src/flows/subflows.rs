@@ -118,9 +118,9 @@ impl Subflows {
                 rtt_max_ns,
                 base_rtt_ns: scenario.base_rtt(*path).as_nanos(),
                 one_way_delay_ns: scenario.one_way_delay(*path).as_nanos(),
-                rate_bps: scenario.path_rate(*path).map_or(0, |rate| rate.as_bits_per_second()),
                 timeouts: u64::from(total.info.timeouts),
                 recoveries: total.recoveries(),
+                ..PathRecord::default()
             }
         };
         plan.paths.iter().zip(&self.paths).map(one).collect()

@@ -217,6 +217,7 @@ fn main() -> ExitCode {
     #[cfg(feature = "bpf")]
     let trials = trials.into_iter().chain(trials![
         bpf::kernel_and_simulator_decide_the_same,
+        bpf::both_follow_a_slower_link,
         bpf::the_file_visits_every_phase,
         low_delay::two_flows_have_a_short_queue,
         low_delay::five_flows_have_a_short_queue,

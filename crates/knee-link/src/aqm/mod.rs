@@ -92,4 +92,11 @@ impl EntryAqm {
             red.busy_until(end);
         }
     }
+
+    /// The link loses its work at `start`; it may have been idle before.
+    pub fn cut_off(&mut self, start: Time) {
+        if let EntryAqm::Red(red) = self {
+            red.cut_off(start);
+        }
+    }
 }

@@ -7,7 +7,7 @@
 //! section 7). The queue is measured in bytes, each packet counts alike.
 
 use super::{Found, Verdict};
-use crate::capacity::possible_bytes;
+use crate::capacity::Capacity;
 use crate::config::{RateModel, Red};
 use crate::random::chance;
 use knee_units::Time;
@@ -18,7 +18,8 @@ const TYPICAL_PACKET: u64 = 1500;
 
 pub(crate) struct RedState {
     settings: Red,
-    rate: RateModel,
+    /// Outages left out; none: unlimited.
+    capacity: Option<Capacity>,
     average_bytes: f64,
     /// Packets since the last one marked or dropped.
     count: u64,
@@ -27,11 +28,16 @@ pub(crate) struct RedState {
 
 impl RedState {
     pub fn new(settings: Red, rate: RateModel) -> RedState {
-        RedState { settings, rate, average_bytes: 0.0, count: 0, busy_until: Time::ZERO }
+        let capacity = Capacity::new(&rate, &[]);
+        RedState { settings, capacity, average_bytes: 0.0, count: 0, busy_until: Time::ZERO }
     }
 
     pub fn busy_until(&mut self, departure: Time) {
         self.busy_until = departure;
+    }
+
+    pub fn cut_off(&mut self, start: Time) {
+        self.busy_until = self.busy_until.min(start);
     }
 
     pub fn decide(&mut self, found: &Found, rng: &mut ChaCha8Rng) -> Verdict {
@@ -69,7 +75,8 @@ impl RedState {
         let keep = 1.0 - self.settings.weight;
         if found.idle {
             // As if packets had arrived at an empty queue all the while.
-            let missed = possible_bytes(&self.rate, self.busy_until, found.now) / TYPICAL_PACKET;
+            let possible = |capacity: &Capacity| capacity.whole_bytes(self.busy_until, found.now);
+            let missed = self.capacity.as_ref().map_or(0, possible) / TYPICAL_PACKET;
             self.average_bytes *= keep.powi(missed.min(i32::MAX as u64) as i32);
         } else {
             self.average_bytes *= keep;
@@ -149,5 +156,12 @@ mod tests {
         red.update_average(&found);
         let expected = expected * (-2.0_f64).exp();
         assert!((red.average_bytes / expected - 1.0).abs() < 0.01, "{}", red.average_bytes);
+        // An outage ends no idle time: 2000 packets more, not 1000.
+        red.busy_until(Time::from_secs(3));
+        red.cut_off(Time::from_secs(4));
+        found.now = Time::from_secs(5);
+        red.update_average(&found);
+        let expected = expected * (-4.0_f64).exp();
+        assert!((red.average_bytes / expected - 1.0).abs() < 0.02, "{}", red.average_bytes);
     }
 }

@@ -67,6 +67,17 @@ impl Server {
         copy.start(ready)
     }
 
+    /// When all work accepted so far is done, and how much more could have
+    /// been done by then, in bit/s x ns: the rest of an opportunity, less the
+    /// part of a nanosecond that is left.
+    pub fn end(&self) -> (Time, i128) {
+        match self {
+            Server::Unlimited => (Time::ZERO, 0),
+            Server::Rate(server) => server.end(),
+            Server::Trace(server) => server.end(),
+        }
+    }
+
     /// Forgets all work not done by `at`: the queue was emptied.
     pub fn clear(&mut self, at: Time) {
         match self {

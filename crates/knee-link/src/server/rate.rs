@@ -84,6 +84,11 @@ impl RateServer {
         next.map_or(Time::MAX, |(from, _)| *from)
     }
 
+    /// See [`Server::end`](super::Server::end).
+    pub fn end(&self) -> (Time, i128) {
+        (Time::from_nanos(self.end), -i128::from(self.rest))
+    }
+
     pub fn clear(&mut self, at: Time) {
         if self.rounded_end() > at.as_nanos() {
             self.enter_step(0);

@@ -1,7 +1,7 @@
 //! Service at recorded opportunities, with Mahimahi's semantics.
 
 use crate::Trace;
-use knee_units::Time;
+use knee_units::{NANOS_PER_SECOND, Time};
 use std::sync::Arc;
 
 /// Bytes that may leave at one opportunity.
@@ -9,7 +9,8 @@ pub(crate) const OPPORTUNITY_BYTES: u32 = 1500;
 pub(crate) const NANOS_PER_MILLISECOND: u64 = 1_000_000;
 
 /// An opportunity at T serves what was ready before T. What it leaves over
-/// serves the packets behind; with none behind it is lost.
+/// serves the packets behind; with none behind it is lost. Times inside count
+/// from the beginning of the trace, those of callers from its offset.
 #[derive(Clone)]
 pub(crate) struct TraceServer {
     trace: Arc<Trace>,
@@ -34,7 +35,7 @@ impl TraceServer {
     /// Departure of a packet: when its last byte is served.
     #[inline(never)]
     pub fn serve(&mut self, ready: Time, size: u32) -> Time {
-        let ready = ready.as_nanos();
+        let ready = self.in_trace(ready);
         if self.current <= ready {
             self.left = 0;
         }
@@ -47,15 +48,32 @@ impl TraceServer {
             self.next = self.following(self.next);
         }
         self.left -= wanted;
-        Time::from_nanos(self.current.max(ready))
+        self.outside(self.current.max(ready))
     }
 
     pub fn start(&self, ready: Time) -> Time {
-        let ready = ready.as_nanos();
+        let ready = self.in_trace(ready);
         if self.left > 0 && self.current > ready {
-            return Time::from_nanos(self.current);
+            return self.outside(self.current);
         }
-        Time::from_nanos(self.time(self.first_after(ready)))
+        self.outside(self.time(self.first_after(ready)))
+    }
+
+    fn in_trace(&self, time: Time) -> u64 {
+        time.saturating_add(self.trace.offset).as_nanos()
+    }
+
+    fn outside(&self, time: u64) -> Time {
+        Time::from_nanos(time).saturating_sub(self.trace.offset)
+    }
+
+    /// See [`Server::end`](super::Server::end).
+    pub fn end(&self) -> (Time, i128) {
+        // Opportunities at the same time that nobody has asked for yet.
+        let later = std::iter::successors(Some(self.next), |at| Some(self.following(*at)));
+        let more = later.take_while(|at| self.time(*at) <= self.current).count() as u64;
+        let bytes = u64::from(self.left) + more * u64::from(OPPORTUNITY_BYTES);
+        (self.outside(self.current), i128::from(bytes * 8 * NANOS_PER_SECOND))
     }
 
     pub fn clear(&mut self) {
@@ -96,8 +114,12 @@ mod tests {
     use super::*;
 
     fn server(opportunities_ms: &[u32]) -> TraceServer {
-        let trace = Trace { name: "test".into(), opportunities_ms: opportunities_ms.into() };
-        TraceServer::new(Arc::new(trace))
+        server_from(opportunities_ms, Time::ZERO)
+    }
+
+    fn server_from(opportunities_ms: &[u32], offset: Time) -> TraceServer {
+        let (name, opportunities_ms) = ("test".into(), opportunities_ms.into());
+        TraceServer::new(Arc::new(Trace { name, opportunities_ms, offset }))
     }
 
     fn ms(n: u64) -> Time {
@@ -130,5 +152,16 @@ mod tests {
         assert_eq!(departures, [3, 3, 6, 6, 9, 9].map(ms));
         assert_eq!(server.start(ms(3_000_000)), ms(3_000_003));
         assert_eq!(server.start(Time::from_nanos(3_000_000_000_000 - 1)), ms(3_000_000));
+    }
+
+    /// 2 5 5 9 | 11 14 14 18 …, from 4 ms on: 1 1 5 | 7 10 10 14 …
+    #[test]
+    fn it_begins_at_its_offset() {
+        let mut server = server_from(&[2, 5, 5, 9], ms(4));
+        assert_eq!(server.start(ms(0)), ms(1));
+        let departures: Vec<_> = (0..7).map(|_| server.serve(ms(0), 1500)).collect();
+        assert_eq!(departures, [1, 1, 5, 7, 10, 10, 14].map(ms));
+        server.clear();
+        assert_eq!(server.serve(ms(5), 1500), ms(7), "at 5 ms it is too late for that of 5 ms");
     }
 }

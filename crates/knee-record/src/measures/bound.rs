@@ -1,58 +1,83 @@
 //! The earliest that any scheduler could finish a file over several paths.
 
+use crate::rates::PathRate;
+
 /// Lower bound T* of the completion time of a file, seconds.
 ///
-/// `size` in bytes; each path with its payload rate in bit/s and its one-way
-/// propagation delay in seconds. A path delivers nothing before its delay is
-/// over and at most its rate from then on, so by time t all of them together
-/// deliver at most `F(t) = sum of r_i max(0, t - d_i)` bits. T* is where F
-/// reaches the size:
+/// By a time t a path has delivered at most what each of its links allows
+/// between the arrival there of what was sent at the file's start and the
+/// last departure that still arrives by t. T* is where all paths together
+/// reach the size, `bytes` with headers. Over paths of constant rates r and
+/// one-way delays d that is
 ///
 /// `T* = (8 S + sum over A of r_i d_i) / (sum over A of r_i)`,
 /// A = the paths with `d_i < T*`.
 ///
-/// An infinite rate stands for an unlimited path. Infinity, if no path has a
-/// rate.
-pub fn lower_bound(size: u64, paths: &[(f64, f64)]) -> f64 {
-    let mut paths: Vec<(f64, f64)> =
-        paths.iter().copied().filter(|(rate, _)| *rate > 0.0).collect();
-    paths.sort_by(|a, b| a.1.total_cmp(&b.1));
-    let (mut rates, mut bits) = (0.0, 8.0 * size as f64);
-    let mut earliest = f64::INFINITY;
-    // A is a prefix of the paths in the order of their delays. Any other
-    // prefix delivers by time t at most F(t), and so ends no earlier.
-    for (rate, delay) in paths {
-        if rate.is_infinite() {
-            earliest = earliest.min(delay);
-            break;
-        }
-        rates += rate;
-        bits += rate * delay;
-        earliest = earliest.min(bits / rates);
+/// Infinity, if they never do.
+pub(crate) fn lower_bound(start_ns: u64, bytes: f64, paths: &[&PathRate]) -> f64 {
+    let enough = |time_ns: u64| {
+        let arrived = paths.iter().map(|path| path.arrived_bytes(start_ns, start_ns + time_ns));
+        arrived.sum::<f64>() >= bytes
+    };
+    let Some(high) = (0..HORIZON_LOG2).map(|power| 1 << power).find(|time| enough(*time)) else {
+        return f64::INFINITY;
+    };
+    let (mut low, mut high) = (0, high);
+    while low + 1 < high {
+        let middle = low + (high - low) / 2;
+        if enough(middle) { high = middle } else { low = middle }
     }
-    earliest
+    high as f64 / 1e9
 }
+
+/// No file is waited for longer than 2^62 ns, some 146 years.
+const HORIZON_LOG2: u32 = 63;
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Rates;
+    use knee_scenario::{Embedded, Source, parse};
     use proptest::prelude::*;
 
-    /// T* by halving on the fluid delivery curve, which rises with t.
-    fn by_bisection(size: u64, paths: &[(f64, f64)]) -> f64 {
-        let delivered = |at: f64| -> f64 {
-            paths.iter().map(|(rate, delay)| rate * (at - delay).max(0.0)).sum()
-        };
-        let (mut low, mut high) = (0.0, 1.0);
-        while delivered(high) < 8.0 * size as f64 {
-            high *= 2.0;
+    /// T* of paths with these lines of their links.
+    fn bound_of(start_ns: u64, bytes: f64, links: &[String]) -> f64 {
+        let mut text = "duration = \"10 s\"\n".to_string();
+        for (number, link) in links.iter().enumerate() {
+            text += &format!(
+                "[link.l{number}]\n{link}\n[path.p{number}]\nforward = [\"l{number}\"]\n\
+                 reverse_delay = \"1 ms\"\n[[flow]]\nname = \"f{number}\"\n\
+                 path = \"p{number}\"\ncc = \"reno\"\n"
+            );
         }
-        for _ in 0..200 {
-            let middle = 0.5 * (low + high);
-            let enough = delivered(middle) >= 8.0 * size as f64;
-            if enough { high = middle } else { low = middle }
+        let source = Source { name: "bound.toml", loader: &Embedded(&[]) };
+        let rates = Rates::of(&parse(&text, &source, &[]).expect("it is a scenario"));
+        let paths = rates.paths_of(0..links.len() as u32).expect("they are known");
+        lower_bound(start_ns, bytes, &paths)
+    }
+
+    /// A rate in bit/s and a delay in microseconds.
+    fn link((rate, delay): &(u64, u64)) -> String {
+        format!("rate = \"{rate} bit/s\"\ndelay = \"{delay} us\"")
+    }
+
+    /// T* of constant rates, from the formula: A is a prefix of the paths in
+    /// the order of their delays, and any other prefix ends no earlier.
+    fn by_formula(bytes: f64, paths: &[(u64, u64)]) -> f64 {
+        let mut paths = paths.to_vec();
+        paths.sort_by_key(|path| path.1);
+        let (mut rates, mut bits, mut earliest) = (0.0, 8.0 * bytes, f64::INFINITY);
+        for (rate, delay) in paths {
+            rates += rate as f64;
+            bits += rate as f64 * delay as f64 / 1e6;
+            earliest = earliest.min(bits / rates);
         }
-        high
+        earliest
+    }
+
+    #[track_caller]
+    fn close(bound: f64, expected: f64) {
+        assert!((bound - expected).abs() < 3e-9, "{bound} is not {expected}");
     }
 
     /// 1 MB over 10 Mbit/s with 5 ms and 1 Mbit/s with 100 ms:
@@ -60,42 +85,54 @@ mod tests {
     /// 805 ms. 64 kB are over before the slow path delivers anything.
     #[test]
     fn fast_and_slow_path() {
-        let (fast, slow) = ((10e6, 0.005), (1e6, 0.100));
-        let both = lower_bound(1_000_000, &[slow, fast]);
-        assert!((both - 8.15 / 11.0).abs() < 1e-12, "{both}");
-        assert!((lower_bound(1_000_000, &[fast]) - 0.805).abs() < 1e-12);
-        let short = lower_bound(64_000, &[slow, fast]);
-        assert!((short - (0.005 + 0.0512)).abs() < 1e-12, "{short}");
+        let [fast, slow] = [(10_000_000, 5_000), (1_000_000, 100_000)].map(|path| link(&path));
+        let both = [slow.clone(), fast.clone()];
+        close(bound_of(0, 1e6, &both), 8.15 / 11.0);
+        close(bound_of(7_777, 1e6, &[fast]), 0.805);
+        close(bound_of(0, 64_000.0, &both), 0.005 + 0.0512);
     }
 
     #[test]
     fn paths_without_a_rate_or_without_a_limit() {
-        assert_eq!(lower_bound(1000, &[]), f64::INFINITY);
-        assert_eq!(lower_bound(1000, &[(0.0, 0.01)]), f64::INFINITY);
-        assert_eq!(lower_bound(1000, &[(f64::INFINITY, 0.02)]), 0.02);
+        assert_eq!(lower_bound(0, 1000.0, &[]), f64::INFINITY);
+        let [unlimited, early] = ["delay = \"20 ms\"".to_string(), link(&(1_000_000, 5_000))];
+        close(bound_of(0, 1e9, std::slice::from_ref(&unlimited)), 0.02);
         // 8 kbit at 1 Mbit/s after 5 ms are there before the unlimited path
         // delivers anything.
-        let early = lower_bound(1000, &[(f64::INFINITY, 0.02), (1e6, 0.005)]);
-        assert!((early - 0.013).abs() < 1e-12, "{early}");
+        close(bound_of(0, 1000.0, &[unlimited, early]), 0.013);
+        let ends =
+            "rate = [{ at = \"0 s\", rate = \"8 kbit/s\" }, { at = \"2 s\", rate = \"0 bit/s\" }]";
+        close(bound_of(0, 2000.0, &[ends.to_string()]), 2.0);
+        assert_eq!(bound_of(0, 2001.0, &[ends.to_string()]), f64::INFINITY);
+    }
+
+    /// 1 kB/s, from 2 s on 10 kB/s, down from 3 to 5 s: of a file begun at
+    /// 1 s, 1 kB has left by 2 s, 11 kB by 3 s, the last of 15 kB at 5.4 s.
+    #[test]
+    fn steps_and_outages_count_from_the_start_of_the_file() {
+        let link = "rate = [{ at = \"0 s\", rate = \"8 kbit/s\" }, { at = \"2 s\", rate = \"80 kbit/s\" }]\n\
+                    delay = \"50 ms\"\ndown = [{ from = \"3 s\", until = \"5 s\" }]";
+        let bound = |bytes| bound_of(1_000_000_000, bytes, &[link.to_string()]);
+        close(bound(1000.0), 1.05);
+        close(bound(11_000.0), 2.05);
+        close(bound(15_000.0), 4.45);
     }
 
     proptest! {
+        #![proptest_config(ProptestConfig::with_cases(64))]
         #[test]
-        fn equals_bisection(
-            size in 1..100_000_000u64,
-            paths in prop::collection::vec((1e4..1e9, 0.0..2.0), 1..7),
+        fn equals_the_formula_where_rates_are_constant(
+            bytes in 1..100_000_000u64,
+            start_ns in 0..1_000_000_000u64,
+            paths in prop::collection::vec((10_000..1_000_000_000u64, 0..500_000u64), 1..6),
         ) {
-            let (exact, halved) = (lower_bound(size, &paths), by_bisection(size, &paths));
-            prop_assert!((exact - halved).abs() <= 1e-9 * halved, "{exact} {halved}");
-        }
-
-        #[test]
-        fn one_path_more_is_never_later(
-            size in 1..100_000_000u64,
-            paths in prop::collection::vec((1e4..1e9, 0.0..2.0), 2..7),
-        ) {
-            let fewer = lower_bound(size, &paths[1..]);
-            prop_assert!(lower_bound(size, &paths) <= fewer * (1.0 + 1e-12));
+            let links: Vec<String> = paths.iter().map(link).collect();
+            let bound = bound_of(start_ns, bytes as f64, &links);
+            let expected = by_formula(bytes as f64, &paths);
+            prop_assert!((bound - expected).abs() <= 2e-9 + 1e-9 * expected, "{bound} {expected}");
+            if paths.len() > 1 {
+                prop_assert!(bound <= bound_of(start_ns, bytes as f64, &links[1..]));
+            }
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Measures of how flows share: Jain's index, convergence, takeover.
 
 use super::{Flows, NotMeasurable, because};
-use crate::view::{FlowView, Span};
+use crate::view::{FlowView, Moment, Span};
 use knee_units::Time;
 
 /// Goodput is averaged over this when convergence is judged: longer than a
@@ -46,7 +46,7 @@ impl Flows<'_, '_> {
 
     /// Takeover time, seconds: from the window's begin to the end of the
     /// first stretch of `hold` in which these flows' goodput together
-    /// reaches `fraction` of what the path's rate leaves for payload.
+    /// reaches `fraction` of what their paths allow in it, less headers.
     /// Stretches begin at the window's begin or at a sampling time. Infinite
     /// when it does not come about.
     pub(crate) fn takeover_time(&self, fraction: f64, hold: Time) -> Result<f64, NotMeasurable> {
@@ -57,11 +57,14 @@ impl Flows<'_, '_> {
         let until = self.window.until.map_or(u64::MAX, Time::as_nanos);
         let end = until.min(self.run.records.end_ns);
         let overhead = self.members[0].record.header_overhead.max(1.0);
-        let wanted = fraction * self.path_rate()? / overhead;
+        let first = self.members[0];
+        // For the reason why there is none.
+        self.allowed_bytes(Moment::default(), Moment::default())?;
         let reached = |moment: &u64| {
             let span = Span { begin: *moment, end: moment.saturating_add(hold) };
             let bytes: f64 = self.members.iter().map(|flow| flow.delivered_in(span)).sum();
-            8.0 * bytes / span.seconds() >= wanted
+            let allowed = self.allowed_bytes(first.moment(span.begin), first.moment(span.end));
+            allowed.is_ok_and(|some| some > 0.0 && overhead * bytes >= fraction * some)
         };
         let moments = self.moments(Span { begin: from, end });
         let mut moments = moments.iter();

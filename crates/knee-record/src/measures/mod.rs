@@ -7,6 +7,7 @@
 //! is measured together: sums of bytes, pooled distributions.
 
 mod bound;
+mod capacity;
 mod delay;
 mod fairness;
 mod multipath;
@@ -15,11 +16,10 @@ mod phases;
 mod transfers;
 mod volume;
 
-pub use bound::lower_bound;
 pub use fairness::jain_index;
 pub(crate) use objects::{is_of_page, is_segment};
-pub use transfers::TransferValue;
-pub(crate) use transfers::{of_transfers, transfer_values};
+pub(crate) use transfers::of_transfers;
+pub use transfers::{TransferValue, transfer_ratio};
 
 use crate::view::{FlowView, LinkView, RunView, Span, Window};
 use knee_scenario::Measure;

@@ -1,11 +1,12 @@
 //! Measures of flows over several paths: against the bound, aggregation,
 //! reassembly, duplicates, shares.
 
+use super::bound::lower_bound;
 use super::volume::ratio;
-use super::{Flows, NotMeasurable, because, lower_bound};
+use super::{Flows, NotMeasurable, because};
+use crate::FlowRecord;
+use crate::rates::PathRate;
 use crate::view::FlowView;
-use crate::{FlowRecord, PathRecord};
-use std::collections::BTreeMap;
 
 impl Flows<'_, '_> {
     /// Completion time over T*, the earliest that any scheduler could
@@ -18,53 +19,38 @@ impl Flows<'_, '_> {
     /// Completion time over the smallest of the bounds of each path alone;
     /// mean over the flows. Below 1 several paths were certainly of use.
     pub(crate) fn completion_over_best_path(&self) -> Result<f64, NotMeasurable> {
-        self.completion_over(|size, paths| {
-            let alone = paths.iter().map(|path| lower_bound(size, &[*path]));
+        self.completion_over(|start, bytes, paths| {
+            let alone = paths.iter().map(|path| lower_bound(start, bytes, &[*path]));
             alone.fold(f64::INFINITY, f64::min)
         })
     }
 
     fn completion_over(
         &self,
-        bound: impl Fn(u64, &[(f64, f64)]) -> f64,
+        bound: impl Fn(u64, f64, &[&PathRate]) -> f64,
     ) -> Result<f64, NotMeasurable> {
         // The same reasons for which there is no completion time.
         self.completion_time()?;
         let mut sum = 0.0;
         for flow in self.on_several_paths()? {
-            let paths: Vec<(f64, f64)> = flow
-                .paths
-                .iter()
-                .map(|path| {
-                    let delay = path.record.one_way_delay_ns as f64 / 1e9;
-                    (payload_rate(flow.record, path.record), delay)
-                })
-                .collect();
-            let bound = bound(flow.record.size_bytes, &paths);
-            if bound <= 0.0 {
+            let record = flow.record;
+            let bytes = record.size_bytes as f64 * record.header_overhead.max(1.0);
+            let paths = Flows::one(self.run, flow).path_rates()?;
+            let bound = bound(record.start_ns, bytes, &paths);
+            if bound <= LEAST_BOUND_S {
                 return because(format!("{} has a path without rate and delay", self.target));
             }
-            let time = flow.record.completion_ns;
+            let time = record.completion_ns;
             sum += time.map_or(f64::INFINITY, |time| time as f64 / 1e9) / bound;
         }
         Ok(sum / self.members.len() as f64)
     }
 
-    /// Aggregation ratio: goodput of the flows over the payload rates of
-    /// their paths together, each path counted once.
+    /// Aggregation ratio, `0..=1`: [`Flows::capacity_share`] of flows over
+    /// several paths.
     pub(crate) fn aggregation_ratio(&self) -> Result<f64, NotMeasurable> {
-        let mut rates: BTreeMap<u16, f64> = BTreeMap::new();
-        for flow in self.on_several_paths()? {
-            let paths = flow.paths.iter();
-            rates.extend(
-                paths.map(|path| (path.record.path, payload_rate(flow.record, path.record))),
-            );
-        }
-        let together: f64 = rates.values().sum();
-        if together.is_infinite() {
-            return because(format!("a path of {} has no rate", self.target));
-        }
-        ratio(self.goodput()?, together, "the paths have no rate")
+        self.on_several_paths()?;
+        self.capacity_share()
     }
 
     /// Head-of-line blocking, seconds: time that a byte waited at the
@@ -126,10 +112,5 @@ impl Flows<'_, '_> {
     }
 }
 
-/// What a path's rate leaves for payload, bit/s; infinite: unlimited.
-pub(crate) fn payload_rate(flow: &FlowRecord, path: &PathRecord) -> f64 {
-    match path.rate_bps {
-        0 => f64::INFINITY,
-        rate => rate as f64 / flow.header_overhead.max(1.0),
-    }
-}
+/// Bounds are found to the nanosecond: this one is none.
+const LEAST_BOUND_S: f64 = 1e-9;

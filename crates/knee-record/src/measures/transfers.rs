@@ -3,8 +3,10 @@
 use super::{Flows, NotMeasurable, because};
 use crate::TransferRecord;
 use crate::distribution::Distribution;
+use crate::statistics::{RatioInterval, bootstrap_ratio, bootstrap_ratio_of_pairs};
 use crate::view::{FlowView, RunView, Window};
 use knee_scenario::{Measure, SizeRange, Statistic};
+use std::collections::BTreeMap;
 
 /// What is said of a finished transfer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -81,6 +83,56 @@ fn transfers_of(flow: &FlowView<'_>) -> Vec<TransferRecord> {
     }]
 }
 
+/// How far apart two transfers of one process may begin: a ground that waits
+/// for real clocks is late now and then.
+const APART_MAX_NS: u64 = 20_000_000;
+
+/// Values of the transfers that two targets have in pairs, in the order of
+/// their arrival: flow by flow of the two, number by number. None where a
+/// pair differs in size or in when it began, counted from its flow's start:
+/// these are transfers of two processes.
+fn transfer_pairs(
+    targets: [(&RunView<'_>, &str); 2],
+    window: Window,
+    value: TransferValue,
+    sizes: SizeRange,
+) -> Option<Vec<(f64, f64)>> {
+    let [(test, ours), (control, theirs)] = targets;
+    let test = Flows::find(test, ours, window).ok()?;
+    let control = Flows::find(control, theirs, window).ok()?;
+    if test.members.len() != control.members.len() {
+        return None;
+    }
+    let mut pairs = Vec::new();
+    for (ours, theirs) in test.members.iter().zip(&control.members) {
+        let spans = [test.run.flow_span(ours, window)?, control.run.flow_span(theirs, window)?];
+        let partners: BTreeMap<u64, &TransferRecord> =
+            theirs.transfers.iter().map(|row| (u64::from(row.number), *row)).collect();
+        let mut both: Vec<[&TransferRecord; 2]> = ours
+            .transfers
+            .iter()
+            .filter_map(|row| Some([*row, *partners.get(&u64::from(row.number))?]))
+            .collect();
+        both.sort_by_key(|[row, _]| row.number);
+        let starts = [ours.record.start_ns, theirs.record.start_ns];
+        if both.is_empty() || !both.iter().all(|pair| is_pair(*pair, starts)) {
+            return None;
+        }
+        let counts = both.into_iter().filter(|pair| {
+            let mut began = pair.iter().zip(&spans);
+            began.all(|(row, span)| (span.begin..span.end).contains(&row.start_ns))
+                && sizes.contains(pair[0].size_bytes)
+        });
+        pairs.extend(counts.filter_map(|[a, b]| Some((value.of(a)?, value.of(b)?))));
+    }
+    Some(pairs)
+}
+
+fn is_pair([a, b]: [&TransferRecord; 2], [from_a, from_b]: [u64; 2]) -> bool {
+    let (a_after, b_after) = (a.start_ns.abs_diff(from_a), b.start_ns.abs_diff(from_b));
+    a.size_bytes == b.size_bytes && a_after.abs_diff(b_after) <= APART_MAX_NS
+}
+
 /// What a measure takes of which transfers; none: it is not of transfers.
 pub(crate) fn of_transfers(measure: &Measure) -> Option<(TransferValue, SizeRange, Statistic)> {
     match measure {
@@ -94,14 +146,21 @@ pub(crate) fn of_transfers(measure: &Measure) -> Option<(TransferValue, SizeRang
     }
 }
 
-/// The values of a target's transfers that a measure condenses; see
-/// [`Flows::transfers`].
-pub(crate) fn transfer_values(
-    run: &RunView<'_>,
-    target: &str,
+/// The ratio of a statistic of two targets' transfers, test over control: in
+/// pairs where both see the same process, else of two samples.
+pub fn transfer_ratio(
+    targets: [(&RunView<'_>, &str); 2],
     window: Window,
     value: TransferValue,
     sizes: SizeRange,
-) -> Result<Vec<f64>, NotMeasurable> {
-    Flows::find(run, target, window)?.transfer_values(value, sizes)
+    statistic: Statistic,
+) -> Option<RatioInterval> {
+    if let Some(pairs) = transfer_pairs(targets, window, value, sizes) {
+        return bootstrap_ratio_of_pairs(&pairs, statistic);
+    }
+    let values = |(run, target): (&RunView<'_>, &str)| {
+        Flows::find(run, target, window).ok()?.transfer_values(value, sizes).ok()
+    };
+    let [test, control] = targets.map(values);
+    bootstrap_ratio(&test?, &control?, statistic)
 }

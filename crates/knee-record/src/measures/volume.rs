@@ -82,49 +82,29 @@ impl Flows<'_, '_> {
     }
 
     /// Kleinrock's power, normalised: `u / d`, 1 at the knee. u is what the
-    /// flows' goodput, with headers, takes of the path's rate; d is the mean
-    /// RTT over the base RTT. (Kleinrock, "Power and deterministic rules of
-    /// thumb for probabilistic problems in computer communications", 1979.)
+    /// flows took of what their paths allowed
+    /// ([`Flows::capacity_share`]); d is the mean RTT over the base RTT.
+    /// (Kleinrock, "Power and deterministic rules of thumb for probabilistic
+    /// problems in computer communications", 1979.)
     pub(crate) fn power(&self) -> Result<f64, NotMeasurable> {
-        let used = self.goodput_with_headers()? / self.path_rate()?;
         let stretch = self.relative_rtt()?.statistic(Statistic::Mean);
-        Ok(used / stretch)
-    }
-
-    fn goodput_with_headers(&self) -> Result<f64, NotMeasurable> {
-        let active = self.active()?;
-        let bytes =
-            sum_over(&active, |flow, span| flow.record.header_overhead * flow.delivered_in(span));
-        Ok(8.0 * bytes / joint_seconds(&active))
-    }
-
-    /// The rate of the path that all these flows share, bit/s.
-    pub(crate) fn path_rate(&self) -> Result<f64, NotMeasurable> {
-        let rate = self.members[0].record.path_rate_bps;
-        if rate == 0 {
-            return because(format!("the path of {} has no rate", self.target));
-        }
-        let differs = |flow: &&&FlowView<'_>| flow.record.path_rate_bps != rate;
-        match self.members.iter().find(differs) {
-            None => Ok(rate as f64),
-            Some(_) => because(format!("{} uses paths of different rates", self.target)),
-        }
+        Ok(self.capacity_share()? / stretch)
     }
 }
 
 impl LinkView<'_> {
-    /// Utilisation, `0..=1`: IP bytes that left the link's queue over those
-    /// that its rate would have allowed, between b and e.
+    /// Utilisation, `0..=1`: IP bytes that the link sent, parts of packets
+    /// too, over those that its rate would have allowed, between b and e.
     pub(crate) fn utilisation(
         &self,
         run: &RunView<'_>,
         window: Window,
     ) -> Result<f64, NotMeasurable> {
         let span = self.span(run, window)?;
-        let left = self.counted_in(span, |row| row.departed_bytes);
+        let used = self.counted_in(span, |row| row.used_bytes);
         let capacity = self.counted_in(span, |row| row.capacity_bytes);
         let reason = format!("link {} has no rate to be used", self.name);
-        ratio(left, capacity, &reason)
+        ratio(used, capacity, &reason)
     }
 
     /// Packets dropped by queue, AQM or policer between b and e, rounded.

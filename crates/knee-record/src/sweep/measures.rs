@@ -67,7 +67,7 @@ const MEASURES: [Declared; 22] = {
         ("transfer_completion_p95_s", "completion of transfers, 95th percentile", Seconds, Less, Claim(Measure::FlowCompletion(P95, ALL_SIZES))),
         ("transfer_throughput_p5_bps", "throughput of transfers, 5th percentile", BitsPerSecond, More, Claim(Measure::FlowThroughput(P5, ALL_SIZES))),
         ("goodput_bps", "goodput", BitsPerSecond, More, Claim(Measure::Goodput)),
-        ("aggregation_ratio", "goodput over the rates of all paths", Fraction, More, Claim(Measure::AggregationRatio)),
+        ("aggregation_ratio", "delivered, of what all paths allowed", Fraction, More, Claim(Measure::AggregationRatio)),
         ("jain", "fairness within the group (Jain's index)", Number, More, Claim(Measure::Jain)),
         ("rtt_p50_s", "RTT, median", Seconds, Less, Claim(Measure::Rtt(P50))),
         ("rtt_p95_s", "RTT, 95th percentile", Seconds, Less, Claim(Measure::Rtt(P95))),

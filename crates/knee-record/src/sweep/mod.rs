@@ -5,12 +5,15 @@
 mod measures;
 mod summary;
 mod table;
+mod verdict;
+mod words;
 
 pub use measures::{Better, SweepMeasure, sweep_measures};
 pub use summary::{
     LeftOut, PointGroup, PointMeasure, SweepKey, SweepPoint, SweepSummary, read_sweep,
 };
 pub use table::{SweepRow, write_sweep};
+pub use verdict::{SweepPair, SweepPlace, SweepVerdict};
 
 use crate::{Records, Summary};
 use knee_scenario::Scenario;
@@ -19,13 +22,16 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// Schema name of what is kept of one run.
-const RUN_SCHEMA: &str = "knee-sweep-run/1";
+const RUN_SCHEMA: &str = "knee-sweep-run/2";
 
 /// What is kept of one run of a sweep.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SweepRun {
-    /// `knee-sweep-run/1`.
+    /// `knee-sweep-run/2`.
     pub schema: String,
+    /// Hash of its scenario and that scenario's files: the name of its file.
+    /// Since 2.
+    pub id: String,
     /// SHA-256 of the program that made it.
     pub program: String,
     /// The settings of its point, as typed: `flow.main.cc=bbr`.
@@ -58,13 +64,14 @@ impl SweepRun {
     /// Measures a run.
     pub fn new(
         program: &str,
-        (point, repeat): (&str, u64),
+        (id, point, repeat): (&str, &str, u64),
         scenario: &Scenario,
         (records, summary): (&Records, &Summary),
         user_cpu_s: f64,
     ) -> SweepRun {
         SweepRun {
             schema: RUN_SCHEMA.to_string(),
+            id: id.to_string(),
             program: program.to_string(),
             point: point.to_string(),
             repeat,
@@ -77,8 +84,8 @@ impl SweepRun {
 
     /// Reads what was kept; none when it is damaged or of another version,
     /// so that the run is to be done again.
-    pub fn read(text: &str) -> Option<SweepRun> {
-        let run: SweepRun = serde_json::from_str(text).ok()?;
+    pub fn read(text: &[u8]) -> Option<SweepRun> {
+        let run: SweepRun = serde_json::from_slice(text).ok()?;
         (run.schema == RUN_SCHEMA).then_some(run)
     }
 }

@@ -1,5 +1,6 @@
 //! `sweep.json`: what came out of a sweep, point by point.
 
+use super::verdict::{SweepVerdict, verdicts};
 use super::{GroupMeasures, SweepMeasure, SweepRun, sweep_measures};
 use crate::{Error, Interval};
 use schemars::JsonSchema;
@@ -44,6 +45,10 @@ pub struct SweepSummary {
     pub groups: Vec<String>,
     /// In the order of the values, the last key's first.
     pub points: Vec<SweepPoint>,
+    /// Which values of a key are better, everything else being equal: of
+    /// each key with two to ten values, by each measure of each group.
+    #[serde(default)]
+    pub verdicts: Vec<SweepVerdict>,
     /// Combinations that no scenario can have.
     pub left_out: Vec<LeftOut>,
 }
@@ -88,7 +93,7 @@ pub struct LeftOut {
 
 impl SweepPoint {
     /// Gathers the runs of a point.
-    pub fn new(at: Vec<usize>, runs: &[SweepRun]) -> SweepPoint {
+    fn new(at: &[usize], runs: &[SweepRun]) -> SweepPoint {
         let groups: Vec<&GroupMeasures> = runs.iter().flat_map(|run| &run.groups).collect();
         let mut names: Vec<&str> = Vec::new();
         for group in &groups {
@@ -104,7 +109,7 @@ impl SweepPoint {
             }
         };
         SweepPoint {
-            at,
+            at: at.to_vec(),
             seeds: runs.iter().map(|run| run.seed).collect(),
             groups: names.into_iter().map(gather).collect(),
         }
@@ -126,16 +131,17 @@ fn over_runs(runs: &[&GroupMeasures]) -> BTreeMap<String, PointMeasure> {
 }
 
 impl SweepSummary {
-    /// Puts points together. `None` for the groups and measures: they come
-    /// from the points.
+    /// Puts the finished runs of all points together.
     pub fn new(
         name: &str,
         (command, command_of_a_run): (String, String),
         keys: Vec<SweepKey>,
         (repeats, runs_planned): (u64, usize),
-        points: Vec<SweepPoint>,
+        runs: &[(Vec<usize>, Vec<SweepRun>)],
         left_out: Vec<LeftOut>,
     ) -> SweepSummary {
+        let points: Vec<SweepPoint> =
+            runs.iter().map(|(at, runs)| SweepPoint::new(at, runs)).collect();
         let mut groups: Vec<String> = Vec::new();
         for group in points.iter().flat_map(|point| &point.groups) {
             if !groups.contains(&group.group) {
@@ -151,6 +157,7 @@ impl SweepSummary {
             name: name.to_string(),
             command,
             command_of_a_run,
+            verdicts: verdicts(&keys, runs),
             keys,
             repeats,
             runs_planned,

@@ -3,12 +3,12 @@
 
 use super::{GroupMeasures, SweepKey, sweep_measures};
 use crate::Error;
+use crate::part::Part;
 use crate::table::{properties, text_array, text_field, write_error};
 use arrow::array::{ArrayRef, Float64Array, Int64Array, RecordBatch};
 use arrow::datatypes::{DataType, Field, Schema};
 use knee_units::{Bytes, Fraction, Rate, Time};
 use parquet::arrow::ArrowWriter;
-use std::fs::File;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -41,16 +41,15 @@ pub struct SweepRow<'r> {
 pub fn write_sweep(path: &Path, keys: &[SweepKey], rows: &[SweepRow<'_>]) -> Result<(), Error> {
     let (fields, arrays): (Vec<Field>, Vec<ArrayRef>) = columns(keys, rows).into_iter().unzip();
     let schema = Arc::new(Schema::new(fields));
-    crate::run::place(path, |beside| {
-        let file = File::create(beside).map_err(|source| Error::io("create", path, source))?;
-        let failed = |error| write_error(path, error);
-        let mut writer =
-            ArrowWriter::try_new(file, schema.clone(), Some(properties(SCHEMA))).map_err(failed)?;
-        let batch =
-            RecordBatch::try_new(schema, arrays).map_err(|error| Error::malformed(path, error))?;
-        writer.write(&batch).map_err(failed)?;
-        writer.close().map_err(failed).map(|_| ())
-    })
+    let (part, file) = Part::create(path)?;
+    let failed = |error| write_error(path, error);
+    let mut writer =
+        ArrowWriter::try_new(file, schema.clone(), Some(properties(SCHEMA))).map_err(failed)?;
+    let batch =
+        RecordBatch::try_new(schema, arrays).map_err(|error| Error::malformed(path, error))?;
+    writer.write(&batch).map_err(failed)?;
+    writer.close().map_err(failed)?;
+    part.put_in_place()
 }
 
 fn columns(keys: &[SweepKey], rows: &[SweepRow<'_>]) -> Vec<(Field, ArrayRef)> {

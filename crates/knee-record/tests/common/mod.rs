@@ -3,7 +3,8 @@
 // Each test binary uses its own part of this.
 #![allow(dead_code)]
 
-use knee_record::{FlowRecord, FlowSample, LinkSample, Records};
+use knee_record::{FlowRecord, FlowSample, LinkSample, Rates, Records};
+use knee_scenario::{Embedded, Source, parse};
 
 pub const MILLISECOND: u64 = 1_000_000;
 pub const SECOND: u64 = 1_000_000_000;
@@ -36,6 +37,10 @@ pub fn records(flows: &[Flow]) -> Records {
         records.end_ns = records.end_ns.max(nanos(flow.end_s));
     }
     records.samples.sort_by_key(|row| row.time_ns);
+    let over: Vec<&[usize]> = flows.iter().map(|_| [0].as_slice()).collect();
+    if !over.is_empty() {
+        records.rates = rates(&["rate = \"10 Mbit/s\""], &over);
+    }
     records
 }
 
@@ -89,6 +94,28 @@ pub fn with_link(mut records: Records, row: impl Fn(f64) -> LinkSample) -> Recor
     let rows = times.map(|time| LinkSample { time_ns: time, ..row(time as f64 / 1e9) });
     records.links = rows.collect();
     records
+}
+
+/// What paths allow, each over one link with these lines, and which of them
+/// each flow goes over.
+pub fn rates(links: &[&str], flows: &[&[usize]]) -> Rates {
+    let mut text = "duration = \"100 s\"\n".to_string();
+    for (number, link) in links.iter().enumerate() {
+        text += &format!(
+            "[link.l{number}]\n{link}\n[path.p{number}]\nforward = [\"l{number}\"]\n\
+             reverse_delay = \"1 ms\"\n"
+        );
+    }
+    for (number, paths) in flows.iter().enumerate() {
+        let names: Vec<String> = paths.iter().map(|path| format!("\"p{path}\"")).collect();
+        let over = match names.as_slice() {
+            [one] => format!("path = {one}"),
+            several => format!("scheduler = \"minrtt\"\npaths = [{}]", several.join(", ")),
+        };
+        text += &format!("[[flow]]\nname = \"f{number}\"\ncc = \"reno\"\n{over}\n");
+    }
+    let source = Source { name: "rates.toml", loader: &Embedded(&[]) };
+    Rates::of(&parse(&text, &source, &[]).expect("it is a scenario"))
 }
 
 pub fn nanos(seconds: f64) -> u64 {

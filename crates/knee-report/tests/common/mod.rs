@@ -6,7 +6,7 @@
 
 pub mod dom;
 
-use knee_record::{FlowRecord, FlowSample, LinkSample, Records, Summary};
+use knee_record::{FlowRecord, FlowSample, LinkSample, Rates, Records, Summary};
 use knee_scenario::{Claim, Embedded, Measure, Scenario, Source};
 use knee_units::Time;
 
@@ -115,7 +115,11 @@ impl Flow {
 pub fn dumbbell(model: Dumbbell) -> Records {
     let capacity = model.rate_bps / 8000.0 / HEADER_OVERHEAD;
     let mut flows: Vec<Flow> = (0..model.flows).map(Flow::new).collect();
-    let mut records = Records { link_names: vec!["bottleneck".to_string()], ..Records::default() };
+    let mut records = Records {
+        link_names: vec!["bottleneck".to_string()],
+        rates: rates(&[model.rate_bps], &format!("count = {}\npath = \"p0\"", model.flows)),
+        ..Records::default()
+    };
     let (mut queue, mut departed, mut dropped, mut entered) = (0.0f64, 0.0, 0.0, 0.0);
     for now in 0..=model.seconds * 1000 {
         let rtt = model.base_ms + queue / capacity;
@@ -148,6 +152,7 @@ pub fn dumbbell(model: Dumbbell) -> Records {
                 queue_packets: (queue / SEGMENT) as u64,
                 queue_delay_ns: (queue / capacity * 1e6) as u64,
                 departed_bytes: departed as u64,
+                used_bytes: departed as u64,
                 capacity_bytes: (now as f64 * model.rate_bps / 8000.0) as u64,
                 entered_packets: entered as u64,
                 dropped_packets: dropped as u64,
@@ -252,6 +257,19 @@ fn record(index: u32, flow: &Flow, model: Dumbbell) -> FlowRecord {
     }
 }
 
+/// What paths of these rates allow to flows with these lines.
+pub fn rates(bps: &[f64], flows: &str) -> Rates {
+    let mut text = format!("duration = \"1 s\"\n[[flow]]\ncc = \"bbr\"\n{flows}\n");
+    for (number, bps) in bps.iter().enumerate() {
+        text += &format!(
+            "[link.l{number}]\nrate = \"{bps} bit/s\"\ndelay = \"10 ms\"\n\
+             [path.p{number}]\nforward = [\"l{number}\"]\nreverse_delay = \"10 ms\"\n"
+        );
+    }
+    let source = Source { name: "rates.toml", loader: &Embedded(&[]) };
+    Rates::of(&knee_scenario::parse(&text, &source, &[]).unwrap())
+}
+
 /// A scenario of this name with these claims: the summary takes no more from
 /// it, but for the warm-up.
 pub fn scenario(name: &str, claims: Vec<Claim>) -> Scenario {
@@ -280,6 +298,7 @@ pub fn claim(id: &str, says: &str, measure: Measure, at_most: f64) -> Claim {
         source: "a study, figure 9".to_string(),
         source_figure: Some("70 to 90 ms".to_string()),
         recorded: knee_scenario::Outcome::Holds,
+        on_record: None,
         finding: None,
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::file::{BoundFile, ClaimFile};
 use crate::measure::{Measure, Unit};
-use crate::model::Outcome;
+use crate::model::{OnRecord, Outcome};
 use crate::read::{At, Entry};
 use crate::source::Reading;
 use crate::tree::Span;
@@ -20,8 +20,7 @@ pub(super) fn bounds(
     recorded: Outcome,
     reading: &mut Reading<'_>,
 ) -> Bounds {
-    let relative = !matches!(file.relative_to, Entry::Absent);
-    let unit = if relative { Unit::Number } else { measure.unit() };
+    let unit = unit(file, measure);
     let single = file.at_least.is_given() || file.at_most.is_given();
     let broken = [&file.at_least, &file.at_most, &file.equals, &file.within];
     if broken.iter().any(|entry| entry.is_broken()) || file.between.is_broken() {
@@ -50,6 +49,48 @@ pub(super) fn bounds(
             (None, None)
         }
     }
+}
+
+/// Of the claim's values: a ratio has none.
+fn unit(file: &ClaimFile, measure: &Measure) -> Unit {
+    let relative = !matches!(file.relative_to, Entry::Absent);
+    if relative { Unit::Number } else { measure.unit() }
+}
+
+/// The value on record with the drift allowed, in the measure's unit.
+pub(super) fn on_record(
+    file: &ClaimFile,
+    measure: &Measure,
+    reading: &mut Reading<'_>,
+) -> Option<OnRecord> {
+    let unit = unit(file, measure);
+    let Some(measured) = file.measured.at() else {
+        if let Some(drift) = file.drift.span() {
+            let help = "add measured = the value on record";
+            reading.problem(drift, "drift needs a value on record", help);
+        }
+        return None;
+    };
+    if measured.value == BoundFile::Text("never".to_string()) {
+        return Some(OnRecord { value: f64::INFINITY, drift: 0.0 });
+    }
+    let value = quantity(measured, unit, reading)?;
+    let Some(drift) = file.drift.at() else {
+        if !file.drift.is_broken() {
+            let help = "add drift = \"2 %\", or how far the value may be off";
+            reading.problem(measured.span, "a value on record needs the drift allowed", help);
+        }
+        return None;
+    };
+    let percent = match &drift.value {
+        BoundFile::Text(text) => text.parse::<Fraction>().ok(),
+        BoundFile::Number(_) => None,
+    };
+    let drift = match percent {
+        Some(part) => part.get() * value,
+        None => quantity(drift, unit, reading)?,
+    };
+    Some(OnRecord { value, drift })
 }
 
 fn ascending(bounds: Bounds, span: Span, reading: &mut Reading<'_>) -> Bounds {

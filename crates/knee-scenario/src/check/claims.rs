@@ -1,6 +1,6 @@
 //! Claims: what they measure, of what, and within which bounds.
 
-use super::bounds::bounds;
+use super::bounds::{bounds, on_record};
 use super::measures;
 use crate::file::{ClaimFile, OutcomeWord, ScenarioFile};
 use crate::measure::{Measure, Subject};
@@ -10,6 +10,7 @@ use crate::source::Reading;
 use crate::suggest;
 use crate::tree::Span;
 use knee_units::Time;
+use std::collections::BTreeSet;
 
 /// What a claim can be about.
 #[derive(Default)]
@@ -107,19 +108,44 @@ pub(super) fn check(
     reading: &mut Reading<'_>,
 ) -> Vec<Claim> {
     let mut claims = Vec::new();
-    let mut ids: Vec<String> = Vec::new();
+    let mut ids: BTreeSet<String> = BTreeSet::new();
     for entry in &mut list.0 {
         let Entry::Given(At { value: file, span }) = entry else { continue };
-        if let Some(At { value, span }) = file.id.at() {
-            if ids.contains(value) {
-                let message = format!("two claims have the id \"{value}\"");
-                reading.problem(*span, message, "write another id");
-            }
-            ids.push(value.clone());
+        if let Some(At { value, span }) = file.id.at()
+            && !ids.insert(value.clone())
+        {
+            let message = format!("two claims have the id \"{value}\"");
+            reading.problem(*span, message, "write another id");
         }
         claims.extend(check_one(file, *span, names, reading));
     }
+    for entry in &list.0 {
+        if let Some(finding) = entry.get().and_then(|file| file.finding.at()) {
+            placeholders_are_known(finding, &ids, reading);
+        }
+    }
     claims
+}
+
+/// The words in braces of a finding, each with its braces: `{value}` stands
+/// for the value of the claim itself, any other for that of the claim with
+/// this id.
+pub fn placeholders(finding: &str) -> impl Iterator<Item = &str> {
+    finding.match_indices('{').filter_map(|(from, _)| {
+        let to = finding[from..].find('}')?;
+        Some(&finding[from..=from + to])
+    })
+}
+
+fn placeholders_are_known(finding: &At<String>, ids: &BTreeSet<String>, reading: &mut Reading<'_>) {
+    for placeholder in placeholders(&finding.value) {
+        let name = &placeholder[1..placeholder.len() - 1];
+        if name != "value" && !ids.contains(name) {
+            let message = format!("the finding names {placeholder}, but no claim has this id");
+            let help = "write {value} for this claim's own value, or the id of a claim in braces";
+            reading.problem(finding.span, message, help);
+        }
+    }
 }
 
 fn check_one(
@@ -136,6 +162,7 @@ fn check_one(
         Some(measure) => bounds(file, span, measure, recorded, reading),
         None => (None, None),
     };
+    let on_record = measure.as_ref().and_then(|measure| on_record(file, measure, reading));
     Some(Claim {
         id: file.id.get().cloned().unwrap_or_default(),
         says: file.says.get().cloned()?,
@@ -149,6 +176,7 @@ fn check_one(
         source: file.source.get().cloned().unwrap_or_default(),
         source_figure: file.source_figure.get().cloned(),
         recorded,
+        on_record,
         finding: file.finding.get().cloned(),
     })
 }
@@ -222,6 +250,7 @@ fn outcome(file: &ClaimFile, span: Span, reading: &mut Reading<'_>) -> Outcome {
     let recorded = match file.outcome.get() {
         None | Some(OutcomeWord::Holds) => Outcome::Holds,
         Some(OutcomeWord::Fails) => Outcome::Fails,
+        Some(OutcomeWord::Uncertain) => Outcome::Uncertain,
         Some(OutcomeWord::NotTestedHere) => Outcome::NotTestedHere,
     };
     if recorded == Outcome::Fails && matches!(file.finding, Entry::Absent) {

@@ -14,6 +14,7 @@ use knee_transport::Config;
 use knee_units::Time;
 use rand_chacha::ChaCha8Rng;
 use rand_core::Rng;
+use std::collections::BTreeSet;
 
 const FLOWS_MAX: u64 = 100_000;
 
@@ -49,13 +50,13 @@ pub(super) fn check(
     let start_jitter = file.start_jitter.fill(Time::ZERO);
     let common = Common { plan, start_jitter };
     let mut flows = Vec::new();
-    let mut known: Vec<String> = Vec::new();
+    let mut known: BTreeSet<String> = BTreeSet::new();
     let mut total = 0u64;
-    for (number, entry) in file.flow.0.iter_mut().enumerate() {
+    for entry in &mut file.flow.0 {
         let Entry::Given(At { value: flow, span }) = entry else { continue };
         name(flow, *span, &mut known, reading);
         let count = count(flow, &mut total, reading);
-        let group = Group { number, span: *span, count };
+        let group = Group { span: *span, count };
         flows.extend(expand(flow, &group, &common, inputs, reading).unwrap_or_default());
     }
     if file.flow.0.is_empty() {
@@ -66,7 +67,7 @@ pub(super) fn check(
 }
 
 /// The group's name: unlike every other's, by default its controller's.
-fn name(flow: &mut FlowFile, span: Span, known: &mut Vec<String>, reading: &mut Reading<'_>) {
+fn name(flow: &mut FlowFile, span: Span, known: &mut BTreeSet<String>, reading: &mut Reading<'_>) {
     let place = flow.name.span().unwrap_or(span);
     let controller = flow.cc.get().map(|cc| cc.name.value.clone());
     if flow.name.get().is_none() && controller.is_none() {
@@ -86,7 +87,7 @@ fn name(flow: &mut FlowFile, span: Span, known: &mut Vec<String>, reading: &mut 
         };
         reading.problem(place, message, help);
     }
-    known.push(name);
+    known.insert(name);
 }
 
 /// How many flows; none of them when the scenario has too many.
@@ -108,7 +109,6 @@ fn count(flow: &mut FlowFile, total: &mut u64, reading: &mut Reading<'_>) -> u64
 
 /// A group of flows in the file.
 struct Group {
-    number: usize,
     span: Span,
     count: u64,
 }
@@ -191,7 +191,8 @@ fn starts(
     let interval = flow.start_interval.fill(Time::ZERO);
     let jitter = flow.start_jitter.fill(common.start_jitter);
 
-    let mut rng = jitter_stream(common.plan.seed, group.number);
+    let name = flow.name.get().map_or("", String::as_str);
+    let mut rng = jitter_stream(common.plan.seed, name);
     let one = |index: u64| {
         let planned = u128::from(start.as_nanos())
             + u128::from(interval.as_nanos()) * u128::from(index)

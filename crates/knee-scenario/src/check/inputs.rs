@@ -4,18 +4,37 @@ use crate::model::InputFile;
 use crate::read::At;
 use crate::source::{Reading, beside};
 use knee_link::Trace;
-use knee_workload::PageObject;
+use knee_workload::{Mix, PageObject};
 use std::sync::Arc;
 
-/// What was read, each file once.
+/// Folder of the files that a resolved scenario names, beside it. Of its own,
+/// so that none of them can have the name of a file that a run writes.
+pub const INPUTS: &str = "inputs";
+
+/// What was read, each file once, and what flows share.
 pub(super) struct Inputs<'f> {
     folder: &'f str,
     pub files: Vec<InputFile>,
+    /// The first mix of each named process.
+    processes: Vec<(String, Mix)>,
 }
 
 impl<'f> Inputs<'f> {
     pub(super) fn new(folder: &'f str) -> Inputs<'f> {
-        Inputs { folder, files: Vec::new() }
+        Inputs { folder, files: Vec::new(), processes: Vec::new() }
+    }
+
+    /// Notes a mix that differs from another one of the same process.
+    pub(super) fn share(&mut self, process: &At<String>, mix: &Mix, reading: &mut Reading<'_>) {
+        match self.processes.iter().find(|(name, _)| *name == process.value) {
+            None => self.processes.push((process.value.clone(), mix.clone())),
+            Some((_, first)) if first == mix => {}
+            Some(_) => {
+                let message = format!("two mixes of the process \"{}\" differ", process.value);
+                let help = "write the same arrival_interval, count and sizes, or another process";
+                reading.problem(process.span, message, help);
+            }
+        }
     }
 
     /// Reads a trace; gives it with its name in the resolved scenario.
@@ -23,10 +42,10 @@ impl<'f> Inputs<'f> {
         &mut self,
         written: &At<String>,
         reading: &mut Reading<'_>,
-    ) -> Option<Arc<Trace>> {
+    ) -> Option<Trace> {
         let (name, text) = self.text(written, "trace", reading)?;
         match Trace::read(&name, &text) {
-            Ok(trace) => Some(Arc::new(trace)),
+            Ok(trace) => Some(trace),
             Err(error) => {
                 broken("trace", written, &error.to_string(), reading);
                 None
@@ -96,15 +115,16 @@ impl<'f> Inputs<'f> {
         Some((self.add(&written.value, bytes), text))
     }
 
-    /// Notes a file; gives its name without a folder, unlike every other's.
+    /// Notes a file; gives its name below [`INPUTS`], unlike every other's.
     fn add(&mut self, written: &str, bytes: Arc<[u8]>) -> String {
         if let Some(known) = self.files.iter().find(|file| file.written == written) {
             return known.name.clone();
         }
         let last = written.rsplit(['/', '\\']).next().unwrap_or(written);
         let taken = |name: &str| self.files.iter().any(|file| file.name == name);
-        let numbered = (2..).map(|number| format!("{number}-{last}"));
-        let free = std::iter::once(last.to_string()).chain(numbered).find(|name| !taken(name));
+        let numbered = (2..).map(|number| format!("{INPUTS}/{number}-{last}"));
+        let free =
+            std::iter::once(format!("{INPUTS}/{last}")).chain(numbered).find(|name| !taken(name));
         let name = free.unwrap_or_default();
         self.files.push(InputFile { name: name.clone(), written: written.to_string(), bytes });
         name

@@ -3,25 +3,38 @@
 use super::inputs::Inputs;
 use super::paths::Way;
 use super::{check_name, in_range, queue};
-use crate::file::{DelayFile, DownFile, LinkFile, LossFile, LossTable, PolicerFile, RateFile};
+use crate::file::{
+    DelayFile, DownFile, LinkFile, LossFile, LossTable, OffsetFile, OffsetWord, PolicerFile,
+    RateFile,
+};
 use crate::model::Link;
 use crate::read::{At, Entry, List, Named};
 use crate::source::Reading;
+use crate::streams::offset_stream;
 use crate::tree::Span;
 use knee_link::{Config, Delay, Jitter, Loss, Policer, RateModel, Steps, Trace};
 use knee_units::{Bytes, Fraction, Rate, Time};
+use rand_core::Rng;
 use std::fmt::Display;
+use std::sync::Arc;
 
 pub(super) const RATE_MIN: Rate = Rate::from_bits_per_second(1);
 const RATE_MAX: Rate = Rate::from_bits_per_second(10_000_000_000_000);
 const DELAY_MAX: Time = Time::from_secs(600);
 const STEPS_MAX: usize = 100_000;
 
-/// Checks all links. `mtu`: IP bytes of the largest segment.
+/// IP bytes of the largest segment.
+pub(super) struct Segments<'s> {
+    pub default: u64,
+    pub on_path: &'s [u64],
+}
+
+/// Checks all links.
 pub(super) fn check(
     links: &mut Named<LinkFile>,
+    seed: u64,
     ways: &[Way],
-    mtu: u64,
+    segments: Segments<'_>,
     inputs: &mut Inputs<'_>,
     reading: &mut Reading<'_>,
 ) -> Vec<Link> {
@@ -29,9 +42,13 @@ pub(super) fn check(
     for (index, (name, entry)) in links.0.iter_mut().enumerate() {
         check_name(&name.value, name.span, reading);
         let Entry::Given(file) = entry else { continue };
-        let over: Vec<&Way> = ways.iter().filter(|way| way.leads_over(index)).collect();
+        let is_over = |path: &usize| ways[*path].leads_over(index);
+        let paths: Vec<usize> = (0..ways.len()).filter(is_over).collect();
+        let over: Vec<&Way> = paths.iter().map(|path| &ways[*path]).collect();
+        let mtu = paths.iter().map(|path| segments.on_path[*path]).max();
+        let mtu = mtu.unwrap_or(segments.default);
         let complete = ways.iter().all(|way| way.path.is_some());
-        let rate = rate(&mut file.value.rate, inputs, reading);
+        let rate = rate(&mut file.value.rate, (seed, &name.value), inputs, reading);
         let place = queue::Place { name, over: &over, complete, rate: rate.as_ref(), mtu };
         let (buffer, aqm) = queue::check(&mut file.value, &place, reading);
         let file = &mut file.value;
@@ -49,9 +66,10 @@ pub(super) fn check(
     checked
 }
 
-/// None: something is wrong with it.
+/// None: something is wrong with it. `draw`: the seed and the link's name.
 fn rate(
     entry: &mut Entry<RateFile>,
+    draw: (u64, &str),
     inputs: &mut Inputs<'_>,
     reading: &mut Reading<'_>,
 ) -> Option<RateModel> {
@@ -82,9 +100,36 @@ fn rate(
         }
         RateFile::Trace(file) => {
             let name = file.trace.at()?.clone();
-            let trace = inputs.trace(&name, reading)?;
+            let mut trace = inputs.trace(&name, reading)?;
+            trace.offset = offset(&file.offset, &trace, draw, reading)?;
             file.trace.0 = Entry::new(inputs.resolved(&name.value));
-            Some(RateModel::Trace(trace))
+            Some(RateModel::Trace(Arc::new(trace)))
+        }
+    }
+}
+
+/// Where in a trace the run begins; none: not in it.
+fn offset(
+    entry: &Entry<OffsetFile>,
+    trace: &Trace,
+    (seed, link): (u64, &str),
+    reading: &mut Reading<'_>,
+) -> Option<Time> {
+    let period_ms = trace.opportunities_ms.last().copied().unwrap_or(0);
+    let period = Time::from_millis(u64::from(period_ms));
+    match entry.at() {
+        None => Some(Time::ZERO),
+        Some(At { value: OffsetFile::Drawn(OffsetWord::Random), .. }) => {
+            let drawn = offset_stream(seed, link).next_u64();
+            // Lemire 2019, without rejection; the bias is below 2^-32.
+            let ms = (u128::from(drawn) * u128::from(period_ms)) >> 64;
+            Some(Time::from_millis(ms as u64))
+        }
+        Some(At { value: OffsetFile::At(offset), .. }) if *offset < period => Some(*offset),
+        Some(At { value: OffsetFile::At(offset), span }) => {
+            let message = format!("the trace lasts {period}, the offset is {offset}");
+            reading.problem(*span, message, format!("write less than {period}, or \"random\""));
+            None
         }
     }
 }

@@ -15,22 +15,26 @@ mod study;
 mod transport;
 mod workload;
 
+pub use claims::placeholders;
+pub use inputs::INPUTS;
 pub(crate) use links::nominal_rate;
 pub(crate) use study::study;
 
 use crate::file::{ScenarioFile, TransportFile};
-use crate::model::Scenario;
+use crate::model::{Flow, Scenario};
 use crate::read::{At, Entry, Named, Required, Value};
 use crate::source::Reading;
 use crate::suggest;
-use crate::tree::{self, Node, Span};
+use crate::tree::{self, Kind, Node, Span};
 use claims::Names;
 use inputs::Inputs;
-use knee_units::Time;
+use knee_units::{Time, is_hidden};
 use std::fmt::Display;
 
 const DURATION_MIN: Time = Time::from_millis(1);
 const DURATION_MAX: Time = Time::from_secs(4 * 3600);
+/// Links, paths, groups of flows, claims, runs of a study: of each at most.
+const ENTRIES_MAX: usize = 10_000;
 const SAMPLE_INTERVAL_MIN: Time = Time::from_micros(100);
 
 /// Checks a scenario. `name` is that of its file; `folder` is where the
@@ -41,6 +45,7 @@ pub(crate) fn scenario(
     folder: &str,
     reading: &mut Reading<'_>,
 ) -> Scenario {
+    check_title(&file.name, reading);
     let title = file.name.fill(stem(name).to_string());
     let duration = duration(&file.duration, reading);
     let seed = file.seed.fill(1);
@@ -58,10 +63,10 @@ pub(crate) fn scenario(
     let ways = paths::check(&file.path, &file.link, reading);
     let plan = flows::Plan { ways: &ways, duration, seed, transport };
     let flows = flows::check(&mut file, plan, &mut inputs, reading);
-    let longest = flows.iter().map(|flow| flow.transport).chain([single]);
-    let mtu = longest.map(|t| u64::from(t.mss + t.header)).max().unwrap_or(0);
-    let mtu = mtu.min(transport::PACKET_BYTES_MAX);
-    let links = links::check(&mut file.link, &ways, mtu, &mut inputs, reading);
+    let default = segment_bytes(&single);
+    let largest = largest_segments(&flows, ways.len(), default);
+    let segments = links::Segments { default, on_path: &largest };
+    let links = links::check(&mut file.link, seed, &ways, segments, &mut inputs, reading);
     let names = Names::of_scenario(&file, duration, reading);
     let claims = claims::check(&mut file.claim, &names, reading);
 
@@ -78,6 +83,22 @@ pub(crate) fn scenario(
         resolved: file.write().entries().map(tree::print).unwrap_or_default(),
         files: inputs.files,
     }
+}
+
+/// IP bytes of the largest segment on each path, at least the default's: what
+/// flows elsewhere send is no concern of a link.
+fn largest_segments(flows: &[Flow], paths: usize, default: u64) -> Vec<u64> {
+    let mut largest = vec![default; paths];
+    for flow in flows {
+        for path in &flow.paths {
+            largest[*path] = largest[*path].max(segment_bytes(&flow.transport));
+        }
+    }
+    largest
+}
+
+fn segment_bytes(transport: &knee_transport::Config) -> u64 {
+    u64::from(transport.mss + transport.header).min(transport::PACKET_BYTES_MAX)
 }
 
 fn duration(entry: &Required<Time>, reading: &mut Reading<'_>) -> Time {
@@ -118,11 +139,33 @@ fn in_range<T: PartialOrd + Display>(
     (min..=max).contains(value)
 }
 
+/// Notes links, paths, groups of flows … of which there are more than can be
+/// meant: each is compared with the others.
+fn few_enough(document: &Node, reading: &mut Reading<'_>) -> bool {
+    let before = reading.problem_count();
+    for (key, value) in document.entries().into_iter().flatten() {
+        let count = match &value.kind {
+            Kind::Array(items) => items.len(),
+            Kind::Table(entries) => entries.len(),
+            _ => continue,
+        };
+        if count > ENTRIES_MAX {
+            let message = format!("{count} entries of {} are too many", key.name);
+            let help = match key.name.as_str() {
+                "flow" => format!("write at most {ENTRIES_MAX}, some with count = 10"),
+                _ => format!("write at most {ENTRIES_MAX}, or several files"),
+            };
+            reading.problem(key.span, message, help);
+        }
+    }
+    reading.problem_count() == before
+}
+
 /// Parses a text; notes what is no TOML.
 pub(crate) fn parse_document(name: &str, text: &str, reading: &mut Reading<'_>) -> Option<Node> {
     let base = reading.add_text(name, text);
     match tree::parse(text, base) {
-        Ok(document) => Some(document),
+        Ok(document) => few_enough(&document, reading).then_some(document),
         Err(errors) => {
             for (span, message) in errors {
                 let message = message.replace('\n', ", ");
@@ -142,7 +185,7 @@ const NAME_CHARACTERS_MAX: usize = 64;
 /// Notes a name that could not be told from what claims and `--set` write
 /// around it: `run/flow[1]`, `link.name.rate`.
 fn check_name(name: &str, span: Span, reading: &mut Reading<'_>) {
-    let special = |c: char| c.is_control() || "/[].=*\"'".contains(c);
+    let special = |c: char| is_hidden(c) || "/[].=*\"'".contains(c);
     if name.is_empty() || name.trim() != name {
         reading.problem(
             span,
@@ -155,6 +198,15 @@ fn check_name(name: &str, span: Span, reading: &mut Reading<'_>) {
     } else if name.chars().count() > NAME_CHARACTERS_MAX {
         let message = format!("a name has at most {NAME_CHARACTERS_MAX} characters");
         reading.problem(span, message, "write a shorter one");
+    }
+}
+
+/// Notes a title with what changes how others are shown.
+fn check_title(title: &Entry<String>, reading: &mut Reading<'_>) {
+    let Some(At { value, span }) = title.at() else { return };
+    if let Some(c) = value.chars().find(|c| is_hidden(*c)) {
+        let message = format!("a title must not contain {c:?}");
+        reading.problem(*span, message, "write one line without control characters");
     }
 }
 

@@ -166,7 +166,12 @@ fn mix(
         let help = "write a longer arrival_interval, or a smaller count";
         reading.problem(room.span, message, help);
     }
-    Some(Mix { arrivals_per_second, count, sizes: sizes? })
+    let mix =
+        Mix { arrivals_per_second, count, sizes: sizes?, process: file.process.get().cloned() };
+    if let Some(name) = file.process.at() {
+        inputs.share(name, &mix, reading);
+    }
+    Some(mix)
 }
 
 fn sizes(

@@ -61,9 +61,17 @@ table! {
         /// The figure as the source gives it.
         source_figure: Entry<String>,
         /// What comes out instead and why, when the claim does not hold.
+        /// {value} stands for the value measured, {A3} for that of the claim
+        /// with this id.
         finding: Entry<String>,
         /// The outcome on record. Default: "holds".
         outcome: Entry<OutcomeWord>,
+        /// The value on record, with the measure's unit, or "never";
+        /// `knee reproduce` says when it is another one.
+        measured: Entry<BoundFile>,
+        /// How far the measured value may drift from the one on record: in
+        /// percent of it, or in the measure's unit.
+        drift: Entry<BoundFile>,
     }
 }
 
@@ -74,6 +82,8 @@ words! {
         Holds = "holds",
         /// Measured, outside its bounds.
         Fails = "fails",
+        /// Measured, with an interval that crosses a bound.
+        Uncertain = "uncertain",
         /// Not measured on this ground.
         NotTestedHere = "not tested here",
     }

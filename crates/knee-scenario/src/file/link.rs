@@ -67,7 +67,28 @@ table! {
     "a rate from a trace" TraceFile {
         /// Name of the file, relative to the scenario's folder.
         trace: Required<String>,
+        /// Where in it the run begins: a time, such as "20 s", or "random",
+        /// drawn from the seed. Default: 0 s.
+        offset: Entry<OffsetFile>,
     }
+}
+
+words! {
+    /// A place that is not a time.
+    "offset" OffsetWord {
+        /// Anywhere in the trace, drawn from the seed by the link's name.
+        Random = "random",
+    }
+}
+
+/// Where in a trace a run begins.
+#[derive(Clone, Debug, PartialEq, JsonSchema)]
+#[schemars(untagged)]
+pub(crate) enum OffsetFile {
+    /// Drawn.
+    Drawn(OffsetWord),
+    /// So long after its beginning.
+    At(Time),
 }
 
 /// Propagation delay.
@@ -226,6 +247,21 @@ impl Value for RateFile {
             RateFile::Constant(rate) => rate.write(),
             RateFile::Steps(steps) => steps.write(),
             RateFile::Trace(trace) => trace.write(),
+        }
+    }
+}
+
+impl Value for OffsetFile {
+    fn read(node: &Node, reading: &mut Reading<'_>) -> Option<OffsetFile> {
+        match node.as_str() {
+            Some("random") => OffsetWord::read(node, reading).map(OffsetFile::Drawn),
+            _ => Time::read(node, reading).map(OffsetFile::At),
+        }
+    }
+    fn write(&self) -> Node {
+        match self {
+            OffsetFile::Drawn(word) => word.write(),
+            OffsetFile::At(time) => time.write(),
         }
     }
 }

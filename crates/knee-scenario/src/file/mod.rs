@@ -15,7 +15,7 @@ pub(crate) use claim::{BoundFile, ClaimFile, OutcomeWord};
 pub(crate) use flow::FlowFile;
 pub(crate) use link::{
     AqmFile, AqmName, AqmTable, DelayFile, DelayStepFile, DownFile, LinkFile, LossFile, LossTable,
-    PolicerFile, RateFile, RateStepFile,
+    OffsetFile, OffsetWord, PolicerFile, RateFile, RateStepFile,
 };
 pub(crate) use path::{AbsentFile, PathFile};
 pub(crate) use selection::{Choice, ControllerFile, SchedulerFile, SelectionFile};

@@ -26,8 +26,8 @@ table! {
         /// Segments acknowledged at once at the start. Default: 16.
         quick_acks: Entry<u64>,
         /// Receive window, "unlimited", or "auto": tuned as Linux does, up
-        /// to 6 MiB, for flows with several paths. Default: "unlimited";
-        /// "auto" with several paths.
+        /// to 6 MiB, for flows with several paths. Unlimited is TCP's
+        /// largest, 1 GiB. Default: "unlimited"; "auto" with several paths.
         receive_window: Entry<WindowFile>,
         /// Whether segments are paced. Default: "auto".
         pacing: Entry<PacingWord>,

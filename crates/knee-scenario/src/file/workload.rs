@@ -109,6 +109,11 @@ table! {
         arrival_interval: Required<Time>,
         /// How many arrive at most. Default: as many as the time brings.
         count: Entry<u64>,
+        /// Name of the arrival process. Mixes that name the same one see the
+        /// same arrivals, to within a millisecond, and the same sizes, as
+        /// test and control should; all else of them must be equal too.
+        /// Default: a process of its own.
+        process: Entry<String>,
         /// How large they are: "1 MB", { median = "30 kB", sigma = 2.0,
         /// max = "1 GB" }, { min = "4 kB", shape = 1.2, max = "1 GB" } or
         /// { log = "access.csv" }.

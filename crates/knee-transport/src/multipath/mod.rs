@@ -21,6 +21,7 @@
 mod chunks;
 mod reassembly;
 mod receiver;
+mod runs;
 mod sender;
 mod sending;
 mod silence;

@@ -55,6 +55,8 @@ pub struct MultipathSender {
     /// Paths on which something was sent or heard since their timers were
     /// asked for.
     touched: PathSet,
+    /// When `paths` was brought up to date last.
+    viewed_at: Time,
     /// The status of a path changed since the scheduler was told.
     changed: bool,
     config: Config,
@@ -78,6 +80,7 @@ impl MultipathSender {
             paths: vec![Path { status: Status::Down, ..Path::default() }; paths],
             stale: PathSet::default(),
             touched: PathSet::default(),
+            viewed_at: Time::ZERO,
             changed: true,
             config: Config { receive_window: ReceiveWindow::Unlimited, ..*config },
             coupled: false,
@@ -124,6 +127,11 @@ impl MultipathSender {
         self.established && self.sending.is_complete()
     }
 
+    /// Bytes of the connection that the peer has acknowledged.
+    pub fn acknowledged(&self) -> u64 {
+        self.sending.acknowledged()
+    }
+
     /// A path is open: data may flow.
     pub fn is_established(&self) -> bool {
         self.established
@@ -132,6 +140,10 @@ impl MultipathSender {
     /// What to send now.
     #[inline]
     pub fn poll_transmit(&mut self, now: Time) -> MultipathTransmit {
+        if self.viewed_at != now {
+            self.viewed_at = now;
+            self.doubt_ready_paths();
+        }
         while let Some(path) = self.stale.iter().next() {
             if let Some(segment) = self.poll_urgent(now, path) {
                 return MultipathTransmit::Segment(path, segment);
@@ -154,17 +166,22 @@ impl MultipathSender {
         }
     }
 
-    /// Something happened on one path. The others are looked at again only
-    /// if they could send: what they may do now depends on the time.
+    /// Time has passed: paths that could send may have to wait for pacing now,
+    /// whatever the reason to ask them again.
     #[inline]
-    fn note_event(&mut self, path: usize) {
-        self.stale.insert(path);
-        self.touched.insert(path);
+    fn doubt_ready_paths(&mut self) {
         for (index, view) in self.paths.iter().enumerate() {
             if view.ready {
                 self.stale.insert(index);
             }
         }
+    }
+
+    /// Something happened on one path.
+    #[inline]
+    fn note_event(&mut self, path: usize) {
+        self.stale.insert(path);
+        self.touched.insert(path);
     }
 
     /// Something may have happened on every path.

@@ -109,6 +109,11 @@ impl Sending {
         self.acknowledged == self.chunks.written()
     }
 
+    /// Bytes of the connection that the peer has acknowledged.
+    pub fn acknowledged(&self) -> u64 {
+        self.acknowledged
+    }
+
     /// Counters since the start.
     pub fn counters(&self) -> &MultipathCounters {
         &self.counters

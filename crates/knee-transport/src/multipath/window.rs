@@ -29,7 +29,7 @@ impl SharedWindow {
     /// The window that a connection is set to.
     pub fn new(config: ReceiveWindow) -> SharedWindow {
         let (bytes, max) = match config {
-            ReceiveWindow::Unlimited => (u64::MAX / 2, None),
+            ReceiveWindow::Unlimited => (ReceiveWindow::LARGEST_BYTES, None),
             ReceiveWindow::Fixed(bytes) => (bytes, None),
             ReceiveWindow::Auto { max } => (INITIAL.min(max), Some(max)),
         };

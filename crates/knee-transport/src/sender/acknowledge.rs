@@ -3,7 +3,7 @@
 
 use super::{Handshake, Sender};
 use crate::rate::{Newest, measures_rtt};
-use crate::scoreboard::{APP_LIMITED, LOST, RETRANSMISSION_OUT, SACKED, Sent};
+use crate::scoreboard::{APP_LIMITED, EVER_RETRANSMITTED, LOST, RETRANSMISSION_OUT, SACKED, Sent};
 use crate::wire::{Ack, AckDetails};
 use crate::{after, before};
 use knee_cc::{Event, Recovery, Sample};
@@ -29,8 +29,12 @@ pub(super) struct Progress {
     pub original: bool,
     /// Segments acknowledged cumulatively and not selectively before.
     pub segments: u32,
-    /// The receiver reports a duplicate.
-    pub duplicate: bool,
+    /// One past the highest segment selectively acknowledged before.
+    pub highest_sacked: u32,
+    /// Something was newly selectively acknowledged.
+    pub sacked: bool,
+    /// The segment that the receiver reports as a duplicate.
+    pub duplicate: Option<u32>,
 }
 
 impl Sender {
@@ -44,10 +48,10 @@ impl Sender {
         let prior_delivered = self.sampler.delivered;
         let suspicious =
             details.is_some() || self.recovery != Recovery::Open || ack.congestion_echo;
-        let mut progress = Progress::default();
+        let mut progress = Progress { highest_sacked: self.highest_sacked, ..Progress::default() };
         let mut sample = Sample { prior_in_flight, ..Sample::default() };
         if let Some(details) = details {
-            self.take_details(details, &mut progress, &mut sample);
+            self.take_details(now, details, &mut progress, &mut sample);
         }
         self.take_cumulative(now, ack.number, &mut progress);
         sample.newly_acked = self.sampler.delivered - prior_delivered;
@@ -96,21 +100,30 @@ impl Sender {
 
     #[inline]
     fn take_cumulative(&mut self, now: Time, number: u32, progress: &mut Progress) {
+        // Of consecutive originals RACK needs to know the last.
+        let mut original = None;
         while after(number, self.board.first()) && !self.board.is_empty() {
             let first = self.board.first();
             let sent = self.board.pop();
             progress.advanced = true;
             if sent.flags & !APP_LIMITED == 0 {
+                if original.is_none() && before(first, progress.highest_sacked) {
+                    self.rack.on_reordering();
+                }
+                original = Some((sent.sent_at, sent.order));
                 progress.original |= before(first, self.high);
                 progress.segments += 1;
                 progress.oldest_sent_at = progress.oldest_sent_at.or(Some(sent.sent_at));
                 self.deliver(&sent, progress);
             } else {
-                self.take_marked(first, &sent, progress);
+                if let Some((sent_at, order)) = original.take() {
+                    self.rack.on_original_delivered(now, sent_at, order);
+                }
+                self.take_marked(now, first, &sent, progress);
             }
         }
-        if progress.newest.valid {
-            self.rack.on_delivered(now, &progress.newest.sent, self.rtt.minimum());
+        if let Some((sent_at, order)) = original {
+            self.rack.on_original_delivered(now, sent_at, order);
         }
     }
 
@@ -123,12 +136,12 @@ impl Sender {
     /// Cumulative acknowledgement of a segment that was selectively
     /// acknowledged, lost or retransmitted.
     #[cold]
-    fn take_marked(&mut self, number: u32, sent: &Sent, progress: &mut Progress) {
+    fn take_marked(&mut self, now: Time, number: u32, sent: &Sent, progress: &mut Progress) {
         if measures_rtt(sent) {
             if sent.flags & SACKED == 0 {
                 progress.original |= before(number, self.high);
                 progress.oldest_sent_at = progress.oldest_sent_at.or(Some(sent.sent_at));
-                if before(number, self.highest_sacked) {
+                if before(number, progress.highest_sacked) {
                     self.rack.on_reordering();
                 }
             }
@@ -138,56 +151,85 @@ impl Sender {
         if sent.flags & SACKED == 0 {
             progress.segments += 1;
             self.deliver(sent, progress);
+            self.rack.on_delivered(now, sent, self.rtt.minimum());
         }
     }
 
     #[inline(never)]
-    fn take_details(&mut self, details: &AckDetails, progress: &mut Progress, sample: &mut Sample) {
+    fn take_details(
+        &mut self,
+        now: Time,
+        details: &AckDetails,
+        progress: &mut Progress,
+        sample: &mut Sample,
+    ) {
         if details.marked_bytes > self.counters.marked_bytes {
             sample.newly_marked = details.marked_bytes - self.counters.marked_bytes;
             self.counters.marked_bytes = details.marked_bytes;
         }
-        if details.duplicate.is_some() {
-            self.take_duplicate(progress);
+        if let Some(number) = details.duplicate {
+            self.take_duplicate(number, progress);
         }
         let previous = self.previous_sack;
-        for &(from, to) in details.blocks() {
-            self.take_block(from, to, &previous, progress);
+        // From below, as `tcp_sacktag_write_queue` does: a block reported
+        // before a lower one is no sign of reordering.
+        let mut blocks = details.sack;
+        let blocks = &mut blocks[..usize::from(details.sack_count)];
+        let first = self.board.first();
+        blocks.sort_unstable_by_key(|(from, _)| from.wrapping_sub(first));
+        for &mut (from, to) in blocks {
+            self.take_block(now, from, to, &previous, progress);
         }
         for (slot, block) in self.previous_sack.iter_mut().enumerate() {
             *block = details.blocks().get(slot).copied().unwrap_or_default();
         }
     }
 
-    /// A segment arrived twice. If it was retransmitted, that was needless.
-    fn take_duplicate(&mut self, progress: &mut Progress) {
-        progress.duplicate = true;
-        if self.undo.unconfirmed > 0 {
-            self.undo.unconfirmed -= 1;
+    /// A segment arrived twice. If it was retransmitted in this recovery, that
+    /// was needless; otherwise the network duplicated it (RFC 2883, section
+    /// 5.1). A probe was not sent because RACK judged it lost.
+    fn take_duplicate(&mut self, number: u32, progress: &mut Progress) {
+        progress.duplicate = Some(number);
+        let (first, next) = (self.board.first(), self.board.next());
+        let known = before(number, next) && !before(number, self.undo.first);
+        let again = before(number, first)
+            || (known && self.board.get(number).flags & EVER_RETRANSMITTED != 0);
+        if known && again {
+            self.undo.unconfirmed = self.undo.unconfirmed.saturating_sub(1);
         }
-        self.rack.on_duplicate(self.board.first(), self.board.next());
+        if !self.probe.is_some_and(|probe| probe.carried(number)) {
+            self.rack.on_duplicate(first, next);
+        }
     }
 
     /// Walks the part of a block that the previous ACK did not report.
-    fn take_block(&mut self, from: u32, to: u32, previous: &[(u32, u32)], progress: &mut Progress) {
+    fn take_block(
+        &mut self,
+        now: Time,
+        from: u32,
+        to: u32,
+        previous: &[(u32, u32)],
+        progress: &mut Progress,
+    ) {
         let mut number = if before(from, self.board.first()) { self.board.first() } else { from };
         while before(number, to) && before(number, self.board.next()) {
             let known = previous.iter().find(|(a, b)| !before(number, *a) && before(number, *b));
             match known {
                 Some(&(_, end)) => number = end,
                 None => {
-                    self.take_sacked(number, progress);
+                    self.take_sacked(now, number, progress);
                     number = number.wrapping_add(1);
                 }
             }
         }
     }
 
-    fn take_sacked(&mut self, number: u32, progress: &mut Progress) {
+    fn take_sacked(&mut self, now: Time, number: u32, progress: &mut Progress) {
         if self.board.get(number).flags & SACKED != 0 {
             return;
         }
         let before_mark = self.board.mark_sacked(number);
+        progress.sacked = true;
         if measures_rtt(&before_mark) {
             progress.original |= before(number, self.high);
             let sent_at = before_mark.sent_at;
@@ -204,6 +246,7 @@ impl Sender {
         }
         debug_assert!(before_mark.flags & (LOST | RETRANSMISSION_OUT | SACKED) != SACKED);
         self.deliver(&before_mark, progress);
+        self.rack.on_delivered(now, &before_mark, self.rtt.minimum());
     }
 
     /// RTT for the smoothed estimate (from the oldest segment acknowledged,

@@ -17,6 +17,7 @@ mod timer;
 mod transmit;
 
 pub use subflow::Room;
+pub use timer::TimerKind;
 pub use transmit::Transmit;
 
 use crate::config::{Config, Pacing, ReceiveWindow};
@@ -29,7 +30,7 @@ use crate::scoreboard::Scoreboard;
 use knee_cc::{Connection, Controller, Decision, Event, Needs, Recovery};
 use knee_units::{Rate, Time};
 use std::collections::VecDeque;
-use timer::{Timer, TimerKind};
+use timer::Timer;
 
 /// What the sender counts. All since the start, payload bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -87,6 +88,9 @@ enum Handshake {
 struct Undo {
     /// There is a reduction that can be undone.
     possible: bool,
+    /// First segment outstanding when it was made; what lies before it was
+    /// not retransmitted for it.
+    first: u32,
     /// Retransmissions not reported as duplicates.
     unconfirmed: u32,
     /// Any retransmission was sent.
@@ -102,6 +106,13 @@ struct Probe {
     high: u32,
     /// It repeated the last segment instead of sending a new one.
     retransmission: bool,
+}
+
+impl Probe {
+    /// It carried segment `number`.
+    fn carried(self, number: u32) -> bool {
+        number.wrapping_add(1) == self.high
+    }
 }
 
 /// The sending end of a connection over one path.
@@ -132,6 +143,8 @@ pub struct Sender {
     announce_reduction: bool,
     /// F-RTO (RFC 5682): the timeout may yet turn out spurious.
     timeout_in_doubt: bool,
+    /// Until the next ACK new data leaves, and nothing that was lost.
+    only_new_data: bool,
     reduction: Reduction,
     /// Next new segment when recovery began (RecoveryPoint).
     high: u32,
@@ -142,6 +155,8 @@ pub struct Sender {
     probe: Option<Probe>,
     /// A probe has to be sent.
     probe_due: bool,
+    /// Segments sent up to the last probe.
+    probed: u64,
     undo: Undo,
     rack: Rack,
     /// Segments to send again, in the order of their marking.
@@ -168,7 +183,9 @@ impl Sender {
             written: 0,
             receive_window: match config.receive_window {
                 ReceiveWindow::Fixed(bytes) => bytes,
-                ReceiveWindow::Unlimited | ReceiveWindow::Auto { .. } => u64::MAX,
+                ReceiveWindow::Unlimited | ReceiveWindow::Auto { .. } => {
+                    ReceiveWindow::LARGEST_BYTES
+                }
             },
             mss: config.mss,
             max_burst: config.max_burst,
@@ -187,6 +204,7 @@ impl Sender {
             window_limited: false,
             announce_reduction: false,
             timeout_in_doubt: false,
+            only_new_data: false,
             reduction: Reduction::default(),
             high: 0,
             usage_end: 0,
@@ -194,6 +212,7 @@ impl Sender {
             timeouts_in_a_row: 0,
             probe: None,
             probe_due: false,
+            probed: 0,
             undo: Undo::default(),
             rack: Rack::default(),
             lost: VecDeque::new(),
@@ -274,6 +293,21 @@ impl Sender {
     /// Pacing rate in force; none: not paced.
     pub fn pacing_rate(&self) -> Option<Rate> {
         self.pacer.rate()
+    }
+
+    /// Segments that the current burst may have.
+    pub fn burst(&self) -> u32 {
+        self.pacer.burst()
+    }
+
+    /// The segment sent last was a tail loss probe.
+    pub fn sent_probe_last(&self) -> bool {
+        self.counters.probes > 0 && self.probed == self.counters.sent_segments
+    }
+
+    /// What [`timer`](Self::timer) is for.
+    pub fn timer_kind(&self) -> TimerKind {
+        if self.handshake == Handshake::Done { self.timer.kind } else { TimerKind::Handshake }
     }
 
     /// State of loss recovery.

@@ -1,11 +1,12 @@
 //! Loss recovery: when it begins, when it ends, when it was a mistake
 //! (`tcp_fastretrans_alert`).
 
-use super::{Sender, Undo};
-use crate::before;
+use super::{Probe, Sender, Undo};
 use crate::prr::Reduction;
 use crate::rack::Detection;
+use crate::scoreboard::RETRANSMISSION_OUT;
 use crate::wire::Ack;
+use crate::{after, before};
 use knee_cc::{Event, Recovery, Sample};
 use knee_units::Time;
 
@@ -22,10 +23,12 @@ impl Sender {
         progress: &Progress,
         sample: &mut Sample,
     ) -> Option<Time> {
+        self.only_new_data = false;
         self.end_probe(now, ack, progress);
         self.end_recovery(now, ack);
         self.undo_early(now, ack, progress);
-        let found = if self.board.sacked_segments > 0 || self.in_recovery() {
+        let held = self.only_new_data && self.recovery == Recovery::Recovery;
+        let found = if !held && (self.board.sacked_segments > 0 || self.in_recovery()) {
             self.detect_losses(now)
         } else {
             Detection::default()
@@ -67,9 +70,11 @@ impl Sender {
         // from when the first of them was sent (Linux's `tcp_init_undo`, and
         // `retrans_stamp`, which then stays).
         let outstanding = self.board.retransmission_bytes.div_ceil(u64::from(self.mss)) as u32;
+        let probe = u32::from(self.delivered_probe_may_be_reported());
         self.undo = Undo {
             possible: true,
-            unconfirmed: outstanding,
+            first: self.board.first(),
+            unconfirmed: outstanding + probe,
             retransmitted: outstanding > 0,
             first_timestamp: self.undo.first_timestamp,
         };
@@ -77,10 +82,20 @@ impl Sender {
         let reducing_already = self.reducing;
         self.recovery = Recovery::Recovery;
         if !reducing_already {
+            self.announce_reduction = self.ecn;
             self.tell(now, Event::RecoveryStart);
             self.start_reduction(prior_window);
         }
         self.probe = None;
+    }
+
+    /// A probe repeated a segment that has arrived since: a D-SACK may come
+    /// (`tcp_init_undo`). One that has not arrived is out like any other
+    /// retransmission.
+    fn delivered_probe_may_be_reported(&mut self) -> bool {
+        let Some(Probe { high, retransmission: true }) = self.probe else { return false };
+        let number = high.wrapping_sub(1);
+        before(number, self.board.first()) || self.board.get(number).flags & RETRANSMISSION_OUT == 0
     }
 
     fn start_reduction(&mut self, prior_window: u64) {
@@ -100,6 +115,7 @@ impl Sender {
             self.high = self.board.next();
             self.announce_reduction = true;
             self.undo.possible = false;
+            self.probe = None;
             self.tell(now, Event::CongestionEcho);
             self.start_reduction(prior_window);
         }
@@ -139,33 +155,58 @@ impl Sender {
     }
 
     /// Undo before recovery is complete: by timestamps on a partial ACK
-    /// (Eifel, RFC 3522), by D-SACK, or by F-RTO when data that was not sent
-    /// again after the timeout is acknowledged (RFC 5682).
+    /// (Eifel, RFC 3522), by D-SACK, or by F-RTO (RFC 5682).
     fn undo_early(&mut self, now: Time, ack: &Ack, progress: &Progress) {
         match self.recovery {
             Recovery::Recovery
-                if progress.advanced
-                    && self.undo.possible
-                    && self.was_delayed(ack)
-                    && self.board.retransmission_bytes == 0 =>
+                if progress.advanced && self.undo.possible && self.was_delayed(ack) =>
             {
-                self.undo_reduction(now, true);
+                self.undo_partial(now);
+            }
+            Recovery::Recovery if self.undo.possible && self.all_needless() => {
+                self.undo_reduction(now, false);
             }
             Recovery::Loss => {
                 let spurious = self.timeout_in_doubt && progress.original;
                 if spurious || (progress.advanced && self.may_undo(ack)) {
                     self.undo_reduction(now, true);
-                } else if progress.advanced {
-                    self.timeout_in_doubt = false;
+                } else if self.timeout_in_doubt {
+                    self.judge_timeout(progress);
                 }
             }
             // The last duplicate may arrive after recovery was complete.
             Recovery::Open | Recovery::Disorder
-                if progress.duplicate && self.undo.possible && self.all_needless() =>
+                if progress.duplicate.is_some() && self.undo.possible && self.all_needless() =>
             {
                 self.undo_reduction(now, false);
             }
             _ => {}
+        }
+    }
+
+    /// A hole was filled by the original, which the path reordered. While
+    /// retransmissions are out, new data leaves and nothing more counts as
+    /// lost (`tcp_try_undo_partial`).
+    fn undo_partial(&mut self, now: Time) {
+        self.rack.on_reordering();
+        if self.board.retransmission_bytes > 0 {
+            self.only_new_data = true;
+        } else {
+            self.undo_reduction(now, true);
+        }
+    }
+
+    /// F-RTO (RFC 5682, section 3.1; `tcp_process_loss`). The first ACK that
+    /// advances is answered with new data (step 2b). If the next one is for
+    /// that, the timeout was not spurious (step 3a).
+    fn judge_timeout(&mut self, progress: &Progress) {
+        if after(self.board.next(), self.high) {
+            let repeated = !progress.advanced && progress.duplicate.is_none();
+            self.timeout_in_doubt = !progress.sacked && !repeated;
+        } else if progress.advanced {
+            let waiting = self.written > self.board.sent_bytes();
+            self.only_new_data = waiting && self.board.outstanding_bytes() < self.receive_window;
+            self.timeout_in_doubt = self.only_new_data;
         }
     }
 
@@ -178,10 +219,11 @@ impl Sender {
         self.undo.retransmitted && self.undo.unconfirmed == 0
     }
 
-    /// The ACK echoes a timestamp from before the first retransmission: the
-    /// original arrived (Eifel, RFC 3522).
+    /// The ACK echoes a timestamp from before the first retransmission, or
+    /// there was none yet: the original arrived (Eifel, RFC 3522;
+    /// `tcp_packet_delayed`).
     fn was_delayed(&self, ack: &Ack) -> bool {
-        self.undo.retransmitted && before(ack.timestamp_echo, self.undo.first_timestamp)
+        !self.undo.retransmitted || before(ack.timestamp_echo, self.undo.first_timestamp)
     }
 
     fn undo_reduction(&mut self, now: Time, unmark: bool) {
@@ -196,35 +238,33 @@ impl Sender {
         self.counters.spurious_recoveries += 1;
         self.recovery = Recovery::Open;
         self.reducing = false;
-        self.undo.possible = false;
         self.timeout_in_doubt = false;
-        self.tell(now, Event::SpuriousRecovery);
+        // A reduction for an echo stays, though a timeout after it was a mistake.
+        let undone = std::mem::take(&mut self.undo.possible);
+        self.tell(now, if undone { Event::SpuriousRecovery } else { Event::RecoveryEnd });
     }
 
-    /// A probe's end (`tcp_process_tlp_ack`): when it was a retransmission
-    /// and no D-SACK tells that the original arrived too, it repaired a loss,
-    /// and the window is reduced as for any loss (RFC 8985, section 7.4.2).
+    /// A probe's end (RFC 8985, section 7.4.2; `tcp_process_tlp_ack`): it
+    /// repaired a loss, which costs a reduction like any other, when an ACK
+    /// goes beyond it and none before told that the original arrived, too.
     fn end_probe(&mut self, now: Time, ack: &Ack, progress: &Progress) {
         let Some(probe) = self.probe else { return };
-        if before(ack.number, probe.high) && !progress.duplicate {
+        if before(ack.number, probe.high) {
+            return;
+        }
+        let reported = progress.duplicate.is_some_and(|number| probe.carried(number));
+        let repeated = !progress.advanced && !progress.sacked;
+        let repaired = probe.retransmission && !reported && !repeated;
+        if repaired && ack.number == probe.high {
             return;
         }
         self.probe = None;
-        let repaired = probe.retransmission
-            && !progress.duplicate
-            && crate::after(ack.number, probe.high.wrapping_sub(1))
-            && !self.was_original(ack, progress);
         if repaired && !self.in_recovery() {
             self.high = self.board.next();
             self.recovery = Recovery::WindowReduced;
+            self.announce_reduction = self.ecn;
             self.tell(now, Event::RecoveryStart);
             self.finish(now);
         }
-    }
-
-    /// The ACK of the probed segment is for its first transmission.
-    fn was_original(&self, ack: &Ack, progress: &Progress) -> bool {
-        let sent = progress.newest.sent;
-        progress.newest.valid && before(ack.timestamp_echo, super::timestamp(sent.sent_at))
     }
 }

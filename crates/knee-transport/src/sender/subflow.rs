@@ -51,6 +51,8 @@ impl Sender {
     /// is [room](Self::room).
     #[inline]
     pub fn send(&mut self, now: Time, len: u16) -> Segment {
+        // What there was room for earlier begins a burst now.
+        self.pacer.admit(now, self.quantum);
         self.written += u64::from(len);
         let in_flight = self.board.in_flight();
         let mss = u64::from(self.mss);

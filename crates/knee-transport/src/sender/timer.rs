@@ -12,6 +12,8 @@ const PROBE_SLACK: Time = Time::from_millis(2);
 /// What the timer is armed for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TimerKind {
+    /// The SYN was not answered.
+    Handshake,
     /// A segment may yet turn out lost (RACK).
     Reordering,
     /// Tail loss probe.
@@ -33,6 +35,7 @@ impl Sender {
     pub fn on_timer(&mut self, now: Time) {
         debug_assert!(now >= self.timer.deadline);
         self.timer.deadline = Time::MAX;
+        self.only_new_data = false;
         if self.handshake != Handshake::Done {
             self.handshake = Handshake::SynDue;
             self.timeouts_in_a_row += 1;
@@ -46,7 +49,7 @@ impl Sender {
                 }
                 self.probe_due = true;
             }
-            TimerKind::Retransmit => self.on_timeout(now),
+            TimerKind::Handshake | TimerKind::Retransmit => self.on_timeout(now),
         }
     }
 
@@ -58,7 +61,7 @@ impl Sender {
         } else if let Some(at) = look_again {
             self.timer = Timer { kind: TimerKind::Reordering, deadline: at.max(now) };
         } else {
-            self.arm_probe_or_timeout(now);
+            self.arm_probe_or_timeout(now, now);
         }
     }
 
@@ -67,16 +70,21 @@ impl Sender {
     pub(super) fn arm_after_sending(&mut self, now: Time, nothing_outstanding: bool) {
         let idle = nothing_outstanding || self.timer.deadline == Time::MAX;
         if idle || self.timer.kind == TimerKind::Probe {
-            self.arm_probe_or_timeout(now);
+            let first_sent_at = self.board.get(self.board.first()).sent_at;
+            self.arm_probe_or_timeout(now, first_sent_at);
         }
     }
 
+    /// A probe is no later than the timeout, which counts from `since`
+    /// (RFC 8985, section 7.2).
     #[inline]
-    fn arm_probe_or_timeout(&mut self, now: Time) {
+    fn arm_probe_or_timeout(&mut self, now: Time, since: Time) {
         let calm = matches!(self.recovery, Recovery::Open | Recovery::WindowReduced);
         if calm && self.probe.is_none() && self.board.sacked_segments == 0 {
-            let timeout = self.probe_timeout().min(self.rtt.rto());
-            self.timer = Timer { kind: TimerKind::Probe, deadline: now + timeout };
+            let probe = now + self.probe_timeout();
+            let timeout = since + self.rtt.rto();
+            let deadline = if timeout > now { probe.min(timeout) } else { probe };
+            self.timer = Timer { kind: TimerKind::Probe, deadline };
         } else {
             self.arm_retransmission(now);
         }
@@ -126,7 +134,8 @@ impl Sender {
         }
         self.counters.timeouts += 1;
         let before_recovery = !matches!(self.recovery, Recovery::Recovery | Recovery::Loss);
-        let new_episode = before_recovery
+        // A window that is being reduced for an echo is not reduced twice.
+        let new_episode = matches!(self.recovery, Recovery::Open | Recovery::Disorder)
             || !crate::before(self.board.first(), self.high)
             || (self.recovery == Recovery::Loss && self.timeouts_in_a_row == 0);
         self.timeout_in_doubt = before_recovery || self.timeouts_in_a_row > 0;
@@ -136,9 +145,10 @@ impl Sender {
         self.probe = None;
         self.probe_due = false;
         if new_episode {
-            self.undo = Undo { possible: true, ..Undo::default() };
+            self.undo = Undo { possible: true, first: self.board.first(), ..Undo::default() };
         }
         self.high = self.board.next();
+        self.announce_reduction = self.ecn;
         self.recovery = if new_episode { Recovery::Open } else { Recovery::Loss };
         self.tell(now, Event::Timeout);
         self.recovery = Recovery::Loss;

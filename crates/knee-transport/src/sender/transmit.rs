@@ -25,6 +25,12 @@ impl Sender {
         if self.handshake != Handshake::Done {
             return self.poll_handshake(now);
         }
+        if self.only_new_data && !self.probe_due {
+            let new = self.poll_new(now);
+            if new != Transmit::Nothing || !self.ends_doubt() {
+                return new;
+            }
+        }
         if !self.lost.is_empty() || self.probe_due {
             let first = self.poll_again(now);
             if first != Transmit::Nothing {
@@ -32,6 +38,18 @@ impl Sender {
             }
         }
         self.poll_new(now)
+    }
+
+    /// F-RTO found nothing new to send after a timeout: it cannot tell, and
+    /// recovery goes on (RFC 5682, section 3.1, step 2b).
+    #[cold]
+    fn ends_doubt(&mut self) -> bool {
+        let cannot_tell = self.recovery == Recovery::Loss && self.board.next() == self.high;
+        if cannot_tell {
+            self.only_new_data = false;
+            self.timeout_in_doubt = false;
+        }
+        cannot_tell
     }
 
     #[cold]
@@ -218,6 +236,7 @@ impl Sender {
         } else {
             self.send_again(now, self.board.next().wrapping_sub(1))
         };
+        self.probed = self.counters.sent_segments;
         self.probe = Some(Probe { high: self.board.next(), retransmission: !new });
         self.arm_retransmission(now);
         segment

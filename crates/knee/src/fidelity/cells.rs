@@ -7,8 +7,7 @@
 //! level of a factor occurs equally often, and so does each pair of levels of
 //! two factors.
 
-use knee_record::{Fidelity, GridCell, GroundRun, Verdict};
-use knee_scenario::{Embedded, Errors, Scenario, Source, parse};
+use super::cell::{Cell, Factors};
 
 const RATES_MBIT: [u64; 3] = [5, 20, 100];
 const RTTS_MS: [u64; 3] = [10, 40, 120];
@@ -25,7 +24,7 @@ const QUICK: usize = 6;
 
 /// A cell, each factor by the index of its level.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Cell {
+struct Levels {
     rate: usize,
     rtt: usize,
     buffer: usize,
@@ -36,31 +35,39 @@ pub struct Cell {
 
 /// The whole grid.
 pub fn all() -> Vec<Cell> {
+    levels().iter().map(Levels::cell).collect()
+}
+
+/// A dozen of its cells, with every level of every factor.
+pub fn quick() -> Vec<Cell> {
+    quick_levels().iter().map(Levels::cell).collect()
+}
+
+fn levels() -> Vec<Levels> {
     let mut cells = Vec::new();
     for (loss, flows, square) in product(2, 2, 2) {
         for (rate, rtt, _) in product(3, 3, 1) {
             let buffer = (rate + rtt + square + loss) % 3;
             let controller = (rate + 2 * rtt + 2 * square + flows) % 3;
-            cells.push(Cell { rate, rtt, buffer, controller, loss, flows });
+            cells.push(Levels { rate, rtt, buffer, controller, loss, flows });
         }
     }
     cells
 }
 
-/// A dozen of its cells, with every level of every factor.
-pub fn quick() -> Vec<Cell> {
+fn quick_levels() -> Vec<Levels> {
     let chosen =
-        |(index, cell): (usize, Cell)| (index % QUICK == index / QUICK % QUICK).then_some(cell);
-    all().into_iter().enumerate().filter_map(chosen).collect()
+        |(index, cell): (usize, Levels)| (index % QUICK == index / QUICK % QUICK).then_some(cell);
+    levels().into_iter().enumerate().filter_map(chosen).collect()
 }
 
 fn product(a: usize, b: usize, c: usize) -> impl Iterator<Item = (usize, usize, usize)> {
     (0..a).flat_map(move |i| (0..b).flat_map(move |j| (0..c).map(move |k| (i, j, k))))
 }
 
-impl Cell {
-    /// Says all of it; also the name of its directory.
-    pub fn name(&self) -> String {
+impl Levels {
+    /// Says all of it.
+    fn name(self) -> String {
         format!(
             "{}-{}mbit-{}ms-{}bdp-loss{}-{}flow{}",
             CONTROLLERS[self.controller],
@@ -73,58 +80,19 @@ impl Cell {
         )
     }
 
-    /// What runs. A second flow begins a little later, so that the two are not
-    /// in step to the nanosecond, as no two real ones are. Repeats after the
-    /// first, zero, differ in chance alone: in the seed, and in how much
-    /// later that is.
-    pub fn scenario(&self, repeat: u64) -> Result<Scenario, Errors> {
-        let one_way = RTTS_MS[self.rtt] / 2;
-        let (seed, later_ms) = (1 + repeat, 100 + 7 * repeat);
-        let text = format!(
-            "name = \"{}\"\nduration = \"{} s\"\nwarmup = \"{} ms\"\nsample_interval = \"20 ms\"\n\
-             seed = {seed}\n\
-             [link.bottleneck]\nrate = \"{} Mbit/s\"\ndelay = \"{one_way} ms\"\n\
-             buffer = \"{} BDP\"\nloss = \"{} %\"\n\
-             [path.main]\nforward = [\"bottleneck\"]\nreverse_delay = \"{one_way} ms\"\n\
-             [[flow]]\nname = \"flow\"\ncount = {}\nstart_interval = \"{later_ms} ms\"\ncc = \"{}\"\n",
-            self.name(),
-            DURATIONS_S[self.rtt],
-            WARMUPS_MS[self.rtt],
-            RATES_MBIT[self.rate],
-            BUFFERS_BDP[self.buffer],
-            LOSSES_PERCENT[self.loss],
-            self.flows + 1,
-            CONTROLLERS[self.controller],
-        );
-        parse(&text, &Source { name: "cell.toml", loader: &Embedded(&[]) }, &[])
-    }
-
-    /// The factors, beside an empty comparison.
-    pub fn described(&self) -> GridCell {
+    fn cell(&self) -> Cell {
         let number = |text: &str| text.parse::<f64>().unwrap_or_default();
-        GridCell {
-            name: self.name(),
-            rate_bps: RATES_MBIT[self.rate] as f64 * 1e6,
-            rtt_us: RTTS_MS[self.rtt] as f64 * 1e3,
+        let factors = Factors {
+            mbit: RATES_MBIT[self.rate] as f64,
+            rtt_ms: RTTS_MS[self.rtt] as f64,
             buffer_bdp: number(BUFFERS_BDP[self.buffer]),
-            loss_ratio: number(LOSSES_PERCENT[self.loss]) / 100.0,
-            flows: self.flows + 1,
-            cc: CONTROLLERS[self.controller].to_string(),
-            fidelity: nothing(),
-        }
-    }
-}
-
-fn nothing() -> Fidelity {
-    let run = GroundRun { verdict: Verdict::Valid, verdict_reason: None, probes: Vec::new() };
-    Fidelity {
-        schema: String::new(),
-        name: String::new(),
-        seed: 0,
-        kernel_release: None,
-        sim: run.clone(),
-        kernel: run,
-        measures: Vec::new(),
+            loss_percent: number(LOSSES_PERCENT[self.loss]),
+        };
+        let controllers = [(CONTROLLERS[self.controller], self.flows + 1)];
+        let mut cell = Cell::bottleneck(&self.name(), factors, &controllers);
+        cell.duration_ms = DURATIONS_S[self.rtt] * 1000;
+        cell.warmup_ms = WARMUPS_MS[self.rtt];
+        cell
     }
 }
 
@@ -133,7 +101,7 @@ mod tests {
     use super::*;
     use std::collections::BTreeMap;
 
-    fn levels(cell: &Cell) -> [usize; 6] {
+    fn indices(cell: &Levels) -> [usize; 6] {
         [cell.rate, cell.rtt, cell.buffer, cell.controller, cell.loss, cell.flows]
     }
 
@@ -141,13 +109,13 @@ mod tests {
     /// often.
     #[test]
     fn every_pair_of_levels_occurs_equally_often() {
-        let cells = all();
+        let cells = levels();
         assert_eq!(cells.len(), 72);
         let sizes = [3, 3, 3, 3, 2, 2];
         for (a, b) in (0..6).flat_map(|a| (a + 1..6).map(move |b| (a, b))) {
             let mut counts: BTreeMap<(usize, usize), usize> = BTreeMap::new();
             for cell in &cells {
-                *counts.entry((levels(cell)[a], levels(cell)[b])).or_default() += 1;
+                *counts.entry((indices(cell)[a], indices(cell)[b])).or_default() += 1;
             }
             let expected = 72 / (sizes[a] * sizes[b]);
             assert_eq!(counts.len(), sizes[a] * sizes[b], "factors {a} and {b}");
@@ -157,7 +125,7 @@ mod tests {
 
     #[test]
     fn no_cell_comes_twice() {
-        let mut names: Vec<String> = all().iter().map(Cell::name).collect();
+        let mut names: Vec<String> = all().into_iter().map(|cell| cell.name).collect();
         names.sort();
         names.dedup();
         assert_eq!(names.len(), 72);
@@ -165,10 +133,10 @@ mod tests {
 
     #[test]
     fn the_quick_grid_has_every_level() {
-        let cells = quick();
+        let cells = quick_levels();
         assert_eq!(cells.len(), 12);
         for (factor, size) in [3, 3, 3, 3, 2, 2].into_iter().enumerate() {
-            let has = |level| cells.iter().any(|cell| levels(cell)[factor] == level);
+            let has = |level| cells.iter().any(|cell| indices(cell)[factor] == level);
             assert!((0..size).all(has), "factor {factor}");
         }
     }

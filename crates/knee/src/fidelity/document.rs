@@ -5,13 +5,12 @@ use crate::failure::Failure;
 use crate::figures::NONE;
 use crate::grounds::{agrees, measure_words, three, verdict};
 use crate::table::{Mood, Table};
-use knee_record::{FidelityGrid, GridCell, GridMedian, JUDGED, Unit, Verdict};
+use knee_record::{Agreement, FidelityGrid, GridCell, GridMedian, JUDGED, Unit, Verdict};
 use knee_report::{Comparison, ComparisonHead, StudyPage, comparison_report};
 use std::path::Path;
 
 const TITLE: &str = "The simulator against the kernel";
-const MEDIANS: [&str; 5] =
-    ["measure", ">cells", ">within tolerance", ">median of sizes", ">median with sign"];
+const MEDIANS: [&str; 5] = ["measure", ">cells", ">agree", ">median of sizes", ">median with sign"];
 const CELLS: [&str; 13] = [
     "cell",
     ">goodput sim",
@@ -31,9 +30,10 @@ const CELLS: [&str; 13] = [
 const WORST: [&str; 6] = ["agrees", "cell", ">goodput", ">RTT", ">sent again", "run"];
 const INVALID: [&str; 2] = ["cell", "why"];
 
-const OVER_ALL: &str = "A difference is the simulator's value, over eleven runs with other seeds \
-    the median, less the kernel's of one run. A cell is within the tolerances if the nearest of \
-    the eleven is.";
+const OVER_ALL: &str = "A difference is the simulator's value less the kernel's, each the median \
+    of its runs. A measure agrees if that is within the tolerance, or less than two standard \
+    errors of the difference of the medians: what the runs of one ground do not agree on proves \
+    nothing.";
 
 /// Medians, worst cells, and what proves nothing.
 pub fn text(grid: &FidelityGrid, out: &Path, command: &str) -> String {
@@ -91,13 +91,16 @@ pub fn page(grid: &FidelityGrid, command: &str) -> Result<String, Failure> {
 
 fn headline(grid: &FidelityGrid) -> String {
     let sound = grid.cells.iter().filter(|cell| cell.within().is_some());
-    let degraded = sound.filter(|cell| cell.fidelity.kernel.verdict == Verdict::Degraded).count();
+    let degraded = sound.filter(|cell| cell.kernel_runs.contains(&Verdict::Degraded)).count();
     format!(
-        "{} of {} cells are within the tolerances, on Linux {}; {} of them degraded; {} more \
-         prove nothing, {} have not been run.",
+        "{} of {} cells agree, on Linux {}: {} are within the tolerances, {} more differ by less \
+         than the noise of their runs. {} have degraded runs among theirs; {} more prove nothing, \
+         {} have not been run.",
         grid.within,
         grid.compared,
         grid.kernel_release.as_deref().unwrap_or("of unknown release"),
+        grid.within_tolerance,
+        grid.within - grid.within_tolerance,
         degraded,
         grid.invalid.len(),
         grid.planned - grid.cells.len(),
@@ -121,7 +124,8 @@ fn cells<'g>(title: &str, cells: impl Iterator<Item = &'g GridCell>) -> Comparis
     Comparison {
         title: title.to_string(),
         note: "RTT: median of the smoothed RTT; probe: median RTT of an independent probe beside \
-               the flows."
+               the flows, in the kernel's first run. After ±: two standard errors of the \
+               difference. \"by noise\": it is beyond a tolerance, but not beyond those."
             .to_string(),
         heads: ComparisonHead::all(&CELLS),
         rows: cells.map(cell_row).collect(),
@@ -157,24 +161,56 @@ fn median_row(median: &GridMedian) -> [String; 5] {
 /// Differences alone.
 fn worst_row(cell: &GridCell) -> [String; 6] {
     let [goodput, rtt, again] = JUDGED.map(|measure| {
-        let [_, _, difference] = three(cell.fidelity.overall(measure));
+        let [_, _, difference] = noisy_three(cell.fidelity.overall(measure));
         difference
     });
-    let verdict = cell.fidelity.kernel.verdict.to_string();
-    [agrees(cell.within()).to_string(), cell.name.clone(), goodput, rtt, again, verdict]
+    [outcome(cell), cell.name.clone(), goodput, rtt, again, runs(cell)]
 }
 
 fn cell_row(cell: &GridCell) -> Vec<String> {
     let probe = cell.fidelity.kernel.probes.first().and_then(|probe| probe.rtt_p50_us);
     let mut row = vec![cell.name.clone()];
-    row.extend(three(cell.fidelity.overall("goodput")));
-    let [sim, kernel, off] = three(cell.fidelity.overall("smoothed_rtt_p50"));
+    row.extend(noisy_three(cell.fidelity.overall("goodput")));
+    let [sim, kernel, off] = noisy_three(cell.fidelity.overall("smoothed_rtt_p50"));
     let probe = probe.map_or_else(|| NONE.to_string(), |us| Unit::Seconds.show(us / 1e6));
     row.extend([sim, kernel, probe, off]);
-    row.extend(three(cell.fidelity.overall("retransmit_ratio_total")));
-    row.push(agrees(cell.within()).to_string());
-    row.push(cell.fidelity.kernel.verdict.to_string());
+    row.extend(noisy_three(cell.fidelity.overall("retransmit_ratio_total")));
+    row.push(outcome(cell));
+    row.push(runs(cell));
     row
+}
+
+/// The difference with the noise of the runs.
+fn noisy_three(one: Option<&Agreement>) -> [String; 3] {
+    let [sim, kernel, mut difference] = three(one);
+    if let Some((one, noise)) = one.and_then(|one| Some((one, one.noise?))) {
+        let part = match (one.unit, one.kernel) {
+            (Unit::Fraction, _) => Some(noise),
+            (_, Some(kernel)) if kernel != 0.0 => Some(noise / kernel),
+            _ => None,
+        };
+        if let Some(part) = part {
+            difference += &format!(" ± {:.1}", part * 100.0);
+        }
+    }
+    [sim, kernel, difference]
+}
+
+fn outcome(cell: &GridCell) -> String {
+    match (cell.within(), cell.within_tolerance()) {
+        (Some(true), Some(false)) => "by noise".to_string(),
+        (within, _) => agrees(within).to_string(),
+    }
+}
+
+/// How many of the kernel's runs were sound, and how sound.
+fn runs(cell: &GridCell) -> String {
+    let verdicts = [Verdict::Valid, Verdict::Degraded, Verdict::Invalid];
+    let counts = verdicts.map(|verdict| {
+        let count = cell.kernel_runs.iter().filter(|one| **one == verdict).count();
+        (count > 0).then(|| format!("{count} {verdict}"))
+    });
+    counts.into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
 
 fn markdown_table(table: &Comparison) -> String {

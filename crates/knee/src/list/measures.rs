@@ -59,7 +59,7 @@ const MEASURES: [Described; 40] = [
     number("phase_entries", FLOWS, "", "times that a phase of the controller began; phase"),
     number("phase_share", FLOWS, "%", "part of the time in phases; phase"),
     number("completion_over_bound", FLOWS, "", "completion time over the least that is possible"),
-    number("aggregation_ratio", FLOWS, "%", "goodput over that of all paths at full rate"),
+    number("aggregation_ratio", FLOWS, "%", "what was delivered over what all paths allowed"),
     number("head_of_line_blocking", FLOWS, "time", "mean wait of a byte for another path's"),
     number("receive_buffer_peak", FLOWS, "bytes", "most bytes that ever waited so"),
     number("duplicate_ratio", FLOWS, "%", "bytes that came more than once, over all"),

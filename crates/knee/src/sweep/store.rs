@@ -4,7 +4,8 @@
 use super::plan::{Plan, PlannedRun};
 use crate::directory::{self, REPORT, SWEEP};
 use crate::failure::{Failure, cannot_write};
-use knee_record::{SweepRun, sha256_hex, write_json};
+use knee_record::{SweepRun, SweepSummary, sha256_hex, write_json};
+use knee_scenario::read_file;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::{env, fs, io};
@@ -13,6 +14,8 @@ use std::{env, fs, io};
 pub const TABLE: &str = "sweep.parquet";
 /// Folder of the runs.
 const RUNS: &str = "runs";
+/// No file of a run is larger.
+const RUN_BYTES_MAX: u64 = 64 << 20;
 
 /// A sweep's directory.
 pub struct Store {
@@ -41,17 +44,25 @@ impl Store {
     /// refused.
     pub fn open(directory: PathBuf, force: bool) -> Result<Store, Failure> {
         let failed = |error: io::Error| cannot_write(&directory, &error);
-        let resumes = directory.join(SWEEP).is_file();
+        let (resumes, runs) = (directory.join(SWEEP).is_file(), directory.join(RUNS));
+        directory::no_links(&directory, &runs, force)?;
         if force {
             clear(&directory).map_err(failed)?;
         }
         if force || !resumes {
-            directory::claim([&directory], force)?;
+            directory::claim(&directory, [&directory], force)?;
         }
-        fs::create_dir_all(directory.join(RUNS)).map_err(failed)?;
         let program = program()?;
-        let known = known(&directory.join(RUNS)).map_err(failed)?;
+        let known = known(&runs).map_err(failed)?;
         Ok(Store { directory, program, known })
+    }
+
+    /// Marks the directory as this sweep's. Nothing is written before, so that
+    /// one that is killed here leaves a directory that can be used.
+    pub fn begin(&self, summary: &SweepSummary) -> Result<(), Failure> {
+        write_json(&self.directory.join(SWEEP), summary)?;
+        let runs = self.directory.join(RUNS);
+        fs::create_dir_all(&runs).map_err(|error| cannot_write(&runs, &error))
     }
 
     /// What of the plan is there.
@@ -78,8 +89,8 @@ impl Store {
     }
 
     /// Keeps a run that ended.
-    pub fn keep(&self, id: &str, run: &SweepRun) -> Result<(), Failure> {
-        Ok(write_json(&self.directory.join(RUNS).join(format!("{id}.json")), run)?)
+    pub fn keep(&self, run: &SweepRun) -> Result<(), Failure> {
+        Ok(write_json(&self.directory.join(RUNS).join(format!("{}.json", run.id)), run)?)
     }
 
     /// Reads again what is there.
@@ -90,17 +101,22 @@ impl Store {
     }
 }
 
-/// All runs in a folder; a damaged one is none.
+/// All runs in a folder; a damaged one is none, nor is one under the name of
+/// another.
 fn known(folder: &Path) -> io::Result<BTreeMap<String, SweepRun>> {
+    let entries = match fs::read_dir(folder) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(BTreeMap::new()),
+        entries => entries?,
+    };
     let mut known = BTreeMap::new();
-    for entry in fs::read_dir(folder)? {
+    for entry in entries {
         let path = entry?.path();
         if path.extension().is_none_or(|ending| ending != "json") {
             continue;
         }
-        let run = SweepRun::read(&fs::read_to_string(&path).unwrap_or_default());
+        let run = read_file(&path, RUN_BYTES_MAX).ok().and_then(|bytes| SweepRun::read(&bytes));
         let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-        known.extend(run.map(|run| (name, run)));
+        known.extend(run.filter(|run| run.id == name).map(|run| (name, run)));
     }
     Ok(known)
 }

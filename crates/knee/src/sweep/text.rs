@@ -1,8 +1,9 @@
 //! The table of a sweep.
 
 use crate::figures::NONE;
+use crate::repeats::with_interval;
 use crate::table::Table;
-use knee_record::{Interval, PointGroup, PointMeasure, SweepMeasure, SweepSummary, Unit};
+use knee_record::{PointGroup, PointMeasure, SweepMeasure, SweepSummary};
 
 /// Measures in the table: of those that there are, the first few.
 const SHOWN: [&str; 10] = [
@@ -18,8 +19,6 @@ const SHOWN: [&str; 10] = [
     "retransmit_ratio",
 ];
 const COLUMNS_MAX: usize = 5;
-/// A relative difference below this is none.
-const ROUNDING: f64 = 1e-9;
 
 /// A row for each point and group of flows.
 pub fn text(summary: &SweepSummary) -> String {
@@ -59,7 +58,7 @@ fn figure(measure: &SweepMeasure, group: &PointGroup) -> String {
         None => NONE.to_string(),
         Some(PointMeasure { interval: None, .. }) => measure.unit.show(f64::INFINITY),
         Some(PointMeasure { interval: Some(interval), never: 0 }) => {
-            with_interval(measure.unit, interval)
+            with_interval(|value| measure.unit.show(value), interval)
         }
         Some(PointMeasure { interval: Some(interval), never }) => {
             let (mean, runs) = (measure.unit.show(interval.mean), interval.runs + never);
@@ -68,13 +67,28 @@ fn figure(measure: &SweepMeasure, group: &PointGroup) -> String {
     }
 }
 
-/// Mean, and how far the ends of its 95 % confidence interval are from it.
-fn with_interval(unit: Unit, interval: &Interval) -> String {
-    let mean = unit.show(interval.mean);
-    let half = interval.high.map_or(0.0, |high| high - interval.mean);
-    // Equal runs differ from their mean by its rounding.
-    match half > interval.mean.abs() * ROUNDING {
-        true => format!("{mean} ± {}", unit.show(half)),
-        false => mean,
+/// What the measures of the table say about the setting that is compared:
+/// the first whose values are no numbers, else the first.
+pub fn verdicts(summary: &SweepSummary) -> String {
+    let is_name = |key: usize| {
+        let first = summary.keys[key].values.first();
+        first.is_some_and(|value| !value.starts_with(|c: char| c.is_ascii_digit()))
+    };
+    let mut compared: Vec<usize> = summary.verdicts.iter().map(|verdict| verdict.key).collect();
+    compared.dedup();
+    let named = compared.iter().copied().find(|key| is_name(*key));
+    let Some(key) = named.or(compared.first().copied()) else { return String::new() };
+    let groups: Vec<&String> = summary.groups.iter().filter(|group| *group != "*").collect();
+    let mut text = String::from("\n");
+    for measure in shown(summary) {
+        for group in &groups {
+            let mut verdicts = summary.verdicts.iter();
+            let found = verdicts.find(|verdict| {
+                (verdict.key, &verdict.group, &verdict.measure) == (key, group, &measure.name)
+            });
+            let whose = if groups.len() > 1 { format!("{group}: ") } else { String::new() };
+            text.extend(found.map(|verdict| format!("{whose}{}\n", verdict.says)));
+        }
     }
+    text
 }

@@ -95,20 +95,18 @@ fn expected(controller: &mut dyn Controller, step: &Step) -> (u64, u64) {
     (decision.window, decision.pacing_rate.map_or(0, |rate| rate.as_bits_per_second() / 8))
 }
 
-/// Largest differences over the file: of the window in bytes, of the rate as
+/// Largest differences over the steps: of the window in bytes, of the rate as
 /// a share.
-fn differences(changes: &[Change]) -> (u64, f64) {
-    let selection = preset(changes);
-    let replay = Replay::load(&selection);
-    let mut controller = knee_cc::build(&selection, init()).unwrap();
+fn differences(selection: &Selection, steps: &[Step]) -> (u64, f64) {
+    let replay = Replay::load(selection);
+    let mut controller = knee_cc::build(selection, init()).unwrap();
     let (mut window, mut rate) = (0, 0.0_f64);
-    let steps = step::read(STEPS);
-    for (line, (step, theirs)) in steps.iter().zip(replay.take(&steps)).enumerate() {
+    for (line, (step, theirs)) in steps.iter().zip(replay.take(steps)).enumerate() {
         let ours = expected(&mut *controller, step);
         window = window.max(ours.0.abs_diff(theirs.0));
         rate = rate.max((theirs.1 as f64 / ours.1 as f64 - 1.0).abs());
         let same = window <= MSS && rate <= 0.01;
-        assert!(same, "step {line}, {changes:?}: {theirs:?} instead of {ours:?} at {step:?}");
+        assert!(same, "step {line}, {selection:?}: {theirs:?} instead of {ours:?} at {step:?}");
     }
     (window, rate)
 }
@@ -135,9 +133,29 @@ pub fn kernel_and_simulator_decide_the_same() -> Result<(), Skipped> {
     ];
     let mut sets: Vec<&[Change]> = vec![&[], &none];
     sets.extend(none.chunks(1));
+    let steps = step::read(STEPS);
     for changes in sets {
-        let (window, rate) = differences(changes);
+        let (window, rate) = differences(&preset(changes), &steps);
         tell(&format!("window {window} B, rate {:.4} % with {changes:?}", rate * 100.0));
+    }
+    Ok(())
+}
+
+/// Where ten rounds last longer than the ten seconds to the next PROBE_RTT:
+/// both forget the old rate, at the same step, and a minute after it the
+/// estimate of both is the new one.
+pub fn both_follow_a_slower_link() -> Result<(), Skipped> {
+    bpf_allowed()?;
+    let _alone = alone();
+    let keeping = Selection::named("bbr").with("keep_bw_over_probe_rtt", Value::Switch(true));
+    for selection in [keeping, preset(&[])] {
+        let steps = recording::slower_link(&selection);
+        let (window, rate) = differences(&selection, &steps);
+        let pace = Replay::load(&selection).take(&steps).last().unwrap().1 as f64;
+        tell(&format!("window {window} B, rate {:.4} %, pace {pace} B/s", rate * 100.0));
+        // The payload of 1.5 Mbit/s, at a gain from 3/4 to 5/4.
+        let new = 1.5e6 / 8.0 * 1448.0 / 1500.0;
+        assert!((0.7..1.3).contains(&(pace / new)), "{pace} B/s, the link has {new}");
     }
     Ok(())
 }

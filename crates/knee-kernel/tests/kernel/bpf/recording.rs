@@ -3,7 +3,7 @@
 
 use super::step::{self, Incident, Step};
 use super::{MSS, init, preset};
-use knee_cc::{Connection, Controller, Decision, Event, Needs, Sample, State};
+use knee_cc::{Connection, Controller, Decision, Event, Needs, Sample, Selection, State};
 use knee_link::{Aqm, Buffer, Delay, Link, Loss, RateModel, Steps};
 use knee_transport::{Ack, AckDetails, Config, Receiver, Segment, Sender, Transmit};
 use knee_trials::Skipped;
@@ -66,11 +66,11 @@ impl knee_link::Packet for Packet {
     }
 }
 
-fn link(rate: RateModel, loss: Loss, down: Vec<(Time, Time)>) -> Link<Packet> {
+fn link(rate: RateModel, buffer: u64, loss: Loss, down: Vec<(Time, Time)>) -> Link<Packet> {
     let config = knee_link::Config {
         rate,
         delay: Delay { base: Steps(vec![(Time::ZERO, Time::from_millis(30))]), jitter: None },
-        buffer: Buffer::Packets(200),
+        buffer: Buffer::Packets(buffer),
         aqm: Aqm::DropTail,
         loss,
         policer: None,
@@ -139,22 +139,33 @@ impl Loop {
     }
 }
 
+/// A connection over `forward` whose controller is what `selection` says, and
+/// the steps that it will have noted.
+fn connection(selection: &Selection, forward: Link<Packet>) -> (Loop, Arc<Mutex<Vec<Step>>>) {
+    let steps = Arc::new(Mutex::new(Vec::new()));
+    let inner = knee_cc::build(selection, init()).unwrap();
+    let settings = Config::default();
+    let run = Loop {
+        sender: Sender::new(&settings, Box::new(Noted { inner, steps: steps.clone() })),
+        receiver: Receiver::new(&settings),
+        forward,
+        back: link(RateModel::Unlimited, 1, Loss::None, Vec::new()),
+        pacing: Time::ZERO,
+    };
+    (run, steps)
+}
+
+fn megabit(tenths: u64) -> Rate {
+    Rate::from_bits_per_second(tenths * 100_000)
+}
+
 /// Losses from the start, an outage of 0.6 s at 3 s, a pause of the
 /// application, and PROBE_RTT, which comes 10 s after the last minimum. Writes
 /// the file again: only when the recording itself is to change.
 pub fn record() -> Result<(), Skipped> {
-    let steps = Arc::new(Mutex::new(Vec::new()));
-    let inner = knee_cc::build(&preset(&[]), init()).unwrap();
-    let settings = Config::default();
-    let ten_megabit = RateModel::Constant(Rate::from_bits_per_second(10_000_000));
     let outage = vec![(Time::from_millis(3_000), Time::from_millis(3_600))];
-    let mut run = Loop {
-        sender: Sender::new(&settings, Box::new(Noted { inner, steps: steps.clone() })),
-        receiver: Receiver::new(&settings),
-        forward: link(ten_megabit, Loss::Independent(0.002), outage),
-        back: link(RateModel::Unlimited, Loss::None, Vec::new()),
-        pacing: Time::ZERO,
-    };
+    let forward = link(RateModel::Constant(megabit(100)), 200, Loss::Independent(0.002), outage);
+    let (mut run, steps) = connection(&preset(&[]), forward);
     // What 10 Mbit/s carry in 1.5 s, then nothing until the next write.
     run.sender.write(1250 * MSS);
     run.run_until(Time::from_millis(2_200));
@@ -164,4 +175,16 @@ pub fn record() -> Result<(), Skipped> {
     let text = step::write(&steps.lock().unwrap());
     std::fs::write(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/bbr-steps.csv"), text).unwrap();
     Ok(())
+}
+
+/// A link of 60 ms and 1 MB of buffer that falls from 20 to 1.5 Mbit/s at
+/// 12 s, and a minute at the new rate.
+pub fn slower_link(selection: &Selection) -> Vec<Step> {
+    let rates = vec![(Time::ZERO, megabit(200)), (Time::from_secs(12), megabit(15))];
+    let forward = link(RateModel::Steps(Steps(rates)), 667, Loss::None, Vec::new());
+    let (mut run, steps) = connection(selection, forward);
+    run.sender.write(u64::MAX / 2);
+    run.run_until(Time::from_secs(72));
+    drop(run);
+    Arc::into_inner(steps).unwrap().into_inner().unwrap()
 }

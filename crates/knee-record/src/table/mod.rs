@@ -3,18 +3,18 @@
 //! The same rows give the same bytes: writer settings are fixed, nothing of
 //! the host or the clock goes in.
 
-use crate::Error;
+mod read;
+mod write;
+
+pub use read::is_decoding;
+pub(crate) use read::{read, read_series};
+pub(crate) use write::{Table, properties, write, write_error};
+
+use crate::tables::Names;
 use arrow::array::{Array, ArrayRef, AsArray, RecordBatch, StringDictionaryBuilder};
 use arrow::array::{BooleanArray, Float64Array, Int64Array};
 use arrow::compute::cast;
-use arrow::datatypes::{DataType, Field, Float64Type, Int32Type, Int64Type, Schema};
-use parquet::arrow::ArrowWriter;
-use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
-use parquet::basic::Compression;
-use parquet::file::metadata::KeyValue;
-use parquet::file::properties::WriterProperties;
-use std::fs::File;
-use std::path::Path;
+use arrow::datatypes::{DataType, Field, Float64Type, Int32Type, Int64Type};
 use std::sync::Arc;
 
 /// Rows turned into columns at a time.
@@ -51,10 +51,17 @@ pub(crate) enum Column<R> {
     Added(Box<Column<R>>),
 }
 
-/// A column for readers alone: text that follows from the row and its context.
-pub(crate) struct Derived<'a, R> {
+/// A column for readers alone: the name of what the row refers to by number.
+pub(crate) struct Derived<R> {
     pub name: &'static str,
-    pub get: &'a dyn Fn(&R) -> &'a str,
+    pub get: for<'n> fn(&'n Names, &R) -> &'n str,
+}
+
+/// All columns of a table.
+pub(crate) struct Layout<R> {
+    pub version: Version,
+    pub columns: Vec<Column<R>>,
+    pub derived: Vec<Derived<R>>,
 }
 
 impl<R> Column<R> {
@@ -172,104 +179,4 @@ pub(crate) fn text_array<'a>(values: impl Iterator<Item = &'a str>) -> ArrayRef 
         builder.append_option(Some(value).filter(|value| !value.is_empty()));
     }
     Arc::new(builder.finish())
-}
-
-/// Writes `rows` as a Parquet file at `path`, over what is there.
-pub(crate) fn write<R>(
-    path: &Path,
-    version: &Version,
-    columns: &[Column<R>],
-    derived: &[Derived<'_, R>],
-    rows: &[R],
-) -> Result<(), Error> {
-    let fields = columns.iter().map(Column::field);
-    let fields = fields.chain(derived.iter().map(|column| text_field(column.name)));
-    let schema = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
-    let file = File::create(path).map_err(|source| Error::io("create", path, source))?;
-    let failed = |error: parquet::errors::ParquetError| write_error(path, error);
-    let mut writer = ArrowWriter::try_new(file, schema.clone(), Some(properties(version.name)))
-        .map_err(failed)?;
-    for chunk in rows.chunks(BATCH_ROWS) {
-        let own = columns.iter().map(|column| column.array(chunk));
-        let more =
-            derived.iter().map(|column| text_array(chunk.iter().map(|row| (column.get)(row))));
-        let batch = RecordBatch::try_new(schema.clone(), own.chain(more).collect())
-            .map_err(|error| Error::malformed(path, error))?;
-        writer.write(&batch).map_err(failed)?;
-    }
-    writer.close().map_err(failed)?;
-    Ok(())
-}
-
-pub(crate) fn properties(schema_name: &str) -> WriterProperties {
-    let named = KeyValue::new(SCHEMA_KEY.to_string(), schema_name.to_string());
-    WriterProperties::builder()
-        .set_created_by("knee".to_string())
-        .set_compression(Compression::SNAPPY)
-        .set_key_value_metadata(Some(vec![named]))
-        .build()
-}
-
-/// A full disk must be told as what it is, not as damage.
-pub(crate) fn write_error(path: &Path, error: parquet::errors::ParquetError) -> Error {
-    let source = match error {
-        parquet::errors::ParquetError::External(inner) => {
-            match inner.downcast::<std::io::Error>() {
-                Ok(io) => *io,
-                Err(other) => std::io::Error::other(other),
-            }
-        }
-        other => std::io::Error::other(other),
-    };
-    Error::io("write", path, source)
-}
-
-/// Reads a file that [`write`] wrote.
-pub(crate) fn read<R: Default + Clone>(
-    path: &Path,
-    version: &Version,
-    columns: &[Column<R>],
-) -> Result<Vec<R>, Error> {
-    let file = File::open(path).map_err(|source| match source.kind() {
-        std::io::ErrorKind::NotFound => Error::Missing { path: path.to_path_buf() },
-        _ => Error::io("read", path, source),
-    })?;
-    let builder = ParquetRecordBatchReaderBuilder::try_new(file)
-        .map_err(|error| Error::malformed(path, error))?;
-    let older = is_older(path, &builder, version)?;
-    let reader = builder
-        .with_batch_size(BATCH_ROWS)
-        .build()
-        .map_err(|error| Error::malformed(path, error))?;
-    let mut rows = Vec::new();
-    for batch in reader {
-        let batch = batch.map_err(|error| Error::malformed(path, error))?;
-        let start = rows.len();
-        rows.resize(start + batch.num_rows(), R::default());
-        for column in columns {
-            column
-                .read(&batch, &mut rows[start..], older)
-                .map_err(|reason| Error::malformed(path, reason))?;
-        }
-    }
-    Ok(rows)
-}
-
-/// Whether a file is of the version before; any other is refused.
-fn is_older(
-    path: &Path,
-    builder: &ParquetRecordBatchReaderBuilder<File>,
-    version: &Version,
-) -> Result<bool, Error> {
-    let metadata = builder.metadata().file_metadata().key_value_metadata();
-    let found = metadata
-        .into_iter()
-        .flatten()
-        .find(|pair| pair.key == SCHEMA_KEY)
-        .and_then(|pair| pair.value.clone())
-        .unwrap_or_else(|| "none".to_string());
-    if found == version.name || version.before == Some(found.as_str()) {
-        return Ok(found != version.name);
-    }
-    Err(Error::Schema { path: path.to_path_buf(), found, expected: version.name })
 }

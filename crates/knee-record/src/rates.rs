@@ -1,0 +1,158 @@
+//! What the paths of a run allow over time.
+
+use crate::Records;
+use crate::view::Moment;
+use knee_link::Capacity;
+use knee_scenario::Scenario;
+use knee_units::Time;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// What each path of a scenario allows over time, and which flow goes over
+/// which; both by their index in the scenario.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Rates {
+    paths: Vec<PathRate>,
+    flows: Vec<Vec<usize>>,
+}
+
+/// A path from sender to receiver.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct PathRate {
+    /// Those of its links that have a rate.
+    links: Vec<LinkRate>,
+    /// The least that all of its links delay, nanoseconds.
+    delay_ns: u64,
+}
+
+/// A link of a path.
+#[derive(Clone, Debug, PartialEq)]
+struct LinkRate {
+    /// What it allows while it is up and the path is there.
+    capacity: Capacity,
+    /// The least that the links before it delay.
+    before_ns: u64,
+    /// The least that it and those after it delay.
+    after_ns: u64,
+}
+
+impl Rates {
+    /// Those of a scenario.
+    pub fn of(scenario: &Scenario) -> Rates {
+        Rates {
+            paths: scenario.paths.iter().map(|path| PathRate::of(scenario, path)).collect(),
+            flows: scenario.flows.iter().map(|flow| flow.paths.clone()).collect(),
+        }
+    }
+
+    /// The paths of some flows, each once; none: one of them is not known.
+    pub(crate) fn paths_of(&self, flows: impl Iterator<Item = u32>) -> Option<Vec<&PathRate>> {
+        let mut numbers = BTreeSet::new();
+        for flow in flows {
+            numbers.extend(self.flows.get(flow as usize)?.iter().copied());
+        }
+        numbers.into_iter().map(|path| self.paths.get(path)).collect()
+    }
+
+    /// Mean rate of a path between two times, that of its slowest link,
+    /// bit/s; zero: unlimited, as rows have it.
+    fn mean_bps(&self, path: usize, from: Time, until: Time) -> u64 {
+        let seconds = until.saturating_sub(from).as_secs_f64();
+        let bytes = self.paths.get(path).and_then(|path| path.bytes(from, until));
+        // One is as slow as a rate gets: zero has its meaning already.
+        let bps = bytes.filter(|_| seconds > 0.0).map(|bytes| 8.0 * bytes / seconds);
+        bps.map_or(0, |bps| bps.round().max(1.0) as u64)
+    }
+
+    /// The same of all paths of a flow together.
+    fn flow_mean_bps(&self, flow: usize, from: Time, until: Time) -> u64 {
+        let paths = self.flows.get(flow).into_iter().flatten();
+        let means: Vec<u64> = paths.map(|path| self.mean_bps(*path, from, until)).collect();
+        if means.contains(&0) { 0 } else { means.iter().sum() }
+    }
+}
+
+impl Records {
+    /// Takes what its paths allow from the scenario of a run, and notes the
+    /// mean of it in the rows of the flows and of their paths.
+    pub fn with_rates(mut self, scenario: &Scenario) -> Records {
+        let rates = Rates::of(scenario);
+        let mut lives = BTreeMap::new();
+        for flow in &mut self.flows {
+            let life = [flow.start_ns, flow.end_ns].map(Time::from_nanos);
+            flow.path_rate_bps = rates.flow_mean_bps(flow.flow as usize, life[0], life[1]);
+            lives.insert(flow.flow, life);
+        }
+        for path in &mut self.paths {
+            let [start, end] = lives.get(&path.flow).copied().unwrap_or_default();
+            path.rate_bps = rates.mean_bps(usize::from(path.path), start, end);
+        }
+        Records { rates, ..self }
+    }
+}
+
+impl PathRate {
+    fn of(scenario: &Scenario, path: &knee_scenario::Path) -> PathRate {
+        let links = || path.forward.iter().map(|link| &scenario.links[*link].config);
+        let delays: Vec<u64> = links().map(least_delay_ns).collect();
+        let delay_ns = delays.iter().sum();
+        let mut before_ns = 0;
+        let mut limited = Vec::new();
+        for (config, delay) in links().zip(&delays) {
+            let outages = merged(&config.down, &path.absent);
+            if let Some(capacity) = Capacity::new(&config.rate, &outages) {
+                limited.push(LinkRate { capacity, before_ns, after_ns: delay_ns - before_ns });
+            }
+            before_ns += delay;
+        }
+        PathRate { links: limited, delay_ns }
+    }
+
+    /// IP bytes that it allows between two times: what its slowest link
+    /// does. None: unlimited.
+    fn bytes(&self, from: Time, until: Time) -> Option<f64> {
+        let links = self.links.iter().map(|link| link.capacity.bytes(from, until));
+        links.min_by(f64::total_cmp)
+    }
+
+    /// The same between two moments as counters are read.
+    pub(crate) fn bytes_between(&self, begin: Moment, end: Moment) -> Option<f64> {
+        let links = self.links.iter().map(|link| {
+            let until = |time: u64| link.capacity.bytes(Time::ZERO, Time::from_nanos(time));
+            end.read(until) - begin.read(until)
+        });
+        links.min_by(f64::total_cmp)
+    }
+
+    /// IP bytes that can have arrived at a time of what was sent from
+    /// `start` on; infinite over an unlimited path.
+    pub(crate) fn arrived_bytes(&self, start_ns: u64, at_ns: u64) -> f64 {
+        if at_ns < start_ns.saturating_add(self.delay_ns) {
+            return 0.0;
+        }
+        let links = self.links.iter().map(|link| {
+            let from = Time::from_nanos(start_ns + link.before_ns);
+            link.capacity.bytes(from, Time::from_nanos(at_ns - link.after_ns))
+        });
+        links.fold(f64::INFINITY, f64::min)
+    }
+}
+
+/// The smallest of a link's delays over time.
+fn least_delay_ns(config: &knee_link::Config) -> u64 {
+    let delays = config.delay.base.0.iter().map(|(_, delay)| delay.as_nanos());
+    delays.min().unwrap_or(0)
+}
+
+/// Spans that ascend and are disjoint, out of two such lists.
+fn merged(one: &[(Time, Time)], other: &[(Time, Time)]) -> Vec<(Time, Time)> {
+    let mut spans = [one, other].concat();
+    spans.sort_unstable();
+    let mut merged: Vec<(Time, Time)> = Vec::new();
+    for (from, until) in spans {
+        match merged.last_mut() {
+            Some(last) if from <= last.1 => last.1 = last.1.max(until),
+            _ => merged.push((from, until)),
+        }
+    }
+    merged
+}

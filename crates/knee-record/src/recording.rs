@@ -1,0 +1,180 @@
+//! A run directory that is being written: samples as the run goes, the rest
+//! at its end.
+
+use crate::part::remove_if_there;
+use crate::run::{self, write_bytes, write_json, write_text};
+use crate::table::{self, Table};
+use crate::tables::{self, Names};
+use crate::{Error, FlowSample, LinkSample, Manifest, Records, Summary};
+use knee_scenario::Scenario;
+use std::fmt;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Takes the rows of time series, each ascending in time, as a run goes.
+pub trait SampleSink {
+    /// A row of a flow.
+    ///
+    /// # Errors
+    /// When it cannot be kept: the run is to end.
+    fn flow(&mut self, row: &FlowSample) -> Result<(), Error>;
+
+    /// A row of a path of a flow.
+    ///
+    /// # Errors
+    /// As [`SampleSink::flow`].
+    fn path(&mut self, row: &FlowSample) -> Result<(), Error>;
+
+    /// A row of a link.
+    ///
+    /// # Errors
+    /// As [`SampleSink::flow`].
+    fn link(&mut self, row: &LinkSample) -> Result<(), Error>;
+}
+
+/// For a run that leaves nothing on disk.
+impl SampleSink for () {
+    fn flow(&mut self, _: &FlowSample) -> Result<(), Error> {
+        Ok(())
+    }
+
+    fn path(&mut self, _: &FlowSample) -> Result<(), Error> {
+        Ok(())
+    }
+
+    fn link(&mut self, _: &LinkSample) -> Result<(), Error> {
+        Ok(())
+    }
+}
+
+/// A run directory that is being written. Each file appears whole or not at
+/// all, the manifest last; dropped before its end, nothing of it appears.
+pub struct Recording {
+    dir: PathBuf,
+    names: Names,
+    samples: Table<FlowSample>,
+    /// From the first row on: most runs have none.
+    path_samples: Option<Table<FlowSample>>,
+    links: Table<LinkSample>,
+}
+
+impl Recording {
+    /// Begins to write the run of a scenario into `dir`, which is created
+    /// with its parents if need be. A run that is there is no longer whole.
+    ///
+    /// # Errors
+    /// [`Error::Io`] with the path.
+    pub fn begin(dir: &Path, scenario: &Scenario) -> Result<Recording, Error> {
+        Recording::with_names(dir, Names::of_scenario(scenario))
+    }
+
+    pub(crate) fn with_names(dir: &Path, names: Names) -> Result<Recording, Error> {
+        fs::create_dir_all(dir).map_err(|source| Error::io("create", dir, source))?;
+        remove_if_there(&dir.join(run::MANIFEST))?;
+        Ok(Recording {
+            samples: Table::create(&dir.join(run::SAMPLES), tables::samples())?,
+            path_samples: None,
+            links: Table::create(&dir.join(run::LINKS), tables::links())?,
+            names,
+            dir: dir.to_path_buf(),
+        })
+    }
+
+    /// Writes all but the samples, which it has been given.
+    ///
+    /// # Errors
+    /// [`Error::Io`] with the path, when the disk is full or the folder cannot
+    /// be written. What was written until then does not pass for a run.
+    pub fn finish(
+        self,
+        manifest: &Manifest,
+        scenario: &Scenario,
+        records: &Records,
+        summary: &Summary,
+    ) -> Result<(), Error> {
+        let Recording { dir, names, samples, path_samples, links } = self;
+        write_inputs(&dir, scenario)?;
+        write_text(&dir.join(run::SCENARIO), &scenario.resolved)?;
+        table::write(&dir.join(run::FLOWS), tables::flows(), &names, &records.flows)?;
+        samples.finish(&names)?;
+        links.finish(&names)?;
+        match path_samples {
+            Some(table) => table.finish(&names)?,
+            None => remove_if_there(&dir.join(run::PATH_SAMPLES))?,
+        }
+        let Records { paths, objects, transfers, .. } = records;
+        write_if_any(&dir.join(run::PATHS), tables::paths(), &names, paths)?;
+        write_if_any(&dir.join(run::OBJECTS), tables::objects(), &names, objects)?;
+        write_if_any(&dir.join(run::TRANSFERS), tables::transfers(), &names, transfers)?;
+        write_json(&dir.join(run::SUMMARY), summary)?;
+        write_json(&dir.join(run::MANIFEST), manifest)
+    }
+}
+
+impl SampleSink for Recording {
+    fn flow(&mut self, row: &FlowSample) -> Result<(), Error> {
+        self.samples.push(&self.names, *row)
+    }
+
+    fn path(&mut self, row: &FlowSample) -> Result<(), Error> {
+        let table = match &mut self.path_samples {
+            Some(table) => table,
+            none => {
+                let path = self.dir.join(run::PATH_SAMPLES);
+                none.insert(Table::create(&path, tables::path_samples())?)
+            }
+        };
+        table.push(&self.names, *row)
+    }
+
+    fn link(&mut self, row: &LinkSample) -> Result<(), Error> {
+        self.links.push(&self.names, *row)
+    }
+}
+
+impl fmt::Debug for Recording {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Recording").field("dir", &self.dir).finish_non_exhaustive()
+    }
+}
+
+/// Writes a run into `dir`, which is created with its parents if need be; a
+/// run that is there is replaced, other files are left alone.
+///
+/// # Errors
+/// As [`Recording::finish`].
+pub fn write_run(
+    dir: &Path,
+    manifest: &Manifest,
+    scenario: &Scenario,
+    records: &Records,
+    summary: &Summary,
+) -> Result<(), Error> {
+    let mut recording = Recording::with_names(dir, Names::of(records))?;
+    records.samples.iter().try_for_each(|row| recording.flow(row))?;
+    records.path_samples.iter().try_for_each(|row| recording.path(row))?;
+    records.links.iter().try_for_each(|row| recording.link(row))?;
+    recording.finish(manifest, scenario, records, summary)
+}
+
+/// The files that the scenario names, where its resolved form names them.
+fn write_inputs(dir: &Path, scenario: &Scenario) -> Result<(), Error> {
+    for file in &scenario.files {
+        let path = dir.join(&file.name);
+        if let Some(folder) = path.parent() {
+            fs::create_dir_all(folder).map_err(|source| Error::io("create", folder, source))?;
+        }
+        write_bytes(&path, &file.bytes)?;
+    }
+    Ok(())
+}
+
+/// A table without rows is no file, nor is what an earlier run left there.
+fn write_if_any<R: Clone>(
+    path: &Path,
+    layout: table::Layout<R>,
+    names: &Names,
+    rows: &[R],
+) -> Result<(), Error> {
+    if rows.is_empty() { remove_if_there(path) } else { table::write(path, layout, names, rows) }
+}

@@ -1,0 +1,235 @@
+//! Which value of a setting is better, everything else being equal: each two
+//! values are compared in pairs of runs that share a seed, and nobody is
+//! called the best whom chance alone may have put there.
+
+use super::words::sentence;
+use super::{Better, SweepKey, SweepMeasure, SweepRun, sweep_measures};
+use crate::statistics::{Advice, LEVEL, Paired, holm};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// Settings with more values are curves: no two of their values are compared.
+const VALUES_MAX: usize = 10;
+
+/// What a measure says about the values of a key.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct SweepVerdict {
+    /// Whose values are compared: which of the keys, from zero.
+    pub key: usize,
+    /// Group of flows.
+    pub group: String,
+    /// Name of the measure's column.
+    pub measure: String,
+    /// The result in a sentence or two.
+    pub says: String,
+    /// Comparisons along this key, of all groups and measures, for which the
+    /// probabilities are corrected together.
+    pub comparisons: usize,
+    /// Repeats with which a difference of 5 % would be found in 80 % of
+    /// cases, wherever there is no best value; null where nothing is known
+    /// of the spread.
+    pub repeats_advised: Option<u64>,
+    /// One entry per combination of the other keys at which at least two of
+    /// the values have this measure.
+    pub places: Vec<SweepPlace>,
+}
+
+/// The values of a key at one combination of the others.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct SweepPlace {
+    /// For each key, which of its values, from zero; of the key that is
+    /// compared always zero.
+    pub at: Vec<usize>,
+    /// The value that is better than each other one; null: none is.
+    pub best: Option<usize>,
+    /// Values than which no other one is better.
+    pub leading: Vec<usize>,
+    /// Repeats with which a difference of 5 % would be found in 80 % of
+    /// cases; null where nothing is known of the spread, or nothing differs.
+    pub repeats_advised: Option<u64>,
+    /// Each value with each other one.
+    pub pairs: Vec<SweepPair>,
+}
+
+/// Two values of a key.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct SweepPair {
+    /// The first: which of the key's values, from zero.
+    pub value: usize,
+    /// The second, with which it is compared.
+    pub against: usize,
+    /// What their runs say.
+    #[serde(flatten)]
+    pub compared: Paired,
+}
+
+impl SweepPlace {
+    /// How a value compares with another one.
+    pub fn pair(&self, value: usize, against: usize) -> Option<Paired> {
+        let found = |a: usize, b: usize| {
+            let mut pairs = self.pairs.iter();
+            pairs.find(|pair| (pair.value, pair.against) == (a, b)).map(|pair| pair.compared)
+        };
+        found(value, against).or_else(|| Some(found(against, value)?.reversed()))
+    }
+}
+
+/// The runs of a point: for each key which of its values, and what was kept.
+pub(super) type PointRuns = (Vec<usize>, Vec<SweepRun>);
+
+/// Compares the values of each key by each measure of each group.
+pub(super) fn verdicts(keys: &[SweepKey], points: &[PointRuns]) -> Vec<SweepVerdict> {
+    let compared = |key: &usize| (2..=VALUES_MAX).contains(&keys[*key].values.len());
+    let of_key = |key: usize| of_key(key, keys, points);
+    (0..keys.len()).filter(compared).flat_map(of_key).collect()
+}
+
+fn of_key(key: usize, keys: &[SweepKey], points: &[PointRuns]) -> Vec<SweepVerdict> {
+    let mut by_place: BTreeMap<Vec<usize>, Vec<(usize, &[SweepRun])>> = BTreeMap::new();
+    for (at, runs) in points {
+        let mut place = at.clone();
+        place[key] = 0;
+        by_place.entry(place).or_default().push((at[key], runs));
+    }
+    let mut groups: Vec<&str> = Vec::new();
+    for group in points.iter().flat_map(|(_, runs)| runs).flat_map(|run| &run.groups) {
+        if !groups.contains(&group.group.as_str()) {
+            groups.push(&group.group);
+        }
+    }
+    let measures = sweep_measures();
+    let mut verdicts = Vec::new();
+    for (group, measure) in groups.iter().flat_map(|group| measures.iter().map(move |m| (group, m)))
+    {
+        let places = by_place.iter();
+        let places: Vec<SweepPlace> =
+            places.filter_map(|(at, values)| place(at, values, group, &measure.name)).collect();
+        if !places.is_empty() {
+            verdicts.push(SweepVerdict {
+                key,
+                group: group.to_string(),
+                measure: measure.name.clone(),
+                says: String::new(),
+                comparisons: 0,
+                repeats_advised: None,
+                places,
+            });
+        }
+    }
+    decide(&mut verdicts, &keys[key], &measures);
+    verdicts
+}
+
+/// All pairs of values at a place; none when fewer than two have the measure.
+fn place(
+    at: &[usize],
+    values: &[(usize, &[SweepRun])],
+    group: &str,
+    measure: &str,
+) -> Option<SweepPlace> {
+    let mut pairs = Vec::new();
+    for (number, (value, runs)) in values.iter().enumerate() {
+        for (against, others) in &values[number + 1..] {
+            if let Some(compared) = compare(runs, others, group, measure) {
+                pairs.push(SweepPair { value: *value, against: *against, compared });
+            }
+        }
+    }
+    (!pairs.is_empty()).then(|| SweepPlace {
+        at: at.to_vec(),
+        best: None,
+        leading: Vec::new(),
+        repeats_advised: None,
+        pairs,
+    })
+}
+
+fn compare(runs: &[SweepRun], others: &[SweepRun], group: &str, measure: &str) -> Option<Paired> {
+    let other = |seed: u64| others.iter().find(|other| other.seed == seed);
+    let pairs = runs.iter().filter_map(|run| {
+        Some((value(run, group, measure)?, value(other(run.seed)?, group, measure)?))
+    });
+    let compared = Paired::new(&pairs.collect::<Vec<_>>())?;
+    Some(match nothing_is_random(runs) && nothing_is_random(others) {
+        true => compared.without_chance(),
+        false => compared,
+    })
+}
+
+/// Infinity: what the measure waits for did not come about.
+fn value(run: &SweepRun, group: &str, measure: &str) -> Option<f64> {
+    let group = run.groups.iter().find(|found| found.group == group)?;
+    let never = || group.never.iter().any(|never| never == measure).then_some(f64::INFINITY);
+    group.measures.get(measure).copied().or_else(never)
+}
+
+/// Whether the seed makes no difference to anything that was measured.
+fn nothing_is_random(runs: &[SweepRun]) -> bool {
+    let differs = |pair: &[SweepRun]| {
+        (&pair[0].groups, pair[0].data_packets) != (&pair[1].groups, pair[1].data_packets)
+    };
+    runs.len() > 1 && !runs.windows(2).any(differs)
+}
+
+/// Corrects all comparisons of a key together, then names what stands out.
+fn decide(verdicts: &mut [SweepVerdict], key: &SweepKey, measures: &[SweepMeasure]) {
+    let places = verdicts.iter_mut().flat_map(|verdict| &mut verdict.places);
+    let pairs = places.flat_map(|place| &mut place.pairs);
+    let comparisons = holm(pairs.map(|pair| &mut pair.compared));
+    let advice = Advice::new(LEVEL / comparisons.max(1) as f64);
+    for verdict in verdicts {
+        let Some(measure) = measures.iter().find(|m| m.name == verdict.measure) else { continue };
+        verdict.comparisons = comparisons;
+        for place in &mut verdict.places {
+            rank(place, measure.better);
+            place.repeats_advised = advised(place, &advice);
+        }
+        let undecided = verdict.places.iter().filter(|place| place.best.is_none());
+        verdict.repeats_advised = undecided.filter_map(|place| place.repeats_advised).max();
+        verdict.says = sentence(verdict, key, measure);
+        verdict.places.iter_mut().for_each(mirror);
+    }
+}
+
+/// Adds each comparison from its other side, for those who only look up.
+fn mirror(place: &mut SweepPlace) {
+    let turned = |pair: &SweepPair| SweepPair {
+        value: pair.against,
+        against: pair.value,
+        compared: pair.compared.reversed(),
+    };
+    let turned: Vec<SweepPair> = place.pairs.iter().map(turned).collect();
+    place.pairs.extend(turned);
+}
+
+fn rank(place: &mut SweepPlace, better: Better) {
+    let mut values: Vec<usize> = Vec::new();
+    for value in place.pairs.iter().flat_map(|pair| [pair.value, pair.against]) {
+        if !values.contains(&value) {
+            values.push(value);
+        }
+    }
+    values.sort_unstable();
+    let beats = |a: usize, b: usize| {
+        let pair = place.pair(a, b).filter(Paired::differs);
+        pair.is_some_and(|pair| pair.first_is_more() == (better == Better::More))
+    };
+    let others = |value: usize| values.iter().copied().filter(move |other| *other != value);
+    let best =
+        values.iter().copied().find(|value| others(*value).all(|other| beats(*value, other)));
+    let beaten = |value: &usize| others(*value).any(|other| beats(other, *value));
+    let leading = values.iter().copied().filter(|value| !beaten(value)).collect();
+    (place.best, place.leading) = (best, leading);
+}
+
+/// For the pair of leading values that spreads most.
+fn advised(place: &SweepPlace, advice: &Advice) -> Option<u64> {
+    let leads = |pair: &&SweepPair| {
+        place.leading.contains(&pair.value) && place.leading.contains(&pair.against)
+    };
+    let open = place.pairs.iter().filter(leads).map(|pair| pair.compared);
+    let open: Vec<Paired> = open.filter(|pair| !pair.is_same()).collect();
+    let needed = |pair: &Paired| advice.repeats(pair.spread?, pair.pairs);
+    open.iter().map(needed).collect::<Option<Vec<u64>>>()?.into_iter().max()
+}

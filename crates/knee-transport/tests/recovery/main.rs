@@ -1,0 +1,24 @@
+//! Loss recovery held against its sources: scripts in the manner of
+//! packetdrill, one file for each source, that say segment by segment what
+//! arrives and what must leave when. [`sender`] explains how to read one.
+//!
+//! The expectations are derived from the text of the source, not from what
+//! the code does. Where Linux departs from an RFC the simulator follows
+//! Linux, and the script says so.
+
+mod controller;
+mod mended_faults;
+mod notation;
+mod receiver;
+mod sender;
+
+mod rfc2018_rfc2883_receiver;
+mod rfc2883_dsack;
+mod rfc3522_eifel;
+mod rfc5682_frto;
+mod rfc6298_rto;
+mod rfc6675_sack;
+mod rfc6937_prr;
+mod rfc8985_rack;
+mod rfc8985_reordering;
+mod rfc8985_tlp;

@@ -1,0 +1,303 @@
+//! What a sender must believe, told from the text of RFC 8985, 6675 and 2883
+//! with Linux's choices: a plain list of segments, searched from end to end.
+//! It shares no code with the sender and is told nothing of its marks.
+
+/// Microseconds.
+pub type Micros = u64;
+
+/// A segment outstanding.
+#[derive(Clone, Debug)]
+pub struct Segment {
+    pub number: u32,
+    pub bytes: u64,
+    /// When, and as the how manieth transmission, it was last sent.
+    sent_at: Micros,
+    order: u64,
+    sacked: bool,
+    pub lost: bool,
+    /// A retransmission is under way.
+    pub again: bool,
+    ever_again: bool,
+    /// RACK has marked the first transmission lost: Linux looks once.
+    judged: bool,
+}
+
+/// An ACK as it arrives.
+#[derive(Clone, Debug, Default)]
+pub struct Acknowledgement {
+    pub number: u32,
+    pub blocks: Vec<(u32, u32)>,
+    pub duplicate: Option<u32>,
+    pub echo: Micros,
+}
+
+/// What the sender says of itself.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct View {
+    pub in_recovery: bool,
+    pub in_loss: bool,
+    pub recoveries: u64,
+    pub timeouts: u64,
+    pub undone: u64,
+    pub min_rtt_ns: u64,
+    pub srtt_ns: u64,
+}
+
+/// The segment sent last of those delivered.
+#[derive(Clone, Copy, Debug, Default)]
+struct Rack {
+    newest: Option<u64>,
+    rtt: Micros,
+    /// One past the highest segment selectively acknowledged.
+    highest: u32,
+    reordering: bool,
+    steps: u64,
+    persist: u32,
+    round: u32,
+}
+
+#[derive(Debug, Default)]
+pub struct Naive {
+    pub segments: Vec<Segment>,
+    pub first: u32,
+    pub next: u32,
+    pub delivered_bytes: u64,
+    pub lost_bytes: u64,
+    pub resent_bytes: u64,
+    transmissions: u64,
+    rack: Rack,
+    /// RecoveryPoint.
+    high: u32,
+    /// Next segment when a probe left, and whether it repeated the last.
+    probe: Option<(u32, bool)>,
+    /// Of the reduction that may be undone: when its first retransmission left.
+    undo: Option<Option<Micros>>,
+    first_again: Option<Micros>,
+    timeouts_in_a_row: u32,
+}
+
+impl Naive {
+    pub fn on_new(&mut self, now: Micros, bytes: u64) {
+        self.transmissions += 1;
+        self.segments.push(Segment {
+            number: self.next,
+            bytes,
+            sent_at: now,
+            order: self.transmissions,
+            sacked: false,
+            lost: false,
+            again: false,
+            ever_again: false,
+            judged: false,
+        });
+        self.next += 1;
+    }
+
+    pub fn on_again(&mut self, now: Micros, number: u32) {
+        self.transmissions += 1;
+        let order = self.transmissions;
+        let segment = self.segment(number);
+        segment.sent_at = now;
+        segment.order = order;
+        segment.again = true;
+        segment.ever_again = true;
+        self.resent_bytes += self.segment(number).bytes;
+        self.first_again = self.first_again.or(Some(now));
+        if let Some(stamp) = &mut self.undo {
+            *stamp = stamp.or(Some(now));
+        }
+    }
+
+    pub fn on_probe(&mut self, repeated: bool) {
+        self.probe = Some((self.next, repeated));
+    }
+
+    fn segment(&mut self, number: u32) -> &mut Segment {
+        let found = self.segments.iter_mut().find(|segment| segment.number == number);
+        found.expect("only what is outstanding is sent again")
+    }
+
+    /// RFC 6675, NextSeg rule 1.
+    pub fn lowest_to_send_again(&self) -> Option<u32> {
+        let waits = |segment: &&Segment| segment.lost && !segment.again && !segment.sacked;
+        self.segments.iter().find(waits).map(|segment| segment.number)
+    }
+
+    /// RFC 6675, SetPipe.
+    pub fn in_flight(&self) -> u64 {
+        let copies = |s: &Segment| u64::from(!s.sacked && !s.lost) + u64::from(s.again);
+        self.segments.iter().map(|segment| segment.bytes * copies(segment)).sum()
+    }
+
+    /// An ACK came; the sender was in the state `before`, and then `after`.
+    pub fn on_ack(&mut self, now: Micros, ack: &Acknowledgement, before: View, after: View) {
+        let prior_first = self.first;
+        let highest = self.rack.highest;
+        self.take_duplicate(ack);
+        let sacked = self.take_blocks(now, ack, before.min_rtt_ns);
+        self.take_cumulative(now, ack.number, highest, before.min_rtt_ns);
+        let advanced = self.first > prior_first;
+        self.end_probe(ack, advanced, sacked);
+
+        let recovering = before.in_recovery || before.in_loss;
+        let ended = recovering && self.first >= self.high;
+        let undone = after.undone > before.undone;
+        let delayed = self.undo.is_some_and(|stamp| stamp.is_none_or(|stamp| ack.echo < stamp));
+        let partial = before.in_recovery && !ended && advanced && delayed;
+        let retransmitting = self.segments.iter().any(|segment| segment.again);
+        if partial {
+            self.rack.reordering = true;
+            assert_eq!(undone, !retransmitting, "a delayed original fills a hole");
+        }
+        if ended {
+            self.rack.persist = self.rack.persist.saturating_sub(1);
+            if self.rack.persist == 0 {
+                self.rack.steps = 0;
+            }
+        }
+        if undone {
+            self.undo = None;
+            if !ended && (before.in_loss || partial) {
+                self.segments.iter_mut().for_each(|segment| segment.lost = false);
+            }
+        }
+        let still = recovering && !ended && !undone;
+        let anything = self.segments.iter().any(|segment| segment.sacked);
+        if (anything || still) && (undone || !partial) {
+            self.detect(now, still, after);
+        }
+        if advanced {
+            self.timeouts_in_a_row = 0;
+        }
+        self.note_recovery(before, after);
+    }
+
+    fn note_recovery(&mut self, before: View, after: View) {
+        if after.recoveries > before.recoveries {
+            self.high = self.next;
+            self.probe = None;
+            let out = self.segments.iter().any(|segment| segment.again);
+            if !out {
+                self.first_again = None;
+            }
+            self.undo = Some(self.first_again);
+        }
+    }
+
+    fn take_duplicate(&mut self, ack: &Acknowledgement) {
+        let Some(number) = ack.duplicate else { return };
+        let of_probe = self.probe.is_some_and(|(high, _)| high == number + 1);
+        if self.rack.reordering && !of_probe && self.first >= self.rack.round {
+            self.rack.round = self.next;
+            self.rack.steps += 1;
+            self.rack.persist = 16;
+        }
+    }
+
+    fn take_blocks(&mut self, now: Micros, ack: &Acknowledgement, min_rtt_ns: u64) -> bool {
+        let mut any = false;
+        let mut numbers: Vec<u32> = ack.blocks.iter().flat_map(|&(a, b)| a..b).collect();
+        numbers.sort_unstable();
+        for number in numbers {
+            let place = self.segments.iter().position(|s| s.number == number && !s.sacked);
+            let Some(place) = place else { continue };
+            any = true;
+            let segment = self.segments[place].clone();
+            if !segment.ever_again && number < self.rack.highest {
+                self.rack.reordering = true;
+            }
+            self.rack.highest = self.rack.highest.max(number + 1);
+            self.delivered(now, &segment, min_rtt_ns);
+            let kept = &mut self.segments[place];
+            (kept.sacked, kept.lost, kept.again) = (true, false, false);
+        }
+        any
+    }
+
+    fn take_cumulative(&mut self, now: Micros, number: u32, highest: u32, min_rtt_ns: u64) {
+        while self.segments.first().is_some_and(|segment| segment.number < number) {
+            let segment = self.segments.remove(0);
+            self.first = segment.number + 1;
+            if !segment.sacked {
+                // Overtaken by what earlier ACKs reported.
+                self.rack.reordering |= !segment.ever_again && segment.number < highest;
+                self.delivered(now, &segment, min_rtt_ns);
+            }
+        }
+    }
+
+    fn delivered(&mut self, now: Micros, segment: &Segment, min_rtt_ns: u64) {
+        self.delivered_bytes += segment.bytes;
+        let rtt = now - segment.sent_at;
+        if segment.ever_again && rtt * 1000 < min_rtt_ns {
+            return;
+        }
+        self.rack.rtt = rtt;
+        self.rack.newest = self.rack.newest.max(Some(segment.order));
+    }
+
+    fn end_probe(&mut self, ack: &Acknowledgement, advanced: bool, sacked: bool) {
+        let Some((high, repeated)) = self.probe else { return };
+        let reported = ack.duplicate.is_some_and(|number| number + 1 == high);
+        let done = !repeated || reported || ack.number > high || !(advanced || sacked);
+        if ack.number >= high && done {
+            self.probe = None;
+        }
+    }
+
+    /// RFC 8985, section 6.2, step 5, over all segments.
+    fn detect(&mut self, now: Micros, recovering: bool, view: View) {
+        let sacked = self.segments.iter().filter(|segment| segment.sacked).count();
+        let steps = self.rack.steps + 1;
+        let mut window_ns = (view.min_rtt_ns / 4 * steps).min(view.srtt_ns);
+        if !self.rack.reordering && (recovering || sacked >= 3) {
+            window_ns = 0;
+        }
+        let Some(newest) = self.rack.newest else { return };
+        for segment in &mut self.segments {
+            let candidate = segment.again || (!segment.ever_again && !segment.judged);
+            let overtaken = segment.order < newest;
+            let due_ns = (segment.sent_at + self.rack.rtt) * 1000 + window_ns;
+            let overdue = due_ns <= now * 1000;
+            if !segment.sacked && candidate && overtaken && overdue {
+                if !segment.lost || segment.again {
+                    self.lost_bytes += segment.bytes;
+                }
+                (segment.lost, segment.again, segment.judged) = (true, false, true);
+            }
+        }
+    }
+
+    /// The reordering timer fired.
+    pub fn on_reordering_timer(&mut self, now: Micros, before: View, after: View) {
+        self.detect(now, before.in_recovery || before.in_loss, after);
+        self.note_recovery(before, after);
+    }
+
+    /// The retransmission timer fired (RFC 8985, section 6.3).
+    pub fn on_timeout(&mut self, now: Micros, before: View) {
+        let recovering = before.in_recovery || before.in_loss;
+        let anew = !recovering
+            || self.first >= self.high
+            || (before.in_loss && self.timeouts_in_a_row == 0);
+        if anew {
+            self.first_again = None;
+            self.undo = Some(None);
+        }
+        self.timeouts_in_a_row += 1;
+        self.high = self.next;
+        self.probe = None;
+        let (first, rtt) = (self.first, self.rack.rtt);
+        for segment in &mut self.segments {
+            segment.judged = false;
+            let recent = segment.number != first && segment.sent_at + rtt > now;
+            if segment.sacked || recent {
+                continue;
+            }
+            if !segment.lost || segment.again {
+                self.lost_bytes += segment.bytes;
+            }
+            (segment.lost, segment.again) = (true, false);
+        }
+    }
+}

@@ -1,0 +1,272 @@
+//! What each discipline allows: from its RFC or paper and from nothing else.
+
+use crate::parse::{Aqm, Kind};
+use std::collections::BTreeMap;
+
+/// CoDel leaves a queue alone that holds no more than a packet (RFC 8289,
+/// section 5.6, MAXPACKET).
+const MAX_PACKET: u64 = 1500;
+/// Two decimal places more than double precision loses in a run.
+const SLACK: f64 = 1e-9;
+
+/// What may be done to a packet.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Verdict {
+    pub may_drop: bool,
+    pub must_drop: bool,
+    pub may_mark: bool,
+    pub must_mark: bool,
+}
+
+/// A packet that enters the queue, and what it finds.
+pub struct Found {
+    pub time: u64,
+    pub ecn_capable: bool,
+    /// Bytes waiting, the packet in transmission not counted.
+    pub waiting: u64,
+    /// Nothing waits and nothing is in transmission.
+    pub idle: bool,
+    /// Packets of 1500 bytes that the link could have sent while it was idle.
+    pub missed: u64,
+}
+
+/// A packet that is taken from the queue, to be sent or dropped.
+pub struct Taken {
+    pub time: u64,
+    pub sojourn: u64,
+    /// Bytes that wait behind it.
+    pub left: u64,
+    pub ecn_capable: bool,
+    pub owner: (u64, Kind),
+}
+
+/// Follows a link's discipline.
+pub enum Watch {
+    DropTail,
+    Codel { settings: Codel, above_since: Option<u64> },
+    FqCodel { settings: Codel, first_above: Option<u64>, last_below: BTreeMap<(u64, Kind), u64> },
+    Pie(Pie),
+    Red(Red),
+    Threshold(u64),
+}
+
+#[derive(Clone, Copy)]
+pub struct Codel {
+    target: u64,
+    interval: u64,
+    ecn: bool,
+}
+
+impl Watch {
+    pub fn new(aqm: &Aqm) -> Watch {
+        match *aqm {
+            Aqm::DropTail => Watch::DropTail,
+            Aqm::Codel { target, interval, ecn } => {
+                Watch::Codel { settings: Codel { target, interval, ecn }, above_since: None }
+            }
+            Aqm::FqCodel { target, interval, ecn } => Watch::FqCodel {
+                settings: Codel { target, interval, ecn },
+                first_above: None,
+                last_below: BTreeMap::new(),
+            },
+            Aqm::Pie { target, update, burst, ecn } => {
+                Watch::Pie(Pie::new(target, update, burst, ecn))
+            }
+            Aqm::Red { min, max, weight, ecn } => {
+                Watch::Red(Red { min, max, weight, ecn, average: 0.0 })
+            }
+            Aqm::Threshold(delay) => Watch::Threshold(delay),
+        }
+    }
+
+    /// It decides when a packet leaves the queue, not when it enters.
+    pub fn decides_late(&self) -> bool {
+        matches!(self, Watch::Codel { .. } | Watch::FqCodel { .. })
+    }
+
+    /// A packet enters the queue; `delay` gives the queueing delay of a
+    /// packet that enters at a given time.
+    pub fn on_enter(&mut self, found: &Found, delay: impl Fn(u64) -> u64) -> Verdict {
+        match self {
+            Watch::DropTail | Watch::Codel { .. } | Watch::FqCodel { .. } => Verdict::default(),
+            Watch::Pie(pie) => pie.on_enter(found, delay),
+            Watch::Red(red) => red.on_enter(found),
+            Watch::Threshold(limit) => {
+                let mark = found.ecn_capable && delay(found.time) > *limit;
+                Verdict { may_mark: mark, must_mark: mark, ..Verdict::default() }
+            }
+        }
+    }
+
+    /// A packet is taken from the queue.
+    pub fn on_taken(&mut self, taken: &Taken) -> Verdict {
+        let (settings, standing) = match self {
+            Watch::Codel { settings, above_since } => {
+                (*settings, stands(settings, above_since, taken))
+            }
+            Watch::FqCodel { settings, first_above, last_below } => {
+                (*settings, stands_apart(settings, first_above, last_below, taken))
+            }
+            _ => return Verdict::default(),
+        };
+        let marks = settings.ecn && taken.ecn_capable;
+        Verdict { may_drop: standing && !marks, may_mark: standing && marks, ..Verdict::default() }
+    }
+}
+
+/// RFC 8289, section 5.6: every packet for an interval waited for the target
+/// at least, and more than one packet's worth stayed behind it.
+fn stands(codel: &Codel, above_since: &mut Option<u64>, taken: &Taken) -> bool {
+    if taken.sojourn < codel.target || taken.left <= MAX_PACKET {
+        *above_since = None;
+        return false;
+    }
+    let since = *above_since.get_or_insert(taken.time);
+    taken.time - since >= codel.interval
+}
+
+/// The same as far as it shows without knowing which flows share a queue: the
+/// packet waited long, none of its flow did not for an interval, and a packet
+/// of the link did that long ago.
+fn stands_apart(
+    codel: &Codel,
+    first_above: &mut Option<u64>,
+    last_below: &mut BTreeMap<(u64, Kind), u64>,
+    taken: &Taken,
+) -> bool {
+    let over = |since: u64| taken.time - since >= codel.interval;
+    if taken.sojourn < codel.target {
+        const KEPT: usize = 1024;
+        if last_below.len() > KEPT {
+            last_below.retain(|_, at| !over(*at));
+        }
+        last_below.insert(taken.owner, taken.time);
+        return false;
+    }
+    let first = *first_above.get_or_insert(taken.time);
+    over(first) && last_below.get(&taken.owner).is_none_or(|at| over(*at))
+}
+
+/// RED (Floyd and Jacobson 1993) with the gentle ramp: nothing below the
+/// lower threshold of the average queue, everything beyond twice the upper.
+pub struct Red {
+    min: f64,
+    max: f64,
+    weight: f64,
+    ecn: bool,
+    average: f64,
+}
+
+impl Red {
+    fn on_enter(&mut self, found: &Found) -> Verdict {
+        if found.idle {
+            let missed = i32::try_from(found.missed).unwrap_or(i32::MAX);
+            self.average *= (1.0 - self.weight).powi(missed);
+        } else {
+            self.average += self.weight * (found.waiting as f64 - self.average);
+        }
+        let signals = self.average > self.min * (1.0 - SLACK);
+        let end = 2.0 * self.max;
+        let marks = self.ecn && found.ecn_capable;
+        Verdict {
+            may_drop: signals && !(marks && self.average < end * (1.0 - SLACK)),
+            must_drop: self.average > end * (1.0 + SLACK),
+            may_mark: signals && marks && self.average < end * (1.0 + SLACK),
+            must_mark: false,
+        }
+    }
+}
+
+/// PIE (RFC 8033): the probability follows the queueing delay. What the dice
+/// showed cannot be known, but whether there was anything to throw them for.
+pub struct Pie {
+    target: u64,
+    update: u64,
+    burst: u64,
+    ecn: bool,
+    probability: f64,
+    burst_left: u64,
+    old_delay: u64,
+    next_update: u64,
+}
+
+impl Pie {
+    fn new(target: u64, update: u64, burst: u64, ecn: bool) -> Pie {
+        Pie {
+            target,
+            update,
+            burst,
+            ecn,
+            probability: 0.0,
+            burst_left: burst,
+            old_delay: 0,
+            next_update: update,
+        }
+    }
+
+    /// Section 4.1, and 5.1 for marks.
+    fn on_enter(&mut self, found: &Found, delay: impl Fn(u64) -> u64) -> Verdict {
+        self.catch_up(found.time, delay);
+        let low = self.old_delay < self.target / 2 && self.probability < 0.2 - SLACK;
+        let signals = self.burst_left == 0
+            && self.probability > 0.0
+            && !low
+            && found.waiting > 2 * MAX_PACKET;
+        let marks = self.ecn && found.ecn_capable;
+        Verdict {
+            may_drop: signals && !(marks && self.probability < 0.1 - SLACK),
+            may_mark: signals && marks && self.probability < 0.1 + SLACK,
+            ..Verdict::default()
+        }
+    }
+
+    fn catch_up(&mut self, time: u64, delay: impl Fn(u64) -> u64) {
+        while self.next_update <= time {
+            let now = delay(self.next_update);
+            let rests = self.probability == 0.0
+                && (self.old_delay, now, self.burst_left) == (0, 0, self.burst);
+            if rests {
+                // Until somebody enters nothing changes.
+                self.next_update += (time - self.next_update) / self.update * self.update;
+            }
+            self.step(now);
+            self.next_update += self.update;
+        }
+    }
+
+    /// Section 4.2. Times are in seconds there.
+    fn step(&mut self, delay: u64) {
+        let seconds = |ns: u64| ns as f64 / 1e9;
+        // The constants are for updates every 15 ms.
+        let alpha = 0.125 * seconds(self.update) / 0.015;
+        let beta = (1.25 + (0.125 - alpha) / 2.0).max(0.0);
+        let error = seconds(delay) - seconds(self.target);
+        let change = alpha * error + beta * (seconds(delay) - seconds(self.old_delay));
+        let mut change = change * self.scale();
+        if self.probability >= 0.1 {
+            change = change.min(0.02);
+        }
+        let decay = if delay == 0 && self.old_delay == 0 { 0.98 } else { 1.0 };
+        self.probability = ((self.probability + change) * decay).clamp(0.0, 1.0);
+        self.burst_left = self.burst_left.saturating_sub(self.update);
+        let calm = delay < self.target / 2 && self.old_delay < self.target / 2;
+        if self.probability == 0.0 && calm {
+            self.burst_left = self.burst;
+        }
+        self.old_delay = delay;
+    }
+
+    /// The table of section 4.2.
+    fn scale(&self) -> f64 {
+        const TABLE: [(f64, f64); 6] = [
+            (0.000_001, 2048.0),
+            (0.000_01, 512.0),
+            (0.000_1, 128.0),
+            (0.001, 32.0),
+            (0.01, 8.0),
+            (0.1, 2.0),
+        ];
+        let row = TABLE.iter().find(|(below, _)| self.probability < *below);
+        row.map_or(1.0, |(_, divisor)| 1.0 / divisor)
+    }
+}

@@ -1,0 +1,96 @@
+//! What a packet passes before the queue: outages, loss, the policer.
+
+use super::service::WORK_PER_BYTE;
+use crate::parse::{Link, Loss, Policer, Reason};
+
+/// What must become of a packet before it reaches the queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fate {
+    Passes,
+    Goes(Reason),
+    /// It passes or is lost, as chance has it.
+    MayBeLost,
+}
+
+/// Counts what passes a link's gate.
+pub struct Gate {
+    down: Vec<(u64, u64)>,
+    loss: Loss,
+    /// Packets that the loss model has seen.
+    seen: u64,
+    bucket: Option<Bucket>,
+}
+
+/// A token bucket in bit/s x ns.
+struct Bucket {
+    policer: Policer,
+    level: u128,
+    updated: u64,
+}
+
+impl Bucket {
+    fn depth(&self) -> u128 {
+        u128::from(self.policer.burst) * WORK_PER_BYTE
+    }
+
+    /// Whether there are tokens for a packet; takes them.
+    fn takes(&mut self, time: u64, bytes: u64) -> bool {
+        let earned = u128::from(time - self.updated) * u128::from(self.policer.rate);
+        self.level = self.depth().min(self.level + earned);
+        self.updated = time;
+        let cost = u128::from(bytes) * WORK_PER_BYTE;
+        let enough = cost <= self.level;
+        self.level -= if enough { cost } else { 0 };
+        enough
+    }
+}
+
+impl Gate {
+    pub fn new(head: &Link) -> Gate {
+        let bucket = head.policer.map(|policer| {
+            let mut bucket = Bucket { policer, level: 0, updated: 0 };
+            bucket.level = bucket.depth();
+            bucket
+        });
+        Gate { down: head.down.clone(), loss: head.loss.clone(), seen: 0, bucket }
+    }
+
+    /// What must become of a packet; `lost`: chance has lost it.
+    pub fn judge(&mut self, time: u64, bytes: u64, lost: bool) -> Fate {
+        if self.is_down(time) {
+            return Fate::Goes(Reason::Down);
+        }
+        let before = self.seen;
+        self.seen += 1;
+        let by_chance = match &self.loss {
+            Loss::None => false,
+            Loss::Every(n) if self.seen.is_multiple_of(*n) => return Fate::Goes(Reason::Loss),
+            Loss::Every(_) => false,
+            Loss::Recorded(record) if record[(before % record.len() as u64) as usize] => {
+                return Fate::Goes(Reason::Loss);
+            }
+            Loss::Recorded(_) => false,
+            Loss::Random => true,
+        };
+        if by_chance && lost {
+            return Fate::MayBeLost;
+        }
+        let enough = self.bucket.as_mut().is_none_or(|bucket| bucket.takes(time, bytes));
+        if enough { Fate::Passes } else { Fate::Goes(Reason::Policer) }
+    }
+
+    fn is_down(&self, time: u64) -> bool {
+        let begun = self.down.partition_point(|(from, _)| *from <= time);
+        begun > 0 && time < self.down[begun - 1].1
+    }
+
+    /// Whether an outage begins at this time.
+    pub fn goes_down_at(&self, time: u64) -> bool {
+        self.down.binary_search_by_key(&time, |(from, _)| *from).is_ok()
+    }
+
+    /// When the outage of this number begins; [`u64::MAX`]: there is none.
+    pub fn outage(&self, number: usize) -> u64 {
+        self.down.get(number).map_or(u64::MAX, |(from, _)| *from)
+    }
+}

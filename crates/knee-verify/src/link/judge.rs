@@ -1,0 +1,341 @@
+//! Entry, service and drops in the model of a link.
+
+use super::aqm::{Found, Taken};
+use super::books::Finding;
+use super::gate::Fate;
+use super::service::WORK_PER_BYTE;
+use super::{Link, Service};
+use crate::parse::{Buffer, Rate, Reason};
+use crate::report::Rule;
+
+impl Link {
+    /// A packet enters: gate, discipline, buffer.
+    pub(super) fn judge(&mut self, name: u64, findings: &mut Vec<Finding>) {
+        if !self.pass_gate(name, findings) {
+            return self.remove(name);
+        }
+        let offer = self.offers.get(name);
+        let drop = offer.dropped.filter(|drop| drop.time == offer.time).map(|drop| drop.reason);
+        if !self.is_opaque() {
+            self.admit(name, drop, findings);
+        } else if drop.is_some() {
+            self.remove(name);
+        }
+    }
+
+    /// Whether a packet reaches the queue.
+    pub(super) fn pass_gate(&mut self, name: u64, findings: &mut Vec<Finding>) -> bool {
+        let offer = self.offers.get(name);
+        let (line, time) = (offer.line, offer.time);
+        let drop = offer.dropped.filter(|drop| drop.time == time).map(|drop| drop.reason);
+        let mut find = |text: String| findings.push(Finding::drop(&text).at(line, time));
+        match (self.gate.judge(time, offer.bytes, drop == Some(Reason::Loss)), drop) {
+            (Fate::Goes(reason), actual) if actual == Some(reason) => false,
+            (Fate::Goes(reason), _) => {
+                find(format!("was not dropped, which {} calls for", word(reason)));
+                true
+            }
+            (Fate::MayBeLost, _) => false,
+            (Fate::Passes, Some(reason @ (Reason::Loss | Reason::Policer | Reason::Down))) => {
+                find(format!("was dropped by {} without a cause", word(reason)));
+                false
+            }
+            (Fate::Passes, _) => true,
+        }
+    }
+
+    fn admit(&mut self, name: u64, drop: Option<Reason>, findings: &mut Vec<Finding>) {
+        let offer = self.offers.get(name);
+        let (line, time, bytes) = (offer.line, offer.time, offer.bytes);
+        let mut find = |rule, text: String| {
+            findings.push(Finding::new(rule, text).at(line, time));
+        };
+        let idle = self.waiting_packets == 0
+            && self.transmitting.is_none_or(|(_, departure)| departure <= time);
+        let found = Found {
+            time,
+            ecn_capable: offer.ecn_capable,
+            waiting: self.waiting_bytes,
+            idle,
+            missed: if idle { self.missed(time) } else { 0 },
+        };
+        let (service, promised) = (&self.service, self.promised);
+        let delay = |at: u64| service.begins(at, promised).map_or(u64::MAX, |begin| begin - at);
+        let verdict = self.watch.on_enter(&found, delay);
+        let fits = idle || self.fits(bytes, 1);
+        if drop == Some(Reason::Aqm) && !self.watch.decides_late() {
+            if !verdict.may_drop {
+                find(Rule::Drop, "was dropped by an AQM without a cause".to_string());
+            }
+            return self.remove(name);
+        }
+        if verdict.must_drop {
+            find(Rule::Drop, "was not dropped by RED beyond its last threshold".to_string());
+        }
+        if drop == Some(Reason::Queue) && !self.chooses() {
+            if fits {
+                find(Rule::Drop, format!("was dropped by a queue with room: {}", self.queue()));
+            }
+            return self.remove(name);
+        }
+        if !fits && !self.chooses() {
+            find(
+                Rule::Buffer,
+                format!("{bytes} bytes were let into a full queue: {}", self.queue()),
+            );
+        }
+        let offer = self.offers.get_mut(name);
+        (offer.may_mark, offer.must_mark) = (verdict.may_mark, verdict.must_mark);
+        offer.wait();
+        self.waiting_bytes += bytes;
+        self.waiting_packets += 1;
+        self.promised = self.promised.max(self.service.work(time)) + work(bytes);
+        if self.chooses() {
+            self.make_room(name, fits, findings);
+        }
+    }
+
+    /// A link that chooses takes every packet in and drops others until all
+    /// fit.
+    fn make_room(&mut self, name: u64, fits: bool, findings: &mut Vec<Finding>) {
+        let (line, time) = (self.offers.get(name).line, self.offers.get(name).time);
+        let next_line =
+            if name + 1 < self.offers.end() { self.offers.get(name + 1).line } else { u64::MAX };
+        let mut dropped = 0;
+        while let Some(victim) = self.first_late_drop() {
+            let offer = self.offers.get(victim);
+            let ours = offer.was_dropped(time, Reason::Queue)
+                && offer.dropped.is_some_and(|drop| drop.line < next_line);
+            if !ours {
+                break;
+            }
+            self.late_drops.pop_front();
+            self.stop_waiting(victim);
+            self.remove(victim);
+            dropped += 1;
+        }
+        if fits && dropped > 0 {
+            let text = format!("{dropped} packets were dropped by a queue with room");
+            findings.push(Finding::new(Rule::Drop, text).at(line, time));
+        }
+        if !fits && !self.fits(0, 0) {
+            let text = format!("a full queue dropped too few packets: {}", self.queue());
+            findings.push(Finding::new(Rule::Buffer, text).at(line, time));
+        }
+    }
+
+    /// Whether so much more would fit the buffer.
+    fn fits(&self, bytes: u64, packets: u64) -> bool {
+        match self.head.buffer {
+            _ if matches!(self.head.rate, Rate::Unlimited) => true,
+            Buffer::Unlimited => true,
+            Buffer::Bytes(limit) => self.waiting_bytes + bytes <= limit,
+            Buffer::Packets(limit) => self.waiting_packets + packets <= limit,
+        }
+    }
+
+    fn queue(&self) -> String {
+        let (packets, bytes) = (self.waiting_packets, self.waiting_bytes);
+        format!("{packets} packets with {bytes} bytes wait, it holds {:?}", self.head.buffer)
+    }
+
+    /// Packets of 1500 bytes that could have been sent since the link became
+    /// idle.
+    fn missed(&self, time: u64) -> u64 {
+        let since = self.idle_since.min(time);
+        let work = self.service.work(time) - self.service.work(since);
+        u64::try_from(work / work_of_typical()).unwrap_or(u64::MAX)
+    }
+
+    /// Serves the next packet from `begin` on. False: nobody knows yet which
+    /// it is.
+    pub(super) fn serve(&mut self, begin: u64, findings: &mut Vec<Finding>) -> bool {
+        if self.take_drops(begin, findings) {
+            return true;
+        }
+        let name = if self.chooses() {
+            match self.next_in_order(begin, findings) {
+                Ok(name) => name,
+                Err(goes_on) => return goes_on,
+            }
+        } else {
+            self.head_name
+        };
+        let offer = self.offers.get(name);
+        if !offer.waits() {
+            return true;
+        }
+        let (entered, bytes) = (offer.time, offer.bytes);
+        self.stop_waiting(name);
+        self.judge_taken(name, begin);
+        self.done = self.done.max(self.service.work(entered)) + work(bytes);
+        let departure = match &self.service {
+            Service::Unlimited => begin,
+            service => service.when(self.done).unwrap_or(u64::MAX),
+        };
+        if self.head.reorder {
+            self.earliest = self.earliest.max(departure.saturating_add(self.delay_at(departure)));
+        }
+        self.offers.get_mut(name).serve(departure, self.earliest);
+        self.transmitting = Some((name, departure));
+        self.idle_since = departure;
+        true
+    }
+
+    /// The packet that leaves next by the link's own choice; else whether the
+    /// model can go on without it.
+    fn next_in_order(&mut self, begin: u64, findings: &mut Vec<Finding>) -> Result<u64, bool> {
+        let Some(&name) = self.order.front() else { return Err(false) };
+        if name < self.next {
+            self.order.pop_front();
+            return Ok(name);
+        }
+        let entered = self.offers.get(name).time;
+        if self.gate.outage(self.outages) <= entered {
+            return Err(false);
+        }
+        let text = format!("idled from {begin} ns until {entered} ns while packets waited");
+        findings.push(Finding::new(Rule::Late, text));
+        self.not_before = entered;
+        Err(true)
+    }
+
+    /// A packet is taken from the queue: whether it may be dropped or marked.
+    fn judge_taken(&mut self, name: u64, time: u64) -> bool {
+        if !self.watch.decides_late() {
+            return false;
+        }
+        let offer = self.offers.get(name);
+        let taken = Taken {
+            time,
+            sojourn: time.saturating_sub(offer.time),
+            left: self.waiting_bytes,
+            ecn_capable: offer.ecn_capable,
+            owner: offer.owner,
+        };
+        let verdict = self.watch.on_taken(&taken);
+        self.offers.get_mut(name).may_mark = verdict.may_mark;
+        verdict.may_drop
+    }
+
+    /// Takes out what the discipline dropped when it served at `begin`. True:
+    /// there was some.
+    fn take_drops(&mut self, begin: u64, findings: &mut Vec<Finding>) -> bool {
+        let mut any = false;
+        while let Some(name) = self.first_late_drop() {
+            let offer = self.offers.get(name);
+            if !offer.was_dropped(begin, Reason::Aqm) || !offer.waits() {
+                break;
+            }
+            let line = offer.dropped.map_or(0, |drop| drop.line);
+            // At an opportunity several packets may be served before it.
+            if !self.chooses() && self.next_begin().is_some() && self.head_name != name {
+                break;
+            }
+            self.late_drops.pop_front();
+            self.stop_waiting(name);
+            if !self.judge_taken(name, begin) {
+                let text = "was dropped by an AQM without a cause".to_string();
+                findings.push(Finding::new(Rule::Drop, text).at(line, begin));
+            }
+            self.remove(name);
+            any = true;
+        }
+        any
+    }
+
+    /// The first packet dropped after entry that is not forgotten.
+    fn first_late_drop(&mut self) -> Option<u64> {
+        let first = self.offers.first();
+        while self.late_drops.front().is_some_and(|name| *name < first) {
+            self.late_drops.pop_front();
+        }
+        self.late_drops.front().copied()
+    }
+
+    /// Drops from before `time` that no packet's service explains.
+    pub(super) fn check_late_drops(&mut self, time: u64, findings: &mut Vec<Finding>) {
+        while let Some(&name) = self.late_drops.front() {
+            let is_known = name < self.next && name >= self.offers.first();
+            let offer =
+                if name >= self.offers.first() { Some(self.offers.get(name)) } else { None };
+            let Some((offer, drop)) = offer.and_then(|offer| Some((offer, offer.dropped?))) else {
+                self.late_drops.pop_front();
+                continue;
+            };
+            if !is_known || drop.time >= time {
+                break;
+            }
+            if offer.waits() || offer.served().is_some() {
+                let text = format!("was dropped by {} without a cause", word(drop.reason));
+                findings.push(Finding::new(Rule::Drop, text).at(drop.line, drop.time));
+                if offer.waits() {
+                    self.stop_waiting(name);
+                }
+                self.remove(name);
+            }
+            self.late_drops.pop_front();
+        }
+    }
+
+    /// The link goes down: what has not departed is dropped.
+    pub(super) fn go_down(&mut self, from: u64, findings: &mut Vec<Finding>) {
+        self.outages += 1;
+        for offer in self.offers.iter_mut() {
+            let stays = match offer.served() {
+                Some((departure, _)) => departure <= from,
+                None if offer.waits() => false,
+                None => continue,
+            };
+            let dropped = offer.was_dropped(from, Reason::Down);
+            if stays == dropped {
+                let text = if stays {
+                    "was dropped by an outage after it had departed"
+                } else {
+                    "was not dropped by an outage that cut it off"
+                };
+                findings.push(Finding::drop(text).at(offer.line, offer.time));
+            }
+            if !stays || dropped {
+                offer.go();
+            }
+        }
+        (self.waiting_bytes, self.waiting_packets) = (0, 0);
+        let offers = &self.offers;
+        self.order.retain(|name| offers.get(*name).time >= from);
+        self.done = self.done.min(self.service.work(from));
+        self.promised = self.done;
+        self.transmitting = None;
+        self.earliest = 0;
+        self.idle_since = self.idle_since.min(from);
+    }
+
+    pub(super) fn stop_waiting(&mut self, name: u64) {
+        self.waiting_packets -= 1;
+        self.waiting_bytes -= self.offers.get(name).bytes;
+        // Only the stage tells the others.
+        self.offers.get_mut(name).go();
+    }
+
+    fn remove(&mut self, name: u64) {
+        self.offers.get_mut(name).go();
+    }
+}
+
+fn work(bytes: u64) -> u128 {
+    u128::from(bytes) * WORK_PER_BYTE
+}
+
+fn work_of_typical() -> u128 {
+    work(1500)
+}
+
+pub(super) fn word(reason: Reason) -> &'static str {
+    match reason {
+        Reason::Loss => "loss",
+        Reason::Down => "an outage",
+        Reason::Policer => "the policer",
+        Reason::Queue => "a full queue",
+        Reason::Aqm => "an AQM",
+    }
+}

@@ -1,0 +1,191 @@
+//! Packets at the far end of a link: neither early nor late, in order, and
+//! marked only where the discipline marks.
+
+use super::Link;
+use super::books::Finding;
+use super::service::WORK_PER_BYTE;
+use crate::parse::Kind;
+use crate::report::Rule;
+
+impl Link {
+    /// A packet that is inside reached the far end.
+    pub fn leave(&mut self, time: u64, name: u64, marked: bool, findings: &mut Vec<Finding>) {
+        self.left += 1;
+        self.check_order(name, findings);
+        if self.chooses() && !self.is_opaque() {
+            self.order.push_back(name);
+        }
+        self.settle(time, Some(name), findings);
+        if self.is_opaque() {
+            self.check_rate(time, name, findings);
+        } else {
+            self.advance(u64::MAX, Some(name), findings);
+        }
+        self.check_time(time, name, findings);
+        if self.offers.get(name).waits() && self.next_begin().is_none() {
+            // It left a link that never serves again: reported as early.
+            self.stop_waiting(name);
+        }
+        self.check_mark(name, marked, findings);
+        self.last_leave = time;
+        self.offers.get_mut(name).has_left = true;
+        self.offers.forget(self.next);
+    }
+
+    /// Packets of a link that keeps order leave in order; where the link
+    /// chooses, those of one flow do.
+    fn check_order(&mut self, name: u64, findings: &mut Vec<Finding>) {
+        if self.head.reorder {
+            return;
+        }
+        if self.chooses() {
+            let owner = self.offers.get(name).owner;
+            return self.check_order_of(owner, name, findings);
+        }
+        let first = self.offers.first();
+        let overtaken = (first..name).find(|other| {
+            let other = self.offers.get(*other);
+            other.is_inside() && !other.excused
+        });
+        let Some(overtaken) = overtaken else { return };
+        let line = self.offers.get(overtaken).line;
+        let text = format!("left while the packet of line {line} entered earlier is still inside");
+        findings.push(Finding::new(Rule::Fifo, text));
+        (overtaken..name).for_each(|other| self.offers.get_mut(other).excused = true);
+    }
+
+    fn check_order_of(&mut self, owner: (u64, Kind), name: u64, findings: &mut Vec<Finding>) {
+        const KEPT: usize = 1024;
+        let last = self.last_left.insert(owner, name);
+        if last.is_some_and(|last| last > name) {
+            let text = "left after a packet of its flow that entered later".to_string();
+            findings.push(Finding::new(Rule::Fifo, text));
+        }
+        if self.last_left.len() > KEPT {
+            let first = self.offers.first();
+            self.last_left.retain(|_, last| *last >= first);
+        }
+    }
+
+    fn check_time(&self, time: u64, name: u64, findings: &mut Vec<Finding>) {
+        let offer = self.offers.get(name);
+        let alone = self.alone(offer.time, offer.bytes);
+        let Some((departure, earliest)) = offer.served() else {
+            if time < alone.unwrap_or(u64::MAX) {
+                findings.push(self.early(time, offer.time, offer.bytes));
+            }
+            return;
+        };
+        let (from, until) = self.arrival(departure, earliest);
+        if time < from {
+            let early = alone.is_none_or(|alone| time < alone);
+            findings.push(if early {
+                self.early(time, offer.time, offer.bytes)
+            } else {
+                let text = format!("left {} ns before what the rate allows", from - time);
+                Finding::new(Rule::Rate, text)
+            });
+        } else if time > until && !offer.excused {
+            let text = format!("left {} ns after rate and delay let it", time - until);
+            findings.push(Finding::new(Rule::Late, text));
+        }
+    }
+
+    /// When a packet that departs then may arrive, at the earliest and at the
+    /// latest.
+    fn arrival(&self, departure: u64, earliest: u64) -> (u64, u64) {
+        if self.head.reorder {
+            return (earliest, earliest.saturating_add(self.head.jitter));
+        }
+        let plain = departure.saturating_add(self.delay_at(departure));
+        let late = plain.saturating_add(self.head.jitter);
+        (self.last_leave.max(plain), self.last_leave.max(late))
+    }
+
+    /// Propagation delay of what departs then.
+    pub(super) fn delay_at(&self, departure: u64) -> u64 {
+        let steps = &self.head.delay;
+        steps[steps.partition_point(|(from, _)| *from <= departure) - 1].1
+    }
+
+    /// When a packet could leave at the earliest, were it alone.
+    fn alone(&self, entered: u64, bytes: u64) -> Option<u64> {
+        let work = self.service.work(entered) + u128::from(bytes) * WORK_PER_BYTE;
+        let departure = entered.max(self.service.when(work)?);
+        let delay = if self.is_opaque() || self.head.delay.len() > 1 {
+            self.head.delay_min()
+        } else {
+            self.delay_at(departure)
+        };
+        Some(departure + delay)
+    }
+
+    /// Where neither order nor service can be told: between any two packets
+    /// that leave, no more does than the rate allows, the range of the delay
+    /// and the largest packet given away.
+    fn check_rate(&mut self, time: u64, name: u64, findings: &mut Vec<Finding>) {
+        let bytes = self.offers.get(name).bytes;
+        self.largest = self.largest.max(bytes);
+        let work = |time: u64| self.service.work(time);
+        let (slow, fast) = (self.head.delay_max(), self.head.delay_min());
+        let departed = time.saturating_sub(fast);
+        let served = work(departed) - work(self.last_leave.saturating_sub(fast));
+        self.excess = (self.excess + u128::from(bytes) * WORK_PER_BYTE).saturating_sub(served);
+        self.range = self.range.max(work(departed) - work(time.saturating_sub(slow)));
+        let given = self.range + u128::from(self.largest) * WORK_PER_BYTE;
+        if self.excess > given {
+            let more = self.excess.div_ceil(WORK_PER_BYTE);
+            findings.push(Finding::new(
+                Rule::Rate,
+                format!("{more} bytes more left than the rate allows"),
+            ));
+            self.excess = 0;
+        }
+    }
+
+    fn early(&self, time: u64, entered: u64, bytes: u64) -> Finding {
+        let spent = time.saturating_sub(entered);
+        let text = format!(
+            "{bytes} bytes that entered at {entered} ns left after {spent} ns, less than their \
+             transmission and the delay take"
+        );
+        Finding::new(Rule::Early, text)
+    }
+
+    fn check_mark(&self, name: u64, marked: bool, findings: &mut Vec<Finding>) {
+        let offer = self.offers.get(name);
+        let text = match (marked && !offer.marked, marked) {
+            (true, _) if !offer.ecn_capable => "was marked though it is not capable of ECN",
+            (true, _) if !offer.may_mark && !self.is_opaque() => {
+                "was marked by an AQM without a cause"
+            }
+            (_, false) if offer.marked => "lost its mark",
+            (_, false) if offer.must_mark => "was not marked beyond the threshold",
+            _ => return,
+        };
+        findings.push(Finding::new(Rule::Mark, text.to_string()));
+    }
+
+    /// At the end of the log nothing is inside that should have left.
+    pub(super) fn check_stuck(&mut self, time: u64, findings: &mut Vec<Finding>) {
+        if self.is_opaque() || self.chooses() {
+            return;
+        }
+        if !self.advance(time, None, findings) {
+            return;
+        }
+        let stuck = self.offers.iter().filter(|offer| offer.is_inside() && !offer.excused);
+        // Where order is kept, none arrives before the one ahead of it.
+        let mut ahead = 0;
+        let late = stuck.filter_map(|offer| {
+            let (departure, earliest) = offer.served()?;
+            let (_, until) = self.arrival(departure, earliest);
+            ahead = if self.head.reorder { until } else { until.max(ahead) };
+            (ahead < time).then_some((offer.line, offer.time, ahead))
+        });
+        if let Some((line, entered, until)) = late.min_by_key(|(.., until)| *until) {
+            let text = format!("should have left at {until} ns and is still inside");
+            findings.push(Finding::new(Rule::Late, text).at(line, entered));
+        }
+    }
+}

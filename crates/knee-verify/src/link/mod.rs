@@ -1,0 +1,254 @@
+//! What one link did, against a model of it: gate, queue, rate, delay.
+//!
+//! The model serves packets one after the other as soon as the rate allows.
+//! So it knows when each must leave, neither earlier nor later, and what
+//! waits when another enters. Where the order of service is the link's own
+//! choice (FQ-CoDel) it is read off the packets that leave; until one does,
+//! the model stands still.
+
+mod aqm;
+mod books;
+mod gate;
+mod judge;
+mod leave;
+mod service;
+
+pub use books::Finding;
+
+use crate::parse::{self, Reason};
+use crate::report::LinkCount;
+use aqm::Watch;
+use books::{Offer, Offers};
+use gate::Gate;
+use service::Service;
+use std::collections::VecDeque;
+
+/// A packet that is offered to a link.
+pub use books::Offered;
+
+/// The books of a link.
+pub struct Link {
+    head: parse::Link,
+    service: Service,
+    gate: Gate,
+    watch: Watch,
+    entered: u64,
+    left: u64,
+    dropped: u64,
+    offers: Offers,
+    /// The first packet not yet judged by the model.
+    next: u64,
+    /// No packet before this one waits.
+    head_name: u64,
+    waiting_bytes: u64,
+    waiting_packets: u64,
+    /// Where the link chooses: those that left, in order, not yet served.
+    order: VecDeque<u64>,
+    /// Packets dropped after entry, not yet looked at.
+    late_drops: VecDeque<u64>,
+    /// Work done when the packet served last departs.
+    done: u128,
+    /// The same with all that waits, where it is known on entry.
+    promised: u128,
+    /// The packet served last and when it departs.
+    transmitting: Option<(u64, u64)>,
+    /// When the packet served last departs.
+    idle_since: u64,
+    /// The link idled until then though packets waited; that was reported.
+    not_before: u64,
+    /// Outages that have begun.
+    outages: usize,
+    /// Where packets overtake: no packet served from now on arrives before.
+    earliest: u64,
+    last_leave: u64,
+    /// Of a link that cannot be modelled: work that left beyond its rate, the
+    /// most that the delay's range is worth, and bytes of the largest packet.
+    excess: u128,
+    range: u128,
+    largest: u64,
+    /// Of flows, where the link chooses: the packet that left last.
+    last_left: std::collections::BTreeMap<(u64, parse::Kind), u64>,
+}
+
+impl Link {
+    pub fn new(head: parse::Link) -> Link {
+        Link {
+            service: Service::new(&head.rate),
+            gate: Gate::new(&head),
+            watch: if matches!(head.rate, parse::Rate::Unlimited) {
+                Watch::DropTail
+            } else {
+                Watch::new(&head.aqm)
+            },
+            head,
+            entered: 0,
+            left: 0,
+            dropped: 0,
+            offers: Offers::default(),
+            next: 0,
+            head_name: 0,
+            waiting_bytes: 0,
+            waiting_packets: 0,
+            order: VecDeque::new(),
+            late_drops: VecDeque::new(),
+            done: 0,
+            promised: 0,
+            transmitting: None,
+            idle_since: 0,
+            not_before: 0,
+            outages: 0,
+            earliest: 0,
+            last_leave: 0,
+            excess: 0,
+            range: 0,
+            largest: 0,
+            last_left: std::collections::BTreeMap::new(),
+        }
+    }
+
+    pub fn count(self) -> LinkCount {
+        LinkCount {
+            name: self.head.name,
+            entered: self.entered,
+            left: self.left,
+            dropped: self.dropped,
+            inside: self.entered - self.left - self.dropped,
+        }
+    }
+
+    /// Takes a packet in; the answer names it at this link.
+    pub fn enter(&mut self, offered: Offered, findings: &mut Vec<Finding>) -> u64 {
+        self.entered += 1;
+        let time = offered.time;
+        let name = self.offers.push(Offer::new(offered));
+        self.settle(time, None, findings);
+        name
+    }
+
+    /// A packet that is inside was dropped.
+    pub fn drop(
+        &mut self,
+        (line, time): (u64, u64),
+        name: u64,
+        reason: Reason,
+        findings: &mut Vec<Finding>,
+    ) {
+        self.dropped += 1;
+        let opaque = self.is_opaque();
+        let offer = self.offers.get_mut(name);
+        offer.dropped = Some(books::Drop { line, time, reason });
+        let at_entry = time == offer.time;
+        if opaque && !at_entry {
+            return offer.go();
+        }
+        match reason {
+            Reason::Down if at_entry => {}
+            Reason::Down if !self.gate.goes_down_at(time) => {
+                findings.push(Finding::drop("dropped although the link did not go down"));
+            }
+            Reason::Down => {}
+            Reason::Loss | Reason::Policer if at_entry => {}
+            Reason::Queue if at_entry && !self.chooses() => {}
+            Reason::Aqm if at_entry && !self.watch.decides_late() => {}
+            _ => self.late_drops.push_back(name),
+        }
+    }
+
+    /// Ends the books: what should have left by now has.
+    pub fn finish(&mut self, time: u64, findings: &mut Vec<Finding>) {
+        self.settle(time.saturating_add(1), None, findings);
+        self.check_stuck(time, findings);
+    }
+
+    /// The link's own choice which packet it serves next.
+    fn chooses(&self) -> bool {
+        matches!(self.watch, Watch::FqCodel { .. })
+    }
+
+    /// The order of service cannot be told from that of arrival.
+    fn is_opaque(&self) -> bool {
+        self.chooses() && self.head.reorder
+    }
+
+    /// Judges all packets that entered before `time`, and those up to
+    /// `through`.
+    fn settle(&mut self, time: u64, through: Option<u64>, findings: &mut Vec<Finding>) {
+        while self.next < self.offers.end() {
+            let entered = self.offers.get(self.next).time;
+            if entered >= time && through.is_none_or(|name| self.next > name) {
+                break;
+            }
+            if self.advance(entered, None, findings) {
+                self.judge(self.next, findings);
+                self.next += 1;
+            } else if !self.cut_off(time, findings) {
+                break;
+            }
+        }
+        self.offers.forget(self.next);
+    }
+
+    /// Serves what can be served by `time`, or until `name` is served. False:
+    /// which packet comes next is not known yet.
+    fn advance(&mut self, time: u64, name: Option<u64>, findings: &mut Vec<Finding>) -> bool {
+        loop {
+            if name.is_some_and(|name| !self.offers.get(name).waits()) {
+                return true;
+            }
+            let outage = self.gate.outage(self.outages);
+            let begin = self.next_begin().unwrap_or(u64::MAX);
+            self.check_late_drops(begin.min(time).min(outage), findings);
+            // What departs at the moment of an outage gets away, by a trace's
+            // opportunity; a queue that decides late decides before it.
+            let goes = begin < outage || (begin == outage && !self.watch.decides_late());
+            if goes && begin <= time && begin < u64::MAX {
+                if !self.serve(begin, findings) {
+                    return false;
+                }
+            } else if outage <= time && outage < u64::MAX {
+                self.go_down(outage, findings);
+            } else {
+                return true;
+            }
+        }
+    }
+
+    /// Nobody knows what the link serves. If it went down before `time` and
+    /// nothing of what entered before that leaves, it never will be known.
+    fn cut_off(&mut self, time: u64, findings: &mut Vec<Finding>) -> bool {
+        let outage = self.gate.outage(self.outages);
+        if outage >= time || self.offers.any_stays(outage) {
+            return false;
+        }
+        while self.next < self.offers.end() && self.offers.get(self.next).time < outage {
+            self.pass_gate(self.next, findings);
+            self.offers.get_mut(self.next).go();
+            self.next += 1;
+        }
+        for name in self.offers.first()..self.next {
+            let offer = self.offers.get(name);
+            if offer.waits() && offer.dropped.is_some_and(|drop| drop.time < outage) {
+                self.stop_waiting(name);
+            }
+        }
+        self.go_down(outage, findings);
+        true
+    }
+
+    /// When the service of the next packet begins; none: never.
+    fn next_begin(&mut self) -> Option<u64> {
+        if self.waiting_packets == 0 {
+            return None;
+        }
+        self.head_name = self.head_name.max(self.offers.first());
+        while !self.offers.get(self.head_name).waits() {
+            self.head_name += 1;
+        }
+        let entered = self.offers.get(self.head_name).time;
+        if self.watch.decides_late() {
+            let begin = self.service.begins(entered, self.done);
+            return begin.map(|begin| begin.max(self.not_before));
+        }
+        Some(entered.max(self.service.when(self.done)?))
+    }
+}

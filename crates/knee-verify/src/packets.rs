@@ -1,0 +1,250 @@
+//! Rows about packets: where each is, and what it carries.
+
+use crate::checker::Checker;
+use crate::journey::{Packet, Place};
+use crate::link::Offered;
+use crate::parse::{DataAck, Kind, Reason, Repeat, Seen, Send};
+use crate::report::Rule;
+
+impl Checker {
+    pub(crate) fn send(&mut self, send: &Send) {
+        self.report.data_packets_sent += 1;
+        let packet = Packet {
+            flow: send.flow,
+            kind: Kind::Data,
+            number: send.number,
+            payload: send.bytes,
+            bytes: None,
+            hops: 0,
+            place: Place::Between,
+            ecn_capable: send.ecn_capable,
+            marked: false,
+            selective: false,
+            data: None,
+        };
+        self.begin(send.id, packet);
+        let (mut first, time) = (None, self.time);
+        self.on_flow(send.flow, |flow, faults| {
+            first = flow.first_sent_at();
+            // A handshake has no payload, and its number counts nothing.
+            if send.repeat != Repeat::Syn {
+                flow.send(time, send, faults);
+            }
+            flow.check_in_flight(send.in_flight, faults);
+        });
+        self.on_sender(send.flow, |sender, time, faults| sender.send(time, send, first, faults));
+        let connection = self.flows.get(&send.flow).and_then(|flow| flow.head.connection);
+        if let (Some(connection), Some(offset)) = (connection, send.offset) {
+            let act = |books: &mut crate::connection::Connection, faults: &mut _| {
+                books.send(offset, send.bytes, faults);
+            };
+            self.on_connection(connection, act);
+        }
+    }
+
+    pub(crate) fn ack_send(
+        &mut self,
+        flow: u64,
+        id: u64,
+        (number, blocks): (u64, &[(u64, u64)]),
+        data: Option<DataAck>,
+    ) {
+        self.report.acks_sent += 1;
+        let packet = Packet {
+            flow,
+            kind: Kind::Ack,
+            number,
+            payload: 0,
+            bytes: None,
+            hops: 0,
+            place: Place::Between,
+            ecn_capable: false,
+            marked: false,
+            selective: !blocks.is_empty(),
+            data,
+        };
+        self.begin(id, packet);
+        let mut connection = None;
+        self.on_flow(flow, |flow, faults| {
+            connection = flow.head.connection;
+            flow.ack_send(number, blocks, faults);
+        });
+        if let (Some(connection), Some(data)) = (connection, data) {
+            self.on_connection(connection, |books, faults| books.ack_send(data, faults));
+        }
+    }
+
+    fn begin(&mut self, id: u64, packet: Packet) {
+        if let Some(flow) = self.flows.get_mut(&packet.flow) {
+            flow.under_way += 1;
+        }
+        if !self.journeys.begin(id, packet) {
+            self.add(Rule::Identity, format!("packet {id} is not numbered above all before it"));
+        }
+    }
+
+    /// Ends a journey.
+    fn end_journey(&mut self, id: u64, packet: &Packet) {
+        self.journeys.end(id);
+        if let Some(flow) = self.flows.get_mut(&packet.flow) {
+            flow.under_way = flow.under_way.saturating_sub(1);
+            self.forget_flow(packet.flow);
+        }
+    }
+
+    pub(crate) fn enter(&mut self, link: usize, seen: &Seen, bytes: u64) {
+        let Some(mut packet) = self.known(seen, Rule::Path) else { return };
+        self.check_unchanged(&packet, seen);
+        if bytes < packet.payload {
+            let text = format!("{bytes} bytes carry a payload of {}", packet.payload);
+            self.add(Rule::Unchanged, text);
+        }
+        if let Place::Inside { link: other, .. } = packet.place {
+            self.add(Rule::Path, format!("packet {} is still inside link {other}", seen.id));
+            return;
+        }
+        if self.route(&packet).get(packet.hops) != Some(&link) {
+            let text = format!(
+                "packet {} enters link {link}; its way is {:?}, {} of it behind it",
+                seen.id,
+                self.route(&packet),
+                packet.hops
+            );
+            self.add(Rule::Path, text);
+        }
+        packet.hops += 1;
+        packet.bytes = Some(bytes);
+        let Packet { ecn_capable, marked, flow, kind, .. } = packet;
+        let (line, time, owner) = (self.line, self.time, (flow, kind));
+        let offered = Offered { line, time, bytes, owner, ecn_capable, marked };
+        let mut name = 0;
+        self.on_link(link, |link, _, findings| name = link.enter(offered, findings));
+        packet.place = Place::Inside { link, name };
+        self.journeys.put(seen.id, packet);
+    }
+
+    pub(crate) fn leave(&mut self, link: usize, seen: &Seen) {
+        let Some((mut packet, name)) = self.inside(link, seen) else { return };
+        packet.place = Place::Between;
+        packet.marked = seen.marked;
+        self.journeys.put(seen.id, packet);
+        self.on_link(link, |link, time, findings| link.leave(time, name, seen.marked, findings));
+    }
+
+    pub(crate) fn drop(&mut self, link: usize, seen: &Seen, reason: Reason) {
+        let Some((packet, name)) = self.inside(link, seen) else { return };
+        self.end_journey(seen.id, &packet);
+        let line = self.line;
+        self.on_link(link, |link, time, findings| link.drop((line, time), name, reason, findings));
+    }
+
+    /// The packet and its name at the link that it must be in.
+    fn inside(&mut self, link: usize, seen: &Seen) -> Option<(Packet, u64)> {
+        let packet = self.known(seen, Rule::Conservation)?;
+        self.check_unchanged(&packet, seen);
+        match packet.place {
+            Place::Inside { link: at, name } if at == link => Some((packet, name)),
+            _ => {
+                let text = format!("packet {} is not inside link {link}", seen.id);
+                self.add(Rule::Conservation, text);
+                None
+            }
+        }
+    }
+
+    pub(crate) fn receive(&mut self, seen: &Seen) {
+        self.report.data_packets_received += 1;
+        let Some(packet) = self.arrive(seen, Kind::Data) else { return };
+        self.touch(packet.flow);
+        self.on_flow(packet.flow, |flow, _| {
+            if packet.payload > 0 {
+                flow.receive(packet.number);
+            }
+        });
+        self.end_journey(seen.id, &packet);
+    }
+
+    pub(crate) fn ack_receive(&mut self, seen: &Seen, number: u64, in_flight: i128) {
+        self.report.acks_received += 1;
+        let Some(packet) = self.arrive(seen, Kind::Ack) else { return };
+        let (mut progress, mut connection) = (false, None);
+        self.on_flow(seen.flow, |flow, faults| {
+            progress = flow.ack_receive(number, packet.selective, faults);
+            flow.check_in_flight(in_flight, faults);
+            connection = flow.head.connection;
+        });
+        self.on_sender(seen.flow, |sender, time, _| {
+            if progress {
+                sender.on_progress(time);
+            } else if number == 0 {
+                sender.on_established();
+            }
+        });
+        if let (Some(connection), Some(data)) = (connection, packet.data) {
+            self.on_connection(connection, |books, _| books.ack_receive(data));
+        }
+        self.end_journey(seen.id, &packet);
+    }
+
+    /// A packet reached an end that is gone.
+    pub(crate) fn discard(&mut self, seen: &Seen) {
+        let Some(packet) = self.arrive(seen, seen.kind) else { return };
+        if self.flows.get(&packet.flow).is_some_and(|flow| !flow.has_ended) {
+            let text = format!("packet {} is discarded, flow {} is there", seen.id, packet.flow);
+            self.add(Rule::Ended, text);
+        }
+        self.end_journey(seen.id, &packet);
+    }
+
+    /// A packet is at its receiver.
+    fn arrive(&mut self, seen: &Seen, kind: Kind) -> Option<Packet> {
+        let packet = self.known(seen, Rule::Path)?;
+        self.check_unchanged(&packet, seen);
+        if seen.kind != kind {
+            self.add(Rule::Unchanged, format!("packet {} arrives as {kind}", seen.id));
+        }
+        let early = packet.hops < self.route(&packet).len();
+        if early || matches!(packet.place, Place::Inside { .. }) {
+            let text = format!("packet {} arrives without leaving its last link", seen.id);
+            self.add(Rule::Path, text);
+        }
+        Some(packet)
+    }
+
+    /// The packet of a row, if it is on its way.
+    fn known(&mut self, seen: &Seen, rule: Rule) -> Option<Packet> {
+        let packet = self.journeys.get(seen.id);
+        if packet.is_none() {
+            let past = self.journeys.is_past(seen.id);
+            let what = if past { "is no longer on its way" } else { "was never sent" };
+            self.add(rule, format!("packet {} {what}", seen.id));
+        }
+        packet
+    }
+
+    fn check_unchanged(&mut self, packet: &Packet, seen: &Seen) {
+        let same_bytes = match (packet.bytes, seen.bytes) {
+            (Some(before), Some(now)) => before == now,
+            _ => true,
+        };
+        let same_number = seen.number.is_none_or(|number| number == packet.number);
+        let same_owner = seen.flow == packet.flow && seen.kind == packet.kind;
+        if !(same_bytes && same_number && same_owner) {
+            let text = format!(
+                "packet {} was {} {} of flow {} with {:?} bytes",
+                seen.id, packet.kind, packet.number, packet.flow, packet.bytes
+            );
+            self.add(Rule::Unchanged, text);
+        }
+    }
+
+    fn route(&self, packet: &Packet) -> &[usize] {
+        // A flow is known as long as packets of it are under way.
+        let Some(flow) = self.flows.get(&packet.flow) else { return &[] };
+        let path = &self.head.paths[flow.head.path];
+        match packet.kind {
+            Kind::Data => &path.forward,
+            Kind::Ack => &path.reverse,
+        }
+    }
+}

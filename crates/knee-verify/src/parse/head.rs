@@ -1,0 +1,342 @@
+//! What a log says of links, paths and flows.
+
+use super::fields::{Fields, below, number, short};
+use std::collections::BTreeMap;
+
+const FORMAT: &str = "# knee-packet-log/2";
+const COLUMNS: &str = "time_ns,event,link,flow,kind,id,number,bytes,in_flight,window,\
+                       pacing_bps,burst,offset,ecn,detail";
+
+/// How fast packets leave a link.
+#[derive(Clone, Debug)]
+pub enum Rate {
+    Unlimited,
+    /// Bit/s from given times on.
+    Steps(Vec<(u64, u64)>),
+    /// Opportunities of 1500 bytes, in milliseconds, repeated with the last as
+    /// the period; the run begins at `offset_ns`.
+    Trace {
+        opportunities_ms: Vec<u64>,
+        offset_ns: u64,
+    },
+}
+
+/// How much may wait.
+#[derive(Clone, Copy, Debug)]
+pub enum Buffer {
+    Unlimited,
+    Bytes(u64),
+    Packets(u64),
+}
+
+/// Who decides about drops and marks.
+#[derive(Clone, Copy, Debug)]
+pub enum Aqm {
+    DropTail,
+    Codel { target: u64, interval: u64, ecn: bool },
+    FqCodel { target: u64, interval: u64, ecn: bool },
+    Pie { target: u64, update: u64, burst: u64, ecn: bool },
+    Red { min: f64, max: f64, weight: f64, ecn: bool },
+    Threshold(u64),
+}
+
+/// What is lost before the queue.
+#[derive(Clone, Debug)]
+pub enum Loss {
+    None,
+    /// By chance: any packet may be.
+    Random,
+    /// Packets n, 2n, 3n …
+    Every(u64),
+    /// One entry for each packet, repeated.
+    Recorded(Vec<bool>),
+}
+
+/// A token bucket before the queue.
+#[derive(Clone, Copy, Debug)]
+pub struct Policer {
+    pub rate: u64,
+    pub burst: u64,
+}
+
+/// A link as the head describes it. Times are nanoseconds.
+#[derive(Clone, Debug)]
+pub struct Link {
+    pub name: String,
+    pub rate: Rate,
+    /// Propagation delay from given times on.
+    pub delay: Vec<(u64, u64)>,
+    /// Largest random addition to it.
+    pub jitter: u64,
+    /// Packets may overtake each other.
+    pub reorder: bool,
+    pub buffer: Buffer,
+    pub aqm: Aqm,
+    pub loss: Loss,
+    pub policer: Option<Policer>,
+    /// Spans in which the link is down.
+    pub down: Vec<(u64, u64)>,
+}
+
+impl Link {
+    fn parse(fields: &Fields) -> Result<Link, String> {
+        Ok(Link {
+            name: fields.0.first().unwrap_or(&"").to_string(),
+            rate: rate(fields)?,
+            delay: fields.steps("delay_ns")?,
+            jitter: fields.optional("jitter_ns")?.unwrap_or(0),
+            reorder: fields.flag("reorder")?,
+            buffer: buffer(fields)?,
+            aqm: aqm(fields)?,
+            loss: loss(fields)?,
+            policer: policer(fields)?,
+            down: down(fields)?,
+        })
+    }
+
+    pub fn delay_min(&self) -> u64 {
+        self.delay.iter().map(|(_, delay)| *delay).min().unwrap_or(0)
+    }
+
+    pub fn delay_max(&self) -> u64 {
+        self.delay.iter().map(|(_, delay)| *delay).max().unwrap_or(0) + self.jitter
+    }
+}
+
+fn rate(fields: &Fields) -> Result<Rate, String> {
+    if let Some(trace) = fields.get("trace_ms") {
+        let list = trace.split(';').map(|ms| number("trace_ms", ms));
+        let opportunities_ms = list.collect::<Result<Vec<u64>, String>>()?;
+        if !opportunities_ms.is_sorted() || opportunities_ms.last() == Some(&0) {
+            return Err("the times of trace_ms do not ascend to a period".to_string());
+        }
+        let offset_ns = fields.optional("trace_offset_ns")?.unwrap_or(0);
+        return Ok(Rate::Trace { opportunities_ms, offset_ns });
+    }
+    if fields.required("rate_bps")?.is_empty() {
+        return Ok(Rate::Unlimited);
+    }
+    Ok(Rate::Steps(fields.steps("rate_bps")?))
+}
+
+fn buffer(fields: &Fields) -> Result<Buffer, String> {
+    match (fields.optional("buffer_bytes")?, fields.optional("buffer_packets")?) {
+        (None, None) => Ok(Buffer::Unlimited),
+        (Some(bytes), None) => Ok(Buffer::Bytes(bytes)),
+        (None, Some(packets)) => Ok(Buffer::Packets(packets)),
+        _ => Err("a buffer has bytes or packets, not both".to_string()),
+    }
+}
+
+fn aqm(fields: &Fields) -> Result<Aqm, String> {
+    let target = || fields.number("target_ns");
+    let interval = || fields.number("interval_ns");
+    let ecn = fields.flag("ecn")?;
+    Ok(match fields.get("aqm").unwrap_or("drop-tail") {
+        "drop-tail" => Aqm::DropTail,
+        "codel" => Aqm::Codel { target: target()?, interval: interval()?, ecn },
+        "fq-codel" => Aqm::FqCodel { target: target()?, interval: interval()?, ecn },
+        "pie" => Aqm::Pie {
+            target: target()?,
+            update: at_least_one("update_ns", fields.number("update_ns")?)?,
+            burst: fields.number("burst_ns")?,
+            ecn,
+        },
+        "red" => Aqm::Red {
+            min: fields.number("min_bytes")?,
+            max: fields.number("max_bytes")?,
+            weight: fields.number("weight")?,
+            ecn,
+        },
+        "threshold" => Aqm::Threshold(target()?),
+        other => return Err(format!("aqm is `{}`, which nobody knows", short(other))),
+    })
+}
+
+fn loss(fields: &Fields) -> Result<Loss, String> {
+    let text = fields.get("loss").unwrap_or("none");
+    Ok(match text.split_once(':') {
+        None if text == "none" => Loss::None,
+        None if text == "random" => Loss::Random,
+        Some(("every", n)) => Loss::Every(at_least_one("loss", number("loss", n)?)?),
+        Some(("recorded", bits)) if !bits.is_empty() => {
+            Loss::Recorded(bits.chars().map(|bit| bit == '1').collect())
+        }
+        _ => return Err(format!("loss is `{}`, which nobody knows", short(text))),
+    })
+}
+
+fn at_least_one(name: &str, value: u64) -> Result<u64, String> {
+    if value > 0 { Ok(value) } else { Err(format!("{name} is zero")) }
+}
+
+fn policer(fields: &Fields) -> Result<Option<Policer>, String> {
+    let pairs = fields.pairs("policer", ':')?;
+    Ok(pairs.first().map(|&(rate, burst)| Policer { rate, burst }))
+}
+
+fn down(fields: &Fields) -> Result<Vec<(u64, u64)>, String> {
+    let spans = fields.pairs("down_ns", '-')?;
+    let ordered = spans.iter().all(|(from, until)| from < until)
+        && spans.windows(2).all(|pair| pair[0].1 <= pair[1].0);
+    if ordered { Ok(spans) } else { Err("the spans of down_ns are not in order".to_string()) }
+}
+
+/// Link indexes there and back.
+#[derive(Debug)]
+pub struct Path {
+    pub forward: Vec<usize>,
+    pub reverse: Vec<usize>,
+}
+
+impl Path {
+    fn parse(fields: &Fields) -> Result<Path, String> {
+        let links = |key| {
+            let list = fields.required(key)?.split(';');
+            list.map(|link| number(key, link)).collect::<Result<Vec<usize>, String>>()
+        };
+        Ok(Path { forward: links("forward")?, reverse: links("reverse")? })
+    }
+}
+
+/// What has segment numbers of its own: a connection over one path, or a
+/// subflow of one over several.
+#[derive(Clone, Debug)]
+pub struct Flow {
+    pub path: usize,
+    pub mss: u64,
+    /// Bytes that may be outstanding; none: no limit of its own.
+    pub receive_window: Option<u64>,
+    /// Smallest distance of the retransmission timeout from the RTT.
+    pub rto_min: u64,
+    /// Bytes of a burst at most.
+    pub burst: Option<u64>,
+    /// The connection over several paths that it belongs to.
+    pub connection: Option<u64>,
+}
+
+impl Flow {
+    fn parse(fields: &Fields) -> Result<Flow, String> {
+        Ok(Flow {
+            path: fields.number("path")?,
+            mss: at_least_one("mss", fields.number("mss")?)?,
+            receive_window: fields.optional("receive_window")?,
+            rto_min: fields.optional("rto_min_ns")?.unwrap_or(0),
+            burst: fields.optional("burst_bytes")?,
+            connection: fields.optional("connection")?,
+        })
+    }
+}
+
+/// A connection over several paths.
+#[derive(Clone, Debug)]
+pub struct Connection {
+    /// Bytes that the receiver lets through at first; none: no limit.
+    pub receive_window: Option<u64>,
+}
+
+/// What a line opens.
+pub enum Opened {
+    Flow(u64, Flow),
+    Connection(u64, Connection),
+}
+
+/// What the lines before the rows say, and what those among them opened.
+#[derive(Debug, Default)]
+pub struct Head {
+    pub links: Vec<Link>,
+    pub paths: Vec<Path>,
+    /// Flows and connections opened in the head.
+    pub flows: BTreeMap<u64, Flow>,
+    pub connections: BTreeMap<u64, Connection>,
+    /// Flows and connections share their numbers, which ascend.
+    last_number: Option<u64>,
+}
+
+impl Head {
+    pub fn check_format(line: &str) -> Result<(), String> {
+        if line == FORMAT {
+            return Ok(());
+        }
+        Err(format!("expected `{FORMAT}`, found `{}`", short(line)))
+    }
+
+    /// Takes up a line of the head, without its `# `.
+    pub fn add(&mut self, line: &str) -> Result<(), String> {
+        let mut fields = line.split(',');
+        let what = fields.next().unwrap_or_default();
+        let index = fields.next().unwrap_or_default();
+        let fields = Fields(fields.collect());
+        match what {
+            "link" => push(what, index, &mut self.links, Link::parse(&fields)?),
+            "path" => push(what, index, &mut self.paths, Path::parse(&fields)?),
+            _ => {
+                match self.opened(what, index, &fields)? {
+                    Opened::Flow(number, flow) => drop(self.flows.insert(number, flow)),
+                    Opened::Connection(number, connection) => {
+                        self.connections.insert(number, connection);
+                    }
+                }
+                Ok(())
+            }
+        }
+    }
+
+    fn opened(&mut self, what: &str, index: &str, fields: &Fields) -> Result<Opened, String> {
+        let opened = match what {
+            "flow" => Opened::Flow(number("index", index)?, Flow::parse(fields)?),
+            "connection" => {
+                let receive_window = fields.optional("receive_window")?;
+                Opened::Connection(number("index", index)?, Connection { receive_window })
+            }
+            _ => {
+                let what = short(what);
+                return Err(format!("expected link, path, flow or connection, found `{what}`"));
+            }
+        };
+        let (Opened::Flow(number, _) | Opened::Connection(number, _)) = &opened;
+        if self.last_number.is_some_and(|last| *number <= last) {
+            return Err(format!("{what} {number} is not numbered above all before it"));
+        }
+        self.last_number = Some(*number);
+        Ok(opened)
+    }
+
+    /// What a line among the rows opens, without its `# `.
+    pub fn open(&mut self, line: &str) -> Result<Opened, String> {
+        let mut fields = line.split(',');
+        let what = fields.next().unwrap_or_default();
+        if !matches!(what, "flow" | "connection") {
+            let line = short(line);
+            return Err(format!("among the rows only flows and connections begin, found `{line}`"));
+        }
+        let index = fields.next().unwrap_or_default();
+        let opened = self.opened(what, index, &Fields(fields.collect()))?;
+        if let Opened::Flow(_, flow) = &opened {
+            below("path", flow.path, self.paths.len())?;
+        }
+        Ok(opened)
+    }
+
+    /// Ends the head at the line with the names of the columns.
+    pub fn finish(&self, columns: &str) -> Result<(), String> {
+        if columns != COLUMNS {
+            return Err(format!("expected `{COLUMNS}`, found `{}`", short(columns)));
+        }
+        for path in &self.paths {
+            for &link in path.forward.iter().chain(&path.reverse) {
+                below("link", link, self.links.len())?;
+            }
+        }
+        self.flows.values().try_for_each(|flow| below("path", flow.path, self.paths.len()))
+    }
+}
+
+fn push<T>(what: &str, index: &str, list: &mut Vec<T>, value: T) -> Result<(), String> {
+    let index: usize = number("index", index)?;
+    if index != list.len() {
+        return Err(format!("expected {what} {}, found {index}", list.len()));
+    }
+    list.push(value);
+    Ok(())
+}

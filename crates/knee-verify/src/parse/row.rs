@@ -1,0 +1,366 @@
+//! The rows of a log.
+
+use super::fields::{below, number, optional, pair, short};
+use super::head::Head;
+use std::fmt;
+
+/// Data or acknowledgement.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Kind {
+    Data,
+    Ack,
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Kind::Data => "data",
+            Kind::Ack => "ack",
+        })
+    }
+}
+
+/// Why a link dropped a packet, as it says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reason {
+    Loss,
+    Down,
+    Policer,
+    Queue,
+    Aqm,
+}
+
+/// Why a segment is sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Repeat {
+    Syn,
+    New,
+    /// Again, because it counts as lost.
+    Again,
+    /// A tail loss probe, new or again: the congestion window and pacing do
+    /// not hold it back.
+    Probe,
+}
+
+/// What a timer of the sender was for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Timeout {
+    /// Handshake.
+    Syn,
+    Probe,
+    Retransmission,
+}
+
+/// A packet as a row about a link names it.
+#[derive(Clone, Copy, Debug)]
+pub struct Seen {
+    pub flow: u64,
+    pub kind: Kind,
+    pub id: u64,
+    pub number: Option<u64>,
+    pub bytes: Option<u64>,
+    /// It carries Congestion Experienced.
+    pub marked: bool,
+}
+
+/// A segment as its sender puts it on the wire.
+#[derive(Clone, Copy, Debug)]
+pub struct Send {
+    pub flow: u64,
+    pub id: u64,
+    pub number: u64,
+    pub bytes: u64,
+    /// Bytes in flight afterwards.
+    pub in_flight: i128,
+    /// Congestion window in force.
+    pub window: u64,
+    /// Pacing rate, bit/s; none: not paced.
+    pub pacing: Option<u64>,
+    /// Segments that the burst it belongs to may have.
+    pub burst: u64,
+    /// First byte within the connection, of a subflow's segment.
+    pub offset: Option<u64>,
+    pub ecn_capable: bool,
+    pub repeat: Repeat,
+}
+
+/// What a row says.
+#[derive(Debug)]
+pub enum Event {
+    Send(Send),
+    Enter {
+        link: usize,
+        packet: Seen,
+        bytes: u64,
+    },
+    Drop {
+        link: usize,
+        packet: Seen,
+        reason: Reason,
+    },
+    Leave {
+        link: usize,
+        packet: Seen,
+    },
+    Receive {
+        packet: Seen,
+    },
+    /// A packet reached an end that is gone.
+    Discard {
+        packet: Seen,
+    },
+    Deliver {
+        flow: u64,
+        first: u64,
+        segments: u64,
+        bytes: u64,
+    },
+    /// A connection over several paths hands bytes to its application.
+    DeliverData {
+        connection: u64,
+        offset: u64,
+        bytes: u64,
+    },
+    AckSend {
+        flow: u64,
+        id: u64,
+        number: u64,
+        blocks: Vec<(u64, u64)>,
+        data: Option<DataAck>,
+    },
+    AckReceive {
+        packet: Seen,
+        number: u64,
+        in_flight: i128,
+    },
+    Timeout {
+        flow: u64,
+        what: Timeout,
+    },
+    /// All that was written has been acknowledged.
+    Complete {
+        flow: u64,
+        bytes: u64,
+    },
+    /// The ends of a flow or connection are gone.
+    End {
+        flow: u64,
+    },
+}
+
+impl Event {
+    /// The flow or connection that it is about.
+    pub fn flow(&self) -> u64 {
+        match self {
+            Event::Send(send) => send.flow,
+            Event::Enter { packet, .. }
+            | Event::Drop { packet, .. }
+            | Event::Leave { packet, .. }
+            | Event::Receive { packet }
+            | Event::Discard { packet }
+            | Event::AckReceive { packet, .. } => packet.flow,
+            Event::Deliver { flow, .. }
+            | Event::AckSend { flow, .. }
+            | Event::Timeout { flow, .. }
+            | Event::Complete { flow, .. }
+            | Event::End { flow } => *flow,
+            Event::DeliverData { connection, .. } => *connection,
+        }
+    }
+}
+
+/// Where a connection's data stands, as an ACK of a subflow says.
+#[derive(Clone, Copy, Debug)]
+pub struct DataAck {
+    /// Next byte expected.
+    pub next: u64,
+    /// Bytes that the shared window lets through from there on; none: any.
+    pub window: Option<u64>,
+}
+
+/// A row.
+#[derive(Debug)]
+pub struct Row {
+    pub time: u64,
+    pub event: Event,
+}
+
+const COLUMNS: usize = 15;
+
+impl Row {
+    pub fn parse(line: &str, head: &Head) -> Result<Row, String> {
+        let mut fields = [""; COLUMNS];
+        let mut count = 0;
+        for field in line.split(',') {
+            *fields.get_mut(count).ok_or(format!("more than {COLUMNS} columns"))? = field;
+            count += 1;
+        }
+        if count != COLUMNS {
+            return Err(format!("{count} columns instead of {COLUMNS}"));
+        }
+        let cells = Cells { fields, links: head.links.len() };
+        Ok(Row { time: number("time_ns", fields[0])?, event: cells.event()? })
+    }
+}
+
+/// The cells of a row.
+struct Cells<'a> {
+    fields: [&'a str; COLUMNS],
+    links: usize,
+}
+
+impl Cells<'_> {
+    fn event(&self) -> Result<Event, String> {
+        Ok(match self.fields[1] {
+            "send" => Event::Send(self.send()?),
+            "enter" => {
+                Event::Enter { link: self.link()?, packet: self.seen()?, bytes: self.bytes()? }
+            }
+            "drop" => {
+                Event::Drop { link: self.link()?, packet: self.seen()?, reason: self.reason()? }
+            }
+            "leave" => Event::Leave { link: self.link()?, packet: self.seen()? },
+            "receive" => Event::Receive { packet: self.seen()? },
+            "discard" => Event::Discard { packet: self.seen()? },
+            "deliver" => Event::Deliver {
+                flow: self.flow()?,
+                first: self.number()?,
+                segments: number("detail", self.detail())?,
+                bytes: self.bytes()?,
+            },
+            "deliver_data" => Event::DeliverData {
+                connection: self.flow()?,
+                offset: number("offset", self.fields[12])?,
+                bytes: self.bytes()?,
+            },
+            "ack_send" => Event::AckSend {
+                flow: self.flow()?,
+                id: self.id()?,
+                number: self.number()?,
+                blocks: self.blocks()?,
+                data: self.data_ack()?,
+            },
+            "ack_receive" => Event::AckReceive {
+                packet: self.seen()?,
+                number: self.number()?,
+                in_flight: self.in_flight()?,
+            },
+            "timeout" => Event::Timeout { flow: self.flow()?, what: self.timeout()? },
+            "complete" => Event::Complete { flow: self.flow()?, bytes: self.bytes()? },
+            "end" => Event::End { flow: self.flow()? },
+            other => return Err(format!("unknown event `{}`", short(other))),
+        })
+    }
+
+    fn send(&self) -> Result<Send, String> {
+        Ok(Send {
+            flow: self.flow()?,
+            id: self.id()?,
+            number: self.number()?,
+            bytes: self.bytes()?,
+            in_flight: self.in_flight()?,
+            window: number("window", self.fields[9])?,
+            pacing: optional("pacing_bps", self.fields[10])?,
+            burst: number("burst", self.fields[11])?,
+            offset: optional("offset", self.fields[12])?,
+            ecn_capable: !self.ecn()?.is_empty(),
+            repeat: match self.detail() {
+                "syn" => Repeat::Syn,
+                "new" => Repeat::New,
+                "again" => Repeat::Again,
+                "probe" => Repeat::Probe,
+                other => return Err(unknown("send", other)),
+            },
+        })
+    }
+
+    fn seen(&self) -> Result<Seen, String> {
+        let kind = match self.fields[4] {
+            "data" => Kind::Data,
+            "ack" => Kind::Ack,
+            other => return Err(format!("kind is `{}`, not data or ack", short(other))),
+        };
+        Ok(Seen {
+            flow: self.flow()?,
+            kind,
+            id: self.id()?,
+            number: optional("number", self.fields[6])?,
+            bytes: optional("bytes", self.fields[7])?,
+            marked: self.ecn()? == "ce",
+        })
+    }
+
+    fn flow(&self) -> Result<u64, String> {
+        number("flow", self.fields[3])
+    }
+
+    fn link(&self) -> Result<usize, String> {
+        let link = number("link", self.fields[2])?;
+        below("link", link, self.links)?;
+        Ok(link)
+    }
+
+    fn id(&self) -> Result<u64, String> {
+        number("id", self.fields[5])
+    }
+
+    fn number(&self) -> Result<u64, String> {
+        number("number", self.fields[6])
+    }
+
+    fn bytes(&self) -> Result<u64, String> {
+        number("bytes", self.fields[7])
+    }
+
+    fn in_flight(&self) -> Result<i128, String> {
+        number("in_flight", self.fields[8])
+    }
+
+    fn ecn(&self) -> Result<&str, String> {
+        match self.fields[13] {
+            known @ ("" | "ect" | "ce") => Ok(known),
+            other => Err(format!("ecn is `{}`, not ect or ce", short(other))),
+        }
+    }
+
+    fn detail(&self) -> &str {
+        self.fields[14]
+    }
+
+    fn reason(&self) -> Result<Reason, String> {
+        Ok(match self.detail() {
+            "loss" => Reason::Loss,
+            "down" => Reason::Down,
+            "policer" => Reason::Policer,
+            "queue" => Reason::Queue,
+            "aqm" => Reason::Aqm,
+            other => return Err(unknown("drop", other)),
+        })
+    }
+
+    fn timeout(&self) -> Result<Timeout, String> {
+        Ok(match self.detail() {
+            "syn" => Timeout::Syn,
+            "probe" => Timeout::Probe,
+            "rto" => Timeout::Retransmission,
+            other => return Err(unknown("timeout", other)),
+        })
+    }
+
+    fn data_ack(&self) -> Result<Option<DataAck>, String> {
+        let window = optional("window", self.fields[9])?;
+        let next = optional("offset", self.fields[12])?;
+        Ok(next.map(|next| DataAck { next, window }))
+    }
+
+    fn blocks(&self) -> Result<Vec<(u64, u64)>, String> {
+        if self.detail().is_empty() {
+            return Ok(Vec::new());
+        }
+        self.detail().split(';').map(|text| pair("detail", text, '-')).collect()
+    }
+}
+
+fn unknown(event: &str, detail: &str) -> String {
+    format!("detail of {event} is `{}`, which nobody knows", short(detail))
+}

@@ -1,0 +1,174 @@
+//! When a sender may send: window, pacing, timers.
+
+use crate::flow::Fault;
+use crate::parse::{self, Repeat, Send, Timeout};
+use crate::report::Rule;
+
+const NANOS_PER_SECOND: u64 = 1_000_000_000;
+/// Linux sends the first ten segments without pacing them.
+const UNPACED_SEGMENTS: u64 = 10;
+/// Timeout before the first RTT sample (RFC 6298, section 2.1).
+const INITIAL_TIMEOUT: u64 = NANOS_PER_SECOND;
+/// Largest timeout, Linux's `TCP_RTO_MAX`.
+const TIMEOUT_MAX: u64 = 120 * NANOS_PER_SECOND;
+/// An RTT by timestamps counts milliseconds and may be one short.
+const TIMESTAMP_TICK: u64 = 1_000_000;
+
+/// The clockwork of a sender.
+pub struct Sender {
+    /// No RTT can be shorter: the delays of the way there and back.
+    rtt_min: u64,
+    rto_min: u64,
+    burst_max: Option<u64>,
+    segments: u64,
+    /// The next burst may begin then.
+    next: u64,
+    burst_at: u64,
+    burst_left: u64,
+    /// Lateness of the burst that is not forgiven yet.
+    credit: u64,
+    /// When the SYN was sent last.
+    syn_at: u64,
+    /// Timeouts since an ACK made progress.
+    timeouts: u32,
+    /// When the retransmission timer was started anew at the latest.
+    restarted: u64,
+    /// When a new segment was sent last.
+    sent_at: u64,
+    /// When the first segment outstanding then had been sent.
+    first_sent_at: u64,
+    /// A probe timer ran out and no probe was sent since.
+    probe_due: bool,
+}
+
+impl Sender {
+    /// `delay`: the least delay of the way there and back.
+    pub fn new(head: &parse::Flow, delay: u64) -> Sender {
+        Sender {
+            rtt_min: delay.saturating_sub(TIMESTAMP_TICK),
+            rto_min: head.rto_min,
+            burst_max: head.burst.map(|bytes| (bytes / head.mss).max(1)),
+            segments: 0,
+            next: 0,
+            burst_at: 0,
+            burst_left: 0,
+            credit: 0,
+            syn_at: 0,
+            timeouts: 0,
+            restarted: 0,
+            sent_at: 0,
+            first_sent_at: 0,
+            probe_due: false,
+        }
+    }
+
+    /// Sends; `first`: when the first outstanding segment was sent last, if
+    /// there is one.
+    pub fn send(&mut self, time: u64, send: &Send, first: Option<u64>, faults: &mut Vec<Fault>) {
+        if send.repeat == Repeat::Syn {
+            self.syn_at = time;
+            return;
+        }
+        if first.is_none() {
+            self.restarted = self.restarted.max(time);
+        }
+        if send.repeat == Repeat::Probe {
+            if !std::mem::take(&mut self.probe_due) {
+                faults.push((Rule::Timeout, "a probe without a timeout".to_string()));
+            }
+        } else {
+            check_window(send, faults);
+            self.pace(time, send, faults);
+        }
+        if send.repeat == Repeat::New {
+            self.sent_at = time;
+            self.first_sent_at = first.unwrap_or(time);
+        }
+        self.charge(send);
+    }
+
+    /// As in Linux (`tcp_update_skb_after_send`): a burst, then nothing until
+    /// its time at the pacing rate has passed.
+    fn pace(&mut self, time: u64, send: &Send, faults: &mut Vec<Fault>) {
+        if self.burst_left > 0 && self.burst_at == time {
+            return;
+        }
+        if time < self.next {
+            let text = format!("sent at {time} ns, pacing allows it from {} ns on", self.next);
+            faults.push((Rule::Pacing, text));
+        }
+        if self.burst_max.is_some_and(|most| send.burst > most) {
+            let text = format!("a burst of {} segments", send.burst);
+            faults.push((Rule::Pacing, text));
+        }
+        self.burst_at = time;
+        self.burst_left = send.burst.max(1);
+        self.credit = time.saturating_sub(self.next);
+        self.next = time;
+    }
+
+    fn charge(&mut self, send: &Send) {
+        self.burst_left = self.burst_left.saturating_sub(1);
+        self.segments += 1;
+        let Some(rate) = send.pacing.filter(|_| self.segments > UNPACED_SEGMENTS) else { return };
+        let work = u128::from(send.bytes) * u128::from(8 * NANOS_PER_SECOND);
+        let takes = u64::try_from(work / u128::from(rate.max(1))).unwrap_or(u64::MAX);
+        // A burst that began late gets up to half its time back.
+        let forgiven = self.credit.min(takes / 2);
+        self.credit -= forgiven;
+        self.next = self.next.saturating_add(takes - forgiven);
+    }
+
+    /// An ACK acknowledged what none did before.
+    pub fn on_progress(&mut self, time: u64) {
+        self.restarted = time;
+        self.timeouts = 0;
+    }
+
+    /// The handshake is complete.
+    pub fn on_established(&mut self) {
+        self.timeouts = 0;
+    }
+
+    /// Two RTTs after the last new segment or progress, but no later than the
+    /// retransmission timeout (RFC 8985, section 7.2). That counts from the
+    /// progress, or, where a segment was sent since, from when the first
+    /// outstanding one was sent (Linux's `tcp_rto_delta_us`).
+    fn probe_due_min(&self, timeout_min: u64) -> u64 {
+        let sent_since = self.sent_at >= self.restarted;
+        let counted_from = if sent_since { self.first_sent_at } else { self.restarted };
+        let two_round_trips = self.restarted.max(self.sent_at) + 2 * self.rtt_min;
+        two_round_trips.min(counted_from + timeout_min)
+    }
+
+    /// A timer ran out.
+    pub fn on_timeout(&mut self, time: u64, what: Timeout, faults: &mut Vec<Fault>) {
+        let backed_off =
+            |first: u64| first.saturating_mul(1 << self.timeouts.min(10)).min(TIMEOUT_MAX);
+        let least = self.rto_min + self.rtt_min;
+        let due = match what {
+            Timeout::Syn => self.syn_at + backed_off(INITIAL_TIMEOUT),
+            Timeout::Retransmission => self.restarted + backed_off(least),
+            Timeout::Probe => self.probe_due_min(least),
+        };
+        if time < due {
+            let text =
+                format!("a timeout at {time} ns, which could come at {due} ns at the earliest");
+            faults.push((Rule::Timeout, text));
+        }
+        if what == Timeout::Probe {
+            self.probe_due = true;
+        } else {
+            self.timeouts += 1;
+            self.restarted = time;
+        }
+    }
+}
+
+/// What is in flight with the segment fits the congestion window.
+fn check_window(send: &Send, faults: &mut Vec<Fault>) {
+    if send.in_flight > i128::from(send.window) {
+        let text = format!("{} bytes in flight in a window of {}", send.in_flight, send.window);
+        faults.push((Rule::Window, text));
+    }
+}

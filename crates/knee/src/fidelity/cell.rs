@@ -1,0 +1,133 @@
+//! A cell: a scenario that runs on both grounds, several times.
+
+use knee_record::{Fidelity, GridCell, GroundRun, Verdict};
+use knee_scenario::{Embedded, Errors, Scenario, Source, parse};
+use std::sync::Arc;
+
+/// How much later a second flow starts, so that the two are not in step to
+/// the nanosecond, as no two real ones are; and how much more than that in
+/// each repeat.
+const LATER_MS: u64 = 100;
+const LATER_MORE_MS: u64 = 7;
+
+/// What the link of a cell is like; of several, the first.
+#[derive(Clone, Copy, Debug)]
+pub struct Factors {
+    pub mbit: f64,
+    pub rtt_ms: f64,
+    pub buffer_bdp: f64,
+    pub loss_percent: f64,
+}
+
+/// A cell of the grid, or of the extended one.
+#[derive(Clone, Debug)]
+pub struct Cell {
+    /// Also of its directory.
+    pub name: String,
+    pub factors: Factors,
+    pub flows: usize,
+    pub cc: String,
+    pub duration_ms: u64,
+    pub warmup_ms: u64,
+    /// Links, paths and flows, as a scenario writes them; `LATER` stands for
+    /// what sets repeats apart beside the seed.
+    pub body: String,
+    /// A recorded link that the body names.
+    pub trace: Option<(String, Arc<[u8]>)>,
+}
+
+impl Cell {
+    /// Flows, so many of each controller, over one link.
+    pub fn bottleneck(name: &str, factors: Factors, flows: &[(&str, usize)]) -> Cell {
+        let rate = format!("\"{} Mbit/s\"", factors.mbit);
+        Cell::over(name, factors, &link("bottleneck", &rate, factors), flows)
+    }
+
+    /// The same over a link written out.
+    pub fn over(name: &str, factors: Factors, link: &str, flows: &[(&str, usize)]) -> Cell {
+        let path = path("main", "bottleneck", factors.rtt_ms);
+        let mut body = format!("{link}{path}");
+        for (number, (cc, count)) in flows.iter().enumerate() {
+            let group = if flows.len() == 1 { "flow".to_string() } else { format!("flow-{cc}") };
+            let start = if number == 0 { "" } else { "start = \"LATER ms\"\n" };
+            body += &format!(
+                "[[flow]]\nname = \"{group}\"\n{start}count = {count}\n\
+                 start_interval = \"LATER ms\"\ncc = \"{cc}\"\n"
+            );
+        }
+        let controllers: Vec<&str> = flows.iter().map(|(cc, _)| *cc).collect();
+        Cell {
+            name: name.to_string(),
+            factors,
+            flows: flows.iter().map(|(_, count)| count).sum(),
+            cc: controllers.join(", "),
+            duration_ms: 10_000,
+            warmup_ms: 2_500,
+            body,
+            trace: None,
+        }
+    }
+
+    /// What runs. Repeats after the first, zero, differ in chance alone: in
+    /// the seed, and in how much later than the first the other flows start.
+    pub fn scenario(&self, repeat: u64) -> Result<Scenario, Errors> {
+        let later = (LATER_MS + LATER_MORE_MS * repeat).to_string();
+        let text = format!(
+            "name = \"{}\"\nduration = \"{} ms\"\nwarmup = \"{} ms\"\n\
+             sample_interval = \"20 ms\"\nseed = {}\n{}",
+            self.name,
+            self.duration_ms,
+            self.warmup_ms,
+            1 + repeat,
+            self.body.replace("LATER", &later),
+        );
+        let trace = self.trace.iter().map(|(name, bytes)| (name.as_str(), &bytes[..]));
+        let files: Vec<(&str, &[u8])> = trace.collect();
+        parse(&text, &Source { name: "cell.toml", loader: &Embedded(&files) }, &[])
+    }
+
+    /// The factors, beside an empty comparison.
+    pub fn described(&self) -> GridCell {
+        GridCell {
+            name: self.name.clone(),
+            rate_bps: self.factors.mbit * 1e6,
+            rtt_us: self.factors.rtt_ms * 1e3,
+            buffer_bdp: self.factors.buffer_bdp,
+            loss_ratio: self.factors.loss_percent / 100.0,
+            flows: self.flows,
+            cc: self.cc.clone(),
+            kernel_runs: Vec::new(),
+            fidelity: nothing(),
+        }
+    }
+}
+
+/// A link with half of the RTT; its rate as a scenario writes it.
+pub fn link(name: &str, rate: &str, factors: Factors) -> String {
+    let one_way = factors.rtt_ms / 2.0;
+    let bytes = factors.mbit * 1e6 / 8.0 * factors.rtt_ms / 1e3 * factors.buffer_bdp;
+    format!(
+        "[link.{name}]\nrate = {rate}\ndelay = \"{one_way} ms\"\nbuffer = \"{bytes:.0} B\"\n\
+         loss = \"{} %\"\n",
+        factors.loss_percent,
+    )
+}
+
+/// A path over a link, with the other half of the RTT on its way back.
+pub fn path(name: &str, link: &str, rtt_ms: f64) -> String {
+    let one_way = rtt_ms / 2.0;
+    format!("[path.{name}]\nforward = [\"{link}\"]\nreverse_delay = \"{one_way} ms\"\n")
+}
+
+fn nothing() -> Fidelity {
+    let run = GroundRun { verdict: Verdict::Valid, verdict_reason: None, probes: Vec::new() };
+    Fidelity {
+        schema: String::new(),
+        name: String::new(),
+        seed: 0,
+        kernel_release: None,
+        sim: run.clone(),
+        kernel: run,
+        measures: Vec::new(),
+    }
+}
