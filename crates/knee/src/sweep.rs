@@ -21,6 +21,7 @@ use knee_record::{Meter, SweepRow, SweepRun, SweepSummary, write_json, write_swe
 use knee_report::sweep_page;
 use knee_scenario::Ground;
 use plan::{Plan, PlannedRun};
+use std::collections::HashSet;
 use std::path::PathBuf;
 use store::{Found, Store, TABLE};
 
@@ -67,10 +68,12 @@ fn tell(plan: &Plan, found: &Found) {
 }
 
 /// Does what is not there yet: all points of the first repeat, then of the
-/// second …, in each the costliest first.
+/// second …, in each the costliest first. A run that several points share is
+/// done once.
 fn carry_out(arguments: &Sweep, plan: &Plan, store: &Store) -> Result<(), Failure> {
+    let mut ids = HashSet::new();
     let todo = plan.runs.iter().filter(|run| store.finished(run).is_none());
-    let todo: Vec<&PlannedRun> = todo.collect();
+    let todo: Vec<&PlannedRun> = todo.filter(|run| ids.insert(&run.id)).collect();
     let loads: Vec<Load> = todo.iter().map(|run| run.load).collect();
     let mut order = costliest_first(&loads, 0..todo.len());
     order.sort_by_key(|number| todo[*number].repeat);

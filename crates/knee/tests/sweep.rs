@@ -283,12 +283,13 @@ fn impossible_points_are_named_or_left_out() {
     assert!((0..3).all(|point| (0.26..5.0).contains(&completion(point))), "{}", completion(0));
 }
 
-/// The same controller under two names: every seed gives the same run twice.
+/// The same controller under two names: every seed is one run for both.
 #[test]
 fn one_controller_under_two_names_is_the_same() {
     let folder = folder_with("a.toml", SMALL);
     let names = r#"flow.bbr.cc=reno,{ name = "reno" }"#;
-    let (printed, _) = succeeds(folder.path(), &["a.toml", "--vary", names, "--repeat", "3"]);
+    let (printed, err) = succeeds(folder.path(), &["a.toml", "--vary", names, "--repeat", "3"]);
+    assert!(err.contains("3 runs in"), "{err}");
     assert!(printed.contains("Goodput: the same with flow.bbr.cc = reno and"), "{printed}");
     assert!(!printed.contains("best with"), "{printed}");
 }
