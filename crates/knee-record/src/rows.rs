@@ -45,6 +45,39 @@ pub struct FlowSample {
 }
 
 impl FlowSample {
+    /// Adds what another counts, and its windows, rates and bytes in flight.
+    pub fn add(&mut self, other: &FlowSample) {
+        self.each(other, |one, other| *one += other);
+    }
+
+    /// Takes away what was added.
+    pub fn take_away(&mut self, other: &FlowSample) {
+        self.each(other, |one, other| *one -= other);
+    }
+
+    #[inline]
+    fn each(&mut self, other: &FlowSample, change: impl Fn(&mut u64, u64)) {
+        change(&mut self.delivered_bytes, other.delivered_bytes);
+        change(&mut self.sent_bytes, other.sent_bytes);
+        change(&mut self.retransmitted_bytes, other.retransmitted_bytes);
+        change(&mut self.sent_packets, other.sent_packets);
+        change(&mut self.lost_bytes, other.lost_bytes);
+        change(&mut self.in_flight_bytes, other.in_flight_bytes);
+        change(&mut self.window_bytes, other.window_bytes);
+        change(&mut self.pacing_rate_bps, other.pacing_rate_bps);
+        change(&mut self.bandwidth_estimate_bps, other.bandwidth_estimate_bps);
+        change(&mut self.slow_start_threshold_bytes, other.slow_start_threshold_bytes);
+        change(&mut self.reassembly_bytes, other.reassembly_bytes);
+    }
+
+    /// Takes over what has no sum: RTTs and the phase.
+    pub fn show(&mut self, later: &FlowSample) {
+        self.rtt_ns = later.rtt_ns;
+        self.srtt_ns = later.srtt_ns;
+        self.min_rtt_estimate_ns = later.min_rtt_estimate_ns;
+        self.phase = later.phase;
+    }
+
     /// With another connection of the flow: counters, windows, rates and what
     /// is in flight together; path and delivered bytes stay, RTT and phase are
     /// those of `later`.

@@ -2,21 +2,29 @@
 //! and in memory as many as measures and plots need.
 
 use crate::{FlowSample, LinkSample};
+use std::collections::BTreeMap;
 use std::fmt::Debug;
 
-/// Rows of a series that stay in memory, about. A minute of ten flows at one
-/// sample a millisecond fits.
-pub(crate) const ROWS_MAX: usize = 1 << 19;
+/// Rows of one flow, path or link that stay in memory. A minute at one sample
+/// a millisecond fits.
+pub(crate) const ROWS_MAX: usize = 1 << 16;
 
 /// A row with its place in time.
 pub trait Timed: Copy + Debug {
     /// Time since the start of the run, nanoseconds.
     fn time_ns(&self) -> u64;
+
+    /// What it is a row of: a flow and its path, or a link.
+    fn of(&self) -> (u32, u16);
 }
 
 impl Timed for FlowSample {
     fn time_ns(&self) -> u64 {
         self.time_ns
+    }
+
+    fn of(&self) -> (u32, u16) {
+        (self.flow, self.path)
     }
 }
 
@@ -24,25 +32,39 @@ impl Timed for LinkSample {
     fn time_ns(&self) -> u64 {
         self.time_ns
     }
+
+    fn of(&self) -> (u32, u16) {
+        (self.link, 0)
+    }
 }
 
-/// Rows of a time series, ascending in time. When there are too many, those of
-/// every second instant are forgotten, and of those to come as many; the rows
-/// of the last instant always stay. Counters lose nothing by it, for they
-/// count from the start. What stays depends on the rows alone, so that a run
-/// read from disk has the rows that it was measured by.
+/// Rows of a time series, ascending in time. When there are too many of one
+/// flow, path or link, every second of them is forgotten, and of those to come
+/// as many; its last row always stays. Counters lose nothing by it, for they
+/// count from the start. What stays of one depends on its own rows alone:
+/// neither on the others, nor on whether the run is read from disk.
 #[derive(Clone, Debug)]
 pub struct Series<R> {
     rows: Vec<R>,
-    /// Those of the instant under way, unless they are among `rows`.
-    passing: Vec<R>,
-    /// When that is.
-    now_ns: Option<u64>,
-    /// Its number, from zero.
-    instant: u64,
-    /// Instants of which one stays.
-    stride: u64,
+    parts: BTreeMap<(u32, u16), Part<R>>,
+    /// Some part has too many rows.
+    is_full: bool,
+    /// Time of the last row.
+    now_ns: u64,
     rows_max: usize,
+}
+
+/// The rows of one flow, path or link.
+#[derive(Clone, Debug)]
+struct Part<R> {
+    /// All rows so far.
+    count: u64,
+    /// Rows of which one stays.
+    stride: u64,
+    /// Rows that stayed.
+    kept: usize,
+    /// Its last row, unless it is one that stays.
+    last: Option<R>,
 }
 
 impl<R: Timed> Default for Series<R> {
@@ -53,53 +75,62 @@ impl<R: Timed> Default for Series<R> {
 
 impl<R: Timed> Series<R> {
     fn of_at_most(rows_max: usize) -> Series<R> {
-        Series {
-            rows: Vec::new(),
-            passing: Vec::new(),
-            now_ns: None,
-            instant: 0,
-            stride: 1,
-            rows_max,
-        }
+        Series { rows: Vec::new(), parts: BTreeMap::new(), is_full: false, now_ns: 0, rows_max }
     }
 
     /// Adds a row.
     pub fn push(&mut self, row: R) {
-        match self.now_ns {
-            None => {}
-            Some(now) if now == row.time_ns() => {}
-            Some(_) => self.next_instant(),
+        if self.is_full && row.time_ns() != self.now_ns {
+            // Together, for parts that began together are full together.
+            self.thin();
         }
-        self.now_ns = Some(row.time_ns());
-        let stays = self.instant.is_multiple_of(self.stride);
-        if stays { &mut self.rows } else { &mut self.passing }.push(row);
+        self.now_ns = row.time_ns();
+        let new = || Part { count: 0, stride: 1, kept: 0, last: None };
+        let part = self.parts.entry(row.of()).or_insert_with(new);
+        let stays = part.count.is_multiple_of(part.stride);
+        part.count += 1;
+        part.last = (!stays).then_some(row);
+        if stays {
+            self.rows.push(row);
+            part.kept += 1;
+            self.is_full |= part.kept >= self.rows_max;
+        }
     }
 
     /// All rows that stayed.
     pub fn into_rows(mut self) -> Vec<R> {
-        self.rows.append(&mut self.passing);
+        if self.is_full {
+            self.thin();
+        }
+        self.rows.extend(self.parts.values().filter_map(|part| part.last));
+        self.rows.sort_by_key(Timed::time_ns);
         self.rows
     }
 
-    fn next_instant(&mut self) {
-        self.instant += 1;
-        self.passing.clear();
-        if self.rows.len() >= self.rows_max {
-            self.thin();
-        }
-    }
-
-    /// Forgets the rows of every second instant.
+    /// Forgets every second row of each part that has too many.
     fn thin(&mut self) {
-        let (mut last, mut stays) = (None, false);
+        let (parts, rows_max) = (&mut self.parts, self.rows_max);
+        let full = parts.iter().filter(|(_, part)| part.kept >= rows_max);
+        let mut seen: BTreeMap<(u32, u16), (usize, usize)> =
+            full.map(|(of, part)| (*of, (0, part.kept))).collect();
         self.rows.retain(|row| {
-            if last != Some(row.time_ns()) {
-                last = Some(row.time_ns());
-                stays = !stays;
+            let Some((seen, all)) = seen.get_mut(&row.of()) else { return true };
+            *seen += 1;
+            let stays = !seen.is_multiple_of(2);
+            if !stays && let Some(part) = parts.get_mut(&row.of()) {
+                part.kept -= 1;
+                if seen == all && part.last.is_none() {
+                    part.last = Some(*row);
+                }
             }
             stays
         });
-        self.stride *= 2;
+        for of in seen.keys() {
+            if let Some(part) = parts.get_mut(of) {
+                part.stride *= 2;
+            }
+        }
+        self.is_full = false;
     }
 }
 
@@ -108,41 +139,60 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn series(rows_max: usize, instants: u64, flows: u32) -> Vec<FlowSample> {
+    /// Of each flow the instants from its first to before its last.
+    fn series(rows_max: usize, flows: &[(u64, u64)]) -> Vec<FlowSample> {
         let mut series = Series::of_at_most(rows_max);
-        for time_ns in 0..instants {
-            (0..flows).for_each(|flow| {
-                series.push(FlowSample { flow, time_ns, ..FlowSample::default() });
-            });
+        for time_ns in 0..flows.iter().map(|(_, end)| *end).max().unwrap_or(0) {
+            for (flow, (start, end)) in flows.iter().enumerate() {
+                if (*start..*end).contains(&time_ns) {
+                    let flow = flow as u32;
+                    series.push(FlowSample { flow, time_ns, ..FlowSample::default() });
+                }
+            }
         }
         series.into_rows()
+    }
+
+    fn times(rows: &[FlowSample], flow: u32) -> Vec<u64> {
+        rows.iter().filter(|row| row.flow == flow).map(|row| row.time_ns).collect()
     }
 
     /// 2^k instants apart, from the first, and the last.
     #[test]
     fn what_stays_is_even() {
-        let times: Vec<u64> = series(8, 21, 1).iter().map(|row| row.time_ns).collect();
-        assert_eq!(times, [0, 4, 8, 12, 16, 20]);
-        let times: Vec<u64> = series(8, 20, 1).iter().map(|row| row.time_ns).collect();
-        assert_eq!(times, [0, 4, 8, 12, 16, 19]);
+        assert_eq!(times(&series(8, &[(0, 21)]), 0), [0, 4, 8, 12, 16, 20]);
+        assert_eq!(times(&series(8, &[(0, 20)]), 0), [0, 4, 8, 12, 16, 19]);
+        assert_eq!(times(&series(8, &[(0, 8)]), 0), [0, 2, 4, 6, 7]);
+        assert_eq!(times(&series(8, &[(0, 7)]), 0), [0, 1, 2, 3, 4, 5, 6]);
     }
 
     proptest! {
-        /// However long it is: never more than the bound and two instants,
-        /// more than a quarter of the bound, whole instants, even distances.
+        /// However long it is: at most the bound, more than a quarter of it,
+        /// even distances, the first and the last; ascending in time; and the
+        /// same whoever else is there.
         #[test]
-        fn series_of_any_length(rows_max in 8..64usize, instants in 1..2000u64, flows in 1..4u32) {
-            let rows = series(rows_max, instants, flows);
-            let all = instants as usize * flows as usize;
-            prop_assert!(rows.len() <= rows_max + 2 * flows as usize);
-            prop_assert!(rows.len() >= all.min(rows_max / 2 - flows as usize));
-            let times: Vec<u64> = rows.iter().step_by(flows as usize).map(|row| row.time_ns).collect();
-            prop_assert_eq!(times.len() * flows as usize, rows.len());
-            prop_assert_eq!((times[0], times[times.len() - 1]), (0, instants - 1));
-            let steps: Vec<u64> = times.windows(2).map(|two| two[1] - two[0]).collect();
-            if let Some((last, before)) = steps.split_last() {
-                prop_assert!(before.iter().all(|step| *step == before[0] && step.is_power_of_two()));
-                prop_assert!(before.first().is_none_or(|step| last <= step));
+        fn series_of_any_length(
+            half in 4..32usize,
+            spans in prop::collection::vec((0..500u64, 1..2000u64), 1..4),
+        ) {
+            let rows_max = 2 * half;
+            let flows: Vec<(u64, u64)> =
+                spans.iter().map(|(start, length)| (*start, start + length)).collect();
+            let rows = series(rows_max, &flows);
+            prop_assert!(rows.is_sorted_by_key(|row| row.time_ns));
+            for (flow, (start, end)) in flows.iter().enumerate() {
+                let times = times(&rows, flow as u32);
+                let alone = series(rows_max, &[(*start, *end)]);
+                prop_assert_eq!(&times, &self::times(&alone, 0));
+                prop_assert!(times.len() <= rows_max);
+                prop_assert!(times.len() >= ((end - start) as usize).min(half));
+                prop_assert_eq!((times[0], times[times.len() - 1]), (*start, end - 1));
+                let steps: Vec<u64> = times.windows(2).map(|two| two[1] - two[0]).collect();
+                if let Some((last, before)) = steps.split_last() {
+                    let even = |step: &u64| *step == before[0] && step.is_power_of_two();
+                    prop_assert!(before.iter().all(even));
+                    prop_assert!(before.first().is_none_or(|step| last <= step));
+                }
             }
         }
     }

@@ -4,6 +4,7 @@ use crate::SimulationError;
 use crate::connections::Ends;
 use crate::log::PacketLog;
 use crate::queue::{Armed, Event};
+use crate::recorder::Sums;
 use crate::simulation::Simulation;
 use knee_scenario::{ControllerStreams, application_stream};
 use knee_transport::{Counters, Receiver, Sender};
@@ -20,6 +21,9 @@ pub struct FlowState {
     pub completed: Option<Time>,
     /// Its connections, by the application's number.
     pub live: BTreeMap<u32, u32>,
+    /// What its connections count, each as of the last sample before which it
+    /// changed.
+    pub sums: Sums,
     /// What connections counted that are forgotten.
     pub totals: Totals,
     /// The same by path, of a flow over several.
@@ -134,6 +138,7 @@ impl<L: PacketLog> Simulation<'_, L> {
             started: false,
             completed: None,
             live: BTreeMap::new(),
+            sums: Sums::of_paths(plan.paths.len()),
             totals: Totals::default(),
             totals_by_path: vec![Totals::default(); plan.paths.len()],
             transient: matches!(plan.workload, Workload::Mix(_)),

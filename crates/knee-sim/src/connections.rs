@@ -7,6 +7,7 @@
 use crate::SimulationError;
 use crate::log::{Event, PacketLog};
 use crate::queue::{Armed, SOURCES_MAX};
+use crate::recorder::Sums;
 use crate::simulation::{CONNECTION, Simulation, TIMERS};
 use crate::subflows::MultipathEnds;
 use crate::topology::PathRoute;
@@ -47,6 +48,8 @@ pub struct Slot {
     pub position: u8,
     /// The application wants to hear of deliveries.
     pub watched: bool,
+    /// What happens to the connection need not be noted for the next sample.
+    pub noted: bool,
     /// Requests wait for the handshake.
     pub asking: bool,
     /// The connection ends when all is acknowledged.
@@ -77,6 +80,9 @@ pub struct Connection {
     pub completed: Option<Time>,
     /// Bytes that the application asked for or pushed.
     pub size: u64,
+    /// What of the flow's [`sums`](crate::applications::FlowState::sums) is
+    /// its own.
+    pub sampled: Box<Sums>,
     /// Requests under way, with the time at which they reach the sending
     /// end; [`Time::MAX`]: the handshake comes first.
     pub requests: VecDeque<(Time, u64)>,
@@ -114,6 +120,7 @@ impl<L: PacketLog> Simulation<'_, L> {
             header: self.scenario.flows[flow].transport.header as u16,
             position,
             watched: false,
+            noted: true,
             asking: false,
             closing: false,
             abandoned: false,
@@ -140,6 +147,7 @@ impl<L: PacketLog> Simulation<'_, L> {
             started: self.now,
             completed: None,
             size: 0,
+            sampled: Box::new(Sums::of_paths(self.flows[flow].totals_by_path.len())),
             requests: VecDeque::new(),
         };
         let index = match self.free_connections.pop() {
@@ -156,6 +164,7 @@ impl<L: PacketLog> Simulation<'_, L> {
         let slot = &mut self.slots[home as usize];
         slot.connection = index;
         slot.watched = self.flows[flow].watches;
+        slot.noted = false;
         self.log_slot(home, first);
         if multipath {
             self.begin_subflows(index as usize);
@@ -255,6 +264,7 @@ impl<L: PacketLog> Simulation<'_, L> {
             Ends::Plain(ends) => self.senders[*ends as usize].stop(),
             Ends::Multipath(multi) => multi.sender.stop(),
         }
+        self.note_change(self.connections[connection].home as usize);
         self.close(connection);
     }
 
@@ -385,6 +395,7 @@ impl<L: PacketLog> Simulation<'_, L> {
                 multi.add_path(position, totals);
             }
         }
+        self.forget_sampled(connection);
         for slot in slots {
             self.abandon_slot(slot);
         }

@@ -1,7 +1,7 @@
 //! Turns the state of a run into records.
 
 use crate::applications::Totals;
-use crate::connections::Ends;
+use crate::connections::{Connection, Ends};
 use crate::log::PacketLog;
 use crate::simulation::Simulation;
 use crate::subflows::MultipathEnds;
@@ -40,9 +40,10 @@ impl<'s> Recorder<'s> {
             return Ok(());
         }
         self.last = Some(run.now());
+        run.take_changes();
         for flow in 0..run.flows.len() {
             if run.flows[flow].started && !self.ended(run, flow) {
-                let row = flow_sample(run, flow);
+                let row = flow_row(run, flow);
                 self.sink.flow(&row)?;
                 self.flows.push(row);
                 self.sample_paths(run, flow)?;
@@ -63,25 +64,8 @@ impl<'s> Recorder<'s> {
         run: &Simulation<'_, L>,
         flow: usize,
     ) -> Result<(), Error> {
-        let plan = &run.scenario.flows[flow];
-        if plan.multipath.is_none() {
-            return Ok(());
-        }
-        for (position, path) in plan.paths.iter().enumerate() {
-            let mut row = empty_sample(run, flow, *path);
-            let forgotten = &run.flows[flow].totals_by_path[position];
-            add_totals(&mut row, forgotten);
-            row.delivered_bytes = forgotten.delivered_bytes;
-            for multi in multis(run, flow) {
-                let gone = &multi.gone_by_path[position];
-                add_totals(&mut row, gone);
-                if let Some(sender) = multi.subflow(position) {
-                    add_sender(&mut row, sender);
-                }
-                let receiver = multi.receiver.subflow(position);
-                row.delivered_bytes +=
-                    gone.delivered_bytes + receiver.map_or(0, Receiver::delivered_bytes);
-            }
+        for position in 0..run.flows[flow].sums.paths.len() {
+            let row = path_row(run, flow, position);
             self.sink.path(&row)?;
             self.paths.push(row);
         }
@@ -132,29 +116,135 @@ fn empty_sample<L: PacketLog>(run: &Simulation<'_, L>, flow: usize, path: usize)
     }
 }
 
-/// The state of a flow: counters of all its connections; rates, RTT and phase
-/// are those of the subflow that began last.
-#[inline]
-fn flow_sample<L: PacketLog>(run: &Simulation<'_, L>, flow: usize) -> FlowSample {
+/// What connections count, together and by path; without RTTs and phases,
+/// which have no sum.
+#[derive(Clone, Debug)]
+pub struct Sums {
+    all: FlowSample,
+    /// Of a flow over several paths.
+    paths: Vec<FlowSample>,
+}
+
+impl Sums {
+    /// Nothing, of a flow over so many paths.
+    pub fn of_paths(paths: usize) -> Sums {
+        let paths = if paths > 1 { paths } else { 0 };
+        Sums { all: FlowSample::default(), paths: vec![FlowSample::default(); paths] }
+    }
+
+    fn add(&mut self, other: &Sums) {
+        self.all.add(&other.all);
+        self.paths.iter_mut().zip(&other.paths).for_each(|(one, other)| one.add(other));
+    }
+
+    fn take_away(&mut self, other: &Sums) {
+        self.all.take_away(&other.all);
+        self.paths.iter_mut().zip(&other.paths).for_each(|(one, other)| one.take_away(other));
+    }
+}
+
+impl<L: PacketLog> Simulation<'_, L> {
+    /// Brings the sums over connections up to date: only what changed is
+    /// looked at, for an overloaded mix has thousands of connections that wait.
+    fn take_changes(&mut self) {
+        let mut changed = std::mem::take(&mut self.changed);
+        for index in changed.drain(..) {
+            let Connection { flow, number, home, .. } = self.connections[index as usize];
+            let state = &self.flows[flow as usize];
+            if state.live.get(&number) != Some(&index) {
+                // What it counted has become part of the flow's totals.
+                continue;
+            }
+            self.slots[home as usize].noted = false;
+            let mut sampled = Sums::of_paths(state.totals_by_path.len());
+            sampled.all = connection_sample(self, index);
+            for (position, path) in sampled.paths.iter_mut().enumerate() {
+                *path = path_sample(self, index, position);
+            }
+            self.forget_sampled(index as usize);
+            self.flows[flow as usize].sums.add(&sampled);
+            *self.connections[index as usize].sampled = sampled;
+        }
+        self.changed = changed;
+    }
+
+    /// Takes a connection out of its flow's sums.
+    pub(crate) fn forget_sampled(&mut self, connection: usize) {
+        let Connection { flow, sampled, .. } = &self.connections[connection];
+        self.flows[*flow as usize].sums.take_away(sampled);
+    }
+}
+
+/// The state of a flow: counters, windows and rates of all its connections;
+/// RTTs and phase are those of the subflow that began last.
+fn flow_row<L: PacketLog>(run: &Simulation<'_, L>, flow: usize) -> FlowSample {
     let mut row = empty_sample(run, flow, run.scenario.flows[flow].paths[0]);
     let state = &run.flows[flow];
     add_totals(&mut row, &state.totals);
     row.delivered_bytes = state.totals.delivered_bytes;
-    for connection in state.live.values() {
-        match &run.connections[*connection as usize].ends {
-            Ends::Plain(ends) => {
-                add_sender(&mut row, &run.senders[*ends as usize]);
-                row.delivered_bytes += run.receivers[*ends as usize].delivered_bytes();
-            }
-            Ends::Multipath(multi) => {
-                add_totals(&mut row, &multi.gone);
-                for path in 0..multi.sender.path_count() {
-                    multi.subflow(path).into_iter().for_each(|s| add_sender(&mut row, s));
-                }
-                row.delivered_bytes += multi.receiver.reassembly().next();
-                row.reassembly_bytes += multi.receiver.reassembly().waiting();
-            }
+    row.add(&state.sums.all);
+    show_last(run, flow, &mut row, |connection| connection_sample(run, connection));
+    row
+}
+
+/// The same of one of its paths.
+fn path_row<L: PacketLog>(run: &Simulation<'_, L>, flow: usize, position: usize) -> FlowSample {
+    let mut row = empty_sample(run, flow, run.scenario.flows[flow].paths[position]);
+    let state = &run.flows[flow];
+    add_totals(&mut row, &state.totals_by_path[position]);
+    row.delivered_bytes = state.totals_by_path[position].delivered_bytes;
+    row.add(&state.sums.paths[position]);
+    show_last(run, flow, &mut row, |connection| path_sample(run, connection, position));
+    row
+}
+
+/// RTTs and phase are those of the last connection that has any.
+fn show_last<L: PacketLog>(
+    run: &Simulation<'_, L>,
+    flow: usize,
+    row: &mut FlowSample,
+    sample: impl Fn(u32) -> FlowSample,
+) {
+    let mut samples = run.flows[flow].live.values().rev().map(|connection| sample(*connection));
+    if let Some(last) = samples.find(|sample| !sample.phase.is_empty()) {
+        row.show(&last);
+    }
+}
+
+/// The state of a connection; the phase is empty where it has no subflow.
+fn connection_sample<L: PacketLog>(run: &Simulation<'_, L>, connection: u32) -> FlowSample {
+    let mut row = FlowSample::default();
+    match &run.connections[connection as usize].ends {
+        Ends::Plain(ends) => {
+            add_sender(&mut row, &run.senders[*ends as usize]);
+            row.delivered_bytes = run.receivers[*ends as usize].delivered_bytes();
         }
+        Ends::Multipath(multi) => {
+            add_totals(&mut row, &multi.gone);
+            for path in 0..multi.sender.path_count() {
+                multi.subflow(path).into_iter().for_each(|s| add_sender(&mut row, s));
+            }
+            row.delivered_bytes = multi.receiver.reassembly().next();
+            row.reassembly_bytes = multi.receiver.reassembly().waiting();
+        }
+    }
+    row
+}
+
+/// The same on one of its paths, with what the subflow delivered in its own
+/// order.
+fn path_sample<L: PacketLog>(
+    run: &Simulation<'_, L>,
+    connection: u32,
+    position: usize,
+) -> FlowSample {
+    let mut row = FlowSample::default();
+    if let Ends::Multipath(multi) = &run.connections[connection as usize].ends {
+        let gone = &multi.gone_by_path[position];
+        add_totals(&mut row, gone);
+        multi.subflow(position).into_iter().for_each(|s| add_sender(&mut row, s));
+        let receiver = multi.receiver.subflow(position);
+        row.delivered_bytes = gone.delivered_bytes + receiver.map_or(0, Receiver::delivered_bytes);
     }
     row
 }

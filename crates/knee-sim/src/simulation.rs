@@ -44,6 +44,9 @@ pub struct Simulation<'a, L: PacketLog> {
     pub(crate) free_ends: Vec<u32>,
     pub connections: Vec<Connection>,
     pub(crate) free_connections: Vec<u32>,
+    /// Connections to which something happened since the last sample; some may
+    /// be gone.
+    pub(crate) changed: Vec<u32>,
     /// Slots so far, those included that are used again.
     pub(crate) slots_begun: u32,
     pub flows: Vec<FlowState>,
@@ -80,6 +83,7 @@ impl<'a, L: PacketLog> Simulation<'a, L> {
             free_ends: Vec::new(),
             connections: Vec::new(),
             free_connections: Vec::new(),
+            changed: Vec::new(),
             slots_begun: 0,
             flows: Vec::with_capacity(scenario.flows.len()),
             transfers: Vec::new(),
@@ -286,8 +290,9 @@ impl<'a, L: PacketLog> Simulation<'a, L> {
         let arrival = receiver.on_segment(self.now, &packet.to_segment(), packet.is_marked());
         let deadline = receiver.timer();
         if arrival.delivered_segments > 0 {
-            self.delivered_packets += u64::from(arrival.delivered_segments);
             let first = receiver.next().wrapping_sub(arrival.delivered_segments);
+            self.note_change(index);
+            self.delivered_packets += u64::from(arrival.delivered_segments);
             let (segments, bytes) = (arrival.delivered_segments, arrival.delivered_bytes);
             self.note(packet.flow, Event::Deliver { first, segments, bytes });
         }
@@ -379,8 +384,19 @@ impl<'a, L: PacketLog> Simulation<'a, L> {
                 Transmit::Nothing => break,
             }
         }
+        self.note_change(index);
         let deadline = self.senders[ends].timer();
         self.arm(index, RETRANSMISSION, deadline);
+    }
+
+    /// Notes that the next sample must look at a connection, by its home.
+    #[inline]
+    pub(crate) fn note_change(&mut self, home: usize) {
+        let slot = &mut self.slots[home];
+        if !slot.noted {
+            slot.noted = true;
+            self.changed.push(slot.connection);
+        }
     }
 
     /// Puts a segment on the wire.

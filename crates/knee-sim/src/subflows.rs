@@ -177,6 +177,7 @@ impl<L: PacketLog> Simulation<'_, L> {
             let (home, offset) = (self.connections[connection].home, data_next - bytes);
             self.note(home, Event::DeliverData { offset, bytes });
         }
+        self.note_change(self.connections[connection].home as usize);
         if arrival.ack_now {
             self.send_subflow_ack(index, connection, path);
         } else {
@@ -224,6 +225,7 @@ impl<L: PacketLog> Simulation<'_, L> {
     /// Sends what the connection has to send now and schedules its timers.
     pub(crate) fn pump_multi(&mut self, connection: usize) {
         let home = self.connections[connection].home as usize;
+        self.note_change(home);
         loop {
             let now = self.now;
             match self.multi(connection).sender.poll_transmit(now) {
