@@ -61,7 +61,7 @@ def main():
         return measured(program, f"mix, {long} s", "mix-overloaded", limit, short, long,
                         sent=True)
     base = overloaded(1, 2, float("inf"))
-    within.append(overloaded(60, 120, OVERLOADED * base) <= OVERLOADED * base)
+    within.append(overloaded(150, 180, OVERLOADED * base) <= OVERLOADED * base)
     if not all(within):
         sys.exit("a packet costs more instructions than it may")
 
