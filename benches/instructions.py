@@ -35,7 +35,7 @@ SCHEDULERS = {"daps": 3, "dems": 3}
 RATES = {10: 12, 50: 6, 200: 2, 1000: 1}
 
 # Transfers that wait cost nothing: what a packet that is sent may cost in the
-# second minute, in packets of the second second. Delivered packets would count
+# third minute, in packets of the second second. Delivered packets would count
 # what the overload does to the traffic, for more and more are sent again.
 OVERLOADED = 1.3
 
