@@ -16,7 +16,8 @@ pub struct Config {
     pub ack_every: u32,
     /// Longest time an ACK is held back: 40 ms.
     pub ack_delay: Time,
-    /// Segments acknowledged at once at the start (quick ACKs): 16.
+    /// ACKs that are not delayed at the start and after a silence (quick ACKs):
+    /// 16. With zero there are none while the receive window grows either.
     pub quick_acks: u32,
     /// Receive window.
     pub receive_window: ReceiveWindow,

@@ -12,6 +12,7 @@ mod config;
 pub mod multipath;
 mod pacing;
 mod prr;
+mod quick_acks;
 mod rack;
 mod rate;
 mod receiver;

@@ -6,6 +6,7 @@
 //! application that answers (Linux's "pingpong mode") would delay that too.
 
 use crate::config::Config;
+use crate::quick_acks::QuickAcks;
 use crate::wire::{Ack, AckDetails, SACK_BLOCKS_MAX, Segment, SegmentKind};
 use crate::{after, before};
 use knee_units::Time;
@@ -39,7 +40,7 @@ pub struct Receiver {
     /// Segments since the last ACK.
     unacknowledged: u32,
     ack_every: u32,
-    quick_acks: u32,
+    quick_acks: QuickAcks,
     ack_delay: Time,
     deadline: Time,
     /// Payload length by segment, zero for what is missing; indexed by
@@ -70,7 +71,7 @@ impl Receiver {
             recent_timestamp: 0,
             unacknowledged: 0,
             ack_every: config.ack_every.max(1),
-            quick_acks: config.quick_acks,
+            quick_acks: QuickAcks::new(config),
             ack_delay: config.ack_delay,
             deadline: Time::MAX,
             out_of_order: Box::default(),
@@ -95,9 +96,11 @@ impl Receiver {
     pub fn on_segment(&mut self, now: Time, segment: &Segment, marked: bool) -> Arrival {
         if segment.kind == SegmentKind::Syn {
             self.syn_pending = true;
+            self.quick_acks.on_syn(now);
             self.recent_timestamp = segment.timestamp;
             return Arrival { ack_now: true, ..Arrival::default() };
         }
+        self.quick_acks.on_segment(now, segment.timestamp);
         let mut ack_now = self.ecn && self.take_mark(segment, marked);
         // RFC 7323, section 4.3: only what the last ACK left unacknowledged
         // updates the timestamp, so that a delayed ACK echoes its oldest; and
@@ -120,18 +123,12 @@ impl Receiver {
         self.delivered_segments += u64::from(arrival.delivered_segments);
         self.unacknowledged += 1;
         let due = segment.push || self.unacknowledged >= self.ack_every;
-        arrival.ack_now = ack_now || due || self.quick();
+        arrival.ack_now = ack_now || due || self.quick_acks.is_quick();
+        self.quick_acks.on_read(now, self.delivered_bytes);
         if !arrival.ack_now && self.deadline == Time::MAX {
             self.deadline = now + self.ack_delay;
         }
         arrival
-    }
-
-    #[inline]
-    fn quick(&mut self) -> bool {
-        let quick = self.quick_acks > 0;
-        self.quick_acks -= u32::from(quick);
-        quick
     }
 
     /// Notes a mark. A change between marked and unmarked is acknowledged at
@@ -261,6 +258,9 @@ impl Receiver {
         self.deadline = Time::MAX;
         self.unacknowledged = 0;
         self.acknowledged = self.next;
+        if !self.syn_pending {
+            self.quick_acks.on_ack_sent();
+        }
         let has_details = self.range_count > 0 || self.duplicate.is_some() || self.details_due;
         if has_details {
             self.fill(details);

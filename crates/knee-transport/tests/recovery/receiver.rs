@@ -11,16 +11,18 @@
 //!
 //! Segments carry the time as timestamp (`ts 10` says otherwise); `push`, `ce`
 //! and `cwr` mark them. `ecr`, on an ACK, is looked at where it is written.
-//! No quick ACKs, unless `given quick 2` grants two.
+//! No quick ACKs, unless `given quick 2` grants two; the receive window has no
+//! room to grow.
 
 use super::notation::{Line, SEGMENT, in_ms, lines, number, range, segments, time};
-use knee_transport::{Ack, AckDetails, Config, Receiver, Segment, SegmentKind};
+use knee_transport::{Ack, AckDetails, Config, ReceiveWindow, Receiver, Segment, SegmentKind};
 use knee_units::Time;
 use std::collections::VecDeque;
 
 /// Runs a script, derived from `source`.
 pub fn receiver_script(source: &str, text: &str) {
-    let mut config = Config { quick_acks: 0, ecn: true, ..Config::default() };
+    let receive_window = ReceiveWindow::Fixed(65_535);
+    let mut config = Config { quick_acks: 0, ecn: true, receive_window, ..Config::default() };
     let mut run: Option<Run> = None;
     for line in lines(text) {
         if line.kind == "given" {
