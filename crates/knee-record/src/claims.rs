@@ -1,6 +1,6 @@
 //! Claims: a sentence from a source against what was measured.
 
-use crate::measures::{NotMeasurable, measure, of_transfers, transfer_ratio};
+use crate::measures::{NotMeasurable, measure, objects_earlier, of_transfers, transfer_ratio};
 use crate::print::Unit;
 use crate::statistics::RatioInterval;
 use crate::view::{RunView, Window};
@@ -129,7 +129,7 @@ impl ClaimOutcome {
     }
 
     /// What was measured, without its interval.
-    fn value_text(&self) -> String {
+    pub(crate) fn value_text(&self) -> String {
         match (self.measured, self.outcome) {
             (Some(value), _) => self.unit.show(value),
             (None, Outcome::NotTestedHere) => "(not measured)".to_string(),
@@ -205,8 +205,8 @@ fn interval(claim: &Claim, runs: &[NamedRun<'_, '_>]) -> Option<RatioInterval> {
 /// from records.
 pub fn outcome_of(claim: &Claim, value: Result<f64, NotMeasurable>) -> ClaimOutcome {
     let unit = match claim.relative_to {
-        Some(_) => Unit::Ratio,
-        None => Unit::of(&claim.measure),
+        Some(_) if !claim.measure.compares() => Unit::Ratio,
+        _ => Unit::of(&claim.measure),
     };
     let outcome = match &value {
         Ok(value) => decided((claim.at_least, claim.at_most), (*value, *value)),
@@ -240,6 +240,10 @@ pub fn outcome_of(claim: &Claim, value: Result<f64, NotMeasurable>) -> ClaimOutc
 }
 
 fn measured(claim: &Claim, runs: &[NamedRun<'_, '_>]) -> Result<f64, NotMeasurable> {
+    if let (true, Some(other)) = (claim.measure.compares(), &claim.relative_to) {
+        let window = Window { from: claim.from, until: claim.until };
+        return objects_earlier([resolve(&claim.of, runs)?, resolve(other, runs)?], window);
+    }
     let value = measure_target(claim, &claim.of, runs)?;
     let Some(other) = &claim.relative_to else {
         return Ok(value);

@@ -10,6 +10,7 @@
 
 mod claims;
 mod comparison;
+mod conclusion;
 mod distribution;
 mod error;
 mod fidelity;
@@ -40,6 +41,7 @@ mod view;
 pub use claims::{
     ClaimOutcome, NamedRun, Outcome, evaluate, evaluate_in_study, fill_findings, outcome_of,
 };
+pub use conclusion::fill_conclusion;
 pub use comparison::{Comparison, Difference, RunIdentity};
 pub use distribution::Distribution;
 pub use error::Error;

@@ -59,6 +59,8 @@ pub struct StudyPage<'a> {
     pub source: &'a str,
     /// What is studied, for the reader; may be empty.
     pub about: &'a str,
+    /// What came of it, in a paragraph; may be empty.
+    pub conclusion: &'a str,
     /// The study's claims, with what came of them.
     pub claims: &'a [ClaimOutcome],
     /// What came of each of them on the kernel; empty: nothing ran there.

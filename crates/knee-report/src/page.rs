@@ -44,6 +44,7 @@ pub(crate) struct Study {
     title: String,
     source: String,
     about: String,
+    conclusion: String,
     claims: Vec<Claim>,
     /// Test against control, when claims say so.
     compared: Option<applications::Shown>,
@@ -210,6 +211,7 @@ pub(crate) fn study(index: usize, page: &StudyPage<'_>) -> Result<Study, ReportE
         title: if page.title.is_empty() { page.name } else { page.title }.to_string(),
         source: page.source.to_string(),
         about: page.about.to_string(),
+        conclusion: page.conclusion.to_string(),
         tally: tally(&claims),
         compared: mix::of_claims(page.claims),
         command: page.command.to_string(),

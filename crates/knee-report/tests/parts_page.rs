@@ -186,6 +186,7 @@ fn a_study_draws_test_over_control() {
         title: "",
         source,
         about: "",
+        conclusion: "",
         claims,
         on_kernel: Vec::new(),
         runs: vec![run],

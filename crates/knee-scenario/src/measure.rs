@@ -40,6 +40,11 @@ pub enum Measure {
     /// Retransmitted over sent bytes from start to end.
     /// `retransmit_ratio_total`
     RetransmitRatioTotal,
+    /// Payload delivered over payload sent, `0..=1`. `useful_ratio`
+    UsefulRatio,
+    /// Goodput over the bytes sent for each byte delivered, bit/s.
+    /// `effective_goodput`
+    EffectiveGoodput,
     /// Packets that a link dropped because of its queue, its AQM or its
     /// policer. `drops`
     Drops,
@@ -75,6 +80,12 @@ pub enum Measure {
     /// Part of the time spent in phases whose name begins so, `0..=1`.
     /// `phase_share` with `phase = "probe_bw"`
     PhaseShare(String),
+    /// Growth of the bandwidth estimate in a round of STARTUP, as long as the
+    /// path is not full. `startup_growth`
+    StartupGrowth,
+    /// Rounds at the end of STARTUP that brought less than 25 % of growth.
+    /// `startup_flat_rounds`
+    StartupFlatRounds,
     /// Completion time over T*, the least that the paths allow: with constant
     /// rates r `(8 S + sum of r d) / sum of r` over those paths whose one-way
     /// delay d is below T*. `completion_over_bound`
@@ -99,6 +110,9 @@ pub enum Measure {
     /// From the flow's start until an object is complete, over the objects,
     /// seconds. `object_time_p50` …
     ObjectTime(Statistic),
+    /// Part of a page's objects that arrived earlier than with the flows that
+    /// the claim is relative to, `0..=1`. `objects_earlier`
+    ObjectsEarlier,
     /// Mean bitrate of the video's segments, bit/s. `video_bitrate`
     VideoBitrate,
     /// Media time in a quality over all, `0..=1`; the lowest is 0.
@@ -120,6 +134,9 @@ pub enum Measure {
     /// Completion time of each finished transfer, over the transfers,
     /// seconds. `flow_completion_p95` …, with or without the same.
     FlowCompletion(Statistic, SizeRange),
+    /// Mean distance between the completion times of transfers that follow
+    /// each other, seconds. `flow_completion_jitter`, with or without the same.
+    CompletionJitter(SizeRange),
     /// A number that a study's model computes. Of alternate probing:
     /// `model.share_low`, `model.share_high` (the flows' parts of the link
     /// at the end), `model.filter` (what the bandwidth filters hold at the
@@ -200,7 +217,7 @@ const STATISTICS: [(&str, Statistic); 7] = [
 ];
 
 /// Measures that need nothing but their name.
-const PLAIN: [(&str, Measure); 22] = [
+const PLAIN: [(&str, Measure); 28] = [
     ("goodput", Measure::Goodput),
     ("throughput", Measure::Throughput),
     ("utilisation", Measure::Utilisation),
@@ -209,20 +226,26 @@ const PLAIN: [(&str, Measure); 22] = [
     ("retransmit_ratio", Measure::RetransmitRatio),
     ("retransmit_ratio_startup", Measure::RetransmitRatioStartup),
     ("retransmit_ratio_total", Measure::RetransmitRatioTotal),
+    ("useful_ratio", Measure::UsefulRatio),
+    ("effective_goodput", Measure::EffectiveGoodput),
     ("drops", Measure::Drops),
     ("jain", Measure::Jain),
     ("completion_time", Measure::CompletionTime),
     ("power", Measure::Power),
+    ("startup_growth", Measure::StartupGrowth),
+    ("startup_flat_rounds", Measure::StartupFlatRounds),
     ("completion_over_bound", Measure::CompletionOverBound),
     ("aggregation_ratio", Measure::AggregationRatio),
     ("head_of_line_blocking", Measure::HeadOfLineBlocking),
     ("receive_buffer_peak", Measure::ReceiveBufferPeak),
     ("duplicate_ratio", Measure::DuplicateRatio),
     ("page_load_time", Measure::PageLoadTime),
+    ("objects_earlier", Measure::ObjectsEarlier),
     ("video_bitrate", Measure::VideoBitrate),
     ("video_switches", Measure::VideoSwitches),
     ("video_stall_time", Measure::VideoStallTime),
     ("video_startup_time", Measure::VideoStartupTime),
+    ("flow_completion_jitter", Measure::CompletionJitter(SizeRange { at_least: 0, below: None })),
 ];
 
 type OfStatistic = fn(Statistic) -> Measure;
@@ -278,6 +301,7 @@ impl Measure {
     pub fn unit(&self) -> Unit {
         match self {
             Measure::Goodput
+            | Measure::EffectiveGoodput
             | Measure::Throughput
             | Measure::BandwidthEstimate(_)
             | Measure::VideoBitrate
@@ -295,13 +319,16 @@ impl Measure {
             | Measure::ObjectTime(_)
             | Measure::VideoStallTime
             | Measure::VideoStartupTime
-            | Measure::FlowCompletion(..) => Unit::Seconds,
+            | Measure::FlowCompletion(..)
+            | Measure::CompletionJitter(_) => Unit::Seconds,
             Measure::ReceiveBufferPeak => Unit::Bytes,
             Measure::Utilisation
             | Measure::Share
             | Measure::RetransmitRatio
             | Measure::RetransmitRatioStartup
             | Measure::RetransmitRatioTotal
+            | Measure::UsefulRatio
+            | Measure::ObjectsEarlier
             | Measure::PhaseShare(_)
             | Measure::AggregationRatio
             | Measure::DuplicateRatio
@@ -311,10 +338,18 @@ impl Measure {
             | Measure::Jain
             | Measure::Power
             | Measure::PhaseEntries(_)
+            | Measure::StartupGrowth
+            | Measure::StartupFlatRounds
             | Measure::CompletionOverBound
             | Measure::VideoSwitches
             | Measure::Model(_) => Unit::Number,
         }
+    }
+
+    /// Whether it compares two targets itself: then its value is not divided
+    /// by that of what the claim is relative to, and the claim must name one.
+    pub fn compares(&self) -> bool {
+        matches!(self, Measure::ObjectsEarlier)
     }
 
     /// What it can be taken of.

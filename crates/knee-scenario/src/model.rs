@@ -189,6 +189,9 @@ pub struct Study {
     pub source: String,
     /// What the study is about; empty when the file gives none.
     pub summary: String,
+    /// What came of it, with placeholders as in findings and for the tally;
+    /// empty when the file gives none.
+    pub conclusion: String,
     /// Its runs, in the order of the file; at least one run or model.
     pub runs: Vec<StudyRun>,
     /// Its models, in the order of the file.

@@ -217,6 +217,7 @@ fn page(
         title: &fidelity.name,
         source: "",
         about: "",
+        conclusion: "",
         claims: &[],
         on_kernel: Vec::new(),
         runs: pages.collect(),

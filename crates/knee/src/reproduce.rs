@@ -20,8 +20,8 @@ use crate::study_record::{NotRun, RunRecord, RunSource, SCHEMA, StudyRecord, Stu
 use crate::table::{Mood, Table};
 use crate::workers::{Finished, Job, run_all};
 use knee_record::{
-    ClaimOutcome, NamedRun, RunView, Verdict, evaluate_in_study, fill_findings, write_json,
-    write_text,
+    ClaimOutcome, NamedRun, RunView, Verdict, evaluate_in_study, fill_conclusion, fill_findings,
+    write_json, write_text,
 };
 use knee_scenario::{Ground, Study, StudyRun};
 use std::path::{Path, PathBuf};
@@ -207,6 +207,7 @@ fn gather_study(named: &NamedStudy, done: &[Done<'_>], on_kernel: bool) -> Study
         title: study.name.clone(),
         source: study.source.clone(),
         about: study.summary.clone(),
+        conclusion: fill_conclusion(study.conclusion.trim(), &claims),
         runs: runs.iter().map(run_record).collect(),
         kernel: on_kernel.then(|| {
             let mut record = kernel::record(study, real, not_run());
@@ -260,7 +261,7 @@ fn claims_of_runs<'r>(runs: &'r [Done<'_>]) -> impl Iterator<Item = ClaimOutcome
 }
 
 fn text(records: &StudyRecords, out: &Path) -> String {
-    let mut text = String::new();
+    let mut text = conclusions(records);
     for study in &records.studies {
         let about = format!("{} ({})\n{}\n", study.title, study.name, study.source);
         let claims = match &study.kernel {
@@ -283,6 +284,12 @@ fn text(records: &StudyRecords, out: &Path) -> String {
         records.command
     );
     text
+}
+
+/// What came of each study, one paragraph each: what a reader wants first.
+fn conclusions(records: &StudyRecords) -> String {
+    let said = records.studies.iter().filter(|study| !study.conclusion.is_empty());
+    said.map(|study| format!("{}\n{}\n\n", study.title, study.conclusion)).collect()
 }
 
 /// Each claim with its outcome on both grounds, and what was not run.

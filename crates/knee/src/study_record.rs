@@ -41,6 +41,9 @@ pub struct StudyRecord {
     pub source: String,
     /// What is studied; can be empty.
     pub about: String,
+    /// What came of it on the simulator, in a paragraph; can be empty.
+    #[serde(default)]
+    pub conclusion: String,
     /// Claims over its runs and models, then those of each run.
     pub claims: Vec<ClaimOutcome>,
     /// Its runs on the simulator.
@@ -138,6 +141,7 @@ impl StudyRecords {
                 title: &record.title,
                 source: &record.source,
                 about: &record.about,
+                conclusion: &record.conclusion,
                 claims: &record.claims,
                 on_kernel: on_kernel(record),
                 runs: pages.by_ref().take(record.all_runs().count()).collect(),

@@ -9,13 +9,18 @@
 mod bound;
 mod capacity;
 mod delay;
+mod earlier;
 mod fairness;
+mod jitter;
 mod multipath;
 mod objects;
 mod phases;
+mod price;
+mod startup;
 mod transfers;
 mod volume;
 
+pub(crate) use earlier::objects_earlier;
 pub use fairness::jain_index;
 pub(crate) use objects::{is_of_page, is_segment};
 pub(crate) use transfers::of_transfers;
@@ -73,6 +78,8 @@ pub fn measure(
         Measure::RetransmitRatio => flows()?.retransmit_ratio(),
         Measure::RetransmitRatioStartup => flows()?.retransmit_ratio_startup(),
         Measure::RetransmitRatioTotal => flows()?.retransmit_ratio_total(),
+        Measure::UsefulRatio => flows()?.useful_ratio(),
+        Measure::EffectiveGoodput => flows()?.effective_goodput(),
         Measure::Drops => find_link(run, target)?.drops(run, window),
         Measure::Jain => flows()?.jain(),
         Measure::ConvergenceTime { band, hold } => flows()?.convergence_time(*band, *hold),
@@ -81,6 +88,8 @@ pub fn measure(
         Measure::Power => flows()?.power(),
         Measure::PhaseEntries(phase) => flows()?.phase_entries(phase),
         Measure::PhaseShare(phase) => flows()?.phase_share(phase),
+        Measure::StartupGrowth => flows()?.startup_growth(),
+        Measure::StartupFlatRounds => flows()?.startup_flat_rounds(),
         Measure::CompletionOverBound => flows()?.completion_over_bound(),
         Measure::AggregationRatio => flows()?.aggregation_ratio(),
         Measure::HeadOfLineBlocking => flows()?.head_of_line_blocking(),
@@ -89,6 +98,7 @@ pub fn measure(
         Measure::PathShare(path) => flows()?.path_share(path),
         Measure::PageLoadTime => flows()?.page_load_time(),
         Measure::ObjectTime(statistic) => flows()?.object_time(*statistic),
+        Measure::ObjectsEarlier => because("it needs another page to compare with"),
         Measure::VideoBitrate => flows()?.video_bitrate(),
         Measure::VideoQualityShare(quality) => flows()?.video_quality_share(*quality),
         Measure::VideoSwitches => flows()?.video_switches(),
@@ -100,6 +110,7 @@ pub fn measure(
         Measure::FlowCompletion(statistic, sizes) => {
             Ok(flows()?.transfers(TransferValue::Completion, *sizes)?.statistic(*statistic))
         }
+        Measure::CompletionJitter(sizes) => flows()?.completion_jitter(*sizes),
         Measure::Model(name) => because(format!("model.{name} is computed without a run")),
     }
 }

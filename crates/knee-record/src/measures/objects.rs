@@ -124,14 +124,14 @@ pub(crate) fn is_of_page(object: &ObjectRecord) -> bool {
     object.quality.is_none()
 }
 
-fn objects<'v>(
+pub(super) fn objects<'v>(
     flow: &'v FlowView<'_>,
     is_one: fn(&ObjectRecord) -> bool,
 ) -> impl Iterator<Item = &'v ObjectRecord> {
     flow.objects.iter().copied().filter(move |object| is_one(object))
 }
 
-fn object_time(flow: &FlowView<'_>, object: &ObjectRecord) -> f64 {
+pub(super) fn object_time(flow: &FlowView<'_>, object: &ObjectRecord) -> f64 {
     let arrived = object.completed_ns;
     arrived.map_or(f64::INFINITY, |at| at.saturating_sub(flow.record.start_ns) as f64 / 1e9)
 }

@@ -53,7 +53,7 @@ pub(super) fn bounds(
 
 /// Of the claim's values: a ratio has none.
 fn unit(file: &ClaimFile, measure: &Measure) -> Unit {
-    let relative = !matches!(file.relative_to, Entry::Absent);
+    let relative = !matches!(file.relative_to, Entry::Absent) && !measure.compares();
     if relative { Unit::Number } else { measure.unit() }
 }
 

@@ -127,6 +127,31 @@ pub(super) fn check(
     claims
 }
 
+/// Placeholders of a conclusion for how many claims there are, or which.
+const TALLY: [&str; 7] =
+    ["claims", "holds", "fails", "uncertain", "untested", "holding", "failing"];
+
+/// The conclusion of a study; notes placeholders that stand for nothing.
+pub(super) fn conclusion(
+    entry: &Entry<String>,
+    claims: &List<ClaimFile>,
+    reading: &mut Reading<'_>,
+) -> String {
+    let Some(text) = entry.at() else { return String::new() };
+    let ids: BTreeSet<&str> =
+        claims.0.iter().filter_map(|claim| claim.get()?.id.get()).map(String::as_str).collect();
+    for placeholder in placeholders(&text.value) {
+        let name = &placeholder[1..placeholder.len() - 1];
+        let id = name.strip_suffix(".outcome").unwrap_or(name);
+        if !ids.contains(id) && !TALLY.contains(&name) {
+            let message = format!("the conclusion names {placeholder}, but no claim has this id");
+            let help = format!("write the id of a claim in braces, or one of {}", TALLY.join(", "));
+            reading.problem(text.span, message, help);
+        }
+    }
+    text.value.clone()
+}
+
 /// The words in braces of a finding, each with its braces: `{value}` stands
 /// for the value of the claim itself, any other for that of the claim with
 /// this id.

@@ -4,7 +4,7 @@ use super::claims::Names;
 use super::in_range;
 use crate::file::ClaimFile;
 use crate::measure::{Measure, PARAMETERS, SizeRange};
-use crate::read::At;
+use crate::read::{At, Entry};
 use crate::source::Reading;
 use crate::suggest;
 use knee_units::{Fraction, Time};
@@ -26,10 +26,18 @@ pub(super) fn check(file: &ClaimFile, names: &Names, reading: &mut Reading<'_>) 
         return None;
     }
     let may: &[&str] = match plain {
-        Some(Measure::FlowThroughput(..) | Measure::FlowCompletion(..)) => &SIZES,
+        Some(
+            Measure::FlowThroughput(..)
+            | Measure::FlowCompletion(..)
+            | Measure::CompletionJitter(_),
+        ) => &SIZES,
         _ => &[],
     };
     parameters(file, name, needs.unwrap_or(&[]), may, reading);
+    if plain.as_ref().is_some_and(Measure::compares) && file.relative_to == Entry::Absent {
+        let message = format!("measure {} compares, and the claim names nothing else", name.value);
+        reading.problem(name.span, message, "add relative_to = \"run/flow\"");
+    }
     match name.value.as_str() {
         "convergence_time" => {
             Some(Measure::ConvergenceTime { band: file.band.get()?.get(), hold: *file.hold.get()? })
@@ -51,6 +59,7 @@ pub(super) fn check(file: &ClaimFile, names: &Names, reading: &mut Reading<'_>) 
             Measure::FlowCompletion(statistic, _) => {
                 Measure::FlowCompletion(statistic, sizes(file, reading))
             }
+            Measure::CompletionJitter(_) => Measure::CompletionJitter(sizes(file, reading)),
             measure => measure,
         }),
     }

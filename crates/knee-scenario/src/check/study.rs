@@ -45,6 +45,7 @@ pub(crate) fn study(mut file: StudyFile, folder: &str, reading: &mut Reading<'_>
         name: file.name.get().cloned().unwrap_or_default(),
         source: file.source.get().cloned().unwrap_or_default(),
         summary: file.summary.get().cloned().unwrap_or_default(),
+        conclusion: claims::conclusion(&file.conclusion, &file.claim, reading),
         runs,
         models,
         claims: claims::check(&mut file.claim, &names, reading),

@@ -16,6 +16,12 @@ table! {
         source: Required<String>,
         /// What the study is about, in a few sentences.
         summary: Entry<String>,
+        /// What came of it, in a paragraph that is printed before the claims:
+        /// {A3} stands for the value of a claim, {A3.outcome} for how it
+        /// ended, {claims}, {holds}, {fails}, {uncertain} and {untested} for
+        /// how many claims there are and ended so, {holding} and {failing}
+        /// for their ids.
+        conclusion: Entry<String>,
         /// Its runs.
         run: List<RunFile>,
         /// Models that are computed without a ground.

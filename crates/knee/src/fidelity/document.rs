@@ -78,6 +78,7 @@ pub fn page(grid: &FidelityGrid, command: &str) -> Result<String, Failure> {
         title: TITLE,
         source: "",
         about: &about,
+        conclusion: "",
         claims: &[],
         on_kernel: Vec::new(),
         runs: Vec::new(),

@@ -36,7 +36,7 @@ const LINK: &str = "link";
 const BOTH: &str = "flows, link";
 const MODEL: &str = "model";
 
-const MEASURES: [Described; 40] = [
+const MEASURES: [Described; 46] = [
     number("goodput", FLOWS, "bit/s", "payload delivered in order over time"),
     number("throughput", FLOWS, "bit/s", "IP bytes sent over time, retransmissions included"),
     number("share", FLOWS, "%", "goodput over that of all flows"),
@@ -50,6 +50,8 @@ const MEASURES: [Described; 40] = [
     number("retransmit_ratio", FLOWS, "%", "retransmitted over sent bytes after the warm-up"),
     number("retransmit_ratio_startup", FLOWS, "%", "the same before the end of the warm-up"),
     number("retransmit_ratio_total", FLOWS, "%", "the same from start to end"),
+    number("useful_ratio", FLOWS, "%", "bytes delivered over bytes sent"),
+    number("effective_goodput", FLOWS, "bit/s", "goodput times the useful ratio"),
     number("drops", LINK, "", "packets dropped by queue, AQM or policer"),
     number("jain", FLOWS, "", "Jain's fairness index of the goodputs"),
     number("convergence_time", FLOWS, "time", "until all stay near their fair share; band, hold"),
@@ -58,6 +60,8 @@ const MEASURES: [Described; 40] = [
     number("power", FLOWS, "", "Kleinrock's power; 1 at the knee"),
     number("phase_entries", FLOWS, "", "times that a phase of the controller began; phase"),
     number("phase_share", FLOWS, "%", "part of the time in phases; phase"),
+    number("startup_growth", FLOWS, "", "growth of BBR's estimate in a round of STARTUP"),
+    number("startup_flat_rounds", FLOWS, "", "rounds without growth at the end of STARTUP"),
     number("completion_over_bound", FLOWS, "", "completion time over the least that is possible"),
     number("aggregation_ratio", FLOWS, "%", "what was delivered over what all paths allowed"),
     number("head_of_line_blocking", FLOWS, "time", "mean wait of a byte for another path's"),
@@ -66,6 +70,7 @@ const MEASURES: [Described; 40] = [
     number("path_share", FLOWS, "%", "bytes of a path over those of all; path"),
     number("page_load_time", FLOWS, "time", "until the last object of a page is complete"),
     distribution("object_time", FLOWS, "time", "until an object of a page is complete"),
+    number("objects_earlier", FLOWS, "%", "objects earlier than those of relative_to"),
     number("video_bitrate", FLOWS, "bit/s", "mean bitrate of the segments"),
     number("video_quality_share", FLOWS, "%", "media time in a quality over all; quality"),
     number("video_switches", FLOWS, "", "changes of quality"),
@@ -73,6 +78,7 @@ const MEASURES: [Described; 40] = [
     number("video_startup_time", FLOWS, "time", "until playback starts"),
     distribution("flow_throughput", FLOWS, "bit/s", "of transfers; size_at_least, size_below"),
     distribution("flow_completion", FLOWS, "time", "of transfers; size_at_least, size_below"),
+    number("flow_completion_jitter", FLOWS, "time", "its change; size_at_least, size_below"),
     number("model.share_low", MODEL, "", "the smaller share of the link"),
     number("model.share_high", MODEL, "", "the larger share of the link"),
     number("model.filter", MODEL, "", "what the bandwidth filters hold"),

@@ -1,0 +1,45 @@
+//! Objects of a page against the same objects of another.
+
+use super::objects::{is_of_page, object_time, objects};
+use super::{Flows, NotMeasurable, because};
+use crate::view::{FlowView, RunView, Window};
+use std::collections::BTreeMap;
+
+/// Part of a page's objects, `0..=1`, that arrived earlier after the flow's
+/// start than the object of the same number on the other side; of a tie, half.
+/// So two runs between which nothing decides give a half. The flows of the two
+/// targets are taken in pairs.
+pub(crate) fn objects_earlier(
+    targets: [(&RunView<'_>, &str); 2],
+    window: Window,
+) -> Result<f64, NotMeasurable> {
+    let [(test, ours), (control, theirs)] = targets;
+    let (test, control) = (Flows::find(test, ours, window)?, Flows::find(control, theirs, window)?);
+    if test.members.len() != control.members.len() {
+        return because(format!("{ours} and {theirs} are not as many flows"));
+    }
+    let (mut earlier, mut count) = (0.0, 0.0);
+    for (ours, theirs) in test.members.iter().zip(&control.members) {
+        let (ours, mut theirs) = (times(ours), times(theirs));
+        for (number, time) in ours {
+            let Some(other) = theirs.remove(&number) else {
+                return because(format!("object {number} is on one side only"));
+            };
+            count += 1.0;
+            earlier += match time.total_cmp(&other) {
+                std::cmp::Ordering::Less => 1.0,
+                std::cmp::Ordering::Equal => 0.5,
+                std::cmp::Ordering::Greater => 0.0,
+            };
+        }
+    }
+    match count > 0.0 {
+        true => Ok(earlier / count),
+        false => because(format!("{} has no objects of a page", test.target)),
+    }
+}
+
+/// From the flow's start to the arrival of each object, seconds, by number.
+fn times(flow: &FlowView<'_>) -> BTreeMap<u32, f64> {
+    objects(flow, is_of_page).map(|row| (row.number, object_time(flow, row))).collect()
+}
