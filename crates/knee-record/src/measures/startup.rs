@@ -59,30 +59,27 @@ impl Flows<'_, '_> {
     }
 }
 
-/// Bandwidth estimate at the end of each round of the first STARTUP, bit/s:
-/// that which ends it too.
+/// Bandwidth estimate at the end of each round of the first STARTUP, bit/s.
+/// It is left at the end of a round: of the one under way then more than half
+/// must be over, the rest is what the samples came late.
 fn estimates(flow: &FlowView<'_>, span: Span) -> Vec<f64> {
-    let (mut estimates, mut end) = (Vec::new(), None);
+    let (mut estimates, mut round): (_, Option<(u64, u64)>) = (Vec::new(), None);
     let inside = |row: &&&FlowSample| span.begin <= row.time_ns && row.time_ns <= span.end;
     for row in flow.samples.iter().filter(inside) {
-        match end {
-            None if row.in_flight_bytes > 0 => end = Some(round_end(row)),
-            Some(bytes) if acknowledged(row) > bytes => {
-                end = Some(round_end(row));
+        let (now, left) = (acknowledged(row), row.phase != STARTUP);
+        match round {
+            None if row.in_flight_bytes > 0 => round = Some((now, row.in_flight_bytes)),
+            Some((begin, bytes)) if now > begin + bytes || (left && now > begin + bytes / 2) => {
+                round = Some((now, row.in_flight_bytes));
                 estimates.push(row.bandwidth_estimate_bps as f64);
             }
             _ => {}
         }
-        if row.phase != STARTUP {
+        if left {
             break;
         }
     }
     estimates
-}
-
-/// Bytes after whose acknowledgement the round that begins here is over.
-fn round_end(row: &FlowSample) -> u64 {
-    acknowledged(row) + row.in_flight_bytes
 }
 
 fn acknowledged(row: &FlowSample) -> u64 {
