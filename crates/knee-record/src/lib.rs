@@ -41,8 +41,8 @@ mod view;
 pub use claims::{
     ClaimOutcome, NamedRun, Outcome, evaluate, evaluate_in_study, fill_findings, outcome_of,
 };
-pub use conclusion::fill_conclusion;
 pub use comparison::{Comparison, Difference, RunIdentity};
+pub use conclusion::fill_conclusion;
 pub use distribution::Distribution;
 pub use error::Error;
 pub use fidelity::{

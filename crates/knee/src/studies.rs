@@ -102,23 +102,39 @@ mod tests {
         }
     }
 
+    /// A figure with a unit in `text` that is not in `source`.
+    fn own_figure(text: &str, source: &str) -> Option<String> {
+        const UNITS: [&str; 9] =
+            ["s", "ms", "us", "%", "bit/s", "kbit/s", "Mbit/s", "Gbit/s", "times"];
+        let words: Vec<&str> = text.split(&[' ', ',', ';', ':', '(', ')', '\n'][..]).collect();
+        let figures = words.windows(2).filter_map(|pair| {
+            let unit = pair[1].trim_end_matches('.');
+            let is_figure = pair[0].parse::<f64>().is_ok() && UNITS.contains(&unit);
+            is_figure.then(|| format!("{} {unit}", pair[0]))
+        });
+        figures.into_iter().find(|figure| !source.contains(figure))
+    }
+
     /// Figures of a finding are placeholders or the source's own: none can
     /// grow stale.
     #[test]
     fn findings_hold_no_figures_of_their_own() {
-        const UNITS: [&str; 9] =
-            ["s", "ms", "us", "%", "bit/s", "kbit/s", "Mbit/s", "Gbit/s", "times"];
         for claim in claims() {
             let finding = claim.finding.clone().unwrap_or_default();
             let source = format!("{} {}", claim.says, claim.source_figure.unwrap_or_default());
-            let words: Vec<&str> = finding.split(&[' ', ',', ';', ':', '(', ')'][..]).collect();
-            for pair in words.windows(2) {
-                let unit = pair[1].trim_end_matches('.');
-                if pair[0].parse::<f64>().is_ok() && UNITS.contains(&unit) {
-                    let figure = format!("{} {unit}", pair[0]);
-                    assert!(source.contains(&figure), "{}: {figure}", claim.id);
-                }
-            }
+            assert_eq!(own_figure(&finding, &source), None, "{}", claim.id);
+        }
+    }
+
+    /// So are those of a conclusion: the source's own, or of a claim's set-up.
+    #[test]
+    fn conclusions_hold_no_figures_of_their_own() {
+        for study in built_in().into_iter().map(|name| load_built_in(name).unwrap().study) {
+            let said = study.claims.iter().map(|claim| {
+                format!("{} {} ", claim.says, claim.source_figure.as_deref().unwrap_or_default())
+            });
+            let source: String = said.chain([study.summary.clone()]).collect();
+            assert_eq!(own_figure(&study.conclusion, &source), None, "{}", study.name);
         }
     }
 

@@ -207,3 +207,35 @@ fn a_study_of_the_program_has_no_file_to_record_in() {
     let said = complaint(folder.path(), "reproduce improved-bbr --record", 2);
     assert!(said.contains("knee reproduce studies/improved-bbr --record"), "{said}");
 }
+
+const CONCLUSION: &str = "conclusion = \"Of {claims} claims {holds} hold: {S1}, {S2.outcome}.\"\n";
+
+/// What came of a study is said first, with what this run measured, and stands
+/// in the document and on the page too.
+#[test]
+fn the_conclusion_comes_first() {
+    let text = STUDY.replacen("\n[[run]]", &format!("{CONCLUSION}\n[[run]]"), 1);
+    let folder = study(&text, SMALL);
+    let at = folder.path();
+    let printed = expect(at, "reproduce ./small-study --out out", 0);
+    let first = printed.lines().nth(1).unwrap();
+    assert!(printed.starts_with("Small study\n"), "{printed}");
+    assert!(first.starts_with("Of 2 claims 2 hold: "), "{first}");
+    assert!(first.ends_with(" times, holds."), "{first}");
+    let study = &json(&at.join("out/reproduce.json"))["studies"][0];
+    assert_eq!(study["conclusion"].as_str(), Some(first));
+    assert!(fs::read_to_string(at.join("out/report.html")).unwrap().contains(first));
+
+    fs::write(at.join("small-study/study.toml"), text.replace("{S1}", "{S7}")).unwrap();
+    let said = complaint(at, "reproduce ./small-study --out other", 2);
+    assert!(said.contains("the conclusion names {S7}, but no claim has this id"), "{said}");
+}
+
+#[test]
+fn a_measure_that_compares_needs_something_to_compare_with() {
+    let claim = "[[claim]]\nid = \"S3\"\nsays = \"x\"\nmeasure = \"objects_earlier\"\n\
+                 of = \"plain/*\"\nat_least = \"90 %\"\n";
+    let folder = study(&format!("{STUDY}{claim}"), SMALL);
+    let said = complaint(folder.path(), "reproduce ./small-study", 2);
+    assert!(said.contains("objects_earlier compares") && said.contains("relative_to"), "{said}");
+}

@@ -26,7 +26,8 @@ impl Flows<'_, '_> {
             let growing: Vec<f64> = growing.collect();
             let (_, before_full) = growing.split_last()?;
             let count = before_full.len() as f64;
-            (count > 0.0).then(|| (before_full.iter().map(|one| one.ln()).sum::<f64>() / count).exp())
+            (count > 0.0)
+                .then(|| (before_full.iter().map(|one| one.ln()).sum::<f64>() / count).exp())
         })
     }
 
