@@ -41,7 +41,7 @@ const PORT: u16 = 9_000;
 /// Holds what arrives while the thread does not run.
 const SOCKET_BYTES: u32 = 1 << 26;
 /// The longest sleep: how soon a request to stop is seen.
-const SLEEP_MAX: Time = Time::from_millis(20);
+pub const SLEEP_MAX: Time = Time::from_millis(20);
 /// A probe takes at most this share of a path's rate.
 const SHARE_MAX: u64 = 500;
 

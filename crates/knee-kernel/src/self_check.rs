@@ -9,7 +9,8 @@ use crate::clock::{Clock, timespec};
 use crate::emulator::{Emulator, Plan};
 use crate::hosts::Hosts;
 use crate::probe::{
-    PROBE_BYTES, PathProbe, Prober, echo, echo_sockets, probe_sockets, receive_burst, send_burst,
+    PROBE_BYTES, PathProbe, Prober, SLEEP_MAX, echo, echo_sockets, probe_sockets, receive_burst,
+    send_burst,
 };
 use crate::realtime;
 use crate::routes::Routes;
@@ -32,8 +33,9 @@ const PROBING: Time = Time::from_millis(200);
 const BURST: Time = Time::from_millis(100);
 /// Fewer datagrams would measure the clock, more the memory.
 const BURST_PACKETS: std::ops::RangeInclusive<u64> = 10..=10_000;
-/// Time for the receiving thread to get to its socket.
-const HEAD_START: Time = Time::from_millis(5);
+/// Time for the receiving thread to get to its socket: it may sleep for as long
+/// as it answers probes before it sees that they are over.
+const HEAD_START: Time = Time::from_nanos(SLEEP_MAX.as_nanos() + 5_000_000);
 
 /// What a path was to be and what it was.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -192,6 +192,18 @@ fn what_the_kernel_cannot_do_is_refused_with_advice() -> Result<(), Skipped> {
     Ok(())
 }
 
+/// A path with an RTT of 1 ms: the first datagrams of the self-check's burst are
+/// there while the thread that answered probes may still be asleep.
+fn a_burst_over_a_short_path_arrives_whole() -> Result<(), Skipped> {
+    let _turn = turn()?;
+    let text = text("1 s", &TEN_MEGABIT.replace("30 ms", "0.5 ms"), "cc = \"cubic\"");
+    let text = text.replace("reverse_delay = \"30 ms\"", "reverse_delay = \"0.5 ms\"");
+    let run = run(&scenario(&text), &Control::default());
+    let (_, health) = run.unwrap_or_else(|error| panic!("{error}"));
+    assert!(health.self_check.iter().all(|check| check.rate.is_some()));
+    Ok(())
+}
+
 fn main() -> ExitCode {
     if std::env::var_os(cleanup::VICTIM).is_some() {
         cleanup::victim();
@@ -204,6 +216,7 @@ fn main() -> ExitCode {
         marks_take_the_place_of_drops,
         loss_of_the_link_is_repaired,
         probes_take_as_long_as_the_path,
+        a_burst_over_a_short_path_arrives_whole,
         stopping_keeps_the_records,
         what_the_kernel_cannot_do_is_refused_with_advice,
         applications::a_page_arrives_object_by_object,
