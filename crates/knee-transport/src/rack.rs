@@ -7,7 +7,9 @@
 //! time-sorted list and detection costs O(1) per segment.
 
 use crate::rtt::RttEstimator;
-use crate::scoreboard::{EVER_RETRANSMITTED, LOST, RETRANSMISSION_OUT, SACKED, Scoreboard, Sent};
+use crate::scoreboard::{
+    EVER_RETRANSMITTED, JUDGED, LOST, RETRANSMISSION_OUT, SACKED, Scoreboard, Sent,
+};
 use crate::{after, before};
 use knee_units::Time;
 use std::collections::VecDeque;
@@ -104,10 +106,24 @@ impl Rack {
         self.retransmissions.push_back((number, order));
     }
 
-    /// A timeout marked segments lost without RACK's judgement: the others
-    /// from `first` on are looked at afresh.
-    pub fn judge_again(&mut self, first: u32) {
-        self.cursor = first;
+    /// Marks were taken back. What a timeout had marked without RACK's
+    /// judgement was passed over meanwhile: it is looked at again. Linux leaves
+    /// it in `tsorted_sent_queue`, out of which RACK's own mark takes a segment.
+    #[cold]
+    pub fn judge_again(&mut self, board: &mut Scoreboard) {
+        self.cursor = board.first();
+        self.retransmissions.clear();
+        let mut number = board.first();
+        while number != board.next() {
+            let sent = board.get(number);
+            if sent.flags & EVER_RETRANSMITTED != 0 {
+                self.retransmissions.push_back((number, sent.order));
+            }
+            number = number.wrapping_add(1);
+        }
+        let newest = self.order;
+        let by_order = |(_, order): &(u32, u32)| order.wrapping_sub(newest) as i32;
+        self.retransmissions.make_contiguous().sort_unstable_by_key(by_order);
     }
 
     fn window(&self, board: &Scoreboard, rtt: &RttEstimator, in_recovery: bool) -> Time {
@@ -137,7 +153,7 @@ impl Rack {
         }
         while self.cursor != board.next() {
             let sent = *board.get(self.cursor);
-            if sent.flags & (SACKED | LOST | EVER_RETRANSMITTED) == 0 {
+            if sent.flags & (SACKED | LOST | EVER_RETRANSMITTED | JUDGED) == 0 {
                 if !self.overtook(sent.order) {
                     break;
                 }
@@ -145,8 +161,7 @@ impl Rack {
                     found.look_again = Some(self.last_waiting(board, sent.sent_at) + patience);
                     break;
                 }
-                found.lost += board.mark_lost(self.cursor).unwrap_or(0);
-                queue(lost, self.cursor);
+                found.lost += judge(board, self.cursor, lost);
             }
             self.cursor = self.cursor.wrapping_add(1);
         }
@@ -163,9 +178,7 @@ impl Rack {
         found: &mut Detection,
     ) {
         while let Some(&(number, order)) = self.retransmissions.front() {
-            let outstanding = !after(board.first(), number) && after(board.next(), number);
-            let sent = if outstanding { *board.get(number) } else { Sent::default() };
-            if sent.flags & RETRANSMISSION_OUT != 0 && sent.order == order {
+            if let Some(sent) = waiting(board, number, order) {
                 if !self.overtook(order) {
                     break;
                 }
@@ -174,8 +187,7 @@ impl Rack {
                     found.look_again = Some(found.look_again.map_or(again, |t| t.max(again)));
                     break;
                 }
-                found.lost += board.mark_lost(number).unwrap_or(0);
-                queue(lost, number);
+                found.lost += judge(board, number, lost);
             }
             self.retransmissions.pop_front();
         }
@@ -188,7 +200,7 @@ impl Rack {
         // Those that left together with the delivered one need no search.
         while last < self.sent_at && number != board.next() {
             let sent = board.get(number);
-            if sent.flags & (SACKED | LOST | EVER_RETRANSMITTED) == 0 {
+            if sent.flags & (SACKED | LOST | EVER_RETRANSMITTED | JUDGED) == 0 {
                 if !self.overtook(sent.order) {
                     break;
                 }
@@ -205,9 +217,7 @@ impl Rack {
             if last >= self.sent_at || !self.overtook(order) {
                 break;
             }
-            let outstanding = !after(board.first(), number) && after(board.next(), number);
-            let sent = if outstanding { *board.get(number) } else { Sent::default() };
-            if sent.flags & RETRANSMISSION_OUT != 0 && sent.order == order {
+            if let Some(sent) = waiting(board, number, order) {
                 last = sent.sent_at;
             }
         }
@@ -225,9 +235,21 @@ impl Rack {
     }
 }
 
-/// Puts a segment where it is looked for: the lowest is sent again first
-/// (RFC 6675, section 4, NextSeg).
-fn queue(lost: &mut VecDeque<u32>, number: u32) {
+/// The segment of retransmission `order`, if that was its last transmission
+/// and it may yet turn out lost.
+fn waiting(board: &mut Scoreboard, number: u32, order: u32) -> Option<Sent> {
+    let outstanding = !after(board.first(), number) && after(board.next(), number);
+    let sent = *board.get(number);
+    let open = sent.flags & (SACKED | JUDGED) == 0;
+    let marked = sent.flags & (LOST | RETRANSMISSION_OUT) == LOST;
+    (outstanding && open && !marked && sent.order == order).then_some(sent)
+}
+
+/// Marks a segment lost and puts it where it is looked for: the lowest is sent
+/// again first (RFC 6675, section 4, NextSeg). Returns its bytes.
+fn judge(board: &mut Scoreboard, number: u32, lost: &mut VecDeque<u32>) -> u64 {
+    board.get(number).flags |= JUDGED;
     let place = lost.partition_point(|other| before(*other, number));
     lost.insert(place, number);
+    board.mark_lost(number).unwrap_or(0)
 }

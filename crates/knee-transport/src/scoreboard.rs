@@ -13,6 +13,9 @@ pub const EVER_RETRANSMITTED: u8 = 8;
 /// Sent while the application limited the rate; says nothing about
 /// delivery.
 pub const APP_LIMITED: u8 = 16;
+/// RACK has marked the last transmission lost. It looks at each once, also
+/// when the mark is taken back.
+pub const JUDGED: u8 = 32;
 
 /// A segment that was sent, with what its delivery-rate sample needs
 /// (draft-ietf-ccwg-bbr, section "per-packet state").
@@ -205,7 +208,7 @@ impl Scoreboard {
         let sent = self.get(number);
         let len = u64::from(sent.len);
         let again = sent.flags & RETRANSMISSION_OUT != 0;
-        sent.flags |= RETRANSMISSION_OUT | EVER_RETRANSMITTED;
+        sent.flags = (sent.flags & !JUDGED) | RETRANSMISSION_OUT | EVER_RETRANSMITTED;
         if !again {
             self.retransmission_bytes += len;
         }

@@ -234,6 +234,7 @@ impl Sender {
                 number = number.wrapping_add(1);
             }
             self.lost.clear();
+            self.rack.judge_again(&mut self.board);
         }
         self.counters.spurious_recoveries += 1;
         self.recovery = Recovery::Open;

@@ -157,7 +157,6 @@ impl Sender {
 
     fn mark_all_lost(&mut self, now: Time) {
         let mut number = self.board.first();
-        self.rack.judge_again(self.board.first());
         self.lost.clear();
         while number != self.board.next() {
             let sent = *self.board.get(number);

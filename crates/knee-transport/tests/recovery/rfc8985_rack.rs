@@ -194,3 +194,48 @@ fn after_an_undo_only_the_timeout_takes_the_same_segments_for_lost() {
              = lost 5, state disorder",
     );
 }
+
+/// All six are marked lost by a timeout; then the original of 0 arrives.
+const TIMEOUT_UNDONE: &str = "given data 6
+        0    > 0:6
+        202  > 5 again
+        502  > 0 again
+             = state loss, lost 6
+        505  < ack 0
+        510  < ack 1 ecr 0
+             = state open, undone 1, in_flight 5
+";
+
+#[test]
+fn what_only_a_timeout_had_marked_is_judged_once_the_timeout_is_undone() {
+    script(
+        "RFC 8985, section 6.2, step 5: each segment not acknowledged; Linux: \
+         tcp_rack_detect_loss passes over what is marked lost, but leaves it in the list",
+        &format!(
+            "{TIMEOUT_UNDONE}
+        512  < ack 1 sack 3:6
+             > 1:3 again
+             = state recovery, lost 8"
+        ),
+    );
+}
+
+#[test]
+fn a_retransmission_that_only_a_timeout_had_marked_is_judged_as_well() {
+    script(
+        "RFC 8985, section 6.2, step 5: each segment not acknowledged, by when it was sent last",
+        "0    > 0:20
+        100  < ack 0 sack 2:6
+             > 0:2 again
+             < ack 0 sack 2:8
+             > 20
+             = timer 400
+        400  > 0 again
+             = state loss
+        410  < ack 1 ecr 0
+             > 21:27
+             = undone 1
+        415  < ack 1 sack 20:21 2:8
+             > 1 again",
+    );
+}

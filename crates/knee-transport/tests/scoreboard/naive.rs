@@ -18,7 +18,9 @@ pub struct Segment {
     /// A retransmission is under way.
     pub again: bool,
     ever_again: bool,
-    /// RACK has marked the first transmission lost: Linux looks once.
+    /// RACK has marked the last transmission lost: Linux looks at it once
+    /// (`tcp_rack_detect_loss` takes it out of the list), also when the mark is
+    /// taken back.
     judged: bool,
 }
 
@@ -101,6 +103,7 @@ impl Naive {
         segment.order = order;
         segment.again = true;
         segment.ever_again = true;
+        segment.judged = false;
         self.resent_bytes += self.segment(number).bytes;
         self.first_again = self.first_again.or(Some(now));
         if let Some(stamp) = &mut self.undo {
@@ -255,14 +258,13 @@ impl Naive {
         }
         let Some(newest) = self.rack.newest else { return };
         for segment in &mut self.segments {
-            let candidate = segment.again || (!segment.ever_again && !segment.judged);
+            // "Skip ones marked lost but not yet retransmitted".
+            let candidate = !segment.judged && (!segment.lost || segment.again);
             let overtaken = segment.order < newest;
             let due_ns = (segment.sent_at + self.rack.rtt) * 1000 + window_ns;
             let overdue = due_ns <= now * 1000;
             if !segment.sacked && candidate && overtaken && overdue {
-                if !segment.lost || segment.again {
-                    self.lost_bytes += segment.bytes;
-                }
+                self.lost_bytes += segment.bytes;
                 (segment.lost, segment.again, segment.judged) = (true, false, true);
             }
         }
@@ -289,7 +291,6 @@ impl Naive {
         self.probe = None;
         let (first, rtt) = (self.first, self.rack.rtt);
         for segment in &mut self.segments {
-            segment.judged = false;
             let recent = segment.number != first && segment.sent_at + rtt > now;
             if segment.sacked || recent {
                 continue;
