@@ -166,8 +166,9 @@ impl MultipathSender {
         }
     }
 
-    /// Time has passed: paths that could send may have to wait for pacing now,
-    /// whatever the reason to ask them again.
+    /// Time has passed: paths that could send are asked again, since their
+    /// burst is over and pacing may hold the next one. This is the only place
+    /// that minds the time: what is `ready` was asked for now.
     #[inline]
     fn doubt_ready_paths(&mut self) {
         for (index, view) in self.paths.iter().enumerate() {
@@ -345,8 +346,7 @@ impl MultipathSender {
     #[inline]
     pub fn on_pacing_timer(&mut self, now: Time) {
         for (path, subflow) in self.subflows.iter().enumerate() {
-            let due = subflow.as_ref().is_some_and(|subflow| subflow.paced_until <= now);
-            if due || self.paths[path].ready {
+            if subflow.as_ref().is_some_and(|subflow| subflow.paced_until <= now) {
                 self.stale.insert(path);
             }
         }

@@ -30,7 +30,8 @@ impl Sender {
         self.poll_again(now)
     }
 
-    /// Whether a new full segment may leave.
+    /// Whether a new full segment may leave. If so, a burst has begun now; what
+    /// was true at an earlier time is not any more.
     #[inline]
     pub fn room(&mut self, now: Time) -> Room {
         if self.handshake != Handshake::Done || !self.lost.is_empty() {
@@ -48,11 +49,10 @@ impl Sender {
     }
 
     /// Sends `len` bytes of new data, at most a full segment, for which there
-    /// is [room](Self::room).
+    /// is [room](Self::room) at this very time.
     #[inline]
     pub fn send(&mut self, now: Time, len: u16) -> Segment {
-        // What there was room for earlier begins a burst now.
-        self.pacer.admit(now, self.quantum);
+        debug_assert!(self.pacer.in_burst(now), "there was room at another time");
         self.written += u64::from(len);
         let in_flight = self.board.in_flight();
         let mss = u64::from(self.mss);
