@@ -50,13 +50,20 @@ impl Armed {
 /// A priority queue of events.
 #[derive(Debug, Default)]
 pub struct EventQueue {
+    /// The heap, and behind it [`UNUSED`] keys up to a multiple of four
+    /// children: a key has four children or none.
     keys: Vec<u128>,
+    /// Keys in the heap, the hole included.
+    len: usize,
     /// Number of the last event; the first has 1.
     numbered: u64,
     /// The root was taken and not yet replaced: the next push fills it, so
     /// that taking an event and scheduling its successor cost one descent.
     hole: bool,
 }
+
+/// Comes behind every key.
+const UNUSED: u128 = u128::MAX;
 
 impl EventQueue {
     /// Queues an event of `source` at `time`, behind those at the same time.
@@ -74,14 +81,13 @@ impl EventQueue {
         self.insert(time, Event(u64::MAX << SOURCE_BITS | source as u64));
     }
 
-    #[inline]
+    #[inline(never)]
     fn insert(&mut self, time: Time, event: Event) {
         let key = u128::from(time.as_nanos()) << 64 | u128::from(event.0);
         if self.hole {
             self.hole = false;
             self.descend(key);
         } else {
-            self.keys.push(key);
             self.ascend(key);
         }
     }
@@ -90,21 +96,37 @@ impl EventQueue {
     #[inline]
     pub fn pop(&mut self) -> Option<(Time, Event)> {
         if self.hole {
-            self.hole = false;
-            let last = self.keys.pop()?;
-            if !self.keys.is_empty() {
-                self.descend(last);
-            }
+            self.fill_hole();
         }
-        let key = *self.keys.first()?;
+        if self.len == 0 {
+            return None;
+        }
+        let key = self.keys[0];
         self.hole = true;
         Some((Time::from_nanos((key >> 64) as u64), Event(key as u64)))
     }
 
-    /// Moves the last slot, which holds `key`, up to its place.
-    #[inline]
+    /// Nothing was pushed since the last event was taken: the last key takes
+    /// its place.
+    #[cold]
+    fn fill_hole(&mut self) {
+        self.hole = false;
+        self.len -= 1;
+        let last = std::mem::replace(&mut self.keys[self.len], UNUSED);
+        if self.len > 0 {
+            self.descend(last);
+        }
+    }
+
+    /// Appends `key` and moves it up to its place.
+    #[cold]
     fn ascend(&mut self, key: u128) {
-        let mut slot = self.keys.len() - 1;
+        if self.len == self.keys.len() {
+            let room = if self.len == 0 { 1 } else { 4 };
+            self.keys.resize(self.len + room, UNUSED);
+        }
+        let mut slot = self.len;
+        self.len += 1;
         while slot > 0 {
             let parent = (slot - 1) / 4;
             if self.keys[parent] <= key {
@@ -117,33 +139,45 @@ impl EventQueue {
     }
 
     /// Puts `key` into the root and moves it down to its place.
-    #[inline]
+    #[inline(always)]
     fn descend(&mut self, key: u128) {
-        let keys = self.keys.as_mut_slice();
+        let keys = &mut self.keys[..];
         let mut slot = 0;
-        loop {
+        while 4 * slot + 1 < self.len {
             let first = 4 * slot + 1;
-            let least = match keys.get(first..) {
-                Some(&[a, b, c, d, ..]) => first + least_of_four([a, b, c, d]),
-                Some(&[]) | None => break,
-                Some(&[_]) => first,
-                Some(&[a, b]) => first + usize::from(b < a),
-                Some(&[a, b, c]) => first + least_of_four([a, b, c, u128::MAX]),
-            };
-            if keys[least] >= key {
+            let Some(children) = keys[first..].first_chunk() else { break };
+            let (least, child) = least_of_four(children);
+            if child >= key {
                 break;
             }
-            keys[slot] = keys[least];
-            slot = least;
+            keys[slot] = child;
+            slot = first + least;
         }
         keys[slot] = key;
     }
 }
 
-/// Position of the least: a tournament without branches, since which child is
-/// the least cannot be predicted.
+/// Position and value of the least: a tournament without branches, since which
+/// child is the least cannot be predicted. Times seldom tie, and only then do
+/// the numbers count.
 #[inline(always)]
-fn least_of_four([a, b, c, d]: [u128; 4]) -> usize {
+fn least_of_four(keys: &[u128; 4]) -> (usize, u128) {
+    let [a, b, c, d] = keys.map(|key| (key >> 64) as u64);
+    let (left, at_left) = if b < a { (b, 1) } else { (a, 0) };
+    let (right, at_right) = if d < c { (d, 3) } else { (c, 2) };
+    let least = if a == b || c == d || left == right {
+        least_by_number(keys)
+    } else if right < left {
+        at_right
+    } else {
+        at_left
+    };
+    (least, keys[least & 3])
+}
+
+#[cold]
+fn least_by_number(keys: &[u128; 4]) -> usize {
+    let [a, b, c, d] = *keys;
     let left = if b < a { (b, 1) } else { (a, 0) };
     let right = if d < c { (d, 3) } else { (c, 2) };
     if right.0 < left.0 { right.1 } else { left.1 }

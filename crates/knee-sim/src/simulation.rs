@@ -202,7 +202,7 @@ impl<'a, L: PacketLog> Simulation<'a, L> {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn arm_link(&mut self, link: usize) {
         let next = self.links[link].next_time();
         if next < self.link_armed[link].time {
@@ -225,22 +225,22 @@ impl<'a, L: PacketLog> Simulation<'a, L> {
     }
 
     /// Takes a packet one step further on its way.
-    #[inline]
+    #[inline(always)]
     fn advance(&mut self, mut packet: Packet) {
         match self.topology.routes.step(packet.hop) {
-            Step::Receiver => self.on_segment(packet),
-            Step::Sender => self.on_ack(packet),
+            Step::Receiver => self.on_segment(&packet),
+            Step::Sender => self.on_ack(&packet),
             Step::Link(link) => {
                 packet.hop += 1;
-                self.enter(link, packet);
+                self.enter(link, &packet);
             }
         }
     }
 
-    #[inline]
-    fn enter(&mut self, link: usize, packet: Packet) {
-        self.note(packet.flow, Event::Enter { link, packet: &packet });
-        match self.links[link].send(self.now, packet) {
+    #[inline(never)]
+    fn enter(&mut self, link: usize, packet: &Packet) {
+        self.note(packet.flow, Event::Enter { link, packet });
+        match self.links[link].send(self.now, *packet) {
             Ok(()) => self.arm_link(link),
             Err((reason, packet)) => {
                 self.note(packet.flow, Event::Drop { link, packet: &packet, reason });
@@ -278,14 +278,14 @@ impl<'a, L: PacketLog> Simulation<'a, L> {
         }
     }
 
-    #[inline]
-    fn on_segment(&mut self, packet: Packet) {
+    #[inline(never)]
+    fn on_segment(&mut self, packet: &Packet) {
         let index = packet.flow as usize;
         let ends = self.slots[index].ends;
         if ends == MULTIPATH {
             return self.on_subflow_segment(index, packet);
         }
-        self.note(packet.flow, Event::Receive { packet: &packet });
+        self.note(packet.flow, Event::Receive { packet });
         let receiver = &mut self.receivers[ends as usize];
         let arrival = receiver.on_segment(self.now, &packet.to_segment(), packet.is_marked());
         let deadline = receiver.timer();
@@ -344,8 +344,8 @@ impl<'a, L: PacketLog> Simulation<'a, L> {
         self.advance(packet);
     }
 
-    #[inline]
-    fn on_ack(&mut self, packet: Packet) {
+    #[inline(never)]
+    fn on_ack(&mut self, packet: &Packet) {
         let index = packet.flow as usize;
         let extra = packet.extra().map(|slot| self.extras.take(slot));
         let slot = &self.slots[index];
@@ -355,7 +355,7 @@ impl<'a, L: PacketLog> Simulation<'a, L> {
         let sender = &mut self.senders[slot.ends as usize];
         sender.on_ack(self.now, &packet.to_ack(), extra.as_ref().map(|extra| &extra.details));
         let in_flight = sender.in_flight();
-        self.note(packet.flow, Event::AckReceive { packet: &packet, in_flight });
+        self.note(packet.flow, Event::AckReceive { packet, in_flight });
         self.pump(index);
         let slot = &self.slots[index];
         if slot.closing && self.senders[slot.ends as usize].is_complete() {

@@ -148,13 +148,13 @@ impl<L: PacketLog> Simulation<'_, L> {
         }
     }
 
-    pub(crate) fn on_subflow_segment(&mut self, index: usize, packet: Packet) {
+    pub(crate) fn on_subflow_segment(&mut self, index: usize, packet: &Packet) {
         let Slot { connection, position, .. } = self.slots[index];
         if connection == NONE {
-            self.note(packet.flow, Event::Discard { packet: &packet });
+            self.note(packet.flow, Event::Discard { packet });
             return self.leave_network(index);
         }
-        self.note(packet.flow, Event::Receive { packet: &packet });
+        self.note(packet.flow, Event::Receive { packet });
         let now = self.now;
         let connection = connection as usize;
         let path = usize::from(position);
@@ -198,10 +198,15 @@ impl<L: PacketLog> Simulation<'_, L> {
         self.put_ack(index, &ack, Some(extra));
     }
 
-    pub(crate) fn on_subflow_ack(&mut self, index: usize, packet: Packet, extra: Option<AckExtra>) {
+    pub(crate) fn on_subflow_ack(
+        &mut self,
+        index: usize,
+        packet: &Packet,
+        extra: Option<AckExtra>,
+    ) {
         let Slot { connection, position, .. } = self.slots[index];
         let (Some(extra), false) = (extra, connection == NONE) else {
-            self.note(packet.flow, Event::Discard { packet: &packet });
+            self.note(packet.flow, Event::Discard { packet });
             return self.leave_network(index);
         };
         let connection = connection as usize;
@@ -211,7 +216,7 @@ impl<L: PacketLog> Simulation<'_, L> {
         let sender = &mut self.multi(connection).sender;
         sender.on_ack(now, path, &packet.to_ack(), details, extra.data);
         let in_flight = sender.subflow(path).map_or(0, Sender::in_flight);
-        self.note(packet.flow, Event::AckReceive { packet: &packet, in_flight });
+        self.note(packet.flow, Event::AckReceive { packet, in_flight });
         self.pump_multi(connection);
         let home = self.connections[connection].home as usize;
         if self.slots[home].closing {

@@ -20,24 +20,33 @@ pub enum Transmit {
 
 impl Sender {
     /// What to send now.
-    #[inline]
+    #[inline(always)]
     pub fn poll_transmit(&mut self, now: Time) -> Transmit {
         if self.handshake != Handshake::Done {
             return self.poll_handshake(now);
         }
+        if (self.only_new_data || self.probe_due || !self.lost.is_empty())
+            && let Some(first) = self.poll_recovery(now)
+        {
+            return first;
+        }
+        self.poll_new(now)
+    }
+
+    /// What recovery or a probe has to send before new data; none: nothing.
+    #[cold]
+    fn poll_recovery(&mut self, now: Time) -> Option<Transmit> {
         if self.only_new_data && !self.probe_due {
             let new = self.poll_new(now);
             if new != Transmit::Nothing || !self.ends_doubt() {
-                return new;
+                return Some(new);
             }
         }
-        if !self.lost.is_empty() || self.probe_due {
-            let first = self.poll_again(now);
-            if first != Transmit::Nothing {
-                return first;
-            }
+        if self.lost.is_empty() && !self.probe_due {
+            return None;
         }
-        self.poll_new(now)
+        let first = self.poll_again(now);
+        (first != Transmit::Nothing).then_some(first)
     }
 
     /// F-RTO found nothing new to send after a timeout: it cannot tell, and
@@ -70,7 +79,7 @@ impl Sender {
         })
     }
 
-    #[inline]
+    #[inline(always)]
     fn poll_new(&mut self, now: Time) -> Transmit {
         let waiting = self.written - self.board.sent_bytes();
         let in_flight = self.board.in_flight();
@@ -131,7 +140,7 @@ impl Sender {
         expected <= now + SOON.min(srtt / 2)
     }
 
-    #[inline]
+    #[inline(always)]
     pub(super) fn send_new(&mut self, now: Time, len: u64, in_flight: u64, push: bool) -> Segment {
         if in_flight == 0 {
             self.tell(now, Event::SentAfterIdle);
