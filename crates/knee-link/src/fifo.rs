@@ -19,6 +19,8 @@ pub(crate) struct Entry<P> {
 /// passed once.
 pub(crate) struct Fifo<P> {
     entries: VecDeque<Entry<P>>,
+    /// When the first arrives; [`Time::MAX`]: there is none.
+    next_arrival: Time,
     /// So many entries at the front are known to have left the queue.
     departed: usize,
     /// Bytes of the other entries.
@@ -28,24 +30,33 @@ pub(crate) struct Fifo<P> {
 
 impl<P: Packet> Fifo<P> {
     pub fn new() -> Fifo<P> {
-        Fifo { entries: VecDeque::new(), departed: 0, queued_bytes: 0, departed_bytes: 0 }
+        Fifo {
+            entries: VecDeque::new(),
+            next_arrival: Time::MAX,
+            departed: 0,
+            queued_bytes: 0,
+            departed_bytes: 0,
+        }
     }
 
     #[inline]
     pub fn push(&mut self, departure: Time, arrival: Time, packet: P) {
         self.queued_bytes += u64::from(packet.size());
+        if self.entries.is_empty() {
+            self.next_arrival = arrival;
+        }
         self.entries.push_back(Entry { departure, arrival, packet });
     }
 
     /// When the oldest packet arrives; [`Time::MAX`]: nothing is inside.
     #[inline]
     pub fn next_arrival(&self) -> Time {
-        self.entries.front().map_or(Time::MAX, |entry| entry.arrival)
+        self.next_arrival
     }
 
     #[inline]
     pub fn pop_arrived(&mut self, now: Time) -> Option<P> {
-        if self.entries.front()?.arrival > now {
+        if self.next_arrival > now {
             return None;
         }
         self.pop().map(|entry| entry.packet)
@@ -62,6 +73,7 @@ impl<P: Packet> Fifo<P> {
     #[inline]
     fn pop(&mut self) -> Option<Entry<P>> {
         let entry = self.entries.pop_front()?;
+        self.next_arrival = self.entries.front().map_or(Time::MAX, |entry| entry.arrival);
         if self.departed > 0 {
             self.departed -= 1;
         } else {
@@ -151,6 +163,9 @@ impl<P: Packet> Fifo<P> {
     pub fn cut(&mut self, at: Time) -> impl Iterator<Item = P> + '_ {
         self.settle(at);
         self.queued_bytes = 0;
+        if self.departed == 0 {
+            self.next_arrival = Time::MAX;
+        }
         self.entries.drain(self.departed..).map(|entry| entry.packet)
     }
 }

@@ -149,7 +149,7 @@ impl<P: Packet> Link<P> {
     /// # Errors
     ///
     /// The packet and why it was dropped; it is counted already.
-    #[inline]
+    #[inline(always)]
     pub fn send(&mut self, now: Time, packet: P) -> Result<(), (DropReason, P)> {
         let core = &mut self.core;
         core.counters.entered_packets += 1;

@@ -50,7 +50,7 @@ impl Armed {
 /// A priority queue of events.
 #[derive(Debug, Default)]
 pub struct EventQueue {
-    /// The heap, and behind it [`UNUSED`] keys up to a multiple of four
+    /// The heap, and behind it [unused](unused) keys up to a multiple of four
     /// children: a key has four children or none.
     keys: Vec<u128>,
     /// Keys in the heap, the hole included.
@@ -62,8 +62,10 @@ pub struct EventQueue {
     hole: bool,
 }
 
-/// Comes behind every key.
-const UNUSED: u128 = u128::MAX;
+/// Comes behind every key; of four in a row no two have the same time.
+fn unused(slot: usize) -> u128 {
+    u128::MAX - ((slot as u128 & 3) << 64)
+}
 
 impl EventQueue {
     /// Queues an event of `source` at `time`, behind those at the same time.
@@ -112,7 +114,7 @@ impl EventQueue {
     fn fill_hole(&mut self) {
         self.hole = false;
         self.len -= 1;
-        let last = std::mem::replace(&mut self.keys[self.len], UNUSED);
+        let last = std::mem::replace(&mut self.keys[self.len], unused(self.len));
         if self.len > 0 {
             self.descend(last);
         }
@@ -123,7 +125,7 @@ impl EventQueue {
     fn ascend(&mut self, key: u128) {
         if self.len == self.keys.len() {
             let room = if self.len == 0 { 1 } else { 4 };
-            self.keys.resize(self.len + room, UNUSED);
+            self.keys.extend((self.len..self.len + room).map(unused));
         }
         let mut slot = self.len;
         self.len += 1;
@@ -176,6 +178,7 @@ fn least_of_four(keys: &[u128; 4]) -> (usize, u128) {
 }
 
 #[cold]
+#[inline(never)]
 fn least_by_number(keys: &[u128; 4]) -> usize {
     let [a, b, c, d] = *keys;
     let left = if b < a { (b, 1) } else { (a, 0) };

@@ -8,7 +8,7 @@ use crate::queue::{self, Armed, EventQueue, SOURCES_MAX};
 use crate::recorder::Recorder;
 use crate::topology::Topology;
 use crate::{Control, SimulationError};
-use knee_link::Link;
+use knee_link::{DropReason, Link};
 use knee_record::TransferRecord;
 use knee_scenario::{Scenario, link_stream};
 use knee_transport::{AckDetails, Receiver, Sender, TimerKind, Transmit};
@@ -202,22 +202,21 @@ impl<'a, L: PacketLog> Simulation<'a, L> {
         }
     }
 
-    #[inline(always)]
-    fn arm_link(&mut self, link: usize) {
-        let next = self.links[link].next_time();
-        if next < self.link_armed[link].time {
-            self.link_armed[link] = self.queue.push(next, link);
-        }
-    }
-
     #[inline]
     fn on_link(&mut self, link: usize, event: queue::Event) {
         if !self.link_armed[link].take(event) {
             return;
         }
-        let packet = self.links[link].poll(self.now);
-        self.arm_link(link);
-        self.collect_dropped(link);
+        let state = &mut self.links[link];
+        let packet = state.poll(self.now);
+        let next = state.next_time();
+        let dropped = state.take_dropped();
+        if next < Time::MAX {
+            self.link_armed[link] = self.queue.push(next, link);
+        }
+        if let Some(dropped) = dropped {
+            self.collect_dropped(link, dropped);
+        }
         if let Some(packet) = packet {
             self.note(packet.flow, Event::Leave { link, packet: &packet });
             self.advance(packet);
@@ -240,27 +239,36 @@ impl<'a, L: PacketLog> Simulation<'a, L> {
     #[inline(never)]
     fn enter(&mut self, link: usize, packet: &Packet) {
         self.note(packet.flow, Event::Enter { link, packet });
-        match self.links[link].send(self.now, *packet) {
-            Ok(()) => self.arm_link(link),
-            Err((reason, packet)) => {
-                self.note(packet.flow, Event::Drop { link, packet: &packet, reason });
-                self.discard(&packet);
+        let state = &mut self.links[link];
+        let refused = state.send(self.now, *packet).err();
+        let dropped = state.take_dropped();
+        match refused {
+            None => {
+                let (next, armed) = (state.next_time(), &mut self.link_armed[link]);
+                if next < armed.time {
+                    *armed = self.queue.push(next, link);
+                }
             }
+            Some((reason, packet)) => self.discard(link, &packet, reason),
         }
-        self.collect_dropped(link);
+        if let Some(dropped) = dropped {
+            self.collect_dropped(link, dropped);
+        }
     }
 
     /// Accounts for what the link dropped after it had entered.
-    #[inline]
-    fn collect_dropped(&mut self, link: usize) {
-        while let Some((_, reason, packet)) = self.links[link].take_dropped() {
-            self.note(packet.flow, Event::Drop { link, packet: &packet, reason });
-            self.discard(&packet);
+    #[cold]
+    fn collect_dropped(&mut self, link: usize, first: (Time, DropReason, Packet)) {
+        let mut next = Some(first);
+        while let Some((_, reason, packet)) = next {
+            self.discard(link, &packet, reason);
+            next = self.links[link].take_dropped();
         }
     }
 
     #[cold]
-    fn discard(&mut self, packet: &Packet) {
+    fn discard(&mut self, link: usize, packet: &Packet, reason: DropReason) {
+        self.note(packet.flow, Event::Drop { link, packet, reason });
         if let Some(slot) = packet.extra() {
             self.extras.take(slot);
         }
@@ -400,7 +408,7 @@ impl<'a, L: PacketLog> Simulation<'a, L> {
     }
 
     /// Puts a segment on the wire.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn put_segment(
         &mut self,
         index: usize,

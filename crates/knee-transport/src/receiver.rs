@@ -92,7 +92,7 @@ impl Receiver {
 
     /// Takes a segment that arrived, `marked` with Congestion Experienced or
     /// not.
-    #[inline]
+    #[inline(always)]
     pub fn on_segment(&mut self, now: Time, segment: &Segment, marked: bool) -> Arrival {
         if segment.kind == SegmentKind::Syn {
             self.syn_pending = true;
