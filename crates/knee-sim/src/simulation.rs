@@ -211,6 +211,7 @@ impl<'a, L: PacketLog> Simulation<'a, L> {
         let packet = state.poll(self.now);
         let next = state.next_time();
         let dropped = state.take_dropped();
+        // None is queued any more.
         if next < Time::MAX {
             self.link_armed[link] = self.queue.push(next, link);
         }
@@ -223,7 +224,8 @@ impl<'a, L: PacketLog> Simulation<'a, L> {
         }
     }
 
-    /// Takes a packet one step further on its way.
+    /// Takes a packet one step further on its way. Only the steps themselves
+    /// are calls.
     #[inline(always)]
     fn advance(&mut self, mut packet: Packet) {
         match self.topology.routes.step(packet.hop) {
