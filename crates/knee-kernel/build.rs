@@ -12,8 +12,11 @@ mod bpf {
     use std::path::{Path, PathBuf};
 
     /// File in `bpf/`, and the variable by which the crate finds its object.
-    const PROGRAMS: [(&str, &str); 2] =
-        [("bbr_low_delay", "KNEE_BPF_BBR_LOW_DELAY"), ("bbr_replay", "KNEE_BPF_BBR_REPLAY")];
+    const PROGRAMS: [(&str, &str); 3] = [
+        ("bbr_low_delay", "KNEE_BPF_BBR_LOW_DELAY"),
+        ("bbr_replay", "KNEE_BPF_BBR_REPLAY"),
+        ("fixed", "KNEE_BPF_FIXED"),
+    ];
 
     pub fn compile() {
         let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../bpf");

@@ -249,6 +249,7 @@ mod balia;
 mod bbr;
 mod coupling;
 mod cubic;
+mod fixed;
 mod lia;
 mod loss_based;
 pub mod model;

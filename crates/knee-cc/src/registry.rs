@@ -2,7 +2,7 @@
 //!
 //! Adding a controller means adding its file and its line in [`TABLE`].
 
-use crate::{Controller, Init, balia, bbr, cubic, lia, olia, reno};
+use crate::{Controller, Init, balia, bbr, cubic, fixed, lia, olia, reno};
 use knee_registry::{Selection, SelectionError, Settings, Table};
 
 /// How the registry builds a controller.
@@ -13,7 +13,15 @@ pub type Entry = knee_registry::Entry<Build>;
 
 static TABLE: Table<Build> = Table {
     noun: "controller",
-    entries: &[balia::ENTRY, bbr::ENTRY, cubic::ENTRY, lia::ENTRY, olia::ENTRY, reno::ENTRY],
+    entries: &[
+        balia::ENTRY,
+        bbr::ENTRY,
+        cubic::ENTRY,
+        fixed::ENTRY,
+        lia::ENTRY,
+        olia::ENTRY,
+        reno::ENTRY,
+    ],
 };
 
 /// All controllers, by name in ascending order.
@@ -25,9 +33,16 @@ pub fn controllers() -> &'static [Entry] {
 ///
 /// # Errors
 /// When the name or a parameter is unknown, or a value is of the wrong kind
-/// or out of range.
+/// or out of range; when a window is in BDP, which only a scenario knows.
 pub fn build(selection: &Selection, init: Init) -> Result<Box<dyn Controller>, SelectionError> {
     let (entry, settings) = TABLE.resolve(selection)?;
+    if let Some((name, times)) = settings.windows_in_bdp().next() {
+        return Err(SelectionError {
+            parameter: Some(name.to_owned()),
+            problem: format!("{name} is {times} BDP of a path that is not known"),
+            advice: "write it in packets".to_owned(),
+        });
+    }
     Ok((entry.build)(&settings, init))
 }
 
@@ -35,15 +50,16 @@ pub fn build(selection: &Selection, init: Init) -> Result<Box<dyn Controller>, S
 /// algorithm in another form.
 ///
 /// # Errors
-/// The same as [`build`]'s.
+/// The same as [`check`]'s.
 pub fn settings(selection: &Selection) -> Result<Settings, SelectionError> {
     TABLE.resolve(selection).map(|(_, settings)| settings)
 }
 
-/// Whether [`build`] would accept `selection`.
+/// Whether [`build`] would accept `selection`, once windows are in packets.
 ///
 /// # Errors
-/// The same as [`build`]'s.
+/// When the name or a parameter is unknown, or a value is of the wrong kind
+/// or out of range.
 pub fn check(selection: &Selection) -> Result<(), SelectionError> {
     TABLE.check(selection)
 }

@@ -59,9 +59,11 @@ pub struct FlowSettings {
     pub max_segment: u32,
     /// Paced though the controller does not ask for it.
     pub paced: bool,
-    /// The controller is Knee's BBR in BPF, which paces, and of which
-    /// TCP_CC_INFO tells nothing: BPF has no such hook.
+    /// The controller is one of Knee's in BPF, of which TCP_CC_INFO tells
+    /// nothing: BPF has no such hook.
     pub in_bpf: bool,
+    /// ... and it paces.
+    pub paces_in_bpf: bool,
     pub receive_window: Option<u32>,
     /// Bytes not yet sent that the application keeps ready.
     pub ready_bytes: u32,
@@ -135,6 +137,8 @@ fn flow_settings(
     let header = tcp_header(flow);
     let base = if header >= HEADER_V6 { HEADER_V6 } else { HEADER_V4 };
     let controller = controller(flow, available, loaded)?;
+    let in_bpf =
+        controller == "bbr_low_delay" || loaded.iter().any(|one| one.name == controller);
     let rate = scenario.path_rate(flow.paths[0]).unwrap_or(Rate::from_bits_per_second(u64::MAX));
     Ok(FlowSettings {
         label: format!("{}[{}]", flow.name, flow.index),
@@ -146,7 +150,8 @@ fn flow_settings(
         receive_window: receive_window(&flow.transport),
         // Twenty milliseconds: the thread that writes may come late.
         ready_bytes: rate.bytes_in(Time::from_millis(20)).clamp(1 << 17, 1 << 22) as u32,
-        in_bpf: controller == "bbr_low_delay" || loaded.iter().any(|one| one.name == controller),
+        in_bpf,
+        paces_in_bpf: in_bpf && paces(&flow.controller),
         controller,
         workload: flow.workload.clone(),
         start: flow.start,
@@ -208,6 +213,17 @@ fn load_in_bpf(selection: &Selection, loaded: &mut Vec<BpfController>) -> Option
     let name = format!("knee{}_{}", std::process::id(), loaded.len());
     loaded.push(BpfController { name: name.clone(), selection: selection.clone() });
     Some(name)
+}
+
+/// Whether a controller in BPF paces.
+#[cfg(feature = "bpf")]
+fn paces(selection: &Selection) -> bool {
+    crate::bpf::paces(selection)
+}
+
+#[cfg(not(feature = "bpf"))]
+fn paces(_: &Selection) -> bool {
+    true
 }
 
 #[cfg(not(feature = "bpf"))]

@@ -1,6 +1,7 @@
 //! Claims: a sentence from a source against what was measured.
 
 use crate::measures::{NotMeasurable, measure, objects_earlier, of_transfers, transfer_ratio};
+use crate::over_seeds::OverSeeds;
 use crate::print::Unit;
 use crate::statistics::RatioInterval;
 use crate::view::{RunView, Window};
@@ -73,6 +74,9 @@ pub struct ClaimOutcome {
     /// Of a ratio over transfers: its 95 % interval; see docs/measures.md.
     #[serde(default)]
     pub interval: Option<RatioInterval>,
+    /// Of a run of a study with several seeds: what they gave.
+    #[serde(default)]
+    pub seeds: Option<OverSeeds>,
     /// Unit of the numbers.
     pub unit: Unit,
     /// How the claim ended: by its interval, where it has one, else by what
@@ -103,6 +107,7 @@ impl ClaimOutcome {
             measured: None,
             measured_text: reason.to_string(),
             interval: None,
+            seeds: None,
             outcome: Outcome::NotTestedHere,
             agrees: self.recorded == Outcome::NotTestedHere,
             ..self
@@ -227,6 +232,7 @@ pub fn outcome_of(claim: &Claim, value: Result<f64, NotMeasurable>) -> ClaimOutc
         },
         relative_to: claim.relative_to.clone(),
         interval: None,
+        seeds: None,
         unit,
         outcome,
         recorded,

@@ -1,7 +1,7 @@
 //! Parameters of an algorithm: what a scenario may set, checked and read.
 
 use crate::{SelectionError, Value, did_you_mean};
-use knee_units::Time;
+use knee_units::{BufferSize, Time};
 
 /// A parameter that a scenario may set.
 #[derive(Clone, Copy, Debug)]
@@ -39,6 +39,9 @@ pub enum Kind {
     Duration,
     /// A time with its unit, or `"off"`.
     DurationOrOff,
+    /// A window: a whole number of packets or a multiple of the BDP of the
+    /// flow's path, each with its unit.
+    Window,
     /// A list of so many numbers, each in the range, bounds included.
     Numbers {
         /// How many.
@@ -61,6 +64,10 @@ impl Kind {
             Kind::DurationOrOff => {
                 "a time with its unit, such as \"400 ms\", or \"off\"".to_owned()
             }
+            Kind::Window => format!(
+                "a window of 1 to {WINDOW_PACKETS_MAX} packets, such as \"20 packets\", or of a \
+                 multiple of the path's BDP, such as \"1.5 BDP\""
+            ),
             Kind::Numbers { count, min, max } => {
                 format!("a list of {count} numbers from {min} to {max}")
             }
@@ -84,6 +91,7 @@ impl Kind {
                 Some(Setting::Duration(None))
             }
             (Kind::DurationOrOff, Value::Text(text)) => read_time(text),
+            (Kind::Window, Value::Text(text)) => read_window(text),
             (Kind::Numbers { count, min, max }, Value::Numbers(list)) => {
                 let fits = list.len() == count && list.iter().all(|n| (min..=max).contains(n));
                 fits.then(|| Setting::Numbers(list.clone()))
@@ -101,11 +109,28 @@ fn read_time(text: &str) -> Option<Setting> {
     (time > Time::ZERO && time <= LONGEST).then_some(Setting::Duration(Some(time)))
 }
 
+/// Largest window that a parameter takes, in packets.
+const WINDOW_PACKETS_MAX: u64 = 1_000_000;
+
+/// ... and in BDP.
+const WINDOW_BDP_MAX: f64 = 1000.0;
+
+fn read_window(text: &str) -> Option<Setting> {
+    let size: BufferSize = text.parse().ok()?;
+    let possible = match size {
+        BufferSize::Packets(packets) => (1..=WINDOW_PACKETS_MAX).contains(&packets),
+        BufferSize::Bdp(times) => times > 0.0 && times <= WINDOW_BDP_MAX,
+        BufferSize::Bytes(_) | BufferSize::Unlimited => false,
+    };
+    possible.then_some(Setting::Window(size))
+}
+
 #[derive(Clone, Debug)]
 enum Setting {
     Switch(bool),
     Number(f64),
     Duration(Option<Time>),
+    Window(BufferSize),
     Numbers(Vec<f64>),
 }
 
@@ -194,6 +219,24 @@ impl Settings {
         }
     }
 
+    /// A [`Kind::Window`] in packets; none while it is one in BDP, which is
+    /// for who knows the path to turn into packets.
+    pub fn packets(&self, name: &str) -> Option<u64> {
+        match self.get(name) {
+            Setting::Window(BufferSize::Packets(packets)) => Some(*packets),
+            Setting::Window(_) => None,
+            other => unreachable!("{name} is declared as {other:?}"),
+        }
+    }
+
+    /// The windows in BDP, by the names of their parameters.
+    pub fn windows_in_bdp(&self) -> impl Iterator<Item = (&'static str, f64)> {
+        self.values.iter().filter_map(|(parameter, setting)| match setting {
+            Setting::Window(BufferSize::Bdp(times)) => Some((parameter.name, *times)),
+            _ => None,
+        })
+    }
+
     /// A [`Kind::Numbers`].
     pub fn numbers(&self, name: &str) -> &[f64] {
         match self.get(name) {
@@ -209,7 +252,7 @@ fn read_declared(parameter: &Parameter, text: &str) -> Setting {
     let value = match parameter.kind {
         Kind::Switch => Value::Switch(text == "true"),
         Kind::Number { .. } | Kind::Count { .. } => Value::Number(text.parse().unwrap_or(f64::NAN)),
-        Kind::Duration | Kind::DurationOrOff => Value::Text(text.to_owned()),
+        Kind::Duration | Kind::DurationOrOff | Kind::Window => Value::Text(text.to_owned()),
         Kind::Numbers { .. } => Value::Numbers(numbers().unwrap_or_default()),
     };
     parameter.kind.read(&value).expect("declared values are of the declared kind")

@@ -208,6 +208,8 @@ pub struct StudyRun {
     pub name: String,
     /// The scenario, with what the study sets otherwise.
     pub scenario: Scenario,
+    /// The same with the seeds after its own, for the simulator.
+    pub further_seeds: Vec<Scenario>,
     /// Grounds on which it runs, at least one.
     pub grounds: Vec<Ground>,
 }

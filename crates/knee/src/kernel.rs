@@ -94,7 +94,7 @@ impl From<KernelError> for Failure {
                 format!("flow \"{flow}\": this kernel has no controller \"{name}\""),
                 format!(
                     "choose one of {available}, load its module, {}or run on sim",
-                    if name.starts_with("bbr") { BPF } else { "" }
+                    if name.starts_with("bbr") || name == "fixed" { BPF } else { "" }
                 ),
             ),
             KernelError::Unsupported { place, problem, advice } => {

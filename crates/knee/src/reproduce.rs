@@ -20,10 +20,10 @@ use crate::study_record::{NotRun, RunRecord, RunSource, SCHEMA, StudyRecord, Stu
 use crate::table::{Mood, Table};
 use crate::workers::{Finished, Job, run_all};
 use knee_record::{
-    ClaimOutcome, NamedRun, RunView, Verdict, evaluate_in_study, fill_conclusion, fill_findings,
-    write_json, write_text,
+    ClaimOutcome, NamedSeeds, RunView, Verdict, evaluate_over_seeds, fill_conclusion,
+    fill_findings, write_json, write_text,
 };
-use knee_scenario::{Ground, Study, StudyRun};
+use knee_scenario::{Ground, Scenario, Study, StudyRun};
 use std::path::{Path, PathBuf};
 
 /// A run of a study with where it is kept.
@@ -35,17 +35,33 @@ struct Planned<'s> {
     directory: PathBuf,
 }
 
+impl<'s> Planned<'s> {
+    /// In real time one seed must do.
+    fn further_seeds(&self) -> &'s [Scenario] {
+        if self.ground == Ground::Sim { &self.run.further_seeds } else { &[] }
+    }
+}
+
 /// A run of a study that was run.
 struct Done<'s> {
     run: &'s StudyRun,
     ground: Ground,
     below: String,
     finished: Finished,
+    /// The same with other seeds.
+    further: Vec<Finished>,
 }
 
 impl Done<'_> {
     fn view(&self) -> RunView<'_> {
         RunView::new(&self.finished.records, self.run.scenario.warmup)
+    }
+
+    /// Seed by seed.
+    fn views(&self) -> Vec<RunView<'_>> {
+        let further = self.further.iter();
+        let further = further.map(|one| RunView::new(&one.records, self.run.scenario.warmup));
+        std::iter::once(self.view()).chain(further).collect()
     }
 }
 
@@ -145,29 +161,38 @@ fn carry_out<'s>(
     plans: Vec<Vec<Planned<'s>>>,
 ) -> Result<Option<Vec<Vec<Done<'s>>>>, Failure> {
     let all: Vec<&Planned<'_>> = plans.iter().flatten().collect();
-    let jobs: Vec<Job<'_>> = all
-        .iter()
-        .map(|p| Job {
-            scenario: &p.run.scenario,
-            ground: p.ground,
-            directory: Some(&p.directory),
-            packet_log: false,
-        })
-        .collect();
+    let first = all.iter().map(|p| Job {
+        scenario: &p.run.scenario,
+        ground: p.ground,
+        directory: Some(&p.directory),
+        packet_log: false,
+    });
+    let further = all.iter().flat_map(|p| p.further_seeds()).map(|scenario| Job {
+        scenario,
+        ground: Ground::Sim,
+        directory: None,
+        packet_log: false,
+    });
+    let jobs: Vec<Job<'_>> = first.chain(further).collect();
     let keep = |index: usize, mut finished: Finished| {
-        let Planned { run, directory, .. } = all[index];
+        // Of further seeds only the claims are kept.
+        let Some(Planned { run, directory, .. }) = all.get(index) else { return Ok(finished) };
         let resolved = (knee_record::SCENARIO, run.scenario.resolved.as_bytes());
         let inputs: Vec<_> = std::iter::once(resolved).chain(named_files(&run.scenario)).collect();
         directory::keep(directory, &run.scenario, &mut finished, &inputs)?;
         Ok(finished)
     };
-    let mut finished = run_all(&jobs, arguments.output.jobs, keep)?.into_iter();
+    let mut finished = run_all(&jobs, arguments.output.jobs, keep)?;
     if interrupt::requested() {
         return Ok(None);
     }
+    let mut further = finished.split_off(all.len()).into_iter().flatten();
+    let mut finished = finished.into_iter();
     let mut done = |planned: Planned<'s>| {
         let finished = finished.next().flatten()?;
-        Some(Done { run: planned.run, ground: planned.ground, below: planned.below, finished })
+        let further = further.by_ref().take(planned.further_seeds().len()).collect();
+        let Planned { run, ground, below, .. } = planned;
+        Some(Done { run, ground, below, finished, further })
     };
     Ok(plans.into_iter().map(|study| study.into_iter().map(&mut done).collect()).collect())
 }
@@ -234,15 +259,15 @@ fn source(done: Done<'_>) -> RunSource {
 /// Claims over the study's runs and models, then those that stand in the
 /// scenario of a run, with the run's name before what they speak of.
 fn evaluate(study: &Study, runs: &[Done<'_>]) -> Vec<ClaimOutcome> {
-    let views: Vec<RunView<'_>> = runs.iter().map(Done::view).collect();
-    let named: Vec<NamedRun<'_, '_>> = runs
+    let views: Vec<Vec<RunView<'_>>> = runs.iter().map(Done::views).collect();
+    let named: Vec<NamedSeeds<'_, '_>> = runs
         .iter()
         .zip(&views)
-        .map(|(done, view)| NamedRun { name: &done.run.name, view })
+        .map(|(done, views)| NamedSeeds { name: &done.run.name, views })
         .collect();
     let over_all = study.claims.iter().map(|claim| {
         let model = models::evaluate(claim, &study.models);
-        model.unwrap_or_else(|| evaluate_in_study(claim, &named)).against_record(claim)
+        model.unwrap_or_else(|| evaluate_over_seeds(claim, &named)).against_record(claim)
     });
     let of_runs = runs.iter().flat_map(|done| &done.run.scenario.claims);
     let of_runs = claims_of_runs(runs).zip(of_runs);

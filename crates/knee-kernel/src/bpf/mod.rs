@@ -13,7 +13,7 @@ pub use error::BpfError;
 
 use crate::privileges::{NET_ADMIN, SYS_ADMIN, capabilities, in_user_namespace};
 use error::PERMISSION;
-use knee_cc::Selection;
+use knee_cc::{Selection, SelectionError};
 use libbpf_rs::{ErrorKind, Link, MapCore, MapType, Object, ObjectBuilder, OpenObject};
 use nix::sys::statfs::{BPF_FS_MAGIC, statfs};
 use std::fs;
@@ -24,6 +24,33 @@ use std::path::{Path, PathBuf};
 pub const NAMES: [&str; 1] = ["bbr_low_delay"];
 
 const BBR_LOW_DELAY: &[u8] = include_bytes!(env!("KNEE_BPF_BBR_LOW_DELAY"));
+const FIXED: &[u8] = include_bytes!(env!("KNEE_BPF_FIXED"));
+
+/// An algorithm of `knee-cc` in BPF.
+struct Program {
+    /// Its name in `knee-cc`.
+    algorithm: &'static str,
+    object: &'static [u8],
+    /// The name that it was compiled with.
+    compiled: &'static str,
+    /// Its constants with what a scenario selects.
+    constants: fn(&Selection) -> Result<Vec<u8>, SelectionError>,
+}
+
+const PROGRAMS: [Program; 2] = [
+    Program {
+        algorithm: switches::ALGORITHM,
+        object: BBR_LOW_DELAY,
+        compiled: NAMES[0],
+        constants: |selection| Ok(switches::constants(selection)?.to_vec()),
+    },
+    Program {
+        algorithm: "fixed",
+        object: FIXED,
+        compiled: "knee_fixed",
+        constants: switches::constants_of_fixed,
+    },
+];
 
 /// Types of the running kernel, without which nothing can be relocated.
 const BTF: &str = "/sys/kernel/btf/vmlinux";
@@ -85,28 +112,41 @@ pub fn unload(name: &str) -> Result<(), BpfError> {
     Ok(())
 }
 
-/// Whether [`register`] can offer what a scenario selects: BBR, whatever its
-/// parameters.
+/// Whether [`register`] can offer what a scenario selects: BBR or a fixed
+/// window, whatever the parameters.
 pub(crate) fn can_register(selection: &Selection) -> bool {
-    let mut entries = knee_cc::controllers().iter();
-    let named = |name: &str| name == selection.name;
-    entries.any(|entry| {
-        entry.name == switches::ALGORITHM
-            && (named(entry.name) || entry.presets.iter().any(|preset| named(preset.name)))
+    program(selection).is_some()
+}
+
+/// Whether what a scenario selects paces.
+pub(crate) fn paces(selection: &Selection) -> bool {
+    program(selection).is_some_and(|program| program.algorithm == switches::ALGORITHM)
+}
+
+/// The program of the algorithm that a name, or that of a preset, stands for.
+fn program(selection: &Selection) -> Option<&'static Program> {
+    const { &PROGRAMS }.iter().find(|program| {
+        let mut entries = knee_cc::controllers().iter();
+        let named = |name: &str| name == selection.name;
+        entries.any(|entry| {
+            entry.name == program.algorithm
+                && (named(entry.name) || entry.presets.iter().any(|preset| named(preset.name)))
+        })
     })
 }
 
 /// Offers what `selection` says under a name of at most 15 bytes.
 pub(crate) fn register(name: &str, selection: &Selection) -> Result<Registration, BpfError> {
     // Asked first: a wrong parameter is wrong on every host.
-    let mut object = opened(BBR_LOW_DELAY, selection)?;
+    let program = program(selection).ok_or_else(|| BpfError::Unknown(selection.name.clone()))?;
+    let mut object = opened_with(program.object, &(program.constants)(selection)?)?;
     if in_kernel(name) {
         return Err(BpfError::AlreadyLoaded(name.to_owned()));
     }
     if let Some(lack) = lack() {
         return Err(lack);
     }
-    rename(&mut object, name);
+    rename(&mut object, program.compiled, name);
     let mut object = object.load().map_err(|error| refused(&error))?;
     Ok(Registration { link: attached(&mut object)? })
 }
@@ -147,12 +187,15 @@ fn folder() -> Result<PathBuf, BpfError> {
     Ok(PathBuf::from(FOLDER))
 }
 
-/// An object of `bpf/` that holds the algorithm, with what `selection` says.
+/// An object of `bpf/` that holds BBR, with what `selection` says.
 ///
 /// # Errors
 /// When a parameter or its value does not exist, or the object is none.
 pub fn opened(object: &[u8], selection: &Selection) -> Result<OpenObject, BpfError> {
-    let constants = switches::constants(selection)?;
+    opened_with(object, &switches::constants(selection)?)
+}
+
+fn opened_with(object: &[u8], constants: &[u8]) -> Result<OpenObject, BpfError> {
     // Nothing prints but the command line.
     libbpf_rs::set_print(None);
     let mut object =
@@ -160,17 +203,17 @@ pub fn opened(object: &[u8], selection: &Selection) -> Result<OpenObject, BpfErr
     for mut map in object.maps_mut() {
         let holds_constants = map.name().to_string_lossy().ends_with(".rodata");
         if let Some(value) = map.initial_value_mut().filter(|_| holds_constants) {
-            value[..constants.len()].copy_from_slice(&constants);
+            value[..constants.len()].copy_from_slice(constants);
         }
     }
     Ok(object)
 }
 
 /// Writes `name` over the one that the controller was compiled with.
-fn rename(object: &mut OpenObject, name: &str) {
+fn rename(object: &mut OpenObject, compiled: &str, name: &str) {
     /// Bytes of `tcp_congestion_ops.name`, the last of which is zero.
     const FIELD: usize = 16;
-    let compiled = NAMES[0].as_bytes();
+    let compiled = compiled.as_bytes();
     for mut map in object.maps_mut().filter(|map| map.map_type() == MapType::StructOps) {
         let Some(value) = map.initial_value_mut() else { continue };
         let place = value.windows(compiled.len()).position(|bytes| bytes == compiled);

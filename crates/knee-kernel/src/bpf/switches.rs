@@ -34,7 +34,7 @@ fn value(name: &str, text: &str) -> Value {
         Some(Kind::Switch) => text.parse().ok().map(Value::Switch),
         Some(Kind::Number { .. } | Kind::Count { .. }) => text.parse().ok().map(Value::Number),
         Some(Kind::Numbers { .. }) => numbers().map(Value::Numbers),
-        Some(Kind::Duration | Kind::DurationOrOff) | None => None,
+        Some(Kind::Duration | Kind::DurationOrOff | Kind::Window) | None => None,
     };
     read.unwrap_or_else(|| Value::Text(text.to_owned()))
 }
@@ -42,6 +42,19 @@ fn value(name: &str, text: &str) -> Value {
 /// The constants of the program.
 pub(super) fn constants(selection: &Selection) -> Result<[u8; BYTES], SelectionError> {
     Ok(lay_out(&knee_cc::settings(selection)?))
+}
+
+/// The constants of the program of a fixed window (`struct fixed_config` in
+/// `bpf/fixed.bpf.c`).
+pub(super) fn constants_of_fixed(selection: &Selection) -> Result<Vec<u8>, SelectionError> {
+    let packets = knee_cc::settings(selection)?.packets("window");
+    let packets = packets.ok_or_else(|| SelectionError {
+        parameter: Some("window".to_owned()),
+        problem: "the window is in BDP of a path that is not known".to_owned(),
+        advice: "write it in packets".to_owned(),
+    })?;
+    let packets = u32::try_from(packets).unwrap_or(u32::MAX);
+    Ok([packets.to_ne_bytes(), [0; 4]].concat())
 }
 
 fn lay_out(settings: &Settings) -> [u8; BYTES] {

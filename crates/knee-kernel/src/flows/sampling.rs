@@ -47,7 +47,7 @@ impl Observed {
         plan: &FlowSettings,
         now: Time,
     ) -> FlowSample {
-        let paces = plan.paced || plan.in_bpf || bbr.is_some();
+        let paces = plan.paced || plan.paces_in_bpf || bbr.is_some();
         let bytes = |packets: u32| u64::from(packets) * u64::from(info.mss);
         let known_lost = info.lost.saturating_sub(info.retransmitted);
         FlowSample {

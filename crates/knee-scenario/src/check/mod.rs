@@ -13,6 +13,7 @@ mod paths;
 mod queue;
 mod study;
 mod transport;
+mod windows;
 mod workload;
 
 pub use claims::placeholders;
@@ -62,11 +63,13 @@ pub(crate) fn scenario(
     let mut inputs = Inputs::new(folder);
     let ways = paths::check(&file.path, &file.link, reading);
     let plan = flows::Plan { ways: &ways, duration, seed, transport };
-    let flows = flows::check(&mut file, plan, &mut inputs, reading);
+    let mut flows = flows::check(&mut file, plan, &mut inputs, reading);
     let default = segment_bytes(&single);
     let largest = largest_segments(&flows, ways.len(), default);
     let segments = links::Segments { default, on_path: &largest };
     let links = links::check(&mut file.link, seed, &ways, segments, &mut inputs, reading);
+    let measured = windows::Measured { ways: &ways, links: &links };
+    windows::in_packets(&mut file.flow, &mut flows, &measured, reading);
     let names = Names::of_scenario(&file, duration, reading);
     let claims = claims::check(&mut file.claim, &names, reading);
 

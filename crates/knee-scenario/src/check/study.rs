@@ -4,11 +4,14 @@ use super::claims::{self, Names};
 use super::{check_name, in_range, parse_document, scenario};
 use crate::file::{GroundWord, ModelFile, ModelWord, RunFile, ScenarioFile, StudyFile};
 use crate::measure::Subject;
-use crate::model::{Ground, Model, ModelKind, Study, StudyRun};
+use crate::model::{Ground, Model, ModelKind, Scenario, Study, StudyRun};
 use crate::overrides::{self, Change};
-use crate::read::{At, Entry, Value, key};
+use crate::read::{At, Value, key};
 use crate::source::{Reading, beside, folder_of};
 use crate::tree::{Key, Kind, Node, Span};
+
+/// Each is a whole run.
+const SEEDS_MAX: u64 = 100;
 
 /// Checks a study. `folder`: where the files that it names are looked for.
 pub(crate) fn study(mut file: StudyFile, folder: &str, reading: &mut Reading<'_>) -> Study {
@@ -74,20 +77,42 @@ fn run(
     if let (Some(on), true) = (file.on.span(), grounds.is_empty()) {
         reading.problem(on, "the run has no ground", "write on = [\"sim\"], or remove it");
     }
+    let few = in_range(&file.seeds, "the number of seeds", 1, SEEDS_MAX, reading);
+    let before = reading.problem_count();
+    let scenario = scenario_of(file, folder, file.seed.at().map(seed), reading)?;
+    // What is wrong with the first is wrong with all.
+    let seeds = match few && reading.problem_count() == before {
+        true => file.seeds.get().copied().unwrap_or(1),
+        false => 1,
+    };
+    let further = (1..seeds).map(|more| {
+        let value = scenario.seed.saturating_add(more);
+        let span = file.seeds.span().unwrap_or_default();
+        scenario_of(file, folder, Some(seed(&At { value, span })), reading)
+    });
+    let further_seeds = further.collect::<Option<_>>()?;
+    Some(StudyRun { name: name.value.clone(), scenario, further_seeds, grounds })
+}
+
+/// The run's scenario, with the seed that the study gives.
+fn scenario_of(
+    file: &RunFile,
+    folder: &str,
+    seed: Option<Change>,
+    reading: &mut Reading<'_>,
+) -> Option<Scenario> {
     let at = file.file.at()?;
     let path = beside(folder, &at.value);
     let mut document = load(at, &path, reading)?;
     let changes = file.set.get().map(|set| overrides::changes(&set.0)).unwrap_or_default();
-    overrides::apply(&mut document, changes.into_iter().chain(seed(&file.seed)), reading);
+    overrides::apply(&mut document, changes.into_iter().chain(seed), reading);
     let parsed = ScenarioFile::read(&document, reading)?;
-    let scenario = scenario(parsed, &path, folder_of(&path), reading);
-    Some(StudyRun { name: name.value.clone(), scenario, grounds })
+    Some(scenario(parsed, &path, folder_of(&path), reading))
 }
 
-fn seed(entry: &Entry<u64>) -> Option<Change> {
-    let At { value, span } = entry.at()?;
+fn seed(At { value, span }: &At<u64>) -> Change {
     let node = Node { kind: Kind::Integer(i128::from(*value)), span: *span };
-    Some(Change { path: vec![Key { span: *span, ..key("seed") }], value: node })
+    Change { path: vec![Key { span: *span, ..key("seed") }], value: node }
 }
 
 /// Reads the document of a scenario file.

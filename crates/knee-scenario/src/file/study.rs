@@ -42,6 +42,9 @@ table! {
         set: Entry<SetFile>,
         /// Seed. Default: the scenario's.
         seed: Entry<u64>,
+        /// Number of seeds, from that one on, on the simulator: a claim goes
+        /// by the mean over the seeds that all of its runs have. Default: 1.
+        seeds: Entry<u64>,
         /// Grounds on which it runs. Default: ["sim"].
         on: Entry<Vec<GroundWord>>,
     }

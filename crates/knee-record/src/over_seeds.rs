@@ -1,0 +1,118 @@
+//! Claims of a study over runs with several seeds.
+
+use crate::claims::{ClaimOutcome, NamedRun, Outcome, decided, evaluate_in_study};
+use crate::statistics::{Interval, Paired};
+use crate::view::RunView;
+use knee_scenario::Claim;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// What several seeds gave.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct OverSeeds {
+    /// Value of each seed, in the claim's unit; null where it did not come
+    /// about.
+    pub values: Vec<Option<f64>>,
+    /// Lower end of the 95 % interval of their mean; null where one did not
+    /// come about.
+    pub low: Option<f64>,
+    /// Upper end of it.
+    pub high: Option<f64>,
+}
+
+/// A run of a study with its name, seed by seed.
+pub struct NamedSeeds<'r, 'a> {
+    /// Name in the study.
+    pub name: &'r str,
+    /// Its records; at least one.
+    pub views: &'r [RunView<'a>],
+}
+
+/// Checks a claim over the seeds that all runs it names have: by the interval
+/// of their mean, of a ratio by that of their geometric mean. Ratios are taken
+/// seed by seed.
+pub fn evaluate_over_seeds(claim: &Claim, runs: &[NamedSeeds<'_, '_>]) -> ClaimOutcome {
+    let targets: Vec<&str> = std::iter::once(&claim.of)
+        .chain(&claim.relative_to)
+        .filter_map(|target| Some(target.split_once('/')?.0))
+        .collect();
+    let involved = runs.iter().filter(|run| targets.contains(&run.name));
+    let seeds = involved.map(|run| run.views.len()).min().unwrap_or(1);
+    let of_seed = |seed: usize| {
+        let named = runs.iter().filter_map(|run| {
+            let view = run.views.get(seed).or(run.views.first())?;
+            Some(NamedRun { name: run.name, view })
+        });
+        let named: Vec<NamedRun<'_, '_>> = named.collect();
+        evaluate_in_study(claim, &named)
+    };
+    match seeds {
+        0 | 1 => of_seed(0),
+        _ => together(claim, (0..seeds).map(of_seed).collect()),
+    }
+}
+
+/// One outcome of several; not tested where one of them is not.
+fn together(claim: &Claim, mut outcomes: Vec<ClaimOutcome>) -> ClaimOutcome {
+    let untested = |one: &ClaimOutcome| one.outcome == Outcome::NotTestedHere;
+    if let Some(at) = outcomes.iter().position(untested) {
+        return outcomes.swap_remove(at);
+    }
+    let values: Vec<Option<f64>> = outcomes.iter().map(|one| one.measured).collect();
+    let known: Option<Vec<f64>> = values.iter().copied().collect();
+    let count = outcomes.len();
+    let alike = outcomes.iter().all(|one| one.outcome == outcomes[0].outcome);
+    let mut all = ClaimOutcome { interval: None, ..outcomes.swap_remove(0) };
+    let mean = known.and_then(|known| mean(&known, claim.relative_to.is_some()));
+    if let Some((mean, low, high)) = mean {
+        all.measured = Some(mean);
+        all.outcome = decided((claim.at_least, claim.at_most), (low, high));
+        let [mean, low, high] = [mean, low, high].map(|value| all.unit.show(value));
+        all.measured_text = format!("{mean} (95 %: {low} to {high}; {count} seeds)");
+    } else {
+        let never = values.iter().filter(|value| value.is_none()).count();
+        all.measured = None;
+        all.measured_text = format!("never in {never} of {count} seeds");
+        all.outcome = if alike { all.outcome } else { Outcome::Uncertain };
+    }
+    all.agrees = all.outcome == all.recorded;
+    let ends = mean.map(|(_, low, high)| (low, high)).unzip();
+    all.seeds = Some(OverSeeds { values, low: ends.0, high: ends.1 });
+    all
+}
+
+/// Mean of several values with its 95 % interval; of positive ratios the
+/// geometric mean.
+fn mean(values: &[f64], ratios: bool) -> Option<(f64, f64, f64)> {
+    if ratios && values.iter().all(|value| *value > 0.0) {
+        let against_one: Vec<(f64, f64)> = values.iter().map(|value| (*value, 1.0)).collect();
+        let paired = Paired::new(&against_one)?;
+        return Some((paired.estimate?, paired.low?, paired.high?));
+    }
+    let interval = Interval::new(values)?;
+    Some((interval.mean, interval.low?, interval.high?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// 1, 2, 4: geometric mean 2, s of the logarithms ln 2, so the interval is
+    /// 2 times or over 2^(4.3027 / sqrt 3).
+    #[test]
+    fn ratios_have_a_geometric_mean() {
+        let (middle, low, high) = mean(&[1.0, 2.0, 4.0], true).unwrap();
+        let factor = 2f64.powf(4.3027 / 3f64.sqrt());
+        assert!((middle - 2.0).abs() < 1e-9, "{middle}");
+        assert!((low * factor - 2.0).abs() < 1e-3, "{low}");
+        assert!((high / factor - 2.0).abs() < 1e-3, "{high}");
+    }
+
+    #[test]
+    fn other_values_have_an_arithmetic_one() {
+        let (middle, low, high) = mean(&[1.0, 2.0, 6.0], false).unwrap();
+        assert_eq!(middle, 3.0);
+        assert!(low < 3.0 && 3.0 < high, "{low} {high}");
+        assert_eq!(mean(&[1.0], false), None, "one seed has no interval");
+    }
+}
