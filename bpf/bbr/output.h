@@ -20,7 +20,6 @@
 
 #define ALLOWANCE_PACKETS 4
 #define RETURN_PACKETS 4
-#define QUEUED_PACKETS 2
 #define EMPTY_QUEUE_FACTOR 4
 #define EMPTY_QUEUE 2
 #define LONGEST_RTT_US 100000000
@@ -123,8 +122,10 @@ part u64 shrunk_window(const struct bbr *b, u32 bw)
 	u64 gain = most(probing_up(b) ? config.gain_up : UNIT, b->window_gain);
 	u64 allowance = most(most(2 * b->burst_packets, ALLOWANCE_PACKETS),
 			     aggregation_packets(b, bw));
+	u64 pipe = (bdp_packets(b, bw, gain) + allowance) * b->mss;
+	u64 roomy = probing_up(b) ? in_flight_target(b, bw, gain) : 0;
 
-	return above((bdp_packets(b, bw, gain) + allowance) * b->mss, b->shrink >> FRACTION);
+	return above(most(pipe, roomy), b->shrink >> FRACTION);
 }
 
 part u64 queueing_us(const struct bbr *b, u64 rtt_us)
@@ -157,10 +158,11 @@ part void track_shrink(struct bbr *b, u32 bw, u64 queueing, u64 acked)
 {
 	u64 per_round = most(b->window, b->mss) * config.shrink_rounds;
 	u64 bound = config.delay_lower_bound_us, bytes, limit;
+	u64 worn_off = (((b->shrink >> FRACTION) * acked) << FRACTION) / per_round;
 
+	b->shrink = above(b->shrink, worn_off);
 	if (queueing > bound) {
 		bytes = packets_in(bw, queueing << 4) * b->mss >> 4;
-		bytes = above(bytes, QUEUED_PACKETS * b->mss);
 		limit = (bdp_packets(b, bw, UNIT) * b->mss / 2) << FRACTION;
 		b->shrink = least(b->shrink + ((bytes * acked) << FRACTION) / per_round, limit);
 	} else {

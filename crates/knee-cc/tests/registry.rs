@@ -24,7 +24,7 @@ fn every_controller_and_preset_builds_with_its_defaults() {
         names.extend(entry.presets.iter().map(|p| p.name));
         assert!(entry.parameters.iter().all(|p| !p.summary.is_empty() && !p.default.is_empty()));
     }
-    assert_eq!(names, ["balia", "bbr", "bbr-low-delay", "cubic", "lia", "olia", "reno"]);
+    assert_eq!(names, ["balia", "bbr", "bbr-low-delay", "cubic", "fixed", "lia", "olia", "reno"]);
     for name in names {
         let built = build(&Selection::named(name), pipe::init(1)).unwrap();
         assert_eq!(built.decision().window, 10 * pipe::MSS, "{name}");
@@ -39,7 +39,7 @@ fn a_mistyped_controller_is_told_the_nearest() {
     let error = refused(Selection::named("BBR_low-delay"));
     assert_eq!(error.advice, "did you mean \"bbr-low-delay\"?");
     let error = refused(Selection::named("quantum"));
-    assert_eq!(error.advice, "write one of balia, bbr, bbr-low-delay, cubic, lia, olia, reno");
+    assert_eq!(error.advice, "write one of balia, bbr, bbr-low-delay, cubic, fixed, lia, olia, reno");
 }
 
 #[test]
@@ -97,4 +97,31 @@ fn a_preset_is_its_parameters() {
     );
     let gentle = Selection::named("bbr-low-delay").with("shrink_window", Value::Switch(false));
     assert_eq!(check(&gentle), Ok(()));
+}
+
+/// A window has a unit, and at least a packet; only a scenario knows a BDP.
+#[test]
+fn a_fixed_window_is_in_packets_or_in_bdp() {
+    let fixed = |value: Value| Selection::named("fixed").with("window", value);
+    let built = build(&fixed(text("24 packets")), pipe::init(1)).unwrap();
+    assert_eq!(built.decision().window, 24 * pipe::MSS);
+    assert_eq!(check(&fixed(text("1.5 BDP"))), Ok(()));
+    let refusal = build(&fixed(text("1.5 BDP")), pipe::init(1)).map(|_| ()).unwrap_err();
+    assert_eq!(refusal.to_string(), "window is 1.5 BDP of a path that is not known: write it in packets");
+    let wrong = [
+        text("0 packets"),
+        text("1.5 packets"),
+        text("1000001 packets"),
+        text("0 BDP"),
+        text("-1 BDP"),
+        text("1001 BDP"),
+        text("30 kB"),
+        text("unlimited"),
+        text("24"),
+        Value::Number(24.0),
+    ];
+    for value in wrong {
+        let error = refused(fixed(value.clone()));
+        assert!(error.advice.contains("\"1.5 BDP\""), "{value:?}: {error}");
+    }
 }

@@ -40,6 +40,21 @@ fn buffer_of(scenario: &Scenario) -> Buffer {
     scenario.links[0].config.buffer
 }
 
+/// A window of one BDP is as long as a buffer of one, in segments: 10 Mbit/s x
+/// (20 + 40) ms = 75 kB = 50 x 1500 B.
+#[test]
+fn a_window_in_bdp_becomes_packets() {
+    let window = |cc: &str| {
+        let scenario = changed("cc = \"cubic\"", &format!("cc = {cc}"));
+        assert_resolves_to_itself(&scenario);
+        format!("{}", scenario.flows[0].controller.parameters["window"])
+    };
+    assert_eq!(window("{ name = \"fixed\", window = \"1 BDP\" }"), "\"50 packets\"");
+    assert_eq!(window("{ name = \"fixed\", window = \"0.25 BDP\" }"), "\"13 packets\"");
+    assert_eq!(window("{ name = \"fixed\", window = \"0.001 BDP\" }"), "\"1 packet\"");
+    assert_eq!(window("{ name = \"fixed\", window = \"7 packets\" }"), "\"7 packets\"");
+}
+
 #[test]
 fn one_bdp_is_rate_times_smallest_propagation() {
     // 8 x 10 Mbit/s x (20 + 40) ms = 8 x 75 kB; the long path is longer.

@@ -9,25 +9,31 @@
 //! `cwnd_pace` round trips. So far the published description. It leaves open
 //! what follows; each decision stands with its reason.
 //!
-//! - *Decay.* At or below the bound `shrink` falls by a fixed number of
+//! - *Decay.* What was taken wears off over the same `cwnd_pace` round trips,
+//!   so that `shrink` follows what the flow had queued in that time. A sum
+//!   that only grew would integrate: with the bandwidth filter, which
+//!   remembers a probe for ten rounds, that makes an oscillator almost without
+//!   damping, and the shares of five flows wander by a quarter.
+//! - *Giving back.* At or below the bound it also falls by a fixed number of
 //!   packets over `cwnd_pace` round trips. A flow's share of a full link is
 //!   the share of its packets in the queue. Taking in proportion and giving
-//!   back in equal parts is additive increase, multiplicative decrease: it
-//!   makes the shares equal (Chiu and Jain, 1989), and it holds the queueing
-//!   delay near the bound whatever the number of flows. An empty queue is
-//!   answered four times as fast, so that the link does not stay idle.
-//! - *Two packets stay.* A flow's last two packets in the queue, what one
-//!   delayed ACK covers, are no excess: they keep a small flow from being
-//!   squeezed out by larger ones.
+//!   back in equal parts makes the shares equal (Chiu and Jain, 1989). An
+//!   empty queue is answered four times as fast, so that the link does not
+//!   stay idle.
 //! - *The bound* decides whether there is an excess, not how large it is:
-//!   within the bound the queue is left alone, beyond it all but two of the
-//!   flow's packets count.
+//!   within the bound the queue is left alone, beyond it all of the flow's
+//!   packets count.
 //! - *Allowance.* With one BDP and not a packet more, the link runs dry
 //!   while the receiver waits for the packets that one acknowledgement is to
 //!   cover. Four are allowed for that, or two bursts where segmentation
 //!   offload makes them larger, or what was seen of ACK aggregation.
 //! - *Probing.* The upward phase may use its gain in the window too, or it
-//!   would change nothing. It ends with that window in use.
+//!   would change nothing; and Linux's room for bursts, or it would find
+//!   nothing where the BDP is a few packets. A rate sampler that counts one
+//!   ACK of `a` packets too much time (ns-3.35's) sees `w / (w + a)` of the
+//!   rate with `w` packets in flight, so that an estimate keeps up only while
+//!   `gain w / (w + a) >= 1`: with gain 6/5 and an ACK for two packets from
+//!   ten packets on. The phase ends with that window in use.
 //! - *Bandwidth that others free* is taken over by probes. A probe that found
 //!   at least half of what it looked for, and no queue, is followed by the
 //!   next one at once instead of after the phases at gain 1: so the rate
@@ -47,9 +53,6 @@ const ALLOWANCE_PACKETS: u64 = 4;
 
 /// ... and what `shrink` gives back over `cwnd_pace` round trips.
 const RETURN_PACKETS: u64 = 4;
-
-/// Packets of a flow in the queue that are no excess.
-const QUEUED_PACKETS: u64 = 2;
 
 /// How much faster an empty queue is answered.
 const EMPTY_QUEUE_FACTOR: u64 = 4;
@@ -141,7 +144,8 @@ impl Bbr {
         let burst = 2 * u64::from(self.pacing.burst_packets);
         let allowance = burst.max(ALLOWANCE_PACKETS).max(self.aggregation_packets(bw));
         let pipe = (self.bdp_packets(bw, gain) + allowance) * mss;
-        pipe.saturating_sub(self.low_delay.shrink >> FRACTION)
+        let roomy = if probing { self.in_flight_target(bw, gain) } else { 0 };
+        pipe.max(roomy).saturating_sub(self.low_delay.shrink >> FRACTION)
     }
 
     fn queueing_us(&self, rtt: Time) -> u64 {
@@ -163,17 +167,17 @@ impl Bbr {
         let bound = self.config.delay_lower_bound.as_micros();
         let per_round = self.window.max(mss) * u64::from(self.config.shrink_rounds);
         let step = |bytes: u64| ((bytes * acked) << FRACTION) / per_round;
-        if queueing_us > bound {
+        let worn_off = step(self.low_delay.shrink >> FRACTION);
+        let rest = self.low_delay.shrink.saturating_sub(worn_off);
+        self.low_delay.shrink = if queueing_us > bound {
             let queued = (packets_in(bw, queueing_us << 4) * mss) >> 4;
-            let excess = queued.saturating_sub(QUEUED_PACKETS * mss);
             let limit = (self.bdp_packets(bw, UNIT) * mss / 2) << FRACTION;
-            self.low_delay.shrink = (self.low_delay.shrink + step(excess)).min(limit);
+            (rest + step(queued)).min(limit)
         } else {
             let empty = queueing_us < bound / EMPTY_QUEUE;
             let speed = if empty { EMPTY_QUEUE_FACTOR } else { 1 };
-            let back = step(RETURN_PACKETS * mss * speed);
-            self.low_delay.shrink = self.low_delay.shrink.saturating_sub(back);
-        }
+            rest.saturating_sub(step(RETURN_PACKETS * mss * speed))
+        };
     }
 
     /// The last probe found at least half of what it looked for, and no
