@@ -188,7 +188,7 @@ part bool found_bandwidth(const struct bbr *b, const struct sample *s)
 {
 	u64 before = (u64)b->bw_before_probe * ((UNIT + config.gain_up) / 2);
 
-	return config.shrink_window && s->rtt_us != NO_RTT &&
+	return config.probe_again && s->rtt_us != NO_RTT &&
 	       (u64)b->best[0].value << 8 > before &&
 	       queueing_us(b, s->rtt_us) < config.delay_lower_bound_us / EMPTY_QUEUE;
 }

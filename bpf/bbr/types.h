@@ -54,7 +54,8 @@ struct bbr_config {
 	u8 probe_exit_early;
 	u8 shrink_window;
 	u8 keep_bw_over_probe_rtt;
-	u32 unused;
+	u8 probe_again;
+	u8 unused[3];
 };
 
 /* The values of the preset "bbr-low-delay"; whoever loads the program may
@@ -70,6 +71,7 @@ const volatile struct bbr_config config = {
 	.probe_exit_early = 1,
 	.shrink_window = 1,
 	.keep_bw_over_probe_rtt = 1,
+	.probe_again = 1,
 };
 
 #define NO_RTT U64_MAX

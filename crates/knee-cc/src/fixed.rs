@@ -44,8 +44,7 @@ struct Fixed {
 
 fn build(settings: &Settings, init: Init) -> Box<dyn Controller> {
     let packets = settings.packets("window").expect("the registry refuses windows in BDP");
-    let decision =
-        Decision { window: 0, pacing_rate: None, send_quantum: 0, ecn: Ecn::NotCapable };
+    let decision = Decision { window: 0, pacing_rate: None, send_quantum: 0, ecn: Ecn::NotCapable };
     let quantum = SendQuantum::default();
     let mut fixed = Fixed { packets, mss: init.mss.max(1), quantum, decision };
     fixed.decide(&Connection::default());
@@ -59,12 +58,8 @@ impl Fixed {
         let mss = u64::from(self.mss);
         let rate = rate_of_window(self.packets, false, self.mss, connection.srtt);
         let bytes_per_second = rate.map_or(0, |rate| rate.as_bytes_per_second());
-        let quantum = self.quantum.segments(
-            bytes_per_second,
-            connection.min_rtt,
-            self.mss,
-            SMALLEST_BURST,
-        );
+        let quantum =
+            self.quantum.segments(bytes_per_second, connection.min_rtt, self.mss, SMALLEST_BURST);
         self.decision.window = self.packets * mss;
         self.decision.pacing_rate = rate;
         self.decision.send_quantum = u64::from(quantum) * mss;

@@ -39,7 +39,10 @@ fn a_mistyped_controller_is_told_the_nearest() {
     let error = refused(Selection::named("BBR_low-delay"));
     assert_eq!(error.advice, "did you mean \"bbr-low-delay\"?");
     let error = refused(Selection::named("quantum"));
-    assert_eq!(error.advice, "write one of balia, bbr, bbr-low-delay, cubic, fixed, lia, olia, reno");
+    assert_eq!(
+        error.advice,
+        "write one of balia, bbr, bbr-low-delay, cubic, fixed, lia, olia, reno"
+    );
 }
 
 #[test]
@@ -107,7 +110,10 @@ fn a_fixed_window_is_in_packets_or_in_bdp() {
     assert_eq!(built.decision().window, 24 * pipe::MSS);
     assert_eq!(check(&fixed(text("1.5 BDP"))), Ok(()));
     let refusal = build(&fixed(text("1.5 BDP")), pipe::init(1)).map(|_| ()).unwrap_err();
-    assert_eq!(refusal.to_string(), "window is 1.5 BDP of a path that is not known: write it in packets");
+    assert_eq!(
+        refusal.to_string(),
+        "window is 1.5 BDP of a path that is not known: write it in packets"
+    );
     let wrong = [
         text("0 packets"),
         text("1.5 packets"),

@@ -137,8 +137,7 @@ fn flow_settings(
     let header = tcp_header(flow);
     let base = if header >= HEADER_V6 { HEADER_V6 } else { HEADER_V4 };
     let controller = controller(flow, available, loaded)?;
-    let in_bpf =
-        controller == "bbr_low_delay" || loaded.iter().any(|one| one.name == controller);
+    let in_bpf = controller == "bbr_low_delay" || loaded.iter().any(|one| one.name == controller);
     let rate = scenario.path_rate(flow.paths[0]).unwrap_or(Rate::from_bits_per_second(u64::MAX));
     Ok(FlowSettings {
         label: format!("{}[{}]", flow.name, flow.index),

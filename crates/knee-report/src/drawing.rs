@@ -111,6 +111,41 @@ impl Drawing {
         self.words.push(Words { x: place(x), y: place(y), anchor, class, text });
     }
 
+    /// The drawing as a file of its own: an SVG with its style.
+    pub(crate) fn svg(&self, style: &str) -> String {
+        let (width, height) = (self.width, self.height);
+        let mut svg = format!(
+            "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width} {height}\" \
+             width=\"{width}\" height=\"{height}\" role=\"img\" aria-label=\"{}\">\n\
+             <style>{style}</style>\n<rect width=\"{width}\" height=\"{height}\" fill=\"#fff\"/>\n",
+            escaped(&self.label)
+        );
+        for Bar { x, y, width, height, class, title, .. } in &self.bars {
+            svg += &format!(
+                "<rect class=\"{class}\" x=\"{x}\" y=\"{y}\" width=\"{width}\" \
+                 height=\"{height}\"><title>{}</title></rect>\n",
+                escaped(title)
+            );
+        }
+        for Line { class, points } in &self.lines {
+            svg += &format!("<polyline class=\"{class}\" points=\"{points}\"/>\n");
+        }
+        for Dot { x, y, class, title } in &self.dots {
+            svg += &format!(
+                "<circle class=\"{class}\" cx=\"{x}\" cy=\"{y}\" r=\"3.6\">\
+                 <title>{}</title></circle>\n",
+                escaped(title)
+            );
+        }
+        for Words { x, y, anchor, class, text } in &self.words {
+            svg += &format!(
+                "<text class=\"{class}\" x=\"{x}\" y=\"{y}\" text-anchor=\"{anchor}\">{}</text>\n",
+                escaped(text)
+            );
+        }
+        svg + "</svg>\n"
+    }
+
     /// Uprights with labels at round values along the foot of a frame.
     pub(crate) fn axis(&mut self, axis: &Axis, top: f64, bottom: f64, title: &str) {
         for (value, label) in axis.ticks() {
@@ -186,6 +221,11 @@ fn round_step(rough: f64) -> f64 {
     let power = 10f64.powf(rough.log10().floor());
     let step = [1.0, 2.0, 5.0, 10.0].into_iter().find(|step| step * power >= rough * 0.999);
     step.unwrap_or(10.0) * power
+}
+
+/// What a text is in XML.
+fn escaped(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }
 
 fn place(value: f64) -> String {

@@ -12,6 +12,7 @@
 mod aggregate;
 mod applications;
 mod comparison;
+mod curve;
 mod drawing;
 mod encode;
 mod figures;
@@ -28,6 +29,7 @@ mod thin;
 mod words;
 
 pub use comparison::{Comparison, ComparisonHead, comparison_report};
+pub use curve::{Curve, CurvePoint, curve_svg};
 pub use page::{run_page, study_report};
 pub use sweep::sweep_page;
 

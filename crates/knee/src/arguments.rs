@@ -46,6 +46,9 @@ pub enum Command {
     /// Run a scenario at every combination of some settings: table, map, dataset
     #[command(arg_required_else_help = true, after_help = SWEEP)]
     Sweep(Sweep),
+    /// Draw a path's curve: RTT and delivery rate against bytes in flight
+    #[command(after_help = CURVE)]
+    Curve(Curve),
     /// Run a fixed grid on the simulator and on the kernel: how far they are apart
     #[command(after_help = FIDELITY)]
     Fidelity(Fidelity),
@@ -84,6 +87,7 @@ impl Command {
         match self {
             Command::Run(arguments) => arguments.on.contains(&Ground::Kernel),
             Command::Reproduce(arguments) => arguments.on.contains(&Ground::Kernel),
+            Command::Curve(arguments) => arguments.on.contains(&Ground::Kernel),
             Command::Fidelity(_) => true,
             _ => false,
         }
@@ -308,6 +312,32 @@ pub struct Compare {
     /// Print one JSON document instead of a table
     #[arg(long)]
     pub json: bool,
+}
+
+const CURVE: &str = "\
+Examples:
+  knee curve                                    the path of the study improved-bbr
+  knee curve --on sim,kernel --out docs/knee.svg
+  knee curve path.toml                          one with a flow of cc = { name = \"fixed\" }";
+
+/// `knee curve`.
+#[derive(Debug, Args)]
+pub struct Curve {
+    /// A scenario with one flow, whose controller is fixed. Default: a built-in one
+    #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub file: Option<PathBuf>,
+    /// Where to run; the kernel beside the simulator, not without it
+    #[arg(long, value_name = "GROUND", value_delimiter = ',', default_value = "sim")]
+    pub on: Vec<Ground>,
+    /// File to write, an SVG
+    #[arg(long, value_name = "FILE", default_value = "knee.svg", value_hint = ValueHint::FilePath)]
+    pub out: PathBuf,
+    /// Replace the file if it exists
+    #[arg(long)]
+    pub force: bool,
+    /// Runs at the same time. Default: one per CPU
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    pub jobs: Option<u16>,
 }
 
 const REPORT: &str = "\

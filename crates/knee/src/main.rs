@@ -12,6 +12,7 @@ mod claims;
 mod compare;
 mod completions;
 mod control;
+mod curve;
 mod directory;
 mod doctor;
 mod estimate;
@@ -69,6 +70,7 @@ fn perform(command: &Command) -> Result<Ending, Failure> {
         Command::Run(arguments) => run::run(arguments),
         Command::Reproduce(arguments) => reproduce::reproduce(arguments),
         Command::Sweep(arguments) => sweep::sweep(arguments),
+        Command::Curve(arguments) => curve::curve(arguments),
         Command::Fidelity(arguments) => fidelity::fidelity(arguments),
         Command::Compare(arguments) => compare::compare(arguments),
         Command::Report(arguments) => report::report(arguments),

@@ -4,7 +4,7 @@ use crate::check::STUDY;
 use crate::failure::Failure;
 use crate::input::{Beside, all_or_every_error};
 use crate::run::quoted;
-use knee_scenario::{Embedded, Errors, Study, load_study};
+use knee_scenario::{Embedded, Errors, Loader, Override, Scenario, Source, Study, load_study};
 use std::path::{Path, PathBuf};
 
 /// Every file below `studies/` when the program was built.
@@ -38,6 +38,15 @@ pub fn built_in() -> Vec<&'static str> {
 pub fn load_built_in(name: &str) -> Result<NamedStudy, Errors> {
     let study = load_study(&Embedded(embedded::FILES), &format!("{name}/{STUDY}"))?;
     Ok(NamedStudy { name: name.to_string(), word: name.to_string(), file: None, study })
+}
+
+/// A scenario in the program, `study/file.toml`, with what is to be set
+/// otherwise.
+pub fn built_in_scenario(name: &str, set: &[Override]) -> Result<Scenario, Errors> {
+    let loader = &Embedded(embedded::FILES);
+    let text = loader.load(name).unwrap_or_default();
+    let source = Source { name, loader };
+    knee_scenario::parse(&String::from_utf8_lossy(&text), &source, set)
 }
 
 /// The studies that `words` name, or all of the program.

@@ -34,10 +34,11 @@
 //!   rate with `w` packets in flight, so that an estimate keeps up only while
 //!   `gain w / (w + a) >= 1`: with gain 6/5 and an ACK for two packets from
 //!   ten packets on. The phase ends with that window in use.
-//! - *Bandwidth that others free* is taken over by probes. A probe that found
-//!   at least half of what it looked for, and no queue, is followed by the
-//!   next one at once instead of after the phases at gain 1: so the rate
-//!   grows by the gain every second round trip.
+//! - *Bandwidth that others free* is taken over by probes. The study leaves
+//!   that to the gain cycle. A switch of its own, `probe_again`, is Knee's: a
+//!   probe that found at least half of what it looked for, and no queue, is
+//!   followed by the next one at once instead of after the phases at gain 1,
+//!   so that the rate grows by the gain every second round trip.
 //! - *Limit.* `shrink` is at most half a BDP: against flows that fill the
 //!   buffer whatever happens, giving back more would only mean to give up.
 
@@ -183,7 +184,7 @@ impl Bbr {
     /// The last probe found at least half of what it looked for, and no
     /// queue: there is more.
     pub(super) fn found_bandwidth(&self, sample: &Sample) -> bool {
-        if !self.config.shrink_window {
+        if !self.config.probe_again {
             return false;
         }
         let Some(rtt) = sample.rtt else { return false };

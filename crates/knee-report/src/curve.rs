@@ -1,0 +1,152 @@
+//! The curve of a path: RTT and delivery rate against bytes in flight, with
+//! its three regions (Cardwell et al., ACM Queue 14(5), 2016, figure 1;
+//! Kleinrock, ICC 1979), as a picture of its own.
+
+use crate::drawing::{Axis, Drawing};
+
+/// Height of the picture, in the units of [`Drawing`].
+const HEIGHT: f64 = 500.0;
+const LEFT: f64 = 58.0;
+const RIGHT: f64 = 748.0;
+/// Frame of the RTT, top and bottom, and that of the delivery rate.
+const RTT: (f64, f64) = (64.0, 230.0);
+const RATE: (f64, f64) = (268.0, 444.0);
+
+/// Colours that survive colour blindness (Okabe and Ito), on white.
+const STYLE: &str = "text{font:12px sans-serif;fill:#222}text.quiet{fill:#555}\
+text.title{font-weight:600;font-size:14px}polyline{fill:none;stroke:#555}\
+polyline.grid{stroke:#e4e4e4}polyline.edge{stroke:#888;stroke-dasharray:5 4}\
+polyline.sim{stroke:#0072b2;stroke-width:2}circle{stroke:#fff;stroke-width:.8}\
+circle.sim{fill:#0072b2}circle.kernel{fill:#d55e00}\
+rect.app{fill:#f0f6fb}rect.bandwidth{fill:#fdf6e8}rect.buffer{fill:#fbeceb}";
+
+/// What a window gave on a ground.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct CurvePoint {
+    /// Window in IP bytes.
+    pub window_bytes: f64,
+    /// What left the bottleneck, IP bit/s.
+    pub delivered_bps: f64,
+    /// Median of the smoothed RTT, seconds.
+    pub rtt_s: f64,
+}
+
+/// A path and what it gave.
+#[derive(Clone, Debug)]
+pub struct Curve {
+    /// Title of the scenario.
+    pub name: String,
+    /// Rate by RTT over empty queues, IP bytes.
+    pub bdp_bytes: f64,
+    /// Buffer of the bottleneck, IP bytes; none: unlimited.
+    pub buffer_bytes: Option<f64>,
+    /// Simulator's points, by window; drawn as a line.
+    pub sim: Vec<CurvePoint>,
+    /// Kernel's points; drawn as dots.
+    pub kernel: Vec<CurvePoint>,
+}
+
+/// The picture, an SVG file.
+pub fn curve_svg(curve: &Curve) -> String {
+    let label = "round-trip time and delivery rate against bytes in flight";
+    let mut drawing = Drawing::new(HEIGHT, label);
+    let all = || curve.sim.iter().chain(&curve.kernel);
+    let largest = |value: fn(&CurvePoint) -> f64| all().map(value).fold(0.0, f64::max);
+    let right_end = largest(|point| point.window_bytes) / 1e3 * 1.02;
+    let x = Axis::from_zero(right_end, LEFT, RIGHT);
+    drawing.words("title", "start", (4.0, 18.0), &curve.name);
+    regions(&mut drawing, curve, &x);
+    let rtt_ms = |point: &CurvePoint| point.rtt_s * 1e3;
+    let mbit = |point: &CurvePoint| point.delivered_bps / 1e6;
+    let rtt = Axis::from_zero(1.15 * largest(|point| point.rtt_s) * 1e3, RTT.1, RTT.0);
+    let rate = Axis::from_zero(1.15 * largest(|point| point.delivered_bps) / 1e6, RATE.1, RATE.0);
+    drawing.levels(&rtt, LEFT, RIGHT, "round-trip time (ms)");
+    drawing.levels(&rate, LEFT, RIGHT, "delivery rate (Mbit/s)");
+    drawing.axis(&x, RATE.0, RATE.1, "bytes in flight: the window (kB)");
+    for (frame, value) in [(&rtt, &rtt_ms as &dyn Fn(&CurvePoint) -> f64), (&rate, &mbit)] {
+        let place = |point: &CurvePoint| (x.at(point.window_bytes / 1e3), frame.at(value(point)));
+        drawing.line("sim", &curve.sim.iter().map(place).collect::<Vec<_>>());
+        for point in &curve.kernel {
+            let (x, y) = place(point);
+            drawing.dot("kernel", x, y, title(point));
+        }
+    }
+    legend(&mut drawing, curve);
+    drawing.svg(STYLE)
+}
+
+fn title(point: &CurvePoint) -> String {
+    let CurvePoint { window_bytes, delivered_bps, rtt_s } = point;
+    format!(
+        "{:.1} kB: {:.2} Mbit/s, {:.1} ms",
+        window_bytes / 1e3,
+        delivered_bps / 1e6,
+        rtt_s * 1e3
+    )
+}
+
+/// Shades and names: below one BDP, up to BDP and buffer, beyond.
+fn regions(drawing: &mut Drawing, curve: &Curve, x: &Axis) {
+    let knee = x.at(curve.bdp_bytes / 1e3);
+    let cliff = curve.buffer_bytes.map_or(RIGHT, |buffer| x.at((curve.bdp_bytes + buffer) / 1e3));
+    let all = [
+        ("app", LEFT, knee, "rate grows, RTT flat"),
+        ("bandwidth", knee, cliff, "rate flat, queue grows"),
+        ("buffer", cliff, RIGHT, "packets are lost"),
+    ];
+    for (class, from, to, words) in all.into_iter().filter(|(_, from, to, _)| to > from) {
+        for (top, bottom) in [RTT, RATE] {
+            drawing.bar(class, [from, top, to, bottom], words.to_string());
+        }
+        drawing.words("quiet", "middle", ((from + to) / 2.0, RTT.0 + 14.0), words);
+    }
+    let mut edge = |at: f64, words: &str| {
+        for (top, bottom) in [RTT, RATE] {
+            drawing.line("edge", &[(at, top), (at, bottom)]);
+        }
+        drawing.words("quiet", "middle", (at, RTT.1 + 16.0), words);
+    };
+    edge(knee, "one BDP: the knee");
+    if curve.buffer_bytes.is_some() && cliff < RIGHT {
+        edge(cliff, "BDP and buffer");
+    }
+}
+
+fn legend(drawing: &mut Drawing, curve: &Curve) {
+    let y = 36.0;
+    drawing.line("sim", &[(LEFT + 170.0, y - 4.0), (LEFT + 194.0, y - 4.0)]);
+    drawing.words("quiet", "start", (LEFT + 200.0, y), "simulator");
+    if !curve.kernel.is_empty() {
+        drawing.dot("kernel", LEFT + 292.0, y - 4.0, String::new());
+        drawing.words("quiet", "start", (LEFT + 302.0, y), "Linux TCP");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The knee stands where one BDP is on the axis, whatever is measured.
+    #[test]
+    fn edges_stand_at_bdp_and_buffer() {
+        let point =
+            |kb: f64| CurvePoint { window_bytes: kb * 1e3, delivered_bps: 1e6, rtt_s: 0.06 };
+        let curve = Curve {
+            name: "a <path>".to_string(),
+            bdp_bytes: 75e3,
+            buffer_bytes: Some(75e3),
+            sim: vec![point(10.0), point(200.0)],
+            kernel: vec![point(100.0)],
+        };
+        let svg = curve_svg(&curve);
+        let at = |kb: f64| LEFT + (RIGHT - LEFT) * kb / (200.0 * 1.02);
+        for kb in [75.0, 150.0] {
+            let line = format!("class=\"edge\" points=\"{:.1},64", at(kb));
+            assert!(svg.contains(&line), "{line} is not in {svg}");
+        }
+        assert!(svg.contains("a &lt;path&gt;"), "titles are escaped");
+        assert_eq!(svg.matches("<circle class=\"kernel\"").count(), 3, "two frames and a legend");
+        let without = curve_svg(&Curve { kernel: Vec::new(), ..curve });
+        assert!(!without.contains("Linux TCP"));
+    }
+}
