@@ -45,7 +45,6 @@ part void enter_probe_bw(struct bbr *b)
 	enter_cycle(b, UP);
 	enter_cycle(b, draw_phase(b));
 	b->settled_round = b->rounds;
-	b->bw_before_probe = b->best[0].value;
 }
 
 part bool probe_is_over(const struct bbr *b, bool full_length, u64 inside, const struct sample *s)
@@ -91,16 +90,8 @@ part u8 next_phase(const struct bbr *b)
 
 part void update_cycle(struct bbr *b, const struct sample *s, const struct connection *c)
 {
-	if (b->mode != PROBE_BW)
-		return;
-	if (phase_is_over(b, s, c))
+	if (b->mode == PROBE_BW && phase_is_over(b, s, c))
 		enter_cycle(b, next_phase(b));
-	else if (b->phase != UP && found_bandwidth(b, s))
-		enter_cycle(b, UP);
-	else
-		return;
-	if (b->phase == UP)
-		b->bw_before_probe = b->best[0].value;
 }
 
 /* ---- STARTUP and DRAIN */

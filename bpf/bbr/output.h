@@ -183,16 +183,6 @@ part u64 low_delay_window(struct bbr *b, u32 bw, const struct sample *s, u64 now
 	return shrunk_window(b, bw);
 }
 
-/* The last probe found at least half of what it looked for, and no queue. */
-part bool found_bandwidth(const struct bbr *b, const struct sample *s)
-{
-	u64 before = (u64)b->bw_before_probe * ((UNIT + config.gain_up) / 2);
-
-	return config.probe_again && s->rtt_us != NO_RTT &&
-	       (u64)b->best[0].value << 8 > before &&
-	       queueing_us(b, s->rtt_us) < config.delay_lower_bound_us / EMPTY_QUEUE;
-}
-
 /* ---- the window */
 
 part bool in_recovery(u8 state)

@@ -54,8 +54,7 @@ struct bbr_config {
 	u8 probe_exit_early;
 	u8 shrink_window;
 	u8 keep_bw_over_probe_rtt;
-	u8 probe_again;
-	u8 unused[3];
+	u32 unused;
 };
 
 /* The values of the preset "bbr-low-delay"; whoever loads the program may
@@ -71,7 +70,6 @@ const volatile struct bbr_config config = {
 	.probe_exit_early = 1,
 	.shrink_window = 1,
 	.keep_bw_over_probe_rtt = 1,
-	.probe_again = 1,
 };
 
 #define NO_RTT U64_MAX
@@ -172,7 +170,6 @@ struct bbr {
 	/* shrink_window. */
 	u64 shrink;		/* bytes times 2^10 */
 	u32 settled_round;
-	u32 bw_before_probe;
 	u32 rtt_mean;		/* times 8 */
 	u32 rtt_deviation;	/* times 4 */
 };

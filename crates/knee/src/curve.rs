@@ -17,9 +17,10 @@ use knee_scenario::{Errors, Ground, Link, Measure, Override, Scenario, Statistic
 use std::fs::{self, File};
 use std::io::Write;
 
-/// Windows, in BDP up to the knee and, beyond it, in buffers above one BDP.
+/// Windows, in BDP up to the knee and, beyond it, in buffers above one BDP. They
+/// end soon after that: where every eighth packet is lost, timeouts decide.
 const BELOW: [f64; 10] = [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0];
-const ABOVE: [f64; 7] = [0.1, 0.25, 0.5, 0.75, 0.95, 1.05, 1.2];
+const ABOVE: [f64; 7] = [0.1, 0.25, 0.5, 0.75, 0.95, 1.03, 1.06];
 /// ... without a buffer that ends.
 const UNLIMITED_BDP: f64 = 1.0;
 

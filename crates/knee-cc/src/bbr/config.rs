@@ -12,14 +12,13 @@ pub(crate) const ENTRY: Entry = Entry {
     parameters: PARAMETERS,
     presets: &[Preset {
         name: "bbr-low-delay",
-        summary: "bbr with its five published changes, a window of one BDP, and Knee's probe_again",
+        summary: "bbr with its five published changes and a window of one BDP",
         parameters: &[
             ("drain_to_target", "true"),
             ("probe_exit_early", "true"),
             ("shrink_window", "true"),
             ("keep_bw_over_probe_rtt", "true"),
             ("max_cruise", "400 ms"),
-            ("probe_again", "true"),
             ("probe_gains", "1.2, 0.8"),
             ("window_gain", "1"),
         ],
@@ -60,13 +59,6 @@ const PARAMETERS: &[Parameter] = &[
         summary: "time at gain 1 after which no further phase of it begins, but a probe",
     },
     Parameter {
-        name: "probe_again",
-        kind: Kind::Switch,
-        default: "false",
-        summary: "not published, Knee's own: a probe that found bandwidth is followed by the next \
-                  one at once",
-    },
-    Parameter {
         name: "delay_lower_bound",
         kind: Kind::Duration,
         default: "10 ms",
@@ -101,7 +93,6 @@ pub(super) struct Config {
     pub(super) keep_bw_over_probe_rtt: bool,
     /// [`Time::MAX`]: no limit.
     pub(super) max_cruise: Time,
-    pub(super) probe_again: bool,
     pub(super) delay_lower_bound: Time,
     /// Round trips (`cwnd_pace`).
     pub(super) shrink_rounds: u32,
@@ -119,7 +110,6 @@ impl Config {
             shrink_window: settings.switch("shrink_window"),
             keep_bw_over_probe_rtt: settings.switch("keep_bw_over_probe_rtt"),
             max_cruise: settings.duration("max_cruise").unwrap_or(Time::MAX),
-            probe_again: settings.switch("probe_again"),
             delay_lower_bound: settings.duration("delay_lower_bound").unwrap_or_default(),
             shrink_rounds: settings.count("cwnd_pace"),
             gain_up: in_units(gains[0]),

@@ -34,11 +34,9 @@
 //!   rate with `w` packets in flight, so that an estimate keeps up only while
 //!   `gain w / (w + a) >= 1`: with gain 6/5 and an ACK for two packets from
 //!   ten packets on. The phase ends with that window in use.
-//! - *Bandwidth that others free* is taken over by probes. The study leaves
-//!   that to the gain cycle. A switch of its own, `probe_again`, is Knee's: a
-//!   probe that found at least half of what it looked for, and no queue, is
-//!   followed by the next one at once instead of after the phases at gain 1,
-//!   so that the rate grows by the gain every second round trip.
+//! - *Bandwidth that others free* is taken over by probes: the upward phase
+//!   goes on while its target, a multiple of a bandwidth that grows, is ahead
+//!   of what is in flight.
 //! - *Limit.* `shrink` is at most half a BDP: against flows that fill the
 //!   buffer whatever happens, giving back more would only mean to give up.
 
@@ -85,8 +83,6 @@ pub(super) struct LowDelay {
     shrink: u64,
     /// Round in which PROBE_BW was entered.
     entered: u32,
-    /// Bandwidth when the last upward probe began.
-    bw_before_probe: PacketRate,
     /// Mean RTT, times 8, and its mean deviation, times 4 (the filters of
     /// RFC 6298, on each sample), in microseconds.
     rtt_mean: u32,
@@ -97,11 +93,6 @@ impl LowDelay {
     /// PROBE_BW begins.
     pub(super) fn settle(&mut self, round: u32) {
         self.entered = round;
-    }
-
-    /// An upward probe begins.
-    pub(super) fn begin_probe(&mut self, bw: PacketRate) {
-        self.bw_before_probe = bw;
     }
 
     fn take_rtt(&mut self, rtt: Time) {
@@ -179,19 +170,5 @@ impl Bbr {
             let speed = if empty { EMPTY_QUEUE_FACTOR } else { 1 };
             rest.saturating_sub(step(RETURN_PACKETS * mss * speed))
         };
-    }
-
-    /// The last probe found at least half of what it looked for, and no
-    /// queue: there is more.
-    pub(super) fn found_bandwidth(&self, sample: &Sample) -> bool {
-        if !self.config.probe_again {
-            return false;
-        }
-        let Some(rtt) = sample.rtt else { return false };
-        let bound = self.config.delay_lower_bound.as_micros();
-        let half_gain = u64::from((UNIT + self.config.gain_up) / 2);
-        let before = u64::from(self.low_delay.bw_before_probe) * half_gain;
-        (u64::from(self.bandwidth.max()) << 8) > before
-            && self.queueing_us(rtt) < bound / EMPTY_QUEUE
     }
 }

@@ -96,18 +96,12 @@ impl Bbr {
         self.cycle.enter(UP, self.delivered_at);
         self.cycle.enter(first, self.delivered_at);
         self.low_delay.settle(self.bandwidth.rounds);
-        self.low_delay.begin_probe(self.bandwidth.max());
     }
 
     #[inline]
     pub(super) fn update_cycle(&mut self, sample: &Sample, connection: &Connection) {
-        if self.mode != Mode::ProbeBw {
-            return;
-        }
-        if self.phase_is_over(sample, connection) {
-            self.enter_phase(self.next_phase());
-        } else if self.cycle.phase != UP && self.found_bandwidth(sample) {
-            self.enter_phase(UP);
+        if self.mode == Mode::ProbeBw && self.phase_is_over(sample, connection) {
+            self.cycle.enter(self.next_phase(), self.delivered_at);
         }
     }
 
@@ -117,13 +111,6 @@ impl Bbr {
             return UP;
         }
         (self.cycle.phase + 1) % PHASES
-    }
-
-    fn enter_phase(&mut self, phase: u8) {
-        self.cycle.enter(phase, self.delivered_at);
-        if phase == UP {
-            self.low_delay.begin_probe(self.bandwidth.max());
-        }
     }
 
     #[inline]

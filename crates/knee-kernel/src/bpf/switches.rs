@@ -74,14 +74,9 @@ fn lay_out(settings: &Settings) -> [u8; BYTES] {
     for (word, place) in words.iter().zip(bytes[16..32].chunks_exact_mut(4)) {
         place.copy_from_slice(&word.to_ne_bytes());
     }
-    let switches = [
-        "drain_to_target",
-        "probe_exit_early",
-        "shrink_window",
-        "keep_bw_over_probe_rtt",
-        "probe_again",
-    ];
-    for (switch, place) in switches.iter().zip(&mut bytes[32..37]) {
+    let switches =
+        ["drain_to_target", "probe_exit_early", "shrink_window", "keep_bw_over_probe_rtt"];
+    for (switch, place) in switches.iter().zip(&mut bytes[32..36]) {
         *place = u8::from(settings.switch(switch));
     }
     bytes
@@ -105,7 +100,6 @@ mod tests {
         };
         assert_eq!(changed("drain_to_target", "false"), [32]);
         assert_eq!(changed("keep_bw_over_probe_rtt", "false"), [35]);
-        assert_eq!(changed("probe_again", "false"), [36]);
         assert_eq!(changed("cwnd_pace", "31"), [16]);
         // 1.25 and 0.75 are 0x140 and 0xc0 in 1/256, 1.2 and 0.8 0x133 and 0xcd.
         assert_eq!(changed("probe_gains", "1.25, 0.75"), [20, 24]);

@@ -127,7 +127,6 @@ pub fn kernel_and_simulator_decide_the_same() -> Result<(), Skipped> {
         ("probe_exit_early", Value::Switch(false)),
         ("shrink_window", Value::Switch(false)),
         ("keep_bw_over_probe_rtt", Value::Switch(false)),
-        ("probe_again", Value::Switch(false)),
         ("max_cruise", Value::Text("off".to_owned())),
         ("probe_gains", Value::Numbers(vec![1.25, 0.75])),
         ("window_gain", Value::Number(2.0)),
