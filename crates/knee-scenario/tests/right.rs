@@ -460,6 +460,33 @@ fn a_study_reads_from_a_program_and_from_a_folder() {
     assert!(knee_scenario::Loader::load(&Folder(folder.clone()), "scenarios").is_err());
 }
 
+/// Three seeds are the run's own and the two that follow it; more than a
+/// hundred are refused.
+#[test]
+fn a_run_of_a_study_has_several_seeds() {
+    let study = |seeds: &str| {
+        let run = "[[run]]\nname = \"a\"\nfile = \"base.toml\"\nseed = 7\n";
+        let text = format!("name = \"n\"\nsource = \"s\"\n{run}{seeds}");
+        let files: &'static [(&'static str, &'static [u8])] = Box::leak(Box::new([
+            ("s/study.toml", Box::leak(text.into_boxed_str()).as_bytes()),
+            ("s/base.toml", DUMBBELL.as_bytes()),
+        ]));
+        load_study(&knee_scenario::Embedded(files), "s/study.toml")
+    };
+    let seeds = |text: &str| {
+        let run = study(text).unwrap().runs.remove(0);
+        let further: Vec<u64> = run.further_seeds.iter().map(|one| one.seed).collect();
+        (run.scenario.seed, further)
+    };
+    assert_eq!(seeds(""), (7, vec![]));
+    assert_eq!(seeds("seeds = 3"), (7, vec![8, 9]));
+    for wrong in ["seeds = 0", "seeds = 101"] {
+        let errors = study(wrong).unwrap_err();
+        assert_eq!(errors.problems.len(), 1, "{errors}");
+        assert!(errors.to_string().contains("the number of seeds must be at"), "{errors}");
+    }
+}
+
 /// The offset of a trace: given, drawn from seed and name, or none; a drawn
 /// one stays in the resolved scenario as it was written.
 #[test]

@@ -239,3 +239,23 @@ fn a_measure_that_compares_needs_something_to_compare_with() {
     let said = complaint(folder.path(), "reproduce ./small-study", 2);
     assert!(said.contains("objects_earlier compares") && said.contains("relative_to"), "{said}");
 }
+
+/// With several seeds a claim goes by all of them, ratios seed by seed.
+#[test]
+fn several_seeds_give_an_interval() {
+    let text = STUDY.replace("file = \"small.toml\"\n", "file = \"small.toml\"\nseeds = 5\n");
+    let folder = study(&text, SMALL);
+    let at = folder.path();
+    let printed = expect(at, "reproduce ./small-study --out several --json", 0);
+    let document: serde_json::Value = serde_json::from_str(&printed).unwrap();
+    let claim = &document["studies"][0]["claims"][0];
+    let values: Vec<f64> =
+        claim["seeds"]["values"].as_array().unwrap().iter().map(|v| v.as_f64().unwrap()).collect();
+    assert_eq!(values.len(), 5, "{claim}");
+    let geometric = values.iter().map(|v| v.ln()).sum::<f64>() / 5.0;
+    assert!((claim["measured"].as_f64().unwrap() / geometric.exp() - 1.0).abs() < 1e-9, "{claim}");
+    assert!(claim["measured_text"].as_str().unwrap().ends_with("; 5 seeds)"), "{claim}");
+    // What is kept is the first seed's.
+    assert!(at.join("several/small-study/plain/summary.json").is_file());
+    assert_eq!(document["studies"][0]["runs"].as_array().unwrap().len(), 2);
+}
