@@ -52,8 +52,10 @@ pub fn curve_svg(curve: &Curve) -> String {
     let mut drawing = Drawing::new(HEIGHT, label);
     let all = || curve.sim.iter().chain(&curve.kernel);
     let largest = |value: fn(&CurvePoint) -> f64| all().map(value).fold(0.0, f64::max);
-    let right_end = largest(|point| point.window_bytes) / 1e3 * 1.02;
-    let x = Axis::from_zero(right_end, LEFT, RIGHT);
+    // Room for the third region, however little of it was measured.
+    let cliff = curve.buffer_bytes.map_or(0.0, |buffer| curve.bdp_bytes + buffer);
+    let right_end = (1.02 * largest(|point| point.window_bytes)).max(1.18 * cliff);
+    let x = Axis::from_zero(right_end / 1e3, LEFT, RIGHT);
     drawing.words("title", "start", (4.0, 18.0), &curve.name);
     regions(&mut drawing, curve, &x);
     let rtt_ms = |point: &CurvePoint| point.rtt_s * 1e3;
@@ -92,7 +94,7 @@ fn regions(drawing: &mut Drawing, curve: &Curve, x: &Axis) {
     let all = [
         ("app", LEFT, knee, "rate grows, RTT flat"),
         ("bandwidth", knee, cliff, "rate flat, queue grows"),
-        ("buffer", cliff, RIGHT, "packets are lost"),
+        ("buffer", cliff, RIGHT, "packets lost"),
     ];
     for (class, from, to, words) in all.into_iter().filter(|(_, from, to, _)| to > from) {
         for (top, bottom) in [RTT, RATE] {
