@@ -1,6 +1,7 @@
 //! Claims of a study over runs with several seeds.
 
 use crate::claims::{ClaimOutcome, NamedRun, Outcome, decided, evaluate_in_study};
+use crate::print::Unit;
 use crate::statistics::{Interval, Paired};
 use crate::view::RunView;
 use knee_scenario::Claim;
@@ -63,7 +64,7 @@ fn together(claim: &Claim, mut outcomes: Vec<ClaimOutcome>) -> ClaimOutcome {
     let count = outcomes.len();
     let alike = outcomes.iter().all(|one| one.outcome == outcomes[0].outcome);
     let mut all = ClaimOutcome { interval: None, ..outcomes.swap_remove(0) };
-    let mean = known.and_then(|known| mean(&known, claim.relative_to.is_some()));
+    let mean = known.and_then(|known| mean(&known, all.unit == Unit::Ratio));
     if let Some((mean, low, high)) = mean {
         all.measured = Some(mean);
         all.outcome = decided((claim.at_least, claim.at_most), (low, high));

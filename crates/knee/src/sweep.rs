@@ -21,7 +21,7 @@ use knee_record::{Meter, SweepRow, SweepRun, SweepSummary, write_json, write_swe
 use knee_report::sweep_page;
 use knee_scenario::Ground;
 use plan::{Plan, PlannedRun};
-use std::collections::HashSet;
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use store::{Found, Store, TABLE};
 
@@ -71,7 +71,7 @@ fn tell(plan: &Plan, found: &Found) {
 /// second …, in each the costliest first. A run that several points share is
 /// done once.
 fn carry_out(arguments: &Sweep, plan: &Plan, store: &Store) -> Result<(), Failure> {
-    let mut ids = HashSet::new();
+    let mut ids = BTreeSet::new();
     let todo = plan.runs.iter().filter(|run| store.finished(run).is_none());
     let todo: Vec<&PlannedRun> = todo.filter(|run| ids.insert(&run.id)).collect();
     let loads: Vec<Load> = todo.iter().map(|run| run.load).collect();
