@@ -120,6 +120,16 @@ mod tests {
     }
 
     #[test]
+    fn a_fixed_window_is_a_number_of_packets() {
+        let window = |text: &str| {
+            let value = Value::Text(text.to_owned());
+            constants_of_fixed(&Selection::named("fixed").with("window", value))
+        };
+        assert_eq!(window("300 packets").unwrap()[..4], 300_u32.to_ne_bytes());
+        assert!(window("2 BDP").unwrap_err().to_string().contains("in packets"));
+    }
+
+    #[test]
     fn what_cannot_be_is_refused_with_advice() {
         let error = change("drain_to_target", "maybe").unwrap_err();
         assert!(error.to_string().contains("write true or false"), "{error}");

@@ -6,6 +6,8 @@ mod applications;
 #[cfg(feature = "bpf")]
 mod bpf;
 mod cleanup;
+#[cfg(feature = "bpf")]
+mod fixed;
 mod host;
 #[cfg(feature = "bpf")]
 mod low_delay;
@@ -232,6 +234,7 @@ fn main() -> ExitCode {
         bpf::kernel_and_simulator_decide_the_same,
         bpf::both_follow_a_slower_link,
         bpf::the_file_visits_every_phase,
+        fixed::a_fixed_window_is_what_is_in_flight,
         low_delay::two_flows_have_a_short_queue,
         low_delay::five_flows_have_a_short_queue,
         low_delay::beside_others_it_keeps_four_packets_per_round_trip,
