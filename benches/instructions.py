@@ -22,10 +22,10 @@ ROOT = Path(__file__).resolve().parent.parent
 
 # Case: short and long run in simulated seconds, most instructions per packet.
 CASES = {
-    "ii": (10, 30, 1614),
-    "iv": (3, 5, 1776),
-    "v": (3, 5, 2228),
-    "multipath": (10, 20, 3027),
+    "ii": (10, 30, 1650),
+    "iv": (3, 5, 1830),
+    "v": (3, 5, 2300),
+    "multipath": (10, 20, 3080),
 }
 
 # Schedulers that send other than the next packet: the most that their packet

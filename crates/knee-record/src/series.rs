@@ -102,8 +102,11 @@ impl<R: Timed> Series<R> {
         if self.is_full {
             self.thin();
         }
+        let kept = self.rows.len();
         self.rows.extend(self.parts.values().filter_map(|part| part.last));
-        self.rows.sort_by_key(Timed::time_ns);
+        if self.rows.len() > kept {
+            self.rows.sort_by_key(Timed::time_ns);
+        }
         self.rows
     }
 

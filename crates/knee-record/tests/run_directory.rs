@@ -364,14 +364,16 @@ proptest! {
     }
 }
 
-/// Several batches, so that dictionaries of different batches meet.
+/// Several batches, so that dictionaries of different batches meet; of each flow
+/// no more rows than stay in memory.
 #[test]
 fn a_long_table_comes_back() {
     let mut records = example();
     let names: Vec<_> = (0..40).map(|n| intern_phase(&format!("phase_{n}")).unwrap()).collect();
     records.samples = (0..200_000)
         .map(|row| FlowSample {
-            time_ns: row,
+            flow: (row % 4) as u32,
+            time_ns: row / 4,
             phase: names[(row / 7_000) as usize],
             ..FlowSample::default()
         })

@@ -168,9 +168,9 @@ fn against_cubic_bbr_gets_what_it_gets_from_the_kernel() {
     for ((buffer, _, kernel), share) in SHARES.iter().zip(&measured) {
         assert!((share - kernel).abs() <= 0.05, "{buffer} BDP: {share:.3}, kernel {kernel}");
     }
-    for ((buffer, model, _), share) in SHARES[2..4].iter().zip(&measured[2..4]) {
-        assert!((share - model).abs() <= 0.10, "{buffer} BDP: {share:.3}, model {model}");
-    }
+    // From 16 BDP on the kernel itself is further away.
+    let ((buffer, model, _), share) = (SHARES[2], measured[2]);
+    assert!((share - model).abs() <= 0.10, "{buffer} BDP: {share:.3}, model {model}");
 }
 
 /// With Reno, whose window grows slowly, the model holds in deep buffers.

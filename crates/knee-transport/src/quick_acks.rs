@@ -62,9 +62,11 @@ pub(crate) struct QuickAcks {
     handshake: Time,
     /// From this end to the sender.
     way_back: Option<Time>,
-    /// Timestamp of the last segment, milliseconds.
+    /// Of the last segment, milliseconds, as Linux's count.
     timestamp_ms: u32,
-    last_arrival: Time,
+    /// Longer silence asks for quick ACKs again.
+    timeout: Time,
+    silence_ends: Time,
 }
 
 impl QuickAcks {
@@ -90,7 +92,8 @@ impl QuickAcks {
             handshake: Time::ZERO,
             way_back: None,
             timestamp_ms: 0,
-            last_arrival: Time::ZERO,
+            timeout: Time::ZERO,
+            silence_ends: Time::ZERO,
         }
     }
 
@@ -109,7 +112,7 @@ impl QuickAcks {
         match self.way_back {
             None => self.on_first(now, timestamp),
             Some(way_back) => {
-                if now - self.last_arrival > self.timeout() {
+                if now > self.silence_ends {
                     self.left = self.left.max(self.most);
                 }
                 if timestamp / 1000 != self.timestamp_ms {
@@ -118,7 +121,7 @@ impl QuickAcks {
                 }
             }
         }
-        self.last_arrival = now;
+        self.silence_ends = now + self.timeout;
         if self.window < self.window_max {
             self.window = self.window_max.min(self.window + self.step);
             // Linux sets the lowest bit: a number that is even rises, so that
@@ -136,13 +139,9 @@ impl QuickAcks {
         self.way_back = Some(self.handshake - way_there);
         self.timestamp_ms = timestamp / 1000;
         self.rtt = self.handshake;
-    }
-
-    /// Linux's first timeout: RTT and four times a deviation of half of it, or
-    /// 200 ms. An end that only receives never measures another.
-    fn timeout(&self) -> Time {
-        let rtt = self.handshake;
-        rtt + (rtt + rtt).max(Time::from_millis(200))
+        // Linux's first timeout: the RTT and four times a deviation of half of
+        // it, or 200 ms. An end that only receives measures no other.
+        self.timeout = self.rtt + (self.rtt + self.rtt).max(Time::from_millis(200));
     }
 
     /// The smallest, then smoothed (`tcp_rcv_rtt_update`).
