@@ -3,15 +3,25 @@
 
 mod common;
 
+use arrow_array::types::UInt32Type;
+use arrow_array::{
+    ArrayRef, DictionaryArray, Int8Array, LargeStringArray, RecordBatch, StringArray,
+    StringViewArray,
+};
+use arrow_schema::{Field, Schema};
 use common::{SECOND, flow, records, with_link};
 use knee_record::{
     Cost, Error, FlowRecord, FlowSample, LinkSample, Manifest, Meter, ObjectRecord, PathRecord,
     Rates, Records, Summary, TransferRecord, intern_phase, read_manifest, read_run, write_run,
 };
 use knee_scenario::{InputFile, Scenario};
+use parquet::arrow::ArrowWriter;
+use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+use parquet::file::properties::WriterProperties;
 use proptest::prelude::*;
-use std::fs;
+use std::fs::{self, File};
 use std::path::Path;
+use std::sync::Arc;
 
 /// Without the rates, which are in no file.
 fn example() -> Records {
@@ -78,6 +88,46 @@ fn files_that_the_scenario_names_stand_below_it() {
     let manifest = Manifest::new(&summary, &records, vec![], &[], &Meter::start().stop());
     write_run(folder.path(), &manifest, &scenario, &records, &summary).unwrap();
     assert_eq!(fs::read(folder.path().join("inputs/lte.down")).unwrap(), b"1\n2\n");
+}
+
+/// Other tools write a column of text anew in a type of their own.
+#[test]
+fn text_comes_back_from_any_type_of_strings() {
+    let folder = tempfile::tempdir().unwrap();
+    let records = example();
+    save(folder.path(), &records).unwrap();
+    let path = folder.path().join("flows.parquet");
+    let file = File::open(&path).unwrap();
+    let builder = ParquetRecordBatchReaderBuilder::try_new(file).unwrap();
+    let metadata = builder.metadata().file_metadata().key_value_metadata().cloned();
+    let batch = builder.build().unwrap().next().unwrap().unwrap();
+    let names = ["a", "b"];
+    let gaps: Int8Array = vec![Some(1), Some(0)].into();
+    let types: [ArrayRef; 5] = [
+        Arc::new(StringArray::from_iter_values(names)),
+        Arc::new(LargeStringArray::from_iter_values(names)),
+        Arc::new(StringViewArray::from_iter_values(names)),
+        Arc::new(DictionaryArray::new(gaps, Arc::new(StringArray::from(vec!["b", "a"])))),
+        Arc::new(DictionaryArray::<UInt32Type>::from_iter(names)),
+    ];
+    let at = batch.schema().index_of("name").unwrap();
+    for array in types {
+        let mut columns = batch.columns().to_vec();
+        let mut fields = batch.schema().fields().to_vec();
+        fields[at] = Arc::new(Field::new("name", array.data_type().clone(), true));
+        columns[at] = array;
+        let schema = Arc::new(Schema::new(fields));
+        let properties =
+            WriterProperties::builder().set_key_value_metadata(metadata.as_ref().map(|pairs| {
+                pairs.iter().filter(|pair| pair.key != "ARROW:schema").cloned().collect()
+            }));
+        let file = File::create(&path).unwrap();
+        let mut writer =
+            ArrowWriter::try_new(file, schema.clone(), Some(properties.build())).unwrap();
+        writer.write(&RecordBatch::try_new(schema, columns).unwrap()).unwrap();
+        writer.close().unwrap();
+        assert_eq!(read_run(folder.path()).unwrap().records, records);
+    }
 }
 
 /// One row of each kind that not every run has.

@@ -4,8 +4,9 @@
 
 mod common;
 
-use arrow::array::{Array, AsArray};
-use arrow::datatypes::{Float64Type, Int64Type};
+use arrow_array::Array;
+use arrow_array::cast::AsArray;
+use arrow_array::types::{Float64Type, Int64Type};
 use common::{SMALL, complaint, expect, folder_with, json, knee, texts};
 use knee_record::{SweepKey, SweepRun, SweepSummary};
 use nix::sys::signal::{Signal, kill};

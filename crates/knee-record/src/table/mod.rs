@@ -11,10 +11,11 @@ pub(crate) use read::{read, read_series};
 pub(crate) use write::{Table, properties, write, write_error};
 
 use crate::tables::Names;
-use arrow::array::{Array, ArrayRef, AsArray, RecordBatch, StringDictionaryBuilder};
-use arrow::array::{BooleanArray, Float64Array, Int64Array};
-use arrow::compute::cast;
-use arrow::datatypes::{DataType, Field, Float64Type, Int32Type, Int64Type};
+use arrow_array::builder::StringDictionaryBuilder;
+use arrow_array::cast::AsArray;
+use arrow_array::types::{Float64Type, Int32Type, Int64Type};
+use arrow_array::{Array, ArrayRef, BooleanArray, Float64Array, Int64Array, RecordBatch};
+use arrow_schema::{DataType, Field};
 use std::sync::Arc;
 
 /// Rows turned into columns at a time.
@@ -142,10 +143,7 @@ impl<R> Column<R> {
                 }
             }
             Column::Text { set, .. } => {
-                let array = cast(column, &DataType::Utf8).map_err(|error| error.to_string())?;
-                for (row, value) in rows.iter_mut().zip(array.as_string::<i32>()) {
-                    set(row, value.unwrap_or(""))?;
-                }
+                each_text(column, name, |number, value| set(&mut rows[number], value))?;
             }
         }
         Ok(())
@@ -166,6 +164,42 @@ fn typed<'a>(column: &'a ArrayRef, wanted: &DataType, name: &str) -> Result<&'a 
     }
     let found = column.data_type();
     Err(format!("column {name} is {found}, not {wanted}"))
+}
+
+/// Calls `set` with each row's number and text, the empty one where it is null.
+/// Other tools write a column anew as plain strings, long ones or views.
+fn each_text(
+    column: &ArrayRef,
+    name: &str,
+    mut set: impl FnMut(usize, &str) -> Result<(), String>,
+) -> Result<(), String> {
+    let Some(dictionary) = column.as_any_dictionary_opt() else {
+        let texts = texts(column, name)?;
+        return texts.iter().enumerate().try_for_each(|(row, text)| set(row, text));
+    };
+    let texts = texts(dictionary.values(), name)?;
+    if texts.is_empty() {
+        return (0..column.len()).try_for_each(|row| set(row, ""));
+    }
+    // A row without a value has a key all the same.
+    let keys = dictionary.normalized_keys();
+    keys.into_iter().enumerate().try_for_each(|(row, key)| match dictionary.is_null(row) {
+        true => set(row, ""),
+        false => set(row, texts.get(key).ok_or_else(|| format!("column {name} is damaged"))?),
+    })
+}
+
+/// The texts of a column of strings, the empty one where it is null.
+fn texts<'a>(column: &'a dyn Array, name: &str) -> Result<Vec<&'a str>, String> {
+    if let Some(array) = column.as_string_opt::<i32>() {
+        Ok(array.iter().map(Option::unwrap_or_default).collect())
+    } else if let Some(array) = column.as_string_opt::<i64>() {
+        Ok(array.iter().map(Option::unwrap_or_default).collect())
+    } else if let Some(array) = column.as_string_view_opt() {
+        Ok(array.iter().map(Option::unwrap_or_default).collect())
+    } else {
+        Err(format!("column {name} is {}, not text", column.data_type()))
+    }
 }
 
 pub(crate) fn text_field(name: &str) -> Field {
