@@ -16,16 +16,7 @@
  */
 #include "bbr/bbr.h"
 
-/* What <linux/bpf.h> would give: its types collide with the kernel's. */
-typedef u16 __u16;
-typedef u32 __u32;
-typedef u64 __u64;
-typedef u32 __wsum;
-typedef s32 __s32;
-typedef s64 __s64;
-typedef u8 __u8;
-typedef u16 __be16;
-typedef u32 __be32;
+/* From <linux/bpf.h>. */
 enum { BPF_MAP_TYPE_SK_STORAGE = 24, BPF_F_NO_PREALLOC = 1, BPF_SK_STORAGE_GET_F_CREATE = 1 };
 
 #include <bpf/bpf_helpers.h>

@@ -6,16 +6,6 @@
  */
 #include "bbr/bbr.h"
 
-typedef u16 __u16;
-typedef u32 __u32;
-typedef u64 __u64;
-typedef u32 __wsum;
-typedef s32 __s32;
-typedef s64 __s64;
-typedef u8 __u8;
-typedef u16 __be16;
-typedef u32 __be32;
-
 #include <bpf/bpf_helpers.h>
 
 char LICENSE[] SEC("license") = "Dual MIT/GPL";

@@ -24,6 +24,20 @@ part void enter_cycle(struct bbr *b, u8 phase)
 		b->cruise_start_ns = b->delivered_at_ns;
 }
 
+part void begin_probe(struct bbr *b, u64 delivered)
+{
+	b->probe_begin = delivered;
+	b->probe_end = U64_MAX;
+	b->probe_from = paced_bw(b);
+}
+
+part void end_probe(struct bbr *b, u64 delivered)
+{
+	b->probe_end = delivered;
+	if (b->probe_from > 0 && b->ceiling != U32_MAX)
+		b->ceiling = least((u64)b->ceiling * config.gain_up >> 8, U32_MAX);
+}
+
 /* SplitMix64, and the upper half of its product with the number of phases
  * that can be drawn: all but DOWN. */
 part u8 draw_phase(struct bbr *b)
@@ -39,11 +53,13 @@ part u8 draw_phase(struct bbr *b)
 	return (PHASES - below) % PHASES;
 }
 
-part void enter_probe_bw(struct bbr *b)
+part void enter_probe_bw(struct bbr *b, u64 delivered)
 {
 	b->mode = PROBE_BW;
 	enter_cycle(b, UP);
 	enter_cycle(b, draw_phase(b));
+	if (b->phase == UP)
+		begin_probe(b, delivered);
 	b->settled_round = b->rounds;
 }
 
@@ -54,6 +70,8 @@ part bool probe_is_over(const struct bbr *b, bool full_length, u64 inside, const
 
 	if (!full_length && !config.probe_exit_early)
 		return false;
+	if (full_length && b->ceiling < bw)
+		return true;
 	target = in_flight_target(b, bw, b->pacing_gain);
 	if (config.shrink_window)
 		target = least(target, above(shrunk_window(b, bw), burst));
@@ -88,10 +106,34 @@ part u8 next_phase(const struct bbr *b)
 	return (b->phase + 1) % PHASES;
 }
 
+/* Change probe_loss_gain. */
+part void answer_probe_loss(struct bbr *b, const struct sample *s)
+{
+	bool of_probe = b->probe_begin <= s->prior_delivered &&
+			s->prior_delivered <= b->probe_end && config.gain_up > UNIT &&
+			!b->lt_in_use;
+
+	if (config.probe_loss_gain < UNIT && of_probe && b->probe_from > 0) {
+		b->ceiling = (u64)b->probe_from * config.probe_loss_gain >> 8;
+		b->probe_from = 0;
+	}
+}
+
 part void update_cycle(struct bbr *b, const struct sample *s, const struct connection *c)
 {
-	if (b->mode == PROBE_BW && phase_is_over(b, s, c))
-		enter_cycle(b, next_phase(b));
+	if (b->mode != PROBE_BW)
+		return;
+	if (s->newly_lost > 0)
+		answer_probe_loss(b, s);
+	if (phase_is_over(b, s, c)) {
+		u8 next = next_phase(b);
+
+		if (b->phase == UP)
+			end_probe(b, c->delivered);
+		if (next == UP)
+			begin_probe(b, c->delivered);
+		enter_cycle(b, next);
+	}
 }
 
 /* ---- STARTUP and DRAIN */
@@ -119,7 +161,7 @@ part void check_drain(struct bbr *b, const struct connection *c)
 		b->threshold = in_flight_target(b, bw, UNIT);
 	}
 	if (b->mode == DRAIN && in_network(b, c->in_flight, c) <= in_flight_target(b, bw, UNIT))
-		enter_probe_bw(b);
+		enter_probe_bw(b, c->delivered);
 }
 
 /* ---- PROBE_RTT */
@@ -130,16 +172,16 @@ part bool held_back(const struct bbr *b, u64 delivered_at_send)
 	return b->limited_from <= delivered_at_send && delivered_at_send <= b->limited_to;
 }
 
-part void check_probe_rtt_done(struct bbr *b, u64 now_ns)
+part void check_probe_rtt_done(struct bbr *b, const struct connection *c)
 {
-	if (now_ns <= b->probe_rtt_done_ns)
+	if (c->now_ns <= b->probe_rtt_done_ns)
 		return;
-	b->min_rtt_stamp_ns = now_ns;
+	b->min_rtt_stamp_ns = c->now_ns;
 	b->window = most(b->window, b->prior_window);
 	if (config.keep_bw_over_probe_rtt)
 		restore_bw(b);
 	if (b->full_reached)
-		enter_probe_bw(b);
+		enter_probe_bw(b, c->delivered);
 	else
 		b->mode = STARTUP;
 }
@@ -149,7 +191,7 @@ part void hold_probe_rtt(struct bbr *b, const struct connection *c)
 	if (b->probe_rtt_done_ns != U64_MAX) {
 		b->probe_rtt_round_done |= b->round_start;
 		if (b->probe_rtt_round_done)
-			check_probe_rtt_done(b, c->now_ns);
+			check_probe_rtt_done(b, c);
 	} else if (c->in_flight <= (u64)MIN_WINDOW_PACKETS * b->mss) {
 		b->probe_rtt_done_ns = c->now_ns + (config.probe_exit_early ? 0 : PROBE_RTT_NS);
 		b->probe_rtt_round_done = false;
@@ -160,7 +202,7 @@ part void hold_probe_rtt(struct bbr *b, const struct connection *c)
 part void update_min_rtt(struct bbr *b, const struct sample *s, const struct connection *c)
 {
 	bool expired = c->now_ns > b->min_rtt_stamp_ns + MIN_RTT_WINDOW_NS;
-	bool entering = expired && !b->idle_restart && b->mode != PROBE_RTT;
+	bool entering = expired && config.probe_rtt && !b->idle_restart && b->mode != PROBE_RTT;
 	u64 us = least(s->rtt_us, U32_MAX - 1);
 
 	if (s->rtt_us != NO_RTT && (us < b->min_rtt_us || (expired && !s->ack_delayed))) {
@@ -209,6 +251,7 @@ part void bbr_begin(struct bbr *b, const struct connection *c, u64 window, u64 s
 	b->random = seed;
 	b->pacing_gain = b->window_gain = HIGH_GAIN;
 	b->threshold = U64_MAX;
+	b->ceiling = U32_MAX;
 	b->probe_rtt_done_ns = U64_MAX;
 	b->limited_from = U64_MAX;
 	b->min_rtt_us = c->min_rtt_us ? c->min_rtt_us : U32_MAX;
@@ -232,7 +275,7 @@ part void bbr_on_ack(struct bbr *b, const struct sample *s, const struct connect
 	check_drain(b, c);
 	update_min_rtt(b, s, c);
 	update_gains(b);
-	set_pacing_rate(b, bw_of(b), b->pacing_gain, c->srtt_us);
+	set_pacing_rate(b, paced_bw(b), b->pacing_gain, c->srtt_us);
 	set_window(b, bw_of(b), s, c);
 }
 
@@ -244,9 +287,9 @@ part void bbr_on_restart(struct bbr *b, const struct connection *c)
 	b->idle_restart = true;
 	restart_epoch(b, c->now_ns);
 	if (b->mode == PROBE_BW)
-		set_pacing_rate(b, bw_of(b), UNIT, c->srtt_us);
+		set_pacing_rate(b, paced_bw(b), UNIT, c->srtt_us);
 	else if (b->mode == PROBE_RTT)
-		check_probe_rtt_done(b, c->now_ns);
+		check_probe_rtt_done(b, c);
 }
 
 /* The window of before is saved by whoever calls, if this begins an episode
@@ -275,6 +318,9 @@ part void bbr_on_mss(struct bbr *b, u32 mss)
 	b->kept_bw = rescaled(b->kept_bw, b->mss, mss);
 	b->lt_bw = rescaled(b->lt_bw, b->mss, mss);
 	b->full_bw = rescaled(b->full_bw, b->mss, mss);
+	b->probe_from = rescaled(b->probe_from, b->mss, mss);
+	if (b->ceiling != U32_MAX)
+		b->ceiling = rescaled(b->ceiling, b->mss, mss);
 	b->mss = mss;
 	b->rate_computed = false;
 }

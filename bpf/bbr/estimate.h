@@ -8,8 +8,6 @@
 
 #include "types.h"
 
-#define FILTER_ROUNDS 10
-
 #define INTERVAL_ROUNDS 4
 #define LOSS_THRESHOLD 50	/* 20 %, in 1/256 */
 #define SAME_RATIO (UNIT / 8)
@@ -20,7 +18,7 @@
 #define LARGEST_EXCESS_US 100000
 #define LARGEST_EPOCH_PACKETS (1ULL << 20)
 
-part void enter_probe_bw(struct bbr *b);
+part void enter_probe_bw(struct bbr *b, u64 delivered);
 part u64 paced_bytes_per_second(const struct bbr *b, u32 bw, u32 gain);
 
 /* ---- the windowed maximum: three entries, falling in value and rising in
@@ -36,20 +34,20 @@ part void reset_max(struct bbr *b, u32 round, u32 value)
 part void age_max(struct bbr *b, struct max_entry new)
 {
 	struct max_entry *m = b->best;
-	u32 age = new.round - m[0].round;
+	u32 age = new.round - m[0].round, window = config.bandwidth_window;
 
-	if (age > FILTER_ROUNDS) {
+	if (age > window) {
 		m[0] = m[1];
 		m[1] = m[2];
 		m[2] = new;
-		if (new.round - m[0].round > FILTER_ROUNDS) {
+		if (new.round - m[0].round > window) {
 			m[0] = m[1];
 			m[1] = m[2];
 			m[2] = new;
 		}
-	} else if (m[1].round == m[0].round && age > FILTER_ROUNDS / 4) {
+	} else if (m[1].round == m[0].round && age > window / 4) {
 		m[1] = m[2] = new;
-	} else if (m[2].round == m[1].round && age > FILTER_ROUNDS / 2) {
+	} else if (m[2].round == m[1].round && age > window / 2) {
 		m[2] = new;
 	}
 }
@@ -59,7 +57,7 @@ part void update_max(struct bbr *b, u32 value)
 	struct max_entry *m = b->best;
 	struct max_entry new = { b->rounds, value };
 
-	if (value >= m[0].value || b->rounds - m[2].round > FILTER_ROUNDS) {
+	if (value >= m[0].value || b->rounds - m[2].round > config.bandwidth_window) {
 		reset_max(b, b->rounds, value);
 		return;
 	}
@@ -158,6 +156,8 @@ part void extend_interval(struct bbr *b, const struct connection *c, u64 newly_l
 part void sample_long_term(struct bbr *b, const struct connection *c, u64 newly_lost,
 			   bool app_limited)
 {
+	if (!config.detect_policers)
+		return;
 	if (!b->lt_in_use) {
 		if (b->lt_sampling || newly_lost > 0)
 			extend_interval(b, c, newly_lost, app_limited);
@@ -165,7 +165,7 @@ part void sample_long_term(struct bbr *b, const struct connection *c, u64 newly_
 	}
 	if (b->mode == PROBE_BW && b->round_start && ++b->lt_rounds >= USE_ROUNDS) {
 		reset_long_term(b, c);
-		enter_probe_bw(b);
+		enter_probe_bw(b, c->delivered);
 	}
 }
 
@@ -236,7 +236,7 @@ part u64 aggregation_packets(const struct bbr *b, u32 bw)
 {
 	u64 packets = most(b->excess[0], b->excess[1]) / b->mss;
 
-	if (!b->full_reached)
+	if (!b->full_reached || !config.allow_for_aggregation)
 		return 0;
 	return least(least(packets, LARGEST_EPOCH_PACKETS), packets_in(bw, LARGEST_EXCESS_US));
 }

@@ -98,12 +98,22 @@ part u64 with_quantisation(const struct bbr *b, u64 packets)
 {
 	u64 even = (packets + 3 * b->burst_packets + 1) & ~1ULL;
 
+	if (!config.allow_for_bursts)
+		return packets;
 	return probing_up(b) ? even + 2 : even;
 }
 
 part u64 in_flight_target(const struct bbr *b, u32 bw, u32 gain)
 {
 	return with_quantisation(b, bdp_packets(b, bw, gain)) * b->mss;
+}
+
+/* The estimate to pace at. */
+part u32 paced_bw(const struct bbr *b)
+{
+	if (b->mode == PROBE_BW && !b->lt_in_use)
+		return least(b->best[0].value, b->ceiling);
+	return bw_of(b);
 }
 
 /* Bytes in the network when pacing lets the next packet leave. */

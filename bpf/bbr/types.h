@@ -16,15 +16,7 @@
 #ifndef KNEE_BBR_TYPES_H
 #define KNEE_BBR_TYPES_H
 
-typedef unsigned char u8;
-typedef unsigned short u16;
-typedef unsigned int u32;
-typedef unsigned long long u64;
-typedef int s32;
-typedef long long s64;
-typedef _Bool bool;
-#define true 1
-#define false 0
+#include "../types.h"
 
 #define U32_MAX 0xffffffffU
 #define U64_MAX 0xffffffffffffffffULL
@@ -54,7 +46,12 @@ struct bbr_config {
 	u8 probe_exit_early;
 	u8 shrink_window;
 	u8 keep_bw_over_probe_rtt;
-	u32 unused;
+	u8 detect_policers;
+	u8 allow_for_aggregation;
+	u8 allow_for_bursts;
+	u8 probe_rtt;
+	u32 bandwidth_window;	  /* rounds */
+	u32 probe_loss_gain;
 };
 
 /* The values of the preset "bbr-low-delay"; whoever loads the program may
@@ -70,6 +67,12 @@ const volatile struct bbr_config config = {
 	.probe_exit_early = 1,
 	.shrink_window = 1,
 	.keep_bw_over_probe_rtt = 1,
+	.detect_policers = 1,
+	.allow_for_aggregation = 1,
+	.allow_for_bursts = 1,
+	.probe_rtt = 1,
+	.bandwidth_window = 10,
+	.probe_loss_gain = UNIT,
 };
 
 #define NO_RTT U64_MAX
@@ -152,6 +155,9 @@ struct bbr {
 	/* Gain cycle. */
 	u8 phase;
 	u64 phase_start_ns, cruise_start_ns;
+	u64 probe_begin, probe_end;	/* delivered; U64_MAX while it lasts */
+	u32 probe_from;			/* estimate; zero: it has lost packets */
+	u32 ceiling;			/* U32_MAX: none */
 	u64 random;
 
 	/* Minimum RTT and PROBE_RTT. */

@@ -94,7 +94,7 @@ impl Bbr {
     /// Packets by which the window is widened; none before the pipe is full.
     #[inline]
     pub(super) fn aggregation_packets(&self, bw: PacketRate) -> u64 {
-        if !self.full_pipe.reached {
+        if !self.full_pipe.reached || !self.config.allow_for_aggregation {
             return 0;
         }
         u64::from(self.aggregation.excess_packets).min(packets_in(bw, LARGEST_EXCESS_US))

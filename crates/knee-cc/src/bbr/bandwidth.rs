@@ -1,5 +1,11 @@
 //! Rounds, and the bottleneck bandwidth as the windowed maximum of the
 //! delivery rate.
+//!
+//! The filter remembers ten rounds, a gain cycle of eight and two more, so that
+//! a probe's finding outlives the phases after it. With `bandwidth_window` of
+//! one or two a high rate of a moment is soon forgotten, and so is what a probe
+//! found: pacing 1 % below the estimate, the estimate then falls by 1 % a
+//! round until the next probe.
 
 use super::filter::RunningMax;
 use super::{Bbr, Mode};
@@ -12,10 +18,6 @@ pub(super) type PacketRate = u32;
 
 /// Binary digits behind the point of a [`PacketRate`].
 pub(super) const RATE_SHIFT: u32 = 24;
-
-/// Rounds that the filter remembers: a gain cycle of eight and two more, so
-/// that a probe's finding outlives the phases after it.
-const FILTER_ROUNDS: u32 = 10;
 
 /// Estimate of the bottleneck bandwidth, and the count of rounds.
 #[derive(Clone, Copy, Debug, Default)]
@@ -105,7 +107,8 @@ impl Bbr {
             if self.mode != Mode::ProbeRtt {
                 self.bandwidth.kept = self.bandwidth.kept.max(bw);
             }
-            self.bandwidth.filter.update(FILTER_ROUNDS, self.bandwidth.rounds, bw);
+            let window = self.config.bandwidth_window;
+            self.bandwidth.filter.update(window, self.bandwidth.rounds, bw);
         }
     }
 }

@@ -82,6 +82,43 @@ const PARAMETERS: &[Parameter] = &[
         default: "2",
         summary: "window in PROBE_BW, in BDP",
     },
+    Parameter {
+        name: "bandwidth_window",
+        kind: Kind::Count { min: 1, max: 1000 },
+        default: "10",
+        summary: "round trips that the bandwidth filter remembers",
+    },
+    Parameter {
+        name: "probe_loss_gain",
+        kind: Kind::Number { min: 0.1, max: 1.0 },
+        default: "1",
+        summary: "factor on the pacing rate after an upward probe that lost packets; one that \
+                  lost none raises the rate again by its gain",
+    },
+    Parameter {
+        name: "detect_policers",
+        kind: Kind::Switch,
+        default: "true",
+        summary: "pace at the rate of a policer while one seems to be at work",
+    },
+    Parameter {
+        name: "allow_for_aggregation",
+        kind: Kind::Switch,
+        default: "true",
+        summary: "widen the window by what aggregated ACKs bring at once",
+    },
+    Parameter {
+        name: "allow_for_bursts",
+        kind: Kind::Switch,
+        default: "true",
+        summary: "widen window and targets by three bursts, and two packets in a probe",
+    },
+    Parameter {
+        name: "probe_rtt",
+        kind: Kind::Switch,
+        default: "true",
+        summary: "renew a min_rtt of ten seconds with four packets in flight",
+    },
 ];
 
 /// The parameters as the algorithm uses them.
@@ -99,6 +136,13 @@ pub(super) struct Config {
     pub(super) gain_up: Gain,
     pub(super) gain_down: Gain,
     pub(super) window_gain: Gain,
+    /// Round trips.
+    pub(super) bandwidth_window: u32,
+    pub(super) probe_loss_gain: Gain,
+    pub(super) detect_policers: bool,
+    pub(super) allow_for_aggregation: bool,
+    pub(super) allow_for_bursts: bool,
+    pub(super) probe_rtt: bool,
 }
 
 impl Config {
@@ -115,6 +159,12 @@ impl Config {
             gain_up: in_units(gains[0]),
             gain_down: in_units(gains[1]),
             window_gain: in_units(settings.number("window_gain")),
+            bandwidth_window: settings.count("bandwidth_window"),
+            probe_loss_gain: in_units(settings.number("probe_loss_gain")),
+            detect_policers: settings.switch("detect_policers"),
+            allow_for_aggregation: settings.switch("allow_for_aggregation"),
+            allow_for_bursts: settings.switch("allow_for_bursts"),
+            probe_rtt: settings.switch("probe_rtt"),
         }
     }
 }

@@ -77,18 +77,32 @@ mod tests {
 
     const WINDOW: u32 = 10;
 
-    /// A value is remembered for ten rounds after its own and not for one
-    /// more, when everything after it is smaller.
+    /// A value is remembered for as many rounds after its own as the window
+    /// has, and not for one more, when everything after it is smaller.
     #[test]
     fn the_best_leaves_after_the_window() {
-        let mut filter = RunningMax::default();
-        filter.update(WINDOW, 5, 1000);
-        for round in 6..=15 {
-            filter.update(WINDOW, round, 10);
-            assert_eq!(filter.get(), 1000, "round {round}");
+        for window in [1, 2, 3, WINDOW] {
+            let mut filter = RunningMax::default();
+            filter.update(window, 5, 1000);
+            for round in 6..=5 + window {
+                filter.update(window, round, 10);
+                assert_eq!(filter.get(), 1000, "round {round}, window {window}");
+            }
+            filter.update(window, 6 + window, 10);
+            assert_eq!(filter.get(), 10, "window {window}");
         }
-        filter.update(WINDOW, 16, 10);
-        assert_eq!(filter.get(), 10);
+    }
+
+    /// By hand, with a window of two: each round's largest value and what is
+    /// known after it.
+    #[test]
+    fn a_short_window_follows_a_fall() {
+        let rounds = [(100, 100), (90, 100), (80, 100), (70, 90), (60, 80), (75, 75), (74, 75)];
+        let mut filter = RunningMax::default();
+        for (round, (value, known)) in (1..).zip(rounds) {
+            filter.update(2, round, value);
+            assert_eq!(filter.get(), known, "round {round}");
+        }
     }
 
     /// Nothing for longer than the window: only the newest counts.
@@ -105,21 +119,23 @@ mod tests {
     /// whatever the sequence.
     #[test]
     fn stays_close_to_the_exact_maximum() {
-        let mut state = 12345_u32;
-        let mut filter = RunningMax::default();
-        let mut seen: Vec<(u32, u32)> = Vec::new();
-        for step in 0..20_000_u32 {
-            state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-            let (round, value) = (step / 5, state >> 20);
-            filter.update(WINDOW, round, value);
-            seen.push((round, value));
-            let since = |rounds: u32| {
-                let young = seen.iter().rev().take_while(|s| round - s.0 <= rounds);
-                young.map(|s| s.1).max().expect("the newest is young")
-            };
-            assert!(filter.get() <= since(WINDOW), "step {step}");
-            assert!(filter.get() >= value, "step {step}");
-            assert!(filter.get() >= since(WINDOW / 4), "step {step}");
+        for window in [1, 2, WINDOW] {
+            let mut state = 12345_u32;
+            let mut filter = RunningMax::default();
+            let mut seen: Vec<(u32, u32)> = Vec::new();
+            for step in 0..20_000_u32 {
+                state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+                let (round, value) = (step / 5, state >> 20);
+                filter.update(window, round, value);
+                seen.push((round, value));
+                let since = |rounds: u32| {
+                    let young = seen.iter().rev().take_while(|s| round - s.0 <= rounds);
+                    young.map(|s| s.1).max().expect("the newest is young")
+                };
+                assert!(filter.get() <= since(window), "step {step}, window {window}");
+                assert!(filter.get() >= value, "step {step}, window {window}");
+                assert!(filter.get() >= since(window / 4), "step {step}, window {window}");
+            }
         }
     }
 }

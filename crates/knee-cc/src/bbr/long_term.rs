@@ -71,6 +71,9 @@ impl Bbr {
         connection: &Connection,
         app_limited: bool,
     ) {
+        if !self.config.detect_policers {
+            return;
+        }
         if self.long_term.in_use {
             self.use_long_term(connection);
         } else if self.long_term.sampling || sample.newly_lost > 0 {
@@ -84,7 +87,7 @@ impl Bbr {
             self.long_term.rounds += 1;
             if self.long_term.rounds >= USE_ROUNDS {
                 self.reset_long_term(connection);
-                self.enter_probe_bw();
+                self.enter_probe_bw(connection.delivered);
             }
         }
     }

@@ -1,5 +1,7 @@
 //! BBR version 1, as in Linux 6.x (`net/ipv4/tcp_bbr.c`), with five published
-//! changes to it, each a switch that is off by default.
+//! changes to it, each a switch that is off by default, two that a note on what
+//! BBR retransmits wishes for (`bandwidth_window`, `probe_loss_gain`), and a
+//! switch for each part that can be taken away.
 //!
 //! The model: a path is its bottleneck bandwidth and its minimum RTT.
 //! ```text
@@ -188,9 +190,9 @@ impl Bbr {
     }
 
     /// Back to where the model belongs, after PROBE_RTT.
-    fn resume_mode(&mut self) {
+    fn resume_mode(&mut self, delivered: u64) {
         if self.full_pipe.reached {
-            self.enter_probe_bw();
+            self.enter_probe_bw(delivered);
         } else {
             self.mode = Mode::Startup;
         }
@@ -203,6 +205,7 @@ impl Bbr {
         self.long_term = LongTerm::default();
         self.aggregation = Aggregation::default();
         self.full_pipe = FullPipe::default();
+        self.cycle.forget();
         self.min_rtt = MinRtt::default();
         self.min_rtt.begin(Time::ZERO, connection.now);
         self.low_delay = LowDelay::default();
@@ -234,8 +237,8 @@ impl Bbr {
         self.idle_restart = true;
         self.aggregation.restart(connection.now);
         match self.mode {
-            Mode::ProbeBw => self.set_pacing_rate(self.bw(), UNIT, connection.srtt),
-            Mode::ProbeRtt => self.check_probe_rtt_done(connection.now),
+            Mode::ProbeBw => self.set_pacing_rate(self.paced_bw(), UNIT, connection.srtt),
+            Mode::ProbeRtt => self.check_probe_rtt_done(connection),
             Mode::Startup | Mode::Drain => {}
         }
     }
@@ -266,6 +269,7 @@ impl Bbr {
         let (old, new) = (u64::from(self.mss), u64::from(connection.mss.max(1)));
         self.bandwidth.rescale(old, new);
         self.long_term.rescale(old, new);
+        self.cycle.rescale(old, new);
         self.full_pipe.rescale(old, new);
         self.mss = connection.mss.max(1);
         self.pacing.invalidate();
@@ -290,7 +294,7 @@ impl Controller for Bbr {
         }
         self.update_model(sample, connection);
         let bw = self.bw();
-        self.set_pacing_rate(bw, self.pacing_gain, connection.srtt);
+        self.set_pacing_rate(self.paced_bw(), self.pacing_gain, connection.srtt);
         self.set_window(bw, sample, connection);
         self.decide(connection.min_rtt)
     }

@@ -9,8 +9,24 @@
 //! - `max_cruise`: after a phase at gain 1 the next probe begins if such
 //!   phases have lasted this long, so that flows with a long RTT probe nearly
 //!   as often as others. A phase is never cut short.
+//!
+//! A wish of a note on what BBR retransmits acts on the phase above gain 1, the
+//! probe: `probe_loss_gain`. A probe of which packets were lost cuts the pacing
+//! rate by this factor, as a ceiling on the estimate to pace at; one that lost
+//! none raises the ceiling by its own gain. The note says no more than that the
+//! rate is to fall multiplicatively. Decided here:
+//! - The next probe starts from the cut rate. Started from the estimate, which
+//!   remembers, it would lose as much again, each cycle.
+//! - The ceiling is a rate, and not a factor on the estimate, which falls with
+//!   what is sent: that would be a cut each round.
+//! - A probe from below the estimate builds no queue and cannot reach its
+//!   target in flight. It lasts a min_rtt.
+//! - The window stays: it limits what is in flight, the note asks for the rate.
+//! - A loss counts with the ACK that reveals it, if what was last acknowledged
+//!   was sent in the probe; one that only a timeout reveals does not.
 
 use super::aggregation::packets_in;
+use super::bandwidth::PacketRate;
 use super::config::Config;
 use super::{Bbr, Gain, Mode, UNIT};
 use crate::{Connection, Sample};
@@ -35,13 +51,29 @@ pub(super) struct Cycle {
     start: Time,
     /// Start of the phases at gain 1.
     cruise_start: Time,
+    /// Bytes delivered when the last probe began, and when it ended
+    /// ([`u64::MAX`] while it lasts): what was sent between was sent in it.
+    probe: (u64, u64),
+    /// Estimate that it started from; zero once it has lost packets.
+    probe_from: PacketRate,
+    /// Estimate to pace at most at; [`PacketRate::MAX`]: no probe has lost
+    /// packets.
+    ceiling: PacketRate,
     /// State of the draw of first phases.
     random: u64,
 }
 
 impl Cycle {
     pub(super) fn new(seed: u64) -> Cycle {
-        Cycle { phase: UP, start: Time::ZERO, cruise_start: Time::ZERO, random: seed }
+        Cycle {
+            phase: UP,
+            start: Time::ZERO,
+            cruise_start: Time::ZERO,
+            probe: (0, 0),
+            probe_from: 0,
+            ceiling: PacketRate::MAX,
+            random: seed,
+        }
     }
 
     #[inline]
@@ -64,6 +96,20 @@ impl Cycle {
             DOWN => "probe_bw_down",
             _ => "probe_bw_cruise",
         }
+    }
+
+    pub(super) fn rescale(&mut self, old_mss: u64, new_mss: u64) {
+        for rate in [&mut self.probe_from, &mut self.ceiling] {
+            if *rate != PacketRate::MAX {
+                let scaled = u64::from(*rate) * old_mss / new_mss;
+                *rate = scaled.min(u64::from(PacketRate::MAX)) as PacketRate;
+            }
+        }
+    }
+
+    /// The path is another one.
+    pub(super) fn forget(&mut self) {
+        self.ceiling = PacketRate::MAX;
     }
 
     fn enter(&mut self, phase: u8, now: Time) {
@@ -90,18 +136,73 @@ impl Cycle {
 }
 
 impl Bbr {
-    pub(super) fn enter_probe_bw(&mut self) {
+    pub(super) fn enter_probe_bw(&mut self, delivered: u64) {
         self.mode = Mode::ProbeBw;
         let first = self.cycle.draw();
         self.cycle.enter(UP, self.delivered_at);
         self.cycle.enter(first, self.delivered_at);
+        if first == UP {
+            self.begin_probe(delivered);
+        }
         self.low_delay.settle(self.bandwidth.rounds);
     }
 
     #[inline]
     pub(super) fn update_cycle(&mut self, sample: &Sample, connection: &Connection) {
-        if self.mode == Mode::ProbeBw && self.phase_is_over(sample, connection) {
-            self.cycle.enter(self.next_phase(), self.delivered_at);
+        if self.mode != Mode::ProbeBw {
+            return;
+        }
+        if sample.newly_lost > 0 {
+            self.answer_probe_loss(sample);
+        }
+        if self.phase_is_over(sample, connection) {
+            let next = self.next_phase();
+            if self.cycle.phase == UP {
+                self.end_probe(connection.delivered);
+            }
+            if next == UP {
+                self.begin_probe(connection.delivered);
+            }
+            self.cycle.enter(next, self.delivered_at);
+        }
+    }
+
+    fn begin_probe(&mut self, delivered: u64) {
+        self.cycle.probe = (delivered, u64::MAX);
+        self.cycle.probe_from = self.paced_bw();
+    }
+
+    /// Without losses so far the ceiling rises. If some show later, it falls
+    /// from where the probe started.
+    fn end_probe(&mut self, delivered: u64) {
+        self.cycle.probe.1 = delivered;
+        if self.cycle.probe_from > 0 && self.cycle.ceiling != PacketRate::MAX {
+            let raised = (u64::from(self.cycle.ceiling) * u64::from(self.config.gain_up)) >> 8;
+            self.cycle.ceiling = raised.min(u64::from(PacketRate::MAX)) as PacketRate;
+        }
+    }
+
+    /// Change `probe_loss_gain`: the first loss of a probe lowers the ceiling.
+    fn answer_probe_loss(&mut self, sample: &Sample) {
+        let gain = self.config.probe_loss_gain;
+        let (from, to) = self.cycle.probe;
+        let of_probe = (from..=to).contains(&sample.prior_delivered)
+            && self.config.gain_up > UNIT
+            && !self.long_term.in_use;
+        if gain < UNIT && of_probe && self.cycle.probe_from > 0 {
+            let cut = (u64::from(self.cycle.probe_from) * u64::from(gain)) >> 8;
+            self.cycle.ceiling = cut as PacketRate;
+            self.cycle.probe_from = 0;
+        }
+    }
+
+    /// The estimate to pace at. A policer's rate is none that a probe found.
+    #[inline]
+    pub(super) fn paced_bw(&self) -> PacketRate {
+        if self.mode == Mode::ProbeBw && !self.long_term.in_use {
+            self.bandwidth.max().min(self.cycle.ceiling)
+        } else {
+            self.bw()
         }
     }
 
@@ -136,6 +237,9 @@ impl Bbr {
             return false;
         }
         let bw = self.bandwidth.max();
+        if full_length && self.cycle.ceiling < bw {
+            return true;
+        }
         let mut target = self.in_flight_target(bw, self.pacing_gain);
         if self.config.shrink_window {
             // The window may hold less; its last burst may not fit.

@@ -96,7 +96,10 @@ impl Bbr {
                 self.min_rtt.stamp = now;
             }
         }
-        let entering = expired && !self.idle_restart && self.mode != Mode::ProbeRtt;
+        let entering = expired
+            && self.config.probe_rtt
+            && !self.idle_restart
+            && self.mode != Mode::ProbeRtt;
         if entering {
             self.enter_probe_rtt();
         }
@@ -130,19 +133,19 @@ impl Bbr {
         }
         self.min_rtt.round_done |= self.bandwidth.round_start;
         if self.min_rtt.round_done {
-            self.check_probe_rtt_done(connection.now);
+            self.check_probe_rtt_done(connection);
         }
     }
 
-    pub(super) fn check_probe_rtt_done(&mut self, now: Time) {
-        if now <= self.min_rtt.done_at {
+    pub(super) fn check_probe_rtt_done(&mut self, connection: &Connection) {
+        if connection.now <= self.min_rtt.done_at {
             return;
         }
-        self.min_rtt.stamp = now;
+        self.min_rtt.stamp = connection.now;
         self.window = self.window.max(self.prior_window);
         if self.config.keep_bw_over_probe_rtt {
             self.bandwidth.restore();
         }
-        self.resume_mode();
+        self.resume_mode(connection.delivered);
     }
 }

@@ -56,7 +56,7 @@ impl Bbr {
         if self.mode == Mode::Drain {
             let in_network = self.in_network(connection.in_flight, connection);
             if in_network <= self.in_flight_target(self.bandwidth.max(), UNIT) {
-                self.enter_probe_bw();
+                self.enter_probe_bw(connection.delivered);
             }
         }
     }

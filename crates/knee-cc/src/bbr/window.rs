@@ -23,6 +23,9 @@ impl Bbr {
     /// while probing upwards, so that small pipes are exceeded as well.
     #[inline]
     fn with_quantisation(&self, packets: u64) -> u64 {
+        if !self.config.allow_for_bursts {
+            return packets;
+        }
         let roomy = packets + 3 * u64::from(self.pacing.burst_packets);
         let even = (roomy + 1) & !1;
         if self.mode == Mode::ProbeBw && self.cycle.probing_up() { even + 2 } else { even }

@@ -13,7 +13,7 @@ pub(super) const ALGORITHM: &str = "bbr";
 const UNIT: f64 = 256.0;
 
 /// Bytes of `struct bbr_config`.
-pub(super) const BYTES: usize = 40;
+pub(super) const BYTES: usize = 48;
 
 /// The preset with these of its parameters changed, each as one types it:
 /// `drain_to_target` and `false`, `max_cruise` and `off`.
@@ -74,11 +74,21 @@ fn lay_out(settings: &Settings) -> [u8; BYTES] {
     for (word, place) in words.iter().zip(bytes[16..32].chunks_exact_mut(4)) {
         place.copy_from_slice(&word.to_ne_bytes());
     }
-    let switches =
-        ["drain_to_target", "probe_exit_early", "shrink_window", "keep_bw_over_probe_rtt"];
-    for (switch, place) in switches.iter().zip(&mut bytes[32..36]) {
+    let switches = [
+        "drain_to_target",
+        "probe_exit_early",
+        "shrink_window",
+        "keep_bw_over_probe_rtt",
+        "detect_policers",
+        "allow_for_aggregation",
+        "allow_for_bursts",
+        "probe_rtt",
+    ];
+    for (switch, place) in switches.iter().zip(&mut bytes[32..40]) {
         *place = u8::from(settings.switch(switch));
     }
+    bytes[40..44].copy_from_slice(&settings.count("bandwidth_window").to_ne_bytes());
+    bytes[44..48].copy_from_slice(&gain(settings.number("probe_loss_gain")).to_ne_bytes());
     bytes
 }
 
@@ -100,7 +110,12 @@ mod tests {
         };
         assert_eq!(changed("drain_to_target", "false"), [32]);
         assert_eq!(changed("keep_bw_over_probe_rtt", "false"), [35]);
+        assert_eq!(changed("detect_policers", "false"), [36]);
+        assert_eq!(changed("probe_rtt", "false"), [39]);
         assert_eq!(changed("cwnd_pace", "31"), [16]);
+        assert_eq!(changed("bandwidth_window", "2"), [40]);
+        // 0x100 becomes 0x0b3.
+        assert_eq!(changed("probe_loss_gain", "0.7"), [44, 45]);
         // 1.25 and 0.75 are 0x140 and 0xc0 in 1/256, 1.2 and 0.8 0x133 and 0xcd.
         assert_eq!(changed("probe_gains", "1.25, 0.75"), [20, 24]);
         assert_eq!(change("max_cruise", "off").unwrap()[..8], [0xff; 8]);

@@ -233,6 +233,7 @@ fn main() -> ExitCode {
     let trials = trials.into_iter().chain(trials![
         bpf::kernel_and_simulator_decide_the_same,
         bpf::both_follow_a_slower_link,
+        bpf::both_decide_the_same_where_it_matters,
         bpf::the_file_visits_every_phase,
         fixed::a_fixed_window_is_what_is_in_flight,
         low_delay::two_flows_have_a_short_queue,

@@ -116,8 +116,23 @@ pub fn bpf_allowed() -> Result<(), Skipped> {
     bpf::lack().map_or(Ok(()), |lack| Err(Skipped::lack(lack)))
 }
 
+/// What the preset leaves as it is: the two wishes, and each part that can be
+/// taken away.
+fn others() -> [(&'static str, Value); 7] {
+    [
+        ("bandwidth_window", Value::Number(1.0)),
+        ("bandwidth_window", Value::Number(2.0)),
+        ("probe_loss_gain", Value::Number(0.7)),
+        ("detect_policers", Value::Switch(false)),
+        ("allow_for_aggregation", Value::Switch(false)),
+        ("allow_for_bursts", Value::Switch(false)),
+        ("probe_rtt", Value::Switch(false)),
+    ]
+}
+
 /// The window within one packet and the rate within 1 %, at every step; with
-/// all changes, with none (BBR as published), and with each alone missing.
+/// all changes, with none (BBR as published), with each alone missing, and with
+/// each of the other parameters changed.
 pub fn kernel_and_simulator_decide_the_same() -> Result<(), Skipped> {
     bpf_allowed()?;
     // Nothing of it is real time, but it would be in the way of what is.
@@ -133,6 +148,8 @@ pub fn kernel_and_simulator_decide_the_same() -> Result<(), Skipped> {
     ];
     let mut sets: Vec<&[Change]> = vec![&[], &none];
     sets.extend(none.chunks(1));
+    let others = others();
+    sets.extend(others.chunks(1));
     let steps = step::read(STEPS);
     for changes in sets {
         let (window, rate) = differences(&preset(changes), &steps);
@@ -156,6 +173,30 @@ pub fn both_follow_a_slower_link() -> Result<(), Skipped> {
         // The payload of 1.5 Mbit/s, at a gain from 3/4 to 5/4.
         let new = 1.5e6 / 8.0 * 1448.0 / 1500.0;
         assert!((0.7..1.3).contains(&(pace / new)), "{pace} B/s, the link has {new}");
+    }
+    Ok(())
+}
+
+/// Plain BBR with each of the other parameters changed, where each of them
+/// decides something: at a buffer that probes overflow, and at a policer.
+pub fn both_decide_the_same_where_it_matters() -> Result<(), Skipped> {
+    bpf_allowed()?;
+    let _alone = alone();
+    for (name, value) in others() {
+        let plain = Selection::named("bbr");
+        let changed = plain.clone().with(name, value.clone());
+        let mut differ = false;
+        for path in [recording::shallow, recording::policed] {
+            let steps = path(&changed);
+            let (window, rate) = differences(&changed, &steps);
+            tell(&format!("window {window} B, rate {:.4} % with {name} {value:?}", rate * 100.0));
+            let decisions = |selection| {
+                let mut controller = knee_cc::build(selection, init()).unwrap();
+                steps.iter().map(|step| expected(&mut *controller, step)).collect::<Vec<_>>()
+            };
+            differ |= decisions(&plain) != decisions(&changed);
+        }
+        assert!(differ, "{name} {value:?} changes nothing");
     }
     Ok(())
 }

@@ -4,7 +4,7 @@
 use super::step::{self, Incident, Step};
 use super::{MSS, init, preset};
 use knee_cc::{Connection, Controller, Decision, Event, Needs, Sample, Selection, State};
-use knee_link::{Aqm, Buffer, Delay, Link, Loss, RateModel, Steps};
+use knee_link::{Aqm, Buffer, Delay, Link, Loss, Policer, RateModel, Steps};
 use knee_transport::{Ack, AckDetails, Config, Receiver, Segment, Sender, Transmit};
 use knee_trials::Skipped;
 use knee_units::{Rate, Time};
@@ -66,8 +66,13 @@ impl knee_link::Packet for Packet {
     }
 }
 
-fn link(rate: RateModel, buffer: u64, loss: Loss, down: Vec<(Time, Time)>) -> Link<Packet> {
-    let config = knee_link::Config {
+fn config(
+    rate: RateModel,
+    buffer: u64,
+    loss: Loss,
+    down: Vec<(Time, Time)>,
+) -> knee_link::Config {
+    knee_link::Config {
         rate,
         delay: Delay { base: Steps(vec![(Time::ZERO, Time::from_millis(30))]), jitter: None },
         buffer: Buffer::Packets(buffer),
@@ -75,8 +80,15 @@ fn link(rate: RateModel, buffer: u64, loss: Loss, down: Vec<(Time, Time)>) -> Li
         loss,
         policer: None,
         down,
-    };
+    }
+}
+
+fn made(config: knee_link::Config) -> Link<Packet> {
     Link::new(config, ChaCha8Rng::seed_from_u64(1))
+}
+
+fn link(rate: RateModel, buffer: u64, loss: Loss, down: Vec<(Time, Time)>) -> Link<Packet> {
+    made(config(rate, buffer, loss, down))
 }
 
 struct Loop {
@@ -182,9 +194,29 @@ pub fn record() -> Result<(), Skipped> {
 pub fn slower_link(selection: &Selection) -> Vec<Step> {
     let rates = vec![(Time::ZERO, megabit(200)), (Time::from_secs(12), megabit(15))];
     let forward = link(RateModel::Steps(Steps(rates)), 667, Loss::None, Vec::new());
+    endless(selection, forward, Time::from_secs(72))
+}
+
+/// 10 Mbit/s and 60 ms with a buffer of eight packets, which every probe
+/// overflows, over two PROBE_RTT.
+pub fn shallow(selection: &Selection) -> Vec<Step> {
+    let forward = link(RateModel::Constant(megabit(100)), 8, Loss::None, Vec::new());
+    endless(selection, forward, Time::from_secs(25))
+}
+
+/// A policer of 10 Mbit/s and 100 packets on a link of 100 Mbit/s.
+pub fn policed(selection: &Selection) -> Vec<Step> {
+    let policer = Some(Policer { rate: megabit(100), burst: 150_000 });
+    let config = config(RateModel::Constant(megabit(1000)), 200, Loss::None, Vec::new());
+    let forward = made(knee_link::Config { policer, ..config });
+    endless(selection, forward, Time::from_secs(12))
+}
+
+/// The steps of a sender that always has data.
+fn endless(selection: &Selection, forward: Link<Packet>, end: Time) -> Vec<Step> {
     let (mut run, steps) = connection(selection, forward);
     run.sender.write(u64::MAX / 2);
-    run.run_until(Time::from_secs(72));
+    run.run_until(end);
     drop(run);
     Arc::into_inner(steps).unwrap().into_inner().unwrap()
 }
