@@ -84,15 +84,20 @@ impl Health {
     fn stalled(&self) -> Option<(Verdict, String)> {
         let share = self.stalled.as_secs_f64() / self.duration.as_secs_f64().max(1e-9);
         let verdict = graded(self.stalls > 0, share > STALLED_INVALID)?;
-        let (count, millis) = (self.stalls, self.stalled.as_millis_f64());
-        Some((verdict, format!("the emulator stood still {count} times, {millis:.0} ms in all")))
+        let millis = self.stalled.as_millis_f64();
+        let reason = match self.stalls {
+            1 => format!("the emulator stood still once, for {millis:.0} ms"),
+            count => format!("the emulator stood still {count} times, {millis:.0} ms in all"),
+        };
+        Some((verdict, reason))
     }
 
     fn dropped(&self) -> Option<(Verdict, String)> {
         let dropped = self.tun_dropped_packets + self.refused_packets;
         let share = dropped as f64 / self.packets.max(1) as f64;
         let verdict = graded(dropped > 0, share > DROPPED_INVALID)?;
-        Some((verdict, format!("{dropped} packets were lost outside the links")))
+        let packets = if dropped == 1 { "packet was" } else { "packets were" };
+        Some((verdict, format!("{dropped} {packets} lost outside the links")))
     }
 
     fn stolen(&self) -> Option<(Verdict, String)> {

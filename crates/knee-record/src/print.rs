@@ -54,7 +54,7 @@ impl Unit {
     }
 
     /// A value with its unit: `72.1 ms`, `9.41 Mbit/s`, `1.7 %`, `0.998`,
-    /// `6.3 times`; `never` for infinity.
+    /// `6.3 times`, `as much`; `never` for infinity.
     pub fn show(self, value: f64) -> String {
         if value.is_infinite() {
             return "never".to_string();
@@ -66,7 +66,10 @@ impl Unit {
             Unit::Fraction => format!("{} %", significant(value * 100.0, 3)),
             // Jain's index lives between 0.99 and 1.
             Unit::Number => significant(value, 4),
-            Unit::Ratio => format!("{} times", significant(value, 3)),
+            Unit::Ratio => match significant(value, 3).as_str() {
+                "1" => "as much".to_string(),
+                other => format!("{other} times"),
+            },
         }
     }
 }
@@ -124,6 +127,8 @@ mod tests {
         assert_eq!(Unit::BitsPerSecond.show(9.999e6), "10 Mbit/s");
         assert_eq!(Unit::Number.show(12_345.0), "12345");
         assert_eq!(Unit::Ratio.show(6.3), "6.3 times");
+        assert_eq!(Unit::Ratio.show(1.002), "as much");
+        assert_eq!(Unit::Ratio.show(0.0), "0 times");
         assert_eq!(Unit::Seconds.write(47.618), "\"47.62 s\"");
         assert_eq!(Unit::Fraction.write(0.020_341), "\"2.034 %\"");
         assert_eq!(Unit::Ratio.write(0.891_26), "0.8913");

@@ -2,32 +2,13 @@
 
 mod common;
 
-use common::{flow, records, with_link};
+use common::{claim, flow, records, with_link};
 use knee_record::{
     ClaimOutcome, LinkSample, NamedRun, NotMeasurable, Outcome, Records, RunView, TransferRecord,
     evaluate, evaluate_in_study, fill_findings, outcome_of,
 };
 use knee_scenario::{Claim, Measure, OnRecord, SizeRange, Statistic};
 use knee_units::Time;
-
-fn claim(measure: Measure, of: &str) -> Claim {
-    Claim {
-        id: String::new(),
-        says: "a sentence".to_string(),
-        measure,
-        of: of.to_string(),
-        relative_to: None,
-        at_least: None,
-        at_most: None,
-        from: None,
-        until: None,
-        source: "a study".to_string(),
-        source_figure: None,
-        recorded: knee_scenario::Outcome::Holds,
-        on_record: None,
-        finding: None,
-    }
-}
 
 #[test]
 fn bounds_are_inclusive() {

@@ -17,22 +17,7 @@ fn repository() -> PathBuf {
 }
 
 fn claim(measure: Measure, of: &str, at_most: f64) -> Claim {
-    Claim {
-        id: "A1".to_string(),
-        says: "the queue stays short".to_string(),
-        measure,
-        of: of.to_string(),
-        relative_to: None,
-        at_least: None,
-        at_most: Some(at_most),
-        from: None,
-        until: None,
-        source: "a study".to_string(),
-        source_figure: None,
-        recorded: Outcome::Holds,
-        on_record: None,
-        finding: None,
-    }
+    Claim { id: "A1".to_string(), at_most: Some(at_most), ..common::claim(measure, of) }
 }
 
 fn summary(seed: u64) -> Summary {

@@ -4,7 +4,7 @@
 
 mod common;
 
-use common::{Flow, MILLISECOND, SECOND, flow, rates, records, with_link};
+use common::{Flow, MILLISECOND, SECOND, close, flow, rates, records, with_link};
 use knee_record::{LinkSample, Records, RunView, Window, jain_index, measure};
 use knee_scenario::{Measure, Statistic};
 use knee_units::Time;
@@ -32,11 +32,6 @@ fn reason(records: &Records, what: &Measure, target: &str) -> String {
 
 fn seconds(from: f64, until: f64) -> Window {
     Window { from: Some(Time::from_secs_f64(from)), until: Some(Time::from_secs_f64(until)) }
-}
-
-#[track_caller]
-fn close(value: f64, expected: f64) {
-    assert!((value - expected).abs() <= 1e-6 * expected.abs(), "{value} is not {expected}");
 }
 
 #[test]

@@ -5,7 +5,9 @@
 
 mod common;
 
-use common::{Flow, MILLISECOND, SECOND, flow, rates, records};
+use common::{
+    Flow, MILLISECOND, SECOND, claim, close, flow, object, rates, records, transfer,
+};
 use knee_record::{
     FlowRecord, FlowSample, FlowSummary, ObjectRecord, Outcome, PathRecord, Records, RunView,
     Summary, TransferRecord, Window, evaluate, measure,
@@ -19,12 +21,6 @@ fn summary(records: &Records, warmup: Time) -> Summary {
 
 fn first(records: &Records) -> FlowSummary {
     summary(records, Time::ZERO).flows.remove(0)
-}
-
-#[track_caller]
-fn close(value: Option<f64>, expected: f64) {
-    let value = value.expect("it is measurable");
-    assert!((value - expected).abs() <= 1e-6 * expected.abs(), "{value} is not {expected}");
 }
 
 /// As a claim names it.
@@ -171,15 +167,15 @@ fn application(objects: Vec<ObjectRecord>) -> Records {
     records
 }
 
-fn object(number: u32, completed_ms: Option<u64>) -> ObjectRecord {
-    let completed_ns = completed_ms.map(|at| 2 * SECOND + at * MILLISECOND);
-    ObjectRecord { number, completed_ns, size_bytes: 1000, ..ObjectRecord::default() }
+/// One that arrived so long after that.
+fn arrived(number: u32, after_ms: Option<u64>) -> ObjectRecord {
+    object(number, after_ms.map(|at| 2000 + at))
 }
 
 #[test]
 fn a_page_is_loaded_with_its_last_object() {
     let times = [Some(300), Some(900), Some(500), Some(700)];
-    let objects = (0..).zip(times).map(|(number, time)| object(number, time));
+    let objects = (0..).zip(times).map(|(number, time)| arrived(number, time));
     let mut records = application(objects.collect());
     let page = first(&records).page.unwrap();
     close(page.load_us, 900e3);
@@ -189,7 +185,7 @@ fn a_page_is_loaded_with_its_last_object() {
     assert_eq!((page.objects, page.arrived), (4, 4));
     close(value(&records, Measure::PageLoadTime), 0.9);
     close(value(&records, Measure::ObjectTime(Statistic::Max)), 0.9);
-    records.objects.push(object(4, None));
+    records.objects.push(arrived(4, None));
     let page = first(&records).page.unwrap();
     assert_eq!((page.load_us, page.objects, page.arrived), (None, 5, 4));
     assert_eq!(value(&records, Measure::PageLoadTime), Some(f64::INFINITY));
@@ -207,7 +203,7 @@ fn a_video_by_hand() {
         bitrate_bps: bitrates[quality as usize],
         size_bytes: bitrates[quality as usize] * 4 / 8,
         stalled_ns: stalled_ms * MILLISECOND,
-        ..object(number, completed_ms)
+        ..arrived(number, completed_ms)
     };
     let records = application(vec![
         segment(0, 0, Some(400), 400),
@@ -234,12 +230,8 @@ fn a_video_by_hand() {
 #[test]
 fn transfers_by_class() {
     let mut records = records(&[flow("client", 0, |t| 1e6 * t)]);
-    let transfer = |number: u32, size_bytes: u64, completion_ns| TransferRecord {
-        number,
-        start_ns: u64::from(number) * 100 * MILLISECOND,
-        size_bytes,
-        completion_ns,
-        ..TransferRecord::default()
+    let transfer = |number: u32, size_bytes: u64, took| {
+        transfer(number, size_bytes, 100 * u64::from(number), took)
     };
     let megabyte = |number: u32| {
         let seconds = 8e6 / (f64::from(number) * 1e6);
@@ -280,20 +272,9 @@ fn test_against_control_has_an_interval() {
         .collect();
     let sizes = SizeRange { at_least: 3_000_000, below: None };
     let claim = Claim {
-        id: String::new(),
-        says: "it is faster".to_string(),
-        measure: Measure::FlowThroughput(Statistic::Mean, sizes),
-        of: "test".to_string(),
         relative_to: Some("control".to_string()),
         at_least: Some(1.1),
-        at_most: None,
-        from: None,
-        until: None,
-        source: String::new(),
-        source_figure: None,
-        recorded: knee_scenario::Outcome::Holds,
-        on_record: None,
-        finding: None,
+        ..claim(Measure::FlowThroughput(Statistic::Mean, sizes), "test")
     };
     let run = RunView::new(&records, Time::ZERO);
     let outcome = evaluate(&claim, &run);

@@ -5,10 +5,10 @@
 
 mod common;
 
-use common::{Flow, MILLISECOND, SECOND, flow, records};
+use common::{Flow, MILLISECOND, SECOND, claim, close, flow, object, records, transfer};
 use knee_record::{
-    ClaimOutcome, FlowRecord, FlowSample, NamedRun, ObjectRecord, Outcome, Records, RunView,
-    TransferRecord, Unit, Window, evaluate_in_study, fill_conclusion, measure,
+    ClaimOutcome, FlowRecord, FlowSample, NamedRun, Outcome, Records, RunView, Unit, Window,
+    evaluate_in_study, fill_conclusion, measure,
 };
 use knee_scenario::{Claim, Measure, SizeRange};
 use knee_units::Time;
@@ -16,11 +16,6 @@ use knee_units::Time;
 fn value(records: &Records, what: &Measure) -> Result<f64, String> {
     let view = RunView::new(records, Time::ZERO);
     measure(&view, what, "a", Window::default()).map_err(|error| error.to_string())
-}
-
-#[track_caller]
-fn close(value: f64, expected: f64) {
-    assert!((value - expected).abs() <= 1e-6 * expected.abs(), "{value} is not {expected}");
 }
 
 /// 10 Mbit/s delivered, a quarter more sent: four of five bytes are useful,
@@ -96,13 +91,8 @@ fn jitter_is_the_mean_step() {
     let mut records = records(&[flow("a", 0, |t| t)]);
     let sizes = [1_000_000, 1_000_000, 3000, 1_000_000];
     for (number, (seconds, size_bytes)) in [1, 2, 9, 4].into_iter().zip(sizes).enumerate() {
-        records.transfers.push(TransferRecord {
-            number: number as u32,
-            start_ns: number as u64 * SECOND,
-            completion_ns: Some(seconds * SECOND),
-            size_bytes,
-            ..TransferRecord::default()
-        });
+        let took = Some(seconds * SECOND);
+        records.transfers.push(transfer(number as u32, size_bytes, 1000 * number as u64, took));
     }
     let large = SizeRange { at_least: 1_000_000, below: None };
     close(value(&records, &Measure::CompletionJitter(large)).unwrap(), 1.5);
@@ -115,11 +105,7 @@ fn page(start_s: u64, arrivals: &[Option<u64>]) -> Records {
     let mut records = records(&[flow("a", 0, |t| t)]);
     records.flows = vec![FlowRecord { start_ns: start_s * SECOND, ..records.flows.remove(0) }];
     for (number, at) in arrivals.iter().enumerate() {
-        records.objects.push(ObjectRecord {
-            number: number as u32,
-            completed_ns: at.map(|at| (start_s + at) * SECOND),
-            ..ObjectRecord::default()
-        });
+        records.objects.push(object(number as u32, at.map(|at| 1000 * (start_s + at))));
     }
     records
 }
@@ -129,20 +115,9 @@ fn earlier(test: &Records, control: &Records) -> ClaimOutcome {
     let runs = [("test", &views[0]), ("control", &views[1])];
     let runs = runs.map(|(name, view)| NamedRun { name, view });
     let claim = Claim {
-        id: "C1".to_string(),
-        says: "most come earlier".to_string(),
-        measure: Measure::ObjectsEarlier,
-        of: "test/a".to_string(),
         relative_to: Some("control/a".to_string()),
         at_least: Some(0.9),
-        at_most: None,
-        from: None,
-        until: None,
-        source: String::new(),
-        source_figure: None,
-        recorded: knee_scenario::Outcome::Holds,
-        on_record: None,
-        finding: None,
+        ..claim(Measure::ObjectsEarlier, "test/a")
     };
     evaluate_in_study(&claim, &runs)
 }

@@ -36,19 +36,15 @@ fn run(random: &mut ChaCha8Rng, seed: u64, common: f64, spread: f64, factor: f64
         ("video_switches", (level(3.0) - 2.5).round().max(0.0)),
     ];
     SweepRun {
-        schema: String::new(),
-        id: String::new(),
-        program: String::new(),
-        point: String::new(),
         repeat: seed,
         seed,
         data_packets: seed,
-        user_cpu_s: 0.0,
         groups: vec![GroupMeasures {
             group: "main".to_string(),
             measures: measures.map(|(name, value)| (name.to_string(), value)).into(),
             never: Vec::new(),
         }],
+        ..SweepRun::default()
     }
 }
 

@@ -52,19 +52,16 @@ fn who(summary: &Summary) -> String {
     listed(&groups.iter().map(named).collect::<Vec<_>>())
 }
 
-/// How much they take of what the path allowed while they ran, when they all
-/// share one.
+/// How much they deliver, and which part of what could arrive while they ran
+/// that is, when they all share a path. Beside the share stands no rate of the
+/// path: the share also counts what was on its way at the begin, and more than
+/// the path's rate can arrive after it.
 fn filling(goodput: f64, summary: &Summary) -> String {
     let (absolute, person) = (rate(Some(goodput)), third_person(summary.flows.len()));
-    let measures = &summary.measures;
-    let share = measures.capacity_share.filter(|_| share_a_path(summary));
-    match (share, measures.capacity_bps) {
-        (Some(part), Some(full)) => format!(
-            "fill{person} {} of the path ({absolute} of {})",
-            percent(Some(part)),
-            rate(Some(full))
-        ),
-        _ => format!("deliver{person} {absolute}"),
+    let share = summary.measures.capacity_share.filter(|_| share_a_path(summary));
+    match share {
+        Some(_) => format!("deliver{person} {absolute}, {} of what could arrive", percent(share)),
+        None => format!("deliver{person} {absolute}"),
     }
 }
 

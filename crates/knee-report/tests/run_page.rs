@@ -256,8 +256,8 @@ fn the_result_says_what_the_model_was_made_to_do() {
     let html = page(&summary("Two flows", &records, Vec::new()), &records);
     let elements = parse(&html);
     let result = elements.iter().find(|e| e.attribute("class") == "result").unwrap();
-    assert!(result.text.starts_with("Two bbr flows fill 9"), "{}", result.text);
-    assert!(result.text.contains("of 9.65 Mbit/s"), "{}", result.text);
+    assert!(result.text.starts_with("Two bbr flows deliver 9."), "{}", result.text);
+    assert!(result.text.contains(" % of what could arrive, "), "{}", result.text);
     assert!(result.text.contains("is queue"), "{}", result.text);
     assert!(elements.iter().any(|e| e.name == "code" && e.text == COMMAND));
     assert!(elements.iter().any(|e| e.name == "pre" && e.text == "name = \"Two flows\"\n"));
@@ -268,4 +268,27 @@ fn the_same_input_gives_the_same_bytes() {
     let records = dumbbell(Dumbbell { seconds: 5, flows: 12, ..Dumbbell::default() });
     let summary = summary("Again", &records, Vec::new());
     assert_eq!(page(&summary, &records), page(&summary, &records));
+}
+
+/// More than the path's rate can arrive after a warm-up, from what was on its
+/// way: no two figures of the sentence say that a part is more than the whole.
+#[test]
+fn the_figures_of_the_result_agree() {
+    let records = dumbbell(Dumbbell::default());
+    let mut summary = summary("Two flows", &records, Vec::new());
+    summary.measures.goodput_bps = Some(9.72e6);
+    summary.measures.capacity_bps = Some(9.65e6);
+    summary.measures.capacity_share = Some(0.991);
+    let elements = parse(&page(&summary, &records));
+    let result = &elements.iter().find(|e| e.attribute("class") == "result").unwrap().text;
+    assert!(result.contains("9.72 Mbit/s") && result.contains("99.1 %"), "{result}");
+    let words: Vec<&str> = result.split_whitespace().collect();
+    let rates: Vec<f64> = words
+        .windows(2)
+        .filter(|pair| pair[1].starts_with("Mbit/s"))
+        .map(|pair| pair[0].trim_start_matches('(').parse().unwrap())
+        .collect();
+    for pair in rates.windows(2) {
+        assert!((pair[0] / pair[1] - 0.991).abs() < 0.001, "{result}");
+    }
 }

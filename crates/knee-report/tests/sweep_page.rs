@@ -21,15 +21,10 @@ fn point(at: usize, values: &[f64]) -> (Vec<usize>, Vec<SweepRun>) {
             false => (BTreeMap::new(), vec!["completion_s".to_string()]),
         };
         SweepRun {
-            schema: String::new(),
-            id: String::new(),
-            program: String::new(),
-            point: String::new(),
             repeat: seed,
             seed,
-            data_packets: 0,
-            user_cpu_s: 0.0,
             groups: vec![GroupMeasures { group: "main".to_string(), measures, never }],
+            ..SweepRun::default()
         }
     };
     (vec![at], values.iter().zip(1..).map(run).collect())

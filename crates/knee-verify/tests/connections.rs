@@ -1,6 +1,9 @@
 //! A connection over two paths: its own data in order, whatever its subflows
 //! do.
 
+mod common;
+
+use common::finds;
 use knee_verify::{Rule, check};
 
 /// Two pure delays of 10 and 20 ms; three packets of 1000 bytes, the second
@@ -42,13 +45,6 @@ time_ns,event,link,flow,kind,id,number,bytes,in_flight,window,pacing_bps,burst,o
 20000000,send,,1,data,5,2,1000,1000,9000,,1,3000,,new
 20000000,enter,0,1,data,5,2,1052,,,,,,,
 ";
-
-#[track_caller]
-fn finds(log: &str, expected: &[Rule]) {
-    let report = check(log.as_bytes()).unwrap_or_else(|error| panic!("{error}\n{log}"));
-    let rules: Vec<Rule> = report.violations.iter().map(|violation| violation.rule).collect();
-    assert_eq!(rules, expected, "{:#?}\n{log}", report.violations);
-}
 
 #[track_caller]
 fn edited(from: &str, to: &str) -> String {

@@ -1,14 +1,15 @@
 //! Rate, delay and queue over many packets: exact service passes, service
 //! that drifts by a fraction of a nanosecond per packet does not.
 
+mod common;
+
+use common::COLUMNS;
 use knee_verify::{Rule, Violation, check};
 use std::fmt::Write;
 
 const PACKETS: u64 = 5000;
 const BYTES: u64 = 1500;
 const DELAY: u64 = 1000;
-const COLUMNS: &str = "time_ns,event,link,flow,kind,id,number,bytes,in_flight,window,\
-                       pacing_bps,burst,offset,ecn,detail";
 
 /// A log of packets that all enter one link at time zero and leave it at the
 /// given times, from `begin`.

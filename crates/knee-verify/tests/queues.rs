@@ -3,12 +3,12 @@
 //! One link of 12 Mbit/s, on which 1500 bytes take a millisecond, and packets
 //! that enter at given times.
 
+mod common;
+
+use common::{COLUMNS, MS};
 use knee_verify::{Rule, check};
 use std::fmt::Write;
 
-const MS: u64 = 1_000_000;
-const COLUMNS: &str = "time_ns,event,link,flow,kind,id,number,bytes,in_flight,window,\
-                       pacing_bps,burst,offset,ecn,detail";
 
 /// What becomes of a packet that enters at a time.
 #[derive(Clone, Copy)]
@@ -54,10 +54,7 @@ fn log(link: &str, ecn: bool, packets: &[(u64, Fate)]) -> String {
 
 #[track_caller]
 fn finds(link: &str, ecn: bool, packets: &[(u64, Fate)], expected: &[Rule]) {
-    let text = log(link, ecn, packets);
-    let report = check(text.as_bytes()).unwrap_or_else(|error| panic!("{error}\n{text}"));
-    let rules: Vec<Rule> = report.violations.iter().map(|violation| violation.rule).collect();
-    assert_eq!(rules, expected, "{:#?}\n{text}", report.violations);
+    common::finds(&log(link, ecn, packets), expected);
 }
 
 /// Packets that enter every 900 us from zero on and leave every millisecond:

@@ -1,20 +1,13 @@
 //! What a sender may do: window, pacing, timers; and what one that is gone
 //! may not.
 
-use knee_verify::{Rule, check};
+mod common;
+
+use common::{COLUMNS, MS, finds};
+use knee_verify::Rule;
 use std::fmt::Write;
 
 const SOUND: &str = include_str!("logs/sound.csv");
-const MS: u64 = 1_000_000;
-const COLUMNS: &str = "time_ns,event,link,flow,kind,id,number,bytes,in_flight,window,\
-                       pacing_bps,burst,offset,ecn,detail";
-
-#[track_caller]
-fn finds(log: &str, expected: &[Rule]) {
-    let report = check(log.as_bytes()).unwrap_or_else(|error| panic!("{error}\n{log}"));
-    let rules: Vec<Rule> = report.violations.iter().map(|violation| violation.rule).collect();
-    assert_eq!(rules, expected, "{:#?}\n{log}", report.violations);
-}
 
 /// Head of a log with pure delays of 10 ms there and back.
 fn head(flow: &str) -> String {

@@ -25,7 +25,7 @@ use std::collections::BTreeMap;
 const RUN_SCHEMA: &str = "knee-sweep-run/2";
 
 /// What is kept of one run of a sweep.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SweepRun {
     /// `knee-sweep-run/2`.
     pub schema: String,

@@ -91,7 +91,11 @@ fn against(pair: &Paired, other: &str, measure: &SweepMeasure) -> String {
     }
     let show = |value: f64| Unit::Number.show((value * 1e3).round() / 1e3);
     let ends = ends.map(|(low, high)| format!(", {} to {}", show(low), show(high)));
-    format!("{} times {other}{}", show(estimate), ends.unwrap_or_default())
+    let times = match show(estimate).as_str() {
+        "1" => "as much as".to_string(),
+        other => format!("{other} times"),
+    };
+    format!("{times} {other}{}", ends.unwrap_or_default())
 }
 
 /// What would be needed to see a difference.

@@ -3,8 +3,8 @@
 // Each test binary uses its own part of this.
 #![allow(dead_code)]
 
-use knee_record::{FlowRecord, FlowSample, LinkSample, Rates, Records};
-use knee_scenario::{Embedded, Source, parse};
+use knee_record::{FlowRecord, FlowSample, LinkSample, ObjectRecord, Rates, Records, TransferRecord};
+use knee_scenario::{Claim, Embedded, Measure, Source, parse};
 
 pub const MILLISECOND: u64 = 1_000_000;
 pub const SECOND: u64 = 1_000_000_000;
@@ -120,4 +120,48 @@ pub fn rates(links: &[&str], flows: &[&[usize]]) -> Rates {
 
 pub fn nanos(seconds: f64) -> u64 {
     (seconds * 1e9).round() as u64
+}
+
+/// An object that arrived so long after 0 s, if it did.
+pub fn object(number: u32, completed_ms: Option<u64>) -> ObjectRecord {
+    let completed_ns = completed_ms.map(|at| at * MILLISECOND);
+    ObjectRecord { number, completed_ns, size_bytes: 1000, ..ObjectRecord::default() }
+}
+
+/// A transfer of the first flow that began and took so long.
+pub fn transfer(number: u32, size_bytes: u64, start_ms: u64, took: Option<u64>) -> TransferRecord {
+    TransferRecord {
+        number,
+        start_ns: start_ms * MILLISECOND,
+        size_bytes,
+        completion_ns: took,
+        ..TransferRecord::default()
+    }
+}
+
+/// A claim without bounds that is on record as holding.
+pub fn claim(measure: Measure, of: &str) -> Claim {
+    Claim {
+        id: String::new(),
+        says: "a sentence".to_string(),
+        measure,
+        of: of.to_string(),
+        relative_to: None,
+        at_least: None,
+        at_most: None,
+        from: None,
+        until: None,
+        source: "a study".to_string(),
+        source_figure: None,
+        recorded: knee_scenario::Outcome::Holds,
+        on_record: None,
+        finding: None,
+    }
+}
+
+/// The same but for rounding.
+#[track_caller]
+pub fn close(value: impl Into<Option<f64>>, expected: f64) {
+    let value = value.into().expect("it is measurable");
+    assert!((value - expected).abs() <= 1e-6 * expected.abs(), "{value} is not {expected}");
 }

@@ -65,7 +65,8 @@ impl Plan {
         let repeats = arguments.repeat.unwrap_or(1);
         let all = combinations(&keys);
         if all.len().saturating_mul(repeats as usize) > RUNS_MAX {
-            let what = format!("{} points, {repeats} times each, are too many", all.len());
+            let each = if repeats == 1 { "" } else { &format!(", {repeats} times each,") };
+            let what = format!("{} points{each} are too many", all.len());
             return Err(Failure::Usage(what, format!("leave at most {RUNS_MAX} runs")));
         }
         let mut set: Vec<Override> = arguments.set.iter().map(|set| set.value.clone()).collect();
