@@ -679,9 +679,8 @@ fn parts_can_be_taken_away() {
     let bare = off("allow_for_bursts").with("allow_for_aggregation", Value::Switch(false));
     let excess = |selection: &Selection| {
         let all = several(selection, bunched, 1, 6);
-        let cruising = all.iter().filter(|seen| {
-            seen.now > Time::from_secs(3) && seen.state.phase == CRUISE
-        });
+        let cruising =
+            all.iter().filter(|seen| seen.now > Time::from_secs(3) && seen.state.phase == CRUISE);
         let over = cruising.map(|seen| {
             let bdp = bandwidth(seen) * seen.state.min_rtt.unwrap().as_secs_f64();
             (seen.decision.window as f64 - 2.0 * bdp) / MSS as f64

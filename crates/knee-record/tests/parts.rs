@@ -5,9 +5,7 @@
 
 mod common;
 
-use common::{
-    Flow, MILLISECOND, SECOND, claim, close, flow, object, rates, records, transfer,
-};
+use common::{Flow, MILLISECOND, SECOND, claim, close, flow, object, rates, records, transfer};
 use knee_record::{
     FlowRecord, FlowSample, FlowSummary, ObjectRecord, Outcome, PathRecord, Records, RunView,
     Summary, TransferRecord, Window, evaluate, measure,

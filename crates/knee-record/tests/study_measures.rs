@@ -5,10 +5,10 @@
 
 mod common;
 
-use common::{Flow, MILLISECOND, SECOND, claim, close, flow, object, records, transfer};
+use common::{Flow, MILLISECOND, SECOND, claim, close, flow, object, records, transfer, with_link};
 use knee_record::{
-    ClaimOutcome, FlowRecord, FlowSample, NamedRun, Outcome, Records, RunView, Unit, Window,
-    evaluate_in_study, fill_conclusion, measure,
+    ClaimOutcome, FlowRecord, FlowSample, LinkSample, NamedRun, Outcome, Records, RunView, Unit,
+    Window, evaluate_in_study, fill_conclusion, measure,
 };
 use knee_scenario::{Claim, Measure, SizeRange};
 use knee_units::Time;
@@ -38,6 +38,29 @@ fn no_more_is_useful_than_was_sent() {
     records.flows[0].sent_bytes /= 2;
     records.samples.iter_mut().for_each(|row| row.sent_bytes /= 2);
     close(value(&records, &Measure::UsefulRatio).unwrap(), 1.0);
+}
+
+/// 1000 packets delivered and 200 sent again, of which the link dropped 120 and
+/// lost 30 at random: a quarter was lost elsewhere.
+#[test]
+fn what_no_link_lost_was_lost_elsewhere() {
+    let run = |again: u64, dropped: f64| {
+        let mut records = records(&[flow("a", 0, |t| 144_800.0 * t)]);
+        records.flows[0].retransmitted_bytes = again * 1448;
+        with_link(records, |t| LinkSample {
+            dropped_packets: (dropped * t) as u64,
+            lost_packets: (3.0 * t) as u64,
+            ..LinkSample::default()
+        })
+    };
+    close(value(&run(200, 12.0), &Measure::LostElsewhere).unwrap(), 0.25);
+    // ACKs that the link lost are not sent again.
+    close(value(&run(200, 30.0), &Measure::LostElsewhere).unwrap(), 0.0);
+    let nothing = value(&run(0, 12.0), &Measure::LostElsewhere).unwrap_err();
+    assert!(nothing.contains("nothing was sent again"), "{nothing}");
+    let flows = [flow("a", 0, |t| t), flow("b", 0, |t| t)];
+    let two = value(&records(&flows), &Measure::LostElsewhere).unwrap_err();
+    assert!(two.contains("ask for all"), "{two}");
 }
 
 /// One round of 100 ms per sample: what was in flight at one is acknowledged at

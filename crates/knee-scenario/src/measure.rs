@@ -45,6 +45,9 @@ pub enum Measure {
     /// Goodput over the bytes sent for each byte delivered, bit/s.
     /// `effective_goodput`
     EffectiveGoodput,
+    /// Part of the packets sent again that no link lost, `0..=1`.
+    /// `lost_elsewhere`
+    LostElsewhere,
     /// Packets that a link dropped because of its queue, its AQM or its
     /// policer. `drops`
     Drops,
@@ -217,7 +220,7 @@ const STATISTICS: [(&str, Statistic); 7] = [
 ];
 
 /// Measures that need nothing but their name.
-const PLAIN: [(&str, Measure); 28] = [
+const PLAIN: [(&str, Measure); 29] = [
     ("goodput", Measure::Goodput),
     ("throughput", Measure::Throughput),
     ("utilisation", Measure::Utilisation),
@@ -228,6 +231,7 @@ const PLAIN: [(&str, Measure); 28] = [
     ("retransmit_ratio_total", Measure::RetransmitRatioTotal),
     ("useful_ratio", Measure::UsefulRatio),
     ("effective_goodput", Measure::EffectiveGoodput),
+    ("lost_elsewhere", Measure::LostElsewhere),
     ("drops", Measure::Drops),
     ("jain", Measure::Jain),
     ("completion_time", Measure::CompletionTime),
@@ -328,6 +332,7 @@ impl Measure {
             | Measure::RetransmitRatioStartup
             | Measure::RetransmitRatioTotal
             | Measure::UsefulRatio
+            | Measure::LostElsewhere
             | Measure::ObjectsEarlier
             | Measure::PhaseShare(_)
             | Measure::AggregationRatio

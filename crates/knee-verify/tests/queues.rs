@@ -9,7 +9,6 @@ use common::{COLUMNS, MS};
 use knee_verify::{Rule, check};
 use std::fmt::Write;
 
-
 /// What becomes of a packet that enters at a time.
 #[derive(Clone, Copy)]
 enum Fate {

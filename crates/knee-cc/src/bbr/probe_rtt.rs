@@ -96,10 +96,8 @@ impl Bbr {
                 self.min_rtt.stamp = now;
             }
         }
-        let entering = expired
-            && self.config.probe_rtt
-            && !self.idle_restart
-            && self.mode != Mode::ProbeRtt;
+        let entering =
+            expired && self.config.probe_rtt && !self.idle_restart && self.mode != Mode::ProbeRtt;
         if entering {
             self.enter_probe_rtt();
         }

@@ -80,6 +80,7 @@ pub fn measure(
         Measure::RetransmitRatioTotal => flows()?.retransmit_ratio_total(),
         Measure::UsefulRatio => flows()?.useful_ratio(),
         Measure::EffectiveGoodput => flows()?.effective_goodput(),
+        Measure::LostElsewhere => flows()?.lost_elsewhere(),
         Measure::Drops => find_link(run, target)?.drops(run, window),
         Measure::Jain => flows()?.jain(),
         Measure::ConvergenceTime { band, hold } => flows()?.convergence_time(*band, *hold),

@@ -3,7 +3,9 @@
 // Each test binary uses its own part of this.
 #![allow(dead_code)]
 
-use knee_record::{FlowRecord, FlowSample, LinkSample, ObjectRecord, Rates, Records, TransferRecord};
+use knee_record::{
+    FlowRecord, FlowSample, LinkSample, ObjectRecord, Rates, Records, TransferRecord,
+};
 use knee_scenario::{Claim, Embedded, Measure, Source, parse};
 
 pub const MILLISECOND: u64 = 1_000_000;

@@ -36,7 +36,7 @@ const LINK: &str = "link";
 const BOTH: &str = "flows, link";
 const MODEL: &str = "model";
 
-const MEASURES: [Described; 46] = [
+const MEASURES: [Described; 47] = [
     number("goodput", FLOWS, "bit/s", "payload delivered in order over time"),
     number("throughput", FLOWS, "bit/s", "IP bytes sent over time, retransmissions included"),
     number("share", FLOWS, "%", "goodput over that of all flows"),
@@ -52,6 +52,7 @@ const MEASURES: [Described; 46] = [
     number("retransmit_ratio_total", FLOWS, "%", "the same from start to end"),
     number("useful_ratio", FLOWS, "%", "bytes delivered over bytes sent"),
     number("effective_goodput", FLOWS, "bit/s", "goodput times the useful ratio"),
+    number("lost_elsewhere", FLOWS, "%", "part of what was sent again that no link lost"),
     number("drops", LINK, "", "packets dropped by queue, AQM or policer"),
     number("jain", FLOWS, "", "Jain's fairness index of the goodputs"),
     number("convergence_time", FLOWS, "time", "until all stay near their fair share; band, hold"),

@@ -66,12 +66,7 @@ impl knee_link::Packet for Packet {
     }
 }
 
-fn config(
-    rate: RateModel,
-    buffer: u64,
-    loss: Loss,
-    down: Vec<(Time, Time)>,
-) -> knee_link::Config {
+fn config(rate: RateModel, buffer: u64, loss: Loss, down: Vec<(Time, Time)>) -> knee_link::Config {
     knee_link::Config {
         rate,
         delay: Delay { base: Steps(vec![(Time::ZERO, Time::from_millis(30))]), jitter: None },
