@@ -510,7 +510,7 @@ impl ByHand {
 
     fn ack(&mut self, in_flight: u64, lost: u64, packets: u64) {
         let c = &mut self.connection;
-        c.now = c.now + Time::from_millis(10);
+        c.now += Time::from_millis(10);
         let prior_delivered = c.delivered.saturating_sub(IN_FLIGHT);
         c.delivered += packets * MSS;
         c.lost += lost * MSS;

@@ -7,7 +7,7 @@ mod common;
 
 use common::{flow, records, with_link};
 use knee_record::{Comparison, LinkSample, Manifest, Meter, RepeatSummary, Summary, json_schemas};
-use knee_scenario::{Claim, Measure, Outcome, Scenario, Statistic};
+use knee_scenario::{Claim, Measure, Scenario, Statistic};
 use knee_units::Time;
 use serde_json::{Value, json};
 use std::path::PathBuf;
