@@ -37,20 +37,10 @@ mod wire;
 
 pub use error::KernelError;
 pub use health::Health;
+pub use knee_record::Control;
 pub use lateness::Lateness;
 pub use privileges::enter_user_namespace;
 pub use probe::PathProbe;
 pub use run::{check_host, check_scenario, run};
 pub use self_check::PathCheck;
 pub use system::set_realtime;
-
-use std::sync::atomic::{AtomicBool, AtomicU64};
-
-/// A hand on a run from another thread.
-#[derive(Debug, Default)]
-pub struct Control {
-    /// Set: the run ends early and keeps its records.
-    pub stop: AtomicBool,
-    /// Time reached, nanoseconds.
-    pub now_ns: AtomicU64,
-}

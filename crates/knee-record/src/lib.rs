@@ -11,6 +11,7 @@
 mod claims;
 mod comparison;
 mod conclusion;
+mod control;
 mod distribution;
 mod error;
 mod fidelity;
@@ -44,6 +45,7 @@ pub use claims::{
 };
 pub use comparison::{Comparison, Difference, RunIdentity};
 pub use conclusion::fill_conclusion;
+pub use control::Control;
 pub use distribution::Distribution;
 pub use error::Error;
 pub use fidelity::{

@@ -23,6 +23,11 @@ impl Override {
     pub fn new(key: &str, value: &str) -> Override {
         Override { text: format!("{key}={value}") }
     }
+
+    /// As given: `key=value`.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
 }
 
 impl FromStr for Override {

@@ -13,6 +13,7 @@ mod simulation;
 mod subflows;
 mod topology;
 
+pub use knee_record::Control;
 pub use log::{CsvLog, PacketLog};
 
 use knee_record::{Records, SampleSink};
@@ -20,16 +21,6 @@ use knee_scenario::Scenario;
 use recorder::Recorder;
 use simulation::Simulation;
 use std::io::{self, Write};
-use std::sync::atomic::{AtomicBool, AtomicU64};
-
-/// A hand on a run from another thread.
-#[derive(Debug, Default)]
-pub struct Control {
-    /// Set: the run ends early and keeps its records.
-    pub stop: AtomicBool,
-    /// Simulated time reached, nanoseconds.
-    pub now_ns: AtomicU64,
-}
 
 /// Why a run could not begin, or what it writes not be written.
 #[derive(Debug, thiserror::Error)]

@@ -1,0 +1,212 @@
+//! The directories that runs are kept in.
+
+use crate::error::Error;
+use crate::ground::Grounds;
+use crate::job::Run;
+use crate::lab::Lab;
+use crate::text::Input;
+use knee_record::{Manifest, PART, holds_run_files, write_run, write_text};
+use knee_report::{RunPage, run_page};
+use knee_scenario::Scenario;
+use std::ffi::OsStr;
+use std::fs::{self, DirEntry};
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// Below it goes what no `--out` sends elsewhere.
+pub const DEFAULT: &str = "knee-out";
+/// The page of a run or of studies.
+pub const REPORT: &str = "report.html";
+/// Every event of every packet.
+pub const PACKETS: &str = "packets.csv";
+/// What came out of all repeats.
+pub const REPEAT: &str = "repeat.json";
+/// The simulator against the kernel.
+pub const FIDELITY: &str = "fidelity.json";
+/// The same as a table for people.
+pub const MARKDOWN: &str = "fidelity.md";
+/// What came out of studies.
+pub const STUDIES: &str = "reproduce.json";
+/// What came out of a sweep.
+pub const SWEEP: &str = "sweep.json";
+
+/// Every file that Knee itself puts into a directory, beside the inputs of a
+/// scenario, which have a folder of their own.
+const OURS: [&str; 16] = [
+    knee_record::MANIFEST,
+    knee_record::SCENARIO,
+    knee_record::FLOWS,
+    knee_record::SAMPLES,
+    knee_record::LINKS,
+    knee_record::PATHS,
+    knee_record::PATH_SAMPLES,
+    knee_record::OBJECTS,
+    knee_record::TRANSFERS,
+    knee_record::SUMMARY,
+    REPORT,
+    PACKETS,
+    REPEAT,
+    FIDELITY,
+    STUDIES,
+    SWEEP,
+];
+
+/// Name of the directory of one of several repeats, from one.
+pub fn repeat(number: usize) -> String {
+    format!("repeat-{number}")
+}
+
+/// Makes sure that nothing between `root` and `directory` leads elsewhere:
+/// refuses links, or with `force` removes them.
+///
+/// # Errors
+/// [`Error::Link`], or that one cannot be removed.
+pub fn no_links(root: &Path, directory: &Path, force: bool) -> Result<(), Error> {
+    let mut place = root.to_path_buf();
+    for part in directory.strip_prefix(root).unwrap_or(Path::new("")) {
+        place.push(part);
+        if !fs::symlink_metadata(&place).is_ok_and(|found| found.is_symlink()) {
+            continue;
+        }
+        if !force {
+            return Err(Error::Link(place));
+        }
+        fs::remove_file(&place).map_err(|error| cannot_write(&place, error))?;
+    }
+    Ok(())
+}
+
+/// Whether a directory holds nothing, or no more than what a run that was
+/// killed had not finished.
+fn is_free(directory: &Path) -> io::Result<bool> {
+    let Some(entries) = entries(directory)? else { return Ok(true) };
+    Ok(entries.iter().all(|entry| is_ours(entry) && is_part(entry)))
+}
+
+/// What is in a directory, if there is one.
+fn entries(directory: &Path) -> io::Result<Option<Vec<DirEntry>>> {
+    match fs::read_dir(directory) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        entries => entries?.collect::<Result<_, _>>().map(Some),
+    }
+}
+
+fn is_part(entry: &DirEntry) -> bool {
+    entry.file_name().to_string_lossy().ends_with(PART)
+}
+
+/// A file that Knee writes, whole or not.
+fn is_ours(entry: &DirEntry) -> bool {
+    let name = entry.file_name();
+    let name = name.to_string_lossy();
+    OURS.contains(&name.strip_suffix(PART).unwrap_or(&name))
+}
+
+/// Removes what earlier runs left, also in the folders of repeats and grounds. Whatever
+/// else is there is not Knee's to remove, nor is what a link leads to.
+fn clear(directory: &Path, grounds: &Grounds) -> io::Result<()> {
+    for entry in entries(directory)?.into_iter().flatten() {
+        let (path, name) = (entry.path(), entry.file_name());
+        let (of_a_run, inputs) = (is_of_a_run(&name, grounds), name == knee_record::INPUTS);
+        if is_ours(&entry) || (entry.file_type()?.is_symlink() && (of_a_run || inputs)) {
+            fs::remove_file(&path)?;
+        } else if of_a_run && holds_run_files(&path) {
+            clear(&path, grounds)?;
+            // It stays when something else is in it.
+            let _ = fs::remove_dir(&path);
+        } else if inputs && entry.file_type()?.is_dir() {
+            clear_inputs(&path)?;
+        }
+    }
+    Ok(())
+}
+
+/// The folder of inputs is Knee's with all that is in it, but for folders.
+fn clear_inputs(folder: &Path) -> io::Result<()> {
+    for entry in entries(folder)?.into_iter().flatten() {
+        if !entry.file_type()?.is_dir() {
+            fs::remove_file(entry.path())?;
+        }
+    }
+    let _ = fs::remove_dir(folder);
+    Ok(())
+}
+
+/// The folder of a repeat, or of a run on one of several grounds.
+fn is_of_a_run(name: &OsStr, grounds: &Grounds) -> bool {
+    if grounds.iter().any(|ground| name == ground.name()) {
+        return true;
+    }
+    let number = name.to_str().and_then(|name| name.strip_prefix("repeat-"));
+    number.is_some_and(|number| number.parse::<u32>().is_ok())
+}
+
+pub(crate) fn cannot_write(path: &Path, source: io::Error) -> Error {
+    Error::Write { path: path.to_path_buf(), source }
+}
+
+impl Lab {
+    /// Makes sure that nothing is overwritten: refuses directories that hold
+    /// something, or with `force` removes what earlier runs left in them. They
+    /// are `root`, which somebody named, or below it.
+    ///
+    /// # Errors
+    /// [`Error::NotEmpty`], [`Error::Link`], or that one cannot be written.
+    pub fn claim<'d>(
+        &self,
+        root: &Path,
+        directories: impl IntoIterator<Item = &'d PathBuf>,
+        force: bool,
+    ) -> Result<(), Error> {
+        for directory in directories {
+            let failed = |error| cannot_write(directory, error);
+            no_links(root, directory, force)?;
+            if !force && !is_free(directory).map_err(failed)? {
+                return Err(Error::NotEmpty(directory.clone()));
+            }
+            clear(directory, &self.grounds).map_err(failed)?;
+            fs::create_dir_all(directory).map_err(failed)?;
+        }
+        Ok(())
+    }
+
+    /// Keeps a run in a directory, without its page. `inputs`: the files that
+    /// it came from, for the manifest.
+    ///
+    /// # Errors
+    /// That the directory cannot be written.
+    pub fn keep(
+        &self,
+        directory: &Path,
+        scenario: &Scenario,
+        run: &mut Run,
+        inputs: &[Input<'_>],
+    ) -> Result<(), Error> {
+        let Run { records, summary, usage, health, recording } = run;
+        let manifest = Manifest {
+            health: health.clone(),
+            ..Manifest::new(summary, records, self.arguments.clone(), inputs, usage)
+        };
+        match recording.take() {
+            Some(recording) => recording.finish(&manifest, scenario, records, summary)?,
+            None => write_run(directory, &manifest, scenario, records, summary)?,
+        }
+        Ok(())
+    }
+}
+
+/// Writes the page of a run into its directory; `command` repeats it.
+///
+/// # Errors
+/// That it cannot be written.
+pub fn write_page(
+    directory: &Path,
+    scenario: &Scenario,
+    run: &Run,
+    command: &str,
+) -> Result<(), Error> {
+    let Run { records, summary, .. } = run;
+    let page = RunPage { name: "", summary, records, scenario: &scenario.resolved, command };
+    write_text(&directory.join(REPORT), &run_page(&page)?)?;
+    Ok(())
+}

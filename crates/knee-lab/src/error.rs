@@ -1,0 +1,73 @@
+//! What can go wrong, for programs to tell apart and for people to read.
+
+use crate::ground::{GroundError, UnknownGround};
+use std::io;
+use std::path::PathBuf;
+
+/// Why something was not run, kept or read.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// Scenarios or studies are wrong; each with all that is.
+    #[error("{}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))]
+    Files(Vec<knee_scenario::Errors>),
+    /// There is no such ground.
+    #[error(transparent)]
+    UnknownGround(#[from] UnknownGround),
+    /// A ground cannot run a scenario.
+    #[error(transparent)]
+    Ground(GroundError),
+    /// Records could not be written or read.
+    #[error(transparent)]
+    Record(#[from] knee_record::Error),
+    /// A page could not be made: a mistake in Knee.
+    #[error(transparent)]
+    Report(#[from] knee_report::ReportError),
+    /// A file or directory could not be written.
+    #[error("cannot write {}: {source}", path.display())]
+    Write {
+        /// Which.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// A file could not be read.
+    #[error("cannot read {}: {source}", path.display())]
+    Read {
+        /// Which.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// A directory that was to be written holds something.
+    #[error("{} is not empty", .0.display())]
+    NotEmpty(PathBuf),
+    /// A directory that was to be written is a link, or is reached by one.
+    #[error("{} is a link to another place", .0.display())]
+    Link(PathBuf),
+    /// The threads could not be started.
+    #[error("cannot start {threads} threads: {source}")]
+    Threads {
+        /// How many.
+        threads: usize,
+        /// Why not.
+        source: rayon::ThreadPoolBuildError,
+    },
+    /// It was stopped before it began.
+    #[error("it was stopped before it began")]
+    Stopped,
+}
+
+impl From<GroundError> for Error {
+    fn from(error: GroundError) -> Error {
+        match error {
+            GroundError::Samples(error) => Error::Record(error),
+            other => Error::Ground(other),
+        }
+    }
+}
+
+impl From<knee_scenario::Errors> for Error {
+    fn from(errors: knee_scenario::Errors) -> Error {
+        Error::Files(vec![errors])
+    }
+}

@@ -1,0 +1,57 @@
+//! The ground "sim": `knee-sim`.
+
+use super::{Ended, Ground, GroundError, Output, Pace, Refusal, SIMULATOR};
+use knee_record::Control;
+use knee_scenario::Scenario;
+use knee_sim::SimulationError;
+
+/// The simulator.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Simulator;
+
+impl Ground for Simulator {
+    fn name(&self) -> &str {
+        SIMULATOR
+    }
+
+    fn summary(&self) -> &str {
+        "The simulator"
+    }
+
+    fn pace(&self) -> Pace {
+        Pace::Virtual
+    }
+
+    fn writes_packet_log(&self) -> bool {
+        true
+    }
+
+    /// Scenarios are made for it: what it cannot run is told when one is read,
+    /// but for one of millions of flows.
+    fn check(&self, _: &Scenario) -> Result<(), GroundError> {
+        Ok(())
+    }
+
+    fn run(
+        &self,
+        scenario: &Scenario,
+        control: &Control,
+        output: Output<'_>,
+    ) -> Result<Ended, GroundError> {
+        let records = knee_sim::run_to(scenario, control, output.samples, output.packet_log)?;
+        Ok(Ended { records, judged: None })
+    }
+}
+
+impl From<SimulationError> for GroundError {
+    fn from(error: SimulationError) -> GroundError {
+        let what = error.to_string();
+        match error {
+            SimulationError::Samples(error) => GroundError::Samples(error),
+            SimulationError::Log(source) => GroundError::PacketLog(source),
+            SimulationError::TooLarge { .. } | SimulationError::Controller(_) => {
+                GroundError::Scenario(Refusal::new(what, "change the scenario"))
+            }
+        }
+    }
+}

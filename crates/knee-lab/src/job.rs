@@ -1,0 +1,92 @@
+//! One run: what is to be run, and what came of it.
+
+use crate::directory::PACKETS;
+use crate::error::Error;
+use crate::ground::{Ended, Ground, GroundError, Output};
+use knee_record::{
+    Control, HostHealth, Meter, Recording, Records, RunView, SampleSink, Summary, Usage,
+};
+use knee_scenario::Scenario;
+use std::fs::File;
+use std::io::{BufWriter, Write};
+use std::path::Path;
+use std::sync::atomic::Ordering;
+
+/// What is to be run.
+#[derive(Clone, Copy, Debug)]
+pub struct Job<'s> {
+    /// The scenario, with its seed.
+    pub scenario: &'s Scenario,
+    /// Where.
+    pub ground: &'s dyn Ground,
+    /// Where its records are to be kept as they come, if at all.
+    pub directory: Option<&'s Path>,
+    /// Also write a packet log there, if the ground can.
+    pub packet_log: bool,
+}
+
+impl<'s> Job<'s> {
+    /// A run that leaves nothing on disk.
+    pub fn new(scenario: &'s Scenario, ground: &'s dyn Ground) -> Job<'s> {
+        Job { scenario, ground, directory: None, packet_log: false }
+    }
+
+    /// One that is kept; see [`crate::Lab::keep`].
+    pub fn kept(scenario: &'s Scenario, ground: &'s dyn Ground, directory: &'s Path) -> Job<'s> {
+        Job { directory: Some(directory), ..Job::new(scenario, ground) }
+    }
+}
+
+/// A run that ended or was stopped.
+#[derive(Debug)]
+pub struct Run {
+    /// The rows.
+    pub records: Records,
+    /// What came out.
+    pub summary: Summary,
+    /// What it took of the host.
+    pub usage: Usage,
+    /// How the host kept up; of a run in real time.
+    pub health: Option<HostHealth>,
+    /// What has its samples already, if its records are to be kept.
+    pub recording: Option<Recording>,
+}
+
+impl Run {
+    /// What measures look at.
+    pub fn view(&self, scenario: &Scenario) -> RunView<'_> {
+        RunView::new(&self.records, scenario.warmup)
+    }
+}
+
+/// Runs a scenario on its ground.
+pub(crate) fn execute(job: &Job<'_>, control: &Control) -> Result<Run, Error> {
+    let Job { scenario, ground, directory, packet_log } = *job;
+    let meter = Meter::start();
+    let mut recording = directory.map(|at| Recording::begin(at, scenario)).transpose()?;
+    let mut nowhere = ();
+    let samples: &mut dyn SampleSink = match &mut recording {
+        Some(recording) => recording,
+        None => &mut nowhere,
+    };
+    let path = directory.filter(|_| packet_log && ground.writes_packet_log());
+    let path = path.map(|directory| directory.join(PACKETS));
+    // Not over what is there: it could be a link to something else.
+    let file = path.as_ref().map(File::create_new).transpose();
+    let not_logged = |source| Error::Write { path: path.clone().unwrap_or_default(), source };
+    let mut log = file.map_err(not_logged)?.map(|file| BufWriter::with_capacity(1 << 20, file));
+    let packet_log = log.as_mut().map(|log| log as &mut dyn Write);
+    let ended = ground.run(scenario, control, Output { samples, packet_log });
+    let Ended { records, judged } = ended.map_err(|error| match error {
+        GroundError::PacketLog(source) => not_logged(source),
+        other => other.into(),
+    })?;
+    let usage = meter.stop();
+    control.now_ns.store(scenario.duration.as_nanos(), Ordering::Relaxed);
+    let mut summary = Summary::new(scenario, ground.name(), &records);
+    if let Some(judged) = &judged {
+        summary = summary.judged(judged.verdict, &judged.reason);
+    }
+    let health = judged.map(|judged| judged.health);
+    Ok(Run { records, summary, usage, health, recording })
+}

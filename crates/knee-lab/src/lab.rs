@@ -1,0 +1,129 @@
+//! Runs side by side: rayon over runs, never inside one. Runs in real time
+//! do not share it: they come after the others, one by one.
+
+use crate::error::Error;
+use crate::ground::{Grounds, Pace};
+use crate::handle::{Handle, Tracked};
+use crate::job::{Job, Run, execute};
+use crate::load::Load;
+use knee_record::Control;
+use rayon::iter::{ParallelBridge, ParallelIterator};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// What runs scenarios: grounds, and how to use the machine.
+#[derive(Debug)]
+pub struct Lab {
+    /// Where scenarios can run.
+    pub grounds: Grounds,
+    /// Runs at the same time, of those that do not take real time; none: one
+    /// per CPU.
+    pub parallel: Option<u16>,
+    /// How the program was called, for the manifests of runs that are kept.
+    pub arguments: Vec<String>,
+    handle: Handle,
+}
+
+impl Default for Lab {
+    /// With the grounds of this version of Knee.
+    fn default() -> Lab {
+        Lab::new(Grounds::built_in())
+    }
+}
+
+impl Lab {
+    /// With these grounds.
+    pub fn new(grounds: Grounds) -> Lab {
+        Lab { grounds, parallel: None, arguments: Vec::new(), handle: Handle::default() }
+    }
+
+    /// For another thread, or what a signal calls: stops what this runs and
+    /// says how far it is.
+    pub fn handle(&self) -> Handle {
+        self.handle.clone()
+    }
+
+    /// Whether its handle said to stop.
+    pub fn is_stopped(&self) -> bool {
+        self.handle.is_stopped()
+    }
+
+    /// Runs one job.
+    ///
+    /// # Errors
+    /// What kept it from running; [`Error::Stopped`] after a stop.
+    pub fn run(&self, job: &Job<'_>) -> Result<Run, Error> {
+        let runs = self.run_all(std::slice::from_ref(job), |_, run| Ok(run))?;
+        runs.into_iter().flatten().next().ok_or(Error::Stopped)
+    }
+
+    /// Runs all jobs and hands each to `keep` with its number as soon as it
+    /// is finished. Gives what `keep` makes of them, in the order of the jobs
+    /// whatever the order of their ends; nothing for jobs that a stop kept
+    /// from beginning. After a failure no job begins.
+    ///
+    /// # Errors
+    /// The first failure of a job or of `keep`.
+    pub fn run_all<T: Send>(
+        &self,
+        jobs: &[Job<'_>],
+        keep: impl Fn(usize, Run) -> Result<T, Error> + Sync,
+    ) -> Result<Vec<Option<T>>, Error> {
+        let loads: Vec<Load> = jobs.iter().map(|job| Load::of(job.scenario, job.ground)).collect();
+        let order = costliest_first(&loads);
+        self.side_by_side(&loads, order, |index, control| {
+            keep(index, execute(&jobs[index], control)?).map(Some)
+        })
+    }
+
+    /// Does pieces of work in the given order, those in real time after the
+    /// others, one by one in the order of their numbers, and gives what comes
+    /// of all in that order.
+    pub(crate) fn side_by_side<T: Send>(
+        &self,
+        loads: &[Load],
+        order: Vec<usize>,
+        work: impl Fn(usize, &Control) -> Result<Option<T>, Error> + Sync,
+    ) -> Result<Vec<Option<T>>, Error> {
+        let controls: Vec<Arc<Control>> = loads.iter().map(|_| Arc::default()).collect();
+        let (mut real, order): (Vec<usize>, Vec<usize>) =
+            order.into_iter().partition(|index| loads[*index].pace == Pace::Real);
+        real.sort_unstable();
+        let tracked = |pace: Pace| -> Vec<Tracked> {
+            let all = loads.iter().zip(&controls).filter(|(load, _)| load.pace == pace);
+            all.map(|(load, control)| Tracked { control: control.clone(), load: *load }).collect()
+        };
+        let failed = AtomicBool::new(false);
+        let run = |index: usize| -> (usize, Result<Option<T>, Error>) {
+            if self.is_stopped() || failed.load(Ordering::Relaxed) {
+                return (index, Ok(None));
+            }
+            let done = work(index, &controls[index]);
+            failed.fetch_or(done.is_err(), Ordering::Relaxed);
+            (index, done)
+        };
+        let under_way = self.handle.begin(tracked(Pace::Virtual));
+        let pool = self.pool(order.len())?;
+        let mut ended: Vec<_> =
+            pool.install(|| order.into_iter().par_bridge().map(run).collect());
+        drop(under_way);
+        let _under_way = self.handle.begin(tracked(Pace::Real));
+        ended.extend(real.into_iter().map(run));
+        ended.sort_by_key(|(index, _)| *index);
+        ended.into_iter().map(|(_, result)| result).collect()
+    }
+
+    fn pool(&self, jobs: usize) -> Result<rayon::ThreadPool, Error> {
+        let cpus = || std::thread::available_parallelism().map_or(1, usize::from);
+        let threads = self.parallel.map_or_else(cpus, usize::from).min(jobs.max(1));
+        let builder = rayon::ThreadPoolBuilder::new().num_threads(threads);
+        builder.build().map_err(|source| Error::Threads { threads, source })
+    }
+}
+
+/// So that no long run is left to run alone at the end.
+pub(crate) fn costliest_first(loads: &[Load]) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..loads.len()).collect();
+    order.sort_by(|a, b| loads[*b].weight.total_cmp(&loads[*a].weight));
+    order
+}

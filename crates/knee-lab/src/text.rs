@@ -1,0 +1,107 @@
+//! Scenario files as people name them.
+
+use crate::error::Error;
+use knee_scenario::{Errors, Loader, Override, Problem, Scenario, Source, SourceText, load_file};
+use std::path::{Path, PathBuf};
+
+/// A scenario file of this machine.
+#[derive(Clone, Debug)]
+pub struct ScenarioText {
+    /// Its name, as typed.
+    pub name: String,
+    /// The same, exactly: it need not be UTF-8.
+    path: PathBuf,
+    /// The file's contents.
+    text: String,
+}
+
+/// A file that was read, and its bytes.
+pub type Input<'b> = (&'b str, &'b [u8]);
+
+impl ScenarioText {
+    /// Reads the file, without looking into it.
+    ///
+    /// # Errors
+    /// That it cannot be read.
+    pub fn read(path: &Path) -> Result<ScenarioText, Errors> {
+        let name = path.to_string_lossy().into_owned();
+        let text = load_file(path).and_then(|bytes| {
+            String::from_utf8(bytes).map_err(|_| "it is not a text in UTF-8".to_string())
+        });
+        match text {
+            Ok(text) => Ok(ScenarioText { name, path: path.to_path_buf(), text }),
+            Err(reason) => Err(unreadable(name, &reason)),
+        }
+    }
+
+    /// The scenario, with what is to be set otherwise.
+    ///
+    /// # Errors
+    /// Everything that is wrong with it.
+    pub fn scenario(&self, overrides: &[Override]) -> Result<Scenario, Errors> {
+        let source = Source { name: &self.name, loader: &Beside(&self.path) };
+        knee_scenario::parse(&self.text, &source, overrides)
+    }
+
+    /// All that was read for `scenario`: this file and those it names.
+    pub fn inputs<'b>(&'b self, scenario: &'b Scenario) -> Vec<Input<'b>> {
+        let mut inputs = vec![(self.name.as_str(), self.text.as_bytes())];
+        inputs.extend(named_files(scenario));
+        inputs
+    }
+
+    /// The name of the file without folder and ending.
+    pub fn stem(&self) -> String {
+        let stem = Path::new(&self.name).file_stem().unwrap_or_default();
+        stem.to_string_lossy().into_owned()
+    }
+}
+
+/// The files that a scenario names, as it writes them.
+pub fn named_files(scenario: &Scenario) -> impl Iterator<Item = Input<'_>> {
+    scenario.files.iter().map(|file| (file.written.as_str(), &*file.bytes))
+}
+
+/// Files beside one of this machine, which are named like it: relative to the
+/// working directory, and with what is not UTF-8 replaced.
+#[derive(Debug)]
+pub struct Beside<'p>(pub &'p Path);
+
+impl Loader for Beside<'_> {
+    fn load(&self, name: &str) -> Result<Vec<u8>, String> {
+        let known = self.0.to_string_lossy();
+        let folder = known.rsplit_once('/').map(|(folder, _)| format!("{folder}/"));
+        let beside = folder.and_then(|folder| name.strip_prefix(&folder));
+        match (beside, self.0.parent()) {
+            (Some(name), Some(folder)) => load_file(&folder.join(name)),
+            _ => load_file(Path::new(name)),
+        }
+    }
+}
+
+fn unreadable(name: String, reason: &str) -> Errors {
+    let problem = Problem {
+        source: 0,
+        span: 0..0,
+        message: format!("cannot read it: {reason}"),
+        help: "write the name of a scenario file, or begin one with knee init FILE".to_string(),
+    };
+    Errors { problems: vec![problem], sources: vec![SourceText { name, text: String::new() }] }
+}
+
+/// All the results.
+///
+/// # Errors
+/// Everything that is wrong with any of them.
+pub fn all_or_every_error<T>(
+    results: impl IntoIterator<Item = Result<T, Errors>>,
+) -> Result<Vec<T>, Error> {
+    let (mut good, mut wrong) = (Vec::new(), Vec::new());
+    for result in results {
+        match result {
+            Ok(value) => good.push(value),
+            Err(errors) => wrong.push(errors),
+        }
+    }
+    if wrong.is_empty() { Ok(good) } else { Err(Error::Files(wrong)) }
+}
