@@ -41,7 +41,7 @@ fuzz_target!(|data: &[u8]| {
         Err(errors) => check(&errors),
     }
     let study = Embedded(&[("study.toml", data), ("a.toml", data)]);
-    if let Err(errors) = load_study(&study, "study.toml") {
+    if let Err(errors) = load_study(&study, "study.toml", &[]) {
         check(&errors);
     }
 });

@@ -5,7 +5,7 @@ use crate::command;
 use crate::directory::{FIDELITY, REPORT};
 use crate::error::Error;
 use crate::ground::{KERNEL, SIMULATOR};
-use crate::words::{NONE, agrees, difference, measure_words, time_us, verdict};
+use crate::words::{agrees, difference, measure_words, time_us, verdict};
 use knee_record::{
     Agreement, ClaimOutcome, Fidelity, SavedRun, read_fidelity, read_run, write_json, write_text,
 };
@@ -19,9 +19,15 @@ const BOTH: [&str; 2] = [SIMULATOR, KERNEL];
 pub const HEADS: [&str; 7] =
     ["agrees", "measure", "of", ">sim", ">kernel", ">difference", "tolerance"];
 
-/// Heads of the table of claims on both grounds.
-pub const CLAIM_HEADS: [&str; 7] =
-    ["id", "claim", "expected", "sim", "measured", "kernel", "measured"];
+/// Heads of the table of claims on the simulator and on another ground.
+pub fn claim_heads(ground: &str) -> [&str; 7] {
+    ["id", "claim", "expected", SIMULATOR, "measured", ground, "measured"]
+}
+
+/// A ground as a sentence has it after "the".
+pub fn noun(ground: &str) -> String {
+    if ground == KERNEL { ground.to_string() } else { format!("ground {ground}") }
+}
 
 /// Whether both grounds left a run below a directory.
 pub fn are_in(directory: &Path) -> bool {
@@ -89,35 +95,36 @@ fn tables(fidelity: &Fidelity, runs: [&SavedRun; 2]) -> Vec<Comparison> {
         rows: fidelity.measures.iter().map(|one| row(one).to_vec()).collect(),
     };
     let [sim, kernel] = runs.map(|run| &run.summary.claims);
-    let claims = claims_table(sim.iter().zip(kernel));
+    let claims = claims_table(KERNEL, sim.iter().zip(kernel));
     std::iter::once(measures).chain((!claims.rows.is_empty()).then_some(claims)).collect()
 }
 
-/// Claims with their outcome on both grounds.
+/// Claims with their outcome on the simulator and on another ground.
 pub(crate) fn claims_table<'c>(
+    ground: &str,
     claims: impl Iterator<Item = (&'c ClaimOutcome, &'c ClaimOutcome)>,
 ) -> Comparison {
     Comparison {
-        title: "Claims on both grounds".to_string(),
+        title: match ground {
+            KERNEL => "Claims on both grounds".to_string(),
+            other => format!("Claims on sim and {other}"),
+        },
         note: String::new(),
-        heads: ComparisonHead::all(&CLAIM_HEADS),
+        heads: ComparisonHead::all(&claim_heads(ground)),
         rows: claims.map(|(sim, kernel)| claim_row(sim, kernel).to_vec()).collect(),
     }
 }
 
 /// A row of the table of claims.
-pub fn claim_row(
-    sim: &ClaimOutcome,
-    kernel: &ClaimOutcome,
-) -> [String; 7] {
+pub fn claim_row(sim: &ClaimOutcome, other: &ClaimOutcome) -> [String; 7] {
     [
         sim.id.clone(),
         sim.says.clone(),
         sim.expected.clone(),
         sim.outcome.to_string(),
         sim.measured_text.clone(),
-        kernel.outcome.to_string(),
-        kernel.measured_text.clone(),
+        other.outcome.to_string(),
+        other.measured_text.clone(),
     ]
 }
 

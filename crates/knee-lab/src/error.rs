@@ -1,6 +1,11 @@
 //! What can go wrong, for programs to tell apart and for people to read.
 
+use crate::compare::CompareError;
+use crate::curve::CurveError;
+use crate::fidelity::GridError;
 use crate::ground::{GroundError, UnknownGround};
+use crate::studies::StudyError;
+use crate::sweep::SweepError;
 use std::io;
 use std::path::PathBuf;
 
@@ -44,6 +49,29 @@ pub enum Error {
     /// A directory that was to be written is a link, or is reached by one.
     #[error("{} is a link to another place", .0.display())]
     Link(PathBuf),
+    /// The grid cannot be run.
+    #[error(transparent)]
+    Grid(#[from] GridError),
+    /// A scenario has no curve.
+    #[error(transparent)]
+    Curve(#[from] CurveError),
+    /// Two directories cannot be compared.
+    #[error(transparent)]
+    Compare(#[from] CompareError),
+    /// Studies cannot be run.
+    #[error(transparent)]
+    Study(#[from] StudyError),
+    /// A sweep cannot be.
+    #[error(transparent)]
+    Sweep(#[from] SweepError),
+    /// A point of a sweep fails.
+    #[error("at {label}: {source}")]
+    Point {
+        /// Its values.
+        label: String,
+        /// What happened.
+        source: Box<Error>,
+    },
     /// The threads could not be started.
     #[error("cannot start {threads} threads: {source}")]
     Threads {
@@ -52,9 +80,19 @@ pub enum Error {
         /// Why not.
         source: rayon::ThreadPoolBuildError,
     },
+    /// A mistake in Knee.
+    #[error("{0}")]
+    Defect(String),
     /// It was stopped before it began.
     #[error("it was stopped before it began")]
     Stopped,
+}
+
+impl Error {
+    /// What happened at a point of a sweep.
+    pub(crate) fn at(self, label: &str) -> Error {
+        Error::Point { label: label.to_string(), source: Box::new(self) }
+    }
 }
 
 impl From<GroundError> for Error {

@@ -5,11 +5,13 @@ use crate::both;
 use crate::command::{names, on, quoted};
 use crate::directory::{self, REPEAT, repeat};
 use crate::error::Error;
-use crate::ground::Ground;
+use crate::ground::{Ground, SIMULATOR};
 use crate::job::{Job, Run};
 use crate::lab::Lab;
 use crate::text::ScenarioText;
-use knee_record::{Fidelity, RepeatSummary, Summary, write_json};
+use knee_record::{
+    ClaimOutcome, Fidelity, Outcome as ClaimEnd, RepeatSummary, Summary, write_json,
+};
 use knee_scenario::{Errors, Override, Scenario};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -69,6 +71,19 @@ pub struct Outcome {
     pub fidelity: Option<Fidelity>,
 }
 
+impl Outcome {
+    /// Whether all claims came out as on record. One that a host too busy for
+    /// real time left untested is no news.
+    pub fn is_as_recorded(&self) -> bool {
+        self.summaries.iter().all(|summary| {
+            let excused = |claim: &ClaimOutcome| {
+                summary.ground != SIMULATOR && claim.outcome == ClaimEnd::NotTestedHere
+            };
+            summary.claims.iter().all(|claim| claim.agrees || excused(claim))
+        })
+    }
+}
+
 impl<'g> Experiment<'g> {
     /// Reads the scenario of every run.
     ///
@@ -103,6 +118,11 @@ impl<'g> Experiment<'g> {
             }));
         }
         Ok(Experiment { text, directory, settings, runs })
+    }
+
+    /// Names of its grounds, in order.
+    pub fn grounds(&self) -> Vec<&str> {
+        names(&self.settings.on)
     }
 
     /// Its runs, in order: every ground of the first repeat, then of the

@@ -211,15 +211,19 @@ impl Grounds {
         self.all.iter().map(|ground| &**ground)
     }
 
+    /// Their names.
+    pub fn names(&self) -> Vec<&str> {
+        self.iter().map(|ground| ground.name()).collect()
+    }
+
     /// The ground with a name.
     ///
     /// # Errors
     /// That there is none.
     pub fn get(&self, name: &str) -> Result<&dyn Ground, UnknownGround> {
-        self.iter().find(|ground| ground.name() == name).ok_or_else(|| UnknownGround {
-            name: name.to_string(),
-            known: self.iter().map(|ground| ground.name()).collect::<Vec<_>>().join(", "),
-        })
+        self.iter()
+            .find(|ground| ground.name() == name)
+            .ok_or_else(|| UnknownGround { name: name.to_string(), known: self.names().join(", ") })
     }
 
     /// The grounds with these names, each once, in their own order.

@@ -112,8 +112,7 @@ mod tests {
     fn tracked(duration_ns: u64, now_ns: u64) -> Tracked {
         let control = Arc::new(Control::default());
         control.now_ns.store(now_ns, Ordering::Relaxed);
-        let load =
-            Load { pace: Pace::Real, duration_ns, setup_s: 0.5, weight: duration_ns as f64 };
+        let load = Load { pace: Pace::Real, duration_ns, setup_s: 0.5, weight: duration_ns as f64 };
         Tracked { control, load }
     }
 
@@ -123,10 +122,8 @@ mod tests {
     fn progress_is_the_sum_of_all_runs() {
         let handle = Handle::default();
         assert_eq!(handle.progress(), None);
-        let under_way = handle.begin(vec![
-            tracked(6_000_000_000, 4_000_000_000),
-            tracked(4_000_000_000, 0),
-        ]);
+        let under_way =
+            handle.begin(vec![tracked(6_000_000_000, 4_000_000_000), tracked(4_000_000_000, 0)]);
         let progress = handle.clone().progress().unwrap();
         assert_eq!((progress.runs, progress.finished), (2, 0));
         assert!((progress.done - 0.4).abs() < 1e-9, "{progress:?}");

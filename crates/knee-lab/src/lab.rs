@@ -104,8 +104,7 @@ impl Lab {
         };
         let under_way = self.handle.begin(tracked(Pace::Virtual));
         let pool = self.pool(order.len())?;
-        let mut ended: Vec<_> =
-            pool.install(|| order.into_iter().par_bridge().map(run).collect());
+        let mut ended: Vec<_> = pool.install(|| order.into_iter().par_bridge().map(run).collect());
         drop(under_way);
         let _under_way = self.handle.begin(tracked(Pace::Real));
         ended.extend(real.into_iter().map(run));

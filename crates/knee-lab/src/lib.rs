@@ -10,29 +10,54 @@
 //! What this crate never does: print, ask for a signal, know a ground beyond
 //! its trait where it need not, write where it was not told to.
 
-mod both;
-mod command;
-mod directory;
+pub mod both;
+pub mod command;
+mod compare;
+mod curve;
+pub mod directory;
 mod error;
 mod experiment;
+pub mod fidelity;
 mod ground;
 mod handle;
 mod job;
 mod lab;
 mod load;
+mod models;
+mod page;
+mod reproduce;
+mod studies;
+mod study_page;
+mod study_record;
+mod sweep;
 mod text;
-mod words;
+mod update;
+pub mod words;
 
+pub use compare::{CompareError, compare};
+pub use curve::{Curve, CurveError, Measured, Path};
 pub use error::Error;
 pub use experiment::{Experiment, Outcome, SEED_MAX, Settings, check};
+pub use fidelity::{Cells, Grid, GridError, GridSettings, KERNEL_RUNS};
+#[cfg(feature = "kernel")]
+pub use ground::Kernel;
 pub use ground::{
     Ended, Ground, GroundError, Grounds, Judged, KERNEL, Output, Pace, Refusal, SIMULATOR,
     Simulator, UnknownGround,
 };
-#[cfg(feature = "kernel")]
-pub use ground::Kernel;
 pub use handle::{Handle, Progress};
 pub use job::{Job, Run};
 pub use lab::Lab;
 pub use load::{Load, Written};
-pub use text::{Input, ScenarioText};
+pub use page::rewrite_page;
+pub use reproduce::Reproduction;
+pub use studies::{
+    NamedStudy, STUDY, StudyError, built_in, built_in_scenario, choose, load_built_in, read_study,
+};
+pub use study_record::{GroundRecord, NotRun, RunRecord, StudyRecord, StudyRecords};
+pub use sweep::{
+    Found, PlannedRun, Point, Sweep, SweepError, SweepSettings, SweepStore, Swept, TABLE, Vary,
+    program,
+};
+pub use text::{Input, ScenarioText, all_or_every_error};
+pub use update::{check_files, put_on_record};

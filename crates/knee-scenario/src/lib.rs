@@ -26,8 +26,8 @@ pub use error::{Errors, Problem, SourceText};
 pub use knee_workload::Workload;
 pub use measure::{Measure, SizeRange, Statistic};
 pub use model::{
-    Claim, Flow, Ground, InputFile, Link, Model, ModelKind, Multipath, OnRecord, Outcome, Path,
-    Reverse, Scenario, Study, StudyRun,
+    Claim, Flow, InputFile, Link, Model, ModelKind, Multipath, OnRecord, Outcome, Path, Reverse,
+    Scenario, Study, StudyRun,
 };
 pub use overrides::Override;
 pub use source::{Embedded, Folder, Loader, Source, load_file, open_file, read_file};
@@ -71,17 +71,18 @@ pub fn parse(text: &str, source: &Source<'_>, overrides: &[Override]) -> Result<
 /// # Errors
 /// Everything that is wrong with them, or that they cannot be read.
 pub fn read_study(folder: &std::path::Path) -> Result<Study, Errors> {
-    load_study(&Folder(folder.to_path_buf()), "study.toml")
+    load_study(&Folder(folder.to_path_buf()), "study.toml", &[])
 }
 
 /// Reads a study through a loader; `name` is that of its file, with its
-/// folder.
+/// folder, `grounds` those that its runs can name beside the ones of this
+/// version of Knee.
 ///
 /// # Errors
 /// Everything that is wrong with it, or that it cannot be read.
-pub fn load_study(loader: &dyn Loader, name: &str) -> Result<Study, Errors> {
+pub fn load_study(loader: &dyn Loader, name: &str, grounds: &[&str]) -> Result<Study, Errors> {
     let text = load(loader, name)?;
-    let mut reading = Reading::new(loader);
+    let mut reading = Reading::new(loader).with_grounds(grounds);
     let study = parse_document(name, &text, &mut reading).and_then(|document: Node| {
         let file = StudyFile::read(&document, &mut reading)?;
         Some(check::study(file, folder_of(name), &mut reading))

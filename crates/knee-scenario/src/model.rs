@@ -210,19 +210,8 @@ pub struct StudyRun {
     pub scenario: Scenario,
     /// The same with the seeds after its own, for the simulator.
     pub further_seeds: Vec<Scenario>,
-    /// Grounds on which it runs, at least one.
-    pub grounds: Vec<Ground>,
-}
-
-/// Where a scenario runs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ground {
-    /// The simulator.
-    Sim,
-    /// Linux's TCP over an emulator.
-    Kernel,
-    /// Multipath QUIC over an emulator.
-    Quic,
+    /// Names of the grounds on which it runs, at least one.
+    pub grounds: Vec<String>,
 }
 
 /// A model that is computed without a ground.

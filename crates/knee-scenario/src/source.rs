@@ -108,11 +108,24 @@ pub(crate) struct Reading<'l> {
     texts: Vec<(usize, SourceText)>,
     problems: Vec<(Span, String, String)>,
     loaded: BTreeMap<String, Arc<[u8]>>,
+    grounds: Vec<String>,
 }
 
 impl<'l> Reading<'l> {
     pub(crate) fn new(loader: &'l dyn Loader) -> Reading<'l> {
-        Reading { loader, texts: Vec::new(), problems: Vec::new(), loaded: BTreeMap::new() }
+        let (texts, problems, loaded) = (Vec::new(), Vec::new(), BTreeMap::new());
+        Reading { loader, texts, problems, loaded, grounds: Vec::new() }
+    }
+
+    /// Grounds that a study can name beside those of this version.
+    pub(crate) fn with_grounds(mut self, grounds: &[&str]) -> Reading<'l> {
+        self.grounds = grounds.iter().map(|name| name.to_string()).collect();
+        self
+    }
+
+    /// Those grounds.
+    pub(crate) fn grounds(&self) -> &[String] {
+        &self.grounds
     }
 
     /// Takes a text in; gives the place of its first byte. A file that is

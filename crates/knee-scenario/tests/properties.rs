@@ -257,7 +257,7 @@ proptest! {
         if let Err(errors) = with_files(&text, &[], &[]) {
             assert_told(&errors);
         }
-        if let Err(errors) = load_study(&Embedded(&[("s.toml", text.as_bytes())]), "s.toml") {
+        if let Err(errors) = load_study(&Embedded(&[("s.toml", text.as_bytes())]), "s.toml", &[]) {
             assert_told(&errors);
         }
     }

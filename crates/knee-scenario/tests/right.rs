@@ -5,8 +5,8 @@ mod common;
 use common::{FILES, FULL, again, assert_resolves_to_itself, read, with_files};
 use knee_link::{Aqm, Buffer, Loss, RateModel};
 use knee_scenario::{
-    Flow, Folder, Ground, Measure, ModelKind, Outcome, Override, Scenario, SizeRange, Statistic,
-    Workload, load_study, read_study, template,
+    Flow, Folder, Measure, ModelKind, Outcome, Override, Scenario, SizeRange, Statistic, Workload,
+    load_study, read_study, template,
 };
 use knee_transport::ReceiveWindow;
 use knee_units::{Rate, Time};
@@ -420,8 +420,8 @@ fn assert_is_the_study(study: &knee_scenario::Study) {
     assert_eq!(study.name, "Two controllers");
     let [plain, fast] = &study.runs[..] else { panic!("two runs") };
     assert_eq!((plain.scenario.seed, fast.scenario.seed), (1, 9));
-    assert_eq!(plain.grounds, [Ground::Sim]);
-    assert_eq!(fast.grounds, [Ground::Sim, Ground::Kernel]);
+    assert_eq!(plain.grounds, ["sim"]);
+    assert_eq!(fast.grounds, ["sim", "kernel"]);
     assert_eq!(fast.scenario.flows[0].controller.name, "bbr");
     assert!(matches!(fast.scenario.links[0].config.rate, RateModel::Trace(_)));
     assert_resolves_to_itself(&fast.scenario);
@@ -439,7 +439,7 @@ fn a_study_reads_from_a_program_and_from_a_folder() {
         ("duel/scenarios/base.toml", DUMBBELL.as_bytes()),
         ("duel/scenarios/../lte.down", trace),
     ];
-    let embedded = load_study(&knee_scenario::Embedded(files), "duel/study.toml").unwrap();
+    let embedded = load_study(&knee_scenario::Embedded(files), "duel/study.toml", &[]).unwrap();
     assert_is_the_study(&embedded);
 
     let folder = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("duel");
@@ -471,7 +471,7 @@ fn a_run_of_a_study_has_several_seeds() {
             ("s/study.toml", Box::leak(text.into_boxed_str()).as_bytes()),
             ("s/base.toml", DUMBBELL.as_bytes()),
         ]));
-        load_study(&knee_scenario::Embedded(files), "s/study.toml")
+        load_study(&knee_scenario::Embedded(files), "s/study.toml", &[])
     };
     let seeds = |text: &str| {
         let run = study(text).unwrap().runs.remove(0);

@@ -1,12 +1,12 @@
 //! What can be typed: commands, their arguments and their help. Parser, help
 //! and completions all come from here.
 
+use clap::builder::{PossibleValue, PossibleValuesParser};
 use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 use clap_complete::Shell;
+use knee_lab::{Grounds, KERNEL, KERNEL_RUNS, SEED_MAX, Vary};
 use knee_scenario::Override;
 use std::path::PathBuf;
-
-pub use crate::sweep::Vary;
 
 const START: &str = "\
 Examples:
@@ -82,14 +82,14 @@ pub enum Command {
 }
 
 impl Command {
-    /// Whether it makes networks of its own.
-    pub fn runs_on_kernel(&self) -> bool {
+    /// Names of the grounds that it runs on.
+    pub fn grounds(&self) -> Vec<String> {
         match self {
-            Command::Run(arguments) => arguments.on.contains(&Ground::Kernel),
-            Command::Reproduce(arguments) => arguments.on.contains(&Ground::Kernel),
-            Command::Curve(arguments) => arguments.on.contains(&Ground::Kernel),
-            Command::Fidelity(_) => true,
-            _ => false,
+            Command::Run(arguments) => arguments.on.clone(),
+            Command::Reproduce(arguments) => arguments.on.clone(),
+            Command::Curve(arguments) => arguments.on.clone(),
+            Command::Fidelity(_) => vec![KERNEL.to_string()],
+            _ => Vec::new(),
         }
     }
 }
@@ -111,11 +111,12 @@ pub struct Run {
     #[arg(required = true, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub files: Vec<PathBuf>,
     /// Where to run
-    #[arg(long, value_name = "GROUND", value_delimiter = ',', default_value = "sim")]
-    pub on: Vec<Ground>,
+    #[arg(long, value_name = "GROUND", value_delimiter = ',', default_value = "sim",
+        value_parser = grounds())]
+    pub on: Vec<String>,
     /// Set a key of the scenario: link.bottleneck.rate='20 Mbit/s', flow.bbr.cc=cubic
     #[arg(long, value_name = "KEY=VALUE")]
-    pub set: Vec<Setting>,
+    pub set: Vec<Override>,
     /// Seed of all randomness, instead of the scenario's
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(..=SEED_MAX))]
     pub seed: Option<u64>,
@@ -132,24 +133,6 @@ pub struct Run {
     pub packet_log: bool,
 }
 
-/// A `--set` argument, as typed and as read.
-#[derive(Clone, Debug)]
-pub struct Setting {
-    /// As typed.
-    pub text: String,
-    /// As read.
-    pub value: Override,
-}
-
-impl std::str::FromStr for Setting {
-    type Err = String;
-    fn from_str(text: &str) -> Result<Setting, String> {
-        Ok(Setting { text: text.to_string(), value: text.parse()? })
-    }
-}
-
-/// Integers of a TOML file end here.
-pub const SEED_MAX: u64 = i64::MAX as u64;
 /// More would be a mistake.
 const REPEATS_MAX: u64 = 10_000;
 
@@ -167,15 +150,16 @@ pub struct Output {
     pub force: bool,
 }
 
-/// Where a scenario can run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Ground {
-    /// The simulator
-    Sim,
-    /// Linux's TCP over an emulator
-    Kernel,
-    /// Multipath QUIC over an emulator
-    Quic,
+/// Grounds that are not in this version.
+pub const PLANNED: [(&str, &str); 1] = [("quic", "Multipath QUIC over an emulator")];
+
+fn grounds() -> PossibleValuesParser {
+    let known = Grounds::built_in();
+    let known = known.iter().map(|ground| {
+        PossibleValue::new(ground.name().to_string()).help(ground.summary().to_string())
+    });
+    let planned = PLANNED.map(|(name, summary)| PossibleValue::new(name).help(summary));
+    known.chain(planned).collect::<Vec<_>>().into()
 }
 
 const REPRODUCE: &str = "\
@@ -197,8 +181,9 @@ pub struct Reproduce {
     #[arg(value_name = "STUDY", value_hint = ValueHint::DirPath)]
     pub studies: Vec<String>,
     /// Where to run; the kernel beside the simulator, not without it
-    #[arg(long, value_name = "GROUND", value_delimiter = ',', default_value = "sim")]
-    pub on: Vec<Ground>,
+    #[arg(long, value_name = "GROUND", value_delimiter = ',', default_value = "sim",
+        value_parser = grounds())]
+    pub on: Vec<String>,
     #[command(flatten)]
     pub output: Output,
     /// Print one JSON document instead of tables
@@ -229,7 +214,7 @@ pub struct Sweep {
     pub vary: Vec<Vary>,
     /// Set a key of the scenario at every point
     #[arg(long, value_name = "KEY=VALUE")]
-    pub set: Vec<Setting>,
+    pub set: Vec<Override>,
     /// Seed of the first repeat, instead of the scenario's
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(..=SEED_MAX))]
     pub seed: Option<u64>,
@@ -257,9 +242,6 @@ Examples:
 Needs root, or CAP_NET_ADMIN and CAP_SYS_ADMIN. Runs that were made are kept:
 the same command goes on where it stopped, and repeats those that were invalid.";
 
-/// Runs of each cell on the kernel, unless the line says otherwise.
-pub const FIDELITY_REPEAT: u16 = 3;
-
 /// `knee fidelity`.
 #[derive(Debug, Args)]
 pub struct Fidelity {
@@ -273,7 +255,7 @@ pub struct Fidelity {
     #[arg(long, value_name = "FILE", requires = "extended", value_hint = ValueHint::FilePath)]
     pub trace: Option<PathBuf>,
     /// Runs of each cell on the kernel
-    #[arg(long, value_name = "K", default_value_t = FIDELITY_REPEAT,
+    #[arg(long, value_name = "K", default_value_t = KERNEL_RUNS,
         value_parser = clap::value_parser!(u16).range(1..=100))]
     pub repeat: u16,
     /// Only cells whose name contains this
@@ -327,8 +309,9 @@ pub struct Curve {
     #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub file: Option<PathBuf>,
     /// Where to run; the kernel beside the simulator, not without it
-    #[arg(long, value_name = "GROUND", value_delimiter = ',', default_value = "sim")]
-    pub on: Vec<Ground>,
+    #[arg(long, value_name = "GROUND", value_delimiter = ',', default_value = "sim",
+        value_parser = grounds())]
+    pub on: Vec<String>,
     /// File to write, an SVG
     #[arg(long, value_name = "FILE", default_value = "knee.svg", value_hint = ValueHint::FilePath)]
     pub out: PathBuf,

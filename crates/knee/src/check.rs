@@ -2,14 +2,10 @@
 
 use crate::arguments::Check;
 use crate::failure::{Ending, Failure};
-use crate::input::{ScenarioText, all_or_every_error};
 use crate::screen;
-use crate::studies;
+use knee_lab::{Grounds, STUDY, ScenarioText, all_or_every_error, read_study};
 use knee_scenario::{Errors, Scenario, Study};
 use std::path::{Path, PathBuf};
-
-/// Name of the file that makes a folder a study.
-pub const STUDY: &str = "study.toml";
 
 /// Says all that is wrong with files, or what is in them.
 pub fn check(arguments: &Check) -> Result<Ending, Failure> {
@@ -21,7 +17,7 @@ pub fn check(arguments: &Check) -> Result<Ending, Failure> {
 fn look(path: &Path) -> Result<String, Errors> {
     let name = path.display();
     if let Some(folder) = study_folder(path) {
-        return studies::read(&folder)
+        return read_study(&folder, &Grounds::built_in())
             .map(|study| format!("{name}: sound, {}\n", study_in(&study)));
     }
     let scenario = ScenarioText::read(path)?.scenario(&[])?;

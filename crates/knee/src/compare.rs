@@ -1,49 +1,22 @@
 //! `knee compare`.
 
 use crate::arguments::Compare;
-use crate::directory::{self, REPEAT};
 use crate::failure::{Ending, Failure};
-use crate::figures::{NONE, is_headline, named};
+use crate::figures::{is_headline, named};
 use crate::screen;
 use crate::table::Table;
-use knee_record::{Comparison, Difference, PairedScale, RunIdentity, Summary, Unit, read_summary};
-use std::path::Path;
+use knee_lab::words::NONE;
+use knee_record::{Comparison, Difference, PairedScale, RunIdentity, Unit};
 
 /// Prints two runs, or the repeats of two, number by number.
 pub fn compare(arguments: &Compare) -> Result<Ending, Failure> {
-    let comparison = match (repeats(&arguments.before)?, repeats(&arguments.after)?) {
-        (Some(before), Some(after)) => {
-            Comparison::of_repeats(&before, &after).ok_or_else(no_common_seeds)?
-        }
-        (None, None) => {
-            Comparison::new(&read_summary(&arguments.before)?, &read_summary(&arguments.after)?)
-        }
-        _ => {
-            let what = "one is a single run, the other one repeats".to_string();
-            return Err(Failure::Usage(what, "name two of a kind".to_string()));
-        }
-    };
+    let comparison = knee_lab::compare(&arguments.before, &arguments.after)?;
     if arguments.json {
         screen::print_json(&comparison)?;
     } else {
         screen::print(&text(&comparison, arguments.all))?;
     }
     Ok(Ending::Done)
-}
-
-/// The runs of `knee run --repeat`; none where a single run is.
-fn repeats(directory: &Path) -> Result<Option<Vec<Summary>>, Failure> {
-    if !directory.join(REPEAT).is_file() {
-        return Ok(None);
-    }
-    let folders = (1..).map(|number| directory.join(directory::repeat(number)));
-    let there = folders.take_while(|folder| folder.is_dir());
-    Ok(Some(there.map(|folder| read_summary(&folder)).collect::<Result<_, _>>()?))
-}
-
-fn no_common_seeds() -> Failure {
-    let what = "the repeats have fewer than two seeds in common".to_string();
-    Failure::Usage(what, "run both with the same --seed and --repeat".to_string())
 }
 
 fn text(comparison: &Comparison, all: bool) -> String {

@@ -1,10 +1,6 @@
 //! How a command ends, and with which exit code.
 
 use crate::{problems, screen};
-use knee_record::Error as RecordError;
-use knee_sim::SimulationError;
-use std::io::{self, ErrorKind};
-use std::path::Path;
 use std::process::ExitCode;
 
 /// Wrong arguments, a wrong scenario, a directory that is no run.
@@ -73,57 +69,5 @@ impl Failure {
                 screen::complain(&format!("{what}; this is a mistake in Knee, please report it"));
             }
         }
-    }
-}
-
-/// That `path` cannot be written below an output directory.
-pub fn cannot_write(path: &Path, error: &io::Error) -> Failure {
-    Failure::Host(format!("cannot write {}: {error}", path.display()), elsewhere(error))
-}
-
-/// What to do about a file that cannot be written.
-fn elsewhere(error: &io::Error) -> String {
-    let full = [ErrorKind::StorageFull, ErrorKind::QuotaExceeded, ErrorKind::FileTooLarge];
-    let free = if full.contains(&error.kind()) { "free some space, or " } else { "" };
-    format!("{free}write elsewhere with --out DIR")
-}
-
-impl From<RecordError> for Failure {
-    fn from(error: RecordError) -> Failure {
-        let what = error.to_string();
-        match error {
-            RecordError::Io { action: "read", .. } => {
-                Failure::Host(what, "make it readable".to_string())
-            }
-            RecordError::Io { source, .. } => Failure::Host(what, elsewhere(&source)),
-            RecordError::NotARun { .. } => {
-                Failure::Usage(what, "name a directory that knee run wrote".to_string())
-            }
-            RecordError::Unfinished { .. }
-            | RecordError::Missing { .. }
-            | RecordError::Schema { .. }
-            | RecordError::Malformed { .. } => {
-                Failure::Usage(what, "run its scenario again".to_string())
-            }
-        }
-    }
-}
-
-impl From<SimulationError> for Failure {
-    fn from(error: SimulationError) -> Failure {
-        let what = error.to_string();
-        match error {
-            SimulationError::Samples(error) => error.into(),
-            SimulationError::Log(source) => Failure::Host(what, elsewhere(&source)),
-            SimulationError::TooLarge { .. } | SimulationError::Controller(_) => {
-                Failure::Usage(what, "change the scenario".to_string())
-            }
-        }
-    }
-}
-
-impl From<knee_report::ReportError> for Failure {
-    fn from(error: knee_report::ReportError) -> Failure {
-        Failure::Internal(error.to_string())
     }
 }

@@ -1,12 +1,11 @@
 //! The table of what came out of a run.
 
 use crate::table::Table;
+use knee_lab::words::{NONE, time_us};
 use knee_record::{FlowSummary, LinkSummary, Spread, Summary, Unit};
 
 /// Flows and links that are shown one by one; the records have them all.
 const ROWS_MAX: usize = 20;
-/// What stands where there is no value.
-pub const NONE: &str = "–";
 
 /// Title, flows, links.
 pub fn text(summary: &Summary) -> String {
@@ -115,10 +114,6 @@ fn left_out(count: usize, what: &str, file: &str) -> String {
         0 => String::new(),
         more => format!("… and {more} more {what}, in {file}\n"),
     }
-}
-
-fn time_us(microseconds: Option<f64>) -> String {
-    show(Unit::Seconds, microseconds.map(|us| us / 1e6))
 }
 
 fn show(unit: Unit, value: Option<f64>) -> String {

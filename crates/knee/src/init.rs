@@ -2,8 +2,8 @@
 
 use crate::arguments::Init;
 use crate::failure::{Ending, Failure};
-use crate::run::quoted;
 use crate::screen;
+use knee_lab::command::quoted;
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::Path;

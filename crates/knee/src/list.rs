@@ -7,8 +7,8 @@ mod registered;
 use crate::arguments::{List, Listed};
 use crate::failure::{Ending, Failure};
 use crate::screen;
-use crate::studies::{built_in, load_built_in};
 use crate::table::Table;
+use knee_lab::{Grounds, built_in, load_built_in};
 
 /// Lists what a scenario can name, or the studies.
 pub fn list(arguments: &List) -> Result<Ending, Failure> {
@@ -44,8 +44,10 @@ fn everything() -> String {
 
 fn studies() -> Result<String, Failure> {
     let mut table = Table::new(&["study", "title", ">runs", ">claims", "source"]);
+    let grounds = Grounds::built_in();
     for name in built_in() {
-        let study = load_built_in(name).map_err(|errors| Failure::Files(vec![errors]))?.study;
+        let study =
+            load_built_in(name, &grounds).map_err(|errors| Failure::Files(vec![errors]))?.study;
         let of_runs: usize = study.runs.iter().map(|run| run.scenario.claims.len()).sum();
         table.row([
             name.to_string(),

@@ -2,30 +2,26 @@
 //! what comes out.
 //!
 //! The only crate that prints: data goes to the standard output, progress and
-//! diagnostics to the standard error. What a run, a measure, a claim or a
-//! report is, other crates say; here they are put one behind the other.
+//! diagnostics to the standard error. What is run, kept and compared, and how,
+//! is `knee-lab`'s; here are arguments, tables and words.
 
+mod advice;
 mod arguments;
 mod cc;
 mod check;
 mod claims;
 mod compare;
 mod completions;
-mod control;
 mod curve;
-mod directory;
 mod doctor;
-mod estimate;
 mod failure;
 mod fidelity;
 mod figures;
 mod grounds;
 mod init;
-mod input;
 mod interrupt;
-mod kernel;
+mod laboratory;
 mod list;
-mod models;
 mod panic;
 mod problems;
 mod progress;
@@ -35,15 +31,13 @@ mod reproduce;
 mod run;
 mod schema;
 mod screen;
-mod studies;
-mod study_record;
 mod sweep;
 mod table;
-mod workers;
 
 use arguments::{Arguments, Command};
 use clap::Parser;
 use failure::{Ending, Failure};
+use knee_lab::Grounds;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
@@ -52,10 +46,10 @@ fn main() -> ExitCode {
         Ok(arguments) => arguments,
         Err(error) => return told_by_clap(&error),
     };
-    if arguments.command.runs_on_kernel() {
-        // Where the host refuses, the run says what to do about it.
-        let _ = knee_kernel::enter_user_namespace();
-    }
+    let grounds = Grounds::built_in();
+    let named = arguments.command.grounds();
+    let chosen = grounds.iter().filter(|ground| named.iter().any(|name| name == ground.name()));
+    chosen.for_each(|ground| ground.prepare_process());
     match perform(&arguments.command) {
         Ok(ending) => ending.code(),
         Err(failure) => {

@@ -1,7 +1,8 @@
 //! What came out of several runs that differ in their seed alone.
 
-use crate::figures::{NONE, is_headline, named};
+use crate::figures::{is_headline, named};
 use crate::table::Table;
+use knee_lab::words::NONE;
 use knee_record::{Interval, RepeatSummary};
 
 /// Title, numbers with their intervals, claims.

@@ -1,48 +1,17 @@
 //! `knee run`.
 
-use crate::arguments::{self, Run, SEED_MAX};
-use crate::claims;
-use crate::directory;
+use crate::arguments::Run;
 use crate::failure::{Ending, Failure};
-use crate::figures;
-use crate::grounds;
-use crate::input::{ScenarioText, all_or_every_error};
-use crate::interrupt;
-use crate::kernel;
-use crate::repeats;
-use crate::screen;
-use crate::workers::{Finished, Job, run_all};
-use knee_record::{
-    ClaimOutcome, Fidelity, Outcome as ClaimEnd, RepeatSummary, Summary, write_json,
+use crate::laboratory::{chosen, lab, warn, watched};
+use crate::{claims, figures, grounds, repeats, screen};
+use knee_lab::directory::{DEFAULT, REPORT};
+use knee_lab::words::verdict;
+use knee_lab::{
+    Experiment, Ground, Job, Outcome, ScenarioText, Settings, all_or_every_error, check,
 };
-use knee_scenario::{Errors, Ground, Override, Scenario};
+use knee_record::{Fidelity, RepeatSummary, Summary, Verdict};
 use serde::Serialize;
 use std::path::{Path, PathBuf};
-
-/// What is to be done about one file.
-struct Plan {
-    text: ScenarioText,
-    directory: PathBuf,
-    /// One, or as many as there are repeats or grounds.
-    runs: Vec<Planned>,
-}
-
-struct Planned {
-    scenario: Scenario,
-    ground: Ground,
-    directory: PathBuf,
-    command: String,
-}
-
-/// What came of one file.
-struct Outcome<'p> {
-    plan: &'p Plan,
-    summaries: Vec<Summary>,
-    /// With `--repeat`.
-    repeats: Option<RepeatSummary>,
-    /// With two grounds, when both have run.
-    fidelity: Option<Fidelity>,
-}
 
 /// What is printed about several files.
 #[derive(Serialize)]
@@ -67,39 +36,44 @@ struct DocumentRun<'r> {
 
 /// Runs scenarios, keeps the records, prints what came out.
 pub fn run(arguments: &Run) -> Result<Ending, Failure> {
-    let on = chosen(&arguments.on)?;
+    let lab = lab(arguments.output.jobs);
+    let on = chosen(&lab.grounds, &arguments.on)?;
     only_what_they_can(arguments, &on)?;
     let texts = all_or_every_error(arguments.files.iter().map(|file| ScenarioText::read(file)))?;
     let directories = directories(arguments, &texts)?;
-    let plans = texts.into_iter().zip(directories).map(|(text, at)| plan(arguments, &on, text, at));
-    let plans = all_or_every_error(plans)?;
-    if on.contains(&Ground::Kernel) {
-        let runs = plans.iter().flat_map(|plan| &plan.runs);
-        kernel::check(runs.filter(|run| run.ground == Ground::Kernel).map(|run| &run.scenario))?;
-    }
-    let root = root(arguments);
-    directory::claim(&root, plans.iter().map(|plan| &plan.directory), arguments.output.force)?;
-    let outcomes = carry_out(arguments, &plans)?;
-    print(arguments, &outcomes)?;
-    Ok(ending(&outcomes))
+    let settings = Settings {
+        set: arguments.set.clone(),
+        seed: arguments.seed,
+        repeat: arguments.repeat,
+        on,
+        packet_log: arguments.packet_log,
+    };
+    let experiments = texts.into_iter().zip(directories);
+    let experiments = experiments.map(|(text, at)| Experiment::new(text, settings.clone(), at));
+    let experiments = all_or_every_error(experiments)?;
+    let jobs: Vec<Job<'_>> = experiments.iter().flat_map(Experiment::jobs).collect();
+    check(&jobs)?;
+    let claimed = experiments.iter().map(|experiment| &experiment.directory);
+    lab.claim(&root(arguments), claimed, arguments.output.force)?;
+    warn(&jobs);
+    let outcomes = watched(&lab, || lab.carry_out(&experiments))?;
+    let all: Vec<(&Experiment<'_>, &Outcome)> = experiments.iter().zip(&outcomes).collect();
+    print(arguments, &all)?;
+    Ok(if lab.is_stopped() {
+        Ending::Interrupted
+    } else if outcomes.iter().all(Outcome::is_as_recorded) {
+        Ending::Done
+    } else {
+        Ending::ClaimDiffers
+    })
 }
 
-/// The grounds that were asked for, each once, the simulator first.
-pub fn chosen(words: &[arguments::Ground]) -> Result<Vec<Ground>, Failure> {
-    if words.contains(&arguments::Ground::Quic) {
-        let what = "the ground quic is not in this version".to_string();
-        return Err(Failure::Host(what, "run on the simulator, with --on sim".to_string()));
-    }
-    let all = [(arguments::Ground::Sim, Ground::Sim), (arguments::Ground::Kernel, Ground::Kernel)];
-    Ok(all.into_iter().filter(|(word, _)| words.contains(word)).map(|(_, ground)| ground).collect())
-}
-
-fn only_what_they_can(arguments: &Run, on: &[Ground]) -> Result<(), Failure> {
+fn only_what_they_can(arguments: &Run, on: &[&dyn Ground]) -> Result<(), Failure> {
     if arguments.repeat.is_some() && on.len() > 1 {
         let what = "--repeat gives intervals on one ground".to_string();
         return Err(Failure::Usage(what, "write --on sim or --on kernel".to_string()));
     }
-    if arguments.packet_log && !on.contains(&Ground::Sim) {
+    if arguments.packet_log && !on.iter().any(|ground| ground.writes_packet_log()) {
         let what = "only the simulator writes a packet log".to_string();
         return Err(Failure::Usage(what, "add --on sim, or leave out --packet-log".to_string()));
     }
@@ -108,7 +82,7 @@ fn only_what_they_can(arguments: &Run, on: &[Ground]) -> Result<(), Failure> {
 
 /// Where all of it goes.
 fn root(arguments: &Run) -> PathBuf {
-    arguments.output.out.clone().unwrap_or_else(|| directory::DEFAULT.into())
+    arguments.output.out.clone().unwrap_or_else(|| DEFAULT.into())
 }
 
 /// One directory for each file.
@@ -130,176 +104,85 @@ fn directories(arguments: &Run, texts: &[ScenarioText]) -> Result<Vec<PathBuf>, 
     Ok(all)
 }
 
-fn plan(
-    arguments: &Run,
-    on: &[Ground],
-    text: ScenarioText,
-    directory: PathBuf,
-) -> Result<Plan, Errors> {
-    let mut set: Vec<Override> = arguments.set.iter().map(|set| set.value.clone()).collect();
-    set.extend(arguments.seed.map(seed));
-    let first = text.scenario(&set)?;
-    let mut scenarios = vec![(first, directory.clone())];
-    if let Some(repeats) = arguments.repeat {
-        scenarios[0].1 = directory.join(directory::repeat(1));
-        for number in 1..repeats {
-            let next = seed(repeat_seed(scenarios[0].0.seed, number));
-            let set: Vec<Override> = set.iter().cloned().chain([next]).collect();
-            let at = directory.join(directory::repeat(number as usize + 1));
-            scenarios.push((text.scenario(&set)?, at));
-        }
-    }
-    let planned = |(scenario, directory): (Scenario, PathBuf)| {
-        let of_ground = on.iter().map(|ground| Planned {
-            command: command(arguments, &text, scenario.seed, None),
-            ground: *ground,
-            scenario: scenario.clone(),
-            directory: if on.len() > 1 {
-                directory.join(grounds::word(*ground))
-            } else {
-                directory.clone()
-            },
-        });
-        of_ground.collect::<Vec<_>>()
-    };
-    Ok(Plan { runs: scenarios.into_iter().flat_map(planned).collect(), text, directory })
-}
-
-/// Seed of a repeat, from zero: those that follow the first.
-pub fn repeat_seed(first: u64, number: u64) -> u64 {
-    (first + number) % (SEED_MAX + 1)
-}
-
-/// Sets the seed.
-pub fn seed(seed: u64) -> Override {
-    Override::new("seed", &seed.to_string())
-}
-
-/// The line that repeats a run, or all repeats of it. Where to write and how
-/// many at a time is not part of it.
-fn command(arguments: &Run, text: &ScenarioText, seed: u64, repeat: Option<u64>) -> String {
-    let mut words = vec!["knee".to_string(), "run".to_string(), quoted(&text.name)];
-    for set in &arguments.set {
-        words.extend(["--set".to_string(), quoted(&set.text)]);
-    }
-    if arguments.on != [arguments::Ground::Sim] {
-        let both = arguments.on.contains(&arguments::Ground::Sim);
-        words.extend(["--on".to_string(), if both { "sim,kernel" } else { "kernel" }.to_string()]);
-    }
-    words.extend(["--seed".to_string(), seed.to_string()]);
-    words.extend(repeat.iter().flat_map(|k| ["--repeat".to_string(), k.to_string()]));
-    words.join(" ")
-}
-
-/// A word as a POSIX shell takes it.
-pub fn quoted(word: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "_-./=:%+,@".contains(c);
-    if !word.is_empty() && word.chars().all(plain) {
-        return word.to_string();
-    }
-    format!("'{}'", word.replace('\'', r"'\''"))
-}
-
-fn carry_out<'p>(arguments: &Run, plans: &'p [Plan]) -> Result<Vec<Outcome<'p>>, Failure> {
-    let runs: Vec<(&Plan, &Planned)> =
-        plans.iter().flat_map(|plan| plan.runs.iter().map(move |run| (plan, run))).collect();
-    let jobs: Vec<Job<'_>> = runs
-        .iter()
-        .map(|(_, run)| Job {
-            scenario: &run.scenario,
-            ground: run.ground,
-            directory: Some(&run.directory),
-            packet_log: arguments.packet_log,
-        })
-        .collect();
-    let keep = |index: usize, mut finished: Finished| {
-        let (plan, run) = runs[index];
-        let inputs = plan.text.inputs(&run.scenario);
-        directory::keep(&run.directory, &run.scenario, &mut finished, &inputs)?;
-        directory::keep_page(&run.directory, &run.scenario, &finished, &run.command)?;
-        Ok(finished.summary)
-    };
-    let mut summaries = run_all(&jobs, arguments.output.jobs, keep)?.into_iter();
-    plans.iter().map(|plan| outcome_of_plan(arguments, plan, &mut summaries)).collect()
-}
-
-fn outcome_of_plan<'p>(
-    arguments: &Run,
-    plan: &'p Plan,
-    summaries: &mut impl Iterator<Item = Option<Summary>>,
-) -> Result<Outcome<'p>, Failure> {
-    let summaries: Vec<Summary> = summaries.take(plan.runs.len()).flatten().collect();
-    let repeats = arguments.repeat.and_then(|_| RepeatSummary::new(&summaries));
-    if let Some(repeats) = &repeats {
-        write_json(&plan.directory.join(directory::REPEAT), repeats)?;
-    }
-    let both = plan.runs[0].directory != plan.directory && arguments.repeat.is_none();
-    let fidelity = match both && grounds::are_in(&plan.directory) {
-        true => Some(grounds::compare(&plan.directory, &plan.runs[0].command)?),
-        false => None,
-    };
-    Ok(Outcome { plan, summaries, repeats, fidelity })
-}
-
-fn print(arguments: &Run, outcomes: &[Outcome<'_>]) -> Result<(), Failure> {
+fn print(arguments: &Run, all: &[(&Experiment<'_>, &Outcome)]) -> Result<(), Failure> {
     if !arguments.json {
-        let texts: Vec<String> =
-            outcomes.iter().filter_map(|outcome| text(arguments, outcome)).collect();
+        let texts: Vec<String> = all
+            .iter()
+            .filter_map(|(experiment, outcome)| text(arguments, experiment, outcome))
+            .collect();
         return screen::print(&texts.join("\n"));
     }
-    match outcomes {
-        [Outcome { repeats: Some(repeats), .. }] => screen::print_json(repeats),
-        [Outcome { fidelity: Some(fidelity), .. }] => screen::print_json(fidelity),
-        [Outcome { summaries, repeats: None, .. }] if summaries.len() == 1 => {
+    match all {
+        [(_, Outcome { repeats: Some(repeats), .. })] => screen::print_json(repeats),
+        [(_, Outcome { fidelity: Some(fidelity), .. })] => screen::print_json(fidelity),
+        [(_, Outcome { summaries, repeats: None, .. })] if summaries.len() == 1 => {
             screen::print_json(&summaries[0])
         }
-        outcomes => screen::print_json(&Document {
+        all => screen::print_json(&Document {
             schema: "knee-runs/1",
-            runs: outcomes.iter().map(document_run).collect(),
+            runs: all.iter().flat_map(|(one, outcome)| document_runs(one, outcome)).collect(),
         }),
     }
 }
 
-fn document_run<'r>(outcome: &'r Outcome<'_>) -> DocumentRun<'r> {
-    let single = outcome.repeats.is_none() && outcome.fidelity.is_none();
-    DocumentRun {
-        file: &outcome.plan.text.name,
-        directory: outcome.plan.directory.display().to_string(),
-        summary: outcome.summaries.first().filter(|_| single),
-        repeat: outcome.repeats.as_ref(),
-        fidelity: outcome.fidelity.as_ref(),
+/// One, but for several grounds that are not compared: one of each.
+fn document_runs<'r>(experiment: &'r Experiment<'_>, outcome: &'r Outcome) -> Vec<DocumentRun<'r>> {
+    let Outcome { summaries, repeats, fidelity } = outcome;
+    let document = |directory: &Path, summary| DocumentRun {
+        file: &experiment.text.name,
+        directory: directory.display().to_string(),
+        summary,
+        repeat: repeats.as_ref(),
+        fidelity: fidelity.as_ref(),
+    };
+    if repeats.is_some() || fidelity.is_some() || summaries.is_empty() {
+        return vec![document(&experiment.directory, None)];
     }
+    let each = summaries.iter();
+    each.map(|summary| document(&directory_of(experiment, summary), Some(summary))).collect()
+}
+
+/// Where the run of a ground is.
+fn directory_of(experiment: &Experiment<'_>, summary: &Summary) -> PathBuf {
+    let job = experiment.jobs().find(|job| job.ground.name() == summary.ground);
+    let directory = job.and_then(|job| job.directory.map(Path::to_path_buf));
+    directory.unwrap_or_else(|| experiment.directory.clone())
 }
 
 /// Nothing for a file whose turn did not come.
-fn text(arguments: &Run, outcome: &Outcome<'_>) -> Option<String> {
-    let Outcome { plan, summaries, repeats, fidelity } = outcome;
+fn text(arguments: &Run, experiment: &Experiment<'_>, outcome: &Outcome) -> Option<String> {
+    let Outcome { summaries, repeats, fidelity } = outcome;
     let first = summaries.first()?;
     if let Some(fidelity) = fidelity {
-        return Some(text_of_both(outcome, fidelity));
+        return Some(text_of_both(experiment, outcome, fidelity));
     }
-    let (body, report, verdict) = match repeats {
-        Some(repeats) => (repeats::text(repeats), "repeat-1/report.html …", repeats.verdict),
-        None => {
-            let claims = claims::text(&first.claims);
-            let body = [figures::text(first), claims].join("\n");
-            (body, directory::REPORT, first.verdict)
-        }
-    };
-    let reason = first.verdict_reason.as_ref().map(|reason| format!(", {reason}"));
-    let command = command(arguments, &plan.text, first.seed, arguments.repeat);
-    Some(format!(
-        "{body}\nverdict  {verdict}{}\nreport   {}\nrepeat   {command}\n",
-        reason.unwrap_or_default(),
-        shown_path(&plan.directory, report),
-    ))
+    let command = experiment.command(first.seed, arguments.repeat);
+    if let Some(repeats) = repeats {
+        let report = shown_path(&experiment.directory, "repeat-1/report.html …");
+        let verdict = with_reason(repeats.verdict, first);
+        return Some(text_of_one(&repeats::text(repeats), &verdict, &report, &command));
+    }
+    let texts = summaries.iter().map(|summary| {
+        let body = [figures::text(summary), claims::text(&summary.claims)].join("\n");
+        let report = shown_path(&directory_of(experiment, summary), REPORT);
+        text_of_one(&body, &with_reason(summary.verdict, summary), &report, &command)
+    });
+    Some(texts.collect::<Vec<_>>().join("\n"))
+}
+
+fn with_reason(verdict: Verdict, summary: &Summary) -> String {
+    let reason = summary.verdict_reason.as_ref().map(|reason| format!(", {reason}"));
+    format!("{verdict}{}", reason.unwrap_or_default())
+}
+
+fn text_of_one(body: &str, verdict: &str, report: &str, command: &str) -> String {
+    format!("{body}\nverdict  {verdict}\nreport   {report}\nrepeat   {command}\n")
 }
 
 /// Measures, claims and verdicts on both grounds.
-fn text_of_both(outcome: &Outcome<'_>, fidelity: &Fidelity) -> String {
-    let Outcome { plan, summaries, .. } = outcome;
+fn text_of_both(experiment: &Experiment<'_>, outcome: &Outcome, fidelity: &Fidelity) -> String {
     let title = format!("{} · sim and kernel · seed {}", fidelity.name, fidelity.seed);
-    let claims = summaries.iter().map(|summary| match claims::text(&summary.claims) {
+    let claims = outcome.summaries.iter().map(|summary| match claims::text(&summary.claims) {
         text if text.is_empty() => text,
         text => format!("claims on {}\n{text}\n", summary.ground),
     });
@@ -307,47 +190,13 @@ fn text_of_both(outcome: &Outcome<'_>, fidelity: &Fidelity) -> String {
         "{title}\n\n{}\n{}sim      {}\nkernel   {}\nreport   {}\nrepeat   {}\n",
         grounds::text(fidelity),
         claims.collect::<String>(),
-        grounds::verdict(&fidelity.sim),
-        grounds::verdict(&fidelity.kernel),
-        shown_path(&plan.directory, directory::REPORT),
-        plan.runs[0].command,
+        verdict(&fidelity.sim),
+        verdict(&fidelity.kernel),
+        shown_path(&experiment.directory, REPORT),
+        experiment.command(fidelity.seed, None),
     )
 }
 
 fn shown_path(directory: &Path, name: &str) -> String {
     directory.join(name).display().to_string()
-}
-
-/// Whether a claim came out differently than on record. One that a host too
-/// busy for the kernel ground left untested is no news.
-fn is_news(summary: &Summary) -> bool {
-    let excused =
-        |claim: &ClaimOutcome| summary.ground != "sim" && claim.outcome == ClaimEnd::NotTestedHere;
-    summary.claims.iter().any(|claim| !claim.agrees && !excused(claim))
-}
-
-fn ending(outcomes: &[Outcome<'_>]) -> Ending {
-    let mut summaries = outcomes.iter().flat_map(|outcome| &outcome.summaries);
-    if interrupt::requested() {
-        Ending::Interrupted
-    } else if summaries.any(is_news) {
-        Ending::ClaimDiffers
-    } else {
-        Ending::Done
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::quoted;
-
-    /// What a POSIX shell makes of it is the word again.
-    #[test]
-    fn a_shell_reads_quoted_words_back() {
-        for word in ["plain-1.toml", "a b", "it's", "$HOME", "", "x;y", "link.a.rate=20 Mbit/s"] {
-            let script = format!("printf %s {}", quoted(word));
-            let out = std::process::Command::new("sh").arg("-c").arg(script).output().unwrap();
-            assert_eq!(String::from_utf8(out.stdout).unwrap(), word);
-        }
-    }
 }

@@ -3,7 +3,7 @@
 use crate::arguments::{Described, Schema};
 use crate::failure::{Ending, Failure};
 use crate::screen;
-use crate::study_record::StudyRecords;
+use knee_lab::StudyRecords;
 
 /// Prints the JSON Schema of a file.
 pub fn schema(arguments: &Schema) -> Result<Ending, Failure> {

@@ -2,14 +2,16 @@
 
 use super::claims::{self, Names};
 use super::{check_name, in_range, parse_document, scenario};
-use crate::file::{GroundWord, ModelFile, ModelWord, RunFile, ScenarioFile, StudyFile};
+use crate::file::{ModelFile, ModelWord, RunFile, ScenarioFile, StudyFile};
 use crate::measure::Subject;
-use crate::model::{Ground, Model, ModelKind, Scenario, Study, StudyRun};
+use crate::model::{Model, ModelKind, Scenario, Study, StudyRun};
 use crate::overrides::{self, Change};
 use crate::read::{At, Value, key};
 use crate::source::{Reading, beside, folder_of};
 use crate::tree::{Key, Kind, Node, Span};
 
+/// Where a run is made whose study does not say.
+const DEFAULT_GROUND: &str = "sim";
 /// Each is a whole run.
 const SEEDS_MAX: u64 = 100;
 
@@ -73,7 +75,9 @@ fn run(
 ) -> Option<StudyRun> {
     let name = file.name.at()?;
     unique(name, taken, reading);
-    let grounds = file.on.get().map_or(vec![Ground::Sim], |on| on.iter().map(ground).collect());
+    let grounds = file.on.get().map_or(vec![DEFAULT_GROUND.to_string()], |on| {
+        on.iter().map(|ground| ground.0.clone()).collect()
+    });
     if let (Some(on), true) = (file.on.span(), grounds.is_empty()) {
         reading.problem(on, "the run has no ground", "write on = [\"sim\"], or remove it");
     }
@@ -132,14 +136,6 @@ fn load(at: &At<String>, path: &str, reading: &mut Reading<'_>) -> Option<Node> 
         }
     };
     parse_document(path, &text, reading)
-}
-
-fn ground(word: &GroundWord) -> Ground {
-    match word {
-        GroundWord::Sim => Ground::Sim,
-        GroundWord::Kernel => Ground::Kernel,
-        GroundWord::Quic => Ground::Quic,
-    }
 }
 
 fn model(file: &ModelFile, taken: &mut Vec<String>, reading: &mut Reading<'_>) -> Option<Model> {

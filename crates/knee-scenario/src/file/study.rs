@@ -1,7 +1,7 @@
 //! Study files.
 
 use crate::file::ClaimFile;
-use crate::read::{Entry, List, Required, Value, refuse_kind, table, words};
+use crate::read::{Entry, List, Required, Value, refuse_kind, table, word, words};
 use crate::source::Reading;
 use crate::tree::{Entries, Kind, Node};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
@@ -46,7 +46,7 @@ table! {
         /// by the mean over the seeds that all of its runs have. Default: 1.
         seeds: Entry<u64>,
         /// Grounds on which it runs. Default: ["sim"].
-        on: Entry<Vec<GroundWord>>,
+        on: Entry<Vec<GroundName>>,
     }
 }
 
@@ -59,6 +59,35 @@ words! {
         Kernel = "kernel",
         /// Multipath QUIC.
         Quic = "quic",
+    }
+}
+
+/// Where a scenario runs: on a ground of this version of Knee, or on one that
+/// the program has beside those.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct GroundName(pub String);
+
+impl Value for GroundName {
+    fn read(node: &Node, reading: &mut Reading<'_>) -> Option<GroundName> {
+        let further = reading.grounds().to_vec();
+        let ours = GroundWord::WORDS.iter().map(|(name, _)| *name);
+        let is_ours = |name: &&str| ours.clone().any(|known| known == *name);
+        let others = further.iter().map(String::as_str).filter(|name| !is_ours(name));
+        let known = ours.clone().chain(others);
+        let words: Vec<(&str, &str)> = known.map(|name| (name, name)).collect();
+        word(node, "ground", &words, reading).map(|name| GroundName(name.to_string()))
+    }
+    fn write(&self) -> Node {
+        Node::text(&self.0)
+    }
+}
+
+impl JsonSchema for GroundName {
+    fn schema_name() -> Cow<'static, str> {
+        GroundWord::schema_name()
+    }
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        GroundWord::json_schema(generator)
     }
 }
 

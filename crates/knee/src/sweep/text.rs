@@ -1,8 +1,8 @@
 //! The table of a sweep.
 
-use crate::figures::NONE;
 use crate::repeats::with_interval;
 use crate::table::Table;
+use knee_lab::words::NONE;
 use knee_record::{PointGroup, PointMeasure, SweepMeasure, SweepSummary};
 
 /// Measures in the table: of those that there are, the first few.

@@ -1,11 +1,14 @@
 //! The studies: those in the program, and those in folders.
 
-use crate::check::STUDY;
-use crate::failure::Failure;
-use crate::input::{Beside, all_or_every_error};
-use crate::run::quoted;
+use crate::command::quoted;
+use crate::error::Error;
+use crate::ground::Grounds;
+use crate::text::{Beside, all_or_every_error};
 use knee_scenario::{Embedded, Errors, Loader, Override, Scenario, Source, Study, load_study};
 use std::path::{Path, PathBuf};
+
+/// Name of the file that makes a folder a study.
+pub const STUDY: &str = "study.toml";
 
 /// Every file below `studies/` when the program was built.
 mod embedded {
@@ -34,14 +37,21 @@ pub fn built_in() -> Vec<&'static str> {
     names.collect()
 }
 
-/// A study in the program.
-pub fn load_built_in(name: &str) -> Result<NamedStudy, Errors> {
-    let study = load_study(&Embedded(embedded::FILES), &format!("{name}/{STUDY}"))?;
+/// A study in the program; `grounds` are those that studies can name.
+///
+/// # Errors
+/// Everything that is wrong with it, or that there is none of this name.
+pub fn load_built_in(name: &str, grounds: &Grounds) -> Result<NamedStudy, Errors> {
+    let file = format!("{name}/{STUDY}");
+    let study = load_study(&Embedded(embedded::FILES), &file, &grounds.names())?;
     Ok(NamedStudy { name: name.to_string(), word: name.to_string(), file: None, study })
 }
 
 /// A scenario in the program, `study/file.toml`, with what is to be set
 /// otherwise.
+///
+/// # Errors
+/// Everything that is wrong with it, or that there is none of this name.
 pub fn built_in_scenario(name: &str, set: &[Override]) -> Result<Scenario, Errors> {
     let loader = &Embedded(embedded::FILES);
     let text = loader.load(name).unwrap_or_default();
@@ -49,28 +59,44 @@ pub fn built_in_scenario(name: &str, set: &[Override]) -> Result<Scenario, Error
     knee_scenario::parse(&String::from_utf8_lossy(&text), &source, set)
 }
 
-/// The studies that `words` name, or all of the program.
-pub fn chosen(words: &[String]) -> Result<Vec<NamedStudy>, Failure> {
+/// Why studies cannot be run.
+#[derive(Debug, thiserror::Error)]
+pub enum StudyError {
+    /// There is none of this name, nor a folder with one.
+    #[error("there is no study \"{0}\"")]
+    Unknown(String),
+    /// Two would be written to one place.
+    #[error("two studies are called {0}")]
+    SameName(String),
+    /// Outcomes on record are those of the simulator.
+    #[error("studies are compared with what the simulator gives")]
+    WithoutSimulator,
+    /// What is measured is to be written into a study of the program.
+    #[error("{0} is in the program, not in a file")]
+    NotAFile(String),
+}
+
+/// The studies that `words` name, built-in ones or folders; without words all
+/// of the program.
+///
+/// # Errors
+/// Everything that is wrong with them, or a [`StudyError`].
+pub fn choose(words: &[String], grounds: &Grounds) -> Result<Vec<NamedStudy>, Error> {
     let known = built_in();
     if words.is_empty() {
-        return all_or_every_error(known.into_iter().map(load_built_in));
+        return all_or_every_error(known.iter().map(|name| load_built_in(name, grounds)));
     }
-    if let Some(word) =
-        words.iter().find(|word| !known.contains(&word.as_str()) && !is_folder(word))
-    {
-        let what = format!("there is no study \"{word}\"");
-        let advice = format!("write one of {}, or a folder with a {STUDY}", known.join(", "));
-        return Err(Failure::Usage(what, advice));
+    let is_known = |word: &String| known.contains(&word.as_str());
+    if let Some(word) = words.iter().find(|word| !is_known(word) && !is_folder(word)) {
+        return Err(StudyError::Unknown(word.clone()).into());
     }
-    let studies =
-        all_or_every_error(words.iter().map(|word| match known.contains(&word.as_str()) {
-            true => load_built_in(word),
-            false => load_folder(Path::new(word)),
-        }))?;
+    let studies = all_or_every_error(words.iter().map(|word| match is_known(word) {
+        true => load_built_in(word, grounds),
+        false => load_folder(Path::new(word), grounds),
+    }))?;
     for (index, study) in studies.iter().enumerate() {
         if studies[..index].iter().any(|other| other.name == study.name) {
-            let what = format!("two studies are called {}", study.name);
-            return Err(Failure::Usage(what, "name one of them".to_string()));
+            return Err(StudyError::SameName(study.name.clone()).into());
         }
     }
     Ok(studies)
@@ -80,18 +106,26 @@ fn is_folder(word: &str) -> bool {
     Path::new(word).join(STUDY).is_file()
 }
 
-fn load_folder(folder: &Path) -> Result<NamedStudy, Errors> {
+fn load_folder(folder: &Path, grounds: &Grounds) -> Result<NamedStudy, Errors> {
     let full = folder.canonicalize().unwrap_or_else(|_| folder.to_path_buf());
     let name = full.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let word = quoted(&folder.to_string_lossy());
-    Ok(NamedStudy { name, word, file: Some(folder.join(STUDY)), study: read(folder)? })
+    Ok(NamedStudy {
+        name,
+        word,
+        file: Some(folder.join(STUDY)),
+        study: read_study(folder, grounds)?,
+    })
 }
 
 /// The study in a folder of this machine. Problems name its files as they
 /// are found from here.
-pub fn read(folder: &Path) -> Result<Study, Errors> {
+///
+/// # Errors
+/// Everything that is wrong with it, or that it cannot be read.
+pub fn read_study(folder: &Path, grounds: &Grounds) -> Result<Study, Errors> {
     let name = folder.join(STUDY);
-    load_study(&Beside(&name), &name.to_string_lossy())
+    load_study(&Beside(&name), &name.to_string_lossy(), &grounds.names())
 }
 
 #[cfg(test)]
@@ -99,8 +133,12 @@ mod tests {
     use super::*;
     use knee_scenario::{Claim, Outcome};
 
+    fn load(name: &str) -> Result<NamedStudy, Errors> {
+        load_built_in(name, &Grounds::built_in())
+    }
+
     fn claims() -> impl Iterator<Item = Claim> {
-        let studies = built_in().into_iter().map(|name| load_built_in(name).unwrap());
+        let studies = built_in().into_iter().map(|name| load(name).unwrap());
         studies.flat_map(|study| study.study.claims)
     }
 
@@ -138,7 +176,7 @@ mod tests {
     /// So are those of a conclusion: the source's own, or of a claim's set-up.
     #[test]
     fn conclusions_hold_no_figures_of_their_own() {
-        for study in built_in().into_iter().map(|name| load_built_in(name).unwrap().study) {
+        for study in built_in().into_iter().map(|name| load(name).unwrap().study) {
             let said = study.claims.iter().map(|claim| {
                 format!("{} {} ", claim.says, claim.source_figure.as_deref().unwrap_or_default())
             });
@@ -150,7 +188,7 @@ mod tests {
     #[test]
     fn every_built_in_study_is_sound() {
         for name in built_in() {
-            let study = load_built_in(name).unwrap_or_else(|errors| panic!("{errors}"));
+            let study = load(name).unwrap_or_else(|errors| panic!("{errors}"));
             assert!(!study.study.runs.is_empty() || !study.study.models.is_empty(), "{name}");
         }
     }

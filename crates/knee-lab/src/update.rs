@@ -1,52 +1,50 @@
-//! `knee reproduce --record`: the values measured become those on record.
+//! The values measured become those on record: what
+//! `knee reproduce --record` does.
 
-use crate::failure::Failure;
-use crate::screen;
-use crate::studies::NamedStudy;
-use crate::study_record::{StudyRecord, StudyRecords};
+use crate::error::Error;
+use crate::studies::{NamedStudy, StudyError};
+use crate::study_record::StudyRecords;
 use knee_record::{ClaimOutcome, Outcome, write_text};
 use std::fs;
+use std::path::PathBuf;
 
 /// The drift allowed that a new record begins with.
 const DRIFT: &str = "drift = \"2 %\"";
 
-/// Refuses studies that have no file.
-pub fn check(studies: &[NamedStudy]) -> Result<(), Failure> {
+/// Whether all studies have a file to write into.
+///
+/// # Errors
+/// [`StudyError::NotAFile`].
+pub fn check_files(studies: &[NamedStudy]) -> Result<(), StudyError> {
     match studies.iter().find(|study| study.file.is_none()) {
         None => Ok(()),
-        Some(study) => {
-            let what = format!("{} is in the program, not in a file", study.name);
-            let advice = format!("name its folder: knee reproduce studies/{} --record", study.name);
-            Err(Failure::Usage(what, advice))
-        }
+        Some(study) => Err(StudyError::NotAFile(study.name.clone())),
     }
 }
 
-/// Writes what was measured into the file of each study.
-pub fn all(studies: &[NamedStudy], records: &StudyRecords) -> Result<(), Failure> {
-    for (study, record) in studies.iter().zip(&records.studies) {
-        let Some(path) = &study.file else { continue };
-        let text = fs::read_to_string(path).map_err(|error| {
-            let what = format!("cannot read {}: {error}", path.display());
-            Failure::Host(what, "make it readable".to_string())
-        })?;
-        let updated = updated(&text, &record.claims[..study.study.claims.len()]);
-        if updated != text {
-            write_text(path, &updated)?;
-            screen::say(&format!("{}: values on record written.", path.display()));
+/// Writes what was measured into the file of each study; gives the file where
+/// that changed it. An outcome that differs stays: it wants its reason written
+/// by hand.
+///
+/// # Errors
+/// That a file cannot be read or written.
+pub fn put_on_record(
+    studies: &[NamedStudy],
+    records: &StudyRecords,
+) -> Result<Vec<Option<PathBuf>>, Error> {
+    let update = |(study, claims): (&NamedStudy, &[ClaimOutcome])| {
+        let Some(path) = &study.file else { return Ok(None) };
+        let failed = |source| Error::Read { path: path.clone(), source };
+        let text = fs::read_to_string(path).map_err(failed)?;
+        let updated = updated(&text, &claims[..study.study.claims.len()]);
+        if updated == text {
+            return Ok(None);
         }
-        tell_outcomes(record);
-    }
-    Ok(())
-}
-
-/// An outcome that differs wants its reason written by hand.
-fn tell_outcomes(record: &StudyRecord) {
-    let other = record.claims.iter().filter(|claim| claim.outcome != claim.recorded);
-    for claim in other {
-        let (id, outcome) = (&claim.id, claim.outcome);
-        screen::say(&format!("{}: write outcome = \"{outcome}\" for {id}, and why.", record.name));
-    }
+        write_text(path, &updated)?;
+        Ok(Some(path.clone()))
+    };
+    let claims = records.studies.iter().map(|record| record.claims.as_slice());
+    studies.iter().zip(claims).map(update).collect()
 }
 
 /// The text of a study with these values in its claims, which are in the

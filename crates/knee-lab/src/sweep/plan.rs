@@ -1,11 +1,12 @@
 //! Which runs a sweep consists of: every combination of the values, checked
 //! before anything runs.
 
-use crate::arguments::Sweep;
-use crate::failure::Failure;
-use crate::input::ScenarioText;
-use crate::progress::Load;
-use crate::run::{repeat_seed, seed};
+use super::{SweepError, SweepSettings, Vary};
+use crate::error::Error;
+use crate::experiment::{repeat_seed, seed};
+use crate::ground::{Ground, GroundError, SIMULATOR};
+use crate::load::Load;
+use crate::text::ScenarioText;
 use knee_record::{LeftOut, SweepKey, sha256_hex};
 use knee_scenario::{Errors, Override, Scenario};
 use rayon::iter::{IntoParallelRefIterator, ParallelIterator};
@@ -18,8 +19,9 @@ const NAMED_MAX: usize = 4;
 /// Different mistakes that are told.
 const TOLD_MAX: usize = 10;
 
-/// All that is to be run.
-pub struct Plan {
+/// All that is to be run: a scenario at every combination of some settings.
+#[derive(Debug)]
+pub struct Sweep<'g> {
     /// What stands in the file.
     pub text: ScenarioText,
     /// What varies.
@@ -32,11 +34,11 @@ pub struct Plan {
     pub left_out: Vec<LeftOut>,
     /// Title of the scenario.
     pub name: String,
-    /// Set at every point.
-    set: Vec<Override>,
+    pub(super) settings: SweepSettings<'g>,
 }
 
 /// A combination of values.
+#[derive(Debug)]
 pub struct Point {
     /// For each key, which of its values.
     pub at: Vec<usize>,
@@ -45,6 +47,7 @@ pub struct Point {
 }
 
 /// One run.
+#[derive(Debug)]
 pub struct PlannedRun {
     /// Which point.
     pub point: usize,
@@ -58,42 +61,47 @@ pub struct PlannedRun {
     pub load: Load,
 }
 
-impl Plan {
+impl<'g> Sweep<'g> {
     /// Combines and checks.
-    pub fn new(arguments: &Sweep, text: ScenarioText) -> Result<Plan, Failure> {
-        let keys = keys(arguments)?;
-        let repeats = arguments.repeat.unwrap_or(1);
+    ///
+    /// # Errors
+    /// Everything that is wrong with the file or with a point, unless such
+    /// points are to be left out; what the ground cannot do; a [`SweepError`].
+    pub fn new(text: ScenarioText, settings: SweepSettings<'g>) -> Result<Sweep<'g>, Error> {
+        let keys = keys(&settings)?;
+        let repeats = settings.repeat.unwrap_or(1);
         let all = combinations(&keys);
         if all.len().saturating_mul(repeats as usize) > RUNS_MAX {
-            let each = if repeats == 1 { "" } else { &format!(", {repeats} times each,") };
-            let what = format!("{} points{each} are too many", all.len());
-            return Err(Failure::Usage(what, format!("leave at most {RUNS_MAX} runs")));
+            let points = all.len();
+            return Err(SweepError::TooMany { points, repeats, runs_max: RUNS_MAX }.into());
         }
-        let mut set: Vec<Override> = arguments.set.iter().map(|set| set.value.clone()).collect();
-        set.extend(arguments.seed.map(seed));
-        let mut plan = Plan {
+        let mut sweep = Sweep {
             text,
             keys,
             points: Vec::new(),
             runs: Vec::new(),
             left_out: Vec::new(),
             name: String::new(),
-            set,
+            settings,
         };
-        let points: Vec<Point> = all.into_iter().map(|at| plan.point(at)).collect();
+        let points: Vec<Point> = all.into_iter().map(|at| sweep.point(at)).collect();
         let checked: Vec<Result<Checked, Errors>> =
-            points.par_iter().map(|point| plan.check(point, repeats)).collect();
-        plan.take(points, checked, arguments.skip_invalid)?;
-        plan.interleave(repeats);
-        Ok(plan)
+            points.par_iter().map(|point| sweep.check(point, repeats)).collect();
+        sweep.take(points, checked)?;
+        sweep.interleave(repeats);
+        Ok(sweep)
     }
 
     /// The scenario of a point with a seed.
-    pub fn scenario(&self, point: &Point, of_repeat: Option<u64>) -> Result<Scenario, Errors> {
+    pub(super) fn scenario(
+        &self,
+        point: &Point,
+        of_repeat: Option<u64>,
+    ) -> Result<Scenario, Errors> {
+        let given = self.settings.set.iter().cloned().chain(self.settings.seed.map(seed));
         let varied = self.keys.iter().zip(&point.at);
         let varied = varied.map(|(key, at)| Override::new(&key.name, &key.values[*at]));
-        let set: Vec<Override> =
-            self.set.iter().cloned().chain(varied).chain(of_repeat.map(seed)).collect();
+        let set: Vec<Override> = given.chain(varied).chain(of_repeat.map(seed)).collect();
         self.text.scenario(&set).map_err(|errors| self.told_of_vary(errors))
     }
 
@@ -106,13 +114,15 @@ impl Plan {
 
     /// The runs of a point, if its scenario can be.
     fn check(&self, point: &Point, repeats: u64) -> Result<Checked, Errors> {
+        let ground = self.settings.on;
         let first = self.scenario(point, None)?;
-        let mut runs = vec![(first.seed, id(&first))];
+        let mut runs = vec![(first.seed, id(&first, ground))];
         for number in 1..repeats {
             let seed = repeat_seed(first.seed, number);
-            runs.push((seed, id(&self.scenario(point, Some(seed))?)));
+            runs.push((seed, id(&self.scenario(point, Some(seed))?, ground)));
         }
-        Ok(Checked { name: first.name.clone(), load: Load::of(&first), runs })
+        let refused = ground.check(&first).err();
+        Ok(Checked { name: first.name.clone(), load: Load::of(&first, ground), runs, refused })
     }
 
     /// Keeps the points that can be; the others are left out or refused.
@@ -120,13 +130,15 @@ impl Plan {
         &mut self,
         points: Vec<Point>,
         checked: Vec<Result<Checked, Errors>>,
-        skip: bool,
-    ) -> Result<(), Failure> {
+    ) -> Result<(), Error> {
         let total = points.len();
         let mut wrong = Vec::new();
         for (point, checked) in points.into_iter().zip(checked) {
             match checked {
                 Err(errors) => wrong.push((point, errors)),
+                Ok(Checked { refused: Some(refused), .. }) => {
+                    return Err(Error::from(refused).at(&point.label));
+                }
                 Ok(checked) => {
                     self.name = checked.name;
                     let number = self.points.len();
@@ -142,8 +154,8 @@ impl Plan {
                 }
             }
         }
-        if !wrong.is_empty() && (!skip || self.points.is_empty()) {
-            return Err(Failure::Files(mistakes(&wrong, total)));
+        if !wrong.is_empty() && (!self.settings.skip_invalid || self.points.is_empty()) {
+            return Err(Error::Files(mistakes(&wrong, total)));
         }
         let reason = |errors: &Errors| errors.problems[0].message.clone();
         let left_out = wrong.into_iter();
@@ -188,26 +200,22 @@ struct Checked {
     load: Load,
     /// Seed and hash of each repeat.
     runs: Vec<(u64, String)>,
+    /// Why the ground cannot run it.
+    refused: Option<GroundError>,
 }
 
-fn keys(arguments: &Sweep) -> Result<Vec<SweepKey>, Failure> {
-    let vary = &arguments.vary;
-    let refuse = |what: String, advice: &str| Err(Failure::Usage(what, advice.to_string()));
+fn keys(settings: &SweepSettings<'_>) -> Result<Vec<SweepKey>, SweepError> {
+    let SweepSettings { vary, set, .. } = settings;
     for (number, this) in vary.iter().enumerate() {
         if vary[..number].iter().any(|other| other.key == this.key) {
-            let what = format!("--vary {} is given twice", this.key);
-            return refuse(what, "write all values in one, a,b,c");
+            return Err(SweepError::VariedTwice(this.key.clone()));
         }
-        let set = |text: &str| text.split_once('=').is_some_and(|(key, _)| key.trim() == this.key);
-        if arguments.set.iter().any(|setting| set(&setting.text)) {
-            let what = format!("{} is both set and varied", this.key);
-            return refuse(what, "remove --set or --vary");
+        let same = |text: &str| text.split_once('=').is_some_and(|(key, _)| key.trim() == this.key);
+        if set.iter().any(|set| same(set.text())) {
+            return Err(SweepError::SetAndVaried(this.key.clone()));
         }
     }
-    let key = |vary: &crate::arguments::Vary| SweepKey {
-        name: vary.key.clone(),
-        values: vary.values.clone(),
-    };
+    let key = |vary: &Vary| SweepKey { name: vary.key.clone(), values: vary.values.clone() };
     Ok(vary.iter().map(key).collect())
 }
 
@@ -233,8 +241,11 @@ fn combinations(keys: &[SweepKey]) -> Vec<Vec<usize>> {
 }
 
 /// Two runs with the same hash give the same records.
-pub fn id(scenario: &Scenario) -> String {
+pub(super) fn id(scenario: &Scenario, ground: &dyn Ground) -> String {
     let mut all = scenario.resolved.clone().into_bytes();
+    if ground.name() != SIMULATOR {
+        all.extend(format!("\non {}", ground.name()).into_bytes());
+    }
     for file in &scenario.files {
         all.extend(format!("\n{} {}", file.name, sha256_hex(&file.bytes)).into_bytes());
     }

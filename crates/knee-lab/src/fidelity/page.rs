@@ -1,16 +1,14 @@
-//! The grid as people read it: on the screen, as Markdown, as a page.
+//! The grid as people read it: words and rows, as Markdown, as a page.
 
-use crate::directory::{FIDELITY, MARKDOWN, REPORT};
-use crate::failure::Failure;
-use crate::figures::NONE;
-use crate::grounds::{agrees, measure_words, three, verdict};
-use crate::table::{Mood, Table};
+use crate::error::Error;
+use crate::words::{NONE, agrees, measure_words, three, verdict};
 use knee_record::{Agreement, FidelityGrid, GridCell, GridMedian, JUDGED, Unit, Verdict};
 use knee_report::{Comparison, ComparisonHead, StudyPage, comparison_report};
-use std::path::Path;
 
 const TITLE: &str = "The simulator against the kernel";
-const MEDIANS: [&str; 5] = ["measure", ">cells", ">agree", ">median of sizes", ">median with sign"];
+/// Heads of the table of medians; `>` before those of figures.
+pub const MEDIANS: [&str; 5] =
+    ["measure", ">cells", ">agree", ">median of sizes", ">median with sign"];
 const CELLS: [&str; 13] = [
     "cell",
     ">goodput sim",
@@ -26,8 +24,8 @@ const CELLS: [&str; 13] = [
     "agrees",
     "run",
 ];
-/// On the screen, where there is no room for more.
-const WORST: [&str; 6] = ["agrees", "cell", ">goodput", ">RTT", ">sent again", "run"];
+/// Heads of a narrow table of cells, for [`worst_row`].
+pub const WORST: [&str; 6] = ["agrees", "cell", ">goodput", ">RTT", ">sent again", "run"];
 const INVALID: [&str; 2] = ["cell", "why"];
 
 const OVER_ALL: &str = "A difference is the simulator's value less the kernel's, each the median \
@@ -35,30 +33,7 @@ const OVER_ALL: &str = "A difference is the simulator's value less the kernel's,
     errors of the difference of the medians: what the runs of one ground do not agree on proves \
     nothing.";
 
-/// Medians, worst cells, and what proves nothing.
-pub fn text(grid: &FidelityGrid, out: &Path, command: &str) -> String {
-    let mut medians = Table::new(&MEDIANS);
-    grid.medians.iter().for_each(|median| medians.row(median_row(median)));
-    let mut worst = Table::new(&WORST);
-    for cell in worst_cells(grid) {
-        let mood = if cell.within() == Some(true) { Mood::Neutral } else { Mood::Bad };
-        worst.row_in(mood, worst_row(cell));
-    }
-    let invalid = invalid_rows(grid).into_iter();
-    let invalid: String = invalid.map(|row| format!("invalid  {}: {}\n", row[0], row[1])).collect();
-    let at = |name: &str| out.join(name).display().to_string();
-    format!(
-        "{}\n\n{}\nDifferences of the worst cells\n{}\n{invalid}report   {}\ntable    {}\ndata     {}\nrepeat   {command}\n",
-        headline(grid),
-        medians.text(),
-        worst.text(),
-        at(REPORT),
-        at(MARKDOWN),
-        at(FIDELITY),
-    )
-}
-
-/// For the README.
+/// As Markdown, for the README.
 pub fn markdown(grid: &FidelityGrid) -> String {
     let tables = [
         medians(grid),
@@ -70,8 +45,11 @@ pub fn markdown(grid: &FidelityGrid) -> String {
     format!("# {TITLE}\n\n{}\n{}", headline(grid), tables.collect::<String>())
 }
 
-/// The page.
-pub fn page(grid: &FidelityGrid, command: &str) -> Result<String, Failure> {
+/// The page; `command` repeats the grid.
+///
+/// # Errors
+/// A mistake in its template.
+pub fn page(grid: &FidelityGrid, command: &str) -> Result<String, Error> {
     let about = headline(grid);
     let study = StudyPage {
         name: "fidelity",
@@ -90,7 +68,8 @@ pub fn page(grid: &FidelityGrid, command: &str) -> Result<String, Failure> {
     Ok(comparison_report(&[(study, tables)], TITLE, command)?)
 }
 
-fn headline(grid: &FidelityGrid) -> String {
+/// What came out, in a few sentences.
+pub fn headline(grid: &FidelityGrid) -> String {
     let sound = grid.cells.iter().filter(|cell| cell.within().is_some());
     let degraded = sound.filter(|cell| cell.kernel_runs.contains(&Verdict::Degraded)).count();
     format!(
@@ -108,7 +87,8 @@ fn headline(grid: &FidelityGrid) -> String {
     )
 }
 
-fn worst_cells(grid: &FidelityGrid) -> impl Iterator<Item = &GridCell> {
+/// The cells that are furthest apart.
+pub fn worst_cells(grid: &FidelityGrid) -> impl Iterator<Item = &GridCell> {
     grid.worst.iter().filter_map(|name| grid.cell(name))
 }
 
@@ -142,12 +122,14 @@ fn invalid(grid: &FidelityGrid) -> Comparison {
     }
 }
 
-fn invalid_rows(grid: &FidelityGrid) -> Vec<[String; 2]> {
+/// Cells that prove nothing, and why.
+pub fn invalid_rows(grid: &FidelityGrid) -> Vec<[String; 2]> {
     let cells = grid.invalid.iter().filter_map(|name| grid.cell(name));
     cells.map(|cell| [cell.name.clone(), verdict(&cell.fidelity.kernel)]).collect()
 }
 
-fn median_row(median: &GridMedian) -> [String; 5] {
+/// A row of the table of medians.
+pub fn median_row(median: &GridMedian) -> [String; 5] {
     let ratio = median.measure == "retransmit_ratio_total";
     let unit = if ratio { "points" } else { "%" };
     [
@@ -159,8 +141,8 @@ fn median_row(median: &GridMedian) -> [String; 5] {
     ]
 }
 
-/// Differences alone.
-fn worst_row(cell: &GridCell) -> [String; 6] {
+/// A row of the narrow table: differences alone.
+pub fn worst_row(cell: &GridCell) -> [String; 6] {
     let [goodput, rtt, again] = JUDGED.map(|measure| {
         let [_, _, difference] = noisy_three(cell.fidelity.overall(measure));
         difference

@@ -1,9 +1,10 @@
 //! The directory of a sweep: a small file for each run that ended, written
 //! at once, so that whatever stops the sweep costs only the runs under way.
 
-use super::plan::{Plan, PlannedRun};
-use crate::directory::{self, REPORT, SWEEP};
-use crate::failure::{Failure, cannot_write};
+use super::plan::{PlannedRun, Sweep};
+use crate::directory::{self, REPORT, SWEEP, cannot_write};
+use crate::error::Error;
+use crate::lab::Lab;
 use knee_record::{SweepRun, SweepSummary, sha256_hex, write_json};
 use knee_scenario::read_file;
 use std::collections::BTreeMap;
@@ -18,11 +19,12 @@ const RUNS: &str = "runs";
 const RUN_BYTES_MAX: u64 = 64 << 20;
 
 /// A sweep's directory.
-pub struct Store {
+#[derive(Debug)]
+pub struct SweepStore {
     /// Where.
     pub directory: PathBuf,
-    /// SHA-256 of this program.
-    pub program: String,
+    /// Which program runs it: see [`program`].
+    pub(super) program: String,
     /// What is there, by the name of its file.
     known: BTreeMap<String, SweepRun>,
 }
@@ -38,41 +40,49 @@ pub struct Found {
     pub of_another_scenario: usize,
 }
 
-impl Store {
+impl SweepStore {
     /// Opens the directory of a sweep, or makes one. With `force` what an
     /// earlier sweep left is removed; a directory of something else is
-    /// refused.
-    pub fn open(directory: PathBuf, force: bool) -> Result<Store, Failure> {
-        let failed = |error: io::Error| cannot_write(&directory, &error);
+    /// refused. `program` tells builds apart ([`program`]): runs of another
+    /// one are made again.
+    ///
+    /// # Errors
+    /// That it holds something else, or cannot be written or read.
+    pub fn open(
+        lab: &Lab,
+        directory: PathBuf,
+        program: String,
+        force: bool,
+    ) -> Result<SweepStore, Error> {
+        let failed = |error: io::Error| cannot_write(&directory, error);
         let (resumes, runs) = (directory.join(SWEEP).is_file(), directory.join(RUNS));
         directory::no_links(&directory, &runs, force)?;
         if force {
             clear(&directory).map_err(failed)?;
         }
         if force || !resumes {
-            directory::claim(&directory, [&directory], force)?;
+            lab.claim(&directory, [&directory], force)?;
         }
-        let program = program()?;
         let known = known(&runs).map_err(failed)?;
-        Ok(Store { directory, program, known })
+        Ok(SweepStore { directory, program, known })
     }
 
     /// Marks the directory as this sweep's. Nothing is written before, so that
     /// one that is killed here leaves a directory that can be used.
-    pub fn begin(&self, summary: &SweepSummary) -> Result<(), Failure> {
+    pub(super) fn begin(&self, summary: &SweepSummary) -> Result<(), Error> {
         write_json(&self.directory.join(SWEEP), summary)?;
         let runs = self.directory.join(RUNS);
-        fs::create_dir_all(&runs).map_err(|error| cannot_write(&runs, &error))
+        fs::create_dir_all(&runs).map_err(|error| cannot_write(&runs, error))
     }
 
     /// What of the plan is there.
-    pub fn found(&self, plan: &Plan) -> Found {
+    pub fn found(&self, sweep: &Sweep<'_>) -> Found {
         let mut found = Found::default();
         let mut points: Vec<(&str, u64)> = Vec::new();
         points.extend(self.known.values().map(|run| (run.point.as_str(), run.repeat)));
         points.sort_unstable();
-        for run in &plan.runs {
-            let place = (plan.points[run.point].label.as_str(), run.repeat);
+        for run in &sweep.runs {
+            let place = (sweep.points[run.point].label.as_str(), run.repeat);
             match self.known.get(&run.id) {
                 Some(known) if known.program == self.program => found.finished += 1,
                 Some(_) => found.of_another_program += 1,
@@ -84,19 +94,19 @@ impl Store {
     }
 
     /// A run that need not be done again.
-    pub fn finished(&self, run: &PlannedRun) -> Option<&SweepRun> {
+    pub(super) fn finished(&self, run: &PlannedRun) -> Option<&SweepRun> {
         self.known.get(&run.id).filter(|known| known.program == self.program)
     }
 
     /// Keeps a run that ended.
-    pub fn keep(&self, run: &SweepRun) -> Result<(), Failure> {
+    pub(super) fn keep(&self, run: &SweepRun) -> Result<(), Error> {
         Ok(write_json(&self.directory.join(RUNS).join(format!("{}.json", run.id)), run)?)
     }
 
     /// Reads again what is there.
-    pub fn refresh(&mut self) -> Result<(), Failure> {
+    pub(super) fn refresh(&mut self) -> Result<(), Error> {
         let runs = self.directory.join(RUNS);
-        self.known = known(&runs).map_err(|error| cannot_write(&runs, &error))?;
+        self.known = known(&runs).map_err(|error| cannot_write(&runs, error))?;
         Ok(())
     }
 }
@@ -145,12 +155,13 @@ fn clear(directory: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Which program this is: two builds of one version can differ.
-fn program() -> Result<String, Failure> {
-    let bytes = env::current_exe().and_then(fs::read);
-    let bytes = bytes.map_err(|error| {
-        let what = format!("cannot read this program's own file: {error}");
-        Failure::Host(what, "make it readable".to_string())
-    })?;
+/// Which program this is, by the SHA-256 of its file: two builds of one version
+/// can differ.
+///
+/// # Errors
+/// That its file cannot be read.
+pub fn program() -> Result<String, Error> {
+    let path = env::current_exe().unwrap_or_default();
+    let bytes = fs::read(&path).map_err(|source| Error::Read { path, source })?;
     Ok(sha256_hex(&bytes))
 }

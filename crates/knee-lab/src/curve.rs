@@ -1,0 +1,233 @@
+//! A path measured with constant windows: what `knee curve` draws.
+
+use crate::error::Error;
+use crate::experiment::check;
+use crate::ground::{Ground, KERNEL, SIMULATOR};
+use crate::job::{Job, Run};
+use crate::lab::Lab;
+use crate::studies::built_in_scenario;
+use crate::text::ScenarioText;
+use knee_link::{Buffer, RateModel};
+use knee_record::{NotMeasurable, Verdict, Window, measure};
+use knee_report::CurvePoint;
+use knee_scenario::{Errors, Link, Measure, Override, Scenario, Statistic};
+
+/// The scenario without a file.
+const BUILT_IN: &str = "improved-bbr/fixed-window.toml";
+
+/// Windows, in BDP up to the knee and, beyond it, in buffers above one BDP. They
+/// end soon after that: where every eighth packet is lost, timeouts decide.
+const BELOW: [f64; 10] = [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0];
+const ABOVE: [f64; 7] = [0.1, 0.25, 0.5, 0.75, 0.95, 1.03, 1.06];
+/// ... without a buffer that ends.
+const UNLIMITED_BDP: f64 = 1.0;
+
+/// The path, as its only flow sees it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Path {
+    /// Name of its slowest link.
+    pub bottleneck: String,
+    /// Rate of that link, bit/s.
+    pub rate_bps: f64,
+    /// Product of that rate and the RTT without queues, bytes.
+    pub bdp_bytes: f64,
+    /// Buffer of that link, bytes; none: it has no end.
+    pub buffer_bytes: Option<f64>,
+    /// A full segment with its header, bytes.
+    pub segment_bytes: f64,
+}
+
+/// A window on a ground.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Measured {
+    /// Name of the ground.
+    pub ground: String,
+    /// Window, rate and RTT.
+    pub point: CurvePoint,
+    /// Part of the bytes that were sent again.
+    pub lost: f64,
+    /// Whether the run was sound.
+    pub verdict: Verdict,
+}
+
+/// Why a scenario has no curve.
+#[derive(Debug, thiserror::Error)]
+pub enum CurveError {
+    /// It has not one flow.
+    #[error("the scenario has more than one flow")]
+    SeveralFlows,
+    /// The flow's window is not constant.
+    #[error("the scenario has a flow with another controller")]
+    NotFixed,
+    /// The flow has several paths.
+    #[error("the scenario has a flow over several paths")]
+    SeveralPaths,
+    /// What the path allows is not known, or changes.
+    #[error("the scenario has no link with a constant rate")]
+    NoConstantRate,
+    /// Other grounds are compared with the simulator.
+    #[error("the kernel's points are drawn over the simulator's")]
+    WithoutSimulator,
+    /// A run was too short.
+    #[error("a window of {window_bytes} B gives nothing: {reason}")]
+    Nothing {
+        /// The window, bytes.
+        window_bytes: f64,
+        /// What is missing.
+        reason: NotMeasurable,
+    },
+}
+
+/// A path's curve, planned: one run for each window and ground.
+#[derive(Debug)]
+pub struct Curve<'g> {
+    /// Title of the scenario.
+    pub name: String,
+    /// What is measured.
+    pub path: Path,
+    on: Vec<&'g dyn Ground>,
+    /// Packets.
+    windows: Vec<u64>,
+    scenarios: Vec<Scenario>,
+}
+
+impl<'g> Curve<'g> {
+    /// Plans the curve of a scenario with one flow of controller `fixed`; none:
+    /// of the study improved-bbr.
+    ///
+    /// # Errors
+    /// Everything that is wrong with the scenario, a [`CurveError`], or what a
+    /// ground or this host lacks.
+    pub fn new(text: Option<&ScenarioText>, on: Vec<&'g dyn Ground>) -> Result<Curve<'g>, Error> {
+        if !on.iter().any(|ground| ground.name() == SIMULATOR) {
+            return Err(CurveError::WithoutSimulator.into());
+        }
+        let first = scenario(text, None)?;
+        let path = path(&first)?;
+        let windows = windows(&path);
+        let scenarios = windows.iter().map(|packets| scenario(text, Some(*packets)));
+        let scenarios: Vec<Scenario> = scenarios.collect::<Result<_, _>>()?;
+        let curve = Curve { name: first.name, path, on, windows, scenarios };
+        check(&curve.jobs())?;
+        Ok(curve)
+    }
+
+    fn jobs(&self) -> Vec<Job<'_>> {
+        let of_ground = |ground: &&'g dyn Ground| {
+            let ground = *ground;
+            self.scenarios.iter().map(move |scenario| Job::new(scenario, ground))
+        };
+        self.on.iter().flat_map(of_ground).collect()
+    }
+
+    /// What is drawn.
+    pub fn picture(&self, measured: &[Measured]) -> knee_report::Curve {
+        let on_ground = |name: &str| {
+            let those = measured.iter().filter(|one| one.ground == name);
+            those.map(|one| one.point).collect()
+        };
+        knee_report::Curve {
+            name: self.name.clone(),
+            bdp_bytes: self.path.bdp_bytes,
+            buffer_bytes: self.path.buffer_bytes,
+            sim: on_ground(SIMULATOR),
+            kernel: on_ground(KERNEL),
+        }
+    }
+}
+
+impl Lab {
+    /// Runs a scenario with one window after the other. None when it was
+    /// stopped.
+    ///
+    /// # Errors
+    /// The first failure of a run.
+    pub fn curve(&self, curve: &Curve<'_>) -> Result<Option<Vec<Measured>>, Error> {
+        let jobs = curve.jobs();
+        let measured = self.run_all(&jobs, |index, run| {
+            let window = curve.windows[index % curve.windows.len()] as f64;
+            of_run(&curve.path, &jobs[index], window * curve.path.segment_bytes, &run)
+        })?;
+        Ok((!self.is_stopped()).then(|| measured.into_iter().flatten().collect()))
+    }
+}
+
+fn scenario(text: Option<&ScenarioText>, packets: Option<u64>) -> Result<Scenario, Error> {
+    let read = |set: &[Override]| -> Result<Scenario, Errors> {
+        match text {
+            Some(text) => text.scenario(set),
+            None => built_in_scenario(BUILT_IN, set),
+        }
+    };
+    let plain = read(&[])?;
+    let [flow] = &plain.flows[..] else { return Err(CurveError::SeveralFlows.into()) };
+    if flow.controller.name != "fixed" {
+        return Err(CurveError::NotFixed.into());
+    }
+    let Some(packets) = packets else { return Ok(plain) };
+    let value = format!("{{ name = \"fixed\", window = \"{packets} packets\" }}");
+    Ok(read(&[Override::new(&format!("flow.{}.cc", flow.name), &value)])?)
+}
+
+fn path(scenario: &Scenario) -> Result<Path, CurveError> {
+    let flow = &scenario.flows[0];
+    let [at] = flow.paths[..] else {
+        return Err(CurveError::SeveralPaths);
+    };
+    let Some((link, rate_bps)) = bottleneck(scenario, at) else {
+        return Err(CurveError::NoConstantRate);
+    };
+    let segment_bytes = f64::from(flow.transport.mss + flow.transport.header);
+    let rtt = scenario.one_way_delay(at) + scenario.way_back(at);
+    let bdp_bytes = rate_bps / 8.0 * rtt.as_secs_f64();
+    let buffer_bytes = match link.config.buffer {
+        Buffer::Unlimited => None,
+        Buffer::Bytes(bytes) => Some(bytes as f64),
+        Buffer::Packets(packets) => Some(packets as f64 * segment_bytes),
+    };
+    let bottleneck = link.name.clone();
+    Ok(Path { bottleneck, rate_bps, bdp_bytes, buffer_bytes, segment_bytes })
+}
+
+/// The slowest link of a path with its rate; none where a rate changes, which
+/// no single curve shows.
+fn bottleneck(scenario: &Scenario, path: usize) -> Option<(&Link, f64)> {
+    let links = scenario.paths[path].forward.iter().map(|link| &scenario.links[*link]);
+    let mut slowest: Option<(&Link, f64)> = None;
+    for link in links {
+        let bps = match &link.config.rate {
+            RateModel::Unlimited => continue,
+            RateModel::Constant(rate) => rate.as_bits_per_second() as f64,
+            RateModel::Steps(_) | RateModel::Trace(_) => return None,
+        };
+        if slowest.is_none_or(|(_, least)| bps < least) {
+            slowest = Some((link, bps));
+        }
+    }
+    slowest
+}
+
+/// In packets, each once.
+fn windows(path: &Path) -> Vec<u64> {
+    let above = path.buffer_bytes.unwrap_or(UNLIMITED_BDP * path.bdp_bytes);
+    let below = BELOW.iter().map(|times| times * path.bdp_bytes);
+    let bytes = below.chain(ABOVE.iter().map(|times| path.bdp_bytes + times * above));
+    let packets = bytes.map(|bytes| (bytes / path.segment_bytes).round() as u64);
+    let mut packets: Vec<u64> = packets.filter(|packets| *packets > 0).collect();
+    packets.dedup();
+    packets
+}
+
+fn of_run(path: &Path, job: &Job<'_>, window_bytes: f64, run: &Run) -> Result<Measured, Error> {
+    let view = run.view(job.scenario);
+    let value = |what: Measure, of: &str| {
+        measure(&view, &what, of, Window::default())
+            .map_err(|reason| CurveError::Nothing { window_bytes, reason })
+    };
+    let delivered_bps = value(Measure::Utilisation, &path.bottleneck)? * path.rate_bps;
+    let rtt_s = value(Measure::SmoothedRtt(Statistic::P50), "*")?;
+    let point = CurvePoint { window_bytes, delivered_bps, rtt_s };
+    let lost = value(Measure::RetransmitRatio, "*")?;
+    let ground = job.ground.name().to_string();
+    Ok(Measured { ground, point, lost, verdict: run.summary.verdict })
+}

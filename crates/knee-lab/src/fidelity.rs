@@ -1,0 +1,342 @@
+//! A fixed grid of scenarios on the simulator and on the kernel: what
+//! `knee fidelity` does.
+//!
+//! Each cell runs several times on both grounds, and medians are compared:
+//! what the repeats of one ground do not agree on proves nothing against the
+//! other. Runs on the kernel take real time, so those that are sound are kept
+//! and not made again, and all cells have their first before any has its
+//! second; the simulator's are always made again: after a change of the
+//! simulator the same command says what it brought.
+
+mod cell;
+mod cells;
+mod extended;
+pub mod page;
+
+use crate::both;
+use crate::command::{self, quoted};
+use crate::directory::{FIDELITY, MARKDOWN, REPORT, cannot_write, no_links};
+use crate::error::Error;
+use crate::experiment::check;
+use crate::ground::{Ground, Grounds, KERNEL, SIMULATOR};
+use crate::job::{Job, Run};
+use crate::lab::Lab;
+use cell::Cell;
+use knee_record::{
+    FidelityGrid, GridCell, OverallValues, RunView, Verdict, overall_values, read_manifest,
+    read_run, read_summary, write_json, write_text,
+};
+use knee_scenario::{Scenario, load_file};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Runs of a cell on the simulator.
+const SIM_RUNS: usize = 11;
+
+/// Runs of each cell on the kernel, unless told otherwise.
+pub const KERNEL_RUNS: u16 = 3;
+
+/// Which cells there are.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Cells {
+    /// Rate, RTT, buffer, loss, flows, controller: 72 of them.
+    All,
+    /// A dozen of these with every level of every factor.
+    Quick,
+    /// Other ones: several controllers, more flows, rates that vary, AQMs,
+    /// loss, MPTCP. A recorded link in Mahimahi's format can take the place of
+    /// the one made up.
+    Extended(Option<PathBuf>),
+}
+
+/// What is to be run.
+#[derive(Clone, Debug)]
+pub struct GridSettings {
+    /// Which cells.
+    pub cells: Cells,
+    /// Of these, those whose name contains it.
+    pub named: Option<String>,
+    /// Runs of each cell on the kernel.
+    pub kernel_runs: u16,
+    /// Also make runs again that are there.
+    pub anew: bool,
+    /// Where.
+    pub out: PathBuf,
+}
+
+/// Why the grid cannot be run.
+#[derive(Debug, thiserror::Error)]
+pub enum GridError {
+    /// None is left.
+    #[error("no cell has such a name; one is called {example}")]
+    NoCell {
+        /// A name that there is.
+        example: String,
+    },
+    /// The recorded link is none.
+    #[error("{}: {why}", path.display())]
+    NotATrace {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong.
+        why: String,
+    },
+    /// The directory is not one of the grid's.
+    #[error("{} holds something other than cells of the grid", .0.display())]
+    OfAnother(PathBuf),
+}
+
+/// The grid, planned.
+#[derive(Debug)]
+pub struct Grid<'g> {
+    settings: GridSettings,
+    sim: &'g dyn Ground,
+    kernel: &'g dyn Ground,
+    plans: Vec<Planned>,
+}
+
+/// A cell with its place and its scenarios, which differ in chance alone.
+#[derive(Debug)]
+struct Planned {
+    cell: Cell,
+    scenarios: Vec<Scenario>,
+    /// Runs on the kernel that are asked for.
+    kernel_runs: usize,
+    directory: PathBuf,
+}
+
+impl Planned {
+    /// Of the simulator only the first run leaves a directory.
+    fn at(&self, name: &str, repeat: usize) -> PathBuf {
+        match repeat {
+            0 => self.directory.join(name),
+            _ => self.directory.join(format!("{name}-{}", repeat + 1)),
+        }
+    }
+
+    /// The run on a ground is there to its end, and is of this scenario.
+    fn has(&self, ground: &str, repeat: usize) -> bool {
+        let directory = self.at(ground, repeat);
+        let scenario = fs::read_to_string(directory.join(knee_record::SCENARIO));
+        read_manifest(&directory).is_ok_and(|manifest| !manifest.interrupted)
+            && scenario.is_ok_and(|text| text == self.scenarios[repeat].resolved)
+    }
+
+    /// How a run on the kernel went; none: it is not there.
+    fn verdict(&self, repeat: usize) -> Option<Verdict> {
+        let summary = || read_summary(&self.at(KERNEL, repeat)).ok();
+        self.has(KERNEL, repeat).then(summary).flatten().map(|run| run.verdict)
+    }
+
+    /// A run on the kernel need not be made again: it proves something.
+    fn is_kept(&self, repeat: usize) -> bool {
+        self.verdict(repeat).is_some_and(|verdict| verdict != Verdict::Invalid)
+    }
+
+    /// What the sound runs on the kernel measured.
+    fn on_kernel(&self) -> Result<Vec<OverallValues>, Error> {
+        let kept = (0..self.kernel_runs).filter(|repeat| self.is_kept(*repeat));
+        let values = kept.map(|repeat| {
+            let run = read_run(&self.at(KERNEL, repeat))?;
+            let warmup = self.scenarios[repeat].warmup;
+            Ok(overall_values(&RunView::new(&run.records, warmup)))
+        });
+        values.collect()
+    }
+}
+
+impl<'g> Grid<'g> {
+    /// Plans the grid.
+    ///
+    /// # Errors
+    /// A [`GridError`], or what the kernel or this host lacks.
+    pub fn new(settings: GridSettings, grounds: &'g Grounds) -> Result<Grid<'g>, Error> {
+        let (sim, kernel) = (grounds.get(SIMULATOR)?, grounds.get(KERNEL)?);
+        let plans = plan(&settings)?;
+        let jobs: Vec<Job<'_>> =
+            plans.iter().map(|planned| Job::new(&planned.scenarios[0], kernel)).collect();
+        check(&jobs)?;
+        Ok(Grid { settings, sim, kernel, plans })
+    }
+
+    /// How many cells there are.
+    pub fn cells(&self) -> usize {
+        self.plans.len()
+    }
+
+    /// How many runs are to be made on the kernel, and how long they take
+    /// together, seconds.
+    pub fn to_run(&self) -> (usize, f64) {
+        let real = self.missing();
+        let seconds: f64 = real.iter().map(|part| part.scenario().duration.as_secs_f64()).sum();
+        (real.len(), seconds + real.len() as f64 * self.kernel.setup_s())
+    }
+
+    /// The runs that are not there on the kernel.
+    fn missing(&self) -> Vec<Part<'_>> {
+        let repeats = 0..usize::from(self.settings.kernel_runs);
+        let real = repeats.flat_map(|repeat| {
+            let anew = self.settings.anew;
+            let missing = self.plans.iter().filter(move |plan| anew || !plan.is_kept(repeat));
+            missing.map(move |planned| Part { planned, ground: self.kernel, repeat })
+        });
+        real.collect()
+    }
+
+    /// The line that goes on with what is missing.
+    pub fn command(&self) -> String {
+        let GridSettings { cells, named, kernel_runs, .. } = &self.settings;
+        let mut line = "knee fidelity".to_string();
+        line += match cells {
+            Cells::All => "",
+            Cells::Quick => " --quick",
+            Cells::Extended(_) => " --extended",
+        };
+        if let Some(part) = named {
+            line += &format!(" --cells {}", quoted(part));
+        }
+        if let Cells::Extended(Some(trace)) = cells {
+            line += &format!(" --trace {}", quoted(&trace.to_string_lossy()));
+        }
+        if *kernel_runs != KERNEL_RUNS {
+            line += &format!(" --repeat {kernel_runs}");
+        }
+        line
+    }
+
+    /// Makes the directory. One that holds something else is refused.
+    ///
+    /// # Errors
+    /// [`GridError::OfAnother`], [`Error::Link`], or that it cannot be made.
+    pub fn claim(&self) -> Result<(), Error> {
+        let GridSettings { out, anew, .. } = &self.settings;
+        let known: Vec<Cell> = cells::all().into_iter().chain(extended::all(None)).collect();
+        let ours = |name: &str| known.iter().any(|cell| cell.name == name);
+        let entries = fs::read_dir(out).into_iter().flatten().flatten();
+        let names: Vec<String> =
+            entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
+        let foreign = !names.is_empty() && !names.iter().any(|name| name == FIDELITY || ours(name));
+        if foreign && !anew {
+            return Err(GridError::OfAnother(out.clone()).into());
+        }
+        for planned in &self.plans {
+            let kernel = (0..planned.kernel_runs).map(|repeat| planned.at(KERNEL, repeat));
+            let mut runs = kernel.chain([planned.at(SIMULATOR, 0)]);
+            runs.try_for_each(|run| no_links(out, &run, *anew))?;
+        }
+        fs::create_dir_all(out).map_err(|error| cannot_write(out, error))
+    }
+
+    /// The cells that ran on both grounds.
+    fn gather(&self, simulated: &[Vec<OverallValues>]) -> Result<FidelityGrid, Error> {
+        let whole = |(planned, _): &(&Planned, &Vec<OverallValues>)| {
+            planned.has(SIMULATOR, 0) && planned.has(KERNEL, 0)
+        };
+        let cells = self.plans.iter().zip(simulated).filter(whole).map(|(planned, simulated)| {
+            let command = command::of_run(&planned.at(KERNEL, 0), &[SIMULATOR, KERNEL]);
+            let fidelity = both::compare(&planned.directory, &command)?;
+            let fidelity = fidelity.with_repeats(&simulated[1..], &planned.on_kernel()?);
+            let kernel_runs = (0..planned.kernel_runs).filter_map(|repeat| planned.verdict(repeat));
+            let kernel_runs = kernel_runs.collect();
+            Ok(GridCell { fidelity, kernel_runs, ..planned.cell.described() })
+        });
+        Ok(FidelityGrid::new(self.plans.len(), cells.collect::<Result<_, Error>>()?))
+    }
+}
+
+impl Lab {
+    /// Runs the simulator, and what is missing on the kernel; compares, and
+    /// writes document, table and page. The directory is to be
+    /// [`Grid::claim`]ed before.
+    ///
+    /// # Errors
+    /// The first failure of a run, or that something cannot be written.
+    pub fn fidelity(&self, grid: &Grid<'_>) -> Result<FidelityGrid, Error> {
+        let simulated = grid.plans.iter().flat_map(|planned| {
+            (0..SIM_RUNS).map(move |repeat| Part { planned, ground: grid.sim, repeat })
+        });
+        let parts: Vec<Part<'_>> = simulated.chain(grid.missing()).collect();
+        let jobs: Vec<Job<'_>> = parts.iter().map(Part::job).collect();
+        let values = self.run_all(&jobs, |index, finished| parts[index].keep(self, finished))?;
+        let simulated = values.into_iter().take(grid.plans.len() * SIM_RUNS);
+        let simulated: Vec<Option<OverallValues>> = simulated.collect();
+        let of_cell = |values: &[Option<OverallValues>]| values.iter().flatten().copied().collect();
+        let simulated: Vec<Vec<OverallValues>> = simulated.chunks(SIM_RUNS).map(of_cell).collect();
+        let compared = grid.gather(&simulated)?;
+        let out = &grid.settings.out;
+        write_json(&out.join(FIDELITY), &compared)?;
+        write_text(&out.join(MARKDOWN), &page::markdown(&compared))?;
+        write_text(&out.join(REPORT), &page::page(&compared, &grid.command())?)?;
+        Ok(compared)
+    }
+}
+
+fn plan(settings: &GridSettings) -> Result<Vec<Planned>, Error> {
+    let all = all_cells(&settings.cells)?;
+    let wanted = |name: &str| settings.named.as_ref().is_none_or(|part| name.contains(part));
+    let example = all[0].name.clone();
+    let cells: Vec<Cell> = all.into_iter().filter(|cell| wanted(&cell.name)).collect();
+    if cells.is_empty() {
+        return Err(GridError::NoCell { example }.into());
+    }
+    let kernel_runs = usize::from(settings.kernel_runs);
+    let planned = |cell: Cell| {
+        let scenario = |repeat| {
+            cell.scenario(repeat).map_err(|errors| match &settings.cells {
+                Cells::Extended(Some(path)) => not_a_trace(path, errors.to_string()),
+                _ => Error::Defect(errors.to_string()),
+            })
+        };
+        let repeats = 0..SIM_RUNS.max(kernel_runs) as u64;
+        Ok(Planned {
+            directory: settings.out.join(&cell.name),
+            scenarios: repeats.map(scenario).collect::<Result<_, _>>()?,
+            kernel_runs,
+            cell,
+        })
+    };
+    cells.into_iter().map(planned).collect()
+}
+
+fn all_cells(cells: &Cells) -> Result<Vec<Cell>, Error> {
+    Ok(match cells {
+        Cells::All => cells::all(),
+        Cells::Quick => cells::quick(),
+        Cells::Extended(None) => extended::all(None),
+        Cells::Extended(Some(path)) => {
+            extended::all(Some(load_file(path).map_err(|why| not_a_trace(path, why))?))
+        }
+    })
+}
+
+fn not_a_trace(path: &Path, why: String) -> Error {
+    GridError::NotATrace { path: path.to_path_buf(), why }.into()
+}
+
+/// A run of a cell.
+struct Part<'p> {
+    planned: &'p Planned,
+    ground: &'p dyn Ground,
+    repeat: usize,
+}
+
+impl Part<'_> {
+    fn scenario(&self) -> &Scenario {
+        &self.planned.scenarios[self.repeat]
+    }
+
+    /// What is kept is kept at its end: a run of the grid is short.
+    fn job(&self) -> Job<'_> {
+        Job::new(self.scenario(), self.ground)
+    }
+
+    /// Repeats on the simulator leave nothing but their measures.
+    fn keep(&self, lab: &Lab, mut finished: Run) -> Result<OverallValues, Error> {
+        let name = self.ground.name();
+        if name == KERNEL || self.repeat == 0 {
+            let directory = self.planned.at(name, self.repeat);
+            lab.keep(&directory, self.scenario(), &mut finished, &[])?;
+        }
+        Ok(overall_values(&finished.view(self.scenario())))
+    }
+}

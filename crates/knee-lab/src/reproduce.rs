@@ -1,0 +1,282 @@
+//! Studies on one or several grounds, with what came of their claims: what
+//! `knee reproduce` does.
+
+mod ground;
+
+use crate::both;
+use crate::command::{self, names, on};
+use crate::directory::{REPORT, STUDIES};
+use crate::error::Error;
+use crate::ground::{Ground, KERNEL, Pace, SIMULATOR};
+use crate::job::{Job, Run};
+use crate::lab::Lab;
+use crate::models;
+use crate::studies::{NamedStudy, StudyError, built_in};
+use crate::study_page::RunSource;
+use crate::study_record::{GroundRecord, NotRun, RunRecord, SCHEMA, StudyRecord, StudyRecords};
+use crate::text::named_files;
+use knee_record::{
+    ClaimOutcome, NamedSeeds, RunView, Verdict, evaluate_over_seeds, fill_conclusion,
+    fill_findings, write_json, write_text,
+};
+use knee_scenario::{Scenario, Study, StudyRun};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+/// Studies that are to be run.
+#[derive(Debug)]
+pub struct Reproduction<'s> {
+    studies: &'s [NamedStudy],
+    on: Vec<&'s dyn Ground>,
+    out: PathBuf,
+    /// Study by study, ground by ground.
+    plans: Vec<Vec<Planned<'s>>>,
+}
+
+/// A run of a study with where it is kept.
+#[derive(Debug)]
+struct Planned<'s> {
+    run: &'s StudyRun,
+    ground: &'s dyn Ground,
+    /// Below the output directory.
+    below: String,
+    directory: PathBuf,
+}
+
+impl<'s> Planned<'s> {
+    /// In real time one seed must do.
+    fn further_seeds(&self) -> &'s [Scenario] {
+        if self.ground.pace() == Pace::Virtual { &self.run.further_seeds } else { &[] }
+    }
+}
+
+/// A run of a study that was run.
+struct Done<'s> {
+    run: &'s StudyRun,
+    ground: &'s dyn Ground,
+    below: String,
+    finished: Run,
+    /// The same with other seeds.
+    further: Vec<Run>,
+}
+
+impl Done<'_> {
+    fn view(&self) -> RunView<'_> {
+        self.finished.view(&self.run.scenario)
+    }
+
+    /// Seed by seed.
+    fn views(&self) -> Vec<RunView<'_>> {
+        let further = self.further.iter().map(|one| one.view(&self.run.scenario));
+        std::iter::once(self.view()).chain(further).collect()
+    }
+}
+
+impl<'s> Reproduction<'s> {
+    /// Plans studies on some grounds; everything is kept below `out`. The
+    /// outcomes on record are those of the simulator, so it is never left out.
+    ///
+    /// # Errors
+    /// That it is, or that the host cannot run on another ground.
+    pub fn new(
+        studies: &'s [NamedStudy],
+        on: Vec<&'s dyn Ground>,
+        out: PathBuf,
+    ) -> Result<Reproduction<'s>, Error> {
+        if !on.iter().any(|ground| ground.name() == SIMULATOR) {
+            return Err(StudyError::WithoutSimulator.into());
+        }
+        on.iter().try_for_each(|ground| ground.check_host())?;
+        let plans = studies.iter().map(|study| plan(study, &out, &on)).collect();
+        Ok(Reproduction { studies, on, out, plans })
+    }
+
+    /// Where runs are kept, the directory of all of them first.
+    pub fn directories(&self) -> impl Iterator<Item = &PathBuf> {
+        std::iter::once(&self.out).chain(self.planned().map(|planned| &planned.directory))
+    }
+
+    /// All runs: those that are kept, then those of further seeds, of which
+    /// only the claims are.
+    pub fn jobs(&self) -> Vec<Job<'_>> {
+        let kept = self.planned();
+        let kept = kept.map(|p| Job::kept(&p.run.scenario, p.ground, &p.directory));
+        let further = self.planned().flat_map(|p| {
+            let scenarios = p.further_seeds().iter();
+            scenarios.map(|scenario| Job::new(scenario, p.ground))
+        });
+        kept.chain(further).collect()
+    }
+
+    fn planned(&self) -> impl Iterator<Item = &Planned<'s>> {
+        self.plans.iter().flatten()
+    }
+
+    /// The line that repeats it all.
+    fn command(&self) -> String {
+        let all = self.studies.iter().map(|study| study.word.as_str()).eq(built_in());
+        let words = self.studies.iter().filter(|_| !all).map(|study| format!(" {}", study.word));
+        format!("knee reproduce{}{}", on(&names(&self.on)), words.collect::<String>())
+    }
+}
+
+fn plan<'s>(study: &'s NamedStudy, out: &Path, on: &[&'s dyn Ground]) -> Vec<Planned<'s>> {
+    let of_ground = |ground: &&'s dyn Ground| {
+        let ground = *ground;
+        let (able, _) = ground::sorted(&study.study, ground);
+        let planned = able.into_iter().map(move |run| {
+            let mut below = format!("{}/{}", study.name, run.name);
+            if on.len() > 1 {
+                below = format!("{below}/{}", ground.name());
+            }
+            Planned { run, ground, directory: out.join(&below), below }
+        });
+        planned.collect::<Vec<_>>()
+    };
+    on.iter().flat_map(of_ground).collect()
+}
+
+impl Lab {
+    /// Runs studies, keeps their runs, and writes document and page. Their
+    /// directories are to be [`Lab::claim`]ed before. None when it was stopped.
+    ///
+    /// # Errors
+    /// The first failure of a run, or that something cannot be written.
+    pub fn reproduce(&self, what: &Reproduction<'_>) -> Result<Option<StudyRecords>, Error> {
+        let Some(done) = self.run_studies(what)? else { return Ok(None) };
+        let records = gather(what, &done);
+        let sources: BTreeMap<String, RunSource> = done.into_iter().flatten().map(source).collect();
+        compare(&records, &what.out)?;
+        write_json(&what.out.join(STUDIES), &records)?;
+        write_text(&what.out.join(REPORT), &records.page(&what.out, &sources)?)?;
+        Ok(Some(records))
+    }
+
+    /// Runs everything; nothing when it was stopped.
+    fn run_studies<'s>(
+        &self,
+        what: &Reproduction<'s>,
+    ) -> Result<Option<Vec<Vec<Done<'s>>>>, Error> {
+        let all: Vec<&Planned<'_>> = what.planned().collect();
+        let keep = |index: usize, mut finished: Run| {
+            // Of further seeds only the claims are kept.
+            let Some(Planned { run, directory, .. }) = all.get(index) else { return Ok(finished) };
+            let resolved = (knee_record::SCENARIO, run.scenario.resolved.as_bytes());
+            let inputs = std::iter::once(resolved).chain(named_files(&run.scenario));
+            let inputs: Vec<_> = inputs.collect();
+            self.keep(directory, &run.scenario, &mut finished, &inputs)?;
+            Ok(finished)
+        };
+        let mut finished = self.run_all(&what.jobs(), keep)?;
+        if self.is_stopped() {
+            return Ok(None);
+        }
+        let mut further = finished.split_off(all.len()).into_iter().flatten();
+        let mut finished = finished.into_iter();
+        let mut done = |planned: &Planned<'s>| {
+            let finished = finished.next().flatten()?;
+            let further = further.by_ref().take(planned.further_seeds().len()).collect();
+            let Planned { run, ground, ref below, .. } = *planned;
+            Some(Done { run, ground, below: below.clone(), finished, further })
+        };
+        let plans = what.plans.iter();
+        Ok(plans.map(|study| study.iter().map(&mut done).collect()).collect())
+    }
+}
+
+/// Compares each run that simulator and kernel made: `fidelity.json` and a
+/// page of both, in the run's directory.
+fn compare(records: &StudyRecords, out: &Path) -> Result<(), Error> {
+    let runs = records.studies.iter().flat_map(|study| study.kernel.iter().flat_map(|k| &k.runs));
+    for run in runs {
+        let directory = out.join(&run.directory);
+        let Some(both) = directory.parent().filter(|both| both::are_in(both)) else { continue };
+        both::compare(both, &command::of_run(&directory, &[SIMULATOR, KERNEL]))?;
+    }
+    Ok(())
+}
+
+fn gather(what: &Reproduction<'_>, done: &[Vec<Done<'_>>]) -> StudyRecords {
+    let pairs = what.studies.iter().zip(done);
+    let studies: Vec<StudyRecord> =
+        pairs.map(|(study, runs)| gather_study(what, study, runs)).collect();
+    let runs = done.iter().flatten();
+    StudyRecords {
+        schema: SCHEMA.to_string(),
+        verdict: Verdict::worst(runs.map(|done| done.finished.summary.verdict)),
+        as_recorded: studies.iter().flat_map(|study| &study.claims).all(|claim| claim.agrees),
+        command: what.command(),
+        studies,
+    }
+}
+
+fn gather_study(what: &Reproduction<'_>, named: &NamedStudy, done: &[Done<'_>]) -> StudyRecord {
+    let study = &named.study;
+    let on_ground = |name: &str| -> Vec<&Done<'_>> {
+        done.iter().filter(|done| done.ground.name() == name).collect()
+    };
+    let runs = on_ground(SIMULATOR);
+    let claims = evaluate(study, &runs);
+    let beside = what.on.iter().filter(|ground| ground.name() != SIMULATOR).map(|ground| {
+        let not_run: Vec<NotRun> = ground::sorted(study, *ground).1;
+        let mut record = ground::record(study, &on_ground(ground.name()), not_run);
+        fill_findings(&mut record.claims, &claims);
+        (ground.name().to_string(), record)
+    });
+    let mut grounds: BTreeMap<String, GroundRecord> = beside.collect();
+    StudyRecord {
+        name: named.name.clone(),
+        title: study.name.clone(),
+        source: study.source.clone(),
+        about: study.summary.clone(),
+        conclusion: fill_conclusion(study.conclusion.trim(), &claims),
+        runs: runs.iter().map(|done| run_record(done)).collect(),
+        kernel: grounds.remove(KERNEL),
+        grounds,
+        claims,
+        command: format!("knee reproduce{} {}", on(&names(&what.on)), named.word),
+    }
+}
+
+fn run_record(done: &Done<'_>) -> RunRecord {
+    RunRecord {
+        name: done.run.name.clone(),
+        directory: done.below.clone(),
+        summary: done.finished.summary.clone(),
+    }
+}
+
+fn source(done: Done<'_>) -> (String, RunSource) {
+    let scenario = done.run.scenario.resolved.clone();
+    (done.below, RunSource { records: done.finished.records, scenario })
+}
+
+/// Claims over the study's runs and models, then those that stand in the
+/// scenario of a run, with the run's name before what they speak of.
+fn evaluate(study: &Study, runs: &[&Done<'_>]) -> Vec<ClaimOutcome> {
+    let views: Vec<Vec<RunView<'_>>> = runs.iter().map(|done| done.views()).collect();
+    let named: Vec<NamedSeeds<'_, '_>> = runs
+        .iter()
+        .zip(&views)
+        .map(|(done, views)| NamedSeeds { name: &done.run.name, views })
+        .collect();
+    let over_all = study.claims.iter().map(|claim| {
+        let model = models::evaluate(claim, &study.models);
+        model.unwrap_or_else(|| evaluate_over_seeds(claim, &named)).against_record(claim)
+    });
+    let of_runs = runs.iter().flat_map(|done| &done.run.scenario.claims);
+    let of_runs = claims_of_runs(runs).zip(of_runs);
+    let of_runs = of_runs.map(|(outcome, claim)| outcome.against_record(claim));
+    let measured: Vec<ClaimOutcome> = over_all.chain(of_runs).collect();
+    let mut claims = measured.clone();
+    fill_findings(&mut claims, &measured);
+    claims
+}
+
+/// The claims in the runs' own scenarios.
+fn claims_of_runs<'r>(runs: &'r [&Done<'_>]) -> impl Iterator<Item = ClaimOutcome> + 'r {
+    runs.iter().flat_map(|done| {
+        let claims = done.finished.summary.claims.iter().cloned();
+        claims.map(|claim| ClaimOutcome { of: format!("{}/{}", done.run.name, claim.of), ..claim })
+    })
+}

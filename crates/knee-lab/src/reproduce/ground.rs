@@ -1,0 +1,76 @@
+//! The runs of a study on a ground, and what came of its claims there.
+
+use super::{Done, claims_of_runs, run_record};
+use crate::ground::{Ground, SIMULATOR};
+use crate::study_record::{GroundRecord, NotRun};
+use knee_record::{
+    ClaimOutcome, NamedRun, NotMeasurable, RunView, Verdict, evaluate_in_study, outcome_of,
+};
+use knee_scenario::{Claim, Measure, Study, StudyRun};
+
+/// The runs that a ground can make, and why it cannot make the others.
+pub(super) fn sorted<'s>(
+    study: &'s Study,
+    ground: &dyn Ground,
+) -> (Vec<&'s StudyRun>, Vec<NotRun>) {
+    let (mut able, mut unable) = (Vec::new(), Vec::new());
+    for run in &study.runs {
+        let reason = match run.grounds.iter().any(|name| name == ground.name()) {
+            false if run.grounds == [SIMULATOR] => {
+                Some("the study has it for the simulator alone".to_string())
+            }
+            false => Some(format!("the study has it for {} alone", run.grounds.join(", "))),
+            true => ground.check(&run.scenario).err().map(|error| error.reason()),
+        };
+        match reason {
+            None => able.push(run),
+            Some(reason) => unable.push(NotRun { name: run.name.clone(), reason }),
+        }
+    }
+    (able, unable)
+}
+
+/// What came out of the runs of a study.
+pub(super) fn record(study: &Study, runs: &[&Done<'_>], not_run: Vec<NotRun>) -> GroundRecord {
+    GroundRecord {
+        claims: evaluate(study, runs, &not_run),
+        runs: runs.iter().map(|done| run_record(done)).collect(),
+        not_run,
+    }
+}
+
+/// The claims in the order in which the simulator's stand.
+fn evaluate(study: &Study, runs: &[&Done<'_>], not_run: &[NotRun]) -> Vec<ClaimOutcome> {
+    let views: Vec<RunView<'_>> = runs.iter().map(|done| done.view()).collect();
+    let named: Vec<NamedRun<'_, '_>> = runs
+        .iter()
+        .zip(&views)
+        .map(|(done, view)| NamedRun { name: &done.run.name, view })
+        .collect();
+    let over_all = study.claims.iter().map(|claim| match obstacle(claim, runs, not_run) {
+        Some(reason) => outcome_of(claim, Err(NotMeasurable(reason))),
+        None => evaluate_in_study(claim, &named),
+    });
+    over_all.chain(claims_of_runs(runs)).collect()
+}
+
+/// Why a claim cannot be tested: it needs a run that is not there or proves
+/// nothing.
+fn obstacle(claim: &Claim, runs: &[&Done<'_>], not_run: &[NotRun]) -> Option<String> {
+    if matches!(claim.measure, Measure::Model(_)) {
+        return Some("it is computed without a ground".to_string());
+    }
+    let targets = std::iter::once(&claim.of).chain(&claim.relative_to);
+    let names = targets.filter_map(|target| Some(target.split_once('/')?.0));
+    names.into_iter().find_map(|name| {
+        let missing = not_run.iter().find(|run| run.name == name);
+        let missing = missing.map(|run| format!("{name} was not run: {}", run.reason));
+        missing.or_else(|| {
+            let done = runs.iter().find(|done| done.run.name == name)?;
+            let summary = &done.finished.summary;
+            let reason = summary.verdict_reason.as_deref().unwrap_or("no reason given");
+            (summary.verdict == Verdict::Invalid)
+                .then(|| format!("the run {name} is invalid: {reason}"))
+        })
+    })
+}

@@ -1,0 +1,169 @@
+//! The page of studies, on one or several grounds.
+
+use crate::both;
+use crate::command;
+use crate::error::Error;
+use crate::ground::{KERNEL, SIMULATOR};
+use crate::study_record::{GroundRecord, RunRecord, StudyRecord, StudyRecords};
+use crate::words::{three, verdict};
+use knee_record::{ClaimOutcome, Fidelity, Records, read_run};
+use knee_report::{
+    Comparison, ComparisonHead, RunPage, StudyPage, comparison_report, study_report,
+};
+use std::collections::BTreeMap;
+use std::path::Path;
+
+/// What a run's page needs beside its summary.
+#[derive(Debug)]
+pub(crate) struct RunSource {
+    /// The rows.
+    pub records: Records,
+    /// The resolved scenario, TOML.
+    pub scenario: String,
+}
+
+impl StudyRecords {
+    /// The report, from the directories of the runs.
+    ///
+    /// # Errors
+    /// That one of them cannot be read.
+    pub fn saved_page(&self, directory: &Path) -> Result<String, Error> {
+        let runs = self.studies.iter().flat_map(StudyRecord::all_runs);
+        let sources = runs.map(|run| {
+            let saved = read_run(&directory.join(&run.directory))?;
+            let source = RunSource { records: saved.records, scenario: saved.scenario };
+            Ok((run.directory.clone(), source))
+        });
+        let sources: BTreeMap<String, RunSource> = sources.collect::<Result<_, Error>>()?;
+        self.page(directory, &sources)
+    }
+
+    /// The report. `sources`: of all runs, by their directory.
+    pub(crate) fn page(
+        &self,
+        directory: &Path,
+        sources: &BTreeMap<String, RunSource>,
+    ) -> Result<String, Error> {
+        let runs = self.studies.iter().flat_map(StudyRecord::all_runs);
+        let runs: Vec<(&RunRecord, &RunSource)> =
+            runs.filter_map(|run| Some((run, sources.get(&run.directory)?))).collect();
+        let names: Vec<String> = runs.iter().map(|(run, _)| page_name(run)).collect();
+        let commands = runs.iter().map(|(run, _)| {
+            command::of_run(&directory.join(&run.directory), &[run.summary.ground.as_str()])
+        });
+        let commands: Vec<String> = commands.collect();
+        let mut pages =
+            runs.iter().zip(&commands).zip(&names).map(|(((run, source), command), name)| {
+                RunPage {
+                    name,
+                    summary: &run.summary,
+                    records: &source.records,
+                    scenario: &source.scenario,
+                    command,
+                }
+            });
+        let studies: Vec<StudyPage<'_>> = self
+            .studies
+            .iter()
+            .map(|record| StudyPage {
+                name: &record.name,
+                title: &record.title,
+                source: &record.source,
+                about: &record.about,
+                conclusion: &record.conclusion,
+                claims: &record.claims,
+                on_kernel: on_kernel(record),
+                runs: pages.by_ref().take(record.all_runs().count()).collect(),
+                command: &record.command,
+            })
+            .collect();
+        if self.studies.iter().all(|study| study.beside().next().is_none()) {
+            return Ok(study_report(&studies, &self.command)?);
+        }
+        let tables = self.studies.iter().map(|study| tables(directory, study));
+        let tables = tables.collect::<Result<Vec<_>, Error>>()?;
+        let compared: Vec<_> = studies.into_iter().zip(tables).collect();
+        Ok(comparison_report(&compared, "Studies on both grounds", &self.command)?)
+    }
+}
+
+/// What came of each claim on the kernel; nothing where it was not asked.
+fn on_kernel(record: &StudyRecord) -> Vec<Option<&ClaimOutcome>> {
+    let there = record.kernel.iter();
+    there.flat_map(|kernel| record.claims.iter().map(|claim| kernel.partner(claim))).collect()
+}
+
+fn page_name(run: &RunRecord) -> String {
+    match run.summary.ground.as_str() {
+        SIMULATOR => run.name.clone(),
+        ground => format!("{} ({ground})", run.name),
+    }
+}
+
+/// Claims and runs on all grounds; with the comparisons beside the runs, which
+/// there are for the kernel.
+fn tables(directory: &Path, study: &StudyRecord) -> Result<Vec<Comparison>, Error> {
+    let mut tables = Vec::new();
+    for (ground, record) in study.beside() {
+        let claims = study.claims.iter();
+        let pairs = claims.filter_map(|claim| Some((claim, record.partner(claim)?)));
+        tables.push(both::claims_table(ground, pairs));
+        if ground == KERNEL {
+            tables.push(runs_table(&fidelities(directory, record)?));
+        }
+        tables.extend(Some(not_run(ground, record)).filter(|table| !table.rows.is_empty()));
+    }
+    Ok(tables)
+}
+
+fn not_run(ground: &str, record: &GroundRecord) -> Comparison {
+    Comparison {
+        title: format!("Not run on the {}", both::noun(ground)),
+        note: String::new(),
+        heads: ComparisonHead::all(&["run", "why"]),
+        rows: record.not_run.iter().map(|run| vec![run.name.clone(), run.reason.clone()]).collect(),
+    }
+}
+
+fn fidelities(directory: &Path, kernel: &GroundRecord) -> Result<Vec<(String, Fidelity)>, Error> {
+    let mut fidelities = Vec::new();
+    for run in &kernel.runs {
+        let at = directory.join(&run.directory);
+        if let Some(both) = at.parent().filter(|both| both::are_in(both)) {
+            fidelities.push((run.name.clone(), both::read(both)?));
+        }
+    }
+    Ok(fidelities)
+}
+
+fn runs_table(fidelities: &[(String, Fidelity)]) -> Comparison {
+    let heads = [
+        "run",
+        ">goodput sim",
+        ">kernel",
+        ">difference",
+        ">RTT sim",
+        ">kernel",
+        ">difference",
+        ">sent again sim",
+        ">kernel",
+        ">difference",
+        "kernel’s run",
+    ];
+    let row = |(name, fidelity): &(String, Fidelity)| {
+        let mut row = vec![name.clone()];
+        for measure in knee_record::JUDGED {
+            row.extend(three(fidelity.overall(measure)));
+        }
+        row.push(verdict(&fidelity.kernel));
+        row
+    };
+    Comparison {
+        title: "Runs on both grounds".to_string(),
+        note: "All flows of a run together; RTT: median of the smoothed RTT. A difference is the \
+               simulator's value less the kernel's."
+            .to_string(),
+        heads: ComparisonHead::all(&heads),
+        rows: fidelities.iter().map(row).collect(),
+    }
+}

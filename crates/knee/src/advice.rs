@@ -1,0 +1,147 @@
+//! What to do about what the laboratory could not, in terms of the command
+//! line.
+
+use crate::failure::Failure;
+use knee_lab::{
+    CompareError, CurveError, Error, GridError, GroundError, Refusal, STUDY, StudyError,
+    SweepError, built_in,
+};
+use knee_record::Error as RecordError;
+use std::io::{self, ErrorKind};
+use std::path::Path;
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Failure {
+        let what = error.to_string();
+        let usage = |advice: &str| Failure::Usage(what.clone(), advice.to_string());
+        match error {
+            Error::Files(files) => Failure::Files(files),
+            Error::UnknownGround(_) => usage("name one of these with --on"),
+            Error::Ground(error) => of_ground(error, what),
+            Error::Record(error) => error.into(),
+            Error::Write { path, source } => cannot_write(&path, &source),
+            Error::Read { .. } => Failure::Host(what, "make it readable".to_string()),
+            Error::NotEmpty(_) => {
+                usage("add --force to replace what is there, or write elsewhere with --out DIR")
+            }
+            Error::Link(_) => usage("remove it, or add --force"),
+            Error::Threads { .. } => Failure::Host(what, "use --jobs 1".to_string()),
+            Error::Grid(error) => of_grid(error),
+            Error::Curve(error) => usage(of_curve(&error)),
+            Error::Compare(CompareError::Kinds) => usage("name two of a kind"),
+            Error::Compare(CompareError::NoCommonSeeds) => {
+                usage("run both with the same --seed and --repeat")
+            }
+            Error::Study(error) => Failure::Usage(what, of_study(&error)),
+            Error::Sweep(error) => of_sweep(error),
+            Error::Point { label, source } => at_point(Failure::from(*source), &label),
+            Error::Report(_) | Error::Defect(_) | Error::Stopped => Failure::Internal(what),
+        }
+    }
+}
+
+fn of_ground(error: GroundError, what: String) -> Failure {
+    match error {
+        GroundError::Scenario(Refusal { what, advice, .. }) => Failure::Usage(what, advice),
+        GroundError::Host(Refusal { what, advice, .. }) => Failure::Host(what, advice),
+        GroundError::Samples(error) => error.into(),
+        GroundError::PacketLog(source) => Failure::Host(what, elsewhere(&source)),
+        GroundError::Defect(what) => Failure::Internal(what),
+    }
+}
+
+fn of_grid(error: GridError) -> Failure {
+    let what = error.to_string();
+    match error {
+        GridError::NoCell { example } => Failure::Usage(
+            "no cell's name contains what --cells says".to_string(),
+            format!("write a part of a name such as {example}"),
+        ),
+        GridError::NotATrace { .. } => {
+            Failure::Usage(what, "name a recorded link in Mahimahi's format".to_string())
+        }
+        GridError::OfAnother(_) => {
+            Failure::Usage(what, "write elsewhere with --out DIR".to_string())
+        }
+    }
+}
+
+fn of_curve(error: &CurveError) -> &'static str {
+    match error {
+        CurveError::SeveralFlows => "leave one, with cc = { name = \"fixed\" }",
+        CurveError::NotFixed => "write cc = { name = \"fixed\" }",
+        CurveError::SeveralPaths => "give it one",
+        CurveError::NoConstantRate => "add rate = \"10 Mbit/s\"",
+        CurveError::WithoutSimulator => "write --on sim,kernel",
+        CurveError::Nothing { .. } => "write a longer duration",
+    }
+}
+
+fn of_study(error: &StudyError) -> String {
+    match error {
+        StudyError::Unknown(_) => {
+            format!("write one of {}, or a folder with a {STUDY}", built_in().join(", "))
+        }
+        StudyError::SameName(_) => "name one of them".to_string(),
+        StudyError::WithoutSimulator => "write --on sim,kernel".to_string(),
+        StudyError::NotAFile(name) => {
+            format!("name its folder: knee reproduce studies/{name} --record")
+        }
+    }
+}
+
+fn of_sweep(error: SweepError) -> Failure {
+    let what = error.to_string();
+    match error {
+        SweepError::TooMany { runs_max, .. } => {
+            Failure::Usage(what, format!("leave at most {runs_max} runs"))
+        }
+        SweepError::VariedTwice(key) => Failure::Usage(
+            format!("--vary {key} is given twice"),
+            "write all values in one, a,b,c".to_string(),
+        ),
+        SweepError::SetAndVaried(_) => Failure::Usage(what, "remove --set or --vary".to_string()),
+        SweepError::Changed(_) => Failure::Usage(what, "run the sweep again".to_string()),
+    }
+}
+
+fn at_point(failure: Failure, label: &str) -> Failure {
+    match failure {
+        Failure::Usage(what, advice) => Failure::Usage(format!("at {label}: {what}"), advice),
+        Failure::Internal(what) => Failure::Internal(format!("at {label}: {what}")),
+        other => other,
+    }
+}
+
+/// That `path` cannot be written below an output directory.
+pub fn cannot_write(path: &Path, error: &io::Error) -> Failure {
+    Failure::Host(format!("cannot write {}: {error}", path.display()), elsewhere(error))
+}
+
+/// What to do about a file that cannot be written.
+fn elsewhere(error: &io::Error) -> String {
+    let full = [ErrorKind::StorageFull, ErrorKind::QuotaExceeded, ErrorKind::FileTooLarge];
+    let free = if full.contains(&error.kind()) { "free some space, or " } else { "" };
+    format!("{free}write elsewhere with --out DIR")
+}
+
+impl From<RecordError> for Failure {
+    fn from(error: RecordError) -> Failure {
+        let what = error.to_string();
+        match error {
+            RecordError::Io { action: "read", .. } => {
+                Failure::Host(what, "make it readable".to_string())
+            }
+            RecordError::Io { source, .. } => Failure::Host(what, elsewhere(&source)),
+            RecordError::NotARun { .. } => {
+                Failure::Usage(what, "name a directory that knee run wrote".to_string())
+            }
+            RecordError::Unfinished { .. }
+            | RecordError::Missing { .. }
+            | RecordError::Schema { .. }
+            | RecordError::Malformed { .. } => {
+                Failure::Usage(what, "run its scenario again".to_string())
+            }
+        }
+    }
+}
