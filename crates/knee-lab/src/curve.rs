@@ -1,7 +1,7 @@
 //! A path measured with constant windows: what `knee curve` draws.
 
 use crate::error::Error;
-use crate::experiment::check;
+use crate::experiment::check_jobs;
 use crate::ground::{Ground, KERNEL, SIMULATOR};
 use crate::job::{Job, Run};
 use crate::lab::Lab;
@@ -108,7 +108,7 @@ impl<'g> Curve<'g> {
         let scenarios = windows.iter().map(|packets| scenario(text, Some(*packets)));
         let scenarios: Vec<Scenario> = scenarios.collect::<Result<_, _>>()?;
         let curve = Curve { name: first.name, path, on, windows, scenarios };
-        check(&curve.jobs())?;
+        check_jobs(&curve.jobs())?;
         Ok(curve)
     }
 

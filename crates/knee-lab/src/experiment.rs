@@ -197,7 +197,7 @@ impl Lab {
 ///
 /// # Errors
 /// What keeps the first from running, and what to do about it.
-pub fn check(jobs: &[Job<'_>]) -> Result<(), Error> {
+pub fn check_jobs(jobs: &[Job<'_>]) -> Result<(), Error> {
     let grounds: BTreeMap<&str, &dyn Ground> =
         jobs.iter().map(|job| (job.ground.name(), job.ground)).collect();
     grounds.values().try_for_each(|ground| ground.check_host())?;

@@ -17,7 +17,7 @@ use crate::both;
 use crate::command::{self, quoted};
 use crate::directory::{FIDELITY, MARKDOWN, REPORT, cannot_write, no_links};
 use crate::error::Error;
-use crate::experiment::check;
+use crate::experiment::check_jobs;
 use crate::ground::{Ground, Grounds, KERNEL, SIMULATOR};
 use crate::job::{Job, Run};
 use crate::lab::Lab;
@@ -155,7 +155,7 @@ impl<'g> Grid<'g> {
         let plans = plan(&settings)?;
         let jobs: Vec<Job<'_>> =
             plans.iter().map(|planned| Job::new(&planned.scenarios[0], kernel)).collect();
-        check(&jobs)?;
+        check_jobs(&jobs)?;
         Ok(Grid { settings, sim, kernel, plans })
     }
 

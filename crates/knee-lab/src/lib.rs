@@ -37,7 +37,7 @@ pub mod words;
 pub use compare::{CompareError, compare};
 pub use curve::{Curve, CurveError, Measured, Path};
 pub use error::Error;
-pub use experiment::{Experiment, Outcome, SEED_MAX, Settings, check};
+pub use experiment::{Experiment, Outcome, SEED_MAX, Settings, check_jobs};
 pub use fidelity::{Cells, Grid, GridError, GridSettings, KERNEL_RUNS};
 #[cfg(feature = "kernel")]
 pub use ground::Kernel;
@@ -52,12 +52,19 @@ pub use load::{Load, Written};
 pub use page::rewrite_page;
 pub use reproduce::Reproduction;
 pub use studies::{
-    NamedStudy, STUDY, StudyError, built_in, built_in_scenario, choose, load_built_in, read_study,
+    NamedStudy, STUDY, StudyError, built_in_scenario, built_in_studies, choose_studies,
+    load_built_in_study, read_study,
 };
 pub use study_record::{GroundRecord, NotRun, RunRecord, StudyRecord, StudyRecords};
 pub use sweep::{
     Found, PlannedRun, Point, Sweep, SweepError, SweepSettings, SweepStore, Swept, TABLE, Vary,
-    program,
+    program_hash,
 };
 pub use text::{Input, ScenarioText, all_or_every_error};
 pub use update::{check_files, put_on_record};
+pub use {knee_record as record, knee_report as report, knee_scenario as scenario};
+
+/// The program in `docs/library.md`.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/library.md")]
+struct Library;

@@ -11,7 +11,7 @@ use crate::ground::{Ground, KERNEL, Pace, SIMULATOR};
 use crate::job::{Job, Run};
 use crate::lab::Lab;
 use crate::models;
-use crate::studies::{NamedStudy, StudyError, built_in};
+use crate::studies::{NamedStudy, StudyError, built_in_studies};
 use crate::study_page::RunSource;
 use crate::study_record::{GroundRecord, NotRun, RunRecord, SCHEMA, StudyRecord, StudyRecords};
 use crate::text::named_files;
@@ -114,7 +114,7 @@ impl<'s> Reproduction<'s> {
 
     /// The line that repeats it all.
     fn command(&self) -> String {
-        let all = self.studies.iter().map(|study| study.word.as_str()).eq(built_in());
+        let all = self.studies.iter().map(|study| study.word.as_str()).eq(built_in_studies());
         let words = self.studies.iter().filter(|_| !all).map(|study| format!(" {}", study.word));
         format!("knee reproduce{}{}", on(&names(&self.on)), words.collect::<String>())
     }

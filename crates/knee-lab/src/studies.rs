@@ -29,7 +29,7 @@ pub struct NamedStudy {
 }
 
 /// Names of the studies in the program, in alphabetical order.
-pub fn built_in() -> Vec<&'static str> {
+pub fn built_in_studies() -> Vec<&'static str> {
     let names = embedded::FILES.iter().filter_map(|(name, _)| {
         let (folder, file) = name.split_once('/')?;
         (file == STUDY).then_some(folder)
@@ -41,7 +41,7 @@ pub fn built_in() -> Vec<&'static str> {
 ///
 /// # Errors
 /// Everything that is wrong with it, or that there is none of this name.
-pub fn load_built_in(name: &str, grounds: &Grounds) -> Result<NamedStudy, Errors> {
+pub fn load_built_in_study(name: &str, grounds: &Grounds) -> Result<NamedStudy, Errors> {
     let file = format!("{name}/{STUDY}");
     let study = load_study(&Embedded(embedded::FILES), &file, &grounds.names())?;
     Ok(NamedStudy { name: name.to_string(), word: name.to_string(), file: None, study })
@@ -81,17 +81,21 @@ pub enum StudyError {
 ///
 /// # Errors
 /// Everything that is wrong with them, or a [`StudyError`].
-pub fn choose(words: &[String], grounds: &Grounds) -> Result<Vec<NamedStudy>, Error> {
-    let known = built_in();
+pub fn choose_studies(
+    words: &[impl AsRef<str>],
+    grounds: &Grounds,
+) -> Result<Vec<NamedStudy>, Error> {
+    let known = built_in_studies();
+    let words: Vec<&str> = words.iter().map(AsRef::as_ref).collect();
     if words.is_empty() {
-        return all_or_every_error(known.iter().map(|name| load_built_in(name, grounds)));
+        return all_or_every_error(known.iter().map(|name| load_built_in_study(name, grounds)));
     }
-    let is_known = |word: &String| known.contains(&word.as_str());
+    let is_known = |word: &str| known.contains(&word);
     if let Some(word) = words.iter().find(|word| !is_known(word) && !is_folder(word)) {
-        return Err(StudyError::Unknown(word.clone()).into());
+        return Err(StudyError::Unknown(word.to_string()).into());
     }
     let studies = all_or_every_error(words.iter().map(|word| match is_known(word) {
-        true => load_built_in(word, grounds),
+        true => load_built_in_study(word, grounds),
         false => load_folder(Path::new(word), grounds),
     }))?;
     for (index, study) in studies.iter().enumerate() {
@@ -134,11 +138,11 @@ mod tests {
     use knee_scenario::{Claim, Outcome};
 
     fn load(name: &str) -> Result<NamedStudy, Errors> {
-        load_built_in(name, &Grounds::built_in())
+        load_built_in_study(name, &Grounds::built_in())
     }
 
     fn claims() -> impl Iterator<Item = Claim> {
-        let studies = built_in().into_iter().map(|name| load(name).unwrap());
+        let studies = built_in_studies().into_iter().map(|name| load(name).unwrap());
         studies.flat_map(|study| study.study.claims)
     }
 
@@ -176,7 +180,7 @@ mod tests {
     /// So are those of a conclusion: the source's own, or of a claim's set-up.
     #[test]
     fn conclusions_hold_no_figures_of_their_own() {
-        for study in built_in().into_iter().map(|name| load(name).unwrap().study) {
+        for study in built_in_studies().into_iter().map(|name| load(name).unwrap().study) {
             let said = study.claims.iter().map(|claim| {
                 format!("{} {} ", claim.says, claim.source_figure.as_deref().unwrap_or_default())
             });
@@ -187,7 +191,7 @@ mod tests {
 
     #[test]
     fn every_built_in_study_is_sound() {
-        for name in built_in() {
+        for name in built_in_studies() {
             let study = load(name).unwrap_or_else(|errors| panic!("{errors}"));
             assert!(!study.study.runs.is_empty() || !study.study.models.is_empty(), "{name}");
         }

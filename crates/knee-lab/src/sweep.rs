@@ -6,7 +6,7 @@ mod store;
 mod vary;
 
 pub use plan::{PlannedRun, Point, Sweep};
-pub use store::{Found, SweepStore, TABLE, program};
+pub use store::{Found, SweepStore, TABLE, program_hash};
 pub use vary::Vary;
 
 use crate::command::quoted;

@@ -4,7 +4,7 @@ use crate::error::Error;
 use knee_scenario::{Errors, Loader, Override, Problem, Scenario, Source, SourceText, load_file};
 use std::path::{Path, PathBuf};
 
-/// A scenario file of this machine.
+/// A scenario file of this machine, or a text in place of one.
 #[derive(Clone, Debug)]
 pub struct ScenarioText {
     /// Its name, as typed.
@@ -19,6 +19,12 @@ pub struct ScenarioText {
 pub type Input<'b> = (&'b str, &'b [u8]);
 
 impl ScenarioText {
+    /// A text in place of the file `name`: those that it names are looked for
+    /// beside that.
+    pub fn new(name: &str, text: &str) -> ScenarioText {
+        ScenarioText { name: name.to_string(), path: name.into(), text: text.to_string() }
+    }
+
     /// Reads the file, without looking into it.
     ///
     /// # Errors

@@ -4,7 +4,7 @@
 use crate::failure::Failure;
 use knee_lab::{
     CompareError, CurveError, Error, GridError, GroundError, Refusal, STUDY, StudyError,
-    SweepError, built_in,
+    SweepError, built_in_studies,
 };
 use knee_record::Error as RecordError;
 use std::io::{self, ErrorKind};
@@ -80,7 +80,7 @@ fn of_curve(error: &CurveError) -> &'static str {
 fn of_study(error: &StudyError) -> String {
     match error {
         StudyError::Unknown(_) => {
-            format!("write one of {}, or a folder with a {STUDY}", built_in().join(", "))
+            format!("write one of {}, or a folder with a {STUDY}", built_in_studies().join(", "))
         }
         StudyError::SameName(_) => "name one of them".to_string(),
         StudyError::WithoutSimulator => "write --on sim,kernel".to_string(),

@@ -8,7 +8,7 @@ use crate::arguments::{List, Listed};
 use crate::failure::{Ending, Failure};
 use crate::screen;
 use crate::table::Table;
-use knee_lab::{Grounds, built_in, load_built_in};
+use knee_lab::{Grounds, built_in_studies, load_built_in_study};
 
 /// Lists what a scenario can name, or the studies.
 pub fn list(arguments: &List) -> Result<Ending, Failure> {
@@ -35,7 +35,7 @@ fn everything() -> String {
         ("measures", measures::names()),
         ("aqm", keys::aqm_names()),
         ("keys", keys::section_names()),
-        ("studies", built_in().into_iter().map(str::to_string).collect()),
+        ("studies", built_in_studies().into_iter().map(str::to_string).collect()),
     ];
     let mut table = Table::new(&["knee list", "names"]);
     lines.into_iter().for_each(|(what, names)| table.row([what.to_string(), names.join(", ")]));
@@ -45,9 +45,10 @@ fn everything() -> String {
 fn studies() -> Result<String, Failure> {
     let mut table = Table::new(&["study", "title", ">runs", ">claims", "source"]);
     let grounds = Grounds::built_in();
-    for name in built_in() {
-        let study =
-            load_built_in(name, &grounds).map_err(|errors| Failure::Files(vec![errors]))?.study;
+    for name in built_in_studies() {
+        let study = load_built_in_study(name, &grounds)
+            .map_err(|errors| Failure::Files(vec![errors]))?
+            .study;
         let of_runs: usize = study.runs.iter().map(|run| run.scenario.claims.len()).sum();
         table.row([
             name.to_string(),

@@ -9,8 +9,8 @@ use crate::table::{Mood, Table};
 use knee_lab::both::{claim_heads, claim_row};
 use knee_lab::directory::{DEFAULT, REPORT};
 use knee_lab::{
-    Error, GroundRecord, NamedStudy, Reproduction, StudyRecord, StudyRecords, check_files, choose,
-    put_on_record,
+    Error, GroundRecord, NamedStudy, Reproduction, StudyRecord, StudyRecords, check_files,
+    choose_studies, put_on_record,
 };
 use knee_record::Verdict;
 use std::collections::BTreeSet;
@@ -20,7 +20,7 @@ use std::path::Path;
 pub fn reproduce(arguments: &Reproduce) -> Result<Ending, Failure> {
     let lab = lab(arguments.output.jobs);
     let on = chosen(&lab.grounds, &arguments.on)?;
-    let studies = choose(&arguments.studies, &lab.grounds)?;
+    let studies = choose_studies(&arguments.studies, &lab.grounds)?;
     if arguments.record {
         check_files(&studies).map_err(Error::from)?;
     }

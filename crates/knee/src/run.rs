@@ -7,7 +7,7 @@ use crate::{claims, figures, grounds, repeats, screen};
 use knee_lab::directory::{DEFAULT, REPORT};
 use knee_lab::words::verdict;
 use knee_lab::{
-    Experiment, Ground, Job, Outcome, ScenarioText, Settings, all_or_every_error, check,
+    Experiment, Ground, Job, Outcome, ScenarioText, Settings, all_or_every_error, check_jobs,
 };
 use knee_record::{Fidelity, RepeatSummary, Summary, Verdict};
 use serde::Serialize;
@@ -52,7 +52,7 @@ pub fn run(arguments: &Run) -> Result<Ending, Failure> {
     let experiments = experiments.map(|(text, at)| Experiment::new(text, settings.clone(), at));
     let experiments = all_or_every_error(experiments)?;
     let jobs: Vec<Job<'_>> = experiments.iter().flat_map(Experiment::jobs).collect();
-    check(&jobs)?;
+    check_jobs(&jobs)?;
     let claimed = experiments.iter().map(|experiment| &experiment.directory);
     lab.claim(&root(arguments), claimed, arguments.output.force)?;
     warn(&jobs);

@@ -8,7 +8,8 @@ use crate::laboratory::{lab, watched};
 use crate::screen;
 use knee_lab::directory::{DEFAULT, REPORT};
 use knee_lab::{
-    Error, Found, SIMULATOR, ScenarioText, Sweep, SweepSettings, SweepStore, Swept, TABLE, program,
+    Error, Found, SIMULATOR, ScenarioText, Sweep, SweepSettings, SweepStore, Swept, TABLE,
+    program_hash,
 };
 use std::path::{Path, PathBuf};
 
@@ -29,7 +30,7 @@ pub fn sweep(arguments: &arguments::Sweep) -> Result<Ending, Failure> {
     let plan = Sweep::new(text, settings)?;
     let directory = directory(arguments, &plan);
     let force = arguments.output.force;
-    let mut store = SweepStore::open(&lab, directory.clone(), program()?, force)?;
+    let mut store = SweepStore::open(&lab, directory.clone(), program_hash()?, force)?;
     tell(&plan, &store.found(&plan));
     let swept = watched(&lab, || lab.sweep(&plan, &mut store))?;
     tell_speed(&swept);

@@ -23,7 +23,7 @@ const RUN_BYTES_MAX: u64 = 64 << 20;
 pub struct SweepStore {
     /// Where.
     pub directory: PathBuf,
-    /// Which program runs it: see [`program`].
+    /// Which program runs it: see [`program_hash`].
     pub(super) program: String,
     /// What is there, by the name of its file.
     known: BTreeMap<String, SweepRun>,
@@ -43,7 +43,7 @@ pub struct Found {
 impl SweepStore {
     /// Opens the directory of a sweep, or makes one. With `force` what an
     /// earlier sweep left is removed; a directory of something else is
-    /// refused. `program` tells builds apart ([`program`]): runs of another
+    /// refused. `program` tells builds apart ([`program_hash`]): runs of another
     /// one are made again.
     ///
     /// # Errors
@@ -160,7 +160,7 @@ fn clear(directory: &Path) -> io::Result<()> {
 ///
 /// # Errors
 /// That its file cannot be read.
-pub fn program() -> Result<String, Error> {
+pub fn program_hash() -> Result<String, Error> {
     let path = env::current_exe().unwrap_or_default();
     let bytes = fs::read(&path).map_err(|source| Error::Read { path, source })?;
     Ok(sha256_hex(&bytes))
