@@ -2,6 +2,7 @@
 
 use crate::compare::CompareError;
 use crate::curve::CurveError;
+use crate::experiment::ExperimentError;
 use crate::fidelity::GridError;
 use crate::ground::{GroundError, UnknownGround};
 use crate::studies::StudyError;
@@ -49,6 +50,9 @@ pub enum Error {
     /// A directory that was to be written is a link, or is reached by one.
     #[error("{} is a link to another place", .0.display())]
     Link(PathBuf),
+    /// Settings do not go together.
+    #[error(transparent)]
+    Experiment(#[from] ExperimentError),
     /// The grid cannot be run.
     #[error(transparent)]
     Grid(#[from] GridError),

@@ -12,7 +12,7 @@ use crate::text::ScenarioText;
 use knee_record::{
     ClaimOutcome, Fidelity, Outcome as ClaimEnd, RepeatSummary, Summary, write_json,
 };
-use knee_scenario::{Errors, Override, Scenario};
+use knee_scenario::{Override, Scenario};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
@@ -28,7 +28,7 @@ pub struct Settings<'g> {
     pub seed: Option<u64>,
     /// How often, with the seed and those that follow it.
     pub repeat: Option<u64>,
-    /// Where; several grounds and repeats do not go together.
+    /// Where.
     pub on: Vec<&'g dyn Ground>,
     /// Also write packet logs, on grounds that can.
     pub packet_log: bool,
@@ -39,6 +39,17 @@ impl<'g> Settings<'g> {
     pub fn on(ground: &'g dyn Ground) -> Settings<'g> {
         Settings { set: Vec::new(), seed: None, repeat: None, on: vec![ground], packet_log: false }
     }
+}
+
+/// What settings do not go together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ExperimentError {
+    /// Intervals are those of one ground.
+    #[error("repeats give intervals on one ground")]
+    RepeatsOnSeveralGrounds,
+    /// None of the grounds can.
+    #[error("only the simulator writes a packet log")]
+    NoPacketLog,
 }
 
 /// What is to be done about one file.
@@ -88,12 +99,18 @@ impl<'g> Experiment<'g> {
     /// Reads the scenario of every run.
     ///
     /// # Errors
-    /// Everything that is wrong with it.
+    /// Everything that is wrong with it, or an [`ExperimentError`].
     pub fn new(
         text: ScenarioText,
         settings: Settings<'g>,
         directory: PathBuf,
-    ) -> Result<Experiment<'g>, Errors> {
+    ) -> Result<Experiment<'g>, Error> {
+        if settings.repeat.is_some() && settings.on.len() > 1 {
+            return Err(ExperimentError::RepeatsOnSeveralGrounds.into());
+        }
+        if settings.packet_log && !settings.on.iter().any(|ground| ground.writes_packet_log()) {
+            return Err(ExperimentError::NoPacketLog.into());
+        }
         let set: Vec<Override> =
             settings.set.iter().cloned().chain(settings.seed.map(seed)).collect();
         let mut scenarios = vec![text.scenario(&set)?];
@@ -120,13 +137,7 @@ impl<'g> Experiment<'g> {
         Ok(Experiment { text, directory, settings, runs })
     }
 
-    /// Names of its grounds, in order.
-    pub fn grounds(&self) -> Vec<&str> {
-        names(&self.settings.on)
-    }
-
-    /// Its runs, in order: every ground of the first repeat, then of the
-    /// second …
+    /// Its runs, in the order of its repeats or of its grounds.
     pub fn jobs(&self) -> impl Iterator<Item = Job<'_>> {
         self.runs.iter().map(|run| Job {
             packet_log: self.settings.packet_log,
@@ -157,7 +168,7 @@ impl<'g> Experiment<'g> {
         if let Some(repeats) = &repeats {
             write_json(&self.directory.join(REPEAT), repeats)?;
         }
-        let several = self.settings.on.len() > 1 && self.settings.repeat.is_none();
+        let several = self.settings.on.len() > 1;
         let fidelity = match several && both::are_in(&self.directory) {
             true => {
                 let command = self.command(self.runs[0].scenario.seed, None);

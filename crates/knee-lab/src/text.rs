@@ -99,14 +99,15 @@ fn unreadable(name: String, reason: &str) -> Errors {
 ///
 /// # Errors
 /// Everything that is wrong with any of them.
-pub fn all_or_every_error<T>(
-    results: impl IntoIterator<Item = Result<T, Errors>>,
+pub fn all_or_every_error<T, E: Into<Error>>(
+    results: impl IntoIterator<Item = Result<T, E>>,
 ) -> Result<Vec<T>, Error> {
     let (mut good, mut wrong) = (Vec::new(), Vec::new());
     for result in results {
-        match result {
+        match result.map_err(E::into) {
             Ok(value) => good.push(value),
-            Err(errors) => wrong.push(errors),
+            Err(Error::Files(files)) => wrong.extend(files),
+            Err(other) => return Err(other),
         }
     }
     if wrong.is_empty() { Ok(good) } else { Err(Error::Files(wrong)) }

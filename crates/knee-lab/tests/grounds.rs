@@ -7,9 +7,9 @@
 use knee_lab::record::{Control, FlowRecord, FlowSample, LinkSample, Records, read_summary};
 use knee_lab::scenario::Scenario;
 use knee_lab::{
-    Ended, Error, Experiment, Ground, GroundError, Grounds, Job, Lab, Output, Pace, Refusal,
-    Reproduction, ScenarioText, Settings, Sweep, SweepSettings, SweepStore, check_jobs,
-    choose_studies,
+    Ended, Error, Experiment, ExperimentError, Ground, GroundError, Grounds, Job, Lab, Output,
+    Pace, Refusal, Reproduction, ScenarioText, Settings, Sweep, SweepSettings, SweepStore,
+    check_jobs, choose_studies,
 };
 use std::fs;
 use std::path::Path;
@@ -229,6 +229,20 @@ fn an_experiment_runs_beside_the_simulator() {
     let left = fs::read_dir(directory.join("fluid")).unwrap();
     let left: Vec<_> = left.map(|entry| entry.unwrap().file_name()).collect();
     assert_eq!(left, ["notes.txt"]);
+}
+
+#[test]
+fn what_does_not_go_together_is_refused() {
+    let lab = lab();
+    let experiment = |settings| Experiment::new(duel(), settings, "never".into()).map(drop);
+    let one = Settings::on(lab.grounds.get("fluid").unwrap());
+    let repeated = Settings { on: lab.grounds.iter().collect(), repeat: Some(2), ..one.clone() };
+    let refused = experiment(repeated).unwrap_err();
+    let expected = ExperimentError::RepeatsOnSeveralGrounds;
+    assert!(matches!(refused, Error::Experiment(what) if what == expected), "{refused}");
+    let refused = experiment(Settings { packet_log: true, ..one }).unwrap_err();
+    let expected = ExperimentError::NoPacketLog;
+    assert!(matches!(refused, Error::Experiment(what) if what == expected), "{refused}");
 }
 
 #[test]

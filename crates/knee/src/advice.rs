@@ -3,8 +3,8 @@
 
 use crate::failure::Failure;
 use knee_lab::{
-    CompareError, CurveError, Error, GridError, GroundError, Refusal, STUDY, StudyError,
-    SweepError, built_in_studies,
+    CompareError, CurveError, Error, ExperimentError, GridError, GroundError, Refusal, STUDY,
+    StudyError, SweepError, built_in_studies,
 };
 use knee_record::Error as RecordError;
 use std::io::{self, ErrorKind};
@@ -26,6 +26,13 @@ impl From<Error> for Failure {
             }
             Error::Link(_) => usage("remove it, or add --force"),
             Error::Threads { .. } => Failure::Host(what, "use --jobs 1".to_string()),
+            Error::Experiment(ExperimentError::RepeatsOnSeveralGrounds) => Failure::Usage(
+                "--repeat gives intervals on one ground".to_string(),
+                "write --on sim or --on kernel".to_string(),
+            ),
+            Error::Experiment(ExperimentError::NoPacketLog) => {
+                usage("add --on sim, or leave out --packet-log")
+            }
             Error::Grid(error) => of_grid(error),
             Error::Curve(error) => usage(of_curve(&error)),
             Error::Compare(CompareError::Kinds) => usage("name two of a kind"),

@@ -6,9 +6,7 @@ use crate::laboratory::{chosen, lab, warn, watched};
 use crate::{claims, figures, grounds, repeats, screen};
 use knee_lab::directory::{DEFAULT, REPORT};
 use knee_lab::words::verdict;
-use knee_lab::{
-    Experiment, Ground, Job, Outcome, ScenarioText, Settings, all_or_every_error, check_jobs,
-};
+use knee_lab::{Experiment, Job, Outcome, ScenarioText, Settings, all_or_every_error, check_jobs};
 use knee_record::{Fidelity, RepeatSummary, Summary, Verdict};
 use serde::Serialize;
 use std::path::{Path, PathBuf};
@@ -38,7 +36,6 @@ struct DocumentRun<'r> {
 pub fn run(arguments: &Run) -> Result<Ending, Failure> {
     let lab = lab(arguments.output.jobs);
     let on = chosen(&lab.grounds, &arguments.on)?;
-    only_what_they_can(arguments, &on)?;
     let texts = all_or_every_error(arguments.files.iter().map(|file| ScenarioText::read(file)))?;
     let directories = directories(arguments, &texts)?;
     let settings = Settings {
@@ -66,18 +63,6 @@ pub fn run(arguments: &Run) -> Result<Ending, Failure> {
     } else {
         Ending::ClaimDiffers
     })
-}
-
-fn only_what_they_can(arguments: &Run, on: &[&dyn Ground]) -> Result<(), Failure> {
-    if arguments.repeat.is_some() && on.len() > 1 {
-        let what = "--repeat gives intervals on one ground".to_string();
-        return Err(Failure::Usage(what, "write --on sim or --on kernel".to_string()));
-    }
-    if arguments.packet_log && !on.iter().any(|ground| ground.writes_packet_log()) {
-        let what = "only the simulator writes a packet log".to_string();
-        return Err(Failure::Usage(what, "add --on sim, or leave out --packet-log".to_string()));
-    }
-    Ok(())
 }
 
 /// Where all of it goes.
