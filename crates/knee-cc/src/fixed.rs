@@ -14,7 +14,7 @@
 
 use crate::pacing::{SendQuantum, rate_of_window};
 use crate::registry::Entry;
-use crate::{Connection, Controller, Decision, Ecn, Event, Init, Needs, Sample, State};
+use crate::{Connection, Controller, Decision, Event, Init, Needs, Sample, State};
 use knee_registry::{Kind, Parameter, Settings};
 
 pub(crate) const ENTRY: Entry = Entry {
@@ -44,8 +44,7 @@ struct Fixed {
 
 fn build(settings: &Settings, init: Init) -> Box<dyn Controller> {
     let packets = settings.packets("window").expect("the registry refuses windows in BDP");
-    let decision = Decision { window: 0, pacing_rate: None, send_quantum: 0, ecn: Ecn::NotCapable };
-    let quantum = SendQuantum::default();
+    let (quantum, decision) = (SendQuantum::default(), Decision::default());
     let mut fixed = Fixed { packets, mss: init.mss.max(1), quantum, decision };
     fixed.decide(&Connection::default());
     Box::new(fixed)
@@ -69,13 +68,11 @@ impl Fixed {
 
 impl Controller for Fixed {
     fn on_ack(&mut self, _sample: &Sample, connection: &Connection) -> Decision {
+        self.mss = connection.mss.max(1);
         self.decide(connection)
     }
 
-    fn on_event(&mut self, event: Event, connection: &Connection) -> Decision {
-        if event == Event::MtuChanged {
-            self.mss = connection.mss.max(1);
-        }
+    fn on_event(&mut self, _event: Event, connection: &Connection) -> Decision {
         self.decide(connection)
     }
 

@@ -30,7 +30,8 @@ pub struct Sample {
     /// Round-trip time of the segment acknowledged that was sent last; none
     /// when only retransmitted segments were acknowledged (Karn's rule).
     pub rtt: Option<Time>,
-    /// The sampled segment was sent while the application limited the rate.
+    /// The sampled segment was sent while the application limited the rate,
+    /// or the controller itself did ([`Decision::holds_back`]).
     pub app_limited: bool,
     /// The receiver may have held this acknowledgement back (it covers only
     /// one segment that was the last one outstanding).
@@ -71,7 +72,8 @@ pub enum Recovery {
 pub struct Connection {
     /// The current time.
     pub now: Time,
-    /// Payload bytes of a full segment.
+    /// Payload bytes of a full segment. It may differ from one call to the
+    /// next (path MTU discovery, RFC 8899): who counts segments converts.
     pub mss: u32,
     /// IP bytes of a full segment: [`mss`](Self::mss) and its headers.
     pub mtu: u32,
@@ -95,12 +97,9 @@ pub struct Connection {
     /// The window, not the application, limited sending in the last round
     /// (Linux's `tcp_is_cwnd_limited`).
     pub window_limited: bool,
-    /// The application limits the rate now (a bubble is in the pipe).
+    /// The application limits the rate now (a bubble is in the pipe), or the
+    /// controller itself does ([`Decision::holds_back`]).
     pub app_limited: bool,
-    /// The rate sampler is not told when a controller holds back on purpose
-    /// (PROBE_RTT), so such samples count like any other: a defect of ns-3
-    /// that Linux does not have.
-    pub own_limits_unmarked: bool,
     /// The transport paces what it sends.
     pub paced: bool,
     /// Earliest time at which pacing lets the next segment leave (Linux's
@@ -131,10 +130,6 @@ pub enum Event {
     /// The loss that began the current recovery turned out to be spurious
     /// (Eifel, DSACK): the reduction is undone.
     SpuriousRecovery,
-    /// [`Connection::mss`] changed.
-    MtuChanged,
-    /// The path changed underneath: what was learnt about it is void.
-    PathReset,
     /// On a multipath connection this path holds the others up: halve the
     /// window (penalisation, Raiciu et al., NSDI 2012, section 4.2).
     Penalised,
@@ -165,7 +160,7 @@ pub enum Ecn {
 }
 
 /// What a controller allows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Decision {
     /// Congestion window in bytes.
     pub window: u64,
@@ -177,6 +172,11 @@ pub struct Decision {
     pub send_quantum: u64,
     /// Codepoint for the segments sent from now on.
     pub ecn: Ecn,
+    /// The controller sends less than the path bears, on purpose (PROBE_RTT):
+    /// until it ends, what is in flight and what is sent says no more of the
+    /// path than what the application limits. Looked at after each
+    /// acknowledgement, as when Linux's BBR sets `tp->app_limited`.
+    pub holds_back: bool,
 }
 
 /// What a controller shows of itself, for the records.
@@ -224,7 +224,8 @@ pub struct Init {
     pub rng: ChaCha8Rng,
 }
 
-/// A congestion control algorithm for one path.
+/// A congestion control algorithm for one path. Another path (a new route, a
+/// subflow that begins again) gets another one.
 pub trait Controller: Send {
     /// Processes one acknowledgement.
     fn on_ack(&mut self, sample: &Sample, connection: &Connection) -> Decision;
@@ -250,6 +251,7 @@ mod bbr;
 mod coupling;
 mod cubic;
 mod fixed;
+mod held_back;
 mod lia;
 mod loss_based;
 pub mod model;
@@ -259,5 +261,6 @@ mod registry;
 mod reno;
 mod window;
 
+pub use held_back::HeldBack;
 pub use knee_registry::{Kind, Parameter, Preset, Selection, SelectionError, Settings, Value};
 pub use registry::{Build, Entry, build, check, controllers, settings};

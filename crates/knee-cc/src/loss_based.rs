@@ -17,9 +17,7 @@
 
 use crate::pacing::{SendQuantum, rate_of_window};
 use crate::window::{UNLIMITED, Window};
-use crate::{
-    Connection, Controller, Decision, Ecn, Event, Init, Needs, Peer, Recovery, Sample, State,
-};
+use crate::{Connection, Controller, Decision, Event, Init, Needs, Peer, Recovery, Sample, State};
 use knee_units::Time;
 
 /// Slowest timer that may restart the window, above the RTT: Linux's
@@ -116,12 +114,7 @@ impl<G: Growth> LossBased<G> {
             losses: LossIntervals::default(),
             last_sent: Time::ZERO,
             quantum: SendQuantum::default(),
-            decision: Decision {
-                window: 0,
-                pacing_rate: None,
-                send_quantum: 0,
-                ecn: Ecn::NotCapable,
-            },
+            decision: Decision::default(),
         };
         controller.decide(&Connection::default());
         controller
@@ -194,18 +187,11 @@ impl<G: Growth> LossBased<G> {
         self.window.set(self.window.segments.max(floor));
     }
 
+    #[cold]
     fn on_mtu(&mut self, connection: &Connection) {
         let bytes = u64::from(self.window.segments) * u64::from(self.mss);
         self.mss = connection.mss.max(1);
         self.window.set((bytes / u64::from(self.mss)) as u32);
-    }
-
-    fn on_reset(&mut self, connection: &Connection) {
-        self.window = Window::new(self.initial_segments);
-        self.before = self.window;
-        self.losses = LossIntervals::default();
-        self.phase = Phase::Open;
-        self.growth.reset(connection);
     }
 
     /// Half the window, at least one segment, and half the threshold unless
@@ -236,6 +222,9 @@ impl<G: Growth> LossBased<G> {
 
 impl<G: Growth> Controller for LossBased<G> {
     fn on_ack(&mut self, sample: &Sample, connection: &Connection) -> Decision {
+        if connection.mss != self.mss {
+            self.on_mtu(connection);
+        }
         let acked = self.count_segments(sample.newly_acked);
         self.losses.since_last += sample.newly_acked;
         if let Some(rtt) = sample.rtt {
@@ -262,8 +251,6 @@ impl<G: Growth> Controller for LossBased<G> {
             Event::RecoveryEnd => self.phase = Phase::Open,
             Event::Timeout => self.on_timeout(connection),
             Event::SpuriousRecovery => self.on_spurious(),
-            Event::MtuChanged => self.on_mtu(connection),
-            Event::PathReset => self.on_reset(connection),
             Event::Penalised => self.on_penalty(),
         }
         self.decide(connection)

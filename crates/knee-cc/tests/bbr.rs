@@ -693,3 +693,34 @@ fn parts_can_be_taken_away() {
     assert!((6.0..20.0).contains(&bursts), "{bursts:.2} packets");
     assert!(both > bursts + 12.0, "{both:.2} packets");
 }
+
+/// Rates are kept in segments: at half the segment size the estimate is still
+/// the same in bits per second, and what leaves at once are new segments.
+#[test]
+fn a_new_segment_size_keeps_the_rate() {
+    let mut bbr = controller("bbr", 1);
+    let interval = Time::from_millis(40);
+    let mut connection =
+        knee_cc::Connection { mss: MSS as u32, srtt: interval, ..Default::default() };
+    let mut ack = |connection: &mut knee_cc::Connection| {
+        connection.now += interval;
+        let sample = knee_cc::Sample {
+            delivered: 100 * MSS,
+            prior_delivered: connection.delivered,
+            interval,
+            newly_acked: 100 * MSS,
+            rtt: Some(interval),
+            ..Default::default()
+        };
+        connection.delivered += 100 * MSS;
+        let decision = bbr.on_ack(&sample, connection);
+        (bbr.state().bandwidth.unwrap().as_bits_per_second() as f64, decision)
+    };
+    let (before, _) = ack(&mut connection);
+    let expected = 100.0 * MSS as f64 * 8.0 / 0.04;
+    assert!((before / expected - 1.0).abs() < 1e-3, "{before} of {expected}");
+    connection.mss = 700;
+    let (after, decision) = ack(&mut connection);
+    assert!((after / before - 1.0).abs() < 1e-3, "{after} after {before}");
+    assert_eq!(decision.send_quantum % 700, 0);
+}

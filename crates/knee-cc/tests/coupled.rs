@@ -251,8 +251,6 @@ fn loss_intervals_are_counted_in_bytes() {
     subflow.controller.on_event(Event::SpuriousRecovery, &subflow.connection);
     subflow.ack(1);
     assert_eq!(interval(&subflow), 41);
-    subflow.controller.on_event(Event::PathReset, &subflow.connection);
-    assert_eq!(interval(&subflow), 0);
 }
 
 fn several_paths() -> impl Strategy<Value = Vec<Path>> {

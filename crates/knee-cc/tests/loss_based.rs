@@ -329,3 +329,20 @@ fn hystart_ends_slow_start_near_the_bdp() {
     net.run(Time::from_secs(2), |seen| queue_rtt = queue_rtt.max(seen.rtt));
     assert!(queue_rtt > path.rtt * 5, "{queue_rtt:?}");
 }
+
+/// The path's MTU halves: the window stays what it was in bytes, and what it
+/// allows are segments of the new size.
+#[test]
+fn a_new_segment_size_keeps_the_window_in_bytes() {
+    for name in ["reno", "cubic"] {
+        let mut wire = Wire::named(name, 100);
+        (0..3).for_each(|_| wire.round());
+        let before = wire.controller.decision().window;
+        wire.connection.mss = 700;
+        wire.connection.in_flight = 0;
+        let decision = wire.controller.on_ack(&Sample::default(), &wire.connection);
+        assert!(before - decision.window < 700, "{name}: {} of {before}", decision.window);
+        assert_eq!(decision.window % 700, 0);
+        assert_eq!(decision.send_quantum % 700, 0);
+    }
+}

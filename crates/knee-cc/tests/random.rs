@@ -11,7 +11,7 @@ use proptest::prelude::*;
 
 const NAMES: [&str; 7] = ["balia", "bbr", "bbr-low-delay", "cubic", "lia", "olia", "reno"];
 
-const EVENTS: [Event; 10] = [
+const EVENTS: [Event; 8] = [
     Event::Established,
     Event::SentAfterIdle,
     Event::RecoveryStart,
@@ -19,8 +19,6 @@ const EVENTS: [Event; 10] = [
     Event::RecoveryEnd,
     Event::Timeout,
     Event::SpuriousRecovery,
-    Event::MtuChanged,
-    Event::PathReset,
     Event::Penalised,
 ];
 

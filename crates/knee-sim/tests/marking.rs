@@ -223,7 +223,7 @@ impl Controller for Dctcp {
         });
         let window = self.window as u64;
         // The analysis knows no bursts.
-        Decision { window, pacing_rate, send_quantum: MSS, ecn: Ecn::Ect0 }
+        Decision { window, pacing_rate, send_quantum: MSS, ecn: Ecn::Ect0, ..Decision::default() }
     }
 
     fn state(&self) -> State {

@@ -98,11 +98,7 @@ pub enum Sampler {
     /// As Linux does (draft-ietf-ccwg-bbr).
     #[default]
     Linux,
-    /// With the defect of ns-3 up to 3.40 (its issue 1026): the ACK interval
-    /// begins where that of the previous sample began, one ACK too early, so
-    /// every sample falls short of the rate. With it come two habits of the
-    /// same version: samples taken in PROBE_RTT are not marked as limited, and
-    /// the RTT given to the controller is the smoothed one. To show a
-    /// published artefact.
+    /// As ns-3 up to 3.40, with its defects, to show a published artefact:
+    /// every sample falls short of the rate (`ns3.rs` says why).
     Ns3V335,
 }

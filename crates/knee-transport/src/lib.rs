@@ -10,6 +10,7 @@
 
 mod config;
 pub mod multipath;
+mod ns3;
 mod pacing;
 mod prr;
 mod quick_acks;

@@ -4,14 +4,14 @@
 //! the time it took to acknowledge.
 
 use crate::config::Sampler;
+use crate::ns3::Ns3Sampler;
 use crate::scoreboard::{APP_LIMITED, EVER_RETRANSMITTED, Sent};
-use knee_cc::Sample;
+use knee_cc::{Connection, Decision, HeldBack, Sample};
 use knee_units::{Rate, Time};
 
 /// The connection's side of the estimator.
 #[derive(Clone, Debug)]
 pub struct RateSampler {
-    mode: Sampler,
     /// Bytes delivered in all, selectively acknowledged ones included.
     pub delivered: u64,
     /// When `delivered` last grew.
@@ -20,9 +20,10 @@ pub struct RateSampler {
     first_sent_at: Time,
     /// `delivered` that ends the application-limited phase; zero: none.
     app_limited_until: u64,
-    /// Begin of the previous sample's ACK interval; only the `ns3-3.35` mode
-    /// looks at it.
-    previous_begin: Option<Time>,
+    /// What was sent while the controller held back.
+    held_back: HeldBack,
+    /// Samples as ns-3 takes them.
+    ns3: Option<Ns3Sampler>,
     /// Bytes and interval of the last sample that counts.
     last: (u64, Time),
 }
@@ -49,14 +50,14 @@ impl Newest {
 
 impl RateSampler {
     /// An estimator of a connection that has sent nothing.
-    pub fn new(mode: Sampler) -> RateSampler {
+    pub fn new(sampler: Sampler) -> RateSampler {
         RateSampler {
-            mode,
             delivered: 0,
             delivered_at: Time::ZERO,
             first_sent_at: Time::ZERO,
             app_limited_until: 0,
-            previous_begin: None,
+            held_back: HeldBack::default(),
+            ns3: (sampler == Sampler::Ns3V335).then(Ns3Sampler::default),
             last: (0, Time::ZERO),
         }
     }
@@ -84,10 +85,24 @@ impl RateSampler {
         self.app_limited_until = (self.delivered + in_flight).max(1);
     }
 
-    /// The application limits the rate.
+    /// The application limits the rate, or the controller itself does.
     #[inline]
     pub fn app_limited(&self) -> bool {
-        self.app_limited_until != 0
+        self.app_limited_until != 0 || self.held_back.covers(self.delivered)
+    }
+
+    /// Notes what the controller decided on an acknowledgement.
+    #[inline]
+    pub fn on_decision(&mut self, decision: &Decision, connection: &Connection) {
+        if self.ns3.is_none() {
+            self.held_back.note(decision, connection);
+        }
+    }
+
+    /// The RTT that a controller is given.
+    #[inline]
+    pub fn shown_rtt(&self, measured: Option<Time>, smoothed: Time) -> Option<Time> {
+        if self.ns3.is_some() { measured.and(Some(smoothed)) } else { measured }
     }
 
     /// Fills in the rate part of a sample (`tcp_rate_gen`). `delivered` has
@@ -107,31 +122,29 @@ impl RateSampler {
         self.first_sent_at = sent.sent_at;
         sample.prior_delivered = sent.delivered;
         sample.delivered = self.delivered - sent.delivered;
-        sample.app_limited = sent.flags & APP_LIMITED != 0;
+        let app_limited = sent.flags & APP_LIMITED != 0;
+        sample.app_limited = app_limited || self.held_back.covers(sent.delivered);
         sample.in_flight_at_send = u64::from(sent.in_flight);
         sample.send_interval = sent.sent_at.saturating_sub(sent.first_sent_at);
-        let previous_begin = self.previous_begin.replace(sent.delivered_at);
-        let begin = match self.mode {
-            Sampler::Linux => sent.delivered_at,
-            Sampler::Ns3V335 => previous_begin.unwrap_or(sent.delivered_at),
-        };
-        sample.ack_interval = now - begin;
+        sample.ack_interval = now - sent.delivered_at;
         let interval = sample.send_interval.max(sample.ack_interval);
         // An interval shorter than the minimum RTT comes from a segment that
         // was retransmitted needlessly: its rate would be too high.
-        let plausible = interval >= min_rtt || self.mode == Sampler::Ns3V335;
-        sample.interval = if plausible { interval } else { Time::ZERO };
-        self.note_rate(sample);
+        sample.interval = if interval >= min_rtt { interval } else { Time::ZERO };
+        if let Some(ns3) = &mut self.ns3 {
+            ns3.resample(now, sent.delivered_at, sample);
+        }
+        self.note_rate(sample, app_limited);
     }
 
     /// Keeps the last sample, one that the application limited only when it
     /// is higher (`tcp_rate_gen`).
     #[inline]
-    fn note_rate(&mut self, sample: &Sample) {
+    fn note_rate(&mut self, sample: &Sample, app_limited: bool) {
         let (bytes, interval) = self.last;
         let of = |bytes: u64, interval: Time| bytes.saturating_mul(interval.as_nanos());
         let higher = of(sample.delivered, interval) >= of(bytes, sample.interval);
-        if sample.interval > Time::ZERO && (!sample.app_limited || higher) {
+        if sample.interval > Time::ZERO && (!app_limited || higher) {
             self.last = (sample.delivered, sample.interval);
         }
     }

@@ -13,9 +13,8 @@ impl Fixed {
     fn segments(count: u64) -> Box<Fixed> {
         Box::new(Fixed(Decision {
             window: count * SEGMENT,
-            pacing_rate: None,
             send_quantum: SEGMENT,
-            ecn: knee_cc::Ecn::NotCapable,
+            ..Decision::default()
         }))
     }
 }

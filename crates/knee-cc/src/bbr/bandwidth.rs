@@ -36,11 +36,6 @@ pub(super) struct Bandwidth {
 }
 
 impl Bandwidth {
-    /// Nothing known, the next round begins now.
-    pub(super) fn from_now(connection: &Connection) -> Bandwidth {
-        Bandwidth { round_end: connection.delivered, ..Bandwidth::default() }
-    }
-
     #[inline]
     pub(super) fn max(&self) -> PacketRate {
         self.filter.get()
@@ -78,12 +73,7 @@ pub(super) fn as_rate(bw: PacketRate, mss: u32) -> Option<Rate> {
 
 impl Bbr {
     #[inline]
-    pub(super) fn update_bandwidth(
-        &mut self,
-        sample: &Sample,
-        connection: &Connection,
-        app_limited: bool,
-    ) {
+    pub(super) fn update_bandwidth(&mut self, sample: &Sample, connection: &Connection) {
         self.bandwidth.round_start = false;
         let interval_us = sample.interval.as_micros();
         if interval_us == 0 {
@@ -95,7 +85,7 @@ impl Bbr {
             self.bandwidth.round_start = true;
             self.packet_conservation = false;
         }
-        self.sample_long_term(sample, connection, app_limited);
+        self.sample_long_term(sample, connection);
         // The only division on the path of every acknowledgement. Delivered
         // bytes are below 2^40, else the shift saturates the estimate.
         let scaled = sample.delivered.min((1 << 40) - 1) << RATE_SHIFT;
@@ -103,7 +93,7 @@ impl Bbr {
         let bw = bw.min(u64::from(PacketRate::MAX)) as PacketRate;
         // The application's pauses are not the path's: such a sample counts
         // only if it shows the path to be faster.
-        if !app_limited || bw >= self.bandwidth.max() {
+        if !sample.app_limited || bw >= self.bandwidth.max() {
             if self.mode != Mode::ProbeRtt {
                 self.bandwidth.kept = self.bandwidth.kept.max(bw);
             }

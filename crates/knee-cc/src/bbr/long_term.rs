@@ -65,19 +65,14 @@ impl Bbr {
     }
 
     #[inline]
-    pub(super) fn sample_long_term(
-        &mut self,
-        sample: &Sample,
-        connection: &Connection,
-        app_limited: bool,
-    ) {
+    pub(super) fn sample_long_term(&mut self, sample: &Sample, connection: &Connection) {
         if !self.config.detect_policers {
             return;
         }
         if self.long_term.in_use {
             self.use_long_term(connection);
         } else if self.long_term.sampling || sample.newly_lost > 0 {
-            self.extend_interval(sample, connection, app_limited);
+            self.extend_interval(sample, connection);
         }
     }
 
@@ -92,12 +87,12 @@ impl Bbr {
         }
     }
 
-    fn extend_interval(&mut self, sample: &Sample, connection: &Connection, app_limited: bool) {
+    fn extend_interval(&mut self, sample: &Sample, connection: &Connection) {
         if !self.long_term.sampling {
             self.begin_interval(connection);
             self.long_term.sampling = true;
         }
-        if app_limited {
+        if sample.app_limited {
             return self.reset_long_term(connection); // would underestimate
         }
         if self.bandwidth.round_start {

@@ -109,7 +109,6 @@ struct Bbr {
     window: u64,
     /// Window before recovery or PROBE_RTT, in bytes.
     prior_window: u64,
-    initial_window: u32,
     /// Slow-start threshold as shown: the pipe when STARTUP ended, in bytes.
     threshold: u64,
     /// State of recovery at the previous acknowledgement of data.
@@ -147,13 +146,12 @@ impl Bbr {
             low_delay: LowDelay::default(),
             window,
             prior_window: 0,
-            initial_window: window.min(u64::from(u32::MAX)) as u32,
             threshold: u64::MAX,
             prior_recovery: Recovery::Open,
             packet_conservation: false,
             idle_restart: false,
             delivered_at: Time::ZERO,
-            decision: Decision { window, pacing_rate: None, send_quantum: 0, ecn: Ecn::NotCapable },
+            decision: Decision::default(),
         };
         bbr.init_pacing_rate(Time::ZERO);
         bbr.decide(Time::ZERO);
@@ -167,13 +165,10 @@ impl Bbr {
     }
 
     fn update_model(&mut self, sample: &Sample, connection: &Connection) {
-        let own_limit =
-            !connection.own_limits_unmarked && self.min_rtt.limited(sample.prior_delivered);
-        let app_limited = sample.app_limited || own_limit;
-        self.update_bandwidth(sample, connection, app_limited);
+        self.update_bandwidth(sample, connection);
         self.update_aggregation(sample);
         self.update_cycle(sample, connection);
-        self.check_full_pipe(app_limited);
+        self.check_full_pipe(sample.app_limited);
         self.check_drain(connection);
         self.update_min_rtt(sample, connection);
         self.update_gains();
@@ -198,26 +193,6 @@ impl Bbr {
         }
     }
 
-    /// The path is another one: everything learnt is void.
-    fn forget(&mut self, connection: &Connection) {
-        self.mode = Mode::Startup;
-        self.bandwidth = Bandwidth::from_now(connection);
-        self.long_term = LongTerm::default();
-        self.aggregation = Aggregation::default();
-        self.full_pipe = FullPipe::default();
-        self.cycle.forget();
-        self.min_rtt = MinRtt::default();
-        self.min_rtt.begin(Time::ZERO, connection.now);
-        self.low_delay = LowDelay::default();
-        self.pacing = Pacing::default();
-        self.window = u64::from(self.initial_window);
-        self.prior_window = 0;
-        self.threshold = u64::MAX;
-        self.packet_conservation = false;
-        self.update_gains();
-        self.init_pacing_rate(Time::ZERO);
-    }
-
     /// The handshake's RTT is the first estimate, and sets the initial rate.
     fn on_established(&mut self, connection: &Connection) {
         self.min_rtt.begin(connection.min_rtt, connection.now);
@@ -230,8 +205,7 @@ impl Bbr {
     /// Sending resumes. If the application was the limit, the estimate is
     /// what the path bears: pace at it instead of probing into old queues.
     fn on_restart(&mut self, connection: &Connection) {
-        let limited = connection.app_limited || self.min_rtt.limited(connection.delivered);
-        if !limited {
+        if !connection.app_limited {
             return;
         }
         self.idle_restart = true;
@@ -253,7 +227,7 @@ impl Bbr {
         self.full_pipe.bw = 0;
         self.bandwidth.round_start = true; // a timeout ends a round
         let lost = Sample { newly_lost: u64::from(self.mss), ..Sample::default() };
-        self.sample_long_term(&lost, connection, false);
+        self.sample_long_term(&lost, connection);
     }
 
     /// The loss was none: what it taught is void. The window comes back when
@@ -264,6 +238,7 @@ impl Bbr {
         self.reset_long_term(connection);
     }
 
+    #[cold]
     fn on_mtu(&mut self, connection: &Connection) {
         // Rates count packets: convert what is kept to the new size.
         let (old, new) = (u64::from(self.mss), u64::from(connection.mss.max(1)));
@@ -282,6 +257,7 @@ impl Bbr {
             pacing_rate: Some(self.pacing.rate()),
             send_quantum: self.send_quantum(transport_min_rtt),
             ecn: Ecn::NotCapable,
+            holds_back: self.min_rtt.holds_back,
         };
         self.decision
     }
@@ -289,6 +265,9 @@ impl Bbr {
 
 impl Controller for Bbr {
     fn on_ack(&mut self, sample: &Sample, connection: &Connection) -> Decision {
+        if connection.mss != self.mss {
+            self.on_mtu(connection);
+        }
         if sample.newly_acked > 0 {
             self.delivered_at = connection.now;
         }
@@ -307,8 +286,6 @@ impl Controller for Bbr {
             Event::RecoveryEnd => {}
             Event::Timeout => self.on_timeout(connection),
             Event::SpuriousRecovery => self.on_spurious(connection),
-            Event::MtuChanged => self.on_mtu(connection),
-            Event::PathReset => self.forget(connection),
             // It grows back to its target as data is acknowledged.
             Event::Penalised => self.window = (self.window / 2).max(u64::from(self.mss)),
         }

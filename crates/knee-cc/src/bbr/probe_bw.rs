@@ -107,11 +107,6 @@ impl Cycle {
         }
     }
 
-    /// The path is another one.
-    pub(super) fn forget(&mut self) {
-        self.ceiling = PacketRate::MAX;
-    }
-
     fn enter(&mut self, phase: u8, now: Time) {
         let cruising = self.phase >= CRUISE;
         self.phase = phase;

@@ -34,9 +34,9 @@ pub(super) struct MinRtt {
     done_at: Time,
     /// A round has passed at four packets.
     round_done: bool,
-    /// Data sent while between these amounts were delivered was sent in
-    /// PROBE_RTT: its samples are no better than application-limited ones.
-    limited: (u64, u64),
+    /// The last acknowledgement came in PROBE_RTT: samples of what is sent
+    /// then are no better than application-limited ones.
+    pub(super) holds_back: bool,
 }
 
 impl Default for MinRtt {
@@ -46,7 +46,7 @@ impl Default for MinRtt {
             stamp: Time::ZERO,
             done_at: Time::MAX,
             round_done: false,
-            limited: (u64::MAX, 0),
+            holds_back: false,
         }
     }
 }
@@ -62,20 +62,6 @@ impl MinRtt {
             self.us = micros(rtt);
         }
         self.stamp = now;
-    }
-
-    /// Whether data sent when so much had been delivered was held back by
-    /// PROBE_RTT. Linux sets the transport's own mark for this.
-    #[inline]
-    pub(super) fn limited(&self, delivered_at_send: u64) -> bool {
-        (self.limited.0..=self.limited.1).contains(&delivered_at_send)
-    }
-
-    fn limit(&mut self, entering: bool, connection: &Connection) {
-        if entering {
-            self.limited.0 = connection.delivered;
-        }
-        self.limited.1 = connection.delivered + connection.in_flight;
     }
 }
 
@@ -101,8 +87,8 @@ impl Bbr {
         if entering {
             self.enter_probe_rtt();
         }
-        if self.mode == Mode::ProbeRtt {
-            self.min_rtt.limit(entering, connection);
+        self.min_rtt.holds_back = self.mode == Mode::ProbeRtt;
+        if self.min_rtt.holds_back {
             self.hold_probe_rtt(connection);
         }
         if sample.delivered > 0 {

@@ -4,7 +4,9 @@
 //! the flow is an endless stream and takes the loss as told.
 #![allow(dead_code, clippy::unwrap_used, reason = "each test uses a part; a failure ends it")]
 
-use knee_cc::{Connection, Controller, Decision, Event, Init, Recovery, Sample, Selection, State};
+use knee_cc::{
+    Connection, Controller, Decision, Event, HeldBack, Init, Recovery, Sample, Selection, State,
+};
 use knee_units::Time;
 use rand_chacha::ChaCha8Rng;
 use rand_core::SeedableRng;
@@ -84,6 +86,7 @@ struct Packet {
 
 struct Flow {
     controller: Box<dyn Controller>,
+    held_back: HeldBack,
     stop: Time,
     next: u64,
     outstanding: VecDeque<Packet>,
@@ -117,7 +120,7 @@ impl Flow {
             min_rtt: self.min_rtt,
             recovery: self.recovery,
             window_limited: self.window_limited,
-            app_limited: false,
+            app_limited: self.held_back.covers(self.delivered),
             paced: self.controller.needs().pacing,
             next_departure: self.next_departure,
             ..Connection::default()
@@ -175,6 +178,7 @@ impl Net {
     pub fn add(&mut self, controller: Box<dyn Controller>, start: Time, stop: Time) {
         let flow = Flow {
             controller,
+            held_back: HeldBack::default(),
             stop,
             next: 0,
             outstanding: VecDeque::new(),
@@ -370,6 +374,7 @@ impl Net {
             send_interval,
             ack_interval,
             rtt: Some(rtt),
+            app_limited: flow.held_back.covers(newest.delivered),
             newly_acked: packets.len() as u64 * MSS,
             newly_lost: lost,
             prior_in_flight,
@@ -377,6 +382,7 @@ impl Net {
         };
         let connection = flow.connection(now);
         let decision = flow.controller.on_ack(&sample, &connection);
+        flow.held_back.note(&decision, &connection);
         Seen {
             now,
             flow: f,

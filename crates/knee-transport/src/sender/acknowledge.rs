@@ -69,11 +69,10 @@ impl Sender {
             let lost = self.counters.lost_bytes as u32;
             sample.lost_since_send = u64::from(lost.wrapping_sub(progress.newest.sent.lost));
         }
-        if self.ns3_sampler && sample.rtt.is_some() {
-            sample.rtt = Some(self.rtt.smoothed());
-        }
+        sample.rtt = self.sampler.shown_rtt(sample.rtt, self.rtt.smoothed());
         let connection = self.connection(now);
         let decision = self.controller.on_ack(&sample, &connection);
+        self.sampler.on_decision(&decision, &connection);
         self.apply(decision);
         if progress.advanced {
             self.timeouts_in_a_row = 0;

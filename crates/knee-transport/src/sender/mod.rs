@@ -133,7 +133,6 @@ pub struct Sender {
     needs: Needs,
     paced: bool,
     ecn: bool,
-    ns3_sampler: bool,
     handshake: Handshake,
     recovery: Recovery,
     /// The reduction in force, while `reducing`.
@@ -197,7 +196,6 @@ impl Sender {
                 Pacing::Off => false,
             },
             ecn: config.ecn,
-            ns3_sampler: config.sampler == crate::Sampler::Ns3V335,
             handshake: Handshake::SynDue,
             recovery: Recovery::Open,
             reducing: false,
@@ -359,7 +357,6 @@ impl Sender {
             recovery: self.recovery,
             window_limited: self.window_limited,
             app_limited: self.sampler.app_limited(),
-            own_limits_unmarked: self.ns3_sampler,
             paced: self.paced,
             next_departure: self.pacer.next(),
         }

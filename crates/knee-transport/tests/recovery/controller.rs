@@ -1,7 +1,7 @@
 //! A controller simple enough to be followed by hand.
 
 use super::notation::SEGMENT;
-use knee_cc::{Connection, Controller, Decision, Ecn, Event, Needs, Recovery, Sample, State};
+use knee_cc::{Connection, Controller, Decision, Event, Needs, Recovery, Sample, State};
 use knee_units::Rate;
 
 /// Holds its window, unless told: half of it when recovery begins and after a
@@ -21,7 +21,7 @@ impl Halving {
     pub fn new(segments: u64, reacts: bool, pacing_rate: Option<Rate>) -> Box<Halving> {
         let window = segments * SEGMENT;
         let decision =
-            Decision { window, pacing_rate, send_quantum: SEGMENT, ecn: Ecn::NotCapable };
+            Decision { window, pacing_rate, send_quantum: SEGMENT, ..Decision::default() };
         let (threshold, before) = (window, window);
         Box::new(Halving { decision, threshold, before, reacts, timed_out: false })
     }

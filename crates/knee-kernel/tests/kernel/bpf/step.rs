@@ -140,8 +140,7 @@ impl Step {
             Incident::Event(Event::RecoveryStart | Event::CongestionEcho) => 3,
             Incident::Event(Event::Timeout) => 4,
             Incident::Event(Event::SpuriousRecovery) => 5,
-            Incident::Event(Event::MtuChanged) => 6,
-            Incident::Event(Event::RecoveryEnd | Event::PathReset | Event::Penalised) => 7,
+            Incident::Event(Event::RecoveryEnd | Event::Penalised) => 7,
         }
     }
 

@@ -1,0 +1,42 @@
+//! What a rate sampler remembers of a controller that held back.
+
+use crate::{Connection, Decision};
+
+/// The data that was sent while its controller held back
+/// ([`Decision::holds_back`]), told by how much had been delivered when it was
+/// sent; of the last time alone.
+#[derive(Clone, Copy, Debug)]
+pub struct HeldBack {
+    from: u64,
+    to: u64,
+    going_on: bool,
+}
+
+impl Default for HeldBack {
+    fn default() -> HeldBack {
+        HeldBack { from: u64::MAX, to: 0, going_on: false }
+    }
+}
+
+impl HeldBack {
+    /// Notes what the controller decided on an acknowledgement: the time
+    /// lasts until what is now in flight is delivered (`tp->app_limited =
+    /// tp->delivered + tcp_packets_in_flight(tp)` in Linux).
+    #[inline]
+    pub fn note(&mut self, decision: &Decision, connection: &Connection) {
+        if decision.holds_back {
+            if !self.going_on {
+                self.from = connection.delivered;
+            }
+            self.to = connection.delivered + connection.in_flight;
+        }
+        self.going_on = decision.holds_back;
+    }
+
+    /// Whether data was held back that was sent when `delivered` bytes had
+    /// been delivered ([`Sample::prior_delivered`](crate::Sample)).
+    #[inline]
+    pub fn covers(&self, delivered: u64) -> bool {
+        self.from <= delivered && delivered <= self.to
+    }
+}
