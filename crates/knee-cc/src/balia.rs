@@ -37,7 +37,7 @@ fn build(_settings: &Settings, init: Init) -> Box<dyn Controller> {
 /// A loss takes at most this times half the window.
 const LARGEST_DECREASE: f64 = 1.5;
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Balia;
 
 impl Coupling for Balia {

@@ -10,6 +10,7 @@
 use crate::loss_based::Growth;
 use crate::window::Window;
 use crate::{Connection, Peer};
+use std::fmt::Debug;
 
 /// Paths of a connection at most; more are not looked at.
 const PATHS_MAX: usize = 8;
@@ -37,7 +38,7 @@ impl Path {
 }
 
 /// The connection's paths of which an RTT is known, the own among them.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Paths {
     /// The own path is the first.
     paths: [Path; PATHS_MAX],
@@ -100,7 +101,7 @@ impl Paths {
 }
 
 /// How paths act together.
-pub(crate) trait Coupling: Send {
+pub(crate) trait Coupling: Clone + Debug + Send + 'static {
     /// Segments by which the own window grows for each segment acknowledged
     /// on its path in congestion avoidance; negative when it shrinks.
     fn increase(&self, paths: &Paths) -> f64;
@@ -116,6 +117,7 @@ pub(crate) trait Coupling: Send {
 }
 
 /// Growth of a window by a [`Coupling`].
+#[derive(Clone, Debug)]
 pub(crate) struct Coupled<C> {
     coupling: C,
     paths: Paths,

@@ -35,6 +35,7 @@ pub(crate) const ENTRY: Entry = Entry {
 /// Bursts have at least so many segments (Linux's `tcp_min_tso_segs`).
 const SMALLEST_BURST: u32 = 2;
 
+#[derive(Clone, Debug)]
 struct Fixed {
     packets: u64,
     mss: u32,

@@ -30,7 +30,7 @@ fn build(_settings: &Settings, init: Init) -> Box<dyn Controller> {
     Box::new(LossBased::new(Coupled::new(Lia), &init))
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Lia;
 
 impl Coupling for Lia {

@@ -11,6 +11,7 @@
 
 use knee_units::{Rate, Time};
 use rand_chacha::ChaCha8Rng;
+use std::fmt::Debug;
 
 /// What one acknowledgement tells, with the meaning of Linux's `struct
 /// rate_sample` (draft-ietf-ccwg-bbr, "delivery rate samples").
@@ -38,8 +39,11 @@ pub struct Sample {
     pub ack_delayed: bool,
     /// Bytes newly acknowledged, cumulatively or selectively.
     pub newly_acked: u64,
-    /// Bytes newly marked lost.
+    /// Bytes that this acknowledgement showed to be lost. What a timer finds
+    /// is in [`Connection::lost`] alone, and told by [`Controller::on_loss`].
     pub newly_lost: u64,
+    /// When the sampled segment was sent.
+    pub sent_at: Time,
     /// Bytes newly reported as marked with Congestion Experienced.
     pub newly_marked: u64,
     /// Bytes in flight before this acknowledgement was processed.
@@ -48,6 +52,39 @@ pub struct Sample {
     pub in_flight_at_send: u64,
     /// Bytes marked lost since the sampled segment was sent.
     pub lost_since_send: u64,
+}
+
+/// A segment that was marked lost, and what was so when it was sent last
+/// (draft-ietf-ccwg-bbr-06, per-packet state: `tx_in_flight`, `delivered`,
+/// `lost`, `is_app_limited`).
+///
+/// The [`Connection`] that comes with it counts this loss and those told
+/// before it: `connection.lost - loss.lost_at_send` is what the draft calls
+/// `rs.lost`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Loss {
+    /// Payload bytes.
+    pub bytes: u64,
+    /// When it was sent.
+    pub sent_at: Time,
+    /// Bytes in flight right after it was sent, itself included.
+    pub in_flight_at_send: u64,
+    /// [`Connection::delivered`] then.
+    pub delivered_at_send: u64,
+    /// [`Connection::lost`] then.
+    pub lost_at_send: u64,
+    /// The application limited the rate, or the controller itself
+    /// ([`Decision::holds_back`]).
+    pub app_limited: bool,
+}
+
+/// A segment that has just left.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Transmission {
+    /// Payload bytes.
+    pub bytes: u64,
+    /// It was sent before.
+    pub retransmission: bool,
 }
 
 /// Loss recovery as the transport sees it; Linux's `tcp_ca_state`.
@@ -162,7 +199,8 @@ pub enum Ecn {
 /// What a controller allows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Decision {
-    /// Congestion window in bytes.
+    /// Congestion window in bytes; [`Decision::NO_WINDOW`]: pacing alone
+    /// limits, and what the receiver offers.
     pub window: u64,
     /// Pacing rate; none: the controller has no opinion yet, do not pace. In
     /// payload bytes, like Linux's `sk_pacing_rate` since 4.20: the pacer
@@ -179,11 +217,17 @@ pub struct Decision {
     pub holds_back: bool,
 }
 
+impl Decision {
+    /// In place of a window.
+    pub const NO_WINDOW: u64 = u64::MAX;
+}
+
 /// What a controller shows of itself, for the records.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct State {
     /// Phase of the algorithm, in the words of its source: `startup`,
-    /// `drain`, `probe_bw_up`, `slow_start`, `congestion_avoidance` …
+    /// `drain`, `probe_bw_up`, `slow_start`, `congestion_avoidance` … A name
+    /// that is made at run time becomes static by [`intern_phase`].
     pub phase: &'static str,
     /// Estimate of the bottleneck bandwidth.
     pub bandwidth: Option<Rate>,
@@ -209,6 +253,15 @@ pub struct Needs {
     /// The controllers of a connection's paths act together: each is shown
     /// the others by [`Controller::on_peers`] before an acknowledgement.
     pub coupled: bool,
+    /// Losses are told one by one by [`Controller::on_loss`].
+    pub losses: bool,
+    /// Each segment that leaves is told by [`Controller::on_sent`].
+    pub sends: bool,
+    /// [`Controller::wake_at`] is asked for after each call.
+    pub wakes: bool,
+    /// The controller may fail: [`Controller::failure`] is asked for after
+    /// each call. (A program in another language may.)
+    pub may_fail: bool,
 }
 
 /// What a controller is born with.
@@ -226,17 +279,45 @@ pub struct Init {
 
 /// A congestion control algorithm for one path. Another path (a new route, a
 /// subflow that begins again) gets another one.
-pub trait Controller: Send {
+///
+/// Whatever is `Clone` besides can be copied behind its box.
+pub trait Controller: CloneController + Debug + Send {
     /// Processes one acknowledgement.
     fn on_ack(&mut self, sample: &Sample, connection: &Connection) -> Decision;
     /// Processes an event.
     fn on_event(&mut self, event: Event, connection: &Connection) -> Decision;
+    /// A segment was marked lost, if [asked for](Needs::losses): at once,
+    /// whether an acknowledgement or a timer showed it, and before the event
+    /// or the sample that follows from it.
+    fn on_loss(&mut self, _loss: &Loss, _connection: &Connection) -> Decision {
+        self.decision()
+    }
+    /// A segment has left, if [asked for](Needs::sends); the handshake does
+    /// not count.
+    fn on_sent(&mut self, _sent: &Transmission, _connection: &Connection) -> Decision {
+        self.decision()
+    }
+    /// When [`on_wake`](Self::on_wake) is to be called, if [asked
+    /// for](Needs::wakes); [`Time::MAX`]: not. A time at or before the last
+    /// waking is not waited for.
+    fn wake_at(&self) -> Time {
+        Time::MAX
+    }
+    /// The time that [`wake_at`](Self::wake_at) named has come.
+    fn on_wake(&mut self, _connection: &Connection) -> Decision {
+        self.decision()
+    }
     /// The decision in force.
     fn decision(&self) -> Decision;
     /// What the controller shows of itself.
     fn state(&self) -> State;
     /// What the controller needs of its transport.
     fn needs(&self) -> Needs;
+    /// Why the controller cannot go on; none: it can. What it decides after
+    /// that is of no account: the run ends with this text.
+    fn failure(&self) -> Option<String> {
+        None
+    }
     /// What the controller shows to its peers; `srtt` is its transport's to
     /// fill.
     fn peer(&self) -> Peer {
@@ -244,6 +325,24 @@ pub trait Controller: Send {
     }
     /// All controllers of the connection, `own` among them.
     fn on_peers(&mut self, _peers: &[Peer], _own: usize) {}
+}
+
+/// Copies a controller behind its box; whatever is `Clone` has it.
+pub trait CloneController {
+    /// A copy, which goes on from the same state.
+    fn clone_box(&self) -> Box<dyn Controller>;
+}
+
+impl<C: Controller + Clone + 'static> CloneController for C {
+    fn clone_box(&self) -> Box<dyn Controller> {
+        Box::new(self.clone())
+    }
+}
+
+impl Clone for Box<dyn Controller> {
+    fn clone(&self) -> Box<dyn Controller> {
+        (**self).clone_box()
+    }
 }
 
 mod balia;
@@ -257,10 +356,12 @@ mod loss_based;
 pub mod model;
 mod olia;
 mod pacing;
+mod phase;
 mod registry;
 mod reno;
 mod window;
 
 pub use held_back::HeldBack;
 pub use knee_registry::{Kind, Parameter, Preset, Selection, SelectionError, Settings, Value};
+pub use phase::intern as intern_phase;
 pub use registry::{Build, Entry, build, check, controllers, settings};

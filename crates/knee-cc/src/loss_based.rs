@@ -19,13 +19,14 @@ use crate::pacing::{SendQuantum, rate_of_window};
 use crate::window::{UNLIMITED, Window};
 use crate::{Connection, Controller, Decision, Event, Init, Needs, Peer, Recovery, Sample, State};
 use knee_units::Time;
+use std::fmt::Debug;
 
 /// Slowest timer that may restart the window, above the RTT: Linux's
 /// smallest retransmission timeout is the smoothed RTT and 200 ms.
 const RESTART_AFTER: Time = Time::from_millis(200);
 
 /// What distinguishes one loss-based controller from another.
-pub(crate) trait Growth: Send {
+pub(crate) trait Growth: Clone + Debug + Send + 'static {
     /// The growth depends on the connection's other paths.
     const COUPLED: bool = false;
     /// Looks at all the connection's paths; `mss` is that of the own one.
@@ -79,6 +80,7 @@ impl LossIntervals {
 }
 
 /// A loss-based controller.
+#[derive(Clone, Debug)]
 pub(crate) struct LossBased<G> {
     growth: G,
     window: Window,

@@ -36,7 +36,7 @@ fn build(_settings: &Settings, init: Init) -> Box<dyn Controller> {
     Box::new(LossBased::new(Coupled::new(Olia), &init))
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Olia;
 
 impl Coupling for Olia {

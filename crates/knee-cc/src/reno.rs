@@ -20,7 +20,7 @@ fn build(_settings: &Settings, init: Init) -> Box<dyn Controller> {
     Box::new(LossBased::new(Reno, &init))
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Reno;
 
 impl Growth for Reno {

@@ -4,7 +4,7 @@
 use crate::rows::label;
 use crate::table::{Column, Derived, Layout, Version};
 use crate::{
-    FlowRecord, FlowSample, LinkSample, ObjectRecord, PathRecord, Records, TransferRecord, phase,
+    FlowRecord, FlowSample, LinkSample, ObjectRecord, PathRecord, Records, TransferRecord,
 };
 use knee_scenario::Scenario;
 use std::collections::BTreeMap;
@@ -106,7 +106,8 @@ pub(crate) fn sample_columns() -> Vec<Column<FlowSample>> {
         name: "phase",
         get: |row| row.phase,
         set: |row, value| {
-            row.phase = phase::intern(value).ok_or_else(|| format!("{value:?} is no phase"))?;
+            row.phase =
+                knee_cc::intern_phase(value).ok_or_else(|| format!("{value:?} is no phase"))?;
             Ok(())
         },
     });

@@ -18,6 +18,7 @@ pub use log::{CsvLog, PacketLog};
 
 use knee_record::{Records, SampleSink};
 use knee_scenario::Scenario;
+use knee_units::Time;
 use recorder::Recorder;
 use simulation::Simulation;
 use std::io::{self, Write};
@@ -39,6 +40,18 @@ pub enum SimulationError {
     /// A controller or a parameter of it does not exist.
     #[error(transparent)]
     Controller(#[from] knee_cc::SelectionError),
+    /// A controller said that it cannot go on.
+    #[error("the controller \"{controller}\" of flow \"{flow}\" failed at {at}: {reason}")]
+    ControllerFailed {
+        /// As the scenario names it.
+        controller: String,
+        /// The flow, or the group of flows, as the scenario names it.
+        flow: String,
+        /// When, in simulated time.
+        at: Time,
+        /// What it said.
+        reason: String,
+    },
     /// The packet log could not be written.
     #[error("the packet log cannot be written: {0}")]
     Log(#[from] io::Error),

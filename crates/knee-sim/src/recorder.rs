@@ -5,6 +5,7 @@ use crate::connections::{Connection, Ends};
 use crate::log::PacketLog;
 use crate::simulation::Simulation;
 use crate::subflows::MultipathEnds;
+use knee_cc::Decision;
 use knee_record::{
     Cost, Error, FlowRecord, FlowSample, LinkSample, ObjectRecord, PathRecord, Records, SampleSink,
     Series,
@@ -265,7 +266,7 @@ fn add_sender(row: &mut FlowSample, sender: &Sender) {
     row.sent_packets += counters.sent_segments;
     row.lost_bytes += counters.lost_bytes;
     row.in_flight_bytes += sender.in_flight();
-    row.window_bytes += sender.window();
+    row.window_bytes += Some(sender.window()).filter(|w| *w != Decision::NO_WINDOW).unwrap_or(0);
     row.pacing_rate_bps += sender.pacing_rate().map_or(0, |rate| rate.as_bits_per_second());
     row.rtt_ns = rtt.latest().as_nanos();
     row.srtt_ns = rtt.smoothed().as_nanos();

@@ -463,7 +463,7 @@ impl<'a, L: PacketLog> Simulation<'a, L> {
             TimerKind::Handshake => Timeout::Handshake,
             TimerKind::Probe => Timeout::Probe,
             TimerKind::Retransmit => Timeout::Retransmission,
-            TimerKind::Reordering => return,
+            TimerKind::Reordering | TimerKind::Controller => return,
         };
         self.note(slot as u32, Event::Timeout(what));
     }
@@ -501,8 +501,27 @@ impl<'a, L: PacketLog> Simulation<'a, L> {
         }
         let kind = sender.timer_kind();
         sender.on_timer(self.now);
+        if kind == TimerKind::Controller
+            && let Some(reason) = sender.failure()
+        {
+            let reason = reason.to_owned();
+            return self.fail_controller(index, reason);
+        }
         self.log_timeout(index, kind);
         self.pump(index);
+    }
+
+    /// The controller of a slot cannot go on, and so the run cannot.
+    #[cold]
+    pub(crate) fn fail_controller(&mut self, slot: usize, reason: String) {
+        let connection = &self.connections[self.slots[slot].connection as usize];
+        let flow = &self.scenario.flows[connection.flow as usize];
+        self.failed.get_or_insert(SimulationError::ControllerFailed {
+            controller: flow.controller.name.clone(),
+            flow: flow.name.clone(),
+            at: self.now,
+            reason,
+        });
     }
 
     fn on_acknowledgement_timer(&mut self, index: usize) {

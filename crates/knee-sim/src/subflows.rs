@@ -8,7 +8,7 @@ use crate::packet::{AckExtra, Packet};
 use crate::simulation::{ACKNOWLEDGEMENT, CONNECTION, PACING, RETRANSMISSION, Simulation};
 use knee_sched::PATHS_MAX;
 use knee_transport::multipath::{MultipathReceiver, MultipathSender, MultipathTransmit};
-use knee_transport::{AckDetails, Sender};
+use knee_transport::{AckDetails, Sender, TimerKind};
 
 /// Both ends of a connection over several paths.
 pub struct MultipathEnds {
@@ -296,6 +296,12 @@ impl<L: PacketLog> Simulation<'_, L> {
         }
         let kind = sender.subflow(path).map(Sender::timer_kind);
         sender.on_subflow_timer(now, path);
+        if let (Some(TimerKind::Controller), Some(reason)) =
+            (kind, sender.subflow(path).and_then(Sender::failure))
+        {
+            let reason = reason.to_owned();
+            return self.fail_controller(index, reason);
+        }
         if let Some(kind) = kind {
             self.log_timeout(index, kind);
         }

@@ -152,6 +152,7 @@ struct Shown {
 
 /// DCTCP (RFC 8257, section 3.3): the share of marked bytes per window,
 /// smoothed, sets by how much the window shrinks.
+#[derive(Clone, Debug)]
 struct Dctcp {
     window: f64,
     threshold: f64,
@@ -303,6 +304,7 @@ fn dctcp_keeps_the_link_full_with_delayed_acks() {
 }
 
 /// Reno, and a note of each reduction after an echo.
+#[derive(Clone, Debug)]
 struct Watched {
     inner: Box<dyn Controller>,
     shown: Arc<Mutex<Shown>>,

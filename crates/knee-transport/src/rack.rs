@@ -52,6 +52,14 @@ pub struct Detection {
     pub look_again: Option<Time>,
 }
 
+/// Where segments go that are marked lost.
+pub struct Lost<'s> {
+    /// By number, to be sent again.
+    pub queue: &'s mut VecDeque<u32>,
+    /// As they were when sent last, for a controller that asks.
+    pub told: Option<&'s mut Vec<Sent>>,
+}
+
 impl Rack {
     /// Notes a delivered segment (RFC 8985, section 6.2, steps 1 and 2).
     ///
@@ -142,7 +150,7 @@ impl Rack {
         board: &mut Scoreboard,
         rtt: &RttEstimator,
         in_recovery: bool,
-        lost: &mut VecDeque<u32>,
+        lost: &mut Lost<'_>,
     ) -> Detection {
         let mut found = Detection::default();
         // Sent before this: lost. Later, but before the newest delivered
@@ -174,7 +182,7 @@ impl Rack {
         now: Time,
         patience: Time,
         board: &mut Scoreboard,
-        lost: &mut VecDeque<u32>,
+        lost: &mut Lost<'_>,
         found: &mut Detection,
     ) {
         while let Some(&(number, order)) = self.retransmissions.front() {
@@ -247,9 +255,15 @@ fn waiting(board: &mut Scoreboard, number: u32, order: u32) -> Option<Sent> {
 
 /// Marks a segment lost and puts it where it is looked for: the lowest is sent
 /// again first (RFC 6675, section 4, NextSeg). Returns its bytes.
-fn judge(board: &mut Scoreboard, number: u32, lost: &mut VecDeque<u32>) -> u64 {
-    board.get(number).flags |= JUDGED;
-    let place = lost.partition_point(|other| before(*other, number));
-    lost.insert(place, number);
-    board.mark_lost(number).unwrap_or(0)
+fn judge(board: &mut Scoreboard, number: u32, lost: &mut Lost<'_>) -> u64 {
+    let sent = board.get(number);
+    sent.flags |= JUDGED;
+    let sent = *sent;
+    let place = lost.queue.partition_point(|other| before(*other, number));
+    lost.queue.insert(place, number);
+    let Some(bytes) = board.mark_lost(number) else { return 0 };
+    if let Some(told) = &mut lost.told {
+        told.push(sent);
+    }
+    bytes
 }

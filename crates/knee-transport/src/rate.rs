@@ -91,6 +91,13 @@ impl RateSampler {
         self.app_limited_until != 0 || self.held_back.covers(self.delivered)
     }
 
+    /// The application limited the rate when a segment was sent, or the
+    /// controller itself did.
+    #[inline]
+    pub fn was_limited(&self, sent: &Sent) -> bool {
+        sent.flags & APP_LIMITED != 0 || self.held_back.covers(sent.delivered)
+    }
+
     /// Notes what the controller decided on an acknowledgement.
     #[inline]
     pub fn on_decision(&mut self, decision: &Decision, connection: &Connection) {
@@ -122,8 +129,8 @@ impl RateSampler {
         self.first_sent_at = sent.sent_at;
         sample.prior_delivered = sent.delivered;
         sample.delivered = self.delivered - sent.delivered;
-        let app_limited = sent.flags & APP_LIMITED != 0;
-        sample.app_limited = app_limited || self.held_back.covers(sent.delivered);
+        sample.sent_at = sent.sent_at;
+        sample.app_limited = self.was_limited(sent);
         sample.in_flight_at_send = u64::from(sent.in_flight);
         sample.send_interval = sent.sent_at.saturating_sub(sent.first_sent_at);
         sample.ack_interval = now - sent.delivered_at;
@@ -134,7 +141,7 @@ impl RateSampler {
         if let Some(ns3) = &mut self.ns3 {
             ns3.resample(now, sent.delivered_at, sample);
         }
-        self.note_rate(sample, app_limited);
+        self.note_rate(sample, sent.flags & APP_LIMITED != 0);
     }
 
     /// Keeps the last sample, one that the application limited only when it

@@ -7,6 +7,7 @@ use knee_units::Time;
 const SEGMENT: u64 = 1448;
 
 /// A window that never changes.
+#[derive(Clone, Debug)]
 struct Fixed(Decision);
 
 impl Fixed {

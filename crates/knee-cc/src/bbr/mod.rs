@@ -91,6 +91,7 @@ enum Mode {
 }
 
 /// BBR version 1.
+#[derive(Clone, Debug)]
 struct Bbr {
     config: Config,
     mode: Mode,

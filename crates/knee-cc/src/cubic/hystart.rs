@@ -29,7 +29,7 @@ const BURST_CUSHION: u64 = 4 * 65_536;
 /// ... at most this much.
 const LARGEST_CUSHION: Time = Time::from_millis(1);
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct HyStart {
     enabled: bool,
     low_window: u32,

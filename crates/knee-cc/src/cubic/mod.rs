@@ -107,7 +107,7 @@ struct Epoch {
     origin: u32,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Cubic {
     c: f64,
     beta: f64,

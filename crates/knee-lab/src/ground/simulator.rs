@@ -52,6 +52,9 @@ impl From<SimulationError> for GroundError {
             SimulationError::TooLarge { .. } | SimulationError::Controller(_) => {
                 GroundError::Scenario(Refusal::new(what, "change the scenario"))
             }
+            SimulationError::ControllerFailed { .. } => {
+                GroundError::Scenario(Refusal::new(what, "mend the controller"))
+            }
         }
     }
 }

@@ -418,7 +418,8 @@ fn show_room(now: Time, sender: &mut Sender, paced_until: &mut Time, view: &mut 
     if let Room::At(at) = room {
         *paced_until = at;
     }
-    view.window = sender.window();
+    // Schedulers reckon with it: none is as much as a receiver can offer.
+    view.window = sender.window().min(ReceiveWindow::LARGEST_BYTES);
     view.in_flight = sender.in_flight();
     view.sent = sender.counters().sent_bytes;
 }

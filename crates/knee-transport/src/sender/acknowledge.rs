@@ -74,6 +74,7 @@ impl Sender {
         let decision = self.controller.on_ack(&sample, &connection);
         self.sampler.on_decision(&decision, &connection);
         self.apply(decision);
+        self.attend(now);
         if progress.advanced {
             self.timeouts_in_a_row = 0;
         }

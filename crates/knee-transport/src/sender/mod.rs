@@ -11,6 +11,7 @@
 //! decides.
 
 mod acknowledge;
+mod attend;
 mod recover;
 mod subflow;
 mod timer;
@@ -27,6 +28,7 @@ use crate::rack::Rack;
 use crate::rate::RateSampler;
 use crate::rtt::RttEstimator;
 use crate::scoreboard::Scoreboard;
+use attend::Attention;
 use knee_cc::{Connection, Controller, Decision, Event, Needs, Recovery};
 use knee_units::{Rate, Time};
 use std::collections::VecDeque;
@@ -116,6 +118,7 @@ impl Probe {
 }
 
 /// The sending end of a connection over one path.
+#[derive(Clone, Debug)]
 pub struct Sender {
     board: Scoreboard,
     sampler: RateSampler,
@@ -150,6 +153,9 @@ pub struct Sender {
     /// Next new segment when the window was last found limiting or not.
     usage_end: u32,
     timer: Timer,
+    /// The controller wants to be woken, or to be heard, then.
+    wake: Time,
+    attention: Option<Box<Attention>>,
     timeouts_in_a_row: u32,
     probe: Option<Probe>,
     /// A probe has to be sent.
@@ -207,6 +213,8 @@ impl Sender {
             high: 0,
             usage_end: 0,
             timer: Timer { kind: TimerKind::Retransmit, deadline: Time::MAX },
+            wake: Time::MAX,
+            attention: Attention::to(&needs),
             timeouts_in_a_row: 0,
             probe: None,
             probe_due: false,
@@ -220,6 +228,7 @@ impl Sender {
             header: config.header,
         };
         sender.apply(decision);
+        sender.attend(Time::ZERO);
         sender
     }
 
@@ -247,7 +256,7 @@ impl Sender {
     /// When [`on_timer`](Self::on_timer) is due; [`Time::MAX`]: never.
     #[inline]
     pub fn timer(&self) -> Time {
-        self.timer.deadline
+        self.timer.deadline.min(self.wake)
     }
 
     /// Counters since the start.
@@ -305,7 +314,13 @@ impl Sender {
 
     /// What [`timer`](Self::timer) is for.
     pub fn timer_kind(&self) -> TimerKind {
-        if self.handshake == Handshake::Done { self.timer.kind } else { TimerKind::Handshake }
+        if self.wake < self.timer.deadline {
+            TimerKind::Controller
+        } else if self.handshake == Handshake::Done {
+            self.timer.kind
+        } else {
+            TimerKind::Handshake
+        }
     }
 
     /// State of loss recovery.
@@ -339,6 +354,7 @@ impl Sender {
         let connection = self.connection(now);
         let decision = self.controller.on_event(event, &connection);
         self.apply(decision);
+        self.attend(now);
     }
 
     #[inline]

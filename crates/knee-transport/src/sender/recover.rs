@@ -3,7 +3,7 @@
 
 use super::{Probe, Sender, Undo};
 use crate::prr::Reduction;
-use crate::rack::Detection;
+use crate::rack::{Detection, Lost};
 use crate::scoreboard::RETRANSMISSION_OUT;
 use crate::wire::Ack;
 use crate::{after, before};
@@ -58,8 +58,14 @@ impl Sender {
 
     pub(super) fn detect_losses(&mut self, now: Time) -> Detection {
         let in_recovery = self.in_recovery();
-        let found = self.rack.detect(now, &mut self.board, &self.rtt, in_recovery, &mut self.lost);
+        let attention = self.attention.as_mut().filter(|_| self.needs.losses);
+        let mut lost =
+            Lost { queue: &mut self.lost, told: attention.map(|attention| &mut attention.lost) };
+        let found = self.rack.detect(now, &mut self.board, &self.rtt, in_recovery, &mut lost);
         self.counters.lost_bytes += found.lost;
+        if found.lost > 0 && self.needs.losses {
+            self.tell_losses(now);
+        }
         found
     }
 

@@ -12,6 +12,8 @@ const PROBE_SLACK: Time = Time::from_millis(2);
 /// What the timer is armed for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TimerKind {
+    /// The controller asked to be woken, or has failed.
+    Controller,
     /// The SYN was not answered.
     Handshake,
     /// A segment may yet turn out lost (RACK).
@@ -33,7 +35,10 @@ impl Sender {
     /// The timer is due.
     #[cold]
     pub fn on_timer(&mut self, now: Time) {
-        debug_assert!(now >= self.timer.deadline);
+        debug_assert!(now >= self.timer());
+        if self.wake < self.timer.deadline {
+            return self.wake_controller(now);
+        }
         self.timer.deadline = Time::MAX;
         self.only_new_data = false;
         if self.handshake != Handshake::Done {
@@ -49,7 +54,9 @@ impl Sender {
                 }
                 self.probe_due = true;
             }
-            TimerKind::Handshake | TimerKind::Retransmit => self.on_timeout(now),
+            TimerKind::Controller | TimerKind::Handshake | TimerKind::Retransmit => {
+                self.on_timeout(now)
+            }
         }
     }
 
@@ -141,6 +148,7 @@ impl Sender {
         self.timeout_in_doubt = before_recovery || self.timeouts_in_a_row > 0;
         self.timeouts_in_a_row += 1;
         self.mark_all_lost(now);
+        self.tell_losses(now);
         self.reducing = false;
         self.probe = None;
         self.probe_due = false;
@@ -161,8 +169,14 @@ impl Sender {
         while number != self.board.next() {
             let sent = *self.board.get(number);
             let recent = number != self.board.first() && !self.rack.is_overdue(sent.sent_at, now);
-            if sent.flags & SACKED == 0 && !recent {
-                self.counters.lost_bytes += self.board.mark_lost(number).unwrap_or(0);
+            if sent.flags & SACKED == 0
+                && !recent
+                && let Some(bytes) = self.board.mark_lost(number)
+            {
+                self.counters.lost_bytes += bytes;
+                if let Some(told) = self.told_losses() {
+                    told.push(sent);
+                }
             }
             if self.board.get(number).flags & (LOST | RETRANSMISSION_OUT | SACKED) == LOST {
                 self.lost.push_back(number);

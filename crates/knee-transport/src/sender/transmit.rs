@@ -108,7 +108,7 @@ impl Sender {
                 return Transmit::Nothing;
             }
             // Half the window at most (`tcp_cwnd_test`).
-            let half = (window / 2 / u64::from(self.mss)) as u32;
+            let half = (window / 2 / u64::from(self.mss)).min(u64::from(u32::MAX)) as u32;
             self.pacer.begin_burst(now, self.quantum.min(half));
         }
         let more = waiting - len;
@@ -160,6 +160,9 @@ impl Sender {
             self.reduction.on_sent(len);
         }
         self.arm_after_sending(now, nothing_outstanding);
+        if self.needs.sends {
+            self.tell_sent(now, number);
+        }
         Segment {
             kind: SegmentKind::Data,
             number,
@@ -277,6 +280,9 @@ impl Sender {
         self.counters.retransmitted_bytes += u64::from(len);
         if self.timer.deadline == Time::MAX {
             self.arm_retransmission(now);
+        }
+        if self.needs.sends {
+            self.tell_sent(now, number);
         }
         Segment {
             kind: SegmentKind::Data,

@@ -7,6 +7,7 @@ use knee_units::Rate;
 /// Holds its window, unless told: half of it when recovery begins and after a
 /// timeout, from which it comes back by slow start; all of it back when that
 /// was a mistake. RFC 5681 without growth beyond the threshold.
+#[derive(Clone, Debug)]
 pub struct Halving {
     decision: Decision,
     threshold: u64,

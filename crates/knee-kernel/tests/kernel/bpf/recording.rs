@@ -13,6 +13,7 @@ use rand_core::SeedableRng;
 use std::sync::{Arc, Mutex};
 
 /// The controller of the recording, and a note of each step.
+#[derive(Clone, Debug)]
 struct Noted {
     inner: Box<dyn Controller>,
     steps: Arc<Mutex<Vec<Step>>>,

@@ -1,8 +1,8 @@
-//! Names of phases read back from a file.
+//! Names of phases that are not known when the program is compiled.
 //!
-//! A ground writes phases as `&'static str`, so that a sample is `Copy` and
-//! recording one allocates nothing. What comes from a file is interned: each
-//! distinct name is kept once, for the life of the process.
+//! Phases are `&'static str`, so that a sample is `Copy` and recording one
+//! allocates nothing. What a file names, or a controller makes up as it runs,
+//! is interned: each distinct name is kept once, for the life of the process.
 
 use std::collections::BTreeSet;
 use std::sync::{Mutex, PoisonError};
@@ -17,8 +17,8 @@ static NAMES: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
 /// The name as a static string.
 ///
 /// None for a name of over 64 bytes, and when over 4096 names are
-/// known already: no file of ours has such, and a foreign one must not fill
-/// the memory.
+/// known already: no file or controller of ours has such, and a foreign one
+/// must not fill the memory.
 pub fn intern(name: &str) -> Option<&'static str> {
     if name.is_empty() {
         return Some("");

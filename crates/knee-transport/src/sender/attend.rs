@@ -1,0 +1,123 @@
+//! What is done for a controller that asks for more than acknowledgements and
+//! events: losses and transmissions one by one, wakings, a word that it
+//! failed. No other controller costs more than a look at whether there is one.
+
+use super::Sender;
+use crate::scoreboard::{EVER_RETRANSMITTED, Sent};
+use knee_cc::{Decision, Loss, Needs, Transmission};
+use knee_units::Time;
+
+/// What is remembered for such a controller.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Attention {
+    /// Marked lost and not yet told.
+    pub lost: Vec<Sent>,
+    /// It was woken last.
+    woken: Time,
+    failure: Option<String>,
+}
+
+impl Attention {
+    pub fn to(needs: &Needs) -> Option<Box<Attention>> {
+        let Needs { losses, sends, wakes, may_fail, .. } = *needs;
+        (losses || sends || wakes || may_fail).then(Box::default)
+    }
+}
+
+impl Sender {
+    /// Why the controller cannot go on; none: it can. The timer is due at once
+    /// when it fails.
+    pub fn failure(&self) -> Option<&str> {
+        self.attention.as_ref()?.failure.as_deref()
+    }
+
+    /// Looks after the controller, which has just been called.
+    #[inline]
+    pub(super) fn attend(&mut self, now: Time) {
+        if self.attention.is_some() {
+            self.ask_controller(now);
+        }
+    }
+
+    #[cold]
+    fn ask_controller(&mut self, now: Time) {
+        let Some(attention) = &mut self.attention else { return };
+        if attention.failure.is_some() {
+            return;
+        }
+        if self.needs.may_fail {
+            attention.failure = self.controller.failure();
+            if attention.failure.is_some() {
+                self.wake = now;
+                return;
+            }
+        }
+        if self.needs.wakes {
+            let at = self.controller.wake_at();
+            self.wake = if at <= attention.woken { Time::MAX } else { at.max(now) };
+        }
+    }
+
+    /// The controller wanted to be woken now, or has failed.
+    pub(super) fn wake_controller(&mut self, now: Time) {
+        self.wake = Time::MAX;
+        let Some(attention) = &mut self.attention else { return };
+        attention.woken = now;
+        if attention.failure.is_none() {
+            let connection = self.connection(now);
+            let decision = self.controller.on_wake(&connection);
+            self.take(now, decision);
+        }
+    }
+
+    /// Where losses wait to be told, if they are to be.
+    pub(super) fn told_losses(&mut self) -> Option<&mut Vec<Sent>> {
+        let attention = self.attention.as_mut().filter(|_| self.needs.losses)?;
+        Some(&mut attention.lost)
+    }
+
+    /// Tells what was marked lost since the last call.
+    pub(super) fn tell_losses(&mut self, now: Time) {
+        let Some(attention) = &mut self.attention else { return };
+        let mut lost = std::mem::take(&mut attention.lost);
+        let mut connection = self.connection(now);
+        let untold: u64 = lost.iter().map(|sent| u64::from(sent.len)).sum();
+        connection.lost -= untold;
+        for sent in &lost {
+            connection.lost += u64::from(sent.len);
+            let since = (connection.lost as u32).wrapping_sub(sent.lost);
+            let loss = Loss {
+                bytes: u64::from(sent.len),
+                sent_at: sent.sent_at,
+                in_flight_at_send: u64::from(sent.in_flight),
+                delivered_at_send: sent.delivered,
+                lost_at_send: connection.lost - u64::from(since),
+                app_limited: self.sampler.was_limited(sent),
+            };
+            let decision = self.controller.on_loss(&loss, &connection);
+            self.take(now, decision);
+        }
+        lost.clear();
+        if let Some(attention) = &mut self.attention {
+            attention.lost = lost;
+        }
+    }
+
+    /// Tells that a segment has left.
+    #[cold]
+    pub(super) fn tell_sent(&mut self, now: Time, number: u32) {
+        let sent = self.board.get(number);
+        let sent = Transmission {
+            bytes: u64::from(sent.len),
+            retransmission: sent.flags & EVER_RETRANSMITTED != 0,
+        };
+        let connection = self.connection(now);
+        let decision = self.controller.on_sent(&sent, &connection);
+        self.take(now, decision);
+    }
+
+    fn take(&mut self, now: Time, decision: Decision) {
+        self.apply(decision);
+        self.attend(now);
+    }
+}
