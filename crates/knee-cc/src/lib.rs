@@ -46,6 +46,10 @@ pub struct Sample {
     pub sent_at: Time,
     /// Bytes newly reported as marked with Congestion Experienced.
     pub newly_marked: u64,
+    /// Bytes newly reported as having arrived with ECT(0), and with ECT(1).
+    /// The receiver reports them with the marks, and whenever it has something
+    /// else to say beside the cumulative acknowledgement.
+    pub newly_ect: [u64; 2],
     /// Bytes in flight before this acknowledgement was processed.
     pub prior_in_flight: u64,
     /// Bytes in flight right after the sampled segment was sent.
@@ -184,18 +188,6 @@ pub struct Peer {
     pub loss_interval: u64,
 }
 
-/// ECN codepoint of the segments sent (RFC 3168, RFC 9331).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Ecn {
-    /// Not ECN-capable.
-    #[default]
-    NotCapable,
-    /// ECT(0): classic.
-    Ect0,
-    /// ECT(1): low latency.
-    Ect1,
-}
-
 /// What a controller allows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Decision {
@@ -208,7 +200,7 @@ pub struct Decision {
     pub pacing_rate: Option<Rate>,
     /// Bytes that may leave at once, a multiple of the segment size.
     pub send_quantum: u64,
-    /// Codepoint for the segments sent from now on.
+    /// Codepoint for the segments sent from now on; never [`Ecn::Ce`].
     pub ecn: Ecn,
     /// The controller sends less than the path bears, on purpose (PROBE_RTT):
     /// until it ends, what is in flight and what is sent says no more of the
@@ -363,5 +355,6 @@ mod window;
 
 pub use held_back::HeldBack;
 pub use knee_registry::{Kind, Parameter, Preset, Selection, SelectionError, Settings, Value};
+pub use knee_units::Ecn;
 pub use phase::intern as intern_phase;
 pub use registry::{Build, Entry, build, check, controllers, settings};

@@ -2,10 +2,8 @@
 //! super-packet in which the host sent it.
 
 use crate::arena::{Arena, Place};
-use crate::wire::{
-    ECN_CE, Headers, Kind, VnetHeader, get16, get32, parse, put16, put32, set_ecn, tcp,
-};
-use knee_units::Time;
+use crate::wire::{Headers, Kind, VnetHeader, get16, get32, parse, put16, put32, set_ecn, tcp};
+use knee_units::{Ecn, Time};
 
 /// The largest IP and transport header: 60 bytes each.
 pub const HEADERS_MAX: usize = 120;
@@ -36,12 +34,12 @@ impl knee_link::Packet for Packet {
         u32::from(self.headers.all) + u32::from(self.payload_len)
     }
     #[inline]
-    fn ecn_capable(&self) -> bool {
-        self.headers.ecn != 0
+    fn ecn(&self) -> Ecn {
+        Ecn::from_bits(self.headers.ecn)
     }
     #[inline]
     fn mark(&mut self) {
-        self.headers.ecn = ECN_CE;
+        self.headers.ecn = Ecn::Ce.bits();
     }
     #[inline]
     fn flow_hash(&self) -> u64 {

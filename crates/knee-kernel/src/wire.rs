@@ -22,9 +22,6 @@ pub mod tcp {
     pub const CHECKSUM: usize = 16;
 }
 
-/// Congestion Experienced (RFC 3168).
-pub const ECN_CE: u8 = 3;
-
 /// `struct virtio_net_hdr`, in front of every packet of a TUN device with
 /// IFF_VNET_HDR.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -251,11 +248,11 @@ mod tests {
     #[test]
     fn ecn_field_of_both_versions() {
         let mut four = [0x45, 0xba];
-        set_ecn(&mut four, ECN_CE);
+        set_ecn(&mut four, 3);
         assert_eq!(four, [0x45, 0xbb]);
         // Version 6, traffic class 0xba, flow label beginning with 5.
         let mut six = [0x6b, 0xa5];
-        set_ecn(&mut six, ECN_CE);
+        set_ecn(&mut six, 3);
         assert_eq!(six, [0x6b, 0xb5]);
     }
 

@@ -6,7 +6,7 @@ use knee_link::{
     Aqm, Buffer, Codel, Config, Delay, FqCodel, Link, Loss, Packet, Pie, RateModel, Red, Steps,
     Trace,
 };
-use knee_units::{Rate, Time};
+use knee_units::{Ecn, Rate, Time};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::SeedableRng;
 use std::hint::black_box;
@@ -24,8 +24,8 @@ impl Packet for Segment {
     fn size(&self) -> u32 {
         self.size
     }
-    fn ecn_capable(&self) -> bool {
-        false
+    fn ecn(&self) -> Ecn {
+        Ecn::NotCapable
     }
     fn mark(&mut self) {}
     fn flow_hash(&self) -> u64 {

@@ -100,7 +100,7 @@ impl<P: Packet> Features<P> {
         core.fifo.settle(now);
         let found = Found {
             now,
-            ecn_capable: packet.ecn_capable(),
+            ecn: packet.ecn(),
             waiting_bytes: core.fifo.waiting_bytes(),
             idle: core.fifo.queued_packets() == 0,
         };

@@ -29,6 +29,7 @@ pub use config::{
     Aqm, Buffer, Codel, Config, Delay, FqCodel, Jitter, Loss, Pie, Policer, RateModel, Red, Steps,
     Threshold, Trace,
 };
+pub use knee_units::Ecn;
 pub use link::{Counters, DropReason, Link, QueueState};
 pub use read_loss::{LossFileError, read_loss};
 pub use read_trace::TraceError;
@@ -37,8 +38,9 @@ pub use read_trace::TraceError;
 pub trait Packet {
     /// IP bytes, headers included: what rate and queue count.
     fn size(&self) -> u32;
-    /// May be marked instead of dropped (ECT(0) or ECT(1), RFC 3168).
-    fn ecn_capable(&self) -> bool;
+    /// Its ECN codepoint: whether it may be marked instead of dropped, and what
+    /// service it asks for.
+    fn ecn(&self) -> Ecn;
     /// Sets Congestion Experienced.
     fn mark(&mut self);
     /// Hash of the flow, for queues that separate flows.

@@ -2,11 +2,13 @@
 
 use knee_transport::multipath::DataAck;
 use knee_transport::{Ack, AckDetails, Segment, SegmentKind};
+use knee_units::Ecn;
 
 const ACK: u8 = 1;
 const SYN: u8 = 2;
-const ECN_CAPABLE: u8 = 4;
-const MARKED: u8 = 8;
+/// Where the two bits of the ECN codepoint begin.
+const ECN_SHIFT: u32 = 2;
+const ECN: u8 = 0b11 << ECN_SHIFT;
 /// On an ACK: ECN-Echo; on a segment: Congestion Window Reduced.
 const CONGESTION: u8 = 16;
 const RETRANSMISSION: u8 = 32;
@@ -41,12 +43,11 @@ impl Packet {
         hop: u32,
         id: u32,
         size: u32,
-        ecn: bool,
+        ecn: Ecn,
         segment: &Segment,
     ) -> Packet {
-        let mut flags = 0;
+        let mut flags = ecn.bits() << ECN_SHIFT;
         flags |= if segment.kind == SegmentKind::Syn { SYN } else { 0 };
-        flags |= if ecn { ECN_CAPABLE } else { 0 };
         flags |= if segment.window_reduced { CONGESTION } else { 0 };
         flags |= if segment.retransmission { RETRANSMISSION } else { 0 };
         flags |= if segment.push { PUSH } else { 0 };
@@ -114,10 +115,6 @@ impl Packet {
         self.flags & ACK != 0
     }
 
-    pub fn is_marked(&self) -> bool {
-        self.flags & MARKED != 0
-    }
-
     /// Slot of what else an ACK carries.
     pub fn extra(&self) -> Option<u32> {
         (self.flags & EXTRA != 0).then_some(self.extra)
@@ -129,11 +126,11 @@ impl knee_link::Packet for Packet {
     fn size(&self) -> u32 {
         u32::from(self.size)
     }
-    fn ecn_capable(&self) -> bool {
-        self.flags & ECN_CAPABLE != 0
+    fn ecn(&self) -> Ecn {
+        Ecn::from_bits(self.flags >> ECN_SHIFT)
     }
     fn mark(&mut self) {
-        self.flags |= MARKED;
+        self.flags |= ECN;
     }
     fn flow_hash(&self) -> u64 {
         // Both directions of a flow are different flows to a queue.

@@ -8,11 +8,11 @@ use crate::queue::{self, Armed, EventQueue, SOURCES_MAX};
 use crate::recorder::Recorder;
 use crate::topology::Topology;
 use crate::{Control, SimulationError};
-use knee_link::{DropReason, Link};
+use knee_link::{DropReason, Link, Packet as _};
 use knee_record::TransferRecord;
 use knee_scenario::{Scenario, link_stream};
 use knee_transport::{AckDetails, Receiver, Sender, TimerKind, Transmit};
-use knee_units::Time;
+use knee_units::{Ecn, Time};
 use std::sync::atomic::Ordering;
 
 /// Events between two looks at [`Control`].
@@ -297,7 +297,7 @@ impl<'a, L: PacketLog> Simulation<'a, L> {
         }
         self.note(packet.flow, Event::Receive { packet });
         let receiver = &mut self.receivers[ends as usize];
-        let arrival = receiver.on_segment(self.now, &packet.to_segment(), packet.is_marked());
+        let arrival = receiver.on_segment(self.now, &packet.to_segment(), packet.ecn());
         let deadline = receiver.timer();
         if arrival.delivered_segments > 0 {
             let first = receiver.next().wrapping_sub(arrival.delivered_segments);
@@ -415,7 +415,7 @@ impl<'a, L: PacketLog> Simulation<'a, L> {
         &mut self,
         index: usize,
         segment: &knee_transport::Segment,
-        ecn: knee_cc::Ecn,
+        ecn: Ecn,
     ) {
         let slot = &mut self.slots[index];
         slot.in_network += 1;
@@ -424,7 +424,6 @@ impl<'a, L: PacketLog> Simulation<'a, L> {
             knee_transport::SegmentKind::Data => u32::from(segment.len) + u32::from(slot.header),
         };
         let (hop, hash) = (slot.route.forward, slot.hash);
-        let ecn = ecn != knee_cc::Ecn::NotCapable;
         let packet = Packet::segment(index as u32, hash, hop, self.next_id(), size, ecn, segment);
         if L::WRITES {
             self.log_send(index, &packet, segment);

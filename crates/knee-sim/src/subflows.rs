@@ -6,9 +6,11 @@ use crate::connections::{Ends, HOME, MULTIPATH, NONE, Slot};
 use crate::log::{Event, PacketLog};
 use crate::packet::{AckExtra, Packet};
 use crate::simulation::{ACKNOWLEDGEMENT, CONNECTION, PACING, RETRANSMISSION, Simulation};
+use knee_link::Packet as _;
 use knee_sched::PATHS_MAX;
 use knee_transport::multipath::{MultipathReceiver, MultipathSender, MultipathTransmit};
 use knee_transport::{AckDetails, Sender, TimerKind};
+use knee_units::Ecn;
 
 /// Both ends of a connection over several paths.
 pub struct MultipathEnds {
@@ -160,9 +162,9 @@ impl<L: PacketLog> Simulation<'_, L> {
         let path = usize::from(position);
         let MultipathEnds { sender, receiver, .. } = self.multi(connection);
         let rtt = || sender.slowest_rtt();
-        let (segment, marked) = (packet.to_segment(), packet.is_marked());
+        let (segment, ecn) = (packet.to_segment(), packet.ecn());
         let mapping = |number| sender.mapping(path, number);
-        let arrival = receiver.on_segment(now, path, &segment, marked, rtt, mapping);
+        let arrival = receiver.on_segment(now, path, &segment, ecn, rtt, mapping);
         let deadline = receiver.timer(path);
         let data_next = receiver.data_ack().next;
         if arrival.subflow_segments > 0 {
@@ -238,7 +240,7 @@ impl<L: PacketLog> Simulation<'_, L> {
                     let multi = self.multi(connection);
                     let slot = multi.slots[path] as usize;
                     let sender = multi.subflow(path);
-                    let ecn = sender.map_or(knee_cc::Ecn::NotCapable, Sender::ecn);
+                    let ecn = sender.map_or(Ecn::NotCapable, Sender::ecn);
                     self.put_segment(slot, &segment, ecn);
                 }
                 MultipathTransmit::At(time) => {

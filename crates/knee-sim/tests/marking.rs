@@ -23,7 +23,7 @@ const CEILING: f64 = RATE_MBIT as f64 * 1448.0 / 1500.0;
 
 /// What travels, both ways.
 enum Packet {
-    Data { segment: Segment, ecn_capable: bool, marked: bool },
+    Data { segment: Segment, ecn: Ecn },
     Ack(Ack, Option<AckDetails>),
 }
 
@@ -34,12 +34,15 @@ impl knee_link::Packet for Packet {
             Packet::Ack(..) => 52,
         }
     }
-    fn ecn_capable(&self) -> bool {
-        matches!(self, Packet::Data { ecn_capable: true, .. })
+    fn ecn(&self) -> Ecn {
+        match self {
+            Packet::Data { ecn, .. } => *ecn,
+            Packet::Ack(..) => Ecn::NotCapable,
+        }
     }
     fn mark(&mut self) {
-        if let Packet::Data { marked, .. } = self {
-            *marked = true;
+        if let Packet::Data { ecn, .. } = self {
+            *ecn = Ecn::Ce;
         }
     }
     fn flow_hash(&self) -> u64 {
@@ -99,8 +102,8 @@ impl Loop {
     }
 
     fn step(&mut self, now: Time) {
-        if let Some(Packet::Data { segment, marked, .. }) = self.forward.poll(now)
-            && self.receiver.on_segment(now, &segment, marked).ack_now
+        if let Some(Packet::Data { segment, ecn }) = self.forward.poll(now)
+            && self.receiver.on_segment(now, &segment, ecn).ack_now
         {
             self.acknowledge(now);
         }
@@ -127,11 +130,9 @@ impl Loop {
         self.pacing = loop {
             match self.sender.poll_transmit(now) {
                 Transmit::Segment(segment) => {
-                    let ecn_capable = self.sender.ecn() != Ecn::NotCapable;
+                    let ecn = self.sender.ecn();
                     // What the link drops, it counts.
-                    let _ = self
-                        .forward
-                        .send(now, Packet::Data { segment, ecn_capable, marked: false });
+                    let _ = self.forward.send(now, Packet::Data { segment, ecn });
                 }
                 Transmit::At(time) => break time,
                 Transmit::Nothing => break Time::MAX,
@@ -141,7 +142,7 @@ impl Loop {
 }
 
 /// What a controller shows the test from inside its box.
-#[derive(Default)]
+#[derive(Debug, Default)]
 struct Shown {
     /// DCTCP's estimate of the marked share, and when it was made.
     alpha: Vec<(Time, f64)>,

@@ -26,7 +26,7 @@ pub use config::{Config, Pacing, ReceiveWindow, Sampler};
 pub use receiver::{Arrival, Receiver};
 pub use rtt::RttEstimator;
 pub use sender::{Counters, Sender, TimerKind, Transmit};
-pub use wire::{Ack, AckDetails, SACK_BLOCKS_MAX, Segment, SegmentKind};
+pub use wire::{Ack, AckDetails, EcnBytes, SACK_BLOCKS_MAX, Segment, SegmentKind};
 
 /// `a` comes after `b` in wrapping 32-bit order.
 #[inline]

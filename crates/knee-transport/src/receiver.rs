@@ -7,9 +7,9 @@
 
 use crate::config::Config;
 use crate::quick_acks::QuickAcks;
-use crate::wire::{Ack, AckDetails, SACK_BLOCKS_MAX, Segment, SegmentKind};
+use crate::wire::{Ack, AckDetails, EcnBytes, SACK_BLOCKS_MAX, Segment, SegmentKind};
 use crate::{after, before};
-use knee_units::Time;
+use knee_units::{Ecn, Time};
 
 /// Ranges out of order that are remembered for SACK, latest first.
 const RANGES_MAX: usize = 4;
@@ -57,7 +57,7 @@ pub struct Receiver {
     details_due: bool,
     ecn: bool,
     syn_pending: bool,
-    marked_bytes: u64,
+    arrived: EcnBytes,
     delivered_bytes: u64,
     delivered_segments: u64,
 }
@@ -84,16 +84,15 @@ impl Receiver {
             details_due: false,
             ecn: config.ecn,
             syn_pending: false,
-            marked_bytes: 0,
+            arrived: EcnBytes::default(),
             delivered_bytes: 0,
             delivered_segments: 0,
         }
     }
 
-    /// Takes a segment that arrived, `marked` with Congestion Experienced or
-    /// not.
+    /// Takes a segment that arrived with an ECN codepoint.
     #[inline(always)]
-    pub fn on_segment(&mut self, now: Time, segment: &Segment, marked: bool) -> Arrival {
+    pub fn on_segment(&mut self, now: Time, segment: &Segment, ecn: Ecn) -> Arrival {
         if segment.kind == SegmentKind::Syn {
             self.syn_pending = true;
             self.quick_acks.on_syn(now);
@@ -101,7 +100,7 @@ impl Receiver {
             return Arrival { ack_now: true, ..Arrival::default() };
         }
         self.quick_acks.on_segment(now, segment.timestamp);
-        let mut ack_now = self.ecn && self.take_mark(segment, marked);
+        let mut ack_now = self.ecn && self.take_codepoint(segment, ecn);
         // RFC 7323, section 4.3: only what the last ACK left unacknowledged
         // updates the timestamp, so that a delayed ACK echoes its oldest; and
         // no duplicate turns it back.
@@ -131,15 +130,16 @@ impl Receiver {
         arrival
     }
 
-    /// Notes a mark. A change between marked and unmarked is acknowledged at
-    /// once (RFC 8257, section 3.2).
-    fn take_mark(&mut self, segment: &Segment, marked: bool) -> bool {
+    /// Notes the codepoint. A change between marked and unmarked is
+    /// acknowledged at once (RFC 8257, section 3.2).
+    fn take_codepoint(&mut self, segment: &Segment, ecn: Ecn) -> bool {
         if segment.window_reduced {
             self.echo = false;
         }
+        self.arrived.count(ecn, u64::from(segment.len));
+        let marked = ecn.is_marked();
         if marked {
             self.echo = true;
-            self.marked_bytes += u64::from(segment.len);
             self.details_due = true;
         }
         std::mem::replace(&mut self.last_marked, marked) != marked
@@ -282,12 +282,7 @@ impl Receiver {
         let mut sack = [(0, 0); SACK_BLOCKS_MAX];
         sack[..count].copy_from_slice(&self.ranges[..count]);
         self.details_due = false;
-        *details = AckDetails {
-            sack,
-            sack_count: count as u8,
-            duplicate,
-            marked_bytes: self.marked_bytes,
-        };
+        *details = AckDetails { sack, sack_count: count as u8, duplicate, ecn: self.arrived };
     }
 
     /// When a delayed ACK is due; [`Time::MAX`]: none is.

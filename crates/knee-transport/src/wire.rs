@@ -1,5 +1,7 @@
 //! What travels between the two ends.
 
+use knee_units::Ecn;
+
 /// What a sender puts on the wire.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Segment {
@@ -47,6 +49,30 @@ pub struct Ack {
 /// and the first may be a duplicate's (RFC 2883).
 pub const SACK_BLOCKS_MAX: usize = 3;
 
+/// Payload bytes that arrived with each ECN codepoint but Not-ECT, as the
+/// AccECN option counts them (draft-ietf-tcpm-accurate-ecn, section 3.2.3).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct EcnBytes {
+    /// With ECT(0).
+    pub ect0: u64,
+    /// With ECT(1).
+    pub ect1: u64,
+    /// With Congestion Experienced.
+    pub ce: u64,
+}
+
+impl EcnBytes {
+    /// Counts what arrived.
+    pub fn count(&mut self, codepoint: Ecn, bytes: u64) {
+        match codepoint {
+            Ecn::NotCapable => {}
+            Ecn::Ect0 => self.ect0 += bytes,
+            Ecn::Ect1 => self.ect1 += bytes,
+            Ecn::Ce => self.ce += bytes,
+        }
+    }
+}
+
 /// The part of an ACK that most ACKs lack.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct AckDetails {
@@ -56,9 +82,8 @@ pub struct AckDetails {
     pub sack_count: u8,
     /// A segment that arrived twice (D-SACK, RFC 2883).
     pub duplicate: Option<u32>,
-    /// Payload bytes that arrived marked with Congestion Experienced, in
-    /// all (accurate ECN).
-    pub marked_bytes: u64,
+    /// Payload bytes that arrived with each codepoint, in all.
+    pub ecn: EcnBytes,
 }
 
 impl AckDetails {

@@ -9,7 +9,7 @@ use knee_transport::multipath::{
     DataAck, MultipathReceiver, MultipathSender, MultipathTransmit, Reassembly,
 };
 use knee_transport::{Ack, AckDetails, Config, ReceiveWindow, Segment};
-use knee_units::Time;
+use knee_units::{Ecn, Time};
 use proptest::prelude::*;
 use rand_chacha::ChaCha8Rng;
 use rand_core::{Rng, SeedableRng};
@@ -235,7 +235,7 @@ impl Network {
                     now,
                     path,
                     &segment,
-                    false,
+                    Ecn::NotCapable,
                     || sender.slowest_rtt(),
                     mapping,
                 );

@@ -2,7 +2,7 @@
 
 use knee_cc::{Connection, Controller, Decision, Event, Needs, Sample, State};
 use knee_transport::{Ack, AckDetails, Config, Receiver, Segment, SegmentKind, Sender, Transmit};
-use knee_units::Time;
+use knee_units::{Ecn, Time};
 
 const SEGMENT: u64 = 1448;
 
@@ -138,7 +138,9 @@ fn a_range_too_many_for_sack_is_delivered_all_the_same() {
     let order = [0, 11, 9, 7, 5, 3, 1, 2, 4, 6, 8, 10];
     let delivered: u32 = order
         .iter()
-        .map(|number| receiver.on_segment(ms(1), &segment(*number), false).delivered_segments)
+        .map(|number| {
+            receiver.on_segment(ms(1), &segment(*number), Ecn::NotCapable).delivered_segments
+        })
         .sum();
     assert_eq!(delivered, 12);
     assert_eq!(receiver.next(), 12);

@@ -3,7 +3,7 @@
 //! together. Segments came 1.714 ms apart, in rounds of 10, 20 and 40.
 
 use knee_transport::{Ack, AckDetails, Config, Receiver, Segment, SegmentKind};
-use knee_units::Time;
+use knee_units::{Ecn, Time};
 
 /// Between two segments, nanoseconds: 1500 bytes at 7 Mbit/s.
 const SPACING_NS: u64 = 1_714_286;
@@ -22,7 +22,7 @@ impl Trial {
         let receiver = Receiver::new(config);
         let mut trial = Trial { receiver, next: 0, acknowledged: 0, covered: Vec::new() };
         let syn = Segment { kind: SegmentKind::Syn, len: 0, ..segment(0, Time::ZERO) };
-        trial.receiver.on_segment(one_way(), &syn, false);
+        trial.receiver.on_segment(one_way(), &syn, Ecn::NotCapable);
         trial.acknowledge();
         trial.covered.clear();
         trial
@@ -46,7 +46,7 @@ impl Trial {
             let push = position % 2 == 1;
             let segment = Segment { push, ..segment(self.next, sent + spacing) };
             self.next += 1;
-            if self.receiver.on_segment(arrives + spacing, &segment, false).ack_now {
+            if self.receiver.on_segment(arrives + spacing, &segment, Ecn::NotCapable).ack_now {
                 self.acknowledge();
             }
         }

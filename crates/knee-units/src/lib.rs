@@ -1,11 +1,13 @@
 //! Quantities with their unit in the type: [`Time`] in integer nanoseconds,
-//! [`Rate`] in bits per second, [`Bytes`].
+//! [`Rate`] in bits per second, [`Bytes`]; and the [`Ecn`] codepoint, which
+//! links and endpoints share.
 //!
 //! What this crate never does: accept a bare number from a text. Every
 //! quantity that a person writes names its unit ("10 Mbit/s", "60 ms").
 
 mod buffer;
 mod bytes;
+mod ecn;
 mod fraction;
 mod printable;
 mod rate;
@@ -15,6 +17,7 @@ mod time;
 
 pub use buffer::BufferSize;
 pub use bytes::Bytes;
+pub use ecn::Ecn;
 pub use fraction::Fraction;
 pub use printable::{is_hidden, printable};
 pub use rate::Rate;

@@ -96,6 +96,7 @@ fn control_law(last: Time, interval: Time, count: u32) -> Time {
 mod tests {
     use super::*;
     use crate::Counters;
+    use knee_units::Ecn;
     use std::collections::VecDeque;
 
     struct Bytes(bool, bool);
@@ -103,8 +104,8 @@ mod tests {
         fn size(&self) -> u32 {
             1500
         }
-        fn ecn_capable(&self) -> bool {
-            self.0
+        fn ecn(&self) -> Ecn {
+            if self.0 { Ecn::Ect1 } else { Ecn::NotCapable }
         }
         fn mark(&mut self) {
             self.1 = true;

@@ -64,7 +64,7 @@ impl<P: Packet> Ledger<'_, P> {
     pub fn signal(&mut self, head: &mut Option<Held<P>>, ecn: bool) -> bool {
         if let Some(held) = head
             && ecn
-            && held.packet.ecn_capable()
+            && held.packet.ecn().is_capable()
         {
             held.packet.mark();
             self.counters.marked_packets += 1;

@@ -10,7 +10,7 @@ mod red;
 pub(crate) use discipline::{Discipline, Ledger};
 
 use crate::config::{Aqm, RateModel};
-use knee_units::Time;
+use knee_units::{Ecn, Time};
 use pie::PieState;
 use rand_chacha::ChaCha8Rng;
 use red::RedState;
@@ -35,7 +35,8 @@ impl Verdict {
 /// The queue that a packet finds on entry.
 pub(crate) struct Found {
     pub now: Time,
-    pub ecn_capable: bool,
+    /// Codepoint of the packet that asks.
+    pub ecn: Ecn,
     /// Bytes waiting, the packet in transmission not counted.
     pub waiting_bytes: u64,
     /// Nothing waits and nothing is in transmission.
@@ -80,7 +81,7 @@ impl EntryAqm {
             }
             EntryAqm::Threshold(delay) => {
                 let sojourn = start(found.now).saturating_sub(found.now);
-                let marks = found.ecn_capable && sojourn > *delay;
+                let marks = found.ecn.is_capable() && sojourn > *delay;
                 if marks { Verdict::Mark } else { Verdict::Pass }
             }
         }

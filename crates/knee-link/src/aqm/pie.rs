@@ -79,7 +79,7 @@ impl PieState {
             return Verdict::Pass;
         }
         let may_mark = self.settings.ecn && self.probability <= MARK_LIMIT;
-        Verdict::signal(may_mark && found.ecn_capable)
+        Verdict::signal(may_mark && found.ecn.is_capable())
     }
 
     /// Section 5.4: keeps signals from clustering.
@@ -141,6 +141,7 @@ impl PieState {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use knee_units::Ecn;
     use rand_core::SeedableRng;
 
     const PIE: Pie = Pie {
@@ -151,7 +152,7 @@ mod tests {
     };
 
     fn found() -> Found {
-        Found { now: Time::ZERO, ecn_capable: true, waiting_bytes: 100_000, idle: false }
+        Found { now: Time::ZERO, ecn: Ecn::Ect0, waiting_bytes: 100_000, idle: false }
     }
 
     /// Steps worked out by hand from the table of section 4.2: p = 0, delay

@@ -55,7 +55,7 @@ impl RedState {
             return Verdict::Pass;
         }
         self.count = 0;
-        Verdict::signal(self.settings.ecn && found.ecn_capable && probability < 1.0)
+        Verdict::signal(self.settings.ecn && found.ecn.is_capable() && probability < 1.0)
     }
 
     /// Probability of a signal, not yet corrected for the packets passed.
@@ -88,6 +88,7 @@ impl RedState {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use knee_units::Ecn;
     use knee_units::Rate;
     use rand_core::SeedableRng;
 
@@ -104,7 +105,7 @@ mod tests {
         let rate = RateModel::Constant(Rate::from_bits_per_second(10_000_000));
         let mut red = RedState::new(RED, rate);
         let mut rng = ChaCha8Rng::seed_from_u64(3);
-        let found = Found { now: Time::ZERO, ecn_capable: true, waiting_bytes, idle: false };
+        let found = Found { now: Time::ZERO, ecn: Ecn::Ect0, waiting_bytes, idle: false };
         for _ in 0..20_000 {
             red.decide(&found, &mut rng);
         }
@@ -144,7 +145,7 @@ mod tests {
         let rate = Rate::from_bits_per_second(12_000_000);
         let mut red = RedState::new(RED, RateModel::Constant(rate));
         let mut found =
-            Found { now: Time::ZERO, ecn_capable: false, waiting_bytes: 20_000, idle: false };
+            Found { now: Time::ZERO, ecn: Ecn::NotCapable, waiting_bytes: 20_000, idle: false };
         for _ in 0..500 {
             red.update_average(&found);
         }

@@ -4,7 +4,9 @@
 
 pub mod source;
 
-use knee_link::{Aqm, Buffer, Config, Delay, DropReason, Link, Loss, Packet, RateModel, Steps};
+use knee_link::{
+    Aqm, Buffer, Config, Delay, DropReason, Ecn, Link, Loss, Packet, RateModel, Steps,
+};
 use knee_units::{Rate, Time};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::SeedableRng;
@@ -23,8 +25,12 @@ impl Packet for Named {
     fn size(&self) -> u32 {
         self.size
     }
-    fn ecn_capable(&self) -> bool {
-        self.ecn_capable
+    fn ecn(&self) -> Ecn {
+        match (self.marked, self.ecn_capable) {
+            (true, _) => Ecn::Ce,
+            (false, true) => Ecn::Ect0,
+            (false, false) => Ecn::NotCapable,
+        }
     }
     fn mark(&mut self) {
         assert!(self.ecn_capable, "only ECN-capable packets may be marked");

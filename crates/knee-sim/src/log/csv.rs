@@ -5,7 +5,7 @@ use crate::packet::Packet;
 use knee_link::{DropReason, Packet as _};
 use knee_scenario::Scenario;
 use knee_transport::multipath::DataAck;
-use knee_units::{Rate, Time};
+use knee_units::{Ecn, Rate, Time};
 use std::io::{self, Write};
 
 /// Writes the log as CSV.
@@ -159,10 +159,11 @@ fn kind(packet: &Packet) -> &'static str {
 }
 
 fn ecn(packet: &Packet) -> &'static str {
-    match (packet.is_marked(), packet.ecn_capable()) {
-        (true, _) => "ce",
-        (false, true) => "ect",
-        (false, false) => "",
+    match packet.ecn() {
+        Ecn::Ce => "ce",
+        Ecn::Ect0 => "ect",
+        Ecn::Ect1 => "ect1",
+        Ecn::NotCapable => "",
     }
 }
 

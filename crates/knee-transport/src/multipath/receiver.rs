@@ -7,7 +7,7 @@ use crate::config::Config;
 use crate::receiver::Receiver;
 use crate::wire::{Ack, AckDetails, Segment};
 use knee_sched::PATHS_MAX;
-use knee_units::Time;
+use knee_units::{Ecn, Time};
 
 /// What an arrival on a path led to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -63,12 +63,12 @@ impl MultipathReceiver {
         now: Time,
         path: usize,
         segment: &Segment,
-        marked: bool,
+        ecn: Ecn,
         rtt: impl FnOnce() -> Time,
         mapping: impl Fn(u32) -> Option<(u64, u16)>,
     ) -> MultipathArrival {
         let Some(subflow) = &mut self.subflows[path] else { return MultipathArrival::default() };
-        let arrival = subflow.on_segment(now, segment, marked);
+        let arrival = subflow.on_segment(now, segment, ecn);
         let mut number = subflow.next().wrapping_sub(arrival.delivered_segments);
         let mut delivered_bytes = 0;
         for _ in 0..arrival.delivered_segments {

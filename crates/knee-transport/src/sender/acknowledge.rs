@@ -4,7 +4,7 @@
 use super::{Handshake, Sender};
 use crate::rate::{Newest, measures_rtt};
 use crate::scoreboard::{APP_LIMITED, EVER_RETRANSMITTED, LOST, RETRANSMISSION_OUT, SACKED, Sent};
-use crate::wire::{Ack, AckDetails};
+use crate::wire::{Ack, AckDetails, EcnBytes};
 use crate::{after, before};
 use knee_cc::{Event, Recovery, Sample};
 use knee_units::Time;
@@ -163,9 +163,8 @@ impl Sender {
         progress: &mut Progress,
         sample: &mut Sample,
     ) {
-        if details.marked_bytes > self.counters.marked_bytes {
-            sample.newly_marked = details.marked_bytes - self.counters.marked_bytes;
-            self.counters.marked_bytes = details.marked_bytes;
+        if details.ecn != self.arrived {
+            self.take_ecn(details.ecn, sample);
         }
         if let Some(number) = details.duplicate {
             self.take_duplicate(number, progress);
@@ -183,6 +182,19 @@ impl Sender {
         for (slot, block) in self.previous_sack.iter_mut().enumerate() {
             *block = details.blocks().get(slot).copied().unwrap_or_default();
         }
+    }
+
+    /// Payload by codepoint; an ACK that was overtaken tells nothing new.
+    fn take_ecn(&mut self, told: EcnBytes, sample: &mut Sample) {
+        let news = |told: u64, known: &mut u64| {
+            let news = told.saturating_sub(*known);
+            *known += news;
+            news
+        };
+        let EcnBytes { ect0, ect1, ce } = &mut self.arrived;
+        sample.newly_marked = news(told.ce, ce);
+        sample.newly_ect = [news(told.ect0, ect0), news(told.ect1, ect1)];
+        self.counters.marked_bytes = self.arrived.ce;
     }
 
     /// A segment arrived twice. If it was retransmitted in this recovery, that

@@ -28,9 +28,10 @@ use crate::rack::Rack;
 use crate::rate::RateSampler;
 use crate::rtt::RttEstimator;
 use crate::scoreboard::Scoreboard;
+use crate::wire::EcnBytes;
 use attend::Attention;
 use knee_cc::{Connection, Controller, Decision, Event, Needs, Recovery};
-use knee_units::{Rate, Time};
+use knee_units::{Ecn, Rate, Time};
 use std::collections::VecDeque;
 use timer::Timer;
 
@@ -170,6 +171,8 @@ pub struct Sender {
     highest_sacked: u32,
     previous_sack: [(u32, u32); crate::SACK_BLOCKS_MAX],
     counters: Counters,
+    /// What the receiver reported, by ECN codepoint.
+    arrived: EcnBytes,
     header: u32,
 }
 
@@ -225,6 +228,7 @@ impl Sender {
             highest_sacked: 0,
             previous_sack: Default::default(),
             counters: Counters::default(),
+            arrived: EcnBytes::default(),
             header: config.header,
         };
         sender.apply(decision);
@@ -330,10 +334,11 @@ impl Sender {
 
     /// ECN codepoint for what is sent now.
     #[inline]
-    pub fn ecn(&self) -> knee_cc::Ecn {
+    pub fn ecn(&self) -> Ecn {
+        debug_assert!(!self.decision.ecn.is_marked(), "a sender does not mark");
         match (self.ecn, self.decision.ecn) {
-            (false, _) => knee_cc::Ecn::NotCapable,
-            (true, knee_cc::Ecn::NotCapable) => knee_cc::Ecn::Ect0,
+            (false, _) => Ecn::NotCapable,
+            (true, Ecn::NotCapable) => Ecn::Ect0,
             (true, capable) => capable,
         }
     }

@@ -16,7 +16,7 @@
 
 use super::notation::{Line, SEGMENT, in_ms, lines, number, range, segments, time};
 use knee_transport::{Ack, AckDetails, Config, ReceiveWindow, Receiver, Segment, SegmentKind};
-use knee_units::Time;
+use knee_units::{Ecn, Time};
 use std::collections::VecDeque;
 
 /// Runs a script, derived from `source`.
@@ -94,7 +94,8 @@ impl Run {
                 window_reduced: flags.contains(&"cwr"),
                 push: flags.contains(&"push"),
             };
-            if self.receiver.on_segment(self.now, &segment, flags.contains(&"ce")).ack_now {
+            let ecn = if flags.contains(&"ce") { Ecn::Ce } else { Ecn::Ect0 };
+            if self.receiver.on_segment(self.now, &segment, ecn).ack_now {
                 self.acknowledge(self.now);
             }
         }

@@ -318,7 +318,7 @@ impl Cells<'_> {
 
     fn ecn(&self) -> Result<&str, String> {
         match self.fields[13] {
-            known @ ("" | "ect" | "ce") => Ok(known),
+            known @ ("" | "ect" | "ect1" | "ce") => Ok(known),
             other => Err(format!("ecn is `{}`, not ect or ce", short(other))),
         }
     }

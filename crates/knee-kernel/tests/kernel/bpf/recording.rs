@@ -3,7 +3,7 @@
 
 use super::step::{self, Incident, Step};
 use super::{MSS, init, preset};
-use knee_cc::{Connection, Controller, Decision, Event, Needs, Sample, Selection, State};
+use knee_cc::{Connection, Controller, Decision, Ecn, Event, Needs, Sample, Selection, State};
 use knee_link::{Aqm, Buffer, Delay, Link, Loss, Policer, RateModel, Steps};
 use knee_transport::{Ack, AckDetails, Config, Receiver, Segment, Sender, Transmit};
 use knee_trials::Skipped;
@@ -58,8 +58,8 @@ impl knee_link::Packet for Packet {
             Packet::Ack(..) => 52,
         }
     }
-    fn ecn_capable(&self) -> bool {
-        false
+    fn ecn(&self) -> Ecn {
+        Ecn::NotCapable
     }
     fn mark(&mut self) {}
     fn flow_hash(&self) -> u64 {
@@ -111,7 +111,7 @@ impl Loop {
 
     fn step(&mut self, now: Time) {
         if let Some(Packet::Data(segment)) = self.forward.poll(now)
-            && self.receiver.on_segment(now, &segment, false).ack_now
+            && self.receiver.on_segment(now, &segment, Ecn::NotCapable).ack_now
         {
             self.acknowledge(now);
         }
