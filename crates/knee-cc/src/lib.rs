@@ -160,7 +160,8 @@ pub enum Event {
     RecoveryStart,
     /// The receiver echoed a mark (RFC 3168), at most once per window.
     CongestionEcho,
-    /// Recovery, or the reduction after an echo or a timeout, is complete.
+    /// Recovery, or the reduction after an echo or a timeout, is complete
+    /// ([`RecoveryPeriod`]).
     RecoveryEnd,
     /// The retransmission timer fired: all outstanding data counts as lost.
     /// [`Connection::recovery`] is `Open` when this begins a new episode of
@@ -231,6 +232,21 @@ pub struct State {
     pub pacing_gain: Option<f64>,
 }
 
+/// How long the answer to one loss lasts: until it is over, further losses
+/// cost no further reduction.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum RecoveryPeriod {
+    /// TCP's: until all that was sent before it began is acknowledged (RFC
+    /// 6582, section 3.2; RFC 6675, section 5). It lasts as long as holes are
+    /// left, over several losses of the same segment too.
+    #[default]
+    Tcp,
+    /// QUIC's: until something sent after it began is acknowledged, one round
+    /// trip (RFC 9002, section 7.3.2). Holes may be left; only the loss of
+    /// what was sent after its begin begins the next.
+    Quic,
+}
+
 /// What a controller needs of its transport, fixed for its life.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Needs {
@@ -245,6 +261,8 @@ pub struct Needs {
     /// The controllers of a connection's paths act together: each is shown
     /// the others by [`Controller::on_peers`] before an acknowledgement.
     pub coupled: bool,
+    /// How recovery ends, unless the scenario says it.
+    pub recovery_period: RecoveryPeriod,
     /// Losses are told one by one by [`Controller::on_loss`].
     pub losses: bool,
     /// Each segment that leaves is told by [`Controller::on_sent`].

@@ -3,7 +3,7 @@
 
 use crate::KernelError;
 use crate::namespace::sysctl;
-use knee_cc::Selection;
+use knee_cc::{RecoveryPeriod, Selection};
 use knee_scenario::{Flow, Scenario, Workload};
 use knee_transport::{Config, Pacing, ReceiveWindow};
 use knee_units::{Rate, Time};
@@ -305,6 +305,9 @@ fn check_transport(flow: &Flow) -> Result<(), KernelError> {
     }
     if config.max_burst != linux.max_burst {
         return refuse("max_burst", "leave it at 64 KiB, the kernel's own");
+    }
+    if !matches!(config.recovery, None | Some(RecoveryPeriod::Tcp)) {
+        return refuse("recovery", "leave it at auto");
     }
     if config.sampler != linux.sampler {
         return refuse("sampler", "leave it at linux");

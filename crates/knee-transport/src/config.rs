@@ -1,5 +1,6 @@
 //! What a connection's ends are set to, as the scenario says it.
 
+use knee_cc::RecoveryPeriod;
 use knee_units::Time;
 
 /// Settings of a sender and its receiver. The defaults are Linux's.
@@ -27,6 +28,8 @@ pub struct Config {
     pub ecn: bool,
     /// How the delivery rate is sampled.
     pub sampler: Sampler,
+    /// How recovery ends; none: as the controller needs it.
+    pub recovery: Option<RecoveryPeriod>,
     /// Smallest retransmission timeout: 200 ms.
     pub min_rto: Time,
     /// Largest burst that segmentation offload lets leave at once, bytes: 65536.
@@ -46,6 +49,7 @@ impl Default for Config {
             pacing: Pacing::Auto,
             ecn: false,
             sampler: Sampler::Linux,
+            recovery: None,
             min_rto: Time::from_millis(200),
             max_burst: 65_536,
         }

@@ -48,8 +48,19 @@ pub struct Rack {
 pub struct Detection {
     /// Bytes newly marked lost.
     pub lost: u64,
+    /// The highest transmission among them, if there are any.
+    pub newest: Option<u32>,
     /// When to look again, if a segment may yet turn out lost.
     pub look_again: Option<Time>,
+}
+
+impl Detection {
+    fn add(&mut self, lost: Option<Sent>) {
+        let Some(sent) = lost else { return };
+        self.lost += u64::from(sent.len);
+        let newest = self.newest.unwrap_or(sent.order);
+        self.newest = Some(if after(sent.order, newest) { sent.order } else { newest });
+    }
 }
 
 /// Where segments go that are marked lost.
@@ -169,7 +180,7 @@ impl Rack {
                     found.look_again = Some(self.last_waiting(board, sent.sent_at) + patience);
                     break;
                 }
-                found.lost += judge(board, self.cursor, lost);
+                found.add(judge(board, self.cursor, lost));
             }
             self.cursor = self.cursor.wrapping_add(1);
         }
@@ -195,7 +206,7 @@ impl Rack {
                     found.look_again = Some(found.look_again.map_or(again, |t| t.max(again)));
                     break;
                 }
-                found.lost += judge(board, number, lost);
+                found.add(judge(board, number, lost));
             }
             self.retransmissions.pop_front();
         }
@@ -254,16 +265,16 @@ fn waiting(board: &mut Scoreboard, number: u32, order: u32) -> Option<Sent> {
 }
 
 /// Marks a segment lost and puts it where it is looked for: the lowest is sent
-/// again first (RFC 6675, section 4, NextSeg). Returns its bytes.
-fn judge(board: &mut Scoreboard, number: u32, lost: &mut Lost<'_>) -> u64 {
+/// again first (RFC 6675, section 4, NextSeg). Returns what it was.
+fn judge(board: &mut Scoreboard, number: u32, lost: &mut Lost<'_>) -> Option<Sent> {
     let sent = board.get(number);
     sent.flags |= JUDGED;
     let sent = *sent;
     let place = lost.queue.partition_point(|other| before(*other, number));
     lost.queue.insert(place, number);
-    let Some(bytes) = board.mark_lost(number) else { return 0 };
+    board.mark_lost(number)?;
     if let Some(told) = &mut lost.told {
         told.push(sent);
     }
-    bytes
+    Some(sent)
 }

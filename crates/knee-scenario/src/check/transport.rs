@@ -1,9 +1,10 @@
 //! Settings of both ends.
 
 use super::in_range;
-use crate::file::{PacingWord, SamplerWord, TransportFile, WindowFile, WindowWord};
+use crate::file::{PacingWord, RecoveryWord, SamplerWord, TransportFile, WindowFile, WindowWord};
 use crate::read::{At, Entry};
 use crate::source::Reading;
+use knee_cc::RecoveryPeriod;
 use knee_transport::{Config, Pacing, ReceiveWindow, Sampler};
 use knee_units::{Bytes, Time};
 
@@ -55,6 +56,7 @@ pub(super) fn check(
         pacing: file.pacing.get().map_or(base.pacing, |word| pacing(*word)),
         ecn: file.ecn.get().copied().unwrap_or(base.ecn),
         sampler: file.sampler.get().map_or(base.sampler, |word| sampler(*word)),
+        recovery: file.recovery.get().map_or(base.recovery, |word| recovery(*word)),
         min_rto: file.min_rto.get().copied().unwrap_or(base.min_rto),
         max_burst: small(&file.max_burst).unwrap_or(base.max_burst),
     };
@@ -122,6 +124,14 @@ fn sampler(word: SamplerWord) -> Sampler {
     }
 }
 
+fn recovery(word: RecoveryWord) -> Option<RecoveryPeriod> {
+    match word {
+        RecoveryWord::Auto => None,
+        RecoveryWord::Tcp => Some(RecoveryPeriod::Tcp),
+        RecoveryWord::Quic => Some(RecoveryPeriod::Quic),
+    }
+}
+
 /// Writes out what flows over several paths do not take from the scenario's
 /// transport.
 pub(super) fn fill_several(file: &mut TransportFile, config: &Config) {
@@ -158,6 +168,11 @@ pub(super) fn write(config: &Config) -> TransportFile {
         sampler: Entry::new(match config.sampler {
             Sampler::Linux => SamplerWord::Linux,
             Sampler::Ns3V335 => SamplerWord::Ns3V335,
+        }),
+        recovery: Entry::new(match config.recovery {
+            None => RecoveryWord::Auto,
+            Some(RecoveryPeriod::Tcp) => RecoveryWord::Tcp,
+            Some(RecoveryPeriod::Quic) => RecoveryWord::Quic,
         }),
         min_rto: Entry::new(config.min_rto),
         max_burst: bytes(config.max_burst),

@@ -20,7 +20,9 @@ pub(crate) use link::{
 pub(crate) use path::{AbsentFile, PathFile};
 pub(crate) use selection::{Choice, ControllerFile, SchedulerFile, SelectionFile};
 pub(crate) use study::{ModelFile, ModelWord, RunFile, StudyFile};
-pub(crate) use transport::{PacingWord, SamplerWord, TransportFile, WindowFile, WindowWord};
+pub(crate) use transport::{
+    PacingWord, RecoveryWord, SamplerWord, TransportFile, WindowFile, WindowWord,
+};
 pub(crate) use workload::{
     DashFile, HttpWord, LadderFile, LadderWord, MixFile, PageFile, RuleWord, SizesFile, SizesTable,
     WorkloadFile,

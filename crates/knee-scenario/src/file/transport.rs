@@ -35,6 +35,8 @@ table! {
         ecn: Entry<bool>,
         /// How the delivery rate is sampled. Default: "linux".
         sampler: Entry<SamplerWord>,
+        /// How recovery from losses ends. Default: "auto".
+        recovery: Entry<RecoveryWord>,
         /// Smallest retransmission timeout. Default: 200 ms.
         min_rto: Entry<Time>,
         /// Largest burst that segmentation offload lets leave at once.
@@ -62,6 +64,20 @@ words! {
         Linux = "linux",
         /// With the defect of ns-3 up to 3.40.
         Ns3V335 = "ns3-3.35",
+    }
+}
+
+words! {
+    /// How recovery from losses ends.
+    "recovery" RecoveryWord {
+        /// As the controller needs it; all that Knee has need TCP's.
+        Auto = "auto",
+        /// As TCP's: when all that was sent before it began is acknowledged
+        /// (RFC 6675).
+        Tcp = "tcp",
+        /// As QUIC's: when something sent after it began is acknowledged, one
+        /// round trip (RFC 9002, section 7.3.2).
+        Quic = "quic",
     }
 }
 

@@ -33,6 +33,7 @@ receive_window = "1 MiB"
 pacing = "on"
 ecn = true
 sampler = "ns3-3.35"
+recovery = "quic"
 min_rto = "1 s"
 max_burst = "64 kB"
 

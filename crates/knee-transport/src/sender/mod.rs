@@ -30,7 +30,7 @@ use crate::rtt::RttEstimator;
 use crate::scoreboard::Scoreboard;
 use crate::wire::EcnBytes;
 use attend::Attention;
-use knee_cc::{Connection, Controller, Decision, Event, Needs, Recovery};
+use knee_cc::{Connection, Controller, Decision, Event, Needs, Recovery, RecoveryPeriod};
 use knee_units::{Ecn, Rate, Time};
 use std::collections::VecDeque;
 use timer::Timer;
@@ -139,6 +139,7 @@ pub struct Sender {
     ecn: bool,
     handshake: Handshake,
     recovery: Recovery,
+    recovery_period: RecoveryPeriod,
     /// The reduction in force, while `reducing`.
     reducing: bool,
     window_limited: bool,
@@ -151,6 +152,8 @@ pub struct Sender {
     reduction: Reduction,
     /// Next new segment when recovery began (RecoveryPoint).
     high: u32,
+    /// Transmissions when recovery began; QUIC's looks at these.
+    period_start: u64,
     /// Next new segment when the window was last found limiting or not.
     usage_end: u32,
     timer: Timer,
@@ -207,6 +210,7 @@ impl Sender {
             ecn: config.ecn,
             handshake: Handshake::SynDue,
             recovery: Recovery::Open,
+            recovery_period: config.recovery.unwrap_or(needs.recovery_period),
             reducing: false,
             window_limited: false,
             announce_reduction: false,
@@ -214,6 +218,7 @@ impl Sender {
             only_new_data: false,
             reduction: Reduction::default(),
             high: 0,
+            period_start: 0,
             usage_end: 0,
             timer: Timer { kind: TimerKind::Retransmit, deadline: Time::MAX },
             wake: Time::MAX,

@@ -1,13 +1,20 @@
 //! Loss recovery: when it begins, when it ends, when it was a mistake
 //! (`tcp_fastretrans_alert`).
+//!
+//! Where [`RecoveryPeriod::Quic`] is asked for it begins and ends as RFC 9002,
+//! section 7.3.2, says, and is never undone; what is lost is found and sent
+//! again as before. Of RFC 9002 are left out: its thresholds of loss detection
+//! (section 6.1), its probe timeout in place of the retransmission timeout
+//! (section 6.2), persistent congestion (section 7.6).
 
 use super::{Probe, Sender, Undo};
 use crate::prr::Reduction;
 use crate::rack::{Detection, Lost};
-use crate::scoreboard::RETRANSMISSION_OUT;
+use crate::rate::Newest;
+use crate::scoreboard::{EVER_RETRANSMITTED, RETRANSMISSION_OUT};
 use crate::wire::Ack;
 use crate::{after, before};
-use knee_cc::{Event, Recovery, Sample};
+use knee_cc::{Event, Recovery, RecoveryPeriod, Sample};
 use knee_units::Time;
 
 use super::acknowledge::Progress;
@@ -25,10 +32,12 @@ impl Sender {
     ) -> Option<Time> {
         self.only_new_data = false;
         self.end_probe(now, ack, progress);
-        self.end_recovery(now, ack);
+        self.end_recovery(now, ack, progress);
         self.undo_early(now, ack, progress);
         let held = self.only_new_data && self.recovery == Recovery::Recovery;
-        let found = if !held && (self.board.sacked_segments > 0 || self.in_recovery()) {
+        // With QUIC's recovery holes may be left outside of one.
+        let holes = self.in_recovery() || self.recovery_period == RecoveryPeriod::Quic;
+        let found = if !held && (self.board.sacked_segments > 0 || holes) {
             self.detect_losses(now)
         } else {
             Detection::default()
@@ -37,11 +46,11 @@ impl Sender {
         // Also when a recovery has just ended while segments sent after its
         // start are marked lost: the next one follows on the same ACK, and no
         // controller sees an open state between them (`tcp_time_to_recover`).
-        if self.board.lost_bytes > 0 && !self.in_recovery() {
+        if !self.in_recovery() && self.begins_recovery(&found) {
             self.enter_recovery(now);
         }
         if !self.in_recovery() {
-            self.keep_open(now, ack);
+            self.keep_open(now, ack, progress);
         }
         if self.reducing {
             let mss = u64::from(self.mss);
@@ -50,6 +59,36 @@ impl Sender {
             self.reduction.on_ack(sample.newly_acked, in_flight, target, mss, growing);
         }
         found.look_again
+    }
+
+    /// Whether what is lost begins a recovery, outside of one.
+    pub(super) fn begins_recovery(&self, found: &Detection) -> bool {
+        match self.recovery_period {
+            RecoveryPeriod::Tcp => self.board.lost_bytes > 0,
+            RecoveryPeriod::Quic => found.newest.is_some_and(|order| self.is_of_period(order)),
+        }
+    }
+
+    /// A transmission left after the last recovery began.
+    fn is_of_period(&self, order: u32) -> bool {
+        let so_far = self.counters.sent_segments;
+        let since = (so_far as u32).wrapping_sub(order);
+        so_far - u64::from(since) >= self.period_start
+    }
+
+    /// Something was acknowledged that left after the last recovery began. (An
+    /// ACK so soon after a retransmission is for the original.)
+    fn ends_period(&self, now: Time, progress: &Progress) -> bool {
+        let Newest { sent, valid } = &progress.newest;
+        let again = sent.flags & EVER_RETRANSMITTED != 0;
+        let original = again && now - sent.sent_at < self.rtt.minimum();
+        *valid && !original && self.is_of_period(sent.order)
+    }
+
+    /// Recovery begins, or a reduction in its stead.
+    pub(super) fn begin_period(&mut self) {
+        self.high = self.board.next();
+        self.period_start = self.counters.sent_segments;
     }
 
     fn in_recovery(&self) -> bool {
@@ -71,14 +110,14 @@ impl Sender {
 
     pub(super) fn enter_recovery(&mut self, now: Time) {
         self.counters.recoveries += 1;
-        self.high = self.board.next();
+        self.begin_period();
         // Retransmissions of an earlier recovery may be under way: they count,
         // from when the first of them was sent (Linux's `tcp_init_undo`, and
         // `retrans_stamp`, which then stays).
         let outstanding = self.board.retransmission_bytes.div_ceil(u64::from(self.mss)) as u32;
         let probe = u32::from(self.delivered_probe_may_be_reported());
         self.undo = Undo {
-            possible: true,
+            possible: self.recovery_period == RecoveryPeriod::Tcp,
             first: self.board.first(),
             unconfirmed: outstanding + probe,
             retransmitted: outstanding > 0,
@@ -113,12 +152,16 @@ impl Sender {
 
     /// Not in recovery: `Disorder` while something is out of order, and a
     /// reduction once per window on an ECN echo (RFC 3168, section 6.1.2).
-    fn keep_open(&mut self, now: Time, ack: &Ack) {
+    fn keep_open(&mut self, now: Time, ack: &Ack, progress: &Progress) {
         let echo = ack.congestion_echo && !self.needs.accurate_ecn;
-        if echo && self.recovery != Recovery::WindowReduced {
+        let due = match self.recovery_period {
+            RecoveryPeriod::Tcp => true,
+            RecoveryPeriod::Quic => self.ends_period(now, progress),
+        };
+        if echo && due && self.recovery != Recovery::WindowReduced {
             let prior_window = self.window();
             self.recovery = Recovery::WindowReduced;
-            self.high = self.board.next();
+            self.begin_period();
             self.announce_reduction = true;
             self.undo.possible = false;
             self.probe = None;
@@ -133,8 +176,12 @@ impl Sender {
         }
     }
 
-    /// All that was sent before recovery began is acknowledged.
-    fn end_recovery(&mut self, now: Time, ack: &Ack) {
+    /// All that was sent before recovery began is acknowledged, or, of QUIC's,
+    /// something that was sent after it.
+    fn end_recovery(&mut self, now: Time, ack: &Ack, progress: &Progress) {
+        if self.recovery_period == RecoveryPeriod::Quic {
+            return self.end_period(now, progress);
+        }
         let first = self.board.first();
         if before(first, self.high) {
             return;
@@ -150,6 +197,16 @@ impl Sender {
                 }
             }
             _ => {}
+        }
+    }
+
+    fn end_period(&mut self, now: Time, progress: &Progress) {
+        let reduced = self.in_recovery() || self.recovery == Recovery::WindowReduced;
+        if reduced && self.ends_period(now, progress) {
+            if self.in_recovery() {
+                self.rack.on_recovery_end();
+            }
+            self.finish(now);
         }
     }
 
@@ -267,7 +324,7 @@ impl Sender {
         }
         self.probe = None;
         if repaired && !self.in_recovery() {
-            self.high = self.board.next();
+            self.begin_period();
             self.recovery = Recovery::WindowReduced;
             self.announce_reduction = self.ecn;
             self.tell(now, Event::RecoveryStart);

@@ -2,7 +2,7 @@
 
 use super::{Handshake, Sender, Undo};
 use crate::scoreboard::{LOST, RETRANSMISSION_OUT, SACKED};
-use knee_cc::{Event, Recovery};
+use knee_cc::{Event, Recovery, RecoveryPeriod};
 use knee_units::Time;
 
 /// Added to the probe timeout against an ACK that is just late: two ticks of
@@ -116,7 +116,8 @@ impl Sender {
 
     fn on_reordering_timer(&mut self, now: Time) {
         let found = self.detect_losses(now);
-        if found.lost > 0 && !matches!(self.recovery, Recovery::Recovery | Recovery::Loss) {
+        let in_recovery = matches!(self.recovery, Recovery::Recovery | Recovery::Loss);
+        if found.lost > 0 && !in_recovery && self.begins_recovery(&found) {
             self.enter_recovery(now);
         }
         if self.reducing && found.lost > 0 {
@@ -145,7 +146,8 @@ impl Sender {
         let new_episode = matches!(self.recovery, Recovery::Open | Recovery::Disorder)
             || !crate::before(self.board.first(), self.high)
             || (self.recovery == Recovery::Loss && self.timeouts_in_a_row == 0);
-        self.timeout_in_doubt = before_recovery || self.timeouts_in_a_row > 0;
+        let undoable = self.recovery_period == RecoveryPeriod::Tcp;
+        self.timeout_in_doubt = undoable && (before_recovery || self.timeouts_in_a_row > 0);
         self.timeouts_in_a_row += 1;
         self.mark_all_lost(now);
         self.tell_losses(now);
@@ -153,9 +155,9 @@ impl Sender {
         self.probe = None;
         self.probe_due = false;
         if new_episode {
-            self.undo = Undo { possible: true, first: self.board.first(), ..Undo::default() };
+            self.undo = Undo { possible: undoable, first: self.board.first(), ..Undo::default() };
         }
-        self.high = self.board.next();
+        self.begin_period();
         self.announce_reduction = self.ecn;
         self.recovery = if new_episode { Recovery::Open } else { Recovery::Loss };
         self.tell(now, Event::Timeout);

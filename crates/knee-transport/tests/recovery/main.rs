@@ -22,3 +22,4 @@ mod rfc6937_prr;
 mod rfc8985_rack;
 mod rfc8985_reordering;
 mod rfc8985_tlp;
+mod rfc9002_period;

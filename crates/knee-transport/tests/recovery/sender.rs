@@ -22,11 +22,12 @@
 //!
 //! The window is halved when recovery begins, and goes down to one segment
 //! above what is in flight after a timeout; `given fixed 20` answers to
-//! nothing; `given reno 20` is the controller of that name.
+//! nothing; `given reno 20` is the controller of that name. `given quic` ends
+//! recovery as QUIC does.
 
 use super::controller::Halving;
 use super::notation::{Line, SEGMENT, START, float, in_ms, lines, number, range, segments, time};
-use knee_cc::{Controller, Init, Recovery, Selection};
+use knee_cc::{Controller, Init, Recovery, RecoveryPeriod, Selection};
 use knee_transport::{Ack, AckDetails, Config, Pacing, ReceiveWindow, Segment, Sender, Transmit};
 use knee_units::{Rate, Time};
 use rand_chacha::{ChaCha8Rng, rand_core::SeedableRng};
@@ -82,6 +83,7 @@ impl Given {
             }
             "receive_window" => self.config.receive_window = ReceiveWindow::Fixed(bytes(words)),
             "ecn" => self.config.ecn = true,
+            "quic" => self.config.recovery = Some(RecoveryPeriod::Quic),
             _ => panic!("`given {name}` is unknown"),
         }
     }
