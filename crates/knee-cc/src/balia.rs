@@ -17,7 +17,7 @@
 
 use crate::coupling::{Coupled, Coupling, Path, Paths};
 use crate::loss_based::LossBased;
-use crate::registry::Entry;
+use crate::registry::{Build, Entry};
 use crate::{Controller, Init};
 use knee_registry::Settings;
 
@@ -27,7 +27,7 @@ pub(crate) const ENTRY: Entry = Entry {
     source: "Peng et al. 2016, draft-walid-mptcp-congestion-control",
     parameters: &[],
     presets: &[],
-    build,
+    build: Build::BuiltIn(build),
 };
 
 fn build(_settings: &Settings, init: Init) -> Box<dyn Controller> {

@@ -13,7 +13,7 @@
 //! Not for a network that others use: it ignores congestion.
 
 use crate::pacing::{SendQuantum, rate_of_window};
-use crate::registry::Entry;
+use crate::registry::{Build, Entry};
 use crate::{Connection, Controller, Decision, Event, Init, Needs, Sample, State};
 use knee_registry::{Kind, Parameter, Settings};
 
@@ -29,7 +29,7 @@ pub(crate) const ENTRY: Entry = Entry {
                   smallest rate by its RTT over empty queues, as of buffers",
     }],
     presets: &[],
-    build,
+    build: Build::BuiltIn(build),
 };
 
 /// Bursts have at least so many segments (Linux's `tcp_min_tso_segs`).

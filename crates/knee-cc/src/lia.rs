@@ -13,7 +13,7 @@
 
 use crate::coupling::{Coupled, Coupling, Paths};
 use crate::loss_based::LossBased;
-use crate::registry::Entry;
+use crate::registry::{Build, Entry};
 use crate::{Controller, Init};
 use knee_registry::Settings;
 
@@ -23,7 +23,7 @@ pub(crate) const ENTRY: Entry = Entry {
     source: "RFC 6356",
     parameters: &[],
     presets: &[],
-    build,
+    build: Build::BuiltIn(build),
 };
 
 fn build(_settings: &Settings, init: Init) -> Box<dyn Controller> {

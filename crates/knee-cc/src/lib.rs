@@ -375,4 +375,4 @@ pub use held_back::HeldBack;
 pub use knee_registry::{Kind, Parameter, Preset, Selection, SelectionError, Settings, Value};
 pub use knee_units::Ecn;
 pub use phase::intern as intern_phase;
-pub use registry::{Build, Entry, build, check, controllers, settings};
+pub use registry::{Build, Entry, Factory, Registry, build, check, controllers, settings};

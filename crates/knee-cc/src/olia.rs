@@ -19,7 +19,7 @@
 
 use crate::coupling::{Coupled, Coupling, Path, Paths};
 use crate::loss_based::LossBased;
-use crate::registry::Entry;
+use crate::registry::{Build, Entry};
 use crate::{Controller, Init};
 use knee_registry::Settings;
 
@@ -29,7 +29,7 @@ pub(crate) const ENTRY: Entry = Entry {
     source: "Khalili et al. 2012, draft-khalili-mptcp-congestion-control",
     parameters: &[],
     presets: &[],
-    build,
+    build: Build::BuiltIn(build),
 };
 
 fn build(_settings: &Settings, init: Init) -> Box<dyn Controller> {

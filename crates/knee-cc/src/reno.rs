@@ -2,7 +2,7 @@
 //! (RFC 5681; recovery is that of RFC 6582 or better, in the transport).
 
 use crate::loss_based::{Growth, LossBased};
-use crate::registry::Entry;
+use crate::registry::{Build, Entry};
 use crate::window::Window;
 use crate::{Connection, Controller, Init};
 use knee_registry::Settings;
@@ -13,7 +13,7 @@ pub(crate) const ENTRY: Entry = Entry {
     source: "RFC 5681, RFC 6582",
     parameters: &[],
     presets: &[],
-    build,
+    build: Build::BuiltIn(build),
 };
 
 fn build(_settings: &Settings, init: Init) -> Box<dyn Controller> {

@@ -1,9 +1,10 @@
-//! A table of algorithms, one line for each, and how names are found in it.
+//! A table of algorithms, one line for each, what a program adds to it, and how
+//! names are found in it.
 
 use crate::{Parameter, Selection, SelectionError, Settings, did_you_mean};
 
 /// An algorithm as its registry knows it; `B` is whatever builds one.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Entry<B> {
     /// Its name in scenarios.
     pub name: &'static str,
@@ -30,25 +31,49 @@ pub struct Preset {
     pub parameters: &'static [(&'static str, &'static str)],
 }
 
-/// All algorithms of one kind, by name in ascending order.
-#[derive(Debug)]
+/// All algorithms of one kind.
+#[derive(Clone, Debug)]
 pub struct Table<B: 'static> {
-    /// What they are, as messages call one of them: "controller".
-    pub noun: &'static str,
-    /// The algorithms.
-    pub entries: &'static [Entry<B>],
+    noun: &'static str,
+    built_in: &'static [Entry<B>],
+    added: Vec<Entry<B>>,
 }
 
 impl<B> Table<B> {
+    /// The algorithms that are built in, by name in ascending order; `noun` is
+    /// what messages call one of them: "controller".
+    pub const fn new(noun: &'static str, built_in: &'static [Entry<B>]) -> Table<B> {
+        Table { noun, built_in, added: Vec::new() }
+    }
+
+    /// Adds one.
+    ///
+    /// # Errors
+    /// When there is one of its name already, or of that of a preset of its.
+    pub fn add(&mut self, entry: Entry<B>) -> Result<(), SelectionError> {
+        let mut names = std::iter::once(entry.name).chain(entry.presets.iter().map(|p| p.name));
+        if let Some(taken) = names.find(|name| self.names().any(|known| known == *name)) {
+            return Err(SelectionError {
+                parameter: None,
+                problem: format!("there is a {} \"{taken}\" already", self.noun),
+                advice: "choose another name".to_owned(),
+            });
+        }
+        self.added.push(entry);
+        Ok(())
+    }
+
+    /// All of them: those built in, then those added.
+    pub fn entries(&self) -> impl Iterator<Item = &Entry<B>> {
+        self.built_in.iter().chain(&self.added)
+    }
+
     /// The entry that `selection` names, with the settings to build it from.
     ///
     /// # Errors
     /// When the name or a parameter is unknown, or a value is of the wrong
     /// kind or out of range.
-    pub fn resolve(
-        &self,
-        selection: &Selection,
-    ) -> Result<(&'static Entry<B>, Settings), SelectionError> {
+    pub fn resolve(&self, selection: &Selection) -> Result<(&Entry<B>, Settings), SelectionError> {
         let (entry, preset) = self.find(&selection.name)?;
         let mut settings = Settings::defaults(entry.parameters);
         for (name, value) in preset.into_iter().flat_map(|p| p.parameters) {
@@ -68,11 +93,8 @@ impl<B> Table<B> {
         self.resolve(selection).map(|_| ())
     }
 
-    fn find(
-        &self,
-        name: &str,
-    ) -> Result<(&'static Entry<B>, Option<&'static Preset>), SelectionError> {
-        for entry in self.entries {
+    fn find(&self, name: &str) -> Result<(&Entry<B>, Option<&'static Preset>), SelectionError> {
+        for entry in self.entries() {
             if entry.name == name {
                 return Ok((entry, None));
             }
@@ -88,8 +110,8 @@ impl<B> Table<B> {
     }
 
     /// Names of all algorithms, each followed by its presets.
-    pub fn names(&self) -> impl Iterator<Item = &'static str> + use<B> {
-        let presets = |e: &'static Entry<B>| e.presets.iter().map(|p| p.name);
-        self.entries.iter().flat_map(move |e| std::iter::once(e.name).chain(presets(e)))
+    pub fn names(&self) -> impl Iterator<Item = &'static str> {
+        let presets = |e: &Entry<B>| e.presets.iter().map(|p| p.name);
+        self.entries().flat_map(move |e| std::iter::once(e.name).chain(presets(e)))
     }
 }

@@ -8,6 +8,7 @@
 //!
 //! What this crate never does: run anything, print.
 
+mod algorithms;
 mod check;
 mod error;
 mod file;
@@ -21,6 +22,7 @@ mod streams;
 mod suggest;
 mod tree;
 
+pub use algorithms::Algorithms;
 pub use check::{INPUTS, placeholders};
 pub use error::{Errors, Problem, SourceText};
 pub use knee_workload::Workload;
@@ -54,7 +56,20 @@ pub fn read(path: &std::path::Path, overrides: &[Override]) -> Result<Scenario, 
 /// # Errors
 /// Everything that is wrong with it.
 pub fn parse(text: &str, source: &Source<'_>, overrides: &[Override]) -> Result<Scenario, Errors> {
-    let mut reading = Reading::new(source.loader);
+    parse_with(text, source, overrides, Algorithms::built_in())
+}
+
+/// Reads a scenario from a text that may name `algorithms`.
+///
+/// # Errors
+/// Everything that is wrong with it.
+pub fn parse_with(
+    text: &str,
+    source: &Source<'_>,
+    overrides: &[Override],
+    algorithms: &Algorithms,
+) -> Result<Scenario, Errors> {
+    let mut reading = Reading::new(source.loader, algorithms);
     let scenario = parse_document(source.name, text, &mut reading).and_then(|mut document| {
         let changes: Vec<_> =
             overrides.iter().map(|given| overrides::change(given, &mut reading)).collect();
@@ -82,7 +97,7 @@ pub fn read_study(folder: &std::path::Path) -> Result<Study, Errors> {
 /// Everything that is wrong with it, or that it cannot be read.
 pub fn load_study(loader: &dyn Loader, name: &str, grounds: &[&str]) -> Result<Study, Errors> {
     let text = load(loader, name)?;
-    let mut reading = Reading::new(loader).with_grounds(grounds);
+    let mut reading = Reading::new(loader, Algorithms::built_in()).with_grounds(grounds);
     let study = parse_document(name, &text, &mut reading).and_then(|document: Node| {
         let file = StudyFile::read(&document, &mut reading)?;
         Some(check::study(file, folder_of(name), &mut reading))

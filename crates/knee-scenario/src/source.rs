@@ -1,6 +1,7 @@
 //! Where texts come from, and the book-keeping of what was read and what was
 //! wrong with it.
 
+use crate::algorithms::Algorithms;
 use crate::error::{Errors, Problem, SourceText};
 use crate::tree::Span;
 use std::collections::BTreeMap;
@@ -105,6 +106,8 @@ pub struct Source<'l> {
 /// What one reading of a scenario or a study gathers.
 pub(crate) struct Reading<'l> {
     loader: &'l dyn Loader,
+    /// What may be named.
+    pub(crate) algorithms: &'l Algorithms,
     texts: Vec<(usize, SourceText)>,
     problems: Vec<(Span, String, String)>,
     loaded: BTreeMap<String, Arc<[u8]>>,
@@ -112,9 +115,9 @@ pub(crate) struct Reading<'l> {
 }
 
 impl<'l> Reading<'l> {
-    pub(crate) fn new(loader: &'l dyn Loader) -> Reading<'l> {
+    pub(crate) fn new(loader: &'l dyn Loader, algorithms: &'l Algorithms) -> Reading<'l> {
         let (texts, problems, loaded) = (Vec::new(), Vec::new(), BTreeMap::new());
-        Reading { loader, texts, problems, loaded, grounds: Vec::new() }
+        Reading { loader, algorithms, texts, problems, loaded, grounds: Vec::new() }
     }
 
     /// Grounds that a study can name beside those of this version.

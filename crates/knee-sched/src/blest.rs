@@ -19,7 +19,7 @@
 //! Left out: the later kernel version's estimates for slow start and for how
 //! long a packet lingers in a filling queue.
 
-use crate::registry::{Build, Entry};
+use crate::registry::{Build, Entry, Make};
 use crate::{Decision, Path, Place, Scheduler, View, minrtt};
 use knee_registry::{SelectionError, Settings};
 use knee_units::Time;
@@ -38,7 +38,7 @@ pub(crate) const ENTRY: Entry = Entry {
     source: "Ferlin et al., IFIP Networking 2016; Linux MPTCP fork, net/mptcp/mptcp_blest.c",
     parameters: &[],
     presets: &[],
-    build: Build { make: build, exact_paths: None },
+    build: Build { make: Make::BuiltIn(build), exact_paths: None },
 };
 
 fn build(_settings: &Settings) -> Result<Box<dyn Scheduler>, SelectionError> {

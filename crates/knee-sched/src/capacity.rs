@@ -5,7 +5,7 @@
 //! after Shreedhar and Varghese, SIGCOMM 1995). The rate is the measured
 //! delivery rate, or a window per RTT before there is one.
 
-use crate::registry::{Build, Entry};
+use crate::registry::{Build, Entry, Make};
 use crate::{Decision, PathSet, Place, Scheduler, View};
 use knee_registry::{SelectionError, Settings};
 
@@ -15,7 +15,7 @@ pub(crate) const ENTRY: Entry = Entry {
     source: "deficit against a share of the rate; Shreedhar and Varghese, SIGCOMM 1995",
     parameters: &[],
     presets: &[],
-    build: Build { make: build, exact_paths: None },
+    build: Build { make: Make::BuiltIn(build), exact_paths: None },
 };
 
 fn build(_settings: &Settings) -> Result<Box<dyn Scheduler>, SelectionError> {

@@ -22,7 +22,7 @@
 //! bound. The authors' kernel module counts a window per one-way delay; that
 //! puts the slow path's data twice as far ahead as they are due.
 
-use crate::registry::{Build, Entry};
+use crate::registry::{Build, Entry, Make};
 use crate::{Decision, PATHS_MAX, Path, PathSet, Place, Scheduler, View};
 use knee_registry::{SelectionError, Settings};
 
@@ -32,7 +32,7 @@ pub(crate) const ENTRY: Entry = Entry {
     source: "Kuhn et al., ICC 2014",
     parameters: &[],
     presets: &[],
-    build: Build { make: build, exact_paths: None },
+    build: Build { make: Make::BuiltIn(build), exact_paths: None },
 };
 
 fn build(_settings: &Settings) -> Result<Box<dyn Scheduler>, SelectionError> {

@@ -22,7 +22,7 @@
 //! repetition always begins with the oldest packet, which for the fast path
 //! is where they meet and for the slow one is not.
 
-use crate::registry::{Build, Entry};
+use crate::registry::{Build, Entry, Make};
 use crate::{Decision, Path, PathSet, Place, Scheduler, View};
 use knee_registry::{SelectionError, Settings};
 use knee_units::{Rate, Time};
@@ -37,7 +37,7 @@ pub(crate) const ENTRY: Entry = Entry {
     source: "Guo et al., MobiCom 2017",
     parameters: &[],
     presets: &[],
-    build: Build { make: build, exact_paths: Some(2) },
+    build: Build { make: Make::BuiltIn(build), exact_paths: Some(2) },
 };
 
 fn build(_settings: &Settings) -> Result<Box<dyn Scheduler>, SelectionError> {

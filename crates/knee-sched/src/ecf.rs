@@ -15,7 +15,7 @@
 //! otherwise                                       send on s
 //! ```
 
-use crate::registry::{Build, Entry};
+use crate::registry::{Build, Entry, Make};
 use crate::{Decision, Path, Place, Scheduler, View, minrtt};
 use knee_registry::{Kind, Parameter, SelectionError, Settings};
 
@@ -32,7 +32,7 @@ pub(crate) const ENTRY: Entry = Entry {
         summary: "how much the case for waiting may weaken while it waits",
     }],
     presets: &[],
-    build: Build { make: build, exact_paths: None },
+    build: Build { make: Make::BuiltIn(build), exact_paths: None },
 };
 
 fn build(settings: &Settings) -> Result<Box<dyn Scheduler>, SelectionError> {

@@ -219,4 +219,4 @@ mod sctc;
 
 pub use knee_registry::{Kind, Parameter, Preset, Selection, SelectionError, Value};
 pub use record::Recorder;
-pub use registry::{Build, Entry, build, check, check_paths, schedulers};
+pub use registry::{Build, Entry, Factory, Make, Registry, build, check, check_paths, schedulers};

@@ -10,7 +10,7 @@
 //! full, and it spares a holder that is in loss recovery; a view shows
 //! neither.
 
-use crate::registry::{Build, Entry};
+use crate::registry::{Build, Entry, Make};
 use crate::{Decision, PATHS_MAX, Place, Scheduler, View};
 use knee_registry::{Kind, Parameter, Preset, SelectionError, Settings};
 use knee_units::Time;
@@ -41,7 +41,7 @@ pub(crate) const ENTRY: Entry = Entry {
         summary: "opportunistic retransmission and penalisation, the fork's default",
         parameters: &[(RETRANSMISSION, "true"), (PENALISATION, "true")],
     }],
-    build: Build { make: build, exact_paths: None },
+    build: Build { make: Make::BuiltIn(build), exact_paths: None },
 };
 
 fn build(settings: &Settings) -> Result<Box<dyn Scheduler>, SelectionError> {

@@ -6,7 +6,7 @@
 //! paths thus give redundancy for free, while a connection that fills its
 //! windows finds mostly one path with room and so aggregates.
 
-use crate::registry::{Build, Entry};
+use crate::registry::{Build, Entry, Make};
 use crate::{Decision, Place, Scheduler, View};
 use knee_registry::{SelectionError, Settings};
 
@@ -16,7 +16,7 @@ pub(crate) const ENTRY: Entry = Entry {
     source: "Frömmgen et al., Middleware 2017",
     parameters: &[],
     presets: &[],
-    build: Build { make: build, exact_paths: None },
+    build: Build { make: Make::BuiltIn(build), exact_paths: None },
 };
 
 fn build(_settings: &Settings) -> Result<Box<dyn Scheduler>, SelectionError> {

@@ -6,7 +6,7 @@
 //! only when there is none. What one path got acknowledged the others need
 //! not send, so a slow path skips ahead and never holds up a fast one.
 
-use crate::registry::{Build, Entry};
+use crate::registry::{Build, Entry, Make};
 use crate::{Decision, Place, Scheduler, View};
 use knee_registry::{SelectionError, Settings};
 
@@ -16,7 +16,7 @@ pub(crate) const ENTRY: Entry = Entry {
     source: "Frömmgen et al., ReMP TCP, ICC 2016",
     parameters: &[],
     presets: &[],
-    build: Build { make: build, exact_paths: None },
+    build: Build { make: Make::BuiltIn(build), exact_paths: None },
 };
 
 fn build(_settings: &Settings) -> Result<Box<dyn Scheduler>, SelectionError> {

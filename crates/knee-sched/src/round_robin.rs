@@ -5,7 +5,7 @@
 //! afresh when every path with room has had one. So the split follows the
 //! windows as soon as they fill.
 
-use crate::registry::{Build, Entry};
+use crate::registry::{Build, Entry, Make};
 use crate::{Decision, Path, PathSet, Place, Scheduler, View};
 use knee_registry::{SelectionError, Settings};
 
@@ -15,7 +15,7 @@ pub(crate) const ENTRY: Entry = Entry {
     source: "Linux MPTCP fork, net/mptcp/mptcp_rr.c",
     parameters: &[],
     presets: &[],
-    build: Build { make: build, exact_paths: None },
+    build: Build { make: Make::BuiltIn(build), exact_paths: None },
 };
 
 fn build(_settings: &Settings) -> Result<Box<dyn Scheduler>, SelectionError> {

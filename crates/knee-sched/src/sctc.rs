@@ -17,7 +17,7 @@
 //! tail goes where the RTT is lowest; it is more than zero only on a path
 //! that is ready although its window has just shrunk below what it holds.
 
-use crate::registry::{Build, Entry};
+use crate::registry::{Build, Entry, Make};
 use crate::{Decision, Path, Place, Scheduler, View};
 use knee_registry::{SelectionError, Settings};
 use std::cmp::Ordering;
@@ -28,7 +28,7 @@ pub(crate) const ENTRY: Entry = Entry {
     source: "synchronous-completion study, scheduling rules (studies/synchronous-completion)",
     parameters: &[],
     presets: &[],
-    build: Build { make: build, exact_paths: None },
+    build: Build { make: Make::BuiltIn(build), exact_paths: None },
 };
 
 fn build(_settings: &Settings) -> Result<Box<dyn Scheduler>, SelectionError> {

@@ -123,9 +123,9 @@ impl<L: PacketLog> Simulation<'_, L> {
     pub(crate) fn add_flow(&mut self, index: usize) -> Result<(), SimulationError> {
         let scenario = self.scenario;
         let plan = &scenario.flows[index];
-        knee_cc::check(&plan.controller)?;
+        self.algorithms.controllers.check(&plan.controller)?;
         if let Some(multipath) = &plan.multipath {
-            knee_sched::check(&multipath.scheduler)?;
+            self.algorithms.schedulers.check(&multipath.scheduler)?;
         }
         let rng = application_stream(scenario.seed, plan);
         let application = knee_workload::build(&plan.workload, rng);

@@ -11,7 +11,9 @@ use crate::recorder::Sums;
 use crate::simulation::{CONNECTION, Simulation, TIMERS};
 use crate::subflows::MultipathEnds;
 use crate::topology::PathRoute;
+use knee_cc::{Selection, SelectionError};
 use knee_record::TransferRecord;
+use knee_scenario::Algorithms;
 use knee_transport::{Receiver, Sender};
 use knee_units::Time;
 use rand_chacha::ChaCha8Rng;
@@ -86,6 +88,15 @@ pub struct Connection {
     /// Requests under way, with the time at which they reach the sending
     /// end; [`Time::MAX`]: the handshake comes first.
     pub requests: VecDeque<(Time, u64)>,
+}
+
+/// What takes the place of an algorithm that the program refused to make, until
+/// the run ends for that reason.
+pub(crate) fn stand_in<T>(
+    build: impl FnOnce(&Selection) -> Result<T, SelectionError>,
+    name: &str,
+) -> T {
+    build(&Selection::named(name)).expect("it is built in")
 }
 
 impl<L: PacketLog> Simulation<'_, L> {
@@ -195,7 +206,7 @@ impl<L: PacketLog> Simulation<'_, L> {
     }
 
     pub(crate) fn new_controller(
-        &self,
+        &mut self,
         flow: usize,
         rng: ChaCha8Rng,
     ) -> Box<dyn knee_cc::Controller> {
@@ -207,7 +218,11 @@ impl<L: PacketLog> Simulation<'_, L> {
             initial_window: u64::from(transport.initial_window) * u64::from(transport.mss),
             rng,
         };
-        knee_cc::build(&plan.controller, init).expect("the controller was checked at the start")
+        let Algorithms { controllers, .. } = self.algorithms;
+        controllers.build(&plan.controller, init.clone()).unwrap_or_else(|refused| {
+            self.failed.get_or_insert(refused.into());
+            stand_in(|default| controllers.build(default, init), "reno")
+        })
     }
 
     /// Tells the log which path a slot's packets take.

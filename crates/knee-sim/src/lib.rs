@@ -17,7 +17,7 @@ pub use knee_record::Control;
 pub use log::{CsvLog, PacketLog};
 
 use knee_record::{Records, SampleSink};
-use knee_scenario::Scenario;
+use knee_scenario::{Algorithms, Scenario};
 use knee_units::Time;
 use recorder::Recorder;
 use simulation::Simulation;
@@ -37,7 +37,8 @@ pub enum SimulationError {
         /// The most there can be.
         limit: usize,
     },
-    /// A controller or a parameter of it does not exist.
+    /// A controller or scheduler, or a parameter of it, does not exist, or the
+    /// program that brings it refuses to make it.
     #[error(transparent)]
     Controller(#[from] knee_cc::SelectionError),
     /// A controller said that it cannot go on.
@@ -62,7 +63,7 @@ pub enum SimulationError {
 
 /// Runs a scenario to its end, or until `control` says to stop.
 pub fn run(scenario: &Scenario, control: &Control) -> Result<Records, SimulationError> {
-    run_to(scenario, control, &mut (), None)
+    run_to(scenario, Algorithms::built_in(), control, &mut (), None)
 }
 
 /// Runs a scenario and writes every packet's events to `log`, for a checker
@@ -72,23 +73,25 @@ pub fn run_logged(
     control: &Control,
     mut log: impl Write,
 ) -> Result<Records, SimulationError> {
-    run_to(scenario, control, &mut (), Some(&mut log))
+    run_to(scenario, Algorithms::built_in(), control, &mut (), Some(&mut log))
 }
 
-/// Runs a scenario. Every sample goes to `samples`, for the records hold only
+/// Runs a scenario that was read with `algorithms`. Every sample goes to `samples`, for the records hold only
 /// a part of those of a long run; every packet's events go to `log`, if there
 /// is one.
 pub fn run_to(
     scenario: &Scenario,
+    algorithms: &Algorithms,
     control: &Control,
     samples: &mut dyn SampleSink,
     log: Option<&mut dyn Write>,
 ) -> Result<Records, SimulationError> {
     let recorder = Recorder::new(samples);
     let Some(log) = log else {
-        return complete(Simulation::new(scenario, ())?, recorder, control).map(|done| done.0);
+        return complete(Simulation::new(scenario, algorithms, ())?, recorder, control)
+            .map(|done| done.0);
     };
-    let simulation = Simulation::new(scenario, CsvLog::new(log, scenario)?)?;
+    let simulation = Simulation::new(scenario, algorithms, CsvLog::new(log, scenario)?)?;
     let (records, log) = complete(simulation, recorder, control)?;
     log.finish()?;
     Ok(records)
@@ -124,7 +127,7 @@ mod tests {
             );
             let source = Source { name: "test.toml", loader: &Embedded(&[]) };
             let scenario = parse(&text, &source, &[]).expect("the scenario is right");
-            let mut run = Simulation::new(&scenario, ()).expect("it fits");
+            let mut run = Simulation::new(&scenario, Algorithms::built_in(), ()).expect("it fits");
             let mut nowhere = ();
             let mut recorder = Recorder::new(&mut nowhere);
             run.run(&mut recorder, &Control::default()).expect("it runs");

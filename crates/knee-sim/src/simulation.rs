@@ -10,7 +10,7 @@ use crate::topology::Topology;
 use crate::{Control, SimulationError};
 use knee_link::{DropReason, Link, Packet as _};
 use knee_record::TransferRecord;
-use knee_scenario::{Scenario, link_stream};
+use knee_scenario::{Algorithms, Scenario, link_stream};
 use knee_transport::{AckDetails, Receiver, Sender, TimerKind, Transmit};
 use knee_units::{Ecn, Time};
 use std::sync::atomic::Ordering;
@@ -35,6 +35,7 @@ pub const CONNECTION: usize = 3;
 /// come and go, the recorder.
 pub struct Simulation<'a, L: PacketLog> {
     pub scenario: &'a Scenario,
+    pub(crate) algorithms: &'a Algorithms,
     pub links: Vec<Link<Packet>>,
     /// Both ends of plain connections; a slot names its own.
     pub senders: Vec<Sender>,
@@ -65,7 +66,11 @@ pub struct Simulation<'a, L: PacketLog> {
 }
 
 impl<'a, L: PacketLog> Simulation<'a, L> {
-    pub fn new(scenario: &'a Scenario, log: L) -> Result<Simulation<'a, L>, SimulationError> {
+    pub fn new(
+        scenario: &'a Scenario,
+        algorithms: &'a Algorithms,
+        log: L,
+    ) -> Result<Simulation<'a, L>, SimulationError> {
         let topology = Topology::new(scenario);
         let links: Vec<Link<Packet>> = topology
             .links
@@ -74,6 +79,7 @@ impl<'a, L: PacketLog> Simulation<'a, L> {
             .collect();
         let mut simulation = Simulation {
             scenario,
+            algorithms,
             link_armed: vec![Armed::NOTHING; links.len()],
             links,
             senders: Vec::new(),

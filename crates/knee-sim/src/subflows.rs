@@ -2,11 +2,12 @@
 //! ACKs that carry the connection's own sequence space.
 
 use crate::applications::Totals;
-use crate::connections::{Ends, HOME, MULTIPATH, NONE, Slot};
+use crate::connections::{Ends, HOME, MULTIPATH, NONE, Slot, stand_in};
 use crate::log::{Event, PacketLog};
 use crate::packet::{AckExtra, Packet};
 use crate::simulation::{ACKNOWLEDGEMENT, CONNECTION, PACING, RETRANSMISSION, Simulation};
 use knee_link::Packet as _;
+use knee_scenario::Algorithms;
 use knee_sched::PATHS_MAX;
 use knee_transport::multipath::{MultipathReceiver, MultipathSender, MultipathTransmit};
 use knee_transport::{AckDetails, Sender, TimerKind};
@@ -39,11 +40,14 @@ impl MultipathEnds {
 }
 
 impl<L: PacketLog> Simulation<'_, L> {
-    pub(crate) fn new_multi(&self, flow: usize) -> MultipathEnds {
+    pub(crate) fn new_multi(&mut self, flow: usize) -> MultipathEnds {
         let plan = &self.scenario.flows[flow];
         let multipath = plan.multipath.as_ref().expect("the flow has several paths");
-        let scheduler = knee_sched::build(&multipath.scheduler)
-            .expect("the scheduler was checked at the start");
+        let Algorithms { schedulers, .. } = self.algorithms;
+        let scheduler = schedulers.build(&multipath.scheduler).unwrap_or_else(|refused| {
+            self.failed.get_or_insert(refused.into());
+            stand_in(|default| schedulers.build(default), "minrtt")
+        });
         let paths = plan.paths.len();
         let reinjection = multipath.reinjection;
         MultipathEnds {
@@ -88,7 +92,8 @@ impl<L: PacketLog> Simulation<'_, L> {
         *begins += 1;
         let streams = &self.flows[flow].streams[position];
         let hash = streams.hash(number, begin);
-        let controller = self.new_controller(flow, streams.stream(number, begin));
+        let rng = streams.stream(number, begin);
+        let controller = self.new_controller(flow, rng);
         let slot = self.new_slot(Slot { connection: connection as u32, hash, ..slot });
         let multi = self.multi(connection);
         multi.slots[position] = slot;

@@ -1,7 +1,7 @@
 //! Parameters of BBR, and the preset of the five changes together.
 
 use super::{Gain, UNIT};
-use crate::registry::Entry;
+use crate::registry::{Build, Entry};
 use knee_registry::{Kind, Parameter, Preset, Settings};
 use knee_units::Time;
 
@@ -23,7 +23,7 @@ pub(crate) const ENTRY: Entry = Entry {
             ("window_gain", "1"),
         ],
     }],
-    build: super::build,
+    build: Build::BuiltIn(super::build),
 };
 
 const PARAMETERS: &[Parameter] = &[

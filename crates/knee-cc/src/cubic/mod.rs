@@ -21,7 +21,7 @@
 mod hystart;
 
 use crate::loss_based::{Growth, LossBased};
-use crate::registry::Entry;
+use crate::registry::{Build, Entry};
 use crate::window::Window;
 use crate::{Connection, Controller, Init, Sample};
 use hystart::HyStart;
@@ -34,7 +34,7 @@ pub(crate) const ENTRY: Entry = Entry {
     source: "RFC 9438; HyStart: Ha and Rhee 2011, as in Linux",
     parameters: PARAMETERS,
     presets: &[],
-    build,
+    build: Build::BuiltIn(build),
 };
 
 const PARAMETERS: &[Parameter] = &[

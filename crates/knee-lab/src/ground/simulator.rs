@@ -2,7 +2,7 @@
 
 use super::{Ended, Ground, GroundError, Output, Pace, Refusal, SIMULATOR};
 use knee_record::Control;
-use knee_scenario::Scenario;
+use knee_scenario::{Algorithms, Scenario};
 use knee_sim::SimulationError;
 
 /// The simulator.
@@ -38,7 +38,9 @@ impl Ground for Simulator {
         control: &Control,
         output: Output<'_>,
     ) -> Result<Ended, GroundError> {
-        let records = knee_sim::run_to(scenario, control, output.samples, output.packet_log)?;
+        let algorithms = Algorithms::built_in();
+        let Output { samples, packet_log } = output;
+        let records = knee_sim::run_to(scenario, algorithms, control, samples, packet_log)?;
         Ok(Ended { records, judged: None })
     }
 }

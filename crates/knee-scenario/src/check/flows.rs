@@ -3,6 +3,7 @@
 use super::inputs::Inputs;
 use super::paths::Way;
 use super::{check_name, in_range, multipath, transport, workload};
+use crate::algorithms::Algorithms;
 use crate::file::{Choice, FlowFile, ScenarioFile, SelectionFile};
 use crate::model::Flow;
 use crate::read::{At, Entry};
@@ -121,7 +122,9 @@ fn expand(
     reading: &mut Reading<'_>,
 ) -> Option<Vec<Flow>> {
     let route = multipath::check(flow, group.span, common.plan.ways, reading);
-    let controller = flow.cc.get().and_then(|cc| selection(cc, knee_cc::check, reading));
+    let Algorithms { controllers, .. } = reading.algorithms;
+    let known = |chosen: &Selection| controllers.check(chosen);
+    let controller = flow.cc.get().and_then(|cc| selection(cc, known, reading));
     let transport = transport(flow, &common.plan.transport, reading);
     let starts = starts(flow, group, common, reading);
     let stop = flow.stop.get().copied();
@@ -159,7 +162,7 @@ fn transport(flow: &mut FlowFile, bases: &Transports, reading: &mut Reading<'_>)
 /// What a registry knows, with parameters that it takes.
 pub(super) fn selection<C: Choice>(
     file: &SelectionFile<C>,
-    check: fn(&Selection) -> Result<(), SelectionError>,
+    check: impl Fn(&Selection) -> Result<(), SelectionError>,
     reading: &mut Reading<'_>,
 ) -> Option<Selection> {
     let parameters = file.parameters.iter();

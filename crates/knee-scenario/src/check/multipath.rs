@@ -3,6 +3,7 @@
 use super::flows::selection;
 use super::paths::Way;
 use super::positions;
+use crate::algorithms::Algorithms;
 use crate::file::{FlowFile, SchedulerFile};
 use crate::model::Multipath;
 use crate::read::{At, Entry};
@@ -110,8 +111,9 @@ fn scheduler(
 ) -> Option<knee_registry::Selection> {
     let broken = flow.scheduler.is_broken();
     let file = flow.scheduler.fill(SchedulerFile::named("minrtt"));
-    let chosen = selection(&file, knee_sched::check, reading)?;
-    if let Err(error) = knee_sched::check_paths(&chosen, list.value.len()) {
+    let Algorithms { schedulers, .. } = reading.algorithms;
+    let chosen = selection(&file, |chosen| schedulers.check(chosen), reading)?;
+    if let Err(error) = schedulers.check_paths(&chosen, list.value.len()) {
         reading.problem(file.name.span, error.problem, error.advice);
         return None;
     }

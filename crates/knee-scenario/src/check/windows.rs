@@ -2,6 +2,7 @@
 
 use super::links::nominal_rate;
 use super::paths::Way;
+use crate::algorithms::Algorithms;
 use crate::file::FlowFile;
 use crate::model::{Flow, Link};
 use crate::read::{At, Entry, List};
@@ -43,7 +44,8 @@ fn of_group(
     reading: &mut Reading<'_>,
 ) {
     let Some(first) = group.first() else { return };
-    let Ok(settings) = knee_cc::settings(&first.controller) else { return };
+    let Algorithms { controllers, .. } = reading.algorithms;
+    let Ok(settings) = controllers.settings(&first.controller) else { return };
     let Entry::Given(At { value: cc, .. }) = &mut file.cc.0 else { return };
     for (parameter, times) in settings.windows_in_bdp() {
         let given = cc.parameters.iter_mut().find(|(name, _)| name.value == parameter);
