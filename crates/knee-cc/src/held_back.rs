@@ -24,19 +24,26 @@ impl HeldBack {
     /// tp->delivered + tcp_packets_in_flight(tp)` in Linux).
     #[inline]
     pub fn note(&mut self, decision: &Decision, connection: &Connection) {
-        if decision.holds_back {
+        if decision.holds_back | self.going_on {
+            self.go_on(decision.holds_back, connection);
+        }
+    }
+
+    #[cold]
+    fn go_on(&mut self, holds_back: bool, connection: &Connection) {
+        if holds_back {
             if !self.going_on {
                 self.from = connection.delivered;
             }
             self.to = connection.delivered + connection.in_flight;
         }
-        self.going_on = decision.holds_back;
+        self.going_on = holds_back;
     }
 
     /// Whether data was held back that was sent when `delivered` bytes had
     /// been delivered ([`Sample::prior_delivered`](crate::Sample)).
     #[inline]
     pub fn covers(&self, delivered: u64) -> bool {
-        self.from <= delivered && delivered <= self.to
+        delivered <= self.to && self.from <= delivered
     }
 }

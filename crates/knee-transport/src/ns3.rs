@@ -6,9 +6,10 @@
 //!   too early, so every sample falls short of the rate;
 //! - an interval shorter than the minimum RTT counts like any other;
 //! - the RTT given to the controller is the smoothed one;
-//! - nobody tells it that the controller holds back (PROBE_RTT), so samples
-//!   taken then are not marked as limited.
+//! - samples taken while the controller held back (PROBE_RTT) are not marked as
+//!   limited.
 
+use crate::scoreboard::{APP_LIMITED, Sent};
 use knee_cc::Sample;
 use knee_units::Time;
 
@@ -20,10 +21,16 @@ pub struct Ns3Sampler {
 }
 
 impl Ns3Sampler {
-    /// Puts its intervals in place of Linux's; the right one begins at `begin`.
-    pub fn resample(&mut self, now: Time, begin: Time, sample: &mut Sample) {
-        let earlier = self.previous_begin.replace(begin).unwrap_or(begin);
-        sample.ack_interval = now - earlier;
+    /// Puts its own in place of Linux's intervals and marks.
+    pub fn resample(&mut self, now: Time, sent: &Sent, sample: &mut Sample) {
+        let begin = self.previous_begin.replace(sent.delivered_at).unwrap_or(sent.delivered_at);
+        sample.ack_interval = now - begin;
         sample.interval = sample.send_interval.max(sample.ack_interval);
+        sample.app_limited = sent.flags & APP_LIMITED != 0;
+    }
+
+    /// The same of the RTT.
+    pub fn show_rtt(&self, smoothed: Time, sample: &mut Sample) {
+        sample.rtt = sample.rtt.and(Some(smoothed));
     }
 }

@@ -5,6 +5,7 @@
 
 use crate::config::Sampler;
 use crate::ns3::Ns3Sampler;
+use crate::rtt::RttEstimator;
 use crate::scoreboard::{APP_LIMITED, EVER_RETRANSMITTED, Sent};
 use knee_cc::{Connection, Decision, HeldBack, Sample};
 use knee_units::{Rate, Time};
@@ -101,21 +102,13 @@ impl RateSampler {
     /// Notes what the controller decided on an acknowledgement.
     #[inline]
     pub fn on_decision(&mut self, decision: &Decision, connection: &Connection) {
-        if self.ns3.is_none() {
-            self.held_back.note(decision, connection);
-        }
-    }
-
-    /// The RTT that a controller is given.
-    #[inline]
-    pub fn shown_rtt(&self, measured: Option<Time>, smoothed: Time) -> Option<Time> {
-        if self.ns3.is_some() { measured.and(Some(smoothed)) } else { measured }
+        self.held_back.note(decision, connection);
     }
 
     /// Fills in the rate part of a sample (`tcp_rate_gen`). `delivered` has
     /// grown by what this ACK acknowledges; `newest` was drawn from it.
     #[inline]
-    pub fn sample(&mut self, now: Time, newest: &Newest, min_rtt: Time, sample: &mut Sample) {
+    pub fn sample(&mut self, now: Time, newest: &Newest, rtt: &RttEstimator, sample: &mut Sample) {
         if self.app_limited_until != 0 && self.delivered > self.app_limited_until {
             self.app_limited_until = 0;
         }
@@ -123,6 +116,9 @@ impl RateSampler {
             self.delivered_at = now;
         }
         if !newest.valid {
+            if let Some(ns3) = &self.ns3 {
+                ns3.show_rtt(rtt.smoothed(), sample);
+            }
             return;
         }
         let sent = &newest.sent;
@@ -137,9 +133,10 @@ impl RateSampler {
         let interval = sample.send_interval.max(sample.ack_interval);
         // An interval shorter than the minimum RTT comes from a segment that
         // was retransmitted needlessly: its rate would be too high.
-        sample.interval = if interval >= min_rtt { interval } else { Time::ZERO };
+        sample.interval = if interval >= rtt.minimum() { interval } else { Time::ZERO };
         if let Some(ns3) = &mut self.ns3 {
-            ns3.resample(now, sent.delivered_at, sample);
+            ns3.resample(now, sent, sample);
+            ns3.show_rtt(rtt.smoothed(), sample);
         }
         self.note_rate(sample, sent.flags & APP_LIMITED != 0);
     }

@@ -64,12 +64,11 @@ impl Sender {
         } else {
             None
         };
-        self.sampler.sample(now, &progress.newest, self.rtt.minimum(), &mut sample);
+        self.sampler.sample(now, &progress.newest, &self.rtt, &mut sample);
         if progress.newest.valid {
             let lost = self.counters.lost_bytes as u32;
             sample.lost_since_send = u64::from(lost.wrapping_sub(progress.newest.sent.lost));
         }
-        sample.rtt = self.sampler.shown_rtt(sample.rtt, self.rtt.smoothed());
         let connection = self.connection(now);
         let decision = self.controller.on_ack(&sample, &connection);
         self.sampler.on_decision(&decision, &connection);

@@ -125,7 +125,10 @@ pub struct Sender {
     sampler: RateSampler,
     rtt: RttEstimator,
     pacer: Pacer,
-    decision: Decision,
+    /// What the controller allows, and the codepoint that it asks for.
+    allowed: u64,
+    send_quantum: u64,
+    codepoint: Ecn,
     controller: Box<dyn Controller>,
     /// Bytes that the application gave in all; `u64::MAX`: no end.
     written: u64,
@@ -189,7 +192,9 @@ impl Sender {
             sampler: RateSampler::new(config.sampler),
             rtt: RttEstimator::new(config.min_rto),
             pacer: Pacer::new(config.mss),
-            decision,
+            allowed: decision.window,
+            send_quantum: decision.send_quantum,
+            codepoint: decision.ecn,
             controller,
             written: 0,
             receive_window: match config.receive_window {
@@ -303,7 +308,7 @@ impl Sender {
     /// way.
     #[inline]
     pub fn window(&self) -> u64 {
-        if self.reducing { self.reduction.window } else { self.decision.window }
+        if self.reducing { self.reduction.window } else { self.allowed }
     }
 
     /// Pacing rate in force; none: not paced.
@@ -340,8 +345,8 @@ impl Sender {
     /// ECN codepoint for what is sent now.
     #[inline]
     pub fn ecn(&self) -> Ecn {
-        debug_assert!(!self.decision.ecn.is_marked(), "a sender does not mark");
-        match (self.ecn, self.decision.ecn) {
+        debug_assert!(!self.codepoint.is_marked(), "a sender does not mark");
+        match (self.ecn, self.codepoint) {
             (false, _) => Ecn::NotCapable,
             (true, Ecn::NotCapable) => Ecn::Ect0,
             (true, capable) => capable,
@@ -353,11 +358,13 @@ impl Sender {
         if self.paced {
             self.pacer.set_rate(decision.pacing_rate);
         }
-        if decision.send_quantum != self.decision.send_quantum || self.quantum == 0 {
+        if decision.send_quantum != self.send_quantum || self.quantum == 0 {
+            self.send_quantum = decision.send_quantum;
             let burst = decision.send_quantum.min(u64::from(self.max_burst));
             self.quantum = (burst / u64::from(self.mss)).max(1) as u32;
         }
-        self.decision = decision;
+        self.allowed = decision.window;
+        self.codepoint = decision.ecn;
     }
 
     fn tell(&mut self, now: Time, event: Event) {

@@ -54,7 +54,7 @@ impl Sender {
         }
         if self.reducing {
             let mss = u64::from(self.mss);
-            let (in_flight, target) = (self.board.in_flight(), self.decision.window);
+            let (in_flight, target) = (self.board.in_flight(), self.allowed);
             let growing = progress.advanced && found.lost == 0;
             self.reduction.on_ack(sample.newly_acked, in_flight, target, mss, growing);
         }

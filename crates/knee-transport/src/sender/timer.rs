@@ -122,7 +122,7 @@ impl Sender {
         }
         if self.reducing && found.lost > 0 {
             let mss = u64::from(self.mss);
-            let (in_flight, target) = (self.board.in_flight(), self.decision.window);
+            let (in_flight, target) = (self.board.in_flight(), self.allowed);
             self.reduction.on_ack(mss, in_flight, target, mss, false);
         }
         match found.look_again {
