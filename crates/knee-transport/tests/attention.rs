@@ -3,7 +3,10 @@
 //! what was sent when.
 #![allow(clippy::unwrap_used, reason = "a test ends there")]
 
-use knee_cc::{Connection, Controller, Decision, Event, Loss, Needs, Sample, State, Transmission};
+use knee_cc::{
+    Connection, Controller, Decision, Event, Loss, Needs, RecoveryPeriod, Sample, State,
+    Transmission,
+};
 use knee_transport::{Ack, AckDetails, Config, ReceiveWindow, Sender, TimerKind, Transmit};
 use knee_units::{Rate, Time};
 use std::sync::{Arc, Mutex};
@@ -292,4 +295,26 @@ fn a_copy_of_a_sender_goes_on_alone() {
     assert_eq!((copy.counters().lost_bytes, copy.in_flight()), (0, 20 * SEGMENT));
     acknowledge(&mut copy, ms(200), 0, (3, 6));
     assert_eq!(sent(&mut copy, ms(200)), [0, 1, 2, 20, 21, 22]);
+}
+
+/// How recovery ends is the controller's need, unless the connection is set
+/// otherwise. The second segment 0 arrives, 1 and 2 are still missing: QUIC's
+/// recovery is over (RFC 9002, section 7.3.2), TCP's is not (RFC 6675).
+#[test]
+fn recovery_ends_as_the_controller_needs_it() {
+    use RecoveryPeriod::{Quic, Tcp};
+    for (needed, set, ends) in
+        [(Tcp, None, false), (Quic, None, true), (Quic, Some(Tcp), false), (Tcp, Some(Quic), true)]
+    {
+        let controller = Attentive::new(20, Needs { recovery_period: needed, ..Needs::default() });
+        let heard = controller.heard.clone();
+        let config = Config { recovery: set, ..Config::default() };
+        let mut sender = open(&config, controller);
+        sent(&mut sender, ms(100));
+        acknowledge(&mut sender, ms(200), 0, (3, 6));
+        assert_eq!(sent(&mut sender, ms(200))[..3], [0, 1, 2]);
+        acknowledge(&mut sender, ms(300), 1, (3, 6));
+        let ended = heard.lock().unwrap().contains(&Heard::Event(Event::RecoveryEnd));
+        assert_eq!(ended, ends, "{needed:?} needed, {set:?} set");
+    }
 }
