@@ -8,6 +8,7 @@
 
 mod random;
 
+use knee_cc::RecoveryPeriod;
 use knee_record::Records;
 use knee_sim::Control;
 use knee_trials::scenario;
@@ -17,10 +18,11 @@ use random::{each_seed, read};
 /// Scenarios in one test run.
 const SCENARIOS: u64 = 1000;
 
-fn check(seed: u64) {
+fn check(seed: u64, recovery: Option<RecoveryPeriod>) {
     let random = scenario::random(seed);
     let files: Vec<(&str, &[u8])> = random.files().collect();
-    let scenario = read(&random.text(), &files);
+    let mut scenario = read(&random.text(), &files);
+    scenario.flows.iter_mut().for_each(|flow| flow.transport.recovery = recovery);
     let mut log = Vec::new();
     let records = knee_sim::run_logged(&scenario, &Control::default(), &mut log)
         .unwrap_or_else(|error| panic!("KNEE_SEED={seed}: {error}"));
@@ -51,5 +53,10 @@ fn assert_same_story(records: &Records, report: &Report, seed: u64) {
 
 #[test]
 fn random_scenarios_obey_the_rules_of_any_network() {
-    each_seed(SCENARIOS, check);
+    each_seed(SCENARIOS, |seed| check(seed, None));
+}
+
+#[test]
+fn they_do_so_with_the_recovery_of_quic() {
+    each_seed(SCENARIOS / 4, |seed| check(seed, Some(RecoveryPeriod::Quic)));
 }
