@@ -123,7 +123,6 @@ impl Flow {
             app_limited: self.held_back.covers(self.delivered),
             paced: self.controller.needs().pacing,
             next_departure: self.next_departure,
-            ..Connection::default()
         }
     }
 }
