@@ -213,8 +213,8 @@ pub fn both_decide_the_same_where_it_matters() -> Result<(), Skipped> {
             let (window, rate) = differences(&changed, &steps);
             tell(&format!("window {window} B, rate {:.4} % with {name} {value:?}", rate * 100.0));
             let decisions = |selection| {
-                let mut controller = knee_cc::build(selection, init()).unwrap();
-                steps.iter().map(|step| expected(&mut *controller, step)).collect::<Vec<_>>()
+                let mut simulated = Simulated::new(selection);
+                steps.iter().map(|step| expected(&mut simulated, step)).collect::<Vec<_>>()
             };
             differ |= decisions(&plain) != decisions(&changed);
         }
