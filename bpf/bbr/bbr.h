@@ -58,6 +58,7 @@ part void enter_probe_bw(struct bbr *b, u64 delivered)
 	b->mode = PROBE_BW;
 	enter_cycle(b, UP);
 	enter_cycle(b, draw_phase(b));
+	b->probe_from = 0;
 	if (b->phase == UP)
 		begin_probe(b, delivered);
 	b->settled_round = b->rounds;

@@ -97,7 +97,7 @@ impl Bbr {
             if self.mode != Mode::ProbeRtt {
                 self.bandwidth.kept = self.bandwidth.kept.max(bw);
             }
-            let window = self.config.bandwidth_window;
+            let window = u32::from(self.config.bandwidth_window);
             self.bandwidth.filter.update(window, self.bandwidth.rounds, bw);
         }
     }

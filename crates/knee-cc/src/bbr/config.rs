@@ -130,14 +130,15 @@ pub(super) struct Config {
     pub(super) keep_bw_over_probe_rtt: bool,
     /// [`Time::MAX`]: no limit.
     pub(super) max_cruise: Time,
-    pub(super) delay_lower_bound: Time,
+    /// In microseconds.
+    pub(super) delay_lower_bound_us: u32,
     /// Round trips (`cwnd_pace`).
-    pub(super) shrink_rounds: u32,
+    pub(super) shrink_rounds: u16,
     pub(super) gain_up: Gain,
     pub(super) gain_down: Gain,
     pub(super) window_gain: Gain,
     /// Round trips.
-    pub(super) bandwidth_window: u32,
+    pub(super) bandwidth_window: u16,
     pub(super) probe_loss_gain: Gain,
     pub(super) detect_policers: bool,
     pub(super) allow_for_aggregation: bool,
@@ -148,18 +149,19 @@ pub(super) struct Config {
 impl Config {
     pub(super) fn read(settings: &Settings) -> Config {
         let gains = settings.numbers("probe_gains");
+        let bound = settings.duration("delay_lower_bound").unwrap_or_default();
         Config {
             drain_to_target: settings.switch("drain_to_target"),
             probe_exit_early: settings.switch("probe_exit_early"),
             shrink_window: settings.switch("shrink_window"),
             keep_bw_over_probe_rtt: settings.switch("keep_bw_over_probe_rtt"),
             max_cruise: settings.duration("max_cruise").unwrap_or(Time::MAX),
-            delay_lower_bound: settings.duration("delay_lower_bound").unwrap_or_default(),
-            shrink_rounds: settings.count("cwnd_pace"),
+            delay_lower_bound_us: bound.as_micros().min(u64::from(u32::MAX)) as u32,
+            shrink_rounds: settings.count("cwnd_pace") as u16,
             gain_up: in_units(gains[0]),
             gain_down: in_units(gains[1]),
             window_gain: in_units(settings.number("window_gain")),
-            bandwidth_window: settings.count("bandwidth_window"),
+            bandwidth_window: settings.count("bandwidth_window") as u16,
             probe_loss_gain: in_units(settings.number("probe_loss_gain")),
             detect_policers: settings.switch("detect_policers"),
             allow_for_aggregation: settings.switch("allow_for_aggregation"),

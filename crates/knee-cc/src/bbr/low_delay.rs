@@ -156,7 +156,7 @@ impl Bbr {
     /// One acknowledgement's part of a round trip's change.
     fn track_shrink(&mut self, bw: PacketRate, queueing_us: u64, acked: u64) {
         let mss = u64::from(self.mss);
-        let bound = self.config.delay_lower_bound.as_micros();
+        let bound = u64::from(self.config.delay_lower_bound_us);
         let per_round = self.window.max(mss) * u64::from(self.config.shrink_rounds);
         let step = |bytes: u64| ((bytes * acked) << FRACTION) / per_round;
         let worn_off = step(self.low_delay.shrink >> FRACTION);

@@ -65,14 +65,14 @@ use config::Config;
 pub(crate) use config::ENTRY;
 
 /// Gains count in 1/256, as in Linux (`BBR_UNIT`).
-type Gain = u32;
+type Gain = u16;
 const UNIT: Gain = 256;
 
 /// 2/ln 2, the smallest gain that doubles the delivery rate each round.
-const HIGH_GAIN: Gain = UNIT * 2885 / 1000 + 1;
+const HIGH_GAIN: Gain = (UNIT as u32 * 2885 / 1000 + 1) as Gain;
 
 /// Its inverse: empties in one round the queue that STARTUP built.
-const DRAIN_GAIN: Gain = UNIT * 1000 / 2885;
+const DRAIN_GAIN: Gain = (UNIT as u32 * 1000 / 2885) as Gain;
 
 /// Window in PROBE_RTT, and never less elsewhere: with an ACK for every
 /// other packet, four keep the connection moving.

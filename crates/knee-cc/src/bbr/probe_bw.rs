@@ -51,9 +51,10 @@ pub(super) struct Cycle {
     start: Time,
     /// Start of the phases at gain 1.
     cruise_start: Time,
-    /// Bytes delivered when the last probe began, and when it ended
-    /// ([`u64::MAX`] while it lasts): what was sent between was sent in it.
-    probe: (u64, u64),
+    /// Bytes delivered when the last probe began, and from then to its end
+    /// ([`u32::MAX`] while it lasts): what was sent between was sent in it.
+    probe_begin: u64,
+    probe_bytes: u32,
     /// Estimate that it started from; zero once it has lost packets.
     probe_from: PacketRate,
     /// Estimate to pace at most at; [`PacketRate::MAX`]: no probe has lost
@@ -69,7 +70,8 @@ impl Cycle {
             phase: UP,
             start: Time::ZERO,
             cruise_start: Time::ZERO,
-            probe: (0, 0),
+            probe_begin: 0,
+            probe_bytes: 0,
             probe_from: 0,
             ceiling: PacketRate::MAX,
             random: seed,
@@ -136,6 +138,8 @@ impl Bbr {
         let first = self.cycle.draw();
         self.cycle.enter(UP, self.delivered_at);
         self.cycle.enter(first, self.delivered_at);
+        // A probe that PROBE_RTT has cut short tells nothing any more.
+        self.cycle.probe_from = 0;
         if first == UP {
             self.begin_probe(delivered);
         }
@@ -163,14 +167,16 @@ impl Bbr {
     }
 
     fn begin_probe(&mut self, delivered: u64) {
-        self.cycle.probe = (delivered, u64::MAX);
+        self.cycle.probe_begin = delivered;
+        self.cycle.probe_bytes = u32::MAX;
         self.cycle.probe_from = self.paced_bw();
     }
 
     /// Without losses so far the ceiling rises. If some show later, it falls
     /// from where the probe started.
     fn end_probe(&mut self, delivered: u64) {
-        self.cycle.probe.1 = delivered;
+        let bytes = delivered.saturating_sub(self.cycle.probe_begin);
+        self.cycle.probe_bytes = bytes.min(u64::from(u32::MAX)) as u32;
         if self.cycle.probe_from > 0 && self.cycle.ceiling != PacketRate::MAX {
             let raised = (u64::from(self.cycle.ceiling) * u64::from(self.config.gain_up)) >> 8;
             self.cycle.ceiling = raised.min(u64::from(PacketRate::MAX)) as PacketRate;
@@ -180,8 +186,8 @@ impl Bbr {
     /// Change `probe_loss_gain`: the first loss of a probe lowers the ceiling.
     fn answer_probe_loss(&mut self, sample: &Sample) {
         let gain = self.config.probe_loss_gain;
-        let (from, to) = self.cycle.probe;
-        let of_probe = (from..=to).contains(&sample.prior_delivered)
+        let since = sample.prior_delivered.checked_sub(self.cycle.probe_begin);
+        let of_probe = since.is_some_and(|bytes| bytes <= u64::from(self.cycle.probe_bytes))
             && self.config.gain_up > UNIT
             && !self.long_term.in_use;
         if gain < UNIT && of_probe && self.cycle.probe_from > 0 {
