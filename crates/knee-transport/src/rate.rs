@@ -23,6 +23,8 @@ pub struct RateSampler {
     app_limited_until: u64,
     /// What was sent while the controller held back.
     held_back: HeldBack,
+    /// `delivered` that ends it; zero: it does not go on.
+    held_back_until: u64,
     /// Samples as ns-3 takes them.
     ns3: Option<Ns3Sampler>,
     /// Bytes and interval of the last sample that counts.
@@ -58,6 +60,7 @@ impl RateSampler {
             first_sent_at: Time::ZERO,
             app_limited_until: 0,
             held_back: HeldBack::default(),
+            held_back_until: 0,
             ns3: (sampler == Sampler::Ns3V335).then(Ns3Sampler::default),
             last: (0, Time::ZERO),
         }
@@ -89,7 +92,7 @@ impl RateSampler {
     /// The application limits the rate, or the controller itself does.
     #[inline]
     pub fn app_limited(&self) -> bool {
-        self.app_limited_until != 0 || self.held_back.covers(self.delivered)
+        (self.app_limited_until | self.held_back_until) != 0
     }
 
     /// The application limited the rate when a segment was sent, or the
@@ -103,14 +106,17 @@ impl RateSampler {
     #[inline]
     pub fn on_decision(&mut self, decision: &Decision, connection: &Connection) {
         self.held_back.note(decision, connection);
+        if decision.holds_back {
+            self.held_back_until = (connection.delivered + connection.in_flight).max(1);
+        }
     }
 
     /// Fills in the rate part of a sample (`tcp_rate_gen`). `delivered` has
     /// grown by what this ACK acknowledges; `newest` was drawn from it.
     #[inline]
     pub fn sample(&mut self, now: Time, newest: &Newest, rtt: &RttEstimator, sample: &mut Sample) {
-        if self.app_limited_until != 0 && self.delivered > self.app_limited_until {
-            self.app_limited_until = 0;
+        if self.app_limited() {
+            self.end_limits();
         }
         if sample.newly_acked > 0 {
             self.delivered_at = now;
@@ -139,6 +145,16 @@ impl RateSampler {
             ns3.show_rtt(rtt.smoothed(), sample);
         }
         self.note_rate(sample, sent.flags & APP_LIMITED != 0);
+    }
+
+    /// Ends what limited the rate, once all is delivered that was sent then.
+    #[cold]
+    fn end_limits(&mut self) {
+        for until in [&mut self.app_limited_until, &mut self.held_back_until] {
+            if self.delivered > *until {
+                *until = 0;
+            }
+        }
     }
 
     /// Keeps the last sample, one that the application limited only when it

@@ -132,11 +132,12 @@ impl Receiver {
 
     /// Notes the codepoint. A change between marked and unmarked is
     /// acknowledged at once (RFC 8257, section 3.2).
+    #[inline(never)]
     fn take_codepoint(&mut self, segment: &Segment, ecn: Ecn) -> bool {
         if segment.window_reduced {
             self.echo = false;
         }
-        self.arrived.count(ecn, u64::from(segment.len));
+        self.arrived.count(ecn, u32::from(segment.len));
         let marked = ecn.is_marked();
         if marked {
             self.echo = true;

@@ -50,26 +50,28 @@ pub struct Ack {
 pub const SACK_BLOCKS_MAX: usize = 3;
 
 /// Payload bytes that arrived with each ECN codepoint but Not-ECT, as the
-/// AccECN option counts them (draft-ietf-tcpm-accurate-ecn, section 3.2.3).
+/// AccECN option counts them (draft-ietf-tcpm-accurate-ecn, section 3.2.3);
+/// wrapping, at 32 bits where the option has 24.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct EcnBytes {
     /// With ECT(0).
-    pub ect0: u64,
+    pub ect0: u32,
     /// With ECT(1).
-    pub ect1: u64,
+    pub ect1: u32,
     /// With Congestion Experienced.
-    pub ce: u64,
+    pub ce: u32,
 }
 
 impl EcnBytes {
     /// Counts what arrived.
-    pub fn count(&mut self, codepoint: Ecn, bytes: u64) {
-        match codepoint {
-            Ecn::NotCapable => {}
-            Ecn::Ect0 => self.ect0 += bytes,
-            Ecn::Ect1 => self.ect1 += bytes,
-            Ecn::Ce => self.ce += bytes,
-        }
+    pub fn count(&mut self, codepoint: Ecn, bytes: u32) {
+        let counter = match codepoint {
+            Ecn::NotCapable => return,
+            Ecn::Ect0 => &mut self.ect0,
+            Ecn::Ect1 => &mut self.ect1,
+            Ecn::Ce => &mut self.ce,
+        };
+        *counter = counter.wrapping_add(bytes);
     }
 }
 

@@ -68,7 +68,7 @@ fn ten(accurate: bool, arriving: [Ecn; 10]) -> (Scalable, AckDetails) {
             last = if detailed { details } else { last };
         }
     }
-    assert_eq!(sender.counters().marked_bytes, last.ecn.ce);
+    assert_eq!(sender.counters().marked_bytes, u64::from(last.ecn.ce));
     (controller, last)
 }
 
@@ -93,7 +93,8 @@ fn counts_by_codepoint_reach_the_controller() {
     // Each mark brings the counts up to date.
     assert_eq!(*controller.counts.lock().unwrap(), [(1, 0, 2), (1, 1, 1)]);
     assert_eq!(*controller.echoes.lock().unwrap(), 0);
-    assert_eq!(last.ecn, EcnBytes { ect0: SEGMENT, ect1: 3 * SEGMENT, ce: 2 * SEGMENT });
+    let segments = |count: u32| count * SEGMENT as u32;
+    assert_eq!(last.ecn, EcnBytes { ect0: segments(1), ect1: segments(3), ce: segments(2) });
 }
 
 /// RFC 3168, section 6.1.2: once per window of data.

@@ -71,9 +71,10 @@ impl Sender {
         }
         let connection = self.connection(now);
         let decision = self.controller.on_ack(&sample, &connection);
-        self.sampler.on_decision(&decision, &connection);
         self.apply(decision);
-        self.attend(now);
+        if decision.holds_back | self.alert {
+            self.heed(now, &decision, &connection);
+        }
         if progress.advanced {
             self.timeouts_in_a_row = 0;
         }
@@ -185,15 +186,15 @@ impl Sender {
 
     /// Payload by codepoint; an ACK that was overtaken tells nothing new.
     fn take_ecn(&mut self, told: EcnBytes, sample: &mut Sample) {
-        let news = |told: u64, known: &mut u64| {
-            let news = told.saturating_sub(*known);
-            *known += news;
-            news
+        let news = |told: u32, known: &mut u32| {
+            let news = if after(told, *known) { told.wrapping_sub(*known) } else { 0 };
+            *known = known.wrapping_add(news);
+            u64::from(news)
         };
         let EcnBytes { ect0, ect1, ce } = &mut self.arrived;
         sample.newly_marked = news(told.ce, ce);
         sample.newly_ect = [news(told.ect0, ect0), news(told.ect1, ect1)];
-        self.counters.marked_bytes = self.arrived.ce;
+        self.counters.marked_bytes += sample.newly_marked;
     }
 
     /// A segment arrived twice. If it was retransmitted in this recovery, that

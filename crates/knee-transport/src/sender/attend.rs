@@ -4,7 +4,7 @@
 
 use super::Sender;
 use crate::scoreboard::{EVER_RETRANSMITTED, Sent};
-use knee_cc::{Decision, Loss, Needs, Transmission};
+use knee_cc::{Connection, Decision, Loss, Needs, Transmission};
 use knee_units::Time;
 
 /// What is remembered for such a controller.
@@ -37,6 +37,15 @@ impl Sender {
         if self.attention.is_some() {
             self.ask_controller(now);
         }
+    }
+
+    /// The controller holds back, did so until now, or asks for more than
+    /// others.
+    #[cold]
+    pub(super) fn heed(&mut self, now: Time, decision: &Decision, connection: &Connection) {
+        self.sampler.on_decision(decision, connection);
+        self.alert = decision.holds_back || self.attention.is_some();
+        self.attend(now);
     }
 
     #[cold]
@@ -103,9 +112,19 @@ impl Sender {
         }
     }
 
-    /// Tells that a segment has left.
+    /// A segment has left while the window is being reduced, or while the
+    /// controller wants to know.
     #[cold]
-    pub(super) fn tell_sent(&mut self, now: Time, number: u32) {
+    pub(super) fn note_sent(&mut self, now: Time, number: u32, len: u64) {
+        if self.reducing {
+            self.reduction.on_sent(len);
+        }
+        if self.needs.sends {
+            self.tell_sent(now, number);
+        }
+    }
+
+    fn tell_sent(&mut self, now: Time, number: u32) {
         let sent = self.board.get(number);
         let sent = Transmission {
             bytes: u64::from(sent.len),

@@ -125,9 +125,11 @@ pub struct Sender {
     sampler: RateSampler,
     rtt: RttEstimator,
     pacer: Pacer,
-    /// What the controller allows, and the codepoint that it asks for.
+    /// What the controller allows; the codepoint that it asks for, and that of
+    /// what is sent.
     allowed: u64,
     send_quantum: u64,
+    asked_codepoint: Ecn,
     codepoint: Ecn,
     controller: Box<dyn Controller>,
     /// Bytes that the application gave in all; `u64::MAX`: no end.
@@ -145,6 +147,11 @@ pub struct Sender {
     recovery_period: RecoveryPeriod,
     /// The reduction in force, while `reducing`.
     reducing: bool,
+    /// What leaves is noted: by the reduction, or for the controller.
+    notes_sent: bool,
+    /// The controller held back when it decided last, or asks for more than
+    /// others.
+    alert: bool,
     window_limited: bool,
     /// Announce the reduced window on the next new segment.
     announce_reduction: bool,
@@ -194,7 +201,8 @@ impl Sender {
             pacer: Pacer::new(config.mss),
             allowed: decision.window,
             send_quantum: decision.send_quantum,
-            codepoint: decision.ecn,
+            asked_codepoint: decision.ecn,
+            codepoint: codepoint(config.ecn, decision.ecn),
             controller,
             written: 0,
             receive_window: match config.receive_window {
@@ -217,6 +225,8 @@ impl Sender {
             recovery: Recovery::Open,
             recovery_period: config.recovery.unwrap_or(needs.recovery_period),
             reducing: false,
+            notes_sent: needs.sends,
+            alert: Attention::to(&needs).is_some(),
             window_limited: false,
             announce_reduction: false,
             timeout_in_doubt: false,
@@ -345,12 +355,7 @@ impl Sender {
     /// ECN codepoint for what is sent now.
     #[inline]
     pub fn ecn(&self) -> Ecn {
-        debug_assert!(!self.codepoint.is_marked(), "a sender does not mark");
-        match (self.ecn, self.codepoint) {
-            (false, _) => Ecn::NotCapable,
-            (true, Ecn::NotCapable) => Ecn::Ect0,
-            (true, capable) => capable,
-        }
+        self.codepoint
     }
 
     #[inline]
@@ -364,7 +369,10 @@ impl Sender {
             self.quantum = (burst / u64::from(self.mss)).max(1) as u32;
         }
         self.allowed = decision.window;
-        self.codepoint = decision.ecn;
+        if decision.ecn != self.asked_codepoint {
+            self.asked_codepoint = decision.ecn;
+            self.codepoint = codepoint(self.ecn, decision.ecn);
+        }
     }
 
     fn tell(&mut self, now: Time, event: Event) {
@@ -393,6 +401,17 @@ impl Sender {
             paced: self.paced,
             next_departure: self.pacer.next(),
         }
+    }
+}
+
+/// The codepoint of what is sent where ECN was negotiated or not: a controller
+/// that asks for none has the classic one.
+fn codepoint(negotiated: bool, asked: Ecn) -> Ecn {
+    debug_assert!(!asked.is_marked(), "a sender does not mark");
+    match (negotiated, asked) {
+        (false, _) => Ecn::NotCapable,
+        (true, Ecn::NotCapable) => Ecn::Ect0,
+        (true, capable) => capable,
     }
 }
 

@@ -143,9 +143,14 @@ impl Sender {
         before(number, self.board.first()) || self.board.get(number).flags & RETRANSMISSION_OUT == 0
     }
 
+    pub(super) fn set_reducing(&mut self, reducing: bool) {
+        self.reducing = reducing;
+        self.notes_sent = reducing || self.needs.sends;
+    }
+
     fn start_reduction(&mut self, prior_window: u64) {
         if self.needs.proportional_rate_reduction {
-            self.reducing = true;
+            self.set_reducing(true);
             self.reduction = Reduction::start(prior_window);
         }
     }
@@ -212,7 +217,7 @@ impl Sender {
 
     fn finish(&mut self, now: Time) {
         self.recovery = Recovery::Open;
-        self.reducing = false;
+        self.set_reducing(false);
         self.timeout_in_doubt = false;
         self.tell(now, Event::RecoveryEnd);
     }
@@ -301,7 +306,7 @@ impl Sender {
         }
         self.counters.spurious_recoveries += 1;
         self.recovery = Recovery::Open;
-        self.reducing = false;
+        self.set_reducing(false);
         self.timeout_in_doubt = false;
         // A reduction for an echo stays, though a timeout after it was a mistake.
         let undone = std::mem::take(&mut self.undo.possible);

@@ -151,7 +151,7 @@ impl Sender {
         self.timeouts_in_a_row += 1;
         self.mark_all_lost(now);
         self.tell_losses(now);
-        self.reducing = false;
+        self.set_reducing(false);
         self.probe = None;
         self.probe_due = false;
         if new_episode {

@@ -108,8 +108,8 @@ impl Sender {
                 return Transmit::Nothing;
             }
             // Half the window at most (`tcp_cwnd_test`).
-            let half = (window / 2 / u64::from(self.mss)).min(u64::from(u32::MAX)) as u32;
-            self.pacer.begin_burst(now, self.quantum.min(half));
+            let half = window / 2 / u64::from(self.mss);
+            self.pacer.begin_burst(now, half.min(u64::from(self.quantum)) as u32);
         }
         let more = waiting - len;
         let follows = more > 0 && len + more.min(u64::from(self.mss)) <= room;
@@ -156,12 +156,9 @@ impl Sender {
         self.sampler.on_sent(now, nothing_outstanding, &mut sent);
         let number = self.board.push(sent);
         self.charge(len as u16);
-        if self.reducing {
-            self.reduction.on_sent(len);
-        }
         self.arm_after_sending(now, nothing_outstanding);
-        if self.needs.sends {
-            self.tell_sent(now, number);
+        if self.notes_sent {
+            self.note_sent(now, number, len);
         }
         Segment {
             kind: SegmentKind::Data,
@@ -273,16 +270,13 @@ impl Sender {
             self.undo.first_timestamp = timestamp(now);
         }
         self.undo.unconfirmed += 1;
-        if self.reducing {
-            self.reduction.on_sent(u64::from(len));
-        }
         self.charge(len);
         self.counters.retransmitted_bytes += u64::from(len);
         if self.timer.deadline == Time::MAX {
             self.arm_retransmission(now);
         }
-        if self.needs.sends {
-            self.tell_sent(now, number);
+        if self.notes_sent {
+            self.note_sent(now, number, u64::from(len));
         }
         Segment {
             kind: SegmentKind::Data,
