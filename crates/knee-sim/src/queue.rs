@@ -1,4 +1,4 @@
-//! The event queue: a 4-ary heap of packed keys.
+//! The event queue: a short list in order, then a 4-ary heap, of packed keys.
 //!
 //! A key holds the time in its upper 64 bits, then the number of the event
 //! within the run, then its source. Events at the same time come in the order
@@ -47,19 +47,29 @@ impl Armed {
     }
 }
 
+/// Keys that are kept in order before the heap: more than a run with a few flows
+/// ever queues.
+const NEAR_MAX: usize = 32;
+/// Keys that are taken into the list when it is empty: as many again find room.
+const REFILL: usize = NEAR_MAX / 2;
+
 /// A priority queue of events.
+///
+/// Most events are due soon: the next packet of a link comes before nearly all
+/// timers. So the earliest keys are a short list in order, into which such a key
+/// is put with few comparisons, and only what comes later goes into the heap.
 #[derive(Debug, Default)]
 pub struct EventQueue {
-    /// The heap, and behind it [unused](unused) keys up to a multiple of four
-    /// children: a key has four children or none.
+    /// The earliest keys, from the latest to the earliest.
+    near: [u128; NEAR_MAX],
+    near_len: usize,
+    /// The heap of all that comes after them, and behind it [unused](unused)
+    /// keys up to a multiple of four children: a key has four children or none.
     keys: Vec<u128>,
-    /// Keys in the heap, the hole included.
+    /// Keys in the heap.
     len: usize,
     /// Number of the last event; the first has 1.
     numbered: u64,
-    /// The root was taken and not yet replaced: the next push fills it, so
-    /// that taking an event and scheduling its successor cost one descent.
-    hole: bool,
 }
 
 /// Comes behind every key; of four in a row no two have the same time.
@@ -83,45 +93,77 @@ impl EventQueue {
         self.insert(time, Event(u64::MAX << SOURCE_BITS | source as u64));
     }
 
-    #[inline(never)]
+    #[inline]
     fn insert(&mut self, time: Time, event: Event) {
         let key = u128::from(time.as_nanos()) << 64 | u128::from(event.0);
-        if self.hole {
-            self.hole = false;
-            self.descend(key);
-        } else {
-            self.ascend(key);
+        if self.len > 0 && key > self.keys[0] {
+            return self.ascend(key);
         }
+        if self.near_len == NEAR_MAX {
+            return self.insert_into_full(key);
+        }
+        let mut place = self.near_len & (NEAR_MAX - 1);
+        self.near_len += 1;
+        while place > 0 && self.near[place - 1] < key {
+            self.near[place] = self.near[place - 1];
+            place -= 1;
+        }
+        self.near[place] = key;
+    }
+
+    /// The latest of the list and `key` goes into the heap.
+    #[cold]
+    fn insert_into_full(&mut self, key: u128) {
+        let latest = self.near[0];
+        if key > latest {
+            return self.ascend(key);
+        }
+        self.ascend(latest);
+        let mut place = 0;
+        while place + 1 < NEAR_MAX && self.near[place + 1] > key {
+            self.near[place] = self.near[place + 1];
+            place += 1;
+        }
+        self.near[place] = key;
     }
 
     /// Takes the earliest event.
     #[inline]
     pub fn pop(&mut self) -> Option<(Time, Event)> {
-        if self.hole {
-            self.fill_hole();
+        if self.near_len == 0 {
+            self.refill();
         }
-        if self.len == 0 {
-            return None;
-        }
-        let key = self.keys[0];
-        self.hole = true;
+        self.near_len = self.near_len.checked_sub(1)?;
+        let key = self.near[self.near_len & (NEAR_MAX - 1)];
         Some((Time::from_nanos((key >> 64) as u64), Event(key as u64)))
     }
 
-    /// Nothing was pushed since the last event was taken: the last key takes
-    /// its place.
-    #[cold]
-    fn fill_hole(&mut self) {
-        self.hole = false;
-        self.len -= 1;
-        let last = std::mem::replace(&mut self.keys[self.len], unused(self.len));
-        if self.len > 0 {
-            self.descend(last);
+    /// Takes the earliest keys of the heap into the list.
+    #[inline(never)]
+    fn refill(&mut self) {
+        let count = self.len.min(REFILL);
+        for place in (0..count).rev() {
+            self.near[place] = self.take_root();
         }
+        self.near_len = count;
     }
 
-    /// Appends `key` and moves it up to its place.
-    #[cold]
+    /// The earliest key of the heap, which is not empty; the last one takes its
+    /// place.
+    #[inline]
+    fn take_root(&mut self) -> u128 {
+        self.len -= 1;
+        let last = std::mem::replace(&mut self.keys[self.len], unused(self.len));
+        if self.len == 0 {
+            return last;
+        }
+        let root = self.keys[0];
+        self.descend(last);
+        root
+    }
+
+    /// Appends `key` to the heap and moves it up to its place.
+    #[inline(never)]
     fn ascend(&mut self, key: u128) {
         if self.len == self.keys.len() {
             let room = if self.len == 0 { 1 } else { 4 };
