@@ -156,7 +156,7 @@ impl<P: Packet> Features<P> {
 
     pub fn next_time(&self, core: &Core<P>) -> Time {
         let moves = if self.propagation.reorders() {
-            let leaves = core.fifo.front().map_or(Time::MAX, |entry| entry.departure);
+            let leaves = core.fifo.first_departure().unwrap_or(Time::MAX);
             self.overtaking.peek().map_or(leaves, |top| leaves.min(top.0.arrival))
         } else {
             core.fifo.next_arrival()
@@ -164,7 +164,7 @@ impl<P: Packet> Features<P> {
         let moves = moves.min(self.next_dequeue);
         let outage = self.outages.next_start();
         let holds = self.discipline.as_ref().is_some_and(|held| held.packets() > 0);
-        let hit = holds || core.fifo.back().is_some_and(|last| last.departure > outage);
+        let hit = holds || core.fifo.last().is_some_and(|(departure, _)| departure > outage);
         if hit { moves.min(outage) } else { moves }
     }
 
@@ -185,6 +185,11 @@ impl<P: Packet> Features<P> {
         self.dropped.pop_front()
     }
 
+    #[inline]
+    pub fn has_dropped(&self) -> bool {
+        !self.dropped.is_empty()
+    }
+
     /// Does what was due by `now`, in the order in which it was due.
     fn settle(&mut self, core: &mut Core<P>, now: Time) {
         loop {
@@ -198,7 +203,7 @@ impl<P: Packet> Features<P> {
             }
         }
         if self.propagation.reorders() {
-            while let Some(Entry { arrival, packet, .. }) = core.fifo.pop_departed(now) {
+            while let Some(Entry { arrival, packet }) = core.fifo.pop_departed(now) {
                 self.flown += 1;
                 self.overtaking.push(Reverse(Flying { arrival, number: self.flown, packet }));
             }
@@ -219,7 +224,7 @@ impl<P: Packet> Features<P> {
         self.next_dequeue = Time::MAX;
         core.server.clear(start);
         self.entry_aqm.cut_off(start);
-        self.propagation.restart(core.fifo.back().map_or(Time::ZERO, |entry| entry.arrival));
+        self.propagation.restart(core.fifo.last().map_or(Time::ZERO, |(_, arrival)| arrival));
     }
 
     /// Bytes and packets that wait outside the link's FIFO.

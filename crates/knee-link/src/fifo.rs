@@ -2,50 +2,92 @@
 
 use crate::{Buffer, Packet};
 use knee_units::Time;
-use std::collections::VecDeque;
 
-/// A packet between entry and delivery.
+/// A packet that leaves the link.
 pub(crate) struct Entry<P> {
-    /// When its last byte leaves the queue.
-    pub departure: Time,
     /// When it reaches the far end.
     pub arrival: Time,
     pub packet: P,
+}
+
+/// A packet between entry and delivery, or an empty place in the ring.
+struct Place<P> {
+    /// When its last byte leaves the queue.
+    departure: Time,
+    /// When it reaches the far end.
+    arrival: Time,
+    packet: Option<P>,
 }
 
 /// Packets in the order of their departure: those that have left the queue
 /// and propagate, then the one in transmission, then those that wait. Where
 /// the boundary lies is found out only when somebody asks: each packet is
 /// passed once.
+///
+/// A ring whose size is a power of two; entries count on for ever, and their
+/// number modulo the size is their place.
 pub(crate) struct Fifo<P> {
-    entries: VecDeque<Entry<P>>,
+    ring: Box<[Place<P>]>,
+    /// Number of the oldest entry.
+    first: usize,
+    /// Number of the next entry.
+    next: usize,
     /// When the first arrives; [`Time::MAX`]: there is none.
     next_arrival: Time,
-    /// So many entries at the front are known to have left the queue.
-    departed: usize,
+    /// Entries before this one are known to have left the queue.
+    queued: usize,
     /// Bytes of the other entries.
     queued_bytes: u64,
     departed_bytes: u64,
 }
 
+/// Places of a ring at first; it doubles when full.
+const RING_MIN: usize = 16;
+
 impl<P: Packet> Fifo<P> {
     pub fn new() -> Fifo<P> {
         Fifo {
-            entries: VecDeque::new(),
+            ring: Box::default(),
+            first: 0,
+            next: 0,
             next_arrival: Time::MAX,
-            departed: 0,
+            queued: 0,
             queued_bytes: 0,
             departed_bytes: 0,
         }
     }
 
     #[inline]
+    fn place(&self, number: usize) -> usize {
+        number & self.ring.len().wrapping_sub(1)
+    }
+
+    #[inline]
     pub fn push(&mut self, departure: Time, arrival: Time, packet: P) {
         self.queued_bytes += u64::from(packet.size());
-        if self.entries.is_empty() {
+        let len = self.next - self.first;
+        if len == self.ring.len() {
+            self.grow();
+        }
+        if len == 0 {
             self.next_arrival = arrival;
         }
-        self.entries.push_back(Entry { departure, arrival, packet });
+        let place = self.place(self.next);
+        self.next += 1;
+        self.ring[place] = Place { departure, arrival, packet: Some(packet) };
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn grow(&mut self) {
+        let size = (self.ring.len() * 2).max(RING_MIN);
+        let empty = || Place { departure: Time::ZERO, arrival: Time::ZERO, packet: None };
+        let mut ring: Box<[Place<P>]> = std::iter::repeat_with(empty).take(size).collect();
+        for number in self.first..self.next {
+            let place = self.place(number);
+            std::mem::swap(&mut ring[number & (size - 1)], &mut self.ring[place]);
+        }
+        self.ring = ring;
     }
 
     /// When the oldest packet arrives; [`Time::MAX`]: nothing is inside.
@@ -64,7 +106,7 @@ impl<P: Packet> Fifo<P> {
 
     /// The next packet that has left the queue by `now`, wherever it is.
     pub fn pop_departed(&mut self, now: Time) -> Option<Entry<P>> {
-        if self.entries.front()?.departure > now {
+        if self.front()?.departure > now {
             return None;
         }
         self.pop()
@@ -72,14 +114,16 @@ impl<P: Packet> Fifo<P> {
 
     #[inline]
     fn pop(&mut self) -> Option<Entry<P>> {
-        let entry = self.entries.pop_front()?;
-        self.next_arrival = self.entries.front().map_or(Time::MAX, |entry| entry.arrival);
-        if self.departed > 0 {
-            self.departed -= 1;
-        } else {
-            self.count_departed(entry.packet.size());
+        let place = self.place(self.first);
+        let &mut Place { arrival, ref mut packet, .. } = self.ring.get_mut(place)?;
+        let packet = packet.take()?;
+        if self.queued == self.first {
+            self.queued += 1;
+            self.count_departed(packet.size());
         }
-        Some(entry)
+        self.first += 1;
+        self.next_arrival = self.front().map_or(Time::MAX, |place| place.arrival);
+        Some(Entry { arrival, packet })
     }
 
     #[inline]
@@ -90,13 +134,14 @@ impl<P: Packet> Fifo<P> {
 
     /// Finds out what has left the queue by `now`.
     pub fn settle(&mut self, now: Time) {
-        while let Some(entry) = self.entries.get(self.departed) {
-            if entry.departure > now {
+        while self.queued != self.next {
+            let place = &self.ring[self.place(self.queued)];
+            if place.departure > now {
                 break;
             }
-            let size = entry.packet.size();
+            let size = place.packet.as_ref().map_or(0, P::size);
             self.count_departed(size);
-            self.departed += 1;
+            self.queued += 1;
         }
     }
 
@@ -135,14 +180,17 @@ impl<P: Packet> Fifo<P> {
     /// last [`settle`](Self::settle).
     #[inline]
     pub fn queued_packets(&self) -> usize {
-        self.entries.len() - self.departed
+        self.next - self.queued
     }
 
     /// Bytes in the queue, the packet in transmission not counted; as of the
     /// last [`settle`](Self::settle).
     pub fn waiting_bytes(&self) -> u64 {
-        let head = self.entries.get(self.departed);
-        self.queued_bytes - head.map_or(0, |entry| u64::from(entry.packet.size()))
+        if self.queued == self.next {
+            return self.queued_bytes;
+        }
+        let head = &self.ring[self.place(self.queued)].packet;
+        self.queued_bytes - head.as_ref().map_or(0, |packet| u64::from(packet.size()))
     }
 
     /// Bytes that have left the queue; as of the last
@@ -151,21 +199,34 @@ impl<P: Packet> Fifo<P> {
         self.departed_bytes
     }
 
-    pub fn front(&self) -> Option<&Entry<P>> {
-        self.entries.front()
+    /// When the oldest packet departs, if there is one.
+    pub fn first_departure(&self) -> Option<Time> {
+        self.front().map(|place| place.departure)
     }
 
-    pub fn back(&self) -> Option<&Entry<P>> {
-        self.entries.back()
+    /// When the newest packet departs and arrives, if there is one.
+    pub fn last(&self) -> Option<(Time, Time)> {
+        let last = (self.next != self.first).then(|| self.place(self.next - 1))?;
+        Some((self.ring[last].departure, self.ring[last].arrival))
+    }
+
+    #[inline]
+    fn front(&self) -> Option<&Place<P>> {
+        if self.first == self.next {
+            return None;
+        }
+        self.ring.get(self.place(self.first))
     }
 
     /// Takes out the packets that would leave after `at`, oldest first.
     pub fn cut(&mut self, at: Time) -> impl Iterator<Item = P> + '_ {
         self.settle(at);
         self.queued_bytes = 0;
-        if self.departed == 0 {
+        if self.queued == self.first {
             self.next_arrival = Time::MAX;
         }
-        self.entries.drain(self.departed..).map(|entry| entry.packet)
+        let cut = self.queued..std::mem::replace(&mut self.next, self.queued);
+        let mask = self.ring.len().wrapping_sub(1);
+        cut.filter_map(move |number| self.ring[number & mask].packet.take())
     }
 }

@@ -210,6 +210,12 @@ impl<P: Packet> Link<P> {
         }
     }
 
+    /// Whether [`take_dropped`](Link::take_dropped) gives a packet.
+    #[inline]
+    pub fn has_dropped(&self) -> bool {
+        matches!(&self.extras, Extras::Features(features) if features.has_dropped())
+    }
+
     /// Packets counted since the start.
     pub fn counters(&self) -> Counters {
         self.core.counters

@@ -4,7 +4,6 @@ use knee_transport::multipath::DataAck;
 use knee_transport::{Ack, AckDetails, Segment, SegmentKind};
 use knee_units::Ecn;
 
-const ACK: u8 = 1;
 const SYN: u8 = 2;
 /// Where the two bits of the ECN codepoint begin.
 const ECN_SHIFT: u32 = 2;
@@ -34,6 +33,9 @@ pub struct Packet {
     pub id: u32,
     size: u16,
     flags: u8,
+    /// An ACK, not a segment. A byte of its own, in which a link's ring can tell
+    /// that a place is empty.
+    ack: bool,
 }
 
 impl Packet {
@@ -61,6 +63,7 @@ impl Packet {
             id,
             size: size as u16,
             flags,
+            ack: false,
         }
     }
 
@@ -73,7 +76,7 @@ impl Packet {
         ack: &Ack,
         stored: Option<u32>,
     ) -> Packet {
-        let mut flags = ACK;
+        let mut flags = 0;
         flags |= if ack.syn { SYN } else { 0 };
         flags |= if ack.congestion_echo { CONGESTION } else { 0 };
         flags |= if stored.is_some() { EXTRA } else { 0 };
@@ -87,6 +90,7 @@ impl Packet {
             id,
             size: size as u16,
             flags,
+            ack: true,
         }
     }
 
@@ -112,7 +116,7 @@ impl Packet {
     }
 
     pub fn is_ack(&self) -> bool {
-        self.flags & ACK != 0
+        self.ack
     }
 
     /// Slot of what else an ACK carries.
@@ -134,7 +138,7 @@ impl knee_link::Packet for Packet {
     }
     fn flow_hash(&self) -> u64 {
         // Both directions of a flow are different flows to a queue.
-        let key = u64::from(self.hash) << 1 | u64::from(self.flags & ACK);
+        let key = u64::from(self.hash) << 1 | u64::from(self.ack);
         key.wrapping_mul(0x9E37_79B9_7F4A_7C15)
     }
 }

@@ -79,8 +79,14 @@ fn unused(slot: usize) -> u128 {
 
 impl EventQueue {
     /// Queues an event of `source` at `time`, behind those at the same time.
-    #[inline]
+    #[inline(never)]
     pub fn push(&mut self, time: Time, source: usize) -> Armed {
+        self.push_soon(time, source)
+    }
+
+    /// The same, without a call.
+    #[inline(always)]
+    pub fn push_soon(&mut self, time: Time, source: usize) -> Armed {
         self.numbered += 1;
         let event = Event(self.numbered << SOURCE_BITS | source as u64);
         self.insert(time, event);
@@ -93,7 +99,7 @@ impl EventQueue {
         self.insert(time, Event(u64::MAX << SOURCE_BITS | source as u64));
     }
 
-    #[inline]
+    #[inline(always)]
     fn insert(&mut self, time: Time, event: Event) {
         let key = u128::from(time.as_nanos()) << 64 | u128::from(event.0);
         if self.len > 0 && key > self.keys[0] {

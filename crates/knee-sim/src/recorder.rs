@@ -52,7 +52,7 @@ impl<'s> Recorder<'s> {
         }
         for link in 0..run.scenario.links.len() {
             let now = run.now();
-            let row = LinkSample::of(&mut run.links[link], link, now);
+            let row = LinkSample::of(&mut run.links[link].link, link, now);
             self.sink.link(&row)?;
             self.links.push(row);
         }

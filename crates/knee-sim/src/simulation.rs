@@ -29,6 +29,13 @@ pub const ACKNOWLEDGEMENT: usize = 2;
 /// Requests on their way, and the silence of paths.
 pub const CONNECTION: usize = 3;
 
+/// A link of the run.
+pub struct LinkState {
+    pub link: Link<Packet>,
+    /// The event that it waits for.
+    armed: Armed,
+}
+
 /// A run under way.
 ///
 /// Event sources, by number: links, timers of slots, applications, paths that
@@ -36,7 +43,7 @@ pub const CONNECTION: usize = 3;
 pub struct Simulation<'a, L: PacketLog> {
     pub scenario: &'a Scenario,
     pub(crate) algorithms: &'a Algorithms,
-    pub links: Vec<Link<Packet>>,
+    pub links: Vec<LinkState>,
     /// Both ends of plain connections; a slot names its own.
     pub senders: Vec<Sender>,
     pub receivers: Vec<Receiver>,
@@ -53,7 +60,6 @@ pub struct Simulation<'a, L: PacketLog> {
     pub flows: Vec<FlowState>,
     pub transfers: Vec<TransferRecord>,
     pub(crate) queue: EventQueue,
-    link_armed: Vec<Armed>,
     pub(crate) topology: Topology,
     pub(crate) extras: ExtraStore,
     pub(crate) log: L,
@@ -72,15 +78,15 @@ impl<'a, L: PacketLog> Simulation<'a, L> {
         log: L,
     ) -> Result<Simulation<'a, L>, SimulationError> {
         let topology = Topology::new(scenario);
-        let links: Vec<Link<Packet>> = topology
+        let links: Vec<LinkState> = topology
             .links
             .iter()
             .map(|link| Link::new(link.config.clone(), link_stream(scenario.seed, &link.name)))
+            .map(|link| LinkState { link, armed: Armed::NOTHING })
             .collect();
         let mut simulation = Simulation {
             scenario,
             algorithms,
-            link_armed: vec![Armed::NOTHING; links.len()],
             links,
             senders: Vec::new(),
             receivers: Vec::new(),
@@ -208,21 +214,20 @@ impl<'a, L: PacketLog> Simulation<'a, L> {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn on_link(&mut self, link: usize, event: queue::Event) {
-        if !self.link_armed[link].take(event) {
+        let LinkState { link: state, armed } = &mut self.links[link];
+        if !armed.take(event) {
             return;
         }
-        let state = &mut self.links[link];
         let packet = state.poll(self.now);
         let next = state.next_time();
-        let dropped = state.take_dropped();
         // None is queued any more.
         if next < Time::MAX {
-            self.link_armed[link] = self.queue.push(next, link);
+            *armed = self.queue.push_soon(next, link);
         }
-        if let Some(dropped) = dropped {
-            self.collect_dropped(link, dropped);
+        if state.has_dropped() {
+            self.collect_dropped(link);
         }
         if let Some(packet) = packet {
             self.note(packet.flow, Event::Leave { link, packet: &packet });
@@ -230,47 +235,66 @@ impl<'a, L: PacketLog> Simulation<'a, L> {
         }
     }
 
-    /// Takes a packet one step further on its way. Only the steps themselves
-    /// are calls.
+    /// Takes a packet that has left a link one step further on its way.
     #[inline(always)]
-    fn advance(&mut self, mut packet: Packet) {
+    fn advance(&mut self, packet: Packet) {
         match self.topology.routes.step(packet.hop) {
             Step::Receiver => self.on_segment(&packet),
             Step::Sender => self.on_ack(&packet),
-            Step::Link(link) => {
-                packet.hop += 1;
-                self.enter(link, &packet);
-            }
+            Step::Link(link) => self.enter_next(link, packet),
         }
     }
 
+    /// Puts a packet on the first link of its way.
+    #[inline(always)]
+    fn set_out(&mut self, packet: Packet) {
+        match self.topology.routes.step(packet.hop) {
+            Step::Link(link) => self.enter(link, packet),
+            _ => self.advance_without_link(packet),
+        }
+    }
+
+    #[cold]
+    fn advance_without_link(&mut self, packet: Packet) {
+        self.advance(packet);
+    }
+
     #[inline(never)]
-    fn enter(&mut self, link: usize, packet: &Packet) {
-        self.note(packet.flow, Event::Enter { link, packet });
-        let state = &mut self.links[link];
-        let refused = state.send(self.now, *packet).err();
-        let dropped = state.take_dropped();
-        match refused {
-            None => {
-                let (next, armed) = (state.next_time(), &mut self.link_armed[link]);
+    fn enter_next(&mut self, link: usize, packet: Packet) {
+        self.enter(link, packet);
+    }
+
+    #[inline(always)]
+    fn enter(&mut self, link: usize, mut packet: Packet) {
+        packet.hop += 1;
+        self.note(packet.flow, Event::Enter { link, packet: &packet });
+        let LinkState { link: state, armed } = &mut self.links[link];
+        match state.send(self.now, packet) {
+            Ok(()) => {
+                let next = state.next_time();
                 if next < armed.time {
-                    *armed = self.queue.push(next, link);
+                    *armed = self.queue.push_soon(next, link);
+                }
+                if state.has_dropped() {
+                    self.collect_dropped(link);
                 }
             }
-            Some((reason, packet)) => self.discard(link, &packet, reason),
+            Err((reason, packet)) => self.refuse(link, &packet, reason),
         }
-        if let Some(dropped) = dropped {
-            self.collect_dropped(link, dropped);
-        }
+    }
+
+    /// A link took no packet in.
+    #[cold]
+    fn refuse(&mut self, link: usize, packet: &Packet, reason: DropReason) {
+        self.discard(link, packet, reason);
+        self.collect_dropped(link);
     }
 
     /// Accounts for what the link dropped after it had entered.
     #[cold]
-    fn collect_dropped(&mut self, link: usize, first: (Time, DropReason, Packet)) {
-        let mut next = Some(first);
-        while let Some((_, reason, packet)) = next {
+    fn collect_dropped(&mut self, link: usize) {
+        while let Some((_, reason, packet)) = self.links[link].link.take_dropped() {
             self.discard(link, &packet, reason);
-            next = self.links[link].take_dropped();
         }
     }
 
@@ -357,7 +381,7 @@ impl<'a, L: PacketLog> Simulation<'a, L> {
         }
         let packet = Packet::ack(index as u32, hash, hop, self.next_id(), size, ack, stored);
         self.note(packet.flow, Event::AckSend { packet: &packet, blocks, data });
-        self.advance(packet);
+        self.set_out(packet);
     }
 
     #[inline(never)]
@@ -434,7 +458,7 @@ impl<'a, L: PacketLog> Simulation<'a, L> {
         if L::WRITES {
             self.log_send(index, &packet, segment);
         }
-        self.advance(packet);
+        self.set_out(packet);
     }
 
     /// Tells the log what a sender goes by.

@@ -100,7 +100,7 @@ impl Receiver {
             return Arrival { ack_now: true, ..Arrival::default() };
         }
         self.quick_acks.on_segment(now, segment.timestamp);
-        let mut ack_now = self.ecn && self.take_codepoint(segment, ecn);
+        let mut ack_now = self.ecn && self.take_codepoint(segment.window_reduced, segment.len, ecn);
         // RFC 7323, section 4.3: only what the last ACK left unacknowledged
         // updates the timestamp, so that a delayed ACK echoes its oldest; and
         // no duplicate turns it back.
@@ -115,7 +115,7 @@ impl Receiver {
             arrival.delivered_bytes = u64::from(segment.len);
             arrival.delivered_segments = 1;
         } else {
-            arrival = self.take_out_of_order(segment);
+            arrival = self.take_out_of_order(segment.number, segment.len);
             ack_now = true;
         }
         self.delivered_bytes += arrival.delivered_bytes;
@@ -133,11 +133,11 @@ impl Receiver {
     /// Notes the codepoint. A change between marked and unmarked is
     /// acknowledged at once (RFC 8257, section 3.2).
     #[inline(never)]
-    fn take_codepoint(&mut self, segment: &Segment, ecn: Ecn) -> bool {
-        if segment.window_reduced {
+    fn take_codepoint(&mut self, window_reduced: bool, len: u16, ecn: Ecn) -> bool {
+        if window_reduced {
             self.echo = false;
         }
-        self.arrived.count(ecn, u32::from(segment.len));
+        self.arrived.count(ecn, u32::from(len));
         let marked = ecn.is_marked();
         if marked {
             self.echo = true;
@@ -147,8 +147,7 @@ impl Receiver {
     }
 
     #[inline(never)]
-    fn take_out_of_order(&mut self, segment: &Segment) -> Arrival {
-        let number = segment.number;
+    fn take_out_of_order(&mut self, number: u32, len: u16) -> Arrival {
         if before(number, self.next) {
             self.duplicate = Some(number);
             return Arrival::default();
@@ -160,15 +159,12 @@ impl Receiver {
             return Arrival::default();
         }
         if number != self.next {
-            self.store(number, segment.len);
+            self.store(number, len);
             self.extend_ranges(number);
             return Arrival::default();
         }
-        let mut arrival = Arrival {
-            delivered_bytes: u64::from(segment.len),
-            delivered_segments: 1,
-            ack_now: true,
-        };
+        let mut arrival =
+            Arrival { delivered_bytes: u64::from(len), delivered_segments: 1, ack_now: true };
         self.next = self.next.wrapping_add(1);
         while self.holds(self.next) {
             let slot = self.slot(self.next);
