@@ -4,7 +4,6 @@
 use crate::aqm::{Discipline, EntryAqm, Found, Ledger, Verdict};
 use crate::config::{Buffer, Config};
 use crate::delay::Propagation;
-use crate::fifo::Entry;
 use crate::gate::Gate;
 use crate::link::Core;
 use crate::{DropReason, Packet};
@@ -203,7 +202,7 @@ impl<P: Packet> Features<P> {
             }
         }
         if self.propagation.reorders() {
-            while let Some(Entry { arrival, packet }) = core.fifo.pop_departed(now) {
+            while let Some((arrival, packet)) = core.fifo.pop_departed(now) {
                 self.flown += 1;
                 self.overtaking.push(Reverse(Flying { arrival, number: self.flown, packet }));
             }

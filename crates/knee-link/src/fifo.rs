@@ -3,13 +3,6 @@
 use crate::{Buffer, Packet};
 use knee_units::Time;
 
-/// A packet that leaves the link.
-pub(crate) struct Entry<P> {
-    /// When it reaches the far end.
-    pub arrival: Time,
-    pub packet: P,
-}
-
 /// A packet between entry and delivery, or an empty place in the ring.
 struct Place<P> {
     /// When its last byte leaves the queue.
@@ -101,29 +94,38 @@ impl<P: Packet> Fifo<P> {
         if self.next_arrival > now {
             return None;
         }
-        self.pop().map(|entry| entry.packet)
-    }
-
-    /// The next packet that has left the queue by `now`, wherever it is.
-    pub fn pop_departed(&mut self, now: Time) -> Option<Entry<P>> {
-        if self.front()?.departure > now {
-            return None;
-        }
         self.pop()
     }
 
-    #[inline]
-    fn pop(&mut self) -> Option<Entry<P>> {
-        let place = self.place(self.first);
-        let &mut Place { arrival, ref mut packet, .. } = self.ring.get_mut(place)?;
-        let packet = packet.take()?;
-        if self.queued == self.first {
-            self.queued += 1;
-            self.count_departed(packet.size());
+    /// The next packet that has left the queue by `now`, wherever it is, and
+    /// when it arrives.
+    pub fn pop_departed(&mut self, now: Time) -> Option<(Time, P)> {
+        let &Place { departure, arrival, .. } = self.front()?;
+        if departure > now {
+            return None;
         }
+        self.pop().map(|packet| (arrival, packet))
+    }
+
+    /// Takes the oldest entry. The packet is moved as it lies in the ring, an
+    /// empty place included, so that it is copied once.
+    #[inline]
+    fn pop(&mut self) -> Option<P> {
+        if self.first == self.next {
+            return None;
+        }
+        let place = self.place(self.first);
+        let packet = &mut self.ring[place].packet;
+        if self.queued == self.first {
+            let size = packet.as_ref().map_or(0, P::size);
+            self.queued += 1;
+            self.queued_bytes -= u64::from(size);
+            self.departed_bytes += u64::from(size);
+        }
+        let packet = packet.take();
         self.first += 1;
         self.next_arrival = self.front().map_or(Time::MAX, |place| place.arrival);
-        Some(Entry { arrival, packet })
+        packet
     }
 
     #[inline]

@@ -191,11 +191,11 @@ impl<P: Packet> Link<P> {
     #[inline]
     pub fn poll(&mut self, now: Time) -> Option<P> {
         let packet = match &mut self.extras {
-            Extras::Features(features) => features.poll(&mut self.core, now)?,
-            _ => self.core.fifo.pop_arrived(now)?,
+            Extras::Features(features) => features.poll(&mut self.core, now),
+            _ => self.core.fifo.pop_arrived(now),
         };
-        self.core.counters.delivered_packets += 1;
-        Some(packet)
+        self.core.counters.delivered_packets += u64::from(packet.is_some());
+        packet
     }
 
     /// A packet dropped after entry, with the time and the reason: by CoDel,

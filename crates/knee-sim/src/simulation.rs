@@ -229,19 +229,19 @@ impl<'a, L: PacketLog> Simulation<'a, L> {
         if state.has_dropped() {
             self.collect_dropped(link);
         }
-        if let Some(packet) = packet {
-            self.note(packet.flow, Event::Leave { link, packet: &packet });
+        if let Some(packet) = &packet {
+            self.note(packet.flow, Event::Leave { link, packet });
             self.advance(packet);
         }
     }
 
     /// Takes a packet that has left a link one step further on its way.
     #[inline(always)]
-    fn advance(&mut self, packet: Packet) {
+    fn advance(&mut self, packet: &Packet) {
         match self.topology.routes.step(packet.hop) {
-            Step::Receiver => self.on_segment(&packet),
-            Step::Sender => self.on_ack(&packet),
-            Step::Link(link) => self.enter_next(link, packet),
+            Step::Receiver => self.on_segment(packet),
+            Step::Sender => self.on_ack(packet),
+            Step::Link(link) => self.enter_next(link, *packet),
         }
     }
 
@@ -256,7 +256,7 @@ impl<'a, L: PacketLog> Simulation<'a, L> {
 
     #[cold]
     fn advance_without_link(&mut self, packet: Packet) {
-        self.advance(packet);
+        self.advance(&packet);
     }
 
     #[inline(never)]
@@ -411,10 +411,37 @@ impl<'a, L: PacketLog> Simulation<'a, L> {
     #[inline]
     pub(crate) fn pump(&mut self, index: usize) {
         let ends = self.slots[index].ends as usize;
-        loop {
-            match self.senders[ends].poll_transmit(self.now) {
+        let deadline = loop {
+            let sender = &mut self.senders[ends];
+            if !sender.sends_only_new() {
+                break self.pump_any(index, ends);
+            }
+            match sender.poll_new(self.now) {
                 Transmit::Segment(segment) => {
-                    let ecn = self.senders[ends].ecn();
+                    let ecn = sender.ecn();
+                    self.put_segment(index, &segment, ecn);
+                }
+                Transmit::At(time) => {
+                    let deadline = sender.timer();
+                    self.arm(index, PACING, time);
+                    break deadline;
+                }
+                Transmit::Nothing => break sender.timer(),
+            }
+        };
+        self.note_change(index);
+        self.arm(index, RETRANSMISSION, deadline);
+    }
+
+    /// The same, of a sender that may have other things to send than new data.
+    /// Returns the deadline of its timer.
+    #[inline(never)]
+    fn pump_any(&mut self, index: usize, ends: usize) -> Time {
+        loop {
+            let sender = &mut self.senders[ends];
+            match sender.poll_transmit(self.now) {
+                Transmit::Segment(segment) => {
+                    let ecn = sender.ecn();
                     self.put_segment(index, &segment, ecn);
                 }
                 Transmit::At(time) => {
@@ -424,9 +451,7 @@ impl<'a, L: PacketLog> Simulation<'a, L> {
                 Transmit::Nothing => break,
             }
         }
-        self.note_change(index);
-        let deadline = self.senders[ends].timer();
-        self.arm(index, RETRANSMISSION, deadline);
+        self.senders[ends].timer()
     }
 
     /// Notes that the next sample must look at a connection, by its home.

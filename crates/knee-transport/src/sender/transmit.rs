@@ -20,17 +20,28 @@ pub enum Transmit {
 
 impl Sender {
     /// What to send now.
-    #[inline(always)]
+    #[inline]
     pub fn poll_transmit(&mut self, now: Time) -> Transmit {
         if self.handshake != Handshake::Done {
             return self.poll_handshake(now);
         }
-        if (self.only_new_data || self.probe_due || !self.lost.is_empty())
+        if !self.sends_only_new()
             && let Some(first) = self.poll_recovery(now)
         {
             return first;
         }
         self.poll_new(now)
+    }
+
+    /// The connection is open and there is nothing to send but new data: then
+    /// [`poll_new`](Self::poll_new) says what [`poll_transmit`](Self::poll_transmit)
+    /// would.
+    #[inline]
+    pub fn sends_only_new(&self) -> bool {
+        self.handshake == Handshake::Done
+            && !self.only_new_data
+            && !self.probe_due
+            && self.lost.is_empty()
     }
 
     /// What recovery or a probe has to send before new data; none: nothing.
@@ -79,8 +90,9 @@ impl Sender {
         })
     }
 
+    /// What new data to send now.
     #[inline(always)]
-    fn poll_new(&mut self, now: Time) -> Transmit {
+    pub fn poll_new(&mut self, now: Time) -> Transmit {
         let waiting = self.written - self.board.sent_bytes();
         let in_flight = self.board.in_flight();
         if waiting == 0 {
