@@ -411,11 +411,21 @@ impl<'a, L: PacketLog> Simulation<'a, L> {
     #[inline]
     pub(crate) fn pump(&mut self, index: usize) {
         let ends = self.slots[index].ends as usize;
-        let deadline = loop {
+        let deadline = if self.senders[ends].sends_only_new() {
+            self.pump_new(index, ends)
+        } else {
+            self.pump_any(index, ends)
+        };
+        self.note_change(index);
+        self.arm(index, RETRANSMISSION, deadline);
+    }
+
+    /// The part of a sender that has nothing to send but new data; sending some
+    /// does not change that. Returns the deadline of its timer.
+    #[inline(always)]
+    fn pump_new(&mut self, index: usize, ends: usize) -> Time {
+        loop {
             let sender = &mut self.senders[ends];
-            if !sender.sends_only_new() {
-                break self.pump_any(index, ends);
-            }
             match sender.poll_new(self.now) {
                 Transmit::Segment(segment) => {
                     let ecn = sender.ecn();
@@ -424,13 +434,11 @@ impl<'a, L: PacketLog> Simulation<'a, L> {
                 Transmit::At(time) => {
                     let deadline = sender.timer();
                     self.arm(index, PACING, time);
-                    break deadline;
+                    return deadline;
                 }
-                Transmit::Nothing => break sender.timer(),
+                Transmit::Nothing => return sender.timer(),
             }
-        };
-        self.note_change(index);
-        self.arm(index, RETRANSMISSION, deadline);
+        }
     }
 
     /// The same, of a sender that may have other things to send than new data.

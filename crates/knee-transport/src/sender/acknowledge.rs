@@ -44,6 +44,7 @@ impl Sender {
         if self.handshake != Handshake::Done {
             return self.on_syn_ack(now, ack);
         }
+        self.timer.sent_at = Time::MAX;
         let prior_in_flight = self.board.in_flight();
         let prior_delivered = self.sampler.delivered;
         let suspicious =

@@ -235,7 +235,7 @@ impl Sender {
             high: 0,
             period_start: 0,
             usage_end: 0,
-            timer: Timer { kind: TimerKind::Retransmit, deadline: Time::MAX },
+            timer: Timer::DISARMED,
             wake: Time::MAX,
             attention: Attention::to(&needs),
             timeouts_in_a_row: 0,

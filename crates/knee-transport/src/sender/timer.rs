@@ -29,6 +29,17 @@ pub enum TimerKind {
 pub struct Timer {
     pub kind: TimerKind,
     pub deadline: Time,
+    /// When it was last armed after sending, if nothing happened since but that
+    /// more was sent; otherwise [`Time::MAX`].
+    pub sent_at: Time,
+}
+
+impl Timer {
+    pub const DISARMED: Timer = Timer::new(TimerKind::Retransmit, Time::MAX);
+
+    pub const fn new(kind: TimerKind, deadline: Time) -> Timer {
+        Timer { kind, deadline, sent_at: Time::MAX }
+    }
 }
 
 impl Sender {
@@ -66,7 +77,7 @@ impl Sender {
         if self.board.is_empty() {
             self.timer.deadline = Time::MAX;
         } else if let Some(at) = look_again {
-            self.timer = Timer { kind: TimerKind::Reordering, deadline: at.max(now) };
+            self.timer = Timer::new(TimerKind::Reordering, at.max(now));
         } else {
             self.arm_probe_or_timeout(now, now);
         }
@@ -75,10 +86,18 @@ impl Sender {
     /// Arms the timer after a new segment left.
     #[inline]
     pub(super) fn arm_after_sending(&mut self, now: Time, nothing_outstanding: bool) {
+        // The rest of a burst: a probe is due when it was.
+        if self.timer.sent_at == now {
+            return;
+        }
         let idle = nothing_outstanding || self.timer.deadline == Time::MAX;
         if idle || self.timer.kind == TimerKind::Probe {
             let first_sent_at = self.board.get(self.board.first()).sent_at;
             self.arm_probe_or_timeout(now, first_sent_at);
+            // For a single segment it is due later.
+            if self.timer.kind == TimerKind::Probe && self.board.segments() > 1 {
+                self.timer.sent_at = now;
+            }
         }
     }
 
@@ -91,7 +110,7 @@ impl Sender {
             let probe = now + self.probe_timeout();
             let timeout = since + self.rtt.rto();
             let deadline = if timeout > now { probe.min(timeout) } else { probe };
-            self.timer = Timer { kind: TimerKind::Probe, deadline };
+            self.timer = Timer::new(TimerKind::Probe, deadline);
         } else {
             self.arm_retransmission(now);
         }
@@ -111,7 +130,7 @@ impl Sender {
 
     pub(super) fn arm_retransmission(&mut self, now: Time) {
         let timeout = self.rtt.rto_after(self.timeouts_in_a_row);
-        self.timer = Timer { kind: TimerKind::Retransmit, deadline: now + timeout };
+        self.timer = Timer::new(TimerKind::Retransmit, now + timeout);
     }
 
     fn on_reordering_timer(&mut self, now: Time) {
@@ -127,7 +146,7 @@ impl Sender {
         }
         match found.look_again {
             Some(at) if at > now => {
-                self.timer = Timer { kind: TimerKind::Reordering, deadline: at };
+                self.timer = Timer::new(TimerKind::Reordering, at);
             }
             _ => self.arm_retransmission(now),
         }
