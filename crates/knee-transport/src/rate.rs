@@ -32,21 +32,23 @@ pub struct RateSampler {
 }
 
 /// The segment that a sample is drawn from: of all that one ACK
-/// acknowledges, the one sent last.
+/// acknowledges, the one sent last. The scoreboard keeps its state until more
+/// is sent.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Newest {
-    /// Its state when it was acknowledged; none was if `valid` is false.
-    pub sent: Sent,
-    /// There is one.
-    pub valid: bool,
+    /// The segment; none was acknowledged.
+    pub number: Option<u32>,
+    /// Its last transmission.
+    pub sent_at: Time,
+    order: u32,
 }
 
 impl Newest {
     /// Takes a newly acknowledged segment into account.
     #[inline]
-    pub fn consider(&mut self, sent: &Sent) {
-        if !self.valid || crate::after(sent.order, self.sent.order) {
-            *self = Newest { sent: *sent, valid: true };
+    pub fn consider(&mut self, number: u32, sent: &Sent) {
+        if self.number.is_none() || crate::after(sent.order, self.order) {
+            *self = Newest { number: Some(number), sent_at: sent.sent_at, order: sent.order };
         }
     }
 }
@@ -114,20 +116,25 @@ impl RateSampler {
     /// Fills in the rate part of a sample (`tcp_rate_gen`). `delivered` has
     /// grown by what this ACK acknowledges; `newest` was drawn from it.
     #[inline]
-    pub fn sample(&mut self, now: Time, newest: &Newest, rtt: &RttEstimator, sample: &mut Sample) {
+    pub fn sample(
+        &mut self,
+        now: Time,
+        newest: Option<&Sent>,
+        rtt: &RttEstimator,
+        sample: &mut Sample,
+    ) {
         if self.app_limited() {
             self.end_limits();
         }
         if sample.newly_acked > 0 {
             self.delivered_at = now;
         }
-        if !newest.valid {
+        let Some(sent) = newest else {
             if let Some(ns3) = &self.ns3 {
                 ns3.show_rtt(rtt.smoothed(), sample);
             }
             return;
-        }
-        let sent = &newest.sent;
+        };
         self.first_sent_at = sent.sent_at;
         sample.prior_delivered = sent.delivered;
         sample.delivered = self.delivered - sent.delivered;
@@ -163,8 +170,8 @@ impl RateSampler {
     fn note_rate(&mut self, sample: &Sample, app_limited: bool) {
         let (bytes, interval) = self.last;
         let of = |bytes: u64, interval: Time| bytes.saturating_mul(interval.as_nanos());
-        let higher = of(sample.delivered, interval) >= of(bytes, sample.interval);
-        if sample.interval > Time::ZERO && (!app_limited || higher) {
+        let higher = || of(sample.delivered, interval) >= of(bytes, sample.interval);
+        if sample.interval > Time::ZERO && (!app_limited || higher()) {
             self.last = (sample.delivered, sample.interval);
         }
     }

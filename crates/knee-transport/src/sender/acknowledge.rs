@@ -65,10 +65,11 @@ impl Sender {
         } else {
             None
         };
-        self.sampler.sample(now, &progress.newest, &self.rtt, &mut sample);
-        if progress.newest.valid {
+        let newest = progress.newest.number.map(|number| &*self.board.get(number));
+        self.sampler.sample(now, newest, &self.rtt, &mut sample);
+        if let Some(newest) = newest {
             let lost = self.counters.lost_bytes as u32;
-            sample.lost_since_send = u64::from(lost.wrapping_sub(progress.newest.sent.lost));
+            sample.lost_since_send = u64::from(lost.wrapping_sub(newest.lost));
         }
         let connection = self.connection(now);
         let decision = self.controller.on_ack(&sample, &connection);
@@ -115,7 +116,7 @@ impl Sender {
                 progress.original |= before(first, self.high);
                 progress.segments += 1;
                 progress.oldest_sent_at = progress.oldest_sent_at.or(Some(sent.sent_at));
-                self.deliver(&sent, progress);
+                self.deliver(first, &sent, progress);
             } else {
                 if let Some((sent_at, order)) = original.take() {
                     self.rack.on_original_delivered(now, sent_at, order);
@@ -129,9 +130,9 @@ impl Sender {
     }
 
     #[inline]
-    fn deliver(&mut self, sent: &Sent, progress: &mut Progress) {
+    fn deliver(&mut self, number: u32, sent: &Sent, progress: &mut Progress) {
         self.sampler.delivered += u64::from(sent.len);
-        progress.newest.consider(sent);
+        progress.newest.consider(number, sent);
     }
 
     /// Cumulative acknowledgement of a segment that was selectively
@@ -151,7 +152,7 @@ impl Sender {
         }
         if sent.flags & SACKED == 0 {
             progress.segments += 1;
-            self.deliver(sent, progress);
+            self.deliver(number, sent, progress);
             self.rack.on_delivered(now, sent, self.rtt.minimum());
         }
     }
@@ -176,7 +177,11 @@ impl Sender {
         let mut blocks = details.sack;
         let blocks = &mut blocks[..usize::from(details.sack_count)];
         let first = self.board.first();
-        blocks.sort_unstable_by_key(|(from, _)| from.wrapping_sub(first));
+        // Mostly the latest is the highest, and they are in order then.
+        blocks.reverse();
+        if !blocks.is_sorted_by_key(|(from, _)| from.wrapping_sub(first)) {
+            blocks.sort_unstable_by_key(|(from, _)| from.wrapping_sub(first));
+        }
         for &mut (from, to) in blocks {
             self.take_block(now, from, to, &previous, progress);
         }
@@ -224,6 +229,9 @@ impl Sender {
         previous: &[(u32, u32)],
         progress: &mut Progress,
     ) {
+        if previous.contains(&(from, to)) {
+            return;
+        }
         let mut number = if before(from, self.board.first()) { self.board.first() } else { from };
         while before(number, to) && before(number, self.board.next()) {
             let known = previous.iter().find(|(a, b)| !before(number, *a) && before(number, *b));
@@ -258,7 +266,7 @@ impl Sender {
             self.highest_sacked = number.wrapping_add(1);
         }
         debug_assert!(before_mark.flags & (LOST | RETRANSMISSION_OUT | SACKED) != SACKED);
-        self.deliver(&before_mark, progress);
+        self.deliver(number, &before_mark, progress);
         self.rack.on_delivered(now, &before_mark, self.rtt.minimum());
     }
 
@@ -269,7 +277,7 @@ impl Sender {
     fn measure_rtt(&mut self, now: Time, ack: &Ack, progress: &Progress) -> Option<Time> {
         let (oldest, newest) = match progress.oldest_sent_at {
             Some(oldest) if !progress.retransmitted && progress.sacked_sent_at.is_none() => {
-                (oldest, progress.newest.sent.sent_at)
+                (oldest, progress.newest.sent_at)
             }
             _ => return self.measure_ambiguous_rtt(now, ack, progress),
         };
@@ -302,7 +310,7 @@ impl Sender {
     #[inline]
     fn maybe_delayed(&self, progress: &Progress, sample: &Sample) -> bool {
         progress.segments == 1
-            && progress.newest.valid
+            && progress.newest.number.is_some()
             && progress.sacked_sent_at.is_none()
             && self.board.sacked_segments == 0
             && sample.newly_acked < u64::from(self.mss)

@@ -10,7 +10,6 @@
 use super::{Probe, Sender, Undo};
 use crate::prr::Reduction;
 use crate::rack::{Detection, Lost};
-use crate::rate::Newest;
 use crate::scoreboard::{EVER_RETRANSMITTED, RETRANSMISSION_OUT};
 use crate::wire::Ack;
 use crate::{after, before};
@@ -78,11 +77,12 @@ impl Sender {
 
     /// Something was acknowledged that left after the last recovery began. (An
     /// ACK so soon after a retransmission is for the original.)
-    fn ends_period(&self, now: Time, progress: &Progress) -> bool {
-        let Newest { sent, valid } = &progress.newest;
+    fn ends_period(&mut self, now: Time, progress: &Progress) -> bool {
+        let Some(number) = progress.newest.number else { return false };
+        let sent = *self.board.get(number);
         let again = sent.flags & EVER_RETRANSMITTED != 0;
         let original = again && now - sent.sent_at < self.rtt.minimum();
-        *valid && !original && self.is_of_period(sent.order)
+        !original && self.is_of_period(sent.order)
     }
 
     /// Recovery begins, or a reduction in its stead.

@@ -84,12 +84,16 @@ impl Sender {
     }
 
     /// Arms the timer after a new segment left.
-    #[inline]
+    #[inline(always)]
     pub(super) fn arm_after_sending(&mut self, now: Time, nothing_outstanding: bool) {
         // The rest of a burst: a probe is due when it was.
-        if self.timer.sent_at == now {
-            return;
+        if self.timer.sent_at != now {
+            self.arm_after_first(now, nothing_outstanding);
         }
+    }
+
+    #[inline(never)]
+    fn arm_after_first(&mut self, now: Time, nothing_outstanding: bool) {
         let idle = nothing_outstanding || self.timer.deadline == Time::MAX;
         if idle || self.timer.kind == TimerKind::Probe {
             let first_sent_at = self.board.get(self.board.first()).sent_at;
