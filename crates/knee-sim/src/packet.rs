@@ -162,18 +162,24 @@ pub struct ExtraStore {
 }
 
 impl ExtraStore {
-    pub fn put(&mut self, extra: AckExtra) -> u32 {
-        if let Some(slot) = self.free.pop() {
-            self.slots[slot as usize] = extra;
-            return slot;
-        }
-        self.slots.push(extra);
-        self.slots.len() as u32 - 1
+    /// A slot to fill; what it held before is still there.
+    pub fn place(&mut self) -> (u32, &mut AckExtra) {
+        let slot = self.free.pop().unwrap_or_else(|| {
+            self.slots.push(AckExtra::default());
+            self.slots.len() as u32 - 1
+        });
+        (slot, &mut self.slots[slot as usize])
     }
 
-    pub fn take(&mut self, slot: u32) -> AckExtra {
+    /// A slot that is filled.
+    pub fn get(&self, slot: u32) -> &AckExtra {
+        &self.slots[slot as usize]
+    }
+
+    /// What a slot holds, until the next is filled: it is free.
+    pub fn take(&mut self, slot: u32) -> &AckExtra {
         self.free.push(slot);
-        self.slots[slot as usize]
+        &self.slots[slot as usize]
     }
 }
 

@@ -3,7 +3,7 @@
 use crate::applications::FlowState;
 use crate::connections::{Connection, Ends, MULTIPATH, Slot};
 use crate::log::{Event, PacketLog, Permission, Timeout};
-use crate::packet::{AckExtra, ExtraStore, Packet, Step};
+use crate::packet::{ExtraStore, Packet, Step};
 use crate::queue::{self, Armed, EventQueue, SOURCES_MAX};
 use crate::recorder::Recorder;
 use crate::topology::Topology;
@@ -11,7 +11,7 @@ use crate::{Control, SimulationError};
 use knee_link::{DropReason, Link, Packet as _};
 use knee_record::TransferRecord;
 use knee_scenario::{Algorithms, Scenario, link_stream};
-use knee_transport::{AckDetails, Receiver, Sender, TimerKind, Transmit};
+use knee_transport::{Receiver, Sender, TimerKind, Transmit};
 use knee_units::{Ecn, Time};
 use std::sync::atomic::Ordering;
 
@@ -350,50 +350,54 @@ impl<'a, L: PacketLog> Simulation<'a, L> {
 
     #[inline]
     fn send_ack(&mut self, index: usize) {
-        let mut details = AckDetails::default();
-        let ends = self.slots[index].ends as usize;
-        let (ack, has_details) = self.receivers[ends].make_ack(&mut details);
-        let extra = has_details.then(|| AckExtra { details, ..AckExtra::default() });
+        let receiver = &mut self.receivers[self.slots[index].ends as usize];
+        let extra = receiver.has_details().then(|| {
+            let (slot, extra) = self.extras.place();
+            receiver.fill_details(&mut extra.details);
+            slot
+        });
+        let ack = receiver.make_plain_ack();
         self.put_ack(index, &ack, extra);
     }
 
-    /// Puts an ACK on the wire.
+    /// Puts an ACK on the wire; `extra` is the slot of what else it carries.
     #[inline]
-    pub(crate) fn put_ack(
-        &mut self,
-        index: usize,
-        ack: &knee_transport::Ack,
-        extra: Option<AckExtra>,
-    ) {
+    pub(crate) fn put_ack(&mut self, index: usize, ack: &knee_transport::Ack, extra: Option<u32>) {
         let slot = &mut self.slots[index];
         slot.in_network += 1;
         let (hop, hash, mut size) = (slot.route.reverse, slot.hash, u32::from(slot.header));
         if ack.syn {
             size = SYN_BYTES;
         }
-        let mut blocks: &[(u32, u32)] = &[];
-        let mut stored = None;
-        let data = extra.as_ref().filter(|_| slot.ends == MULTIPATH).map(|extra| extra.data);
-        if let Some(extra) = &extra {
-            size += extra.details.option_bytes();
-            blocks = extra.details.blocks();
-            stored = Some(self.extras.put(*extra));
+        if let Some(extra) = extra {
+            size += self.extras.get(extra).details.option_bytes();
         }
-        let packet = Packet::ack(index as u32, hash, hop, self.next_id(), size, ack, stored);
-        self.note(packet.flow, Event::AckSend { packet: &packet, blocks, data });
+        let packet = Packet::ack(index as u32, hash, hop, self.next_id(), size, ack, extra);
+        if L::WRITES {
+            self.log_ack(index, &packet);
+        }
         self.set_out(packet);
+    }
+
+    /// Tells the log what an ACK carries.
+    fn log_ack(&mut self, index: usize, packet: &Packet) {
+        let extra = packet.extra().map(|slot| *self.extras.get(slot));
+        let blocks = extra.as_ref().map_or(&[][..], |extra| extra.details.blocks());
+        let multipath = self.slots[index].ends == MULTIPATH;
+        let data = extra.as_ref().filter(|_| multipath).map(|extra| extra.data);
+        self.note(packet.flow, Event::AckSend { packet, blocks, data });
     }
 
     #[inline(never)]
     fn on_ack(&mut self, packet: &Packet) {
         let index = packet.flow as usize;
-        let extra = packet.extra().map(|slot| self.extras.take(slot));
         let slot = &self.slots[index];
         if slot.ends == MULTIPATH {
-            return self.on_subflow_ack(index, packet, extra);
+            return self.on_subflow_ack(index, packet);
         }
+        let details = packet.extra().map(|slot| &self.extras.take(slot).details);
         let sender = &mut self.senders[slot.ends as usize];
-        sender.on_ack(self.now, &packet.to_ack(), extra.as_ref().map(|extra| &extra.details));
+        sender.on_ack(self.now, &packet.to_ack(), details);
         let in_flight = sender.in_flight();
         self.note(packet.flow, Event::AckReceive { packet, in_flight });
         self.pump(index);

@@ -4,7 +4,7 @@
 use crate::applications::Totals;
 use crate::connections::{Ends, HOME, MULTIPATH, NONE, Slot, stand_in};
 use crate::log::{Event, PacketLog};
-use crate::packet::{AckExtra, Packet};
+use crate::packet::Packet;
 use crate::simulation::{ACKNOWLEDGEMENT, CONNECTION, PACING, RETRANSMISSION, Simulation};
 use knee_link::Packet as _;
 use knee_scenario::Algorithms;
@@ -198,20 +198,24 @@ impl<L: PacketLog> Simulation<'_, L> {
     }
 
     fn send_subflow_ack(&mut self, index: usize, connection: usize, path: usize) {
-        let mut details = AckDetails::default();
-        let receiver = &mut self.multi(connection).receiver;
-        let Some((ack, has_details)) = receiver.make_ack(path, &mut details) else { return };
-        let extra = AckExtra { details, has_details, data: receiver.data_ack() };
-        self.put_ack(index, &ack, Some(extra));
+        let Ends::Multipath(multi) = &mut self.connections[connection].ends else { return };
+        let receiver = &mut multi.receiver;
+        let (slot, extra) = self.extras.place();
+        let Some((ack, has_details)) = receiver.make_ack(path, &mut extra.details) else {
+            self.extras.take(slot);
+            return;
+        };
+        if !has_details {
+            extra.details = AckDetails::default();
+        }
+        extra.has_details = has_details;
+        extra.data = receiver.data_ack();
+        self.put_ack(index, &ack, Some(slot));
     }
 
-    pub(crate) fn on_subflow_ack(
-        &mut self,
-        index: usize,
-        packet: &Packet,
-        extra: Option<AckExtra>,
-    ) {
+    pub(crate) fn on_subflow_ack(&mut self, index: usize, packet: &Packet) {
         let Slot { connection, position, .. } = self.slots[index];
+        let extra = packet.extra().map(|slot| self.extras.take(slot));
         let (Some(extra), false) = (extra, connection == NONE) else {
             self.note(packet.flow, Event::Discard { packet });
             return self.leave_network(index);
@@ -220,7 +224,8 @@ impl<L: PacketLog> Simulation<'_, L> {
         let path = usize::from(position);
         let now = self.now;
         let details = extra.has_details.then_some(&extra.details);
-        let sender = &mut self.multi(connection).sender;
+        let Ends::Multipath(multi) = &mut self.connections[connection].ends else { return };
+        let sender = &mut multi.sender;
         sender.on_ack(now, path, &packet.to_ack(), details, extra.data);
         let in_flight = sender.subflow(path).map_or(0, Sender::in_flight);
         self.note(packet.flow, Event::AckReceive { packet, in_flight });

@@ -252,27 +252,39 @@ impl Receiver {
     /// The ACK to send now. The details are written only when there are any.
     #[inline]
     pub fn make_ack(&mut self, details: &mut AckDetails) -> (Ack, bool) {
+        let has_details = self.has_details();
+        if has_details {
+            self.fill_details(details);
+        }
+        (self.make_plain_ack(), has_details)
+    }
+
+    /// The next ACK has details, to be [filled in](Self::fill_details).
+    #[inline]
+    pub fn has_details(&self) -> bool {
+        self.range_count > 0 || self.duplicate.is_some() || self.details_due
+    }
+
+    /// The ACK to send now, without its details.
+    #[inline]
+    pub fn make_plain_ack(&mut self) -> Ack {
         self.deadline = Time::MAX;
         self.unacknowledged = 0;
         self.acknowledged = self.next;
         if !self.syn_pending {
             self.quick_acks.on_ack_sent();
         }
-        let has_details = self.range_count > 0 || self.duplicate.is_some() || self.details_due;
-        if has_details {
-            self.fill(details);
-        }
-        let ack = Ack {
+        Ack {
             syn: std::mem::take(&mut self.syn_pending),
             number: self.next,
             timestamp_echo: self.recent_timestamp,
             congestion_echo: self.echo,
-        };
-        (ack, has_details)
+        }
     }
 
+    /// Writes the details of the ACK to send now.
     #[inline(never)]
-    fn fill(&mut self, details: &mut AckDetails) {
+    pub fn fill_details(&mut self, details: &mut AckDetails) {
         let duplicate = self.duplicate.take();
         let room = SACK_BLOCKS_MAX - usize::from(duplicate.is_some());
         let count = usize::from(self.range_count).min(room);
