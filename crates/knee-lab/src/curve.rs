@@ -24,7 +24,7 @@ const UNLIMITED_BDP: f64 = 1.0;
 
 /// The path, as its only flow sees it.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Path {
+pub struct CurvePath {
     /// Name of its slowest link.
     pub bottleneck: String,
     /// Rate of that link, bit/s.
@@ -84,7 +84,7 @@ pub struct Curve<'g> {
     /// Title of the scenario.
     pub name: String,
     /// What is measured.
-    pub path: Path,
+    pub path: CurvePath,
     on: Vec<&'g dyn Ground>,
     /// Packets.
     windows: Vec<u64>,
@@ -169,7 +169,7 @@ fn scenario(text: Option<&ScenarioText>, packets: Option<u64>) -> Result<Scenari
     Ok(read(&[Override::new(&format!("flow.{}.cc", flow.name), &value)])?)
 }
 
-fn path(scenario: &Scenario) -> Result<Path, CurveError> {
+fn path(scenario: &Scenario) -> Result<CurvePath, CurveError> {
     let flow = &scenario.flows[0];
     let [at] = flow.paths[..] else {
         return Err(CurveError::SeveralPaths);
@@ -186,7 +186,7 @@ fn path(scenario: &Scenario) -> Result<Path, CurveError> {
         Buffer::Packets(packets) => Some(packets as f64 * segment_bytes),
     };
     let bottleneck = link.name.clone();
-    Ok(Path { bottleneck, rate_bps, bdp_bytes, buffer_bytes, segment_bytes })
+    Ok(CurvePath { bottleneck, rate_bps, bdp_bytes, buffer_bytes, segment_bytes })
 }
 
 /// The slowest link of a path with its rate; none where a rate changes, which
@@ -208,7 +208,7 @@ fn bottleneck(scenario: &Scenario, path: usize) -> Option<(&Link, f64)> {
 }
 
 /// In packets, each once.
-fn windows(path: &Path) -> Vec<u64> {
+fn windows(path: &CurvePath) -> Vec<u64> {
     let above = path.buffer_bytes.unwrap_or(UNLIMITED_BDP * path.bdp_bytes);
     let below = BELOW.iter().map(|times| times * path.bdp_bytes);
     let bytes = below.chain(ABOVE.iter().map(|times| path.bdp_bytes + times * above));
@@ -218,7 +218,12 @@ fn windows(path: &Path) -> Vec<u64> {
     packets
 }
 
-fn of_run(path: &Path, job: &Job<'_>, window_bytes: f64, run: &Run) -> Result<Measured, Error> {
+fn of_run(
+    path: &CurvePath,
+    job: &Job<'_>,
+    window_bytes: f64,
+    run: &Run,
+) -> Result<Measured, Error> {
     let view = run.view(job.scenario);
     let value = |what: Measure, of: &str| {
         measure(&view, &what, of, Window::default())

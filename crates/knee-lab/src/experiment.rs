@@ -21,7 +21,7 @@ pub const SEED_MAX: u64 = i64::MAX as u64;
 
 /// What is to be run.
 #[derive(Clone, Debug)]
-pub struct Settings<'g> {
+pub struct ExperimentSettings<'g> {
     /// Keys of the scenario that are set otherwise.
     pub set: Vec<Override>,
     /// Seed of the first run, instead of the scenario's.
@@ -34,10 +34,16 @@ pub struct Settings<'g> {
     pub packet_log: bool,
 }
 
-impl<'g> Settings<'g> {
+impl<'g> ExperimentSettings<'g> {
     /// Once, as the file has it.
-    pub fn on(ground: &'g dyn Ground) -> Settings<'g> {
-        Settings { set: Vec::new(), seed: None, repeat: None, on: vec![ground], packet_log: false }
+    pub fn on(ground: &'g dyn Ground) -> ExperimentSettings<'g> {
+        ExperimentSettings {
+            set: Vec::new(),
+            seed: None,
+            repeat: None,
+            on: vec![ground],
+            packet_log: false,
+        }
     }
 }
 
@@ -59,7 +65,7 @@ pub struct Experiment<'g> {
     pub text: ScenarioText,
     /// Where all of it is kept.
     pub directory: PathBuf,
-    settings: Settings<'g>,
+    settings: ExperimentSettings<'g>,
     /// One, or as many as there are repeats or grounds.
     runs: Vec<Planned<'g>>,
 }
@@ -73,7 +79,7 @@ struct Planned<'g> {
 
 /// What came of an experiment.
 #[derive(Debug)]
-pub struct Outcome {
+pub struct ExperimentOutcome {
     /// Of each run that was made, in order.
     pub summaries: Vec<Summary>,
     /// Over all repeats.
@@ -82,7 +88,7 @@ pub struct Outcome {
     pub fidelity: Option<Fidelity>,
 }
 
-impl Outcome {
+impl ExperimentOutcome {
     /// Whether all claims came out as on record. One that a host too busy for
     /// real time left untested is no news.
     pub fn is_as_recorded(&self) -> bool {
@@ -102,7 +108,7 @@ impl<'g> Experiment<'g> {
     /// Everything that is wrong with it, or an [`ExperimentError`].
     pub fn new(
         text: ScenarioText,
-        settings: Settings<'g>,
+        settings: ExperimentSettings<'g>,
         directory: PathBuf,
     ) -> Result<Experiment<'g>, Error> {
         if settings.repeat.is_some() && settings.on.len() > 1 {
@@ -148,7 +154,7 @@ impl<'g> Experiment<'g> {
     /// The line that repeats a run with a seed, or all repeats of it. Where to
     /// write and how many at a time is not part of it.
     pub fn command(&self, seed: u64, repeat: Option<u64>) -> String {
-        let Settings { set, on: grounds, .. } = &self.settings;
+        let ExperimentSettings { set, on: grounds, .. } = &self.settings;
         let mut words = vec!["knee".to_string(), "run".to_string(), quoted(&self.text.name)];
         words.extend(set.iter().flat_map(|set| ["--set".to_string(), quoted(set.text())]));
         let line = words.join(" ") + &on(&names(grounds)) + &format!(" --seed {seed}");
@@ -163,7 +169,7 @@ impl<'g> Experiment<'g> {
     }
 
     /// Writes what came out over all its runs.
-    fn outcome(&self, summaries: Vec<Summary>) -> Result<Outcome, Error> {
+    fn outcome(&self, summaries: Vec<Summary>) -> Result<ExperimentOutcome, Error> {
         let repeats = self.settings.repeat.and_then(|_| RepeatSummary::new(&summaries));
         if let Some(repeats) = &repeats {
             write_json(&self.directory.join(REPEAT), repeats)?;
@@ -176,7 +182,7 @@ impl<'g> Experiment<'g> {
             }
             false => None,
         };
-        Ok(Outcome { summaries, repeats, fidelity })
+        Ok(ExperimentOutcome { summaries, repeats, fidelity })
     }
 }
 
@@ -186,7 +192,10 @@ impl Lab {
     ///
     /// # Errors
     /// The first failure of a run, or that something cannot be written.
-    pub fn carry_out(&self, experiments: &[Experiment<'_>]) -> Result<Vec<Outcome>, Error> {
+    pub fn carry_out(
+        &self,
+        experiments: &[Experiment<'_>],
+    ) -> Result<Vec<ExperimentOutcome>, Error> {
         let of_each = |one| move |run| (one, run);
         let runs: Vec<(&Experiment<'_>, &Planned<'_>)> =
             experiments.iter().flat_map(|one| one.runs.iter().map(of_each(one))).collect();

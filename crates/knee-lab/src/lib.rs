@@ -35,9 +35,11 @@ mod update;
 pub mod words;
 
 pub use compare::{CompareError, compare};
-pub use curve::{Curve, CurveError, Measured, Path};
+pub use curve::{Curve, CurveError, CurvePath, Measured};
 pub use error::Error;
-pub use experiment::{Experiment, ExperimentError, Outcome, SEED_MAX, Settings, check_jobs};
+pub use experiment::{
+    Experiment, ExperimentError, ExperimentOutcome, ExperimentSettings, SEED_MAX, check_jobs,
+};
 pub use fidelity::{Cells, Grid, GridError, GridSettings, KERNEL_RUNS};
 #[cfg(feature = "kernel")]
 pub use ground::Kernel;

@@ -7,8 +7,8 @@
 use knee_lab::record::{Control, FlowRecord, FlowSample, LinkSample, Records, read_summary};
 use knee_lab::scenario::Scenario;
 use knee_lab::{
-    Ended, Error, Experiment, ExperimentError, Ground, GroundError, Grounds, Job, Lab, Output,
-    Pace, Refusal, Reproduction, ScenarioText, Settings, Sweep, SweepSettings, SweepStore,
+    Ended, Error, Experiment, ExperimentError, ExperimentSettings, Ground, GroundError, Grounds,
+    Job, Lab, Output, Pace, Refusal, Reproduction, ScenarioText, Sweep, SweepSettings, SweepStore,
     check_jobs, choose_studies,
 };
 use std::fs;
@@ -207,7 +207,8 @@ fn a_run_is_measured_like_any_other() {
 fn an_experiment_runs_beside_the_simulator() {
     let (lab, out) = (lab(), tempfile::tempdir().unwrap());
     let on = lab.grounds.choose(&["fluid", "sim"]).unwrap();
-    let settings = Settings { on, ..Settings::on(lab.grounds.get("sim").unwrap()) };
+    let settings =
+        ExperimentSettings { on, ..ExperimentSettings::on(lab.grounds.get("sim").unwrap()) };
     let directory = out.path().join("duel");
     let duel = Experiment::new(duel(), settings, directory.clone()).unwrap();
     lab.claim(out.path(), [&directory], false).unwrap();
@@ -235,12 +236,13 @@ fn an_experiment_runs_beside_the_simulator() {
 fn what_does_not_go_together_is_refused() {
     let lab = lab();
     let experiment = |settings| Experiment::new(duel(), settings, "never".into()).map(drop);
-    let one = Settings::on(lab.grounds.get("fluid").unwrap());
-    let repeated = Settings { on: lab.grounds.iter().collect(), repeat: Some(2), ..one.clone() };
+    let one = ExperimentSettings::on(lab.grounds.get("fluid").unwrap());
+    let repeated =
+        ExperimentSettings { on: lab.grounds.iter().collect(), repeat: Some(2), ..one.clone() };
     let refused = experiment(repeated).unwrap_err();
     let expected = ExperimentError::RepeatsOnSeveralGrounds;
     assert!(matches!(refused, Error::Experiment(what) if what == expected), "{refused}");
-    let refused = experiment(Settings { packet_log: true, ..one }).unwrap_err();
+    let refused = experiment(ExperimentSettings { packet_log: true, ..one }).unwrap_err();
     let expected = ExperimentError::NoPacketLog;
     assert!(matches!(refused, Error::Experiment(what) if what == expected), "{refused}");
 }

@@ -6,7 +6,7 @@ use crate::failure::{Ending, Failure};
 use crate::laboratory::{chosen, lab, watched};
 use crate::screen;
 use crate::table::Table;
-use knee_lab::{Error, Measured, Path, SIMULATOR, ScenarioText};
+use knee_lab::{CurvePath, Error, Measured, SIMULATOR, ScenarioText};
 use knee_record::Unit;
 use knee_report::curve_svg;
 use std::fs::{self, File};
@@ -34,7 +34,7 @@ pub fn curve(arguments: &Curve) -> Result<Ending, Failure> {
 }
 
 /// Point by point, with the difference between the grounds.
-fn table(path: &Path, measured: &[Measured]) -> String {
+fn table(path: &CurvePath, measured: &[Measured]) -> String {
     let (sim, real): (Vec<_>, Vec<_>) = measured.iter().partition(|one| one.ground == SIMULATOR);
     let mut heads = vec![">window", ">BDP", ">rate", ">RTT", ">sent again"];
     if !real.is_empty() {

@@ -6,7 +6,10 @@ use crate::laboratory::{chosen, lab, warn, watched};
 use crate::{claims, figures, grounds, repeats, screen};
 use knee_lab::directory::{DEFAULT, REPORT};
 use knee_lab::words::verdict;
-use knee_lab::{Experiment, Job, Outcome, ScenarioText, Settings, all_or_every_error, check_jobs};
+use knee_lab::{
+    Experiment, ExperimentOutcome, ExperimentSettings, Job, ScenarioText, all_or_every_error,
+    check_jobs,
+};
 use knee_record::{Fidelity, RepeatSummary, Summary, Verdict};
 use serde::Serialize;
 use std::path::{Path, PathBuf};
@@ -38,7 +41,7 @@ pub fn run(arguments: &Run) -> Result<Ending, Failure> {
     let on = chosen(&lab.grounds, &arguments.on)?;
     let texts = all_or_every_error(arguments.files.iter().map(|file| ScenarioText::read(file)))?;
     let directories = directories(arguments, &texts)?;
-    let settings = Settings {
+    let settings = ExperimentSettings {
         set: arguments.set.clone(),
         seed: arguments.seed,
         repeat: arguments.repeat,
@@ -54,11 +57,12 @@ pub fn run(arguments: &Run) -> Result<Ending, Failure> {
     lab.claim(&root(arguments), claimed, arguments.output.force)?;
     warn(&jobs);
     let outcomes = watched(&lab, || lab.carry_out(&experiments))?;
-    let all: Vec<(&Experiment<'_>, &Outcome)> = experiments.iter().zip(&outcomes).collect();
+    let all: Vec<(&Experiment<'_>, &ExperimentOutcome)> =
+        experiments.iter().zip(&outcomes).collect();
     print(arguments, &all)?;
     Ok(if lab.is_stopped() {
         Ending::Interrupted
-    } else if outcomes.iter().all(Outcome::is_as_recorded) {
+    } else if outcomes.iter().all(ExperimentOutcome::is_as_recorded) {
         Ending::Done
     } else {
         Ending::ClaimDiffers
@@ -89,7 +93,7 @@ fn directories(arguments: &Run, texts: &[ScenarioText]) -> Result<Vec<PathBuf>, 
     Ok(all)
 }
 
-fn print(arguments: &Run, all: &[(&Experiment<'_>, &Outcome)]) -> Result<(), Failure> {
+fn print(arguments: &Run, all: &[(&Experiment<'_>, &ExperimentOutcome)]) -> Result<(), Failure> {
     if !arguments.json {
         let texts: Vec<String> = all
             .iter()
@@ -98,9 +102,9 @@ fn print(arguments: &Run, all: &[(&Experiment<'_>, &Outcome)]) -> Result<(), Fai
         return screen::print(&texts.join("\n"));
     }
     match all {
-        [(_, Outcome { repeats: Some(repeats), .. })] => screen::print_json(repeats),
-        [(_, Outcome { fidelity: Some(fidelity), .. })] => screen::print_json(fidelity),
-        [(_, Outcome { summaries, repeats: None, .. })] if summaries.len() == 1 => {
+        [(_, ExperimentOutcome { repeats: Some(repeats), .. })] => screen::print_json(repeats),
+        [(_, ExperimentOutcome { fidelity: Some(fidelity), .. })] => screen::print_json(fidelity),
+        [(_, ExperimentOutcome { summaries, repeats: None, .. })] if summaries.len() == 1 => {
             screen::print_json(&summaries[0])
         }
         all => screen::print_json(&Document {
@@ -111,8 +115,11 @@ fn print(arguments: &Run, all: &[(&Experiment<'_>, &Outcome)]) -> Result<(), Fai
 }
 
 /// One, but for several grounds that are not compared: one of each.
-fn document_runs<'r>(experiment: &'r Experiment<'_>, outcome: &'r Outcome) -> Vec<DocumentRun<'r>> {
-    let Outcome { summaries, repeats, fidelity } = outcome;
+fn document_runs<'r>(
+    experiment: &'r Experiment<'_>,
+    outcome: &'r ExperimentOutcome,
+) -> Vec<DocumentRun<'r>> {
+    let ExperimentOutcome { summaries, repeats, fidelity } = outcome;
     let document = |directory: &Path, summary| DocumentRun {
         file: &experiment.text.name,
         directory: directory.display().to_string(),
@@ -135,8 +142,12 @@ fn directory_of(experiment: &Experiment<'_>, summary: &Summary) -> PathBuf {
 }
 
 /// Nothing for a file whose turn did not come.
-fn text(arguments: &Run, experiment: &Experiment<'_>, outcome: &Outcome) -> Option<String> {
-    let Outcome { summaries, repeats, fidelity } = outcome;
+fn text(
+    arguments: &Run,
+    experiment: &Experiment<'_>,
+    outcome: &ExperimentOutcome,
+) -> Option<String> {
+    let ExperimentOutcome { summaries, repeats, fidelity } = outcome;
     let first = summaries.first()?;
     if let Some(fidelity) = fidelity {
         return Some(text_of_both(experiment, outcome, fidelity));
@@ -165,7 +176,11 @@ fn text_of_one(body: &str, verdict: &str, report: &str, command: &str) -> String
 }
 
 /// Measures, claims and verdicts on both grounds.
-fn text_of_both(experiment: &Experiment<'_>, outcome: &Outcome, fidelity: &Fidelity) -> String {
+fn text_of_both(
+    experiment: &Experiment<'_>,
+    outcome: &ExperimentOutcome,
+    fidelity: &Fidelity,
+) -> String {
     let title = format!("{} · sim and kernel · seed {}", fidelity.name, fidelity.seed);
     let claims = outcome.summaries.iter().map(|summary| match claims::text(&summary.claims) {
         text if text.is_empty() => text,
