@@ -41,7 +41,7 @@ fn measure(link: &str, delay_ms: u32, flow: &str, seconds: u32) -> (Records, Hea
 
 fn state(health: &Health) -> String {
     let (verdict, reason) = health.verdict();
-    let late = health.lateness.at(0.99).as_micros();
+    let late = health.emulator.lateness.at(0.99).as_micros();
     let cpu = health.cpu * 100.0;
     format!("CPU {cpu:.0} %, lateness p99 {late} us, {verdict} {reason}")
 }

@@ -1,5 +1,6 @@
 //! What keeps a scenario from running on this host, and what to do about it.
 
+use knee_host::HostError;
 use std::io;
 
 /// Why a run could not be made.
@@ -52,16 +53,19 @@ pub enum KernelError {
 }
 
 impl KernelError {
-    pub(crate) fn host(
-        what: impl Into<String>,
-        source: impl Into<io::Error>,
-        advice: &'static str,
-    ) -> KernelError {
-        KernelError::Host { what: what.into(), source: source.into(), advice }
-    }
-
     /// A call that fails only when the host is out of something.
     pub(crate) fn call(what: impl Into<String>, source: impl Into<io::Error>) -> KernelError {
-        KernelError::host(what, source, "look for limits on memory, files and processes")
+        HostError::call(what, source).into()
+    }
+}
+
+impl From<HostError> for KernelError {
+    fn from(error: HostError) -> KernelError {
+        match error {
+            HostError::Refused { what, source, advice } => {
+                KernelError::Host { what, source, advice }
+            }
+            HostError::Panicked => KernelError::Panicked,
+        }
     }
 }

@@ -14,14 +14,11 @@
 //! real-time throttling makes (50 ms in each second), and one such stall is a
 //! burst of a size that no link of the scenario makes.
 
-use crate::lateness::Lateness;
 use crate::probe::PathProbe;
 use crate::self_check::PathCheck;
+use knee_emulator::Tally;
 use knee_record::Verdict;
 use knee_units::Time;
-
-/// From here on a gap in the emulator's loop is a stall.
-pub const STALL: Time = Time::from_millis(20);
 
 const LATENESS_DEGRADED: Time = Time::from_micros(500);
 const LATENESS_INVALID: Time = Time::from_millis(5);
@@ -38,24 +35,14 @@ const RATE_ERROR_INVALID: f64 = 0.05;
 /// How a run went, as far as the host is concerned.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Health {
-    /// How long after their time packets left the emulator.
-    pub lateness: Lateness,
-    /// Gaps of 20 ms and more in the emulator's loop.
-    pub stalls: u64,
-    /// How long they lasted together.
-    pub stalled: Time,
-    /// Packets that entered the emulator.
-    pub packets: u64,
+    /// How the emulator went.
+    pub emulator: Tally,
     /// Packets that queues of TUN devices dropped, unseen by any link.
     pub tun_dropped_packets: u64,
-    /// Packets that a host would not take from the emulator.
-    pub refused_packets: u64,
     /// CPU time of the emulator over the run's duration.
     pub cpu: f64,
     /// CPU time that the hypervisor took away, of all.
     pub stolen: f64,
-    /// How long the run lasted.
-    pub duration: Time,
     /// Delay and rate of each path before the run.
     pub self_check: Vec<PathCheck>,
     /// Round trips of each path during the run.
@@ -75,17 +62,18 @@ impl Health {
     }
 
     fn late(&self) -> Option<(Verdict, String)> {
-        let late = self.lateness.at(0.99);
+        let late = self.emulator.lateness.at(0.99);
         let verdict = graded(late > LATENESS_DEGRADED, late > LATENESS_INVALID)?;
         let millis = late.as_millis_f64();
         Some((verdict, format!("one packet in a hundred left over {millis:.1} ms late")))
     }
 
     fn stalled(&self) -> Option<(Verdict, String)> {
-        let share = self.stalled.as_secs_f64() / self.duration.as_secs_f64().max(1e-9);
-        let verdict = graded(self.stalls > 0, share > STALLED_INVALID)?;
-        let millis = self.stalled.as_millis_f64();
-        let reason = match self.stalls {
+        let share =
+            self.emulator.stalled.as_secs_f64() / self.emulator.duration.as_secs_f64().max(1e-9);
+        let verdict = graded(self.emulator.stalls > 0, share > STALLED_INVALID)?;
+        let millis = self.emulator.stalled.as_millis_f64();
+        let reason = match self.emulator.stalls {
             1 => format!("the emulator stood still once, for {millis:.0} ms"),
             count => format!("the emulator stood still {count} times, {millis:.0} ms in all"),
         };
@@ -93,8 +81,8 @@ impl Health {
     }
 
     fn dropped(&self) -> Option<(Verdict, String)> {
-        let dropped = self.tun_dropped_packets + self.refused_packets;
-        let share = dropped as f64 / self.packets.max(1) as f64;
+        let dropped = self.tun_dropped_packets + self.emulator.refused_packets;
+        let share = dropped as f64 / self.emulator.packets.max(1) as f64;
         let verdict = graded(dropped > 0, share > DROPPED_INVALID)?;
         let packets = if dropped == 1 { "packet was" } else { "packets were" };
         Some((verdict, format!("{dropped} {packets} lost outside the links")))

@@ -1,12 +1,9 @@
 //! The two hosts of a run: a namespace each, and a TUN device at both ends of
 //! each path.
 
-use crate::KernelError;
-use crate::interface::Routing;
-use crate::mptcp;
-use crate::namespace::{Namespace, set_sysctl};
 use crate::settings::{Family, PathSettings, Settings};
-use crate::tun::Tun;
+use knee_emulator::Tun;
+use knee_host::{HostError, Namespace, Routing, mptcp, set_sysctl};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// Packets that a TUN device's queue holds. A host may send a whole window at
@@ -33,7 +30,7 @@ pub struct Hosts {
 impl Hosts {
     /// Sets up both, and the devices between which the emulator stands: of
     /// path p the sender's is 2p, the receiver's 2p + 1.
-    pub fn create(settings: &Settings) -> Result<(Hosts, Vec<Tun>), KernelError> {
+    pub fn create(settings: &Settings) -> Result<(Hosts, Vec<Tun>), HostError> {
         let hosts = Hosts {
             sender: Namespace::create()?,
             receiver: Namespace::create()?,
@@ -46,7 +43,7 @@ impl Hosts {
     }
 
     /// Packets that queues of TUN devices have dropped.
-    pub fn dropped_packets(&self) -> Result<u64, KernelError> {
+    pub fn dropped_packets(&self) -> Result<u64, HostError> {
         let count = || {
             let mut routing = Routing::open()?;
             (0..self.paths).map(|path| routing.dropped_packets(&device_name(path))).sum()
@@ -82,7 +79,7 @@ fn device_name(path: usize) -> String {
     format!("knee{path}")
 }
 
-fn set_up(settings: &Settings, end: End) -> Result<Vec<Tun>, KernelError> {
+fn set_up(settings: &Settings, end: End) -> Result<Vec<Tun>, HostError> {
     set_sysctls(settings)?;
     let mut routing = Routing::open()?;
     routing.bring_up_loopback()?;
@@ -105,7 +102,7 @@ fn set_up_path(
     path: usize,
     plan: &PathSettings,
     end: End,
-) -> Result<Tun, KernelError> {
+) -> Result<Tun, HostError> {
     let name = device_name(path);
     let tun = Tun::create(&name)?;
     let interface = routing.find(&name)?;
@@ -118,7 +115,7 @@ fn set_up_path(
 }
 
 /// All of these are the namespace's own.
-fn set_sysctls(settings: &Settings) -> Result<(), KernelError> {
+fn set_sysctls(settings: &Settings) -> Result<(), HostError> {
     let switch = |on: bool| if on { "1" } else { "0" };
     set_sysctl("net.ipv4.tcp_rmem", &format!("4096 131072 {SOCKET_BYTES_MAX}"))?;
     set_sysctl("net.ipv4.tcp_wmem", &format!("4096 16384 {SOCKET_BYTES_MAX}"))?;

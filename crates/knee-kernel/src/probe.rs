@@ -9,10 +9,10 @@
 //! emulator's own lateness are in it.
 
 use crate::KernelError;
-use crate::clock::{Clock, age, timespec};
 use crate::hosts::{End, address};
 use crate::settings::Family;
-use crate::system::set_option;
+use knee_emulator::{Clock, age, timespec};
+use knee_host::set_option;
 use knee_units::{Rate, Time};
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, ppoll};

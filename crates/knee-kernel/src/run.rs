@@ -1,18 +1,17 @@
 //! One run from beginning to end.
 
-use crate::clock::{Clock, timespec};
-use crate::emulator::{Emulator, Outcome, Plan};
 use crate::flows::{Applications, Applied, FLOWS_MAX, Receiver, Sender, Sent, Shared};
 use crate::hosts::Hosts;
-use crate::namespace::Namespace;
 use crate::probe::{Prober, echo, echo_sockets, interval, probe_sockets};
-use crate::realtime::{self, CpuTime};
-use crate::routes::Routes;
+use crate::routes::links_and_routes;
 use crate::self_check::self_check;
 use crate::settings::Settings;
-use crate::tun::Tun;
 use crate::{Control, Health, KernelError};
-use knee_record::{Cost, Records};
+use knee_emulator::realtime::{self, CpuTime};
+use knee_emulator::{Clock, Emulator, Outcome, Packet, Plan, Tun, timespec};
+use knee_host::Namespace;
+use knee_link::Link;
+use knee_record::{Cost, LinkSample, Records};
 use knee_scenario::Scenario;
 use knee_units::Time;
 use nix::poll::ppoll;
@@ -57,7 +56,7 @@ pub fn check_scenario(scenario: &Scenario) -> Result<(), KernelError> {
 ///
 /// [`KernelError::Host`], with what to do.
 pub fn check_host() -> Result<(), KernelError> {
-    Namespace::create()?.within(|| Tun::create("knee0").map(drop))
+    Ok(Namespace::create()?.within(|| Tun::create("knee0").map(drop))?)
 }
 
 fn settings(scenario: &Scenario) -> Result<Settings, KernelError> {
@@ -75,9 +74,9 @@ fn settings(scenario: &Scenario) -> Result<Settings, KernelError> {
 #[cfg(feature = "bpf")]
 fn register_bpf_controllers(
     settings: &Settings,
-) -> Result<Vec<crate::bpf::Registration>, KernelError> {
+) -> Result<Vec<knee_host::bpf::Registration>, KernelError> {
     let each = settings.bpf_controllers.iter();
-    let registered = each.map(|one| crate::bpf::register(&one.name, &one.selection));
+    let registered = each.map(|one| knee_host::bpf::register(&one.name, &one.selection));
     registered.collect::<Result<_, _>>().map_err(|error| KernelError::Unsupported {
         place: "cc".to_owned(),
         problem: error.problem(),
@@ -123,13 +122,15 @@ impl Stage<'_> {
             let sent = together(joined(sender)?, joined(applications)?);
             Ok::<_, KernelError>((joined(emulator)?, sent, joined(prober)?))
         })?;
-        let Outcome { mut health, links, .. } = emulated;
+        let Emulated { mut health, links, devices } = emulated;
         health.probes = probes;
         health.stolen = CpuTime::read().stolen_since(cpu);
+        // Their counters go with them.
         health.tun_dropped_packets = self.hosts.dropped_packets()?;
-        let end = health.duration.min(self.scenario.duration);
+        drop(devices);
+        let end = health.emulator.duration.min(self.scenario.duration);
         let cost = Cost {
-            events: health.packets,
+            events: health.emulator.packets,
             data_packets: sent.flows.iter().map(|flow| flow.delivered_packets).sum(),
         };
         let records = Records {
@@ -153,30 +154,47 @@ impl Stage<'_> {
         devices: Vec<Tun>,
         clock: Clock,
         shared: &Shared,
-    ) -> Result<Outcome, KernelError> {
+    ) -> Result<Emulated, KernelError> {
         let warning = realtime::prepare(realtime::EMULATOR);
+        let (links, routes) = links_and_routes(self.scenario);
         let plan = Plan {
-            routes: Routes::new(self.scenario),
-            sampled_links: self.scenario.links.len(),
+            links,
+            routes,
             sample_interval: self.scenario.sample_interval,
-            seed: self.scenario.seed,
             duration: self.scenario.duration,
         };
-        let outcome = Emulator::new(plan, devices, clock).run(&shared.stop);
+        // Those of the scenario, which come first.
+        let sampled = self.scenario.links.len();
+        let mut links = Vec::new();
+        let mut sample = |now: Time, emulated: &mut [Link<Packet>]| {
+            let emulated = emulated[..sampled].iter_mut().enumerate();
+            links.extend(emulated.map(|(index, link)| LinkSample::of(link, index, now)));
+        };
+        let outcome = Emulator::new(plan, devices, clock, &mut sample).run(&shared.stop);
         // Whatever happened, the others must not wait for packets.
         shared.stop.store(true, Ordering::Relaxed);
-        let mut outcome =
-            outcome.map_err(|source| KernelError::call("read or write a TUN device", source))?;
-        let duration = outcome.health.duration.as_secs_f64().max(1e-9);
-        outcome.health.cpu = realtime::thread_cpu_s() / duration;
-        outcome.health.warnings.extend(warning);
-        Ok(outcome)
+        let Outcome { tally, devices } = outcome?;
+        let duration = tally.duration.as_secs_f64().max(1e-9);
+        let health = Health {
+            emulator: tally,
+            cpu: realtime::thread_cpu_s() / duration,
+            warnings: warning.into_iter().collect(),
+            ..Health::default()
+        };
+        Ok(Emulated { health, links, devices })
     }
 
     fn send(&self, clock: Clock, shared: &Shared) -> Result<Sent, KernelError> {
         self.hosts.sender.enter()?;
         Sender::new(self.scenario, self.settings, shared, clock).run()
     }
+}
+
+/// What the emulator leaves of a run.
+struct Emulated {
+    health: Health,
+    links: Vec<LinkSample>,
+    devices: Vec<Tun>,
 }
 
 /// Carries requests to stop into the run and its time out of it.

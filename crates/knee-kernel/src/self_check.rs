@@ -5,17 +5,14 @@
 //! loss, AQM and a limit to their queue.
 
 use crate::KernelError;
-use crate::clock::{Clock, timespec};
-use crate::emulator::{Emulator, Plan};
 use crate::hosts::Hosts;
 use crate::probe::{
     PROBE_BYTES, PathProbe, Prober, SLEEP_MAX, echo, echo_sockets, probe_sockets, receive_burst,
     send_burst,
 };
-use crate::realtime;
-use crate::routes::Routes;
+use crate::routes::links_and_routes;
 use crate::settings::Settings;
-use crate::tun::Tun;
+use knee_emulator::{Clock, Emulator, Plan, Tun, realtime, timespec};
 use knee_link::{Aqm, Buffer, Config, Delay, Loss, RateModel, Steps};
 use knee_scenario::{Reverse, Scenario};
 use knee_units::{Rate, Time};
@@ -73,9 +70,9 @@ pub fn self_check(
     hosts: &Hosts,
     devices: Vec<Tun>,
 ) -> Result<(Vec<PathCheck>, Vec<Tun>), KernelError> {
-    let mut routes = Routes::new(scenario);
-    for link in &mut routes.links {
-        link.config = nominal(&link.config);
+    let (mut links, routes) = links_and_routes(scenario);
+    for (config, _) in &mut links {
+        *config = nominal(config);
     }
     let paths = settings.paths.len();
     let checks: Vec<PathCheck> = (0..paths).map(|path| expected(scenario, path)).collect();
@@ -87,13 +84,8 @@ pub fn self_check(
         .map(|(check, path)| Burst { ip_bytes: path.mtu, packets: burst_packets(check, path.mtu) });
     let bursts = bursts.collect();
     let stage = Stage { clock: Clock::start(), checks, bursts, over: AtomicBool::new(false) };
-    let plan = Plan {
-        routes,
-        sampled_links: 0,
-        sample_interval: Time::from_secs(3600),
-        seed: scenario.seed,
-        duration: Time::MAX,
-    };
+    let sample_interval = Time::from_secs(3600);
+    let plan = Plan { links, routes, sample_interval, duration: Time::MAX };
     stage.play(plan, devices, &near_sockets, &far_sockets)
 }
 
@@ -124,7 +116,7 @@ impl Stage {
         let (outcome, measured) = thread::scope(|scope| {
             let emulator = scope.spawn(|| {
                 realtime::prepare(realtime::EMULATOR);
-                Emulator::new(plan, devices, stage.clock).run(&stage.over)
+                Emulator::new(plan, devices, stage.clock, &mut |_, _| {}).run(&stage.over)
             });
             let probing = &probing_over;
             let receiver = scope.spawn(move || {
@@ -149,9 +141,7 @@ impl Stage {
         let (measured, received) = measured;
         received.map_err(|_| KernelError::Panicked)??;
         let (probes, rates) = measured.map_err(|_| KernelError::Panicked)??;
-        let outcome = outcome.map_err(|_| KernelError::Panicked)?;
-        let outcome =
-            outcome.map_err(|source| KernelError::call("read or write a TUN device", source))?;
+        let outcome = outcome.map_err(|_| KernelError::Panicked)??;
         for (check, (probe, rate)) in self.checks.iter_mut().zip(probes.iter().zip(rates)) {
             check.rtt = probe.rtt_at(0.5);
             check.rate = rate;

@@ -2,8 +2,8 @@
 //! cannot is refused: numbers of something else would be no comparison.
 
 use crate::KernelError;
-use crate::namespace::sysctl;
 use knee_cc::{RecoveryPeriod, Selection};
+use knee_host::{HostError, sysctl};
 use knee_scenario::{Flow, Scenario, Workload};
 use knee_transport::{Config, Pacing, ReceiveWindow};
 use knee_units::{Rate, Time};
@@ -97,7 +97,7 @@ impl Settings {
         let available = sysctl("net.ipv4.tcp_available_congestion_control");
         let available = available.map_err(|source| {
             let advice = "let the container see /proc/sys";
-            KernelError::host("ask for the kernel's congestion controllers", source, advice)
+            HostError::refused("ask for the kernel's congestion controllers", source, advice)
         })?;
         let mut bpf_controllers = Vec::new();
         let flows = scenario.flows.iter();
@@ -202,7 +202,7 @@ fn controller(
 /// The name of a controller in BPF, where this build and the host have that.
 #[cfg(feature = "bpf")]
 fn load_in_bpf(selection: &Selection, loaded: &mut Vec<BpfController>) -> Option<String> {
-    if !crate::bpf::can_register(selection) || crate::bpf::lack().is_some() {
+    if !knee_host::bpf::can_register(selection) || knee_host::bpf::lack().is_some() {
         return None;
     }
     if let Some(same) = loaded.iter().find(|one| one.selection == *selection) {
@@ -217,7 +217,7 @@ fn load_in_bpf(selection: &Selection, loaded: &mut Vec<BpfController>) -> Option
 /// Whether a controller in BPF paces.
 #[cfg(feature = "bpf")]
 fn paces(selection: &Selection) -> bool {
-    crate::bpf::paces(selection)
+    knee_host::bpf::paces(selection)
 }
 
 #[cfg(not(feature = "bpf"))]

@@ -8,7 +8,7 @@ use crate::failure::{Ending, Failure};
 pub fn cc(arguments: &Cc) -> Result<Ending, Failure> {
     use crate::arguments::CcAction;
     use crate::screen;
-    use knee_kernel::bpf;
+    use knee_host::bpf;
     match &arguments.action {
         CcAction::Load { name, set } => {
             bpf::load(name, set)?;
@@ -35,9 +35,9 @@ pub fn cc(_arguments: &Cc) -> Result<Ending, Failure> {
 }
 
 #[cfg(feature = "bpf")]
-impl From<knee_kernel::bpf::BpfError> for Failure {
-    fn from(error: knee_kernel::bpf::BpfError) -> Failure {
-        use knee_kernel::bpf::BpfError;
+impl From<knee_host::bpf::BpfError> for Failure {
+    fn from(error: knee_host::bpf::BpfError) -> Failure {
+        use knee_host::bpf::BpfError;
         match error {
             BpfError::Lacks(..) | BpfError::Refused(..) => {
                 Failure::Host(error.problem(), error.advice())

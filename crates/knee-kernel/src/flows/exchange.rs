@@ -6,7 +6,7 @@
 //! out, as in the simulator.
 
 use super::sampling::Observed;
-use crate::tcp_info::TcpInfo;
+use knee_host::TcpInfo;
 use knee_units::Time;
 use nix::errno::Errno;
 use nix::poll::PollFlags;

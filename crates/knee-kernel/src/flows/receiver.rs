@@ -2,11 +2,10 @@
 
 use super::{PORT, SLEEP_MAX_MS, Shared, TAKE_BYTES, at_port, tcp_socket};
 use crate::KernelError;
-use crate::clock::timespec;
 use crate::hosts::{End, address};
-use crate::mptcp::mptcp_socket;
 use crate::settings::{FlowSettings, Settings};
-use crate::system::set_option;
+use knee_emulator::timespec;
+use knee_host::{mptcp, set_option};
 use knee_units::Time;
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, ppoll};
@@ -101,7 +100,7 @@ impl Connection {
 fn listener(index: usize, flow: &FlowSettings) -> Result<Connection, KernelError> {
     let address = address(flow.path, End::Receiver, flow.family);
     let multipath = flow.is_multipath();
-    let socket = if multipath { mptcp_socket(address)? } else { tcp_socket(address)? };
+    let socket = if multipath { mptcp::socket(address)? } else { tcp_socket(address)? };
     receiving_options(&socket, flow)?;
     // Subflows join at the addresses of the other paths.
     let at = match address {

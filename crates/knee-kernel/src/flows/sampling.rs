@@ -6,7 +6,7 @@
 //! those that a sample saw.
 
 use crate::settings::FlowSettings;
-use crate::tcp_info::{BbrInfo, TcpInfo};
+use knee_host::{BbrInfo, TcpInfo};
 use knee_record::{FlowRecord, FlowSample};
 use knee_scenario::{Scenario, Workload};
 use knee_units::Time;

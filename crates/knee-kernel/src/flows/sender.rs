@@ -5,12 +5,10 @@ use super::sampling::Observed;
 use super::subflows::Subflows;
 use super::{COMPLETION_PERIOD, GIVE_BYTES, PORT, SLEEP_MAX_MS, Shared, at_port, tcp_socket};
 use crate::KernelError;
-use crate::clock::{Clock, timespec};
 use crate::hosts::{End, address};
-use crate::mptcp::{acknowledged_bytes, mptcp_socket};
 use crate::settings::{FlowSettings, Settings};
-use crate::system::set_option;
-use crate::tcp_info::TcpInfo;
+use knee_emulator::{Clock, timespec};
+use knee_host::{HostError, TcpInfo, mptcp, set_option};
 use knee_record::{FlowRecord, FlowSample, PathRecord};
 use knee_scenario::{Scenario, Workload};
 use knee_units::Time;
@@ -147,7 +145,7 @@ impl<'a> Sender<'a> {
                     flow.observed.note(&info);
                     info.acked_bytes
                 }),
-                true => acknowledged_bytes(socket),
+                true => mptcp::acknowledged_bytes(socket),
             };
             if acked.map_err(|source| broken(plan, source))? >= flow.given_bytes {
                 flow.completed = Some(now);
@@ -260,7 +258,7 @@ impl Flow {
 fn open(index: usize, plan: &FlowSettings) -> Result<OwnedFd, KernelError> {
     let to = address(plan.path, End::Receiver, plan.family);
     let multipath = plan.is_multipath();
-    let socket = if multipath { mptcp_socket(to)? } else { tcp_socket(to)? };
+    let socket = if multipath { mptcp::socket(to)? } else { tcp_socket(to)? };
     sending_options(&socket, plan)?;
     connect_to(&socket, plan, to, PORT + index as u16)?;
     Ok(socket)
@@ -272,7 +270,7 @@ pub fn sending_options(socket: &OwnedFd, plan: &FlowSettings) -> Result<(), Kern
     setsockopt(socket, sockopt::TcpCongestion, &OsString::from(&plan.controller)).map_err(
         |source| {
             let what = format!("choose the controller \"{}\"", plan.controller);
-            KernelError::host(what, source, "load its module as root")
+            HostError::refused(what, source, "load its module as root")
         },
     )?;
     let mut options = vec![

@@ -5,9 +5,8 @@
 
 use super::sampling::Observed;
 use crate::hosts::path_of;
-use crate::mptcp::subflows;
 use crate::settings::FlowSettings;
-use crate::tcp_info::TcpInfo;
+use knee_host::{TcpInfo, mptcp};
 use knee_record::{FlowRecord, FlowSample, PathRecord};
 use knee_scenario::Scenario;
 use knee_units::Time;
@@ -57,7 +56,7 @@ impl Subflows {
         delivered: u64,
     ) -> io::Result<(FlowSample, Vec<FlowSample>)> {
         self.paths.resize_with(plan.multipath.len(), PathState::default);
-        let up = subflows(socket)?;
+        let up = mptcp::subflows(socket)?;
         let empty = |path: usize| FlowSample {
             flow: flow as u32,
             path: path as u16,

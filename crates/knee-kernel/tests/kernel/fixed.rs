@@ -1,8 +1,7 @@
 //! A constant window in the kernel, on 10 Mbit/s and 60 ms with a buffer of
 //! one BDP: the arithmetic of a pipe. The first two seconds are not counted.
 
-use crate::bpf::bpf_allowed;
-use crate::host::sound_run;
+use crate::host::{bpf_allowed, sound_run};
 use knee_trials::{Skipped, tell};
 
 /// Goodput in Mbit/s, and the median RTT in milliseconds.

@@ -39,3 +39,9 @@ pub fn sound_run(text: &str) -> Result<(Records, Health), Skipped> {
     // That is no fault of what is tested, in CI neither.
     Err(Skipped(format!("the host is too busy: {reason}")))
 }
+
+/// Whether the kernel takes BPF programs from here.
+#[cfg(feature = "bpf")]
+pub fn bpf_allowed() -> Result<(), Skipped> {
+    knee_host::bpf::lack().map_or(Ok(()), |lack| Err(Skipped::lack(lack)))
+}

@@ -2,8 +2,7 @@
 //! 10 Mbit/s, 60 ms, a deep buffer. The first four seconds of each run are not
 //! counted.
 
-use crate::bpf::bpf_allowed;
-use crate::host::sound_run;
+use crate::host::{bpf_allowed, sound_run};
 use knee_kernel::Health;
 use knee_record::Records;
 use knee_trials::{Skipped, tell};

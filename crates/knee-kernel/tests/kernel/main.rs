@@ -3,8 +3,6 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod applications;
-#[cfg(feature = "bpf")]
-mod bpf;
 mod cleanup;
 #[cfg(feature = "bpf")]
 mod fixed;
@@ -231,19 +229,11 @@ fn main() -> ExitCode {
     ];
     #[cfg(feature = "bpf")]
     let trials = trials.into_iter().chain(trials![
-        bpf::kernel_and_simulator_decide_the_same,
-        bpf::both_follow_a_slower_link,
-        bpf::both_decide_the_same_where_it_matters,
-        bpf::the_file_visits_every_phase,
         fixed::a_fixed_window_is_what_is_in_flight,
         low_delay::two_flows_have_a_short_queue,
         low_delay::five_flows_have_a_short_queue,
         low_delay::beside_others_it_keeps_four_packets_per_round_trip,
         low_delay::a_run_brings_its_controllers,
     ]);
-    // Writes a file: only when asked for.
-    #[cfg(feature = "bpf")]
-    let trials =
-        trials.chain(trials![bpf::recording::record].map(|trial| trial.with_ignored_flag(true)));
     knee_trials::run(trials)
 }

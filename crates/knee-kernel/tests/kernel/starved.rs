@@ -2,7 +2,8 @@
 
 use crate::host::scenario;
 use crate::{TEN_MEGABIT, text};
-use knee_kernel::{Control, run, set_realtime};
+use knee_host::set_realtime;
+use knee_kernel::{Control, run};
 use knee_record::Verdict;
 use knee_trials::{Skipped, turn};
 use nix::sys::time::TimeValLike;
@@ -45,6 +46,6 @@ pub fn a_starved_emulator_is_invalid() -> Result<(), Skipped> {
         outcome
     });
     let (_, health) = outcome.unwrap_or_else(|error| panic!("{error}"));
-    assert_eq!(health.verdict().0, Verdict::Invalid, "{}", health.stalled);
+    assert_eq!(health.verdict().0, Verdict::Invalid, "{}", health.emulator.stalled);
     Ok(())
 }

@@ -63,15 +63,16 @@ impl Ground for Kernel {
 
 /// What the manifest keeps.
 fn kept_health(scenario: &Scenario, health: &Health) -> HostHealth {
-    let late = |share| micros(health.lateness.at(share));
+    let emulator = &health.emulator;
+    let late = |share| micros(emulator.lateness.at(share));
     HostHealth {
         lateness_p50_us: late(0.5),
         lateness_p99_us: late(0.99),
-        lateness_max_us: micros(health.lateness.max()),
-        stalls: health.stalls,
-        stalled_us: micros(health.stalled),
-        packets: health.packets,
-        dropped_packets: health.tun_dropped_packets + health.refused_packets,
+        lateness_max_us: micros(emulator.lateness.max()),
+        stalls: emulator.stalls,
+        stalled_us: micros(emulator.stalled),
+        packets: emulator.packets,
+        dropped_packets: health.tun_dropped_packets + emulator.refused_packets,
         emulator_cpu_ratio: health.cpu,
         stolen_cpu_ratio: health.stolen,
         self_check: health.self_check.iter().map(|check| kept_check(scenario, check)).collect(),

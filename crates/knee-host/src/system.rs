@@ -8,10 +8,15 @@ use std::mem::size_of;
 use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
 
 /// The largest `struct tcp_info` that is read.
-pub const TCP_INFO_BYTES: usize = 256;
+pub(crate) const TCP_INFO_BYTES: usize = 256;
 
 /// Makes an open `/dev/net/tun` a network device of the namespace in which
-/// it was opened.
+/// it was opened; `flags` are those of `TUNSETIFF` (`IFF_TUN`, …). The device
+/// lives as long as the file is open.
+///
+/// # Errors
+///
+/// `InvalidInput` for a name of more than 15 bytes; else what the kernel says.
 pub fn attach_tun(tun: &impl AsFd, name: &str, flags: c_int) -> io::Result<()> {
     // SAFETY: an ifreq of zeroes is valid: bytes, integers, null pointers.
     let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
@@ -29,7 +34,12 @@ pub fn attach_tun(tun: &impl AsFd, name: &str, flags: c_int) -> io::Result<()> {
     checked(result)
 }
 
-/// Which super-packets a TUN device may hand over.
+/// Which super-packets a TUN device may hand over (`TUN_F_…` of
+/// include/uapi/linux/if_tun.h).
+///
+/// # Errors
+///
+/// What the kernel says, for one where it does not know a bit.
 pub fn set_tun_offload(tun: &impl AsFd, offload: c_uint) -> io::Result<()> {
     // SAFETY: TUNSETOFFLOAD takes an integer and touches no memory of ours.
     let result = unsafe {
@@ -38,7 +48,7 @@ pub fn set_tun_offload(tun: &impl AsFd, offload: c_uint) -> io::Result<()> {
     checked(result)
 }
 
-/// Puts the calling thread under SCHED_FIFO.
+/// Puts the calling thread under SCHED_FIFO, at a priority from 1 to 99.
 ///
 /// # Errors
 ///
@@ -52,7 +62,12 @@ pub fn set_realtime(priority: c_int) -> io::Result<()> {
     checked(unsafe { libc::sched_setscheduler(0, libc::SCHED_FIFO, &raw const parameter) })
 }
 
-/// Sets an integer option of a socket.
+/// Sets an integer option of a socket, such as those of `SOL_TCP` that no
+/// crate names.
+///
+/// # Errors
+///
+/// What the kernel says.
 pub fn set_option(socket: &impl AsFd, level: c_int, name: c_int, value: u32) -> io::Result<()> {
     // SAFETY: the kernel reads four bytes from `value`, which outlives the
     // call.
@@ -69,7 +84,7 @@ pub fn set_option(socket: &impl AsFd, level: c_int, name: c_int, value: u32) -> 
 }
 
 /// A socket of a protocol that no crate knows.
-pub fn socket_of(family: c_int, kind: c_int, protocol: c_int) -> io::Result<OwnedFd> {
+pub(crate) fn socket_of(family: c_int, kind: c_int, protocol: c_int) -> io::Result<OwnedFd> {
     // SAFETY: the call touches no memory of ours.
     let socket = unsafe { libc::socket(family, kind, protocol) };
     checked(socket)?;
@@ -78,12 +93,12 @@ pub fn socket_of(family: c_int, kind: c_int, protocol: c_int) -> io::Result<Owne
 }
 
 /// The bytes of a TCP option such as `TCP_INFO`; how many there are.
-pub fn tcp_option(socket: &impl AsFd, name: c_int, bytes: &mut [u8]) -> io::Result<usize> {
+pub(crate) fn tcp_option(socket: &impl AsFd, name: c_int, bytes: &mut [u8]) -> io::Result<usize> {
     option(socket, libc::IPPROTO_TCP, name, bytes)
 }
 
 /// The bytes of an option of an MPTCP socket; how many there are.
-pub fn mptcp_option(socket: &impl AsFd, name: c_int, bytes: &mut [u8]) -> io::Result<usize> {
+pub(crate) fn mptcp_option(socket: &impl AsFd, name: c_int, bytes: &mut [u8]) -> io::Result<usize> {
     /// As in include/linux/socket.h.
     const SOL_MPTCP: c_int = 284;
     option(socket, SOL_MPTCP, name, bytes)

@@ -6,11 +6,11 @@ use std::fs;
 use std::io;
 
 /// Bits of capability.h.
-pub const NET_ADMIN: u64 = 1 << 12;
-pub const SYS_ADMIN: u64 = 1 << 21;
+pub(crate) const NET_ADMIN: u64 = 1 << 12;
+pub(crate) const SYS_ADMIN: u64 = 1 << 21;
 
 /// The effective capabilities, in the user namespace of the process.
-pub fn capabilities() -> u64 {
+pub(crate) fn capabilities() -> u64 {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
     line.and_then(|hex| u64::from_str_radix(hex.trim(), 16).ok()).unwrap_or(0)
@@ -19,7 +19,7 @@ pub fn capabilities() -> u64 {
 /// Whether the process is in a user namespace of somebody's own: its
 /// capabilities are not the host's.
 #[cfg(feature = "bpf")]
-pub fn in_user_namespace() -> bool {
+pub(crate) fn in_user_namespace() -> bool {
     let map = fs::read_to_string("/proc/self/uid_map").unwrap_or_default();
     let mut words = map.split_whitespace();
     // All numbers of the host, each as itself (user_namespaces(7)).

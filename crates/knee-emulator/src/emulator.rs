@@ -1,5 +1,4 @@
-//! The emulator: the scenario's links between TUN devices, under the real
-//! clock.
+//! The emulator: links between TUN devices, under the real clock.
 //!
 //! One thread reads what the hosts send, takes super-packets apart, passes
 //! each packet through its links, and writes what arrives, put together
@@ -9,19 +8,23 @@
 
 use crate::arena::Arena;
 use crate::clock::{Clock, timespec};
-use crate::health::{Health, STALL};
+use crate::lateness::Lateness;
 use crate::merge::{Output, Written};
 use crate::packet::{Packet, split};
 use crate::routes::{Routes, Step};
 use crate::tun::Tun;
-use knee_link::{Link, RateModel};
-use knee_record::LinkSample;
-use knee_scenario::link_stream;
+use knee_host::HostError;
+use knee_link::{Config, Link, RateModel};
 use knee_units::Time;
 use nix::poll::{PollFd, PollFlags, ppoll};
+use rand_chacha::ChaCha8Rng;
 use std::io;
 use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicBool, Ordering};
+
+/// From here on a gap in the loop is a stall: nothing that the loop does takes
+/// so long.
+pub const STALL: Time = Time::from_millis(20);
 
 /// Super-packets read from one device before others have their turn.
 const BURST: usize = 64;
@@ -50,67 +53,115 @@ const WATCH_CREDIT_MAX: Time = Time::from_millis(2);
 const PACKET_BYTES: u64 = 1500;
 
 /// What the emulator is to do.
+#[derive(Debug)]
 pub struct Plan {
+    /// The links, each with the stream of its chance.
+    pub links: Vec<(Config, ChaCha8Rng)>,
+    /// A route for each device.
     pub routes: Routes,
-    /// Links of the scenario, which are sampled: the first so many.
-    pub sampled_links: usize,
+    /// Time between two samples.
     pub sample_interval: Time,
-    pub seed: u64,
+    /// When it ends, by its clock.
     pub duration: Time,
 }
 
 /// What is left of a run.
+#[derive(Debug)]
 pub struct Outcome {
-    pub health: Health,
-    pub links: Vec<LinkSample>,
+    /// How it went.
+    pub tally: Tally,
+    /// The devices, as they were given; they vanish with these values, and the
+    /// kernel's counters of what their queues dropped with them.
     pub devices: Vec<Tun>,
 }
 
-pub struct Emulator {
+/// How a run of the emulator went: what it was late by and what it lost.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Tally {
+    /// How long after their time packets left the emulator.
+    pub lateness: Lateness,
+    /// Gaps of [`STALL`] and more in the emulator's loop.
+    pub stalls: u64,
+    /// How long they lasted together.
+    pub stalled: Time,
+    /// Packets that entered the emulator.
+    pub packets: u64,
+    /// Packets that a host would not take from the emulator.
+    pub refused_packets: u64,
+    /// How long the run lasted, by its clock.
+    pub duration: Time,
+}
+
+/// Is given all links, in the order of the plan, and the time of the sample.
+pub type Sample<'a> = dyn FnMut(Time, &mut [Link<Packet>]) + 'a;
+
+/// Carries packets between devices.
+pub struct Emulator<'a> {
     clock: Clock,
-    plan: Plan,
+    routes: Routes,
+    sample_interval: Time,
+    duration: Time,
     devices: Vec<Tun>,
     outputs: Vec<Output>,
     links: Vec<Link<Packet>>,
     /// When each link has something to do.
     next: Vec<Time>,
     arena: Arena,
-    health: Health,
-    samples: Vec<LinkSample>,
+    tally: Tally,
+    sample: &'a mut Sample<'a>,
     next_sample: Time,
     pacing: Pacing,
 }
 
-impl Emulator {
-    /// Between these devices: of path p the sender's is 2p, the receiver's
-    /// 2p + 1.
-    pub fn new(plan: Plan, devices: Vec<Tun>, clock: Clock) -> Emulator {
-        let links: Vec<Link<Packet>> = plan
-            .routes
-            .links
-            .iter()
-            .map(|link| Link::new(link.config.clone(), link_stream(plan.seed, &link.name)))
-            .collect();
+impl<'a> Emulator<'a> {
+    /// Between these devices, each of which must have a route. `sample` is
+    /// called for time zero and after each interval of the plan.
+    ///
+    /// # Panics
+    ///
+    /// If a link's configuration breaks a promise that [`Config`] states;
+    /// [`Emulator::run`], if a route names a link or a device that is not there.
+    pub fn new(
+        plan: Plan,
+        devices: Vec<Tun>,
+        clock: Clock,
+        sample: &'a mut Sample<'a>,
+    ) -> Emulator<'a> {
+        let pacing = Pacing::new(plan.links.iter().map(|(config, _)| config));
+        let links = plan.links.into_iter().map(|(config, rng)| Link::new(config, rng));
+        let links: Vec<Link<Packet>> = links.collect();
         Emulator {
             clock,
+            routes: plan.routes,
+            sample_interval: plan.sample_interval,
+            duration: plan.duration,
             outputs: devices.iter().map(|_| Output::default()).collect(),
             devices,
             next: vec![Time::MAX; links.len()],
             links,
             arena: Arena::default(),
-            health: Health::default(),
-            samples: Vec::new(),
+            tally: Tally::default(),
+            sample,
             next_sample: Time::ZERO,
-            pacing: Pacing::new(&plan.routes),
-            plan,
+            pacing,
         }
     }
 
     /// Runs until the end of the plan or until told to stop.
-    pub fn run(mut self, stop: &AtomicBool) -> io::Result<Outcome> {
+    ///
+    /// # Errors
+    ///
+    /// When a device cannot be read or written any more.
+    pub fn run(mut self, stop: &AtomicBool) -> Result<Outcome, HostError> {
+        self.carry(stop).map_err(|source| HostError::call("read or write a TUN device", source))?;
+        self.tally.duration = self.clock.now();
+        Ok(Outcome { tally: self.tally, devices: self.devices })
+    }
+
+    fn carry(&mut self, stop: &AtomicBool) -> io::Result<()> {
         let mut ready = vec![true; self.devices.len()];
         let mut planned = self.clock.now();
-        while planned < self.plan.duration && !stop.load(Ordering::Relaxed) {
+        while planned < self.duration && !stop.load(Ordering::Relaxed) {
             let started = self.clock.now();
             self.note_stall(planned, started);
             for (device, _) in ready.iter().enumerate().filter(|(_, ready)| **ready) {
@@ -121,9 +172,8 @@ impl Emulator {
             self.note_stall(started, self.clock.now());
             planned = self.wait(started, &mut ready)?;
         }
-        self.sample_until(self.clock.now().min(self.plan.duration));
-        self.health.duration = self.clock.now();
-        Ok(Outcome { health: self.health, links: self.samples, devices: self.devices })
+        self.sample_until(self.clock.now().min(self.duration));
+        Ok(())
     }
 
     /// Nothing that the loop does takes so long, unless the thread is kept
@@ -131,8 +181,8 @@ impl Emulator {
     fn note_stall(&mut self, planned: Time, now: Time) {
         let gap = now.saturating_sub(planned);
         if gap >= STALL {
-            self.health.stalls += 1;
-            self.health.stalled += gap;
+            self.tally.stalls += 1;
+            self.tally.stalled += gap;
         }
     }
 
@@ -143,10 +193,10 @@ impl Emulator {
             let now = self.clock.now();
             self.advance(now)?;
             let place = self.arena.keep(len);
-            let entry = self.plan.routes.entries[device];
+            let entry = self.routes.entries[device];
             let Some(mut packets) = split(&mut self.arena, place, len, entry) else { continue };
             while let Some(packet) = packets.next(&mut self.arena) {
-                self.health.packets += 1;
+                self.tally.packets += 1;
                 self.forward(now, packet)?;
             }
         }
@@ -176,7 +226,7 @@ impl Emulator {
     /// Lets a packet take its next step.
     #[inline]
     fn forward(&mut self, at: Time, mut packet: Packet) -> io::Result<()> {
-        let step = self.plan.routes.steps[packet.hop as usize];
+        let step = self.routes.steps[packet.hop as usize];
         packet.hop += 1;
         packet.due = at;
         match step {
@@ -201,14 +251,14 @@ impl Emulator {
     }
 
     fn write(&mut self, device: usize, packet: Packet) -> io::Result<()> {
-        let (clock, health) = (self.clock, &mut self.health);
-        let mut report = |written: Written| note_written(health, clock, written);
+        let (clock, tally) = (self.clock, &mut self.tally);
+        let mut report = |written: Written| note_written(tally, clock, written);
         self.outputs[device].push(packet, &mut self.arena, &self.devices[device], &mut report)
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        let (clock, health) = (self.clock, &mut self.health);
-        let mut report = |written: Written| note_written(health, clock, written);
+        let (clock, tally) = (self.clock, &mut self.tally);
+        let mut report = |written: Written| note_written(tally, clock, written);
         for (output, device) in self.outputs.iter_mut().zip(&self.devices) {
             output.flush(&mut self.arena, device, &mut report)?;
         }
@@ -225,7 +275,7 @@ impl Emulator {
         let now = self.clock.now();
         self.note_stall(rested, now);
         let event = self.next.iter().copied().min().unwrap_or(Time::MAX);
-        let latest = self.next_sample.min(self.plan.duration).min(now + SLEEP_MAX);
+        let latest = self.next_sample.min(self.duration).min(now + SLEEP_MAX);
         let deadline = event.min(latest).max(now);
         let watched = if event <= latest { self.pacing.watch(now) } else { Time::ZERO };
         let mut woken = self.poll(deadline.saturating_sub(now + watched), ready)?;
@@ -253,22 +303,19 @@ impl Emulator {
         Ok(ready.contains(&true))
     }
 
-    /// Adds the rows that are due by `now`.
+    /// Takes the samples that are due by `now`.
     fn sample_until(&mut self, now: Time) {
         while self.next_sample <= now {
-            for link in 0..self.plan.sampled_links {
-                let row = LinkSample::of(&mut self.links[link], link, self.next_sample);
-                self.samples.push(row);
-            }
-            self.next_sample += self.plan.sample_interval;
+            (self.sample)(self.next_sample, &mut self.links);
+            self.next_sample += self.sample_interval;
         }
     }
 }
 
-fn note_written(health: &mut Health, clock: Clock, written: Written) {
-    health.lateness.record(clock.now().saturating_sub(written.due), written.packets);
+fn note_written(tally: &mut Tally, clock: Clock, written: Written) {
+    tally.lateness.record(clock.now().saturating_sub(written.due), written.packets);
     if written.refused {
-        health.refused_packets += u64::from(written.packets);
+        tally.refused_packets += u64::from(written.packets);
     }
 }
 
@@ -283,8 +330,8 @@ struct Pacing {
 }
 
 impl Pacing {
-    fn new(routes: &Routes) -> Pacing {
-        let fastest = routes.links.iter().filter_map(|link| match &link.config.rate {
+    fn new<'a>(links: impl Iterator<Item = &'a Config>) -> Pacing {
+        let fastest = links.filter_map(|link| match &link.rate {
             RateModel::Constant(rate) => Some(*rate),
             RateModel::Steps(steps) => steps.0.iter().map(|(_, rate)| *rate).max(),
             RateModel::Unlimited | RateModel::Trace(_) => None,

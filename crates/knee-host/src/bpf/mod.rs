@@ -3,8 +3,8 @@
 //! A loaded controller is a name that every TCP connection of the machine can
 //! choose (`TCP_CONGESTION`), whatever its namespace. [`load`] leaves it in
 //! the kernel, held by a link pinned in the BPF file system, until [`unload`]
-//! or a restart; connections that already use it keep it to their end. A run
-//! lends itself what its scenario asks for, under names of its own.
+//! or a restart; connections that already use it keep it to their end. What
+//! [`register`] offers, under any name, goes with the process.
 
 mod error;
 mod switches;
@@ -33,7 +33,7 @@ struct Program {
     object: &'static [u8],
     /// The name that it was compiled with.
     compiled: &'static str,
-    /// Its constants with what a scenario selects.
+    /// Its constants with what is selected.
     constants: fn(&Selection) -> Result<Vec<u8>, SelectionError>,
 }
 
@@ -61,7 +61,7 @@ const FOLDER: &str = "/sys/fs/bpf/knee";
 
 /// A controller that the kernel offers until this is dropped.
 #[derive(Debug)]
-pub(crate) struct Registration {
+pub struct Registration {
     link: Link,
 }
 
@@ -112,14 +112,14 @@ pub fn unload(name: &str) -> Result<(), BpfError> {
     Ok(())
 }
 
-/// Whether [`register`] can offer what a scenario selects: BBR or a fixed
-/// window, whatever the parameters.
-pub(crate) fn can_register(selection: &Selection) -> bool {
+/// Whether [`register`] can offer what is selected: BBR or a fixed window,
+/// whatever the parameters.
+pub fn can_register(selection: &Selection) -> bool {
     program(selection).is_some()
 }
 
-/// Whether what a scenario selects paces.
-pub(crate) fn paces(selection: &Selection) -> bool {
+/// Whether what is selected paces.
+pub fn paces(selection: &Selection) -> bool {
     program(selection).is_some_and(|program| program.algorithm == switches::ALGORITHM)
 }
 
@@ -135,8 +135,14 @@ fn program(selection: &Selection) -> Option<&'static Program> {
     })
 }
 
-/// Offers what `selection` says under a name of at most 15 bytes.
-pub(crate) fn register(name: &str, selection: &Selection) -> Result<Registration, BpfError> {
+/// Offers what `selection` says under a name of at most 15 bytes, to every
+/// connection of the machine, until the answer is dropped or the process ends.
+///
+/// # Errors
+/// When no program has the algorithm ([`can_register`]), a parameter or its
+/// value does not exist, the kernel has the name already, or what the host
+/// lacks.
+pub fn register(name: &str, selection: &Selection) -> Result<Registration, BpfError> {
     // Asked first: a wrong parameter is wrong on every host.
     let program = program(selection).ok_or_else(|| BpfError::Unknown(selection.name.clone()))?;
     let mut object = opened_with(program.object, &(program.constants)(selection)?)?;
@@ -175,7 +181,7 @@ fn known(name: &str) -> Result<&'static str, BpfError> {
 }
 
 fn in_kernel(name: &str) -> bool {
-    let available = crate::namespace::sysctl("net.ipv4.tcp_available_congestion_control");
+    let available = crate::sysctl("net.ipv4.tcp_available_congestion_control");
     available.is_ok_and(|names| names.split_whitespace().any(|known| known == name))
 }
 

@@ -1,7 +1,7 @@
 //! Addresses, sizes and counters of network devices, over netlink, in the
 //! namespace of the calling thread.
 
-use crate::KernelError;
+use crate::HostError;
 use netlink_packet_core::{
     NLM_F_ACK, NLM_F_CREATE, NLM_F_EXCL, NLM_F_REQUEST, NetlinkHeader, NetlinkMessage,
     NetlinkPayload,
@@ -17,7 +17,8 @@ use std::net::IpAddr;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Interface(u32);
 
-/// A connection to the kernel's routing tables.
+/// A connection to the kernel's network devices and their addresses
+/// (rtnetlink(7)).
 pub struct Routing {
     socket: Socket,
     sequence: u32,
@@ -25,30 +26,42 @@ pub struct Routing {
 
 impl Routing {
     /// Speaks for the namespace of the calling thread, from then on.
-    pub fn open() -> Result<Routing, KernelError> {
+    ///
+    /// # Errors
+    ///
+    /// Where the host is out of sockets.
+    pub fn open() -> Result<Routing, HostError> {
         let open = || -> io::Result<Socket> {
             let mut socket = Socket::new(NETLINK_ROUTE)?;
             socket.bind_auto()?;
             socket.connect(&SocketAddr::new(0, 0))?;
             Ok(socket)
         };
-        let socket = open().map_err(|source| KernelError::call("open a netlink socket", source))?;
+        let socket = open().map_err(|source| HostError::call("open a netlink socket", source))?;
         Ok(Routing { socket, sequence: 0 })
     }
 
     /// The device of that name.
-    pub fn find(&mut self, name: &str) -> Result<Interface, KernelError> {
+    ///
+    /// # Errors
+    ///
+    /// Where there is none.
+    pub fn find(&mut self, name: &str) -> Result<Interface, HostError> {
         let (link, _) = self.get(name)?;
         Ok(Interface(link.header.index))
     }
 
-    /// Sets MTU and queue length and brings the device up.
+    /// Sets MTU (IP bytes) and queue length (packets) and brings the device up.
+    ///
+    /// # Errors
+    ///
+    /// Where the process lacks CAP_NET_ADMIN in the namespace.
     pub fn bring_up(
         &mut self,
         interface: Interface,
         mtu: u32,
         queue_packets: u32,
-    ) -> Result<(), KernelError> {
+    ) -> Result<(), HostError> {
         let mut message = link_message(interface);
         message.header.flags = LinkFlags::Up;
         message.header.change_mask = LinkFlags::Up;
@@ -58,7 +71,11 @@ impl Routing {
     }
 
     /// Brings up the loopback device.
-    pub fn bring_up_loopback(&mut self) -> Result<(), KernelError> {
+    ///
+    /// # Errors
+    ///
+    /// As [`Routing::bring_up`].
+    pub fn bring_up_loopback(&mut self) -> Result<(), HostError> {
         let mut message = link_message(Interface(1));
         message.header.flags = LinkFlags::Up;
         message.header.change_mask = LinkFlags::Up;
@@ -66,12 +83,16 @@ impl Routing {
     }
 
     /// Gives the device an address; its subnet is then reached through it.
+    ///
+    /// # Errors
+    ///
+    /// As [`Routing::bring_up`], and where the device has the address already.
     pub fn add_address(
         &mut self,
         interface: Interface,
         address: IpAddr,
         prefix_len: u8,
-    ) -> Result<(), KernelError> {
+    ) -> Result<(), HostError> {
         let mut message = AddressMessage::default();
         message.header.index = interface.0;
         message.header.prefix_len = prefix_len;
@@ -91,7 +112,11 @@ impl Routing {
     }
 
     /// Packets for a device that did not fit into its queue.
-    pub fn dropped_packets(&mut self, name: &str) -> Result<u64, KernelError> {
+    ///
+    /// # Errors
+    ///
+    /// Where there is no device of that name.
+    pub fn dropped_packets(&mut self, name: &str) -> Result<u64, HostError> {
         let (_, attributes) = self.get(name)?;
         let stats = attributes.iter().find_map(|attribute| match attribute {
             LinkAttribute::Stats64(stats) => Some(stats.tx_dropped),
@@ -100,7 +125,7 @@ impl Routing {
         Ok(stats.unwrap_or(0))
     }
 
-    fn get(&mut self, name: &str) -> Result<(LinkMessage, Vec<LinkAttribute>), KernelError> {
+    fn get(&mut self, name: &str) -> Result<(LinkMessage, Vec<LinkAttribute>), HostError> {
         let mut message = LinkMessage::default();
         message.attributes = vec![LinkAttribute::IfName(name.to_owned())];
         let what = "ask for a network device";
@@ -109,8 +134,8 @@ impl Routing {
                 let attributes = std::mem::take(&mut link.attributes);
                 Ok((link, attributes))
             }
-            Ok(_) => Err(KernelError::call(what, io::ErrorKind::InvalidData)),
-            Err(source) => Err(KernelError::call(what, source)),
+            Ok(_) => Err(HostError::call(what, io::ErrorKind::InvalidData)),
+            Err(source) => Err(HostError::call(what, source)),
         }
     }
 
@@ -119,10 +144,10 @@ impl Routing {
         what: &str,
         message: RouteNetlinkMessage,
         flags: u16,
-    ) -> Result<(), KernelError> {
+    ) -> Result<(), HostError> {
         self.ask(message, NLM_F_REQUEST | NLM_F_ACK | flags)
             .map(|_| ())
-            .map_err(|source| KernelError::host(what, source, "run as root (CAP_NET_ADMIN)"))
+            .map_err(|source| HostError::refused(what, source, "run as root (CAP_NET_ADMIN)"))
     }
 
     /// Sends a request and waits for the answer to it.

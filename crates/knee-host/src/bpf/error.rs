@@ -2,11 +2,11 @@
 
 use super::NAMES;
 use knee_cc::SelectionError;
-use std::fmt;
 use std::io;
 
 /// Why a controller could not be loaded, listed or unloaded.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
+#[error("{}; {}", self.problem(), self.advice())]
 pub enum BpfError {
     /// Knee has no controller of this name in BPF.
     Unknown(String),
@@ -50,14 +50,6 @@ impl BpfError {
         BpfError::Refused(what, error.to_string(), "run as root, and look at /sys/fs/bpf")
     }
 }
-
-impl fmt::Display for BpfError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}; {}", self.problem(), self.advice())
-    }
-}
-
-impl std::error::Error for BpfError {}
 
 impl From<SelectionError> for BpfError {
     fn from(error: SelectionError) -> BpfError {

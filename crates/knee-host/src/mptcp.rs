@@ -5,9 +5,9 @@
 //! client joins each (RFC 8684, 3.4.1): so a subflow takes the path to which
 //! its addresses belong, without routing by source.
 
-use crate::KernelError;
-use crate::system::{mptcp_option, socket_of};
-use crate::tcp_info::{TCP_INFO_BYTES, TcpInfo};
+use crate::HostError;
+use crate::system::{TCP_INFO_BYTES, mptcp_option, socket_of};
+use crate::tcp_info::TcpInfo;
 use netlink_sys::{Socket, SocketAddr, protocols::NETLINK_GENERIC};
 use nix::sys::socket::SockFlag;
 use std::io;
@@ -26,12 +26,16 @@ const SUBFLOWS_MAX: usize = 8;
 const HEADER_BYTES: usize = 16;
 const ADDRESS_BYTES: usize = 128;
 
-/// Opens a socket that does not block.
-pub fn mptcp_socket(address: IpAddr) -> Result<OwnedFd, KernelError> {
+/// Opens a socket of the address's family that does not block.
+///
+/// # Errors
+///
+/// Where the kernel has no MPTCP.
+pub fn socket(address: IpAddr) -> Result<OwnedFd, HostError> {
     let family = if address.is_ipv4() { libc::AF_INET } else { libc::AF_INET6 };
     let flags = (SockFlag::SOCK_NONBLOCK | SockFlag::SOCK_CLOEXEC).bits();
     socket_of(family, libc::SOCK_STREAM | flags, IPPROTO_MPTCP).map_err(|source| {
-        KernelError::host(
+        HostError::refused(
             "open an MPTCP socket",
             source,
             "use a kernel with CONFIG_MPTCP, and sysctl net.mptcp.enabled=1",
@@ -40,6 +44,10 @@ pub fn mptcp_socket(address: IpAddr) -> Result<OwnedFd, KernelError> {
 }
 
 /// Bytes of the connection, in order, that the peer has acknowledged.
+///
+/// # Errors
+///
+/// `Unsupported` before Linux 6.5; else what the kernel says.
 pub fn acknowledged_bytes(socket: &impl AsFd) -> io::Result<u64> {
     /// Of `mptcpi_bytes_acked`, which came with Linux 6.5.
     const PLACE: usize = 72;
@@ -51,6 +59,10 @@ pub fn acknowledged_bytes(socket: &impl AsFd) -> io::Result<u64> {
 }
 
 /// The subflows that are there now, each with its local address.
+///
+/// # Errors
+///
+/// What the kernel says, for one of a connection that has fallen back to TCP.
 pub fn subflows(socket: &impl AsFd) -> io::Result<Vec<(IpAddr, TcpInfo)>> {
     let addresses = entries::<{ 2 * ADDRESS_BYTES }>(socket, MPTCP_SUBFLOW_ADDRS)?;
     let infos = entries::<TCP_INFO_BYTES>(socket, MPTCP_TCPINFO)?;
@@ -93,7 +105,11 @@ fn local(addresses: &[u8]) -> Option<IpAddr> {
 }
 
 /// Lets connections of this namespace have as many subflows as there can be.
-pub fn allow_subflows() -> Result<(), KernelError> {
+///
+/// # Errors
+///
+/// Where the kernel has no MPTCP, or the process lacks CAP_NET_ADMIN.
+pub fn allow_subflows() -> Result<(), HostError> {
     let mut manager = PathManager::open()?;
     let most = (SUBFLOWS_MAX - 1) as u32;
     let mut limits = Vec::new();
@@ -104,7 +120,11 @@ pub fn allow_subflows() -> Result<(), KernelError> {
 
 /// Tells the peers of this namespace's connections that they can be reached
 /// at these addresses as well.
-pub fn announce(addresses: &[IpAddr]) -> Result<(), KernelError> {
+///
+/// # Errors
+///
+/// As [`allow_subflows`], and where one of them is announced already.
+pub fn announce(addresses: &[IpAddr]) -> Result<(), HostError> {
     let mut manager = PathManager::open()?;
     for (index, address) in addresses.iter().enumerate() {
         let mut endpoint = Vec::new();
@@ -162,7 +182,7 @@ struct PathManager {
 }
 
 impl PathManager {
-    fn open() -> Result<PathManager, KernelError> {
+    fn open() -> Result<PathManager, HostError> {
         let open = || -> io::Result<PathManager> {
             let mut socket = Socket::new(NETLINK_GENERIC)?;
             socket.bind_auto()?;
@@ -177,14 +197,14 @@ impl PathManager {
             Ok(manager)
         };
         open().map_err(|source| {
-            KernelError::host("reach the kernel's MPTCP", source, "use one with CONFIG_MPTCP")
+            HostError::refused("reach the kernel's MPTCP", source, "use one with CONFIG_MPTCP")
         })
     }
 
-    fn command(&mut self, command: u8, attributes: &[u8]) -> Result<(), KernelError> {
+    fn command(&mut self, command: u8, attributes: &[u8]) -> Result<(), HostError> {
         self.ask(command, pm::VERSION, pm::REQUEST | pm::ACK, attributes).map(drop).map_err(
             |source| {
-                KernelError::host("set up MPTCP's paths", source, "run as root (CAP_NET_ADMIN)")
+                HostError::refused("set up MPTCP's paths", source, "run as root (CAP_NET_ADMIN)")
             },
         )
     }

@@ -1,7 +1,6 @@
 //! What the kernel tells of a connection: `TCP_INFO`, `TCP_CC_INFO`.
 
-pub use crate::system::TCP_INFO_BYTES;
-use crate::system::tcp_option;
+use crate::system::{TCP_INFO_BYTES, tcp_option};
 use knee_units::Time;
 use std::io;
 use std::os::fd::AsFd;
@@ -19,26 +18,46 @@ const GAIN_UNIT: u32 = 256;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TcpInfo {
     congestion_state: u8,
+    /// Payload bytes of a full segment.
     pub mss: u32,
+    /// Packets sent and not yet acknowledged cumulatively.
     pub unacked: u32,
+    /// Packets of these that SACK reports.
     pub sacked: u32,
+    /// Packets of these that count as lost.
     pub lost: u32,
+    /// Packets of these that were sent again and have not arrived yet.
     pub retransmitted: u32,
+    /// Smoothed RTT, microseconds.
     pub srtt_us: u32,
     threshold: u32,
+    /// Congestion window, packets.
     pub window: u32,
     pacing_bytes_per_s: u64,
+    /// Payload bytes acknowledged (RFC 4898, tcpEStatsAppHCThruOctetsAcked).
     pub acked_bytes: u64,
+    /// Smallest RTT of late, microseconds; 0 or `u32::MAX`: none was measured
+    /// ([`TcpInfo::min_rtt`]).
     pub min_rtt_us: u32,
+    /// Packets with payload sent, those sent again included.
     pub sent_packets: u32,
+    /// Packets that arrived with a congestion mark, as the receiver echoes
+    /// them.
     pub marked_packets: u32,
+    /// Payload bytes sent, those sent again included.
     pub sent_bytes: u64,
+    /// Payload bytes sent again.
     pub retransmitted_bytes: u64,
+    /// Retransmission timeouts.
     pub timeouts: u16,
 }
 
 impl TcpInfo {
     /// Asks the kernel.
+    ///
+    /// # Errors
+    ///
+    /// Where the descriptor is not one of a TCP socket.
     pub fn of(socket: &impl AsFd) -> io::Result<TcpInfo> {
         let mut bytes = [0; TCP_INFO_BYTES];
         tcp_option(socket, libc::TCP_INFO, &mut bytes)?;
@@ -46,7 +65,7 @@ impl TcpInfo {
     }
 
     /// The offsets are fixed for ever: user space depends on them.
-    pub fn decode(bytes: &[u8; TCP_INFO_BYTES]) -> TcpInfo {
+    pub(crate) fn decode(bytes: &[u8; TCP_INFO_BYTES]) -> TcpInfo {
         let word = |at: usize| u32_at(bytes, at);
         let long = |at: usize| u64_at(bytes, at);
         TcpInfo {
@@ -75,12 +94,12 @@ impl TcpInfo {
         (self.unacked + self.retransmitted).saturating_sub(self.sacked + self.lost)
     }
 
-    /// Slow-start threshold in packets.
+    /// Slow-start threshold in packets; none: it has none, as before any loss.
     pub fn threshold_packets(&self) -> Option<u32> {
         (self.threshold < NO_THRESHOLD).then_some(self.threshold)
     }
 
-    /// Pacing rate, bit/s.
+    /// Pacing rate, bit/s; zero: there is no bound.
     pub fn pacing_bps(&self) -> u64 {
         if self.pacing_bytes_per_s == u64::MAX { 0 } else { self.pacing_bytes_per_s * 8 }
     }
@@ -91,6 +110,7 @@ impl TcpInfo {
         measured.then(|| Time::from_micros(u64::from(self.min_rtt_us)))
     }
 
+    /// Whether it is in fast recovery.
     pub fn in_recovery(&self) -> bool {
         self.congestion_state == STATE_RECOVERY
     }
@@ -109,7 +129,9 @@ impl TcpInfo {
 /// `struct tcp_bbr_info`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct BbrInfo {
+    /// Its estimate of the bandwidth, bit/s.
     pub bandwidth_bps: u64,
+    /// Its estimate of the RTT without queue, microseconds.
     pub min_rtt_us: u32,
     pacing_gain: u32,
     window_gain: u32,

@@ -6,26 +6,26 @@ use crate::wire::{Headers, Kind, VnetHeader, get16, get32, parse, put16, put32, 
 use knee_units::{Ecn, Time};
 
 /// The largest IP and transport header: 60 bytes each.
-pub const HEADERS_MAX: usize = 120;
+pub(crate) const HEADERS_MAX: usize = 120;
 
-/// A packet; its bytes lie in the arena.
+/// A packet in a link; its bytes lie in the emulator.
 #[derive(Clone, Copy, Debug)]
 pub struct Packet {
     /// Where the headers of its super-packet lie.
-    pub template: Place,
+    pub(crate) template: Place,
     /// Where its own payload lies, in the same chunk.
-    pub payload: u32,
-    pub payload_len: u16,
+    pub(crate) payload: u32,
+    pub(crate) payload_len: u16,
     /// Number within the super-packet.
-    pub index: u16,
+    pub(crate) index: u16,
     /// The last of the super-packet.
     last: bool,
-    pub headers: Headers,
-    pub partial_checksum: bool,
+    pub(crate) headers: Headers,
+    pub(crate) partial_checksum: bool,
     /// Where it goes next: an index into the routes.
-    pub hop: u32,
+    pub(crate) hop: u32,
     /// When it was to leave the last link.
-    pub due: Time,
+    pub(crate) due: Time,
 }
 
 impl knee_link::Packet for Packet {
@@ -49,7 +49,7 @@ impl knee_link::Packet for Packet {
 
 impl Packet {
     /// Writes the packet's own headers, but for lengths and checksums.
-    pub fn write_headers(&self, arena: &Arena, into: &mut [u8; HEADERS_MAX]) {
+    pub(crate) fn write_headers(&self, arena: &Arena, into: &mut [u8; HEADERS_MAX]) {
         let (all, ip) = (usize::from(self.headers.all), usize::from(self.headers.ip));
         let header = &mut into[..all];
         header.copy_from_slice(arena.bytes(self.template, all));
@@ -67,7 +67,7 @@ impl Packet {
     }
 
     /// The packet's own TCP flags; none of another kind.
-    pub fn flags(&self, arena: &Arena) -> u8 {
+    pub(crate) fn flags(&self, arena: &Arena) -> u8 {
         if !self.headers.kind.is_tcp() {
             return 0;
         }
@@ -76,7 +76,7 @@ impl Packet {
     }
 
     /// Whether `next` came behind this one in the same super-packet.
-    pub fn precedes(&self, next: &Packet) -> bool {
+    pub(crate) fn precedes(&self, next: &Packet) -> bool {
         self.template == next.template && self.index + 1 == next.index
     }
 
@@ -98,7 +98,7 @@ impl Packet {
 /// The packets of a super-packet that lies in the arena, with one reference
 /// each; the reference of the super-packet itself is given up. None for what
 /// is not to be carried.
-pub fn split(arena: &mut Arena, read: Place, len: usize, hop: u32) -> Option<Split> {
+pub(crate) fn split(arena: &mut Arena, read: Place, len: usize, hop: u32) -> Option<Split> {
     let bytes = arena.bytes(read, len);
     let parsed = (len > VnetHeader::BYTES).then(|| parse(&bytes[VnetHeader::BYTES..])).flatten();
     let Some(headers) = parsed else {
@@ -126,7 +126,7 @@ pub fn split(arena: &mut Arena, read: Place, len: usize, hop: u32) -> Option<Spl
 }
 
 /// Goes through the packets of a super-packet.
-pub struct Split {
+pub(crate) struct Split {
     next: Option<Packet>,
     segment: u32,
     end: u32,
@@ -135,7 +135,7 @@ pub struct Split {
 impl Split {
     /// The next one; it holds a reference of its own.
     #[inline]
-    pub fn next(&mut self, arena: &mut Arena) -> Option<Packet> {
+    pub(crate) fn next(&mut self, arena: &mut Arena) -> Option<Packet> {
         let mut packet = self.next?;
         let left = self.end - packet.payload;
         let len = left.min(self.segment);

@@ -1,6 +1,6 @@
 //! Getting a thread to run when it is to run.
 
-use crate::system::set_realtime;
+use knee_host::set_realtime;
 use nix::sys::prctl::set_timerslack;
 use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::time::TimeValLike;

@@ -12,7 +12,7 @@ pub mod recording;
 mod step;
 
 use knee_cc::{Controller, HeldBack, Init, Selection, Value};
-use knee_kernel::bpf;
+use knee_host::bpf;
 use knee_trials::{Skipped, alone, tell};
 use knee_units::Time;
 use libbpf_rs::{MapCore, MapFlags, Object, ProgramInput};
@@ -134,7 +134,7 @@ fn differences(selection: &Selection, steps: &[Step]) -> (u64, f64) {
 }
 
 /// Whether the kernel takes BPF programs from here.
-pub fn bpf_allowed() -> Result<(), Skipped> {
+fn bpf_allowed() -> Result<(), Skipped> {
     bpf::lack().map_or(Ok(()), |lack| Err(Skipped::lack(lack)))
 }
 

@@ -1,9 +1,8 @@
 //! TUN devices that hand over whole super-packets (segmentation offload).
 
-use crate::KernelError;
 use crate::merge::Sink;
-use crate::system::{attach_tun, set_tun_offload};
 use crate::wire::VnetHeader;
+use knee_host::{HostError, attach_tun, set_tun_offload};
 use nix::errno::Errno;
 use std::fs::{File, OpenOptions};
 use std::io::{self, IoSlice, Read, Write};
@@ -31,7 +30,12 @@ pub struct Tun {
 impl Tun {
     /// Makes the device in the namespace of the calling thread. It vanishes
     /// when this value does.
-    pub fn create(name: &str) -> Result<Tun, KernelError> {
+    ///
+    /// # Errors
+    ///
+    /// Where the host has no TUN or does not permit it, or a device of the
+    /// name, of at most 15 bytes, is there already.
+    pub fn create(name: &str) -> Result<Tun, HostError> {
         let file = OpenOptions::new()
             .read(true)
             .write(true)
@@ -40,25 +44,25 @@ impl Tun {
             .map_err(|source| {
                 let advice = "run as root, load the module tun (modprobe tun), let the container see \
                     /dev/net/tun, or permit it to users: chmod 666 /dev/net/tun";
-                KernelError::host("open /dev/net/tun", source, advice)
+                HostError::refused("open /dev/net/tun", source, advice)
             })?;
         let flags = libc::IFF_TUN | libc::IFF_NO_PI | libc::IFF_VNET_HDR;
         attach_tun(&file, name, flags).map_err(|source| {
-            KernelError::host("make a TUN device", source, "run as root (CAP_NET_ADMIN)")
+            HostError::refused("make a TUN device", source, "run as root (CAP_NET_ADMIN)")
         })?;
         let tcp = TUN_F_CSUM | TUN_F_TSO4 | TUN_F_TSO6 | TUN_F_TSO_ECN;
         set_tun_offload(&file, tcp | TUN_F_USO4 | TUN_F_USO6)
             .or_else(|_| set_tun_offload(&file, tcp))
             .map_err(|source| {
                 let advice = "use a kernel whose TUN has segmentation offload";
-                KernelError::host("switch on offload of a TUN device", source, advice)
+                HostError::refused("switch on offload of a TUN device", source, advice)
             })?;
         Ok(Tun { file })
     }
 
     /// Reads a packet with its vnet header; none: there is none now.
     #[inline]
-    pub fn read(&self, into: &mut [u8]) -> io::Result<Option<usize>> {
+    pub(crate) fn read(&self, into: &mut [u8]) -> io::Result<Option<usize>> {
         match (&self.file).read(into) {
             Ok(len) => Ok(Some(len)),
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(None),

@@ -1,0 +1,33 @@
+//! Links under the real clock: a router between TUN devices.
+//!
+//! What a host sends into its device is read, taken through links of
+//! `knee-link`, and written to the device at the end of its route. Nothing of
+//! the kernel but TUN is needed, and no tool is run:
+//!
+//! 1. [`Tun::create`] within each namespace, which [`Tun`]s carry the hosts'
+//!    ends;
+//! 2. a [`Plan`]: the links, and a route from each device to another;
+//! 3. [`Emulator::run`] on a thread of its own, which [`realtime::prepare`]
+//!    made punctual where the host permits it;
+//! 4. an [`Outcome`], which tells how punctual it was.
+//!
+//! What this crate never does: know scenarios or records, need netem, open a
+//! socket, hide that it was late (see [`Tally`]).
+
+mod arena;
+mod clock;
+mod emulator;
+mod lateness;
+mod merge;
+mod packet;
+pub mod realtime;
+mod routes;
+mod tun;
+mod wire;
+
+pub use clock::{Clock, age, timespec};
+pub use emulator::{Emulator, Outcome, Plan, STALL, Sample, Tally};
+pub use lateness::Lateness;
+pub use packet::Packet;
+pub use routes::Routes;
+pub use tun::Tun;

@@ -1,0 +1,23 @@
+//! What Knee asks of a Linux host: network namespaces and their devices,
+//! `TCP_INFO`, MPTCP, controllers in BPF, privileges.
+//!
+//! What this crate never does: know scenarios, run a tool, print, leave
+//! something behind but what `bpf::load` is asked to leave. It alone holds
+//! `unsafe` code, in one file.
+
+#[cfg(feature = "bpf")]
+pub mod bpf;
+mod error;
+mod interface;
+pub mod mptcp;
+mod namespace;
+mod privileges;
+mod system;
+mod tcp_info;
+
+pub use error::HostError;
+pub use interface::{Interface, Routing};
+pub use namespace::{Namespace, set_sysctl, sysctl};
+pub use privileges::enter_user_namespace;
+pub use system::{attach_tun, set_option, set_realtime, set_tun_offload};
+pub use tcp_info::{BbrInfo, TcpInfo};

@@ -1,0 +1,96 @@
+//! Network namespaces that nothing has to clean up.
+//!
+//! A namespace made here has no name and no mount: it lives as long as a
+//! thread is in it or a descriptor refers to it, and its devices with it.
+//! When the process ends, however it ends, the kernel takes everything away.
+
+use crate::HostError;
+use nix::sched::{CloneFlags, setns, unshare};
+use std::fs::{self, File};
+use std::io;
+use std::thread;
+
+const ADVICE: &str = "run as root (CAP_SYS_ADMIN), or permit user namespaces \
+    (sysctl user.max_user_namespaces=10000), on a kernel with CONFIG_NET_NS";
+
+/// A network namespace; it goes when nothing refers to it any more.
+#[derive(Debug)]
+pub struct Namespace {
+    file: File,
+}
+
+impl Namespace {
+    /// A new, empty one; the calling thread stays where it is.
+    ///
+    /// # Errors
+    ///
+    /// Where the host does not permit it.
+    pub fn create() -> Result<Namespace, HostError> {
+        let made = on_its_own(|| {
+            unshare(CloneFlags::CLONE_NEWNET)?;
+            File::open("/proc/thread-self/ns/net")
+        })?;
+        let file =
+            made.map_err(|source| HostError::refused("make a network namespace", source, ADVICE))?;
+        Ok(Namespace { file })
+    }
+
+    /// Moves the calling thread in, for good.
+    ///
+    /// # Errors
+    ///
+    /// Where the host does not permit it.
+    pub fn enter(&self) -> Result<(), HostError> {
+        setns(&self.file, CloneFlags::CLONE_NEWNET)
+            .map_err(|source| HostError::refused("enter a network namespace", source, ADVICE))
+    }
+
+    /// Does something inside, on a thread of its own. What is made there
+    /// (sockets, devices) belongs to the namespace.
+    ///
+    /// # Errors
+    ///
+    /// As [`Namespace::enter`], those of the work, and
+    /// [`HostError::Panicked`].
+    pub fn within<T: Send, E: From<HostError> + Send>(
+        &self,
+        work: impl FnOnce() -> Result<T, E> + Send,
+    ) -> Result<T, E> {
+        on_its_own(|| {
+            self.enter()?;
+            work()
+        })?
+    }
+}
+
+fn on_its_own<T: Send>(work: impl FnOnce() -> T + Send) -> Result<T, HostError> {
+    thread::scope(|scope| scope.spawn(work).join()).map_err(|_| HostError::Panicked)
+}
+
+/// Writes `/proc/sys/…` of the calling thread's namespace:
+/// `net.ipv4.tcp_ecn` and `1`.
+///
+/// # Errors
+///
+/// Where there is no such setting, or it must not be written.
+pub fn set_sysctl(name: &str, value: &str) -> Result<(), HostError> {
+    let path = format!("/proc/sys/{}", name.replace('.', "/"));
+    fs::write(path, value).map_err(|source| {
+        HostError::refused(
+            format!("set {name} of a namespace"),
+            source,
+            "run as root, with /proc/sys writable",
+        )
+    })
+}
+
+/// Reads `/proc/sys/…` of the calling thread's namespace, without the line's
+/// end.
+///
+/// # Errors
+///
+/// Where there is no such setting, or it must not be read.
+pub fn sysctl(name: &str) -> io::Result<String> {
+    fs::read_to_string(format!("/proc/sys/{}", name.replace('.', "/")))
+        .map(|text| text.trim().to_owned())
+}

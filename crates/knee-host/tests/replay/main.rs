@@ -1,0 +1,21 @@
+//! The programs of `bpf/` beside the controllers of `knee-cc`. `main` lists the
+//! tests.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod bpf;
+
+use knee_trials::trials;
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let trials = trials![
+        bpf::kernel_and_simulator_decide_the_same,
+        bpf::both_follow_a_slower_link,
+        bpf::both_decide_the_same_where_it_matters,
+        bpf::the_file_visits_every_phase,
+    ];
+    // Writes a file: only when asked for.
+    let record = trials![bpf::recording::record].map(|trial| trial.with_ignored_flag(true));
+    knee_trials::run(trials.into_iter().chain(record))
+}
