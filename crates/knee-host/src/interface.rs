@@ -2,14 +2,12 @@
 //! namespace of the calling thread.
 
 use crate::HostError;
-use netlink_packet_core::{
-    NLM_F_ACK, NLM_F_CREATE, NLM_F_EXCL, NLM_F_REQUEST, NetlinkHeader, NetlinkMessage,
-    NetlinkPayload,
-};
+use crate::netlink::Netlink;
+use netlink_packet_core::{NLM_F_ACK, NLM_F_CREATE, NLM_F_EXCL};
 use netlink_packet_route::address::{AddressAttribute, AddressHeaderFlags, AddressMessage};
 use netlink_packet_route::link::{LinkAttribute, LinkFlags, LinkMessage};
 use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
-use netlink_sys::{Socket, SocketAddr, protocols::NETLINK_ROUTE};
+use netlink_sys::protocols::NETLINK_ROUTE;
 use std::io;
 use std::net::IpAddr;
 
@@ -20,8 +18,7 @@ pub struct Interface(u32);
 /// A connection to the kernel's network devices and their addresses
 /// (rtnetlink(7)).
 pub struct Routing {
-    socket: Socket,
-    sequence: u32,
+    netlink: Netlink,
 }
 
 impl Routing {
@@ -31,14 +28,9 @@ impl Routing {
     ///
     /// Where the host is out of sockets.
     pub fn open() -> Result<Routing, HostError> {
-        let open = || -> io::Result<Socket> {
-            let mut socket = Socket::new(NETLINK_ROUTE)?;
-            socket.bind_auto()?;
-            socket.connect(&SocketAddr::new(0, 0))?;
-            Ok(socket)
-        };
-        let socket = open().map_err(|source| HostError::call("open a netlink socket", source))?;
-        Ok(Routing { socket, sequence: 0 })
+        let netlink = Netlink::open(NETLINK_ROUTE)
+            .map_err(|source| HostError::call("open a netlink socket", source))?;
+        Ok(Routing { netlink })
     }
 
     /// The device of that name.
@@ -129,7 +121,7 @@ impl Routing {
         let mut message = LinkMessage::default();
         message.attributes = vec![LinkAttribute::IfName(name.to_owned())];
         let what = "ask for a network device";
-        match self.ask(RouteNetlinkMessage::GetLink(message), NLM_F_REQUEST) {
+        match self.netlink.ask(RouteNetlinkMessage::GetLink(message), 0) {
             Ok(Some(RouteNetlinkMessage::NewLink(mut link))) => {
                 let attributes = std::mem::take(&mut link.attributes);
                 Ok((link, attributes))
@@ -145,34 +137,10 @@ impl Routing {
         message: RouteNetlinkMessage,
         flags: u16,
     ) -> Result<(), HostError> {
-        self.ask(message, NLM_F_REQUEST | NLM_F_ACK | flags)
+        self.netlink
+            .ask(message, NLM_F_ACK | flags)
             .map(|_| ())
             .map_err(|source| HostError::refused(what, source, "run as root (CAP_NET_ADMIN)"))
-    }
-
-    /// Sends a request and waits for the answer to it.
-    fn ask(
-        &mut self,
-        message: RouteNetlinkMessage,
-        flags: u16,
-    ) -> io::Result<Option<RouteNetlinkMessage>> {
-        self.sequence += 1;
-        let mut header = NetlinkHeader::default();
-        header.flags = flags;
-        header.sequence_number = self.sequence;
-        let mut request = NetlinkMessage::new(header, NetlinkPayload::from(message));
-        request.finalize();
-        let mut bytes = vec![0; request.buffer_len()];
-        request.serialize(&mut bytes);
-        self.socket.send(&bytes, 0)?;
-        let (answer, _) = self.socket.recv_from_full()?;
-        let answer = NetlinkMessage::<RouteNetlinkMessage>::deserialize(&answer)
-            .map_err(|error| io::Error::other(error.to_string()))?;
-        match answer.payload {
-            NetlinkPayload::Error(error) if error.code.is_some() => Err(error.to_io()),
-            NetlinkPayload::InnerMessage(message) => Ok(Some(message)),
-            _ => Ok(None),
-        }
     }
 }
 

@@ -11,6 +11,7 @@ mod error;
 mod interface;
 pub mod mptcp;
 mod namespace;
+mod netlink;
 mod privileges;
 mod system;
 mod tcp_info;
