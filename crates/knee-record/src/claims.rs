@@ -1,6 +1,6 @@
 //! Claims: a sentence from a source against what was measured.
 
-use crate::measures::{NotMeasurable, measure, objects_earlier, of_transfers, transfer_ratio};
+use crate::measures::{NotMeasurable, compare, measure, of_transfers, transfer_ratio};
 use crate::over_seeds::OverSeeds;
 use crate::print::Unit;
 use crate::statistics::RatioInterval;
@@ -248,7 +248,8 @@ pub fn outcome_of(claim: &Claim, value: Result<f64, NotMeasurable>) -> ClaimOutc
 fn measured(claim: &Claim, runs: &[NamedRun<'_, '_>]) -> Result<f64, NotMeasurable> {
     if let (true, Some(other)) = (claim.measure.compares(), &claim.relative_to) {
         let window = Window { from: claim.from, until: claim.until };
-        return objects_earlier([resolve(&claim.of, runs)?, resolve(other, runs)?], window);
+        let targets = [resolve(&claim.of, runs)?, resolve(other, runs)?];
+        return compare(&claim.measure, targets, window);
     }
     let value = measure_target(claim, &claim.of, runs)?;
     let Some(other) = &claim.relative_to else {

@@ -5,11 +5,12 @@
 //! the kernel's, a relative one is over the kernel's value.
 
 use crate::health::ProbeRecord;
-use crate::measures::measure;
+use crate::measures::{JUDGED, judged, measure};
 use crate::print::Unit;
 use crate::view::{RunView, Window};
 use crate::{Error, SavedRun, Verdict};
-use knee_scenario::{Measure, SizeRange, Statistic};
+use knee_scenario::Measure;
+use knee_scenario::measure::Class;
 use knee_units::Time;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -29,28 +30,19 @@ pub enum Tolerance {
     Factor(f64),
 }
 
-/// The tolerances, by measure and its name in claims. Repeats of one scenario on Linux differ by
+/// The measures that are judged and their tolerances, as the table of measures
+/// declares them: first what every flow has, then what an application waits
+/// for. Repeats of one scenario on Linux differ by
 /// under 1 % in goodput and by up to 5 % in median RTT; small ratios of
 /// retransmissions and the time until flows converge vary by more. What a flow
 /// has no part in (a page's load time, of bulk) is left out.
-pub const TOLERANCES: [(&str, Measure, Tolerance); 9] = [
-    ("goodput", Measure::Goodput, Tolerance::Part(0.02)),
-    ("smoothed_rtt_p50", Measure::SmoothedRtt(Statistic::P50), Tolerance::Part(0.1)),
-    ("retransmit_ratio_total", Measure::RetransmitRatioTotal, Tolerance::PartOrPoints(0.2, 0.2)),
-    ("convergence_time", CONVERGENCE, Tolerance::Factor(2.0)),
-    ("completion_time", Measure::CompletionTime, Tolerance::Part(0.05)),
-    ("page_load_time", Measure::PageLoadTime, Tolerance::Part(0.05)),
-    ("video_bitrate", Measure::VideoBitrate, Tolerance::Part(0.05)),
-    ("video_startup_time", Measure::VideoStartupTime, Tolerance::Part(0.1)),
-    ("flow_completion_mean", TRANSFERS, Tolerance::Part(0.1)),
-];
-
-/// Within a quarter of the fair share, for two seconds.
-const CONVERGENCE: Measure = Measure::ConvergenceTime { band: 0.25, hold: Time::from_millis(2000) };
-
-/// Completion times of all transfers.
-const TRANSFERS: Measure =
-    Measure::FlowCompletion(Statistic::Mean, SizeRange { at_least: 0, below: None });
+pub fn tolerances() -> [(Measure, Tolerance); JUDGED] {
+    const ORDER: [Class; 6] =
+        [Class::Rate, Class::Delay, Class::Cost, Class::Fairness, Class::Balance, Class::Waiting];
+    let mut judged = judged();
+    judged.sort_by_key(|(what, _)| ORDER.iter().position(|one| *one == what.declared().class));
+    judged
+}
 
 impl Tolerance {
     /// Whether a value of the simulator is near enough to the kernel's.
@@ -169,9 +161,10 @@ impl Fidelity {
         let views = [sim, kernel].map(|run| RunView::new(&run.records, warmup));
         let sound = [sim, kernel].iter().all(|run| run.summary.verdict != Verdict::Invalid);
         let targets = targets(sim);
+        let tolerances = tolerances();
         let measures = targets.iter().flat_map(|of| {
             let views = &views;
-            TOLERANCES.iter().filter_map(move |entry| agreement(views, entry, of, sound))
+            tolerances.iter().filter_map(move |entry| agreement(views, entry, of, sound))
         });
         Fidelity {
             schema: SCHEMA.to_string(),
@@ -194,12 +187,13 @@ impl Fidelity {
     /// all that are sound, the first among them if it is; of the simulator
     /// those beside the first.
     pub fn with_repeats(mut self, sim: &[OverallValues], kernel: &[OverallValues]) -> Fidelity {
-        for (place, (name, _, tolerance)) in TOLERANCES.iter().enumerate() {
-            let found = self.measures.iter_mut().find(|one| one.of == ALL && one.measure == *name);
+        for (place, (what, tolerance)) in tolerances().into_iter().enumerate() {
+            let name = what.name();
+            let found = self.measures.iter_mut().find(|one| one.of == ALL && one.measure == name);
             let Some(one) = found else { continue };
             let sims = sim.iter().filter_map(|repeat| repeat[place]).chain(one.sim).collect();
             let kernels = kernel.iter().filter_map(|repeat| repeat[place]).collect();
-            one.repeat(sims, kernels, *tolerance);
+            one.repeat(sims, kernels, tolerance);
         }
         self
     }
@@ -241,7 +235,7 @@ impl GroundRun {
 /// None where a ground cannot measure it: one flow alone does not converge.
 fn agreement(
     [sim, kernel]: &[RunView<'_>; 2],
-    (name, what, tolerance): &(&str, Measure, Tolerance),
+    (what, tolerance): &(Measure, Tolerance),
     of: &str,
     sound: bool,
 ) -> Option<Agreement> {
@@ -250,7 +244,7 @@ fn agreement(
     }
     let value = |view| measure(view, what, of, Window::default()).ok();
     let values = [value(sim)?, value(kernel)?];
-    Some(Agreement::new(name, of, Unit::of(what), values, *tolerance, sound))
+    Some(Agreement::new(&what.name(), of, Unit::of(what), values, *tolerance, sound))
 }
 
 impl Agreement {
@@ -350,12 +344,12 @@ impl Repeats {
 /// the square root of pi / 2.
 const MEDIAN_OVER_MEAN: f64 = 1.253_314_137;
 
-/// A value for each of [`TOLERANCES`]; none: the run does not have it.
-pub type OverallValues = [Option<f64>; TOLERANCES.len()];
+/// A value for each of [`tolerances`]; none: the run does not have it.
+pub type OverallValues = [Option<f64>; JUDGED];
 
 /// What all flows of a run together have.
 pub fn overall_values(run: &RunView<'_>) -> OverallValues {
-    std::array::from_fn(|place| measure(run, &TOLERANCES[place].1, ALL, Window::default()).ok())
+    tolerances().map(|(what, _)| measure(run, &what, ALL, Window::default()).ok())
 }
 
 /// Of an even number of values in ascending order, the mean of the middle two.
@@ -379,7 +373,7 @@ mod tests {
 
     #[test]
     fn tolerances_are_of_the_kernels_value() {
-        let [goodput, rtt, ratio, convergence] = [0, 1, 2, 3].map(|place| TOLERANCES[place].2);
+        let [goodput, rtt, ratio, convergence] = [0, 1, 2, 3].map(|place| tolerances()[place].1);
         assert!(goodput.accepts(98.0, 100.0) && !goodput.accepts(97.9, 100.0));
         assert!(rtt.accepts(0.110, 0.100) && !rtt.accepts(0.1101, 0.100));
         // Small ratios in points, large ones in parts.

@@ -165,14 +165,14 @@ fn sorted_median(mut values: Vec<f64>) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::TOLERANCES;
     use crate::fidelity::{GroundRun, SCHEMA as FIDELITY};
     use crate::print::Unit;
+    use crate::tolerances;
 
     /// A cell of which the simulator says so many times the kernel's goodput.
     fn cell(name: &str, sim: f64, verdict: Verdict) -> GridCell {
         let run = GroundRun { verdict, verdict_reason: None, probes: Vec::new() };
-        let tolerance = TOLERANCES[0].2;
+        let tolerance = tolerances()[0].1;
         let sound = verdict != Verdict::Invalid;
         let measures =
             vec![Agreement::new("goodput", "*", Unit::BitsPerSecond, [sim, 1.0], tolerance, sound)];

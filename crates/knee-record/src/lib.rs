@@ -48,8 +48,8 @@ pub use control::Control;
 pub use distribution::Distribution;
 pub use error::Error;
 pub use fidelity::{
-    Agreement, Fidelity, GroundRun, OverallValues, TOLERANCES, Tolerance, overall_values,
-    read_fidelity,
+    Agreement, Fidelity, GroundRun, OverallValues, Tolerance, overall_values, read_fidelity,
+    tolerances,
 };
 pub use grid::{FidelityGrid, GridCell, GridMedian, JUDGED};
 pub use health::{HostHealth, PathCheckRecord, ProbeRecord};

@@ -6,10 +6,15 @@
 mod common;
 
 use common::{flow, records, with_link};
-use knee_record::{Comparison, LinkSample, Manifest, Meter, RepeatSummary, Summary, json_schemas};
-use knee_scenario::{Claim, Measure, Scenario, Statistic};
+use knee_record::{
+    Better, Comparison, LinkSample, Manifest, Meter, RepeatSummary, Summary, json_schemas,
+    sweep_measures, tolerances,
+};
+use knee_scenario::measure::{self, Declared, MEASURES};
+use knee_scenario::{Claim, Measure, Outcome, Scenario, Statistic};
 use knee_units::Time;
 use serde_json::{Value, json};
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 fn repository() -> PathBuf {
@@ -175,13 +180,91 @@ fn checked_in_schemas_are_current() {
     }
 }
 
+/// Marks of a table that comes from the declarations.
+const BEGIN: &str = "<!-- from the table of measures: begin -->\n";
+const END: &str = "<!-- end -->";
+
+/// The tables of docs/measures.md are those of the declarations, in every
+/// chapter that has any.
 #[test]
-fn every_measure_is_documented() {
-    let text = std::fs::read_to_string(repository().join("docs/measures.md")).unwrap();
-    let statistics = ["_min", "_p5", "_p50", "_p95", "_p99", "_max", "_mean"];
-    for name in Measure::names() {
-        let family = statistics.iter().find_map(|end| name.strip_suffix(end));
-        let family = family.unwrap_or(&name);
-        assert!(text.contains(&format!("`{family}`")), "{family}");
+fn the_page_of_measures_is_current() {
+    let path = repository().join("docs/measures.md");
+    let kept = std::fs::read_to_string(&path).unwrap();
+    let mut shown: Vec<&str> = Vec::new();
+    let page: String = kept
+        .split_inclusive("\n## ")
+        .map(|section| {
+            let chapter = section.lines().next().unwrap_or_default();
+            let rows: Vec<&Declared> =
+                MEASURES.iter().filter(|measure| measure.chapter == chapter).collect();
+            let Some((before, rest)) = section.split_once(BEGIN) else {
+                return section.to_string();
+            };
+            let (_, after) = rest.split_once(END).unwrap();
+            shown.extend(rows.iter().map(|measure| measure.name));
+            let rows: String = rows.into_iter().map(row).collect();
+            let head = "| name | unit | better | definition |\n| --- | --- | --- | --- |\n";
+            format!("{before}{BEGIN}{head}{rows}{END}{after}")
+        })
+        .collect();
+    if std::env::var_os("KNEE_WRITE_SCHEMAS").is_some() {
+        std::fs::write(&path, &page).unwrap();
     }
+    let declared: Vec<&str> = MEASURES.iter().map(|measure| measure.name).collect();
+    assert_eq!(shown, declared, "each chapter of the declarations has its table on the page");
+    let kept = std::fs::read_to_string(&path).unwrap();
+    assert!(kept == page, "docs/measures.md is out of date: set KNEE_WRITE_SCHEMAS=1, run again");
+}
+
+/// A line of a table on the page.
+fn row(measure: &Declared) -> String {
+    let unit = match measure.unit {
+        measure::Unit::BitsPerSecond => "bit/s",
+        measure::Unit::Seconds => "s",
+        measure::Unit::Bytes => "bytes",
+        measure::Unit::Fraction => "part",
+        measure::Unit::Number => "1",
+    };
+    let better = match measure.better {
+        measure::Better::More => "more",
+        measure::Better::Less => "less",
+        measure::Better::Neither => "",
+    };
+    let definition = measure.definition().replace('|', "\\|");
+    format!("| `{}` | {unit} | {better} | {definition} |\n", measure.name)
+}
+
+/// The schemas of scenario and study let a claim name what is declared.
+#[test]
+fn the_schemas_name_the_measures() {
+    for schema in [knee_scenario::json_schema(), knee_scenario::study_json_schema()] {
+        let names = &schema["$defs"]["ClaimFile"]["properties"]["measure"]["enum"];
+        let names: Vec<&str> =
+            names.as_array().unwrap().iter().map(|name| name.as_str().unwrap()).collect();
+        for measure in MEASURES {
+            let end = if measure.is_distribution() { "_p95" } else { "" };
+            assert!(names.contains(&format!("{}{end}", measure.name).as_str()), "{}", measure.name);
+        }
+        assert!(!names.contains(&"rtt") && !names.contains(&"goodput_p50"), "{names:?}");
+    }
+}
+
+/// What sweeps and fidelity take is declared, no column twice, each as good as
+/// its declaration says.
+#[test]
+fn sweeps_and_fidelity_take_what_is_declared() {
+    let columns = sweep_measures();
+    let names: BTreeSet<&str> = columns.iter().map(|column| column.name.as_str()).collect();
+    assert_eq!(names.len(), columns.len());
+    let better =
+        |name: &str| columns.iter().find(|column| column.name == name).map(|column| column.better);
+    assert_eq!(better("goodput_bps"), Some(Better::More));
+    assert_eq!(better("completion_s"), Some(Better::Less));
+    assert_eq!(columns[0].name, "completion_s");
+    let claimed = Measure::names();
+    for (measure, _) in tolerances() {
+        assert!(claimed.contains(&measure.name()), "{}", measure.name());
+    }
+    assert_eq!(tolerances()[1].0, Measure::SmoothedRtt(Statistic::P50));
+    assert_eq!(tolerances()[1].0.name(), "smoothed_rtt_p50");
 }

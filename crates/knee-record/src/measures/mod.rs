@@ -1,4 +1,5 @@
-//! All measures, each defined once. docs/measures.md has the same formulas.
+//! All measures: what their table (`knee_scenario::measures`) declares,
+//! computed, and its longer formulas.
 //!
 //! Notation: a flow f is measured over its span `[b, e]`, from `warmup`
 //! after its start to its end, clipped to the window; `X(t)` is a counter,
@@ -20,14 +21,17 @@ mod startup;
 mod transfers;
 mod volume;
 
-pub(crate) use earlier::objects_earlier;
+use earlier::objects_earlier;
 pub use fairness::jain_index;
 pub(crate) use objects::{is_of_page, is_segment};
-pub(crate) use transfers::of_transfers;
 pub use transfers::{TransferValue, transfer_ratio};
 
+use crate::Unit;
+use crate::fidelity::Tolerance;
 use crate::view::{FlowView, LinkView, RunView, Span, Window};
-use knee_scenario::Measure;
+use knee_scenario::measure::Subject;
+use knee_scenario::{Measure, SizeRange, Statistic};
+use knee_units::Time;
 use std::fmt::Display;
 
 /// Why a measure has no value on these records.
@@ -55,66 +59,128 @@ pub fn measure(
     target: &str,
     window: Window,
 ) -> Result<f64, NotMeasurable> {
-    let flows = || Flows::find(run, target, window);
-    match measure {
-        Measure::Goodput => flows()?.goodput(),
-        Measure::Throughput => flows()?.throughput(),
-        Measure::Utilisation => find_link(run, target)?.utilisation(run, window),
-        Measure::Share => flows()?.share(),
-        Measure::Rtt(statistic) => flows()?.rtt(*statistic),
-        Measure::SmoothedRtt(statistic) => flows()?.smoothed_rtt(*statistic),
-        Measure::MinRttEstimate(statistic) => flows()?.min_rtt_estimate(*statistic),
-        Measure::BandwidthEstimate(statistic) => flows()?.bandwidth_estimate(*statistic),
-        Measure::QueueingDelay(statistic) => match flows() {
-            Err(_) if is_link(run, target) => {
-                find_link(run, target)?.queueing_delay(run, window, *statistic)
-            }
-            flows => flows?.queueing_delay(*statistic),
-        },
-        Measure::StandingQueue => match flows() {
-            Err(_) if is_link(run, target) => find_link(run, target)?.standing_queue(run, window),
-            flows => flows?.standing_queue(),
-        },
-        Measure::RetransmitRatio => flows()?.retransmit_ratio(),
-        Measure::RetransmitRatioStartup => flows()?.retransmit_ratio_startup(),
-        Measure::RetransmitRatioTotal => flows()?.retransmit_ratio_total(),
-        Measure::UsefulRatio => flows()?.useful_ratio(),
-        Measure::EffectiveGoodput => flows()?.effective_goodput(),
-        Measure::LostElsewhere => flows()?.lost_elsewhere(),
-        Measure::Drops => find_link(run, target)?.drops(run, window),
-        Measure::Jain => flows()?.jain(),
-        Measure::ConvergenceTime { band, hold } => flows()?.convergence_time(*band, *hold),
-        Measure::TakeoverTime { fraction, hold } => flows()?.takeover_time(*fraction, *hold),
-        Measure::CompletionTime => flows()?.completion_time(),
-        Measure::Power => flows()?.power(),
-        Measure::PhaseEntries(phase) => flows()?.phase_entries(phase),
-        Measure::PhaseShare(phase) => flows()?.phase_share(phase),
-        Measure::StartupGrowth => flows()?.startup_growth(),
-        Measure::StartupFlatRounds => flows()?.startup_flat_rounds(),
-        Measure::CompletionOverBound => flows()?.completion_over_bound(),
-        Measure::AggregationRatio => flows()?.aggregation_ratio(),
-        Measure::HeadOfLineBlocking => flows()?.head_of_line_blocking(),
-        Measure::ReceiveBufferPeak => Ok(flows()?.receive_buffer_peak()),
-        Measure::DuplicateRatio => flows()?.duplicate_ratio(),
-        Measure::PathShare(path) => flows()?.path_share(path),
-        Measure::PageLoadTime => flows()?.page_load_time(),
-        Measure::ObjectTime(statistic) => flows()?.object_time(*statistic),
-        Measure::ObjectsEarlier => because("it needs another page to compare with"),
-        Measure::VideoBitrate => flows()?.video_bitrate(),
-        Measure::VideoQualityShare(quality) => flows()?.video_quality_share(*quality),
-        Measure::VideoSwitches => flows()?.video_switches(),
-        Measure::VideoStallTime => flows()?.video_stall_time(),
-        Measure::VideoStartupTime => flows()?.video_startup_time(),
-        Measure::FlowThroughput(statistic, sizes) => {
-            Ok(flows()?.transfers(TransferValue::Throughput, *sizes)?.statistic(*statistic))
+    value(measure, Found::find(run, target, window, measure.subjects())?)
+}
+
+/// What a target names.
+enum Found<'r, 'a> {
+    Flows(Flows<'r, 'a>),
+    Link((&'r LinkView<'a>, &'r RunView<'a>, Window)),
+}
+
+impl<'r, 'a> Found<'r, 'a> {
+    /// A measure of both takes a name for that of flows first.
+    fn find(
+        run: &'r RunView<'a>,
+        target: &str,
+        window: Window,
+        subjects: &[Subject],
+    ) -> Result<Found<'r, 'a>, NotMeasurable> {
+        let link = || Ok(Found::Link((find_link(run, target)?, run, window)));
+        if subjects == [Subject::Link] {
+            return link();
         }
-        Measure::FlowCompletion(statistic, sizes) => {
-            Ok(flows()?.transfers(TransferValue::Completion, *sizes)?.statistic(*statistic))
+        match Flows::find(run, target, window) {
+            Ok(flows) => Ok(Found::Flows(flows)),
+            Err(_) if subjects.contains(&Subject::Link) && is_link(run, target) => link(),
+            Err(reason) => Err(reason),
         }
-        Measure::CompletionJitter(sizes) => flows()?.completion_jitter(*sizes),
-        Measure::Model(name) => because(format!("model.{name} is computed without a run")),
     }
 }
+
+/// A run, and a target in it.
+type Target<'r, 'a, 't> = (&'r RunView<'a>, &'t str);
+
+/// A measure that has a column in the tables of sweeps.
+pub(crate) struct Column {
+    pub name: &'static str,
+    pub title: &'static str,
+    pub unit: Unit,
+    pub measure: Measure,
+}
+
+macro_rules! compute {
+    ($(
+        chapter $chapter:literal { $(
+            $(#[doc = $line:literal])*
+            $variant:ident $(( $($key:ident: $type:ty),+ ))?
+            $({ $($(#[doc = $about:literal])* $field:ident: $field_type:ty),+ $(,)? })?
+            = $name:literal, $unit:ident, $better:ident, $class:ident, $meaning:literal => {
+                $(of $subject:ident |$found:pat_param| $value:expr;)+
+                $(against |$pair:ident, $window:ident| $compared:expr;)?
+                $(interval $interval:expr;)?
+                $(column [$($cell:tt)?] $column:literal $(as $column_unit:ident)?, $title:literal;)*
+                $(within [$($near:tt)?] $tolerance:expr;)?
+            }
+        )* }
+    )* models { $($models:tt)* }) => {
+        #[allow(unreachable_patterns, reason = "some measures are of all that there is")]
+        fn value(measure: &Measure, found: Found<'_, '_>) -> Result<f64, NotMeasurable> {
+            match measure {
+                $($(Measure::$variant $(( $($key),+ ))? $({ $($field),+ })? => match found {
+                    $(Found::$subject($found) => $value,)+
+                    _ => because(concat!($name, " is a measure of something else")),
+                },)*)*
+                Measure::Model(name) => because(format!("model.{name} is computed without a run")),
+            }
+        }
+
+        /// The value of a measure that compares two targets itself.
+        pub(crate) fn compare(
+            measure: &Measure,
+            targets: [Target<'_, '_, '_>; 2],
+            over: Window,
+        ) -> Result<f64, NotMeasurable> {
+            match measure {
+                $($($(Measure::$variant { .. } => {
+                    let ($pair, $window) = (targets, over);
+                    $compared
+                })?)*)*
+                _ => because("it compares nothing"),
+            }
+        }
+
+        /// What a measure of transfers takes of which of them; none: its
+        /// ratios have no interval.
+        #[allow(unused_variables, reason = "most measures have no interval")]
+        pub(crate) fn of_transfers(
+            measure: &Measure,
+        ) -> Option<(TransferValue, SizeRange, Statistic)> {
+            match measure {
+                $($(Measure::$variant $(( $($key),+ ))? $({ $($field),+ })? => {
+                    let interval: &[(TransferValue, SizeRange, Statistic)] = &[$($interval)?];
+                    interval.first().copied()
+                })*)*
+                Measure::Model(_) => None,
+            }
+        }
+
+        /// The columns of sweeps, in the order of the table of measures.
+        pub(crate) fn columns() -> Vec<Column> {
+            vec![$($($({
+                let measure = Measure::$variant $($cell)?;
+                let units = [$(Unit::$column_unit,)? Unit::of(&measure)];
+                Column { name: $column, title: $title, unit: units[0], measure }
+            },)*)*)*]
+        }
+
+        /// How many measures fidelity judges.
+        pub(crate) const JUDGED: usize = {
+            let judged: &[&str] = &[$($($({
+                let _ = stringify!($tolerance);
+                $name
+            },)?)*)*];
+            judged.len()
+        };
+
+        /// The measures that fidelity judges, in the order of the table.
+        pub(crate) fn judged() -> [(Measure, Tolerance); JUDGED] {
+            [$($($((Measure::$variant $($near)?, $tolerance),)?)*)*]
+        }
+    };
+}
+
+knee_scenario::measures!(compute);
 
 /// The flows that a target names.
 pub(crate) struct Flows<'r, 'a> {

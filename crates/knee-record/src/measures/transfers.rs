@@ -5,7 +5,7 @@ use crate::TransferRecord;
 use crate::distribution::Distribution;
 use crate::statistics::{RatioInterval, bootstrap_ratio, bootstrap_ratio_of_pairs};
 use crate::view::{FlowView, RunView, Window};
-use knee_scenario::{Measure, SizeRange, Statistic};
+use knee_scenario::{SizeRange, Statistic};
 use std::collections::BTreeMap;
 
 /// What is said of a finished transfer.
@@ -131,19 +131,6 @@ fn transfer_pairs(
 fn is_pair([a, b]: [&TransferRecord; 2], [from_a, from_b]: [u64; 2]) -> bool {
     let (a_after, b_after) = (a.start_ns.abs_diff(from_a), b.start_ns.abs_diff(from_b));
     a.size_bytes == b.size_bytes && a_after.abs_diff(b_after) <= APART_MAX_NS
-}
-
-/// What a measure takes of which transfers; none: it is not of transfers.
-pub(crate) fn of_transfers(measure: &Measure) -> Option<(TransferValue, SizeRange, Statistic)> {
-    match measure {
-        Measure::FlowThroughput(statistic, sizes) => {
-            Some((TransferValue::Throughput, *sizes, *statistic))
-        }
-        Measure::FlowCompletion(statistic, sizes) => {
-            Some((TransferValue::Completion, *sizes, *statistic))
-        }
-        _ => None,
-    }
 }
 
 /// The ratio of a statistic of two targets' transfers, test over control: in

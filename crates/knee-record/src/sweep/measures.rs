@@ -1,12 +1,11 @@
-//! The main measures of a group of flows. Each is one that claims or
-//! summaries have; where a summary has it of single flows only, the group's
-//! is the mean over its flows.
+//! The main measures of a group of flows: those that the table of measures
+//! gives a column.
 
 use super::GroupMeasures;
+use crate::measures::{Column, columns, measure};
 use crate::view::{RunView, Window};
-use crate::{Records, Summary, Unit, measure};
-use knee_scenario::measure::SizeRange;
-use knee_scenario::{Measure, Scenario, Statistic};
+use crate::{Records, Summary, Unit};
+use knee_scenario::{Measure, Scenario, measure};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -34,61 +33,26 @@ pub struct SweepMeasure {
     pub better: Better,
 }
 
-/// Where a value comes from.
-enum Source {
-    /// A measure that claims can name.
-    Claim(Measure),
-    /// Mean of a number of the flows' summaries.
-    Mean(&'static str),
-}
-
-type Declared = (&'static str, &'static str, Unit, Better, Source);
-
-const ALL_SIZES: SizeRange = SizeRange { at_least: 0, below: None };
-
-/// In the order of the table: what an application waits for, then rates,
-/// then delays and losses.
-#[rustfmt::skip]
-const MEASURES: [Declared; 22] = {
-    use Better::{Less, More};
-    use Source::{Claim, Mean};
-    use Statistic::{P5, P50, P95};
-    use Unit::{BitsPerSecond, Fraction, Number, Ratio, Seconds};
-    [
-        ("completion_s", "completion time", Seconds, Less, Claim(Measure::CompletionTime)),
-        ("completion_over_bound", "completion over the earliest possible", Ratio, Less, Claim(Measure::CompletionOverBound)),
-        ("completion_over_best_path", "completion over the best path alone", Ratio, Less, Mean("completion_over_best_path")),
-        ("page_load_s", "page load time", Seconds, Less, Claim(Measure::PageLoadTime)),
-        ("video_bitrate_bps", "video bitrate", BitsPerSecond, More, Claim(Measure::VideoBitrate)),
-        ("video_stall_s", "video stalled for", Seconds, Less, Claim(Measure::VideoStallTime)),
-        ("video_startup_s", "video started after", Seconds, Less, Claim(Measure::VideoStartupTime)),
-        ("video_switches", "changes of quality", Number, Less, Claim(Measure::VideoSwitches)),
-        ("transfer_completion_p50_s", "completion of transfers, median", Seconds, Less, Claim(Measure::FlowCompletion(P50, ALL_SIZES))),
-        ("transfer_completion_p95_s", "completion of transfers, 95th percentile", Seconds, Less, Claim(Measure::FlowCompletion(P95, ALL_SIZES))),
-        ("transfer_throughput_p5_bps", "throughput of transfers, 5th percentile", BitsPerSecond, More, Claim(Measure::FlowThroughput(P5, ALL_SIZES))),
-        ("goodput_bps", "goodput", BitsPerSecond, More, Claim(Measure::Goodput)),
-        ("aggregation_ratio", "delivered, of what all paths allowed", Fraction, More, Claim(Measure::AggregationRatio)),
-        ("jain", "fairness within the group (Jain's index)", Number, More, Claim(Measure::Jain)),
-        ("rtt_p50_s", "RTT, median", Seconds, Less, Claim(Measure::Rtt(P50))),
-        ("rtt_p95_s", "RTT, 95th percentile", Seconds, Less, Claim(Measure::Rtt(P95))),
-        ("queueing_delay_p95_s", "queueing delay, 95th percentile", Seconds, Less, Claim(Measure::QueueingDelay(P95))),
-        ("standing_queue_s", "standing queue", Seconds, Less, Claim(Measure::StandingQueue)),
-        ("head_of_line_blocking_s", "waiting for another path, mean", Seconds, Less, Claim(Measure::HeadOfLineBlocking)),
-        ("retransmit_ratio", "bytes sent again", Fraction, Less, Claim(Measure::RetransmitRatioTotal)),
-        ("duplicate_ratio", "bytes received more than once", Fraction, Less, Claim(Measure::DuplicateRatio)),
-        ("power", "power (1 at the knee)", Number, More, Claim(Measure::Power)),
-    ]
-};
-
 /// All measures of a sweep, in the order of the table's columns.
 pub fn sweep_measures() -> Vec<SweepMeasure> {
-    let measure = |(name, title, unit, better, _): &Declared| SweepMeasure {
-        name: name.to_string(),
-        title: title.to_string(),
-        unit: *unit,
-        better: *better,
+    let measure = |column: Column| SweepMeasure {
+        name: column.name.to_string(),
+        title: column.title.to_string(),
+        unit: column.unit,
+        better: match column.measure.declared().better {
+            measure::Better::More => Better::More,
+            measure::Better::Less | measure::Better::Neither => Better::Less,
+        },
     };
-    MEASURES.iter().map(measure).collect()
+    sorted_columns().into_iter().map(measure).collect()
+}
+
+/// What an application waits for comes first, then rates, then delays and
+/// losses.
+fn sorted_columns() -> Vec<Column> {
+    let mut columns = columns();
+    columns.sort_by_key(|column| column.measure.declared().class);
+    columns
 }
 
 /// Every group of a run; of several, all flows together last.
@@ -98,46 +62,37 @@ pub(super) fn of_groups(
     summary: &Summary,
 ) -> Vec<GroupMeasures> {
     let view = RunView::new(records, scenario.warmup);
-    let numbers: BTreeMap<String, f64> = summary.numbers().into_iter().collect();
-    let mut members: Vec<(String, Vec<String>)> = Vec::new();
+    let columns = sorted_columns();
+    let mut groups: Vec<(String, usize)> = Vec::new();
     for flow in &summary.flows {
-        let label = format!("flow.{}[{}]", flow.name, flow.index);
-        match members.iter_mut().find(|(group, _)| *group == flow.name) {
-            Some((_, labels)) => labels.push(label),
-            None => members.push((flow.name.clone(), vec![label])),
+        match groups.iter_mut().find(|(group, _)| *group == flow.name) {
+            Some((_, flows)) => *flows += 1,
+            None => groups.push((flow.name.clone(), 1)),
         }
     }
-    if members.len() > 1 {
-        let all: Vec<String> = members.iter().flat_map(|(_, labels)| labels.clone()).collect();
-        members.push(("*".to_string(), all));
+    if groups.len() > 1 {
+        groups.push(("*".to_string(), summary.flows.len()));
     }
-    let group = |(group, labels): (String, Vec<String>)| of_group(&view, &numbers, group, &labels);
-    members.into_iter().map(group).collect()
+    let group = |(group, flows)| of_group(&view, &columns, group, flows);
+    groups.into_iter().map(group).collect()
 }
 
-fn of_group(
-    view: &RunView<'_>,
-    numbers: &BTreeMap<String, f64>,
-    group: String,
-    labels: &[String],
-) -> GroupMeasures {
+fn of_group(view: &RunView<'_>, columns: &[Column], group: String, flows: usize) -> GroupMeasures {
     let mut found = GroupMeasures { group, measures: BTreeMap::new(), never: Vec::new() };
-    for (name, _, _, _, source) in &MEASURES {
-        let value = match source {
-            // One flow is always as fast as itself.
-            Source::Claim(Measure::Jain) if labels.len() < 2 => None,
-            Source::Claim(what) => measure(view, what, &found.group, Window::default()).ok(),
-            Source::Mean(field) => {
-                mean(labels.iter().map(|label| numbers.get(&format!("{label}.{field}"))))
+    for column in columns {
+        // One flow is always as fast as itself.
+        if column.measure == Measure::Jain && flows < 2 {
+            continue;
+        }
+        match measure(view, &column.measure, &found.group, Window::default()) {
+            Ok(value) if value.is_finite() => {
+                found.measures.insert(column.name.to_string(), value);
             }
-        };
-        match value {
-            Some(value) if value.is_finite() => {
-                found.measures.insert(name.to_string(), value);
-            }
-            Some(_) if *name == "completion_s" && endless(view, &found.group) => {}
-            Some(_) => found.never.push(name.to_string()),
-            None => {}
+            Ok(_) if column.measure == Measure::CompletionTime && endless(view, &found.group) => {}
+            // The one over the bound of all paths says so already.
+            Ok(_) if column.measure == Measure::CompletionOverBestPath => {}
+            Ok(_) => found.never.push(column.name.to_string()),
+            Err(_) => {}
         }
     }
     found
@@ -150,26 +105,23 @@ fn endless(view: &RunView<'_>, group: &str) -> bool {
     members.any(|flow| flow.size_bytes == 0)
 }
 
-/// None when a flow lacks the number: a mean over the rest would flatter.
-fn mean<'n>(values: impl Iterator<Item = Option<&'n f64>>) -> Option<f64> {
-    let values: Vec<f64> = values.map(Option::<&f64>::copied).collect::<Option<_>>()?;
-    Some(values.iter().sum::<f64>() / values.len().max(1) as f64)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    /// A column can only be sorted by what is good.
     #[test]
-    fn a_gap_gives_no_mean() {
-        assert_eq!(mean([Some(&1.0), Some(&4.0)].into_iter()), Some(2.5));
-        assert_eq!(mean([Some(&1.0), None].into_iter()), None);
+    fn every_column_has_a_better_way() {
+        for column in columns() {
+            let better = column.measure.declared().better;
+            assert!(better != measure::Better::Neither, "{}", column.name);
+        }
     }
 
     /// Columns say their unit at their end, as everywhere in the records.
     #[test]
     fn names_end_in_their_unit() {
-        for (name, _, unit, _, _) in &MEASURES {
+        for SweepMeasure { name, unit, .. } in sweep_measures() {
             let fits = match unit {
                 Unit::BitsPerSecond => name.ends_with("_bps"),
                 Unit::Seconds => name.ends_with("_s"),

@@ -3,79 +3,83 @@
 use super::claims::Names;
 use super::in_range;
 use crate::file::ClaimFile;
-use crate::measure::{Measure, PARAMETERS, SizeRange};
+use crate::measure::{Declared, Measure, Parameters, SizeRange, Statistic};
 use crate::read::{At, Entry};
 use crate::source::Reading;
 use crate::suggest;
 use knee_units::{Fraction, Time};
 
-/// Parameters of measures of transfers, which may be left out.
-const SIZES: [&str; 2] = ["size_at_least", "size_below"];
 /// A ladder has no more qualities.
 const QUALITY_MAX: u64 = 99;
 
 pub(super) fn check(file: &ClaimFile, names: &Names, reading: &mut Reading<'_>) -> Option<Measure> {
     let name = file.measure.at()?;
-    let needs = PARAMETERS.iter().find(|(known, _)| *known == name.value).map(|(_, keys)| *keys);
-    let plain = Measure::plain(&name.value);
-    if needs.is_none() && plain.is_none() {
+    let Some((declared, statistic)) = Declared::find(&name.value) else {
         let known = Measure::names();
         let message = format!("there is no measure \"{}\"", name.value);
         let help = suggest::instead(&name.value, known.iter().map(String::as_str));
         reading.problem(name.span, message, help);
         return None;
-    }
-    let may: &[&str] = match plain {
-        Some(
-            Measure::FlowThroughput(..)
-            | Measure::FlowCompletion(..)
-            | Measure::CompletionJitter(_),
-        ) => &SIZES,
-        _ => &[],
     };
-    parameters(file, name, needs.unwrap_or(&[]), may, reading);
-    if plain.as_ref().is_some_and(Measure::compares) && file.relative_to == Entry::Absent {
+    parameters(file, name, declared, reading);
+    if declared.compares && file.relative_to == Entry::Absent {
         let message = format!("measure {} compares, and the claim names nothing else", name.value);
         reading.problem(name.span, message, "add relative_to = \"run/flow\"");
     }
-    match name.value.as_str() {
-        "convergence_time" => {
-            Some(Measure::ConvergenceTime { band: file.band.get()?.get(), hold: *file.hold.get()? })
-        }
-        "takeover_time" => Some(Measure::TakeoverTime {
-            fraction: file.fraction.get()?.get(),
-            hold: *file.hold.get()?,
-        }),
-        "phase_entries" => file.phase.get().cloned().map(Measure::PhaseEntries),
-        "phase_share" => file.phase.get().cloned().map(Measure::PhaseShare),
-        "path_share" => path(file, names, reading).map(Measure::PathShare),
-        "video_quality_share" => {
-            file.quality.get().map(|quality| Measure::VideoQualityShare(*quality as u32))
-        }
-        _ => plain.map(|measure| match measure {
-            Measure::FlowThroughput(statistic, _) => {
-                Measure::FlowThroughput(statistic, sizes(file, reading))
-            }
-            Measure::FlowCompletion(statistic, _) => {
-                Measure::FlowCompletion(statistic, sizes(file, reading))
-            }
-            Measure::CompletionJitter(_) => Measure::CompletionJitter(sizes(file, reading)),
-            measure => measure,
-        }),
+    if !declared.takes().is_empty() {
+        sizes(file, reading);
+    }
+    if declared.needs().any(|key| key == "path") {
+        path(file, names, reading);
+    }
+    Measure::build(declared.name, &Given { file, statistic })
+}
+
+/// The parameters that a claim gives.
+struct Given<'f> {
+    file: &'f ClaimFile,
+    statistic: Option<Statistic>,
+}
+
+impl Parameters for Given<'_> {
+    fn statistic(&self) -> Option<Statistic> {
+        self.statistic
+    }
+    fn sizes(&self) -> Option<SizeRange> {
+        let at_least = self.file.size_at_least.get().map_or(0, |least| least.get());
+        Some(SizeRange { at_least, below: self.file.size_below.get().map(|below| below.get()) })
+    }
+    fn band(&self) -> Option<f64> {
+        self.file.band.get().map(|band| band.get())
+    }
+    fn fraction(&self) -> Option<f64> {
+        self.file.fraction.get().map(|fraction| fraction.get())
+    }
+    fn hold(&self) -> Option<Time> {
+        self.file.hold.get().copied()
+    }
+    fn phase(&self) -> Option<String> {
+        self.file.phase.get().cloned()
+    }
+    fn path(&self) -> Option<String> {
+        self.file.path.get().cloned()
+    }
+    fn quality(&self) -> Option<u32> {
+        self.file.quality.get().map(|quality| *quality as u32)
     }
 }
 
-/// A path that there is.
-fn path(file: &ClaimFile, names: &Names, reading: &mut Reading<'_>) -> Option<String> {
-    let At { value, span } = file.path.at()?;
+/// Notes a path that there is not.
+fn path(file: &ClaimFile, names: &Names, reading: &mut Reading<'_>) {
+    let Some(At { value, span }) = file.path.at() else { return };
     if !names.incomplete && !names.paths.contains(value) {
         let help = suggest::instead(value, names.paths.iter().map(String::as_str));
         reading.problem(*span, format!("there is no path \"{value}\""), help);
     }
-    Some(value.clone())
 }
 
-fn sizes(file: &ClaimFile, reading: &mut Reading<'_>) -> SizeRange {
+/// Notes sizes that nothing has.
+fn sizes(file: &ClaimFile, reading: &mut Reading<'_>) {
     let at_least = file.size_at_least.get().copied().unwrap_or_default();
     if let Some(below) = file.size_below.at()
         && below.value <= at_least
@@ -83,17 +87,10 @@ fn sizes(file: &ClaimFile, reading: &mut Reading<'_>) -> SizeRange {
         let message = format!("no size is at least {at_least} and below {}", below.value);
         reading.problem(below.span, message, format!("write more than {at_least}"));
     }
-    SizeRange { at_least: at_least.get(), below: file.size_below.get().map(|below| below.get()) }
 }
 
 /// Notes parameters that the measure needs and lacks, or does not take.
-fn parameters(
-    file: &ClaimFile,
-    name: &At<String>,
-    needs: &[&str],
-    may: &[&str],
-    reading: &mut Reading<'_>,
-) {
+fn parameters(file: &ClaimFile, name: &At<String>, declared: &Declared, reading: &mut Reading<'_>) {
     let given = [
         ("band", "\"25 %\"", file.band.span(), file.band.is_broken()),
         ("hold", "\"2 s\"", file.hold.span(), file.hold.is_broken()),
@@ -105,12 +102,12 @@ fn parameters(
         ("size_below", "", file.size_below.span(), file.size_below.is_broken()),
     ];
     for (key, example, span, broken) in given {
-        match (span, needs.contains(&key)) {
+        match (span, declared.needs().any(|needed| needed == key)) {
             (None, true) if !broken => {
                 let message = format!("measure {} needs {key}", name.value);
                 reading.problem(name.span, message, format!("add {key} = {example}"));
             }
-            (Some(span), false) if !may.contains(&key) => {
+            (Some(span), false) if !declared.takes().contains(&key) => {
                 let message = format!("measure {} has no parameter {key}", name.value);
                 reading.problem(span, message, "remove it");
             }

@@ -1,10 +1,11 @@
 //! Claims.
 
+use crate::measure::Measure;
 use crate::read::{At, Entry, Required, Value, refuse_kind, table, words};
 use crate::source::Reading;
 use crate::tree::{Kind, Node};
 use knee_units::{Bytes, Fraction, Time};
-use schemars::JsonSchema;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 
 table! {
     /// A sentence from a source, made checkable.
@@ -14,6 +15,7 @@ table! {
         /// The sentence.
         says: Required<String>,
         /// What is measured: "goodput", "rtt_p95", "jain" …
+        #[schemars(schema_with = "measure_names")]
         measure: Required<String>,
         /// For convergence_time: allowed deviation from the fair share, as
         /// a fraction of it.
@@ -73,6 +75,11 @@ table! {
         /// percent of it, or in the measure's unit.
         drift: Entry<BoundFile>,
     }
+}
+
+/// What a claim can name, from the table of measures.
+fn measure_names(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({ "type": "string", "enum": Measure::names() })
 }
 
 words! {

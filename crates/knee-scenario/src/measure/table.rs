@@ -1,0 +1,382 @@
+//! The table of all measures: each is declared here, and nowhere else.
+//!
+//! A declaration reads
+//!
+//! ```text
+//! /// Its formula, for docs/measures.md.
+//! Variant(parameters) = "name", Unit, Better, Class, "its meaning in a line" => {
+//!     of Flows |flows| flows.value();             how it is computed of these …
+//!     of Link |link| link.value();                … or of a link
+//!     column [(arguments)] "name_s", "title";     a column of sweeps
+//!     within [(arguments)] Tolerance::Part(0.1);  fidelity: how far it may be off
+//! }
+//! ```
+//!
+//! What follows `=>` are expressions of `knee-record`, which has the records:
+//! a formula stands here, or in a function there. Parameters go by the names
+//! of [`Parameters`](super::Parameters); a parameter that is new needs its
+//! key in `file/claim.rs` as well. Everything that knows measures reads this
+//! table: claims and their schema, summaries, sweeps, fidelity, `knee list`
+//! and docs/measures.md.
+
+/// Hands the table of all measures to the macro of this name.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! measures {
+    ($with:ident) => {
+        $with! {
+            chapter "How much" {
+                /// `8 Σ (D(e) - D(b)) / (max e - min b)`: payload that the receiver's
+                /// application got, in order
+                Goodput = "goodput", BitsPerSecond, More, Rate,
+                    "payload delivered in order over time" => {
+                    of Flows |flows| flows.goodput();
+                    column [] "goodput_bps", "goodput";
+                    within [] Tolerance::Part(0.02);
+                }
+                /// `8 Σ h (S(e) - S(b)) / (max e - min b)`: IP bytes sent, retransmissions and
+                /// headers included; h is IP bytes over payload bytes of a full segment
+                Throughput = "throughput", BitsPerSecond, Neither, Rate,
+                    "IP bytes sent over time, retransmissions included" => {
+                    of Flows |flows| flows.throughput();
+                }
+                /// `Σ (D(e) - D(b))` of the target over the same sum of all flows, each flow
+                /// over its own span
+                Share = "share", Fraction, Neither, Fairness,
+                    "goodput over that of all flows" => {
+                    of Flows |flows| flows.share();
+                }
+                /// of a link: IP bytes that it sent between b and e, the parts of packets then
+                /// in transmission included, over those that its rate would have allowed; not
+                /// measurable without a rate
+                Utilisation = "utilisation", Fraction, More, Rate,
+                    "IP bytes that left over what the rate allows" => {
+                    of Link |(link, run, window)| link.utilisation(run, window);
+                }
+                /// of a link: packets dropped by queue, AQM or policer between b and e
+                Drops = "drops", Number, Less, Cost,
+                    "packets dropped by queue, AQM or policer" => {
+                    of Link |(link, run, window)| link.drops(run, window);
+                }
+                /// `Σ (R(e) - R(b)) / Σ (S(e) - S(b))`: after the warm-up
+                RetransmitRatio = "retransmit_ratio", Fraction, Less, Cost,
+                    "retransmitted over sent bytes after the warm-up" => {
+                    of Flows |flows| flows.retransmit_ratio();
+                }
+                /// the same from each flow's start to the end of its warm-up; no window applies
+                RetransmitRatioStartup = "retransmit_ratio_startup", Fraction, Less, Cost,
+                    "the same before the end of the warm-up" => {
+                    of Flows |flows| flows.retransmit_ratio_startup();
+                }
+                /// the same from start to end; no window applies
+                RetransmitRatioTotal = "retransmit_ratio_total", Fraction, Less, Cost,
+                    "the same from start to end" => {
+                    of Flows |flows| flows.retransmit_ratio_total();
+                    column [] "retransmit_ratio", "bytes sent again";
+                    within [] Tolerance::PartOrPoints(0.2, 0.2);
+                }
+                /// `Σ (D(e) - D(b)) / Σ (S(e) - S(b))`: payload delivered over payload sent, at
+                /// most 1
+                UsefulRatio = "useful_ratio", Fraction, More, Cost,
+                    "bytes delivered over bytes sent" => {
+                    of Flows |flows| flows.useful_ratio();
+                }
+                /// goodput times the useful ratio, or goodput over the bytes sent for each byte
+                /// delivered: as power weighs throughput against delay, it weighs goodput
+                /// against what is paid for it, where each byte sent has its price
+                EffectiveGoodput = "effective_goodput", BitsPerSecond, More, Cost,
+                    "goodput times the useful ratio" => {
+                    of Flows |flows| flows.effective_goodput();
+                }
+                /// `max(0, P - L) / P`, from start to end and of all flows (`*`): P is the
+                /// packets sent again, in packets of their mean size, L those that all links
+                /// dropped or lost, ACKs included. What is left was lost in a stack or a
+                /// network card, or was sent again though it had arrived; no window applies
+                LostElsewhere = "lost_elsewhere", Fraction, Less, Cost,
+                    "part of what was sent again that no link lost" => {
+                    of Flows |flows| flows.lost_elsewhere();
+                }
+                /// mean over the flows of the time from start to the acknowledgement of the
+                /// last byte; never, if one was cut off
+                CompletionTime = "completion_time", Seconds, Less, Waiting,
+                    "from start until all is acknowledged" => {
+                    of Flows |flows| flows.completion_time();
+                    column [] "completion_s", "completion time";
+                    within [] Tolerance::Part(0.05);
+                }
+                /// `u / d`: u is `Σ h (D(e) - D(b))` over the capacity `C + Σ h N(b)` of the
+                /// flows' paths, d the time-weighted mean of RTT over base RTT. 1 at the knee;
+                /// half a link, or twice the delay, gives 0.5. Of flows over one path each.
+                /// (Kleinrock 1979)
+                Power = "power", Number, More, Balance,
+                    "Kleinrock's power; 1 at the knee" => {
+                    of Flows |flows| flows.power();
+                    column [] "power", "power (1 at the knee)";
+                }
+            }
+            chapter "How late" {
+                /// the last RTT measured, distribution over time. Its smallest and largest value
+                /// are those of every RTT measured when the span is the flow's whole life, else
+                /// those of the samples. Of a flow over several paths: that of the last of its
+                /// paths that is up
+                Rtt(statistic: Statistic) = "rtt", Seconds, Less, Delay,
+                    "RTT as the sender measured it" => {
+                    of Flows |flows| flows.rtt(*statistic);
+                    column [(Statistic::P50)] "rtt_p50_s", "RTT, median";
+                    column [(Statistic::P95)] "rtt_p95_s", "RTT, 95th percentile";
+                }
+                /// smoothed RTT (RFC 6298), distribution over time
+                SmoothedRtt(statistic: Statistic) = "smoothed_rtt", Seconds, Less, Delay,
+                    "smoothed RTT" => {
+                    of Flows |flows| flows.smoothed_rtt(*statistic);
+                    within [(Statistic::P50)] Tolerance::Part(0.1);
+                }
+                /// the controller's estimate of the minimum RTT, distribution over time
+                MinRttEstimate(statistic: Statistic) = "min_rtt_estimate", Seconds, Neither, Delay,
+                    "minimum RTT that the controller believes in" => {
+                    of Flows |flows| flows.min_rtt_estimate(*statistic);
+                }
+                /// the controller's estimate of the bottleneck's bandwidth, payload,
+                /// distribution over time
+                BandwidthEstimate(statistic: Statistic) = "bandwidth_estimate", BitsPerSecond,
+                    Neither, Rate, "bandwidth that the controller believes in" => {
+                    of Flows |flows| flows.bandwidth_estimate(*statistic);
+                }
+                /// of flows over one path each: `max(0, RTT - base RTT)`, where the base RTT is
+                /// that of a full segment and its ACK over empty queues, with rates and delays
+                /// that change each at their best while the flow may last; of a link: the time
+                /// that a packet entering the queue would wait. Distribution over time
+                QueueingDelay(statistic: Statistic) = "queueing_delay", Seconds, Less, Delay,
+                    "RTT less that of empty queues; delay of a queue" => {
+                    of Flows |flows| flows.queueing_delay(*statistic);
+                    of Link |(link, run, window)| link.queueing_delay(run, window, *statistic);
+                    column [(Statistic::P95)] "queueing_delay_p95_s",
+                        "queueing delay, 95th percentile";
+                }
+                /// the queue that never drains: the span is cut into windows of one second from
+                /// b on; mean over the windows of the smallest queueing delay in each. A last
+                /// window cut short by e counts only when it is the only one. Of a group, mean
+                /// over the flows
+                StandingQueue = "standing_queue", Seconds, Less, Delay,
+                    "queueing delay that never drains" => {
+                    of Flows |flows| flows.standing_queue();
+                    of Link |(link, run, window)| link.standing_queue(run, window);
+                    column [] "standing_queue_s", "standing queue";
+                }
+            }
+            chapter "How fair" {
+                /// `(Σ x)² / (n Σ x²)` over the n flows' goodputs, each over its own span;
+                /// between `1/n` and 1. (Jain, Chiu, Hawe 1984)
+                Jain = "jain", Number, More, Fairness,
+                    "Jain's fairness index of the goodputs" => {
+                    of Flows |flows| flows.jain();
+                    column [] "jain", "fairness within the group (Jain's index)";
+                }
+                /// from the last start of the flows (or `from`, if later) to the first moment t
+                /// such that in every stretch of one second within `[t, t + hold]` each flow's
+                /// goodput x satisfies `|x - m| <= band m`, m being the mean over the flows. A
+                /// `hold` below one second shortens the stretch. The warm-up does not matter.
+                /// Resolution: the sampling interval
+                ConvergenceTime {
+                    /// Allowed deviation from the fair share, as a fraction of it.
+                    band: f64,
+                    /// How long it must last.
+                    hold: Time,
+                } = "convergence_time", Seconds, Less, Fairness,
+                    "until all stay near their fair share" => {
+                    of Flows |flows| flows.convergence_time(*band, *hold);
+                    within [{ band: 0.25, hold: Time::from_millis(2000) }] Tolerance::Factor(2.0);
+                }
+                /// from the claim's `from` to the end of the first stretch of `hold` in which
+                /// the flows' goodput together, with headers, reaches `fraction` of what their
+                /// paths allow in it. It is `hold` at least
+                TakeoverTime {
+                    /// Part of the path's rate that must be reached.
+                    fraction: f64,
+                    /// Time over which goodput is averaged.
+                    hold: Time,
+                } = "takeover_time", Seconds, Less, Fairness,
+                    "until they have the path's rate" => {
+                    of Flows |flows| flows.takeover_time(*fraction, *hold);
+                }
+            }
+            chapter "What the controller does" {
+                /// samples in `phase` whose predecessor is not; mean over the flows. Phases
+                /// shorter than the sampling interval can be missed
+                PhaseEntries(phase: String) = "phase_entries", Number, Neither, Balance,
+                    "times that a phase of the controller began" => {
+                    of Flows |flows| flows.phase_entries(phase);
+                }
+                /// part of the time in phases whose name begins with `phase`
+                PhaseShare(phase: String) = "phase_share", Fraction, Neither, Balance,
+                    "part of the time in phases" => {
+                    of Flows |flows| flows.phase_share(phase);
+                }
+                /// growth of the bandwidth estimate in a round of STARTUP: geometric mean over
+                /// the rounds from the first on that grew by 25 % or more, but for the last of
+                /// them, in which the path fills; mean over the flows
+                StartupGrowth = "startup_growth", Number, Neither, Balance,
+                    "growth of BBR's estimate in a round of STARTUP" => {
+                    of Flows |flows| flows.startup_growth();
+                }
+                /// rounds at the end of STARTUP since the last that brought 25 % over the
+                /// estimate which counts so far; mean over the flows
+                StartupFlatRounds = "startup_flat_rounds", Number, Neither, Balance,
+                    "rounds without growth at the end of STARTUP" => {
+                    of Flows |flows| flows.startup_flat_rounds();
+                }
+            }
+            chapter "Over several paths" {
+                /// completion time of a file over T*: no scheduler can be earlier. Mean over the
+                /// flows. The completion time runs to the acknowledgement of the last byte, so
+                /// even a perfect scheduler stays a way back above 1
+                CompletionOverBound = "completion_over_bound", Number, Less, Waiting,
+                    "completion time over the least that is possible" => {
+                    of Flows |flows| flows.completion_over_bound();
+                    column [] "completion_over_bound" as Ratio,
+                        "completion over the earliest possible";
+                }
+                /// the same over the smallest T* of one path alone; below 1, several paths were
+                /// certainly of use
+                CompletionOverBestPath = "completion_over_best_path", Number, Less, Waiting,
+                    "the same over that of the best path alone" => {
+                    of Flows |flows| flows.completion_over_best_path();
+                    column [] "completion_over_best_path" as Ratio,
+                        "completion over the best path alone";
+                }
+                /// `Σ h (D(e) - D(b))` over the capacity `C + Σ h N(b)` of the flows' paths; not
+                /// measurable on an unlimited path
+                AggregationRatio = "aggregation_ratio", Fraction, More, Rate,
+                    "what was delivered over what all paths allowed" => {
+                    of Flows |flows| flows.aggregation_ratio();
+                    column [] "aggregation_ratio", "delivered, of what all paths allowed";
+                }
+                /// time that a byte waited at the receiver for what comes before it on another
+                /// path, mean over all bytes from start to end
+                HeadOfLineBlocking = "head_of_line_blocking", Seconds, Less, Delay,
+                    "mean wait of a byte for another path's" => {
+                    of Flows |flows| flows.head_of_line_blocking();
+                    column [] "head_of_line_blocking_s", "waiting for another path, mean";
+                }
+                /// the most bytes that ever waited so; the largest of the flows
+                ReceiveBufferPeak = "receive_buffer_peak", Bytes, Less, Cost,
+                    "most bytes that ever waited so" => {
+                    of Flows |flows| Ok(flows.receive_buffer_peak());
+                }
+                /// payload bytes that the receiver got more than once by several paths, over
+                /// those delivered; from start to end
+                DuplicateRatio = "duplicate_ratio", Fraction, Less, Cost,
+                    "bytes that came more than once, over all" => {
+                    of Flows |flows| flows.duplicate_ratio();
+                    column [] "duplicate_ratio", "bytes received more than once";
+                }
+                /// payload that the path named `path` delivered over that of all paths of the
+                /// flows, within the span
+                PathShare(path: String) = "path_share", Fraction, Neither, Balance,
+                    "bytes of a path over those of all" => {
+                    of Flows |flows| flows.path_share(path);
+                }
+            }
+            chapter "Pages and videos" {
+                /// from the flow's start to the arrival of its last object, mean over the flows;
+                /// never, if one did not arrive
+                PageLoadTime = "page_load_time", Seconds, Less, Waiting,
+                    "until the last object of a page is complete" => {
+                    of Flows |flows| flows.page_load_time();
+                    column [] "page_load_s", "page load time";
+                    within [] Tolerance::Part(0.05);
+                }
+                /// from the flow's start to the arrival of an object: distribution over the
+                /// objects, all of the same weight
+                ObjectTime(statistic: Statistic) = "object_time", Seconds, Less, Waiting,
+                    "until an object of a page is complete" => {
+                    of Flows |flows| flows.object_time(*statistic);
+                }
+                /// of a page, against that of `relative_to`: objects that arrived sooner after
+                /// their flow's start than the one of the same number there; of a tie, half. Two
+                /// equal runs give a half on average, and any one pair of them much more or
+                /// less: an outcome means something beside such a pair
+                ObjectsEarlier = "objects_earlier", Fraction, More, Waiting,
+                    "objects earlier than those of relative_to" => {
+                    of Flows |_| because("it needs another page to compare with");
+                    against |pair, window| objects_earlier(pair, window);
+                }
+                /// `Σ 8 S / Σ m` over the segments that arrived, `m = 8 S / bitrate` being a
+                /// segment's media time
+                VideoBitrate = "video_bitrate", BitsPerSecond, More, Waiting,
+                    "mean bitrate of the segments" => {
+                    of Flows |flows| flows.video_bitrate();
+                    column [] "video_bitrate_bps", "video bitrate";
+                    within [] Tolerance::Part(0.05);
+                }
+                /// media time that arrived in the quality number `quality` (the lowest is 0)
+                /// over all that arrived
+                VideoQualityShare(quality: u32) = "video_quality_share", Fraction, Neither,
+                    Waiting, "media time in a quality over all" => {
+                    of Flows |flows| flows.video_quality_share(*quality);
+                }
+                /// how long playback stood still, its start left out, mean over the flows
+                VideoStallTime = "video_stall_time", Seconds, Less, Waiting,
+                    "how long playback stood still" => {
+                    of Flows |flows| flows.video_stall_time();
+                    column [] "video_stall_s", "video stalled for";
+                }
+                /// from the flow's start until playback begins, mean over the flows
+                VideoStartupTime = "video_startup_time", Seconds, Less, Waiting,
+                    "until playback starts" => {
+                    of Flows |flows| flows.video_startup_time();
+                    column [] "video_startup_s", "video started after";
+                    within [] Tolerance::Part(0.1);
+                }
+                /// segments whose quality is not that of the one before, mean over the flows
+                VideoSwitches = "video_switches", Number, Less, Waiting,
+                    "changes of quality" => {
+                    of Flows |flows| flows.video_switches();
+                    column [] "video_switches", "changes of quality";
+                }
+            }
+            chapter "Mixes" {
+                /// from start to the acknowledgement of the last byte, distribution over the
+                /// transfers
+                FlowCompletion(statistic: Statistic, sizes: SizeRange) = "flow_completion",
+                    Seconds, Less, Waiting, "of transfers" => {
+                    of Flows |flows|
+                        Ok(flows.transfers(TransferValue::Completion, *sizes)?.statistic(*statistic));
+                    interval (TransferValue::Completion, *sizes, *statistic);
+                    column [(Statistic::P50, SizeRange::ALL)] "transfer_completion_p50_s",
+                        "completion of transfers, median";
+                    column [(Statistic::P95, SizeRange::ALL)] "transfer_completion_p95_s",
+                        "completion of transfers, 95th percentile";
+                    within [(Statistic::Mean, SizeRange::ALL)] Tolerance::Part(0.1);
+                }
+                /// `8 S` over completion time, distribution over the transfers
+                FlowThroughput(statistic: Statistic, sizes: SizeRange) = "flow_throughput",
+                    BitsPerSecond, More, Waiting, "of transfers" => {
+                    of Flows |flows|
+                        Ok(flows.transfers(TransferValue::Throughput, *sizes)?.statistic(*statistic));
+                    interval (TransferValue::Throughput, *sizes, *statistic);
+                    column [(Statistic::P5, SizeRange::ALL)] "transfer_throughput_p5_bps",
+                        "throughput of transfers, 5th percentile";
+                }
+                /// mean distance between the completion times of transfers that follow each
+                /// other, as RFC 3550 (section 6.4.1) has it for packets. Of transfers of one
+                /// size; without an interval
+                CompletionJitter(sizes: SizeRange) = "flow_completion_jitter", Seconds, Less,
+                    Waiting, "change of the completion time from one to the next" => {
+                    of Flows |flows| flows.completion_jitter(*sizes);
+                }
+            }
+            models {
+                /// the smaller of the two flows' parts of the link at the end of the model of
+                /// alternate probing
+                "model.share_low", "the smaller share of the link";
+                /// the larger of them
+                "model.share_high", "the larger share of the link";
+                /// what the bandwidth filters hold at its end, as a part of the link
+                "model.filter", "what the bandwidth filters hold";
+                /// rounds until the shares stay where they end
+                "model.rounds_to_converge", "rounds until the shares stay";
+            }
+        }
+    };
+}
