@@ -1,6 +1,6 @@
 //! The promises of a configuration, asserted once.
 
-use crate::config::{Aqm, Config, Loss, RateModel, Steps};
+use crate::config::{Config, Loss, RateModel, Steps};
 use crate::server::period;
 use knee_units::Time;
 
@@ -16,7 +16,7 @@ pub(crate) fn assert_possible(config: &Config) {
         }
     }
     assert_loss(&config.loss);
-    assert_aqm(&config.aqm);
+    config.aqm.assert_possible();
     let outages = config.down.iter().flat_map(|(from, until)| [from, until]);
     assert!(outages.is_sorted(), "outages are sorted and disjoint");
 }
@@ -45,19 +45,5 @@ fn assert_loss(loss: &Loss) {
     };
     for probability in probabilities {
         assert!((0.0..=1.0).contains(&probability), "a probability is within 0 and 1");
-    }
-}
-
-fn assert_aqm(aqm: &Aqm) {
-    match aqm {
-        Aqm::DropTail | Aqm::Threshold(_) | Aqm::Codel(_) => {}
-        Aqm::FqCodel(fq) => {
-            assert!(fq.flows > 0 && fq.quantum > 0, "FQ-CoDel has queues and a quantum")
-        }
-        Aqm::Pie(pie) => assert!(pie.update > Time::ZERO, "PIE's update period is positive"),
-        Aqm::Red(red) => {
-            let thresholds = red.min_threshold_bytes < red.max_threshold_bytes;
-            assert!(thresholds, "RED's thresholds ascend");
-        }
     }
 }

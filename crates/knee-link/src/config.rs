@@ -1,5 +1,6 @@
 //! What a link is, as the scenario says it.
 
+use crate::aqm::Aqm;
 use knee_units::{Rate, Time};
 use std::sync::Arc;
 
@@ -107,84 +108,6 @@ pub enum Buffer {
     Bytes(u64),
     /// Packets of any size.
     Packets(u64),
-}
-
-/// Who decides about dropping and marking.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Aqm {
-    /// Drop what does not fit.
-    DropTail,
-    /// RFC 8289.
-    Codel(Codel),
-    /// RFC 8290.
-    FqCodel(FqCodel),
-    /// RFC 8033.
-    Pie(Pie),
-    /// Floyd and Jacobson 1993.
-    Red(Red),
-    /// Mark everything above a sojourn time (a DCTCP or L4S step).
-    Threshold(Threshold),
-}
-
-/// CoDel (RFC 8289).
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Codel {
-    /// Acceptable standing delay, 5 ms.
-    pub target: Time,
-    /// Time in which it must be reached, 100 ms.
-    pub interval: Time,
-    /// Mark ECN-capable packets instead of dropping them.
-    pub ecn: bool,
-}
-
-/// FQ-CoDel (RFC 8290). A packet always enters; when that overflows the
-/// buffer, the longest queue loses packets from its head.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct FqCodel {
-    /// The CoDel of each queue.
-    pub codel: Codel,
-    /// Number of queues, 1024.
-    pub flows: u32,
-    /// Bytes a queue may send in a turn, 1514.
-    pub quantum: u32,
-}
-
-/// PIE (RFC 8033).
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Pie {
-    /// Target delay, 15 ms.
-    pub target: Time,
-    /// Update period, 15 ms.
-    pub update: Time,
-    /// Burst allowed at the start, 150 ms.
-    pub burst: Time,
-    /// Mark ECN-capable packets instead of dropping them, below 10 % drop
-    /// probability.
-    pub ecn: bool,
-}
-
-/// RED (Floyd and Jacobson 1993), "gentle": from the upper threshold to twice
-/// it, the probability rises to 1; beyond, everything is dropped.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Red {
-    /// Average queue below which nothing is dropped, in bytes.
-    pub min_threshold_bytes: u64,
-    /// Average queue at which `max_probability` is reached, in bytes.
-    pub max_threshold_bytes: u64,
-    /// Drop probability at the upper threshold.
-    pub max_probability: f64,
-    /// Weight of the newest queue length in the average, 0.002.
-    pub weight: f64,
-    /// Mark ECN-capable packets instead of dropping them.
-    pub ecn: bool,
-}
-
-/// Step marking: ECN-capable packets whose sojourn exceeds `delay` are
-/// marked; others are left alone until the buffer is full.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Threshold {
-    /// Sojourn time from which a packet is marked.
-    pub delay: Time,
 }
 
 /// Loss that has nothing to do with the queue. Only packets that enter while

@@ -1,7 +1,7 @@
 //! What most links do without: outages, changing delay, jitter, AQM. Kept out
 //! of the way of the links that have none of it.
 
-use crate::aqm::{Discipline, EntryAqm, Found, Ledger, Verdict};
+use crate::aqm::{ClassState, Discipline, EntryAqm, Found, Ledger, Verdict};
 use crate::config::{Buffer, Config};
 use crate::delay::Propagation;
 use crate::gate::Gate;
@@ -30,11 +30,13 @@ pub(crate) struct Features<P> {
 
 impl<P: Packet> Features<P> {
     pub fn new(config: &Config, gate: Gate) -> Features<P> {
+        let entry_aqm = EntryAqm::new(&config.aqm, &config.rate, &gate.rng);
+        let discipline = Discipline::new(&config.aqm, &config.rate, &gate.rng);
         Features {
             gate,
             outages: Outages { spans: config.down.clone(), next: 0, until: Time::ZERO },
-            entry_aqm: EntryAqm::new(&config.aqm, &config.rate),
-            discipline: Discipline::new(&config.aqm, &config.rate),
+            entry_aqm,
+            discipline,
             next_dequeue: Time::MAX,
             propagation: Propagation::new(&config.delay),
             overtaking: BinaryHeap::new(),
@@ -230,6 +232,14 @@ impl<P: Packet> Features<P> {
     pub fn held(&mut self, core: &mut Core<P>, now: Time) -> (u64, u64) {
         self.settle(core, now);
         self.discipline.as_ref().map_or((0, 0), |held| (held.bytes(), held.packets()))
+    }
+}
+
+impl<P: Packet> Features<P> {
+    /// What waits in each class; see [`crate::Link::classes`].
+    pub fn classes(&mut self, core: &mut Core<P>, now: Time) -> Vec<ClassState> {
+        self.settle(core, now);
+        self.discipline.as_ref().map_or_else(Vec::new, Discipline::classes)
     }
 }
 

@@ -24,11 +24,11 @@ mod read_loss;
 mod read_trace;
 mod server;
 
-pub use capacity::Capacity;
-pub use config::{
-    Aqm, Buffer, Codel, Config, Delay, FqCodel, Jitter, Loss, Pie, Policer, RateModel, Red, Steps,
-    Threshold, Trace,
+pub use aqm::{
+    Aqm, AqmEntry, Build, ClassState, Codel, FqCodel, Marks, Pie, Place, Red, Threshold, aqms,
 };
+pub use capacity::Capacity;
+pub use config::{Buffer, Config, Delay, Jitter, Loss, Policer, RateModel, Steps, Trace};
 pub use knee_units::Ecn;
 pub use link::{Counters, DropReason, Link, QueueState};
 pub use read_loss::{LossFileError, read_loss};

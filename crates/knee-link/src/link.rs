@@ -1,7 +1,8 @@
 //! The link: what every packet passes.
 
+use crate::aqm::{Aqm, ClassState};
 use crate::capacity::Capacity;
-use crate::config::{Aqm, Buffer, Config, Delay, Loss, RateModel};
+use crate::config::{Buffer, Config, Delay, Loss, RateModel};
 use crate::features::Features;
 use crate::fifo::Fifo;
 use crate::gate::Gate;
@@ -242,6 +243,17 @@ impl<P: Packet> Link<P> {
             departed_bytes: core.fifo.departed_bytes(),
             used_bytes,
             capacity_bytes,
+        }
+    }
+}
+
+impl<P: Packet> Link<P> {
+    /// What waits now in each class of traffic that the queue tells apart;
+    /// empty where it has but one.
+    pub fn classes(&mut self, now: Time) -> Vec<ClassState> {
+        match &mut self.extras {
+            Extras::Features(features) => features.classes(&mut self.core, now),
+            _ => Vec::new(),
         }
     }
 }

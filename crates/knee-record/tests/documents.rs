@@ -11,7 +11,7 @@ use knee_record::{
     sweep_measures, tolerances,
 };
 use knee_scenario::measure::{self, Declared, MEASURES};
-use knee_scenario::{Claim, Measure, Outcome, Scenario, Statistic};
+use knee_scenario::{Claim, Measure, Scenario, Statistic};
 use knee_units::Time;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;

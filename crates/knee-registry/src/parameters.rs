@@ -1,7 +1,7 @@
 //! Parameters of an algorithm: what a scenario may set, checked and read.
 
 use crate::{SelectionError, Value, did_you_mean};
-use knee_units::{BufferSize, Time};
+use knee_units::{BufferSize, Bytes, Fraction, Time};
 
 /// A parameter that a scenario may set.
 #[derive(Clone, Copy, Debug)]
@@ -10,7 +10,8 @@ pub struct Parameter {
     pub name: &'static str,
     /// What values it takes.
     pub kind: Kind,
-    /// Its value unless set, as a scenario writes it.
+    /// Its value unless set, as a scenario writes it; empty: it has none, or
+    /// one that depends on where the algorithm is used.
     pub default: &'static str,
     /// What it does.
     pub summary: &'static str,
@@ -42,6 +43,22 @@ pub enum Kind {
     /// A window: a whole number of packets or a multiple of the BDP of the
     /// flow's path, each with its unit.
     Window,
+    /// A time with its unit in the range, bounds included.
+    Time {
+        /// Shortest.
+        min: Time,
+        /// Longest.
+        max: Time,
+    },
+    /// A size with its unit in the range, bounds included.
+    Size {
+        /// Smallest.
+        min: Bytes,
+        /// Largest.
+        max: Bytes,
+    },
+    /// A part of a whole in per cent.
+    Part,
     /// A list of so many numbers, each in the range, bounds included.
     Numbers {
         /// How many.
@@ -68,6 +85,12 @@ impl Kind {
                 "a window of 1 to {WINDOW_PACKETS_MAX} packets, such as \"20 packets\", or of a \
                  multiple of the path's BDP, such as \"1.5 BDP\""
             ),
+            Kind::Time { min, max } => format!("a time from \"{min}\" to \"{max}\""),
+            Kind::Size { max, .. } if max.get() == u64::MAX => {
+                "a size with its unit, such as \"10 kB\"".to_owned()
+            }
+            Kind::Size { min, max } => format!("a size from \"{min}\" to \"{max}\""),
+            Kind::Part => "a part from \"0 %\" to \"100 %\"".to_owned(),
             Kind::Numbers { count, min, max } => {
                 format!("a list of {count} numbers from {min} to {max}")
             }
@@ -92,6 +115,18 @@ impl Kind {
             }
             (Kind::DurationOrOff, Value::Text(text)) => read_time(text),
             (Kind::Window, Value::Text(text)) => read_window(text),
+            (Kind::Time { min, max }, Value::Text(text)) => {
+                let time: Time = text.parse().ok()?;
+                (min..=max).contains(&time).then_some(Setting::Duration(Some(time)))
+            }
+            (Kind::Size { min, max }, Value::Text(text)) => {
+                let size: Bytes = text.parse().ok()?;
+                (min..=max).contains(&size).then_some(Setting::Size(size))
+            }
+            (Kind::Part, Value::Text(text)) => {
+                let part: Fraction = text.parse().ok()?;
+                (0.0..=1.0).contains(&part.get()).then_some(Setting::Part(part))
+            }
             (Kind::Numbers { count, min, max }, Value::Numbers(list)) => {
                 let fits = list.len() == count && list.iter().all(|n| (min..=max).contains(n));
                 fits.then(|| Setting::Numbers(list.clone()))
@@ -131,7 +166,11 @@ enum Setting {
     Number(f64),
     Duration(Option<Time>),
     Window(BufferSize),
+    Size(Bytes),
+    Part(Fraction),
     Numbers(Vec<f64>),
+    /// Not set, and without a default of its own.
+    Unset,
 }
 
 /// The values of all parameters of one algorithm.
@@ -146,8 +185,11 @@ pub struct Settings {
 
 impl Settings {
     /// All parameters at their defaults.
-    pub(crate) fn defaults(parameters: &[Parameter]) -> Settings {
-        let read = |p: &Parameter| (*p, read_declared(p, p.default));
+    pub fn defaults(parameters: &[Parameter]) -> Settings {
+        let read = |p: &Parameter| match p.default {
+            "" => (*p, Setting::Unset),
+            default => (*p, read_declared(p, default)),
+        };
         Settings { values: parameters.iter().map(read).collect() }
     }
 
@@ -159,7 +201,10 @@ impl Settings {
     }
 
     /// Sets what a scenario gives.
-    pub(crate) fn set(
+    ///
+    /// # Errors
+    /// When `algorithm` has no such parameter, or it cannot be this.
+    pub fn set(
         &mut self,
         algorithm: &str,
         name: &str,
@@ -211,10 +256,61 @@ impl Settings {
         self.number(name) as u32
     }
 
-    /// A [`Kind::Duration`], or a [`Kind::DurationOrOff`]: none when off.
+    /// Sets a parameter without a default of its own, unless it is set, to
+    /// what follows from where the algorithm is used.
+    pub fn fill(&mut self, name: &str, text: &str) {
+        if matches!(self.get(name), Setting::Unset) {
+            self.set_text(name, text);
+        }
+    }
+
+    /// All that are set, as a scenario writes them, in the order of their
+    /// declarations.
+    pub fn written(&self) -> impl Iterator<Item = (&Parameter, Value)> {
+        self.values.iter().filter_map(|(parameter, setting)| {
+            let value = match setting {
+                Setting::Switch(on) => Value::Switch(*on),
+                Setting::Number(n) => Value::Number(*n),
+                Setting::Duration(Some(time)) => Value::Text(time.to_string()),
+                Setting::Duration(None) => Value::Text("off".to_owned()),
+                Setting::Window(size) => Value::Text(size.to_string()),
+                Setting::Size(size) => Value::Text(size.to_string()),
+                Setting::Part(part) => Value::Text(part.to_string()),
+                Setting::Numbers(list) => Value::Numbers(list.clone()),
+                Setting::Unset => return None,
+            };
+            Some((parameter, value))
+        })
+    }
+
+    /// A [`Kind::Size`]; none where it is not set.
+    pub fn size(&self, name: &str) -> Option<Bytes> {
+        match self.get(name) {
+            Setting::Size(size) => Some(*size),
+            Setting::Unset => None,
+            other => unreachable!("{name} is declared as {other:?}"),
+        }
+    }
+
+    /// A [`Kind::Part`].
+    pub fn part(&self, name: &str) -> Fraction {
+        match self.get(name) {
+            Setting::Part(part) => *part,
+            other => unreachable!("{name} is declared as {other:?}"),
+        }
+    }
+
+    /// A [`Kind::Time`] that has a default.
+    pub fn time(&self, name: &str) -> Time {
+        self.duration(name).expect("a time with a default is always set")
+    }
+
+    /// A [`Kind::Duration`], a [`Kind::Time`], or a [`Kind::DurationOrOff`]:
+    /// none when off or not set.
     pub fn duration(&self, name: &str) -> Option<Time> {
         match self.get(name) {
             Setting::Duration(time) => *time,
+            Setting::Unset => None,
             other => unreachable!("{name} is declared as {other:?}"),
         }
     }
@@ -252,7 +348,12 @@ fn read_declared(parameter: &Parameter, text: &str) -> Setting {
     let value = match parameter.kind {
         Kind::Switch => Value::Switch(text == "true"),
         Kind::Number { .. } | Kind::Count { .. } => Value::Number(text.parse().unwrap_or(f64::NAN)),
-        Kind::Duration | Kind::DurationOrOff | Kind::Window => Value::Text(text.to_owned()),
+        Kind::Duration
+        | Kind::DurationOrOff
+        | Kind::Window
+        | Kind::Time { .. }
+        | Kind::Size { .. }
+        | Kind::Part => Value::Text(text.to_owned()),
         Kind::Numbers { .. } => Value::Numbers(numbers().unwrap_or_default()),
     };
     parameter.kind.read(&value).expect("declared values are of the declared kind")

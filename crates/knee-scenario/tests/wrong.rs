@@ -136,6 +136,26 @@ const CASES: &[(&str, &str, &str)] = &[
         "buffer = \"2 BDP\"",
         "aqm = { name = \"red\", min_threshold = \"30 kB\", max_threshold = \"10 kB\" }",
     ),
+    (
+        "AQM with a key of none",
+        "buffer = \"2 BDP\"",
+        "aqm = { name = \"codel\", targte = \"5 ms\" }",
+    ),
+    (
+        "AQM with a time in bytes",
+        "buffer = \"2 BDP\"",
+        "aqm = { name = \"codel\", target = \"5 kB\" }",
+    ),
+    (
+        "AQM with a time out of range",
+        "buffer = \"2 BDP\"",
+        "aqm = { name = \"fq-codel\", interval = \"2 min\", flows = 0 }",
+    ),
+    (
+        "AQM that is unknown with a wrong value",
+        "buffer = \"2 BDP\"",
+        "aqm = { name = \"cobalt\", target = 5 }",
+    ),
     ("marking by drop-tail", "buffer = \"2 BDP\"", "ecn = true"),
     ("loss above one", "buffer = \"2 BDP\"", "loss = \"101 %\""),
     ("loss of every zeroth packet", "buffer = \"2 BDP\"", "loss = { every = 0 }"),

@@ -18,7 +18,7 @@ pub fn list(arguments: &List) -> Result<Ending, Failure> {
         Some(Listed::Schedulers) => registered::text(knee_sched::schedulers()),
         Some(Listed::Workloads) => keys::workloads(),
         Some(Listed::Measures) => measures::text(),
-        Some(Listed::Aqm) => keys::aqm(),
+        Some(Listed::Aqm) => registered::text(knee_link::aqms()),
         Some(Listed::Keys) => keys::text(),
         Some(Listed::Studies) => studies()?,
     };
@@ -33,7 +33,7 @@ fn everything() -> String {
         ("schedulers", registered::names(knee_sched::schedulers())),
         ("workloads", keys::workload_names()),
         ("measures", measures::names()),
-        ("aqm", keys::aqm_names()),
+        ("aqm", registered::names(knee_link::aqms())),
         ("keys", keys::section_names()),
         ("studies", built_in_studies().into_iter().map(str::to_string).collect()),
     ];

@@ -34,7 +34,8 @@ fn value(name: &str, text: &str) -> Value {
         Some(Kind::Switch) => text.parse().ok().map(Value::Switch),
         Some(Kind::Number { .. } | Kind::Count { .. }) => text.parse().ok().map(Value::Number),
         Some(Kind::Numbers { .. }) => numbers().map(Value::Numbers),
-        Some(Kind::Duration | Kind::DurationOrOff | Kind::Window) | None => None,
+        // The rest is text, each a quantity with its unit.
+        _ => None,
     };
     read.unwrap_or_else(|| Value::Text(text.to_owned()))
 }

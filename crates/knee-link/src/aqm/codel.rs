@@ -2,10 +2,104 @@
 //! than `target` for at least an `interval`, at distances that shrink with
 //! the square root of the number of drops.
 
-use super::discipline::{Held, Ledger, Waiting};
+use super::discipline::{Held, Ledger, Queue, Waiting, is_within};
+use super::registry::{AqmEntry, Build, Marks, Place, time};
+use super::{Aqm, Settings};
 use crate::Packet;
-use crate::config::Codel;
+use crate::config::{Buffer, RateModel};
+use knee_registry::Parameter;
 use knee_units::Time;
+use rand_chacha::ChaCha8Rng;
+
+pub(super) const ENTRY: AqmEntry = AqmEntry {
+    name: "codel",
+    summary: "RFC 8289.",
+    source: "RFC 8289",
+    parameters: &[TARGET, INTERVAL],
+    presets: &[],
+    build: Build {
+        marks: Marks::WhereAsked,
+        make: |settings, place| Ok(Aqm::Codel(Codel::of(settings, place))),
+    },
+};
+
+pub(super) const TARGET: Parameter = time("target", "5 ms", "acceptable standing delay");
+pub(super) const INTERVAL: Parameter =
+    time("interval", "100 ms", "time in which the target must be reached");
+
+/// CoDel (RFC 8289).
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Codel {
+    /// Acceptable standing delay, 5 ms.
+    pub target: Time,
+    /// Time in which it must be reached, 100 ms.
+    pub interval: Time,
+    /// Mark ECN-capable packets instead of dropping them.
+    pub ecn: bool,
+}
+
+impl Codel {
+    pub(super) fn of(settings: &knee_registry::Settings, place: &Place) -> Codel {
+        Codel {
+            target: settings.time("target"),
+            interval: settings.time("interval"),
+            ecn: place.ecn,
+        }
+    }
+
+    /// What the packet log says of a CoDel of this name.
+    pub(super) fn log_as(&self, name: &str) -> String {
+        let (target, interval) = (self.target.as_nanos(), self.interval.as_nanos());
+        let ecn = u8::from(self.ecn);
+        format!(",aqm={name},target_ns={target},interval_ns={interval},ecn={ecn}")
+    }
+}
+
+impl Settings for Codel {
+    fn log(&self) -> String {
+        self.log_as("codel")
+    }
+}
+
+/// A queue with one CoDel.
+pub(crate) struct CodelQueue<P> {
+    settings: Codel,
+    state: CodelState,
+    queue: Waiting<P>,
+}
+
+impl<P: Packet> Queue<P> for CodelQueue<P> {
+    type Settings = Codel;
+
+    fn new(settings: &Codel, _: &RateModel, _: impl FnOnce() -> ChaCha8Rng) -> CodelQueue<P> {
+        CodelQueue { settings: *settings, state: CodelState::default(), queue: Waiting::default() }
+    }
+
+    fn enqueue(&mut self, held: Held<P>, buffer: Buffer, _: &mut Ledger<'_, P>) -> Result<(), P> {
+        let size = u64::from(held.packet.size());
+        if !is_within(buffer, self.queue.bytes() + size, self.queue.packets() + 1) {
+            return Err(held.packet);
+        }
+        self.queue.push(held);
+        Ok(())
+    }
+
+    fn dequeue(&mut self, ledger: &mut Ledger<'_, P>) -> Option<Held<P>> {
+        self.state.dequeue(&self.settings, &mut self.queue, ledger)
+    }
+
+    fn remove(&mut self) -> Option<P> {
+        self.queue.pop().map(|held| held.packet)
+    }
+
+    fn bytes(&self) -> u64 {
+        self.queue.bytes()
+    }
+
+    fn packets(&self) -> u64 {
+        self.queue.packets()
+    }
+}
 
 /// A queue of so many bytes is not standing (the RFC's MAXPACKET).
 const MAX_PACKET: u64 = 1500;

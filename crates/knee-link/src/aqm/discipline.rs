@@ -1,10 +1,10 @@
 //! Queues whose order or drops are decided when a packet leaves.
 
-use super::codel::CodelState;
-use super::fq_codel::FqCodelState;
-use crate::config::{Aqm, Buffer, Codel, RateModel};
+use super::Settings;
+use crate::config::{Buffer, RateModel};
 use crate::{Counters, DropReason, Packet};
 use knee_units::Time;
+use rand_chacha::ChaCha8Rng;
 use std::collections::VecDeque;
 
 /// A packet that waits.
@@ -78,72 +78,51 @@ impl<P: Packet> Ledger<'_, P> {
 }
 
 /// A queue with its own idea of what leaves next.
-pub(crate) enum Discipline<P> {
-    Codel { settings: Codel, state: CodelState, queue: Waiting<P> },
-    FqCodel(FqCodelState<P>),
-}
+pub(crate) trait Queue<P: Packet>: Sized {
+    type Settings: Settings;
 
-impl<P: Packet> Discipline<P> {
-    /// None: departures are known on entry.
-    pub fn new(aqm: &Aqm, rate: &RateModel) -> Option<Discipline<P>> {
-        match aqm {
-            _ if *rate == RateModel::Unlimited => None,
-            Aqm::Codel(settings) => Some(Discipline::Codel {
-                settings: *settings,
-                state: CodelState::default(),
-                queue: Waiting::default(),
-            }),
-            Aqm::FqCodel(settings) => Some(Discipline::FqCodel(FqCodelState::new(*settings))),
-            Aqm::DropTail | Aqm::Pie(_) | Aqm::Red(_) | Aqm::Threshold(_) => None,
-        }
-    }
+    /// `own_stream` gives a random stream that nothing else draws from.
+    fn new(
+        settings: &Self::Settings,
+        rate: &RateModel,
+        own_stream: impl FnOnce() -> ChaCha8Rng,
+    ) -> Self;
 
     /// Takes a packet in; given back: there is no room. FQ-CoDel makes room
     /// by dropping others.
-    pub fn enqueue(&mut self, packet: P, buffer: Buffer, ledger: &mut Ledger<P>) -> Result<(), P> {
-        let entered = ledger.now;
-        match self {
-            Discipline::Codel { queue, .. } => {
-                let size = u64::from(packet.size());
-                if !is_within(buffer, queue.bytes() + size, queue.packets() + 1) {
-                    return Err(packet);
-                }
-                queue.push(Held { entered, packet });
-            }
-            Discipline::FqCodel(state) => state.enqueue(Held { entered, packet }, buffer, ledger),
-        }
-        Ok(())
-    }
+    fn enqueue(
+        &mut self,
+        held: Held<P>,
+        buffer: Buffer,
+        ledger: &mut Ledger<'_, P>,
+    ) -> Result<(), P>;
 
     /// The packet that leaves now.
-    pub fn dequeue(&mut self, ledger: &mut Ledger<P>) -> Option<Held<P>> {
-        match self {
-            Discipline::Codel { settings, state, queue } => state.dequeue(settings, queue, ledger),
-            Discipline::FqCodel(state) => state.dequeue(ledger),
-        }
-    }
+    fn dequeue(&mut self, ledger: &mut Ledger<'_, P>) -> Option<Held<P>>;
 
     /// Any packet, to empty the queue.
-    pub fn remove(&mut self) -> Option<P> {
-        match self {
-            Discipline::Codel { queue, .. } => queue.pop().map(|held| held.packet),
-            Discipline::FqCodel(state) => state.remove(),
-        }
-    }
+    fn remove(&mut self) -> Option<P>;
 
-    pub fn bytes(&self) -> u64 {
-        match self {
-            Discipline::Codel { queue, .. } => queue.bytes(),
-            Discipline::FqCodel(state) => state.bytes(),
-        }
-    }
+    fn bytes(&self) -> u64;
 
-    pub fn packets(&self) -> u64 {
-        match self {
-            Discipline::Codel { queue, .. } => queue.packets(),
-            Discipline::FqCodel(state) => state.packets(),
-        }
+    fn packets(&self) -> u64;
+
+    /// What waits in each class of traffic that it tells apart; none: it
+    /// has one.
+    fn classes(&self) -> Vec<ClassState> {
+        Vec::new()
     }
+}
+
+/// What waits in one class of a queue that tells several apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ClassState {
+    /// Name of the class.
+    pub name: &'static str,
+    /// IP bytes waiting, the packet in transmission not counted.
+    pub bytes: u64,
+    /// Packets waiting.
+    pub packets: u64,
 }
 
 /// Whether a queue of this length respects the limit.

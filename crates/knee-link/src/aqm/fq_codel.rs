@@ -1,11 +1,73 @@
 //! FQ-CoDel, RFC 8290: a CoDel queue for each hash of a flow, served by
 //! deficit round robin, queues that just became busy first.
 
-use super::codel::CodelState;
-use super::discipline::{Held, Ledger, Waiting, is_within};
-use crate::config::{Buffer, FqCodel};
+use super::codel::{Codel, CodelState, INTERVAL, TARGET};
+use super::discipline::{Held, Ledger, Queue, Waiting, is_within};
+use super::registry::{AqmEntry, Build, Marks};
+use super::{Aqm, Settings};
+use crate::config::{Buffer, RateModel};
 use crate::{DropReason, Packet};
+use knee_registry::{Kind, Parameter};
+use knee_units::Bytes;
+use rand_chacha::ChaCha8Rng;
 use std::collections::VecDeque;
+
+pub(super) const ENTRY: AqmEntry = AqmEntry {
+    name: "fq-codel",
+    summary: "RFC 8290.",
+    source: "RFC 8290",
+    parameters: &[
+        TARGET,
+        INTERVAL,
+        Parameter {
+            name: "flows",
+            kind: Kind::Count { min: 1, max: 65_536 },
+            default: "1024",
+            summary: "number of queues",
+        },
+        Parameter {
+            name: "quantum",
+            kind: Kind::Size { min: Bytes::new(1), max: Bytes::new(1 << 20) },
+            default: "1514 B",
+            summary: "what a queue may send in a turn",
+        },
+    ],
+    presets: &[],
+    build: Build {
+        marks: Marks::WhereAsked,
+        make: |settings, place| {
+            let quantum = settings.size("quantum").map_or(0, Bytes::get);
+            Ok(Aqm::FqCodel(FqCodel {
+                codel: Codel::of(settings, place),
+                flows: settings.count("flows"),
+                // At most a mebibyte, by its declaration.
+                quantum: quantum as u32,
+            }))
+        },
+    },
+};
+
+/// FQ-CoDel (RFC 8290). A packet always enters; when that overflows the
+/// buffer, the longest queue loses packets from its head.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct FqCodel {
+    /// The CoDel of each queue.
+    pub codel: Codel,
+    /// Number of queues, 1024.
+    pub flows: u32,
+    /// Bytes a queue may send in a turn, 1514.
+    pub quantum: u32,
+}
+
+impl Settings for FqCodel {
+    fn assert_possible(&self) {
+        assert!(self.flows > 0 && self.quantum > 0, "FQ-CoDel has queues and a quantum");
+    }
+
+    fn log(&self) -> String {
+        self.codel.log_as("fq-codel")
+    }
+}
 
 /// Packets dropped at once from the longest queue (section 4.1).
 const DROP_BATCH: u32 = 64;
@@ -29,8 +91,11 @@ struct FlowQueue<P> {
     listed: bool,
 }
 
-impl<P: Packet> FqCodelState<P> {
-    pub fn new(settings: FqCodel) -> FqCodelState<P> {
+impl<P: Packet> Queue<P> for FqCodelState<P> {
+    type Settings = FqCodel;
+
+    fn new(settings: &FqCodel, _: &RateModel, _: impl FnOnce() -> ChaCha8Rng) -> FqCodelState<P> {
+        let settings = *settings;
         let flow = || FlowQueue {
             queue: Waiting::default(),
             codel: CodelState::default(),
@@ -48,7 +113,12 @@ impl<P: Packet> FqCodelState<P> {
     }
 
     /// Section 4.1.
-    pub fn enqueue(&mut self, held: Held<P>, buffer: Buffer, ledger: &mut Ledger<P>) {
+    fn enqueue(
+        &mut self,
+        held: Held<P>,
+        buffer: Buffer,
+        ledger: &mut Ledger<'_, P>,
+    ) -> Result<(), P> {
         self.bytes += u64::from(held.packet.size());
         self.packets += 1;
         let index = (held.packet.flow_hash() % u64::from(self.settings.flows)) as u32;
@@ -62,27 +132,11 @@ impl<P: Packet> FqCodelState<P> {
         while !is_within(buffer, self.bytes, self.packets) {
             self.drop_from_longest(ledger);
         }
-    }
-
-    /// Half of the longest queue, from its head.
-    #[cold]
-    fn drop_from_longest(&mut self, ledger: &mut Ledger<P>) {
-        let longest = self.flows.iter_mut().max_by_key(|flow| flow.queue.bytes());
-        let queue = &mut longest.expect("there is a queue: checked when built").queue;
-        let half = queue.bytes() / 2;
-        for _ in 0..DROP_BATCH {
-            let Some(held) = queue.pop() else { break };
-            self.bytes -= u64::from(held.packet.size());
-            self.packets -= 1;
-            ledger.drop(DropReason::Queue, held.packet);
-            if queue.bytes() <= half {
-                break;
-            }
-        }
+        Ok(())
     }
 
     /// Section 4.2.
-    pub fn dequeue(&mut self, ledger: &mut Ledger<P>) -> Option<Held<P>> {
+    fn dequeue(&mut self, ledger: &mut Ledger<'_, P>) -> Option<Held<P>> {
         loop {
             let is_new = !self.new.is_empty();
             let list = if is_new { &mut self.new } else { &mut self.old };
@@ -113,19 +167,37 @@ impl<P: Packet> FqCodelState<P> {
         }
     }
 
-    /// Any packet, to empty the queue.
-    pub fn remove(&mut self) -> Option<P> {
+    fn remove(&mut self) -> Option<P> {
         let held = self.flows.iter_mut().find_map(|flow| flow.queue.pop())?;
         self.bytes -= u64::from(held.packet.size());
         self.packets -= 1;
         Some(held.packet)
     }
 
-    pub fn bytes(&self) -> u64 {
+    fn bytes(&self) -> u64 {
         self.bytes
     }
 
-    pub fn packets(&self) -> u64 {
+    fn packets(&self) -> u64 {
         self.packets
+    }
+}
+
+impl<P: Packet> FqCodelState<P> {
+    /// Half of the longest queue, from its head.
+    #[cold]
+    fn drop_from_longest(&mut self, ledger: &mut Ledger<P>) {
+        let longest = self.flows.iter_mut().max_by_key(|flow| flow.queue.bytes());
+        let queue = &mut longest.expect("there is a queue: checked when built").queue;
+        let half = queue.bytes() / 2;
+        for _ in 0..DROP_BATCH {
+            let Some(held) = queue.pop() else { break };
+            self.bytes -= u64::from(held.packet.size());
+            self.packets -= 1;
+            ledger.drop(DropReason::Queue, held.packet);
+            if queue.bytes() <= half {
+                break;
+            }
+        }
     }
 }

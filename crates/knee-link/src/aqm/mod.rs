@@ -1,19 +1,28 @@
 //! Active queue management: who decides on entry, and who decides when a
 //! packet leaves the queue.
+//!
+//! A new discipline is a file here, with its entry for the registry, and a line
+//! in `disciplines!`.
 
 mod codel;
 mod discipline;
 mod fq_codel;
+#[cfg(test)]
+mod lottery;
 mod pie;
 mod red;
+mod registry;
+mod threshold;
 
-pub(crate) use discipline::{Discipline, Ledger};
+pub use discipline::ClassState;
+pub(crate) use discipline::Ledger;
+use discipline::{Held, Queue};
+pub use registry::{AqmEntry, Build, Marks, Place};
 
-use crate::config::{Aqm, RateModel};
+use crate::Packet;
+use crate::config::{Buffer, RateModel};
 use knee_units::{Ecn, Time};
-use pie::PieState;
 use rand_chacha::ChaCha8Rng;
-use red::RedState;
 
 /// What becomes of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,61 +52,226 @@ pub(crate) struct Found {
     pub idle: bool,
 }
 
-/// Decides about each packet when it enters.
-pub(crate) enum EntryAqm {
-    None,
-    Red(RedState),
-    Pie(PieState),
-    Threshold(Time),
+/// What a discipline is set to.
+pub(crate) trait Settings {
+    /// The promises of its fields.
+    fn assert_possible(&self) {}
+
+    /// What the packet log says of it.
+    fn log(&self) -> String;
 }
 
-impl EntryAqm {
-    pub fn new(aqm: &Aqm, rate: &RateModel) -> EntryAqm {
-        if *rate == RateModel::Unlimited {
-            return EntryAqm::None;
-        }
-        match aqm {
-            Aqm::DropTail | Aqm::Codel(_) | Aqm::FqCodel(_) => EntryAqm::None,
-            Aqm::Red(red) => EntryAqm::Red(RedState::new(*red, rate.clone())),
-            Aqm::Pie(pie) => EntryAqm::Pie(PieState::new(*pie)),
-            Aqm::Threshold(threshold) => EntryAqm::Threshold(threshold.delay),
-        }
-    }
+/// Decides about each packet when it enters.
+pub(crate) trait OnEntry: Sized {
+    type Settings: Settings;
+
+    /// `own_stream` gives a random stream that nothing else draws from.
+    fn new(
+        settings: &Self::Settings,
+        rate: &RateModel,
+        own_stream: impl FnOnce() -> ChaCha8Rng,
+    ) -> Self;
 
     /// `start(t)` is when the service of a packet that entered at `t` would
-    /// begin.
-    pub fn decide(
+    /// begin; `rng` is the link's stream.
+    fn judge(
         &mut self,
         found: &Found,
         start: impl Fn(Time) -> Time,
         rng: &mut ChaCha8Rng,
-    ) -> Verdict {
-        match self {
-            EntryAqm::None => Verdict::Pass,
-            EntryAqm::Red(red) => red.decide(found, rng),
-            EntryAqm::Pie(pie) => {
-                pie.update_until(found.now, |at| start(at).saturating_sub(at));
-                pie.decide(found, rng)
-            }
-            EntryAqm::Threshold(delay) => {
-                let sojourn = start(found.now).saturating_sub(found.now);
-                let marks = found.ecn.is_capable() && sojourn > *delay;
-                if marks { Verdict::Mark } else { Verdict::Pass }
-            }
-        }
-    }
+    ) -> Verdict;
 
     /// The link has work until `end`.
-    pub fn busy_until(&mut self, end: Time) {
-        if let EntryAqm::Red(red) = self {
-            red.busy_until(end);
-        }
-    }
+    fn busy_until(&mut self, _end: Time) {}
 
     /// The link loses its work at `start`; it may have been idle before.
-    pub fn cut_off(&mut self, start: Time) {
-        if let EntryAqm::Red(red) = self {
-            red.cut_off(start);
+    fn cut_off(&mut self, _start: Time) {}
+}
+
+/// Number of a discipline's own stream under the link's key; the link's is 0.
+const OWN_STREAM: u64 = 1;
+
+/// A discipline's own stream, from the link's.
+fn own_stream(of_link: &ChaCha8Rng) -> ChaCha8Rng {
+    let mut own = of_link.clone();
+    own.set_stream(OWN_STREAM);
+    own.set_word_pos(0);
+    own
+}
+
+macro_rules! disciplines {
+    (
+        on leaving { $($(#[$late_if:meta])* $late:ident in $late_file:ident: $queue:ident;)* }
+        on entry { $($(#[$entry_if:meta])* $entry:ident in $entry_file:ident: $entry_state:ident;)* }
+    ) => {
+        $($(#[$entry_if])* pub use $entry_file::$entry;)*
+        $($(#[$late_if])* pub use $late_file::$late;)*
+
+        /// Who decides about dropping and marking.
+        #[derive(Clone, Copy, Debug, PartialEq)]
+        pub enum Aqm {
+            /// Drop what does not fit.
+            DropTail,
+            $($(#[$entry_if])* #[doc = concat!("See [`", stringify!($entry), "`].")]
+            $entry($entry),)*
+            $($(#[$late_if])* #[doc = concat!("See [`", stringify!($late), "`].")]
+            $late($late),)*
         }
+
+        impl Aqm {
+            /// What the packet log says of it.
+            pub fn log(&self) -> String {
+                match self {
+                    Aqm::DropTail => String::new(),
+                    $($(#[$entry_if])* Aqm::$entry(settings) => settings.log(),)*
+                    $($(#[$late_if])* Aqm::$late(settings) => settings.log(),)*
+                }
+            }
+
+            /// The promises of its fields.
+            pub(crate) fn assert_possible(&self) {
+                match self {
+                    Aqm::DropTail => {}
+                    $($(#[$entry_if])* Aqm::$entry(settings) => settings.assert_possible(),)*
+                    $($(#[$late_if])* Aqm::$late(settings) => settings.assert_possible(),)*
+                }
+            }
+        }
+
+        /// All AQMs, those of the least demands first.
+        pub fn aqms() -> &'static [AqmEntry] {
+            &[
+                registry::DROP_TAIL,
+                $($(#[$late_if])* $late_file::ENTRY,)*
+                $($(#[$entry_if])* $entry_file::ENTRY,)*
+            ]
+        }
+
+        /// The discipline that decides about each packet when it enters.
+        pub(crate) enum EntryAqm {
+            None,
+            $($(#[$entry_if])* $entry($entry_file::$entry_state),)*
+        }
+
+        impl EntryAqm {
+            pub fn new(aqm: &Aqm, rate: &RateModel, of_link: &ChaCha8Rng) -> EntryAqm {
+                if *rate == RateModel::Unlimited {
+                    return EntryAqm::None;
+                }
+                match aqm {
+                    $($(#[$entry_if])* Aqm::$entry(settings) => {
+                        EntryAqm::$entry(OnEntry::new(settings, rate, || own_stream(of_link)))
+                    })*
+                    _ => EntryAqm::None,
+                }
+            }
+
+            /// See [`OnEntry::judge`].
+            pub fn decide(
+                &mut self,
+                found: &Found,
+                start: impl Fn(Time) -> Time,
+                rng: &mut ChaCha8Rng,
+            ) -> Verdict {
+                match self {
+                    EntryAqm::None => Verdict::Pass,
+                    $($(#[$entry_if])* EntryAqm::$entry(state) => state.judge(found, start, rng),)*
+                }
+            }
+
+            /// See [`OnEntry::busy_until`].
+            pub fn busy_until(&mut self, end: Time) {
+                match self {
+                    EntryAqm::None => {}
+                    $($(#[$entry_if])* EntryAqm::$entry(state) => OnEntry::busy_until(state, end),)*
+                }
+            }
+
+            /// See [`OnEntry::cut_off`].
+            pub fn cut_off(&mut self, start: Time) {
+                match self {
+                    EntryAqm::None => {}
+                    $($(#[$entry_if])* EntryAqm::$entry(state) => OnEntry::cut_off(state, start),)*
+                }
+            }
+        }
+
+        /// The discipline that decides which packet leaves next.
+        pub(crate) enum Discipline<P> {
+            $($(#[$late_if])* $late($late_file::$queue<P>),)*
+        }
+
+        impl<P: Packet> Discipline<P> {
+            /// None: departures are known on entry.
+            pub fn new(aqm: &Aqm, rate: &RateModel, of_link: &ChaCha8Rng) -> Option<Discipline<P>> {
+                match aqm {
+                    _ if *rate == RateModel::Unlimited => None,
+                    $($(#[$late_if])* Aqm::$late(settings) => Some(Discipline::$late(
+                        Queue::<P>::new(settings, rate, || own_stream(of_link)),
+                    )),)*
+                    _ => None,
+                }
+            }
+
+            /// See [`Queue::enqueue`].
+            pub fn enqueue(
+                &mut self,
+                packet: P,
+                buffer: Buffer,
+                ledger: &mut Ledger<'_, P>,
+            ) -> Result<(), P> {
+                let held = Held { entered: ledger.now, packet };
+                match self {
+                    $($(#[$late_if])* Discipline::$late(q) => q.enqueue(held, buffer, ledger),)*
+                }
+            }
+
+            /// See [`Queue::dequeue`].
+            pub fn dequeue(&mut self, ledger: &mut Ledger<'_, P>) -> Option<Held<P>> {
+                match self {
+                    $($(#[$late_if])* Discipline::$late(queue) => queue.dequeue(ledger),)*
+                }
+            }
+
+            /// See [`Queue::remove`].
+            pub fn remove(&mut self) -> Option<P> {
+                match self {
+                    $($(#[$late_if])* Discipline::$late(queue) => queue.remove(),)*
+                }
+            }
+
+            pub fn bytes(&self) -> u64 {
+                match self {
+                    $($(#[$late_if])* Discipline::$late(queue) => queue.bytes(),)*
+                }
+            }
+
+            pub fn packets(&self) -> u64 {
+                match self {
+                    $($(#[$late_if])* Discipline::$late(queue) => queue.packets(),)*
+                }
+            }
+
+            /// See [`Queue::classes`].
+            pub fn classes(&self) -> Vec<ClassState> {
+                match self {
+                    $($(#[$late_if])* Discipline::$late(queue) => queue.classes(),)*
+                }
+            }
+        }
+    };
+}
+
+disciplines! {
+    on leaving {
+        Codel in codel: CodelQueue;
+        FqCodel in fq_codel: FqCodelState;
+        #[cfg(test)]
+        Lottery in lottery: LotteryQueue;
+    }
+    on entry {
+        Pie in pie: PieState;
+        Red in red: RedState;
+        Threshold in threshold: ThresholdState;
     }
 }

@@ -5,11 +5,71 @@
 //! Little's law of section 4.2. Of the optional parts there are ECN (5.1),
 //! de-randomisation (5.4) and the cap on large steps (5.5).
 
-use super::{Found, Verdict};
-use crate::config::Pie;
+use super::registry::{AQM_TIME_MAX, AqmEntry, Build, Marks, time};
+use super::{Aqm, Found, OnEntry, Settings, Verdict};
+use crate::config::RateModel;
 use crate::random::chance;
+use knee_registry::{Kind, Parameter};
 use knee_units::Time;
 use rand_chacha::ChaCha8Rng;
+
+pub(super) const ENTRY: AqmEntry = AqmEntry {
+    name: "pie",
+    summary: "RFC 8033.",
+    source: "RFC 8033",
+    parameters: &[
+        time("target", "15 ms", "target delay"),
+        time("update", "15 ms", "update period"),
+        Parameter {
+            name: "burst",
+            kind: Kind::Time { min: Time::ZERO, max: AQM_TIME_MAX },
+            default: "150 ms",
+            summary: "burst allowed at the start",
+        },
+    ],
+    presets: &[],
+    build: Build {
+        marks: Marks::WhereAsked,
+        make: |settings, place| {
+            Ok(Aqm::Pie(Pie {
+                target: settings.time("target"),
+                update: settings.time("update"),
+                burst: settings.time("burst"),
+                ecn: place.ecn,
+            }))
+        },
+    },
+};
+
+/// PIE (RFC 8033).
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Pie {
+    /// Target delay, 15 ms.
+    pub target: Time,
+    /// Update period, 15 ms.
+    pub update: Time,
+    /// Burst allowed at the start, 150 ms.
+    pub burst: Time,
+    /// Mark ECN-capable packets instead of dropping them, below 10 % drop
+    /// probability.
+    pub ecn: bool,
+}
+
+impl Settings for Pie {
+    fn assert_possible(&self) {
+        assert!(self.update > Time::ZERO, "PIE's update period is positive");
+    }
+
+    fn log(&self) -> String {
+        format!(
+            ",aqm=pie,target_ns={},update_ns={},burst_ns={},ecn={}",
+            self.target.as_nanos(),
+            self.update.as_nanos(),
+            self.burst.as_nanos(),
+            u8::from(self.ecn)
+        )
+    }
+}
 
 /// Section 4.2, for an update period of 15 ms; per second of delay.
 const ALPHA: f64 = 0.125;
@@ -34,6 +94,24 @@ pub(crate) struct PieState {
     burst_left: Time,
     old_delay: Time,
     next_update: Time,
+}
+
+impl OnEntry for PieState {
+    type Settings = Pie;
+
+    fn new(settings: &Pie, _: &RateModel, _: impl FnOnce() -> ChaCha8Rng) -> PieState {
+        PieState::new(*settings)
+    }
+
+    fn judge(
+        &mut self,
+        found: &Found,
+        start: impl Fn(Time) -> Time,
+        rng: &mut ChaCha8Rng,
+    ) -> Verdict {
+        self.update_until(found.now, |at| start(at).saturating_sub(at));
+        self.decide(found, rng)
+    }
 }
 
 impl PieState {

@@ -6,12 +6,122 @@
 //! max to 2 max: `max_probability` to 1 · above: drop, ECN or not (RFC 3168,
 //! section 7). The queue is measured in bytes, each packet counts alike.
 
-use super::{Found, Verdict};
+use super::registry::{AqmEntry, Build, Marks};
+use super::{Aqm, Found, OnEntry, Settings, Verdict};
 use crate::capacity::Capacity;
-use crate::config::{RateModel, Red};
+use crate::config::{Buffer, RateModel};
 use crate::random::chance;
-use knee_units::Time;
+use knee_registry::{Kind, Parameter, SelectionError};
+use knee_units::{Bytes, Time};
 use rand_chacha::ChaCha8Rng;
+
+/// The defaults are tc-red(8)'s: the upper threshold a quarter of the
+/// buffer, the lower one a third of that, 2 %.
+pub(super) const ENTRY: AqmEntry = AqmEntry {
+    name: "red",
+    summary: "Floyd and Jacobson 1993, gentle.",
+    source: "S. Floyd, V. Jacobson, \"Random Early Detection Gateways for Congestion Avoidance\", \
+             1993",
+    parameters: &[
+        threshold(
+            "min_threshold",
+            "average queue below which nothing is dropped, default a third of max_threshold",
+        ),
+        threshold(
+            "max_threshold",
+            "average queue at which max_probability is reached, default a quarter of the buffer",
+        ),
+        Parameter {
+            name: "max_probability",
+            kind: Kind::Part,
+            default: "2 %",
+            summary: "drop probability at the upper threshold",
+        },
+        Parameter {
+            name: "weight",
+            kind: Kind::Number { min: 1e-9, max: 1.0 },
+            default: "0.002",
+            summary: "weight of the newest queue length in the average",
+        },
+    ],
+    presets: &[],
+    build: Build {
+        marks: Marks::WhereAsked,
+        make: |settings, place| {
+            let held = match place.buffer {
+                Buffer::Bytes(bytes) => Some(bytes),
+                Buffer::Packets(packets) => Some(packets.saturating_mul(place.mtu)),
+                Buffer::Unlimited => None,
+            };
+            if let Some(bytes) = held {
+                settings.fill("max_threshold", &Bytes::new(bytes / 4).to_string());
+            }
+            let Some(max) = settings.size("max_threshold") else {
+                return Err(SelectionError {
+                    parameter: None,
+                    problem: "red needs thresholds in an unlimited buffer".to_owned(),
+                    advice: "write { name = \"red\", min_threshold = \"10 kB\", max_threshold = \
+                             \"30 kB\" }"
+                        .to_owned(),
+                });
+            };
+            settings.fill("min_threshold", &Bytes::new(max.get() / 3).to_string());
+            let min = settings.size("min_threshold").unwrap_or_default();
+            if min >= max {
+                return Err(SelectionError {
+                    parameter: Some("min_threshold".to_owned()),
+                    problem: "the lower threshold must be below the upper one".to_owned(),
+                    advice: format!("write less than {max}"),
+                });
+            }
+            Ok(Aqm::Red(Red {
+                min_threshold_bytes: min.get(),
+                max_threshold_bytes: max.get(),
+                max_probability: settings.part("max_probability").get(),
+                weight: settings.number("weight"),
+                ecn: place.ecn,
+            }))
+        },
+    },
+};
+
+const fn threshold(name: &'static str, summary: &'static str) -> Parameter {
+    let kind = Kind::Size { min: Bytes::new(0), max: Bytes::new(u64::MAX) };
+    Parameter { name, kind, default: "", summary }
+}
+
+/// RED (Floyd and Jacobson 1993), "gentle": from the upper threshold to twice
+/// it, the probability rises to 1; beyond, everything is dropped.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Red {
+    /// Average queue below which nothing is dropped, in bytes.
+    pub min_threshold_bytes: u64,
+    /// Average queue at which `max_probability` is reached, in bytes.
+    pub max_threshold_bytes: u64,
+    /// Drop probability at the upper threshold.
+    pub max_probability: f64,
+    /// Weight of the newest queue length in the average, 0.002.
+    pub weight: f64,
+    /// Mark ECN-capable packets instead of dropping them.
+    pub ecn: bool,
+}
+
+impl Settings for Red {
+    fn assert_possible(&self) {
+        let thresholds = self.min_threshold_bytes < self.max_threshold_bytes;
+        assert!(thresholds, "RED's thresholds ascend");
+    }
+
+    fn log(&self) -> String {
+        format!(
+            ",aqm=red,min_bytes={},max_bytes={},weight={},ecn={}",
+            self.min_threshold_bytes,
+            self.max_threshold_bytes,
+            self.weight,
+            u8::from(self.ecn)
+        )
+    }
+}
 
 /// Size of the packets that could have been sent while the link was idle.
 const TYPICAL_PACKET: u64 = 1500;
@@ -26,18 +136,30 @@ pub(crate) struct RedState {
     busy_until: Time,
 }
 
+impl OnEntry for RedState {
+    type Settings = Red;
+
+    fn new(settings: &Red, rate: &RateModel, _: impl FnOnce() -> ChaCha8Rng) -> RedState {
+        RedState::new(*settings, rate.clone())
+    }
+
+    fn judge(&mut self, found: &Found, _: impl Fn(Time) -> Time, rng: &mut ChaCha8Rng) -> Verdict {
+        self.decide(found, rng)
+    }
+
+    fn busy_until(&mut self, departure: Time) {
+        self.busy_until = departure;
+    }
+
+    fn cut_off(&mut self, start: Time) {
+        self.busy_until = self.busy_until.min(start);
+    }
+}
+
 impl RedState {
     pub fn new(settings: Red, rate: RateModel) -> RedState {
         let capacity = Capacity::new(&rate, &[]);
         RedState { settings, capacity, average_bytes: 0.0, count: 0, busy_until: Time::ZERO }
-    }
-
-    pub fn busy_until(&mut self, departure: Time) {
-        self.busy_until = departure;
-    }
-
-    pub fn cut_off(&mut self, start: Time) {
-        self.busy_until = self.busy_until.min(start);
     }
 
     pub fn decide(&mut self, found: &Found, rng: &mut ChaCha8Rng) -> Verdict {

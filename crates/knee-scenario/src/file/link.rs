@@ -1,5 +1,6 @@
 //! Links.
 
+use super::aqm::AqmFile;
 use crate::read::{At, Entry, List, Required, Table, Value, refuse_kind, table, words};
 use crate::source::Reading;
 use crate::tree::{Kind, Node};
@@ -121,69 +122,6 @@ table! {
     }
 }
 
-words! {
-    /// Active queue management by name.
-    "AQM" AqmName {
-        /// Drop what does not fit.
-        DropTail = "drop-tail",
-        /// RFC 8289.
-        Codel = "codel",
-        /// RFC 8290.
-        FqCodel = "fq-codel",
-        /// RFC 8033.
-        Pie = "pie",
-        /// Floyd and Jacobson 1993, gentle.
-        Red = "red",
-        /// Mark everything above a sojourn time (a DCTCP or L4S step).
-        Threshold = "threshold",
-    }
-}
-
-/// Who decides about dropping and marking.
-#[derive(Clone, Debug, PartialEq, JsonSchema)]
-#[schemars(untagged)]
-pub(crate) enum AqmFile {
-    /// With its defaults.
-    Name(AqmName),
-    /// With parameters.
-    Table(Box<AqmTable>),
-}
-
-table! {
-    /// Active queue management with parameters; each takes only its own.
-    "an AQM" AqmTable {
-        /// Which one.
-        name: Required<AqmName>,
-        /// codel, fq-codel: acceptable standing delay, default 5 ms.
-        /// pie: target delay, default 15 ms.
-        target: Entry<Time>,
-        /// codel, fq-codel: time in which the target must be reached,
-        /// default 100 ms.
-        interval: Entry<Time>,
-        /// fq-codel: number of queues, default 1024.
-        flows: Entry<u64>,
-        /// fq-codel: what a queue may send in a turn, default 1514 B.
-        quantum: Entry<Bytes>,
-        /// pie: update period, default 15 ms.
-        update: Entry<Time>,
-        /// pie: burst allowed at the start, default 150 ms.
-        burst: Entry<Time>,
-        /// red: average queue below which nothing is dropped, default a
-        /// third of max_threshold.
-        min_threshold: Entry<Bytes>,
-        /// red: average queue at which max_probability is reached, default
-        /// a quarter of the buffer.
-        max_threshold: Entry<Bytes>,
-        /// red: drop probability at the upper threshold, default 2 %.
-        max_probability: Entry<Fraction>,
-        /// red: weight of the newest queue length in the average,
-        /// default 0.002.
-        weight: Entry<f64>,
-        /// threshold: sojourn time from which a packet is marked.
-        delay: Entry<Time>,
-    }
-}
-
 /// Loss that has nothing to do with the queue.
 #[derive(Clone, Debug, PartialEq, JsonSchema)]
 #[schemars(untagged)]
@@ -277,21 +215,6 @@ impl Value for DelayFile {
         match self {
             DelayFile::Constant(delay) => delay.write(),
             DelayFile::Steps(steps) => steps.write(),
-        }
-    }
-}
-
-impl Value for AqmFile {
-    fn read(node: &Node, reading: &mut Reading<'_>) -> Option<AqmFile> {
-        match node.kind {
-            Kind::Table(_) => AqmTable::read(node, reading).map(|t| AqmFile::Table(Box::new(t))),
-            _ => AqmName::read(node, reading).map(AqmFile::Name),
-        }
-    }
-    fn write(&self) -> Node {
-        match self {
-            AqmFile::Name(name) => name.write(),
-            AqmFile::Table(table) => table.as_ref().write(),
         }
     }
 }

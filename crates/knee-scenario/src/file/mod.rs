@@ -2,6 +2,7 @@
 //! meaning, declared once for reader, writer and JSON Schema. Whether the
 //! values make sense together is checked elsewhere.
 
+mod aqm;
 mod claim;
 mod flow;
 mod link;
@@ -11,11 +12,12 @@ mod study;
 mod transport;
 mod workload;
 
+pub(crate) use aqm::AqmFile;
 pub(crate) use claim::{BoundFile, ClaimFile, OutcomeWord};
 pub(crate) use flow::FlowFile;
 pub(crate) use link::{
-    AqmFile, AqmName, AqmTable, DelayFile, DelayStepFile, DownFile, LinkFile, LossFile, LossTable,
-    OffsetFile, OffsetWord, PolicerFile, RateFile, RateStepFile,
+    DelayFile, DelayStepFile, DownFile, LinkFile, LossFile, LossTable, OffsetFile, OffsetWord,
+    PolicerFile, RateFile, RateStepFile,
 };
 pub(crate) use path::{AbsentFile, PathFile};
 pub(crate) use selection::{Choice, ControllerFile, SchedulerFile, SelectionFile};

@@ -1,8 +1,8 @@
 //! What a log says of links and flows before their packets.
 
-use knee_link::{Aqm, Buffer, Codel, Config, Loss, RateModel, Steps};
+use knee_link::{Buffer, Config, Loss, RateModel, Steps};
 use knee_transport::ReceiveWindow;
-use knee_units::{Rate, Time};
+use knee_units::Rate;
 use std::fmt::Write as _;
 use std::io::{self, Write};
 
@@ -25,7 +25,7 @@ pub fn describe_link(
         Buffer::Bytes(bytes) => line += &format!(",buffer_bytes={bytes}"),
         Buffer::Packets(packets) => line += &format!(",buffer_packets={packets}"),
     }
-    line += &aqm(&config.aqm);
+    line += &config.aqm.log();
     line += &loss(&config.loss);
     if let Some(policer) = config.policer {
         line += &format!(",policer={}:{}", policer.rate.as_bits_per_second(), policer.burst);
@@ -60,34 +60,6 @@ fn steps<T>(steps: &Steps<T>, value: impl Fn(&T) -> u64) -> String {
     }
     let steps = steps.0.iter().map(|(at, each)| format!("{}:{}", at.as_nanos(), value(each)));
     steps.collect::<Vec<_>>().join(";")
-}
-
-fn aqm(aqm: &Aqm) -> String {
-    let ns = |time: Time| time.as_nanos();
-    let codel = |name: &str, codel: &Codel| {
-        let (target, interval, ecn) = (ns(codel.target), ns(codel.interval), u8::from(codel.ecn));
-        format!(",aqm={name},target_ns={target},interval_ns={interval},ecn={ecn}")
-    };
-    match aqm {
-        Aqm::DropTail => String::new(),
-        Aqm::Codel(settings) => codel("codel", settings),
-        Aqm::FqCodel(settings) => codel("fq-codel", &settings.codel),
-        Aqm::Pie(pie) => format!(
-            ",aqm=pie,target_ns={},update_ns={},burst_ns={},ecn={}",
-            ns(pie.target),
-            ns(pie.update),
-            ns(pie.burst),
-            u8::from(pie.ecn)
-        ),
-        Aqm::Red(red) => format!(
-            ",aqm=red,min_bytes={},max_bytes={},weight={},ecn={}",
-            red.min_threshold_bytes,
-            red.max_threshold_bytes,
-            red.weight,
-            u8::from(red.ecn)
-        ),
-        Aqm::Threshold(threshold) => format!(",aqm=threshold,target_ns={}", ns(threshold.delay)),
-    }
 }
 
 fn loss(loss: &Loss) -> String {

@@ -1,5 +1,5 @@
-//! Keys of a scenario file, workloads and kinds of AQM, from the JSON Schema: the
-//! reader's own declarations.
+//! Keys of a scenario file and workloads, from the JSON Schema: the reader's own
+//! declarations.
 
 use crate::table::Table;
 use serde_json::Value;
@@ -36,22 +36,6 @@ fn section(heading: &str, described: &Value) -> String {
     format!("{heading}\n{}", table.text())
 }
 
-/// Names of the AQMs.
-pub fn aqm_names() -> Vec<String> {
-    words(&knee_scenario::json_schema()).map(|(name, _)| name).collect()
-}
-
-/// AQMs, then their parameters.
-pub fn aqm() -> String {
-    let schema = knee_scenario::json_schema();
-    let mut table = Table::new(&["aqm", "meaning"]);
-    words(&schema).for_each(|(name, meaning)| table.row([name, meaning]));
-    let parameters = keys(table_of(&schema, "AqmTable")).filter(|(name, _)| name != "name");
-    let mut taken = Table::new(&["parameter", "of which, meaning, default"]);
-    parameters.for_each(|(name, meaning)| taken.row([name, meaning]));
-    format!("{}\n{}", table.text(), taken.text())
-}
-
 /// Names of the workloads.
 pub fn workload_names() -> Vec<String> {
     let schema = knee_scenario::json_schema();
@@ -85,13 +69,6 @@ pub fn workloads() -> String {
         }
     }
     text
-}
-
-fn words(schema: &Value) -> impl Iterator<Item = (String, String)> {
-    let words = table_of(schema, "AqmName")["oneOf"].as_array().cloned().unwrap_or_default();
-    words.into_iter().map(|word| {
-        (word["const"].as_str().unwrap_or_default().to_string(), line(&word["description"]))
-    })
 }
 
 /// A definition of the schema; the schema itself without a name.
@@ -131,16 +108,5 @@ mod tests {
         assert_eq!(workload_names(), ["bulk", "page", "dash", "file", "mix"]);
         let text = workloads();
         assert!(text.contains("mix: ") && text.contains("arrival_interval"), "{text}");
-    }
-
-    /// The AQMs that the scenario's template names.
-    #[test]
-    fn aqms_of_the_template_are_listed() {
-        let names = aqm_names();
-        for name in ["drop-tail", "codel", "fq-codel", "pie", "red", "threshold"] {
-            assert!(knee_scenario::template().contains(name), "{name}");
-            assert!(names.iter().any(|known| known == name), "{name} {names:?}");
-        }
-        assert!(aqm().contains("RFC 8289"));
     }
 }

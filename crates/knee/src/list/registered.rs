@@ -1,4 +1,4 @@
-//! Controllers and schedulers with their presets, from the registries.
+//! Controllers, schedulers and AQMs with their presets, from the registries.
 
 use crate::table::Table;
 use knee_registry::{Entry, Preset};
@@ -33,4 +33,24 @@ fn preset(preset: &Preset) -> String {
     let sets = preset.parameters.iter().map(|(name, value)| format!("{name} = {value}"));
     let sets = sets.collect::<Vec<_>>().join(", ");
     format!("\npreset {}: {}\n  sets {sets}\n", preset.name, preset.summary)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The AQMs that the scenario's template names, each with its source and
+    /// what it takes.
+    #[test]
+    fn aqms_of_the_template_are_listed() {
+        let names = names(knee_link::aqms());
+        for name in ["drop-tail", "codel", "fq-codel", "pie", "red", "threshold"] {
+            assert!(knee_scenario::template().contains(name), "{name}");
+            assert!(names.iter().any(|known| known == name), "{name} {names:?}");
+        }
+        let text = text(knee_link::aqms());
+        assert!(text.contains("source: RFC 8289"), "{text}");
+        let quantum = text.lines().find(|line| line.starts_with("quantum")).unwrap_or_default();
+        assert!(quantum.contains("1514 B") && quantum.contains("a turn"), "{quantum}");
+    }
 }
