@@ -39,6 +39,11 @@ fn figure(text: &'static str, title: &'static str) -> Head {
     Head { text, title, figure: true }
 }
 
+/// A figure that is a measure, with what its declaration says of it.
+fn measured(text: &'static str, measure: &Measure) -> Head {
+    figure(text, measure.declared().meaning)
+}
+
 /// One row per group of flows, measured by `knee-record` like a claim on
 /// that group.
 pub(crate) fn groups(summary: &Summary, records: &Records) -> Table {
@@ -53,12 +58,12 @@ pub(crate) fn groups(summary: &Summary, records: &Records) -> Table {
         heads: vec![
             text("flows", "group of flows in the scenario"),
             text("controller", "congestion controller, or preset"),
-            figure("goodput", "payload delivered in order over time, all flows of the group"),
-            figure("share", "part of the goodput of all flows"),
-            figure("RTT median", "median over time of the round-trip time"),
-            figure("RTT p95", "95th percentile over time of the round-trip time"),
+            measured("goodput", &Measure::Goodput),
+            measured("share", &Measure::Share),
+            measured("RTT median", &Measure::Rtt(Statistic::P50)),
+            measured("RTT p95", &Measure::Rtt(Statistic::P95)),
             figure("sent again", "retransmitted over sent bytes, from start to end"),
-            figure("fairness", "Jain's index of the group's goodputs; 1: all equal"),
+            measured("fairness", &Measure::Jain),
         ],
         rows: names.iter().map(|name| group(name, summary, &run)).collect(),
         left_out: 0,

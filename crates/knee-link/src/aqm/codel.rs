@@ -13,7 +13,7 @@ use rand_chacha::ChaCha8Rng;
 
 pub(super) const ENTRY: AqmEntry = AqmEntry {
     name: "codel",
-    summary: "RFC 8289.",
+    summary: "RFC 8289: drops from the head while the delay stays above a target.",
     source: "RFC 8289",
     parameters: &[TARGET, INTERVAL],
     presets: &[],

@@ -14,7 +14,7 @@ use std::collections::VecDeque;
 
 pub(super) const ENTRY: AqmEntry = AqmEntry {
     name: "fq-codel",
-    summary: "RFC 8290.",
+    summary: "RFC 8290: a CoDel queue for each hash of a flow, served in turns.",
     source: "RFC 8290",
     parameters: &[
         TARGET,

@@ -42,7 +42,7 @@ impl Settings for Lottery {
 
 pub(crate) struct LotteryQueue<P> {
     settings: Lottery,
-    own: ChaCha8Rng,
+    own: Box<ChaCha8Rng>,
     classes: [Waiting<P>; 2],
 }
 
@@ -55,7 +55,7 @@ impl<P: Packet> Queue<P> for LotteryQueue<P> {
         own_stream: impl FnOnce() -> ChaCha8Rng,
     ) -> LotteryQueue<P> {
         let classes = [Waiting::default(), Waiting::default()];
-        LotteryQueue { settings: *settings, own: own_stream(), classes }
+        LotteryQueue { settings: *settings, own: Box::new(own_stream()), classes }
     }
 
     fn enqueue(&mut self, held: Held<P>, buffer: Buffer, _: &mut Ledger<'_, P>) -> Result<(), P> {

@@ -15,7 +15,7 @@ use rand_chacha::ChaCha8Rng;
 
 pub(super) const ENTRY: AqmEntry = AqmEntry {
     name: "pie",
-    summary: "RFC 8033.",
+    summary: "RFC 8033: drops at random on entry, as a controller of the delay says.",
     source: "RFC 8033",
     parameters: &[
         time("target", "15 ms", "target delay"),

@@ -362,7 +362,7 @@ macro_rules! measures {
                 /// other, as RFC 3550 (section 6.4.1) has it for packets. Of transfers of one
                 /// size; without an interval
                 CompletionJitter(sizes: SizeRange) = "flow_completion_jitter", Seconds, Less,
-                    Waiting, "change of the completion time from one to the next" => {
+                    Waiting, "of transfers, from one to the next" => {
                     of Flows |flows| flows.completion_jitter(*sizes);
                 }
             }
