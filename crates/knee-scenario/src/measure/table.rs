@@ -90,9 +90,9 @@ macro_rules! measures {
                 }
                 /// `max(0, P - L) / P`, from start to end and of all flows (`*`): P is the
                 /// packets sent again, in packets of their mean size, L those that all links
-                /// dropped or lost, ACKs included. What is left was lost in a stack or a
-                /// network card, or was sent again though it had arrived; no window applies
-                LostElsewhere = "lost_elsewhere", Fraction, Less, Cost,
+                /// dropped or lost, ACKs included. What is left was lost in a stack or a network
+                /// card, or was sent again though it had arrived; no window applies
+                LostElsewhere = "lost_elsewhere", Fraction, Neither, Cost,
                     "part of what was sent again that no link lost" => {
                     of Flows |flows| flows.lost_elsewhere();
                 }
