@@ -93,7 +93,7 @@ pub struct Tally {
 }
 
 /// Is given all links, in the order of the plan, and the time of the sample.
-pub type Sample<'a> = dyn FnMut(Time, &mut [Link<Packet>]) + 'a;
+pub type Sample<'a> = dyn FnMut(Time, &mut [Link<Packet>]) + Send + 'a;
 
 /// Carries packets between devices.
 pub struct Emulator<'a> {

@@ -4,12 +4,13 @@
 //! `knee-link`, and written to the device at the end of its route. Nothing of
 //! the kernel but TUN is needed, and no tool is run:
 //!
-//! 1. [`Tun::create`] within each namespace, which [`Tun`]s carry the hosts'
-//!    ends;
+//! 1. [`Tun::create`] within the namespace of each host;
 //! 2. a [`Plan`]: the links, and a route from each device to another;
 //! 3. [`Emulator::run`] on a thread of its own, which [`realtime::prepare`]
 //!    made punctual where the host permits it;
 //! 4. an [`Outcome`], which tells how punctual it was.
+//!
+//! `tests/router.rs` does all four.
 //!
 //! What this crate never does: know scenarios or records, need netem, open a
 //! socket, hide that it was late (see [`Tally`]).

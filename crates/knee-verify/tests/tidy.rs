@@ -115,12 +115,34 @@ fn every_crate_takes_the_lints_of_the_workspace() {
     }
 }
 
+/// What a crate depends on beside its tests: a name and its source to the line.
+fn dependencies(manifest: &str) -> &str {
+    let table = manifest.split("\n[dependencies]").nth(1).expect("the table is there");
+    table.split("\n[").next().unwrap_or_default().trim()
+}
+
+#[test]
+fn unsafe_code_has_one_place() {
+    let home = root().join("crates/knee-host/src/system.rs");
+    let allows = |path: &PathBuf| read(path).contains("allow(unsafe_code)");
+    let found: Vec<PathBuf> = sources().into_iter().filter(allows).collect();
+    assert_eq!(found, [home]);
+}
+
+#[test]
+fn what_touches_the_host_knows_no_scenario() {
+    for name in ["knee-host", "knee-emulator"] {
+        let manifest = read(&root().join("crates").join(name).join("Cargo.toml"));
+        for other in ["knee-scenario", "knee-record", "knee-kernel"] {
+            assert!(!dependencies(&manifest).contains(other), "{name} depends on {other}");
+        }
+    }
+}
+
 #[test]
 fn the_verifier_depends_on_nothing() {
     let manifest = read(&root().join("crates/knee-verify/Cargo.toml"));
-    let table = manifest.split("[dependencies]").nth(1).expect("the table is there");
-    let table = table.split("\n[").next().unwrap_or_default();
-    assert_eq!(table.trim(), "");
+    assert_eq!(dependencies(&manifest), "");
     assert!(!manifest.contains("dev-dependencies") && !manifest.contains("build-dependencies"));
 }
 

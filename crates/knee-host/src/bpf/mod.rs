@@ -142,6 +142,9 @@ fn program(selection: &Selection) -> Option<&'static Program> {
 /// When no program has the algorithm ([`can_register`]), a parameter or its
 /// value does not exist, the kernel has the name already, or what the host
 /// lacks.
+///
+/// # Panics
+/// If the name is longer.
 pub fn register(name: &str, selection: &Selection) -> Result<Registration, BpfError> {
     // Asked first: a wrong parameter is wrong on every host.
     let program = program(selection).ok_or_else(|| BpfError::Unknown(selection.name.clone()))?;
@@ -219,6 +222,7 @@ fn opened_with(object: &[u8], constants: &[u8]) -> Result<OpenObject, BpfError> 
 fn rename(object: &mut OpenObject, compiled: &str, name: &str) {
     /// Bytes of `tcp_congestion_ops.name`, the last of which is zero.
     const FIELD: usize = 16;
+    assert!(name.len() < FIELD, "{name} is too long for the kernel");
     let compiled = compiled.as_bytes();
     for mut map in object.maps_mut().filter(|map| map.map_type() == MapType::StructOps) {
         let Some(value) = map.initial_value_mut() else { continue };
