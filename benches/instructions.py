@@ -23,7 +23,7 @@ ROOT = Path(__file__).resolve().parent.parent
 # Case: short and long run in simulated seconds, most instructions per packet.
 CASES = {
     "ii": (10, 30, 1380),
-    "ii-loss": (10, 20, 3035),
+    "ii-loss": (10, 20, 3090),
     "iv": (3, 5, 1590),
     "v": (3, 5, 2124),
     "multipath": (10, 20, 2835),
