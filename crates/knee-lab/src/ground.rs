@@ -191,7 +191,7 @@ impl Grounds {
 
     /// Those of this version of Knee.
     pub fn built_in() -> Grounds {
-        let grounds = Grounds::new().with(Simulator);
+        let grounds = Grounds::new().with(Simulator::default());
         #[cfg(feature = "kernel")]
         let grounds = grounds.with(Kernel);
         grounds
@@ -259,7 +259,7 @@ mod tests {
 
     #[test]
     fn a_ground_takes_the_place_of_its_namesake() {
-        let grounds = Grounds::new().with(Simulator).with(Simulator);
+        let grounds = Grounds::new().with(Simulator::default()).with(Simulator::default());
         assert_eq!(grounds.iter().count(), 1);
     }
 }

@@ -1,8 +1,12 @@
 //! Scenario files as people name them.
 
 use crate::error::Error;
-use knee_scenario::{Errors, Loader, Override, Problem, Scenario, Source, SourceText, load_file};
+use knee_scenario::{
+    Algorithms, Errors, Loader, Override, Problem, Scenario, Source, SourceText, load_file,
+    parse_with,
+};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// A scenario file of this machine, or a text in place of one.
 #[derive(Clone, Debug)]
@@ -13,6 +17,8 @@ pub struct ScenarioText {
     path: PathBuf,
     /// The file's contents.
     text: String,
+    /// What it may name, where that is not what Knee has.
+    algorithms: Option<Arc<Algorithms>>,
 }
 
 /// A file that was read, and its bytes.
@@ -22,7 +28,8 @@ impl ScenarioText {
     /// A text in place of the file `name`: those that it names are looked for
     /// beside that.
     pub fn new(name: &str, text: &str) -> ScenarioText {
-        ScenarioText { name: name.to_string(), path: name.into(), text: text.to_string() }
+        let (name, path, text) = (name.to_string(), name.into(), text.to_string());
+        ScenarioText { name, path, text, algorithms: None }
     }
 
     /// Reads the file, without looking into it.
@@ -35,9 +42,16 @@ impl ScenarioText {
             String::from_utf8(bytes).map_err(|_| "it is not a text in UTF-8".to_string())
         });
         match text {
-            Ok(text) => Ok(ScenarioText { name, path: path.to_path_buf(), text }),
+            Ok(text) => Ok(ScenarioText { name, path: path.into(), text, algorithms: None }),
             Err(reason) => Err(unreadable(name, &reason)),
         }
+    }
+
+    /// The same, which may name these controllers and schedulers. It runs on a
+    /// [`Simulator::with_algorithms`](crate::Simulator::with_algorithms) that
+    /// has them too.
+    pub fn with_algorithms(self, algorithms: Arc<Algorithms>) -> ScenarioText {
+        ScenarioText { algorithms: Some(algorithms), ..self }
     }
 
     /// The scenario, with what is to be set otherwise.
@@ -46,7 +60,8 @@ impl ScenarioText {
     /// Everything that is wrong with it.
     pub fn scenario(&self, overrides: &[Override]) -> Result<Scenario, Errors> {
         let source = Source { name: &self.name, loader: &Beside(&self.path) };
-        knee_scenario::parse(&self.text, &source, overrides)
+        let algorithms = self.algorithms.as_deref().unwrap_or(Algorithms::built_in());
+        parse_with(&self.text, &source, overrides, algorithms)
     }
 
     /// All that was read for `scenario`: this file and those it names.

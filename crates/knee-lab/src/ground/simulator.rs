@@ -4,10 +4,22 @@ use super::{Ended, Ground, GroundError, Output, Pace, Refusal, SIMULATOR};
 use knee_record::Control;
 use knee_scenario::{Algorithms, Scenario};
 use knee_sim::SimulationError;
+use std::sync::Arc;
 
 /// The simulator.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Simulator;
+#[derive(Clone, Debug, Default)]
+pub struct Simulator {
+    /// What scenarios may name, where that is not what Knee has.
+    algorithms: Option<Arc<Algorithms>>,
+}
+
+impl Simulator {
+    /// One on which a program's own controllers and schedulers run, for
+    /// scenarios read with them.
+    pub fn with_algorithms(algorithms: Arc<Algorithms>) -> Simulator {
+        Simulator { algorithms: Some(algorithms) }
+    }
+}
 
 impl Ground for Simulator {
     fn name(&self) -> &str {
@@ -38,7 +50,7 @@ impl Ground for Simulator {
         control: &Control,
         output: Output<'_>,
     ) -> Result<Ended, GroundError> {
-        let algorithms = Algorithms::built_in();
+        let algorithms = self.algorithms.as_deref().unwrap_or(Algorithms::built_in());
         let Output { samples, packet_log } = output;
         let records = knee_sim::run_to(scenario, algorithms, control, samples, packet_log)?;
         Ok(Ended { records, judged: None })
