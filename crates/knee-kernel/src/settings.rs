@@ -4,7 +4,7 @@
 use crate::KernelError;
 use knee_cc::{RecoveryPeriod, Selection};
 use knee_host::{HostError, sysctl};
-use knee_scenario::{Flow, Scenario, Workload};
+use knee_scenario::{Flow, Multipath, Scenario, Workload};
 use knee_transport::{Config, Pacing, ReceiveWindow};
 use knee_units::{Rate, Time};
 
@@ -245,7 +245,9 @@ fn check_carried(scenario: &Scenario, flow: &Flow) -> Result<(), KernelError> {
 
 /// What the kernel's MPTCP can be set to: nearly nothing.
 fn check_multipath(scenario: &Scenario, flow: &Flow) -> Result<(), KernelError> {
-    let Some(multipath) = &flow.multipath else { return Ok(()) };
+    let Some(Multipath { scheduler, reinjection, backup }) = &flow.multipath else {
+        return Ok(());
+    };
     let refuse = |key: &str, problem: &str, advice: &str| {
         Err(unsupported(flow, key, problem.to_owned(), advice.to_owned()))
     };
@@ -253,12 +255,15 @@ fn check_multipath(scenario: &Scenario, flow: &Flow) -> Result<(), KernelError> 
         let advice = "give the flow one path, or run on sim";
         return refuse("paths", "over several paths only bulk and files run here", advice);
     }
-    let scheduler = &multipath.scheduler;
     if scheduler.name != "blest" || !scheduler.parameters.is_empty() {
         let advice = "write scheduler = \"blest\", which the kernel's is like, or run on sim";
         return refuse("scheduler", "the kernel's MPTCP has its own scheduler only", advice);
     }
-    if !multipath.backup.is_empty() {
+    if !reinjection {
+        let advice = "leave it at true, or run on sim";
+        return refuse("reinjection", "the kernel's MPTCP always repeats on another path", advice);
+    }
+    if !backup.is_empty() {
         return refuse("backup", "the kernel ground has no backup paths", "leave it out");
     }
     let config = &flow.transport;
