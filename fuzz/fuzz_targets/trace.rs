@@ -4,7 +4,7 @@
 #![no_main]
 
 use knee_link::{Aqm, Buffer, Config, Delay, Link, Loss, Packet, RateModel, Steps, Trace};
-use knee_units::Time;
+use knee_units::{Ecn, Time};
 use libfuzzer_sys::fuzz_target;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::SeedableRng;
@@ -16,8 +16,8 @@ impl Packet for Sized {
     fn size(&self) -> u32 {
         self.0
     }
-    fn ecn_capable(&self) -> bool {
-        false
+    fn ecn(&self) -> Ecn {
+        Ecn::NotCapable
     }
     fn mark(&mut self) {}
     fn flow_hash(&self) -> u64 {
