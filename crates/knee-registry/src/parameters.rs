@@ -68,6 +68,10 @@ pub enum Kind {
         /// Largest value.
         max: f64,
     },
+    /// The text of a file. A scenario names the file; its reader puts the text
+    /// in place of the name. The default is a word that stands for a text that
+    /// the algorithm has of its own.
+    File,
 }
 
 impl Kind {
@@ -94,6 +98,7 @@ impl Kind {
             Kind::Numbers { count, min, max } => {
                 format!("a list of {count} numbers from {min} to {max}")
             }
+            Kind::File => "the name of a file".to_owned(),
         }
     }
 
@@ -131,6 +136,7 @@ impl Kind {
                 let fits = list.len() == count && list.iter().all(|n| (min..=max).contains(n));
                 fits.then(|| Setting::Numbers(list.clone()))
             }
+            (Kind::File, Value::Text(text)) => Some(Setting::File(text.clone())),
             _ => None,
         }
     }
@@ -169,6 +175,7 @@ enum Setting {
     Size(Bytes),
     Part(Fraction),
     Numbers(Vec<f64>),
+    File(String),
     /// Not set, and without a default of its own.
     Unset,
 }
@@ -226,7 +233,10 @@ impl Settings {
         SelectionError {
             parameter: Some(name.to_owned()),
             problem: format!("{algorithm} has no parameter \"{name}\""),
-            advice: did_you_mean(name, self.values.iter().map(|(p, _)| p.name)),
+            advice: match self.values.is_empty() {
+                true => "it takes no parameters".to_owned(),
+                false => did_you_mean(name, self.values.iter().map(|(p, _)| p.name)),
+            },
         }
     }
 
@@ -277,6 +287,7 @@ impl Settings {
                 Setting::Size(size) => Value::Text(size.to_string()),
                 Setting::Part(part) => Value::Text(part.to_string()),
                 Setting::Numbers(list) => Value::Numbers(list.clone()),
+                Setting::File(text) => Value::Text(text.clone()),
                 Setting::Unset => return None,
             };
             Some((parameter, value))
@@ -333,6 +344,14 @@ impl Settings {
         })
     }
 
+    /// A [`Kind::File`]: its text, or the default.
+    pub fn file(&self, name: &str) -> &str {
+        match self.get(name) {
+            Setting::File(text) => text,
+            other => unreachable!("{name} is declared as {other:?}"),
+        }
+    }
+
     /// A [`Kind::Numbers`].
     pub fn numbers(&self, name: &str) -> &[f64] {
         match self.get(name) {
@@ -353,7 +372,8 @@ fn read_declared(parameter: &Parameter, text: &str) -> Setting {
         | Kind::Window
         | Kind::Time { .. }
         | Kind::Size { .. }
-        | Kind::Part => Value::Text(text.to_owned()),
+        | Kind::Part
+        | Kind::File => Value::Text(text.to_owned()),
         Kind::Numbers { .. } => Value::Numbers(numbers().unwrap_or_default()),
     };
     parameter.kind.read(&value).expect("declared values are of the declared kind")

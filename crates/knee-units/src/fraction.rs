@@ -35,9 +35,12 @@ impl FromStr for Fraction {
     /// Reads "1.5 %", "0.01 %".
     fn from_str(text: &str) -> Result<Fraction, ParseError> {
         let written = Written::split(text, &FRACTION)?;
-        // A bare 0.02 means 2 %, a bare 5 means 5 %.
+        // A bare 0.1 may be a tenth of a per cent or a tenth of the whole; a
+        // bare 5 means 5 %.
         if written.unit.is_empty() && written.number.starts_with("0.") {
-            let write = format!("\"{} %\"", hundredfold(written.number));
+            let number = written.number;
+            let write =
+                format!("\"{number} %\", or \"{} %\" for {number} of 1", hundredfold(number));
             return Err(ParseError::BareNumber { write });
         }
         if written.unit != "%" {

@@ -80,13 +80,15 @@ impl Rate {
     /// `bytes` over `span`, rounded down; zero for an empty span.
     #[inline]
     pub fn over(bytes: u64, span: Time) -> Rate {
-        if span.as_nanos() == 0 {
-            return Rate::ZERO;
+        /// A byte in a nanosecond.
+        const BYTE: u64 = 8 * NANOS_PER_SECOND;
+        match (span.as_nanos(), bytes.checked_mul(BYTE)) {
+            (0, _) => Rate::ZERO,
+            (nanos, Some(bits)) => Rate(bits / nanos),
+            (nanos, None) => {
+                Rate((u128::from(bytes) * u128::from(BYTE) / u128::from(nanos)) as u64)
+            }
         }
-        Rate(
-            (u128::from(bytes) * 8 * u128::from(NANOS_PER_SECOND) / u128::from(span.as_nanos()))
-                as u64,
-        )
     }
 }
 

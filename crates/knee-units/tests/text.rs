@@ -96,7 +96,10 @@ fn says_what_to_write_instead() {
         "\"ms\" is a unit of time, but a rate is wanted: write \"10 Mbit/s\""
     );
     assert_eq!(complaint::<Bytes>("64 KB"), "unknown unit \"KB\": write \"kB\"");
-    assert_eq!(complaint::<Fraction>("0.02"), "a bare number: write \"2 %\"");
+    assert_eq!(
+        complaint::<Fraction>("0.02"),
+        "a bare number: write \"0.02 %\", or \"2 %\" for 0.02 of 1"
+    );
     assert_eq!(complaint::<Fraction>("5"), "a bare number: write \"5 %\"");
     let buffer = complaint::<BufferSize>;
     assert_eq!(buffer("8"), "a bare number: write \"8 BDP\" or \"8 packets\"");

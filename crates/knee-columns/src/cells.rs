@@ -1,0 +1,254 @@
+//! The cells of a column as Parquet has them: the values that are there, and
+//! for a column with gaps which rows have one.
+
+use parquet::basic::{LogicalType, Repetition, Type as Physical};
+use parquet::column::reader::{ColumnReader, ColumnReaderImpl};
+use parquet::column::writer::ColumnWriter;
+use parquet::data_type::{ByteArray, DataType};
+use parquet::errors::ParquetError;
+use parquet::schema::types::{ColumnDescriptor, Type, TypePtr};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// What a column holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// 64-bit signed integers.
+    Integer {
+        /// Some row may have none.
+        nullable: bool,
+    },
+    /// 64-bit floats.
+    Float {
+        /// Some row may have none.
+        nullable: bool,
+    },
+    /// Texts; a row may have none.
+    Text,
+    /// True or false.
+    Flag {
+        /// Some row may have none.
+        nullable: bool,
+    },
+}
+
+/// One for each row that has a value, and for each row 1 if it has one. None:
+/// all rows have one.
+#[derive(Clone, Debug)]
+pub enum Cells {
+    /// 64-bit signed integers.
+    Integers(Vec<i64>, Option<Vec<i16>>),
+    /// 64-bit floats.
+    Floats(Vec<f64>, Option<Vec<i16>>),
+    /// Texts.
+    Texts(Vec<ByteArray>, Option<Vec<i16>>),
+    /// True or false.
+    Flags(Vec<bool>, Option<Vec<i16>>),
+}
+
+impl Kind {
+    /// The column `name` in a file's schema.
+    pub(crate) fn declare(self, name: &str) -> Result<TypePtr, ParquetError> {
+        let repetition =
+            if self.is_nullable() { Repetition::OPTIONAL } else { Repetition::REQUIRED };
+        let logical = (self == Kind::Text).then_some(LogicalType::String);
+        Type::primitive_type_builder(name, self.physical())
+            .with_repetition(repetition)
+            .with_logical_type(logical)
+            .build()
+            .map(Arc::new)
+    }
+
+    /// Whether a row may have no value.
+    pub fn is_nullable(self) -> bool {
+        match self {
+            Kind::Integer { nullable } | Kind::Float { nullable } | Kind::Flag { nullable } => {
+                nullable
+            }
+            Kind::Text => true,
+        }
+    }
+
+    fn physical(self) -> Physical {
+        match self {
+            Kind::Integer { .. } => Physical::INT64,
+            Kind::Float { .. } => Physical::DOUBLE,
+            Kind::Text => Physical::BYTE_ARRAY,
+            Kind::Flag { .. } => Physical::BOOLEAN,
+        }
+    }
+
+    /// Says what is wrong with a column of a file that should be of this kind.
+    /// That it may have gaps is no fault while none is there.
+    pub(crate) fn check(self, column: &ColumnDescriptor) -> Result<(), String> {
+        let name = column.name();
+        if column.max_rep_level() > 0 || column.max_def_level() > 1 {
+            return Err(format!("column {name} is nested"));
+        }
+        let signed = LogicalType::integer(64, true);
+        let logical = match (self, column.logical_type_ref()) {
+            (Kind::Integer { .. }, None) => true,
+            (Kind::Integer { .. }, Some(logical)) => *logical == signed,
+            (Kind::Text, logical) => logical == Some(&LogicalType::String),
+            (Kind::Float { .. } | Kind::Flag { .. }, logical) => logical.is_none(),
+        };
+        if column.physical_type() == self.physical() && logical {
+            return Ok(());
+        }
+        let found = column.physical_type();
+        let found = match column.logical_type_ref() {
+            Some(logical) => format!("{found} of {logical:?}"),
+            None => found.to_string(),
+        };
+        Err(format!("column {name} is {found}, not {}", self.physical()))
+    }
+}
+
+impl Cells {
+    /// Integers, with gaps.
+    pub fn integers(values: impl Iterator<Item = Option<i64>>) -> Cells {
+        let (values, present) = with_gaps(values);
+        Cells::Integers(values, Some(present))
+    }
+
+    /// Numbers, with gaps.
+    pub fn floats(values: impl Iterator<Item = Option<f64>>) -> Cells {
+        let (values, present) = with_gaps(values);
+        Cells::Floats(values, Some(present))
+    }
+
+    /// True or false, with gaps.
+    pub fn flags(values: impl Iterator<Item = Option<bool>>) -> Cells {
+        let (values, present) = with_gaps(values);
+        Cells::Flags(values, Some(present))
+    }
+
+    /// Texts; the empty one is a gap.
+    pub fn texts<'a>(mut values: impl Iterator<Item = &'a str>) -> Cells {
+        Cells::texts_of(&mut values)
+    }
+
+    fn texts_of(texts: &mut dyn Iterator<Item = &str>) -> Cells {
+        let mut known = Texts::default();
+        let (values, present) =
+            with_gaps(texts.map(|text| (!text.is_empty()).then(|| known.get(text))));
+        Cells::Texts(values, Some(present))
+    }
+
+    /// Writes them as a column chunk.
+    pub(crate) fn write(&self, writer: &mut ColumnWriter<'_>) -> Result<(), ParquetError> {
+        let other = || ParquetError::General("the column is of another type".to_string());
+        let written = match (self, writer) {
+            (Cells::Integers(values, present), ColumnWriter::Int64ColumnWriter(writer)) => {
+                writer.write_batch(values, present.as_deref(), None)
+            }
+            (Cells::Floats(values, present), ColumnWriter::DoubleColumnWriter(writer)) => {
+                writer.write_batch(values, present.as_deref(), None)
+            }
+            (Cells::Texts(values, present), ColumnWriter::ByteArrayColumnWriter(writer)) => {
+                writer.write_batch(values, present.as_deref(), None)
+            }
+            (Cells::Flags(values, present), ColumnWriter::BoolColumnWriter(writer)) => {
+                writer.write_batch(values, present.as_deref(), None)
+            }
+            _ => Err(other()),
+        };
+        written.map(|_| ())
+    }
+
+    /// Reads the next `rows` cells of a column that may have gaps or not.
+    pub(crate) fn read(
+        reader: &mut ColumnReader,
+        column: &ColumnDescriptor,
+        rows: usize,
+    ) -> Result<Cells, String> {
+        let name = column.name();
+        let gaps = column.max_def_level() > 0;
+        match reader {
+            ColumnReader::Int64ColumnReader(reader) => next(reader, name, gaps, rows)
+                .map(|(values, present)| Cells::Integers(values, present)),
+            ColumnReader::DoubleColumnReader(reader) => next(reader, name, gaps, rows)
+                .map(|(values, present)| Cells::Floats(values, present)),
+            ColumnReader::ByteArrayColumnReader(reader) => next(reader, name, gaps, rows)
+                .map(|(values, present)| Cells::Texts(values, present)),
+            ColumnReader::BoolColumnReader(reader) => next(reader, name, gaps, rows)
+                .map(|(values, present)| Cells::Flags(values, present)),
+            _ => Err(format!("column {name} is of a type that no table has")),
+        }
+    }
+
+    /// Whether each row has a value.
+    pub fn is_whole(&self, rows: usize) -> bool {
+        rows == match self {
+            Cells::Integers(values, _) => values.len(),
+            Cells::Floats(values, _) => values.len(),
+            Cells::Texts(values, _) => values.len(),
+            Cells::Flags(values, _) => values.len(),
+        }
+    }
+}
+
+/// The value of each row.
+pub fn each<'a, T>(
+    values: &'a [T],
+    present: &'a Option<Vec<i16>>,
+) -> impl Iterator<Item = Option<&'a T>> {
+    let mut left = values.iter();
+    let rows = present.as_ref().map_or(values.len(), Vec::len);
+    (0..rows).map(move |row| match present {
+        Some(present) if present[row] == 0 => None,
+        _ => left.next(),
+    })
+}
+
+fn with_gaps<T>(values: impl Iterator<Item = Option<T>>) -> (Vec<T>, Vec<i16>) {
+    let rows = values.size_hint().0;
+    let (mut there, mut present) = (Vec::with_capacity(rows), Vec::with_capacity(rows));
+    for value in values {
+        present.push(i16::from(value.is_some()));
+        there.extend(value);
+    }
+    (there, present)
+}
+
+type Chunk<T> = (Vec<T>, Option<Vec<i16>>);
+
+fn next<T: DataType>(
+    reader: &mut ColumnReaderImpl<T>,
+    name: &str,
+    gaps: bool,
+    rows: usize,
+) -> Result<Chunk<T::T>, String> {
+    let (mut values, mut present) = (Vec::new(), gaps.then(Vec::new));
+    let mut read = 0;
+    while read < rows {
+        let (records, _, _) = reader
+            .read_records(rows - read, present.as_mut(), None, &mut values)
+            .map_err(|error| error.to_string())?;
+        if records == 0 {
+            return Err(format!("column {name} ends before the others"));
+        }
+        read += records;
+    }
+    Ok((values, present))
+}
+
+/// Texts that recur, each kept once.
+#[derive(Default)]
+struct Texts<'a> {
+    last: Option<(&'a str, ByteArray)>,
+    all: BTreeMap<&'a str, ByteArray>,
+}
+
+impl<'a> Texts<'a> {
+    fn get(&mut self, text: &'a str) -> ByteArray {
+        match &self.last {
+            Some((last, bytes)) if *last == text => bytes.clone(),
+            _ => {
+                let bytes = self.all.entry(text).or_insert_with(|| ByteArray::from(text)).clone();
+                self.last = Some((text, bytes.clone()));
+                bytes
+            }
+        }
+    }
+}

@@ -1,0 +1,92 @@
+//! A Parquet file that is being written.
+
+use crate::{Cells, Kind};
+use parquet::basic::Compression;
+use parquet::errors::ParquetError;
+use parquet::file::metadata::KeyValue;
+use parquet::file::properties::WriterProperties;
+use parquet::file::writer::SerializedFileWriter;
+use parquet::schema::types::Type;
+use std::borrow::Cow;
+use std::fs::File;
+use std::io;
+use std::sync::Arc;
+
+/// A Parquet file that is being written, a row group at a time. The same cells
+/// give the same bytes: the settings are fixed, nothing of the host or the
+/// clock goes in.
+pub struct Writer {
+    file: SerializedFileWriter<File>,
+}
+
+impl Writer {
+    /// Begins a file of the columns `(name, kind)`, which notes `value` under
+    /// `key`.
+    ///
+    /// # Errors
+    /// What the system says of writing.
+    pub fn create(
+        file: File,
+        (key, value): (&str, &str),
+        columns: &[(&str, Kind)],
+    ) -> io::Result<Writer> {
+        let fields = columns.iter().map(|(name, kind)| kind.declare(name));
+        let fields = fields.collect::<Result<_, _>>().map_err(told)?;
+        let schema = Type::group_type_builder("schema").with_fields(fields).build();
+        let properties = WriterProperties::builder()
+            .set_created_by("knee".to_string())
+            .set_compression(Compression::SNAPPY)
+            .set_key_value_metadata(Some(vec![KeyValue::new(key.to_string(), value.to_string())]))
+            .build();
+        schema
+            .and_then(|schema| {
+                SerializedFileWriter::new(file, Arc::new(schema), Arc::new(properties))
+            })
+            .map(|file| Writer { file })
+            .map_err(told)
+    }
+
+    /// Bytes of the row groups that are written.
+    pub fn bytes(&self) -> u64 {
+        self.file.bytes_written() as u64
+    }
+
+    /// Notes something that the file says of itself.
+    pub fn note(&mut self, key: &str, value: String) {
+        self.file.append_key_value_metadata(KeyValue::new(key.to_string(), value));
+    }
+
+    /// Writes a row group: the cells of each column, in the order of the
+    /// columns, each asked for when its turn comes.
+    ///
+    /// # Errors
+    /// What the system says of writing; [`io::ErrorKind::Other`] where cells
+    /// are not of the kind of their column.
+    pub fn write(&mut self, columns: &mut dyn Iterator<Item = Cow<'_, Cells>>) -> io::Result<()> {
+        let mut group = self.file.next_row_group().map_err(told)?;
+        for cells in columns {
+            let Some(mut column) = group.next_column().map_err(told)? else { break };
+            cells.write(column.untyped()).and_then(|()| column.close()).map_err(told)?;
+        }
+        group.close().map(|_| ()).map_err(told)
+    }
+
+    /// Writes the end of the file.
+    ///
+    /// # Errors
+    /// What the system says of writing.
+    pub fn close(self) -> io::Result<()> {
+        self.file.close().map(|_| ()).map_err(told)
+    }
+}
+
+/// Tells a full disk as such, not as damage.
+fn told(error: ParquetError) -> io::Error {
+    match error {
+        ParquetError::External(inner) => match inner.downcast::<io::Error>() {
+            Ok(io) => *io,
+            Err(other) => io::Error::other(other),
+        },
+        other => io::Error::other(other),
+    }
+}

@@ -1,0 +1,111 @@
+//! A distribution over time: values, each with the time for which it stood.
+
+use knee_scenario::Statistic;
+
+/// Values with their weights, ascending, at least one.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Distribution {
+    /// Value, and the sum of the weights up to and with it.
+    cumulative: Vec<(f64, f64)>,
+    mean: f64,
+}
+
+impl Distribution {
+    /// A distribution of `(value, weight)`; pairs whose weight is not
+    /// positive do not count. None when nothing is left.
+    pub fn new(mut weighted: Vec<(f64, f64)>) -> Option<Distribution> {
+        weighted.retain(|(_, weight)| *weight > 0.0);
+        weighted.sort_by(|a, b| a.0.total_cmp(&b.0));
+        let total: f64 = weighted.iter().map(|(_, weight)| weight).sum();
+        let moment: f64 = weighted.iter().map(|(value, weight)| value * weight).sum();
+        let mut sum = 0.0;
+        for (_, weight) in &mut weighted {
+            sum += *weight;
+            *weight = sum;
+        }
+        let (least, most) = (weighted.first()?.0, weighted.last()?.0);
+        Some(Distribution {
+            cumulative: weighted,
+            // Rounding must not carry the mean out of the range.
+            mean: (moment / total).clamp(least, most),
+        })
+    }
+
+    /// The smallest value at or below which at least the part `fraction` of
+    /// the weight lies: the weighted nearest-rank percentile, always a value
+    /// that occurred. `fraction` in `0.0..=1.0`.
+    pub fn percentile(&self, fraction: f64) -> f64 {
+        let last = self.cumulative[self.cumulative.len() - 1];
+        // Sums of rounded weights must not push an exact rank to the next value.
+        let rank = fraction * last.1 * (1.0 - 1e-12);
+        let index = self.cumulative.partition_point(|(_, sum)| *sum < rank);
+        self.cumulative.get(index).unwrap_or(&last).0
+    }
+
+    /// Arithmetic mean, weighted.
+    pub fn mean(&self) -> f64 {
+        self.mean
+    }
+
+    /// The statistic that a measure names.
+    pub fn statistic(&self, statistic: Statistic) -> f64 {
+        match statistic {
+            Statistic::Min => self.percentile(0.0),
+            Statistic::P5 => self.percentile(0.05),
+            Statistic::P50 => self.percentile(0.50),
+            Statistic::P95 => self.percentile(0.95),
+            Statistic::P99 => self.percentile(0.99),
+            Statistic::Max => self.percentile(1.0),
+            Statistic::Mean => self.mean,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// The values 1 to 100 once each: the k-th percentile is k.
+    #[test]
+    fn equal_weights_give_the_nearest_rank() {
+        let hundred = (1..=100).rev().map(|value| (f64::from(value), 0.1));
+        let distribution = Distribution::new(hundred.collect()).unwrap();
+        assert_eq!(distribution.statistic(Statistic::Min), 1.0);
+        assert_eq!(distribution.statistic(Statistic::P5), 5.0);
+        assert_eq!(distribution.statistic(Statistic::P50), 50.0);
+        assert_eq!(distribution.statistic(Statistic::P95), 95.0);
+        assert_eq!(distribution.statistic(Statistic::P99), 99.0);
+        assert_eq!(distribution.statistic(Statistic::Max), 100.0);
+        assert!((distribution.mean() - 50.5).abs() < 1e-9);
+    }
+
+    /// 10 for 9 s and 90 for 1 s: median 10, 95th percentile 90, mean 18.
+    #[test]
+    fn weights_count() {
+        let distribution = Distribution::new(vec![(90.0, 1.0), (10.0, 9.0)]).unwrap();
+        assert_eq!(distribution.percentile(0.5), 10.0);
+        assert_eq!(distribution.percentile(0.9), 10.0);
+        assert_eq!(distribution.percentile(0.95), 90.0);
+        assert!((distribution.mean() - 18.0).abs() < 1e-12);
+    }
+
+    #[test]
+    fn nothing_is_no_distribution() {
+        assert_eq!(Distribution::new(vec![]), None);
+        assert_eq!(Distribution::new(vec![(3.0, 0.0)]), None);
+    }
+
+    proptest! {
+        #[test]
+        fn percentiles_ascend(values in prop::collection::vec((0.0..1e9, 1e-3..10.0), 1..50)) {
+            let distribution = Distribution::new(values.clone()).unwrap();
+            let ladder = [Statistic::Min, Statistic::P5, Statistic::P50, Statistic::P95,
+                Statistic::P99, Statistic::Max].map(|s| distribution.statistic(s));
+            prop_assert!(ladder.is_sorted());
+            let mean = distribution.mean();
+            prop_assert!(ladder[0] <= mean && mean <= ladder[5]);
+            prop_assert!(ladder.iter().all(|p| values.iter().any(|(v, _)| v == p)));
+        }
+    }
+}

@@ -1,0 +1,113 @@
+//! A number over repeats.
+
+use crate::LEVEL;
+use crate::student::quantile;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// A number over repeats.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Interval {
+    /// Runs in which the number was there.
+    pub runs: usize,
+    /// Arithmetic mean.
+    pub mean: f64,
+    /// Median; of an even number of runs, the mean of the middle two.
+    pub median: f64,
+    /// Smallest.
+    pub min: f64,
+    /// Largest.
+    pub max: f64,
+    /// Lower end of the 95 % confidence interval of the mean; null below two
+    /// runs. Not below zero unless a value is.
+    pub low: Option<f64>,
+    /// Upper end of it.
+    pub high: Option<f64>,
+}
+
+impl Interval {
+    /// Mean `m` and its interval, from the standard error `e = s / sqrt(n)`
+    /// and the 0.975 quantile t of Student's distribution with n - 1 degrees
+    /// of freedom: of positive values on the log scale, `m exp(± t e / m)`,
+    /// else `m ± t e`. None of no values.
+    pub fn new(values: &[f64]) -> Option<Interval> {
+        let mut sorted = values.to_vec();
+        sorted.sort_by(f64::total_cmp);
+        let (min, max) = (*sorted.first()?, *sorted.last()?);
+        let count = sorted.len();
+        let (mean, deviation) = mean_and_deviation(&sorted);
+        let ends = (count > 1).then(|| {
+            let half = quantile(LEVEL, count - 1) * deviation / (count as f64).sqrt();
+            ends(mean, half, min)
+        });
+        Some(Interval {
+            runs: count,
+            mean,
+            median: (sorted[(count - 1) / 2] + sorted[count / 2]) / 2.0,
+            min,
+            max,
+            low: ends.map(|ends| ends.0),
+            high: ends.map(|ends| ends.1),
+        })
+    }
+}
+
+fn ends(mean: f64, half: f64, min: f64) -> (f64, f64) {
+    if min > 0.0 {
+        let factor = (half / mean).exp();
+        return (mean / factor, (mean * factor).min(f64::MAX));
+    }
+    let floor = if min < 0.0 { f64::NEG_INFINITY } else { 0.0 };
+    ((mean - half).max(floor), mean + half)
+}
+
+/// Mean and the sample's standard deviation (divisor n - 1; zero of one).
+pub(super) fn mean_and_deviation(values: &[f64]) -> (f64, f64) {
+    let count = values.len() as f64;
+    let mean = values.iter().sum::<f64>() / count;
+    let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
+    (mean, (squares / (count - 1.0).max(1.0)).sqrt())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// 2, 4, 6: mean 4, s = 2, so the half width is 4.3027 * 2 / sqrt(3)
+    /// around zero, and that part of the mean on the log scale.
+    #[test]
+    fn interval_of_three() {
+        let half = 4.3027 * 2.0 / 3.0_f64.sqrt();
+        let interval = Interval::new(&[6.0, 2.0, 4.0]).unwrap();
+        assert_eq!((interval.mean, interval.median), (4.0, 4.0));
+        let factor = (half / 4.0).exp();
+        assert!((interval.low.unwrap() * factor / 4.0 - 1.0).abs() < 1e-4);
+        assert!((interval.high.unwrap() / factor / 4.0 - 1.0).abs() < 1e-4);
+        let around_zero = Interval::new(&[2.0, -2.0, 0.0]).unwrap();
+        assert!((around_zero.low.unwrap() + half).abs() < 1e-3);
+        assert!((around_zero.high.unwrap() - half).abs() < 1e-3);
+    }
+
+    /// No quantity that is never negative has an interval that is.
+    #[test]
+    fn an_interval_does_not_cross_zero() {
+        for values in [[0.01, 1.0], [0.0, 1.0], [0.0, 0.0], [3.0, 3.0]] {
+            let interval = Interval::new(&values).unwrap();
+            let (low, high) = (interval.low.unwrap(), interval.high.unwrap());
+            assert!(0.0 <= low && low <= interval.mean && interval.mean <= high, "{values:?}");
+            assert!(high.is_finite(), "{values:?}");
+        }
+    }
+
+    #[test]
+    fn one_run_has_no_interval() {
+        let interval = Interval::new(&[3.0]).unwrap();
+        assert_eq!((interval.median, interval.low, interval.high), (3.0, None, None));
+        assert_eq!(Interval::new(&[]), None);
+    }
+
+    #[test]
+    fn median_of_an_even_number() {
+        assert_eq!(Interval::new(&[1.0, 9.0, 2.0, 4.0]).unwrap().median, 3.0);
+    }
+}

@@ -1,0 +1,119 @@
+//! A distribution in little memory that merges: counts in buckets of equal relative
+//! width.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+/// Buckets from a value to twice that value.
+const PER_DOUBLING: f64 = 16.0;
+
+/// Counts of positive values in buckets of equal relative width: bucket `k` holds values
+/// from 2^(k/16) to below 2^((k+1)/16). A percentile is at most 2.2 % off, whatever the
+/// distribution, and the sketch of two sets of values is the sum of theirs (DDSketch:
+/// Masson, Rim and Lee, VLDB 2019, section 2).
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Sketch {
+    buckets: BTreeMap<i16, u64>,
+    count: u64,
+}
+
+impl Sketch {
+    /// The largest relative error of a percentile: (γ − 1) / (γ + 1), γ = 2^(1/16).
+    pub const ERROR: f64 = 0.0217;
+
+    /// Adds a value; one that is not positive and finite does not count.
+    pub fn add(&mut self, value: f64) {
+        if value > 0.0 && value.is_finite() {
+            let bucket = (value.log2() * PER_DOUBLING).floor() as i16;
+            *self.buckets.entry(bucket).or_default() += 1;
+            self.count += 1;
+        }
+    }
+
+    /// Adds the values of another.
+    pub fn merge(&mut self, other: &Sketch) {
+        for (bucket, count) in &other.buckets {
+            *self.buckets.entry(*bucket).or_default() += count;
+        }
+        self.count += other.count;
+    }
+
+    /// Values so far.
+    pub fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// The nearest-rank percentile, within [`Sketch::ERROR`]; none of no values.
+    /// `fraction` in `0.0..=1.0`.
+    pub fn percentile(&self, fraction: f64) -> Option<f64> {
+        let rank = ((fraction * self.count as f64).ceil() as u64).clamp(1, self.count.max(1));
+        let mut below = 0;
+        self.buckets.iter().find_map(|(bucket, count)| {
+            below += count;
+            (below >= rank).then(|| middle(*bucket))
+        })
+    }
+
+    /// The buckets as `k:count`, ascending, with a space between two.
+    pub fn text(&self) -> String {
+        let mut text = String::new();
+        for (bucket, count) in &self.buckets {
+            let gap = if text.is_empty() { "" } else { " " };
+            // Writing to a string does not fail.
+            let _ = write!(text, "{gap}{bucket}:{count}");
+        }
+        text
+    }
+}
+
+/// The value that is as far, relatively, from both ends of a bucket.
+fn middle(bucket: i16) -> f64 {
+    let low = (f64::from(bucket) / PER_DOUBLING).exp2();
+    let high = (f64::from(bucket + 1) / PER_DOUBLING).exp2();
+    2.0 * low * high / (low + high)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn sketch(values: &[f64]) -> Sketch {
+        let mut sketch = Sketch::default();
+        values.iter().for_each(|value| sketch.add(*value));
+        sketch
+    }
+
+    #[test]
+    fn what_is_not_positive_does_not_count() {
+        assert_eq!(sketch(&[0.0, -1.0, f64::NAN, f64::INFINITY]), Sketch::default());
+        assert_eq!(Sketch::default().percentile(0.5), None);
+        // 1 is at the lower end of bucket 0, 2 of bucket 16.
+        assert_eq!(sketch(&[2.0, 1.0, 1.0]).text(), "0:2 16:1");
+    }
+
+    proptest! {
+        /// Against the sorted values.
+        #[test]
+        fn percentiles_are_near(
+            values in prop::collection::vec(1e-3..1e12f64, 1..200),
+            fraction in 0.0..=1.0f64,
+        ) {
+            let mut sorted = values.clone();
+            sorted.sort_by(f64::total_cmp);
+            let rank = ((fraction * values.len() as f64).ceil() as usize).max(1);
+            let exact = sorted[rank - 1];
+            let near = sketch(&values).percentile(fraction).unwrap();
+            prop_assert!((near / exact - 1.0).abs() <= Sketch::ERROR, "{near} {exact}");
+        }
+
+        /// Of two halves, as of the whole.
+        #[test]
+        fn sketches_merge(values in prop::collection::vec(1e-3..1e12f64, 0..100), at in 0..100usize) {
+            let (one, other) = values.split_at(at.min(values.len()));
+            let mut merged = sketch(one);
+            merged.merge(&sketch(other));
+            prop_assert_eq!(merged, sketch(&values));
+        }
+    }
+}
