@@ -3,8 +3,7 @@
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use knee_link::{
-    Aqm, Buffer, Codel, Config, Delay, FqCodel, Link, Loss, Packet, Pie, RateModel, Red, Steps,
-    Trace,
+    Aqm, Buffer, Codel, Config, FqCodel, Link, Loss, Packet, Pie, RateModel, Red, Trace,
 };
 use knee_units::{Ecn, Rate, Time};
 use rand_chacha::ChaCha8Rng;
@@ -36,12 +35,8 @@ impl Packet for Segment {
 fn plain() -> Config {
     Config {
         rate: RateModel::Constant(Rate::from_bits_per_second(100_000_000)),
-        delay: Delay { base: Steps(vec![(Time::ZERO, Time::from_millis(30))]), jitter: None },
         buffer: Buffer::Bytes(3_750_000),
-        aqm: Aqm::DropTail,
-        loss: Loss::None,
-        policer: None,
-        down: vec![],
+        ..Config::pure_delay(Time::from_millis(30))
     }
 }
 

@@ -1,11 +1,14 @@
 //! The promises of a configuration, asserted once.
 
-use crate::config::{Config, Loss, RateModel, Steps};
+use crate::config::{Config, Device, Loss, RateModel, Steps};
 use crate::server::period;
 use knee_units::Time;
 
 pub(crate) fn assert_possible(config: &Config) {
     assert_steps(&config.delay.base);
+    if let Some(jitter) = &config.delay.jitter {
+        assert_steps(&jitter.amount);
+    }
     match &config.rate {
         RateModel::Unlimited | RateModel::Constant(_) => {}
         RateModel::Steps(steps) => assert_steps(steps),
@@ -19,6 +22,11 @@ pub(crate) fn assert_possible(config: &Config) {
     config.aqm.assert_possible();
     let outages = config.down.iter().flat_map(|(from, until)| [from, until]);
     assert!(outages.is_sorted(), "outages are sorted and disjoint");
+    let holds = config.hold.iter().flat_map(|(from, until)| [from, until]);
+    assert!(holds.is_sorted(), "holds are sorted and disjoint");
+    let (Some(Device::Bytes(limit)) | Some(Device::Packets(limit))) = config.device else { return };
+    assert!(limit > 0, "a device holds something");
+    assert!(config.aqm.decides_on_leaving(), "a device queue is below an AQM that decides late");
 }
 
 fn assert_steps<T>(steps: &Steps<T>) {
@@ -40,6 +48,14 @@ fn assert_loss(loss: &Loss) {
         }
         Loss::Recorded(ref lost) => {
             assert!(!lost.is_empty(), "a loss record has an entry");
+            vec![]
+        }
+        Loss::Steps(ref steps) => {
+            assert_steps(steps);
+            for (_, loss) in &steps.0 {
+                assert!(!matches!(loss, Loss::Steps(_)), "steps of loss have no steps");
+                assert_loss(loss);
+            }
             vec![]
         }
     };

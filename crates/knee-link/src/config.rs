@@ -15,6 +15,9 @@ pub struct Config {
     pub buffer: Buffer,
     /// Who decides about dropping and marking.
     pub aqm: Aqm,
+    /// Queue of the device below an AQM that decides when packets leave; none:
+    /// the AQM hands over each packet when its transmission begins.
+    pub device: Option<Device>,
     /// Random or recorded loss, on entry, before policer and queue.
     pub loss: Loss,
     /// Token bucket on entry, before the queue.
@@ -23,6 +26,10 @@ pub struct Config {
     /// and so is what waits or is in transmission when one begins. What
     /// propagates arrives. Sorted, disjoint.
     pub down: Vec<(Time, Time)>,
+    /// Spans `[from, until)` in which nothing is delivered: what would reach
+    /// the far end in one does so when it ends, in order and at once. Sorted,
+    /// disjoint.
+    pub hold: Vec<(Time, Time)>,
 }
 
 impl Config {
@@ -34,9 +41,11 @@ impl Config {
             delay: Delay { base: Steps(vec![(Time::ZERO, delay)]), jitter: None },
             buffer: Buffer::Unlimited,
             aqm: Aqm::DropTail,
+            device: None,
             loss: Loss::None,
             policer: None,
             down: Vec::new(),
+            hold: Vec::new(),
         }
     }
 }
@@ -87,10 +96,10 @@ pub struct Delay {
 }
 
 /// Random addition to the delay: uniform in `[0, amount]`.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Jitter {
-    /// Largest addition.
-    pub amount: Time,
+    /// Largest addition, changing at given times: that of the departure counts.
+    pub amount: Steps<Time>,
     /// Packets may overtake each other; otherwise order is kept.
     pub reorder: bool,
 }
@@ -107,6 +116,23 @@ pub enum Buffer {
     /// IP bytes.
     Bytes(u64),
     /// Packets of any size.
+    Packets(u64),
+}
+
+/// Queue of a device below an AQM: the ring of descriptors of a network card.
+/// The AQM hands over packets as long as the device holds less than this, the
+/// packet in transmission included, so it may exceed a limit in bytes by less
+/// than one packet. Nobody drops, marks or reorders what is in it.
+///
+/// A limit in bytes is what Linux's byte queue limits do once they have settled
+/// (`dql_avail`, `lib/dynamic_queue_limits.c`); how they find their limit is
+/// left out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Device {
+    /// IP bytes, at least one.
+    Bytes(u64),
+    /// Packets of any size, at least one; with one the device holds nothing but
+    /// the packet in transmission.
     Packets(u64),
 }
 
@@ -134,6 +160,10 @@ pub enum Loss {
     },
     /// One entry per packet, true for lost; repeats at its end.
     Recorded(Arc<[bool]>),
+    /// Another process from given times on. Each begins anew: a count at zero,
+    /// Gilbert and Elliott's in the good state, a record at its first entry.
+    /// No process here is of steps itself.
+    Steps(Steps<Loss>),
 }
 
 /// Token bucket: what finds too few tokens is dropped.

@@ -1,54 +1,84 @@
-//! Propagation delay: constant, in steps, with jitter.
+//! Propagation delay: constant, in steps, with jitter; and spans in which
+//! nothing is delivered.
 
-use crate::config::{Delay, Jitter, Steps};
-use crate::random::up_to;
+use crate::config::{Config, Jitter, Steps};
+use knee_random::up_to;
 use knee_units::Time;
 use rand_chacha::ChaCha8Rng;
 
 pub(crate) struct Propagation {
-    base: Steps<Time>,
-    /// Index of the step in force.
-    step: usize,
-    jitter: Option<Jitter>,
+    base: Walk,
+    /// Largest addition, and whether packets may overtake each other.
+    jitter: Option<(Walk, bool)>,
+    /// Spans in which nothing is delivered.
+    hold: Vec<(Time, Time)>,
     /// No packet arrives earlier, unless jitter reorders.
     earliest: Time,
 }
 
 impl Propagation {
-    pub fn new(delay: &Delay) -> Propagation {
-        let base = delay.base.clone();
-        Propagation { base, step: 0, jitter: delay.jitter, earliest: Time::ZERO }
+    pub fn new(config: &Config) -> Propagation {
+        let jitter = |jitter: &Jitter| (Walk::new(&jitter.amount), jitter.reorder);
+        Propagation {
+            base: Walk::new(&config.delay.base),
+            jitter: config.delay.jitter.as_ref().map(jitter),
+            hold: config.hold.clone(),
+            earliest: Time::ZERO,
+        }
     }
 
     /// When a packet arrives that departs at `departure`, which never
     /// descends. A step applies to what departs from then on.
     pub fn arrival(&mut self, departure: Time, rng: &mut ChaCha8Rng) -> Time {
-        let addition = self.jitter.map_or(0, |jitter| up_to(rng, jitter.amount.as_nanos()));
+        let amount = self.jitter.as_mut().map(|(amount, _)| amount.at(departure));
+        let addition = amount.map_or(0, |amount| up_to(rng, amount.as_nanos()));
         let addition = Time::from_nanos(addition);
-        let plain = departure.saturating_add(self.base_at(departure));
+        let plain = departure.saturating_add(self.base.at(departure));
         if self.reorders() {
             self.earliest = self.earliest.max(plain);
-            return self.earliest.saturating_add(addition);
+            return self.released(self.earliest.saturating_add(addition));
         }
         self.earliest = self.earliest.max(plain.saturating_add(addition));
-        self.earliest
+        self.released(self.earliest)
     }
 
     pub fn reorders(&self) -> bool {
-        self.jitter.is_some_and(|jitter| jitter.reorder)
+        self.jitter.as_ref().is_some_and(|(_, reorder)| *reorder)
     }
 
     /// Starts anew behind a packet that arrives at `last`: those that were
     /// to depart after it never do. Where jitter reorders, arrivals say
     /// nothing about the delay in force, and the bound is given up.
     pub fn restart(&mut self, last: Time) {
-        self.step = 0;
+        self.base.step = 0;
+        if let Some((amount, _)) = &mut self.jitter {
+            amount.step = 0;
+        }
         self.earliest = if self.reorders() { Time::ZERO } else { last };
     }
 
-    fn base_at(&mut self, departure: Time) -> Time {
-        let steps = &self.base.0;
-        while steps.get(self.step + 1).is_some_and(|(from, _)| *from <= departure) {
+    /// When a packet is delivered that could be at `arrival`.
+    fn released(&self, arrival: Time) -> Time {
+        let begun = self.hold.partition_point(|(from, _)| *from <= arrival);
+        self.hold[..begun].last().map_or(arrival, |(_, until)| arrival.max(*until))
+    }
+}
+
+/// Steps that are asked for at times which do not descend.
+struct Walk {
+    steps: Steps<Time>,
+    /// Index of the step in force.
+    step: usize,
+}
+
+impl Walk {
+    fn new(steps: &Steps<Time>) -> Walk {
+        Walk { steps: steps.clone(), step: 0 }
+    }
+
+    fn at(&mut self, time: Time) -> Time {
+        let steps = &self.steps.0;
+        while steps.get(self.step + 1).is_some_and(|(from, _)| *from <= time) {
             self.step += 1;
         }
         steps[self.step].1

@@ -2,7 +2,7 @@
 //! of the way of the links that have none of it.
 
 use crate::aqm::{ClassState, Discipline, EntryAqm, Found, Ledger, Verdict};
-use crate::config::{Buffer, Config};
+use crate::config::{Buffer, Config, Device};
 use crate::delay::Propagation;
 use crate::gate::Gate;
 use crate::link::Core;
@@ -17,6 +17,8 @@ pub(crate) struct Features<P> {
     entry_aqm: EntryAqm,
     /// Holds the packets, where it is decided late which leaves next.
     discipline: Option<Discipline<P>>,
+    /// Queue of the device below it.
+    device: Option<Device>,
     /// When the discipline gives up its next packet; [`Time::MAX`]: it holds
     /// none, or service never begins.
     next_dequeue: Time,
@@ -37,8 +39,9 @@ impl<P: Packet> Features<P> {
             outages: Outages { spans: config.down.clone(), next: 0, until: Time::ZERO },
             entry_aqm,
             discipline,
+            device: config.device,
             next_dequeue: Time::MAX,
-            propagation: Propagation::new(&config.delay),
+            propagation: Propagation::new(config),
             overtaking: BinaryHeap::new(),
             flown: 0,
             dropped: VecDeque::new(),
@@ -130,7 +133,7 @@ impl<P: Packet> Features<P> {
             return Err((DropReason::Queue, packet));
         }
         if self.next_dequeue == Time::MAX {
-            self.next_dequeue = core.server.start(now);
+            self.next_dequeue = self.handover(core, now, now);
         }
         if self.next_dequeue <= now {
             self.dequeue(core);
@@ -152,7 +155,19 @@ impl<P: Packet> Features<P> {
         }
         // What is left entered before `now` and may share its opportunity.
         let ready = now.saturating_sub(Time::from_nanos(1));
-        self.next_dequeue = if empty { Time::MAX } else { core.server.start(ready) };
+        self.next_dequeue = if empty { Time::MAX } else { self.handover(core, now, ready) };
+    }
+
+    /// When the discipline gives up a packet that is ready at `ready`: when its
+    /// transmission can begin, or the device takes it.
+    fn handover(&self, core: &mut Core<P>, now: Time, ready: Time) -> Time {
+        match self.device {
+            None => core.server.start(ready),
+            Some(device) => {
+                core.fifo.settle(now);
+                core.fifo.device_room(now, device)
+            }
+        }
     }
 
     pub fn next_time(&self, core: &Core<P>) -> Time {
@@ -239,7 +254,7 @@ impl<P: Packet> Features<P> {
     /// What waits in each class; see [`crate::Link::classes`].
     pub fn classes(&mut self, core: &mut Core<P>, now: Time) -> Vec<ClassState> {
         self.settle(core, now);
-        self.discipline.as_ref().map_or_else(Vec::new, Discipline::classes)
+        self.discipline.as_ref().map_or_else(Vec::new, |held| held.classes(now))
     }
 }
 

@@ -1,5 +1,6 @@
 //! The packets inside a link whose departure is known, in order.
 
+use crate::config::Device;
 use crate::{Buffer, Packet};
 use knee_units::Time;
 
@@ -91,10 +92,11 @@ impl<P: Packet> Fifo<P> {
 
     #[inline]
     pub fn pop_arrived(&mut self, now: Time) -> Option<P> {
-        if self.next_arrival > now {
+        // Nothing inside arrives never.
+        if self.next_arrival > now || self.first == self.next {
             return None;
         }
-        self.pop()
+        self.take_first()
     }
 
     /// The next packet that has left the queue by `now`, wherever it is, and
@@ -104,16 +106,13 @@ impl<P: Packet> Fifo<P> {
         if departure > now {
             return None;
         }
-        self.pop().map(|packet| (arrival, packet))
+        self.take_first().map(|packet| (arrival, packet))
     }
 
-    /// Takes the oldest entry. The packet is moved as it lies in the ring, an
-    /// empty place included, so that it is copied once.
+    /// Takes the oldest entry; there is one. The packet is moved as it lies in the
+    /// ring, an empty place included, so that it is copied once.
     #[inline]
-    fn pop(&mut self) -> Option<P> {
-        if self.first == self.next {
-            return None;
-        }
+    fn take_first(&mut self) -> Option<P> {
         let place = self.place(self.first);
         let packet = &mut self.ring[place].packet;
         if self.queued == self.first {
@@ -199,6 +198,27 @@ impl<P: Packet> Fifo<P> {
     /// [`settle`](Self::settle).
     pub fn departed_bytes(&self) -> u64 {
         self.departed_bytes
+    }
+
+    /// When a device below an AQM has room for another packet, as of the last
+    /// [`settle`](Self::settle): it holds what has not departed.
+    pub fn device_room(&self, now: Time, device: Device) -> Time {
+        let (mut bytes, mut packets) = (self.queued_bytes, self.queued_packets() as u64);
+        let mut at = now;
+        for number in self.queued..self.next {
+            let full = match device {
+                Device::Bytes(limit) => bytes >= limit,
+                Device::Packets(limit) => packets >= limit,
+            };
+            if !full {
+                break;
+            }
+            let place = &self.ring[self.place(number)];
+            at = place.departure;
+            bytes -= place.packet.as_ref().map_or(0, |packet| u64::from(packet.size()));
+            packets -= 1;
+        }
+        at
     }
 
     /// When the oldest packet departs, if there is one.

@@ -23,7 +23,7 @@ impl Gate {
     /// Why a packet does not reach the queue; none: it does.
     #[inline]
     pub fn refuses(&mut self, now: Time, size: u32) -> Option<DropReason> {
-        if self.loss.loses(&mut self.rng) {
+        if self.loss.loses(now, &mut self.rng) {
             return Some(DropReason::Loss);
         }
         let admitted = self.policer.as_mut().is_none_or(|bucket| bucket.takes(now, size));

@@ -19,16 +19,16 @@ mod gate;
 mod link;
 mod loss;
 mod policer;
-mod random;
 mod read_loss;
 mod read_trace;
 mod server;
 
 pub use aqm::{
-    Aqm, AqmEntry, Build, ClassState, Codel, FqCodel, Marks, Pie, Place, Red, Threshold, aqms,
+    Aqm, AqmEntry, Build, CLASS_NAMES, ClassState, Codel, DualPi2, FqCodel, Marks, Pie, Place, Red,
+    Threshold, aqms,
 };
 pub use capacity::Capacity;
-pub use config::{Buffer, Config, Delay, Jitter, Loss, Policer, RateModel, Steps, Trace};
+pub use config::{Buffer, Config, Delay, Device, Jitter, Loss, Policer, RateModel, Steps, Trace};
 pub use knee_units::Ecn;
 pub use link::{Counters, DropReason, Link, QueueState};
 pub use read_loss::{LossFileError, read_loss};

@@ -199,6 +199,18 @@ impl<P: Packet> Link<P> {
         packet
     }
 
+    /// Does what [`poll`](Link::poll) does and says what
+    /// [`next_time`](Link::next_time) would say after it.
+    #[inline(always)]
+    pub fn poll_and_next(&mut self, now: Time) -> (Option<P>, Time) {
+        if let Extras::Features(_) = &self.extras {
+            return (self.poll(now), self.next_time());
+        }
+        let packet = self.core.fifo.pop_arrived(now);
+        self.core.counters.delivered_packets += u64::from(packet.is_some());
+        (packet, self.core.fifo.next_arrival())
+    }
+
     /// A packet dropped after entry, with the time and the reason: by CoDel,
     /// by an overflow of FQ-CoDel, because the link went down. They are
     /// counted already. To be called, until it gives none, after each
@@ -262,5 +274,6 @@ impl<P: Packet> Link<P> {
 fn has_plain_queue(config: &Config) -> bool {
     let Delay { base, jitter } = &config.delay;
     let drop_tail = config.aqm == Aqm::DropTail || config.rate == RateModel::Unlimited;
-    drop_tail && config.down.is_empty() && jitter.is_none() && base.0.len() == 1
+    let always = config.down.is_empty() && config.hold.is_empty();
+    drop_tail && always && jitter.is_none() && base.0.len() == 1
 }

@@ -1,7 +1,8 @@
 //! Loss that has nothing to do with the queue.
 
-use crate::config::Loss;
-use crate::random::chance;
+use crate::config::{Loss, Steps};
+use knee_random::chance;
+use knee_units::Time;
 use rand_chacha::ChaCha8Rng;
 use std::sync::Arc;
 
@@ -25,6 +26,11 @@ pub(crate) enum LossProcess {
         lost: Arc<[bool]>,
         next: usize,
     },
+    /// Another from given times on; `next` counts those that have begun.
+    Steps {
+        steps: Box<[(Time, LossProcess)]>,
+        next: usize,
+    },
 }
 
 impl LossProcess {
@@ -38,13 +44,31 @@ impl LossProcess {
                 LossProcess::GilbertElliott { bad: false, leave, loss }
             }
             Loss::Recorded(ref lost) => LossProcess::Recorded { lost: lost.clone(), next: 0 },
+            Loss::Steps(Steps(ref steps)) => {
+                let steps = steps.iter().map(|(from, loss)| (*from, LossProcess::new(loss)));
+                LossProcess::Steps { steps: steps.collect(), next: 1 }
+            }
         }
     }
 
-    /// Whether the next packet is lost.
-    pub fn loses(&mut self, rng: &mut ChaCha8Rng) -> bool {
+    /// Whether the packet that enters at `now` is lost; times do not descend.
+    #[inline]
+    pub fn loses(&mut self, now: Time, rng: &mut ChaCha8Rng) -> bool {
         match self {
-            LossProcess::None => false,
+            LossProcess::Steps { steps, next } => {
+                while steps.get(*next).is_some_and(|(from, _)| *from <= now) {
+                    *next += 1;
+                }
+                steps[*next - 1].1.loses_next(rng)
+            }
+            process => process.loses_next(rng),
+        }
+    }
+
+    /// Whether the next packet is lost, of a process without steps.
+    fn loses_next(&mut self, rng: &mut ChaCha8Rng) -> bool {
+        match self {
+            LossProcess::None | LossProcess::Steps { .. } => false,
             LossProcess::Independent(probability) => chance(rng, *probability),
             LossProcess::Periodic { period, count } => {
                 *count = (*count + 1) % *period;
@@ -73,7 +97,7 @@ mod tests {
     fn run(loss: Loss, packets: usize) -> (f64, f64) {
         let mut process = LossProcess::new(&loss);
         let mut rng = ChaCha8Rng::seed_from_u64(7);
-        let lost: Vec<bool> = (0..packets).map(|_| process.loses(&mut rng)).collect();
+        let lost: Vec<bool> = (0..packets).map(|_| process.loses(Time::ZERO, &mut rng)).collect();
         let bursts = lost.windows(2).filter(|pair| !pair[0] && pair[1]).count();
         (lost.iter().filter(|lost| **lost).count() as f64, bursts as f64)
     }
@@ -122,10 +146,23 @@ mod tests {
         let mut rng = ChaCha8Rng::seed_from_u64(7);
         let mut hits = |loss: Loss| {
             let mut process = LossProcess::new(&loss);
-            (1..=10).filter(|_| process.loses(&mut rng)).collect::<Vec<u32>>()
+            (1..=10).filter(|_| process.loses(Time::ZERO, &mut rng)).collect::<Vec<u32>>()
         };
         assert_eq!(hits(Loss::Periodic(4)), [4, 8]);
         let record: Arc<[bool]> = [true, false, false, true, false].into();
         assert_eq!(hits(Loss::Recorded(record)), [1, 4, 6, 9]);
+    }
+
+    /// From 5 s on each process begins anew: the count of the first does not go on.
+    #[test]
+    fn steps_begin_with_the_time_of_entry() {
+        let steps = [(0, Loss::Periodic(4)), (5, Loss::None), (9, Loss::Periodic(3))];
+        let steps = steps.map(|(at, loss)| (Time::from_secs(at), loss)).to_vec();
+        let mut process = LossProcess::new(&Loss::Steps(Steps(steps)));
+        let mut rng = ChaCha8Rng::seed_from_u64(7);
+        // Two packets a second: at 0.0, 0.5, 1.0, … s.
+        let mut lost = |half: u64| process.loses(Time::from_millis(half * 500), &mut rng);
+        let hits: Vec<u64> = (0..26).filter(|half| lost(*half)).collect();
+        assert_eq!(hits, [3, 7, 20, 23]);
     }
 }

@@ -115,7 +115,7 @@ fn jitter_is_uniform_and_reorders_only_if_it_may() {
     let offers: Vec<Offer> =
         (0..20_000).map(|n| Offer { at: us(100 * n), size: 100, flow: 0 }).collect();
     let run_with = |reorder| {
-        let jitter = Some(Jitter { amount: ms(20), reorder });
+        let jitter = Some(Jitter { amount: constant(ms(20)), reorder });
         let delay = Delay { base: constant(ms(30)), jitter };
         run(Config { rate: RateModel::Unlimited, delay, ..plain() }, &offers)
     };
@@ -130,6 +130,61 @@ fn jitter_is_uniform_and_reorders_only_if_it_may() {
     assert!(added.iter().all(|x| (0.0..=20.0).contains(x)));
     assert!(!log.order.is_sorted());
     assert!(run_with(false).order.is_sorted());
+}
+
+/// The step in force when a packet departs bounds its jitter; the mean is half.
+#[test]
+fn jitter_changes_in_steps() {
+    let offers: Vec<Offer> =
+        (0..30_000).map(|n| Offer { at: us(100 * n), size: 100, flow: 0 }).collect();
+    let amount = Steps(vec![(ms(0), ms(20)), (ms(1000), ms(0)), (ms(2000), ms(6))]);
+    let jitter = Some(Jitter { amount, reorder: true });
+    let delay = Delay { base: constant(ms(30)), jitter };
+    let log = run(Config { rate: RateModel::Unlimited, delay, ..plain() }, &offers);
+    for (second, most) in [(0, 20.0), (1, 0.0), (2, 6.0)] {
+        let added: Vec<f64> = (second * 10_000..(second + 1) * 10_000)
+            .map(|n| log.delivered_at(n).expect("delivered") - offers[n].at - ms(30))
+            .map(|added| added.as_millis_f64())
+            .collect();
+        let mean = added.iter().sum::<f64>() / added.len() as f64;
+        assert!((mean - most / 2.0).abs() <= most / 50.0, "second {second}: mean {mean} ms");
+        assert!(added.iter().all(|x| *x <= most), "second {second}");
+    }
+}
+
+/// 1 % for a second, then 30 %, then none: each within four standard deviations
+/// of the binomial distribution.
+#[test]
+fn loss_changes_in_steps() {
+    let steps = [(0, Loss::Independent(0.01)), (1, Loss::Independent(0.3)), (2, Loss::None)];
+    let steps = steps.map(|(at, loss)| (Time::from_secs(at), loss)).to_vec();
+    let loss = Loss::Steps(Steps(steps));
+    let offers: Vec<Offer> =
+        (0..300_000).map(|n| Offer { at: us(10 * n), size: 100, flow: 0 }).collect();
+    let log = run(Config { rate: RateModel::Unlimited, loss, ..plain() }, &offers);
+    for (second, p) in [(0, 0.01), (1, 0.3), (2, 0.0)] {
+        let n = 100_000.0;
+        let fates = &log.fates[second * 100_000..(second + 1) * 100_000];
+        let lost = fates.iter().filter(|fate| matches!(fate, Fate::Dropped { .. })).count() as f64;
+        assert!(
+            (lost - n * p).abs() <= 4.0 * (n * p * (1.0 - p)).sqrt(),
+            "second {second}: {lost}"
+        );
+    }
+}
+
+/// Ten packets two milliseconds apart would reach the far end at 21.2, 23.2 …
+/// 39.2 ms; the link holds from 23 to 27 ms.
+#[test]
+fn a_hold_releases_in_order_at_its_end() {
+    let offers: Vec<Offer> =
+        (0..10).map(|n| Offer { at: ms(2 * n), size: 1500, flow: 0 }).collect();
+    let log = run(Config { hold: vec![(ms(23), ms(27))], ..plain() }, &offers);
+    let arrivals: Vec<_> = (0..10).map(|n| log.delivered_at(n).expect("delivered")).collect();
+    let plain = (0..10).map(|n| us(21_200 + 2_000 * n));
+    let expected = plain.map(|at| if at > ms(23) && at < ms(27) { ms(27) } else { at });
+    assert_eq!(arrivals, expected.collect::<Vec<_>>());
+    assert!(log.order.is_sorted());
 }
 
 #[test]

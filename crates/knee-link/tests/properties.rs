@@ -4,8 +4,8 @@ mod common;
 
 use common::{Fate, Log, Offer, bits, constant, drive, link, plain, run};
 use knee_link::{
-    Aqm, Buffer, Codel, Config, Delay, DropReason, FqCodel, Jitter, Loss, Pie, Policer, RateModel,
-    Red, Steps, Threshold, Trace,
+    Aqm, Buffer, Codel, Config, Delay, Device, DropReason, FqCodel, Jitter, Loss, Pie, Policer,
+    RateModel, Red, Steps, Threshold, Trace,
 };
 use knee_units::{Rate, Time};
 use proptest::collection::vec;
@@ -15,6 +15,9 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 const MS: u64 = 1_000_000;
+/// CoDel that never drops.
+const NEVER: Codel =
+    Codel { target: Time::from_secs(3600), interval: Time::from_secs(3600), ecn: false };
 
 /// Strictly ascending times from zero, with a value each.
 fn steps<T: Clone + std::fmt::Debug>(
@@ -62,8 +65,8 @@ fn rate_model() -> impl Strategy<Value = RateModel> {
 }
 
 fn delay() -> impl Strategy<Value = Delay> {
-    let jitter = (0..50 * MS, any::<bool>())
-        .prop_map(|(amount, reorder)| Jitter { amount: Time::from_nanos(amount), reorder });
+    let amount = steps((0..50 * MS).prop_map(Time::from_nanos));
+    let jitter = (amount, any::<bool>()).prop_map(|(amount, reorder)| Jitter { amount, reorder });
     let base = steps((0..100 * MS).prop_map(Time::from_nanos));
     (base, option::of(jitter)).prop_map(|(base, jitter)| Delay { base, jitter })
 }
@@ -98,7 +101,24 @@ fn aqm() -> impl Strategy<Value = Aqm> {
         1 => red, 1 => step]
 }
 
+fn device() -> impl Strategy<Value = Option<Device>> {
+    option::of(prop_oneof![
+        (1_u64..20_000).prop_map(Device::Bytes),
+        (1_u64..20).prop_map(Device::Packets),
+    ])
+}
+
+fn aqm_with_device() -> impl Strategy<Value = (Aqm, Option<Device>)> {
+    let may =
+        |(aqm, device): (Aqm, Option<Device>)| (aqm, device.filter(|_| aqm.decides_on_leaving()));
+    (aqm(), device()).prop_map(may)
+}
+
 fn loss() -> impl Strategy<Value = Loss> {
+    prop_oneof![4 => plain_loss(), 1 => steps(plain_loss()).prop_map(Loss::Steps)]
+}
+
+fn plain_loss() -> impl Strategy<Value = Loss> + Clone {
     let chance = 0.0..=1.0;
     let gilbert_elliott = [chance.clone(), chance.clone(), chance.clone(), chance.clone()];
     prop_oneof![
@@ -127,15 +147,19 @@ fn outages() -> impl Strategy<Value = Vec<(Time, Time)>> {
 fn any_config() -> impl Strategy<Value = Config> {
     let policer = (rate(), 0_u64..50_000).prop_map(|(rate, burst)| Policer { rate, burst });
     let rate = prop_oneof![1 => Just(RateModel::Unlimited), 5 => rate_model()];
-    (rate, delay(), buffer(), aqm(), loss(), option::of(policer), outages()).prop_map(
-        |(rate, delay, buffer, aqm, loss, policer, down)| Config {
+    let queue = (buffer(), aqm_with_device());
+    let spans = (outages(), outages());
+    (rate, delay(), queue, loss(), option::of(policer), spans).prop_map(
+        |(rate, delay, (buffer, (aqm, device)), loss, policer, (down, hold))| Config {
             rate,
             delay,
             buffer,
             aqm,
+            device,
             loss,
             policer,
             down,
+            hold,
         },
     )
 }
@@ -156,7 +180,7 @@ fn offers() -> impl Strategy<Value = Vec<Offer>> {
 
 fn may_reorder(config: &Config) -> bool {
     let unlimited = config.rate == RateModel::Unlimited;
-    config.delay.jitter.is_some_and(|jitter| jitter.reorder)
+    config.delay.jitter.as_ref().is_some_and(|jitter| jitter.reorder)
         || (matches!(config.aqm, Aqm::FqCodel(_)) && !unlimited)
 }
 
@@ -312,10 +336,11 @@ proptest! {
 
     #[test]
     fn no_window_exceeds_the_rate(
-        rate in rate_model(), buffer in buffer(), aqm in aqm(), down in outages(),
+        rate in rate_model(), buffer in buffer(), queue in aqm_with_device(), down in outages(),
         offers in offers(),
     ) {
-        let config = Config { rate, buffer, aqm, down, ..plain() };
+        let (aqm, device) = queue;
+        let config = Config { rate, buffer, aqm, device, down, ..plain() };
         let log = run(config.clone(), &offers);
         assert_rate_kept(&config, &offers, &log)?;
         let delay = config.delay.base.0[0].1;
@@ -343,13 +368,44 @@ proptest! {
     #[test]
     fn early_and_late_departures_agree(rate in rate_model(), mut offers in offers()) {
         offers.iter_mut().for_each(|offer| offer.flow = 3);
-        let never = Time::from_secs(3600);
-        let codel = Codel { target: never, interval: never, ecn: false };
+        let codel = NEVER;
         let with = |aqm| run(Config { rate: rate.clone(), aqm, ..plain() }, &offers);
         let drop_tail = with(Aqm::DropTail);
         prop_assert_eq!(&with(Aqm::Codel(codel)), &drop_tail);
         let fq_codel = FqCodel { codel, flows: 16, quantum: 300 };
         prop_assert_eq!(&with(Aqm::FqCodel(fq_codel)), &drop_tail);
+    }
+
+    /// A device changes when a packet is handed over, so what is dropped, not
+    /// when the wire has it.
+    #[test]
+    fn a_device_costs_the_wire_nothing(
+        rate in rate_model(), device in device(), mut offers in offers(),
+    ) {
+        offers.iter_mut().for_each(|offer| offer.flow = 3);
+        let fq_codel = FqCodel { codel: NEVER, flows: 16, quantum: 300 };
+        for aqm in [Aqm::Codel(NEVER), Aqm::FqCodel(fq_codel)] {
+            let with = |device| run(Config { rate: rate.clone(), aqm, device, ..plain() }, &offers);
+            prop_assert_eq!(&with(device), &with(None));
+        }
+    }
+
+    /// What a hold does, by its definition: an arrival in a span is its end.
+    #[test]
+    fn a_hold_moves_arrivals_to_its_end(
+        config in any_config(), hold in outages(), offers in offers(),
+    ) {
+        let free = run(Config { hold: vec![], ..config.clone() }, &offers);
+        let held = run(Config { hold: hold.clone(), ..config }, &offers);
+        for (free, held) in free.fates.iter().zip(&held.fates) {
+            let Fate::Delivered { at, marked } = *free else {
+                prop_assert_eq!(held, free);
+                continue;
+            };
+            let span = hold.iter().find(|(from, until)| (*from..*until).contains(&at));
+            let at = span.map_or(at, |(_, until)| *until);
+            prop_assert_eq!(*held, Fate::Delivered { at, marked });
+        }
     }
 
     #[test]

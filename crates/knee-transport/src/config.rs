@@ -13,8 +13,14 @@ pub struct Config {
     pub header: u32,
     /// Initial window in segments: 10 (RFC 6928).
     pub initial_window: u32,
+    /// By whose rules the receiver acknowledges: TCP's, as Linux has them.
+    pub acks: Acks,
     /// Segments that one delayed ACK covers: 2; 1 acknowledges each.
     pub ack_every: u32,
+    /// Payload bytes after which an ACK is due too; none: the count alone says.
+    pub ack_bytes: Option<u32>,
+    /// The sender asks for the number of ACKs that it wants; none: it does not.
+    pub ack_frequency: Option<AckFrequency>,
     /// Longest time an ACK is held back: 40 ms.
     pub ack_delay: Time,
     /// ACKs that are not delayed at the start and after a silence (quick ACKs):
@@ -42,7 +48,10 @@ impl Default for Config {
             mss: 1448,
             header: 52,
             initial_window: 10,
+            acks: Acks::Tcp,
             ack_every: 2,
+            ack_bytes: None,
+            ack_frequency: None,
             ack_delay: Time::from_millis(40),
             quick_acks: 16,
             receive_window: ReceiveWindow::Unlimited,
@@ -54,6 +63,61 @@ impl Default for Config {
             max_burst: 65_536,
         }
     }
+}
+
+/// By whose rules a receiver acknowledges.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Acks {
+    /// Linux's TCP: at once what ends a burst (PSH), what is out of order or
+    /// fills a gap, and the first segments ([`Config::quick_acks`]).
+    #[default]
+    Tcp,
+    /// QUIC's (RFC 9000, section 13.2): at once what is out of order or fills a
+    /// gap, and a change between marked and unmarked; nothing else. Only the
+    /// moment of ACKs is QUIC's: what is in them stays TCP's, and so does the
+    /// sender's RTT, from which no delay of the ACK is taken.
+    Quic,
+}
+
+impl Acks {
+    /// Longest time an ACK is held back if nothing is said: Linux's 40 ms, and
+    /// QUIC's max_ack_delay of 25 ms (RFC 9000, section 18.2).
+    pub fn delay(self) -> Time {
+        Time::from_millis(match self {
+            Acks::Tcp => 40,
+            Acks::Quic => 25,
+        })
+    }
+
+    /// ACKs at the start that are not delayed if nothing is said.
+    pub fn quick(self) -> u32 {
+        match self {
+            Acks::Tcp => 16,
+            Acks::Quic => 0,
+        }
+    }
+}
+
+/// What a sender asks its receiver for (draft-ietf-quic-ack-frequency-10).
+///
+/// The draft leaves to the sender what it asks for, but that there is an ACK in
+/// each round trip (section 8). This one asks for a number of them: one for each
+/// such part of its window, and of its smoothed RTT.
+///
+/// Left out: the frame. What it would say is on each segment, rounded to an
+/// eighth, as if it were repeated until it is acknowledged; the delay in it does
+/// not enter the sender's timers, which wait for 200 ms at least; and
+/// IMMEDIATE_ACK.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AckFrequency {
+    /// ACKs in a round trip, at least one.
+    pub per_round: u32,
+    /// The receiver takes no shorter delay (min_ack_delay).
+    pub min_delay: Time,
+    /// Distance from a missing segment at which one that arrives calls for an
+    /// ACK at once (Reordering Threshold, section 6.2); with 1 all that is out
+    /// of order does, with 0 nothing.
+    pub reordering: u32,
 }
 
 /// How much the receiver lets a sender have outstanding.

@@ -8,6 +8,8 @@
 //! What this crate never does: I/O, read a clock, allocate per packet in
 //! steady state, know the ground it runs on.
 
+mod ack_policy;
+mod ack_request;
 mod config;
 pub mod multipath;
 mod ns3;
@@ -22,10 +24,11 @@ mod scoreboard;
 mod sender;
 mod wire;
 
-pub use config::{Config, Pacing, ReceiveWindow, Sampler};
+pub use ack_request::AckRequest;
+pub use config::{AckFrequency, Acks, Config, Pacing, ReceiveWindow, Sampler};
 pub use receiver::{Arrival, Receiver};
 pub use rtt::RttEstimator;
-pub use sender::{Counters, Sender, TimerKind, Transmit};
+pub use sender::{Burst, Counters, Sender, TimerKind, Transmit};
 pub use wire::{Ack, AckDetails, EcnBytes, SACK_BLOCKS_MAX, Segment, SegmentKind};
 
 /// `a` comes after `b` in wrapping 32-bit order.

@@ -90,6 +90,12 @@ impl Pacer {
         self.burst_left > 0 && self.burst_at == now
     }
 
+    /// Segments that the burst that has begun now may still have.
+    #[inline]
+    pub fn left(&self, now: Time) -> u32 {
+        if self.burst_at == now { self.burst_left } else { 0 }
+    }
+
     /// The segment about to be charged ends a burst of several, because the
     /// burst is full or nothing `follows` it.
     #[inline]

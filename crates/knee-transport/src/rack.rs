@@ -36,6 +36,9 @@ pub struct Rack {
     retransmissions: VecDeque<(u32, u32)>,
     /// Reordering was observed on this connection.
     reordering_seen: bool,
+    /// Instants at which it was, and the last of them.
+    reorderings: u64,
+    reordered_at: Time,
     /// The reordering window in quarters of the minimum RTT, less one.
     window_steps: u8,
     window_persist: u8,
@@ -96,8 +99,19 @@ impl Rack {
 
     /// Notes that a segment below the highest delivered one arrived without
     /// ever having been retransmitted.
-    pub fn on_reordering(&mut self) {
+    #[cold]
+    pub fn on_reordering(&mut self, now: Time) {
         self.reordering_seen = true;
+        if self.reorderings == 0 || self.reordered_at != now {
+            self.reorderings += 1;
+            self.reordered_at = now;
+        }
+    }
+
+    /// Times that it was observed; what several ACKs at one instant show is
+    /// one.
+    pub fn reorderings(&self) -> u64 {
+        self.reorderings
     }
 
     /// A retransmission was needless (D-SACK): the window was too narrow.
@@ -171,13 +185,14 @@ impl Rack {
             self.cursor = board.first();
         }
         while self.cursor != board.next() {
-            let sent = *board.get(self.cursor);
+            let sent = board.get(self.cursor);
             if sent.flags & (SACKED | LOST | EVER_RETRANSMITTED | JUDGED) == 0 {
                 if !self.overtook(sent.order) {
                     break;
                 }
-                if sent.sent_at + patience > now {
-                    found.look_again = Some(self.last_waiting(board, sent.sent_at) + patience);
+                let sent_at = sent.sent_at;
+                if sent_at + patience > now {
+                    found.look_again = Some(self.last_waiting(board, sent_at) + patience);
                     break;
                 }
                 found.add(judge(board, self.cursor, lost));
@@ -197,12 +212,12 @@ impl Rack {
         found: &mut Detection,
     ) {
         while let Some(&(number, order)) = self.retransmissions.front() {
-            if let Some(sent) = waiting(board, number, order) {
+            if let Some(sent_at) = waiting(board, number, order) {
                 if !self.overtook(order) {
                     break;
                 }
-                if sent.sent_at + patience > now {
-                    let again = self.last_retransmission(board, sent.sent_at) + patience;
+                if sent_at + patience > now {
+                    let again = self.last_retransmission(board, sent_at) + patience;
                     found.look_again = Some(found.look_again.map_or(again, |t| t.max(again)));
                     break;
                 }
@@ -236,8 +251,8 @@ impl Rack {
             if last >= self.sent_at || !self.overtook(order) {
                 break;
             }
-            if let Some(sent) = waiting(board, number, order) {
-                last = sent.sent_at;
+            if let Some(sent_at) = waiting(board, number, order) {
+                last = sent_at;
             }
         }
         last
@@ -254,14 +269,14 @@ impl Rack {
     }
 }
 
-/// The segment of retransmission `order`, if that was its last transmission
-/// and it may yet turn out lost.
-fn waiting(board: &mut Scoreboard, number: u32, order: u32) -> Option<Sent> {
+/// When the segment of retransmission `order` was sent, if that was its last
+/// transmission and it may yet turn out lost.
+fn waiting(board: &mut Scoreboard, number: u32, order: u32) -> Option<Time> {
     let outstanding = !after(board.first(), number) && after(board.next(), number);
-    let sent = *board.get(number);
+    let sent = board.get(number);
     let open = sent.flags & (SACKED | JUDGED) == 0;
     let marked = sent.flags & (LOST | RETRANSMISSION_OUT) == LOST;
-    (outstanding && open && !marked && sent.order == order).then_some(sent)
+    (outstanding && open && !marked && sent.order == order).then_some(sent.sent_at)
 }
 
 /// Marks a segment lost and puts it where it is looked for: the lowest is sent

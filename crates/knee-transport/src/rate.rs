@@ -29,6 +29,8 @@ pub struct RateSampler {
     ns3: Option<Ns3Sampler>,
     /// Bytes and interval of the last sample that counts.
     last: (u64, Time),
+    /// The application limited it.
+    last_app_limited: bool,
 }
 
 /// The segment that a sample is drawn from: of all that one ACK
@@ -65,6 +67,7 @@ impl RateSampler {
             held_back_until: 0,
             ns3: (sampler == Sampler::Ns3V335).then(Ns3Sampler::default),
             last: (0, Time::ZERO),
+            last_app_limited: false,
         }
     }
 
@@ -173,13 +176,25 @@ impl RateSampler {
         let higher = || of(sample.delivered, interval) >= of(bytes, sample.interval);
         if sample.interval > Time::ZERO && (!app_limited || higher()) {
             self.last = (sample.delivered, sample.interval);
+            self.last_app_limited = app_limited;
         }
+    }
+
+    /// When the segment was sent that was acknowledged last.
+    #[inline]
+    pub fn first_sent_at(&self) -> Time {
+        self.first_sent_at
     }
 
     /// The delivery rate of the last sample; none before the first.
     pub fn rate(&self) -> Option<Rate> {
         let (bytes, interval) = self.last;
         (interval > Time::ZERO).then(|| Rate::over(bytes, interval))
+    }
+
+    /// The application limited that sample.
+    pub fn rate_was_app_limited(&self) -> bool {
+        self.last_app_limited
     }
 }
 

@@ -5,6 +5,8 @@
 //! (`tcp_cleanup_rbuf`), what ends a burst is acknowledged without delay. An
 //! application that answers (Linux's "pingpong mode") would delay that too.
 
+use crate::ack_policy::{AckPolicy, Arrived};
+use crate::ack_request::AckRequest;
 use crate::config::Config;
 use crate::quick_acks::QuickAcks;
 use crate::wire::{Ack, AckDetails, EcnBytes, SACK_BLOCKS_MAX, Segment, SegmentKind};
@@ -39,8 +41,11 @@ pub struct Receiver {
     recent_timestamp: u32,
     /// Segments since the last ACK.
     unacknowledged: u32,
+    /// Zero: `policy` says.
     ack_every: u32,
     quick_acks: QuickAcks,
+    /// Says when ACKs are due in place of the two above. None: Linux's TCP.
+    policy: Option<Box<AckPolicy>>,
     ack_delay: Time,
     deadline: Time,
     /// Payload length by segment, zero for what is missing; indexed by
@@ -60,18 +65,21 @@ pub struct Receiver {
     arrived: EcnBytes,
     delivered_bytes: u64,
     delivered_segments: u64,
+    marked_segments: u64,
 }
 
 impl Receiver {
     /// A receiver that has received nothing.
     pub fn new(config: &Config) -> Receiver {
+        let policy = AckPolicy::new(config);
         Receiver {
             next: 0,
             acknowledged: 0,
             recent_timestamp: 0,
             unacknowledged: 0,
-            ack_every: config.ack_every.max(1),
+            ack_every: policy.as_ref().map_or(config.ack_every.max(1), |_| 0),
             quick_acks: QuickAcks::new(config),
+            policy,
             ack_delay: config.ack_delay,
             deadline: Time::MAX,
             out_of_order: Box::default(),
@@ -87,6 +95,7 @@ impl Receiver {
             arrived: EcnBytes::default(),
             delivered_bytes: 0,
             delivered_segments: 0,
+            marked_segments: 0,
         }
     }
 
@@ -110,6 +119,7 @@ impl Receiver {
             self.recent_timestamp = segment.timestamp;
         }
         let mut arrival = Arrival::default();
+        let marking_changed = ack_now;
         if segment.number == self.next && self.held == 0 {
             self.next = self.next.wrapping_add(1);
             arrival.delivered_bytes = u64::from(segment.len);
@@ -124,10 +134,36 @@ impl Receiver {
         let due = segment.push || self.unacknowledged >= self.ack_every;
         arrival.ack_now = ack_now || due || self.quick_acks.is_quick();
         self.quick_acks.on_read(now, self.delivered_bytes);
+        if arrival.ack_now && self.ack_every == 0 {
+            // By value: a segment that is passed on by reference must be in memory.
+            let arrived = Arrived {
+                number: segment.number,
+                bytes: u32::from(segment.len),
+                pushed: segment.push,
+                urgent: marking_changed,
+                out_of_order: ack_now,
+            };
+            arrival.ack_now = self.ask_policy(arrived, segment.ack_request);
+        }
         if !arrival.ack_now && self.deadline == Time::MAX {
             self.deadline = now + self.ack_delay;
         }
         arrival
+    }
+
+    /// Whether an ACK is due by other rules than Linux's.
+    #[cold]
+    fn ask_policy(&mut self, mut arrived: Arrived, request: AckRequest) -> bool {
+        let Some(mut policy) = self.policy.take() else { return true };
+        if let Some(delay) = policy.take_request(request) {
+            self.ack_delay = delay;
+        }
+        arrived.pushed |= self.quick_acks.is_quick();
+        arrived.urgent |= self.duplicate.is_some();
+        let holds = |number| self.holds(number);
+        let due = policy.is_due(&arrived, self.unacknowledged, self.next, holds);
+        self.policy = Some(policy);
+        due
     }
 
     /// Notes the codepoint. A change between marked and unmarked is
@@ -142,6 +178,7 @@ impl Receiver {
         if marked {
             self.echo = true;
             self.details_due = true;
+            self.marked_segments += 1;
         }
         std::mem::replace(&mut self.last_marked, marked) != marked
     }
@@ -294,15 +331,11 @@ impl Receiver {
         *details = AckDetails { sack, sack_count: count as u8, duplicate, ecn: self.arrived };
     }
 
-    /// When a delayed ACK is due; [`Time::MAX`]: none is.
+    /// When a delayed ACK is due, and [`make_ack`](Self::make_ack) to be called;
+    /// [`Time::MAX`]: none is.
     #[inline]
     pub fn timer(&self) -> Time {
         self.deadline
-    }
-
-    /// The delayed ACK is due: call [`make_ack`](Self::make_ack).
-    pub fn on_timer(&mut self, now: Time) -> bool {
-        now >= self.deadline
     }
 
     /// Payload bytes handed to the application, in order.
@@ -313,6 +346,12 @@ impl Receiver {
     /// Segments handed to the application, in order.
     pub fn delivered_segments(&self) -> u64 {
         self.delivered_segments
+    }
+
+    /// Segments that arrived with Congestion Experienced, twice where they
+    /// arrived twice; zero where ECN was not negotiated.
+    pub fn marked_segments(&self) -> u64 {
+        self.marked_segments
     }
 
     /// Next segment expected.

@@ -1,5 +1,6 @@
 //! What travels between the two ends.
 
+use crate::ack_request::AckRequest;
 use knee_units::Ecn;
 
 /// What a sender puts on the wire.
@@ -21,6 +22,8 @@ pub struct Segment {
     /// The last of a burst, or of what the application gave (PSH, RFC 9293,
     /// section 3.9.1.2): nothing follows soon.
     pub push: bool,
+    /// How often the sender wants ACKs.
+    pub ack_request: AckRequest,
 }
 
 /// Kind of a segment.
@@ -78,7 +81,8 @@ impl EcnBytes {
 /// The part of an ACK that most ACKs lack.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct AckDetails {
-    /// Half-open ranges of segments received out of order, latest first.
+    /// Half-open ranges of segments received out of order, latest first; behind
+    /// those that are filled zeros.
     pub sack: [(u32, u32); SACK_BLOCKS_MAX],
     /// How many of them are filled.
     pub sack_count: u8,

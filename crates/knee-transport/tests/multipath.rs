@@ -5,9 +5,8 @@
 #![allow(clippy::unwrap_used, reason = "a test ends there")]
 
 use knee_cc::{Init, Selection};
-use knee_transport::multipath::{
-    DataAck, MultipathReceiver, MultipathSender, MultipathTransmit, Reassembly,
-};
+use knee_sched::{Recorder, Scheduler};
+use knee_transport::multipath::{DataAck, MultipathReceiver, MultipathSender, MultipathTransmit};
 use knee_transport::{Ack, AckDetails, Config, ReceiveWindow, Segment};
 use knee_units::{Ecn, Time};
 use proptest::prelude::*;
@@ -85,13 +84,22 @@ impl Network {
         controller: &'static str,
         seed: u64,
     ) -> Network {
+        let scheduler = knee_sched::build(&Selection::named(scheduler)).unwrap();
+        Network::with_scheduler(paths, scheduler, controller, seed)
+    }
+
+    fn with_scheduler(
+        paths: &[(u64, u64, u32)],
+        scheduler: Box<dyn Scheduler>,
+        controller: &'static str,
+        seed: u64,
+    ) -> Network {
         let config = Config {
             mss: 1428,
             header: 72,
             receive_window: ReceiveWindow::Fixed(400_000),
             ..Config::default()
         };
-        let scheduler = knee_sched::build(&Selection::named(scheduler)).unwrap();
         let path = |(rate, delay, loss): &(u64, u64, u32)| Path {
             ns_per_packet: 1500 * 8 * 1000 / rate,
             delay: *delay * MS,
@@ -248,6 +256,7 @@ impl Network {
                 if arrival.ack_now {
                     self.answer(path);
                 }
+                arrival.window_updates.iter().for_each(|other| self.answer(other));
             }
             Event::Ack { path, generation, ack, details, data } => {
                 if self.paths[path].present && self.paths[path].generation == generation {
@@ -362,44 +371,31 @@ proptest! {
         let done = network.transfer(3_000_000, 300_000 * MS);
         prop_assert!(done.is_some(), "not complete after 300 s");
     }
-
-    /// Any order and overlap of arrivals: what is delivered is the longest
-    /// stretch without a gap, what is counted twice came twice.
-    #[test]
-    fn reassembly_agrees_with_a_bitmap(
-        pieces in prop::collection::vec((0u64..300, 1u64..40), 1..80)
-    ) {
-        let mut reassembly = Reassembly::default();
-        let mut map = [false; 400];
-        let mut duplicate = 0;
-        for (step, (offset, len)) in pieces.into_iter().enumerate() {
-            let before = map.iter().take_while(|there| **there).count();
-            let range = offset as usize..(offset + len) as usize;
-            let twice = map[range.clone()].iter().filter(|there| **there).count() as u64;
-            map[range].fill(true);
-            let after = map.iter().take_while(|there| **there).count();
-            duplicate += twice;
-            let result = reassembly.insert(time(step as u64), offset, len);
-            prop_assert_eq!(result.delivered, (after - before) as u64);
-            prop_assert_eq!(result.duplicate, twice);
-            prop_assert_eq!(reassembly.next(), after as u64);
-            let there = map.iter().filter(|there| **there).count() as u64;
-            prop_assert_eq!(reassembly.waiting(), there - after as u64);
-        }
-        prop_assert_eq!(reassembly.duplicate(), duplicate);
-    }
 }
 
-/// 100 bytes arrive at 1, 3 and 7 ns and wait until 10 ns for the first 50.
+/// A scheduler that keeps to its choice is not asked for each packet; a recorder
+/// is. Both lead to the same packets on the same paths.
 #[test]
-fn head_of_line_blocking_is_counted_byte_by_byte() {
-    let mut reassembly = Reassembly::default();
-    for (at, offset, len) in [(1, 50, 40), (3, 90, 30), (7, 120, 30)] {
-        reassembly.insert(time(at), offset, len);
+fn asking_for_each_packet_changes_nothing() {
+    for (controller, loss, seed) in
+        [("cubic", 0, 1), ("bbr", 0, 2), ("cubic", 10, 3), ("bbr", 10, 4)]
+    {
+        let run = |recorded: bool| {
+            let minrtt = knee_sched::build(&Selection::named("minrtt")).unwrap();
+            assert!(minrtt.keeps_choice());
+            let scheduler: Box<dyn Scheduler> =
+                if recorded { Box::new(Recorder::new(minrtt)) } else { minrtt };
+            let paths = [(10_000, 10, loss), (5_000, 40, loss), (20_000, 5, 0)];
+            let mut network = Network::with_scheduler(&paths, scheduler, controller, seed);
+            (0..3).for_each(|path| network.set_present(path, true));
+            for (at, silent) in [(300, true), (700, false)] {
+                network.at(at * MS, Event::Silence(2, silent));
+            }
+            let done = network.transfer(3_000_000, 60_000 * MS);
+            (done.unwrap(), network.given)
+        };
+        assert_eq!(run(false), run(true), "{controller}, loss {loss}");
     }
-    assert_eq!(reassembly.waiting_peak(), 100);
-    assert_eq!(reassembly.insert(time(10), 0, 50).delivered, 150);
-    assert_eq!(reassembly.blocked(), 40 * 9 + 30 * 7 + 30 * 3);
 }
 
 /// A file of 5 MB over 10 and 5 Mbit/s whose first path dies at any moment

@@ -1,7 +1,9 @@
 //! Order within one instant, and more gaps than SACK can report.
 
 use knee_cc::{Connection, Controller, Decision, Event, Needs, Sample, State};
-use knee_transport::{Ack, AckDetails, Config, Receiver, Segment, SegmentKind, Sender, Transmit};
+use knee_transport::{
+    Ack, AckDetails, AckRequest, Config, Receiver, Segment, SegmentKind, Sender, Transmit,
+};
 use knee_units::{Ecn, Time};
 
 const SEGMENT: u64 = 1448;
@@ -127,6 +129,7 @@ fn segment(number: u32) -> Segment {
         retransmission: false,
         window_reduced: false,
         push: false,
+        ack_request: AckRequest::NONE,
     }
 }
 

@@ -2,7 +2,7 @@
 //! 6.18: a bulk flow in slow start over 7 Mbit/s and 33 ms, of five that began
 //! together. Segments came 1.714 ms apart, in rounds of 10, 20 and 40.
 
-use knee_transport::{Ack, AckDetails, Config, Receiver, Segment, SegmentKind};
+use knee_transport::{Ack, AckDetails, AckRequest, Config, Receiver, Segment, SegmentKind};
 use knee_units::{Ecn, Time};
 
 /// Between two segments, nanoseconds: 1500 bytes at 7 Mbit/s.
@@ -67,6 +67,7 @@ fn segment(number: u32, sent: Time) -> Segment {
         retransmission: false,
         window_reduced: false,
         push: false,
+        ack_request: AckRequest::NONE,
     }
 }
 

@@ -181,3 +181,30 @@ fn violations_beyond_a_thousand_are_counted_only() {
     assert_eq!(report.violations_omitted, PACKETS - 1000);
     assert!(!report.is_sound());
 }
+
+/// What would arrive from 4 to 9 ms arrives at 9 ms, neither before nor after.
+#[test]
+fn a_hold_is_kept_to_the_nanosecond() {
+    let link = "rate_bps=7000000,delay_ns=1000,hold_ns=4000000-9000000";
+    let free = |n: u64| exact(n) + DELAY;
+    let held = |n: u64| if (4_000_000..9_000_000).contains(&free(n)) { 9_000_000 } else { free(n) };
+    assert_eq!(violations(link, (1..=20).map(held)), []);
+    let among = || (1..=20).filter(|n| held(*n) == 9_000_000);
+    let (first, last) = (among().min().expect("some"), among().max().expect("some"));
+    for (at, moved, rule) in [(first, free(first), Rule::Rate), (last, 9_000_001, Rule::Late)] {
+        let found = violations(link, (1..=20).map(|n| if n == at { moved } else { held(n) }));
+        assert_eq!(found.iter().map(|v| v.rule).collect::<Vec<_>>(), [rule]);
+    }
+}
+
+/// Up to 20 us late in the first 10 ms, then not at all.
+#[test]
+fn jitter_in_steps_bounds_what_departs_then() {
+    let link = "rate_bps=7000000,delay_ns=1000,jitter_ns=0:20000;10000000:0";
+    let late = |n: u64, by: u64| exact(n) + DELAY + by;
+    let leaves =
+        |by: u64| (1..=20).map(move |n| late(n, if exact(n) < 10_000_000 { 20_000 } else { by }));
+    assert_eq!(violations(link, leaves(0)), []);
+    let found = violations(link, leaves(1));
+    assert!(found.len() > 5 && found.iter().all(|v| v.rule == Rule::Late), "{found:?}");
+}

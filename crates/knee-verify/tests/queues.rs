@@ -320,3 +320,18 @@ fn a_mark_is_kept_and_needs_an_aqm() {
     finds("", true, &[(0, Marked(MS))], &[Rule::Mark]);
     finds("", false, &[(0, Marked(MS))], &[Rule::Mark]);
 }
+
+/// RFC 9332, appendix A: the probability is zero as long as nothing has waited;
+/// afterwards it may be anything.
+#[test]
+fn dualpi2_signals_only_once_something_has_waited() {
+    let link = "aqm=dualpi2,target_ns=15000000";
+    let alone = |fate| [(0, Leaves(MS)), (2 * MS, fate), (5 * MS, Leaves(6 * MS))];
+    finds(link, false, &alone(Leaves(3 * MS)), &[]);
+    finds(link, false, &alone(Dropped(2 * MS, "aqm")), &[Rule::Drop]);
+    finds(link, true, &alone(Marked(3 * MS)), &[Rule::Mark]);
+    let behind = |fate| [(0, Leaves(MS)), (500_000, fate)];
+    finds(link, false, &behind(Dropped(MS, "aqm")), &[]);
+    finds(link, true, &behind(Marked(2 * MS)), &[]);
+    finds(link, false, &behind(Marked(2 * MS)), &[Rule::Mark]);
+}

@@ -37,8 +37,18 @@ impl<P: Packet> Waiting<P> {
         Some(held)
     }
 
+    /// The packet that leaves next.
+    pub fn front(&self) -> Option<&Held<P>> {
+        self.packets.front()
+    }
+
     pub fn bytes(&self) -> u64 {
         self.bytes
+    }
+
+    /// How long the oldest packet has waited.
+    pub fn age(&self, now: Time) -> Time {
+        self.front().map_or(Time::ZERO, |held| now.saturating_sub(held.entered))
     }
 
     pub fn packets(&self) -> u64 {
@@ -109,20 +119,32 @@ pub(crate) trait Queue<P: Packet>: Sized {
 
     /// What waits in each class of traffic that it tells apart; none: it
     /// has one.
-    fn classes(&self) -> Vec<ClassState> {
+    fn classes(&self, _now: Time) -> Vec<ClassState> {
         Vec::new()
     }
 }
 
-/// What waits in one class of a queue that tells several apart.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// Names of the classes of all queues that tell several apart.
+pub const CLASS_NAMES: [&str; 2] = ["low-latency", "classic"];
+
+/// What waits in one class of a queue that tells several apart, and what became
+/// of its packets since the start.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ClassState {
-    /// Name of the class.
+    /// Name of the class, one of [`CLASS_NAMES`].
     pub name: &'static str,
     /// IP bytes waiting, the packet in transmission not counted.
     pub bytes: u64,
     /// Packets waiting.
     pub packets: u64,
+    /// How long its oldest packet has waited; zero: none does.
+    pub delay: Time,
+    /// IP bytes that left the queue.
+    pub departed_bytes: u64,
+    /// Packets that the AQM dropped; what finds no room has no class yet.
+    pub dropped_packets: u64,
+    /// Packets that it marked.
+    pub marked_packets: u64,
 }
 
 /// Whether a queue of this length respects the limit.

@@ -7,7 +7,7 @@ use super::registry::{AqmEntry, Build, Marks};
 use super::{Aqm, Settings};
 use crate::Packet;
 use crate::config::{Buffer, RateModel};
-use crate::random::chance;
+use knee_random::chance;
 use knee_registry::{Kind, Parameter};
 use rand_chacha::ChaCha8Rng;
 
@@ -86,12 +86,13 @@ impl<P: Packet> Queue<P> for LotteryQueue<P> {
         self.classes.iter().map(Waiting::packets).sum()
     }
 
-    fn classes(&self) -> Vec<ClassState> {
+    fn classes(&self, _: knee_units::Time) -> Vec<ClassState> {
         let named = ["first", "second"].into_iter().zip(&self.classes);
         let state = |(name, class): (_, &Waiting<P>)| ClassState {
             name,
             bytes: class.bytes(),
             packets: class.packets(),
+            ..ClassState::default()
         };
         named.map(state).collect()
     }
@@ -126,7 +127,10 @@ mod tests {
             rate: RateModel::Constant(Rate::from_bits_per_second(8_000_000)),
             delay: Delay {
                 base: Steps(vec![(Time::ZERO, Time::ZERO)]),
-                jitter: Some(Jitter { amount: Time::from_micros(1), reorder: false }),
+                jitter: Some(Jitter {
+                    amount: Steps(vec![(Time::ZERO, Time::from_micros(1))]),
+                    reorder: false,
+                }),
             },
             aqm,
             loss,

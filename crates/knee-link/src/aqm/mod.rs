@@ -6,6 +6,7 @@
 
 mod codel;
 mod discipline;
+mod dualpi2;
 mod fq_codel;
 #[cfg(test)]
 mod lottery;
@@ -14,8 +15,8 @@ mod red;
 mod registry;
 mod threshold;
 
-pub use discipline::ClassState;
 pub(crate) use discipline::Ledger;
+pub use discipline::{CLASS_NAMES, ClassState};
 use discipline::{Held, Queue};
 pub use registry::{AqmEntry, Build, Marks, Place};
 
@@ -125,6 +126,15 @@ macro_rules! disciplines {
                     Aqm::DropTail => String::new(),
                     $($(#[$entry_if])* Aqm::$entry(settings) => settings.log(),)*
                     $($(#[$late_if])* Aqm::$late(settings) => settings.log(),)*
+                }
+            }
+
+            /// Whether it decides when packets leave the queue, not when they
+            /// enter it: only then can a device queue be told from its own.
+            pub fn decides_on_leaving(&self) -> bool {
+                match self {
+                    $($(#[$late_if])* Aqm::$late(_) => true,)*
+                    _ => false,
                 }
             }
 
@@ -253,9 +263,9 @@ macro_rules! disciplines {
             }
 
             /// See [`Queue::classes`].
-            pub fn classes(&self) -> Vec<ClassState> {
+            pub fn classes(&self, now: Time) -> Vec<ClassState> {
                 match self {
-                    $($(#[$late_if])* Discipline::$late(queue) => queue.classes(),)*
+                    $($(#[$late_if])* Discipline::$late(queue) => queue.classes(now),)*
                 }
             }
         }
@@ -265,6 +275,7 @@ macro_rules! disciplines {
 disciplines! {
     on leaving {
         Codel in codel: CodelQueue;
+        DualPi2 in dualpi2: DualPi2Queue;
         FqCodel in fq_codel: FqCodelState;
         #[cfg(test)]
         Lottery in lottery: LotteryQueue;

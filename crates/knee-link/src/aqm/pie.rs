@@ -8,7 +8,7 @@
 use super::registry::{AQM_TIME_MAX, AqmEntry, Build, Marks, time};
 use super::{Aqm, Found, OnEntry, Settings, Verdict};
 use crate::config::RateModel;
-use crate::random::chance;
+use knee_random::chance;
 use knee_registry::{Kind, Parameter};
 use knee_units::Time;
 use rand_chacha::ChaCha8Rng;

@@ -24,7 +24,7 @@ pub enum Marks {
     Never,
     /// With `ecn = true`, instead of dropping.
     WhereAsked,
-    /// It does nothing else.
+    /// Without being asked.
     Always,
 }
 

@@ -4,9 +4,7 @@
 
 pub mod source;
 
-use knee_link::{
-    Aqm, Buffer, Config, Delay, DropReason, Ecn, Link, Loss, Packet, RateModel, Steps,
-};
+use knee_link::{Config, DropReason, Ecn, Link, Packet, RateModel, Steps};
 use knee_units::{Rate, Time};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::SeedableRng;
@@ -87,15 +85,7 @@ pub fn constant<T>(value: T) -> Steps<T> {
 
 /// 10 Mbit/s, 20 ms, no limit: a packet of 1500 bytes takes 1.2 ms.
 pub fn plain() -> Config {
-    Config {
-        rate: bits(10_000_000),
-        delay: Delay { base: constant(Time::from_millis(20)), jitter: None },
-        buffer: Buffer::Unlimited,
-        aqm: Aqm::DropTail,
-        loss: Loss::None,
-        policer: None,
-        down: vec![],
-    }
+    Config { rate: bits(10_000_000), ..Config::pure_delay(Time::from_millis(20)) }
 }
 
 pub fn link(config: Config) -> Link<Named> {

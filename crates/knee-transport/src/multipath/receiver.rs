@@ -1,12 +1,11 @@
 //! The receiving end over TCP subflows.
 
-use super::reassembly::Reassembly;
-use super::sending::DataAck;
-use super::window::SharedWindow;
+use super::{DataAck, shared_window};
 use crate::config::Config;
 use crate::receiver::Receiver;
 use crate::wire::{Ack, AckDetails, Segment};
-use knee_sched::PATHS_MAX;
+use knee_multipath::{Reassembly, SharedWindow};
+use knee_sched::{PATHS_MAX, PathSet};
 use knee_units::{Ecn, Time};
 
 /// What an arrival on a path led to.
@@ -20,6 +19,8 @@ pub struct MultipathArrival {
     pub subflow_bytes: u64,
     /// An ACK of the subflow is due now.
     pub ack_now: bool,
+    /// The same of other subflows: the shared window has opened.
+    pub window_updates: PathSet,
 }
 
 /// The receiving end of a connection over several TCP subflows.
@@ -29,17 +30,21 @@ pub struct MultipathReceiver {
     subflows: Vec<Option<Receiver>>,
     reassembly: Reassembly,
     window: SharedWindow,
+    /// Where the window ended by the last ACK on any subflow.
+    announced: u64,
 }
 
 impl MultipathReceiver {
     /// A receiver that has received nothing, for so many paths.
     pub fn new(config: &Config, paths: usize) -> MultipathReceiver {
         debug_assert!(paths <= PATHS_MAX);
+        let window = shared_window(config.receive_window);
         MultipathReceiver {
             config: *config,
             subflows: vec![None; paths],
             reassembly: Reassembly::default(),
-            window: SharedWindow::new(config.receive_window),
+            announced: window.bytes(),
+            window,
         }
     }
 
@@ -78,19 +83,46 @@ impl MultipathReceiver {
             number = number.wrapping_add(1);
         }
         if delivered_bytes > 0 && self.window.is_tuned() {
-            self.window.on_delivered(now, self.reassembly.next(), rtt());
+            // The application reads at once.
+            self.window.on_read(now, self.reassembly.next(), rtt());
         }
+        let opened = delivered_bytes > 0 && self.has_opened();
         MultipathArrival {
             delivered_bytes,
             subflow_segments: arrival.delivered_segments,
             subflow_bytes: arrival.delivered_bytes,
-            ack_now: arrival.ack_now,
+            ack_now: arrival.ack_now || opened,
+            window_updates: if opened { self.others_in_use(path) } else { PathSet::default() },
         }
     }
 
-    /// The ACK of a subflow to send now, whether it has details, and where
-    /// the connection's data stands.
+    /// The window lets through twice as much as the peer knows, as when data
+    /// arrives for which all that fills the buffer has waited. That is told at
+    /// once, and on every subflow, for the one that the data came on may be the
+    /// slowest (`mptcp_cleanup_rbuf`; half of the buffer is the `Fr` of RFC 9293,
+    /// section 3.8.6.2.2).
+    #[inline]
+    fn has_opened(&self) -> bool {
+        let DataAck { window_end, .. } = self.data_ack();
+        window_end - self.announced >= self.window.bytes() / 2
+    }
+
+    /// The other subflows that have carried data.
+    #[cold]
+    fn others_in_use(&self, path: usize) -> PathSet {
+        let mut others = PathSet::default();
+        for (index, subflow) in self.subflows.iter().enumerate() {
+            if index != path && subflow.as_ref().is_some_and(|it| it.delivered_segments() > 0) {
+                others.insert(index);
+            }
+        }
+        others
+    }
+
+    /// The ACK of a subflow to send now, and whether it has details. Where the
+    /// connection's data stands goes with it.
     pub fn make_ack(&mut self, path: usize, details: &mut AckDetails) -> Option<(Ack, bool)> {
+        self.announced = self.announced.max(self.data_ack().window_end);
         self.subflows[path].as_mut().map(|subflow| subflow.make_ack(details))
     }
 

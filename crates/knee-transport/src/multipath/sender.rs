@@ -1,14 +1,16 @@
 //! The sending end over TCP subflows.
 
-use super::sending::{Assignment, DataAck, MultipathCounters, Sending};
-use super::window::SharedWindow;
+use super::{DataAck, shared_window};
 use crate::config::{Config, ReceiveWindow};
-use crate::sender::{Room, Sender, Transmit};
+use crate::sender::{Burst, Room, Sender, Transmit};
 use crate::wire::{Ack, AckDetails, Segment};
 use knee_cc::{Controller, Peer};
+use knee_multipath::{
+    Assignment, ByteCount, CapacityMeter, MultipathCounters, Release, Ring, Sending, Settings,
+    SilenceRule,
+};
 use knee_sched::{PATHS_MAX, Path, PathSet, Scheduler, Status};
 use knee_units::{Rate, Time};
-use std::collections::VecDeque;
 
 /// Answer to [`MultipathSender::poll_transmit`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,19 +35,31 @@ struct Mapping {
 struct Subflow {
     sender: Sender,
     backup: bool,
-    /// The mapping of each segment from the first unacknowledged on.
-    mappings: VecDeque<Mapping>,
-    /// Segment of the first mapping.
-    first: u32,
+    /// The mapping of each segment from the first unacknowledged on, by its
+    /// number, which the subflow lets wrap.
+    mappings: Ring<Mapping>,
     /// Delivery rate after the last ACK.
     rate: Option<Rate>,
+    capacity: CapacityMeter,
     /// Pacing holds the next segment until then.
     paced_until: Time,
+    /// Where the shared window ended by the last ACK.
+    window_end: u64,
+}
+
+impl Subflow {
+    /// The ACK says nothing but that the shared window moved on: to the subflow
+    /// it is no duplicate (RFC 5681, section 2, e).
+    #[inline]
+    fn is_window_update(&self, ack: &Ack, details: Option<&AckDetails>, data: DataAck) -> bool {
+        let repeated = ack.number == self.sender.first() && !ack.syn && !ack.congestion_echo;
+        repeated && details.is_none() && data.window_end > self.window_end
+    }
 }
 
 /// The sending end of a connection over several TCP subflows.
 pub struct MultipathSender {
-    sending: Sending,
+    sending: Sending<ByteCount>,
     subflows: Vec<Option<Subflow>>,
     /// What the scheduler sees of them.
     paths: Vec<Path>,
@@ -59,9 +73,13 @@ pub struct MultipathSender {
     viewed_at: Time,
     /// The status of a path changed since the scheduler was told.
     changed: bool,
+    /// The path that was given something last, if nothing happened since.
+    undisturbed: Option<usize>,
     config: Config,
     coupled: bool,
     established: bool,
+    /// The scheduler wants the paths' capacity.
+    looks_ahead: bool,
 }
 
 impl MultipathSender {
@@ -73,18 +91,27 @@ impl MultipathSender {
         scheduler: Box<dyn Scheduler>,
     ) -> MultipathSender {
         debug_assert!(paths <= PATHS_MAX);
-        let window = SharedWindow::new(config.receive_window).bytes();
+        let looks_ahead = scheduler.looks_ahead();
+        let settings = Settings {
+            mss: config.mss.min(u32::from(u16::MAX)) as u16,
+            window: shared_window(config.receive_window).bytes(),
+            reinjection,
+            release: Release::Cumulative,
+            silence: SilenceRule::TCP,
+        };
         MultipathSender {
-            sending: Sending::new(config.mss, window, reinjection, scheduler),
+            sending: Sending::new(settings, ByteCount::default(), scheduler),
             subflows: (0..paths).map(|_| None).collect(),
             paths: vec![Path { status: Status::Down, ..Path::default() }; paths],
             stale: PathSet::default(),
             touched: PathSet::default(),
             viewed_at: Time::ZERO,
             changed: true,
+            undisturbed: None,
             config: Config { receive_window: ReceiveWindow::Unlimited, ..*config },
             coupled: false,
             established: false,
+            looks_ahead,
         }
     }
 
@@ -95,10 +122,11 @@ impl MultipathSender {
         self.subflows[path] = Some(Subflow {
             sender,
             backup,
-            mappings: VecDeque::new(),
-            first: 0,
+            mappings: Ring::default(),
             rate: None,
+            capacity: CapacityMeter::default(),
             paced_until: Time::MAX,
+            window_end: 0,
         });
         self.sending.on_path_up(path);
         self.note_change();
@@ -114,12 +142,12 @@ impl MultipathSender {
     /// The application gives so many bytes more to send; it never ends with
     /// `u64::MAX`.
     pub fn write(&mut self, bytes: u64) {
-        self.sending.write(bytes);
+        self.sending.source_mut().write(bytes);
     }
 
     /// The application sends nothing after what was already cut.
     pub fn stop(&mut self) {
-        self.sending.stop();
+        self.sending.source_mut().stop();
     }
 
     /// All that was written has arrived.
@@ -138,32 +166,69 @@ impl MultipathSender {
     }
 
     /// What to send now.
-    #[inline]
+    #[inline(always)]
     pub fn poll_transmit(&mut self, now: Time) -> MultipathTransmit {
         if self.viewed_at != now {
             self.viewed_at = now;
             self.doubt_ready_paths();
         }
+        if !self.stale.is_empty() {
+            self.undisturbed = None;
+            if let Some((path, segment)) = self.refresh_stale(now) {
+                return MultipathTransmit::Segment(path, segment);
+            }
+        }
+        if self.changed {
+            (self.changed, self.undisturbed) = (false, None);
+            self.sending.on_paths_changed(&self.paths);
+        }
+        let same = match self.undisturbed {
+            Some(path) if self.paths[path].ready => self.sending.assign_same(now),
+            _ => None,
+        };
+        let assignment = match same {
+            None => self.sending.assign(now, &self.paths),
+            same => same,
+        };
+        let Some(assignment) = assignment else { return self.note_idle() };
+        self.undisturbed = Some(assignment.path);
+        let segment = self.carry_out(now, &assignment);
+        MultipathTransmit::Segment(assignment.path, segment)
+    }
+
+    /// What [`poll_transmit`](Self::poll_transmit) would send next, one after
+    /// another, on the path for which it has just answered: as many segments of
+    /// the burst as are certain.
+    #[inline]
+    pub fn poll_rest(&mut self, now: Time) -> Option<Burst> {
+        let path = self.undisturbed.filter(|path| self.paths[*path].ready)?;
+        let waiting = self.sending.same_path_bytes(path);
+        let Subflow { sender, mappings, paced_until, .. } = self.subflows[path].as_mut()?;
+        let count = sender.certain_rest(now, waiting);
+        if count == 0 {
+            return None;
+        }
+        for _ in 0..count {
+            let Assignment { chunk, offset, len, .. } = self.sending.assign_same(now)?;
+            mappings.push(Mapping { chunk, offset, len });
+        }
+        let burst = sender.send_mapped_rest(now, count);
+        show_room(now, sender, paced_until, &mut self.paths[path]);
+        Some(burst)
+    }
+
+    /// Brings the scheduler's view of the paths up to date to which something
+    /// happened, unless one of them has to send something before new data.
+    #[inline(never)]
+    fn refresh_stale(&mut self, now: Time) -> Option<(usize, Segment)> {
         while let Some(path) = self.stale.iter().next() {
             if let Some(segment) = self.poll_urgent(now, path) {
-                return MultipathTransmit::Segment(path, segment);
+                return Some((path, segment));
             }
             self.refresh_path(now, path);
             self.stale.0 &= !(1 << path);
         }
-        if std::mem::take(&mut self.changed) {
-            self.sending.on_paths_changed(&self.paths);
-        }
-        if let Some(assignment) = self.sending.assign(now, &self.paths) {
-            let segment = self.carry_out(now, &assignment);
-            return MultipathTransmit::Segment(assignment.path, segment);
-        }
-        self.note_idle();
-        let held = self.subflows.iter().flatten().map(|subflow| subflow.paced_until);
-        match held.min() {
-            None | Some(Time::MAX) => MultipathTransmit::Nothing,
-            Some(at) => MultipathTransmit::At(at),
-        }
+        None
     }
 
     /// Time has passed: paths that could send are asked again, since their
@@ -229,7 +294,8 @@ impl MultipathSender {
     fn refresh_path(&mut self, now: Time, path: usize) {
         let suspect = self.sending.is_suspect(path);
         let view = &mut self.paths[path];
-        let Some(Subflow { sender, backup, rate, paced_until, .. }) = &mut self.subflows[path]
+        let Some(Subflow { sender, backup, rate, capacity, paced_until, .. }) =
+            &mut self.subflows[path]
         else {
             self.changed |= view.status != Status::Down;
             *view = Path { status: Status::Down, ..Path::default() };
@@ -248,39 +314,56 @@ impl MultipathSender {
         view.rtt_variation = rtt.deviation();
         view.min_rtt = rtt.minimum();
         view.rate = *rate;
+        if self.looks_ahead {
+            view.capacity = capacity.capacity();
+            view.doubles = sender.doubles();
+        }
         show_room(now, sender, paced_until, view);
     }
 
-    #[inline]
-    fn carry_out(&mut self, now: Time, assignment: &Assignment) -> Segment {
+    #[inline(always)]
+    fn carry_out(&mut self, now: Time, assignment: &Assignment<()>) -> Segment {
         let path = assignment.path;
         let subflow = self.subflows[path].as_mut();
         let subflow = subflow.expect("a path that is ready has a subflow");
-        let segment = subflow.sender.send(now, assignment.len);
+        let is_last = self.sending.unsent() == 0;
+        let segment = subflow.sender.send(now, assignment.len, is_last);
         subflow.paced_until = Time::MAX;
         self.touched.insert(path);
         let Assignment { chunk, offset, len, .. } = *assignment;
-        subflow.mappings.push_back(Mapping { chunk, offset, len });
+        subflow.mappings.push(Mapping { chunk, offset, len });
         // Sending changes nothing else of the view.
         let Subflow { sender, paced_until, .. } = subflow;
         show_room(now, sender, paced_until, &mut self.paths[path]);
-        if let Some(holder) = self.sending.take_penalty()
-            && let Some(subflow) = &mut self.subflows[holder]
-        {
-            subflow.sender.penalise(now);
-            self.refresh_path(now, holder);
+        if let Some(holder) = self.sending.take_penalty() {
+            self.penalise(now, holder);
         }
         segment
     }
 
-    fn note_idle(&mut self) {
-        for (subflow, path) in self.subflows.iter_mut().zip(&self.paths) {
-            if let Some(subflow) = subflow
-                && path.ready
-            {
-                subflow.sender.note_idle();
-            }
+    #[cold]
+    fn penalise(&mut self, now: Time, holder: usize) {
+        self.undisturbed = None;
+        if let Some(subflow) = &mut self.subflows[holder] {
+            subflow.sender.penalise(now);
+            self.refresh_path(now, holder);
         }
+    }
+
+    /// There is nothing to send now; returns until when, as far as pacing goes
+    /// and what becomes overdue.
+    #[inline(never)]
+    fn note_idle(&mut self) -> MultipathTransmit {
+        let blocked = self.sending.is_blocked();
+        let mut held = self.sending.overdue_at();
+        for (index, subflow) in self.subflows.iter_mut().enumerate() {
+            let Some(subflow) = subflow else { continue };
+            if self.paths[index].ready {
+                subflow.sender.note_idle(blocked);
+            }
+            held = held.min(subflow.paced_until);
+        }
+        if held == Time::MAX { MultipathTransmit::Nothing } else { MultipathTransmit::At(held) }
     }
 
     /// Processes an ACK that came on a path.
@@ -297,21 +380,30 @@ impl MultipathSender {
             self.show_peers(path);
         }
         let Some(subflow) = &mut self.subflows[path] else { return };
-        subflow.sender.on_ack(now, ack, details);
+        let is_update = subflow.is_window_update(ack, details, data);
+        subflow.window_end = subflow.window_end.max(data.window_end);
+        if !is_update {
+            subflow.sender.on_ack(now, ack, details);
+        }
         if !self.established && subflow.sender.is_established() {
             self.established = true;
             self.stale = PathSet(u8::MAX >> (PATHS_MAX - self.paths.len()));
         }
         subflow.rate = subflow.sender.delivery_rate();
+        if self.looks_ahead {
+            let Subflow { sender, capacity, .. } = subflow;
+            let (srtt, mss) = (sender.rtt().smoothed(), u64::from(self.config.mss));
+            capacity.on_ack(now, sender.delivered(), sender.last_acked_sent_at(), srtt, mss);
+        }
+        self.sending.on_credit(data.window_end);
+        // First, for what it releases needs no look at each packet.
+        self.sending.on_data_ack(data.next);
         let first = subflow.sender.first();
-        while subflow.first != first {
-            subflow.first = subflow.first.wrapping_add(1);
-            if let Some(mapping) = subflow.mappings.pop_front() {
-                self.sending.on_delivered(mapping.chunk);
-            }
+        while subflow.mappings.first() as u32 != first {
+            let Some(mapping) = subflow.mappings.pop() else { break };
+            self.sending.on_delivered(mapping.chunk);
         }
         self.sending.on_heard(now, path, subflow.sender.is_waiting());
-        self.sending.on_data_ack(data);
         self.note_event(path);
     }
 
@@ -358,16 +450,16 @@ impl MultipathSender {
         std::mem::take(&mut self.touched)
     }
 
-    /// When [`on_timer`](Self::on_timer) is due because of these paths;
+    /// When [`on_timer`](Self::on_timer) is due because of this path;
     /// [`Time::MAX`]: never.
     #[inline]
-    pub fn timer(&self, among: PathSet) -> Time {
-        self.sending.timer(&self.paths, among)
+    pub fn silence_timer(&self, path: usize) -> Time {
+        self.sending.timer_of(path, &self.paths)
     }
 
     /// The same because of any path.
     pub fn timer_of_all(&self) -> Time {
-        self.timer(PathSet(u8::MAX))
+        self.sending.timer(&self.paths)
     }
 
     /// The connection's own timer is due: a path may have fallen silent.
@@ -382,7 +474,9 @@ impl MultipathSender {
     #[inline]
     pub fn mapping(&self, path: usize, number: u32) -> Option<(u64, u16)> {
         let subflow = self.subflows[path].as_ref()?;
-        let mapping = subflow.mappings.get(number.wrapping_sub(subflow.first) as usize)?;
+        let first = subflow.mappings.first();
+        let behind_first = number.wrapping_sub(first as u32);
+        let mapping = subflow.mappings.get(first + u64::from(behind_first))?;
         Some((mapping.offset, mapping.len))
     }
 

@@ -45,6 +45,9 @@ impl Sender {
             return self.on_syn_ack(now, ack);
         }
         self.timer.sent_at = Time::MAX;
+        if self.busy.limited_since != Time::MAX {
+            self.end_receive_limited(now);
+        }
         let prior_in_flight = self.board.in_flight();
         let prior_delivered = self.sampler.delivered;
         let suspicious =
@@ -79,6 +82,9 @@ impl Sender {
         }
         if progress.advanced {
             self.timeouts_in_a_row = 0;
+            if self.board.is_empty() {
+                self.end_busy(now);
+            }
         }
         if progress.advanced || sample.newly_acked > 0 || look_again.is_some() {
             self.arm_after_ack(now, look_again);
@@ -110,7 +116,7 @@ impl Sender {
             progress.advanced = true;
             if sent.flags & !APP_LIMITED == 0 {
                 if original.is_none() && before(first, progress.highest_sacked) {
-                    self.rack.on_reordering();
+                    self.rack.on_reordering(now);
                 }
                 original = Some((sent.sent_at, sent.order));
                 progress.original |= before(first, self.high);
@@ -144,7 +150,7 @@ impl Sender {
                 progress.original |= before(number, self.high);
                 progress.oldest_sent_at = progress.oldest_sent_at.or(Some(sent.sent_at));
                 if before(number, progress.highest_sacked) {
-                    self.rack.on_reordering();
+                    self.rack.on_reordering(now);
                 }
             }
         } else {
@@ -179,15 +185,11 @@ impl Sender {
         let first = self.board.first();
         // Mostly the latest is the highest, and they are in order then.
         blocks.reverse();
-        if !blocks.is_sorted_by_key(|(from, _)| from.wrapping_sub(first)) {
-            blocks.sort_unstable_by_key(|(from, _)| from.wrapping_sub(first));
-        }
+        sort_few(blocks, |(from, _)| from.wrapping_sub(first));
         for &mut (from, to) in blocks {
             self.take_block(now, from, to, &previous, progress);
         }
-        for (slot, block) in self.previous_sack.iter_mut().enumerate() {
-            *block = details.blocks().get(slot).copied().unwrap_or_default();
-        }
+        self.previous_sack = details.sack;
     }
 
     /// Payload by codepoint; an ACK that was overtaken tells nothing new.
@@ -208,6 +210,7 @@ impl Sender {
     /// 5.1). A probe was not sent because RACK judged it lost.
     fn take_duplicate(&mut self, number: u32, progress: &mut Progress) {
         progress.duplicate = Some(number);
+        self.counters.duplicates += 1;
         let (first, next) = (self.board.first(), self.board.next());
         let known = before(number, next) && !before(number, self.undo.first);
         let again = before(number, first)
@@ -233,22 +236,21 @@ impl Sender {
             return;
         }
         let mut number = if before(from, self.board.first()) { self.board.first() } else { from };
-        while before(number, to) && before(number, self.board.next()) {
-            let known = previous.iter().find(|(a, b)| !before(number, *a) && before(number, *b));
-            match known {
-                Some(&(_, end)) => number = end,
-                None => {
-                    self.take_sacked(now, number, progress);
-                    number = number.wrapping_add(1);
-                }
+        let end = if before(to, self.board.next()) { to } else { self.board.next() };
+        while before(number, end) {
+            if self.board.get(number).flags & SACKED == 0 {
+                self.take_sacked(now, number, progress);
+                number = number.wrapping_add(1);
+                continue;
             }
+            let known = previous.iter().find(|(a, b)| !before(number, *a) && before(number, *b));
+            number = known.map_or(number.wrapping_add(1), |(_, end)| *end);
         }
     }
 
+    /// Selectively acknowledges a segment that was not.
+    #[inline]
     fn take_sacked(&mut self, now: Time, number: u32, progress: &mut Progress) {
-        if self.board.get(number).flags & SACKED != 0 {
-            return;
-        }
         let before_mark = self.board.mark_sacked(number);
         progress.sacked = true;
         if measures_rtt(&before_mark) {
@@ -259,7 +261,7 @@ impl Sender {
             // Below the highest delivered segment and never sent again: it
             // was overtaken, not lost.
             if before(number, self.highest_sacked) {
-                self.rack.on_reordering();
+                self.rack.on_reordering(now);
             }
         }
         if after(number.wrapping_add(1), self.highest_sacked) {
@@ -322,6 +324,18 @@ impl Sender {
             && !(sample.ack_delayed && rtt > self.rtt.minimum())
         {
             self.rtt.update_minimum(now, rtt);
+        }
+    }
+}
+
+/// Sorts a handful of blocks that are in order already, or nearly.
+#[inline]
+fn sort_few(blocks: &mut [(u32, u32)], key: impl Fn((u32, u32)) -> u32) {
+    for end in 1..blocks.len() {
+        let mut place = end;
+        while place > 0 && key(blocks[place]) < key(blocks[place - 1]) {
+            blocks.swap(place, place - 1);
+            place -= 1;
         }
     }
 }

@@ -3,6 +3,7 @@
 //! failed. No other controller costs more than a look at whether there is one.
 
 use super::Sender;
+use crate::ack_request::AckRequest;
 use crate::scoreboard::{EVER_RETRANSMITTED, Sent};
 use knee_cc::{Connection, Decision, Loss, Needs, Transmission};
 use knee_units::Time;
@@ -40,11 +41,16 @@ impl Sender {
     }
 
     /// The controller holds back, did so until now, or asks for more than
-    /// others.
+    /// others; or the receiver is to be asked for ACKs.
     #[cold]
     pub(super) fn heed(&mut self, now: Time, decision: &Decision, connection: &Connection) {
         self.sampler.on_decision(decision, connection);
-        self.alert = decision.holds_back || self.attention.is_some();
+        self.alert =
+            decision.holds_back || self.attention.is_some() || self.ack_frequency.is_some();
+        if let Some(frequency) = &self.ack_frequency {
+            let window = self.window() / u64::from(self.mss);
+            self.ack_request = AckRequest::new(frequency, window, self.rtt.smoothed());
+        }
         self.attend(now);
     }
 

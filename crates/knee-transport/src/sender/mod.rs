@@ -12,16 +12,20 @@
 
 mod acknowledge;
 mod attend;
+mod burst;
+mod busy;
 mod recover;
 mod subflow;
 mod timer;
 mod transmit;
 
+pub use burst::Burst;
 pub use subflow::Room;
 pub use timer::TimerKind;
 pub use transmit::Transmit;
 
-use crate::config::{Config, Pacing, ReceiveWindow};
+use crate::ack_request::AckRequest;
+use crate::config::{AckFrequency, Config, Pacing, ReceiveWindow};
 use crate::pacing::Pacer;
 use crate::prr::Reduction;
 use crate::rack::Rack;
@@ -30,6 +34,7 @@ use crate::rtt::RttEstimator;
 use crate::scoreboard::Scoreboard;
 use crate::wire::EcnBytes;
 use attend::Attention;
+use busy::Busy;
 use knee_cc::{Connection, Controller, Decision, Event, Needs, Recovery, RecoveryPeriod};
 use knee_units::{Ecn, Rate, Time};
 use std::collections::VecDeque;
@@ -44,6 +49,8 @@ pub struct Counters {
     pub sent_segments: u64,
     /// Bytes sent again.
     pub retransmitted_bytes: u64,
+    /// Data segments sent again.
+    pub retransmitted_segments: u64,
     /// Bytes marked lost.
     pub lost_bytes: u64,
     /// Bytes that the receiver reported as marked with Congestion
@@ -57,6 +64,8 @@ pub struct Counters {
     pub spurious_recoveries: u64,
     /// Tail loss probes sent.
     pub probes: u64,
+    /// Segments that the receiver reported as duplicates (D-SACK, RFC 2883).
+    pub duplicates: u64,
 }
 
 impl Counters {
@@ -65,12 +74,14 @@ impl Counters {
         self.sent_bytes += other.sent_bytes;
         self.sent_segments += other.sent_segments;
         self.retransmitted_bytes += other.retransmitted_bytes;
+        self.retransmitted_segments += other.retransmitted_segments;
         self.lost_bytes += other.lost_bytes;
         self.marked_bytes += other.marked_bytes;
         self.timeouts += other.timeouts;
         self.recoveries += other.recoveries;
         self.spurious_recoveries += other.spurious_recoveries;
         self.probes += other.probes;
+        self.duplicates += other.duplicates;
     }
 }
 
@@ -152,6 +163,9 @@ pub struct Sender {
     /// The controller held back when it decided last, or asks for more than
     /// others.
     alert: bool,
+    /// Says what the receiver is asked for.
+    ack_frequency: Option<AckFrequency>,
+    ack_request: AckRequest,
     window_limited: bool,
     /// Announce the reduced window on the next new segment.
     announce_reduction: bool,
@@ -184,6 +198,7 @@ pub struct Sender {
     highest_sacked: u32,
     previous_sack: [(u32, u32); crate::SACK_BLOCKS_MAX],
     counters: Counters,
+    busy: Busy,
     /// What the receiver reported, by ECN codepoint.
     arrived: EcnBytes,
     header: u32,
@@ -226,7 +241,9 @@ impl Sender {
             recovery_period: config.recovery.unwrap_or(needs.recovery_period),
             reducing: false,
             notes_sent: needs.sends,
-            alert: Attention::to(&needs).is_some(),
+            alert: Attention::to(&needs).is_some() || config.ack_frequency.is_some(),
+            ack_frequency: config.ack_frequency,
+            ack_request: AckRequest::NONE,
             window_limited: false,
             announce_reduction: false,
             timeout_in_doubt: false,
@@ -248,6 +265,7 @@ impl Sender {
             highest_sacked: 0,
             previous_sack: Default::default(),
             counters: Counters::default(),
+            busy: Busy::default(),
             arrived: EcnBytes::default(),
             header: config.header,
         };
@@ -312,6 +330,29 @@ impl Sender {
     /// Bytes delivered, selectively acknowledged ones included.
     pub fn delivered(&self) -> u64 {
         self.sampler.delivered
+    }
+
+    /// Segments delivered, selectively acknowledged ones included.
+    pub fn delivered_segments(&self) -> u64 {
+        let cut = self.counters.sent_segments - self.counters.retransmitted_segments;
+        let missing = self.board.segments() - self.board.sacked_segments;
+        cut - u64::from(missing)
+    }
+
+    /// ACKs that showed the path to reorder; those at one instant are one.
+    pub fn reorderings(&self) -> u64 {
+        self.rack.reorderings()
+    }
+
+    /// The application limited the sample that
+    /// [`delivery_rate`](Self::delivery_rate) is from.
+    pub fn rate_was_app_limited(&self) -> bool {
+        self.sampler.rate_was_app_limited()
+    }
+
+    /// Payload bytes of a full segment.
+    pub fn mss(&self) -> u32 {
+        self.mss
     }
 
     /// The window in force: the controller's, or that of a reduction under

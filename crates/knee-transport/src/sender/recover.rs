@@ -256,7 +256,7 @@ impl Sender {
     /// retransmissions are out, new data leaves and nothing more counts as
     /// lost (`tcp_try_undo_partial`).
     fn undo_partial(&mut self, now: Time) {
-        self.rack.on_reordering();
+        self.rack.on_reordering(now);
         if self.board.retransmission_bytes > 0 {
             self.only_new_data = true;
         } else {

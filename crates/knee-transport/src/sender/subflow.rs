@@ -49,23 +49,29 @@ impl Sender {
     }
 
     /// Sends `len` bytes of new data, at most a full segment, for which there
-    /// is [room](Self::room) at this very time.
+    /// is [room](Self::room) at this very time. The last that the connection
+    /// has is marked as pushed, as by a plain sender.
     #[inline]
-    pub fn send(&mut self, now: Time, len: u16) -> Segment {
+    pub fn send(&mut self, now: Time, len: u16, is_last: bool) -> Segment {
         debug_assert!(self.pacer.in_burst(now), "there was room at another time");
         self.written += u64::from(len);
         let in_flight = self.board.in_flight();
         let mss = u64::from(self.mss);
         let follows = in_flight + u64::from(len) + mss <= self.window();
-        let push = self.pacer.ends_burst(follows);
+        let push = is_last || self.pacer.ends_burst(follows);
         self.send_new(now, u64::from(len), in_flight, push)
     }
 
     /// There is room, but the connection has nothing for this path: samples
-    /// up to here understate it.
-    pub fn note_idle(&mut self) {
+    /// up to here understate it. Not so if it is `blocked`: a full receive
+    /// window is no idle application (`tcp_rate_check_app_limited`).
+    pub fn note_idle(&mut self, blocked: bool) {
         let in_flight = self.board.in_flight();
-        self.out_of_data(in_flight);
+        if blocked {
+            self.note_window_use(in_flight + u64::from(self.mss) > self.window());
+        } else {
+            self.out_of_data(in_flight);
+        }
     }
 
     /// The connection slows this path down because it holds others up.
@@ -106,6 +112,17 @@ impl Sender {
     /// Delivery rate of the last sample, payload; none before the first.
     pub fn delivery_rate(&self) -> Option<Rate> {
         self.sampler.rate()
+    }
+
+    /// When the segment was sent that was acknowledged last.
+    #[inline]
+    pub fn last_acked_sent_at(&self) -> Time {
+        self.sampler.first_sent_at()
+    }
+
+    /// The window doubles in each round trip: slow start, or BBR's startup.
+    pub fn doubles(&self) -> bool {
+        matches!(self.controller.state().phase, "slow_start" | "startup")
     }
 
     /// Timeouts since the last acknowledgement that made progress.

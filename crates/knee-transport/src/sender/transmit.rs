@@ -87,6 +87,7 @@ impl Sender {
             retransmission: false,
             window_reduced: false,
             push: false,
+            ack_request: self.ack_request,
         })
     }
 
@@ -106,6 +107,7 @@ impl Sender {
         }
         let offered = self.receive_window - self.board.outstanding_bytes();
         if len > offered {
+            self.begin_receive_limited(now);
             self.note_window_use(false);
             return Transmit::Nothing;
         }
@@ -155,6 +157,7 @@ impl Sender {
     #[inline(always)]
     pub(super) fn send_new(&mut self, now: Time, len: u64, in_flight: u64, push: bool) -> Segment {
         if in_flight == 0 {
+            self.begin_busy(now);
             self.tell(now, Event::SentAfterIdle);
         }
         let nothing_outstanding = self.board.is_empty();
@@ -180,11 +183,12 @@ impl Sender {
             retransmission: false,
             window_reduced: std::mem::take(&mut self.announce_reduction),
             push,
+            ack_request: self.ack_request,
         }
     }
 
     #[inline]
-    fn charge(&mut self, len: u16) {
+    pub(super) fn charge(&mut self, len: u16) {
         self.pacer.on_sent(len, self.counters.sent_segments);
         self.counters.sent_segments += 1;
         self.counters.sent_bytes += u64::from(len);
@@ -284,6 +288,7 @@ impl Sender {
         self.undo.unconfirmed += 1;
         self.charge(len);
         self.counters.retransmitted_bytes += u64::from(len);
+        self.counters.retransmitted_segments += 1;
         if self.timer.deadline == Time::MAX {
             self.arm_retransmission(now);
         }
@@ -298,6 +303,7 @@ impl Sender {
             retransmission: true,
             window_reduced: false,
             push: false,
+            ack_request: self.ack_request,
         }
     }
 }

@@ -43,8 +43,19 @@ pub struct Taken {
 /// Follows a link's discipline.
 pub enum Watch {
     DropTail,
-    Codel { settings: Codel, above_since: Option<u64> },
-    FqCodel { settings: Codel, first_above: Option<u64>, last_below: BTreeMap<(u64, Kind), u64> },
+    Codel {
+        settings: Codel,
+        above_since: Option<u64>,
+    },
+    FqCodel {
+        settings: Codel,
+        first_above: Option<u64>,
+        last_below: BTreeMap<(u64, Kind), u64>,
+    },
+    /// Anything has waited so far.
+    DualPi2 {
+        waited: bool,
+    },
     Pie(Pie),
     Red(Red),
     Threshold(u64),
@@ -64,6 +75,7 @@ impl Watch {
             Aqm::Codel { target, interval, ecn } => {
                 Watch::Codel { settings: Codel { target, interval, ecn }, above_since: None }
             }
+            Aqm::DualPi2 => Watch::DualPi2 { waited: false },
             Aqm::FqCodel { target, interval, ecn } => Watch::FqCodel {
                 settings: Codel { target, interval, ecn },
                 first_above: None,
@@ -81,14 +93,17 @@ impl Watch {
 
     /// It decides when a packet leaves the queue, not when it enters.
     pub fn decides_late(&self) -> bool {
-        matches!(self, Watch::Codel { .. } | Watch::FqCodel { .. })
+        matches!(self, Watch::Codel { .. } | Watch::FqCodel { .. } | Watch::DualPi2 { .. })
     }
 
     /// A packet enters the queue; `delay` gives the queueing delay of a
     /// packet that enters at a given time.
     pub fn on_enter(&mut self, found: &Found, delay: impl Fn(u64) -> u64) -> Verdict {
         match self {
-            Watch::DropTail | Watch::Codel { .. } | Watch::FqCodel { .. } => Verdict::default(),
+            Watch::DropTail
+            | Watch::Codel { .. }
+            | Watch::FqCodel { .. }
+            | Watch::DualPi2 { .. } => Verdict::default(),
             Watch::Pie(pie) => pie.on_enter(found, delay),
             Watch::Red(red) => red.on_enter(found),
             Watch::Threshold(limit) => {
@@ -106,6 +121,13 @@ impl Watch {
             }
             Watch::FqCodel { settings, first_above, last_below } => {
                 (*settings, stands_apart(settings, first_above, last_below, taken))
+            }
+            Watch::DualPi2 { waited } => {
+                // RFC 9332, appendix A: without a queue the probability stays
+                // zero. What became of it cannot be told from here.
+                *waited |= taken.sojourn > 0 || taken.left > 0;
+                let may_mark = *waited && taken.ecn_capable;
+                return Verdict { may_drop: *waited, may_mark, ..Verdict::default() };
             }
             _ => return Verdict::default(),
         };

@@ -18,6 +18,8 @@ pub struct Gate {
     loss: Loss,
     /// Packets that the loss model has seen.
     seen: u64,
+    /// Steps of loss that had begun by the last of them.
+    begun: usize,
     bucket: Option<Bucket>,
 }
 
@@ -52,7 +54,7 @@ impl Gate {
             bucket.level = bucket.depth();
             bucket
         });
-        Gate { down: head.down.clone(), loss: head.loss.clone(), seen: 0, bucket }
+        Gate { down: head.down.clone(), loss: head.loss.clone(), seen: 0, begun: 0, bucket }
     }
 
     /// What must become of a packet; `lost`: chance has lost it.
@@ -60,10 +62,11 @@ impl Gate {
         if self.is_down(time) {
             return Fate::Goes(Reason::Down);
         }
+        self.begin_step(time);
         let before = self.seen;
         self.seen += 1;
-        let by_chance = match &self.loss {
-            Loss::None => false,
+        let by_chance = match self.loss_in_force() {
+            Loss::None | Loss::Steps(_) => false,
             Loss::Every(n) if self.seen.is_multiple_of(*n) => return Fate::Goes(Reason::Loss),
             Loss::Every(_) => false,
             Loss::Recorded(record) if record[(before % record.len() as u64) as usize] => {
@@ -77,6 +80,22 @@ impl Gate {
         }
         let enough = self.bucket.as_mut().is_none_or(|bucket| bucket.takes(time, bytes));
         if enough { Fate::Passes } else { Fate::Goes(Reason::Policer) }
+    }
+
+    /// A loss that has begun since the last packet counts anew.
+    fn begin_step(&mut self, time: u64) {
+        let Loss::Steps(steps) = &self.loss else { return };
+        let begun = steps.partition_point(|(from, _)| *from <= time);
+        if begun != self.begun {
+            (self.begun, self.seen) = (begun, 0);
+        }
+    }
+
+    fn loss_in_force(&self) -> &Loss {
+        match &self.loss {
+            Loss::Steps(steps) => &steps[self.begun - 1].1,
+            steady => steady,
+        }
     }
 
     fn is_down(&self, time: u64) -> bool {

@@ -178,8 +178,32 @@ impl Link {
         }
         self.offers.get_mut(name).serve(departure, self.earliest);
         self.transmitting = Some((name, departure));
+        if self.head.device.is_some() {
+            self.device.push_back((departure, bytes));
+        }
         self.idle_since = departure;
         true
+    }
+
+    /// The first moment at which the device below the AQM has room; none: never.
+    /// It takes packets in order, so that room once there stays until one is
+    /// taken.
+    pub(super) fn device_room(&mut self) -> Option<u64> {
+        let full = |bytes: u64, packets: usize| match self.head.device {
+            Some(Buffer::Bytes(limit)) => bytes >= limit,
+            Some(Buffer::Packets(limit)) => packets as u64 >= limit,
+            _ => false,
+        };
+        let mut bytes = self.device.iter().map(|(_, bytes)| bytes).sum::<u64>();
+        let mut room = 0;
+        let mut gone = 0;
+        while full(bytes, self.device.len() - gone) {
+            let (departure, of) = self.device[gone];
+            (room, bytes, gone) = (departure, bytes - of, gone + 1);
+        }
+        // What departs before the others do is not looked at again.
+        self.device.drain(..gone.saturating_sub(1));
+        (room < u64::MAX).then_some(room)
     }
 
     /// The packet that leaves next by the link's own choice; else whether the
@@ -222,7 +246,7 @@ impl Link {
     /// there was some.
     fn take_drops(&mut self, begin: u64, findings: &mut Vec<Finding>) -> bool {
         let mut any = false;
-        while let Some(name) = self.first_late_drop() {
+        while let Some((place, name)) = self.first_drop_of_those_judged() {
             let offer = self.offers.get(name);
             if !offer.was_dropped(begin, Reason::Aqm) || !offer.waits() {
                 break;
@@ -232,7 +256,7 @@ impl Link {
             if !self.chooses() && self.next_begin().is_some() && self.head_name != name {
                 break;
             }
-            self.late_drops.pop_front();
+            self.late_drops.remove(place);
             self.stop_waiting(name);
             if !self.judge_taken(name, begin) {
                 let text = "was dropped by an AQM without a cause".to_string();
@@ -242,6 +266,14 @@ impl Link {
             any = true;
         }
         any
+    }
+
+    /// The first late drop of a packet that the model has let in, and its place.
+    /// One that a full queue turned away at the same time may be told before it.
+    fn first_drop_of_those_judged(&mut self) -> Option<(usize, u64)> {
+        self.first_late_drop();
+        let judged = self.late_drops.iter().position(|name| *name < self.next)?;
+        Some((judged, self.late_drops[judged]))
     }
 
     /// The first packet dropped after entry that is not forgotten.
@@ -306,6 +338,7 @@ impl Link {
         self.done = self.done.min(self.service.work(from));
         self.promised = self.done;
         self.transmitting = None;
+        self.device.clear();
         self.earliest = 0;
         self.idle_since = self.idle_since.min(from);
     }

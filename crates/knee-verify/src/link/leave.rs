@@ -2,6 +2,7 @@
 //! marked only where the discipline marks.
 
 use super::Link;
+use super::aqm::Watch;
 use super::books::Finding;
 use super::service::WORK_PER_BYTE;
 use crate::parse::Kind;
@@ -39,8 +40,10 @@ impl Link {
             return;
         }
         if self.chooses() {
-            let owner = self.offers.get(name).owner;
-            return self.check_order_of(owner, name, findings);
+            let offer = self.offers.get(name);
+            // RFC 9331, section 5.1: CE waits apart from the ECT(0) that it was.
+            let apart = offer.marked && matches!(self.watch, Watch::DualPi2 { .. });
+            return self.check_order_of((offer.owner, apart), name, findings);
         }
         let first = self.offers.first();
         let overtaken = (first..name).find(|other| {
@@ -54,7 +57,12 @@ impl Link {
         (overtaken..name).for_each(|other| self.offers.get_mut(other).excused = true);
     }
 
-    fn check_order_of(&mut self, owner: (u64, Kind), name: u64, findings: &mut Vec<Finding>) {
+    fn check_order_of(
+        &mut self,
+        owner: ((u64, Kind), bool),
+        name: u64,
+        findings: &mut Vec<Finding>,
+    ) {
         const KEPT: usize = 1024;
         let last = self.last_left.insert(owner, name);
         if last.is_some_and(|last| last > name) {
@@ -95,17 +103,28 @@ impl Link {
     /// latest.
     fn arrival(&self, departure: u64, earliest: u64) -> (u64, u64) {
         if self.head.reorder {
-            return (earliest, earliest.saturating_add(self.head.jitter));
+            let late = earliest.saturating_add(self.jitter_at(departure));
+            return (self.released(earliest), self.released(late));
         }
         let plain = departure.saturating_add(self.delay_at(departure));
-        let late = plain.saturating_add(self.head.jitter);
-        (self.last_leave.max(plain), self.last_leave.max(late))
+        let late = plain.saturating_add(self.jitter_at(departure));
+        (self.released(self.last_leave.max(plain)), self.released(self.last_leave.max(late)))
     }
 
     /// Propagation delay of what departs then.
     pub(super) fn delay_at(&self, departure: u64) -> u64 {
-        let steps = &self.head.delay;
-        steps[steps.partition_point(|(from, _)| *from <= departure) - 1].1
+        at(&self.head.delay, departure)
+    }
+
+    /// Largest random addition to it.
+    fn jitter_at(&self, departure: u64) -> u64 {
+        at(&self.head.jitter, departure)
+    }
+
+    /// When what could be delivered then is: nothing is in a hold.
+    fn released(&self, arrival: u64) -> u64 {
+        let span = self.head.hold.iter().find(|(from, until)| (*from..*until).contains(&arrival));
+        span.map_or(arrival, |(_, until)| *until)
     }
 
     /// When a packet could leave at the earliest, were it alone.
@@ -117,7 +136,7 @@ impl Link {
         } else {
             self.delay_at(departure)
         };
-        Some(departure + delay)
+        Some(self.released(departure + delay))
     }
 
     /// Where neither order nor service can be told: between any two packets
@@ -188,4 +207,9 @@ impl Link {
             findings.push(Finding::new(Rule::Late, text).at(line, entered));
         }
     }
+}
+
+/// The value in force of one that changes over time.
+fn at(steps: &[(u64, u64)], time: u64) -> u64 {
+    steps[steps.partition_point(|(from, _)| *from <= time) - 1].1
 }

@@ -52,6 +52,9 @@ pub struct Link {
     promised: u128,
     /// The packet served last and when it departs.
     transmitting: Option<(u64, u64)>,
+    /// What the device below the AQM took, with its departure, in order; what
+    /// has departed is forgotten when room is looked for.
+    device: VecDeque<(u64, u64)>,
     /// When the packet served last departs.
     idle_since: u64,
     /// The link idled until then though packets waited; that was reported.
@@ -67,7 +70,7 @@ pub struct Link {
     range: u128,
     largest: u64,
     /// Of flows, where the link chooses: the packet that left last.
-    last_left: std::collections::BTreeMap<(u64, parse::Kind), u64>,
+    last_left: std::collections::BTreeMap<((u64, parse::Kind), bool), u64>,
 }
 
 impl Link {
@@ -94,6 +97,7 @@ impl Link {
             done: 0,
             promised: 0,
             transmitting: None,
+            device: VecDeque::new(),
             idle_since: 0,
             not_before: 0,
             outages: 0,
@@ -162,7 +166,7 @@ impl Link {
 
     /// The link's own choice which packet it serves next.
     fn chooses(&self) -> bool {
-        matches!(self.watch, Watch::FqCodel { .. })
+        matches!(self.watch, Watch::FqCodel { .. } | Watch::DualPi2 { .. })
     }
 
     /// The order of service cannot be told from that of arrival.
@@ -245,6 +249,9 @@ impl Link {
             self.head_name += 1;
         }
         let entered = self.offers.get(self.head_name).time;
+        if self.head.device.is_some() {
+            return self.device_room().map(|room| room.max(entered));
+        }
         if self.watch.decides_late() {
             let begin = self.service.begins(entered, self.done);
             return begin.map(|begin| begin.max(self.not_before));

@@ -34,6 +34,7 @@ pub enum Buffer {
 pub enum Aqm {
     DropTail,
     Codel { target: u64, interval: u64, ecn: bool },
+    DualPi2,
     FqCodel { target: u64, interval: u64, ecn: bool },
     Pie { target: u64, update: u64, burst: u64, ecn: bool },
     Red { min: f64, max: f64, weight: f64, ecn: bool },
@@ -50,6 +51,8 @@ pub enum Loss {
     Every(u64),
     /// One entry for each packet, repeated.
     Recorded(Vec<bool>),
+    /// Another from given times on; each counts its packets anew.
+    Steps(Vec<(u64, Loss)>),
 }
 
 /// A token bucket before the queue.
@@ -66,16 +69,21 @@ pub struct Link {
     pub rate: Rate,
     /// Propagation delay from given times on.
     pub delay: Vec<(u64, u64)>,
-    /// Largest random addition to it.
-    pub jitter: u64,
+    /// Largest random addition to it from given times on.
+    pub jitter: Vec<(u64, u64)>,
     /// Packets may overtake each other.
     pub reorder: bool,
     pub buffer: Buffer,
     pub aqm: Aqm,
+    /// What the device below the AQM holds, the packet in transmission included;
+    /// none: nothing but that.
+    pub device: Option<Buffer>,
     pub loss: Loss,
     pub policer: Option<Policer>,
     /// Spans in which the link is down.
     pub down: Vec<(u64, u64)>,
+    /// Spans in which it delivers nothing.
+    pub hold: Vec<(u64, u64)>,
 }
 
 impl Link {
@@ -84,13 +92,17 @@ impl Link {
             name: fields.0.first().unwrap_or(&"").to_string(),
             rate: rate(fields)?,
             delay: fields.steps("delay_ns")?,
-            jitter: fields.optional("jitter_ns")?.unwrap_or(0),
+            jitter: fields
+                .get("jitter_ns")
+                .map_or(Ok(vec![(0, 0)]), |_| fields.steps("jitter_ns"))?,
             reorder: fields.flag("reorder")?,
             buffer: buffer(fields)?,
             aqm: aqm(fields)?,
+            device: device(fields)?,
             loss: loss(fields)?,
             policer: policer(fields)?,
-            down: down(fields)?,
+            down: spans("down_ns", fields)?,
+            hold: spans("hold_ns", fields)?,
         })
     }
 
@@ -99,7 +111,9 @@ impl Link {
     }
 
     pub fn delay_max(&self) -> u64 {
-        self.delay.iter().map(|(_, delay)| *delay).max().unwrap_or(0) + self.jitter
+        let most = |steps: &[(u64, u64)]| steps.iter().map(|(_, value)| *value).max().unwrap_or(0);
+        let held = self.hold.iter().map(|(from, until)| until - from).max().unwrap_or(0);
+        most(&self.delay) + most(&self.jitter) + held
     }
 }
 
@@ -149,12 +163,28 @@ fn aqm(fields: &Fields) -> Result<Aqm, String> {
             ecn,
         },
         "threshold" => Aqm::Threshold(target()?),
+        "dualpi2" => Aqm::DualPi2,
         other => return Err(format!("aqm is `{}`, which nobody knows", short(other))),
     })
 }
 
 fn loss(fields: &Fields) -> Result<Loss, String> {
     let text = fields.get("loss").unwrap_or("none");
+    if !text.contains('@') {
+        return steady_loss(text);
+    }
+    let step = |step: &str| {
+        let (at, loss) = step.split_once('@').ok_or("a step of loss lacks its time")?;
+        Ok((number("loss", at)?, steady_loss(loss)?))
+    };
+    let steps = text.split(';').map(step).collect::<Result<Vec<(u64, Loss)>, String>>()?;
+    if steps[0].0 != 0 || !steps.is_sorted_by(|a, b| a.0 < b.0) {
+        return Err("the times of loss do not ascend from zero".to_string());
+    }
+    Ok(Loss::Steps(steps))
+}
+
+fn steady_loss(text: &str) -> Result<Loss, String> {
     Ok(match text.split_once(':') {
         None if text == "none" => Loss::None,
         None if text == "random" => Loss::Random,
@@ -175,11 +205,24 @@ fn policer(fields: &Fields) -> Result<Option<Policer>, String> {
     Ok(pairs.first().map(|&(rate, burst)| Policer { rate, burst }))
 }
 
-fn down(fields: &Fields) -> Result<Vec<(u64, u64)>, String> {
-    let spans = fields.pairs("down_ns", '-')?;
+fn device(fields: &Fields) -> Result<Option<Buffer>, String> {
+    let positive = |key| {
+        let number = fields.optional(key)?;
+        number.map(|number| at_least_one(key, number)).transpose()
+    };
+    match (positive("device_bytes")?, positive("device_packets")?) {
+        (None, None) => Ok(None),
+        (Some(bytes), None) => Ok(Some(Buffer::Bytes(bytes))),
+        (None, Some(packets)) => Ok(Some(Buffer::Packets(packets))),
+        _ => Err("a device has bytes or packets, not both".to_string()),
+    }
+}
+
+fn spans(key: &str, fields: &Fields) -> Result<Vec<(u64, u64)>, String> {
+    let spans = fields.pairs(key, '-')?;
     let ordered = spans.iter().all(|(from, until)| from < until)
         && spans.windows(2).all(|pair| pair[0].1 <= pair[1].0);
-    if ordered { Ok(spans) } else { Err("the spans of down_ns are not in order".to_string()) }
+    if ordered { Ok(spans) } else { Err(format!("the spans of {key} are not in order")) }
 }
 
 /// Link indexes there and back.
