@@ -12,7 +12,7 @@
 //!
 //! Not for a network that others use: it ignores congestion.
 
-use crate::pacing::{SendQuantum, rate_of_window};
+use crate::pacing::{FASTER, SendQuantum, rate_of_window};
 use crate::registry::{Build, Entry};
 use crate::{Connection, Controller, Decision, Event, Init, Needs, Sample, State};
 use knee_registry::{Kind, Parameter, Settings};
@@ -56,7 +56,7 @@ impl Fixed {
     #[inline]
     fn decide(&mut self, connection: &Connection) -> Decision {
         let mss = u64::from(self.mss);
-        let rate = rate_of_window(self.packets, false, self.mss, connection.srtt);
+        let rate = rate_of_window(self.packets, FASTER, self.mss, connection.srtt);
         let bytes_per_second = rate.map_or(0, |rate| rate.as_bytes_per_second());
         let quantum =
             self.quantum.segments(bytes_per_second, connection.min_rtt, self.mss, SMALLEST_BURST);

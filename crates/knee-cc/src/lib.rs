@@ -230,6 +230,8 @@ pub struct State {
     pub slow_start_threshold: Option<u64>,
     /// Pacing gain in force.
     pub pacing_gain: Option<f64>,
+    /// Estimate of the share of bytes that the path marks (DCTCP's alpha).
+    pub marked_share: Option<f64>,
 }
 
 /// How long the answer to one loss lasts: until it is over, further losses
@@ -357,22 +359,33 @@ impl Clone for Box<dyn Controller> {
 
 mod balia;
 mod bbr;
+mod bbr3;
+mod copa;
 mod coupling;
 mod cubic;
+mod dctcp;
+mod extremes;
 mod fixed;
 mod held_back;
+mod hystart_plus_plus;
+mod ledbat;
 mod lia;
 mod loss_based;
 pub mod model;
 mod olia;
 mod pacing;
 mod phase;
+mod prague;
 mod registry;
+pub mod remycc;
 mod reno;
+mod split_mix;
+mod vegas;
+mod vivace;
 mod window;
 
 pub use held_back::HeldBack;
 pub use knee_registry::{Kind, Parameter, Preset, Selection, SelectionError, Settings, Value};
 pub use knee_units::Ecn;
 pub use phase::intern as intern_phase;
-pub use registry::{Build, Entry, Factory, Registry, build, check, controllers, settings};
+pub use registry::{Build, Entry, Registry, build, check, controllers, settings};

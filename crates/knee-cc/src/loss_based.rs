@@ -15,9 +15,11 @@
 //! `tcp_cwnd_application_limited`): growth without use is already prevented by
 //! [`Connection::window_limited`].
 
-use crate::pacing::{SendQuantum, rate_of_window};
+use crate::pacing::{EXACTLY, FASTER, SendQuantum, TWICE, rate_of_window, smooth_burst};
 use crate::window::{UNLIMITED, Window};
-use crate::{Connection, Controller, Decision, Event, Init, Needs, Peer, Recovery, Sample, State};
+use crate::{
+    Connection, Controller, Decision, Ecn, Event, Init, Needs, Peer, Recovery, Sample, State,
+};
 use knee_units::Time;
 use std::fmt::Debug;
 
@@ -29,10 +31,19 @@ const RESTART_AFTER: Time = Time::from_millis(200);
 pub(crate) trait Growth: Clone + Debug + Send + 'static {
     /// The growth depends on the connection's other paths.
     const COUPLED: bool = false;
+    /// Marks are reported byte by byte, and segments carry this codepoint.
+    const MARKS: Option<Ecn> = None;
+    /// Segments are paced at the window per round trip, in bursts of at most
+    /// 250 us; otherwise as Linux paces, a fifth faster, if anything is paced.
+    const SMOOTH: bool = false;
     /// Looks at all the connection's paths; `mss` is that of the own one.
     fn peers(&mut self, _peers: &[Peer], _own: usize, _mss: u32) {}
     /// Looks at a sample before the window grows by it.
     fn observe(&mut self, _window: &mut Window, _sample: &Sample, _connection: &Connection) {}
+    /// Whether it answers to marks now, so that the window does not grow.
+    fn holds(&self, _connection: &Connection) -> bool {
+        false
+    }
     /// Grows the window by `acked` segments acknowledged.
     fn grow(&mut self, window: &mut Window, acked: u32, connection: &Connection);
     /// The threshold after a congestion event, in segments, at least one.
@@ -41,6 +52,20 @@ pub(crate) trait Growth: Clone + Debug + Send + 'static {
     fn reset(&mut self, _connection: &Connection) {}
     /// Nothing was sent from `since` until now.
     fn idle(&mut self, _since: Time, _connection: &Connection) {}
+    /// Estimate of the share of marked bytes, if it has one.
+    fn marked_share(&self) -> Option<f64> {
+        None
+    }
+}
+
+/// Slow start up to the threshold, then one segment per round trip (RFC 5681,
+/// section 3.1).
+#[inline]
+pub(crate) fn reno_growth(window: &mut Window, acked: u32) {
+    let rest = if window.in_slow_start() { window.slow_start(acked) } else { acked };
+    if rest > 0 {
+        window.additive(window.segments, rest);
+    }
 }
 
 /// Where loss recovery stands, in so far as the window depends on it.
@@ -116,7 +141,7 @@ impl<G: Growth> LossBased<G> {
             losses: LossIntervals::default(),
             last_sent: Time::ZERO,
             quantum: SendQuantum::default(),
-            decision: Decision::default(),
+            decision: Decision { ecn: G::MARKS.unwrap_or_default(), ..Decision::default() },
         };
         controller.decide(&Connection::default());
         controller
@@ -211,10 +236,15 @@ impl<G: Growth> LossBased<G> {
         let outstanding = connection.sent.saturating_sub(connection.acknowledged) / mss;
         let segments = u64::from(self.window.segments).max(outstanding);
         let doubling = self.window.segments < self.window.threshold / 2;
-        let rate = rate_of_window(segments, doubling, self.mss, connection.srtt);
+        let steady = if G::SMOOTH { EXACTLY } else { FASTER };
+        let percent = if doubling { TWICE } else { steady };
+        let rate = rate_of_window(segments, percent, self.mss, connection.srtt);
         let bytes_per_second = rate.map_or(0, |r| r.as_bytes_per_second());
-        let min_rtt = connection.min_rtt;
-        let quantum = self.quantum.segments(bytes_per_second, min_rtt, self.mss, 2);
+        let quantum = if G::SMOOTH {
+            smooth_burst(bytes_per_second, self.mss)
+        } else {
+            self.quantum.segments(bytes_per_second, connection.min_rtt, self.mss, 2)
+        };
         self.decision.window = u64::from(self.window.segments) * mss;
         self.decision.pacing_rate = rate;
         self.decision.send_quantum = u64::from(quantum) * mss;
@@ -239,6 +269,7 @@ impl<G: Growth> Controller for LossBased<G> {
         self.acknowledged = connection.acknowledged;
         let shrinking = self.phase == Phase::Reduced
             || matches!(connection.recovery, Recovery::Recovery | Recovery::WindowReduced);
+        let shrinking = shrinking || self.growth.holds(connection);
         if forward && !shrinking && connection.window_limited && acked > 0 {
             self.growth.grow(&mut self.window, acked, connection);
         }
@@ -272,12 +303,19 @@ impl<G: Growth> Controller for LossBased<G> {
         State {
             phase,
             slow_start_threshold: (self.window.threshold < UNLIMITED).then_some(threshold),
+            marked_share: self.growth.marked_share(),
             ..State::default()
         }
     }
 
     fn needs(&self) -> Needs {
-        Needs { proportional_rate_reduction: true, coupled: G::COUPLED, ..Needs::default() }
+        Needs {
+            pacing: G::SMOOTH,
+            proportional_rate_reduction: true,
+            coupled: G::COUPLED,
+            accurate_ecn: G::MARKS.is_some(),
+            ..Needs::default()
+        }
     }
 
     fn peer(&self) -> Peer {

@@ -47,16 +47,29 @@ fn short_path_extra(min_rtt: Time) -> u64 {
     LARGEST_BURST.checked_shr((min_rtt.as_micros() >> 9).min(63) as u32).unwrap_or(0)
 }
 
-/// The pacing rate of a controller that thinks in windows: Linux's
-/// `tcp_update_pacing_rate`. Twice the window per RTT while slow
-/// start doubles it, then 1.2 times, so that pacing never is the limit.
+/// Segments that leave in 2^-12 s, about 250 us, at least one: no burst is seen
+/// by a queue that marks early.
 #[inline]
-pub(crate) fn rate_of_window(segments: u64, doubling: bool, mss: u32, srtt: Time) -> Option<Rate> {
+pub(crate) fn smooth_burst(rate: u64, mss: u32) -> u32 {
+    ((rate >> 12).min(LARGEST_BURST) as u32 / mss.max(1)).max(1)
+}
+
+/// Percents of the window per RTT at which Linux paces
+/// (`tcp_update_pacing_rate`): while slow start doubles it, and then, so that
+/// pacing never is the limit.
+pub(crate) const TWICE: u64 = 200;
+pub(crate) const FASTER: u64 = 120;
+/// ... and of who wants pacing to be the limit.
+pub(crate) const EXACTLY: u64 = 100;
+
+/// The pacing rate of a controller that thinks in windows: so many percent of
+/// the window per RTT.
+#[inline]
+pub(crate) fn rate_of_window(segments: u64, percent: u64, mss: u32, srtt: Time) -> Option<Rate> {
     let srtt_us = srtt.as_micros();
     if srtt_us == 0 {
         return None;
     }
-    let percent = if doubling { 200 } else { 120 };
     let bits = u64::from(mss) * 8 * segments.min(1 << 24);
     Some(Rate::from_bits_per_second(bits * percent * 10_000 / srtt_us))
 }

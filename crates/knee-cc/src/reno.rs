@@ -1,36 +1,48 @@
 //! Reno: the window grows by one segment per round trip and halves on loss
-//! (RFC 5681; recovery is that of RFC 6582 or better, in the transport).
+//! (RFC 5681; recovery is that of RFC 6582 or better, in the transport). Slow
+//! start may end by HyStart++ (RFC 9406).
 
-use crate::loss_based::{Growth, LossBased};
+use crate::hystart_plus_plus::{self, HyStartPlusPlus};
+use crate::loss_based::{Growth, LossBased, reno_growth};
 use crate::registry::{Build, Entry};
 use crate::window::Window;
-use crate::{Connection, Controller, Init};
+use crate::{Connection, Controller, Init, Sample};
 use knee_registry::Settings;
 
 pub(crate) const ENTRY: Entry = Entry {
     name: "reno",
     summary: "one segment more per round trip, half the window on loss",
     source: "RFC 5681, RFC 6582",
-    parameters: &[],
+    parameters: &[hystart_plus_plus::PARAMETER],
     presets: &[],
     build: Build::BuiltIn(build),
 };
 
-fn build(_settings: &Settings, init: Init) -> Box<dyn Controller> {
-    Box::new(LossBased::new(Reno, &init))
+fn build(settings: &Settings, init: Init) -> Box<dyn Controller> {
+    let hystart = settings.switch(hystart_plus_plus::PARAMETER.name);
+    let hystart = hystart.then(HyStartPlusPlus::new);
+    Box::new(LossBased::new(Reno { hystart }, &init))
 }
 
 #[derive(Clone, Debug)]
-struct Reno;
+struct Reno {
+    hystart: Option<HyStartPlusPlus>,
+}
 
 impl Growth for Reno {
-    fn grow(&mut self, window: &mut Window, acked: u32, _connection: &Connection) {
-        let mut rest = acked;
-        if window.in_slow_start() {
-            rest = window.slow_start(acked);
+    fn observe(&mut self, window: &mut Window, sample: &Sample, connection: &Connection) {
+        if let Some(hystart) = &mut self.hystart {
+            hystart.observe(window, sample, connection);
         }
-        if rest > 0 {
-            window.additive(window.segments, rest);
+    }
+
+    fn grow(&mut self, window: &mut Window, acked: u32, connection: &Connection) {
+        match &mut self.hystart {
+            Some(hystart) if window.in_slow_start() => {
+                let rest = hystart.slow_start(window, acked, connection);
+                reno_growth(window, rest);
+            }
+            _ => reno_growth(window, acked),
         }
     }
 

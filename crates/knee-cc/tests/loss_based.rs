@@ -346,3 +346,89 @@ fn a_new_segment_size_keeps_the_window_in_bytes() {
         assert_eq!(decision.send_quantum % 700, 0);
     }
 }
+
+/// RFC 9406, with RTTs made here: conservative slow start at a rise by an
+/// eighth, at a quarter of the pace, and congestion avoidance five rounds later.
+#[test]
+fn hystart_plus_plus_slows_down_before_it_ends_slow_start() {
+    for name in ["reno", "cubic"] {
+        let selection = Selection::named(name).with("hystart_plus_plus", Value::Switch(true));
+        let mut wire = Wire::new(&selection, 100);
+        wire.connection.paced = true;
+        for expected in [20.0, 40.0] {
+            wire.round();
+            assert_eq!(wire.window(), expected, "{name}");
+        }
+        // 100 / 8 = 12.5 ms more is a rise, 12 ms is none.
+        wire.rtt = Time::from_millis(112);
+        wire.round();
+        assert_eq!(wire.window(), 80.0, "{name}");
+        wire.rtt = Time::from_millis(126);
+        let mut windows = Vec::new();
+        while wire.controller.state().slow_start_threshold.is_none() {
+            wire.round();
+            windows.push(wire.window());
+            assert!(windows.len() < 10, "{name} never ends: {windows:?}");
+        }
+        // A few samples of the first round go by at the full pace.
+        let first = windows[0];
+        assert!((100.0..112.0).contains(&first), "{name}: {windows:?}");
+        for pair in windows[..4].windows(2) {
+            assert!((1.23..1.27).contains(&(pair[1] / pair[0])), "{name}: {windows:?}");
+        }
+        assert!(windows.len() <= 6, "{name}: {windows:?}");
+    }
+}
+
+/// RFC 9406, section 4.2: a smaller RTT in the conservative phase shows that the
+/// rise was an accident.
+#[test]
+fn hystart_plus_plus_goes_on_after_a_spike() {
+    let selection = Selection::named("reno").with("hystart_plus_plus", Value::Switch(true));
+    let mut wire = Wire::new(&selection, 100);
+    wire.connection.paced = true;
+    wire.round();
+    wire.rtt = Time::from_millis(130);
+    wire.round();
+    let slow = wire.window();
+    assert!(slow < 32.0, "{slow}");
+    wire.rtt = Time::from_millis(100);
+    wire.round();
+    let before = wire.window();
+    wire.round();
+    assert_eq!(wire.window(), 2.0 * before);
+    assert_eq!(wire.controller.state().slow_start_threshold, None);
+}
+
+/// RFC 9406, section 4.2: without pacing at most L = 8 segments for one
+/// acknowledgement.
+#[test]
+fn hystart_plus_plus_limits_the_step_without_pacing() {
+    for (paced, expected) in [(false, 18.0), (true, 40.0)] {
+        let selection = Selection::named("reno").with("hystart_plus_plus", Value::Switch(true));
+        let mut wire = Wire::new(&selection, 100);
+        wire.connection.paced = paced;
+        wire.ack(30);
+        assert_eq!(wire.window(), expected);
+    }
+}
+
+/// What it is for (RFC 9406, section 1): fewer losses at the end of slow start,
+/// and no less delivered. Five rounds at a quarter of the pace still treble the
+/// window.
+#[test]
+fn hystart_plus_plus_loses_less_in_slow_start() {
+    let path = pipe::Path { buffer: 500, ..pipe::Path::new(20_000_000, 60) };
+    let run = |on: bool| {
+        let selection = Selection::named("reno").with("hystart_plus_plus", Value::Switch(on));
+        let mut net = pipe::Net::new(path);
+        net.add(build(&selection, pipe::init(1)).unwrap(), Time::ZERO, Time::MAX);
+        let mut last = None;
+        net.run(Time::from_secs(3), |seen| last = Some(*seen));
+        last.unwrap()
+    };
+    let (with, without) = (run(true), run(false));
+    assert!(without.lost > 500 * MSS, "{}", without.lost);
+    assert!(with.lost < without.lost / 3, "{} of {}", with.lost, without.lost);
+    assert!(with.delivered >= without.delivered, "{} of {}", with.delivered, without.delivered);
+}

@@ -24,7 +24,29 @@ fn every_controller_and_preset_builds_with_its_defaults() {
         names.extend(entry.presets.iter().map(|p| p.name));
         assert!(entry.parameters.iter().all(|p| !p.summary.is_empty() && !p.default.is_empty()));
     }
-    assert_eq!(names, ["balia", "bbr", "bbr-low-delay", "cubic", "fixed", "lia", "olia", "reno"]);
+    assert_eq!(
+        names,
+        [
+            "balia",
+            "bbr",
+            "bbr-low-delay",
+            "bbr3",
+            "bbr3-linux",
+            "bbr3-loss-v2",
+            "copa",
+            "cubic",
+            "dctcp",
+            "fixed",
+            "ledbat++",
+            "lia",
+            "olia",
+            "prague",
+            "remycc",
+            "reno",
+            "vegas",
+            "vivace"
+        ]
+    );
     for name in names {
         let built = build(&Selection::named(name), pipe::init(1)).unwrap();
         assert_eq!(built.decision().window, 10 * pipe::MSS, "{name}");
@@ -38,10 +60,14 @@ fn a_mistyped_controller_is_told_the_nearest() {
     assert_eq!(error.parameter, None);
     let error = refused(Selection::named("BBR_low-delay"));
     assert_eq!(error.advice, "did you mean \"bbr-low-delay\"?");
+    // Two neighbours are swapped.
+    assert_eq!(refused(Selection::named("brb")).advice, "did you mean \"bbr\"?");
     let error = refused(Selection::named("quantum"));
     assert_eq!(
         error.advice,
-        "write one of balia, bbr, bbr-low-delay, cubic, fixed, lia, olia, reno"
+        "write one of \"balia\", \"bbr\", \"bbr-low-delay\", \"bbr3\", \"bbr3-linux\", \
+         \"bbr3-loss-v2\", \"copa\", \"cubic\", \"dctcp\", \"fixed\", \"ledbat++\", \"lia\", \"olia\", \"prague\", \
+         \"remycc\", \"reno\", \"vegas\", \"vivace\""
     );
 }
 
@@ -53,8 +79,8 @@ fn a_mistyped_parameter_is_told_the_nearest() {
         "bbr has no parameter \"drain_to_traget\": did you mean \"drain_to_target\"?"
     );
     assert_eq!(error.parameter.as_deref(), Some("drain_to_traget"));
-    let error = refused(Selection::named("reno").with("beta", Value::Number(0.5)));
-    assert_eq!(error.to_string(), "reno has no parameter \"beta\": it takes no parameters");
+    let error = refused(Selection::named("olia").with("beta", Value::Number(0.5)));
+    assert_eq!(error.to_string(), "olia has no parameter \"beta\": it takes no parameters");
 }
 
 #[test]

@@ -12,12 +12,12 @@ struct Entry {
 /// ascend in round; they are kept apart by a quarter of the window, so that
 /// a good successor is at hand when the best one leaves the window.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct RunningMax([Entry; 3]);
+pub(crate) struct RunningMax([Entry; 3]);
 
 impl RunningMax {
     /// The maximum in force.
     #[inline]
-    pub(super) fn get(&self) -> u32 {
+    pub(crate) fn get(&self) -> u32 {
         self.0[0].value
     }
 
@@ -28,7 +28,7 @@ impl RunningMax {
 
     /// Takes `value` into a window of `window` rounds.
     #[inline]
-    pub(super) fn update(&mut self, window: u32, round: u32, value: u32) {
+    pub(crate) fn update(&mut self, window: u32, round: u32, value: u32) {
         let [best, second, third] = &mut self.0;
         let new = Entry { round, value };
         if value >= best.value || round.wrapping_sub(third.round) > window {

@@ -39,7 +39,7 @@
 mod aggregation;
 mod bandwidth;
 mod config;
-mod filter;
+pub(crate) mod filter;
 mod long_term;
 mod low_delay;
 mod pacing;
@@ -311,6 +311,7 @@ impl Controller for Bbr {
             min_rtt: self.min_rtt.known(),
             slow_start_threshold: (self.threshold != u64::MAX).then_some(self.threshold),
             pacing_gain: Some(f64::from(self.pacing_gain) / f64::from(UNIT)),
+            ..State::default()
         }
     }
 

@@ -29,6 +29,7 @@ use super::aggregation::packets_in;
 use super::bandwidth::PacketRate;
 use super::config::Config;
 use super::{Bbr, Gain, Mode, UNIT};
+use crate::split_mix::SplitMix64;
 use crate::{Connection, Sample};
 use knee_units::Time;
 
@@ -61,7 +62,7 @@ pub(super) struct Cycle {
     /// packets.
     ceiling: PacketRate,
     /// State of the draw of first phases.
-    random: u64,
+    random: SplitMix64,
 }
 
 impl Cycle {
@@ -74,7 +75,7 @@ impl Cycle {
             probe_bytes: 0,
             probe_from: 0,
             ceiling: PacketRate::MAX,
-            random: seed,
+            random: SplitMix64::new(seed),
         }
     }
 
@@ -121,13 +122,8 @@ impl Cycle {
     /// A phase at random, any but [`DOWN`]: flows that start together shall
     /// not probe together, and there is nothing to give back yet.
     fn draw(&mut self) -> u8 {
-        // SplitMix64 (Steele et al., 2014); a cipher's stream would be
-        // larger than all the rest of the controller.
-        self.random = self.random.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.random;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        let below = ((u128::from(z ^ (z >> 31)) * u128::from(PHASES - 1)) >> 64) as u8;
+        let random = u128::from(self.random.draw());
+        let below = ((random * u128::from(PHASES - 1)) >> 64) as u8;
         (PHASES - below) % PHASES
     }
 }

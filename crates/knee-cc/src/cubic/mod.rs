@@ -1,4 +1,4 @@
-//! CUBIC (RFC 9438), with HyStart as Linux has it.
+//! CUBIC (RFC 9438), with HyStart as Linux has it, or HyStart++ (RFC 9406).
 //!
 //! After a reduction the window follows a cubic function of time, not of
 //! round trips: steep far below the last maximum `w_max`, flat around it,
@@ -20,6 +20,7 @@
 
 mod hystart;
 
+use crate::hystart_plus_plus::{self, HyStartPlusPlus};
 use crate::loss_based::{Growth, LossBased};
 use crate::registry::{Build, Entry};
 use crate::window::Window;
@@ -74,6 +75,7 @@ const PARAMETERS: &[Parameter] = &[
         default: "16",
         summary: "segments below which HyStart does not look",
     },
+    hystart_plus_plus::PARAMETER,
 ];
 
 fn build(settings: &Settings, init: Init) -> Box<dyn Controller> {
@@ -128,11 +130,15 @@ struct Cubic {
     reno: u32,
     min_rtt: Time,
     hystart: HyStart,
+    /// In the place of HyStart.
+    hystart_plus_plus: Option<HyStartPlusPlus>,
 }
 
 impl Cubic {
     fn new(settings: &Settings) -> Cubic {
         let beta = settings.number("beta");
+        let plus_plus = settings.switch(hystart_plus_plus::PARAMETER.name);
+        let hystart = settings.switch("hystart") && !plus_plus;
         Cubic {
             c: settings.number("c"),
             beta,
@@ -147,7 +153,8 @@ impl Cubic {
             acked_in_epoch: 0,
             reno: 0,
             min_rtt: Time::ZERO,
-            hystart: HyStart::new(settings.switch("hystart"), settings.count("hystart_low_window")),
+            hystart: HyStart::new(hystart, settings.count("hystart_low_window")),
+            hystart_plus_plus: plus_plus.then(HyStartPlusPlus::new),
         }
     }
 
@@ -218,6 +225,9 @@ fn cubic_window(c: f64, x: f64, origin: u32) -> u32 {
 
 impl Growth for Cubic {
     fn observe(&mut self, window: &mut Window, sample: &Sample, connection: &Connection) {
+        if let Some(hystart) = &mut self.hystart_plus_plus {
+            hystart.observe(window, sample, connection);
+        }
         let Some(rtt) = sample.rtt else { return };
         let now = connection.now;
         if self.epoch.is_some_and(|e| now.saturating_sub(e.start) < RTT_SETTLES) {
@@ -237,7 +247,10 @@ impl Growth for Cubic {
     fn grow(&mut self, window: &mut Window, acked: u32, connection: &Connection) {
         let mut rest = acked;
         if window.in_slow_start() {
-            rest = window.slow_start(acked);
+            rest = match &mut self.hystart_plus_plus {
+                Some(hystart) => hystart.slow_start(window, acked, connection),
+                None => window.slow_start(acked),
+            };
         }
         if rest > 0 {
             self.update(window.segments, rest, connection.now);

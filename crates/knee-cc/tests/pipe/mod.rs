@@ -4,8 +4,11 @@
 //! the flow is an endless stream and takes the loss as told.
 #![allow(dead_code, clippy::unwrap_used, reason = "each test uses a part; a failure ends it")]
 
+pub mod seen;
+
 use knee_cc::{
-    Connection, Controller, Decision, Event, HeldBack, Init, Recovery, Sample, Selection, State,
+    Connection, Controller, Decision, Event, HeldBack, Init, Loss, Recovery, Sample, Selection,
+    State,
 };
 use knee_units::Time;
 use rand_chacha::ChaCha8Rng;
@@ -29,12 +32,30 @@ pub struct Path {
     pub policer: Option<(u64, u64)>,
     /// Packets that one acknowledgement covers.
     pub ack_every: usize,
+    /// Acknowledgements arrive only at multiples of this time.
+    pub ack_bunches: Option<Time>,
+    /// Every so manieth packet is dropped.
+    pub drop_every: Option<u64>,
+    /// Payload bytes per second that the applications have to send.
+    pub application: Option<u64>,
+    /// What waits longer is marked, if it may be.
+    pub mark_above: Option<Time>,
 }
 
 impl Path {
     pub fn new(rate: u64, rtt_ms: u64) -> Path {
         let rtt = Time::from_millis(rtt_ms);
-        Path { rate, rtt, buffer: 1_000_000, policer: None, ack_every: 2 }
+        Path {
+            rate,
+            rtt,
+            buffer: 1_000_000,
+            policer: None,
+            ack_every: 2,
+            ack_bunches: None,
+            drop_every: None,
+            application: None,
+            mark_above: None,
+        }
     }
 
     /// Payload bytes that the path holds.
@@ -82,6 +103,10 @@ struct Packet {
     first_sent_at: Time,
     delivered: u64,
     delivered_at: Time,
+    in_flight: u64,
+    lost: u64,
+    app_limited: bool,
+    marked: bool,
 }
 
 struct Flow {
@@ -103,9 +128,17 @@ struct Flow {
     min_rtt: Time,
     waiting: Vec<Packet>,
     ack_timer: Time,
+    /// What the application has to send, and since when it was not asked.
+    available: f64,
+    available_at: Time,
+    app_limited_until: u64,
 }
 
 impl Flow {
+    fn app_limited(&self) -> bool {
+        self.app_limited_until > self.delivered
+    }
+
     fn connection(&self, now: Time) -> Connection {
         Connection {
             now,
@@ -114,13 +147,14 @@ impl Flow {
             in_flight: self.outstanding.len() as u64 * MSS,
             delivered: self.delivered,
             lost: self.lost,
-            acknowledged: self.delivered,
+            // What is lost is as good as acknowledged: nothing is sent again.
+            acknowledged: (self.next - self.outstanding.len() as u64) * MSS,
             sent: self.next * MSS,
             srtt: self.srtt,
             min_rtt: self.min_rtt,
             recovery: self.recovery,
             window_limited: self.window_limited,
-            app_limited: self.held_back.covers(self.delivered),
+            app_limited: self.app_limited() || self.held_back.covers(self.delivered),
             paced: self.controller.needs().pacing,
             next_departure: self.next_departure,
         }
@@ -194,10 +228,19 @@ impl Net {
             min_rtt: self.path.rtt,
             waiting: Vec::new(),
             ack_timer: Time::MAX,
+            available: 0.0,
+            available_at: start,
+            app_limited_until: 0,
         };
         self.flows.push(flow);
         self.backward.push(VecDeque::new());
         self.at(start, What::Start, self.flows.len() - 1);
+    }
+
+    /// Something has changed for the application: it looks now.
+    pub fn wake(&mut self, f: usize) {
+        self.flows[f].timer_at = self.now;
+        self.at(self.now, What::Send, f);
     }
 
     /// Packets in the queue.
@@ -260,6 +303,16 @@ impl Net {
             if flow.window_limited {
                 return;
             }
+            if let Some(at) = self.application_sleeps(f) {
+                let flow = &mut self.flows[f];
+                flow.app_limited_until = flow.delivered + in_flight + 1;
+                if flow.timer_at > at {
+                    flow.timer_at = at;
+                    self.at(at, What::Send, f);
+                }
+                return;
+            }
+            let flow = &mut self.flows[f];
             let paced = flow.controller.needs().pacing;
             if paced && flow.next_departure > now {
                 if flow.timer_at == Time::MAX {
@@ -273,6 +326,7 @@ impl Net {
             let mut sent = 0;
             while sent < burst
                 && (self.flows[f].outstanding.len() as u64 + 1) * MSS <= decision.window
+                && (self.path.application.is_none() || self.flows[f].available >= MSS as f64)
             {
                 self.emit(f);
                 sent += 1;
@@ -284,9 +338,25 @@ impl Net {
         }
     }
 
+    /// When the application has something to send again; none: it has.
+    fn application_sleeps(&mut self, f: usize) -> Option<Time> {
+        let rate = self.path.application?;
+        let flow = &mut self.flows[f];
+        let passed = (self.now - flow.available_at).as_secs_f64();
+        // At most ten packets pile up.
+        flow.available = (flow.available + passed * rate as f64).min(10.0 * MSS as f64);
+        flow.available_at = self.now;
+        let missing = MSS as f64 - flow.available;
+        let wait = || Time::from_secs_f64((missing / rate.max(1) as f64).min(3600.0));
+        (missing > 0.0).then(|| self.now + wait() + Time::from_micros(1))
+    }
+
     fn emit(&mut self, f: usize) {
         let now = self.now;
         let flow = &mut self.flows[f];
+        if self.path.application.is_some() {
+            flow.available -= MSS as f64;
+        }
         if flow.outstanding.is_empty() {
             let connection = flow.connection(now);
             flow.controller.on_event(Event::SentAfterIdle, &connection);
@@ -299,13 +369,19 @@ impl Net {
             first_sent_at: flow.first_sent_at,
             delivered: flow.delivered,
             delivered_at: flow.delivered_at,
+            in_flight: (flow.outstanding.len() as u64 + 1) * MSS,
+            lost: flow.lost,
+            app_limited: flow.app_limited(),
+            marked: flow.controller.decision().ecn.is_capable()
+                && self.path.mark_above.is_some_and(|limit| self.link_free > now + limit),
         };
         flow.next += 1;
         flow.outstanding.push_back(packet);
         while self.departures.front().is_some_and(|d| *d <= now) {
             self.departures.pop_front();
         }
-        if !self.passes_policer() || self.departures.len() > self.path.buffer {
+        let dropped = self.path.drop_every.is_some_and(|every| packet.number % every == every - 1);
+        if dropped || !self.passes_policer() || self.departures.len() > self.path.buffer {
             return; // dropped
         }
         let serialisation = Time::from_nanos(MTU * 8 * 1_000_000_000 / self.path.rate);
@@ -343,7 +419,12 @@ impl Net {
         self.flows[f].ack_timer = Time::MAX;
         let packets = std::mem::take(&mut self.flows[f].waiting);
         self.backward[f].push_back(packets);
-        self.at(self.now + self.path.rtt, What::Ack, f);
+        let mut arrival = self.now + self.path.rtt;
+        if let Some(bunch) = self.path.ack_bunches {
+            let bunch = bunch.as_nanos();
+            arrival = Time::from_nanos(arrival.as_nanos().div_ceil(bunch) * bunch);
+        }
+        self.at(arrival, What::Ack, f);
     }
 
     fn take_ack(&mut self, f: usize, packets: &[Packet]) -> Seen {
@@ -354,12 +435,15 @@ impl Net {
         flow.delivered += packets.len() as u64 * MSS;
         flow.delivered_at = now;
         flow.first_sent_at = newest.sent_at;
-        let mut lost = 0;
+        let mut lost = Vec::new();
         while flow.outstanding.front().is_some_and(|p| p.number <= newest.number) {
             let gone = flow.outstanding.pop_front().unwrap();
-            lost += u64::from(!packets.iter().any(|p| p.number == gone.number)) * MSS;
+            if !packets.iter().any(|p| p.number == gone.number) {
+                lost.push(gone);
+            }
         }
-        flow.lost += lost;
+        tell_losses(flow, &lost, now);
+        let lost = lost.len() as u64 * MSS;
         let rtt = now - newest.sent_at;
         flow.srtt = Time::from_nanos((flow.srtt.as_nanos() * 7 + rtt.as_nanos()) / 8);
         flow.min_rtt = flow.min_rtt.min(rtt);
@@ -373,10 +457,14 @@ impl Net {
             send_interval,
             ack_interval,
             rtt: Some(rtt),
-            app_limited: flow.held_back.covers(newest.delivered),
+            app_limited: newest.app_limited || flow.held_back.covers(newest.delivered),
             newly_acked: packets.len() as u64 * MSS,
             newly_lost: lost,
             prior_in_flight,
+            in_flight_at_send: newest.in_flight,
+            lost_since_send: flow.lost - newest.lost,
+            sent_at: newest.sent_at,
+            newly_marked: packets.iter().filter(|p| p.marked).count() as u64 * MSS,
             ..Sample::default()
         };
         let connection = flow.connection(now);
@@ -392,6 +480,25 @@ impl Net {
             recovery: flow.recovery,
             state: flow.controller.state(),
             decision,
+        }
+    }
+}
+
+/// One by one, each counted when it is told.
+fn tell_losses(flow: &mut Flow, lost: &[Packet], now: Time) {
+    for packet in lost {
+        flow.lost += MSS;
+        if flow.controller.needs().losses {
+            let loss = Loss {
+                bytes: MSS,
+                sent_at: packet.sent_at,
+                in_flight_at_send: packet.in_flight,
+                delivered_at_send: packet.delivered,
+                lost_at_send: packet.lost,
+                app_limited: packet.app_limited,
+            };
+            let connection = flow.connection(now);
+            flow.controller.on_loss(&loss, &connection);
         }
     }
 }
