@@ -2,7 +2,7 @@
 //! which is the fastest, and when waiting makes sense.
 
 use crate::{Decision, PATHS_MAX, Path, PathSet, Place, Status, View};
-use knee_units::{Rate, Time};
+use knee_units::Rate;
 
 impl Path {
     /// What the path delivers: measured, or a window per RTT before that.
@@ -10,10 +10,10 @@ impl Path {
         self.rate.unwrap_or_else(|| Rate::over(self.window, self.srtt))
     }
 
-    /// Paths in the order of their speed: without an RTT sample comes last.
+    /// Paths in the order of their speed: without an RTT sample, zero, comes last.
     #[inline]
-    fn speed_order(&self) -> (bool, Time) {
-        (self.srtt == Time::ZERO, self.srtt)
+    fn speed_order(&self) -> u64 {
+        self.srtt.as_nanos().wrapping_sub(1)
     }
 }
 
@@ -47,7 +47,7 @@ impl View<'_> {
     }
 
     /// The fastest of the paths that count and may take a packet now.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn fastest_ready(&self) -> Option<usize> {
         // Nearly always some path is active: then only active ones count.
         let (mut active, mut best) = (false, None);
@@ -60,7 +60,12 @@ impl View<'_> {
                 }
             }
         }
-        if active { best.map(|(_, index)| index) } else { self.fastest(self.ready()) }
+        if active { best.map(|(_, index)| index) } else { self.fastest_without_active() }
+    }
+
+    #[cold]
+    fn fastest_without_active(&self) -> Option<usize> {
+        self.fastest(self.ready())
     }
 
     /// The one with the lowest smoothed RTT; of equals the first.

@@ -9,7 +9,7 @@
 //! [`Recorder`] does), know its ground or who owns the paths: TCP subflows,
 //! QUIC paths and tunnels are the same to it.
 
-use knee_units::{Rate, Time};
+use knee_units::{NANOS_PER_SECOND, Rate, Time};
 
 /// Most paths of one connection.
 pub const PATHS_MAX: usize = 8;
@@ -51,12 +51,28 @@ pub struct Path {
     pub rate: Option<Rate>,
     /// Bytes ever given to the path, duplicates included.
     pub sent: u64,
+    /// Largest rate at which a train of acknowledgements came back lately:
+    /// what the path carries, also while the window keeps the delivery rate
+    /// below it. None until there was one, and for a scheduler that does not
+    /// [look ahead](Scheduler::looks_ahead).
+    pub capacity: Option<Rate>,
+    /// Its window doubles in each round trip: slow start, or startup. False
+    /// for a scheduler that does not look ahead.
+    pub doubles: bool,
 }
 
 impl Path {
     /// Established and not silent; a backup counts only without others.
     pub fn is_usable(&self) -> bool {
         matches!(self.status, Status::Active | Status::Backup)
+    }
+    /// How long it takes to carry so many bytes at its capacity; no time while
+    /// that is not known.
+    pub fn time_to_carry(&self, bytes: u64) -> Time {
+        let Some(capacity) = self.capacity else { return Time::ZERO };
+        let bits = 8.0 * bytes as f64;
+        let rate = capacity.as_bits_per_second().max(1) as f64;
+        Time::from_nanos((bits * NANOS_PER_SECOND as f64 / rate) as u64)
     }
     /// Free window in bytes.
     pub fn free(&self) -> u64 {
@@ -89,9 +105,12 @@ impl PathSet {
     pub fn iter(self) -> impl Iterator<Item = usize> {
         let mut rest = self.0;
         std::iter::from_fn(move || {
+            if rest == 0 {
+                return None;
+            }
             let path = rest.trailing_zeros() as usize;
-            rest &= rest.wrapping_sub(1);
-            (path < PATHS_MAX).then_some(path)
+            rest &= rest - 1;
+            Some(path)
         })
     }
 }
@@ -189,6 +208,23 @@ pub trait Scheduler: Send {
     fn repeats_beside_new(&self) -> bool {
         false
     }
+    /// Once it gave the head of new data to a path, it gives the next one to
+    /// the same, as long as nothing happened but that the packet was sent, there
+    /// is new data and the path is ready. Then it need not be asked again.
+    fn keeps_choice(&self) -> bool {
+        false
+    }
+    /// It looks at [`Path::capacity`] and [`Path::doubles`], which are not
+    /// measured for others.
+    fn looks_ahead(&self) -> bool {
+        false
+    }
+    /// What it gives to a path arrives there when it is due. While new data
+    /// waits for the shared window, only what is overdue, or will be because its
+    /// path turned out slow, is worth sending again on another path.
+    fn plans_order(&self) -> bool {
+        false
+    }
 }
 
 impl<S: Scheduler + ?Sized> Scheduler for Box<S> {
@@ -201,6 +237,15 @@ impl<S: Scheduler + ?Sized> Scheduler for Box<S> {
     fn repeats_beside_new(&self) -> bool {
         (**self).repeats_beside_new()
     }
+    fn keeps_choice(&self) -> bool {
+        (**self).keeps_choice()
+    }
+    fn looks_ahead(&self) -> bool {
+        (**self).looks_ahead()
+    }
+    fn plans_order(&self) -> bool {
+        (**self).plans_order()
+    }
 }
 
 mod blest;
@@ -209,6 +254,7 @@ mod choice;
 mod daps;
 mod dems;
 mod ecf;
+mod just_in_time;
 mod minrtt;
 mod opportunistic_redundant;
 pub mod record;
@@ -219,4 +265,6 @@ mod sctc;
 
 pub use knee_registry::{Kind, Parameter, Preset, Selection, SelectionError, Value};
 pub use record::Recorder;
-pub use registry::{Build, Entry, Factory, Make, Registry, build, check, check_paths, schedulers};
+pub use registry::{
+    Build, Entry, Make, Registry, build, check, check_paths, check_paths_of, schedulers,
+};

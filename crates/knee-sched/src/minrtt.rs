@@ -83,6 +83,11 @@ impl Scheduler for MinRtt {
             None => Decision::Wait,
         }
     }
+
+    /// What is sent changes no RTT.
+    fn keeps_choice(&self) -> bool {
+        true
+    }
 }
 
 impl MinRtt {
@@ -95,6 +100,7 @@ impl MinRtt {
 }
 
 /// The path that minrtt would take.
+#[inline]
 pub(crate) fn choose(view: &View<'_>) -> Option<usize> {
     view.fastest_ready()
 }

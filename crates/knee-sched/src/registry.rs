@@ -4,32 +4,18 @@
 //! [`ENTRIES`]; a program adds its own to a [`Registry`].
 
 use crate::{
-    PATHS_MAX, Scheduler, blest, capacity, daps, dems, ecf, minrtt, opportunistic_redundant,
-    redundant, round_robin, sctc,
+    PATHS_MAX, Scheduler, blest, capacity, daps, dems, ecf, just_in_time, minrtt,
+    opportunistic_redundant, redundant, round_robin, sctc,
 };
-use knee_registry::{Selection, SelectionError, Settings, Table};
-use std::fmt;
-use std::sync::Arc;
-
-/// Makes a scheduler, or says why it cannot.
-pub type Factory = dyn Fn(&Settings) -> Result<Box<dyn Scheduler>, String> + Send + Sync;
+use knee_registry::{Given, Selection, SelectionError, Settings};
 
 /// Makes a scheduler.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub enum Make {
     /// One of this crate. Refuses parameters that contradict each other.
     BuiltIn(fn(&Settings) -> Result<Box<dyn Scheduler>, SelectionError>),
     /// One that a program brings.
-    Given(Arc<Factory>),
-}
-
-impl fmt::Debug for Make {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Make::BuiltIn(_) => "BuiltIn",
-            Make::Given(_) => "Given",
-        })
-    }
+    Given(Given<Build>),
 }
 
 /// How the registry builds a scheduler.
@@ -44,12 +30,17 @@ pub struct Build {
 /// A scheduler as the registry knows it.
 pub type Entry = knee_registry::Entry<Build>;
 
-static ENTRIES: [Entry; 10] = [
+/// Schedulers by name: those of this crate, and those that a program registers,
+/// for any number of paths.
+pub type Registry = knee_registry::Registry<Build>;
+
+static ENTRIES: [Entry; 11] = [
     blest::ENTRY,
     capacity::ENTRY,
     daps::ENTRY,
     dems::ENTRY,
     ecf::ENTRY,
+    just_in_time::ENTRY,
     minrtt::ENTRY,
     opportunistic_redundant::ENTRY,
     redundant::ENTRY,
@@ -59,104 +50,29 @@ static ENTRIES: [Entry; 10] = [
 
 static BUILT_IN: Registry = Registry::built_in();
 
-/// Schedulers by name: those of this crate, and those that a program
-/// registers. Who reads a scenario and who runs it are given the same one.
-#[derive(Clone, Debug)]
-pub struct Registry(Table<Build>);
+impl knee_registry::Build for Build {
+    const NOUN: &'static str = "scheduler";
+    const BUILT_IN: &'static [Entry] = &ENTRIES;
+    type Built = Box<dyn Scheduler>;
+    type Init = ();
 
-impl Default for Registry {
-    fn default() -> Registry {
-        Registry::built_in()
-    }
-}
-
-impl Registry {
-    /// The schedulers of this crate.
-    pub const fn built_in() -> Registry {
-        Registry(Table::new("scheduler", &ENTRIES))
+    fn given(factory: Given<Build>) -> Build {
+        Build { make: Make::Given(factory), exact_paths: None }
     }
 
-    /// Adds a scheduler without parameters, for any number of paths. Its name
-    /// is kept for the life of the process.
-    ///
-    /// # Errors
-    /// When there is one of this name.
-    pub fn register(
-        &mut self,
-        name: impl Into<String>,
-        factory: impl Fn(&Settings) -> Result<Box<dyn Scheduler>, String> + Send + Sync + 'static,
-    ) -> Result<(), SelectionError> {
-        self.add(Entry {
-            name: name.into().leak(),
-            summary: "registered by the program",
-            source: "the program",
-            parameters: &[],
-            presets: &[],
-            build: Build { make: Make::Given(Arc::new(factory)), exact_paths: None },
-        })
-    }
-
-    /// Adds a scheduler with all that is known of it.
-    ///
-    /// # Errors
-    /// When there is one of its name, or of that of a preset of its.
-    pub fn add(&mut self, entry: Entry) -> Result<(), SelectionError> {
-        self.0.add(entry)
-    }
-
-    /// All schedulers: those of this crate by name in ascending order, then
-    /// those registered.
-    pub fn schedulers(&self) -> impl Iterator<Item = &Entry> {
-        self.0.entries()
-    }
-
-    /// The scheduler that `selection` names, with its parameters.
-    ///
-    /// # Errors
-    /// When the name or a parameter is unknown, a value is of the wrong kind
-    /// or out of range, or two parameters contradict each other; when its
-    /// factory refuses.
-    pub fn build(&self, selection: &Selection) -> Result<Box<dyn Scheduler>, SelectionError> {
-        let (entry, settings) = self.0.resolve(selection)?;
+    fn build(
+        entry: &Entry,
+        settings: &Settings,
+        (): (),
+    ) -> Result<Box<dyn Scheduler>, SelectionError> {
         match &entry.build.make {
-            Make::BuiltIn(make) => make(&settings),
-            Make::Given(factory) => factory(&settings).map_err(|reason| SelectionError {
-                parameter: None,
-                problem: format!("there is no {} now: {reason}", entry.name),
-                advice: "see to what makes it".to_owned(),
-            }),
+            Make::BuiltIn(make) => make(settings),
+            Make::Given(factory) => factory.build(entry, settings, ()),
         }
     }
 
-    /// Whether [`build`](Self::build) would accept `selection`.
-    ///
-    /// # Errors
-    /// The same as [`build`](Self::build)'s.
-    pub fn check(&self, selection: &Selection) -> Result<(), SelectionError> {
-        self.build(selection).map(|_| ())
-    }
-
-    /// Whether the scheduler can serve a connection of so many paths.
-    ///
-    /// # Errors
-    /// When it needs another number of paths, or no connection has so many;
-    /// and [`check`](Self::check)'s.
-    pub fn check_paths(&self, selection: &Selection, paths: usize) -> Result<(), SelectionError> {
-        self.check(selection)?;
-        let (entry, _) = self.0.resolve(selection)?;
-        let name = &selection.name;
-        let refused = |problem, advice| Err(SelectionError { parameter: None, problem, advice });
-        match entry.build.exact_paths {
-            Some(wanted) if paths != wanted => refused(
-                format!("{name} needs exactly {wanted} paths, not {paths}"),
-                format!("name {wanted} paths, or write another scheduler, such as \"minrtt\""),
-            ),
-            _ if !(1..=PATHS_MAX).contains(&paths) => refused(
-                format!("{name} cannot serve {paths} paths"),
-                format!("name from 1 to {PATHS_MAX} paths"),
-            ),
-            _ => Ok(()),
-        }
+    fn check(entry: &Entry, settings: &Settings) -> Result<(), SelectionError> {
+        <Build as knee_registry::Build>::build(entry, settings, ()).map(drop)
     }
 }
 
@@ -170,7 +86,7 @@ pub fn schedulers() -> &'static [Entry] {
 /// # Errors
 /// Its.
 pub fn build(selection: &Selection) -> Result<Box<dyn Scheduler>, SelectionError> {
-    BUILT_IN.build(selection)
+    BUILT_IN.build(selection, ())
 }
 
 /// [`Registry::check`] with the schedulers of this crate.
@@ -181,10 +97,37 @@ pub fn check(selection: &Selection) -> Result<(), SelectionError> {
     BUILT_IN.check(selection)
 }
 
-/// [`Registry::check_paths`] with the schedulers of this crate.
+/// [`check_paths_of`] with the schedulers of this crate.
 ///
 /// # Errors
 /// Its.
 pub fn check_paths(selection: &Selection, paths: usize) -> Result<(), SelectionError> {
-    BUILT_IN.check_paths(selection, paths)
+    check_paths_of(&BUILT_IN, selection, paths)
+}
+
+/// Whether the scheduler that `selection` names can serve a connection of so
+/// many paths.
+///
+/// # Errors
+/// When it needs another number of paths, or no connection has so many; and
+/// [`Registry::check`]'s.
+pub fn check_paths_of(
+    registry: &Registry,
+    selection: &Selection,
+    paths: usize,
+) -> Result<(), SelectionError> {
+    let (entry, _) = registry.resolve(selection)?;
+    let name = &selection.name;
+    let refused = |problem, advice| Err(SelectionError { parameter: None, problem, advice });
+    match entry.build.exact_paths {
+        Some(wanted) if paths != wanted => refused(
+            format!("{name} needs exactly {wanted} paths, not {paths}"),
+            format!("name {wanted} paths, or write another scheduler, such as \"minrtt\""),
+        ),
+        _ if !(1..=PATHS_MAX).contains(&paths) => refused(
+            format!("{name} cannot serve {paths} paths"),
+            format!("name from 1 to {PATHS_MAX} paths"),
+        ),
+        _ => Ok(()),
+    }
 }

@@ -16,34 +16,63 @@
 //! A path with room holds less than a window, so its t'_i is zero and the
 //! tail goes where the RTT is lowest; it is more than zero only on a path
 //! that is ready although its window has just shrunk below what it holds.
+//!
+//! With `plan = true` the integer problem itself is solved, anew at each
+//! decision, with what each path holds as the beginning of its share:
+//!
+//! ```text
+//! share_i(t) = max(0, floor(t / rtt_i) cwnd_i - held_i)
+//! T          = least t for which the sum of share_i(t) is all that waits
+//! ```
+//!
+//! A path sends only if it has a share at T, the highest rate first; a path
+//! without one would finish later than all the others, and waits. This
+//! reading is our own; the paper gives the model and the greedy rules.
 
 use crate::registry::{Build, Entry, Make};
-use crate::{Decision, Path, Place, Scheduler, View};
-use knee_registry::{SelectionError, Settings};
+use crate::{Decision, Path, PathSet, Place, Scheduler, View};
+use knee_registry::{Kind, Parameter, SelectionError, Settings};
 use std::cmp::Ordering;
+
+const PLAN: &str = "plan";
+
+/// Windows that a plan looks ahead at most. After so many a path without a
+/// share is slower than the others by as much.
+const STEPS_MAX: usize = 4096;
 
 pub(crate) const ENTRY: Entry = Entry {
     name: "sctc",
     summary: "the paths finish their shares of what is queued at the same time",
     source: "synchronous-completion study, scheduling rules (studies/synchronous-completion)",
-    parameters: &[],
+    parameters: &[Parameter {
+        name: PLAN,
+        kind: Kind::Switch,
+        default: "false",
+        summary: "solves the model at each decision, and waits for a path that has no share",
+    }],
     presets: &[],
     build: Build { make: Make::BuiltIn(build), exact_paths: None },
 };
 
-fn build(_settings: &Settings) -> Result<Box<dyn Scheduler>, SelectionError> {
-    Ok(Box::new(Sctc))
+fn build(settings: &Settings) -> Result<Box<dyn Scheduler>, SelectionError> {
+    Ok(Box::new(Sctc { plan: settings.switch(PLAN) }))
 }
 
 #[derive(Debug)]
-struct Sctc;
+struct Sctc {
+    plan: bool,
+}
 
 impl Scheduler for Sctc {
     fn schedule(&mut self, view: &View<'_>) -> Decision {
         if !view.has_new() {
             return Decision::Wait;
         }
-        let path = if unsent(view) >= free(view) { highest_rate(view) } else { first_done(view) };
+        if self.plan {
+            return planned(view);
+        }
+        let is_tail = unsent(view) < free(view);
+        let path = if is_tail { first_done(view) } else { highest_rate(view, view.ready()) };
         path.map_or(Decision::Wait, |path| Decision::Send(path, Place::Head))
     }
 }
@@ -59,10 +88,10 @@ fn free(view: &View<'_>) -> u64 {
     view.eligible().iter().map(|path| view.paths[path].free() / view.mss).sum()
 }
 
-fn highest_rate(view: &View<'_>) -> Option<usize> {
+fn highest_rate(view: &View<'_>, among: PathSet) -> Option<usize> {
     // Of equals the last maximum would win; the rule is the lowest index.
     let by_rate = |a: &usize, b: &usize| compare_rates(&view.paths[*b], &view.paths[*a]);
-    view.ready().iter().min_by(by_rate)
+    among.iter().min_by(by_rate)
 }
 
 /// Compares cwnd / rtt by cross-multiplication, which is exact. Without an
@@ -85,4 +114,42 @@ fn first_done(view: &View<'_>) -> Option<usize> {
         (srtt == 0, u128::from(windows + 1) * u128::from(srtt))
     };
     view.ready().iter().min_by_key(finish)
+}
+
+/// The ready path of highest rate among those that have a share of the plan.
+fn planned(view: &View<'_>) -> Decision {
+    let ready = view.ready();
+    let Some(quickest) = highest_rate(view, ready) else { return Decision::Wait };
+    match highest_rate(view, with_a_share(view, ready)) {
+        Some(path) => Decision::Send(path, Place::Head),
+        None => view.wait_rather_than(quickest),
+    }
+}
+
+/// The paths of `ready` that have a share when all finish as early as they can.
+/// Without an RTT sample of any path there is nothing to plan with: all of them.
+fn with_a_share(view: &View<'_>, ready: PathSet) -> PathSet {
+    let rtt = |path: usize| view.paths[path].srtt.as_nanos();
+    let planned = || view.eligible().iter().filter(|path| rtt(*path) > 0);
+    let share = |path: usize, time: u64| {
+        let held = view.paths[path].in_flight.div_ceil(view.mss);
+        (time / rtt(path)).saturating_mul(view.window_packets(path)).saturating_sub(held)
+    };
+    let mut time = 0_u64;
+    for _ in 0..STEPS_MAX {
+        // Shares grow only where a round trip ends.
+        let ends = planned().map(|path| (time / rtt(path)).saturating_add(1) * rtt(path));
+        let Some(next) = ends.min() else { return ready };
+        time = next;
+        let mut chosen = PathSet::default();
+        for path in ready.iter().filter(|path| rtt(*path) > 0 && share(*path, time) > 0) {
+            chosen.insert(path);
+        }
+        let all = planned().fold(0_u64, |sum, path| sum.saturating_add(share(path, time)));
+        // Shares only grow: once all have one, more time changes nothing.
+        if all >= unsent(view) || chosen == ready {
+            return chosen;
+        }
+    }
+    ready
 }

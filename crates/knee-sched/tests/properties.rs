@@ -3,8 +3,8 @@
 
 mod common;
 
-use common::{Ground, Line, check, names, scheduler};
-use knee_sched::{Oldest, PATHS_MAX, Path, PathSet, Status, View};
+use common::{Ground, Line, check, selections};
+use knee_sched::{Decision, Oldest, PATHS_MAX, Path, PathSet, Status, View, build};
 use knee_units::{Rate, Time};
 use proptest::prelude::*;
 
@@ -18,8 +18,10 @@ fn any_path() -> impl Strategy<Value = Path> {
     let micros = prop_oneof![1 => Just(0_u64), 9 => 100..1_000_000_u64];
     let flight = prop_oneof![Just(0_u64), 0..200_u64];
     let state = (status, any::<bool>(), micros, 0..100_000_u64, 1..200_u64);
-    let load = (flight, proptest::option::of(0..1_000_000_000_u64), 0..1_000_000_000_u64);
-    (state, load).prop_map(|((status, ready, srtt, variation, window), (flight, rate, sent))| {
+    let rate = || proptest::option::of(0..1_000_000_000_u64);
+    let load = (flight, rate(), 0..1_000_000_000_u64, rate(), any::<bool>());
+    (state, load).prop_map(|((status, ready, srtt, variation, window), load)| {
+        let (flight, rate, sent, capacity, doubles) = load;
         let (window, in_flight) = (window * 1400, flight * 1400);
         Path {
             status,
@@ -31,6 +33,8 @@ fn any_path() -> impl Strategy<Value = Path> {
             in_flight,
             rate: rate.map(Rate::from_bits_per_second),
             sent,
+            capacity: capacity.map(Rate::from_bits_per_second),
+            doubles,
         }
     })
 }
@@ -95,12 +99,42 @@ proptest! {
         shown in proptest::collection::vec(
             (any_rest(), proptest::collection::vec(any_path(), 1..=PATHS_MAX)), 1..20),
     ) {
-        for name in names() {
-            let mut scheduler = scheduler(name);
+        for name in selections() {
+            let mut scheduler = build(&name).unwrap();
             for (rest, paths) in &shown {
                 let view = view(rest, paths);
                 let right = check(&view, scheduler.schedule(&view));
-                prop_assert!(right.is_ok(), "{name}: {}", right.unwrap_err());
+                prop_assert!(right.is_ok(), "{name:?}: {}", right.unwrap_err());
+            }
+        }
+    }
+
+    /// Who says that it keeps its choice answers the same after each packet that
+    /// was sent on it, while the path has room.
+    #[test]
+    fn a_kept_choice_is_made_again(
+        rest in any_rest(),
+        mut paths in proptest::collection::vec(any_path(), 1..=PATHS_MAX),
+        packets in 1..20_u64,
+    ) {
+        let rest = Rest { unsent: 1_000_000, window_left: 1_000_000, ..rest };
+        for name in selections() {
+            let mut scheduler = build(&name).unwrap();
+            let decision = scheduler.schedule(&view(&rest, &paths));
+            let (true, Decision::Send(path, _)) = (scheduler.keeps_choice(), decision) else {
+                continue;
+            };
+            for sent in 1..packets {
+                let bytes = sent * 1400;
+                paths[path].in_flight += 1400;
+                paths[path].sent += 1400;
+                let rest = Rest {
+                    unsent: 1_000_000 - bytes,
+                    window_left: 1_000_000 - bytes,
+                    outstanding: rest.outstanding + bytes,
+                    ..rest
+                };
+                prop_assert_eq!(scheduler.schedule(&view(&rest, &paths)), decision, "{:?}", name);
             }
         }
     }
@@ -110,9 +144,10 @@ proptest! {
     #[test]
     fn a_transfer_ends(lines in any_lines(), packets in 1..200_u64, window in 1..250_u64) {
         let soonest = lines.iter().map(|line| line.rtt.as_nanos() / 2).min().unwrap();
-        for name in names() {
-            let outcome = Ground::new(&lines, packets, window).run(&mut scheduler(name));
-            prop_assert!(outcome.is_ok(), "{name}: {}", outcome.unwrap_err());
+        for name in selections() {
+            let mut scheduler = build(&name).unwrap();
+            let outcome = Ground::new(&lines, packets, window).run(&mut scheduler);
+            prop_assert!(outcome.is_ok(), "{name:?}: {}", outcome.unwrap_err());
             let outcome = outcome.unwrap();
             prop_assert_eq!(outcome.arrived.len() as u64, packets);
             prop_assert!(outcome.arrived.values().all(|at| at.as_nanos() >= soonest));
@@ -126,12 +161,13 @@ proptest! {
         rtt in 1..300_u64, window in 1..40_u64, packets in 1..400_u64,
     ) {
         let lines = [common::line(rtt, window)];
-        for name in names() {
-            let outcome = Ground::new(&lines, packets, 1000).run(&mut scheduler(name)).unwrap();
-            prop_assert_eq!(&outcome.given[0], &(0..packets).collect::<Vec<_>>(), "{}", name);
+        for name in selections() {
+            let mut scheduler = build(&name).unwrap();
+            let outcome = Ground::new(&lines, packets, 1000).run(&mut scheduler).unwrap();
+            prop_assert_eq!(&outcome.given[0], &(0..packets).collect::<Vec<_>>(), "{:?}", name);
             let rounds = packets.div_ceil(window) - 1;
             let last = Time::from_nanos(rtt * 1_000_000 / 2 + rounds * rtt * 1_000_000);
-            prop_assert_eq!(outcome.completed(), last, "{}", name);
+            prop_assert_eq!(outcome.completed(), last, "{:?}", name);
         }
     }
 }

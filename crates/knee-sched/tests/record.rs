@@ -34,17 +34,19 @@ fn the_text_is_what_its_documentation_says() {
     let mut slow = with_status(path(90, 10, 10), Status::Active);
     slow.rate = Some(Rate::from_bits_per_second(5_000_000));
     slow.sent = 77;
+    slow.capacity = Some(Rate::from_bits_per_second(6_000_000));
+    slow.doubles = true;
     let paths = [path(10, 10, 5), slow];
     recorder.on_paths_changed(&paths[..1]);
     recorder.schedule(&common::blocked_by(1, &paths));
     recorder.schedule(&View { now: Time::from_nanos(7), unsent: 1, ..view(&paths[..1]) });
-    let text = "knee-decisions 1\n\
-        changed,active ready 10000000 0 10000000 10000 5000 - 0\n\
+    let text = "knee-decisions 2\n\
+        changed,active ready 10000000 0 10000000 10000 5000 - 0 - -\n\
         asked,1000000000,1000,1000000,0,15000,1 2,1,repeat 0 penalise 1,\
-        active ready 10000000 0 10000000 10000 5000 - 0,\
-        active busy 90000000 0 90000000 10000 10000 5000000 77\n\
+        active ready 10000000 0 10000000 10000 5000 - 0 - -,\
+        active busy 90000000 0 90000000 10000 10000 5000000 77 6000000 doubles\n\
         asked,7,1000,1,10000000,5000,-,0,send 0 head,\
-        active ready 10000000 0 10000000 10000 5000 - 0\n";
+        active ready 10000000 0 10000000 10000 5000 - 0 - -\n";
     assert_eq!(recorder.trace().to_string(), text);
     let others = ["send 0 tail", "send 0 ahead 2800", "duplicate 1", "repeat 0", "wait"];
     for decision in others {
@@ -68,7 +70,7 @@ fn a_changed_scheduler_is_found_where_it_first_differs() {
 
 #[test]
 fn broken_texts_are_refused_with_place_and_advice() {
-    let good = "asked,7,1000,1,10,0,-,0,wait,active ready 1 0 1 10 5 - 0";
+    let good = "asked,7,1000,1,10,0,-,0,wait,active ready 1 0 1 10 5 - 0 - -";
     let cases = [
         ("asked", "asked_", "cannot read \"asked_\": begin the line with asked or changed"),
         (",wait", "", "write a decision, such as \"send 0 head\" or \"wait\""),
@@ -76,17 +78,21 @@ fn broken_texts_are_refused_with_place_and_advice() {
         ("1000", "-4", "cannot read \"-4\": write a whole number in range"),
         ("1000", "0", "write the payload of a full packet, in bytes"),
         ("active ready", "active maybe", "write status, ready or busy"),
-        (",active ready 1 0 1 10 5 - 0", "", "0 paths: end the line with from 1 to 8 paths"),
-        ("10,0,-,0,wait,active ready 1 0 1 10 5 - 0", "10", "fields are missing: asked,now_ns,"),
+        (",active ready 1 0 1 10 5 - 0 - -", "", "0 paths: end the line with from 1 to 8 paths"),
+        (
+            "10,0,-,0,wait,active ready 1 0 1 10 5 - 0 - -",
+            "10",
+            "fields are missing: asked,now_ns,",
+        ),
         ("10 5 - 0", "10 5 - 0 9", "with spaces between them"),
     ];
     for (from, to, message) in cases {
-        let text = format!("knee-decisions 1\n\n{}\n", good.replacen(from, to, 1));
+        let text = format!("knee-decisions 2\n\n{}\n", good.replacen(from, to, 1));
         let error = text.parse::<Trace>().unwrap_err().to_string();
         assert!(error.starts_with("line 3: ") && error.contains(message), "{to}: {error}");
     }
-    let newer = "knee-decisions 2\n".parse::<Trace>().unwrap_err();
-    assert!(newer.to_string().contains("begin with \"knee-decisions 1\""), "{newer}");
+    let newer = "knee-decisions 3\n".parse::<Trace>().unwrap_err();
+    assert!(newer.to_string().contains("begin with \"knee-decisions 2\""), "{newer}");
 }
 
 proptest! {

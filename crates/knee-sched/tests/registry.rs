@@ -21,6 +21,7 @@ fn all_are_there_in_order() {
         "daps",
         "dems",
         "ecf",
+        "just-in-time",
         "minrtt",
         "opportunistic-redundant",
         "redundant",
@@ -44,8 +45,8 @@ fn wrong_names_and_parameters_are_told_the_right_ones() {
         "beta of ecf cannot be -1: write a number from 0 to 10"
     );
     assert_eq!(
-        refused(&Selection::named("sctc").with("beta", Value::Number(1.0))),
-        "sctc has no parameter \"beta\": it takes no parameters"
+        refused(&Selection::named("dems").with("beta", Value::Number(1.0))),
+        "dems has no parameter \"beta\": it takes no parameters"
     );
     assert_eq!(
         refused(&Selection::named("minrtt").with("penalisation", Value::Switch(true))),

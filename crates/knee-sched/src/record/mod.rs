@@ -48,6 +48,19 @@ impl<S: Scheduler> Scheduler for Recorder<S> {
     fn repeats_beside_new(&self) -> bool {
         self.scheduler.repeats_beside_new()
     }
+
+    /// Each decision is to be recorded.
+    fn keeps_choice(&self) -> bool {
+        false
+    }
+
+    fn looks_ahead(&self) -> bool {
+        self.scheduler.looks_ahead()
+    }
+
+    fn plans_order(&self) -> bool {
+        self.scheduler.plans_order()
+    }
 }
 
 /// All that a scheduler was told, in order, and its answers.

@@ -1,7 +1,7 @@
 //! Traces as text: comma-separated lines under a line with the version.
 //!
 //! ```text
-//! knee-decisions 1
+//! knee-decisions 2
 //! asked,now_ns,mss,unsent,window_left,outstanding,oldest,can_repeat,decision,path...
 //! changed,path...
 //! ```
@@ -9,8 +9,9 @@
 //! Bytes and nanoseconds are whole numbers, sets of paths the sum of 2^index.
 //! `oldest` is `holder set` or `-`; a decision reads `send 0 head`, `send 1
 //! ahead 2800`, `duplicate 3`, `repeat 1`, `repeat 1 penalise 0` or `wait`; a
-//! path `active ready srtt variation min_rtt window in_flight rate sent`, its
-//! times in ns, its rate in bit/s or `-`.
+//! path `active ready srtt variation min_rtt window in_flight rate sent
+//! capacity doubles`, its times in ns, rate and capacity in bit/s or `-`, and
+//! `-` in place of `doubles` where it does not.
 
 use super::{Row, RowKind, Shown, Trace};
 use crate::{Decision, Oldest, PATHS_MAX, Path, PathSet, Place, Status};
@@ -19,7 +20,7 @@ use std::fmt::{self, Display, Formatter};
 use std::str::FromStr;
 use thiserror::Error;
 
-const FIRST_LINE: &str = "knee-decisions 1";
+const FIRST_LINE: &str = "knee-decisions 2";
 const ASKED_FIELDS: &str =
     "asked,now_ns,mss,unsent,window_left,outstanding,oldest,can_repeat,decision,path...";
 
@@ -80,12 +81,20 @@ fn write_path(f: &mut Formatter<'_>, path: &Path) -> fmt::Result {
     let [srtt, variation, min_rtt] = times;
     let Path { window, in_flight, sent, .. } = path;
     write!(f, ",{status} {ready} {srtt} {variation} {min_rtt} {window} {in_flight} ")?;
-    match path.rate {
-        Some(rate) => write!(f, "{}", rate.as_bits_per_second())?,
-        None => write!(f, "-")?,
-    }
-    write!(f, " {sent}")
+    write_rate(f, path.rate)?;
+    write!(f, " {sent} ")?;
+    write_rate(f, path.capacity)?;
+    write!(f, " {}", if path.doubles { DOUBLES } else { "-" })
 }
+
+fn write_rate(f: &mut Formatter<'_>, rate: Option<Rate>) -> fmt::Result {
+    match rate {
+        Some(rate) => write!(f, "{}", rate.as_bits_per_second()),
+        None => write!(f, "-"),
+    }
+}
+
+const DOUBLES: &str = "doubles";
 
 const STATUSES: [(&str, Status); 4] = [
     ("active", Status::Active),
@@ -207,14 +216,19 @@ fn read_decision(field: &str) -> Result<Decision, Fault> {
 
 fn read_path(field: &str) -> Result<Path, Fault> {
     let advice = "write status, ready or busy, srtt, variation, min_rtt, window, in_flight, rate, \
-                  sent, with spaces between them";
+                  sent, capacity, doubles or -, with spaces between them";
     let words: Vec<&str> = field.split_whitespace().collect();
-    let [status, ready, srtt, variation, min_rtt, window, in_flight, rate, sent] = words[..] else {
+    let [status, ready, srtt, variation, min_rtt, window, in_flight, rate, sent, capacity, doubles] =
+        words[..]
+    else {
         return Err(fault(field, advice));
     };
     let time = |text: &str| number(text).map(Time::from_nanos);
     let status = STATUSES.iter().find(|(name, _)| *name == status);
-    let rate = if rate == "-" { None } else { Some(Rate::from_bits_per_second(number(rate)?)) };
+    let rate_of = |text: &str| match text {
+        "-" => Ok(None),
+        text => number(text).map(|bps| Some(Rate::from_bits_per_second(bps))),
+    };
     Ok(Path {
         status: status.ok_or_else(|| fault(field, advice))?.1,
         ready: match ready {
@@ -227,8 +241,14 @@ fn read_path(field: &str) -> Result<Path, Fault> {
         min_rtt: time(min_rtt)?,
         window: number(window)?,
         in_flight: number(in_flight)?,
-        rate,
+        rate: rate_of(rate)?,
         sent: number(sent)?,
+        capacity: rate_of(capacity)?,
+        doubles: match doubles {
+            DOUBLES => true,
+            "-" => false,
+            _ => return Err(fault(field, advice)),
+        },
     })
 }
 

@@ -3,7 +3,7 @@
 #![allow(dead_code, reason = "each test file uses its part")]
 
 use knee_sched::{
-    Decision, Oldest, Path, PathSet, Place, Scheduler, Selection, Status, Value, View, build,
+    Decision, Kind, Oldest, Path, PathSet, Place, Scheduler, Selection, Status, Value, View, build,
     schedulers,
 };
 use knee_units::Time;
@@ -75,6 +75,19 @@ pub fn scheduler_with(name: &str, parameter: &str, value: Value) -> Box<dyn Sche
 pub fn names() -> Vec<&'static str> {
     let presets = |e: &'static knee_sched::Entry| e.presets.iter().map(|p| p.name);
     schedulers().iter().flat_map(|e| std::iter::once(e.name).chain(presets(e))).collect()
+}
+
+/// The same, and each switch of each scheduler turned the other way.
+pub fn selections() -> Vec<Selection> {
+    let turned = schedulers().iter().flat_map(|entry| {
+        let switches = entry.parameters.iter().filter(|it| matches!(it.kind, Kind::Switch));
+        switches.map(|switch| {
+            let other = Value::Switch(switch.default == "false");
+            Selection::named(entry.name).with(switch.name, other)
+        })
+    });
+    let plain = names().into_iter().map(Selection::named);
+    plain.chain(turned.filter(|selection| build(selection).is_ok())).collect()
 }
 
 /// A path of the toy ground: `window` packets per `rtt`, nothing is lost.

@@ -1,0 +1,135 @@
+//! Data of all paths back in order, as it arrives.
+
+use knee_units::Time;
+use std::collections::VecDeque;
+
+/// A stretch of data that waits for what comes before it.
+#[derive(Clone, Copy, Debug)]
+struct Range {
+    start: u64,
+    end: u64,
+    /// Sum over its bytes of when each arrived, in byte nanoseconds.
+    arrivals: u128,
+}
+
+/// What an arrival led to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Reassembled {
+    /// Bytes handed to the application, in order.
+    pub delivered: u64,
+    /// Bytes of the arrival that were there already.
+    pub duplicate: u64,
+}
+
+/// The connection's data at the receiving end.
+#[derive(Clone, Debug, Default)]
+pub struct Reassembly {
+    /// Next byte expected.
+    next: u64,
+    /// Stretches beyond `next`, ascending, none touching another.
+    ranges: VecDeque<Range>,
+    waiting: u64,
+    waiting_peak: u64,
+    duplicate: u64,
+    blocked: u128,
+}
+
+impl Reassembly {
+    /// Takes data that arrived.
+    #[inline]
+    pub fn insert(&mut self, now: Time, offset: u64, len: u64) -> Reassembled {
+        let end = offset + len;
+        if offset == self.next && self.ranges.front().is_none_or(|first| end <= first.start) {
+            self.next = end;
+            return Reassembled { delivered: len + self.deliver(now), duplicate: 0 };
+        }
+        let new = self.merge(now, offset.max(self.next), end);
+        let duplicate = len - new;
+        self.duplicate += duplicate;
+        self.waiting += new;
+        let delivered = self.deliver(now);
+        self.waiting_peak = self.waiting_peak.max(self.waiting);
+        Reassembled { delivered, duplicate }
+    }
+
+    /// Adds `start..end` to the ranges; returns how many bytes of it are new.
+    fn merge(&mut self, now: Time, start: u64, end: u64) -> u64 {
+        if end <= start {
+            return 0;
+        }
+        let arrivals = |bytes: u64| u128::from(bytes) * u128::from(now.as_nanos());
+        // Most data comes after all that is there.
+        match self.ranges.back_mut() {
+            Some(last) if last.end > start => {}
+            Some(last) if last.end == start => {
+                last.end = end;
+                last.arrivals += arrivals(end - start);
+                return end - start;
+            }
+            _ => {
+                self.ranges.push_back(Range { start, end, arrivals: arrivals(end - start) });
+                return end - start;
+            }
+        }
+        // The ranges from `first` up to `last` touch the new one.
+        let first = self.ranges.partition_point(|range| range.end < start);
+        let last = self.ranges.partition_point(|range| range.start <= end);
+        let mut merged = Range { start, end, arrivals: 0 };
+        let mut known = 0;
+        for range in self.ranges.range(first..last) {
+            merged.start = merged.start.min(range.start);
+            merged.end = merged.end.max(range.end);
+            merged.arrivals += range.arrivals;
+            known += range.end.min(end).saturating_sub(range.start.max(start));
+        }
+        let new = end - start - known;
+        merged.arrivals += arrivals(new);
+        if last > first {
+            self.ranges[first] = merged;
+            self.ranges.drain(first + 1..last);
+        } else {
+            self.ranges.insert(first, merged);
+        }
+        new
+    }
+
+    fn deliver(&mut self, now: Time) -> u64 {
+        let Some(first) = self.ranges.front().copied().filter(|range| range.start == self.next)
+        else {
+            return 0;
+        };
+        self.ranges.pop_front();
+        let delivered = first.end - first.start;
+        self.next = first.end;
+        self.waiting -= delivered;
+        self.blocked += u128::from(delivered) * u128::from(now.as_nanos()) - first.arrivals;
+        delivered
+    }
+
+    /// Next byte expected: all before it was delivered.
+    #[inline]
+    pub fn next(&self) -> u64 {
+        self.next
+    }
+
+    /// Bytes that wait for what comes before them.
+    pub fn waiting(&self) -> u64 {
+        self.waiting
+    }
+
+    /// The most that ever waited.
+    pub fn waiting_peak(&self) -> u64 {
+        self.waiting_peak
+    }
+
+    /// Bytes that arrived more than once.
+    pub fn duplicate(&self) -> u64 {
+        self.duplicate
+    }
+
+    /// Sum over all delivered bytes of the time that each waited for what
+    /// comes before it (head-of-line blocking), byte nanoseconds.
+    pub fn blocked(&self) -> u128 {
+        self.blocked
+    }
+}

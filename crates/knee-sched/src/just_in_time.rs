@@ -1,0 +1,235 @@
+//! Just in time: each path carries the packet that is due when it would
+//! arrive there.
+//!
+//! ```text
+//! D_i    = max(min_rtt_i + wait_i, (in_flight_i + mss) / capacity_i)
+//! wait_i = mss srtt_i / cwnd_i, if path i is not ready, else 0
+//! A_i    = D_i - min_rtt_i / 2
+//! C_j(t) = 0 for t < D_j, else
+//!          min(capacity_j t - in_flight_j, max(free_j, mss) + released_j(t - D_j))
+//! lead_i = sum of C_j(A_i + min_rtt_j / 2), over the paths j quicker than i
+//! held_i = sum of C_j(D_i), over the same
+//! ```
+//!
+//! The next packet of path i arrives after A_i and is acknowledged after D_i: it
+//! waits for what the path holds, or for its window and a round trip, half of
+//! which is taken as the way back. The quicker of two paths is the one with the
+//! lesser A. C_j(t) is what path j has acknowledged by t of data not sent yet;
+//! its window releases cwnd_j per srtt_j. What the quicker paths bring before a
+//! packet of path i arrives comes before it: the packet `lead` bytes after the
+//! head is due on path i. It is not used where the
+//! quicker paths bring all there is until its acknowledgement, nor where the
+//! shared window would be full by then: it waits. Where that window is tight it
+//! moves with acknowledgements, and `held` takes the place of `lead`. The
+//! quickest path has no lead and is never held back.
+//!
+//! What a path holds is taken to be spread over its round trip. So with known
+//! capacities and no loss nothing waits at the receiver for longer than the slower
+//! of two paths takes for a packet, once both are full. A first burst comes later
+//! than reckoned, by a round trip at most (`tests/in_order.rs`).
+//!
+//! Without a known capacity a path counts as infinitely fast behind its window,
+//! and is tried with a few packets.
+//!
+//! Our own; not in the literature.
+
+use crate::registry::{Build, Entry, Make};
+use crate::{Decision, PATHS_MAX, Path, PathSet, Place, Scheduler, View};
+use knee_registry::{Kind, Parameter, SelectionError, Settings};
+use knee_units::NANOS_PER_SECOND;
+
+const GROWTH: &str = "growth";
+const AHEAD: &str = "ahead";
+
+pub(crate) const ENTRY: Entry = Entry {
+    name: "just-in-time",
+    summary: "each path carries the packet that is due when it would arrive there",
+    source: "this project, docs/schedulers.md",
+    parameters: &[
+        Parameter {
+            name: GROWTH,
+            kind: Kind::Switch,
+            default: "false",
+            summary: "foresees that a window doubles in slow start",
+        },
+        Parameter {
+            name: AHEAD,
+            kind: Kind::Switch,
+            default: "true",
+            summary: "a slower path carries later packets; false: the next one",
+        },
+    ],
+    presets: &[],
+    build: Build { make: Make::BuiltIn(build), exact_paths: None },
+};
+
+fn build(settings: &Settings) -> Result<Box<dyn Scheduler>, SelectionError> {
+    Ok(Box::new(JustInTime { growth: settings.switch(GROWTH), ahead: settings.switch(AHEAD) }))
+}
+
+#[derive(Debug)]
+struct JustInTime {
+    growth: bool,
+    ahead: bool,
+}
+
+impl Scheduler for JustInTime {
+    fn schedule(&mut self, view: &View<'_>) -> Decision {
+        if !view.has_new() {
+            return Decision::Wait;
+        }
+        let order = Order::of(view, view.eligible());
+        let mut first_ready = None;
+        for (rank, candidate) in order.iter().enumerate() {
+            let path = candidate.path;
+            if !view.paths[path].ready || order.is_on_trial(view, path) {
+                continue;
+            }
+            let quicker = &order.as_slice()[..rank];
+            // What comes before it on the way, and until it is acknowledged.
+            let before = self.brought(view, quicker, |other| candidate.arrival + other.back);
+            let meanwhile = self.brought(view, quicker, |_| candidate.due).max(before);
+            let reach = meanwhile.saturating_add(view.mss);
+            // A window that is soon full moves with the acknowledgements.
+            let is_tight = view.window_left < meanwhile.saturating_mul(TIGHT);
+            let lead = if is_tight { meanwhile } else { before };
+            if meanwhile == 0 || meanwhile < view.unsent && reach <= view.window_left {
+                let place = if self.ahead && lead > 0 { Place::Ahead(lead) } else { Place::Head };
+                return Decision::Send(path, place);
+            }
+            first_ready.get_or_insert(path);
+        }
+        first_ready.map_or(Decision::Wait, |path| view.wait_rather_than(path))
+    }
+
+    fn looks_ahead(&self) -> bool {
+        true
+    }
+
+    fn plans_order(&self) -> bool {
+        true
+    }
+}
+
+impl JustInTime {
+    /// Bytes that the `quicker` paths bring, acknowledged by a time of each, in
+    /// whole packets.
+    fn brought(
+        &self,
+        view: &View<'_>,
+        quicker: &[Candidate],
+        by: impl Fn(&Candidate) -> u64,
+    ) -> u64 {
+        let each = quicker
+            .iter()
+            .map(|other| self.brings(view, &view.paths[other.path], by(other), other.due));
+        // As a number with a point: a path without known capacity and with a
+        // window that doubles brings more than a whole number can hold.
+        let packets = (each.sum::<f64>() / view.mss as f64).floor();
+        (packets as u64).saturating_mul(view.mss)
+    }
+
+    /// C of the path at `time`; its own next packet is acknowledged at `due`.
+    fn brings(&self, view: &View<'_>, path: &Path, time: u64, due: u64) -> f64 {
+        if time < due {
+            return 0.0;
+        }
+        let rounds = match path.srtt.as_nanos() {
+            0 => return f64::INFINITY,
+            srtt => (time - due) as f64 / srtt as f64,
+        };
+        let window = path.window as f64;
+        let released = if self.growth && path.doubles {
+            2.0 * window * (rounds.min(ROUNDS_MAX).exp2() - 1.0)
+        } else {
+            window * rounds
+        };
+        let by_window = path.free().max(view.mss) as f64 + released;
+        let Some(capacity) = path.capacity else { return by_window };
+        let carried = capacity.as_bits_per_second() as f64 * time as f64 / NANOS_TIMES_BITS;
+        by_window.min(carried - path.in_flight as f64).max(0.0)
+    }
+}
+
+/// Doublings that are foreseen at most.
+const ROUNDS_MAX: f64 = 40.0;
+
+/// Packets that a path may hold in any case before its capacity is known: two
+/// that come back one after the other are enough to know it.
+const TRIAL: u64 = 2;
+/// A shared window is tight if it holds less than so many times what the
+/// quicker paths bring until a packet is acknowledged.
+const TIGHT: u64 = 4;
+/// Part of what is left that it may hold then: one that has a tenth of the
+/// rate of all would be done with it in time.
+const STAKE: u64 = 10;
+
+/// Nanoseconds of a second times bits of a byte.
+const NANOS_TIMES_BITS: f64 = 8.0 * NANOS_PER_SECOND as f64;
+
+/// A path that counts, with its D.
+#[derive(Clone, Copy, Debug, Default)]
+struct Candidate {
+    due: u64,
+    /// The way of its acknowledgement: half of its shortest round trip.
+    back: u64,
+    /// When its packet arrives.
+    arrival: u64,
+    path: usize,
+}
+
+/// The paths that count, by (A, index).
+struct Order {
+    candidates: [Candidate; PATHS_MAX],
+    count: usize,
+}
+
+impl Order {
+    fn of(view: &View<'_>, among: PathSet) -> Order {
+        let mut order = Order { candidates: [Candidate::default(); PATHS_MAX], count: 0 };
+        for path in among.iter() {
+            let due = due(view, &view.paths[path]);
+            let back = view.paths[path].min_rtt.as_nanos() / 2;
+            let arrival = due - back.min(due);
+            // Insertion: there are few, and they mostly come in order.
+            let mut at = order.count;
+            while at > 0 && order.candidates[at - 1].arrival > arrival {
+                order.candidates[at] = order.candidates[at - 1];
+                at -= 1;
+            }
+            order.candidates[at] = Candidate { due, back, arrival, path };
+            order.count += 1;
+        }
+        order
+    }
+
+    /// Nothing is known of what the path carries, another is in use, and the
+    /// path holds as much as may be at stake: if it is slow, all waits for it.
+    fn is_on_trial(&self, view: &View<'_>, path: usize) -> bool {
+        let Path { capacity, in_flight, .. } = view.paths[path];
+        let stake = (view.unsent.min(view.window_left) / STAKE).max(TRIAL * view.mss);
+        let in_use = |other: &Path| other.capacity.is_some() || other.in_flight > in_flight;
+        capacity.is_none()
+            && in_flight >= stake
+            && self.iter().any(|other| in_use(&view.paths[other.path]))
+    }
+
+    fn as_slice(&self) -> &[Candidate] {
+        &self.candidates[..self.count]
+    }
+
+    fn iter(&self) -> std::slice::Iter<'_, Candidate> {
+        self.as_slice().iter()
+    }
+}
+
+/// D of a path, nanoseconds.
+fn due(view: &View<'_>, path: &Path) -> u64 {
+    let carried = path.time_to_carry(path.in_flight + view.mss).as_nanos();
+    let begins = if path.ready {
+        0
+    } else {
+        (view.mss as f64 * path.srtt.as_nanos() as f64 / path.window.max(1) as f64) as u64
+    };
+    path.min_rtt.as_nanos().saturating_add(begins).max(carried)
+}
