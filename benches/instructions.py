@@ -22,16 +22,16 @@ ROOT = Path(__file__).resolve().parent.parent
 
 # Case: short and long run in simulated seconds, most instructions per packet.
 CASES = {
-    "ii": (10, 30, 1380),
-    "ii-loss": (10, 20, 3090),
-    "iv": (3, 5, 1590),
-    "v": (3, 5, 2124),
-    "multipath": (10, 20, 2835),
+    "ii": (10, 30, 1325),
+    "ii-loss": (10, 20, 3010),
+    "iv": (3, 5, 1575),
+    "v": (3, 5, 2060),
+    "multipath": (10, 20, 2435),
 }
 
 # A packet of a connection over two paths: the most that it may cost, in packets
 # of one flow over one path.
-TWO_PATHS = 2.1
+TWO_PATHS = 1.87
 
 # Schedulers that send other than the next packet: the most that their packet
 # may cost, in packets of minrtt; rate of each path in Mbit/s and length of the
@@ -90,6 +90,7 @@ def run(program, case, seconds, changes, sent):
     with tempfile.TemporaryDirectory(prefix="knee-instructions-") as scratch:
         command = ["valgrind", "--tool=cachegrind", "--cache-sim=no",
                    "--cachegrind-out-file=/dev/null", str(program), "run", str(scenario),
+                   "--no-alternatives",
                    "--set", f"duration={seconds} s", "--out", f"{scratch}/run"]
         command += [word for change in changes for word in ("--set", change)]
         finished = subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,

@@ -3,9 +3,9 @@
 use crate::measures::{NotMeasurable, compare, measure, of_transfers, transfer_ratio};
 use crate::over_seeds::OverSeeds;
 use crate::print::Unit;
-use crate::statistics::RatioInterval;
 use crate::view::{RunView, Window};
 use knee_scenario::{Claim, OnRecord, placeholders};
+use knee_statistics::RatioInterval;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

@@ -1,7 +1,7 @@
 //! Two runs, number by number.
 
 use crate::Summary;
-use crate::statistics::{Advice, LEVEL, Paired, holm};
+use knee_statistics::{Advice, LEVEL, Paired, holm};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;

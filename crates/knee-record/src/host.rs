@@ -91,7 +91,7 @@ fn peak_rss_bytes() -> u64 {
 }
 
 /// Seconds since 1970 as RFC 3339 in UTC.
-fn rfc3339(seconds: u64) -> String {
+pub fn rfc3339(seconds: u64) -> String {
     let (mut day, rest) = (seconds / 86_400, seconds % 86_400);
     let mut year = 1970;
     while day >= days_in_year(year) {

@@ -8,12 +8,15 @@
 //! What this crate never does: depend on a ground, print, put anything of
 //! the host or the clock into a summary or a table.
 
+mod answers;
 mod claims;
 mod comparison;
 mod conclusion;
+mod connection;
+mod connection_file;
 mod control;
-mod distribution;
 mod error;
+mod evaluation;
 mod fidelity;
 mod grid;
 mod health;
@@ -24,6 +27,7 @@ mod numbers;
 mod over_seeds;
 mod part;
 mod print;
+mod rank;
 mod rates;
 mod recording;
 mod repeat;
@@ -32,58 +36,80 @@ mod run;
 mod schemas;
 mod sections;
 mod series;
-mod statistics;
 mod summary;
 mod sweep;
 mod table;
 mod tables;
 mod view;
 
+pub use answers::{
+    Answers, Effect, MixAnswer, MixClass, MixPair, MixSeed, PathUse, PathsAnswer, PathsOutcome,
+    PathsQuestion, PathsRun, read_answers,
+};
 pub use claims::{
     ClaimOutcome, NamedRun, Outcome, evaluate, evaluate_in_study, fill_findings, outcome_of,
 };
 pub use comparison::{Comparison, Difference, RunIdentity};
 pub use conclusion::fill_conclusion;
+pub use connection::{
+    CONNECTION_COLUMNS, ConnectionColumn, ConnectionRecord, Connections, ControllerSource,
+};
+pub use connection_file::{ConnectionFile, read_connections};
 pub use control::Control;
-pub use distribution::Distribution;
 pub use error::Error;
+pub use evaluation::{
+    Evaluation, EvaluationAgainst, EvaluationChange, EvaluationLine, EvaluationOutcome,
+    EvaluationPlan, EvaluationRow, EvaluationSeed, EvaluationWord, LineBetter, NotComparable,
+    NotTried, SectionAsks, WorstCase, WorstFound, got_worse, read_evaluation, write_evaluation,
+};
 pub use fidelity::{
     Agreement, Fidelity, GroundRun, OverallValues, Tolerance, overall_values, read_fidelity,
     tolerances,
 };
 pub use grid::{FidelityGrid, GridCell, GridMedian, JUDGED};
 pub use health::{HostHealth, PathCheckRecord, ProbeRecord};
-pub use host::{Host, Meter, Usage};
+pub use host::{Host, Meter, Usage, rfc3339};
 pub use knee_cc::intern_phase;
-pub use manifest::{Manifest, sha256_hex};
+pub use knee_statistics::{
+    Distribution, Interval, Paired, PairedScale, RatioInterval, bootstrap_ratio,
+    bootstrap_ratio_of_pairs,
+};
+pub use manifest::{Brought, Manifest, Program, sha256_hex};
 pub use measures::{NotMeasurable, TransferValue, jain_index, measure, transfer_ratio};
 pub use over_seeds::{NamedSeeds, OverSeeds, evaluate_over_seeds};
 pub use part::PART;
 pub use print::Unit;
+pub use rank::{
+    Company, RankEntry, RankFigures, RankPlace, RankRun, RankScenario, RankSummary, RankTrace,
+    RankWord, Ranking, read_rank, write_rank,
+};
 pub use rates::Rates;
 pub use recording::{Recording, SampleSink, write_run};
 pub use repeat::{ClaimTally, RepeatSummary};
-pub use rows::{FlowRecord, FlowSample, LinkSample, ObjectRecord, PathRecord, TransferRecord};
+pub use rows::{
+    ClassSample, FlowRecord, FlowSample, LinkSample, ObjectRecord, PathRecord, TransferRecord,
+};
 pub use run::{
-    FLOWS, INPUTS, LINKS, MANIFEST, OBJECTS, PATH_SAMPLES, PATHS, SAMPLES, SCENARIO, SUMMARY,
-    SavedRun, TRANSFERS, holds_run_files, read_json, read_manifest, read_run, read_summary,
-    write_json, write_text,
+    CLASSES, CONNECTIONS, FLOWS, INPUTS, LINKS, MANIFEST, OBJECTS, PATH_SAMPLES, PATHS, SAMPLES,
+    SCENARIO, SUMMARY, SavedRun, TRANSFERS, holds_run_files, read_json, read_manifest, read_run,
+    read_summary, write_bytes, write_json, write_text,
 };
 pub use schemas::json_schemas;
 pub use sections::{
-    PageSummary, PathSummary, SizeClass, TransferSummary, Typical, VideoSummary, size_classes,
+    BurstsSummary, PageSummary, PathSummary, SizeClass, TransferSummary, Typical, VideoSummary,
+    size_classes,
 };
 pub use series::{Series, Timed};
-pub use statistics::{
-    Interval, Paired, PairedScale, RatioInterval, bootstrap_ratio, bootstrap_ratio_of_pairs,
-};
-pub use summary::{FlowSummary, LinkSummary, Measures, Spread, Summary, Verdict};
+pub use summary::{FlowSummary, GroupSummary, LinkSummary, Measures, Spread, Summary, Verdict};
 pub use sweep::{
     Better, GroupMeasures, LeftOut, PointGroup, PointMeasure, SweepKey, SweepMeasure, SweepPair,
     SweepPlace, SweepPoint, SweepRow, SweepRun, SweepSummary, SweepVerdict, read_sweep,
-    sweep_measures, write_sweep,
+    sweep_columns, sweep_measures, write_sweep,
 };
-pub use table::is_decoding;
+pub use table::{
+    DeclaredColumn, InMemory, RunTables, TableColumns, ValueKind, Values, is_decoding,
+    write_columns,
+};
 pub use view::{FlowView, LinkView, PathView, RunView, Window};
 
 /// Everything a ground hands over when a run ends or is interrupted.
@@ -95,6 +121,9 @@ pub struct Records {
     pub samples: Vec<FlowSample>,
     /// Time series of links, ascending in time.
     pub links: Vec<LinkSample>,
+    /// Time series of the classes of links whose queue tells several apart,
+    /// ascending in time.
+    pub classes: Vec<ClassSample>,
     /// Names of the links, by index.
     pub link_names: Vec<String>,
     /// One row per path of each flow over several paths.
@@ -104,8 +133,14 @@ pub struct Records {
     pub path_samples: Vec<FlowSample>,
     /// One row per object of a page and segment of a video.
     pub objects: Vec<ObjectRecord>,
-    /// One row per transfer of a mix, in the order of their ends.
+    /// One row per connection, in the order of their ends; of a run with more,
+    /// the first 65,536.
+    pub connections: Vec<ConnectionRecord>,
+    /// What measures need of each transfer of a mix, in the order of their ends.
     pub transfers: Vec<TransferRecord>,
+    /// What the times of connections count from, nanoseconds since 1970 (UTC);
+    /// zero: virtual time.
+    pub epoch_unix_ns: u64,
     /// What the paths allowed over time; in no table, since the resolved
     /// scenario beside them says it.
     pub rates: Rates,

@@ -12,6 +12,34 @@ use std::fmt::Write;
 /// Schema name of `manifest.json`.
 pub const SCHEMA: &str = "knee-manifest/1";
 
+/// The build of the program that made a run.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Program {
+    /// Commit of its sources, hexadecimal, with `-modified` at its end if they
+    /// had changes that are in no commit. Null: it was built outside a checkout.
+    pub commit: Option<String>,
+    /// SHA-256 of its file, hexadecimal; null: the file could not be read.
+    pub sha256: Option<String>,
+    /// Cargo features that it was built with: `bpf`.
+    pub features: Vec<String>,
+    /// The compiler, as `rustc --version` prints it; null: not known.
+    pub toolchain: Option<String>,
+    /// Target triple: `x86_64-unknown-linux-gnu`; null: not known.
+    pub target: Option<String>,
+}
+
+/// A controller or scheduler that a program brought, in place of its source.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Brought {
+    /// Its class.
+    pub class: String,
+    /// The module of the class.
+    pub module: String,
+    /// SHA-256 of the source of the class, hexadecimal; null: it was typed where
+    /// no source is kept.
+    pub sha256: Option<String>,
+}
+
 /// What varies from run to run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Manifest {
@@ -19,6 +47,13 @@ pub struct Manifest {
     pub schema: String,
     /// Version of Knee.
     pub version: String,
+    /// The build of the program; empty where another program ran Knee's libraries.
+    #[serde(default)]
+    pub program: Program,
+    /// Controllers and schedulers that the program brought itself, by the name
+    /// that the scenario has for them; absent: none.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub brought: BTreeMap<String, Brought>,
     /// Title of the scenario.
     pub name: String,
     /// Ground of the run: `sim`, `kernel`, `quic`.
@@ -73,6 +108,8 @@ impl Manifest {
         Manifest {
             schema: SCHEMA.to_string(),
             version: env!("CARGO_PKG_VERSION").to_string(),
+            program: Program::default(),
+            brought: BTreeMap::new(),
             name: summary.name.clone(),
             ground: summary.ground.clone(),
             seed: summary.seed,
@@ -106,10 +143,11 @@ fn schemas(records: &Records) -> BTreeMap<String, String> {
         (crate::run::FLOWS, tables::FLOWS.name, true),
         (crate::run::SAMPLES, tables::SAMPLES.name, true),
         (crate::run::LINKS, tables::LINKS.name, true),
+        (crate::run::CLASSES, tables::CLASSES.name, !records.classes.is_empty()),
         (crate::run::PATHS, tables::PATHS.name, !records.paths.is_empty()),
         (crate::run::PATH_SAMPLES, tables::SAMPLES.name, !records.path_samples.is_empty()),
         (crate::run::OBJECTS, tables::OBJECTS.name, !records.objects.is_empty()),
-        (crate::run::TRANSFERS, tables::TRANSFERS.name, !records.transfers.is_empty()),
+        (crate::run::CONNECTIONS, tables::CONNECTIONS.name, true),
     ]
     .into_iter()
     .filter(|(_, _, written)| *written)

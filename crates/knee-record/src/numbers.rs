@@ -4,8 +4,9 @@ use crate::Summary;
 use serde_json::Value;
 
 /// Numbers that say what was run, not what came out.
-const GIVEN: [&str; 10] = [
+const GIVEN: [&str; 11] = [
     "index",
+    "flow_count",
     "start_us",
     "base_rtt_us",
     "path_rate_bps",
@@ -29,6 +30,9 @@ impl Summary {
         }
         for link in &self.links {
             flatten(&format!("link.{}", link.name), &json(link), &mut numbers);
+        }
+        for group in &self.groups {
+            flatten(&format!("group.{}", group.name), &json(group), &mut numbers);
         }
         flatten("", &json(&self.measures), &mut numbers);
         let claims = self.claims.iter().filter(|claim| !claim.id.is_empty());

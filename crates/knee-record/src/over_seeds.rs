@@ -2,9 +2,9 @@
 
 use crate::claims::{ClaimOutcome, NamedRun, Outcome, decided, evaluate_in_study};
 use crate::print::Unit;
-use crate::statistics::{Interval, Paired};
 use crate::view::RunView;
 use knee_scenario::Claim;
+use knee_statistics::{Interval, Paired};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

@@ -45,7 +45,7 @@ impl Unit {
         let text = match self {
             _ if value.is_infinite() => "never".to_string(),
             Unit::BitsPerSecond => scaled(value, &RATES, 4),
-            Unit::Seconds => scaled(value, &TIMES, 4),
+            Unit::Seconds => scaled(value, &TIMES, 4).replace('µ', "u"),
             Unit::Bytes => scaled(value, &SIZES, 4),
             Unit::Fraction => format!("{} %", significant(value * 100.0, 4)),
             Unit::Number | Unit::Ratio => return significant(value, 4),
@@ -75,7 +75,7 @@ impl Unit {
 }
 
 const RATES: [(f64, &str); 4] = [(1e9, "Gbit/s"), (1e6, "Mbit/s"), (1e3, "kbit/s"), (1.0, "bit/s")];
-const TIMES: [(f64, &str); 4] = [(1.0, "s"), (1e-3, "ms"), (1e-6, "us"), (1e-9, "ns")];
+const TIMES: [(f64, &str); 4] = [(1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns")];
 
 const SIZES: [(f64, &str); 4] = [(1e9, "GB"), (1e6, "MB"), (1e3, "kB"), (1.0, "B")];
 
@@ -113,7 +113,9 @@ mod tests {
         assert_eq!(Unit::Seconds.show(0.060), "60 ms");
         assert_eq!(Unit::Seconds.show(42.0), "42 s");
         assert_eq!(Unit::Seconds.show(0.999_9), "1 s");
-        assert_eq!(Unit::Seconds.show(0.0), "0 us");
+        assert_eq!(Unit::Seconds.show(0.0), "0 µs");
+        // A file that is typed has letters that every keyboard has.
+        assert_eq!(Unit::Seconds.write(25e-6), "\"25 us\"");
         assert_eq!(Unit::Seconds.show(f64::INFINITY), "never");
         assert_eq!(Unit::BitsPerSecond.show(9_412_345.0), "9.41 Mbit/s");
         assert_eq!(Unit::BitsPerSecond.show(316e6), "316 Mbit/s");

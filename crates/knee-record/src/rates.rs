@@ -44,6 +44,20 @@ impl Rates {
         }
     }
 
+    /// Whether what some path allows is not in proportion to time, to a
+    /// hundredth and to the last packet or two: its rate changes, it is down, or
+    /// it is absent for a while.
+    pub fn vary(&self, until: Time) -> bool {
+        const SPANS: u64 = 64;
+        let end = |number: u64| Time::from_nanos(until.as_nanos() / SPANS * number);
+        self.paths.iter().any(|path| {
+            let spans = (0..SPANS).map(|at| path.bytes(end(at), end(at + 1)));
+            let Some(bytes) = spans.collect::<Option<Vec<f64>>>() else { return false };
+            let mean = bytes.iter().sum::<f64>() / SPANS as f64;
+            bytes.iter().any(|span| (span - mean).abs() > 0.01 * mean + 3000.0)
+        })
+    }
+
     /// The paths of some flows, each once; none: one of them is not known.
     pub(crate) fn paths_of(&self, flows: impl Iterator<Item = u32>) -> Option<Vec<&PathRate>> {
         let mut numbers = BTreeSet::new();

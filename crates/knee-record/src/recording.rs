@@ -5,13 +5,16 @@ use crate::part::remove_if_there;
 use crate::run::{self, write_bytes, write_json, write_text};
 use crate::table::{self, Table};
 use crate::tables::{self, Names};
-use crate::{Error, FlowSample, LinkSample, Manifest, Records, Summary};
+use crate::{
+    ClassSample, ConnectionRecord, Error, FlowSample, LinkSample, Manifest, Records, Summary,
+};
 use knee_scenario::Scenario;
 use std::fmt;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Takes the rows of time series, each ascending in time, as a run goes.
+/// Takes the rows of time series, each ascending in time, and those of
+/// connections, as a run goes.
 pub trait SampleSink {
     /// A row of a flow.
     ///
@@ -30,6 +33,18 @@ pub trait SampleSink {
     /// # Errors
     /// As [`SampleSink::flow`].
     fn link(&mut self, row: &LinkSample) -> Result<(), Error>;
+
+    /// A row of a class of a link.
+    ///
+    /// # Errors
+    /// As [`SampleSink::flow`].
+    fn class(&mut self, row: &ClassSample) -> Result<(), Error>;
+
+    /// The row of a connection that has ended or is cut off.
+    ///
+    /// # Errors
+    /// As [`SampleSink::flow`].
+    fn connection(&mut self, row: &ConnectionRecord) -> Result<(), Error>;
 }
 
 /// For a run that leaves nothing on disk.
@@ -45,6 +60,14 @@ impl SampleSink for () {
     fn link(&mut self, _: &LinkSample) -> Result<(), Error> {
         Ok(())
     }
+
+    fn class(&mut self, _: &ClassSample) -> Result<(), Error> {
+        Ok(())
+    }
+
+    fn connection(&mut self, _: &ConnectionRecord) -> Result<(), Error> {
+        Ok(())
+    }
 }
 
 /// A run directory that is being written. Each file appears whole or not at
@@ -56,6 +79,9 @@ pub struct Recording {
     /// From the first row on: most runs have none.
     path_samples: Option<Table<FlowSample>>,
     links: Table<LinkSample>,
+    /// Likewise.
+    classes: Option<Table<ClassSample>>,
+    connections: Table<ConnectionRecord>,
 }
 
 impl Recording {
@@ -74,13 +100,15 @@ impl Recording {
         Ok(Recording {
             samples: Table::create(&dir.join(run::SAMPLES), tables::samples())?,
             path_samples: None,
+            classes: None,
             links: Table::create(&dir.join(run::LINKS), tables::links())?,
+            connections: Table::create(&dir.join(run::CONNECTIONS), tables::connections())?,
             names,
             dir: dir.to_path_buf(),
         })
     }
 
-    /// Writes all but the samples, which it has been given.
+    /// Writes all but the samples and connections, which it has been given.
     ///
     /// # Errors
     /// [`Error::Io`] with the path, when the disk is full or the folder cannot
@@ -92,7 +120,7 @@ impl Recording {
         records: &Records,
         summary: &Summary,
     ) -> Result<(), Error> {
-        let Recording { dir, names, samples, path_samples, links } = self;
+        let Recording { dir, names, samples, path_samples, links, classes, mut connections } = self;
         write_inputs(&dir, scenario)?;
         write_text(&dir.join(run::SCENARIO), &scenario.resolved)?;
         table::write(&dir.join(run::FLOWS), tables::flows(), &names, &records.flows)?;
@@ -102,10 +130,18 @@ impl Recording {
             Some(table) => table.finish(&names)?,
             None => remove_if_there(&dir.join(run::PATH_SAMPLES))?,
         }
-        let Records { paths, objects, transfers, .. } = records;
+        match classes {
+            Some(table) => table.finish(&names)?,
+            None => remove_if_there(&dir.join(run::CLASSES))?,
+        }
+        connections.note(table::GROUND_KEY, manifest.ground.clone());
+        connections.note(table::EPOCH_KEY, records.epoch_unix_ns.to_string());
+        connections.finish(&names)?;
+        let Records { paths, objects, .. } = records;
         write_if_any(&dir.join(run::PATHS), tables::paths(), &names, paths)?;
         write_if_any(&dir.join(run::OBJECTS), tables::objects(), &names, objects)?;
-        write_if_any(&dir.join(run::TRANSFERS), tables::transfers(), &names, transfers)?;
+        // An earlier version may have left it there.
+        remove_if_there(&dir.join(run::TRANSFERS))?;
         write_json(&dir.join(run::SUMMARY), summary)?;
         write_json(&dir.join(run::MANIFEST), manifest)
     }
@@ -129,6 +165,18 @@ impl SampleSink for Recording {
 
     fn link(&mut self, row: &LinkSample) -> Result<(), Error> {
         self.links.push(&self.names, *row)
+    }
+
+    fn class(&mut self, row: &ClassSample) -> Result<(), Error> {
+        let table = match &mut self.classes {
+            Some(table) => table,
+            none => none.insert(Table::create(&self.dir.join(run::CLASSES), tables::classes())?),
+        };
+        table.push(&self.names, *row)
+    }
+
+    fn connection(&mut self, row: &ConnectionRecord) -> Result<(), Error> {
+        self.connections.push(&self.names, row.clone())
     }
 }
 
@@ -154,6 +202,8 @@ pub fn write_run(
     records.samples.iter().try_for_each(|row| recording.flow(row))?;
     records.path_samples.iter().try_for_each(|row| recording.path(row))?;
     records.links.iter().try_for_each(|row| recording.link(row))?;
+    records.classes.iter().try_for_each(|row| recording.class(row))?;
+    records.connections.iter().try_for_each(|row| recording.connection(row))?;
     recording.finish(manifest, scenario, records, summary)
 }
 

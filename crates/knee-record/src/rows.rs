@@ -155,6 +155,55 @@ impl LinkSample {
     }
 }
 
+/// A row of the time series of a class of traffic that a link's queue tells
+/// apart. Counters count from the start of the run.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct ClassSample {
+    /// Link, by its index in the scenario.
+    pub link: u32,
+    /// Class, by its number at the link.
+    pub class: u16,
+    /// Its name, one of [`knee_link::CLASS_NAMES`].
+    pub name: &'static str,
+    /// Time since the start of the run, nanoseconds.
+    pub time_ns: u64,
+    /// IP bytes waiting, the packet in transmission not counted.
+    pub queue_bytes: u64,
+    /// Packets waiting.
+    pub queue_packets: u64,
+    /// How long the oldest of them has waited; zero: there is none.
+    pub queue_delay_ns: u64,
+    /// IP bytes that left the queue.
+    pub departed_bytes: u64,
+    /// Packets that the AQM dropped.
+    pub dropped_packets: u64,
+    /// Packets that it marked with Congestion Experienced.
+    pub marked_packets: u64,
+}
+
+impl ClassSample {
+    /// The classes of link `index` now; none: its queue has but one.
+    pub fn of<P: knee_link::Packet>(
+        link: &mut knee_link::Link<P>,
+        index: usize,
+        now: Time,
+    ) -> impl Iterator<Item = ClassSample> + use<P> {
+        let classes = link.classes(now).into_iter().enumerate();
+        classes.map(move |(class, state)| ClassSample {
+            link: index as u32,
+            class: class as u16,
+            name: state.name,
+            time_ns: now.as_nanos(),
+            queue_bytes: state.bytes,
+            queue_packets: state.packets,
+            queue_delay_ns: state.delay.as_nanos(),
+            departed_bytes: state.departed_bytes,
+            dropped_packets: state.dropped_packets,
+            marked_packets: state.marked_packets,
+        })
+    }
+}
+
 /// One row per flow, written when it ends or is cut off.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct FlowRecord {
@@ -178,6 +227,9 @@ pub struct FlowRecord {
     pub size_bytes: u64,
     /// From start to the acknowledgement of the last byte; none: cut off.
     pub completion_ns: Option<u64>,
+    /// When a perfect scheduler with the same controllers would have been done,
+    /// since the start; none: not computed.
+    pub perfect_completion_ns: Option<u64>,
     /// Payload bytes that the receiver's application got, in order.
     pub delivered_bytes: u64,
     /// Segments that the receiver's application got, in order.
@@ -304,7 +356,8 @@ impl ObjectRecord {
     }
 }
 
-/// One row per transfer of a mix, each over a connection of its own.
+/// What measures need of a transfer of a mix, each over a connection of its
+/// own: a part of its [`ConnectionRecord`](crate::ConnectionRecord).
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct TransferRecord {
     /// Flow (class), by its index in the scenario.

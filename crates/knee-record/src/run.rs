@@ -1,13 +1,16 @@
 //! The run directory: `manifest.json`, `scenario.toml`, the files that it
-//! names below `inputs/`, Parquet files and `summary.json`. Those of paths,
-//! objects and transfers are there when the run had any.
+//! names below `inputs/`, Parquet files and `summary.json`. Those of paths
+//! and objects are there when the run had any.
 //!
 //! Each file appears whole or not at all (written beside its place, then
 //! renamed), and the manifest comes last: a directory without one was not
 //! written to its end, and reading it says so.
 
 use crate::part::{PART, Part};
-use crate::{Error, Manifest, Rates, Records, Summary, table, tables};
+use crate::{
+    ConnectionRecord, Connections, Error, Manifest, Rates, Records, Summary, TransferRecord, table,
+    tables,
+};
 use knee_scenario::read_file;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -26,11 +29,16 @@ pub const SAMPLES: &str = "samples.parquet";
 pub const LINKS: &str = "links.parquet";
 /// One row per path of each flow over several paths.
 pub const PATHS: &str = "paths.parquet";
+/// Time series of the classes of links that tell several apart.
+pub const CLASSES: &str = "classes.parquet";
 /// Time series of those paths.
 pub const PATH_SAMPLES: &str = "path-samples.parquet";
 /// One row per object of a page and segment of a video.
 pub const OBJECTS: &str = "objects.parquet";
-/// One row per transfer of a mix.
+/// One row per connection.
+pub const CONNECTIONS: &str = "connections.parquet";
+/// One row per transfer of a mix; what versions wrote that had no
+/// [`CONNECTIONS`].
 pub const TRANSFERS: &str = "transfers.parquet";
 /// Folder of the files that the scenario names.
 pub const INPUTS: &str = knee_scenario::INPUTS;
@@ -62,17 +70,21 @@ pub struct SavedRun {
 /// [`Error::Malformed`] when a file is damaged.
 pub fn read_run(dir: &Path) -> Result<SavedRun, Error> {
     let manifest = read_manifest(dir)?;
+    let (connections, epoch_unix_ns) = read_connections(dir, manifest.end_ns)?;
     let records = Records {
         flows: table::read(&dir.join(FLOWS), &tables::flows())?,
         samples: table::read_series(&dir.join(SAMPLES), &tables::samples())?,
         links: table::read_series(&dir.join(LINKS), &tables::links())?,
+        classes: if_there(table::read_series(&dir.join(CLASSES), &tables::classes()))?,
         paths: if_there(table::read(&dir.join(PATHS), &tables::paths()))?,
         path_samples: if_there(table::read_series(
             &dir.join(PATH_SAMPLES),
             &tables::path_samples(),
         ))?,
         objects: if_there(table::read(&dir.join(OBJECTS), &tables::objects()))?,
-        transfers: if_there(table::read(&dir.join(TRANSFERS), &tables::transfers()))?,
+        connections: connections.rows,
+        transfers: connections.transfers,
+        epoch_unix_ns,
         link_names: manifest.link_names.clone(),
         end_ns: manifest.end_ns,
         interrupted: manifest.interrupted,
@@ -85,6 +97,31 @@ pub fn read_run(dir: &Path) -> Result<SavedRun, Error> {
         summary: read_json(&dir.join(SUMMARY), crate::summary::SCHEMA)?,
         manifest,
     })
+}
+
+/// The connections of a run that ended at `end_ns`, and its epoch. A run of an
+/// earlier version has the transfers of its mixes alone.
+fn read_connections(dir: &Path, end_ns: u64) -> Result<(Connections, u64), Error> {
+    let mut connections = Connections::default();
+    let path = dir.join(CONNECTIONS);
+    let read = table::read_each(&path, &tables::connections(), |row| connections.push(row));
+    match read {
+        Err(Error::Missing { .. }) => {}
+        read => {
+            read?;
+            let epoch = table::metadata(&path, table::EPOCH_KEY)?.unwrap_or_default();
+            let epoch = epoch.parse().map_err(|_| Error::malformed(&path, "it has no epoch"))?;
+            return Ok((connections, epoch));
+        }
+    }
+    let take = |row: TransferRecord| {
+        connections.push(ConnectionRecord::of_transfer(&row, end_ns));
+    };
+    match table::read_each(&dir.join(TRANSFERS), &tables::transfers(), take) {
+        Err(Error::Missing { .. }) => {}
+        read => read?,
+    }
+    Ok((connections, 0))
 }
 
 /// Reads only the manifest of a run.
@@ -133,7 +170,11 @@ pub fn write_text(path: &Path, text: &str) -> Result<(), Error> {
     write_bytes(path, text.as_bytes())
 }
 
-pub(crate) fn write_bytes(path: &Path, bytes: &[u8]) -> Result<(), Error> {
+/// Writes a file; it appears whole or not at all.
+///
+/// # Errors
+/// [`Error::Io`] with the path.
+pub fn write_bytes(path: &Path, bytes: &[u8]) -> Result<(), Error> {
     let (part, mut file) = Part::create(path)?;
     file.write_all(bytes).map_err(|source| Error::io("write", path, source))?;
     part.put_in_place()

@@ -2,11 +2,11 @@
 //! video, transfers.
 
 use crate::ObjectRecord;
-use crate::distribution::Distribution;
-use crate::measures::{Flows, TransferValue, is_of_page, is_segment};
+use crate::measures::{Flows, TransferValue, is_burst, is_of_page, is_segment};
 use crate::summary::{Spread, micros, seconds_to_us, us};
 use crate::view::FlowView;
 use knee_scenario::{SizeRange, Statistic};
+use knee_statistics::Distribution;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -54,6 +54,18 @@ pub struct PageSummary {
     /// From the flow's start to the arrival of each object; null: one did
     /// not arrive.
     pub object_us: Option<Spread>,
+}
+
+/// Requests with pauses in between.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct BurstsSummary {
+    /// Bursts asked for.
+    pub asked: usize,
+    /// Bursts that arrived.
+    pub arrived: usize,
+    /// From a request to the arrival of its answer's last byte; null: none
+    /// arrived.
+    pub time_us: Option<Spread>,
 }
 
 /// A video.
@@ -119,16 +131,14 @@ pub struct SizeClass {
 ///
 /// Below 100 kB the start of a connection decides, above 3 MB its steady
 /// state: where operators report completion times and throughput.
-pub fn size_classes() -> [SizeClass; 7] {
+pub fn size_classes() -> [SizeClass; 5] {
     let class = |name, at_least, below| SizeClass { name, sizes: SizeRange { at_least, below } };
     [
-        class("below 10 kB", 0, Some(10_000)),
-        class("10 to 100 kB", 10_000, Some(100_000)),
+        class("under 100 kB", 0, Some(100_000)),
         class("100 kB to 1 MB", 100_000, Some(1_000_000)),
         class("1 to 3 MB", 1_000_000, Some(3_000_000)),
         class("3 to 30 MB", 3_000_000, Some(30_000_000)),
-        class("30 to 300 MB", 30_000_000, Some(300_000_000)),
-        class("300 MB and more", 300_000_000, None),
+        class("30 MB and more", 30_000_000, None),
     ]
 }
 
@@ -163,6 +173,16 @@ pub(crate) fn page(this: &Flows<'_, '_>, flow: &FlowView<'_>) -> Option<PageSumm
         objects: objects().count(),
         arrived: objects().filter(|object| object.completed_ns.is_some()).count(),
         object_us: all.then(|| Spread::of(&times, seconds_to_us)),
+    })
+}
+
+pub(crate) fn bursts(this: &Flows<'_, '_>, flow: &FlowView<'_>) -> Option<BurstsSummary> {
+    let bursts = || flow.objects.iter().filter(|object| is_burst(object));
+    bursts().next()?;
+    Some(BurstsSummary {
+        asked: bursts().count(),
+        arrived: bursts().filter(|object| object.completed_ns.is_some()).count(),
+        time_us: this.burst_times().ok().map(|times| Spread::of(&times, seconds_to_us)),
     })
 }
 

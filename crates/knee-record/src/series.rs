@@ -1,7 +1,7 @@
 //! Time series in bounded memory: a run of any length keeps its rows on disk,
 //! and in memory as many as measures and plots need.
 
-use crate::{FlowSample, LinkSample};
+use crate::{ClassSample, FlowSample, LinkSample};
 use std::collections::BTreeMap;
 use std::fmt::Debug;
 
@@ -25,6 +25,16 @@ impl Timed for FlowSample {
 
     fn of(&self) -> (u32, u16) {
         (self.flow, self.path)
+    }
+}
+
+impl Timed for ClassSample {
+    fn time_ns(&self) -> u64 {
+        self.time_ns
+    }
+
+    fn of(&self) -> (u32, u16) {
+        (self.link, self.class)
     }
 }
 

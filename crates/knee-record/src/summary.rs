@@ -2,12 +2,14 @@
 //! scenario, seed and ground; nothing of the host or the clock is in it.
 
 use crate::claims::{ClaimOutcome, evaluate, fill_findings};
-use crate::distribution::Distribution;
 use crate::measures::{Flows, NotMeasurable};
-use crate::sections::{self, PageSummary, PathSummary, TransferSummary, VideoSummary};
+use crate::sections::{
+    self, BurstsSummary, PageSummary, PathSummary, TransferSummary, VideoSummary,
+};
 use crate::view::{FlowView, LinkView, RunView, Window};
 use crate::{LinkSample, Records};
 use knee_scenario::{Scenario, Statistic};
+use knee_statistics::Distribution;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -69,6 +71,9 @@ pub struct Summary {
     pub flows: Vec<FlowSummary>,
     /// One entry per link.
     pub links: Vec<LinkSummary>,
+    /// One entry per group of several flows.
+    #[serde(default)]
+    pub groups: Vec<GroupSummary>,
     /// All flows together.
     pub measures: Measures,
     /// The scenario's claims.
@@ -171,6 +176,10 @@ pub struct FlowSummary {
     /// Completion time over the smallest bound of one path alone.
     #[serde(default)]
     pub completion_over_best_path: Option<f64>,
+    /// Completion time over that of a perfect scheduler with the same
+    /// controllers; null where it was not computed.
+    #[serde(default)]
+    pub completion_over_perfect: Option<f64>,
     /// What was delivered over what all paths together allowed.
     #[serde(default)]
     pub aggregation_ratio: Option<f64>,
@@ -190,12 +199,40 @@ pub struct FlowSummary {
     /// What came of its page.
     #[serde(default)]
     pub page: Option<PageSummary>,
+    /// What came of its bursts.
+    #[serde(default)]
+    pub bursts: Option<BurstsSummary>,
     /// What came of its video.
     #[serde(default)]
     pub video: Option<VideoSummary>,
     /// What came of its transfers, all of them and by classes of size.
     #[serde(default)]
     pub transfers: Option<Vec<TransferSummary>>,
+}
+
+/// The flows of a group together, measured as a claim on the group is.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct GroupSummary {
+    /// Its name.
+    pub name: String,
+    /// Controller or preset.
+    pub cc: String,
+    /// How many flows it has, at least two.
+    pub flow_count: usize,
+    /// Payload delivered in order over time.
+    pub goodput_bps: Option<f64>,
+    /// What it delivered over what all flows delivered.
+    pub share: Option<f64>,
+    /// RTT over its flows.
+    pub rtt_us: Option<Spread>,
+    /// Mean of the flows' standing queues.
+    pub standing_queue_us: Option<f64>,
+    /// Retransmitted over sent bytes, from start to end.
+    pub retransmit_ratio: Option<f64>,
+    /// Jain's index over its flows' goodputs.
+    pub jain: Option<f64>,
+    /// Mean completion time; null when a flow has no end or was cut off.
+    pub completion_us: Option<f64>,
 }
 
 /// One link. Utilisation, queue and delay are taken after the warm-up,
@@ -280,13 +317,14 @@ impl Summary {
                 false => Verdict::Valid,
             },
             verdict_reason: records.interrupted.then(|| {
-                let seconds = records.end_ns as f64 / 1e9;
-                format!("interrupted after {seconds} s of the scenario")
+                let after = crate::Unit::Seconds.show(records.end_ns as f64 / 1e9);
+                format!("interrupted after {after} of the scenario")
             }),
             duration_us: micros(records.end_ns),
             warmup_us: micros(scenario.warmup.as_nanos()),
             flows: run.flows.iter().map(|flow| summarise_flow(&run, flow)).collect(),
             links: run.links.iter().map(|link| summarise_link(&run, link)).collect(),
+            groups: summarise_groups(&run),
             measures: summarise_all(&run),
             claims,
         }
@@ -387,12 +425,14 @@ fn summarise_flow(run: &RunView<'_>, flow: &FlowView<'_>) -> FlowSummary {
         scheduler: Some(record.scheduler.clone()).filter(|name| !name.is_empty()),
         completion_over_bound: finite(this.completion_over_bound()),
         completion_over_best_path: finite(this.completion_over_best_path()),
+        completion_over_perfect: finite(this.completion_over_perfect()),
         aggregation_ratio: this.aggregation_ratio().ok(),
         head_of_line_blocking_us: us(this.head_of_line_blocking()).filter(|_| several),
         receive_buffer_peak_bytes: several.then(|| this.receive_buffer_peak() as u64),
         duplicate_ratio: this.duplicate_ratio().ok().filter(|_| several),
         paths: sections::paths(&this, flow),
         page: sections::page(&this, flow),
+        bursts: sections::bursts(&this, flow),
         video: sections::video(&this, flow),
         transfers: sections::transfers(&this, flow),
     }
@@ -400,6 +440,36 @@ fn summarise_flow(run: &RunView<'_>, flow: &FlowView<'_>) -> FlowSummary {
 
 fn finite(value: Measured<f64>) -> Option<f64> {
     value.ok().filter(|value| value.is_finite())
+}
+
+/// In the order of the scenario.
+fn summarise_groups(run: &RunView<'_>) -> Vec<GroupSummary> {
+    let mut groups: Vec<GroupSummary> = Vec::new();
+    // Flows of a group stand side by side.
+    for flow in &run.flows {
+        let name = &flow.record.name;
+        if groups.last().is_some_and(|last| last.name == *name) {
+            continue;
+        }
+        let flow_count = run.flows.iter().filter(|flow| flow.record.name == *name).count();
+        let Ok(these) = Flows::find(run, name, Window::default()) else { continue };
+        if flow_count < 2 {
+            continue;
+        }
+        groups.push(GroupSummary {
+            name: name.clone(),
+            cc: flow.record.cc.clone(),
+            flow_count,
+            goodput_bps: these.goodput().ok(),
+            share: these.share().ok(),
+            rtt_us: spread_us(these.rtt_over_time()),
+            standing_queue_us: us(these.standing_queue()),
+            retransmit_ratio: these.retransmit_ratio_total().ok(),
+            jain: these.jain().ok(),
+            completion_us: us(these.completion_time()),
+        });
+    }
+    groups
 }
 
 fn summarise_link(run: &RunView<'_>, link: &LinkView<'_>) -> LinkSummary {

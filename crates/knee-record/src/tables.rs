@@ -2,9 +2,10 @@
 //! row; docs/records.md lists them.
 
 use crate::rows::label;
-use crate::table::{Column, Derived, Layout, Version};
+use crate::table::{Column, Derived, GROUP_ROWS, Layout, Version};
 use crate::{
-    FlowRecord, FlowSample, LinkSample, ObjectRecord, PathRecord, Records, TransferRecord,
+    ClassSample, ConnectionRecord, ControllerSource, FlowRecord, FlowSample, LinkSample,
+    ObjectRecord, PathRecord, Records, TransferRecord,
 };
 use knee_scenario::Scenario;
 use std::collections::BTreeMap;
@@ -16,11 +17,15 @@ pub(crate) const SAMPLES: Version =
     Version { name: "knee-samples/2", before: Some("knee-samples/1") };
 /// `links.parquet`; 2: what was used.
 pub(crate) const LINKS: Version = Version { name: "knee-links/2", before: Some("knee-links/1") };
+/// `classes.parquet`.
+pub(crate) const CLASSES: Version = Version { name: "knee-classes/1", before: None };
 /// `paths.parquet`.
 pub(crate) const PATHS: Version = Version { name: "knee-paths/1", before: None };
 /// `objects.parquet`.
 pub(crate) const OBJECTS: Version = Version { name: "knee-objects/1", before: None };
-/// `transfers.parquet`.
+/// `connections.parquet`.
+pub(crate) const CONNECTIONS: Version = Version { name: "knee-connections/1", before: None };
+/// `transfers.parquet`, which is read alone.
 pub(crate) const TRANSFERS: Version = Version { name: "knee-transfers/1", before: None };
 
 /// Integer columns named like their field. `or_null`: zero means that there
@@ -71,7 +76,7 @@ macro_rules! texts {
         [$(Column::Text {
             name: stringify!($field),
             get: |row: &$row| &row.$field,
-            set: |row, value| { row.$field = value.to_string(); Ok(()) },
+            set: |row, value| { row.$field = value.into(); Ok(()) },
         }),+]
     };
 }
@@ -93,6 +98,7 @@ pub(crate) fn flow_columns() -> Vec<Column<FlowRecord>> {
         or_null:);
     columns.extend(texts!(FlowRecord: scheduler).map(Column::added));
     columns.extend(added.into_iter().map(Column::added));
+    columns.extend(optional_integers!(FlowRecord: perfect_completion_ns).map(Column::added));
     columns
 }
 
@@ -126,6 +132,23 @@ pub(crate) fn link_columns() -> Vec<Column<LinkSample>> {
     columns
 }
 
+pub(crate) fn class_columns() -> Vec<Column<ClassSample>> {
+    let mut columns = integers!(ClassSample:
+        link, class, time_ns, queue_bytes, queue_packets, queue_delay_ns, departed_bytes,
+        dropped_packets, marked_packets;
+        or_null:);
+    columns.push(Column::Text {
+        name: "name",
+        get: |row| row.name,
+        set: |row, value| {
+            let known = knee_link::CLASS_NAMES.into_iter().find(|name| *name == value);
+            row.name = known.ok_or_else(|| format!("{value:?} is no class"))?;
+            Ok(())
+        },
+    });
+    columns
+}
+
 pub(crate) fn path_columns() -> Vec<Column<PathRecord>> {
     let mut columns = integers!(PathRecord:
         flow, path, sent_bytes, retransmitted_bytes, delivered_bytes, base_rtt_ns,
@@ -149,6 +172,49 @@ pub(crate) fn object_columns() -> Vec<Column<ObjectRecord>> {
     columns
 }
 
+/// In the order of [`crate::CONNECTION_COLUMNS`].
+pub(crate) fn connection_columns() -> Vec<Column<ConnectionRecord>> {
+    type Row = ConnectionRecord;
+    let mut columns = integers!(Row: connection; or_null:);
+    columns.extend(optional_integers!(Row: flow));
+    columns.extend(texts!(Row: workload));
+    columns.extend(optional_integers!(Row: start_ns));
+    columns.extend(integers!(Row: end_ns; or_null:));
+    columns.extend(optional_integers!(Row:
+        completion_ns, size_bytes, delivered_bytes, acked_bytes, received_bytes, sent_bytes,
+        retransmitted_bytes, sent_packets, retransmitted_packets, delivered_packets,
+        marked_packets, rtt_min_ns, srtt_ns, rttvar_ns, delivery_rate_bps));
+    columns.push(Column::OptionalFlag {
+        name: "app_limited",
+        get: |row| row.app_limited,
+        set: |row, value| row.app_limited = value,
+    });
+    columns.extend(optional_integers!(Row:
+        window_bytes, slow_start_threshold_bytes, pacing_rate_bps, busy_ns, receive_limited_ns,
+        send_buffer_limited_ns, timeouts, dsacks, reorderings, mss_bytes));
+    columns.extend(texts!(Row: cc));
+    columns.push(Column::Text {
+        name: "cc_source",
+        get: |row| row.cc_source.name(),
+        set: |row, value| {
+            let source = ControllerSource::named(value);
+            row.cc_source = source.ok_or_else(|| format!("{value:?} chooses no controller"))?;
+            Ok(())
+        },
+    });
+    columns.extend(texts!(Row: prefix));
+    columns.extend(optional_integers!(Row: local_port, remote_port));
+    columns.extend(texts!(Row: group));
+    columns.extend(optional_integers!(Row: block));
+    columns.extend(texts!(Row: arm));
+    columns.push(Column::OptionalFloat {
+        name: "weight",
+        get: |row| row.weight,
+        set: |row, value| row.weight = value,
+    });
+    columns
+}
+
 pub(crate) fn transfer_columns() -> Vec<Column<TransferRecord>> {
     let mut columns = integers!(TransferRecord:
         flow, number, start_ns, size_bytes, delivered_bytes, sent_bytes, retransmitted_bytes;
@@ -158,6 +224,7 @@ pub(crate) fn transfer_columns() -> Vec<Column<TransferRecord>> {
 }
 
 /// Names of what rows refer to by number, for readers without Knee.
+#[derive(Default)]
 pub(crate) struct Names {
     flows: BTreeMap<u32, String>,
     paths: BTreeMap<(u32, u16), String>,
@@ -214,37 +281,48 @@ macro_rules! flow_name {
 }
 
 pub(crate) fn flows() -> Layout<FlowRecord> {
-    Layout { version: FLOWS, columns: flow_columns(), derived: Vec::new() }
+    Layout::new(FLOWS, flow_columns(), Vec::new())
 }
 
 pub(crate) fn samples() -> Layout<FlowSample> {
-    let derived = vec![flow_name!(FlowSample)];
-    Layout { version: SAMPLES, columns: sample_columns(), derived }
+    Layout::new(SAMPLES, sample_columns(), vec![flow_name!(FlowSample)])
 }
 
 pub(crate) fn path_samples() -> Layout<FlowSample> {
     let path = Derived { name: "path_name", get: |names, row| names.path(row) };
-    let derived = vec![flow_name!(FlowSample), path];
-    Layout { version: SAMPLES, columns: sample_columns(), derived }
+    Layout::new(SAMPLES, sample_columns(), vec![flow_name!(FlowSample), path])
 }
 
 pub(crate) fn links() -> Layout<LinkSample> {
     let link = Derived { name: "link_name", get: |names, row: &LinkSample| names.link(row.link) };
-    Layout { version: LINKS, columns: link_columns(), derived: vec![link] }
+    Layout::new(LINKS, link_columns(), vec![link])
+}
+
+pub(crate) fn classes() -> Layout<ClassSample> {
+    let link = Derived { name: "link_name", get: |names, row: &ClassSample| names.link(row.link) };
+    Layout::new(CLASSES, class_columns(), vec![link])
 }
 
 pub(crate) fn paths() -> Layout<PathRecord> {
-    Layout { version: PATHS, columns: path_columns(), derived: vec![flow_name!(PathRecord)] }
+    Layout::new(PATHS, path_columns(), vec![flow_name!(PathRecord)])
 }
 
 pub(crate) fn objects() -> Layout<ObjectRecord> {
-    let derived = vec![flow_name!(ObjectRecord)];
-    Layout { version: OBJECTS, columns: object_columns(), derived }
+    Layout::new(OBJECTS, object_columns(), vec![flow_name!(ObjectRecord)])
+}
+
+/// Rows are wide: fewer wait in memory.
+pub(crate) fn connections() -> Layout<ConnectionRecord> {
+    let flow = Derived {
+        name: "flow_name",
+        get: |names, row: &ConnectionRecord| row.flow.map_or("", |flow| names.flow(flow)),
+    };
+    let columns = connection_columns();
+    Layout { version: CONNECTIONS, columns, derived: vec![flow], group_rows: GROUP_ROWS / 4 }
 }
 
 pub(crate) fn transfers() -> Layout<TransferRecord> {
-    let derived = vec![flow_name!(TransferRecord)];
-    Layout { version: TRANSFERS, columns: transfer_columns(), derived }
+    Layout::new(TRANSFERS, transfer_columns(), vec![flow_name!(TransferRecord)])
 }
 
 #[cfg(test)]
@@ -254,7 +332,8 @@ mod tests {
     const DOCUMENT: &str = include_str!("../../../docs/records.md");
     const UNITS: [&str; 5] = ["_ns", "_bytes", "_bps", "_packets", "_overhead"];
     /// Columns that count or name things: they have no unit.
-    const WITHOUT_UNIT: [&str; 16] = [
+    const WITHOUT_UNIT: [&str; 29] = [
+        "class",
         "flow",
         "index",
         "name",
@@ -271,6 +350,18 @@ mod tests {
         "number",
         "connection",
         "quality",
+        "workload",
+        "app_limited",
+        "dsacks",
+        "reorderings",
+        "cc_source",
+        "prefix",
+        "local_port",
+        "remote_port",
+        "group",
+        "block",
+        "arm",
+        "weight",
     ];
 
     /// Each file's heading in the document, and the columns of its table.
@@ -282,9 +373,9 @@ mod tests {
             ("## flows.parquet", names(&flow_columns())),
             ("## samples.parquet", names(&sample_columns())),
             ("## links.parquet", names(&link_columns())),
+            ("## classes.parquet", names(&class_columns())),
             ("## paths.parquet", names(&path_columns())),
             ("## objects.parquet", names(&object_columns())),
-            ("## transfers.parquet", names(&transfer_columns())),
         ]
     }
 
@@ -300,9 +391,22 @@ mod tests {
         }
     }
 
+    /// What is said of the columns is said of those that are written, in their
+    /// order.
+    #[test]
+    fn every_column_of_a_connection_has_a_meaning() {
+        let layout = connections();
+        let columns = layout.columns.iter().map(Column::name);
+        let written: Vec<_> = columns.chain(layout.derived.iter().map(|one| one.name)).collect();
+        let told: Vec<_> = crate::CONNECTION_COLUMNS.iter().map(|one| one.name).collect();
+        assert_eq!(written, told);
+    }
+
     #[test]
     fn names_end_in_their_unit() {
-        for name in tables().into_iter().flat_map(|(_, columns)| columns) {
+        let connection = connection_columns();
+        let of_connections = connection.iter().map(Column::name);
+        for name in tables().into_iter().flat_map(|(_, columns)| columns).chain(of_connections) {
             let unit = UNITS.iter().any(|unit| name.ends_with(unit));
             assert!(unit || WITHOUT_UNIT.contains(&name), "{name}");
         }

@@ -6,8 +6,8 @@ mod common;
 
 use common::{flow, records, with_link};
 use knee_record::{
-    Error, LinkSample, Manifest, Meter, ObjectRecord, PathRecord, Records, Summary, TransferRecord,
-    read_run, write_run,
+    ClassSample, ConnectionRecord, Error, LinkSample, Manifest, Meter, ObjectRecord, PathRecord,
+    Records, Summary, read_run, write_run,
 };
 use knee_scenario::Scenario;
 use proptest::prelude::*;
@@ -34,8 +34,9 @@ fn save(dir: &Path) {
     let records = Records {
         paths: vec![PathRecord { name: "lte".to_string(), ..Default::default() }],
         path_samples: records.samples.clone(),
+        classes: vec![ClassSample { name: "classic", ..Default::default() }; 3],
         objects: vec![ObjectRecord { name: "html".to_string(), ..Default::default() }; 3],
-        transfers: vec![TransferRecord { size_bytes: 1000, ..Default::default() }; 3],
+        connections: vec![ConnectionRecord { size_bytes: Some(1000), ..Default::default() }; 3],
         ..with_link(records, |t| LinkSample { queue_bytes: t as u64, ..LinkSample::default() })
     };
     let scenario = Scenario { resolved: "seed = 1\n".to_string(), ..Scenario::default() };
@@ -44,14 +45,15 @@ fn save(dir: &Path) {
     write_run(dir, &manifest, &scenario, &records, &summary).unwrap();
 }
 
-const TABLES: [&str; 7] = [
+const TABLES: [&str; 8] = [
+    "classes.parquet",
     "flows.parquet",
     "samples.parquet",
     "links.parquet",
     "paths.parquet",
     "path-samples.parquet",
     "objects.parquet",
-    "transfers.parquet",
+    "connections.parquet",
 ];
 
 /// 200, or as many as `KNEE_DAMAGE_CASES` says.

@@ -7,8 +7,8 @@ mod common;
 
 use common::{flow, records, with_link};
 use knee_record::{
-    Better, Comparison, LinkSample, Manifest, Meter, RepeatSummary, Summary, json_schemas,
-    sweep_measures, tolerances,
+    Better, CONNECTION_COLUMNS, Comparison, ConnectionColumn, LinkSample, Manifest, Meter,
+    RepeatSummary, Summary, json_schemas, sweep_measures, tolerances,
 };
 use knee_scenario::measure::{self, Declared, MEASURES};
 use knee_scenario::{Claim, Measure, Scenario, Statistic};
@@ -267,4 +267,45 @@ fn sweeps_and_fidelity_take_what_is_declared() {
     }
     assert_eq!(tolerances()[1].0, Measure::SmoothedRtt(Statistic::P50));
     assert_eq!(tolerances()[1].0.name(), "smoothed_rtt_p50");
+}
+
+/// The table of docs/connections.md is that of the columns that are written.
+#[test]
+fn the_page_of_connections_is_current() {
+    let path = repository().join("docs/connections.md");
+    let kept = std::fs::read_to_string(&path).unwrap();
+    let (before, rest) = kept.split_once(COLUMNS).unwrap();
+    let (_, after) = rest.split_once(END).unwrap();
+    let code = |text: &str| if text.is_empty() { String::new() } else { format!("`{text}`") };
+    let row = |column: &ConnectionColumn| {
+        let ConnectionColumn { name, meaning, tcp_info, estats, null } = column;
+        let (unit, info, estats) = (unit_of(name), code(tcp_info), code(estats));
+        format!("| `{name}` | {unit} | {meaning} | {info} | {estats} | {null} |\n")
+    };
+    let rows: String = CONNECTION_COLUMNS.iter().map(row).collect();
+    let head = "| column | type | meaning | `linux/tcp.h` | RFC 4898 | null on |\n\
+                | --- | --- | --- | --- | --- | --- |\n";
+    let page = format!("{before}{COLUMNS}{head}{rows}{END}{after}");
+    if std::env::var_os("KNEE_WRITE_SCHEMAS").is_some() {
+        std::fs::write(&path, &page).unwrap();
+    }
+    let kept = std::fs::read_to_string(&path).unwrap();
+    assert!(kept == page, "docs/connections.md is out of date: set KNEE_WRITE_SCHEMAS=1");
+}
+
+const COLUMNS: &str = "<!-- from the columns of a connection: begin -->\n";
+
+/// Type of a column, with its unit as the name ends in it.
+fn unit_of(name: &str) -> &'static str {
+    const TEXTS: [&str; 7] = ["workload", "cc", "cc_source", "prefix", "group", "arm", "flow_name"];
+    match name {
+        "app_limited" => "bool",
+        "weight" => "float64",
+        _ if TEXTS.contains(&name) => "text",
+        _ if name.ends_with("_ns") => "int64, ns",
+        _ if name.ends_with("_bytes") => "int64, bytes",
+        _ if name.ends_with("_bps") => "int64, bit/s",
+        _ if name.ends_with("_packets") => "int64, segments",
+        _ => "int64",
+    }
 }

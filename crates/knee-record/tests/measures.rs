@@ -98,6 +98,27 @@ fn sawtooth() -> Records {
     })
 }
 
+/// A window of 10, 20 … 100 kB within each second, half of it in flight; a
+/// threshold in the second half of the ten seconds, which is all that counts.
+#[test]
+fn windows_of_a_sawtooth() {
+    let mut records = sawtooth();
+    let none = |measure: &Measure| reason(&records, measure, "a");
+    assert!(none(&Measure::CongestionWindow(Statistic::P50)).contains("no congestion window"));
+    assert!(none(&Measure::SlowStartThreshold(Statistic::P50)).contains("no slow-start threshold"));
+    for row in &mut records.samples {
+        row.window_bytes = row.bandwidth_estimate_bps / 100;
+        row.in_flight_bytes = row.window_bytes / 2;
+        row.slow_start_threshold_bytes = if row.time_ns > 5 * SECOND { 50_000 } else { 0 };
+    }
+    let bytes = |measure: Measure| value(&records, &measure, "a");
+    close(bytes(Measure::CongestionWindow(Statistic::P50)), 50_000.0);
+    close(bytes(Measure::CongestionWindow(Statistic::Mean)), 55_000.0);
+    close(bytes(Measure::InFlight(Statistic::Max)), 50_000.0);
+    close(bytes(Measure::InFlight(Statistic::Mean)), 27_500.0);
+    close(bytes(Measure::SlowStartThreshold(Statistic::Min)), 50_000.0);
+}
+
 #[test]
 fn delays_of_a_sawtooth() {
     let records = sawtooth();

@@ -11,8 +11,9 @@ use arrow_array::{
 use arrow_schema::{Field, Schema};
 use common::{SECOND, flow, records, with_link};
 use knee_record::{
-    Cost, Error, FlowRecord, FlowSample, LinkSample, Manifest, Meter, ObjectRecord, PathRecord,
-    Rates, Records, Summary, TransferRecord, intern_phase, read_manifest, read_run, write_run,
+    ClassSample, ConnectionRecord, Connections, ControllerSource, Cost, Error, FlowRecord,
+    FlowSample, LinkSample, Manifest, Meter, ObjectRecord, PathRecord, Rates, Records, Summary,
+    intern_phase, read_manifest, read_run, write_run,
 };
 use knee_scenario::{InputFile, Scenario};
 use parquet::arrow::ArrowWriter;
@@ -64,6 +65,7 @@ fn a_run_comes_back() {
         fs::read_dir(&dir).unwrap().map(|file| file.unwrap().file_name()).collect();
     names.sort();
     let expected = [
+        "connections.parquet",
         "flows.parquet",
         "links.parquet",
         "manifest.json",
@@ -81,6 +83,7 @@ fn files_that_the_scenario_names_stand_below_it() {
         name: "inputs/lte.down".to_string(),
         written: "../traces/lte.down".to_string(),
         bytes: b"1\n2\n".as_slice().into(),
+        read_as: String::new(),
     };
     let scenario = Scenario { files: vec![trace], ..scenario() };
     let records = example();
@@ -134,20 +137,24 @@ fn text_comes_back_from_any_type_of_strings() {
 fn with_everything() -> Records {
     let path = PathRecord { name: "lte".to_string(), path: 1, backup: true, ..Default::default() };
     let object = ObjectRecord { name: "html".to_string(), ..Default::default() };
-    let transfer = TransferRecord { size_bytes: 1000, ..Default::default() };
     Records {
         path_samples: vec![FlowSample { path: 1, time_ns: SECOND, ..Default::default() }],
+        classes: vec![ClassSample {
+            class: 1,
+            name: "classic",
+            time_ns: SECOND,
+            ..Default::default()
+        }],
         paths: vec![path],
         objects: vec![object],
-        transfers: vec![transfer],
         ..example()
     }
 }
 
 const NOT_ALWAYS: [&str; 4] =
-    ["paths.parquet", "path-samples.parquet", "objects.parquet", "transfers.parquet"];
+    ["classes.parquet", "paths.parquet", "path-samples.parquet", "objects.parquet"];
 
-/// A run without paths, objects and transfers in the place of one with them
+/// A run without paths and objects in the place of one with them
 /// leaves none of theirs, in the folder and in the manifest.
 #[test]
 fn tables_without_rows_are_no_files() {
@@ -188,7 +195,9 @@ fn the_same_records_give_the_same_bytes() {
     let (first, second) = (folder.path().join("1"), folder.path().join("2"));
     save(&first, &example()).unwrap();
     save(&second, &example()).unwrap();
-    for name in ["flows.parquet", "samples.parquet", "links.parquet", "summary.json"] {
+    for name in
+        ["flows.parquet", "connections.parquet", "samples.parquet", "links.parquet", "summary.json"]
+    {
         let (one, other) = (fs::read(first.join(name)), fs::read(second.join(name)));
         assert_eq!(one.unwrap(), other.unwrap(), "{name}");
     }
@@ -327,9 +336,22 @@ prop_compose! {
 }
 
 prop_compose! {
+    fn class_sample()(
+        link in 0..2u32, class in 0..2u16, numbers in prop::collection::vec(count(), 7),
+    ) -> ClassSample {
+        ClassSample {
+            link, class, name: knee_link::CLASS_NAMES[usize::from(class)], time_ns: numbers[0],
+            queue_bytes: numbers[1], queue_packets: numbers[2], queue_delay_ns: numbers[3],
+            departed_bytes: numbers[4], dropped_packets: numbers[5], marked_packets: numbers[6],
+        }
+    }
+}
+
+prop_compose! {
     fn flow_record()(
         flow in any::<u32>(), index in any::<u32>(), texts in prop::collection::vec("[a-zé\"-]{0,8}", 4),
         numbers in prop::collection::vec(count(), 20), completion_ns in prop::option::of(count()),
+        perfect_completion_ns in prop::option::of(count()),
         header_overhead in 1.0..2.0_f64,
     ) -> FlowRecord {
         FlowRecord {
@@ -341,7 +363,7 @@ prop_compose! {
             timeouts: numbers[11], recoveries: numbers[12], spurious_recoveries: numbers[13],
             marked_bytes: numbers[14], scheduler: texts[3].clone(), reinjected_bytes: numbers[15],
             duplicate_bytes: numbers[16], head_of_line_ns: numbers[17],
-            reassembly_peak_bytes: numbers[18], suspicions: numbers[19],
+            reassembly_peak_bytes: numbers[18], suspicions: numbers[19], perfect_completion_ns,
         }
     }
 }
@@ -374,15 +396,37 @@ prop_compose! {
     }
 }
 
+/// A number or none; zero is a number.
+fn known() -> impl Strategy<Value = Option<u64>> {
+    prop::option::of(prop_oneof![Just(0), count()])
+}
+
 prop_compose! {
-    fn transfer_record()(
-        flow in 0..3u32, number in any::<u32>(), numbers in prop::collection::vec(count(), 6),
-        completion_ns in prop::option::of(count()),
-    ) -> TransferRecord {
-        TransferRecord {
-            flow, number, start_ns: numbers[0], completion_ns, size_bytes: numbers[1],
-            delivered_bytes: numbers[2], sent_bytes: numbers[3], retransmitted_bytes: numbers[4],
-            rtt_min_ns: numbers[5],
+    fn connection_record()(
+        connection in count(), flow in prop::option::of(0..3u32), end_ns in count(),
+        texts in prop::collection::vec("[a-z0-9:/.]{0,8}", 4),
+        workload in prop::sample::select(vec!["", "bulk", "mix"]),
+        known in prop::collection::vec(known(), 27), app_limited in any::<Option<bool>>(),
+        ports in any::<[Option<u16>; 2]>(), weight in prop::option::of(-1e9..1e9),
+        source in prop::sample::select(vec![
+            ControllerSource::Scenario, ControllerSource::Policy, ControllerSource::Unknown,
+        ]),
+    ) -> ConnectionRecord {
+        ConnectionRecord {
+            connection, flow, workload: workload.into(), start_ns: known[0], end_ns,
+            completion_ns: known[1], size_bytes: known[2], delivered_bytes: known[3],
+            acked_bytes: known[4], received_bytes: known[5], sent_bytes: known[6],
+            retransmitted_bytes: known[7], sent_packets: known[8],
+            retransmitted_packets: known[9], delivered_packets: known[10],
+            marked_packets: known[11], rtt_min_ns: known[12], srtt_ns: known[13],
+            rttvar_ns: known[14], delivery_rate_bps: known[15], app_limited,
+            window_bytes: known[16], slow_start_threshold_bytes: known[17],
+            pacing_rate_bps: known[18], busy_ns: known[19], receive_limited_ns: known[20],
+            send_buffer_limited_ns: known[21], timeouts: known[22], dsacks: known[23],
+            reorderings: known[24], mss_bytes: known[25], cc: texts[0].as_str().into(),
+            cc_source: source, prefix: texts[1].as_str().into(), local_port: ports[0],
+            remote_port: ports[1], group: texts[2].as_str().into(), block: known[26],
+            arm: texts[3].as_str().into(), weight,
         }
     }
 }
@@ -396,13 +440,18 @@ proptest! {
         links in prop::collection::vec(link_sample(), 0..40),
         paths in prop::collection::vec(path_record(), 0..5),
         path_samples in prop::collection::vec(sample(), 0..10),
+        classes in prop::collection::vec(class_sample(), 0..10),
         objects in prop::collection::vec(object_record(), 0..10),
-        transfers in prop::collection::vec(transfer_record(), 0..10),
+        connections in prop::collection::vec(connection_record(), 0..10),
         end_ns in any::<u64>(), interrupted in any::<bool>(), events in any::<u64>(),
+        epoch_unix_ns in any::<u64>(),
     ) {
+        let mut kept = Connections::default();
+        connections.into_iter().for_each(|row| kept.push(row));
+        let Connections { rows: connections, transfers } = kept;
         let records = Records {
-            flows, samples, links, link_names: vec!["up".to_string(), "down".to_string()], paths,
-            path_samples, objects, transfers, end_ns, interrupted, cost: Cost { events, data_packets: 3 },
+            flows, samples, links, classes, link_names: vec!["up".to_string(), "down".to_string()], paths,
+            path_samples, objects, connections, transfers, epoch_unix_ns, end_ns, interrupted, cost: Cost { events, data_packets: 3 },
             rates: Rates::default(),
         };
         let folder = tempfile::tempdir().unwrap();

@@ -19,8 +19,8 @@ mod path;
 mod read;
 mod source;
 mod streams;
-mod suggest;
 mod tree;
+mod workload;
 
 pub use algorithms::Algorithms;
 pub use check::{INPUTS, placeholders};
@@ -31,12 +31,12 @@ pub use model::{
     Claim, Flow, InputFile, Link, Model, ModelKind, Multipath, OnRecord, Outcome, Path, Reverse,
     Scenario, Study, StudyRun,
 };
-pub use overrides::Override;
+pub use overrides::{Override, OverrideError};
 pub use source::{Embedded, Folder, Loader, Source, load_file, open_file, read_file};
 pub use streams::{ControllerStreams, application_stream, link_stream};
 
 use check::parse_document;
-use file::{ScenarioFile, StudyFile};
+use file::{GroundWord, ScenarioFile, StudyFile};
 use read::Value;
 use source::{Reading, folder_of};
 use tree::Node;
@@ -113,6 +113,12 @@ pub fn json_schema() -> serde_json::Value {
 /// The JSON Schema of the study file.
 pub fn study_json_schema() -> serde_json::Value {
     schemars::schema_for!(StudyFile).to_value()
+}
+
+/// Names of the grounds that a study of this version can name, whether or not
+/// the version has them.
+pub fn ground_names() -> impl Iterator<Item = &'static str> {
+    GroundWord::WORDS.iter().map(|(name, _)| *name)
 }
 
 /// A commented scenario that runs as it is.

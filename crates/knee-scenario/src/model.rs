@@ -42,8 +42,11 @@ pub struct InputFile {
     pub name: String,
     /// As the file that was read named it.
     pub written: String,
-    /// What stands in it.
+    /// The file's contents.
     pub bytes: Arc<[u8]>,
+    /// What was made of it, for people: of an access log its format, and how
+    /// many lines were taken; else empty.
+    pub read_as: String,
 }
 
 /// A link with its name.

@@ -3,8 +3,8 @@
 //! everything else.
 
 use crate::source::Reading;
-use crate::suggest;
 use crate::tree::{self, Entries, Key, Kind, Node, Span};
+use knee_registry::did_you_mean;
 use std::str::FromStr;
 
 /// A `--set` argument.
@@ -30,15 +30,18 @@ impl Override {
     }
 }
 
+/// A text that is not a key with its value.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("\"{0}\" is not a key with its value: write link.bottleneck.rate=\"20 Mbit/s\"")]
+pub struct OverrideError(pub String);
+
 impl FromStr for Override {
-    type Err = String;
+    type Err = OverrideError;
     /// Reads `key=value`; the error says what to write.
-    fn from_str(text: &str) -> Result<Override, String> {
+    fn from_str(text: &str) -> Result<Override, OverrideError> {
         match text.split_once('=') {
             Some((key, _)) if !key.trim().is_empty() => Ok(Override { text: text.to_string() }),
-            _ => Err(format!(
-                "\"{text}\" is not a key with its value: write link.bottleneck.rate=\"20 Mbit/s\""
-            )),
+            _ => Err(OverrideError(text.to_string())),
         }
     }
 }
@@ -182,7 +185,7 @@ fn named<'n>(
     }
     let known = tables.iter().map(|(known, _)| known.as_str());
     let message = format!("there is no {} \"{}\" to set a key of", head.name, name.name);
-    reading.problem(name.span, message, suggest::instead(&name.name, known));
+    reading.problem(name.span, message, did_you_mean(&name.name, known));
     None
 }
 

@@ -7,7 +7,6 @@
 //! seed and the names, each behind its length.
 
 use crate::model::{Flow, Scenario};
-use knee_workload::{Mix, Workload};
 use rand_chacha::ChaCha8Rng;
 use rand_core::SeedableRng;
 use sha2::{Digest, Sha256};
@@ -22,9 +21,7 @@ pub fn link_stream(seed: u64, name: &str) -> ChaCha8Rng {
 /// it each: `knee_workload` draws what they share from that of the process.
 pub fn application_stream(seed: u64, flow: &Flow) -> ChaCha8Rng {
     let own = key("application", seed, flow.index, &[&flow.name]);
-    let Workload::Mix(Mix { process: Some(process), .. }) = &flow.workload else {
-        return ChaCha8Rng::from_seed(own);
-    };
+    let Some(process) = flow.workload.process() else { return ChaCha8Rng::from_seed(own) };
     let mut rng = ChaCha8Rng::from_seed(key("process", seed, 0, &[process]));
     let [a, b, c, d, e, f, g, h, ..] = own;
     rng.set_stream(u64::from_le_bytes([a, b, c, d, e, f, g, h]));

@@ -55,6 +55,13 @@ fn aqm() -> impl Strategy<Value = String> {
 }
 
 fn loss() -> impl Strategy<Value = String> {
+    let steps = (steady_loss(), 1u64..9, steady_loss()).prop_map(|(first, at, then)| {
+        format!("[{{ at = \"0 s\", loss = {first} }}, {{ at = \"{at} s\", loss = {then} }}]")
+    });
+    prop_oneof![3 => steady_loss(), 1 => steps]
+}
+
+fn steady_loss() -> impl Strategy<Value = String> {
     prop_oneof![
         percent(),
         (1u64..100_000).prop_map(|n| format!("{{ every = {n} }}")),
@@ -69,7 +76,11 @@ fn buffer() -> impl Strategy<Value = String> {
 }
 
 fn link() -> impl Strategy<Value = String> {
-    let jitter = (quantity(1..9, "ms"), any::<bool>())
+    let steps = (quantity(0..9, "ms"), quantity(0..9, "ms")).prop_map(|(first, then)| {
+        format!("[{{ at = \"0 s\", amount = {first} }}, {{ at = \"1 s\", amount = {then} }}]")
+    });
+    let amount = prop_oneof![quantity(1..9, "ms"), steps];
+    let jitter = (amount, any::<bool>())
         .prop_map(|(amount, reorder)| format!("{{ amount = {amount}, reorder = {reorder} }}"));
     (
         rate().prop_map(|rate| format!("rate = {rate}\n")),
@@ -80,8 +91,9 @@ fn link() -> impl Strategy<Value = String> {
         maybe("loss", loss()),
         maybe("policer", Just("{ rate = \"3 Mbit/s\", burst = \"70 kB\" }".to_string())),
         maybe("down", Just("[{ from = \"1 s\", until = \"1.5 s\" }]".to_string())),
+        maybe("hold", Just("[{ from = \"500 ms\", until = \"1 s\" }]".to_string())),
     )
-        .prop_map(|(a, b, c, d, e, f, g, h)| [a, b, c, d, e, f, g, h].concat())
+        .prop_map(|(a, b, c, d, e, f, g, h, i)| [a, b, c, d, e, f, g, h, i].concat())
 }
 
 fn sizes() -> impl Strategy<Value = String> {

@@ -3,14 +3,14 @@
 mod common;
 
 use common::{FILES, FULL, again, assert_resolves_to_itself, read, with_files};
-use knee_link::{Aqm, Buffer, Loss, RateModel};
+use knee_link::{Aqm, Buffer, Device, Loss, RateModel, Steps};
 use knee_scenario::{
     Flow, Folder, Measure, ModelKind, Outcome, Override, Scenario, SizeRange, Statistic, Workload,
     load_study, read_study, template,
 };
 use knee_transport::ReceiveWindow;
 use knee_units::{Rate, Time};
-use knee_workload::{Dash, Http, Mix, Page, Rule, Sizes};
+use knee_workload::{Bursts, Dash, Http, Mix, Page, Rule, Sizes};
 
 const DUMBBELL: &str = r#"
 duration = "60 s"
@@ -147,13 +147,21 @@ fn claims_have_bounds_in_si_units() {
 #[test]
 fn every_key_arrives() {
     let scenario = read(FULL);
-    let [steps, trace, other, mark, air] = &scenario.links[..] else { panic!("five links") };
+    let [steps, trace, other, mark, air, dual] = &scenario.links[..] else { panic!("six links") };
     assert!(matches!(&steps.config.rate, RateModel::Steps(steps) if steps.0.len() == 2));
     assert_eq!(steps.config.delay.base.0[1], (Time::from_millis(1500), Time::from_millis(20)));
-    assert!(steps.config.delay.jitter.is_some_and(|jitter| jitter.reorder));
+    let jitter = steps.config.delay.jitter.as_ref().unwrap();
+    let amounts = [(0, 5), (4, 0)].map(|(at, ms)| (Time::from_secs(at), Time::from_millis(ms)));
+    assert!(jitter.reorder && jitter.amount.0 == amounts);
     assert!(matches!(steps.config.aqm, Aqm::Red(red) if red.ecn && red.weight == 0.01));
     let down = [(10, 11), (20, 21)].map(|(a, b)| (Time::from_secs(a), Time::from_secs(b)));
     assert_eq!(steps.config.down, down);
+    let hold = [(22, 23), (30, 31)].map(|(a, b)| (Time::from_secs(a), Time::from_secs(b)));
+    assert_eq!(steps.config.hold, hold);
+    assert_eq!(trace.config.device, Some(Device::Bytes(30_000)));
+    let losses = [(0, Loss::Independent(0.0)), (3, Loss::Periodic(9))];
+    let losses = losses.map(|(at, loss)| (Time::from_secs(at), loss)).to_vec();
+    assert_eq!(air.config.loss, Loss::Steps(Steps(losses)));
     assert_eq!(steps.config.policer.map(|policer| policer.burst), Some(64_000));
     assert!(matches!(steps.config.loss, Loss::GilbertElliott { loss_bad: 0.8, .. }));
     assert!(matches!(trace.config.aqm, Aqm::FqCodel(fq) if fq.flows == 16 && fq.quantum == 300));
@@ -163,6 +171,8 @@ fn every_key_arrives() {
     assert!(matches!(mark.config.aqm, Aqm::Threshold(_)));
     assert_eq!(mark.config.loss, Loss::Independent(0.0025));
     assert_eq!((&air.config.rate, air.config.buffer), (&RateModel::Unlimited, Buffer::Unlimited));
+    let Aqm::DualPi2(pair) = &dual.config.aqm else { panic!("DualPI2") };
+    assert_eq!((pair.step, pair.classic_share), (Time::from_millis(1), 0.1));
 
     let many = &scenario.flows[2];
     assert_eq!(many.workload, Workload::File(1_500_000));
@@ -186,8 +196,8 @@ fn every_key_of_paths_and_workloads_arrives() {
     assert_eq!(scenario.paths[1].absent, absent);
     assert!(scenario.paths[0].absent.is_empty());
 
-    let [both, reading, watching, small, heavy, logged] = &scenario.flows[4..] else {
-        panic!("six flows after the first four")
+    let [both, reading, watching, asking, small, heavy, logged] = &scenario.flows[4..] else {
+        panic!("seven flows after the first four")
     };
     assert_eq!(both.paths, [1, 0]);
     let multipath = both.multipath.as_ref().unwrap();
@@ -209,6 +219,9 @@ fn every_key_of_paths_and_workloads_arrives() {
         rule: Rule::Bola,
     };
     assert_eq!(watching.workload, Workload::Dash(dash));
+    let pause = Time::from_millis(300);
+    let bursts = Bursts { size_bytes: 20_000, pause, count: Some(12) };
+    assert_eq!(asking.workload, Workload::Bursts(bursts));
     let sizes = Sizes::LogNormal { median: 30_000, sigma: 2.0, max: 1_000_000_000 };
     let mix = Mix {
         arrivals_per_second: 20.0,

@@ -104,6 +104,37 @@ const CASES: &[(&str, &str, &str)] = &[
     ("offset without a trace", "\"10 Mbit/s\"", "{ offset = \"5 ms\" }"),
     ("unknown key beside a trace", "\"10 Mbit/s\"", "{ trace = \"good.down\", loop = true }"),
     ("delay absurd", "delay = \"5 ms\"", "delay = \"60 min\""),
+    (
+        "jitter always late",
+        "delay = \"5 ms\"",
+        "jitter = { amount = [{ at = \"1 s\", amount = \"1 ms\" }] }",
+    ),
+    ("jitter of no steps", "delay = \"5 ms\"", "jitter = { amount = [] }"),
+    (
+        "loss steps out of order",
+        "delay = \"5 ms\"",
+        "loss = [{ at = \"0 s\", loss = \"1 %\" }, { at = \"2 s\", loss = \"2 %\" }, { at = \"1 s\", loss = \"3 %\" }]",
+    ),
+    ("loss steps within a step", "delay = \"5 ms\"", "loss = [{ at = \"0 s\", loss = [] }]"),
+    (
+        "hold that ends before it begins",
+        "delay = \"5 ms\"",
+        "hold = [{ from = \"2 s\", until = \"1 s\" }]",
+    ),
+    (
+        "holds that overlap",
+        "delay = \"5 ms\"",
+        "hold = [{ from = \"1 s\", until = \"3 s\" }, { from = \"2 s\", until = \"4 s\" }]",
+    ),
+    ("device without a rate", "delay = \"5 ms\"", "device = \"3 packets\""),
+    ("device behind drop-tail", "buffer = \"2 BDP\"", "device = \"3 packets\""),
+    (
+        "device behind an AQM that decides on entry",
+        "buffer = \"2 BDP\"",
+        "aqm = \"pie\"\ndevice = \"3 packets\"",
+    ),
+    ("device of nothing", "buffer = \"2 BDP\"", "aqm = \"codel\"\ndevice = \"0 packets\""),
+    ("device in BDP", "buffer = \"2 BDP\"", "aqm = \"codel\"\ndevice = \"1 BDP\""),
     ("jitter incomplete", "delay = \"5 ms\"", "jitter = { reorder = true }"),
     ("jitter without table", "delay = \"5 ms\"", "jitter = \"5 ms\""),
     ("buffer without a rate", "delay = \"5 ms\"", "buffer = \"20 packets\"\naqm = \"codel\""),
@@ -311,6 +342,12 @@ name = "mix"
 cc = "cubic"
 path = "dsl"
 workload = { mix = { arrival_interval = "50 ms", sizes = "30 kB" } }
+
+[[flow]]
+name = "chat"
+cc = "cubic"
+path = "dsl"
+workload = { bursts = { size = "20 kB", pause = "2 s", count = 4 } }
 "#;
 
 const SEVERAL_CASES: &[(&str, &str, &str)] = &[
@@ -387,6 +424,10 @@ const SEVERAL_CASES: &[(&str, &str, &str)] = &[
         "workload = { mix = { arrival_interval = \"50 ms\", sizes = \"30 kB\" } }",
         "workload = { mix = { arrival_interval = \"50 ms\", sizes = \"30 kB\", process = \"p\" } }\n\n[[flow]]\nname = \"control\"\npath = \"dsl\"\ncc = \"reno\"\nworkload = { mix = { arrival_interval = \"60 ms\", sizes = \"30 kB\", process = \"p\" } }",
     ),
+    ("bursts of nothing", "size = \"20 kB\"", "size = \"0 B\""),
+    ("bursts without a pause", ", pause = \"2 s\"", ""),
+    ("bursts that never end", "pause = \"2 s\", count = 4", "pause = \"0 s\""),
+    ("no bursts", "count = 4", "count = 0"),
     ("a mix without sizes", ", sizes = \"30 kB\"", ""),
     ("arrivals all at once", "\"50 ms\"", "\"0 s\""),
     ("hardly an arrival", "\"50 ms\"", "\"61 s\""),

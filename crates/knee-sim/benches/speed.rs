@@ -1,5 +1,5 @@
-//! Delivered data packets per second of user CPU, case by case, and what the
-//! time series cost. `cargo bench -p knee-sim`.
+//! Delivered data packets per second of user CPU, case by case, with buffers of
+//! 10 BDP and of 1, and what the time series cost. `cargo bench -p knee-sim`.
 //!
 //! The machine's speed drifts, so each case runs several times, in turn with
 //! the others, and the median counts; what matters over time are the ratios
@@ -56,14 +56,18 @@ fn medians(scenarios: &[Scenario]) -> Vec<f64> {
 }
 
 fn main() {
-    let scenarios: Vec<Scenario> = CASES
-        .iter()
-        .map(|(_, text, seconds, _)| scenario(text, &[format!("duration={seconds} s")]))
-        .collect();
-    println!("case      Mpackets/CPU s   goal");
-    let speeds = medians(&scenarios);
-    for ((name, _, _, goal), speed) in CASES.iter().zip(&speeds) {
-        println!("{name:<10}{speed:>14.2}{goal:>7.1}");
+    // Over a buffer of 1 BDP what is lost counts as well.
+    let with = |buffer: &str| {
+        CASES.map(|(_, text, seconds, _)| {
+            let buffer = format!("link.bottleneck.buffer={buffer}");
+            scenario(text, &[buffer, format!("duration={seconds} s")])
+        })
+    };
+    println!("Mpackets/CPU s   10 BDP   goal    1 BDP");
+    let deep = medians(&with("10 BDP"));
+    let shallow = medians(&with("1 BDP"));
+    for (((name, _, _, goal), deep), shallow) in CASES.iter().zip(&deep).zip(&shallow) {
+        println!("{name:<14}{deep:>9.2}{goal:>7.1}{shallow:>9.2}");
     }
 
     let text = CASES[1].1;
@@ -77,6 +81,10 @@ fn main() {
         let changes = [format!("flow.{name}.count={count}"), "duration=10 s".to_string()];
         scenario(CASES[3].1, &changes)
     };
+    let ten_thousand = scenario(
+        CASES[6].1,
+        &["link.bottleneck.rate=1 Gbit/s".to_string(), "duration=5 s".to_string()],
+    );
     let sampled = |interval: &str| {
         let changes = [format!("sample_interval={interval}"), "duration=60 s".to_string()];
         scenario(text, &changes)
@@ -88,6 +96,11 @@ fn main() {
             at_rate(1000, 6),
         ),
         ("time per packet at 1000 flows over 10 (at most 2.5)", at_flows(10), at_flows(1000)),
+        (
+            "time per packet at 10,000 flows over 1, 1 Gbit/s (at most 6)",
+            at_rate(1000, 6),
+            ten_thousand,
+        ),
         (
             "time with samples every 100 ms over none (at most 1.15)",
             sampled("60 s"),

@@ -9,8 +9,9 @@ use crate::simulation::Simulation;
 use knee_scenario::{ControllerStreams, application_stream};
 use knee_transport::{Counters, Receiver, Sender};
 use knee_units::Time;
-use knee_workload::{Action, Application, Workload};
+use knee_workload::{Action, Application};
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// A flow of the scenario: an application and its connections.
 pub struct FlowState {
@@ -28,9 +29,11 @@ pub struct FlowState {
     pub totals: Totals,
     /// The same by path, of a flow over several.
     pub totals_by_path: Vec<Totals>,
-    /// Connections are forgotten as soon as they end, and recorded as
-    /// transfers.
+    /// Connections are forgotten as soon as they end.
     pub transient: bool,
+    /// Its workload and its controller, as rows of connections name them.
+    pub workload: Arc<str>,
+    pub controller: Arc<str>,
     /// The application wants to hear of deliveries.
     pub watches: bool,
     /// Propagation delay from the receiving to the sending end.
@@ -45,6 +48,12 @@ pub struct Totals {
     pub counters: Counters,
     pub delivered_bytes: u64,
     pub delivered_packets: u64,
+    /// Segments acknowledged, selectively ones included.
+    pub acknowledged_segments: u64,
+    /// Segments that arrived marked.
+    pub marked_segments: u64,
+    /// Times that a path was seen to reorder.
+    pub reorderings: u64,
     /// Smallest and largest RTT.
     pub rtt: Option<(Time, Time)>,
     pub reinjected_bytes: u64,
@@ -87,11 +96,14 @@ impl Totals {
     /// Adds what one path's sending end counts.
     pub fn add_sender(&mut self, sender: &Sender) {
         self.counters.add(sender.counters());
+        self.acknowledged_segments += sender.delivered_segments();
+        self.reorderings += sender.reorderings();
         self.rtt = wider(self.rtt, sender.rtt().range());
     }
 
     fn add_receiver(&mut self, receiver: &Receiver) {
         self.delivered_packets += receiver.delivered_segments();
+        self.marked_segments += receiver.marked_segments();
     }
 
     /// Adds a subflow, with what it delivered in its own order.
@@ -107,6 +119,9 @@ impl Totals {
     pub fn join(&mut self, gone: &Totals) {
         self.counters.add(&gone.counters);
         self.delivered_packets += gone.delivered_packets;
+        self.acknowledged_segments += gone.acknowledged_segments;
+        self.marked_segments += gone.marked_segments;
+        self.reorderings += gone.reorderings;
         self.delivered_bytes += gone.delivered_bytes;
         self.rtt = wider(self.rtt, gone.rtt);
     }
@@ -141,7 +156,9 @@ impl<L: PacketLog> Simulation<'_, L> {
             sums: Sums::of_paths(plan.paths.len()),
             totals: Totals::default(),
             totals_by_path: vec![Totals::default(); plan.paths.len()],
-            transient: matches!(plan.workload, Workload::Mix(_)),
+            transient: plan.workload.properties().transient,
+            workload: plan.workload.name().into(),
+            controller: plan.controller.name.as_str().into(),
             way_back: ways_back.min().unwrap_or(Time::ZERO),
             streams: positions.map(|at| ControllerStreams::new(scenario, plan, at)).collect(),
         });

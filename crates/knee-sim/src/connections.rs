@@ -12,7 +12,6 @@ use crate::simulation::{CONNECTION, Simulation, TIMERS};
 use crate::subflows::MultipathEnds;
 use crate::topology::PathRoute;
 use knee_cc::{Selection, SelectionError};
-use knee_record::TransferRecord;
 use knee_scenario::Algorithms;
 use knee_transport::{Receiver, Sender};
 use knee_units::Time;
@@ -241,8 +240,9 @@ impl<L: PacketLog> Simulation<'_, L> {
             _ => {
                 let connection_number =
                     (ends == MULTIPATH).then(|| self.slots[connection.home as usize].serial);
-                let config = &scenario.flows[connection.flow as usize].transport;
-                Event::Open { path, config, connection: connection_number }
+                let of = connection.flow;
+                let config = &scenario.flows[of as usize].transport;
+                Event::Open { path, config, connection: connection_number, of }
             }
         };
         self.note(slot, event);
@@ -358,39 +358,11 @@ impl<L: PacketLog> Simulation<'_, L> {
         if L::WRITES {
             self.log_complete(connection);
         }
+        self.note_closed(connection);
         if self.flows[flow].transient {
-            self.note_transfer(connection);
             self.abandon(connection);
         }
         self.tell_closed(flow, number);
-    }
-
-    /// The row of a transfer that has ended or is cut off.
-    pub(crate) fn note_transfer(&mut self, connection: usize) {
-        let mut totals = crate::applications::Totals::default();
-        totals.add(self, connection);
-        let state = &self.connections[connection];
-        self.transfers.push(TransferRecord {
-            flow: state.flow,
-            number: state.number,
-            start_ns: state.started.as_nanos(),
-            completion_ns: state.completed.map(|at| (at - state.started).as_nanos()),
-            size_bytes: state.size,
-            delivered_bytes: totals.delivered_bytes,
-            sent_bytes: totals.counters.sent_bytes,
-            retransmitted_bytes: totals.counters.retransmitted_bytes,
-            rtt_min_ns: totals.rtt.map_or(0, |(min, _)| min.as_nanos()),
-        });
-    }
-
-    /// The rows of the transfers that the end of the run cuts off.
-    pub(crate) fn note_cut_off_transfers(&mut self) {
-        for flow in 0..self.flows.len() {
-            if self.flows[flow].transient {
-                let live: Vec<u32> = self.flows[flow].live.values().copied().collect();
-                live.into_iter().for_each(|index| self.note_transfer(index as usize));
-            }
-        }
     }
 
     /// Forgets a connection, but what it counted; its slots are free once

@@ -4,7 +4,9 @@
 //! What this crate never does: read a clock, use threads inside a run, print.
 
 mod applications;
+mod closing;
 mod connections;
+mod heap;
 mod log;
 mod packet;
 mod queue;
@@ -12,6 +14,7 @@ mod recorder;
 mod simulation;
 mod subflows;
 mod topology;
+mod wheel;
 
 pub use knee_record::Control;
 pub use log::{CsvLog, PacketLog};
@@ -130,8 +133,9 @@ mod tests {
             let mut run = Simulation::new(&scenario, Algorithms::built_in(), ()).expect("it fits");
             let mut nowhere = ();
             let mut recorder = Recorder::new(&mut nowhere);
-            run.run(&mut recorder, &Control::default()).expect("it runs");
-            assert!(run.transfers.len() > 14_000, "{} transfers", run.transfers.len());
+            let end = run.run(&mut recorder, &Control::default()).expect("it runs");
+            let transfers = recorder.into_records(&run, end).transfers.len();
+            assert!(transfers > 14_000, "{transfers} transfers");
             assert!(run.connections.len() < 100, "{} connections", run.connections.len());
             assert!(run.slots.len() < 400, "{} slots", run.slots.len());
             assert!(run.flows[0].live.len() < 20, "{} live", run.flows[0].live.len());

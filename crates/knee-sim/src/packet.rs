@@ -1,7 +1,7 @@
 //! What travels over the simulated links, and where it goes next.
 
 use knee_transport::multipath::DataAck;
-use knee_transport::{Ack, AckDetails, Segment, SegmentKind};
+use knee_transport::{Ack, AckDetails, AckRequest, Segment, SegmentKind};
 use knee_units::Ecn;
 
 const SYN: u8 = 2;
@@ -25,7 +25,8 @@ pub struct Packet {
     /// Segment number, or next segment expected.
     pub number: u32,
     timestamp: u32,
-    /// Payload bytes of a segment; the slot of what else an ACK carries.
+    /// Payload bytes of a segment, and above them what it asks of ACKs; the slot
+    /// of what else an ACK carries.
     extra: u32,
     /// Where it goes next: an index into the routes.
     pub hop: u32,
@@ -58,7 +59,7 @@ impl Packet {
             hash,
             number: segment.number,
             timestamp: segment.timestamp,
-            extra: u32::from(segment.len),
+            extra: u32::from(segment.len) | u32::from(segment.ack_request.bits()) << 16,
             hop,
             id,
             size: size as u16,
@@ -94,6 +95,16 @@ impl Packet {
         }
     }
 
+    /// This segment and those behind it in a burst of `count`, in which they
+    /// differ in their number alone.
+    pub fn of_burst(self, count: u32) -> impl Iterator<Item = Packet> {
+        (0..count).map(move |behind| Packet {
+            number: self.number.wrapping_add(behind),
+            id: self.id.wrapping_add(behind),
+            ..self
+        })
+    }
+
     pub fn to_segment(self) -> Segment {
         Segment {
             kind: if self.flags & SYN != 0 { SegmentKind::Syn } else { SegmentKind::Data },
@@ -103,6 +114,7 @@ impl Packet {
             retransmission: self.flags & RETRANSMISSION != 0,
             window_reduced: self.flags & CONGESTION != 0,
             push: self.flags & PUSH != 0,
+            ack_request: AckRequest::from_bits((self.extra >> 16) as u16),
         }
     }
 

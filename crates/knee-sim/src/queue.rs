@@ -1,4 +1,5 @@
-//! The event queue: a short list in order, then a 4-ary heap, of packed keys.
+//! The event queue: a short list in order, then a timing wheel and a heap, of
+//! packed keys.
 //!
 //! A key holds the time in its upper 64 bits, then the number of the event
 //! within the run, then its source. Events at the same time come in the order
@@ -6,6 +7,8 @@
 //! the order of those that share a link or a connection. No two events have
 //! the same number: whoever waits for one cannot mistake another for it.
 
+use crate::heap::Heap;
+use crate::wheel::{self, Wheel};
 use knee_units::Time;
 
 /// Bits of a key that name the source; 44 are left for the number, which is
@@ -47,34 +50,58 @@ impl Armed {
     }
 }
 
-/// Keys that are kept in order before the heap: more than a run with a few flows
-/// ever queues.
-const NEAR_MAX: usize = 32;
-/// Keys that are taken into the list when it is empty: as many again find room.
-const REFILL: usize = NEAR_MAX / 2;
+/// Keys that are kept in order at most.
+const NEAR_MAX: usize = 128;
+/// The same while there are no others: more than a run with a few flows ever
+/// queues.
+const ALONE_MAX: usize = 32;
+/// Keys that are put in order at least, and at most, when none is.
+const REFILL_MIN: usize = 8;
+const REFILL_MAX: usize = NEAR_MAX / 2;
 
 /// A priority queue of events.
 ///
 /// Most events are due soon: the next packet of a link comes before nearly all
 /// timers. So the earliest keys are a short list in order, into which such a key
-/// is put with few comparisons, and only what comes later goes into the heap.
-#[derive(Debug, Default)]
+/// is put with few comparisons. What comes later lies unordered in slots of a
+/// wheel until the list is empty, and what comes much later in a heap: few keys
+/// do, for a timer that is put off stays where it is.
+#[derive(Debug)]
 pub struct EventQueue {
     /// The earliest keys, from the latest to the earliest.
     near: [u128; NEAR_MAX],
     near_len: usize,
-    /// The heap of all that comes after them, and behind it [unused](unused)
-    /// keys up to a multiple of four children: a key has four children or none.
-    keys: Vec<u128>,
-    /// Keys in the heap.
-    len: usize,
+    /// Keys for which there is room now.
+    near_room: usize,
+    /// What is queued from now on for this time or later comes behind them.
+    bound: Time,
+    wheel: Wheel,
+    heap: Heap,
+    /// Keys on their way into the list.
+    due: Vec<u128>,
     /// Number of the last event; the first has 1.
     numbered: u64,
 }
 
-/// Comes behind every key; of four in a row no two have the same time.
-fn unused(slot: usize) -> u128 {
-    u128::MAX - ((slot as u128 & 3) << 64)
+impl Default for EventQueue {
+    fn default() -> EventQueue {
+        EventQueue {
+            near: [0; NEAR_MAX],
+            near_len: 0,
+            near_room: ALONE_MAX,
+            bound: Time::MAX,
+            wheel: Wheel::default(),
+            heap: Heap::default(),
+            due: Vec::with_capacity(NEAR_MAX),
+            numbered: 0,
+        }
+    }
+}
+
+/// When the event of a key is due.
+#[inline]
+pub fn time_of(key: u128) -> Time {
+    Time::from_nanos((key >> 64) as u64)
 }
 
 impl EventQueue {
@@ -94,7 +121,7 @@ impl EventQueue {
     }
 
     /// Queues what comes behind all others at the same time, also those that
-    /// are not queued yet.
+    /// are not queued yet. At most one such event may be queued at a time.
     pub fn push_last(&mut self, time: Time, source: usize) {
         self.insert(time, Event(u64::MAX << SOURCE_BITS | source as u64));
     }
@@ -102,10 +129,10 @@ impl EventQueue {
     #[inline(always)]
     fn insert(&mut self, time: Time, event: Event) {
         let key = u128::from(time.as_nanos()) << 64 | u128::from(event.0);
-        if self.len > 0 && key > self.keys[0] {
-            return self.ascend(key);
+        if time >= self.bound {
+            return self.insert_later(key);
         }
-        if self.near_len == NEAR_MAX {
+        if self.near_len >= self.near_room {
             return self.insert_into_full(key);
         }
         let mut place = self.near_len & (NEAR_MAX - 1);
@@ -117,16 +144,24 @@ impl EventQueue {
         self.near[place] = key;
     }
 
-    /// The latest of the list and `key` goes into the heap.
+    #[inline(never)]
+    fn insert_later(&mut self, key: u128) {
+        if !self.wheel.insert(key) {
+            self.heap.push(key);
+        }
+    }
+
+    /// The list has no room for one more: the latest leaves it.
     #[cold]
     fn insert_into_full(&mut self, key: u128) {
-        let latest = self.near[0];
-        if key > latest {
-            return self.ascend(key);
+        let latest = self.near[0].max(key);
+        self.set_bound(time_of(latest));
+        self.insert_later(latest);
+        if latest == key {
+            return;
         }
-        self.ascend(latest);
         let mut place = 0;
-        while place + 1 < NEAR_MAX && self.near[place + 1] > key {
+        while place + 1 < self.near_len && self.near[place + 1] > key {
             self.near[place] = self.near[place + 1];
             place += 1;
         }
@@ -141,97 +176,58 @@ impl EventQueue {
         }
         self.near_len = self.near_len.checked_sub(1)?;
         let key = self.near[self.near_len & (NEAR_MAX - 1)];
-        Some((Time::from_nanos((key >> 64) as u64), Event(key as u64)))
+        Some((time_of(key), Event(key as u64)))
     }
 
-    /// Takes the earliest keys of the heap into the list.
+    /// Takes the earliest keys of the wheel and the heap into the list.
     #[inline(never)]
     fn refill(&mut self) {
-        let count = self.len.min(REFILL);
-        for place in (0..count).rev() {
-            self.near[place] = self.take_root();
+        let mut due = std::mem::take(&mut self.due);
+        let mut bound = Time::ZERO;
+        while due.len() < REFILL_MIN && bound < Time::MAX {
+            bound = self.take_next(&mut due);
         }
-        self.near_len = count;
+        due.sort_unstable_by(|a, b| b.cmp(a));
+        let surplus = due.len().saturating_sub(REFILL_MAX);
+        if surplus > 0 {
+            bound = time_of(due[surplus - 1]);
+            due.drain(..surplus).for_each(|key| self.heap.push(key));
+        }
+        self.set_bound(bound);
+        self.near[..due.len()].copy_from_slice(&due);
+        self.near_len = due.len();
+        due.clear();
+        self.due = due;
     }
 
-    /// The earliest key of the heap, which is not empty; the last one takes its
-    /// place.
+    /// Takes what the heap has before the first slot of the wheel with keys, or
+    /// that slot. Returns the time that all others come at or after; [`Time::MAX`]:
+    /// there are none.
     #[inline]
-    fn take_root(&mut self) -> u128 {
-        self.len -= 1;
-        let last = std::mem::replace(&mut self.keys[self.len], unused(self.len));
-        if self.len == 0 {
-            return last;
-        }
-        let root = self.keys[0];
-        self.descend(last);
-        root
-    }
-
-    /// Appends `key` to the heap and moves it up to its place.
-    #[inline(never)]
-    fn ascend(&mut self, key: u128) {
-        if self.len == self.keys.len() {
-            let room = if self.len == 0 { 1 } else { 4 };
-            self.keys.extend((self.len..self.len + room).map(unused));
-        }
-        let mut slot = self.len;
-        self.len += 1;
-        while slot > 0 {
-            let parent = (slot - 1) / 4;
-            if self.keys[parent] <= key {
-                break;
+    fn take_next(&mut self, due: &mut Vec<u128>) -> Time {
+        let slot = self.wheel.first();
+        let start = slot.map_or(Time::MAX, wheel::start_of);
+        if self.heap.first() < start {
+            while self.heap.first() < start && due.len() < REFILL_MAX {
+                due.extend(self.heap.pop());
             }
-            self.keys[slot] = self.keys[parent];
-            slot = parent;
+            return self.heap.first().min(start);
         }
-        self.keys[slot] = key;
+        let Some(slot) = slot else { return Time::MAX };
+        self.wheel.take(slot, due);
+        let end = wheel::start_of(slot + 1);
+        while self.heap.first() < end {
+            due.extend(self.heap.pop());
+        }
+        if self.wheel.is_empty() && self.heap.first() == Time::MAX { Time::MAX } else { end }
     }
 
-    /// Puts `key` into the root and moves it down to its place.
-    #[inline(always)]
-    fn descend(&mut self, key: u128) {
-        let keys = &mut self.keys[..];
-        let mut slot = 0;
-        while 4 * slot + 1 < self.len {
-            let first = 4 * slot + 1;
-            let Some(children) = keys[first..].first_chunk() else { break };
-            let (least, child) = least_of_four(children);
-            if child >= key {
-                break;
-            }
-            keys[slot] = child;
-            slot = first + least;
-        }
-        keys[slot] = key;
+    /// All that comes before `bound` is in the list.
+    fn set_bound(&mut self, bound: Time) {
+        self.bound = bound;
+        self.wheel.advance(bound);
+        self.near_room = if bound == Time::MAX { ALONE_MAX } else { NEAR_MAX };
     }
-}
-
-/// Position and value of the least: a tournament without branches, since which
-/// child is the least cannot be predicted. Times seldom tie, and only then do
-/// the numbers count.
-#[inline(always)]
-fn least_of_four(keys: &[u128; 4]) -> (usize, u128) {
-    let [a, b, c, d] = keys.map(|key| (key >> 64) as u64);
-    let (left, at_left) = if b < a { (b, 1) } else { (a, 0) };
-    let (right, at_right) = if d < c { (d, 3) } else { (c, 2) };
-    let least = if a == b || c == d || left == right {
-        least_by_number(keys)
-    } else if right < left {
-        at_right
-    } else {
-        at_left
-    };
-    (least, keys[least & 3])
-}
-
-#[cold]
-#[inline(never)]
-fn least_by_number(keys: &[u128; 4]) -> usize {
-    let [a, b, c, d] = *keys;
-    let left = if b < a { (b, 1) } else { (a, 0) };
-    let right = if d < c { (d, 3) } else { (c, 2) };
-    if right.0 < left.0 { right.1 } else { left.1 }
 }
 
 #[cfg(test)]
@@ -242,26 +238,35 @@ mod tests {
     use std::collections::BinaryHeap;
 
     proptest! {
-        /// The standard library's heap is the oracle.
+        /// The standard library's heap is the oracle. Times lie close together or
+        /// years apart.
         #[test]
         fn agrees_with_a_binary_heap(
-            operations in prop::collection::vec((0u8..5, 0u64..1000, 0usize..50), 0..400)
+            operations in prop::collection::vec(
+                (0u8..5, 0u64..1000, 0u32..6, 0usize..50), 0..400
+            )
         ) {
             let mut queue = EventQueue::default();
             let mut oracle = BinaryHeap::new();
-            for (number, (kind, time, source)) in operations.into_iter().enumerate() {
-                let time = Time::from_nanos(time);
+            let mut last_is_queued = false;
+            for (number, (kind, time, scale, source)) in operations.into_iter().enumerate() {
+                let time = Time::from_nanos(time << (8 * scale));
                 match kind {
                     0..=2 => {
                         queue.push(time, source);
                         oracle.push(Reverse((time, number, source)));
                     }
+                    3 if last_is_queued => {}
                     3 => {
+                        last_is_queued = true;
                         queue.push_last(time, source);
                         oracle.push(Reverse((time, usize::MAX, source)));
                     }
                     _ => {
-                        let expected = oracle.pop().map(|Reverse((time, _, source))| (time, source));
+                        let expected = oracle.pop();
+                        let is_last = |next: &Reverse<(_, usize, _)>| next.0.1 == usize::MAX;
+                        last_is_queued &= !expected.as_ref().is_some_and(is_last);
+                        let expected = expected.map(|Reverse((time, _, source))| (time, source));
                         let found = queue.pop().map(|(time, event)| (time, event.source()));
                         prop_assert_eq!(found, expected);
                     }

@@ -7,20 +7,21 @@ use crate::simulation::Simulation;
 use crate::subflows::MultipathEnds;
 use knee_cc::Decision;
 use knee_record::{
-    Cost, Error, FlowRecord, FlowSample, LinkSample, ObjectRecord, PathRecord, Records, SampleSink,
-    Series,
+    ClassSample, Connections, Cost, Error, FlowRecord, FlowSample, LinkSample, ObjectRecord,
+    PathRecord, Records, SampleSink, Series,
 };
 use knee_transport::{Receiver, Sender};
 use knee_units::Time;
-use knee_workload::Workload;
 
-/// The time series of a run: every row goes to `sink`, and as many as measures
-/// need stay in memory.
+/// The time series and connections of a run: every row goes to `sink`, and as
+/// many as measures need stay in memory.
 pub struct Recorder<'s> {
     sink: &'s mut dyn SampleSink,
     flows: Series<FlowSample>,
     paths: Series<FlowSample>,
     links: Series<LinkSample>,
+    classes: Series<ClassSample>,
+    connections: Connections,
     last: Option<Time>,
 }
 
@@ -31,6 +32,8 @@ impl<'s> Recorder<'s> {
             flows: Series::default(),
             paths: Series::default(),
             links: Series::default(),
+            classes: Series::default(),
+            connections: Connections::default(),
             last: None,
         }
     }
@@ -55,6 +58,10 @@ impl<'s> Recorder<'s> {
             let row = LinkSample::of(&mut run.links[link].link, link, now);
             self.sink.link(&row)?;
             self.links.push(row);
+            for row in ClassSample::of(&mut run.links[link].link, link, now) {
+                self.sink.class(&row)?;
+                self.classes.push(row);
+            }
         }
         Ok(())
     }
@@ -82,7 +89,16 @@ impl<'s> Recorder<'s> {
     /// Adds the last row.
     pub fn finish<L: PacketLog>(&mut self, run: &mut Simulation<'_, L>) -> Result<(), Error> {
         self.sample(run)?;
-        run.note_cut_off_transfers();
+        run.note_cut_off();
+        self.take_closed(run)
+    }
+
+    /// Takes the rows of the connections that have ended.
+    pub fn take_closed<L: PacketLog>(&mut self, run: &mut Simulation<'_, L>) -> Result<(), Error> {
+        for row in run.closed.drain(..) {
+            self.sink.connection(&row)?;
+            self.connections.push(row);
+        }
         Ok(())
     }
 
@@ -95,8 +111,10 @@ impl<'s> Recorder<'s> {
             paths: every().flat_map(|flow| path_records(run, flow)).collect(),
             path_samples: self.paths.into_rows(),
             objects: every().flat_map(|flow| objects(run, flow)).collect(),
-            transfers: run.transfers.clone(),
+            connections: self.connections.rows,
+            transfers: self.connections.transfers,
             links: self.links.into_rows(),
+            classes: self.classes.into_rows(),
             link_names: run.scenario.links.iter().map(|link| link.name.clone()).collect(),
             end_ns: end.as_nanos(),
             interrupted: end < run.scenario.duration,
@@ -296,6 +314,10 @@ fn flow_record<L: PacketLog>(run: &Simulation<'_, L>, flow: usize, end: Time) ->
     }
     let (counters, transport) = (totals.counters, &plan.transport);
     let (rtt_min, rtt_max) = totals.rtt.unwrap_or_default();
+    let workload = plan.workload.properties();
+    // What was stopped before its end has no completion time.
+    let whole = workload.bytes.is_none_or(|bytes| totals.delivered_bytes >= bytes);
+    let completed = state.completed.filter(|_| workload.ends && whole);
     let ended = state.completed.or(plan.stop).unwrap_or(end).min(end);
     let blocked = totals.blocked.checked_div(u128::from(totals.delivered_bytes));
     FlowRecord {
@@ -307,14 +329,8 @@ fn flow_record<L: PacketLog>(run: &Simulation<'_, L>, flow: usize, end: Time) ->
         scheduler: plan.multipath.as_ref().map_or(String::new(), |m| m.scheduler.name.clone()),
         start_ns: plan.start.as_nanos(),
         end_ns: ended.max(plan.start).as_nanos(),
-        size_bytes: match plan.workload {
-            Workload::File(bytes) => bytes,
-            _ => 0,
-        },
-        completion_ns: match plan.workload {
-            Workload::Bulk | Workload::Mix(_) => None,
-            _ => state.completed.map(|at| (at - plan.start).as_nanos()),
-        },
+        size_bytes: workload.bytes.unwrap_or(0),
+        completion_ns: completed.map(|at| (at - plan.start).as_nanos()),
         delivered_bytes: totals.delivered_bytes,
         delivered_packets: totals.delivered_packets,
         sent_bytes: counters.sent_bytes,

@@ -9,9 +9,9 @@ use crate::recorder::Recorder;
 use crate::topology::Topology;
 use crate::{Control, SimulationError};
 use knee_link::{DropReason, Link, Packet as _};
-use knee_record::TransferRecord;
+use knee_record::ConnectionRecord;
 use knee_scenario::{Algorithms, Scenario, link_stream};
-use knee_transport::{Receiver, Sender, TimerKind, Transmit};
+use knee_transport::{Burst, Receiver, Sender, TimerKind, Transmit};
 use knee_units::{Ecn, Time};
 use std::sync::atomic::Ordering;
 
@@ -36,6 +36,44 @@ pub struct LinkState {
     armed: Armed,
 }
 
+impl LinkState {
+    /// Offers a packet to the link, whose number is `link`.
+    #[inline(always)]
+    fn offer(
+        &mut self,
+        queue: &mut EventQueue,
+        now: Time,
+        link: usize,
+        packet: Packet,
+    ) -> Result<(), (DropReason, Packet)> {
+        self.link.send(now, packet)?;
+        let next = self.link.next_time();
+        if next < self.armed.time {
+            self.armed = queue.push_soon(next, link);
+        }
+        Ok(())
+    }
+
+    /// Offers packets, one after another, until one is refused, or another was
+    /// dropped for one. None: there are no more.
+    #[inline(always)]
+    fn offer_all(
+        &mut self,
+        queue: &mut EventQueue,
+        now: Time,
+        link: usize,
+        packets: &mut impl Iterator<Item = Packet>,
+    ) -> Option<Result<(), (DropReason, Packet)>> {
+        for packet in packets {
+            let taken = self.offer(queue, now, link, packet);
+            if taken.is_err() || self.link.has_dropped() {
+                return Some(taken);
+            }
+        }
+        None
+    }
+}
+
 /// A run under way.
 ///
 /// Event sources, by number: links, timers of slots, applications, paths that
@@ -58,7 +96,8 @@ pub struct Simulation<'a, L: PacketLog> {
     /// Slots so far, those included that are used again.
     pub(crate) slots_begun: u32,
     pub flows: Vec<FlowState>,
-    pub transfers: Vec<TransferRecord>,
+    /// Connections that have ended and that the recorder has not taken yet.
+    pub(crate) closed: Vec<ConnectionRecord>,
     pub(crate) queue: EventQueue,
     pub(crate) topology: Topology,
     pub(crate) extras: ExtraStore,
@@ -98,7 +137,7 @@ impl<'a, L: PacketLog> Simulation<'a, L> {
             changed: Vec::new(),
             slots_begun: 0,
             flows: Vec::with_capacity(scenario.flows.len()),
-            transfers: Vec::new(),
+            closed: Vec::new(),
             queue: EventQueue::default(),
             topology,
             extras: ExtraStore::default(),
@@ -146,6 +185,7 @@ impl<'a, L: PacketLog> Simulation<'a, L> {
             self.events += 1;
             if self.events.is_multiple_of(CONTROL_PERIOD) {
                 control.now_ns.store(time.as_nanos(), Ordering::Relaxed);
+                recorder.take_closed(self)?;
                 if control.stop.load(Ordering::Relaxed) {
                     recorder.finish(self)?;
                     return Ok(time);
@@ -220,8 +260,7 @@ impl<'a, L: PacketLog> Simulation<'a, L> {
         if !armed.take(event) {
             return;
         }
-        let packet = state.poll(self.now);
-        let next = state.next_time();
+        let (packet, next) = state.poll_and_next(self.now);
         // None is queued any more.
         if next < Time::MAX {
             *armed = self.queue.push_soon(next, link);
@@ -268,14 +307,10 @@ impl<'a, L: PacketLog> Simulation<'a, L> {
     fn enter(&mut self, link: usize, mut packet: Packet) {
         packet.hop += 1;
         self.note(packet.flow, Event::Enter { link, packet: &packet });
-        let LinkState { link: state, armed } = &mut self.links[link];
-        match state.send(self.now, packet) {
+        let state = &mut self.links[link];
+        match state.offer(&mut self.queue, self.now, link, packet) {
             Ok(()) => {
-                let next = state.next_time();
-                if next < armed.time {
-                    *armed = self.queue.push_soon(next, link);
-                }
-                if state.has_dropped() {
+                if state.link.has_dropped() {
                     self.collect_dropped(link);
                 }
             }
@@ -433,7 +468,11 @@ impl<'a, L: PacketLog> Simulation<'a, L> {
             match sender.poll_new(self.now) {
                 Transmit::Segment(segment) => {
                     let ecn = sender.ecn();
+                    let goes_on = !L::WRITES && sender.burst_goes_on(self.now);
                     self.put_segment(index, &segment, ecn);
+                    if goes_on {
+                        self.put_rest(index, ends, ecn);
+                    }
                 }
                 Transmit::At(time) => {
                     let deadline = sender.timer();
@@ -496,6 +535,42 @@ impl<'a, L: PacketLog> Simulation<'a, L> {
             self.log_send(index, &packet, segment);
         }
         self.set_out(packet);
+    }
+
+    /// Puts what is certain of a burst on the wire, whose first segment was sent.
+    #[inline(never)]
+    fn put_rest(&mut self, index: usize, ends: usize, ecn: Ecn) {
+        if let Some(burst) = self.senders[ends].poll_rest(self.now) {
+            self.put_burst(index, &burst, ecn);
+        }
+    }
+
+    /// Puts segments on the wire that leave together, without a word to a log.
+    #[inline]
+    pub(crate) fn put_burst(&mut self, index: usize, burst: &Burst, ecn: Ecn) {
+        let slot = &mut self.slots[index];
+        slot.in_network += burst.count;
+        let (hop, hash) = (slot.route.forward, slot.hash);
+        let size = u32::from(burst.first.len) + u32::from(slot.header);
+        let id = self.next_packet;
+        self.next_packet = id.wrapping_add(burst.count);
+        let mut packet = Packet::segment(index as u32, hash, hop, id, size, ecn, &burst.first);
+        let Step::Link(link) = self.topology.routes.step(hop) else {
+            return packet
+                .of_burst(burst.count)
+                .for_each(|packet| self.advance_without_link(packet));
+        };
+        packet.hop += 1;
+        let mut packets = packet.of_burst(burst.count);
+        let now = self.now;
+        while let Some(stopped) =
+            self.links[link].offer_all(&mut self.queue, now, link, &mut packets)
+        {
+            match stopped {
+                Ok(()) => self.collect_dropped(link),
+                Err((reason, packet)) => self.refuse(link, &packet, reason),
+            }
+        }
     }
 
     /// Tells the log what a sender goes by.

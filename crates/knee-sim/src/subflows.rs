@@ -2,16 +2,18 @@
 //! ACKs that carry the connection's own sequence space.
 
 use crate::applications::Totals;
-use crate::connections::{Ends, HOME, MULTIPATH, NONE, Slot, stand_in};
+use crate::connections::{Connection, Ends, HOME, MULTIPATH, NONE, Slot, stand_in};
 use crate::log::{Event, PacketLog};
 use crate::packet::Packet;
 use crate::simulation::{ACKNOWLEDGEMENT, CONNECTION, PACING, RETRANSMISSION, Simulation};
 use knee_link::Packet as _;
 use knee_scenario::Algorithms;
 use knee_sched::PATHS_MAX;
-use knee_transport::multipath::{MultipathReceiver, MultipathSender, MultipathTransmit};
+use knee_transport::multipath::{
+    MultipathArrival, MultipathReceiver, MultipathSender, MultipathTransmit,
+};
 use knee_transport::{AckDetails, Sender, TimerKind};
-use knee_units::Ecn;
+use knee_units::{Ecn, Time};
 
 /// Both ends of a connection over several paths.
 pub struct MultipathEnds {
@@ -44,9 +46,9 @@ impl<L: PacketLog> Simulation<'_, L> {
         let plan = &self.scenario.flows[flow];
         let multipath = plan.multipath.as_ref().expect("the flow has several paths");
         let Algorithms { schedulers, .. } = self.algorithms;
-        let scheduler = schedulers.build(&multipath.scheduler).unwrap_or_else(|refused| {
+        let scheduler = schedulers.build(&multipath.scheduler, ()).unwrap_or_else(|refused| {
             self.failed.get_or_insert(refused.into());
-            stand_in(|default| schedulers.build(default), "minrtt")
+            stand_in(|default| schedulers.build(default, ()), "minrtt")
         });
         let paths = plan.paths.len();
         let reinjection = multipath.reinjection;
@@ -165,36 +167,59 @@ impl<L: PacketLog> Simulation<'_, L> {
         let now = self.now;
         let connection = connection as usize;
         let path = usize::from(position);
-        let MultipathEnds { sender, receiver, .. } = self.multi(connection);
+        let Connection { home, ends: Ends::Multipath(multi), .. } =
+            &mut self.connections[connection]
+        else {
+            unreachable!("the slot of a subflow names such a connection")
+        };
+        let home = *home;
+        let MultipathEnds { sender, receiver, .. } = &mut **multi;
         let rtt = || sender.slowest_rtt();
         let (segment, ecn) = (packet.to_segment(), packet.ecn());
         let mapping = |number| sender.mapping(path, number);
         let arrival = receiver.on_segment(now, path, &segment, ecn, rtt, mapping);
         let deadline = receiver.timer(path);
-        let data_next = receiver.data_ack().next;
-        if arrival.subflow_segments > 0 {
-            let next = receiver.subflow(path).map_or(0, knee_transport::Receiver::next);
-            self.delivered_packets += u64::from(arrival.subflow_segments);
-            let segments = arrival.subflow_segments;
-            let (first, bytes) = (next.wrapping_sub(segments), arrival.subflow_bytes);
-            self.note(packet.flow, Event::Deliver { first, segments, bytes });
+        self.delivered_packets += u64::from(arrival.subflow_segments);
+        if L::WRITES {
+            self.log_arrival(connection, path, packet, &arrival);
         }
-        if arrival.delivered_bytes > 0 {
-            let bytes = arrival.delivered_bytes;
-            let (home, offset) = (self.connections[connection].home, data_next - bytes);
-            self.note(home, Event::DeliverData { offset, bytes });
-        }
-        self.note_change(self.connections[connection].home as usize);
+        self.note_change(home as usize);
         if arrival.ack_now {
             self.send_subflow_ack(index, connection, path);
         } else {
             self.arm(index, ACKNOWLEDGEMENT, deadline);
         }
-        let home = self.connections[connection].home as usize;
-        if self.slots[home].watched && arrival.delivered_bytes > 0 {
+        for other in arrival.window_updates.iter() {
+            let slot = self.multi(connection).slots[other];
+            self.send_subflow_ack(slot as usize, connection, other);
+        }
+        if arrival.delivered_bytes > 0 && self.slots[home as usize].watched {
             self.tell_delivered(connection, arrival.delivered_bytes);
         }
         self.leave_network(index);
+    }
+
+    /// Tells the log what a subflow delivered, and the connection.
+    fn log_arrival(
+        &mut self,
+        connection: usize,
+        path: usize,
+        packet: &Packet,
+        arrival: &MultipathArrival,
+    ) {
+        let home = self.connections[connection].home;
+        let receiver = &self.multi(connection).receiver;
+        let next = receiver.subflow(path).map_or(0, knee_transport::Receiver::next);
+        let data_next = receiver.data_ack().next;
+        if arrival.subflow_segments > 0 {
+            let (segments, bytes) = (arrival.subflow_segments, arrival.subflow_bytes);
+            let first = next.wrapping_sub(segments);
+            self.note(packet.flow, Event::Deliver { first, segments, bytes });
+        }
+        if arrival.delivered_bytes > 0 {
+            let bytes = arrival.delivered_bytes;
+            self.note(home, Event::DeliverData { offset: data_next - bytes, bytes });
+        }
     }
 
     fn send_subflow_ack(&mut self, index: usize, connection: usize, path: usize) {
@@ -243,15 +268,18 @@ impl<L: PacketLog> Simulation<'_, L> {
     pub(crate) fn pump_multi(&mut self, connection: usize) {
         let home = self.connections[connection].home as usize;
         self.note_change(home);
+        let now = self.now;
         loop {
-            let now = self.now;
-            match self.multi(connection).sender.poll_transmit(now) {
+            let multi = self.multi(connection);
+            match multi.sender.poll_transmit(now) {
                 MultipathTransmit::Segment(path, segment) => {
-                    let multi = self.multi(connection);
                     let slot = multi.slots[path] as usize;
                     let sender = multi.subflow(path);
                     let ecn = sender.map_or(Ecn::NotCapable, Sender::ecn);
                     self.put_segment(slot, &segment, ecn);
+                    if !L::WRITES {
+                        self.put_multi_rest(connection, slot, ecn);
+                    }
                 }
                 MultipathTransmit::At(time) => {
                     self.arm(home, PACING, time);
@@ -260,12 +288,25 @@ impl<L: PacketLog> Simulation<'_, L> {
                 MultipathTransmit::Nothing => break,
             }
         }
-        let sender = &mut self.multi(connection).sender;
-        let touched = sender.take_touched();
-        let timer = sender.timer(touched);
-        for path in touched.iter() {
-            let multi = self.multi(connection);
-            let (slot, deadline) = (multi.slots[path], multi.sender.subflow_timer(path));
+        self.arm_multi(connection, home);
+    }
+
+    /// Puts what is certain of a burst on the wire, whose first segment was sent.
+    #[inline(never)]
+    fn put_multi_rest(&mut self, connection: usize, slot: usize, ecn: Ecn) {
+        let now = self.now;
+        if let Some(burst) = self.multi(connection).sender.poll_rest(now) {
+            self.put_burst(slot, &burst, ecn);
+        }
+    }
+
+    /// Schedules the timers of a connection on whose paths something happened.
+    fn arm_multi(&mut self, connection: usize, home: usize) {
+        let mut timer = Time::MAX;
+        for path in self.multi(connection).sender.take_touched().iter() {
+            let MultipathEnds { sender, slots, .. } = self.multi(connection);
+            let (slot, deadline) = (slots[path], sender.subflow_timer(path));
+            timer = timer.min(sender.silence_timer(path));
             if slot != NONE {
                 self.arm(slot as usize, RETRANSMISSION, deadline);
             }

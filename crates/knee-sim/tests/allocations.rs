@@ -43,7 +43,11 @@ fn bulk(cc: &str, loss: &str, seconds: u32) -> String {
 #[test]
 fn nothing_is_allocated_per_packet_in_steady_state() {
     let _alone = ONE_AT_A_TIME.lock();
-    for (cc, loss) in [("bbr", "0 %"), ("bbr", "1 %"), ("cubic", "0 %"), ("cubic", "1 %")] {
+    // Coupled ones are for several paths, and a fixed window has no default.
+    let apart = ["balia", "fixed", "lia", "olia"];
+    let all = knee_cc::controllers().iter().map(|entry| entry.name);
+    let controllers: Vec<&str> = all.filter(|name| !apart.contains(name)).collect();
+    for (cc, loss) in controllers.into_iter().flat_map(|cc| [(cc, "0 %"), (cc, "1 %")]) {
         let (short, packets_short) = cost(&bulk(cc, loss, 60));
         let (long, packets_long) = cost(&bulk(cc, loss, 120));
         let packets = packets_long - packets_short;
@@ -55,13 +59,40 @@ fn nothing_is_allocated_per_packet_in_steady_state() {
     }
 }
 
+/// Whatever the scheduler, over two unlike paths.
+#[test]
+fn no_scheduler_allocates_per_packet() {
+    let _alone = ONE_AT_A_TIME.lock();
+    for scheduler in knee_sched::schedulers() {
+        let name = scheduler.name;
+        let text = |seconds: u32| {
+            format!(
+                "duration = \"{seconds} s\"\nsample_interval = \"1 s\"\n\
+                 [link.a]\nrate = \"20 Mbit/s\"\ndelay = \"10 ms\"\n\
+                 [link.b]\nrate = \"5 Mbit/s\"\ndelay = \"50 ms\"\n\
+                 [path.a]\nforward = [\"a\"]\nreverse_delay = \"10 ms\"\n\
+                 [path.b]\nforward = [\"b\"]\nreverse_delay = \"50 ms\"\n\
+                 [[flow]]\npaths = [\"a\", \"b\"]\nscheduler = \"{name}\"\ncc = \"cubic\"\n"
+            )
+        };
+        let (short, packets_short) = cost(&text(60));
+        let (long, packets_long) = cost(&text(120));
+        let calls = |stats: Stats| stats.allocations + stats.reallocations;
+        let more = calls(long).saturating_sub(calls(short));
+        let packets = packets_long - packets_short;
+        assert!(packets > 10_000, "{name}: the longer run must deliver more");
+        // Three rings and as many time series that may double.
+        assert!(more <= 100, "{name}: {more} allocations for {packets} packets more");
+    }
+}
+
 /// What a flow that has sent nothing holds: both ends and the controller.
 /// The simulator adds some 80 bytes for its timers and its route.
 #[test]
 fn an_idle_flow_takes_at_most_two_kilobytes() {
     const FLOWS: usize = 1_000;
     let _alone = ONE_AT_A_TIME.lock();
-    for name in ["bbr", "cubic", "reno", "bbr-low-delay"] {
+    for name in ["bbr", "bbr3", "cubic", "reno", "bbr-low-delay"] {
         let selection = Selection { name: name.to_string(), parameters: Default::default() };
         let config = knee_transport::Config::default();
         let init = |_| Init {

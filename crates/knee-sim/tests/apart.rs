@@ -7,7 +7,7 @@
 
 mod random;
 
-use knee_trials::scenario::{self, Island, Scenario};
+use knee_trials::scenario::{self, Island, Scenario, link_and_path};
 use random::{Told, each_seed, read, run};
 
 /// Scenarios in one test run.
@@ -60,7 +60,7 @@ fn what_shares_nothing_does_not_touch_each_other() {
 }
 
 /// What draws random numbers, or hashes a name.
-const DRAWING: [&str; 10] = [
+const DRAWING: [&str; 11] = [
     "jitter",
     "loss = \"",
     "good_to_bad",
@@ -69,6 +69,7 @@ const DRAWING: [&str; 10] = [
     "fq-codel",
     "mix",
     "bbr",
+    "vivace",
     "start_jitter",
     "cc = \"b",
 ];
@@ -116,11 +117,8 @@ fn a_mix_beside_a_mix_over_several_paths_runs_to_its_end() {
 }
 
 fn lossy_path(name: &str, delay_ms: u32) -> String {
-    format!(
-        "[link.{name}]\nrate = \"2 Mbit/s\"\ndelay = \"{delay_ms} ms\"\nbuffer = \"0.5 BDP\"\n\
-         loss = \"3 %\"\n\
-         [path.{name}]\nforward = [\"{name}\"]\nreverse_delay = \"{delay_ms} ms\"\n"
-    )
+    let link = "buffer = \"0.5 BDP\"\nloss = \"3 %\"";
+    link_and_path(name, "2 Mbit/s", &format!("{delay_ms} ms"), link)
 }
 
 /// The same, without a word: a subflow that began anew took a slot whose old

@@ -4,33 +4,41 @@
 //!
 //! `KNEE_SCENARIOS=100000 cargo test --release -p knee-sim --test invariants`
 //! checks more of them; a failure names its seed, and `KNEE_SEED=<seed>` runs
-//! that one alone.
+//! that one alone. `KNEE_SCENARIOS=10000 cargo test --workspace --test invariants
+//! every_controller` has each controller, preset and switch in as many.
 
 mod random;
 
-use knee_cc::RecoveryPeriod;
+use knee_cc::{Kind, RecoveryPeriod, Selection, Value};
 use knee_record::Records;
+use knee_scenario::Flow;
 use knee_sim::Control;
 use knee_trials::scenario;
 use knee_verify::Report;
 use random::{each_seed, read};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Scenarios in one test run.
 const SCENARIOS: u64 = 1000;
 
 fn check(seed: u64, recovery: Option<RecoveryPeriod>) {
+    check_with(seed, |flow| flow.transport.recovery = recovery, "");
+}
+
+/// `what`: the change of each flow, for messages.
+fn check_with(seed: u64, change: impl Fn(&mut Flow), what: &str) {
     let random = scenario::random(seed);
     let files: Vec<(&str, &[u8])> = random.files().collect();
     let mut scenario = read(&random.text(), &files);
-    scenario.flows.iter_mut().for_each(|flow| flow.transport.recovery = recovery);
+    scenario.flows.iter_mut().for_each(change);
     let mut log = Vec::new();
     let records = knee_sim::run_logged(&scenario, &Control::default(), &mut log)
-        .unwrap_or_else(|error| panic!("KNEE_SEED={seed}: {error}"));
+        .unwrap_or_else(|error| panic!("KNEE_SEED={seed} {what}: {error}"));
     let report = knee_verify::check(log.as_slice())
-        .unwrap_or_else(|error| panic!("KNEE_SEED={seed}: {error}"));
+        .unwrap_or_else(|error| panic!("KNEE_SEED={seed} {what}: {error}"));
     assert!(
         report.violations.is_empty(),
-        "KNEE_SEED={seed}\n{}\n{:#?}",
+        "KNEE_SEED={seed} {what}\n{}\n{:#?}",
         random.text(),
         &report.violations[..report.violations.len().min(5)]
     );
@@ -59,4 +67,44 @@ fn random_scenarios_obey_the_rules_of_any_network() {
 #[test]
 fn they_do_so_with_the_recovery_of_quic() {
     each_seed(SCENARIOS / 4, |seed| check(seed, Some(RecoveryPeriod::Quic)));
+}
+
+/// Each controller, each preset, and each switch of one the other way.
+fn every_controller() -> Vec<Selection> {
+    let mut all = Vec::new();
+    // A window that never changes answers to nothing.
+    for entry in knee_cc::controllers().iter().filter(|entry| entry.name != "fixed") {
+        all.push(Selection::named(entry.name));
+        all.extend(entry.presets.iter().map(|preset| Selection::named(preset.name)));
+        for parameter in entry.parameters.iter().filter(|one| matches!(one.kind, Kind::Switch)) {
+            let other = Value::Switch(parameter.default != "true");
+            all.push(Selection::named(entry.name).with(parameter.name, other));
+        }
+    }
+    all
+}
+
+/// Where a packet finds a full DualPI2 in the nanosecond in which an opportunity of a
+/// trace makes it drop another, the log tells of the newcomer first.
+#[test]
+fn a_full_queue_and_a_late_drop_at_one_time() {
+    let copa = Selection::named("copa");
+    check_with(4649, |flow| flow.controller = copa.clone(), "copa");
+}
+
+/// Every flow of a scenario has the same controller, and each of them has its turn
+/// in as many scenarios.
+#[test]
+fn every_controller_obeys_them() {
+    let (all, next) = (every_controller(), AtomicUsize::new(0));
+    let check_next = || {
+        while let Some(selection) = all.get(next.fetch_add(1, Ordering::Relaxed)) {
+            let what = format!("{selection:?}");
+            each_seed(SCENARIOS / 2, |seed| {
+                check_with(seed, |flow| flow.controller = selection.clone(), &what);
+            });
+        }
+    };
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    std::thread::scope(|scope| (0..threads).for_each(|_| drop(scope.spawn(check_next))));
 }

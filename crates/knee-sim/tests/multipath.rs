@@ -13,6 +13,7 @@ use proptest::prelude::*;
 #[derive(Clone, Copy)]
 struct Path(f64, f64, f64, f64);
 
+#[derive(Clone, Copy)]
 /// A connection over `paths` that carries `bytes`, or all it can without an
 /// end.
 struct Case<'a> {
@@ -93,7 +94,8 @@ fn goodput(flow: &FlowRecord) -> f64 {
     flow.delivered_bytes as f64 * 8e3 / (flow.end_ns - flow.start_ns) as f64
 }
 
-const EVERY: [&str; 9] = [
+const EVERY: [&str; 10] = [
+    "just-in-time",
     "minrtt",
     "round-robin",
     "redundant",
@@ -208,6 +210,139 @@ fn a_dying_path_costs_its_detection_and_no_more() {
         let rest = (5e6 * 8.0 - 2.0 * 14.1e6) / (5e6 * 1428.0 / 1500.0);
         assert!(took <= 2.0 + 0.5 + rest, "{scheduler}: {took:.2} s, 4.9 on a real stack");
     }
+}
+
+/// The last segment of a file asks for its acknowledgement, as that of a plain
+/// sender does: an odd one does not wait 40 ms for a delayed ACK. A second path
+/// of 200 ms brings nothing of these files in time.
+#[test]
+fn the_last_segment_does_not_wait_for_a_delayed_acknowledgement() {
+    let paths = [Path(20.0, 5.0, 12.0, 0.0), Path(1.0, 100.0, 240.0, 0.0)];
+    for (file, scheduler) in [
+        ("40 kB", "minrtt"),
+        ("150 kB", "minrtt"),
+        ("64 kB", "just-in-time"),
+        ("40 kB", "just-in-time"),
+    ] {
+        let name = format!("\"{scheduler}\"");
+        let case = Case { paths: &paths, scheduler: &name, file: Some(file), ..Case::default() };
+        let alone = Case { paths: &paths[..1], ..case };
+        let plain = alone.text().replace("paths = [\"p0\"]", "path = \"p0\"");
+        let plain = plain.replace(&format!("scheduler = {name}\n"), "");
+        let (took, alone) = (case.completion(), completion(&run(&plain).flows[0]));
+        assert!(took < 1.1 * alone, "{scheduler}, {file}: {took:.3} s, {alone:.3} s over one path");
+    }
+}
+
+/// What is late by less than a delayed ACK has probably arrived: over equal
+/// paths there is hardly anything worth repeating, whatever the window.
+#[test]
+fn what_has_probably_arrived_is_not_repeated() {
+    let paths = [Path(10.0, 10.0, 20.0, 0.0); 2];
+    let run = |reinjection: bool| {
+        let more = format!("receive_window = \"64 KiB\"\nreinjection = {reinjection}");
+        let case =
+            Case { paths: &paths, cc: "bbr", file: Some("20 MB"), more: &more, ..Case::default() };
+        case.run().flows.remove(0)
+    };
+    let (with, without) = (run(true), run(false));
+    let (took, least) = (completion(&with), completion(&without));
+    assert!(took < 1.1 * least, "{took:.1} s with reinjection, {least:.1} s without");
+    assert!(with.sent_bytes < 22_000_000, "{} bytes sent for 20 MB", with.sent_bytes);
+}
+
+/// A window of 64 KiB fills behind what the slower path lost. The quicker one
+/// repeats it as soon as it is overdue, and the window that opens then is told
+/// at once: neither waits for a timeout or a delayed ACK. A file takes hardly
+/// longer than over the quicker path alone.
+#[test]
+fn a_full_window_behind_a_loss_waits_for_no_timer() {
+    let paths = [Path(10.0, 10.0, 24.0, 0.0), Path(5.0, 20.0, 48.0, 0.0)];
+    for cc in ["reno", "cubic"] {
+        let case = Case {
+            paths: &paths,
+            scheduler: "\"just-in-time\"",
+            cc,
+            file: Some("1 MB"),
+            more: "receive_window = \"64 KiB\"",
+            ..Case::default()
+        };
+        let alone = Case { paths: &paths[..1], ..case };
+        let (both, alone) = (case.completion(), alone.completion());
+        assert!(both < 1.05 * alone, "{cc}: {both:.3} s, {alone:.3} s over the quicker path");
+    }
+}
+
+/// The path that opens the connection has the shortest RTT, gets the first
+/// window, and turns out to be slow: ten packets take 120 ms there. The other,
+/// which joins after them, repeats what waits.
+#[test]
+fn a_slow_path_that_was_first_does_not_hold_a_small_file_up() {
+    let paths = [Path(1.0, 3.0, 400.0, 0.0), Path(12.0, 7.0, 80.0, 0.0)];
+    for cc in ["cubic", "bbr"] {
+        let case = Case {
+            paths: &paths,
+            scheduler: "\"just-in-time\"",
+            cc,
+            file: Some("30 kB"),
+            ..Case::default()
+        };
+        let alone = Case { paths: &paths[1..], ..case };
+        let (both, alone) = (case.completion(), alone.completion());
+        // Until it has joined, a round trip of each path is over.
+        assert!(both < 1.6 * alone, "{cc}: {both:.3} s, {alone:.3} s over the other alone");
+    }
+}
+
+/// Over one path there is nothing to schedule: with the same headers the file
+/// takes what it takes over a plain connection.
+#[test]
+fn just_in_time_over_one_path_is_a_plain_connection() {
+    for cc in ["cubic", "bbr", "reno"] {
+        let path = [Path(10.0, 20.0, 100.0, 0.1)];
+        let multi = Case {
+            paths: &path,
+            scheduler: "\"just-in-time\"",
+            cc,
+            file: Some("5 MB"),
+            more: "receive_window = \"unlimited\"",
+            ..Case::default()
+        };
+        let text = multi.text();
+        let minrtt = completion(&run(&text.replace("just-in-time", "minrtt")).flows[0]);
+        let plain = text
+            .replace("paths = [\"p0\"]\nscheduler = \"just-in-time\"", "path = \"p0\"")
+            .replace("receive_window", "mss = \"1428 B\"\nheader = \"72 B\"\nreceive_window");
+        let (multi, plain) = (multi.completion(), completion(&run(&plain).flows[0]));
+        assert_eq!(multi, minrtt, "{cc}");
+        // A plain sender also waits for a moment to fill a burst.
+        assert!((multi / plain - 1.0).abs() < 0.02, "{cc}: {multi:.3} s against {plain:.3} s");
+    }
+}
+
+/// Unlike paths, a fixed window, nothing repeated: with minrtt the slow path
+/// holds the window up, and three paths bring half of what one does. Counted
+/// just in time they add up.
+#[test]
+fn unlike_paths_add_up_with_a_fixed_window() {
+    let paths =
+        [Path(10.0, 20.0, 80.0, 0.0), Path(5.0, 20.0, 160.0, 0.0), Path(1.0, 20.0, 800.0, 0.0)];
+    let rate = |paths: &[Path], scheduler: &str, window: &str| {
+        let more = match paths.len() {
+            1 => format!("receive_window = \"{window}\""),
+            _ => format!("receive_window = \"{window}\"\nreinjection = false"),
+        };
+        let case = Case { paths, scheduler, more: &more, seconds: 40, ..Case::default() };
+        goodput(&case.run().flows[0])
+    };
+    for (window, least) in [("256 KiB", 1.55), ("64 KiB", 1.2)] {
+        let one = rate(&paths[..1], "\"minrtt\"", window);
+        let all = rate(&paths, "\"just-in-time\"", window);
+        assert!(all >= least * one, "{window}: {all:.2} Mbit/s, one path {one:.2}");
+    }
+    let one = rate(&paths[..1], "\"minrtt\"", "256 KiB");
+    let minrtt = rate(&paths, "\"minrtt\"", "256 KiB");
+    assert!(minrtt <= 0.7 * one, "minrtt: {minrtt:.2} Mbit/s, one path {one:.2}");
 }
 
 /// Redundancy over one path is a plain connection with MPTCP's headers.

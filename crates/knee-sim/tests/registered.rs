@@ -9,6 +9,7 @@ use knee_record::Records;
 use knee_scenario::{Algorithms, Embedded, Source, parse, parse_with};
 use knee_sched::{Place, Scheduler, View};
 use knee_sim::{Control, SimulationError};
+use knee_trials::scenario::link_and_path;
 use knee_units::{Rate, Time};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -148,14 +149,11 @@ impl Scheduler for Second {
     }
 }
 
-const NETWORK: &str = "duration = \"10 s\"\nsample_interval = \"50 ms\"\n\
-    [link.l]\nrate = \"10 Mbit/s\"\ndelay = \"20 ms\"\nbuffer = \"1 BDP\"\n\
-    [link.m]\nrate = \"10 Mbit/s\"\ndelay = \"20 ms\"\nbuffer = \"1 BDP\"\n\
-    [path.p]\nforward = [\"l\"]\nreverse_delay = \"20 ms\"\n\
-    [path.q]\nforward = [\"m\"]\nreverse_delay = \"20 ms\"\n";
-
 fn run(flow: &str, algorithms: &Algorithms) -> Result<Records, SimulationError> {
-    let text = format!("{NETWORK}[[flow]]\nname = \"f\"\n{flow}\n");
+    let way = |name: &str| link_and_path(name, "10 Mbit/s", "20 ms", "buffer = \"1 BDP\"");
+    let network = ["duration = \"10 s\"\nsample_interval = \"50 ms\"\n", &way("p"), &way("q")];
+    let network = network.concat();
+    let text = format!("{network}[[flow]]\nname = \"f\"\n{flow}\n");
     let source = Source { name: "test.toml", loader: &Embedded(&[]) };
     let scenario = parse_with(&text, &source, &[], algorithms)
         .unwrap_or_else(|errors| panic!("{errors}\n{text}"));
@@ -199,7 +197,9 @@ fn a_controller_without_a_window_finds_its_rate_by_monitor_intervals() {
 #[test]
 fn each_path_has_its_own() {
     let (algorithms, seen) = with_doubling();
-    let flow = "paths = [\"p\", \"q\"]\ncc = \"doubling\"";
+    // Of a window that both share a path gets what the other leaves: no matter
+    // of its controller.
+    let flow = "paths = [\"p\", \"q\"]\ncc = \"doubling\"\nreceive_window = \"unlimited\"";
     let records = run(flow, &algorithms).unwrap();
     for path in 0..2 {
         let of = |row: &&knee_record::FlowSample| usize::from(row.path) == path;
@@ -215,7 +215,10 @@ fn each_path_has_its_own() {
 
 #[test]
 fn a_name_is_known_where_it_is_registered() {
-    let text = format!("{NETWORK}[[flow]]\npath = \"p\"\ncc = \"doubling\"\n");
+    let way = |name: &str| link_and_path(name, "10 Mbit/s", "20 ms", "buffer = \"1 BDP\"");
+    let network = ["duration = \"10 s\"\nsample_interval = \"50 ms\"\n", &way("p"), &way("q")];
+    let network = network.concat();
+    let text = format!("{network}[[flow]]\npath = \"p\"\ncc = \"doubling\"\n");
     let source = Source { name: "test.toml", loader: &Embedded(&[]) };
     let errors = parse(&text, &source, &[]).unwrap_err();
     assert!(errors.to_string().contains("there is no controller \"doubling\""), "{errors}");
@@ -258,7 +261,7 @@ fn a_factory_that_refuses_ends_the_run() {
 #[test]
 fn a_registered_scheduler_chooses_the_paths() {
     let mut algorithms = Algorithms::default();
-    let make = |_: &_| Ok(Box::new(Second) as Box<dyn Scheduler>);
+    let make = |_: &_, ()| Ok(Box::new(Second) as Box<dyn Scheduler>);
     algorithms.schedulers.register("second", make).unwrap();
     let flow = "paths = [\"p\", \"q\"]\ncc = \"cubic\"\nscheduler = \"second\"\n\
         reinjection = false";

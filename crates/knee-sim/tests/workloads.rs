@@ -3,9 +3,10 @@
 
 #![allow(clippy::unwrap_used, reason = "a test ends there")]
 
-use knee_record::Records;
+use knee_record::{ObjectRecord, Records};
 use knee_scenario::{Embedded, Source, parse};
 use knee_sim::Control;
+use knee_trials::scenario::link_and_path;
 use std::collections::BTreeMap;
 
 fn run(text: &str) -> Records {
@@ -16,11 +17,8 @@ fn run(text: &str) -> Records {
 
 /// One link and its way back, 20 ms of RTT.
 fn network(rate: &str, seconds: u32) -> String {
-    format!(
-        "duration = \"{seconds} s\"\n\
-         [link.l]\nrate = \"{rate}\"\ndelay = \"10 ms\"\nbuffer = \"4 BDP\"\n\
-         [path.p]\nforward = [\"l\"]\nreverse_delay = \"10 ms\"\n"
-    )
+    let way = link_and_path("p", rate, "10 ms", "buffer = \"4 BDP\"");
+    format!("duration = \"{seconds} s\"\n{way}")
 }
 
 /// A real page of 53 objects and 2.3 MB takes 3.9 s over 5 Mbit/s, over
@@ -72,6 +70,35 @@ fn video_plays_as_in_a_real_player() {
 const MIX: &str = "[[flow]]\ncc = \"cubic\"\nworkload = { mix = { arrival_interval = \"20 ms\", \
                    sizes = { median = \"30 kB\", sigma = 1.5, max = \"100 MB\" } } }\n";
 
+/// The first answer of 100 kB, 69 segments over 20 ms, waits for the handshake and
+/// begins slow start: 10, 20 and 39 segments take three round trips more. Later ones find the window as it was
+/// left, unless a pause longer than the timeout has closed it (RFC 5681, 4.1):
+/// one round trip and the time on the link of 50 Mbit/s.
+#[test]
+fn bursts_find_the_window_that_the_last_one_left() {
+    let times = |pause: &str| {
+        let flow = format!(
+            "[[flow]]\ncc = \"reno\"\nworkload = {{ bursts = {{ size = \"100 kB\", \
+             pause = \"{pause}\", count = 5 }} }}\n"
+        );
+        let records = run(&(network("50 Mbit/s", 30) + &flow));
+        let took = |row: &ObjectRecord| (row.completed_ns.unwrap() - row.requested_ns) as f64 / 1e6;
+        assert_eq!(records.flows[0].delivered_bytes, 500_000);
+        assert!(records.flows[0].completion_ns.is_some());
+        let gaps = records.objects.windows(2);
+        let gaps: Vec<u64> =
+            gaps.map(|two| two[1].requested_ns - two[0].completed_ns.unwrap()).collect();
+        (records.objects.iter().map(took).collect::<Vec<f64>>(), gaps)
+    };
+    let (times, gaps) = times("50 ms");
+    assert_eq!(gaps, [50_000_000; 4]);
+    let on_the_link = 69.0 * 1500.0 * 8.0 / 50e3;
+    assert!((80.0..80.0 + on_the_link).contains(&times[0]), "{times:?}");
+    for later in &times[1..] {
+        assert!((20.0..20.0 + on_the_link + 8.0).contains(later), "{times:?}");
+    }
+}
+
 /// Arrivals are Poisson, nothing is lost on the way, nothing beats its link.
 #[test]
 fn a_mix_delivers_what_arrives() {
@@ -98,17 +125,18 @@ fn a_mix_delivers_what_arrives() {
 /// Several paths under every application.
 #[test]
 fn every_application_runs_over_several_paths() {
-    let network = "duration = \"40 s\"\n\
-        [link.a]\nrate = \"10 Mbit/s\"\ndelay = \"10 ms\"\nbuffer = \"2 BDP\"\n\
-        [link.b]\nrate = \"5 Mbit/s\"\ndelay = \"30 ms\"\nbuffer = \"2 BDP\"\nloss = \"0.5 %\"\n\
-        [path.a]\nforward = [\"a\"]\nreverse_delay = \"10 ms\"\nabsent = [{ from = \"3 s\", until = \"8 s\" }]\n\
-        [path.b]\nforward = [\"b\"]\nreverse_delay = \"30 ms\"\n";
+    let network = format!(
+        "duration = \"40 s\"\n{}absent = [{{ from = \"3 s\", until = \"8 s\" }}]\n{}",
+        link_and_path("a", "10 Mbit/s", "10 ms", "buffer = \"2 BDP\""),
+        link_and_path("b", "5 Mbit/s", "30 ms", "buffer = \"2 BDP\"\nloss = \"0.5 %\""),
+    );
     for workload in [
         "\"page\"",
         "{ page = { http = \"multiplexed\" } }",
         "{ dash = { media = \"20 s\" } }",
         "{ mix = { arrival_interval = \"100 ms\", count = 200, sizes = \"40 kB\" } }",
         "{ file = \"10 MB\" }",
+        "{ bursts = { size = \"200 kB\", pause = \"300 ms\", count = 20 } }",
         "\"bulk\"",
     ] {
         let flow = format!(
@@ -121,6 +149,24 @@ fn every_application_runs_over_several_paths() {
         assert!(whole && records.flows[0].delivered_bytes > 1_000_000, "{workload}");
         let both = records.paths.iter().all(|path| path.delivered_bytes > 0);
         assert!(both, "{workload}: a path was not used");
+    }
+}
+
+/// A file that is stopped before its end has no completion time, on one path and
+/// on several; one that is stopped after its end has.
+#[test]
+fn what_is_stopped_before_its_end_was_not_completed() {
+    let two = link_and_path("q", "5 Mbit/s", "10 ms", "buffer = \"4 BDP\"");
+    for paths in ["path = \"p\"", "paths = [\"p\", \"q\"]"] {
+        for (bytes, is_whole) in [(10_000_000, false), (100_000, true)] {
+            let flow = format!(
+                "[[flow]]\n{paths}\ncc = \"cubic\"\nstop = \"2 s\"\nworkload = {{ file = \"{bytes} B\" }}\n"
+            );
+            let records = run(&(network("5 Mbit/s", 20) + &two + &flow));
+            let flow = &records.flows[0];
+            assert_eq!(flow.completion_ns.is_some(), is_whole, "{paths}, {bytes} bytes");
+            assert_eq!(flow.delivered_bytes == bytes, is_whole, "{paths}, {bytes} bytes");
+        }
     }
 }
 

@@ -1,7 +1,10 @@
 //! Sends all the time.
 
-use crate::{Action, Application};
+use crate::{Action, Application, Properties};
 use knee_units::Time;
+
+pub(crate) const PROPERTIES: Properties =
+    Properties { pushes: true, single: true, transient: false, ends: false, bytes: None };
 
 /// One connection on which the sending end never runs out of data.
 #[derive(Default)]

@@ -1,6 +1,7 @@
-//! Lines of comma-separated values (RFC 4180), and what can be wrong with
-//! them. Left out: a quoted field that goes on over several lines.
+//! Rows of comma-separated values (RFC 4180), as the crate `csv` reads them, and
+//! what can be wrong with them.
 
+use csv::{Position, ReaderBuilder, StringRecord, Trim};
 use thiserror::Error;
 
 /// Why a file of comma-separated values cannot be used.
@@ -31,56 +32,81 @@ impl CsvError {
 /// another column, such as a time stamp in nanoseconds.
 pub(crate) const BYTES_MAX: u64 = 1_000_000_000_000_000;
 
-/// The lines that are not blank, with their numbers, without the mark that
-/// some programs put at the start of a file.
-pub(crate) fn lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
-    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-    let numbered = text.lines().enumerate().map(|(index, line)| (index + 1, line));
-    numbered.filter(|(_, line)| !line.trim().is_empty())
+/// A row, its fields trimmed, and the line where it begins.
+pub(crate) struct Row {
+    pub line: usize,
+    pub fields: StringRecord,
 }
 
-/// The fields of a line, trimmed.
-pub(crate) fn fields(line: usize, text: &str) -> Result<Vec<String>, CsvError> {
-    let mut fields = Vec::new();
-    let mut rest = text;
-    loop {
-        let (field, after) = match rest.trim_start().strip_prefix('"') {
-            Some(quoted) => unquote(line, quoted)?,
-            None => {
-                let (field, after) = rest.split_at(rest.find(',').unwrap_or(rest.len()));
-                (field.trim().to_owned(), after)
-            }
-        };
-        fields.push(field);
-        match after.strip_prefix(',') {
-            Some(next) => rest = next,
-            None => return Ok(fields),
-        }
+impl Row {
+    /// As written, for a message.
+    pub fn text(&self) -> String {
+        shorten(&self.fields.iter().collect::<Vec<_>>().join(","))
     }
 }
 
-/// A field whose opening quote is read, and what follows its closing quote
-/// up from the next comma.
-fn unquote(line: usize, text: &str) -> Result<(String, &str), CsvError> {
-    let mut field = String::new();
-    let mut rest = text;
-    loop {
-        let Some((part, after)) = rest.split_once('"') else {
-            let advice = "close it with a \" on the same line";
-            return Err(CsvError::new(line, "a quoted field has no end".into(), advice));
-        };
-        field.push_str(part);
-        if let Some(doubled) = after.strip_prefix('"') {
-            field.push('"');
-            rest = doubled;
-            continue;
+/// The rows that are not blank, without the mark that some programs put at the
+/// start of a file.
+pub(crate) fn rows(text: &str) -> Result<impl Iterator<Item = Result<Row, CsvError>>, CsvError> {
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    check_quotes(text)?;
+    let mut reader = ReaderBuilder::new();
+    reader.has_headers(false).flexible(true).trim(Trim::All);
+    let records = reader.from_reader(text.as_bytes()).into_records();
+    let rows = records.map(move |read| match read {
+        Ok(fields) => Ok(Row { line: line_of(text, fields.position()), fields }),
+        Err(error) => {
+            let line = line_of(text, error.position());
+            Err(CsvError::new(line, shorten(&error.to_string()), "correct the line"))
         }
-        let after = after.trim_start();
-        if after.is_empty() || after.starts_with(',') {
-            return Ok((field.trim().to_owned(), after));
+    });
+    let is_blank = |row: &Row| row.fields.len() == 1 && row.fields[0].is_empty();
+    Ok(rows.filter(move |row| !row.as_ref().is_ok_and(is_blank)))
+}
+
+/// The line where a row begins: `csv` counts from the end of the row before, and
+/// blank lines lie between.
+fn line_of(text: &str, position: Option<&Position>) -> usize {
+    let Some(position) = position else { return 1 };
+    let rest = &text.as_bytes()[position.byte() as usize..];
+    let blank = rest.iter().take_while(|byte| matches!(byte, b'\r' | b'\n'));
+    position.line() as usize + blank.filter(|byte| **byte == b'\n').count()
+}
+
+/// Refuses quotes where RFC 4180 has none: `csv` would take what follows for a
+/// part of the field, be it the rest of the file.
+fn check_quotes(text: &str) -> Result<(), CsvError> {
+    let mut line = 1;
+    let mut opened = None;
+    let mut before = '\n';
+    for (at, c) in text.char_indices() {
+        match (c, opened) {
+            ('\n', _) => line += 1,
+            ('"', None) if matches!(before, ',' | '\n' | '"') => opened = Some(line),
+            ('"', None) => {
+                let advice = "put the whole field in quotes, without spaces around them";
+                return Err(CsvError::new(line, "a quote stands within a field".into(), advice));
+            }
+            ('"', Some(_)) => {
+                opened = None;
+                let after = text[at + 1..].lines().next().unwrap_or_default();
+                if !(after.is_empty() || after.starts_with([',', '"', '\r'])) {
+                    let after = shorten(after);
+                    let problem = format!("\"{after}\" follows the end of a quoted field");
+                    let advice = "put a comma there, or write \"\" for a quote";
+                    return Err(CsvError::new(line, problem, advice));
+                }
+            }
+            _ => {}
         }
-        let problem = format!("\"{}\" follows the end of a quoted field", shorten(after));
-        return Err(CsvError::new(line, problem, "put a comma there, or write \"\" for a quote"));
+        before = c;
+    }
+    match opened {
+        None => Ok(()),
+        Some(line) => {
+            let problem = "a quoted field has no end".into();
+            Err(CsvError::new(line, problem, "close it with a \""))
+        }
     }
 }
 

@@ -18,7 +18,7 @@
 //! other scripts are loaded by scripts, and images are asked for when the
 //! page has a layout or when a script puts them there.
 
-use crate::config::PageObject;
+use crate::PageObject;
 
 const HTML: u64 = 21_858;
 

@@ -1,6 +1,6 @@
 //! Objects of a page that wait for each other.
 
-use crate::config::PageObject;
+use crate::PageObject;
 use std::fmt;
 
 /// Objects of which each waits for the next and the last for the first: none

@@ -1,7 +1,11 @@
 //! One transfer of a given size.
 
-use crate::{Action, Application};
+use crate::{Action, Application, Properties};
 use knee_units::Time;
+
+pub(crate) fn properties(bytes: u64) -> Properties {
+    Properties { pushes: true, single: true, transient: false, ends: true, bytes: Some(bytes) }
+}
 
 /// One connection that carries so many bytes and ends.
 pub(crate) struct File {

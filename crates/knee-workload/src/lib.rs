@@ -1,5 +1,6 @@
 //! What applications do with connections, as state machines that any ground
-//! can drive: bulk, file, web page, DASH video, a Poisson mix of transfers.
+//! can drive: bulk, file, bursts, web page, DASH video, a Poisson mix of
+//! transfers.
 //!
 //! An [`Application`] stands at the receiving end, where a person waits. The
 //! ground asks it for [`Action`]s, carries them out, and tells it what
@@ -11,7 +12,7 @@
 mod access_log;
 mod answers;
 mod bulk;
-mod config;
+mod bursts;
 mod csv;
 mod dash;
 mod default_page;
@@ -21,19 +22,23 @@ mod ladders;
 mod mix;
 mod page;
 mod page_file;
-mod random;
 mod sizes;
+mod workload;
 
-pub use access_log::read_sizes;
-pub use config::{Dash, Http, Mix, Page, PageObject, Rule, Sizes, Workload};
+pub use access_log::{AccessLog, PassedOver, read_access_log};
+pub use bursts::Bursts;
 pub use csv::{AccessLogError, CsvError, PageFileError};
+pub use dash::{Dash, Rule};
 pub use default_page::default_page;
 pub use dependencies::{Cycle, check_dependencies};
 pub use ladders::{ladder_beyond_one_link, ladder_measured, ladder_of_study};
+pub use mix::Mix;
+pub use page::{Http, Page, PageObject};
 pub use page_file::read_page;
+pub use sizes::Sizes;
+pub use workload::{Properties, Workload, build};
 
 use knee_units::Time;
-use rand_chacha::ChaCha8Rng;
 
 /// What an application wants of its ground.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -66,7 +71,7 @@ pub enum Action {
 }
 
 /// A transfer that an application asked for: an object of a page, a segment
-/// of a video.
+/// of a video, one of several bursts.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Object {
     /// Number within the application, from zero.
@@ -94,6 +99,9 @@ pub struct Object {
     pub stalled: Time,
 }
 
+/// What the name of an answer among bursts begins with; its number follows.
+pub const BURST: &str = "burst ";
+
 /// An application as a state machine.
 pub trait Application: Send {
     /// What to do now; called until it answers none: at the start, after
@@ -116,22 +124,5 @@ pub trait Application: Send {
     /// are not made of objects.
     fn objects(&self) -> &[Object] {
         &[]
-    }
-}
-
-/// The application that does what `workload` says. Only a mix draws from
-/// `rng`.
-///
-/// # Panics
-///
-/// If the settings are impossible: a page whose objects wait for one that it
-/// does not have, a video without qualities or with segments of no length.
-pub fn build(workload: &Workload, rng: ChaCha8Rng) -> Box<dyn Application> {
-    match workload {
-        Workload::Bulk => Box::new(bulk::Bulk::default()),
-        Workload::File(bytes) => Box::new(file::File::new(*bytes)),
-        Workload::Page(page) => Box::new(page::WebPage::new(page.clone())),
-        Workload::Dash(dash) => Box::new(dash::Player::new(dash.clone())),
-        Workload::Mix(mix) => Box::new(mix::PoissonMix::new(mix.clone(), rng)),
     }
 }

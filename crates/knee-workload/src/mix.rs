@@ -4,11 +4,28 @@
 //! Nothing is kept of a transfer once it is asked for but a count of those
 //! that are open, so a run of any length needs the same memory.
 
-use crate::config::{Mix, Sizes};
-use crate::random::{exponential, unit};
-use crate::{Action, Application};
+use crate::{Action, Application, Properties, Sizes};
+use knee_random::{exponential, unit};
 use knee_units::Time;
 use rand_chacha::ChaCha8Rng;
+
+/// How long the transfers took is said of each.
+pub(crate) const PROPERTIES: Properties =
+    Properties { pushes: true, single: false, transient: true, ends: false, bytes: None };
+
+/// Transfers that arrive as a Poisson process.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Mix {
+    /// Mean arrivals per second.
+    pub arrivals_per_second: f64,
+    /// How many arrive at most; none: as many as the run's time brings.
+    pub count: Option<u64>,
+    /// Their sizes.
+    pub sizes: Sizes,
+    /// Name of the process that they come from: mixes of one process see the
+    /// same arrivals and sizes. None: of one of its own.
+    pub process: Option<String>,
+}
 
 /// Mixes of one process ask for a transfer within this time of its arrival,
 /// each at a moment of its own: were it the same one, packets of the same mix

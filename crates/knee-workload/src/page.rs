@@ -6,10 +6,46 @@
 //! over another, and opens no connection ahead of need.
 
 use crate::answers::Answers;
-use crate::config::{Http, Page};
-use crate::{Action, Application, Object};
+use crate::{Action, Application, Object, Properties};
 use knee_units::Time;
 use std::collections::VecDeque;
+
+pub(crate) const PROPERTIES: Properties =
+    Properties { pushes: false, single: false, transient: false, ends: true, bytes: None };
+
+/// A web page: objects that depend on others.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Page {
+    /// The objects; the first that depend on none are asked for at once.
+    pub objects: Vec<PageObject>,
+    /// How they are fetched.
+    pub http: Http,
+}
+
+/// An object of a page.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PageObject {
+    /// What it is.
+    pub name: String,
+    /// Its size with headers.
+    pub bytes: u64,
+    /// Objects, by index, that must have arrived before it is known.
+    pub after: Vec<usize>,
+}
+
+/// How the objects of a page are fetched.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Http {
+    /// One request at a time on each of up to so many connections kept open
+    /// (browsers: 6).
+    Version1 {
+        /// Connections at most.
+        connections: u32,
+    },
+    /// All requests at once on one connection, answered in the order of
+    /// asking.
+    Multiplexed,
+}
 
 pub(crate) struct WebPage {
     page: Page,

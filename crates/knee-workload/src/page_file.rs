@@ -1,7 +1,7 @@
 //! The objects of a page from a file.
 
-use crate::config::PageObject;
-use crate::csv::{PageFileError, bytes, fields, lines, shorten};
+use crate::PageObject;
+use crate::csv::{self, PageFileError, bytes, rows, shorten};
 use crate::dependencies::check_dependencies;
 use std::collections::BTreeMap;
 
@@ -19,9 +19,9 @@ const EXAMPLE: &str = "begin with the line name,bytes,after and write a line for
 /// The first line that is wrong, with what to write instead; also a cycle of
 /// objects that wait for each other, by the line of one of them.
 pub fn read_page(text: &str) -> Result<Vec<PageObject>, PageFileError> {
-    let mut lines = lines(text);
-    check_columns(lines.next())?;
-    let rows = lines.map(|(line, text)| row(line, text)).collect::<Result<Vec<_>, _>>()?;
+    let mut lines = rows(text)?;
+    check_columns(lines.next().transpose()?)?;
+    let rows = lines.map(|line| row(&line?)).collect::<Result<Vec<_>, _>>()?;
     if rows.is_empty() {
         return Err(PageFileError::new(1, "no object follows".into(), EXAMPLE));
     }
@@ -45,20 +45,21 @@ struct Row {
     after: String,
 }
 
-fn check_columns(first: Option<(usize, &str)>) -> Result<(), PageFileError> {
-    let Some((line, text)) = first else {
+fn check_columns(first: Option<csv::Row>) -> Result<(), PageFileError> {
+    let Some(first) = first else {
         return Err(PageFileError::new(1, "there is no line in it".into(), EXAMPLE));
     };
-    if fields(line, text)? == COLUMNS {
+    if first.fields.iter().eq(COLUMNS) {
         return Ok(());
     }
-    let problem = format!("\"{}\" is not name,bytes,after", shorten(text));
-    Err(PageFileError::new(line, problem, EXAMPLE))
+    let problem = format!("\"{}\" is not name,bytes,after", first.text());
+    Err(PageFileError::new(first.line, problem, EXAMPLE))
 }
 
-fn row(line: usize, text: &str) -> Result<Row, PageFileError> {
-    let found = fields(line, text)?;
-    let [name, size, after] = &found[..] else {
+fn row(found: &csv::Row) -> Result<Row, PageFileError> {
+    let line = found.line;
+    let found: Vec<&str> = found.fields.iter().collect();
+    let [name, size, after] = found[..] else {
         let problem = format!("{} fields instead of name,bytes,after", found.len());
         let advice = "write all three, with spaces between several names in the last; \
                       an object that comes after none ends in a comma";
@@ -74,7 +75,7 @@ fn row(line: usize, text: &str) -> Result<Row, PageFileError> {
         let advice = "write at least 1: an answer has a header";
         return Err(PageFileError::new(line, problem, advice));
     }
-    Ok(Row { line, name: name.clone(), bytes, after: after.clone() })
+    Ok(Row { line, name: name.to_owned(), bytes, after: after.to_owned() })
 }
 
 /// The place of each name.

@@ -1,8 +1,34 @@
 //! Draws of sizes.
 
-use crate::config::Sizes;
-use crate::random::{below, normal, unit};
+use knee_random::{below, log_normal, pareto};
 use rand_chacha::ChaCha8Rng;
+
+/// A distribution of sizes in bytes.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Sizes {
+    /// All the same.
+    Fixed(u64),
+    /// Log-normal.
+    LogNormal {
+        /// The median.
+        median: u64,
+        /// Standard deviation of the natural logarithm.
+        sigma: f64,
+        /// None is larger.
+        max: u64,
+    },
+    /// Pareto, bounded.
+    Pareto {
+        /// The smallest.
+        min: u64,
+        /// The exponent (1.1 to 1.5 for files on the web).
+        shape: f64,
+        /// The largest.
+        max: u64,
+    },
+    /// Drawn from observed sizes, evenly.
+    Empirical(Vec<u64>),
+}
 
 impl Sizes {
     /// The next size in bytes, at least one.
@@ -12,10 +38,12 @@ impl Sizes {
             Sizes::LogNormal { median, sigma, max } => {
                 // What would be larger counts as the largest: the share of
                 // large transfers stays that of the distribution.
-                whole(median as f64 * (sigma * normal(rng)).exp()).min(max)
+                whole(log_normal(rng, median as f64, sigma)).min(max)
             }
-            Sizes::Pareto { min, shape, max } => whole(pareto(unit(rng), min, shape, max)).min(max),
-            Sizes::Empirical(ref sizes) => sizes[below(rng, sizes.len())],
+            Sizes::Pareto { min, shape, max } => {
+                whole(pareto(rng, min as f64, shape, max as f64)).min(max)
+            }
+            Sizes::Empirical(ref sizes) => sizes[below(rng, sizes.len() as u64) as usize],
         };
         bytes.max(1)
     }
@@ -24,12 +52,4 @@ impl Sizes {
 /// The nearest whole number of bytes; as a cast saturates, none is too large.
 fn whole(bytes: f64) -> u64 {
     bytes.round() as u64
-}
-
-/// Inverse of the bounded Pareto distribution,
-/// `F(x) = (1 - (min/x)^shape) / (1 - (min/max)^shape)`.
-fn pareto(uniform: f64, min: u64, shape: f64, max: u64) -> f64 {
-    let (min, max) = (min as f64, max as f64);
-    let beyond = uniform * (1.0 - (min / max).powf(shape));
-    min / (1.0 - beyond).powf(1.0 / shape)
 }

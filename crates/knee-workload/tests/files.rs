@@ -1,15 +1,96 @@
 //! Files that people bring: what is read, and what is refused in which words.
 
-use knee_workload::{PageObject, check_dependencies, default_page, read_page, read_sizes};
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use knee_workload::AccessLogError;
+use knee_workload::{PageObject, check_dependencies, default_page, read_access_log, read_page};
 use proptest::prelude::*;
+use std::io::Write;
+
+fn read_sizes(text: &str) -> Result<Vec<u64>, AccessLogError> {
+    read_access_log(text.as_bytes()).map(|log| log.sizes)
+}
+
+/// The lines with which Apache's documentation shows the formats, a request with a
+/// quote in it, "not modified", and one that was cut off.
+const COMMON: &str = r#"127.0.0.1 - frank [10/Oct/2000:13:55:36 -0700] "GET /apache_pb.gif HTTP/1.0" 200 2326
+10.0.0.7 - - [10/Oct/2000:13:55:37 -0700] "GET /a\"b HTTP/1.1" 200 512
+
+10.0.0.7 - - [10/Oct/2000:13:55:38 -0700] "GET /a HTTP/1.1" 304 -
+10.0.0.7 - - [10/Oct/2000:13:55:39 -0700] "HEAD /a HTTP/1.1" 200 0
+10.0.0.7 - - [10/Oct/2000:13:5
+"#;
+const COMBINED: &str = r#"127.0.0.1 - frank [10/Oct/2000:13:55:36 -0700] "GET /apache_pb.gif HTTP/1.0" 200 2326 "http://www.example.com/start.html" "Mozilla/4.08 [en] (Win98; I ;Nav)"
+"#;
+const JSON: &str = r#"{"ts":1.5,"body_bytes_sent":900,"uri":"/a"}
+{"ts":1.6,"body_bytes_sent":"31","uri":"/b"}
+{"ts":1.7,"body_bytes_sent":0}
+{"ts":1.8}
+{"ts":1.9,"body_bytes_sent"
+"#;
+
+#[test]
+fn servers_formats_are_read_line_by_line() {
+    let common = read_access_log(COMMON.as_bytes()).unwrap();
+    assert_eq!((common.format, &common.sizes[..]), ("Common Log Format", &[2326, 512][..]));
+    assert_eq!(
+        common.to_string(),
+        "Common Log Format, 2 lines taken, 3 not: 1 not in this format (first: line 6), 2 without \
+         a body (first: line 4)"
+    );
+    let combined = read_access_log(COMBINED.as_bytes()).unwrap();
+    assert_eq!((combined.format, &combined.sizes[..]), ("Combined Log Format", &[2326][..]));
+    let json = read_access_log(JSON.as_bytes()).unwrap();
+    assert_eq!((json.format, &json.sizes[..]), ("JSON lines", &[900, 31][..]));
+    let over: Vec<(&str, usize, usize)> =
+        json.passed_over.iter().map(|over| (over.reason, over.lines, over.first)).collect();
+    let expected =
+        [("not in this format", 1, 5), ("without a body", 1, 3), ("without a size", 1, 4)];
+    assert_eq!(over, expected);
+    let values = read_access_log(b"time,bytes\n1,5\n2,0\n3,-\n").unwrap();
+    assert_eq!(
+        values.to_string(),
+        "comma-separated values, 1 lines taken, 2 not: 2 without a body (first: line 3)"
+    );
+}
+
+/// A log whose lines are mostly something else is refused, not thinned out.
+#[test]
+fn a_log_that_is_mostly_something_else_is_refused() {
+    let text = format!("{COMBINED}one\ntwo\n");
+    let error = read_sizes(&text).unwrap_err();
+    assert_eq!(error.line, 2);
+    assert!(error.to_string().contains("2 lines, from here on, are not Combined"), "{error}");
+}
+
+/// Compressed or not, in one part or several: the same sizes.
+#[test]
+fn compressed_logs_are_the_same() {
+    let packed = |text: &str| {
+        let mut gzip = GzEncoder::new(Vec::new(), Compression::default());
+        gzip.write_all(text.as_bytes()).unwrap();
+        gzip.finish().unwrap()
+    };
+    for text in [COMMON, COMBINED, JSON, "1\n20\n300\n"] {
+        assert_eq!(read_access_log(&packed(text)), read_access_log(text.as_bytes()));
+    }
+    let parts = [packed("1\n20\n"), packed("300\n")].concat();
+    assert_eq!(read_access_log(&parts).unwrap().sizes, [1, 20, 300]);
+    let cut = &packed(COMMON)[..40];
+    assert!(read_access_log(cut).unwrap_err().to_string().contains("no whole gzip file"));
+}
 
 #[test]
 fn sizes_are_read_from_logs() {
-    let cases: [(&str, &[u64]); 6] = [
+    let cases: [(&str, &[u64]); 7] = [
         ("1\n20\n300\n", &[1, 20, 300]),
         ("\u{feff}bytes\r\n5\r\n\r\n6\r\n", &[5, 6]),
         ("date,sc-bytes,agent\n1,15,\"a, \"\"b\"\"\"\n2,0,c\n3,-,c\n4, 16 ,c", &[15, 16]),
-        ("agent,Body_Bytes_Sent\n\"x\" , \"77\"", &[77]),
+        ("agent,Body_Bytes_Sent\n\"x\",\"77\"", &[77]),
+        // A quoted field may go on over several lines.
+        ("agent,bytes\n\"x\ny\", 78\n", &[78]),
         ("-\n9", &[9]),
         ("object_size\n1000000000000000", &[1_000_000_000_000_000]),
     ];
@@ -45,16 +126,21 @@ fn mistakes_in_logs_are_named_with_their_line_and_remedy() {
              meant"
                 .into(),
         ),
-        (
-            "bytes\n\"1",
-            "line 2: a quoted field has no end; close it with a \" on the same line".into(),
-        ),
+        ("bytes\n\"1", "line 2: a quoted field has no end; close it with a \"".into()),
         (
             "bytes\n\"1\"2",
             "line 2: \"2\" follows the end of a quoted field; put a comma there, or write \"\" \
              for a quote"
                 .into(),
         ),
+        (
+            "agent,bytes\n\"x\",1\nx, \"2\"",
+            "line 3: a quote stands within a field; put the whole field in quotes, without \
+             spaces around them"
+                .into(),
+        ),
+        // Lines count, not rows.
+        ("agent,bytes\n\"x\ny\",1\nx,z", format!("line 4: \"z\" is not a size; {whole}")),
         ("bytes\n0\n", "line 1: from here on there is no size above 0; add at least one".into()),
     ];
     for (text, message) in cases {

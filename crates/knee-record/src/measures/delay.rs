@@ -1,10 +1,10 @@
 //! Measures of how late: RTT, queueing delay, standing queue.
 
 use super::{Flows, NotMeasurable, because};
-use crate::distribution::Distribution;
 use crate::view::{LinkView, RunView, Span, Window};
 use crate::{FlowRecord, FlowSample, LinkSample};
 use knee_scenario::Statistic;
+use knee_statistics::Distribution;
 
 /// Length of the windows of the standing queue.
 const STANDING_WINDOW_NS: u64 = 1_000_000_000;
@@ -109,7 +109,7 @@ impl Flows<'_, '_> {
         Ok(standing.iter().sum::<f64>() / standing.len() as f64)
     }
 
-    fn over_time(
+    pub(super) fn over_time(
         &self,
         what: &str,
         value: impl Fn(&FlowSample, &FlowRecord) -> Option<f64>,

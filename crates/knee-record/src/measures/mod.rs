@@ -20,10 +20,11 @@ mod price;
 mod startup;
 mod transfers;
 mod volume;
+mod window;
 
 use earlier::objects_earlier;
 pub use fairness::jain_index;
-pub(crate) use objects::{is_of_page, is_segment};
+pub(crate) use objects::{is_burst, is_of_page, is_segment};
 pub use transfers::{TransferValue, transfer_ratio};
 
 use crate::Unit;

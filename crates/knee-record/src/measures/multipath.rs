@@ -25,6 +25,21 @@ impl Flows<'_, '_> {
         })
     }
 
+    /// Completion time over that of a perfect scheduler with the same
+    /// controllers ([`FlowRecord::perfect_completion_ns`]); mean over the flows.
+    pub(crate) fn completion_over_perfect(&self) -> Result<f64, NotMeasurable> {
+        self.completion_time()?;
+        let mut sum = 0.0;
+        for flow in self.on_several_paths()? {
+            let Some(perfect) = flow.record.perfect_completion_ns.filter(|time| *time > 0) else {
+                return because(format!("no perfect scheduler was tried for {}", self.target));
+            };
+            let time = flow.record.completion_ns;
+            sum += time.map_or(f64::INFINITY, |time| time as f64) / perfect as f64;
+        }
+        Ok(sum / self.members.len() as f64)
+    }
+
     fn completion_over(
         &self,
         bound: impl Fn(u64, f64, &[&PathRate]) -> f64,

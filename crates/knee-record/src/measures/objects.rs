@@ -1,10 +1,11 @@
-//! Measures of pages and videos, from their objects.
+//! Measures of pages, bursts and videos, from their objects.
 
 use super::{Flows, NotMeasurable, because};
 use crate::ObjectRecord;
-use crate::distribution::Distribution;
 use crate::view::FlowView;
 use knee_scenario::Statistic;
+use knee_statistics::Distribution;
+use knee_workload::BURST;
 
 impl Flows<'_, '_> {
     /// Page load time, seconds: from a flow's start to the arrival of its
@@ -38,6 +39,27 @@ impl Flows<'_, '_> {
         }
     }
 
+    /// Burst time, seconds, condensed.
+    pub(crate) fn burst_time(&self, statistic: Statistic) -> Result<f64, NotMeasurable> {
+        self.unless_interrupted(self.burst_times()?.statistic(statistic))
+    }
+
+    /// Burst time, seconds: from a request to the arrival of its answer's last
+    /// byte, distribution over the requests, each of the same weight. One that
+    /// was under way at the end of its flow does not count.
+    pub(crate) fn burst_times(&self) -> Result<Distribution, NotMeasurable> {
+        let flows = self.with_objects("flow of bursts", is_burst)?;
+        let times = flows.iter().flat_map(|flow| {
+            objects(flow, is_burst).filter_map(|row| {
+                Some((row.completed_ns?.saturating_sub(row.requested_ns) as f64 / 1e9, 1.0))
+            })
+        });
+        match Distribution::new(times.collect()) {
+            Some(times) => Ok(times),
+            None => because(format!("no burst of {} arrived", self.target)),
+        }
+    }
+
     /// Video bitrate, bit/s: mean over the media time of the segments that
     /// arrived.
     pub(crate) fn video_bitrate(&self) -> Result<f64, NotMeasurable> {
@@ -51,7 +73,8 @@ impl Flows<'_, '_> {
     pub(crate) fn video_quality_share(&self, quality: u32) -> Result<f64, NotMeasurable> {
         let segments = self.segments()?;
         let own = segments.iter().filter(|row| row.quality == Some(quality));
-        let own: f64 = own.map(|row| media_seconds(row)).sum();
+        // The sum of no numbers is -0.
+        let own = own.map(|row| media_seconds(row)).sum::<f64>() + 0.0;
         Ok(own / segments.iter().map(|row| media_seconds(row)).sum::<f64>())
     }
 
@@ -121,7 +144,11 @@ pub(crate) fn is_segment(object: &ObjectRecord) -> bool {
 }
 
 pub(crate) fn is_of_page(object: &ObjectRecord) -> bool {
-    object.quality.is_none()
+    object.quality.is_none() && !is_burst(object)
+}
+
+pub(crate) fn is_burst(object: &ObjectRecord) -> bool {
+    object.name.strip_prefix(BURST).is_some_and(|number| number.parse() == Ok(object.number))
 }
 
 pub(super) fn objects<'v>(

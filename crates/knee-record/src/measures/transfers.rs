@@ -2,10 +2,10 @@
 
 use super::{Flows, NotMeasurable, because};
 use crate::TransferRecord;
-use crate::distribution::Distribution;
-use crate::statistics::{RatioInterval, bootstrap_ratio, bootstrap_ratio_of_pairs};
 use crate::view::{FlowView, RunView, Window};
 use knee_scenario::{SizeRange, Statistic};
+use knee_statistics::Distribution;
+use knee_statistics::{RatioInterval, bootstrap_ratio, bootstrap_ratio_of_pairs};
 use std::collections::BTreeMap;
 
 /// What is said of a finished transfer.

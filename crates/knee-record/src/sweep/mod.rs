@@ -12,7 +12,7 @@ pub use measures::{Better, SweepMeasure, sweep_measures};
 pub use summary::{
     LeftOut, PointGroup, PointMeasure, SweepKey, SweepPoint, SweepSummary, read_sweep,
 };
-pub use table::{SweepRow, write_sweep};
+pub use table::{SweepRow, sweep_columns, write_sweep};
 pub use verdict::{SweepPair, SweepPlace, SweepVerdict};
 
 use crate::{Records, Summary};

@@ -33,6 +33,9 @@ pub struct SweepSummary {
     pub command_of_a_run: String,
     /// What varies.
     pub keys: Vec<SweepKey>,
+    /// The key whose values the headline compares, from zero; null: none was named.
+    #[serde(default)]
+    pub about: Option<usize>,
     /// Runs at each point.
     pub repeats: u64,
     /// Runs to be done, and runs done: fewer after an interrupt.
@@ -159,6 +162,7 @@ impl SweepSummary {
             command_of_a_run,
             verdicts: verdicts(&keys, runs),
             keys,
+            about: None,
             repeats,
             runs_planned,
             runs_finished: points.iter().map(|point| point.seeds.len()).sum(),

@@ -3,14 +3,10 @@
 
 use super::{GroupMeasures, SweepKey, sweep_measures};
 use crate::Error;
-use crate::part::Part;
-use crate::table::{properties, text_array, text_field, write_error};
-use arrow_array::{ArrayRef, Float64Array, Int64Array, RecordBatch};
-use arrow_schema::{DataType, Field, Schema};
+use crate::table::{TableColumns, write_columns};
+use knee_columns::{Cells, Kind};
 use knee_units::{Bytes, Fraction, Rate, Time};
-use parquet::arrow::ArrowWriter;
 use std::path::Path;
-use std::sync::Arc;
 
 /// Schema name of the table.
 const SCHEMA: &str = "knee-sweep/1";
@@ -39,32 +35,27 @@ pub struct SweepRow<'r> {
 /// # Errors
 /// [`Error::Io`] with the path.
 pub fn write_sweep(path: &Path, keys: &[SweepKey], rows: &[SweepRow<'_>]) -> Result<(), Error> {
-    let (fields, arrays): (Vec<Field>, Vec<ArrayRef>) = columns(keys, rows).into_iter().unzip();
-    let schema = Arc::new(Schema::new(fields));
-    let (part, file) = Part::create(path)?;
-    let failed = |error| write_error(path, error);
-    let mut writer =
-        ArrowWriter::try_new(file, schema.clone(), Some(properties(SCHEMA))).map_err(failed)?;
-    let batch =
-        RecordBatch::try_new(schema, arrays).map_err(|error| Error::malformed(path, error))?;
-    writer.write(&batch).map_err(failed)?;
-    writer.close().map_err(failed)?;
-    part.put_in_place()
+    write_columns(path, SCHEMA, &columns(keys, rows))
 }
 
-fn columns(keys: &[SweepKey], rows: &[SweepRow<'_>]) -> Vec<(Field, ArrayRef)> {
+/// The same columns in memory.
+pub fn sweep_columns(keys: &[SweepKey], rows: &[SweepRow<'_>]) -> TableColumns {
+    TableColumns::of(columns(keys, rows))
+}
+
+fn columns(keys: &[SweepKey], rows: &[SweepRow<'_>]) -> Vec<(String, Kind, Cells)> {
     let text = |name: &str, get: &dyn Fn(&SweepRow<'_>) -> String| {
         let values: Vec<String> = rows.iter().map(get).collect();
-        (text_field(name), text_array(values.iter().map(String::as_str)))
+        (name.to_string(), Kind::Text, Cells::texts(values.iter().map(String::as_str)))
     };
     let integer = |name: &str, get: fn(&SweepRow<'_>) -> u64| {
         let values = rows.iter().map(|row| i64::try_from(get(row)).unwrap_or(i64::MAX));
-        let array: ArrayRef = Arc::new(Int64Array::from_iter_values(values));
-        (Field::new(name, DataType::Int64, false), array)
+        let cells = Cells::Integers(values.collect(), None);
+        (name.to_string(), Kind::Integer { nullable: false }, cells)
     };
     let float = |name: &str, get: &dyn Fn(&SweepRow<'_>) -> Option<f64>| {
-        let array: ArrayRef = Arc::new(Float64Array::from_iter(rows.iter().map(get)));
-        (Field::new(name, DataType::Float64, true), array)
+        let cells = Cells::floats(rows.iter().map(get));
+        (name.to_string(), Kind::Float { nullable: true }, cells)
     };
     let mut columns = vec![text("run", &|row| row.run.to_string())];
     for (number, key) in keys.iter().enumerate() {

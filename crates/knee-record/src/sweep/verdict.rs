@@ -4,7 +4,7 @@
 
 use super::words::sentence;
 use super::{Better, SweepKey, SweepMeasure, SweepRun, sweep_measures};
-use crate::statistics::{Advice, LEVEL, Paired, holm};
+use knee_statistics::{Advice, LEVEL, Paired, holm};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;

@@ -2,7 +2,7 @@
 
 use super::{SweepKey, SweepMeasure, SweepPlace, SweepVerdict};
 use crate::Unit;
-use crate::statistics::{Paired, PairedScale};
+use knee_statistics::{Paired, PairedScale};
 
 /// What a measure says about the values of a key.
 pub(super) fn sentence(verdict: &SweepVerdict, key: &SweepKey, measure: &SweepMeasure) -> String {

@@ -3,25 +3,29 @@
 //! The same rows give the same bytes: writer settings are fixed, nothing of
 //! the host or the clock goes in.
 
+mod columns;
 mod read;
 mod write;
 
+pub use columns::{DeclaredColumn, InMemory, RunTables, TableColumns, ValueKind, Values};
 pub use read::is_decoding;
-pub(crate) use read::{read, read_series};
-pub(crate) use write::{Table, properties, write, write_error};
+pub(crate) use read::{metadata, read, read_each, read_series};
+pub use write::write_columns;
+pub(crate) use write::{Table, write};
 
 use crate::tables::Names;
-use arrow_array::builder::StringDictionaryBuilder;
-use arrow_array::cast::AsArray;
-use arrow_array::types::{Float64Type, Int32Type, Int64Type};
-use arrow_array::{Array, ArrayRef, BooleanArray, Float64Array, Int64Array, RecordBatch};
-use arrow_schema::{DataType, Field};
-use std::sync::Arc;
+use knee_columns::{Cells, Kind, each};
 
-/// Rows turned into columns at a time.
-const BATCH_ROWS: usize = 64 * 1024;
+/// Rows of a row group: they wait in memory until the group is whole, and as
+/// many are read at a time.
+pub(crate) const GROUP_ROWS: usize = 64 * 1024;
 /// Key under which a file names its schema.
 const SCHEMA_KEY: &str = "knee.schema";
+/// Key under which a file of connections names the ground that they were on.
+pub(crate) const GROUND_KEY: &str = "knee.ground";
+/// Key under which it says what its times count from, nanoseconds since 1970
+/// (UTC); zero: virtual time.
+pub(crate) const EPOCH_KEY: &str = "knee.epoch_unix_ns";
 
 /// The schema of a file.
 pub(crate) struct Version {
@@ -43,8 +47,12 @@ pub(crate) enum Column<R> {
     },
     /// 64-bit float.
     Float { name: &'static str, get: fn(&R) -> f64, set: fn(&mut R, f64) },
-    /// Dictionary of strings; the empty string is null.
+    /// Text; the empty string is null.
     Text { name: &'static str, get: fn(&R) -> &str, set: fn(&mut R, &str) -> Result<(), String> },
+    /// 64-bit float that may be null.
+    OptionalFloat { name: &'static str, get: fn(&R) -> Option<f64>, set: fn(&mut R, Option<f64>) },
+    /// True, false or null.
+    OptionalFlag { name: &'static str, get: fn(&R) -> Option<bool>, set: fn(&mut R, Option<bool>) },
     /// True or false.
     Flag { name: &'static str, get: fn(&R) -> bool, set: fn(&mut R, bool) },
     /// One that files of the version before do not have; their rows keep the
@@ -63,6 +71,18 @@ pub(crate) struct Layout<R> {
     pub version: Version,
     pub columns: Vec<Column<R>>,
     pub derived: Vec<Derived<R>>,
+    /// Rows of a row group.
+    pub group_rows: usize,
+}
+
+impl<R> Layout<R> {
+    pub(crate) fn new(
+        version: Version,
+        columns: Vec<Column<R>>,
+        derived: Vec<Derived<R>>,
+    ) -> Layout<R> {
+        Layout { version, columns, derived, group_rows: GROUP_ROWS }
+    }
 }
 
 impl<R> Column<R> {
@@ -76,75 +96,77 @@ impl<R> Column<R> {
             Column::Integer { name, .. }
             | Column::Float { name, .. }
             | Column::Text { name, .. }
+            | Column::OptionalFloat { name, .. }
+            | Column::OptionalFlag { name, .. }
             | Column::Flag { name, .. } => name,
             Column::Added(column) => column.name(),
         }
     }
 
-    fn field(&self) -> Field {
+    fn kind(&self) -> Kind {
         match self {
-            Column::Integer { name, nullable, .. } => Field::new(*name, DataType::Int64, *nullable),
-            Column::Float { name, .. } => Field::new(*name, DataType::Float64, false),
-            Column::Text { name, .. } => text_field(name),
-            Column::Flag { name, .. } => Field::new(*name, DataType::Boolean, false),
-            Column::Added(column) => column.field(),
+            Column::Integer { nullable, .. } => Kind::Integer { nullable: *nullable },
+            Column::Float { .. } => Kind::Float { nullable: false },
+            Column::Text { .. } => Kind::Text,
+            Column::Flag { .. } => Kind::Flag { nullable: false },
+            Column::OptionalFloat { .. } => Kind::Float { nullable: true },
+            Column::OptionalFlag { .. } => Kind::Flag { nullable: true },
+            Column::Added(column) => column.kind(),
         }
     }
 
-    fn array(&self, rows: &[R]) -> ArrayRef {
+    fn cells(&self, rows: &[R]) -> Cells {
         match self {
+            Column::Integer { get, nullable: false, .. } => {
+                let values = rows.iter().map(|row| to_signed(get(row).unwrap_or_default()));
+                Cells::Integers(values.collect(), None)
+            }
             Column::Integer { get, .. } => {
-                Arc::new(Int64Array::from_iter(rows.iter().map(|row| get(row).map(to_signed))))
+                Cells::integers(rows.iter().map(|row| get(row).map(to_signed)))
             }
-            Column::Float { get, .. } => {
-                Arc::new(Float64Array::from_iter_values(rows.iter().map(get)))
-            }
-            Column::Text { get, .. } => text_array(rows.iter().map(get)),
-            Column::Flag { get, .. } => {
-                Arc::new(BooleanArray::from_iter(rows.iter().map(|row| Some(get(row)))))
-            }
-            Column::Added(column) => column.array(rows),
+            Column::Float { get, .. } => Cells::Floats(rows.iter().map(get).collect(), None),
+            Column::Text { get, .. } => Cells::texts(rows.iter().map(get)),
+            Column::Flag { get, .. } => Cells::Flags(rows.iter().map(get).collect(), None),
+            Column::OptionalFloat { get, .. } => Cells::floats(rows.iter().map(get)),
+            Column::OptionalFlag { get, .. } => Cells::flags(rows.iter().map(get)),
+            Column::Added(column) => column.cells(rows),
         }
     }
 
-    /// `older`: the file is of the version before.
-    fn read(&self, batch: &RecordBatch, rows: &mut [R], older: bool) -> Result<(), String> {
+    /// Puts `cells`, one for each row, where they belong.
+    fn fill(&self, cells: &Cells, rows: &mut [R]) -> Result<(), String> {
         let name = self.name();
-        if older && matches!(self, Column::Added(_)) {
-            return Ok(());
-        }
-        let column =
-            batch.column_by_name(name).ok_or_else(|| format!("column {name} is missing"))?;
-        match self {
-            Column::Added(column) => column.read(batch, rows, older)?,
-            Column::Flag { set, .. } => {
-                let array = typed(column, &DataType::Boolean, name)?;
-                for (row, value) in rows.iter_mut().zip(array.as_boolean()) {
-                    set(row, value.ok_or_else(|| format!("column {name} has a gap"))?);
-                }
+        match (self, cells) {
+            (Column::Added(column), _) => column.fill(cells, rows)?,
+            (Column::OptionalFlag { set, .. }, Cells::Flags(values, present)) => {
+                let values = each(values, present);
+                rows.iter_mut().zip(values).for_each(|(row, value)| set(row, value.copied()));
             }
-            Column::Integer { nullable, set, .. } => {
-                let array = typed(column, &DataType::Int64, name)?;
-                let array = array.as_primitive::<Int64Type>();
-                if !nullable && array.null_count() > 0 {
-                    return Err(format!("column {name} has no value in some row"));
-                }
-                for (row, value) in rows.iter_mut().zip(array) {
-                    let value = value.map(|value| to_unsigned(value, name)).transpose()?;
+            (Column::OptionalFloat { set, .. }, Cells::Floats(values, present)) => {
+                let values = each(values, present);
+                rows.iter_mut().zip(values).for_each(|(row, value)| set(row, value.copied()));
+            }
+            (Column::Flag { set, .. }, Cells::Flags(values, _)) => {
+                rows.iter_mut().zip(values).for_each(|(row, value)| set(row, *value));
+            }
+            (Column::Integer { set, .. }, Cells::Integers(values, present)) => {
+                for (row, value) in rows.iter_mut().zip(each(values, present)) {
+                    let value = value.map(|value| to_unsigned(*value, name)).transpose()?;
                     if !set(row, value) {
                         return Err(format!("column {name} has a value that is too large"));
                     }
                 }
             }
-            Column::Float { set, .. } => {
-                let array = typed(column, &DataType::Float64, name)?;
-                for (row, value) in rows.iter_mut().zip(array.as_primitive::<Float64Type>()) {
-                    set(row, value.ok_or_else(|| format!("column {name} has a gap"))?);
+            (Column::Float { set, .. }, Cells::Floats(values, _)) => {
+                rows.iter_mut().zip(values).for_each(|(row, value)| set(row, *value));
+            }
+            (Column::Text { set, .. }, Cells::Texts(values, present)) => {
+                for (row, value) in rows.iter_mut().zip(each(values, present)) {
+                    let text = value.map_or(Ok(""), |value| str::from_utf8(value.data()));
+                    set(row, text.map_err(|_| format!("column {name} is not UTF-8"))?)?;
                 }
             }
-            Column::Text { set, .. } => {
-                each_text(column, name, |number, value| set(&mut rows[number], value))?;
-            }
+            _ => return Err(format!("column {name} is of another type")),
         }
         Ok(())
     }
@@ -156,61 +178,4 @@ fn to_signed(value: u64) -> i64 {
 
 fn to_unsigned(value: i64, name: &str) -> Result<u64, String> {
     u64::try_from(value).map_err(|_| format!("column {name} has the negative value {value}"))
-}
-
-fn typed<'a>(column: &'a ArrayRef, wanted: &DataType, name: &str) -> Result<&'a ArrayRef, String> {
-    if column.data_type() == wanted {
-        return Ok(column);
-    }
-    let found = column.data_type();
-    Err(format!("column {name} is {found}, not {wanted}"))
-}
-
-/// Calls `set` with each row's number and text, the empty one where it is null.
-/// Other tools write a column anew as plain strings, long ones or views.
-fn each_text(
-    column: &ArrayRef,
-    name: &str,
-    mut set: impl FnMut(usize, &str) -> Result<(), String>,
-) -> Result<(), String> {
-    let Some(dictionary) = column.as_any_dictionary_opt() else {
-        let texts = texts(column, name)?;
-        return texts.iter().enumerate().try_for_each(|(row, text)| set(row, text));
-    };
-    let texts = texts(dictionary.values(), name)?;
-    if texts.is_empty() {
-        return (0..column.len()).try_for_each(|row| set(row, ""));
-    }
-    // A row without a value has a key all the same.
-    let keys = dictionary.normalized_keys();
-    keys.into_iter().enumerate().try_for_each(|(row, key)| match dictionary.is_null(row) {
-        true => set(row, ""),
-        false => set(row, texts.get(key).ok_or_else(|| format!("column {name} is damaged"))?),
-    })
-}
-
-/// The texts of a column of strings, the empty one where it is null.
-fn texts<'a>(column: &'a dyn Array, name: &str) -> Result<Vec<&'a str>, String> {
-    if let Some(array) = column.as_string_opt::<i32>() {
-        Ok(array.iter().map(Option::unwrap_or_default).collect())
-    } else if let Some(array) = column.as_string_opt::<i64>() {
-        Ok(array.iter().map(Option::unwrap_or_default).collect())
-    } else if let Some(array) = column.as_string_view_opt() {
-        Ok(array.iter().map(Option::unwrap_or_default).collect())
-    } else {
-        Err(format!("column {name} is {}, not text", column.data_type()))
-    }
-}
-
-pub(crate) fn text_field(name: &str) -> Field {
-    let keys = Box::new(DataType::Int32);
-    Field::new(name, DataType::Dictionary(keys, Box::new(DataType::Utf8)), true)
-}
-
-pub(crate) fn text_array<'a>(values: impl Iterator<Item = &'a str>) -> ArrayRef {
-    let mut builder = StringDictionaryBuilder::<Int32Type>::new();
-    for value in values {
-        builder.append_option(Some(value).filter(|value| !value.is_empty()));
-    }
-    Arc::new(builder.finish())
 }

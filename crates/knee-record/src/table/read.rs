@@ -1,12 +1,12 @@
 //! Parquet to rows. The file may be damaged: what the decoder makes of it is
 //! an error that names the file.
 
-use super::{BATCH_ROWS, Layout, SCHEMA_KEY, Version};
+use super::{Column, Layout, SCHEMA_KEY, Version};
 use crate::Error;
 use crate::run::not_read;
 use crate::series::{Series, Timed};
+use knee_columns::{Cells, Reader};
 use knee_scenario::open_file;
-use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use std::cell::Cell;
 use std::fmt::Display;
 use std::fs::File;
@@ -30,6 +30,25 @@ pub(crate) fn read_series<R: Default + Timed>(
     Ok(series.into_rows())
 }
 
+/// Reads the same and hands over each row.
+pub(crate) fn read_each<R: Default + Clone>(
+    path: &Path,
+    layout: &Layout<R>,
+    mut take: impl FnMut(R),
+) -> Result<(), Error> {
+    read_batches(path, layout, |rows| rows.iter().cloned().for_each(&mut take))
+}
+
+/// What a file says of itself under a key.
+pub(crate) fn metadata(path: &Path, key: &str) -> Result<Option<String>, Error> {
+    let file = open_file(path).map_err(|error| not_read(path, error))?;
+    let found = decoding(path, || {
+        let reader = Reader::open(file).map_err(|error| Error::malformed(path, error))?;
+        Ok(reader.note(key).map(str::to_string))
+    })?;
+    Ok(found)
+}
+
 thread_local! {
     static DECODING: Cell<bool> = const { Cell::new(false) };
 }
@@ -48,8 +67,12 @@ fn read_batches<R: Default + Clone>(
     take: impl FnMut(&[R]),
 ) -> Result<(), Error> {
     let file = open_file(path).map_err(|error| not_read(path, error))?;
+    decoding(path, || decode(path, file, layout, take))
+}
+
+fn decoding<T>(path: &Path, read: impl FnOnce() -> Result<T, Error>) -> Result<T, Error> {
     DECODING.set(true);
-    let decoded = catch_unwind(AssertUnwindSafe(|| decode(path, file, layout, take)));
+    let decoded = catch_unwind(AssertUnwindSafe(read));
     DECODING.set(false);
     decoded.unwrap_or_else(|_| Err(Error::malformed(path, "it is not what a table looks like")))
 }
@@ -61,38 +84,63 @@ fn decode<R: Default + Clone>(
     mut take: impl FnMut(&[R]),
 ) -> Result<(), Error> {
     let malformed = |error: &dyn Display| Error::malformed(path, error);
-    let builder =
-        ParquetRecordBatchReaderBuilder::try_new(file).map_err(|error| malformed(&error))?;
-    let older = is_older(path, &builder, &layout.version)?;
-    let reader = builder.with_batch_size(BATCH_ROWS).build().map_err(|error| malformed(&error))?;
-    let mut rows = Vec::new();
-    for batch in reader {
-        let batch = batch.map_err(|error| malformed(&error))?;
-        rows.clear();
-        rows.resize(batch.num_rows(), R::default());
-        for column in &layout.columns {
-            column.read(&batch, &mut rows, older).map_err(|reason| malformed(&reason))?;
+    let reader = Reader::open(file).map_err(|error| malformed(&error))?;
+    let older = is_older(path, &reader, &layout.version)?;
+    let columns = layout.columns.iter();
+    let columns = columns.filter(|column| match column {
+        // One that may be null was added without another version: it is null
+        // where the file lacks it.
+        Column::Added(inner) => {
+            let is_nullable = matches!(**inner, Column::Integer { nullable: true, .. });
+            let is_lacking = is_nullable && find(inner, &reader).is_err();
+            !older && !is_lacking
         }
-        take(&rows);
+        _ => true,
+    });
+    let (columns, places): (Vec<&Column<R>>, Vec<usize>) = columns
+        .map(|column| find(column, &reader).map(|at| (column, at)))
+        .collect::<Result<_, _>>()
+        .map_err(|reason| malformed(&reason))?;
+    let mut rows = Vec::new();
+    for number in 0..reader.groups() {
+        let mut group = reader.group(number, &places).map_err(|error| malformed(&error))?;
+        let mut left = group.rows;
+        while left > 0 {
+            let next = left.min(layout.group_rows);
+            rows.clear();
+            rows.resize(next, R::default());
+            for (number, column) in columns.iter().enumerate() {
+                let cells = group.next(number, next);
+                cells
+                    .and_then(|cells| fill(column, &cells, &mut rows))
+                    .map_err(|reason| malformed(&reason))?;
+            }
+            take(&rows);
+            left -= next;
+        }
     }
     Ok(())
 }
 
+/// The place of a column in the file, which is of the column's type.
+fn find<R>(column: &Column<R>, reader: &Reader) -> Result<usize, String> {
+    reader.find(column.name(), column.kind())
+}
+
+/// Puts a column's cells into the rows; one without gaps must have none.
+fn fill<R>(column: &Column<R>, cells: &Cells, rows: &mut [R]) -> Result<(), String> {
+    if !column.kind().is_nullable() && !cells.is_whole(rows.len()) {
+        return Err(format!("column {} has no value in some row", column.name()));
+    }
+    column.fill(cells, rows)
+}
+
 /// Whether a file is of the version before; any other is refused.
-fn is_older(
-    path: &Path,
-    builder: &ParquetRecordBatchReaderBuilder<File>,
-    version: &Version,
-) -> Result<bool, Error> {
-    let metadata = builder.metadata().file_metadata().key_value_metadata();
-    let found = metadata
-        .into_iter()
-        .flatten()
-        .find(|pair| pair.key == SCHEMA_KEY)
-        .and_then(|pair| pair.value.clone())
-        .unwrap_or_else(|| "none".to_string());
-    if found == version.name || version.before == Some(found.as_str()) {
+fn is_older(path: &Path, reader: &Reader, version: &Version) -> Result<bool, Error> {
+    let found = reader.note(SCHEMA_KEY).unwrap_or("none");
+    if found == version.name || version.before == Some(found) {
         return Ok(found != version.name);
     }
+    let found = found.to_string();
     Err(Error::Schema { path: path.to_path_buf(), found, expected: version.name })
 }

@@ -1,22 +1,12 @@
 //! Rows to Parquet, as they come.
 
-use super::{BATCH_ROWS, Column, Layout, SCHEMA_KEY, text_array, text_field};
+use super::{Layout, SCHEMA_KEY};
 use crate::Error;
 use crate::part::Part;
 use crate::tables::Names;
-use arrow_array::RecordBatch;
-use arrow_schema::Schema;
-use parquet::arrow::ArrowWriter;
-use parquet::basic::Compression;
-use parquet::file::metadata::KeyValue;
-use parquet::file::properties::WriterProperties;
-use std::fs::File;
+use knee_columns::{Cells, Kind, Writer};
+use std::borrow::Cow;
 use std::path::Path;
-use std::sync::Arc;
-
-/// Rows of a row group: they wait in memory, as compressed columns, until the
-/// group is whole.
-const GROUP_ROWS: usize = 2 * BATCH_ROWS;
 
 /// Writes `rows` as the Parquet file `path`.
 pub(crate) fn write<R: Clone>(
@@ -32,81 +22,86 @@ pub(crate) fn write<R: Clone>(
     table.finish(names)
 }
 
+/// Writes columns that hold all rows as the Parquet file `path`, of the schema named
+/// under `knee.schema`. It appears whole or not at all.
+///
+/// # Errors
+/// [`Error::Io`] with the path.
+pub fn write_columns(
+    path: &Path,
+    schema_name: &str,
+    columns: &[(String, Kind, Cells)],
+) -> Result<(), Error> {
+    let (part, file) = Part::create(path)?;
+    let declared: Vec<_> = columns.iter().map(|(name, kind, _)| (name.as_str(), *kind)).collect();
+    let mut cells = columns.iter().map(|(_, _, cells)| Cow::Borrowed(cells));
+    Writer::create(file, (SCHEMA_KEY, schema_name), &declared)
+        .and_then(|mut writer| {
+            writer.write(&mut cells)?;
+            writer.close()
+        })
+        .map_err(|error| Error::io("write", path, error))?;
+    part.put_in_place()
+}
+
 /// A Parquet file that is being written, row by row. It appears whole, at the
 /// end; what is dropped before leaves nothing.
 pub(crate) struct Table<R> {
     part: Part,
-    writer: Option<ArrowWriter<File>>,
-    schema: Arc<Schema>,
+    writer: Writer,
     layout: Layout<R>,
-    /// Rows not yet turned into columns.
+    /// Rows of the row group under way.
     rows: Vec<R>,
 }
 
 impl<R> Table<R> {
     /// Begins the file `path`.
     pub(crate) fn create(path: &Path, layout: Layout<R>) -> Result<Table<R>, Error> {
-        let fields = layout.columns.iter().map(Column::field);
-        let fields = fields.chain(layout.derived.iter().map(|column| text_field(column.name)));
-        let schema = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
+        let own = layout.columns.iter().map(|column| (column.name(), column.kind()));
+        let derived = layout.derived.iter().map(|column| (column.name, Kind::Text));
+        let columns: Vec<_> = own.chain(derived).collect();
         let (part, file) = Part::create(path)?;
-        let properties = properties(layout.version.name);
-        let writer = ArrowWriter::try_new(file, schema.clone(), Some(properties))
-            .map_err(|error| write_error(path, error))?;
-        Ok(Table { part, writer: Some(writer), schema, layout, rows: Vec::new() })
+        let writer = Writer::create(file, (SCHEMA_KEY, layout.version.name), &columns)
+            .map_err(|error| Error::io("write", path, error))?;
+        Ok(Table { part, writer, layout, rows: Vec::new() })
     }
 
     /// Adds a row.
     pub(crate) fn push(&mut self, names: &Names, row: R) -> Result<(), Error> {
         self.rows.push(row);
-        if self.rows.len() == BATCH_ROWS { self.write_rows(names) } else { Ok(()) }
+        if self.rows.len() == self.layout.group_rows { self.write_rows(names) } else { Ok(()) }
+    }
+
+    /// Bytes on disk so far.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.writer.bytes()
+    }
+
+    /// Notes something that the file says of itself.
+    pub(crate) fn note(&mut self, key: &str, value: String) {
+        self.writer.note(key, value);
     }
 
     /// Writes what is left and puts the file in its place.
     pub(crate) fn finish(mut self, names: &Names) -> Result<(), Error> {
         self.write_rows(names)?;
-        if let Some(writer) = self.writer.take() {
-            writer.close().map_err(|error| write_error(&self.part.path, error))?;
-        }
+        self.writer.close().map_err(|error| Error::io("write", &self.part.path, error))?;
         self.part.put_in_place()
     }
 
     fn write_rows(&mut self, names: &Names) -> Result<(), Error> {
-        let Some(writer) = self.writer.as_mut().filter(|_| !self.rows.is_empty()) else {
+        if self.rows.is_empty() {
             return Ok(());
-        };
+        }
         let rows = &self.rows;
-        let own = self.layout.columns.iter().map(|column| column.array(rows));
+        let own = self.layout.columns.iter().map(|column| column.cells(rows));
         let derived = self.layout.derived.iter();
         let derived =
-            derived.map(|column| text_array(rows.iter().map(|row| (column.get)(names, row))));
-        let batch = RecordBatch::try_new(self.schema.clone(), own.chain(derived).collect())
-            .map_err(|error| Error::malformed(&self.part.path, error))?;
+            derived.map(|column| Cells::texts(rows.iter().map(|row| (column.get)(names, row))));
+        self.writer
+            .write(&mut own.chain(derived).map(Cow::Owned))
+            .map_err(|error| Error::io("write", &self.part.path, error))?;
         self.rows.clear();
-        writer.write(&batch).map_err(|error| write_error(&self.part.path, error))
+        Ok(())
     }
-}
-
-pub(crate) fn properties(schema_name: &str) -> WriterProperties {
-    let named = KeyValue::new(SCHEMA_KEY.to_string(), schema_name.to_string());
-    WriterProperties::builder()
-        .set_max_row_group_row_count(Some(GROUP_ROWS))
-        .set_created_by("knee".to_string())
-        .set_compression(Compression::SNAPPY)
-        .set_key_value_metadata(Some(vec![named]))
-        .build()
-}
-
-/// Reports a full disk as such, not as damage.
-pub(crate) fn write_error(path: &Path, error: parquet::errors::ParquetError) -> Error {
-    let source = match error {
-        parquet::errors::ParquetError::External(inner) => {
-            match inner.downcast::<std::io::Error>() {
-                Ok(io) => *io,
-                Err(other) => std::io::Error::other(other),
-            }
-        }
-        other => std::io::Error::other(other),
-    };
-    Error::io("write", path, source)
 }

@@ -3,7 +3,7 @@
 use crate::file::{BoundFile, ClaimFile};
 use crate::measure::{Measure, Unit};
 use crate::model::{OnRecord, Outcome};
-use crate::read::{At, Entry};
+use crate::read::{At, Optional};
 use crate::source::Reading;
 use crate::tree::Span;
 use knee_units::{Bytes, Fraction, ParseError, Rate, Time};
@@ -28,7 +28,7 @@ pub(super) fn bounds(
     }
     match (single, file.between.at(), file.equals.at()) {
         (true, None, None) => {
-            let bound = |entry: &Entry<BoundFile>, reading: &mut Reading<'_>| {
+            let bound = |entry: &Optional<BoundFile>, reading: &mut Reading<'_>| {
                 entry.at().and_then(|at| quantity(at, unit, reading))
             };
             let bounds = (bound(&file.at_least, reading), bound(&file.at_most, reading));
@@ -53,7 +53,7 @@ pub(super) fn bounds(
 
 /// Of the claim's values: a ratio has none.
 fn unit(file: &ClaimFile, measure: &Measure) -> Unit {
-    let relative = !matches!(file.relative_to, Entry::Absent) && !measure.compares();
+    let relative = !matches!(file.relative_to, Optional::Absent) && !measure.compares();
     if relative { Unit::Number } else { measure.unit() }
 }
 
@@ -116,7 +116,7 @@ fn between(list: &At<Vec<At<BoundFile>>>, unit: Unit, reading: &mut Reading<'_>)
 /// percent anyway, in percent of the value.
 fn around(
     value: &At<BoundFile>,
-    within: &Entry<BoundFile>,
+    within: &Optional<BoundFile>,
     unit: Unit,
     reading: &mut Reading<'_>,
 ) -> Bounds {

@@ -5,10 +5,10 @@ use super::measures;
 use crate::file::{ClaimFile, OutcomeWord, ScenarioFile};
 use crate::measure::{Measure, Subject};
 use crate::model::{Claim, Outcome, Scenario};
-use crate::read::{At, Entry, List};
+use crate::read::{At, List, Optional};
 use crate::source::Reading;
-use crate::suggest;
 use crate::tree::Span;
+use knee_registry::did_you_mean;
 use knee_units::Time;
 use std::collections::BTreeSet;
 
@@ -38,7 +38,7 @@ impl Names {
         for entry in &file.flow.0 {
             let flow = entry.get();
             match flow.and_then(|flow| Some((flow.name.get()?, flow.count.get()?))) {
-                Some((name, count)) => names.known.push((name.clone(), Subject::Flows, *count)),
+                Some((name, count)) => names.known.push((name.clone(), Subject::Flows, count.0)),
                 None => names.incomplete = true,
             }
         }
@@ -85,7 +85,7 @@ impl Names {
         else {
             let what = if self.study { "run/flow, run/link or model" } else { "flow or link" };
             let known = self.known.iter().map(|(known, _, _)| known.as_str());
-            return Err((format!("there is no {what} \"{base}\""), suggest::instead(base, known)));
+            return Err((format!("there is no {what} \"{base}\""), did_you_mean(base, known)));
         };
         let Some(index) = index else { return Ok(*subject) };
         match (subject, index.parse::<u64>()) {
@@ -110,7 +110,7 @@ pub(super) fn check(
     let mut claims = Vec::new();
     let mut ids: BTreeSet<String> = BTreeSet::new();
     for entry in &mut list.0 {
-        let Entry::Given(At { value: file, span }) = entry else { continue };
+        let Optional::Given(At { value: file, span }) = entry else { continue };
         if let Some(At { value, span }) = file.id.at()
             && !ids.insert(value.clone())
         {
@@ -133,7 +133,7 @@ const TALLY: [&str; 7] =
 
 /// The conclusion of a study; notes placeholders that stand for nothing.
 pub(super) fn conclusion(
-    entry: &Entry<String>,
+    entry: &Optional<String>,
     claims: &List<ClaimFile>,
     reading: &mut Reading<'_>,
 ) -> String {
@@ -278,7 +278,7 @@ fn outcome(file: &ClaimFile, span: Span, reading: &mut Reading<'_>) -> Outcome {
         Some(OutcomeWord::Uncertain) => Outcome::Uncertain,
         Some(OutcomeWord::NotTestedHere) => Outcome::NotTestedHere,
     };
-    if recorded == Outcome::Fails && matches!(file.finding, Entry::Absent) {
+    if recorded == Outcome::Fails && matches!(file.finding, Optional::Absent) {
         let place = file.outcome.span().unwrap_or(span);
         let help = "add finding = \"what comes out instead, and why\"";
         reading.problem(place, "a claim that fails needs a finding", help);

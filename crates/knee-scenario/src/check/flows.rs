@@ -2,22 +2,20 @@
 
 use super::inputs::Inputs;
 use super::paths::Way;
-use super::{check_name, in_range, multipath, transport, workload};
+use super::{check_name, in_range, multipath, transport};
 use crate::algorithms::Algorithms;
-use crate::file::{Choice, FlowFile, ScenarioFile, SelectionFile};
+use crate::file::{Choice, ControllerFile, FLOWS_MAX, FlowFile, ScenarioFile, SelectionFile};
 use crate::model::Flow;
-use crate::read::{At, Entry};
+use crate::read::{At, Optional, Whole};
 use crate::source::Reading;
 use crate::streams::jitter_stream;
 use crate::tree::Span;
-use knee_registry::{Selection, SelectionError};
+use crate::workload;
+use knee_random::up_to;
+use knee_registry::{Kind, Selection, SelectionError, Value};
 use knee_transport::Config;
 use knee_units::Time;
-use rand_chacha::ChaCha8Rng;
-use rand_core::Rng;
 use std::collections::BTreeSet;
-
-const FLOWS_MAX: u64 = 100_000;
 
 /// What flows begin with that say nothing of their transport.
 pub(super) struct Transports {
@@ -28,7 +26,7 @@ pub(super) struct Transports {
 }
 
 /// What groups of flows are checked against.
-pub(super) struct Plan<'p> {
+pub(super) struct Context<'p> {
     pub ways: &'p [Way],
     pub duration: Time,
     pub seed: u64,
@@ -37,24 +35,24 @@ pub(super) struct Plan<'p> {
 
 /// What all groups share.
 struct Common<'p> {
-    plan: Plan<'p>,
+    context: Context<'p>,
     start_jitter: Time,
 }
 
 pub(super) fn check(
     file: &mut ScenarioFile,
-    plan: Plan<'_>,
+    context: Context<'_>,
     inputs: &mut Inputs<'_>,
     reading: &mut Reading<'_>,
 ) -> Vec<Flow> {
-    in_range(&file.start_jitter, "the start jitter", Time::ZERO, plan.duration, reading);
+    in_range(&file.start_jitter, "the start jitter", Time::ZERO, context.duration, reading);
     let start_jitter = file.start_jitter.fill(Time::ZERO);
-    let common = Common { plan, start_jitter };
+    let common = Common { context, start_jitter };
     let mut flows = Vec::new();
     let mut known: BTreeSet<String> = BTreeSet::new();
     let mut total = 0u64;
     for entry in &mut file.flow.0 {
-        let Entry::Given(At { value: flow, span }) = entry else { continue };
+        let Optional::Given(At { value: flow, span }) = entry else { continue };
         name(flow, *span, &mut known, reading);
         let count = count(flow, &mut total, reading);
         let group = Group { span: *span, count };
@@ -93,9 +91,9 @@ fn name(flow: &mut FlowFile, span: Span, known: &mut BTreeSet<String>, reading: 
 
 /// How many flows; none of them when the scenario has too many.
 fn count(flow: &mut FlowFile, total: &mut u64, reading: &mut Reading<'_>) -> u64 {
-    in_range(&flow.count, "the number of flows", 1, FLOWS_MAX, reading);
+    in_range(&flow.count, "the number of flows", Whole(1), Whole(FLOWS_MAX), reading);
     let span = flow.count.span().unwrap_or_default();
-    let count = flow.count.fill(1);
+    let Whole(count) = flow.count.fill(Whole(1));
     let before = *total;
     *total = total.saturating_add(count);
     if *total > FLOWS_MAX {
@@ -121,16 +119,21 @@ fn expand(
     inputs: &mut Inputs<'_>,
     reading: &mut Reading<'_>,
 ) -> Option<Vec<Flow>> {
-    let route = multipath::check(flow, group.span, common.plan.ways, reading);
+    let route = multipath::check(flow, group.span, common.context.ways, reading);
     let Algorithms { controllers, .. } = reading.algorithms;
     let known = |chosen: &Selection| controllers.check(chosen);
-    let controller = flow.cc.get().and_then(|cc| selection(cc, known, reading));
-    let transport = transport(flow, &common.plan.transport, reading);
+    let controller = match &mut flow.cc.0 {
+        Optional::Given(At { value: cc, .. }) => {
+            files(cc, inputs, reading).and_then(|files| selection(cc, files, known, reading))
+        }
+        _ => None,
+    };
+    let transport = transport(flow, &common.context.transport, reading);
     let starts = starts(flow, group, common, reading);
     let stop = flow.stop.get().copied();
     let span = flow.workload.span().unwrap_or(group.span);
     let first = starts.first().copied().unwrap_or(Time::ZERO);
-    let life = stop.unwrap_or(common.plan.duration).saturating_sub(first);
+    let life = stop.unwrap_or(common.context.duration).saturating_sub(first);
     let room = workload::Room { span, life, flows: group.count };
     let workload = workload::check(&mut flow.workload, &room, inputs, reading);
     let (paths, multipath) = route?;
@@ -159,17 +162,47 @@ fn transport(flow: &mut FlowFile, bases: &Transports, reading: &mut Reading<'_>)
     config
 }
 
-/// What a registry knows, with parameters that it takes.
+/// Reads the files that a controller's parameters name: parameters with their
+/// texts. None when one cannot be read.
+fn files(
+    cc: &mut ControllerFile,
+    inputs: &mut Inputs<'_>,
+    reading: &mut Reading<'_>,
+) -> Option<Vec<(String, Value)>> {
+    let Algorithms { controllers, .. } = reading.algorithms;
+    let Ok((entry, _)) = controllers.resolve(&Selection::named(&cc.name.value)) else {
+        return Some(Vec::new());
+    };
+    let mut texts = Vec::new();
+    for parameter in entry.parameters.iter().filter(|it| it.kind == Kind::File) {
+        let given = cc.parameters.iter_mut().find(|(name, _)| name.value == parameter.name);
+        let Some((_, At { value, span })) = given else { continue };
+        let Value::Text(name) = value else { continue };
+        if name == parameter.default {
+            continue;
+        }
+        let written = At { value: name.clone(), span: *span };
+        let text = inputs.file(&written, parameter.name, reading)?;
+        *value = Value::Text(inputs.resolved(&written.value));
+        texts.push((parameter.name.to_string(), Value::Text(text)));
+    }
+    Some(texts)
+}
+
+/// What a registry knows, with parameters that it takes; those that name files
+/// have the texts of these.
 pub(super) fn selection<C: Choice>(
     file: &SelectionFile<C>,
+    files: Vec<(String, Value)>,
     check: impl Fn(&Selection) -> Result<(), SelectionError>,
     reading: &mut Reading<'_>,
 ) -> Option<Selection> {
     let parameters = file.parameters.iter();
-    let selection = Selection {
+    let mut selection = Selection {
         name: file.name.value.clone(),
         parameters: parameters.map(|(name, at)| (name.value.clone(), at.value.clone())).collect(),
     };
+    selection.parameters.extend(files);
     let Err(error) = check(&selection) else { return Some(selection) };
     let at_fault = |(name, _): &&(At<String>, _)| Some(&name.value) == error.parameter.as_ref();
     let span = file.parameters.iter().find(at_fault).map_or(file.name.span, |(name, _)| name.span);
@@ -184,7 +217,7 @@ fn starts(
     common: &Common<'_>,
     reading: &mut Reading<'_>,
 ) -> Vec<Time> {
-    let duration = common.plan.duration;
+    let duration = common.context.duration;
     in_range(&flow.start, "the start", Time::ZERO, duration, reading);
     in_range(&flow.start_interval, "the start interval", Time::ZERO, duration, reading);
     in_range(&flow.start_jitter, "the start jitter", Time::ZERO, duration, reading);
@@ -195,11 +228,11 @@ fn starts(
     let jitter = flow.start_jitter.fill(common.start_jitter);
 
     let name = flow.name.get().map_or("", String::as_str);
-    let mut rng = jitter_stream(common.plan.seed, name);
+    let mut rng = jitter_stream(common.context.seed, name);
     let one = |index: u64| {
         let planned = u128::from(start.as_nanos())
             + u128::from(interval.as_nanos()) * u128::from(index)
-            + u128::from(below(&mut rng, jitter.as_nanos()));
+            + u128::from(up_to(&mut rng, jitter.as_nanos()));
         Time::from_nanos(u64::try_from(planned).unwrap_or(u64::MAX))
     };
     let starts: Vec<Time> = (0..group.count).map(one).collect();
@@ -214,10 +247,4 @@ fn starts(
         reading.problem(stop.span, message, format!("write a time after {last}"));
     }
     starts
-}
-
-/// A number from zero to `max`, evenly: the upper half of a product (Lemire
-/// 2019, without rejection; the bias is below 2^-20 for any jitter).
-fn below(rng: &mut ChaCha8Rng, max: u64) -> u64 {
-    ((u128::from(rng.next_u64()) * (u128::from(max) + 1)) >> 64) as u64
 }

@@ -12,7 +12,7 @@ use std::sync::Arc;
 pub const INPUTS: &str = "inputs";
 
 /// What was read, each file once, and what flows share.
-pub(super) struct Inputs<'f> {
+pub(crate) struct Inputs<'f> {
     folder: &'f str,
     pub files: Vec<InputFile>,
     /// The first mix of each named process.
@@ -20,12 +20,12 @@ pub(super) struct Inputs<'f> {
 }
 
 impl<'f> Inputs<'f> {
-    pub(super) fn new(folder: &'f str) -> Inputs<'f> {
+    pub(crate) fn new(folder: &'f str) -> Inputs<'f> {
         Inputs { folder, files: Vec::new(), processes: Vec::new() }
     }
 
     /// Notes a mix that differs from another one of the same process.
-    pub(super) fn share(&mut self, process: &At<String>, mix: &Mix, reading: &mut Reading<'_>) {
+    pub(crate) fn share(&mut self, process: &At<String>, mix: &Mix, reading: &mut Reading<'_>) {
         match self.processes.iter().find(|(name, _)| *name == process.value) {
             None => self.processes.push((process.value.clone(), mix.clone())),
             Some((_, first)) if first == mix => {}
@@ -38,7 +38,7 @@ impl<'f> Inputs<'f> {
     }
 
     /// Reads a trace; gives it with its name in the resolved scenario.
-    pub(super) fn trace(
+    pub(crate) fn trace(
         &mut self,
         written: &At<String>,
         reading: &mut Reading<'_>,
@@ -54,7 +54,7 @@ impl<'f> Inputs<'f> {
     }
 
     /// Reads a loss record.
-    pub(super) fn loss(
+    pub(crate) fn loss(
         &mut self,
         written: &At<String>,
         reading: &mut Reading<'_>,
@@ -70,7 +70,7 @@ impl<'f> Inputs<'f> {
     }
 
     /// Reads the objects of a page.
-    pub(super) fn page(
+    pub(crate) fn page(
         &mut self,
         written: &At<String>,
         reading: &mut Reading<'_>,
@@ -80,15 +80,31 @@ impl<'f> Inputs<'f> {
         read.map_err(|error| broken("page", written, &error.to_string(), reading)).ok()
     }
 
+    /// Reads a text that a parameter names.
+    pub(crate) fn file(
+        &mut self,
+        written: &At<String>,
+        what: &str,
+        reading: &mut Reading<'_>,
+    ) -> Option<String> {
+        self.text(written, what, reading).map(|(_, text)| text)
+    }
+
     /// Reads the sizes in an access log.
-    pub(super) fn sizes(
+    pub(crate) fn sizes(
         &mut self,
         written: &At<String>,
         reading: &mut Reading<'_>,
     ) -> Option<Vec<u64>> {
-        let (_, text) = self.text(written, "access log", reading)?;
-        let read = knee_workload::read_sizes(&text);
-        read.map_err(|error| broken("access log", written, &error.to_string(), reading)).ok()
+        let bytes = self.bytes(written, "access log", reading)?;
+        let read = knee_workload::read_access_log(&bytes);
+        let wrong = |error| broken("access log", written, &format!("{error}"), reading);
+        let log = read.map_err(wrong).ok()?;
+        let name = self.add(&written.value, bytes);
+        if let Some(file) = self.files.iter_mut().find(|file| file.name == name) {
+            file.read_as = log.to_string();
+        }
+        Some(log.sizes)
     }
 
     /// The name of a file in the resolved scenario, and its text.
@@ -98,21 +114,30 @@ impl<'f> Inputs<'f> {
         what: &str,
         reading: &mut Reading<'_>,
     ) -> Option<(String, String)> {
-        let bytes = match reading.load(&beside(self.folder, &written.value)) {
-            Ok(bytes) => bytes,
-            Err(reason) => {
-                let message = format!("cannot read {what} \"{}\": {reason}", written.value);
-                let help = "write the name of a file, relative to the folder of this one";
-                reading.problem(written.span, message, help);
-                return None;
-            }
-        };
+        let bytes = self.bytes(written, what, reading)?;
         let Ok(text) = std::str::from_utf8(&bytes).map(str::to_string) else {
             let message = format!("{what} \"{}\" is not a text", written.value);
             reading.problem(written.span, message, "write the name of a text file");
             return None;
         };
         Some((self.add(&written.value, bytes), text))
+    }
+
+    fn bytes(
+        &self,
+        written: &At<String>,
+        what: &str,
+        reading: &mut Reading<'_>,
+    ) -> Option<Arc<[u8]>> {
+        match reading.load(&beside(self.folder, &written.value)) {
+            Ok(bytes) => Some(bytes),
+            Err(reason) => {
+                let message = format!("cannot read {what} \"{}\": {reason}", written.value);
+                let help = "write the name of a file, relative to the folder of this one";
+                reading.problem(written.span, message, help);
+                None
+            }
+        }
     }
 
     /// Notes a file; gives its name below [`INPUTS`], unlike every other's.
@@ -126,12 +151,14 @@ impl<'f> Inputs<'f> {
         let free =
             std::iter::once(format!("{INPUTS}/{last}")).chain(numbered).find(|name| !taken(name));
         let name = free.unwrap_or_default();
-        self.files.push(InputFile { name: name.clone(), written: written.to_string(), bytes });
+        let (name_of_it, written) = (name.clone(), written.to_string());
+        let read_as = String::new();
+        self.files.push(InputFile { name: name_of_it, written, bytes, read_as });
         name
     }
 
     /// The name of a file in the resolved scenario.
-    pub(super) fn resolved(&self, written: &str) -> String {
+    pub(crate) fn resolved(&self, written: &str) -> String {
         let known = self.files.iter().find(|file| file.written == written);
         known.map_or_else(|| written.to_string(), |file| file.name.clone())
     }

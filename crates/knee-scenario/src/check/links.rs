@@ -1,24 +1,25 @@
-//! Links: rate, delay, loss, policer and outages.
+//! Links: rate, delay, policer, outages and holds.
 
 use super::inputs::Inputs;
+use super::loss::loss;
 use super::paths::Way;
 use super::{check_name, in_range, queue};
 use crate::file::{
-    DelayFile, DownFile, LinkFile, LossFile, LossTable, OffsetFile, OffsetWord, PolicerFile,
-    RateFile,
+    AmountFile, AmountStepFile, DelayFile, DownFile, HoldFile, LinkFile, OffsetFile, OffsetWord,
+    PolicerFile, RateFile,
 };
 use crate::model::Link;
-use crate::read::{At, Entry, List, Named};
+use crate::read::{At, List, Named, Optional};
 use crate::source::Reading;
 use crate::streams::offset_stream;
 use crate::tree::Span;
-use knee_link::{Config, Delay, Jitter, Loss, Policer, RateModel, Steps, Trace};
-use knee_units::{Bytes, Fraction, Rate, Time};
-use rand_core::Rng;
+use knee_link::{Config, Delay, Jitter, Policer, RateModel, Steps, Trace};
+use knee_random::below;
+use knee_units::{Bytes, Rate, Time};
 use std::fmt::Display;
 use std::sync::Arc;
 
-pub(super) const RATE_MIN: Rate = Rate::from_bits_per_second(1);
+pub(crate) const RATE_MIN: Rate = Rate::from_bits_per_second(1);
 const RATE_MAX: Rate = Rate::from_bits_per_second(10_000_000_000_000);
 const DELAY_MAX: Time = Time::from_secs(600);
 const STEPS_MAX: usize = 100_000;
@@ -41,7 +42,7 @@ pub(super) fn check(
     let mut checked = Vec::new();
     for (index, (name, entry)) in links.0.iter_mut().enumerate() {
         check_name(&name.value, name.span, reading);
-        let Entry::Given(file) = entry else { continue };
+        let Optional::Given(file) = entry else { continue };
         let is_over = |path: &usize| ways[*path].leads_over(index);
         let paths: Vec<usize> = (0..ways.len()).filter(is_over).collect();
         let over: Vec<&Way> = paths.iter().map(|path| &ways[*path]).collect();
@@ -51,15 +52,18 @@ pub(super) fn check(
         let rate = rate(&mut file.value.rate, (seed, &name.value), inputs, reading);
         let place = queue::Place { name, over: &over, complete, rate: rate.as_ref(), mtu };
         let (buffer, aqm) = queue::check(&mut file.value, &place, reading);
+        let device = queue::device(&file.value, &aqm, reading);
         let file = &mut file.value;
         let config = Config {
             rate: rate.unwrap_or(RateModel::Unlimited),
             delay: delay(file, reading),
             buffer,
             aqm,
+            device,
             loss: loss(&mut file.loss, inputs, reading),
             policer: policer(&file.policer, mtu, reading),
             down: down(&file.down, reading),
+            hold: hold(&file.hold, reading),
         };
         checked.push(Link { name: name.value.clone(), config });
     }
@@ -68,17 +72,17 @@ pub(super) fn check(
 
 /// None: something is wrong with it. `draw`: the seed and the link's name.
 fn rate(
-    entry: &mut Entry<RateFile>,
+    entry: &mut Optional<RateFile>,
     draw: (u64, &str),
     inputs: &mut Inputs<'_>,
     reading: &mut Reading<'_>,
 ) -> Option<RateModel> {
-    let Entry::Given(at) = entry else {
+    let Optional::Given(at) = entry else {
         return (!entry.is_broken()).then_some(RateModel::Unlimited);
     };
     match &mut at.value {
         RateFile::Constant(rate) => {
-            let rate = Entry::Given(At { value: *rate, span: at.span });
+            let rate = Optional::Given(At { value: *rate, span: at.span });
             let possible = in_range(&rate, "the rate", RATE_MIN, RATE_MAX, reading);
             rate.get().filter(|_| possible).copied().map(RateModel::Constant)
         }
@@ -102,7 +106,7 @@ fn rate(
             let name = file.trace.at()?.clone();
             let mut trace = inputs.trace(&name, reading)?;
             trace.offset = offset(&file.offset, &trace, draw, reading)?;
-            file.trace.0 = Entry::new(inputs.resolved(&name.value));
+            file.trace.0 = Optional::new(inputs.resolved(&name.value));
             Some(RateModel::Trace(Arc::new(trace)))
         }
     }
@@ -110,7 +114,7 @@ fn rate(
 
 /// Where in a trace the run begins; none: not in it.
 fn offset(
-    entry: &Entry<OffsetFile>,
+    entry: &Optional<OffsetFile>,
     trace: &Trace,
     (seed, link): (u64, &str),
     reading: &mut Reading<'_>,
@@ -120,10 +124,7 @@ fn offset(
     match entry.at() {
         None => Some(Time::ZERO),
         Some(At { value: OffsetFile::Drawn(OffsetWord::Random), .. }) => {
-            let drawn = offset_stream(seed, link).next_u64();
-            // Lemire 2019, without rejection; the bias is below 2^-32.
-            let ms = (u128::from(drawn) * u128::from(period_ms)) >> 64;
-            Some(Time::from_millis(ms as u64))
+            Some(Time::from_millis(below(&mut offset_stream(seed, link), u64::from(period_ms))))
         }
         Some(At { value: OffsetFile::At(offset), .. }) if *offset < period => Some(*offset),
         Some(At { value: OffsetFile::At(offset), span }) => {
@@ -156,7 +157,7 @@ fn delay(file: &mut LinkFile, reading: &mut Reading<'_>) -> Delay {
     let base = match file.delay.fill(DelayFile::Constant(Time::ZERO)) {
         DelayFile::Constant(delay) => {
             let span = file.delay.span().unwrap_or_default();
-            let delay = Entry::Given(At { value: delay, span });
+            let delay = Optional::Given(At { value: delay, span });
             in_range(&delay, "the delay", Time::ZERO, DELAY_MAX, reading);
             Steps(vec![(Time::ZERO, delay.get().copied().unwrap_or_default())])
         }
@@ -173,19 +174,37 @@ fn delay(file: &mut LinkFile, reading: &mut Reading<'_>) -> Delay {
             checked.unwrap_or(Steps(vec![(Time::ZERO, Time::ZERO)]))
         }
     };
-    let jitter = file.jitter.get().map(|jitter| {
-        let smallest = Time::from_nanos(1);
-        in_range(&jitter.amount.0, "the jitter", smallest, DELAY_MAX, reading);
-        Jitter {
-            amount: jitter.amount.get().copied().unwrap_or_default(),
-            reorder: jitter.reorder.get().copied().unwrap_or(false),
-        }
+    let jitter = file.jitter.get().map(|jitter| Jitter {
+        amount: amount(&jitter.amount.0, reading),
+        reorder: jitter.reorder.get().copied().unwrap_or(false),
     });
     Delay { base, jitter }
 }
 
+/// Largest random addition to the delay.
+fn amount(entry: &Optional<AmountFile>, reading: &mut Reading<'_>) -> Steps<Time> {
+    let none = Steps(vec![(Time::ZERO, Time::ZERO)]);
+    match entry.at() {
+        None => none,
+        Some(At { value: AmountFile::Constant(amount), span }) => {
+            let amount = Optional::Given(At { value: *amount, span: *span });
+            in_range(&amount, "the jitter", Time::from_nanos(1), DELAY_MAX, reading);
+            Steps(vec![(Time::ZERO, amount.get().copied().unwrap_or_default())])
+        }
+        Some(At { value: AmountFile::Steps(list), span }) => {
+            for step in list {
+                in_range(&step.value.amount.0, "the jitter", Time::ZERO, DELAY_MAX, reading);
+            }
+            let step =
+                |s: &At<AmountStepFile>| Some((s.value.at.at()?.clone(), *s.value.amount.get()?));
+            let list = list.iter().map(step).collect::<Option<Vec<_>>>();
+            list.and_then(|list| steps(*span, list, reading)).unwrap_or(none)
+        }
+    }
+}
+
 /// Steps in time: the first at zero, ascending.
-fn steps<T: Copy>(
+pub(super) fn steps<T>(
     span: Span,
     list: Vec<(At<Time>, T)>,
     reading: &mut Reading<'_>,
@@ -209,76 +228,7 @@ fn steps<T: Copy>(
     Some(Steps(list.into_iter().map(|(at, value)| (at.value, value)).collect()))
 }
 
-/// Notes a probability above one.
-pub(super) fn probability(entry: &Entry<Fraction>, what: &str, reading: &mut Reading<'_>) -> f64 {
-    in_range(entry, what, Fraction::default(), Fraction::new(1.0), reading);
-    entry.get().map_or(0.0, |part| part.get())
-}
-
-fn loss(entry: &mut Entry<LossFile>, inputs: &mut Inputs<'_>, reading: &mut Reading<'_>) -> Loss {
-    let Entry::Given(at) = entry else { return Loss::None };
-    match &mut at.value {
-        LossFile::Independent(part) => {
-            let part = Entry::Given(At { value: *part, span: at.span });
-            match probability(&part, "the loss", reading) {
-                0.0 => Loss::None,
-                part => Loss::Independent(part),
-            }
-        }
-        LossFile::Table(table) => pattern(at.span, table, inputs, reading).unwrap_or(Loss::None),
-    }
-}
-
-fn pattern(
-    span: Span,
-    table: &mut LossTable,
-    inputs: &mut Inputs<'_>,
-    reading: &mut Reading<'_>,
-) -> Option<Loss> {
-    let states = [&table.good_to_bad, &table.bad_to_good, &table.loss_good, &table.loss_bad];
-    let bursts = states.iter().any(|entry| entry.is_given());
-    if states.iter().any(|entry| entry.is_broken()) || table.every.is_broken() {
-        return None;
-    }
-    match (&table.every, &table.file, bursts) {
-        (Entry::Given(_), Entry::Absent, false) => {
-            in_range(&table.every, "every", 1, 1_000_000_000_000, reading);
-            table.every.get().map(|every| Loss::Periodic(*every))
-        }
-        (Entry::Absent, Entry::Given(file), false) => {
-            let file = file.clone();
-            let lost = inputs.loss(&file, reading)?;
-            table.file = Entry::new(inputs.resolved(&file.value));
-            Some(Loss::Recorded(lost))
-        }
-        (Entry::Absent, Entry::Absent, true) => gilbert_elliott(span, table, reading),
-        (_, Entry::Broken, _) => None,
-        _ => {
-            let help = "write { every = 1000 }, or { file = \"…\" }, or \
-                        { good_to_bad = \"1 %\", bad_to_good = \"30 %\" }";
-            reading.problem(span, "a loss pattern is one of three", help);
-            None
-        }
-    }
-}
-
-fn gilbert_elliott(span: Span, table: &mut LossTable, reading: &mut Reading<'_>) -> Option<Loss> {
-    if !(table.good_to_bad.is_given() && table.bad_to_good.is_given()) {
-        let help = "write { good_to_bad = \"1 %\", bad_to_good = \"30 %\" }";
-        reading.problem(span, "bursts of loss need good_to_bad and bad_to_good", help);
-        return None;
-    }
-    table.loss_good.fill(Fraction::default());
-    table.loss_bad.fill(Fraction::new(1.0));
-    Some(Loss::GilbertElliott {
-        good_to_bad: probability(&table.good_to_bad, "good_to_bad", reading),
-        bad_to_good: probability(&table.bad_to_good, "bad_to_good", reading),
-        loss_good: probability(&table.loss_good, "loss_good", reading),
-        loss_bad: probability(&table.loss_bad, "loss_bad", reading),
-    })
-}
-
-fn policer(entry: &Entry<PolicerFile>, mtu: u64, reading: &mut Reading<'_>) -> Option<Policer> {
+fn policer(entry: &Optional<PolicerFile>, mtu: u64, reading: &mut Reading<'_>) -> Option<Policer> {
     let file = entry.get()?;
     in_range(&file.rate.0, "the policer's rate", RATE_MIN, RATE_MAX, reading);
     // A bucket that holds less than a packet lets none through.
@@ -290,7 +240,7 @@ fn policer(entry: &Entry<PolicerFile>, mtu: u64, reading: &mut Reading<'_>) -> O
 /// Outages in the order of time.
 fn down(list: &List<DownFile>, reading: &mut Reading<'_>) -> Vec<(Time, Time)> {
     let mut spans: Vec<(At<Time>, Time)> = Vec::new();
-    for file in list.0.iter().filter_map(Entry::get) {
+    for file in list.0.iter().filter_map(Optional::get) {
         let (Some(from), Some(until)) = (file.from.at(), file.until.at()) else { continue };
         if !ordered(from.value, until, "the outage", reading) {
             continue;
@@ -298,6 +248,18 @@ fn down(list: &List<DownFile>, reading: &mut Reading<'_>) -> Vec<(Time, Time)> {
         spans.push((from.clone(), until.value));
     }
     apart(spans, "outage", reading)
+}
+
+/// Holds in the order of time.
+fn hold(list: &List<HoldFile>, reading: &mut Reading<'_>) -> Vec<(Time, Time)> {
+    let mut spans: Vec<(At<Time>, Time)> = Vec::new();
+    for file in list.0.iter().filter_map(Optional::get) {
+        let (Some(from), Some(until)) = (file.from.at(), file.until.at()) else { continue };
+        if ordered(from.value, until, "the hold", reading) {
+            spans.push((from.clone(), until.value));
+        }
+    }
+    apart(spans, "hold", reading)
 }
 
 /// Spans in the order of time; notes those that overlap.

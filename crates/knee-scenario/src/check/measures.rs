@@ -4,9 +4,9 @@ use super::claims::Names;
 use super::in_range;
 use crate::file::ClaimFile;
 use crate::measure::{Declared, Measure, Parameters, SizeRange, Statistic};
-use crate::read::{At, Entry};
+use crate::read::{At, Optional};
 use crate::source::Reading;
-use crate::suggest;
+use knee_registry::did_you_mean;
 use knee_units::{Fraction, Time};
 
 /// A ladder has no more qualities.
@@ -17,12 +17,12 @@ pub(super) fn check(file: &ClaimFile, names: &Names, reading: &mut Reading<'_>) 
     let Some((declared, statistic)) = Declared::find(&name.value) else {
         let known = Measure::names();
         let message = format!("there is no measure \"{}\"", name.value);
-        let help = suggest::instead(&name.value, known.iter().map(String::as_str));
+        let help = did_you_mean(&name.value, known.iter().map(String::as_str));
         reading.problem(name.span, message, help);
         return None;
     };
     parameters(file, name, declared, reading);
-    if declared.compares && file.relative_to == Entry::Absent {
+    if declared.compares && file.relative_to == Optional::Absent {
         let message = format!("measure {} compares, and the claim names nothing else", name.value);
         reading.problem(name.span, message, "add relative_to = \"run/flow\"");
     }
@@ -73,7 +73,7 @@ impl Parameters for Given<'_> {
 fn path(file: &ClaimFile, names: &Names, reading: &mut Reading<'_>) {
     let Some(At { value, span }) = file.path.at() else { return };
     if !names.incomplete && !names.paths.contains(value) {
-        let help = suggest::instead(value, names.paths.iter().map(String::as_str));
+        let help = did_you_mean(value, names.paths.iter().map(String::as_str));
         reading.problem(*span, format!("there is no path \"{value}\""), help);
     }
 }

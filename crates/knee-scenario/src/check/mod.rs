@@ -7,6 +7,7 @@ mod claims;
 mod flows;
 mod inputs;
 mod links;
+mod loss;
 mod measures;
 mod multipath;
 mod paths;
@@ -14,21 +15,20 @@ mod queue;
 mod study;
 mod transport;
 mod windows;
-mod workload;
 
 pub use claims::placeholders;
 pub use inputs::INPUTS;
-pub(crate) use links::nominal_rate;
+pub(crate) use inputs::Inputs;
+pub(crate) use links::{RATE_MIN, nominal_rate};
 pub(crate) use study::study;
 
 use crate::file::{ScenarioFile, TransportFile};
 use crate::model::{Flow, Scenario};
-use crate::read::{At, Entry, Named, Required, Value};
+use crate::read::{At, Named, Optional, Required, Value};
 use crate::source::Reading;
-use crate::suggest;
 use crate::tree::{self, Kind, Node, Span};
 use claims::Names;
-use inputs::Inputs;
+use knee_registry::did_you_mean;
 use knee_units::{Time, is_hidden};
 use std::fmt::Display;
 
@@ -58,12 +58,12 @@ pub(crate) fn scenario(
     let given = file.transport.fill(TransportFile::default());
     let single = transport::check(&given, knee_transport::Config::default(), false, reading);
     let transport = flows::Transports { single, several: transport::several(&given, single) };
-    file.transport = Entry::new(transport::write(&single));
+    file.transport = Optional::new(transport::write(&single));
 
     let mut inputs = Inputs::new(folder);
     let ways = paths::check(&file.path, &file.link, reading);
-    let plan = flows::Plan { ways: &ways, duration, seed, transport };
-    let mut flows = flows::check(&mut file, plan, &mut inputs, reading);
+    let context = flows::Context { ways: &ways, duration, seed, transport };
+    let mut flows = flows::check(&mut file, context, &mut inputs, reading);
     let default = segment_bytes(&single);
     let largest = largest_segments(&flows, ways.len(), default);
     let segments = links::Segments { default, on_path: &largest };
@@ -121,8 +121,8 @@ fn stem(name: &str) -> &str {
 
 /// Notes a value outside its range, and says whether it is in it; a range
 /// that is empty because its end is wrong refuses nothing.
-fn in_range<T: PartialOrd + Display>(
-    entry: &Entry<T>,
+pub(crate) fn in_range<T: PartialOrd + Display>(
+    entry: &Optional<T>,
     what: &str,
     min: T,
     max: T,
@@ -205,7 +205,7 @@ fn check_name(name: &str, span: Span, reading: &mut Reading<'_>) {
 }
 
 /// Notes a title with what changes how others are shown.
-fn check_title(title: &Entry<String>, reading: &mut Reading<'_>) {
+fn check_title(title: &Optional<String>, reading: &mut Reading<'_>) {
     let Some(At { value, span }) = title.at() else { return };
     if let Some(c) = value.chars().find(|c| is_hidden(*c)) {
         let message = format!("a title must not contain {c:?}");
@@ -224,11 +224,9 @@ fn positions(
     let mut found = Vec::new();
     for At { value, span } in list {
         match known.iter().position(|known| known == value) {
-            None => reading.problem(
-                *span,
-                unknown(value),
-                suggest::instead(value, known.iter().copied()),
-            ),
+            None => {
+                reading.problem(*span, unknown(value), did_you_mean(value, known.iter().copied()))
+            }
             Some(position) if found.contains(&position) => {
                 let message = format!("{noun} \"{value}\" is named twice");
                 reading.problem(*span, message, format!("name each {noun} once"));

@@ -6,11 +6,11 @@ use super::positions;
 use crate::algorithms::Algorithms;
 use crate::file::{FlowFile, SchedulerFile};
 use crate::model::Multipath;
-use crate::read::{At, Entry};
+use crate::read::{At, Optional};
 use crate::source::Reading;
-use crate::suggest;
 use crate::tree::Span;
-use knee_sched::PATHS_MAX;
+use knee_registry::did_you_mean;
+use knee_sched::{PATHS_MAX, check_paths_of};
 
 /// Paths by index, and how several are used; none: something is wrong.
 pub(super) fn check(
@@ -25,7 +25,7 @@ pub(super) fn check(
             refuse_multipath_keys(flow, reading);
             Some((vec![single(flow, span, ways, reading)?], None))
         }
-        (Entry::Absent, Some(list)) => several(flow, &list, ways, reading),
+        (Optional::Absent, Some(list)) => several(flow, &list, ways, reading),
         (_, Some(list)) => {
             let message = "a flow has either path or paths, not both";
             reading.problem(list.span, message, "remove one of the two");
@@ -60,7 +60,7 @@ fn single(
 ) -> Option<usize> {
     let known = names(ways);
     match &flow.path {
-        Entry::Given(at) => {
+        Optional::Given(at) => {
             let found = positions(std::slice::from_ref(at), &known, "path", unknown, reading)?;
             found.first().copied()
         }
@@ -75,7 +75,7 @@ fn single(
                 None
             }
             _ => {
-                let help = suggest::instead("", known);
+                let help = did_you_mean("", known);
                 reading.problem(span, "this flow does not say which path it takes", help);
                 None
             }
@@ -112,8 +112,8 @@ fn scheduler(
     let broken = flow.scheduler.is_broken();
     let file = flow.scheduler.fill(SchedulerFile::named("minrtt"));
     let Algorithms { schedulers, .. } = reading.algorithms;
-    let chosen = selection(&file, |chosen| schedulers.check(chosen), reading)?;
-    if let Err(error) = schedulers.check_paths(&chosen, list.value.len()) {
+    let chosen = selection(&file, Vec::new(), |chosen| schedulers.check(chosen), reading)?;
+    if let Err(error) = check_paths_of(schedulers, &chosen, list.value.len()) {
         reading.problem(file.name.span, error.problem, error.advice);
         return None;
     }

@@ -3,7 +3,7 @@
 use super::{check_name, in_range, names, positions};
 use crate::file::{AbsentFile, DelayFile, LinkFile, PathFile};
 use crate::model::{Path, Reverse};
-use crate::read::{At, Entry, List, Named};
+use crate::read::{At, List, Named, Optional};
 use crate::source::Reading;
 use knee_units::Time;
 
@@ -73,20 +73,22 @@ fn reverse(
 ) -> Option<Reverse> {
     in_range(&file.reverse_delay, "the reverse delay", Time::ZERO, REVERSE_DELAY_MAX, reading);
     match (&file.reverse_delay, &file.reverse) {
-        (Entry::Given(delay), Entry::Given(_)) => {
+        (Optional::Given(delay), Optional::Given(_)) => {
             let message = "a path has either reverse_delay or reverse, not both";
             reading.problem(delay.span, message, "remove one of the two");
             None
         }
-        (Entry::Absent, Entry::Absent) => {
+        (Optional::Absent, Optional::Absent) => {
             let message =
                 format!("path \"{}\" does not say how acknowledgements return", name.value);
             let help = "add reverse_delay = \"30 ms\", or reverse = [\"name of a link\"]";
             reading.problem(name.span, message, help);
             None
         }
-        (Entry::Given(delay), Entry::Absent) => Some(Reverse::Delay(delay.value)),
-        (Entry::Absent, Entry::Given(list)) => resolve(list, links, reading).map(Reverse::Links),
+        (Optional::Given(delay), Optional::Absent) => Some(Reverse::Delay(delay.value)),
+        (Optional::Absent, Optional::Given(list)) => {
+            resolve(list, links, reading).map(Reverse::Links)
+        }
         _ => None,
     }
 }
@@ -108,7 +110,7 @@ fn resolve(
 /// Absences in the order of time.
 fn absent(list: &List<AbsentFile>, reading: &mut Reading<'_>) -> Vec<(Time, Time)> {
     let mut spans = Vec::new();
-    for file in list.0.iter().filter_map(Entry::get) {
+    for file in list.0.iter().filter_map(Optional::get) {
         let Some(from) = file.from.at() else { continue };
         let right = file
             .until
@@ -134,12 +136,12 @@ fn propagation(path: &Path, links: &Named<LinkFile>) -> Option<Time> {
 }
 
 /// The delay of a link at the start.
-fn first_delay(link: &Entry<LinkFile>) -> Option<Time> {
+fn first_delay(link: &Optional<LinkFile>) -> Option<Time> {
     match &link.get()?.delay {
-        Entry::Absent => Some(Time::ZERO),
-        Entry::Broken => None,
-        Entry::Given(At { value: DelayFile::Constant(delay), .. }) => Some(*delay),
-        Entry::Given(At { value: DelayFile::Steps(steps), .. }) => {
+        Optional::Absent => Some(Time::ZERO),
+        Optional::Broken => None,
+        Optional::Given(At { value: DelayFile::Constant(delay), .. }) => Some(*delay),
+        Optional::Given(At { value: DelayFile::Steps(steps), .. }) => {
             steps.first()?.value.delay.get().copied()
         }
     }

@@ -3,10 +3,10 @@
 use super::links::nominal_rate;
 use super::paths::Way;
 use crate::file::{AqmFile, LinkFile};
-use crate::read::{At, Entry};
+use crate::read::{At, Optional};
 use crate::source::Reading;
 use crate::tree::Span;
-use knee_link::{Aqm, AqmEntry, Buffer, Marks, RateModel, aqms};
+use knee_link::{Aqm, AqmEntry, Buffer, Device, Marks, RateModel, aqms};
 use knee_registry::Settings;
 use knee_units::{BufferSize, Bytes, Rate, Time};
 
@@ -53,7 +53,7 @@ pub(super) fn check(
     let broken = file.buffer.is_broken();
     if let (Some(buffer), false) = (buffer, broken) {
         possible(buffer, size, given.unwrap_or(place.name.span), place, reading);
-        file.buffer = Entry::new(written(buffer));
+        file.buffer = Optional::new(written(buffer));
     }
     let aqm = aqm(file, buffer, place, reading);
     (buffer.unwrap_or(Buffer::Unlimited), aqm)
@@ -61,7 +61,12 @@ pub(super) fn check(
 
 /// A link without a rate has no queue.
 fn refuse_queue(file: &LinkFile, reading: &mut Reading<'_>) {
-    let keys = [("buffer", file.buffer.span()), ("aqm", file.aqm.span()), ("ecn", file.ecn.span())];
+    let keys = [
+        ("buffer", file.buffer.span()),
+        ("aqm", file.aqm.span()),
+        ("device", file.device.span()),
+        ("ecn", file.ecn.span()),
+    ];
     for (key, span) in keys {
         if let Some(span) = span {
             let message = format!("a link without a rate has no queue, so no {key}");
@@ -155,9 +160,9 @@ fn aqm(
 ) -> Aqm {
     let span = file.aqm.span().unwrap_or(place.name.span);
     let chosen = match &file.aqm {
-        Entry::Broken => return Aqm::DropTail,
-        Entry::Absent => AqmFile::plain(&aqms()[0]),
-        Entry::Given(at) => at.value.clone(),
+        Optional::Broken => return Aqm::DropTail,
+        Optional::Absent => AqmFile::plain(&aqms()[0]),
+        Optional::Given(at) => at.value.clone(),
     };
     let AqmEntry { name, parameters, build, .. } = chosen.entry;
     let ecn = ecn(&mut file.ecn, build.marks, name, reading);
@@ -179,12 +184,43 @@ fn aqm(
     let written = settings.written().filter_map(|(parameter, value)| {
         Some((of(parameter.name)?, At { value, span: Span::default() }))
     });
-    file.aqm = Entry::new(AqmFile { entry: chosen.entry, parameters: written.collect() });
+    file.aqm = Optional::new(AqmFile { entry: chosen.entry, parameters: written.collect() });
     aqm
 }
 
+/// The device queue below the AQM.
+pub(super) fn device(file: &LinkFile, aqm: &Aqm, reading: &mut Reading<'_>) -> Option<Device> {
+    let At { value, span } = file.device.at()?;
+    // A link without a rate is refused, and an AQM that is wrong.
+    if !file.aqm.is_given() && file.rate.at().is_none() || file.aqm.is_broken() {
+        return None;
+    }
+    let device = match value {
+        BufferSize::Bytes(bytes) if *bytes <= BYTES_MAX => Device::Bytes(bytes.get()),
+        BufferSize::Packets(packets) if *packets <= PACKETS_MAX => Device::Packets(*packets),
+        _ => {
+            let message = "a device queue is so many packets or bytes";
+            reading.problem(*span, message, "write \"64 packets\" or \"30 kB\"");
+            return None;
+        }
+    };
+    if matches!(device, Device::Bytes(0) | Device::Packets(0)) {
+        let message = "a device queue holds the packet in transmission at least";
+        reading.problem(*span, message, "write \"1 packets\" or more");
+        return None;
+    }
+    if !aqm.decides_on_leaving() {
+        let message = "a device queue is for an AQM that decides when packets leave";
+        let help = "write aqm = \"fq-codel\", \"codel\" or \"dualpi2\"; with any other the buffer \
+                    is the device's too";
+        reading.problem(*span, message, help);
+        return None;
+    }
+    Some(device)
+}
+
 /// Whether the AQM marks.
-fn ecn(entry: &mut Entry<bool>, marks: Marks, name: &str, reading: &mut Reading<'_>) -> bool {
+fn ecn(entry: &mut Optional<bool>, marks: Marks, name: &str, reading: &mut Reading<'_>) -> bool {
     match (entry.at(), marks) {
         (Some(At { value: true, span }), Marks::Never) => {
             let help = "add aqm = \"codel\", or remove ecn";

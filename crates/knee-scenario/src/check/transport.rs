@@ -1,11 +1,14 @@
 //! Settings of both ends.
 
 use super::in_range;
-use crate::file::{PacingWord, RecoveryWord, SamplerWord, TransportFile, WindowFile, WindowWord};
-use crate::read::{At, Entry};
+use crate::file::{
+    AckFrequencyFile, AcksWord, PacingWord, RecoveryWord, SamplerWord, TransportFile, WindowFile,
+    WindowWord,
+};
+use crate::read::{At, Optional};
 use crate::source::Reading;
 use knee_cc::RecoveryPeriod;
-use knee_transport::{Config, Pacing, ReceiveWindow, Sampler};
+use knee_transport::{AckFrequency, Acks, Config, Pacing, ReceiveWindow, Sampler};
 use knee_units::{Bytes, Time};
 
 /// An IPv4 packet is no larger.
@@ -38,6 +41,12 @@ pub(super) fn check(
     reading: &mut Reading<'_>,
 ) -> Config {
     bounds(file, reading);
+    let base = match file.acks.get().map(|word| acks(*word)) {
+        Some(acks) if acks != base.acks => {
+            Config { acks, ack_delay: acks.delay(), quick_acks: acks.quick(), ..base }
+        }
+        _ => base,
+    };
     if let (Some(At { value: WindowFile::Word(WindowWord::Auto), span }), false) =
         (file.receive_window.at(), several)
     {
@@ -49,7 +58,10 @@ pub(super) fn check(
         mss: small(&file.mss).unwrap_or(base.mss),
         header: small(&file.header).unwrap_or(base.header),
         initial_window: count(&file.initial_window).unwrap_or(base.initial_window),
+        acks: base.acks,
         ack_every: count(&file.ack_every).unwrap_or(base.ack_every),
+        ack_bytes: small(&file.ack_bytes).or(base.ack_bytes),
+        ack_frequency: file.ack_frequency.get().map(ack_frequency).or(base.ack_frequency),
         ack_delay: file.ack_delay.get().copied().unwrap_or(base.ack_delay),
         quick_acks: count(&file.quick_acks).unwrap_or(base.quick_acks),
         receive_window: window(&file.receive_window, base.receive_window),
@@ -76,6 +88,13 @@ fn bounds(file: &TransportFile, reading: &mut Reading<'_>) {
     in_range(&file.header, "the header", bytes(20), bytes(120), reading);
     in_range(&file.initial_window, "the initial window", 1, 100_000, reading);
     in_range(&file.ack_every, "ack_every", 1, 1_000, reading);
+    in_range(&file.ack_bytes, "ack_bytes", bytes(1), bytes(1 << 30), reading);
+    if let Some(frequency) = file.ack_frequency.get() {
+        let (min, max) = (Time::from_micros(1), Time::from_secs(10));
+        in_range(&frequency.per_round, "per_round", 1, 1_000, reading);
+        in_range(&frequency.min_delay, "the smallest delay", min, max, reading);
+        in_range(&frequency.reordering, "reordering", 0, 1_000, reading);
+    }
     in_range(&file.ack_delay, "the ACK delay", Time::ZERO, Time::from_secs(10), reading);
     in_range(&file.quick_acks, "quick_acks", 0, 1_000_000, reading);
     in_range(
@@ -86,26 +105,41 @@ fn bounds(file: &TransportFile, reading: &mut Reading<'_>) {
         reading,
     );
     in_range(&file.max_burst, "the largest burst", bytes(64), bytes(1 << 20), reading);
-    if let Entry::Given(At { value: WindowFile::Bytes(window), span }) = &file.receive_window {
-        let window = Entry::Given(At { value: *window, span: *span });
+    if let Optional::Given(At { value: WindowFile::Bytes(window), span }) = &file.receive_window {
+        let window = Optional::Given(At { value: *window, span: *span });
         in_range(&window, "the receive window", bytes(1), bytes(WINDOW_BYTES_MAX), reading);
     }
 }
 
-fn small(entry: &Entry<Bytes>) -> Option<u32> {
+fn small(entry: &Optional<Bytes>) -> Option<u32> {
     entry.get().map(|bytes| u32::try_from(bytes.get()).unwrap_or(u32::MAX / 2))
 }
 
-fn count(entry: &Entry<u64>) -> Option<u32> {
+fn count(entry: &Optional<u64>) -> Option<u32> {
     entry.get().map(|count| u32::try_from(*count).unwrap_or(u32::MAX / 2))
 }
 
-fn window(entry: &Entry<WindowFile>, base: ReceiveWindow) -> ReceiveWindow {
+fn window(entry: &Optional<WindowFile>, base: ReceiveWindow) -> ReceiveWindow {
     match entry.get() {
         None => base,
         Some(WindowFile::Word(WindowWord::Unlimited)) => ReceiveWindow::Unlimited,
         Some(WindowFile::Word(WindowWord::Auto)) => ReceiveWindow::LINUX,
         Some(WindowFile::Bytes(bytes)) => ReceiveWindow::Fixed(bytes.get()),
+    }
+}
+
+fn acks(word: AcksWord) -> Acks {
+    match word {
+        AcksWord::Tcp => Acks::Tcp,
+        AcksWord::Quic => Acks::Quic,
+    }
+}
+
+fn ack_frequency(file: &AckFrequencyFile) -> AckFrequency {
+    AckFrequency {
+        per_round: count(&file.per_round).unwrap_or(4),
+        min_delay: file.min_delay.get().copied().unwrap_or(Time::from_millis(1)),
+        reordering: count(&file.reordering).unwrap_or(1),
     }
 }
 
@@ -150,31 +184,43 @@ fn write_window(window: ReceiveWindow) -> WindowFile {
 
 /// Every setting written out.
 pub(super) fn write(config: &Config) -> TransportFile {
-    let bytes = |n: u32| Entry::new(Bytes::new(u64::from(n)));
+    let bytes = |n: u32| Optional::new(Bytes::new(u64::from(n)));
     TransportFile {
         mss: bytes(config.mss),
         header: bytes(config.header),
-        initial_window: Entry::new(u64::from(config.initial_window)),
-        ack_every: Entry::new(u64::from(config.ack_every)),
-        ack_delay: Entry::new(config.ack_delay),
-        quick_acks: Entry::new(u64::from(config.quick_acks)),
-        receive_window: Entry::new(write_window(config.receive_window)),
-        pacing: Entry::new(match config.pacing {
+        initial_window: Optional::new(u64::from(config.initial_window)),
+        acks: Optional::new(match config.acks {
+            Acks::Tcp => AcksWord::Tcp,
+            Acks::Quic => AcksWord::Quic,
+        }),
+        ack_every: Optional::new(u64::from(config.ack_every)),
+        ack_bytes: config.ack_bytes.map_or(Optional::Absent, bytes),
+        ack_frequency: config.ack_frequency.map_or(Optional::Absent, |frequency| {
+            Optional::new(AckFrequencyFile {
+                per_round: Optional::new(u64::from(frequency.per_round)),
+                min_delay: Optional::new(frequency.min_delay),
+                reordering: Optional::new(u64::from(frequency.reordering)),
+            })
+        }),
+        ack_delay: Optional::new(config.ack_delay),
+        quick_acks: Optional::new(u64::from(config.quick_acks)),
+        receive_window: Optional::new(write_window(config.receive_window)),
+        pacing: Optional::new(match config.pacing {
             Pacing::Auto => PacingWord::Auto,
             Pacing::On => PacingWord::On,
             Pacing::Off => PacingWord::Off,
         }),
-        ecn: Entry::new(config.ecn),
-        sampler: Entry::new(match config.sampler {
+        ecn: Optional::new(config.ecn),
+        sampler: Optional::new(match config.sampler {
             Sampler::Linux => SamplerWord::Linux,
             Sampler::Ns3V335 => SamplerWord::Ns3V335,
         }),
-        recovery: Entry::new(match config.recovery {
+        recovery: Optional::new(match config.recovery {
             None => RecoveryWord::Auto,
             Some(RecoveryPeriod::Tcp) => RecoveryWord::Tcp,
             Some(RecoveryPeriod::Quic) => RecoveryWord::Quic,
         }),
-        min_rto: Entry::new(config.min_rto),
+        min_rto: Optional::new(config.min_rto),
         max_burst: bytes(config.max_burst),
     }
 }

@@ -5,7 +5,7 @@ use super::paths::Way;
 use crate::algorithms::Algorithms;
 use crate::file::FlowFile;
 use crate::model::{Flow, Link};
-use crate::read::{At, Entry, List};
+use crate::read::{At, List, Optional};
 use crate::source::Reading;
 use knee_registry::Value;
 use knee_units::{BufferSize, Time};
@@ -28,7 +28,7 @@ pub(super) fn in_packets(
 ) {
     let mut rest = flows;
     for entry in &mut list.0 {
-        let Entry::Given(At { value: file, .. }) = entry else { continue };
+        let Optional::Given(At { value: file, .. }) = entry else { continue };
         let Some(name) = file.name.get() else { continue };
         let count = rest.iter().take_while(|flow| flow.name == *name).count();
         let (group, later) = rest.split_at_mut(count);
@@ -46,7 +46,7 @@ fn of_group(
     let Some(first) = group.first() else { return };
     let Algorithms { controllers, .. } = reading.algorithms;
     let Ok(settings) = controllers.settings(&first.controller) else { return };
-    let Entry::Given(At { value: cc, .. }) = &mut file.cc.0 else { return };
+    let Optional::Given(At { value: cc, .. }) = &mut file.cc.0 else { return };
     for (parameter, times) in settings.windows_in_bdp() {
         let given = cc.parameters.iter_mut().find(|(name, _)| name.value == parameter);
         let Some((_, At { value, span })) = given else { continue };

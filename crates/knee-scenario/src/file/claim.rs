@@ -1,7 +1,7 @@
 //! Claims.
 
 use crate::measure::Measure;
-use crate::read::{At, Entry, Required, Value, refuse_kind, table, words};
+use crate::read::{At, Optional, Required, Value, refuse_kind, table, words};
 use crate::source::Reading;
 use crate::tree::{Kind, Node};
 use knee_units::{Bytes, Fraction, Time};
@@ -11,7 +11,7 @@ table! {
     /// A sentence from a source, made checkable.
     "a claim" ClaimFile {
         /// Short name, such as "A3".
-        id: Entry<String>,
+        id: Optional<String>,
         /// The sentence.
         says: Required<String>,
         /// What is measured: "goodput", "rtt_p95", "jain" …
@@ -19,61 +19,61 @@ table! {
         measure: Required<String>,
         /// For convergence_time: allowed deviation from the fair share, as
         /// a fraction of it.
-        band: Entry<Fraction>,
+        band: Optional<Fraction>,
         /// For convergence_time: how long it must last. For takeover_time:
         /// time over which goodput is averaged.
-        hold: Entry<Time>,
+        hold: Optional<Time>,
         /// For phase_entries and phase_share: name of the phase, or how it
         /// begins.
-        phase: Entry<String>,
+        phase: Optional<String>,
         /// For takeover_time: part of the path's rate that must be reached.
-        fraction: Entry<Fraction>,
+        fraction: Optional<Fraction>,
         /// For path_share: name of the path.
-        path: Entry<String>,
+        path: Optional<String>,
         /// For video_quality_share: number of the quality; the lowest is 0.
-        quality: Entry<u64>,
+        quality: Optional<u64>,
         /// For flow_throughput and flow_completion: transfers of at least
         /// this size count. Default: all.
-        size_at_least: Entry<Bytes>,
+        size_at_least: Optional<Bytes>,
         /// For flow_throughput and flow_completion: transfers below this
         /// size count. Default: all.
-        size_below: Entry<Bytes>,
+        size_below: Optional<Bytes>,
         /// A flow group, one flow of it ("bbr[1]"), a link, or "*", all flows;
         /// in a study "run/name", or the name of a model. Default: "*".
-        of: Entry<String>,
+        of: Optional<String>,
         /// The measured value is divided by the same measure of this.
-        relative_to: Entry<String>,
+        relative_to: Optional<String>,
         /// Lower bound, with the measure's unit.
-        at_least: Entry<BoundFile>,
+        at_least: Optional<BoundFile>,
         /// Upper bound, with the measure's unit.
-        at_most: Entry<BoundFile>,
+        at_most: Optional<BoundFile>,
         /// Both bounds: ["70 ms", "90 ms"].
-        between: Entry<Vec<At<BoundFile>>>,
+        between: Optional<Vec<At<BoundFile>>>,
         /// The value expected; `within` says how exactly.
-        equals: Entry<BoundFile>,
+        equals: Optional<BoundFile>,
         /// Allowed distance from `equals`: in the measure's unit, or, where
         /// that is no fraction, in percent of `equals`.
-        within: Entry<BoundFile>,
+        within: Optional<BoundFile>,
         /// Only what happens from here on counts.
-        from: Entry<Time>,
+        from: Optional<Time>,
         /// Only what happens before this counts.
-        until: Entry<Time>,
+        until: Optional<Time>,
         /// Where the sentence stands.
-        source: Entry<String>,
+        source: Optional<String>,
         /// The figure as the source gives it.
-        source_figure: Entry<String>,
+        source_figure: Optional<String>,
         /// What comes out instead and why, when the claim does not hold.
         /// {value} stands for the value measured, {A3} for that of the claim
         /// with this id.
-        finding: Entry<String>,
+        finding: Optional<String>,
         /// The outcome on record. Default: "holds".
-        outcome: Entry<OutcomeWord>,
+        outcome: Optional<OutcomeWord>,
         /// The value on record, with the measure's unit, or "never";
         /// `knee reproduce` says when it is another one.
-        measured: Entry<BoundFile>,
+        measured: Optional<BoundFile>,
         /// How far the measured value may drift from the one on record: in
         /// percent of it, or in the measure's unit.
-        drift: Entry<BoundFile>,
+        drift: Optional<BoundFile>,
     }
 }
 

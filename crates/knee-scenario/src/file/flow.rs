@@ -1,48 +1,52 @@
 //! Flows.
 
-use super::{ControllerFile, SchedulerFile, TransportFile, WorkloadFile};
-use crate::read::{At, Entry, Required, table};
+use super::{ControllerFile, SchedulerFile, TransportFile};
+use crate::read::{At, Optional, Required, Whole, table};
+use crate::workload::WorkloadFile;
 use knee_units::Time;
+
+/// Flows of all groups together.
+pub(crate) const FLOWS_MAX: u64 = 100_000;
 
 table! {
     /// A group of flows with the same settings.
     "a flow" FlowFile {
         /// Name of the group, for claims and records. Default: that of the
         /// controller.
-        name: Entry<String>,
+        name: Optional<String>,
         /// How many flows. Default: 1.
-        count: Entry<u64>,
+        count: Optional<Whole<1, FLOWS_MAX>>,
         /// Name of the path. Default: the only one.
-        path: Entry<String>,
+        path: Optional<String>,
         /// Instead of `path`: names of the paths of a multipath connection,
         /// at most eight.
-        paths: Entry<Vec<At<String>>>,
+        paths: Optional<Vec<At<String>>>,
         /// With `paths`: scheduler or preset, alone or with parameters:
         /// "sctc", { name = "ecf", beta = 0.25 }. Default: "minrtt".
-        scheduler: Entry<SchedulerFile>,
+        scheduler: Optional<SchedulerFile>,
         /// With `paths`: when nothing new may be sent, what a slower or
         /// failed path holds is repeated on a better one. Default: true.
-        reinjection: Entry<bool>,
+        reinjection: Optional<bool>,
         /// With `paths`: those that are used only when no other can be.
         /// Default: none.
-        backup: Entry<Vec<At<String>>>,
+        backup: Optional<Vec<At<String>>>,
         /// Congestion controller or preset, alone or with parameters:
         /// "bbr", { name = "bbr", drain_to_target = true }.
         cc: Required<ControllerFile>,
         /// What the application does: "bulk", { file = "1 MB" }, "page",
-        /// "dash", { mix = { … } }. Default: "bulk".
-        workload: Entry<WorkloadFile>,
+        /// "dash", { bursts = { … } }, { mix = { … } }. Default: "bulk".
+        workload: Optional<WorkloadFile>,
         /// When the first flow of the group starts. Default: 0 s.
-        start: Entry<Time>,
+        start: Optional<Time>,
         /// Time from the start of one flow of the group to that of the
         /// next. Default: 0 s.
-        start_interval: Entry<Time>,
+        start_interval: Optional<Time>,
         /// Each flow starts later by a random time up to this. Default: the
         /// scenario's.
-        start_jitter: Entry<Time>,
+        start_jitter: Optional<Time>,
         /// When the application stops sending. Default: at the end of the
         /// run.
-        stop: Entry<Time>,
+        stop: Optional<Time>,
     }
     with transport: TransportFile
 }

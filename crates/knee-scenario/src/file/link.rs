@@ -1,7 +1,7 @@
 //! Links.
 
 use super::aqm::AqmFile;
-use crate::read::{At, Entry, List, Required, Table, Value, refuse_kind, table, words};
+use crate::read::{At, List, Optional, Required, Table, Value, refuse_kind, table, words};
 use crate::source::Reading;
 use crate::tree::{Kind, Node};
 use knee_units::{BufferSize, Bytes, Fraction, Rate, Time};
@@ -9,34 +9,45 @@ use schemars::JsonSchema;
 
 table! {
     /// One direction of one hop. A packet meets, in this order: loss,
-    /// policer, queue, rate, delay.
+    /// policer, queue, rate, delay, hold.
     "a link" LinkFile {
         /// How fast packets leave: "10 Mbit/s", steps in time, or a trace
         /// in Mahimahi's format. Default: at once, without a queue.
-        rate: Entry<RateFile>,
+        rate: Optional<RateFile>,
         /// One-way propagation delay: "30 ms", or steps in time.
         /// Default: 0 s.
-        delay: Entry<DelayFile>,
+        delay: Optional<DelayFile>,
         /// Random addition to the delay. Default: none.
-        jitter: Entry<JitterFile>,
+        jitter: Optional<JitterFile>,
         /// How much the queue holds: "8 BDP", "256 kB", "200 packets",
         /// "unlimited". One BDP is the link's rate (at the start, or the
         /// mean of its trace) times the smallest propagation round-trip time
         /// of the paths over the link. Default: "1 BDP", at least ten
         /// segments.
-        buffer: Entry<BufferSize>,
+        buffer: Optional<BufferSize>,
         /// Who decides about dropping and marking. Default: "drop-tail".
-        aqm: Entry<AqmFile>,
+        aqm: Optional<AqmFile>,
         /// The AQM marks ECN-capable packets instead of dropping them.
         /// Default: false.
-        ecn: Entry<bool>,
+        ecn: Optional<bool>,
+        /// Queue of the device below an AQM that decides when packets leave
+        /// (codel, fq-codel, dualpi2): "64 packets" as a network card's ring,
+        /// "30 kB" as byte queue limits, the packet in transmission included.
+        /// Nobody drops or reorders in it. Default: a packet is handed over when
+        /// its transmission begins.
+        device: Optional<BufferSize>,
         /// Loss that has nothing to do with the queue: "1 %" of all packets
-        /// at random, every n-th, bursts, or recorded. Default: none.
-        loss: Entry<LossFile>,
+        /// at random, every n-th, bursts, recorded, or steps in time of these.
+        /// Default: none.
+        loss: Optional<LossFile>,
         /// Token bucket before the queue. Default: none.
-        policer: Entry<PolicerFile>,
+        policer: Optional<PolicerFile>,
         /// Spans in which the link is down and loses everything.
         down: List<DownFile>,
+        /// Spans in which nothing is delivered, as when a station of a
+        /// wireless network sleeps or changes its cell: what would reach the
+        /// far end does so when the span ends, in order and at once.
+        hold: List<HoldFile>,
     }
 }
 
@@ -70,7 +81,7 @@ table! {
         trace: Required<String>,
         /// Where in it the run begins: a time, such as "20 s", or "random",
         /// drawn from the seed. Default: 0 s.
-        offset: Entry<OffsetFile>,
+        offset: Optional<OffsetFile>,
     }
 }
 
@@ -115,10 +126,30 @@ table! {
 table! {
     /// Random addition to the delay, uniform from zero to an amount.
     "a jitter" JitterFile {
-        /// Largest addition.
-        amount: Required<Time>,
+        /// Largest addition: "5 ms", or steps in time.
+        amount: Required<AmountFile>,
         /// Packets may overtake each other. Default: false.
-        reorder: Entry<bool>,
+        reorder: Optional<bool>,
+    }
+}
+
+/// Largest random addition to the delay.
+#[derive(Clone, Debug, PartialEq, JsonSchema)]
+#[schemars(untagged)]
+pub(crate) enum AmountFile {
+    /// Always the same.
+    Constant(Time),
+    /// Changing at given times, the first at 0 s; "0 s" adds nothing.
+    Steps(Vec<At<AmountStepFile>>),
+}
+
+table! {
+    /// A jitter from a point in time on.
+    "a jitter step" AmountStepFile {
+        /// When, since the start of the run.
+        at: Required<Time>,
+        /// Largest addition from then on.
+        amount: Required<Time>,
     }
 }
 
@@ -130,6 +161,28 @@ pub(crate) enum LossFile {
     Independent(Fraction),
     /// Another pattern.
     Table(Box<LossTable>),
+    /// Changing at given times, the first at 0 s; each begins anew.
+    Steps(Vec<At<LossStepFile>>),
+}
+
+/// Loss without changes.
+#[derive(Clone, Debug, PartialEq, JsonSchema)]
+#[schemars(untagged)]
+pub(crate) enum SteadyLossFile {
+    /// Each packet alone, with this probability.
+    Independent(Fraction),
+    /// Another pattern.
+    Table(Box<LossTable>),
+}
+
+table! {
+    /// A loss from a point in time on.
+    "a loss step" LossStepFile {
+        /// When, since the start of the run.
+        at: Required<Time>,
+        /// What is lost from then on: "1 %", or a pattern.
+        loss: Required<SteadyLossFile>,
+    }
 }
 
 table! {
@@ -137,18 +190,18 @@ table! {
     /// probabilities.
     "a loss pattern" LossTable {
         /// Every n-th packet is lost.
-        every: Entry<u64>,
+        every: Optional<u64>,
         /// Name of a file with one entry per packet, relative to the
         /// scenario's folder; it repeats at its end.
-        file: Entry<String>,
+        file: Optional<String>,
         /// Probability to go from the good state to the bad, per packet.
-        good_to_bad: Entry<Fraction>,
+        good_to_bad: Optional<Fraction>,
         /// Probability to go from the bad state to the good, per packet.
-        bad_to_good: Entry<Fraction>,
+        bad_to_good: Optional<Fraction>,
         /// Loss in the good state. Default: 0 %.
-        loss_good: Entry<Fraction>,
+        loss_good: Optional<Fraction>,
         /// Loss in the bad state. Default: 100 %.
-        loss_bad: Entry<Fraction>,
+        loss_bad: Optional<Fraction>,
     }
 }
 
@@ -168,6 +221,16 @@ table! {
         /// From this time on.
         from: Required<Time>,
         /// Until before this time.
+        until: Required<Time>,
+    }
+}
+
+table! {
+    /// A span in which a link delivers nothing.
+    "a hold" HoldFile {
+        /// From this time on.
+        from: Required<Time>,
+        /// Until this time, when all that was held is delivered.
         until: Required<Time>,
     }
 }
@@ -219,22 +282,58 @@ impl Value for DelayFile {
     }
 }
 
+impl Value for AmountFile {
+    fn read(node: &Node, reading: &mut Reading<'_>) -> Option<AmountFile> {
+        match node.kind {
+            Kind::Array(_) => Value::read(node, reading).map(AmountFile::Steps),
+            _ => Time::read(node, reading).map(AmountFile::Constant),
+        }
+    }
+    fn write(&self) -> Node {
+        match self {
+            AmountFile::Constant(amount) => amount.write(),
+            AmountFile::Steps(steps) => steps.write(),
+        }
+    }
+}
+
 impl Value for LossFile {
     fn read(node: &Node, reading: &mut Reading<'_>) -> Option<LossFile> {
-        match node.kind {
-            Kind::Table(_) => LossTable::read(node, reading).map(|t| LossFile::Table(Box::new(t))),
-            Kind::Array(_) => {
-                let keys = LossTable::keys().join(", ");
-                refuse_kind(node, "a loss", &format!("\"1 %\", or a table with {keys}"), reading);
-                None
-            }
-            _ => Fraction::read(node, reading).map(LossFile::Independent),
+        if let Kind::Array(_) = node.kind {
+            return Value::read(node, reading).map(LossFile::Steps);
         }
+        SteadyLossFile::read(node, reading).map(|loss| match loss {
+            SteadyLossFile::Independent(part) => LossFile::Independent(part),
+            SteadyLossFile::Table(table) => LossFile::Table(table),
+        })
     }
     fn write(&self) -> Node {
         match self {
             LossFile::Independent(part) => part.write(),
             LossFile::Table(table) => table.as_ref().write(),
+            LossFile::Steps(steps) => steps.write(),
+        }
+    }
+}
+
+impl Value for SteadyLossFile {
+    fn read(node: &Node, reading: &mut Reading<'_>) -> Option<SteadyLossFile> {
+        match node.kind {
+            Kind::Table(_) => {
+                LossTable::read(node, reading).map(|t| SteadyLossFile::Table(Box::new(t)))
+            }
+            Kind::Array(_) => {
+                let keys = LossTable::keys().join(", ");
+                refuse_kind(node, "a loss", &format!("\"1 %\", or a table with {keys}"), reading);
+                None
+            }
+            _ => Fraction::read(node, reading).map(SteadyLossFile::Independent),
+        }
+    }
+    fn write(&self) -> Node {
+        match self {
+            SteadyLossFile::Independent(part) => part.write(),
+            SteadyLossFile::Table(table) => table.as_ref().write(),
         }
     }
 }

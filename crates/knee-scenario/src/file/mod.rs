@@ -10,27 +10,24 @@ mod path;
 mod selection;
 mod study;
 mod transport;
-mod workload;
 
 pub(crate) use aqm::AqmFile;
 pub(crate) use claim::{BoundFile, ClaimFile, OutcomeWord};
-pub(crate) use flow::FlowFile;
+pub(crate) use flow::{FLOWS_MAX, FlowFile};
 pub(crate) use link::{
-    DelayFile, DelayStepFile, DownFile, LinkFile, LossFile, LossTable, OffsetFile, OffsetWord,
-    PolicerFile, RateFile, RateStepFile,
+    AmountFile, AmountStepFile, DelayFile, DelayStepFile, DownFile, HoldFile, LinkFile, LossFile,
+    LossStepFile, LossTable, OffsetFile, OffsetWord, PolicerFile, RateFile, RateStepFile,
+    SteadyLossFile,
 };
 pub(crate) use path::{AbsentFile, PathFile};
 pub(crate) use selection::{Choice, ControllerFile, SchedulerFile, SelectionFile};
-pub(crate) use study::{ModelFile, ModelWord, RunFile, StudyFile};
+pub(crate) use study::{GroundWord, ModelFile, ModelWord, RunFile, StudyFile};
 pub(crate) use transport::{
-    PacingWord, RecoveryWord, SamplerWord, TransportFile, WindowFile, WindowWord,
-};
-pub(crate) use workload::{
-    DashFile, HttpWord, LadderFile, LadderWord, MixFile, PageFile, RuleWord, SizesFile, SizesTable,
-    WorkloadFile,
+    AckFrequencyFile, AcksWord, PacingWord, RecoveryWord, SamplerWord, TransportFile, WindowFile,
+    WindowWord,
 };
 
-use crate::read::{Entry, List, Named, Required, table};
+use crate::read::{List, Named, Optional, Required, table};
 use knee_units::Time;
 
 table! {
@@ -38,21 +35,21 @@ table! {
     /// claims about what comes out.
     "a scenario" ScenarioFile {
         /// Title. Default: the file's name.
-        name: Entry<String>,
+        name: Optional<String>,
         /// Simulated time, at most four hours.
         duration: Required<Time>,
         /// Seed of all randomness. Default: 1.
-        seed: Entry<u64>,
+        seed: Optional<u64>,
         /// Time between two rows of a time series. Default: 100 ms.
-        sample_interval: Entry<Time>,
+        sample_interval: Optional<Time>,
         /// Measures of a flow begin this long after its start. Default: 0 s.
-        warmup: Entry<Time>,
+        warmup: Optional<Time>,
         /// Each flow starts later by a random time up to this, drawn from
         /// the seed; a flow group can have its own. Default: 0 s.
-        start_jitter: Entry<Time>,
+        start_jitter: Optional<Time>,
         /// Settings of both ends of every flow, unless the flow says
         /// otherwise. Defaults: Linux's.
-        transport: Entry<TransportFile>,
+        transport: Optional<TransportFile>,
         /// Links by name: each is one direction of one hop.
         link: Named<LinkFile>,
         /// Paths by name: the links from sender to receiver, and the way back.

@@ -1,6 +1,6 @@
 //! Paths.
 
-use crate::read::{At, Entry, List, Required, table};
+use crate::read::{At, List, Optional, Required, table};
 use knee_units::Time;
 
 table! {
@@ -9,9 +9,9 @@ table! {
         /// Names of the links from sender to receiver.
         forward: Required<Vec<At<String>>>,
         /// The way back is a pure delay.
-        reverse_delay: Entry<Time>,
+        reverse_delay: Optional<Time>,
         /// The way back: names of the links from receiver to sender.
-        reverse: Entry<Vec<At<String>>>,
+        reverse: Optional<Vec<At<String>>>,
         /// Spans in which the path is not there, and the hosts know it, as
         /// when an interface is gone.
         absent: List<AbsentFile>,
@@ -24,6 +24,6 @@ table! {
         /// From this time on.
         from: Required<Time>,
         /// Until before this time. Default: it does not come back.
-        until: Entry<Time>,
+        until: Optional<Time>,
     }
 }

@@ -1,7 +1,7 @@
 //! Study files.
 
 use crate::file::ClaimFile;
-use crate::read::{Entry, List, Required, Value, refuse_kind, table, word, words};
+use crate::read::{List, Optional, Required, Value, refuse_kind, table, word, words};
 use crate::source::Reading;
 use crate::tree::{Entries, Kind, Node};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
@@ -15,13 +15,13 @@ table! {
         /// Where the claims stand: a citation.
         source: Required<String>,
         /// What the study is about, in a few sentences.
-        summary: Entry<String>,
+        summary: Optional<String>,
         /// What came of it, in a paragraph that is printed before the claims:
         /// {A3} stands for the value of a claim, {A3.outcome} for how it
         /// ended, {claims}, {holds}, {fails}, {uncertain} and {untested} for
         /// how many claims there are and ended so, {holding} and {failing}
         /// for their ids.
-        conclusion: Entry<String>,
+        conclusion: Optional<String>,
         /// Its runs.
         run: List<RunFile>,
         /// Models that are computed without a ground.
@@ -39,14 +39,14 @@ table! {
         /// The scenario, relative to the study's folder.
         file: Required<String>,
         /// Keys of the scenario that differ: { "link.bottleneck.rate" = "20 Mbit/s" }.
-        set: Entry<SetFile>,
+        set: Optional<SetFile>,
         /// Seed. Default: the scenario's.
-        seed: Entry<u64>,
+        seed: Optional<u64>,
         /// Number of seeds, from that one on, on the simulator: a claim goes
         /// by the mean over the seeds that all of its runs have. Default: 1.
-        seeds: Entry<u64>,
+        seeds: Optional<u64>,
         /// Grounds on which it runs. Default: ["sim"].
-        on: Entry<Vec<GroundName>>,
+        on: Optional<Vec<GroundName>>,
     }
 }
 

@@ -1,6 +1,6 @@
 //! Settings of both ends of a connection.
 
-use crate::read::{Entry, Value, table, words};
+use crate::read::{Optional, Value, table, words};
 use crate::source::Reading;
 use crate::tree::Node;
 use knee_units::{Bytes, Time};
@@ -11,37 +11,74 @@ table! {
     "the transport" TransportFile {
         /// Payload of a full segment. Default: 1448 B; 1428 B with several
         /// paths.
-        mss: Entry<Bytes>,
+        mss: Optional<Bytes>,
         /// IP and TCP headers of each segment and ACK. Default: 52 B; 72 B
         /// with several paths, whose data sequence signal takes 20 B (RFC
         /// 8684, section 3.3).
-        header: Entry<Bytes>,
+        header: Optional<Bytes>,
         /// Initial window in segments. Default: 10 (RFC 6928).
-        initial_window: Entry<u64>,
+        initial_window: Optional<u64>,
+        /// By whose rules the receiver acknowledges. Default: "tcp".
+        acks: Optional<AcksWord>,
         /// Segments that one delayed ACK covers; 1 acknowledges each.
         /// Default: 2.
-        ack_every: Entry<u64>,
-        /// Longest time an ACK is held back. Default: 40 ms.
-        ack_delay: Entry<Time>,
-        /// Segments acknowledged at once at the start. Default: 16.
-        quick_acks: Entry<u64>,
+        ack_every: Optional<u64>,
+        /// Payload after which an ACK is due too, however few segments hold
+        /// it. Default: none.
+        ack_bytes: Optional<Bytes>,
+        /// The sender asks for ACKs as it needs them
+        /// (draft-ietf-quic-ack-frequency). Default: none.
+        ack_frequency: Optional<AckFrequencyFile>,
+        /// Longest time an ACK is held back. Default: 40 ms; 25 ms with QUIC's
+        /// ACKs.
+        ack_delay: Optional<Time>,
+        /// Segments acknowledged at once at the start. Default: 16; 0 with
+        /// QUIC's ACKs.
+        quick_acks: Optional<u64>,
         /// Receive window, "unlimited", or "auto": tuned as Linux does, up
         /// to 6 MiB, for flows with several paths. Unlimited is TCP's
         /// largest, 1 GiB. Default: "unlimited"; "auto" with several paths.
-        receive_window: Entry<WindowFile>,
+        receive_window: Optional<WindowFile>,
         /// Whether segments are paced. Default: "auto".
-        pacing: Entry<PacingWord>,
+        pacing: Optional<PacingWord>,
         /// Use ECN if the controller can. Default: false.
-        ecn: Entry<bool>,
+        ecn: Optional<bool>,
         /// How the delivery rate is sampled. Default: "linux".
-        sampler: Entry<SamplerWord>,
+        sampler: Optional<SamplerWord>,
         /// How recovery from losses ends. Default: "auto".
-        recovery: Entry<RecoveryWord>,
+        recovery: Optional<RecoveryWord>,
         /// Smallest retransmission timeout. Default: 200 ms.
-        min_rto: Entry<Time>,
+        min_rto: Optional<Time>,
         /// Largest burst that segmentation offload lets leave at once.
         /// Default: 64 KiB.
-        max_burst: Entry<Bytes>,
+        max_burst: Optional<Bytes>,
+    }
+}
+
+table! {
+    /// What the sender asks of ACKs, anew with each that comes: one for each
+    /// part of its window and of its smoothed RTT.
+    "an ACK frequency" AckFrequencyFile {
+        /// ACKs in a round trip. Default: 4.
+        per_round: Optional<u64>,
+        /// The receiver takes no shorter delay. Default: 1 ms.
+        min_delay: Optional<Time>,
+        /// Distance from a missing segment at which one that arrives is
+        /// acknowledged at once; with 1 whatever is out of order, with 0
+        /// nothing. Default: 1.
+        reordering: Optional<u64>,
+    }
+}
+
+words! {
+    /// By whose rules a receiver acknowledges.
+    "ACKs" AcksWord {
+        /// Linux's TCP: at once what ends a burst, is out of order or fills a
+        /// gap, and the first segments.
+        Tcp = "tcp",
+        /// QUIC's: at once what is out of order or fills a gap, and a change of
+        /// marking (RFC 9000, section 13.2).
+        Quic = "quic",
     }
 }
 

@@ -212,6 +212,23 @@ macro_rules! measures {
                     "part of the time in phases" => {
                     of Flows |flows| flows.phase_share(phase);
                 }
+                /// the congestion window, payload, distribution over time; of flows whose
+                /// controllers have one
+                CongestionWindow(statistic: Statistic) = "congestion_window", Bytes, Neither,
+                    Balance, "congestion window" => {
+                    of Flows |flows| flows.congestion_window(*statistic);
+                }
+                /// the slow-start threshold, payload, distribution over time; not measurable
+                /// before there is one
+                SlowStartThreshold(statistic: Statistic) = "slow_start_threshold", Bytes, Neither,
+                    Balance, "slow-start threshold" => {
+                    of Flows |flows| flows.slow_start_threshold(*statistic);
+                }
+                /// payload sent and neither acknowledged nor found lost, distribution over time
+                InFlight(statistic: Statistic) = "in_flight", Bytes, Neither, Balance,
+                    "bytes in flight" => {
+                    of Flows |flows| flows.in_flight(*statistic);
+                }
                 /// growth of the bandwidth estimate in a round of STARTUP: geometric mean over
                 /// the rounds from the first on that grew by 25 % or more, but for the last of
                 /// them, in which the path fills; mean over the flows
@@ -243,6 +260,15 @@ macro_rules! measures {
                     of Flows |flows| flows.completion_over_best_path();
                     column [] "completion_over_best_path" as Ratio,
                         "completion over the best path alone";
+                }
+                /// completion time of a file over that of a perfect scheduler with the same
+                /// controllers: the least t by which the paths, each alone and always fed, have
+                /// delivered the file. What is above 1 is scheduling; what is between the bound T*
+                /// and this is congestion control. From further runs of the simulator; not strict,
+                /// as a path that is fed less may lose less. Mean over the flows
+                CompletionOverPerfect = "completion_over_perfect", Number, Less, Waiting,
+                    "completion time over that of a perfect scheduler" => {
+                    of Flows |flows| flows.completion_over_perfect();
                 }
                 /// `Σ h (D(e) - D(b))` over the capacity `C + Σ h N(b)` of the flows' paths; not
                 /// measurable on an unlimited path
@@ -291,6 +317,13 @@ macro_rules! measures {
                 ObjectTime(statistic: Statistic) = "object_time", Seconds, Less, Waiting,
                     "until an object of a page is complete" => {
                     of Flows |flows| flows.object_time(*statistic);
+                }
+                /// of bursts: from a request to the arrival of its answer's last byte,
+                /// distribution over the requests, all of the same weight. One that was under
+                /// way at the end does not count
+                BurstTime(statistic: Statistic) = "burst_time", Seconds, Less, Waiting,
+                    "until the answer to a request is complete" => {
+                    of Flows |flows| flows.burst_time(*statistic);
                 }
                 /// of a page, against that of `relative_to`: objects that arrived sooner after
                 /// their flow's start than the one of the same number there; of a tie, half. Two

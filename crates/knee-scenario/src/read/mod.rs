@@ -7,9 +7,11 @@
 
 mod values;
 
+pub(crate) use values::Whole;
+
 use crate::source::Reading;
-use crate::suggest;
 use crate::tree::{Entries, Key, Kind, Node, Span};
+use knee_registry::did_you_mean;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use std::borrow::Cow;
 
@@ -39,7 +41,7 @@ impl<T: Value> Value for At<T> {
 
 /// What stands at a key that may be left out.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) enum Entry<T> {
+pub(crate) enum Optional<T> {
     /// Nothing.
     #[default]
     Absent,
@@ -50,12 +52,12 @@ pub(crate) enum Entry<T> {
     Given(At<T>),
 }
 
-impl<T> Entry<T> {
-    pub(crate) fn new(value: T) -> Entry<T> {
-        Entry::Given(At { value, span: Span::default() })
+impl<T> Optional<T> {
+    pub(crate) fn new(value: T) -> Optional<T> {
+        Optional::Given(At { value, span: Span::default() })
     }
     pub(crate) fn at(&self) -> Option<&At<T>> {
-        if let Entry::Given(at) = self { Some(at) } else { None }
+        if let Optional::Given(at) = self { Some(at) } else { None }
     }
     pub(crate) fn get(&self) -> Option<&T> {
         self.at().map(|at| &at.value)
@@ -64,22 +66,22 @@ impl<T> Entry<T> {
         self.at().map(|at| at.span)
     }
     pub(crate) fn is_broken(&self) -> bool {
-        matches!(self, Entry::Broken)
+        matches!(self, Optional::Broken)
     }
     pub(crate) fn is_given(&self) -> bool {
-        matches!(self, Entry::Given(_))
+        matches!(self, Optional::Given(_))
     }
 }
 
-impl<T: Clone> Entry<T> {
+impl<T: Clone> Optional<T> {
     /// The value; when there is none, `default`, which is written down as
     /// if it had been given.
     pub(crate) fn fill(&mut self, default: T) -> T {
         match self {
-            Entry::Given(at) => at.value.clone(),
-            Entry::Broken => default,
-            Entry::Absent => {
-                *self = Entry::new(default.clone());
+            Optional::Given(at) => at.value.clone(),
+            Optional::Broken => default,
+            Optional::Absent => {
+                *self = Optional::new(default.clone());
                 default
             }
         }
@@ -88,11 +90,11 @@ impl<T: Clone> Entry<T> {
 
 /// What stands at a key that must be there: never `Absent` after reading.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Required<T>(pub Entry<T>);
+pub(crate) struct Required<T>(pub Optional<T>);
 
 impl<T> Default for Required<T> {
     fn default() -> Required<T> {
-        Required(Entry::Absent)
+        Required(Optional::Absent)
     }
 }
 
@@ -107,7 +109,7 @@ impl<T> Required<T> {
 
 /// Tables by name, in the order of the file: `[link.NAME]`.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Named<T>(pub Vec<(At<String>, Entry<T>)>);
+pub(crate) struct Named<T>(pub Vec<(At<String>, Optional<T>)>);
 
 impl<T> Default for Named<T> {
     fn default() -> Named<T> {
@@ -117,7 +119,7 @@ impl<T> Default for Named<T> {
 
 /// Tables without a name of their own: `[[flow]]`.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct List<T>(pub Vec<Entry<T>>);
+pub(crate) struct List<T>(pub Vec<Optional<T>>);
 
 impl<T> Default for List<T> {
     fn default() -> List<T> {
@@ -134,10 +136,10 @@ pub(crate) trait Field: Sized {
     fn write_field(&self) -> Option<Node>;
 }
 
-impl<T: Value> Field for Entry<T> {
-    fn read_field(node: Option<&Node>, reading: &mut Reading<'_>) -> Entry<T> {
-        let Some(node) = node else { return Entry::Absent };
-        At::read(node, reading).map_or(Entry::Broken, Entry::Given)
+impl<T: Value> Field for Optional<T> {
+    fn read_field(node: Option<&Node>, reading: &mut Reading<'_>) -> Optional<T> {
+        let Some(node) = node else { return Optional::Absent };
+        At::read(node, reading).map_or(Optional::Broken, Optional::Given)
     }
     fn write_field(&self) -> Option<Node> {
         self.get().map(Value::write)
@@ -147,9 +149,9 @@ impl<T: Value> Field for Entry<T> {
 impl<T: Value> Field for Required<T> {
     const REQUIRED: bool = true;
     fn read_field(node: Option<&Node>, reading: &mut Reading<'_>) -> Required<T> {
-        match Entry::read_field(node, reading) {
+        match Optional::read_field(node, reading) {
             // The table notes what is missing: it knows its own place.
-            Entry::Absent => Required(Entry::Broken),
+            Optional::Absent => Required(Optional::Broken),
             entry => Required(entry),
         }
     }
@@ -175,15 +177,16 @@ impl<T: Value> Field for Named<T> {
                 let is = node.kind.describe();
                 let message = format!("a name with its table is wanted, \"{}\" is {is}", key.name);
                 reading.problem(key.span, message, NAMED_HELP);
-                return (name, Entry::Broken);
+                return (name, Optional::Broken);
             }
-            (name, Entry::read_field(Some(node), reading))
+            (name, Optional::read_field(Some(node), reading))
         };
         Named(entries.iter().map(named).collect())
     }
     fn write_field(&self) -> Option<Node> {
-        let entry =
-            |(name, entry): &(At<String>, Entry<T>)| Some((key(&name.value), entry.write_field()?));
+        let entry = |(name, entry): &(At<String>, Optional<T>)| {
+            Some((key(&name.value), entry.write_field()?))
+        };
         let entries: Entries = self.0.iter().filter_map(entry).collect();
         (!entries.is_empty()).then(|| Node::new(Kind::Table(entries)))
     }
@@ -194,7 +197,7 @@ impl<T: Value> Field for List<T> {
         match node.map(|node| (&node.kind, node.span)) {
             None => List::default(),
             Some((Kind::Array(items), _)) => {
-                List(items.iter().map(|item| Entry::read_field(Some(item), reading)).collect())
+                List(items.iter().map(|item| Optional::read_field(Some(item), reading)).collect())
             }
             Some((kind, span)) => {
                 let message = format!("a list is wanted, this is {}", kind.describe());
@@ -203,12 +206,12 @@ impl<T: Value> Field for List<T> {
                     message,
                     "write each in double brackets, such as [[flow]], or a list of tables",
                 );
-                List(vec![Entry::Broken])
+                List(vec![Optional::Broken])
             }
         }
     }
     fn write_field(&self) -> Option<Node> {
-        let items: Vec<Node> = self.0.iter().filter_map(Entry::write_field).collect();
+        let items: Vec<Node> = self.0.iter().filter_map(Optional::write_field).collect();
         (!items.is_empty()).then(|| Node::new(Kind::Array(items)))
     }
 }
@@ -226,7 +229,7 @@ pub(crate) fn refuse_unknown(
 ) {
     for (key, _) in entries.iter().filter(|(key, _)| !known.contains(&key.name.as_str())) {
         let message = format!("{what} has no key \"{}\"", key.name);
-        reading.problem(key.span, message, suggest::instead(&key.name, known.iter().copied()));
+        reading.problem(key.span, message, did_you_mean(&key.name, known.iter().copied()));
     }
 }
 
@@ -367,7 +370,7 @@ pub(crate) fn word<T: Copy>(
     let names = words.iter().map(|(word, _)| *word);
     let Some(text) = node.as_str() else {
         let wanted = format!("a word for {what}");
-        let help = suggest::instead("", names);
+        let help = did_you_mean("", names);
         reading.problem(
             node.span,
             format!("{wanted} is wanted, this is {}", node.kind.describe()),
@@ -378,7 +381,7 @@ pub(crate) fn word<T: Copy>(
     let found = words.iter().find(|(word, _)| *word == text).map(|(_, value)| *value);
     if found.is_none() {
         let message = format!("there is no {what} \"{text}\"");
-        reading.problem(node.span, message, suggest::instead(text, names));
+        reading.problem(node.span, message, did_you_mean(text, names));
     }
     found
 }
@@ -404,7 +407,7 @@ macro_rules! same_schema {
 }
 same_schema!(
     At as T,
-    Entry as T,
+    Optional as T,
     Required as T,
     List as Vec<T>,
     Named as std::collections::BTreeMap<String, T>

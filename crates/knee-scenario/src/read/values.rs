@@ -31,6 +31,45 @@ impl Value for bool {
     }
 }
 
+/// A whole number of which the limits are known where it is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Whole<const LEAST: u64, const MOST: u64>(pub u64);
+
+impl<const LEAST: u64, const MOST: u64> std::fmt::Display for Whole<LEAST, MOST> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl<const LEAST: u64, const MOST: u64> Value for Whole<LEAST, MOST> {
+    fn read(node: &Node, reading: &mut Reading<'_>) -> Option<Self> {
+        match node.kind {
+            Kind::Integer(number) if number < 0 || number > i128::from(i64::MAX) => {
+                let message =
+                    format!("a whole number from {LEAST} to {MOST} is wanted, this is {number}");
+                reading.problem(node.span, message, "write a number in this range");
+                None
+            }
+            _ => u64::read(node, reading).map(Whole),
+        }
+    }
+    fn write(&self) -> Node {
+        self.0.write()
+    }
+}
+
+impl<const LEAST: u64, const MOST: u64> schemars::JsonSchema for Whole<LEAST, MOST> {
+    fn inline_schema() -> bool {
+        true
+    }
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        u64::schema_name()
+    }
+    fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        u64::json_schema(generator)
+    }
+}
+
 impl Value for u64 {
     fn read(node: &Node, reading: &mut Reading<'_>) -> Option<u64> {
         match node.kind {

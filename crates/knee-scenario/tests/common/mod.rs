@@ -26,7 +26,10 @@ start_jitter = "3 ms"
 mss = "1000 B"
 header = "40 B"
 initial_window = 4
+acks = "quic"
 ack_every = 1
+ack_bytes = "20 kB"
+ack_frequency = { per_round = 8, min_delay = "2 ms", reordering = 3 }
 ack_delay = "25 ms"
 quick_acks = 0
 receive_window = "1 MiB"
@@ -40,19 +43,21 @@ max_burst = "64 kB"
 [link.steps]
 rate = [{ at = "0 s", rate = "10 Mbit/s" }, { at = "9 s", rate = "0 bit/s" }]
 delay = [{ at = "0 s", delay = "10 ms" }, { at = "1.5 s", delay = "20 ms" }]
-jitter = { amount = "5 ms", reorder = true }
+jitter = { amount = [{ at = "0 s", amount = "5 ms" }, { at = "4 s", amount = "0 s" }], reorder = true }
 buffer = "8 BDP"
 aqm = { name = "red", min_threshold = "10 kB", max_threshold = "30 kB", max_probability = "10 %", weight = 0.01 }
 ecn = true
 loss = { good_to_bad = "1 %", bad_to_good = "30 %", loss_good = "0.1 %", loss_bad = "80 %" }
 policer = { rate = "8 Mbit/s", burst = "64 kB" }
 down = [{ from = "20 s", until = "21 s" }, { from = "10 s", until = "11 s" }]
+hold = [{ from = "30 s", until = "31 s" }, { from = "22 s", until = "23 s" }]
 
 [link.trace]
 rate = { trace = "old/lte.down" }
 delay = "5 ms"
 loss = { file = "lost.txt" }
 aqm = { name = "fq-codel", target = "4 ms", interval = "80 ms", flows = 16, quantum = "300 B" }
+device = "30 kB"
 buffer = "200 packets"
 
 [link."other trace"]
@@ -67,6 +72,13 @@ aqm = { name = "threshold", delay = "1 ms" }
 
 [link.air]
 delay = "1 ms"
+jitter = { amount = "1 ms" }
+loss = [{ at = "0 s", loss = "0 %" }, { at = "3 s", loss = { every = 9 } }]
+
+[link.dual]
+rate = "2 Gbit/s"
+delay = "1 ms"
+aqm = { name = "dualpi2", target = "15 ms", update = "16 ms", rtt_max = "100 ms", coupling = 2, step = "1 ms", range = "400 us", classic_share = "10 %" }
 
 [path.one]
 forward = ["steps", "trace"]
@@ -74,7 +86,7 @@ reverse_delay = "30 ms"
 
 [path.two]
 forward = ["other trace"]
-reverse = ["mark", "air"]
+reverse = ["mark", "air", "dual"]
 absent = [{ from = "30 s" }, { from = "2 s", until = "5 s" }]
 
 [[flow]]
@@ -119,6 +131,12 @@ segment = "2 s"
 media = "30 s"
 buffer = "12 s"
 rule = "bola"
+
+[[flow]]
+name = "asking"
+path = "one"
+cc = "cubic"
+workload = { bursts = { size = "20 kB", pause = "300 ms", count = 12 } }
 
 [[flow]]
 name = "small"

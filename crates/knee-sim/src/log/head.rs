@@ -1,8 +1,8 @@
 //! What a log says of links and flows before their packets.
 
-use knee_link::{Buffer, Config, Loss, RateModel, Steps};
+use knee_link::{Buffer, Config, Device, Loss, RateModel, Steps};
 use knee_transport::ReceiveWindow;
-use knee_units::Rate;
+use knee_units::{Rate, Time};
 use std::fmt::Write as _;
 use std::io::{self, Write};
 
@@ -16,8 +16,9 @@ pub fn describe_link(
     let name = name.replace([',', '\n'], " ");
     let mut line = format!("# link,{index},{name}{}", rate(&config.rate));
     line += &format!(",delay_ns={}", steps(&config.delay.base, |delay| delay.as_nanos()));
-    if let Some(jitter) = config.delay.jitter {
-        let (amount, reorder) = (jitter.amount.as_nanos(), u8::from(jitter.reorder));
+    if let Some(jitter) = &config.delay.jitter {
+        let amount = steps(&jitter.amount, |amount| amount.as_nanos());
+        let reorder = u8::from(jitter.reorder);
         line += &format!(",jitter_ns={amount},reorder={reorder}");
     }
     match config.buffer {
@@ -26,14 +27,24 @@ pub fn describe_link(
         Buffer::Packets(packets) => line += &format!(",buffer_packets={packets}"),
     }
     line += &config.aqm.log();
-    line += &loss(&config.loss);
+    match config.device {
+        None => {}
+        Some(Device::Bytes(bytes)) => line += &format!(",device_bytes={bytes}"),
+        Some(Device::Packets(packets)) => line += &format!(",device_packets={packets}"),
+    }
+    let loss = loss(&config.loss);
+    if !loss.is_empty() {
+        line += &format!(",loss={loss}");
+    }
     if let Some(policer) = config.policer {
         line += &format!(",policer={}:{}", policer.rate.as_bits_per_second(), policer.burst);
     }
-    if !config.down.is_empty() {
-        let spans = config.down.iter();
-        let spans = spans.map(|(from, until)| format!("{}-{}", from.as_nanos(), until.as_nanos()));
-        line += &format!(",down_ns={}", spans.collect::<Vec<_>>().join(";"));
+    for (key, spans) in [("down_ns", &config.down), ("hold_ns", &config.hold)] {
+        if !spans.is_empty() {
+            let span =
+                |(from, until): &(Time, Time)| format!("{}-{}", from.as_nanos(), until.as_nanos());
+            line += &format!(",{key}={}", spans.iter().map(span).collect::<Vec<_>>().join(";"));
+        }
     }
     writeln!(out, "{line}")
 }
@@ -62,22 +73,30 @@ fn steps<T>(steps: &Steps<T>, value: impl Fn(&T) -> u64) -> String {
     steps.collect::<Vec<_>>().join(";")
 }
 
-fn loss(loss: &Loss) -> String {
-    match loss {
+/// Empty: none.
+fn loss(of: &Loss) -> String {
+    match of {
         Loss::None => String::new(),
-        Loss::Independent(_) | Loss::GilbertElliott { .. } => ",loss=random".to_string(),
-        Loss::Periodic(every) => format!(",loss=every:{every}"),
+        Loss::Independent(_) | Loss::GilbertElliott { .. } => "random".to_string(),
+        Loss::Periodic(every) => format!("every:{every}"),
         Loss::Recorded(record) => {
             let bits: String = record.iter().map(|lost| if *lost { '1' } else { '0' }).collect();
-            format!(",loss=recorded:{bits}")
+            format!("recorded:{bits}")
+        }
+        Loss::Steps(steps) => {
+            let step = |(at, of): &(Time, Loss)| match of {
+                Loss::None => format!("{}@none", at.as_nanos()),
+                of => format!("{}@{}", at.as_nanos(), loss(of)),
+            };
+            steps.0.iter().map(step).collect::<Vec<_>>().join(";")
         }
     }
 }
 
-/// Writes the line of a flow.
+/// Writes the line of a flow; `of` is the index of the scenario's.
 pub fn describe_flow(
     out: &mut impl Write,
-    flow: u32,
+    (flow, of): (u32, u32),
     path: usize,
     config: &knee_transport::Config,
     connection: Option<u32>,
@@ -92,5 +111,5 @@ pub fn describe_flow(
     if let Some(connection) = connection {
         let _ = write!(line, ",connection={connection}");
     }
-    writeln!(out, "{line}")
+    writeln!(out, "{line},of={of}")
 }

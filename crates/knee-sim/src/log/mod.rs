@@ -57,7 +57,8 @@ pub enum Timeout {
 #[derive(Clone, Copy, Debug)]
 pub enum Event<'a> {
     /// A connection over one path begins, or a subflow of one over several.
-    Open { path: usize, config: &'a Config, connection: Option<u32> },
+    /// `of`: the scenario's flow, by its index.
+    Open { path: usize, config: &'a Config, connection: Option<u32>, of: u32 },
     /// A connection over several paths begins.
     OpenConnection { window: u64 },
     /// A sender put a segment on the wire.

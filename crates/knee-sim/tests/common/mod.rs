@@ -98,9 +98,21 @@ impl Dumbbell {
     }
 
     pub fn scenario(&self) -> Scenario {
-        let text = self.text();
+        Dumbbell::read(&self.text())
+    }
+
+    /// The scenario with a rate that changes: seconds and Mbit/s.
+    pub fn stepping(&self, steps: &[(f64, f64)]) -> Scenario {
+        let step =
+            |(at, mbit): &(f64, f64)| format!("{{ at = \"{at} s\", rate = \"{mbit} Mbit/s\" }}");
+        let steps: Vec<String> = steps.iter().map(step).collect();
+        let constant = format!("\nrate = \"{} Mbit/s\"", self.mbit);
+        Dumbbell::read(&self.text().replace(&constant, &format!("\nrate = [{}]", steps.join(", "))))
+    }
+
+    fn read(text: &str) -> Scenario {
         let source = Source { name: "dumbbell.toml", loader: &Embedded(&[]) };
-        parse(&text, &source, &[]).unwrap_or_else(|errors| panic!("{:?}\n{text}", errors.problems))
+        parse(text, &source, &[]).unwrap_or_else(|errors| panic!("{:?}\n{text}", errors.problems))
     }
 
     fn text(&self) -> String {

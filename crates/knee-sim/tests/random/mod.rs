@@ -3,7 +3,7 @@
 #![allow(dead_code, reason = "each test file uses a part of this")]
 
 use knee_record::{
-    FlowRecord, FlowSample, LinkSample, ObjectRecord, PathRecord, Records, TransferRecord,
+    ConnectionRecord, FlowRecord, FlowSample, LinkSample, ObjectRecord, PathRecord, Records,
 };
 use knee_scenario::{Embedded, Scenario, Source};
 use knee_sim::Control;
@@ -39,7 +39,7 @@ pub struct FlowTold {
     pub paths: Vec<PathRecord>,
     pub path_samples: Vec<FlowSample>,
     pub objects: Vec<ObjectRecord>,
-    pub transfers: Vec<TransferRecord>,
+    pub connections: Vec<ConnectionRecord>,
 }
 
 /// What everything recorded, by name; without the positions in the file.
@@ -84,8 +84,9 @@ impl Told {
         for row in records.objects {
             told.flow(key(row.flow)).objects.push(ObjectRecord { flow: 0, ..row });
         }
-        for row in records.transfers {
-            told.flow(key(row.flow)).transfers.push(TransferRecord { flow: 0, ..row });
+        for row in records.connections {
+            let flow = row.flow.expect("it is a flow's");
+            told.flow(key(flow)).connections.push(ConnectionRecord { flow: None, ..row });
         }
         for row in records.links {
             let rows = told.links.entry(records.link_names[row.link as usize].clone()).or_default();
@@ -127,7 +128,7 @@ impl Told {
         for (name, told) in &self.flows {
             let other = &other.flows[name];
             assert_eq!(told.record, other.record, "{what}: flow {name:?}");
-            assert_same_rows(&told.transfers, &other.transfers, what, name);
+            assert_same_rows(&told.connections, &other.connections, what, name);
             assert_same_rows(&told.objects, &other.objects, what, name);
             assert_same_rows(&told.paths, &other.paths, what, name);
             assert_same_rows(&told.samples, &other.samples, what, name);

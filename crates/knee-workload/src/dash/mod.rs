@@ -24,3 +24,39 @@ mod rules;
 mod throughput;
 
 pub(crate) use player::Player;
+
+use crate::Properties;
+use knee_units::Time;
+
+pub(crate) const PROPERTIES: Properties =
+    Properties { pushes: false, single: false, transient: false, ends: true, bytes: None };
+
+/// Segmented video.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Dash {
+    /// Bitrates of the qualities, bit/s, ascending.
+    pub ladder_bps: Vec<u64>,
+    /// Media time of a segment.
+    pub segment: Time,
+    /// Media time of the whole.
+    pub media: Time,
+    /// Media that the player keeps in its buffer below the top quality, where
+    /// it does not ask for more beyond (dash.js: 12 s in version 4, 18 s in
+    /// version 5). At the top quality it keeps 30 s, or 60 s of media of ten
+    /// minutes and more, if that is longer, as dash.js does.
+    pub buffer: Time,
+    /// How it chooses.
+    pub rule: Rule,
+}
+
+/// How a player chooses the quality of the next segment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rule {
+    /// The highest bitrate below the throughput measured, with a margin.
+    Throughput,
+    /// BOLA (Spiteri, Urgaonkar, Sitaraman, INFOCOM 2016).
+    Bola,
+    /// Throughput at start-up and at low buffer, BOLA above, as dash.js
+    /// does by default.
+    Dynamic,
+}

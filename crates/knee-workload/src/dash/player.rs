@@ -2,8 +2,8 @@
 
 use super::buffer::Buffer;
 use super::rules::{Arrival, Rules};
+use crate::Dash;
 use crate::answers::Answers;
-use crate::config::Dash;
 use crate::{Action, Application, Object};
 use knee_units::{NANOS_PER_SECOND, Time};
 

@@ -2,7 +2,7 @@
 
 use super::bola::{Bola, View};
 use super::throughput::Throughput;
-use crate::config::{Dash, Rule};
+use crate::{Dash, Rule};
 use knee_units::Time;
 
 /// Share of the measured throughput that is counted on

@@ -1,0 +1,76 @@
+//! How near each scheduler comes to what is possible:
+//! `cargo bench --workspace --bench scheduling`, with `-- MODE` for a part.
+//!
+//! - `grid` (without a mode): files over 432 cells; over T*, over the best
+//!   single path, over a perfect scheduler with the same controllers.
+//! - `random SEED`: as many cells drawn at random.
+//! - `pages`: ten web pages over six networks, over minRTT's time.
+//! - `traces FILE FILE…`: files over two recorded links at once, each pair of
+//!   these (Mahimahi's format), over the better link alone.
+//! - `cost`: what a packet costs, over minRTT's.
+//!
+//! Names of schedulers after the mode replace those of the table: `minrtt-` is
+//! minrtt without reinjection, `'just-in-time growth = true'` has a parameter.
+
+#![expect(clippy::print_stdout, reason = "a benchmark prints")]
+
+mod cells;
+mod cost;
+mod grid;
+mod pages;
+mod perfect;
+mod runs;
+mod table;
+mod traces;
+
+use runs::Contender;
+
+/// Those of the table.
+const CONTENDERS: [&str; 14] = [
+    "just-in-time",
+    "capacity",
+    "minrtt-penalising",
+    "sctc",
+    "opportunistic-redundant",
+    "round-robin",
+    "minrtt",
+    "ecf",
+    "daps",
+    "blest",
+    "redundant",
+    "dems",
+    "ecf-",
+    "minrtt-",
+];
+
+fn main() {
+    // Cargo adds an argument of its own.
+    let arguments: Vec<String> =
+        std::env::args().skip(1).filter(|argument| argument != "--bench").collect();
+    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let contenders = |names: &[&str]| -> Vec<Contender> {
+        let names = if names.is_empty() { &CONTENDERS[..] } else { names };
+        names.iter().map(|name| Contender::read(name)).collect()
+    };
+    let chosen =
+        |names: &[&str]| contenders(if names.is_empty() { &CONTENDERS[..1] } else { names });
+    match words[..] {
+        ["random", seed, ref names @ ..] => {
+            let seed = seed.parse().expect("a whole number: the seed");
+            grid::compare(&cells::random(seed), &contenders(names), 20);
+        }
+        ["grid", ref names @ ..] => grid::compare(&cells::grid(), &contenders(names), 60),
+        ["pages", ref names @ ..] => pages::compare(&chosen(names)),
+        ["traces", ref words @ ..] => {
+            // Files have a dot in their names, schedulers have none.
+            let (files, names): (Vec<&str>, Vec<&str>) =
+                words.iter().partition(|word| word.contains('.'));
+            traces::compare(&files, &chosen(&names));
+        }
+        ["cost", ref names @ ..] => cost::compare(&contenders(names)),
+        [] => grid::compare(&cells::grid(), &contenders(&[]), 20),
+        _ => println!(
+            "modes: grid, random SEED, pages, traces FILE…, cost; see the top of benches/scheduling/main.rs"
+        ),
+    }
+}

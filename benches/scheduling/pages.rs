@@ -1,0 +1,115 @@
+//! Web pages: how long they take to load, over minRTT's time.
+
+use crate::runs::{Contender, run_with, side_by_side, value};
+use crate::table::Column;
+use knee_random::{below, log_normal};
+use knee_scenario::{Embedded, Measure};
+use rand_chacha::ChaCha8Rng;
+use rand_core::SeedableRng;
+
+/// Objects of each page: from the default page's to many.
+const OBJECTS: [usize; 10] = [53, 65, 80, 95, 110, 125, 145, 165, 180, 200];
+const SEEDS: u64 = 20;
+
+/// Mbit/s and round-trip time in ms of each path: equal ones, then unlike.
+const NETWORKS: [&[(f64, f64)]; 6] = [
+    &[(10.0, 20.0), (10.0, 20.0)],
+    &[(5.0, 40.0), (5.0, 40.0)],
+    &[(10.0, 20.0), (5.0, 60.0)],
+    &[(10.0, 20.0), (2.0, 100.0)],
+    &[(2.0, 20.0), (20.0, 200.0)],
+    &[(10.0, 40.0), (5.0, 40.0), (1.0, 40.0)],
+];
+
+/// A page as a file: a document, style sheets and scripts that stand in it,
+/// images and more scripts that these bring. Sizes are log-normal about a
+/// median of 8 kB, as those of the default page; drawn from the number of
+/// objects alone.
+fn page(objects: usize) -> String {
+    let mut rng = ChaCha8Rng::seed_from_u64(objects as u64);
+    let mut text = String::from("name,bytes,after\no0,25000,\n");
+    let early = objects / 3;
+    for number in 1..objects {
+        let bytes = log_normal(&mut rng, 8e3, 1.5).clamp(200.0, 600e3) as u64;
+        let after = if number <= early { 0 } else { 1 + below(&mut rng, early as u64) };
+        text += &format!("o{number},{bytes},o{after}\n");
+    }
+    text
+}
+
+/// Pages of an even number use six connections of HTTP/1.1, the others one on
+/// which all is multiplexed.
+fn scenario(number: usize, network: usize, seed: u64, contender: &Contender) -> String {
+    let mut text = format!("duration = \"600 s\"\nseed = {seed}\n");
+    let mut names = Vec::new();
+    for (path, (mbit, rtt_ms)) in NETWORKS[network].iter().enumerate() {
+        let (queue, way) = ((mbit * rtt_ms * 125.0).max(30_000.0).round(), rtt_ms / 2.0);
+        text += &format!(
+            "[link.l{path}]\nrate = \"{mbit} Mbit/s\"\ndelay = \"{way} ms\"\njitter = {{ amount = \"1 ms\" }}\n\
+             buffer = \"{queue} B\"\n\
+             [path.p{path}]\nforward = [\"l{path}\"]\nreverse_delay = \"{way} ms\"\n"
+        );
+        names.push(format!("\"p{path}\""));
+    }
+    let http = if number.is_multiple_of(2) { "1.1" } else { "multiplexed" };
+    text + &format!(
+        "[[flow]]\nname = \"flow\"\npaths = [{}]\nscheduler = {}\nreinjection = {}\n\
+         cc = \"cubic\"\nworkload = {{ page = {{ objects = \"page.csv\", http = \"{http}\" }} }}\n",
+        names.join(", "),
+        contender.scheduler,
+        contender.reinjection
+    )
+}
+
+fn load_time(number: usize, network: usize, seed: u64, contender: &Contender) -> f64 {
+    let objects = page(OBJECTS[number]);
+    let files = Embedded(&[("page.csv", objects.as_bytes())]);
+    let records = run_with(&scenario(number, network, seed, contender), &files);
+    value(&records, &Measure::PageLoadTime)
+}
+
+/// Loads ten pages over six networks with twenty seeds, and prints the times of
+/// each contender over minRTT's: page by page, network by network.
+pub fn compare(contenders: &[Contender]) {
+    let minrtt = Contender::read("minrtt");
+    let mut jobs = Vec::new();
+    for network in 0..NETWORKS.len() {
+        for number in 0..OBJECTS.len() {
+            jobs.extend((1..=SEEDS).map(|seed| (number, network, seed)));
+        }
+    }
+    let with = |contender: &Contender| {
+        side_by_side(&jobs, |(number, network, seed)| {
+            load_time(*number, *network, *seed, contender)
+        })
+    };
+    let base = with(&minrtt);
+    println!("Load time over minRTT's, {} loads each\n", jobs.len());
+    for contender in contenders {
+        let times = with(contender);
+        let mean = |belongs: &dyn Fn(usize, usize) -> bool| {
+            let chosen = jobs.iter().zip(times.iter().zip(&base));
+            let chosen = chosen.filter(|((number, network, _), _)| belongs(*number, *network));
+            Column::of(chosen.map(|(_, (time, base))| time / base).collect())
+        };
+        let all = mean(&|_, _| true);
+        let [low, median, high] = [0.05, 0.5, 0.95].map(|part| all.quantile(part));
+        println!(
+            "{}: mean {:.3}, median {median:.3}, p5 {low:.2}, p95 {high:.2}",
+            contender.label, all.mean
+        );
+        for (number, objects) in OBJECTS.iter().enumerate() {
+            let each: Vec<String> = (0..NETWORKS.len())
+                .map(|network| {
+                    format!("{:.3}", mean(&|page, over| page == number && over == network).mean)
+                })
+                .collect();
+            let page = mean(&|page, _| page == number).mean;
+            println!("  {objects} objects: {page:.3}, by network {}", each.join(" "));
+        }
+        let each: Vec<String> = (0..NETWORKS.len())
+            .map(|network| format!("{:.3}", mean(&|_, over| over == network).mean))
+            .collect();
+        println!("  networks: {}\n", each.join(" "));
+    }
+}

@@ -1,0 +1,72 @@
+//! What a perfect scheduler could do with the same controllers.
+//!
+//! Path i alone, always fed, has delivered F_i(t) bytes by t. Over all paths
+//! a file of S bytes is acknowledged at the earliest at T_cc, the least t with
+//! sum of F_i(t - back_i - join_i) >= S: `back` is the way of the
+//! acknowledgement, `join` the round trip of the first path, after which the
+//! others may begin. It is not strict: a path that is fed less may lose less.
+
+use crate::cells::Cell;
+use crate::runs::run;
+
+/// F of one path: times in ns and bytes, ascending.
+struct Curve(Vec<(u64, u64)>);
+
+impl Curve {
+    fn at(&self, ns: f64) -> f64 {
+        let after = self.0.partition_point(|(time, _)| (*time as f64) <= ns);
+        let Some(&(from, bytes)) = after.checked_sub(1).and_then(|before| self.0.get(before))
+        else {
+            return 0.0;
+        };
+        let Some(&(to, next)) = self.0.get(after) else { return bytes as f64 };
+        bytes as f64 + (next - bytes) as f64 * (ns - from as f64) / (to - from) as f64
+    }
+}
+
+/// The curves of a cell's paths, whatever its file's size.
+pub struct Curves {
+    each: Vec<(Curve, f64)>,
+    until_ns: f64,
+}
+
+impl Curves {
+    /// Long enough for a file of `bytes`.
+    pub fn of(cell: &Cell, seed: u64, bytes: u64) -> Curves {
+        let rate: f64 = cell.paths.iter().map(|path| path.mbit * 1e6).sum();
+        let mut seconds = (8.0 * bytes as f64 / rate * 1.5 + 5.0) as u64;
+        loop {
+            let curves = Curves::until(cell, seed, seconds);
+            if curves.sum(curves.until_ns) >= bytes as f64 {
+                return curves;
+            }
+            seconds *= 2;
+        }
+    }
+
+    fn until(cell: &Cell, seed: u64, seconds: u64) -> Curves {
+        let join = cell.paths[0].rtt_ms * 1e6;
+        let each = cell.paths.iter().enumerate().map(|(number, path)| {
+            let records = run(&cell.always_fed(seed, number, seconds));
+            let rows = records.samples.iter();
+            let points = rows.map(|row| (row.time_ns, row.delivered_bytes)).collect();
+            let back = path.rtt_ms / 2.0 * 1e6;
+            (Curve(points), if number == 0 { back } else { back + join })
+        });
+        Curves { each: each.collect(), until_ns: seconds as f64 * 1e9 }
+    }
+
+    fn sum(&self, ns: f64) -> f64 {
+        self.each.iter().map(|(curve, late)| curve.at(ns - late)).sum()
+    }
+
+    /// T_cc in seconds.
+    pub fn completion(&self, bytes: u64) -> f64 {
+        let (mut low, mut high) = (0.0, self.until_ns);
+        while high - low > 1e3 {
+            let middle = f64::midpoint(low, high);
+            if self.sum(middle) >= bytes as f64 { high = middle } else { low = middle }
+        }
+        high / 1e9
+    }
+}

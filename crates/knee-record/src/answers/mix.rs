@@ -1,0 +1,457 @@
+//! Which controller for which traffic: all transfers under one controller
+//! against all under the other, with the same arrivals and sizes, by classes
+//! of size.
+
+use super::{Effect, change, is_open, per_cent};
+use crate::measures::TransferValue;
+use crate::sections::size_classes;
+use crate::view::{RunView, Window};
+use crate::{TransferRecord, Unit};
+use knee_scenario::Statistic;
+use knee_statistics::{Paired, PairedScale, simultaneous};
+use knee_units::Time;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// From this size on throughput counts, below it completion time.
+const LARGE: u64 = 3_000_000;
+/// A class of sizes with fewer transfers than this per seed, on average, is
+/// merged with its neighbour.
+const TRANSFERS_MIN: f64 = 5.0;
+/// Classes of size.
+const CLASSES: usize = 5;
+
+/// Two mixes of one process over the same path: the one under test, and the
+/// control.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct MixPair {
+    /// Name of the process.
+    pub name: String,
+    /// Group of flows whose controller is under test.
+    pub test_flow: String,
+    /// The other group.
+    pub control_flow: String,
+    /// The controller under test.
+    pub test: String,
+    /// The other controller.
+    pub control: String,
+    /// Links that both pass.
+    pub links: Vec<String>,
+}
+
+/// What the three runs of a seed came to, of one pair.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct MixSeed {
+    /// All under test against all under control.
+    classes: [Tally; CLASSES],
+    /// Half under each, in one run: the two halves.
+    split: [Tally; CLASSES],
+    /// The longest delay of a queue on the way, 95th percentile, seconds.
+    queue_s: [f64; 2],
+}
+
+/// Sums over the transfers of a class that finished on both sides.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+struct Tally {
+    pairs: u64,
+    /// Finished on the other side alone.
+    cut_off: [u64; 2],
+    completion_s: [f64; 2],
+    throughput_bps: [f64; 2],
+    sent_bytes: [u64; 2],
+    again_bytes: [u64; 2],
+}
+
+impl MixSeed {
+    /// From the run with half under each, and those with all under test and
+    /// all under control.
+    pub fn new(pair: &MixPair, halves: &RunView<'_>, all: [&RunView<'_>; 2]) -> MixSeed {
+        let flows = [pair.test_flow.as_str(), pair.control_flow.as_str()];
+        let mut seed = MixSeed::default();
+        for flow in flows {
+            // Both halves of the process, in both runs under one controller.
+            let [test, control] = all.map(|run| transfers(run, flow));
+            add(&mut seed.classes, &test, &control);
+        }
+        let [test, control] = flows.map(|flow| transfers(halves, flow));
+        add(&mut seed.split, &test, &control);
+        seed.queue_s = all.map(|run| longest_queue_s(run, &pair.links));
+        seed
+    }
+}
+
+/// The transfers of a group that begin after its warm-up, by flow and number.
+fn transfers<'r>(run: &'r RunView<'_>, group: &str) -> BTreeMap<(u32, u32), &'r TransferRecord> {
+    let mut found = BTreeMap::new();
+    for flow in run.flows.iter().filter(|flow| flow.record.name == group) {
+        let begin = Time::from_nanos(flow.record.start_ns).saturating_add(run.warmup);
+        let counts = flow.transfers.iter().filter(|row| row.start_ns >= begin.as_nanos());
+        found.extend(counts.map(|row| ((flow.record.index, row.number), *row)));
+    }
+    found
+}
+
+fn add(
+    classes: &mut [Tally; CLASSES],
+    test: &BTreeMap<(u32, u32), &TransferRecord>,
+    control: &BTreeMap<(u32, u32), &TransferRecord>,
+) {
+    let sizes = size_classes();
+    for (key, ours) in test {
+        // Of one process, so of one size.
+        let Some(theirs) = control.get(key).filter(|row| row.size_bytes == ours.size_bytes) else {
+            continue;
+        };
+        let class = sizes.iter().position(|class| class.sizes.contains(ours.size_bytes));
+        if let Some(tally) = class.and_then(|class| classes.get_mut(class)) {
+            tally.add([ours, theirs]);
+        }
+    }
+}
+
+/// The 95th percentile of the delay of the queue where that is longest.
+fn longest_queue_s(run: &RunView<'_>, links: &[String]) -> f64 {
+    let delays = links.iter().filter_map(|link| {
+        let found = run.links.iter().find(|view| view.name == link)?;
+        let whole = Window::default();
+        let spread = found.over_time(run, whole, |row| row.queue_delay_ns as f64 / 1e9).ok()?;
+        Some(spread.statistic(Statistic::P95))
+    });
+    delays.fold(0.0, f64::max)
+}
+
+impl Tally {
+    fn add(&mut self, rows: [&TransferRecord; 2]) {
+        let [completion, throughput] = [TransferValue::Completion, TransferValue::Throughput]
+            .map(|value| rows.map(|row| value.of(row)));
+        if let ([Some(a), Some(b)], [Some(fast_a), Some(fast_b)]) = (completion, throughput) {
+            self.pairs += 1;
+            self.completion_s = [self.completion_s[0] + a, self.completion_s[1] + b];
+            self.throughput_bps =
+                [self.throughput_bps[0] + fast_a, self.throughput_bps[1] + fast_b];
+        }
+        for (side, row) in rows.iter().enumerate() {
+            self.cut_off[side] += u64::from(row.completion_ns.is_none());
+            self.sent_bytes[side] += row.sent_bytes;
+            self.again_bytes[side] += row.retransmitted_bytes;
+        }
+    }
+
+    fn merged(self, other: Tally) -> Tally {
+        let whole = |a: [u64; 2], b: [u64; 2]| [a[0] + b[0], a[1] + b[1]];
+        let sum = |a: [f64; 2], b: [f64; 2]| [a[0] + b[0], a[1] + b[1]];
+        Tally {
+            pairs: self.pairs + other.pairs,
+            cut_off: whole(self.cut_off, other.cut_off),
+            completion_s: sum(self.completion_s, other.completion_s),
+            throughput_bps: sum(self.throughput_bps, other.throughput_bps),
+            sent_bytes: whole(self.sent_bytes, other.sent_bytes),
+            again_bytes: whole(self.again_bytes, other.again_bytes),
+        }
+    }
+
+    fn any(&self) -> bool {
+        self.pairs + self.cut_off[0] + self.cut_off[1] > 0
+    }
+}
+
+/// Classes of size that stand in one row: from the first to the last.
+type Range = (usize, usize);
+
+/// Which controller for which traffic.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct MixAnswer {
+    /// The pairs that were compared.
+    pub pairs: Vec<MixPair>,
+    /// One row per pair and class of sizes.
+    pub classes: Vec<MixClass>,
+    /// The longest queue on the way of each pair, 95th percentile of its delay,
+    /// seconds: what all others wait there, with all under test and with all
+    /// under control; mean over the seeds.
+    pub queue_s: Vec<[f64; 2]>,
+    /// For each pair what to do, and what that rests on.
+    pub sentences: Vec<String>,
+}
+
+/// A class of sizes of a pair, compared.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct MixClass {
+    /// Name of the pair.
+    pub pair: String,
+    /// `under 100 kB`, `1 to 3 MB`.
+    pub sizes: String,
+    /// Smallest size; null: any.
+    pub at_least_bytes: Option<u64>,
+    /// All sizes are below this; null: any.
+    pub below_bytes: Option<u64>,
+    /// Transfers that finished on both sides, all seeds.
+    pub transfers: u64,
+    /// Transfers that the end of the run cut off, under test and under control.
+    pub cut_off: [u64; 2],
+    /// Throughput counts, not completion time.
+    pub throughput: bool,
+    /// Mean of all transfers, under test and under control, bit/s or seconds.
+    pub means: [f64; 2],
+    /// Test over control, in pairs of the same seed; probability and interval
+    /// are corrected for all classes together.
+    pub compared: Paired,
+    /// Test beside control.
+    pub effect: Effect,
+    /// Sent again over sent, under test and under control.
+    pub sent_again: [f64; 2],
+    /// Half under each in one run, test over control: who takes from whom.
+    pub split: Option<Paired>,
+}
+
+impl MixAnswer {
+    /// From what each seed came to; `seeds[k]` in the order of `pairs`. None
+    /// without any transfer.
+    pub fn new(pairs: Vec<MixPair>, seeds: &[Vec<MixSeed>]) -> Option<MixAnswer> {
+        let mut classes = Vec::new();
+        for (at, pair) in pairs.iter().enumerate() {
+            let of_pair: Vec<&MixSeed> = seeds.iter().filter_map(|seed| seed.get(at)).collect();
+            classes.extend(rows(pair, &of_pair));
+        }
+        if classes.is_empty() {
+            return None;
+        }
+        simultaneous(classes.iter_mut().map(|class: &mut MixClass| &mut class.compared));
+        classes.iter_mut().for_each(|class| {
+            class.effect = Effect::of(&class.compared, !class.throughput);
+        });
+        let queue_s = (0..pairs.len()).map(|at| mean_queues(seeds, at)).collect();
+        let mut answer = MixAnswer { pairs, classes, queue_s, sentences: Vec::new() };
+        answer.sentences =
+            (0..answer.pairs.len()).map(|at| answer.advice(at, seeds.len())).collect();
+        Some(answer)
+    }
+
+    /// What to do about a pair, and what that rests on.
+    fn advice(&self, at: usize, seeds: usize) -> String {
+        let pair = &self.pairs[at];
+        let rows: Vec<&MixClass> =
+            self.classes.iter().filter(|class| class.pair == pair.name).collect();
+        let named = |effect: Effect| -> String {
+            let rows = rows.iter().filter(|row| row.effect == effect);
+            listed(&rows.map(|row| row.in_words()).collect::<Vec<_>>())
+        };
+        let (better, worse) = (named(Effect::Better), named(Effect::Worse));
+        let neither = named(Effect::NoDifference);
+        let MixPair { test, control, .. } = pair;
+        let what = match (better.is_empty(), worse.is_empty()) {
+            (true, true) => format!("no difference between {test} and {control}: {neither}"),
+            (false, true) => format!("use {test}: it is better for {better}"),
+            (true, false) => format!("keep {control}: {test} is worse for {worse}"),
+            (false, false) => {
+                format!("it depends on the size: {test} is better for {better}, worse for {worse}")
+            }
+        };
+        let neither = match better.is_empty() && worse.is_empty() || neither.is_empty() {
+            true => String::new(),
+            false => format!(" No difference for {neither}."),
+        };
+        let open =
+            rows.iter().any(|row| row.effect == Effect::NoDifference && is_open(&row.compared));
+        let open = if open { " More seeds may show one (--repeat)." } else { "" };
+        let transfers: u64 = rows.iter().map(|row| row.transfers).sum();
+        format!(
+            "{}: {what}.{neither}{open}{} This rests on {seeds} seeds, all {test} against all {control} with \
+             the same arrivals and sizes: {transfers} transfers on each side.",
+            pair.name,
+            self.cost(at, &rows)
+        )
+    }
+
+    /// What it costs, where it costs something.
+    fn cost(&self, at: usize, rows: &[&MixClass]) -> String {
+        let MixPair { test, control, .. } = &self.pairs[at];
+        let most = rows.iter().max_by(|a, b| {
+            let more = |row: &MixClass| row.sent_again[0] - row.sent_again[1];
+            more(a).abs().total_cmp(&more(b).abs())
+        });
+        let Some(most) = most else { return String::new() };
+        let [again, theirs] = most.sent_again.map(|part| Unit::Fraction.show(round_part(part)));
+        let [queue, their_queue] = self.queue_s[at].map(|delay| Unit::Seconds.show(delay));
+        format!(
+            " {test} sends {again} again ({}), {control} {theirs}; the longest queue that others \
+             meet on the way is {queue} against {their_queue} (95th percentile).",
+            most.sizes
+        )
+    }
+}
+
+impl MixClass {
+    /// Words for less and more of what counts.
+    fn words(&self) -> [&'static str; 2] {
+        match self.throughput {
+            true => ["less throughput", "more throughput"],
+            false => ["less completion time", "more completion time"],
+        }
+    }
+
+    /// The sizes, and by how much it is better or worse.
+    fn in_words(&self) -> String {
+        match change(&self.compared, self.words()) {
+            _ if self.effect == Effect::NoDifference => self.sizes.clone(),
+            Some((by, Some(range))) => format!("{} ({by}, {range})", self.sizes),
+            Some((by, None)) => format!("{} ({by})", self.sizes),
+            None => self.sizes.clone(),
+        }
+    }
+
+    /// The unit of its means.
+    pub fn unit(&self) -> Unit {
+        if self.throughput { Unit::BitsPerSecond } else { Unit::Seconds }
+    }
+
+    /// The ratio with its interval, as tables print it.
+    pub fn ratio(&self) -> String {
+        ratio(&self.compared)
+    }
+
+    /// That of the halves of one run.
+    pub fn split_ratio(&self) -> String {
+        self.split.as_ref().map_or_else(|| "–".to_string(), ratio)
+    }
+}
+
+fn ratio(compared: &Paired) -> String {
+    let estimate = compared.estimate.filter(|_| compared.scale == PairedScale::Ratio);
+    let ends = compared.low.zip(compared.high);
+    match (estimate, ends) {
+        (Some(ratio), Some((low, high))) if high - low > 1e-9 => {
+            format!("{ratio:.2} ({low:.2} to {high:.2})")
+        }
+        (Some(ratio), _) => format!("{ratio:.2}"),
+        _ => "–".to_string(),
+    }
+}
+
+/// `a`, `a and b`, `a, b and c`.
+fn listed(parts: &[String]) -> String {
+    match parts {
+        [] => String::new(),
+        [only] => only.clone(),
+        [head @ .., last] => format!("{} and {last}", head.join(", ")),
+    }
+}
+
+/// To a hundredth of a per cent.
+fn round_part(part: f64) -> f64 {
+    (part * 1e4).round() / 1e4
+}
+
+fn mean_queues(seeds: &[Vec<MixSeed>], at: usize) -> [f64; 2] {
+    [0, 1].map(|side| {
+        let values: Vec<f64> =
+            seeds.iter().filter_map(|seed| Some(seed.get(at)?.queue_s[side])).collect();
+        values.iter().sum::<f64>() / values.len().max(1) as f64
+    })
+}
+
+/// The rows of a pair: its classes of size, merged where one is nearly empty.
+fn rows(pair: &MixPair, seeds: &[&MixSeed]) -> Vec<MixClass> {
+    let total = |(first, last): Range| over(seeds, (first, last), |seed| &seed.classes);
+    let all: Vec<Tally> = (0..CLASSES).map(|class| total((class, class))).collect();
+    let enough = TRANSFERS_MIN * seeds.len() as f64;
+    ranges(&all, enough).into_iter().filter_map(|range| row(pair, seeds, range)).collect()
+}
+
+fn over(seeds: &[&MixSeed], (first, last): Range, of: fn(&MixSeed) -> &[Tally; CLASSES]) -> Tally {
+    let tallies = seeds.iter().flat_map(|seed| &of(seed)[first..=last]);
+    tallies.fold(Tally::default(), |sum, tally| sum.merged(*tally))
+}
+
+/// Neighbours together until each has enough; first within what is judged by
+/// the same value, and only then beyond.
+fn ranges(all: &[Tally], enough: f64) -> Vec<Range> {
+    let split = size_classes().iter().position(|class| class.sizes.at_least >= LARGE);
+    let mut ranges: Vec<Range> =
+        (0..all.len()).filter(|class| all[*class].any()).map(|class| (class, class)).collect();
+    let pairs = |(first, last): Range| -> f64 {
+        all[first..=last].iter().map(|tally| tally.pairs as f64).sum()
+    };
+    let large = |range: Range| split.is_some_and(|split| range.0 >= split);
+    for beyond in [false, true] {
+        while let Some(poor) = ranges.iter().position(|range| pairs(*range) < enough) {
+            let allowed = |other: usize| beyond || large(ranges[other]) == large(ranges[poor]);
+            let before = poor.checked_sub(1).filter(|other| allowed(*other));
+            let after = Some(poor + 1).filter(|other| *other < ranges.len() && allowed(*other));
+            // The one with fewer: what is merged stays as fine as it can.
+            let few = |other: &usize| pairs(ranges[*other]) as u64;
+            let Some(other) = before.into_iter().chain(after).min_by_key(few) else { break };
+            let (low, high) = (poor.min(other), poor.max(other));
+            ranges[low] = (ranges[low].0, ranges[high].1);
+            ranges.remove(high);
+        }
+    }
+    ranges
+}
+
+fn row(pair: &MixPair, seeds: &[&MixSeed], range: Range) -> Option<MixClass> {
+    let sizes = size_classes();
+    let (first, last) = (sizes[range.0].sizes, sizes[range.1].sizes);
+    let throughput = first.at_least >= LARGE;
+    let values = |tally: &Tally| if throughput { tally.throughput_bps } else { tally.completion_s };
+    let compared = |of: fn(&MixSeed) -> &[Tally; CLASSES]| {
+        let each =
+            seeds.iter().map(|seed| over(&[*seed], range, of)).filter(|tally| tally.pairs > 0);
+        let pairs: Vec<(f64, f64)> = each.map(|tally| values(&tally).into()).collect();
+        Paired::new(&pairs)
+    };
+    let whole = over(seeds, range, |seed| &seed.classes);
+    Some(MixClass {
+        pair: pair.name.clone(),
+        sizes: size_words(first.at_least, last.below),
+        at_least_bytes: (first.at_least > 0).then_some(first.at_least),
+        below_bytes: last.below,
+        transfers: whole.pairs,
+        cut_off: whole.cut_off,
+        throughput,
+        means: values(&whole).map(|sum| sum / whole.pairs.max(1) as f64),
+        compared: compared(|seed| &seed.classes)?,
+        effect: Effect::NoDifference,
+        sent_again: [0, 1]
+            .map(|side| whole.again_bytes[side] as f64 / whole.sent_bytes[side].max(1) as f64),
+        split: compared(|seed| &seed.split),
+    })
+}
+
+/// `under 100 kB`, `0.1 to 1 MB`, `30 MB and more`.
+fn size_words(at_least: u64, below: Option<u64>) -> String {
+    let show = |size: u64| Unit::Bytes.show(size as f64);
+    match (at_least, below) {
+        (0, None) => "all sizes".to_string(),
+        (0, Some(below)) => format!("under {}", show(below)),
+        (at_least, None) => format!("{} and more", show(at_least)),
+        (at_least, Some(below)) => {
+            let to = show(below);
+            let unit = to.rsplit_once(' ').map_or("", |(_, unit)| unit);
+            let size = [("GB", 1e9), ("MB", 1e6), ("kB", 1e3)];
+            let size = size.into_iter().find(|(name, _)| *name == unit).map_or(1.0, |(_, s)| s);
+            format!("{} to {to}", Unit::Number.show(at_least as f64 / size))
+        }
+    }
+}
+
+impl MixClass {
+    /// `1204`, or `1204, 3 and 5 cut off`.
+    pub fn counted(&self) -> String {
+        match self.cut_off {
+            [0, 0] => self.transfers.to_string(),
+            [ours, theirs] => format!("{}, cut off {ours} / {theirs}", self.transfers),
+        }
+    }
+
+    /// Sent again under test and under control, in per cent.
+    pub fn again(&self) -> String {
+        let [ours, theirs] = self.sent_again.map(per_cent_fine);
+        format!("{ours} / {theirs} %")
+    }
+}
+
+fn per_cent_fine(part: f64) -> String {
+    let value = part * 100.0;
+    if value < 0.995 { format!("{value:.2}") } else { per_cent(value) }
+}

@@ -1,0 +1,328 @@
+//! Together, or one path alone.
+
+use super::{Effect, change, is_open, range, with_interval};
+use crate::measures::measure;
+use crate::view::{PathView, RunView, Window};
+use crate::{FlowView, Unit};
+use knee_scenario::{Measure, SizeRange, Statistic, Workload};
+use knee_statistics::{Interval, Paired, simultaneous};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// A share of the payload below which a path carries next to nothing.
+const NEXT_TO_NOTHING: f64 = 0.01;
+/// A path that delivers so much later than another, as a part of the whole
+/// time, is named as the one that was waited for.
+const LATE: f64 = 0.1;
+
+/// What is measured of a group of flows, by what they carry.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PathsQuestion {
+    /// The group.
+    pub flow: String,
+    measure: Measure,
+    /// `finish in`.
+    verb: &'static str,
+    /// What a smaller and a larger value are called.
+    change: [&'static str; 2],
+    less_is_better: bool,
+}
+
+impl PathsQuestion {
+    /// The measure that counts for a workload.
+    pub fn new(flow: &str, workload: &Workload) -> PathsQuestion {
+        let sooner = ["sooner", "later"];
+        let rate = ["less", "more"];
+        let all = SizeRange::default();
+        let (measure, verb, change) = match workload {
+            Workload::File(_) => (Measure::CompletionTime, "finish in", sooner),
+            Workload::Bursts(_) => {
+                (Measure::BurstTime(Statistic::Mean), "answer a request, on average, in", sooner)
+            }
+            Workload::Page(_) => (Measure::PageLoadTime, "load the page in", sooner),
+            Workload::Dash(_) => (Measure::VideoBitrate, "play the video at", rate),
+            Workload::Mix(_) => (
+                Measure::FlowCompletion(Statistic::Mean, all),
+                "finish a transfer, on average, in",
+                sooner,
+            ),
+            Workload::Bulk => (Measure::Goodput, "deliver", rate),
+        };
+        let less_is_better = change == sooner;
+        PathsQuestion { flow: flow.to_string(), measure, verb, change, less_is_better }
+    }
+
+    /// What a run came to; none: it has no such value.
+    pub fn of(&self, run: &RunView<'_>) -> Option<PathsRun> {
+        let of = |what: Measure| measure(run, &what, &self.flow, Window::default()).ok();
+        let first = run.flows.iter().find(|flow| flow.record.name == self.flow)?;
+        Some(PathsRun {
+            value: of(self.measure.clone())?,
+            waited_s: of(Measure::HeadOfLineBlocking).unwrap_or(0.0),
+            paths: first.paths.iter().map(|path| path_use(run, first, path)).collect(),
+        })
+    }
+}
+
+/// One run of an alternative.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PathsRun {
+    /// In the unit of the measure; infinite: it did not come about.
+    pub value: f64,
+    /// Time that a byte waited for one of another path, mean.
+    pub waited_s: f64,
+    /// How each path was used.
+    pub paths: Vec<PathUse>,
+}
+
+/// How a path was used.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct PathUse {
+    /// Its name.
+    pub name: String,
+    /// Part of the payload that it carried, mean over the runs.
+    pub share: f64,
+    /// Median smoothed RTT, mean over the runs, seconds; null: no sample.
+    pub rtt_s: Option<f64>,
+    /// When it delivered its last byte, mean over the runs, seconds; null: it
+    /// delivered nothing.
+    pub last_delivery_s: Option<f64>,
+}
+
+fn path_use(run: &RunView<'_>, flow: &FlowView<'_>, path: &PathView<'_>) -> PathUse {
+    let all: u64 = flow.paths.iter().map(|path| path.record.delivered_bytes).sum();
+    let mut rtts: Vec<u64> =
+        path.samples.iter().map(|row| row.srtt_ns).filter(|rtt| *rtt > 0).collect();
+    rtts.sort_unstable();
+    let most = path.samples.iter().map(|row| row.delivered_bytes).max().filter(|most| *most > 0);
+    let last = most.and_then(|most| path.samples.iter().find(|row| row.delivered_bytes == most));
+    let start = flow.record.start_ns.min(run.records.end_ns);
+    PathUse {
+        name: path.record.name.clone(),
+        share: path.record.delivered_bytes as f64 / all.max(1) as f64,
+        rtt_s: rtts.get(rtts.len() / 2).map(|rtt| *rtt as f64 / 1e9),
+        last_delivery_s: last.map(|row| row.time_ns.saturating_sub(start) as f64 / 1e9),
+    }
+}
+
+/// An alternative over all seeds.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct PathsOutcome {
+    /// Its paths.
+    pub paths: Vec<String>,
+    /// The value of each seed; null: it did not come about within the run.
+    pub values: Vec<Option<f64>>,
+    /// Mean and 95 % interval; null where a value is.
+    pub interval: Option<Interval>,
+}
+
+impl PathsOutcome {
+    fn new(paths: &[String], runs: &[PathsRun]) -> PathsOutcome {
+        let values: Vec<f64> = runs.iter().map(|run| run.value).collect();
+        let there = |value: &f64| Some(*value).filter(|value| value.is_finite());
+        let all = values.iter().all(|value| value.is_finite());
+        PathsOutcome {
+            paths: paths.to_vec(),
+            interval: Interval::new(&values).filter(|_| all),
+            values: values.iter().map(there).collect(),
+        }
+    }
+
+    /// The mean; infinite where a value is missing.
+    fn mean(&self) -> f64 {
+        self.interval.map_or(f64::INFINITY, |interval| interval.mean)
+    }
+
+    fn value_words(&self, unit: Unit) -> String {
+        let there: Vec<f64> = self.values.iter().filter_map(|value| *value).collect();
+        match self.values.len() - there.len() {
+            0 => with_interval(unit, &there),
+            missing => format!("more than the run has ({missing} of {} seeds)", self.values.len()),
+        }
+    }
+}
+
+/// Whether a group of flows does better over all its paths than over one.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct PathsAnswer {
+    /// The group.
+    pub flow: String,
+    /// The measure, as claims name it.
+    pub measure: String,
+    /// Its unit.
+    pub unit: Unit,
+    /// Over all paths.
+    pub together: PathsOutcome,
+    /// Over each path alone.
+    pub alone: Vec<PathsOutcome>,
+    /// The best of these, by its place.
+    pub best_alone: usize,
+    /// Together over the best alone, in pairs of the same seed; probability and
+    /// interval are corrected for the choice among all that are alone.
+    pub compared: Paired,
+    /// Together, beside the best alone.
+    pub effect: Effect,
+    /// How the paths were used together.
+    pub used: Vec<PathUse>,
+    /// Time that a byte waited at the receiver for one of another path, mean,
+    /// seconds.
+    pub waited_s: f64,
+    /// All of it in a sentence or two.
+    pub sentence: String,
+}
+
+impl PathsAnswer {
+    /// From the runs of each alternative, in the order of the same seeds;
+    /// `alone` in the order of `paths`. None without any, or where their
+    /// numbers differ.
+    pub fn new(
+        question: &PathsQuestion,
+        paths: &[String],
+        together: &[PathsRun],
+        alone: &[Vec<PathsRun>],
+    ) -> Option<PathsAnswer> {
+        if together.is_empty() || alone.iter().any(|runs| runs.len() != together.len()) {
+            return None;
+        }
+        let pairs = |runs: &Vec<PathsRun>| {
+            let pairs = together.iter().zip(runs).map(|(both, one)| (both.value, one.value));
+            Paired::new(&pairs.collect::<Vec<_>>())
+        };
+        let mut compared: Vec<Paired> = alone.iter().map(pairs).collect::<Option<_>>()?;
+        simultaneous(compared.iter_mut());
+        let outcomes: Vec<PathsOutcome> = paths
+            .iter()
+            .zip(alone)
+            .map(|(path, runs)| PathsOutcome::new(std::slice::from_ref(path), runs))
+            .collect();
+        let best_alone = best(&outcomes, question.less_is_better)?;
+        let mut answer = PathsAnswer {
+            flow: question.flow.clone(),
+            measure: question.measure.name(),
+            unit: Unit::of(&question.measure),
+            together: PathsOutcome::new(paths, together),
+            alone: outcomes,
+            best_alone,
+            compared: compared[best_alone],
+            effect: Effect::of(&compared[best_alone], question.less_is_better),
+            used: used(together),
+            waited_s: mean(together.iter().map(|run| run.waited_s)),
+            sentence: String::new(),
+        };
+        answer.sentence = answer.in_words(question);
+        Some(answer)
+    }
+
+    fn in_words(&self, question: &PathsQuestion) -> String {
+        let (both, subject) = match self.together.paths.len() {
+            2 => ("both".to_string(), "Both".to_string()),
+            count => (format!("all {count}"), format!("All {count}")),
+        };
+        let best = &self.alone[self.best_alone];
+        let alone = best.paths.join(", ");
+        let start = format!(
+            "{subject} together {} {} against {} on {alone} alone",
+            question.verb,
+            self.together.value_words(self.unit),
+            best.value_words(self.unit),
+        );
+        let by = match change(&self.compared, question.change) {
+            Some((by, Some(range))) => format!(", {by} ({range})"),
+            Some((by, None)) => format!(", {by}"),
+            None => String::new(),
+        };
+        match self.effect {
+            Effect::Better => format!("{start}: use {both}{by}."),
+            Effect::Worse => format!("{start}: do not use {both}{by}.{}", self.reason(&alone)),
+            Effect::NoDifference => {
+                let range = range(&self.compared, question.change);
+                let range = match (self.compared.is_same(), range) {
+                    (false, Some(range)) => format!(", together is {range}"),
+                    _ => String::new(),
+                };
+                let open =
+                    if is_open(&self.compared) { "; more seeds say more (--repeat)" } else { "" };
+                format!("{start}: no difference{range}{open}.{}", self.reason(&alone))
+            }
+        }
+    }
+
+    /// Why together is no better: what waits for what.
+    fn reason(&self, best: &str) -> String {
+        let rest: f64 = self.used.iter().filter(|path| path.name != best).map(|p| p.share).sum();
+        if rest < NEXT_TO_NOTHING {
+            let share = Unit::Fraction.show((rest * 1e4).round() / 1e4);
+            return format!(" Next to nothing goes over the rest: {share} of the payload.");
+        }
+        let rtt = |path: &&PathUse| path.rtt_s.unwrap_or(0.0);
+        let Some(slow) = self.used.iter().max_by(|a, b| rtt(a).total_cmp(&rtt(b))) else {
+            return String::new();
+        };
+        let others = || self.used.iter().filter(|path| path.name != slow.name);
+        let busiest = others().max_by(|a, b| a.share.total_cmp(&b.share));
+        let Some(fast) = others().find(|path| path.name == best).or(busiest) else {
+            return String::new();
+        };
+        waiting(slow, fast, self.waited_s)
+    }
+}
+
+/// What arrives over the faster path, and what it waits for.
+fn waiting(slow: &PathUse, fast: &PathUse, waited_s: f64) -> String {
+    let share = Unit::Fraction.show((slow.share * 1e3).round() / 1e3);
+    let times = slow.rtt_s.zip(fast.rtt_s).map_or_else(String::new, |(slow_s, fast_s)| {
+        let (slow_s, fast_s) = (Unit::Seconds.show(slow_s), Unit::Seconds.show(fast_s));
+        format!(" at a median round trip of {slow_s}, not {fast_s}")
+    });
+    let carries = format!("{} carries {share} of the payload{times}", slow.name);
+    let mut text = match waited_s > 0.0 {
+        true => {
+            let waited = Unit::Seconds.show(waited_s);
+            format!(
+                " What arrives over {} waits for {}, {waited} a byte: {carries}.",
+                fast.name, slow.name
+            )
+        }
+        false => format!(" {carries}."),
+    };
+    if let Some((last, done)) = slow.last_delivery_s.zip(fast.last_delivery_s)
+        && last - done > LATE * last
+    {
+        let (last, done) = (Unit::Seconds.show(last), Unit::Seconds.show(done));
+        text += &format!(" {} is done after {done}, {} after {last}.", fast.name, slow.name);
+    }
+    text
+}
+
+/// The best by the mean; the first of equals.
+fn best(alone: &[PathsOutcome], less_is_better: bool) -> Option<usize> {
+    let cost = |outcome: &PathsOutcome| match less_is_better {
+        true => outcome.mean(),
+        false if outcome.mean().is_finite() => -outcome.mean(),
+        false => f64::INFINITY,
+    };
+    (0..alone.len()).min_by(|a, b| cost(&alone[*a]).total_cmp(&cost(&alone[*b])))
+}
+
+/// The means over runs.
+fn used(runs: &[PathsRun]) -> Vec<PathUse> {
+    let Some(first) = runs.first() else { return Vec::new() };
+    let over = |at: usize, value: fn(&PathUse) -> Option<f64>| {
+        let values: Vec<f64> = runs.iter().filter_map(|run| value(run.paths.get(at)?)).collect();
+        (!values.is_empty()).then(|| mean(values.into_iter()))
+    };
+    let names = first.paths.iter().enumerate();
+    names
+        .map(|(at, path)| PathUse {
+            name: path.name.clone(),
+            share: over(at, |path| Some(path.share)).unwrap_or(0.0),
+            rtt_s: over(at, |path| path.rtt_s),
+            last_delivery_s: over(at, |path| path.last_delivery_s),
+        })
+        .collect()
+}
+
+fn mean(values: impl Iterator<Item = f64>) -> f64 {
+    let (sum, count) = values.fold((0.0, 0_u32), |(sum, count), value| (sum + value, count + 1));
+    sum / f64::from(count.max(1))
+}

@@ -1,0 +1,279 @@
+//! The row of a connection, and what its columns mean.
+
+use crate::TransferRecord;
+use std::sync::Arc;
+
+/// One row per connection, written when it ends or is cut off. `None` and the
+/// empty text: not known on this ground; zero: counted, and there was none.
+///
+/// Of a connection over several paths it is the whole: what counts is summed
+/// over its subflows, and what has no sum is none. `paths.parquet` tells the
+/// paths apart.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ConnectionRecord {
+    /// Number within the flow's application, from zero in the order of
+    /// opening; on a live host the socket's cookie.
+    pub connection: u64,
+    /// Flow, by its index in the scenario.
+    pub flow: Option<u32>,
+    /// What the flow's application is: `bulk`, `file`, `page`, `dash`, `mix`.
+    pub workload: Arc<str>,
+    /// When it was opened, nanoseconds since the file's epoch.
+    pub start_ns: Option<u64>,
+    /// When it ended or was cut off, nanoseconds since the file's epoch.
+    pub end_ns: u64,
+    /// From start to the acknowledgement of the last byte; none: cut off.
+    pub completion_ns: Option<u64>,
+    /// Bytes that the application asked for; none: without end.
+    pub size_bytes: Option<u64>,
+    /// Payload bytes that the other end's application got, in order.
+    pub delivered_bytes: Option<u64>,
+    /// Payload bytes sent and acknowledged cumulatively.
+    pub acked_bytes: Option<u64>,
+    /// Payload bytes received by the end that this row is about.
+    pub received_bytes: Option<u64>,
+    /// Payload bytes sent, retransmissions included.
+    pub sent_bytes: Option<u64>,
+    /// Payload bytes sent again.
+    pub retransmitted_bytes: Option<u64>,
+    /// Segments with payload sent, retransmissions included.
+    pub sent_packets: Option<u64>,
+    /// Segments sent again.
+    pub retransmitted_packets: Option<u64>,
+    /// Segments acknowledged, selectively ones included.
+    pub delivered_packets: Option<u64>,
+    /// Segments that arrived with Congestion Experienced.
+    pub marked_packets: Option<u64>,
+    /// Smallest RTT measured.
+    pub rtt_min_ns: Option<u64>,
+    /// Smoothed RTT at the end.
+    pub srtt_ns: Option<u64>,
+    /// Mean deviation of the RTT at the end.
+    pub rttvar_ns: Option<u64>,
+    /// Delivery rate of the last sample that counts.
+    pub delivery_rate_bps: Option<u64>,
+    /// The application limited that sample.
+    pub app_limited: Option<bool>,
+    /// Congestion window at the end.
+    pub window_bytes: Option<u64>,
+    /// Slow-start threshold at the end; none: there is none.
+    pub slow_start_threshold_bytes: Option<u64>,
+    /// Pacing rate at the end; none: not paced.
+    pub pacing_rate_bps: Option<u64>,
+    /// Time with data to send or unacknowledged.
+    pub busy_ns: Option<u64>,
+    /// Of it, limited by the receiver's window.
+    pub receive_limited_ns: Option<u64>,
+    /// Of it, limited by the send buffer.
+    pub send_buffer_limited_ns: Option<u64>,
+    /// Retransmission timeouts.
+    pub timeouts: Option<u64>,
+    /// D-SACK blocks received.
+    pub dsacks: Option<u64>,
+    /// ACKs that showed the path to reorder.
+    pub reorderings: Option<u64>,
+    /// Payload bytes of a full segment.
+    pub mss_bytes: Option<u64>,
+    /// Congestion controller.
+    pub cc: Arc<str>,
+    /// Who chose it.
+    pub cc_source: ControllerSource,
+    /// Prefix of the client's address.
+    pub prefix: Arc<str>,
+    /// Port of this end.
+    pub local_port: Option<u16>,
+    /// Port of the other end.
+    pub remote_port: Option<u16>,
+    /// Group of prefixes that are treated alike.
+    pub group: Arc<str>,
+    /// Block of time of an experiment.
+    pub block: Option<u64>,
+    /// What of an experiment it was given.
+    pub arm: Arc<str>,
+    /// Connections that it stands for: one over the part that was sampled.
+    pub weight: Option<f64>,
+}
+
+/// Who chose a connection's controller.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ControllerSource {
+    /// The scenario.
+    Scenario,
+    /// A policy that steers live connections.
+    Policy,
+    /// A route (`ip route … congctl`).
+    Route,
+    /// The application (`TCP_CONGESTION`).
+    Application,
+    /// The host's default (`net.ipv4.tcp_congestion_control`).
+    Default,
+    /// Nobody knows.
+    #[default]
+    Unknown,
+}
+
+impl ControllerSource {
+    const ALL: [ControllerSource; 6] = [
+        ControllerSource::Scenario,
+        ControllerSource::Policy,
+        ControllerSource::Route,
+        ControllerSource::Application,
+        ControllerSource::Default,
+        ControllerSource::Unknown,
+    ];
+
+    /// The word for it in the table.
+    pub fn name(self) -> &'static str {
+        match self {
+            ControllerSource::Scenario => "scenario",
+            ControllerSource::Policy => "policy",
+            ControllerSource::Route => "route",
+            ControllerSource::Application => "application",
+            ControllerSource::Default => "default",
+            ControllerSource::Unknown => "unknown",
+        }
+    }
+
+    /// The one with this name.
+    pub fn named(name: &str) -> Option<ControllerSource> {
+        Self::ALL.into_iter().find(|source| source.name() == name)
+    }
+}
+
+/// Word of a mix in [`ConnectionRecord::workload`]: such a row is a transfer.
+const MIX: &str = "mix";
+
+impl ConnectionRecord {
+    /// The transfer of a mix that it carried; none of another workload, whose
+    /// connections are not transfers by themselves.
+    pub fn transfer(&self) -> Option<TransferRecord> {
+        if &*self.workload != MIX {
+            return None;
+        }
+        Some(TransferRecord {
+            flow: self.flow?,
+            number: u32::try_from(self.connection).ok()?,
+            start_ns: self.start_ns?,
+            completion_ns: self.completion_ns,
+            size_bytes: self.size_bytes?,
+            delivered_bytes: self.delivered_bytes.unwrap_or(0),
+            sent_bytes: self.sent_bytes.unwrap_or(0),
+            retransmitted_bytes: self.retransmitted_bytes.unwrap_or(0),
+            rtt_min_ns: self.rtt_min_ns.unwrap_or(0),
+        })
+    }
+
+    /// What `transfers.parquet`, which earlier versions wrote, told of it.
+    /// `end_ns`: when the run ended, for one that was cut off.
+    pub(crate) fn of_transfer(row: &TransferRecord, end_ns: u64) -> ConnectionRecord {
+        ConnectionRecord {
+            connection: row.number.into(),
+            flow: Some(row.flow),
+            workload: MIX.into(),
+            start_ns: Some(row.start_ns),
+            end_ns: row.completion_ns.map_or(end_ns, |took| row.start_ns.saturating_add(took)),
+            completion_ns: row.completion_ns,
+            size_bytes: Some(row.size_bytes),
+            delivered_bytes: Some(row.delivered_bytes),
+            sent_bytes: Some(row.sent_bytes),
+            retransmitted_bytes: Some(row.retransmitted_bytes),
+            rtt_min_ns: Some(row.rtt_min_ns).filter(|rtt| *rtt > 0),
+            ..ConnectionRecord::default()
+        }
+    }
+}
+
+/// Rows of connections that stay in memory; the file has all.
+pub(crate) const ROWS_MAX: usize = 1 << 16;
+
+/// What stays in memory of the connections of a run: of each transfer what
+/// measures need, and the whole rows of those that ended first.
+#[derive(Clone, Debug, Default)]
+pub struct Connections {
+    /// Whole rows, in the order of their ends.
+    pub rows: Vec<ConnectionRecord>,
+    /// The transfers of mixes, in the order of their ends.
+    pub transfers: Vec<TransferRecord>,
+}
+
+impl Connections {
+    /// Adds a connection that has ended or is cut off.
+    pub fn push(&mut self, row: ConnectionRecord) {
+        self.transfers.extend(row.transfer());
+        if self.rows.len() < ROWS_MAX {
+            self.rows.push(row);
+        }
+    }
+}
+
+/// What a column of `connections.parquet` means and where it comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ConnectionColumn {
+    /// Its name, which ends in its unit.
+    pub name: &'static str,
+    /// What it means.
+    pub meaning: &'static str,
+    /// Field of `struct tcp_info` (`linux/tcp.h`) that it comes from on the
+    /// kernel ground and on live hosts; empty: none.
+    pub tcp_info: &'static str,
+    /// Name in RFC 4898 (ESTATS-MIB), where it has one.
+    pub estats: &'static str,
+    /// Grounds on which it is null.
+    pub null: &'static str,
+}
+
+const fn column(
+    name: &'static str,
+    meaning: &'static str,
+    tcp_info: &'static str,
+    estats: &'static str,
+    null: &'static str,
+) -> ConnectionColumn {
+    ConnectionColumn { name, meaning, tcp_info, estats, null }
+}
+
+/// Every column, in the order of the file. docs/connections.md shows them.
+#[rustfmt::skip]
+pub const CONNECTION_COLUMNS: [ConnectionColumn; 41] = [
+    column("connection", "number within the flow's application, from zero in the order of opening; on a live host the socket's cookie", "", "", ""),
+    column("flow", "flow, by its index in the scenario", "", "", "live"),
+    column("workload", "what the flow's application is: `bulk`, `file`, `page`, `dash`, `mix`; a row of a mix is a transfer", "", "", "live"),
+    column("start_ns", "when it was opened", "", "", "live, if not seen"),
+    column("end_ns", "when it ended or was cut off; `start_ns` and `end_ns` count from the file's epoch", "", "", ""),
+    column("completion_ns", "from its start to the acknowledgement of the last byte; null: cut off", "", "", "live"),
+    column("size_bytes", "bytes that the application asked for; null: without end", "", "", "live"),
+    column("delivered_bytes", "payload that the other end's application got, in order", "", "", "live"),
+    column("acked_bytes", "payload sent and acknowledged cumulatively; SYN and FIN, which the kernel counts as a byte each, are taken out", "tcpi_bytes_acked", "tcpEStatsAppHCThruOctetsAcked", ""),
+    column("received_bytes", "payload received by the end that sends the data: requests", "tcpi_bytes_received", "tcpEStatsAppHCThruOctetsReceived", "sim, where requests have no packets"),
+    column("sent_bytes", "payload sent, retransmissions included", "tcpi_bytes_sent", "tcpEStatsPerfHCDataOctetsOut", ""),
+    column("retransmitted_bytes", "payload sent again", "tcpi_bytes_retrans", "tcpEStatsPerfOctetsRetrans", ""),
+    column("sent_packets", "segments with payload sent, retransmissions included", "tcpi_data_segs_out", "tcpEStatsPerfDataSegsOut", ""),
+    column("retransmitted_packets", "segments sent again; the kernel's count has the SYN too", "tcpi_total_retrans", "tcpEStatsPerfSegsRetrans", ""),
+    column("delivered_packets", "segments acknowledged, selectively ones included; the kernel's count has the SYN too", "tcpi_delivered", "", ""),
+    column("marked_packets", "segments that arrived with Congestion Experienced: on the simulator as the receiver saw them, on the kernel as it echoes them", "tcpi_delivered_ce", "", ""),
+    column("rtt_min_ns", "smallest RTT measured; the kernel's is that of the last 300 s", "tcpi_min_rtt", "tcpEStatsPathMinRTT", ""),
+    column("srtt_ns", "smoothed RTT (RFC 6298) at the end", "tcpi_rtt", "tcpEStatsPathSmoothedRTT", "several paths"),
+    column("rttvar_ns", "mean deviation of the RTT (RFC 6298, RTTVAR) at the end", "tcpi_rttvar", "tcpEStatsPathRTTVar", "several paths"),
+    column("delivery_rate_bps", "delivery rate of the last sample that the application did not limit, or of a higher one", "tcpi_delivery_rate", "", "several paths"),
+    column("app_limited", "the application limited that sample", "tcpi_delivery_rate_app_limited", "", "several paths"),
+    column("window_bytes", "congestion window at the end", "tcpi_snd_cwnd", "tcpEStatsPerfCurCwnd", "several paths; a controller without a window"),
+    column("slow_start_threshold_bytes", "slow-start threshold at the end; null: there is none", "tcpi_snd_ssthresh", "tcpEStatsPerfCurSsthresh", "several paths"),
+    column("pacing_rate_bps", "pacing rate at the end; null: not paced", "tcpi_pacing_rate", "", "several paths"),
+    column("busy_ns", "time with data to send or unacknowledged", "tcpi_busy_time", "", "several paths"),
+    column("receive_limited_ns", "of `busy_ns`, limited by the receiver's window", "tcpi_rwnd_limited", "tcpEStatsPerfSndLimTimeRwin", "several paths"),
+    column("send_buffer_limited_ns", "of `busy_ns`, limited by the send buffer", "tcpi_sndbuf_limited", "tcpEStatsPerfSndLimTimeSnd", "sim, which has no send buffer; several paths"),
+    column("timeouts", "retransmission timeouts", "tcpi_total_rto", "tcpEStatsPerfTimeouts", "Linux before 6.7"),
+    column("dsacks", "D-SACK blocks received (RFC 2883)", "tcpi_dsack_dups", "tcpEStatsStackDSACKDups", ""),
+    column("reorderings", "ACKs that showed the path to reorder; on the simulator those at one instant are one", "tcpi_reord_seen", "", ""),
+    column("mss_bytes", "payload of a full segment", "tcpi_snd_mss", "tcpEStatsPerfCurMSS", ""),
+    column("cc", "congestion controller: as the scenario writes it, on a live host as the kernel calls it", "", "", ""),
+    column("cc_source", "who chose it: `scenario`, `policy`, `route`, `application`, `default`, `unknown`", "", "", ""),
+    column("prefix", "prefix of the client's address", "", "", "sim, kernel"),
+    column("local_port", "port of this end", "", "", "sim, kernel"),
+    column("remote_port", "port of the other end", "", "", "sim, kernel"),
+    column("group", "group of prefixes that are treated alike", "", "", "sim, kernel"),
+    column("block", "block of time of an experiment", "", "", "sim, kernel"),
+    column("arm", "what of an experiment it was given", "", "", "sim, kernel"),
+    column("weight", "connections that it stands for: one over the part that was sampled", "", "", "sim, kernel"),
+    column("flow_name", "flow as `client[0]`", "", "", "live"),
+];

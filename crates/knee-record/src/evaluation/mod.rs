@@ -1,0 +1,271 @@
+//! Evaluations: a candidate against standard controllers, criterion by
+//! criterion. What is kept of each run, the table of them all, and what came
+//! out of each line.
+
+mod against;
+mod judge;
+mod table;
+
+pub use against::{EvaluationChange, NotComparable, got_worse};
+pub use table::write_evaluation;
+
+use crate::{Error, Paired, Unit};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::path::Path;
+
+/// Schema name of `evaluation.json`.
+pub(crate) const SCHEMA: &str = "knee-evaluation/1";
+
+/// Which of two values of a line one would rather have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum LineBetter {
+    /// The larger one.
+    More,
+    /// The smaller one.
+    Less,
+}
+
+/// What is measured for a section.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct EvaluationLine {
+    /// Section of RFC 9743.
+    pub section: String,
+    /// Title of the section.
+    pub section_title: String,
+    /// Id of the claim in the scenarios whose value it takes.
+    pub claim: String,
+    /// What it is.
+    pub title: String,
+    /// Unit of its values.
+    pub unit: Unit,
+    /// Which way is good.
+    pub better: LineBetter,
+    /// Relative difference below which two controllers are alike.
+    pub alike: f64,
+    /// What is added to every value, in the measure's unit, so that next to
+    /// nothing counts as nothing.
+    pub floor: f64,
+    /// The cases whose values it takes: scenario, and what is set in it.
+    pub cases: Vec<String>,
+}
+
+/// What was evaluated, and how.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct EvaluationPlan {
+    /// The line that repeats it.
+    pub command: String,
+    /// The controller under test, as typed.
+    pub candidate: String,
+    /// The controllers that it is compared with.
+    pub standards: Vec<String>,
+    /// Seeds of each run.
+    pub repeats: u64,
+    /// Whether only the cases of `--quick` were run.
+    pub quick: bool,
+    /// Scenarios that the search for the worst case of each metric tried; null:
+    /// there was no search.
+    pub search: Option<usize>,
+    /// What each section asks, in Knee's words.
+    pub asks: Vec<SectionAsks>,
+    /// What is not tried yet.
+    pub not_tried: Vec<NotTried>,
+    /// Runs to be done.
+    pub runs_planned: usize,
+}
+
+/// What a section asks.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct SectionAsks {
+    /// Section of RFC 9743.
+    pub section: String,
+    /// Its title.
+    pub title: String,
+    /// What it asks, in Knee's words.
+    pub asks: String,
+}
+
+/// What a section asks that nothing here tries yet.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct NotTried {
+    /// Section of RFC 9743, or a draft.
+    pub section: String,
+    /// What is missing.
+    pub what: String,
+    /// Why.
+    pub why: String,
+}
+
+/// A value of one run in one line.
+#[derive(Clone, Debug, PartialEq)]
+pub struct EvaluationRow {
+    /// Number of the line.
+    pub line: usize,
+    /// Number of the case in the line.
+    pub case: usize,
+    /// 0 is the candidate, 1 the first of the standards.
+    pub controller: usize,
+    /// Number of the repeat, from one.
+    pub repeat: u64,
+    /// Seed of all randomness.
+    pub seed: u64,
+    /// The value, in the measure's unit, or why there is none.
+    pub value: Result<f64, String>,
+}
+
+/// How the candidate compares.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum EvaluationWord {
+    /// Better for certain, and by more than the margin.
+    Better,
+    /// The difference is within the margin.
+    Alike,
+    /// Worse for certain, and by more than the margin.
+    Worse,
+    /// The interval reaches beyond the margin and includes no difference:
+    /// more seeds would tell.
+    Unclear,
+}
+
+impl fmt::Display for EvaluationWord {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            EvaluationWord::Better => "better",
+            EvaluationWord::Alike => "alike",
+            EvaluationWord::Worse => "worse",
+            EvaluationWord::Unclear => "unclear",
+        })
+    }
+}
+
+/// The candidate against one standard controller.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct EvaluationAgainst {
+    /// The standard controller.
+    pub standard: String,
+    /// How the candidate compares; null: the standard has no value.
+    pub word: Option<EvaluationWord>,
+    /// The candidate's value over the standard's, paired over the seeds.
+    pub ratio: Option<Paired>,
+}
+
+/// Values of one seed, geometric means over the cases, the line's floor added.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct EvaluationSeed {
+    /// The seed.
+    pub seed: u64,
+    /// The candidate's; null: a case has none.
+    pub candidate: Option<f64>,
+    /// The standards', in their order.
+    pub standards: Vec<Option<f64>>,
+}
+
+/// The case in which the candidate does worst against the standards.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct WorstCase {
+    /// Number of the case in the line.
+    pub number: usize,
+    /// The case.
+    pub case: String,
+    /// The candidate's values over the standards', geometric mean.
+    pub ratio: f64,
+    /// A scenario in the folder of the evaluation that runs it: `knee run`.
+    pub scenario: String,
+}
+
+/// The worst case that a search found.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct WorstFound {
+    /// Short name of the metric.
+    pub id: String,
+    /// What it is.
+    pub title: String,
+    /// Id of the claim in the scenario whose value it is.
+    pub claim: String,
+    /// Unit of its values.
+    pub unit: Unit,
+    /// Which way is good.
+    pub better: LineBetter,
+    /// Scenarios that were tried, those of minimising included.
+    pub tried: usize,
+    /// The worst one, minimised: scenario, and what is set in it; empty: none
+    /// could be tried.
+    pub case: String,
+    /// The candidate's value in it.
+    pub candidate: Option<f64>,
+    /// The standards' values, in their order.
+    pub standards: Vec<f64>,
+    /// The candidate's value over the standards', geometric mean.
+    pub ratio: Option<f64>,
+    /// The same in the worst of the evaluation's own cases; null: they have no
+    /// such line.
+    pub fixed_ratio: Option<f64>,
+    /// Whether the search found one at least as bad.
+    pub as_bad_as_fixed: Option<bool>,
+    /// The scenario in the folder of the evaluation that runs it: `knee run`.
+    pub scenario: String,
+}
+
+/// What came out of a line.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct EvaluationOutcome {
+    /// What was measured.
+    #[serde(flatten)]
+    pub line: EvaluationLine,
+    /// Against each standard.
+    pub against: Vec<EvaluationAgainst>,
+    /// Whether it is worse than each of them.
+    pub worse_than_all: bool,
+    /// Why the candidate has no value in some case; null: it has all.
+    pub could_not_be_tried: Option<String>,
+    /// Where it does worst.
+    pub worst: Option<WorstCase>,
+    /// Seed by seed.
+    pub seeds: Vec<EvaluationSeed>,
+}
+
+/// What came out of an evaluation.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Evaluation {
+    /// `knee-evaluation/1`.
+    pub schema: String,
+    /// What was evaluated.
+    #[serde(flatten)]
+    pub plan: EvaluationPlan,
+    /// Runs that this is made of: fewer than planned after an interrupt.
+    pub runs_finished: usize,
+    /// Line by line.
+    pub lines: Vec<EvaluationOutcome>,
+    /// Worst cases that were found by search; empty: there was none.
+    #[serde(default)]
+    pub searched: Vec<WorstFound>,
+}
+
+impl Evaluation {
+    /// Puts all values together.
+    pub fn new(
+        plan: EvaluationPlan,
+        lines: &[EvaluationLine],
+        rows: &[EvaluationRow],
+        runs_finished: usize,
+    ) -> Evaluation {
+        let numbered = lines.iter().enumerate();
+        let lines = numbered.map(|(number, line)| {
+            let rows: Vec<&EvaluationRow> = rows.iter().filter(|row| row.line == number).collect();
+            judge::outcome(line, &plan.standards, &rows)
+        });
+        let (lines, searched) = (lines.collect(), Vec::new());
+        Evaluation { schema: SCHEMA.to_string(), plan, runs_finished, lines, searched }
+    }
+}
+
+/// Reads `evaluation.json`.
+///
+/// # Errors
+/// That it cannot be read or is something else.
+pub fn read_evaluation(path: &Path) -> Result<Evaluation, Error> {
+    crate::read_json(path, SCHEMA)
+}

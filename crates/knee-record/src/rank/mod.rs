@@ -1,0 +1,114 @@
+//! Rankings of controllers: every candidate over the same scenarios, alone,
+//! beside itself and beside rivals. What is kept of each run, the table of
+//! them all, and what came out for each candidate.
+
+mod gather;
+mod summary;
+mod table;
+mod words;
+
+pub use summary::{
+    RankEntry, RankPlace, RankScenario, RankSummary, RankTrace, RankWord, Ranking, read_rank,
+};
+pub use table::write_rank;
+
+use crate::measures::measure;
+use crate::view::{RunView, Window};
+use crate::{Records, Summary};
+use knee_scenario::{Measure, Scenario};
+use knee_units::Time;
+
+/// Two flows have converged when each stays within a quarter of its fair
+/// share for two seconds: the band and hold of the fidelity grid.
+const CONVERGED: Measure = Measure::ConvergenceTime { band: 0.25, hold: Time::from_millis(2000) };
+
+/// Who shares the path with a candidate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Company {
+    /// Nobody.
+    Alone,
+    /// A second flow with the same controller.
+    Itself,
+    /// A flow with a rival's controller, by its number.
+    Rival(usize),
+}
+
+/// What is kept of one run of a ranking.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RankRun {
+    /// Number of the scenario.
+    pub scenario: usize,
+    /// Number of the candidate.
+    pub candidate: usize,
+    /// Who shared the path.
+    pub company: Company,
+    /// Number of the repeat, from one.
+    pub repeat: u64,
+    /// Seed of all randomness.
+    pub seed: u64,
+    /// What was measured.
+    pub figures: RankFigures,
+}
+
+/// What is measured of the candidate's flow in one run, after the warm-up
+/// unless a measure says otherwise. None: it has no such value.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct RankFigures {
+    /// Payload delivered over time, bit/s.
+    pub goodput_bps: Option<f64>,
+    /// Payload rate that the path allowed, bit/s.
+    pub capacity_bps: Option<f64>,
+    /// Median RTT, seconds.
+    pub rtt_p50_s: Option<f64>,
+    /// 95th percentile of the RTT, seconds.
+    pub rtt_p95_s: Option<f64>,
+    /// RTT of a full segment over empty queues, seconds.
+    pub base_rtt_s: f64,
+    /// Kleinrock's power; 1 at the knee.
+    pub power: Option<f64>,
+    /// Bytes sent again over bytes sent.
+    pub retransmit_ratio: Option<f64>,
+    /// Its part of what both flows delivered, `0..=1`.
+    pub share: Option<f64>,
+    /// Jain's index of both flows.
+    pub jain: Option<f64>,
+    /// Until both stay near their fair share, seconds; infinite: never.
+    pub convergence_s: Option<f64>,
+}
+
+impl RankFigures {
+    /// Measures a run whose first flow is the candidate's, alone or beside
+    /// one other.
+    pub fn of(scenario: &Scenario, records: &Records, summary: &Summary) -> RankFigures {
+        let Some(flow) = summary.flows.first() else { return RankFigures::default() };
+        let both: Option<f64> = summary.flows.iter().map(|flow| flow.goodput_bps).sum();
+        let two = summary.flows.len() > 1;
+        let share = flow.goodput_bps.zip(both).filter(|(_, both)| two && *both > 0.0);
+        let view = two.then(|| RunView::new(records, scenario.warmup));
+        let converged =
+            view.and_then(|view| measure(&view, &CONVERGED, "*", Window::default()).ok());
+        RankFigures {
+            goodput_bps: flow.goodput_bps,
+            capacity_bps: flow.capacity_bps,
+            rtt_p50_s: flow.rtt_us.map(|rtt| rtt.p50 / 1e6),
+            rtt_p95_s: flow.rtt_us.map(|rtt| rtt.p95 / 1e6),
+            base_rtt_s: flow.base_rtt_us / 1e6,
+            power: flow.power,
+            retransmit_ratio: flow.retransmit_ratio,
+            share: share.map(|(own, both)| own / both),
+            jain: summary.measures.jain.filter(|_| two),
+            convergence_s: converged,
+        }
+    }
+
+    /// Goodput over what the path allowed.
+    pub(crate) fn used(&self) -> Option<f64> {
+        let (goodput, capacity) = self.goodput_bps.zip(self.capacity_bps)?;
+        (capacity > 0.0).then(|| goodput / capacity)
+    }
+
+    /// 95th percentile of the RTT over that of the empty path.
+    pub(crate) fn stretch(&self) -> Option<f64> {
+        self.rtt_p95_s.filter(|_| self.base_rtt_s > 0.0).map(|rtt| rtt / self.base_rtt_s)
+    }
+}

@@ -1,0 +1,312 @@
+//! `rank.json`: what came out of a ranking.
+
+use super::gather::{ByRepeat, Runs, seeds_matter};
+use super::{Company, RankRun, words};
+use crate::{Error, Interval, Paired, PairedScale};
+use knee_statistics::holm;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::cmp::Ordering;
+use std::path::Path;
+
+/// Schema name of `rank.json`.
+pub(crate) const SCHEMA: &str = "knee-rank/1";
+/// A relative difference smaller than this is none, however sure it is: no
+/// two implementations of one controller are closer.
+const WORTH_NAMING: f64 = 0.01;
+
+/// What was ranked, and how.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Ranking {
+    /// The line that repeats it.
+    pub command: String,
+    /// Controllers that are ranked, as typed.
+    pub candidates: Vec<String>,
+    /// Controllers beside which each candidate runs.
+    pub rivals: Vec<String>,
+    /// Where.
+    pub scenarios: Vec<RankScenario>,
+    /// Seeds of each run.
+    pub repeats: u64,
+    /// Runs to be done.
+    pub runs_planned: usize,
+}
+
+/// A scenario of a ranking.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct RankScenario {
+    /// Its title.
+    pub name: String,
+    /// Its file, as typed.
+    pub file: String,
+    /// The group of flows whose place the candidates take.
+    pub flow: String,
+    /// Other groups of its flows, which are left out.
+    pub left_out: Vec<String>,
+}
+
+/// What came out of a ranking.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct RankSummary {
+    /// `knee-rank/1`.
+    pub schema: String,
+    /// What was ranked.
+    #[serde(flatten)]
+    pub ranking: Ranking,
+    /// Runs that this is made of: fewer than planned after an interrupt.
+    pub runs_finished: usize,
+    /// The answer in a few sentences.
+    pub says: String,
+    /// Whether a seed changes anything in these scenarios.
+    pub seeds_matter: bool,
+    /// Comparisons with the first, for which the probabilities are corrected
+    /// together.
+    pub comparisons: usize,
+    /// One entry per candidate, the one with the most power first.
+    pub entries: Vec<RankEntry>,
+    /// Recorded links: capacity and what left, of each candidate alone, with
+    /// the first seed.
+    pub traces: Vec<RankTrace>,
+}
+
+/// How a candidate stands to the others by power.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum RankWord {
+    /// More power than any other one.
+    Best,
+    /// Nobody has more, but somebody may have as much.
+    NoDifference,
+    /// Another one has more.
+    Worse,
+    /// One run cannot tell.
+    Unknown,
+}
+
+/// What came out for a candidate. Means over all scenarios, with their
+/// intervals over the seeds; null where it has no such value.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct RankEntry {
+    /// Controller, as typed.
+    pub candidate: String,
+    /// Power alone, geometric mean over the scenarios; 1 at the knee.
+    pub power: Option<Interval>,
+    /// How it stands to the others.
+    pub word: RankWord,
+    /// Its power against that of the first, in pairs of the same seed; null
+    /// for the first.
+    pub against_first: Option<Paired>,
+    /// Alone: goodput over what the path allows.
+    pub used: Option<Interval>,
+    /// Alone: 95th percentile of the RTT over the RTT of the empty path,
+    /// geometric mean over the scenarios.
+    pub stretch: Option<Interval>,
+    /// Nobody uses more of the path with less delay.
+    pub on_front: bool,
+    /// Alone: bytes sent again over bytes sent.
+    pub retransmit_ratio: Option<Interval>,
+    /// Beside itself: Jain's index.
+    pub jain: Option<Interval>,
+    /// Beside itself: until both stay within a quarter of their fair share for
+    /// two seconds; over the runs in which they do.
+    pub convergence_s: Option<Interval>,
+    /// Runs beside itself in which they never do.
+    pub never_converged: usize,
+    /// Runs beside itself.
+    pub runs_beside_itself: usize,
+    /// Its share beside each rival; a half is fair.
+    pub takes: Vec<Option<Interval>>,
+    /// For each seed `used` and `stretch` over all scenarios, for the plane.
+    pub overall: Vec<[f64; 2]>,
+    /// Scenario by scenario.
+    pub places: Vec<RankPlace>,
+}
+
+/// A candidate alone in one scenario.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct RankPlace {
+    /// For each seed goodput, bit/s, and 95th percentile of the RTT, seconds.
+    pub points: Vec<[f64; 2]>,
+    /// Power; 1 at the knee.
+    pub power: Option<Interval>,
+    /// Payload rate that the path allowed, bit/s.
+    pub capacity_bps: Option<f64>,
+    /// RTT of the empty path, seconds.
+    pub base_rtt_s: Option<f64>,
+    /// Bytes sent again over bytes sent.
+    pub retransmit_ratio: Option<Interval>,
+    /// Jain's index beside itself.
+    pub jain: Option<Interval>,
+    /// Its share beside each rival; a half is fair.
+    pub takes: Vec<Option<Interval>>,
+}
+
+/// A recorded link and what left it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct RankTrace {
+    /// Number of the scenario.
+    pub scenario: usize,
+    /// Name of the link.
+    pub link: String,
+    /// Length of a bin, seconds.
+    pub bin_s: f64,
+    /// What the link allowed, bin by bin, IP bit/s.
+    pub capacity_bps: Vec<u64>,
+    /// What left the link, bin by bin, IP bit/s; in the order of the
+    /// candidates, empty where the run is not there.
+    pub throughput_bps: Vec<Vec<u64>>,
+}
+
+impl RankSummary {
+    /// Puts all finished runs together.
+    pub fn new(ranking: Ranking, runs: &[RankRun], traces: Vec<RankTrace>) -> RankSummary {
+        let power = |candidate: usize| {
+            let runs = Runs { all: runs, candidate, scenarios: ranking.scenarios.len() };
+            runs.geometric(Company::Alone, |figures| figures.power)
+        };
+        let mut all: Vec<(RankEntry, ByRepeat)> = (0..ranking.candidates.len())
+            .map(|candidate| (entry(&ranking, runs, candidate), power(candidate)))
+            .collect();
+        all.sort_by(|(a, _), (b, _)| by_power(b).total_cmp(&by_power(a)));
+        let seeds_matter = seeds_matter(runs);
+        let comparisons = compare(&mut all, ranking.repeats > 1 && !seeds_matter);
+        let mut entries: Vec<RankEntry> = all.into_iter().map(|(entry, _)| entry).collect();
+        judge(&mut entries);
+        front(&mut entries);
+        let mut summary = RankSummary {
+            schema: SCHEMA.to_string(),
+            ranking,
+            runs_finished: runs.len(),
+            says: String::new(),
+            seeds_matter,
+            comparisons,
+            entries,
+            traces,
+        };
+        summary.says = words::says(&summary);
+        summary
+    }
+}
+
+fn by_power(entry: &RankEntry) -> f64 {
+    entry.power.map_or(-1.0, |power| power.mean)
+}
+
+fn over(values: &ByRepeat) -> Option<Interval> {
+    Interval::new(&values.values().copied().collect::<Vec<_>>())
+}
+
+fn entry(ranking: &Ranking, all: &[RankRun], candidate: usize) -> RankEntry {
+    let runs = Runs { all, candidate, scenarios: ranking.scenarios.len() };
+    let (alone, itself) = (Company::Alone, Company::Itself);
+    let used = runs.mean(alone, |figures| figures.used());
+    let stretch = runs.geometric(alone, |figures| figures.stretch());
+    let (times, never_converged) = runs.finite(itself, |figures| figures.convergence_s);
+    let both = used.iter().filter_map(|(repeat, used)| Some([*used, *stretch.get(repeat)?]));
+    RankEntry {
+        candidate: ranking.candidates[candidate].clone(),
+        power: over(&runs.geometric(alone, |figures| figures.power)),
+        word: RankWord::Unknown,
+        against_first: None,
+        overall: both.collect(),
+        used: over(&used),
+        stretch: over(&stretch),
+        on_front: false,
+        retransmit_ratio: over(&runs.mean(alone, |figures| figures.retransmit_ratio)),
+        jain: over(&runs.mean(itself, |figures| figures.jain)),
+        convergence_s: Interval::new(&times),
+        never_converged,
+        runs_beside_itself: times.len() + never_converged,
+        takes: takes(runs, ranking),
+        places: (0..ranking.scenarios.len()).map(|at| place(ranking, all, candidate, at)).collect(),
+    }
+}
+
+fn takes(runs: Runs<'_>, ranking: &Ranking) -> Vec<Option<Interval>> {
+    let rivals = (0..ranking.rivals.len()).map(Company::Rival);
+    rivals.map(|rival| over(&runs.mean(rival, |figures| figures.share))).collect()
+}
+
+fn place(ranking: &Ranking, all: &[RankRun], candidate: usize, at: usize) -> RankPlace {
+    let here: Vec<RankRun> = all.iter().filter(|run| run.scenario == at).cloned().collect();
+    let runs = Runs { all: &here, candidate, scenarios: 1 };
+    let alone = || runs.with(Company::Alone).map(|run| run.figures);
+    RankPlace {
+        points: alone().filter_map(|f| Some([f.goodput_bps?, f.rtt_p95_s?])).collect(),
+        power: over(&runs.mean(Company::Alone, |figures| figures.power)),
+        capacity_bps: alone().find_map(|figures| figures.capacity_bps),
+        base_rtt_s: alone().next().map(|figures| figures.base_rtt_s),
+        retransmit_ratio: over(&runs.mean(Company::Alone, |figures| figures.retransmit_ratio)),
+        jain: over(&runs.mean(Company::Itself, |figures| figures.jain)),
+        takes: takes(runs, ranking),
+    }
+}
+
+/// Each with the first, in pairs of the same seed.
+fn compare(all: &mut [(RankEntry, ByRepeat)], certain: bool) -> usize {
+    let Some(((_, first), others)) = all.split_first_mut() else { return 0 };
+    for (entry, power) in others.iter_mut() {
+        let pairs = power.iter().filter_map(|(repeat, own)| Some((*own, *first.get(repeat)?)));
+        let paired = Paired::new(&pairs.collect::<Vec<_>>());
+        entry.against_first =
+            paired.map(|paired| if certain { paired.without_chance() } else { paired });
+    }
+    holm(others.iter_mut().filter_map(|(entry, _)| entry.against_first.as_mut()))
+}
+
+/// Nobody is called best whom chance alone may have put there.
+fn judge(entries: &mut [RankEntry]) {
+    for entry in entries.iter_mut().skip(1) {
+        entry.word = match &entry.against_first {
+            Some(paired) if paired.is_same() || is_small(paired) => RankWord::NoDifference,
+            Some(paired) if paired.differs() => RankWord::Worse,
+            Some(paired) if paired.p_corrected.is_some() => RankWord::NoDifference,
+            _ => RankWord::Unknown,
+        };
+    }
+    let any = |word: RankWord| entries.iter().skip(1).any(|entry| entry.word == word);
+    let word = match () {
+        () if any(RankWord::NoDifference) => RankWord::NoDifference,
+        () if any(RankWord::Worse) => RankWord::Best,
+        () => RankWord::Unknown,
+    };
+    if let Some(first) = entries.first_mut() {
+        first.word = word;
+    }
+}
+
+/// The whole interval of the ratio is below what is worth naming.
+fn is_small(paired: &Paired) -> bool {
+    let small = |ratio: f64| ratio.ln().abs() < WORTH_NAMING;
+    match (paired.scale, paired.estimate, paired.low.zip(paired.high)) {
+        (PairedScale::Ratio, Some(ratio), None) => small(ratio),
+        (PairedScale::Ratio, _, Some((low, high))) => small(low) && small(high),
+        _ => false,
+    }
+}
+
+/// Who is not dominated: nobody uses as much at no more delay, one of the two
+/// better by what is worth naming.
+fn front(entries: &mut [RankEntry]) {
+    let at = |entry: &RankEntry| Some((entry.used?.mean, entry.stretch?.mean));
+    let points: Vec<Option<(f64, f64)>> = entries.iter().map(at).collect();
+    for (entry, own) in entries.iter_mut().zip(&points) {
+        let others = points.iter().flatten();
+        entry.on_front = own.is_some_and(|own| !others.into_iter().any(|o| dominates(*o, own)));
+    }
+}
+
+fn dominates((used, stretch): (f64, f64), own: (f64, f64)) -> bool {
+    let more = used.partial_cmp(&own.0) != Some(Ordering::Less);
+    let sooner = stretch.partial_cmp(&own.1) != Some(Ordering::Greater);
+    let clearly = used > own.0 * (1.0 + WORTH_NAMING) || stretch < own.1 * (1.0 - WORTH_NAMING);
+    more && sooner && clearly
+}
+
+/// Reads `rank.json`.
+///
+/// # Errors
+/// When it is not there, damaged, or of another version.
+pub fn read_rank(path: &Path) -> Result<RankSummary, Error> {
+    crate::run::read_json(path, SCHEMA)
+}

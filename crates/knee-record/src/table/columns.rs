@@ -1,0 +1,322 @@
+//! Tables in memory, column by column, for programs that hand them on: the
+//! columns are those of the Parquet files.
+
+use super::Layout;
+use crate::tables::{self, Names};
+use crate::{ClassSample, ConnectionRecord, Error, FlowSample, LinkSample, Records, SampleSink};
+use knee_columns::{Cells, Kind, each};
+use knee_scenario::Scenario;
+use std::collections::BTreeMap;
+
+/// A table: what its columns are, and its rows in batches.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct TableColumns {
+    /// Its columns.
+    pub declared: Vec<DeclaredColumn>,
+    /// For each batch the values of each column.
+    pub batches: Vec<Vec<Values>>,
+}
+
+/// What a column is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DeclaredColumn {
+    /// Its name; a unit stands at its end.
+    pub name: String,
+    /// What it holds.
+    pub kind: ValueKind,
+    /// Whether a row may have no value.
+    pub nullable: bool,
+}
+
+/// What a column holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ValueKind {
+    /// 64-bit signed integers.
+    Integers,
+    /// 64-bit floats.
+    Floats,
+    /// Texts in UTF-8.
+    Texts,
+    /// True or false.
+    Flags,
+}
+
+/// The values of a column, one for each row, and which of them count; none:
+/// all do.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Values {
+    /// 64-bit signed integers.
+    Integers(Vec<i64>, Option<Vec<bool>>),
+    /// 64-bit floats.
+    Floats(Vec<f64>, Option<Vec<bool>>),
+    /// True or false.
+    Flags(Vec<bool>, Option<Vec<bool>>),
+    /// Each text once, and which of them each row has, if any.
+    Texts(Vec<String>, Vec<Option<u32>>),
+}
+
+impl Values {
+    /// Rows.
+    pub fn rows(&self) -> usize {
+        match self {
+            Values::Integers(values, _) => values.len(),
+            Values::Floats(values, _) => values.len(),
+            Values::Flags(values, _) => values.len(),
+            Values::Texts(_, rows) => rows.len(),
+        }
+    }
+
+    fn of(cells: Cells) -> Values {
+        match cells {
+            Cells::Integers(values, present) => {
+                let (values, present) = with_all_rows(values, present);
+                Values::Integers(values, present)
+            }
+            Cells::Floats(values, present) => {
+                let (values, present) = with_all_rows(values, present);
+                Values::Floats(values, present)
+            }
+            Cells::Flags(values, present) => {
+                let (values, present) = with_all_rows(values, present);
+                Values::Flags(values, present)
+            }
+            Cells::Texts(values, present) => {
+                let mut words: Words<'_> = Words::default();
+                let texts = each(&values, &present);
+                let rows = texts.map(|text| text.map(|text| words.number(text.data())));
+                let rows = rows.collect();
+                Values::Texts(words.texts, rows)
+            }
+        }
+    }
+}
+
+/// Texts, each once.
+#[derive(Default)]
+struct Words<'t> {
+    texts: Vec<String>,
+    numbers: BTreeMap<&'t [u8], u32>,
+    last: Option<(&'t [u8], u32)>,
+}
+
+impl<'t> Words<'t> {
+    fn number(&mut self, text: &'t [u8]) -> u32 {
+        if let Some((last, number)) = self.last
+            && last == text
+        {
+            return number;
+        }
+        let number = *self.numbers.entry(text).or_insert_with(|| {
+            self.texts.push(String::from_utf8_lossy(text).into_owned());
+            self.texts.len() as u32 - 1
+        });
+        self.last = Some((text, number));
+        number
+    }
+}
+
+/// Parquet leaves out values that are not there; here they are zero.
+fn with_all_rows<T: Copy + Default>(
+    values: Vec<T>,
+    present: Option<Vec<i16>>,
+) -> (Vec<T>, Option<Vec<bool>>) {
+    let Some(marks) = &present else { return (values, None) };
+    if values.len() == marks.len() {
+        return (values, None);
+    }
+    let all = each(&values, &present).map(|value| value.copied().unwrap_or_default());
+    (all.collect(), Some(marks.iter().map(|mark| *mark != 0).collect()))
+}
+
+fn declared(name: &str, kind: Kind) -> DeclaredColumn {
+    let nullable = kind.is_nullable();
+    let kind = match kind {
+        Kind::Integer { .. } => ValueKind::Integers,
+        Kind::Float { .. } => ValueKind::Floats,
+        Kind::Text => ValueKind::Texts,
+        Kind::Flag { .. } => ValueKind::Flags,
+    };
+    DeclaredColumn { name: name.to_string(), kind, nullable }
+}
+
+impl TableColumns {
+    /// One batch of columns that hold all rows.
+    pub(crate) fn of(columns: Vec<(String, Kind, Cells)>) -> TableColumns {
+        let kinds = columns.iter().map(|(name, kind, _)| declared(name, *kind)).collect();
+        let values = columns.into_iter().map(|(_, _, cells)| Values::of(cells)).collect();
+        TableColumns { declared: kinds, batches: vec![values] }
+    }
+
+    /// Rows of all batches.
+    pub fn rows(&self) -> usize {
+        self.batches.iter().map(|batch| batch.first().map_or(0, Values::rows)).sum()
+    }
+}
+
+/// A table that rows are added to.
+struct Growing<R> {
+    layout: Layout<R>,
+    rows: Vec<R>,
+    batches: Vec<Vec<Values>>,
+}
+
+impl<R> Growing<R> {
+    fn new(layout: Layout<R>) -> Growing<R> {
+        Growing { layout, rows: Vec::new(), batches: Vec::new() }
+    }
+
+    fn push(&mut self, names: &Names, row: R) {
+        self.rows.push(row);
+        if self.rows.len() == self.layout.group_rows {
+            self.end_batch(names);
+        }
+    }
+
+    fn end_batch(&mut self, names: &Names) {
+        let rows = std::mem::take(&mut self.rows);
+        let own = self.layout.columns.iter().map(|column| column.cells(&rows));
+        let derived = self.layout.derived.iter();
+        let derived =
+            derived.map(|column| Cells::texts(rows.iter().map(|row| (column.get)(names, row))));
+        self.batches.push(own.chain(derived).map(Values::of).collect());
+    }
+
+    fn finish(mut self, names: &Names) -> TableColumns {
+        if !self.rows.is_empty() {
+            self.end_batch(names);
+        }
+        let own = self.layout.columns.iter();
+        let own = own.map(|column| declared(column.name(), column.kind()));
+        let derived = self.layout.derived.iter().map(|one| declared(one.name, Kind::Text));
+        TableColumns { declared: own.chain(derived).collect(), batches: self.batches }
+    }
+}
+
+/// The tables of a run, column by column.
+#[derive(Clone, Debug, Default)]
+pub struct RunTables {
+    /// As `flows.parquet`.
+    pub flows: TableColumns,
+    /// As `samples.parquet`.
+    pub samples: TableColumns,
+    /// As `links.parquet`.
+    pub links: TableColumns,
+    /// As `classes.parquet`.
+    pub classes: TableColumns,
+    /// As `paths.parquet`.
+    pub paths: TableColumns,
+    /// As `path-samples.parquet`.
+    pub path_samples: TableColumns,
+    /// As `objects.parquet`.
+    pub objects: TableColumns,
+    /// As `connections.parquet`.
+    pub connections: TableColumns,
+}
+
+/// Keeps all rows of a run in memory, whatever their number.
+pub struct InMemory {
+    names: Names,
+    samples: Growing<FlowSample>,
+    path_samples: Growing<FlowSample>,
+    links: Growing<LinkSample>,
+    classes: Growing<ClassSample>,
+    connections: Growing<ConnectionRecord>,
+}
+
+impl InMemory {
+    /// For a run of this scenario.
+    pub fn of(scenario: &Scenario) -> InMemory {
+        InMemory {
+            names: Names::of_scenario(scenario),
+            samples: Growing::new(tables::samples()),
+            path_samples: Growing::new(tables::path_samples()),
+            links: Growing::new(tables::links()),
+            classes: Growing::new(tables::classes()),
+            connections: Growing::new(tables::connections()),
+        }
+    }
+
+    /// The tables, once the run has ended.
+    pub fn finish(self, records: &Records) -> RunTables {
+        let InMemory { names, samples, path_samples, links, classes, connections } = self;
+        let whole = &names;
+        RunTables {
+            flows: all(tables::flows(), &records.flows, whole),
+            samples: samples.finish(whole),
+            links: links.finish(whole),
+            classes: classes.finish(whole),
+            paths: all(tables::paths(), &records.paths, whole),
+            path_samples: path_samples.finish(whole),
+            objects: all(tables::objects(), &records.objects, whole),
+            connections: connections.finish(whole),
+        }
+    }
+}
+
+fn all<R: Clone>(layout: Layout<R>, rows: &[R], names: &Names) -> TableColumns {
+    let mut table = Growing::new(layout);
+    rows.iter().for_each(|row| table.push(names, row.clone()));
+    table.finish(names)
+}
+
+impl SampleSink for InMemory {
+    fn flow(&mut self, row: &FlowSample) -> Result<(), Error> {
+        self.samples.push(&self.names, *row);
+        Ok(())
+    }
+
+    fn path(&mut self, row: &FlowSample) -> Result<(), Error> {
+        self.path_samples.push(&self.names, *row);
+        Ok(())
+    }
+
+    fn link(&mut self, row: &LinkSample) -> Result<(), Error> {
+        self.links.push(&self.names, *row);
+        Ok(())
+    }
+
+    fn class(&mut self, row: &ClassSample) -> Result<(), Error> {
+        self.classes.push(&self.names, *row);
+        Ok(())
+    }
+
+    fn connection(&mut self, row: &ConnectionRecord) -> Result<(), Error> {
+        self.connections.push(&self.names, row.clone());
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Values that are not there leave their rows in place.
+    #[test]
+    fn gaps_keep_their_rows() {
+        let values = Values::of(Cells::integers([None, Some(7), None, Some(9)].into_iter()));
+        let present = Some(vec![false, true, false, true]);
+        assert_eq!(values, Values::Integers(vec![0, 7, 0, 9], present));
+        let values = Values::of(Cells::texts(["b", "", "a", "b"].into_iter()));
+        let words = vec!["b".to_string(), "a".to_string()];
+        assert_eq!(values, Values::Texts(words, vec![Some(0), None, Some(1), Some(0)]));
+    }
+
+    /// More rows than a batch has, in their order, and none lost.
+    #[test]
+    fn batches_hold_all_rows() {
+        let mut table = Growing::new(tables::links());
+        let names = Names::of(&Records::default());
+        let rows = table.layout.group_rows as u64 + 10;
+        for time_ns in 0..rows {
+            table.push(&names, LinkSample { time_ns, ..LinkSample::default() });
+        }
+        let table = table.finish(&names);
+        let at = table.declared.iter().position(|one| one.name == "time_ns").unwrap();
+        let times = table.batches.iter().flat_map(|batch| match &batch[at] {
+            Values::Integers(values, None) => values.clone(),
+            other => panic!("{other:?}"),
+        });
+        assert!(times.eq(0..rows as i64));
+        assert_eq!((table.rows() as u64, table.batches.len()), (rows, 2));
+    }
+}

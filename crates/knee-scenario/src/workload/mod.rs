@@ -1,0 +1,228 @@
+//! What applications do: of each workload its keys and their check, in a file of
+//! its own. One more has its file and a line in [`workloads!`] below.
+
+mod bursts;
+mod dash;
+mod mix;
+mod page;
+mod sizes;
+
+use crate::check::{Inputs, in_range};
+use crate::read::{At, Optional, Value, key, refuse_kind, refuse_unknown};
+use crate::source::Reading;
+use crate::tree::{self, Node, Span};
+use bursts::BurstsFile;
+use dash::DashFile;
+use knee_registry::nearest;
+use knee_units::{Bytes, Time};
+use knee_workload::Workload;
+use mix::MixFile;
+use page::PageFile;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use std::borrow::Cow;
+
+const SIZE_MIN: Bytes = Bytes::new(1);
+const SIZE_MAX: Bytes = Bytes::new(1_000_000_000_000_000);
+
+/// What a workload must fit into.
+pub(crate) struct Room {
+    /// Where a problem of the whole workload is shown.
+    pub span: Span,
+    /// Time from the start of the group's first flow until its last has to
+    /// stop.
+    pub life: Time,
+    /// Flows with this workload.
+    pub flows: u64,
+}
+
+/// A workload with settings: a table of the file, or one value.
+trait Kind: Value + JsonSchema {
+    /// What its name alone stands for; none: it has settings without a default.
+    fn alone() -> Option<Self> {
+        None
+    }
+
+    /// None: something is wrong with it.
+    fn check(
+        &mut self,
+        room: &Room,
+        inputs: &mut Inputs<'_>,
+        reading: &mut Reading<'_>,
+    ) -> Option<Workload>;
+}
+
+/// Declares the workloads that have settings: `"key" Variant(declaration): "what
+/// it is"`.
+macro_rules! workloads {
+    ($($key:literal $variant:ident($file:ty): $what:literal,)*) => {
+        /// What the application does.
+        #[derive(Clone, Debug, PartialEq)]
+        pub(crate) enum WorkloadFile {
+            #[doc = "Sends all the time."]
+            Bulk,
+            $(#[doc = $what] $variant(Box<$file>),)*
+        }
+
+        const KEYS: &[&str] = &[$($key),*];
+
+        impl WorkloadFile {
+            /// The workload of this name, without settings.
+            fn alone(name: &str) -> Option<WorkloadFile> {
+                match name {
+                    "bulk" => Some(WorkloadFile::Bulk),
+                    $($key => <$file>::alone().map(Box::new).map(WorkloadFile::$variant),)*
+                    _ => None,
+                }
+            }
+
+            /// The workload of this key, with settings.
+            fn with(
+                key: &str,
+                settings: &Node,
+                reading: &mut Reading<'_>,
+            ) -> Option<WorkloadFile> {
+                match key {
+                    $($key => {
+                        <$file>::read(settings, reading).map(Box::new).map(WorkloadFile::$variant)
+                    })*
+                    _ => None,
+                }
+            }
+
+            /// Its key and its settings; none: it has none.
+            fn settings(&self) -> Option<(&'static str, Node)> {
+                match self {
+                    WorkloadFile::Bulk => None,
+                    $(WorkloadFile::$variant(file) => Some(($key, file.as_ref().write())),)*
+                }
+            }
+
+            /// None: something is wrong with it.
+            fn check(
+                &mut self,
+                room: &Room,
+                inputs: &mut Inputs<'_>,
+                reading: &mut Reading<'_>,
+            ) -> Option<Workload> {
+                match self {
+                    WorkloadFile::Bulk => Some(Workload::Bulk),
+                    $(WorkloadFile::$variant(file) => file.check(room, inputs, reading),)*
+                }
+            }
+
+            /// Schemas of the settings, by key, with what each is.
+            fn schemas(generator: &mut SchemaGenerator) -> Vec<(&'static str, &'static str, Schema)> {
+                vec![$(($key, $what, generator.subschema_for::<$file>())),*]
+            }
+        }
+    };
+}
+
+workloads! {
+    "file" File(Bytes): "One transfer of so many bytes.",
+    "bursts" Bursts(BurstsFile): "Requests with pauses in between, over one connection.",
+    "page" Page(PageFile): "A web page.",
+    "dash" Dash(DashFile): "Segmented video.",
+    "mix" Mix(MixFile): "Transfers that arrive at random.",
+}
+
+const EXAMPLE: &str = "\"bulk\", { file = \"1 MB\" }, \"page\", \"dash\", or { mix = { \
+                       arrival_interval = \"50 ms\", sizes = \"100 kB\" } }";
+
+/// None: something is wrong with it.
+pub(crate) fn check(
+    entry: &mut Optional<WorkloadFile>,
+    room: &Room,
+    inputs: &mut Inputs<'_>,
+    reading: &mut Reading<'_>,
+) -> Option<Workload> {
+    entry.fill(WorkloadFile::Bulk);
+    let Optional::Given(at) = entry else { return None };
+    at.value.check(room, inputs, reading)
+}
+
+impl Kind for Bytes {
+    fn check(
+        &mut self,
+        room: &Room,
+        _inputs: &mut Inputs<'_>,
+        reading: &mut Reading<'_>,
+    ) -> Option<Workload> {
+        let size = Optional::Given(At { value: *self, span: room.span });
+        in_range(&size, "the file", SIZE_MIN, SIZE_MAX, reading);
+        Some(Workload::File(self.get()))
+    }
+}
+
+impl Value for WorkloadFile {
+    fn read(node: &Node, reading: &mut Reading<'_>) -> Option<WorkloadFile> {
+        let Some(entries) = node.entries() else { return word(node, reading) };
+        refuse_unknown(entries, "a workload", KEYS, reading);
+        let given: Vec<_> = entries.iter().filter(|(key, _)| KEYS.contains(&&*key.name)).collect();
+        let [(kind, settings)] = given[..] else {
+            // With an unknown key alone, what is wrong is noted already.
+            if entries.is_empty() || given.len() > 1 {
+                let message = match given.len() {
+                    0 => "the workload says nothing",
+                    _ => "a flow has one workload",
+                };
+                reading.problem(node.span, message, format!("write {EXAMPLE}"));
+            }
+            return None;
+        };
+        WorkloadFile::with(&kind.name, settings, reading)
+    }
+    fn write(&self) -> Node {
+        match self.settings() {
+            None => Node::text("bulk"),
+            Some((kind, settings)) => Node::new(tree::Kind::Table(vec![(key(kind), settings)])),
+        }
+    }
+}
+
+/// A workload by its name alone.
+fn word(node: &Node, reading: &mut Reading<'_>) -> Option<WorkloadFile> {
+    let Some(name) = node.as_str() else {
+        refuse_kind(node, "a workload", EXAMPLE, reading);
+        return None;
+    };
+    let workload = WorkloadFile::alone(name);
+    if workload.is_none() {
+        let message = format!("there is no workload \"{name}\"");
+        let help = match nearest(name, names()) {
+            Some(near) => format!("did you mean \"{near}\"?"),
+            None => format!("write {EXAMPLE}"),
+        };
+        reading.problem(node.span, message, help);
+    }
+    workload
+}
+
+/// Workloads that a name alone stands for.
+fn names() -> impl Iterator<Item = &'static str> {
+    std::iter::once("bulk")
+        .chain(KEYS.iter().copied())
+        .filter(|name| WorkloadFile::alone(name).is_some())
+}
+
+impl JsonSchema for WorkloadFile {
+    fn schema_name() -> Cow<'static, str> {
+        "Workload".into()
+    }
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let mut any = vec![json_schema!({
+            "description": "Sends all the time; or the workload of this name by its defaults.",
+            "enum": names().collect::<Vec<_>>(),
+        })];
+        any.extend(WorkloadFile::schemas(generator).into_iter().map(|(key, what, inner)| {
+            json_schema!({
+                "type": "object",
+                "description": what,
+                "properties": { key: inner },
+                "required": [key],
+                "additionalProperties": false,
+            })
+        }));
+        json_schema!({ "description": "What the application does.", "anyOf": any })
+    }
+}

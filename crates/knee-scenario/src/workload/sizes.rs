@@ -1,0 +1,113 @@
+//! Sizes of transfers.
+
+use super::{SIZE_MAX, SIZE_MIN};
+use crate::check::{Inputs, in_range};
+use crate::read::{At, Optional, Value, table};
+use crate::source::Reading;
+use crate::tree::{Kind, Node, Span};
+use knee_units::Bytes;
+use knee_workload::Sizes;
+use schemars::JsonSchema;
+
+/// A distribution of sizes.
+#[derive(Clone, Debug, PartialEq, JsonSchema)]
+#[schemars(untagged)]
+pub(crate) enum SizesFile {
+    /// All the same.
+    Fixed(Bytes),
+    /// Drawn at random.
+    Table(Box<SizesTable>),
+}
+
+table! {
+    /// A distribution of sizes: log-normal with median, sigma and max;
+    /// Pareto with min, shape and max; or those of an access log.
+    "a distribution of sizes" SizesTable {
+        /// Log-normal: half of the sizes are smaller.
+        median: Optional<Bytes>,
+        /// Log-normal: standard deviation of the natural logarithm.
+        sigma: Optional<f64>,
+        /// Pareto: the smallest.
+        min: Optional<Bytes>,
+        /// Pareto: the exponent, 1.1 to 1.5 for files on the web.
+        shape: Optional<f64>,
+        /// The largest.
+        max: Optional<Bytes>,
+        /// Name of an access log, relative to the scenario's folder: in the
+        /// Common or Combined Log Format, JSON lines with a key "bytes",
+        /// comma-separated values with a column "bytes", or one size per
+        /// line; compressed by gzip or not.
+        log: Optional<String>,
+    }
+}
+
+pub(super) fn sizes(
+    at: &mut At<SizesFile>,
+    inputs: &mut Inputs<'_>,
+    reading: &mut Reading<'_>,
+) -> Option<Sizes> {
+    match &mut at.value {
+        SizesFile::Fixed(size) => {
+            let entry = Optional::Given(At { value: *size, span: at.span });
+            in_range(&entry, "a size", SIZE_MIN, SIZE_MAX, reading);
+            Some(Sizes::Fixed(size.get()))
+        }
+        SizesFile::Table(table) => distribution(at.span, table, inputs, reading),
+    }
+}
+
+/// Which distribution it is, is told by the keys that are there.
+fn distribution(
+    span: Span,
+    table: &mut SizesTable,
+    inputs: &mut Inputs<'_>,
+    reading: &mut Reading<'_>,
+) -> Option<Sizes> {
+    let broken = [&table.median, &table.min, &table.max].iter().any(|entry| entry.is_broken())
+        || [&table.sigma, &table.shape].iter().any(|entry| entry.is_broken())
+        || table.log.is_broken();
+    let bytes = |entry: &Optional<Bytes>| entry.get().map(|bytes| bytes.get());
+    let (median, min, max) = (bytes(&table.median), bytes(&table.min), bytes(&table.max));
+    let (sigma, shape) = (table.sigma.get().copied(), table.shape.get().copied());
+    match (median, sigma, min, shape, max, table.log.at().cloned()) {
+        _ if broken => None,
+        (Some(median), Some(sigma), None, None, Some(max), None) => {
+            in_range(&table.median, "the median", SIZE_MIN, SIZE_MAX, reading);
+            in_range(&table.sigma, "sigma", 0.0, 10.0, reading);
+            in_range(&table.max, "the largest size", Bytes::new(median), SIZE_MAX, reading);
+            Some(Sizes::LogNormal { median, sigma, max })
+        }
+        (None, None, Some(min), Some(shape), Some(max), None) => {
+            in_range(&table.min, "the smallest size", SIZE_MIN, SIZE_MAX, reading);
+            in_range(&table.shape, "the shape", 0.01, 100.0, reading);
+            in_range(&table.max, "the largest size", Bytes::new(min), SIZE_MAX, reading);
+            Some(Sizes::Pareto { min, shape, max })
+        }
+        (None, None, None, None, None, Some(log)) => {
+            let sizes = inputs.sizes(&log, reading)?;
+            table.log = Optional::new(inputs.resolved(&log.value));
+            Some(Sizes::Empirical(sizes))
+        }
+        _ => {
+            let help = "write { median = \"30 kB\", sigma = 2.0, max = \"1 GB\" }, or \
+                        { min = \"4 kB\", shape = 1.2, max = \"1 GB\" }, or { log = \"access.csv\" }";
+            reading.problem(span, "a distribution of sizes is one of three", help);
+            None
+        }
+    }
+}
+
+impl Value for SizesFile {
+    fn read(node: &Node, reading: &mut Reading<'_>) -> Option<SizesFile> {
+        match node.kind {
+            Kind::Table(_) => SizesTable::read(node, reading).map(Box::new).map(SizesFile::Table),
+            _ => Bytes::read(node, reading).map(SizesFile::Fixed),
+        }
+    }
+    fn write(&self) -> Node {
+        match self {
+            SizesFile::Fixed(size) => size.write(),
+            SizesFile::Table(table) => table.as_ref().write(),
+        }
+    }
+}
