@@ -56,7 +56,7 @@ struct tcp_congestion_ops {
 
 #pragma clang attribute pop
 
-static __attribute__((always_inline)) inline u32 hold(struct sock *sk)
+part u32 hold(struct sock *sk)
 {
 	struct tcp_sock *tp = (struct tcp_sock *)sk;
 	u32 window = config.window;

@@ -2,7 +2,8 @@
 /*
  * Integer types by the kernel's names, without <linux/bpf.h>: its types
  * collide with those of the kernel that the programs declare. The names with
- * underscores are what <bpf/bpf_helpers.h> asks for.
+ * underscores are what <bpf/bpf_helpers.h> asks for. And what all algorithms
+ * here count with.
  */
 #ifndef KNEE_TYPES_H
 #define KNEE_TYPES_H
@@ -26,5 +27,31 @@ typedef s64 __s64;
 typedef u16 __be16;
 typedef u32 __be32;
 typedef u32 __wsum;
+
+#define U32_MAX 0xffffffffU
+#define U64_MAX 0xffffffffffffffffULL
+#define NS_PER_US 1000ULL
+#define NS_PER_MS 1000000ULL
+#define NS_PER_S 1000000000ULL
+
+/* Always inlined, because a BPF program has few registers to pass arguments
+ * in and functions of their own are verified without their caller. */
+#define part static __attribute__((always_inline)) inline
+
+part u64 least(u64 a, u64 b)
+{
+	return a < b ? a : b;
+}
+
+part u64 most(u64 a, u64 b)
+{
+	return a > b ? a : b;
+}
+
+/* a - b, or zero. */
+part u64 above(u64 a, u64 b)
+{
+	return a > b ? a - b : 0;
+}
 
 #endif

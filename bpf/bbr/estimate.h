@@ -21,58 +21,11 @@
 part void enter_probe_bw(struct bbr *b, u64 delivered);
 part u64 paced_bytes_per_second(const struct bbr *b, u32 bw, u32 gain);
 
-/* ---- the windowed maximum: three entries, falling in value and rising in
- * round. */
-
-part void reset_max(struct bbr *b, u32 round, u32 value)
-{
-	struct max_entry entry = { round, value };
-
-	b->best[0] = b->best[1] = b->best[2] = entry;
-}
-
-part void age_max(struct bbr *b, struct max_entry new)
-{
-	struct max_entry *m = b->best;
-	u32 age = new.round - m[0].round, window = config.bandwidth_window;
-
-	if (age > window) {
-		m[0] = m[1];
-		m[1] = m[2];
-		m[2] = new;
-		if (new.round - m[0].round > window) {
-			m[0] = m[1];
-			m[1] = m[2];
-			m[2] = new;
-		}
-	} else if (m[1].round == m[0].round && age > window / 4) {
-		m[1] = m[2] = new;
-	} else if (m[2].round == m[1].round && age > window / 2) {
-		m[2] = new;
-	}
-}
-
-part void update_max(struct bbr *b, u32 value)
-{
-	struct max_entry *m = b->best;
-	struct max_entry new = { b->rounds, value };
-
-	if (value >= m[0].value || b->rounds - m[2].round > config.bandwidth_window) {
-		reset_max(b, b->rounds, value);
-		return;
-	}
-	if (value >= m[1].value)
-		m[1] = m[2] = new;
-	else if (value >= m[2].value)
-		m[2] = new;
-	age_max(b, new);
-}
-
 /* Change keep_bw_over_probe_rtt. */
 part void restore_bw(struct bbr *b)
 {
 	if (b->kept_bw >= b->best[0].value)
-		reset_max(b, b->rounds, b->kept_bw);
+		reset_max(b->best, b->rounds, b->kept_bw);
 	b->kept_bw = 0;
 }
 
@@ -191,7 +144,7 @@ part void update_bandwidth(struct bbr *b, const struct sample *s, const struct c
 	if (!app_limited || bw >= b->best[0].value) {
 		if (b->mode != PROBE_RTT)
 			b->kept_bw = most(b->kept_bw, bw);
-		update_max(b, bw);
+		update_max(b->best, config.bandwidth_window, b->rounds, bw);
 	}
 }
 

@@ -16,13 +16,7 @@
 #ifndef KNEE_BBR_TYPES_H
 #define KNEE_BBR_TYPES_H
 
-#include "../types.h"
-
-#define U32_MAX 0xffffffffU
-#define U64_MAX 0xffffffffffffffffULL
-#define NS_PER_US 1000ULL
-#define NS_PER_MS 1000000ULL
-#define NS_PER_S 1000000000ULL
+#include "../windowed_max.h"
 
 #define UNIT 256U		     /* a gain of one */
 #define HIGH_GAIN (UNIT * 2885 / 1000 + 1) /* 2/ln 2 */
@@ -30,10 +24,6 @@
 #define MIN_WINDOW_PACKETS 4
 #define INITIAL_PACKETS 10
 #define RATE_SHIFT 24
-
-/* Always inlined, because a BPF program has few registers to pass arguments
- * in and functions of their own are verified without their caller. */
-#define part static __attribute__((always_inline)) inline
 
 /* As the registry of knee-cc resolves the parameters of the same names. */
 struct bbr_config {
@@ -110,10 +100,6 @@ struct connection {
 
 enum mode { STARTUP, DRAIN, PROBE_BW, PROBE_RTT };
 
-struct max_entry {
-	u32 round, value;
-};
-
 struct bbr {
 	/* The decision: window in bytes, pacing rate in bytes per second. */
 	u64 window;
@@ -179,22 +165,6 @@ struct bbr {
 	u32 rtt_mean;		/* times 8 */
 	u32 rtt_deviation;	/* times 4 */
 };
-
-part u64 least(u64 a, u64 b)
-{
-	return a < b ? a : b;
-}
-
-part u64 most(u64 a, u64 b)
-{
-	return a > b ? a : b;
-}
-
-/* a - b, or zero. */
-part u64 above(u64 a, u64 b)
-{
-	return a > b ? a - b : 0;
-}
 
 /* Microseconds from `then` to `now`. */
 part u64 us_since(u64 now_ns, u64 then_ns)

@@ -12,9 +12,13 @@ mod bpf {
     use std::path::{Path, PathBuf};
 
     /// File in `bpf/`, and the variable by which the crate finds its object.
-    const PROGRAMS: [(&str, &str); 3] = [
+    const PROGRAMS: [(&str, &str); 7] = [
         ("bbr_low_delay", "KNEE_BPF_BBR_LOW_DELAY"),
         ("bbr_replay", "KNEE_BPF_BBR_REPLAY"),
+        ("bbr3", "KNEE_BPF_BBR3"),
+        ("bbr3_replay", "KNEE_BPF_BBR3_REPLAY"),
+        ("copa", "KNEE_BPF_COPA"),
+        ("copa_replay", "KNEE_BPF_COPA_REPLAY"),
         ("fixed", "KNEE_BPF_FIXED"),
     ];
 

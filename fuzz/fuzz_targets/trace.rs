@@ -32,9 +32,11 @@ fn link(trace: Trace) -> Link<Sized> {
         delay: Delay { base, jitter: None },
         buffer: Buffer::Unlimited,
         aqm: Aqm::DropTail,
+        device: None,
         loss: Loss::None,
         policer: None,
         down: vec![],
+        hold: vec![],
     };
     Link::new(config, ChaCha8Rng::seed_from_u64(0))
 }

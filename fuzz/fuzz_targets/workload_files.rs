@@ -3,7 +3,7 @@
 
 #![no_main]
 
-use knee_workload::{PageObject, read_page, read_sizes};
+use knee_workload::{PageObject, read_access_log, read_page};
 use libfuzzer_sys::fuzz_target;
 
 /// Every object can be fetched: again and again, take those of which all that
@@ -26,11 +26,11 @@ fn check_message(message: &str) {
 }
 
 fuzz_target!(|data: &[u8]| {
-    let Ok(text) = std::str::from_utf8(data) else { return };
-    match read_sizes(text) {
-        Ok(sizes) => assert!(!sizes.is_empty() && sizes.iter().all(|size| *size > 0)),
+    match read_access_log(data) {
+        Ok(log) => assert!(!log.sizes.is_empty() && log.sizes.iter().all(|size| *size > 0)),
         Err(error) => check_message(&error.to_string()),
     }
+    let Ok(text) = std::str::from_utf8(data) else { return };
     match read_page(text) {
         Ok(objects) => {
             assert!(!objects.is_empty());

@@ -10,7 +10,7 @@ use crate::arena::Arena;
 use crate::clock::{Clock, timespec};
 use crate::lateness::Lateness;
 use crate::merge::{Output, Written};
-use crate::packet::{Packet, split};
+use crate::packet::{IpPacket, split};
 use crate::routes::{Routes, Step};
 use crate::tun::Tun;
 use knee_host::HostError;
@@ -54,7 +54,7 @@ const PACKET_BYTES: u64 = 1500;
 
 /// What the emulator is to do.
 #[derive(Debug)]
-pub struct Plan {
+pub struct Emulation {
     /// The links, each with the stream of its chance.
     pub links: Vec<(Config, ChaCha8Rng)>,
     /// A route for each device.
@@ -93,7 +93,7 @@ pub struct Tally {
 }
 
 /// Is given all links, in the order of the plan, and the time of the sample.
-pub type Sample<'a> = dyn FnMut(Time, &mut [Link<Packet>]) + Send + 'a;
+pub type Sample<'a> = dyn FnMut(Time, &mut [Link<IpPacket>]) + Send + 'a;
 
 /// Carries packets between devices.
 pub struct Emulator<'a> {
@@ -103,7 +103,7 @@ pub struct Emulator<'a> {
     duration: Time,
     devices: Vec<Tun>,
     outputs: Vec<Output>,
-    links: Vec<Link<Packet>>,
+    links: Vec<Link<IpPacket>>,
     /// When each link has something to do.
     next: Vec<Time>,
     arena: Arena,
@@ -122,14 +122,14 @@ impl<'a> Emulator<'a> {
     /// If a link's configuration breaks a promise that [`Config`] states;
     /// [`Emulator::run`], if a route names a link or a device that is not there.
     pub fn new(
-        plan: Plan,
+        plan: Emulation,
         devices: Vec<Tun>,
         clock: Clock,
         sample: &'a mut Sample<'a>,
     ) -> Emulator<'a> {
         let pacing = Pacing::new(plan.links.iter().map(|(config, _)| config));
         let links = plan.links.into_iter().map(|(config, rng)| Link::new(config, rng));
-        let links: Vec<Link<Packet>> = links.collect();
+        let links: Vec<Link<IpPacket>> = links.collect();
         Emulator {
             clock,
             routes: plan.routes,
@@ -225,7 +225,7 @@ impl<'a> Emulator<'a> {
 
     /// Lets a packet take its next step.
     #[inline]
-    fn forward(&mut self, at: Time, mut packet: Packet) -> io::Result<()> {
+    fn forward(&mut self, at: Time, mut packet: IpPacket) -> io::Result<()> {
         let step = self.routes.steps[packet.hop as usize];
         packet.hop += 1;
         packet.due = at;
@@ -250,7 +250,7 @@ impl<'a> Emulator<'a> {
         self.next[link] = self.links[link].next_time();
     }
 
-    fn write(&mut self, device: usize, packet: Packet) -> io::Result<()> {
+    fn write(&mut self, device: usize, packet: IpPacket) -> io::Result<()> {
         let (clock, tally) = (self.clock, &mut self.tally);
         let mut report = |written: Written| note_written(tally, clock, written);
         self.outputs[device].push(packet, &mut self.arena, &self.devices[device], &mut report)

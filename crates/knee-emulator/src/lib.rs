@@ -5,7 +5,7 @@
 //! the kernel but TUN is needed, and no tool is run:
 //!
 //! 1. [`Tun::create`] within the namespace of each host;
-//! 2. a [`Plan`]: the links, and a route from each device to another;
+//! 2. a [`Emulation`]: the links, and a route from each device to another;
 //! 3. [`Emulator::run`] on a thread of its own, which [`realtime::prepare`]
 //!    made punctual where the host permits it;
 //! 4. an [`Outcome`], which tells how punctual it was.
@@ -27,8 +27,8 @@ mod tun;
 mod wire;
 
 pub use clock::{Clock, age, timespec};
-pub use emulator::{Emulator, Outcome, Plan, STALL, Sample, Tally};
+pub use emulator::{Emulation, Emulator, Outcome, STALL, Sample, Tally};
 pub use lateness::Lateness;
-pub use packet::Packet;
+pub use packet::IpPacket;
 pub use routes::Routes;
 pub use tun::Tun;

@@ -10,7 +10,7 @@
 //! their host sent them as one: nothing in them tells where one ends.
 
 use crate::arena::{Arena, Place};
-use crate::packet::{HEADERS_MAX, Packet};
+use crate::packet::{HEADERS_MAX, IpPacket};
 use crate::wire::{Kind, VnetHeader, complete, get32, tcp};
 use knee_units::Time;
 use std::io::{self, IoSlice};
@@ -47,9 +47,9 @@ pub struct Written {
 #[derive(Debug)]
 struct Run {
     header: [u8; HEADERS_MAX],
-    first: Packet,
+    first: IpPacket,
     /// The packet joined last.
-    latest: Packet,
+    latest: IpPacket,
     /// Pieces of payload: place, bytes, packets.
     pieces: Vec<(Place, usize, u32)>,
     payload: usize,
@@ -62,7 +62,7 @@ impl Output {
     /// Takes a packet; what it cannot join is written.
     pub fn push(
         &mut self,
-        packet: Packet,
+        packet: IpPacket,
         arena: &mut Arena,
         sink: &impl Sink,
         report: &mut impl FnMut(Written),
@@ -118,7 +118,7 @@ impl Output {
 }
 
 impl Run {
-    fn new(packet: Packet) -> Run {
+    fn new(packet: IpPacket) -> Run {
         Run {
             header: [0; HEADERS_MAX],
             first: packet,
@@ -130,7 +130,7 @@ impl Run {
         }
     }
 
-    fn begin(mut self, packet: Packet, arena: &Arena) -> Run {
+    fn begin(mut self, packet: IpPacket, arena: &Arena) -> Run {
         packet.write_headers(arena, &mut self.header);
         self.first = packet;
         self.latest = packet;
@@ -153,7 +153,7 @@ impl Run {
     }
 
     /// Appends the packet, if the rules allow it.
-    fn join(&mut self, packet: &Packet, arena: &Arena) -> bool {
+    fn join(&mut self, packet: &IpPacket, arena: &Arena) -> bool {
         let len = usize::from(packet.payload_len);
         let all = usize::from(self.first.headers.all);
         let fits = !self.closed
@@ -199,7 +199,7 @@ impl Run {
             && same_connection(ours, header, ip)
     }
 
-    fn append(&mut self, packet: &Packet, len: usize) {
+    fn append(&mut self, packet: &IpPacket, len: usize) {
         let place = payload_of(packet);
         match self.pieces.last_mut() {
             Some((last, bytes, packets))
@@ -234,7 +234,7 @@ impl Run {
     }
 }
 
-fn payload_of(packet: &Packet) -> Place {
+fn payload_of(packet: &IpPacket) -> Place {
     Place { chunk: packet.template.chunk, start: packet.payload }
 }
 

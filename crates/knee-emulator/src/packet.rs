@@ -10,7 +10,7 @@ pub(crate) const HEADERS_MAX: usize = 120;
 
 /// A packet in a link; its bytes lie in the emulator.
 #[derive(Clone, Copy, Debug)]
-pub struct Packet {
+pub struct IpPacket {
     /// Where the headers of its super-packet lie.
     pub(crate) template: Place,
     /// Where its own payload lies, in the same chunk.
@@ -28,7 +28,7 @@ pub struct Packet {
     pub(crate) due: Time,
 }
 
-impl knee_link::Packet for Packet {
+impl knee_link::Packet for IpPacket {
     #[inline]
     fn size(&self) -> u32 {
         u32::from(self.headers.all) + u32::from(self.payload_len)
@@ -47,7 +47,7 @@ impl knee_link::Packet for Packet {
     }
 }
 
-impl Packet {
+impl IpPacket {
     /// Writes the packet's own headers, but for lengths and checksums.
     pub(crate) fn write_headers(&self, arena: &Arena, into: &mut [u8; HEADERS_MAX]) {
         let (all, ip) = (usize::from(self.headers.all), usize::from(self.headers.ip));
@@ -76,7 +76,7 @@ impl Packet {
     }
 
     /// Whether `next` came behind this one in the same super-packet.
-    pub(crate) fn precedes(&self, next: &Packet) -> bool {
+    pub(crate) fn precedes(&self, next: &IpPacket) -> bool {
         self.template == next.template && self.index + 1 == next.index
     }
 
@@ -111,7 +111,7 @@ pub(crate) fn split(arena: &mut Arena, read: Place, len: usize, hop: u32) -> Opt
     let end = read.start + len as u32;
     let splits = vnet.segment > 0 && headers.kind != Kind::Other;
     let segment = if splits { u32::from(vnet.segment) } else { u32::MAX };
-    let first = Packet {
+    let first = IpPacket {
         template,
         payload,
         payload_len: 0,
@@ -127,7 +127,7 @@ pub(crate) fn split(arena: &mut Arena, read: Place, len: usize, hop: u32) -> Opt
 
 /// Goes through the packets of a super-packet.
 pub(crate) struct Split {
-    next: Option<Packet>,
+    next: Option<IpPacket>,
     segment: u32,
     end: u32,
 }
@@ -135,7 +135,7 @@ pub(crate) struct Split {
 impl Split {
     /// The next one; it holds a reference of its own.
     #[inline]
-    pub(crate) fn next(&mut self, arena: &mut Arena) -> Option<Packet> {
+    pub(crate) fn next(&mut self, arena: &mut Arena) -> Option<IpPacket> {
         let mut packet = self.next?;
         let left = self.end - packet.payload;
         let len = left.min(self.segment);
@@ -146,7 +146,7 @@ impl Split {
         } else {
             arena.hold(packet.template.chunk);
             self.next =
-                Some(Packet { payload: packet.payload + len, index: packet.index + 1, ..packet });
+                Some(IpPacket { payload: packet.payload + len, index: packet.index + 1, ..packet });
         }
         Some(packet)
     }

@@ -3,7 +3,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-use knee_emulator::{Clock, Emulator, Outcome, Packet, Plan, Routes, Tun};
+use knee_emulator::{Clock, Emulation, Emulator, IpPacket, Outcome, Routes, Tun};
 use knee_host::{HostError, Namespace, Routing};
 use knee_link::{Config, Link, Loss};
 use knee_trials::{Skipped, trials, turn};
@@ -66,7 +66,7 @@ fn datagrams_take_the_links_of_their_route() -> Result<(), Skipped> {
     let mut routes = Routes::default();
     routes.add(&[0, 1], 1);
     routes.add(&[2], 0);
-    let plan = Plan {
+    let plan = Emulation {
         links: links.map(|config| (config, ChaCha8Rng::seed_from_u64(1))).into(),
         routes,
         sample_interval: Time::from_millis(10),
@@ -75,7 +75,7 @@ fn datagrams_take_the_links_of_their_route() -> Result<(), Skipped> {
     let stop = AtomicBool::new(false);
     let clock = Clock::start();
     let mut samples: Vec<(Time, Vec<u64>)> = Vec::new();
-    let mut sample = |now: Time, links: &mut [Link<Packet>]| {
+    let mut sample = |now: Time, links: &mut [Link<IpPacket>]| {
         samples.push((now, links.iter().map(|link| link.counters().lost_packets).collect()));
     };
     let outcome = thread::scope(|scope| {

@@ -7,7 +7,7 @@
 
 mod path_manager;
 
-pub use path_manager::{allow_subflows, announce};
+pub use path_manager::{Announced, allow_subflows, announce};
 
 use crate::HostError;
 use crate::system::{TCP_INFO_BYTES, mptcp_option, socket_of};

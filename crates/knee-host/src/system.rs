@@ -97,6 +97,15 @@ pub(crate) fn tcp_option(socket: &impl AsFd, name: c_int, bytes: &mut [u8]) -> i
     option(socket, libc::IPPROTO_TCP, name, bytes)
 }
 
+/// The bytes of an option of any socket; how many there are.
+pub(crate) fn socket_option(
+    socket: &impl AsFd,
+    name: c_int,
+    bytes: &mut [u8],
+) -> io::Result<usize> {
+    option(socket, libc::SOL_SOCKET, name, bytes)
+}
+
 /// The bytes of an option of an MPTCP socket; how many there are.
 pub(crate) fn mptcp_option(socket: &impl AsFd, name: c_int, bytes: &mut [u8]) -> io::Result<usize> {
     /// As in include/linux/socket.h.

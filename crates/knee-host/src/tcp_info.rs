@@ -14,7 +14,8 @@ const STATE_LOSS: u8 = 4;
 const GAIN_UNIT: u32 = 256;
 
 /// `struct tcp_info` (include/uapi/linux/tcp.h), as far as it is used. What
-/// an older kernel does not have is zero.
+/// a kernel may not have, from Linux 4.10 on, is none there; the rest is older,
+/// or zero.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TcpInfo {
     congestion_state: u8,
@@ -28,19 +29,38 @@ pub struct TcpInfo {
     pub lost: u32,
     /// Packets of these that were sent again and have not arrived yet.
     pub retransmitted: u32,
+    /// The application limited the sample that the delivery rate is from.
+    pub app_limited: bool,
     /// Smoothed RTT, microseconds.
     pub srtt_us: u32,
+    /// Mean deviation of the RTT, microseconds.
+    pub rttvar_us: u32,
     threshold: u32,
     /// Congestion window, packets.
     pub window: u32,
+    /// Packets sent again.
+    pub retransmitted_packets: u32,
     pacing_bytes_per_s: u64,
-    /// Payload bytes acknowledged (RFC 4898, tcpEStatsAppHCThruOctetsAcked).
+    /// Payload bytes acknowledged (RFC 4898, tcpEStatsAppHCThruOctetsAcked),
+    /// with the SYN of the end that opened and the FIN as a byte each.
     pub acked_bytes: u64,
+    /// Payload bytes received (tcpEStatsAppHCThruOctetsReceived).
+    pub received_bytes: u64,
     /// Smallest RTT of late, microseconds; 0 or `u32::MAX`: none was measured
     /// ([`TcpInfo::min_rtt`]).
     pub min_rtt_us: u32,
     /// Packets with payload sent, those sent again included.
     pub sent_packets: u32,
+    /// Delivery rate of the last sample that counts, bit/s.
+    pub delivery_rate_bps: Option<u64>,
+    /// Time with data to send or unacknowledged, microseconds.
+    pub busy_us: Option<u64>,
+    /// Of it, limited by the receiver's window.
+    pub receive_limited_us: Option<u64>,
+    /// Of it, limited by the send buffer.
+    pub send_buffer_limited_us: Option<u64>,
+    /// Packets acknowledged, selectively ones included.
+    pub delivered_packets: Option<u32>,
     /// Packets that arrived with a congestion mark, as the receiver echoes
     /// them.
     pub marked_packets: u32,
@@ -48,8 +68,14 @@ pub struct TcpInfo {
     pub sent_bytes: u64,
     /// Payload bytes sent again.
     pub retransmitted_bytes: u64,
+    /// D-SACK blocks received (tcpEStatsStackDSACKDups).
+    pub dsacks: Option<u32>,
+    /// ACKs that showed the path to reorder.
+    pub reorderings: Option<u32>,
     /// Retransmission timeouts.
     pub timeouts: u16,
+    /// The same, of a kernel that counts them (Linux 6.7).
+    pub total_timeouts: Option<u16>,
 }
 
 impl TcpInfo {
@@ -60,32 +86,53 @@ impl TcpInfo {
     /// Where the descriptor is not one of a TCP socket.
     pub fn of(socket: &impl AsFd) -> io::Result<TcpInfo> {
         let mut bytes = [0; TCP_INFO_BYTES];
-        tcp_option(socket, libc::TCP_INFO, &mut bytes)?;
-        Ok(TcpInfo::decode(&bytes))
+        let len = tcp_option(socket, libc::TCP_INFO, &mut bytes)?;
+        Ok(TcpInfo::decode(&bytes[..len]))
     }
 
-    /// The offsets are fixed for ever: user space depends on them.
-    pub(crate) fn decode(bytes: &[u8; TCP_INFO_BYTES]) -> TcpInfo {
-        let word = |at: usize| u32_at(bytes, at);
-        let long = |at: usize| u64_at(bytes, at);
+    /// Reads as many bytes of the structure as a kernel has sent. The offsets
+    /// are fixed for ever: user space depends on them.
+    pub fn decode(sent: &[u8]) -> TcpInfo {
+        let mut bytes = [0; TCP_INFO_BYTES];
+        let len = sent.len().min(TCP_INFO_BYTES);
+        bytes[..len].copy_from_slice(&sent[..len]);
+        let word = |at: usize| u32_at(&bytes, at);
+        let long = |at: usize| u64_at(&bytes, at);
+        let newer_word = |at: usize| (at + 4 <= len).then(|| word(at));
+        let newer_long = |at: usize| (at + 8 <= len).then(|| long(at));
+        // The first bit of its byte.
+        let app_limited = if cfg!(target_endian = "little") { 1 } else { 128 };
+        let timeouts = u16::from_ne_bytes([bytes[240], bytes[241]]);
         TcpInfo {
             congestion_state: bytes[1],
+            app_limited: bytes[7] & app_limited != 0,
             mss: word(16),
             unacked: word(24),
             sacked: word(28),
             lost: word(32),
             retransmitted: word(36),
             srtt_us: word(68),
+            rttvar_us: word(72),
             threshold: word(76),
             window: word(80),
+            retransmitted_packets: word(100),
             pacing_bytes_per_s: long(104),
             acked_bytes: long(120),
+            received_bytes: long(128),
             min_rtt_us: word(148),
             sent_packets: word(156),
+            delivery_rate_bps: newer_long(160).map(|rate| rate.saturating_mul(8)),
+            busy_us: newer_long(168),
+            receive_limited_us: newer_long(176),
+            send_buffer_limited_us: newer_long(184),
+            delivered_packets: newer_word(192),
             marked_packets: word(196),
             sent_bytes: long(200),
             retransmitted_bytes: long(208),
-            timeouts: u16::from_ne_bytes([bytes[240], bytes[241]]),
+            dsacks: newer_word(216),
+            reorderings: newer_word(220),
+            timeouts,
+            total_timeouts: (len >= 242).then_some(timeouts),
         }
     }
 

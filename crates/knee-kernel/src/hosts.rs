@@ -3,7 +3,8 @@
 
 use crate::settings::{Family, PathSettings, Settings};
 use knee_emulator::Tun;
-use knee_host::{HostError, Namespace, Routing, mptcp, set_sysctl};
+use knee_host::mptcp::{self, Announced};
+use knee_host::{HostError, Namespace, Routing, set_sysctl};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// Packets that a TUN device's queue holds. A host may send a whole window at
@@ -89,8 +90,11 @@ fn set_up(settings: &Settings, end: End) -> Result<Vec<Tun>, HostError> {
     if let Some(flow) = settings.flows.iter().find(|flow| flow.is_multipath()) {
         mptcp::allow_subflows()?;
         if end == End::Receiver {
-            let joined = flow.multipath[1..].iter();
-            let joined: Vec<IpAddr> = joined.map(|path| address(*path, end, flow.family)).collect();
+            let joined = flow.multipath[1..].iter().map(|path| Announced {
+                address: address(*path, end, flow.family),
+                backup: flow.backup.contains(path),
+            });
+            let joined: Vec<Announced> = joined.collect();
             mptcp::announce(&joined)?;
         }
     }

@@ -1,6 +1,6 @@
 //! One run from beginning to end.
 
-use crate::flows::{Applications, Applied, FLOWS_MAX, Receiver, Sender, Sent, Shared};
+use crate::flows::{Applications, FLOWS_MAX, listen};
 use crate::hosts::Hosts;
 use crate::probe::{Prober, echo, echo_sockets, interval, probe_sockets};
 use crate::routes::links_and_routes;
@@ -8,14 +8,15 @@ use crate::self_check::self_check;
 use crate::settings::Settings;
 use crate::{Control, Health, KernelError};
 use knee_emulator::realtime::{self, CpuTime};
-use knee_emulator::{Clock, Emulator, Outcome, Packet, Plan, Tun, timespec};
+use knee_emulator::{Clock, Emulation, Emulator, IpPacket, Outcome, Tun, timespec};
 use knee_host::Namespace;
 use knee_link::Link;
-use knee_record::{Cost, LinkSample, Records};
+use knee_record::{ClassSample, Cost, LinkSample, Records};
 use knee_scenario::Scenario;
 use knee_units::Time;
 use nix::poll::ppoll;
-use std::sync::atomic::Ordering;
+use nix::time::{ClockId, clock_gettime};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, ScopedJoinHandle};
 
 /// How often the run looks at its [`Control`].
@@ -92,37 +93,34 @@ struct Stage<'a> {
 
 impl Stage<'_> {
     fn play(&self, devices: Vec<Tun>, control: &Control) -> Result<(Records, Health), KernelError> {
-        let shared = Shared::new(self.scenario.flows.len());
-        let receiver = self.hosts.receiver.within(|| Receiver::listen(self.settings))?;
+        let stop = AtomicBool::new(false);
+        let flows = listen(self.scenario, self.settings, self.hosts)?;
         let cpu = CpuTime::read();
         let paths = self.settings.paths.len();
         let far = self.hosts.receiver.within(|| echo_sockets(paths))?;
         let near = self.hosts.sender.within(|| probe_sockets(paths))?;
         let clock = Clock::start();
-        let applications =
-            Applications::new(self.scenario, self.settings, self.hosts, &shared, clock)?;
-        let (emulated, sent, probes) = thread::scope(|scope| {
-            let emulator = scope.spawn(|| self.emulate(devices, clock, &shared));
-            let receiver = scope.spawn(|| receiver.run(&shared));
-            let sender = scope.spawn(|| self.send(clock, &shared));
+        let epoch_unix_ns = unix_time_ns();
+        let applications = Applications::new(self.scenario, self.hosts, flows, &stop, clock);
+        let (emulated, applied, probes) = thread::scope(|scope| {
+            let emulator = scope.spawn(|| self.emulate(devices, clock, &stop));
             let applications = scope.spawn(|| applications.run());
             let echo = scope.spawn(|| {
                 realtime::prepare(realtime::PROBE);
-                echo(&far, &shared.stop)
+                echo(&far, &stop)
             });
             let prober = scope.spawn(|| {
                 realtime::prepare(realtime::PROBE);
                 let prober = Prober::new(near, self.probe_intervals(), clock);
-                prober.run(self.scenario.duration, &shared.stop)
+                prober.run(self.scenario.duration, &stop)
             });
-            supervise(&sender, clock, control, &shared);
-            shared.stop.store(true, Ordering::Relaxed);
-            joined(receiver)?;
+            supervise(&applications, clock, control, &stop);
+            stop.store(true, Ordering::Relaxed);
             joined(echo)?;
-            let sent = together(joined(sender)?, joined(applications)?);
-            Ok::<_, KernelError>((joined(emulator)?, sent, joined(prober)?))
+            let applied = joined(applications)?;
+            Ok::<_, KernelError>((joined(emulator)?, applied, joined(prober)?))
         })?;
-        let Emulated { mut health, links, devices } = emulated;
+        let Emulated { mut health, links, classes, devices } = emulated;
         health.probes = probes;
         health.stolen = CpuTime::read().stolen_since(cpu);
         // Their counters go with them.
@@ -131,15 +129,17 @@ impl Stage<'_> {
         let end = health.emulator.duration.min(self.scenario.duration);
         let cost = Cost {
             events: health.emulator.packets,
-            data_packets: sent.flows.iter().map(|flow| flow.delivered_packets).sum(),
+            data_packets: applied.flows.iter().map(|flow| flow.delivered_packets).sum(),
         };
         let records = Records {
             links,
+            classes,
             link_names: self.scenario.links.iter().map(|link| link.name.clone()).collect(),
             end_ns: end.as_nanos(),
             interrupted: control.stop.load(Ordering::Relaxed) && end < self.scenario.duration,
             cost,
-            ..sent
+            epoch_unix_ns,
+            ..applied
         };
         Ok((records.with_rates(self.scenario), health))
     }
@@ -153,11 +153,11 @@ impl Stage<'_> {
         &self,
         devices: Vec<Tun>,
         clock: Clock,
-        shared: &Shared,
+        stop: &AtomicBool,
     ) -> Result<Emulated, KernelError> {
         let warning = realtime::prepare(realtime::EMULATOR);
         let (links, routes) = links_and_routes(self.scenario);
-        let plan = Plan {
+        let plan = Emulation {
             links,
             routes,
             sample_interval: self.scenario.sample_interval,
@@ -165,14 +165,16 @@ impl Stage<'_> {
         };
         // Those of the scenario, which come first.
         let sampled = self.scenario.links.len();
-        let mut links = Vec::new();
-        let mut sample = |now: Time, emulated: &mut [Link<Packet>]| {
-            let emulated = emulated[..sampled].iter_mut().enumerate();
-            links.extend(emulated.map(|(index, link)| LinkSample::of(link, index, now)));
+        let (mut links, mut classes) = (Vec::new(), Vec::new());
+        let mut sample = |now: Time, emulated: &mut [Link<IpPacket>]| {
+            for (index, link) in emulated[..sampled].iter_mut().enumerate() {
+                links.push(LinkSample::of(link, index, now));
+                classes.extend(ClassSample::of(link, index, now));
+            }
         };
-        let outcome = Emulator::new(plan, devices, clock, &mut sample).run(&shared.stop);
+        let outcome = Emulator::new(plan, devices, clock, &mut sample).run(stop);
         // Whatever happened, the others must not wait for packets.
-        shared.stop.store(true, Ordering::Relaxed);
+        stop.store(true, Ordering::Relaxed);
         let Outcome { tally, devices } = outcome?;
         let duration = tally.duration.as_secs_f64().max(1e-9);
         let health = Health {
@@ -181,55 +183,39 @@ impl Stage<'_> {
             warnings: warning.into_iter().collect(),
             ..Health::default()
         };
-        Ok(Emulated { health, links, devices })
+        Ok(Emulated { health, links, classes, devices })
     }
+}
 
-    fn send(&self, clock: Clock, shared: &Shared) -> Result<Sent, KernelError> {
-        self.hosts.sender.enter()?;
-        Sender::new(self.scenario, self.settings, shared, clock).run()
-    }
+/// Nanoseconds since 1970 (UTC); zero: the host does not know.
+fn unix_time_ns() -> u64 {
+    let now = clock_gettime(ClockId::CLOCK_REALTIME);
+    now.map_or(0, |now| now.tv_sec() as u64 * 1_000_000_000 + now.tv_nsec() as u64)
 }
 
 /// What the emulator leaves of a run.
 struct Emulated {
     health: Health,
     links: Vec<LinkSample>,
+    classes: Vec<ClassSample>,
     devices: Vec<Tun>,
 }
 
 /// Carries requests to stop into the run and its time out of it.
 fn supervise<T>(
-    sender: &ScopedJoinHandle<'_, T>,
+    applications: &ScopedJoinHandle<'_, T>,
     clock: Clock,
     control: &Control,
-    shared: &Shared,
+    stop: &AtomicBool,
 ) {
-    while !sender.is_finished() {
+    while !applications.is_finished() {
         if control.stop.load(Ordering::Relaxed) {
-            shared.stop.store(true, Ordering::Relaxed);
+            stop.store(true, Ordering::Relaxed);
         }
         control.now_ns.store(clock.now().as_nanos(), Ordering::Relaxed);
         // Interrupted or not: the loop looks again.
         let _ = ppoll(&mut [], Some(timespec(CONTROL_PERIOD)), None);
     }
-}
-
-/// What all flows have to tell, in the order of time and of the scenario.
-fn together(sent: Sent, applied: Applied) -> Records {
-    let mut records = Records {
-        flows: sent.flows,
-        samples: sent.samples,
-        paths: sent.paths,
-        path_samples: sent.path_samples,
-        objects: applied.objects,
-        transfers: applied.transfers,
-        ..Records::default()
-    };
-    records.samples.extend(applied.samples);
-    records.samples.sort_by_key(|row| row.time_ns);
-    records.flows.extend(applied.flows);
-    records.flows.sort_by_key(|row| row.flow);
-    records
 }
 
 fn joined<T>(thread: ScopedJoinHandle<'_, Result<T, KernelError>>) -> Result<T, KernelError> {

@@ -12,8 +12,8 @@ use crate::probe::{
 };
 use crate::routes::links_and_routes;
 use crate::settings::Settings;
-use knee_emulator::{Clock, Emulator, Plan, Tun, realtime, timespec};
-use knee_link::{Aqm, Buffer, Config, Delay, Loss, RateModel, Steps};
+use knee_emulator::{Clock, Emulation, Emulator, Tun, realtime, timespec};
+use knee_link::{Config, RateModel};
 use knee_scenario::{Reverse, Scenario};
 use knee_units::{Rate, Time};
 use nix::poll::ppoll;
@@ -85,7 +85,7 @@ pub fn self_check(
     let bursts = bursts.collect();
     let stage = Stage { clock: Clock::start(), checks, bursts, over: AtomicBool::new(false) };
     let sample_interval = Time::from_secs(3600);
-    let plan = Plan { links, routes, sample_interval, duration: Time::MAX };
+    let plan = Emulation { links, routes, sample_interval, duration: Time::MAX };
     stage.play(plan, devices, &near_sockets, &far_sockets)
 }
 
@@ -105,7 +105,7 @@ struct Burst {
 impl Stage {
     fn play(
         mut self,
-        plan: Plan,
+        plan: Emulation,
         devices: Vec<Tun>,
         near: &[UdpSocket],
         far: &[UdpSocket],
@@ -203,15 +203,10 @@ impl Stage {
 
 /// A link as it is at the start, with nothing that chance or load decides.
 fn nominal(config: &Config) -> Config {
-    let first = config.delay.base.0[0];
+    let (_, delay) = config.delay.base.0[0];
     Config {
         rate: first_rate(config).map_or(RateModel::Unlimited, RateModel::Constant),
-        delay: Delay { base: Steps(vec![first]), jitter: None },
-        buffer: Buffer::Unlimited,
-        aqm: Aqm::DropTail,
-        loss: Loss::None,
-        policer: None,
-        down: Vec::new(),
+        ..Config::pure_delay(delay)
     }
 }
 

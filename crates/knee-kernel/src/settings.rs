@@ -1,12 +1,18 @@
 //! What of a scenario the kernel's TCP can be set to, and how. What it
 //! cannot is refused: numbers of something else would be no comparison.
 
+mod refused;
+#[cfg(test)]
+mod tests;
+
 use crate::KernelError;
-use knee_cc::{RecoveryPeriod, Selection};
+use knee_cc::Selection;
 use knee_host::{HostError, sysctl};
-use knee_scenario::{Flow, Multipath, Scenario, Workload};
+use knee_scenario::{Flow, Scenario, Workload};
+
 use knee_transport::{Config, Pacing, ReceiveWindow};
 use knee_units::{Rate, Time};
+use refused::{check_flow, unsupported};
 
 /// IP and TCP header without options.
 const HEADER_V4: u32 = 40;
@@ -15,8 +21,6 @@ const HEADER_V6: u32 = 60;
 const TIMESTAMPS: u32 = 12;
 /// MPTCP's option on segments with data: data ACK and mapping (RFC 8684).
 const DATA_SEQUENCE_SIGNAL: u32 = 20;
-/// Linux's own limits of TCP_MAXSEG.
-const MSS_MIN: u32 = 88;
 
 /// Which IP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,6 +56,8 @@ pub struct FlowSettings {
     pub path: usize,
     /// All of its paths, of a flow over MPTCP; else empty.
     pub multipath: Vec<usize>,
+    /// Those of them that are used only where no other can be.
+    pub backup: Vec<usize>,
     pub family: Family,
     /// As TCP_CONGESTION names it.
     pub controller: String,
@@ -81,11 +87,6 @@ pub struct BpfController {
 }
 
 impl FlowSettings {
-    /// One connection, filled from its beginning: bulk or a file.
-    pub fn is_stream(&self) -> bool {
-        matches!(self.workload, Workload::Bulk | Workload::File(_))
-    }
-
     /// Over MPTCP.
     pub fn is_multipath(&self) -> bool {
         !self.multipath.is_empty()
@@ -132,8 +133,7 @@ fn flow_settings(
     available: &str,
     loaded: &mut Vec<BpfController>,
 ) -> Result<FlowSettings, KernelError> {
-    check_transport(flow)?;
-    check_carried(scenario, flow)?;
+    check_flow(scenario, flow)?;
     let header = tcp_header(flow);
     let base = if header >= HEADER_V6 { HEADER_V6 } else { HEADER_V4 };
     let controller = controller(flow, available, loaded)?;
@@ -143,6 +143,7 @@ fn flow_settings(
         label: format!("{}[{}]", flow.name, flow.index),
         path: flow.paths[0],
         multipath: flow.multipath.iter().flat_map(|_| flow.paths.clone()).collect(),
+        backup: flow.multipath.iter().flat_map(|m| &m.backup).map(|at| flow.paths[*at]).collect(),
         family: if header >= HEADER_V6 { Family::V6 } else { Family::V4 },
         max_segment: flow.transport.mss + flow.transport.header - base,
         paced: flow.transport.pacing == Pacing::On,
@@ -230,116 +231,6 @@ fn load_in_bpf(_: &Selection, _: &mut Vec<BpfController>) -> Option<String> {
     None
 }
 
-/// What this ground does not drive yet.
-fn check_carried(scenario: &Scenario, flow: &Flow) -> Result<(), KernelError> {
-    let refuse = |key: &str, problem: &str, advice: &str| {
-        Err(unsupported(flow, key, problem.to_owned(), advice.to_owned()))
-    };
-    check_multipath(scenario, flow)?;
-    if flow.paths.iter().any(|path| !scenario.paths[*path].absent.is_empty()) {
-        let advice = "write down = … at a link, or run on sim";
-        return refuse("path", "on the kernel ground a path cannot be absent", advice);
-    }
-    Ok(())
-}
-
-/// What the kernel's MPTCP can be set to: nearly nothing.
-fn check_multipath(scenario: &Scenario, flow: &Flow) -> Result<(), KernelError> {
-    let Some(Multipath { scheduler, reinjection, backup }) = &flow.multipath else {
-        return Ok(());
-    };
-    let refuse = |key: &str, problem: &str, advice: &str| {
-        Err(unsupported(flow, key, problem.to_owned(), advice.to_owned()))
-    };
-    if !matches!(flow.workload, Workload::Bulk | Workload::File(_)) {
-        let advice = "give the flow one path, or run on sim";
-        return refuse("paths", "over several paths only bulk and files run here", advice);
-    }
-    if scheduler.name != "blest" || !scheduler.parameters.is_empty() {
-        let advice = "write scheduler = \"blest\", which the kernel's is like, or run on sim";
-        return refuse("scheduler", "the kernel's MPTCP has its own scheduler only", advice);
-    }
-    if !reinjection {
-        let advice = "leave it at true, or run on sim";
-        return refuse("reinjection", "the kernel's MPTCP always repeats on another path", advice);
-    }
-    if !backup.is_empty() {
-        return refuse("backup", "the kernel ground has no backup paths", "leave it out");
-    }
-    let config = &flow.transport;
-    if config.pacing == Pacing::On || matches!(config.receive_window, ReceiveWindow::Fixed(_)) {
-        let advice = "leave pacing and receive_window out, or run on sim";
-        return refuse("paths", "the kernel's MPTCP cannot be set so", advice);
-    }
-    let mut others = scenario.flows.iter().filter(|other| other.multipath.is_some());
-    if others.any(|other| other.paths != flow.paths) {
-        let advice = "the kernel announces one set of paths for a host: give all the same";
-        return refuse("paths", "differ from those of another flow over several", advice);
-    }
-    Ok(())
-}
-
-/// What the kernel's TCP cannot be set to. Every setting is named here: a new
-/// one does not compile until somebody has decided about it.
-fn check_transport(flow: &Flow) -> Result<(), KernelError> {
-    let linux = Config::default();
-    let Config {
-        mss,
-        // With the options that `tcp_header` takes off.
-        header: _,
-        initial_window,
-        ack_every,
-        ack_delay,
-        quick_acks,
-        // Each of the three has its socket option or none: `receive_window`.
-        receive_window: _,
-        pacing,
-        // A sysctl: `Settings::ecn`.
-        ecn: _,
-        sampler,
-        recovery,
-        min_rto,
-        max_burst,
-    } = flow.transport;
-    let refuse = |key: &str, advice: &str| {
-        let problem = "the kernel's TCP cannot be set so".to_owned();
-        Err(unsupported(flow, key, problem, format!("{advice}, or run on sim")))
-    };
-    let bare = [HEADER_V4, HEADER_V6];
-    let header = tcp_header(flow);
-    if !bare.contains(&header) && !bare.contains(&header.wrapping_sub(TIMESTAMPS)) {
-        return refuse("header", "write 40 B or 52 B for IPv4, 60 B or 72 B for IPv6");
-    }
-    if mss < MSS_MIN {
-        return refuse("mss", "write at least 88 B");
-    }
-    if initial_window != linux.initial_window {
-        return refuse("initial_window", "leave it at 10");
-    }
-    if ack_every != linux.ack_every || quick_acks != linux.quick_acks {
-        return refuse("ack_every", "leave ack_every at 2 and quick_acks at 16");
-    }
-    if ack_delay != linux.ack_delay {
-        return refuse("ack_delay", "leave it at 40 ms");
-    }
-    if min_rto != linux.min_rto {
-        return refuse("min_rto", "leave it at 200 ms");
-    }
-    if pacing == Pacing::Off && flow.controller.name.starts_with("bbr") {
-        return refuse("pacing", "BBR is always paced: leave it at auto");
-    }
-    if max_burst != linux.max_burst {
-        return refuse("max_burst", "leave it at 64 KiB, the kernel's own");
-    }
-    if !matches!(recovery, None | Some(RecoveryPeriod::Tcp)) {
-        return refuse("recovery", "leave it at auto");
-    }
-    if sampler != linux.sampler {
-        return refuse("sampler", "leave it at linux");
-    }
-    Ok(())
-}
-
 /// What is one setting for the whole of a namespace.
 fn alike(
     scenario: &Scenario,
@@ -356,8 +247,4 @@ fn alike(
             Err(unsupported(other, key, problem, advice.to_owned()))
         }
     }
-}
-
-fn unsupported(flow: &Flow, key: &str, problem: String, advice: String) -> KernelError {
-    KernelError::Unsupported { place: format!("flow \"{}\", {key}", flow.name), problem, advice }
 }

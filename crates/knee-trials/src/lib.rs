@@ -1,4 +1,5 @@
-//! For tests alone: [random scenarios](scenario), and tests that need something
+//! For tests alone: [random scenarios](scenario), a
+//! [connection over one bottleneck](bottleneck), and tests that need something
 //! of the host: root, TUN, BPF, processors that nobody else keeps busy. Only at
 //! run time is it known whether it is there, and Rust's own harness cannot skip
 //! a test any more then.
@@ -8,6 +9,8 @@
 //!
 //! What this crate never does: count a test as passed that did not run.
 
+pub mod bottleneck;
+pub mod namespaces;
 pub mod scenario;
 
 use clap::{ArgAction, CommandFactory, FromArgMatches};
@@ -84,6 +87,9 @@ fn arguments(line: impl IntoIterator<Item = OsString>, trials: &[Trial]) -> Argu
 ///
 /// Where TUN devices or network namespaces are not to be had.
 pub fn turn() -> Result<MutexGuard<'static, ()>, Skipped> {
+    // Before the host is tried: while one test has its turn, no other makes a
+    // namespace in this process, whose number the kernel would soon give again.
+    let turn = alone();
     if let Err(error) = File::options().read(true).write(true).open("/dev/net/tun") {
         return Err(Skipped::lack(format!("the host lacks /dev/net/tun ({error})")));
     }
@@ -92,7 +98,7 @@ pub fn turn() -> Result<MutexGuard<'static, ()>, Skipped> {
         let why = format!("the host lacks root, for network namespaces ({error})");
         return Err(Skipped::lack(why));
     }
-    Ok(alone())
+    Ok(turn)
 }
 
 /// The processors, for this test alone.
@@ -113,6 +119,7 @@ pub fn tell(figure: &str) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::path::Path;
 
     mod inner {
         pub fn second() -> Result<(), super::Skipped> {
@@ -144,6 +151,22 @@ mod tests {
     fn what_did_not_run_is_ignored() {
         assert_eq!(counts(""), [1, 1, 1, 0]);
         assert_eq!(counts("inner"), [0, 0, 1, 2]);
+    }
+
+    /// Whoever tells by their numbers which namespaces a run made would take
+    /// one of these for it, or miss one that has the number of one of these.
+    #[test]
+    fn who_waits_for_a_turn_makes_no_namespace() {
+        let Ok(turn) = turn() else { return };
+        let waiting: Vec<_> = (0..300).map(|_| thread::spawn(|| super::turn().map(drop))).collect();
+        for _ in 0..200 {
+            let made = namespaces::namespaces_of(Path::new("/proc/self"));
+            assert!(made.is_empty(), "{made:?}");
+        }
+        drop(turn);
+        for one in waiting {
+            assert!(one.join().is_ok_and(|turn| turn.is_ok()));
+        }
     }
 
     #[test]

@@ -21,9 +21,11 @@ use std::path::{Path, PathBuf};
 
 /// Controllers that can be loaded, by the names that the kernel will know
 /// them by (at most 15 bytes).
-pub const NAMES: [&str; 1] = ["bbr_low_delay"];
+pub const NAMES: [&str; 3] = ["bbr_low_delay", "knee_bbr3", "knee_copa"];
 
 const BBR_LOW_DELAY: &[u8] = include_bytes!(env!("KNEE_BPF_BBR_LOW_DELAY"));
+const BBR3: &[u8] = include_bytes!(env!("KNEE_BPF_BBR3"));
+const COPA: &[u8] = include_bytes!(env!("KNEE_BPF_COPA"));
 const FIXED: &[u8] = include_bytes!(env!("KNEE_BPF_FIXED"));
 
 /// An algorithm of `knee-cc` in BPF.
@@ -37,12 +39,24 @@ struct Program {
     constants: fn(&Selection) -> Result<Vec<u8>, SelectionError>,
 }
 
-const PROGRAMS: [Program; 2] = [
+const PROGRAMS: [Program; 4] = [
     Program {
         algorithm: switches::ALGORITHM,
         object: BBR_LOW_DELAY,
         compiled: NAMES[0],
         constants: |selection| Ok(switches::constants(selection)?.to_vec()),
+    },
+    Program {
+        algorithm: "bbr3",
+        object: BBR3,
+        compiled: NAMES[1],
+        constants: switches::constants_of_bbr3,
+    },
+    Program {
+        algorithm: "copa",
+        object: COPA,
+        compiled: NAMES[2],
+        constants: switches::constants_of_copa,
     },
     Program {
         algorithm: "fixed",
@@ -76,7 +90,7 @@ pub fn load(name: &str, changes: &[(String, String)]) -> Result<(), BpfError> {
     let name = known(name)?;
     // Asked first: a controller that cannot be kept is not worth loading.
     let folder = folder()?;
-    let Registration { mut link } = register(name, &switches::selection(changes))?;
+    let Registration { mut link } = register(name, &switches::selection(name, changes))?;
     fs::create_dir_all(&folder).map_err(|error| BpfError::io("make /sys/fs/bpf/knee", &error))?;
     link.pin(folder.join(name)).map_err(|error| refused(&error))
 }
@@ -112,7 +126,7 @@ pub fn unload(name: &str) -> Result<(), BpfError> {
     Ok(())
 }
 
-/// Whether [`register`] can offer what is selected: BBR or a fixed window,
+/// Whether [`register`] can offer what is selected: BBR, BBRv3, Copa or a fixed window,
 /// whatever the parameters.
 pub fn can_register(selection: &Selection) -> bool {
     program(selection).is_some()
@@ -120,7 +134,7 @@ pub fn can_register(selection: &Selection) -> bool {
 
 /// Whether what is selected paces.
 pub fn paces(selection: &Selection) -> bool {
-    program(selection).is_some_and(|program| program.algorithm == switches::ALGORITHM)
+    program(selection).is_some_and(|program| program.algorithm != "fixed")
 }
 
 /// The program of the algorithm that a name, or that of a preset, stands for.
@@ -196,12 +210,14 @@ fn folder() -> Result<PathBuf, BpfError> {
     Ok(PathBuf::from(FOLDER))
 }
 
-/// An object of `bpf/` that holds BBR, with what `selection` says.
+/// An object of `bpf/` that holds the algorithm that `selection` names, with
+/// what it says.
 ///
 /// # Errors
 /// When a parameter or its value does not exist, or the object is none.
 pub fn opened(object: &[u8], selection: &Selection) -> Result<OpenObject, BpfError> {
-    opened_with(object, &switches::constants(selection)?)
+    let program = program(selection).ok_or_else(|| BpfError::Unknown(selection.name.clone()))?;
+    opened_with(object, &(program.constants)(selection)?)
 }
 
 fn opened_with(object: &[u8], constants: &[u8]) -> Result<OpenObject, BpfError> {

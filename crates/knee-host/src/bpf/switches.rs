@@ -6,6 +6,12 @@ use knee_cc::{Kind, Selection, SelectionError, Settings, Value};
 /// Preset of `knee-cc` that `bbr_low_delay` is.
 pub(super) const PRESET: &str = "bbr-low-delay";
 
+/// Name of the kernel's BBRv3.
+pub(super) const BBR3: &str = "knee_bbr3";
+
+/// Name of the kernel's Copa.
+pub(super) const COPA: &str = "knee_copa";
+
 /// Algorithm that has the parameters.
 pub(super) const ALGORITHM: &str = "bbr";
 
@@ -15,17 +21,23 @@ const UNIT: f64 = 256.0;
 /// Bytes of `struct bbr_config`.
 pub(super) const BYTES: usize = 48;
 
-/// The preset with these of its parameters changed, each as one types it:
-/// `drain_to_target` and `false`, `max_cruise` and `off`.
-pub(super) fn selection(changes: &[(String, String)]) -> Selection {
-    let read = |(name, text): &(String, String)| (name.clone(), value(name, text));
-    Selection { name: PRESET.to_owned(), parameters: changes.iter().map(read).collect() }
+/// What the kernel's controller of a name is, with these of its parameters
+/// changed, each as one types it: `drain_to_target` and `false`, `max_cruise` and
+/// `off`.
+pub(super) fn selection(controller: &str, changes: &[(String, String)]) -> Selection {
+    let (name, algorithm) = match controller {
+        BBR3 => ("bbr3", "bbr3"),
+        COPA => ("copa", "copa"),
+        _ => (PRESET, ALGORITHM),
+    };
+    let read = |(key, text): &(String, String)| (key.clone(), value(algorithm, key, text));
+    Selection { name: name.to_owned(), parameters: changes.iter().map(read).collect() }
 }
 
 /// A value by the kind of its parameter; the registry refuses what is of the
 /// wrong kind.
-fn value(name: &str, text: &str) -> Value {
-    let entry = knee_cc::controllers().iter().find(|entry| entry.name == ALGORITHM);
+fn value(algorithm: &str, name: &str, text: &str) -> Value {
+    let entry = knee_cc::controllers().iter().find(|entry| entry.name == algorithm);
     let mut parameters = entry.into_iter().flat_map(|entry| entry.parameters);
     let kind = parameters.find(|parameter| parameter.name == name).map(|found| found.kind);
     let numbers =
@@ -56,6 +68,44 @@ pub(super) fn constants_of_fixed(selection: &Selection) -> Result<Vec<u8>, Selec
     })?;
     let packets = u32::try_from(packets).unwrap_or(u32::MAX);
     Ok([packets.to_ne_bytes(), [0; 4]].concat())
+}
+
+/// The constants of BBRv3's program (`struct bbr3_config` in `bpf/bbr3/types.h`).
+pub(super) fn constants_of_bbr3(selection: &Selection) -> Result<Vec<u8>, SelectionError> {
+    let settings = knee_cc::settings(selection)?;
+    let thousandths = |value: f64| (value * 1000.0).round() as u32;
+    let number = |name| thousandths(settings.number(name));
+    let part = |name| thousandths(settings.part(name).get());
+    let limit = settings.duration("extra_acked_limit").map_or(u64::MAX, |time| time.as_micros());
+    let gains = settings.numbers("probe_gains");
+    let rounds = settings.count("drain_rounds");
+    let words = [
+        number("startup_gain"),
+        number("drain_gain"),
+        if rounds == 0 { u32::MAX } else { rounds },
+        thousandths(gains[0]),
+        thousandths(gains[1]),
+        part("loss_threshold"),
+        number("beta"),
+        part("headroom"),
+        settings.count("startup_loss_ranges"),
+        u32::from(settings.switch("startup_keeps_delivered")),
+        settings.count("offload_quanta"),
+        u32::from(settings.switch("probe_rtt")),
+    ];
+    Ok(limit
+        .to_ne_bytes()
+        .into_iter()
+        .chain(words.into_iter().flat_map(u32::to_ne_bytes))
+        .collect())
+}
+
+/// The constants of Copa's program (`struct copa_config` in `bpf/copa/copa.h`).
+pub(super) fn constants_of_copa(selection: &Selection) -> Result<Vec<u8>, SelectionError> {
+    let settings = knee_cc::settings(selection)?;
+    let inverse = (f64::from(1 << 20) / settings.number("delta")).round() as u32;
+    let competitive = u32::from(settings.switch("competitive"));
+    Ok([inverse.to_ne_bytes(), competitive.to_ne_bytes()].concat())
 }
 
 fn lay_out(settings: &Settings) -> [u8; BYTES] {
@@ -99,12 +149,12 @@ mod tests {
     use libbpf_rs::{MapType, ObjectBuilder};
 
     fn change(name: &str, text: &str) -> Result<[u8; BYTES], SelectionError> {
-        constants(&selection(&[(name.to_owned(), text.to_owned())]))
+        constants(&selection("bbr_low_delay", &[(name.to_owned(), text.to_owned())]))
     }
 
     #[test]
     fn what_is_typed_reaches_its_place() {
-        let preset = constants(&selection(&[])).unwrap();
+        let preset = constants(&selection("bbr_low_delay", &[])).unwrap();
         let changed = |name, text| {
             let bytes = change(name, text).unwrap();
             (0..BYTES).filter(|at| bytes[*at] != preset[*at]).collect::<Vec<_>>()
@@ -130,9 +180,68 @@ mod tests {
         libbpf_rs::set_print(None);
         let object = ObjectBuilder::default().open_memory(crate::bpf::BBR_LOW_DELAY).unwrap();
         let rodata = object.maps().find(|map| map.name().to_string_lossy().ends_with(".rodata"));
-        let preset = constants(&selection(&[])).unwrap();
+        let preset = constants(&selection("bbr_low_delay", &[])).unwrap();
         assert_eq!(rodata.unwrap().initial_value().unwrap()[..BYTES], preset);
         assert!(object.maps().any(|map| map.map_type() == MapType::StructOps));
+    }
+
+    #[test]
+    fn copa_holds_its_defaults_and_takes_others() {
+        libbpf_rs::set_print(None);
+        let object = ObjectBuilder::default().open_memory(crate::bpf::COPA).unwrap();
+        let rodata = object.maps().find(|map| map.name().to_string_lossy().ends_with(".rodata"));
+        let defaults = constants_of_copa(&selection(COPA, &[])).unwrap();
+        assert_eq!(rodata.unwrap().initial_value().unwrap()[..8], defaults);
+        let change = |name: &str, text: &str| {
+            constants_of_copa(&selection(COPA, &[(name.to_owned(), text.to_owned())]))
+        };
+        // Four times 2^20.
+        assert_eq!(change("delta", "0.25").unwrap()[..4], (1_u32 << 22).to_ne_bytes());
+        assert_eq!(change("competitive", "false").unwrap()[4..], [0; 4]);
+        assert!(change("delta", "20").is_err());
+    }
+
+    #[test]
+    fn bbr3_holds_its_defaults_and_takes_others() {
+        libbpf_rs::set_print(None);
+        let object = ObjectBuilder::default().open_memory(crate::bpf::BBR3).unwrap();
+        let rodata = object.maps().find(|map| map.name().to_string_lossy().ends_with(".rodata"));
+        let defaults = constants_of_bbr3(&selection(BBR3, &[])).unwrap();
+        assert_eq!(rodata.unwrap().initial_value().unwrap()[..56], defaults);
+        let changed = |name: &str, text: &str| {
+            let bytes = constants_of_bbr3(&selection(BBR3, &[(name.to_owned(), text.to_owned())]));
+            let bytes = bytes.unwrap_or_else(|error| panic!("{error}"));
+            (0..56).step_by(4).filter(|at| bytes[*at..*at + 4] != defaults[*at..*at + 4]).collect()
+        };
+        let places: Vec<Vec<usize>> = vec![
+            changed("extra_acked_limit", "100 ms"),
+            changed("startup_gain", "2.9"),
+            changed("drain_gain", "0.4"),
+            changed("drain_rounds", "0"),
+            changed("probe_gains", "1.2, 0.8"),
+            changed("loss_threshold", "3 %"),
+            changed("beta", "0.8"),
+            changed("headroom", "10 %"),
+            changed("startup_loss_ranges", "8"),
+            changed("startup_keeps_delivered", "false"),
+            changed("offload_quanta", "1"),
+            changed("probe_rtt", "false"),
+        ];
+        let expected: [&[usize]; 12] = [
+            &[0, 4],
+            &[8],
+            &[12],
+            &[16],
+            &[20, 24],
+            &[28],
+            &[32],
+            &[36],
+            &[40],
+            &[44],
+            &[48],
+            &[52],
+        ];
+        assert_eq!(places, expected);
     }
 
     #[test]

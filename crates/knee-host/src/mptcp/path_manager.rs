@@ -24,13 +24,23 @@ pub fn allow_subflows() -> Result<(), HostError> {
     PathManager::open()?.ask(set_limits((SUBFLOWS_MAX - 1) as u32))
 }
 
+/// An address at which a host can be reached as well.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Announced {
+    /// The address.
+    pub address: IpAddr,
+    /// Subflows to it are used only where no other can be (RFC 8684, section
+    /// 3.3.8).
+    pub backup: bool,
+}
+
 /// Tells the peers of this namespace's connections that they can be reached
 /// at these addresses as well.
 ///
 /// # Errors
 ///
 /// As [`allow_subflows`], and where one of them is announced already.
-pub fn announce(addresses: &[IpAddr]) -> Result<(), HostError> {
+pub fn announce(addresses: &[Announced]) -> Result<(), HostError> {
     let mut manager = PathManager::open()?;
     // The address that a connection begins with has the number zero.
     let mut numbered = (1..).zip(addresses);
@@ -53,7 +63,7 @@ fn set_limits(most: u32) -> Command {
     Command { number: SET_LIMITS, attributes: vec![limit(RECEIVED_ADDRESSES), limit(SUBFLOWS)] }
 }
 
-fn add_address(number: u8, address: IpAddr) -> Command {
+fn add_address(number: u8, announced: Announced) -> Command {
     const ADD_ADDRESS: u8 = 1;
     const ADDRESS: u16 = 1;
     // Within it.
@@ -64,7 +74,9 @@ fn add_address(number: u8, address: IpAddr) -> Command {
     const FLAGS: u16 = 6;
     /// Announced to the peer.
     const SIGNAL: u32 = 1;
-    let (family, kind, octets) = match address {
+    const BACKUP: u32 = 4;
+    let flags = if announced.backup { SIGNAL | BACKUP } else { SIGNAL };
+    let (family, kind, octets) = match announced.address {
         IpAddr::V4(v4) => (libc::AF_INET, V4, v4.octets().to_vec()),
         IpAddr::V6(v6) => (libc::AF_INET6, V6, v6.octets().to_vec()),
     };
@@ -72,7 +84,7 @@ fn add_address(number: u8, address: IpAddr) -> Command {
         DefaultNla::new(FAMILY, (family as u16).to_ne_bytes().to_vec()),
         DefaultNla::new(NUMBER, vec![number]),
         DefaultNla::new(kind, octets),
-        DefaultNla::new(FLAGS, SIGNAL.to_ne_bytes().to_vec()),
+        DefaultNla::new(FLAGS, flags.to_ne_bytes().to_vec()),
     ];
     let endpoint = endpoint.as_slice();
     let mut nested = vec![0; endpoint.buffer_len()];
@@ -155,7 +167,8 @@ mod tests {
     /// bytes of header, kind (nested: the highest bit), value, padding.
     #[test]
     fn an_address_lies_in_its_attribute() {
-        let command = add_address(2, IpAddr::from([10, 64, 1, 2]));
+        let address = IpAddr::from([10, 64, 1, 2]);
+        let command = add_address(2, Announced { address, backup: false });
         let mut bytes = vec![0xff; command.buffer_len()];
         command.emit(&mut bytes);
         let words: Vec<u16> =
@@ -166,5 +179,8 @@ mod tests {
         assert_eq!(bytes[24..28], [10, 64, 1, 2]);
         assert_eq!(words[14..16], [8, 6]);
         assert_eq!(bytes[32..], 1_u32.to_ne_bytes());
+        let command = add_address(2, Announced { address, backup: true });
+        command.emit(&mut bytes);
+        assert_eq!(bytes[32..], 5_u32.to_ne_bytes());
     }
 }

@@ -14,6 +14,8 @@ fn main() -> ExitCode {
         bpf::both_follow_a_slower_link,
         bpf::both_decide_the_same_where_it_matters,
         bpf::the_file_visits_every_phase,
+        bpf::bbr3::bbr3_decides_the_same,
+        bpf::copa::copa_decides_the_same,
     ];
     // Writes a file: only when asked for.
     let record = trials![bpf::recording::record].map(|trial| trial.with_ignored_flag(true));

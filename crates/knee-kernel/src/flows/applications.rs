@@ -1,75 +1,74 @@
-//! Pages, videos and mixes over real sockets: one thread drives them all and
-//! holds both ends of their connections, so that an application hears at once
-//! what has arrived.
+//! Applications over real sockets: one thread drives them all and holds both
+//! ends of their connections, so that an application hears at once what has
+//! arrived.
 
 use super::exchange::Exchange;
-use super::flow::{Flow, Source, objects, transfer};
-use super::sender::broken;
-use super::{GIVE_BYTES, SLEEP_MAX_MS, Shared, TAKE_BYTES};
+use super::flow::{RunningFlow, Source, objects};
+use super::sockets::broken;
+use super::{GIVE_BYTES, SLEEP_MAX_MS, TAKE_BYTES};
 use crate::KernelError;
 use crate::hosts::Hosts;
 use crate::settings::Settings;
 use knee_emulator::{Clock, timespec};
-use knee_record::{FlowRecord, FlowSample, ObjectRecord, TransferRecord};
-use knee_scenario::{Scenario, Workload};
+use knee_record::{Connections, Records};
+use knee_scenario::Scenario;
 use knee_units::Time;
 use nix::errno::Errno;
 use nix::poll::ppoll;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
 
-/// All flows that are neither bulk nor a file.
+/// All flows.
 pub struct Applications<'a> {
     scenario: &'a Scenario,
     hosts: &'a Hosts,
-    shared: &'a Shared,
+    /// Set: everybody ends.
+    stop: &'a AtomicBool,
     clock: Clock,
-    flows: Vec<Flow<'a>>,
+    flows: Vec<RunningFlow<'a>>,
     payload: Vec<u8>,
     buffer: Vec<u8>,
-    samples: Vec<FlowSample>,
-    transfers: Vec<TransferRecord>,
+    /// Those of flows and paths are filled as they come.
+    records: Records,
+    connections: Connections,
 }
 
-/// What is left of them.
-pub struct Applied {
-    pub samples: Vec<FlowSample>,
-    pub flows: Vec<FlowRecord>,
-    pub objects: Vec<ObjectRecord>,
-    pub transfers: Vec<TransferRecord>,
+/// Listens for all flows, each at the end that does not open its connections.
+pub fn listen<'a>(
+    scenario: &Scenario,
+    settings: &'a Settings,
+    hosts: &Hosts,
+) -> Result<Vec<RunningFlow<'a>>, KernelError> {
+    let flows = settings.flows.iter().enumerate();
+    flows.map(|(index, plan)| RunningFlow::new(scenario, hosts, index, plan)).collect()
 }
 
 impl<'a> Applications<'a> {
-    /// Listens for all of them, each at the end that does not open.
     pub fn new(
         scenario: &'a Scenario,
-        settings: &'a Settings,
         hosts: &'a Hosts,
-        shared: &'a Shared,
+        flows: Vec<RunningFlow<'a>>,
+        stop: &'a AtomicBool,
         clock: Clock,
-    ) -> Result<Applications<'a>, KernelError> {
-        let flows = settings.flows.iter().enumerate().filter(|(_, plan)| !plan.is_stream());
-        let flows = flows.map(|(index, plan)| Flow::new(scenario, hosts, index, plan));
-        Ok(Applications {
+    ) -> Applications<'a> {
+        Applications {
             scenario,
             hosts,
-            shared,
+            stop,
             clock,
-            flows: flows.collect::<Result<_, _>>()?,
+            flows,
             payload: vec![0; GIVE_BYTES],
             buffer: vec![0; TAKE_BYTES],
-            samples: Vec::new(),
-            transfers: Vec::new(),
-        })
+            records: Records::default(),
+            connections: Connections::default(),
+        }
     }
 
-    /// Runs to the end of the run, or until told to stop.
-    pub fn run(mut self) -> Result<Applied, KernelError> {
+    /// Runs to the end of the run, or until told to stop; what there is to tell
+    /// of flows and their paths, objects and transfers.
+    pub fn run(mut self) -> Result<Records, KernelError> {
         let mut next_sample = Time::ZERO;
         let mut now = self.clock.now();
-        while now < self.scenario.duration
-            && !self.shared.stop.load(Ordering::Relaxed)
-            && !self.flows.is_empty()
-        {
+        while now < self.scenario.duration && !self.stop.load(Ordering::Relaxed) {
             for flow in 0..self.flows.len() {
                 self.keep_time(flow, now)?;
                 self.look_for_ends(flow)?;
@@ -89,30 +88,22 @@ impl<'a> Applications<'a> {
         self.finish(end)
     }
 
-    fn finish(mut self, end: Time) -> Result<Applied, KernelError> {
+    fn finish(mut self, end: Time) -> Result<Records, KernelError> {
         self.sample(end)?;
+        let (scenario, records) = (self.scenario, &mut self.records);
         for flow in &mut self.flows {
             for exchange in std::mem::take(&mut flow.live) {
-                if matches!(flow.plan.workload, Workload::Mix(_)) {
-                    self.transfers.push(transfer(flow.index, &exchange, None));
+                if !exchange.over {
+                    self.connections.push(flow.connection(scenario, &exchange, None, end));
                 }
                 flow.gone.absorb(&exchange.observed);
             }
+            records.flows.push(flow.record(scenario, end));
+            records.paths.extend(flow.paths.path_records(scenario, flow.index));
+            records.objects.extend(objects(flow));
         }
-        let record = |flow: &Flow<'_>| {
-            let whole = flow.completed;
-            let mut row = flow.gone.record(self.scenario, flow.index, whole, flow.delivered, end);
-            if matches!(flow.plan.workload, Workload::Mix(_)) {
-                row.completion_ns = None;
-            }
-            row
-        };
-        Ok(Applied {
-            flows: self.flows.iter().map(record).collect(),
-            objects: self.flows.iter().flat_map(objects).collect(),
-            samples: self.samples,
-            transfers: self.transfers,
-        })
+        let Connections { rows, transfers } = self.connections;
+        Ok(Records { connections: rows, transfers, ..self.records })
     }
 
     /// Starts and stops an application and asks it when its time has come.
@@ -150,7 +141,8 @@ impl<'a> Applications<'a> {
             let state = &mut self.flows[flow];
             let exchange = &mut state.live[at];
             exchange.end_stream();
-            if exchange.is_over().map_err(|source| broken(state.plan, source))? {
+            let ended = exchange.has_ended(state.plan.is_multipath());
+            if ended.map_err(|source| broken(state.plan, source))? {
                 self.end(flow, at)?;
             }
         }
@@ -160,13 +152,19 @@ impl<'a> Applications<'a> {
     fn end(&mut self, flow: usize, at: usize) -> Result<(), KernelError> {
         let now = self.clock.now();
         let state = &mut self.flows[flow];
-        let exchange = state.live.remove(at);
-        state.gone.absorb(&exchange.observed);
-        if matches!(state.plan.workload, Workload::Mix(_)) {
-            self.transfers.push(transfer(state.index, &exchange, Some(now)));
+        let number = state.live[at].number;
+        if state.plan.is_multipath() {
+            // What its subflows have counted by now.
+            state.sample(now).map_err(|source| broken(state.plan, source))?;
+        }
+        let row = state.connection(self.scenario, &state.live[at], Some(now), now);
+        self.connections.push(row);
+        if state.transient {
+            let exchange = state.live.remove(at);
+            state.gone.absorb(&exchange.observed);
         }
         let since = now.saturating_sub(state.plan.start);
-        state.application.on_closed(since, exchange.number);
+        state.application.on_closed(since, number);
         self.drive(flow)
     }
 
@@ -211,19 +209,26 @@ impl<'a> Applications<'a> {
             return Ok(());
         }
         state.delivered += bytes;
+        if !state.application.wants_deliveries() {
+            return Ok(());
+        }
         let since = self.clock.now().saturating_sub(plan.start);
         state.application.on_delivered(since, number, bytes);
         self.drive(flow)
     }
 
-    /// A row for each flow that runs.
+    /// A row for each flow that runs, and for each of its paths over MPTCP.
     fn sample(&mut self, now: Time) -> Result<(), KernelError> {
         let interval = self.scenario.sample_interval;
         for flow in &mut self.flows {
-            let over = flow.completed.is_some_and(|at| at + interval <= now);
+            let over = flow.completed.is_some_and(|at| at + interval <= now)
+                && flow.live.iter().all(|exchange| exchange.over);
             if flow.started && !over {
-                let row = flow.sample(self.clock.now().min(self.scenario.duration));
-                self.samples.push(row.map_err(|source| broken(flow.plan, source))?);
+                // The thread may have been kept from running since `now`.
+                let rows = flow.sample(self.clock.now().min(self.scenario.duration));
+                let (row, of_paths) = rows.map_err(|source| broken(flow.plan, source))?;
+                self.records.samples.push(row);
+                self.records.path_samples.extend(of_paths);
             }
         }
         Ok(())

@@ -1,12 +1,12 @@
-//! One connection of a page, a video or a mix, both its ends.
+//! One connection of an application, both its ends.
 //!
 //! The end where the first byte is wanted opens: a page's client, of which
-//! the request follows the handshake, or a mix's sender. A request is a
+//! the request follows the handshake, or the sender of what is pushed. A request is a
 //! message of eight bytes, the number of bytes wanted; its real size is left
 //! out, as in the simulator.
 
 use super::sampling::Observed;
-use knee_host::TcpInfo;
+use knee_host::{TcpInfo, mptcp};
 use knee_units::Time;
 use nix::errno::Errno;
 use nix::poll::PollFlags;
@@ -36,10 +36,12 @@ pub struct Exchange {
     owed: u64,
     /// Bytes asked for, given to the sending socket, got by the application.
     pub asked: u64,
-    given: u64,
+    pub given: u64,
     pub delivered: u64,
     closing: bool,
     ended: bool,
+    /// Acknowledged to its end.
+    pub over: bool,
     pub observed: Observed,
 }
 
@@ -60,6 +62,7 @@ impl Exchange {
             delivered: 0,
             closing: false,
             ended: false,
+            over: false,
             observed: Observed::default(),
         }
     }
@@ -173,15 +176,21 @@ impl Exchange {
     /// All of it has arrived. That it is acknowledged, no event announces:
     /// it is looked for.
     pub fn awaits_end(&self) -> bool {
-        self.is_given() && self.delivered >= self.asked
+        !self.over && self.is_given() && self.delivered >= self.asked
     }
 
-    /// Whether all of it is acknowledged.
-    pub fn is_over(&mut self) -> io::Result<bool> {
+    /// Looks whether all of it is acknowledged now, and was not before.
+    pub fn has_ended(&mut self, multipath: bool) -> io::Result<bool> {
         let Some(socket) = self.sending().filter(|_| self.awaits_end()) else { return Ok(false) };
-        let info = TcpInfo::of(socket)?;
-        self.observed.note(&info);
-        Ok(info.acked_bytes >= self.given)
+        let acked_bytes = if multipath {
+            mptcp::acknowledged_bytes(socket)?
+        } else {
+            let info = TcpInfo::of(socket)?;
+            self.observed.note(&info);
+            info.acked_bytes
+        };
+        self.over = acked_bytes >= self.given;
+        Ok(self.over)
     }
 }
 

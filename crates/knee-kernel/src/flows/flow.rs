@@ -1,22 +1,23 @@
 //! One application, its listener and its connections.
 
+use super::closing::{self, Told};
 use super::exchange::Exchange;
 use super::sampling::Observed;
-use super::sender::{broken, connect_to, sending_options};
-use super::{COMPLETION_PERIOD, PORT, receiver, tcp_socket};
+use super::sockets::{broken, connect_to, listen_at, local_port, open, set_up};
+use super::subflows::Subflows;
+use super::{COMPLETION_PERIOD, PORT};
 use crate::KernelError;
 use crate::hosts::{End, Hosts, address};
 use crate::settings::FlowSettings;
-use knee_host::Namespace;
-use knee_record::{FlowSample, ObjectRecord, TransferRecord};
-use knee_scenario::{Scenario, Workload, application_stream};
+use knee_host::{Namespace, mptcp};
+use knee_record::{ConnectionRecord, FlowRecord, FlowSample, ObjectRecord};
+use knee_scenario::{Scenario, application_stream};
 use knee_units::Time;
 use knee_workload::{Action, Application};
 use nix::poll::{PollFd, PollFlags};
-use nix::sys::socket::{SockaddrStorage, getsockname, setsockopt, sockopt};
 use std::io;
 use std::net::TcpListener;
-use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::fd::{AsFd, OwnedFd};
 
 /// What may be ready: a listener, or the ends of a connection.
 #[derive(Clone, Copy)]
@@ -27,45 +28,52 @@ pub enum Source {
 }
 
 /// An application and what is under way for it.
-pub struct Flow<'a> {
+pub struct RunningFlow<'a> {
     pub index: usize,
     pub plan: &'a FlowSettings,
     pub application: Box<dyn Application>,
     pub listener: TcpListener,
     /// The receiving end opens its connections and asks for what it wants.
     pub fetches: bool,
+    /// Connections are forgotten as soon as they end, and recorded as transfers.
+    pub transient: bool,
     pub live: Vec<Exchange>,
-    /// What connections counted that have ended.
+    /// What connections counted that are forgotten.
     pub gone: Observed,
+    /// The connection's paths, of a flow over MPTCP.
+    pub paths: Subflows,
     pub delivered: u64,
     pub started: bool,
     pub stopped: bool,
     pub completed: Option<Time>,
 }
 
-impl<'a> Flow<'a> {
+impl<'a> RunningFlow<'a> {
     pub fn new(
         scenario: &Scenario,
         hosts: &Hosts,
         index: usize,
         plan: &'a FlowSettings,
-    ) -> Result<Flow<'a>, KernelError> {
+    ) -> Result<RunningFlow<'a>, KernelError> {
         let rng = application_stream(scenario.seed, &scenario.flows[index]);
-        let fetches = !matches!(plan.workload, Workload::Mix(_));
+        let fetches = !plan.workload.properties().pushes;
         let (host, end) = ends(hosts, !fetches);
+        let at = address(plan.path, end, plan.family);
         let listener = host.within(|| {
-            let socket = tcp_socket(address(plan.path, end, plan.family))?;
+            let socket = open(plan, at)?;
             set_up(&socket, plan, fetches)?;
-            receiver::listen_at(socket, address(plan.path, end, plan.family), PORT + index as u16)
+            listen_at(socket, plan, at, PORT + index as u16)
         })?;
-        Ok(Flow {
+        Ok(RunningFlow {
             index,
             plan,
             application: knee_workload::build(&plan.workload, rng),
             listener,
             fetches,
+            transient: plan.workload.properties().transient,
             live: Vec::new(),
             gone: Observed::default(),
+            paths: Subflows::default(),
             delivered: 0,
             started: false,
             stopped: false,
@@ -105,7 +113,7 @@ impl<'a> Flow<'a> {
         // The thread moves to and fro: a socket stays where it was made.
         host.enter()?;
         let to = address(plan.path, far, plan.family);
-        let opener = tcp_socket(to)?;
+        let opener = open(plan, to)?;
         set_up(&opener, plan, !self.fetches)?;
         connect_to(&opener, plan, to, PORT + self.index as u16)?;
         let port = local_port(&opener).map_err(|source| broken(plan, source))?;
@@ -155,8 +163,14 @@ impl<'a> Flow<'a> {
     }
 
     /// Counters of all connections; rates, RTT and phase are those of the
-    /// connection that began last.
-    pub fn sample(&mut self, now: Time) -> io::Result<FlowSample> {
+    /// connection that began last. Over MPTCP also a row of each path.
+    pub fn sample(&mut self, now: Time) -> io::Result<(FlowSample, Vec<FlowSample>)> {
+        if self.plan.is_multipath()
+            && let Some(exchange) = self.live.first()
+        {
+            let (index, plan) = (self.index, self.plan);
+            return self.paths.sample(&exchange.opener, index, plan, now, self.delivered);
+        }
         let gone = &self.gone.info;
         let mut row = FlowSample {
             flow: self.index as u32,
@@ -176,7 +190,47 @@ impl<'a> Flow<'a> {
             let Some(socket) = socket else { continue };
             row = row.with(exchange.observed.sample(socket, self.index, self.plan, now, 0)?);
         }
-        Ok(row)
+        Ok((row, Vec::new()))
+    }
+
+    /// The row of a connection that has ended at `completed`, or was cut off.
+    pub fn connection(
+        &self,
+        scenario: &Scenario,
+        exchange: &Exchange,
+        completed: Option<Time>,
+        end: Time,
+    ) -> ConnectionRecord {
+        let told = Told {
+            number: exchange.number,
+            started: exchange.started,
+            completed,
+            end,
+            size: Some(exchange.asked).filter(|_| !self.endless()),
+            given: exchange.given,
+            delivered: exchange.delivered,
+            opens: !exchange.fetches,
+        };
+        if !self.plan.is_multipath() {
+            return closing::connection(scenario, self.index, &told, &exchange.observed);
+        }
+        let acked = mptcp::acknowledged_bytes(&exchange.opener).ok();
+        let acked = acked.map(|bytes| bytes.min(told.given));
+        closing::multipath(scenario, self.index, &told, acked, &self.paths.total())
+    }
+
+    /// Its one connection is given bytes without end, though a stop may end it.
+    fn endless(&self) -> bool {
+        let properties = self.plan.workload.properties();
+        properties.single && !properties.ends
+    }
+
+    /// The row of the flow.
+    pub fn record(&self, scenario: &Scenario, end: Time) -> FlowRecord {
+        match self.plan.is_multipath() {
+            true => self.paths.record(scenario, self.index, self.completed, self.delivered, end),
+            false => self.gone.record(scenario, self.index, self.completed, self.delivered, end),
+        }
     }
 }
 
@@ -185,36 +239,7 @@ fn ends(hosts: &Hosts, receiving: bool) -> (&Namespace, End) {
     if receiving { (&hosts.receiver, End::Receiver) } else { (&hosts.sender, End::Sender) }
 }
 
-fn set_up(socket: &OwnedFd, plan: &FlowSettings, sends: bool) -> Result<(), KernelError> {
-    // A short request or answer does not wait for others (RFC 1122, 4.2.3.4).
-    setsockopt(socket, sockopt::TcpNoDelay, &true)
-        .map_err(|source| KernelError::call("switch Nagle's algorithm off", source))?;
-    if sends { sending_options(socket, plan) } else { receiver::receiving_options(socket, plan) }
-}
-
-fn local_port(socket: &OwnedFd) -> io::Result<u16> {
-    let name: SockaddrStorage = getsockname(socket.as_raw_fd())?;
-    let v4 = name.as_sockaddr_in().map(|name| name.port());
-    let port = v4.or_else(|| name.as_sockaddr_in6().map(|name| name.port()));
-    port.ok_or_else(|| io::ErrorKind::AddrNotAvailable.into())
-}
-
-pub fn transfer(flow: usize, exchange: &Exchange, completed: Option<Time>) -> TransferRecord {
-    let info = &exchange.observed.info;
-    TransferRecord {
-        flow: flow as u32,
-        number: exchange.number,
-        start_ns: exchange.started.as_nanos(),
-        completion_ns: completed.map(|at| (at - exchange.started).as_nanos()),
-        size_bytes: exchange.asked,
-        delivered_bytes: exchange.delivered,
-        sent_bytes: info.sent_bytes,
-        retransmitted_bytes: info.retransmitted_bytes,
-        rtt_min_ns: info.min_rtt().map_or(0, Time::as_nanos),
-    }
-}
-
-pub fn objects(flow: &Flow<'_>) -> Vec<ObjectRecord> {
+pub fn objects(flow: &RunningFlow<'_>) -> Vec<ObjectRecord> {
     let objects = flow.application.objects().iter();
     objects.map(|object| ObjectRecord::of(flow.index, flow.plan.start, object)).collect()
 }

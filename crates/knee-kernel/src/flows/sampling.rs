@@ -8,7 +8,7 @@
 use crate::settings::FlowSettings;
 use knee_host::{BbrInfo, TcpInfo};
 use knee_record::{FlowRecord, FlowSample};
-use knee_scenario::{Scenario, Workload};
+use knee_scenario::Scenario;
 use knee_units::Time;
 use std::io;
 use std::os::fd::AsFd;
@@ -94,6 +94,12 @@ impl Observed {
         info.acked_bytes += earlier.acked_bytes;
         info.sent_packets += earlier.sent_packets;
         info.marked_packets += earlier.marked_packets;
+        info.received_bytes += earlier.received_bytes;
+        info.retransmitted_packets += earlier.retransmitted_packets;
+        info.delivered_packets = both(info.delivered_packets, earlier.delivered_packets);
+        info.dsacks = both(info.dsacks, earlier.dsacks);
+        info.reorderings = both(info.reorderings, earlier.reorderings);
+        info.total_timeouts = both(info.total_timeouts, earlier.total_timeouts);
         info.timeouts = info.timeouts.saturating_add(earlier.timeouts);
         if let Some(rtt) = earlier.min_rtt() {
             let least = info.min_rtt().map_or(rtt, |ours| ours.min(rtt));
@@ -124,10 +130,10 @@ impl Observed {
         let plan = &scenario.flows[flow];
         let (info, transport) = (&self.info, &plan.transport);
         let ended = completed.or(plan.stop).unwrap_or(end).min(end).max(plan.start);
-        let size = match plan.workload {
-            Workload::File(bytes) => bytes,
-            _ => 0,
-        };
+        let workload = plan.workload.properties();
+        // What was stopped before its end has no completion time.
+        let whole = workload.bytes.is_none_or(|bytes| delivered >= bytes);
+        let completed = completed.filter(|_| workload.ends && whole);
         FlowRecord {
             flow: flow as u32,
             name: plan.name.clone(),
@@ -137,7 +143,7 @@ impl Observed {
             scheduler: plan.multipath.as_ref().map_or(String::new(), |m| m.scheduler.name.clone()),
             start_ns: plan.start.as_nanos(),
             end_ns: ended.as_nanos(),
-            size_bytes: size,
+            size_bytes: workload.bytes.unwrap_or(0),
             completion_ns: completed.map(|at| (at - plan.start).as_nanos()),
             delivered_bytes: delivered,
             delivered_packets: delivered.div_ceil(u64::from(transport.mss)),
@@ -152,6 +158,14 @@ impl Observed {
             marked_bytes: u64::from(info.marked_packets) * u64::from(info.mss),
             ..FlowRecord::default()
         }
+    }
+}
+
+/// The sum of what two connections counted; the first may have begun only now.
+fn both<N: std::ops::Add<Output = N>>(one: Option<N>, other: Option<N>) -> Option<N> {
+    match (one, other) {
+        (Some(one), Some(other)) => Some(one + other),
+        (one, other) => one.or(other),
     }
 }
 

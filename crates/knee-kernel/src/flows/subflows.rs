@@ -94,14 +94,21 @@ impl Subflows {
         delivered: u64,
         end: Time,
     ) -> FlowRecord {
+        self.total().record(scenario, flow, completed, delivered, end)
+    }
+
+    /// What all subflows counted.
+    pub fn total(&self) -> Observed {
         let mut all = Observed::default();
         self.paths.iter().for_each(|path| all.absorb(&path.total()));
-        all.record(scenario, flow, completed, delivered, end)
+        all
     }
 
     /// A row for each path.
     pub fn path_records(&self, scenario: &Scenario, flow: usize) -> Vec<PathRecord> {
         let plan = &scenario.flows[flow];
+        let backups = plan.multipath.iter().flat_map(|multipath| &multipath.backup);
+        let backups: Vec<usize> = backups.map(|position| plan.paths[*position]).collect();
         let one = |(path, state): (&usize, &PathState)| {
             let total = state.total();
             let (rtt_min_ns, rtt_max_ns) = total.rtt_range_ns();
@@ -109,7 +116,7 @@ impl Subflows {
                 flow: flow as u32,
                 path: *path as u16,
                 name: scenario.paths[*path].name.clone(),
-                backup: false,
+                backup: backups.contains(path),
                 sent_bytes: total.info.sent_bytes,
                 retransmitted_bytes: total.info.retransmitted_bytes,
                 delivered_bytes: total.info.acked_bytes,

@@ -49,6 +49,25 @@ pub fn a_mix_is_made_of_transfers() -> Result<(), Skipped> {
     Ok(())
 }
 
+/// Ten answers of 30 kB, each with a round trip for the request and its bytes at
+/// 10 Mbit/s at least, 100 ms apart, over one connection.
+pub fn bursts_come_with_their_pauses() -> Result<(), Skipped> {
+    let bursts = "bursts = { size = \"30 kB\", pause = \"100 ms\", count = 10 }";
+    let flow = format!("cc = \"cubic\"\nworkload = {{ {bursts} }}");
+    let (records, _) = sound_run(&text("6 s", TEN_MEGABIT, &flow))?;
+    assert_eq!((records.objects.len(), records.connections.len()), (10, 1));
+    assert_eq!(records.flows[0].delivered_bytes, 300_000);
+    for row in &records.objects {
+        let took = row.completed_ns.unwrap() - row.requested_ns;
+        assert!(took >= RTT_NS + 30_000 * 800, "{}: {took} ns", row.name);
+    }
+    for two in records.objects.windows(2) {
+        let pause = two[1].requested_ns - two[0].completed_ns.unwrap();
+        assert!((100_000_000..200_000_000).contains(&pause), "{pause} ns");
+    }
+    Ok(())
+}
+
 /// A link of 10 Mbit/s carries a ladder that ends at 1 Mbit/s: playback
 /// waits for its first segment alone.
 pub fn a_video_plays() -> Result<(), Skipped> {

@@ -3,7 +3,12 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod applications;
+#[cfg(feature = "bpf")]
+mod bbr3;
 mod cleanup;
+mod connections;
+#[cfg(feature = "bpf")]
+mod copa;
 #[cfg(feature = "bpf")]
 mod fixed;
 mod host;
@@ -221,14 +226,22 @@ fn main() -> ExitCode {
         what_the_kernel_cannot_do_is_refused_with_advice,
         applications::a_page_arrives_object_by_object,
         applications::a_mix_is_made_of_transfers,
+        applications::bursts_come_with_their_pauses,
         applications::a_video_plays,
+        connections::a_file_is_acknowledged_to_its_last_byte,
+        connections::what_the_link_loses_is_sent_again,
+        connections::a_narrow_window_limits_for_most_of_the_time,
+        connections::a_page_has_a_row_for_each_connection,
         cleanup::killed,
         multipath::two_paths_carry_what_both_have,
         multipath::a_file_over_two_paths_is_delivered_to_its_last_byte,
+        multipath::a_backup_carries_what_the_first_path_cannot,
         starved::a_starved_emulator_is_invalid,
     ];
     #[cfg(feature = "bpf")]
     let trials = trials.into_iter().chain(trials![
+        bbr3::bbr3_fills_a_shallow_buffer_with_little_loss,
+        copa::copa_fills_the_link_with_a_queue_of_packets,
         fixed::a_fixed_window_is_what_is_in_flight,
         low_delay::two_flows_have_a_short_queue,
         low_delay::five_flows_have_a_short_queue,

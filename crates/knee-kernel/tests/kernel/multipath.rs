@@ -3,22 +3,19 @@
 use crate::host::sound_run;
 use crate::{after, goodput};
 use knee_kernel::Health;
-use knee_record::Records;
+use knee_record::{FlowSample, Records};
 use knee_trials::Skipped;
+use knee_trials::scenario::link_and_path;
 
 fn text(duration: &str, mbit: [u32; 2], flow: &str) -> String {
-    let link = |name: &str, mbit: u32| {
-        format!("[link.{name}]\nrate = \"{mbit} Mbit/s\"\ndelay = \"20 ms\"\nbuffer = \"2 BDP\"\n")
+    let way = |name: &str, mbit: u32| {
+        link_and_path(name, &format!("{mbit} Mbit/s"), "20 ms", "buffer = \"2 BDP\"")
     };
-    let path =
-        |name: &str| format!("[path.{name}]\nforward = [\"{name}\"]\nreverse_delay = \"20 ms\"\n");
     format!(
-        "name = \"test\"\nduration = \"{duration}\"\n{}{}{}{}\
+        "name = \"test\"\nduration = \"{duration}\"\n{}{}\
          [[flow]]\nname = \"flow\"\npaths = [\"a\", \"b\"]\nscheduler = \"blest\"\n{flow}\n",
-        link("a", mbit[0]),
-        link("b", mbit[1]),
-        path("a"),
-        path("b"),
+        way("a", mbit[0]),
+        way("b", mbit[1]),
     )
 }
 
@@ -53,5 +50,32 @@ pub fn a_file_over_two_paths_is_delivered_to_its_last_byte() -> Result<(), Skipp
     assert_eq!(flow.delivered_bytes, 3_000_000);
     let bound_ns = 3_000_000 * 8 * 50;
     assert!(flow.completion_ns.unwrap() > bound_ns, "{:?}", flow.completion_ns);
+    // One row: the file once, and what both subflows sent of it.
+    let [row] = &records.connections[..] else { panic!("{:?}", records.connections) };
+    assert_eq!((row.acked_bytes, row.delivered_bytes), (Some(3_000_000), Some(3_000_000)));
+    assert!(row.sent_bytes >= Some(3_000_000) && row.sent_packets > Some(2_000), "{row:?}");
+    assert_eq!((row.srtt_ns, row.busy_ns, row.window_bytes), (None, None, None));
+    Ok(())
+}
+
+/// The link of the first path is down from 2 to 6 s. Until then its backup
+/// carries no data (RFC 8684, section 3.3.8); then the file goes on over it.
+pub fn a_backup_carries_what_the_first_path_cannot() -> Result<(), Skipped> {
+    let down = "buffer = \"2 BDP\"\ndown = [{ from = \"2 s\", until = \"6 s\" }]";
+    let text = text("6 s", [10, 10], "cc = \"cubic\"\nbackup = [\"b\"]");
+    let text = text.replacen("buffer = \"2 BDP\"", down, 1);
+    let (records, _) = multipath_run(&text)?;
+    let [a, b] = &records.paths[..] else { panic!("{:?}", records.paths) };
+    assert_eq!((a.backup, b.backup), (false, true));
+    let carried = |from: u64, until: u64| {
+        let by = |second: u64| {
+            let until = |row: &&FlowSample| row.path == 1 && row.time_ns <= second * 1_000_000_000;
+            records.path_samples.iter().rfind(until).map_or(0, |row| row.delivered_bytes)
+        };
+        by(until) - by(from)
+    };
+    assert!(carried(0, 2) < 10_000, "{} bytes while the first path is up", carried(0, 2));
+    // The kernel gives a subflow up after some timeouts.
+    assert!(carried(4, 6) > 1_500_000, "{} bytes while it is down", carried(4, 6));
     Ok(())
 }

@@ -17,8 +17,28 @@ const SCHEDULERS: [&str; 11] = [
     "daps",
     "dems",
 ];
-const CONTROLLERS: [&str; 8] =
-    ["reno", "cubic", "cubic", "bbr", "bbr-low-delay", "lia", "olia", "balia"];
+const CONTROLLERS: [&str; 20] = [
+    "reno",
+    "reno",
+    "reno",
+    "cubic",
+    "cubic",
+    "cubic",
+    "bbr",
+    "bbr-low-delay",
+    "bbr3",
+    "bbr3-linux",
+    "lia",
+    "olia",
+    "balia",
+    "dctcp",
+    "vegas",
+    "prague",
+    "copa",
+    "ledbat++",
+    "vivace",
+    "remycc",
+];
 
 pub(super) fn flow(
     island: &mut Island,
@@ -71,10 +91,11 @@ fn way(prefix: &str, paths: u32, draw: &mut Draw) -> String {
 }
 
 fn workload(island: &mut Island, name: &str, draw: &mut Draw) -> String {
-    let text = match draw.weighted(&[(4, 0), (1, 1), (1, 2), (2, 3), (2, 4)]) {
+    let text = match draw.weighted(&[(4, 0), (1, 1), (1, 2), (2, 3), (2, 4), (1, 5)]) {
         0 => mix(island, name, draw),
         1 => page(island, name, draw),
         2 => dash(draw),
+        5 => bursts(draw),
         3 => format!("{{ file = \"{} B\" }}", draw.between(1, 200_000)),
         _ => return String::new(),
     };
@@ -131,6 +152,16 @@ fn dash(draw: &mut Draw) -> String {
     )
 }
 
+fn bursts(draw: &mut Draw) -> String {
+    let count =
+        if draw.one_in(2) { format!(", count = {}", draw.between(1, 20)) } else { String::new() };
+    format!(
+        "{{ bursts = {{ size = \"{} B\", pause = \"{} ms\"{count} }} }}",
+        draw.between(1, 50_000),
+        draw.between(1, 150)
+    )
+}
+
 fn transport(draw: &mut Draw) -> String {
     let mut text = String::new();
     if draw.one_in(3) {
@@ -143,7 +174,20 @@ fn transport(draw: &mut Draw) -> String {
         text += &format!("pacing = \"{}\"\n", draw.of(&["on", "off"]));
     }
     if draw.one_in(3) {
-        text += &format!("ack_every = {}\n", draw.between(1, 4));
+        text += &format!("ack_every = {}\n", draw.of(&[1, 2, 3, 4, 20]));
+    }
+    if draw.one_in(6) {
+        text += "acks = \"quic\"\n";
+    }
+    if draw.one_in(8) {
+        text += &format!("ack_bytes = \"{} kB\"\n", draw.between(1, 40));
+    }
+    if draw.one_in(8) {
+        text += &format!(
+            "ack_frequency = {{ per_round = {}, reordering = {} }}\n",
+            draw.between(1, 8),
+            draw.of(&[0, 1, 3])
+        );
     }
     if draw.one_in(6) {
         text += &format!("initial_window = {}\n", draw.between(1, 30));

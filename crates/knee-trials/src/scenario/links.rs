@@ -49,13 +49,27 @@ pub(super) fn link(
     if kind.limited {
         table += &rate(island, name, duration_ms, draw);
         table += &buffer(kind.used, draw);
-        table += &aqm(draw);
+        let aqm = aqm(draw);
+        let late = ["codel\"", "dualpi2\""].iter().any(|name| aqm.contains(name));
+        table += &aqm;
+        if late && draw.one_in(2) {
+            table += &device(draw);
+        }
     }
     table += &delay(duration_ms, draw);
-    table += &loss(island, name, draw);
+    table += &loss(island, name, duration_ms, draw);
     if draw.one_in(5) {
         let (amount, reorder) = (draw.between(1, 15), draw.one_in(2));
-        table += &format!("jitter = {{ amount = \"{amount} ms\", reorder = {reorder} }}\n");
+        let amount = match draw.one_in(3) {
+            true => format!(
+                "[{{ at = \"0 s\", amount = \"{amount} ms\" }}, \
+                 {{ at = \"{} ms\", amount = \"{} ms\" }}]",
+                draw.between(1, duration_ms),
+                draw.between(0, 15)
+            ),
+            false => format!("\"{amount} ms\""),
+        };
+        table += &format!("jitter = {{ amount = {amount}, reorder = {reorder} }}\n");
     }
     if draw.one_in(7) {
         let (rate, burst) = (draw.between(200, 4000), draw.between(2, 40));
@@ -63,6 +77,9 @@ pub(super) fn link(
     }
     if draw.one_in(5) {
         table += &format!("down = [{}]\n", span(duration_ms, false, draw));
+    }
+    if draw.one_in(6) {
+        table += &format!("hold = [{}]\n", span(duration_ms, false, draw));
     }
     island.tables.push(table);
 }
@@ -118,8 +135,15 @@ fn buffer(used: bool, draw: &mut Draw) -> String {
     format!("buffer = \"{size}\"\n")
 }
 
+fn device(draw: &mut Draw) -> String {
+    match draw.one_in(2) {
+        true => format!("device = \"{} packets\"\n", draw.between(1, 30)),
+        false => format!("device = \"{} kB\"\n", draw.between(1, 30)),
+    }
+}
+
 fn aqm(draw: &mut Draw) -> String {
-    let aqm = if draw.one_in(2) { draw.between(0, 4) } else { 5 };
+    let aqm = if draw.one_in(2) { draw.between(0, 5) } else { 6 };
     let ecn = draw.one_in(2);
     match aqm {
         0 => format!("aqm = {{ name = \"threshold\", delay = \"{} ms\" }}\n", draw.between(1, 30)),
@@ -135,6 +159,7 @@ fn aqm(draw: &mut Draw) -> String {
             draw.of(&[2, 8, 1024])
         ),
         4 => format!("aqm = \"pie\"\necn = {ecn}\n"),
+        5 => "aqm = \"dualpi2\"\n".to_string(),
         _ => String::new(),
     }
 }
@@ -155,9 +180,15 @@ fn delay(duration_ms: u32, draw: &mut Draw) -> String {
     format!("delay = \"{first}\"\n")
 }
 
-fn loss(island: &mut Island, name: &str, draw: &mut Draw) -> String {
+fn loss(island: &mut Island, name: &str, duration_ms: u32, draw: &mut Draw) -> String {
     let percent = draw.between(1, 10);
-    match draw.between(0, 7) {
+    match draw.between(0, 8) {
+        8 => format!(
+            "loss = [{{ at = \"0 s\", loss = \"{percent} %\" }}, {{ at = \"{} ms\", \
+             loss = {{ every = {} }} }}]\n",
+            draw.between(1, duration_ms),
+            draw.between(5, 200)
+        ),
         0 | 1 => format!("loss = \"{percent} %\"\n"),
         2 => format!("loss = {{ every = {} }}\n", draw.between(5, 200)),
         3 => format!(

@@ -10,6 +10,15 @@ mod links;
 
 use draw::Draw;
 
+/// A link and a path over it, both of this name: the same delay there and back,
+/// and further lines of the link.
+pub fn link_and_path(name: &str, rate: &str, delay: &str, more: &str) -> String {
+    format!(
+        "[link.{name}]\nrate = \"{rate}\"\ndelay = \"{delay}\"\n{more}\n\
+         [path.{name}]\nforward = [\"{name}\"]\nreverse_delay = \"{delay}\"\n"
+    )
+}
+
 /// A scenario in the parts of its text.
 #[derive(Clone, Debug)]
 pub struct Scenario {
@@ -141,6 +150,7 @@ mod tests {
             "mix = {",
             "page = {",
             "dash = {",
+            "bursts = {",
             "file = \"",
             "paths = [",
             "absent = [",
@@ -148,12 +158,20 @@ mod tests {
             "codel",
             "fq-codel",
             "pie",
+            "dualpi2",
             "red",
             "threshold",
             "ecn = true",
             "trace = ",
             "policer",
             "jitter = {",
+            "amount = [",
+            "hold = [",
+            "acks = ",
+            "ack_bytes",
+            "ack_frequency",
+            "device = ",
+            "loss = [",
             "reorder = true",
             "every = ",
             "good_to_bad",

@@ -8,6 +8,8 @@
 //! `knee-link`: 10 Mbit/s, 60 ms, losses, an outage with a timeout, an
 //! application that pauses, PROBE_RTT.
 
+pub mod bbr3;
+pub mod copa;
 pub mod recording;
 mod step;
 
@@ -113,6 +115,7 @@ fn expected(simulated: &mut Simulated, step: &Step) -> (u64, u64) {
             decision
         }
         Incident::Event(event) => controller.on_event(event, &connection),
+        Incident::Loss(loss) => controller.on_loss(&loss, &connection),
     };
     (decision.window, decision.pacing_rate.map_or(0, |rate| rate.as_bits_per_second() / 8))
 }

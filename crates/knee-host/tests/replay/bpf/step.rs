@@ -3,7 +3,7 @@
 //! `bpf/bbr_replay.bpf.c`.
 
 use super::WORDS;
-use knee_cc::{Connection, Event, Recovery, Sample};
+use knee_cc::{Connection, Event, Loss, Recovery, Sample};
 use knee_units::Time;
 use std::fmt::Write;
 
@@ -12,6 +12,8 @@ use std::fmt::Write;
 pub enum Incident {
     Ack,
     Event(Event),
+    /// Told to whoever needs losses one by one; never in the file.
+    Loss(Loss),
 }
 
 /// Events of the file, by their position; -1 is an acknowledgement.
@@ -23,7 +25,7 @@ pub const EVENTS: [Event; 5] = [
     Event::RecoveryEnd,
 ];
 
-const RECOVERIES: [Recovery; 5] = [
+pub const RECOVERIES: [Recovery; 5] = [
     Recovery::Open,
     Recovery::Disorder,
     Recovery::WindowReduced,
@@ -51,6 +53,7 @@ pub fn write(steps: &[Step]) -> String {
             Incident::Event(event) => {
                 EVENTS.iter().position(|known| known == event).unwrap() as i32
             }
+            Incident::Loss(_) => panic!("the file is of a controller that needs no losses"),
         };
         let recovery = RECOVERIES.iter().position(|known| *known == connection.recovery).unwrap();
         let head = [
@@ -140,7 +143,7 @@ impl Step {
             Incident::Event(Event::RecoveryStart | Event::CongestionEcho) => 3,
             Incident::Event(Event::Timeout) => 4,
             Incident::Event(Event::SpuriousRecovery) => 5,
-            Incident::Event(Event::RecoveryEnd | Event::Penalised) => 7,
+            Incident::Event(Event::RecoveryEnd | Event::Penalised) | Incident::Loss(_) => 7,
         }
     }
 

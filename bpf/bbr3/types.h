@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/*
+ * BBR version 3: the state, and what goes in.
+ *
+ * This is the algorithm of crates/knee-cc/src/bbr3, part by part and in the
+ * same integer arithmetic; the reasons stand there, and only what C or BPF
+ * makes different is explained here. It knows neither sockets nor clocks: a
+ * sample, a loss or an event and a connection go in, and the state holds the
+ * decision. So the same code runs in a connection and over a recording.
+ *
+ * Units: bytes, bytes per second, microseconds (_us) and nanoseconds (_ns);
+ * gains and shares in thousandths.
+ */
+#ifndef KNEE_BBR3_TYPES_H
+#define KNEE_BBR3_TYPES_H
+
+#include "../windowed_max.h"
+
+#define UNIT 1000U
+#define NONE U64_MAX	/* no bound */
+#define NO_RTT U64_MAX
+#define MIN_WINDOW_PACKETS 4
+
+/* As the registry of knee-cc resolves the parameters of the same names. */
+struct bbr3_config {
+	u64 extra_acked_limit_us;	/* U64_MAX: no limit */
+	u32 startup_gain, drain_gain;
+	u32 drain_rounds;		/* U32_MAX: no limit */
+	u32 gain_up, gain_down;		/* probe_gains */
+	u32 loss_threshold, beta, headroom;
+	u32 startup_loss_ranges, startup_keeps_delivered;
+	u32 offload_quanta;
+	u32 probe_rtt;
+};
+
+/* The defaults; whoever loads the program may write others before. */
+const volatile struct bbr3_config config = {
+	.extra_acked_limit_us = U64_MAX,
+	.startup_gain = 2770,
+	.drain_gain = 500,
+	.drain_rounds = 3,
+	.gain_up = 1250,
+	.gain_down = 900,
+	.loss_threshold = 20,
+	.beta = 700,
+	.headroom = 150,
+	.startup_loss_ranges = 6,
+	.startup_keeps_delivered = 1,
+	.offload_quanta = 3,
+	.probe_rtt = 1,
+};
+
+/* What one acknowledgement tells: knee-cc's Sample, as far as it is used. */
+struct sample {
+	u64 delivered;
+	u64 prior_delivered;
+	u64 interval_us;	/* zero: no valid rate sample */
+	u64 rtt_us;		/* or NO_RTT */
+	u64 newly_acked;
+	u64 in_flight_at_send;
+	u64 lost_since_send;
+	u32 app_limited;
+	u32 ack_delayed;
+};
+
+/* What was lost: knee-cc's Loss. */
+struct loss {
+	u64 bytes;
+	u64 in_flight_at_send, delivered_at_send, lost_at_send;
+	u64 app_limited;
+};
+
+/* In the order of enum tcp_ca_state. */
+enum recovery { OPEN, DISORDER, WINDOW_REDUCED, RECOVERY, LOSS };
+
+/* The connection at this moment: knee-cc's Connection, as far as used. */
+struct connection {
+	u64 now_ns;
+	u64 in_flight;
+	u64 delivered;
+	u64 lost;
+	u32 mss;
+	u32 srtt_us;		/* zero: unknown */
+	u32 min_rtt_us;		/* likewise */
+	u32 recovery;
+	u32 app_limited;
+	u32 window_limited;
+};
+
+enum phase { STARTUP, DRAIN, DOWN, CRUISE, REFILL, UP, PROBE_RTT, NO_PHASE };
+
+/* What acknowledgements say of the last probe. */
+enum feedback { SILENT, REFILLING, STARTING, PROBING, STOPPING };
+
+struct bbr3 {
+	/* The decision: window in bytes, pacing rate in bytes per second. */
+	u64 window;
+	u64 rate;
+
+	u64 initial_window;
+	u64 prior_window;
+	u64 quantum;
+	u32 mss;
+	u8 phase;
+	u8 prior_recovery;
+	bool idle_restart;
+	bool has_rtt;
+
+	/* The model. */
+	u64 bw;
+	u64 rate_short, in_flight_short, in_flight_long;	/* or NONE */
+
+	/* Bandwidth and rounds. */
+	u64 rate_sample;
+	u64 cycles[2];		/* largest rate of the last cycle and of this one */
+	u64 round_end;
+	u32 rounds;
+	bool round_start;
+
+	/* What the last round delivered. */
+	bool loss_round_start, lost_in_round;
+	u64 rate_latest, in_flight_latest;
+	u64 loss_round_end;
+
+	/* Losses of one round as ranges of what was sent. */
+	u64 last_begin, last_end;
+	u32 loss_ranges;
+
+	/* What a spurious recovery restores. */
+	u8 undo_phase;		/* or NO_PHASE */
+	bool saved;
+	u64 undo_rate_short, undo_in_flight_short, undo_in_flight_long;
+
+	/* The pipe is full. */
+	bool full_now, full_reached;
+	u8 full_rounds;
+	u64 full_rate;
+	u32 drain_start_round;
+
+	/* The cycle of PROBE_BW. */
+	u8 feedback, growth;
+	bool samples_probe, too_high, precautionary, advanced;
+	u32 cycle_rounds;
+	u64 cycle_start_ns, wait_ns;
+	u64 acked_per_packet;	/* or NONE */
+	u64 probe_acked;
+	u64 random;
+
+	/* Aggregated acknowledgements. */
+	u64 interval_start_ns, interval_acked;
+	struct max_entry extra[3];
+
+	/* Minimum RTT and PROBE_RTT. */
+	u32 min_rtt_us, recent_us;	/* U32_MAX: unknown */
+	u64 min_rtt_stamp_ns, recent_stamp_ns;
+	u64 probe_rtt_done_ns;	/* U64_MAX: in flight is not down yet */
+	bool expired, probe_rtt_round_done;
+
+	/* Data that PROBE_RTT held back, by what was delivered at its sending. */
+	bool holding_back;
+	u64 held_from, held_to;
+};
+
+part u64 floor_of(const struct bbr3 *b)
+{
+	return (u64)MIN_WINDOW_PACKETS * b->mss;
+}
+
+/* Thousandths of what is no NONE. */
+part u64 share(u64 whole, u32 thousandths)
+{
+	return whole * thousandths / UNIT;
+}
+
+/* Bytes that a rate delivers in a time of at most an hour. */
+part u64 bytes_in(u64 rate, u64 us)
+{
+	us = least(us, U32_MAX);
+	/* Above 4.3 GB/s the product might need more than 64 bits. */
+	return rate <= U32_MAX ? rate * us / 1000000 : rate / 1000 * us / 1000;
+}
+
+part u64 us_since(u64 now_ns, u64 then_ns)
+{
+	return above(now_ns, then_ns) / NS_PER_US;
+}
+
+part u64 max_bw(const struct bbr3 *b)
+{
+	return most(b->cycles[0], b->cycles[1]);
+}
+
+/* Data sent when so much had been delivered was held back by PROBE_RTT. */
+part bool held_back(const struct bbr3 *b, u64 delivered_at_send)
+{
+	return b->held_from <= delivered_at_send && delivered_at_send <= b->held_to;
+}
+
+#endif

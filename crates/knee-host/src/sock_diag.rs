@@ -1,0 +1,317 @@
+//! TCP connections as the kernel tells of them over sock_diag (sock_diag(7)):
+//! one report when a socket is destroyed, and a dump of those that live. Neither
+//! needs a privilege. Both are about the network namespace of the thread that
+//! asks.
+
+use crate::system::{set_option, socket_option};
+use crate::{HostError, TcpInfo};
+use netlink_packet_core::{NLM_F_DUMP, NLM_F_REQUEST};
+use netlink_sys::protocols::NETLINK_SOCK_DIAG;
+use netlink_sys::{Socket, SocketAddr};
+use std::io::{self, ErrorKind};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr as Address};
+use std::time::Duration;
+
+// include/uapi/linux/sock_diag.h and inet_diag.h.
+const SOCK_DIAG_BY_FAMILY: u16 = 20;
+const INET_TCP_DESTROY: u32 = 1;
+const INET6_TCP_DESTROY: u32 = 3;
+const INET_DIAG_INFO: u16 = 2;
+const INET_DIAG_CONG: u16 = 4;
+/// `struct nlmsghdr`, `struct inet_diag_msg`, `struct inet_diag_req_v2`.
+const HEADER: usize = 16;
+const MESSAGE: usize = 72;
+const REQUEST: usize = 56;
+/// `struct nlattr`.
+const ATTRIBUTE: usize = 4;
+const NLMSG_ERROR: u16 = 2;
+const NLMSG_DONE: u16 = 3;
+/// The number of a connection that has none (`INET_DIAG_NOCOOKIE`).
+const NO_COOKIE: [u8; 8] = [0xff; 8];
+/// States with a connection (include/net/tcp_states.h): all but SYN_RECV, TIME_WAIT,
+/// CLOSE and LISTEN.
+const CONNECTED: u32 = 1 << 1 | 1 << 2 | 1 << 4 | 1 << 5 | 1 << 8 | 1 << 9 | 1 << 11;
+/// Place of the drops in what `SO_MEMINFO` gives (`SK_MEMINFO_DROPS`).
+const MEMINFO_DROPS: usize = 8;
+/// Reports that wait for whoever listens, as far as the host permits.
+const BUFFER_BYTES: u32 = 32 << 20;
+/// A dump comes in messages of up to this.
+const DUMP_BYTES: usize = 64 << 10;
+/// A report has some 400 bytes.
+const REPORT_BYTES: usize = 4 << 10;
+
+/// What the kernel tells of one TCP socket.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct TcpSocket<'a> {
+    /// This end.
+    pub local: Address,
+    /// The other end; its port is 0 where there was none, as of a socket that listened.
+    pub remote: Address,
+    /// The kernel's number for the socket, which no other has until the next boot.
+    pub cookie: u64,
+    /// `TCP_INFO`, at its end where the socket is gone; none of one that had no
+    /// connection.
+    pub info: Option<TcpInfo>,
+    /// Congestion controller; none in the report of an end, which does not tell it.
+    pub controller: Option<&'a str>,
+}
+
+/// Hears of every TCP socket that the kernel destroys in the namespace of the thread
+/// that opened it, those that were closed at once included.
+#[derive(Debug)]
+pub struct ClosedSockets {
+    socket: Socket,
+    buffer: Vec<u8>,
+    dropped: u32,
+}
+
+/// Some sockets are gone.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Heard {
+    /// Reports that were read.
+    pub reports: u64,
+    /// Reports that the kernel had no room for since the last call: it counts
+    /// each.
+    pub dropped: u64,
+}
+
+impl ClosedSockets {
+    /// Begins to listen.
+    ///
+    /// # Errors
+    ///
+    /// Where this kernel has no sock_diag.
+    pub fn listen() -> Result<ClosedSockets, HostError> {
+        let refused = |error| {
+            let advice =
+                "use a kernel with CONFIG_INET_DIAG (modprobe tcp_diag), from Linux 4.2 on";
+            HostError::refused("hear of closed connections", error, advice)
+        };
+        ClosedSockets::open().map_err(refused)
+    }
+
+    fn open() -> io::Result<ClosedSockets> {
+        let mut socket = Socket::new(NETLINK_SOCK_DIAG)?;
+        // Beyond the limit of the host if permitted, else up to it.
+        if set_option(&socket, libc::SOL_SOCKET, libc::SO_RCVBUFFORCE, BUFFER_BYTES).is_err() {
+            set_option(&socket, libc::SOL_SOCKET, libc::SO_RCVBUF, BUFFER_BYTES)?;
+        }
+        // Else the kernel would report nothing more until all is read, once it had no
+        // room (net/netlink/af_netlink.c, netlink_overrun). The drops are counted.
+        socket.set_no_enobufs(true)?;
+        socket.bind_auto()?;
+        socket.add_membership(INET_TCP_DESTROY)?;
+        socket.add_membership(INET6_TCP_DESTROY)?;
+        let mut closed = ClosedSockets { socket, buffer: vec![0; REPORT_BYTES], dropped: 0 };
+        closed.dropped = closed.drops()?;
+        Ok(closed)
+    }
+
+    /// Bytes of reports that may wait: the kernel counts its own overhead in.
+    ///
+    /// # Errors
+    ///
+    /// What the system says.
+    pub fn buffer_bytes(&self) -> io::Result<usize> {
+        self.socket.get_rx_buf_sz()
+    }
+
+    /// Waits until a socket is gone, no longer than `patience`, then hands over it and
+    /// all that went meanwhile, at most `most`.
+    ///
+    /// # Errors
+    ///
+    /// What the system says of reading.
+    pub fn hear(
+        &mut self,
+        patience: Duration,
+        most: u64,
+        mut each: impl FnMut(TcpSocket<'_>),
+    ) -> io::Result<Heard> {
+        let mut heard = Heard::default();
+        let mut timeout = Some(patience);
+        while heard.reports < most {
+            let Some(len) = receive(&self.socket, &mut self.buffer, timeout.take())? else { break };
+            for (kind, body) in messages(&self.buffer[..len]) {
+                if kind == SOCK_DIAG_BY_FAMILY
+                    && let Some(one) = TcpSocket::decode(body)
+                {
+                    heard.reports += 1;
+                    each(one);
+                }
+            }
+        }
+        let dropped = self.drops()?;
+        heard.dropped = dropped.wrapping_sub(self.dropped).into();
+        self.dropped = dropped;
+        Ok(heard)
+    }
+
+    /// The kernel's own count of what this socket lost, which wraps.
+    fn drops(&self) -> io::Result<u32> {
+        let mut bytes = [0; 64];
+        let len = socket_option(&self.socket, libc::SO_MEMINFO, &mut bytes)?;
+        let at = MEMINFO_DROPS * 4;
+        if len < at + 4 {
+            return Err(ErrorKind::Unsupported.into());
+        }
+        Ok(u32::from_ne_bytes(array(&bytes, at)))
+    }
+}
+
+/// Hands over every TCP socket of the namespace that has a connection, IPv4 and IPv6.
+///
+/// # Errors
+///
+/// What the kernel says.
+pub fn each_connection(mut each: impl FnMut(TcpSocket<'_>)) -> Result<(), HostError> {
+    for family in [libc::AF_INET, libc::AF_INET6] {
+        dump(family as u8, &mut each).map_err(|error| {
+            let advice = "use a kernel with CONFIG_INET_DIAG (modprobe tcp_diag)";
+            HostError::refused("list connections", error, advice)
+        })?;
+    }
+    Ok(())
+}
+
+fn dump(family: u8, each: &mut impl FnMut(TcpSocket<'_>)) -> io::Result<()> {
+    let mut socket = Socket::new(NETLINK_SOCK_DIAG)?;
+    socket.bind_auto()?;
+    socket.connect(&SocketAddr::new(0, 0))?;
+    let extensions = 1 << (INET_DIAG_INFO - 1) | 1 << (INET_DIAG_CONG - 1);
+    let mut request = Vec::with_capacity(HEADER + REQUEST);
+    request.extend(((HEADER + REQUEST) as u32).to_ne_bytes());
+    request.extend(SOCK_DIAG_BY_FAMILY.to_ne_bytes());
+    request.extend((NLM_F_REQUEST | NLM_F_DUMP).to_ne_bytes());
+    request.extend([0; 8]);
+    request.extend([family, libc::IPPROTO_TCP as u8, extensions, 0]);
+    request.extend(CONNECTED.to_ne_bytes());
+    request.resize(HEADER + REQUEST, 0);
+    socket.send(&request, 0)?;
+    let mut buffer = vec![0; DUMP_BYTES];
+    loop {
+        let Some(len) = receive(&socket, &mut buffer, Some(DUMP_PATIENCE))? else {
+            return Err(ErrorKind::TimedOut.into());
+        };
+        for (kind, body) in messages(&buffer[..len]) {
+            match kind {
+                NLMSG_DONE => return Ok(()),
+                NLMSG_ERROR if body.len() >= 4 => {
+                    return Err(io::Error::from_raw_os_error(-i32::from_ne_bytes(array(body, 0))));
+                }
+                _ => TcpSocket::decode(body).into_iter().for_each(&mut *each),
+            }
+        }
+    }
+}
+
+/// The kernel answers at once; a namespace that is going may not.
+const DUMP_PATIENCE: Duration = Duration::from_secs(5);
+
+/// Reads a datagram: at once, or when there is one. None: there was none in that time.
+fn receive(
+    socket: &Socket,
+    buffer: &mut [u8],
+    patience: Option<Duration>,
+) -> io::Result<Option<usize>> {
+    if let Some(patience) = patience {
+        use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+        use std::os::fd::AsFd;
+        let wait = PollTimeout::try_from(patience).unwrap_or(PollTimeout::MAX);
+        let mut watched = [PollFd::new(socket.as_fd(), PollFlags::POLLIN)];
+        match poll(&mut watched, wait) {
+            Ok(0) | Err(nix::errno::Errno::EINTR) => return Ok(None),
+            Ok(_) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    let mut free: &mut [u8] = buffer;
+    match socket.recv(&mut free, libc::MSG_DONTWAIT) {
+        Ok(len) => Ok(Some(len)),
+        Err(error) if error.kind() == ErrorKind::WouldBlock => Ok(None),
+        Err(error) if error.kind() == ErrorKind::Interrupted => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// Type and body of each netlink message in a datagram, as far as it is whole.
+fn messages(mut bytes: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
+    std::iter::from_fn(move || {
+        let len = u32::from_ne_bytes(array(bytes.get(..HEADER)?, 0)) as usize;
+        let message = bytes.get(..len).filter(|message| message.len() >= HEADER)?;
+        bytes = bytes.get(len.next_multiple_of(4)..).unwrap_or(&[]);
+        Some((u16::from_ne_bytes(array(message, 4)), &message[HEADER..]))
+    })
+}
+
+impl<'a> TcpSocket<'a> {
+    /// Reads `struct inet_diag_msg` and its attributes. None: it is cut off, or of
+    /// another family than IPv4 and IPv6.
+    pub fn decode(body: &'a [u8]) -> Option<TcpSocket<'a>> {
+        let (message, mut attributes) = body.split_at_checked(MESSAGE)?;
+        let address = |at: usize| match i32::from(message[0]) {
+            libc::AF_INET => Some(IpAddr::V4(Ipv4Addr::from(array::<4>(message, at)))),
+            // A dual-stack socket has the addresses of an IPv4 peer mapped.
+            libc::AF_INET6 => {
+                Some(IpAddr::V6(Ipv6Addr::from(array::<16>(message, at))).to_canonical())
+            }
+            _ => None,
+        };
+        let port = |at: usize| u16::from_be_bytes(array(message, at));
+        let cookie = array::<8>(message, 44);
+        let mut socket = TcpSocket {
+            local: Address::new(address(8)?, port(4)),
+            remote: Address::new(address(24)?, port(6)),
+            // Two words, the low one first, on every host.
+            cookie: u64::from(u32::from_ne_bytes(array(message, 44)))
+                | u64::from(u32::from_ne_bytes(array(message, 48))) << 32,
+            info: None,
+            controller: None,
+        };
+        if cookie == NO_COOKIE {
+            return None;
+        }
+        while attributes.len() >= ATTRIBUTE {
+            let len = usize::from(u16::from_ne_bytes(array(attributes, 0)));
+            let Some(value) = attributes.get(ATTRIBUTE..len) else { break };
+            match u16::from_ne_bytes(array(attributes, 2)) {
+                INET_DIAG_INFO => socket.info = Some(TcpInfo::decode(value)),
+                INET_DIAG_CONG => {
+                    let name = value.split(|byte| *byte == 0).next().unwrap_or(value);
+                    socket.controller = std::str::from_utf8(name).ok();
+                }
+                _ => {}
+            }
+            attributes = attributes.get(len.next_multiple_of(4)..).unwrap_or(&[]);
+        }
+        Some(socket)
+    }
+}
+
+fn array<const N: usize>(bytes: &[u8], at: usize) -> [u8; N] {
+    std::array::from_fn(|index| bytes[at + index])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        /// Whatever comes over the wire, nothing is read beyond its end.
+        #[test]
+        fn any_bytes(mut bytes in prop::collection::vec(any::<u8>(), 0..400), family in 0..12u8) {
+            for (_, body) in messages(&bytes) {
+                let _ = TcpSocket::decode(body);
+            }
+            if let Some(first) = bytes.first_mut() {
+                *first = family;
+            }
+            if let Some(socket) = TcpSocket::decode(&bytes) {
+                prop_assert!(bytes.len() >= MESSAGE);
+                prop_assert!(matches!(i32::from(family), libc::AF_INET | libc::AF_INET6));
+                prop_assert!(socket.local.is_ipv4() || i32::from(family) == libc::AF_INET6);
+            }
+        }
+    }
+}

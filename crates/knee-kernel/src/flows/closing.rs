@@ -1,0 +1,78 @@
+//! The row of a connection from the `TCP_INFO` that it ended with.
+
+use super::sampling::Observed;
+use knee_host::TcpInfo;
+use knee_record::{ConnectionRecord, ControllerSource};
+use knee_scenario::Scenario;
+use knee_units::Time;
+
+/// What the applications at both ends of a connection know of it.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Told {
+    /// Number within the flow's application.
+    pub number: u32,
+    pub started: Time,
+    pub completed: Option<Time>,
+    /// When it was looked at last.
+    pub end: Time,
+    /// Bytes asked for; none: without end.
+    pub size: Option<u64>,
+    /// Bytes given to the sending socket, and got by the receiving end.
+    pub given: u64,
+    pub delivered: u64,
+    /// The sending end has opened it.
+    pub opens: bool,
+}
+
+/// The row of a connection of `flow` over one path.
+pub fn connection(
+    scenario: &Scenario,
+    flow: usize,
+    told: &Told,
+    observed: &Observed,
+) -> ConnectionRecord {
+    let info = &observed.info;
+    known(scenario, flow, told, info, knee_live::told(info))
+}
+
+/// The row of a connection over several paths: `total` is the sum of its
+/// subflows.
+pub fn multipath(
+    scenario: &Scenario,
+    flow: usize,
+    told: &Told,
+    acked: Option<u64>,
+    total: &Observed,
+) -> ConnectionRecord {
+    let info = &total.info;
+    let row = known(scenario, flow, told, info, knee_live::counted(info));
+    ConnectionRecord { acked_bytes: acked, ..row }
+}
+
+/// `row` with what the scenario and the applications know.
+fn known(
+    scenario: &Scenario,
+    flow: usize,
+    told: &Told,
+    info: &TcpInfo,
+    row: ConnectionRecord,
+) -> ConnectionRecord {
+    let plan = &scenario.flows[flow];
+    // The end that opens counts its SYN as a byte acknowledged, each end its
+    // FIN.
+    let acked = info.acked_bytes.saturating_sub(u64::from(told.opens)).min(told.given);
+    ConnectionRecord {
+        connection: told.number.into(),
+        flow: Some(flow as u32),
+        workload: plan.workload.name().into(),
+        start_ns: Some(told.started.as_nanos()),
+        end_ns: told.completed.unwrap_or(told.end).as_nanos(),
+        completion_ns: told.completed.map(|at| (at - told.started).as_nanos()),
+        size_bytes: told.size,
+        delivered_bytes: Some(told.delivered),
+        acked_bytes: Some(acked),
+        cc: plan.controller.name.as_str().into(),
+        cc_source: ControllerSource::Scenario,
+        ..row
+    }
+}

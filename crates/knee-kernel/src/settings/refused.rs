@@ -1,0 +1,169 @@
+//! What of a scenario the kernel ground refuses. Every key is named here, or
+//! where it is carried: a new one does not compile until somebody has decided
+//! about it.
+
+use super::{HEADER_V4, HEADER_V6, TIMESTAMPS, tcp_header};
+use crate::KernelError;
+use knee_cc::RecoveryPeriod;
+use knee_scenario::{Flow, Multipath, Path, Scenario};
+use knee_transport::{Config, Pacing, ReceiveWindow};
+
+/// Linux's own limits of TCP_MAXSEG.
+const MSS_MIN: u32 = 88;
+
+/// Refuses what the kernel ground does not do.
+pub fn check_flow(scenario: &Scenario, flow: &Flow) -> Result<(), KernelError> {
+    let Flow {
+        // What it is called.
+        name: _,
+        index: _,
+        paths,
+        multipath,
+        // Whether the kernel has it: `controller`.
+        controller: _,
+        transport,
+        // One application drives all: `flows`.
+        workload: _,
+        // When it does: `FlowSettings`.
+        start: _,
+        stop: _,
+    } = flow;
+    check_transport(flow, transport)?;
+    if let Some(multipath) = multipath {
+        check_multipath(scenario, flow, multipath)?;
+    }
+    paths.iter().try_for_each(|path| check_path(flow, &scenario.paths[*path]))
+}
+
+fn check_path(flow: &Flow, path: &Path) -> Result<(), KernelError> {
+    // Both ways are the emulator's: `links_and_routes`.
+    let Path { name: _, forward: _, reverse: _, absent } = path;
+    if absent.is_empty() {
+        return Ok(());
+    }
+    let problem = "on the kernel ground a path cannot be absent".to_owned();
+    let advice = "write down = … at a link, or run on sim".to_owned();
+    Err(unsupported(flow, "path", problem, advice))
+}
+
+/// What the kernel's MPTCP can be set to: nearly nothing.
+fn check_multipath(
+    scenario: &Scenario,
+    flow: &Flow,
+    multipath: &Multipath,
+) -> Result<(), KernelError> {
+    let Multipath { scheduler, reinjection, backup } = multipath;
+    let refuse = |key: &str, problem: &str, advice: &str| {
+        Err(unsupported(flow, key, problem.to_owned(), advice.to_owned()))
+    };
+    let workload = flow.workload.properties();
+    // Subflows are opened from the sending host, and counted for one connection.
+    if !(workload.pushes && workload.single) {
+        let advice = "give the flow one path, or run on sim";
+        return refuse("paths", "over several paths only bulk and files run here", advice);
+    }
+    if scheduler.name != "blest" || !scheduler.parameters.is_empty() {
+        let advice = "write scheduler = \"blest\", which the kernel's is like, or run on sim";
+        return refuse("scheduler", "the kernel's MPTCP has its own scheduler only", advice);
+    }
+    if !reinjection {
+        let advice = "leave it at true, or run on sim";
+        return refuse("reinjection", "the kernel's MPTCP always repeats on another path", advice);
+    }
+    if backup.contains(&0) {
+        let advice = "name a path first that is no backup";
+        return refuse("backup", "the kernel opens a connection over the first path", advice);
+    }
+    let config = &flow.transport;
+    if config.pacing == Pacing::On || matches!(config.receive_window, ReceiveWindow::Fixed(_)) {
+        let advice = "leave pacing and receive_window out, or run on sim";
+        return refuse("paths", "the kernel's MPTCP cannot be set so", advice);
+    }
+    let mut others =
+        scenario.flows.iter().filter_map(|other| Some((other, other.multipath.as_ref()?)));
+    if others.any(|(other, its)| other.paths != flow.paths || its.backup != *backup) {
+        let advice = "the kernel announces one set of paths for a host: give all the same";
+        return refuse(
+            "paths",
+            "differ from those of another flow over several, or its backups do",
+            advice,
+        );
+    }
+    Ok(())
+}
+
+/// What the kernel's TCP cannot be set to.
+fn check_transport(flow: &Flow, transport: &Config) -> Result<(), KernelError> {
+    let linux = Config::default();
+    let Config {
+        mss,
+        // With the options that `tcp_header` takes off.
+        header: _,
+        initial_window,
+        acks,
+        ack_every,
+        ack_bytes,
+        ack_frequency,
+        ack_delay,
+        quick_acks,
+        // Each of the three has its socket option or none: `receive_window`.
+        receive_window: _,
+        pacing,
+        // A sysctl: `Settings::ecn`.
+        ecn: _,
+        sampler,
+        recovery,
+        min_rto,
+        max_burst,
+    } = *transport;
+    let refuse = |key: &str, advice: &str| {
+        let problem = "the kernel's TCP cannot be set so".to_owned();
+        Err(unsupported(flow, key, problem, format!("{advice}, or run on sim")))
+    };
+    let bare = [HEADER_V4, HEADER_V6];
+    let header = tcp_header(flow);
+    if !bare.contains(&header) && !bare.contains(&header.wrapping_sub(TIMESTAMPS)) {
+        return refuse("header", "write 40 B or 52 B for IPv4, 60 B or 72 B for IPv6");
+    }
+    if mss < MSS_MIN {
+        return refuse("mss", "write at least 88 B");
+    }
+    if initial_window != linux.initial_window {
+        return refuse("initial_window", "leave it at 10");
+    }
+    if acks != linux.acks {
+        return refuse("acks", "leave it at tcp");
+    }
+    if ack_bytes.is_some() {
+        return refuse("ack_bytes", "leave it out");
+    }
+    if ack_frequency.is_some() {
+        return refuse("ack_frequency", "leave it out");
+    }
+    if ack_every != linux.ack_every || quick_acks != linux.quick_acks {
+        return refuse("ack_every", "leave ack_every at 2 and quick_acks at 16");
+    }
+    if ack_delay != linux.ack_delay {
+        return refuse("ack_delay", "leave it at 40 ms");
+    }
+    if min_rto != linux.min_rto {
+        return refuse("min_rto", "leave it at 200 ms");
+    }
+    if pacing == Pacing::Off && flow.controller.name.starts_with("bbr") {
+        return refuse("pacing", "BBR is always paced: leave it at auto");
+    }
+    if max_burst != linux.max_burst {
+        return refuse("max_burst", "leave it at 64 KiB, the kernel's own");
+    }
+    if !matches!(recovery, None | Some(RecoveryPeriod::Tcp)) {
+        return refuse("recovery", "leave it at auto");
+    }
+    if sampler != linux.sampler {
+        return refuse("sampler", "leave it at linux");
+    }
+    Ok(())
+}
+
+pub fn unsupported(flow: &Flow, key: &str, problem: String, advice: String) -> KernelError {
+    KernelError::Unsupported { place: format!("flow \"{}\", {key}", flow.name), problem, advice }
+}

@@ -1,0 +1,188 @@
+//! No key of a scenario is read by the simulator and ignored here: for each key
+//! that the schema has, a value of it is refused, or changes what the kernel and
+//! the emulator are told.
+
+use super::Settings;
+use crate::KernelError;
+use crate::routes::links_and_routes;
+use knee_link::Config;
+use knee_scenario::{Embedded, Override, Scenario, Source, json_schema, parse};
+use rand_chacha::ChaCha8Rng;
+use std::collections::BTreeSet;
+
+const ONE_PATH: &str = r#"
+name = "test"
+duration = "1 s"
+
+[link.a]
+rate = "10 Mbit/s"
+delay = "10 ms"
+
+[link.b]
+rate = "10 Mbit/s"
+delay = "20 ms"
+aqm = "codel"
+
+[link.back]
+
+[path.a]
+forward = ["a"]
+reverse_delay = "10 ms"
+
+[path.b]
+forward = ["b"]
+reverse = ["back"]
+
+[[flow]]
+name = "flow"
+count = 2
+path = "a"
+cc = "cubic"
+"#;
+
+fn two_paths() -> String {
+    ONE_PATH.replace("path = \"a\"\n", "paths = [\"a\", \"b\"]\nscheduler = \"blest\"\n")
+}
+
+use Verdict::{Carried, Refused};
+
+/// What becomes of a key.
+#[derive(Clone, Copy)]
+enum Verdict {
+    /// The kernel or the emulator is set to it.
+    Carried,
+    /// The scenario is refused, at the key of a flow.
+    Refused(&'static str),
+}
+
+/// Settings of both ends, in `[transport]` and in a flow.
+const TRANSPORT: [(&str, &str, Verdict); 18] = [
+    ("mss", "1000 B", Carried),
+    ("mss", "80 B", Refused("mss")),
+    ("header", "40 B", Carried),
+    ("header", "41 B", Refused("header")),
+    ("initial_window", "11", Refused("initial_window")),
+    ("acks", "quic", Refused("acks")),
+    ("ack_every", "3", Refused("ack_every")),
+    ("ack_bytes", "30 kB", Refused("ack_bytes")),
+    ("ack_frequency", "{ per_round = 2 }", Refused("ack_frequency")),
+    ("ack_delay", "20 ms", Refused("ack_delay")),
+    ("quick_acks", "8", Refused("ack_every")),
+    ("receive_window", "100 kB", Carried),
+    ("pacing", "on", Carried),
+    ("ecn", "true", Carried),
+    ("sampler", "ns3-3.35", Refused("sampler")),
+    ("recovery", "quic", Refused("recovery")),
+    ("min_rto", "300 ms", Refused("min_rto")),
+    ("max_burst", "32 KiB", Refused("max_burst")),
+];
+
+/// Of all others a value, by the key that `--set` has for it.
+const OTHERS: [(&str, &str, Verdict); 26] = [
+    ("seed", "2", Carried),
+    ("start_jitter", "500 ms", Carried),
+    ("link.a.rate", "5 Mbit/s", Carried),
+    ("link.a.delay", "5 ms", Carried),
+    ("link.a.jitter", "{ amount = \"1 ms\" }", Carried),
+    ("link.a.buffer", "20 packets", Carried),
+    ("link.a.aqm", "pie", Carried),
+    ("link.b.ecn", "true", Carried),
+    ("link.a.loss", "1 %", Carried),
+    ("link.a.policer", "{ rate = \"5 Mbit/s\", burst = \"15 kB\" }", Carried),
+    ("link.a.down", "[{ from = \"100 ms\", until = \"200 ms\" }]", Carried),
+    ("link.a.hold", "[{ from = \"100 ms\", until = \"200 ms\" }]", Carried),
+    ("link.b.device", "20 packets", Carried),
+    ("path.a.forward", "[\"a\", \"b\"]", Carried),
+    ("path.a.reverse_delay", "20 ms", Carried),
+    ("path.b.reverse", "[\"a\"]", Carried),
+    ("path.a.absent", "[{ from = \"100 ms\" }]", Refused("path")),
+    ("flow.flow.name", "other", Carried),
+    ("flow.flow.count", "3", Carried),
+    ("flow.flow.path", "b", Carried),
+    ("flow.flow.cc", "reno", Carried),
+    ("flow.flow.workload", "{ file = \"1 MB\" }", Carried),
+    ("flow.flow.start", "100 ms", Carried),
+    ("flow.flow.start_interval", "100 ms", Carried),
+    ("flow.flow.start_jitter", "500 ms", Carried),
+    ("flow.flow.stop", "500 ms", Carried),
+];
+
+/// Of a flow over several paths.
+const SEVERAL: [(&str, &str, Verdict); 6] = [
+    ("flow.flow.paths", "[\"b\", \"a\"]", Carried),
+    ("flow.flow.scheduler", "minrtt", Refused("scheduler")),
+    ("flow.flow.reinjection", "false", Refused("reinjection")),
+    ("flow.flow.backup", "[\"b\"]", Carried),
+    ("flow.flow.backup", "[\"a\"]", Refused("backup")),
+    ("flow.flow.workload", "page", Refused("paths")),
+];
+
+/// What nobody is set to: the run ends by `duration` and samples by
+/// `sample_interval`, the records have the others.
+const OF_EVERY_GROUND: [&str; 5] = ["name", "duration", "sample_interval", "warmup", "claim"];
+
+fn scenario(text: &str, key: &str, value: &str) -> Scenario {
+    let source = Source { name: "test.toml", loader: &Embedded(&[]) };
+    parse(text, &source, &[Override::new(key, value)])
+        .unwrap_or_else(|errors| panic!("{key} = {value}: {errors}"))
+}
+
+/// All that a run tells the kernel and the emulator: settings, links with their
+/// streams, routes.
+type Told = (Settings, Vec<(Config, ChaCha8Rng)>, String);
+
+fn told(scenario: &Scenario) -> Result<Told, KernelError> {
+    let (links, routes) = links_and_routes(scenario);
+    Ok((Settings::new(scenario)?, links, format!("{routes:?}")))
+}
+
+fn assert_verdict(text: &str, key: &str, value: &str, verdict: Verdict) {
+    let plain = told(&scenario(text, "seed", "1")).unwrap();
+    match (told(&scenario(text, key, value)), verdict) {
+        (Ok(changed), Carried) => assert!(changed != plain, "{key} = {value} is ignored"),
+        (Err(KernelError::Unsupported { place, advice, .. }), Refused(at)) => {
+            assert_eq!(place, format!("flow \"flow\", {at}"), "{key} = {value}");
+            assert!(!advice.is_empty(), "{key} = {value}");
+        }
+        (other, _) => panic!("{key} = {value}: {:?}", other.map(|told| told.0)),
+    }
+}
+
+#[test]
+fn each_value_is_carried_or_refused() {
+    for (key, value, verdict) in TRANSPORT {
+        assert_verdict(ONE_PATH, &format!("flow.flow.{key}"), value, verdict);
+        assert_verdict(ONE_PATH, &format!("transport.{key}"), value, verdict);
+    }
+    OTHERS.iter().for_each(|(key, value, verdict)| assert_verdict(ONE_PATH, key, value, *verdict));
+    let text = two_paths();
+    SEVERAL.iter().for_each(|(key, value, verdict)| assert_verdict(&text, key, value, *verdict));
+}
+
+/// The keys of the schema, and not those that somebody thought of.
+#[test]
+fn each_key_of_the_schema_has_a_value_here() {
+    let schema = json_schema();
+    let keys = |table: &str| -> BTreeSet<String> {
+        let table = if table.is_empty() { &schema } else { &schema["$defs"][table] };
+        table["properties"].as_object().unwrap().keys().cloned().collect()
+    };
+    let examples = OTHERS.iter().chain(&SEVERAL).map(|(key, ..)| *key);
+    let transport: BTreeSet<String> = TRANSPORT.map(|(key, ..)| key.to_owned()).into();
+    let under = |head: &str| -> BTreeSet<String> {
+        let under = examples.clone().map(|key| key.split('.').collect::<Vec<_>>());
+        let under = under.filter(|parts| parts.len() == 3 && parts[0] == head);
+        under.map(|parts| parts[2].to_owned()).collect()
+    };
+    let mut top: BTreeSet<String> =
+        examples.clone().filter(|key| !key.contains('.')).map(str::to_owned).collect();
+    top.extend(OF_EVERY_GROUND.map(str::to_owned));
+    top.extend(["transport", "link", "path", "flow"].map(str::to_owned));
+    assert_eq!(top, keys(""));
+    assert_eq!(transport, keys("TransportFile"));
+    assert_eq!(under("link"), keys("LinkFile"));
+    assert_eq!(under("path"), keys("PathFile"));
+    let mut flow = under("flow");
+    flow.extend(transport);
+    assert_eq!(flow, keys("FlowFile"));
+}
