@@ -1,0 +1,182 @@
+//! How a link becomes a path of a bundle: the first message on the control
+//! stream of its connection, and the answer. Nothing else is read before.
+//!
+//! ```text
+//! JOIN     version u8, bundle id of 16 bytes, cost u8, flags u8 (1 backup, 2 quiet),
+//!          length u8 of the label, label in UTF-8
+//! JOINED   0, path u8, linger in seconds, streams, window, window of a stream
+//! REFUSED  1, code u8, length u8 of the reason, reason in UTF-8
+//! ```
+//!
+//! Each message comes after its length in one byte. Who the peer is says its key,
+//! which the connection below has checked.
+
+use crate::frame::{Malformed, REASON_MAX};
+use crate::varint::{Reader, VARINT_MAX, put_varint};
+use bytes::BufMut;
+use knee_sched::PATHS_MAX;
+use knee_units::Time;
+
+/// Version of the protocol that this crate speaks.
+pub const VERSION: u8 = 1;
+/// Longest label of a path, bytes.
+pub const LABEL_MAX: usize = 32;
+
+/// A client asks that its link be a path of a bundle.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Join {
+    /// Version of the protocol.
+    pub version: u8,
+    /// Which bundle: random, made by the client.
+    pub bundle: [u8; 16],
+    /// Zero: free.
+    pub cost: u8,
+    /// To be used only when no other is left.
+    pub backup: bool,
+    /// Nothing is to be sent without need.
+    pub quiet: bool,
+    /// What the client calls it.
+    pub label: String,
+}
+
+/// The server's answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Answer {
+    /// It is a path.
+    Joined {
+        /// Its number.
+        path: usize,
+        /// For so long the bundle is kept without a path, whole seconds.
+        linger: Time,
+        /// Streams that the client may have open.
+        streams: u64,
+        /// Bytes of all streams that may be on their way.
+        window: u64,
+        /// The same of one stream.
+        stream_window: u64,
+    },
+    /// It is not.
+    Refused {
+        /// Why.
+        code: u8,
+        /// The same for a person.
+        reason: String,
+    },
+}
+
+impl Join {
+    /// Writes it after its length.
+    ///
+    /// # Panics
+    /// If the label has more than [`LABEL_MAX`] bytes.
+    pub fn write(&self, into: &mut impl BufMut) {
+        assert!(self.label.len() <= LABEL_MAX, "a label of {} bytes", self.label.len());
+        into.put_u8((20 + self.label.len()) as u8);
+        into.put_u8(self.version);
+        into.put_slice(&self.bundle);
+        let flags = u8::from(self.backup) | u8::from(self.quiet) << 1;
+        into.put_slice(&[self.cost, flags, self.label.len() as u8]);
+        into.put_slice(self.label.as_bytes());
+    }
+
+    /// Reads what begins with its length; none: more has to come.
+    ///
+    /// # Errors
+    /// It is not a JOIN. A JOIN of another version is one: what follows the
+    /// version is not read.
+    pub fn read(bytes: &[u8]) -> Result<Option<Join>, Malformed> {
+        const WRONG: Malformed = Malformed::Impossible("a JOIN");
+        let Some(mut message) = whole(bytes) else { return Ok(None) };
+        let version = message.u8().ok_or(Malformed::Truncated)?;
+        let mut join = Join {
+            version,
+            bundle: [0; 16],
+            cost: 0,
+            backup: false,
+            quiet: false,
+            label: String::new(),
+        };
+        if version != VERSION {
+            return Ok(Some(join));
+        }
+        join.bundle.copy_from_slice(message.take(16).ok_or(Malformed::Truncated)?);
+        join.cost = message.u8().ok_or(Malformed::Truncated)?;
+        let flags = message.u8().ok_or(Malformed::Truncated)?;
+        (join.backup, join.quiet) = (flags & 1 != 0, flags & 2 != 0);
+        join.label = text(&mut message, LABEL_MAX, WRONG)?;
+        if flags > 3 || !message.is_empty() {
+            return Err(WRONG);
+        }
+        Ok(Some(join))
+    }
+}
+
+impl Answer {
+    /// Writes it after its length.
+    ///
+    /// # Panics
+    /// If the reason has more than [`REASON_MAX`] bytes, or a number more than
+    /// 62 bits.
+    pub fn write(&self, into: &mut impl BufMut) {
+        let mut message = Vec::with_capacity(64);
+        match self {
+            Answer::Joined { path, linger, streams, window, stream_window } => {
+                message.put_slice(&[0, *path as u8]);
+                let seconds = linger.as_micros() / 1_000_000;
+                for number in [seconds, *streams, *window, *stream_window] {
+                    put_varint(&mut message, number);
+                }
+            }
+            Answer::Refused { code, reason } => {
+                assert!(reason.len() <= REASON_MAX, "a reason of {} bytes", reason.len());
+                message.put_slice(&[1, *code, reason.len() as u8]);
+                message.put_slice(reason.as_bytes());
+            }
+        }
+        into.put_u8(message.len() as u8);
+        into.put_slice(&message);
+    }
+
+    /// Reads what begins with its length; none: more has to come.
+    ///
+    /// # Errors
+    /// It is no answer.
+    pub fn read(bytes: &[u8]) -> Result<Option<Answer>, Malformed> {
+        const WRONG: Malformed = Malformed::Impossible("an answer to JOIN");
+        let Some(mut message) = whole(bytes) else { return Ok(None) };
+        let answer = match message.u8().ok_or(Malformed::Truncated)? {
+            0 => {
+                let path = usize::from(message.u8().ok_or(Malformed::Truncated)?);
+                let mut number = || message.varint().ok_or(Malformed::Truncated);
+                let [linger, streams, window, stream_window] =
+                    [number()?, number()?, number()?, number()?];
+                // A day is more than anybody lingers.
+                if path >= PATHS_MAX || linger > 86_400 || window.max(stream_window) > VARINT_MAX {
+                    return Err(WRONG);
+                }
+                let linger = Time::from_secs(linger);
+                Answer::Joined { path, linger, streams, window, stream_window }
+            }
+            1 => {
+                let code = message.u8().ok_or(Malformed::Truncated)?;
+                Answer::Refused { code, reason: text(&mut message, REASON_MAX, WRONG)? }
+            }
+            _ => return Err(WRONG),
+        };
+        if message.is_empty() { Ok(Some(answer)) } else { Err(WRONG) }
+    }
+}
+
+fn whole(bytes: &[u8]) -> Option<Reader<'_>> {
+    let mut reader = Reader::new(bytes);
+    let len = reader.u8()?;
+    reader.take(len.into()).map(Reader::new)
+}
+
+/// A text after its length.
+fn text(reader: &mut Reader<'_>, most: usize, wrong: Malformed) -> Result<String, Malformed> {
+    let len = usize::from(reader.u8().ok_or(Malformed::Truncated)?);
+    let bytes = reader.take(len).ok_or(Malformed::Truncated)?;
+    let text = std::str::from_utf8(bytes).map_err(|_| wrong)?;
+    if len <= most { Ok(text.to_owned()) } else { Err(wrong) }
+}

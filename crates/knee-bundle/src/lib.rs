@@ -1,0 +1,32 @@
+//! Streams over several paths that carry unreliable datagrams, such as the
+//! DATAGRAM frames of QUIC connections (RFC 9221): the parts that a bundle of
+//! paths is made of.
+//!
+//! | part | what it does |
+//! |---|---|
+//! | [`Frame`], [`Join`] | the wire format |
+//! | [`Outstanding`], [`Rtt`] | what was sent on a path: acknowledged, or lost |
+//! | [`Arrivals`] | what arrived on a path, and when an ACK of it is due |
+//! | [`Streams`], [`SendStream`] | what is sent next: deficit round robin over classes and streams |
+//! | [`ReceiveStream`] | a stream in order, its credit and its end |
+//!
+//! Left out so far: the bundle itself, that is several paths under a scheduler,
+//! messages, and credit of all streams together.
+//!
+//! What this crate never does: I/O, read a clock, draw randomness, know QUIC,
+//! read anything but a JOIN of a path that has not joined.
+
+mod frame;
+mod join;
+mod path;
+mod spans;
+mod stream;
+mod varint;
+
+pub use frame::{
+    ACK_RANGES_MAX, AckRanges, Frame, HEADER, Malformed, REASON_MAX, expand, stream_overhead,
+};
+pub use join::{Answer, Join, LABEL_MAX, VERSION};
+pub use path::{ACK_DELAY, Arrivals, Fate, NeverSent, Outstanding, Rtt};
+pub use stream::{CLASSES, Class, Inserted, Piece, ReceiveStream, SendStream, StreamId, Streams};
+pub use varint::{Reader, VARINT_MAX, put_varint, varint_len};

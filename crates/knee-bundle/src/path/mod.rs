@@ -1,0 +1,9 @@
+//! One path of a bundle: numbers of datagrams, what arrived and what was lost.
+
+mod arrivals;
+mod rtt;
+mod sent;
+
+pub use arrivals::{ACK_DELAY, Arrivals};
+pub use rtt::Rtt;
+pub use sent::{Fate, NeverSent, Outstanding};

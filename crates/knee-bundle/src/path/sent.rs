@@ -1,0 +1,268 @@
+//! What was sent on a path and became of it: acknowledged, or lost (RFC 9002,
+//! section 6.1).
+//!
+//! A datagram is lost once so many sent after it have arrived, or one sent so
+//! long after it. What turns out to be late makes both more patient, as RACK's
+//! reordering window (RFC 8985, section 6.2, step 4); they do not go back.
+//! Left out: the persistent congestion of section 7.6.
+
+use super::rtt::Rtt;
+use crate::frame::AckRanges;
+use knee_units::Time;
+use std::collections::VecDeque;
+
+/// Datagrams that arrive before an earlier one counts as lost (RFC 9002,
+/// section 6.1.1).
+const THRESHOLD: u64 = 3;
+/// It is not raised beyond this.
+const THRESHOLD_MAX: u64 = 256;
+/// 9/8 of an RTT (RFC 9002, section 6.1.2), and what it is raised to at most.
+const EIGHTHS: u64 = 9;
+const EIGHTHS_MAX: u64 = 16;
+/// Numbers between the largest that is acknowledged and the next: as many as two
+/// bytes can tell apart.
+pub const AHEAD_MAX: u64 = 1 << 15;
+
+/// What became of a datagram.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    InFlight,
+    Acknowledged,
+    /// It counts as lost since then.
+    Lost(Time),
+    /// It asked for no acknowledgement.
+    Unasked,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Sent<C> {
+    at: Time,
+    bytes: u16,
+    state: State,
+    content: C,
+}
+
+/// What is told of a datagram.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fate {
+    /// It arrived.
+    Acknowledged,
+    /// It is lost.
+    Lost,
+    /// It arrived, but counted as lost.
+    Late,
+}
+
+/// An ACK of a number that was never sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NeverSent;
+
+impl std::fmt::Display for NeverSent {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("the peer acknowledges a datagram that was never sent")
+    }
+}
+
+impl std::error::Error for NeverSent {}
+
+/// The sending end of a path.
+#[derive(Clone, Debug)]
+pub struct Outstanding<C> {
+    /// From the number `base` on.
+    sent: VecDeque<Sent<C>>,
+    base: u64,
+    /// The first number that is not acknowledged, above all that are.
+    acknowledged_end: u64,
+    in_flight: u64,
+    in_flight_count: u64,
+    threshold: u64,
+    eighths: u64,
+    /// When the next one counts as lost.
+    loss_at: Time,
+    /// When the last one left that asks for an acknowledgement.
+    asked_at: Time,
+    /// Probe timeouts since the last acknowledgement.
+    timeouts: u32,
+}
+
+/// Longest time between two probes, unless the timeout itself is longer: a path
+/// that returns is soon found.
+const PROBE_INTERVAL_MAX: Time = Time::from_secs(1);
+
+impl<C> Default for Outstanding<C> {
+    fn default() -> Outstanding<C> {
+        Outstanding {
+            sent: VecDeque::new(),
+            base: 0,
+            acknowledged_end: 0,
+            in_flight: 0,
+            in_flight_count: 0,
+            threshold: THRESHOLD,
+            eighths: EIGHTHS,
+            loss_at: Time::MAX,
+            asked_at: Time::ZERO,
+            timeouts: 0,
+        }
+    }
+}
+
+impl<C: Copy> Outstanding<C> {
+    /// Number of the next datagram.
+    pub fn next(&self) -> u64 {
+        self.base + self.sent.len() as u64
+    }
+
+    /// Numbers below this are of no more use.
+    pub fn settled(&self) -> u64 {
+        self.base
+    }
+
+    /// The peer could take the next number for another one.
+    pub fn is_too_far_ahead(&self) -> bool {
+        self.next() - self.acknowledged_end >= AHEAD_MAX
+    }
+
+    /// Bytes of datagrams in flight.
+    pub fn in_flight(&self) -> u64 {
+        self.in_flight
+    }
+
+    /// A datagram left that asks for an acknowledgement or does not.
+    pub fn push(&mut self, now: Time, bytes: u16, asks: bool, content: C) -> u64 {
+        let number = self.next();
+        let state = if asks { State::InFlight } else { State::Unasked };
+        self.sent.push_back(Sent { at: now, bytes, state, content });
+        if asks {
+            self.in_flight += u64::from(bytes);
+            self.in_flight_count += 1;
+            self.asked_at = now;
+        } else {
+            self.forget(now, Time::ZERO);
+        }
+        number
+    }
+
+    /// An ACK came. Tells what it showed: first what arrived, then what is lost.
+    /// `delay` is how long the peer held it back.
+    ///
+    /// # Errors
+    /// [`NeverSent`]; nothing is changed then.
+    pub fn on_ack(
+        &mut self,
+        now: Time,
+        ranges: &AckRanges,
+        rtt: &mut Rtt,
+        delay: Time,
+        mut tell: impl FnMut(u64, Fate, C),
+    ) -> Result<(), NeverSent> {
+        if ranges.largest() >= self.next() {
+            return Err(NeverSent);
+        }
+        let mut newest = None;
+        let mut progress = false;
+        for (first, last) in ranges.iter() {
+            for number in first.max(self.base)..=last {
+                let distance = self.acknowledged_end.saturating_sub(number + 1);
+                let Some(sent) = self.sent.get_mut((number - self.base) as usize) else { break };
+                let fate = match sent.state {
+                    State::InFlight => Fate::Acknowledged,
+                    State::Lost(_) => Fate::Late,
+                    State::Acknowledged | State::Unasked => continue,
+                };
+                sent.state = State::Acknowledged;
+                if number == ranges.largest() {
+                    newest = Some(sent.at);
+                }
+                let (bytes, content) = (sent.bytes, sent.content);
+                if fate == Fate::Acknowledged {
+                    self.land(bytes);
+                } else {
+                    self.threshold = self.threshold.max(distance + 1).min(THRESHOLD_MAX);
+                    self.eighths = (self.eighths + 1).min(EIGHTHS_MAX);
+                }
+                progress = true;
+                tell(number, fate, content);
+            }
+        }
+        self.acknowledged_end = self.acknowledged_end.max(ranges.largest() + 1);
+        if let Some(at) = newest {
+            rtt.update(now - at, delay);
+        }
+        if progress {
+            self.timeouts = 0;
+        }
+        self.find_lost(now, rtt, &mut tell);
+        self.forget(now, rtt.smoothed * 2);
+        Ok(())
+    }
+
+    /// The time came at which something may count as lost.
+    pub fn on_loss_timer(&mut self, now: Time, rtt: &Rtt, mut tell: impl FnMut(u64, Fate, C)) {
+        if self.loss_at <= now {
+            self.find_lost(now, rtt, &mut tell);
+        }
+    }
+
+    fn find_lost(&mut self, now: Time, rtt: &Rtt, tell: &mut impl FnMut(u64, Fate, C)) {
+        self.loss_at = Time::MAX;
+        let patience = rtt.loss_delay(self.eighths);
+        for number in self.base..self.acknowledged_end {
+            let Some(sent) = self.sent.get_mut((number - self.base) as usize) else { break };
+            if sent.state != State::InFlight {
+                continue;
+            }
+            let is_late = sent.at + patience <= now;
+            if !is_late && self.acknowledged_end - 1 - number < self.threshold {
+                // All that follow were sent later.
+                self.loss_at = sent.at + patience;
+                break;
+            }
+            sent.state = State::Lost(now);
+            let (bytes, content) = (sent.bytes, sent.content);
+            self.land(bytes);
+            tell(number, Fate::Lost, content);
+        }
+    }
+
+    fn land(&mut self, bytes: u16) {
+        self.in_flight -= u64::from(bytes);
+        self.in_flight_count -= 1;
+    }
+
+    /// Forgets from the front what is settled; what is lost could still arrive
+    /// `late`.
+    fn forget(&mut self, now: Time, late: Time) {
+        while let Some(first) = self.sent.front() {
+            let is_settled = match first.state {
+                State::Acknowledged | State::Unasked => true,
+                State::Lost(since) => late > Time::ZERO && since + late <= now,
+                State::InFlight => false,
+            };
+            if !is_settled {
+                break;
+            }
+            self.sent.pop_front();
+            self.base += 1;
+        }
+    }
+
+    /// When [`on_loss_timer`](Self::on_loss_timer) is due.
+    pub fn loss_at(&self) -> Time {
+        self.loss_at
+    }
+
+    /// When a probe is due: nothing was heard for long (RFC 9002, section 6.2).
+    pub fn probe_at(&self, rtt: &Rtt, ack_delay: Time) -> Time {
+        if self.in_flight_count == 0 {
+            return Time::MAX;
+        }
+        let timeout = rtt.probe_timeout(ack_delay);
+        let backed_off = timeout * (1 << self.timeouts.min(10));
+        self.asked_at + backed_off.min(timeout.max(PROBE_INTERVAL_MAX))
+    }
+
+    /// A probe is about to leave.
+    pub fn on_probe(&mut self) {
+        self.timeouts += 1;
+    }
+}

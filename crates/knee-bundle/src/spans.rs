@@ -1,0 +1,106 @@
+//! Sets of numbers that are mostly in a row.
+
+use std::collections::VecDeque;
+use std::ops::Range;
+
+/// A set of numbers, kept as spans in ascending order, none touching another.
+#[derive(Clone, Debug, Default)]
+pub struct Spans(VecDeque<Range<u64>>);
+
+impl Spans {
+    /// Adds the numbers of a span; returns how many were not there.
+    pub fn insert(&mut self, added: Range<u64>) -> u64 {
+        if added.is_empty() {
+            return 0;
+        }
+        // Mostly it follows the last one.
+        if let Some(last) = self.0.back_mut()
+            && last.end == added.start
+        {
+            last.end = added.end;
+            return added.end - added.start;
+        }
+        let first = self.0.partition_point(|span| span.end < added.start);
+        let behind = self.0.partition_point(|span| span.start <= added.end);
+        let mut merged = added.clone();
+        let mut known = 0;
+        for span in self.0.range(first..behind) {
+            known += span.end.min(added.end).saturating_sub(span.start.max(added.start));
+            merged.start = merged.start.min(span.start);
+            merged.end = merged.end.max(span.end);
+        }
+        if behind > first {
+            self.0[first] = merged;
+            self.0.drain(first + 1..behind);
+        } else {
+            self.0.insert(first, merged);
+        }
+        added.end - added.start - known
+    }
+
+    /// Whether a number is there.
+    pub fn contains(&self, number: u64) -> bool {
+        let at = self.0.partition_point(|span| span.end <= number);
+        self.0.get(at).is_some_and(|span| span.start <= number)
+    }
+
+    /// Takes out all numbers below one.
+    pub fn remove_below(&mut self, number: u64) {
+        while let Some(first) = self.0.front_mut() {
+            if first.end > number {
+                first.start = first.start.max(number);
+                break;
+            }
+            self.0.pop_front();
+        }
+    }
+
+    /// Takes out the lowest span.
+    pub fn pop_first(&mut self) -> Option<Range<u64>> {
+        self.0.pop_front()
+    }
+
+    /// End of the span that begins with zero; zero: there is none.
+    pub fn prefix(&self) -> u64 {
+        self.0.front().filter(|span| span.start == 0).map_or(0, |span| span.end)
+    }
+
+    /// How many spans there are.
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// The spans, ascending.
+    pub fn iter(&self) -> impl DoubleEndedIterator<Item = &Range<u64>> {
+        self.0.iter()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::BTreeSet;
+
+    proptest! {
+        /// The standard library's set is the oracle.
+        #[test]
+        fn agrees_with_a_set(steps in prop::collection::vec((0..200_u64, 0..20_u64, 0..8_u8), 1..80)) {
+            let (mut spans, mut oracle) = (Spans::default(), BTreeSet::new());
+            for (start, len, kind) in steps {
+                if kind == 0 {
+                    spans.remove_below(start);
+                    oracle = oracle.split_off(&start);
+                } else {
+                    let new = (start..start + len).filter(|number| oracle.insert(*number)).count();
+                    prop_assert_eq!(spans.insert(start..start + len), new as u64);
+                }
+                let there: Vec<u64> = spans.iter().cloned().flatten().collect();
+                prop_assert!(there.iter().eq(oracle.iter()));
+                prop_assert_eq!(spans.contains(start), oracle.contains(&start));
+                let apart = spans.iter().zip(spans.iter().skip(1)).all(|(a, b)| a.end < b.start);
+                prop_assert!(apart, "{:?}", spans);
+            }
+        }
+    }
+}

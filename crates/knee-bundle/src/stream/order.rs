@@ -1,0 +1,164 @@
+//! Which stream sends next: deficit round robin (Shreedhar and Varghese, 1995)
+//! over the classes, and within each over its streams.
+//!
+//! A class or stream sends as long as it has credit; what it sends beyond is
+//! taken from its next turn. So no two streams of a class that always have
+//! something are ever further apart than a quantum and a piece.
+
+use super::{CLASSES, Class, SendStream, StreamId};
+use crate::frame::{HEADER, stream_overhead};
+use knee_multipath::Source;
+use std::collections::{BTreeMap, VecDeque};
+
+/// Bytes of a turn: at least a piece, so that each turn sends one.
+const QUANTUM: i64 = 1500;
+/// Turns of a class, the most urgent first.
+const WEIGHTS: [i64; 3] = [16, 4, 1];
+
+/// A piece of a stream, by its place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Piece {
+    /// The stream.
+    pub stream: StreamId,
+    /// First byte.
+    pub offset: u64,
+    /// Bytes.
+    pub len: u16,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Queue {
+    deficit: i64,
+    /// Streams that may have something, and the credit of each.
+    turns: VecDeque<(StreamId, i64)>,
+}
+
+/// The sending halves of all streams.
+#[derive(Clone, Debug, Default)]
+pub struct Streams {
+    streams: BTreeMap<StreamId, SendStream>,
+    queues: [Queue; CLASSES.len()],
+    current: usize,
+    waiting: u64,
+    /// Bytes that all streams hold.
+    held: u64,
+    /// Most bytes of a datagram.
+    datagram: u16,
+}
+
+impl Streams {
+    /// Adds a stream.
+    pub fn insert(&mut self, id: StreamId, stream: SendStream) {
+        self.streams.insert(id, stream);
+    }
+
+    /// Takes a stream out, whose sending is done.
+    pub fn remove(&mut self, id: StreamId) {
+        if let Some(stream) = self.streams.remove(&id) {
+            debug_assert_eq!((stream.waiting(), stream.held()), (0, 0));
+        }
+    }
+
+    /// A stream.
+    pub fn get(&self, id: StreamId) -> Option<&SendStream> {
+        self.streams.get(&id)
+    }
+
+    /// Bytes written to all streams and not acknowledged.
+    pub fn held(&self) -> u64 {
+        self.held
+    }
+
+    /// Changes a stream, if it is there.
+    pub fn change<T>(&mut self, id: StreamId, f: impl FnOnce(&mut SendStream) -> T) -> Option<T> {
+        let stream = self.streams.get_mut(&id)?;
+        let (before, held) = (stream.waiting(), stream.held());
+        let result = f(stream);
+        let after = stream.waiting();
+        self.waiting = self.waiting + after - before;
+        self.held = self.held + stream.held() - held;
+        if before == 0 && after > 0 {
+            let turns = &mut self.queues[id.class() as usize].turns;
+            if !turns.iter().any(|(other, _)| *other == id) {
+                turns.push_back((id, QUANTUM));
+            }
+        }
+        Some(result)
+    }
+
+    /// From now on a datagram with a piece has at most so many bytes.
+    pub fn set_datagram(&mut self, bytes: u16) {
+        self.datagram = bytes;
+    }
+
+    /// The class whose turn it is.
+    fn class(&mut self) -> Option<Class> {
+        if self.queues.iter().all(|queue| queue.turns.is_empty()) {
+            return None;
+        }
+        loop {
+            let queue = &mut self.queues[self.current];
+            if queue.turns.is_empty() {
+                queue.deficit = 0;
+            } else if queue.deficit > 0 {
+                return Some(CLASSES[self.current]);
+            } else {
+                queue.deficit += WEIGHTS[self.current] * QUANTUM;
+                if queue.deficit > 0 {
+                    return Some(CLASSES[self.current]);
+                }
+            }
+            self.current = (self.current + 1) % CLASSES.len();
+        }
+    }
+
+    /// The stream whose turn it is. Those without anything leave the queues.
+    fn next(&mut self) -> Option<StreamId> {
+        while let Some(class) = self.class() {
+            let queue = &mut self.queues[class as usize];
+            let Some((id, credit)) = queue.turns.front_mut() else { continue };
+            let has_some = self.streams.get(id).is_some_and(|stream| stream.waiting() > 0);
+            if has_some && *credit > 0 {
+                return Some(*id);
+            }
+            let (id, credit) = (*id, *credit);
+            queue.turns.pop_front();
+            if has_some {
+                queue.turns.push_back((id, credit + QUANTUM));
+            }
+        }
+        None
+    }
+
+    fn charge(&mut self, class: Class, len: u16) {
+        let queue = &mut self.queues[class as usize];
+        queue.deficit -= i64::from(len);
+        if let Some((_, credit)) = queue.turns.front_mut() {
+            *credit -= i64::from(len);
+        }
+        if queue.deficit <= 0 {
+            self.current = (self.current + 1) % CLASSES.len();
+        }
+    }
+}
+
+impl Source for Streams {
+    type Piece = Piece;
+
+    fn cut(&mut self, max: u16) -> Option<(Piece, u16)> {
+        let id = self.next()?;
+        let stream = self.streams.get_mut(&id)?;
+        let offset = stream.cut_end();
+        let overhead = HEADER + stream_overhead(id.value(), offset);
+        let room = usize::from(self.datagram).saturating_sub(overhead).max(1);
+        let len = stream.waiting().min(u64::from(max)).min(room as u64) as u16;
+        stream.cut(len.into());
+        self.waiting -= u64::from(len);
+        self.charge(id.class(), len);
+        Some((Piece { stream: id, offset, len }, len))
+    }
+
+    fn waiting(&self) -> u64 {
+        self.waiting
+    }
+}

@@ -1,0 +1,82 @@
+//! The row of a connection from what the kernel tells at its end.
+
+use knee_host::{TcpInfo, TcpSocket};
+use knee_record::{ConnectionRecord, ControllerSource};
+use std::sync::Arc;
+
+/// What is known of a connection beside what the kernel tells at its end.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Beside {
+    /// Since the file's epoch.
+    pub end_ns: u64,
+    /// Controller, if a dump saw it; else empty.
+    pub controller: Arc<str>,
+    pub group: Arc<str>,
+    pub prefix: Arc<str>,
+    /// Connections that it stands for.
+    pub weight: f64,
+}
+
+/// Payload that was acknowledged. The kernel counts the SYN of the end that opened and
+/// the FIN as a byte each; what was sent for the first time has neither.
+pub(crate) fn acked_bytes(info: &TcpInfo) -> u64 {
+    info.acked_bytes.min(info.sent_bytes.saturating_sub(info.retransmitted_bytes))
+}
+
+/// What `TCP_INFO` tells of a connection and has a sum over subflows.
+pub fn counted(info: &TcpInfo) -> ConnectionRecord {
+    ConnectionRecord {
+        received_bytes: Some(info.received_bytes),
+        sent_bytes: Some(info.sent_bytes),
+        retransmitted_bytes: Some(info.retransmitted_bytes),
+        sent_packets: Some(info.sent_packets.into()),
+        retransmitted_packets: Some(info.retransmitted_packets.into()),
+        delivered_packets: info.delivered_packets.map(Into::into),
+        marked_packets: Some(info.marked_packets.into()),
+        rtt_min_ns: info.min_rtt().map(|rtt| rtt.as_nanos()),
+        timeouts: info.total_timeouts.map(Into::into),
+        dsacks: info.dsacks.map(Into::into),
+        reorderings: info.reorderings.map(Into::into),
+        mss_bytes: Some(info.mss.into()).filter(|mss| *mss > 0),
+        ..ConnectionRecord::default()
+    }
+}
+
+/// What `TCP_INFO` tells of a connection over one path.
+pub fn told(info: &TcpInfo) -> ConnectionRecord {
+    let micros = |micros: u64| micros * 1000;
+    let bytes = |packets: u32| u64::from(packets) * u64::from(info.mss);
+    // Nothing has been measured before the handshake.
+    let measured = Some(info.srtt_us).filter(|srtt| *srtt > 0);
+    let rate = info.delivery_rate_bps.filter(|rate| *rate > 0);
+    ConnectionRecord {
+        srtt_ns: measured.map(|srtt| micros(srtt.into())),
+        rttvar_ns: measured.map(|_| micros(info.rttvar_us.into())),
+        delivery_rate_bps: rate,
+        app_limited: rate.map(|_| info.app_limited),
+        window_bytes: Some(bytes(info.window)),
+        slow_start_threshold_bytes: info.threshold_packets().map(bytes),
+        pacing_rate_bps: Some(info.pacing_bps()).filter(|rate| *rate > 0),
+        busy_ns: info.busy_us.map(micros),
+        receive_limited_ns: info.receive_limited_us.map(micros),
+        send_buffer_limited_ns: info.send_buffer_limited_us.map(micros),
+        ..counted(info)
+    }
+}
+
+/// The row of a connection of this host that has ended.
+pub(crate) fn row(socket: &TcpSocket<'_>, info: &TcpInfo, beside: Beside) -> ConnectionRecord {
+    ConnectionRecord {
+        connection: socket.cookie,
+        end_ns: beside.end_ns,
+        acked_bytes: Some(acked_bytes(info)),
+        cc: beside.controller,
+        cc_source: ControllerSource::Unknown,
+        prefix: beside.prefix,
+        local_port: Some(socket.local.port()),
+        remote_port: Some(socket.remote.port()),
+        group: beside.group,
+        weight: Some(beside.weight),
+        ..told(info)
+    }
+}

@@ -1,0 +1,185 @@
+//! Connections over the real kernel, in a namespace of their own: every one that ends is
+//! heard or counted as lost, and its row says what its ends know.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use knee_host::{Namespace, Routing};
+use knee_live::{Cell, Group, Groups, LiveError, Observed, Observer, Settings};
+use knee_record::ConnectionRecord;
+use knee_trials::{Skipped, trials, turn};
+use std::collections::BTreeMap;
+use std::io::{Read, Write};
+use std::net::{Shutdown, TcpListener, TcpStream};
+use std::path::Path;
+use std::process::ExitCode;
+use std::sync::mpsc::channel;
+use std::thread;
+
+fn settings(directory: &Path) -> Settings {
+    let groups = ["here=127.0.0.0/8", "six=::1/128"].map(|text| text.parse::<Group>().unwrap());
+    Settings {
+        directory: directory.to_path_buf(),
+        groups: Groups::new(groups.to_vec()).unwrap(),
+        sample_one_of: 1,
+        keep_addresses: false,
+        bytes_max: 1 << 30,
+    }
+}
+
+/// Observes a namespace with a loopback device while `work` goes on there.
+fn observed<T: Send>(settings: Settings, work: impl FnOnce() -> T + Send) -> (T, Observed) {
+    let namespace = Namespace::create().unwrap();
+    namespace
+        .within(|| -> Result<_, LiveError> {
+            Routing::open()?.bring_up_loopback()?;
+            let mut observer = Observer::begin(settings)?;
+            let (done, ended) = channel::<()>();
+            thread::scope(|scope| {
+                let worker = scope.spawn(|| {
+                    let result = work();
+                    drop(done);
+                    result
+                });
+                while ended.try_recv() == Err(std::sync::mpsc::TryRecvError::Empty) {
+                    observer.step()?;
+                }
+                let result = worker.join().unwrap();
+                // What is destroyed after its descriptor is closed comes a little later.
+                for _ in 0..5 {
+                    observer.step()?;
+                }
+                Ok((result, observer.finish()?))
+            })
+        })
+        .unwrap()
+}
+
+/// Each connection sends its own number of bytes from the listening end; gives these by
+/// the port of the other.
+fn transfers(address: &str, sizes: &[usize]) -> BTreeMap<u16, u64> {
+    let listener = TcpListener::bind((address, 0)).unwrap();
+    let to = listener.local_addr().unwrap();
+    thread::scope(|scope| {
+        let server = scope.spawn(|| {
+            let mut sent = BTreeMap::new();
+            for size in sizes {
+                let (mut socket, from) = listener.accept().unwrap();
+                let mut asked = [0; 10];
+                socket.read_exact(&mut asked).unwrap();
+                socket.write_all(&vec![7; *size]).unwrap();
+                socket.shutdown(Shutdown::Write).unwrap();
+                // Until the other end has closed too: all is acknowledged.
+                assert_eq!(socket.read(&mut asked).unwrap(), 0);
+                sent.insert(from.port(), *size as u64);
+            }
+            sent
+        });
+        for size in sizes {
+            let mut socket = TcpStream::connect(to).unwrap();
+            socket.write_all(b"0123456789").unwrap();
+            let mut all = Vec::new();
+            socket.read_to_end(&mut all).unwrap();
+            assert_eq!(all.len(), *size);
+        }
+        server.join().unwrap()
+    })
+}
+
+fn sizes(count: usize) -> Vec<usize> {
+    (0..count).map(|number| 1 + number * 7919 % 200_000).collect()
+}
+
+/// The kernel counts the other end's FIN as a byte.
+fn received(row: &ConnectionRecord) -> u64 {
+    row.received_bytes.unwrap() - 1
+}
+
+/// Over IPv4 and IPv6.
+fn every_row_is_right() -> Result<(), Skipped> {
+    let _turn = turn()?;
+    let folder = tempfile::tempdir().unwrap();
+    let (sent, observed) = observed(settings(folder.path()), || {
+        [transfers("127.0.0.1", &sizes(200)), transfers("::1", &sizes(50))]
+    });
+    // Two ends each, and the two sockets that listened.
+    assert_eq!(observed.reports, 502, "{observed:?}");
+    assert_eq!((observed.without_connection, observed.lost), (2, 0));
+    assert!(observed.is_valid());
+    let file = observed
+        .written
+        .files
+        .iter()
+        .find(|file| file.file_name().unwrap().to_string_lossy().starts_with("connections-"));
+    let rows = knee_record::read_connections(file.unwrap()).unwrap();
+    assert_eq!(rows.len() as u64, observed.rows);
+    let mut ends: BTreeMap<(&str, u16), u32> = BTreeMap::new();
+    for row in &rows {
+        assert_eq!(row.retransmitted_bytes, Some(0));
+        assert!(row.rtt_min_ns.is_some() && row.weight == Some(1.0), "{row:?}");
+        let (group, sent) = match &*row.prefix {
+            "127.0.0.0/24" => ("here", &sent[0]),
+            "::/48" => ("six", &sent[1]),
+            other => panic!("{other}"),
+        };
+        assert_eq!(&*row.group, group);
+        // The end that connected sent ten bytes, and got what the other sent.
+        let (local, remote) = (row.local_port.unwrap(), row.remote_port.unwrap());
+        if let Some(size) = sent.get(&remote) {
+            assert_eq!((row.acked_bytes, row.sent_bytes), (Some(*size), Some(*size)));
+            assert_eq!(received(row), 10);
+        } else {
+            let size = sent[&local];
+            assert_eq!((row.acked_bytes, received(row)), (Some(10), size));
+        }
+        let client = if sent.contains_key(&remote) { remote } else { local };
+        *ends.entry((group, client)).or_default() += 1;
+    }
+    assert!(ends.len() == 250 && ends.values().all(|ends| *ends == 2), "{ends:?}");
+    Ok(())
+}
+
+/// What is in the aggregates is what was sent, whether it has a row or not.
+fn aggregates_have_all() -> Result<(), Skipped> {
+    let _turn = turn()?;
+    let folder = tempfile::tempdir().unwrap();
+    let sampled = Settings { sample_one_of: 10, ..settings(folder.path()) };
+    let (sent, observed) = observed(sampled, || transfers("127.0.0.1", &sizes(300)));
+    let all: u64 = sent.values().sum();
+    let sum = |get: fn(&Cell) -> u64| observed.cells.iter().map(|(_, cell)| get(cell)).sum::<u64>();
+    assert_eq!(sum(|cell| cell.acked_bytes), all + 10 * 300);
+    assert_eq!(sum(|cell| cell.connections), 600);
+    assert!((20..120).contains(&observed.rows), "{}", observed.rows);
+    // By size: those below 100 kB, the requests among them, and those above.
+    let below = sent.values().filter(|size| **size < 100_000).count() as u64;
+    for (class, count) in [(0, below + 300), (1, 300 - below)] {
+        let of_class = observed.cells.iter().filter(|(kind, _)| kind.class == Some(class));
+        assert_eq!(of_class.map(|(_, cell)| cell.connections).sum::<u64>(), count);
+    }
+    Ok(())
+}
+
+/// A connection that lives when a dump is made is known by its controller; one that came
+/// and went between two dumps is not.
+#[expect(clippy::disallowed_methods, reason = "the host is observed as time passes")]
+fn controllers_come_from_dumps() -> Result<(), Skipped> {
+    let _turn = turn()?;
+    let folder = tempfile::tempdir().unwrap();
+    let default = knee_host::sysctl("net.ipv4.tcp_congestion_control").unwrap();
+    let (_, observed) = observed(settings(folder.path()), || {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let _kept = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let _other = listener.accept().unwrap();
+        // The dump comes after at most ten seconds.
+        thread::sleep(std::time::Duration::from_secs(11));
+    });
+    let named = |name: &str| {
+        let cells = observed.cells.iter().filter(|(kind, _)| &*kind.controller == name);
+        cells.map(|(_, cell)| cell.connections).sum::<u64>()
+    };
+    assert_eq!((named(&default), named("")), (2, 0), "{observed:?}");
+    Ok(())
+}
+
+fn main() -> ExitCode {
+    knee_trials::run(trials![every_row_is_right, aggregates_have_all, controllers_come_from_dumps])
+}

@@ -1,0 +1,166 @@
+//! Who gets what, and when.
+
+use sha2::{Digest, Sha256};
+use std::time::Duration;
+
+/// A block lasts at least this long, and three times the 95th percentile of how
+/// long flows last: few of them cross its borders then.
+const BLOCK_MIN: Duration = Duration::from_secs(600);
+/// What the last block leaves behind is gone after this long at least.
+const BURN_IN_MIN: Duration = Duration::from_secs(60);
+
+/// The 0.999 quantile of chi-square with one degree of freedom.
+const CHI_SQUARE_LIMIT: f64 = 10.828;
+
+/// What the connections of a group get in a block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Treatment {
+    /// All of them the controller in use (A).
+    Control,
+    /// All of them the one that is tried (B).
+    Test,
+    /// Half of the clients each.
+    Half,
+}
+
+/// The draws of an experiment. Hosts that know the seed agree without talking.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Design {
+    seed: u64,
+}
+
+impl Design {
+    /// Of an experiment with this seed, which belongs into its log before the
+    /// first block.
+    pub fn new(seed: u64) -> Design {
+        Design { seed }
+    }
+
+    /// The order of a triple's blocks; each of the six is as likely, whatever
+    /// the others are.
+    pub fn order(&self, group: &str, triple: u64) -> [Treatment; 3] {
+        use Treatment::{Control, Half, Test};
+        const ORDERS: [[Treatment; 3]; 6] = [
+            [Control, Test, Half],
+            [Control, Half, Test],
+            [Test, Control, Half],
+            [Test, Half, Control],
+            [Half, Control, Test],
+            [Half, Test, Control],
+        ];
+        ORDERS[(self.draw("order", group, triple, &[]) % 6) as usize]
+    }
+
+    /// Whether a client, told by its address, gets the controller that is tried
+    /// in a triple's half-and-half block.
+    pub fn is_tested(&self, group: &str, triple: u64, client: &[u8]) -> bool {
+        self.draw("half", group, triple, client) & 1 == 1
+    }
+
+    /// The first 64 bits of SHA-256 over the seed and what is drawn for, each
+    /// part with its length.
+    fn draw(&self, what: &str, group: &str, triple: u64, client: &[u8]) -> u64 {
+        let mut hash = Sha256::new();
+        let (seed, triple) = (self.seed.to_be_bytes(), triple.to_be_bytes());
+        for part in [&seed, what.as_bytes(), group.as_bytes(), &triple, client] {
+            hash.update((part.len() as u64).to_be_bytes());
+            hash.update(part);
+        }
+        let bytes = hash.finalize();
+        bytes.iter().take(8).fold(0, |number, byte| number << 8 | u64::from(*byte))
+    }
+}
+
+/// How long a block is to last, with the 95th percentile of how long flows last.
+pub fn block_length(flow_p95: Duration) -> Duration {
+    BLOCK_MIN.max(flow_p95.saturating_mul(3))
+}
+
+/// How long from the start of a block no flow counts, with the 90th percentile
+/// of how long flows last.
+pub fn burn_in(flow_p90: Duration) -> Duration {
+    BURN_IN_MIN.max(flow_p90)
+}
+
+/// Whether a half-and-half block has so unlike halves, in clients or flows, as
+/// chance makes in one of a thousand: then something else than the draw decided
+/// who got what, and the experiment proves nothing.
+pub fn sample_ratio_is_off(halves: [u64; 2]) -> bool {
+    let [control, test] = halves.map(|count| count as f64);
+    let all = control + test;
+    all > 0.0 && (control - test).powi(2) / all > CHI_SQUARE_LIMIT
+}
+
+/// Triples that show an effect of `smallest` with probability 0.8 at a level of
+/// 5 %, where B less A spreads by `deviation` from triple to triple: twice what
+/// a test that is looked at once would take (7.85 is the square of the sum of
+/// the normal quantiles 1.96 and 0.84).
+pub fn triples_needed(deviation: f64, smallest: f64) -> u64 {
+    (2.0 * 7.85 * (deviation / smallest).powi(2)).ceil() as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeMap;
+
+    /// Four standard errors of a share of one sixth over 60 000 draws: 0.0061.
+    #[test]
+    fn each_order_is_as_likely_and_depends_on_everything() {
+        let mut seen: BTreeMap<String, u32> = BTreeMap::new();
+        for triple in 0..60_000 {
+            let order = Design::new(7).order("wireless", triple);
+            *seen.entry(format!("{order:?}")).or_default() += 1;
+        }
+        assert_eq!(seen.len(), 6);
+        for (order, count) in seen {
+            let share = f64::from(count) / 60_000.0;
+            assert!((share - 1.0 / 6.0).abs() < 0.0061, "{order}: {share}");
+        }
+        let orders = |seed, group| (0..50).map(|k| Design::new(seed).order(group, k)).collect();
+        let first: Vec<[Treatment; 3]> = orders(7, "wireless");
+        assert_eq!(first, orders(7, "wireless"));
+        assert_ne!(first, orders(8, "wireless"));
+        assert_ne!(first, orders(7, "cable"));
+    }
+
+    /// Four standard errors of a half over 20 000 clients: 0.0142. In another
+    /// triple others are tested.
+    #[test]
+    fn halves_are_drawn_anew_for_each_triple() {
+        let design = Design::new(1);
+        let tested = |triple: u64| -> Vec<bool> {
+            let of = |client: u32| design.is_tested("all", triple, &client.to_be_bytes());
+            (0..20_000).map(of).collect()
+        };
+        let (first, second) = (tested(0), tested(1));
+        let share = |all: &[bool]| all.iter().filter(|is| **is).count() as f64 / 20_000.0;
+        assert!((share(&first) - 0.5).abs() < 0.0142, "{}", share(&first));
+        let same: Vec<bool> = first.iter().zip(&second).map(|(a, b)| a == b).collect();
+        assert!((share(&same) - 0.5).abs() < 0.0142, "{}", share(&same));
+    }
+
+    #[test]
+    fn blocks_are_long_beside_flows() {
+        assert_eq!(block_length(Duration::from_secs(10)), Duration::from_secs(600));
+        assert_eq!(block_length(Duration::from_secs(400)), Duration::from_secs(1200));
+        assert_eq!(burn_in(Duration::from_secs(2)), Duration::from_secs(60));
+        assert_eq!(burn_in(Duration::from_secs(90)), Duration::from_secs(90));
+    }
+
+    /// By hand: (530 - 470)^2 / 1000 = 3.6, (560 - 440)^2 / 1000 = 14.4.
+    #[test]
+    fn unlike_halves_are_seen() {
+        assert!(!sample_ratio_is_off([530, 470]));
+        assert!(sample_ratio_is_off([560, 440]));
+        assert!(sample_ratio_is_off([0, 20]));
+        assert!(!sample_ratio_is_off([0, 0]));
+    }
+
+    /// The specification's figure: a deviation of 0.088 and an effect of 5 % take
+    /// about 50 triples.
+    #[test]
+    fn a_size_by_hand() {
+        assert_eq!(triples_needed(0.088, 0.05), 49);
+    }
+}

@@ -1,0 +1,31 @@
+//! Experiments with congestion controllers that flows cannot fool which take
+//! from their neighbours.
+//!
+//! In one test half the connections get the new controller, and it looks better
+//! because it takes from the other half; with all of them under it nothing is
+//! gained (Spang et al., IMC 2021). So whole blocks of time are compared: a
+//! triple is a block under the controller in use (A), one under the one that is
+//! tried (B), and one half and half, in an order drawn from a seed. What counts
+//! is B less A. The half-and-half block tells what a split test would have said,
+//! and what those lost that kept A.
+//!
+//! - [`Design`] draws orders and halves.
+//! - [`Evidence`] says whether there is an effect, looked at after every triple.
+//! - [`ConfidenceSequence`] says how large it is.
+//! - [`Guard`] and [`HardStop`] end what does harm.
+//! - [`Trial`] puts them together into a [`Verdict`].
+//!
+//! What this crate never does: measure, wait, read a clock, touch a host, or draw
+//! from anything but the seed that it is given.
+
+mod confidence;
+mod design;
+mod evidence;
+mod guard;
+mod trial;
+
+pub use confidence::{ConfidenceSequence, SHOWN_FROM};
+pub use design::{Design, Treatment, block_length, burn_in, sample_ratio_is_off, triples_needed};
+pub use evidence::Evidence;
+pub use guard::{GUARD_LEVEL, Guard, HardStop};
+pub use trial::{Cells, Effect, Trial, TrialSettings, Verdict};
