@@ -1,13 +1,20 @@
-//! Puts the studies into the program: every file below `studies/`, so that
-//! they run without a checkout.
+//! Puts the studies into the program, and what `knee evaluate` runs: every file
+//! below `studies/` and `evaluation/`, so that they run without a checkout.
 
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::{env, fs, io};
 
 fn main() -> io::Result<()> {
-    let root =
-        Path::new(&env::var("CARGO_MANIFEST_DIR").expect("cargo sets it")).join("../../studies");
+    embed("studies")?;
+    embed("evaluation")
+}
+
+/// Writes `FOLDER.rs` with every file below that folder of the workspace.
+fn embed(folder: &str) -> io::Result<()> {
+    let root = Path::new(&env::var("CARGO_MANIFEST_DIR").expect("cargo sets it"))
+        .join("../..")
+        .join(folder);
     println!("cargo::rerun-if-changed={}", root.display());
     let mut files = Vec::new();
     if root.is_dir() {
@@ -21,7 +28,7 @@ fn main() -> io::Result<()> {
     }
     code.push_str("];\n");
     let out = PathBuf::from(env::var("OUT_DIR").expect("cargo sets it"));
-    fs::write(out.join("studies.rs"), code)
+    fs::write(out.join(format!("{folder}.rs")), code)
 }
 
 /// Names below `root`, with `/`, and where the files are. What is written by

@@ -142,6 +142,7 @@ fn page(
         name,
         summary: &run.summary,
         records: &run.records,
+        answers: None,
         scenario: &run.scenario,
         command,
     });

@@ -5,7 +5,7 @@ use crate::ground::Grounds;
 use crate::job::Run;
 use crate::lab::Lab;
 use crate::text::Input;
-use knee_record::{Manifest, PART, holds_run_files, write_run, write_text};
+use knee_record::{Answers, Manifest, PART, holds_run_files, write_run, write_text};
 use knee_report::{RunPage, run_page};
 use knee_scenario::Scenario;
 use std::ffi::OsStr;
@@ -29,18 +29,32 @@ pub const MARKDOWN: &str = "fidelity.md";
 pub const STUDIES: &str = "reproduce.json";
 /// What came out of a sweep.
 pub const SWEEP: &str = "sweep.json";
+/// What came out of a ranking.
+pub const RANK: &str = "rank.json";
+/// The same, run by run.
+pub const RANK_TABLE: &str = "rank.parquet";
+/// What came out of an evaluation.
+pub const EVALUATION: &str = "evaluation.json";
+/// The same, run by run.
+pub const EVALUATION_TABLE: &str = "evaluation.parquet";
+/// What a sweep or a ranking was made from.
+pub const ORIGIN: &str = "origin.json";
+/// What the alternatives of a scenario came to.
+pub const ANSWERS: &str = "answers.json";
 
 /// Every file that Knee itself puts into a directory, beside the inputs of a
 /// scenario, which have a folder of their own.
-const OURS: [&str; 16] = [
+const OURS: [&str; 24] = [
     knee_record::MANIFEST,
     knee_record::SCENARIO,
     knee_record::FLOWS,
     knee_record::SAMPLES,
     knee_record::LINKS,
+    knee_record::CLASSES,
     knee_record::PATHS,
     knee_record::PATH_SAMPLES,
     knee_record::OBJECTS,
+    knee_record::CONNECTIONS,
     knee_record::TRANSFERS,
     knee_record::SUMMARY,
     REPORT,
@@ -49,6 +63,12 @@ const OURS: [&str; 16] = [
     FIDELITY,
     STUDIES,
     SWEEP,
+    ANSWERS,
+    RANK,
+    RANK_TABLE,
+    EVALUATION,
+    EVALUATION_TABLE,
+    ORIGIN,
 ];
 
 /// Name of the directory of one of several repeats, from one.
@@ -74,6 +94,28 @@ pub fn no_links(root: &Path, directory: &Path, force: bool) -> Result<(), Error>
         fs::remove_file(&place).map_err(|error| cannot_write(&place, error))?;
     }
     Ok(())
+}
+
+/// The directory, or the first of `NAME-2`, `NAME-3` … that holds nothing and is
+/// none of `taken`.
+///
+/// # Errors
+/// That one of them cannot be looked into.
+pub fn unused(directory: &Path, taken: &[PathBuf]) -> Result<PathBuf, Error> {
+    let numbered = (2..=u32::MAX).map(|number| {
+        let mut name = directory.file_name().unwrap_or_default().to_os_string();
+        name.push(format!("-{number}"));
+        directory.with_file_name(name)
+    });
+    for candidate in std::iter::once(directory.to_path_buf()).chain(numbered) {
+        // A link is somebody's: what it leads to is not for this run.
+        let is_link = fs::symlink_metadata(&candidate).is_ok_and(|found| found.is_symlink());
+        let is_free = is_free(&candidate).map_err(|error| cannot_write(&candidate, error))?;
+        if is_free && !is_link && !taken.contains(&candidate) {
+            return Ok(candidate);
+        }
+    }
+    Err(Error::NotEmpty(directory.to_path_buf()))
 }
 
 /// Whether a directory holds nothing, or no more than what a run that was
@@ -122,7 +164,7 @@ fn clear(directory: &Path, grounds: &Grounds) -> io::Result<()> {
 }
 
 /// The folder of inputs is Knee's with all that is in it, but for folders.
-fn clear_inputs(folder: &Path) -> io::Result<()> {
+pub(crate) fn clear_inputs(folder: &Path) -> io::Result<()> {
     for entry in entries(folder)?.into_iter().flatten() {
         if !entry.file_type()?.is_dir() {
             fs::remove_file(entry.path())?;
@@ -185,6 +227,8 @@ impl Lab {
         let Run { records, summary, usage, health, recording } = run;
         let manifest = Manifest {
             health: health.clone(),
+            program: self.program.clone(),
+            brought: self.brought.clone(),
             ..Manifest::new(summary, records, self.arguments.clone(), inputs, usage)
         };
         match recording.take() {
@@ -203,10 +247,12 @@ pub fn write_page(
     directory: &Path,
     scenario: &Scenario,
     run: &Run,
+    answers: Option<&Answers>,
     command: &str,
 ) -> Result<(), Error> {
     let Run { records, summary, .. } = run;
-    let page = RunPage { name: "", summary, records, scenario: &scenario.resolved, command };
+    let scenario = &scenario.resolved;
+    let page = RunPage { name: "", summary, records, answers, scenario, command };
     write_text(&directory.join(REPORT), &run_page(&page)?)?;
     Ok(())
 }

@@ -1,12 +1,19 @@
 //! What can go wrong, for programs to tell apart and for people to read.
 
+use crate::advise::AdviseError;
 use crate::compare::CompareError;
 use crate::curve::CurveError;
+use crate::evaluate::EvaluateError;
 use crate::experiment::ExperimentError;
 use crate::fidelity::GridError;
 use crate::ground::{GroundError, UnknownGround};
+use crate::qlog::QlogError;
+use crate::rank::RankError;
+use crate::rehearse::RehearseError;
+use crate::rerun::RerunError;
 use crate::studies::StudyError;
 use crate::sweep::SweepError;
+use crate::train::TrainError;
 use std::io;
 use std::path::PathBuf;
 
@@ -65,10 +72,31 @@ pub enum Error {
     /// Studies cannot be run.
     #[error(transparent)]
     Study(#[from] StudyError),
+    /// A flow has no qlog.
+    #[error(transparent)]
+    Qlog(#[from] QlogError),
+    /// A ranking cannot be.
+    #[error(transparent)]
+    Rank(#[from] RankError),
+    /// An evaluation cannot be.
+    #[error(transparent)]
+    Evaluate(#[from] EvaluateError),
+    /// A folder cannot be run again.
+    #[error(transparent)]
+    Rerun(#[from] RerunError),
     /// A sweep cannot be.
     #[error(transparent)]
     Sweep(#[from] SweepError),
-    /// A point of a sweep fails.
+    /// There is nothing to give advice about.
+    #[error(transparent)]
+    Advise(#[from] AdviseError),
+    /// Nothing can be rehearsed.
+    #[error(transparent)]
+    Rehearse(#[from] RehearseError),
+    /// Nothing can be trained.
+    #[error(transparent)]
+    Train(#[from] TrainError),
+    /// A point of a sweep or a run of a ranking fails.
     #[error("at {label}: {source}")]
     Point {
         /// Its values.

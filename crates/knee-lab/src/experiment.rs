@@ -3,14 +3,16 @@
 
 use crate::both;
 use crate::command::{names, on, quoted};
-use crate::directory::{self, REPEAT, repeat};
+use crate::directory::{self, ANSWERS, REPEAT, REPORT, repeat};
 use crate::error::Error;
 use crate::ground::{Ground, SIMULATOR};
 use crate::job::{Job, Run};
 use crate::lab::Lab;
+use crate::repeat_page::repeat_page;
 use crate::text::ScenarioText;
 use knee_record::{
-    ClaimOutcome, Fidelity, Outcome as ClaimEnd, RepeatSummary, Summary, write_json,
+    Answers, ClaimOutcome, Fidelity, Outcome as ClaimEnd, RepeatSummary, Summary, write_json,
+    write_text,
 };
 use knee_scenario::{Override, Scenario};
 use std::collections::BTreeMap;
@@ -32,6 +34,9 @@ pub struct ExperimentSettings<'g> {
     pub on: Vec<&'g dyn Ground>,
     /// Also write packet logs, on grounds that can.
     pub packet_log: bool,
+    /// Also run the alternatives that answer what the scenario asks; see
+    /// [`Experiment::answer`].
+    pub alternatives: bool,
 }
 
 impl<'g> ExperimentSettings<'g> {
@@ -43,6 +48,7 @@ impl<'g> ExperimentSettings<'g> {
             repeat: None,
             on: vec![ground],
             packet_log: false,
+            alternatives: true,
         }
     }
 }
@@ -65,6 +71,9 @@ pub struct Experiment<'g> {
     pub text: ScenarioText,
     /// Where all of it is kept.
     pub directory: PathBuf,
+    /// What its alternatives came to, for its directory and its pages; see
+    /// [`Lab::answer`].
+    pub answers: Option<Answers>,
     settings: ExperimentSettings<'g>,
     /// One, or as many as there are repeats or grounds.
     runs: Vec<Planned<'g>>,
@@ -140,13 +149,14 @@ impl<'g> Experiment<'g> {
                 },
             }));
         }
-        Ok(Experiment { text, directory, settings, runs })
+        Ok(Experiment { text, directory, answers: None, settings, runs })
     }
 
     /// Its runs, in the order of its repeats or of its grounds.
     pub fn jobs(&self) -> impl Iterator<Item = Job<'_>> {
         self.runs.iter().map(|run| Job {
             packet_log: self.settings.packet_log,
+            perfect: true,
             ..Job::kept(&run.scenario, run.ground, &run.directory)
         })
     }
@@ -154,18 +164,36 @@ impl<'g> Experiment<'g> {
     /// The line that repeats a run with a seed, or all repeats of it. Where to
     /// write and how many at a time is not part of it.
     pub fn command(&self, seed: u64, repeat: Option<u64>) -> String {
-        let ExperimentSettings { set, on: grounds, .. } = &self.settings;
+        let ExperimentSettings { set, on: grounds, packet_log, alternatives, .. } = &self.settings;
         let mut words = vec!["knee".to_string(), "run".to_string(), quoted(&self.text.name)];
         words.extend(set.iter().flat_map(|set| ["--set".to_string(), quoted(set.text())]));
         let line = words.join(" ") + &on(&names(grounds)) + &format!(" --seed {seed}");
-        line + &repeat.map_or(String::new(), |repeat| format!(" --repeat {repeat}"))
+        let repeat = repeat.map_or(String::new(), |repeat| format!(" --repeat {repeat}"));
+        let log = if *packet_log { " --packet-log" } else { "" };
+        let alone = if *alternatives { "" } else { " --no-alternatives" };
+        format!("{line}{repeat}{alone}{log}")
+    }
+
+    /// Answers what the scenario asks, on the simulator; not where it does not
+    /// run there, or where its settings leave the alternatives out.
+    ///
+    /// # Errors
+    /// Those of [`Lab::answer`].
+    pub fn answer(&mut self, lab: &Lab) -> Result<(), Error> {
+        let ExperimentSettings { set, seed: first, repeat, on, alternatives, .. } = &self.settings;
+        if *alternatives && on.iter().any(|ground| ground.name() == SIMULATOR) {
+            let set: Vec<Override> = set.iter().cloned().chain(first.map(seed)).collect();
+            self.answers = lab.answer(&self.text, &set, repeat.unwrap_or(1))?;
+        }
+        Ok(())
     }
 
     fn keep(&self, lab: &Lab, run: &Planned<'_>, finished: &mut Run) -> Result<(), Error> {
         let inputs = self.text.inputs(&run.scenario);
         lab.keep(&run.directory, &run.scenario, finished, &inputs)?;
         let command = self.command(run.scenario.seed, None);
-        directory::write_page(&run.directory, &run.scenario, finished, &command)
+        let answers = self.answers.as_ref();
+        directory::write_page(&run.directory, &run.scenario, finished, answers, &command)
     }
 
     /// Writes what came out over all its runs.
@@ -173,6 +201,12 @@ impl<'g> Experiment<'g> {
         let repeats = self.settings.repeat.and_then(|_| RepeatSummary::new(&summaries));
         if let Some(repeats) = &repeats {
             write_json(&self.directory.join(REPEAT), repeats)?;
+            let command = self.command(self.runs[0].scenario.seed, self.settings.repeat);
+            let page = repeat_page(repeats, self.answers.as_ref(), &command)?;
+            write_text(&self.directory.join(REPORT), &page)?;
+        }
+        if let Some(answers) = &self.answers {
+            write_json(&self.directory.join(ANSWERS), answers)?;
         }
         let several = self.settings.on.len() > 1;
         let fidelity = match several && both::are_in(&self.directory) {

@@ -10,6 +10,7 @@ pub use kernel::Kernel;
 pub use simulator::Simulator;
 
 use knee_record::{Control, HostHealth, Records, SampleSink, Verdict};
+use knee_registry::did_you_mean;
 use knee_scenario::Scenario;
 use std::fmt;
 use std::io::{self, Write};
@@ -175,12 +176,12 @@ pub struct Grounds {
 
 /// No ground has this name.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("there is no ground \"{name}\", only {known}")]
+#[error("there is no ground \"{name}\": {advice}")]
 pub struct UnknownGround {
     /// What was asked for.
     pub name: String,
-    /// Those there are.
-    pub known: String,
+    /// What to write instead.
+    pub advice: String,
 }
 
 impl Grounds {
@@ -221,9 +222,10 @@ impl Grounds {
     /// # Errors
     /// That there is none.
     pub fn get(&self, name: &str) -> Result<&dyn Ground, UnknownGround> {
-        self.iter()
-            .find(|ground| ground.name() == name)
-            .ok_or_else(|| UnknownGround { name: name.to_string(), known: self.names().join(", ") })
+        self.iter().find(|ground| ground.name() == name).ok_or_else(|| UnknownGround {
+            name: name.to_string(),
+            advice: did_you_mean(name, self.names()),
+        })
     }
 
     /// The grounds with these names, each once, in their own order.
@@ -254,7 +256,8 @@ mod tests {
         backwards.extend(names(&all));
         assert_eq!(names(&grounds.choose(&backwards).unwrap()), names(&all));
         let unknown = grounds.choose(&["sim", "moon"]).unwrap_err();
-        assert!(unknown.name == "moon" && unknown.known.starts_with("sim"), "{unknown}");
+        assert!(unknown.name == "moon" && unknown.advice.contains("\"sim\""), "{unknown}");
+        assert_eq!(grounds.get("Sin").unwrap_err().advice, "did you mean \"sim\"?");
     }
 
     #[test]

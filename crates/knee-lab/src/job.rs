@@ -2,7 +2,8 @@
 
 use crate::directory::PACKETS;
 use crate::error::Error;
-use crate::ground::{Ended, Ground, GroundError, Output};
+use crate::ground::{Ended, Ground, GroundError, Output, Pace};
+use crate::perfect;
 use knee_record::{
     Control, HostHealth, Meter, Recording, Records, RunView, SampleSink, Summary, Usage,
 };
@@ -23,12 +24,15 @@ pub struct Job<'s> {
     pub directory: Option<&'s Path>,
     /// Also write a packet log there, if the ground can.
     pub packet_log: bool,
+    /// Also find when a perfect scheduler would have been done, for files over
+    /// several paths, by further runs on a ground whose time is virtual.
+    pub perfect: bool,
 }
 
 impl<'s> Job<'s> {
     /// A run that leaves nothing on disk.
     pub fn new(scenario: &'s Scenario, ground: &'s dyn Ground) -> Job<'s> {
-        Job { scenario, ground, directory: None, packet_log: false }
+        Job { scenario, ground, directory: None, packet_log: false, perfect: false }
     }
 
     /// One that is kept; see [`crate::Lab::keep`].
@@ -61,7 +65,7 @@ impl Run {
 
 /// Runs a scenario on its ground.
 pub(crate) fn execute(job: &Job<'_>, control: &Control) -> Result<Run, Error> {
-    let Job { scenario, ground, directory, packet_log } = *job;
+    let Job { scenario, ground, directory, packet_log, perfect } = *job;
     let meter = Meter::start();
     let mut recording = directory.map(|at| Recording::begin(at, scenario)).transpose()?;
     let mut nowhere = ();
@@ -77,10 +81,13 @@ pub(crate) fn execute(job: &Job<'_>, control: &Control) -> Result<Run, Error> {
     let mut log = file.map_err(not_logged)?.map(|file| BufWriter::with_capacity(1 << 20, file));
     let packet_log = log.as_mut().map(|log| log as &mut dyn Write);
     let ended = ground.run(scenario, control, Output { samples, packet_log });
-    let Ended { records, judged } = ended.map_err(|error| match error {
+    let Ended { mut records, judged } = ended.map_err(|error| match error {
         GroundError::PacketLog(source) => not_logged(source),
         other => other.into(),
     })?;
+    if perfect && ground.pace() == Pace::Virtual {
+        perfect::fill(scenario, ground, control, &mut records)?;
+    }
     let usage = meter.stop();
     control.now_ns.store(scenario.duration.as_nanos(), Ordering::Relaxed);
     let mut summary = Summary::new(scenario, ground.name(), &records);

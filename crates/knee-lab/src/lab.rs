@@ -6,8 +6,9 @@ use crate::ground::{Grounds, Pace};
 use crate::handle::{Handle, Tracked};
 use crate::job::{Job, Run, execute};
 use crate::load::Load;
-use knee_record::Control;
+use knee_record::{Brought, Control, Program};
 use rayon::iter::{ParallelBridge, ParallelIterator};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -21,6 +22,11 @@ pub struct Lab {
     pub parallel: Option<u16>,
     /// How the program was called, for the manifests of runs that are kept.
     pub arguments: Vec<String>,
+    /// Which build of which program this is, for the same manifests.
+    pub program: Program,
+    /// Controllers and schedulers that the program brings, for the same
+    /// manifests.
+    pub brought: BTreeMap<String, Brought>,
     handle: Handle,
 }
 
@@ -34,7 +40,14 @@ impl Default for Lab {
 impl Lab {
     /// With these grounds.
     pub fn new(grounds: Grounds) -> Lab {
-        Lab { grounds, parallel: None, arguments: Vec::new(), handle: Handle::default() }
+        Lab {
+            grounds,
+            parallel: None,
+            arguments: Vec::new(),
+            program: Program::default(),
+            brought: BTreeMap::new(),
+            handle: Handle::default(),
+        }
     }
 
     /// For another thread, or what a signal calls: stops what this runs and

@@ -3,44 +3,65 @@
 //! A [`Lab`] runs a [`Job`], a scenario on a [`Ground`], and gives a [`Run`]:
 //! records, summary, how the host kept up. On top of that stand an
 //! [`Experiment`] (a file, on several grounds or with several seeds), studies,
-//! sweeps, the fidelity grid and the curve of a path. Each is planned first,
+//! sweeps, rankings, evaluations, advice, the fidelity grid and the curve of a path. Each is planned first,
 //! which tells all that is wrong; then it runs, which a [`Handle`] stops and
 //! watches from another thread; what comes out is a value.
 //!
 //! What this crate never does: print, ask for a signal, know a ground beyond
 //! its trait where it need not, write where it was not told to.
 
+mod advise;
+mod answers;
 pub mod both;
 pub mod command;
 mod compare;
 mod curve;
 pub mod directory;
 mod error;
+mod evaluate;
 mod experiment;
 pub mod fidelity;
+mod given;
 mod ground;
 mod handle;
 mod job;
 mod lab;
 mod load;
 mod models;
+mod origin;
 mod page;
+mod perfect;
+mod qlog;
+mod rank;
+mod rehearse;
+mod repeat_page;
 mod reproduce;
+mod rerun;
 mod studies;
 mod study_page;
 mod study_record;
 mod sweep;
 mod text;
+mod train;
 mod update;
 pub mod words;
 
-pub use compare::{CompareError, compare};
+pub use advise::{
+    AdviseError, AdviseSettings, Advised, AdvisedClass, CONNECTIONS_MIN, Observed, ObservedGroup,
+};
+pub use answers::{ANSWER_SEEDS, Questions};
+pub use compare::{CompareError, RunsCompared, compare, compare_runs};
 pub use curve::{Curve, CurveError, CurvePath, Measured};
 pub use error::Error;
+pub use evaluate::{
+    EVALUATE_SEEDS, EVALUATE_SEEDS_QUICK, Evaluate, EvaluateError, EvaluateSettings,
+    SEARCH_SCENARIOS,
+};
 pub use experiment::{
     Experiment, ExperimentError, ExperimentOutcome, ExperimentSettings, SEED_MAX, check_jobs,
 };
 pub use fidelity::{Cells, Grid, GridError, GridSettings, KERNEL_RUNS};
+pub use given::Given;
 #[cfg(feature = "kernel")]
 pub use ground::Kernel;
 pub use ground::{
@@ -51,8 +72,13 @@ pub use handle::{Handle, Progress};
 pub use job::{Job, Run};
 pub use lab::Lab;
 pub use load::{Load, Written};
-pub use page::rewrite_page;
+pub use origin::{KeptFile, KeptScenario, Origin, OriginSettings};
+pub use page::{Saved, rewrite_page, saved, saved_answers};
+pub use qlog::{QlogError, write_qlog};
+pub use rank::{Candidates, PlannedRank, Rank, RankError, RankSettings, Ranked, scenario_files};
+pub use rehearse::{RehearseError, RehearseSettings, Rehearsed, RehearsedClass};
 pub use reproduce::Reproduction;
+pub use rerun::{Again, Changed, FileAgain, Rerun, RerunError, RerunPlan};
 pub use studies::{
     NamedStudy, STUDY, StudyError, built_in_scenario, built_in_studies, choose_studies,
     load_built_in_study, read_study,
@@ -60,9 +86,10 @@ pub use studies::{
 pub use study_record::{GroundRecord, NotRun, RunRecord, StudyRecord, StudyRecords};
 pub use sweep::{
     Found, PlannedRun, Point, Sweep, SweepError, SweepSettings, SweepStore, Swept, TABLE, Vary,
-    program_hash,
+    VaryError, program_hash, set_program_file,
 };
 pub use text::{Input, ScenarioText, all_or_every_error};
+pub use train::{Train, TrainError, TrainProgress, TrainSettings, Trained};
 pub use update::{check_files, put_on_record};
 pub use {knee_record as record, knee_report as report, knee_scenario as scenario};
 
@@ -70,3 +97,8 @@ pub use {knee_record as record, knee_report as report, knee_scenario as scenario
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/library.md")]
 struct Library;
+
+/// The program in `docs/write-your-own.md`.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/write-your-own.md")]
+struct WriteYourOwn;

@@ -2,15 +2,20 @@
 
 use crate::both;
 use crate::command;
-use crate::directory::{FIDELITY, REPORT, STUDIES, SWEEP};
+use crate::directory::{ANSWERS, EVALUATION, FIDELITY, RANK, REPEAT, REPORT, STUDIES, SWEEP};
 use crate::error::Error;
+use crate::repeat_page::repeat_page;
 use crate::study_record::StudyRecords;
-use knee_record::{SavedRun, Summary, read_run, read_sweep, write_text};
-use knee_report::{RunPage, run_page, sweep_page};
+use knee_record::{
+    Answers, Evaluation, Fidelity, RankSummary, RepeatSummary, SavedRun, Summary, SweepSummary,
+    read_answers, read_evaluation, read_json, read_rank, read_run, read_summary, read_sweep,
+    write_text,
+};
+use knee_report::{RunPage, evaluation_page, rank_page, run_page, sweep_page};
 use std::path::Path;
 
-/// Writes the page of a run, of studies, of a sweep or of grounds side by side
-/// again. Gives the summary where it is a single run's.
+/// Writes the page of a run, of studies, of a sweep, of a ranking, of an evaluation or of
+/// grounds side by side again. Gives the summary where it is a single run's.
 ///
 /// # Errors
 /// That the directory holds none of these, or that the page cannot be written.
@@ -19,10 +24,17 @@ pub fn rewrite_page(directory: &Path) -> Result<Option<Summary>, Error> {
         both::compare(directory, "")?;
         return Ok(None);
     }
-    let (page, summary) = if directory.join(STUDIES).is_file() {
+    let (page, summary) = if directory.join(REPEAT).is_file() {
+        let repeats: RepeatSummary = read_json(&directory.join(REPEAT), "knee-repeat/1")?;
+        (repeat_page(&repeats, saved_answers(directory)?.as_ref(), "")?, None)
+    } else if directory.join(STUDIES).is_file() {
         (StudyRecords::read(directory)?.saved_page(directory)?, None)
     } else if directory.join(SWEEP).is_file() {
         (sweep_page(&read_sweep(&directory.join(SWEEP))?)?, None)
+    } else if directory.join(RANK).is_file() {
+        (rank_page(&read_rank(&directory.join(RANK))?)?, None)
+    } else if directory.join(EVALUATION).is_file() {
+        (evaluation_page(&read_evaluation(&directory.join(EVALUATION))?)?, None)
     } else {
         let run = read_run(directory)?;
         (page_of_run(directory, &run)?, Some(run.summary))
@@ -31,9 +43,69 @@ pub fn rewrite_page(directory: &Path) -> Result<Option<Summary>, Error> {
     Ok(summary)
 }
 
+/// What a directory holds.
+#[derive(Debug)]
+pub enum Saved {
+    /// A run.
+    Run(Box<Summary>),
+    /// Repeats of one.
+    Repeats(RepeatSummary),
+    /// Studies.
+    Studies(StudyRecords),
+    /// A sweep.
+    Sweep(SweepSummary),
+    /// A ranking.
+    Ranking(RankSummary),
+    /// An evaluation.
+    Evaluation(Evaluation),
+    /// The simulator and the kernel.
+    Grounds(Fidelity),
+}
+
+/// Reads what came out of whatever a directory holds.
+///
+/// # Errors
+/// That it holds nothing of that kind, or that it is damaged.
+pub fn saved(directory: &Path) -> Result<Saved, Error> {
+    let holds = |name: &str| directory.join(name).is_file();
+    Ok(if holds(FIDELITY) && both::are_in(directory) {
+        Saved::Grounds(both::read(directory)?)
+    } else if holds(REPEAT) {
+        Saved::Repeats(read_json(&directory.join(REPEAT), "knee-repeat/1")?)
+    } else if holds(STUDIES) {
+        Saved::Studies(StudyRecords::read(directory)?)
+    } else if holds(SWEEP) {
+        Saved::Sweep(read_sweep(&directory.join(SWEEP))?)
+    } else if holds(RANK) {
+        Saved::Ranking(read_rank(&directory.join(RANK))?)
+    } else if holds(EVALUATION) {
+        Saved::Evaluation(read_evaluation(&directory.join(EVALUATION))?)
+    } else {
+        Saved::Run(Box::new(read_summary(directory)?))
+    })
+}
+
 fn page_of_run(directory: &Path, run: &SavedRun) -> Result<String, Error> {
     let SavedRun { summary, records, scenario, .. } = run;
     let line = command::of_run(directory, &[summary.ground.as_str()]);
     let command = format!("{line} --seed {}", summary.seed);
-    Ok(run_page(&RunPage { name: "", summary, records, scenario, command: &command })?)
+    let answers = saved_answers(directory)?;
+    let answers = answers.as_ref();
+    Ok(run_page(&RunPage { name: "", summary, records, answers, scenario, command: &command })?)
+}
+
+/// Reads the answers that belong to a run, to repeats of one or to grounds side by
+/// side; for one of several repeats, those of all of them. None: nothing was asked.
+///
+/// # Errors
+/// That the file cannot be read or is damaged.
+pub fn saved_answers(directory: &Path) -> Result<Option<Answers>, Error> {
+    let own = directory.join(ANSWERS);
+    let of_repeats = directory.parent().map(|above| above.join(ANSWERS));
+    let is_repeat = directory.parent().is_some_and(|above| above.join(REPEAT).is_file());
+    match of_repeats.filter(|_| is_repeat) {
+        _ if own.is_file() => Ok(Some(read_answers(&own)?)),
+        Some(above) if above.is_file() => Ok(Some(read_answers(&above)?)),
+        _ => Ok(None),
+    }
 }

@@ -19,7 +19,7 @@ use knee_record::{
     ClaimOutcome, NamedSeeds, RunView, Verdict, evaluate_over_seeds, fill_conclusion,
     fill_findings, write_json, write_text,
 };
-use knee_scenario::{Scenario, Study, StudyRun};
+use knee_scenario::{Claim, Measure, Scenario, Study, StudyRun};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -41,6 +41,8 @@ struct Planned<'s> {
     /// Below the output directory.
     below: String,
     directory: PathBuf,
+    /// A claim asks what a perfect scheduler would have done.
+    perfect: bool,
 }
 
 impl<'s> Planned<'s> {
@@ -100,10 +102,13 @@ impl<'s> Reproduction<'s> {
     /// only the claims are.
     pub fn jobs(&self) -> Vec<Job<'_>> {
         let kept = self.planned();
-        let kept = kept.map(|p| Job::kept(&p.run.scenario, p.ground, &p.directory));
+        let kept = kept.map(|p| Job {
+            perfect: p.perfect,
+            ..Job::kept(&p.run.scenario, p.ground, &p.directory)
+        });
         let further = self.planned().flat_map(|p| {
             let scenarios = p.further_seeds().iter();
-            scenarios.map(|scenario| Job::new(scenario, p.ground))
+            scenarios.map(|scenario| Job { perfect: p.perfect, ..Job::new(scenario, p.ground) })
         });
         kept.chain(further).collect()
     }
@@ -129,11 +134,24 @@ fn plan<'s>(study: &'s NamedStudy, out: &Path, on: &[&'s dyn Ground]) -> Vec<Pla
             if on.len() > 1 {
                 below = format!("{below}/{}", ground.name());
             }
-            Planned { run, ground, directory: out.join(&below), below }
+            let perfect = asks_for_perfect(&study.study, run);
+            Planned { run, ground, directory: out.join(&below), below, perfect }
         });
         planned.collect::<Vec<_>>()
     };
     on.iter().flat_map(of_ground).collect()
+}
+
+/// Whether a claim of the run, or one of the study over it, is about a perfect
+/// scheduler.
+fn asks_for_perfect(study: &Study, run: &StudyRun) -> bool {
+    let concerns = |claim: &&Claim| {
+        let mut targets = std::iter::once(&claim.of).chain(&claim.relative_to);
+        targets.any(|target| target.split_once('/').is_some_and(|(name, _)| name == run.name))
+    };
+    let over_runs = study.claims.iter().filter(concerns);
+    let mut claims = over_runs.chain(&run.scenario.claims);
+    claims.any(|claim| claim.measure == Measure::CompletionOverPerfect)
 }
 
 impl Lab {

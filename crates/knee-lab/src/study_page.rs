@@ -58,6 +58,7 @@ impl StudyRecords {
                     name,
                     summary: &run.summary,
                     records: &source.records,
+                    answers: None,
                     scenario: &source.scenario,
                     command,
                 }

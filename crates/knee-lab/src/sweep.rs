@@ -6,8 +6,9 @@ mod store;
 mod vary;
 
 pub use plan::{PlannedRun, Point, Sweep};
-pub use store::{Found, SweepStore, TABLE, program_hash};
-pub use vary::Vary;
+pub use store::{Found, SweepStore, TABLE, program_hash, set_program_file};
+pub(crate) use vary::list_of_values;
+pub use vary::{Vary, VaryError};
 
 use crate::command::quoted;
 use crate::directory::{REPORT, SWEEP};
@@ -16,6 +17,7 @@ use crate::ground::Ground;
 use crate::job::{Job, execute};
 use crate::lab::{Lab, costliest_first};
 use crate::load::Load;
+use crate::origin::{self, OriginSettings, Sources};
 use knee_record::{
     Control, Meter, SweepRow, SweepRun, SweepSummary, write_json, write_sweep, write_text,
 };
@@ -36,6 +38,9 @@ pub struct SweepSettings<'g> {
     pub repeat: Option<u64>,
     /// Leave combinations out that no scenario can have.
     pub skip_invalid: bool,
+    /// The key whose values the headline compares, instead of the one that is varied
+    /// last.
+    pub about: Option<String>,
     /// Where.
     pub on: &'g dyn Ground,
 }
@@ -44,7 +49,7 @@ impl<'g> SweepSettings<'g> {
     /// Each point once, as the file has it but for these keys.
     pub fn on(ground: &'g dyn Ground, vary: Vec<Vary>) -> SweepSettings<'g> {
         let (set, seed, repeat) = (Vec::new(), None, None);
-        SweepSettings { vary, set, seed, repeat, skip_invalid: false, on: ground }
+        SweepSettings { vary, set, seed, repeat, skip_invalid: false, about: None, on: ground }
     }
 }
 
@@ -82,6 +87,14 @@ pub enum SweepError {
     /// A key is set as well as varied.
     #[error("{0} is both set and varied")]
     SetAndVaried(String),
+    /// The headline cannot be about what does not vary.
+    #[error("{key} is not varied")]
+    NotVaried {
+        /// What was named.
+        key: String,
+        /// What varies.
+        known: Vec<String>,
+    },
     /// A file is not what it was when the sweep was planned.
     #[error("a file that {0} names has changed meanwhile")]
     Changed(String),
@@ -98,6 +111,7 @@ impl Sweep<'_> {
         words.extend(self.set_words());
         words.extend(settings.seed.iter().flat_map(|n| ["--seed".to_string(), n.to_string()]));
         words.extend(settings.repeat.iter().flat_map(|k| ["--repeat".to_string(), k.to_string()]));
+        words.extend(settings.about.iter().flat_map(|key| ["--for".to_string(), quoted(key)]));
         if settings.skip_invalid {
             words.push("--skip-invalid".to_string());
         }
@@ -114,6 +128,22 @@ impl Sweep<'_> {
         self.settings.set.iter().flat_map(|set| ["--set".to_string(), quoted(set.text())])
     }
 
+    fn sources(&self) -> Sources {
+        Sources { text: self.text.clone(), files: self.files.clone() }
+    }
+
+    fn origin(&self) -> OriginSettings {
+        let SweepSettings { vary, set, seed, repeat, skip_invalid, about, .. } = &self.settings;
+        OriginSettings::Sweep {
+            vary: vary.iter().map(|vary| vary.text.clone()).collect(),
+            set: set.iter().map(|set| set.text().to_string()).collect(),
+            seed: *seed,
+            repeat: *repeat,
+            skip_invalid: *skip_invalid,
+            about: about.clone(),
+        }
+    }
+
     /// What came out so far.
     fn summary(&self, store: &SweepStore) -> SweepSummary {
         let mut runs: Vec<(Vec<usize>, Vec<SweepRun>)> =
@@ -122,14 +152,18 @@ impl Sweep<'_> {
             runs[run.point].1.extend(store.finished(run).cloned());
         }
         runs.retain(|(_, runs)| !runs.is_empty());
-        SweepSummary::new(
+        let summary = SweepSummary::new(
             &self.name,
             (self.command(), self.command_of_a_run()),
             self.keys.clone(),
             (self.settings.repeat.unwrap_or(1), self.runs.len()),
             &runs,
             self.left_out.clone(),
-        )
+        );
+        let named = self.settings.about.as_ref();
+        let named = named.and_then(|name| self.keys.iter().position(|key| key.name == *name));
+        let last = || (0..self.keys.len()).rev().find(|key| self.keys[*key].values.len() > 1);
+        SweepSummary { about: named.or_else(last), ..summary }
     }
 }
 
@@ -142,6 +176,8 @@ impl Lab {
     pub fn sweep(&self, sweep: &Sweep<'_>, store: &mut SweepStore) -> Result<Swept, Error> {
         sweep.settings.on.check_host()?;
         store.begin(&sweep.summary(store))?;
+        let ground = sweep.settings.on.name();
+        origin::keep(self, &store.directory, ground, &[sweep.sources()], sweep.origin())?;
         let meter = Meter::start();
         let done = self.fill(sweep, store)?;
         let wall_s = meter.stop().wall_s;

@@ -1,6 +1,7 @@
 //! Scenario files as people name them.
 
 use crate::error::Error;
+use crate::origin::Files;
 use knee_scenario::{
     Algorithms, Errors, Loader, Override, Problem, Scenario, Source, SourceText, load_file,
     parse_with,
@@ -19,6 +20,8 @@ pub struct ScenarioText {
     text: String,
     /// What it may name, where that is not what Knee has.
     algorithms: Option<Arc<Algorithms>>,
+    /// Copies of the files that it names, in place of those beside it.
+    kept: Option<Files>,
 }
 
 /// A file that was read, and its bytes.
@@ -29,7 +32,7 @@ impl ScenarioText {
     /// beside that.
     pub fn new(name: &str, text: &str) -> ScenarioText {
         let (name, path, text) = (name.to_string(), name.into(), text.to_string());
-        ScenarioText { name, path, text, algorithms: None }
+        ScenarioText { name, path, text, algorithms: None, kept: None }
     }
 
     /// Reads the file, without looking into it.
@@ -42,7 +45,10 @@ impl ScenarioText {
             String::from_utf8(bytes).map_err(|_| "it is not a text in UTF-8".to_string())
         });
         match text {
-            Ok(text) => Ok(ScenarioText { name, path: path.into(), text, algorithms: None }),
+            Ok(text) => {
+                let path = path.into();
+                Ok(ScenarioText { name, path, text, algorithms: None, kept: None })
+            }
             Err(reason) => Err(unreadable(name, &reason)),
         }
     }
@@ -54,12 +60,33 @@ impl ScenarioText {
         ScenarioText { algorithms: Some(algorithms), ..self }
     }
 
+    /// The same, which reads these in place of the files that it names.
+    pub(crate) fn with_files(self, files: Files) -> ScenarioText {
+        ScenarioText { kept: Some(files), ..self }
+    }
+
+    /// The file's contents.
+    pub(crate) fn bytes(&self) -> &[u8] {
+        self.text.as_bytes()
+    }
+
     /// The scenario, with what is to be set otherwise.
     ///
     /// # Errors
     /// Everything that is wrong with it.
     pub fn scenario(&self, overrides: &[Override]) -> Result<Scenario, Errors> {
-        let source = Source { name: &self.name, loader: &Beside(&self.path) };
+        let (beside, kept);
+        let loader: &dyn Loader = match &self.kept {
+            None => {
+                beside = Beside(&self.path);
+                &beside
+            }
+            Some(files) => {
+                kept = Kept { path: &self.path, files };
+                &kept
+            }
+        };
+        let source = Source { name: &self.name, loader };
         let algorithms = self.algorithms.as_deref().unwrap_or(Algorithms::built_in());
         parse_with(&self.text, &source, overrides, algorithms)
     }
@@ -88,12 +115,31 @@ pub fn named_files(scenario: &Scenario) -> impl Iterator<Item = Input<'_>> {
 #[derive(Debug)]
 pub struct Beside<'p>(pub &'p Path);
 
+/// Copies, by their name as written.
+#[derive(Debug)]
+struct Kept<'f> {
+    path: &'f Path,
+    files: &'f Files,
+}
+
+impl Loader for Kept<'_> {
+    fn load(&self, name: &str) -> Result<Vec<u8>, String> {
+        let written = below(self.path, name).unwrap_or(name);
+        let found = self.files.get(written).map(|bytes| bytes.to_vec());
+        found.ok_or_else(|| "there is no copy of it".to_string())
+    }
+}
+
+/// The name relative to the folder of `path`, if it is below that.
+fn below<'n>(path: &Path, name: &'n str) -> Option<&'n str> {
+    let known = path.to_string_lossy();
+    let folder = known.rsplit_once('/').map(|(folder, _)| format!("{folder}/"))?;
+    name.strip_prefix(&folder)
+}
+
 impl Loader for Beside<'_> {
     fn load(&self, name: &str) -> Result<Vec<u8>, String> {
-        let known = self.0.to_string_lossy();
-        let folder = known.rsplit_once('/').map(|(folder, _)| format!("{folder}/"));
-        let beside = folder.and_then(|folder| name.strip_prefix(&folder));
-        match (beside, self.0.parent()) {
+        match (below(self.0, name), self.0.parent()) {
             (Some(name), Some(folder)) => load_file(&folder.join(name)),
             _ => load_file(Path::new(name)),
         }

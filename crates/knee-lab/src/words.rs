@@ -57,3 +57,99 @@ pub fn three(one: Option<&Agreement>) -> [String; 3] {
 pub fn time_us(microseconds: Option<f64>) -> String {
     microseconds.map_or_else(|| NONE.to_string(), |us| Unit::Seconds.show(us / 1e6))
 }
+
+/// A number of a summary with the unit that its name ends in.
+pub fn named(name: &str, value: f64) -> String {
+    if name.contains("_bps") {
+        Unit::BitsPerSecond.show(value)
+    } else if name.contains("_us") {
+        Unit::Seconds.show(value / 1e6)
+    } else if name.contains("_bytes") {
+        format!("{} B", Unit::Number.show(value))
+    } else if is_part(name) {
+        Unit::Fraction.show(value)
+    } else {
+        Unit::Number.show(value)
+    }
+}
+
+/// What is to be added to a number of a summary to get another one. Parts of a
+/// whole differ by percentage points: 2 % more of 50 % would be 51 %.
+pub fn change(name: &str, by: f64) -> String {
+    let sign = if by > 0.0 { "+" } else { "" };
+    let shown = named(name, by);
+    match shown.strip_suffix(" %") {
+        Some(points) => format!("{sign}{points} points"),
+        None => format!("{sign}{shown}"),
+    }
+}
+
+/// Whether a number of a summary is a part of a whole.
+pub fn is_part(name: &str) -> bool {
+    name.contains("_ratio") || name.ends_with("utilisation") || name.ends_with("share")
+}
+
+/// Whether a number of a summary is one that is usually looked at.
+pub fn is_headline(name: &str) -> bool {
+    const ENDS: [&str; 17] = [
+        "page.load_us",
+        "video.bitrate_bps",
+        "video.stall_us",
+        "video.startup_us",
+        "completion_over_best_path",
+        "transfers.all.completion_us.mean",
+        "transfers.all.completion_us.p95",
+        "goodput_bps",
+        "rtt_us.p50",
+        "rtt_us.p95",
+        "standing_queue_us",
+        "queueing_delay_us.p95",
+        "retransmit_ratio",
+        "utilisation",
+        "drops",
+        "jain",
+        "completion_us",
+    ];
+    let plain = |end: &str| {
+        let before = name.strip_suffix(end);
+        before.is_some_and(|before| before.is_empty() || before.ends_with('.'))
+    };
+    // By classes of size: times of small transfers, rates of large ones.
+    let of_class = |classes: &[&str], value: &str| {
+        let class = name.split_once(".transfers.").and_then(|(_, rest)| rest.strip_suffix(value));
+        class.is_some_and(|class| classes.contains(&class))
+    };
+    let small = ["under 100 kB", "100 kB to 1 MB", "1 to 3 MB"];
+    ENDS.iter().any(|end| plain(end))
+        || of_class(&small, ".completion_us.mean")
+        || of_class(&["3 to 30 MB", "30 MB and more"], ".throughput_bps.mean")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_say_the_unit() {
+        assert_eq!(named("flow.a[0].goodput_bps", 9.4e6), "9.4 Mbit/s");
+        assert_eq!(named("flow.a[0].rtt_us.p50", 60_000.0), "60 ms");
+        assert_eq!(named("link.x.utilisation", 0.5), "50 %");
+        assert_eq!(named("flow.a[0].sent_bytes", 1500.0), "1500 B");
+        assert_eq!(named("jain", 0.5), "0.5");
+    }
+
+    #[test]
+    fn parts_of_a_whole_differ_by_points() {
+        assert_eq!(change("link.x.utilisation", 0.02), "+2 points");
+        assert_eq!(change("flow.a[0].retransmit_ratio", -0.005), "-0.5 points");
+        assert_eq!(change("rtt_us.p50", 2000.0), "+2 ms");
+    }
+
+    #[test]
+    fn headlines_are_whole_names() {
+        assert!(is_headline("rtt_us.p50") && is_headline("flow.a[0].rtt_us.p50"));
+        assert!(is_headline("flow.a[0].transfers.under 100 kB.completion_us.mean"));
+        assert!(!is_headline("flow.a[0].transfers.3 to 30 MB.completion_us.mean"));
+        assert!(!is_headline("flow.a[0].srtt_us.p50") && !is_headline("flow.a[0].rtt_us.p5"));
+    }
+}

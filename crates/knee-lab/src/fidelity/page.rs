@@ -28,10 +28,10 @@ const CELLS: [&str; 13] = [
 pub const WORST: [&str; 6] = ["agrees", "cell", ">goodput", ">RTT", ">sent again", "run"];
 const INVALID: [&str; 2] = ["cell", "why"];
 
-const OVER_ALL: &str = "A difference is the simulator's value less the kernel's, each the median \
-    of its runs. A measure agrees if that is within the tolerance, or less than two standard \
-    errors of the difference of the medians: what the runs of one ground do not agree on proves \
-    nothing.";
+const OVER_ALL: &str = "A difference is the simulator's value minus the kernel's, each the median \
+    of its runs. A measure agrees if its difference is within the tolerance, or below two standard \
+    errors of the difference of the medians: a difference no larger than the spread between runs \
+    of one ground proves nothing.";
 
 /// As Markdown, for the README.
 pub fn markdown(grid: &FidelityGrid) -> String {
@@ -74,8 +74,8 @@ pub fn headline(grid: &FidelityGrid) -> String {
     let degraded = sound.filter(|cell| cell.kernel_runs.contains(&Verdict::Degraded)).count();
     format!(
         "{} of {} cells agree, on Linux {}: {} are within the tolerances, {} more differ by less \
-         than the noise of their runs. {} have degraded runs among theirs; {} more prove nothing, \
-         {} have not been run.",
+         than the noise of their runs. Cells with degraded runs: {}; with none but invalid runs: \
+         {}; not run: {}.",
         grid.within,
         grid.compared,
         grid.kernel_release.as_deref().unwrap_or("of unknown release"),
@@ -106,7 +106,7 @@ fn cells<'g>(title: &str, cells: impl Iterator<Item = &'g GridCell>) -> Comparis
         title: title.to_string(),
         note: "RTT: median of the smoothed RTT; probe: median RTT of an independent probe beside \
                the flows, in the kernel's first run. After ±: two standard errors of the \
-               difference. \"by noise\": it is beyond a tolerance, but not beyond those."
+               difference. \"by noise\": a difference is beyond its tolerance, but not beyond those errors."
             .to_string(),
         heads: ComparisonHead::all(&CELLS),
         rows: cells.map(cell_row).collect(),
@@ -115,14 +115,14 @@ fn cells<'g>(title: &str, cells: impl Iterator<Item = &'g GridCell>) -> Comparis
 
 fn invalid(grid: &FidelityGrid) -> Comparison {
     Comparison {
-        title: "Cells that prove nothing".to_string(),
-        note: "The host was too busy. The same command runs them again.".to_string(),
+        title: "Cells with none but invalid runs".to_string(),
+        note: "The host was too busy. The same command repeats them.".to_string(),
         heads: ComparisonHead::all(&INVALID),
         rows: invalid_rows(grid).into_iter().map(Vec::from).collect(),
     }
 }
 
-/// Cells that prove nothing, and why.
+/// Cells with none but invalid runs, and why these are invalid.
 pub fn invalid_rows(grid: &FidelityGrid) -> Vec<[String; 2]> {
     let cells = grid.invalid.iter().filter_map(|name| grid.cell(name));
     cells.map(|cell| [cell.name.clone(), verdict(&cell.fidelity.kernel)]).collect()

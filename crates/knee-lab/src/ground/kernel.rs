@@ -54,6 +54,9 @@ impl Ground for Kernel {
         let kept = records.samples.iter().try_for_each(|row| sink.flow(row));
         let kept = kept.and_then(|()| records.path_samples.iter().try_for_each(|r| sink.path(r)));
         let kept = kept.and_then(|()| records.links.iter().try_for_each(|row| sink.link(row)));
+        let kept = kept.and_then(|()| records.classes.iter().try_for_each(|r| sink.class(r)));
+        let mut connections = records.connections.iter();
+        let kept = kept.and_then(|()| connections.try_for_each(|row| sink.connection(row)));
         kept.map_err(GroundError::Samples)?;
         let (verdict, reason) = health.verdict();
         let judged = Judged { health: kept_health(scenario, &health), verdict, reason };
@@ -112,7 +115,23 @@ fn micros(time: Time) -> f64 {
 }
 
 /// Said where it is not so already.
-const BPF: &str = if cfg!(feature = "bpf") { "" } else { "build Knee with --features bpf, " };
+const BPF: &str = if cfg!(feature = "bpf") {
+    "load its module, "
+} else {
+    "load its module, build Knee with --features bpf, "
+};
+
+/// Controllers of Knee that are in no release of Linux, and not in BPF here.
+const LINUX_LACKS: [&str; 7] = ["balia", "copa", "ledbat++", "lia", "olia", "prague", "vivace"];
+
+/// How a controller that the kernel has not loaded could come into it.
+fn way_to_load(name: &str) -> &'static str {
+    match name {
+        _ if LINUX_LACKS.contains(&name) => "",
+        _ if name.starts_with("bbr") && !name.starts_with("bbr3") || name == "fixed" => BPF,
+        _ => "load its module, ",
+    }
+}
 
 impl From<KernelError> for GroundError {
     fn from(error: KernelError) -> GroundError {
@@ -125,8 +144,13 @@ impl From<KernelError> for GroundError {
                 Refusal::new(
                     format!("flow \"{flow}\": this kernel has no controller \"{name}\""),
                     format!(
-                        "choose one of {available}, load its module, {}or run on sim",
-                        if name.starts_with("bbr") || name == "fixed" { BPF } else { "" }
+                        "choose one of {available}, {}or run on sim{}",
+                        way_to_load(&name),
+                        if LINUX_LACKS.contains(&name.as_str()) {
+                            ": no release of Linux has it"
+                        } else {
+                            ""
+                        }
                     ),
                 )
                 .because(format!("the kernel has no controller {name}")),

@@ -6,9 +6,10 @@ use crate::error::Error;
 use crate::experiment::{repeat_seed, seed};
 use crate::ground::{Ground, GroundError, SIMULATOR};
 use crate::load::Load;
+use crate::origin::Files;
 use crate::text::ScenarioText;
 use knee_record::{LeftOut, SweepKey, sha256_hex};
-use knee_scenario::{Errors, Override, Scenario};
+use knee_scenario::{Errors, InputFile, Override, Scenario};
 use rayon::iter::{IntoParallelRefIterator, ParallelIterator};
 use std::collections::BTreeMap;
 
@@ -34,6 +35,8 @@ pub struct Sweep<'g> {
     pub left_out: Vec<LeftOut>,
     /// Title of the scenario.
     pub name: String,
+    /// The files that some point names.
+    pub(super) files: Files,
     pub(super) settings: SweepSettings<'g>,
 }
 
@@ -82,6 +85,7 @@ impl<'g> Sweep<'g> {
             runs: Vec::new(),
             left_out: Vec::new(),
             name: String::new(),
+            files: Files::new(),
             settings,
         };
         let points: Vec<Point> = all.into_iter().map(|at| sweep.point(at)).collect();
@@ -122,7 +126,8 @@ impl<'g> Sweep<'g> {
             runs.push((seed, id(&self.scenario(point, Some(seed))?, ground)));
         }
         let refused = ground.check(&first).err();
-        Ok(Checked { name: first.name.clone(), load: Load::of(&first, ground), runs, refused })
+        let load = Load::of(&first, ground);
+        Ok(Checked { name: first.name, files: first.files, load, runs, refused })
     }
 
     /// Keeps the points that can be; the others are left out or refused.
@@ -141,6 +146,8 @@ impl<'g> Sweep<'g> {
                 }
                 Ok(checked) => {
                     self.name = checked.name;
+                    let files = checked.files.into_iter();
+                    self.files.extend(files.map(|file| (file.written, file.bytes)));
                     let number = self.points.len();
                     let numbered = checked.runs.into_iter().zip(1..);
                     self.runs.extend(numbered.map(|((seed, id), repeat)| PlannedRun {
@@ -197,6 +204,7 @@ impl<'g> Sweep<'g> {
 /// A point that can be run.
 struct Checked {
     name: String,
+    files: Vec<InputFile>,
     load: Load,
     /// Seed and hash of each repeat.
     runs: Vec<(u64, String)>,
@@ -214,6 +222,10 @@ fn keys(settings: &SweepSettings<'_>) -> Result<Vec<SweepKey>, SweepError> {
         if set.iter().any(|set| same(set.text())) {
             return Err(SweepError::SetAndVaried(this.key.clone()));
         }
+    }
+    let known = || vary.iter().map(|vary| vary.key.clone());
+    if let Some(key) = settings.about.as_ref().filter(|key| known().all(|known| known != **key)) {
+        return Err(SweepError::NotVaried { key: key.clone(), known: known().collect() });
     }
     let key = |vary: &Vary| SweepKey { name: vary.key.clone(), values: vary.values.clone() };
     Ok(vary.iter().map(key).collect())

@@ -2,13 +2,14 @@
 //! at once, so that whatever stops the sweep costs only the runs under way.
 
 use super::plan::{PlannedRun, Sweep};
-use crate::directory::{self, REPORT, SWEEP, cannot_write};
+use crate::directory::{self, ORIGIN, REPORT, SWEEP, cannot_write, clear_inputs};
 use crate::error::Error;
 use crate::lab::Lab;
-use knee_record::{SweepRun, SweepSummary, sha256_hex, write_json};
+use knee_record::{INPUTS, SweepRun, SweepSummary, sha256_hex, write_json};
 use knee_scenario::read_file;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 use std::{env, fs, io};
 
 /// The table of all runs.
@@ -57,6 +58,7 @@ impl SweepStore {
         let failed = |error: io::Error| cannot_write(&directory, error);
         let (resumes, runs) = (directory.join(SWEEP).is_file(), directory.join(RUNS));
         directory::no_links(&directory, &runs, force)?;
+        directory::no_links(&directory, &directory.join(INPUTS), force)?;
         if force {
             clear(&directory).map_err(failed)?;
         }
@@ -137,7 +139,8 @@ fn clear(directory: &Path) -> io::Result<()> {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
         _ => Ok(()),
     };
-    for name in [SWEEP, TABLE, REPORT] {
+    clear_inputs(&directory.join(INPUTS))?;
+    for name in [SWEEP, TABLE, REPORT, ORIGIN] {
         gone(fs::remove_file(directory.join(name)))?;
     }
     let runs = directory.join(RUNS);
@@ -155,13 +158,22 @@ fn clear(directory: &Path) -> io::Result<()> {
     Ok(())
 }
 
+/// The file that the program is, where another one has loaded it.
+static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
+
+/// From here on, the program is this file, and not what the process began with:
+/// of a library that an interpreter has loaded. The first call counts.
+pub fn set_program_file(path: PathBuf) {
+    let _ = PROGRAM.set(path);
+}
+
 /// Which program this is, by the SHA-256 of its file: two builds of one version
 /// can differ.
 ///
 /// # Errors
 /// That its file cannot be read.
 pub fn program_hash() -> Result<String, Error> {
-    let path = env::current_exe().unwrap_or_default();
+    let path = PROGRAM.get().cloned().or_else(|| env::current_exe().ok()).unwrap_or_default();
     let bytes = fs::read(&path).map_err(|source| Error::Read { path, source })?;
     Ok(sha256_hex(&bytes))
 }

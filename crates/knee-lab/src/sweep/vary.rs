@@ -1,5 +1,6 @@
 //! `--vary key=values`: a list, or a range.
 
+use knee_units::{RangeError, steps};
 use std::str::FromStr;
 
 /// A key with the values that it takes in turn.
@@ -16,34 +17,69 @@ pub struct Vary {
 /// More would be a mistake.
 const VALUES_MAX: usize = 1_000;
 
+/// Why a text is no [`Vary`], and what to write instead.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum VaryError {
+    /// There is no key or no value.
+    #[error("\"{0}\" is not a key with values: write flow.main.cc=bbr,cubic")]
+    NoValues(String),
+    /// Repeats have seeds of their own.
+    #[error("the seed varies from repeat to repeat: write --repeat K")]
+    Seed,
+    /// The range is wrong.
+    #[error(transparent)]
+    Range(#[from] RangeError),
+    /// A bracket or quote is not closed.
+    #[error("a bracket or quote stays open in \"{0}\": close it")]
+    Open(String),
+    /// A value is missing.
+    #[error("a value is empty in \"{0}\": write a,b,c")]
+    Empty(String),
+    /// The same run would be made twice.
+    #[error("{key} has the value {value} twice")]
+    Twice {
+        /// The key.
+        key: String,
+        /// The value.
+        value: String,
+    },
+}
+
 impl FromStr for Vary {
-    type Err = String;
+    type Err = VaryError;
     /// Reads `key=a,b,c` and `key=1..10 Mbit/s step 1 Mbit/s`; the error says
     /// what to write.
-    fn from_str(text: &str) -> Result<Vary, String> {
+    fn from_str(text: &str) -> Result<Vary, VaryError> {
         let Some((key, values)) = text.split_once('=').filter(|(key, _)| !key.trim().is_empty())
         else {
-            return Err(format!(
-                "\"{text}\" is not a key with values: write flow.main.cc=bbr,cubic"
-            ));
+            return Err(VaryError::NoValues(text.to_string()));
         };
         let key = key.trim().to_string();
         if key == "seed" {
-            return Err("the seed varies from repeat to repeat: write --repeat K".to_string());
+            return Err(VaryError::Seed);
         }
-        let values = match Range::read(values)? {
-            Some(range) => range.values()?,
-            None => list(values)?,
+        let values = match steps(values, VALUES_MAX)? {
+            Some(values) => each_once(&key, values)?,
+            None => list_of_values(&key, values)?,
         };
-        if let Some(twice) = (1..values.len()).find(|at| values[..*at].contains(&values[*at])) {
-            return Err(format!("{key} has the value {} twice", values[twice]));
-        }
         Ok(Vary { text: text.to_string(), key, values })
     }
 }
 
+/// Reads `a,b,c`, the values that `key` takes in turn.
+pub(crate) fn list_of_values(key: &str, text: &str) -> Result<Vec<String>, VaryError> {
+    each_once(key, list(text)?)
+}
+
+fn each_once(key: &str, values: Vec<String>) -> Result<Vec<String>, VaryError> {
+    match (1..values.len()).find(|at| values[..*at].contains(&values[*at])) {
+        Some(twice) => Err(VaryError::Twice { key: key.to_string(), value: values[twice].clone() }),
+        None => Ok(values),
+    }
+}
+
 /// Splits at commas that stand in no brackets, braces or quotes.
-fn list(text: &str) -> Result<Vec<String>, String> {
+fn list(text: &str) -> Result<Vec<String>, VaryError> {
     let (mut values, mut value) = (Vec::new(), String::new());
     let (mut depth, mut quote) = (0i32, None);
     for c in text.chars() {
@@ -62,11 +98,11 @@ fn list(text: &str) -> Result<Vec<String>, String> {
     }
     values.push(value);
     if depth != 0 || quote.is_some() {
-        return Err(format!("a bracket or quote stays open in \"{text}\": close it"));
+        return Err(VaryError::Open(text.to_string()));
     }
     let values: Vec<String> = values.iter().map(|value| unquoted(value.trim())).collect();
     match values.iter().any(String::is_empty) {
-        true => Err(format!("a value is empty in \"{text}\": write a,b,c")),
+        true => Err(VaryError::Empty(text.to_string())),
         false => Ok(values),
     }
 }
@@ -82,140 +118,6 @@ fn unquoted(value: &str) -> String {
     inner.filter(|inner| !looks_else(inner)).unwrap_or(value).to_string()
 }
 
-/// `FROM..TO UNIT step STEP UNIT`, or `step xFACTOR`.
-struct Range {
-    from: Decimal,
-    to: Decimal,
-    step: Step,
-    unit: String,
-    text: String,
-}
-
-enum Step {
-    Plus(Decimal),
-    Times(Decimal),
-}
-
-impl Range {
-    /// None: the text is no range but a list.
-    fn read(text: &str) -> Result<Option<Range>, String> {
-        let Some((from, rest)) = text.split_once("..") else { return Ok(None) };
-        let Some((from, from_unit)) = quantity(from) else { return Ok(None) };
-        let wrong = |what: &str| {
-            let example = "1..10 Mbit/s step 1 Mbit/s, or 10..80 ms step x2";
-            Err(format!("{what} in the range \"{}\": write {example}", text.trim()))
-        };
-        let Some((to, step)) = rest.split_once(" step ") else { return wrong("there is no step") };
-        let Some((to, unit)) = quantity(to) else { return wrong("there is no end") };
-        let step = step.trim();
-        let factor = step.strip_prefix(['x', '*']).map(|factor| quantity(factor.trim()));
-        let step = match (factor, quantity(step)) {
-            (Some(Some((factor, ""))), _) if factor.is_above(&Decimal::ONE) => Step::Times(factor),
-            (None, Some((step, its))) if its == unit && step.is_above(&Decimal::ZERO) => {
-                Step::Plus(step)
-            }
-            (None, Some((_, its))) if its != unit => return wrong("the units differ"),
-            _ => return wrong("the step leads nowhere"),
-        };
-        if !from_unit.is_empty() && from_unit != unit {
-            return wrong("the units differ");
-        }
-        if from.is_above(&to) || from.digits == 0 && matches!(step, Step::Times(_)) {
-            return wrong("the step leads nowhere");
-        }
-        let (unit, text) = (unit.to_string(), text.trim().to_string());
-        Ok(Some(Range { from, to, step, unit, text }))
-    }
-
-    /// From the first up to the last that is not beyond the end.
-    fn values(&self) -> Result<Vec<String>, String> {
-        let (mut values, mut next) = (Vec::new(), Some(self.from));
-        while let Some(value) = next.filter(|value| !value.is_above(&self.to)) {
-            if values.len() == VALUES_MAX {
-                return Err(format!(
-                    "{} has over {VALUES_MAX} values: write a larger step",
-                    self.text
-                ));
-            }
-            let space = if self.unit.is_empty() { "" } else { " " };
-            values.push(format!("{}{space}{}", value.text(), self.unit));
-            next = match &self.step {
-                Step::Plus(step) => value.plus(step),
-                Step::Times(factor) => value.times(factor),
-            };
-        }
-        Ok(values)
-    }
-}
-
-/// A number and what stands behind it.
-fn quantity(text: &str) -> Option<(Decimal, &str)> {
-    let text = text.trim();
-    let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
-    Some((Decimal::read(&text[..end])?, text[end..].trim()))
-}
-
-/// A decimal number, exactly: 0.1 three times is 0.3.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Decimal {
-    digits: i128,
-    /// How many of them stand after the point.
-    places: u32,
-}
-
-impl Decimal {
-    const ZERO: Decimal = Decimal { digits: 0, places: 0 };
-    const ONE: Decimal = Decimal { digits: 1, places: 0 };
-
-    fn read(text: &str) -> Option<Decimal> {
-        let (whole, part) = text.split_once('.').unwrap_or((text, ""));
-        let all = format!("{whole}{part}");
-        if whole.is_empty() || all.len() > 18 || text.ends_with('.') {
-            return None;
-        }
-        Some(Decimal { digits: all.parse().ok()?, places: part.len() as u32 }.trimmed())
-    }
-
-    fn trimmed(mut self) -> Decimal {
-        while self.places > 0 && self.digits % 10 == 0 {
-            self.digits /= 10;
-            self.places -= 1;
-        }
-        self
-    }
-
-    /// Both in the same places.
-    fn aligned(&self, other: &Decimal) -> Option<(i128, i128, u32)> {
-        let places = self.places.max(other.places);
-        let digits = |n: &Decimal| n.digits.checked_mul(10i128.checked_pow(places - n.places)?);
-        Some((digits(self)?, digits(other)?, places))
-    }
-
-    fn is_above(&self, other: &Decimal) -> bool {
-        self.aligned(other).is_none_or(|(own, others, _)| own > others)
-    }
-
-    /// None: more digits than can be held.
-    fn plus(&self, other: &Decimal) -> Option<Decimal> {
-        let (own, others, places) = self.aligned(other)?;
-        Some(Decimal { digits: own.checked_add(others)?, places }.trimmed())
-    }
-
-    fn times(&self, other: &Decimal) -> Option<Decimal> {
-        let digits = self.digits.checked_mul(other.digits)?;
-        Some(Decimal { digits, places: self.places.checked_add(other.places)? }.trimmed())
-    }
-
-    fn text(&self) -> String {
-        let scale = 10i128.pow(self.places.min(38));
-        let (whole, part) = (self.digits / scale, self.digits % scale);
-        match self.places {
-            0 => whole.to_string(),
-            places => format!("{whole}.{part:0width$}", width = places as usize),
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -225,7 +127,7 @@ mod tests {
     }
 
     fn refusal(text: &str) -> String {
-        text.parse::<Vary>().expect_err(text)
+        text.parse::<Vary>().expect_err(text).to_string()
     }
 
     #[test]

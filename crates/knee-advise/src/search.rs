@@ -1,0 +1,136 @@
+//! The search for paths that explain what was observed.
+
+use crate::linear::{Neighbour, step};
+use crate::path::{self, Bounds, Path, Point};
+use crate::statistics::{Statistics, misfit};
+use rand_chacha::ChaCha8Rng;
+use rand_core::SeedableRng;
+
+/// How paths are looked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SearchSettings {
+    /// Of the draws.
+    pub seed: u64,
+    /// Simulations of the controller in use.
+    pub simulations: usize,
+    /// Paths that are kept at the end.
+    pub kept: usize,
+}
+
+/// A path that was tried.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Fit {
+    /// Its number, in the order in which paths were given.
+    pub number: usize,
+    /// The path.
+    pub path: Path,
+    /// How far its connections are from the observed ones; see [`misfit`].
+    pub misfit: f64,
+}
+
+#[derive(Clone, Debug)]
+struct Tried {
+    number: usize,
+    point: Point,
+    misfit: f64,
+    differences: Vec<Option<f64>>,
+}
+
+impl Tried {
+    fn neighbour(&self) -> Neighbour<'_> {
+        Neighbour { point: self.point, differences: &self.differences }
+    }
+}
+
+/// Rounds of the search: first the whole space, then around the best, nearer and
+/// nearer.
+const ROUNDS: usize = 6;
+/// The first round's part of all simulations.
+const FIRST: f64 = 0.35;
+/// Spread of the second round, and what is left of it in each later one.
+const SPREAD: f64 = 0.15;
+const SHRINK: f64 = 0.7;
+/// Points around which a round looks, and those of them from which it takes a step.
+const PARENTS: usize = 6;
+const STEPS: usize = 5;
+
+/// A search in rounds: [`Search::next_paths`] gives paths, whoever asks simulates them and
+/// tells what came of it by [`Search::tell`].
+#[derive(Debug)]
+pub struct Search {
+    observed: Statistics,
+    bounds: Bounds,
+    settings: SearchSettings,
+    rng: ChaCha8Rng,
+    shift: Point,
+    round: usize,
+    pending: Vec<Point>,
+    tried: Vec<Tried>,
+}
+
+impl Search {
+    /// Nothing tried yet.
+    pub fn new(observed: Statistics, bounds: Bounds, settings: SearchSettings) -> Search {
+        let mut rng = ChaCha8Rng::seed_from_u64(settings.seed);
+        let shift = path::anywhere(&mut rng);
+        let (round, pending, tried) = (0, Vec::new(), Vec::new());
+        Search { observed, bounds, settings, rng, shift, round, pending, tried }
+    }
+
+    /// The paths to try next, all at once; none: the search is over.
+    pub fn next_paths(&mut self) -> Vec<Path> {
+        let total = self.settings.simulations;
+        let first = ((total as f64 * FIRST).ceil() as usize).min(total);
+        self.pending = match self.round {
+            0 => (0..first).map(|number| path::even(number, &self.shift)).collect(),
+            round if round < ROUNDS => {
+                let left = total.saturating_sub(self.tried.len());
+                self.around(left.div_ceil(ROUNDS - round), SPREAD * SHRINK.powi(round as i32 - 1))
+            }
+            _ => Vec::new(),
+        };
+        self.round += 1;
+        self.pending.iter().map(|point| self.bounds.path(point)).collect()
+    }
+
+    /// Points near the best: some where they seem to lead, the others at random.
+    fn around(&mut self, count: usize, spread: f64) -> Vec<Point> {
+        self.sort();
+        let parents = self.tried.len().min(PARENTS);
+        let others: Vec<Neighbour<'_>> = self.tried.iter().map(Tried::neighbour).collect();
+        let steps = self.tried.iter().take(STEPS);
+        let reach = 2.0 * spread;
+        let steps = steps.filter_map(|one| step(&one.neighbour(), &others, reach));
+        let mut points: Vec<Point> = steps.take(count).collect();
+        for number in 0..count - points.len() {
+            let parent = &self.tried[number % parents].point;
+            points.push(path::near(parent, spread, &mut self.rng));
+        }
+        points
+    }
+
+    /// What came of the paths that [`Search::next_paths`] gave, in that order.
+    pub fn tell(&mut self, simulated: &[Statistics]) {
+        let first = self.tried.len();
+        for (index, (point, one)) in self.pending.drain(..).zip(simulated).enumerate() {
+            let misfit = misfit(&self.observed, one);
+            let differences = self.observed.differences(one);
+            self.tried.push(Tried { number: first + index, point, misfit, differences });
+        }
+    }
+
+    fn sort(&mut self) {
+        self.tried.sort_by(|a, b| a.misfit.total_cmp(&b.misfit));
+    }
+
+    /// The paths that explain best what was observed, the best first.
+    pub fn fits(mut self) -> Vec<Fit> {
+        self.sort();
+        let fit = |one: &Tried| Fit {
+            number: one.number,
+            path: self.bounds.path(&one.point),
+            misfit: one.misfit,
+        };
+        self.tried.iter().take(self.settings.kept).map(fit).collect()
+    }
+}

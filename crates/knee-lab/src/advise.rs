@@ -1,0 +1,294 @@
+//! Which controller to try, from connections that have ended: knee-advise over the
+//! packet simulator. What `knee advise` does.
+
+mod observed;
+
+pub use observed::{Observed, ObservedGroup};
+
+use self::observed::connection;
+use crate::error::Error;
+use crate::ground::SIMULATOR;
+use crate::job::{Job, Run};
+use crate::lab::Lab;
+use crate::origin::Files;
+use crate::rank::Candidates;
+use crate::text::ScenarioText;
+use knee_advise::{
+    Answer, Bounds, Class, Connection, Fit, LARGE_BYTES, Path, Prediction, Reason, RuleOfThumb,
+    Search, SearchSettings, Statistics, Verdict, rule_of_thumb,
+};
+use knee_cc::Selection;
+use knee_scenario::{Algorithms, Override, Scenario};
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// Connections that a simulation has at most: more tell little more.
+const CONNECTIONS_MAX: usize = 1500;
+/// Fewer connections than this are no ground for advice.
+pub const CONNECTIONS_MIN: usize = 200;
+/// Paths on which candidates are asked.
+const FITS: usize = 12;
+/// A queue holds two packets at least, bytes.
+const QUEUE_MIN: f64 = 3000.0;
+/// Name of the group's flow.
+const OWN: &str = "own";
+/// Name of the sizes that the scenario names.
+const SIZES: &str = "sizes.txt";
+const CLASSES: [Class; 2] = [Class::Small, Class::Large];
+
+/// Why there is nothing to give advice about.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum AdviseError {
+    /// A folder without records.
+    #[error("there are no connections in {}", .0.display())]
+    NoFiles(PathBuf),
+    /// Records without any connection that came to its end.
+    #[error("no connection in it sent anything and came to its end")]
+    NoConnections,
+}
+
+/// How advice is found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AdviseSettings {
+    /// Controllers to ask about, as scenarios write them.
+    pub candidates: Candidates,
+    /// Simulations of the controller in use, for each group.
+    pub simulations: usize,
+    /// Of all draws.
+    pub seed: u64,
+}
+
+/// Advice for a group of connections.
+#[derive(Clone, Debug)]
+pub struct Advised {
+    /// The group.
+    pub name: String,
+    /// The controller that most of its connections have.
+    pub in_use: String,
+    /// Connections under it.
+    pub connections: usize,
+    /// The paths that explain them best, the best first.
+    pub fits: Vec<Fit>,
+    /// By candidate, and by class of size.
+    pub classes: Vec<AdvisedClass>,
+}
+
+/// What is said of a candidate, for a class of sizes.
+#[derive(Clone, Debug)]
+pub struct AdvisedClass {
+    /// The candidate.
+    pub candidate: String,
+    /// Sizes.
+    pub class: Class,
+    /// Connections of that class.
+    pub connections: usize,
+    /// The part of the group's bytes that they carry.
+    pub bytes_share: f64,
+    /// What the rule without any simulation says.
+    pub rule: Option<RuleOfThumb>,
+    /// What the simulator expects; none: no path has such connections.
+    pub prediction: Option<Prediction>,
+    /// What follows.
+    pub verdict: Verdict,
+}
+
+/// What the simulations of a group have in common.
+struct Stage<'g> {
+    group: &'g ObservedGroup,
+    sizes: Files,
+    count: usize,
+    seed: u64,
+}
+
+/// The connections of a simulation by their number.
+type Simulated = BTreeMap<u64, Connection>;
+
+impl Lab {
+    /// Fits paths to each group, and asks the candidates on them. None: it was
+    /// stopped.
+    ///
+    /// # Errors
+    /// The first failure of a simulation.
+    pub fn advise(
+        &self,
+        group: &ObservedGroup,
+        settings: &AdviseSettings,
+    ) -> Result<Option<Advised>, Error> {
+        let stage = Stage::new(group, settings.seed);
+        let count = group.connections.len();
+        if count < CONNECTIONS_MIN {
+            let none = |_, _| (None, Verdict::NoAdvice(Reason::TooFew(count)));
+            return Ok(Some(stage.advised(Vec::new(), classes(group, settings, none))));
+        }
+        let known = &Algorithms::built_in().controllers;
+        if known.check(&Selection::named(&group.in_use)).is_err() {
+            let none = |_, _| (None, Verdict::NoAdvice(Reason::Unknown));
+            return Ok(Some(stage.advised(Vec::new(), classes(group, settings, none))));
+        }
+        let base = group.base_rtt_s();
+        let observed = Statistics::of(&group.connections, base, settings.seed);
+        let bounds = Bounds::new(base, group.load_bps(), group.best_bps());
+        let (seed, simulations) = (settings.seed, settings.simulations);
+        let how = SearchSettings { seed, simulations, kept: FITS };
+        let mut search = Search::new(observed, bounds, how);
+        let mut tried: Vec<Simulated> = Vec::new();
+        loop {
+            let paths = search.next_paths();
+            if paths.is_empty() {
+                break;
+            }
+            let asked: Vec<(Path, &str)> =
+                paths.iter().map(|path| (*path, &*group.in_use)).collect();
+            let Some(simulated) = stage.simulate(self, &asked)? else { return Ok(None) };
+            let statistics = simulated.iter().map(|one| {
+                let connections: Vec<Connection> = one.values().copied().collect();
+                Statistics::of(&connections, base, settings.seed)
+            });
+            search.tell(&statistics.collect::<Vec<_>>());
+            tried.extend(simulated);
+        }
+        let fits = search.fits();
+        let mut asked: Vec<(Path, &str)> = Vec::new();
+        for candidate in &settings.candidates.0 {
+            asked.extend(fits.iter().map(|fit| (fit.path, candidate.as_str())));
+        }
+        let Some(answered) = stage.simulate(self, &asked)? else { return Ok(None) };
+        let misfit = fits.first().map_or(f64::INFINITY, |fit| fit.misfit);
+        let classes = classes(group, settings, |candidate, class| {
+            let simulated = &answered[candidate * fits.len()..(candidate + 1) * fits.len()];
+            let answers = fits
+                .iter()
+                .zip(simulated)
+                .filter_map(|(fit, under)| Some((*fit, answer(&tried[fit.number], under, class)?)));
+            let prediction = Prediction::new(class, &answers.collect::<Vec<_>>());
+            let verdict = prediction.map_or(Verdict::Unclear, |one| one.verdict(misfit));
+            (prediction, verdict)
+        });
+        Ok(Some(stage.advised(fits, classes)))
+    }
+}
+
+/// By candidate and class, with what `of` says of each.
+fn classes(
+    group: &ObservedGroup,
+    settings: &AdviseSettings,
+    of: impl Fn(usize, Class) -> (Option<Prediction>, Verdict),
+) -> Vec<AdvisedClass> {
+    let all: u64 = group.connections.iter().map(|one| one.bytes).sum();
+    let mut classes = Vec::new();
+    for (number, candidate) in settings.candidates.0.iter().enumerate() {
+        for class in CLASSES {
+            let within = group.connections.iter().filter(|one| is_of(one, class));
+            let bytes: u64 = within.clone().map(|one| one.bytes).sum();
+            let (prediction, verdict) = of(number, class);
+            classes.push(AdvisedClass {
+                candidate: candidate.clone(),
+                class,
+                connections: within.count(),
+                bytes_share: bytes as f64 / all.max(1) as f64,
+                rule: rule_of_thumb(class, candidate, &group.in_use),
+                prediction,
+                verdict,
+            });
+        }
+    }
+    classes
+}
+
+fn is_of(connection: &Connection, class: Class) -> bool {
+    (connection.bytes >= LARGE_BYTES) == (class == Class::Large)
+}
+
+/// The same connections under both, by their numbers.
+fn answer(in_use: &Simulated, candidate: &Simulated, class: Class) -> Option<Answer> {
+    let pairs: Vec<(&Connection, &Connection)> = in_use
+        .iter()
+        .filter(|(_, one)| is_of(one, class))
+        .filter_map(|(number, one)| Some((one, candidate.get(number)?)))
+        .collect();
+    let retransmitted = |of: &dyn Fn(&(&Connection, &Connection)) -> Connection| {
+        let all = pairs.iter().map(of);
+        let (again, sent) = all.fold((0, 0), |(again, sent), one| {
+            (again + one.retransmitted_bytes, sent + one.sent_bytes)
+        });
+        again as f64 / sent.max(1) as f64
+    };
+    let gains = pairs.iter().map(|(a, b)| (b.throughput_bps() / a.throughput_bps()).ln());
+    (!pairs.is_empty()).then(|| Answer {
+        gain: gains.sum::<f64>() / pairs.len() as f64,
+        retransmitted: [retransmitted(&|pair| *pair.0), retransmitted(&|pair| *pair.1)],
+    })
+}
+
+impl<'g> Stage<'g> {
+    fn new(group: &'g ObservedGroup, seed: u64) -> Stage<'g> {
+        let lines: Vec<String> =
+            group.connections.iter().map(|one| one.bytes.to_string()).collect();
+        let sizes: Arc<[u8]> = lines.join("\n").into_bytes().into();
+        let count = group.connections.len().min(CONNECTIONS_MAX);
+        Stage { group, sizes: Files::from([(SIZES.to_string(), sizes)]), count, seed }
+    }
+
+    fn advised(&self, fits: Vec<Fit>, classes: Vec<AdvisedClass>) -> Advised {
+        let ObservedGroup { name, in_use, connections, .. } = self.group;
+        let (name, in_use) = (name.clone(), in_use.clone());
+        Advised { name, in_use, connections: connections.len(), fits, classes }
+    }
+
+    /// Runs paths with a controller each; none: it was stopped.
+    fn simulate(&self, lab: &Lab, asked: &[(Path, &str)]) -> Result<Option<Vec<Simulated>>, Error> {
+        let simulator = lab.grounds.get(SIMULATOR)?;
+        let scenarios = asked.iter().map(|(path, cc)| self.scenario(path, cc));
+        let scenarios = scenarios.collect::<Result<Vec<Scenario>, Error>>()?;
+        let jobs: Vec<Job<'_>> =
+            scenarios.iter().map(|scenario| Job::new(scenario, simulator)).collect();
+        let ended = lab.run_all(&jobs, |_, run: Run| Ok(own_connections(&run)))?;
+        Ok(if lab.is_stopped() { None } else { Some(ended.into_iter().flatten().collect()) })
+    }
+
+    fn scenario(&self, path: &Path, cc: &str) -> Result<Scenario, Error> {
+        let text = scenario_text(path, self.group, self.count, self.seed);
+        let text = ScenarioText::new("fit.toml", &text).with_files(self.sizes.clone());
+        Ok(text.scenario(&[Override::new(&format!("flow.{OWN}.cc"), cc)])?)
+    }
+}
+
+/// A path as a scenario: the group's connections, and the others'.
+fn scenario_text(path: &Path, group: &ObservedGroup, count: usize, seed: u64) -> String {
+    let (interval_s, mean_bytes) = (group.interval_s(), group.mean_bytes());
+    let Path { rate_bps, rtt_s, loss, buffer_bdp, cross } = *path;
+    let half_us = (rtt_s * 5e5).round();
+    let buffer_bytes = (buffer_bdp * rate_bps * rtt_s / 8.0).max(QUEUE_MIN);
+    let duration_s = (interval_s * count as f64 * 1.05 + 5.0).ceil();
+    let mix = |interval_s: f64, count: &str| {
+        format!(
+            "workload = {{ mix = {{ arrival_interval = \"{:.0} us\", {count}\
+             sizes = {{ log = \"{SIZES}\" }} }} }}\n",
+            interval_s * 1e6
+        )
+    };
+    let others_s = mean_bytes * 8.0 / (cross * rate_bps);
+    // Without cross traffic that is never.
+    let others = if others_s < duration_s {
+        format!("[[flow]]\nname = \"others\"\ncc = \"cubic\"\n{}", mix(others_s, ""))
+    } else {
+        String::new()
+    };
+    format!(
+        "name = \"fit\"\nseed = {seed}\nduration = \"{duration_s} s\"\n\
+         [link.bottleneck]\nrate = \"{rate_bps:.0} bit/s\"\ndelay = \"{half_us} us\"\n\
+         buffer = \"{buffer_bytes:.0} B\"\nloss = \"{:.4} %\"\n\
+         [path.main]\nforward = [\"bottleneck\"]\nreverse_delay = \"{half_us} us\"\n\
+         [[flow]]\nname = \"{OWN}\"\ncc = \"cubic\"\n{}{others}",
+        loss * 100.0,
+        mix(interval_s, &format!("count = {count}, "))
+    )
+}
+
+/// The first flow's connections that came to their end.
+fn own_connections(run: &Run) -> Simulated {
+    let rows = run.records.connections.iter();
+    let own = rows.filter(|row| row.flow == Some(0) && row.completion_ns.is_some());
+    own.filter_map(|row| Some((row.connection, connection(row)?))).collect()
+}

@@ -1,0 +1,155 @@
+//! Connections that have ended, by whom they served.
+
+use super::AdviseError;
+use crate::error::Error;
+use knee_advise::Connection;
+use knee_record::{ConnectionRecord, read_connections};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::{fs, io};
+
+/// Connections that share a path, as far as anybody knows.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ObservedGroup {
+    /// What they have in common: the group of the operator, the clients' prefix, or
+    /// the flow of a scenario; and the host's port.
+    pub name: String,
+    /// The controller of most of them.
+    pub in_use: String,
+    /// Those under it.
+    pub connections: Vec<Connection>,
+    /// Time in which they ended, seconds.
+    pub span_s: f64,
+}
+
+impl ObservedGroup {
+    /// The RTT of the connection that saw the least, seconds.
+    pub fn base_rtt_s(&self) -> f64 {
+        self.connections.iter().map(|one| one.rtt_min_s).fold(f64::INFINITY, f64::min)
+    }
+
+    /// Mean time between two arrivals, seconds.
+    pub fn interval_s(&self) -> f64 {
+        self.span_s / self.connections.len().max(1) as f64
+    }
+
+    /// Payload of a connection on average, bytes.
+    pub fn mean_bytes(&self) -> f64 {
+        let all: u64 = self.connections.iter().map(|one| one.bytes).sum();
+        all as f64 / self.connections.len().max(1) as f64
+    }
+
+    /// What all of them bring, bit/s.
+    pub fn load_bps(&self) -> f64 {
+        self.mean_bytes() * 8.0 / self.interval_s()
+    }
+
+    /// The best throughput of one, bit/s.
+    pub fn best_bps(&self) -> f64 {
+        self.connections.iter().map(Connection::throughput_bps).fold(0.0, f64::max)
+    }
+}
+
+/// Connections by group and controller, with the time in which they ended.
+#[derive(Clone, Debug, Default)]
+pub struct Observed {
+    groups: BTreeMap<String, BTreeMap<String, (Vec<Connection>, f64)>>,
+}
+
+impl Observed {
+    /// Adds a file of connections, whoever wrote it, or all that lie in a folder: of
+    /// a run, or of `knee observe`.
+    ///
+    /// # Errors
+    /// That one cannot be read or holds something else; [`AdviseError::NoFiles`].
+    pub fn read(&mut self, path: &Path) -> Result<(), Error> {
+        if !path.is_dir() {
+            self.add(&read_connections(path)?);
+            return Ok(());
+        }
+        let unreadable = |source| Error::Read { path: path.to_path_buf(), source };
+        let entries = fs::read_dir(path).map_err(unreadable)?;
+        let entries = entries.collect::<io::Result<Vec<_>>>().map_err(unreadable)?;
+        let is_one = |name: &str| name.starts_with("connections") && name.ends_with(".parquet");
+        let names = entries.iter().map(fs::DirEntry::path);
+        let mut files: Vec<PathBuf> = names
+            .filter(|path| path.file_name().is_some_and(|name| is_one(&name.to_string_lossy())))
+            .collect();
+        files.sort();
+        if files.is_empty() {
+            return Err(AdviseError::NoFiles(path.to_path_buf()).into());
+        }
+        files.iter().try_for_each(|file| self.read(file))
+    }
+
+    /// Adds connections that ended in one stretch of time.
+    pub fn add(&mut self, rows: &[ConnectionRecord]) {
+        let mut seen: BTreeMap<(String, String), Vec<Connection>> = BTreeMap::new();
+        for row in rows.iter().filter(|row| has_ended(row)) {
+            if let Some(one) = connection(row) {
+                // Those of knee cc load are Knee's own, under a name of their own.
+                let cc = row.cc.strip_prefix("knee_").unwrap_or(&row.cc).replace('_', "-");
+                seen.entry((name(row), cc)).or_default().push(one);
+            }
+        }
+        let span_s = span_s(rows);
+        for ((name, cc), connections) in seen {
+            let known = self.groups.entry(name).or_default().entry(cc).or_default();
+            known.0.extend(connections);
+            known.1 += span_s;
+        }
+    }
+
+    /// The groups, each with those under the controller that most of its connections
+    /// have; the one with the most bytes first.
+    pub fn groups(self) -> Vec<ObservedGroup> {
+        let group = |(name, by): (String, BTreeMap<String, (Vec<Connection>, f64)>)| {
+            let most = by.into_iter().max_by_key(|(_, (connections, _))| connections.len());
+            let (in_use, (connections, span_s)) = most?;
+            Some(ObservedGroup { name, in_use, connections, span_s })
+        };
+        let mut found: Vec<ObservedGroup> = self.groups.into_iter().filter_map(group).collect();
+        let bytes =
+            |group: &ObservedGroup| -> u64 { group.connections.iter().map(|one| one.bytes).sum() };
+        found.sort_by_key(|group| std::cmp::Reverse(bytes(group)));
+        found
+    }
+}
+
+/// From the first beginning, or end where that was not seen, to the last end.
+fn span_s(rows: &[ConnectionRecord]) -> f64 {
+    let first = rows.iter().map(|row| row.start_ns.unwrap_or(row.end_ns)).min();
+    let last = rows.iter().map(|row| row.end_ns).max();
+    first.zip(last).map_or(0.0, |(first, last)| last.saturating_sub(first) as f64 / 1e9)
+}
+
+/// A live host writes a row when a connection closes, a run also when it ends.
+fn has_ended(row: &ConnectionRecord) -> bool {
+    row.flow.is_none() || row.completion_ns.is_some()
+}
+
+fn name(row: &ConnectionRecord) -> String {
+    let who = match (&*row.group, &*row.prefix, row.flow) {
+        ("", "", Some(flow)) => return format!("flow {flow}"),
+        ("", prefix, _) => prefix,
+        (group, ..) => group,
+    };
+    match row.local_port {
+        Some(port) => format!("{who}, port {port}"),
+        None => who.to_string(),
+    }
+}
+
+/// What advice rests on; none: nothing was sent, or nothing is known.
+pub(super) fn connection(row: &ConnectionRecord) -> Option<Connection> {
+    let seconds = |ns: Option<u64>| ns.filter(|ns| *ns > 0).map(|ns| ns as f64 / 1e9);
+    Some(Connection {
+        bytes: row.acked_bytes.filter(|bytes| *bytes > 0)?,
+        busy_s: seconds(row.busy_ns)?,
+        sent_bytes: row.sent_bytes?,
+        retransmitted_bytes: row.retransmitted_bytes?,
+        rtt_min_s: seconds(row.rtt_min_ns)?,
+        srtt_s: seconds(row.srtt_ns)?,
+        delivery_rate_bps: row.delivery_rate_bps.filter(|rate| *rate > 0).map(|rate| rate as f64),
+    })
+}

@@ -1,0 +1,134 @@
+//! A controller against what RFC 9743 (BCP 133) asks, beside Reno, CUBIC and
+//! BBR on the same seeds: what `knee evaluate` does.
+
+mod criteria;
+mod plan;
+mod search;
+mod space;
+
+pub use plan::{Evaluate, EvaluateSettings};
+pub use search::SEARCH_SCENARIOS;
+
+use crate::directory::{EVALUATION, EVALUATION_TABLE, REPORT, cannot_write};
+use crate::error::Error;
+use crate::job::{Job, execute};
+use crate::lab::{Lab, costliest_first};
+use crate::load::Load;
+use knee_record::{
+    Control, Evaluation, EvaluationRow, INPUTS, Summary, write_evaluation, write_json, write_text,
+};
+use knee_report::evaluation_page;
+use knee_scenario::Scenario;
+use plan::Planned;
+use std::fs;
+use std::path::Path;
+
+/// Seeds of each run, unless somebody says otherwise.
+pub const EVALUATE_SEEDS: u64 = 10;
+/// The same of a quick one.
+pub const EVALUATE_SEEDS_QUICK: u64 = 5;
+
+/// Why an evaluation cannot be.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum EvaluateError {
+    /// There is no such section.
+    #[error("no criterion has the section {0}")]
+    NoSection(String),
+    /// Without a second seed nothing has an interval.
+    #[error("one seed has no interval")]
+    OneSeed,
+}
+
+/// Values of a run, line by line.
+type Made = Vec<EvaluationRow>;
+
+impl Lab {
+    /// Evaluates, and writes table, document, page and the scenarios of the worst
+    /// cases into `directory`, also of what there is after a stop. It is to be
+    /// [`Lab::claim`]ed before.
+    ///
+    /// A run that fails, or a candidate that does not exist, is no error: its
+    /// lines say why.
+    ///
+    /// # Errors
+    /// That something cannot be written.
+    pub fn evaluate(&self, evaluate: &Evaluate<'_>, directory: &Path) -> Result<Evaluation, Error> {
+        evaluate.on.check_host()?;
+        let loads: Vec<Load> = evaluate.runs.iter().map(|run| run.load).collect();
+        let mut order = costliest_first(&loads);
+        order.sort_by_key(|number| evaluate.runs[*number].repeat);
+        let made = self.side_by_side(&loads, order, |number, control| {
+            Ok(make(evaluate, &evaluate.runs[number], control))
+        })?;
+        let finished = made.iter().flatten().count();
+        let mut rows: Made = made.into_iter().flatten().flatten().collect();
+        rows.sort_by_key(|row| (row.line, row.case, row.controller, row.repeat));
+        let (plan, lines) = (evaluate.plan.clone(), &evaluate.lines);
+        write_evaluation(&directory.join(EVALUATION_TABLE), &plan, lines, &rows)?;
+        let mut evaluation = Evaluation::new(plan, lines, &rows, finished);
+        keep_worst(evaluate, &mut evaluation, directory)?;
+        if let Some(scenarios) = evaluate.plan.search {
+            evaluation.searched = self.search(evaluate, scenarios, &evaluation, directory)?;
+        }
+        write_json(&directory.join(EVALUATION), &evaluation)?;
+        write_text(&directory.join(REPORT), &evaluation_page(&evaluation)?)?;
+        Ok(evaluation)
+    }
+}
+
+/// None: it was stopped.
+fn make(evaluate: &Evaluate<'_>, run: &Planned, control: &Control) -> Option<Made> {
+    let lines = &evaluate.cases[run.case].lines;
+    let row = |(line, case): (usize, usize), value: Result<f64, String>| {
+        let Planned { controller, repeat, seed, .. } = *run;
+        EvaluationRow { line, case, controller, repeat, seed, value }
+    };
+    let ended = evaluate.scenario(run).and_then(|scenario| {
+        evaluate.on.check(&scenario)?;
+        let run = execute(&Job::new(&scenario, evaluate.on), control)?;
+        Ok((scenario, run))
+    });
+    let (scenario, ended) = match ended {
+        Ok(ended) => ended,
+        Err(error) => {
+            let why = error.to_string();
+            let why = why.lines().map(str::trim).collect::<Vec<_>>().join(" ");
+            return Some(lines.iter().map(|at| row(*at, Err(why.clone()))).collect());
+        }
+    };
+    if ended.records.interrupted {
+        return None;
+    }
+    let value = |at: (usize, usize)| {
+        row(at, value_of(&ended.summary, &evaluate.lines[at.0].claim, &scenario))
+    };
+    Some(lines.iter().copied().map(value).collect())
+}
+
+/// The value of a claim. What never came about took all of the run.
+fn value_of(summary: &Summary, id: &str, scenario: &Scenario) -> Result<f64, String> {
+    let claim = summary.claims.iter().find(|claim| claim.id == id);
+    let claim = claim.ok_or_else(|| "no such claim".to_string())?;
+    match claim.measured {
+        Some(value) => Ok(value),
+        None if claim.measured_text == "never" => Ok(scenario.duration.as_secs_f64()),
+        None => Err(claim.measured_text.clone()),
+    }
+}
+
+/// Writes the scenario of each line's worst case.
+fn keep_worst(
+    evaluate: &Evaluate<'_>,
+    evaluation: &mut Evaluation,
+    directory: &Path,
+) -> Result<(), Error> {
+    let folder = directory.join(INPUTS);
+    fs::create_dir_all(&folder).map_err(|error| cannot_write(&folder, error))?;
+    for (number, outcome) in evaluation.lines.iter_mut().enumerate() {
+        let Some(worst) = &mut outcome.worst else { continue };
+        let Some(text) = evaluate.scenario_file(number, worst.number) else { continue };
+        worst.scenario = format!("{INPUTS}/{}-{}.toml", outcome.line.section, outcome.line.claim);
+        write_text(&directory.join(&worst.scenario), &text)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,129 @@
+//! What is evaluated: `evaluation/criteria.toml` and its scenarios, which are
+//! in the program.
+
+use super::space::Knob;
+use crate::error::Error;
+use knee_record::LineBetter;
+use knee_scenario::{Embedded, Loader};
+use serde::Deserialize;
+
+/// Every file below `evaluation/` when the program was built.
+mod embedded {
+    include!(concat!(env!("OUT_DIR"), "/evaluation.rs"));
+}
+
+/// The file.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Criteria {
+    #[serde(rename = "section")]
+    pub sections: Vec<Section>,
+    pub not_tried: Vec<Missing>,
+    pub search: Bounds,
+}
+
+/// What a search looks through.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Bounds {
+    pub knobs: Vec<Knob>,
+    pub metrics: Vec<Searched>,
+}
+
+/// A metric whose worst case is looked for: a claim of a scenario.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Searched {
+    pub id: String,
+    pub title: String,
+    pub file: String,
+    pub claim: String,
+    pub better: LineBetter,
+    pub floor: f64,
+    /// Sections whose lines of the same claim it is compared with.
+    pub like: Vec<String>,
+    /// Keys and values; `{rate}` is the value of the knob of that name.
+    pub set: Vec<String>,
+}
+
+/// A section of RFC 9743.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Section {
+    pub number: String,
+    pub title: String,
+    pub asks: String,
+    /// Groups of flows whose place the candidate takes, where a case has them.
+    #[serde(default = "candidate_alone")]
+    pub flows: Vec<String>,
+    pub lines: Vec<Line>,
+    pub cases: Vec<Case>,
+}
+
+/// A measure: a claim of the section's scenarios.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Line {
+    pub claim: String,
+    pub title: String,
+    pub better: LineBetter,
+    pub alike: f64,
+    pub floor: f64,
+}
+
+/// A scenario, and what is set in it.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Case {
+    pub file: String,
+    pub set: Vec<String>,
+    /// Whether `--quick` has it.
+    #[serde(default)]
+    pub quick: bool,
+}
+
+/// What is not tried yet.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Missing {
+    pub section: String,
+    pub what: String,
+    pub why: String,
+}
+
+fn candidate_alone() -> Vec<String> {
+    vec!["candidate".to_string()]
+}
+
+/// What people read of a scenario and what is set in it.
+pub(super) fn label(file: &str, set: &[String]) -> String {
+    let short = |set: &String| {
+        let (key, value) = set.split_once('=').unwrap_or((set, ""));
+        let parts = key.rsplitn(3, '.').collect::<Vec<_>>();
+        let named = ["link", "path"].contains(parts.last().unwrap_or(&key));
+        let key = match (named, parts.as_slice()) {
+            (true, [last, ..]) => last,
+            (false, [last, group, "flow"]) => return format!("{group}.{last} = {value}"),
+            _ => key,
+        };
+        format!("{key} = {value}")
+    };
+    let file = file.trim_end_matches(".toml");
+    let all: Vec<String> = set.iter().map(short).collect();
+    if all.is_empty() { file.to_string() } else { format!("{file}: {}", all.join(", ")) }
+}
+
+impl Criteria {
+    /// Those in the program.
+    pub fn built_in() -> Result<Criteria, Error> {
+        let text = text("criteria.toml")?;
+        toml::from_str(&text).map_err(|error| Error::Defect(format!("criteria.toml: {error}")))
+    }
+}
+
+/// A file of the program.
+pub(super) fn text(name: &str) -> Result<String, Error> {
+    let bytes = Embedded(embedded::FILES).load(name);
+    let text = bytes.and_then(|bytes| String::from_utf8(bytes).map_err(|error| error.to_string()));
+    text.map_err(|reason| Error::Defect(format!("evaluation/{name}: {reason}")))
+}

@@ -1,0 +1,242 @@
+//! Which runs an evaluation consists of.
+
+use super::EvaluateError;
+use super::criteria::{Bounds, Case, Criteria, Section, label, text};
+use crate::command::quoted;
+use crate::error::Error;
+use crate::experiment::{repeat_seed, seed};
+use crate::ground::Ground;
+use crate::load::Load;
+use crate::text::ScenarioText;
+use knee_record::{EvaluationLine, EvaluationPlan, NotTried, SectionAsks, Unit};
+use knee_scenario::{Algorithms, Override, Scenario};
+use std::sync::Arc;
+
+/// The draft on worst cases, which a search tries.
+const WORST_CASES: &str = "safecc";
+/// Beside which the candidate runs: RFC 5681, RFC 9438 and BBR.
+pub(super) const STANDARDS: [&str; 3] = ["reno", "cubic", "bbr"];
+
+/// What is to be evaluated, and how.
+#[derive(Clone, Debug)]
+pub struct EvaluateSettings<'g> {
+    /// The controller, as `--cc` of a ranking has it.
+    pub candidate: String,
+    /// Section numbers; none: all. `5.2` is all that begin so.
+    pub sections: Vec<String>,
+    /// Seeds of each run, at least two.
+    pub repeat: u64,
+    /// The few cases that take minutes.
+    pub quick: bool,
+    /// Where.
+    pub on: &'g dyn Ground,
+    /// Scenarios that the search for the worst case of each metric tries; none:
+    /// there is no search.
+    pub search: Option<usize>,
+    /// What the candidate may name, where that is not what Knee has.
+    pub algorithms: Option<Arc<Algorithms>>,
+}
+
+/// All that is to be run.
+#[derive(Debug)]
+pub struct Evaluate<'g> {
+    /// What is evaluated, for its records.
+    pub plan: EvaluationPlan,
+    pub(super) lines: Vec<EvaluationLine>,
+    pub(super) runs: Vec<Planned>,
+    pub(super) on: &'g dyn Ground,
+    pub(super) cases: Vec<Staged>,
+    pub(super) bounds: Bounds,
+    algorithms: Option<Arc<Algorithms>>,
+}
+
+/// A case of a section, with the lines that it serves.
+#[derive(Debug)]
+pub(super) struct Staged {
+    case: Case,
+    flows: Vec<String>,
+    /// Numbers of the line and, in it, of the case.
+    pub lines: Vec<(usize, usize)>,
+    seed: u64,
+}
+
+/// One run.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Planned {
+    pub case: usize,
+    /// 0 is the candidate.
+    pub controller: usize,
+    pub repeat: u64,
+    pub seed: u64,
+    pub load: Load,
+}
+
+impl<'g> Evaluate<'g> {
+    /// Plans it. A candidate that does not exist is no error: its lines say so.
+    ///
+    /// # Errors
+    /// An [`EvaluateError`]; a mistake in Knee's own scenarios.
+    pub fn new(settings: &EvaluateSettings<'g>) -> Result<Evaluate<'g>, Error> {
+        if settings.repeat < 2 {
+            return Err(EvaluateError::OneSeed.into());
+        }
+        let criteria = Criteria::built_in()?;
+        for wanted in &settings.sections {
+            let tried = criteria.sections.iter().any(|section| is_in(&section.number, wanted));
+            let missing = criteria.not_tried.iter().any(|one| is_in(&one.section, wanted));
+            if !tried && !missing {
+                return Err(EvaluateError::NoSection(wanted.clone()).into());
+            }
+        }
+        let chosen = |number: &str| {
+            let sections = &settings.sections;
+            sections.is_empty() || sections.iter().any(|wanted| is_in(number, wanted))
+        };
+        let not_tried = criteria.not_tried.iter().filter(|one| {
+            chosen(&one.section) && (settings.search.is_none() || one.section != WORST_CASES)
+        });
+        let sections = criteria.sections.iter().filter(|section| chosen(&section.number));
+        let sections: Vec<&Section> = sections.collect();
+        let asks = |section: &&Section| SectionAsks {
+            section: section.number.clone(),
+            title: section.title.clone(),
+            asks: section.asks.clone(),
+        };
+        let plan = EvaluationPlan {
+            command: command(settings),
+            candidate: settings.candidate.clone(),
+            standards: STANDARDS.map(str::to_string).to_vec(),
+            repeats: settings.repeat,
+            quick: settings.quick,
+            search: settings.search,
+            asks: sections.iter().map(asks).collect(),
+            not_tried: not_tried
+                .map(|one| NotTried {
+                    section: one.section.clone(),
+                    what: one.what.clone(),
+                    why: one.why.clone(),
+                })
+                .collect(),
+            runs_planned: 0,
+        };
+        let (lines, runs, cases) = (Vec::new(), Vec::new(), Vec::new());
+        let (on, algorithms) = (settings.on, settings.algorithms.clone());
+        let bounds = criteria.search.clone();
+        let mut evaluate = Evaluate { plan, lines, runs, on, cases, bounds, algorithms };
+        for section in sections {
+            evaluate.add(section, settings)?;
+        }
+        evaluate.plan.runs_planned = evaluate.runs.len();
+        Ok(evaluate)
+    }
+
+    fn add(&mut self, section: &Section, settings: &EvaluateSettings<'_>) -> Result<(), Error> {
+        let chosen = section.cases.iter().filter(|case| case.quick || !settings.quick);
+        let scenarios = chosen.map(|case| {
+            let plain = ScenarioText::new(&case.file, &text(&case.file)?);
+            Ok((case, plain.scenario(&sets(&case.set))?))
+        });
+        let scenarios: Vec<(&Case, Scenario)> = scenarios.collect::<Result<_, Error>>()?;
+        let first_line = self.lines.len();
+        self.lines.extend(section.lines.iter().filter_map(|line| {
+            let claims = scenarios.iter().flat_map(|(_, scenario)| &scenario.claims);
+            let mut own = claims.filter(|claim| claim.id == line.claim);
+            Some(EvaluationLine {
+                section: section.number.clone(),
+                section_title: section.title.clone(),
+                claim: line.claim.clone(),
+                title: line.title.clone(),
+                unit: Unit::of(&own.next()?.measure),
+                better: line.better,
+                alike: line.alike,
+                floor: line.floor,
+                cases: Vec::new(),
+            })
+        }));
+        for (case, scenario) in &scenarios {
+            let has = |group: &&String| scenario.flows.iter().any(|flow| flow.name == **group);
+            let flows = section.flows.iter().filter(has).cloned().collect();
+            let mut lines = Vec::new();
+            for (number, line) in self.lines.iter_mut().enumerate().skip(first_line) {
+                if scenario.claims.iter().any(|claim| claim.id == line.claim) {
+                    lines.push((number, line.cases.len()));
+                    line.cases.push(label(&case.file, &case.set));
+                }
+            }
+            let load = Load::of(scenario, self.on);
+            let at = self.cases.len();
+            for controller in 0..=STANDARDS.len() {
+                self.runs.extend((0..settings.repeat).map(|number| {
+                    let seed = repeat_seed(scenario.seed, number);
+                    Planned { case: at, controller, repeat: number + 1, seed, load }
+                }));
+            }
+            let (case, seed) = ((*case).clone(), scenario.seed);
+            self.cases.push(Staged { case, flows, lines, seed });
+        }
+        Ok(())
+    }
+
+    /// The scenario of a run.
+    pub(super) fn scenario(&self, run: &Planned) -> Result<Scenario, Error> {
+        let Staged { case, flows, .. } = &self.cases[run.case];
+        self.set_up(&case.file, &case.set, flows, run.controller, Some(run.seed))
+    }
+
+    /// A scenario in which a controller has the place of these groups of flows;
+    /// without a seed, with the file's own.
+    pub(super) fn set_up(
+        &self,
+        file: &str,
+        set: &[String],
+        flows: &[String],
+        controller: usize,
+        of_seed: Option<u64>,
+    ) -> Result<Scenario, Error> {
+        let controller = match controller {
+            0 => self.plan.candidate.as_str(),
+            standard => STANDARDS[standard - 1],
+        };
+        let mut given = sets(set);
+        given.extend(of_seed.map(seed));
+        let key = |flow: &String| Override::new(&format!("flow.{flow}.cc"), controller);
+        given.extend(flows.iter().map(key));
+        let text = ScenarioText::new(file, &text(file)?);
+        let text = match &self.algorithms {
+            Some(algorithms) => text.with_algorithms(algorithms.clone()),
+            None => text,
+        };
+        Ok(text.scenario(&given)?)
+    }
+
+    /// The scenario of the candidate in a case of a line, as a file that runs
+    /// it; none: there is none.
+    pub(super) fn scenario_file(&self, line: usize, number: usize) -> Option<String> {
+        let case = self.cases.iter().position(|case| case.lines.contains(&(line, number)))?;
+        let load = self.runs.iter().find(|run| run.case == case)?.load;
+        let seed = self.cases[case].seed;
+        let run = Planned { case, controller: 0, repeat: 1, seed, load };
+        self.scenario(&run).ok().map(|scenario| scenario.resolved)
+    }
+}
+
+fn sets(set: &[String]) -> Vec<Override> {
+    let pairs = set.iter().filter_map(|set| set.split_once('='));
+    pairs.map(|(key, value)| Override::new(key, value)).collect()
+}
+
+/// Whether a section is the wanted one or one below it.
+fn is_in(section: &str, wanted: &str) -> bool {
+    let rest = section.strip_prefix(wanted.trim_end_matches('.'));
+    rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+}
+
+/// The line that does it again.
+fn command(settings: &EvaluateSettings<'_>) -> String {
+    let mut words = vec!["knee evaluate".to_string(), quoted(&settings.candidate)];
+    words.extend(settings.sections.iter().map(|section| format!("--section {}", quoted(section))));
+    words.push(format!("--repeat {}", settings.repeat));
+    words.extend(settings.quick.then(|| "--quick".to_string()));
+    words.extend(settings.search.map(|scenarios| format!("--search {scenarios}")));
+    words.join(" ")
+}

@@ -1,0 +1,76 @@
+//! What runs were given that differs: keys of the scenario, version, ground.
+
+use crate::directory::{REPEAT, repeat};
+use crate::error::Error;
+use knee_record::{SCENARIO, read_manifest, read_summary};
+use schemars::JsonSchema;
+use serde::Serialize;
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Something that differs between runs before they begin.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct Given {
+    /// A key as `--set` writes it, `version`, or `ground`.
+    pub what: String,
+    /// Its value in each run; null: the run has no such key.
+    pub values: Vec<Option<String>>,
+}
+
+/// What differs between runs, in the order of the names.
+pub(crate) fn differing(directories: &[PathBuf]) -> Result<Vec<Given>, Error> {
+    let all: Vec<BTreeMap<String, String>> =
+        directories.iter().map(|directory| given(directory)).collect::<Result<_, _>>()?;
+    let mut names: Vec<&String> = all.iter().flat_map(BTreeMap::keys).collect();
+    names.sort();
+    names.dedup();
+    let values = |name: &String| -> Vec<Option<String>> {
+        all.iter().map(|one| one.get(name).cloned()).collect()
+    };
+    let told = names.into_iter().map(|name| Given { what: name.clone(), values: values(name) });
+    Ok(told.filter(|given| given.values.iter().any(|value| *value != given.values[0])).collect())
+}
+
+/// Of a run, or of the first of repeats: their seeds alone differ.
+fn given(directory: &Path) -> Result<BTreeMap<String, String>, Error> {
+    let repeats = directory.join(REPEAT).is_file();
+    let run = if repeats { directory.join(repeat(1)) } else { directory.to_path_buf() };
+    let (manifest, summary) = (read_manifest(&run)?, read_summary(&run)?);
+    let path = run.join(SCENARIO);
+    let read = fs::read_to_string(&path);
+    let text = read.map_err(|source| Error::Read { path, source })?;
+    let mut found = BTreeMap::new();
+    if let Ok(document) = text.parse::<toml::Table>() {
+        flatten("", &toml::Value::Table(document), &mut found);
+    }
+    found.insert("version".to_string(), manifest.version);
+    found.insert("ground".to_string(), summary.ground);
+    Ok(found)
+}
+
+fn flatten(prefix: &str, value: &toml::Value, found: &mut BTreeMap<String, String>) {
+    let below = |name: &str| match prefix {
+        "" => name.to_string(),
+        prefix => format!("{prefix}.{name}"),
+    };
+    match value {
+        toml::Value::Table(entries) => {
+            entries.iter().for_each(|(key, value)| flatten(&below(key), value, found));
+        }
+        // Flows by name, claims by id; other lists are values.
+        toml::Value::Array(items) if items.iter().any(toml::Value::is_table) => {
+            for (item, number) in items.iter().zip(0..) {
+                let name = item.get("name").or(item.get("id")).and_then(toml::Value::as_str);
+                let name = name.map_or_else(|| number.to_string(), str::to_string);
+                flatten(&below(&name), item, found);
+            }
+        }
+        toml::Value::String(text) => {
+            found.insert(prefix.to_string(), text.clone());
+        }
+        other => {
+            found.insert(prefix.to_string(), other.to_string());
+        }
+    }
+}

@@ -1,0 +1,197 @@
+//! What a sweep or a ranking was made from, kept in its folder: the scenarios
+//! and the files that they name as they were read, and the settings.
+
+use crate::directory::{ORIGIN, cannot_write};
+use crate::error::Error;
+use crate::lab::Lab;
+use crate::text::ScenarioText;
+use knee_record::{INPUTS, Program, read_json, sha256_hex, write_bytes, write_json};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+use std::sync::Arc;
+
+/// Schema name of the document.
+pub const SCHEMA: &str = "knee-origin/1";
+/// No input is larger.
+const INPUT_BYTES_MAX: u64 = 1 << 30;
+
+/// What a folder was made from.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Origin {
+    /// `knee-origin/1`.
+    pub schema: String,
+    /// Version of Knee.
+    pub version: String,
+    /// The build of the program.
+    pub program: Program,
+    /// How the program was called.
+    pub arguments: Vec<String>,
+    /// Ground of the runs.
+    pub ground: String,
+    /// The scenarios, in the order in which they were named.
+    pub scenarios: Vec<KeptScenario>,
+    /// What was to be done with them.
+    pub settings: OriginSettings,
+}
+
+/// A scenario as it was read.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct KeptScenario {
+    /// The file itself.
+    pub file: KeptFile,
+    /// The files that it names.
+    pub inputs: Vec<KeptFile>,
+}
+
+/// A copy of a file.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct KeptFile {
+    /// Its name, as it was written.
+    pub written: String,
+    /// The copy, relative to the folder.
+    pub kept: String,
+    /// SHA-256 of its bytes, hexadecimal.
+    pub sha256: String,
+}
+
+/// The settings of a sweep or a ranking, as the command line has them.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum OriginSettings {
+    /// Of `knee sweep`.
+    Sweep {
+        /// Keys with their values.
+        vary: Vec<String>,
+        /// Keys that were set.
+        set: Vec<String>,
+        /// Seed of the first repeat; null: the scenario's.
+        seed: Option<u64>,
+        /// Runs at each point; null: one.
+        repeat: Option<u64>,
+        /// Whether combinations that cannot be were left out.
+        skip_invalid: bool,
+        /// The key whose values the headline compares; null: the one varied last.
+        #[serde(default)]
+        about: Option<String>,
+    },
+    /// Of `knee rank`.
+    Rank {
+        /// The candidates.
+        cc: Vec<String>,
+        /// Beside whom.
+        against: Vec<String>,
+        /// Keys that were set.
+        set: Vec<String>,
+        /// The flow whose place they took; null: the first.
+        flow: Option<String>,
+        /// Seed of the first repeat; null: the scenarios'.
+        seed: Option<u64>,
+        /// Runs of each.
+        repeat: u64,
+    },
+}
+
+/// Files by their name as written.
+pub(crate) type Files = BTreeMap<String, Arc<[u8]>>;
+
+/// A scenario, and the files that it named when it was read.
+#[derive(Clone, Debug)]
+pub(crate) struct Sources {
+    pub text: ScenarioText,
+    pub files: Files,
+}
+
+/// Writes scenarios, inputs and settings into a folder.
+pub(crate) fn keep(
+    lab: &Lab,
+    directory: &Path,
+    ground: &str,
+    sources: &[Sources],
+    settings: OriginSettings,
+) -> Result<(), Error> {
+    let mut taken = BTreeSet::new();
+    let mut scenarios = Vec::new();
+    for source in sources {
+        let named = source.text.bytes();
+        let mut copy =
+            |written: &str, bytes: &[u8]| keep_one(directory, written, bytes, &mut taken);
+        let file = copy(&source.text.name, named)?;
+        let inputs = source.files.iter().map(|(written, bytes)| copy(written, bytes));
+        scenarios.push(KeptScenario { file, inputs: inputs.collect::<Result<_, _>>()? });
+    }
+    let origin = Origin {
+        schema: SCHEMA.to_string(),
+        version: env!("CARGO_PKG_VERSION").to_string(),
+        program: lab.program.clone(),
+        arguments: lab.arguments.clone(),
+        ground: ground.to_string(),
+        scenarios,
+        settings,
+    };
+    Ok(write_json(&directory.join(ORIGIN), &origin)?)
+}
+
+/// Copies a file under a name that none has yet.
+fn keep_one(
+    directory: &Path,
+    written: &str,
+    bytes: &[u8],
+    taken: &mut BTreeSet<String>,
+) -> Result<KeptFile, Error> {
+    let last = written.rsplit(['/', '\\']).next().unwrap_or(written);
+    let numbered = (2..).map(|number| format!("{INPUTS}/{number}-{last}"));
+    let mut names = std::iter::once(format!("{INPUTS}/{last}")).chain(numbered);
+    let kept = names.find(|name| !taken.contains(name)).unwrap_or_default();
+    taken.insert(kept.clone());
+    let folder = directory.join(INPUTS);
+    std::fs::create_dir_all(&folder).map_err(|error| cannot_write(&folder, error))?;
+    write_bytes(&directory.join(&kept), bytes)?;
+    Ok(KeptFile { written: written.to_string(), kept, sha256: sha256_hex(bytes) })
+}
+
+impl Origin {
+    /// Reads that of a folder.
+    ///
+    /// # Errors
+    /// That there is none, or that it is damaged.
+    pub fn read(directory: &Path) -> Result<Origin, Error> {
+        Ok(read_json(&directory.join(ORIGIN), SCHEMA)?)
+    }
+
+    /// The scenarios, from the copies.
+    pub(crate) fn texts(&self, directory: &Path) -> Result<Vec<ScenarioText>, Error> {
+        self.scenarios.iter().map(|scenario| scenario.text(directory)).collect()
+    }
+
+    /// All copies.
+    pub(crate) fn files(&self) -> impl Iterator<Item = &KeptFile> {
+        self.scenarios.iter().flat_map(|one| std::iter::once(&one.file).chain(&one.inputs))
+    }
+}
+
+impl KeptScenario {
+    fn text(&self, directory: &Path) -> Result<ScenarioText, Error> {
+        let text = String::from_utf8_lossy(&self.file.bytes(directory)?).into_owned();
+        let inputs = self.inputs.iter();
+        let files = inputs.map(|file| Ok((file.written.clone(), file.bytes(directory)?.into())));
+        let files: Files = files.collect::<Result<_, Error>>()?;
+        Ok(ScenarioText::new(&self.file.written, &text).with_files(files))
+    }
+}
+
+impl KeptFile {
+    /// Those of the copy. A name that leads out of the folder is damage.
+    pub(crate) fn bytes(&self, directory: &Path) -> Result<Vec<u8>, Error> {
+        let path = directory.join(&self.kept);
+        let below = self.kept.strip_prefix(INPUTS).and_then(|rest| rest.strip_prefix('/'));
+        let plain = |name: &str| !name.contains(['/', '\\']) && name != "..";
+        if !below.is_some_and(plain) {
+            let source = std::io::Error::other("its name leads out of the folder");
+            return Err(Error::Read { path, source });
+        }
+        let read = knee_scenario::read_file(&path, INPUT_BYTES_MAX);
+        read.map_err(|source| Error::Read { path, source })
+    }
+}

@@ -1,0 +1,154 @@
+//! A flow of a run as a qlog, from its packet log: what `knee export qlog` writes.
+//!
+//! The format is that of draft-ietf-quic-qlog-main-schema-02 and
+//! draft-ietf-quic-qlog-quic-events-01 (`qlog_version` 0.3), which qvis opens. What is
+//! TCP here is told as QUIC would tell it: each transmission has a packet number of its
+//! own, an acknowledgement names the transmissions that had arrived, and one stream
+//! carries the data. RTTs are those of the newest transmission that an acknowledgement
+//! is the first to cover.
+
+mod connection;
+
+use crate::directory::PACKETS;
+use crate::error::Error;
+use connection::Connection;
+use knee_record::read_summary;
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{BufRead, BufReader, Write};
+use std::path::{Path, PathBuf};
+
+/// The first line of a packet log that can be read.
+const FORMAT: &str = "# knee-packet-log/2";
+
+/// Why there is no qlog.
+#[derive(Debug, thiserror::Error)]
+pub enum QlogError {
+    /// The run wrote no packet log.
+    #[error("{0} holds no packet log")]
+    NoPacketLog(String),
+    /// The run has no such flow.
+    #[error("there is no flow {flow} in this run")]
+    NoFlow {
+        /// What was asked for.
+        flow: String,
+        /// What there is.
+        known: Vec<String>,
+    },
+    /// The packet log says nothing of the flow.
+    #[error("the packet log does not say which packets are those of flow {0}")]
+    NotNamed(String),
+    /// The packet log is damaged, or of another version.
+    #[error("{path}, line {line}: {what}")]
+    Damaged {
+        /// Which file.
+        path: PathBuf,
+        /// Number of the line, from one.
+        line: usize,
+        /// What is wrong.
+        what: String,
+    },
+}
+
+/// Writes the qlog of a flow, `bbr[1]`, with a trace for each of its connections and
+/// subflows. Gives how many there are.
+///
+/// # Errors
+/// A [`QlogError`], or that something cannot be read or written.
+pub fn write_qlog(directory: &Path, flow: &str, out: &mut dyn Write) -> Result<usize, Error> {
+    let summary = read_summary(directory)?;
+    let names = summary.flows.iter().map(|flow| format!("{}[{}]", flow.name, flow.index));
+    let known: Vec<String> = names.collect();
+    let wanted = |name: &String| name == flow || *name == format!("{flow}[0]");
+    let Some(index) = known.iter().position(wanted) else {
+        return Err(QlogError::NoFlow { flow: flow.to_string(), known }.into());
+    };
+    let path = directory.join(PACKETS);
+    if !path.is_file() {
+        return Err(QlogError::NoPacketLog(directory.display().to_string()).into());
+    }
+    let connections = connections(&path, index)?;
+    if connections.is_empty() {
+        return Err(QlogError::NotNamed(known[index].clone()).into());
+    }
+    let title = serde_json::json!(format!("{}, {}", summary.name, known[index]));
+    let failed = |source| Error::Write { path: PathBuf::from("the qlog"), source };
+    let write = |out: &mut dyn Write| -> std::io::Result<()> {
+        write!(out, r#"{{"qlog_version":"0.3","qlog_format":"JSON","title":{title},"traces":["#)?;
+        for (at, (number, connection)) in connections.iter().enumerate() {
+            out.write_all(if at == 0 { b"\n" } else { b",\n" })?;
+            connection.write(out, *number)?;
+        }
+        out.write_all(b"\n]}\n")
+    };
+    write(out).map_err(failed)?;
+    Ok(connections.len())
+}
+
+/// What the log says of the connections and subflows of a flow, by their number.
+fn connections(path: &Path, index: usize) -> Result<BTreeMap<u32, Connection>, Error> {
+    let unreadable = |source| Error::Read { path: path.to_path_buf(), source };
+    let damaged = |line: usize, what: &str| QlogError::Damaged {
+        path: path.to_path_buf(),
+        line,
+        what: what.to_string(),
+    };
+    let file = File::open(path).map_err(unreadable)?;
+    let mut connections: BTreeMap<u32, Connection> = BTreeMap::new();
+    let of = format!("of={index}");
+    for (line, text) in BufReader::with_capacity(1 << 20, file).lines().enumerate() {
+        let text = text.map_err(unreadable)?;
+        if line == 0 && text != FORMAT {
+            return Err(damaged(1, &format!("it does not begin with {FORMAT}")).into());
+        }
+        if let Some(head) = text.strip_prefix("# flow,") {
+            let mut fields = head.split(',');
+            let number = fields.next().and_then(|number| number.parse().ok());
+            let number = number.ok_or_else(|| damaged(line + 1, "a flow has no number"))?;
+            if fields.any(|field| field == of) {
+                connections.insert(number, Connection::default());
+            }
+            continue;
+        }
+        if text.starts_with('#') || text.starts_with("time_ns") {
+            continue;
+        }
+        let row =
+            Row::of(&text).ok_or_else(|| damaged(line + 1, "it is no row of a packet log"))?;
+        if let Some(connection) = connections.get_mut(&row.flow) {
+            let taken = connection.take(&row);
+            taken.ok_or_else(|| damaged(line + 1, "a number is missing"))?;
+        }
+    }
+    Ok(connections)
+}
+
+/// A row of the packet log, undigested.
+struct Row<'t> {
+    at_ns: u64,
+    event: &'t str,
+    flow: u32,
+    cells: Vec<&'t str>,
+}
+
+/// Places of the cells.
+const ID: usize = 5;
+const NUMBER: usize = 6;
+const BYTES: usize = 7;
+const IN_FLIGHT: usize = 8;
+const WINDOW: usize = 9;
+const PACING: usize = 10;
+const OFFSET: usize = 12;
+const DETAIL: usize = 14;
+
+impl<'t> Row<'t> {
+    fn of(text: &'t str) -> Option<Row<'t>> {
+        let cells: Vec<&str> = text.split(',').collect();
+        let (at_ns, event, flow) = (cells.first()?.parse().ok()?, cells[1], cells.get(3)?);
+        (cells.len() == DETAIL + 1).then_some(Row { at_ns, event, flow: flow.parse().ok()?, cells })
+    }
+
+    fn number(&self, place: usize) -> Option<u64> {
+        self.cells[place].parse().ok()
+    }
+}

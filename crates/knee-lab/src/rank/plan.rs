@@ -1,0 +1,347 @@
+//! Which runs a ranking consists of, checked before anything runs.
+
+use super::RankError;
+use crate::command::quoted;
+use crate::error::Error;
+use crate::experiment::{repeat_seed, seed};
+use crate::ground::Ground;
+use crate::load::Load;
+use crate::origin::{OriginSettings, Sources};
+use crate::sweep::{VaryError, list_of_values};
+use crate::text::{ScenarioText, all_or_every_error};
+use knee_cc::Selection;
+use knee_link::RateModel;
+use knee_record::{Company, RankScenario, Ranking};
+use knee_scenario::{Flow, Override, Scenario};
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+
+/// More would be a mistake.
+const RUNS_MAX: usize = 500_000;
+/// Names of the two flows: the same for every candidate, so that all meet the
+/// same random draws.
+const CANDIDATE: &str = "candidate";
+const RIVAL: &str = "rival";
+
+/// Controllers, as `--cc` has them: `bbr,cubic,{ name = "fixed", window = "1 BDP" }`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Candidates(pub Vec<String>);
+
+impl FromStr for Candidates {
+    type Err = VaryError;
+    fn from_str(text: &str) -> Result<Candidates, VaryError> {
+        list_of_values("cc", text).map(Candidates)
+    }
+}
+
+impl Candidates {
+    /// Every controller of this version, with its presets; not `fixed`, which controls
+    /// nothing.
+    pub fn all() -> Candidates {
+        let entries = knee_cc::controllers().iter().filter(|entry| entry.name != "fixed");
+        let names = entries.flat_map(|entry| {
+            let presets = entry.presets.iter().map(|preset| preset.name);
+            std::iter::once(entry.name).chain(presets)
+        });
+        Candidates(names.map(str::to_string).collect())
+    }
+}
+
+/// What is to be ranked, and how.
+#[derive(Clone, Debug)]
+pub struct RankSettings<'g> {
+    /// Who is ranked.
+    pub candidates: Candidates,
+    /// Beside whom.
+    pub rivals: Candidates,
+    /// Keys that are set otherwise in every scenario.
+    pub set: Vec<Override>,
+    /// The group of flows whose place the candidates take; none: the first.
+    pub flow: Option<String>,
+    /// Seed of the first repeat, instead of the scenario's.
+    pub seed: Option<u64>,
+    /// Seeds of each run.
+    pub repeat: u64,
+    /// Where.
+    pub on: &'g dyn Ground,
+}
+
+impl<'g> RankSettings<'g> {
+    /// Every controller once, beside CUBIC and BBR.
+    pub fn on(ground: &'g dyn Ground) -> RankSettings<'g> {
+        let rivals = Candidates(vec!["cubic".to_string(), "bbr".to_string()]);
+        RankSettings {
+            candidates: Candidates::all(),
+            rivals,
+            set: Vec::new(),
+            flow: None,
+            seed: None,
+            repeat: 1,
+            on: ground,
+        }
+    }
+}
+
+impl RankSettings<'_> {
+    fn origin(&self) -> OriginSettings {
+        OriginSettings::Rank {
+            cc: self.candidates.0.clone(),
+            against: self.rivals.0.clone(),
+            set: self.set.iter().map(|set| set.text().to_string()).collect(),
+            flow: self.flow.clone(),
+            seed: self.seed,
+            repeat: self.repeat,
+        }
+    }
+}
+
+/// All that is to be run.
+#[derive(Debug)]
+pub struct Rank<'g> {
+    /// What is ranked, for its records.
+    pub ranking: Ranking,
+    /// In the order of scenarios, candidates, companies and repeats.
+    pub runs: Vec<PlannedRank>,
+    pub(super) on: &'g dyn Ground,
+    pub(super) sources: Vec<Sources>,
+    pub(super) settings: OriginSettings,
+    stages: Vec<Stage>,
+}
+
+/// One run.
+#[derive(Clone, Copy, Debug)]
+pub struct PlannedRank {
+    /// Number of the scenario.
+    pub scenario: usize,
+    /// Number of the candidate.
+    pub candidate: usize,
+    /// Who shares the path.
+    pub company: Company,
+    /// Number of the repeat, from one.
+    pub repeat: u64,
+    /// Seed of all randomness.
+    pub seed: u64,
+    /// What it will take.
+    pub load: Load,
+}
+
+/// A scenario, and what takes the place of its flows.
+#[derive(Debug)]
+struct Stage {
+    scenario: Scenario,
+    flow: Flow,
+    candidates: Vec<Selection>,
+    rivals: Vec<Selection>,
+}
+
+impl<'g> Rank<'g> {
+    /// Reads and checks everything.
+    ///
+    /// # Errors
+    /// Everything that is wrong with the files or with a candidate in them; a
+    /// [`RankError`].
+    pub fn new(texts: &[ScenarioText], settings: &RankSettings<'g>) -> Result<Rank<'g>, Error> {
+        let stages = texts.iter().map(|text| Stage::new(text, settings));
+        let (mut scenarios, mut all) = (Vec::new(), Vec::new());
+        for (stage, described) in all_or_every_error(stages)? {
+            settings.on.check(&stage.scenario)?;
+            all.push(stage);
+            scenarios.push(described);
+        }
+        let ranking = Ranking {
+            command: command(texts, settings),
+            candidates: settings.candidates.0.clone(),
+            rivals: settings.rivals.0.clone(),
+            scenarios,
+            repeats: settings.repeat,
+            runs_planned: 0,
+        };
+        let (on, sources) = (settings.on, sources(texts, &all));
+        let settings = settings.origin();
+        let mut rank = Rank { ranking, runs: Vec::new(), on, sources, settings, stages: all };
+        rank.plan()?;
+        Ok(rank)
+    }
+
+    fn plan(&mut self) -> Result<(), Error> {
+        let Ranking { candidates, rivals, repeats, .. } = &self.ranking;
+        let companies = 2 + rivals.len();
+        let all = self.stages.len() * candidates.len() * companies;
+        let all = all.saturating_mul(*repeats as usize);
+        if all > RUNS_MAX {
+            return Err(RankError::TooMany(all).into());
+        }
+        let mut runs = Vec::new();
+        for (number, stage) in self.stages.iter().enumerate() {
+            let load = Load::of(&stage.scenario, self.on);
+            for candidate in 0..candidates.len() {
+                let others = (0..rivals.len()).filter(|rival| !self.is_same(candidate, *rival));
+                let with = [Company::Alone, Company::Itself].into_iter();
+                for company in with.chain(others.map(Company::Rival)) {
+                    runs.extend((0..*repeats).map(|at| {
+                        let (seed, repeat) = (repeat_seed(stage.scenario.seed, at), at + 1);
+                        PlannedRank { scenario: number, candidate, company, repeat, seed, load }
+                    }));
+                }
+            }
+        }
+        (self.ranking.runs_planned, self.runs) = (all, runs);
+        Ok(())
+    }
+
+    /// The rivals that are a candidate itself, in every scenario.
+    pub(super) fn rivals_that_are(&self, candidate: usize) -> impl Iterator<Item = usize> {
+        (0..self.ranking.rivals.len()).filter(move |rival| self.is_same(candidate, *rival))
+    }
+
+    fn is_same(&self, candidate: usize, rival: usize) -> bool {
+        self.stages.iter().all(|stage| stage.candidates[candidate] == stage.rivals[rival])
+    }
+
+    /// The scenario of a run: the candidate's flow, and perhaps another one.
+    pub fn scenario(&self, run: &PlannedRank) -> Scenario {
+        let stage = &self.stages[run.scenario];
+        let selection = &stage.candidates[run.candidate];
+        let flow = |name: &str, controller: &Selection| Flow {
+            name: name.to_string(),
+            index: 0,
+            controller: controller.clone(),
+            ..stage.flow.clone()
+        };
+        let other = match run.company {
+            Company::Alone => None,
+            Company::Itself => Some(selection),
+            Company::Rival(rival) => Some(&stage.rivals[rival]),
+        };
+        let mut flows = vec![flow(CANDIDATE, selection)];
+        flows.extend(other.map(|other| flow(RIVAL, other)));
+        Scenario { flows, seed: run.seed, ..stage.scenario.clone() }
+    }
+
+    /// Which run it is, for a message.
+    pub(super) fn label(&self, run: &PlannedRank) -> String {
+        let Ranking { scenarios, candidates, rivals, .. } = &self.ranking;
+        let company = match run.company {
+            Company::Alone => "alone".to_string(),
+            Company::Itself => "beside itself".to_string(),
+            Company::Rival(rival) => format!("beside {}", rivals[rival]),
+        };
+        let (file, seed) = (&scenarios[run.scenario].file, run.seed);
+        format!("{file}, {} {company}, seed {seed}", candidates[run.candidate])
+    }
+}
+
+impl Stage {
+    /// Reads a scenario with each candidate and rival in turn.
+    fn new(
+        text: &ScenarioText,
+        settings: &RankSettings<'_>,
+    ) -> Result<(Stage, RankScenario), Error> {
+        let given = settings.set.iter().cloned().chain(settings.seed.map(seed));
+        let given: Vec<Override> = given.collect();
+        let mut scenario = text.scenario(&given)?;
+        let file = text.name.clone();
+        let named = |flow: &&Flow| settings.flow.as_ref().is_none_or(|name| flow.name == *name);
+        let Some(at) = scenario.flows.iter().position(|flow| named(&flow)) else {
+            let flow = settings.flow.clone().unwrap_or_default();
+            return Err(RankError::NoFlow { file, flow }.into());
+        };
+        let flow = scenario.flows[at].clone();
+        if flow.multipath.is_some() || flow.paths.len() != 1 {
+            return Err(RankError::SeveralPaths { file, flow: flow.name }.into());
+        }
+        let forward = &scenario.paths[flow.paths[0]].forward;
+        let unlimited = |link: &usize| scenario.links[*link].config.rate == RateModel::Unlimited;
+        if forward.iter().all(unlimited) {
+            return Err(RankError::NoRate { file, flow: flow.name }.into());
+        }
+        let selections = |all: &Candidates| {
+            let one = |cc: &String| selection(text, &given, (&flow.name, at), cc);
+            all_or_every_error(all.0.iter().map(one))
+        };
+        let (candidates, rivals) =
+            (selections(&settings.candidates)?, selections(&settings.rivals)?);
+        let mut left_out: Vec<String> = Vec::new();
+        for other in scenario.flows.iter().filter(|other| other.name != flow.name) {
+            if !left_out.contains(&other.name) {
+                left_out.push(other.name.clone());
+            }
+        }
+        scenario.claims.clear();
+        let described =
+            RankScenario { name: scenario.name.clone(), file, flow: flow.name.clone(), left_out };
+        Ok((Stage { scenario, flow, candidates, rivals }, described))
+    }
+}
+
+/// The texts, each with the files that it names.
+fn sources(texts: &[ScenarioText], stages: &[Stage]) -> Vec<Sources> {
+    let files = |stage: &Stage| {
+        let files = stage.scenario.files.iter();
+        files.map(|file| (file.written.clone(), file.bytes.clone())).collect()
+    };
+    let each = texts.iter().zip(stages);
+    each.map(|(text, stage)| Sources { text: text.clone(), files: files(stage) }).collect()
+}
+
+/// A controller as a scenario's flow gets it: with presets and windows in BDP
+/// resolved.
+fn selection(
+    text: &ScenarioText,
+    given: &[Override],
+    (flow, at): (&str, usize),
+    cc: &str,
+) -> Result<Selection, Error> {
+    let set = [Override::new(&format!("flow.{flow}.cc"), cc)];
+    let mut scenario = text.scenario(&[given, &set].concat())?;
+    let found = (at < scenario.flows.len()).then(|| scenario.flows.swap_remove(at));
+    let missing = || Error::Defect(format!("flow {flow} is gone with cc = {cc}"));
+    Ok(found.ok_or_else(missing)?.controller)
+}
+
+/// The files themselves, and the scenarios of folders in the order of their
+/// names: `*.toml`, but for those of studies.
+///
+/// # Errors
+/// That a folder cannot be read or holds none.
+pub fn scenario_files(named: &[PathBuf]) -> Result<Vec<PathBuf>, Error> {
+    let mut files = Vec::new();
+    for path in named {
+        if !path.is_dir() {
+            files.push(path.clone());
+            continue;
+        }
+        let failed = |source| Error::Read { path: path.clone(), source };
+        let entries = std::fs::read_dir(path).map_err(failed)?;
+        let all = entries.map(|entry| Ok(entry?.path())).collect::<Result<Vec<_>, _>>();
+        let mut found: Vec<PathBuf> = all.map_err(failed)?;
+        found.retain(|file| is_scenario(file));
+        found.sort();
+        if found.is_empty() {
+            return Err(RankError::NoScenarios(path.display().to_string()).into());
+        }
+        files.extend(found);
+    }
+    Ok(files)
+}
+
+fn is_scenario(file: &Path) -> bool {
+    let toml = file.extension().is_some_and(|ending| ending == "toml");
+    toml && file.file_name().is_some_and(|name| name != crate::STUDY)
+}
+
+/// The line that does it again.
+fn command(texts: &[ScenarioText], settings: &RankSettings<'_>) -> String {
+    let mut words = vec!["knee".to_string(), "rank".to_string()];
+    words.extend(texts.iter().map(|text| quoted(&text.name)));
+    let mut option = |name: &str, value: String| words.extend([name.to_string(), quoted(&value)]);
+    if settings.candidates != Candidates::all() {
+        option("--cc", settings.candidates.0.join(","));
+    }
+    option("--against", settings.rivals.0.join(","));
+    settings.set.iter().for_each(|set| option("--set", set.text().to_string()));
+    settings.flow.iter().for_each(|flow| option("--flow", flow.clone()));
+    settings.seed.iter().for_each(|seed| option("--seed", seed.to_string()));
+    option("--repeat", settings.repeat.to_string());
+    words.join(" ")
+}

@@ -1,0 +1,112 @@
+//! The page of repeats: what came out over all seeds.
+
+use crate::error::Error;
+use crate::words::{NONE, is_headline, named};
+use knee_record::{Answers, Interval, MixAnswer, RepeatSummary};
+use knee_report::{Comparison, ComparisonHead, StudyPage, comparison_report};
+
+/// Tables by what they speak of, as names of numbers begin.
+const PARTS: [(&str, &str); 4] =
+    [("group", "Groups of flows"), ("flow", "Flows"), ("link", "Links"), ("claim", "Claims")];
+
+/// The page; `command` repeats it all.
+pub(crate) fn repeat_page(
+    repeats: &RepeatSummary,
+    answers: Option<&Answers>,
+    command: &str,
+) -> Result<String, Error> {
+    let mut tables: Vec<Comparison> =
+        answers.and_then(|answers| answers.mix.as_ref()).map(mix).into_iter().collect();
+    let part = |name: &str| name.split_once('.').map_or("", |(part, _)| part).to_string();
+    let is_of_part = |name: &str| PARTS.iter().any(|(begin, _)| part(name) == *begin);
+    tables.push(table(repeats, "All flows", |name| !is_of_part(name)));
+    for (begin, title) in PARTS {
+        tables.push(table(repeats, title, |name| part(name) == begin));
+    }
+    tables.retain(|table| !table.rows.is_empty());
+    let sentences = answers.map_or_else(String::new, sentences);
+    let seeds = repeats.seeds.first().zip(repeats.seeds.last());
+    let seeds = seeds.map_or_else(String::new, |(first, last)| format!("{first} to {last}"));
+    let about = format!(
+        "{} runs on {}, seeds {seeds}; verdict: {}. The page of each run is in its folder, \
+         repeat-1 and so on.",
+        repeats.seeds.len(),
+        repeats.ground,
+        repeats.verdict
+    );
+    let page = StudyPage {
+        name: &repeats.name,
+        title: &repeats.name,
+        source: "",
+        about: &about,
+        conclusion: &sentences,
+        claims: &[],
+        on_kernel: Vec::new(),
+        runs: Vec::new(),
+        command,
+    };
+    Ok(comparison_report(&[(page, tables)], &repeats.name, "")?)
+}
+
+fn sentences(answers: &Answers) -> String {
+    let paths = answers.paths.iter().map(|answer| answer.sentence.as_str());
+    let mixes = answers.mix.iter().flat_map(|mix| mix.sentences.iter().map(String::as_str));
+    paths.chain(mixes).collect::<Vec<_>>().join("\n")
+}
+
+fn table(repeats: &RepeatSummary, title: &str, of: impl Fn(&str) -> bool) -> Comparison {
+    let shown = repeats
+        .measures
+        .iter()
+        .filter(|(name, _)| of(name) && (is_headline(name) || name.starts_with("claim.")));
+    Comparison {
+        title: title.to_string(),
+        note: String::new(),
+        heads: ComparisonHead::all(&[
+            "measure",
+            ">mean",
+            ">95 % interval of it",
+            ">median",
+            ">min",
+            ">max",
+        ]),
+        rows: shown.map(|(name, interval)| row(name, interval)).collect(),
+    }
+}
+
+fn row(name: &str, interval: &Interval) -> Vec<String> {
+    let show = |value: f64| named(name, value);
+    let ends = interval.low.zip(interval.high);
+    vec![
+        name.to_string(),
+        show(interval.mean),
+        ends.map_or(NONE.into(), |(low, high)| format!("{} to {}", show(low), show(high))),
+        show(interval.median),
+        show(interval.min),
+        show(interval.max),
+    ]
+}
+
+fn mix(answer: &MixAnswer) -> Comparison {
+    let heads = [
+        "traffic",
+        "objects",
+        ">ratio (95 % interval)",
+        "outcome",
+        ">sent again",
+        ">half and half",
+    ];
+    let row = |class: &knee_record::MixClass| {
+        let word = class.effect.word().to_string();
+        let (pair, sizes) = (class.pair.clone(), class.sizes.clone());
+        vec![pair, sizes, class.ratio(), word, class.again(), class.split_ratio()]
+    };
+    Comparison {
+        title: "Which controller for which traffic".to_string(),
+        note: "First controller over second, all transfers under the one against all under the \
+               other. Completion time below 3 MB, throughput from there on."
+            .to_string(),
+        heads: ComparisonHead::all(&heads),
+        rows: answer.classes.iter().map(row).collect(),
+    }
+}

@@ -1,0 +1,293 @@
+//! A folder of runs made again from what it holds, and whether the bytes are
+//! the same: what `knee rerun` does.
+
+mod records;
+
+use crate::directory::{ANSWERS, ORIGIN, PACKETS, RANK, REPEAT, SWEEP, repeat};
+use crate::error::Error;
+use crate::experiment::{Experiment, ExperimentSettings};
+use crate::ground::Pace;
+use crate::lab::Lab;
+use crate::origin::{Origin, OriginSettings};
+use crate::rank::{Candidates, Rank, RankSettings};
+use crate::sweep::{Sweep, SweepSettings, SweepStore, program_hash};
+use crate::text::ScenarioText;
+use knee_record::{
+    Difference, INPUTS, Manifest, Program, RepeatSummary, SCENARIO, read_json, read_manifest,
+    sha256_hex,
+};
+use serde::Serialize;
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Schema name of the document.
+const SCHEMA: &str = "knee-rerun/1";
+
+/// Why a folder cannot be run again.
+#[derive(Debug, thiserror::Error)]
+pub enum RerunError {
+    /// It holds nothing that could be.
+    #[error("{0} holds no run, no repeats, no sweep and no ranking")]
+    Nothing(String),
+    /// Runs in real time are never the same.
+    #[error("on the ground {0}, where time passes as it does, no two runs are the same")]
+    RealTime(String),
+    /// Earlier versions kept no inputs.
+    #[error("{0} holds no copy of its scenario: an earlier version of Knee made it")]
+    NotKept(String),
+}
+
+/// What is to be run again.
+#[derive(Debug)]
+pub struct RerunPlan<'g> {
+    /// The folder.
+    pub directory: PathBuf,
+    /// Where the runs go this time.
+    pub out: PathBuf,
+    work: Work<'g>,
+    changed: Vec<Changed>,
+}
+
+#[derive(Debug)]
+enum Work<'g> {
+    Runs(Box<Experiment<'g>>),
+    Sweep(Box<Sweep<'g>>),
+    Rank(Box<Rank<'g>>),
+}
+
+/// How a second run compares with the first, byte by byte.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Rerun {
+    /// `knee-rerun/1`.
+    pub schema: &'static str,
+    /// The folder.
+    pub directory: String,
+    /// What was made now.
+    pub again: String,
+    /// Whether all records are the same bytes.
+    pub same: bool,
+    /// Record by record.
+    pub files: Vec<FileAgain>,
+    /// What is not as it was: version, build, inputs.
+    pub changed: Vec<Changed>,
+}
+
+/// A file of records in both.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct FileAgain {
+    /// Its path below the folder.
+    pub file: String,
+    /// How the two compare.
+    pub outcome: Again,
+    /// Of a summary that differs, the numbers that do.
+    pub numbers: Vec<Difference>,
+}
+
+/// How a file compares with the one that is made again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Again {
+    /// The same bytes.
+    Same,
+    /// Other bytes.
+    Differs,
+    /// Only the folder has it.
+    OnlyBefore,
+    /// Only the second run wrote it.
+    OnlyNow,
+}
+
+/// Something that is not as it was.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Changed {
+    /// `version`, `commit`, `features`, `toolchain`, `target`, `program`, or a file.
+    pub what: String,
+    /// On record; null: nothing is.
+    pub recorded: Option<String>,
+    /// Now.
+    pub now: Option<String>,
+}
+
+impl Lab {
+    /// Finds out what a folder holds and reads it, without running anything.
+    ///
+    /// # Errors
+    /// A [`RerunError`], or everything that is wrong with what it holds.
+    pub fn plan_rerun(&self, directory: &Path, out: &Path) -> Result<RerunPlan<'_>, Error> {
+        let (work, mut changed) = if directory.join(REPEAT).is_file() {
+            self.repeats_again(directory, out)?
+        } else if directory.join(SWEEP).is_file() || directory.join(RANK).is_file() {
+            self.origin_again(directory)?
+        } else if directory.join(SCENARIO).is_file() {
+            let manifest = read_manifest(directory)?;
+            let run = (directory, manifest.seed, None, manifest.ground.as_str());
+            (self.runs_again(run, directory, out)?, self.since(directory, &manifest))
+        } else {
+            return Err(RerunError::Nothing(directory.display().to_string()).into());
+        };
+        changed.retain(|one| one.recorded != one.now);
+        let (directory, out) = (directory.to_path_buf(), out.to_path_buf());
+        Ok(RerunPlan { directory, out, work, changed })
+    }
+
+    fn repeats_again(
+        &self,
+        directory: &Path,
+        out: &Path,
+    ) -> Result<(Work<'_>, Vec<Changed>), Error> {
+        let repeats: RepeatSummary = read_json(&directory.join(REPEAT), "knee-repeat/1")?;
+        let first = directory.join(repeat(1));
+        let manifest = read_manifest(&first)?;
+        let (seed, count) = (manifest.seed, repeats.seeds.len() as u64);
+        let run = (first.as_path(), seed, Some(count), repeats.ground.as_str());
+        Ok((self.runs_again(run, directory, out)?, self.since(&first, &manifest)))
+    }
+
+    /// From the resolved scenario of a run, which has all that it names beside it.
+    fn runs_again(
+        &self,
+        (run, seed, repeat, ground): (&Path, u64, Option<u64>, &str),
+        directory: &Path,
+        out: &Path,
+    ) -> Result<Work<'_>, Error> {
+        let on = self.grounds.get(ground)?;
+        if on.pace() == Pace::Real {
+            return Err(RerunError::RealTime(ground.to_string()).into());
+        }
+        let text = ScenarioText::read(&run.join(SCENARIO))?;
+        let settings = ExperimentSettings {
+            seed: Some(seed),
+            repeat,
+            packet_log: run.join(PACKETS).is_file(),
+            alternatives: directory.join(ANSWERS).is_file(),
+            ..ExperimentSettings::on(on)
+        };
+        Ok(Work::Runs(Box::new(Experiment::new(text, settings, out.to_path_buf())?)))
+    }
+
+    fn origin_again(&self, directory: &Path) -> Result<(Work<'_>, Vec<Changed>), Error> {
+        if !directory.join(ORIGIN).is_file() {
+            return Err(RerunError::NotKept(directory.display().to_string()).into());
+        }
+        let origin = Origin::read(directory)?;
+        let texts = origin.texts(directory)?;
+        let on = self.grounds.get(&origin.ground)?;
+        let parsed = |set: &[String]| {
+            let all = set.iter().map(|text| text.parse());
+            let all: Result<Vec<knee_scenario::Override>, _> = all.collect();
+            all.map_err(|error| Error::Defect(format!("{ORIGIN}: {error}")))
+        };
+        let damaged = |error| Error::Defect(format!("{ORIGIN}: {error}"));
+        let work = match &origin.settings {
+            OriginSettings::Sweep { vary, set, seed, repeat, skip_invalid, about } => {
+                let vary = vary.iter().map(|text| text.parse()).collect::<Result<Vec<_>, _>>();
+                let settings = SweepSettings {
+                    set: parsed(set)?,
+                    seed: *seed,
+                    repeat: *repeat,
+                    skip_invalid: *skip_invalid,
+                    about: about.clone(),
+                    ..SweepSettings::on(on, vary.map_err(damaged)?)
+                };
+                let nothing = || RerunError::NotKept(directory.display().to_string());
+                let text = texts.into_iter().next().ok_or_else(nothing)?;
+                Work::Sweep(Box::new(Sweep::new(text, settings)?))
+            }
+            OriginSettings::Rank { cc, against, set, flow, seed, repeat } => {
+                let settings = RankSettings {
+                    candidates: Candidates(cc.clone()),
+                    rivals: Candidates(against.clone()),
+                    set: parsed(set)?,
+                    flow: flow.clone(),
+                    seed: *seed,
+                    repeat: *repeat,
+                    ..RankSettings::on(on)
+                };
+                Work::Rank(Box::new(Rank::new(&texts, &settings)?))
+            }
+        };
+        let mut changed = self.of_program(&origin.version, &origin.program);
+        for file in origin.files() {
+            let kept = sha256_hex(&file.bytes(directory)?);
+            changed.push(Changed::new(&file.kept, Some(&file.sha256), Some(&kept)));
+            changed.extend(elsewhere(&file.written, &file.sha256));
+        }
+        Ok((work, changed))
+    }
+
+    /// What may have changed since a run.
+    fn since(&self, directory: &Path, manifest: &Manifest) -> Vec<Changed> {
+        let mut changed = self.of_program(&manifest.version, &manifest.program);
+        let hashes: BTreeSet<&String> = manifest.inputs.values().collect();
+        let entries = fs::read_dir(directory.join(INPUTS)).into_iter().flatten().flatten();
+        for entry in entries {
+            let hash = fs::read(entry.path()).map(|bytes| sha256_hex(&bytes)).unwrap_or_default();
+            if !hashes.contains(&hash) {
+                let name = format!("{INPUTS}/{}", entry.file_name().to_string_lossy());
+                changed.push(Changed::new(&name, None, Some(&hash)));
+            }
+        }
+        changed.extend(manifest.inputs.iter().flat_map(|(path, hash)| elsewhere(path, hash)));
+        changed
+    }
+
+    fn of_program(&self, version: &str, recorded: &Program) -> Vec<Changed> {
+        let now = &self.program;
+        let features = |program: &Program| Some(program.features.join(", "));
+        let known = recorded != &Program::default();
+        let features_then = features(recorded).filter(|_| known);
+        vec![
+            Changed::new("version", Some(version), Some(env!("CARGO_PKG_VERSION"))),
+            Changed::new("commit", recorded.commit.as_deref(), now.commit.as_deref()),
+            Changed::new("features", features_then.as_deref(), features(now).as_deref()),
+            Changed::new("toolchain", recorded.toolchain.as_deref(), now.toolchain.as_deref()),
+            Changed::new("target", recorded.target.as_deref(), now.target.as_deref()),
+            Changed::new("program", recorded.sha256.as_deref(), now.sha256.as_deref()),
+        ]
+    }
+
+    /// Runs a plan and compares. Its directory is to be [`Lab::claim`]ed before.
+    ///
+    /// # Errors
+    /// The first failure of a run, or that something cannot be read or written.
+    pub fn rerun(&self, plan: &mut RerunPlan<'_>) -> Result<Rerun, Error> {
+        match &mut plan.work {
+            Work::Runs(experiment) => {
+                experiment.answer(self)?;
+                self.carry_out(std::slice::from_ref(experiment))?;
+            }
+            Work::Sweep(sweep) => {
+                let program = program_hash()?;
+                let mut store = SweepStore::open(self, plan.out.clone(), program, false)?;
+                self.sweep(sweep, &mut store)?;
+            }
+            Work::Rank(rank) => {
+                self.rank(rank, &plan.out)?;
+            }
+        }
+        let files = records::files_again(&plan.directory, &plan.out)?;
+        Ok(Rerun {
+            schema: SCHEMA,
+            directory: plan.directory.display().to_string(),
+            again: plan.out.display().to_string(),
+            same: files.iter().all(|file| file.outcome == Again::Same),
+            files,
+            changed: plan.changed.clone(),
+        })
+    }
+}
+
+impl Changed {
+    fn new(what: &str, recorded: Option<&str>, now: Option<&str>) -> Changed {
+        let owned = |text: Option<&str>| text.map(str::to_string);
+        Changed { what: what.to_string(), recorded: owned(recorded), now: owned(now) }
+    }
+}
+
+/// An input where it was read from, if it is still there. The copy in the folder is
+/// what runs again: this says what a run from the original would differ by.
+fn elsewhere(path: &str, hash: &str) -> Option<Changed> {
+    let bytes = fs::read(path).ok()?;
+    Some(Changed::new(path, Some(hash), Some(&sha256_hex(&bytes))))
+}

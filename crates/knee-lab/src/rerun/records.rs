@@ -1,0 +1,79 @@
+//! The records of two folders, byte by byte.
+
+use super::{Again, FileAgain};
+use crate::directory::{ANSWERS, PACKETS, RANK, REPEAT, SWEEP, repeat};
+use crate::error::Error;
+use crate::words::is_headline;
+use knee_record::{Comparison, Difference, SCENARIO, SUMMARY, read_summary};
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+
+/// Files that are the same bytes whenever the same is run, beside `*.parquet`.
+/// Pages and manifests have the command line, the clock and the cost in them.
+const RECORDS: [&str; 7] = [SUMMARY, SCENARIO, REPEAT, ANSWERS, SWEEP, RANK, PACKETS];
+
+/// All records in both, by name.
+pub(super) fn files_again(before: &Path, now: &Path) -> Result<Vec<FileAgain>, Error> {
+    let mut names = records(before)?;
+    names.extend(records(now)?);
+    names.into_iter().map(|file| file_again(before, now, file)).collect()
+}
+
+fn file_again(before: &Path, now: &Path, file: String) -> Result<FileAgain, Error> {
+    let (first, second) = (before.join(&file), now.join(&file));
+    let outcome = match (first.is_file(), second.is_file()) {
+        (true, false) => Again::OnlyBefore,
+        (false, _) => Again::OnlyNow,
+        (true, true) if equal(&first, &second)? => Again::Same,
+        (true, true) => Again::Differs,
+    };
+    let is_summary = Path::new(&file).file_name().is_some_and(|name| name == SUMMARY);
+    let numbers = match outcome == Again::Differs && is_summary {
+        true => differing(&first, &second)?,
+        false => Vec::new(),
+    };
+    Ok(FileAgain { file, outcome, numbers })
+}
+
+fn equal(one: &Path, other: &Path) -> Result<bool, Error> {
+    let read = |path: &Path| {
+        fs::read(path).map_err(|source| Error::Read { path: path.to_path_buf(), source })
+    };
+    Ok(read(one)? == read(other)?)
+}
+
+/// The numbers of two summaries that differ: those that are usually looked at, then
+/// the others, and of both those that differ by most first.
+fn differing(first: &Path, second: &Path) -> Result<Vec<Difference>, Error> {
+    let folder = |path: &Path| path.parent().map(Path::to_path_buf).unwrap_or_default();
+    let (first, second) = (read_summary(&folder(first))?, read_summary(&folder(second))?);
+    let mut all = Comparison::new(&first, &second).differences;
+    all.retain(|one| one.before.to_bits() != one.after.to_bits());
+    let size = |one: &Difference| one.relative.map_or(f64::INFINITY, f64::abs);
+    all.sort_by(|a, b| size(b).total_cmp(&size(a)));
+    all.sort_by_key(|one| !is_headline(&one.measure));
+    Ok(all)
+}
+
+/// Names of the records in a folder and in those of its repeats.
+fn records(directory: &Path) -> Result<BTreeSet<String>, Error> {
+    let is_record = |name: &str| name.ends_with(".parquet") || RECORDS.contains(&name);
+    let mut found = BTreeSet::new();
+    let mut folders = vec![(directory.to_path_buf(), String::new())];
+    folders.extend(
+        (1..)
+            .map(|n| (directory.join(repeat(n)), format!("{}/", repeat(n))))
+            .take_while(|(at, _)| at.is_dir()),
+    );
+    for (folder, prefix) in folders {
+        let failed = |source| Error::Read { path: folder.clone(), source };
+        for entry in fs::read_dir(&folder).map_err(failed)? {
+            let name = entry.map_err(failed)?.file_name().to_string_lossy().into_owned();
+            if is_record(&name) {
+                found.insert(format!("{prefix}{name}"));
+            }
+        }
+    }
+    Ok(found)
+}

@@ -1,0 +1,165 @@
+//! Rule tables for RemyCC, found over the simulator: what `knee train` does.
+//!
+//! As the authors of RemyCC do it (Winstein and Balakrishnan, SIGCOMM 2013,
+//! section 4.3): the rule that is used most is improved first, by trying actions
+//! around its own until none is better; once all have been improved, the one used
+//! most is split. Deviations, for the sake of time: a split makes two rules, not
+//! eight, at the median of that part of the memory whose halves gain most at once.
+//! There is no draw in it, and what runs side by side does not matter: the same
+//! scenarios and settings give the same table.
+
+mod score;
+mod search;
+
+use crate::command::quoted;
+use crate::error::Error;
+use crate::experiment::repeat_seed;
+use crate::lab::Lab;
+use crate::text::{ScenarioText, all_or_every_error};
+use knee_cc::remycc::RuleTable;
+use knee_scenario::Scenario;
+
+/// The controller whose flows are trained.
+const REMYCC: &str = "remycc";
+
+/// How a table is looked for.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct TrainSettings {
+    /// Seed of the first run of each scenario.
+    pub seed: u64,
+    /// So many seeds from that one on.
+    pub seeds: u64,
+    /// How often all rules are improved; between two times one is split.
+    pub rounds: u32,
+    /// Weight of delay against goodput: 1 is power.
+    pub delay_weight: f64,
+}
+
+impl Default for TrainSettings {
+    fn default() -> TrainSettings {
+        TrainSettings { seed: 1, seeds: 2, rounds: 4, delay_weight: 1.0 }
+    }
+}
+
+/// Why nothing can be trained.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum TrainError {
+    /// No flow would use the table.
+    #[error("{0} has no flow with cc = \"remycc\"")]
+    NoFlow(String),
+}
+
+/// A training, planned.
+#[derive(Clone, Debug)]
+pub struct Train {
+    settings: TrainSettings,
+    names: Vec<String>,
+    /// Each scenario with each seed.
+    scenarios: Vec<Scenario>,
+}
+
+/// How far a training is.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TrainProgress {
+    /// Number of the round, from one.
+    pub round: u32,
+    /// Rules that the table has.
+    pub rules: usize,
+    /// The table's score.
+    pub score: f64,
+    /// Runs made so far.
+    pub runs: usize,
+}
+
+/// What came of a training.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Trained {
+    /// The best table, with its provenance.
+    pub table: RuleTable,
+    /// Mean of `ln(goodput / RTT^w)` over flows and runs, bit/s and seconds, w the
+    /// weight of delay.
+    pub score: f64,
+    /// That of CUBIC in the place of RemyCC; none: stopped before.
+    pub score_of_cubic: Option<f64>,
+    /// Runs that were made.
+    pub runs: usize,
+    /// It was stopped: the table is the best so far.
+    pub stopped: bool,
+}
+
+impl Train {
+    /// Reads and checks the scenarios.
+    ///
+    /// # Errors
+    /// Everything that is wrong with them, or a [`TrainError`].
+    pub fn new(texts: &[ScenarioText], settings: TrainSettings) -> Result<Train, Error> {
+        let mut scenarios = Vec::new();
+        for (text, first) in
+            texts.iter().zip(all_or_every_error(texts.iter().map(|text| text.scenario(&[])))?)
+        {
+            if !first.flows.iter().any(|flow| flow.controller.name == REMYCC) {
+                return Err(TrainError::NoFlow(text.name.clone()).into());
+            }
+            for number in 0..settings.seeds {
+                let seed = crate::experiment::seed(repeat_seed(settings.seed, number));
+                let scenario = text.scenario(&[seed])?;
+                scenarios.push(Scenario { claims: Vec::new(), ..scenario });
+            }
+        }
+        let names = texts.iter().map(|text| text.name.clone()).collect();
+        Ok(Train { settings, names, scenarios })
+    }
+
+    /// The line that repeats it.
+    pub fn command(&self) -> String {
+        let TrainSettings { seed, seeds, rounds, delay_weight } = self.settings;
+        let files: Vec<String> = self.names.iter().map(|name| quoted(name)).collect();
+        format!(
+            "knee train {} --seed {seed} --seeds {seeds} --rounds {rounds} \
+             --delay-weight {delay_weight}",
+            files.join(" ")
+        )
+    }
+
+    /// What stands in the file before the rules.
+    fn provenance(&self, trained: &Trained, version: &str) -> Vec<(String, String)> {
+        let TrainSettings { seed, seeds, delay_weight, .. } = self.settings;
+        let last = repeat_seed(seed, seeds.saturating_sub(1));
+        let mut lines = vec![
+            ("command", self.command()),
+            ("knee", version.to_string()),
+            ("trained_on", self.names.join(", ")),
+            ("seeds", format!("{seed} to {last}")),
+            ("objective", format!("mean of ln(goodput / RTT^{delay_weight}), bit/s and s")),
+            ("score", trained.score.to_string()),
+        ];
+        lines.extend(trained.score_of_cubic.map(|score| ("score_of_cubic", score.to_string())));
+        lines.push(("runs", trained.runs.to_string()));
+        if trained.stopped {
+            lines.push(("stopped", "before it was finished: the best so far".to_string()));
+        }
+        lines.into_iter().map(|(key, value)| (key.to_string(), value)).collect()
+    }
+}
+
+impl Lab {
+    /// Trains a table; `tell` hears of each round that is finished. When it is
+    /// stopped, what it gives is the best so far.
+    ///
+    /// # Errors
+    /// The first failure of a run.
+    pub fn train(&self, train: &Train, tell: &dyn Fn(&TrainProgress)) -> Result<Trained, Error> {
+        let mut search = search::Search::new(self, train);
+        let score_of_cubic = search.baseline()?;
+        search.run(train.settings.rounds, tell)?;
+        let mut trained = Trained {
+            table: search.table,
+            score: search.score,
+            score_of_cubic,
+            runs: search.runs,
+            stopped: self.is_stopped(),
+        };
+        trained.table.provenance = train.provenance(&trained, env!("CARGO_PKG_VERSION"));
+        Ok(trained)
+    }
+}

@@ -1,0 +1,189 @@
+//! The search for a better table: a climb over actions, and splits.
+
+use super::score::{Scored, Tried, scores};
+use super::{Train, TrainProgress};
+use crate::error::Error;
+use crate::lab::Lab;
+use knee_cc::remycc::{Action, Dimension, Memory, RuleTable, Tally};
+use std::sync::Arc;
+
+/// The first action everywhere: one segment more per segment acknowledged, as slow
+/// start, and a millisecond between two.
+const FIRST: Action = Action { multiple: 1.0, increment: 1.0, intersend_ms: 1.0 };
+/// Steps of an action's parts: the distance of the multiple from one, which
+/// decides where the window ends, the increment, and a factor of the spacing.
+const MULTIPLE_STEP: f64 = 0.02;
+const INCREMENT_STEP: f64 = 0.5;
+const INTERSEND_FACTOR: f64 = 1.3;
+/// Scales of these steps, tried one after the other where none is better.
+const SCALES: [f64; 3] = [2.0, 1.0, 0.3];
+/// Steps of a rule in one round.
+const STEPS_MAX: usize = 8;
+/// A gain of less is none: a thousandth of the power.
+const GAIN_MIN: f64 = 1e-3;
+/// Digits after the point: files stay readable, and nothing depends on more.
+const DIGITS: f64 = 1e4;
+
+/// The best table so far.
+pub(super) struct Search<'t> {
+    lab: &'t Lab,
+    train: &'t Train,
+    pub table: RuleTable,
+    pub score: f64,
+    tally: Tally,
+    pub runs: usize,
+}
+
+/// Nothing more is done: it was stopped.
+struct Stopped;
+
+impl<'t> Search<'t> {
+    pub(super) fn new(lab: &'t Lab, train: &'t Train) -> Search<'t> {
+        let table = RuleTable::single(FIRST);
+        let tally = Tally::new(&table);
+        Search { lab, train, table, score: f64::NEG_INFINITY, tally, runs: 0 }
+    }
+
+    /// What CUBIC comes to.
+    pub(super) fn baseline(&mut self) -> Result<Option<f64>, Error> {
+        let scored = scores(self.lab, self.train, &[Tried::Named("cubic")])?;
+        Ok(scored.and_then(|scored| scored.first().map(|one| one.score)))
+    }
+
+    pub(super) fn run(&mut self, rounds: u32, tell: &dyn Fn(&TrainProgress)) -> Result<(), Error> {
+        let first = self.table.clone();
+        if self.try_all(vec![first])?.is_err() {
+            return Ok(());
+        }
+        for round in 1..=rounds {
+            if round > 1 && self.split()?.is_err() || self.improve_all()?.is_err() {
+                return Ok(());
+            }
+            let (rules, score) = (self.table.rules().count(), self.score);
+            tell(&TrainProgress { round, rules, score, runs: self.runs });
+        }
+        Ok(())
+    }
+
+    /// Runs tables and keeps the best, if it is better than what there is.
+    fn try_all(&mut self, tables: Vec<RuleTable>) -> Result<Result<bool, Stopped>, Error> {
+        let tables: Vec<Arc<RuleTable>> = tables.into_iter().map(Arc::new).collect();
+        let tried: Vec<Tried> = tables.iter().cloned().map(Tried::Table).collect();
+        let Some(scored) = scores(self.lab, self.train, &tried)? else {
+            return Ok(Err(Stopped));
+        };
+        self.runs += tables.len() * self.train.scenarios.len();
+        let mut best: Option<(usize, &Scored)> = None;
+        for (number, one) in scored.iter().enumerate() {
+            if best.is_none_or(|(_, known)| one.score > known.score) {
+                best = Some((number, one));
+            }
+        }
+        let Some((number, best)) = best.filter(|(_, one)| one.score > self.score + GAIN_MIN) else {
+            return Ok(Ok(false));
+        };
+        self.table = (*tables[number]).clone();
+        (self.score, self.tally) = (best.score, best.tally.clone());
+        Ok(Ok(true))
+    }
+
+    /// Improves every rule that is used, the one used most first.
+    fn improve_all(&mut self) -> Result<Result<(), Stopped>, Error> {
+        for rule in self.by_use() {
+            if self.improve(rule)?.is_err() {
+                return Ok(Err(Stopped));
+            }
+        }
+        Ok(Ok(()))
+    }
+
+    fn by_use(&self) -> Vec<usize> {
+        let used = |rule: &usize| self.tally.uses[*rule] > 0;
+        let mut rules: Vec<usize> = self.table.rules().filter(used).collect();
+        rules.sort_by_key(|rule| (std::cmp::Reverse(self.tally.uses[*rule]), *rule));
+        rules
+    }
+
+    /// Climbs from a rule's action to one that no neighbour betters.
+    fn improve(&mut self, rule: usize) -> Result<Result<(), Stopped>, Error> {
+        let mut scales = SCALES.into_iter();
+        let mut scale = scales.next();
+        for _ in 0..STEPS_MAX {
+            let Some(step) = scale else { break };
+            let action = self.table.action(rule);
+            let around = neighbours(action, step);
+            let tables = around.into_iter().map(|action| self.table.with_action(rule, action));
+            match self.try_all(tables.collect())? {
+                Err(stopped) => return Ok(Err(stopped)),
+                Ok(true) => {}
+                Ok(false) => scale = scales.next(),
+            }
+        }
+        Ok(Ok(()))
+    }
+
+    /// Splits the rule used most, at the median of one part of the memory: the one
+    /// where another action on one side gains most. When none gains, at the median
+    /// RTT ratio.
+    fn split(&mut self) -> Result<Result<(), Stopped>, Error> {
+        let Some(rule) = self.by_use().first().copied() else { return Ok(Ok(())) };
+        let memories = self.tally.memories[rule].clone();
+        let action = self.table.action(rule);
+        let mut tables = Vec::new();
+        for dimension in Dimension::ALL {
+            let Some(value) = median(&memories, dimension) else { continue };
+            let split = self.table.split(rule, dimension, value);
+            for side in [rule + 1, rule + 2] {
+                let around = neighbours(action, SCALES[0]);
+                tables.extend(around.into_iter().map(|action| split.with_action(side, action)));
+            }
+        }
+        match self.try_all(tables)? {
+            Err(stopped) => return Ok(Err(stopped)),
+            Ok(true) => return Ok(Ok(())),
+            Ok(false) => {}
+        }
+        if let Some(value) = median(&memories, Dimension::RttRatio) {
+            self.table = self.table.split(rule, Dimension::RttRatio, value);
+            // Decides the same as before; its use is counted anew.
+            self.score = f64::NEG_INFINITY;
+            return Ok(self.try_all(vec![self.table.clone()])?.map(|_| ()));
+        }
+        Ok(Ok(()))
+    }
+}
+
+/// Actions around one: each part alone, and all three together.
+fn neighbours(action: Action, scale: f64) -> Vec<Action> {
+    let moved = |multiple: f64, increment: f64, intersend: f64| {
+        let rounded = |value: f64| (value * DIGITS).round() / DIGITS;
+        Action {
+            multiple: rounded(action.multiple + multiple * MULTIPLE_STEP * scale),
+            increment: rounded(action.increment + increment * INCREMENT_STEP * scale),
+            intersend_ms: rounded(action.intersend_ms * INTERSEND_FACTOR.powf(intersend * scale)),
+        }
+        .clamped()
+    };
+    let mut all: Vec<Action> = Vec::new();
+    for side in [-1.0, 1.0] {
+        all.extend([moved(side, 0.0, 0.0), moved(0.0, side, 0.0), moved(0.0, 0.0, side)]);
+        // A larger window at the same point of rest, and a smaller.
+        all.extend([moved(side, -side, 0.0), moved(side, 0.0, side), moved(0.0, side, side)]);
+    }
+    let mut different: Vec<Action> = Vec::new();
+    for one in all {
+        if one != action && !different.contains(&one) {
+            different.push(one);
+        }
+    }
+    different
+}
+
+/// The median of a part of the memory; none where all are on one side of it.
+fn median(memories: &[Memory], dimension: Dimension) -> Option<f64> {
+    let mut values: Vec<f64> = memories.iter().map(|memory| dimension.of(memory)).collect();
+    values.sort_by(f64::total_cmp);
+    let middle = *values.get(values.len() / 2)?;
+    let rounded = (middle * DIGITS).round() / DIGITS;
+    (values[0] < rounded && rounded <= *values.last()?).then_some(rounded)
+}

@@ -1,0 +1,83 @@
+//! Evaluations of controllers that a program brings.
+
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+use knee_cc::{Connection, Controller, Decision, Event, Needs, Sample, State};
+use knee_lab::scenario::Algorithms;
+use knee_lab::{Evaluate, EvaluateSettings, Grounds, Lab, Simulator};
+use knee_units::Time;
+use std::fs;
+use std::sync::Arc;
+
+/// Ten packets at a time, until it gives up.
+#[derive(Clone, Debug)]
+struct Failing {
+    at: Time,
+    failed: bool,
+}
+
+impl Controller for Failing {
+    fn on_ack(&mut self, _: &Sample, connection: &Connection) -> Decision {
+        self.failed |= connection.now >= self.at;
+        self.decision()
+    }
+    fn on_event(&mut self, _: Event, _: &Connection) -> Decision {
+        self.decision()
+    }
+    fn failure(&self) -> Option<String> {
+        self.failed.then(|| "ZeroDivisionError in line 7".to_owned())
+    }
+    fn decision(&self) -> Decision {
+        Decision { window: 14_480, send_quantum: 1448, ..Decision::default() }
+    }
+    fn state(&self) -> State {
+        State::default()
+    }
+    fn needs(&self) -> Needs {
+        Needs { may_fail: true, ..Needs::default() }
+    }
+}
+
+/// Runs of 40 s end before it gives up, those of 60 s do not: a line that has one
+/// of these says why, another stands, and the standards have their values.
+#[test]
+fn a_controller_that_fails_in_mid_run_could_not_be_tried() {
+    let mut algorithms = Algorithms::built_in().clone();
+    let make = |_: &_, _| {
+        let failing = Failing { at: Time::from_micros(50_000_000), failed: false };
+        Ok(Box::new(failing) as Box<dyn Controller>)
+    };
+    algorithms.controllers.register("failing", make).unwrap();
+    let algorithms = Arc::new(algorithms);
+    let lab = Lab::new(Grounds::new().with(Simulator::with_algorithms(algorithms.clone())));
+    let settings = EvaluateSettings {
+        candidate: "failing".to_string(),
+        sections: ["5.1.4", "5.1.5"].map(str::to_string).to_vec(),
+        repeat: 2,
+        quick: true,
+        on: lab.grounds.get("sim").unwrap(),
+        search: None,
+        algorithms: Some(algorithms),
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let plan = Evaluate::new(&settings).unwrap();
+    let evaluation = lab.evaluate(&plan, folder.path()).unwrap();
+    let of = |section: &'static str| {
+        let lines = evaluation.lines.iter();
+        lines.filter(move |line| line.line.section == section)
+    };
+    assert_eq!((of("5.1.4").count(), of("5.1.5").count()), (2, 3));
+    for line in of("5.1.4") {
+        let why = line.could_not_be_tried.as_deref().unwrap();
+        assert!(why.contains("ZeroDivisionError in line 7"), "{why}");
+        assert!(line.seeds.iter().all(|seed| seed.candidate.is_none()));
+        assert!(line.seeds.iter().all(|seed| seed.standards.iter().all(Option::is_some)));
+    }
+    for line in of("5.1.5") {
+        assert_eq!(line.could_not_be_tried, None, "{}", line.line.title);
+        assert!(line.against.iter().all(|one| one.word.is_some()), "{}", line.line.title);
+    }
+    assert_eq!(evaluation.runs_finished, evaluation.plan.runs_planned);
+    let page = fs::read_to_string(folder.path().join("report.html")).unwrap();
+    assert!(page.contains("could not be tried: ") && page.contains("ZeroDivisionError in line 7"));
+}

@@ -1,0 +1,152 @@
+//! Experiments over the packet simulator whose outcome is known beforehand.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use knee_lab::scenario::Override;
+use knee_lab::{Error, Lab, RehearseError, RehearseSettings, Rehearsed, ScenarioText};
+use knee_steer::Verdict;
+use std::fs;
+use std::sync::mpsc;
+use std::time::Duration;
+
+/// Transfers of about 1.2 MB over 20 Mbit/s, which keep the link nearly full.
+fn scenario(link: &str) -> String {
+    let flow = |name: &str, cc: &str| {
+        format!(
+            "[[flow]]\nname = \"{name}\"\npath = \"main\"\ncc = \"{cc}\"\nworkload = {{ mix = {{ \
+             arrival_interval = \"1.2 s\", process = \"all\", sizes = {{ median = \"1.2 MB\", \
+             sigma = 0.3, max = \"3 MB\" }} }} }}\n"
+        )
+    };
+    format!(
+        "name = \"mix\"\nduration = \"40 s\"\nwarmup = \"8 s\"\nsample_interval = \"1 s\"\n\
+         [link.bottleneck]\nrate = \"20 Mbit/s\"\ndelay = \"20 ms\"\n{link}\n\
+         [path.main]\nforward = [\"bottleneck\"]\nreverse_delay = \"20 ms\"\n{}{}",
+        flow("tested", "bbr"),
+        flow("usual", "cubic")
+    )
+}
+
+const DEEP: &str = "buffer = \"20 BDP\"";
+const SHALLOW: &str = "buffer = \"0.5 BDP\"";
+const LOSSY: &str = "buffer = \"20 BDP\"\nloss = \"1 %\"";
+
+/// Few transfers at once.
+const SELDOM: [(&str, &str); 2] = [
+    ("flow.tested.workload.mix.arrival_interval", "4 s"),
+    ("flow.usual.workload.mix.arrival_interval", "4 s"),
+];
+
+fn rehearsed(text: &str, set: &[(&str, &str)], jobs: u16) -> Result<Rehearsed, Error> {
+    let mut lab = Lab::default();
+    lab.parallel = Some(jobs);
+    Ok(rehearsed_by(&lab, text, set)?.expect("nobody stops it"))
+}
+
+fn rehearsed_by(lab: &Lab, text: &str, set: &[(&str, &str)]) -> Result<Option<Rehearsed>, Error> {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("mix.toml");
+    fs::write(&file, text).unwrap();
+    let settings = RehearseSettings {
+        set: set.iter().map(|(key, value)| Override::new(key, value)).collect(),
+        seed: Some(1),
+        triples: 24,
+        calibration: 8,
+        truth: 10,
+    };
+    lab.rehearse(&[ScenarioText::read(&file).unwrap()], &settings)
+}
+
+fn class<'r>(rehearsed: &'r Rehearsed, sizes: &str) -> &'r knee_lab::RehearsedClass {
+    rehearsed.classes.iter().find(|class| class.sizes == sizes).unwrap()
+}
+
+/// In a deep buffer BBR takes from CUBIC, and is no faster where all use it: a
+/// split test would be fooled, the triples are not.
+#[test]
+fn what_only_takes_from_its_neighbours_is_no_effect() {
+    let rehearsed = rehearsed(&scenario(DEEP), &[], 2).unwrap();
+    let large = class(&rehearsed, "1 to 3 MB");
+    assert_eq!(large.trial.verdict(), (Verdict::NoEffect, 24));
+    let naive = large.trial.naive().unwrap();
+    assert!(naive.interval.unwrap().0 > 0.0, "{naive:?}");
+    let truth = large.truth.unwrap();
+    assert!(truth.high.unwrap() < 0.02, "{truth:?}");
+    let (low, high) = large.trial.total().unwrap().interval.unwrap();
+    assert!(low < truth.mean && truth.mean < high, "{low} to {high}, {truth:?}");
+}
+
+/// One in a hundred packets lost makes CUBIC slow, and BBR hardly: sqrt(3/2) / (0.04
+/// s sqrt(0.01)) packets a second are at most 3.7 Mbit/s a flow.
+#[test]
+fn what_is_faster_is_seen() {
+    let rehearsed = rehearsed(&scenario(LOSSY), &SELDOM, 2).unwrap();
+    let large = class(&rehearsed, "1 to 3 MB");
+    let (verdict, after) = large.trial.verdict();
+    assert_eq!(verdict, Verdict::More);
+    assert!(after < 24, "{after}");
+    assert!(large.truth.unwrap().low.unwrap() > 0.1, "{:?}", large.truth);
+}
+
+/// In half a BDP BBR sends much again: a guard ends it.
+#[test]
+fn what_retransmits_is_stopped() {
+    let rehearsed = rehearsed(&scenario(SHALLOW), &[], 2).unwrap();
+    assert!(
+        rehearsed.hard_stop.is_some_and(|(triple, _)| triple <= 3),
+        "{:?}",
+        rehearsed.hard_stop
+    );
+    for class in &rehearsed.classes {
+        assert_eq!(class.trial.verdict().0, Verdict::Stopped, "{}", class.sizes);
+    }
+}
+
+/// The truth is exactly nothing, nothing is seen, and how many run at once changes
+/// nothing.
+#[test]
+fn one_controller_under_two_names_has_no_effect() {
+    let same = [("flow.tested.cc", "cubic")];
+    let all = [1, 3].map(|jobs| rehearsed(&scenario(DEEP), &same, jobs).unwrap());
+    for class in &all[0].classes {
+        assert_eq!(class.trial.verdict(), (Verdict::NoEffect, 24), "{}", class.sizes);
+        let truth = class.truth.unwrap();
+        assert!(truth.min == 0.0 && truth.max == 0.0, "{truth:?}");
+    }
+    assert_eq!(format!("{:?}", all[0]), format!("{:?}", all[1]));
+}
+
+/// Whenever it is stopped: what is said rests on whole triples and on all that
+/// comes before them. With the noise unknown, the first two differences of unlike
+/// sign would leave no evidence at all.
+#[test]
+fn a_stop_keeps_whole_triples_or_nothing() {
+    for steps in 0..10_u64 {
+        let lab = Lab::default();
+        let handle = lab.handle();
+        let stopped = std::thread::scope(|scope| {
+            scope.spawn(move || {
+                // Nobody sends: it waits for that time.
+                let (_kept, never) = mpsc::channel::<()>();
+                let _ = never.recv_timeout(Duration::from_millis(60 * steps));
+                handle.stop();
+            });
+            rehearsed_by(&lab, &scenario(DEEP), &[("flow.tested.cc", "cubic")]).unwrap()
+        });
+        let Some(stopped) = stopped else { continue };
+        for class in &stopped.classes {
+            let (verdict, after) = class.trial.verdict();
+            assert_eq!((verdict, after as u64), (Verdict::NoEffect, stopped.triples));
+            assert!(class.trial.evidence() > 0.01, "{:?}", class.trial);
+        }
+    }
+}
+
+#[test]
+fn what_cannot_be_rehearsed_is_refused() {
+    let first = scenario(DEEP).split("[[flow]]").take(2).collect::<Vec<_>>().join("[[flow]]");
+    let error = rehearsed(&first, &[], 2).unwrap_err();
+    assert!(matches!(error, Error::Rehearse(RehearseError::NoPair(_))), "{error}");
+    let error = rehearsed(&scenario(DEEP), &[("duration", "9 s")], 2).unwrap_err();
+    assert!(matches!(error, Error::Rehearse(RehearseError::TooFew)), "{error}");
+}
