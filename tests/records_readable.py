@@ -16,19 +16,25 @@ import sys
 
 import pyarrow.parquet as parquet
 
-SCHEMAS = {"flows": "knee-flows/2", "samples": "knee-samples/2", "links": "knee-links/2"}
+SCHEMAS = {
+    "flows": "knee-flows/2",
+    "samples": "knee-samples/2",
+    "links": "knee-links/2",
+    "connections": "knee-connections/1",
+}
 # Written only when they have rows.
 SOMETIMES = {
     "paths": "knee-paths/1",
     "path-samples": "knee-samples/2",
     "objects": "knee-objects/1",
-    "transfers": "knee-transfers/1",
 }
 UNITS = ("_ns", "_bytes", "_bps", "_packets", "_overhead")
 WITHOUT_UNIT = {
     "flow", "index", "name", "cc", "path", "link", "phase", "flow_name", "link_name",
     "timeouts", "recoveries", "spurious_recoveries", "scheduler", "suspicions", "path_name",
-    "backup", "number", "connection", "quality",
+    "backup", "number", "connection", "quality", "workload", "app_limited", "dsacks",
+    "reorderings", "cc_source", "prefix", "local_port", "remote_port", "group", "block", "arm",
+    "weight",
 }  # fmt: skip
 
 
@@ -145,16 +151,27 @@ def check_objects(objects):
         check(known == sorted(known), f"{row['name']} of {row['flow_name']} arrives before it is sent")
 
 
-def check_transfers(transfers, flows):
+def check_connections(connections, flows):
+    """What rows say of themselves, and of their flow together."""
     delivered = {}
-    for row in transfers:
-        label = f"transfer {row['number']} of {row['flow_name']}"
-        whole = row["delivered_bytes"] == row["size_bytes"]
-        check(row["completion_ns"] is None or whole, f"{label} is complete but not delivered")
+    for row in connections:
+        label = f"connection {row['connection']} of {row['flow_name']}"
+        whole = row["acked_bytes"] == row["delivered_bytes"] == row["size_bytes"]
+        ended = row["completion_ns"] is not None
+        # A stop may end what was to go on.
+        mix_or_file = row["workload"] in ("mix", "file")
+        check(not (ended and mix_or_file) or whole, f"{label} is complete but not delivered")
+        check(not ended or row["start_ns"] + row["completion_ns"] == row["end_ns"], f"end of {label}")
+        if row["busy_ns"] is not None:
+            check(row["receive_limited_ns"] <= row["busy_ns"], f"{label} is limited for too long")
+            life = row["end_ns"] - row["start_ns"]
+            # The kernel's counts microseconds, on a clock of its own.
+            check(row["busy_ns"] <= life + 5_000_000, f"{label} is busy beyond its end")
+        check(row["retransmitted_bytes"] <= row["sent_bytes"], f"{label} sent more again than at all")
         delivered[row["flow"]] = delivered.get(row["flow"], 0) + row["delivered_bytes"]
     for flow in flows:
         total = delivered.get(flow["flow"], 0)
-        check(total <= flow["delivered_bytes"], f"transfers of {flow['name']} outdo their flow")
+        check(total == flow["delivered_bytes"], f"connections of {flow['name']} are not their flow")
 
 
 def check_series(label, rows, counters):
@@ -198,7 +215,7 @@ def check_run(directory):
     check_links(summary, tables["links"])
     check_paths(tables["paths"], tables["path-samples"])
     check_objects(tables["objects"])
-    check_transfers(tables["transfers"], tables["flows"])
+    check_connections(tables["connections"], tables["flows"])
     counts = ", ".join(f"{len(rows)} {name}" for name, rows in tables.items() if rows)
     print(f"{directory}: {counts}; read with {', '.join(readers)}")
 

@@ -1,0 +1,106 @@
+"""Who makes the runs of a sweep. What comes back is put in order by the number of
+the run, and each run has its own seed: nothing depends on who made it."""
+
+from __future__ import annotations
+
+import os
+import time
+
+from . import _knee
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+BATCH_S = {"ray": 2.0}
+"""How long a batch should take, seconds: far longer than handing it over."""
+BATCH_S_ELSE = 0.5
+PENDING_PER_WORKER = 4
+"""Batches that wait or run, so that results do not pile up unread."""
+
+
+def drive(tasks, given, own, executor, workers: int | None, batch: int | None) -> list[str]:
+    """Has all tasks made; gives what was measured, in their order."""
+    if not tasks:
+        return []
+    if executor == "serial":
+        return _knee.SweepPlan.make(given, tasks, own)
+    begun = time.perf_counter()
+    # One of them tells how long they take; it also finds what is wrong with all.
+    made = _knee.SweepPlan.make(given, tasks[:1], own)
+    took = time.perf_counter() - begun
+    if batch is None:
+        batch = max(1, int(BATCH_S.get(str(executor), BATCH_S_ELSE) / max(took, 1e-6)))
+    rest = tasks[1:]
+    batches = [rest[at : at + batch] for at in range(0, len(rest), batch)]
+    if executor == "ray":
+        results = _ray(batches, given, own, workers)
+    elif executor == "processes":
+        results = _processes(batches, given, own, workers)
+    elif hasattr(executor, "submit"):
+        results = _pool(executor, batches, given, own, workers or _cpus())
+    else:
+        known = '"processes", "serial", "ray" or an executor of concurrent.futures'
+        raise ValueError(f"there is no executor {executor!r}: write {known}")
+    for number in range(len(batches)):
+        made += results[number]
+    return made
+
+
+def _cpus() -> int:
+    affinity = getattr(os, "sched_getaffinity", None)
+    return len(affinity(0)) if affinity else os.cpu_count() or 1
+
+
+def _processes(batches, given, own, workers: int | None) -> dict[int, list[str]]:
+    import multiprocessing
+    from concurrent.futures import ProcessPoolExecutor
+
+    workers = min(workers or _cpus(), len(batches)) or 1
+    # A fork of a process with threads can hang.
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(workers, mp_context=context) as pool:
+        return _pool(pool, batches, given, own, workers)
+
+
+def _pool(pool, batches, given, own, workers: int) -> dict[int, list[str]]:
+    from concurrent.futures import FIRST_COMPLETED, wait
+
+    waiting, pending, results = list(enumerate(batches))[::-1], {}, {}
+    try:
+        while waiting or pending:
+            while waiting and len(pending) < PENDING_PER_WORKER * workers:
+                number, tasks = waiting.pop()
+                pending[pool.submit(_make, (given, own), tasks)] = number
+            done, _ = wait(pending, return_when=FIRST_COMPLETED)
+            for future in done:
+                results[pending.pop(future)] = future.result()
+    except BaseException:
+        for future in pending:
+            future.cancel()
+        raise
+    return results
+
+
+def _ray(batches, given, own, workers: int | None) -> dict[int, list[str]]:
+    import ray
+
+    if not ray.is_initialized():
+        ray.init()
+    make = ray.remote(_make)
+    shared = ray.put((given, own))
+    workers = workers or int(ray.cluster_resources().get("CPU", 1))
+    waiting, pending, results = list(enumerate(batches))[::-1], {}, {}
+    while waiting or pending:
+        while waiting and len(pending) < PENDING_PER_WORKER * workers:
+            number, tasks = waiting.pop()
+            pending[make.remote(shared, tasks)] = number
+        done, _ = ray.wait(list(pending), num_returns=1)
+        for reference in done:
+            results[pending.pop(reference)] = ray.get(reference)
+    return results
+
+
+def _make(shared: Any, tasks: Any) -> list[str]:
+    given, own = shared
+    return _knee.SweepPlan.make(given, tasks, own)

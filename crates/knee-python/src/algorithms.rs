@@ -1,0 +1,149 @@
+//! Controllers and schedulers written in Python, registered for a run.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+use knee_lab::record::Brought;
+use knee_lab::scenario::Algorithms;
+use knee_lab::{Grounds, Handle, Kernel, Lab, Simulator};
+use pyo3::prelude::*;
+use rand_core::Rng;
+
+use crate::controller::PythonController;
+use crate::errors::refused;
+use crate::ground::{Beside, Kept};
+use crate::scheduler::PythonScheduler;
+
+/// A class or another factory, and what is known of it: class, module, hash of
+/// its source, place of its source.
+#[derive(FromPyObject)]
+pub struct Factory {
+    make: Py<PyAny>,
+    #[pyo3(attribute("class_"))]
+    class: String,
+    module: String,
+    sha256: Option<String>,
+    place: String,
+}
+
+/// By the name that scenarios have for them.
+pub type Factories = BTreeMap<String, Factory>;
+
+/// What a call of Python raised: kept until the run has ended, which it ends.
+#[derive(Default)]
+pub struct Raised {
+    error: Mutex<Option<PyErr>>,
+    handle: OnceLock<Handle>,
+}
+
+impl Raised {
+    /// Keeps the first error and stops the run.
+    pub fn keep(&self, error: PyErr) {
+        self.error.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
+        if let Some(handle) = self.handle.get() {
+            handle.stop();
+        }
+    }
+
+    fn take(&self) -> Option<PyErr> {
+        self.error.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+}
+
+/// What a run, a sweep or a ranking is made with.
+pub struct Kit {
+    /// What scenarios may name, if it is more than Knee has.
+    pub algorithms: Option<Arc<Algorithms>>,
+    brought: BTreeMap<String, Brought>,
+    raised: Arc<Raised>,
+    seed: Arc<AtomicU64>,
+}
+
+impl Kit {
+    /// With these.
+    pub fn new(py: Python<'_>, controllers: Factories, schedulers: Factories) -> PyResult<Kit> {
+        let (raised, seed) = (Arc::<Raised>::default(), Arc::<AtomicU64>::default());
+        let mut brought = BTreeMap::new();
+        if controllers.is_empty() && schedulers.is_empty() {
+            return Ok(Kit { algorithms: None, brought, raised, seed });
+        }
+        let mut algorithms = Algorithms::built_in().clone();
+        let made = Arc::<AtomicU64>::default();
+        for (name, factory) in controllers {
+            brought.insert(name.clone(), factory.brought());
+            let (factory, raised) = (Arc::new(factory), raised.clone());
+            let make = move |_: &_, mut init: knee_cc::Init| {
+                let seed = init.rng.next_u64();
+                Python::attach(|py| {
+                    let Factory { make, place, .. } = &*factory;
+                    PythonController::boxed(py, make, place, &init, seed, &raised)
+                        .map_err(|error| not_made(py, error, place, &raised))
+                })
+            };
+            let added = algorithms.controllers.register(name, make);
+            added.map_err(|error| refused(error.to_string()))?;
+        }
+        for (name, factory) in schedulers {
+            brought.insert(name.clone(), factory.brought());
+            let (factory, raised) = (Arc::new(factory), raised.clone());
+            let (seed, made) = (seed.clone(), made.clone());
+            let make = move |_: &_, ()| {
+                let number = made.fetch_add(1, Ordering::Relaxed);
+                let seed = format!("{} scheduler {number}", seed.load(Ordering::Relaxed));
+                Python::attach(|py| {
+                    let Factory { make, place, .. } = &*factory;
+                    PythonScheduler::boxed(py, make, place, &seed, &raised)
+                        .map_err(|error| not_made(py, error, place, &raised))
+                })
+            };
+            let added = algorithms.schedulers.register(name, make);
+            added.map_err(|error| refused(error.to_string()))?;
+        }
+        let _ = py;
+        Ok(Kit { algorithms: Some(Arc::new(algorithms)), brought, raised, seed })
+    }
+
+    /// A laboratory that runs them.
+    pub fn lab(&self, parallel: Option<u16>, kept: Option<&Kept>) -> Lab {
+        let attached = self.algorithms.is_some();
+        let simulator = match &self.algorithms {
+            Some(algorithms) => Simulator::with_algorithms(algorithms.clone()),
+            None => Simulator::default(),
+        };
+        let (kept, seed) = (kept.cloned(), self.seed.clone());
+        let kernel =
+            Beside { inner: Kernel, attached: false, kept: kept.clone(), seed: seed.clone() };
+        let grounds =
+            Grounds::new().with(Beside { inner: simulator, attached, kept, seed }).with(kernel);
+        let mut lab = Lab::new(grounds);
+        // Python runs one of them at a time.
+        lab.parallel = if attached { Some(1) } else { parallel };
+        lab.brought = self.brought.clone();
+        // A kit serves one laboratory at a time; each has a kit of its own.
+        let _ = self.raised.handle.set(lab.handle());
+        lab
+    }
+
+    /// Raises what Python raised during the run, then what Knee says.
+    pub fn told<T>(&self, outcome: Result<T, knee_lab::Error>) -> PyResult<T> {
+        match self.raised.take() {
+            Some(raised) => Err(raised),
+            None => outcome.map_err(crate::errors::python),
+        }
+    }
+}
+
+impl Factory {
+    fn brought(&self) -> Brought {
+        let Factory { class, module, sha256, .. } = self;
+        Brought { class: class.clone(), module: module.clone(), sha256: sha256.clone() }
+    }
+}
+
+/// The error of a factory is kept as it is; what Knee says of it is not shown.
+fn not_made(py: Python<'_>, error: PyErr, place: &str, raised: &Raised) -> String {
+    let said = format!("{place}: {}", error.value(py));
+    raised.keep(error);
+    said
+}

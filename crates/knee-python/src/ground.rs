@@ -1,0 +1,130 @@
+//! A ground whose runs hand their tables over, and hold the interpreter where
+//! they call it.
+
+use std::fmt;
+use std::io::Write;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use knee_lab::record::{
+    ClassSample, ConnectionRecord, Control, Error, FlowSample, InMemory, LinkSample, RunTables,
+    SampleSink,
+};
+use knee_lab::scenario::Scenario;
+use knee_lab::{Ended, Ground, GroundError, Output, Pace};
+use pyo3::prelude::*;
+
+/// Where the tables of the last run are put.
+pub type Kept = Arc<Mutex<Option<RunTables>>>;
+
+/// Another ground, and what is done beside.
+pub struct Beside<G> {
+    /// It.
+    pub inner: G,
+    /// Controllers or schedulers of its are written in Python: a run holds the
+    /// interpreter, so that a call of theirs need not ask for it.
+    pub attached: bool,
+    /// The tables go there, if anywhere.
+    pub kept: Option<Kept>,
+    /// The seed of the run goes there.
+    pub seed: Arc<AtomicU64>,
+}
+
+impl<G> fmt::Debug for Beside<G> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Beside").field("attached", &self.attached).finish_non_exhaustive()
+    }
+}
+
+impl<G: Ground> Ground for Beside<G> {
+    fn name(&self) -> &str {
+        self.inner.name()
+    }
+
+    fn summary(&self) -> &str {
+        self.inner.summary()
+    }
+
+    fn pace(&self) -> Pace {
+        self.inner.pace()
+    }
+
+    fn setup_s(&self) -> f64 {
+        self.inner.setup_s()
+    }
+
+    fn writes_packet_log(&self) -> bool {
+        self.inner.writes_packet_log()
+    }
+
+    fn check_host(&self) -> Result<(), GroundError> {
+        self.inner.check_host()
+    }
+
+    fn check(&self, scenario: &Scenario) -> Result<(), GroundError> {
+        self.inner.check(scenario)
+    }
+
+    fn run(
+        &self,
+        scenario: &Scenario,
+        control: &Control,
+        output: Output<'_>,
+    ) -> Result<Ended, GroundError> {
+        self.seed.store(scenario.seed, Ordering::Relaxed);
+        let Some(kept) = &self.kept else { return self.go(scenario, control, output) };
+        let Output { samples, packet_log } = output;
+        let mut both = Both { first: samples, second: InMemory::of(scenario) };
+        // A borrow of its own, as short as that of the samples.
+        let packet_log: Option<&mut dyn Write> = match packet_log {
+            Some(log) => Some(&mut *log),
+            None => None,
+        };
+        let ended = self.go(scenario, control, Output { samples: &mut both, packet_log })?;
+        let tables = both.second.finish(&ended.records);
+        *kept.lock().unwrap_or_else(PoisonError::into_inner) = Some(tables);
+        Ok(ended)
+    }
+}
+
+impl<G: Ground> Beside<G> {
+    fn go(
+        &self,
+        scenario: &Scenario,
+        control: &Control,
+        output: Output<'_>,
+    ) -> Result<Ended, GroundError> {
+        if !self.attached {
+            return self.inner.run(scenario, control, output);
+        }
+        Python::attach(|_| self.inner.run(scenario, control, output))
+    }
+}
+
+/// Gives every row to two.
+struct Both<'s> {
+    first: &'s mut dyn SampleSink,
+    second: InMemory,
+}
+
+impl SampleSink for Both<'_> {
+    fn flow(&mut self, row: &FlowSample) -> Result<(), Error> {
+        self.first.flow(row).and_then(|()| self.second.flow(row))
+    }
+
+    fn path(&mut self, row: &FlowSample) -> Result<(), Error> {
+        self.first.path(row).and_then(|()| self.second.path(row))
+    }
+
+    fn link(&mut self, row: &LinkSample) -> Result<(), Error> {
+        self.first.link(row).and_then(|()| self.second.link(row))
+    }
+
+    fn class(&mut self, row: &ClassSample) -> Result<(), Error> {
+        self.first.class(row).and_then(|()| self.second.class(row))
+    }
+
+    fn connection(&mut self, row: &ConnectionRecord) -> Result<(), Error> {
+        self.first.connection(row).and_then(|()| self.second.connection(row))
+    }
+}

@@ -1,0 +1,62 @@
+//! The Python module `knee._knee`: `knee-lab` for Python, without logic of its
+//! own. What is nicer said in Python stands in `python/knee`.
+//!
+//! What this crate never does: compute anything of a run, keep a second copy of
+//! its tables, hold the interpreter while a run has no Python in it.
+#![cfg(feature = "extension-module")]
+
+mod algorithms;
+mod controller;
+mod errors;
+mod ground;
+mod rank;
+mod round;
+mod run;
+mod scheduler;
+mod sweep;
+mod table;
+mod text;
+mod view;
+mod watch;
+
+use pyo3::prelude::*;
+
+#[pymodule]
+mod _knee {
+    use std::ffi::OsString;
+    use std::path::PathBuf;
+
+    use pyo3::prelude::*;
+
+    #[pymodule_export]
+    use crate::errors::{KneeError, ScenarioError};
+    #[pymodule_export]
+    use crate::rank::{rank, study};
+    #[pymodule_export]
+    use crate::run::{Run, run};
+    #[pymodule_export]
+    use crate::scheduler::{Duplicate, Path, Repeat, Send, View, Wait};
+    #[pymodule_export]
+    use crate::sweep::SweepPlan;
+    #[pymodule_export]
+    use crate::table::Table;
+    #[pymodule_export]
+    use crate::view::{Ack, Connection, Decision, Init};
+
+    #[pymodule_init]
+    fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        module.add("__version__", env!("CARGO_PKG_VERSION"))
+    }
+
+    /// The command line; `typed` begins with the program's name. The exit code.
+    #[pyfunction]
+    fn command(py: Python<'_>, typed: Vec<OsString>) -> u8 {
+        py.detach(|| knee::main_with(typed))
+    }
+
+    /// Tells which file this module is.
+    #[pyfunction]
+    fn set_program_file(path: PathBuf) {
+        knee_lab::set_program_file(path);
+    }
+}

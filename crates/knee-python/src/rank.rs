@@ -1,0 +1,73 @@
+//! Rankings and studies.
+
+use std::path::PathBuf;
+
+use knee_lab::report::rank_numbers;
+use knee_lab::{Candidates, Error, Rank, RankSettings, Reproduction, SIMULATOR, choose_studies};
+use pyo3::prelude::*;
+
+use crate::algorithms::{Factories, Kit};
+use crate::errors::{python, refused};
+use crate::text::{Given, Settings, overrides};
+use crate::watch::watched;
+
+/// A table of texts, its heads first.
+type Texts = Vec<Vec<String>>;
+
+/// Ranks controllers; `knee.rank` says the rest. Gives the summary as JSON, and
+/// its table.
+#[pyfunction]
+#[expect(clippy::too_many_arguments, reason = "Python hands them over one by one")]
+pub fn rank(
+    py: Python<'_>,
+    scenarios: Vec<Given>,
+    candidates: Option<Vec<String>>,
+    rivals: Option<Vec<String>>,
+    set: Settings,
+    flow: Option<String>,
+    repeat: u64,
+    directory: (PathBuf, bool),
+    factories: (Factories, Factories),
+) -> PyResult<(String, Texts)> {
+    let kit = Kit::new(py, factories.0, factories.1)?;
+    let texts = scenarios.iter().map(|given| given.text(kit.algorithms.clone()));
+    let texts = texts.collect::<PyResult<Vec<_>>>()?;
+    let lab = kit.lab(None, None);
+    let on = lab.grounds.get(SIMULATOR).map_err(|error| python(error.into()))?;
+    let all = RankSettings::on(on);
+    let settings = RankSettings {
+        candidates: candidates.map_or(all.candidates.clone(), Candidates),
+        rivals: rivals.map_or(all.rivals.clone(), Candidates),
+        set: overrides(&set),
+        flow,
+        repeat,
+        ..all
+    };
+    let rank = Rank::new(&texts, &settings).map_err(python)?;
+    let (directory, force) = directory;
+    let ranked = watched(py, &lab.handle(), || {
+        lab.claim(&directory, [&directory], force)?;
+        lab.rank(&rank, &directory)
+    })?;
+    let ranked = kit.told(ranked)?;
+    let json = serde_json::to_string(&ranked.summary);
+    Ok((json.map_err(|error| refused(error.to_string()))?, rank_numbers(&ranked.summary)))
+}
+
+/// Runs studies, built-in ones by name, others by their folder; `knee.study` says
+/// the rest. Gives their record as JSON.
+#[pyfunction]
+pub fn study(py: Python<'_>, names: Vec<String>, directory: (PathBuf, bool)) -> PyResult<String> {
+    let kit = Kit::new(py, Factories::new(), Factories::new())?;
+    let lab = kit.lab(None, None);
+    let on = lab.grounds.get(SIMULATOR).map_err(|error| python(error.into()))?;
+    let studies = choose_studies(&names, &lab.grounds).map_err(python)?;
+    let (directory, force) = directory;
+    let records = watched(py, &lab.handle(), || {
+        let plan = Reproduction::new(&studies, vec![on], directory.clone())?;
+        lab.claim(&directory, plan.directories(), force)?;
+        lab.reproduce(&plan)?.ok_or(Error::Stopped)
+    })?;
+    let records = serde_json::to_string(&kit.told(records)?);
+    records.map_err(|error| refused(error.to_string()))
+}

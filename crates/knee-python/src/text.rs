@@ -1,0 +1,49 @@
+//! Scenarios as Python hands them over.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use knee_lab::ScenarioText;
+use knee_lab::scenario::{Algorithms, Override};
+use pyo3::prelude::*;
+
+use crate::errors::{python, refused};
+
+/// A file, a text in TOML, or a document in JSON that becomes one; Python says
+/// which.
+#[derive(Clone, FromPyObject)]
+pub enum Given {
+    /// `("path", path)` or `("toml", text)` or `("json", text)`.
+    #[pyo3(transparent)]
+    Pair((String, PathBuf)),
+}
+
+/// What `set` has: keys and values as `--set` writes them.
+pub type Settings = Vec<(String, String)>;
+
+impl Given {
+    /// The text, which may name these.
+    pub fn text(&self, algorithms: Option<Arc<Algorithms>>) -> PyResult<ScenarioText> {
+        let Given::Pair((kind, what)) = self;
+        let text = match kind.as_str() {
+            "path" => ScenarioText::read(what).map_err(|errors| python(errors.into()))?,
+            "toml" => ScenarioText::new("scenario.toml", &what.to_string_lossy()),
+            _ => ScenarioText::new("scenario.toml", &toml_of(&what.to_string_lossy())?),
+        };
+        Ok(match algorithms {
+            Some(algorithms) => text.with_algorithms(algorithms),
+            None => text,
+        })
+    }
+}
+
+fn toml_of(json: &str) -> PyResult<String> {
+    let cannot = |why: String| refused(format!("the scenario is no TOML: {why}"));
+    let document: toml::Table = serde_json::from_str(json).map_err(|e| cannot(e.to_string()))?;
+    toml::to_string(&document).map_err(|error| cannot(error.to_string()))
+}
+
+/// The same for the reader of scenarios.
+pub fn overrides(settings: &Settings) -> Vec<Override> {
+    settings.iter().map(|(key, value)| Override::new(key, value)).collect()
+}

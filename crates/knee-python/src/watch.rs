@@ -1,0 +1,45 @@
+//! Waiting for a run without keeping Python from its signals.
+
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::thread;
+use std::time::Duration;
+
+use knee_lab::Handle;
+use pyo3::prelude::*;
+
+use crate::errors::refused;
+
+/// How long Ctrl-C may wait.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// Does the work on another thread, with the interpreter free meanwhile. Ctrl-C
+/// stops it by its handle and is raised once it has ended.
+pub fn watched<T: Send>(
+    py: Python<'_>,
+    handle: &Handle,
+    work: impl FnOnce() -> T + Send,
+) -> PyResult<T> {
+    thread::scope(|scope| {
+        let (done, mut ended) = channel();
+        scope.spawn(move || done.send(work()));
+        let mut interrupt = None;
+        loop {
+            let ended = &mut ended;
+            match py.detach(move || ended.recv_timeout(LOOK)) {
+                Ok(value) => return interrupt.map_or(Ok(value), Err),
+                Err(RecvTimeoutError::Disconnected) => {
+                    return Err(refused(
+                        "Knee stopped because of a mistake in it: please report it",
+                    ));
+                }
+                Err(RecvTimeoutError::Timeout) => {}
+            }
+            if interrupt.is_none()
+                && let Err(raised) = py.check_signals()
+            {
+                handle.stop();
+                interrupt = Some(raised);
+            }
+        }
+    })
+}

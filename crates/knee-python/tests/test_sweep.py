@@ -1,0 +1,143 @@
+"""Sweeps on any executor, rankings and studies."""
+
+import pickle
+import sys
+import types
+from concurrent.futures import ThreadPoolExecutor
+
+import knee
+import pytest
+from reno import Reno
+
+VARY = {
+    "link.bottleneck.rate": ["5 Mbit/s", "20 Mbit/s"],
+    "flow.flow.cc": ["cubic", {"name": "fixed", "window": "1 BDP"}],
+}
+
+
+def columns(sweep):
+    return {name: sweep.table[name] for name in sweep.table.columns}
+
+
+@pytest.fixture
+def short(one_path):
+    return one_path.replace('"20 s"', '"2 s"').replace('"0.05 %"', '"0.5 %"')
+
+
+class FakeRay(types.ModuleType):
+    """The part of Ray's interface that a sweep uses, with Ray's rules: arguments
+    and results are pickled, references of `put` are handed over as values."""
+
+    class Reference:
+        def __init__(self, value):
+            self.pickled = pickle.dumps(value)
+
+    def __init__(self):
+        super().__init__("ray")
+        self.pending_max, self.pending = 0, []
+
+    def is_initialized(self):
+        return True
+
+    def cluster_resources(self):
+        return {"CPU": 2.0}
+
+    def put(self, value):
+        return self.Reference(value)
+
+    def get(self, reference):
+        return pickle.loads(reference.pickled)
+
+    def remote(self, function):
+        def submit(*arguments):
+            given = [self.get(a) if isinstance(a, self.Reference) else pickle.loads(pickle.dumps(a))
+                     for a in arguments]  # fmt: skip
+            reference = self.Reference(function(*given))
+            self.pending.append(reference)
+            self.pending_max = max(self.pending_max, len(self.pending))
+            return reference
+
+        return types.SimpleNamespace(remote=submit)
+
+    def wait(self, references, num_returns):
+        # The last one first: results come as they please.
+        done = references[-num_returns:]
+        self.pending = [one for one in self.pending if one not in done]
+        return done, [one for one in references if one not in done]
+
+
+def test_whoever_makes_the_runs_they_are_the_same(short, monkeypatch):
+    def made(**how):
+        return columns(knee.sweep(short, VARY, repeat=2, **how))
+
+    serial = made(executor="serial")
+    assert len(serial["seed"]) == 8
+    assert serial["link.bottleneck.rate_bps"] == [5e6] * 4 + [2e7] * 4
+    # Every repeat has a seed, and with it losses, of its own.
+    assert len(set(serial["seed"])) == 2
+    assert len(set(serial["goodput_bps"])) == 8
+    ray = FakeRay()
+    monkeypatch.setitem(sys.modules, "ray", ray)
+    assert made(executor="ray", batch=1) == serial
+    assert 1 < ray.pending_max <= 8
+    assert made(executor="processes", workers=2) == serial
+    assert made(executor="processes", workers=1, batch=3) == serial
+    with ThreadPoolExecutor(2) as threads:
+        assert made(executor=threads, batch=2) == serial
+    with pytest.raises(ValueError, match='"processes", "serial"'):
+        made(executor="cluster")
+
+
+def test_a_sweep_with_a_class_goes_to_processes(short):
+    how = {"controllers": {"mine": Reno}, "executor": "processes", "workers": 1, "batch": 1}
+    sweep = knee.sweep(short, {"flow.flow.cc": ["reno", "mine"]}, **how)
+    table = columns(sweep)
+    assert table["goodput_bps"][0] == table["goodput_bps"][1] > 1e6
+    assert table["flow.flow.cc"] == ["reno", "mine"]
+    assert [key["name"] for key in sweep.summary["keys"]] == ["flow.flow.cc"]
+
+
+def test_what_is_wrong_with_a_sweep_is_said_before_it_runs(short):
+    with pytest.raises(knee.ScenarioError, match="cubik"):
+        knee.sweep(short, {"flow.flow.cc": ["cubic", "cubik"]})
+    with pytest.raises(TypeError, match="a list of values, not 'bbr'"):
+        knee.sweep(short, {"flow.flow.cc": "bbr"})
+
+
+def test_an_exception_in_a_process_arrives(short):
+    with pytest.raises(ZeroDivisionError):
+        knee.sweep(
+            short,
+            {"link.bottleneck.rate": ["5 Mbit/s", "6 Mbit/s", "7 Mbit/s"]},
+            set={"flow.flow.cc": "mine"},
+            controllers={"mine": Dividing},
+            workers=1,
+            batch=1,
+        )
+
+
+class Dividing(knee.Controller):
+    """Fails on all but the slowest link, so that the first run is well."""
+
+    def on_ack(self, ack):
+        if (ack.delivery_rate_bps or 0) > 5_500_000:
+            raise ZeroDivisionError
+        return 100 * ack.mss_bytes
+
+
+def test_a_controller_is_ranked(short, tmp_path):
+    own = {"mine": Reno}
+    ranking = knee.rank(short, controllers=own, cc=["mine", "reno"], against=["cubic"], repeat=2,
+                        out=tmp_path / "rank")  # fmt: skip
+    by_name = {row["controller"]: row for row in ranking.rows}
+    assert set(by_name) == {"mine", "reno"}
+    # The same algorithm, meeting the same draws.
+    assert by_name["mine"]["power"] == by_name["reno"]["power"] != ""
+    assert ranking.says
+    assert (tmp_path / "rank" / "report.html").exists()
+
+
+def test_a_study_with_its_claims():
+    study = knee.study("retransmission-cost")
+    assert study.claims
+    assert all(claim["agrees"] for claim in study.claims)
