@@ -23,19 +23,19 @@
     return node;
   }
 
-  // Numbers with their unit, as the tables of the program print them.
-  const significant = (value, digits) =>
-    value === 0 ? "0" : String(Number(value.toPrecision(digits)).toLocaleString("en", { useGrouping: false, maximumFractionDigits: 12 }));
+  // Marks of an axis, which are round: 1, 2 or 5 times a power of ten.
+  const significant = (value) => String(Number(value.toPrecision(3)).toLocaleString("en", { useGrouping: false, maximumFractionDigits: 12 }));
   function scaled(value, units) {
     const [size, unit] = units.find(([size]) => Math.abs(value) / size >= 0.9995) || units[units.length - 1];
-    return `${significant(value / size, 3)} ${unit}`;
+    return `${significant(value / size)} ${unit}`;
   }
-  const shows = {
+  const marks = {
     "bit/s": (v) => scaled(v, [[1e9, "Gbit/s"], [1e6, "Mbit/s"], [1e3, "kbit/s"], [1, "bit/s"]]),
     s: (v) => scaled(v, [[1, "s"], [1e-3, "ms"], [1e-6, "µs"], [1e-9, "ns"]]),
-    fraction: (v) => `${significant(v * 100, 3)} %`,
-    ratio: (v) => `${significant(v, 3)} ×`,
-    1: (v) => significant(v, 4),
+    B: (v) => scaled(v, [[1e9, "GB"], [1e6, "MB"], [1e3, "kB"], [1, "B"]]),
+    fraction: (v) => `${significant(v * 100)} %`,
+    ratio: (v) => `${significant(v)} ×`,
+    1: significant,
   };
 
   // Keys with one value alone have nothing to compare.
@@ -45,36 +45,17 @@
   const leftOut = new Map(sweep.left_out.map((point) => [point.at.join(), point.reason]));
   const groups = sweep.groups;
 
-  const numeric = (values) => values.map((text) => {
-    const found = /^(\d+(?:\.\d+)?)\s*(\S*)/.exec(text);
-    if (!found) return NaN;
-    const prefix = { n: 1e-9, u: 1e-6, m: 1e-3, k: 1e3, M: 1e6, G: 1e9 };
-    const unit = found[2];
-    const size = unit.length > 1 && !["min"].includes(unit) && prefix[unit[0]] ? prefix[unit[0]] : unit === "min" ? 60 : 1;
-    return Number(found[1]) * size;
-  });
-  const kind = (text) => text.replace(/^[\d.]+\s*/, "").replace(/^[numkMG](?=s$|bit|B$)/, "");
-  const isNumeric = (key) => numeric(key.values).every(Number.isFinite) && new Set(key.values.map(kind)).size === 1;
+  // The program says where the values of a setting lie on an axis.
+  const isNumeric = (key) => sweep.page.numbers[key] !== null;
 
-  // At first: what most points have; numbers to the right; the first name
-  // compared, downwards.
-  const spread = (name) => sweep.points.filter((point) => point.groups.some((group) => group.measures[name])).length;
-  const spreads = sweep.measures.map((measure) => spread(measure.name));
-  const compared = axes.find((index) => !isNumeric(sweep.keys[index])) ?? axes[0];
-  const state = {
-    measure: Math.max(0, spreads.indexOf(Math.max(...spreads))),
-    group: Math.max(0, groups.length - 1),
-    x: axes.find((index) => isNumeric(sweep.keys[index])) ?? axes.find((index) => index !== compared) ?? compared,
-    compare: compared,
-    base: "",
-    picked: "",
-  };
-  state.y = state.x !== compared ? compared : (axes.find((index) => index !== state.x) ?? -1);
+  const state = { ...sweep.page.first, y: sweep.page.first.y ?? -1, base: "", picked: "" };
 
+  const texts = new Map(sweep.points.map((point, index) => [point, sweep.page.values[index]]));
   const reading = (point) => {
-    const group = point && point.groups.find((group) => group.group === groups[state.group]);
-    const found = group && group.measures[sweep.measures[state.measure].name];
-    return found && { mean: found.interval?.mean, low: found.interval?.low, high: found.interval?.high, runs: found.interval?.runs ?? 0, never: found.never };
+    const index = point ? point.groups.findIndex((group) => group.group === groups[state.group]) : -1;
+    const name = sweep.measures[state.measure].name;
+    const found = index < 0 ? null : point.groups[index].measures[name];
+    return found && { ...found.interval, runs: found.interval?.runs ?? 0, never: found.never, text: texts.get(point)[index][name] };
   };
   const along = (place, key, value) => place.map((own, index) => (index === key ? value : own));
   // What the program found out about the values that are compared: pairs of
@@ -82,6 +63,8 @@
   const placesOf = new Map();
   const verdictKey = (key, group, measure) => JSON.stringify([key, group, measure]);
   const verdicts = new Map(sweep.verdicts.map((verdict) => [verdictKey(verdict.key, verdict.group, verdict.measure), verdict]));
+  const ratios = new Map();
+  sweep.verdicts.forEach((verdict, v) => verdict.places.forEach((place, p) => place.pairs.forEach((pair, n) => ratios.set(pair, sweep.page.ratios[v][p][n]))));
   for (const [name, verdict] of verdicts) placesOf.set(name, new Map(verdict.places.map((place) => [place.at.join(), place])));
   const current = () => verdictKey(state.compare, groups[state.group], sweep.measures[state.measure].name);
   const judged = (place) => placesOf.get(current())?.get(along(place, state.compare, 0).join());
@@ -90,19 +73,16 @@
     const own = reading(pointAt.get(place.join()));
     if (!own || state.base === "" || own.mean == null) return own ?? null;
     const value = place[state.compare], base = Number(state.base);
-    if (value === base) return { ...own, mean: 1, low: null, high: null };
+    if (value === base) return { ...own, mean: 1, low: null, high: null, text: ["1 ×", ""] };
     const pair = judged(place)?.pairs.find((pair) => pair.value === value && pair.against === base);
-    return pair?.scale === "ratio" ? { ...own, mean: pair.estimate, low: pair.low, high: pair.high } : null;
+    const text = pair && ratios.get(pair);
+    return text ? { ...own, mean: pair.estimate, low: pair.low, high: pair.high, text } : null;
   }
   const less = () => sweep.measures[state.measure].better === "less";
   const isBest = (place) => judged(place)?.best === place[state.compare];
-  const show = (value) => (state.base === "" ? shows[sweep.measures[state.measure].unit](value) : `${significant(value, 3)} ×`);
-  function label(value) {
-    if (value.mean == null) return ["never", ""];
-    if (value.never) return [show(value.mean), `never in ${value.never} of ${value.runs + value.never}`];
-    const wide = value.high != null && value.high - value.low > Math.abs(value.mean) * 1e-9;
-    return [show(value.mean), wide ? `${show(value.low)} to ${show(value.high)}` : ""];
-  }
+  /// At a mark of the axis; values themselves come with their text.
+  const mark = (value) => (state.base === "" ? marks[sweep.measures[state.measure].unit](value) : `${significant(value)} ×`);
+  const label = (value) => value.text;
 
   // Colours: one hue from pale to deep; orange to blue around 1 for ratios.
   const mix = (a, b, part) => a.map((from, index) => Math.round(from + (b[index] - from) * part));
@@ -199,7 +179,7 @@
     const known = rows.filter((row) => row.value?.mean != null);
     if (!known.length) return el("p", { class: "empty" }, "No run has a value of this measure.");
     const top = Math.max(...known.map((row) => row.value.high ?? row.value.mean), state.base === "" ? 0 : 1) || 1;
-    return isNumeric(key) && rows.length > 2 ? line(key, rows, known, top) : bars(rows, top);
+    return isNumeric(state.x) && rows.length > 2 ? line(key, rows, known, top) : bars(rows, top);
   }
   function bars(rows, top) {
     const narrow = at("charts").clientWidth < 560;
@@ -228,7 +208,7 @@
   function line(key, rows, known, top) {
     const narrow = at("charts").clientWidth < 560;
     const width = narrow ? 360 : 900, height = narrow ? 260 : 340, left = 82, bottom = 44, up = 14;
-    const places = numeric(key.values), from = Math.min(...places), to = Math.max(...places);
+    const places = sweep.page.numbers[state.x], from = Math.min(...places), to = Math.max(...places);
     const order = places.slice().sort((a, b) => a - b);
     const steps = order.slice(1).map((value, index) => value / order[index]);
     const log = from > 0 && (to / from > 20 || Math.max(...steps) / Math.min(...steps) < 1.05);
@@ -237,7 +217,7 @@
     const picture = svg("svg", { class: "bars", viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": "values over the setting" });
     for (let value = 0; value <= top * 1.06; value += tick(top)) {
       picture.append(svg("line", { class: "grid", x1: left, x2: width - 30, y1: y(value), y2: y(value) }));
-      picture.append(svg("text", { class: "quiet", x: left - 8, y: y(value) + 4, "text-anchor": "end" }, value === 0 ? "0" : show(value)));
+      picture.append(svg("text", { class: "quiet", x: left - 8, y: y(value) + 4, "text-anchor": "end" }, value === 0 ? "0" : mark(value)));
     }
     if (state.base !== "") picture.append(svg("line", { class: "one", x1: left, x2: width - 30, y1: y(1), y2: y(1) }));
     let last = -Infinity;
@@ -259,14 +239,16 @@
     return picture;
   }
 
-  function legend(colour, values) {
+  function legend(colour, places) {
+    const values = places.map((value) => value.mean);
     const parts = [];
     if (state.y >= 0 && values.length) {
       const low = Math.min(...values), high = Math.max(...values);
+      const reads = (wanted) => places.find((value) => value.mean === wanted).text[0];
       const steps = state.base === "" ? [0, 0.25, 0.5, 0.75, 1].map((part) => low + (high - low) * part) : [low, Math.sqrt(low), 1, Math.sqrt(high), high].sort((a, b) => a - b);
       const ramp = el("i");
       ramp.style.background = `linear-gradient(90deg, ${steps.map((value) => css(colour(value))).join(", ")})`;
-      parts.push(el("span", { class: "ramp" }, show(low), ramp, show(high)));
+      parts.push(el("span", { class: "ramp" }, reads(low), ramp, reads(high)));
     }
     const measure = sweep.measures[state.measure];
     parts.push(el("span", {}, `${less() ? "less" : "more"} is better${state.base === "" ? "" : ": blue is better than the reference, orange worse"}`));
@@ -285,15 +267,16 @@
   function draw() {
     const used = state.y < 0 ? [state.x] : [state.x, state.y];
     const facets = axes.filter((index) => !used.includes(index));
-    const values = allPlaces(axes, zero).map(shown).filter((value) => value?.mean != null).map((value) => value.mean);
+    const known = allPlaces(axes, zero).map(shown).filter((value) => value?.mean != null);
+    const values = known.map((value) => value.mean);
     const colour = values.length ? scale(values) : null;
     at("result").textContent = sentence();
-    legend(colour, values);
+    legend(colour, known);
     // A map without any value is a word in a line, not an empty frame.
-    const known = (place) => allPlaces(used, place).some((inner) => shown(inner));
+    const any = (place) => allPlaces(used, place).some((inner) => shown(inner));
     const all = allPlaces(facets, zero);
-    const empty = all.filter((place) => !known(place));
-    const pictures = all.filter(known).map((place) => el("section", { class: state.y < 0 ? "facet chart" : "facet" },
+    const empty = all.filter((place) => !any(place));
+    const pictures = all.filter(any).map((place) => el("section", { class: state.y < 0 ? "facet chart" : "facet" },
       ...(facets.length ? [el("h3", {}, named(place, facets))] : []),
       state.y < 0 ? chart(place) : heatMap(place, colour)));
     if (empty.length) pictures.push(el("p", { class: "empty" }, `Nothing to show for ${facets.length ? empty.map((place) => named(place, facets)).join("; ") : "this measure"}.`));

@@ -1,101 +1,29 @@
-//! What stands for many flows: their mean over time, and distributions.
+//! Distributions of what was sampled.
 
 use crate::encode::Column;
-use crate::series::{FlowSeries, Grouped, Key, full_bps, label};
+use crate::series::{Grouped, Key, label};
 use knee_record::{FlowSample, Records};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Pieces into which the mean over all flows cuts the time.
-const MEAN_BINS: u64 = 1000;
 /// Points of a distribution.
 const DISTRIBUTION_POINTS: usize = 400;
-
-/// Sums over the flows in one piece of time.
-#[derive(Clone, Copy, Default)]
-struct Bin {
-    rows: u64,
-    rtt_rows: u64,
-    delivered: u64,
-    rtt: u128,
-    window: u128,
-    in_flight: u128,
-}
-
-/// The mean of all flows over time, over pieces of a thousandth of the run.
-/// None without samples.
-pub(crate) fn mean(records: &Records, flows: usize) -> Option<FlowSeries> {
-    let width = records.end_ns.div_ceil(MEAN_BINS).max(1);
-    let mut bins: BTreeMap<u64, Bin> = BTreeMap::new();
-    let mut last: BTreeMap<Key, u64> = BTreeMap::new();
-    for row in &records.samples {
-        let bin = bins.entry(row.time_ns / width).or_default();
-        let before = last.insert((row.flow, row.path), row.delivered_bytes).unwrap_or(0);
-        bin.rows += 1;
-        bin.delivered += row.delivered_bytes.saturating_sub(before);
-        bin.rtt_rows += u64::from(row.rtt_ns > 0);
-        bin.rtt += u128::from(row.rtt_ns);
-        bin.window += u128::from(row.window_bytes);
-        bin.in_flight += u128::from(row.in_flight_bytes);
-    }
-    if bins.is_empty() {
-        return None;
-    }
-    Some(mean_series(&bins, width, flows, records))
-}
-
-fn mean_series(
-    bins: &BTreeMap<u64, Bin>,
-    width: u64,
-    flows: usize,
-    records: &Records,
-) -> FlowSeries {
-    let average = |value: fn(&Bin) -> (u128, u64)| {
-        let one = |bin| {
-            let (sum, count) = value(bin);
-            (sum / u128::from(count.max(1))) as u64
-        };
-        Column::values(&bins.values().map(one).collect::<Vec<u64>>())
-    };
-    let mut total = 0;
-    let delivered = bins.values().map(|bin| {
-        total += bin.delivered;
-        total / flows.max(1) as u64
-    });
-    let times: Vec<u64> =
-        bins.keys().map(|bin| ((bin + 1) * width).min(records.end_ns.max(1))).collect();
-    FlowSeries {
-        label: format!("mean of all {flows} flows"),
-        delivered_bytes: Column::values(&delivered.collect::<Vec<u64>>()),
-        rtt_ns: average(|bin| (bin.rtt, bin.rtt_rows)),
-        window_bytes: average(|bin| (bin.window, bin.rows)),
-        in_flight_bytes: average(|bin| (bin.in_flight, bin.rows)),
-        slow_start_threshold_bytes: None,
-        bandwidth_estimate_bps: None,
-        min_rtt_estimate_ns: None,
-        phases: None,
-        base_rtt_ns: records.flows.first().map_or(0, |flow| flow.base_rtt_ns),
-        full_bps: records.flows.first().map_or(0, full_bps),
-        interval_ns: width,
-        time_ns: Column::times(&times),
-    }
-}
 
 /// Cumulative distributions over one common axis.
 #[derive(Debug, Serialize)]
 pub(crate) struct Distribution {
     /// The axis, nanoseconds.
-    rtt_ns: Column,
+    pub rtt_ns: Column,
     /// The curves.
-    curves: Vec<Curve>,
+    pub curves: Vec<Curve>,
 }
 
 /// One cumulative distribution.
 #[derive(Debug, Serialize)]
-struct Curve {
-    label: String,
+pub(crate) struct Curve {
+    pub label: String,
     /// Samples at or below the axis' value, in hundred-thousandths.
-    at_or_below: Column,
+    pub at_or_below: Column,
 }
 
 /// The distribution of the sampled RTT: of each flow shown, or of each group

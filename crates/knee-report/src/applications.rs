@@ -1,4 +1,5 @@
-//! What applications saw: the waterfall of a page, the timeline of a video.
+//! What applications saw: the waterfall of a page or of bursts, the timeline of a
+//! video.
 
 use crate::drawing::{Axis, Drawing, WIDTH};
 use crate::words::{bytes, percent, rate, time_us};
@@ -24,30 +25,42 @@ pub(crate) struct Shown {
     pub empty: String,
 }
 
-/// The waterfall of a page: one row per object, in the order of asking. None
-/// for a flow without a page.
+/// The waterfall of a page or of bursts: one row per object, in the order of
+/// asking. None for a flow without either.
 pub(crate) fn waterfall(flow: &FlowView<'_>, summary: &FlowSummary) -> Option<Shown> {
-    let page = summary.page.as_ref()?;
+    let (title, caption) = told_of_page(summary).or_else(|| told_of_bursts(summary))?;
     let mut objects: Vec<&ObjectRecord> =
         flow.objects.iter().copied().filter(|object| object.quality.is_none()).collect();
     objects.sort_by_key(|object| (object.requested_ns, object.number));
     let left_out = objects.len().saturating_sub(OBJECTS_MAX);
     objects.truncate(OBJECTS_MAX);
+    let more =
+        if left_out > 0 { format!(" {left_out} more are in the records.") } else { String::new() };
+    Some(Shown {
+        title: format!("{title}: {}", flow.record.label()),
+        caption: format!("{caption} Pale: asked for, nothing there yet; full: arriving.{more}"),
+        drawing: Some(draw_waterfall(&objects, flow)),
+        empty: String::new(),
+    })
+}
+
+fn told_of_page(summary: &FlowSummary) -> Option<(&'static str, String)> {
+    let page = summary.page.as_ref()?;
     let loaded = match page.load_us {
         Some(time) => format!("Loaded after {}", time_us(Some(time))),
         None => "Not loaded to its end".to_string(),
     };
-    let more =
-        if left_out > 0 { format!(" {left_out} more are in the records.") } else { String::new() };
-    Some(Shown {
-        title: format!("Page: {}", flow.record.label()),
-        caption: format!(
-            "{loaded}, {} of {} objects arrived. Pale: asked for, nothing there yet; full: arriving.{more}",
-            page.arrived, page.objects
-        ),
-        drawing: Some(draw_waterfall(&objects, flow)),
-        empty: String::new(),
-    })
+    Some(("Page", format!("{loaded}, {} of {} objects arrived.", page.arrived, page.objects)))
+}
+
+fn told_of_bursts(summary: &FlowSummary) -> Option<(&'static str, String)> {
+    let bursts = summary.bursts.as_ref()?;
+    let mut caption = format!("{} of {} bursts arrived", bursts.arrived, bursts.asked);
+    if let Some(times) = &bursts.time_us {
+        let [half, most] = [times.p50, times.p95].map(|time| time_us(Some(time)));
+        caption += &format!(", half of them within {half} of the request, 95 % within {most}");
+    }
+    Some(("Bursts", caption + "."))
 }
 
 fn draw_waterfall(objects: &[&ObjectRecord], flow: &FlowView<'_>) -> Drawing {
@@ -56,7 +69,7 @@ fn draw_waterfall(objects: &[&ObjectRecord], flow: &FlowView<'_>) -> Drawing {
     let last = objects.iter().map(|object| object.completed_ns.unwrap_or(end)).max();
     let top = 8.0;
     let bottom = top + ROW * objects.len() as f64 + 4.0;
-    let mut drawing = Drawing::new(bottom + 40.0, "objects of the page over time");
+    let mut drawing = Drawing::new(bottom + 40.0, "objects over time");
     let axis = Axis::from_zero(1.02 * seconds(last.unwrap_or(end)), LEFT, RIGHT);
     drawing.axis(&axis, top, bottom, "time since the start (s)");
     for (row, object) in objects.iter().enumerate() {

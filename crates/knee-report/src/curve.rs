@@ -2,7 +2,7 @@
 //! its three regions (Cardwell et al., ACM Queue 14(5), 2016, figure 1;
 //! Kleinrock, ICC 1979), as a picture of its own.
 
-use crate::drawing::{Axis, Drawing};
+use crate::drawing::{Axis, Drawing, WIDTH};
 
 /// Height of the picture, in the units of [`Drawing`].
 const HEIGHT: f64 = 500.0;
@@ -11,14 +11,6 @@ const RIGHT: f64 = 748.0;
 /// Frame of the RTT, top and bottom, and that of the delivery rate.
 const RTT: (f64, f64) = (64.0, 230.0);
 const RATE: (f64, f64) = (268.0, 444.0);
-
-/// Colours that survive colour blindness (Okabe and Ito), on white.
-const STYLE: &str = "text{font:12px sans-serif;fill:#222}text.quiet{fill:#555}\
-text.title{font-weight:600;font-size:14px}polyline{fill:none;stroke:#555}\
-polyline.grid{stroke:#e4e4e4}polyline.edge{stroke:#888;stroke-dasharray:5 4}\
-polyline.sim{stroke:#0072b2;stroke-width:2}circle{stroke:#fff;stroke-width:.8}\
-circle.sim{fill:#0072b2}circle.kernel{fill:#d55e00}\
-rect.app{fill:#f0f6fb}rect.bandwidth{fill:#fdf6e8}rect.buffer{fill:#fbeceb}";
 
 /// What a window gave on a ground.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -74,7 +66,7 @@ pub fn curve_svg(curve: &Curve) -> String {
         }
     }
     legend(&mut drawing, curve);
-    drawing.svg(STYLE)
+    drawing.file(WIDTH)
 }
 
 fn title(point: &CurvePoint) -> String {

@@ -1,6 +1,7 @@
 //! Drawings made here, not by the plotting library: rectangles, lines and
 //! words in their own units, which the template turns into SVG.
 
+use crate::chart::on_paper;
 use serde::Serialize;
 
 /// Width of every drawing, in its own units.
@@ -14,6 +15,7 @@ pub(crate) struct Drawing {
     /// What it shows, for those who cannot see it.
     label: String,
     bars: Vec<Bar>,
+    shapes: Vec<Shape>,
     lines: Vec<Line>,
     dots: Vec<Dot>,
     words: Vec<Words>,
@@ -31,9 +33,17 @@ struct Bar {
     title: String,
 }
 
+/// A filled outline.
+#[derive(Debug, Serialize)]
+struct Shape {
+    class: String,
+    points: String,
+    title: String,
+}
+
 #[derive(Debug, Serialize)]
 struct Line {
-    class: &'static str,
+    class: String,
     points: String,
 }
 
@@ -41,7 +51,7 @@ struct Line {
 struct Dot {
     x: String,
     y: String,
-    class: &'static str,
+    class: String,
     title: String,
 }
 
@@ -50,7 +60,7 @@ struct Words {
     x: String,
     y: String,
     anchor: &'static str,
-    class: &'static str,
+    class: String,
     text: String,
 }
 
@@ -89,41 +99,67 @@ impl Drawing {
         });
     }
 
-    pub(crate) fn line(&mut self, class: &'static str, points: &[(f64, f64)]) {
-        let points: Vec<String> =
-            points.iter().map(|(x, y)| format!("{},{}", place(*x), place(*y))).collect();
-        self.lines.push(Line { class, points: points.join(" ") });
+    pub(crate) fn line(&mut self, class: impl Into<String>, points: &[(f64, f64)]) {
+        self.lines.push(Line { class: class.into(), points: places(points) });
     }
 
-    pub(crate) fn dot(&mut self, class: &'static str, x: f64, y: f64, title: String) {
-        self.dots.push(Dot { x: place(x), y: place(y), class, title });
+    /// A filled outline, beneath lines and dots.
+    pub(crate) fn shape(
+        &mut self,
+        class: impl Into<String>,
+        points: &[(f64, f64)],
+        title: impl Into<String>,
+    ) {
+        let (class, title) = (class.into(), title.into());
+        self.shapes.push(Shape { class, points: places(points), title });
+    }
+
+    pub(crate) fn dot(&mut self, class: impl Into<String>, x: f64, y: f64, title: String) {
+        self.dots.push(Dot { x: place(x), y: place(y), class: class.into(), title });
     }
 
     /// `anchor`: `start`, `middle` or `end`.
     pub(crate) fn words(
         &mut self,
-        class: &'static str,
+        class: impl Into<String>,
         anchor: &'static str,
         (x, y): (f64, f64),
         text: impl Into<String>,
     ) {
-        let text = text.into();
+        let (class, text) = (class.into(), text.into());
         self.words.push(Words { x: place(x), y: place(y), anchor, class, text });
     }
 
-    /// The drawing as a file of its own: an SVG with its style.
-    pub(crate) fn svg(&self, style: &str) -> String {
+    /// The drawing as a file of its own, in a palette for paper, so many pixels
+    /// wide.
+    pub(crate) fn file(&self, pixels: f64) -> String {
+        let body = format!("<g class=\"figure\">\n{}</g>", self.body());
+        file([self.width, self.height], pixels, &self.label, &body)
+    }
+
+    /// The same drawing within a page, whose style it takes.
+    pub(crate) fn inline(&self) -> String {
         let (width, height) = (self.width, self.height);
-        let mut svg = format!(
-            "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width} {height}\" \
-             width=\"{width}\" height=\"{height}\" role=\"img\" aria-label=\"{}\">\n\
-             <style>{style}</style>\n<rect width=\"{width}\" height=\"{height}\" fill=\"#fff\"/>\n",
-            escaped(&self.label)
-        );
+        format!(
+            "<svg class=\"figure\" viewBox=\"0 0 {width} {height}\" role=\"img\" \
+             aria-label=\"{}\">\n{}</svg>\n",
+            escaped(&self.label),
+            self.body()
+        )
+    }
+
+    fn body(&self) -> String {
+        let mut svg = String::new();
         for Bar { x, y, width, height, class, title, .. } in &self.bars {
             svg += &format!(
                 "<rect class=\"{class}\" x=\"{x}\" y=\"{y}\" width=\"{width}\" \
                  height=\"{height}\"><title>{}</title></rect>\n",
+                escaped(title)
+            );
+        }
+        for Shape { class, points, title } in &self.shapes {
+            svg += &format!(
+                "<polygon class=\"{class}\" points=\"{points}\"><title>{}</title></polygon>\n",
                 escaped(title)
             );
         }
@@ -143,7 +179,7 @@ impl Drawing {
                 escaped(text)
             );
         }
-        svg + "</svg>\n"
+        svg
     }
 
     /// Uprights with labels at round values along the foot of a frame.
@@ -182,6 +218,12 @@ pub(crate) struct Axis {
 }
 
 impl Axis {
+    /// A linear axis over what lies between two values.
+    pub(crate) fn between((low, high): (f64, f64), low_at: f64, high_at: f64) -> Axis {
+        let high = if high > low { high } else { low + 1.0 };
+        Axis { low, high, ..Axis::from_zero(high, low_at, high_at) }
+    }
+
     /// A linear axis from zero.
     pub(crate) fn from_zero(high: f64, low_at: f64, high_at: f64) -> Axis {
         let high = if high > 0.0 { high } else { 1.0 };
@@ -223,9 +265,29 @@ fn round_step(rough: f64) -> f64 {
     step.unwrap_or(10.0) * power
 }
 
+/// A picture as a file of its own: an SVG with its style, on white, so many
+/// pixels wide.
+pub(crate) fn file([width, height]: [f64; 2], pixels: f64, label: &str, body: &str) -> String {
+    let high = (pixels * height / width * 10.0).round() / 10.0;
+    format!(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width} {height}\" \
+         width=\"{pixels}\" height=\"{high}\" role=\"img\">\n<title>{}</title>\n\
+         <style>{}</style>\n<rect width=\"{width}\" height=\"{height}\" fill=\"#fff\"/>\n{body}\n\
+         </svg>\n",
+        escaped(label),
+        on_paper()
+    )
+}
+
 /// What a text is in XML.
-fn escaped(text: &str) -> String {
+pub(crate) fn escaped(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
+}
+
+fn places(points: &[(f64, f64)]) -> String {
+    let points: Vec<String> =
+        points.iter().map(|(x, y)| format!("{},{}", place(*x), place(*y))).collect();
+    points.join(" ")
 }
 
 fn place(value: f64) -> String {

@@ -22,6 +22,9 @@ pub(crate) struct Column {
     /// Base64 of zigzag LEB128.
     #[serde(rename = "d")]
     data: String,
+    /// The numbers, as the page will read them.
+    #[serde(skip)]
+    numbers: Vec<u64>,
 }
 
 impl Column {
@@ -31,19 +34,34 @@ impl Column {
         if values.iter().all(|&value| value == 0) {
             return None;
         }
-        let quantum = quantum(values);
-        Some(Column { quantum, order: 1, data: pack(values, quantum, 1) })
+        Some(Column::known(values))
+    }
+
+    /// A measured value over time, even where all are zero.
+    pub(crate) fn known(values: &[u64]) -> Column {
+        Column::packed(values, quantum(values), 1)
     }
 
     /// Instants in nanoseconds, kept to the microsecond. Even spacing costs
     /// one byte per instant.
     pub(crate) fn times(nanoseconds: &[u64]) -> Column {
-        Column { quantum: 1000, order: 2, data: pack(nanoseconds, 1000, 2) }
+        Column::packed(nanoseconds, 1000, 2)
     }
 
     /// Numbers that must not be rounded.
     pub(crate) fn exact(values: &[u64]) -> Column {
-        Column { quantum: 1, order: 1, data: pack(values, 1, 1) }
+        Column::packed(values, 1, 1)
+    }
+
+    fn packed(values: &[u64], quantum: u64, order: u8) -> Column {
+        let steps: Vec<i64> = values.iter().map(|value| rounded(*value, quantum)).collect();
+        let numbers = steps.iter().map(|step| step.cast_unsigned().saturating_mul(quantum));
+        Column { quantum, order, data: pack(&steps, order), numbers: numbers.collect() }
+    }
+
+    /// The numbers, as the page will read them.
+    pub(crate) fn numbers(&self) -> &[u64] {
+        &self.numbers
     }
 }
 
@@ -56,12 +74,14 @@ fn quantum(values: &[u64]) -> u64 {
     quantum
 }
 
-fn pack(values: &[u64], quantum: u64, order: u8) -> String {
+fn rounded(value: u64, quantum: u64) -> i64 {
+    i64::try_from(value.saturating_add(quantum / 2) / quantum).unwrap_or(i64::MAX)
+}
+
+fn pack(values: &[i64], order: u8) -> String {
     let mut bytes = Vec::with_capacity(2 * values.len());
     let (mut last, mut last_step) = (0i64, 0i64);
-    for value in values {
-        let rounded = i64::try_from(value.saturating_add(quantum / 2) / quantum);
-        let rounded = rounded.unwrap_or(i64::MAX);
+    for &rounded in values {
         let step = rounded - last;
         push_zigzag(&mut bytes, if order == 2 { step - last_step } else { step });
         (last, last_step) = (rounded, step);

@@ -1,13 +1,14 @@
 //! Which figures a page has: heading, caption, or the reason why there is
 //! nothing to draw.
 
-use crate::series::{FlowSeries, LinkSeries, Shown};
+use crate::series::{LinkSeries, Shown};
 use serde::Serialize;
+use std::collections::BTreeSet;
 
-/// A plot, or a sentence in its place.
+/// A chart, or a sentence in its place.
 #[derive(Debug, Serialize)]
 pub(crate) struct Figure {
-    /// Name by which the script finds it.
+    /// Name of the chart.
     pub plot: String,
     /// Heading.
     pub title: String,
@@ -17,82 +18,112 @@ pub(crate) struct Figure {
     pub empty: Option<String>,
 }
 
-fn figure(plot: &str, title: &str, caption: &'static str, any: bool, empty: &str) -> Figure {
+/// Names of the charts that there are.
+pub(crate) type Names<'a> = BTreeSet<&'a str>;
+
+fn figure(
+    plot: &str,
+    title: &str,
+    caption: &'static str,
+    names: &Names<'_>,
+    empty: &str,
+) -> Figure {
     Figure {
         plot: plot.to_string(),
         title: title.to_string(),
         caption,
-        empty: (!any).then(|| empty.to_string()),
+        empty: (!names.contains(plot)).then(|| empty.to_string()),
     }
 }
 
-/// The plots with a curve for each flow.
-pub(crate) fn of_flows(shown: &Shown) -> Vec<Figure> {
-    let flows = &shown.embedded.flows;
-    let any = |has: fn(&FlowSeries) -> bool| flows.iter().any(has);
+/// The charts with a curve for each flow.
+pub(crate) fn of_flows(names: &Names<'_>) -> Vec<Figure> {
     vec![
         figure(
             "rate",
             "Goodput",
             "Payload that the receiver's application got.",
-            any(|flow| flow.delivered_bytes.is_some()),
+            names,
             "No flow delivered anything.",
         ),
         figure(
             "rtt",
             "Round-trip time",
             "Last RTT that the sender measured; what lies above the empty path is queue.",
-            any(|flow| flow.rtt_ns.is_some()),
+            names,
             "No flow measured an RTT.",
         ),
         figure(
             "window",
             "Congestion window",
             "What the controller allows in flight.",
-            any(|flow| flow.window_bytes.is_some()),
+            names,
             "No flow had a window.",
         ),
         figure(
             "in_flight",
             "In flight",
             "Sent, and neither acknowledged nor marked lost.",
-            any(|flow| flow.in_flight_bytes.is_some()),
+            names,
             "No sample found anything in flight.",
         ),
     ]
 }
 
-/// The two plots of each link.
-pub(crate) fn of_links(shown: &Shown) -> Vec<Figure> {
-    let links = shown.embedded.links.iter().enumerate();
-    links.flat_map(|(index, link)| of_link(index, link)).collect()
+/// What the controller of a flow believed.
+pub(crate) fn of_controllers(names: &Names<'_>) -> Vec<Figure> {
+    let all = [
+        ("bandwidth", "Bandwidth", "Estimate and goodput."),
+        ("min_rtt", "Minimum RTT", "Estimate and measured RTT."),
+        (
+            "flight",
+            "Window and in flight",
+            "Above one BDP (bandwidth-delay product), what is in flight waits in a queue.",
+        ),
+    ];
+    let there = all.into_iter().filter(|(plot, ..)| names.contains(plot));
+    there.map(|(plot, title, caption)| figure(plot, title, caption, names, "")).collect()
 }
 
-fn of_link(index: usize, link: &LinkSeries) -> [Figure; 2] {
-    let delay = figure(
-        &format!("queue_delay-{index}"),
-        &format!("Delay of the queue: {}", link.label),
-        "What a packet entering now would wait. Red ticks at the foot: packets dropped.",
-        link.queue_delay_ns.is_some(),
-        "This queue never delayed a packet.",
-    );
-    let bytes = figure(
-        &format!("queue_bytes-{index}"),
-        &format!("Bytes in the queue: {}", link.label),
-        "IP bytes waiting, the packet in transmission included.",
-        link.queue_bytes.is_some(),
-        "This queue was always empty.",
-    );
-    [delay, bytes]
+/// The charts of each link.
+pub(crate) fn of_links(shown: &Shown, names: &Names<'_>) -> Vec<Figure> {
+    let links = shown.embedded.links.iter().enumerate();
+    links.flat_map(|(index, link)| of_link(index, link, names)).collect()
+}
+
+fn of_link(index: usize, link: &LinkSeries, names: &Names<'_>) -> Vec<Figure> {
+    let mut figures = vec![
+        figure(
+            &format!("queue_delay-{index}"),
+            &format!("Delay of the queue: {}", link.label),
+            "What a packet entering now would wait. Red ticks at the foot: packets dropped.",
+            names,
+            "This queue never delayed a packet.",
+        ),
+        figure(
+            &format!("queue_bytes-{index}"),
+            &format!("Bytes in the queue: {}", link.label),
+            "IP bytes waiting, the packet in transmission included.",
+            names,
+            "This queue was always empty.",
+        ),
+    ];
+    let capacity = format!("capacity-{index}");
+    if names.contains(&*capacity) {
+        let title = format!("Capacity and throughput: {}", link.label);
+        let caption = "Area: what the link allowed. Line: what was used of it.";
+        figures.push(figure(&capacity, &title, caption, names, ""));
+    }
+    figures
 }
 
 /// The distribution of the RTT.
-pub(crate) fn distribution(shown: &Shown) -> Figure {
+pub(crate) fn distribution(names: &Names<'_>) -> Figure {
     figure(
         "distribution",
         "Distribution of the RTT",
         "Part of all samples with at most this RTT, the start included. Steep is steady.",
-        shown.embedded.rtt_distribution.is_some(),
+        names,
         "No flow measured an RTT.",
     )
 }
@@ -100,11 +131,11 @@ pub(crate) fn distribution(shown: &Shown) -> Figure {
 /// What the plots leave out, in words; empty: nothing.
 pub(crate) fn left_out(shown: &Shown) -> Vec<String> {
     let mut notes = Vec::new();
-    let drawn = shown.embedded.flows.len();
-    if drawn < shown.flows_sampled {
+    if !shown.embedded.groups.is_empty() {
         notes.push(format!(
-            "{drawn} of {} flows are drawn one by one, the first of each group; the dashed curve \
-             is the mean of all of them.",
+            "Line: median over the flows of a group; band: 5th to 95th percentile. {} of {} flows \
+             can be drawn one by one.",
+            shown.embedded.flows.len(),
             shown.flows_sampled
         ));
     }

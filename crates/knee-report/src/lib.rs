@@ -1,26 +1,33 @@
 //! One offline HTML file from records: the page of a run, and the report of
 //! studies with a page for each study and each of its runs.
 //!
-//! The file needs nothing but itself: style, script, the plotting library
-//! (uPlot) and the time series are in it, and a content security policy
-//! forbids the browser to fetch anything. The same input gives the same
+//! The file needs nothing but itself: style, script and the time series are
+//! in it, and a content security policy forbids the browser to fetch anything. The same input gives the same
 //! bytes. Whatever comes from a scenario is escaped.
 //!
 //! What this crate never does: read anything but records, run anything,
 //! measure differently than `knee-record` does.
 
 mod aggregate;
+mod answers;
 mod applications;
+mod bands;
+mod chart;
+mod charts;
+mod columns;
 mod comparison;
 mod curve;
 mod drawing;
 mod encode;
+mod evaluation;
 mod figures;
 mod mix;
 mod multipath;
 mod page;
 mod phases;
 mod plane;
+mod plot;
+mod rank;
 mod sentence;
 mod series;
 mod sweep;
@@ -30,10 +37,15 @@ mod words;
 
 pub use comparison::{Comparison, ComparisonHead, comparison_report};
 pub use curve::{Curve, CurvePoint, curve_svg};
+pub use evaluation::{
+    evaluation_cases, evaluation_figures, evaluation_page, evaluation_size, evaluation_values,
+};
 pub use page::{run_page, study_report};
+pub use plot::{Figure, Plot, PlotError, plot_svg};
+pub use rank::{rank_numbers, rank_page, rank_plane_svg, rank_table};
 pub use sweep::sweep_page;
 
-use knee_record::{ClaimOutcome, Records, Summary};
+use knee_record::{Answers, ClaimOutcome, Records, Summary};
 
 /// What the page of one run is made of.
 #[derive(Clone, Copy, Debug)]
@@ -44,6 +56,8 @@ pub struct RunPage<'a> {
     pub summary: &'a Summary,
     /// The rows behind it.
     pub records: &'a Records,
+    /// What its alternatives came to, if it was asked.
+    pub answers: Option<&'a Answers>,
     /// The resolved scenario, TOML.
     pub scenario: &'a str,
     /// The command line that repeats the run.

@@ -93,6 +93,9 @@ fn strips(flow: &FlowView<'_>, said: &knee_record::FlowSummary) -> Strips {
     if let Some(over) = times(said.completion_over_best_path) {
         facts.push(format!("{over} times that of the best single path"));
     }
+    if let Some(over) = times(said.completion_over_perfect) {
+        facts.push(format!("{over} times that of a perfect scheduler with the same controllers"));
+    }
     if let Some(ratio) = said.aggregation_ratio {
         facts
             .push(format!("delivered {} of what the paths allowed together", percent(Some(ratio))));

@@ -1,28 +1,30 @@
 //! From the input to the template's context, and through the template.
 
+use crate::chart::{Chart, style};
+use crate::charts::charts;
 use crate::comparison::Comparison;
-use crate::figures::{self, Figure};
+use crate::figures::{self, Figure, Names};
 use crate::plane::{Plane, plane};
-use crate::series::{Detail, shown};
+use crate::series::{Detail, Embedded, shown};
 use crate::tables::{self, Table};
-use crate::words::{counted, number, percent, rate, slug, time_us};
-use crate::{ReportError, RunPage, StudyPage, applications, mix, multipath, sentence};
+use crate::words::{self, NONE, counted, number, percent, rate, slug, time_us};
+use crate::{ReportError, RunPage, StudyPage, answers, applications, mix, multipath, sentence};
 use knee_record::{ClaimOutcome, Outcome, Records, RunView, Summary, Verdict};
 use knee_units::{Time, is_hidden, printable};
 use minijinja::{AutoEscape, Environment, UndefinedBehavior, Value, escape_formatter};
 use serde::Serialize;
+use std::collections::BTreeMap;
 
 /// Rows of a time series on the page of one run.
-const ONE_RUN: Detail = Detail { rows_max: 8000 };
+const ONE_RUN: Detail = Detail { rows_max: 8000, drawn: true };
 /// Rows of a time series in a report with many runs.
-const MANY_RUNS: Detail = Detail { rows_max: 2000 };
+const MANY_RUNS: Detail = Detail { rows_max: 2000, drawn: false };
 
 const TEMPLATE: &str = include_str!("../assets/report.html");
 const STYLE: &str = include_str!("../assets/report.css");
 const SCRIPT: &str = include_str!("../assets/report.js");
-const UPLOT_STYLE: &str = include_str!("../assets/uplot/uPlot.min.css");
-const UPLOT_SCRIPT: &str = include_str!("../assets/uplot/uPlot.iife.min.js");
-const UPLOT_LICENCE: &str = include_str!("../assets/uplot/LICENSE");
+/// Charts, for the script above.
+const CHART_SCRIPT: &str = include_str!("../assets/chart.js");
 
 /// Everything the template shows.
 #[derive(Serialize)]
@@ -50,6 +52,8 @@ pub(crate) struct Study {
     compared: Option<applications::Shown>,
     tally: Tally,
     comparisons: Vec<Comparison>,
+    /// Some run has several flows, so that there is a fairness.
+    shared: bool,
     runs: Vec<Run>,
     command: String,
 }
@@ -61,6 +65,8 @@ pub(crate) struct Run {
     name: String,
     /// Title of the scenario.
     title: String,
+    /// First of all, where it was asked.
+    answers: Option<answers::Shown>,
     result: String,
     verdict: &'static str,
     verdict_reason: String,
@@ -70,7 +76,10 @@ pub(crate) struct Run {
     groups: Table,
     flows: Table,
     links: Table,
+    /// Charts as SVG, by name.
+    drawings: BTreeMap<String, Value>,
     flow_figures: Vec<Figure>,
+    controller_figures: Vec<Figure>,
     link_figures: Vec<Figure>,
     /// Flows over several paths.
     multipath: Vec<multipath::Strips>,
@@ -81,11 +90,22 @@ pub(crate) struct Run {
     plane: Option<Plane>,
     /// Flows whose controller can be looked at.
     pick: Vec<String>,
+    /// Those flows are drawn one by one when asked for.
+    single: bool,
     notes: Vec<String>,
     scenario: String,
     command: String,
     /// Time series, JSON without `<`.
     series: Value,
+}
+
+/// What the page embeds of a run.
+#[derive(Serialize)]
+struct Series<'a> {
+    #[serde(flatten)]
+    of: &'a Embedded,
+    /// What is drawn from these.
+    charts: &'a [Chart],
 }
 
 /// A run in one row, for the list of a study's runs.
@@ -179,11 +199,10 @@ pub(crate) fn render(page: &Page) -> Result<String, ReportError> {
     let mut environment = environment();
     environment.add_template("report.html", TEMPLATE)?;
     let assets = minijinja::context! {
-        style => Value::from_safe_string([UPLOT_STYLE, STYLE].join("\n")),
-        script => Value::from_safe_string(SCRIPT.to_string()),
-        uplot => Value::from_safe_string(UPLOT_SCRIPT.to_string()),
-        uplot_licence => UPLOT_LICENCE,
+        style => Value::from_safe_string([STYLE, &style()].join("\n")),
+        script => Value::from_safe_string([CHART_SCRIPT, SCRIPT].join("\n")),
         version => env!("CARGO_PKG_VERSION"),
+        cite => words::cite("manifest.json"),
     };
     let template = environment.get_template("report.html")?;
     Ok(template.render(minijinja::context! { page, assets })?)
@@ -216,6 +235,7 @@ pub(crate) fn study(index: usize, page: &StudyPage<'_>) -> Result<Study, ReportE
         compared: mix::of_claims(page.claims),
         command: page.command.to_string(),
         comparisons: Vec::new(),
+        shared: runs.iter().any(|run| run.headline.jain != NONE),
         claims,
         runs,
         id,
@@ -227,11 +247,18 @@ fn run(id: String, page: &RunPage<'_>, detail: Detail) -> Result<Run, ReportErro
     let mut shown = shown(records, detail);
     let (paths, strips) = multipath::shown(summary, records, detail);
     shown.embedded.multipath = paths;
+    let all = charts(&shown);
+    let names: Names<'_> = all.iter().map(|chart| chart.name.as_str()).collect();
+    let svg = |chart: &Chart| Value::from_safe_string(chart.svg(&shown.embedded, detail.drawn));
+    let drawings = all.iter().map(|chart| (chart.name.clone(), svg(chart))).collect();
     let labels: Vec<String> = shown.embedded.flows.iter().map(|flow| flow.label.clone()).collect();
     let plane = plane(summary, &labels);
+    let series = json_in_html(&Series { of: &shown.embedded, charts: &all })?;
+    let series = Value::from_safe_string(series);
     Ok(Run {
         name: page.name.to_string(),
         title: summary.name.clone(),
+        answers: page.answers.map(answers::shown),
         result: sentence::result(summary),
         verdict: match summary.verdict {
             Verdict::Valid => "valid",
@@ -245,18 +272,21 @@ fn run(id: String, page: &RunPage<'_>, detail: Detail) -> Result<Run, ReportErro
         groups: tables::groups(summary, records),
         flows: tables::flows(summary),
         links: tables::links(summary),
-        flow_figures: figures::of_flows(&shown),
-        link_figures: figures::of_links(&shown),
+        drawings,
+        flow_figures: figures::of_flows(&names),
+        controller_figures: figures::of_controllers(&names),
+        link_figures: figures::of_links(&shown, &names),
         multipath: strips,
         applications: of_applications(summary, records),
         links_left_out: shown.links_left_out.clone(),
-        distribution: figures::distribution(&shown),
+        distribution: figures::distribution(&names),
         plane,
         pick: labels,
+        single: !shown.embedded.groups.is_empty(),
         notes: figures::left_out(&shown),
         scenario: page.scenario.to_string(),
         command: page.command.to_string(),
-        series: Value::from_safe_string(json_in_html(&shown.embedded)?),
+        series,
         id,
     })
 }
@@ -285,6 +315,7 @@ pub(crate) fn environment() -> Environment<'static> {
     environment.set_trim_blocks(true);
     environment.set_lstrip_blocks(true);
     environment.set_auto_escape_callback(|_| AutoEscape::Html);
+    environment.add_filter("unbroken", words::unbroken);
     environment.set_formatter(|out, state, value| match value.as_str() {
         Some(text) if !value.is_safe() => {
             let shown = printable(text, |c| matches!(c, '\n' | '\r' | '\t'));

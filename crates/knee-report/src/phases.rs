@@ -1,6 +1,7 @@
 //! The controller's phases: in words, and as spans of time.
 
 use crate::encode::Column;
+use crate::words::percent;
 use serde::Serialize;
 
 /// A phase as the legend shows it.
@@ -16,9 +17,12 @@ pub(crate) struct Phase {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(crate) struct Spans {
     /// When each span begins, nanoseconds; it lasts until the next.
-    at: Column,
+    pub at: Column,
     /// Its phase, by index in the page's list.
-    phase: Column,
+    pub phase: Column,
+    /// Which part of the time each phase took, in the order in which they
+    /// came first: its index, and the part in words.
+    shares: Vec<(u64, String)>,
 }
 
 /// Every phase that a page has met.
@@ -48,12 +52,13 @@ impl Phases {
         if spans.iter().all(|&(_, phase)| self.names[phase as usize].is_empty()) {
             return None;
         }
+        let shares = shares(&spans, end);
         if spans.len() > spans_max {
             spans = merge(&spans, end, spans_max, self.names.len());
         }
         let at: Vec<u64> = spans.iter().map(|span| span.0).collect();
         let phase: Vec<u64> = spans.iter().map(|span| span.1).collect();
-        Some(Spans { at: Column::times(&at), phase: Column::exact(&phase) })
+        Some(Spans { at: Column::times(&at), phase: Column::exact(&phase), shares })
     }
 
     /// The legend, in the order of first appearance.
@@ -69,6 +74,20 @@ impl Phases {
             self.names.len() - 1
         }) as u64
     }
+}
+
+/// Which part of the time from the first span to the end each phase took.
+fn shares(spans: &[(u64, u64)], end: u64) -> Vec<(u64, String)> {
+    let mut lasted: Vec<(u64, u64)> = Vec::new();
+    for (position, &(from, phase)) in spans.iter().enumerate() {
+        let time = spans.get(position + 1).map_or(end, |next| next.0) - from;
+        match lasted.iter_mut().find(|(known, _)| *known == phase) {
+            Some((_, sum)) => *sum += time,
+            None => lasted.push((phase, time)),
+        }
+    }
+    let whole = lasted.iter().map(|(_, time)| time).sum::<u64>().max(1) as f64;
+    lasted.into_iter().map(|(phase, time)| (phase, percent(Some(time as f64 / whole)))).collect()
 }
 
 /// Cuts the time into equal pieces, each with the phase that lasted longest.
@@ -116,16 +135,16 @@ fn words(name: &str) -> String {
 /// Phases with the same purpose have the same tint in every controller.
 fn tint(name: &str) -> &'static str {
     match name {
-        "" => "none",
-        "probe_rtt" => "purple",
-        name if name.ends_with("_up") || name.ends_with("refill") => "orange",
-        name if name.ends_with("_down") || name == "drain" => "blue",
-        "startup" | "slow_start" | "hystart" | "conservative_slow_start" => "green",
-        name if name.contains("recovery") || name.ends_with("policed") => "yellow",
-        name if name.contains("loss") || name.contains("timeout") => "red",
-        name if name.ends_with("cruise") || name == "probe_bw" => "grey",
-        "congestion_avoidance" => "grey",
-        _ => "sky",
+        "" => "tint-none",
+        "probe_rtt" => "tint-purple",
+        name if name.ends_with("_up") || name.ends_with("refill") => "tint-orange",
+        name if name.ends_with("_down") || name == "drain" => "tint-blue",
+        "startup" | "slow_start" | "hystart" | "conservative_slow_start" => "tint-green",
+        name if name.contains("recovery") || name.ends_with("policed") => "tint-yellow",
+        name if name.contains("loss") || name.contains("timeout") => "tint-red",
+        name if name.ends_with("cruise") || name == "probe_bw" => "tint-grey",
+        "congestion_avoidance" => "tint-grey",
+        _ => "tint-sky",
     }
 }
 
@@ -143,6 +162,14 @@ mod tests {
         // Long spans stay where they are.
         let halves = [(0, 0), (50_000, 1)];
         assert_eq!(merge(&halves, 100_000, 50, 2), halves);
+    }
+
+    /// Phase 0 lasts 30 + 20 of 80, phase 1 the other 30; 3/8 is 37.5 %.
+    #[test]
+    fn shares_of_the_time_add_up_what_comes_again() {
+        let words = |text: &str| text.to_string();
+        let shares = shares(&[(20, 0), (50, 1), (80, 0)], 100);
+        assert_eq!(shares, [(0, words("62.5 %")), (1, words("37.5 %"))]);
     }
 
     #[test]

@@ -1,23 +1,38 @@
 //! Records as the time series that the page embeds.
 
 use crate::aggregate;
+use crate::bands::{GroupSeries, bands};
 use crate::encode::Column;
 use crate::phases::{Phase, Phases, Spans};
 use crate::thin::Thinning;
 use knee_record::{FlowRecord, FlowSample, LinkSample, Records};
+use knee_units::Time;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// Flows drawn one by one; more are shown as their mean beside these.
+/// Flows drawn one by one; more are shown as a band for each group.
 pub(crate) const FLOWS_MAX: usize = 8;
+/// Flows whose series are on the page, to be drawn when asked for.
+const SINGLE_MAX: usize = 24;
 /// Links drawn.
 pub(crate) const LINKS_MAX: usize = 6;
 
 /// How much detail a page holds.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Detail {
-    /// Rows of one time series.
+    /// Rows of one time series, where there are few.
     pub rows_max: usize,
+    /// The page has its charts drawn; otherwise the script draws them when they
+    /// are first seen.
+    pub drawn: bool,
+}
+
+impl Detail {
+    /// Rows of each of so many time series: as many in all, however many flows
+    /// there are.
+    fn rows(self, series: usize) -> usize {
+        (self.rows_max * FLOWS_MAX / series.max(FLOWS_MAX)).max(2)
+    }
 }
 
 /// What the page of one run embeds.
@@ -26,11 +41,15 @@ pub(crate) struct Embedded {
     /// When the records end, nanoseconds.
     pub end_ns: u64,
     /// Some link's rate changes: what is full is so in the mean only.
+    #[serde(skip)]
     pub rates_vary: bool,
+    /// Flow whose controller is drawn, by its place among `flows`.
+    #[serde(skip)]
+    pub picked: usize,
     /// Flows shown, in their order in the scenario.
     pub flows: Vec<FlowSeries>,
-    /// Mean over all flows, when not all are shown.
-    pub mean: Option<FlowSeries>,
+    /// Groups drawn as a band, where there are many flows.
+    pub groups: Vec<GroupSeries>,
     /// Legend of the phases.
     pub phases: Vec<Phase>,
     /// Flows over several paths.
@@ -70,6 +89,8 @@ pub(crate) struct FlowSeries {
     /// Payload rate at which the path is full, the mean where it changes;
     /// zero: unknown.
     pub full_bps: u64,
+    /// What fits on the path, full rate times base RTT; zero: unknown.
+    pub bdp_bytes: u64,
     /// Time between two rows, the median, nanoseconds.
     pub interval_ns: u64,
 }
@@ -87,6 +108,12 @@ pub(crate) struct LinkSeries {
     pub queue_delay_ns: Option<Column>,
     /// Packets dropped so far by queue, AQM or policer.
     pub dropped_packets: Option<Column>,
+    /// What the link would have allowed so far; only where its rate changes.
+    pub capacity_bytes: Option<Column>,
+    /// What was used of it so far.
+    pub used_bytes: Option<Column>,
+    /// Time between two rows, the median, nanoseconds.
+    pub interval_ns: u64,
 }
 
 /// The series of a run, and which of its flows and links they show.
@@ -100,6 +127,9 @@ pub(crate) struct Shown {
     pub flows_sampled: usize,
     /// Names of the links left out.
     pub links_left_out: Vec<String>,
+    /// Flows that stand in the legend by themselves, by their place among those
+    /// embedded; the others are drawn when asked for.
+    pub alone: Vec<usize>,
 }
 
 /// Takes from the records what the page shows.
@@ -109,26 +139,31 @@ pub(crate) fn shown(records: &Records, detail: Detail) -> Shown {
     let mut phases = Phases::default();
     let mut bucket = 1;
     let mut flows = Vec::new();
+    let rows_max = detail.rows(keys.len());
     for key in &keys {
         let rows = &by_flow[key];
-        let thinning = Thinning::new(rows.len(), detail.rows_max);
+        let thinning = Thinning::new(rows.len(), rows_max);
         bucket = bucket.max(thinning.bucket());
         let label = label(records, *key, &by_flow);
         flows.push(flow_series(rows, label, record(records, key.0), &thinning, &mut phases));
     }
-    let left_out = keys.len() < by_flow.len();
+    let (groups, alone) = bands(records, &by_flow);
+    let many = !groups.is_empty();
+    let place = |key: &Key| keys.iter().position(|own| own == key);
+    let alone = alone.iter().filter_map(place).collect();
     let (links, links_left_out) = link_series(records, detail);
     let embedded = Embedded {
         end_ns: records.end_ns,
-        rates_vary: rates_vary(records),
-        mean: left_out.then(|| aggregate::mean(records, by_flow.len())).flatten(),
-        rtt_distribution: aggregate::rtt_distribution(records, &keys, left_out, &by_flow),
+        rates_vary: rates_vary(records) || records.rates.vary(Time::from_nanos(records.end_ns)),
+        rtt_distribution: aggregate::rtt_distribution(records, &keys, many, &by_flow),
+        picked: 0,
         flows,
+        groups,
         phases: phases.legend(),
         multipath: Vec::new(),
         links,
     };
-    Shown { embedded, bucket, flows_sampled: by_flow.len(), links_left_out }
+    Shown { embedded, bucket, flows_sampled: by_flow.len(), links_left_out, alone }
 }
 
 /// A flow on one of its paths.
@@ -150,13 +185,13 @@ fn record(records: &Records, flow: u32) -> Option<&FlowRecord> {
     in_place.or_else(|| records.flows.iter().find(|record| record.flow == flow))
 }
 
-/// The flows to draw: from each group its first one, then from each its
-/// second one, until [`FLOWS_MAX`] are found.
+/// The flows to embed: from each group its first one, then from each its
+/// second one, until [`SINGLE_MAX`] are found.
 fn choose(by_flow: &Grouped<'_, Key, FlowSample>, records: &Records) -> Vec<Key> {
     let place = |key: &Key| (record(records, key.0).map_or(0, |record| record.index), *key);
     let mut keys: Vec<Key> = by_flow.keys().copied().collect();
     keys.sort_by_cached_key(place);
-    keys.truncate(FLOWS_MAX);
+    keys.truncate(SINGLE_MAX);
     keys.sort_unstable();
     keys
 }
@@ -182,8 +217,12 @@ pub(crate) fn flow_series(
     let gauge =
         |value: fn(&FlowSample) -> u64| Column::values(&thinning.gauge(|row| value(rows[row])));
     let times = thinning.counter(|row| rows[row].time_ns);
+    let base_rtt_ns =
+        record.filter(|record| record.scheduler.is_empty()).map_or(0, |record| record.base_rtt_ns);
+    let full_bps = record.map_or(0, full_bps);
     FlowSeries {
         label,
+        bdp_bytes: bdp_bytes(full_bps, base_rtt_ns),
         delivered_bytes: Column::values(&thinning.counter(|row| rows[row].delivered_bytes)),
         rtt_ns: gauge(|row| row.rtt_ns),
         window_bytes: gauge(|row| row.window_bytes),
@@ -192,13 +231,16 @@ pub(crate) fn flow_series(
         bandwidth_estimate_bps: gauge(|row| row.bandwidth_estimate_bps),
         min_rtt_estimate_ns: gauge(|row| row.min_rtt_estimate_ns),
         phases: phases.spans(rows.iter().map(|row| (row.time_ns, row.phase)), times.len().max(2)),
-        base_rtt_ns: record
-            .filter(|record| record.scheduler.is_empty())
-            .map_or(0, |record| record.base_rtt_ns),
-        full_bps: record.map_or(0, full_bps),
+        base_rtt_ns,
+        full_bps,
         interval_ns: interval(&times),
         time_ns: Column::times(&times),
     }
+}
+
+/// Bandwidth-delay product of a path.
+pub(crate) fn bdp_bytes(full_bps: u64, base_rtt_ns: u64) -> u64 {
+    (u128::from(full_bps) * u128::from(base_rtt_ns) / 8_000_000_000) as u64
 }
 
 /// Payload rate of a path that is full, the mean where it changes; zero:
@@ -211,14 +253,16 @@ pub(crate) fn full_bps(record: &FlowRecord) -> u64 {
 /// and to the last packet or two.
 fn rates_vary(records: &Records) -> bool {
     let by_link = group(&records.links, |row| row.link);
-    by_link.values().any(|rows| {
-        let Some(last) = rows.last() else { return false };
-        let mean = last.capacity_bytes as f64 / (last.time_ns as f64).max(1.0);
-        rows.windows(2).any(|pair| {
-            let expected = mean * (pair[1].time_ns - pair[0].time_ns) as f64;
-            let allowed = pair[1].capacity_bytes.saturating_sub(pair[0].capacity_bytes);
-            (allowed as f64 - expected).abs() > 0.01 * expected + 3000.0
-        })
+    by_link.values().any(|rows| rate_varies(rows))
+}
+
+fn rate_varies(rows: &[&LinkSample]) -> bool {
+    let Some(last) = rows.last() else { return false };
+    let mean = last.capacity_bytes as f64 / (last.time_ns as f64).max(1.0);
+    rows.windows(2).any(|pair| {
+        let expected = mean * (pair[1].time_ns - pair[0].time_ns) as f64;
+        let allowed = pair[1].capacity_bytes.saturating_sub(pair[0].capacity_bytes);
+        (allowed as f64 - expected).abs() > 0.01 * expected + 3000.0
     })
 }
 
@@ -250,9 +294,16 @@ fn link_name(records: &Records, link: u32) -> String {
 
 fn one_link(rows: &[&LinkSample], label: String, detail: Detail) -> LinkSeries {
     let thinning = Thinning::new(rows.len(), detail.rows_max);
+    let times = thinning.counter(|row| rows[row].time_ns);
+    let counter = |value: fn(&LinkSample) -> u64| {
+        Column::values(&thinning.counter(|row| value(rows[row]))).filter(|_| rate_varies(rows))
+    };
     LinkSeries {
         label,
-        time_ns: Column::times(&thinning.counter(|row| rows[row].time_ns)),
+        capacity_bytes: counter(|row| row.capacity_bytes),
+        used_bytes: counter(|row| row.used_bytes),
+        interval_ns: interval(&times),
+        time_ns: Column::times(&times),
         queue_bytes: Column::values(&thinning.gauge(|row| rows[row].queue_bytes)),
         queue_delay_ns: Column::values(&thinning.gauge(|row| rows[row].queue_delay_ns)),
         dropped_packets: Column::values(&thinning.counter(|row| rows[row].dropped_packets)),

@@ -1,6 +1,6 @@
 //! The headline tables: per group of flows, per flow, per link.
 
-use crate::words::{bytes, count, number, percent, rate, time_us};
+use crate::words::{NONE, bytes, count, number, percent, rate, time_us};
 use knee_record::{FlowSummary, LinkSummary, Records, RunView, Spread, Summary, Window, measure};
 use knee_scenario::{Measure, Statistic};
 use knee_units::Time;
@@ -54,7 +54,7 @@ pub(crate) fn groups(summary: &Summary, records: &Records) -> Table {
             names.push(&flow.name);
         }
     }
-    Table {
+    let mut table = Table {
         heads: vec![
             text("flows", "group of flows in the scenario"),
             text("controller", "congestion controller, or preset"),
@@ -67,13 +67,19 @@ pub(crate) fn groups(summary: &Summary, records: &Records) -> Table {
         ],
         rows: names.iter().map(|name| group(name, summary, &run)).collect(),
         left_out: 0,
+    };
+    // Where no group has two flows there is no fairness within one.
+    let fairness = table.heads.len() - 1;
+    if table.rows.iter().all(|row| row[fairness] == NONE) {
+        table.heads.truncate(fairness);
+        table.rows.iter_mut().for_each(|row| row.truncate(fairness));
     }
+    table
 }
 
 fn group(name: &str, summary: &Summary, run: &RunView<'_>) -> Vec<String> {
     let value = |what: Measure| measure(run, &what, name, Window::default()).ok();
     let members = || summary.flows.iter().filter(|flow| flow.name == name);
-    let micros = |seconds: Option<f64>| time_us(seconds.map(|seconds| seconds * 1e6));
     let jain = if members().count() > 1 { value(Measure::Jain) } else { None };
     vec![
         match members().count() {
@@ -88,6 +94,12 @@ fn group(name: &str, summary: &Summary, run: &RunView<'_>) -> Vec<String> {
         percent(value(Measure::RetransmitRatioTotal)),
         number(jain),
     ]
+}
+
+/// A time that a measure gives in seconds. It is a number of nanoseconds: what was lost
+/// by dividing must not show as another figure than the terminal's.
+fn micros(seconds: Option<f64>) -> String {
+    time_us(seconds.map(|seconds| (seconds * 1e9).round() / 1e3))
 }
 
 /// One row per flow, the first [`FLOW_ROWS_MAX`].

@@ -7,12 +7,12 @@ pub(crate) const NONE: &str = "–";
 
 /// A rate in bit/s.
 pub(crate) fn rate(bps: Option<f64>) -> String {
-    show(bps, Unit::BitsPerSecond, 1.0)
+    show(bps, Unit::BitsPerSecond)
 }
 
 /// A time given in microseconds.
 pub(crate) fn time_us(microseconds: Option<f64>) -> String {
-    show(microseconds, Unit::Seconds, 1e-6).replace(" us", " µs")
+    show(microseconds.map(|us| us / 1e6), Unit::Seconds)
 }
 
 /// A part of a whole, in per cent. Below a hundredth of a per cent the exact
@@ -20,17 +20,35 @@ pub(crate) fn time_us(microseconds: Option<f64>) -> String {
 pub(crate) fn percent(fraction: Option<f64>) -> String {
     match fraction {
         Some(fraction) if fraction > 0.0 && fraction < 0.000_1 => "< 0.01 %".to_string(),
-        fraction => show(fraction, Unit::Fraction, 1.0),
+        fraction => show(fraction, Unit::Fraction),
     }
+}
+
+/// The text with no line break between a number and its unit.
+pub(crate) fn unbroken(text: &str) -> String {
+    const UNITS: [&str; 15] = [
+        "%", "ns", "µs", "ms", "s", "min", "B", "kB", "MB", "GB", "bit/s", "kbit/s", "Mbit/s",
+        "Gbit/s", "times",
+    ];
+    let mut shown = String::with_capacity(text.len());
+    for word in text.split(' ') {
+        let unit = word.trim_end_matches(|c: char| ".,;:)".contains(c));
+        let after_number = shown.ends_with(|c: char| c.is_ascii_digit());
+        if !shown.is_empty() {
+            shown.push(if after_number && UNITS.contains(&unit) { '\u{a0}' } else { ' ' });
+        }
+        shown.push_str(word);
+    }
+    shown
 }
 
 /// A plain number, three digits.
 pub(crate) fn number(value: Option<f64>) -> String {
-    show(value, Unit::Number, 1.0)
+    show(value, Unit::Number)
 }
 
-fn show(value: Option<f64>, unit: Unit, factor: f64) -> String {
-    value.map_or_else(|| NONE.to_string(), |value| unit.show(value * factor))
+fn show(value: Option<f64>, unit: Unit) -> String {
+    value.map_or_else(|| NONE.to_string(), |value| unit.show(value))
 }
 
 /// Bytes, in decimal units.
@@ -97,12 +115,23 @@ pub(crate) fn slug(text: &str) -> String {
     text.chars().map(plain).collect()
 }
 
+/// How to cite a page. `manifest`: the file that says which build made its runs.
+pub(crate) fn cite(manifest: &str) -> String {
+    let version = env!("CARGO_PKG_VERSION");
+    format!(
+        "To cite: The Knee authors, Knee {version} (software), with the commit that {manifest} \
+         names. knee rerun says whether a folder still comes out the same."
+    )
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn figures_as_people_write_them() {
+        // Between two figures: the terminal rounds it so.
+        assert_eq!(time_us(Some(115_500.0)), "116 ms");
         assert_eq!(bytes(Some(150_000.0)), "150 kB");
         assert_eq!(bytes(Some(1_500.0)), "1.5 kB");
         assert_eq!(bytes(Some(999.0)), "999 B");
@@ -112,6 +141,13 @@ mod tests {
         assert_eq!(percent(Some(0.000_01)), "< 0.01 %");
         assert_eq!(percent(Some(0.0)), "0 %");
         assert_eq!(rate(None), NONE);
+    }
+
+    #[test]
+    fn a_number_keeps_its_unit_on_the_line() {
+        let text = unbroken("10 seeds: 25 % sooner (23 to 27 %), 0.1 to 1 MB, 2 on wifi.");
+        let expected = "10 seeds: 25\u{a0}% sooner (23 to 27\u{a0}%), 0.1 to 1\u{a0}MB, 2 on wifi.";
+        assert_eq!(text, expected);
     }
 
     #[test]

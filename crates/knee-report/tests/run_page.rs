@@ -20,6 +20,7 @@ fn page(summary: &Summary, records: &Records) -> String {
         name: "",
         summary,
         records,
+        answers: None,
         scenario: "name = \"Two flows\"\n",
         command: COMMAND,
     };
@@ -112,11 +113,12 @@ fn the_one_extreme_sample_among_many_is_on_the_page() {
     assert!(all_text(&elements).contains("Each pair of points stands for up to"));
 }
 
+/// Each piece of a band against the percentiles of the flows' own rows.
 #[test]
-fn of_many_flows_some_are_drawn_and_all_are_averaged() {
+fn many_flows_are_a_band_for_each_group() {
     let flows = 60;
     let mut records =
-        dumbbell(Dumbbell { flows, seconds: 20, sample_ms: 200, ..Dumbbell::default() });
+        dumbbell(Dumbbell { flows, seconds: 100, sample_ms: 200, ..Dumbbell::default() });
     for flow in &mut records.flows {
         flow.name = if flow.flow < 50 { "many" } else { "few" }.to_string();
         flow.index = if flow.flow < 50 { flow.flow } else { flow.flow - 50 };
@@ -125,23 +127,70 @@ fn of_many_flows_some_are_drawn_and_all_are_averaged() {
     keep("crowd.html", &html);
     let elements = parse(&html);
     let series = series(&elements);
-    let drawn: Vec<&str> = series["flows"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(|flow| flow["label"].as_str().unwrap())
-        .collect();
-    assert_eq!(drawn.len(), 8);
-    assert!(drawn.iter().any(|label| label.starts_with("few")), "{drawn:?}");
-    assert!(all_text(&elements).contains("8 of 60 flows are drawn one by one"));
-    let (mean, quantum) = decode(&series["mean"]["delivered_bytes"]);
-    let last = |flow: u32| {
-        let mut rows = records.samples.iter().filter(|row| row.flow == flow);
-        rows.next_back().map_or(0, |row| row.delivered_bytes)
+    let labels = |list: &str| -> Vec<String> {
+        let all = series[list].as_array().unwrap().iter();
+        all.map(|one| one["label"].as_str().unwrap().to_string()).collect()
     };
-    let expected: u64 = (0..flows).map(last).sum::<u64>() / u64::from(flows);
-    assert!((mean.last().unwrap() - expected as i64).abs() <= quantum);
+    assert_eq!(labels("groups"), ["many: 50 flows", "few: 10 flows"]);
+    assert_eq!(labels("flows").len(), 24);
+    assert!(labels("flows").iter().any(|label| label.starts_with("few")));
+    assert!(all_text(&elements).contains("24 of 60 flows can be drawn one by one"));
+    let edge = |name: &str| decode(&series["groups"][1]["rtt_ns"][name]);
+    let (times, _) = decode(&series["groups"][1]["time_ns"]);
+    assert!((400..=502).contains(&times.len()), "{}", times.len());
+    let width = times[1] - times[0];
+    for (piece, time) in times.iter().enumerate() {
+        let own = |row: &&FlowSample| {
+            let at = row.time_ns as i64;
+            row.flow >= 50 && at > time - width && at <= *time
+        };
+        // The last row of each flow in the piece.
+        let last_rows: std::collections::BTreeMap<u32, u64> =
+            records.samples.iter().filter(own).map(|row| (row.flow, row.rtt_ns)).collect();
+        let mut rtts: Vec<u64> = last_rows.into_values().filter(|rtt| *rtt > 0).collect();
+        rtts.sort_unstable();
+        let Some(last) = rtts.len().checked_sub(1) else { continue };
+        for (name, part) in [("low", 0.05), ("median", 0.5), ("high", 0.95)] {
+            let (line, quantum) = edge(name);
+            let place = part * last as f64;
+            let between = rtts[place as usize] as i64..=rtts[place.ceil() as usize] as i64;
+            let value = line[piece];
+            let near = [between.start(), between.end()].map(|end| (value - end).abs() <= quantum);
+            assert!(between.contains(&value) || near.contains(&true), "{name} at {time}: {value}");
+        }
+    }
+    // Bands are drawn, and no flow by itself.
+    let drawn = |class: &str| elements.iter().filter(|e| e.attribute("class") == class).count();
+    assert!(drawn("band c0") >= 4 && drawn("band c1") >= 4);
+    assert_eq!(drawn("c2"), 0);
+    assert!(html.len() < 1_200_000, "{} bytes", html.len());
     assert!(all_text(&elements).contains("10 more are in the records"));
+}
+
+/// The pictures are in the page before any script runs.
+#[test]
+fn charts_are_drawn_in_the_page() {
+    let records = dumbbell(Dumbbell { seconds: 20, ..Dumbbell::default() });
+    let elements = parse(&page(&summary("Two flows", &records, Vec::new()), &records));
+    let charts: Vec<&Element> =
+        elements.iter().filter(|e| e.attribute("class") == "chart").collect();
+    let specs = series(&elements)["charts"].as_array().unwrap().len();
+    assert!(specs >= 9 && charts.len() == specs, "{} of {specs}", charts.len());
+    assert!(charts.iter().all(|chart| !chart.attribute("aria-label").is_empty()));
+    let lines = elements.iter().filter(|e| e.name == "path" && e.attribute("class") == "c0");
+    let drawn = lines.filter(|line| line.attribute("d").len() > 200).count();
+    assert!(drawn >= 4, "{drawn}");
+}
+
+/// A flow that is done long before the run ends leaves no empty frame behind it.
+#[test]
+fn the_time_axis_ends_where_things_do() {
+    let mut records = dumbbell(Dumbbell { seconds: 20, ..Dumbbell::default() });
+    records.end_ns = 200_000_000_000;
+    let series = series(&parse(&page(&summary("Short", &records, Vec::new()), &records)));
+    let whole = &series["charts"][0]["x"]["whole"];
+    let end = whole[1].as_f64().unwrap();
+    assert!((20.0..21.0).contains(&end), "{end}");
 }
 
 #[test]
@@ -161,12 +210,13 @@ fn hostile_names_stay_text() {
         name: hostile,
         summary: &summary,
         records: &records,
+        answers: None,
         scenario: hostile,
         command: hostile,
     };
     let elements = parse(&run_page(&page).unwrap());
     let scripts: Vec<&Element> = elements.iter().filter(|e| e.name == "script").collect();
-    assert_eq!(scripts.len(), 3, "the series, uPlot and the page's own script");
+    assert_eq!(scripts.len(), 2, "the series and the page's own script");
     assert!(scripts.iter().all(|script| !script.text.starts_with("alert")));
     let handlers = |e: &&Element| e.attributes.keys().any(|name| name.starts_with("on"));
     assert_eq!(elements.iter().filter(handlers).count(), 0);
@@ -257,7 +307,7 @@ fn the_result_says_what_the_model_was_made_to_do() {
     let elements = parse(&html);
     let result = elements.iter().find(|e| e.attribute("class") == "result").unwrap();
     assert!(result.text.starts_with("Two bbr flows deliver 9."), "{}", result.text);
-    assert!(result.text.contains(" % of what could arrive, "), "{}", result.text);
+    assert!(result.text.contains("\u{a0}% of what could arrive, "), "{}", result.text);
     assert!(result.text.contains("is queue"), "{}", result.text);
     assert!(elements.iter().any(|e| e.name == "code" && e.text == COMMAND));
     assert!(elements.iter().any(|e| e.name == "pre" && e.text == "name = \"Two flows\"\n"));
@@ -281,7 +331,7 @@ fn the_figures_of_the_result_agree() {
     summary.measures.capacity_share = Some(0.991);
     let elements = parse(&page(&summary, &records));
     let result = &elements.iter().find(|e| e.attribute("class") == "result").unwrap().text;
-    assert!(result.contains("9.72 Mbit/s") && result.contains("99.1 %"), "{result}");
+    assert!(result.contains("9.72\u{a0}Mbit/s") && result.contains("99.1\u{a0}%"), "{result}");
     let words: Vec<&str> = result.split_whitespace().collect();
     let rates: Vec<f64> = words
         .windows(2)

@@ -30,7 +30,7 @@ fn outcomes(records: &Records) -> Vec<ClaimOutcome> {
 
 fn run<'a>(name: &'a str, summary: &'a Summary, records: &'a Records) -> RunPage<'a> {
     let command = "knee run studies/improved-bbr/plain.toml --seed 1";
-    RunPage { name, summary, records, scenario: "name = \"x\"\n", command }
+    RunPage { name, summary, records, answers: None, scenario: "name = \"x\"\n", command }
 }
 
 fn report() -> (String, Vec<ClaimOutcome>) {

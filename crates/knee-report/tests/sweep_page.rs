@@ -76,3 +76,22 @@ fn an_unfinished_sweep_says_so() {
     let said = |planned| sweep_page(&summary("Plain", planned)).unwrap().contains("not finished");
     assert!(said(6) && !said(4));
 }
+
+/// The page prints what the program prints: mean, interval, how often never.
+/// Two runs of 1 s and 1.5 s have the mean 1.25 s and the standard error 0.25 s,
+/// a fifth of it. With t(0.975, 1) = 12.706 the interval, on the logarithm,
+/// reaches by the factor exp(0.2 × 12.706) = 12.69 to either side.
+#[test]
+fn values_come_with_their_text_and_the_first_view() {
+    let elements = parse(&sweep_page(&summary("Plain", 4)).unwrap());
+    let data = elements.iter().find(|element| element.attribute("id") == "data").unwrap();
+    let page = serde_json::from_str::<serde_json::Value>(&data.text).unwrap()["page"].take();
+    assert_eq!(
+        page["values"][0][0]["completion_s"],
+        serde_json::json!(["1.25 s", "98.5 ms to 15.9 s"])
+    );
+    assert_eq!(page["values"][1][0]["completion_s"], serde_json::json!(["never", ""]));
+    assert_eq!(page["numbers"], serde_json::json!([null]));
+    let first = serde_json::json!({"measure": 0, "group": 0, "x": 0, "y": null, "compare": 0});
+    assert_eq!(page["first"], first);
+}

@@ -1,0 +1,178 @@
+//! Answers at the head of a run's page: do its links help together, which
+//! controller for which traffic.
+
+use crate::drawing::{Axis, Drawing, WIDTH};
+use crate::words::time_us;
+use knee_record::{Answers, Effect, MixAnswer, MixClass, PathsAnswer, PathsOutcome, Unit};
+use serde::Serialize;
+
+const LEFT: f64 = 200.0;
+const RIGHT: f64 = WIDTH - 26.0;
+const ROW: f64 = 24.0;
+
+/// What stands first on the page.
+#[derive(Debug, Serialize)]
+pub(crate) struct Shown {
+    /// Of each group over several paths.
+    paths: Vec<Paths>,
+    mix: Option<Mix>,
+}
+
+/// Together, or one path alone.
+#[derive(Debug, Serialize)]
+struct Paths {
+    class: &'static str,
+    sentence: String,
+    /// How many runs there were, and of what.
+    rests_on: String,
+    drawing: Drawing,
+}
+
+/// Which controller for which traffic.
+#[derive(Debug, Serialize)]
+struct Mix {
+    sentences: Vec<String>,
+    rests_on: String,
+    rows: Vec<Row>,
+}
+
+/// A class of sizes.
+#[derive(Debug, Serialize)]
+struct Row {
+    /// Empty: that of the row before.
+    traffic: String,
+    sizes: String,
+    ratio: String,
+    word: &'static str,
+    class: &'static str,
+    means: String,
+    sent_again: String,
+    queue: String,
+    split: String,
+    transfers: String,
+    cut_off: String,
+}
+
+/// The answers of a run's page.
+pub(crate) fn shown(answers: &Answers) -> Shown {
+    let seeds = answers.seeds.len();
+    Shown {
+        paths: answers.paths.iter().map(|answer| of_paths(answer, seeds)).collect(),
+        mix: answers.mix.as_ref().map(|answer| of_mix(answer, seeds)),
+    }
+}
+
+fn class(effect: Effect) -> &'static str {
+    match effect {
+        Effect::Better => "better",
+        Effect::Worse => "worse",
+        Effect::NoDifference => "same",
+    }
+}
+
+fn of_paths(answer: &PathsAnswer, seeds: usize) -> Paths {
+    Paths {
+        class: class(answer.effect),
+        sentence: answer.sentence.clone(),
+        rests_on: format!(
+            "{}, {}: {seeds} seeds each on the simulator, means with 95 % intervals; together \
+             against alone in pairs of the same seed.",
+            answer.flow,
+            answer.measure.replace('_', " ")
+        ),
+        drawing: draw(answer),
+    }
+}
+
+/// A line for each alternative, with a dot for each seed.
+fn draw(answer: &PathsAnswer) -> Drawing {
+    let together = std::iter::once(("together".to_string(), &answer.together));
+    let alone = answer.alone.iter().map(|one| (format!("{} alone", one.paths.join(", ")), one));
+    let rows: Vec<(String, &PathsOutcome)> = together.chain(alone).collect();
+    let scale = match answer.unit {
+        Unit::BitsPerSecond => 1e-6,
+        _ => 1.0,
+    };
+    let there = |outcome: &PathsOutcome| -> Vec<f64> {
+        outcome.values.iter().filter_map(|value| Some((*value)? * scale)).collect()
+    };
+    let highs = rows.iter().flat_map(|(_, outcome)| {
+        let interval = outcome.interval.and_then(|interval| Some(interval.high? * scale));
+        there(outcome).into_iter().chain(interval)
+    });
+    let axis = Axis {
+        low_at: LEFT,
+        high_at: RIGHT,
+        ..Axis::from_zero(1.06 * highs.fold(0.0, f64::max), LEFT, RIGHT)
+    };
+    let (top, bottom) = (8.0, 8.0 + ROW * rows.len() as f64);
+    let mut drawing = Drawing::new(bottom + 40.0, "together and each path alone, with intervals");
+    let unit = if answer.unit == Unit::BitsPerSecond { "Mbit/s" } else { "s" };
+    drawing.axis(&axis, top, bottom, &format!("{} ({unit})", answer.measure.replace('_', " ")));
+    for (number, (label, outcome)) in rows.iter().enumerate() {
+        let y = top + ROW * (number as f64 + 0.5);
+        drawing.words("name", "end", (LEFT - 10.0, y + 4.0), label.clone());
+        for value in there(outcome) {
+            drawing.dot("faint", axis.at(value), y, answer.unit.show(value / scale));
+        }
+        let Some(interval) = outcome.interval else {
+            let missing = outcome.values.iter().filter(|value| value.is_none()).count();
+            let words = format!("{missing} of {} do not end within the run", outcome.values.len());
+            drawing.words("small", "end", (RIGHT - 4.0, y + 4.0), words);
+            continue;
+        };
+        if let Some((low, high)) = interval.low.zip(interval.high) {
+            drawing.line("whisker", &[(axis.at(low * scale), y), (axis.at(high * scale), y)]);
+        }
+        drawing.dot("strong", axis.at(interval.mean * scale), y, answer.unit.show(interval.mean));
+    }
+    drawing
+}
+
+fn of_mix(answer: &MixAnswer, seeds: usize) -> Mix {
+    let mut rows: Vec<Row> = Vec::new();
+    let mut before = "";
+    for class in &answer.classes {
+        let first = class.pair != before;
+        before = &class.pair;
+        rows.push(row(answer, class, first));
+    }
+    Mix {
+        sentences: answer.sentences.clone(),
+        rests_on: format!(
+            "All transfers under one controller against all under the other: {seeds} seeds each \
+             on the simulator, the same arrivals and sizes. Ratio: first over second, geometric \
+             mean over the seeds with its interval, 95 % for all rows together; of completion time less is better, of \
+             throughput more. Half and half: the two share one run, which says who takes from \
+             whom, not what either would be alone."
+        ),
+        rows,
+    }
+}
+
+fn row(answer: &MixAnswer, of: &MixClass, first: bool) -> Row {
+    let at = answer.pairs.iter().position(|pair| pair.name == of.pair);
+    let pair = at.map(|at| &answer.pairs[at]);
+    let only_first = |text: String| if first { text } else { String::new() };
+    let names = pair.map_or_else(String::new, |pair| format!("{} / {}", pair.test, pair.control));
+    let queue = at.and_then(|at| answer.queue_s.get(at)).map_or_else(String::new, |queue| {
+        queue.map(|delay| time_us(Some(delay * 1e6))).join(" / ")
+    });
+    let means = of.means.map(|mean| match of.unit() {
+        Unit::Seconds => time_us(Some(mean * 1e6)),
+        unit => unit.show(mean),
+    });
+    Row {
+        traffic: only_first(format!("{}: {names}", of.pair)),
+        sizes: of.sizes.clone(),
+        ratio: of.ratio(),
+        word: of.effect.word(),
+        class: class(of.effect),
+        means: means.join(" / "),
+        sent_again: of.again(),
+        queue: only_first(queue),
+        split: of.split_ratio(),
+        transfers: of.transfers.to_string(),
+        cut_off: of.cut_off.map(|count| count.to_string()).join(" / "),
+    }
+}

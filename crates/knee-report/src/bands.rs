@@ -1,0 +1,171 @@
+//! Many flows as a band: for each group of a run with many flows, the median over
+//! its flows and the 5th and 95th percentile, piece by piece of the time.
+
+use crate::encode::Column;
+use crate::series::{FLOWS_MAX, Grouped, Key};
+use knee_record::{FlowSample, Records};
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+/// Pieces into which the time is cut.
+const PIECES: u64 = 500;
+/// Flows that make a band; fewer are drawn one by one.
+pub(crate) const BAND_MIN: usize = 3;
+/// Percentiles of a band: its edges, and the line within.
+const EDGES: [f64; 3] = [0.05, 0.5, 0.95];
+
+/// A group over time.
+#[derive(Debug, Serialize)]
+pub(crate) struct GroupSeries {
+    /// As the legend has it.
+    pub label: String,
+    /// End of each piece of time, nanoseconds.
+    pub time_ns: Column,
+    /// Payload delivered, bit/s.
+    pub rate_bps: Option<Edges>,
+    /// RTT measured last.
+    pub rtt_ns: Option<Edges>,
+    /// Congestion window.
+    pub window_bytes: Option<Edges>,
+    /// In flight.
+    pub in_flight_bytes: Option<Edges>,
+}
+
+/// The lines of a band.
+#[derive(Debug, Serialize)]
+pub(crate) struct Edges {
+    pub low: Column,
+    pub median: Column,
+    pub high: Column,
+}
+
+/// Values of the flows in one piece of time, one for each flow that has any.
+#[derive(Default)]
+struct Piece {
+    rate: Vec<u64>,
+    rtt: Vec<u64>,
+    window: Vec<u64>,
+    in_flight: Vec<u64>,
+}
+
+/// The bands of a run, and the flows that are in none. Both are empty where
+/// flows are few enough to be drawn one by one.
+pub(crate) fn bands(
+    records: &Records,
+    by_flow: &Grouped<'_, Key, FlowSample>,
+) -> (Vec<GroupSeries>, Vec<Key>) {
+    if by_flow.len() <= FLOWS_MAX {
+        return (Vec::new(), by_flow.keys().copied().collect());
+    }
+    let names: BTreeMap<u32, &str> =
+        records.flows.iter().map(|flow| (flow.flow, flow.name.as_str())).collect();
+    // Groups in the order of the scenario.
+    let mut groups: Vec<(&str, Vec<Key>)> = Vec::new();
+    for key in by_flow.keys() {
+        let name = names.get(&key.0).copied().unwrap_or("flows");
+        match groups.iter_mut().find(|(known, _)| *known == name) {
+            Some((_, keys)) => keys.push(*key),
+            None => groups.push((name, vec![*key])),
+        }
+    }
+    let (large, small): (Vec<_>, Vec<_>) =
+        groups.into_iter().partition(|(_, keys)| keys.len() >= BAND_MIN);
+    let band = |(name, keys): &(&str, Vec<Key>)| band(name, keys, by_flow, records.end_ns);
+    let single = small.into_iter().flat_map(|(_, keys)| keys);
+    (large.iter().take(FLOWS_MAX).map(band).collect(), single.take(FLOWS_MAX).collect())
+}
+
+fn band(
+    name: &str,
+    keys: &[Key],
+    by_flow: &Grouped<'_, Key, FlowSample>,
+    end_ns: u64,
+) -> GroupSeries {
+    let width = end_ns.div_ceil(PIECES).max(interval(keys, by_flow)).max(1);
+    let mut pieces: BTreeMap<u64, Piece> = BTreeMap::new();
+    for key in keys {
+        add(&mut pieces, &by_flow[key], width);
+    }
+    let times: Vec<u64> = pieces.keys().map(|piece| ((piece + 1) * width).min(end_ns)).collect();
+    let edges = |values: fn(&mut Piece) -> &mut Vec<u64>, pieces: &mut BTreeMap<u64, Piece>| {
+        let mut lines = [const { Vec::new() }; 3];
+        for piece in pieces.values_mut() {
+            let values = values(piece);
+            values.sort_unstable();
+            for (line, part) in lines.iter_mut().zip(EDGES) {
+                line.push(percentile(values, part));
+            }
+        }
+        let any = lines[2].iter().any(|value| *value > 0);
+        let [low, median, high] = lines.map(|line| Column::known(&line));
+        any.then_some(Edges { low, median, high })
+    };
+    GroupSeries {
+        label: format!("{name}: {} flows", keys.len()),
+        rate_bps: edges(|piece| &mut piece.rate, &mut pieces),
+        rtt_ns: edges(|piece| &mut piece.rtt, &mut pieces),
+        window_bytes: edges(|piece| &mut piece.window, &mut pieces),
+        in_flight_bytes: edges(|piece| &mut piece.in_flight, &mut pieces),
+        time_ns: Column::times(&times),
+    }
+}
+
+/// The longest of the usual distances between two samples: a piece has at least
+/// one sample of each flow.
+fn interval(keys: &[Key], by_flow: &Grouped<'_, Key, FlowSample>) -> u64 {
+    let usual = |key: &Key| {
+        let rows = &by_flow[key];
+        let gaps = rows.windows(2).map(|pair| pair[1].time_ns - pair[0].time_ns);
+        let mut gaps: Vec<u64> = gaps.collect();
+        gaps.sort_unstable();
+        gaps.get(gaps.len() / 2).copied().unwrap_or(0)
+    };
+    keys.iter().map(usual).max().unwrap_or(0)
+}
+
+/// Takes one flow into the pieces: its last values in each, and its mean rate
+/// since its last sample before.
+fn add(pieces: &mut BTreeMap<u64, Piece>, rows: &[&FlowSample], width: u64) {
+    let mut before: Option<&FlowSample> = None;
+    for (number, row) in rows.iter().enumerate() {
+        // The last instant of a piece is its own.
+        let at = row.time_ns.saturating_sub(1) / width;
+        let next = rows.get(number + 1).map(|next| next.time_ns.saturating_sub(1) / width);
+        if next == Some(at) {
+            continue;
+        }
+        let piece = pieces.entry(at).or_default();
+        if let Some(before) = before.filter(|before| row.time_ns > before.time_ns) {
+            let bits = 8 * u128::from(row.delivered_bytes.saturating_sub(before.delivered_bytes));
+            let rate = bits * 1_000_000_000 / u128::from(row.time_ns - before.time_ns);
+            piece.rate.push(rate as u64);
+        }
+        piece.rtt.extend((row.rtt_ns > 0).then_some(row.rtt_ns));
+        piece.window.extend((row.window_bytes > 0).then_some(row.window_bytes));
+        piece.in_flight.push(row.in_flight_bytes);
+        before = Some(row);
+    }
+}
+
+/// A percentile of sorted values, in proportion between two of them; zero: there
+/// is none.
+fn percentile(sorted: &[u64], part: f64) -> u64 {
+    let Some(last) = sorted.len().checked_sub(1) else { return 0 };
+    let place = part * last as f64;
+    let (low, high) = (sorted[place as usize], sorted[(place.ceil() as usize).min(last)]);
+    low + ((high - low) as f64 * place.fract()).round() as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Of 0 to 100 the percentiles are themselves.
+    #[test]
+    fn percentiles_of_a_uniform_distribution() {
+        let values: Vec<u64> = (0..=100).collect();
+        assert_eq!(EDGES.map(|part| percentile(&values, part)), [5, 50, 95]);
+        assert_eq!(percentile(&[10, 20], 0.5), 15);
+        assert_eq!(percentile(&[], 0.5), 0);
+    }
+}

@@ -1,0 +1,184 @@
+//! One figure of a run as a file of its own, for papers: the drawing that the
+//! page of the run has, in a palette for print.
+
+use crate::charts::charts;
+use crate::series::{Detail, Embedded, FlowSeries, shown};
+use knee_record::Records;
+
+/// Rows of a time series: more than a printed page shows.
+const DETAIL: Detail = Detail { rows_max: 8000, drawn: true };
+
+/// Figures of a run, with the name of the chart on its page and what it shows.
+const FIGURES: [(Figure, &str, &str, &str); 11] = [
+    (Figure::Throughput, "throughput", "rate", "Goodput of each flow over time"),
+    (Figure::Delay, "delay", "rtt", "Round-trip time of each flow over time"),
+    (Figure::Window, "window", "window", "Congestion window of each flow over time"),
+    (Figure::InFlight, "in-flight", "in_flight", "Bytes in flight of each flow over time"),
+    (Figure::Queue, "queue", "queue_delay", "Queueing delay of a link over time, and drops"),
+    (Figure::QueueBytes, "queue-bytes", "queue_bytes", "Bytes in the queue of a link over time"),
+    (
+        Figure::Capacity,
+        "capacity",
+        "capacity",
+        "What a link whose rate changes allowed, and what was used, as mm-throughput-graph",
+    ),
+    (Figure::RttDistribution, "rtt-distribution", "distribution", "Distribution of the RTT"),
+    (
+        Figure::Bandwidth,
+        "bandwidth",
+        "bandwidth",
+        "A controller's estimate of the bandwidth, and goodput, with its phases",
+    ),
+    (Figure::MinRtt, "min-rtt", "min_rtt", "A controller's estimate of the minimum RTT"),
+    (
+        Figure::Flight,
+        "controller",
+        "flight",
+        "A controller's window and what is in flight, with its phases",
+    ),
+];
+
+/// A figure of a run.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Figure {
+    /// Goodput over time.
+    Throughput,
+    /// RTT over time.
+    Delay,
+    /// Congestion window over time.
+    Window,
+    /// Bytes in flight over time.
+    InFlight,
+    /// Queueing delay of a link.
+    Queue,
+    /// Bytes in the queue of a link.
+    QueueBytes,
+    /// Capacity and throughput of a link.
+    Capacity,
+    /// Distribution of the RTT.
+    RttDistribution,
+    /// A controller's estimate of the bandwidth.
+    Bandwidth,
+    /// A controller's estimate of the minimum RTT.
+    MinRtt,
+    /// A controller's window, and what is in flight.
+    Flight,
+}
+
+impl Figure {
+    /// All figures.
+    pub const ALL: [Figure; FIGURES.len()] = {
+        let mut all = [Figure::Throughput; FIGURES.len()];
+        let mut at = 0;
+        while at < all.len() {
+            all[at] = FIGURES[at].0;
+            at += 1;
+        }
+        all
+    };
+
+    /// What it is called on the command line.
+    pub fn name(self) -> &'static str {
+        self.row().1
+    }
+
+    /// What it shows.
+    pub fn about(self) -> &'static str {
+        self.row().3
+    }
+
+    fn row(self) -> (Figure, &'static str, &'static str, &'static str) {
+        FIGURES[self as usize]
+    }
+}
+
+/// What to draw, and how.
+#[derive(Clone, Debug)]
+pub struct Plot<'a> {
+    /// The figure.
+    pub figure: Figure,
+    /// The flow whose controller is shown, as the page's legend names it; none:
+    /// the first that has what is drawn.
+    pub flow: Option<&'a str>,
+    /// The link; none: the one with the longest queue.
+    pub link: Option<&'a str>,
+    /// Width in pixels; the height follows.
+    pub width: f64,
+}
+
+/// Why a figure cannot be drawn.
+#[derive(Debug, thiserror::Error)]
+pub enum PlotError {
+    /// The records hold nothing of it.
+    #[error("there is nothing to draw for {0}: this run's records hold {1}")]
+    Nothing(&'static str, String),
+    /// A name that the run does not have.
+    #[error("this run has no {0} {1} to draw: it has {2}")]
+    Unknown(&'static str, String, String),
+}
+
+/// The figure as an SVG file.
+///
+/// # Errors
+/// [`PlotError`], with what there is instead.
+pub fn plot_svg(records: &Records, plot: &Plot<'_>) -> Result<String, PlotError> {
+    let mut shown = shown(records, DETAIL);
+    if let Some(flow) = plot.flow {
+        shown.embedded.picked = place(&shown.embedded.flows, |own| &own.label, flow, "flow")?;
+    } else {
+        let estimates = |own: &FlowSeries| match plot.figure {
+            Figure::Bandwidth => own.bandwidth_estimate_bps.is_some(),
+            Figure::MinRtt => own.min_rtt_estimate_ns.is_some(),
+            _ => true,
+        };
+        shown.embedded.picked = shown.embedded.flows.iter().position(estimates).unwrap_or(0);
+    }
+    let all = charts(&shown);
+    let (figure, name, chart_name, _) = plot.figure.row();
+    let link = match plot.link {
+        Some(link) => place(&shown.embedded.links, |own| &own.label, link, "link")?,
+        None => longest_queue(&shown.embedded),
+    };
+    let of_link = matches!(figure, Figure::Queue | Figure::QueueBytes | Figure::Capacity);
+    let wanted = |own: &str| match own.rsplit_once('-') {
+        Some((kind, number)) if of_link => {
+            kind == chart_name
+                && (plot.link.is_none() && figure == Figure::Capacity || number == link.to_string())
+        }
+        _ => own == chart_name,
+    };
+    match all.iter().find(|chart| wanted(&chart.name)) {
+        Some(chart) => Ok(chart.file(&shown.embedded, plot.width)),
+        None => {
+            let kind = |own: &str| own.rsplit_once('-').map_or(own, |(kind, _)| kind).to_string();
+            let kinds: Vec<String> = all.iter().map(|chart| kind(&chart.name)).collect();
+            let there = FIGURES.iter().filter(|(_, _, chart, _)| kinds.iter().any(|k| k == chart));
+            let there: Vec<&str> = there.map(|(_, name, ..)| *name).collect();
+            let there = if there.is_empty() { "no samples".to_string() } else { there.join(", ") };
+            Err(PlotError::Nothing(name, there))
+        }
+    }
+}
+
+fn place<T>(
+    all: &[T],
+    name: impl Fn(&T) -> &String,
+    wanted: &str,
+    what: &'static str,
+) -> Result<usize, PlotError> {
+    let found = all.iter().position(|one| name(one) == wanted);
+    found.ok_or_else(|| {
+        let known: Vec<&str> = all.iter().map(|one| name(one).as_str()).collect();
+        let known = if known.is_empty() { "none".to_string() } else { known.join(", ") };
+        PlotError::Unknown(what, wanted.to_string(), known)
+    })
+}
+
+fn longest_queue(of: &Embedded) -> usize {
+    let longest = |link: &usize| {
+        let column = of.links[*link].queue_bytes.as_ref();
+        column.and_then(|column| column.numbers().iter().copied().max())
+    };
+    // The first of those with the longest.
+    (0..of.links.len()).rev().max_by_key(longest).unwrap_or(0)
+}

@@ -1,0 +1,96 @@
+//! The page of a ranking: the answer, the delay-throughput plane over all
+//! scenarios and in each of them, one table, and recorded links.
+
+mod ellipse;
+mod labels;
+mod plane;
+mod table;
+mod trace;
+
+pub use table::{rank_numbers, rank_table};
+
+use crate::ReportError;
+use crate::chart::style;
+use crate::drawing::Drawing;
+use crate::page::environment;
+use crate::words;
+use knee_record::RankSummary;
+use minijinja::Value;
+use serde::Serialize;
+
+const TEMPLATE: &str = include_str!("../assets/rank.html");
+const STYLE: &str = include_str!("../assets/report.css");
+const OWN_STYLE: &str = include_str!("../assets/rank.css");
+
+/// Colours that there are; further candidates begin again with the first.
+const COLOURS: usize = 8;
+
+/// A picture with its heading.
+#[derive(Serialize)]
+struct Picture {
+    title: String,
+    note: String,
+    drawing: Value,
+}
+
+impl Picture {
+    fn new(title: &str, note: String, drawing: &Drawing) -> Picture {
+        let drawing = Value::from_safe_string(drawing.inline());
+        Picture { title: title.to_string(), note, drawing }
+    }
+}
+
+/// The page of a ranking as an HTML document.
+///
+/// # Errors
+/// [`ReportError`], when a template of this crate is wrong.
+pub fn rank_page(summary: &RankSummary) -> Result<String, ReportError> {
+    let mut environment = environment();
+    environment.add_template("rank.html", TEMPLATE)?;
+    let assets = minijinja::context! {
+        style => Value::from_safe_string([STYLE, &style(), OWN_STYLE].join("\n")),
+        version => env!("CARGO_PKG_VERSION"),
+        cite => words::cite("origin.json"),
+    };
+    let overall = plane::overall(summary).map(|drawing| {
+        Picture::new("Over all scenarios", plane::caption(summary).to_string(), &drawing)
+    });
+    let scenarios = &summary.ranking.scenarios;
+    let several = scenarios.len() > 1;
+    let planes = scenarios.iter().enumerate().filter(|_| several);
+    let planes: Vec<Picture> = planes
+        .filter_map(|(at, scenario)| {
+            let drawing = plane::of_scenario(summary, at)?;
+            Some(Picture::new(&scenario.name, scenario.file.clone(), &drawing))
+        })
+        .collect();
+    let traces = summary.traces.iter().map(|trace| {
+        let title = &scenarios[trace.scenario].name;
+        Picture::new(title, trace::caption(summary, trace), &trace::drawing(summary, trace))
+    });
+    let traces: Vec<Picture> = traces.collect();
+    let left_out: Vec<String> = scenarios
+        .iter()
+        .filter(|scenario| !scenario.left_out.is_empty())
+        .map(|scenario| format!("{}: {}", scenario.file, scenario.left_out.join(", ")))
+        .collect();
+    let brief = table::brief(summary);
+    let table = table::rank_table(summary);
+    let rank = Value::from_serialize(summary);
+    let template = environment.get_template("rank.html")?;
+    let context =
+        minijinja::context! { rank, overall, planes, traces, left_out, brief, table, assets };
+    Ok(template.render(context)?)
+}
+
+/// The delay-throughput plane of a ranking over all scenarios, as its page has
+/// it, in a palette for print: an SVG file so many `pixels` wide. None when no
+/// candidate was measured.
+pub fn rank_plane_svg(summary: &RankSummary, pixels: f64) -> Option<String> {
+    Some(plane::overall(summary)?.file(pixels))
+}
+
+/// Class of a candidate's marks, by its place.
+fn colour(place: usize) -> String {
+    format!("k{}", place % COLOURS)
+}

@@ -1,0 +1,148 @@
+//! The table of a ranking, the same on a screen and on the page.
+
+use crate::comparison::{Comparison, ComparisonHead};
+use crate::words::NONE;
+use knee_record::{Interval, PairedScale, RankEntry, RankSummary, RankWord};
+
+/// One row per candidate, the one with the most power first.
+pub fn rank_table(summary: &RankSummary) -> Comparison {
+    let rivals = &summary.ranking.rivals;
+    let takes: Vec<String> = rivals.iter().map(|rival| format!(">takes of {rival}")).collect();
+    let mut heads =
+        vec!["controller", "answer", ">power", ">of the first (95 %)", ">used", ">RTT", ">again"];
+    heads.extend([">Jain", ">converges"]);
+    heads.extend(takes.iter().map(String::as_str));
+    let rows = summary.entries.iter().map(|entry| {
+        let mut row = vec![
+            named(entry),
+            word(entry.word).to_string(),
+            mean(&entry.power, plain),
+            against(entry),
+            mean(&entry.used, part),
+            mean(&entry.stretch, |times| format!("× {times:.2}")),
+            mean(&entry.retransmit_ratio, part),
+            mean(&entry.jain, plain),
+            converges(entry),
+        ];
+        row.extend(entry.takes.iter().map(|takes| mean(takes, part)));
+        row
+    });
+    Comparison {
+        title: "All figures".to_string(),
+        note: NOTE.to_string(),
+        rows: rows.collect(),
+        heads: ComparisonHead::all(&heads),
+    }
+}
+
+const NOTE: &str = "Of each controller alone: power; that of the first, in pairs of the same seed; \
+                    part of the path that is used; 95th percentile of the RTT over the empty \
+                    path's; bytes sent again. Beside itself: Jain's index, convergence. Beside a \
+                    rival: its share, where 50 % is fair. * on the Pareto front of rate and delay.";
+
+fn named(entry: &RankEntry) -> String {
+    entry.candidate.clone() + if entry.on_front { " *" } else { "" }
+}
+
+/// Names of columns, then a row per candidate: every mean and interval in full,
+/// in the units that the names end with; empty where there is no value.
+pub fn rank_numbers(summary: &RankSummary) -> Vec<Vec<String>> {
+    let spread = |name: &str| ["", "_low", "_high"].map(|end| format!("{name}{end}"));
+    let mut heads = vec!["controller".to_string(), "answer".to_string(), "on_front".to_string()];
+    let names = ["power", "power_over_first", "used", "rtt_p95_over_empty"];
+    let names = names.into_iter().chain(["retransmit_ratio", "jain", "convergence_s"]);
+    heads.extend(names.flat_map(spread));
+    heads.extend(["never_converged", "runs_beside_itself"].map(str::to_string));
+    heads.extend(
+        summary.ranking.rivals.iter().flat_map(|rival| spread(&format!("share_beside_{rival}"))),
+    );
+    let number = |value: Option<f64>| value.map_or_else(String::new, |value| value.to_string());
+    let three = |of: &Option<Interval>| {
+        let low = of.and_then(|of| of.low);
+        [of.map(|of| of.mean), low, of.and_then(|of| of.high)].map(number)
+    };
+    let row = |entry: &RankEntry| {
+        let ratio = entry.against_first.filter(|paired| paired.scale == PairedScale::Ratio);
+        let ratio = ratio.map_or([None; 3], |paired| [paired.estimate, paired.low, paired.high]);
+        let mut row =
+            vec![entry.candidate.clone(), word(entry.word).to_string(), entry.on_front.to_string()];
+        row.extend(three(&entry.power).into_iter().chain(ratio.map(number)));
+        for of in [&entry.used, &entry.stretch, &entry.retransmit_ratio, &entry.jain] {
+            row.extend(three(of));
+        }
+        row.extend(three(&entry.convergence_s));
+        row.extend([entry.never_converged, entry.runs_beside_itself].map(|n| n.to_string()));
+        row.extend(entry.takes.iter().flat_map(three));
+        row
+    };
+    std::iter::once(heads).chain(summary.entries.iter().map(row)).collect()
+}
+
+/// Place, name and answer, for beside the plane.
+pub(super) fn brief(summary: &RankSummary) -> Vec<[String; 4]> {
+    let row = |(place, entry): (usize, &RankEntry)| {
+        [
+            super::colour(place),
+            named(entry),
+            shown(&entry.power, plain),
+            word(entry.word).to_string(),
+        ]
+    };
+    summary.entries.iter().enumerate().map(row).collect()
+}
+
+fn word(word: RankWord) -> &'static str {
+    match word {
+        RankWord::Best => "best",
+        RankWord::NoDifference => "no difference",
+        RankWord::Worse => "worse",
+        RankWord::Unknown => "one run",
+    }
+}
+
+/// In per cent, to as many digits as a column of them needs.
+fn part(value: f64) -> String {
+    format!("{:.1} %", value * 100.0)
+}
+
+fn plain(value: f64) -> String {
+    format!("{value:.2}")
+}
+
+fn mean(interval: &Option<Interval>, show: impl Fn(f64) -> String) -> String {
+    interval.as_ref().map_or_else(|| NONE.to_string(), |interval| show(interval.mean))
+}
+
+/// Mean with its interval, where that has a width.
+fn shown(interval: &Option<Interval>, show: impl Fn(f64) -> String) -> String {
+    let Some(interval) = interval else { return NONE.to_string() };
+    let mean = show(interval.mean);
+    match interval.low.zip(interval.high).map(|(low, high)| (show(low), show(high))) {
+        Some((low, high)) if low != high => format!("{mean} ({low} to {high})"),
+        _ => mean,
+    }
+}
+
+fn against(entry: &RankEntry) -> String {
+    let Some(paired) = &entry.against_first else { return NONE.to_string() };
+    let ratio = paired.estimate.filter(|_| paired.scale == PairedScale::Ratio);
+    let Some(ratio) = ratio else { return NONE.to_string() };
+    match paired.low.zip(paired.high).filter(|(low, high)| high - low > 1e-9) {
+        Some((low, high)) => format!("{ratio:.2} ({low:.2} to {high:.2})"),
+        None => format!("{ratio:.2}"),
+    }
+}
+
+fn converges(entry: &RankEntry) -> String {
+    let (never, runs) = (entry.never_converged, entry.runs_beside_itself);
+    match &entry.convergence_s {
+        None if runs > 0 => "never".to_string(),
+        None => NONE.to_string(),
+        Some(time) if never == 0 => seconds(time.mean),
+        Some(time) => format!("{} in {} of {runs}", seconds(time.mean), runs - never),
+    }
+}
+
+fn seconds(value: f64) -> String {
+    format!("{value:.1} s")
+}

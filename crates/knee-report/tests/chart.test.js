@@ -1,0 +1,88 @@
+// chart.js, run by `node --test`: its parts that compute, and what it draws
+// against what Rust has drawn in the pages that KNEE_PAGES names (with colons
+// between them).
+"use strict";
+const test = require("node:test");
+const assert = require("node:assert/strict");
+const fs = require("node:fs");
+const Charts = require("../assets/chart.js");
+
+test("marks are at 1, 2 or 5 times a power of ten, within the ends", () => {
+  assert.deepEqual(Charts.marks(0, 100, 5), { marks: [0, 20, 40, 60, 80, 100], decimals: 0 });
+  const { marks, decimals } = Charts.marks(0, 0.3, 3);
+  assert.deepEqual(marks.map((mark) => mark.toFixed(decimals)), ["0.0", "0.1", "0.2", "0.3"]);
+  for (const [low, high] of [[0, 0], [5, 4], [NaN, 1], [0, Infinity]]) assert.deepEqual(Charts.marks(low, high, 5).marks, []);
+});
+
+test("a row is found as by looking at each", () => {
+  const xs = [1, 2, 4, 8, 8, 16];
+  for (let x = 0; x < 20; x += 0.5) {
+    assert.equal(Charts.atOrBelow(xs, x), xs.filter((own) => own <= x).length - 1);
+    const distance = Math.min(...xs.map((own) => Math.abs(own - x)));
+    assert.equal(Math.abs(xs[Charts.nearest(xs, x)] - x), distance);
+  }
+  assert.equal(Charts.atOrBelow([], 1), -1);
+  assert.equal(Charts.nearest([], 1), -1);
+});
+
+const plainFrame = (width) => ({ left: 0, top: 0, right: width, bottom: 10, x: (x) => x, y: (y) => 10 - y });
+
+test("one peak among 100,000 rows is drawn, on at most two points a unit", () => {
+  const x = Array.from({ length: 100_000 }, (_, row) => row);
+  const y = x.map((row) => (row === 77_777 ? 9 : 1));
+  const parts = Charts.parts({ x, y }, { ...plainFrame(500), x: (at) => at / 200 });
+  assert.equal(parts.length, 1);
+  assert.ok(parts[0].length <= 2 * 502, `${parts[0].length} points`);
+  assert.equal(Math.min(...parts[0].map(([, at]) => at)), 10);
+});
+
+test("a gap parts a curve", () => {
+  assert.equal(Charts.line({ x: [0, 10, 20, 30], y: [1, NaN, 2, 3] }, plainFrame(30)), "M0 9h0M20 8l10-1");
+});
+
+// A chart over a counter that grows by 1000 bytes every 10 ms: 0.8 Mbit/s.
+const steady = {
+  name: "rate", frame: [0, 0, 100, 50], interval_ns: 1e7, shade: "", drops: "", references: [],
+  x: { whole: [0, 10], divisor: 1e9 }, y: { divisor: 1e6, from_zero: true },
+  curves: [{ class: "c0", source: { as: "rate", of: [["flows.0.time_ns", "flows.0.delivered_bytes"]] } }],
+};
+const rows = Float64Array.from({ length: 1001 }, (_, row) => row);
+const findSteady = (place) => (place.endsWith("time_ns") ? rows.map((row) => row * 1e7) : rows.map((row) => row * 1000));
+
+test("the rate of a steady counter is the same over any part of the time", () => {
+  for (const view of [[0, 10], [2, 3], [5, 5.05]]) {
+    const [{ x, y }] = Charts.lines(steady, findSteady, steady.curves[0].source, view);
+    // The first window begins before the first sample.
+    const seen = Array.from(y).filter((_, point) => x[point] > 0.2);
+    assert.ok(seen.length > 2);
+    for (const rate of seen) assert.ok(Math.abs(rate - 0.8) < 1e-9, `${rate} in ${view}`);
+  }
+});
+
+test("zooming in changes the axis, not the values", () => {
+  const { frame, grid } = Charts.draw(steady, findSteady, [], [2, 3], () => true);
+  assert.deepEqual(frame.view, [2, 3]);
+  assert.match(grid, />2<.*>3</);
+  assert.equal(Charts.draw(steady, findSteady, [], [2, 3], () => false).curves[0], "");
+});
+
+/// What is between the tags of the group of a picture that begins with `open`.
+function group(svg, open) {
+  const from = svg.indexOf(open);
+  return from < 0 ? null : svg.slice(from + open.length, svg.indexOf("</g>", from));
+}
+
+for (const page of (process.env.KNEE_PAGES ?? "").split(":").filter(Boolean)) {
+  test(`the script draws what Rust has drawn: ${page}`, () => {
+    const html = fs.readFileSync(page, "utf8");
+    const data = JSON.parse(html.split('class="series">')[1].split("</script>")[0]);
+    const find = Charts.columns(data), tints = data.phases.map(({ tint }) => tint);
+    assert.ok(data.charts.length > 3);
+    for (const chart of data.charts) {
+      const svg = html.split(`<svg class="chart" data-chart="${chart.name}"`)[1].split("</figure>")[0];
+      const drawn = Charts.draw(chart, find, tints, chart.x.whole, (number) => !chart.curves[number].optional);
+      for (const part of ["shade", "grid", "drops", "references"]) assert.equal(drawn[part], group(svg, `<g class="${part}">`), `${part} of ${chart.name}`);
+      drawn.curves.forEach((markup, number) => assert.equal(markup, group(svg, `<g data-curve="${number}">`), `curve ${number} of ${chart.name}`));
+    }
+  });
+}
