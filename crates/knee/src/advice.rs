@@ -3,10 +3,12 @@
 
 use crate::failure::Failure;
 use knee_lab::{
-    CompareError, CurveError, Error, ExperimentError, GridError, GroundError, Refusal, STUDY,
-    StudyError, SweepError, built_in_studies,
+    AdviseError, CompareError, CurveError, Error, EvaluateError, ExperimentError, GridError,
+    GroundError, QlogError, RankError, Refusal, RehearseError, RerunError, STUDY, StudyError,
+    SweepError, TrainError, built_in_studies,
 };
 use knee_record::Error as RecordError;
+use knee_registry::nearest;
 use std::io::{self, ErrorKind};
 use std::path::Path;
 
@@ -16,7 +18,10 @@ impl From<Error> for Failure {
         let usage = |advice: &str| Failure::Usage(what.clone(), advice.to_string());
         match error {
             Error::Files(files) => Failure::Files(files),
-            Error::UnknownGround(_) => usage("name one of these with --on"),
+            Error::UnknownGround(unknown) => {
+                let what = format!("there is no ground \"{}\"", unknown.name);
+                Failure::Usage(what, unknown.advice)
+            }
             Error::Ground(error) => of_ground(error, what),
             Error::Record(error) => error.into(),
             Error::Write { path, source } => cannot_write(&path, &source),
@@ -36,11 +41,32 @@ impl From<Error> for Failure {
             Error::Grid(error) => of_grid(error),
             Error::Curve(error) => usage(of_curve(&error)),
             Error::Compare(CompareError::Kinds) => usage("name two of a kind"),
+            Error::Compare(CompareError::TooFew) => usage("name two or more"),
             Error::Compare(CompareError::NoCommonSeeds) => {
                 usage("run both with the same --seed and --repeat")
             }
             Error::Study(error) => Failure::Usage(what, of_study(&error)),
+            Error::Rank(error) => Failure::Usage(what, of_rank(&error).to_string()),
+            Error::Evaluate(EvaluateError::NoSection(_)) => {
+                usage("write a section of RFC 9743, such as 5.1.2, or 5.2 for all below it")
+            }
+            Error::Evaluate(EvaluateError::OneSeed) => usage("write --repeat 2 or more"),
             Error::Sweep(error) => of_sweep(error),
+            Error::Qlog(error) => Failure::Usage(what, of_qlog(&error)),
+            Error::Train(TrainError::NoFlow(_)) => {
+                usage("write cc = \"remycc\" in the flows that are to be trained")
+            }
+            Error::Advise(AdviseError::NoFiles(_)) => {
+                usage("name a folder of knee observe or of a run, or a file connections*.parquet")
+            }
+            Error::Advise(AdviseError::NoConnections) => {
+                usage("observe for longer, where data is sent: knee observe --help")
+            }
+            Error::Rehearse(RehearseError::NoPair(_)) => {
+                usage("begin with knee init --template mix")
+            }
+            Error::Rehearse(RehearseError::TooFew) => usage("write a longer duration"),
+            Error::Rerun(error) => usage(of_rerun(&error)),
             Error::Point { label, source } => at_point(Failure::from(*source), &label),
             Error::Report(_) | Error::Defect(_) | Error::Stopped => Failure::Internal(what),
         }
@@ -86,9 +112,13 @@ fn of_curve(error: &CurveError) -> &'static str {
 
 fn of_study(error: &StudyError) -> String {
     match error {
-        StudyError::Unknown(_) => {
-            format!("write one of {}, or a folder with a {STUDY}", built_in_studies().join(", "))
-        }
+        StudyError::Unknown(name) => match nearest(name, built_in_studies()) {
+            Some(near) => format!("did you mean \"{near}\"?"),
+            None => {
+                let known = built_in_studies().join(", ");
+                format!("write one of {known}, or a folder with a {STUDY}")
+            }
+        },
         StudyError::SameName(_) => "name one of them".to_string(),
         StudyError::WithoutSimulator => "write --on sim,kernel".to_string(),
         StudyError::NotAFile(name) => {
@@ -107,8 +137,45 @@ fn of_sweep(error: SweepError) -> Failure {
             format!("--vary {key} is given twice"),
             "write all values in one, a,b,c".to_string(),
         ),
+        SweepError::NotVaried { key, known } => Failure::Usage(
+            format!("--for {key}: {what}"),
+            format!("name one of {}", known.join(", ")),
+        ),
         SweepError::SetAndVaried(_) => Failure::Usage(what, "remove --set or --vary".to_string()),
         SweepError::Changed(_) => Failure::Usage(what, "run the sweep again".to_string()),
+    }
+}
+
+fn of_qlog(error: &QlogError) -> String {
+    let again = "run it again with --packet-log";
+    match error {
+        QlogError::NoFlow { flow, known } => {
+            match nearest(flow, known.iter().map(String::as_str)) {
+                Some(near) => format!("did you mean \"{near}\"?"),
+                None => format!("write one of {}", known.join(", ")),
+            }
+        }
+        _ => again.to_string(),
+    }
+}
+
+fn of_rerun(error: &RerunError) -> &'static str {
+    match error {
+        RerunError::Nothing(_) => "name a directory that knee run, sweep or rank wrote",
+        RerunError::RealTime(_) => "run it again, and compare the two with knee compare",
+        RerunError::NotKept(_) => "repeat it with the line at the end of its report.html",
+    }
+}
+
+fn of_rank(error: &RankError) -> &'static str {
+    match error {
+        RankError::TooMany(_) => "name fewer controllers or scenarios, or a smaller --repeat",
+        RankError::SeveralPaths { .. } => {
+            "name one over a single path with --flow, or compare with knee sweep"
+        }
+        RankError::NoRate { .. } => "add rate = \"10 Mbit/s\" to its bottleneck",
+        RankError::NoFlow { .. } => "write the name of one of its flows",
+        RankError::NoScenarios(_) => "name scenario files, or the folder that has them",
     }
 }
 

@@ -1,20 +1,41 @@
 //! What can be typed: commands, their arguments and their help. Parser, help
 //! and completions all come from here.
 
+mod advise;
+mod evaluate;
+mod output;
+mod steer;
+mod train;
+
+pub use advise::Advise;
+pub use evaluate::Evaluate;
+pub use output::{Format, Output, Print, Progress};
+pub use steer::{Rehearse, Steer, SteerAction};
+pub use train::Train;
+
+use crate::templates::Template;
 use clap::builder::{PossibleValue, PossibleValuesParser};
 use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 use clap_complete::Shell;
-use knee_lab::{Grounds, KERNEL, KERNEL_RUNS, SEED_MAX, Vary};
+use knee_lab::{Candidates, Grounds, KERNEL, KERNEL_RUNS, SEED_MAX, Vary};
 use knee_scenario::Override;
 use std::path::PathBuf;
 
 const START: &str = "\
-Examples:
-  knee init first.toml        write a commented scenario
-  knee run first.toml         run it; look at knee-out/first/report.html
-  knee reproduce              what published studies said, and what comes out here
+Examples, by what people ask:
+  Which controller for my traffic?
+    knee init --template mix && knee run mix.toml
+  How does my idea compare with what there is?
+    knee init --template coexist
+    knee rank coexist.toml --cc bbr,bbr3,reno,copa --repeat 10
+  Do two links together help?
+    knee init --template two-links && knee run two-links.toml
 
-Exit codes: 0 done · 1 done, but a claim came out differently than on record ·
+Each run prints the answer and writes it to knee-out/NAME/report.html. A first
+look: knee init first.toml && knee run first.toml. What published studies said, and
+what comes out here: knee reproduce.
+
+Exit codes: 0 done · 1 done, but something came out differently than on record ·
 2 wrong arguments or scenario · 3 the host lacks something · 4 a mistake in Knee ·
 130 interrupted, what there is was kept";
 
@@ -22,7 +43,7 @@ Exit codes: 0 done · 1 done, but a claim came out differently than on record ·
 #[derive(Debug, Parser)]
 #[command(
     name = "knee",
-    version,
+    version = crate::build::VERSION,
     max_term_width = 90,
     arg_required_else_help = true,
     disable_help_subcommand = true,
@@ -46,18 +67,36 @@ pub enum Command {
     /// Run a scenario at every combination of some settings: table, map, dataset
     #[command(arg_required_else_help = true, after_help = SWEEP)]
     Sweep(Sweep),
+    /// Rank controllers over scenarios: power, fairness, cost, beside each other
+    #[command(arg_required_else_help = true, after_help = RANK)]
+    Rank(Rank),
+    /// Evaluate a controller as RFC 9743 asks: beside Reno, CUBIC and BBR
+    #[command(arg_required_else_help = true, after_help = evaluate::HELP)]
+    Evaluate(Evaluate),
+    /// Train a rule table for RemyCC over the simulator
+    #[command(arg_required_else_help = true, after_help = train::HELP)]
+    Train(Train),
     /// Draw a path's curve: RTT and delivery rate against bytes in flight
     #[command(after_help = CURVE)]
     Curve(Curve),
     /// Run a fixed grid on the simulator and on the kernel: how far they are apart
     #[command(after_help = FIDELITY)]
     Fidelity(Fidelity),
-    /// Compare two runs number by number
+    /// Compare runs: what they were given that differs, then number by number
     #[command(arg_required_else_help = true, after_help = COMPARE)]
     Compare(Compare),
+    /// Run what is in a folder again and say whether the records are the same bytes
+    #[command(arg_required_else_help = true, after_help = RERUN)]
+    Rerun(Rerun),
+    /// Write a run in the format of another tool
+    #[command(arg_required_else_help = true, disable_help_subcommand = true, after_help = EXPORT)]
+    Export(Export),
     /// Write report.html again, from the records
     #[command(arg_required_else_help = true, after_help = REPORT)]
     Report(Report),
+    /// Draw a figure of a run into a file, for papers: SVG or PNG
+    #[command(arg_required_else_help = true, after_help = crate::plot::EXAMPLES)]
+    Plot(crate::plot::Arguments),
     /// Say all that is wrong with scenarios or studies, without running them
     #[command(arg_required_else_help = true, after_help = CHECK)]
     Check(Check),
@@ -70,6 +109,17 @@ pub enum Command {
     /// Say what this host allows, and what to do about the rest
     #[command(after_help = DOCTOR)]
     Doctor(Doctor),
+    /// Observe this host's own TCP connections as they end: rows, aggregates, a table
+    #[command(after_help = crate::observe::EXAMPLES)]
+    Observe(crate::observe::Arguments),
+    /// Advise which controller to try, from connections that have ended
+    #[command(arg_required_else_help = true, after_help = advise::HELP)]
+    Advise(Advise),
+    /// Rehearse an experiment: which controller, without being fooled by what flows
+    /// take from each other
+    #[command(arg_required_else_help = true, disable_help_subcommand = true,
+        after_help = steer::HELP)]
+    Steer(Steer),
     /// Load Knee's own controllers into the kernel, list and unload them
     #[command(arg_required_else_help = true, disable_help_subcommand = true, after_help = CC)]
     Cc(Cc),
@@ -82,6 +132,26 @@ pub enum Command {
 }
 
 impl Command {
+    /// Whether another program reads how far it is.
+    pub fn tells_json(&self) -> bool {
+        let progress = match self {
+            Command::Run(arguments) => &arguments.output.progress,
+            Command::Reproduce(arguments) => &arguments.output.progress,
+            Command::Sweep(arguments) => &arguments.output.progress,
+            Command::Rank(arguments) => &arguments.output.progress,
+            Command::Evaluate(arguments) => &arguments.output.progress,
+            Command::Rerun(arguments) => &arguments.output.progress,
+            Command::Curve(arguments) => &arguments.progress,
+            Command::Fidelity(arguments) => &arguments.progress,
+            Command::Advise(arguments) => &arguments.progress,
+            Command::Steer(Steer { action: SteerAction::Rehearse(arguments) }) => {
+                &arguments.progress
+            }
+            _ => return false,
+        };
+        progress.is_json()
+    }
+
     /// Names of the grounds that it runs on.
     pub fn grounds(&self) -> Vec<String> {
         match self {
@@ -99,7 +169,7 @@ Examples:
   knee run first.toml
   knee run first.toml --set flow.bbr.cc=bbr-low-delay --set link.bottleneck.buffer='8 BDP'
   knee run first.toml --seed 7 --repeat 10 --jobs 4
-  knee run *.toml --out results --json
+  knee run *.toml --out results --format json
   knee run first.toml --on sim,kernel     (as root) the simulator beside Linux's TCP
 
 A scenario to begin with: knee init first.toml";
@@ -121,13 +191,16 @@ pub struct Run {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(..=SEED_MAX))]
     pub seed: Option<u64>,
     /// Run K times, with the seed and those that follow it, and give intervals
-    #[arg(long, value_name = "K", value_parser = clap::value_parser!(u64).range(2..=REPEATS_MAX))]
+    #[arg(long, value_name = "K", value_parser = clap::value_parser!(u64).range(1..=REPEATS_MAX))]
     pub repeat: Option<u64>,
     #[command(flatten)]
     pub output: Output,
-    /// Print one JSON document instead of tables
+    /// Only the scenario itself: no runs of each link alone, or of all traffic
+    /// under one controller, which say what to do
     #[arg(long)]
-    pub json: bool,
+    pub no_alternatives: bool,
+    #[command(flatten)]
+    pub print: Print,
     /// Also write packets.csv, every event of every packet (large)
     #[arg(long)]
     pub packet_log: bool,
@@ -136,29 +209,17 @@ pub struct Run {
 /// More would be a mistake.
 const REPEATS_MAX: u64 = 10_000;
 
-/// How a command runs and where it writes.
-#[derive(Debug, Args)]
-pub struct Output {
-    /// Runs at the same time. Default: one per CPU
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
-    pub jobs: Option<u16>,
-    /// Where to write. Default: below knee-out/
-    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
-    pub out: Option<PathBuf>,
-    /// Replace what an earlier run wrote there
-    #[arg(long)]
-    pub force: bool,
+/// Grounds that studies can name and that are not in this version.
+pub fn planned(known: &Grounds) -> impl Iterator<Item = &'static str> {
+    knee_scenario::ground_names().filter(|name| known.get(name).is_err())
 }
 
-/// Grounds that are not in this version.
-pub const PLANNED: [(&str, &str); 1] = [("quic", "Multipath QUIC over an emulator")];
-
 fn grounds() -> PossibleValuesParser {
-    let known = Grounds::built_in();
-    let known = known.iter().map(|ground| {
+    let all = Grounds::built_in();
+    let known = all.iter().map(|ground| {
         PossibleValue::new(ground.name().to_string()).help(ground.summary().to_string())
     });
-    let planned = PLANNED.map(|(name, summary)| PossibleValue::new(name).help(summary));
+    let planned = planned(&all).map(|name| PossibleValue::new(name).help("Not in this version"));
     known.chain(planned).collect::<Vec<_>>().into()
 }
 
@@ -167,7 +228,7 @@ Examples:
   knee reproduce                        all built-in studies
   knee reproduce improved-bbr --jobs 4
   knee reproduce ./my-study             a folder with a study.toml
-  knee reproduce --json > outcome.json
+  knee reproduce --format json > outcome.json
   knee reproduce --on sim,kernel        (as root) each claim on both grounds
   knee reproduce studies/* --record     what was measured becomes the record
 
@@ -186,9 +247,8 @@ pub struct Reproduce {
     pub on: Vec<String>,
     #[command(flatten)]
     pub output: Output,
-    /// Print one JSON document instead of tables
-    #[arg(long)]
-    pub json: bool,
+    #[command(flatten)]
+    pub print: Print,
     /// Write the values measured into each folder's study.toml, as those on record
     #[arg(long)]
     pub record: bool,
@@ -212,6 +272,9 @@ pub struct Sweep {
     /// Vary a key: flow.main.cc=bbr,cubic, link.a.rate='1..10 Mbit/s step 1 Mbit/s'
     #[arg(long, value_name = "KEY=VALUES", required = true)]
     pub vary: Vec<Vary>,
+    /// The key whose values the headline compares. Default: the last --vary
+    #[arg(long = "for", value_name = "KEY")]
+    pub about: Option<String>,
     /// Set a key of the scenario at every point
     #[arg(long, value_name = "KEY=VALUE")]
     pub set: Vec<Override>,
@@ -226,9 +289,48 @@ pub struct Sweep {
     /// Leave combinations out that no scenario can have
     #[arg(long)]
     pub skip_invalid: bool,
-    /// Print one JSON document instead of a table
-    #[arg(long)]
-    pub json: bool,
+    #[command(flatten)]
+    pub print: Print,
+}
+
+const RANK: &str = "\
+Examples:
+  knee rank first.toml --repeat 10
+  knee rank scenarios/ --cc bbr,cubic,copa --repeat 10
+  knee rank first.toml --cc 'bbr,{ name = \"bbr\", drain_to_target = true }' --against cubic
+
+Each controller takes the place of the first flow: alone, beside a second flow
+of its own, and beside each of --against. An interrupt keeps what there is.";
+
+/// `knee rank`.
+#[derive(Debug, Args)]
+pub struct Rank {
+    /// Scenario files, or folders of them
+    #[arg(required = true, value_name = "FILE", value_hint = ValueHint::AnyPath)]
+    pub files: Vec<PathBuf>,
+    /// Controllers to rank. Default: all but `fixed`, with their presets
+    #[arg(long, value_name = "CC,CC…")]
+    pub cc: Option<Candidates>,
+    /// Controllers to run beside each of them. Default: cubic,bbr
+    #[arg(long, value_name = "CC,CC…")]
+    pub against: Option<Candidates>,
+    /// The flow whose place they take, by its name. Default: the first
+    #[arg(long, value_name = "NAME")]
+    pub flow: Option<String>,
+    /// Set a key of every scenario
+    #[arg(long, value_name = "KEY=VALUE")]
+    pub set: Vec<Override>,
+    /// Seed of the first repeat, instead of the scenarios'
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(..=SEED_MAX))]
+    pub seed: Option<u64>,
+    /// Run each K times, with the seed and those that follow it, and give intervals
+    #[arg(long, value_name = "K", default_value_t = 1,
+        value_parser = clap::value_parser!(u64).range(1..=REPEATS_MAX))]
+    pub repeat: u64,
+    #[command(flatten)]
+    pub output: Output,
+    #[command(flatten)]
+    pub print: Print,
 }
 
 const FIDELITY: &str = "\
@@ -264,36 +366,34 @@ pub struct Fidelity {
     /// Runs on the simulator at the same time. Default: one per CPU
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub jobs: Option<u16>,
+    #[command(flatten)]
+    pub progress: Progress,
     /// Where to write. Default: knee-out/fidelity
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub out: Option<PathBuf>,
     /// Run all cells again
     #[arg(long)]
     pub force: bool,
-    /// Print one JSON document instead of tables
-    #[arg(long)]
-    pub json: bool,
+    #[command(flatten)]
+    pub print: Print,
 }
 
 const COMPARE: &str = "\
-Example:
-  knee compare knee-out/plain knee-out/low-delay";
+Examples:
+  knee compare knee-out/plain knee-out/low-delay
+  knee compare knee-out/cubic knee-out/bbr knee-out/bbr3      each against the first";
 
 /// `knee compare`.
 #[derive(Debug, Args)]
 pub struct Compare {
-    /// Directory of the run compared against
-    #[arg(value_name = "DIR", value_hint = ValueHint::DirPath)]
-    pub before: PathBuf,
-    /// Directory of the other run
-    #[arg(value_name = "DIR", value_hint = ValueHint::DirPath)]
-    pub after: PathBuf,
+    /// Directories of runs, or of repeats; the first is what the others are compared with
+    #[arg(value_name = "DIR", required = true, num_args = 2.., value_hint = ValueHint::DirPath)]
+    pub runs: Vec<PathBuf>,
     /// Print every number, not only those that are usually looked at
     #[arg(long)]
     pub all: bool,
-    /// Print one JSON document instead of a table
-    #[arg(long)]
-    pub json: bool,
+    #[command(flatten)]
+    pub print: Print,
 }
 
 const CURVE: &str = "\
@@ -321,6 +421,65 @@ pub struct Curve {
     /// Runs at the same time. Default: one per CPU
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub jobs: Option<u16>,
+    #[command(flatten)]
+    pub progress: Progress,
+    #[command(flatten)]
+    pub print: Print,
+}
+
+const RERUN: &str = "\
+Examples:
+  knee rerun knee-out/first
+  knee rerun results/sweep-two --out again      of knee run, also with --repeat,
+                                                knee sweep or knee rank
+
+It runs from the copies in the folder, not from the files that were named then.
+Exits 1 if a record is not the same bytes.";
+
+/// `knee rerun`.
+#[derive(Debug, Args)]
+pub struct Rerun {
+    /// Directory of a run, of repeats, of `knee sweep` or `knee rank`
+    #[arg(value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub directory: PathBuf,
+    #[command(flatten)]
+    pub output: Output,
+    #[command(flatten)]
+    pub print: Print,
+}
+
+const EXPORT: &str = "\
+Examples:
+  knee run first.toml --packet-log
+  knee export qlog knee-out/first --flow bbr > bbr.qlog      for https://qvis.quictools.info
+  knee export qlog knee-out/mix --flow 'clients[1]' --out clients.qlog";
+
+/// `knee export`.
+#[derive(Debug, Args)]
+pub struct Export {
+    /// Which format
+    #[command(subcommand)]
+    pub what: Exported,
+}
+
+/// Formats of other tools.
+#[derive(Debug, Subcommand)]
+pub enum Exported {
+    /// A flow as a qlog, which qvis opens: packets, acknowledgements, losses, window
+    Qlog {
+        /// Directory of a run with a packet log
+        #[arg(value_name = "DIR", value_hint = ValueHint::DirPath)]
+        directory: PathBuf,
+        /// The flow: bbr[1]; without a number the first of its name
+        #[arg(long, value_name = "NAME")]
+        flow: String,
+        /// File to write. Default: the standard output
+        #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+        out: Option<PathBuf>,
+        /// Replace the file if it exists
+        #[arg(long, requires = "out")]
+        force: bool,
+    },
 }
 
 const REPORT: &str = "\
@@ -330,9 +489,13 @@ Example:
 /// `knee report`.
 #[derive(Debug, Args)]
 pub struct Report {
-    /// Directory of a run, also of an interrupted one, of `knee reproduce` or `knee sweep`
+    /// Directory of a run, also of an interrupted one, of repeats, of `knee reproduce`,
+    /// `knee sweep`, `knee rank` or `knee evaluate`
     #[arg(value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub directory: PathBuf,
+    /// Print it as Markdown, for a pull request, instead of writing the page
+    #[arg(long)]
+    pub markdown: bool,
 }
 
 const CHECK: &str = "\
@@ -348,16 +511,21 @@ pub struct Check {
 }
 
 const INIT: &str = "\
-Example:
-  knee init first.toml && knee run first.toml";
+Examples:
+  knee init first.toml && knee run first.toml
+  knee init --template two-links && knee run two-links.toml
+  knee init --template page home/page.toml      home/page.csv is written beside it";
 
 /// `knee init`.
 #[derive(Debug, Args)]
 pub struct Init {
-    /// File to write
-    #[arg(value_name = "FILE", default_value = "scenario.toml", value_hint = ValueHint::FilePath)]
-    pub file: PathBuf,
-    /// Replace the file if it exists
+    /// File to write. Default: the template's name and .toml
+    #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub file: Option<PathBuf>,
+    /// What to begin with
+    #[arg(long, value_name = "NAME", default_value = "first")]
+    pub template: Template,
+    /// Replace files that exist
     #[arg(long)]
     pub force: bool,
 }
@@ -374,6 +542,8 @@ pub struct List {
     /// What to list; without it, everything by name
     #[arg(value_name = "WHAT")]
     pub what: Option<Listed>,
+    #[command(flatten)]
+    pub print: Print,
 }
 
 /// What can be listed.
@@ -404,9 +574,8 @@ Only looks; changes nothing. The simulator needs none of what it looks for.";
 /// `knee doctor`.
 #[derive(Debug, Args)]
 pub struct Doctor {
-    /// Print one JSON document instead of a table
-    #[arg(long)]
-    pub json: bool,
+    #[command(flatten)]
+    pub print: Print,
 }
 
 const CC: &str = "\
@@ -432,10 +601,10 @@ pub struct Cc {
 pub enum CcAction {
     /// Load a controller into the kernel and leave it there
     Load {
-        /// bbr_low_delay
+        /// bbr_low_delay, knee_bbr3 or knee_copa
         #[arg(value_name = "NAME")]
         name: String,
-        /// Change one of its parameters (knee list controllers, below bbr)
+        /// Change one of its parameters (knee list controllers, below bbr, bbr3 or copa)
         #[arg(long, value_name = "SWITCH=VALUE", value_parser = switch)]
         set: Vec<(String, String)>,
     },
@@ -443,7 +612,7 @@ pub enum CcAction {
     List,
     /// Take a controller away; connections that use it keep it
     Unload {
-        /// bbr_low_delay
+        /// bbr_low_delay, knee_bbr3 or knee_copa
         #[arg(value_name = "NAME")]
         name: String,
     },
@@ -492,15 +661,25 @@ pub enum Described {
     Manifest,
     /// repeat.json
     Repeat,
-    /// What knee compare --json prints
+    /// What knee compare --format json prints about two
     Comparison,
-    /// reproduce.json, and what knee reproduce --json prints
+    /// What knee compare --format json prints about more
+    Comparisons,
+    /// answers.json: together or one path alone, which controller for which traffic
+    Answers,
+    /// reproduce.json, and what knee reproduce --format json prints
     Reproduce,
-    /// sweep.json, and what knee sweep --json prints
+    /// sweep.json, and what knee sweep --format json prints
     Sweep,
+    /// rank.json, and what knee rank --format json prints
+    Rank,
+    /// evaluation.json, and what knee evaluate --format json prints
+    Evaluation,
+    /// origin.json: what a sweep or a ranking was made from
+    Origin,
     /// fidelity.json of a run on the simulator and on the kernel
     Fidelity,
-    /// fidelity.json of a grid, and what knee fidelity --json prints
+    /// fidelity.json of a grid, and what knee fidelity --format json prints
     FidelityGrid,
 }
 

@@ -21,7 +21,9 @@ fn look(path: &Path) -> Result<String, Errors> {
             .map(|study| format!("{name}: sound, {}\n", study_in(&study)));
     }
     let scenario = ScenarioText::read(path)?.scenario(&[])?;
-    Ok(format!("{name}: sound, {}\n", scenario_in(&scenario)))
+    let told = scenario.files.iter().filter(|file| !file.read_as.is_empty());
+    let read = told.map(|file| format!("  {}: {}\n", file.written, file.read_as));
+    Ok(format!("{name}: sound, {}\n{}", scenario_in(&scenario), read.collect::<String>()))
 }
 
 /// The folder of the study that `path` is, if it is one.

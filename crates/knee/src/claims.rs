@@ -1,19 +1,21 @@
 //! Claims as people read them.
 
+use crate::cell::Cell;
+use crate::document::Document;
 use crate::table::{Mood, Table};
 use knee_record::{ClaimOutcome, Outcome};
 
 /// A table of claims, then the findings; empty without claims.
-pub fn text(claims: &[ClaimOutcome]) -> String {
+pub fn document(claims: &[ClaimOutcome]) -> Document {
     if claims.is_empty() {
-        return String::new();
+        return Document::default();
     }
     let sourced = claims.iter().any(|claim| claim.source_figure.is_some());
-    let mut table = Table::new(&heads(sourced));
+    let mut table = Table::new(&heads(sourced)).called("claims");
     claims.iter().for_each(|claim| table.row_in(mood(claim), row(claim, sourced)));
     let findings: Vec<String> = claims.iter().filter_map(finding).collect();
     let gap = if findings.is_empty() { "" } else { "\n" };
-    format!("{}{gap}{}", table.text(), findings.concat())
+    Document::default().table(table).words(format!("{gap}{}", findings.concat()))
 }
 
 /// How the claims ended, in one line, against the record.
@@ -35,13 +37,16 @@ pub fn counts<'c>(claims: impl IntoIterator<Item = &'c ClaimOutcome>) -> String 
         0 => String::new(),
         uncertain => format!(", {uncertain} uncertain"),
     };
+    let untested = match ended(Outcome::NotTestedHere) {
+        0 => String::new(),
+        untested => format!(", {untested} not tested here"),
+    };
     format!(
-        "{} claim{}: {} hold, {} fail{uncertain}, {} not tested here",
+        "{} claim{}: {} hold, {} fail{uncertain}{untested}",
         claims.len(),
         if claims.len() == 1 { "" } else { "s" },
         ended(Outcome::Holds),
         ended(Outcome::Fails),
-        ended(Outcome::NotTestedHere),
     )
 }
 
@@ -53,21 +58,17 @@ fn heads(sourced: bool) -> Vec<&'static str> {
     heads
 }
 
-fn row(claim: &ClaimOutcome, sourced: bool) -> Vec<String> {
+fn row(claim: &ClaimOutcome, sourced: bool) -> Vec<Cell> {
     let outcome = match claim.outcome == claim.recorded {
         _ if claim.agrees => claim.outcome.to_string(),
         true => format!("{}, drifted", claim.outcome),
         false => format!("{}, differs from record: {}", claim.outcome, claim.recorded),
     };
-    let mut row = vec![
-        outcome,
-        claim.id.clone(),
-        claim.says.clone(),
-        claim.expected.clone(),
-        claim.measured_text.clone(),
-    ];
+    let measured = Cell::figure(claim.unit, claim.measured).reading(claim.measured_text.clone());
+    let words = [&outcome, &claim.id, &claim.says, &claim.expected].map(Cell::from);
+    let mut row: Vec<Cell> = words.into_iter().chain([measured]).collect();
     if sourced {
-        row.insert(3, claim.source_figure.clone().unwrap_or_default());
+        row.insert(3, claim.source_figure.clone().unwrap_or_default().into());
     }
     row
 }

@@ -1,56 +1,133 @@
 //! `knee compare`.
 
 use crate::arguments::Compare;
+use crate::cell::Cell;
+use crate::document::Document;
 use crate::failure::{Ending, Failure};
-use crate::figures::{is_headline, named};
-use crate::screen;
 use crate::table::Table;
-use knee_lab::words::NONE;
+use knee_lab::RunsCompared;
+use knee_lab::words::{NONE, change, is_headline, is_part, named};
 use knee_record::{Comparison, Difference, PairedScale, RunIdentity, Unit};
 
 /// Prints two runs, or the repeats of two, number by number.
 pub fn compare(arguments: &Compare) -> Result<Ending, Failure> {
-    let comparison = knee_lab::compare(&arguments.before, &arguments.after)?;
-    if arguments.json {
-        screen::print_json(&comparison)?;
-    } else {
-        screen::print(&text(&comparison, arguments.all))?;
+    let compared = knee_lab::compare_runs(&arguments.runs)?;
+    let format = arguments.print.format();
+    let document = given(&compared);
+    match &compared.comparisons[..] {
+        [only] => document.then(of_two(only, arguments.all)).print(format, only)?,
+        _ => document.then(several(&compared, arguments.all)).print(format, &compared)?,
     }
     Ok(Ending::Done)
 }
 
-fn text(comparison: &Comparison, all: bool) -> String {
-    let mut table = match comparison.pairs {
+/// What differs before the runs begin.
+fn given(compared: &RunsCompared) -> Document {
+    if compared.given.is_empty() {
+        let same = "The runs were given the same: scenario, version and ground.";
+        return Document::default().said(same).words("\n");
+    }
+    let heads = std::iter::once("what differs".to_string()).chain(compared.directories.clone());
+    let heads: Vec<String> = heads.collect();
+    let heads: Vec<&str> = heads.iter().map(String::as_str).collect();
+    let mut table = Table::new(&heads).called("given");
+    for given in &compared.given {
+        let values = given.values.iter().map(|value| value.clone().unwrap_or_else(|| NONE.into()));
+        table.row(std::iter::once(given.what.clone()).chain(values));
+    }
+    Document::default().table(table).words("\n")
+}
+
+/// One row a measure that all have, one column a run.
+fn several(compared: &RunsCompared, all: bool) -> Document {
+    let mut heads = vec!["measure".to_string()];
+    heads.extend(compared.directories.iter().map(|name| format!(">{name}")));
+    let heads: Vec<&str> = heads.iter().map(String::as_str).collect();
+    let mut table = Table::new(&heads).called("measures");
+    let Some((first, others)) = compared.comparisons.split_first() else {
+        return Document::default();
+    };
+    for difference in first.differences.iter().filter(|one| all || is_headline(&one.measure)) {
+        let same = |other: &Comparison| {
+            other.differences.iter().find(|found| found.measure == difference.measure).cloned()
+        };
+        let Some(found) = others.iter().map(same).collect::<Option<Vec<_>>>() else { continue };
+        let mut row = vec![
+            Cell::from(&difference.measure),
+            Cell::named(&difference.measure, difference.before),
+        ];
+        row.extend(std::iter::once(difference).chain(&found).map(cell));
+        table.row(row);
+    }
+    let pairs = compared.comparisons.iter().map(|one| one.pairs).min().unwrap_or(0);
+    let note = match pairs {
+        0 => "One run each: what differs may be chance. Run all with --repeat 5.".to_string(),
+        pairs => format!(
+            "In brackets the ratio to the first, of parts of a whole the difference in percentage \
+             points, where it is a difference beyond chance: {pairs} pairs of runs with the same seed, the comparisons with each run corrected together \
+             (Holm); without brackets none was seen."
+        ),
+    };
+    Document::default().table(table).said(note)
+}
+
+/// A value beside that of the first run.
+fn cell(difference: &Difference) -> Cell {
+    let value = named(&difference.measure, difference.after);
+    let by = || format!("{value} ({})", change(&difference.measure, difference.absolute));
+    let is_part = is_part(&difference.measure);
+    let shown = match (&difference.compared, difference.relative) {
+        (Some(pairs), _) if pairs.differs() => match (pairs.scale, pairs.estimate) {
+            (PairedScale::Ratio, Some(ratio)) if !is_part => format!("{value} (× {ratio:.2})"),
+            _ => by(),
+        },
+        (Some(_), _) => value,
+        (None, Some(part)) if !is_part => format!("{value} ({:+.0} %)", part * 100.0),
+        (None, Some(_)) if difference.absolute != 0.0 => by(),
+        (None, _) => value,
+    };
+    let cell = Cell::shown(shown, difference.after);
+    let pairs = difference.compared.filter(|pairs| pairs.scale == PairedScale::Ratio);
+    let parts = pairs.map(|pairs| {
+        [("ratio", pairs.estimate), ("ratio_low", pairs.low), ("ratio_high", pairs.high)]
+    });
+    let known = parts.into_iter().flatten().filter_map(|(part, value)| Some((part, value?)));
+    known.fold(cell, |cell, (part, value)| cell.with(part, value))
+}
+
+fn of_two(comparison: &Comparison, all: bool) -> Document {
+    let table = match comparison.pairs {
         0 => Table::new(&["measure", ">before", ">after", ">change", ">relative"]),
         _ => Table::new(&["measure", ">before", ">after", ">after over before", "difference"]),
     };
+    let mut table = table.called("measures");
     let shown = comparison.differences.iter().filter(|one| all || is_headline(&one.measure));
     shown.for_each(|difference| match comparison.pairs {
         0 => table.row(row(difference)),
         _ => table.row(paired_row(difference)),
     });
-    let mut text = format!(
-        "before  {}\nafter   {}\n\n{}",
+    let identities = format!(
+        "before  {}\nafter   {}\n\n",
         identity(&comparison.before, comparison.pairs),
         identity(&comparison.after, comparison.pairs),
-        table.text()
     );
+    let mut document = Document::default().words(identities).table(table);
     for (only, names) in [("before", &comparison.only_before), ("after", &comparison.only_after)] {
         let names: Vec<&str> =
             names.iter().filter(|name| all || is_headline(name)).map(String::as_str).collect();
         if !names.is_empty() {
-            text += &format!("only {only}: {}\n", names.join(", "));
+            document = document.said(format!("only {only}: {}", names.join(", ")));
         }
     }
-    text + &note(comparison)
+    document.said(note(comparison))
 }
 
 fn note(comparison: &Comparison) -> String {
     match comparison.pairs {
-        0 => "One run each: what differs may be chance. Run both with --repeat 5.\n".to_string(),
+        0 => "One run each: what differs may be chance. Run both with --repeat 5.".to_string(),
         pairs => format!(
             "{pairs} pairs of runs with the same seed; means, ratios with their 95 % intervals. \
-             A difference is one with all {} comparisons considered (Holm).\n",
+             A difference is one with all {} comparisons considered (Holm).",
             comparison.comparisons
         ),
     }
@@ -63,26 +140,28 @@ fn identity(run: &RunIdentity, pairs: usize) -> String {
     }
 }
 
-fn row(difference: &Difference) -> [String; 5] {
-    let show = |value: f64| named(&difference.measure, value);
-    let sign = if difference.absolute > 0.0 { "+" } else { "" };
-    let relative = difference.relative.map(|part| format!("{:+.1} %", part * 100.0));
+fn row(difference: &Difference) -> [Cell; 5] {
+    let show = |value: f64| Cell::named(&difference.measure, value);
+    let relative =
+        difference.relative.map(|part| Cell::shown(format!("{:+.1} %", part * 100.0), part));
     [
-        difference.measure.clone(),
+        (&difference.measure).into(),
         show(difference.before),
         show(difference.after),
-        format!("{sign}{}", show(difference.absolute)),
-        relative.unwrap_or_else(|| NONE.to_string()),
+        Cell::shown(change(&difference.measure, difference.absolute), difference.absolute),
+        relative.unwrap_or_else(|| NONE.into()),
     ]
 }
 
-fn paired_row(difference: &Difference) -> [String; 5] {
-    let show = |value: f64| named(&difference.measure, value);
+fn paired_row(difference: &Difference) -> [Cell; 5] {
+    let show = |value: f64| Cell::named(&difference.measure, value);
     let number = |value: f64| Unit::Number.show((value * 1e3).round() / 1e3);
     let pairs = difference.compared.as_ref();
     let ratio = pairs.filter(|pairs| pairs.scale == PairedScale::Ratio).and_then(|pairs| {
         let (low, high) = pairs.low.zip(pairs.high)?;
-        Some(format!("{} ({} to {})", number(pairs.estimate?), number(low), number(high)))
+        let estimate = pairs.estimate?;
+        let shown = format!("{} ({} to {})", number(estimate), number(low), number(high));
+        Some(Cell::shown(shown, estimate).with("low", low).with("high", high))
     });
     let verdict = match (pairs, difference.repeats_advised) {
         (Some(pairs), _) if pairs.is_same() => "the same".to_string(),
@@ -94,6 +173,7 @@ fn paired_row(difference: &Difference) -> [String; 5] {
         (Some(_), Some(_)) => "none of 5 %".to_string(),
         _ => "none seen".to_string(),
     };
-    let ratio = ratio.unwrap_or_else(|| NONE.to_string());
-    [difference.measure.clone(), show(difference.before), show(difference.after), ratio, verdict]
+    let ratio = ratio.unwrap_or_else(|| NONE.into());
+    let measure = Cell::from(&difference.measure);
+    [measure, show(difference.before), show(difference.after), ratio, verdict.into()]
 }

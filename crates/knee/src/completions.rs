@@ -1,14 +1,13 @@
 //! `knee completions`.
 
-use crate::arguments::{Arguments, Completions};
+use crate::arguments::Completions;
 use crate::failure::{Ending, Failure};
 use crate::screen;
-use clap::CommandFactory;
 
 /// Prints what a shell needs to complete commands and arguments.
 pub fn completions(arguments: &Completions) -> Result<Ending, Failure> {
     let mut script = Vec::new();
-    clap_complete::generate(arguments.shell, &mut Arguments::command(), "knee", &mut script);
+    clap_complete::generate(arguments.shell, &mut crate::command(), "knee", &mut script);
     screen::print(&String::from_utf8_lossy(&script))?;
     Ok(Ending::Done)
 }

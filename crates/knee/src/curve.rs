@@ -2,9 +2,10 @@
 
 use crate::advice::cannot_write;
 use crate::arguments::Curve;
+use crate::cell::Cell;
+use crate::document::Document;
 use crate::failure::{Ending, Failure};
 use crate::laboratory::{chosen, lab, watched};
-use crate::screen;
 use crate::table::Table;
 use knee_lab::{CurvePath, Error, Measured, SIMULATOR, ScenarioText};
 use knee_record::Unit;
@@ -27,31 +28,36 @@ pub fn curve(arguments: &Curve) -> Result<Ending, Failure> {
     let Some(measured) = watched(&lab, || lab.curve(&curve))? else {
         return Ok(Ending::Interrupted);
     };
-    screen::print(&table(&curve.path, &measured))?;
     write(arguments, &curve_svg(&curve.picture(&measured)))?;
-    screen::print(&format!("\npicture  {}\n", arguments.out.display()))?;
+    let end = format!("\npicture  {}\n", arguments.out.display());
+    let document = Document::default().table(table(&curve.path, &measured)).words(end);
+    document.print_tables(arguments.print.format())?;
     Ok(Ending::Done)
 }
 
 /// Point by point, with the difference between the grounds.
-fn table(path: &CurvePath, measured: &[Measured]) -> String {
+fn table(path: &CurvePath, measured: &[Measured]) -> Table {
     let (sim, real): (Vec<_>, Vec<_>) = measured.iter().partition(|one| one.ground == SIMULATOR);
     let mut heads = vec![">window", ">BDP", ">rate", ">RTT", ">sent again"];
     if !real.is_empty() {
         heads.extend([">kernel", ">difference", ">kernel RTT", ">difference", ">sent again"]);
         heads.push("kernel’s run");
     }
-    let mut table = Table::new(&heads);
-    let (rate, time) = (|v| Unit::BitsPerSecond.show(v), |v| Unit::Seconds.show(v));
-    let apart = |a: f64, b: f64| format!("{:+.1} %", (a / b - 1.0) * 100.0);
+    let mut table = Table::new(&heads).called("windows");
+    let rate = |value| Cell::figure(Unit::BitsPerSecond, Some(value));
+    let time = |value| Cell::figure(Unit::Seconds, Some(value));
+    let apart = |a: f64, b: f64| {
+        let part = a / b - 1.0;
+        Cell::shown(format!("{:+.1} %", part * 100.0), part)
+    };
     for one in sim {
         let point = one.point;
         let mut row = vec![
-            format!("{:.0}", point.window_bytes / path.segment_bytes),
-            format!("{:.2}", point.window_bytes / path.bdp_bytes),
+            segments(point.window_bytes / path.segment_bytes, 0),
+            segments(point.window_bytes / path.bdp_bytes, 2),
             rate(point.delivered_bps),
             time(point.rtt_s),
-            Unit::Fraction.show(one.lost),
+            Cell::figure(Unit::Fraction, Some(one.lost)),
         ];
         let same = |other: &&&Measured| other.point.window_bytes == point.window_bytes;
         if let Some(other) = real.iter().find(same) {
@@ -60,13 +66,18 @@ fn table(path: &CurvePath, measured: &[Measured]) -> String {
                 apart(point.delivered_bps, other.point.delivered_bps),
                 time(other.point.rtt_s),
                 apart(point.rtt_s, other.point.rtt_s),
-                Unit::Fraction.show(other.lost),
-                other.verdict.to_string(),
+                Cell::figure(Unit::Fraction, Some(other.lost)),
+                other.verdict.to_string().into(),
             ]);
         }
         table.row(row);
     }
-    table.text()
+    table
+}
+
+/// A window in units of another one.
+fn segments(value: f64, digits: usize) -> Cell {
+    Cell::shown(format!("{value:.digits$}"), value)
 }
 
 fn write(arguments: &Curve, picture: &str) -> Result<(), Failure> {

@@ -4,33 +4,31 @@ mod examine;
 mod host;
 
 use crate::arguments::Doctor;
+use crate::document::Document;
 use crate::failure::{Ending, Failure};
-use crate::screen;
 use crate::table::{Mood, Table};
 use examine::{Finding, State, examine};
 use host::Host;
 use serde::Serialize;
 
-/// What is printed with `--json`.
+/// What is printed with `--format json`.
 #[derive(Serialize)]
-struct Document {
+struct Findings<'f> {
     /// `knee-doctor/1`.
     schema: &'static str,
-    findings: Vec<Finding>,
+    findings: &'f [Finding],
 }
 
 /// Says what this host allows. What the later grounds lack is no failure.
 pub fn doctor(arguments: &Doctor) -> Result<Ending, Failure> {
     let findings = examine(&Host::this());
-    match arguments.json {
-        true => screen::print_json(&Document { schema: "knee-doctor/1", findings })?,
-        false => screen::print(&text(&findings))?,
-    }
+    let json = Findings { schema: "knee-doctor/1", findings: &findings };
+    document(&findings).print(arguments.print.format(), &json)?;
     Ok(Ending::Done)
 }
 
-fn text(findings: &[Finding]) -> String {
-    let mut table = Table::new(&["state", "what", "found", "for"]);
+fn document(findings: &[Finding]) -> Document {
+    let mut table = Table::new(&["state", "what", "found", "for"]).called("findings");
     for finding in findings {
         let (mood, word) = match finding.state {
             State::Ready => (Mood::Good, "ready"),
@@ -42,8 +40,9 @@ fn text(findings: &[Finding]) -> String {
     let advice = findings.iter().filter(|finding| finding.state != State::Ready);
     let advice: String =
         advice.map(|finding| format!("{}: {}\n", finding.what, finding.advice)).collect();
+    let document = Document::default().table(table);
     match advice.is_empty() {
-        true => table.text(),
-        false => format!("{}\nWhat to do:\n{advice}", table.text()),
+        true => document,
+        false => document.words(format!("\nWhat to do:\n{advice}")),
     }
 }

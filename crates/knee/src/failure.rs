@@ -1,7 +1,6 @@
 //! How a command ends, and with which exit code.
 
 use crate::{problems, screen};
-use std::process::ExitCode;
 
 /// Wrong arguments, a wrong scenario, a directory that is no run.
 pub const USAGE: u8 = 2;
@@ -17,20 +16,20 @@ pub const INTERRUPTED: u8 = 130;
 pub enum Ending {
     /// All is as it should be.
     Done,
-    /// A claim did not come out as on record.
-    ClaimDiffers,
+    /// A claim, or the bytes of a record, did not come out as on record.
+    Differs,
     /// Stopped by hand; what there was is kept.
     Interrupted,
 }
 
 impl Ending {
     /// The exit code.
-    pub fn code(self) -> ExitCode {
-        ExitCode::from(match self {
+    pub fn code(self) -> u8 {
+        match self {
             Ending::Done => 0,
-            Ending::ClaimDiffers => 1,
+            Ending::Differs => 1,
             Ending::Interrupted => INTERRUPTED,
-        })
+        }
     }
 }
 
@@ -50,12 +49,12 @@ pub enum Failure {
 
 impl Failure {
     /// The exit code.
-    pub fn code(&self) -> ExitCode {
-        ExitCode::from(match self {
+    pub fn code(&self) -> u8 {
+        match self {
             Failure::Usage(..) | Failure::Files(_) => USAGE,
             Failure::Host(..) => HOST,
             Failure::Internal(_) => INTERNAL,
-        })
+        }
     }
 
     /// Says it on the standard error.

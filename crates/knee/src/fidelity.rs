@@ -1,6 +1,7 @@
 //! `knee fidelity`.
 
 use crate::arguments::Fidelity;
+use crate::document::Document;
 use crate::failure::{Ending, Failure};
 use crate::laboratory::{lab, watched};
 use crate::progress::seconds_left;
@@ -39,18 +40,16 @@ pub fn fidelity(arguments: &Fidelity) -> Result<Ending, Failure> {
         seconds_left(seconds)
     ));
     let compared = watched(&lab, || lab.fidelity(&grid))?;
-    match arguments.json {
-        true => screen::print_json(&compared)?,
-        false => screen::print(&text(&compared, &out, &grid.command()))?,
-    }
+    let document = document(&compared, &out, &grid.command());
+    document.print(arguments.print.format(), &compared)?;
     Ok(if lab.is_stopped() { Ending::Interrupted } else { Ending::Done })
 }
 
 /// Medians, worst cells, and what proves nothing.
-fn text(grid: &FidelityGrid, out: &Path, command: &str) -> String {
-    let mut medians = Table::new(&MEDIANS);
+fn document(grid: &FidelityGrid, out: &Path, command: &str) -> Document {
+    let mut medians = Table::new(&MEDIANS).called("medians");
     grid.medians.iter().for_each(|median| medians.row(median_row(median)));
-    let mut worst = Table::new(&WORST);
+    let mut worst = Table::new(&WORST).called("worst cells");
     for cell in worst_cells(grid) {
         let mood = if cell.within() == Some(true) { Mood::Neutral } else { Mood::Bad };
         worst.row_in(mood, worst_row(cell));
@@ -58,13 +57,12 @@ fn text(grid: &FidelityGrid, out: &Path, command: &str) -> String {
     let invalid = invalid_rows(grid).into_iter();
     let invalid: String = invalid.map(|row| format!("invalid  {}: {}\n", row[0], row[1])).collect();
     let at = |name: &str| out.join(name).display().to_string();
-    format!(
-        "{}\n\n{}\nDifferences of the worst cells\n{}\n{invalid}report   {}\ntable    {}\ndata     {}\nrepeat   {command}\n",
-        headline(grid),
-        medians.text(),
-        worst.text(),
+    let end = format!(
+        "\n{invalid}report   {}\ntable    {}\ndata     {}\nrepeat   {command}\n",
         at(REPORT),
         at(MARKDOWN),
         at(FIDELITY),
-    )
+    );
+    let document = Document::default().said(headline(grid)).words("\n").table(medians);
+    document.words("\nDifferences of the worst cells\n").table(worst).words(end)
 }

@@ -1,14 +1,18 @@
 //! The table of what came out of a run.
 
+use crate::cell::Cell;
+use crate::document::Document;
 use crate::table::Table;
-use knee_lab::words::{NONE, time_us};
-use knee_record::{FlowSummary, LinkSummary, Spread, Summary, Unit};
+use knee_lab::words::time_us;
+use knee_record::{FlowSummary, GroupSummary, LinkSummary, Spread, Summary, TransferSummary, Unit};
 
 /// Flows and links that are shown one by one; the records have them all.
 const ROWS_MAX: usize = 20;
+/// With more flows than these, groups are shown in their place.
+pub const GROUPS_FIRST: usize = 8;
 
 /// Title, flows, links.
-pub fn text(summary: &Summary) -> String {
+pub fn document(summary: &Summary) -> Document {
     let title = format!(
         "{} · {} · seed {} · {}\n",
         summary.name,
@@ -16,29 +20,65 @@ pub fn text(summary: &Summary) -> String {
         summary.seed,
         time_us(Some(summary.duration_us))
     );
-    [title, flows(summary), links(summary)].join("\n")
+    let document = Document::default().words(title + "\n").then(flows(summary));
+    document.words("\n").then(links(summary))
 }
 
-fn flows(summary: &Summary) -> String {
-    let sized = summary.flows.iter().any(|flow| flow.size_bytes.is_some());
-    let mut heads = vec![
-        "flow",
-        "cc",
-        ">goodput",
-        ">RTT p50",
-        ">RTT p95",
-        ">standing",
-        ">sent again",
-        ">power",
-    ];
-    if sized {
-        heads.push(">finished in");
+/// A column that only some workloads fill: its head, and the value of a flow.
+type OfWorkload = (&'static str, fn(&FlowSummary) -> Option<Cell>);
+
+const OF_WORKLOADS: [OfWorkload; 7] = [
+    (">finished in", |flow| flow.size_bytes.map(|_| Cell::us(flow.completion_us))),
+    (">loaded in", |flow| flow.page.as_ref().map(|page| Cell::us(page.load_us))),
+    (">bitrate", |flow| flow.video.as_ref().map(|v| show(Unit::BitsPerSecond, v.bitrate_bps))),
+    (">stalled", |flow| flow.video.as_ref().map(|video| Cell::us(video.stall_us))),
+    (">started in", |flow| flow.video.as_ref().map(|video| Cell::us(video.startup_us))),
+    (">transfers", |flow| transfers(flow).map(|all| Cell::count(all.finished as u64))),
+    (">mean time", |flow| {
+        transfers(flow).map(|all| Cell::us(all.completion_us.map(|time| time.mean)))
+    }),
+];
+
+/// All transfers of a mix.
+fn transfers(flow: &FlowSummary) -> Option<&TransferSummary> {
+    flow.transfers.as_ref()?.iter().find(|class| class.name == "all")
+}
+
+fn flows(summary: &Summary) -> Document {
+    let filled = |column: &&OfWorkload| summary.flows.iter().any(|flow| column.1(flow).is_some());
+    let more: Vec<&OfWorkload> = OF_WORKLOADS.iter().filter(filled).collect();
+    let mut heads = vec!["flow", "cc"];
+    heads.extend(more.iter().map(|(head, _)| *head));
+    heads.extend(FIGURES);
+    let mut table = Table::new(&heads).called("flows");
+    let many = summary.flows.len() > GROUPS_FIRST && !summary.groups.is_empty();
+    let shown = if many { 0 } else { ROWS_MAX };
+    if many {
+        let alone = |flow: &&FlowSummary| summary.groups.iter().all(|g| g.name != flow.name);
+        let of_group = |group: &GroupSummary| {
+            let cell = |(head, _): &&OfWorkload| match *head == ">finished in" {
+                true => Cell::us(group.completion_us),
+                false => Cell::default(),
+            };
+            more.iter().map(cell).collect::<Vec<_>>()
+        };
+        summary.groups.iter().for_each(|group| {
+            let name = format!("{} × {}", group.name, group.flow_count);
+            let words = [name, group.cc.clone()].map(Cell::from).into_iter().chain(of_group(group));
+            table.row(words.chain(group_figures(group)));
+        });
+        summary.flows.iter().filter(alone).take(ROWS_MAX).for_each(|flow| {
+            table.row(flow_row(flow, &more));
+        });
     }
-    let mut table = Table::new(&heads);
-    let columns = |row: [String; 9]| row.into_iter().take(heads.len());
-    summary.flows.iter().take(ROWS_MAX).for_each(|flow| table.row(columns(flow_row(flow))));
+    summary.flows.iter().take(shown).for_each(|flow| table.row(flow_row(flow, &more)));
     if summary.flows.len() > 1 {
-        table.row(columns(all_row(summary)));
+        let finished = |(head, _): &&OfWorkload| match *head == ">finished in" {
+            true => Cell::us(summary.measures.completion_us),
+            false => Cell::default(),
+        };
+        let words = [Cell::from("all"), Cell::default()].into_iter();
+        table.row(words.chain(more.iter().map(finished)).chain(all_figures(summary)));
     }
     let fairness = match summary.measures.jain {
         Some(jain) if summary.flows.len() > 1 => {
@@ -46,41 +86,58 @@ fn flows(summary: &Summary) -> String {
         }
         _ => String::new(),
     };
-    table.text() + &fairness + &left_out(summary.flows.len(), "flows", knee_record::FLOWS)
+    let rest = match many {
+        true => format!("Each of the {} flows: {}\n", summary.flows.len(), knee_record::FLOWS),
+        false => left_out(summary.flows.len(), "flows", knee_record::FLOWS),
+    };
+    Document::default().table(table).words(fairness + &rest)
 }
 
-fn flow_row(flow: &FlowSummary) -> [String; 9] {
-    let rtt = |value: fn(&Spread) -> f64| time_us(flow.rtt_us.as_ref().map(value));
-    [
-        format!("{}[{}]", flow.name, flow.index),
-        flow.cc.clone(),
+/// Heads of what every flow has.
+const FIGURES: [&str; 6] =
+    [">goodput", ">RTT p50", ">RTT p95", ">standing", ">sent again", ">power"];
+
+fn flow_row(flow: &FlowSummary, more: &[&OfWorkload]) -> Vec<Cell> {
+    let rtt = |value: fn(&Spread) -> f64| Cell::us(flow.rtt_us.as_ref().map(value));
+    let mut row = vec![format!("{}[{}]", flow.name, flow.index).into(), (&flow.cc).into()];
+    row.extend(more.iter().map(|(_, value)| value(flow).unwrap_or_default()));
+    row.extend([
         show(Unit::BitsPerSecond, flow.goodput_bps),
         rtt(|rtt| rtt.p50),
         rtt(|rtt| rtt.p95),
-        time_us(flow.standing_queue_us),
+        Cell::us(flow.standing_queue_us),
         show(Unit::Fraction, flow.retransmit_ratio),
         show(Unit::Number, flow.power),
-        time_us(flow.completion_us),
+    ]);
+    row
+}
+
+fn group_figures(group: &GroupSummary) -> [Cell; 6] {
+    let rtt = |value: fn(&Spread) -> f64| Cell::us(group.rtt_us.as_ref().map(value));
+    [
+        show(Unit::BitsPerSecond, group.goodput_bps),
+        rtt(|rtt| rtt.p50),
+        rtt(|rtt| rtt.p95),
+        Cell::us(group.standing_queue_us),
+        show(Unit::Fraction, group.retransmit_ratio),
+        Cell::default(),
     ]
 }
 
-fn all_row(summary: &Summary) -> [String; 9] {
+fn all_figures(summary: &Summary) -> [Cell; 6] {
     let all = &summary.measures;
-    let rtt = |value: fn(&Spread) -> f64| time_us(all.rtt_us.as_ref().map(value));
+    let rtt = |value: fn(&Spread) -> f64| Cell::us(all.rtt_us.as_ref().map(value));
     [
-        "all".to_string(),
-        String::new(),
         show(Unit::BitsPerSecond, all.goodput_bps),
         rtt(|rtt| rtt.p50),
         rtt(|rtt| rtt.p95),
-        time_us(all.standing_queue_us),
+        Cell::us(all.standing_queue_us),
         show(Unit::Fraction, all.retransmit_ratio),
         show(Unit::Number, all.power),
-        time_us(all.completion_us),
     ]
 }
 
-fn links(summary: &Summary) -> String {
+fn links(summary: &Summary) -> Document {
     let mut table = Table::new(&[
         "link",
         ">utilisation",
@@ -90,22 +147,24 @@ fn links(summary: &Summary) -> String {
         ">dropped",
         ">lost",
         ">marked",
-    ]);
+    ])
+    .called("links");
     summary.links.iter().take(ROWS_MAX).for_each(|link| table.row(link_row(link)));
-    table.text() + &left_out(summary.links.len(), "links", knee_record::LINKS)
+    let rest = left_out(summary.links.len(), "links", knee_record::LINKS);
+    Document::default().table(table).words(rest)
 }
 
-fn link_row(link: &LinkSummary) -> [String; 8] {
-    let delay = |value: fn(&Spread) -> f64| time_us(link.queueing_delay_us.as_ref().map(value));
+fn link_row(link: &LinkSummary) -> [Cell; 8] {
+    let delay = |value: fn(&Spread) -> f64| Cell::us(link.queueing_delay_us.as_ref().map(value));
     [
-        link.name.clone(),
+        (&link.name).into(),
         show(Unit::Fraction, link.utilisation),
         delay(|delay| delay.p50),
         delay(|delay| delay.p95),
-        time_us(link.standing_queue_us),
-        link.drops.to_string(),
-        link.losses.to_string(),
-        link.marks.to_string(),
+        Cell::us(link.standing_queue_us),
+        Cell::count(link.drops),
+        Cell::count(link.losses),
+        Cell::count(link.marks),
     ]
 }
 
@@ -116,62 +175,6 @@ fn left_out(count: usize, what: &str, file: &str) -> String {
     }
 }
 
-fn show(unit: Unit, value: Option<f64>) -> String {
-    value.map_or_else(|| NONE.to_string(), |value| unit.show(value))
-}
-
-/// A number of a summary with the unit that its name ends in.
-pub fn named(name: &str, value: f64) -> String {
-    if name.contains("_bps") {
-        Unit::BitsPerSecond.show(value)
-    } else if name.contains("_us") {
-        Unit::Seconds.show(value / 1e6)
-    } else if name.contains("_bytes") {
-        format!("{} B", Unit::Number.show(value))
-    } else if name.contains("_ratio") || name.ends_with("utilisation") {
-        Unit::Fraction.show(value)
-    } else {
-        Unit::Number.show(value)
-    }
-}
-
-/// Whether a number of a summary is one that is usually looked at.
-pub fn is_headline(name: &str) -> bool {
-    const ENDS: [&str; 10] = [
-        "goodput_bps",
-        "rtt_us.p50",
-        "rtt_us.p95",
-        "standing_queue_us",
-        "queueing_delay_us.p95",
-        "retransmit_ratio",
-        "utilisation",
-        "drops",
-        "jain",
-        "completion_us",
-    ];
-    let plain = |end: &str| {
-        let before = name.strip_suffix(end);
-        before.is_some_and(|before| before.is_empty() || before.ends_with('.'))
-    };
-    ENDS.iter().any(|end| plain(end))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn names_say_the_unit() {
-        assert_eq!(named("flow.a[0].goodput_bps", 9.4e6), "9.4 Mbit/s");
-        assert_eq!(named("flow.a[0].rtt_us.p50", 60_000.0), "60 ms");
-        assert_eq!(named("link.x.utilisation", 0.5), "50 %");
-        assert_eq!(named("flow.a[0].sent_bytes", 1500.0), "1500 B");
-        assert_eq!(named("jain", 0.5), "0.5");
-    }
-
-    #[test]
-    fn headlines_are_whole_names() {
-        assert!(is_headline("rtt_us.p50") && is_headline("flow.a[0].rtt_us.p50"));
-        assert!(!is_headline("flow.a[0].srtt_us.p50") && !is_headline("flow.a[0].rtt_us.p5"));
-    }
+fn show(unit: Unit, value: Option<f64>) -> Cell {
+    Cell::figure(unit, value)
 }

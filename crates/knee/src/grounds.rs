@@ -1,20 +1,27 @@
 //! The table of a scenario on the simulator and on the kernel.
 
+use crate::cell::Cell;
+use crate::document::Document;
 use crate::table::{Mood, Table};
 use knee_lab::both::{HEADS, row};
 use knee_lab::words::time_us;
 use knee_record::Fidelity;
 
 /// The table, then how each run went.
-pub fn text(fidelity: &Fidelity) -> String {
-    let mut table = Table::new(&HEADS);
+pub fn document(fidelity: &Fidelity) -> Document {
+    let mut table = Table::new(&HEADS).called("measures");
     for one in &fidelity.measures {
         let mood = match one.within {
             Some(true) => Mood::Good,
             Some(false) => Mood::Bad,
             None => Mood::Neutral,
         };
-        table.row_in(mood, row(one));
+        let [agrees, measure, of, sim, kernel, difference, tolerance] = row(one);
+        let figure = |shown, value| Cell::figure(one.unit, value).reading(shown);
+        let figures = [figure(sim, one.sim), figure(kernel, one.kernel)];
+        let words = [agrees, measure, of].map(Cell::from).into_iter().chain(figures);
+        let rest = [figure(difference, one.difference), tolerance.into()];
+        table.row_in(mood, words.chain(rest));
     }
     let probes = fidelity.kernel.probes.iter().map(|probe| {
         format!(
@@ -24,5 +31,5 @@ pub fn text(fidelity: &Fidelity) -> String {
             time_us(probe.rtt_p95_us)
         )
     });
-    format!("{}{}", table.text(), probes.collect::<String>())
+    Document::default().table(table).words(probes.collect::<String>())
 }

@@ -5,29 +5,30 @@ mod measures;
 mod registered;
 
 use crate::arguments::{List, Listed};
+use crate::cell::Cell;
+use crate::document::Document;
 use crate::failure::{Ending, Failure};
-use crate::screen;
 use crate::table::Table;
 use knee_lab::{Grounds, built_in_studies, load_built_in_study};
 
 /// Lists what a scenario can name, or the studies.
 pub fn list(arguments: &List) -> Result<Ending, Failure> {
-    let text = match arguments.what {
+    let document = match arguments.what {
         None => everything(),
-        Some(Listed::Controllers) => registered::text(knee_cc::controllers()),
-        Some(Listed::Schedulers) => registered::text(knee_sched::schedulers()),
+        Some(Listed::Controllers) => registered::document(knee_cc::controllers()),
+        Some(Listed::Schedulers) => registered::document(knee_sched::schedulers()),
         Some(Listed::Workloads) => keys::workloads(),
-        Some(Listed::Measures) => measures::text(),
-        Some(Listed::Aqm) => registered::text(knee_link::aqms()),
-        Some(Listed::Keys) => keys::text(),
+        Some(Listed::Measures) => measures::document(),
+        Some(Listed::Aqm) => registered::document(knee_link::aqms()),
+        Some(Listed::Keys) => keys::document(),
         Some(Listed::Studies) => studies()?,
     };
-    screen::print(&text)?;
+    document.print_tables(arguments.print.format())?;
     Ok(Ending::Done)
 }
 
 /// Names alone, a paragraph for each list.
-fn everything() -> String {
+fn everything() -> Document {
     let lines = [
         ("controllers", registered::names(knee_cc::controllers())),
         ("schedulers", registered::names(knee_sched::schedulers())),
@@ -37,13 +38,13 @@ fn everything() -> String {
         ("keys", keys::section_names()),
         ("studies", built_in_studies().into_iter().map(str::to_string).collect()),
     ];
-    let mut table = Table::new(&["knee list", "names"]);
+    let mut table = Table::new(&["knee list", "names"]).called("names");
     lines.into_iter().for_each(|(what, names)| table.row([what.to_string(), names.join(", ")]));
-    table.text()
+    Document::default().table(table)
 }
 
-fn studies() -> Result<String, Failure> {
-    let mut table = Table::new(&["study", "title", ">runs", ">claims", "source"]);
+fn studies() -> Result<Document, Failure> {
+    let mut table = Table::new(&["study", "title", ">runs", ">claims", "source"]).called("studies");
     let grounds = Grounds::built_in();
     for name in built_in_studies() {
         let study = load_built_in_study(name, &grounds)
@@ -51,12 +52,12 @@ fn studies() -> Result<String, Failure> {
             .study;
         let of_runs: usize = study.runs.iter().map(|run| run.scenario.claims.len()).sum();
         table.row([
-            name.to_string(),
-            study.name,
-            study.runs.len().to_string(),
-            (study.claims.len() + of_runs).to_string(),
-            study.source,
+            Cell::from(name),
+            study.name.into(),
+            Cell::count(study.runs.len() as u64),
+            Cell::count((study.claims.len() + of_runs) as u64),
+            study.source.into(),
         ]);
     }
-    Ok(table.text())
+    Ok(Document::default().table(table))
 }

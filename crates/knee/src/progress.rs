@@ -1,16 +1,22 @@
-//! A bar with an estimate, on a terminal, for what takes over two seconds.
+//! How far runs are: a bar with an estimate, on a terminal, for what takes over two
+//! seconds; or for programs, one JSON object a line.
+
+use crate::screen;
 
 use indicatif::{ProgressBar, ProgressState, ProgressStyle};
 use knee_lab::{Handle, Pace, Progress};
+use serde_json::{Value, json};
 use std::io::{IsTerminal, stderr};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::{JoinHandle, spawn};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Nothing is shown before this.
 const PATIENCE: Duration = Duration::from_secs(2);
 /// Time between two looks at the runs.
 const REFRESH: Duration = Duration::from_millis(100);
+/// Programs hear something this often.
+const A_SECOND: Duration = Duration::from_secs(1);
 /// Steps of the bar.
 const STEPS: f64 = 10_000.0;
 
@@ -25,11 +31,13 @@ pub struct Bar {
 impl Bar {
     /// Begins to watch.
     pub fn over(runs: Handle) -> Bar {
-        if !stderr().is_terminal() {
+        let for_programs = screen::tells_programs();
+        if !for_programs && !stderr().is_terminal() {
             return Bar { _alive: None, thread: None };
         }
         let (alive, ended) = channel();
-        let thread = spawn(move || watch(&runs, &ended));
+        let look = if for_programs { tell } else { watch };
+        let thread = spawn(move || look(&runs, &ended));
         Bar { _alive: Some(alive), thread: Some(thread) }
     }
 }
@@ -40,6 +48,43 @@ impl Drop for Bar {
         // A bar that failed is no reason to fail.
         let _ = self.thread.take().map(JoinHandle::join);
     }
+}
+
+/// Tells programs how far the runs are: at each end of one, else every second, and once
+/// when all are done.
+#[expect(clippy::disallowed_methods, reason = "what runs take, for whoever waits for them")]
+fn tell(runs: &Handle, ended: &Receiver<()>) {
+    let began = Instant::now();
+    let mut told: Option<(Progress, Instant)> = None;
+    while ended.recv_timeout(REFRESH) == Err(RecvTimeoutError::Timeout) {
+        let Some(now) = runs.progress() else { continue };
+        let is_news = told.is_none_or(|(last, at)| {
+            (last.pace, last.finished, last.runs) != (now.pace, now.finished, now.runs)
+                || at.elapsed() >= A_SECOND
+        });
+        if is_news {
+            screen::tell(&object(&now, began.elapsed()));
+            told = Some((now, Instant::now()));
+        }
+    }
+    let elapsed_s = began.elapsed().as_secs_f64();
+    screen::tell(&json!({ "progress": "done", "elapsed_s": elapsed_s }));
+}
+
+fn object(progress: &Progress, elapsed: Duration) -> Value {
+    let Progress { pace, runs, finished, done, left_s } = *progress;
+    let estimate = (done > 0.0).then(|| elapsed.as_secs_f64() * (1.0 - done) / done);
+    json!({
+        "progress": match pace {
+            Pace::Virtual => "virtual-time",
+            Pace::Real => "real-time",
+        },
+        "runs": runs,
+        "finished": finished,
+        "done": done,
+        "elapsed_s": elapsed.as_secs_f64(),
+        "left_s": left_s.or(estimate),
+    })
 }
 
 /// Shows a bar for the runs of one pace, then one for those of the other.

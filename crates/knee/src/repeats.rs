@@ -1,44 +1,76 @@
 //! What came out of several runs that differ in their seed alone.
 
-use crate::figures::{is_headline, named};
+use crate::cell::Cell;
+use crate::document::Document;
+use crate::figures::GROUPS_FIRST;
+use crate::screen;
 use crate::table::Table;
-use knee_lab::words::NONE;
+use knee_lab::words::{NONE, is_headline, named};
 use knee_record::{Interval, RepeatSummary};
+use std::collections::BTreeSet;
 
 /// Title, numbers with their intervals, claims.
-pub fn text(repeats: &RepeatSummary) -> String {
+pub fn document(repeats: &RepeatSummary) -> Document {
     let seeds = match (repeats.seeds.first(), repeats.seeds.last()) {
+        (Some(first), Some(last)) if first == last => format!("seed {first}"),
         (Some(first), Some(last)) => format!("seeds {first} to {last}"),
         _ => String::new(),
     };
     let title =
-        format!("{} · {} · {} runs, {seeds}\n", repeats.name, repeats.ground, repeats.seeds.len());
+        format!("{} · {} · {}, {seeds}\n", repeats.name, repeats.ground, runs(repeats.seeds.len()));
     let same = "All runs came out the same: nothing that the seed draws matters here, so there is \
                 no interval. One run says as much.\n";
-    let mut table =
-        Table::new(&["measure", ">mean", ">95 % interval of it", ">median", ">min", ">max"]);
-    let headlines = repeats.measures.iter().filter(|(name, _)| is_headline(name));
-    headlines.for_each(|(name, interval)| table.row(row(name, interval)));
-    let mut parts = vec![title];
-    parts.extend((!repeats.differ).then(|| same.to_string()));
-    parts.push(table.text());
-    if !repeats.claims.is_empty() {
-        parts.push(claims(repeats));
+    let heads = ["measure", ">mean", ">95 % interval of it", ">median", ">min", ">max"];
+    let mut table = Table::new(&heads).called("measures");
+    headlines(repeats).into_iter().for_each(|(name, interval)| table.row(row(name, interval)));
+    let mut document = Document::default().words(title + "\n");
+    if !repeats.differ && repeats.seeds.len() > 1 {
+        document = document.words(screen::wrapped(same) + "\n");
     }
-    parts.join("\n")
+    document = document.table(table);
+    match repeats.claims.is_empty() {
+        true => document,
+        false => document.words("\n").table(claims(repeats)),
+    }
 }
 
-fn row(name: &str, interval: &Interval) -> [String; 6] {
-    let show = |value: f64| named(name, value);
-    let ends = interval.low.zip(interval.high);
+/// What is usually looked at: all flows, groups, flows unless they are many, then
+/// links.
+fn headlines(repeats: &RepeatSummary) -> Vec<(&str, &Interval)> {
+    let place = |name: &str| match name.split_once('.') {
+        Some(("group", _)) => 1,
+        Some(("flow", _)) => 2,
+        Some(("link", _)) => 3,
+        _ => 0,
+    };
+    let all = repeats.measures.iter().map(|(name, interval)| (name.as_str(), interval));
+    let mut shown: Vec<(&str, &Interval)> = all.filter(|(name, _)| is_headline(name)).collect();
+    let flows = shown.iter().filter(|(name, _)| place(name) == 2);
+    let flows: BTreeSet<&str> = flows.filter_map(|(name, _)| name.split('.').nth(1)).collect();
+    let many = flows.len() > GROUPS_FIRST && shown.iter().any(|(name, _)| place(name) == 1);
+    shown.retain(|(name, _)| !many || place(name) != 2);
+    shown.sort_by_key(|(name, _)| place(name));
+    shown
+}
+
+fn row(name: &str, interval: &Interval) -> [Cell; 6] {
+    let show = |value: f64| Cell::named(name, value);
+    let ends = interval.low.zip(interval.high).map(|(low, high)| {
+        let shown = format!("{} to {}", named(name, low), named(name, high));
+        Cell::from(shown).with("low", low).with("high", high)
+    });
     [
-        name.to_string(),
+        name.into(),
         show(interval.mean),
-        ends.map_or(NONE.into(), |(low, high)| format!("{} to {}", show(low), show(high))),
+        ends.unwrap_or_else(|| NONE.into()),
         show(interval.median),
         show(interval.min),
         show(interval.max),
     ]
+}
+
+fn runs(count: usize) -> String {
+    format!("{count} run{}", if count == 1 { "" } else { "s" })
 }
 
 /// A relative difference below this is none.
@@ -56,7 +88,7 @@ pub fn with_interval(show: impl Fn(f64) -> String, interval: &Interval) -> Strin
     }
 }
 
-fn claims(repeats: &RepeatSummary) -> String {
+fn claims(repeats: &RepeatSummary) -> Table {
     let mut table = Table::new(&[
         "outcome",
         "id",
@@ -67,20 +99,17 @@ fn claims(repeats: &RepeatSummary) -> String {
         ">fails",
         ">uncertain",
         ">not tested",
-    ]);
+    ])
+    .called("claims");
     for claim in &repeats.claims {
         let counts = [claim.holds, claim.fails, claim.uncertain, claim.not_tested];
-        let measured = claim.measured.as_ref().map_or(NONE.to_string(), |interval| {
-            with_interval(|value| claim.unit.show(value), interval)
-        });
-        let words = [
-            claim.outcome.to_string(),
-            claim.id.clone(),
-            claim.says.clone(),
-            claim.expected.clone(),
-            measured,
-        ];
-        table.row(words.into_iter().chain(counts.map(|count| count.to_string())));
+        let measured = claim.measured.as_ref();
+        let measured = measured.map(|interval| Cell::interval(claim.unit, interval));
+        let outcome = claim.outcome.to_string();
+        let words = [&outcome, &claim.id, &claim.says, &claim.expected].map(Cell::from);
+        let measured = measured.unwrap_or_else(|| NONE.into());
+        let counts = counts.map(|count| Cell::count(count as u64));
+        table.row(words.into_iter().chain([measured]).chain(counts));
     }
-    table.text()
+    table
 }

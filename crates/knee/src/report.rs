@@ -1,15 +1,20 @@
 //! `knee report`.
 
 use crate::arguments::Report;
+use crate::document::Document;
 use crate::failure::{Ending, Failure};
-use crate::screen;
+use crate::{answers, claims, evaluate, grounds, rank, repeats, reproduce, run, screen, sweep};
 use knee_lab::directory::REPORT;
-use knee_lab::rewrite_page;
-use knee_record::Verdict;
+use knee_lab::{Saved, StudyRecords, rewrite_page, saved, saved_answers};
+use knee_record::{Summary, Verdict};
+use std::path::Path;
 
-/// Writes the page of a run, of studies or of a sweep again.
+/// Writes the page of whatever a directory holds again.
 pub fn report(arguments: &Report) -> Result<Ending, Failure> {
     let directory = &arguments.directory;
+    if arguments.markdown {
+        return markdown(directory);
+    }
     let run = rewrite_page(directory)?;
     if let Some(run) = run.filter(|run| run.verdict != Verdict::Valid) {
         let reason = run.verdict_reason.as_deref().unwrap_or("no reason given");
@@ -17,4 +22,41 @@ pub fn report(arguments: &Report) -> Result<Ending, Failure> {
     }
     screen::print(&format!("{}\n", directory.join(REPORT).display()))?;
     Ok(Ending::Done)
+}
+
+/// What a directory holds as people read it, for a pull request.
+fn markdown(directory: &Path) -> Result<Ending, Failure> {
+    let answered = |name: &str, document| -> Result<Document, Failure> {
+        let answers = saved_answers(directory)?;
+        Ok(titled(name).then(answers::around(answers.as_ref(), document)))
+    };
+    let document = match saved(directory)? {
+        Saved::Run(summary) => {
+            answered(&summary.name, run::of_one(&summary))?.said(reason(&summary))
+        }
+        Saved::Repeats(repeats) => answered(&repeats.name, repeats::document(&repeats))?,
+        Saved::Studies(records) => reproduce::document(&records, directory).said(tally(&records)),
+        Saved::Sweep(summary) => titled(&summary.name).then(sweep::text::document(&summary)),
+        Saved::Ranking(summary) => rank::document(&summary),
+        Saved::Evaluation(evaluation) => evaluate::saved(&evaluation),
+        Saved::Grounds(fidelity) => answered(&fidelity.name, grounds::document(&fidelity))?,
+    };
+    let version = env!("CARGO_PKG_VERSION");
+    let end = format!("Knee {version}; knee rerun says whether a folder comes out the same.");
+    screen::print(&document.said(end).markdown(false))?;
+    Ok(Ending::Done)
+}
+
+fn titled(name: &str) -> Document {
+    Document::default().said(format!("{name}:"))
+}
+
+fn reason(summary: &Summary) -> String {
+    let reason = summary.verdict_reason.as_ref().map(|reason| format!(", {reason}"));
+    let Summary { ground, seed, verdict, .. } = summary;
+    format!("On {ground}, seed {seed}: the run is {verdict}{}.", reason.unwrap_or_default())
+}
+
+fn tally(records: &StudyRecords) -> String {
+    format!("{}.", claims::tally(records.claims()))
 }

@@ -1,7 +1,9 @@
 //! `knee reproduce`.
 
 use crate::arguments::Reproduce;
+use crate::cell::Cell;
 use crate::claims;
+use crate::document::Document;
 use crate::failure::{Ending, Failure};
 use crate::laboratory::{chosen, lab, warn, watched};
 use crate::screen;
@@ -39,13 +41,10 @@ pub fn reproduce(arguments: &Reproduce) -> Result<Ending, Failure> {
     if arguments.record {
         record(&studies, &records)?;
     }
-    match arguments.json {
-        true => screen::print_json(&records)?,
-        false => screen::print(&text(&records, &out))?,
-    }
+    document(&records, &out).print(arguments.print.format(), &records)?;
     let outcomes_agree = records.claims().all(|claim| claim.outcome == claim.recorded);
     let as_recorded = if arguments.record { outcomes_agree } else { records.as_recorded };
-    Ok(if as_recorded { Ending::Done } else { Ending::ClaimDiffers })
+    Ok(if as_recorded { Ending::Done } else { Ending::Differs })
 }
 
 /// Makes what was measured the record. An outcome that differs wants its reason
@@ -65,44 +64,50 @@ fn record(studies: &[NamedStudy], records: &StudyRecords) -> Result<(), Failure>
     Ok(())
 }
 
-fn text(records: &StudyRecords, out: &Path) -> String {
-    let mut text = conclusions(records);
+/// What came of studies that are kept in a directory.
+pub fn document(records: &StudyRecords, out: &Path) -> Document {
+    let mut document = conclusions(records);
     for study in &records.studies {
-        let about = format!("{} ({})\n{}\n", study.title, study.name, study.source);
-        let beside = study.beside().map(|(ground, record)| text_of_both(study, ground, record));
-        let claims = match study.beside().next() {
-            None => claims::text(&study.claims),
-            Some(_) => beside.collect::<String>(),
+        let about = format!("{} ({})\n{}\n\n", study.title, study.name, study.source);
+        document = document.words(about);
+        document = match study.beside().next() {
+            None => document.then(claims::document(&study.claims)),
+            Some(_) => study.beside().fold(document, |document, (ground, record)| {
+                document.then(of_both(study, ground, record))
+            }),
         };
-        text += &format!("{about}\n{claims}\n");
+        document = document.words("\n");
     }
-    text += &tallies_beside(records);
     let all = records.claims();
     let runs: usize = records.studies.iter().map(|study| study.runs.len()).sum();
-    text += &claims::drifts(all.clone());
-    text += &format!(
+    document.words(tallies_beside(records) + &claims::drifts(all.clone())).words(format!(
         "{}\nverdict  {} ({runs} runs)\nreport   {}\nrepeat   {}\n",
         claims::tally(all),
         records.verdict,
         out.join(REPORT).display(),
         records.command
-    );
-    text
+    ))
 }
 
 /// What came of each study, one paragraph each: what a reader wants first.
-fn conclusions(records: &StudyRecords) -> String {
+fn conclusions(records: &StudyRecords) -> Document {
     let said = records.studies.iter().filter(|study| !study.conclusion.is_empty());
-    said.map(|study| format!("{}\n{}\n\n", study.title, study.conclusion)).collect()
+    said.fold(Document::default(), |document, study| {
+        document.words(format!("{}\n", study.title)).said(&study.conclusion).words("\n")
+    })
 }
 
 /// Each claim with its outcome on both grounds, and what was not run.
-fn text_of_both(study: &StudyRecord, ground: &str, record: &GroundRecord) -> String {
-    let mut table = Table::new(&claim_heads(ground));
+fn of_both(study: &StudyRecord, ground: &str, record: &GroundRecord) -> Document {
+    let mut table = Table::new(&claim_heads(ground)).called("claims");
     for claim in &study.claims {
         let Some(other) = record.partner(claim) else { continue };
         let mood = if claim.outcome == other.outcome { Mood::Good } else { Mood::Neutral };
-        table.row_in(mood, claim_row(claim, other));
+        let [id, says, expected, sim, ours, there, theirs] = claim_row(claim, other);
+        let ours = Cell::figure(claim.unit, claim.measured).reading(ours);
+        let theirs = Cell::figure(other.unit, other.measured).reading(theirs);
+        let words = [id, says, expected, sim].map(Cell::from);
+        table.row_in(mood, words.into_iter().chain([ours, there.into(), theirs]));
     }
     let on = knee_lab::both::noun(ground);
     let not_run = record.not_run.iter();
@@ -112,7 +117,8 @@ fn text_of_both(study: &StudyRecord, ground: &str, record: &GroundRecord) -> Str
         let reason = run.summary.verdict_reason.as_deref().unwrap_or("no reason given");
         format!("{} on the {on}: {}, {reason}\n", run.summary.verdict, run.name)
     });
-    format!("{}{}{}", table.text(), not_run.collect::<String>(), unsound.collect::<String>())
+    let words = not_run.chain(unsound).collect::<String>();
+    Document::default().table(table).words(words)
 }
 
 /// How the claims ended on the grounds beside the simulator.

@@ -1,10 +1,11 @@
 //! `knee run`.
 
-use crate::arguments::Run;
+use crate::arguments::{Format, Run};
+use crate::document::Document;
 use crate::failure::{Ending, Failure};
 use crate::laboratory::{chosen, lab, warn, watched};
-use crate::{claims, figures, grounds, repeats, screen};
-use knee_lab::directory::{DEFAULT, REPORT};
+use crate::{answers, claims, figures, grounds, repeats, screen};
+use knee_lab::directory::{DEFAULT, REPORT, unused};
 use knee_lab::words::verdict;
 use knee_lab::{
     Experiment, ExperimentOutcome, ExperimentSettings, Job, ScenarioText, all_or_every_error,
@@ -16,7 +17,7 @@ use std::path::{Path, PathBuf};
 
 /// What is printed about several files.
 #[derive(Serialize)]
-struct Document<'r> {
+struct Runs<'r> {
     /// `knee-runs/1`.
     schema: &'static str,
     /// In the order of the files.
@@ -47,16 +48,20 @@ pub fn run(arguments: &Run) -> Result<Ending, Failure> {
         repeat: arguments.repeat,
         on,
         packet_log: arguments.packet_log,
+        alternatives: !arguments.no_alternatives,
     };
     let experiments = texts.into_iter().zip(directories);
     let experiments = experiments.map(|(text, at)| Experiment::new(text, settings.clone(), at));
-    let experiments = all_or_every_error(experiments)?;
+    let mut experiments = all_or_every_error(experiments)?;
     let jobs: Vec<Job<'_>> = experiments.iter().flat_map(Experiment::jobs).collect();
     check_jobs(&jobs)?;
     let claimed = experiments.iter().map(|experiment| &experiment.directory);
     lab.claim(&root(arguments), claimed, arguments.output.force)?;
     warn(&jobs);
-    let outcomes = watched(&lab, || lab.carry_out(&experiments))?;
+    let outcomes = watched(&lab, || {
+        experiments.iter_mut().try_for_each(|experiment| experiment.answer(&lab))?;
+        lab.carry_out(&experiments)
+    })?;
     let all: Vec<(&Experiment<'_>, &ExperimentOutcome)> =
         experiments.iter().zip(&outcomes).collect();
     print(arguments, &all)?;
@@ -65,7 +70,7 @@ pub fn run(arguments: &Run) -> Result<Ending, Failure> {
     } else if outcomes.iter().all(ExperimentOutcome::is_as_recorded) {
         Ending::Done
     } else {
-        Ending::ClaimDiffers
+        Ending::Differs
     })
 }
 
@@ -83,23 +88,25 @@ fn directories(arguments: &Run, texts: &[ScenarioText]) -> Result<Vec<PathBuf>, 
     let mut all: Vec<PathBuf> = Vec::new();
     for text in texts {
         let directory = root.join(text.stem());
-        if all.contains(&directory) {
+        if texts.iter().filter(|other| other.stem() == text.stem()).count() > 1 {
             let what = format!("two scenarios would be written to {}", directory.display());
             let advice = "run them one by one, each with its --out DIR".to_string();
             return Err(Failure::Usage(what, advice));
         }
-        all.push(directory);
+        // What was written before stays, but where somebody said where to write.
+        let is_named = arguments.output.out.is_some() || arguments.output.force;
+        all.push(if is_named { directory } else { unused(&directory, &all)? });
     }
     Ok(all)
 }
 
 fn print(arguments: &Run, all: &[(&Experiment<'_>, &ExperimentOutcome)]) -> Result<(), Failure> {
-    if !arguments.json {
-        let texts: Vec<String> = all
-            .iter()
-            .filter_map(|(experiment, outcome)| text(arguments, experiment, outcome))
-            .collect();
-        return screen::print(&texts.join("\n"));
+    let format = arguments.print.format();
+    if format != Format::Json {
+        let documents = all.iter();
+        let documents = documents.filter_map(|(one, outcome)| document(arguments, one, outcome));
+        let joined = documents.reduce(|all, next| all.words("\n").then(next));
+        return joined.unwrap_or_default().print_without_json(format);
     }
     match all {
         [(_, ExperimentOutcome { repeats: Some(repeats), .. })] => screen::print_json(repeats),
@@ -107,7 +114,7 @@ fn print(arguments: &Run, all: &[(&Experiment<'_>, &ExperimentOutcome)]) -> Resu
         [(_, ExperimentOutcome { summaries, repeats: None, .. })] if summaries.len() == 1 => {
             screen::print_json(&summaries[0])
         }
-        all => screen::print_json(&Document {
+        all => screen::print_json(&Runs {
             schema: "knee-runs/1",
             runs: all.iter().flat_map(|(one, outcome)| document_runs(one, outcome)).collect(),
         }),
@@ -142,28 +149,39 @@ fn directory_of(experiment: &Experiment<'_>, summary: &Summary) -> PathBuf {
 }
 
 /// Nothing for a file whose turn did not come.
-fn text(
+fn document(
     arguments: &Run,
     experiment: &Experiment<'_>,
     outcome: &ExperimentOutcome,
-) -> Option<String> {
+) -> Option<Document> {
     let ExperimentOutcome { summaries, repeats, fidelity } = outcome;
     let first = summaries.first()?;
+    let whole = |document: Document| Some(answers::around(experiment.answers.as_ref(), document));
     if let Some(fidelity) = fidelity {
-        return Some(text_of_both(experiment, outcome, fidelity));
+        return whole(of_both(experiment, outcome, fidelity));
     }
     let command = experiment.command(first.seed, arguments.repeat);
+    let read = read_as(experiment);
+    let end = |verdict: &str, directory: &Path| {
+        let report = shown_path(directory, REPORT);
+        format!("\n{read}verdict  {verdict}\nreport   {report}\nrepeat   {command}\n")
+    };
     if let Some(repeats) = repeats {
-        let report = shown_path(&experiment.directory, "repeat-1/report.html …");
         let verdict = with_reason(repeats.verdict, first);
-        return Some(text_of_one(&repeats::text(repeats), &verdict, &report, &command));
+        let document = repeats::document(repeats);
+        return whole(document.words(end(&verdict, &experiment.directory)));
     }
-    let texts = summaries.iter().map(|summary| {
-        let body = [figures::text(summary), claims::text(&summary.claims)].join("\n");
-        let report = shown_path(&directory_of(experiment, summary), REPORT);
-        text_of_one(&body, &with_reason(summary.verdict, summary), &report, &command)
+    let each = summaries.iter().map(|summary| {
+        let verdict = with_reason(summary.verdict, summary);
+        let end = end(&verdict, &directory_of(experiment, summary));
+        of_one(summary).words(end)
     });
-    Some(texts.collect::<Vec<_>>().join("\n"))
+    whole(each.reduce(|all, next| all.words("\n").then(next))?)
+}
+
+/// What came out of a run: figures and claims.
+pub fn of_one(summary: &Summary) -> Document {
+    figures::document(summary).words("\n").then(claims::document(&summary.claims))
 }
 
 fn with_reason(verdict: Verdict, summary: &Summary) -> String {
@@ -171,30 +189,34 @@ fn with_reason(verdict: Verdict, summary: &Summary) -> String {
     format!("{verdict}{}", reason.unwrap_or_default())
 }
 
-fn text_of_one(body: &str, verdict: &str, report: &str, command: &str) -> String {
-    format!("{body}\nverdict  {verdict}\nreport   {report}\nrepeat   {command}\n")
+/// What was made of the files that a scenario names.
+fn read_as(experiment: &Experiment<'_>) -> String {
+    let files = experiment.jobs().next().map(|job| &job.scenario.files);
+    let told = files.into_iter().flatten().filter(|file| !file.read_as.is_empty());
+    told.map(|file| screen::wrapped(&format!("read     {}: {}", file.written, file.read_as)))
+        .collect()
 }
 
 /// Measures, claims and verdicts on both grounds.
-fn text_of_both(
+fn of_both(
     experiment: &Experiment<'_>,
     outcome: &ExperimentOutcome,
     fidelity: &Fidelity,
-) -> String {
-    let title = format!("{} · sim and kernel · seed {}", fidelity.name, fidelity.seed);
-    let claims = outcome.summaries.iter().map(|summary| match claims::text(&summary.claims) {
-        text if text.is_empty() => text,
-        text => format!("claims on {}\n{text}\n", summary.ground),
-    });
-    format!(
-        "{title}\n\n{}\n{}sim      {}\nkernel   {}\nreport   {}\nrepeat   {}\n",
-        grounds::text(fidelity),
-        claims.collect::<String>(),
+) -> Document {
+    let title = format!("{} · sim and kernel · seed {}\n\n", fidelity.name, fidelity.seed);
+    let mut document = Document::default().words(title);
+    document = document.then(grounds::document(fidelity)).words("\n");
+    for summary in outcome.summaries.iter().filter(|summary| !summary.claims.is_empty()) {
+        document = document.words(format!("claims on {}\n", summary.ground));
+        document = document.then(claims::document(&summary.claims)).words("\n");
+    }
+    document.words(format!(
+        "sim      {}\nkernel   {}\nreport   {}\nrepeat   {}\n",
         verdict(&fidelity.sim),
         verdict(&fidelity.kernel),
         shown_path(&experiment.directory, REPORT),
         experiment.command(fidelity.seed, None),
-    )
+    ))
 }
 
 fn shown_path(directory: &Path, name: &str) -> String {

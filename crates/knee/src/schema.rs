@@ -3,7 +3,8 @@
 use crate::arguments::{Described, Schema};
 use crate::failure::{Ending, Failure};
 use crate::screen;
-use knee_lab::StudyRecords;
+use knee_lab::{RunsCompared, StudyRecords};
+use schemars::generate::SchemaSettings;
 
 /// Prints the JSON Schema of a file.
 pub fn schema(arguments: &Schema) -> Result<Ending, Failure> {
@@ -12,9 +13,18 @@ pub fn schema(arguments: &Schema) -> Result<Ending, Failure> {
         Described::Study => return printed(&knee_scenario::study_json_schema()),
         Described::Reproduce => return printed(&schemars::schema_for!(StudyRecords)),
         Described::Sweep => return printed(&schemars::schema_for!(knee_record::SweepSummary)),
+        Described::Origin => return printed(&schemars::schema_for!(knee_lab::Origin)),
+        Described::Rank => return printed(&schemars::schema_for!(knee_record::RankSummary)),
+        Described::Evaluation => return printed(&schemars::schema_for!(knee_record::Evaluation)),
         Described::Fidelity => return printed(&schemars::schema_for!(knee_record::Fidelity)),
         Described::FidelityGrid => {
             return printed(&schemars::schema_for!(knee_record::FidelityGrid));
+        }
+        Described::Answers => return printed(&schemars::schema_for!(knee_record::Answers)),
+        Described::Comparisons => {
+            let settings = SchemaSettings::draft2020_12().for_serialize();
+            let schema = settings.into_generator().into_root_schema_for::<RunsCompared>();
+            return printed(&schema);
         }
         Described::Summary => "summary.schema.json",
         Described::Manifest => "manifest.schema.json",

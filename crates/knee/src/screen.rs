@@ -3,8 +3,10 @@
 use crate::failure::Failure;
 use knee_units::{is_hidden, printable};
 use serde::Serialize;
+use serde_json::{Value, json};
 use std::borrow::Cow;
 use std::io::{ErrorKind, IsTerminal, Write, stderr, stdout};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Prints data. What a name in it hides is spelt out; colours are the program's
 /// own.
@@ -18,7 +20,7 @@ pub fn print(text: &str) -> Result<(), Failure> {
 pub fn print_json(document: &impl Serialize) -> Result<(), Failure> {
     let text = serde_json::to_string_pretty(document)
         .map_err(|error| Failure::Internal(format!("cannot write the document: {error}")))?;
-    print(&(json(&text) + "\n"))
+    print(&(escapes(&text) + "\n"))
 }
 
 /// Spells out what is hidden, but for line breaks.
@@ -41,7 +43,7 @@ fn coloured(text: &str) -> String {
 }
 
 /// JSON with hidden characters, which stand in strings alone, as escapes.
-fn json(text: &str) -> String {
+fn escapes(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     for character in text.chars() {
         match is_hidden(character) && character != '\n' {
@@ -67,6 +69,57 @@ pub fn not_printed(error: std::io::Error) -> Result<(), Failure> {
     }
 }
 
+/// Columns that a line may have: those of the terminal, else 120.
+pub fn width() -> usize {
+    const ELSEWHERE: usize = 120;
+    let given = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
+    match stdout().is_terminal() {
+        true => comfy_table::Table::new().width().map_or(ELSEWHERE, usize::from),
+        false => given.unwrap_or(ELSEWHERE).min(ELSEWHERE),
+    }
+}
+
+/// Lines of whole words within the width, the last one with a newline.
+pub fn wrapped(text: &str) -> String {
+    wrapped_to(width(), text)
+}
+
+/// The same for a given width.
+pub fn wrapped_to(width: usize, text: &str) -> String {
+    let (mut lines, mut line) = (String::new(), String::new());
+    for word in text.split(' ') {
+        if !line.is_empty() && line.chars().count() + 1 + word.chars().count() > width {
+            lines += &line;
+            lines.push('\n');
+            line.clear();
+        }
+        if !line.is_empty() {
+            line.push(' ');
+        }
+        line += word;
+    }
+    lines + &line + "\n"
+}
+
+/// Whether a program reads the standard error.
+static FOR_PROGRAMS: AtomicBool = AtomicBool::new(false);
+
+/// From here on the standard error is one JSON object a line.
+pub fn tell_programs() {
+    FOR_PROGRAMS.store(true, Ordering::Relaxed);
+}
+
+/// Whether [`tell_programs`] was called.
+pub fn tells_programs() -> bool {
+    FOR_PROGRAMS.load(Ordering::Relaxed)
+}
+
+/// An object in a line of its own, for programs. Nobody is there to be told when that
+/// fails.
+pub fn tell(object: &Value) {
+    let _ = writeln!(stderr().lock(), "{}", escapes(&object.to_string()));
+}
+
 /// Says something on the standard error. What a name in it hides is spelt out.
 pub fn say(text: &str) {
     show(&plain(text));
@@ -74,6 +127,9 @@ pub fn say(text: &str) {
 
 /// Says what is wrong.
 pub fn complain(text: &str) {
+    if tells_programs() {
+        return tell(&json!({ "error": text }));
+    }
     let error = if colour(&stderr()) { "\u{1b}[1;31merror:\u{1b}[0m" } else { "error:" };
     show(&format!("{error} {}", printable(text, |_| false)));
 }
@@ -81,6 +137,9 @@ pub fn complain(text: &str) {
 /// Writes a text that holds nothing hidden but colours to the standard error.
 /// Nobody is there to be told when that fails.
 pub fn show(text: &str) {
+    if tells_programs() {
+        return tell(&json!({ "message": text }));
+    }
     let _ = writeln!(stderr().lock(), "{text}");
 }
 
@@ -103,12 +162,20 @@ mod tests {
         assert_eq!(coloured(up), "\\u{1b}[2Jgone \\u{1b}]0;title\\u{7}");
     }
 
+    #[test]
+    fn words_are_not_broken() {
+        let text = "word ".repeat(60);
+        let lines = wrapped(text.trim());
+        assert!(lines.lines().all(|line| line.chars().count() <= 120 && !line.ends_with(' ')));
+        assert_eq!(lines.split_whitespace().count(), 60);
+    }
+
     /// A reader of JSON gets the same string.
     #[test]
     fn hidden_characters_are_escapes_in_json() {
         for text in ["\u{202e}abc\u{9b}31m", "\u{e0041}", "a\nb\u{7f}"] {
             let document = serde_json::to_string_pretty(&[text]).unwrap();
-            let shown = json(&document);
+            let shown = escapes(&document);
             assert_eq!(serde_json::from_str::<Vec<String>>(&shown).unwrap(), [text]);
             assert!(!shown.chars().any(|c| is_hidden(c) && c != '\n'), "{shown}");
         }

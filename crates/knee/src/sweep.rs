@@ -1,6 +1,6 @@
 //! `knee sweep`.
 
-mod text;
+pub mod text;
 
 use crate::arguments;
 use crate::failure::{Ending, Failure};
@@ -22,6 +22,7 @@ pub fn sweep(arguments: &arguments::Sweep) -> Result<Ending, Failure> {
         seed: arguments.seed,
         repeat: arguments.repeat,
         skip_invalid: arguments.skip_invalid,
+        about: arguments.about.clone(),
         ..SweepSettings::on(
             lab.grounds.get(SIMULATOR).map_err(Error::from)?,
             arguments.vary.clone(),
@@ -81,19 +82,14 @@ fn tell_speed(swept: &Swept) {
 
 fn print(arguments: &arguments::Sweep, swept: &Swept, directory: &Path) -> Result<(), Failure> {
     let summary = &swept.summary;
-    if arguments.json {
-        return screen::print_json(summary);
-    }
     let shown = |name: &str| directory.join(name).display().to_string();
-    screen::print(&format!(
-        "{}\n\n{}{}\nruns     {} of {}\nreport   {}\ndataset  {}\nrepeat   {}\n",
-        summary.name,
-        text::text(summary),
-        text::verdicts(summary),
+    let end = format!(
+        "\nruns     {} of {}\nreport   {}\ndataset  {}\nrepeat   {}\n",
         summary.runs_finished,
         summary.runs_planned,
         shown(REPORT),
         shown(TABLE),
         summary.command,
-    ))
+    );
+    text::document(summary).words(end).print(arguments.print.format(), summary)
 }

@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{SMALL, complaint, expect, folder_with, run, texts};
+use common::{SMALL, complaint, expect, folder_with, json, run, texts};
 use std::fs;
 
 #[test]
@@ -29,6 +29,46 @@ fn compare_says_what_differs() {
     let itself: serde_json::Value = serde_json::from_str(&itself).unwrap();
     let same = |one: &serde_json::Value| one["absolute"] == 0.0;
     assert!(itself["differences"].as_array().unwrap().iter().all(same));
+}
+
+/// Any number of runs, each beside the first; what they were given comes first.
+#[test]
+fn several_runs_are_compared_with_the_first() {
+    let folder = folder_with("a.toml", SMALL);
+    let at = folder.path();
+    for rate in [10, 20, 40] {
+        let rate_of = format!("--set link.bottleneck.rate={rate}Mbit/s");
+        expect(at, &format!("run a.toml --out r{rate} {rate_of} --repeat 6"), 0);
+    }
+    let printed = expect(at, "compare r10 r20 r40", 0);
+    let first = printed.lines().next().unwrap();
+    assert!(first.starts_with("what differs") && first.contains("r40"), "{printed}");
+    let rate = printed.lines().find(|line| line.starts_with("link.bottleneck.rate")).unwrap();
+    assert!(["10 Mbit/s", "20 Mbit/s", "40 Mbit/s"].iter().all(|r| rate.contains(r)), "{rate}");
+    // A buffer in BDP grows with the rate, and nothing else was given otherwise.
+    let given = printed.lines().skip(2).take_while(|line| !line.is_empty());
+    let given: Vec<&str> = given.filter_map(|line| line.split("  ").next()).collect();
+    assert!(given.iter().all(|key| key.starts_with("link.bottleneck.")), "{given:?}");
+    let goodput = printed.lines().find(|line| line.starts_with("goodput_bps")).unwrap();
+    assert!(goodput.contains("(× 1.9") || goodput.contains("(× 2"), "{goodput}");
+    let document = expect(at, "compare r10 r20 r40 --json", 0);
+    let document: serde_json::Value = serde_json::from_str(&document).unwrap();
+    assert_eq!(document["schema"], "knee-comparisons/1");
+    assert_eq!(document["comparisons"].as_array().unwrap().len(), 2);
+    let schema = json(
+        concat!(env!("CARGO_MANIFEST_DIR"), "/../../schemas/comparisons.schema.json").as_ref(),
+    );
+    let validator = jsonschema::validator_for(&schema).unwrap();
+    assert!(validator.is_valid(&document), "{document}");
+    // A part of a whole differs by points; a ratio of it would be a part of a part.
+    let single = expect(at, "compare r10/repeat-1 r20/repeat-1 r40/repeat-1", 0);
+    for line in single.lines().filter(|line| line.contains("utilisation")) {
+        assert!(line.contains(" points)") && !line.contains(" %)"), "{line}");
+    }
+    assert!(single.contains("link.bottleneck.utilisation"), "{single}");
+    let itself = expect(at, "compare r10 r10", 0);
+    assert!(itself.starts_with("The runs were given the same"), "{itself}");
+    complaint(at, "compare r10", 2);
 }
 
 /// Repeats are compared in pairs of the same seed: twice the rate is a
@@ -91,6 +131,39 @@ fn the_template_runs() {
     expect(at, "check first.toml", 0);
 }
 
+/// Every template is written under its name, refuses to overwrite anything,
+/// runs, and what it claims holds.
+#[test]
+fn every_template_runs() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    let help = expect(at, "init --help", 0);
+    for name in ["mix", "page", "video", "two-links", "trace", "coexist", "first"] {
+        assert!(help.contains(name), "{help}");
+        let file = format!("{name}.toml");
+        let printed = expect(at, &format!("init --template {name} {file}"), 0);
+        assert!(printed.contains(&format!("{file} written")), "{printed}");
+        assert!(printed.contains(&format!("run it   knee run {file}")), "{printed}");
+        assert!(expect(at, &format!("check {file}"), 0).contains("sound"));
+    }
+    let written: Vec<_> = fs::read_dir(at).unwrap().map(|entry| entry.unwrap().path()).collect();
+    let before: Vec<Vec<u8>> = written.iter().map(|path| fs::read(path).unwrap()).collect();
+    for name in ["page", "trace"] {
+        let said = complaint(at, &format!("init --template {name} other.toml"), 2);
+        assert!(said.contains(" exists") && !at.join("other.toml").exists(), "{said}");
+    }
+    let after: Vec<Vec<u8>> = written.iter().map(|path| fs::read(path).unwrap()).collect();
+    assert_eq!(before, after);
+    // The mix is made for two minutes; a part of it shows that it runs.
+    for name in ["page", "video", "two-links", "trace", "coexist"] {
+        expect(at, &format!("run {name}.toml"), 0);
+    }
+    expect(at, "run mix.toml --set duration=20s", 0);
+    let folder = tempfile::tempdir().unwrap();
+    expect(folder.path(), "init --template page", 0);
+    assert!(folder.path().join("page.toml").is_file() && folder.path().join("page.csv").is_file());
+}
+
 /// A name from each list is accepted by a scenario.
 #[test]
 fn lists_name_what_scenarios_take() {
@@ -137,7 +210,7 @@ fn shells_take_their_completions() {
 #[test]
 fn schemas_are_the_published_ones() {
     let folder = tempfile::tempdir().unwrap();
-    for name in ["summary", "manifest", "repeat", "comparison"] {
+    for name in ["summary", "manifest", "repeat", "comparison", "comparisons"] {
         let printed = expect(folder.path(), &format!("schema {name}"), 0);
         let published = format!("{}/../../schemas/{name}.schema.json", env!("CARGO_MANIFEST_DIR"));
         let published = common::json(published.as_ref());

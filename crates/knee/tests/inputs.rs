@@ -156,7 +156,7 @@ fn inputs_keep_out_of_the_way_of_records() {
     fs::remove_dir_all(at.join("logs")).unwrap();
     expect(at, "run first/scenario.toml --out second", 0);
     expect(at, "run second/scenario.toml --out third", 0);
-    for name in ["summary.json", "samples.parquet", "transfers.parquet", "scenario.toml"] {
+    for name in ["summary.json", "samples.parquet", "connections.parquet", "scenario.toml"] {
         let read = |out: &str| fs::read(at.join(out).join(name)).unwrap();
         assert!(read("first") == read("second") && read("second") == read("third"), "{name}");
     }

@@ -101,7 +101,8 @@ fn samples_are_written_as_the_run_goes() {
     assert_eq!(manifest["interrupted"], true);
     let end_ns = manifest["end_ns"].as_u64().unwrap();
     let instants = usize::try_from(end_ns.div_ceil(100_000) + 1).unwrap();
-    assert!(instants > 100_000, "{instants}");
+    // The first row group, of 65,536 rows, was on the disk.
+    assert!(instants >= 65_536, "{instants}");
     let (links, flows) =
         (rows(&at.join("out/links.parquet")), rows(&at.join("out/samples.parquet")));
     assert!(links.abs_diff(instants) <= 1, "{links} {instants}");

@@ -7,6 +7,7 @@
 mod common;
 
 use common::{SMALL, complaint, expect, folder_with, json, knee, run, texts};
+use knee_trials::namespaces::{Leftovers, entries, namespaces_in_use, namespaces_of, soon};
 use knee_trials::{Skipped, alone, trials, turn};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
@@ -18,60 +19,30 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, ExitCode, Stdio};
 use std::time::Duration;
 
-/// Entries of a folder, which may vanish meanwhile.
-fn entries(folder: &Path) -> Vec<PathBuf> {
-    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
-    entries.map(|entry| entry.path()).collect()
-}
-
-/// Network namespaces that a process's threads are in or hold open.
-fn namespaces_of(process: &Path) -> BTreeSet<PathBuf> {
-    let threads = entries(&process.join("task")).into_iter().map(|task| task.join("ns/net"));
-    let held = entries(&process.join("fd"));
-    let targets = threads.chain(held).filter_map(|link| fs::read_link(link).ok());
-    targets.filter(|name| name.to_string_lossy().starts_with("net:[")).collect()
-}
-
-fn namespaces_in_use() -> BTreeSet<PathBuf> {
-    entries(Path::new("/proc")).iter().flat_map(|process| namespaces_of(process)).collect()
-}
-
-fn interfaces() -> BTreeSet<PathBuf> {
-    entries(Path::new("/sys/class/net")).into_iter().collect()
-}
-
-/// Mounts that keep a namespace alive without a process.
-fn namespace_mounts() -> usize {
-    let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap();
-    mounts.lines().filter(|line| line.contains(" nsfs ")).count()
-}
-
-#[allow(clippy::disallowed_methods, reason = "waits for another process")]
-fn soon(condition: impl Fn() -> bool) -> bool {
-    (0..500).any(|_| {
-        std::thread::sleep(Duration::from_millis(20));
-        condition()
-    })
-}
-
 /// A run on the kernel that is under way: past its self-check, in namespaces
 /// of its own, without a process beside it.
 struct Running {
     child: Child,
     namespaces: BTreeSet<PathBuf>,
-    before: (usize, BTreeSet<PathBuf>),
+    before: Leftovers,
 }
 
 impl Running {
     fn start(folder: &Path, out: &str) -> Running {
-        let before = (namespace_mounts(), interfaces());
+        let before = Leftovers::now();
         let mut command = knee(folder);
         command.args(["run", "a.toml", "--on", "kernel", "--out", out]);
-        let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let process = PathBuf::from(format!("/proc/{}", child.id()));
-        let ours = namespaces_of(Path::new("/proc/self"));
-        let made = || namespaces_of(&process).difference(&ours).cloned().collect::<BTreeSet<_>>();
-        assert!(soon(|| made().len() == 2), "two hosts are two namespaces: {:?}", made());
+        let made = || namespaces_of(&process);
+        let ended = |child: &mut Child| child.try_wait().unwrap().is_some();
+        let settled = soon(|| made().len() == 2 || ended(&mut child));
+        if !settled || ended(&mut child) {
+            let made = made();
+            child.kill().unwrap();
+            let (printed, complaint) = texts(&child.wait_with_output().unwrap());
+            panic!("two hosts are two namespaces: {made:?}\n{printed}\n{complaint}");
+        }
         std::thread::park_timeout(Duration::from_millis(1500));
         let children = entries(&process.join("task")).into_iter();
         let children = children.filter_map(|task| fs::read_to_string(task.join("children")).ok());
@@ -87,7 +58,7 @@ impl Running {
     fn end(self) -> (Option<i32>, String) {
         let output = self.child.wait_with_output().unwrap();
         assert!(soon(|| namespaces_in_use().is_disjoint(&self.namespaces)));
-        assert_eq!((namespace_mounts(), interfaces()), self.before);
+        assert_eq!(Leftovers::now(), self.before);
         (output.status.code(), texts(&output).0)
     }
 }

@@ -160,7 +160,7 @@ fn nothing_is_overwritten_unless_forced() {
         names.sort();
         names
     };
-    assert_eq!(names(&out), ["notes.txt", "repeat-1", "repeat-2", "repeat.json"]);
+    assert_eq!(names(&out), ["notes.txt", "repeat-1", "repeat-2", "repeat.json", "report.html"]);
     expect(at, "run a.toml --out out --force", 0);
     assert!(!out.join("repeat-1").exists() && !out.join("packets.csv").exists());
     assert_eq!(fs::read_to_string(out.join("notes.txt")).unwrap(), "mine");
@@ -226,4 +226,102 @@ fn colour_is_for_terminals() {
     let folder = folder_with("a.toml", &format!("{SMALL}{FALSE_CLAIM}"));
     let (out, err) = texts(&run(folder.path(), "run a.toml"));
     assert!(!out.contains('\u{1b}') && !err.contains('\u{1b}'), "{out}{err}");
+}
+
+/// Without --out nothing is refused and nothing lost: each run has a folder.
+#[test]
+fn runs_are_numbered_where_nobody_says_where() {
+    let folder = folder_with("a.toml", SMALL);
+    let at = folder.path();
+    for (seed, name) in [(5, "a"), (6, "a-2"), (7, "a-3")] {
+        let printed = expect(at, &format!("run a.toml --seed {seed}"), 0);
+        assert!(printed.contains(&format!("report   knee-out/{name}/report.html")), "{printed}");
+        assert_eq!(json(&at.join("knee-out").join(name).join("summary.json"))["seed"], seed);
+    }
+    // A name that is given is taken as it is.
+    expect(at, "run a.toml --seed 8 --force", 0);
+    assert_eq!(json(&at.join("knee-out/a/summary.json"))["seed"], 8);
+    assert_eq!(json(&at.join("knee-out/a-2/summary.json"))["seed"], 6);
+}
+
+/// One repeat is a run with a page of its own; several have groups, and a page
+/// that says the same as the document.
+#[test]
+fn repeats_have_a_page_with_groups() {
+    let text = SMALL.replacen("cc = \"bbr\"", "cc = \"bbr\"\ncount = 9", 1);
+    let folder = folder_with("a.toml", &text);
+    let at = folder.path();
+    let printed = expect(at, "run a.toml --repeat 1 --out one", 0);
+    assert!(printed.contains("1 run, seed 5") && at.join("one/report.html").is_file(), "{printed}");
+    let printed = expect(at, "run a.toml --repeat 3 --out three", 0);
+    assert!(printed.contains("group.bbr.goodput_bps"), "{printed}");
+    assert!(!printed.contains("flow.bbr[0].goodput_bps"), "{printed}");
+    let repeats = json(&at.join("three/repeat.json"));
+    let of = |number: u32| {
+        let run = json(&at.join(format!("three/repeat-{number}/summary.json")));
+        let flows = run["flows"].as_array().unwrap().clone();
+        let members = flows.iter().filter(|flow| flow["name"] == "bbr");
+        members.map(|flow| flow["goodput_bps"].as_f64().unwrap()).sum::<f64>()
+    };
+    let mean = (of(1) + of(2) + of(3)) / 3.0;
+    let told = repeats["measures"]["group.bbr.goodput_bps"]["mean"].as_f64().unwrap();
+    assert!((told / mean - 1.0).abs() < 0.01, "{told} is not {mean}");
+    let page = fs::read(at.join("three/report.html")).unwrap();
+    expect(at, "report three", 0);
+    let again = String::from_utf8(fs::read(at.join("three/report.html")).unwrap()).unwrap();
+    assert!(again.contains("group.bbr.goodput_bps") && !page.is_empty());
+    // A single run of so many flows shows its groups first.
+    let printed = expect(at, "run a.toml --out plain", 0);
+    assert!(printed.contains("bbr × 9") && !printed.contains("bbr[0]"), "{printed}");
+}
+
+/// What a page, a video and a mix are run for stands in the table.
+#[test]
+fn the_table_says_what_the_workload_is_run_for() {
+    let with = |workload: &str| {
+        let flow = format!("cc = \"cubic\"\nworkload = {workload}");
+        SMALL.replacen("cc = \"cubic\"", &flow, 1).replace("3 s", "20 s")
+    };
+    let mix = "{ mix = { arrival_interval = \"200 ms\", sizes = \"20 kB\" } }";
+    for (workload, heads) in [
+        ("\"page\"", vec!["loaded in"]),
+        ("\"dash\"", vec!["bitrate", "stalled", "started in"]),
+        (mix, vec!["transfers", "mean time"]),
+    ] {
+        let folder = folder_with("a.toml", &with(workload));
+        let printed = expect(folder.path(), "run a.toml", 0);
+        let head = printed.lines().find(|line| line.starts_with("flow ")).unwrap();
+        assert!(heads.iter().all(|name| head.contains(name)), "{printed}");
+    }
+}
+
+/// A log as a server writes it: what was taken and what not is told.
+#[test]
+fn access_logs_are_read_and_told() {
+    let mix = "{ mix = { arrival_interval = \"100 ms\", sizes = { log = \"access.log\" } } }";
+    let text = SMALL.replacen("cc = \"cubic\"", &format!("cc = \"cubic\"\nworkload = {mix}"), 1);
+    let folder = folder_with("a.toml", &text);
+    let at = folder.path();
+    let line = |what: &str| {
+        format!("10.0.0.1 - - [10/Oct/2000:13:55:36 -0700] \"GET / HTTP/1.1\" {what}\n")
+    };
+    let log = [line("200 2326"), line("200 9000"), line("304 -"), "cut o\n".to_string()].concat();
+    fs::write(at.join("access.log"), log).unwrap();
+    let told = "access.log: Common Log Format, 2 lines taken, 2 not: 1 not in this format (first: \
+                line 4), 1 without a body (first: line 3)";
+    assert!(expect(at, "check a.toml", 0).contains(told));
+    let plain = |text: String| text.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(plain(expect(at, "run a.toml --out out", 0)).contains(told));
+    // The folder has the log and repeats the run.
+    expect(at, "run out/scenario.toml --out again", 0);
+    let read = |out: &str| fs::read(at.join(out).join("summary.json")).unwrap();
+    assert_eq!(read("out"), read("again"));
+}
+
+#[test]
+fn a_count_below_zero_names_the_limits() {
+    let folder =
+        folder_with("a.toml", &SMALL.replacen("cc = \"bbr\"", "cc = \"bbr\"\ncount = -1", 1));
+    let said = complaint(folder.path(), "check a.toml", 2);
+    assert!(said.contains("a whole number from 1 to 100000 is wanted, this is -1"), "{said}");
 }

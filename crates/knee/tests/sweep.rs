@@ -335,3 +335,31 @@ fn winner_among(runs: &[SweepRun], repeats: usize, number: u64) -> bool {
     let mut places = summary.verdicts.iter().flat_map(|verdict| &verdict.places);
     places.any(|place| place.best.is_some())
 }
+
+/// The headline is about the key that was varied last, or the one that is named; the page
+/// begins with it too. Groups of one flow have no column of fairness.
+#[test]
+fn the_headline_is_about_the_last_factor() {
+    let folder = folder_with("a.toml", SMALL);
+    let at = folder.path();
+    let (cc, rate) = ("flow.bbr.cc=bbr,reno", "link.bottleneck.rate=10 Mbit/s,20 Mbit/s");
+    let line = ["a.toml", "--repeat", "2", "--vary", cc, "--vary", rate];
+    let (out, _) = succeeds(at, &[&line[..], &["--out", "last"]].concat());
+    let heading = out.lines().find(|line| line.contains("goodput")).unwrap();
+    assert!(!heading.contains("jain"), "{heading}");
+    let sweep = json(&at.join("last/sweep.json"));
+    assert_eq!(sweep["about"], 1);
+    let about = |out: &str, sweep: &serde_json::Value, key: usize| {
+        let verdicts = sweep["verdicts"].as_array().unwrap();
+        let of_key = verdicts.iter().filter(|verdict| verdict["key"] == key);
+        of_key.filter(|v| out.contains(v["says"].as_str().unwrap())).count()
+    };
+    assert!(about(&out.replace('\n', " "), &sweep, 1) > 0, "{out}");
+    let (out, _) = succeeds(at, &[&line[..], &["--for", "flow.bbr.cc", "--out", "named"]].concat());
+    let sweep = json(&at.join("named/sweep.json"));
+    assert_eq!(sweep["about"], 0);
+    assert!(about(&out.replace('\n', " "), &sweep, 0) > 0, "{out}");
+    assert!(sweep["command"].as_str().unwrap().contains("--for flow.bbr.cc"));
+    let refused = refused(at, &[&line[..], &["--for", "flow.bbr.ccc"]].concat());
+    assert!(refused.contains("flow.bbr.cc, link.bottleneck.rate"), "{refused}");
+}

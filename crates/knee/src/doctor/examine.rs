@@ -212,6 +212,11 @@ fn controllers(host: &Host) -> Finding {
     if !loadable.is_empty() {
         found += &format!("; as modules: {}", loadable.join(", "));
     }
+    let linux = ["dctcp", "prague", "vegas"].into_iter();
+    let lacking: Vec<&str> = linux.filter(|name| !has(name)).collect();
+    if now.is_some() && !lacking.is_empty() {
+        found += &format!("; on sim alone: {}", lacking.join(", "));
+    }
     Finding {
         what: "controllers",
         state: match (&now, has("bbr") && has("cubic") && has("reno")) {
@@ -317,6 +322,17 @@ mod tests {
         for finding in examine(&Host::below(host.path())) {
             assert!(finding.state == State::Ready || !finding.advice.is_empty(), "{finding:?}");
         }
+    }
+
+    /// What the kernel has not is named, and what it has as a module is not.
+    #[test]
+    fn controllers_that_the_kernel_lacks_are_named() {
+        let host = desktop();
+        let found = || controllers(&Host::below(host.path())).found;
+        assert!(found().ends_with("on sim alone: dctcp, prague, vegas"), "{}", found());
+        let module = "lib/modules/6.18.0-1-amd64/kernel/net/ipv4/tcp_prague.ko";
+        write(host.path(), module, "");
+        assert!(found().ends_with("on sim alone: dctcp, vegas"), "{}", found());
     }
 
     #[test]

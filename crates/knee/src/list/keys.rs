@@ -1,49 +1,76 @@
 //! Keys of a scenario file and workloads, from the JSON Schema: the reader's own
 //! declarations.
 
+use crate::document::Document;
 use crate::table::Table;
 use serde_json::Value;
 
-/// Tables of a scenario file, and the name of each in the schema.
-const SECTIONS: [(&str, &str); 10] = [
+/// Tables of a scenario file, and the name of each in the schema: those before
+/// the workloads' and those behind.
+const BEFORE: [(&str, &str); 4] = [
     ("at the top", ""),
     ("[link.NAME]", "LinkFile"),
     ("[path.NAME]", "PathFile"),
     ("[[flow]]", "FlowFile"),
-    ("workload = { page = { … } }", "PageFile"),
-    ("workload = { dash = { … } }", "DashFile"),
-    ("workload = { mix = { … } }", "MixFile"),
+];
+const BEHIND: [(&str, &str); 3] = [
     ("sizes = { … } of a mix", "SizesTable"),
     ("[transport], also in [[flow]]", "TransportFile"),
     ("[[claim]]", "ClaimFile"),
 ];
 
+/// All tables: the heading of each, and its name in the schema.
+fn sections(schema: &Value) -> Vec<(String, String)> {
+    let fixed = |(heading, name): (&str, &str)| (heading.to_string(), name.to_string());
+    let workloads = forms(schema).flat_map(settings).filter_map(|(name, described)| {
+        Some((format!("workload = {{ {name} = {{ … }} }}"), referred(described)?.to_string()))
+    });
+    // A size is a definition as well, but has no keys.
+    let tables = workloads.filter(|(_, name)| keys(table_of(schema, name)).next().is_some());
+    BEFORE.map(fixed).into_iter().chain(tables).chain(BEHIND.map(fixed)).collect()
+}
+
 /// Headings of the tables.
 pub fn section_names() -> Vec<String> {
-    SECTIONS.iter().map(|(heading, _)| heading.to_string()).collect()
+    let schema = knee_scenario::json_schema();
+    sections(&schema).into_iter().map(|(heading, _)| heading).collect()
 }
 
 /// All keys, table by table.
-pub fn text() -> String {
+pub fn document() -> Document {
     let schema = knee_scenario::json_schema();
-    let all = SECTIONS.map(|(heading, name)| section(heading, table_of(&schema, name)));
-    all.join("\n")
+    let all = sections(&schema);
+    let all = all.iter().map(|(heading, name)| section(heading, table_of(&schema, name)));
+    all.reduce(|all, next| all.words("\n").then(next)).unwrap_or_default()
 }
 
-fn section(heading: &str, described: &Value) -> String {
-    let mut table = Table::new(&["key", "meaning"]);
+/// The forms that a workload can have: names alone, or a table of one key.
+fn forms(schema: &Value) -> impl Iterator<Item = &Value> {
+    table_of(schema, "Workload")["anyOf"].as_array().into_iter().flatten()
+}
+
+/// The key of a form, with the schema of its settings.
+fn settings(form: &Value) -> impl Iterator<Item = (&String, &Value)> {
+    form["properties"].as_object().into_iter().flatten()
+}
+
+/// The definition to which a schema refers.
+fn referred(described: &Value) -> Option<&str> {
+    described["$ref"].as_str()?.strip_prefix("#/$defs/")
+}
+
+fn section(heading: &str, described: &Value) -> Document {
+    let mut table = Table::new(&["key", "meaning"]).called(heading);
     keys(described).for_each(|(name, meaning)| table.row([name, meaning]));
-    format!("{heading}\n{}", table.text())
+    Document::default().words(format!("{heading}\n")).table(table)
 }
 
 /// Names of the workloads.
 pub fn workload_names() -> Vec<String> {
     let schema = knee_scenario::json_schema();
-    let Some(forms) = table_of(&schema, "Workload")["anyOf"].as_array() else { return Vec::new() };
-    let words = forms.iter().filter_map(|form| form["enum"].as_array()).flatten();
-    let tables = forms.iter().filter_map(|form| form["properties"].as_object());
+    let words = forms(&schema).filter_map(|form| form["enum"].as_array()).flatten();
     let mut names: Vec<String> = words.filter_map(Value::as_str).map(str::to_string).collect();
-    for name in tables.flat_map(serde_json::Map::keys) {
+    for (name, _) in forms(&schema).flat_map(settings) {
         if !names.contains(name) {
             names.push(name.clone());
         }
@@ -52,23 +79,21 @@ pub fn workload_names() -> Vec<String> {
 }
 
 /// Workloads, each with its parameters.
-pub fn workloads() -> String {
+pub fn workloads() -> Document {
     let schema = knee_scenario::json_schema();
-    let forms = table_of(&schema, "Workload")["anyOf"].as_array().cloned().unwrap_or_default();
-    let mut text = String::from("bulk: Sends all the time.\n");
-    for form in &forms {
-        for (name, inner) in form["properties"].as_object().into_iter().flatten() {
-            text += &format!("\n{name}: {}\n", line(&form["description"]));
-            let reference = inner["$ref"].as_str().and_then(|path| path.strip_prefix("#/$defs/"));
-            let described = reference.map_or(inner, |name| table_of(&schema, name));
-            let mut table = Table::new(&["parameter", "meaning"]);
+    let mut document = Document::default().words("bulk: Sends all the time.\n");
+    for form in forms(&schema) {
+        for (name, inner) in settings(form) {
+            document = document.words(format!("\n{name}: {}\n", line(&form["description"])));
+            let described = referred(inner).map_or(inner, |name| table_of(&schema, name));
+            let mut table = Table::new(&["parameter", "meaning"]).called(name);
             keys(described).for_each(|(name, meaning)| table.row([name, meaning]));
             if keys(described).next().is_some() {
-                text += &table.text();
+                document = document.table(table);
             }
         }
     }
-    text
+    document
 }
 
 /// A definition of the schema; the schema itself without a name.
@@ -95,8 +120,8 @@ mod tests {
     #[test]
     fn every_key_is_described() {
         let schema = knee_scenario::json_schema();
-        for (heading, name) in SECTIONS {
-            let keys: Vec<_> = keys(table_of(&schema, name)).collect();
+        for (heading, name) in sections(&schema) {
+            let keys: Vec<_> = keys(table_of(&schema, &name)).collect();
             assert!(!keys.is_empty(), "{heading}");
             assert!(keys.iter().all(|(_, meaning)| !meaning.is_empty()), "{heading} {keys:?}");
         }
@@ -105,8 +130,13 @@ mod tests {
     /// Those of the format, with the parameters of one of them.
     #[test]
     fn workloads_are_listed() {
-        assert_eq!(workload_names(), ["bulk", "page", "dash", "file", "mix"]);
-        let text = workloads();
+        let names = workload_names();
+        for name in ["bulk", "bursts", "page", "dash", "file", "mix"] {
+            assert!(names.iter().any(|known| known == name), "{name} {names:?}");
+        }
+        let headings = section_names();
+        assert!(headings.contains(&"workload = { dash = { … } }".to_string()), "{headings:?}");
+        let text = workloads().text();
         assert!(text.contains("mix: ") && text.contains("arrival_interval"), "{text}");
     }
 }

@@ -1,6 +1,7 @@
 //! Measures that a claim can name, from their table. Their formulas are in
 //! docs/measures.md.
 
+use crate::document::Document;
 use crate::table::Table;
 use knee_scenario::measure::{Declared, MEASURES, Subject, Unit};
 
@@ -14,12 +15,13 @@ pub fn names() -> Vec<String> {
 }
 
 /// A table of all measures.
-pub fn text() -> String {
-    let mut table = Table::new(&["measure", "of", "unit", "meaning"]);
+pub fn document() -> Document {
+    let mut table = Table::new(&["measure", "of", "unit", "meaning"]).called("measures");
     for measure in MEASURES {
-        table.row([&shown(measure), &of(measure), unit(measure), &meaning(measure)]);
+        let unit = unit(measure).to_string();
+        table.row([shown(measure), of(measure), unit, meaning(measure)]);
     }
-    format!("{}\n{STATISTICS}\n", table.text())
+    Document::default().table(table).words("\n").said(STATISTICS)
 }
 
 fn shown(measure: &Declared) -> String {
@@ -62,7 +64,7 @@ mod tests {
     /// What a scenario accepts is listed, with its unit and its keys.
     #[test]
     fn a_line_has_all_that_a_claim_needs() {
-        let text = text();
+        let text = document().text();
         let line = |name: &str| {
             let found = text.lines().find(|line| line.split_whitespace().next() == Some(name));
             found.unwrap_or_else(|| panic!("{name} is not in {text}")).to_string()

@@ -1,5 +1,6 @@
 //! Controllers, schedulers and AQMs with their presets, from the registries.
 
+use crate::document::Document;
 use crate::table::Table;
 use knee_registry::{Entry, Preset};
 
@@ -12,21 +13,24 @@ pub fn names<B>(entries: &'static [Entry<B>]) -> Vec<String> {
 }
 
 /// Each with its parameters and presets.
-pub fn text<B>(entries: &[Entry<B>]) -> String {
-    entries.iter().map(one).collect::<Vec<_>>().join("\n")
+pub fn document<B>(entries: &[Entry<B>]) -> Document {
+    let all = entries.iter().map(one);
+    all.reduce(|all, next| all.words("\n").then(next)).unwrap_or_default()
 }
 
-fn one<B>(entry: &Entry<B>) -> String {
-    let mut text = format!("{}: {}\n  source: {}\n\n", entry.name, entry.summary, entry.source);
+fn one<B>(entry: &Entry<B>) -> Document {
+    let mut document = Document::default()
+        .words(format!("{}: {}\n  source: {}\n", entry.name, entry.summary, entry.source));
     if !entry.parameters.is_empty() {
-        let mut table = Table::new(&["parameter", "default", "takes", "meaning"]);
+        let heads = ["parameter", "default", "takes", "meaning"];
+        let mut table = Table::new(&heads).called(entry.name);
         for parameter in entry.parameters {
             let kind = parameter.kind.describe();
             table.row([parameter.name, parameter.default, &kind, parameter.summary]);
         }
-        text += &table.text();
+        document = document.words("\n").table(table);
     }
-    text + &entry.presets.iter().map(preset).collect::<String>()
+    document.words(entry.presets.iter().map(preset).collect::<String>())
 }
 
 fn preset(preset: &Preset) -> String {
@@ -48,7 +52,7 @@ mod tests {
             assert!(knee_scenario::template().contains(name), "{name}");
             assert!(names.iter().any(|known| known == name), "{name} {names:?}");
         }
-        let text = text(knee_link::aqms());
+        let text = document(knee_link::aqms()).text();
         assert!(text.contains("source: RFC 8289"), "{text}");
         let quantum = text.lines().find(|line| line.starts_with("quantum")).unwrap_or_default();
         assert!(quantum.contains("1514 B") && quantum.contains("a turn"), "{quantum}");

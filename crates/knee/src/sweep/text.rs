@@ -1,6 +1,7 @@
 //! The table of a sweep.
 
-use crate::repeats::with_interval;
+use crate::cell::Cell;
+use crate::document::Document;
 use crate::table::Table;
 use knee_lab::words::NONE;
 use knee_record::{PointGroup, PointMeasure, SweepMeasure, SweepSummary};
@@ -20,8 +21,18 @@ const SHOWN: [&str; 10] = [
 ];
 const COLUMNS_MAX: usize = 5;
 
+/// Title, points, and what they say.
+pub fn document(summary: &SweepSummary) -> Document {
+    let document = Document::default().words(format!("{}\n\n", summary.name));
+    let document = document.table(points(summary));
+    match verdicts(summary) {
+        says if says.is_empty() => document,
+        says => says.into_iter().fold(document.words("\n"), Document::said),
+    }
+}
+
 /// A row for each point and group of flows.
-pub fn text(summary: &SweepSummary) -> String {
+fn points(summary: &SweepSummary) -> Table {
     let measures = shown(summary);
     let groups: Vec<&String> = summary.groups.iter().filter(|group| *group != "*").collect();
     let mut heads: Vec<String> = summary.keys.iter().map(|key| key.name.clone()).collect();
@@ -29,17 +40,18 @@ pub fn text(summary: &SweepSummary) -> String {
         heads.push("flows".to_string());
     }
     heads.extend(measures.iter().map(|measure| format!(">{}", short(measure))));
-    let mut table = Table::new(&heads.iter().map(String::as_str).collect::<Vec<_>>());
+    let heads: Vec<&str> = heads.iter().map(String::as_str).collect();
+    let mut table = Table::new(&heads).called("points");
     for point in &summary.points {
         let at = summary.keys.iter().zip(&point.at);
-        let values: Vec<String> = at.map(|(key, at)| key.values[*at].clone()).collect();
+        let values: Vec<Cell> = at.map(|(key, at)| Cell::from(&key.values[*at])).collect();
         for group in point.groups.iter().filter(|group| group.group != "*") {
-            let name = (groups.len() > 1).then(|| group.group.clone());
+            let name = (groups.len() > 1).then(|| Cell::from(&group.group));
             let figures = measures.iter().map(|measure| figure(measure, group));
             table.row(values.iter().cloned().chain(name).chain(figures));
         }
     }
-    table.text()
+    table
 }
 
 /// The heading of a column.
@@ -48,38 +60,40 @@ fn short(measure: &SweepMeasure) -> String {
     name.replace("rtt", "RTT").replace("retransmit_ratio", "sent again").replace('_', " ")
 }
 
+/// Those that some group in the table has: of groups of one flow none is fair.
 fn shown(summary: &SweepSummary) -> Vec<&SweepMeasure> {
-    let found = SHOWN.iter().filter_map(|name| summary.measures.iter().find(|m| m.name == *name));
+    let groups = || summary.points.iter().flat_map(|point| &point.groups);
+    let has =
+        |name: &str| groups().any(|group| group.group != "*" && group.measures.contains_key(name));
+    let found = SHOWN.iter().filter(|name| has(name));
+    let found = found.filter_map(|name| summary.measures.iter().find(|m| m.name == *name));
     found.take(COLUMNS_MAX).collect()
 }
 
-fn figure(measure: &SweepMeasure, group: &PointGroup) -> String {
+fn figure(measure: &SweepMeasure, group: &PointGroup) -> Cell {
+    let unit = measure.unit;
     match group.measures.get(&measure.name) {
-        None => NONE.to_string(),
-        Some(PointMeasure { interval: None, .. }) => measure.unit.show(f64::INFINITY),
-        Some(PointMeasure { interval: Some(interval), never: 0 }) => {
-            with_interval(|value| measure.unit.show(value), interval)
+        None => NONE.into(),
+        Some(PointMeasure { interval: None, never }) => {
+            Cell::from(unit.show(f64::INFINITY)).with("never", *never as f64)
         }
+        Some(PointMeasure { interval: Some(interval), never: 0 }) => Cell::interval(unit, interval),
         Some(PointMeasure { interval: Some(interval), never }) => {
-            let (mean, runs) = (measure.unit.show(interval.mean), interval.runs + never);
-            format!("{mean}, never in {never} of {runs}")
+            let (mean, runs) = (unit.show(interval.mean), interval.runs + never);
+            let shown = format!("{mean}, never in {never} of {runs}");
+            Cell::interval(unit, interval).reading(shown).with("never", *never as f64)
         }
     }
 }
 
-/// What the measures of the table say about the setting that is compared:
-/// the first whose values are no numbers, else the first.
-pub fn verdicts(summary: &SweepSummary) -> String {
-    let is_name = |key: usize| {
-        let first = summary.keys[key].values.first();
-        first.is_some_and(|value| !value.starts_with(|c: char| c.is_ascii_digit()))
-    };
-    let mut compared: Vec<usize> = summary.verdicts.iter().map(|verdict| verdict.key).collect();
-    compared.dedup();
-    let named = compared.iter().copied().find(|key| is_name(*key));
-    let Some(key) = named.or(compared.first().copied()) else { return String::new() };
+/// What the measures of the table say about the setting that the headline is about; of
+/// one whose values are not compared, about the last that is.
+fn verdicts(summary: &SweepSummary) -> Vec<String> {
+    let compared: Vec<usize> = summary.verdicts.iter().map(|verdict| verdict.key).collect();
+    let about = summary.about.filter(|key| compared.contains(key));
+    let Some(key) = about.or(compared.last().copied()) else { return Vec::new() };
     let groups: Vec<&String> = summary.groups.iter().filter(|group| *group != "*").collect();
-    let mut text = String::from("\n");
+    let mut said = Vec::new();
     for measure in shown(summary) {
         for group in &groups {
             let mut verdicts = summary.verdicts.iter();
@@ -87,8 +101,8 @@ pub fn verdicts(summary: &SweepSummary) -> String {
                 (verdict.key, &verdict.group, &verdict.measure) == (key, group, &measure.name)
             });
             let whose = if groups.len() > 1 { format!("{group}: ") } else { String::new() };
-            text.extend(found.map(|verdict| format!("{whose}{}\n", verdict.says)));
+            said.extend(found.map(|verdict| format!("{whose}{}", verdict.says)));
         }
     }
-    text
+    said
 }

@@ -1,0 +1,82 @@
+//! Tells the program which commit, features and compiler it is built from.
+//!
+//! Only this crate is built again at a commit: those below it, which take the
+//! time, do not depend on it. Outside a checkout there is no commit; whoever
+//! packages the sources can give one in `KNEE_COMMIT`.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::{env, fs};
+
+/// What the program consists of, below the root of the workspace.
+const SOURCES: [&str; 4] = ["crates", "studies", "bpf", "Cargo.lock"];
+
+fn main() {
+    let root = Path::new(&variable("CARGO_MANIFEST_DIR")).join("../..");
+    println!("cargo::rerun-if-env-changed=KNEE_COMMIT");
+    watch_sources(&root);
+    let given = env::var("KNEE_COMMIT").ok().filter(|commit| !commit.trim().is_empty());
+    set("KNEE_COMMIT", &given.or_else(|| commit(&root)).unwrap_or_default());
+    set("KNEE_FEATURES", &features());
+    set(
+        "KNEE_TOOLCHAIN",
+        &said(Command::new(variable("RUSTC")).arg("--version")).unwrap_or_default(),
+    );
+    set("KNEE_TARGET", &variable("TARGET"));
+}
+
+fn set(name: &str, value: &str) {
+    println!("cargo::rustc-env={name}={value}");
+}
+
+fn variable(name: &str) -> String {
+    env::var(name).unwrap_or_default()
+}
+
+/// Whatever else is built again may have changed what is in no commit. Tests are
+/// no part of the program.
+fn watch_sources(root: &Path) {
+    let watch = |path: &Path| println!("cargo::rerun-if-changed={}", path.display());
+    let crates = fs::read_dir(root.join("crates")).into_iter().flatten().flatten();
+    crates.map(|entry| entry.path().join("src")).filter(|src| src.is_dir()).for_each(|s| watch(&s));
+    let others = SOURCES[1..].iter().map(|name| root.join(name));
+    others.filter(|path| path.exists()).for_each(|path| watch(&path));
+}
+
+/// The commit that is checked out; none outside a checkout of these sources, or
+/// without git.
+fn commit(root: &Path) -> Option<String> {
+    let git = |arguments: &[&str]| said(Command::new("git").current_dir(root).args(arguments));
+    // Sources may have been unpacked into somebody else's checkout.
+    let top = PathBuf::from(git(&["rev-parse", "--show-toplevel"])?);
+    if top.canonicalize().ok()? != root.canonicalize().ok()? {
+        return None;
+    }
+    // One of them changes whenever another commit is checked out.
+    for name in ["HEAD", "logs/HEAD"] {
+        let path = root.join(git(&["rev-parse", "--git-path", name])?);
+        if path.is_file() {
+            println!("cargo::rerun-if-changed={}", path.display());
+        }
+    }
+    let commit = git(&["rev-parse", "HEAD"])?;
+    let changes = git(&[&["status", "--porcelain", "--"][..], &SOURCES].concat())?;
+    Some(if changes.is_empty() { commit } else { format!("{commit}-modified") })
+}
+
+/// Names of the features of this crate that are on, with commas.
+fn features() -> String {
+    let on = env::vars().filter_map(|(name, _)| {
+        let name = name.strip_prefix("CARGO_FEATURE_")?.to_ascii_lowercase().replace('_', "-");
+        (name != "default").then_some(name)
+    });
+    let mut on: Vec<String> = on.collect();
+    on.sort();
+    on.join(",")
+}
+
+/// What a program prints, if it can be run and succeeds.
+fn said(command: &mut Command) -> Option<String> {
+    let output = command.output().ok().filter(|output| output.status.success())?;
+    Some(String::from_utf8(output.stdout).ok()?.trim().to_string())
+}

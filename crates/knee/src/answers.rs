@@ -1,0 +1,118 @@
+//! The answers to what a scenario asks, as text.
+
+use crate::cell::Cell;
+use crate::document::Document;
+use crate::table::{Mood, Table};
+use knee_lab::words::time_us;
+use knee_record::{Answers, Effect, MixAnswer, MixClass, Paired, PairedScale};
+
+/// Adds the answers, where there are some, before and after the figures.
+pub fn around(answers: Option<&Answers>, figures: Document) -> Document {
+    match answers {
+        Some(found) => table(found).then(figures).then(sentences(found)),
+        None => figures,
+    }
+}
+
+/// What stands before the figures: the mix, as a table with its advice.
+fn table(answers: &Answers) -> Document {
+    let Some(mix) = &answers.mix else { return Document::default() };
+    let mut table = Table::new(&[
+        "traffic",
+        "objects",
+        "what",
+        ">ratio (95 % interval)",
+        "outcome",
+        ">sent again",
+        ">others' queue",
+        ">half and half",
+        ">transfers",
+    ])
+    .called("classes");
+    let mut before = "";
+    for class in &mix.classes {
+        let first = class.pair != before;
+        before = &class.pair;
+        table.row_with(4, mood(class.effect), row(mix, class, first));
+    }
+    let legend = format!(
+        "First over second: completion time or throughput with all transfers under the one, over \
+         that with all under the other; {} seeds, the same arrivals and sizes; 95 % intervals \
+         for all rows together. Others' queue: the longest on the \
+         way, 95th percentile. Half and half: both in one run, who takes from whom.",
+        answers.seeds.len()
+    );
+    let document = Document::default().said(mix_title(mix)).words("\n").table(table);
+    let document = document.said(legend).words("\n");
+    let sentences = mix.sentences.iter();
+    sentences.fold(document, |document, sentence| document.said(sentence)).words("\n")
+}
+
+fn mix_title(mix: &MixAnswer) -> String {
+    let mut names: Vec<String> = Vec::new();
+    for pair in &mix.pairs {
+        let name = format!("{} against {}", pair.test, pair.control);
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    format!("Which controller for which traffic: {}", names.join(", "))
+}
+
+fn row(mix: &MixAnswer, class: &MixClass, first: bool) -> [Cell; 9] {
+    let at = mix.pairs.iter().position(|pair| pair.name == class.pair);
+    let queue = at.and_then(|at| mix.queue_s.get(at)).filter(|_| first);
+    let queue = queue.map(|queue| queue.map(|delay| time_us(Some(delay * 1e6))).join(" / "));
+    let pair = Cell::from(if first { class.pair.as_str() } else { "" });
+    let [ours, theirs] = class.sent_again;
+    [
+        pair,
+        (&class.sizes).into(),
+        if class.throughput { "rate" } else { "time" }.into(),
+        ratio(class.ratio(), Some(&class.compared)),
+        class.effect.word().into(),
+        Cell::from(class.again()).with("test", ours).with("control", theirs),
+        queue.unwrap_or_default().into(),
+        ratio(class.split_ratio(), class.split.as_ref()),
+        Cell::from(class.counted()).with("", class.transfers as f64),
+    ]
+}
+
+/// A ratio with its interval.
+fn ratio(shown: String, pairs: Option<&Paired>) -> Cell {
+    let mut cell = Cell::from(shown);
+    let pairs = pairs.filter(|pairs| pairs.scale == PairedScale::Ratio);
+    for (part, value) in pairs
+        .into_iter()
+        .flat_map(|pairs| [("", pairs.estimate), ("low", pairs.low), ("high", pairs.high)])
+    {
+        if let Some(value) = value {
+            cell = cell.with(part, value);
+        }
+    }
+    cell
+}
+
+fn mood(effect: Effect) -> Mood {
+    match effect {
+        Effect::Better => Mood::Good,
+        Effect::Worse => Mood::Bad,
+        Effect::NoDifference => Mood::Neutral,
+    }
+}
+
+/// What stands at the end: the sentences about paths.
+fn sentences(answers: &Answers) -> Document {
+    let seeds = answers.seeds.len();
+    let lines = answers.paths.iter().map(|answer| {
+        let name =
+            if answers.paths.len() > 1 { format!("{}: ", answer.flow) } else { String::new() };
+        let sentence = &answer.sentence;
+        format!("{name}{sentence} ({seeds} seeds each, on the simulator.)")
+    });
+    let document = Document::default();
+    if answers.paths.is_empty() {
+        return document;
+    }
+    lines.fold(document.words("\n"), |document, line| document.said(line))
+}

@@ -1,0 +1,45 @@
+//! `knee advise`.
+
+use super::{Print, Progress};
+use clap::{Args, ValueHint};
+use knee_lab::{Candidates, SEED_MAX};
+use std::path::PathBuf;
+
+pub const HELP: &str = "\
+Examples:
+  knee observe --out live && knee advise live
+  knee advise live --candidates bbr,bbr3 --groups 3
+  knee run mix.toml && knee advise knee-out/mix --format markdown
+
+Each group (prefix and port, or flow of a run) is explained by simulated paths, on
+which the candidates are then asked. docs/advise.md says what that is worth.";
+
+/// `knee advise`.
+#[derive(Debug, Args)]
+pub struct Advise {
+    /// Folders of knee observe or of runs, or files of connections
+    #[arg(value_name = "PATH", required = true, value_hint = ValueHint::AnyPath)]
+    pub paths: Vec<PathBuf>,
+    /// Controllers to ask about. Default: bbr, and cubic where BBR is in use
+    #[arg(long, value_name = "NAME,…")]
+    pub candidates: Option<Candidates>,
+    /// Groups to look at, those with the most bytes
+    #[arg(long, value_name = "N", default_value_t = 5,
+        value_parser = clap::value_parser!(u16).range(1..))]
+    pub groups: u16,
+    /// Simulations of the controller in use, for each group
+    #[arg(long, value_name = "N", default_value_t = 100,
+        value_parser = clap::value_parser!(u16).range(20..))]
+    pub simulations: u16,
+    /// Seed of all draws
+    #[arg(long, value_name = "N", default_value_t = 1,
+        value_parser = clap::value_parser!(u64).range(..=SEED_MAX))]
+    pub seed: u64,
+    /// Runs at the same time. Default: one per CPU
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    pub jobs: Option<u16>,
+    #[command(flatten)]
+    pub progress: Progress,
+    #[command(flatten)]
+    pub print: Print,
+}

@@ -1,0 +1,272 @@
+//! `knee evaluate`.
+
+use crate::arguments;
+use crate::document::{Datum, Document, Sheet};
+use crate::failure::{Ending, Failure};
+use crate::laboratory::{lab, watched};
+use crate::screen;
+use crate::table::{Mood, Table};
+use knee_lab::directory::{DEFAULT, EVALUATION, EVALUATION_TABLE, REPORT};
+use knee_lab::report::{
+    evaluation_cases, evaluation_figures as figures, evaluation_size, evaluation_values,
+};
+use knee_lab::words::NONE;
+use knee_lab::{
+    EVALUATE_SEEDS, EVALUATE_SEEDS_QUICK, Error, Evaluate, EvaluateSettings, SEARCH_SCENARIOS,
+    SIMULATOR,
+};
+use knee_record::{Evaluation, EvaluationAgainst, EvaluationOutcome, got_worse, read_evaluation};
+use std::path::{Path, PathBuf};
+
+/// Runs a candidate through the criteria of RFC 9743.
+pub fn evaluate(arguments: &arguments::Evaluate) -> Result<Ending, Failure> {
+    let [candidate] = arguments.candidate.0.as_slice() else {
+        let advice = "name one; knee rank compares several";
+        return Err(Failure::Usage("several candidates".to_string(), advice.to_string()));
+    };
+    let lab = lab(arguments.output.jobs);
+    // Before anything is replaced: it may be the document of the same folder.
+    let before = arguments.against.as_deref().map(read_evaluation).transpose();
+    let before = before.map_err(Error::from)?;
+    let seeds = if arguments.quick { EVALUATE_SEEDS_QUICK } else { EVALUATE_SEEDS };
+    let settings = EvaluateSettings {
+        candidate: candidate.clone(),
+        sections: arguments.section.clone(),
+        repeat: arguments.repeat.unwrap_or(seeds),
+        quick: arguments.quick,
+        on: lab.grounds.get(SIMULATOR).map_err(Error::from)?,
+        search: arguments
+            .search
+            .map(|given| given.map_or(SEARCH_SCENARIOS, |scenarios| scenarios as usize)),
+        algorithms: None,
+    };
+    let plan = Evaluate::new(&settings)?;
+    let directory = directory(arguments, candidate);
+    lab.claim(&directory, [&directory], arguments.output.force)?;
+    let evaluation = watched(&lab, || lab.evaluate(&plan, &directory))?;
+    document(&evaluation, &directory).print(arguments.print.format(), &evaluation)?;
+    if lab.is_stopped() {
+        return Ok(Ending::Interrupted);
+    }
+    match before {
+        Some(before) => compare(&evaluation, &before),
+        None => Ok(Ending::Done),
+    }
+}
+
+fn directory(arguments: &arguments::Evaluate, candidate: &str) -> PathBuf {
+    let below = || {
+        let plain = |c: char| c.is_ascii_alphanumeric() || "-+.".contains(c);
+        let words = candidate.split(|c| !plain(c)).filter(|word| !word.is_empty());
+        let name = words.collect::<Vec<_>>().join("-");
+        PathBuf::from(DEFAULT).join(format!("evaluate-{name}"))
+    };
+    arguments.output.out.clone().unwrap_or_else(below)
+}
+
+/// Says what got worse since an earlier evaluation.
+fn compare(now: &Evaluation, before: &Evaluation) -> Result<Ending, Failure> {
+    let worse = got_worse(now, before).map_err(|error| {
+        let advice = "evaluate both with the same version, sections, --repeat and --quick";
+        Failure::Usage(error.to_string(), advice.to_string())
+    })?;
+    if worse.is_empty() {
+        screen::say("No criterion got worse.");
+        return Ok(Ending::Done);
+    }
+    for one in &worse {
+        let size = one.ratio.as_ref().map_or("could not be tried".to_string(), evaluation_size);
+        screen::say(&format!("Got worse: {} {}: {size}", one.section, one.title));
+    }
+    Ok(Ending::Differs)
+}
+
+fn document(evaluation: &Evaluation, directory: &Path) -> Document {
+    let plan = &evaluation.plan;
+    let shown = |name: &str| directory.join(name).display().to_string();
+    let mut document = criteria(evaluation);
+    if !evaluation.searched.is_empty() {
+        let as_bad = evaluation.searched.iter().filter_map(|found| found.as_bad_as_fixed);
+        let (with, as_bad) = (as_bad.clone().count(), as_bad.filter(|as_bad| *as_bad).count());
+        let told = format!(
+            "Worst cases by search: at least as bad as the worst case above in {as_bad} of {with} \
+             metrics."
+        );
+        document = document.table(searched(evaluation)).words("\n").said(told);
+    }
+    for line in evaluation.lines.iter().filter(|line| line.worse_than_all) {
+        document = document.said(worst(line, directory));
+    }
+    let missing = plan.not_tried.iter().map(|one| format!("{} {}", one.section, one.what));
+    let missing: Vec<String> = missing.collect();
+    if !missing.is_empty() {
+        document = document.said(format!("Not tried yet: {}.", missing.join("; ")));
+    }
+    document.words(format!(
+        "\nruns     {} of {}\nreport   {}\ndocument {}\ndataset  {}\nrepeat   {}\n",
+        evaluation.runs_finished,
+        plan.runs_planned,
+        shown(REPORT),
+        shown(EVALUATION),
+        shown(EVALUATION_TABLE),
+        plan.command,
+    ))
+}
+
+/// What a folder of an evaluation holds, for a draft: the table of all criteria, then
+/// each section with what was run, all values, and where the candidate does worst.
+pub fn saved(evaluation: &Evaluation) -> Document {
+    let plan = &evaluation.plan;
+    let mut document = criteria(evaluation);
+    let mut heads = vec!["measure", ">candidate"];
+    let standards: Vec<String> = plan.standards.iter().map(|name| format!(">{name}")).collect();
+    heads.extend(standards.iter().map(String::as_str));
+    heads.extend(["worst at", "again, in this folder"]);
+    for asked in &plan.asks {
+        let mut table = Table::new(&heads);
+        let lines = evaluation.lines.iter();
+        for line in lines.filter(|line| line.line.section == asked.section) {
+            let worst = line.worst.as_ref();
+            let mut cells = vec![line.line.title.clone()];
+            cells.extend(evaluation_values(line));
+            cells.push(worst.map_or_else(String::new, |worst| worst.case.clone()));
+            cells.push(worst.map_or_else(String::new, |at| format!("knee run {}", at.scenario)));
+            table.row(cells);
+        }
+        let cases = evaluation_cases(evaluation, &asked.section).join("; ");
+        document = document
+            .table(table.called(&format!("{} {}", asked.section, asked.title)))
+            .said(format!("{} Run: {cases}.", asked.asks));
+    }
+    if !evaluation.searched.is_empty() {
+        document = document.table(searched(evaluation));
+    }
+    for one in &plan.not_tried {
+        let (section, what, why) = (&one.section, &one.what, &one.why);
+        document = document.said(format!("Not tried, {section}: {what}: {why}."));
+    }
+    document.said(format!("Again: {}", plan.command))
+}
+
+/// The worst case of each metric that a search found.
+fn searched(evaluation: &Evaluation) -> Table {
+    let plan = &evaluation.plan;
+    let mut heads = vec!["worst by search", ">candidate"];
+    let standards: Vec<String> = plan.standards.iter().map(|name| format!(">{name}")).collect();
+    heads.extend(standards.iter().map(String::as_str));
+    heads.extend([">ratio", ">of the cases above", "knee run"]);
+    let mut table = Table::new(&heads).called("searched");
+    let ratio = |ratio: Option<f64>| ratio.map_or_else(|| NONE.to_string(), figures);
+    for found in &evaluation.searched {
+        let show = |value: f64| found.unit.show(value);
+        let mut cells = vec![found.title.clone()];
+        cells.push(found.candidate.map_or_else(|| NONE.to_string(), show));
+        let standards = found.standards.iter().map(|value| show(*value));
+        let none = std::iter::repeat(NONE.to_string());
+        cells.extend(standards.chain(none).take(plan.standards.len()));
+        cells.extend([ratio(found.ratio), ratio(found.fixed_ratio), found.scenario.clone()]);
+        table.row(cells);
+    }
+    table
+}
+
+/// What the candidate came to, line by line, and what could not be tried.
+fn criteria(evaluation: &Evaluation) -> Document {
+    let plan = &evaluation.plan;
+    let mut heads = vec!["§", "criterion"];
+    heads.extend(plan.standards.iter().map(String::as_str));
+    let mut table = Table::new(&heads);
+    for asked in &plan.asks {
+        let blank = plan.standards.iter().map(|_| String::new());
+        table.row([asked.section.clone(), asked.title.clone()].into_iter().chain(blank));
+        let lines = evaluation.lines.iter();
+        for line in lines.filter(|line| line.line.section == asked.section) {
+            add(&mut table, line);
+        }
+    }
+    let table = table.called("criteria").with_sheet(sheet(evaluation));
+    let head = format!(
+        "{} against {}: its values over theirs, with the 95 % interval over {} seeds.",
+        plan.candidate,
+        plan.standards.join(", "),
+        plan.repeats
+    );
+    let mut document = Document::default().said(head).words("\n").table(table).words("\n");
+    for line in evaluation.lines.iter() {
+        if let Some(why) = &line.could_not_be_tried {
+            let (section, title) = (&line.line.section, &line.line.title);
+            document = document.said(format!("{section} {title} could not be tried: {why}"));
+        }
+    }
+    document
+}
+
+fn add(table: &mut Table, line: &EvaluationOutcome) {
+    let standards = line.against.iter().map(|one| match line.could_not_be_tried {
+        Some(_) => "could not be tried".to_string(),
+        None => cell(one),
+    });
+    let title = match line.worse_than_all {
+        true => format!("{}: worse than all", line.line.title),
+        false => line.line.title.clone(),
+    };
+    let cells: Vec<String> = [String::new(), title].into_iter().chain(standards).collect();
+    let mood = if line.worse_than_all { Mood::Bad } else { Mood::Neutral };
+    table.row_with(1, mood, cells);
+}
+
+fn cell(one: &EvaluationAgainst) -> String {
+    match (one.word, &one.ratio) {
+        (Some(word), Some(ratio)) => format!("{word} {}", evaluation_size(ratio)),
+        _ => "no value".to_string(),
+    }
+}
+
+fn worst(line: &EvaluationOutcome, directory: &Path) -> String {
+    let Some(worst) = &line.worst else { return String::new() };
+    format!(
+        "{} {} is worst at {}: knee run {}",
+        line.line.section,
+        line.line.title,
+        worst.case,
+        directory.join(&worst.scenario).display()
+    )
+}
+
+/// A row for each line and standard.
+fn sheet(evaluation: &Evaluation) -> Sheet {
+    let heads = [
+        "section",
+        "line",
+        "title",
+        "standard",
+        "word",
+        "ratio",
+        "ratio_low",
+        "ratio_high",
+        "worse_than_all",
+        "could_not_be_tried",
+        "worst_case",
+    ];
+    let number = |value: Option<f64>| value.map_or(Datum::Empty, Datum::Number);
+    let rows = evaluation.lines.iter().flat_map(|line| {
+        line.against.iter().map(move |one| {
+            let ratio = one.ratio.as_ref();
+            let why = line.could_not_be_tried.as_deref();
+            vec![
+                Datum::Text(line.line.section.clone()),
+                Datum::Text(line.line.claim.clone()),
+                Datum::Text(line.line.title.clone()),
+                Datum::Text(one.standard.clone()),
+                Datum::of_text(&one.word.map_or_else(String::new, |word| word.to_string())),
+                number(ratio.and_then(|ratio| ratio.estimate)),
+                number(ratio.and_then(|ratio| ratio.low)),
+                number(ratio.and_then(|ratio| ratio.high)),
+                Datum::Text(line.worse_than_all.to_string()),
+                Datum::of_text(why.unwrap_or_default()),
+                Datum::of_text(line.worst.as_ref().map_or("", |worst| &worst.case)),
+            ]
+        })
+    });
+    Sheet { heads: heads.map(str::to_string).to_vec(), rows: rows.collect(), ..Sheet::default() }
+}

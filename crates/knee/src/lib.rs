@@ -1,0 +1,132 @@
+//! The command line of Knee: reads scenarios, has them run, keeps and shows
+//! what comes out.
+//!
+//! The only crate that prints: data goes to the standard output, progress and
+//! diagnostics to the standard error. What is run, kept and compared, and how,
+//! is `knee-lab`'s; here are arguments, tables and words. The program and the
+//! Python package, which has it too, enter by [`main_with`].
+//!
+//! What this crate never does: compute anything of a run.
+
+mod advice;
+mod advise;
+mod answers;
+mod arguments;
+mod build;
+mod cc;
+mod cell;
+mod check;
+mod claims;
+mod compare;
+mod completions;
+mod curve;
+mod doctor;
+mod document;
+mod evaluate;
+mod export;
+mod failure;
+mod fidelity;
+mod figures;
+mod grounds;
+mod init;
+mod interrupt;
+mod laboratory;
+mod list;
+mod observe;
+mod panic;
+mod plot;
+mod problems;
+mod progress;
+mod rank;
+mod repeats;
+mod report;
+mod reproduce;
+mod rerun;
+mod run;
+mod schema;
+mod screen;
+mod steer;
+mod sweep;
+mod table;
+mod templates;
+mod train;
+
+use arguments::{Arguments, Command};
+use clap::{CommandFactory, Parser};
+use failure::{Ending, Failure};
+use knee_lab::Grounds;
+use std::ffi::OsString;
+
+/// What `knee` does with these arguments, the program's name first, as whoever
+/// calls it typed them; gives the exit code. It is called once in a process.
+pub fn main_with(typed: impl IntoIterator<Item = OsString>) -> u8 {
+    panic::one_sentence();
+    let typed = laboratory::remember(typed);
+    let arguments = match Arguments::try_parse_from(typed) {
+        Ok(arguments) => arguments,
+        Err(error) => return told_by_clap(&error),
+    };
+    if arguments.command.tells_json() {
+        screen::tell_programs();
+    }
+    let grounds = Grounds::built_in();
+    let named = arguments.command.grounds();
+    let chosen = grounds.iter().filter(|ground| named.iter().any(|name| name == ground.name()));
+    chosen.for_each(|ground| ground.prepare_process());
+    match perform(&arguments.command) {
+        Ok(ending) => ending.code(),
+        Err(failure) => {
+            failure.tell();
+            failure.code()
+        }
+    }
+}
+
+/// The command line as clap has it: for man pages, and for whoever wraps `knee`.
+pub fn command() -> clap::Command {
+    Arguments::command()
+}
+
+fn perform(command: &Command) -> Result<Ending, Failure> {
+    match command {
+        Command::Run(arguments) => run::run(arguments),
+        Command::Reproduce(arguments) => reproduce::reproduce(arguments),
+        Command::Sweep(arguments) => sweep::sweep(arguments),
+        Command::Rank(arguments) => rank::rank(arguments),
+        Command::Evaluate(arguments) => evaluate::evaluate(arguments),
+        Command::Train(arguments) => train::train(arguments),
+        Command::Curve(arguments) => curve::curve(arguments),
+        Command::Fidelity(arguments) => fidelity::fidelity(arguments),
+        Command::Compare(arguments) => compare::compare(arguments),
+        Command::Rerun(arguments) => rerun::rerun(arguments),
+        Command::Export(arguments) => export::export(arguments),
+        Command::Report(arguments) => report::report(arguments),
+        Command::Plot(arguments) => plot::plot(arguments),
+        Command::Check(arguments) => check::check(arguments),
+        Command::Init(arguments) => init::init(arguments),
+        Command::List(arguments) => list::list(arguments),
+        Command::Doctor(arguments) => doctor::doctor(arguments),
+        Command::Observe(arguments) => observe::observe(arguments),
+        Command::Advise(arguments) => advise::advise(arguments),
+        Command::Steer(arguments) => steer::steer(arguments),
+        Command::Cc(arguments) => cc::cc(arguments),
+        Command::Completions(arguments) => completions::completions(arguments),
+        Command::Schema(arguments) => schema::schema(arguments),
+    }
+}
+
+/// Help, version, or a mistake in the arguments.
+fn told_by_clap(error: &clap::Error) -> u8 {
+    let printed = error.print();
+    match (error.use_stderr(), printed) {
+        (true, _) => failure::USAGE,
+        (false, Ok(())) => Ending::Done.code(),
+        (false, Err(failed)) => screen::not_printed(failed).map_or_else(
+            |failure| {
+                failure.tell();
+                failure.code()
+            },
+            |()| Ending::Done.code(),
+        ),
+    }
+}

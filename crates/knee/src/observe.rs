@@ -1,0 +1,221 @@
+//! `knee observe`: connections of this host, as they end.
+
+use crate::cell::Cell;
+use crate::document::Document;
+use crate::failure::{Ending, Failure};
+use crate::laboratory::lab;
+use crate::table::Table;
+use crate::{arguments::Print, interrupt, screen};
+use clap::{Args, ValueHint};
+use knee_live::{Group, Groups, LOST_MAX, LiveError, Observed, Observer, Settings};
+use knee_record::{Unit, size_classes};
+use knee_units::{Bytes, Time};
+use serde_json::json;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+pub const EXAMPLES: &str = "\
+Examples:
+  knee observe --duration '10 min'
+  knee observe --group office=192.0.2.0/24 --group office=2001:db8::/32 --sample 1/100
+  knee observe --out /var/lib/knee --limit '10 GB'      until Ctrl-C or SIGTERM
+
+No privilege is needed. Connections in the network namespace of the command are seen;
+those of a container: nsenter --net=/proc/PID/ns/net knee observe. The files, and what
+to ask of them: docs/observe.md.";
+
+/// `knee observe`.
+#[derive(Debug, Args)]
+pub struct Arguments {
+    /// Stop after this time. Default: at Ctrl-C or SIGTERM
+    #[arg(long, value_name = "TIME")]
+    duration: Option<Time>,
+    /// Tell clients of this prefix apart; of two that hold an address the longer counts
+    #[arg(long, value_name = "NAME=PREFIX")]
+    group: Vec<Group>,
+    /// Give one of N connections a row of its own; the aggregates have all
+    #[arg(long, value_name = "1/N", default_value = "1/1", value_parser = one_of)]
+    sample: u64,
+    /// Keep whole addresses of clients, not only their /24 or /48
+    #[arg(long)]
+    addresses: bool,
+    /// Size of all files; beyond it the oldest go
+    #[arg(long, value_name = "SIZE", default_value = "10 GB")]
+    limit: Bytes,
+    /// Where to write; files that are there stay
+    #[arg(long, value_name = "DIR", default_value = "knee-out/observed",
+        value_hint = ValueHint::DirPath)]
+    out: PathBuf,
+    #[command(flatten)]
+    print: Print,
+}
+
+fn one_of(text: &str) -> Result<u64, String> {
+    let number = text.strip_prefix("1/").and_then(|number| number.parse().ok());
+    number.filter(|number| (1..=1_000_000).contains(number)).ok_or_else(|| {
+        "write 1/N with N from 1 to 1000000, such as 1/100 for one of a hundred".to_string()
+    })
+}
+
+/// Observes until it is stopped, then says what it saw.
+#[expect(clippy::disallowed_methods, reason = "it is told for how long to observe")]
+pub fn observe(arguments: &Arguments) -> Result<Ending, Failure> {
+    let handle = lab(None).handle();
+    interrupt::stops(handle.clone())?;
+    let mut observer = Observer::begin(Settings {
+        directory: arguments.out.clone(),
+        groups: Groups::new(arguments.group.clone())?,
+        sample_one_of: arguments.sample,
+        keep_addresses: arguments.addresses,
+        bytes_max: arguments.limit.get(),
+    })?;
+    let until = match arguments.duration {
+        Some(duration) => format!("for {duration}"),
+        None => "until Ctrl-C".to_string(),
+    };
+    let room = Unit::Bytes.show(observer.buffer_bytes()? as f64);
+    let out = arguments.out.display();
+    screen::say(&format!("Observing {until}, into {out}; room for reports: {room}."));
+    let began = Instant::now();
+    let duration = arguments.duration.map(|time| Duration::from_nanos(time.as_nanos()));
+    let mut failed = None;
+    while !handle.is_stopped() && duration.is_none_or(|duration| began.elapsed() < duration) {
+        if let Err(error) = observer.step() {
+            failed = Some(error);
+            break;
+        }
+    }
+    let observed = observer.finish();
+    if let Some(error) = failed {
+        return Err(error.into());
+    }
+    let observed = observed?;
+    document(&observed).print(arguments.print.format(), &json(&observed))?;
+    Ok(Ending::Done)
+}
+
+/// What was seen, by group, controller and size.
+fn document(observed: &Observed) -> Document {
+    let named = observed.cells.iter().any(|(kind, _)| !kind.group.is_empty());
+    let group: &[&str] = if named { &["group"] } else { &[] };
+    let heads = [
+        group,
+        &["controller", "acknowledged", ">connections", ">throughput 5 %", ">median", ">95 %"],
+        &[">time median", ">95 %", ">RTT median", ">sent again"],
+    ];
+    let mut table = Table::new(&heads.concat()).called("connections");
+    for (kind, cell) in &observed.cells {
+        let Some(class) = kind.class else { continue };
+        let rate = |part| Cell::figure(Unit::BitsPerSecond, cell.throughput_bps.percentile(part));
+        let time = |part| Cell::us(cell.busy_us.percentile(part));
+        let group: Vec<Cell> = named.then(|| text(&kind.group)).into_iter().collect();
+        let cells = [
+            text(if kind.controller.is_empty() { "not seen" } else { &kind.controller }),
+            text(size_classes()[class].name),
+            Cell::count(cell.connections),
+            rate(0.05),
+            rate(0.5),
+            rate(0.95),
+            time(0.5),
+            time(0.95),
+            Cell::us(cell.rtt_min_us.percentile(0.5)),
+            Cell::figure(Unit::Fraction, cell.retransmission_ratio()),
+        ];
+        table.row(group.into_iter().chain(cells));
+    }
+    let silent = observed.cells.iter().filter(|(kind, _)| kind.class.is_none());
+    let silent: u64 = silent.map(|(_, cell)| cell.connections).sum();
+    let time = knee_lab::words::time_us(Some(observed.seconds * 1e6));
+    let mut words = format!(
+        "\nended    {} connections in {time}; {silent} of them sent no payload\nrows     {}\n",
+        observed.connections(),
+        observed.rows,
+    );
+    let lost = Unit::Fraction.show(observed.lost_ratio());
+    words += &format!("lost     {} reports, {lost} of all\n", observed.lost);
+    for file in &observed.written.files {
+        words += &format!("file     {}\n", file.display());
+    }
+    if observed.written.removed > 0 {
+        words += &format!("removed  {} old files, as --limit says\n", observed.written.removed);
+    }
+    let document = Document::default().said(says(observed));
+    match observed.cells.iter().any(|(kind, _)| kind.class.is_some()) {
+        true => document.words("\n").table(table).words(words),
+        false => document.words(words),
+    }
+}
+
+/// How far the figures speak for the host.
+fn says(observed: &Observed) -> String {
+    let most = Unit::Fraction.show(LOST_MAX);
+    if !observed.is_valid() {
+        return format!(
+            "Invalid: the kernel had no room for {} of the reports, more than {most}. Run as \
+             root (CAP_NET_ADMIN) for a larger buffer, or leave the host a processor for it.",
+            Unit::Fraction.show(observed.lost_ratio())
+        );
+    }
+    if observed.connections() == 0 {
+        return "No connection ended in this network namespace meanwhile.".to_string();
+    }
+    let all = if observed.lost == 0 { "Every" } else { "Nearly every" };
+    format!(
+        "{all} connection that ended was heard of. Time is that with data to send or \
+         unacknowledged, throughput what was acknowledged over it. A controller not seen is \
+         that of a connection shorter than the ten seconds between two looks at all. Do not \
+         compare controllers by this table: they carried different connections."
+    )
+}
+
+fn text(text: &str) -> Cell {
+    Cell { shown: text.to_string(), numbers: Vec::new() }
+}
+
+fn json(observed: &Observed) -> serde_json::Value {
+    let cells = observed.cells.iter().map(|(kind, cell)| {
+        let percentiles = |sketch: &knee_statistics::Sketch| {
+            let at = |part| sketch.percentile(part);
+            json!({ "count": sketch.count(), "p5": at(0.05), "p50": at(0.5), "p95": at(0.95) })
+        };
+        json!({
+            "group": &*kind.group,
+            "controller": &*kind.controller,
+            "class": kind.class.map(|class| size_classes()[class].name),
+            "connections": cell.connections,
+            "acked_bytes": cell.acked_bytes,
+            "sent_bytes": cell.sent_bytes,
+            "retransmitted_bytes": cell.retransmitted_bytes,
+            "timeouts": cell.timeouts,
+            "throughput_bps": percentiles(&cell.throughput_bps),
+            "busy_us": percentiles(&cell.busy_us),
+            "rtt_min_us": percentiles(&cell.rtt_min_us),
+        })
+    });
+    json!({
+        "schema": "knee-observed/1",
+        "seconds": observed.seconds,
+        "verdict": if observed.is_valid() { "valid" } else { "invalid" },
+        "connections": observed.connections(),
+        "without_connection": observed.without_connection,
+        "lost_reports": observed.lost,
+        "rows": observed.rows,
+        "files": observed.written.files,
+        "cells": cells.collect::<Vec<_>>(),
+    })
+}
+
+impl From<LiveError> for Failure {
+    fn from(error: LiveError) -> Failure {
+        let what = error.to_string();
+        match error {
+            LiveError::Record(error) => error.into(),
+            LiveError::Host(knee_host::HostError::Refused { what, source, advice }) => {
+                Failure::Host(format!("cannot {what}: {source}"), advice.to_string())
+            }
+            LiveError::Host(_) => Failure::Internal(what),
+            LiveError::Group { .. } => Failure::Usage(what, "write it so".to_string()),
+            LiveError::Twice { .. } => Failure::Usage(what, "name it once".to_string()),
+        }
+    }
+}

@@ -1,0 +1,200 @@
+//! `knee plot`: a figure of a run as a file, for papers.
+
+use crate::advice::cannot_write;
+use crate::failure::{Ending, Failure};
+use crate::screen;
+use clap::builder::PossibleValue;
+use clap::{Args, ValueEnum, ValueHint};
+use knee_lab::directory::RANK;
+use knee_record::{read_rank, read_run};
+use knee_report::{Figure, Plot, plot_svg, rank_plane_svg};
+use std::fs::{self, File};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+pub const EXAMPLES: &str = "\
+Examples:
+  knee plot knee-out/first --what throughput
+  knee plot knee-out/first --what bandwidth --flow 'bbr[1]' --out figure-3.svg
+  knee plot knee-out/first --what queue --link bottleneck --format png --width 2400
+  knee plot knee-out/rank-coexist --what delay-throughput
+
+The drawing is that of the page, in colours for print.";
+
+/// `knee plot`.
+#[derive(Debug, Args)]
+pub struct Arguments {
+    /// Directory of a run or of a ranking
+    #[arg(value_name = "DIR", value_hint = ValueHint::DirPath)]
+    directory: PathBuf,
+    /// What to draw
+    #[arg(long, value_name = "WHAT")]
+    what: What,
+    /// Flow whose controller is drawn, as the legend names it. Default: the first
+    #[arg(long, value_name = "FLOW")]
+    flow: Option<String>,
+    /// Link to draw. Default: the one with the longest queue
+    #[arg(long, value_name = "LINK")]
+    link: Option<String>,
+    /// Format of the file. Default: as the name of --out ends, else svg
+    #[arg(long, value_name = "FORMAT")]
+    format: Option<Format>,
+    /// Width in pixels; the height follows
+    #[arg(long, value_name = "PIXELS", default_value_t = 720,
+        value_parser = clap::value_parser!(u16).range(100..=20_000))]
+    width: u16,
+    /// Where to write. Default: WHAT.svg or WHAT.png
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    out: Option<PathBuf>,
+    /// Replace the file
+    #[arg(long)]
+    force: bool,
+}
+
+/// A figure, by its name.
+#[derive(Clone, Copy, Debug)]
+enum What {
+    /// Of a run.
+    Run(Figure),
+    /// Of a ranking.
+    DelayThroughput,
+}
+
+/// Name of the figure of a ranking.
+const PLANE: &str = "delay-throughput";
+
+impl What {
+    fn name(self) -> &'static str {
+        match self {
+            What::Run(figure) => figure.name(),
+            What::DelayThroughput => PLANE,
+        }
+    }
+}
+
+impl ValueEnum for What {
+    fn value_variants<'a>() -> &'a [What] {
+        const ALL: [What; Figure::ALL.len() + 1] = {
+            let mut all = [What::DelayThroughput; Figure::ALL.len() + 1];
+            let mut at = 0;
+            while at < Figure::ALL.len() {
+                all[at] = What::Run(Figure::ALL[at]);
+                at += 1;
+            }
+            all
+        };
+        &ALL
+    }
+
+    fn to_possible_value(&self) -> Option<PossibleValue> {
+        let about = match self {
+            What::Run(figure) => figure.about(),
+            What::DelayThroughput => "Of a ranking: throughput and delay of each controller alone",
+        };
+        Some(PossibleValue::new(self.name()).help(about))
+    }
+}
+
+/// Format of a picture.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
+enum Format {
+    /// Scalable Vector Graphics
+    Svg,
+    /// Portable Network Graphics
+    Png,
+}
+
+/// Draws one figure of a run or of a ranking into a file.
+pub fn plot(arguments: &Arguments) -> Result<Ending, Failure> {
+    let ends_in_png = |out: &PathBuf| out.extension().is_some_and(|end| end == "png");
+    let by_name = arguments.out.as_ref().filter(|out| ends_in_png(out)).map(|_| Format::Png);
+    let format = arguments.format.or(by_name).unwrap_or(Format::Svg);
+    let ending = if format == Format::Png { "png" } else { "svg" };
+    let out = arguments.out.clone();
+    let out = out.unwrap_or_else(|| PathBuf::from(format!("{}.{ending}", arguments.what.name())));
+    if out.exists() && !arguments.force {
+        let what = format!("{} exists", out.display());
+        return Err(Failure::Usage(what, "name another file, or add --force".to_string()));
+    }
+    let svg = match arguments.what {
+        What::Run(figure) => of_run(arguments, figure)?,
+        What::DelayThroughput => of_ranking(arguments)?,
+    };
+    let bytes = if format == Format::Png { png(&svg)? } else { svg.into_bytes() };
+    if arguments.force {
+        // Not over what is there: it could be a link to something else.
+        let _ = fs::remove_file(&out);
+    }
+    File::create_new(&out)
+        .and_then(|mut file| file.write_all(&bytes))
+        .map_err(|error| cannot_write(&out, &error))?;
+    screen::print(&format!("picture  {}\n", out.display()))?;
+    Ok(Ending::Done)
+}
+
+fn of_run(arguments: &Arguments, figure: Figure) -> Result<String, Failure> {
+    if arguments.directory.join(RANK).is_file() {
+        return Err(not_of(&arguments.directory, "a ranking", figure.name(), PLANE));
+    }
+    let run = read_run(&arguments.directory).map_err(knee_lab::Error::from)?;
+    let plot = Plot {
+        figure,
+        flow: arguments.flow.as_deref(),
+        link: arguments.link.as_deref(),
+        width: f64::from(arguments.width),
+    };
+    plot_svg(&run.records, &plot)
+        .map_err(|error| Failure::Usage(error.to_string(), "name one of these".to_string()))
+}
+
+fn of_ranking(arguments: &Arguments) -> Result<String, Failure> {
+    let Arguments { directory, flow, link, width, .. } = arguments;
+    if !directory.join(RANK).is_file() {
+        return Err(not_of(directory, "no ranking", PLANE, "throughput, or knee rank first"));
+    }
+    if flow.is_some() || link.is_some() {
+        let what = format!("{PLANE} is of all candidates, not of one flow or link");
+        return Err(Failure::Usage(what, "leave out --flow and --link".to_string()));
+    }
+    let summary = read_rank(&directory.join(RANK)).map_err(knee_lab::Error::from)?;
+    rank_plane_svg(&summary, f64::from(*width)).ok_or_else(|| {
+        let what = format!("no candidate of {} was measured", directory.display());
+        Failure::Usage(what, "run the ranking to its end".to_string())
+    })
+}
+
+/// A figure that this folder does not have.
+fn not_of(directory: &Path, holds: &str, wanted: &str, instead: &str) -> Failure {
+    let what = format!("{} holds {holds}: there is no {wanted} to draw", directory.display());
+    Failure::Usage(what, format!("write --what {instead}"))
+}
+
+/// The pixels of a picture, with the fonts that the host has.
+#[cfg(feature = "png")]
+fn png(svg: &str) -> Result<Vec<u8>, Failure> {
+    use resvg::{tiny_skia, usvg};
+    let internal = |what: String| Failure::Internal(format!("cannot draw the picture: {what}"));
+    let mut options = usvg::Options::default();
+    let fonts = options.fontdb_mut();
+    fonts.load_system_fonts();
+    let family = fonts.faces().find_map(|face| Some(face.families.first()?.0.clone()));
+    let Some(family) = family else {
+        let what = "this host has no fonts to write a PNG with".to_string();
+        return Err(Failure::Host(what, "install some, or write --format svg".to_string()));
+    };
+    // What is taken where none of the style's own families is there.
+    fonts.set_sans_serif_family(family);
+    let tree = usvg::Tree::from_str(svg, &options).map_err(|error| internal(error.to_string()))?;
+    let size = tree.size().to_int_size();
+    let pixels = tiny_skia::Pixmap::new(size.width(), size.height());
+    let mut pixels = pixels.ok_or_else(|| internal("it has no size".to_string()))?;
+    resvg::render(&tree, tiny_skia::Transform::default(), &mut pixels.as_mut());
+    pixels.encode_png().map_err(|error| internal(error.to_string()))
+}
+
+#[cfg(not(feature = "png"))]
+fn png(_: &str) -> Result<Vec<u8>, Failure> {
+    let what = "this program was built without PNG".to_string();
+    let advice = "write --format svg, or build it with cargo build --features png";
+    Err(Failure::Usage(what, advice.to_string()))
+}

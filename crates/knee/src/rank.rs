@@ -1,0 +1,98 @@
+//! `knee rank`.
+
+use crate::arguments;
+use crate::document::{Datum, Document, Sheet};
+use crate::failure::{Ending, Failure};
+use crate::laboratory::{lab, watched};
+use crate::screen;
+use crate::table::Table;
+use knee_lab::directory::{DEFAULT, RANK_TABLE, REPORT};
+use knee_lab::report::{rank_numbers, rank_table};
+use knee_lab::{
+    Candidates, Error, Rank, RankSettings, Ranked, SIMULATOR, ScenarioText, all_or_every_error,
+    scenario_files,
+};
+use knee_record::RankSummary;
+use std::path::{Path, PathBuf};
+
+/// Ranks controllers over scenarios.
+pub fn rank(arguments: &arguments::Rank) -> Result<Ending, Failure> {
+    let lab = lab(arguments.output.jobs);
+    let files = scenario_files(&arguments.files)?;
+    let texts = all_or_every_error(files.iter().map(|file| ScenarioText::read(file)))?;
+    let on = RankSettings::on(lab.grounds.get(SIMULATOR).map_err(Error::from)?);
+    let settings = RankSettings {
+        candidates: arguments.cc.clone().unwrap_or_else(Candidates::all),
+        rivals: arguments.against.clone().unwrap_or_else(|| on.rivals.clone()),
+        set: arguments.set.clone(),
+        flow: arguments.flow.clone(),
+        seed: arguments.seed,
+        repeat: arguments.repeat,
+        ..on
+    };
+    let rank = Rank::new(&texts, &settings)?;
+    let directory = directory(arguments);
+    lab.claim(&directory, [&directory], arguments.output.force)?;
+    tell(&rank);
+    let ranked = watched(&lab, || lab.rank(&rank, &directory))?;
+    screen::say(&format!("{} runs in {:.1} s.", ranked.runs, ranked.wall_s));
+    print(arguments, &ranked, &directory)?;
+    Ok(if lab.is_stopped() { Ending::Interrupted } else { Ending::Done })
+}
+
+fn directory(arguments: &arguments::Rank) -> PathBuf {
+    let below = || {
+        let first = arguments.files.first().and_then(|file| file.file_stem());
+        let stem = first.unwrap_or_default().to_string_lossy();
+        PathBuf::from(DEFAULT).join(format!("rank-{stem}"))
+    };
+    arguments.output.out.clone().unwrap_or_else(below)
+}
+
+/// Which flows have no part in it.
+fn tell(rank: &Rank<'_>) {
+    for scenario in rank.ranking.scenarios.iter().filter(|one| !one.left_out.is_empty()) {
+        let (file, left_out) = (&scenario.file, scenario.left_out.join(", "));
+        screen::say(&format!("{file}: flow {} is ranked; left out: {left_out}.", scenario.flow));
+    }
+}
+
+fn print(arguments: &arguments::Rank, ranked: &Ranked, directory: &Path) -> Result<(), Failure> {
+    let summary = &ranked.summary;
+    let shown = |name: &str| directory.join(name).display().to_string();
+    let end = format!(
+        "\nruns     {} of {}\nreport   {}\ndataset  {}\nrepeat   {}\n",
+        summary.runs_finished,
+        summary.ranking.runs_planned,
+        shown(REPORT),
+        shown(RANK_TABLE),
+        summary.ranking.command,
+    );
+    document(summary).words(end).print(arguments.print.format(), summary)
+}
+
+/// The answer and its table.
+pub fn document(summary: &RankSummary) -> Document {
+    let all = rank_table(summary);
+    let heads = all.heads.iter().map(|head| match head.figure {
+        true => format!(">{}", head.text),
+        false => head.text.clone(),
+    });
+    let heads: Vec<String> = heads.collect();
+    let mut table = Table::new(&heads.iter().map(String::as_str).collect::<Vec<_>>());
+    all.rows.into_iter().for_each(|row| table.row(row));
+    let table = table.called("controllers").with_sheet(sheet(rank_numbers(summary)));
+    Document::default().said(&summary.says).words("\n").table(table).said(all.note)
+}
+
+/// The first row has the heads.
+fn sheet(rows: Vec<Vec<String>>) -> Sheet {
+    let mut rows = rows.into_iter();
+    let heads = rows.next().unwrap_or_default();
+    let datum = |text: String| match text.parse() {
+        Ok(number) => Datum::Number(number),
+        Err(_) => Datum::of_text(&text),
+    };
+    let rows = rows.map(|row| row.into_iter().map(datum).collect());
+    Sheet { heads, rows: rows.collect(), ..Sheet::default() }
+}

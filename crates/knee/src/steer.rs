@@ -1,0 +1,186 @@
+//! `knee steer`.
+
+use crate::arguments::{Rehearse, Steer, SteerAction};
+use crate::cell::Cell;
+use crate::document::Document;
+use crate::failure::{Ending, Failure};
+use crate::laboratory::{lab, watched};
+use crate::screen;
+use crate::table::{Mood, Table};
+use knee_lab::words::time_us;
+use knee_lab::{RehearseSettings, Rehearsed, RehearsedClass, ScenarioText, all_or_every_error};
+use knee_statistics::Interval;
+use knee_steer::{Effect, Verdict};
+
+/// Carries out an action.
+pub fn steer(arguments: &Steer) -> Result<Ending, Failure> {
+    match &arguments.action {
+        SteerAction::Rehearse(arguments) => rehearse(arguments),
+    }
+}
+
+/// Rehearses an experiment.
+fn rehearse(arguments: &Rehearse) -> Result<Ending, Failure> {
+    let lab = lab(arguments.jobs);
+    let texts = all_or_every_error(arguments.files.iter().map(|file| ScenarioText::read(file)))?;
+    let settings = RehearseSettings {
+        set: arguments.set.clone(),
+        seed: arguments.seed,
+        triples: arguments.triples,
+        calibration: arguments.calibration,
+        truth: arguments.truth,
+    };
+    let Some(rehearsed) = watched(&lab, || lab.rehearse(&texts, &settings))? else {
+        screen::say("Stopped before the first triple: there is nothing to judge by.");
+        return Ok(Ending::Interrupted);
+    };
+    document(&rehearsed, arguments.triples).print_tables(arguments.print.format())?;
+    Ok(if lab.is_stopped() { Ending::Interrupted } else { Ending::Done })
+}
+
+fn document(rehearsed: &Rehearsed, planned: u64) -> Document {
+    let Rehearsed { seed, triples, block, burn_in, classes, .. } = rehearsed;
+    let mut pairs: Vec<String> = Vec::new();
+    for class in classes {
+        let pair = format!("{} (B) against {} (A)", class.controllers[0], class.controllers[1]);
+        if !pairs.contains(&pair) {
+            pairs.push(pair);
+        }
+    }
+    let length = |time: knee_units::Time| time_us(Some(time.as_nanos() as f64 / 1e3));
+    let of = if triples == &planned { String::new() } else { format!(" of {planned}") };
+    let title = format!(
+        "{}: {triples}{of} triples of blocks of {}, burn-in {}, seed {seed}",
+        pairs.join(", "),
+        length(*block),
+        length(*burn_in)
+    );
+    let mut table = Table::new(&[
+        "traffic",
+        "objects",
+        "verdict",
+        ">evidence",
+        ">B less A",
+        ">truth",
+        ">half and half",
+        ">neighbours",
+    ])
+    .called("classes");
+    for class in classes {
+        table.row_with(2, mood(class.trial.verdict().0), row(class));
+    }
+    let threshold = classes.first().map_or(0.0, |class| class.trial.threshold());
+    let legend = format!(
+        "Speed of a transfer, size over completion time, on the geometric mean. B less A: all \
+         under B against all under A. Half and half: what a split of the connections says; \
+         neighbours: what those lose that keep A beside B. From 16 triples on with intervals \
+         that hold whenever one looks. An effect is seen with evidence of {threshold:.0} or \
+         more. Truth: the same arrivals under each, 95 % \
+         interval."
+    );
+    let document = Document::default().words(screen::wrapped(&title) + "\n").table(table);
+    let document = document.said(legend).words("\n");
+    let document = classes.iter().fold(document, |all, class| all.said(sentence(class)));
+    let document = rehearsed.hard_stop.iter().fold(document, |all, (triple, time)| {
+        all.said(format!(
+            "On a live host triple {triple} would have been stopped {} into its block under B: \
+             two windows in a row retransmitted over 2 % and three times what A does.",
+            length(*time)
+        ))
+    });
+    let left_out = &rehearsed.left_out;
+    match left_out.is_empty() {
+        true => document,
+        false => document
+            .said(format!("Too few transfers in a block, so not judged: {}.", left_out.join("; "))),
+    }
+}
+
+fn row(class: &RehearsedClass) -> [Cell; 8] {
+    let (verdict, after) = class.trial.verdict();
+    [
+        class.traffic.as_str().into(),
+        class.sizes.into(),
+        word(verdict).into(),
+        Cell::shown(evidence(class.trial.evidence()), class.trial.evidence())
+            .with("after", after as f64),
+        effect(class.trial.total()),
+        class.truth.map_or_else(Cell::default, |truth| {
+            let Interval { mean, low, high, .. } = truth;
+            change(mean, low.zip(high))
+        }),
+        effect(class.trial.naive()),
+        effect(class.trial.neighbours()),
+    ]
+}
+
+fn word(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::More => "B is faster",
+        Verdict::Less => "B is slower",
+        Verdict::NoEffect => "no effect",
+        Verdict::Stopped => "stopped",
+        Verdict::RecordsLost => "invalid: records lost",
+        Verdict::UnlikeHalves => "invalid: unlike halves",
+    }
+}
+
+fn mood(verdict: Verdict) -> Mood {
+    match verdict {
+        Verdict::More => Mood::Good,
+        Verdict::NoEffect => Mood::Neutral,
+        _ => Mood::Bad,
+    }
+}
+
+fn evidence(value: f64) -> String {
+    if value < 1e4 { format!("{value:.1}") } else { format!("{value:.0e}") }
+}
+
+fn effect(effect: Option<Effect>) -> Cell {
+    effect.map_or_else(Cell::default, |Effect { mean, interval }| change(mean, interval))
+}
+
+/// A difference of logarithms as a change in per cent.
+fn change(mean: f64, interval: Option<(f64, f64)>) -> Cell {
+    let per_cent = |value: f64| 100.0 * value.exp_m1();
+    let shown = |value: f64| match per_cent(value) {
+        small if small.abs() < 9.95 => format!("{small:+.1}"),
+        large => format!("{large:+.0}"),
+    };
+    let text = match interval {
+        Some((low, high)) => format!("{} % ({} to {})", shown(mean), shown(low), shown(high)),
+        None => format!("{} %", shown(mean)),
+    };
+    let cell = Cell::shown(text, per_cent(mean));
+    match interval {
+        Some((low, high)) => cell.with("low", per_cent(low)).with("high", per_cent(high)),
+        None => cell,
+    }
+}
+
+/// What it comes to, beside what a split test would have said.
+fn sentence(class: &RehearsedClass) -> String {
+    let (verdict, after) = class.trial.verdict();
+    let [test, control] = &class.controllers;
+    let what = match verdict {
+        Verdict::More => format!("{test} is faster than {control}, seen after {after} triples"),
+        Verdict::Less => format!("{test} is slower than {control}, seen after {after} triples"),
+        Verdict::NoEffect => format!("no effect of {test} was seen in {after} triples"),
+        Verdict::Stopped => {
+            format!("stopped after {after} triples, as {test} retransmits too much more")
+        }
+        Verdict::RecordsLost => "too many records were lost to say anything".to_string(),
+        Verdict::UnlikeHalves => "the halves are too unlike to say anything".to_string(),
+    };
+    let split = class.trial.naive().and_then(|naive| {
+        let (low, high) = naive.interval?;
+        let says = match (low > 0.0, high < 0.0) {
+            (true, _) => "faster",
+            (_, true) => "slower",
+            _ => "no faster or slower",
+        };
+        Some(format!("; a split test would have called it {says}"))
+    });
+    format!("{}, {}: {what}{}.", class.traffic, class.sizes, split.unwrap_or_default())
+}

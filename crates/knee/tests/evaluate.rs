@@ -1,0 +1,251 @@
+//! `knee evaluate`: known strengths and weaknesses are named, the same bytes,
+//! what cannot be tried, what got worse.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+#![cfg(target_os = "linux")]
+
+mod common;
+
+use common::{complaint, json, knee};
+use serde_json::Value;
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+
+const FIXED: &str = "{ name = \"fixed\", window = \"500 packets\" }";
+
+fn evaluated(at: &Path, candidate: &str, sections: &[&str], out: &str) -> Value {
+    let mut command = knee(at);
+    command.args(["evaluate", candidate, "--quick", "--out", out, "--repeat", "3"]);
+    for section in sections {
+        command.args(["--section", section]);
+    }
+    let output = command.output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    json(&at.join(out).join("evaluation.json"))
+}
+
+/// The words of a line, against Reno, CUBIC and BBR.
+fn words(document: &Value, section: &str, claim: &str) -> Vec<String> {
+    let lines = document["lines"].as_array().unwrap();
+    let line = lines.iter().find(|line| line["section"] == section && line["claim"] == claim);
+    let against = line.unwrap()["against"].as_array().unwrap();
+    against.iter().map(|one| one["word"].as_str().unwrap_or("none").to_string()).collect()
+}
+
+/// The same controller on the same seeds: every value is the same.
+#[test]
+fn cubic_by_another_name_is_alike() {
+    let folder = tempfile::tempdir().unwrap();
+    let document = evaluated(folder.path(), "{ name = \"cubic\" }", &[], "out");
+    let lines = document["lines"].as_array().unwrap();
+    assert!(lines.len() > 30, "{}", lines.len());
+    for line in lines {
+        assert_eq!(line["against"][1]["word"], "alike", "{line}");
+        assert_eq!(line["could_not_be_tried"], Value::Null, "{line}");
+    }
+}
+
+/// RFC 9743 names both in sections 5.1.2 and 5.1.3: what fills any buffer, and
+/// BBR in shallow ones with several flows.
+#[test]
+fn known_failures_are_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    for loss_based in ["reno", "cubic"] {
+        let document = evaluated(at, loss_based, &["5.1.2"], loss_based);
+        assert_eq!(words(&document, "5.1.2", "queue")[2], "worse", "{loss_based}");
+    }
+    let bbr = evaluated(at, "bbr", &["5.1.2", "5.1.3"], "bbr");
+    assert_eq!(words(&bbr, "5.1.2", "queue")[..2], ["better", "better"]);
+    assert_eq!(words(&bbr, "5.1.3", "resent")[..2], ["worse", "worse"]);
+}
+
+/// A window that nothing makes smaller takes from the others and keeps sending
+/// when most is lost; Vegas, which yields to a queue that others fill, starves.
+#[test]
+fn who_harms_and_who_starves_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    let fixed = evaluated(at, FIXED, &["5.1.1", "5.1.3", "5.2.1"], "fixed");
+    assert_eq!(words(&fixed, "5.1.1", "sent"), ["worse"; 3]);
+    assert_eq!(words(&fixed, "5.1.3", "resent"), ["worse"; 3]);
+    assert_eq!(words(&fixed, "5.2.1", "others")[..2], ["worse", "worse"]);
+    // It starves nobody but others, and what it sends again no reordering caused.
+    assert!(!words(&fixed, "5.2.1", "own").contains(&"worse".to_string()));
+    let deep = evaluated(at, FIXED, &["7.7"], "reordered");
+    assert!(!words(&deep, "7.7", "resent").contains(&"worse".to_string()));
+    // Less than its share, and no more than that: it yields, but does not starve.
+    let polite = "{ name = \"fixed\", window = \"30 packets\" }";
+    let polite = evaluated(at, polite, &["5.2.1"], "polite");
+    let own = polite["lines"].as_array().unwrap().iter().find(|line| line["claim"] == "own");
+    let ratio = own.unwrap()["against"][0]["ratio"]["estimate"].as_f64().unwrap();
+    assert!(ratio < 0.9, "{ratio}");
+    assert_eq!(words(&polite, "5.2.1", "own"), ["alike"; 3]);
+    let vegas = evaluated(at, "vegas", &["5.2.1"], "vegas");
+    assert_eq!(words(&vegas, "5.2.1", "own"), ["worse"; 3]);
+    assert!(!words(&vegas, "5.2.1", "others").contains(&"worse".to_string()));
+}
+
+#[test]
+fn the_same_bytes_whatever_the_jobs_and_the_worst_case_runs() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    for jobs in ["1", "3"] {
+        let line = "evaluate vegas --quick --section 5.1.2 --repeat 2 --out";
+        common::expect(at, &format!("{line} {jobs} --jobs {jobs}"), 0);
+    }
+    for file in ["evaluation.json", "evaluation.parquet"] {
+        assert!(
+            fs::read(at.join("1").join(file)).unwrap()
+                == fs::read(at.join("3").join(file)).unwrap()
+        );
+    }
+    // The kept scenario gives a claim of the line's id, with the table's value.
+    common::expect(at, "run 1/inputs/5.1.2-queue.toml --out again", 0);
+    let summary = json(&at.join("again/summary.json"));
+    let claims = summary["claims"].as_array().unwrap();
+    assert!(claims.iter().any(|claim| claim["id"] == "queue" && claim["measured"].is_f64()));
+}
+
+/// The search finds, for nine of ten metrics, a scenario at least as bad as the worst
+/// of the list: of one that starves, and of one that does nothing to others.
+#[test]
+fn a_search_finds_what_is_as_bad_as_the_list() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    for candidate in ["vegas", "cubic"] {
+        let line = format!("evaluate {candidate} --quick --search --out {candidate}");
+        common::expect(at, &line, 0);
+        let document = json(&at.join(candidate).join("evaluation.json"));
+        let found = document["searched"].as_array().unwrap();
+        let as_bad = found.iter().filter(|one| one["as_bad_as_fixed"] == true).count();
+        println!("{candidate}: as bad as the list in {as_bad} of {} metrics", found.len());
+        assert!(found.len() >= 10 && 10 * as_bad >= 9 * found.len(), "{as_bad} {found:#?}");
+        assert!(!document["not_tried"].to_string().contains("safecc"));
+    }
+}
+
+/// The same bytes whatever the jobs, and each kept scenario gives its figure to the
+/// last bit.
+#[test]
+fn worst_cases_are_kept_exactly() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    for jobs in ["1", "3"] {
+        let line = "evaluate copa --quick --section 5.1.2 --repeat 2 --search 6 --out";
+        common::expect(at, &format!("{line} {jobs} --jobs {jobs}"), 0);
+    }
+    for file in ["evaluation.json", "report.html", "inputs/worst-harm.toml"] {
+        let read = |jobs: &str| fs::read(at.join(jobs).join(file)).unwrap();
+        assert!(read("1") == read("3"), "{file}");
+    }
+    let document = json(&at.join("1/evaluation.json"));
+    for one in document["searched"].as_array().unwrap() {
+        let (scenario, id) = (one["scenario"].as_str().unwrap(), one["id"].as_str().unwrap());
+        // Exit code 1 where some other claim of the file never came about.
+        let scenario = format!("1/{scenario}");
+        let output = knee(at).args(["run", &scenario, "--out", id]).output().unwrap();
+        assert!(output.status.code() < Some(2), "{}", String::from_utf8_lossy(&output.stderr));
+        let summary = json(&at.join(id).join("summary.json"));
+        let claims = summary["claims"].as_array().unwrap();
+        let claim = claims.iter().find(|claim| claim["id"] == one["claim"]).unwrap();
+        let measured = match claim["measured_text"] == "never" {
+            true => summary["duration_us"].as_f64().unwrap() / 1e6,
+            false => claim["measured"].as_f64().unwrap(),
+        };
+        assert_eq!(Some(measured), one["candidate"].as_f64(), "{one}");
+    }
+}
+
+/// Nothing is found of a candidate that does not exist, and that is no failure.
+#[test]
+fn a_search_without_a_candidate_finds_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    common::expect(
+        at,
+        "evaluate nosuch --quick --section 5.1.1 --repeat 2 --search 3 --out out",
+        0,
+    );
+    let document = json(&at.join("out/evaluation.json"));
+    let found = document["searched"].as_array().unwrap();
+    assert!(found.iter().all(|one| one["candidate"].is_null() && one["scenario"] == ""));
+}
+
+#[test]
+fn what_cannot_be_tried_says_why() {
+    let folder = tempfile::tempdir().unwrap();
+    let document = evaluated(folder.path(), "nosuch", &["5.1.2"], "out");
+    let lines = document["lines"].as_array().unwrap();
+    assert_eq!(lines.len(), 2);
+    for line in lines {
+        let why = line["could_not_be_tried"].as_str().unwrap();
+        assert!(why.contains("there is no controller \"nosuch\""), "{why}");
+        assert!(line["seeds"][0]["standards"][2].is_f64(), "{line}");
+    }
+    assert!(complaint(folder.path(), "evaluate reno --section 9", 2).contains("9"));
+}
+
+/// Every criterion with its section, number of the RFC, picture and repeat line;
+/// nothing from a network; `knee report` writes the same bytes again.
+#[test]
+fn the_page_holds_every_criterion_and_is_made_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    let document = evaluated(at, "vegas", &["5", "7.6"], "out");
+    let page = fs::read_to_string(at.join("out/report.html")).unwrap();
+    let lines = document["lines"].as_array().unwrap();
+    let sections: BTreeSet<&str> =
+        lines.iter().map(|line| line["section"].as_str().unwrap()).collect();
+    let shown = page.replace("&#x27;", "'").replace("&#x2f;", "/");
+    assert_eq!(page.matches("<svg class=\"figure\"").count(), sections.len());
+    for line in lines {
+        let (section, claim) = (line["section"].as_str().unwrap(), line["claim"].as_str().unwrap());
+        assert!(page.contains(&format!("id=\"s-{}\"", section.replace('.', "-"))), "{section}");
+        assert!(shown.contains(&format!("knee run inputs/{section}-{claim}.toml")), "{line}");
+        assert!(shown.contains(line["title"].as_str().unwrap()), "{line}");
+    }
+    // What is not tried, and why.
+    assert!(page.contains("id=\"s-7-6\"") && page.contains("never lies"));
+    for outside in ["http:", "https:", "src=", "@import", "url("] {
+        assert!(!page.contains(outside), "{outside}");
+    }
+    fs::remove_file(at.join("out/report.html")).unwrap();
+    common::expect(at, "report out", 0);
+    assert_eq!(fs::read_to_string(at.join("out/report.html")).unwrap(), page);
+}
+
+/// The table for a draft: a row for each criterion, in it the words of the document.
+#[test]
+fn an_evaluation_is_told_as_markdown() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    let document = evaluated(at, "vegas", &["5.1.2", "6.2"], "out");
+    let output = knee(at).args(["report", "out", "--markdown"]).output().unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    for line in document["lines"].as_array().unwrap() {
+        let title = line["title"].as_str().unwrap();
+        let row = text.lines().find(|row| row.starts_with(&format!("|  | {title}"))).unwrap();
+        let cells: Vec<&str> = row.split(" | ").skip(2).collect();
+        for (cell, one) in cells.iter().zip(line["against"].as_array().unwrap()) {
+            assert!(cell.starts_with(one["word"].as_str().unwrap()), "{row}");
+        }
+        assert_eq!(cells.len(), 3, "{row}");
+    }
+    assert!(text.contains("**5.1.2 Protection against bufferbloat**"), "{text}");
+    assert!(text.contains("Not tried, 6.2: tunnels"), "{text}");
+}
+
+#[test]
+fn what_got_worse_fails() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    evaluated(at, "bbr", &["5.1.2"], "bbr");
+    let line = "--quick --section 5.1.2 --repeat 3 --against bbr/evaluation.json --out";
+    common::expect(at, &format!("evaluate bbr {line} same"), 0);
+    let said = complaint(at, &format!("evaluate cubic {line} cubic"), 1);
+    assert!(said.contains("Got worse: 5.1.2 standing queue"), "{said}");
+    let other = "evaluate bbr --quick --section 5.1.2 --repeat 2 --against bbr/evaluation.json";
+    complaint(at, &format!("{other} --out other"), 2);
+}

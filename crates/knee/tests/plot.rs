@@ -1,0 +1,98 @@
+//! `knee plot`.
+
+#![allow(clippy::unwrap_used, reason = "a test ends there")]
+
+use std::path::Path;
+use std::process::{Command, Output};
+
+fn knee(directory: &Path, arguments: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_knee"));
+    command.current_dir(directory).args(arguments).output().unwrap()
+}
+
+fn run() -> tempfile::TempDir {
+    let directory = tempfile::tempdir().unwrap();
+    let begun = knee(directory.path(), &["init", "first.toml"]);
+    assert!(begun.status.success(), "{}", String::from_utf8_lossy(&begun.stderr));
+    let done =
+        knee(directory.path(), &["run", "first.toml", "--set", "duration=10 s", "--out", "run"]);
+    assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+    directory
+}
+
+#[test]
+fn a_figure_is_written_and_not_over_another() {
+    let directory = run();
+    let plot = |more: &[&str]| {
+        let all = [&["plot", "run", "--what", "throughput"], more].concat();
+        knee(directory.path(), &all)
+    };
+    let first = plot(&["--width", "500"]);
+    assert!(first.status.success(), "{}", String::from_utf8_lossy(&first.stderr));
+    assert_eq!(String::from_utf8_lossy(&first.stdout), "picture  throughput.svg\n");
+    let svg = std::fs::read_to_string(directory.path().join("throughput.svg")).unwrap();
+    assert!(svg.starts_with("<svg ") && svg.contains("width=\"500\""));
+    assert!(svg.contains("goodput (Mbit/s)"));
+    let second = plot(&[]);
+    assert_eq!(second.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&second.stderr).contains("throughput.svg exists"));
+    assert!(plot(&["--force"]).status.success());
+}
+
+#[test]
+fn what_is_not_there_is_told() {
+    let directory = run();
+    let told = |arguments: &[&str]| {
+        let output = knee(directory.path(), &[&["plot"], arguments].concat());
+        assert_eq!(output.status.code(), Some(2));
+        String::from_utf8_lossy(&output.stderr).to_string()
+    };
+    assert!(told(&["run", "--what", "capacity"]).contains("throughput, delay"));
+    assert!(told(&["run", "--what", "queue", "--link", "x"]).contains("bottleneck"));
+    assert!(told(&[".", "--what", "delay"]).contains("knee"));
+    assert!(told(&["run", "--what", "colour"]).contains("rtt-distribution"));
+}
+
+/// The plane of a ranking names every candidate, and belongs to rankings alone.
+#[test]
+fn the_plane_of_a_ranking_is_written() {
+    let directory = run();
+    let of = |arguments: &[&str]| knee(directory.path(), arguments);
+    let line = ["rank", "first.toml", "--cc", "bbr,reno", "--set", "duration=10 s", "--out", "all"];
+    let ranked = of(&line);
+    assert!(ranked.status.success(), "{}", String::from_utf8_lossy(&ranked.stderr));
+    let done = of(&["plot", "all", "--what", "delay-throughput", "--width", "500"]);
+    assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+    let svg = std::fs::read_to_string(directory.path().join("delay-throughput.svg")).unwrap();
+    assert!(svg.starts_with("<svg ") && svg.contains("width=\"500\""));
+    assert!(svg.contains(">bbr</text>") && svg.contains(">reno</text>"), "{svg}");
+    // Nothing that would ask a page for its colours.
+    assert!(!svg.contains("var(--"));
+    for (folder, what, advice) in
+        [("run", "delay-throughput", "knee rank"), ("all", "queue", "--what delay-throughput")]
+    {
+        let refused = of(&["plot", folder, "--what", what, "--out", "none.svg"]);
+        let told = String::from_utf8_lossy(&refused.stderr).to_string();
+        assert!(refused.status.code() == Some(2) && told.contains(advice), "{told}");
+    }
+}
+
+/// Without the feature PNG is refused with what to do; with it there is a PNG of
+/// the size that was asked for (W3C PNG, 5.2 and 11.2.2: signature, then IHDR).
+#[test]
+fn png_is_written_where_it_was_built_in() {
+    let directory = run();
+    let arguments = ["plot", "run", "--what", "delay", "--out", "delay.png", "--width", "640"];
+    let output = knee(directory.path(), &arguments);
+    let file = directory.path().join("delay.png");
+    if cfg!(feature = "png") {
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let bytes = std::fs::read(file).unwrap();
+        assert_eq!(bytes[..8], *b"\x89PNG\r\n\x1a\n");
+        assert_eq!(u32::from_be_bytes(bytes[16..20].try_into().unwrap()), 640);
+    } else {
+        assert_eq!(output.status.code(), Some(2));
+        assert!(String::from_utf8_lossy(&output.stderr).contains("--format svg"));
+        assert!(!file.exists());
+    }
+}
