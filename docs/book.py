@@ -1,0 +1,120 @@
+#!/usr/bin/env python3
+"""Builds the book with mdBook and checks every link and anchor in it:
+
+    docs/book.py OUT [--mdbook PROGRAM]
+
+Pages of docs/ link to pages and files elsewhere in the repository, as they must
+where the repository is read. mdBook wants all of them below one folder, so they
+are copied there first, each to its place: the pages that docs/SUMMARY.md names,
+and the files that these link to. Fails if a page links to what is not there, in
+the repository or in the built book.
+"""
+import argparse
+import posixpath
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from html.parser import HTMLParser
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+ROOT = Path(__file__).resolve().parent.parent
+LINK = re.compile(r"\]\(([^)\s]+)\)")
+FENCED = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
+
+
+def linked(page):
+    """Files of the repository that a page links to, from the repository's root."""
+    text = FENCED.sub("", (ROOT / page).read_text())
+    for target in LINK.findall(text):
+        parts = urlsplit(target)
+        if not parts.scheme and parts.path:
+            yield posixpath.normpath(posixpath.join(posixpath.dirname(page), unquote(parts.path)))
+
+
+def gather(pages):
+    """Copies the summary, its pages and what they link to below `pages`."""
+    chapters = list(linked("docs/SUMMARY.md"))
+    wanted = set(chapters)
+    for chapter in chapters:
+        wanted.update(linked(chapter))
+    missing = sorted(file for file in wanted if not (ROOT / file).is_file())
+    if missing:
+        sys.exit(f"linked to, but no file: {', '.join(missing)}")
+    unlisted = sorted(file for file in wanted if file.endswith(".md") and file not in chapters)
+    if unlisted:
+        sys.exit(f"linked to, but not in docs/SUMMARY.md: {', '.join(unlisted)}")
+    for file in wanted:
+        (pages / file).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(ROOT / file, pages / file)
+    # mdBook makes index.html of a README.md, but leaves links to it as they are.
+    for chapter in chapters:
+        text = (pages / chapter).read_text()
+        (pages / chapter).write_text(re.sub(r"(\]\([^):]*)README\.md", r"\1index.html", text))
+    summary = (ROOT / "docs/SUMMARY.md").read_text()
+    place = lambda found: f"]({posixpath.normpath(posixpath.join('docs', found[1]))})"
+    (pages / "SUMMARY.md").write_text(LINK.sub(place, summary))
+
+
+class Page(HTMLParser):
+    """Links and anchors of a page."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.links, self.anchors = [], set()
+        self.feed(text)
+
+    def handle_starttag(self, tag, attributes):
+        for name, value in attributes:
+            if name in ("id", "name") and value:
+                self.anchors.add(value)
+            elif name in ("href", "src") and value:
+                self.links.append(value)
+
+
+def dead(book):
+    """Links of the built pages that lead nowhere, and how many links there are."""
+    # The print page repeats all pages, and 404 is served from any folder.
+    files = [path for path in book.rglob("*.html") if path.name not in ("print.html", "404.html")]
+    pages = {path: Page(path.read_text()) for path in files}
+    wrong, count = [], 0
+    for path, page in pages.items():
+        for link in page.links:
+            parts = urlsplit(link)
+            if parts.scheme or parts.netloc:
+                continue
+            count += 1
+            target = (path.parent / unquote(parts.path)).resolve() if parts.path else path
+            if target.is_dir():
+                target /= "index.html"
+            anchor = unquote(parts.fragment)
+            if not target.is_file():
+                wrong.append(f"{path.relative_to(book)}: {link}: there is no such file")
+            elif anchor and target in pages and anchor not in pages[target].anchors:
+                wrong.append(f"{path.relative_to(book)}: {link}: there is no such anchor")
+    return wrong, count, len(pages)
+
+
+def main():
+    parser = argparse.ArgumentParser(description="Builds the book and checks its links.")
+    parser.add_argument("out", type=Path)
+    parser.add_argument("--mdbook", default="mdbook")
+    arguments = parser.parse_args()
+    book = arguments.out.resolve()
+    with tempfile.TemporaryDirectory() as scratch:
+        scratch = Path(scratch)
+        gather(scratch / "pages")
+        shutil.copy(ROOT / "docs/book.toml", scratch)
+        subprocess.run([arguments.mdbook, "build", scratch, "--dest-dir", book], check=True)
+    wrong, links, pages = dead(book)
+    if wrong:
+        sys.exit("\n".join(sorted(set(wrong))))
+    if pages < 10 or links < 100:
+        sys.exit(f"only {pages} pages with {links} links were found")
+    print(f"{pages} pages, {links} links, none of them dead: {book / 'index.html'}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,132 @@
+#!/usr/bin/env python3
+"""Evaluates all built-in controllers and writes what came out as a page:
+
+    docs/evaluations.py [--check] [--jobs N] [KNEE]
+
+Runs `knee evaluate NAME --quick` for each controller and preset, and writes
+docs/evaluations.md. With --check it writes nothing and fails if the page would
+have other bytes. KNEE is the program; by default the one in the path.
+"""
+import argparse
+import json
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+PAGE = Path(__file__).resolve().parent / "evaluations.md"
+
+HEAD = """\
+# All controllers by the criteria of RFC 9743
+
+What [`knee evaluate NAME --quick`](evaluate.md) says of each built-in controller: a row for
+each criterion, in each cell three signs, against Reno, CUBIC and BBR. The scenarios are few and
+simulated, the seeds five; a sign says that there is a difference, not how much it matters, and
+there is no score over all. `docs/evaluations.py` makes this page; it is the same from run to run,
+and CI checks that it is up to date.
+
+| sign | meaning |
+| --- | --- |
+| `+` | better |
+| `=` | alike: the difference is within the margin of the line |
+| `-` | worse; `---` is worse than all three |
+| `?` | unclear: more seeds would tell |
+| `x` | could not be tried |
+
+`fixed`, which does what it is told, is left out. `lia`, `olia` and `balia` couple several paths;
+here each flow has one. `dctcp` and `prague` meet marks in two cases alone.
+"""
+
+SIGNS = {"better": "+", "alike": "=", "worse": "-", "unclear": "?", None: "x"}
+
+
+def run(knee, *words):
+    """What the program prints."""
+    done = subprocess.run([knee, *words], capture_output=True, text=True)
+    if done.returncode != 0:
+        sys.exit(f"knee {' '.join(words)}: exit code {done.returncode}\n{done.stderr}")
+    return done.stdout
+
+
+def controllers(knee):
+    """Names of all controllers and presets, in the order of the program."""
+    listed = run(knee, "list", "controllers", "--format", "text")
+    names = re.findall(r"^(?:preset )?([a-z]\S*): ", listed, re.MULTILINE)
+    return [name for name in names if name != "fixed"]
+
+
+def signs(line):
+    """Three signs, in code so that no Markdown is seen in them."""
+    untried = line["could_not_be_tried"] is not None
+    return "".join("x" if untried else SIGNS[one["word"]] for one in line["against"])
+
+
+def size(line, at):
+    """The ratio as a person reads it."""
+    ratio = line["against"][at]["ratio"]["estimate"]
+    return f"{ratio:.3g}"
+
+
+def matrix(names, found):
+    """A row for each criterion, a column for each controller."""
+    rows = [f"| § | criterion | {' | '.join(f'`{name}`' for name in names)} |"]
+    rows.append(f"| --- | --- |{' --- |' * len(names)}")
+    for at, line in enumerate(found[names[0]]["lines"]):
+        cells = " | ".join(f"`{signs(found[name]['lines'][at])}`" for name in names)
+        rows.append(f"| {line['section']} | {line['title']} | {cells} |")
+    return "\n".join(rows)
+
+
+def own(name, evaluation):
+    """Where a controller is worse than all three, and how to see the whole report."""
+    worse = [
+        f"- {line['section']} {line['title']}: {', '.join(size(line, at) for at in range(3))}; "
+        f"worst at {line['worst']['case']}"
+        for line in evaluation["lines"]
+        if line["worse_than_all"]
+    ]
+    told = "Worse than Reno, CUBIC and BBR, with its value over theirs:\n\n" + "\n".join(worse)
+    none = "In no line worse than Reno, CUBIC and BBR all three."
+    untried = {
+        line["could_not_be_tried"] for line in evaluation["lines"] if line["could_not_be_tried"]
+    }
+    reasons = "".join(f"\n\nNot tried: {reason}" for reason in sorted(untried))
+    return f"\n## {name}\n\n{told if worse else none}{reasons}\n\n```sh\nknee evaluate {name} --quick\n```\n"
+
+
+def page(knee, jobs):
+    """The text of docs/evaluations.md."""
+    names = controllers(knee)
+    found = {}
+    with tempfile.TemporaryDirectory() as scratch:
+        for name in names:
+            out = str(Path(scratch) / name)
+            words = ["evaluate", name, "--quick", "--format", "json", "--out", out, *jobs]
+            found[name] = json.loads(run(knee, *words))
+    parts = [HEAD, "\n", matrix(names, found), "\n"]
+    parts += [own(name, found[name]) for name in names]
+    return "".join(parts)
+
+
+def main():
+    parser = argparse.ArgumentParser(description="Evaluates all built-in controllers.")
+    parser.add_argument("--check", action="store_true")
+    parser.add_argument("--jobs")
+    parser.add_argument("knee", nargs="?", default="knee")
+    arguments = parser.parse_args()
+    found = shutil.which(arguments.knee) or sys.exit(f"there is no program {arguments.knee}")
+    jobs = ["--jobs", arguments.jobs] if arguments.jobs else []
+    made = page(str(Path(found).resolve()), jobs)
+    if PAGE.exists() and PAGE.read_text() == made:
+        print("docs/evaluations.md is up to date")
+    elif arguments.check:
+        sys.exit("docs/evaluations.md is out of date: run docs/evaluations.py, read what changed")
+    else:
+        PAGE.write_text(made)
+        print("docs/evaluations.md written")
+
+
+if __name__ == "__main__":
+    main()
