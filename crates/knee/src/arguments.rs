@@ -2,14 +2,18 @@
 //! and completions all come from here.
 
 mod advise;
+mod cc;
 mod evaluate;
 mod output;
+mod rank;
 mod steer;
 mod train;
 
 pub use advise::Advise;
+pub use cc::{Cc, CcAction};
 pub use evaluate::Evaluate;
 pub use output::{Format, Output, Print, Progress};
+pub use rank::Rank;
 pub use steer::{Rehearse, Steer, SteerAction};
 pub use train::Train;
 
@@ -17,7 +21,7 @@ use crate::templates::Template;
 use clap::builder::{PossibleValue, PossibleValuesParser};
 use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 use clap_complete::Shell;
-use knee_lab::{Candidates, Grounds, KERNEL, KERNEL_RUNS, SEED_MAX, Vary};
+use knee_lab::{Grounds, KERNEL, KERNEL_RUNS, SEED_MAX, Vary};
 use knee_scenario::Override;
 use std::path::PathBuf;
 
@@ -68,7 +72,7 @@ pub enum Command {
     #[command(arg_required_else_help = true, after_help = SWEEP)]
     Sweep(Sweep),
     /// Rank controllers over scenarios: power, fairness, cost, beside each other
-    #[command(arg_required_else_help = true, after_help = RANK)]
+    #[command(arg_required_else_help = true, after_help = rank::HELP)]
     Rank(Rank),
     /// Evaluate a controller as RFC 9743 asks: beside Reno, CUBIC and BBR
     #[command(arg_required_else_help = true, after_help = evaluate::HELP)]
@@ -121,7 +125,7 @@ pub enum Command {
         after_help = steer::HELP)]
     Steer(Steer),
     /// Load Knee's own controllers into the kernel, list and unload them
-    #[command(arg_required_else_help = true, disable_help_subcommand = true, after_help = CC)]
+    #[command(arg_required_else_help = true, disable_help_subcommand = true, after_help = cc::HELP)]
     Cc(Cc),
     /// Print completions for a shell
     #[command(arg_required_else_help = true, after_help = COMPLETIONS)]
@@ -289,46 +293,6 @@ pub struct Sweep {
     /// Leave combinations out that no scenario can have
     #[arg(long)]
     pub skip_invalid: bool,
-    #[command(flatten)]
-    pub print: Print,
-}
-
-const RANK: &str = "\
-Examples:
-  knee rank first.toml --repeat 10
-  knee rank scenarios/ --cc bbr,cubic,copa --repeat 10
-  knee rank first.toml --cc 'bbr,{ name = \"bbr\", drain_to_target = true }' --against cubic
-
-Each controller takes the place of the first flow: alone, beside a second flow
-of its own, and beside each of --against. An interrupt keeps what there is.";
-
-/// `knee rank`.
-#[derive(Debug, Args)]
-pub struct Rank {
-    /// Scenario files, or folders of them
-    #[arg(required = true, value_name = "FILE", value_hint = ValueHint::AnyPath)]
-    pub files: Vec<PathBuf>,
-    /// Controllers to rank. Default: all but `fixed`, with their presets
-    #[arg(long, value_name = "CC,CC…")]
-    pub cc: Option<Candidates>,
-    /// Controllers to run beside each of them. Default: cubic,bbr
-    #[arg(long, value_name = "CC,CC…")]
-    pub against: Option<Candidates>,
-    /// The flow whose place they take, by its name. Default: the first
-    #[arg(long, value_name = "NAME")]
-    pub flow: Option<String>,
-    /// Set a key of every scenario
-    #[arg(long, value_name = "KEY=VALUE")]
-    pub set: Vec<Override>,
-    /// Seed of the first repeat, instead of the scenarios'
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(..=SEED_MAX))]
-    pub seed: Option<u64>,
-    /// Run each K times, with the seed and those that follow it, and give intervals
-    #[arg(long, value_name = "K", default_value_t = 1,
-        value_parser = clap::value_parser!(u64).range(1..=REPEATS_MAX))]
-    pub repeat: u64,
-    #[command(flatten)]
-    pub output: Output,
     #[command(flatten)]
     pub print: Print,
 }
@@ -576,51 +540,6 @@ Only looks; changes nothing. The simulator needs none of what it looks for.";
 pub struct Doctor {
     #[command(flatten)]
     pub print: Print,
-}
-
-const CC: &str = "\
-Examples:
-  knee cc load bbr_low_delay
-  knee cc load bbr_low_delay --set max_cruise=off --set probe_gains=1.25,0.75
-  knee cc list
-  knee cc unload bbr_low_delay
-
-A loaded controller stays until it is unloaded or the machine restarts. It is
-one that programs can ask for; nothing uses it by itself.";
-
-/// `knee cc`.
-#[derive(Debug, Args)]
-pub struct Cc {
-    /// What to do with them
-    #[command(subcommand)]
-    pub action: CcAction,
-}
-
-/// The actions of `knee cc`.
-#[derive(Debug, Subcommand)]
-pub enum CcAction {
-    /// Load a controller into the kernel and leave it there
-    Load {
-        /// bbr_low_delay, knee_bbr3 or knee_copa
-        #[arg(value_name = "NAME")]
-        name: String,
-        /// Change one of its parameters (knee list controllers, below bbr, bbr3 or copa)
-        #[arg(long, value_name = "SWITCH=VALUE", value_parser = switch)]
-        set: Vec<(String, String)>,
-    },
-    /// List the controllers that knee cc load left in the kernel
-    List,
-    /// Take a controller away; connections that use it keep it
-    Unload {
-        /// bbr_low_delay, knee_bbr3 or knee_copa
-        #[arg(value_name = "NAME")]
-        name: String,
-    },
-}
-
-fn switch(text: &str) -> Result<(String, String), String> {
-    let (name, value) = text.split_once('=').ok_or("write SWITCH=VALUE, as in max_cruise=off")?;
-    Ok((name.trim().to_owned(), value.trim().to_owned()))
 }
 
 const COMPLETIONS: &str = "\
