@@ -35,8 +35,8 @@ and CI checks that it is up to date.
 | `?` | unclear: more seeds would tell |
 | `x` | could not be tried |
 
-`fixed`, which does what it is told, is left out. `lia`, `olia` and `balia` couple several paths;
-here each flow has one. `dctcp` and `prague` meet marks in two cases alone.
+`fixed`, which does what it is told, is left out. `lia`, `olia` and `balia` couple several paths,
+which flows have in 7.10 alone. `dctcp` and `prague` meet marks in two cases alone.
 """
 
 SIGNS = {"better": "+", "alike": "=", "worse": "-", "unclear": "?", None: "x"}

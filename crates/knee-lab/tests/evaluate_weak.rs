@@ -1,0 +1,166 @@
+//! Small controllers, each with one fault: the criterion that asks about it names it,
+//! and no other does.
+
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+use knee_cc::{Connection, Controller, Decision, Event, Needs, Sample, State};
+use knee_lab::scenario::Algorithms;
+use knee_lab::{Evaluate, EvaluateSettings, Grounds, Lab, Simulator};
+use knee_record::Evaluation;
+use std::sync::Arc;
+
+/// What one does wrong.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Fault {
+    /// Nothing.
+    None,
+    /// A loss changes nothing.
+    IgnoresLoss,
+    /// Nor does a timeout.
+    NeverBacksOff,
+    /// A queue of more than a packet ends its growth.
+    YieldsToAnyQueue,
+}
+
+/// RFC 5681 in windows of whole segments, without the fault.
+#[derive(Clone, Debug)]
+struct Weak {
+    fault: Fault,
+    /// In segments.
+    window: f64,
+    threshold: f64,
+}
+
+/// Segments that those keep in the queue that do not look at losses: they fill no buffer.
+const KEPT: f64 = 20.0;
+
+impl Weak {
+    fn queued(&self, sample: &Sample, connection: &Connection) -> Option<f64> {
+        let (rtt, least) = (sample.rtt?.as_secs_f64(), connection.min_rtt.as_secs_f64());
+        Some(self.window * (rtt - least) / rtt)
+    }
+
+    fn deaf(&self) -> bool {
+        matches!(self.fault, Fault::IgnoresLoss | Fault::NeverBacksOff)
+    }
+}
+
+impl Controller for Weak {
+    fn on_ack(&mut self, sample: &Sample, connection: &Connection) -> Decision {
+        let acked = sample.newly_acked as f64 / f64::from(connection.mss.max(1));
+        let queued = self.queued(sample, connection).unwrap_or(0.0);
+        let most = match self.fault {
+            Fault::None => f64::INFINITY,
+            Fault::IgnoresLoss | Fault::NeverBacksOff => KEPT,
+            Fault::YieldsToAnyQueue => 1.0,
+        };
+        if queued > most {
+            self.threshold = self.window;
+            self.window -= acked / self.window;
+        } else if connection.window_limited && self.window < self.threshold {
+            self.window += acked;
+        } else if connection.window_limited {
+            self.window += acked / self.window;
+        }
+        self.window = self.window.max(2.0);
+        self.decision()
+    }
+
+    fn on_event(&mut self, event: Event, _: &Connection) -> Decision {
+        match event {
+            Event::RecoveryStart | Event::CongestionEcho if !self.deaf() => {
+                self.threshold = (self.window / 2.0).max(2.0);
+                self.window = self.threshold;
+            }
+            Event::Timeout if self.fault != Fault::NeverBacksOff => {
+                self.threshold = (self.window / 2.0).max(2.0);
+                self.window = 1.0;
+            }
+            _ => {}
+        }
+        self.decision()
+    }
+
+    fn decision(&self) -> Decision {
+        let window = (self.window * 1448.0) as u64;
+        Decision { window, send_quantum: 1448, ..Decision::default() }
+    }
+
+    fn state(&self) -> State {
+        State::default()
+    }
+
+    fn needs(&self) -> Needs {
+        Needs::default()
+    }
+}
+
+fn evaluated(fault: Fault) -> Evaluation {
+    let mut algorithms = Algorithms::built_in().clone();
+    let make = move |_: &_, _| {
+        let weak = Weak { fault, window: 10.0, threshold: f64::INFINITY };
+        Ok(Box::new(weak) as Box<dyn Controller>)
+    };
+    algorithms.controllers.register("weak", make).unwrap();
+    let algorithms = Arc::new(algorithms);
+    let lab = Lab::new(Grounds::new().with(Simulator::with_algorithms(algorithms.clone())));
+    let sections = ["5.1.1", "5.1.2", "5.2.1", "7.10"];
+    let settings = EvaluateSettings {
+        candidate: "weak".to_string(),
+        sections: sections.map(str::to_string).to_vec(),
+        repeat: 3,
+        quick: true,
+        on: lab.grounds.get("sim").unwrap(),
+        search: None,
+        algorithms: Some(algorithms),
+    };
+    let folder = tempfile::tempdir().unwrap();
+    lab.evaluate(&Evaluate::new(&settings).unwrap(), folder.path()).unwrap()
+}
+
+/// The lines that are worse than all, as `5.1.1 sent`.
+fn named(evaluation: &Evaluation) -> Vec<String> {
+    let worse = evaluation.lines.iter().filter(|line| line.worse_than_all);
+    worse.map(|line| format!("{} {}", line.line.section, line.line.claim)).collect()
+}
+
+#[test]
+fn nothing_is_named_of_one_without_a_fault() {
+    assert_eq!(named(&evaluated(Fault::None)), [""; 0]);
+}
+
+/// It sends on where most is lost and where there is no room; without any feedback it
+/// has timeouts, which it obeys.
+#[test]
+fn ignoring_loss_is_named() {
+    let found = named(&evaluated(Fault::IgnoresLoss));
+    assert_among(&found, &["5.1.1 sent", "5.1.1 useful"]);
+    assert_not_among(&found, &["5.1.1 unheard", "5.1.2", "5.2.1 own", "7.10 own"]);
+}
+
+#[test]
+fn never_backing_off_is_named() {
+    let found = named(&evaluated(Fault::NeverBacksOff));
+    assert_among(&found, &["5.1.1 sent", "5.1.1 unheard", "5.1.1 useful"]);
+    assert_not_among(&found, &["5.1.2", "5.2.1 own", "7.10 own"]);
+}
+
+/// Over one path and over two, and it harms nobody.
+#[test]
+fn starving_beside_cubic_is_named() {
+    let found = named(&evaluated(Fault::YieldsToAnyQueue));
+    assert_among(&found, &["5.2.1 own", "7.10 own"]);
+    assert_not_among(&found, &["5.1", "5.2.1 others", "7.10 others"]);
+}
+
+fn assert_among(found: &[String], wanted: &[&str]) {
+    for wanted in wanted {
+        assert!(found.iter().any(|line| line == wanted), "{wanted} is not among {found:?}");
+    }
+}
+
+fn assert_not_among(found: &[String], wrong: &[&str]) {
+    for wrong in wrong {
+        assert!(!found.iter().any(|line| line.starts_with(wrong)), "{wrong} is among {found:?}");
+    }
+}
