@@ -8,6 +8,9 @@ pub(crate) fn assert_possible(config: &Config) {
     assert_steps(&config.delay.base);
     if let Some(jitter) = &config.delay.jitter {
         assert_steps(&jitter.amount);
+        assert!((0.0..=1.0).contains(&jitter.share), "a share is within 0 and 1");
+        let most = jitter.amount.0.iter().map(|(_, amount)| *amount).min();
+        assert!(most >= Some(jitter.least), "jitter is no less than its least");
     }
     match &config.rate {
         RateModel::Unlimited | RateModel::Constant(_) => {}

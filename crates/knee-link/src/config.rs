@@ -95,11 +95,17 @@ pub struct Delay {
     pub jitter: Option<Jitter>,
 }
 
-/// Random addition to the delay: uniform in `[0, amount]`.
+/// Random addition to the delay: uniform in `[least, amount]`, for a share of the
+/// packets.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Jitter {
     /// Largest addition, changing at given times: that of the departure counts.
     pub amount: Steps<Time>,
+    /// Smallest addition, at most the largest at any time.
+    pub least: Time,
+    /// Probability that a packet has an addition at all, in `0.0..=1.0`; each by
+    /// itself. A link layer that sends a frame again delays such a share.
+    pub share: f64,
     /// Packets may overtake each other; otherwise order is kept.
     pub reorder: bool,
 }

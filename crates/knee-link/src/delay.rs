@@ -2,14 +2,13 @@
 //! nothing is delivered.
 
 use crate::config::{Config, Jitter, Steps};
-use knee_random::up_to;
+use knee_random::{chance, up_to};
 use knee_units::Time;
 use rand_chacha::ChaCha8Rng;
 
 pub(crate) struct Propagation {
     base: Walk,
-    /// Largest addition, and whether packets may overtake each other.
-    jitter: Option<(Walk, bool)>,
+    jitter: Option<Addition>,
     /// Spans in which nothing is delivered.
     hold: Vec<(Time, Time)>,
     /// No packet arrives earlier, unless jitter reorders.
@@ -18,10 +17,9 @@ pub(crate) struct Propagation {
 
 impl Propagation {
     pub fn new(config: &Config) -> Propagation {
-        let jitter = |jitter: &Jitter| (Walk::new(&jitter.amount), jitter.reorder);
         Propagation {
             base: Walk::new(&config.delay.base),
-            jitter: config.delay.jitter.as_ref().map(jitter),
+            jitter: config.delay.jitter.as_ref().map(Addition::new),
             hold: config.hold.clone(),
             earliest: Time::ZERO,
         }
@@ -30,9 +28,8 @@ impl Propagation {
     /// When a packet arrives that departs at `departure`, which never
     /// descends. A step applies to what departs from then on.
     pub fn arrival(&mut self, departure: Time, rng: &mut ChaCha8Rng) -> Time {
-        let amount = self.jitter.as_mut().map(|(amount, _)| amount.at(departure));
-        let addition = amount.map_or(0, |amount| up_to(rng, amount.as_nanos()));
-        let addition = Time::from_nanos(addition);
+        let jitter = self.jitter.as_mut();
+        let addition = jitter.map_or(Time::ZERO, |jitter| jitter.draw(departure, rng));
         let plain = departure.saturating_add(self.base.at(departure));
         if self.reorders() {
             self.earliest = self.earliest.max(plain);
@@ -43,7 +40,7 @@ impl Propagation {
     }
 
     pub fn reorders(&self) -> bool {
-        self.jitter.as_ref().is_some_and(|(_, reorder)| *reorder)
+        self.jitter.as_ref().is_some_and(|jitter| jitter.reorder)
     }
 
     /// Starts anew behind a packet that arrives at `last`: those that were
@@ -51,8 +48,8 @@ impl Propagation {
     /// nothing about the delay in force, and the bound is given up.
     pub fn restart(&mut self, last: Time) {
         self.base.step = 0;
-        if let Some((amount, _)) = &mut self.jitter {
-            amount.step = 0;
+        if let Some(jitter) = &mut self.jitter {
+            jitter.amount.step = 0;
         }
         self.earliest = if self.reorders() { Time::ZERO } else { last };
     }
@@ -61,6 +58,30 @@ impl Propagation {
     fn released(&self, arrival: Time) -> Time {
         let begun = self.hold.partition_point(|(from, _)| *from <= arrival);
         self.hold[..begun].last().map_or(arrival, |(_, until)| arrival.max(*until))
+    }
+}
+
+/// Random addition to the delay.
+struct Addition {
+    amount: Walk,
+    least: Time,
+    share: f64,
+    reorder: bool,
+}
+
+impl Addition {
+    fn new(jitter: &Jitter) -> Addition {
+        let Jitter { ref amount, least, share, reorder } = *jitter;
+        Addition { amount: Walk::new(amount), least, share, reorder }
+    }
+
+    /// That of a packet. A share of all packets draws no number.
+    fn draw(&mut self, departure: Time, rng: &mut ChaCha8Rng) -> Time {
+        let range = self.amount.at(departure).saturating_sub(self.least);
+        if self.share < 1.0 && !chance(rng, self.share) {
+            return Time::ZERO;
+        }
+        self.least + Time::from_nanos(up_to(rng, range.as_nanos()))
     }
 }
 

@@ -115,7 +115,7 @@ fn jitter_is_uniform_and_reorders_only_if_it_may() {
     let offers: Vec<Offer> =
         (0..20_000).map(|n| Offer { at: us(100 * n), size: 100, flow: 0 }).collect();
     let run_with = |reorder| {
-        let jitter = Some(Jitter { amount: constant(ms(20)), reorder });
+        let jitter = Some(Jitter { amount: constant(ms(20)), least: ms(0), share: 1.0, reorder });
         let delay = Delay { base: constant(ms(30)), jitter };
         run(Config { rate: RateModel::Unlimited, delay, ..plain() }, &offers)
     };
@@ -132,13 +132,54 @@ fn jitter_is_uniform_and_reorders_only_if_it_may() {
     assert!(run_with(false).order.is_sorted());
 }
 
+/// A tenth of the packets is late by 5 to 20 ms, mean 12.5 ms, the others by nothing:
+/// within four standard deviations of binomial and uniform distribution.
+#[test]
+fn a_share_of_the_packets_is_late() {
+    let (n, share) = (20_000.0, 0.1);
+    let offers: Vec<Offer> =
+        (0..20_000).map(|n| Offer { at: us(100 * n), size: 100, flow: 0 }).collect();
+    let jitter = Some(Jitter { amount: constant(ms(20)), least: ms(5), share, reorder: true });
+    let delay = Delay { base: constant(ms(30)), jitter };
+    let log = run(Config { rate: RateModel::Unlimited, delay, ..plain() }, &offers);
+    let added = |n: usize| log.delivered_at(n).expect("delivered") - offers[n].at - ms(30);
+    let late: Vec<_> = (0..offers.len()).map(added).filter(|added| *added > ms(0)).collect();
+    let count = late.len() as f64;
+    assert!((count - n * share).abs() <= 4.0 * (n * share * (1.0 - share)).sqrt(), "{count}");
+    let mean = late.iter().map(|added| added.as_millis_f64()).sum::<f64>() / count;
+    assert!((mean - 12.5).abs() <= 4.0 * 15.0 / (12.0 * count).sqrt(), "mean {mean} ms");
+    assert!(late.iter().all(|added| (ms(5)..=ms(20)).contains(added)));
+}
+
+/// A frame sent again on a link that keeps order holds up those behind it: the share is
+/// late by exactly so much, and what follows arrives with it.
+#[test]
+fn where_order_is_kept_the_late_hold_up_those_behind() {
+    let offers: Vec<Offer> =
+        (0..5_000).map(|n| Offer { at: us(1000 * n), size: 100, flow: 0 }).collect();
+    let jitter =
+        Some(Jitter { amount: constant(ms(8)), least: ms(8), share: 0.02, reorder: false });
+    let delay = Delay { base: constant(ms(30)), jitter };
+    let log = run(Config { rate: RateModel::Unlimited, delay, ..plain() }, &offers);
+    let added: Vec<u64> = (0..offers.len())
+        .map(|n| (log.delivered_at(n).expect("delivered") - offers[n].at - ms(30)).as_nanos())
+        .collect();
+    assert!(log.order.is_sorted());
+    assert_eq!(added.iter().max(), Some(&8_000_000));
+    // A packet per millisecond: each waits a millisecond less than the one before it.
+    for pair in added.windows(2) {
+        let next = pair[0].saturating_sub(1_000_000);
+        assert!(pair[1] == next || pair[1] == 8_000_000, "{pair:?}");
+    }
+}
+
 /// The step in force when a packet departs bounds its jitter; the mean is half.
 #[test]
 fn jitter_changes_in_steps() {
     let offers: Vec<Offer> =
         (0..30_000).map(|n| Offer { at: us(100 * n), size: 100, flow: 0 }).collect();
     let amount = Steps(vec![(ms(0), ms(20)), (ms(1000), ms(0)), (ms(2000), ms(6))]);
-    let jitter = Some(Jitter { amount, reorder: true });
+    let jitter = Some(Jitter { amount, least: ms(0), share: 1.0, reorder: true });
     let delay = Delay { base: constant(ms(30)), jitter };
     let log = run(Config { rate: RateModel::Unlimited, delay, ..plain() }, &offers);
     for (second, most) in [(0, 20.0), (1, 0.0), (2, 6.0)] {

@@ -66,7 +66,13 @@ fn rate_model() -> impl Strategy<Value = RateModel> {
 
 fn delay() -> impl Strategy<Value = Delay> {
     let amount = steps((0..50 * MS).prop_map(Time::from_nanos));
-    let jitter = (amount, any::<bool>()).prop_map(|(amount, reorder)| Jitter { amount, reorder });
+    let share = prop_oneof![Just(1.0), 0.0..=1.0];
+    // A part of the smallest amount.
+    let jitter = (amount, 0u64..=4, share, any::<bool>());
+    let jitter = jitter.prop_map(|(amount, quarters, share, reorder)| {
+        let smallest = amount.0.iter().map(|(_, amount)| *amount).min().unwrap_or_default();
+        Jitter { amount, least: smallest * quarters / 4, share, reorder }
+    });
     let base = steps((0..100 * MS).prop_map(Time::from_nanos));
     (base, option::of(jitter)).prop_map(|(base, jitter)| Delay { base, jitter })
 }

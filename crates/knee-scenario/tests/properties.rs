@@ -80,8 +80,9 @@ fn link() -> impl Strategy<Value = String> {
         format!("[{{ at = \"0 s\", amount = {first} }}, {{ at = \"1 s\", amount = {then} }}]")
     });
     let amount = prop_oneof![quantity(1..9, "ms"), steps];
-    let jitter = (amount, any::<bool>())
-        .prop_map(|(amount, reorder)| format!("{{ amount = {amount}, reorder = {reorder} }}"));
+    let jitter = (amount, any::<bool>(), percent()).prop_map(|(amount, reorder, share)| {
+        format!("{{ amount = {amount}, reorder = {reorder}, share = {share} }}")
+    });
     (
         rate().prop_map(|rate| format!("rate = {rate}\n")),
         quantity(1..500, "ms").prop_map(|delay| format!("delay = {delay}\n")),

@@ -136,6 +136,17 @@ const CASES: &[(&str, &str, &str)] = &[
     ("device of nothing", "buffer = \"2 BDP\"", "aqm = \"codel\"\ndevice = \"0 packets\""),
     ("device in BDP", "buffer = \"2 BDP\"", "aqm = \"codel\"\ndevice = \"1 BDP\""),
     ("jitter incomplete", "delay = \"5 ms\"", "jitter = { reorder = true }"),
+    (
+        "jitter of more than all packets",
+        "delay = \"5 ms\"",
+        "jitter = { amount = \"5 ms\", share = \"101 %\" }",
+    ),
+    ("jitter share bare", "delay = \"5 ms\"", "jitter = { amount = \"5 ms\", share = 0.5 }"),
+    (
+        "jitter of no less than more than its most",
+        "delay = \"5 ms\"",
+        "jitter = { amount = \"5 ms\", at_least = \"6 ms\" }",
+    ),
     ("jitter without table", "delay = \"5 ms\"", "jitter = \"5 ms\""),
     ("buffer without a rate", "delay = \"5 ms\"", "buffer = \"20 packets\"\naqm = \"codel\""),
     ("buffer smaller than a packet", "\"2 BDP\"", "\"0.01 BDP\""),

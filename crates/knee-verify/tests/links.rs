@@ -197,6 +197,29 @@ fn a_hold_is_kept_to_the_nanosecond() {
     }
 }
 
+/// Half of the packets is late by 10 to 20 us.
+#[test]
+fn a_share_that_is_late_is_late_by_its_least() {
+    let link = "rate_bps=7000000,delay_ns=1000,jitter_ns=20000,reorder=1,\
+                jitter_least_ns=10000,jitter_share=0.5";
+    let leaves = |by: [u64; 2]| (1..=20).map(move |n| exact(n) + DELAY + by[n as usize % 2]);
+    assert_eq!(violations(link, leaves([0, 10_000])), []);
+    let found = violations(link, leaves([0, 9_999]));
+    assert!(found.len() == 10 && found.iter().all(|v| v.rule == Rule::Early), "{found:?}");
+}
+
+/// Of 20 packets all but none are late, where the share is small: no coin does that.
+#[test]
+fn as_many_are_late_as_the_share_says() {
+    let link = |share: &str| {
+        format!("rate_bps=7000000,delay_ns=1000,jitter_ns=20000,reorder=1,jitter_share={share}")
+    };
+    let all = || (1..=20).map(|n| exact(n) + DELAY + 10_000);
+    assert_eq!(violations(&link("0.9"), all()), []);
+    let found = violations(&link("0.02"), all());
+    assert_eq!(found.iter().map(|v| v.rule).collect::<Vec<_>>(), [Rule::Late], "{found:?}");
+}
+
 /// Up to 20 us late in the first 10 ms, then not at all.
 #[test]
 fn jitter_in_steps_bounds_what_departs_then() {

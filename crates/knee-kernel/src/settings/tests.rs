@@ -83,7 +83,7 @@ const OTHERS: [(&str, &str, Verdict); 26] = [
     ("start_jitter", "500 ms", Carried),
     ("link.a.rate", "5 Mbit/s", Carried),
     ("link.a.delay", "5 ms", Carried),
-    ("link.a.jitter", "{ amount = \"1 ms\" }", Carried),
+    ("link.a.jitter", "{ amount = \"1 ms\", share = \"5 %\" }", Carried),
     ("link.a.buffer", "20 packets", Carried),
     ("link.a.aqm", "pie", Carried),
     ("link.b.ecn", "true", Carried),

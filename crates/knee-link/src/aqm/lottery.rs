@@ -128,6 +128,8 @@ mod tests {
             delay: Delay {
                 base: Steps(vec![(Time::ZERO, Time::ZERO)]),
                 jitter: Some(Jitter {
+                    least: Time::ZERO,
+                    share: 1.0,
                     amount: Steps(vec![(Time::ZERO, Time::from_micros(1))]),
                     reorder: false,
                 }),

@@ -1,12 +1,12 @@
 //! Links: rate, delay, policer, outages and holds.
 
 use super::inputs::Inputs;
-use super::loss::loss;
+use super::loss::{loss, probability};
 use super::paths::Way;
 use super::{check_name, in_range, queue};
 use crate::file::{
-    AmountFile, AmountStepFile, DelayFile, DownFile, HoldFile, LinkFile, OffsetFile, OffsetWord,
-    PolicerFile, RateFile,
+    AmountFile, AmountStepFile, DelayFile, DownFile, HoldFile, JitterFile, LinkFile, OffsetFile,
+    OffsetWord, PolicerFile, RateFile,
 };
 use crate::model::Link;
 use crate::read::{At, List, Named, Optional};
@@ -174,11 +174,25 @@ fn delay(file: &mut LinkFile, reading: &mut Reading<'_>) -> Delay {
             checked.unwrap_or(Steps(vec![(Time::ZERO, Time::ZERO)]))
         }
     };
-    let jitter = file.jitter.get().map(|jitter| Jitter {
-        amount: amount(&jitter.amount.0, reading),
-        reorder: jitter.reorder.get().copied().unwrap_or(false),
-    });
+    let jitter = file.jitter.get().map(|file| jitter(file, reading));
     Delay { base, jitter }
+}
+
+fn jitter(file: &JitterFile, reading: &mut Reading<'_>) -> Jitter {
+    let amount = amount(&file.amount.0, reading);
+    // Where the amount is no more than the least, what is late has no range.
+    let smallest = amount.0.iter().map(|(_, amount)| *amount).min().unwrap_or_default();
+    let mut least = file.at_least.get().copied().unwrap_or_default();
+    if !in_range(&file.at_least, "the smallest addition", Time::ZERO, smallest, reading) {
+        least = Time::ZERO;
+    }
+    probability(&file.share, "the share of late packets", reading);
+    Jitter {
+        amount,
+        least,
+        share: file.share.get().map_or(1.0, |share| share.get()),
+        reorder: file.reorder.get().copied().unwrap_or(false),
+    }
 }
 
 /// Largest random addition to the delay.

@@ -128,6 +128,10 @@ table! {
     "a jitter" JitterFile {
         /// Largest addition: "5 ms", or steps in time.
         amount: Required<AmountFile>,
+        /// Smallest addition of a packet that has one; as much as `amount`: each is as late. Default: 0 s.
+        at_least: Optional<Time>,
+        /// Part of the packets that have an addition, each drawn by itself: those that a link layer sends again, or that take another way. Default: all.
+        share: Optional<Fraction>,
         /// Packets may overtake each other. Default: false.
         reorder: Optional<bool>,
     }

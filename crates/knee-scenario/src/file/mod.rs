@@ -15,8 +15,8 @@ pub(crate) use aqm::AqmFile;
 pub(crate) use claim::{BoundFile, ClaimFile, OutcomeWord};
 pub(crate) use flow::{FLOWS_MAX, FlowFile};
 pub(crate) use link::{
-    AmountFile, AmountStepFile, DelayFile, DelayStepFile, DownFile, HoldFile, LinkFile, LossFile,
-    LossStepFile, LossTable, OffsetFile, OffsetWord, PolicerFile, RateFile, RateStepFile,
+    AmountFile, AmountStepFile, DelayFile, DelayStepFile, DownFile, HoldFile, JitterFile, LinkFile,
+    LossFile, LossStepFile, LossTable, OffsetFile, OffsetWord, PolicerFile, RateFile, RateStepFile,
     SteadyLossFile,
 };
 pub(crate) use path::{AbsentFile, PathFile};

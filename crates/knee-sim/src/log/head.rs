@@ -20,6 +20,12 @@ pub fn describe_link(
         let amount = steps(&jitter.amount, |amount| amount.as_nanos());
         let reorder = u8::from(jitter.reorder);
         line += &format!(",jitter_ns={amount},reorder={reorder}");
+        if jitter.least > Time::ZERO {
+            line += &format!(",jitter_least_ns={}", jitter.least.as_nanos());
+        }
+        if jitter.share < 1.0 {
+            line += &format!(",jitter_share={}", jitter.share);
+        }
     }
     match config.buffer {
         Buffer::Unlimited => {}

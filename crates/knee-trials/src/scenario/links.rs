@@ -69,7 +69,8 @@ pub(super) fn link(
             ),
             false => format!("\"{amount} ms\""),
         };
-        table += &format!("jitter = {{ amount = {amount}, reorder = {reorder} }}\n");
+        let share = if draw.one_in(2) { String::new() } else { share(draw) };
+        table += &format!("jitter = {{ amount = {amount}, reorder = {reorder}{share} }}\n");
     }
     if draw.one_in(7) {
         let (rate, burst) = (draw.between(200, 4000), draw.between(2, 40));
@@ -82,6 +83,11 @@ pub(super) fn link(
         table += &format!("hold = [{}]\n", span(duration_ms, false, draw));
     }
     island.tables.push(table);
+}
+
+/// Not all packets are late.
+fn share(draw: &mut Draw) -> String {
+    format!(", share = \"{} %\"", draw.between(0, 100))
 }
 
 /// A span of time, which may have no end.

@@ -75,7 +75,7 @@ impl Link {
         }
     }
 
-    fn check_time(&self, time: u64, name: u64, findings: &mut Vec<Finding>) {
+    fn check_time(&mut self, time: u64, name: u64, findings: &mut Vec<Finding>) {
         let offer = self.offers.get(name);
         let alone = self.alone(offer.time, offer.bytes);
         let Some((departure, earliest)) = offer.served() else {
@@ -96,6 +96,9 @@ impl Link {
         } else if time > until && !offer.excused {
             let text = format!("left {} ns after rate and delay let it", time - until);
             findings.push(Finding::new(Rule::Late, text));
+        } else if self.head.reorder && self.head.hold.is_empty() && !offer.excused {
+            let most = self.jitter_at(departure);
+            findings.extend(self.lateness.take(time - from, most, &self.head));
         }
     }
 
@@ -187,6 +190,7 @@ impl Link {
 
     /// At the end of the log nothing is inside that should have left.
     pub(super) fn check_stuck(&mut self, time: u64, findings: &mut Vec<Finding>) {
+        findings.extend(self.lateness.judge(&self.head));
         if self.is_opaque() || self.chooses() {
             return;
         }

@@ -10,6 +10,7 @@ mod aqm;
 mod books;
 mod gate;
 mod judge;
+mod lateness;
 mod leave;
 mod service;
 
@@ -20,6 +21,7 @@ use crate::report::LinkCount;
 use aqm::Watch;
 use books::{Offer, Offers};
 use gate::Gate;
+use lateness::Lateness;
 use service::Service;
 use std::collections::VecDeque;
 
@@ -64,6 +66,8 @@ pub struct Link {
     /// Where packets overtake: no packet served from now on arrives before.
     earliest: u64,
     last_leave: u64,
+    /// Where packets overtake.
+    lateness: Lateness,
     /// Of a link that cannot be modelled: work that left beyond its rate, the
     /// most that the delay's range is worth, and bytes of the largest packet.
     excess: u128,
@@ -103,6 +107,7 @@ impl Link {
             outages: 0,
             earliest: 0,
             last_leave: 0,
+            lateness: Lateness::default(),
             excess: 0,
             range: 0,
             largest: 0,

@@ -71,6 +71,10 @@ pub struct Link {
     pub delay: Vec<(u64, u64)>,
     /// Largest random addition to it from given times on.
     pub jitter: Vec<(u64, u64)>,
+    /// Smallest addition of a packet that has one.
+    pub jitter_least: u64,
+    /// Part of the packets that have one.
+    pub jitter_share: f64,
     /// Packets may overtake each other.
     pub reorder: bool,
     pub buffer: Buffer,
@@ -95,6 +99,8 @@ impl Link {
             jitter: fields
                 .get("jitter_ns")
                 .map_or(Ok(vec![(0, 0)]), |_| fields.steps("jitter_ns"))?,
+            jitter_least: fields.optional("jitter_least_ns")?.unwrap_or(0),
+            jitter_share: share(fields)?,
             reorder: fields.flag("reorder")?,
             buffer: buffer(fields)?,
             aqm: aqm(fields)?,
@@ -114,6 +120,14 @@ impl Link {
         let most = |steps: &[(u64, u64)]| steps.iter().map(|(_, value)| *value).max().unwrap_or(0);
         let held = self.hold.iter().map(|(from, until)| until - from).max().unwrap_or(0);
         most(&self.delay) + most(&self.jitter) + held
+    }
+}
+
+fn share(fields: &Fields) -> Result<f64, String> {
+    let share = fields.optional("jitter_share")?.unwrap_or(1.0);
+    match (0.0..=1.0).contains(&share) {
+        true => Ok(share),
+        false => Err(format!("jitter_share is {share}, not from 0 to 1")),
     }
 }
 
