@@ -10,7 +10,9 @@ mod steer;
 mod train;
 
 pub use advise::Advise;
-pub use cc::{Cc, CcAction};
+pub use cc::Cc;
+#[cfg(feature = "bpf")]
+pub use cc::CcAction;
 pub use evaluate::Evaluate;
 pub use output::{Format, Output, Print, Progress};
 pub use rank::Rank;
