@@ -72,7 +72,7 @@ aqm = { name = "threshold", delay = "1 ms" }
 
 [link.air]
 delay = "1 ms"
-jitter = { amount = "1 ms" }
+jitter = { amount = "1 ms", at_least = "500 us", share = "20 %" }
 loss = [{ at = "0 s", loss = "0 %" }, { at = "3 s", loss = { every = 9 } }]
 
 [link.dual]
