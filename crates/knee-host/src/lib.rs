@@ -1,5 +1,5 @@
 //! What Knee asks of a Linux host: network namespaces and their devices,
-//! `TCP_INFO`, connections that end, MPTCP, controllers in BPF, privileges.
+//! routes, `TCP_INFO`, connections that end, MPTCP, controllers in BPF, privileges.
 //!
 //! What this crate never does: know scenarios, run a tool, print, leave
 //! something behind but what `bpf::load` is asked to leave. It alone holds
@@ -13,6 +13,7 @@ pub mod mptcp;
 mod namespace;
 mod netlink;
 mod privileges;
+mod routes;
 mod sock_diag;
 mod system;
 mod tcp_info;
@@ -21,6 +22,7 @@ pub use error::HostError;
 pub use interface::{Interface, Routing};
 pub use namespace::{Namespace, set_sysctl, sysctl};
 pub use privileges::enter_user_namespace;
+pub use routes::{Route, RouteChanges, Routes, Rule, TABLE_MAIN};
 pub use sock_diag::{ClosedSockets, Heard, TcpSocket, each_connection};
 pub use system::{attach_tun, set_option, set_realtime, set_tun_offload};
 pub use tcp_info::{BbrInfo, TcpInfo};

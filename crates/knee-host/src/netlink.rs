@@ -1,16 +1,27 @@
 //! Requests to the kernel over netlink, and their answers.
 
 use netlink_packet_core::{
-    NLM_F_REQUEST, NetlinkDeserializable, NetlinkHeader, NetlinkMessage, NetlinkPayload,
-    NetlinkSerializable,
+    NLM_F_DUMP, NLM_F_REQUEST, NetlinkDeserializable, NetlinkHeader, NetlinkMessage,
+    NetlinkPayload, NetlinkSerializable,
 };
 use netlink_sys::{Socket, SocketAddr};
+use nix::errno::Errno;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use std::io;
+use std::os::fd::AsFd;
+use std::time::Duration;
+
+/// The kernel's mark on a listing during which something changed (linux/netlink.h).
+const NLM_F_DUMP_INTR: u16 = 0x10;
+/// How often a listing is begun anew before it is given up.
+const LISTINGS_MAX: usize = 10;
 
 /// A connection to one protocol of the kernel's netlink.
 pub(crate) struct Netlink {
     socket: Socket,
     sequence: u32,
+    /// Something changed during the listing that is read.
+    interrupted: bool,
 }
 
 impl Netlink {
@@ -19,7 +30,40 @@ impl Netlink {
         let mut socket = Socket::new(protocol)?;
         socket.bind_auto()?;
         socket.connect(&SocketAddr::new(0, 0))?;
-        Ok(Netlink { socket, sequence: 0 })
+        Ok(Netlink { socket, sequence: 0, interrupted: false })
+    }
+
+    /// Has the kernel check requests for lists strictly, which also makes it leave out
+    /// what was not asked for.
+    pub fn strict(&self) -> io::Result<()> {
+        self.socket.set_netlink_get_strict_chk(true)
+    }
+
+    /// Hears from then on of what changes in a multicast group of the protocol.
+    pub fn join(&mut self, group: u32) -> io::Result<()> {
+        self.socket.add_membership(group)
+    }
+
+    /// Whether something was heard of within that time; whatever waits is read.
+    pub fn heard(&mut self, patience: Duration) -> io::Result<bool> {
+        let wait = PollTimeout::try_from(patience).unwrap_or(PollTimeout::MAX);
+        let mut watched = [PollFd::new(self.socket.as_fd(), PollFlags::POLLIN)];
+        match poll(&mut watched, wait) {
+            Ok(0) | Err(Errno::EINTR) => return Ok(false),
+            Ok(_) => {}
+            Err(error) => return Err(error.into()),
+        }
+        let mut buffer = vec![0; 1 << 16];
+        loop {
+            let mut free: &mut [u8] = &mut buffer;
+            match self.socket.recv(&mut free, libc::MSG_DONTWAIT) {
+                Ok(_) => {}
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(true),
+                // The kernel had no room for all that changed: something did.
+                Err(error) if error.raw_os_error() == Some(libc::ENOBUFS) => {}
+                Err(error) => return Err(error),
+            }
+        }
     }
 
     /// Sends a request and waits for the answer to it; none: it was done.
@@ -28,6 +72,61 @@ impl Netlink {
         message: M,
         flags: u16,
     ) -> io::Result<Option<M>> {
+        self.send(message, flags)?;
+        loop {
+            match self.receive::<M>()?.into_iter().next() {
+                None => {}
+                Some(NetlinkPayload::Error(error)) if error.code.is_some() => {
+                    return Err(error.to_io());
+                }
+                Some(NetlinkPayload::InnerMessage(message)) => return Ok(Some(message)),
+                Some(_) => return Ok(None),
+            }
+        }
+    }
+
+    /// All that the kernel lists for a request. What changes meanwhile makes it list
+    /// anew.
+    pub fn list<M: NetlinkSerializable + NetlinkDeserializable + Clone>(
+        &mut self,
+        message: M,
+    ) -> io::Result<Vec<M>> {
+        for _ in 0..LISTINGS_MAX {
+            if let Some(whole) = self.listing(message.clone())? {
+                return Ok(whole);
+            }
+        }
+        Err(io::Error::other("it changes faster than it can be read"))
+    }
+
+    /// One listing; none if something changed while it went on.
+    fn listing<M: NetlinkSerializable + NetlinkDeserializable>(
+        &mut self,
+        message: M,
+    ) -> io::Result<Option<Vec<M>>> {
+        self.send(message, NLM_F_DUMP)?;
+        let mut found = Vec::new();
+        self.interrupted = false;
+        loop {
+            for answer in self.receive::<M>()? {
+                match answer {
+                    NetlinkPayload::InnerMessage(message) => found.push(message),
+                    NetlinkPayload::Error(error) if error.code.is_some() => {
+                        return Err(error.to_io());
+                    }
+                    NetlinkPayload::Done(done) if done.code < 0 => {
+                        return Err(io::Error::from_raw_os_error(-done.code));
+                    }
+                    NetlinkPayload::Done(_) => {
+                        return Ok((!self.interrupted).then_some(found));
+                    }
+                    _ => {}
+                }
+            }
+        }
+    }
+
+    fn send<M: NetlinkSerializable>(&mut self, message: M, flags: u16) -> io::Result<()> {
         self.sequence += 1;
         let mut header = NetlinkHeader::default();
         header.flags = NLM_F_REQUEST | flags;
@@ -36,14 +135,25 @@ impl Netlink {
         request.finalize();
         let mut bytes = vec![0; request.buffer_len()];
         request.serialize(&mut bytes);
-        self.socket.send(&bytes, 0)?;
-        let (answer, _) = self.socket.recv_from_full()?;
-        let answer = NetlinkMessage::<M>::deserialize(&answer)
-            .map_err(|error| io::Error::other(error.to_string()))?;
-        match answer.payload {
-            NetlinkPayload::Error(error) if error.code.is_some() => Err(error.to_io()),
-            NetlinkPayload::InnerMessage(message) => Ok(Some(message)),
-            _ => Ok(None),
+        self.socket.send(&bytes, 0).map(|_| ())
+    }
+
+    /// The answers of one datagram that belong to the last request; others are those of
+    /// one that ended early.
+    fn receive<M: NetlinkDeserializable>(&mut self) -> io::Result<Vec<NetlinkPayload<M>>> {
+        let (bytes, _) = self.socket.recv_from_full()?;
+        let mut rest = bytes.as_slice();
+        let mut answers = Vec::new();
+        while !rest.is_empty() {
+            let answer = NetlinkMessage::<M>::deserialize(rest)
+                .map_err(|error| io::Error::other(error.to_string()))?;
+            let len = (answer.header.length as usize).next_multiple_of(4);
+            rest = rest.get(len.max(1)..).unwrap_or(&[]);
+            if answer.header.sequence_number == self.sequence {
+                self.interrupted |= answer.header.flags & NLM_F_DUMP_INTR != 0;
+                answers.push(answer.payload);
+            }
         }
+        Ok(answers)
     }
 }
