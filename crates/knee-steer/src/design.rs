@@ -57,6 +57,12 @@ impl Design {
         self.draw("half", group, triple, client) & 1 == 1
     }
 
+    /// Whether a client, or a prefix of them, keeps what it has for good; `share` of
+    /// them do.
+    pub fn is_held_out(&self, group: &str, client: &[u8], share: f64) -> bool {
+        (self.draw("hold-out", group, 0, client) as f64) < share * 2f64.powi(64)
+    }
+
     /// The first 64 bits of SHA-256 over the seed and what is drawn for, each
     /// part with its length.
     fn draw(&self, what: &str, group: &str, triple: u64, client: &[u8]) -> u64 {

@@ -1,0 +1,315 @@
+//! The policy file.
+
+use crate::Problem;
+use ipnet::IpNet;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use std::collections::BTreeSet;
+use std::net::IpAddr;
+use std::ops::Range;
+use toml::Spanned;
+
+/// First of the tables that a policy's routes are in, where it names none.
+pub const TABLE: u32 = 7222;
+/// Tables that the kernel or distributions use: `local`, `main`, `default`, and below
+/// them those that people number by hand.
+const TABLE_MIN: u32 = 256;
+/// A longer name is not one of the kernel's (`TCP_CA_NAME_MAX`).
+const NAME_MAX: usize = 15;
+
+/// A policy as it stands in a file.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(title = "Knee policy")]
+pub struct PolicyFile {
+    /// A name for reports.
+    #[schemars(with = "String")]
+    name: Spanned<String>,
+    /// What the draw of the held-out prefixes begins with; hosts with the same seed hold
+    /// out the same. Default: 1.
+    #[serde(default = "one")]
+    seed: u64,
+    /// First of the routing tables to use; one more for each port. Default: 7222.
+    #[schemars(with = "Option<u32>")]
+    table: Option<Spanned<u32>>,
+    /// Which traffic gets which controller.
+    #[serde(default, rename = "group")]
+    groups: Vec<GroupFile>,
+}
+
+/// A group as it stands in a file.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct GroupFile {
+    /// A name for reports.
+    #[schemars(with = "String")]
+    name: Spanned<String>,
+    /// Where its clients are: `203.0.113.0/24`, `2001:db8::/32`.
+    #[schemars(with = "Vec<String>")]
+    prefixes: Vec<Spanned<String>>,
+    /// Ports at this host. Default: all.
+    #[schemars(with = "Option<Vec<u16>>")]
+    #[serde(default)]
+    ports: Vec<Spanned<u16>>,
+    /// The kernel's name of a congestion controller: `bbr`.
+    #[schemars(with = "String")]
+    controller: Spanned<String>,
+    /// Share of the addresses that keep what they have, for good: `5%`. Default: 5%.
+    #[schemars(with = "Option<String>")]
+    hold_out: Option<Spanned<String>>,
+}
+
+fn one() -> u64 {
+    1
+}
+
+/// Which controller for which traffic.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Policy {
+    /// A name for reports.
+    pub name: String,
+    /// What the draw of the held-out prefixes begins with.
+    pub seed: u64,
+    /// First of the routing tables to use.
+    pub table: u32,
+    /// At least one; no two of them hold the same connection.
+    pub groups: Vec<PolicyGroup>,
+}
+
+/// Traffic that gets a controller.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PolicyGroup {
+    /// A name for reports; no other group has it.
+    pub name: String,
+    /// Where its clients are.
+    pub prefixes: Vec<IpNet>,
+    /// Ports at this host; none: all.
+    pub ports: Vec<u16>,
+    /// The kernel's name of a congestion controller.
+    pub controller: String,
+    /// Share of the addresses that keep what they have, 0 to 0.5.
+    pub hold_out: f64,
+    /// Where the controller stands in the file.
+    pub controller_span: Range<usize>,
+}
+
+/// Held out where a group does not say how many.
+const HOLD_OUT: f64 = 0.05;
+const HOLD_OUT_MAX: f64 = 0.5;
+
+impl Policy {
+    /// Reads a policy.
+    ///
+    /// # Errors
+    ///
+    /// All that is wrong with it.
+    pub fn parse(text: &str) -> Result<Policy, Vec<Problem>> {
+        let file: PolicyFile = toml::from_str(text).map_err(|error| {
+            vec![Problem {
+                span: error.span().unwrap_or(0..0),
+                message: error.message().trim_end().to_string(),
+                help: "keys and examples: docs/steer.md, knee schema policy".to_string(),
+            }]
+        })?;
+        let mut problems = Vec::new();
+        let policy = checked(file, &mut problems);
+        if problems.is_empty() { Ok(policy) } else { Err(problems) }
+    }
+}
+
+fn checked(file: PolicyFile, problems: &mut Vec<Problem>) -> Policy {
+    let mut say = |span: Range<usize>, message: String, help: &str| {
+        problems.push(Problem { span, message, help: help.to_string() });
+    };
+    if file.name.get_ref().trim().is_empty() {
+        say(file.name.span(), "the policy has no name".into(), "such as \"edge\"");
+    }
+    let table = file.table.map_or(TABLE, |table| {
+        if *table.get_ref() < TABLE_MIN {
+            let message = format!("table {} is below {TABLE_MIN}", table.get_ref());
+            say(table.span(), message, "leave the key out, or take one such as 7222");
+        }
+        table.into_inner()
+    });
+    if file.groups.is_empty() {
+        let help = "[[group]] with name, prefixes and controller";
+        say(file.name.span(), "the policy has no group".into(), help);
+    }
+    let mut names = BTreeSet::new();
+    let mut groups = Vec::new();
+    let mut holders = Vec::new();
+    for group in file.groups {
+        let name = group.name.get_ref().clone();
+        if name.trim().is_empty() || name == "others" {
+            let help = "any name but `others`, which are those in no group";
+            say(group.name.span(), "the group needs a name".into(), help);
+        }
+        if !names.insert(name.clone()) {
+            let message = format!("two groups are called {name}");
+            say(group.name.span(), message, "give each its own name");
+        }
+        if group.prefixes.is_empty() {
+            let message = format!("{name} has no prefix");
+            say(group.name.span(), message, "prefixes = [\"203.0.113.0/24\"]");
+        }
+        let mut ports = BTreeSet::new();
+        for port in &group.ports {
+            let number = *port.get_ref();
+            if number == 0 || !ports.insert(number) {
+                let message = format!("port {number} is none, or named twice");
+                say(port.span(), message, "1 to 65535, each once");
+            }
+        }
+        let mut prefixes = Vec::new();
+        for prefix in &group.prefixes {
+            match prefix_of(prefix.get_ref()) {
+                Err((message, help)) => say(prefix.span(), message, &help),
+                Ok(net) => {
+                    holders.push(Holder {
+                        net,
+                        ports: ports.clone(),
+                        group: name.clone(),
+                        span: prefix.span(),
+                    });
+                    prefixes.push(net);
+                }
+            }
+        }
+        let controller = group.controller.get_ref().clone();
+        let plain = |letter: char| letter.is_ascii_alphanumeric() || "_-".contains(letter);
+        if controller.is_empty() || controller.len() > NAME_MAX || !controller.chars().all(plain) {
+            let message = format!("`{controller}` is no name of a controller in the kernel");
+            let help = "one of: sysctl net.ipv4.tcp_available_congestion_control";
+            say(group.controller.span(), message, help);
+        }
+        let hold_out = group.hold_out.map_or(HOLD_OUT, |share| {
+            share_of(share.get_ref()).unwrap_or_else(|| {
+                let message = format!("`{}` is no share to hold out", share.get_ref());
+                say(share.span(), message, "0% to 50%, such as \"5%\"");
+                0.0
+            })
+        });
+        groups.push(PolicyGroup {
+            name,
+            prefixes,
+            ports: ports.into_iter().collect(),
+            controller,
+            hold_out,
+            controller_span: group.controller.span(),
+        });
+    }
+    for (inner, outer) in overlaps(&mut holders) {
+        let message = format!("{} overlaps {} of {}", inner.net, outer.net, outer.group);
+        let help = "connections must be in one group: cut one of the prefixes, or give the \
+            groups different ports";
+        say(inner.span.clone(), message, help);
+    }
+    Policy { name: file.name.into_inner(), seed: file.seed, table, groups }
+}
+
+/// A prefix of a group.
+struct Holder {
+    net: IpNet,
+    ports: BTreeSet<u16>,
+    group: String,
+    span: Range<usize>,
+}
+
+/// Pairs of prefixes that hold the same connection, the later one of the file first.
+fn overlaps(holders: &mut [Holder]) -> Vec<(&Holder, &Holder)> {
+    holders.sort_by_key(|holder| (holder.net.network(), holder.net.prefix_len()));
+    let mut around: Vec<&Holder> = Vec::new();
+    let mut found = Vec::new();
+    for holder in &*holders {
+        while around.last().is_some_and(|outer| !outer.net.contains(&holder.net)) {
+            around.pop();
+        }
+        for outer in &around {
+            let all = holder.ports.is_empty() || outer.ports.is_empty();
+            if all || !holder.ports.is_disjoint(&outer.ports) {
+                let later = holder.span.start > outer.span.start;
+                found.push(if later { (holder, *outer) } else { (*outer, holder) });
+            }
+        }
+        around.push(holder);
+    }
+    found
+}
+
+/// A prefix without bits beyond its length, or what is wrong and what to write.
+fn prefix_of(text: &str) -> Result<IpNet, (String, String)> {
+    let net = text.parse::<IpNet>().or_else(|_| text.parse::<IpAddr>().map(IpNet::from));
+    let net = net.map_err(|_| {
+        let help = "an address, / and a length: 203.0.113.0/24, 2001:db8::/32";
+        (format!("`{text}` is no prefix"), help.to_string())
+    })?;
+    if net != net.trunc() {
+        return Err((format!("{net} has bits beyond its length"), net.trunc().to_string()));
+    }
+    Ok(net)
+}
+
+fn share_of(text: &str) -> Option<f64> {
+    let number: f64 = text.trim().strip_suffix('%')?.trim().parse().ok()?;
+    Some(number / 100.0).filter(|share| (0.0..=HOLD_OUT_MAX).contains(share))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const GOOD: &str = r#"
+name = "edge"
+[[group]]
+name = "eyeballs"
+prefixes = ["203.0.113.0/24", "2001:db8::/32", "192.0.2.7"]
+ports = [443]
+controller = "bbr"
+[[group]]
+name = "sites"
+prefixes = ["203.0.113.0/25"]
+ports = [80]
+controller = "cubic"
+hold_out = "0%"
+"#;
+
+    #[test]
+    fn a_policy_is_read() {
+        let policy = Policy::parse(GOOD).unwrap();
+        assert_eq!((policy.name.as_str(), policy.seed, policy.table), ("edge", 1, TABLE));
+        let [eyeballs, sites] = policy.groups.as_slice() else { panic!("{policy:?}") };
+        assert_eq!(eyeballs.prefixes[2].to_string(), "192.0.2.7/32");
+        assert_eq!((eyeballs.hold_out, sites.hold_out), (0.05, 0.0));
+        assert_eq!(&GOOD[sites.controller_span.clone()], "\"cubic\"");
+    }
+
+    /// Each mistake is named with its place and what to write.
+    #[test]
+    fn mistakes_are_named() {
+        for (right, wrong, place, part, help) in [
+            ("ports = [443]", "port = [443]", "port", "unknown field `port`", "docs/steer.md"),
+            ("ports = [443]", "ports = [443, 0]", "0", "port 0", "1 to 65535"),
+            ("ports = [80]", "ports = []", "\"203.0.113.0/25\"", "of eyeballs", "different ports"),
+            ("203.0.113.0/24", "203.0.113.9/24", "\"203.0.113.9/24\"", "beyond", "203.0.113.0/24"),
+            ("203.0.113.0/24", "there", "\"there\"", "no prefix", "an address"),
+            ("\"sites\"", "\"eyeballs\"", "\"eyeballs\"", "two groups", "its own name"),
+            ("\"sites\"", "\"others\"", "\"others\"", "needs a name", "in no group"),
+            ("\"0%\"", "\"60%\"", "\"60%\"", "no share", "0% to 50%"),
+            ("\"0%\"", "\"0.05\"", "\"0.05\"", "no share", "\"5%\""),
+            ("\"bbr\"", "\"b b\"", "\"b b\"", "no name of a controller", "sysctl"),
+            ("\"edge\"", "\"\"", "\"\"", "no name", "edge"),
+            ("name = \"edge\"", "name = \"edge\"\ntable = 254", "254", "below 256", "7222"),
+        ] {
+            let text = GOOD.replacen(right, wrong, 1);
+            assert_ne!(text, GOOD);
+            let problems = Policy::parse(&text).unwrap_err();
+            let [problem] = problems.as_slice() else { panic!("{wrong}: {problems:?}") };
+            assert!(problem.message.contains(part), "{wrong}: {}", problem.message);
+            assert!(problem.help.contains(help), "{wrong}: {}", problem.help);
+            assert_eq!(&text[problem.span.clone()], place, "{wrong}");
+        }
+        let none = Policy::parse("name = \"a\"").unwrap_err();
+        assert!(none[0].message.contains("no group"), "{none:?}");
+        assert!(Policy::parse("name = ").unwrap_err()[0].span.start > 0);
+    }
+}

@@ -1,0 +1,391 @@
+//! Policies applied to real routes, in namespaces of their own: what the kernel's sockets
+//! get, and what is left.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use ipnet::IpNet;
+use knee_host::{Namespace, Route, Routes, Routing, TABLE_MAIN, sysctl};
+use knee_policy::{Actuator, Journal, Plan, Policy, PolicyError, Recorded, TABLE, Why};
+use knee_trials::{Skipped, trials, turn};
+use nix::sys::socket::{
+    AddressFamily, SockFlag, SockType, SockaddrStorage, bind, connect, getsockopt, socket, sockopt,
+};
+use proptest::prelude::*;
+use std::collections::BTreeSet;
+use std::net::SocketAddr;
+use std::os::fd::AsRawFd;
+use std::path::Path;
+use std::process::{Command, ExitCode};
+
+/// Runs the program of ip-route(8), which knows nothing of Knee.
+fn ip(line: &str) -> String {
+    let output = Command::new("ip").args(line.split_whitespace()).output().unwrap();
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "ip {line}: {errors}");
+    String::from_utf8(output.stdout).unwrap()
+}
+
+/// A namespace with a device `wire` that leads nowhere.
+fn wired<T: Send>(work: impl FnOnce() -> T + Send) -> T {
+    let namespace = Namespace::create().unwrap();
+    let done = namespace.within(|| -> Result<T, PolicyError> {
+        Routing::open()?.bring_up_loopback()?;
+        ip("tuntap add dev wire mode tun");
+        ip("link set wire up");
+        ip("address add 192.0.2.1/24 dev wire");
+        ip("address add 2001:db8::1/64 dev wire nodad");
+        ip("route add default via 192.0.2.254");
+        ip("route add default via 2001:db8::fe");
+        Ok(work())
+    });
+    done.unwrap()
+}
+
+/// The controller of a connection that begins to this address from this local port.
+fn controller(to: &str, port: u16) -> String {
+    let to: SocketAddr = to.parse().unwrap();
+    let (family, any) = match to {
+        SocketAddr::V4(_) => (AddressFamily::Inet, SocketAddr::from(([0, 0, 0, 0], port))),
+        SocketAddr::V6(_) => (AddressFamily::Inet6, SocketAddr::from(([0u16; 8], port))),
+    };
+    let socket = socket(family, SockType::Stream, SockFlag::SOCK_NONBLOCK, None).unwrap();
+    bind(socket.as_raw_fd(), &SockaddrStorage::from(any)).unwrap();
+    // Nobody answers: the handshake goes on for ever, with its controller.
+    let _ = connect(socket.as_raw_fd(), &SockaddrStorage::from(to));
+    let name = getsockopt(&socket, sockopt::TcpCongestion).unwrap();
+    name.to_string_lossy().trim_end_matches('\0').to_string()
+}
+
+/// A controller that is not the default one.
+fn other() -> String {
+    let default = sysctl("net.ipv4.tcp_congestion_control").unwrap();
+    if default == "reno" { "cubic" } else { "reno" }.to_string()
+}
+
+fn policy(text: &str) -> Policy {
+    Policy::parse(&format!("name = \"test\"\n{text}")).unwrap()
+}
+
+/// Applies a policy to the host as it is.
+fn applied(policy: &Policy, path: &Path) -> Plan {
+    let mut actuator = Actuator::open().unwrap();
+    let plan = Plan::of(policy, &actuator.main_table().unwrap());
+    let (mut journal, before) = Journal::hold(path).unwrap();
+    assert_eq!(before, Recorded::default());
+    journal.write(&[Actuator::begin(&policy.name, 0).unwrap()]).unwrap();
+    let applied = actuator.apply(&plan, &mut journal).unwrap();
+    assert!(applied.refused.is_empty(), "{applied:?}");
+    assert_eq!(applied.added, plan.routes.len());
+    plan
+}
+
+/// All that ip-route(8) and ip-rule(8) list.
+fn everything() -> Vec<String> {
+    ["route show table all", "-6 route show table all", "rule", "-6 rule"].map(ip).to_vec()
+}
+
+/// New connections of the group's clients and ports have the controller, others the
+/// default; held-out clients too; and all have it when it is taken back.
+fn new_connections_get_the_controller() -> Result<(), Skipped> {
+    let _turn = turn()?;
+    wired(|| {
+        let (other, default) = (other(), sysctl("net.ipv4.tcp_congestion_control").unwrap());
+        let before = everything();
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("state/steer.journal");
+        let plan = applied(
+            &policy(&format!(
+                "[[group]]\nname = \"all\"\nprefixes = [\"198.51.100.0/24\", \
+                 \"2001:db8:5::/48\"]\ncontroller = \"{other}\"\nhold_out = \"10%\"\n\
+                 [[group]]\nname = \"web\"\nprefixes = [\"203.0.113.0/24\"]\nports = [443]\n\
+                 controller = \"{other}\"\nhold_out = \"0%\"\n"
+            )),
+            &path,
+        );
+        assert_eq!(plan.kept, []);
+        let held: Vec<IpNet> = plan
+            .routes
+            .iter()
+            .filter(|planned| planned.held_out)
+            .map(|planned| planned.route.destination())
+            .collect();
+        let out = |address: &str| {
+            held.iter().any(|net| net.contains(&address.parse::<std::net::IpAddr>().unwrap()))
+        };
+        let (mut steered, mut kept) = (0, 0);
+        for last in 1..=254u16 {
+            let address = format!("198.51.100.{last}");
+            let expected = if out(&address) { &default } else { &other };
+            assert_eq!(&controller(&format!("{address}:80"), 0), expected, "{address}");
+            *(if out(&address) { &mut kept } else { &mut steered }) += 1;
+        }
+        // 10 % of 254, and four standard deviations.
+        assert!((7..=45).contains(&kept) && steered > 200, "{kept} of 254 held out");
+        let six = "2001:db8:5:1:2::3";
+        let expected = if out(six) { &default } else { &other };
+        assert_eq!(&controller(&format!("[{six}]:80"), 0), expected);
+        assert_eq!(controller("203.0.113.7:5000", 443), other);
+        assert_eq!(controller("203.0.113.7:5000", 444), default);
+        assert_eq!(controller("198.18.0.1:80", 0), default);
+
+        let (mut journal, recorded) = Journal::hold(&path).unwrap();
+        let mut actuator = Actuator::open().unwrap();
+        let state = actuator.state(&recorded).unwrap();
+        assert_eq!((state.missing, state.foreign.len(), state.throwing), (0, 0, held.len()));
+        let returned = actuator.roll_back(&recorded).unwrap();
+        journal.clear().unwrap();
+        assert_eq!((returned.routes, returned.rules), (plan.routes.len(), plan.rules.len()));
+        assert_eq!(controller("198.51.100.1:80", 0), default);
+        assert_eq!(everything(), before);
+        assert_eq!(actuator.roll_back(&recorded).unwrap(), Default::default());
+        assert_eq!(Journal::read(&path).unwrap(), Recorded::default());
+    });
+    Ok(())
+}
+
+/// Routes within a prefix lead where they led; those of administrators and daemons, those
+/// that refuse and those with several ways are not copied.
+fn what_is_somebody_else_s_stays() -> Result<(), Skipped> {
+    let _turn = turn()?;
+    wired(|| {
+        let other = other();
+        ip("route add 198.51.0.0/20 via 192.0.2.7");
+        ip(&format!("route add 198.51.16.0/20 via 192.0.2.254 congctl lock {other}"));
+        ip("route add blackhole 198.51.32.0/20");
+        ip("route add 198.51.48.0/20 via 192.0.2.254 proto bird");
+        ip("route add 198.51.64.0/20 nexthop via 192.0.2.3 nexthop via 192.0.2.4");
+        let before = everything();
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("steer.journal");
+        let policy = policy(&format!(
+            "[[group]]\nname = \"all\"\nprefixes = [\"198.51.0.0/16\"]\n\
+             controller = \"{other}\"\nhold_out = \"0%\"\n"
+        ));
+        let plan = applied(&policy, &path);
+        let whys: Vec<&Why> = plan.kept.iter().map(|kept| &kept.why).collect();
+        assert_eq!(
+            whys,
+            [&Why::Chosen(other.clone()), &Why::Refused, &Why::Daemon, &Why::SeveralWays]
+        );
+        let way = |address: &str| ip(&format!("route get {address} ipproto tcp"));
+        assert!(
+            way("198.51.0.1").contains("via 192.0.2.7")
+                && way("198.51.0.1").contains(&format!("table {TABLE}"))
+        );
+        assert!(way("198.51.240.1").contains("via 192.0.2.254"));
+        assert!(!way("198.51.16.1").contains("table"), "{}", way("198.51.16.1"));
+        assert!(!way("198.51.64.1").contains("table"));
+        let refused = Command::new("ip").args(["route", "get", "198.51.32.1"]).output().unwrap();
+        assert!(!refused.status.success());
+        // UDP goes as it went.
+        assert!(!ip("route get 198.51.0.1 ipproto udp").contains("table"));
+
+        // An administrator's value wins.
+        ip(&format!(
+            "route replace 198.51.0.0/20 via 192.0.2.7 table {TABLE} congctl bbr proto 222"
+        ));
+        let (_journal, recorded) = Journal::hold(&path).unwrap();
+        let mut actuator = Actuator::open().unwrap();
+        assert_eq!(actuator.state(&recorded).unwrap().foreign.len(), 1);
+        let returned = actuator.roll_back(&recorded).unwrap();
+        assert_eq!(returned.left, [(TABLE, "198.51.0.0/20".parse().unwrap())]);
+        ip(&format!("route flush table {TABLE}"));
+        assert_eq!(everything(), before);
+    });
+    Ok(())
+}
+
+/// A new next hop of the main table is followed.
+fn changes_are_followed() -> Result<(), Skipped> {
+    let _turn = turn()?;
+    wired(|| {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("steer.journal");
+        let policy = policy(&format!(
+            "[[group]]\nname = \"all\"\nprefixes = [\"198.51.0.0/16\"]\n\
+             controller = \"{}\"\nhold_out = \"1%\"\n",
+            other()
+        ));
+        let first = applied(&policy, &path);
+        ip("route replace default via 192.0.2.9");
+        ip("route add 198.51.7.0/24 via 192.0.2.8");
+        let (mut journal, _) = Journal::hold(&path).unwrap();
+        let mut actuator = Actuator::open().unwrap();
+        let plan = Plan::of(&policy, &actuator.main_table().unwrap());
+        let applied = actuator.apply(&plan, &mut journal).unwrap();
+        assert_eq!((applied.added, applied.removed), (2, 1));
+        assert!(ip("route get 198.51.200.1 ipproto tcp").contains("192.0.2.9"));
+        ip("route del 198.51.7.0/24");
+        let again = Plan::of(&policy, &actuator.main_table().unwrap());
+        let applied = actuator.apply(&again, &mut journal).unwrap();
+        assert_eq!((applied.added, applied.removed), (0, 1));
+        let recorded = Journal::read(&path).unwrap();
+        let state = actuator.state(&recorded).unwrap();
+        assert_eq!((state.missing, state.steering + state.throwing), (0, first.routes.len()));
+        assert_eq!(actuator.apply(&again, &mut journal).unwrap().added, 0);
+    });
+    Ok(())
+}
+
+/// A table that somebody uses is not touched.
+fn a_foreign_table_is_refused() -> Result<(), Skipped> {
+    let _turn = turn()?;
+    wired(|| {
+        ip(&format!("route add 198.51.100.0/24 via 192.0.2.5 table {TABLE}"));
+        let before = everything();
+        let folder = tempfile::tempdir().unwrap();
+        let policy = policy(
+            "[[group]]\nname = \"all\"\nprefixes = [\"198.51.0.0/16\"]\ncontroller = \"reno\"\n",
+        );
+        let mut actuator = Actuator::open().unwrap();
+        let plan = Plan::of(&policy, &actuator.main_table().unwrap());
+        let (mut journal, _) = Journal::hold(&folder.path().join("journal")).unwrap();
+        let error = actuator.apply(&plan, &mut journal).unwrap_err();
+        assert!(matches!(error, PolicyError::TableInUse { .. }), "{error}");
+        assert_eq!(everything(), before);
+    });
+    Ok(())
+}
+
+/// Random main tables, random policies: connections take the way that they took, and the
+/// way back leaves everything as it was. `PROPTEST_CASES=500` tries that many.
+fn random_tables_keep_their_ways() -> Result<(), Skipped> {
+    let _turn = turn()?;
+    let route = (0u32..1 << 12, 18u8..=30, 2u8..250, 0u8..8);
+    let tables = proptest::collection::vec(route, 0..12);
+    let prefixes = proptest::collection::vec((0u32..1 << 8, 18u8..=24), 1..4);
+    let mut runner = proptest::test_runner::TestRunner::new(ProptestConfig {
+        cases: std::env::var("PROPTEST_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(40),
+        failure_persistence: None,
+        ..Default::default()
+    });
+    // 198.16.0.0/14, of which documents may speak in part; the namespace leads nowhere.
+    let net = |bits: u32, length: u8| {
+        let address = 0xc610_0000 | bits << 6;
+        IpNet::new(std::net::Ipv4Addr::from(address).into(), length).unwrap().trunc()
+    };
+    let result = runner.run(&(tables, prefixes, 0u64..100), |(table, prefixes, seed)| {
+        wired(|| {
+            for (bits, length, hop, kind) in &table {
+                let to = net(*bits, *length);
+                let line = match kind {
+                    0 => format!("route replace blackhole {to}"),
+                    1 => format!("route replace {to} via 192.0.2.{hop} congctl cubic"),
+                    2 => format!("route replace {to} via 192.0.2.{hop} congctl lock cubic"),
+                    3 => format!("route replace {to} via 192.0.2.{hop} proto bgp"),
+                    4 => format!("route append {to} via 192.0.2.{hop} metric {hop}"),
+                    _ => format!("route replace {to} via 192.0.2.{hop}"),
+                };
+                ip(&line);
+            }
+            let mut own: Vec<IpNet> = Vec::new();
+            for (bits, length) in &prefixes {
+                let to = net(bits << 4, *length);
+                if !own.iter().any(|net| net.contains(&to) || to.contains(net)) {
+                    own.push(to);
+                }
+            }
+            let names: Vec<String> = own.iter().map(|net| format!("\"{net}\"")).collect();
+            let policy = policy(&format!(
+                "seed = {seed}\n[[group]]\nname = \"all\"\nprefixes = [{}]\n\
+                 controller = \"reno\"\nhold_out = \"20%\"\n",
+                names.join(",")
+            ));
+            let asked: BTreeSet<String> = table
+                .iter()
+                .flat_map(|(bits, length, ..)| {
+                    let to = net(*bits, *length);
+                    [to.network().to_string(), to.broadcast().to_string()]
+                })
+                .chain(own.iter().map(|net| net.network().to_string()))
+                .collect();
+            let ways = || -> Vec<Option<String>> {
+                let way = |address: &String| {
+                    let line = ["route", "get", address, "ipproto", "tcp"];
+                    let output = Command::new("ip").args(line).output().unwrap();
+                    let text = String::from_utf8(output.stdout).unwrap();
+                    // Without the number of the table, which is what changes.
+                    let words: Vec<&str> = text.split_whitespace().collect();
+                    let table = words.iter().position(|word| *word == "table");
+                    let rest = words.iter().enumerate().filter(|(index, _)| {
+                        table.is_none_or(|at| *index != at && *index != at + 1)
+                    });
+                    let rest: Vec<&str> = rest.map(|(_, word)| *word).collect();
+                    output.status.success().then(|| rest.join(" "))
+                };
+                asked.iter().map(way).collect()
+            };
+            let (before, led) = (everything(), ways());
+            let folder = tempfile::tempdir().unwrap();
+            let path = folder.path().join("journal");
+            applied(&policy, &path);
+            for ((address, led), now) in asked.iter().zip(&led).zip(ways()) {
+                let steered = led.as_ref().map(|way| format!("{way} congctl reno"));
+                let inside = own
+                    .iter()
+                    .any(|net| net.contains(&address.parse::<std::net::IpAddr>().unwrap()));
+                assert!(now == *led || inside && now == steered, "{address}: {led:?}, {now:?}");
+            }
+            let main = Routes::open().unwrap().table(TABLE_MAIN).unwrap();
+            let locked = |route: &&Route| route.is_locked();
+            assert_eq!(
+                main.iter().filter(locked).count(),
+                ip("route show").matches("congctl lock").count()
+            );
+            let recorded = Journal::read(&path).unwrap();
+            let returned = Actuator::open().unwrap().roll_back(&recorded).unwrap();
+            assert_eq!(returned.left, []);
+            assert_eq!(everything(), before);
+        });
+        Ok(())
+    });
+    result.unwrap();
+    Ok(())
+}
+
+/// A journal that others could have written is not trusted, and two do not write one.
+fn the_journal_is_safe() -> Result<(), Skipped> {
+    use std::os::unix::fs::{PermissionsExt, symlink};
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("own/journal");
+    let (mut journal, _) = Journal::hold(&path).unwrap();
+    let begin = Actuator::begin("p", 7).unwrap();
+    journal.write(std::slice::from_ref(&begin)).unwrap();
+    let error = Journal::hold(&path).unwrap_err();
+    let held = matches!(error, PolicyError::Held { process, .. } if process == std::process::id());
+    assert!(held, "{error}");
+    assert_eq!(Journal::read(&path).unwrap().entries, [begin]);
+    drop(journal);
+    let mode = std::fs::metadata(&path).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o600);
+
+    // A line that was cut off announces nothing; one that is not Knee's is named.
+    let whole = std::fs::read_to_string(&path).unwrap();
+    std::fs::write(&path, format!("{whole}{{\"route\"")).unwrap();
+    assert_eq!(Journal::read(&path).unwrap().entries.len(), 1);
+    std::fs::write(&path, format!("{whole}{{\"rout\":1}}\n")).unwrap();
+    let error = Journal::read(&path).unwrap_err().to_string();
+    assert!(error.contains("line 2"), "{error}");
+
+    std::fs::set_permissions(&path, PermissionsExt::from_mode(0o644)).unwrap();
+    assert!(matches!(Journal::read(&path), Err(PolicyError::Unsafe { .. })));
+    let link = folder.path().join("own/link");
+    symlink(&path, &link).unwrap();
+    assert!(Journal::hold(&link).unwrap_err().to_string().contains("symbolic link"));
+    let open = folder.path().join("open");
+    std::fs::create_dir(&open).unwrap();
+    std::fs::set_permissions(&open, PermissionsExt::from_mode(0o777)).unwrap();
+    assert!(matches!(Journal::hold(&open.join("journal")), Err(PolicyError::Unsafe { .. })));
+    Ok(())
+}
+
+fn main() -> ExitCode {
+    knee_trials::run(trials![
+        new_connections_get_the_controller,
+        what_is_somebody_else_s_stays,
+        changes_are_followed,
+        a_foreign_table_is_refused,
+        random_tables_keep_their_ways,
+        the_journal_is_safe,
+    ])
+}
