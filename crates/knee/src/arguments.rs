@@ -16,7 +16,7 @@ pub use cc::CcAction;
 pub use evaluate::Evaluate;
 pub use output::{Format, Output, Print, Progress};
 pub use rank::Rank;
-pub use steer::{Rehearse, Steer, SteerAction};
+pub use steer::{Applied, Apply, Host, PolicyPlan, Rehearse, Steer, SteerAction};
 pub use train::Train;
 
 use crate::templates::Template;
@@ -121,8 +121,8 @@ pub enum Command {
     /// Advise which controller to try, from connections that have ended
     #[command(arg_required_else_help = true, after_help = advise::HELP)]
     Advise(Advise),
-    /// Rehearse an experiment: which controller, without being fooled by what flows
-    /// take from each other
+    /// Rehearse an experiment on controllers; apply a policy to this host, and take it
+    /// back
     #[command(arg_required_else_help = true, disable_help_subcommand = true,
         after_help = steer::HELP)]
     Steer(Steer),
@@ -596,6 +596,8 @@ pub enum Described {
     Rank,
     /// evaluation.json, and what knee evaluate --format json prints
     Evaluation,
+    /// A policy for knee steer
+    Policy,
     /// origin.json: what a sweep or a ranking was made from
     Origin,
     /// fidelity.json of a run on the simulator and on the kernel

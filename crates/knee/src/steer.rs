@@ -7,6 +7,7 @@ use crate::failure::{Ending, Failure};
 use crate::laboratory::{lab, watched};
 use crate::screen;
 use crate::table::{Mood, Table};
+use crate::{guard, host_default, policy};
 use knee_lab::words::time_us;
 use knee_lab::{RehearseSettings, Rehearsed, RehearsedClass, ScenarioText, all_or_every_error};
 use knee_statistics::Interval;
@@ -16,6 +17,12 @@ use knee_steer::{Effect, Verdict};
 pub fn steer(arguments: &Steer) -> Result<Ending, Failure> {
     match &arguments.action {
         SteerAction::Rehearse(arguments) => rehearse(arguments),
+        SteerAction::Plan(arguments) => policy::plan(arguments),
+        SteerAction::Apply(arguments) => policy::apply(arguments),
+        SteerAction::Status(arguments) => policy::status(arguments),
+        SteerAction::Rollback(arguments) => policy::roll_back(arguments),
+        SteerAction::Host(arguments) => host_default::host(arguments),
+        SteerAction::Guard(arguments) => guard::guard(&arguments.path),
     }
 }
 

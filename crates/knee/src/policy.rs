@@ -1,0 +1,422 @@
+//! `knee steer plan`, `apply`, `status`, `rollback`: a policy on this host.
+
+use crate::arguments::{Applied, Apply, PolicyPlan};
+use crate::cell::Cell;
+use crate::document::Document;
+use crate::failure::{Ending, Failure};
+use crate::guard::Guard;
+use crate::laboratory::lab;
+use crate::table::{Mood, Table};
+use crate::{interrupt, screen};
+use ipnet::IpNet;
+use knee_host::{HostError, RouteChanges, each_connection, sysctl};
+use knee_policy::{Actuator, Journal, Plan, Policy, PolicyError, PolicyGroup, Returned};
+use knee_record::Unit;
+use knee_scenario::{Errors, Problem, SourceText};
+use serde_json::json;
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+/// How often the lease is renewed, and routes are looked at if nothing was heard of them.
+const STEP: Duration = Duration::from_secs(1);
+/// Prefixes that a text names; the JSON has all.
+const NAMED: usize = 8;
+
+/// Says what would be done.
+pub fn plan(arguments: &PolicyPlan) -> Result<Ending, Failure> {
+    let policy = read(&arguments.policy)?;
+    let plan = Plan::of(&policy, &Actuator::open()?.main_table()?);
+    let document = document(&policy, &plan, "Nothing was changed.")?;
+    document.print(arguments.print.format(), &told(&policy, &plan))?;
+    Ok(Ending::Done)
+}
+
+/// Applies a policy until it is stopped, then takes it back.
+#[expect(clippy::disallowed_methods, reason = "it is told for how long to steer")]
+pub fn apply(arguments: &Apply) -> Result<Ending, Failure> {
+    let policy = read(&arguments.policy)?;
+    let path = &arguments.journal.path;
+    let (mut journal, before) = Journal::hold(path)?;
+    let mut actuator = Actuator::open()?;
+    if !before.entries.is_empty() {
+        let returned = actuator.roll_back(&before)?;
+        journal.clear()?;
+        screen::say(&format!("An earlier process ended without going back. {}", taken(&returned)));
+    }
+    let mut plan = Plan::of(&policy, &actuator.main_table()?);
+    if plan.rules.is_empty() {
+        document(&policy, &plan, "")?.print(arguments.print.format(), &told(&policy, &plan))?;
+        let what = "none of the policy's traffic can be steered by a route".to_string();
+        return Err(Failure::Host(what, "the table above says why".to_string()));
+    }
+    let handle = lab(None).handle();
+    interrupt::stops_with(handle.clone(), "Stopping; taking everything back.")?;
+    // Listened for before the routes are made, so that no change is missed.
+    let mut changes = RouteChanges::listen()?;
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs());
+    // The guard first: what stands in the journal is never without one.
+    let mut guard = Guard::start(path)?;
+    let mut told_of = Vec::new();
+    journal.write(&[Actuator::begin(&policy.name, now)?])?;
+    let began = Instant::now();
+    let duration = arguments.duration.map(|time| Duration::from_nanos(time.as_nanos()));
+
+    let steered = (|| -> Result<bool, Failure> {
+        let applied = actuator.apply(&plan, &mut journal)?;
+        let until = match arguments.duration {
+            Some(duration) => format!("for {duration}"),
+            None => "until Ctrl-C".to_string(),
+        };
+        let words = format!("Applied {until}; then everything is taken back.");
+        let document = document(&policy, &plan, &words)?;
+        let refused = applied.refused.iter();
+        let document = refused.fold(document, |all, (_, words)| all.said(words.clone()));
+        document.print(arguments.print.format(), &told(&policy, &plan))?;
+        while !handle.is_stopped() && duration.is_none_or(|duration| began.elapsed() < duration) {
+            if !guard.renew() {
+                return Ok(false);
+            }
+            let left = duration.map_or(STEP, |duration| duration.saturating_sub(began.elapsed()));
+            if changes.wait(STEP.min(left))? {
+                plan = Plan::of(&policy, &actuator.main_table()?);
+                let applied = actuator.apply(&plan, &mut journal)?;
+                if applied.added + applied.removed > 0 {
+                    screen::say(&format!(
+                        "The host's routes have changed: {} made, {} taken back.",
+                        applied.added, applied.removed
+                    ));
+                }
+                for (_, words) in applied.refused {
+                    screen::complain(&words);
+                }
+                if applied.left != told_of {
+                    let places: Vec<String> = applied.left.iter().map(place).collect();
+                    if !places.is_empty() {
+                        let words = "Somebody has changed, so left as they are";
+                        screen::complain(&format!("{words}: {}", places.join(", ")));
+                    }
+                    told_of = applied.left;
+                }
+            }
+        }
+        Ok(true)
+    })();
+    let returned = actuator.roll_back(&Journal::read(path)?)?;
+    journal.clear()?;
+    guard.dismiss();
+    screen::say(&taken(&returned));
+    if !steered? {
+        let what = "the process that takes all back when this one ends is gone".to_string();
+        return Err(Failure::Host(what, "everything is as before; start again".to_string()));
+    }
+    Ok(Ending::Done)
+}
+
+/// Says what is applied.
+#[expect(clippy::disallowed_methods, reason = "it says since when")]
+pub fn status(arguments: &Applied) -> Result<Ending, Failure> {
+    let recorded = Journal::read(&arguments.journal.path)?;
+    let mut actuator = Actuator::open()?;
+    let state = actuator.state(&recorded)?;
+    let marked = actuator.marked_rules()?.len();
+    let open = open_connections(|_, _| Some(()))?;
+    let open: BTreeMap<&str, u64> =
+        open.iter().map(|((_, name), count)| (name.as_str(), *count)).collect();
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs());
+    let held = matches!(Journal::hold(&arguments.journal.path), Err(PolicyError::Held { .. }));
+    let default = sysctl("net.ipv4.tcp_congestion_control").unwrap_or_default();
+    let mut words = match recorded.begun() {
+        None => "No policy is applied.".to_string(),
+        Some((policy, process, at)) if held => format!(
+            "{policy} is applied by process {process}, since {}.",
+            knee_lab::words::time_us(Some(now.saturating_sub(at) as f64 * 1e6))
+        ),
+        Some((policy, process, _)) => format!(
+            "{policy} was applied by process {process}, which has ended: knee steer rollback."
+        ),
+    };
+    words +=
+        &format!(" {marked} rules have Knee's mark. New connections get {default} by default.");
+    let mut table = Table::new(&["of the journal", ">number"]).called("state");
+    table.row_with(0, Mood::Neutral, ["routes with a controller".into(), count(state.steering)]);
+    table.row_with(0, Mood::Neutral, ["routes to the main table".into(), count(state.throwing)]);
+    table.row_with(0, Mood::Neutral, ["rules".into(), count(state.rules)]);
+    let whole = state.missing == 0 && state.foreign.is_empty();
+    table.row_with(
+        0,
+        if state.missing == 0 { Mood::Neutral } else { Mood::Bad },
+        ["missing".into(), count(state.missing)],
+    );
+    table.row_with(
+        0,
+        if state.foreign.is_empty() { Mood::Neutral } else { Mood::Bad },
+        ["changed by somebody".into(), count(state.foreign.len())],
+    );
+    let document = Document::default().said(words);
+    let document = if recorded.entries.is_empty() { document } else { document.table(table) };
+    let each: Vec<String> = open.iter().map(|(name, count)| format!("{count} {name}")).collect();
+    let each = if each.is_empty() { "none".to_string() } else { each.join(", ") };
+    let document = document.said(format!("Open connections by controller: {each}."));
+    let foreign: Vec<String> = state.foreign.iter().map(place).collect();
+    let document = match foreign.is_empty() {
+        true => document,
+        false => {
+            document.said(format!("Changed by somebody, and left so: {}.", foreign.join(", ")))
+        }
+    };
+    let begun = recorded.begun();
+    document.print(
+        arguments.print.format(),
+        &json!({
+            "schema": "knee-steer-status/1",
+            "policy": begun.map(|(policy, ..)| policy),
+            "process": begun.map(|(_, process, _)| process),
+            "since_unix": begun.map(|(.., at)| at),
+            "running": held,
+            "steering_routes": state.steering,
+            "throwing_routes": state.throwing,
+            "rules": state.rules,
+            "missing": state.missing,
+            "foreign": foreign,
+            "marked_rules": marked,
+            "default": default,
+            "open_connections": open,
+        }),
+    )?;
+    let left = begun.is_some() && !held;
+    Ok(if whole && !left { Ending::Done } else { Ending::Differs })
+}
+
+/// Takes back what was applied.
+pub fn roll_back(arguments: &Applied) -> Result<Ending, Failure> {
+    let path = &arguments.journal.path;
+    let before = Journal::read(path)?;
+    if before.entries.is_empty() {
+        let words = "No policy is applied: there is nothing to take back.";
+        let document = Document::default().said(words);
+        document.print(arguments.print.format(), &returned(&Returned::default()))?;
+        return Ok(Ending::Done);
+    }
+    let mut actuator = Actuator::open()?;
+    let had = actuator.state(&before)?;
+    // A process that still steers takes everything back before it ends.
+    let (mut journal, recorded) = Journal::take_over(path)?;
+    let mut all = actuator.roll_back(&recorded)?;
+    journal.clear()?;
+    let after = actuator.state(&before)?;
+    all.routes = had.steering + had.throwing - after.steering - after.throwing;
+    all.rules = had.rules - after.rules;
+    let document = Document::default().said(taken(&all));
+    document.print(arguments.print.format(), &returned(&all))?;
+    Ok(if all.left.is_empty() { Ending::Done } else { Ending::Differs })
+}
+
+fn returned(returned: &Returned) -> serde_json::Value {
+    json!({
+        "schema": "knee-steer-rollback/1",
+        "routes": returned.routes,
+        "rules": returned.rules,
+        "left": returned.left.iter().map(place).collect::<Vec<_>>(),
+    })
+}
+
+fn taken(returned: &Returned) -> String {
+    let Returned { routes, rules, left } = returned;
+    let left: Vec<String> = left.iter().map(place).collect();
+    let rest = match left.is_empty() {
+        true => "Connections that are open keep the controller that they began with.".to_string(),
+        false => format!("Somebody has changed, so left as they are: {}.", left.join(", ")),
+    };
+    format!("Taken back: {routes} routes and {rules} rules. {rest}")
+}
+
+fn place((table, prefix): &(u32, IpNet)) -> String {
+    format!("{prefix} in table {table}")
+}
+
+/// Reads a policy that this kernel can carry.
+fn read(path: &Path) -> Result<Policy, Failure> {
+    let name = path.display().to_string();
+    let text = fs::read_to_string(path).map_err(|error| {
+        Failure::Usage(format!("cannot read {name}: {error}"), "name a policy".to_string())
+    })?;
+    let errors = |problems: Vec<knee_policy::Problem>| {
+        let problem = |problem: knee_policy::Problem| Problem {
+            source: 0,
+            span: problem.span,
+            message: problem.message,
+            help: problem.help,
+        };
+        let problems = problems.into_iter().map(problem).collect();
+        let sources = vec![SourceText { name: name.clone(), text: text.clone() }];
+        Failure::Files(vec![Errors { problems, sources }])
+    };
+    let policy = Policy::parse(&text).map_err(errors)?;
+    let available = sysctl("net.ipv4.tcp_available_congestion_control").unwrap_or_default();
+    let lacking = policy
+        .groups
+        .iter()
+        .filter(|group| !available.split_whitespace().any(|name| name == group.controller));
+    let lacking: Vec<knee_policy::Problem> = lacking
+        .map(|group| knee_policy::Problem {
+            span: group.controller_span.clone(),
+            message: format!("this kernel has no controller {}", group.controller),
+            help: format!(
+                "it has {available}; load another with modprobe tcp_{0} or knee cc load {0}",
+                group.controller
+            ),
+        })
+        .collect();
+    if lacking.is_empty() { Ok(policy) } else { Err(errors(lacking)) }
+}
+
+/// Open connections by what `of` makes of the local port and the other end's address, and
+/// by their controller.
+fn open_connections<K: Ord>(
+    of: impl Fn(u16, std::net::IpAddr) -> Option<K>,
+) -> Result<BTreeMap<(K, String), u64>, HostError> {
+    let mut open = BTreeMap::new();
+    each_connection(|socket| {
+        if let Some(key) = of(socket.local.port(), socket.remote.ip()) {
+            let name = socket.controller.unwrap_or_default().to_string();
+            *open.entry((key, name)).or_insert(0) += 1;
+        }
+    })?;
+    Ok(open)
+}
+
+fn document(policy: &Policy, plan: &Plan, words: &str) -> Result<Document, Failure> {
+    let group = |port: u16, address| {
+        policy.groups.iter().position(|group| {
+            (group.ports.is_empty() || group.ports.contains(&port))
+                && group.prefixes.iter().any(|prefix| prefix.contains(&address))
+        })
+    };
+    let open = open_connections(group)?;
+    let heads = ["group", "clients", "ports", "controller", ">routes", ">held out", ">open now"];
+    let mut table = Table::new(&heads).called("groups");
+    for (index, group) in policy.groups.iter().enumerate() {
+        let own = plan.routes.iter().filter(|planned| planned.group == index);
+        let open: Vec<String> = open
+            .iter()
+            .filter(|((of, _), _)| *of == index)
+            .map(|((_, name), count)| format!("{count} {name}"))
+            .collect();
+        let held = plan.share_held_out(policy, index);
+        table.row([
+            Cell::from(group.name.as_str()),
+            clients(group).as_str().into(),
+            ports(group).as_str().into(),
+            group.controller.as_str().into(),
+            count(own.count()),
+            Cell::figure(Unit::Fraction, Some(held)),
+            (if open.is_empty() { "none".to_string() } else { open.join(", ") }).as_str().into(),
+        ]);
+    }
+    let routes = plan.routes.len();
+    let tables: std::collections::BTreeSet<u32> =
+        plan.rules.iter().map(|rule| rule.table).collect();
+    let tables: Vec<String> = tables.iter().map(u32::to_string).collect();
+    let said = format!(
+        "{}: {routes} routes in table {} and {} rules that lead TCP there. {words}",
+        policy.name,
+        if tables.is_empty() { "none".to_string() } else { tables.join(", ") },
+        plan.rules.len(),
+    );
+    let mut document = Document::default().said(said.trim_end()).table(table);
+    for (index, group) in policy.groups.iter().enumerate() {
+        let kept: Vec<String> = plan
+            .kept
+            .iter()
+            .filter(|kept| kept.group == index)
+            .map(|kept| format!("{}, for {}", kept.prefix, kept.why))
+            .collect();
+        if !kept.is_empty() {
+            let more = kept.len().saturating_sub(NAMED);
+            let more = if more == 0 { String::new() } else { format!("; and {more} more") };
+            let named = kept[..kept.len().min(NAMED)].join("; ");
+            document = document.said(format!("Not steered in {}: {named}{more}.", group.name));
+        }
+    }
+    Ok(document)
+}
+
+fn clients(group: &PolicyGroup) -> String {
+    let names: Vec<String> = group.prefixes.iter().take(2).map(IpNet::to_string).collect();
+    match group.prefixes.len() - names.len() {
+        0 => names.join(", "),
+        more => format!("{} and {more} more", names.join(", ")),
+    }
+}
+
+fn ports(group: &PolicyGroup) -> String {
+    let names: Vec<String> = group.ports.iter().map(u16::to_string).collect();
+    if names.is_empty() { "all".to_string() } else { names.join(", ") }
+}
+
+fn count(number: usize) -> Cell {
+    Cell::count(number as u64)
+}
+
+fn told(policy: &Policy, plan: &Plan) -> serde_json::Value {
+    let routes = plan.routes.iter().map(|planned| {
+        json!({
+            "group": policy.groups[planned.group].name,
+            "to": planned.route.destination().to_string(),
+            "table": planned.route.table(),
+            "way": planned.route.way(),
+            "controller": planned.route.controller(),
+            "held_out": planned.held_out,
+        })
+    });
+    let rules = plan.rules.iter().map(|rule| {
+        let family = if rule.ipv6 { 6 } else { 4 };
+        json!({ "ip": family, "port": rule.local_port, "table": rule.table })
+    });
+    let kept = plan.kept.iter().map(|kept| {
+        json!({
+            "group": policy.groups[kept.group].name,
+            "prefix": kept.prefix.to_string(),
+            "why": kept.why.to_string(),
+        })
+    });
+    json!({
+        "schema": "knee-steer-plan/1",
+        "policy": policy.name,
+        "rules": rules.collect::<Vec<_>>(),
+        "routes": routes.collect::<Vec<_>>(),
+        "not_steered": kept.collect::<Vec<_>>(),
+    })
+}
+
+impl From<HostError> for Failure {
+    fn from(error: HostError) -> Failure {
+        match error {
+            HostError::Refused { what, source, advice } => {
+                Failure::Host(format!("cannot {what}: {source}"), advice.to_string())
+            }
+            HostError::Panicked => Failure::Internal(error.to_string()),
+        }
+    }
+}
+
+impl From<PolicyError> for Failure {
+    fn from(error: PolicyError) -> Failure {
+        let what = error.to_string();
+        let advice = match error {
+            PolicyError::Host(error) => return error.into(),
+            PolicyError::Journal { .. } => "run as root, or name another with --journal",
+            PolicyError::Unsafe { .. } => "name one in a folder that only you can write to",
+            PolicyError::Foreign { .. } => "use the version that wrote it, or remove the file",
+            PolicyError::Held { .. } => "stop that one first: knee steer rollback",
+            PolicyError::Elsewhere { .. } => "go there with nsenter, or name another journal",
+            PolicyError::TableInUse { .. } => "write another number after table in the policy",
+            PolicyError::Setting { .. } => "run as root",
+            PolicyError::Decided(_) => "change that line, or remove it, if that is meant",
+            PolicyError::Lacking { .. } => "name one of them, or load one with knee cc load",
+        };
+        Failure::Host(what, advice.to_string())
+    }
+}

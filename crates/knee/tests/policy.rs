@@ -1,0 +1,269 @@
+//! `knee steer plan`, `apply`, `status` and `rollback` from the outside, in network
+//! namespaces of their own.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+#![expect(clippy::disallowed_methods, reason = "processes are waited for and killed")]
+
+mod common;
+
+use common::complaint;
+use knee_host::{Namespace, Routing, sysctl};
+use knee_policy::PolicyError;
+use knee_trials::{Skipped, trials, turn};
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use serde_json::Value;
+use std::fs;
+use std::path::Path;
+use std::process::{Child, Command, ExitCode, Output, Stdio};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+const POLICY: &str = "name = \"edge\"\n[[group]]\nname = \"all\"\n\
+    prefixes = [\"198.51.100.0/24\"]\nports = [443]\ncontroller = \"reno\"\n";
+/// Longer than anything here takes on a busy machine.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A namespace with a way to other hosts, and a folder with a policy.
+fn host(work: impl FnOnce(&Path) + Send) {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("policy.toml"), POLICY).unwrap();
+    let namespace = Namespace::create().unwrap();
+    let done = namespace.within(|| -> Result<(), PolicyError> {
+        Routing::open()?.bring_up_loopback()?;
+        ip("tuntap add dev wire mode tun");
+        ip("link set wire up");
+        ip("address add 192.0.2.1/24 dev wire");
+        ip("route add default via 192.0.2.254");
+        work(folder.path());
+        Ok(())
+    });
+    done.unwrap();
+}
+
+fn ip(line: &str) -> String {
+    let output = Command::new("ip").args(line.split_whitespace()).output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    String::from_utf8(output.stdout).unwrap()
+}
+
+/// Rules and routes with the mark that docs/policy.md names.
+fn marked() -> usize {
+    let all = ip("rule") + &ip("-6 rule") + &ip("route show table all");
+    all.lines().filter(|line| line.contains("proto 222")).count()
+}
+
+fn knee(folder: &Path, line: &str) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_knee"));
+    command.args(line.split_whitespace()).current_dir(folder);
+    command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
+}
+
+fn done(folder: &Path, line: &str) -> Output {
+    knee(folder, line).output().unwrap()
+}
+
+fn json(folder: &Path, line: &str, code: i32) -> Value {
+    let output = done(folder, &format!("{line} --format json"));
+    assert_eq!(output.status.code(), Some(code), "{output:?}");
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+/// Waits until something holds.
+fn until(what: &str, holds: impl Fn() -> bool) {
+    let began = Instant::now();
+    while !holds() {
+        assert!(began.elapsed() < PATIENCE, "not within {PATIENCE:?}: {what}");
+        sleep(Duration::from_millis(10));
+    }
+}
+
+fn apply(folder: &Path) -> Child {
+    knee(folder, "steer apply policy.toml --journal own/journal").spawn().unwrap()
+}
+
+/// What is wrong is said before anything is done.
+fn wrong_policies() -> Result<(), Skipped> {
+    let folder = tempfile::tempdir().unwrap();
+    let second = |prefix: &str, controller: &str| {
+        format!(
+            "{POLICY}[[group]]\nname = \"b\"\nprefixes = [\"{prefix}\"]\n\
+             controller = \"{controller}\"\n"
+        )
+    };
+    for (text, part) in [
+        (POLICY.replace("ports", "port"), "unknown field `port`"),
+        (format!("{POLICY}hold_out = \"5\"\n"), "no share to hold out"),
+        (second("198.51.100.0/25", "reno"), "overlaps"),
+        (second("192.0.2.0/24", "hasty"), "this kernel has no controller hasty"),
+    ] {
+        fs::write(folder.path().join("policy.toml"), &text).unwrap();
+        let said = complaint(folder.path(), "steer plan policy.toml", 2);
+        assert!(said.contains(part) && said.contains("policy.toml"), "{text}\n{said}");
+    }
+    let said = complaint(folder.path(), "steer plan nothing.toml", 2);
+    assert!(said.contains("nothing.toml"), "{said}");
+    Ok(())
+}
+
+/// Plan changes nothing; apply steers, once; rollback ends it, and twice does no harm.
+fn there_and_back() -> Result<(), Skipped> {
+    let _turn = turn()?;
+    host(|folder| {
+        let before = ip("route show table all") + &ip("rule");
+        let plan = json(folder, "steer plan policy.toml", 0);
+        assert_eq!(plan["schema"], "knee-steer-plan/1");
+        let routes = plan["routes"].as_array().unwrap().len();
+        assert!(routes > 1 && plan["rules"].as_array().unwrap().len() == 1, "{plan}");
+        assert_eq!(marked(), 0);
+        let status = json(folder, "steer status --journal own/journal", 0);
+        assert_eq!((&status["policy"], &status["marked_rules"]), (&Value::Null, &0.into()));
+
+        let mut first = apply(folder);
+        until("it is applied", || marked() == routes + 1);
+        let status = json(folder, "steer status --journal own/journal", 0);
+        assert_eq!((&status["running"], &status["missing"]), (&true.into(), &0.into()));
+        let second = apply(folder).wait_with_output().unwrap();
+        assert_eq!(second.status.code(), Some(3), "{second:?}");
+        assert!(String::from_utf8_lossy(&second.stderr).contains("applies a policy already"));
+
+        // Somebody changes a route: it is theirs, and told, also after the main table has
+        // changed and the others have followed.
+        ip("route replace 198.51.100.0/24 via 192.0.2.9 table 7222 congctl cubic proto 222");
+        ip("route add 198.51.100.8/30 via 192.0.2.7");
+        let follows = || ip("route show table 7222").contains("192.0.2.7");
+        until("it follows", follows);
+        ip("route del 198.51.100.8/30");
+        until("it follows again", || !follows());
+        let status = json(folder, "steer status --journal own/journal", 1);
+        assert_eq!(status["foreign"], serde_json::json!(["198.51.100.0/24 in table 7222"]));
+        let back = json(folder, "steer rollback --journal own/journal", 0);
+        assert_eq!(first.wait().unwrap().code(), Some(0));
+        assert_eq!((&back["routes"], &back["rules"]), (&(routes - 1).into(), &1.into()));
+        ip("route flush table 7222");
+        assert_eq!(ip("route show table all") + &ip("rule"), before);
+        let back = json(folder, "steer rollback --journal own/journal", 0);
+        assert_eq!(back["routes"], 0);
+    });
+    Ok(())
+}
+
+/// Killed at any moment, it leaves nothing: its guard goes back. Killed with its guard,
+/// the next one does.
+fn kills_leave_nothing() -> Result<(), Skipped> {
+    let _turn = turn()?;
+    host(|folder| {
+        let all = json(folder, "steer plan policy.toml", 0)["routes"].as_array().unwrap().len() + 1;
+        let empty =
+            || fs::metadata(folder.join("own/journal")).map_or(true, |about| about.len() == 0);
+        for kill_after in 0..12u64 {
+            let mut process = apply(folder);
+            sleep(Duration::from_millis(5 * kill_after));
+            process.kill().unwrap();
+            process.wait().unwrap();
+            until("nothing is left", || marked() == 0 && empty());
+        }
+        let mut process = apply(folder);
+        until("it is applied", || marked() == all);
+        // The guard and the process, in this order, so that neither goes back.
+        let pid = i32::try_from(process.id()).unwrap();
+        let children = format!("/proc/{pid}/task/{pid}/children");
+        let guard: i32 = fs::read_to_string(children).unwrap().trim().parse().unwrap();
+        kill(Pid::from_raw(pid), Signal::SIGSTOP).unwrap();
+        kill(Pid::from_raw(guard), Signal::SIGKILL).unwrap();
+        process.kill().unwrap();
+        process.wait().unwrap();
+        assert_eq!(marked(), all);
+        let status = json(folder, "steer status --journal own/journal", 1);
+        assert_eq!((&status["running"], &status["missing"]), (&false.into(), &0.into()));
+        let line = "steer apply policy.toml --journal own/journal --duration 100ms";
+        let next = done(folder, line);
+        assert_eq!(next.status.code(), Some(0), "{next:?}");
+        assert!(String::from_utf8_lossy(&next.stderr).contains("ended without going back"));
+        assert_eq!(marked(), 0);
+        assert!(empty());
+    });
+    Ok(())
+}
+
+/// The host's default is looked at, set in a file, and taken back; what an administrator
+/// has set stays. In a mount namespace, so that the files of this host stay too.
+fn the_default_and_back() -> Result<(), Skipped> {
+    const SCRIPT: &str = "set -e
+        mount -t tmpfs none /etc/sysctl.d
+        default=/proc/sys/net/ipv4/tcp_congestion_control
+        echo reno > $default
+        host() { $KNEE steer host \"$@\" --format json || echo \"exit $?\"; }
+        host $OTHER
+        cat $default; ls /etc/sysctl.d
+        host $OTHER --apply
+        cat $default; grep -h -v '^#' /etc/sysctl.d/98-knee*
+        host reno --apply
+        host --undo
+        cat $default; ls /etc/sysctl.d
+        host --undo
+        host $OTHER --apply
+        echo reno > $default
+        host --undo
+        cat $default; ls /etc/sysctl.d
+        echo net.ipv4.tcp_congestion_control=reno > /etc/sysctl.d/10-own.conf
+        host $OTHER --apply
+        host hasty";
+    let _turn = turn()?;
+    let other = sysctl("net.ipv4.tcp_congestion_control").unwrap();
+    if other == "reno" {
+        return Err(Skipped(
+            "a namespace may only have the default of its host, or reno".to_string(),
+        ));
+    }
+    host(|_| {
+        let mut shell = Command::new("unshare");
+        shell.args(["--mount", "sh", "-c", SCRIPT]).env("KNEE", env!("CARGO_BIN_EXE_knee"));
+        shell.env("OTHER", &other);
+        let output = shell.output().unwrap();
+        assert!(output.status.success(), "{output:?}");
+        let (said, complaints) =
+            (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+        // The documents have one line for each key; the rest is the script's.
+        let told: Vec<&str> = said
+            .lines()
+            .filter(|line| !line.starts_with([' ', '{', '}']) || line.starts_with("  \"said\""))
+            .map(|line| line.trim().trim_start_matches("\"said\": \"").trim_end_matches("\","))
+            .collect();
+        let begins = [
+            "OTHER can be set",
+            "reno",
+            "OTHER is set, in place of reno",
+            "OTHER",
+            "net.ipv4.tcp_congestion_control = OTHER",
+            "reno is set, in place of OTHER",
+            "As before",
+            "reno",
+            "There is no setting",
+            "OTHER is set",
+            "Knee's setting is gone. Somebody",
+            "reno",
+            "exit 3",
+            "exit 3",
+        ];
+        assert_eq!(told.len(), begins.len(), "{told:#?}\n{complaints}");
+        for (told, begins) in told.iter().zip(begins) {
+            let begins = begins.replace("OTHER", &other);
+            assert!(told.starts_with(&begins), "{told}: {begins}");
+        }
+        for part in ["10-own.conf:1 sets reno as the default", "no controller hasty"] {
+            assert!(complaints.contains(part), "{complaints}");
+        }
+    });
+    Ok(())
+}
+
+fn main() -> ExitCode {
+    knee_trials::run(trials![
+        wrong_policies,
+        there_and_back,
+        kills_leave_nothing,
+        the_default_and_back
+    ])
+}
