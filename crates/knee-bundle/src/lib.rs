@@ -9,20 +9,25 @@
 //! | [`Arrivals`] | what arrived on a path, and when an ACK of it is due |
 //! | [`Streams`], [`SendStream`] | what is sent next: deficit round robin over classes and streams |
 //! | [`ReceiveStream`] | a stream in order, its credit and its end |
+//! | [`Bundle`] | all of it: streams and messages over several paths under a scheduler |
 //!
-//! Left out so far: the bundle itself, that is several paths under a scheduler,
-//! messages, and credit of all streams together.
+//! Left out so far: the congestion controllers of the paths, which the connections below
+//! have; what a smaller limit of a path below its first datagram means for its ACKs.
 //!
 //! What this crate never does: I/O, read a clock, draw randomness, know QUIC,
 //! read anything but a JOIN of a path that has not joined.
 
+mod bundle;
+mod control;
 mod frame;
 mod join;
+mod message;
 mod path;
 mod spans;
 mod stream;
 mod varint;
 
+pub use bundle::{Bundle, BundleCounters, BundleSettings, Event, PathUse, Violation};
 pub use frame::{
     ACK_RANGES_MAX, AckRanges, Frame, HEADER, Malformed, REASON_MAX, expand, stream_overhead,
 };

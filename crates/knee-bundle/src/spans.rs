@@ -44,6 +44,14 @@ impl Spans {
         self.0.get(at).is_some_and(|span| span.start <= number)
     }
 
+    /// Whether all numbers of a span are there.
+    pub fn contains_all(&self, wanted: Range<u64>) -> bool {
+        let at = self.0.partition_point(|span| span.end <= wanted.start);
+        let span = self.0.get(at);
+        wanted.is_empty()
+            || span.is_some_and(|span| span.start <= wanted.start && wanted.end <= span.end)
+    }
+
     /// Takes out all numbers below one.
     pub fn remove_below(&mut self, number: u64) {
         while let Some(first) = self.0.front_mut() {
@@ -98,6 +106,8 @@ mod tests {
                 let there: Vec<u64> = spans.iter().cloned().flatten().collect();
                 prop_assert!(there.iter().eq(oracle.iter()));
                 prop_assert_eq!(spans.contains(start), oracle.contains(&start));
+                let all = (start..start + len).all(|number| oracle.contains(&number));
+                prop_assert_eq!(spans.contains_all(start..start + len), all);
                 let apart = spans.iter().zip(spans.iter().skip(1)).all(|(a, b)| a.end < b.start);
                 prop_assert!(apart, "{:?}", spans);
             }

@@ -86,6 +86,11 @@ impl Arrivals {
         self.due
     }
 
+    /// The path is gone: nothing is owed until more arrives.
+    pub fn forget_due(&mut self) {
+        (self.owed, self.has_new, self.due) = (0, false, Time::MAX);
+    }
+
     /// An ACK of all that arrived, if something did since the last one.
     pub fn ack(&mut self, now: Time, path: usize) -> Option<Frame<'static>> {
         let (_, came) = self.largest.filter(|_| self.has_new)?;

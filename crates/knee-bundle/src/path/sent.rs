@@ -246,6 +246,19 @@ impl<C: Copy> Outstanding<C> {
         }
     }
 
+    /// The path is gone: tells what was in flight, and forgets all. Numbers go on, so
+    /// that an ACK of these means nothing later.
+    pub fn abandon(&mut self, mut tell: impl FnMut(C)) {
+        self.base = self.next();
+        for sent in self.sent.drain(..) {
+            if sent.state == State::InFlight {
+                tell(sent.content);
+            }
+        }
+        (self.in_flight, self.in_flight_count, self.timeouts) = (0, 0, 0);
+        self.loss_at = Time::MAX;
+    }
+
     /// When [`on_loss_timer`](Self::on_loss_timer) is due.
     pub fn loss_at(&self) -> Time {
         self.loss_at

@@ -83,6 +83,17 @@ impl SendStream {
         self.finished && offset == self.written()
     }
 
+    /// What of a place that was cut has not arrived, but for holes behind its first byte:
+    /// first byte and length; none: it is not needed any more.
+    pub fn needed(&self, offset: u64, len: u16) -> Option<(u64, u16)> {
+        let end = offset + u64::from(len);
+        if self.reset.is_some() || self.is_delivered(offset, len.into()) {
+            return None;
+        }
+        let start = offset.max(self.base);
+        Some((start, (end - start) as u16))
+    }
+
     /// What was cut at a place, to be sent; none: it is not needed any more.
     pub fn bytes(&self, offset: u64, len: usize) -> Option<impl Iterator<Item = &[u8]>> {
         if self.reset.is_some() || offset < self.base {
@@ -107,6 +118,11 @@ impl SendStream {
             self.buffer.drain(..free as usize);
             self.base += free;
         }
+    }
+
+    /// All of these bytes have arrived.
+    pub fn is_delivered(&self, offset: u64, len: u64) -> bool {
+        self.acknowledged.contains_all(offset..offset + len)
     }
 
     /// The frame of its own that said the end has arrived.
@@ -137,8 +153,12 @@ impl SendStream {
 
     /// Nothing is left to do.
     pub fn is_done(&self) -> bool {
+        if self.reset.is_some() {
+            // What was written is forgotten, so nothing follows from what arrived.
+            return self.reset_acknowledged;
+        }
         let all = self.acknowledged.prefix() == self.written();
-        self.reset_acknowledged || self.finished && self.fin_acknowledged && all
+        self.finished && self.fin_acknowledged && all
     }
 
     /// Bytes of memory that it holds.

@@ -1,0 +1,295 @@
+//! What comes.
+
+use super::{Bundle, Content, Event, PathUse, Violation};
+use crate::control::Control;
+use crate::frame::{Frame, HEADER, Malformed};
+use crate::path::{Fate, NeverSent};
+use crate::stream::{Inserted, Piece, ReceiveStream, SendStream, StreamId};
+use crate::varint::Reader;
+use bytes::Bytes;
+use knee_units::Time;
+
+impl Bundle {
+    /// A datagram came.
+    ///
+    /// # Errors
+    /// What rule it breaks; the bundle is not to be used any more then.
+    pub fn on_datagram(&mut self, now: Time, path: usize, bytes: &[u8]) -> Result<(), Violation> {
+        let Some((low, rest)) = bytes.split_first_chunk::<HEADER>() else {
+            return Err(Violation::Malformed(Malformed::Truncated));
+        };
+        let Some(number) = self.paths[path].arrivals.number(u16::from_be_bytes(*low)) else {
+            return Ok(());
+        };
+        let mut reader = Reader::new(rest);
+        let (mut asks, mut has_room) = (false, true);
+        while let Some(frame) = Frame::read(&mut reader).map_err(Violation::Malformed)? {
+            asks |= !matches!(frame, Frame::Ack { .. } | Frame::AckAck { .. });
+            has_room &= self.on_frame(now, path, frame)?;
+        }
+        if has_room {
+            self.counters.received += 1;
+            self.paths[path].arrivals.insert(now, number, asks);
+        }
+        Ok(())
+    }
+
+    /// Returns false where there is no room for it.
+    fn on_frame(&mut self, now: Time, path: usize, frame: Frame<'_>) -> Result<bool, Violation> {
+        match frame {
+            Frame::Ping => {
+                self.paths[path].answers = true;
+                self.paths[path].arrivals.hurry(now);
+            }
+            Frame::Ack { path, delay, ranges } => {
+                let state = &mut self.paths[path];
+                let mut told = Vec::new();
+                let tell = |_, fate, content| told.push((fate, content));
+                let heard = state.sent.on_ack(now, &ranges, &mut state.rtt, delay, tell);
+                heard.map_err(|NeverSent| Violation::NeverSent)?;
+                if !told.is_empty() && state.is_up {
+                    let more = state.sent.in_flight() > 0;
+                    self.sending.on_heard(now, path, more);
+                }
+                for (fate, content) in told {
+                    self.on_fate(path, fate, content);
+                }
+            }
+            Frame::AckAck { path, below } => self.paths[path].arrivals.settle(below),
+            Frame::MaxData(end) => self.sending.on_credit(end),
+            Frame::MaxStreamData { stream, end } => {
+                if let Some(id) = self.known(stream)? {
+                    self.sending.source_mut().change(id, |stream| stream.raise_limit(end));
+                }
+            }
+            Frame::MaxStreams(count) => self.openable = self.openable.max(count),
+            Frame::Reset { stream, code, size } => self.on_reset(stream, code, size)?,
+            Frame::Stop { stream, code } => {
+                if let Some(id) = self.known(stream)? {
+                    let done = self.sending.source().get(id).is_none_or(SendStream::is_done);
+                    if !done
+                        && self.sending.source().get(id).is_some_and(|s| s.reset_code().is_none())
+                    {
+                        self.reset(id, code);
+                        self.events.push_back(Event::Stopped { stream: id, code });
+                    }
+                }
+            }
+            Frame::Status { path, backup, quiet, cost } => {
+                self.paths[path].peer_use = PathUse { backup, quiet, cost };
+            }
+            Frame::GoAway(_) => {
+                if !self.peer_goes_away {
+                    self.peer_goes_away = true;
+                    self.events.push_back(Event::GoAway);
+                }
+            }
+            Frame::Close { code, reason } => {
+                if !self.is_closed {
+                    self.is_closed = true;
+                    self.events.push_back(Event::Closed { code, reason: reason.to_string() });
+                }
+            }
+            Frame::Message { flow, number, bytes } => {
+                if self.messages.is_new(flow, number) {
+                    let bytes = Bytes::copy_from_slice(bytes);
+                    self.events.push_back(Event::Message { flow, bytes });
+                }
+            }
+            Frame::Stream { stream, offset, fin, bytes } => {
+                return self.on_stream(now, stream, offset, fin, bytes);
+            }
+        }
+        Ok(true)
+    }
+
+    /// The stream of a name, opened if it is the peer's and new; none: it is over.
+    fn known(&mut self, value: u64) -> Result<Option<StreamId>, Violation> {
+        let id = StreamId::read(value).ok_or(Violation::Stream(value))?;
+        if self.receiving.contains_key(&id) {
+            return Ok(Some(id));
+        }
+        if id.by_server() == self.settings.is_server {
+            return if id.number() < self.opened {
+                Ok(None)
+            } else {
+                Err(Violation::Stream(value))
+            };
+        }
+        if self.accepted.contains(id.number()) {
+            return Ok(None);
+        }
+        if id.number() >= self.granted_streams {
+            return Err(Violation::Stream(value));
+        }
+        self.accepted.insert(id.number()..id.number() + 1);
+        self.insert(id);
+        if self.goes_away.is_some() {
+            // It was opened before the peer knew.
+            self.reset(id, 0);
+            self.stop(id, 0);
+        } else {
+            self.events.push_back(Event::Opened(id));
+        }
+        Ok(Some(id))
+    }
+
+    fn on_stream(
+        &mut self,
+        now: Time,
+        value: u64,
+        offset: u64,
+        fin: bool,
+        bytes: &[u8],
+    ) -> Result<bool, Violation> {
+        let Some(id) = self.known(value)? else { return Ok(true) };
+        let Some(stream) = self.receiving.get_mut(&id) else { return Ok(true) };
+        let (was_readable, before) = (stream.is_readable(), stream.consumed());
+        match stream.insert(now, offset, bytes, fin) {
+            Inserted::NoRoom => return Ok(false),
+            Inserted::Violation => return Err(Violation::Beyond(id)),
+            Inserted::Taken(risen) => self.highest += risen,
+        }
+        self.consumed += stream.consumed() - before;
+        if stream.is_readable() && !was_readable {
+            self.events.push_back(Event::Readable(id));
+        }
+        if self.highest > self.granted {
+            return Err(Violation::Beyond(id));
+        }
+        self.grant();
+        self.retire(id);
+        Ok(true)
+    }
+
+    fn on_reset(&mut self, value: u64, code: u64, size: u64) -> Result<(), Violation> {
+        let Some(id) = self.known(value)? else { return Ok(()) };
+        let Some(stream) = self.receiving.get_mut(&id) else { return Ok(()) };
+        let (was_done, before) = (stream.is_done(), stream.consumed());
+        let risen = stream.on_reset(size).ok_or(Violation::Beyond(id))?;
+        self.highest += risen;
+        self.consumed += stream.consumed() - before;
+        if self.highest > self.granted {
+            return Err(Violation::Beyond(id));
+        }
+        if !was_done {
+            self.events.push_back(Event::Reset { stream: id, code });
+        }
+        self.grant();
+        self.retire(id);
+        Ok(())
+    }
+
+    /// Lets the peer send more once that is a quarter of the window.
+    pub(super) fn grant(&mut self) {
+        let end = self.consumed + self.settings.window;
+        if end >= self.granted + self.settings.window / 4 {
+            self.granted = end;
+            self.controls.tell(Control::MaxData);
+        }
+    }
+
+    /// Forgets a stream of which nothing is left to do.
+    pub(super) fn retire(&mut self, id: StreamId) {
+        let sent = self.sending.source().get(id).is_none_or(SendStream::is_done);
+        let read = self.receiving.get(&id).is_none_or(ReceiveStream::is_done);
+        if !sent || !read || self.receiving.remove(&id).is_none() {
+            return;
+        }
+        self.sending.source_mut().remove(id);
+        self.controls.forget(id);
+        self.refused.remove(&id);
+        if id.by_server() != self.settings.is_server {
+            self.accepted_done += 1;
+            let most = self.accepted_done + self.settings.streams;
+            if most >= self.granted_streams + (self.settings.streams / 4).max(1) {
+                self.granted_streams = most;
+                self.controls.tell(Control::MaxStreams);
+            }
+        }
+    }
+
+    /// What became of a datagram.
+    pub(super) fn on_fate(&mut self, path: usize, fate: Fate, content: Content) {
+        match fate {
+            Fate::Lost => self.counters.lost += 1,
+            Fate::Late => self.counters.late += 1,
+            Fate::Acknowledged => {}
+        }
+        match (fate, content) {
+            (Fate::Lost, Content::Chunk(chunk, _)) => self.sending.on_lost(path, chunk),
+            (Fate::Lost, Content::Part(chunk, _)) => {
+                self.parts.retain(|(of, number, _)| (*of, *number) != (path, chunk));
+                self.sending.on_lost(path, chunk);
+            }
+            (_, Content::Chunk(chunk, piece)) => {
+                self.on_piece_delivered(piece);
+                self.on_chunk_delivered(chunk);
+            }
+            (_, Content::Part(chunk, part)) => {
+                self.on_piece_delivered(part);
+                let is_whole = self.cut_up.get(&chunk).is_some_and(|whole| {
+                    let stream = self.sending.source().get(whole.stream);
+                    stream.is_none_or(|s| s.is_delivered(whole.offset, whole.len.into()))
+                });
+                if is_whole {
+                    self.on_chunk_delivered(chunk);
+                }
+            }
+            (Fate::Lost, Content::Control(number)) => {
+                let (receiving, streams) = (&self.receiving, self.sending.source());
+                self.controls.lost(number, |control| match control {
+                    Control::MaxStreamData(id) | Control::Stop(id) => receiving.contains_key(&id),
+                    Control::End(id) => {
+                        streams.get(id).is_some_and(|stream| stream.reset_code().is_none())
+                    }
+                    Control::Reset(id) => streams.get(id).is_some(),
+                    Control::Close
+                    | Control::GoAway
+                    | Control::MaxData
+                    | Control::MaxStreams
+                    | Control::Status(_) => true,
+                });
+            }
+            (_, Content::Control(number)) => {
+                for control in self.controls.delivered(number) {
+                    self.on_told(control);
+                }
+            }
+            (_, Content::Message) => {}
+        }
+    }
+
+    pub(super) fn on_chunk_delivered(&mut self, chunk: u64) {
+        if self.cut_up.remove(&chunk).is_some() {
+            self.parts.retain(|(_, number, _)| *number != chunk);
+        }
+        self.sending.on_delivered(chunk);
+    }
+
+    fn on_piece_delivered(&mut self, Piece { stream: id, offset, len }: Piece) {
+        let streams = self.sending.source_mut();
+        streams.change(id, |stream| stream.on_delivered(offset, len.into()));
+        let has_room = streams.get(id).is_some_and(|stream| stream.held() < self.settings.buffer);
+        if has_room && self.refused.remove(&id) {
+            self.events.push_back(Event::Writable(id));
+        }
+        self.retire(id);
+    }
+
+    /// The peer knows this.
+    fn on_told(&mut self, control: Control) {
+        match control {
+            Control::Close => self.is_closed = true,
+            Control::End(id) => {
+                self.sending.source_mut().change(id, SendStream::on_fin_delivered);
+                self.retire(id);
+            }
+            Control::Reset(id) => {
+                self.sending.source_mut().change(id, SendStream::on_reset_delivered);
+                self.retire(id);
+            }
+            _ => {}
+        }
+    }
+}

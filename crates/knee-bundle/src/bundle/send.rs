@@ -1,0 +1,329 @@
+//! What leaves.
+
+use super::{Bundle, Content, PathState, PathUse};
+use crate::control::Control;
+use crate::frame::{Frame, HEADER, stream_overhead};
+use crate::path::ACK_DELAY;
+use crate::stream::{Piece, ReceiveStream};
+use knee_sched::{PATHS_MAX, Path, PathSet, Status};
+use knee_units::Time;
+
+/// Room that an ACK may need: 32 ranges with numbers of four bytes.
+const ACK_ROOM: usize = 300;
+/// Longest control frame but for the reason of a CLOSE; also a message's before its
+/// content.
+const CONTROL_ROOM: usize = 32;
+
+impl Bundle {
+    /// When [`on_timer`](Self::on_timer) and [`poll_datagram`](Self::poll_datagram) are
+    /// due although nothing came; [`Time::MAX`]: never.
+    pub fn timer(&self, paths: &[Path]) -> Time {
+        let mut at = self.sending.timer(paths).min(self.sending.overdue_at());
+        let anywhere = paths.iter().any(|path| path.status != Status::Down);
+        for state in &self.paths {
+            if anywhere {
+                at = at.min(state.arrivals.due());
+            }
+            if state.is_up {
+                at = at.min(state.sent.loss_at());
+                at = at.min(state.sent.probe_at(&state.rtt, ACK_DELAY));
+            }
+        }
+        at
+    }
+
+    /// Looks for what is lost, and for paths that are silent.
+    pub fn on_timer(&mut self, now: Time, paths: &[Path]) {
+        for path in 0..self.paths.len() {
+            let state = &mut self.paths[path];
+            let mut told = Vec::new();
+            state
+                .sent
+                .on_loss_timer(now, &state.rtt, |_, fate, content| told.push((fate, content)));
+            for (fate, content) in told {
+                self.on_fate(path, fate, content);
+            }
+        }
+        self.sending.on_timer(now, paths);
+    }
+
+    /// Writes the next datagram that is to leave, and says on which path; none: nothing
+    /// until something changes, or until [`timer`](Self::timer). A datagram on the path
+    /// `i` has at most `max[i]` bytes.
+    pub fn poll_datagram(
+        &mut self,
+        now: Time,
+        paths: &[Path],
+        max: &[u16],
+        into: &mut Vec<u8>,
+    ) -> Option<usize> {
+        let there = |path: &usize| paths[*path].status != Status::Down;
+        let mut asked = (0..paths.len()).filter(there);
+        if let Some(path) = asked.find(|path| self.paths[*path].answers) {
+            self.paths[path].answers = false;
+            self.write_control(now, path, max[path], false, into);
+            return Some(path);
+        }
+        let fastest = fastest(paths, &self.paths);
+        if let Some(path) = fastest
+            && (self.controls.is_due()
+                || self.paths.iter().any(|state| state.arrivals.due() <= now))
+        {
+            self.write_control(now, path, max[path], false, into);
+            return Some(path);
+        }
+        for path in 0..paths.len() {
+            let state = &mut self.paths[path];
+            let silent = state.sent.probe_at(&state.rtt, ACK_DELAY) <= now;
+            if state.is_up && (state.greets || silent) && paths[path].status != Status::Down {
+                if silent {
+                    state.sent.on_probe();
+                    self.counters.probes += 1;
+                }
+                state.greets = false;
+                self.write_control(now, path, max[path], true, into);
+                return Some(path);
+            }
+        }
+        if self.closing.is_some() || self.is_closed {
+            return None;
+        }
+        self.write_message(now, paths, fastest, max, into)
+            .or_else(|| self.write_part(now, paths, into))
+            .or_else(|| self.write_chunk(now, paths, max, into))
+    }
+
+    /// Begins a datagram of a path.
+    fn begin(&self, path: usize, into: &mut Vec<u8>) {
+        into.clear();
+        into.extend((self.paths[path].sent.next() as u16).to_be_bytes());
+    }
+
+    fn push(&mut self, now: Time, path: usize, bytes: usize, asks: bool, content: Content) {
+        self.paths[path].sent.push(now, bytes as u16, asks, content);
+        self.counters.sent += 1;
+    }
+
+    /// What arrived on all paths, and what the peer is to be told; with `probe` a PING.
+    fn write_control(&mut self, now: Time, path: usize, max: u16, probe: bool, into: &mut Vec<u8>) {
+        self.begin(path, into);
+        let max = usize::from(max);
+        for index in 0..self.paths.len() {
+            let state = &mut self.paths[index];
+            if into.len() + ACK_ROOM <= max
+                && let Some(ack) = state.arrivals.ack(now, index)
+            {
+                ack.write(into);
+                if let below @ 1.. = state.sent.settled() {
+                    Frame::AckAck { path: index, below }.write(into);
+                }
+            }
+        }
+        let is_ack_alone = !probe && !self.controls.is_due();
+        if probe {
+            Frame::Ping.write(into);
+        }
+        let mut controls = std::mem::take(&mut self.controls);
+        let number = controls.take(|control| {
+            let room = match control {
+                Control::Close => CONTROL_ROOM + crate::REASON_MAX,
+                _ => CONTROL_ROOM,
+            };
+            let fits = into.len() + room <= max;
+            if fits {
+                self.write_one(control, into);
+            }
+            fits
+        });
+        self.controls = controls;
+        self.counters.acknowledgements += u64::from(is_ack_alone);
+        if is_ack_alone {
+            self.controls.delivered(number);
+        }
+        self.push(now, path, into.len(), !is_ack_alone, Content::Control(number));
+    }
+
+    fn write_one(&self, control: Control, into: &mut Vec<u8>) {
+        let frame = match control {
+            Control::Close => {
+                let (code, reason) = self
+                    .closing
+                    .as_ref()
+                    .map_or((0, ""), |(code, reason)| (*code, reason.as_str()));
+                Frame::Close { code, reason }
+            }
+            Control::GoAway => Frame::GoAway(self.goes_away.unwrap_or(0)),
+            Control::MaxData => Frame::MaxData(self.granted),
+            Control::MaxStreams => Frame::MaxStreams(self.granted_streams),
+            Control::Status(path) => {
+                let PathUse { backup, quiet, cost } = self.paths[path].own_use;
+                Frame::Status { path, backup, quiet, cost }
+            }
+            Control::MaxStreamData(id) => {
+                let Some(stream) = self.receiving.get(&id) else { return };
+                Frame::MaxStreamData { stream: id.value(), end: stream.limit() }
+            }
+            Control::End(id) => {
+                let Some(stream) = self.sending.source().get(id) else { return };
+                let offset = stream.written();
+                Frame::Stream { stream: id.value(), offset, fin: true, bytes: &[] }
+            }
+            Control::Reset(id) => {
+                let Some(stream) = self.sending.source().get(id) else { return };
+                let code = stream.reset_code().unwrap_or(0);
+                Frame::Reset { stream: id.value(), code, size: stream.cut_end() }
+            }
+            Control::Stop(id) => {
+                let code = self.receiving.get(&id).and_then(ReceiveStream::stop_code);
+                let Some(code) = code else { return };
+                Frame::Stop { stream: id.value(), code }
+            }
+        };
+        frame.write(into);
+    }
+
+    /// The first message that waits, on its path; one for all paths, on the next of them.
+    fn write_message(
+        &mut self,
+        now: Time,
+        paths: &[Path],
+        fastest: Option<usize>,
+        max: &[u16],
+        into: &mut Vec<u8>,
+    ) -> Option<usize> {
+        loop {
+            let waiting = self.messages.first()?;
+            let usable = |path: usize| paths[path].is_usable();
+            let there = |path: &usize| paths[*path].status != Status::Down;
+            let (flow, number, bytes) = (waiting.flow, waiting.number, waiting.bytes.clone());
+            let mut rest = PathSet::default();
+            let path = if number.is_some() {
+                let mut left = waiting.left.unwrap_or_else(|| {
+                    let mut all = PathSet::default();
+                    (0..paths.len()).filter(there).for_each(|path| all.insert(path));
+                    all
+                });
+                let path = left.iter().next();
+                path.inspect(|path| left.0 &= !(1 << path));
+                waiting.left = Some(left);
+                rest = left;
+                path
+            } else {
+                self.messages.path(flow, usable, fastest)
+            };
+            let overhead = HEADER + CONTROL_ROOM;
+            let fits = path.is_some_and(|path| bytes.len() + overhead <= usize::from(max[path]));
+            let Some(path) = path.filter(|_| fits) else {
+                if path.is_none() || rest.is_empty() {
+                    self.messages.drop_first();
+                }
+                continue;
+            };
+            if rest.is_empty() {
+                self.messages.pop();
+            }
+            self.begin(path, into);
+            Frame::Message { flow, number, bytes: &bytes }.write(into);
+            self.push(now, path, into.len(), true, Content::Message);
+            return Some(path);
+        }
+    }
+
+    /// The next part of a chunk that its path does not carry whole.
+    fn write_part(&mut self, now: Time, paths: &[Path], into: &mut Vec<u8>) -> Option<usize> {
+        while let Some((path, chunk, part)) = self.parts.pop_front() {
+            debug_assert!(path < paths.len());
+            if let Some(part) = self.needed(part) {
+                self.write_piece(path, part, into);
+                self.push(now, path, into.len(), true, Content::Part(chunk, part));
+                return Some(path);
+            }
+            let whole = self.cut_up.get(&chunk).copied();
+            if whole.is_none_or(|whole| self.needed(whole).is_none()) {
+                self.on_chunk_delivered(chunk);
+            }
+        }
+        None
+    }
+
+    /// What of a piece is to be sent; none: nothing, it arrived or its stream is over.
+    fn needed(&self, piece: Piece) -> Option<Piece> {
+        let stream = self.sending.source().get(piece.stream)?;
+        let (offset, len) = stream.needed(piece.offset, piece.len)?;
+        Some(Piece { offset, len, ..piece })
+    }
+
+    fn write_chunk(
+        &mut self,
+        now: Time,
+        paths: &[Path],
+        max: &[u16],
+        into: &mut Vec<u8>,
+    ) -> Option<usize> {
+        let carried = (0..paths.len()).filter(|path| paths[*path].is_usable());
+        if let Some(least) = carried.map(|path| max[path]).min() {
+            self.sending.source_mut().set_datagram(least);
+        }
+        let mut view = [Path::default(); PATHS_MAX];
+        view[..paths.len()].copy_from_slice(paths);
+        let view = &mut view[..paths.len()];
+        for (path, state) in view.iter_mut().zip(&self.paths) {
+            path.ready &= !state.sent.is_too_far_ahead();
+        }
+        loop {
+            let given = self.sending.assign(now, view)?;
+            let (path, chunk, piece) = (given.path, given.chunk, given.piece);
+            let Some(needed) = self.needed(piece) else {
+                self.on_chunk_delivered(chunk);
+                continue;
+            };
+            // A part of it may have a longer offset than the whole.
+            let overhead = HEADER + stream_overhead(piece.stream.value(), u64::from(u32::MAX));
+            let room = usize::from(max[path]).saturating_sub(overhead).max(1);
+            if needed == piece && usize::from(piece.len) <= room {
+                self.write_piece(path, piece, into);
+                self.push(now, path, into.len(), true, Content::Chunk(chunk, piece));
+                return Some(path);
+            }
+            self.cut_up.insert(chunk, piece);
+            self.cut(path, chunk, needed, room.min(usize::from(u16::MAX)) as u16);
+            if let Some(path) = self.write_part(now, paths, into) {
+                return Some(path);
+            }
+        }
+    }
+
+    /// Cuts a chunk into parts of so many bytes at most.
+    fn cut(&mut self, path: usize, chunk: u64, piece: Piece, room: u16) {
+        let mut done = 0;
+        while done < piece.len {
+            let len = room.min(piece.len - done);
+            let part = Piece { offset: piece.offset + u64::from(done), len, ..piece };
+            self.parts.push_back((path, chunk, part));
+            done += len;
+        }
+    }
+
+    /// Writes a piece of a stream that is needed.
+    fn write_piece(&self, path: usize, piece: Piece, into: &mut Vec<u8>) {
+        self.begin(path, into);
+        let Some(stream) = self.sending.source().get(piece.stream) else { return };
+        let fin = stream.ends_at(piece.offset + u64::from(piece.len));
+        let (id, offset) = (piece.stream.value(), piece.offset);
+        Frame::Stream { stream: id, offset, fin, bytes: &[] }.write_last(into);
+        let parts = stream.bytes(piece.offset, piece.len.into());
+        parts.into_iter().flatten().for_each(|part| into.extend_from_slice(part));
+    }
+}
+
+/// The path with the lowest RTT that answers; a backup or a quiet one only without
+/// others, and one that is silent rather than none: it may be the other direction that
+/// is.
+fn fastest(paths: &[Path], states: &[PathState]) -> Option<usize> {
+    let there = (0..paths.len()).filter(|path| paths[*path].status != Status::Down);
+    there.min_by_key(|index| {
+        let (path, state) = (&paths[*index], &states[*index]);
+        let quiet = state.own_use.quiet || state.peer_use.quiet;
+        (!path.is_usable(), quiet, path.status == Status::Backup, path.srtt)
+    })
+}
