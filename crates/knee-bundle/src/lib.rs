@@ -11,8 +11,9 @@
 //! | [`ReceiveStream`] | a stream in order, its credit and its end |
 //! | [`Bundle`] | all of it: streams and messages over several paths under a scheduler |
 //!
-//! Left out so far: the congestion controllers of the paths, which the connections below
-//! have; what a smaller limit of a path below its first datagram means for its ACKs.
+//! The congestion controllers of the paths are not here: the connections below have
+//! them. `tests/links.rs` has all of it over simulated links. Left out: a cap on a quiet
+//! path, which is only avoided for acknowledgements so far.
 //!
 //! What this crate never does: I/O, read a clock, draw randomness, know QUIC,
 //! read anything but a JOIN of a path that has not joined.
@@ -27,7 +28,7 @@ mod spans;
 mod stream;
 mod varint;
 
-pub use bundle::{Bundle, BundleCounters, BundleSettings, Event, PathUse, Violation};
+pub use bundle::{Bundle, BundleCounters, BundleSettings, DATAGRAM_MIN, Event, PathUse, Violation};
 pub use frame::{
     ACK_RANGES_MAX, AckRanges, Frame, HEADER, Malformed, REASON_MAX, expand, stream_overhead,
 };

@@ -69,6 +69,16 @@ fn a_reset_frees_what_is_held_and_counts_for_credit() {
     sender.on_reset_delivered();
     assert!(sender.is_done());
 
+    // The end has arrived, though not all before it: a reset is still to be told.
+    let mut sender = SendStream::new(100);
+    sender.write(&[0; 20], 100);
+    assert!(!sender.finish());
+    sender.cut(20);
+    sender.on_delivered(10, 10);
+    assert!(sender.reset(7) && !sender.is_done());
+    sender.on_reset_delivered();
+    assert!(sender.is_done());
+
     let mut receiver = ReceiveStream::new(100);
     assert_eq!(receiver.insert(Time::ZERO, 5, &[0; 10], false), Inserted::Taken(15));
     assert_eq!((receiver.on_reset(14), receiver.on_reset(101)), (None, None));

@@ -24,6 +24,10 @@ use knee_sched::{PATHS_MAX, Path, Scheduler};
 use knee_units::Time;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
+/// Bytes of a datagram that every path must carry: an ACK and the longest frame beside
+/// it. QUIC's datagrams have about twice as many (RFC 9000, section 14).
+pub const DATAGRAM_MIN: u16 = 600;
+
 /// What a bundle is set to. Both ends have told each other their limits (JOINED).
 #[derive(Clone, Debug)]
 pub struct BundleSettings {

@@ -1,6 +1,6 @@
 //! What leaves.
 
-use super::{Bundle, Content, PathState, PathUse};
+use super::{Bundle, Content, DATAGRAM_MIN, PathState, PathUse};
 use crate::control::Control;
 use crate::frame::{Frame, HEADER, stream_overhead};
 use crate::path::ACK_DELAY;
@@ -50,6 +50,9 @@ impl Bundle {
     /// Writes the next datagram that is to leave, and says on which path; none: nothing
     /// until something changes, or until [`timer`](Self::timer). A datagram on the path
     /// `i` has at most `max[i]` bytes.
+    ///
+    /// # Panics
+    /// If a path carries less than [`DATAGRAM_MIN`].
     pub fn poll_datagram(
         &mut self,
         now: Time,
@@ -57,6 +60,7 @@ impl Bundle {
         max: &[u16],
         into: &mut Vec<u8>,
     ) -> Option<usize> {
+        assert!(max.iter().all(|max| *max >= DATAGRAM_MIN), "datagrams of {max:?} bytes");
         let there = |path: &usize| paths[*path].status != Status::Down;
         let mut asked = (0..paths.len()).filter(there);
         if let Some(path) = asked.find(|path| self.paths[*path].answers) {
@@ -277,16 +281,18 @@ impl Bundle {
                 self.on_chunk_delivered(chunk);
                 continue;
             };
-            // A part of it may have a longer offset than the whole.
-            let overhead = HEADER + stream_overhead(piece.stream.value(), u64::from(u32::MAX));
-            let room = usize::from(max[path]).saturating_sub(overhead).max(1);
-            if needed == piece && usize::from(piece.len) <= room {
+            let id = piece.stream.value();
+            let room = |offset| {
+                usize::from(max[path]).saturating_sub(HEADER + stream_overhead(id, offset)).max(1)
+            };
+            if needed == piece && usize::from(piece.len) <= room(piece.offset) {
                 self.write_piece(path, piece, into);
                 self.push(now, path, into.len(), true, Content::Chunk(chunk, piece));
                 return Some(path);
             }
+            let room = room(piece.offset + u64::from(piece.len));
             self.cut_up.insert(chunk, piece);
-            self.cut(path, chunk, needed, room.min(usize::from(u16::MAX)) as u16);
+            self.cut(path, chunk, needed, room as u16);
             if let Some(path) = self.write_part(now, paths, into) {
                 return Some(path);
             }
