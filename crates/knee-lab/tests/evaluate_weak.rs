@@ -104,7 +104,7 @@ fn evaluated(fault: Fault) -> Evaluation {
     algorithms.controllers.register("weak", make).unwrap();
     let algorithms = Arc::new(algorithms);
     let lab = Lab::new(Grounds::new().with(Simulator::with_algorithms(algorithms.clone())));
-    let sections = ["5.1.1", "5.1.2", "5.2.1", "7.10"];
+    let sections = ["5.1.1", "5.1.2", "5.2.1", "7.2", "7.10"];
     let settings = EvaluateSettings {
         candidate: "weak".to_string(),
         sections: sections.map(str::to_string).to_vec(),
@@ -141,7 +141,7 @@ fn ignoring_loss_is_named() {
 #[test]
 fn never_backing_off_is_named() {
     let found = named(&evaluated(Fault::NeverBacksOff));
-    assert_among(&found, &["5.1.1 sent", "5.1.1 unheard", "5.1.1 useful"]);
+    assert_among(&found, &["5.1.1 sent", "5.1.1 unheard", "5.1.1 useful", "7.2 breaker-third"]);
     assert_not_among(&found, &["5.1.2", "5.2.1 own", "7.10 own"]);
 }
 
@@ -150,7 +150,7 @@ fn never_backing_off_is_named() {
 fn starving_beside_cubic_is_named() {
     let found = named(&evaluated(Fault::YieldsToAnyQueue));
     assert_among(&found, &["5.2.1 own", "7.10 own"]);
-    assert_not_among(&found, &["5.1", "5.2.1 others", "7.10 others"]);
+    assert_not_among(&found, &["5.1", "5.2.1 others", "7.2", "7.10 others"]);
 }
 
 fn assert_among(found: &[String], wanted: &[&str]) {
