@@ -541,6 +541,27 @@ fn a_silent_path_is_suspected() {
     assert!(!world.ends[0].bundle.is_suspect(0));
 }
 
+/// One history of 51,000: the only path was suspected, and then all that it held counted
+/// as lost, so that nothing was under way which could have found it alive.
+#[test]
+fn a_suspected_path_that_holds_nothing_is_probed() {
+    let mut channel = still(0, 49 * 1024);
+    (channel.one_way, channel.jitter) = (Time::from_micros(17_534), Time::from_micros(3_561));
+    (channel.loss_percent, channel.duplicate_percent, channel.datagram) = (26, 16, 771);
+    let transfer = |request, response, manner| Transfer { request, response, manner };
+    let transfers = [
+        transfer(21_040, 58_514, Manner::Stop),
+        transfer(106_466, 65_665, Manner::Whole),
+        transfer(100_971, 130_239, Manner::Whole),
+        transfer(25_408, 74_414, Manner::Whole),
+        transfer(36_763, 77_976, Manner::Whole),
+        transfer(1_532, 46_590, Manner::Reset),
+        transfer(47_935, 56_629, Manner::Stop),
+        transfer(26_027, 119_947, Manner::Reset),
+    ];
+    World::new(6_334_510_301_478_029_951, &[channel], &transfers).run();
+}
+
 /// Messages of a flow keep to a path, in order where that keeps it; duplicated ones
 /// arrive once although every path has them, and although one loses half.
 #[test]

@@ -28,12 +28,16 @@ impl Line {
         2 * self.delay + self.service
     }
 
+    /// With a full window.
+    fn round_trip(&self) -> u64 {
+        self.shortest().max(self.window * self.service)
+    }
+
     fn view(&self, in_flight: u64) -> Path {
-        // Its window is full from the first moment on.
-        let srtt = Time::from_nanos(self.shortest().max(self.window * self.service));
         Path {
             ready: in_flight < self.window,
-            srtt,
+            // Its window is full from the first moment on.
+            srtt: Time::from_nanos(self.round_trip()),
             min_rtt: Time::from_nanos(self.shortest()),
             window: self.window * MSS,
             in_flight: in_flight * MSS,
@@ -144,7 +148,7 @@ proptest! {
         packets in 100_u64..3000,
     ) {
         let wait = longest_wait(&arrivals(&lines, packets));
-        let round = longest(&lines, Line::shortest);
+        let round = longest(&lines, Line::round_trip);
         let packet = longest(&lines, |line| line.service);
         prop_assert!(wait <= round + packet, "{wait} ns of {round} and {packet}");
     }

@@ -79,7 +79,10 @@ impl Bundle {
         for path in 0..paths.len() {
             let state = &mut self.paths[path];
             let silent = state.sent.probe_at(&state.rtt, ACK_DELAY) <= now;
-            if state.is_up && (state.greets || silent) && paths[path].status != Status::Down {
+            // All that it held counts as lost: nothing else would find it alive.
+            let forgotten = self.sending.is_suspect(path) && state.sent.in_flight() == 0;
+            let due = state.greets || silent || forgotten;
+            if state.is_up && due && paths[path].status != Status::Down {
                 if silent {
                     state.sent.on_probe();
                     self.counters.probes += 1;
