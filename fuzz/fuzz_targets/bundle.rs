@@ -3,26 +3,25 @@
 
 #![no_main]
 
-use knee_bundle::{Bundle, BundleSettings};
+use knee_bundle::{Bundle, BundleSettings, Limits};
 use knee_sched::{Path, Selection};
 use knee_units::Time;
 use libfuzzer_sys::fuzz_target;
 
 const WINDOW: u64 = 1 << 16;
+const LIMITS: Limits = Limits { window: WINDOW, stream_window: WINDOW, streams: 4 };
 
 fuzz_target!(|data: &[u8]| {
     let settings = BundleSettings {
         is_server: true,
         datagram: 1200,
-        window: WINDOW,
-        stream_window: WINDOW,
-        streams: 4,
+        limits: LIMITS,
         buffer: WINDOW,
         reinjection: true,
         lateness: Time::from_millis(1),
     };
     let Ok(scheduler) = knee_sched::build(&Selection::named("minrtt")) else { return };
-    let mut bundle = Bundle::new(settings, (WINDOW, WINDOW, 4), scheduler);
+    let mut bundle = Bundle::new(settings, LIMITS, scheduler);
     (0..2).for_each(|path| bundle.on_path_up(path));
     let path = Path { ready: true, window: WINDOW, ..Path::default() };
     let (mut now, mut out) = (Time::ZERO, Vec::new());

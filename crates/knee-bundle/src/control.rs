@@ -21,7 +21,7 @@ pub enum Control {
     Status(usize),
     /// Credit of a stream.
     MaxStreamData(StreamId),
-    /// Where a stream ends, whose last byte was cut before that was known.
+    /// Where a stream ends, whose last byte was given to a path before that was known.
     End(StreamId),
     /// A stream is over at once.
     Reset(StreamId),
@@ -41,6 +41,11 @@ impl Controls {
     /// The peer is to be told this.
     pub fn tell(&mut self, control: Control) {
         self.due.insert(control);
+    }
+
+    /// The peer need not be told this any more.
+    pub fn withdraw(&mut self, control: Control) {
+        self.due.remove(&control);
     }
 
     /// Whether something is due.

@@ -28,7 +28,9 @@ mod spans;
 mod stream;
 mod varint;
 
-pub use bundle::{Bundle, BundleCounters, BundleSettings, DATAGRAM_MIN, Event, PathUse, Violation};
+pub use bundle::{
+    Bundle, BundleCounters, BundleSettings, DATAGRAM_MIN, Event, Limits, PathUse, Violation,
+};
 pub use frame::{
     ACK_RANGES_MAX, AckRanges, Frame, HEADER, Malformed, REASON_MAX, expand, stream_overhead,
 };

@@ -4,7 +4,9 @@
 #![allow(clippy::unwrap_used, reason = "a test ends there")]
 
 use bytes::Bytes;
-use knee_bundle::{AckRanges, Bundle, BundleSettings, Class, Event, Frame, PathUse, StreamId};
+use knee_bundle::{
+    AckRanges, Bundle, BundleSettings, Class, Event, Frame, Limits, PathUse, StreamId,
+};
 use knee_sched::{Path, Selection, Status};
 use knee_units::Time;
 use proptest::prelude::*;
@@ -15,6 +17,7 @@ use std::collections::{BTreeMap, BTreeSet};
 const WINDOW: u64 = 256 * 1024;
 const STREAM_WINDOW: u64 = 64 * 1024;
 const BUFFER: u64 = 96 * 1024;
+const LIMITS: Limits = Limits { window: WINDOW, stream_window: STREAM_WINDOW, streams: 6 };
 
 #[derive(Clone, Copy, Debug)]
 struct Channel {
@@ -95,16 +98,14 @@ fn end(is_server: bool, channels: &[Channel], scheduler: &str) -> End {
     let settings = BundleSettings {
         is_server,
         datagram: 1200,
-        window: WINDOW,
-        stream_window: STREAM_WINDOW,
-        streams: 6,
+        limits: LIMITS,
         buffer: BUFFER,
         reinjection: true,
         lateness: Time::from_millis(1),
     };
     let scheduler = knee_sched::build(&Selection::named(scheduler)).unwrap();
     End {
-        bundle: Bundle::new(settings, (WINDOW, STREAM_WINDOW, 6), scheduler),
+        bundle: Bundle::new(settings, LIMITS, scheduler),
         in_flight: vec![0; channels.len()],
         writing: BTreeMap::new(),
         read: BTreeMap::new(),
@@ -584,6 +585,56 @@ fn a_suspected_path_that_holds_nothing_is_probed() {
         transfer(26_027, 119_947, Manner::Reset),
     ];
     World::new(6_334_510_301_478_029_951, &[channel], &transfers).run();
+}
+
+/// A stream may be reset when its end is known and not told yet: the peer is told of the
+/// reset alone.
+#[test]
+fn a_reset_after_the_end_takes_its_place() {
+    let mut world = World::new(1, &[still(10, 48_000)], &[]);
+    world.step();
+    let id = world.ends[0].bundle.open(Class::Normal).unwrap();
+    world.transfers = vec![Transfer { request: 5_000, response: 0, manner: Manner::Whole }];
+    world.ids = vec![id];
+    world.ends[0].bundle.write(id, &content(id, false, 0, 5_000));
+    world.pump(0);
+    world.ends[0].bundle.finish(id);
+    world.ends[0].bundle.reset(id, 9);
+    while world.ends.iter().any(|end| end.bundle.has(id)) || !world.ends[1].ended.contains(&id) {
+        world.step();
+    }
+}
+
+/// DAPS cuts pieces that leave later: a stream that is reset meanwhile, or whose end is
+/// known then, must take no more of the peer's credit than what left.
+#[test]
+fn what_is_cut_ahead_takes_no_credit() {
+    let channel = |one_way, jitter, loss_percent, duplicate_percent, flight, datagram| Channel {
+        one_way: Time::from_micros(one_way),
+        jitter: Time::from_micros(jitter),
+        loss_percent,
+        duplicate_percent,
+        flight,
+        datagram,
+        shrinks: None,
+        away: None,
+    };
+    let channels = [
+        channel(14_873, 439, 4, 8, 12_288, 766),
+        channel(31_366, 0, 11, 7, 39_936, 761),
+        channel(18_895, 9_932, 17, 8, 57_344, 755),
+        channel(2_549, 14_842, 22, 5, 36_864, 749),
+    ];
+    let transfer = |request, response, manner| Transfer { request, response, manner };
+    let transfers = [
+        transfer(32_653, 59_329, Manner::Whole),
+        transfer(58_588, 746, Manner::Whole),
+        transfer(23_762, 17_092, Manner::Stop),
+        transfer(65_257, 17_495, Manner::Whole),
+        transfer(58_866, 65_536, Manner::Whole),
+        transfer(25_151, 17_092, Manner::Whole),
+    ];
+    World::under("daps", 7_531_630_502_794_879_274, &channels, &transfers).run();
 }
 
 /// Messages of a flow keep to a path, in order where that keeps it; duplicated ones

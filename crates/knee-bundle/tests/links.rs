@@ -9,7 +9,8 @@
 #![allow(clippy::unwrap_used, reason = "a test ends there")]
 
 use knee_bundle::{
-    AckRanges, Arrivals, Bundle, BundleSettings, Class, Event, Fate, Frame, Outstanding, Rtt,
+    AckRanges, Arrivals, Bundle, BundleSettings, Class, Event, Fate, Frame, Limits, Outstanding,
+    Rtt,
 };
 use knee_cc::{Connection, Controller, Init, Loss, Recovery, Sample};
 use knee_link::{Buffer, Config, Ecn, Link, RateModel};
@@ -307,19 +308,18 @@ impl World {
         let carriers = [0, 1].map(|end| {
             ways.iter().map(|way| Carrier::new(cc, end, way.one_way * 2)).collect::<Vec<_>>()
         });
+        let limits = Limits { window, stream_window: window, streams: 16 };
         let bundles = [false, true].map(|is_server| {
             let settings = BundleSettings {
                 is_server,
                 datagram: DATAGRAM,
-                window,
-                stream_window: window,
-                streams: 16,
+                limits,
                 buffer: window * 2,
                 reinjection: true,
                 lateness: Time::from_millis(1),
             };
             let scheduler = knee_sched::build(&Selection::named(scheduler)).unwrap();
-            let mut bundle = Bundle::new(settings, (window, window, 16), scheduler);
+            let mut bundle = Bundle::new(settings, limits, scheduler);
             (0..ways.len()).for_each(|path| bundle.on_path_up(path));
             bundle
         });

@@ -156,6 +156,8 @@ impl World {
         {
             let piece = self.repeat.pop().or_else(|| self.streams.cut(DATAGRAM).map(|cut| cut.0));
             let Some(piece) = piece else { break };
+            let end = piece.offset + u64::from(piece.len);
+            self.streams.change(piece.stream, |stream| stream.on_given(end));
             self.send(Content::Piece(piece));
         }
     }

@@ -242,6 +242,23 @@ impl<S: Source> Chunks<S> {
         }
     }
 
+    /// Takes out of what waits the chunks that nobody wants any more. What follows them
+    /// counts as if they had never been cut.
+    pub fn withdraw(&mut self, is_unwanted: impl Fn(&S::Piece) -> bool) {
+        let mut gone = 0;
+        for number in self.head()..self.end() {
+            let Some(chunk) = self.ring.get_mut(number) else { break };
+            chunk.offset -= gone;
+            if !chunk.given && is_unwanted(&chunk.piece) {
+                gone += u64::from(chunk.len);
+                (chunk.len, chunk.given, chunk.delivered) = (0, true, true);
+                self.runs.remove(number);
+            }
+        }
+        self.cut -= gone;
+        self.waiting -= gone;
+    }
+
     /// Forgets what lies before byte `acknowledged`.
     #[inline]
     pub fn forget_before(&mut self, acknowledged: u64) {
@@ -285,6 +302,26 @@ mod tests {
         Ahead(u64),
         Last,
         Acknowledge(u64),
+        /// What waits of every third piece.
+        Withdraw,
+    }
+
+    /// Bytes whose pieces are numbered.
+    #[derive(Default)]
+    struct Numbered(ByteCount, u64);
+
+    impl Source for Numbered {
+        type Piece = u64;
+
+        fn cut(&mut self, max: u16) -> Option<(u64, u16)> {
+            let ((), len) = self.0.cut(max)?;
+            self.1 += 1;
+            Some((self.1 - 1, len))
+        }
+
+        fn waiting(&self) -> u64 {
+            self.0.waiting()
+        }
     }
 
     fn any_step() -> impl Strategy<Value = Step> {
@@ -294,6 +331,7 @@ mod tests {
             6 => (0..400_u64).prop_map(Step::Ahead),
             2 => Just(Step::Last),
             2 => (0..100_u64).prop_map(Step::Acknowledge),
+            1 => Just(Step::Withdraw),
         ]
     }
 
@@ -330,6 +368,12 @@ mod tests {
             Some(found)
         }
 
+        fn withdraw(&mut self) {
+            for chunk in self.chunks.iter_mut().step_by(3).filter(|chunk| chunk.1) {
+                *chunk = (0, false);
+            }
+        }
+
         fn last(&mut self) -> Option<usize> {
             while self.cut() {}
             self.chunks.iter().rposition(|chunk| chunk.1)
@@ -342,11 +386,11 @@ mod tests {
         fn chunks_are_found_as_by_looking_at_each(
             steps in proptest::collection::vec(any_step(), 1..300),
         ) {
-            let (mut chunks, mut plain) = (Chunks::new(ByteCount::default(), MSS), Plain::default());
+            let (mut chunks, mut plain) = (Chunks::new(Numbered::default(), MSS), Plain::default());
             for step in steps {
                 let (ours, theirs) = match step {
                     Step::Write(bytes) => {
-                        chunks.source_mut().write(bytes);
+                        chunks.source_mut().0.write(bytes);
                         plain.uncut += bytes;
                         (None, None)
                     }
@@ -357,6 +401,11 @@ mod tests {
                         let sent = plain.chunks.iter().take_while(|chunk| !chunk.1);
                         let sent: u64 = sent.map(|chunk| chunk.0).sum();
                         chunks.forget_before(sent * percent / 100);
+                        (None, None)
+                    }
+                    Step::Withdraw => {
+                        chunks.withdraw(|number| number % 3 == 0);
+                        plain.withdraw();
                         (None, None)
                     }
                 };
@@ -370,6 +419,9 @@ mod tests {
                 prop_assert_eq!(chunks.unsent(), waiting);
                 let head = plain.chunks.iter().position(|chunk| chunk.1);
                 prop_assert_eq!(chunks.head(), head.unwrap_or(plain.chunks.len()) as u64);
+                let before = &plain.chunks[..head.unwrap_or(plain.chunks.len())];
+                let before: u64 = before.iter().map(|chunk| chunk.0).sum();
+                prop_assert_eq!(chunks.head_offset(), before);
             }
         }
     }

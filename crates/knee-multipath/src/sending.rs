@@ -224,6 +224,15 @@ impl<S: Source> Sending<S> {
         }
     }
 
+    /// Takes out of what was cut and given to no path the pieces that nobody wants any
+    /// more: they take nothing of the peer's credit. Only for what is [released on
+    /// delivery](Release::OnDelivery).
+    pub fn withdraw(&mut self, is_unwanted: impl Fn(&S::Piece) -> bool) {
+        debug_assert_eq!(self.release, Release::OnDelivery);
+        self.chunks.withdraw(is_unwanted);
+        self.acknowledged = self.chunks.forget_delivered();
+    }
+
     /// The peer has all data before the byte `next` (data ACK, RFC 8684,
     /// section 3.3.2).
     #[inline]

@@ -28,6 +28,17 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 /// it. QUIC's datagrams have about twice as many (RFC 9000, section 14).
 pub const DATAGRAM_MIN: u16 = 600;
 
+/// What an end takes of the other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Bytes of all streams that were sent and that nobody has read.
+    pub window: u64,
+    /// The same of one stream.
+    pub stream_window: u64,
+    /// Streams that the other may have open.
+    pub streams: u64,
+}
+
 /// What a bundle is set to. Both ends have told each other their limits (JOINED).
 #[derive(Clone, Debug)]
 pub struct BundleSettings {
@@ -35,12 +46,8 @@ pub struct BundleSettings {
     pub is_server: bool,
     /// Bytes of a datagram that every path carries, at first.
     pub datagram: u16,
-    /// Bytes of all streams that the peer may have sent and nobody has read.
-    pub window: u64,
-    /// The same of one stream.
-    pub stream_window: u64,
-    /// Streams that the peer may have open.
-    pub streams: u64,
+    /// What this end takes of the peer.
+    pub limits: Limits,
     /// Bytes that a stream keeps which are written and not acknowledged.
     pub buffer: u64,
     /// A fast path repeats what a slower one would deliver later.
@@ -54,7 +61,8 @@ pub struct BundleSettings {
 pub enum Event {
     /// The peer opened a stream.
     Opened(StreamId),
-    /// A stream has something to read, or its end.
+    /// A stream has something to read, or its end. It comes again only after all that was
+    /// there has been read.
     Readable(StreamId),
     /// A stream takes bytes again.
     Writable(StreamId),
@@ -144,8 +152,10 @@ enum Content {
     Chunk(u64, Piece),
     /// A part of one, since the path carries smaller datagrams than others.
     Part(u64, Piece),
-    /// The number of what [`Controls`] told, and of a probe.
+    /// The number of what [`Controls`] told.
     Control(u64),
+    /// A probe that tells nothing.
+    Probe,
     /// A message.
     Message,
 }
@@ -207,23 +217,19 @@ pub struct Bundle {
     peer_goes_away: bool,
     closing: Option<(u64, String)>,
     is_closed: bool,
+    /// Room for what an ACK shows; empty in between.
+    fates: Vec<(Fate, Content)>,
     counters: BundleCounters,
 }
 
 impl Bundle {
-    /// A bundle without a path. `peer` are the limits that the peer has told: bytes of
-    /// all streams, of one stream, and streams.
-    pub fn new(
-        settings: BundleSettings,
-        peer: (u64, u64, u64),
-        scheduler: Box<dyn Scheduler>,
-    ) -> Bundle {
-        let (window, peer_stream_window, openable) = peer;
+    /// A bundle without a path. `peer` is what the peer takes, as it has told.
+    pub fn new(settings: BundleSettings, peer: Limits, scheduler: Box<dyn Scheduler>) -> Bundle {
         let mut streams = Streams::default();
         streams.set_datagram(settings.datagram);
         let sending = knee_multipath::Settings {
             mss: settings.datagram,
-            window,
+            window: peer.window,
             reinjection: settings.reinjection,
             release: Release::OnDelivery,
             silence: SilenceRule {
@@ -241,20 +247,21 @@ impl Bundle {
             parts: VecDeque::new(),
             cut_up: BTreeMap::new(),
             opened: 0,
-            openable,
-            peer_stream_window,
+            openable: peer.streams,
+            peer_stream_window: peer.stream_window,
             accepted: Spans::default(),
             accepted_done: 0,
-            granted_streams: settings.streams,
+            granted_streams: settings.limits.streams,
             consumed: 0,
             highest: 0,
-            granted: settings.window,
+            granted: settings.limits.window,
             refused: BTreeSet::new(),
             events: VecDeque::new(),
             goes_away: None,
             peer_goes_away: false,
             closing: None,
             is_closed: false,
+            fates: Vec::new(),
             counters: BundleCounters::default(),
             settings,
         }
@@ -275,12 +282,10 @@ impl Bundle {
         let state = &mut self.paths[path];
         state.is_up = false;
         state.arrivals.forget_due();
-        let mut held = Vec::new();
-        state.sent.abandon(|content| held.push(content));
+        let fates = &mut self.fates;
+        state.sent.abandon(|content| fates.push((Fate::Lost, content)));
         self.parts.retain(|(of, ..)| *of != path);
-        for content in held {
-            self.on_fate(path, Fate::Lost, content);
-        }
+        self.on_fates(path);
         self.sending.on_path_down(path);
     }
 
@@ -336,7 +341,7 @@ impl Bundle {
 
     fn insert(&mut self, id: StreamId) {
         self.sending.source_mut().insert(id, SendStream::new(self.peer_stream_window));
-        self.receiving.insert(id, ReceiveStream::new(self.settings.stream_window));
+        self.receiving.insert(id, ReceiveStream::new(self.settings.limits.stream_window));
     }
 
     /// Takes bytes of a stream, as many as there is room for; returns how many. After
@@ -358,12 +363,20 @@ impl Bundle {
         }
     }
 
-    /// Ends the sending half of a stream at once.
-    pub fn reset(&mut self, id: StreamId, code: u64) {
-        if self.sending.source_mut().change(id, |stream| stream.reset(code)) == Some(true) {
+    /// Ends the sending half of a stream at once. Returns whether that is new.
+    pub fn reset(&mut self, id: StreamId, code: u64) -> bool {
+        let is_new =
+            self.sending.source_mut().change(id, |stream| stream.reset(code)) == Some(true);
+        if is_new {
             self.refused.remove(&id);
+            // What no path was given never leaves, and takes no credit. The end was that of
+            // what was written, which is forgotten.
+            let given = self.sending.source().get(id).map_or(0, SendStream::given_end);
+            self.sending.withdraw(|piece| piece.stream == id && piece.offset >= given);
+            self.controls.withdraw(Control::End(id));
             self.controls.tell(Control::Reset(id));
         }
+        is_new
     }
 
     /// Nobody wants more of a stream: the peer is asked to end it.
@@ -382,7 +395,7 @@ impl Bundle {
         let stream = self.receiving.get_mut(&id)?;
         let bytes = stream.read(most)?;
         self.consumed += bytes.len() as u64;
-        if stream.raise_limit(self.settings.stream_window) {
+        if stream.raise_limit(self.settings.limits.stream_window) {
             self.controls.tell(Control::MaxStreamData(id));
         }
         self.grant();
@@ -455,10 +468,5 @@ impl Bundle {
     pub fn held(&self) -> u64 {
         let received: u64 = self.receiving.values().map(ReceiveStream::held).sum();
         self.sending.source().held() + received
-    }
-
-    /// Bytes wait that a path could be given.
-    pub fn has_waiting(&self) -> bool {
-        self.sending.unsent() > 0 && !self.sending.is_blocked()
     }
 }

@@ -43,17 +43,15 @@ impl Bundle {
             }
             Frame::Ack { path, delay, ranges } => {
                 let state = &mut self.paths[path];
-                let mut told = Vec::new();
-                let tell = |_, fate, content| told.push((fate, content));
+                let fates = &mut self.fates;
+                let tell = |_, fate, content| fates.push((fate, content));
                 let heard = state.sent.on_ack(now, &ranges, &mut state.rtt, delay, tell);
                 heard.map_err(|NeverSent| Violation::NeverSent)?;
-                if !told.is_empty() && state.is_up {
+                if !self.fates.is_empty() && state.is_up {
                     let more = state.sent.in_flight() > 0;
                     self.sending.on_heard(now, path, more);
                 }
-                for (fate, content) in told {
-                    self.on_fate(path, fate, content);
-                }
+                self.on_fates(path);
             }
             Frame::AckAck { path, below } => self.paths[path].arrivals.settle(below),
             Frame::MaxData(end) => self.sending.on_credit(end),
@@ -65,14 +63,10 @@ impl Bundle {
             Frame::MaxStreams(count) => self.openable = self.openable.max(count),
             Frame::Reset { stream, code, size } => self.on_reset(stream, code, size)?,
             Frame::Stop { stream, code } => {
-                if let Some(id) = self.known(stream)? {
-                    let done = self.sending.source().get(id).is_none_or(SendStream::is_done);
-                    if !done
-                        && self.sending.source().get(id).is_some_and(|s| s.reset_code().is_none())
-                    {
-                        self.reset(id, code);
-                        self.events.push_back(Event::Stopped { stream: id, code });
-                    }
+                if let Some(id) = self.known(stream)?
+                    && self.reset(id, code)
+                {
+                    self.events.push_back(Event::Stopped { stream: id, code });
                 }
             }
             Frame::Status { path, backup, quiet, cost } => {
@@ -182,8 +176,8 @@ impl Bundle {
 
     /// Lets the peer send more once that is a quarter of the window.
     pub(super) fn grant(&mut self) {
-        let end = self.consumed + self.settings.window;
-        if end >= self.granted + self.settings.window / 4 {
+        let end = self.consumed + self.settings.limits.window;
+        if end >= self.granted + self.settings.limits.window / 4 {
             self.granted = end;
             self.controls.tell(Control::MaxData);
         }
@@ -201,16 +195,25 @@ impl Bundle {
         self.refused.remove(&id);
         if id.by_server() != self.settings.is_server {
             self.accepted_done += 1;
-            let most = self.accepted_done + self.settings.streams;
-            if most >= self.granted_streams + (self.settings.streams / 4).max(1) {
+            let most = self.accepted_done + self.settings.limits.streams;
+            if most >= self.granted_streams + (self.settings.limits.streams / 4).max(1) {
                 self.granted_streams = most;
                 self.controls.tell(Control::MaxStreams);
             }
         }
     }
 
+    /// What became of the datagrams of a path in `fates`, which is empty then.
+    pub(super) fn on_fates(&mut self, path: usize) {
+        let mut fates = std::mem::take(&mut self.fates);
+        for (fate, content) in fates.drain(..) {
+            self.on_fate(path, fate, content);
+        }
+        self.fates = fates;
+    }
+
     /// What became of a datagram.
-    pub(super) fn on_fate(&mut self, path: usize, fate: Fate, content: Content) {
+    fn on_fate(&mut self, path: usize, fate: Fate, content: Content) {
         match fate {
             Fate::Lost => self.counters.lost += 1,
             Fate::Late => self.counters.late += 1,
@@ -256,7 +259,7 @@ impl Bundle {
                     self.on_told(control);
                 }
             }
-            (_, Content::Message) => {}
+            (_, Content::Probe | Content::Message) => {}
         }
     }
 

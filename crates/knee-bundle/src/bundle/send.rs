@@ -36,13 +36,10 @@ impl Bundle {
     pub fn on_timer(&mut self, now: Time, paths: &[Path]) {
         for path in 0..self.paths.len() {
             let state = &mut self.paths[path];
-            let mut told = Vec::new();
-            state
-                .sent
-                .on_loss_timer(now, &state.rtt, |_, fate, content| told.push((fate, content)));
-            for (fate, content) in told {
-                self.on_fate(path, fate, content);
-            }
+            let fates = &mut self.fates;
+            let tell = |_, fate, content| fates.push((fate, content));
+            state.sent.on_loss_timer(now, &state.rtt, tell);
+            self.on_fates(path);
         }
         self.sending.on_timer(now, paths);
     }
@@ -126,9 +123,13 @@ impl Bundle {
                 }
             }
         }
-        let is_ack_alone = !probe && !self.controls.is_due();
         if probe {
             Frame::Ping.write(into);
+        }
+        if !self.controls.is_due() {
+            self.counters.acknowledgements += u64::from(!probe);
+            self.push(now, path, into.len(), probe, Content::Probe);
+            return;
         }
         let mut controls = std::mem::take(&mut self.controls);
         let number = controls.take(|control| {
@@ -143,11 +144,7 @@ impl Bundle {
             fits
         });
         self.controls = controls;
-        self.counters.acknowledgements += u64::from(is_ack_alone);
-        if is_ack_alone {
-            self.controls.delivered(number);
-        }
-        self.push(now, path, into.len(), !is_ack_alone, Content::Control(number));
+        self.push(now, path, into.len(), true, Content::Control(number));
     }
 
     fn write_one(&self, control: Control, into: &mut Vec<u8>) {
@@ -178,7 +175,7 @@ impl Bundle {
             Control::Reset(id) => {
                 let Some(stream) = self.sending.source().get(id) else { return };
                 let code = stream.reset_code().unwrap_or(0);
-                Frame::Reset { stream: id.value(), code, size: stream.cut_end() }
+                Frame::Reset { stream: id.value(), code, size: stream.given_end() }
             }
             Control::Stop(id) => {
                 let code = self.receiving.get(&id).and_then(ReceiveStream::stop_code);
@@ -284,6 +281,8 @@ impl Bundle {
                 self.on_chunk_delivered(chunk);
                 continue;
             };
+            let end = piece.offset + u64::from(piece.len);
+            self.sending.source_mut().change(piece.stream, |stream| stream.on_given(end));
             let id = piece.stream.value();
             let room = |offset| {
                 usize::from(max[path]).saturating_sub(HEADER + stream_overhead(id, offset)).max(1)

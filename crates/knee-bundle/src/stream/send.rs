@@ -4,19 +4,21 @@ use crate::spans::Spans;
 use std::collections::VecDeque;
 
 /// Bytes that were written and are not acknowledged from the first on, and how
-/// far they were cut and may be.
+/// far they were cut, were given to paths, and may be.
 #[derive(Clone, Debug, Default)]
 pub struct SendStream {
     /// From the byte `base` on.
     buffer: VecDeque<u8>,
     base: u64,
     cut: u64,
+    /// Before this lies all that was given to a path; pieces may be given out of order.
+    given: u64,
     /// The peer lets through what lies before this.
     limit: u64,
     acknowledged: Spans,
     /// Nothing more is written.
     finished: bool,
-    /// The end needs a frame of its own: the last byte was cut before it.
+    /// The end needs a frame of its own: the last byte was given to a path before it.
     fin_apart: bool,
     fin_acknowledged: bool,
     /// The stream was reset, with this code.
@@ -38,6 +40,16 @@ impl SendStream {
     /// Bytes cut.
     pub fn cut_end(&self) -> u64 {
         self.cut
+    }
+
+    /// The peer counts bytes before this at most.
+    pub fn given_end(&self) -> u64 {
+        self.given
+    }
+
+    /// What lies before this is about to be given to a path.
+    pub fn on_given(&mut self, end: u64) {
+        self.given = self.given.max(end);
     }
 
     /// Bytes that wait and may be cut.
@@ -74,7 +86,7 @@ impl SendStream {
             return false;
         }
         self.finished = true;
-        self.fin_apart = self.cut == self.written();
+        self.fin_apart = self.given == self.written();
         self.fin_apart
     }
 
