@@ -26,8 +26,12 @@ mod wire;
 
 pub use ack_request::AckRequest;
 pub use config::{AckFrequency, Acks, Config, Pacing, ReceiveWindow, Sampler};
+pub use pacing::Pacer;
+pub use prr::Reduction;
+pub use rate::RateSampler;
 pub use receiver::{Arrival, Receiver};
 pub use rtt::RttEstimator;
+pub use scoreboard::Sent;
 pub use sender::{Burst, Counters, Sender, TimerKind, Transmit};
 pub use wire::{Ack, AckDetails, EcnBytes, SACK_BLOCKS_MAX, Segment, SegmentKind};
 

@@ -1,0 +1,670 @@
+//! A controller of `knee-cc` under a QUIC connection.
+//!
+//! The QUIC library tells of each packet: sent, acknowledged, lost. From that come the
+//! samples and events that TCP would give. What differs:
+//!
+//! * A packet has the bytes of its QUIC header and tag; IP's and UDP's are left out.
+//! * The library reports what an ACK acknowledges before what it shows to be lost. The
+//!   sample waits until both are known.
+//! * No packet is sent twice, so every RTT is unambiguous; the peer's delay of its ACK is
+//!   in it, as on TCP. Nothing is ever in disorder.
+//! * A packet that counted as lost and arrives is not told of one by one: only when all of
+//!   a recovery do, which undoes it.
+//! * A probe timeout is not told of. Persistent congestion (RFC 9002, section 7.6) is what
+//!   a retransmission timeout is on TCP.
+//! * Packets of handshake keys that are gone are never told of: what is in flight is put
+//!   right at each ACK.
+//!
+//! The connection does not pace by itself: [`CongestionControl::may_send`] says when
+//! something may leave.
+
+use crate::recovery::{Change, Episode};
+use crate::ring::Ring;
+use knee_cc::{
+    Connection, Controller, Decision, Event, Init, Loss, Needs, Peer, Recovery, RecoveryPeriod,
+    Sample, Selection, SelectionError, State, Transmission,
+};
+use knee_multipath::CapacityMeter;
+use knee_transport::{Pacer, RateSampler, Reduction, RttEstimator, Sampler, Sent};
+use knee_units::{Rate, Time};
+use noq_proto::congestion;
+use rand_chacha::ChaCha8Rng;
+use std::any::Any;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+
+/// Headers of IPv4 and UDP.
+const AROUND: u32 = 28;
+/// A rate at which nothing waits: the pace is ours.
+const UNPACED: u64 = 1 << 40;
+/// TCP's least timeout, which RTT estimators need.
+const MIN_RTO: Time = Time::from_millis(200);
+
+/// What the controllers of a connection's paths show to each other.
+#[derive(Clone, Debug, Default)]
+pub struct Coupling(Arc<Mutex<Vec<Peer>>>);
+
+/// What a path's congestion control is set to.
+#[derive(Clone, Debug)]
+pub struct CongestionSettings {
+    /// The controller.
+    pub controller: Selection,
+    /// How its recovery ends; none: as it asks.
+    pub recovery: Option<RecoveryPeriod>,
+    /// Whether to pace; none: if it asks.
+    pub paced: Option<bool>,
+    /// Packets of the initial window.
+    pub initial_window: u32,
+    /// Bytes that may leave at once, at most.
+    pub max_burst: u32,
+}
+
+/// What a path has counted and is at, for records.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Observed {
+    /// Packets sent that are acknowledged in turn.
+    pub sent_packets: u64,
+    /// Their bytes.
+    pub sent: u64,
+    /// Bytes acknowledged.
+    pub delivered: u64,
+    /// Packets acknowledged.
+    pub delivered_packets: u64,
+    /// Bytes lost.
+    pub lost: u64,
+    /// Packets lost.
+    pub lost_packets: u64,
+    /// Recoveries begun.
+    pub recoveries: u64,
+    /// Recoveries undone.
+    pub spurious_recoveries: u64,
+    /// Persistent congestion.
+    pub timeouts: u64,
+    /// Bytes in flight.
+    pub in_flight: u64,
+    /// Window in force, bytes.
+    pub window: u64,
+    /// What the controller decided last.
+    pub decision: Decision,
+    /// Last RTT.
+    pub rtt: Time,
+    /// Smoothed RTT.
+    pub srtt: Time,
+    /// Its variation.
+    pub rtt_variation: Time,
+    /// Lowest RTT within 300 s.
+    pub min_rtt: Time,
+    /// Lowest and highest RTT.
+    pub rtt_range: Option<(Time, Time)>,
+    /// Delivery rate of the last sample.
+    pub rate: Option<Rate>,
+    /// What the path is known to carry.
+    pub capacity: Option<Rate>,
+    /// What the controller shows of itself.
+    pub state: State,
+}
+
+/// What one ACK acknowledges, until it is known what it shows to be lost.
+#[derive(Debug)]
+struct Batch {
+    at: Time,
+    prior_in_flight: u64,
+    newly_acked: u64,
+    newest: Option<Sent>,
+    /// All of it was told.
+    complete: bool,
+}
+
+#[derive(Debug)]
+struct Inner {
+    controller: Box<dyn Controller>,
+    needs: Needs,
+    start: Instant,
+    mss: u32,
+    initial_window: u64,
+    max_burst: u32,
+    paced: bool,
+    ring: Ring,
+    sampler: RateSampler,
+    rtt: RttEstimator,
+    capacity: CapacityMeter,
+    pacer: Pacer,
+    quantum: u32,
+    decision: Decision,
+    reduction: Option<Reduction>,
+    episode: Episode,
+    established: bool,
+    window_limited: bool,
+    in_flight: u64,
+    counted: Observed,
+    batch: Option<Batch>,
+    losses: Vec<Sent>,
+    /// With the controllers of the other paths, and its place among them.
+    coupling: Option<(Coupling, usize)>,
+    woken: Time,
+    /// When it was called last.
+    now: Time,
+}
+
+/// The congestion control of a path; clones are of the same one.
+#[derive(Clone, Debug)]
+pub struct CongestionControl(Arc<Mutex<Inner>>);
+
+impl CongestionControl {
+    /// That of a path whose packets have `mss` bytes (UDP payload). `start` is time zero.
+    ///
+    /// # Errors
+    /// The controller is not known, or its parameters are not.
+    pub fn new(
+        settings: &CongestionSettings,
+        mss: u16,
+        start: Instant,
+        rng: ChaCha8Rng,
+    ) -> Result<CongestionControl, SelectionError> {
+        let mss = u32::from(mss);
+        let initial_window = u64::from(settings.initial_window) * u64::from(mss);
+        let init = Init { mss, mtu: mss + AROUND, initial_window, rng };
+        let controller = knee_cc::build(&settings.controller, init)?;
+        let needs = controller.needs();
+        let mut inner = Inner {
+            needs,
+            start,
+            mss,
+            initial_window,
+            max_burst: settings.max_burst,
+            paced: settings.paced.unwrap_or(needs.pacing),
+            ring: Ring::default(),
+            sampler: RateSampler::new(Sampler::default()),
+            rtt: RttEstimator::new(MIN_RTO),
+            capacity: CapacityMeter::default(),
+            pacer: Pacer::new(mss),
+            quantum: 0,
+            decision: controller.decision(),
+            reduction: None,
+            episode: Episode::new(settings.recovery.unwrap_or(needs.recovery_period)),
+            established: false,
+            window_limited: false,
+            in_flight: 0,
+            counted: Observed::default(),
+            batch: None,
+            losses: Vec::new(),
+            coupling: None,
+            woken: Time::ZERO,
+            now: Time::ZERO,
+            controller,
+        };
+        inner.apply(inner.decision);
+        Ok(CongestionControl(Arc::new(Mutex::new(inner))))
+    }
+
+    fn inner(&self) -> MutexGuard<'_, Inner> {
+        lock(&self.0)
+    }
+
+    /// From now on this one and the others of a connection's paths act together.
+    pub fn couple(&self, coupling: &Coupling) {
+        let mut inner = self.inner();
+        let mut peers = lock(&coupling.0);
+        peers.push(inner.controller.peer());
+        inner.coupling = Some((coupling.clone(), peers.len() - 1));
+    }
+
+    /// The handshake is complete, after this round trip.
+    pub fn on_established(&self, now: Time, rtt: Time) {
+        let mut inner = self.inner();
+        inner.flush();
+        inner.establish(now, rtt);
+    }
+
+    /// Whether another packet may leave now, when so many bytes wait in the connection.
+    pub fn may_send(&self, now: Time, waiting: u64) -> bool {
+        let mut inner = self.inner();
+        inner.flush();
+        let fits = inner.in_flight + waiting + u64::from(inner.mss) <= inner.window();
+        inner.window_limited |= !fits;
+        fits && (!inner.paced || inner.pacer.in_burst(now) || inner.pacer.is_due(now))
+    }
+
+    /// A packet of so many bytes is about to leave.
+    pub fn on_handed_over(&self, now: Time, bytes: u16) {
+        let mut inner = self.inner();
+        if inner.paced {
+            let (quantum, before) = (inner.quantum, inner.counted.sent_packets);
+            inner.pacer.admit(now, quantum);
+            inner.pacer.on_sent(bytes, before);
+        }
+    }
+
+    /// The application gave nothing although there is room: samples up to here understate
+    /// the path.
+    pub fn on_application_limited(&self, waiting: u64) {
+        let mut inner = self.inner();
+        let in_flight = inner.in_flight + waiting;
+        inner.sampler.mark_app_limited(in_flight);
+        inner.window_limited = false;
+    }
+
+    /// When pacing lets the next packet leave, or the controller is to be woken.
+    pub fn timer(&self, now: Time) -> Time {
+        let inner = self.inner();
+        let fits = inner.in_flight + u64::from(inner.mss) <= inner.window();
+        let departure =
+            if inner.paced && fits && inner.pacer.next() > now { inner.pacer.next() } else { Time::MAX };
+        departure.min(inner.wake_at())
+    }
+
+    /// Wakes the controller, if it is time.
+    pub fn on_timer(&self, now: Time) {
+        let mut inner = self.inner();
+        if inner.wake_at() <= now {
+            inner.woken = now;
+            let connection = inner.connection(now);
+            let decision = inner.controller.on_wake(&connection);
+            inner.apply(decision);
+        }
+    }
+
+    /// Another path is held up by this one: its window is halved.
+    pub fn penalise(&self, now: Time) {
+        let mut inner = self.inner();
+        inner.flush();
+        inner.tell(now, Event::Penalised);
+    }
+
+    /// Why the controller cannot go on; none: it can.
+    pub fn failure(&self) -> Option<String> {
+        let inner = self.inner();
+        if inner.needs.may_fail { inner.controller.failure() } else { None }
+    }
+
+    /// The path as it is now.
+    pub fn observe(&self) -> Observed {
+        let mut inner = self.inner();
+        inner.flush();
+        Observed {
+            delivered: inner.sampler.delivered,
+            in_flight: inner.in_flight,
+            window: inner.window(),
+            decision: inner.decision,
+            rtt: inner.rtt.latest(),
+            srtt: inner.rtt.smoothed(),
+            rtt_variation: inner.rtt.variation(),
+            min_rtt: inner.rtt.minimum(),
+            rtt_range: inner.rtt.range(),
+            rate: inner.sampler.rate(),
+            capacity: inner.capacity.capacity(),
+            state: inner.controller.state(),
+            ..inner.counted
+        }
+    }
+
+    /// It is paced.
+    pub fn is_paced(&self) -> bool {
+        self.inner().paced
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    // What panicked has ended the run already.
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Inner {
+    fn time(&self, at: Instant) -> Time {
+        Time::from_nanos(at.saturating_duration_since(self.start).as_nanos() as u64)
+    }
+
+    /// The order of the packet that leaves next.
+    fn next(&self) -> u32 {
+        self.counted.sent_packets as u32
+    }
+
+    /// Window in force.
+    fn window(&self) -> u64 {
+        self.reduction.map_or(self.decision.window, |reduction| reduction.window)
+    }
+
+    fn wake_at(&self) -> Time {
+        if !self.needs.wakes {
+            return Time::MAX;
+        }
+        let at = self.controller.wake_at();
+        if at <= self.woken { Time::MAX } else { at }
+    }
+
+    fn connection(&self, now: Time) -> Connection {
+        Connection {
+            now,
+            mss: self.mss,
+            mtu: self.mss + AROUND,
+            in_flight: self.in_flight,
+            delivered: self.sampler.delivered,
+            lost: self.counted.lost,
+            acknowledged: self.sampler.delivered,
+            sent: self.counted.sent,
+            srtt: self.rtt.smoothed(),
+            min_rtt: self.rtt.minimum(),
+            recovery: self.episode.state(),
+            window_limited: self.window_limited,
+            app_limited: self.sampler.app_limited(),
+            paced: self.paced,
+            next_departure: if self.paced { self.pacer.next().max(now) } else { now },
+        }
+    }
+
+    fn apply(&mut self, decision: Decision) {
+        if self.paced {
+            self.pacer.set_rate(decision.pacing_rate);
+        }
+        let burst = decision.send_quantum.min(u64::from(self.max_burst));
+        self.quantum = (burst / u64::from(self.mss)).max(1) as u32;
+        self.decision = decision;
+    }
+
+    fn tell(&mut self, now: Time, event: Event) {
+        let connection = self.connection(now);
+        let decision = self.controller.on_event(event, &connection);
+        self.apply(decision);
+    }
+
+    fn establish(&mut self, now: Time, rtt: Time) {
+        if !std::mem::replace(&mut self.established, true) {
+            if self.rtt.smoothed() == Time::ZERO {
+                self.rtt.update(rtt, 0, self.next());
+                self.rtt.update_minimum(now, rtt);
+            }
+            self.tell(now, Event::Established);
+        }
+    }
+
+    fn on_sent(&mut self, now: Time, bytes: u16, number: u64) {
+        self.now = now;
+        self.flush();
+        let nothing_outstanding = self.in_flight == 0;
+        if nothing_outstanding && self.established && self.sampler.delivered > 0 {
+            self.tell(now, Event::SentAfterIdle);
+        }
+        let mut sent = Sent {
+            len: bytes,
+            order: self.next(),
+            lost: self.counted.lost as u32,
+            ..Sent::default()
+        };
+        self.sampler.on_sent(now, nothing_outstanding, &mut sent);
+        self.in_flight += u64::from(bytes);
+        sent.in_flight = u32::try_from(self.in_flight).unwrap_or(u32::MAX);
+        self.ring.insert(number, sent);
+        self.counted.sent += u64::from(bytes);
+        self.counted.sent_packets += 1;
+        if let Some(reduction) = &mut self.reduction {
+            reduction.on_sent(bytes.into());
+        }
+        if self.needs.sends && self.established {
+            let sent = Transmission { bytes: bytes.into(), retransmission: false };
+            let connection = self.connection(now);
+            let decision = self.controller.on_sent(&sent, &connection);
+            self.apply(decision);
+        }
+    }
+
+    fn on_acknowledged(&mut self, now: Time, sent_at: Time, number: u64) {
+        self.now = now;
+        if self.batch.as_ref().is_some_and(|batch| batch.complete) {
+            self.flush();
+        }
+        let Some(sent) = self.ring.take(number, Some(sent_at)) else { return };
+        let prior_in_flight = self.in_flight;
+        let batch = self.batch.get_or_insert(Batch {
+            at: now,
+            prior_in_flight,
+            newly_acked: 0,
+            newest: None,
+            complete: false,
+        });
+        batch.newly_acked += u64::from(sent.len);
+        if batch.newest.is_none_or(|newest| sent.order > newest.order) {
+            batch.newest = Some(sent);
+        }
+        self.sampler.delivered += u64::from(sent.len);
+        self.counted.delivered_packets += 1;
+        self.in_flight = self.in_flight.saturating_sub(sent.len.into());
+    }
+
+    fn on_lost(&mut self, now: Time, number: u64) {
+        if self.batch.as_ref().is_some_and(|batch| batch.at != now) {
+            self.flush();
+        }
+        let Some(sent) = self.ring.take(number, None) else { return };
+        self.in_flight = self.in_flight.saturating_sub(sent.len.into());
+        self.losses.push(sent);
+    }
+
+    /// Tells the controller of an ACK that is complete.
+    fn flush(&mut self) {
+        if self.batch.as_ref().is_some_and(|batch| batch.complete)
+            && let Some(batch) = self.batch.take()
+        {
+            self.settle(batch.at, Some(batch), false);
+        }
+    }
+
+    /// What an ACK or a timer showed, in the order of TCP's ACK: recovery ends, losses,
+    /// recovery begins, the sample.
+    fn settle(&mut self, now: Time, batch: Option<Batch>, persistent: bool) {
+        let newest = batch.as_ref().and_then(|batch| batch.newest);
+        if let Some(newest) = newest {
+            let rtt = now - newest.sent_at;
+            self.rtt.update(rtt, newest.order, self.next());
+            self.rtt.update_minimum(now, rtt);
+            self.establish(now, rtt);
+            let oldest = self.ring.oldest().map(|sent| sent.order);
+            match self.episode.on_acknowledged(newest.order, oldest, self.next()) {
+                Change::Ended => self.end_recovery(now),
+                Change::Next => {
+                    self.end_recovery(now);
+                    self.begin_recovery(now);
+                }
+                Change::None | Change::Begun => {}
+            }
+        }
+        let newly_lost = self.take_losses(now);
+        if persistent {
+            self.counted.timeouts += 1;
+            self.reduction = None;
+            // The first of an episode costs the threshold: it is told outside of it.
+            self.tell(now, Event::Timeout);
+            self.episode.on_timeout(self.next());
+        } else if newly_lost > 0 && self.episode.begin(self.next()) == Change::Begun {
+            self.begin_recovery(now);
+        }
+        if let Some(batch) = batch {
+            self.acknowledge(now, &batch, newly_lost);
+        }
+    }
+
+    fn take_losses(&mut self, now: Time) -> u64 {
+        let mut newly_lost = 0;
+        let mut losses = std::mem::take(&mut self.losses);
+        for sent in losses.drain(..) {
+            let bytes = u64::from(sent.len);
+            newly_lost += bytes;
+            self.counted.lost += bytes;
+            self.counted.lost_packets += 1;
+            self.episode.on_lost(sent.order, self.next());
+            if self.needs.losses {
+                let loss = Loss {
+                    bytes,
+                    sent_at: sent.sent_at,
+                    in_flight_at_send: sent.in_flight.into(),
+                    delivered_at_send: sent.delivered,
+                    lost_at_send: self.counted.lost - self.lost_since(&sent),
+                    app_limited: self.sampler.was_limited(&sent),
+                };
+                let connection = self.connection(now);
+                let decision = self.controller.on_loss(&loss, &connection);
+                self.apply(decision);
+            }
+        }
+        self.losses = losses;
+        newly_lost
+    }
+
+    /// Bytes lost since a packet was sent.
+    fn lost_since(&self, sent: &Sent) -> u64 {
+        u64::from((self.counted.lost as u32).wrapping_sub(sent.lost))
+    }
+
+    fn begin_recovery(&mut self, now: Time) {
+        self.counted.recoveries += 1;
+        let prior_window = self.window();
+        self.tell(now, Event::RecoveryStart);
+        if self.needs.proportional_rate_reduction {
+            self.reduction = Some(Reduction::start(prior_window));
+        }
+    }
+
+    fn end_recovery(&mut self, now: Time) {
+        self.reduction = None;
+        self.tell(now, Event::RecoveryEnd);
+    }
+
+    fn acknowledge(&mut self, now: Time, batch: &Batch, newly_lost: u64) {
+        let newly_acked = batch.newly_acked;
+        let mut sample = Sample {
+            newly_acked,
+            newly_lost,
+            prior_in_flight: batch.prior_in_flight,
+            ..Sample::default()
+        };
+        self.sampler.sample(now, batch.newest.as_ref(), &self.rtt, &mut sample);
+        if let Some(newest) = &batch.newest {
+            sample.rtt = Some(now - newest.sent_at);
+            sample.ack_delayed =
+                newly_acked == u64::from(newest.len) && batch.prior_in_flight == newly_acked;
+            sample.lost_since_send = self.lost_since(newest);
+            let (delivered, srtt) = (self.sampler.delivered, self.rtt.smoothed());
+            self.capacity.on_ack(now, delivered, newest.sent_at, srtt, self.mss.into());
+        }
+        if self.needs.coupled {
+            self.meet_peers();
+        }
+        let connection = self.connection(now);
+        let decision = self.controller.on_ack(&sample, &connection);
+        self.apply(decision);
+        self.sampler.on_decision(&decision, &connection);
+        if let Some(reduction) = &mut self.reduction {
+            let (in_flight, mss) = (self.in_flight, u64::from(self.mss));
+            reduction.on_ack(newly_acked, in_flight, decision.window, mss, newly_lost == 0);
+        }
+    }
+
+    fn meet_peers(&mut self) {
+        let Some((coupling, own)) = &self.coupling else { return };
+        let mut peers = lock(&coupling.0);
+        peers[*own] = Peer { srtt: self.rtt.smoothed(), ..self.controller.peer() };
+        self.controller.on_peers(&peers, *own);
+    }
+}
+
+/// A [`CongestionControl`] as the QUIC library calls it.
+#[derive(Debug)]
+pub struct Adaptor(pub CongestionControl);
+
+impl congestion::Controller for Adaptor {
+    fn on_packet_sent(&mut self, now: Instant, bytes: u16, number: u64) {
+        let mut inner = self.0.inner();
+        let now = inner.time(now);
+        inner.on_sent(now, bytes, number);
+    }
+
+    fn on_ack(
+        &mut self,
+        now: Instant,
+        sent: Instant,
+        _bytes: u64,
+        number: u64,
+        _app_limited: bool,
+        _rtt: &noq_proto::RttEstimator,
+    ) {
+        let mut inner = self.0.inner();
+        let (now, sent) = (inner.time(now), inner.time(sent));
+        inner.on_acknowledged(now, sent, number);
+    }
+
+    fn on_end_acks(&mut self, now: Instant, in_flight: u64, _: bool, _: Option<u64>) {
+        let mut inner = self.0.inner();
+        let now = inner.time(now);
+        inner.in_flight = in_flight;
+        if let Some(batch) = &mut inner.batch {
+            (batch.at, batch.complete) = (now, true);
+        }
+    }
+
+    fn on_packet_lost(&mut self, _bytes: u16, number: u64, now: Instant) {
+        let mut inner = self.0.inner();
+        let now = inner.time(now);
+        inner.on_lost(now, number);
+    }
+
+    fn on_congestion_event(
+        &mut self,
+        now: Instant,
+        _sent: Instant,
+        is_persistent_congestion: bool,
+        is_ecn: bool,
+        _lost_bytes: u64,
+        _largest_lost: u64,
+    ) {
+        let mut inner = self.0.inner();
+        let now = inner.time(now);
+        if is_ecn {
+            inner.flush();
+            inner.tell(now, Event::CongestionEcho);
+            return;
+        }
+        let batch = inner.batch.take_if(|batch| batch.complete);
+        inner.settle(now, batch, is_persistent_congestion);
+    }
+
+    fn on_spurious_congestion_event(&mut self) {
+        let mut inner = self.0.inner();
+        inner.flush();
+        if matches!(inner.episode.state(), Recovery::Recovery | Recovery::Loss) {
+            inner.episode.undo();
+            inner.reduction = None;
+            inner.counted.spurious_recoveries += 1;
+            let now = inner.now;
+            inner.tell(now, Event::SpuriousRecovery);
+        }
+    }
+
+    fn on_mtu_update(&mut self, mtu: u16) {
+        self.0.inner().mss = mtu.into();
+    }
+
+    fn window(&self) -> u64 {
+        let mut inner = self.0.inner();
+        inner.flush();
+        inner.window()
+    }
+
+    fn metrics(&self) -> congestion::ControllerMetrics {
+        let mut metrics = congestion::ControllerMetrics::default();
+        metrics.congestion_window = self.window();
+        metrics.pacing_rate = Some(UNPACED);
+        metrics
+    }
+
+    /// For a path that moves to another address, which the same control goes on for.
+    fn clone_box(&self) -> Box<dyn congestion::Controller> {
+        Box::new(Adaptor(self.0.clone()))
+    }
+
+    fn initial_window(&self) -> u64 {
+        self.0.inner().initial_window
+    }
+
+    fn into_any(self: Box<Self>) -> Box<dyn Any> {
+        self
+    }
+}

@@ -1,0 +1,150 @@
+//! One QUIC connection as a path of a bundle.
+
+use crate::congestion::{Adaptor, CongestionControl, CongestionSettings, Observed};
+use bytes::Bytes;
+use knee_cc::SelectionError;
+use knee_sched::{Path, Status};
+use knee_units::Time;
+use noq_proto::congestion::{Controller, ControllerFactory};
+use noq_proto::{Connection, ConnectionHandle, PathId};
+use rand_chacha::ChaCha8Rng;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
+
+/// Bytes of datagrams that a connection holds before they leave.
+pub const SEND_BUFFER: usize = 1 << 20;
+
+/// A connection, with what carries it.
+pub struct Link {
+    pub connection: Connection,
+    pub handle: ConnectionHandle,
+    pub control: CongestionControl,
+    /// The bundle, and the number of this path in it; none: it has not joined.
+    pub joined: Option<(super::BundleId, usize)>,
+    /// It can carry datagrams.
+    pub up: bool,
+    /// The connection ended.
+    pub lost: bool,
+    /// Room for datagrams when none waits.
+    room: usize,
+    /// Packets acknowledged when it was last looked at.
+    heard: u64,
+}
+
+impl Link {
+    pub fn new(
+        mut connection: Connection,
+        handle: ConnectionHandle,
+        control: CongestionControl,
+    ) -> Link {
+        let room = connection.datagrams().send_buffer_space();
+        Link {
+            connection,
+            handle,
+            control,
+            joined: None,
+            up: false,
+            lost: false,
+            room,
+            heard: 0,
+        }
+    }
+
+    /// Bytes of datagrams that have not left.
+    fn waiting(&mut self) -> u64 {
+        self.room.saturating_sub(self.connection.datagrams().send_buffer_space()) as u64
+    }
+
+    /// Most bytes of a datagram.
+    pub fn datagram_max(&mut self) -> u16 {
+        self.connection.datagrams().max_size().map_or(0, |max| max.min(usize::from(u16::MAX)) as u16)
+    }
+
+    /// What a scheduler is shown.
+    pub fn view(&mut self, now: Time, status: Status) -> Path {
+        let waiting = self.waiting();
+        let observed = self.control.observe();
+        let room = self.connection.datagrams().send_buffer_space() > 1 << 16;
+        Path {
+            status,
+            ready: status != Status::Down && room && self.control.may_send(now, waiting),
+            srtt: observed.srtt,
+            rtt_variation: observed.rtt_variation,
+            min_rtt: observed.min_rtt,
+            window: observed.window,
+            in_flight: observed.in_flight + waiting,
+            rate: observed.rate,
+            capacity: observed.capacity,
+            doubles: matches!(observed.state.phase, "slow_start" | "startup"),
+            ..Path::default()
+        }
+    }
+
+    /// Takes a datagram.
+    pub fn send(&mut self, now: Time, bytes: &[u8]) {
+        let around = self.connection.current_mtu().saturating_sub(self.datagram_max());
+        self.control.on_handed_over(now, bytes.len() as u16 + around);
+        // It fits: the bundle asked for the room.
+        let sent = self.connection.datagrams().send(Bytes::copy_from_slice(bytes), true);
+        debug_assert!(sent.is_ok(), "{sent:?} of {} bytes", bytes.len());
+    }
+
+    /// The bundle had nothing for it.
+    pub fn note_application_limited(&mut self) {
+        let waiting = self.waiting();
+        self.control.on_application_limited(waiting);
+    }
+
+    /// Whether anything was acknowledged since the last call, and more is in flight.
+    pub fn take_heard(&mut self) -> Option<bool> {
+        let Observed { delivered_packets, in_flight, .. } = self.control.observe();
+        let before = std::mem::replace(&mut self.heard, delivered_packets);
+        (delivered_packets > before).then_some(in_flight > 0)
+    }
+
+    /// RTT that the library measured.
+    pub fn rtt(&self) -> std::time::Duration {
+        self.connection.rtt(PathId::ZERO).unwrap_or_default()
+    }
+}
+
+/// Makes the controllers of connections.
+#[derive(Debug)]
+pub struct Factory {
+    settings: CongestionSettings,
+    start: Instant,
+    rng: ChaCha8Rng,
+    /// Those made, and the last one.
+    made: Mutex<(u64, Option<CongestionControl>)>,
+}
+
+impl Factory {
+    /// # Errors
+    /// The controller is not known, or its parameters are not.
+    pub fn new(
+        settings: CongestionSettings,
+        start: Instant,
+        rng: ChaCha8Rng,
+    ) -> Result<Factory, SelectionError> {
+        CongestionControl::new(&settings, 1200, start, rng.clone())?;
+        Ok(Factory { settings, start, rng, made: Mutex::new((0, None)) })
+    }
+
+    /// The last one made.
+    pub fn take(&self) -> Option<CongestionControl> {
+        self.made.lock().unwrap_or_else(PoisonError::into_inner).1.take()
+    }
+}
+
+impl ControllerFactory for Factory {
+    #[expect(clippy::expect_used, reason = "one was made of the same settings before")]
+    fn build(self: Arc<Self>, _now: Instant, mtu: u16) -> Box<dyn Controller> {
+        let mut made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut rng = self.rng.clone();
+        rng.set_stream(rng.get_stream().wrapping_add(made.0));
+        let control = CongestionControl::new(&self.settings, mtu, self.start, rng);
+        let control = control.expect("settings that were tried");
+        *made = (made.0 + 1, Some(control.clone()));
+        Box::new(Adaptor(control))
+    }
+}

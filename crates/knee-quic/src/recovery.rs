@@ -1,0 +1,167 @@
+//! When recovery begins and ends.
+//!
+//! QUIC's lasts one round trip (RFC 9002, section 7.3.2). TCP's lasts until all that was
+//! sent before it began has arrived, what was lost of it in a second try (RFC 6582,
+//! section 3.2), and another follows at once where losses are left that came later. QUIC
+//! does not send a packet twice; what stands for the second try is whatever leaves first
+//! after the loss was found.
+//!
+//! Packets are told by their order of sending.
+
+use knee_cc::{Recovery, RecoveryPeriod};
+
+/// What an acknowledgement or a loss changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Change {
+    /// Nothing.
+    None,
+    /// A recovery began.
+    Begun,
+    /// One ended.
+    Ended,
+    /// One ended, and the next began.
+    Next,
+}
+
+/// The recovery of a path.
+#[derive(Clone, Copy, Debug)]
+pub struct Episode {
+    period: RecoveryPeriod,
+    state: Recovery,
+    /// What was sent before this belongs to the recovery that began last.
+    begun: u32,
+    /// When something from here on is acknowledged, what was lost of it has arrived.
+    repeated: u32,
+    /// The same of what was sent later and is lost.
+    later: Option<u32>,
+    /// The highest order that was acknowledged, and one more.
+    acknowledged: u32,
+}
+
+impl Episode {
+    /// None has begun.
+    pub fn new(period: RecoveryPeriod) -> Episode {
+        Episode {
+            period,
+            state: Recovery::Open,
+            begun: 0,
+            repeated: 0,
+            later: None,
+            acknowledged: 0,
+        }
+    }
+
+    /// Its state in TCP's words.
+    pub fn state(&self) -> Recovery {
+        self.state
+    }
+
+    /// Something is lost that was sent as number `order`; `next` leaves next.
+    pub fn on_lost(&mut self, order: u32, next: u32) {
+        let is_of_last = order < self.begun;
+        if is_of_last && self.state != Recovery::Open {
+            self.repeated = next;
+        } else if !is_of_last || self.period == RecoveryPeriod::Tcp {
+            self.later = Some(next);
+        }
+    }
+
+    /// After all losses of one kind were told: whether a recovery begins.
+    pub fn begin(&mut self, next: u32) -> Change {
+        let may = self.state == Recovery::Open || self.period == RecoveryPeriod::Quic;
+        if !may || self.later.is_none() {
+            return Change::None;
+        }
+        self.start(Recovery::Recovery, next);
+        Change::Begun
+    }
+
+    /// All that is in flight counts as lost.
+    pub fn on_timeout(&mut self, next: u32) {
+        self.start(Recovery::Loss, next);
+    }
+
+    fn start(&mut self, state: Recovery, next: u32) {
+        (self.state, self.begun, self.repeated) = (state, next, next);
+        self.later = None;
+    }
+
+    /// Something that was sent as number `order` is acknowledged; `oldest` is the order of
+    /// what has been in flight for longest.
+    pub fn on_acknowledged(&mut self, order: u32, oldest: Option<u32>, next: u32) -> Change {
+        self.acknowledged = self.acknowledged.max(order + 1);
+        if self.state == Recovery::Open {
+            return Change::None;
+        }
+        let ends = match self.period {
+            RecoveryPeriod::Quic => self.acknowledged > self.begun,
+            RecoveryPeriod::Tcp => {
+                self.acknowledged > self.repeated
+                    && oldest.is_none_or(|oldest| oldest >= self.begun)
+            }
+        };
+        if !ends {
+            return Change::None;
+        }
+        let later = self.later.take();
+        self.state = Recovery::Open;
+        let holes = later.is_some_and(|repeated| self.acknowledged <= repeated);
+        if holes && self.period == RecoveryPeriod::Tcp {
+            self.start(Recovery::Recovery, next);
+            return Change::Next;
+        }
+        Change::Ended
+    }
+
+    /// Nothing was lost after all.
+    pub fn undo(&mut self) {
+        (self.state, self.later) = (Recovery::Open, None);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Sent: 0 to 9. Lost: 2. Then 10 leaves, and so on.
+    #[test]
+    fn quic_recovers_for_a_round_trip_and_tcp_until_holes_are_filled() {
+        for (period, ends_at) in [(RecoveryPeriod::Quic, 10), (RecoveryPeriod::Tcp, 10)] {
+            let mut episode = Episode::new(period);
+            episode.on_acknowledged(5, Some(2), 10);
+            episode.on_lost(2, 10);
+            assert_eq!(episode.begin(10), Change::Begun);
+            for order in 6..10 {
+                assert_eq!(episode.on_acknowledged(order, Some(order + 1), 14), Change::None);
+            }
+            assert_eq!(episode.on_acknowledged(ends_at, Some(11), 15), Change::Ended);
+        }
+        let mut episode = Episode::new(RecoveryPeriod::Tcp);
+        episode.on_lost(2, 10);
+        assert_eq!(episode.begin(10), Change::Begun);
+        // Found later: 7 is lost too, when 14 leaves next; and 12, sent since.
+        episode.on_lost(7, 14);
+        episode.on_lost(12, 15);
+        assert_eq!(episode.begin(15), Change::None);
+        assert_eq!(episode.on_acknowledged(11, Some(13), 18), Change::None);
+        // 14 stands for 7; that of 12 is on its way still.
+        assert_eq!(episode.on_acknowledged(14, Some(15), 20), Change::Next);
+        assert_eq!(episode.on_acknowledged(19, Some(20), 24), Change::None);
+        assert_eq!(episode.on_acknowledged(20, Some(21), 25), Change::Ended);
+    }
+
+    /// What was sent before a recovery of QUIC's began costs no second one.
+    #[test]
+    fn losses_of_the_same_flight_cost_once() {
+        let mut episode = Episode::new(RecoveryPeriod::Quic);
+        episode.on_lost(2, 10);
+        assert_eq!(episode.begin(10), Change::Begun);
+        episode.on_lost(3, 11);
+        assert_eq!(episode.begin(11), Change::None);
+        assert_eq!(episode.on_acknowledged(10, Some(4), 12), Change::Ended);
+        episode.on_lost(4, 12);
+        assert_eq!(episode.begin(12), Change::None);
+        episode.on_lost(11, 13);
+        assert_eq!(episode.begin(13), Change::Begun);
+    }
+}

@@ -1,0 +1,100 @@
+//! What was sent and is neither acknowledged nor lost, by packet number.
+//!
+//! The packets of a handshake have number spaces of their own (RFC 9000, section 12.3),
+//! and a congestion controller is told numbers without their space. So a number that does
+//! not go on where the last one ended is kept aside, with its time of sending, which tells
+//! two packets of one number apart.
+
+use knee_transport::Sent;
+use knee_units::Time;
+use std::collections::VecDeque;
+
+/// Packets aside at most: those of a handshake whose keys were dropped are never told of.
+const ASIDE_MAX: usize = 64;
+
+/// The packets in flight.
+#[derive(Clone, Debug, Default)]
+pub struct Ring {
+    /// Number of the first of `packets`.
+    first: u64,
+    packets: VecDeque<Option<Sent>>,
+    aside: VecDeque<(u64, Sent)>,
+}
+
+impl Ring {
+    /// A packet left.
+    pub fn insert(&mut self, number: u64, sent: Sent) {
+        let next = self.first + self.packets.len() as u64;
+        if self.packets.is_empty() && number >= next {
+            self.first = number;
+        } else if number < next {
+            if self.aside.len() >= ASIDE_MAX {
+                self.aside.pop_front();
+            }
+            self.aside.push_back((number, sent));
+            return;
+        } else {
+            // Numbers may be left out, so that a peer that makes up ACKs is found.
+            (next..number).for_each(|_| self.packets.push_back(None));
+        }
+        self.packets.push_back(Some(sent));
+    }
+
+    /// Takes out a packet that was sent then; none: it is not known, or its time is that
+    /// of another of its number.
+    pub fn take(&mut self, number: u64, sent_at: Option<Time>) -> Option<Sent> {
+        let is_it = |sent: &Sent| sent_at.is_none_or(|at| at == sent.sent_at);
+        let at = number.checked_sub(self.first).map(|at| at as usize);
+        if let Some(entry) = at.and_then(|at| self.packets.get_mut(at))
+            && entry.as_ref().is_some_and(is_it)
+        {
+            let sent = entry.take();
+            while self.packets.front().is_some_and(Option::is_none) {
+                self.packets.pop_front();
+                self.first += 1;
+            }
+            return sent;
+        }
+        let at = self.aside.iter().position(|(other, sent)| *other == number && is_it(sent))?;
+        self.aside.remove(at).map(|(_, sent)| sent)
+    }
+
+    /// The packet that was sent first of those left; those aside do not count.
+    pub fn oldest(&self) -> Option<&Sent> {
+        self.packets.front().and_then(Option::as_ref)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sent(at: u64) -> Sent {
+        Sent { sent_at: Time::from_nanos(at), ..Sent::default() }
+    }
+
+    #[test]
+    fn numbers_of_two_spaces_are_told_apart() {
+        let mut ring = Ring::default();
+        let at = |ring: &mut Ring, number, at| {
+            ring.take(number, Some(Time::from_nanos(at))).map(|sent| sent.sent_at.as_nanos())
+        };
+        // Initial 0, 1; Handshake 0; then data 0, 1, 2, and after a gap 5.
+        for (number, time) in [(0, 1), (1, 2), (0, 3), (0, 4), (1, 5), (2, 6), (5, 7)] {
+            ring.insert(number, sent(time));
+        }
+        assert_eq!(at(&mut ring, 0, 3), Some(3));
+        assert_eq!(at(&mut ring, 0, 3), None);
+        assert_eq!(at(&mut ring, 0, 1), Some(1));
+        assert_eq!(at(&mut ring, 1, 5), Some(5));
+        assert_eq!(at(&mut ring, 2, 6), Some(6));
+        assert_eq!(at(&mut ring, 3, 6), None);
+        assert_eq!(ring.oldest().map(|sent| sent.sent_at.as_nanos()), Some(2));
+        assert_eq!(at(&mut ring, 1, 2), Some(2));
+        assert_eq!(at(&mut ring, 5, 7), Some(7));
+        assert!(ring.oldest().is_none());
+        ring.insert(9, sent(9));
+        assert_eq!(at(&mut ring, 9, 9), Some(9));
+        assert_eq!(at(&mut ring, 0, 4), Some(4));
+    }
+}
