@@ -368,13 +368,12 @@ impl Inner {
     }
 
     fn establish(&mut self, now: Time, rtt: Time) {
-        if !std::mem::replace(&mut self.established, true) {
-            if self.rtt.smoothed() == Time::ZERO {
-                self.rtt.update(rtt, 0, self.next());
-                self.rtt.update_minimum(now, rtt);
-            }
-            self.tell(now, Event::Established);
+        self.established = true;
+        if self.rtt.smoothed() == Time::ZERO {
+            self.rtt.update(rtt, 0, self.next());
+            self.rtt.update_minimum(now, rtt);
         }
+        self.tell(now, Event::Established);
     }
 
     fn on_sent(&mut self, now: Time, bytes: u16, number: u64) {
@@ -456,7 +455,11 @@ impl Inner {
             let rtt = now - newest.sent_at;
             self.rtt.update(rtt, newest.order, self.next());
             self.rtt.update_minimum(now, rtt);
-            self.establish(now, rtt);
+            if !self.established {
+                // The handshake is no data: the controller begins after it.
+                self.losses.clear();
+                return;
+            }
             let oldest = self.ring.oldest().map(|sent| sent.order);
             match self.episode.on_acknowledged(newest.order, oldest, self.next()) {
                 Change::Ended => self.end_recovery(now),

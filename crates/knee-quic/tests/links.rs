@@ -6,6 +6,8 @@ use knee_bundle::{Class, Event, Limits, StreamId};
 use knee_cc::Selection;
 use knee_link::{Buffer, Config, Ecn, Link, Loss, RateModel};
 use knee_quic::{BundleId, CongestionSettings, Host, HostEvent, HostSettings, KeyPair, Observed};
+use knee_scenario::{Embedded, Source, parse};
+use knee_sim::Control;
 use knee_units::{Rate, Time};
 use rand_chacha::ChaCha8Rng;
 use rand_core::SeedableRng;
@@ -186,22 +188,94 @@ impl World {
     }
 }
 
-#[test]
-fn a_file() {
-    for (cc, ways, bytes) in [
-        ("cubic", vec![way(20.0, 20, 64_000)], 20_000_000),
-        ("bbr", vec![way(20.0, 20, 64_000)], 20_000_000),
-        ("reno", vec![way(20.0, 20, 64_000)], 20_000_000),
-        ("cubic", vec![way(10.0, 10, 25_000), way(5.0, 10, 20_000)], 20_000_000),
-        ("bbr", vec![way(10.0, 10, 25_000), way(5.0, 10, 20_000)], 20_000_000),
-    ] {
-        let real = Instant::now();
-        let (took, world) = World::new(&ways, cc, "just-in-time", 1 << 24).file(bytes);
-        let seen = world.observe(0);
-        println!(
-            "{cc} {} ways: {took:?}, lost {} of {}, {:?} real, {:?}",
-            ways.len(), seen.lost_packets, seen.sent_packets, real.elapsed(),
-            world.hosts[0].counters(&ID),
+/// A file in the simulator, and over real QUIC connections on the same link.
+struct Cell {
+    mbit: f64,
+    one_way_ms: u64,
+    buffer: u64,
+    loss: f64,
+    megabytes: f64,
+    cc: &'static str,
+}
+
+impl Cell {
+    fn simulated(&self) -> (f64, f64, f64) {
+        let Cell { mbit, one_way_ms, buffer, loss, megabytes, cc } = self;
+        let text = format!(
+            "name = \"cell\"\nduration = \"120 s\"\n\
+             [transport]\nmss = \"1424 B\"\nheader = \"76 B\"\nreceive_window = \"16 MiB\"\n\
+             [link.l]\nrate = \"{mbit} Mbit/s\"\ndelay = \"{one_way_ms} ms\"\n\
+             buffer = \"{buffer} B\"\nloss = \"{} %\"\n\
+             [path.p]\nforward = [\"l\"]\nreverse_delay = \"{one_way_ms} ms\"\n\
+             [[flow]]\nname = \"f\"\ncc = \"{cc}\"\n\
+             workload = {{ file = \"{megabytes} MB\" }}\n",
+            loss * 100.0
         );
+        let source = Source { name: "cell.toml", loader: &Embedded(&[]) };
+        let scenario = parse(&text, &source, &[]).unwrap_or_else(|e| panic!("{:?}", e.problems));
+        let records = knee_sim::run(&scenario, &Control::default()).unwrap();
+        let flow = &records.flows[0];
+        let took = flow.completion_ns.unwrap() as f64 / 1e9;
+        (took, flow.retransmitted_bytes as f64 / 1424.0, flow.recoveries as f64)
+    }
+
+    fn over_quic(&self) -> (f64, f64, f64) {
+        let way = Way { loss: self.loss, ..way(self.mbit, self.one_way_ms, self.buffer) };
+        let world = World::new(&[way], self.cc, "minrtt", 1 << 24);
+        let (took, world) = world.file((self.megabytes * 1e6) as u64);
+        let seen = world.observe(0);
+        (took.as_secs_f64(), seen.lost_packets as f64, seen.recoveries as f64)
+    }
+}
+
+#[test]
+fn quic_is_beside_the_simulator() {
+    let cell = |mbit, one_way_ms, buffer, loss, megabytes, cc| Cell {
+        mbit, one_way_ms, buffer, loss, megabytes, cc,
+    };
+    for cell in [
+        cell(20.0, 20, 64_000, 0.0, 20.0, "cubic"),
+        cell(20.0, 20, 64_000, 0.0, 20.0, "bbr"),
+        cell(20.0, 20, 64_000, 0.0, 20.0, "reno"),
+        cell(20.0, 20, 128_000, 0.01, 10.0, "cubic"),
+        cell(20.0, 20, 128_000, 0.01, 10.0, "bbr"),
+        cell(20.0, 20, 128_000, 0.01, 10.0, "reno"),
+        cell(50.0, 50, 625_000, 0.0, 50.0, "cubic"),
+        cell(50.0, 50, 625_000, 0.0, 50.0, "bbr"),
+        cell(50.0, 50, 625_000, 0.0, 50.0, "reno"),
+        cell(300.0, 50, 4_000_000, 0.01, 50.0, "bbr"),
+        cell(300.0, 50, 4_000_000, 0.01, 50.0, "bbr3"),
+        cell(50.0, 50, 625_000, 0.001, 20.0, "vegas"),
+        cell(50.0, 50, 625_000, 0.001, 20.0, "copa"),
+    ] {
+        let (ours, theirs) = (cell.over_quic(), cell.simulated());
+        println!(
+            "{:6} {:5} Mbit/s {:3} ms {:4} kB {:4} %: {:7.3} s over QUIC {:7.3} simulated {:+5.1} %, lost {:5} {:5}, recoveries {} {}",
+            cell.cc, cell.mbit, cell.one_way_ms, cell.buffer / 1000, cell.loss * 100.0,
+            ours.0, theirs.0, 100.0 * (ours.0 / theirs.0 - 1.0), ours.1, theirs.1.round(), ours.2, theirs.2,
+        );
+    }
+}
+
+#[test]
+#[ignore]
+fn look() {
+    let cc = std::env::var("CC").unwrap_or("bbr".into());
+    let w = Way { loss: 0.01, ..way(300.0, 50, 4_000_000) };
+    let mut world = World::new(&[w], &cc, "minrtt", 1 << 24);
+    let bundle = world.hosts[0].bundle(&ID).unwrap();
+    let id: StreamId = bundle.open(Class::Normal).unwrap();
+    let chunk = vec![0_u8; 65536];
+    let mut next = Time::ZERO;
+    while world.now < Time::from_secs(4) {
+        while world.hosts[0].bundle(&ID).unwrap().write(id, &chunk) == chunk.len() {}
+        world.step();
+        if world.now >= next {
+            next = next + Time::from_millis(100);
+            if let Some(c) = world.hosts[0].controls(&ID).first().and_then(|c| c.clone()) {
+                let o = c.observe();
+                println!("{:?} {} cwnd {} fl {} rec {} lost {} rate {:?} pace {:?} srtt {:?} recv {} bundle {:?} held {}", world.now.as_millis_f64(), o.state.phase, o.window, o.in_flight, o.recoveries, o.lost_packets, o.rate, o.decision.pacing_rate, o.srtt, world.received, world.hosts[0].counters(&ID), world.hosts[0].bundle(&ID).unwrap().held());
+            }
+        }
     }
 }

@@ -71,6 +71,8 @@ pub struct Outstanding<C> {
     /// From the number `base` on.
     sent: VecDeque<Sent<C>>,
     base: u64,
+    /// Nothing before this is in flight.
+    in_flight_from: u64,
     /// The first number that is not acknowledged, above all that are.
     acknowledged_end: u64,
     in_flight: u64,
@@ -94,6 +96,7 @@ impl<C> Default for Outstanding<C> {
         Outstanding {
             sent: VecDeque::new(),
             base: 0,
+            in_flight_from: 0,
             acknowledged_end: 0,
             in_flight: 0,
             in_flight_count: 0,
@@ -206,9 +209,13 @@ impl<C: Copy> Outstanding<C> {
     fn find_lost(&mut self, now: Time, rtt: &Rtt, tell: &mut impl FnMut(u64, Fate, C)) {
         self.loss_at = Time::MAX;
         let patience = rtt.loss_delay(self.eighths);
-        for number in self.base..self.acknowledged_end {
+        let mut settled = true;
+        for number in self.in_flight_from.max(self.base)..self.acknowledged_end {
             let Some(sent) = self.sent.get_mut((number - self.base) as usize) else { break };
             if sent.state != State::InFlight {
+                if settled {
+                    self.in_flight_from = number + 1;
+                }
                 continue;
             }
             let is_late = sent.at + patience <= now;
@@ -217,6 +224,7 @@ impl<C: Copy> Outstanding<C> {
                 self.loss_at = sent.at + patience;
                 break;
             }
+            settled = false;
             sent.state = State::Lost(now);
             let (bytes, content) = (sent.bytes, sent.content);
             self.land(bytes);

@@ -5,8 +5,11 @@ use knee_multipath::Reassembly;
 use knee_units::Time;
 use std::collections::BTreeMap;
 
-/// Pieces that may wait for what comes before them.
+/// Pieces that may wait for what comes before them. What follows another without a gap
+/// is put to it, as far as both have at most so many bytes: gaps are what counts, and a
+/// peer that sends byte by byte finds an end.
 const PIECES_MAX: usize = 4096;
+const PIECE_BYTES_MAX: usize = 1 << 16;
 
 /// What a piece that arrived led to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -95,7 +98,7 @@ impl ReceiveStream {
             if start == self.next() {
                 self.ready.extend_from_slice(new);
             } else {
-                self.pieces.insert(start, new.to_vec());
+                self.keep(start, new);
             }
             start = stop;
         }
@@ -103,6 +106,18 @@ impl ReceiveStream {
             && *first.key() == self.read + self.ready.len() as u64
         {
             self.ready.extend_from_slice(&first.remove());
+        }
+    }
+
+    /// Keeps what waits for what comes before it.
+    fn keep(&mut self, start: u64, new: &[u8]) {
+        if let Some((at, piece)) = self.pieces.range_mut(..start).next_back()
+            && at + piece.len() as u64 == start
+            && piece.len() + new.len() <= PIECE_BYTES_MAX
+        {
+            piece.extend_from_slice(new);
+        } else {
+            self.pieces.insert(start, new.to_vec());
         }
     }
 
