@@ -1,21 +1,15 @@
 //! What keeps a scenario from running on this host, and what to do about it.
 
 use knee_host::HostError;
+use knee_testbed::TestbedError;
 use std::io;
 
 /// Why a run could not be made.
 #[derive(Debug, thiserror::Error)]
 pub enum KernelError {
-    /// The host refuses or lacks something.
-    #[error("cannot {what}: {source}; {advice}")]
-    Host {
-        /// What was tried.
-        what: String,
-        /// What the system said.
-        source: io::Error,
-        /// What to do about it.
-        advice: &'static str,
-    },
+    /// The host refuses or lacks something, or a thread panicked.
+    #[error(transparent)]
+    Testbed(#[from] TestbedError),
     /// The kernel has no such congestion controller.
     #[error(
         "flow \"{flow}\": this kernel has no controller \"{name}\", only {available}: \
@@ -47,9 +41,6 @@ pub enum KernelError {
         /// What the system said.
         source: io::Error,
     },
-    /// A thread of the run panicked: a defect of Knee.
-    #[error("a thread of the run panicked; please report this with the scenario")]
-    Panicked,
 }
 
 impl KernelError {
@@ -61,11 +52,6 @@ impl KernelError {
 
 impl From<HostError> for KernelError {
     fn from(error: HostError) -> KernelError {
-        match error {
-            HostError::Refused { what, source, advice } => {
-                KernelError::Host { what, source, advice }
-            }
-            HostError::Panicked => KernelError::Panicked,
-        }
+        TestbedError::from(error).into()
     }
 }

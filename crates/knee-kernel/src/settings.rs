@@ -9,7 +9,7 @@ use crate::KernelError;
 use knee_cc::Selection;
 use knee_host::{HostError, sysctl};
 use knee_scenario::{Flow, Scenario, Workload};
-
+use knee_testbed::{Family, PathSettings};
 use knee_transport::{Config, Pacing, ReceiveWindow};
 use knee_units::{Rate, Time};
 use refused::{check_flow, unsupported};
@@ -22,13 +22,6 @@ const TIMESTAMPS: u32 = 12;
 /// MPTCP's option on segments with data: data ACK and mapping (RFC 8684).
 const DATA_SEQUENCE_SIGNAL: u32 = 20;
 
-/// Which IP.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Family {
-    V4,
-    V6,
-}
-
 /// A scenario as the kernel is told of it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Settings {
@@ -40,13 +33,6 @@ pub struct Settings {
     pub timestamps: bool,
     /// ECN is asked for; the same for all connections.
     pub ecn: bool,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct PathSettings {
-    pub mtu: u32,
-    /// A flow uses IPv6.
-    pub v6: bool,
 }
 
 #[derive(Clone, Debug, PartialEq)]

@@ -4,11 +4,11 @@
 //! kernel does not tell is zero: what waits for other paths, what came twice.
 
 use super::sampling::Observed;
-use crate::hosts::path_of;
 use crate::settings::FlowSettings;
 use knee_host::{TcpInfo, mptcp};
 use knee_record::{FlowRecord, FlowSample, PathRecord};
 use knee_scenario::Scenario;
+use knee_testbed::path_of;
 use knee_units::Time;
 use std::io;
 use std::os::fd::AsFd;

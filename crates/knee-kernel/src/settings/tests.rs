@@ -4,9 +4,9 @@
 
 use super::Settings;
 use crate::KernelError;
-use crate::routes::links_and_routes;
 use knee_link::Config;
 use knee_scenario::{Embedded, Override, Scenario, Source, json_schema, parse};
+use knee_testbed::links_and_routes;
 use rand_chacha::ChaCha8Rng;
 use std::collections::BTreeSet;
 

@@ -1,9 +1,10 @@
 //! The ground "kernel": `knee-kernel`.
 
 use super::{Ended, Ground, GroundError, Judged, KERNEL, Output, Pace, Refusal};
-use knee_kernel::{Health, KernelError, PathCheck, PathProbe};
+use knee_kernel::KernelError;
 use knee_record::{Control, HostHealth, PathCheckRecord, ProbeRecord};
 use knee_scenario::Scenario;
+use knee_testbed::{Health, PathCheck, PathProbe, TestbedError};
 use knee_units::Time;
 
 /// Linux's TCP over an emulator.
@@ -31,11 +32,11 @@ impl Ground for Kernel {
     /// Enters a user namespace where that is what allows networks of one's
     /// own; the system lets only a process of one thread do so.
     fn prepare_process(&self) {
-        let _ = knee_kernel::enter_user_namespace();
+        let _ = knee_testbed::enter_user_namespace();
     }
 
     fn check_host(&self) -> Result<(), GroundError> {
-        Ok(knee_kernel::check_host()?)
+        Ok(knee_testbed::check_host()?)
     }
 
     fn check(&self, scenario: &Scenario) -> Result<(), GroundError> {
@@ -137,9 +138,7 @@ impl From<KernelError> for GroundError {
     fn from(error: KernelError) -> GroundError {
         let whole = error.to_string();
         match error {
-            KernelError::Host { what, source, advice } => {
-                GroundError::Host(Refusal::new(format!("cannot {what}: {source}"), advice))
-            }
+            KernelError::Testbed(error) => error.into(),
             KernelError::Controller { flow, name, available } => GroundError::Host(
                 Refusal::new(
                     format!("flow \"{flow}\": this kernel has no controller \"{name}\""),
@@ -160,7 +159,18 @@ impl From<KernelError> for GroundError {
                 GroundError::Scenario(Refusal::new(what.clone(), advice).because(what))
             }
             KernelError::Flow { .. } => GroundError::Host(Refusal::new(whole, "run it again")),
-            KernelError::Panicked => GroundError::Defect(whole),
+        }
+    }
+}
+
+impl From<TestbedError> for GroundError {
+    fn from(error: TestbedError) -> GroundError {
+        let whole = error.to_string();
+        match error {
+            TestbedError::Host { what, source, advice } => {
+                GroundError::Host(Refusal::new(format!("cannot {what}: {source}"), advice))
+            }
+            TestbedError::Panicked => GroundError::Defect(whole),
         }
     }
 }

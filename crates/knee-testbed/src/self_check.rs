@@ -4,14 +4,12 @@
 //! The links are those of the scenario as they are at the start, without
 //! loss, AQM and a limit to their queue.
 
-use crate::KernelError;
-use crate::hosts::Hosts;
 use crate::probe::{
     PROBE_BYTES, PathProbe, Prober, SLEEP_MAX, echo, echo_sockets, probe_sockets, receive_burst,
     send_burst,
 };
 use crate::routes::links_and_routes;
-use crate::settings::Settings;
+use crate::{Testbed, TestbedError};
 use knee_emulator::{Clock, Emulation, Emulator, Tun, realtime, timespec};
 use knee_link::{Config, RateModel};
 use knee_scenario::{Reverse, Scenario};
@@ -63,30 +61,45 @@ impl PathCheck {
     }
 }
 
-/// Checks every path; gives the devices back.
-pub fn self_check(
-    scenario: &Scenario,
-    settings: &Settings,
-    hosts: &Hosts,
-    devices: Vec<Tun>,
-) -> Result<(Vec<PathCheck>, Vec<Tun>), KernelError> {
-    let (mut links, routes) = links_and_routes(scenario);
-    for (config, _) in &mut links {
-        *config = nominal(config);
+/// Devices that a self-check has gone over, and what it found: what
+/// [`Testbed::play`] takes.
+#[derive(Debug)]
+pub struct Checked {
+    /// Delay and rate of each path.
+    pub paths: Vec<PathCheck>,
+    /// As [`Hosts::create`](crate::Hosts::create) gave them.
+    pub(crate) devices: Vec<Tun>,
+}
+
+impl Testbed<'_> {
+    /// Checks every path, over the devices of [`Hosts::create`](crate::Hosts::create).
+    /// Whether what it finds is good enough, [`Health::verdict`](crate::Health::verdict)
+    /// of the run says.
+    ///
+    /// # Errors
+    ///
+    /// [`TestbedError::Host`] where the host is out of something, or takes no
+    /// probe; a path that is not as it should be is none.
+    pub fn self_check(&self, devices: Vec<Tun>) -> Result<Checked, TestbedError> {
+        let Testbed { scenario, hosts } = self;
+        let (mut links, routes) = links_and_routes(scenario);
+        for (config, _) in &mut links {
+            *config = nominal(config);
+        }
+        let paths = hosts.paths().len();
+        let checks: Vec<PathCheck> = (0..paths).map(|path| expected(scenario, path)).collect();
+        let far_sockets = hosts.receiver.within(|| echo_sockets(paths))?;
+        let near_sockets = hosts.sender.within(|| probe_sockets(paths))?;
+        let bursts = checks.iter().zip(hosts.paths()).map(|(check, path)| Burst {
+            ip_bytes: path.mtu,
+            packets: burst_packets(check, path.mtu),
+        });
+        let bursts = bursts.collect();
+        let stage = Stage { clock: Clock::start(), checks, bursts, over: AtomicBool::new(false) };
+        let sample_interval = Time::from_secs(3600);
+        let plan = Emulation { links, routes, sample_interval, duration: Time::MAX };
+        stage.play(plan, devices, &near_sockets, &far_sockets)
     }
-    let paths = settings.paths.len();
-    let checks: Vec<PathCheck> = (0..paths).map(|path| expected(scenario, path)).collect();
-    let far_sockets = hosts.receiver.within(|| echo_sockets(paths))?;
-    let near_sockets = hosts.sender.within(|| probe_sockets(paths))?;
-    let bursts = checks
-        .iter()
-        .zip(&settings.paths)
-        .map(|(check, path)| Burst { ip_bytes: path.mtu, packets: burst_packets(check, path.mtu) });
-    let bursts = bursts.collect();
-    let stage = Stage { clock: Clock::start(), checks, bursts, over: AtomicBool::new(false) };
-    let sample_interval = Time::from_secs(3600);
-    let plan = Emulation { links, routes, sample_interval, duration: Time::MAX };
-    stage.play(plan, devices, &near_sockets, &far_sockets)
 }
 
 struct Stage {
@@ -109,7 +122,7 @@ impl Stage {
         devices: Vec<Tun>,
         near: &[UdpSocket],
         far: &[UdpSocket],
-    ) -> Result<(Vec<PathCheck>, Vec<Tun>), KernelError> {
+    ) -> Result<Checked, TestbedError> {
         let (stage, probing_over) = (&self, AtomicBool::new(false));
         let (begin, begun) = channel();
         let (tell, told) = channel();
@@ -130,7 +143,7 @@ impl Stage {
                 let rates = stage.send_bursts(near, &begin, &told);
                 // The receiving thread ends with the channel.
                 drop(begin);
-                Ok::<_, KernelError>((probes?, rates?))
+                Ok::<_, TestbedError>((probes?, rates?))
             });
             let measured = measured.join();
             stage.over.store(true, Ordering::Relaxed);
@@ -139,21 +152,21 @@ impl Stage {
             (emulator.join(), (measured, received))
         });
         let (measured, received) = measured;
-        received.map_err(|_| KernelError::Panicked)??;
-        let (probes, rates) = measured.map_err(|_| KernelError::Panicked)??;
-        let outcome = outcome.map_err(|_| KernelError::Panicked)??;
+        received.map_err(|_| TestbedError::Panicked)??;
+        let (probes, rates) = measured.map_err(|_| TestbedError::Panicked)??;
+        let outcome = outcome.map_err(|_| TestbedError::Panicked)??;
         for (check, (probe, rate)) in self.checks.iter_mut().zip(probes.iter().zip(rates)) {
             check.rtt = probe.rtt_at(0.5);
             check.rate = rate;
         }
-        Ok((self.checks, outcome.devices))
+        Ok(Checked { paths: self.checks, devices: outcome.devices })
     }
 
-    fn probe(&self, near: &[UdpSocket], over: &AtomicBool) -> Result<Vec<PathProbe>, KernelError> {
+    fn probe(&self, near: &[UdpSocket], over: &AtomicBool) -> Result<Vec<PathProbe>, TestbedError> {
         let longest = self.checks.iter().map(|check| check.rtt_expected).max();
         let until = self.clock.now() + longest.unwrap_or_default() + PROBING;
         let sockets = near.iter().map(UdpSocket::try_clone).collect::<Result<Vec<_>, _>>();
-        let sockets = sockets.map_err(|source| KernelError::call("share a socket", source))?;
+        let sockets = sockets.map_err(|source| TestbedError::call("share a socket", source))?;
         let intervals = vec![PROBE_INTERVAL; near.len()];
         let probes = Prober::new(sockets, intervals, self.clock).run(until, &self.over);
         over.store(true, Ordering::Relaxed);
@@ -165,7 +178,7 @@ impl Stage {
         near: &[UdpSocket],
         begin: &Sender<usize>,
         told: &Receiver<Option<Rate>>,
-    ) -> Result<Vec<Option<Rate>>, KernelError> {
+    ) -> Result<Vec<Option<Rate>>, TestbedError> {
         let mut rates = Vec::new();
         for (path, Burst { ip_bytes, packets }) in self.bursts.iter().copied().enumerate() {
             if packets == 0 || begin.send(path).is_err() {
@@ -185,7 +198,7 @@ impl Stage {
         far: &[UdpSocket],
         begun: &Receiver<usize>,
         tell: &Sender<Option<Rate>>,
-    ) -> Result<(), KernelError> {
+    ) -> Result<(), TestbedError> {
         while let Ok(path) = begun.recv() {
             let Burst { ip_bytes, packets } = self.bursts[path];
             let check = &self.checks[path];

@@ -1,16 +1,15 @@
 //! An independent look at the paths: UDP datagrams that a host sends and the
 //! other sends back, beside the flows or before them.
 //!
-//! What is measured is the network, as TCP in the kernel sees it, and not how
+//! What is measured is the network, as the host's kernel sees it, and not how
 //! soon a thread of ours wakes: an arrival is timed by the kernel
 //! (SO_TIMESTAMPNS), and the time that a probe spent with the thread that
 //! sends it back is told in the answer and taken off, as in TWAMP (RFC 5357,
 //! section 4.2.1). The way from the sending thread into the device and the
 //! emulator's own lateness are in it.
 
-use crate::KernelError;
-use crate::hosts::{End, address};
-use crate::settings::Family;
+use crate::TestbedError;
+use crate::hosts::{End, Family, address};
 use knee_emulator::{Clock, age, timespec};
 use knee_host::set_option;
 use knee_units::{Rate, Time};
@@ -75,7 +74,7 @@ pub fn interval(rate: Option<Rate>) -> Time {
 }
 
 /// Sends back what comes, until told to stop; in the receiver's namespace.
-pub fn echo(sockets: &[UdpSocket], stop: &AtomicBool) -> Result<(), KernelError> {
+pub fn echo(sockets: &[UdpSocket], stop: &AtomicBool) -> Result<(), TestbedError> {
     let mut bytes = [0; PAYLOAD_BYTES];
     while !stop.load(Ordering::Relaxed) {
         for path in wait(sockets, SLEEP_MAX)? {
@@ -120,22 +119,22 @@ fn take(socket: &UdpSocket, bytes: &mut [u8]) -> Option<Arrival> {
 }
 
 /// The sockets that [`echo`] serves, one per path.
-pub fn echo_sockets(paths: usize) -> Result<Vec<UdpSocket>, KernelError> {
+pub fn echo_sockets(paths: usize) -> Result<Vec<UdpSocket>, TestbedError> {
     (0..paths).map(|path| socket(path, End::Receiver, PORT)).collect()
 }
 
 /// The sockets that [`Prober`] sends from, one per path.
-pub fn probe_sockets(paths: usize) -> Result<Vec<UdpSocket>, KernelError> {
+pub fn probe_sockets(paths: usize) -> Result<Vec<UdpSocket>, TestbedError> {
     let connected = |path| {
         let socket = socket(path, End::Sender, 0)?;
         let to = (address(path, End::Receiver, Family::V4), PORT);
-        socket.connect(to).map_err(|source| KernelError::call("connect a probe", source))?;
+        socket.connect(to).map_err(|source| TestbedError::call("connect a probe", source))?;
         Ok(socket)
     };
     (0..paths).map(connected).collect()
 }
 
-fn socket(path: usize, end: End, port: u16) -> Result<UdpSocket, KernelError> {
+fn socket(path: usize, end: End, port: u16) -> Result<UdpSocket, TestbedError> {
     let open = || {
         let socket = UdpSocket::bind((address(path, end, Family::V4), port))?;
         socket.set_nonblocking(true)?;
@@ -145,16 +144,16 @@ fn socket(path: usize, end: End, port: u16) -> Result<UdpSocket, KernelError> {
         setsockopt(&socket, sockopt::ReceiveTimestampns, &true)?;
         Ok(socket)
     };
-    open().map_err(|source: io::Error| KernelError::call("open a probe's socket", source))
+    open().map_err(|source: io::Error| TestbedError::call("open a probe's socket", source))
 }
 
 /// The sockets that have something to read.
-fn wait(sockets: &[UdpSocket], span: Time) -> Result<Vec<usize>, KernelError> {
+fn wait(sockets: &[UdpSocket], span: Time) -> Result<Vec<usize>, TestbedError> {
     let mut polled: Vec<PollFd<'_>> =
         sockets.iter().map(|socket| PollFd::new(socket.as_fd(), PollFlags::POLLIN)).collect();
     match ppoll(&mut polled, Some(timespec(span)), None) {
         Ok(_) | Err(Errno::EINTR) => {}
-        Err(error) => return Err(KernelError::call("wait for probes", error)),
+        Err(error) => return Err(TestbedError::call("wait for probes", error)),
     }
     let ready = |path: &usize| polled[*path].any().unwrap_or(false);
     Ok((0..sockets.len()).filter(ready).collect())
@@ -176,7 +175,7 @@ impl Prober {
     }
 
     /// Probes until `until` or told to stop; waits for no answer.
-    pub fn run(mut self, until: Time, stop: &AtomicBool) -> Result<Vec<PathProbe>, KernelError> {
+    pub fn run(mut self, until: Time, stop: &AtomicBool) -> Result<Vec<PathProbe>, TestbedError> {
         let mut due = vec![Time::ZERO; self.sockets.len()];
         let mut now = self.clock.now();
         while now < until && !stop.load(Ordering::Relaxed) {
@@ -224,11 +223,11 @@ impl Prober {
 
 /// Sends datagrams of so many IP bytes as fast as they go: many in one call
 /// (UDP segmentation offload), to be faster than the link.
-pub fn send_burst(socket: &UdpSocket, ip_bytes: u32, packets: u32) -> Result<(), KernelError> {
+pub fn send_burst(socket: &UdpSocket, ip_bytes: u32, packets: u32) -> Result<(), TestbedError> {
     let payload = ip_bytes - HEADER_BYTES;
     let segment = |bytes: u32| {
         set_option(socket, libc::SOL_UDP, libc::UDP_SEGMENT, bytes)
-            .map_err(|source| KernelError::call("switch on UDP segmentation", source))
+            .map_err(|source| TestbedError::call("switch on UDP segmentation", source))
     };
     segment(payload)?;
     let at_once = (DATAGRAM_BYTES_MAX / payload).min(SEGMENTS_MAX);
@@ -250,7 +249,7 @@ pub fn receive_burst(
     (ip_bytes, packets): (u32, u32),
     until: Time,
     clock: Clock,
-) -> Result<Option<Rate>, KernelError> {
+) -> Result<Option<Rate>, TestbedError> {
     let (mut first, mut count) = (Time::ZERO, 0);
     let mut bytes = [0; 65_536];
     while clock.now() < until {

@@ -1,0 +1,194 @@
+//! One run from beginning to end.
+
+use crate::hosts::Hosts;
+use crate::probe::{Prober, echo, echo_sockets, interval, probe_sockets};
+use crate::routes::links_and_routes;
+use crate::self_check::Checked;
+use crate::{Health, TestbedError};
+use knee_emulator::realtime::{self, CpuTime};
+use knee_emulator::{Clock, Emulation, Emulator, IpPacket, Outcome, Tun, timespec};
+use knee_host::Namespace;
+use knee_link::Link;
+use knee_record::{ClassSample, Control, Cost, LinkSample, Records};
+use knee_scenario::Scenario;
+use knee_units::Time;
+use nix::poll::ppoll;
+use nix::time::{ClockId, clock_gettime};
+use std::net::UdpSocket;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::{self, ScopedJoinHandle};
+
+/// How often the run looks at its [`Control`].
+const CONTROL_PERIOD: Time = Time::from_millis(20);
+
+/// Whether the host permits what every run needs: network namespaces and TUN
+/// devices. What it makes to find out is gone when it returns.
+///
+/// # Errors
+///
+/// [`TestbedError::Host`], with what to do.
+pub fn check_host() -> Result<(), TestbedError> {
+    Ok(Namespace::create()?.within(|| Tun::create("knee0").map(drop))?)
+}
+
+/// The two hosts of a run, and the scenario between them.
+#[derive(Clone, Copy, Debug)]
+pub struct Testbed<'a> {
+    /// What the run is of: links, paths, duration and interval of samples.
+    pub scenario: &'a Scenario,
+    /// Set up for the paths of the scenario.
+    pub hosts: &'a Hosts,
+}
+
+impl Testbed<'_> {
+    /// Plays the scenario to its end, or until `control` says to stop.
+    ///
+    /// `applications` runs on a thread of its own, with the clock of the run and
+    /// the flag that ends it. It returns at the end of the scenario, or soon
+    /// after the flag is set, and the run ends with it. Its records have flows,
+    /// paths, objects, samples of flows and paths, connections and transfers;
+    /// links, classes, end, cost, epoch and rates are filled in here.
+    ///
+    /// # Errors
+    ///
+    /// That of `applications`; [`TestbedError::Host`] where the host is out of
+    /// something; [`TestbedError::Panicked`] where a thread of the run did.
+    pub fn play<E: From<TestbedError> + Send>(
+        &self,
+        checked: Checked,
+        control: &Control,
+        applications: impl FnOnce(Clock, &AtomicBool) -> Result<Records, E> + Send,
+    ) -> Result<(Records, Health), E> {
+        let stop = AtomicBool::new(false);
+        let cpu = CpuTime::read();
+        let (near, far) = self.probe_sockets()?;
+        let clock = Clock::start();
+        let epoch_unix_ns = unix_time_ns();
+        let (emulated, applied, probes) = thread::scope(|scope| {
+            let emulator = scope.spawn(|| self.emulate(checked.devices, clock, &stop));
+            let applications = scope.spawn(|| applications(clock, &stop));
+            let echo = scope.spawn(|| {
+                realtime::prepare(realtime::PROBE);
+                echo(&far, &stop)
+            });
+            let prober = scope.spawn(|| {
+                realtime::prepare(realtime::PROBE);
+                let prober = Prober::new(near, self.probe_intervals(), clock);
+                prober.run(self.scenario.duration, &stop)
+            });
+            supervise(&applications, clock, control, &stop);
+            stop.store(true, Ordering::Relaxed);
+            joined(echo)?;
+            let applied = joined(applications)?;
+            Ok::<_, E>((joined(emulator)?, applied, joined(prober)?))
+        })?;
+        let Emulated { mut health, links, classes, devices } = emulated;
+        health.self_check = checked.paths;
+        health.probes = probes;
+        health.stolen = CpuTime::read().stolen_since(cpu);
+        // Their counters go with them.
+        health.tun_dropped_packets = self.hosts.dropped_packets().map_err(TestbedError::from)?;
+        drop(devices);
+        let end = health.emulator.duration.min(self.scenario.duration);
+        let cost = Cost {
+            events: health.emulator.packets,
+            data_packets: applied.flows.iter().map(|flow| flow.delivered_packets).sum(),
+        };
+        let records = Records {
+            links,
+            classes,
+            link_names: self.scenario.links.iter().map(|link| link.name.clone()).collect(),
+            end_ns: end.as_nanos(),
+            interrupted: control.stop.load(Ordering::Relaxed) && end < self.scenario.duration,
+            cost,
+            epoch_unix_ns,
+            ..applied
+        };
+        Ok((records.with_rates(self.scenario), health))
+    }
+
+    /// Opens the sockets of all probes: those of the sender, those of the receiver.
+    fn probe_sockets(&self) -> Result<(Vec<UdpSocket>, Vec<UdpSocket>), TestbedError> {
+        let paths = self.hosts.paths().len();
+        let far = self.hosts.receiver.within(|| echo_sockets(paths))?;
+        let near = self.hosts.sender.within(|| probe_sockets(paths))?;
+        Ok((near, far))
+    }
+
+    fn probe_intervals(&self) -> Vec<Time> {
+        let paths = 0..self.hosts.paths().len();
+        paths.map(|path| interval(self.scenario.path_rate(path))).collect()
+    }
+
+    fn emulate(
+        &self,
+        devices: Vec<Tun>,
+        clock: Clock,
+        stop: &AtomicBool,
+    ) -> Result<Emulated, TestbedError> {
+        let warning = realtime::prepare(realtime::EMULATOR);
+        let (links, routes) = links_and_routes(self.scenario);
+        let plan = Emulation {
+            links,
+            routes,
+            sample_interval: self.scenario.sample_interval,
+            duration: self.scenario.duration,
+        };
+        // Those of the scenario, which come first.
+        let sampled = self.scenario.links.len();
+        let (mut links, mut classes) = (Vec::new(), Vec::new());
+        let mut sample = |now: Time, emulated: &mut [Link<IpPacket>]| {
+            for (index, link) in emulated[..sampled].iter_mut().enumerate() {
+                links.push(LinkSample::of(link, index, now));
+                classes.extend(ClassSample::of(link, index, now));
+            }
+        };
+        let outcome = Emulator::new(plan, devices, clock, &mut sample).run(stop);
+        // Whatever happened, the others must not wait for packets.
+        stop.store(true, Ordering::Relaxed);
+        let Outcome { tally, devices } = outcome?;
+        let duration = tally.duration.as_secs_f64().max(1e-9);
+        let health = Health {
+            emulator: tally,
+            cpu: realtime::thread_cpu_s() / duration,
+            warnings: warning.into_iter().collect(),
+            ..Health::default()
+        };
+        Ok(Emulated { health, links, classes, devices })
+    }
+}
+
+/// Nanoseconds since 1970 (UTC); zero: the host does not know.
+fn unix_time_ns() -> u64 {
+    let now = clock_gettime(ClockId::CLOCK_REALTIME);
+    now.map_or(0, |now| now.tv_sec() as u64 * 1_000_000_000 + now.tv_nsec() as u64)
+}
+
+/// What the emulator leaves of a run.
+struct Emulated {
+    health: Health,
+    links: Vec<LinkSample>,
+    classes: Vec<ClassSample>,
+    devices: Vec<Tun>,
+}
+
+/// Carries requests to stop into the run and its time out of it.
+fn supervise<T>(
+    applications: &ScopedJoinHandle<'_, T>,
+    clock: Clock,
+    control: &Control,
+    stop: &AtomicBool,
+) {
+    while !applications.is_finished() {
+        if control.stop.load(Ordering::Relaxed) {
+            stop.store(true, Ordering::Relaxed);
+        }
+        control.now_ns.store(clock.now().as_nanos(), Ordering::Relaxed);
+        // Interrupted or not: the loop looks again.
+        let _ = ppoll(&mut [], Some(timespec(CONTROL_PERIOD)), None);
+    }
+}
+
+fn joined<T, E: From<TestbedError>>(thread: ScopedJoinHandle<'_, Result<T, E>>) -> Result<T, E> {
+    thread.join().map_err(|_| TestbedError::Panicked)?
+}
