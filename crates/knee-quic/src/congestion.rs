@@ -35,8 +35,10 @@ use std::time::Instant;
 
 /// Headers of IPv4 and UDP.
 const AROUND: u32 = 28;
-/// A rate at which nothing waits: the pace is ours.
-const UNPACED: u64 = 1 << 40;
+/// Bytes per second at which what leaves at once hardly waits: the pace is ours. The
+/// library's own pacer lets 256 packets go at once; with a rate so high that a byte takes
+/// less than a nanosecond it would wait for no time, without end.
+const UNPACED: u64 = 1 << 29;
 /// TCP's least timeout, which RTT estimators need.
 const MIN_RTO: Time = Time::from_millis(200);
 
@@ -90,7 +92,7 @@ pub struct Observed {
     pub rtt: Time,
     /// Smoothed RTT.
     pub srtt: Time,
-    /// Its variation.
+    /// Its mean deviation.
     pub rtt_variation: Time,
     /// Lowest RTT within 300 s.
     pub min_rtt: Time,
@@ -288,7 +290,7 @@ impl CongestionControl {
             decision: inner.decision,
             rtt: inner.rtt.latest(),
             srtt: inner.rtt.smoothed(),
-            rtt_variation: inner.rtt.variation(),
+            rtt_variation: inner.rtt.deviation(),
             min_rtt: inner.rtt.minimum(),
             rtt_range: inner.rtt.range(),
             rate: inner.sampler.rate(),
