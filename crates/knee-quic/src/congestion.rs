@@ -250,8 +250,11 @@ impl CongestionControl {
     pub fn timer(&self, now: Time) -> Time {
         let inner = self.inner();
         let fits = inner.in_flight + u64::from(inner.mss) <= inner.window();
-        let departure =
-            if inner.paced && fits && inner.pacer.next() > now { inner.pacer.next() } else { Time::MAX };
+        let departure = if inner.paced && fits && inner.pacer.next() > now {
+            inner.pacer.next()
+        } else {
+            Time::MAX
+        };
         departure.min(inner.wake_at())
     }
 
@@ -453,6 +456,10 @@ impl Inner {
     /// recovery begins, the sample.
     fn settle(&mut self, now: Time, batch: Option<Batch>, persistent: bool) {
         let newest = batch.as_ref().and_then(|batch| batch.newest);
+        // First, since what is lost of a recovery's flight prolongs it.
+        for sent in &self.losses {
+            self.episode.on_lost(sent.order, self.counted.sent_packets as u32);
+        }
         if let Some(newest) = newest {
             let rtt = now - newest.sent_at;
             self.rtt.update(rtt, newest.order, self.next());
@@ -495,7 +502,6 @@ impl Inner {
             newly_lost += bytes;
             self.counted.lost += bytes;
             self.counted.lost_packets += 1;
-            self.episode.on_lost(sent.order, self.next());
             if self.needs.losses {
                 let loss = Loss {
                     bytes,

@@ -13,8 +13,8 @@ use knee_sched::{PATHS_MAX, Path, Selection, Status};
 use knee_units::Time;
 use noq_proto::{
     AckFrequencyConfig, ClientConfig, ConnectionEvent, ConnectionHandle, DatagramEvent, Dir,
-    Endpoint, EndpointConfig, Event, FourTuple, ServerConfig, StreamEvent, TransportConfig,
-    Transmit, VarInt,
+    Endpoint, EndpointConfig, Event, FourTuple, ServerConfig, StreamEvent, Transmit,
+    TransportConfig, VarInt,
 };
 use rand_chacha::ChaCha8Rng;
 use std::collections::BTreeMap;
@@ -202,14 +202,8 @@ impl Host {
         let HostSettings { is_server, limits, buffer, reinjection, lateness, .. } = self.settings;
         let packet = self.settings.packets.iter().min().copied().unwrap_or_default();
         let datagram = packet.saturating_sub(AROUND_DATAGRAM).max(DATAGRAM_MIN);
-        let settings = BundleSettings {
-            is_server,
-            datagram,
-            limits,
-            buffer,
-            reinjection,
-            lateness,
-        };
+        let settings =
+            BundleSettings { is_server, datagram, limits, buffer, reinjection, lateness };
         let scheduler = knee_sched::build(&self.settings.scheduler).expect("it was built before");
         let bond = Bond {
             bundle: Bundle::new(settings, limits, scheduler),
@@ -300,7 +294,8 @@ impl Host {
                     }
                     Err(error) => {
                         self.events.push(HostEvent::Lost(None, error.cause.to_string()));
-                        self.answers.extend(error.response.map(|transmit| (path, transmit, answer)));
+                        self.answers
+                            .extend(error.response.map(|transmit| (path, transmit, answer)));
                     }
                 }
             }
@@ -490,9 +485,7 @@ impl Host {
         }
         let max = &max[..paths.len()];
         let mut moved = false;
-        while let Some(number) =
-            bond.bundle.poll_datagram(now, &paths, max, &mut self.datagram)
-        {
+        while let Some(number) = bond.bundle.poll_datagram(now, &paths, max, &mut self.datagram) {
             let Some(link) = bond.links[number].and_then(|key| self.links.get_mut(&key)) else {
                 break;
             };
@@ -539,7 +532,10 @@ impl Host {
         for key in over {
             self.links.remove(&key);
             for bond in self.bonds.values_mut() {
-                bond.links.iter_mut().filter(|link| **link == Some(key)).for_each(|link| *link = None);
+                bond.links
+                    .iter_mut()
+                    .filter(|link| **link == Some(key))
+                    .for_each(|link| *link = None);
             }
         }
         self.bonds.retain(|_, bond| !bond.closing || bond.links.iter().any(Option::is_some));

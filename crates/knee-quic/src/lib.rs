@@ -1,6 +1,7 @@
 //! Knee's controllers, schedulers and bundle over QUIC.
 
 mod congestion;
+mod ground;
 mod host;
 mod keys;
 mod link;
@@ -8,5 +9,6 @@ mod recovery;
 mod ring;
 
 pub use congestion::{CongestionControl, CongestionSettings, Coupling, Observed};
+pub use ground::{QuicError, check_scenario, run};
 pub use host::{BundleId, Host, HostError, HostEvent, HostSettings};
 pub use keys::{KeyError, KeyPair, PROTOCOL, PublicKey};

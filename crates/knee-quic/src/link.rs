@@ -38,16 +38,7 @@ impl Link {
         control: CongestionControl,
     ) -> Link {
         let room = connection.datagrams().send_buffer_space();
-        Link {
-            connection,
-            handle,
-            control,
-            joined: None,
-            up: false,
-            lost: false,
-            room,
-            heard: 0,
-        }
+        Link { connection, handle, control, joined: None, up: false, lost: false, room, heard: 0 }
     }
 
     /// Bytes of datagrams that have not left.
@@ -57,7 +48,10 @@ impl Link {
 
     /// Most bytes of a datagram.
     pub fn datagram_max(&mut self) -> u16 {
-        self.connection.datagrams().max_size().map_or(0, |max| max.min(usize::from(u16::MAX)) as u16)
+        self.connection
+            .datagrams()
+            .max_size()
+            .map_or(0, |max| max.min(usize::from(u16::MAX)) as u16)
     }
 
     /// What a scheduler is shown.

@@ -1,0 +1,393 @@
+//! One application, its two hosts and its connections.
+
+use super::QuicError;
+use super::records::Counted;
+use super::settings::FlowSettings;
+use super::socket::{Room, Socket};
+use crate::{BundleId, Host, HostEvent, HostSettings, KeyPair};
+use knee_bundle::{Bundle, Class, Event, StreamId};
+use knee_scenario::{Flow, Scenario, application_stream};
+use knee_testbed::{End, Family, Hosts, TestbedError, address};
+use knee_units::Time;
+use knee_workload::{Action, Application};
+use rand_chacha::ChaCha8Rng;
+use rand_core::SeedableRng;
+use std::collections::VecDeque;
+use std::net::SocketAddr;
+use std::time::Instant;
+
+/// Flow number `n` has this port plus `n` at either end.
+const PORT: u16 = 10_000;
+/// A request's bytes: how many are wanted. Its real size is left out, as on the other
+/// grounds.
+const REQUEST_BYTES: usize = 8;
+/// Bytes written in one go.
+const GIVE_BYTES: usize = 1 << 16;
+
+/// Both ends of a connection.
+#[derive(Debug)]
+pub struct Exchange {
+    pub number: u32,
+    pub id: BundleId,
+    pub started: Time,
+    stream: StreamId,
+    requests: VecDeque<u64>,
+    /// Bytes of a request that has come in part.
+    partial: Vec<u8>,
+    owed: u64,
+    pub asked: u64,
+    pub given: u64,
+    pub delivered: u64,
+    closing: bool,
+    ended: bool,
+    /// Acknowledged to its end.
+    pub over: bool,
+    pub counted: Counted,
+}
+
+impl Exchange {
+    fn is_given(&self) -> bool {
+        self.closing && self.given == self.asked
+    }
+}
+
+/// An application and what is under way for it.
+pub struct RunningFlow<'a> {
+    pub index: usize,
+    pub plan: &'a Flow,
+    pub settings: FlowSettings,
+    pub application: Box<dyn Application>,
+    /// The receiving end opens connections and asks for what it wants.
+    pub fetches: bool,
+    pub transient: bool,
+    /// That which opens, and that which accepts.
+    hosts: [Host; 2],
+    sockets: [Vec<Socket>; 2],
+    pub live: Vec<Exchange>,
+    /// What connections counted that are forgotten.
+    pub gone: Counted,
+    pub delivered: u64,
+    pub started: bool,
+    pub stopped: bool,
+    pub completed: Option<Time>,
+}
+
+impl<'a> RunningFlow<'a> {
+    pub fn new(
+        scenario: &'a Scenario,
+        hosts: &Hosts,
+        index: usize,
+        settings: FlowSettings,
+    ) -> Result<RunningFlow<'a>, QuicError> {
+        let plan = &scenario.flows[index];
+        let properties = plan.workload.properties();
+        let fetches = !properties.pushes;
+        let defect = |error: &dyn std::fmt::Display| QuicError::Flow {
+            flow: settings.label.clone(),
+            problem: error.to_string(),
+        };
+        let keys = [KeyPair::generate(), KeyPair::generate()];
+        let [ours, theirs] = keys;
+        let keys = [ours.map_err(|e| defect(&e))?, theirs.map_err(|e| defect(&e))?];
+        #[expect(clippy::disallowed_methods, reason = "QUIC counts from it; Knee's clock does not")]
+        let start = Instant::now();
+        let host = |end: usize| {
+            let mut rng = ChaCha8Rng::seed_from_u64(scenario.seed);
+            rng.set_stream((index as u64) << 40 | (end as u64) << 56);
+            let settings = HostSettings { is_server: end == 1, ..settings.host.clone() };
+            Host::new(settings, &keys[end], &keys[1 - end].public(), start, &rng)
+                .map_err(|e| defect(&e))
+        };
+        let socket = |end: usize| -> Result<Vec<Socket>, TestbedError> {
+            let (namespace, end) = place(hosts, end, fetches);
+            let bind = |path: &usize| Socket::bind(namespace, at(*path, end, index));
+            Ok(plan.paths.iter().map(bind).collect::<Result<_, _>>()?)
+        };
+        Ok(RunningFlow {
+            index,
+            plan,
+            application: knee_workload::build(
+                &plan.workload,
+                application_stream(scenario.seed, plan),
+            ),
+            fetches,
+            transient: properties.transient,
+            hosts: [host(0)?, host(1)?],
+            sockets: [socket(0)?, socket(1)?],
+            live: Vec::new(),
+            gone: Counted::new(plan.paths.len()),
+            delivered: 0,
+            started: false,
+            stopped: false,
+            completed: None,
+            settings,
+        })
+    }
+
+    /// The host that sends the data.
+    fn sending(&self) -> usize {
+        usize::from(self.fetches)
+    }
+
+    pub fn carry_out(&mut self, action: Action, now: Time) -> Result<(), QuicError> {
+        match action {
+            Action::Open { connection } => self.open(connection, now)?,
+            Action::Push { connection, bytes } => {
+                let exchange = self.exchange(connection);
+                exchange.asked = exchange.asked.saturating_add(bytes);
+                exchange.owed = exchange.owed.saturating_add(bytes);
+            }
+            Action::Request { connection, bytes } => {
+                let exchange = self.exchange(connection);
+                exchange.asked += bytes;
+                exchange.requests.push_back(bytes);
+            }
+            Action::Close { connection } => self.exchange(connection).closing = true,
+        }
+        Ok(())
+    }
+
+    #[expect(clippy::expect_used, reason = "a defect of knee-workload")]
+    fn exchange(&mut self, number: u32) -> &mut Exchange {
+        let found = self.live.iter_mut().rev().find(|exchange| exchange.number == number);
+        found.expect("an application speaks only of connections that it opened")
+    }
+
+    fn open(&mut self, number: u32, now: Time) -> Result<(), QuicError> {
+        let mut id = [0; 16];
+        id[..4].copy_from_slice(&number.to_be_bytes());
+        let (_, far) = (0, if self.fetches { End::Sender } else { End::Receiver });
+        let to: Vec<(usize, SocketAddr)> = self
+            .plan
+            .paths
+            .iter()
+            .enumerate()
+            .map(|(place, path)| (place, at(*path, far, self.index)))
+            .collect();
+        let broken =
+            |problem: String| QuicError::Flow { flow: self.settings.label.clone(), problem };
+        self.hosts[0].open(now, id, &to).map_err(|error| broken(error.to_string()))?;
+        let stream = self.hosts[0].bundle(&id).and_then(|bundle| bundle.open(Class::Normal));
+        let stream = stream.ok_or_else(|| broken("a bundle takes no stream".to_owned()))?;
+        self.live.push(Exchange {
+            number,
+            id,
+            started: now,
+            stream,
+            requests: VecDeque::new(),
+            partial: Vec::new(),
+            owed: 0,
+            asked: 0,
+            given: 0,
+            delivered: 0,
+            closing: false,
+            ended: false,
+            over: false,
+            counted: Counted::new(self.plan.paths.len()),
+        });
+        Ok(())
+    }
+
+    /// What was not given yet will not be.
+    pub fn stop(&mut self) {
+        for exchange in &mut self.live {
+            exchange.requests.clear();
+            (exchange.owed, exchange.asked, exchange.closing) = (0, exchange.given, true);
+        }
+    }
+
+    /// Takes what has come at both ends.
+    pub fn receive(&mut self, now: Time, room: &mut Room) -> Result<(), QuicError> {
+        for (host, sockets) in self.hosts.iter_mut().zip(&self.sockets) {
+            for (path, socket) in sockets.iter().enumerate() {
+                let take = |from, packet: &[u8]| host.on_packet(now, path, from, packet);
+                // One batch a turn: what is sent must not wait for all that comes.
+                socket
+                    .receive(room, take)
+                    .map_err(|source| QuicError::socket(&self.settings.label, &source))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Lets both hosts do what is due.
+    pub fn work(&mut self, now: Time) -> Result<(), QuicError> {
+        for end in 0..2 {
+            let (sockets, mut failed) = (&self.sockets[end], None);
+            self.hosts[end].work(now, |path, to, bytes, packet| {
+                if let Err(error) = sockets[path].send(to, bytes, packet) {
+                    failed = Some(error);
+                }
+            });
+            if let Some(error) = failed {
+                return Err(QuicError::socket(&self.settings.label, &error));
+            }
+            while let Some(event) = self.hosts[end].poll_event() {
+                let problem = match event {
+                    HostEvent::Accepted(_) | HostEvent::Joined(..) => continue,
+                    HostEvent::Lost(id, _) if self.is_over(id) => continue,
+                    HostEvent::Lost(_, reason) => reason,
+                    HostEvent::Broken(_, violation) => violation.to_string(),
+                };
+                return Err(QuicError::Flow { flow: self.settings.label.clone(), problem });
+            }
+        }
+        Ok(())
+    }
+
+    /// A connection that was closed on purpose.
+    fn is_over(&self, id: Option<BundleId>) -> bool {
+        let live = self.live.iter().find(|exchange| Some(exchange.id) == id);
+        live.is_none_or(|exchange| exchange.over)
+    }
+
+    /// Gives, requests and takes; what was delivered: connection and bytes.
+    pub fn serve(&mut self, payload: &[u8], came: &mut Vec<(u32, u64)>) {
+        let (sending, receiving) = (self.sending(), 1 - self.sending());
+        let fetches = self.fetches;
+        for exchange in &mut self.live {
+            if let Some(bundle) = self.hosts[1].bundle(&exchange.id) {
+                while let Some(event) = bundle.poll_event() {
+                    if let Event::Opened(stream) = event
+                        && !fetches
+                    {
+                        bundle.finish(stream);
+                    }
+                }
+            }
+            if let Some(bundle) = self.hosts[0].bundle(&exchange.id) {
+                while bundle.poll_event().is_some() {}
+                while let Some(wanted) = exchange.requests.front() {
+                    if bundle.write(exchange.stream, &wanted.to_be_bytes()) < REQUEST_BYTES {
+                        break;
+                    }
+                    exchange.requests.pop_front();
+                }
+                if fetches && exchange.closing && exchange.requests.is_empty() {
+                    bundle.finish(exchange.stream);
+                }
+            }
+            if let Some(bundle) = self.hosts[sending].bundle(&exchange.id) {
+                give(bundle, exchange, payload, fetches);
+            }
+            if let Some(bundle) = self.hosts[receiving].bundle(&exchange.id) {
+                let mut bytes = 0;
+                while let Some(read) = bundle.read(exchange.stream, usize::MAX) {
+                    bytes += read.len() as u64;
+                }
+                if bytes > 0 {
+                    exchange.delivered += bytes;
+                    self.delivered += bytes;
+                    came.push((exchange.number, bytes));
+                }
+            }
+        }
+    }
+
+    /// Connections that are acknowledged to their end now, and were not before.
+    pub fn ended(&mut self) -> Vec<u32> {
+        let sending = self.sending();
+        let mut over = Vec::new();
+        for exchange in &mut self.live {
+            let done = exchange.ended && exchange.delivered >= exchange.asked;
+            if done && !exchange.over {
+                let bundle = self.hosts[sending].bundle(&exchange.id);
+                if bundle.is_none_or(|bundle| !bundle.has(exchange.stream)) {
+                    exchange.over = true;
+                    over.push(exchange.number);
+                }
+            }
+        }
+        over
+    }
+
+    /// Takes note of what connections have counted.
+    pub fn observe(&mut self) {
+        let sending = self.sending();
+        for exchange in &mut self.live {
+            if !exchange.over || !exchange.counted.is_final {
+                let host = &mut self.hosts[sending];
+                let controls = host.controls(&exchange.id);
+                exchange.counted.note(&controls);
+                if let Some(bundle) = host.bundle(&exchange.id) {
+                    exchange.counted.multipath = *bundle.multipath_counters();
+                }
+                exchange.counted.is_final = exchange.over;
+            }
+        }
+    }
+
+    /// A controller that cannot go on.
+    pub fn failure(&self) -> Option<String> {
+        let sending = self.sending();
+        let controls = self.live.iter().flat_map(|one| self.hosts[sending].controls(&one.id));
+        controls.flatten().find_map(|control| control.failure())
+    }
+
+    /// Forgets a connection, and ends it.
+    pub fn forget(&mut self, at: usize, now: Time) -> Exchange {
+        let exchange = self.live.remove(at);
+        self.gone.absorb(&exchange.counted);
+        self.hosts[0].close(now, &exchange.id);
+        exchange
+    }
+
+    /// When it is to be served although nothing comes.
+    pub fn timer(&mut self, now: Time) -> Time {
+        if !self.started {
+            return self.plan.start;
+        }
+        let stop = self.plan.stop.filter(|_| !self.stopped).unwrap_or(Time::MAX);
+        let asks = self.plan.start.saturating_add(self.application.timer());
+        let [near, far] = &mut self.hosts;
+        stop.min(asks).min(near.timer(now)).min(far.timer(now))
+    }
+
+    pub fn sockets(&self) -> impl Iterator<Item = &Socket> {
+        self.sockets.iter().flatten()
+    }
+}
+
+/// The sending end reads what is asked of it, gives what it owes, and ends.
+fn give(bundle: &mut Bundle, exchange: &mut Exchange, payload: &[u8], fetches: bool) {
+    if fetches {
+        while let Some(read) = bundle.read(exchange.stream, GIVE_BYTES) {
+            exchange.partial.extend_from_slice(&read);
+        }
+        while let Some((request, rest)) = exchange.partial.split_first_chunk::<REQUEST_BYTES>() {
+            // Requests under way when everything was stopped are void.
+            let wanted = u64::from_be_bytes(*request);
+            exchange.owed += wanted.min(exchange.asked - exchange.given - exchange.owed);
+            exchange.partial = rest.to_vec();
+        }
+    }
+    while exchange.owed > 0 {
+        let part = &payload[..exchange.owed.min(payload.len() as u64) as usize];
+        let taken = bundle.write(exchange.stream, part) as u64;
+        exchange.given += taken;
+        // An endless push stays one.
+        if exchange.owed != u64::MAX {
+            exchange.owed -= taken;
+        }
+        if taken < part.len() as u64 {
+            break;
+        }
+    }
+    if exchange.is_given() && !exchange.ended && (!fetches || bundle.has(exchange.stream)) {
+        exchange.ended = true;
+        bundle.finish(exchange.stream);
+    }
+}
+
+/// Where an end is, and what it is called there.
+fn place(hosts: &Hosts, end: usize, fetches: bool) -> (&knee_host::Namespace, End) {
+    if (end == 0) == fetches {
+        (&hosts.receiver, End::Receiver)
+    } else {
+        (&hosts.sender, End::Sender)
+    }
+}
+
+fn at(path: usize, end: End, flow: usize) -> SocketAddr {
+    SocketAddr::new(address(path, end, Family::V4), PORT + flow as u16)
+}

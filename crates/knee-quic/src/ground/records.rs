@@ -1,0 +1,234 @@
+//! Rows from what congestion controls and bundles have counted.
+//!
+//! What is left out: measures of waiting for other paths at the receiver, and what came
+//! twice; both are zero.
+
+use super::flow::{Exchange, RunningFlow};
+use crate::{CongestionControl, Observed};
+use knee_multipath::MultipathCounters;
+use knee_record::{
+    ConnectionRecord, ControllerSource, FlowRecord, FlowSample, ObjectRecord, PathRecord,
+};
+use knee_scenario::Scenario;
+use knee_units::{Rate, Time};
+
+/// What a connection, or all of a flow, has counted by path.
+#[derive(Clone, Debug, Default)]
+pub struct Counted {
+    pub paths: Vec<Observed>,
+    paced: bool,
+    pub multipath: MultipathCounters,
+    /// Nothing more is counted.
+    pub is_final: bool,
+}
+
+impl Counted {
+    pub fn new(paths: usize) -> Counted {
+        Counted { paths: vec![Observed::default(); paths], ..Counted::default() }
+    }
+
+    /// Takes note of what they have counted since their start.
+    pub fn note(&mut self, controls: &[Option<CongestionControl>]) {
+        for (observed, control) in self.paths.iter_mut().zip(controls) {
+            if let Some(control) = control {
+                *observed = control.observe();
+                self.paced = control.is_paced();
+            }
+        }
+    }
+
+    /// Adds what another connection counted; what is measured now is the other's.
+    pub fn absorb(&mut self, other: &Counted) {
+        for (ours, theirs) in self.paths.iter_mut().zip(&other.paths) {
+            *ours = sum(ours, theirs);
+        }
+        self.multipath.reinjected_bytes += other.multipath.reinjected_bytes;
+        self.multipath.suspicions += other.multipath.suspicions;
+        self.paced |= other.paced;
+    }
+
+    /// All paths together.
+    fn total(&self) -> Observed {
+        self.paths.iter().fold(Observed::default(), |total, path| sum(&total, path))
+    }
+}
+
+fn sum(one: &Observed, other: &Observed) -> Observed {
+    let range = match (one.rtt_range, other.rtt_range) {
+        (Some((low, high)), Some((least, most))) => Some((low.min(least), high.max(most))),
+        (range, None) | (None, range) => range,
+    };
+    // Of a path that was never used nothing is known.
+    let now = if other.srtt > Time::ZERO { other } else { one };
+    Observed {
+        sent_packets: one.sent_packets + other.sent_packets,
+        sent: one.sent + other.sent,
+        delivered: one.delivered + other.delivered,
+        delivered_packets: one.delivered_packets + other.delivered_packets,
+        lost: one.lost + other.lost,
+        lost_packets: one.lost_packets + other.lost_packets,
+        recoveries: one.recoveries + other.recoveries,
+        spurious_recoveries: one.spurious_recoveries + other.spurious_recoveries,
+        timeouts: one.timeouts + other.timeouts,
+        in_flight: one.in_flight + other.in_flight,
+        window: one.window.saturating_add(other.window),
+        rtt_range: range,
+        ..*now
+    }
+}
+
+/// A row of a flow, or of one of its paths.
+fn sample(
+    flow: &RunningFlow<'_>,
+    path: usize,
+    now: Time,
+    seen: &Observed,
+    paced: bool,
+) -> FlowSample {
+    let bits = |rate: Option<Rate>| rate.map_or(0, Rate::as_bits_per_second);
+    FlowSample {
+        flow: flow.index as u32,
+        path: path as u16,
+        time_ns: now.as_nanos(),
+        delivered_bytes: seen.delivered,
+        sent_bytes: seen.sent,
+        retransmitted_bytes: seen.lost,
+        sent_packets: seen.sent_packets,
+        lost_bytes: seen.lost,
+        in_flight_bytes: seen.in_flight,
+        window_bytes: seen.window,
+        pacing_rate_bps: if paced { bits(seen.decision.pacing_rate) } else { 0 },
+        rtt_ns: seen.rtt.as_nanos(),
+        srtt_ns: seen.srtt.as_nanos(),
+        bandwidth_estimate_bps: bits(seen.state.bandwidth),
+        min_rtt_estimate_ns: seen.state.min_rtt.map_or(0, Time::as_nanos),
+        slow_start_threshold_bytes: seen.state.slow_start_threshold.unwrap_or(0),
+        phase: if seen.state.phase.is_empty() { "idle" } else { seen.state.phase },
+        ..FlowSample::default()
+    }
+}
+
+/// The rows of a flow and, of one over several paths, of each of them.
+pub fn samples(flow: &RunningFlow<'_>, now: Time) -> (FlowSample, Vec<FlowSample>) {
+    let mut counted = flow.gone.clone();
+    // What is gone has nothing in flight.
+    counted.paths.iter_mut().for_each(|path| (path.in_flight, path.window) = (0, 0));
+    flow.live.iter().for_each(|exchange| counted.absorb(&exchange.counted));
+    let whole = sample(flow, flow.plan.paths[0], now, &counted.total(), counted.paced);
+    let whole = FlowSample { delivered_bytes: flow.delivered, ..whole };
+    if !flow.settings.is_multipath {
+        return (whole, Vec::new());
+    }
+    let paths = flow.plan.paths.iter().zip(&counted.paths);
+    (whole, paths.map(|(path, seen)| sample(flow, *path, now, seen, counted.paced)).collect())
+}
+
+/// The row of a connection that has ended at `completed`, or was cut off.
+pub fn connection(
+    flow: &RunningFlow<'_>,
+    exchange: &Exchange,
+    completed: Option<Time>,
+    end: Time,
+) -> ConnectionRecord {
+    let properties = flow.plan.workload.properties();
+    let endless = properties.single && !properties.ends;
+    let total = exchange.counted.total();
+    let nanos = |time: Time| (time > Time::ZERO).then_some(time.as_nanos());
+    ConnectionRecord {
+        connection: exchange.number.into(),
+        flow: Some(flow.index as u32),
+        workload: flow.plan.workload.name().into(),
+        start_ns: Some(exchange.started.as_nanos()),
+        end_ns: completed.unwrap_or(end).as_nanos(),
+        completion_ns: completed.map(|at| (at - exchange.started).as_nanos()),
+        size_bytes: Some(exchange.asked).filter(|_| !endless),
+        delivered_bytes: Some(exchange.delivered),
+        // Before its end what arrived is all that is known.
+        acked_bytes: Some(if exchange.over { exchange.given } else { exchange.delivered }),
+        sent_bytes: Some(total.sent),
+        retransmitted_bytes: Some(total.lost),
+        sent_packets: Some(total.sent_packets),
+        retransmitted_packets: Some(total.lost_packets),
+        delivered_packets: Some(total.delivered_packets),
+        rtt_min_ns: total.rtt_range.map(|(least, _)| least.as_nanos()),
+        srtt_ns: nanos(total.srtt),
+        rttvar_ns: nanos(total.rtt_variation),
+        delivery_rate_bps: total.rate.map(Rate::as_bits_per_second),
+        window_bytes: Some(total.window),
+        slow_start_threshold_bytes: total.state.slow_start_threshold,
+        timeouts: Some(total.timeouts),
+        mss_bytes: flow.settings.host.packets.first().map(|packet| u64::from(*packet)),
+        cc: flow.plan.controller.name.as_str().into(),
+        cc_source: ControllerSource::Scenario,
+        ..ConnectionRecord::default()
+    }
+}
+
+/// The row of a flow, once all its connections are absorbed.
+pub fn flow(scenario: &Scenario, flow: &RunningFlow<'_>, end: Time) -> FlowRecord {
+    let (plan, total) = (flow.plan, flow.gone.total());
+    let transport = &plan.transport;
+    let ended = flow.completed.or(plan.stop).unwrap_or(end).min(end).max(plan.start);
+    let workload = plan.workload.properties();
+    // What was stopped before its end has no completion time.
+    let whole = workload.bytes.is_none_or(|bytes| flow.delivered >= bytes);
+    let completed = flow.completed.filter(|_| workload.ends && whole);
+    let (least, most) = total.rtt_range.unwrap_or_default();
+    FlowRecord {
+        flow: flow.index as u32,
+        name: plan.name.clone(),
+        index: plan.index as u32,
+        cc: plan.controller.name.clone(),
+        path: scenario.flow_path_names(flow.index),
+        scheduler: plan.multipath.as_ref().map_or(String::new(), |m| m.scheduler.name.clone()),
+        start_ns: plan.start.as_nanos(),
+        end_ns: ended.as_nanos(),
+        size_bytes: workload.bytes.unwrap_or(0),
+        completion_ns: completed.map(|at| (at - plan.start).as_nanos()),
+        delivered_bytes: flow.delivered,
+        delivered_packets: flow.delivered.div_ceil(u64::from(transport.mss)),
+        sent_bytes: total.sent,
+        retransmitted_bytes: total.lost,
+        rtt_min_ns: least.as_nanos(),
+        rtt_max_ns: most.as_nanos(),
+        base_rtt_ns: scenario.flow_base_rtt(flow.index).as_nanos(),
+        header_overhead: f64::from(transport.mss + transport.header) / f64::from(transport.mss),
+        timeouts: total.timeouts,
+        recoveries: total.recoveries,
+        spurious_recoveries: total.spurious_recoveries,
+        reinjected_bytes: flow.gone.multipath.reinjected_bytes,
+        suspicions: flow.gone.multipath.suspicions,
+        ..FlowRecord::default()
+    }
+}
+
+/// A row for each path of a flow over several.
+pub fn paths(scenario: &Scenario, flow: &RunningFlow<'_>) -> Vec<PathRecord> {
+    let Some(multipath) = &flow.plan.multipath else { return Vec::new() };
+    let one = |(place, (path, seen)): (usize, (&usize, &Observed))| {
+        let (least, most) = seen.rtt_range.unwrap_or_default();
+        PathRecord {
+            flow: flow.index as u32,
+            path: *path as u16,
+            name: scenario.paths[*path].name.clone(),
+            backup: multipath.backup.contains(&place),
+            sent_bytes: seen.sent,
+            retransmitted_bytes: seen.lost,
+            delivered_bytes: seen.delivered,
+            rtt_min_ns: least.as_nanos(),
+            rtt_max_ns: most.as_nanos(),
+            base_rtt_ns: scenario.base_rtt(*path).as_nanos(),
+            one_way_delay_ns: scenario.one_way_delay(*path).as_nanos(),
+            timeouts: seen.timeouts,
+            recoveries: seen.recoveries,
+            ..PathRecord::default()
+        }
+    };
+    flow.plan.paths.iter().zip(&flow.gone.paths).enumerate().map(one).collect()
+}
+
+/// Rows of a page's objects or a video's segments.
+pub fn objects(flow: &RunningFlow<'_>) -> Vec<ObjectRecord> {
+    let objects = flow.application.objects().iter();
+    objects.map(|object| ObjectRecord::of(flow.index, flow.plan.start, object)).collect()
+}

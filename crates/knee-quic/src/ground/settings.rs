@@ -1,0 +1,202 @@
+//! What of a scenario a flow over QUIC is set to, and what is refused. Every key is named:
+//! a new one does not compile until somebody has decided about it.
+
+use super::QuicError;
+use crate::{CongestionSettings, HostSettings};
+use knee_bundle::Limits;
+use knee_cc::{Init, Selection};
+use knee_scenario::{Flow, Multipath, Path, Scenario};
+use knee_sched::PATHS_MAX;
+use knee_testbed::PathSettings;
+use knee_transport::{Config, Pacing, ReceiveWindow};
+use knee_units::{Rate, Time};
+use rand_chacha::ChaCha8Rng;
+use rand_core::SeedableRng;
+
+/// Headers of IPv4 and UDP.
+const AROUND: u32 = 28;
+/// Least payload of a packet that QUIC takes (RFC 9000, section 14).
+const PACKET_MIN: u32 = 1200;
+/// Flows that have a port.
+const FLOWS_MAX: usize = 10_000;
+/// The window where the scenario sets none; more than any path here holds.
+const WINDOW: u64 = 64 << 20;
+/// A thread may be late by so much before a path counts as silent.
+const LATENESS: Time = Time::from_millis(5);
+
+/// What a flow is set to.
+#[derive(Clone, Debug)]
+pub struct FlowSettings {
+    pub label: String,
+    pub is_multipath: bool,
+    /// Of the end that opens; the other's differ in that alone.
+    pub host: HostSettings,
+}
+
+/// What the hosts are set to, path by path.
+pub fn paths(scenario: &Scenario) -> Vec<PathSettings> {
+    let mtu = |path: usize| {
+        let flows = scenario.flows.iter().filter(|flow| flow.paths.contains(&path));
+        flows.map(|flow| flow.transport.mss + flow.transport.header).max().unwrap_or(1500)
+    };
+    (0..scenario.paths.len()).map(|path| PathSettings { mtu: mtu(path), v6: false }).collect()
+}
+
+/// What each flow is set to.
+pub fn flows(scenario: &Scenario) -> Result<Vec<FlowSettings>, QuicError> {
+    if scenario.flows.len() > FLOWS_MAX {
+        return Err(QuicError::Unsupported {
+            place: "scenario".to_owned(),
+            problem: format!("it has {} flows", scenario.flows.len()),
+            advice: format!("write at most {FLOWS_MAX}, each needs a port"),
+        });
+    }
+    scenario.flows.iter().map(|flow| flow_settings(scenario, flow)).collect()
+}
+
+fn flow_settings(scenario: &Scenario, flow: &Flow) -> Result<FlowSettings, QuicError> {
+    let Flow {
+        name,
+        index,
+        paths,
+        multipath,
+        controller,
+        transport,
+        // The applications': `flow`.
+        workload: _,
+        start: _,
+        stop: _,
+    } = flow;
+    check_transport(flow, transport)?;
+    check_controller(flow)?;
+    if paths.len() > PATHS_MAX {
+        let problem = format!("it has {} paths", paths.len());
+        return Err(unsupported(flow, "paths", problem, format!("name at most {PATHS_MAX}")));
+    }
+    paths.iter().try_for_each(|path| check_path(flow, &scenario.paths[*path]))?;
+    let (scheduler, reinjection, backup) = match multipath {
+        Some(Multipath { scheduler, reinjection, backup }) => {
+            (scheduler.clone(), *reinjection, backup.clone())
+        }
+        None => (Selection::named("minrtt"), false, Vec::new()),
+    };
+    let window = match transport.receive_window {
+        ReceiveWindow::Fixed(bytes) => bytes,
+        ReceiveWindow::Unlimited | ReceiveWindow::Auto { .. } => WINDOW,
+    };
+    let rate = |path: &usize| {
+        let rate = scenario.path_rate(*path).unwrap_or(Rate::from_bits_per_second(1_000_000_000));
+        rate.bytes_in(Time::from_secs(1))
+    };
+    let packet = transport.mss + transport.header - AROUND;
+    Ok(FlowSettings {
+        label: format!("{name}[{index}]"),
+        is_multipath: multipath.is_some(),
+        host: HostSettings {
+            is_server: false,
+            packets: vec![packet.min(u32::from(u16::MAX)) as u16; paths.len()],
+            congestion: CongestionSettings {
+                controller: controller.clone(),
+                recovery: transport.recovery,
+                paced: match transport.pacing {
+                    Pacing::On => Some(true),
+                    Pacing::Off => Some(false),
+                    Pacing::Auto => None,
+                },
+                initial_window: transport.initial_window,
+                max_burst: transport.max_burst,
+            },
+            scheduler,
+            limits: Limits { window, stream_window: window, streams: 4 },
+            // A second of what its paths carry waits to be sent.
+            buffer: paths.iter().map(rate).sum::<u64>().clamp(1 << 20, 32 << 20),
+            reinjection,
+            lateness: LATENESS,
+            backup,
+        },
+    })
+}
+
+fn check_path(flow: &Flow, path: &Path) -> Result<(), QuicError> {
+    // Both ways are the emulator's.
+    let Path { name: _, forward: _, reverse: _, absent } = path;
+    if absent.is_empty() {
+        return Ok(());
+    }
+    let problem = "over QUIC a path cannot be absent yet".to_owned();
+    let advice = "write down = … at a link, or run on sim".to_owned();
+    Err(unsupported(flow, "path", problem, advice))
+}
+
+/// A controller that counts marks cannot: the library tells of one mark an ACK, and of no
+/// number of bytes.
+fn check_controller(flow: &Flow) -> Result<(), QuicError> {
+    let init = Init {
+        mss: PACKET_MIN,
+        mtu: PACKET_MIN + AROUND,
+        initial_window: u64::from(PACKET_MIN),
+        rng: ChaCha8Rng::seed_from_u64(0),
+    };
+    let name = &flow.controller.name;
+    let built = knee_cc::build(&flow.controller, init)
+        .map_err(|error| unsupported(flow, "cc", error.to_string(), "see knee list".to_owned()))?;
+    if built.needs().accurate_ecn {
+        let problem = format!("{name} counts marked bytes, and the QUIC library tells none");
+        let advice = "choose one that does not, or run on sim".to_owned();
+        return Err(unsupported(flow, "cc", problem, advice));
+    }
+    Ok(())
+}
+
+fn check_transport(flow: &Flow, transport: &Config) -> Result<(), QuicError> {
+    let default = Config::default();
+    let Config {
+        mss,
+        header,
+        // These six are carried: `flow_settings`.
+        initial_window: _,
+        receive_window: _,
+        pacing: _,
+        recovery: _,
+        max_burst: _,
+        acks,
+        ack_every,
+        ack_bytes,
+        ack_frequency,
+        ack_delay,
+        quick_acks,
+        ecn,
+        sampler,
+        min_rto,
+    } = *transport;
+    let refuse = |key: &str, advice: &str| {
+        let problem = "QUIC cannot be set so".to_owned();
+        Err(unsupported(flow, key, problem, format!("{advice}, or run on sim")))
+    };
+    if mss + header < PACKET_MIN + AROUND {
+        return refuse("mss", "write mss and header of at least 1228 B together");
+    }
+    if ecn {
+        return refuse("ecn", "leave it out: the QUIC library's own marks cannot be turned off");
+    }
+    let acks_differ = acks != default.acks
+        || ack_every != default.ack_every
+        || ack_bytes.is_some()
+        || ack_frequency.is_some()
+        || ack_delay != default.ack_delay
+        || quick_acks != default.quick_acks;
+    if acks_differ {
+        return refuse("acks", "leave all about ACKs out: QUIC has its own (every second, 25 ms)");
+    }
+    if sampler != default.sampler {
+        return refuse("sampler", "leave it at linux");
+    }
+    if min_rto != default.min_rto {
+        return refuse("min_rto", "leave it out: QUIC has probe timeouts");
+    }
+    Ok(())
+}
+
+fn unsupported(flow: &Flow, key: &str, problem: String, advice: String) -> QuicError {
+    QuicError::Unsupported { place: format!("flow \"{}\", {key}", flow.name), problem, advice }
+}

@@ -1,0 +1,91 @@
+//! UDP sockets of one end, one for each path of a flow.
+
+use knee_host::{HostError, Namespace};
+use nix::sys::socket::{setsockopt, sockopt};
+use noq_udp::{BATCH_SIZE, RecvMeta, Transmit, UdpSockRef, UdpSocketState};
+use std::io::{self, IoSliceMut};
+use std::net::{SocketAddr, UdpSocket};
+use std::os::fd::{AsFd, BorrowedFd};
+
+/// What a socket may hold: no thread is late for so long.
+const SOCKET_BYTES: usize = 16 << 20;
+/// Room for what the kernel has put together.
+const RECEIVE_BYTES: usize = 1 << 16;
+
+/// A socket.
+#[derive(Debug)]
+pub struct Socket {
+    socket: UdpSocket,
+    state: UdpSocketState,
+}
+
+/// Room for what comes.
+pub struct Room(Vec<Vec<u8>>);
+
+impl Default for Room {
+    fn default() -> Room {
+        Room(vec![vec![0; RECEIVE_BYTES]; BATCH_SIZE])
+    }
+}
+
+impl Socket {
+    /// Binds one at an address of a host.
+    pub fn bind(host: &Namespace, at: SocketAddr) -> Result<Socket, HostError> {
+        let call = |source| HostError::call("open a UDP socket", source);
+        let socket = host.within(|| UdpSocket::bind(at).map_err(call))?;
+        let state = UdpSocketState::new(UdpSockRef::from(&socket)).map_err(call)?;
+        setsockopt(&socket, sockopt::RcvBufForce, &SOCKET_BYTES)
+            .map_err(|error| call(error.into()))?;
+        Ok(Socket { socket, state })
+    }
+
+    /// Sends packets of so many bytes. What the socket has no room for is lost, as on any
+    /// full queue.
+    pub fn send(&self, to: SocketAddr, bytes: &[u8], packet: usize) -> io::Result<()> {
+        let most = self.state.max_gso_segments().get() * packet;
+        for contents in bytes.chunks(most.max(packet)) {
+            let transmit = Transmit {
+                destination: to,
+                ecn: None,
+                contents,
+                segment_size: (contents.len() > packet).then_some(packet),
+                src_ip: None,
+            };
+            match self.state.try_send(UdpSockRef::from(&self.socket), &transmit) {
+                Ok(()) => {}
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes what has come; whether there may be more.
+    pub fn receive(
+        &self,
+        room: &mut Room,
+        mut take: impl FnMut(SocketAddr, &[u8]),
+    ) -> io::Result<bool> {
+        let mut meta = [RecvMeta::default(); BATCH_SIZE];
+        let mut buffers: Vec<IoSliceMut<'_>> =
+            room.0.iter_mut().map(|buffer| IoSliceMut::new(buffer)).collect();
+        let received = self.state.recv(UdpSockRef::from(&self.socket), &mut buffers, &mut meta);
+        let count = match received {
+            Ok(count) => count,
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(false),
+            Err(error) => return Err(error),
+        };
+        for (meta, buffer) in meta.iter().zip(&room.0).take(count) {
+            for packet in buffer[..meta.len].chunks(meta.stride.max(1)) {
+                take(meta.addr, packet);
+            }
+        }
+        Ok(count == BATCH_SIZE)
+    }
+}
+
+impl AsFd for Socket {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+}
