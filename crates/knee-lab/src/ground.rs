@@ -3,10 +3,16 @@
 
 #[cfg(feature = "kernel")]
 mod kernel;
+#[cfg(feature = "quic")]
+mod quic;
 mod simulator;
+#[cfg(any(feature = "kernel", feature = "quic"))]
+mod testbed;
 
 #[cfg(feature = "kernel")]
 pub use kernel::Kernel;
+#[cfg(feature = "quic")]
+pub use quic::Quic;
 pub use simulator::Simulator;
 
 use knee_record::{Control, HostHealth, Records, SampleSink, Verdict};
@@ -19,6 +25,9 @@ use std::io::{self, Write};
 pub const SIMULATOR: &str = "sim";
 /// Name of the ground that the simulator is compared with.
 pub const KERNEL: &str = "kernel";
+/// Name of the ground of QUIC, where this build has it.
+#[cfg(feature = "quic")]
+const QUIC: &str = "quic";
 
 /// Something that can run scenarios.
 pub trait Ground: fmt::Debug + Send + Sync {
@@ -195,6 +204,8 @@ impl Grounds {
         let grounds = Grounds::new().with(Simulator::default());
         #[cfg(feature = "kernel")]
         let grounds = grounds.with(Kernel);
+        #[cfg(feature = "quic")]
+        let grounds = grounds.with(Quic);
         grounds
     }
 

@@ -7,6 +7,7 @@ use super::records;
 use super::settings::FlowSettings;
 use super::socket::Room;
 use knee_emulator::{Clock, timespec};
+use knee_host::HostError;
 use knee_record::{Connections, Records};
 use knee_scenario::Scenario;
 use knee_testbed::{Hosts, TestbedError};
@@ -66,7 +67,8 @@ impl<'a> Applications<'a> {
             self.wait(clock.now(), next_sample)?;
             now = clock.now();
         }
-        self.finish(now.min(self.scenario.duration))
+        let end = now.min(self.scenario.duration);
+        self.finish(end)
     }
 
     /// All that a flow has to do now.
@@ -138,7 +140,9 @@ impl<'a> Applications<'a> {
             sockets.map(|socket| PollFd::new(socket.as_fd(), PollFlags::POLLIN)).collect();
         match ppoll(&mut polled, Some(timespec(next.saturating_sub(now))), None) {
             Ok(_) | Err(Errno::EINTR) => Ok(()),
-            Err(error) => Err(TestbedError::call("wait for sockets", error).into()),
+            Err(error) => {
+                Err(TestbedError::from(HostError::call("wait for sockets", error)).into())
+            }
         }
     }
 

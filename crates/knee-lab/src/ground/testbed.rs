@@ -1,0 +1,93 @@
+//! What the grounds with two hosts and an emulator between them share.
+
+use super::{Ended, GroundError, Judged, Output, Refusal};
+use knee_record::{HostHealth, PathCheckRecord, ProbeRecord, Records};
+use knee_scenario::Scenario;
+use knee_testbed::{Health, PathCheck, PathProbe, TestbedError};
+use knee_units::Time;
+
+/// Real time of the self-check, seconds.
+pub const SETUP_S: f64 = 0.7;
+
+/// Hands over what a run has left.
+pub fn ended(
+    scenario: &Scenario,
+    records: Records,
+    health: &Health,
+    output: Output<'_>,
+) -> Result<Ended, GroundError> {
+    // Its samples come from several threads and are in order at the end.
+    let sink = output.samples;
+    let kept = records.samples.iter().try_for_each(|row| sink.flow(row));
+    let kept = kept.and_then(|()| records.path_samples.iter().try_for_each(|r| sink.path(r)));
+    let kept = kept.and_then(|()| records.links.iter().try_for_each(|row| sink.link(row)));
+    let kept = kept.and_then(|()| records.classes.iter().try_for_each(|r| sink.class(r)));
+    let mut connections = records.connections.iter();
+    let kept = kept.and_then(|()| connections.try_for_each(|row| sink.connection(row)));
+    kept.map_err(GroundError::Samples)?;
+    let (verdict, reason) = health.verdict();
+    let judged = Judged { health: kept_health(scenario, health), verdict, reason };
+    Ok(Ended { records, judged: Some(judged) })
+}
+
+/// What the manifest keeps.
+fn kept_health(scenario: &Scenario, health: &Health) -> HostHealth {
+    let emulator = &health.emulator;
+    let late = |share| micros(emulator.lateness.at(share));
+    HostHealth {
+        lateness_p50_us: late(0.5),
+        lateness_p99_us: late(0.99),
+        lateness_max_us: micros(emulator.lateness.max()),
+        stalls: emulator.stalls,
+        stalled_us: micros(emulator.stalled),
+        packets: emulator.packets,
+        dropped_packets: health.tun_dropped_packets + emulator.refused_packets,
+        emulator_cpu_ratio: health.cpu,
+        stolen_cpu_ratio: health.stolen,
+        self_check: health.self_check.iter().map(|check| kept_check(scenario, check)).collect(),
+        probes: health.probes.iter().map(|probe| kept_probe(scenario, probe)).collect(),
+        warnings: health.warnings.clone(),
+    }
+}
+
+fn kept_check(scenario: &Scenario, check: &PathCheck) -> PathCheckRecord {
+    let rate = |rate: knee_units::Rate| rate.as_bits_per_second() as f64;
+    PathCheckRecord {
+        path: scenario.paths[check.path].name.clone(),
+        rtt_expected_us: micros(check.rtt_expected),
+        rtt_us: check.rtt.map(micros),
+        rate_expected_bps: check.rate_expected.map(rate),
+        rate_bps: check.rate.map(rate),
+    }
+}
+
+/// As measures do, it leaves out the warm-up.
+fn kept_probe(scenario: &Scenario, probe: &PathProbe) -> ProbeRecord {
+    let begin = scenario.flows.iter().map(|flow| flow.start).min().unwrap_or_default();
+    let warm = begin + scenario.warmup;
+    let round_trips = probe.round_trips.iter().filter(|(sent_at, _)| *sent_at >= warm);
+    let steady = PathProbe { round_trips: round_trips.copied().collect(), ..*probe };
+    ProbeRecord {
+        path: scenario.paths[probe.path].name.clone(),
+        sent: probe.sent,
+        answered: probe.round_trips.len() as u64,
+        rtt_p50_us: steady.rtt_at(0.5).map(micros),
+        rtt_p95_us: steady.rtt_at(0.95).map(micros),
+    }
+}
+
+fn micros(time: Time) -> f64 {
+    time.as_nanos() as f64 / 1e3
+}
+
+impl From<TestbedError> for GroundError {
+    fn from(error: TestbedError) -> GroundError {
+        let whole = error.to_string();
+        match error {
+            TestbedError::Host { what, source, advice } => {
+                GroundError::Host(Refusal::new(format!("cannot {what}: {source}"), advice))
+            }
+            TestbedError::Panicked => GroundError::Defect(whole),
+        }
+    }
+}
