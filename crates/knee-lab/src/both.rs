@@ -1,10 +1,10 @@
-//! A scenario on the simulator and on the kernel: what both gave, side by
-//! side.
+//! A scenario on the simulator and on grounds in real time: what they gave, side
+//! by side.
 
 use crate::command;
 use crate::directory::{FIDELITY, REPORT};
 use crate::error::Error;
-use crate::ground::{KERNEL, SIMULATOR};
+use crate::ground::{KERNEL, REAL, SIMULATOR};
 use crate::words::{agrees, difference, measure_words, time_us, verdict};
 use knee_record::{
     Agreement, ClaimOutcome, Fidelity, SavedRun, read_fidelity, read_run, write_json, write_text,
@@ -12,12 +12,12 @@ use knee_record::{
 use knee_report::{Comparison, ComparisonHead, RunPage, StudyPage, comparison_report};
 use std::path::Path;
 
-/// The two that are compared; also names of their directories.
-const BOTH: [&str; 2] = [SIMULATOR, KERNEL];
-
-/// Heads of the table of measures; `>` before those of figures.
-pub const HEADS: [&str; 7] =
-    ["agrees", "measure", "of", ">sim", ">kernel", ">difference", "tolerance"];
+/// Heads of the table of measures on the simulator and on another ground; `>`
+/// before those of figures.
+pub fn heads(ground: &str) -> [String; 7] {
+    let figures = format!(">{ground}");
+    ["agrees", "measure", "of", ">sim", &figures, ">difference", "tolerance"].map(String::from)
+}
 
 /// Heads of the table of claims on the simulator and on another ground.
 pub fn claim_heads(ground: &str) -> [&str; 7] {
@@ -29,22 +29,33 @@ pub fn noun(ground: &str) -> String {
     if ground == KERNEL { ground.to_string() } else { format!("ground {ground}") }
 }
 
-/// Whether both grounds left a run below a directory.
-pub fn are_in(directory: &Path) -> bool {
-    BOTH.iter().all(|ground| directory.join(ground).join(knee_record::MANIFEST).is_file())
+/// The grounds that left runs below a directory, where one can compare them: the
+/// simulator and at least one of those in real time; otherwise none.
+pub fn are_in(directory: &Path) -> Vec<&'static str> {
+    let holds = |ground: &&str| directory.join(ground).join(knee_record::MANIFEST).is_file();
+    let real: Vec<&str> = REAL.into_iter().filter(holds).collect();
+    match holds(&SIMULATOR) && !real.is_empty() {
+        true => std::iter::once(SIMULATOR).chain(real).collect(),
+        false => Vec::new(),
+    }
 }
 
 /// Compares the runs below a directory; writes `fidelity.json` and the page
-/// of both, which holds the line that repeats them.
+/// of all, which holds the line that repeats them.
 ///
 /// # Errors
 /// That a run cannot be read, or the comparison not be written.
 pub fn compare(directory: &Path, command: &str) -> Result<Fidelity, Error> {
-    let [sim, kernel] = BOTH.map(|ground| read_run(&directory.join(ground)));
-    let (sim, kernel) = (sim?, kernel?);
-    let fidelity = Fidelity::new(&sim, &kernel);
+    let sim = read_run(&directory.join(SIMULATOR))?;
+    let others = are_in(directory).into_iter().skip(1);
+    let others = others.map(|ground| Ok(read_run(&directory.join(ground))?));
+    let others: Vec<SavedRun> = others.collect::<Result<_, Error>>()?;
+    let mut compared = others.iter().map(|other| Fidelity::new(&sim, other));
+    let first = compared.next();
+    let fidelity = first.ok_or_else(|| Error::Defect("nothing to compare with".to_string()))?;
+    let fidelity = fidelity.beside(compared.collect());
     write_json(&directory.join(FIDELITY), &fidelity)?;
-    let page = page(directory, &fidelity, [&sim, &kernel], command)?;
+    let page = page(directory, &fidelity, &sim, &others, command)?;
     write_text(&directory.join(REPORT), &page)?;
     Ok(fidelity)
 }
@@ -68,8 +79,8 @@ pub fn row(one: &Agreement) -> [String; 7] {
     ]
 }
 
-/// The tables of the page: measures, then what came of the claims.
-fn tables(fidelity: &Fidelity, runs: [&SavedRun; 2]) -> Vec<Comparison> {
+/// The tables of the page for one ground: measures, then what came of the claims.
+fn tables(fidelity: &Fidelity, sim: &SavedRun, other: &SavedRun) -> Vec<Comparison> {
     let probes = fidelity.kernel.probes.iter();
     let probes: Vec<String> = probes
         .map(|probe| format!("{} over path {}", time_us(probe.rtt_p50_us), probe.path))
@@ -82,20 +93,25 @@ fn tables(fidelity: &Fidelity, runs: [&SavedRun; 2]) -> Vec<Comparison> {
         ),
     };
     let release = fidelity.kernel_release.as_deref().unwrap_or("of unknown release");
+    let ground = fidelity.ground.as_str();
+    let (who, whose) = match ground {
+        KERNEL => (format!("Linux {release}"), "kernel".to_string()),
+        other => (format!("{} on Linux {release}", other.to_uppercase()), noun(other)),
+    };
     let note = format!(
-        "Simulator: {}. Linux {release}: {}. A difference is the simulator's value less the \
-         kernel's.{probes}",
+        "Simulator: {}. {who}: {}. A difference is the simulator's value less the \
+         {whose}'s.{probes}",
         verdict(&fidelity.sim),
         verdict(&fidelity.kernel),
     );
     let measures = Comparison {
-        title: "The simulator against the kernel".to_string(),
+        title: format!("The simulator against the {whose}"),
         note,
-        heads: ComparisonHead::all(&HEADS),
+        heads: ComparisonHead::all(&heads(ground).each_ref().map(String::as_str)),
         rows: fidelity.measures.iter().map(|one| row(one).to_vec()).collect(),
     };
-    let [sim, kernel] = runs.map(|run| &run.summary.claims);
-    let claims = claims_table(KERNEL, sim.iter().zip(kernel));
+    let [sim, other] = [sim, other].map(|run| &run.summary.claims);
+    let claims = claims_table(ground, sim.iter().zip(other));
     std::iter::once(measures).chain((!claims.rows.is_empty()).then_some(claims)).collect()
 }
 
@@ -131,15 +147,21 @@ pub fn claim_row(sim: &ClaimOutcome, other: &ClaimOutcome) -> [String; 7] {
 fn page(
     directory: &Path,
     fidelity: &Fidelity,
-    runs: [&SavedRun; 2],
+    sim: &SavedRun,
+    others: &[SavedRun],
     command: &str,
 ) -> Result<String, Error> {
-    let commands = BOTH.map(|ground| {
-        let scenario = directory.join(ground).join(knee_record::SCENARIO);
-        format!("knee run {} --on {ground}", command::quoted(&scenario.to_string_lossy()))
-    });
-    let pages = runs.iter().zip(BOTH).zip(&commands).map(|((run, name), command)| RunPage {
-        name,
+    let runs: Vec<&SavedRun> = std::iter::once(sim).chain(others).collect();
+    let commands: Vec<String> = runs
+        .iter()
+        .map(|run| {
+            let ground = run.summary.ground.as_str();
+            let scenario = directory.join(ground).join(knee_record::SCENARIO);
+            format!("knee run {} --on {ground}", command::quoted(&scenario.to_string_lossy()))
+        })
+        .collect();
+    let pages = runs.iter().zip(&commands).map(|(run, command)| RunPage {
+        name: &run.summary.ground,
         summary: &run.summary,
         records: &run.records,
         answers: None,
@@ -157,6 +179,6 @@ fn page(
         runs: pages.collect(),
         command,
     };
-    let tables = tables(fidelity, runs);
-    Ok(comparison_report(&[(study, tables)], &fidelity.name, command)?)
+    let tables = fidelity.all().zip(others).flat_map(|(one, other)| tables(one, sim, other));
+    Ok(comparison_report(&[(study, tables.collect())], &fidelity.name, command)?)
 }

@@ -209,7 +209,7 @@ impl<'g> Experiment<'g> {
             write_json(&self.directory.join(ANSWERS), answers)?;
         }
         let several = self.settings.on.len() > 1;
-        let fidelity = match several && both::are_in(&self.directory) {
+        let fidelity = match several && !both::are_in(&self.directory).is_empty() {
             true => {
                 let command = self.command(self.runs[0].scenario.seed, None);
                 Some(both::compare(&self.directory, &command)?)

@@ -26,8 +26,9 @@ pub const SIMULATOR: &str = "sim";
 /// Name of the ground that the simulator is compared with.
 pub const KERNEL: &str = "kernel";
 /// Name of the ground of QUIC, where this build has it.
-#[cfg(feature = "quic")]
-const QUIC: &str = "quic";
+pub const QUIC: &str = "quic";
+/// Those in real time, which the simulator is compared with.
+pub const REAL: [&str; 2] = [KERNEL, QUIC];
 
 /// Something that can run scenarios.
 pub trait Ground: fmt::Debug + Send + Sync {

@@ -20,7 +20,7 @@ use std::path::Path;
 /// # Errors
 /// That the directory holds none of these, or that the page cannot be written.
 pub fn rewrite_page(directory: &Path) -> Result<Option<Summary>, Error> {
-    if directory.join(FIDELITY).is_file() && both::are_in(directory) {
+    if directory.join(FIDELITY).is_file() && !both::are_in(directory).is_empty() {
         both::compare(directory, "")?;
         return Ok(None);
     }
@@ -58,7 +58,7 @@ pub enum Saved {
     Ranking(RankSummary),
     /// An evaluation.
     Evaluation(Evaluation),
-    /// The simulator and the kernel.
+    /// The simulator and grounds in real time.
     Grounds(Fidelity),
 }
 
@@ -68,7 +68,7 @@ pub enum Saved {
 /// That it holds nothing of that kind, or that it is damaged.
 pub fn saved(directory: &Path) -> Result<Saved, Error> {
     let holds = |name: &str| directory.join(name).is_file();
-    Ok(if holds(FIDELITY) && both::are_in(directory) {
+    Ok(if holds(FIDELITY) && !both::are_in(directory).is_empty() {
         Saved::Grounds(both::read(directory)?)
     } else if holds(REPEAT) {
         Saved::Repeats(read_json(&directory.join(REPEAT), "knee-repeat/1")?)

@@ -208,8 +208,11 @@ fn compare(records: &StudyRecords, out: &Path) -> Result<(), Error> {
     let runs = records.studies.iter().flat_map(|study| study.kernel.iter().flat_map(|k| &k.runs));
     for run in runs {
         let directory = out.join(&run.directory);
-        let Some(both) = directory.parent().filter(|both| both::are_in(both)) else { continue };
-        both::compare(both, &command::of_run(&directory, &[SIMULATOR, KERNEL]))?;
+        let Some(above) = directory.parent() else { continue };
+        let grounds = both::are_in(above);
+        if !grounds.is_empty() {
+            both::compare(above, &command::of_run(&directory, &grounds))?;
+        }
     }
     Ok(())
 }

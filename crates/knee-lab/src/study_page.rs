@@ -130,7 +130,7 @@ fn fidelities(directory: &Path, kernel: &GroundRecord) -> Result<Vec<(String, Fi
     let mut fidelities = Vec::new();
     for run in &kernel.runs {
         let at = directory.join(&run.directory);
-        if let Some(both) = at.parent().filter(|both| both::are_in(both)) {
+        if let Some(both) = at.parent().filter(|both| !both::are_in(both).is_empty()) {
             fidelities.push((run.name.clone(), both::read(both)?));
         }
     }

@@ -1,8 +1,9 @@
-//! The simulator against a real kernel: the same scenario on both grounds,
-//! measure by measure.
+//! The simulator against a ground in real time, most often the kernel: the same
+//! scenario on both, measure by measure.
 //!
-//! The kernel is what is right: a difference is the simulator's value less
-//! the kernel's, a relative one is over the kernel's value.
+//! What is real is right: a difference is the simulator's value less the
+//! kernel's, a relative one is over the kernel's value. Of another ground "the
+//! kernel" stands for it: the keys are those of version 1.
 
 use crate::health::ProbeRecord;
 use crate::measures::{JUDGED, judged, measure};
@@ -89,7 +90,7 @@ impl std::fmt::Display for Tolerance {
     }
 }
 
-/// A scenario on the simulator and on the kernel.
+/// A scenario on the simulator and on the kernel, or on another ground.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Fidelity {
     /// `knee-fidelity/1`.
@@ -98,6 +99,10 @@ pub struct Fidelity {
     pub name: String,
     /// Seed of both runs.
     pub seed: u64,
+    /// The ground that the simulator is compared with; where it is not said, the kernel.
+    /// All that is called the kernel's here is its.
+    #[serde(default = "kernel")]
+    pub ground: String,
     /// Release of the kernel.
     pub kernel_release: Option<String>,
     /// The run on the simulator.
@@ -106,6 +111,13 @@ pub struct Fidelity {
     pub kernel: GroundRun,
     /// What both have, all flows together first, then each group.
     pub measures: Vec<Agreement>,
+    /// The simulator against further grounds; left out where there are none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub further: Vec<Fidelity>,
+}
+
+fn kernel() -> String {
+    "kernel".to_string()
 }
 
 /// How a run went on its ground.
@@ -170,11 +182,23 @@ impl Fidelity {
             schema: SCHEMA.to_string(),
             name: sim.summary.name.clone(),
             seed: sim.summary.seed,
+            ground: kernel.summary.ground.clone(),
             kernel_release: kernel.manifest.kernel.clone(),
             sim: GroundRun::of(sim),
             kernel: GroundRun::of(kernel),
             measures: measures.collect(),
+            further: Vec::new(),
         }
+    }
+
+    /// The same with comparisons with further grounds.
+    pub fn beside(self, further: Vec<Fidelity>) -> Fidelity {
+        Fidelity { further, ..self }
+    }
+
+    /// The comparisons with each ground.
+    pub fn all(&self) -> impl Iterator<Item = &Fidelity> {
+        std::iter::once(self).chain(&self.further)
     }
 
     /// A measure of all flows together.

@@ -180,10 +180,12 @@ mod tests {
             schema: FIDELITY.to_string(),
             name: String::new(),
             seed: 1,
+            ground: String::new(),
             kernel_release: None,
             sim: run.clone(),
             kernel: run,
             measures,
+            further: Vec::new(),
         };
         GridCell {
             name: name.to_string(),

@@ -1,15 +1,26 @@
-//! The table of a scenario on the simulator and on the kernel.
+//! The tables of a scenario on the simulator and on grounds in real time.
 
 use crate::cell::Cell;
 use crate::document::Document;
 use crate::table::{Mood, Table};
-use knee_lab::both::{HEADS, row};
+use knee_lab::KERNEL;
+use knee_lab::both::{heads, row};
 use knee_lab::words::time_us;
 use knee_record::Fidelity;
 
-/// The table, then how each run went.
+/// For each ground the table, then how its run went.
 pub fn document(fidelity: &Fidelity) -> Document {
-    let mut table = Table::new(&HEADS).called("measures");
+    let each = fidelity.all().map(with_one);
+    each.reduce(|all, next| all.words("\n").then(next)).unwrap_or_default()
+}
+
+fn with_one(fidelity: &Fidelity) -> Document {
+    let name = match fidelity.ground.as_str() {
+        KERNEL => "measures".to_string(),
+        other => format!("measures-{other}"),
+    };
+    let heads = heads(&fidelity.ground);
+    let mut table = Table::new(&heads.each_ref().map(String::as_str)).called(&name);
     for one in &fidelity.measures {
         let mood = match one.within {
             Some(true) => Mood::Good,

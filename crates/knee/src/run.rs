@@ -197,23 +197,30 @@ fn read_as(experiment: &Experiment<'_>) -> String {
         .collect()
 }
 
-/// Measures, claims and verdicts on both grounds.
+/// Measures, claims and verdicts on all grounds.
 fn of_both(
     experiment: &Experiment<'_>,
     outcome: &ExperimentOutcome,
     fidelity: &Fidelity,
 ) -> Document {
-    let title = format!("{} · sim and kernel · seed {}\n\n", fidelity.name, fidelity.seed);
+    let grounds: Vec<&str> = fidelity.all().map(|one| one.ground.as_str()).collect();
+    let further: String =
+        grounds[..grounds.len() - 1].iter().map(|one| format!(", {one}")).collect();
+    let last = grounds[grounds.len() - 1];
+    let Fidelity { name, seed, .. } = fidelity;
+    let title = format!("{name} · sim{further} and {last} · seed {seed}\n\n");
     let mut document = Document::default().words(title);
     document = document.then(grounds::document(fidelity)).words("\n");
     for summary in outcome.summaries.iter().filter(|summary| !summary.claims.is_empty()) {
         document = document.words(format!("claims on {}\n", summary.ground));
         document = document.then(claims::document(&summary.claims)).words("\n");
     }
+    document = document.words(format!("sim      {}\n", verdict(&fidelity.sim)));
+    for one in fidelity.all() {
+        document = document.words(format!("{:<9}{}\n", one.ground, verdict(&one.kernel)));
+    }
     document.words(format!(
-        "sim      {}\nkernel   {}\nreport   {}\nrepeat   {}\n",
-        verdict(&fidelity.sim),
-        verdict(&fidelity.kernel),
+        "report   {}\nrepeat   {}\n",
         shown_path(&experiment.directory, REPORT),
         experiment.command(fidelity.seed, None),
     ))

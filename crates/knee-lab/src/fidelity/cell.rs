@@ -1,5 +1,6 @@
 //! A cell: a scenario that runs on both grounds, several times.
 
+use crate::ground::KERNEL;
 use knee_record::{Fidelity, GridCell, GroundRun, Verdict};
 use knee_scenario::{Embedded, Errors, Scenario, Source, parse};
 use std::sync::Arc;
@@ -125,9 +126,11 @@ fn nothing() -> Fidelity {
         schema: String::new(),
         name: String::new(),
         seed: 0,
+        ground: KERNEL.to_string(),
         kernel_release: None,
         sim: run.clone(),
         kernel: run,
         measures: Vec::new(),
+        further: Vec::new(),
     }
 }
