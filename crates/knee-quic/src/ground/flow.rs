@@ -156,7 +156,7 @@ impl<'a> RunningFlow<'a> {
     fn open(&mut self, number: u32, now: Time) -> Result<(), QuicError> {
         let mut id = [0; 16];
         id[..4].copy_from_slice(&number.to_be_bytes());
-        let (_, far) = (0, if self.fetches { End::Sender } else { End::Receiver });
+        let far = if self.fetches { End::Sender } else { End::Receiver };
         let to: Vec<(usize, SocketAddr)> = self
             .plan
             .paths

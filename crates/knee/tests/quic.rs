@@ -1,0 +1,129 @@
+//! The ground "quic" from the command line, beside the simulator. These tests need
+//! root and /dev/net/tun; where the host lacks one, they say so and count as ignored,
+//! or fail when `KNEE_REQUIRE_ROOT_TESTS` is set, as in CI. `main` lists them.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod common;
+
+use common::{complaint, expect, folder_with, json};
+use knee_trials::{Skipped, trials, turn};
+use std::path::Path;
+use std::process::ExitCode;
+
+/// Two links of 10 and 5 Mbit/s without loss.
+const LINKS: &str = r#"
+name = "Over QUIC"
+duration = "12 s"
+[link.a]
+rate = "10 Mbit/s"
+delay = "10 ms"
+buffer = "2 BDP"
+[link.b]
+rate = "5 Mbit/s"
+delay = "10 ms"
+buffer = "2 BDP"
+[path.a]
+forward = ["a"]
+reverse_delay = "10 ms"
+[path.b]
+forward = ["b"]
+reverse_delay = "10 ms"
+"#;
+
+/// Runs a flow on both grounds; the folder of what came out.
+fn on_both(flow: &str) -> tempfile::TempDir {
+    let folder = folder_with("a.toml", &format!("{LINKS}[[flow]]\nname = \"f\"\n{flow}"));
+    expect(folder.path(), "run a.toml --on sim,quic --out out", 0);
+    folder
+}
+
+/// Completion and the share sent again, on the simulator and over QUIC.
+fn figures(out: &Path) -> [(f64, f64); 2] {
+    ["sim", "quic"].map(|ground| {
+        let summary = json(&out.join(ground).join("summary.json"));
+        assert_eq!(summary["ground"], ground);
+        let flow = &summary["flows"][0];
+        let figure = |key: &str| flow[key].as_f64().unwrap_or_else(|| panic!("{key}: {flow}"));
+        (figure("completion_us"), figure("retransmit_ratio"))
+    })
+}
+
+/// The completion differs by a part at most, and the share sent again by so many points.
+fn near(folder: &Path, part: f64, points: f64) {
+    let [(sim, sim_again), (quic, quic_again)] = figures(&folder.join("out"));
+    assert!((sim / quic - 1.0).abs() < part, "completion {sim} and {quic} us");
+    let off = (sim_again - quic_again).abs() * 100.0;
+    assert!(off < points, "sent again {sim_again} and {quic_again}");
+}
+
+fn a_file_over_quic_takes_as_long_as_simulated() -> Result<(), Skipped> {
+    let _turn = turn()?;
+    // At 10 Mbit/s HyStart's threshold of 4 ms is that of a few packets, and chance decides.
+    let folder = on_both("cc = \"reno\"\npath = \"a\"\nworkload = { file = \"4 MB\" }");
+    near(folder.path(), 0.05, 1.0);
+    let fidelity = json(&folder.path().join("out/fidelity.json"));
+    assert_eq!(fidelity["ground"], "quic");
+    let goodput = &fidelity["measures"][0];
+    assert_eq!((&goodput["measure"], &goodput["of"]), (&"goodput".into(), &"*".into()));
+    // The emulator carried what the scenario says: no more than the link's rate.
+    assert!(goodput["kernel"].as_f64().unwrap() < 10e6, "{goodput}");
+    let page = std::fs::read_to_string(folder.path().join("out/report.html")).unwrap();
+    assert!(page.contains("The simulator against the ground quic"));
+    Ok(())
+}
+
+/// More than one link alone carries, and as much as the simulator's connection.
+fn two_links_over_quic_are_both_used() -> Result<(), Skipped> {
+    let _turn = turn()?;
+    let flow = "cc = \"bbr\"\npaths = [\"a\", \"b\"]\nscheduler = \"ecf\"\n\
+                workload = { file = \"6 MB\" }";
+    let folder = on_both(flow);
+    near(folder.path(), 0.05, 3.0);
+    let [_, (quic_us, _)] = figures(&folder.path().join("out"));
+    assert!(6e6 * 8.0 / quic_us > 12.0, "{quic_us} us: one link carries 10 Mbit/s");
+    Ok(())
+}
+
+/// Its objects come over six connections, each with a handshake of its own.
+fn a_page_over_quic_loads() -> Result<(), Skipped> {
+    let _turn = turn()?;
+    let page = "workload = { page = { http = \"1.1\", connections = 6 } }";
+    let folder = on_both(&format!("cc = \"cubic\"\npath = \"a\"\n{page}"));
+    let loads = ["sim", "quic"].map(|ground| {
+        let summary = json(&folder.path().join("out").join(ground).join("summary.json"));
+        let delivered = summary["flows"][0]["delivered_bytes"].as_u64().unwrap();
+        (delivered, summary["flows"][0]["page"]["load_us"].as_f64().unwrap())
+    });
+    assert_eq!(loads[0].0, loads[1].0, "the same page");
+    assert!((0.6..1.7).contains(&(loads[1].1 / loads[0].1)), "{loads:?}");
+    Ok(())
+}
+
+fn what_cannot_run_over_quic_is_refused() -> Result<(), Skipped> {
+    let refused = [
+        ("ecn = true", "leave it out"),
+        ("min_rto = \"1 s\"", "leave it out"),
+        ("mss = \"536 B\"", "at least 1228 B"),
+        ("cc = \"dctcp\"", "choose one that does not"),
+    ];
+    for (line, advice) in refused {
+        let cc = if line.starts_with("cc") { "" } else { "cc = \"cubic\"\n" };
+        let flow = format!("{cc}{line}\npath = \"a\"\nworkload = {{ file = \"1 MB\" }}");
+        let text = format!("{LINKS}[[flow]]\nname = \"f\"\n{flow}");
+        let folder = folder_with("a.toml", &text);
+        let said = complaint(folder.path(), "run a.toml --on quic --out out", 2);
+        assert!(said.contains("flow \"f\"") && said.contains(advice), "{line}: {said}");
+        assert!(!folder.path().join("out").exists());
+    }
+    Ok(())
+}
+
+fn main() -> ExitCode {
+    knee_trials::run(trials![
+        a_file_over_quic_takes_as_long_as_simulated,
+        two_links_over_quic_are_both_used,
+        a_page_over_quic_loads,
+        what_cannot_run_over_quic_is_refused,
+    ])
+}
