@@ -15,6 +15,9 @@
 //! their own, a probe timeout instead of a retransmission timeout, ACKs every second packet
 //! and after 25 ms at most, and headers of its own, which take the place of those of the
 //! scenario. 0-RTT is not used: a connection begins with a handshake of one round trip.
+//!
+//! It never writes files and never judges a run, and nothing of it is patched into the QUIC
+//! library.
 
 mod congestion;
 mod ground;
