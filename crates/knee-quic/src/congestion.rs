@@ -15,8 +15,8 @@
 //! * Packets of handshake keys that are gone are never told of: what is in flight is put
 //!   right at each ACK.
 //!
-//! The connection does not pace by itself: [`CongestionControl::may_send`] says when
-//! something may leave.
+//! The library neither paces nor counts its window: [`CongestionControl::may_send`] says
+//! when something may leave.
 
 use crate::recovery::{Change, Episode};
 use crate::ring::Ring;
@@ -35,10 +35,11 @@ use std::time::Instant;
 
 /// Headers of IPv4 and UDP.
 const AROUND: u32 = 28;
-/// Bytes per second at which what leaves at once hardly waits: the pace is ours. The
-/// library's own pacer lets 256 packets go at once; with a rate so high that a byte takes
-/// less than a nanosecond it would wait for no time, without end.
-const UNPACED: u64 = 1 << 29;
+/// The window that the library is told of: it never holds anything back, and with one of
+/// more than four gigabytes it does not pace. What it sends past ours is what the bundle
+/// says without asking for room: its acknowledgements, and its probes of a silent path,
+/// which would otherwise wait behind a window full of lost packets.
+const UNLIMITED: u64 = 1 << 40;
 /// TCP's least timeout, which RTT estimators need.
 const MIN_RTO: Time = Time::from_millis(200);
 
@@ -654,16 +655,9 @@ impl congestion::Controller for Adaptor {
     }
 
     fn window(&self) -> u64 {
-        let mut inner = self.0.inner();
-        inner.flush();
-        inner.window()
-    }
-
-    fn metrics(&self) -> congestion::ControllerMetrics {
-        let mut metrics = congestion::ControllerMetrics::default();
-        metrics.congestion_window = self.window();
-        metrics.pacing_rate = Some(UNPACED);
-        metrics
+        // Asked before anything is sent: all losses of an ACK are known by then.
+        self.0.inner().flush();
+        UNLIMITED
     }
 
     /// For a path that moves to another address, which the same control goes on for.

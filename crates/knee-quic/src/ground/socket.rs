@@ -34,7 +34,9 @@ impl Socket {
         let call = |source| HostError::call("open a UDP socket", source);
         let socket = host.within(|| UdpSocket::bind(at).map_err(call))?;
         let state = UdpSocketState::new(UdpSockRef::from(&socket)).map_err(call)?;
+        // Beyond the limit of the host where that is allowed, otherwise up to it.
         setsockopt(&socket, sockopt::RcvBufForce, &SOCKET_BYTES)
+            .or_else(|_| setsockopt(&socket, sockopt::RcvBuf, &SOCKET_BYTES))
             .map_err(|error| call(error.into()))?;
         Ok(Socket { socket, state })
     }
