@@ -2,8 +2,8 @@
 //! stream of its connection, and the answer. Nothing else is read before.
 //!
 //! ```text
-//! JOIN     version u8, bundle id of 16 bytes, cost u8, flags u8 (1 backup, 2 quiet),
-//!          length u8 of the label, label in UTF-8
+//! JOIN     version u8, bundle id of 16 bytes, path u8, cost u8, flags u8 (1 backup,
+//!          2 quiet), length u8 of the label, label in UTF-8
 //! JOINED   0, path u8, linger in seconds, streams, window, window of a stream
 //! REFUSED  1, code u8, length u8 of the reason, reason in UTF-8
 //! ```
@@ -29,6 +29,9 @@ pub struct Join {
     pub version: u8,
     /// Which bundle: random, made by the client.
     pub bundle: [u8; 16],
+    /// As which path: the client numbers them. It takes the place of an older connection
+    /// of the same number.
+    pub path: usize,
     /// Zero: free.
     pub cost: u8,
     /// To be used only when no other is left.
@@ -68,14 +71,16 @@ impl Join {
     /// Writes it after its length.
     ///
     /// # Panics
-    /// If the label has more than [`LABEL_MAX`] bytes.
+    /// If the label has more than [`LABEL_MAX`] bytes, or the path a number that no path
+    /// has.
     pub fn write(&self, into: &mut impl BufMut) {
         assert!(self.label.len() <= LABEL_MAX, "a label of {} bytes", self.label.len());
-        into.put_u8((20 + self.label.len()) as u8);
+        assert!(self.path < PATHS_MAX, "a path of the number {}", self.path);
+        into.put_u8((21 + self.label.len()) as u8);
         into.put_u8(self.version);
         into.put_slice(&self.bundle);
         let flags = u8::from(self.backup) | u8::from(self.quiet) << 1;
-        into.put_slice(&[self.cost, flags, self.label.len() as u8]);
+        into.put_slice(&[self.path as u8, self.cost, flags, self.label.len() as u8]);
         into.put_slice(self.label.as_bytes());
     }
 
@@ -91,6 +96,7 @@ impl Join {
         let mut join = Join {
             version,
             bundle: [0; 16],
+            path: 0,
             cost: 0,
             backup: false,
             quiet: false,
@@ -100,11 +106,12 @@ impl Join {
             return Ok(Some(join));
         }
         join.bundle.copy_from_slice(message.take(16).ok_or(Malformed::Truncated)?);
+        join.path = message.u8().ok_or(Malformed::Truncated)?.into();
         join.cost = message.u8().ok_or(Malformed::Truncated)?;
         let flags = message.u8().ok_or(Malformed::Truncated)?;
         (join.backup, join.quiet) = (flags & 1 != 0, flags & 2 != 0);
         join.label = text(&mut message, LABEL_MAX, WRONG)?;
-        if flags > 3 || !message.is_empty() {
+        if flags > 3 || join.path >= PATHS_MAX || !message.is_empty() {
             return Err(WRONG);
         }
         Ok(Some(join))

@@ -218,7 +218,7 @@ proptest! {
         numbers in (0..86_400_u64, number(), number(), number()),
         cut in 0..60_usize,
     ) {
-        let join = Join { version: VERSION, bundle, cost, backup, quiet, label: label.clone() };
+        let join = Join { version: VERSION, bundle, path, cost, backup, quiet, label: label.clone() };
         let mut bytes = Vec::new();
         join.write(&mut bytes);
         prop_assert_eq!(Join::read(&bytes), Ok(Some(join)));

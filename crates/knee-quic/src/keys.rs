@@ -14,6 +14,7 @@ use rustls::server::danger::{ClientCertVerified, ClientCertVerifier};
 use rustls::sign::CertifiedKey;
 use rustls::{CertificateError, DigitallySignedStruct, DistinguishedName};
 use std::sync::Arc;
+use zeroize::Zeroizing;
 
 /// Name of the protocol in the handshake (RFC 7301).
 pub const PROTOCOL: &[u8] = b"knee-bond/1";
@@ -31,9 +32,36 @@ fn key_error(error: impl std::fmt::Display) -> KeyError {
 #[derive(Debug)]
 pub struct KeyPair(Arc<CertifiedKey>);
 
-/// The public one of a pair: a SubjectPublicKeyInfo (RFC 5280) in DER.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PublicKey(Vec<u8>);
+/// The public one of a pair (RFC 8032, section 5.1.5).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct PublicKey([u8; 32]);
+
+/// What stands before the key in a SubjectPublicKeyInfo in DER (RFC 8410, section 4).
+const BEFORE_KEY: [u8; 12] = [0x30, 0x2a, 0x30, 5, 6, 3, 0x2b, 0x65, 0x70, 3, 0x21, 0];
+
+impl PublicKey {
+    /// The key of these bytes.
+    pub fn new(bytes: [u8; 32]) -> PublicKey {
+        PublicKey(bytes)
+    }
+
+    /// Its bytes.
+    pub fn as_bytes(&self) -> &[u8; 32] {
+        &self.0
+    }
+
+    /// The key in a SubjectPublicKeyInfo; none: it is none of Ed25519.
+    fn of(info: &[u8]) -> Option<PublicKey> {
+        info.strip_prefix(&BEFORE_KEY).and_then(|key| key.try_into().ok()).map(PublicKey)
+    }
+
+    /// That of the peer of a connection, once its handshake is done.
+    pub(crate) fn of_peer(connection: &noq_proto::Connection) -> Option<PublicKey> {
+        let identity = connection.crypto_session().peer_identity()?;
+        let keys: Box<Vec<CertificateDer<'static>>> = identity.downcast().ok()?;
+        keys.first().and_then(|key| PublicKey::of(key))
+    }
+}
 
 impl KeyPair {
     /// A new pair, of the system's randomness.
@@ -41,10 +69,27 @@ impl KeyPair {
     /// # Errors
     /// The system has none.
     pub fn generate() -> Result<KeyPair, KeyError> {
+        KeyPair::from_pkcs8(&KeyPair::generate_pkcs8()?)
+    }
+
+    /// A new pair as PKCS #8 (RFC 5958) in DER, for [`from_pkcs8`](Self::from_pkcs8). It is
+    /// erased when it is dropped.
+    ///
+    /// # Errors
+    /// The system has no randomness.
+    pub fn generate_pkcs8() -> Result<Zeroizing<Vec<u8>>, KeyError> {
         let random = ::ring::rand::SystemRandom::new();
         let secret =
             ::ring::signature::Ed25519KeyPair::generate_pkcs8(&random).map_err(key_error)?;
-        let secret = PrivatePkcs8KeyDer::from(secret.as_ref().to_vec());
+        Ok(Zeroizing::new(secret.as_ref().to_vec()))
+    }
+
+    /// The pair in a PKCS #8 in DER.
+    ///
+    /// # Errors
+    /// It is none of Ed25519, or damaged.
+    pub fn from_pkcs8(secret: &[u8]) -> Result<KeyPair, KeyError> {
+        let secret = PrivatePkcs8KeyDer::from(secret);
         let key = ring::sign::any_eddsa_type(&secret).map_err(key_error)?;
         let public = key.public_key().ok_or_else(|| key_error("no public key"))?;
         let certified = vec![CertificateDer::from(public.to_vec())];
@@ -52,8 +97,12 @@ impl KeyPair {
     }
 
     /// The public one.
+    ///
+    /// # Panics
+    /// Never: it was made with one.
+    #[expect(clippy::expect_used, reason = "Ed25519 keys look so, and there is no other way in")]
     pub fn public(&self) -> PublicKey {
-        PublicKey(self.0.cert.first().map(|key| key.to_vec()).unwrap_or_default())
+        self.0.cert.first().and_then(|key| PublicKey::of(key)).expect("a key of Ed25519")
     }
 
     /// A client that has this pair and takes servers of these keys alone.
@@ -102,7 +151,7 @@ struct Pins(Vec<PublicKey>);
 
 impl Pins {
     fn check(&self, key: &CertificateDer<'_>) -> Result<(), rustls::Error> {
-        if self.0.iter().any(|pin| pin.0 == key.as_ref()) {
+        if PublicKey::of(key).is_some_and(|key| self.0.contains(&key)) {
             Ok(())
         } else {
             Err(CertificateError::ApplicationVerificationFailure.into())

@@ -29,5 +29,6 @@ mod ring;
 
 pub use congestion::{CongestionControl, CongestionSettings, Coupling, Observed};
 pub use ground::{QuicError, check_scenario, run};
-pub use host::{BundleId, Host, HostError, HostEvent, HostSettings};
+pub use host::{BundleId, ConnectionSettings, Host, HostError, HostEvent, HostSettings, PathState};
 pub use keys::{KeyError, KeyPair, PROTOCOL, PublicKey};
+pub use link::Member;

@@ -1,6 +1,8 @@
 //! One QUIC connection as a path of a bundle.
 
+use crate::BundleId;
 use crate::congestion::{Adaptor, CongestionControl, CongestionSettings, Observed};
+use crate::keys::PublicKey;
 use bytes::Bytes;
 use knee_cc::SelectionError;
 use knee_sched::{Path, Status};
@@ -14,17 +16,30 @@ use std::time::Instant;
 /// Bytes of datagrams that a connection holds before they leave.
 pub const SEND_BUFFER: usize = 1 << 20;
 
+/// A connection's place in a bundle.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Member {
+    /// The bundle.
+    pub bundle: BundleId,
+    /// The number of the path.
+    pub number: usize,
+    /// What the client calls it.
+    pub label: String,
+}
+
 /// A connection, with what carries it.
 pub struct Link {
     pub connection: Connection,
     pub handle: ConnectionHandle,
     pub control: CongestionControl,
-    /// The bundle, and the number of this path in it; none: it has not joined.
-    pub joined: Option<(super::BundleId, usize)>,
-    /// It can carry datagrams.
+    /// What it is to be, or is; none: a client's that has not joined.
+    pub member: Option<Member>,
+    /// Who the peer is, after the handshake.
+    pub peer: Option<PublicKey>,
+    /// It is a path of a bundle, and can carry datagrams.
     pub up: bool,
-    /// The connection ended.
-    pub lost: bool,
+    /// What the peer said on the control stream.
+    pub said: Vec<u8>,
     /// Room for datagrams when none waits.
     room: usize,
     /// Packets acknowledged when it was last looked at.
@@ -38,7 +53,22 @@ impl Link {
         control: CongestionControl,
     ) -> Link {
         let room = connection.datagrams().send_buffer_space();
-        Link { connection, handle, control, joined: None, up: false, lost: false, room, heard: 0 }
+        Link {
+            connection,
+            handle,
+            control,
+            member: None,
+            peer: None,
+            up: false,
+            said: Vec::new(),
+            room,
+            heard: 0,
+        }
+    }
+
+    /// Its bundle, and its number there.
+    pub fn place(&self) -> Option<(BundleId, usize)> {
+        self.member.as_ref().map(|member| (member.bundle, member.number))
     }
 
     /// Bytes of datagrams that have not left.

@@ -6,7 +6,10 @@
 use knee_bundle::{Class, Event, Limits, StreamId};
 use knee_cc::Selection;
 use knee_link::{Buffer, Config, Ecn, Link, Loss, RateModel};
-use knee_quic::{BundleId, CongestionSettings, Host, HostEvent, HostSettings, KeyPair, Observed};
+use knee_quic::{
+    BundleId, CongestionSettings, ConnectionSettings, Host, HostEvent, HostSettings, KeyPair,
+    Observed,
+};
 use knee_scenario::{Embedded, Source, parse};
 use knee_sim::Control;
 use knee_units::{Rate, Time};
@@ -68,7 +71,9 @@ fn address(end: usize, path: usize) -> SocketAddr {
 fn settings(is_server: bool, paths: usize, cc: &str, scheduler: &str, window: u64) -> HostSettings {
     HostSettings {
         is_server,
-        packets: vec![PACKET; paths],
+        paths: vec![ConnectionSettings::lasting(PACKET); paths],
+        eager: true,
+        linger: Time::MAX,
         congestion: CongestionSettings {
             controller: Selection::named(cc),
             recovery: None,
@@ -110,7 +115,7 @@ impl World {
             let settings = settings(end == 1, ways.len(), cc, scheduler, window);
             let rng = ChaCha8Rng::seed_from_u64(end);
             let [own, other] = [&keys[end as usize], &keys[1 - end as usize]];
-            Host::new(settings, own, &other.public(), start, &rng).unwrap()
+            Host::new(settings, own, &[other.public()], start, &rng).unwrap()
         });
         let mut world =
             World { now: Time::ZERO, hosts, links, received: 0, ended: false, told: Vec::new() };
@@ -348,12 +353,13 @@ fn strangers_are_refused() {
     let keys = [(); 3].map(|()| KeyPair::generate().unwrap());
     for (client_pins, server_pins) in [(2, 0), (1, 2)] {
         let mut world = World::new(&[way(10.0, 10, 25_000)], "cubic", "minrtt", 1 << 20);
-        let pins = [client_pins, server_pins];
+        let pinned = [client_pins, server_pins];
         for end in 0..2_usize {
             let rng = ChaCha8Rng::seed_from_u64(end as u64);
             let settings = settings(end == 1, 1, "cubic", "minrtt", 1 << 20);
-            let pin = keys[pins[end]].public();
-            world.hosts[end] = Host::new(settings, &keys[end], &pin, Instant::now(), &rng).unwrap();
+            let pins = [keys[pinned[end]].public()];
+            world.hosts[end] =
+                Host::new(settings, &keys[end], &pins, Instant::now(), &rng).unwrap();
         }
         world.hosts[0].open(Time::ZERO, ID, &[(0, address(1, 0))]).unwrap();
         while world.now < Time::from_secs(3) && world.told.len() < 2 {

@@ -95,7 +95,7 @@ impl<'a> RunningFlow<'a> {
             let mut rng = ChaCha8Rng::seed_from_u64(scenario.seed);
             rng.set_stream((index as u64) << 40 | (end as u64) << 56);
             let settings = HostSettings { is_server: end == 1, ..settings.host.clone() };
-            Host::new(settings, &keys[end], &keys[1 - end].public(), start, &rng)
+            Host::new(settings, &keys[end], &[keys[1 - end].public()], start, &rng)
                 .map_err(|e| defect(&e))
         };
         let socket = |end: usize| -> Result<Vec<Socket>, TestbedError> {
@@ -224,9 +224,11 @@ impl<'a> RunningFlow<'a> {
             }
             while let Some(event) = self.hosts[end].poll_event() {
                 let problem = match event {
-                    HostEvent::Accepted(_) | HostEvent::Joined(..) => continue,
-                    HostEvent::Lost(id, _) if self.is_over(id) => continue,
-                    HostEvent::Lost(_, reason) => reason,
+                    HostEvent::Accepted(..) | HostEvent::Joined(..) | HostEvent::Ended(_) => {
+                        continue;
+                    }
+                    HostEvent::Lost(place, _) if self.is_over(place.map(|(id, _)| id)) => continue,
+                    HostEvent::Lost(_, reason) | HostEvent::Refused(.., reason) => reason,
                     HostEvent::Broken(_, violation) => violation.to_string(),
                 };
                 return Err(QuicError::Flow { flow: self.settings.label.clone(), problem });

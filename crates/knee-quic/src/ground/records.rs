@@ -157,7 +157,7 @@ pub fn connection(
         window_bytes: Some(total.window),
         slow_start_threshold_bytes: total.state.slow_start_threshold,
         timeouts: Some(total.timeouts),
-        mss_bytes: flow.settings.host.packets.first().map(|packet| u64::from(*packet)),
+        mss_bytes: flow.settings.host.paths.first().map(|path| u64::from(path.packet)),
         cc: flow.plan.controller.name.as_str().into(),
         cc_source: ControllerSource::Scenario,
         ..ConnectionRecord::default()

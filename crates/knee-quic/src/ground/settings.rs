@@ -2,7 +2,7 @@
 //! a new one does not compile until somebody has decided about it.
 
 use super::QuicError;
-use crate::{CongestionSettings, HostSettings};
+use crate::{CongestionSettings, ConnectionSettings, HostSettings};
 use knee_bundle::Limits;
 use knee_cc::{Init, Selection};
 use knee_scenario::{Flow, Multipath, Path, Scenario};
@@ -94,7 +94,12 @@ fn flow_settings(scenario: &Scenario, flow: &Flow) -> Result<FlowSettings, QuicE
         is_multipath: multipath.is_some(),
         host: HostSettings {
             is_server: false,
-            packets: vec![packet.min(u32::from(u16::MAX)) as u16; paths.len()],
+            paths: vec![
+                ConnectionSettings::lasting(packet.min(u32::from(u16::MAX)) as u16);
+                paths.len()
+            ],
+            eager: true,
+            linger: Time::MAX,
             congestion: CongestionSettings {
                 controller: controller.clone(),
                 recovery: transport.recovery,

@@ -1,23 +1,24 @@
 //! One end host: its QUIC endpoints, one for each path, and the bundles over them. It
 //! does no I/O and reads no clock, so that it runs over simulated links as over sockets.
 
-use crate::congestion::{CongestionControl, CongestionSettings, Coupling};
+mod join;
+
+use self::join::{hear, introduce};
+use crate::congestion::{CongestionControl, CongestionSettings, Coupling, Observed};
 use crate::keys::{KeyError, KeyPair, PublicKey};
-use crate::link::{Factory, Link, SEND_BUFFER};
+use crate::link::{Factory, Link, Member, SEND_BUFFER};
 use bytes::BytesMut;
-use knee_bundle::{
-    Bundle, BundleCounters, BundleSettings, DATAGRAM_MIN, Join, Limits, VERSION, Violation,
-};
+use knee_bundle::{Bundle, BundleCounters, BundleSettings, DATAGRAM_MIN, Limits, Violation};
 use knee_cc::SelectionError;
 use knee_sched::{PATHS_MAX, Path, Selection, Status};
 use knee_units::Time;
 use noq_proto::{
     AckFrequencyConfig, ClientConfig, ConnectionEvent, ConnectionHandle, DatagramEvent, Dir,
-    Endpoint, EndpointConfig, Event, FourTuple, ServerConfig, StreamEvent, Transmit,
-    TransportConfig, VarInt,
+    Endpoint, EndpointConfig, Event, FourTuple, IdleTimeout, Incoming, MtuDiscoveryConfig, PathId,
+    ServerConfig, StreamEvent, Transmit, TransportConfig, VarInt,
 };
 use rand_chacha::ChaCha8Rng;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::net::SocketAddr;
 use std::num::NonZeroUsize;
 use std::sync::Arc;
@@ -35,14 +36,42 @@ const SERVER_NAME: &str = "knee";
 const AROUND_DATAGRAM: u16 = 1 + 8 + 4 + 16 + 1 + 8;
 /// Room for what arrives before its bundle is known.
 const RECEIVE_BUFFER: usize = 16 << 20;
+/// Connections that have not joined, from which on a client has to show that its address
+/// is its own (RFC 9000, section 8.1.2), and from which on none is taken.
+const UNJOINED_CHECKED: usize = 64;
+const UNJOINED_MAX: usize = 1024;
+/// What the connections of a path are set to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ConnectionSettings {
+    /// Bytes of a packet, as UDP's payload.
+    pub packet: u16,
+    /// Larger packets are tried up to so many bytes (RFC 8899); none: they stay as they are.
+    pub packet_max: Option<u16>,
+    /// Something is sent after so long a silence.
+    pub keep_alive: Option<Time>,
+    /// A connection that was not heard for so long is over.
+    pub idle: Option<Time>,
+}
+
+impl ConnectionSettings {
+    /// Packets of one size, and a connection that lasts.
+    pub fn lasting(packet: u16) -> ConnectionSettings {
+        ConnectionSettings { packet, packet_max: None, keep_alive: None, idle: None }
+    }
+}
 
 /// What a host is set to.
 #[derive(Clone, Debug)]
 pub struct HostSettings {
     /// It accepts connections, and does not open any.
     pub is_server: bool,
-    /// Bytes of a packet on each path, as UDP's payload.
-    pub packets: Vec<u16>,
+    /// The paths that it may have, each with an endpoint of its own.
+    pub paths: Vec<ConnectionSettings>,
+    /// A client uses a path once it knows the server, and does not wait for JOINED: both
+    /// ends have the same limits.
+    pub eager: bool,
+    /// For so long a server keeps a bundle that has no path.
+    pub linger: Time,
     /// What each path's congestion control is set to.
     pub congestion: CongestionSettings,
     /// The scheduler.
@@ -77,11 +106,15 @@ pub enum HostError {
 #[derive(Debug)]
 pub enum HostEvent {
     /// A client has joined with the first path of a bundle.
-    Accepted(BundleId),
+    Accepted(BundleId, PublicKey),
     /// A path of a bundle can be used.
     Joined(BundleId, usize),
-    /// A connection ended, and why.
-    Lost(Option<BundleId>, String),
+    /// The server does not take a path, and why.
+    Refused(BundleId, usize, String),
+    /// A connection ended, and why: a path of a bundle, or of one that did not join.
+    Lost(Option<(BundleId, usize)>, String),
+    /// A bundle was without a path for too long.
+    Ended(BundleId),
     /// The peer broke the rules of the bundle.
     Broken(BundleId, Violation),
 }
@@ -92,7 +125,30 @@ struct Bond {
     /// By number in the bundle: the host's path and the connection.
     links: Vec<Option<LinkKey>>,
     coupling: Coupling,
+    /// Whose it is; none: this end's own.
+    owner: Option<PublicKey>,
+    /// Since then it has no path; [`Time::MAX`]: it has one.
+    alone_since: Time,
+    /// For so long it is kept then.
+    linger: Time,
     closing: bool,
+}
+
+/// A path of a bundle, for those who watch.
+#[derive(Clone, Debug)]
+pub struct PathState {
+    /// Where its packets go.
+    pub peer: SocketAddr,
+    /// What the client calls it.
+    pub label: String,
+    /// It can be used.
+    pub is_up: bool,
+    /// It was silent for too long.
+    pub is_suspect: bool,
+    /// Bytes of the largest packet that it carries.
+    pub packet: u16,
+    /// What its congestion control knows.
+    pub observed: Observed,
 }
 
 type LinkKey = (usize, usize);
@@ -106,7 +162,7 @@ pub struct Host {
     clients: Vec<ClientConfig>,
     links: BTreeMap<LinkKey, Link>,
     bonds: BTreeMap<BundleId, Bond>,
-    events: Vec<HostEvent>,
+    events: VecDeque<HostEvent>,
     /// What endpoints answer by themselves.
     answers: Vec<(usize, Transmit, Vec<u8>)>,
     buffer: Vec<u8>,
@@ -114,7 +170,7 @@ pub struct Host {
 }
 
 impl Host {
-    /// A host without connections, which takes peers of the key `peer` alone. Time zero
+    /// A host without connections, which takes peers of the keys `peers` alone. Time zero
     /// is `start`.
     ///
     /// # Errors
@@ -122,7 +178,7 @@ impl Host {
     pub fn new(
         settings: HostSettings,
         keys: &KeyPair,
-        peer: &PublicKey,
+        peers: &[PublicKey],
         start: Instant,
         rng: &ChaCha8Rng,
     ) -> Result<Host, HostError> {
@@ -134,29 +190,29 @@ impl Host {
             clients: Vec::new(),
             links: BTreeMap::new(),
             bonds: BTreeMap::new(),
-            events: Vec::new(),
+            events: VecDeque::new(),
             answers: Vec::new(),
             buffer: Vec::new(),
             datagram: Vec::new(),
             settings,
         };
-        let pins = std::slice::from_ref(peer);
-        for (path, packet) in host.settings.packets.clone().into_iter().enumerate() {
+        for (path, settings) in host.settings.paths.clone().into_iter().enumerate() {
             let mut rng = rng.clone();
             rng.set_stream((path as u64) << 32);
             let factory =
                 Arc::new(Factory::new(host.settings.congestion.clone(), start, rng.clone())?);
-            let transport = Arc::new(transport(packet, factory.clone()));
+            let transport = Arc::new(transport(settings, host.settings.is_server, factory.clone()));
             let mut config = EndpointConfig::default();
             config.rng_seed(Some(rng.get_seed()));
+            let largest = settings.packet_max.unwrap_or_default().max(settings.packet).max(1200);
             // The only error is a size below that of any QUIC packet.
-            let _ = config.max_udp_payload_size(packet.max(1200));
+            let _ = config.max_udp_payload_size(largest);
             let server = if host.settings.is_server {
-                let mut server = ServerConfig::with_crypto(Arc::new(keys.server(pins)?));
+                let mut server = ServerConfig::with_crypto(Arc::new(keys.server(peers)?));
                 server.transport_config(transport);
                 Some(Arc::new(server))
             } else {
-                let mut client = ClientConfig::new(Arc::new(keys.client(pins)?));
+                let mut client = ClientConfig::new(Arc::new(keys.client(peers)?));
                 client.transport_config(transport);
                 host.clients.push(client);
                 None
@@ -185,30 +241,69 @@ impl Host {
         id: BundleId,
         paths: &[(usize, SocketAddr)],
     ) -> Result<(), HostError> {
-        self.insert(id, paths.len());
         for (number, (path, to)) in paths.iter().enumerate() {
-            let config = self.clients[*path].clone();
-            let at = self.instant(now);
-            let (handle, connection) =
-                self.endpoints[*path].connect(at, config, *to, SERVER_NAME)?;
-            let key = self.add(*path, handle, connection);
-            self.join(key, id, number);
+            let label = number.to_string();
+            self.connect(now, *path, *to, Member { bundle: id, number, label })?;
         }
         Ok(())
     }
 
+    /// Opens a connection from one of the host's paths, as a path of a bundle. The bundle
+    /// is there with the first one that has joined.
+    ///
+    /// # Errors
+    /// An address that cannot be connected to.
+    pub fn connect(
+        &mut self,
+        now: Time,
+        path: usize,
+        to: SocketAddr,
+        member: Member,
+    ) -> Result<(), HostError> {
+        if self.settings.eager && !self.bonds.contains_key(&member.bundle) {
+            self.insert(member.bundle, None, self.settings.limits, Time::MAX);
+        }
+        let config = self.clients[path].clone();
+        let at = self.instant(now);
+        let (handle, connection) = self.endpoints[path].connect(at, config, to, SERVER_NAME)?;
+        let key = self.add(path, handle, connection);
+        if let Some(link) = self.links.get_mut(&key) {
+            link.member = Some(member);
+        }
+        Ok(())
+    }
+
+    /// Ends the connection of a path of a bundle; others go on.
+    pub fn disconnect(&mut self, now: Time, id: &BundleId, number: usize) {
+        let at = self.instant(now);
+        let is_it = |link: &Link| {
+            link.member.as_ref().is_some_and(|m| m.bundle == *id && m.number == number)
+        };
+        let keys: Vec<LinkKey> =
+            self.links.iter().filter(|(_, link)| is_it(link)).map(|(key, _)| *key).collect();
+        for key in keys {
+            self.down(now, key);
+            if let Some(link) = self.links.get_mut(&key) {
+                link.connection.close(at, VarInt::from_u32(0), bytes::Bytes::new());
+            }
+        }
+    }
+
     #[expect(clippy::expect_used, reason = "the scheduler was built before")]
-    fn insert(&mut self, id: BundleId, paths: usize) {
+    fn insert(&mut self, id: BundleId, owner: Option<PublicKey>, peer: Limits, linger: Time) {
         let HostSettings { is_server, limits, buffer, reinjection, lateness, .. } = self.settings;
-        let packet = self.settings.packets.iter().min().copied().unwrap_or_default();
+        let packet = self.settings.paths.iter().map(|path| path.packet).min().unwrap_or_default();
         let datagram = packet.saturating_sub(AROUND_DATAGRAM).max(DATAGRAM_MIN);
         let settings =
             BundleSettings { is_server, datagram, limits, buffer, reinjection, lateness };
         let scheduler = knee_sched::build(&self.settings.scheduler).expect("it was built before");
         let bond = Bond {
-            bundle: Bundle::new(settings, limits, scheduler),
-            links: vec![None; paths],
+            bundle: Bundle::new(settings, peer, scheduler),
+            links: Vec::new(),
             coupling: Coupling::default(),
+            owner,
+            alone_since: Time::MAX,
+            linger,
             closing: false,
         };
         self.bonds.insert(id, bond);
@@ -227,21 +322,72 @@ impl Host {
         key
     }
 
-    fn join(&mut self, key: LinkKey, id: BundleId, number: usize) {
+    /// A connection is a path of its bundle from now on, in the place of an older one.
+    fn up(&mut self, now: Time, key: LinkKey) {
+        let Some((id, number)) = self.links.get(&key).and_then(Link::place) else { return };
+        let older = self.bonds.get(&id).and_then(|bond| bond.links.get(number).copied().flatten());
+        if let Some(older) = older.filter(|older| *older != key) {
+            self.down(now, older);
+            let at = self.instant(now);
+            if let Some(link) = self.links.get_mut(&older) {
+                link.connection.close(at, VarInt::from_u32(0), bytes::Bytes::new());
+            }
+        }
         let (Some(link), Some(bond)) = (self.links.get_mut(&key), self.bonds.get_mut(&id)) else {
             return;
         };
-        link.joined = Some((id, number));
+        if link.up {
+            return;
+        }
+        link.up = true;
         link.control.couple(&bond.coupling);
         if bond.links.len() <= number {
             bond.links.resize(number + 1, None);
         }
         bond.links[number] = Some(key);
+        bond.alone_since = Time::MAX;
+        bond.bundle.on_path_up(number);
+        self.events.push_back(HostEvent::Joined(id, number));
+    }
+
+    /// A connection is a path no more.
+    fn down(&mut self, now: Time, key: LinkKey) {
+        let Some(link) = self.links.get_mut(&key) else { return };
+        let Some((id, number)) = link.place() else { return };
+        let Some(bond) = self.bonds.get_mut(&id).filter(|_| link.up) else { return };
+        link.up = false;
+        bond.bundle.on_path_down(number);
+        bond.links[number] = None;
+        if bond.links.iter().all(Option::is_none) {
+            bond.alone_since = now;
+        }
     }
 
     /// The bundle of a name; none: it is closed, or was never there.
     pub fn bundle(&mut self, id: &BundleId) -> Option<&mut Bundle> {
         self.bonds.get_mut(id).map(|bond| &mut bond.bundle)
+    }
+
+    /// The bundles that there are.
+    pub fn bundles(&self) -> impl Iterator<Item = &BundleId> {
+        self.bonds.keys()
+    }
+
+    /// The paths of a bundle, by their number; none: there is none of it now.
+    pub fn paths(&self, id: &BundleId) -> Vec<Option<PathState>> {
+        let Some(bond) = self.bonds.get(id) else { return Vec::new() };
+        let state = |(number, key): (usize, &Option<LinkKey>)| {
+            let link = self.links.get(&(*key)?)?;
+            Some(PathState {
+                peer: link.connection.network_path(PathId::ZERO).ok()?.remote(),
+                label: link.member.as_ref()?.label.clone(),
+                is_up: link.up,
+                is_suspect: bond.bundle.is_suspect(number),
+                packet: link.connection.current_mtu(),
+                observed: link.control.observe(),
+            })
+        };
+        bond.links.iter().enumerate().map(state).collect()
     }
 
     /// Congestion control of a bundle's paths, by their number; none: the path has not
@@ -271,7 +417,7 @@ impl Host {
 
     /// What happened next.
     pub fn poll_event(&mut self) -> Option<HostEvent> {
-        if self.events.is_empty() { None } else { Some(self.events.remove(0)) }
+        self.events.pop_front()
     }
 
     /// A packet came on a path.
@@ -288,20 +434,42 @@ impl Host {
                 }
             }
             Some(DatagramEvent::NewConnection(incoming)) => {
-                match self.endpoints[path].accept(incoming, at, &mut answer, None) {
-                    Ok((handle, connection)) => {
-                        self.add(path, handle, connection);
-                    }
-                    Err(error) => {
-                        self.events.push(HostEvent::Lost(None, error.cause.to_string()));
-                        self.answers
-                            .extend(error.response.map(|transmit| (path, transmit, answer)));
-                    }
-                }
+                self.take_connection(at, path, incoming, answer);
             }
             Some(DatagramEvent::Response(transmit)) => self.answers.push((path, transmit, answer)),
             None => {}
         }
+    }
+
+    /// A client wants to connect. Where many do, it has to show that its address is its
+    /// own.
+    fn take_connection(
+        &mut self,
+        at: Instant,
+        path: usize,
+        incoming: Incoming,
+        mut answer: Vec<u8>,
+    ) {
+        let unjoined = self.links.values().filter(|link| link.member.is_none()).count();
+        let endpoint = &mut self.endpoints[path];
+        let response = if unjoined >= UNJOINED_MAX {
+            Some(endpoint.refuse(incoming, &mut answer))
+        } else if unjoined >= UNJOINED_CHECKED && incoming.may_retry() {
+            // The only error is that of one that may not.
+            endpoint.retry(incoming, &mut answer).ok()
+        } else {
+            match endpoint.accept(incoming, at, &mut answer, None) {
+                Ok((handle, connection)) => {
+                    self.add(path, handle, connection);
+                    None
+                }
+                Err(error) => {
+                    self.events.push_back(HostEvent::Lost(None, error.cause.to_string()));
+                    error.response
+                }
+            }
+        };
+        self.answers.extend(response.map(|transmit| (path, transmit, answer)));
     }
 
     /// When [`work`](Self::work) is due although nothing came; [`Time::MAX`]: never.
@@ -315,6 +483,7 @@ impl Host {
             let paths = self.views(now, &id);
             if let Some(bond) = self.bonds.get(&id) {
                 at = at.min(bond.bundle.timer(&paths));
+                at = at.min(bond.alone_since.saturating_add(bond.linger));
             }
         }
         at
@@ -330,7 +499,7 @@ impl Host {
         for key in self.links.keys().copied().collect::<Vec<_>>() {
             self.attend(now, key);
         }
-        self.forget();
+        self.forget(now);
         for id in self.bonds.keys().copied().collect::<Vec<_>>() {
             let paths = self.views(now, &id);
             if let Some(bond) = self.bonds.get_mut(&id) {
@@ -376,78 +545,42 @@ impl Host {
             Event::Connected => {
                 let rtt = Time::from_nanos(link.rtt().as_nanos() as u64);
                 link.control.on_established(now, rtt);
-                if let Some((id, number)) = link.joined {
-                    introduce(link, id, number);
-                    self.up(key);
+                link.peer = PublicKey::of_peer(&link.connection);
+                if !self.settings.is_server {
+                    introduce(link);
+                    if self.settings.eager {
+                        self.up(now, key);
+                    }
                 }
             }
             Event::ConnectionLost { reason } => {
-                link.lost = true;
-                let joined = link.joined;
-                if let Some((id, number)) = joined
-                    && let Some(bond) = self.bonds.get_mut(&id)
-                {
-                    if link.up {
-                        bond.bundle.on_path_down(number);
-                    }
-                    bond.links[number] = None;
-                }
-                link.up = false;
-                self.events.push(HostEvent::Lost(joined.map(|(id, _)| id), reason.to_string()));
+                let place = link.place();
+                self.down(now, key);
+                self.events.push_back(HostEvent::Lost(place, reason.to_string()));
             }
-            Event::Stream(StreamEvent::Opened { dir: Dir::Uni } | StreamEvent::Readable { .. }) => {
-                self.take_join(key);
+            Event::Stream(StreamEvent::Opened { dir: Dir::Bi } | StreamEvent::Readable { .. }) => {
+                let Some(said) = hear(link) else { return };
+                if self.settings.is_server {
+                    self.take_join(now, key, &said);
+                } else {
+                    self.take_answer(now, key, &said);
+                }
             }
             _ => {}
-        }
-    }
-
-    /// Reads what a client says first: which bundle its connection belongs to.
-    fn take_join(&mut self, key: LinkKey) {
-        let Some(link) = self.links.get_mut(&key) else { return };
-        let stream = noq_proto::StreamId::new(noq_proto::Side::Client, Dir::Uni, 0);
-        link.connection.streams().accept(Dir::Uni);
-        let mut stream = link.connection.recv_stream(stream);
-        let Ok(mut chunks) = stream.read(true) else { return };
-        let mut bytes = Vec::new();
-        while let Ok(Some(chunk)) = chunks.next(256) {
-            bytes.extend_from_slice(&chunk.bytes);
-        }
-        let _ = chunks.finalize();
-        let Ok(Some(join)) = Join::read(&bytes) else { return };
-        let number: Option<usize> = join.label.parse().ok().filter(|path| *path < PATHS_MAX);
-        let Some(number) = number else { return };
-        let id = join.bundle;
-        if !self.bonds.contains_key(&id) {
-            self.insert(id, number + 1);
-            self.events.push(HostEvent::Accepted(id));
-        }
-        self.join(key, id, number);
-        self.up(key);
-    }
-
-    /// A path of a bundle can be used from now on.
-    fn up(&mut self, key: LinkKey) {
-        let Some(link) = self.links.get_mut(&key) else { return };
-        let Some((id, number)) = link.joined else { return };
-        link.up = true;
-        if let Some(bond) = self.bonds.get_mut(&id) {
-            bond.bundle.on_path_up(number);
-            self.events.push(HostEvent::Joined(id, number));
         }
     }
 
     /// Hands what arrived to the bundle.
     fn receive(&mut self, now: Time, key: LinkKey) {
         let Some(link) = self.links.get_mut(&key) else { return };
-        let Some((id, number)) = link.joined.filter(|_| link.up) else { return };
+        let Some((id, number)) = link.place().filter(|_| link.up) else { return };
         let Some(bond) = self.bonds.get_mut(&id) else { return };
         if let Some(more) = link.take_heard() {
             bond.bundle.on_heard(now, number, more);
         }
         while let Some(bytes) = link.connection.datagrams().recv() {
             if let Err(violation) = bond.bundle.on_datagram(now, number, &bytes) {
-                self.events.push(HostEvent::Broken(id, violation));
+                self.events.push_back(HostEvent::Broken(id, violation));
                 let at = self.start + Duration::from_nanos(now.as_nanos());
                 link.connection.close(at, VarInt::from_u32(1), bytes::Bytes::new());
                 return;
@@ -521,55 +654,51 @@ impl Host {
         }
     }
 
-    /// Drops connections that are over, and bundles without any.
-    fn forget(&mut self) {
-        let over: Vec<LinkKey> = self
-            .links
-            .iter()
-            .filter(|(_, link)| link.connection.is_drained())
-            .map(|(key, _)| *key)
-            .collect();
-        for key in over {
-            self.links.remove(&key);
-            for bond in self.bonds.values_mut() {
-                bond.links
-                    .iter_mut()
-                    .filter(|link| **link == Some(key))
-                    .for_each(|link| *link = None);
+    /// Drops connections that are over, and bundles that are, or were without any for too
+    /// long.
+    fn forget(&mut self, now: Time) {
+        self.links.retain(|_, link| !link.connection.is_drained());
+        let links = &self.links;
+        for bond in self.bonds.values_mut() {
+            for key in &mut bond.links {
+                *key = key.filter(|key| links.contains_key(key));
             }
         }
-        self.bonds.retain(|_, bond| !bond.closing || bond.links.iter().any(Option::is_some));
+        let events = &mut self.events;
+        self.bonds.retain(|id, bond| {
+            let is_over = bond.closing && bond.links.iter().all(Option::is_none);
+            let is_alone = bond.alone_since.saturating_add(bond.linger) <= now;
+            if is_alone && !is_over {
+                events.push_back(HostEvent::Ended(*id));
+            }
+            !is_over && !is_alone
+        });
     }
 }
 
-/// Says which bundle a connection belongs to, and as which path.
-fn introduce(link: &mut Link, bundle: BundleId, number: usize) {
-    let join = Join {
-        version: VERSION,
-        bundle,
-        cost: 0,
-        backup: false,
-        quiet: false,
-        label: number.to_string(),
-    };
-    let mut bytes = Vec::new();
-    join.write(&mut bytes);
-    if let Some(stream) = link.connection.streams().open(Dir::Uni) {
-        // A new stream takes so few bytes at once.
-        let _ = link.connection.send_stream(stream).write(&bytes);
-        let _ = link.connection.send_stream(stream).finish();
-    }
-}
-
-fn transport(packet: u16, factory: Arc<Factory>) -> TransportConfig {
+fn transport(path: ConnectionSettings, is_server: bool, factory: Arc<Factory>) -> TransportConfig {
     let mut config = TransportConfig::default();
+    let discovery = path.packet_max.map(|most| {
+        let mut discovery = MtuDiscoveryConfig::default();
+        discovery.upper_bound(most);
+        discovery
+    });
+    // A time beyond what a varint of milliseconds holds is for ever.
+    let idle = path.idle.and_then(|idle| IdleTimeout::try_from(duration(idle)).ok());
     config
         .congestion_controller_factory(factory)
-        .initial_mtu(packet)
-        .mtu_discovery_config(None)
-        .max_idle_timeout(None)
+        .initial_mtu(path.packet)
+        .mtu_discovery_config(discovery)
+        .max_idle_timeout(idle)
+        .keep_alive_interval(path.keep_alive.map(duration))
+        .max_concurrent_bidi_streams(VarInt::from_u32(u32::from(is_server)))
+        .max_concurrent_uni_streams(VarInt::from_u32(0))
         .datagram_receive_buffer_size(Some(RECEIVE_BUFFER))
         .datagram_send_buffer_size(SEND_BUFFER)
         .ack_frequency_config(None::<AckFrequencyConfig>);
     config
+}
+
+fn duration(time: Time) -> Duration {
+    Duration::from_nanos(time.as_nanos())
 }

@@ -1,0 +1,136 @@
+//! How a connection becomes a path of a bundle: JOIN and its answer.
+
+use super::{Host, HostEvent, HostSettings, LinkKey};
+use crate::keys::PublicKey;
+use crate::link::{Link, Member};
+use knee_bundle::{Answer, Join, LABEL_MAX, Limits, VERSION};
+use knee_units::Time;
+use noq_proto::{Dir, Side, StreamId, VarInt};
+
+/// Bundles that one key has at once: a client that was started anew, and is not missed
+/// yet.
+const BUNDLES_OF_A_KEY: usize = 4;
+/// Codes of a refusal.
+const WRONG_VERSION: u8 = 1;
+const SOMEBODY_ELSES: u8 = 2;
+const TOO_MANY: u8 = 3;
+
+/// Longest message on a control stream, with its length.
+const SAID_MAX: usize = 256;
+
+impl Host {
+    /// Reads what a client says first: which bundle its connection belongs to.
+    pub(super) fn take_join(&mut self, now: Time, key: LinkKey, said: &[u8]) {
+        let Some(link) = self.links.get_mut(&key).filter(|link| link.member.is_none()) else {
+            return;
+        };
+        let Some(peer) = link.peer else { return };
+        let refusal = match Join::read(said) {
+            Ok(None) => return,
+            Err(malformed) => Some((WRONG_VERSION, malformed.to_string())),
+            Ok(Some(join)) if join.version != VERSION => Some((
+                WRONG_VERSION,
+                format!(
+                    "this server speaks version {VERSION} of the protocol, not {}",
+                    join.version
+                ),
+            )),
+            Ok(Some(join)) => {
+                let id = join.bundle;
+                let bond = self.bonds.get(&id);
+                let others = self.bonds.values().filter(|bond| bond.owner == Some(peer)).count();
+                if bond.is_some_and(|bond| bond.owner != Some(peer)) {
+                    Some((SOMEBODY_ELSES, "the bundle belongs to another key".to_owned()))
+                } else if bond.is_none() && others >= BUNDLES_OF_A_KEY {
+                    let problem = format!("{others} clients use this key: give each its own");
+                    Some((TOO_MANY, problem))
+                } else {
+                    let member =
+                        Member { bundle: id, number: join.path, label: join.label.clone() };
+                    link.member = Some(member);
+                    self.welcome(now, key, &join, peer);
+                    None
+                }
+            }
+        };
+        if let (Some((code, reason)), Some(link)) = (refusal, self.links.get_mut(&key)) {
+            answer(link, &Answer::Refused { code, reason });
+        }
+    }
+
+    /// A client's connection is a path of its bundle.
+    fn welcome(&mut self, now: Time, key: LinkKey, join: &Join, peer: PublicKey) {
+        let HostSettings { limits, linger, .. } = self.settings;
+        let Limits { window, stream_window, streams } = limits;
+        if let Some(link) = self.links.get_mut(&key) {
+            let path = join.path;
+            answer(link, &Answer::Joined { path, linger, streams, window, stream_window });
+        }
+        if !self.bonds.contains_key(&join.bundle) {
+            self.insert(join.bundle, Some(peer), limits, linger);
+            self.events.push_back(HostEvent::Accepted(join.bundle, peer));
+        }
+        self.up(now, key);
+    }
+
+    /// Reads the server's answer.
+    pub(super) fn take_answer(&mut self, now: Time, key: LinkKey, said: &[u8]) {
+        let at = self.instant(now);
+        let Some(link) = self.links.get_mut(&key) else { return };
+        let Some((id, number)) = link.place() else { return };
+        let reason = match Answer::read(said) {
+            Ok(None) => return,
+            Ok(Some(Answer::Joined { linger, streams, window, stream_window, .. })) => {
+                if !self.bonds.contains_key(&id) {
+                    let limits = Limits { window, stream_window, streams };
+                    self.insert(id, None, limits, linger);
+                }
+                return self.up(now, key);
+            }
+            Ok(Some(Answer::Refused { reason, .. })) => reason,
+            Err(malformed) => malformed.to_string(),
+        };
+        link.connection.close(at, VarInt::from_u32(0), bytes::Bytes::new());
+        self.events.push_back(HostEvent::Refused(id, number, reason));
+    }
+}
+
+/// Says which bundle a connection belongs to, and as which path.
+pub(super) fn introduce(link: &mut Link) {
+    let Some(Member { bundle, number, label }) = link.member.clone() else { return };
+    let label = label.chars().take(LABEL_MAX).filter(char::is_ascii).collect();
+    let (cost, backup, quiet) = (0, false, false);
+    let mut bytes = Vec::new();
+    Join { version: VERSION, bundle, path: number, cost, backup, quiet, label }.write(&mut bytes);
+    if let Some(stream) = link.connection.streams().open(Dir::Bi) {
+        // A new stream takes so few bytes at once.
+        let _ = link.connection.send_stream(stream).write(&bytes);
+    }
+}
+
+/// The control stream of a connection: the only one that there is.
+fn control() -> StreamId {
+    StreamId::new(Side::Client, Dir::Bi, 0)
+}
+
+/// Answers a JOIN.
+fn answer(link: &mut Link, answer: &Answer) {
+    let mut bytes = Vec::new();
+    answer.write(&mut bytes);
+    // As above.
+    let _ = link.connection.send_stream(control()).write(&bytes);
+}
+
+/// What the peer has said on the control stream so far.
+pub(super) fn hear(link: &mut Link) -> Option<Vec<u8>> {
+    link.connection.streams().accept(Dir::Bi);
+    let mut stream = link.connection.recv_stream(control());
+    let mut chunks = stream.read(true).ok()?;
+    while let Ok(Some(chunk)) = chunks.next(SAID_MAX) {
+        link.said.extend_from_slice(&chunk.bytes);
+    }
+    let _ = chunks.finalize();
+    // One message alone is said.
+    link.said.truncate(SAID_MAX);
+    Some(link.said.clone())
+}
