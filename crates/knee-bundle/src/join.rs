@@ -3,7 +3,7 @@
 //!
 //! ```text
 //! JOIN     version u8, bundle id of 16 bytes, path u8, cost u8, flags u8 (1 backup,
-//!          2 quiet), length u8 of the label, label in UTF-8
+//!          2 quiet, 4 resumes), length u8 of the label, label in UTF-8
 //! JOINED   0, path u8, linger in seconds, streams, window, window of a stream
 //! REFUSED  1, code u8, length u8 of the reason, reason in UTF-8
 //! ```
@@ -38,6 +38,8 @@ pub struct Join {
     pub backup: bool,
     /// Nothing is to be sent without need.
     pub quiet: bool,
+    /// The client has used the bundle: a server that does not know it has lost it.
+    pub resumes: bool,
     /// What the client calls it.
     pub label: String,
 }
@@ -79,7 +81,7 @@ impl Join {
         into.put_u8((21 + self.label.len()) as u8);
         into.put_u8(self.version);
         into.put_slice(&self.bundle);
-        let flags = u8::from(self.backup) | u8::from(self.quiet) << 1;
+        let flags = u8::from(self.backup) | u8::from(self.quiet) << 1 | u8::from(self.resumes) << 2;
         into.put_slice(&[self.path as u8, self.cost, flags, self.label.len() as u8]);
         into.put_slice(self.label.as_bytes());
     }
@@ -100,6 +102,7 @@ impl Join {
             cost: 0,
             backup: false,
             quiet: false,
+            resumes: false,
             label: String::new(),
         };
         if version != VERSION {
@@ -109,9 +112,9 @@ impl Join {
         join.path = message.u8().ok_or(Malformed::Truncated)?.into();
         join.cost = message.u8().ok_or(Malformed::Truncated)?;
         let flags = message.u8().ok_or(Malformed::Truncated)?;
-        (join.backup, join.quiet) = (flags & 1 != 0, flags & 2 != 0);
+        (join.backup, join.quiet, join.resumes) = (flags & 1 != 0, flags & 2 != 0, flags & 4 != 0);
         join.label = text(&mut message, LABEL_MAX, WRONG)?;
-        if flags > 3 || join.path >= PATHS_MAX || !message.is_empty() {
+        if flags > 7 || join.path >= PATHS_MAX || !message.is_empty() {
             return Err(WRONG);
         }
         Ok(Some(join))

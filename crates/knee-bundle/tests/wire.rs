@@ -212,13 +212,13 @@ proptest! {
     #[test]
     fn a_join_and_its_answer_are_read_as_written(
         bundle in any::<[u8; 16]>(),
-        (cost, backup, quiet) in any::<(u8, bool, bool)>(),
+        (cost, backup, quiet, resumes) in any::<(u8, bool, bool, bool)>(),
         label in "[a-z0-9]{0,32}",
         path in 0..8_usize,
         numbers in (0..86_400_u64, number(), number(), number()),
         cut in 0..60_usize,
     ) {
-        let join = Join { version: VERSION, bundle, path, cost, backup, quiet, label: label.clone() };
+        let join = Join { version: VERSION, bundle, path, cost, backup, quiet, resumes, label: label.clone() };
         let mut bytes = Vec::new();
         join.write(&mut bytes);
         prop_assert_eq!(Join::read(&bytes), Ok(Some(join)));

@@ -131,6 +131,15 @@ impl Routing {
         }
     }
 
+    /// All that the kernel lists for a request.
+    pub(crate) fn listed(
+        &mut self,
+        request: RouteNetlinkMessage,
+    ) -> Result<Vec<RouteNetlinkMessage>, HostError> {
+        let listed = self.netlink.list(request);
+        listed.map_err(|source| HostError::call("list the links of this host", source))
+    }
+
     fn change(
         &mut self,
         what: &str,

@@ -9,6 +9,7 @@
 pub mod bpf;
 mod error;
 mod interface;
+mod links;
 pub mod mptcp;
 mod namespace;
 mod netlink;
@@ -20,6 +21,7 @@ mod tcp_info;
 
 pub use error::HostError;
 pub use interface::{Interface, Routing};
+pub use links::{Link, LinkChanges};
 pub use namespace::{Namespace, set_sysctl, sysctl};
 pub use privileges::enter_user_namespace;
 pub use routes::{Route, RouteChanges, Routes, Rule, TABLE_MAIN};

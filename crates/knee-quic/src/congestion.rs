@@ -29,6 +29,7 @@ use knee_transport::{Pacer, RateSampler, Reduction, RttEstimator, Sampler, Sent}
 use knee_units::{Rate, Time};
 use noq_proto::congestion;
 use rand_chacha::ChaCha8Rng;
+use rand_core::SeedableRng;
 use std::any::Any;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
@@ -152,6 +153,27 @@ struct Inner {
 /// The congestion control of a path; clones are of the same one.
 #[derive(Clone, Debug)]
 pub struct CongestionControl(Arc<Mutex<Inner>>);
+
+/// Whether a controller can be had over QUIC. One that counts marks cannot: the library
+/// tells of one mark an ACK, and of no number of bytes.
+///
+/// # Errors
+/// It cannot, or is not known; in words.
+pub fn check_controller(controller: &Selection) -> Result<(), String> {
+    let mss = 1200;
+    let init = Init {
+        mss,
+        mtu: mss + AROUND,
+        initial_window: u64::from(mss),
+        rng: ChaCha8Rng::seed_from_u64(0),
+    };
+    let built = knee_cc::build(controller, init).map_err(|error| error.to_string())?;
+    if built.needs().accurate_ecn {
+        let name = &controller.name;
+        return Err(format!("{name} counts marked bytes, and the QUIC library tells none"));
+    }
+    Ok(())
+}
 
 impl CongestionControl {
     /// That of a path whose packets have `mss` bytes (UDP payload). `start` is time zero.

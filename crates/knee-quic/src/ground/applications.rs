@@ -5,7 +5,7 @@ use super::QuicError;
 use super::flow::RunningFlow;
 use super::records;
 use super::settings::FlowSettings;
-use super::socket::Room;
+use crate::Room;
 use knee_emulator::{Clock, timespec};
 use knee_host::HostError;
 use knee_record::{Connections, Records};

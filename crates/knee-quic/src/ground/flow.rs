@@ -3,9 +3,9 @@
 use super::QuicError;
 use super::records::Counted;
 use super::settings::FlowSettings;
-use super::socket::{Room, Socket};
-use crate::{BundleId, Host, HostEvent, HostSettings, KeyPair};
+use crate::{BundleId, Host, HostEvent, HostSettings, KeyPair, Room, Socket};
 use knee_bundle::{Bundle, Class, Event, StreamId};
+use knee_host::HostError;
 use knee_scenario::{Flow, Scenario, application_stream};
 use knee_testbed::{End, Family, Hosts, TestbedError, address};
 use knee_units::Time;
@@ -13,7 +13,7 @@ use knee_workload::{Action, Application};
 use rand_chacha::ChaCha8Rng;
 use rand_core::SeedableRng;
 use std::collections::VecDeque;
-use std::net::SocketAddr;
+use std::net::{SocketAddr, UdpSocket};
 use std::time::Instant;
 
 /// Flow number `n` has this port plus `n` at either end.
@@ -100,7 +100,12 @@ impl<'a> RunningFlow<'a> {
         };
         let socket = |end: usize| -> Result<Vec<Socket>, TestbedError> {
             let (namespace, end) = place(hosts, end, fetches);
-            let bind = |path: &usize| Socket::bind(namespace, at(*path, end, index));
+            let bind = |path: &usize| {
+                let call = |source| HostError::call("open a UDP socket", source);
+                let socket =
+                    namespace.within(|| UdpSocket::bind(at(*path, end, index)).map_err(call))?;
+                Socket::new(socket).map_err(call)
+            };
             Ok(plan.paths.iter().map(bind).collect::<Result<_, _>>()?)
         };
         Ok(RunningFlow {

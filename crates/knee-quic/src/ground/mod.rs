@@ -14,7 +14,6 @@ mod applications;
 mod flow;
 mod records;
 mod settings;
-mod socket;
 
 use applications::Applications;
 use knee_emulator::realtime;

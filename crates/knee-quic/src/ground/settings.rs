@@ -2,16 +2,14 @@
 //! a new one does not compile until somebody has decided about it.
 
 use super::QuicError;
-use crate::{CongestionSettings, ConnectionSettings, HostSettings};
+use crate::{CongestionSettings, ConnectionSettings, HostSettings, check_controller};
 use knee_bundle::Limits;
-use knee_cc::{Init, Selection};
+use knee_cc::Selection;
 use knee_scenario::{Flow, Multipath, Path, Scenario};
 use knee_sched::PATHS_MAX;
 use knee_testbed::PathSettings;
 use knee_transport::{Config, Pacing, ReceiveWindow};
 use knee_units::{Rate, Time};
-use rand_chacha::ChaCha8Rng;
-use rand_core::SeedableRng;
 
 /// Headers of IPv4 and UDP.
 const AROUND: u32 = 28;
@@ -68,7 +66,10 @@ fn flow_settings(scenario: &Scenario, flow: &Flow) -> Result<FlowSettings, QuicE
         stop: _,
     } = flow;
     check_transport(flow, transport)?;
-    check_controller(flow)?;
+    check_controller(&flow.controller).map_err(|problem| {
+        let advice = "choose another one (knee list), or run on sim".to_owned();
+        unsupported(flow, "cc", problem, advice)
+    })?;
     if paths.len() > PATHS_MAX {
         let problem = format!("it has {} paths", paths.len());
         return Err(unsupported(flow, "paths", problem, format!("name at most {PATHS_MAX}")));
@@ -131,26 +132,6 @@ fn check_path(flow: &Flow, path: &Path) -> Result<(), QuicError> {
     let problem = "over QUIC a path cannot be absent yet".to_owned();
     let advice = "write down = … at a link, or run on sim".to_owned();
     Err(unsupported(flow, "path", problem, advice))
-}
-
-/// A controller that counts marks cannot: the library tells of one mark an ACK, and of no
-/// number of bytes.
-fn check_controller(flow: &Flow) -> Result<(), QuicError> {
-    let init = Init {
-        mss: PACKET_MIN,
-        mtu: PACKET_MIN + AROUND,
-        initial_window: u64::from(PACKET_MIN),
-        rng: ChaCha8Rng::seed_from_u64(0),
-    };
-    let name = &flow.controller.name;
-    let built = knee_cc::build(&flow.controller, init)
-        .map_err(|error| unsupported(flow, "cc", error.to_string(), "see knee list".to_owned()))?;
-    if built.needs().accurate_ecn {
-        let problem = format!("{name} counts marked bytes, and the QUIC library tells none");
-        let advice = "choose one that does not, or run on sim".to_owned();
-        return Err(unsupported(flow, "cc", problem, advice));
-    }
-    Ok(())
 }
 
 fn check_transport(flow: &Flow, transport: &Config) -> Result<(), QuicError> {

@@ -14,6 +14,7 @@ const BUNDLES_OF_A_KEY: usize = 4;
 const WRONG_VERSION: u8 = 1;
 const SOMEBODY_ELSES: u8 = 2;
 const TOO_MANY: u8 = 3;
+const GONE: u8 = 4;
 
 /// Longest message on a control stream, with its length.
 const SAID_MAX: usize = 256;
@@ -39,7 +40,9 @@ impl Host {
                 let id = join.bundle;
                 let bond = self.bonds.get(&id);
                 let others = self.bonds.values().filter(|bond| bond.owner == Some(peer)).count();
-                if bond.is_some_and(|bond| bond.owner != Some(peer)) {
+                if bond.is_none() && join.resumes {
+                    Some((GONE, "the server does not have this bundle any more".to_owned()))
+                } else if bond.is_some_and(|bond| bond.owner != Some(peer)) {
                     Some((SOMEBODY_ELSES, "the bundle belongs to another key".to_owned()))
                 } else if bond.is_none() && others >= BUNDLES_OF_A_KEY {
                     let problem = format!("{others} clients use this key: give each its own");
@@ -87,21 +90,29 @@ impl Host {
                 }
                 return self.up(now, key);
             }
-            Ok(Some(Answer::Refused { reason, .. })) => reason,
+            Ok(Some(Answer::Refused { code, reason })) => {
+                if code == GONE {
+                    self.end(now, &id);
+                }
+                reason
+            }
             Err(malformed) => malformed.to_string(),
         };
-        link.connection.close(at, VarInt::from_u32(0), bytes::Bytes::new());
+        if let Some(link) = self.links.get_mut(&key) {
+            link.connection.close(at, VarInt::from_u32(0), bytes::Bytes::new());
+        }
         self.events.push_back(HostEvent::Refused(id, number, reason));
     }
 }
 
 /// Says which bundle a connection belongs to, and as which path.
-pub(super) fn introduce(link: &mut Link) {
+pub(super) fn introduce(link: &mut Link, resumes: bool) {
     let Some(Member { bundle, number, label }) = link.member.clone() else { return };
     let label = label.chars().take(LABEL_MAX).filter(char::is_ascii).collect();
     let (cost, backup, quiet) = (0, false, false);
     let mut bytes = Vec::new();
-    Join { version: VERSION, bundle, path: number, cost, backup, quiet, label }.write(&mut bytes);
+    Join { version: VERSION, bundle, path: number, cost, backup, quiet, resumes, label }
+        .write(&mut bytes);
     if let Some(stream) = link.connection.streams().open(Dir::Bi) {
         // A new stream takes so few bytes at once.
         let _ = link.connection.send_stream(stream).write(&bytes);

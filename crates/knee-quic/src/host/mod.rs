@@ -113,7 +113,7 @@ pub enum HostEvent {
     Refused(BundleId, usize, String),
     /// A connection ended, and why: a path of a bundle, or of one that did not join.
     Lost(Option<(BundleId, usize)>, String),
-    /// A bundle was without a path for too long.
+    /// A bundle was without a path for too long, or the server has lost it.
     Ended(BundleId),
     /// The peer broke the rules of the bundle.
     Broken(BundleId, Violation),
@@ -145,6 +145,8 @@ pub struct PathState {
     pub is_up: bool,
     /// It was silent for too long.
     pub is_suspect: bool,
+    /// It is used only when no other is left.
+    pub is_backup: bool,
     /// Bytes of the largest packet that it carries.
     pub packet: u16,
     /// What its congestion control knows.
@@ -383,6 +385,7 @@ impl Host {
                 label: link.member.as_ref()?.label.clone(),
                 is_up: link.up,
                 is_suspect: bond.bundle.is_suspect(number),
+                is_backup: self.is_backup(bond, number),
                 packet: link.connection.current_mtu(),
                 observed: link.control.observe(),
             })
@@ -412,6 +415,20 @@ impl Host {
             if let Some(link) = self.links.get_mut(key) {
                 link.connection.close(at, VarInt::from_u32(0), bytes::Bytes::new());
             }
+        }
+    }
+
+    /// Drops a bundle of which the peer knows nothing any more, and its connections.
+    fn end(&mut self, now: Time, id: &BundleId) {
+        let at = self.instant(now);
+        for link in self.links.values_mut() {
+            if link.place().is_some_and(|(of, _)| of == *id) {
+                link.up = false;
+                link.connection.close(at, VarInt::from_u32(0), bytes::Bytes::new());
+            }
+        }
+        if self.bonds.remove(id).is_some() {
+            self.events.push_back(HostEvent::Ended(*id));
         }
     }
 
@@ -547,7 +564,9 @@ impl Host {
                 link.control.on_established(now, rtt);
                 link.peer = PublicKey::of_peer(&link.connection);
                 if !self.settings.is_server {
-                    introduce(link);
+                    let resumes = !self.settings.eager
+                        && link.place().is_some_and(|(id, _)| self.bonds.contains_key(&id));
+                    introduce(link, resumes);
                     if self.settings.eager {
                         self.up(now, key);
                     }
@@ -588,19 +607,24 @@ impl Host {
         }
     }
 
+    /// Either end may say so.
+    fn is_backup(&self, bond: &Bond, number: usize) -> bool {
+        self.settings.backup.contains(&number) || bond.bundle.peer_use(number).backup
+    }
+
     /// What the scheduler of a bundle is shown of its paths.
     fn views(&mut self, now: Time, id: &BundleId) -> Vec<Path> {
         let Some(bond) = self.bonds.get(id) else { return Vec::new() };
         let mut paths = Vec::with_capacity(bond.links.len());
         for (number, key) in bond.links.iter().enumerate() {
-            let link = key.and_then(|key| self.links.get_mut(&key)).filter(|link| link.up);
             let status = if bond.bundle.is_suspect(number) {
                 Status::Suspect
-            } else if self.settings.backup.contains(&number) {
+            } else if self.is_backup(bond, number) {
                 Status::Backup
             } else {
                 Status::Active
             };
+            let link = key.and_then(|key| self.links.get_mut(&key)).filter(|link| link.up);
             let down = Path { status: Status::Down, ..Path::default() };
             paths.push(link.map_or(down, |link| link.view(now, status)));
         }

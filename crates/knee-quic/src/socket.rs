@@ -1,18 +1,17 @@
-//! UDP sockets of one end, one for each path of a flow.
+//! UDP sockets, which take and give many packets in a call where the kernel can.
 
-use knee_host::{HostError, Namespace};
 use nix::sys::socket::{setsockopt, sockopt};
 use noq_udp::{BATCH_SIZE, RecvMeta, Transmit, UdpSockRef, UdpSocketState};
 use std::io::{self, IoSliceMut};
 use std::net::{SocketAddr, UdpSocket};
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
 
 /// What a socket may hold: no thread is late for so long.
 const SOCKET_BYTES: usize = 16 << 20;
 /// Room for what the kernel has put together.
 const RECEIVE_BYTES: usize = 1 << 16;
 
-/// A socket.
+/// A UDP socket that never waits.
 #[derive(Debug)]
 pub struct Socket {
     socket: UdpSocket,
@@ -20,6 +19,7 @@ pub struct Socket {
 }
 
 /// Room for what comes.
+#[derive(Debug)]
 pub struct Room(Vec<Vec<u8>>);
 
 impl Default for Room {
@@ -29,20 +29,31 @@ impl Default for Room {
 }
 
 impl Socket {
-    /// Binds one at an address of a host.
-    pub fn bind(host: &Namespace, at: SocketAddr) -> Result<Socket, HostError> {
-        let call = |source| HostError::call("open a UDP socket", source);
-        let socket = host.within(|| UdpSocket::bind(at).map_err(call))?;
-        let state = UdpSocketState::new(UdpSockRef::from(&socket)).map_err(call)?;
+    /// Takes over one that is bound.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn new(socket: UdpSocket) -> io::Result<Socket> {
+        let state = UdpSocketState::new(UdpSockRef::from(&socket))?;
         // Beyond the limit of the host where that is allowed, otherwise up to it.
         setsockopt(&socket, sockopt::RcvBufForce, &SOCKET_BYTES)
-            .or_else(|_| setsockopt(&socket, sockopt::RcvBuf, &SOCKET_BYTES))
-            .map_err(|error| call(error.into()))?;
+            .or_else(|_| setsockopt(&socket, sockopt::RcvBuf, &SOCKET_BYTES))?;
         Ok(Socket { socket, state })
+    }
+
+    /// Where it is bound.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn local_addr(&self) -> io::Result<SocketAddr> {
+        self.socket.local_addr()
     }
 
     /// Sends packets of so many bytes. What the socket has no room for is lost, as on any
     /// full queue.
+    ///
+    /// # Errors
+    /// What the system says, such as that there is no way to there.
     pub fn send(&self, to: SocketAddr, bytes: &[u8], packet: usize) -> io::Result<()> {
         let most = self.state.max_gso_segments().get() * packet;
         for contents in bytes.chunks(most.max(packet)) {
@@ -63,6 +74,9 @@ impl Socket {
     }
 
     /// Takes what has come; whether there may be more.
+    ///
+    /// # Errors
+    /// What the system says.
     pub fn receive(
         &self,
         room: &mut Room,
@@ -83,6 +97,12 @@ impl Socket {
             }
         }
         Ok(count == BATCH_SIZE)
+    }
+}
+
+impl AsRawFd for Socket {
+    fn as_raw_fd(&self) -> RawFd {
+        self.socket.as_raw_fd()
     }
 }
 

@@ -1,0 +1,304 @@
+//! What runs a host of `knee-quic` over sockets: one task for the host, one for each
+//! socket, all on one thread. Those who use streams hold the host for no longer than a
+//! call, and never over an await.
+
+use crate::stream::BundleStream;
+use bytes::Bytes;
+use knee_bundle::{Bundle, Class, Event, StreamId};
+use knee_quic::{BundleId, Host, HostEvent, Room, Socket};
+use knee_units::Time;
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
+use std::io;
+use std::net::UdpSocket;
+use std::rc::Rc;
+use std::time::{Duration, Instant};
+use tokio::io::Interest;
+use tokio::sync::{Notify, mpsc};
+use tokio::task::{JoinHandle, spawn_local};
+use tokio::time::timeout;
+
+/// Batches of packets that a socket takes before others have their turn.
+const BATCHES: usize = 8;
+/// Messages of a flow that wait for whoever reads them; more are lost.
+const MESSAGES: usize = 256;
+/// Longest sleep.
+const IDLE: Duration = Duration::from_secs(60);
+
+/// What the owner of an engine is told.
+#[derive(Debug)]
+pub enum Told {
+    /// Of its connections.
+    Host(HostEvent),
+    /// The peer opened a stream: [`Engine::accept`] takes it.
+    Opened(BundleId, StreamId),
+    /// The peer takes no more streams of a bundle.
+    GoAway(BundleId),
+    /// The peer ended a bundle.
+    Closed(BundleId, String),
+}
+
+/// Who waits for a stream, and how it ended.
+#[derive(Debug, Default)]
+pub(crate) struct Signals {
+    pub readable: Notify,
+    pub writable: Notify,
+    /// The peer ended it at once.
+    pub reset: Cell<bool>,
+    /// The peer wants no more of it.
+    pub stopped: Cell<bool>,
+    /// Its bundle is gone.
+    pub gone: Cell<bool>,
+}
+
+struct Attached {
+    socket: Rc<Socket>,
+    reader: JoinHandle<()>,
+    /// What the system said when a packet could not be sent.
+    problem: Option<String>,
+}
+
+struct State {
+    host: Host,
+    sockets: Vec<Option<Attached>>,
+    streams: BTreeMap<(BundleId, StreamId), Rc<Signals>>,
+    flows: BTreeMap<(BundleId, u64), mpsc::Sender<Bytes>>,
+    told: mpsc::UnboundedSender<Told>,
+}
+
+/// A host at work.
+pub struct Engine {
+    start: Instant,
+    /// Something is to be done.
+    kick: Notify,
+    state: RefCell<State>,
+}
+
+impl std::fmt::Debug for Engine {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Engine").finish_non_exhaustive()
+    }
+}
+
+impl Engine {
+    /// An engine of a host whose time zero is `start`, and what it tells.
+    pub fn new(host: Host, start: Instant) -> (Rc<Engine>, mpsc::UnboundedReceiver<Told>) {
+        let (told, hears) = mpsc::unbounded_channel();
+        let (streams, flows) = (BTreeMap::new(), BTreeMap::new());
+        let state = State { host, sockets: Vec::new(), streams, flows, told };
+        let engine = Engine { start, kick: Notify::new(), state: RefCell::new(state) };
+        (Rc::new(engine), hears)
+    }
+
+    /// Time since its start.
+    pub fn now(&self) -> Time {
+        Time::from_nanos(self.start.elapsed().as_nanos() as u64)
+    }
+
+    /// Does something with the host, which may send something afterwards.
+    pub fn with<T>(&self, work: impl FnOnce(&mut Host, Time) -> T) -> T {
+        let now = self.now();
+        let result = work(&mut self.state.borrow_mut().host, now);
+        self.kick.notify_one();
+        result
+    }
+
+    /// Gives an endpoint of the host its socket, in the place of an older one.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn attach(self: &Rc<Engine>, endpoint: usize, socket: UdpSocket) -> io::Result<()> {
+        socket.set_nonblocking(true)?;
+        let readiness = tokio::net::UdpSocket::from_std(socket.try_clone()?)?;
+        let socket = Rc::new(Socket::new(socket)?);
+        let reader = spawn_local(self.clone().read_socket(endpoint, socket.clone(), readiness));
+        self.detach(endpoint);
+        let sockets = &mut self.state.borrow_mut().sockets;
+        if sockets.len() <= endpoint {
+            sockets.resize_with(endpoint + 1, || None);
+        }
+        sockets[endpoint] = Some(Attached { socket, reader, problem: None });
+        Ok(())
+    }
+
+    /// Takes its socket from an endpoint.
+    pub fn detach(&self, endpoint: usize) {
+        let mut state = self.state.borrow_mut();
+        if let Some(attached) = state.sockets.get_mut(endpoint).and_then(Option::take) {
+            attached.reader.abort();
+        }
+    }
+
+    /// Why packets of an endpoint could not be sent; none: they could. It is asked once.
+    pub fn take_problem(&self, endpoint: usize) -> Option<String> {
+        self.state.borrow_mut().sockets.get_mut(endpoint)?.as_mut()?.problem.take()
+    }
+
+    async fn read_socket(
+        self: Rc<Engine>,
+        endpoint: usize,
+        socket: Rc<Socket>,
+        readiness: tokio::net::UdpSocket,
+    ) {
+        let mut room = Room::default();
+        while readiness.readable().await.is_ok() {
+            let now = self.now();
+            // An error that a packet caused, such as an ICMP message, is read by that, and
+            // the next call goes on.
+            let _ = readiness.try_io(Interest::READABLE, || {
+                let host = &mut self.state.borrow_mut().host;
+                for _ in 0..BATCHES {
+                    let take = |from, bytes: &[u8]| host.on_packet(now, endpoint, from, bytes);
+                    if !socket.receive(&mut room, take)? {
+                        return Err(io::ErrorKind::WouldBlock.into());
+                    }
+                }
+                Ok(())
+            });
+            self.kick.notify_one();
+            tokio::task::yield_now().await;
+        }
+    }
+
+    /// Runs the host for as long as the engine is wanted.
+    pub async fn run(self: Rc<Engine>) {
+        loop {
+            let due = self.work();
+            let now = self.now();
+            if due <= now {
+                tokio::task::yield_now().await;
+                continue;
+            }
+            let wait = Duration::from_nanos((due - now).as_nanos()).min(IDLE);
+            // It goes by milliseconds: what became due meanwhile leaves together.
+            let _ = timeout(wait, self.kick.notified()).await;
+        }
+    }
+
+    /// Does what is due, tells what happened, and says when to come again.
+    fn work(&self) -> Time {
+        let now = self.now();
+        let mut state = self.state.borrow_mut();
+        let State { host, sockets, .. } = &mut *state;
+        host.work(now, |endpoint, to, bytes, packet| {
+            let Some(attached) = sockets.get_mut(endpoint).and_then(Option::as_mut) else { return };
+            if let Err(error) = attached.socket.send(to, bytes, packet) {
+                // A probe of a larger packet than the interface takes.
+                if error.raw_os_error() != Some(libc::EMSGSIZE) {
+                    attached.problem = Some(error.to_string());
+                }
+            }
+        });
+        while let Some(event) = state.host.poll_event() {
+            if let HostEvent::Ended(id) | HostEvent::Broken(id, _) = &event {
+                state.end(id);
+            }
+            // Nobody listens any more: the engine is about to end.
+            let _ = state.told.send(Told::Host(event));
+        }
+        for id in state.host.bundles().copied().collect::<Vec<_>>() {
+            while let Some(event) = state.host.bundle(&id).and_then(|bundle| bundle.poll_event()) {
+                state.tell(id, event);
+            }
+        }
+        state.host.timer(now)
+    }
+
+    /// Opens a stream; none: the peer takes no more now, or the bundle is gone.
+    pub fn open(self: &Rc<Engine>, id: BundleId, class: Class) -> Option<BundleStream> {
+        let mut state = self.state.borrow_mut();
+        let stream = state.host.bundle(&id)?.open(class)?;
+        let signals = Rc::<Signals>::default();
+        state.streams.insert((id, stream), signals.clone());
+        Some(BundleStream::new(self.clone(), id, stream, signals))
+    }
+
+    /// Takes a stream that the peer opened; none: its bundle is gone.
+    pub fn accept(self: &Rc<Engine>, id: BundleId, stream: StreamId) -> Option<BundleStream> {
+        let signals = self.state.borrow().streams.get(&(id, stream))?.clone();
+        Some(BundleStream::new(self.clone(), id, stream, signals))
+    }
+
+    /// Does something with a bundle, which may send something afterwards; none: it is gone.
+    pub(crate) fn with_bundle<T>(
+        &self,
+        id: &BundleId,
+        work: impl FnOnce(&mut Bundle) -> T,
+    ) -> Option<T> {
+        self.with(|host, _| host.bundle(id).map(work))
+    }
+
+    /// Whoever used a stream is done with it.
+    pub(crate) fn forget(&self, id: BundleId, stream: StreamId) {
+        self.state.borrow_mut().streams.remove(&(id, stream));
+    }
+
+    /// The messages of a flow from now on, until the receiver is dropped.
+    pub fn messages(&self, id: BundleId, flow: u64) -> mpsc::Receiver<Bytes> {
+        let (sender, receiver) = mpsc::channel(MESSAGES);
+        let flows = &mut self.state.borrow_mut().flows;
+        flows.retain(|_, sender| !sender.is_closed());
+        flows.insert((id, flow), sender);
+        receiver
+    }
+}
+
+impl State {
+    /// A bundle is gone, with its streams and flows.
+    fn end(&mut self, id: &BundleId) {
+        for ((of, _), signals) in &self.streams {
+            if of == id {
+                signals.gone.set(true);
+                signals.readable.notify_one();
+                signals.writable.notify_one();
+            }
+        }
+        self.streams.retain(|(of, _), _| of != id);
+        self.flows.retain(|(of, _), _| of != id);
+    }
+
+    fn tell(&mut self, id: BundleId, event: Event) {
+        let signals = |stream: StreamId| self.streams.get(&(id, stream));
+        match event {
+            Event::Opened(stream) => {
+                self.streams.insert((id, stream), Rc::default());
+                let _ = self.told.send(Told::Opened(id, stream));
+            }
+            Event::Readable(stream) => {
+                if let Some(signals) = signals(stream) {
+                    signals.readable.notify_one();
+                }
+            }
+            Event::Writable(stream) => {
+                if let Some(signals) = signals(stream) {
+                    signals.writable.notify_one();
+                }
+            }
+            Event::Reset { stream, .. } => {
+                if let Some(signals) = signals(stream) {
+                    signals.reset.set(true);
+                    signals.readable.notify_one();
+                }
+            }
+            Event::Stopped { stream, .. } => {
+                if let Some(signals) = signals(stream) {
+                    signals.stopped.set(true);
+                    signals.writable.notify_one();
+                }
+            }
+            Event::Message { flow, bytes } => {
+                if let Some(flow) = self.flows.get(&(id, flow)) {
+                    // Whoever reads is slow: the newest is lost, as in a full queue.
+                    let _ = flow.try_send(bytes);
+                }
+            }
+            Event::GoAway => {
+                let _ = self.told.send(Told::GoAway(id));
+            }
+            Event::Closed { reason, .. } => {
+                self.end(&id);
+                let _ = self.told.send(Told::Closed(id, reason));
+            }
+        }
+    }
+}

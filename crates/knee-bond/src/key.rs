@@ -1,0 +1,133 @@
+//! Keys in files and in configurations: the secret one in a file of its own, the public
+//! ones as 44 letters.
+
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
+use knee_quic::{KeyPair, PublicKey};
+use std::fs::{File, OpenOptions};
+use std::io::{Read, Write};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use zeroize::Zeroizing;
+
+/// What stands around the key in its file (RFC 7468, section 10).
+const BEGIN: &str = "-----BEGIN PRIVATE KEY-----";
+const END: &str = "-----END PRIVATE KEY-----";
+/// A file of a key has no more bytes.
+const FILE_MAX: u64 = 4096;
+/// Bytes of a public key.
+const KEY_BYTES: usize = 32;
+
+/// A key cannot be had.
+#[derive(Debug, thiserror::Error)]
+pub enum KeyFileError {
+    /// It is there already.
+    #[error("{} is there already: remove it first if you mean to replace it", .0.display())]
+    Exists(PathBuf),
+    /// It could not be read or written.
+    #[error("cannot {what} {}: {source}", path.display())]
+    Io {
+        /// Read or write.
+        what: &'static str,
+        /// The file.
+        path: PathBuf,
+        /// What the system says.
+        source: std::io::Error,
+    },
+    /// Others could read it.
+    #[error("{} can be read by others (its mode is {mode:o}): chmod 600 {}", path.display(), path.display())]
+    Open {
+        /// The file.
+        path: PathBuf,
+        /// Its permissions.
+        mode: u32,
+    },
+    /// It holds no key.
+    #[error("{} holds no usable key: {problem}; make a new one with: knee bond keys", path.display())]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong.
+        problem: String,
+    },
+}
+
+/// Makes a new pair, and writes it to a file that only its owner can read.
+///
+/// # Errors
+/// The file is there already or cannot be written.
+pub fn generate(path: &Path) -> Result<PublicKey, KeyFileError> {
+    let damaged = |problem: String| KeyFileError::Damaged { path: path.to_owned(), problem };
+    let secret = KeyPair::generate_pkcs8().map_err(|error| damaged(error.to_string()))?;
+    let pair = KeyPair::from_pkcs8(&secret).map_err(|error| damaged(error.to_string()))?;
+    let encoded = Zeroizing::new(BASE64_STANDARD.encode(&*secret));
+    let mut text = Zeroizing::new(String::with_capacity(encoded.len() + 100));
+    text.push_str(BEGIN);
+    for (index, letter) in encoded.char_indices() {
+        if index % 64 == 0 {
+            text.push('\n');
+        }
+        text.push(letter);
+    }
+    text.push('\n');
+    text.push_str(END);
+    text.push('\n');
+    let call = |source: std::io::Error| match source.kind() {
+        std::io::ErrorKind::AlreadyExists => KeyFileError::Exists(path.to_owned()),
+        _ => KeyFileError::Io { what: "write", path: path.to_owned(), source },
+    };
+    let mut file =
+        OpenOptions::new().write(true).create_new(true).mode(0o600).open(path).map_err(call)?;
+    file.write_all(text.as_bytes()).and_then(|()| file.sync_all()).map_err(call)?;
+    Ok(pair.public())
+}
+
+/// Reads a pair.
+///
+/// # Errors
+/// The file cannot be read, others can read it, or it holds no key.
+pub fn read(path: &Path) -> Result<KeyPair, KeyFileError> {
+    let call = |source| KeyFileError::Io { what: "read", path: path.to_owned(), source };
+    let damaged = |problem: String| KeyFileError::Damaged { path: path.to_owned(), problem };
+    let mut file = File::open(path).map_err(call)?;
+    let mode = file.metadata().map_err(call)?.mode() & 0o777;
+    // A service manager hands keys over with 0440 or 0400 in a directory of its own.
+    if mode & 0o037 != 0 {
+        return Err(KeyFileError::Open { path: path.to_owned(), mode });
+    }
+    let mut text = Zeroizing::new(String::with_capacity(FILE_MAX as usize));
+    (&mut file)
+        .take(FILE_MAX)
+        .read_to_string(&mut text)
+        .map_err(|error| damaged(error.to_string()))?;
+    let inner = text
+        .split_once(BEGIN)
+        .and_then(|(_, rest)| rest.split_once(END))
+        .ok_or_else(|| damaged("it is not a private key in PEM".to_owned()))?
+        .0;
+    let encoded: Zeroizing<String> =
+        Zeroizing::new(inner.chars().filter(|letter| !letter.is_whitespace()).collect());
+    let secret = BASE64_STANDARD.decode(&*encoded).map(Zeroizing::new);
+    let secret = secret.map_err(|error| damaged(error.to_string()))?;
+    KeyPair::from_pkcs8(&secret).map_err(|error| damaged(error.to_string()))
+}
+
+/// A public key as it stands in configurations.
+pub fn to_text(key: &PublicKey) -> String {
+    BASE64_STANDARD.encode(key.as_bytes())
+}
+
+/// Reads a public key.
+///
+/// # Errors
+/// It is not one, in words.
+pub fn from_text(text: &str) -> Result<PublicKey, String> {
+    let wrong = |problem: &str| {
+        format!("{problem}: a public key has 44 letters, as `knee bond keys` prints them")
+    };
+    let bytes = BASE64_STANDARD.decode(text.trim()).map_err(|error| wrong(&error.to_string()))?;
+    let bytes: [u8; KEY_BYTES] = bytes
+        .try_into()
+        .map_err(|bytes: Vec<u8>| wrong(&format!("{} bytes, not 32", bytes.len())))?;
+    Ok(PublicKey::new(bytes))
+}

@@ -1,0 +1,79 @@
+//! Several links as one: a client that offers its host a proxy, and a server that connects
+//! to where the client asks for, with a bundle of QUIC connections between them, one over
+//! each link.
+//!
+//! | part | what it does |
+//! |---|---|
+//! | [`key`] | the keys by which the ends know each other |
+//! | [`ClientConfig`], [`ServerConfig`] | what each end is told |
+//! | [`Client`] | finds links and keeps them, offers SOCKS5, CONNECT and forwarded ports |
+//! | [`Server`] | knows clients by their keys, and denies them what is not the open Internet |
+//! | [`Engine`] | runs a host of `knee-quic` over sockets |
+//! | [`status`] | what an end shows of itself |
+//!
+//! TCP ends at both ends, so that one connection uses all links; flows of UDP stay on one
+//! link each as long as it works. All of an end runs on one thread.
+//!
+//! Left out so far: caps of metered links, the transparent mode, records, and a socket that
+//! is handed over when the server is restarted.
+
+mod client;
+pub mod config;
+pub mod egress;
+mod engine;
+pub mod key;
+pub mod proxy;
+pub mod request;
+mod server;
+mod settings;
+pub mod status;
+mod stream;
+
+pub use client::{Client, Way};
+pub use config::{ClientConfig, ConfigError, ServerConfig};
+pub use engine::{Engine, Told};
+pub use server::Server;
+pub use stream::{Broken, BundleStream};
+
+use key::KeyFileError;
+use knee_host::HostError;
+
+/// An end cannot run.
+#[derive(Debug, thiserror::Error)]
+pub enum BondError {
+    /// Its key.
+    #[error(transparent)]
+    Key(#[from] KeyFileError),
+    /// Its QUIC host.
+    #[error(transparent)]
+    Quic(#[from] knee_quic::HostError),
+    /// The links of this machine cannot be seen.
+    #[error(transparent)]
+    Host(#[from] HostError),
+    /// A port or socket cannot be had.
+    #[error("cannot listen at {at}: {source}{}", advice(source))]
+    Listen {
+        /// Where.
+        at: String,
+        /// What the system says.
+        source: std::io::Error,
+    },
+    /// A thread cannot be had.
+    #[error("cannot start a thread: {0}")]
+    Thread(std::io::Error),
+    /// The system has no randomness.
+    #[error("the system gives no random bytes")]
+    Random,
+}
+
+fn advice(error: &std::io::Error) -> &'static str {
+    match error.kind() {
+        std::io::ErrorKind::AddrInUse => ": another process has it; end that, or choose another",
+        std::io::ErrorKind::AddrNotAvailable => ": this machine has no such address",
+        std::io::ErrorKind::PermissionDenied => {
+            ": choose a place that this user may write to, or a port above 1023"
+        }
+        std::io::ErrorKind::NotFound => ": its folder is not there",
+        _ => "",
+    }
+}

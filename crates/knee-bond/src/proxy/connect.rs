@@ -1,0 +1,65 @@
+//! CONNECT of HTTP/1.1 (RFC 9110, section 9.3.6), as far as bytes go.
+
+use crate::request::{Malformed, Outcome, Partial, Target};
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
+
+/// Fields of a request that are read at most.
+const FIELDS_MAX: usize = 64;
+/// Longest head of a request.
+pub const HEAD_MAX: usize = 16 << 10;
+
+/// What a client wants.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Connect {
+    /// To where; none: it is another method.
+    pub target: Option<Target>,
+    /// User and password, as they were sent: `user:password`.
+    pub credentials: Option<Vec<u8>>,
+}
+
+/// Reads the head of a request.
+pub fn request(bytes: &[u8]) -> Partial<Connect> {
+    let mut fields = [httparse::EMPTY_HEADER; FIELDS_MAX];
+    let mut request = httparse::Request::new(&mut fields);
+    let taken = match request.parse(bytes) {
+        Ok(httparse::Status::Complete(taken)) => taken,
+        Ok(httparse::Status::Partial) if bytes.len() < HEAD_MAX => return Ok(None),
+        Ok(httparse::Status::Partial) => return Err(Malformed("a request that is too long")),
+        Err(_) => return Err(Malformed("neither SOCKS5 nor HTTP")),
+    };
+    let target = match (request.method, request.path) {
+        (Some("CONNECT"), Some(authority)) => Some(Target::parse(authority)?),
+        _ => None,
+    };
+    let credentials = request
+        .headers
+        .iter()
+        .find(|field| field.name.eq_ignore_ascii_case("Proxy-Authorization"))
+        .and_then(|field| field.value.strip_prefix(b"Basic "))
+        .and_then(|encoded| BASE64_STANDARD.decode(encoded.trim_ascii()).ok());
+    Ok(Some((Connect { target, credentials }, taken)))
+}
+
+/// The answer that a connection is there.
+pub const ESTABLISHED: &str = "HTTP/1.1 200 Connection established\r\n\r\n";
+
+/// An answer that none is, with the reason.
+pub fn refusal(status: &str, more: &str, reason: &str) -> String {
+    let reason = reason.replace(['\r', '\n'], " ");
+    format!(
+        "HTTP/1.1 {status}\r\n{more}Content-Type: text/plain; charset=utf-8\r\n\
+         Content-Length: {}\r\nConnection: close\r\n\r\n{reason}\n",
+        reason.len() + 1
+    )
+}
+
+/// The status of a connection that could not be made.
+pub fn status(outcome: Outcome) -> &'static str {
+    match outcome {
+        Outcome::Denied => "403 Forbidden",
+        Outcome::TimedOut => "504 Gateway Timeout",
+        Outcome::TooMany => "503 Service Unavailable",
+        _ => "502 Bad Gateway",
+    }
+}

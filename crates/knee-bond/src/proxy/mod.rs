@@ -1,0 +1,213 @@
+//! What a client offers its host: SOCKS5 and HTTP CONNECT on one port, and ports that lead
+//! to one place each.
+
+pub mod connect;
+pub mod socks;
+mod udp;
+
+use crate::client::Way;
+use crate::config::Login;
+use crate::request::{Answer, Malformed, Outcome, Partial, REQUEST_MAX, Request, Target};
+use crate::stream::{BundleStream, relay};
+use knee_bundle::Class;
+use std::io;
+use std::rc::Rc;
+use std::time::Duration;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::task::spawn_local;
+use tokio::time::timeout;
+
+/// An application says what it wants within so long.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// For so long an application waits for a first link.
+const FIRST_LINK: Duration = Duration::from_secs(10);
+/// Waiting after the host had no more file descriptors.
+const RESPITE: Duration = Duration::from_millis(100);
+
+/// Takes connections of applications for as long as the client runs.
+pub async fn serve(listener: TcpListener, way: Rc<Way>, login: Rc<Option<Login>>) {
+    while let Some(connection) = next(&listener).await {
+        let (way, login) = (way.clone(), login.clone());
+        spawn_local(async move {
+            // What an application does wrong ends its connection, and no other.
+            let _ = attend(connection, &way, login.as_ref().as_ref()).await;
+        });
+    }
+}
+
+/// Takes connections that all go to one place.
+pub async fn forward(listener: TcpListener, way: Rc<Way>, to: Target) {
+    while let Some(connection) = next(&listener).await {
+        let (way, to) = (way.clone(), to.clone());
+        spawn_local(async move {
+            if let Ok(stream) = ask(&way, &Request::Tcp(to)).await {
+                relay(connection, stream, &[]).await;
+            }
+        });
+    }
+}
+
+async fn next(listener: &TcpListener) -> Option<TcpStream> {
+    loop {
+        match listener.accept().await {
+            Ok((connection, _)) => return Some(connection),
+            Err(_) => tokio::time::sleep(RESPITE).await,
+        }
+    }
+}
+
+/// Reads until what was read can be understood; what follows it stays.
+async fn understand<T>(
+    connection: &mut TcpStream,
+    said: &mut Vec<u8>,
+    read: impl Fn(&[u8]) -> Partial<T>,
+) -> io::Result<T> {
+    let wrong = |Malformed(problem)| io::Error::new(io::ErrorKind::InvalidData, problem);
+    let all = async {
+        loop {
+            if let Some((understood, taken)) = read(said).map_err(wrong)? {
+                said.drain(..taken);
+                return Ok(understood);
+            }
+            if connection.read_buf(said).await? == 0 {
+                return Err(io::ErrorKind::UnexpectedEof.into());
+            }
+        }
+    };
+    timeout(PATIENCE, all).await.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()))
+}
+
+async fn attend(mut connection: TcpStream, way: &Way, login: Option<&Login>) -> io::Result<()> {
+    let mut said = Vec::new();
+    let first = |bytes: &[u8]| Ok(bytes.first().map(|first| (*first, 0)));
+    if understand(&mut connection, &mut said, first).await? == socks::VERSION {
+        attend_socks(connection, said, way, login).await
+    } else {
+        attend_http(connection, said, way, login).await
+    }
+}
+
+async fn attend_socks(
+    mut connection: TcpStream,
+    mut said: Vec<u8>,
+    way: &Way,
+    login: Option<&Login>,
+) -> io::Result<()> {
+    let methods = understand(&mut connection, &mut said, socks::greeting).await?;
+    let wanted = if login.is_some() { socks::PASSWORD } else { socks::NO_AUTHENTICATION };
+    if !methods.contains(&wanted) {
+        return connection.write_all(&[socks::VERSION, socks::NO_METHOD]).await;
+    }
+    connection.write_all(&[socks::VERSION, wanted]).await?;
+    if let Some(login) = login {
+        let (user, password) = understand(&mut connection, &mut said, socks::credentials).await?;
+        let is_right = is_login(login, &[&user[..], b":", &password].concat());
+        connection.write_all(&[1, u8::from(!is_right)]).await?;
+        if !is_right {
+            return Ok(());
+        }
+    }
+    match understand(&mut connection, &mut said, socks::command).await? {
+        socks::Command::Connect(target) => {
+            let asked = ask(way, &Request::Tcp(target)).await;
+            let code = socks::code(asked.as_ref().map_or_else(|a| a.outcome, |_| Outcome::Done));
+            connection.write_all(&socks::reply(code, None)).await?;
+            if let Ok(stream) = asked {
+                relay(connection, stream, &said).await;
+            }
+            Ok(())
+        }
+        socks::Command::Associate(_) => match ask(way, &Request::Udp).await {
+            Ok(stream) => udp::associate(connection, stream, way).await,
+            Err(answer) => {
+                let code = socks::code(answer.outcome);
+                connection.write_all(&socks::reply(code, None)).await
+            }
+        },
+        socks::Command::Other => {
+            connection.write_all(&socks::reply(socks::UNKNOWN_COMMAND, None)).await
+        }
+    }
+}
+
+async fn attend_http(
+    mut connection: TcpStream,
+    mut said: Vec<u8>,
+    way: &Way,
+    login: Option<&Login>,
+) -> io::Result<()> {
+    let request = match understand(&mut connection, &mut said, connect::request).await {
+        Ok(request) => request,
+        Err(error) if error.kind() == io::ErrorKind::InvalidData => {
+            let answer = connect::refusal("400 Bad Request", "", &error.to_string());
+            return connection.write_all(answer.as_bytes()).await;
+        }
+        Err(error) => return Err(error),
+    };
+    let is_known =
+        login.is_none_or(|login| request.credentials.is_some_and(|given| is_login(login, &given)));
+    let answer = if !is_known {
+        let more = "Proxy-Authenticate: Basic realm=\"knee bond\"\r\n";
+        connect::refusal("407 Proxy Authentication Required", more, "user and password are wanted")
+    } else if let Some(target) = request.target {
+        match ask(way, &Request::Tcp(target)).await {
+            Ok(stream) => {
+                connection.write_all(connect::ESTABLISHED.as_bytes()).await?;
+                relay(connection, stream, &said).await;
+                return Ok(());
+            }
+            Err(answer) => connect::refusal(connect::status(answer.outcome), "", &answer.reason),
+        }
+    } else {
+        let advice = "this proxy knows CONNECT alone: use it as SOCKS5 for plain HTTP";
+        connect::refusal("405 Method Not Allowed", "Allow: CONNECT\r\n", advice)
+    };
+    connection.write_all(answer.as_bytes()).await
+}
+
+/// Compares all bytes whatever they are, so that the time tells nothing.
+fn is_login(login: &Login, given: &[u8]) -> bool {
+    let wanted = [login.user.as_bytes(), b":", login.password.as_bytes()].concat();
+    let differ = |differ: u8, (a, b): (&u8, &u8)| differ | (a ^ b);
+    wanted.len() == given.len() && wanted.iter().zip(given).fold(0, differ) == 0
+}
+
+/// Opens a stream for a request; what follows goes to where it asked for.
+///
+/// # Errors
+/// The answer of the server, or one of this end.
+async fn ask(way: &Way, request: &Request) -> Result<BundleStream, Answer> {
+    let failed = |outcome, reason: &str| Answer { outcome, reason: reason.to_owned() };
+    let Ok(bundle) = timeout(FIRST_LINK, way.bundle()).await else {
+        return Err(failed(Outcome::Unreachable, "no link to the server is up: knee bond status"));
+    };
+    let Some(stream) = way.engine.open(bundle, Class::Normal) else {
+        return Err(failed(Outcome::TooMany, "as many connections as the server takes are open"));
+    };
+    let mut bytes = Vec::with_capacity(REQUEST_MAX);
+    request.write(&mut bytes);
+    let broken = |error: crate::stream::Broken| failed(Outcome::Failed, &error.to_string());
+    stream.write(&bytes).await.map_err(broken)?;
+    let mut said = Vec::new();
+    loop {
+        // The server says nothing more before this end does, or what it connected to: only
+        // the bytes of the answer are read.
+        let wanted = match said.get(1) {
+            None => 2 - said.len(),
+            Some(length) => 2 + usize::from(*length) - said.len(),
+        };
+        if wanted > 0 {
+            match stream.read(wanted).await.map_err(broken)? {
+                Some(bytes) => said.extend_from_slice(&bytes),
+                None => return Err(failed(Outcome::Failed, "the server did not answer")),
+            }
+            continue;
+        }
+        return match Answer::read(&said) {
+            Ok(Some((Answer { outcome: Outcome::Done, .. }, _))) => Ok(stream),
+            Ok(Some((answer, _))) => Err(answer),
+            Ok(None) | Err(_) => Err(failed(Outcome::Failed, "the server's answer is none")),
+        };
+    }
+}

@@ -1,0 +1,239 @@
+//! What a client asks of the server at the start of a stream, and the answer.
+//!
+//! ```text
+//! REQUEST   kind u8 (1 TCP, 2 UDP), for TCP: where to
+//! where to  1, IPv4 address | 4, IPv6 address | 3, length u8, name; port u16
+//! ANSWER    code u8 (0: done), length u8 of the reason, reason in UTF-8
+//! DATAGRAM  where to or from, bytes: a message of the flow that has the stream's number
+//! ```
+//!
+//! Addresses are written as in SOCKS5 (RFC 1928, section 5), so that a datagram of its UDP
+//! passes as it is.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+/// Longest request: a name of 255 bytes.
+pub const REQUEST_MAX: usize = 1 + 2 + 255 + 2;
+/// Longest reason of an answer.
+const REASON_MAX: usize = 200;
+
+/// Where to: a name stays one until the server resolves it.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Target {
+    /// An address and a port.
+    Address(IpAddr, u16),
+    /// A name and a port.
+    Name(String, u16),
+}
+
+impl std::fmt::Display for Target {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Target::Address(IpAddr::V6(address), port) => write!(f, "[{address}]:{port}"),
+            Target::Address(IpAddr::V4(address), port) => write!(f, "{address}:{port}"),
+            Target::Name(name, port) => write!(f, "{name}:{port}"),
+        }
+    }
+}
+
+/// What was read is not what it should be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct Malformed(pub &'static str);
+
+/// Either what was read and how many bytes it took, or that more has to come.
+pub type Partial<T> = Result<Option<(T, usize)>, Malformed>;
+
+impl Target {
+    /// Reads one, as SOCKS5 writes it.
+    ///
+    /// # Errors
+    /// Its kind is not known, or its name is none.
+    pub fn read(bytes: &[u8]) -> Partial<Target> {
+        let Some(kind) = bytes.first() else { return Ok(None) };
+        let rest = &bytes[1..];
+        let port =
+            |at: usize| rest.get(at..at + 2).map(|port| u16::from_be_bytes([port[0], port[1]]));
+        let target = match kind {
+            1 => port(4).and_then(|port| {
+                let address: [u8; 4] = rest[..4].try_into().ok()?;
+                Some((Target::Address(Ipv4Addr::from(address).into(), port), 7))
+            }),
+            4 => port(16).and_then(|port| {
+                let address: [u8; 16] = rest[..16].try_into().ok()?;
+                Some((Target::Address(Ipv6Addr::from(address).into(), port), 19))
+            }),
+            3 => {
+                let Some(length) = rest.first().map(|length| usize::from(*length)) else {
+                    return Ok(None);
+                };
+                let Some(port) = port(1 + length) else { return Ok(None) };
+                Some((named(&rest[1..=length], port)?, 4 + length))
+            }
+            _ => return Err(Malformed("an address of an unknown kind")),
+        };
+        Ok(target)
+    }
+
+    /// Writes one, as SOCKS5 does.
+    pub fn write(&self, into: &mut Vec<u8>) {
+        let port = match self {
+            Target::Address(IpAddr::V4(address), port) => {
+                into.push(1);
+                into.extend(address.octets());
+                port
+            }
+            Target::Address(IpAddr::V6(address), port) => {
+                into.push(4);
+                into.extend(address.octets());
+                port
+            }
+            Target::Name(name, port) => {
+                let name = &name.as_bytes()[..name.len().min(255)];
+                into.extend([3, name.len() as u8]);
+                into.extend(name);
+                port
+            }
+        };
+        into.extend(port.to_be_bytes());
+    }
+
+    /// Reads `name:port`, `1.2.3.4:port` or `[::1]:port`.
+    ///
+    /// # Errors
+    /// There is no port, or no name.
+    pub fn parse(text: &str) -> Result<Target, Malformed> {
+        const WANTED: Malformed = Malformed(
+            "write a name or address, a colon and a port, as in example.org:443 or [2001:db8::1]:443",
+        );
+        let (host, port) = text.rsplit_once(':').ok_or(WANTED)?;
+        let port = port.parse().map_err(|_| WANTED)?;
+        if let Some(inner) = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')) {
+            let address: Ipv6Addr = inner.parse().map_err(|_| WANTED)?;
+            return Ok(Target::Address(address.into(), port));
+        }
+        if host.contains(':') {
+            return Err(WANTED);
+        }
+        named(host.as_bytes(), port)
+    }
+}
+
+/// A name, or an address that is written as one.
+fn named(name: &[u8], port: u16) -> Result<Target, Malformed> {
+    const WRONG: Malformed = Malformed("what should be a name of a host is none");
+    let name = std::str::from_utf8(name).map_err(|_| WRONG)?;
+    if let Ok(address) = name.parse() {
+        return Ok(Target::Address(address, port));
+    }
+    let is_name = !name.is_empty()
+        && name.len() <= 255
+        && name.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'.' | b'_'));
+    if is_name { Ok(Target::Name(name.to_owned(), port)) } else { Err(WRONG) }
+}
+
+/// What a stream is for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Request {
+    /// A TCP connection to there.
+    Tcp(Target),
+    /// A UDP socket, whose datagrams are messages, for as long as the stream is open.
+    Udp,
+}
+
+impl Request {
+    /// Reads one.
+    ///
+    /// # Errors
+    /// It asks for what is not known.
+    pub fn read(bytes: &[u8]) -> Partial<Request> {
+        match bytes.first() {
+            None => Ok(None),
+            Some(1) => {
+                let target = Target::read(&bytes[1..])?;
+                Ok(target.map(|(target, taken)| (Request::Tcp(target), taken + 1)))
+            }
+            Some(2) => Ok(Some((Request::Udp, 1))),
+            Some(_) => Err(Malformed("a request of an unknown kind")),
+        }
+    }
+
+    /// Writes one.
+    pub fn write(&self, into: &mut Vec<u8>) {
+        match self {
+            Request::Tcp(target) => {
+                into.push(1);
+                target.write(into);
+            }
+            Request::Udp => into.push(2),
+        }
+    }
+}
+
+/// What became of a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// The server connected, or has a socket.
+    Done,
+    /// The server does not connect to there.
+    Denied,
+    /// The name has no address.
+    NoName,
+    /// The other end refuses connections.
+    Refused,
+    /// There is no way to it.
+    Unreachable,
+    /// It did not answer in time.
+    TimedOut,
+    /// The client has as many streams as it may.
+    TooMany,
+    /// Something else.
+    Failed,
+}
+
+const OUTCOMES: [Outcome; 8] = [
+    Outcome::Done,
+    Outcome::Denied,
+    Outcome::NoName,
+    Outcome::Refused,
+    Outcome::Unreachable,
+    Outcome::TimedOut,
+    Outcome::TooMany,
+    Outcome::Failed,
+];
+
+/// The server's answer to a request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Answer {
+    /// What became of it.
+    pub outcome: Outcome,
+    /// The same for a person.
+    pub reason: String,
+}
+
+impl Answer {
+    /// It was done.
+    pub fn done() -> Answer {
+        Answer { outcome: Outcome::Done, reason: String::new() }
+    }
+
+    /// Reads one.
+    ///
+    /// # Errors
+    /// It is none.
+    pub fn read(bytes: &[u8]) -> Partial<Answer> {
+        let [code, length, rest @ ..] = bytes else { return Ok(None) };
+        let outcome = OUTCOMES.get(usize::from(*code)).copied().unwrap_or(Outcome::Failed);
+        let Some(reason) = rest.get(..usize::from(*length)) else { return Ok(None) };
+        let reason = String::from_utf8_lossy(reason).into_owned();
+        Ok(Some((Answer { outcome, reason }, 2 + usize::from(*length))))
+    }
+
+    /// Writes one; a long reason is cut.
+    pub fn write(&self, into: &mut Vec<u8>) {
+        let code = OUTCOMES.iter().position(|outcome| *outcome == self.outcome).unwrap_or(7);
+        let reason = &self.reason.as_bytes()[..self.reason.len().min(REASON_MAX)];
+        into.extend([code as u8, reason.len() as u8]);
+        into.extend(reason);
+    }
+}

@@ -1,0 +1,170 @@
+//! A stream of a bundle, for those who wait for it.
+
+use crate::engine::{Engine, Signals};
+use bytes::Bytes;
+use knee_bundle::StreamId;
+use knee_quic::BundleId;
+use std::cell::Cell;
+use std::rc::Rc;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+
+/// Bytes that pass in one go.
+const GO: usize = 1 << 16;
+/// Why a stream is reset: what it was for broke off.
+const BROKEN_OFF: u64 = 1;
+
+/// A stream ended before its end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Broken {
+    /// The peer ended it.
+    #[error("the other end broke off")]
+    Reset,
+    /// Its bundle is gone: no link came back in time, or the server was restarted.
+    #[error("the links were gone for too long")]
+    Gone,
+}
+
+/// One end of a stream. Dropped before its end, it is reset.
+#[derive(Debug)]
+pub struct BundleStream {
+    engine: Rc<Engine>,
+    bundle: BundleId,
+    id: StreamId,
+    signals: Rc<Signals>,
+    finished: Cell<bool>,
+    read_to_end: Cell<bool>,
+}
+
+impl BundleStream {
+    pub(crate) fn new(
+        engine: Rc<Engine>,
+        bundle: BundleId,
+        id: StreamId,
+        signals: Rc<Signals>,
+    ) -> BundleStream {
+        let (finished, read_to_end) = (Cell::new(false), Cell::new(false));
+        BundleStream { engine, bundle, id, signals, finished, read_to_end }
+    }
+
+    /// The flow of messages that belongs to it.
+    pub fn flow(&self) -> u64 {
+        self.id.value()
+    }
+
+    /// Its bundle.
+    pub fn bundle(&self) -> BundleId {
+        self.bundle
+    }
+
+    /// What comes next, so much at most; none: its end.
+    ///
+    /// # Errors
+    /// It broke off.
+    pub async fn read(&self, most: usize) -> Result<Option<Bytes>, Broken> {
+        loop {
+            let read = self.engine.with_bundle(&self.bundle, |bundle| {
+                let bytes = bundle.read(self.id, most);
+                let is_over = bytes.is_none() && bundle.is_read_to_end(self.id);
+                (bytes, is_over)
+            });
+            let Some((bytes, is_over)) = read.filter(|_| !self.signals.gone.get()) else {
+                return Err(Broken::Gone);
+            };
+            if bytes.is_some() {
+                return Ok(bytes);
+            }
+            if self.signals.reset.get() {
+                self.read_to_end.set(true);
+                return Err(Broken::Reset);
+            }
+            if is_over {
+                self.read_to_end.set(true);
+                return Ok(None);
+            }
+            self.signals.readable.notified().await;
+        }
+    }
+
+    /// Writes all of it, as soon as there is room.
+    ///
+    /// # Errors
+    /// It broke off.
+    pub async fn write(&self, mut bytes: &[u8]) -> Result<(), Broken> {
+        while !bytes.is_empty() {
+            if self.signals.stopped.get() {
+                return Err(Broken::Reset);
+            }
+            let taken = self.engine.with_bundle(&self.bundle, |b| b.write(self.id, bytes));
+            let Some(taken) = taken.filter(|_| !self.signals.gone.get()) else {
+                return Err(Broken::Gone);
+            };
+            bytes = &bytes[taken..];
+            if !bytes.is_empty() {
+                self.signals.writable.notified().await;
+            }
+        }
+        Ok(())
+    }
+
+    /// Nothing more will be written.
+    pub fn finish(&self) {
+        self.finished.set(true);
+        self.engine.with_bundle(&self.bundle, |bundle| bundle.finish(self.id));
+    }
+
+    /// Sends a message of its flow.
+    pub fn send(&self, message: Bytes) {
+        self.engine.with_bundle(&self.bundle, |b| b.send(self.flow(), message, false));
+    }
+}
+
+impl Drop for BundleStream {
+    fn drop(&mut self) {
+        self.engine.with_bundle(&self.bundle, |bundle| {
+            if !self.finished.get() {
+                bundle.reset(self.id, BROKEN_OFF);
+            }
+            if !self.read_to_end.get() {
+                bundle.stop(self.id, BROKEN_OFF);
+            }
+        });
+        self.engine.forget(self.bundle, self.id);
+    }
+}
+
+/// Passes bytes both ways between a TCP connection and a stream, until both directions
+/// have ended or one breaks off. `first` came on the connection before.
+pub async fn relay(mut connection: TcpStream, stream: BundleStream, first: &[u8]) {
+    // A segment that is not full would wait for an ACK (RFC 9293, section 3.7.4), and this
+    // end cannot know whether more follows.
+    let _ = connection.set_nodelay(true);
+    let (mut reader, mut writer) = connection.split();
+    let up = async {
+        stream.write(first).await.map_err(drop)?;
+        let mut buffer = vec![0; GO];
+        loop {
+            match reader.read(&mut buffer).await.map_err(drop)? {
+                0 => break,
+                count => stream.write(&buffer[..count]).await.map_err(drop)?,
+            }
+        }
+        stream.finish();
+        Ok(())
+    };
+    let down = async {
+        while let Some(bytes) = stream.read(GO).await.map_err(drop)? {
+            writer.write_all(&bytes).await.map_err(drop)?;
+        }
+        writer.shutdown().await.map_err(drop)
+    };
+    let result: Result<_, ()> = tokio::try_join!(up, down);
+    if result.is_err() {
+        // The other side is told by a reset, as it would be without Knee in between.
+        let _ = nix::sys::socket::setsockopt(
+            &connection,
+            nix::sys::socket::sockopt::Linger,
+            &libc::linger { l_onoff: 1, l_linger: 0 },
+        );
+    }
+}

@@ -1,0 +1,135 @@
+//! The links of a host: its interfaces, and whether they lead elsewhere.
+
+use crate::HostError;
+use crate::interface::Routing;
+use crate::netlink::Netlink;
+use netlink_packet_route::address::{AddressAttribute, AddressMessage, AddressScope};
+use netlink_packet_route::link::{LinkAttribute, LinkFlags, LinkLayerType, LinkMessage};
+use netlink_packet_route::route::{RouteAttribute, RouteMessage, RouteType};
+use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
+use netlink_sys::protocols::NETLINK_ROUTE;
+use std::collections::{BTreeMap, BTreeSet};
+use std::io;
+use std::net::IpAddr;
+use std::time::Duration;
+
+/// An interface.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Link {
+    /// Its name.
+    pub name: String,
+    /// It is switched on, and its cable or radio has somebody at the other end.
+    pub is_up: bool,
+    /// It has a device of its own below: no tunnel, and not loopback.
+    pub is_physical: bool,
+    /// Its addresses beyond the link itself.
+    pub addresses: BTreeSet<IpAddr>,
+    /// A default route leads through it, in any table.
+    pub has_default_route: bool,
+}
+
+impl Routing {
+    /// The interfaces of the namespace, in the order of their numbers.
+    ///
+    /// # Errors
+    ///
+    /// What the kernel says.
+    pub fn links(&mut self) -> Result<Vec<Link>, HostError> {
+        let mut links = BTreeMap::new();
+        for message in self.listed(RouteNetlinkMessage::GetLink(LinkMessage::default()))? {
+            let RouteNetlinkMessage::NewLink(message) = message else { continue };
+            let header = &message.header;
+            let name = message.attributes.iter().find_map(|attribute| match attribute {
+                LinkAttribute::IfName(name) => Some(name.clone()),
+                _ => None,
+            });
+            let Some(name) = name else { continue };
+            let link = Link {
+                name,
+                is_up: header.flags.contains(LinkFlags::Up | LinkFlags::Running),
+                is_physical: matches!(
+                    header.link_layer_type,
+                    LinkLayerType::Ether | LinkLayerType::Rawip | LinkLayerType::Ppp
+                ),
+                addresses: BTreeSet::new(),
+                has_default_route: false,
+            };
+            links.insert(header.index, link);
+        }
+        for message in self.listed(RouteNetlinkMessage::GetAddress(AddressMessage::default()))? {
+            let RouteNetlinkMessage::NewAddress(message) = message else { continue };
+            if message.header.scope != AddressScope::Universe {
+                continue;
+            }
+            let attributes = message.attributes.iter();
+            // On a point-to-point interface IFA_ADDRESS is the peer's.
+            let local = attributes.clone().find_map(|attribute| match attribute {
+                AddressAttribute::Local(address) => Some(*address),
+                _ => None,
+            });
+            let address = attributes.clone().find_map(|attribute| match attribute {
+                AddressAttribute::Address(address) => Some(*address),
+                _ => None,
+            });
+            if let (Some(link), Some(address)) =
+                (links.get_mut(&message.header.index), local.or(address))
+            {
+                link.addresses.insert(address);
+            }
+        }
+        for family in [AddressFamily::Inet, AddressFamily::Inet6] {
+            let mut request = RouteMessage::default();
+            request.header.address_family = family;
+            for message in self.listed(RouteNetlinkMessage::GetRoute(request))? {
+                let RouteNetlinkMessage::NewRoute(message) = message else { continue };
+                let header = &message.header;
+                if header.destination_prefix_length > 0 || header.kind != RouteType::Unicast {
+                    continue;
+                }
+                for attribute in &message.attributes {
+                    if let RouteAttribute::Oif(index) = attribute
+                        && let Some(link) = links.get_mut(index)
+                    {
+                        link.has_default_route = true;
+                    }
+                }
+            }
+        }
+        Ok(links.into_values().collect())
+    }
+}
+
+/// RTNLGRP_LINK, RTNLGRP_IPV4_IFADDR, RTNLGRP_IPV4_ROUTE, RTNLGRP_IPV6_IFADDR and
+/// RTNLGRP_IPV6_ROUTE (linux/rtnetlink.h).
+const GROUPS: [u32; 5] = [1, 5, 7, 9, 11];
+
+/// Hears of links, addresses and routes that come, go or change.
+pub struct LinkChanges {
+    netlink: Netlink,
+}
+
+impl LinkChanges {
+    /// Listens in the namespace of the calling thread, from then on.
+    ///
+    /// # Errors
+    ///
+    /// Where the host is out of sockets.
+    pub fn listen() -> Result<LinkChanges, HostError> {
+        let call = |source: io::Error| HostError::call("listen for changes of links", source);
+        let mut netlink = Netlink::open(NETLINK_ROUTE).map_err(call)?;
+        for group in GROUPS {
+            netlink.join(group).map_err(call)?;
+        }
+        Ok(LinkChanges { netlink })
+    }
+
+    /// Waits for a change; false: none within that time, or a signal came.
+    ///
+    /// # Errors
+    ///
+    /// What the kernel says.
+    pub fn wait(&mut self, patience: Duration) -> Result<bool, HostError> {
+        let heard = self.netlink.heard(patience);
+        heard.map_err(|source| HostError::call("listen for changes of links", source))
+    }
+}
