@@ -1,5 +1,6 @@
 //! UDP sockets, which take and give many packets in a call where the kernel can.
 
+use crate::Addresses;
 use nix::sys::socket::{setsockopt, sockopt};
 use noq_udp::{BATCH_SIZE, RecvMeta, Transmit, UdpSockRef, UdpSocketState};
 use std::io::{self, IoSliceMut};
@@ -54,15 +55,15 @@ impl Socket {
     ///
     /// # Errors
     /// What the system says, such as that there is no way to there.
-    pub fn send(&self, to: SocketAddr, bytes: &[u8], packet: usize) -> io::Result<()> {
+    pub fn send(&self, ends: Addresses, bytes: &[u8], packet: usize) -> io::Result<()> {
         let most = self.state.max_gso_segments().get() * packet;
         for contents in bytes.chunks(most.max(packet)) {
             let transmit = Transmit {
-                destination: to,
+                destination: ends.peer,
                 ecn: None,
                 contents,
                 segment_size: (contents.len() > packet).then_some(packet),
-                src_ip: None,
+                src_ip: ends.local,
             };
             match self.state.try_send(UdpSockRef::from(&self.socket), &transmit) {
                 Ok(()) => {}
@@ -80,7 +81,7 @@ impl Socket {
     pub fn receive(
         &self,
         room: &mut Room,
-        mut take: impl FnMut(SocketAddr, &[u8]),
+        mut take: impl FnMut(Addresses, &[u8]),
     ) -> io::Result<bool> {
         let mut meta = [RecvMeta::default(); BATCH_SIZE];
         let mut buffers: Vec<IoSliceMut<'_>> =
@@ -93,7 +94,7 @@ impl Socket {
         };
         for (meta, buffer) in meta.iter().zip(&room.0).take(count) {
             for packet in buffer[..meta.len].chunks(meta.stride.max(1)) {
-                take(meta.addr, packet);
+                take(Addresses { peer: meta.addr, local: meta.dst_ip }, packet);
             }
         }
         Ok(count == BATCH_SIZE)

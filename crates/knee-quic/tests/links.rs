@@ -7,8 +7,8 @@ use knee_bundle::{Class, Event, Limits, StreamId};
 use knee_cc::Selection;
 use knee_link::{Buffer, Config, Ecn, Link, Loss, RateModel};
 use knee_quic::{
-    BundleId, CongestionSettings, ConnectionSettings, Host, HostEvent, HostSettings, KeyPair,
-    Observed,
+    Addresses, BundleId, CongestionSettings, ConnectionSettings, Host, HostEvent, HostSettings,
+    KeyPair, Observed,
 };
 use knee_scenario::{Embedded, Source, parse};
 use knee_sim::Control;
@@ -161,7 +161,8 @@ impl World {
         for end in 0..2 {
             for path in 0..self.links[end].len() {
                 while let Some(Packet(bytes)) = self.links[end][path].poll(self.now) {
-                    self.hosts[1 - end].on_packet(self.now, path, address(end, path), &bytes);
+                    let from = Addresses::to(address(end, path));
+                    self.hosts[1 - end].on_packet(self.now, path, from, &bytes);
                 }
             }
         }

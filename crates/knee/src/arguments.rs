@@ -2,6 +2,7 @@
 //! and completions all come from here.
 
 mod advise;
+mod bond;
 mod cc;
 mod evaluate;
 mod output;
@@ -10,6 +11,9 @@ mod steer;
 mod train;
 
 pub use advise::Advise;
+pub use bond::Bond;
+#[cfg(feature = "bond")]
+pub use bond::BondAction;
 pub use cc::Cc;
 #[cfg(feature = "bpf")]
 pub use cc::CcAction;
@@ -129,6 +133,10 @@ pub enum Command {
     /// Load Knee's own controllers into the kernel, list and unload them
     #[command(arg_required_else_help = true, disable_help_subcommand = true, after_help = cc::HELP)]
     Cc(Cc),
+    /// Use several links to a server of one's own as one: keys, serve, connect, status
+    #[command(arg_required_else_help = true, disable_help_subcommand = true,
+        after_help = bond::HELP)]
+    Bond(Bond),
     /// Print completions for a shell
     #[command(arg_required_else_help = true, after_help = COMPLETIONS)]
     Completions(Completions),

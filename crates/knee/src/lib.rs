@@ -12,6 +12,7 @@ mod advice;
 mod advise;
 mod answers;
 mod arguments;
+mod bond;
 mod build;
 mod cc;
 mod cell;
@@ -113,6 +114,7 @@ fn perform(command: &Command) -> Result<Ending, Failure> {
         Command::Advise(arguments) => advise::advise(arguments),
         Command::Steer(arguments) => steer::steer(arguments),
         Command::Cc(arguments) => cc::cc(arguments),
+        Command::Bond(arguments) => bond::bond(arguments),
         Command::Completions(arguments) => completions::completions(arguments),
         Command::Schema(arguments) => schema::schema(arguments),
     }

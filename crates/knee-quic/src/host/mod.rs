@@ -19,7 +19,7 @@ use noq_proto::{
 };
 use rand_chacha::ChaCha8Rng;
 use std::collections::{BTreeMap, VecDeque};
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -100,6 +100,26 @@ pub enum HostError {
     /// A connection cannot be opened.
     #[error("cannot open a connection: {0}")]
     Connect(#[from] noq_proto::ConnectError),
+}
+
+/// The two ends of a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Addresses {
+    /// The peer's.
+    pub peer: SocketAddr,
+    /// This host's: an answer has to come from where the question went to; none: any.
+    pub local: Option<IpAddr>,
+}
+
+impl Addresses {
+    /// To or from there, by any address of this host.
+    pub fn to(peer: SocketAddr) -> Addresses {
+        Addresses { peer, local: None }
+    }
+
+    fn of(transmit: &Transmit) -> Addresses {
+        Addresses { peer: transmit.destination, local: transmit.src_ip }
+    }
 }
 
 /// What the owner of a host is to know.
@@ -437,11 +457,13 @@ impl Host {
         self.events.pop_front()
     }
 
-    /// A packet came on a path.
-    pub fn on_packet(&mut self, now: Time, path: usize, from: SocketAddr, bytes: &[u8]) {
+    /// A packet came on a path, from the one address to the other.
+    pub fn on_packet(&mut self, now: Time, path: usize, ends: Addresses, bytes: &[u8]) {
         let at = self.instant(now);
         let mut answer = Vec::new();
-        let network = FourTuple::new(from, None);
+        // A client has a socket for each link: where a packet came to tells it nothing.
+        let local = ends.local.filter(|_| self.settings.is_server);
+        let network = FourTuple::new(ends.peer, local);
         let data = BytesMut::from(bytes);
         let event = self.endpoints[path].handle(at, network, None, data, &mut answer);
         match event {
@@ -508,10 +530,10 @@ impl Host {
 
     /// Does all that is due, and sends what may leave: `send` is given the path, where to,
     /// the bytes, and how many of them are a packet.
-    pub fn work(&mut self, now: Time, mut send: impl FnMut(usize, SocketAddr, &[u8], usize)) {
+    pub fn work(&mut self, now: Time, mut send: impl FnMut(usize, Addresses, &[u8], usize)) {
         for (path, transmit, bytes) in std::mem::take(&mut self.answers) {
             let size = transmit.size.min(bytes.len());
-            send(path, transmit.destination, &bytes[..size], size);
+            send(path, Addresses::of(&transmit), &bytes[..size], size);
         }
         for key in self.links.keys().copied().collect::<Vec<_>>() {
             self.attend(now, key);
@@ -665,7 +687,7 @@ impl Host {
         moved
     }
 
-    fn transmit(&mut self, now: Time, send: &mut impl FnMut(usize, SocketAddr, &[u8], usize)) {
+    fn transmit(&mut self, now: Time, send: &mut impl FnMut(usize, Addresses, &[u8], usize)) {
         let at = self.instant(now);
         for ((path, _), link) in &mut self.links {
             loop {
@@ -673,7 +695,7 @@ impl Host {
                 let transmit = link.connection.poll_transmit(at, SEGMENTS_MAX, &mut self.buffer);
                 let Some(transmit) = transmit else { break };
                 let packet = transmit.segment_size.unwrap_or(transmit.size);
-                send(*path, transmit.destination, &self.buffer[..transmit.size], packet);
+                send(*path, Addresses::of(&transmit), &self.buffer[..transmit.size], packet);
             }
         }
     }

@@ -1,0 +1,326 @@
+//! A client with links to a server, each in a network namespace of its own, with the
+//! emulator between them, and somebody behind the server who serves.
+
+use knee_bond::status::{self, Status};
+use knee_bond::{Client, ClientConfig, Server, ServerConfig, key};
+use knee_record::{Control, Records};
+use knee_scenario::{Scenario, Source};
+use knee_testbed::{Hosts, PathSettings, Testbed, TestbedError};
+use knee_trials::Skipped;
+use std::fs;
+use std::io::{Read, Write};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream, UdpSocket};
+use std::path::PathBuf;
+use std::process::Command;
+use std::sync::{Arc, Mutex};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+use tempfile::TempDir;
+use tokio::sync::oneshot;
+use tokio::task::LocalSet;
+
+/// The server, and whoever is behind it.
+pub const SERVER: Ipv4Addr = Ipv4Addr::new(10, 99, 0, 1);
+/// The port of files.
+pub const FILES: u16 = 80;
+/// The port of an echo over UDP.
+pub const ECHO: u16 = 7;
+
+/// Two machines.
+pub struct Lab {
+    hosts: Arc<Hosts>,
+    folder: TempDir,
+}
+
+/// An end that runs; dropped, it stops.
+pub struct End {
+    stop: Option<oneshot::Sender<()>>,
+    thread: Option<JoinHandle<()>>,
+    said: Arc<Mutex<Vec<String>>>,
+    socket: PathBuf,
+}
+
+/// Runs a test on two machines with these links between them (keys of a scenario).
+pub fn on(links: &str, count: usize, test: impl FnOnce(&Lab) + Send) -> Result<(), Skipped> {
+    let paths: String = (0..count)
+        .map(|n| format!("[path.p{n}]\nforward = [\"a{n}\"]\nreverse = [\"b{n}\"]\n"))
+        .collect();
+    let flow = "[[flow]]\nname = \"none\"\npath = \"p0\"\ncc = \"reno\"\n";
+    let text = format!("name = \"bond\"\nduration = \"1 h\"\n{links}\n{paths}\n{flow}");
+    let scenario = knee_scenario::parse(&text, &Source::named("bond.toml"), &[]);
+    let scenario: Scenario = scenario.unwrap_or_else(|errors| panic!("{errors}"));
+    let settings = vec![PathSettings { mtu: 1500, v6: false }; count];
+    let (hosts, devices) = Hosts::create(&settings, |_| Ok(())).map_err(Skipped::lack)?;
+    let hosts = Arc::new(hosts);
+    hosts.receiver.within(|| ip(&["addr", "add", &format!("{SERVER}/32"), "dev", "lo"])).unwrap();
+    for link in 0..count {
+        let (device, metric) = (format!("knee{link}"), link.to_string());
+        let to = format!("{SERVER}/32");
+        let route = ["route", "append", &to, "dev", &device, "metric", &metric];
+        hosts.sender.within(|| ip(&route)).unwrap();
+    }
+    let lab = Lab { hosts: hosts.clone(), folder: tempfile::tempdir().unwrap() };
+    let testbed = Testbed { scenario: &scenario, hosts: &hosts };
+    let checked = testbed.self_check(devices).map_err(Skipped::lack)?;
+    let control = Control::default();
+    let played = testbed.play(checked, &control, |_, _| {
+        lab.serve();
+        test(&lab);
+        Ok::<_, TestbedError>(Records::default())
+    });
+    played.unwrap_or_else(|error| panic!("{error}"));
+    Ok(())
+}
+
+fn ip(arguments: &[&str]) -> Result<(), knee_testbed::TestbedError> {
+    let done = Command::new("ip").args(arguments).output().unwrap();
+    assert!(done.status.success(), "ip {arguments:?}: {done:?}");
+    Ok(())
+}
+
+/// What stands at a place of each file.
+pub fn byte(place: u64) -> u8 {
+    (place.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 56) as u8
+}
+
+impl Lab {
+    /// The machine of files and echoes.
+    fn serve(&self) {
+        let bind = || -> Result<_, TestbedError> {
+            Ok((
+                TcpListener::bind((SERVER, FILES)).unwrap(),
+                UdpSocket::bind((SERVER, ECHO)).unwrap(),
+            ))
+        };
+        let (files, echo) = self.hosts.receiver.within(bind).unwrap();
+        thread::spawn(move || {
+            for connection in files.incoming().map_while(Result::ok) {
+                thread::spawn(move || give(connection));
+            }
+        });
+        thread::spawn(move || {
+            let mut buffer = [0; 2048];
+            while let Ok((count, from)) = echo.recv_from(&mut buffer) {
+                let _ = echo.send_to(&buffer[..count], from);
+            }
+        });
+    }
+
+    /// Runs ip(8) on the client's machine.
+    pub fn ip(&self, arguments: &[&str]) {
+        self.hosts.sender.within(|| ip(arguments)).unwrap();
+    }
+
+    /// A file of the folder.
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    /// Makes keys; the public one.
+    pub fn key(&self, name: &str) -> String {
+        key::to_text(&key::generate(&self.path(name)).unwrap())
+    }
+
+    /// A server that knows the client of this key, and what its configuration says besides.
+    pub fn server(&self, client: &str, more: &str) -> End {
+        let socket = self.path("server.sock");
+        let text = format!(
+            "listen = \"0.0.0.0:4433\"\nkey = \"server.key\"\nstatus = \"{}\"\n\
+             client = [{{ name = \"laptop\", key = \"{client}\" }}]\n{more}",
+            socket.display()
+        );
+        fs::write(self.path("server.toml"), text).unwrap();
+        let config = ServerConfig::read(&self.path("server.toml")).unwrap();
+        self.end(false, socket, |stop, said| async move {
+            Server::new(config).await.unwrap().run(stop, said).await.unwrap();
+        })
+    }
+
+    /// A client of the server of this key, and what its configuration says besides.
+    pub fn client(&self, server: &str, more: &str) -> End {
+        let socket = self.path("client.sock");
+        let text = format!(
+            "server = \"{SERVER}:4433\"\nserver_key = \"{server}\"\nkey = \"client.key\"\n\
+             status = \"{}\"\n{more}",
+            socket.display()
+        );
+        fs::write(self.path("client.toml"), text).unwrap();
+        let config = ClientConfig::read(&self.path("client.toml")).unwrap();
+        self.end(true, socket, |stop, said| async move {
+            Client::new(config).await.unwrap().run(stop, said).await.unwrap();
+        })
+    }
+
+    /// Both, with keys of theirs.
+    pub fn pair(&self, server: &str, client: &str) -> (End, End) {
+        let (theirs, ours) = (self.key("server.key"), self.key("client.key"));
+        let server = self.server(&ours, server);
+        (server, self.client(&theirs, client))
+    }
+
+    fn end<F: Future<Output = ()>>(
+        &self,
+        is_client: bool,
+        socket: PathBuf,
+        run: impl FnOnce(Stop, Box<dyn FnMut(&str)>) -> F + Send + 'static,
+    ) -> End {
+        let (stop, stopped) = oneshot::channel::<()>();
+        let said = Arc::<Mutex<Vec<String>>>::default();
+        let (hosts, all) = (self.hosts.clone(), said.clone());
+        let thread = thread::spawn(move || {
+            let host = if is_client { &hosts.sender } else { &hosts.receiver };
+            host.enter().unwrap();
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+            let stop: Stop = Box::pin(async move {
+                let _ = stopped.await;
+            });
+            let say = move |line: &str| all.lock().unwrap().push(line.to_owned());
+            LocalSet::new().block_on(&runtime.unwrap(), run(stop, Box::new(say)));
+        });
+        End { stop: Some(stop), thread: Some(thread), said, socket }
+    }
+
+    /// A connection of an application on the client's machine, over SOCKS5: none of this
+    /// crate's own code speaks it here.
+    pub fn connect(&self, to: Ipv4Addr, port: u16) -> Result<TcpStream, u8> {
+        let mut connection = self.local(1080);
+        connection.write_all(&[5, 1, 0]).unwrap();
+        let mut answer = [0; 2];
+        connection.read_exact(&mut answer).unwrap();
+        assert_eq!(answer, [5, 0]);
+        let [a, b, c, d] = to.octets();
+        let [high, low] = port.to_be_bytes();
+        connection.write_all(&[5, 1, 0, 1, a, b, c, d, high, low]).unwrap();
+        let mut reply = [0; 10];
+        connection.read_exact(&mut reply).unwrap();
+        assert_eq!((reply[0], reply[3]), (5, 1), "{reply:?}");
+        if reply[1] == 0 { Ok(connection) } else { Err(reply[1]) }
+    }
+
+    /// A connection to a port of the client's machine.
+    pub fn local(&self, port: u16) -> TcpStream {
+        let to = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
+        let began = Instant::now();
+        loop {
+            let connect = || Ok::<_, TestbedError>(TcpStream::connect(to));
+            match self.hosts.sender.within(connect).unwrap() {
+                Ok(connection) => return connection,
+                Err(error) => {
+                    assert!(began.elapsed() < Duration::from_secs(5), "{to}: {error}");
+                    thread::sleep(Duration::from_millis(20));
+                }
+            }
+        }
+    }
+
+    /// A UDP socket of an application on the client's machine.
+    pub fn datagrams(&self) -> UdpSocket {
+        let bind = || Ok::<_, TestbedError>(UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap());
+        self.hosts.sender.within(bind).unwrap()
+    }
+
+    /// Loads a file of so many bytes, and checks each of them; how long it took.
+    pub fn load(&self, bytes: u64) -> Duration {
+        let began = Instant::now();
+        let connection = self.connect(SERVER, FILES).unwrap();
+        take(connection, bytes);
+        began.elapsed()
+    }
+
+    /// Sends so many bytes; how long it took until the other end had them.
+    pub fn send(&self, bytes: u64) -> Duration {
+        let began = Instant::now();
+        let mut connection = self.connect(SERVER, FILES).unwrap();
+        connection.write_all(&0_u64.to_be_bytes()).unwrap();
+        let content: Vec<u8> = (0..bytes).map(byte).collect();
+        connection.write_all(&content).unwrap();
+        connection.shutdown(std::net::Shutdown::Write).unwrap();
+        let mut count = [0; 8];
+        connection.read_exact(&mut count).unwrap();
+        assert_eq!(u64::from_be_bytes(count), bytes);
+        began.elapsed()
+    }
+}
+
+type Stop = std::pin::Pin<Box<dyn Future<Output = ()>>>;
+
+/// Gives as many bytes as are asked for, then takes what comes and says how many were right.
+fn give(mut connection: TcpStream) {
+    let mut wanted = [0; 8];
+    if connection.read_exact(&mut wanted).is_err() {
+        return;
+    }
+    let content: Vec<u8> = (0..u64::from_be_bytes(wanted)).map(byte).collect();
+    if connection.write_all(&content).is_err() {
+        return;
+    }
+    let (mut buffer, mut place) = (vec![0; 1 << 16], 0_u64);
+    while let Ok(count @ 1..) = connection.read(&mut buffer) {
+        for given in &buffer[..count] {
+            assert_eq!(*given, byte(place), "byte {place}");
+            place += 1;
+        }
+    }
+    let _ = connection.write_all(&place.to_be_bytes());
+}
+
+/// Asks for so many bytes on a connection, and checks them.
+pub fn take(mut connection: TcpStream, bytes: u64) {
+    connection.write_all(&bytes.to_be_bytes()).unwrap();
+    let (mut buffer, mut place) = (vec![0; 1 << 16], 0_u64);
+    while place < bytes {
+        let count = connection.read(&mut buffer).unwrap();
+        assert!(count > 0, "it ended after {place} of {bytes} bytes");
+        for given in &buffer[..count] {
+            assert_eq!(*given, byte(place), "byte {place}");
+            place += 1;
+        }
+    }
+}
+
+impl End {
+    /// What it shows of itself.
+    pub fn status(&self) -> Status {
+        status::ask(&self.socket).unwrap()
+    }
+
+    /// Waits until it shows what is wanted.
+    pub fn wait(&self, what: &str, wanted: impl Fn(&Status) -> bool) -> Status {
+        let began = Instant::now();
+        loop {
+            if let Ok(status) = status::ask(&self.socket)
+                && wanted(&status)
+            {
+                return status;
+            }
+            let late = began.elapsed() > Duration::from_secs(15);
+            assert!(!late, "{what}: {:?}, said {:?}", status::ask(&self.socket), self.said());
+            thread::sleep(Duration::from_millis(20));
+        }
+    }
+
+    /// Waits until so many links are up.
+    pub fn wait_for_links(&self, count: usize) {
+        let up = |status: &Status| status.bundles.iter().map(|bundle| bundle.links.len()).sum();
+        self.wait(&format!("{count} links"), |status| up(status) == count);
+    }
+
+    /// What it has said.
+    pub fn said(&self) -> Vec<String> {
+        self.said.lock().unwrap().clone()
+    }
+}
+
+impl Drop for End {
+    fn drop(&mut self) {
+        if let Some(stop) = self.stop.take() {
+            let _ = stop.send(());
+        }
+        if let Some(thread) = self.thread.take()
+            && thread.join().is_err()
+            && !thread::panicking()
+        {
+            panic!("an end panicked");
+        }
+    }
+}

@@ -1,0 +1,206 @@
+//! A client and a server over emulated links, between namespaces. These tests need root and
+//! /dev/net/tun; where the host lacks one, they say so and count as ignored, or fail when
+//! `KNEE_REQUIRE_ROOT_TESTS` is set, as in CI. `main` lists them.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+#![allow(clippy::disallowed_methods, reason = "real time passes here")]
+
+mod lab;
+
+use knee_trials::{Skipped, trials};
+use lab::{ECHO, FILES, SERVER, on, take};
+use std::io::{Read, Write};
+use std::net::{Ipv4Addr, SocketAddr};
+use std::process::ExitCode;
+use std::thread;
+use std::time::Duration;
+
+/// 10 and 5 Mbit/s, 10 ms each way.
+const TWO: &str = r#"
+[link.a0]
+rate = "10 Mbit/s"
+delay = "10 ms"
+buffer = "64 kB"
+[link.b0]
+rate = "10 Mbit/s"
+delay = "10 ms"
+buffer = "64 kB"
+[link.a1]
+rate = "5 Mbit/s"
+delay = "10 ms"
+buffer = "64 kB"
+[link.b1]
+rate = "5 Mbit/s"
+delay = "10 ms"
+buffer = "64 kB"
+"#;
+/// Both links by name.
+const BOTH: &str = "link = [{ interface = \"knee0\" }, { interface = \"knee1\" }]\n";
+/// The lab's addresses are private ones.
+const ALLOW: &str = "[egress]\nallow = [\"10.99.0.0/16\"]\n";
+
+fn one_connection_uses_both_links() -> Result<(), Skipped> {
+    on(TWO, 2, |lab| {
+        let (server, client) = lab.pair(ALLOW, BOTH);
+        client.wait_for_links(2);
+        // The better link alone takes 2.4 s for its share of headers and all.
+        let took = lab.load(3_000_000);
+        let shares =
+            server.status().bundles[0].links.iter().map(|l| l.sent_bytes).collect::<Vec<_>>();
+        println!("3 MB down in {took:?}, shares {shares:?}");
+        assert!(shares.iter().all(|share| *share > 500_000), "{shares:?}");
+        let took = lab.send(3_000_000);
+        let shares =
+            client.status().bundles[0].links.iter().map(|l| l.sent_bytes).collect::<Vec<_>>();
+        println!("3 MB up in {took:?}, shares {shares:?}");
+        assert!(shares.iter().all(|share| *share > 500_000), "{shares:?}");
+    })
+}
+
+fn a_link_that_dies_and_returns_is_left_and_used_again() -> Result<(), Skipped> {
+    on(TWO, 2, |lab| {
+        let (_server, client) = lab.pair(ALLOW, BOTH);
+        client.wait_for_links(2);
+        let set = |state: &'static str| lab.ip(&["link", "set", "knee0", state]);
+        thread::scope(|scope| {
+            let load = scope.spawn(|| lab.load(4_000_000));
+            thread::sleep(Duration::from_millis(700));
+            set("down");
+            client.wait_for_links(1);
+            let why = client.status().unused;
+            assert!(why.iter().any(|link| link.why.contains("down")), "{why:?}");
+            thread::sleep(Duration::from_millis(500));
+            set("up");
+            lab.ip(&["route", "append", "10.99.0.1/32", "dev", "knee0"]);
+            client.wait_for_links(2);
+            println!("4 MB with a link away: {:?}", load.join().unwrap());
+        });
+    })
+}
+
+fn what_is_not_the_open_internet_is_denied() -> Result<(), Skipped> {
+    on(TWO, 2, |lab| {
+        let (_server, client) = lab.pair("", BOTH);
+        client.wait_for_links(1);
+        for (address, port) in [
+            (SERVER, FILES),
+            (Ipv4Addr::LOCALHOST, FILES),
+            (Ipv4Addr::new(10, 64, 0, 1), FILES),
+            (Ipv4Addr::new(169, 254, 169, 254), 80),
+            (Ipv4Addr::new(192, 168, 0, 1), 80),
+            (Ipv4Addr::new(8, 8, 8, 8), 25),
+        ] {
+            assert_eq!(lab.connect(address, port).unwrap_err(), 2, "{address}:{port}");
+        }
+        // Nobody answers there: the server has no way to it.
+        assert_eq!(lab.connect(Ipv4Addr::new(8, 8, 8, 8), 80).unwrap_err(), 3);
+    })
+}
+
+fn who_has_another_key_is_refused_and_told_why() -> Result<(), Skipped> {
+    on(TWO, 2, |lab| {
+        let (theirs, _ours) = (lab.key("server.key"), lab.key("client.key"));
+        let stranger = lab.key("stranger.key");
+        // The server knows another client.
+        let server = lab.server(&stranger, ALLOW);
+        let client = lab.client(&theirs, BOTH);
+        let told = |s: &knee_bond::status::Status| {
+            s.unused.iter().any(|l| l.why.contains("keys do not match"))
+        };
+        client.wait("a reason", told);
+        assert!(server.status().bundles.is_empty());
+        drop(client);
+        // The client expects another server.
+        let client = lab.client(&stranger, BOTH);
+        client.wait("a reason", told);
+        assert!(server.status().bundles.is_empty());
+    })
+}
+
+fn datagrams_come_back() -> Result<(), Skipped> {
+    on(TWO, 2, |lab| {
+        let (_server, client) = lab.pair(ALLOW, BOTH);
+        client.wait_for_links(2);
+        let mut control = lab.local(1080);
+        control.write_all(&[5, 1, 0]).unwrap();
+        let mut answer = [0; 2];
+        control.read_exact(&mut answer).unwrap();
+        control.write_all(&[5, 3, 0, 1, 0, 0, 0, 0, 0, 0]).unwrap();
+        let mut reply = [0; 10];
+        control.read_exact(&mut reply).unwrap();
+        assert_eq!(reply[..2], [5, 0]);
+        let relay = SocketAddr::from(([127, 0, 0, 1], u16::from_be_bytes([reply[8], reply[9]])));
+        let socket = lab.datagrams();
+        socket.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
+        let [a, b, c, d] = SERVER.octets();
+        let head = [0, 0, 0, 1, a, b, c, d, 0, ECHO as u8];
+        for number in 0..50_u8 {
+            let datagram = [&head[..], &[number; 1000]].concat();
+            socket.send_to(&datagram, relay).unwrap();
+            let mut buffer = [0; 2048];
+            let (count, _) = socket.recv_from(&mut buffer).unwrap();
+            assert_eq!(buffer[..count], datagram[..], "datagram {number}");
+        }
+    })
+}
+
+fn connect_of_http_wants_the_password() -> Result<(), Skipped> {
+    on(TWO, 2, |lab| {
+        let login = "login = { user = \"ann\", password = \"b:c\" }\n";
+        let forward = "forward = [{ listen = \"127.0.0.1:8080\", to = \"10.99.0.1:80\" }]\n";
+        let (_server, client) = lab.pair(ALLOW, &format!("{login}{forward}{BOTH}"));
+        client.wait_for_links(1);
+        let ask = |credentials: &str| {
+            let mut connection = lab.local(1080);
+            let request = format!("CONNECT 10.99.0.1:80 HTTP/1.1\r\nHost: x\r\n{credentials}\r\n");
+            connection.write_all(request.as_bytes()).unwrap();
+            let mut head = Vec::new();
+            while !head.ends_with(b"\r\n\r\n") {
+                let mut byte = [0];
+                connection.read_exact(&mut byte).unwrap();
+                head.extend(byte);
+            }
+            (String::from_utf8(head).unwrap(), connection)
+        };
+        assert!(ask("").0.starts_with("HTTP/1.1 407 "));
+        assert!(ask("Proxy-Authorization: Basic YW5uOmI6ZA==\r\n").0.starts_with("HTTP/1.1 407 "));
+        // ann:b:c
+        let (head, connection) = ask("Proxy-Authorization: Basic YW5uOmI6Yw==\r\n");
+        assert!(head.starts_with("HTTP/1.1 200 "), "{head}");
+        take(connection, 10_000);
+        take(lab.local(8080), 10_000);
+        // SOCKS5 without a password is not offered.
+        let mut connection = lab.local(1080);
+        connection.write_all(&[5, 1, 0]).unwrap();
+        let mut answer = [0; 2];
+        connection.read_exact(&mut answer).unwrap();
+        assert_eq!(answer, [5, 0xff]);
+    })
+}
+
+fn a_server_that_was_restarted_is_found_again() -> Result<(), Skipped> {
+    on(TWO, 2, |lab| {
+        let (theirs, ours) = (lab.key("server.key"), lab.key("client.key"));
+        let server = lab.server(&ours, ALLOW);
+        let client = lab.client(&theirs, BOTH);
+        client.wait_for_links(2);
+        lab.load(100_000);
+        drop(server);
+        let server = lab.server(&ours, ALLOW);
+        client.wait_for_links(2);
+        lab.load(100_000);
+        server.wait_for_links(2);
+    })
+}
+
+fn main() -> ExitCode {
+    knee_trials::run(trials![
+        one_connection_uses_both_links,
+        a_link_that_dies_and_returns_is_left_and_used_again,
+        what_is_not_the_open_internet_is_denied,
+        who_has_another_key_is_refused_and_told_why,
+        datagrams_come_back,
+        connect_of_http_wants_the_password,
+        a_server_that_was_restarted_is_found_again,
+    ])
+}

@@ -1,0 +1,65 @@
+//! `knee bond`.
+
+use super::Print;
+use clap::{Args, Subcommand, ValueHint};
+use std::path::PathBuf;
+
+/// Examples.
+pub const HELP: &str = "\
+Examples:
+  knee bond keys                     on each machine: prints its public key
+  knee bond serve server.toml        on the server
+  knee bond connect client.toml      on the machine with several links
+  curl --proxy socks5h://127.0.0.1:1080 https://example.org
+  knee bond status                   each link: rate, RTT, loss, why it is not used
+
+docs/bond.md has both configurations and the first minute, step by step.";
+
+/// `knee bond`.
+#[derive(Debug, Args)]
+pub struct Bond {
+    /// What to do
+    #[command(subcommand)]
+    pub action: BondAction,
+}
+
+/// The actions of `knee bond`.
+#[derive(Debug, Subcommand)]
+pub enum BondAction {
+    /// Make this machine's keys, and print the public one; of keys that are there, only
+    /// print it
+    #[command(after_help = KEYS)]
+    Keys {
+        /// The file of the secret key, which only its owner may read
+        #[arg(value_name = "FILE", default_value = "bond.key", value_hint = ValueHint::FilePath)]
+        file: PathBuf,
+    },
+    /// Connect to where clients ask for, until Ctrl-C
+    Serve {
+        /// The configuration
+        #[arg(value_name = "CONFIG", value_hint = ValueHint::FilePath)]
+        config: PathBuf,
+    },
+    /// Use several links to a server as one, until Ctrl-C
+    Connect {
+        /// The configuration
+        #[arg(value_name = "CONFIG", value_hint = ValueHint::FilePath)]
+        config: PathBuf,
+    },
+    /// Show the links of the client or server that runs here
+    Status {
+        /// The socket that it shows itself at. Default: the usual places
+        #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+        socket: Option<PathBuf>,
+        #[command(flatten)]
+        print: Print,
+    },
+}
+
+const KEYS: &str = "\
+Examples:
+  knee bond keys
+  knee bond keys /etc/knee/bond.key
+
+The public key goes into the configuration of the other end. The secret one stays in its
+file: nobody else needs it.";

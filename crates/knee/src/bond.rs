@@ -1,0 +1,201 @@
+//! `knee bond`: several links as one.
+
+use crate::arguments::Bond;
+use crate::failure::{Ending, Failure};
+
+/// Says which build can.
+#[cfg(not(feature = "bond"))]
+pub fn bond(_arguments: &Bond) -> Result<Ending, Failure> {
+    Err(Failure::Host(
+        "this build of Knee does not bond links".to_owned(),
+        "build one that does: cargo build --release --features bond".to_owned(),
+    ))
+}
+
+/// Makes keys, runs an end, or shows one.
+#[cfg(feature = "bond")]
+pub fn bond(arguments: &Bond) -> Result<Ending, Failure> {
+    use crate::arguments::BondAction;
+    match &arguments.action {
+        BondAction::Keys { file } => bonding::keys(file),
+        BondAction::Serve { config } => bonding::serve(config),
+        BondAction::Connect { config } => bonding::connect(config),
+        BondAction::Status { socket, print } => bonding::status(socket.as_deref(), print.format()),
+    }
+}
+
+#[cfg(feature = "bond")]
+mod bonding {
+    use crate::arguments::Format;
+    use crate::cell::Cell;
+    use crate::document::Document;
+    use crate::failure::{Ending, Failure};
+    use crate::screen;
+    use crate::table::{Mood, Table};
+    use knee_bond::status::{LinkStatus, Status, ask, socket_path};
+    use knee_bond::{BondError, Client, ClientConfig, ConfigError, Server, ServerConfig, key};
+    use knee_record::Unit;
+    use std::io;
+    use std::path::{Path, PathBuf};
+    use std::time::Duration;
+    use tokio::signal::unix::{SignalKind, signal};
+    use tokio::task::LocalSet;
+
+    /// Rates are those of so long.
+    const WATCHED: Duration = Duration::from_secs(1);
+
+    impl From<ConfigError> for Failure {
+        fn from(error: ConfigError) -> Failure {
+            let advice = "docs/bond.md shows both configurations".to_owned();
+            Failure::Usage(error.to_string(), advice)
+        }
+    }
+
+    impl From<BondError> for Failure {
+        fn from(error: BondError) -> Failure {
+            Failure::Host(error.to_string(), "knee bond --help shows the first steps".to_owned())
+        }
+    }
+
+    pub fn keys(file: &Path) -> Result<Ending, Failure> {
+        let public = match key::generate(file) {
+            Ok(public) => public,
+            Err(key::KeyFileError::Exists(_)) => key::read(file).map_err(BondError::from)?.public(),
+            Err(error) => return Err(BondError::from(error).into()),
+        };
+        screen::print(&format!("{}\n", key::to_text(&public)))?;
+        Ok(Ending::Done)
+    }
+
+    pub fn serve(config: &Path) -> Result<Ending, Failure> {
+        let config = ServerConfig::read(config)?;
+        run(async {
+            let server = Server::new(config).await?;
+            screen::say(&format!("Listening at UDP {}. Ctrl-C stops.", server.listen()));
+            server.run(stopped()?, screen::say).await
+        })
+    }
+
+    pub fn connect(config: &Path) -> Result<Ending, Failure> {
+        let config = ClientConfig::read(config)?;
+        let (server, at) = (config.server.clone(), config.listen);
+        run(async {
+            let client = Client::new(config).await?;
+            screen::say(&format!(
+                "Connecting to {server}. SOCKS5 and HTTP CONNECT at {at}. Ctrl-C stops."
+            ));
+            client.run(stopped()?, screen::say).await
+        })
+    }
+
+    /// Runs an end on this thread.
+    fn run(end: impl Future<Output = Result<(), BondError>>) -> Result<Ending, Failure> {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+        let runtime = runtime.map_err(BondError::Thread)?;
+        LocalSet::new().block_on(&runtime, end)?;
+        // A name that is being resolved is not waited for.
+        runtime.shutdown_background();
+        Ok(Ending::Done)
+    }
+
+    /// Comes with Ctrl-C, or with what a service manager sends.
+    fn stopped() -> Result<impl Future<Output = ()>, BondError> {
+        let mut interrupt = signal(SignalKind::interrupt()).map_err(BondError::Thread)?;
+        let mut terminate = signal(SignalKind::terminate()).map_err(BondError::Thread)?;
+        Ok(async move {
+            tokio::select! {
+                _ = interrupt.recv() => {}
+                _ = terminate.recv() => {}
+            }
+        })
+    }
+
+    #[expect(clippy::disallowed_methods, reason = "a rate needs two looks")]
+    pub fn status(socket: Option<&Path>, format: Format) -> Result<Ending, Failure> {
+        let sockets: Vec<PathBuf> = match socket {
+            Some(socket) => vec![socket.to_owned()],
+            None => ["client", "server"].map(socket_path).to_vec(),
+        };
+        let found = sockets.iter().filter_map(|path| Some((path, ask(path).ok()?)));
+        let found: Vec<_> = found.collect();
+        if found.is_empty() {
+            let error = ask(&sockets[0]).err().unwrap_or_else(|| io::ErrorKind::NotFound.into());
+            let named: Vec<String> =
+                sockets.iter().map(|path| path.display().to_string()).collect();
+            let what = format!("no knee bond shows itself at {}: {error}", named.join(" or "));
+            let advice = "start one (knee bond connect), or name its socket with --socket";
+            return Err(Failure::Host(what, advice.to_owned()));
+        }
+        std::thread::sleep(WATCHED);
+        let mut document = Document::default();
+        let mut all = Vec::new();
+        for (path, before) in found {
+            let now = ask(path).unwrap_or_else(|_| before.clone());
+            document = document.then(shown(&before, &now));
+            all.push(now);
+        }
+        let json = serde_json::json!({ "schema": "knee-bond-status/1", "ends": all });
+        document.print(format, &json)?;
+        Ok(Ending::Done)
+    }
+
+    fn shown(before: &Status, now: &Status) -> Document {
+        let verb = if now.role == "client" { "takes connections at" } else { "listens at" };
+        let (role, listen) = (&now.role, &now.listen);
+        let since = Unit::Seconds.show(now.running_s);
+        let said = format!("This {role} {verb} {listen}, since {since}.");
+        let heads =
+            ["peer", "link", "state", ">rate out", ">share", ">RTT", ">loss", ">packets of"];
+        let mut table = Table::new(&heads).called("links");
+        let seconds = (now.running_s - before.running_s).max(1e-3);
+        for bundle in &now.bundles {
+            let old = |name: &str| {
+                let links = before.bundles.iter().flat_map(|bundle| &bundle.links);
+                links.filter(|link| link.name == name).map(|link| link.sent_bytes).max()
+            };
+            let total: u64 = bundle.links.iter().map(|link| link.sent_bytes).sum();
+            for link in &bundle.links {
+                let earlier = old(&link.name).filter(|earlier| *earlier <= link.sent_bytes);
+                let bytes = earlier.map(|earlier| (link.sent_bytes - earlier) as f64);
+                let (state, mood) = state(link);
+                table.row_in(
+                    mood,
+                    [
+                        Cell::from(bundle.peer.as_str()),
+                        link.name.as_str().into(),
+                        state.into(),
+                        Cell::figure(Unit::BitsPerSecond, bytes.map(|b| b * 8.0 / seconds)),
+                        Cell::figure(Unit::Fraction, part(link.sent_bytes, total)),
+                        Cell::figure(Unit::Seconds, Some(link.rtt_ms / 1e3)),
+                        Cell::figure(Unit::Fraction, part(link.lost_packets, link.sent_packets)),
+                        Cell::figure(Unit::Bytes, Some(f64::from(link.packet_bytes))),
+                    ],
+                );
+            }
+        }
+        let mut document = Document::default().said(said);
+        if now.bundles.iter().any(|bundle| !bundle.links.is_empty()) {
+            document = document.table(table);
+        } else if now.role == "client" {
+            document = document.said("No link to the server is up.");
+        } else {
+            document = document.said("No client is here.");
+        }
+        for unused in &now.unused {
+            document = document.said(format!("{} is not used: {}.", unused.name, unused.why));
+        }
+        document
+    }
+
+    fn part(of: u64, all: u64) -> Option<f64> {
+        (all > 0).then(|| of as f64 / all as f64)
+    }
+
+    fn state(link: &LinkStatus) -> (&'static str, Mood) {
+        match (link.silent, link.backup) {
+            (true, _) => ("silent", Mood::Bad),
+            (false, true) => ("backup", Mood::Neutral),
+            (false, false) => ("up", Mood::Neutral),
+        }
+    }
+}
