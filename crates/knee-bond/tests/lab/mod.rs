@@ -46,8 +46,9 @@ pub fn on(links: &str, count: usize, test: impl FnOnce(&Lab) + Send) -> Result<(
         .map(|n| format!("[path.p{n}]\nforward = [\"a{n}\"]\nreverse = [\"b{n}\"]\n"))
         .collect();
     let flow = "[[flow]]\nname = \"none\"\npath = \"p0\"\ncc = \"reno\"\n";
-    let text = format!("name = \"bond\"\nduration = \"1 h\"\n{links}\n{paths}\n{flow}");
-    let scenario = knee_scenario::parse(&text, &Source::named("bond.toml"), &[]);
+    let text = format!("name = \"bond\"\nduration = \"60 min\"\n{links}\n{paths}\n{flow}");
+    let source = Source { name: "bond.toml", loader: &knee_scenario::Embedded(&[]) };
+    let scenario = knee_scenario::parse(&text, &source, &[]);
     let scenario: Scenario = scenario.unwrap_or_else(|errors| panic!("{errors}"));
     let settings = vec![PathSettings { mtu: 1500, v6: false }; count];
     let (hosts, devices) = Hosts::create(&settings, |_| Ok(())).map_err(Skipped::lack)?;
@@ -301,7 +302,9 @@ impl End {
 
     /// Waits until so many links are up.
     pub fn wait_for_links(&self, count: usize) {
-        let up = |status: &Status| status.bundles.iter().map(|bundle| bundle.links.len()).sum();
+        let up = |status: &Status| -> usize {
+            status.bundles.iter().map(|bundle| bundle.links.len()).sum()
+        };
         self.wait(&format!("{count} links"), |status| up(status) == count);
     }
 

@@ -239,7 +239,7 @@ impl Host {
                 host.clients.push(client);
                 None
             };
-            host.endpoints.push(Endpoint::new(Arc::new(config), server, false));
+            host.endpoints.push(Endpoint::new(Arc::new(config), server, settings.packet_max.is_some()));
             host.factories.push(factory);
         }
         Ok(host)
