@@ -44,7 +44,7 @@ pub struct Limits {
 pub struct BundleSettings {
     /// This end is the server.
     pub is_server: bool,
-    /// Bytes of a datagram that every path carries, at first.
+    /// Bytes of the largest datagram that a path may come to carry.
     pub datagram: u16,
     /// What this end takes of the peer.
     pub limits: Limits,

@@ -239,7 +239,11 @@ impl Host {
                 host.clients.push(client);
                 None
             };
-            host.endpoints.push(Endpoint::new(Arc::new(config), server, settings.packet_max.is_some()));
+            host.endpoints.push(Endpoint::new(
+                Arc::new(config),
+                server,
+                settings.packet_max.is_some(),
+            ));
             host.factories.push(factory);
         }
         Ok(host)
@@ -314,7 +318,8 @@ impl Host {
     #[expect(clippy::expect_used, reason = "the scheduler was built before")]
     fn insert(&mut self, id: BundleId, owner: Option<PublicKey>, peer: Limits, linger: Time) {
         let HostSettings { is_server, limits, buffer, reinjection, lateness, .. } = self.settings;
-        let packet = self.settings.paths.iter().map(|path| path.packet).min().unwrap_or_default();
+        let largest = |path: &ConnectionSettings| path.packet_max.unwrap_or(path.packet);
+        let packet = self.settings.paths.iter().map(largest).max().unwrap_or_default();
         let datagram = packet.saturating_sub(AROUND_DATAGRAM).max(DATAGRAM_MIN);
         let settings =
             BundleSettings { is_server, datagram, limits, buffer, reinjection, lateness };

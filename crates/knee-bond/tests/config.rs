@@ -1,0 +1,112 @@
+//! Configurations and keys that are wrong: each error names the place and what to do.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use knee_bond::{ClientConfig, ServerConfig, key};
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt;
+
+const KEY: &str = "MCowBQYDK2VwAyEAGb9ECWmEzf6FQbrBZ9w7lsg=";
+
+fn public() -> String {
+    let folder = tempfile::tempdir().unwrap();
+    key::to_text(&key::generate(&folder.path().join("k")).unwrap())
+}
+
+fn complaint(text: &str, is_client: bool) -> String {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("bond.toml");
+    fs::write(&path, text).unwrap();
+    if is_client {
+        ClientConfig::read(&path).unwrap_err().to_string()
+    } else {
+        ServerConfig::read(&path).unwrap_err().to_string()
+    }
+}
+
+#[test]
+fn a_client_is_told_what_is_wrong_and_where() {
+    let right =
+        format!("server = \"example.org:4433\"\nserver_key = \"{}\"\nkey = \"k\"\n", public());
+    for (text, wanted) in [
+        (right.replace("example.org:4433", "example.org"), "line 1"),
+        (right.replace("example.org:4433", "example.org"), "a colon and a port"),
+        (format!("{right}listen = \"0.0.0.0:1080\"\n"), "login"),
+        (format!("{right}liste = \"0.0.0.0:1080\"\n"), "unknown field `liste`"),
+        (format!("{right}[[link]]\ninterface = \"an interface\"\n"), "no interface is called"),
+        (format!("{right}[[link]]\ninterface = \"a\"\n[[link]]\ninterface = \"a\"\n"), "twice"),
+        (format!("{right}[tuning]\ncontroller = \"bbrr\"\n"), "bbrr"),
+        (format!("{right}[tuning]\ncontroller = \"dctcp\"\n"), "counts marked bytes"),
+        (
+            format!("{right}[[forward]]\nlisten = \"0.0.0.0:80\"\nto = \"a:1\"\n"),
+            "on loopback alone",
+        ),
+        (format!("server = \"a:1\"\nserver_key = \"{KEY}\"\nkey = \"k\"\n"), "44 letters"),
+        (format!("server = \"a:1\"\nserver_key = []\nkey = \"k\"\n"), "two while it is changed"),
+    ] {
+        let said = complaint(&text, true);
+        assert!(said.contains(wanted), "{wanted:?} is not in {said:?}");
+    }
+}
+
+#[test]
+fn a_server_is_told_what_is_wrong_and_where() {
+    let public = public();
+    let client = format!("[[client]]\nname = \"a\"\nkey = \"{public}\"\n");
+    for (text, wanted) in [
+        ("key = \"k\"\nclient = []\n".to_owned(), "at least one"),
+        (format!("key = \"k\"\n{client}{client}"), "stands twice"),
+        (format!("key = \"k\"\n{client}[egress]\nallow = [\"10.0.0.0/40\"]\n"), "is no prefix"),
+        (format!("key = \"k\"\nlisten = \"anywhere\"\n{client}"), "line 2"),
+    ] {
+        let said = complaint(&text, false);
+        assert!(said.contains(wanted), "{wanted:?} is not in {said:?}");
+    }
+}
+
+#[test]
+fn a_key_is_read_as_it_was_made_and_only_if_it_is_kept() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("bond.key");
+    let public = key::generate(&path).unwrap();
+    assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+    assert_eq!(key::read(&path).unwrap().public(), public);
+    assert_eq!(key::from_text(&key::to_text(&public)), Ok(public));
+    assert!(key::generate(&path).unwrap_err().to_string().contains("is there already"));
+
+    fs::set_permissions(&path, Permissions::from_mode(0o644)).unwrap();
+    let said = key::read(&path).unwrap_err().to_string();
+    assert!(said.contains("chmod 600") && said.contains("644"), "{said}");
+    fs::set_permissions(&path, Permissions::from_mode(0o600)).unwrap();
+
+    let text = fs::read_to_string(&path).unwrap();
+    for damaged in [
+        text.replace("BEGIN", "BEGUN"),
+        text.replacen(|letter: char| letter.is_ascii_lowercase(), "~", 1),
+        text[..60].to_owned(),
+        String::new(),
+        "-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n".to_owned(),
+    ] {
+        fs::write(&path, damaged).unwrap();
+        let said = key::read(&path).unwrap_err().to_string();
+        assert!(said.contains("knee bond keys"), "{said}");
+    }
+}
+
+/// Another tool's key of the same kind is one.
+#[test]
+fn a_key_of_openssl_is_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("bond.key");
+    // RFC 8410, section 10.3, with the public key that its section 10.1 prints.
+    fs::write(
+        &path,
+        "-----BEGIN PRIVATE KEY-----\n\
+         MC4CAQAwBQYDK2VwBCIEINTuctv5E1hK1bbY8fdp+K06/nwoy/HU++CXqI9EdVhC\n\
+         -----END PRIVATE KEY-----\n",
+    )
+    .unwrap();
+    fs::set_permissions(&path, Permissions::from_mode(0o600)).unwrap();
+    let public = key::to_text(&key::read(&path).unwrap().public());
+    assert_eq!(public, "Gb9ECWmEzf6FQbrBZ9w7lshQhqowtrbLDFw4rXAxZuE=");
+}
