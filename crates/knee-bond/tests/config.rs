@@ -42,7 +42,7 @@ fn a_client_is_told_what_is_wrong_and_where() {
             "on loopback alone",
         ),
         (format!("server = \"a:1\"\nserver_key = \"{KEY}\"\nkey = \"k\"\n"), "44 letters"),
-        (format!("server = \"a:1\"\nserver_key = []\nkey = \"k\"\n"), "two while it is changed"),
+        ("server = \"a:1\"\nserver_key = []\nkey = \"k\"\n".to_owned(), "two while it is changed"),
     ] {
         let said = complaint(&text, true);
         assert!(said.contains(wanted), "{wanted:?} is not in {said:?}");

@@ -13,9 +13,9 @@ use knee_cc::SelectionError;
 use knee_sched::{PATHS_MAX, Path, Selection, Status};
 use knee_units::Time;
 use noq_proto::{
-    AckFrequencyConfig, ClientConfig, ConnectionEvent, ConnectionHandle, DatagramEvent, Dir,
-    Endpoint, EndpointConfig, Event, FourTuple, IdleTimeout, Incoming, MtuDiscoveryConfig, PathId,
-    ServerConfig, StreamEvent, Transmit, TransportConfig, VarInt,
+    AckFrequencyConfig, ClientConfig, ConnectionError, ConnectionEvent, ConnectionHandle,
+    DatagramEvent, Dir, Endpoint, EndpointConfig, Event, FourTuple, IdleTimeout, Incoming,
+    MtuDiscoveryConfig, PathId, ServerConfig, StreamEvent, Transmit, TransportConfig, VarInt,
 };
 use rand_chacha::ChaCha8Rng;
 use std::collections::{BTreeMap, VecDeque};
@@ -40,6 +40,9 @@ const RECEIVE_BUFFER: usize = 16 << 20;
 /// is its own (RFC 9000, section 8.1.2), and from which on none is taken.
 const UNJOINED_CHECKED: usize = 64;
 const UNJOINED_MAX: usize = 1024;
+/// Why a connection is closed: its bundle is over, and not this path alone.
+const BUNDLE_OVER: VarInt = VarInt::from_u32(2);
+
 /// What the connections of a path are set to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ConnectionSettings {
@@ -133,7 +136,7 @@ pub enum HostEvent {
     Refused(BundleId, usize, String),
     /// A connection ended, and why: a path of a bundle, or of one that did not join.
     Lost(Option<(BundleId, usize)>, String),
-    /// A bundle was without a path for too long, or the server has lost it.
+    /// A bundle was without a path for too long, or one end has ended it.
     Ended(BundleId),
     /// The peer broke the rules of the bundle.
     Broken(BundleId, Violation),
@@ -406,7 +409,7 @@ impl Host {
         let state = |(number, key): (usize, &Option<LinkKey>)| {
             let link = self.links.get(&(*key)?)?;
             Some(PathState {
-                peer: link.connection.network_path(PathId::ZERO).ok()?.remote(),
+                peer: canonical(link.connection.network_path(PathId::ZERO).ok()?.remote()),
                 label: link.member.as_ref()?.label.clone(),
                 is_up: link.up,
                 is_suspect: bond.bundle.is_suspect(number),
@@ -438,7 +441,7 @@ impl Host {
         bond.closing = true;
         for key in bond.links.iter().flatten() {
             if let Some(link) = self.links.get_mut(key) {
-                link.connection.close(at, VarInt::from_u32(0), bytes::Bytes::new());
+                link.connection.close(at, BUNDLE_OVER, bytes::Bytes::new());
             }
         }
     }
@@ -601,7 +604,14 @@ impl Host {
             }
             Event::ConnectionLost { reason } => {
                 let place = link.place();
+                let is_over = matches!(
+                    &reason,
+                    ConnectionError::ApplicationClosed(close) if close.error_code == BUNDLE_OVER
+                );
                 self.down(now, key);
+                if let Some((id, _)) = place.filter(|_| is_over && !self.settings.eager) {
+                    self.end(now, &id);
+                }
                 self.events.push_back(HostEvent::Lost(place, reason.to_string()));
             }
             Event::Stream(StreamEvent::Opened { dir: Dir::Bi } | StreamEvent::Readable { .. }) => {
@@ -748,6 +758,11 @@ fn transport(path: ConnectionSettings, is_server: bool, factory: Arc<Factory>) -
         .datagram_send_buffer_size(SEND_BUFFER)
         .ack_frequency_config(None::<AckFrequencyConfig>);
     config
+}
+
+/// An address of IPv4 is shown as one, whatever socket it came to.
+fn canonical(address: SocketAddr) -> SocketAddr {
+    SocketAddr::new(address.ip().to_canonical(), address.port())
 }
 
 fn duration(time: Time) -> Duration {
