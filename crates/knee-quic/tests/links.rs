@@ -8,7 +8,7 @@ use knee_cc::Selection;
 use knee_link::{Buffer, Config, Ecn, Link, Loss, RateModel};
 use knee_quic::{
     Addresses, BundleId, CongestionSettings, ConnectionSettings, Host, HostEvent, HostSettings,
-    KeyPair, Observed,
+    KeyPair, Member, Observed,
 };
 use knee_scenario::{Embedded, Source, parse};
 use knee_sim::Control;
@@ -150,13 +150,19 @@ impl World {
     }
 
     fn step(&mut self) {
+        self.step_to(Time::from_secs(3600));
+        assert!(self.now < Time::from_secs(3600), "it stands still: {:?}", self.told);
+    }
+
+    /// Goes on to what happens next, or until so late if nothing does.
+    fn step_to(&mut self, bound: Time) {
         (0..2).for_each(|end| self.work(end));
         let mut at = Time::MAX;
         for end in 0..2 {
             at = at.min(self.hosts[end].timer(self.now));
             at = self.links[end].iter().map(Link::next_time).fold(at, Time::min);
         }
-        assert!(at < Time::from_secs(3600), "it stands still at {:?}: {:?}", self.now, self.told);
+        let at = at.min(bound);
         self.now = self.now.max(at);
         for end in 0..2 {
             for path in 0..self.links[end].len() {
@@ -369,5 +375,110 @@ fn strangers_are_refused() {
         assert!(world.told.iter().any(|told| told.contains("Lost")), "{:?}", world.told);
         assert!(!world.told.iter().any(|told| told.contains("Accepted")), "{:?}", world.told);
         assert_eq!(world.received, 0);
+    }
+}
+
+/// A world whose hosts wait for JOINED, and give up a bundle without links after 3 s.
+fn patient() -> (World, [KeyPair; 2]) {
+    let ways = [way(10.0, 10, 25_000), way(5.0, 10, 20_000)];
+    let mut world = World::new(&ways, "cubic", "minrtt", 1 << 20);
+    let keys = [(); 2].map(|()| KeyPair::generate().unwrap());
+    for end in 0..2 {
+        world.hosts[end] = patient_host(end, &keys);
+    }
+    (world, keys)
+}
+
+fn patient_host(end: usize, keys: &[KeyPair; 2]) -> Host {
+    let settings = HostSettings {
+        eager: false,
+        linger: Time::from_secs(3),
+        ..settings(end == 1, 2, "cubic", "minrtt", 1 << 20)
+    };
+    let rng = ChaCha8Rng::seed_from_u64(end as u64);
+    Host::new(settings, &keys[end], &[keys[1 - end].public()], Instant::now(), &rng).unwrap()
+}
+
+impl World {
+    fn connect(&mut self, number: usize) {
+        let member = Member { bundle: ID, number, label: format!("link{number}") };
+        self.hosts[0].connect(self.now, number, address(1, number), member).unwrap();
+    }
+
+    /// Steps for so long; what was told meanwhile.
+    fn for_a_while(&mut self, time: Time) -> Vec<String> {
+        let (until, before) = (self.now + time, self.told.len());
+        while self.now < until {
+            self.step_to(until);
+        }
+        self.told[before..].to_vec()
+    }
+}
+
+fn tells(told: &[String], end: usize, what: &str) -> bool {
+    told.iter().any(|line| line.contains(&format!(" {end} ")) && line.contains(what))
+}
+
+#[test]
+fn a_link_is_up_once_the_server_has_said_so() {
+    let (mut world, _) = patient();
+    world.connect(0);
+    let told = world.for_a_while(Time::from_secs(1));
+    let at = |end: usize| told.iter().position(|t| t.contains(&format!(" {end} Joined"))).unwrap();
+    assert!(at(1) < at(0), "{told:?}");
+    assert!(tells(&told, 1, "Accepted"), "{told:?}");
+    // A second connection as the same path takes the place of the first.
+    world.connect(0);
+    world.connect(1);
+    world.for_a_while(Time::from_secs(1));
+    for host in &world.hosts {
+        let labels: Vec<_> =
+            host.paths(&ID).into_iter().flatten().filter(|p| p.is_up).map(|p| p.label).collect();
+        assert_eq!(labels, ["link0", "link1"]);
+    }
+}
+
+#[test]
+fn a_bundle_without_links_waits_and_then_is_over() {
+    let (mut world, _) = patient();
+    world.connect(0);
+    world.for_a_while(Time::from_secs(1));
+    let now = world.now;
+    world.hosts[0].disconnect(now, &ID, 0);
+    world.for_a_while(Time::from_secs(2));
+    assert_eq!(world.hosts.each_ref().map(|host| host.bundles().count()), [1, 1]);
+    // In time: the same bundle goes on.
+    world.connect(1);
+    let told = world.for_a_while(Time::from_secs(1));
+    assert!(tells(&told, 1, "Joined") && !tells(&told, 1, "Accepted"), "{told:?}");
+    let now = world.now;
+    world.hosts[0].disconnect(now, &ID, 1);
+    let told = world.for_a_while(Time::from_secs(4));
+    assert!(tells(&told, 0, "Ended") && tells(&told, 1, "Ended"), "{told:?}");
+    assert_eq!(world.hosts.each_ref().map(|host| host.bundles().count()), [0, 0]);
+}
+
+#[test]
+fn a_server_that_was_restarted_says_that_the_bundle_is_gone() {
+    let (mut world, keys) = patient();
+    world.connect(0);
+    world.for_a_while(Time::from_secs(1));
+    world.hosts[1] = patient_host(1, &keys);
+    world.connect(1);
+    let told = world.for_a_while(Time::from_secs(1));
+    assert!(tells(&told, 0, "Refused") && tells(&told, 0, "Ended"), "{told:?}");
+    assert!(!tells(&told, 1, "Accepted"), "{told:?}");
+}
+
+#[test]
+fn a_bundle_that_one_end_closes_is_over_at_the_other() {
+    for end in 0..2 {
+        let (mut world, _) = patient();
+        world.connect(0);
+        world.for_a_while(Time::from_secs(1));
+        let now = world.now;
+        world.hosts[end].close(now, &ID);
+        let told = world.for_a_while(Time::from_secs(1));
+        assert!(tells(&told, 1 - end, "Ended"), "{told:?}");
     }
 }

@@ -67,7 +67,7 @@ fn flow_settings(scenario: &Scenario, flow: &Flow) -> Result<FlowSettings, QuicE
     } = flow;
     check_transport(flow, transport)?;
     check_controller(&flow.controller).map_err(|problem| {
-        let advice = "choose another one (knee list), or run on sim".to_owned();
+        let advice = "choose one that does not (knee list), or run on sim".to_owned();
         unsupported(flow, "cc", problem, advice)
     })?;
     if paths.len() > PATHS_MAX {

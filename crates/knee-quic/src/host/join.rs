@@ -67,6 +67,8 @@ impl Host {
         let Limits { window, stream_window, streams } = limits;
         if let Some(link) = self.links.get_mut(&key) {
             let path = join.path;
+            // More than a day is no different from it.
+            let linger = linger.min(Time::from_secs(86_400));
             answer(link, &Answer::Joined { path, linger, streams, window, stream_window });
         }
         if !self.bonds.contains_key(&join.bundle) {
