@@ -18,6 +18,8 @@ const KEEP_ALIVE: Time = Time::from_secs(15);
 const IDLE: Time = Time::from_secs(40);
 /// For so long streams wait for a link to come back.
 const LINGER: Time = Time::from_secs(60);
+/// A client that was started anew, and is not missed yet, has two; some have bad luck.
+const BUNDLES_OF_A_KEY: usize = 4;
 /// Bytes of all streams that are on their way at most, of one, and that wait to be sent.
 const WINDOW: u64 = 16 << 20;
 const STREAM_WINDOW: u64 = 8 << 20;
@@ -49,6 +51,7 @@ pub fn settings(
         paths: vec![path; endpoints],
         eager: false,
         linger: LINGER,
+        bundles_of_a_key: BUNDLES_OF_A_KEY,
         congestion: CongestionSettings {
             controller: tuning.controller.clone(),
             recovery: None,

@@ -74,6 +74,7 @@ fn settings(is_server: bool, paths: usize, cc: &str, scheduler: &str, window: u6
         paths: vec![ConnectionSettings::lasting(PACKET); paths],
         eager: true,
         linger: Time::MAX,
+        bundles_of_a_key: 1,
         congestion: CongestionSettings {
             controller: Selection::named(cc),
             recovery: None,

@@ -101,6 +101,7 @@ fn flow_settings(scenario: &Scenario, flow: &Flow) -> Result<FlowSettings, QuicE
             ],
             eager: true,
             linger: Time::MAX,
+            bundles_of_a_key: usize::MAX,
             congestion: CongestionSettings {
                 controller: controller.clone(),
                 recovery: transport.recovery,

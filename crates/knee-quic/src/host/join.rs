@@ -7,9 +7,6 @@ use knee_bundle::{Answer, Join, LABEL_MAX, Limits, VERSION};
 use knee_units::Time;
 use noq_proto::{Dir, Side, StreamId, VarInt};
 
-/// Bundles that one key has at once: a client that was started anew, and is not missed
-/// yet.
-const BUNDLES_OF_A_KEY: usize = 4;
 /// Codes of a refusal.
 const WRONG_VERSION: u8 = 1;
 const SOMEBODY_ELSES: u8 = 2;
@@ -44,7 +41,7 @@ impl Host {
                     Some((GONE, "the server does not have this bundle any more".to_owned()))
                 } else if bond.is_some_and(|bond| bond.owner != Some(peer)) {
                     Some((SOMEBODY_ELSES, "the bundle belongs to another key".to_owned()))
-                } else if bond.is_none() && others >= BUNDLES_OF_A_KEY {
+                } else if bond.is_none() && others >= self.settings.bundles_of_a_key {
                     let problem = format!("{others} clients use this key: give each its own");
                     Some((TOO_MANY, problem))
                 } else {

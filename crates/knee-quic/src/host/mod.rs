@@ -75,6 +75,8 @@ pub struct HostSettings {
     pub eager: bool,
     /// For so long a server keeps a bundle that has no path.
     pub linger: Time,
+    /// Bundles that a server takes of one key at once.
+    pub bundles_of_a_key: usize,
     /// What each path's congestion control is set to.
     pub congestion: CongestionSettings,
     /// The scheduler.
