@@ -159,6 +159,7 @@ impl Server {
             tokio::select! {
                 () = &mut stop, if until.is_none() => {
                     self.engine.with(|host, _| {
+                        host.leave();
                         for id in host.bundles().copied().collect::<Vec<_>>() {
                             if let Some(bundle) = host.bundle(&id) {
                                 bundle.go_away();

@@ -1,7 +1,9 @@
 //! Who the peer is: its public key, pinned, in place of a certificate (RFC 7250).
 
+use ::ring::hmac;
 use noq_proto::crypto::rustls::{QuicClientConfig, QuicServerConfig};
 use noq_proto::rustls;
+use noq_proto::{EndpointConfig, HashedConnectionIdGenerator};
 use rustls::SignatureScheme;
 use rustls::client::AlwaysResolvesClientRawPublicKeys;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
@@ -103,6 +105,27 @@ impl KeyPair {
     #[expect(clippy::expect_used, reason = "Ed25519 keys look so, and there is no other way in")]
     pub fn public(&self) -> PublicKey {
         self.0.cert.first().and_then(|key| PublicKey::of(key)).expect("a key of Ed25519")
+    }
+
+    /// What an endpoint begins with that is the same after a restart: it can tell the peers
+    /// of its former connections that these are over (RFC 9000, section 10.3).
+    ///
+    /// # Errors
+    /// The key cannot sign.
+    pub(crate) fn endpoint(&self) -> Result<EndpointConfig, KeyError> {
+        let signer = self.0.key.choose_scheme(&[SignatureScheme::ED25519]);
+        let signer = signer.ok_or_else(|| key_error("not a key of Ed25519"))?;
+        // The same each time (RFC 8032, section 5.1.6), and nobody else can make it.
+        let secret = Zeroizing::new(signer.sign(b"knee-bond stateless reset").map_err(key_error)?);
+        let reset = hmac::Key::new(hmac::HMAC_SHA256, &secret);
+        let connection_ids = hmac::sign(&reset, b"connection ids");
+        let (first, _) = connection_ids.as_ref().split_first_chunk().unwrap_or((&[0; 8], &[]));
+        let connection_ids = u64::from_be_bytes(*first);
+        let mut config = EndpointConfig::new(Arc::new(reset));
+        config.cid_generator(Arc::new(move || {
+            Box::new(HashedConnectionIdGenerator::from_key(connection_ids))
+        }));
+        Ok(config)
     }
 
     /// A client that has this pair and takes servers of these keys alone.

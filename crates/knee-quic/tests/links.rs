@@ -471,6 +471,21 @@ fn a_server_that_was_restarted_says_that_the_bundle_is_gone() {
     assert!(!tells(&told, 1, "Accepted"), "{told:?}");
 }
 
+/// A server that comes back after a crash tells its clients at once, and not after the time
+/// that a silent link has.
+#[test]
+fn a_server_that_crashed_resets_what_it_does_not_know() {
+    let (mut world, keys) = patient();
+    world.connect(0);
+    world.for_a_while(Time::from_secs(1));
+    world.hosts[1] = patient_host(1, &keys);
+    let bundle = world.hosts[0].bundle(&ID).unwrap();
+    let stream = bundle.open(Class::Normal).unwrap();
+    bundle.write(stream, &[0; 100]);
+    let told = world.for_a_while(Time::from_millis(500));
+    assert!(tells(&told, 0, "Lost") && tells(&told, 0, "reset"), "{told:?}");
+}
+
 #[test]
 fn a_bundle_that_one_end_closes_is_over_at_the_other() {
     for end in 0..2 {

@@ -14,8 +14,8 @@ use knee_sched::{PATHS_MAX, Path, Selection, Status};
 use knee_units::Time;
 use noq_proto::{
     AckFrequencyConfig, ClientConfig, ConnectionError, ConnectionEvent, ConnectionHandle,
-    DatagramEvent, Dir, Endpoint, EndpointConfig, Event, FourTuple, IdleTimeout, Incoming,
-    MtuDiscoveryConfig, PathId, ServerConfig, StreamEvent, Transmit, TransportConfig, VarInt,
+    DatagramEvent, Dir, Endpoint, Event, FourTuple, IdleTimeout, Incoming, MtuDiscoveryConfig,
+    PathId, ServerConfig, StreamEvent, Transmit, TransportConfig, VarInt,
 };
 use rand_chacha::ChaCha8Rng;
 use std::collections::{BTreeMap, VecDeque};
@@ -190,6 +190,8 @@ pub struct Host {
     links: BTreeMap<LinkKey, Link>,
     bonds: BTreeMap<BundleId, Bond>,
     events: VecDeque<HostEvent>,
+    /// It takes no more connections.
+    is_leaving: bool,
     /// What endpoints answer by themselves.
     answers: Vec<(usize, Transmit, Vec<u8>)>,
     buffer: Vec<u8>,
@@ -218,6 +220,7 @@ impl Host {
             links: BTreeMap::new(),
             bonds: BTreeMap::new(),
             events: VecDeque::new(),
+            is_leaving: false,
             answers: Vec::new(),
             buffer: Vec::new(),
             datagram: Vec::new(),
@@ -229,7 +232,7 @@ impl Host {
             let factory =
                 Arc::new(Factory::new(host.settings.congestion.clone(), start, rng.clone())?);
             let transport = Arc::new(transport(settings, host.settings.is_server, factory.clone()));
-            let mut config = EndpointConfig::default();
+            let mut config = keys.endpoint()?;
             config.rng_seed(Some(rng.get_seed()));
             let largest = settings.packet_max.unwrap_or_default().max(settings.packet).max(1200);
             // The only error is a size below that of any QUIC packet.
@@ -436,6 +439,11 @@ impl Host {
         self.bonds.get(id).map(|bond| bond.bundle.counters()).unwrap_or_default()
     }
 
+    /// Takes no more connections: it is about to stop.
+    pub fn leave(&mut self) {
+        self.is_leaving = true;
+    }
+
     /// Ends a bundle and its connections.
     pub fn close(&mut self, now: Time, id: &BundleId) {
         let at = self.instant(now);
@@ -501,7 +509,7 @@ impl Host {
     ) {
         let unjoined = self.links.values().filter(|link| link.member.is_none()).count();
         let endpoint = &mut self.endpoints[path];
-        let response = if unjoined >= UNJOINED_MAX {
+        let response = if self.is_leaving || unjoined >= UNJOINED_MAX {
             Some(endpoint.refuse(incoming, &mut answer))
         } else if unjoined >= UNJOINED_CHECKED && incoming.may_retry() {
             // The only error is that of one that may not.
