@@ -14,6 +14,10 @@
 //! TCP ends at both ends, so that one connection uses all links; flows of UDP stay on one
 //! link each as long as it works. All of an end runs on one thread.
 //!
+//! What this crate never does: send data of an end that it does not know, connect to what
+//! its rules deny, show a secret, hold a host over an await, run on more than one thread but
+//! to hear of links and to resolve names.
+//!
 //! Left out so far: caps of metered links, the transparent mode, records, and a socket that
 //! is handed over when the server is restarted.
 
@@ -21,7 +25,9 @@ mod client;
 pub mod config;
 pub mod egress;
 mod engine;
+mod errand;
 pub mod key;
+mod links;
 pub mod proxy;
 pub mod request;
 mod server;

@@ -1,38 +1,23 @@
 //! The server: it knows its clients by their keys, and connects to where they ask for.
 
 use crate::BondError;
-use crate::config::{LimitsConfig, ServerConfig};
+use crate::config::{EgressConfig, ServerConfig};
 use crate::egress::Egress;
 use crate::engine::{Engine, Told};
+use crate::errand::{Shared, attend};
 use crate::key;
-use crate::request::{Answer, Outcome, REQUEST_MAX, Request, Target};
 use crate::settings::{rng, settings};
 use crate::status::{BundleStatus, Status, StatusSocket, socket_path};
-use crate::stream::{BundleStream, relay};
-use bytes::Bytes;
 use knee_host::Routing;
 use knee_quic::{BundleId, Host, HostEvent, PublicKey};
 use std::cell::RefCell;
-use std::collections::{BTreeMap, BTreeSet};
-use std::io;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::net::SocketAddr;
 use std::rc::Rc;
 use std::time::Duration;
-use tokio::net::{TcpStream, UdpSocket};
 use tokio::sync::mpsc;
 use tokio::task::spawn_local;
-use tokio::time::{Instant, timeout};
+use tokio::time::Instant;
 
-/// A connection to where a client wants is there within so long.
-const CONNECT: Duration = Duration::from_secs(10);
-/// A client says what a stream is for within so long.
-const PATIENCE: Duration = Duration::from_secs(30);
-/// A flow of UDP without a datagram for so long is over (RFC 4787, section 4.3).
-const UDP_IDLE: Duration = Duration::from_secs(300);
-/// Addresses that a flow of UDP has sent to, and hears of.
-const UDP_PEERS: usize = 1024;
-/// A burst of new streams is as much as so many seconds allow.
-const BURST_S: f64 = 10.0;
 /// A server that stops lets its streams end for so long.
 const DRAIN: Duration = Duration::from_secs(10);
 
@@ -46,48 +31,6 @@ pub struct Server {
     listen: SocketAddr,
     status: StatusSocket,
     started: Instant,
-}
-
-/// What a client has taken of what it may.
-#[derive(Debug)]
-struct Account {
-    streams: u32,
-    udp_flows: u32,
-    /// New streams that it may open now.
-    tokens: f64,
-    filled: Instant,
-}
-
-impl Account {
-    fn new(limits: &LimitsConfig) -> Account {
-        let tokens = f64::from(limits.new_streams_per_second) * BURST_S;
-        Account { streams: 0, udp_flows: 0, tokens, filled: Instant::now() }
-    }
-
-    /// Takes one stream more; false: it may not have it.
-    fn take(&mut self, limits: &LimitsConfig) -> bool {
-        let rate = f64::from(limits.new_streams_per_second);
-        let now = Instant::now();
-        let earned = now.duration_since(self.filled).as_secs_f64() * rate;
-        self.filled = now;
-        self.tokens = (self.tokens + earned).min(rate * BURST_S);
-        let may = self.streams < limits.streams && self.tokens >= 1.0;
-        if may {
-            self.tokens -= 1.0;
-            self.streams += 1;
-        }
-        may
-    }
-}
-
-/// What the streams of a server share.
-#[derive(Debug)]
-struct Shared {
-    egress: Rc<Egress>,
-    limits: LimitsConfig,
-    accounts: RefCell<BTreeMap<PublicKey, Account>>,
-    /// Whose a bundle is.
-    owners: RefCell<BTreeMap<BundleId, PublicKey>>,
 }
 
 impl Server {
@@ -110,7 +53,7 @@ impl Server {
         let listen = socket.local_addr().map_err(taken)?;
         engine.attach(0, socket).map_err(taken)?;
         let own = Routing::open()?.links()?.into_iter().flat_map(|link| link.addresses).collect();
-        let crate::config::EgressConfig { allow, ports } = config.egress.clone();
+        let EgressConfig { allow, ports } = config.egress.clone();
         let egress = Rc::new(Egress { allow, ports, own });
         let path = config.status.clone().unwrap_or_else(|| socket_path("server"));
         let status = StatusSocket::bind(&path)
@@ -267,225 +210,5 @@ fn status(
         listen: listen.to_owned(),
         bundles,
         unused: Vec::new(),
-    }
-}
-
-/// Does what a stream asks for, and gives back what it took of the client's account.
-async fn attend(engine: &Rc<Engine>, shared: &Rc<Shared>, owner: PublicKey, stream: BundleStream) {
-    let may = {
-        let mut accounts = shared.accounts.borrow_mut();
-        accounts.entry(owner).or_insert_with(|| Account::new(&shared.limits)).take(&shared.limits)
-    };
-    if !may {
-        let reason = "this client has as many connections as it may, or opens them too fast";
-        return refuse(stream, Outcome::TooMany, reason).await;
-    }
-    if let Ok(Ok((request, rest))) = timeout(PATIENCE, hear(&stream)).await {
-        match request {
-            Request::Tcp(target) => connect(shared, target, stream, &rest).await,
-            Request::Udp => udp(engine, shared, owner, stream).await,
-        }
-    }
-    if let Some(account) = shared.accounts.borrow_mut().get_mut(&owner) {
-        account.streams -= 1;
-    }
-}
-
-/// What a stream is for, and what came after it.
-async fn hear(stream: &BundleStream) -> Result<(Request, Vec<u8>), ()> {
-    let mut said = Vec::new();
-    loop {
-        if let Some((request, taken)) = Request::read(&said).map_err(drop)? {
-            said.drain(..taken);
-            return Ok((request, said));
-        }
-        if said.len() > REQUEST_MAX {
-            return Err(());
-        }
-        let bytes = stream.read(REQUEST_MAX).await.map_err(drop)?;
-        said.extend_from_slice(&bytes.ok_or(())?);
-    }
-}
-
-async fn tell(stream: &BundleStream, outcome: Outcome, reason: &str) -> bool {
-    let mut bytes = Vec::new();
-    Answer { outcome, reason: reason.to_owned() }.write(&mut bytes);
-    stream.write(&bytes).await.is_ok()
-}
-
-async fn refuse(stream: BundleStream, outcome: Outcome, reason: &str) {
-    tell(&stream, outcome, reason).await;
-    stream.finish();
-}
-
-async fn connect(shared: &Shared, target: Target, stream: BundleStream, first: &[u8]) {
-    match timeout(CONNECT, reach(&shared.egress, &target)).await {
-        Ok(Ok(connection)) => {
-            if tell(&stream, Outcome::Done, "").await {
-                relay(connection, stream, first).await;
-            }
-        }
-        Ok(Err((outcome, reason))) => refuse(stream, outcome, &reason).await,
-        Err(_) => {
-            let reason = format!("{target} did not answer within {} s", CONNECT.as_secs());
-            refuse(stream, Outcome::TimedOut, &reason).await;
-        }
-    }
-}
-
-/// The addresses of a target, of which those that are denied are none.
-async fn resolve(egress: &Egress, target: &Target) -> Result<Vec<SocketAddr>, (Outcome, String)> {
-    let all: Vec<SocketAddr> = match target {
-        Target::Address(address, port) => vec![SocketAddr::new(*address, *port)],
-        Target::Name(name, port) => {
-            let found = tokio::net::lookup_host((name.as_str(), *port)).await;
-            let unknown = |_| (Outcome::NoName, format!("the name {name} has no address"));
-            found.map_err(unknown)?.collect()
-        }
-    };
-    let mut refusal = None;
-    let mut allowed = all.clone();
-    allowed.retain(|to| {
-        let why = egress.refusal(to.ip(), to.port());
-        refusal = refusal.or(why);
-        why.is_none()
-    });
-    match (allowed.is_empty(), refusal) {
-        (false, _) => Ok(allowed),
-        // Which address it was is the server's own business.
-        (true, Some(why)) => {
-            Err((Outcome::Denied, format!("the server does not connect to {target}: {why}")))
-        }
-        (true, None) => Err((Outcome::NoName, format!("{target} has no address"))),
-    }
-}
-
-async fn reach(egress: &Egress, target: &Target) -> Result<TcpStream, (Outcome, String)> {
-    let mut last = (Outcome::Failed, String::new());
-    for to in resolve(egress, target).await? {
-        match TcpStream::connect(to).await {
-            Ok(connection) => return Ok(connection),
-            Err(error) => {
-                let outcome = match error.kind() {
-                    io::ErrorKind::ConnectionRefused => Outcome::Refused,
-                    io::ErrorKind::NetworkUnreachable | io::ErrorKind::HostUnreachable => {
-                        Outcome::Unreachable
-                    }
-                    io::ErrorKind::TimedOut => Outcome::TimedOut,
-                    _ => Outcome::Failed,
-                };
-                last = (outcome, format!("cannot connect to {target}: {error}"));
-            }
-        }
-    }
-    Err(last)
-}
-
-/// Carries the datagrams of a flow until its stream ends or it is silent for too long.
-async fn udp(engine: &Rc<Engine>, shared: &Shared, owner: PublicKey, stream: BundleStream) {
-    let may = {
-        let mut accounts = shared.accounts.borrow_mut();
-        accounts.get_mut(&owner).is_some_and(|account| {
-            let may = account.udp_flows < shared.limits.udp_flows;
-            account.udp_flows += u32::from(may);
-            may
-        })
-    };
-    if !may {
-        let reason = "this client has as many flows of UDP as it may";
-        return refuse(stream, Outcome::TooMany, reason).await;
-    }
-    let messages = engine.messages(stream.bundle(), stream.flow());
-    let result = carry(&shared.egress, &stream, messages).await;
-    if let Err(error) = result {
-        refuse(stream, Outcome::Failed, &format!("no socket for UDP: {error}")).await;
-    } else {
-        stream.finish();
-    }
-    if let Some(account) = shared.accounts.borrow_mut().get_mut(&owner) {
-        account.udp_flows -= 1;
-    }
-}
-
-async fn carry(
-    egress: &Egress,
-    stream: &BundleStream,
-    mut messages: mpsc::Receiver<Bytes>,
-) -> io::Result<()> {
-    let v4 = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0)).await?;
-    // A host may be without IPv6.
-    let v6 = UdpSocket::bind((Ipv6Addr::UNSPECIFIED, 0)).await.ok();
-    if !tell(stream, Outcome::Done, "").await {
-        return Ok(());
-    }
-    let mut buffers = [vec![0; 1 << 16], vec![0; 1 << 16]];
-    let [first, second] = &mut buffers;
-    // Only those answer who were sent something (RFC 4787, section 5: filtering by address).
-    let mut peers = BTreeSet::new();
-    let mut names: BTreeMap<(String, u16), SocketAddr> = BTreeMap::new();
-    let mut idle = Instant::now() + UDP_IDLE;
-    loop {
-        tokio::select! {
-            message = messages.recv() => {
-                let Some(message) = message else { return Ok(()) };
-                let Ok(Some((target, taken))) = Target::read(&message) else { continue };
-                let known = match &target {
-                    Target::Name(name, port) => names.get(&(name.clone(), *port)).copied(),
-                    Target::Address(..) => None,
-                };
-                let to = match known {
-                    Some(to) => to,
-                    None => {
-                        let Ok(all) = resolve(egress, &target).await else { continue };
-                        let usable = |to: &&SocketAddr| to.is_ipv4() || v6.is_some();
-                        let Some(to) = all.iter().find(usable).copied() else { continue };
-                        if let Target::Name(name, port) = target {
-                            names.insert((name, port), to);
-                        }
-                        to
-                    }
-                };
-                if peers.len() >= UDP_PEERS {
-                    peers.clear();
-                }
-                peers.insert(to.ip());
-                let socket = if to.is_ipv4() { Some(&v4) } else { v6.as_ref() };
-                if let Some(socket) = socket {
-                    // What the network does not take is lost, as on any.
-                    let _ = socket.send_to(&message[taken..], to).await;
-                }
-                idle = Instant::now() + UDP_IDLE;
-            }
-            Ok((count, from)) = v4.recv_from(first) => {
-                answer(stream, &peers, from, &first[..count]);
-                idle = Instant::now() + UDP_IDLE;
-            }
-            Ok((count, from)) = received(v6.as_ref(), second) => {
-                answer(stream, &peers, from, &second[..count]);
-                idle = Instant::now() + UDP_IDLE;
-            }
-            ended = stream.read(1) => {
-                if !matches!(ended, Ok(Some(_))) {
-                    return Ok(());
-                }
-            }
-            () = tokio::time::sleep_until(idle) => return Ok(()),
-        }
-    }
-}
-
-async fn received(socket: Option<&UdpSocket>, into: &mut [u8]) -> io::Result<(usize, SocketAddr)> {
-    match socket {
-        Some(socket) => socket.recv_from(into).await,
-        None => std::future::pending().await,
-    }
-}
-
-fn answer(stream: &BundleStream, peers: &BTreeSet<IpAddr>, from: SocketAddr, bytes: &[u8]) {
-    if peers.contains(&from.ip()) {
-        let mut message = Vec::with_capacity(19 + bytes.len());
-        Target::Address(from.ip(), from.port()).write(&mut message);
-        message.extend_from_slice(bytes);
-        stream.send(message.into());
     }
 }

@@ -1,16 +1,35 @@
 //! UDP sockets, which take and give many packets in a call where the kernel can.
 
-use crate::Addresses;
 use nix::sys::socket::{setsockopt, sockopt};
 use noq_udp::{BATCH_SIZE, RecvMeta, Transmit, UdpSockRef, UdpSocketState};
 use std::io::{self, IoSliceMut};
-use std::net::{SocketAddr, UdpSocket};
+use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
 
 /// What a socket may hold: no thread is late for so long.
 const SOCKET_BYTES: usize = 16 << 20;
 /// Room for what the kernel has put together.
 const RECEIVE_BYTES: usize = 1 << 16;
+
+/// The two ends of a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Addresses {
+    /// The peer's.
+    pub peer: SocketAddr,
+    /// This host's: an answer has to come from where the question went to; none: any.
+    pub local: Option<IpAddr>,
+}
+
+impl Addresses {
+    /// To or from there, by any address of this host.
+    pub fn to(peer: SocketAddr) -> Addresses {
+        Addresses { peer, local: None }
+    }
+
+    pub(crate) fn of(transmit: &noq_proto::Transmit) -> Addresses {
+        Addresses { peer: transmit.destination, local: transmit.src_ip }
+    }
+}
 
 /// A UDP socket that never waits.
 #[derive(Debug)]

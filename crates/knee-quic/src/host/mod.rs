@@ -2,24 +2,28 @@
 //! does no I/O and reads no clock, so that it runs over simulated links as over sockets.
 
 mod join;
+mod settings;
+
+pub use self::settings::{ConnectionSettings, HostSettings};
 
 use self::join::{hear, introduce};
-use crate::congestion::{CongestionControl, CongestionSettings, Coupling, Observed};
+use self::settings::transport;
+use crate::Addresses;
+use crate::congestion::{CongestionControl, Coupling, Observed};
 use crate::keys::{KeyError, KeyPair, PublicKey};
-use crate::link::{Factory, Link, Member, SEND_BUFFER};
+use crate::link::{Factory, Link, Member};
 use bytes::BytesMut;
 use knee_bundle::{Bundle, BundleCounters, BundleSettings, DATAGRAM_MIN, Limits, Violation};
 use knee_cc::SelectionError;
-use knee_sched::{PATHS_MAX, Path, Selection, Status};
+use knee_sched::{PATHS_MAX, Path, Status};
 use knee_units::Time;
 use noq_proto::{
-    AckFrequencyConfig, ClientConfig, ConnectionError, ConnectionEvent, ConnectionHandle,
-    DatagramEvent, Dir, Endpoint, Event, FourTuple, IdleTimeout, Incoming, MtuDiscoveryConfig,
-    PathId, ServerConfig, StreamEvent, Transmit, TransportConfig, VarInt,
+    ClientConfig, ConnectionError, ConnectionEvent, ConnectionHandle, DatagramEvent, Dir, Endpoint,
+    Event, FourTuple, Incoming, PathId, ServerConfig, StreamEvent, Transmit, VarInt,
 };
 use rand_chacha::ChaCha8Rng;
 use std::collections::{BTreeMap, VecDeque};
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -34,64 +38,12 @@ const SERVER_NAME: &str = "knee";
 /// Bytes that QUIC puts around a datagram at most: its header with a packet number of four
 /// bytes (RFC 9000, section 17.3.1), the tag, and the frame's type and length.
 const AROUND_DATAGRAM: u16 = 1 + 8 + 4 + 16 + 1 + 8;
-/// Room for what arrives before its bundle is known.
-const RECEIVE_BUFFER: usize = 16 << 20;
 /// Connections that have not joined, from which on a client has to show that its address
 /// is its own (RFC 9000, section 8.1.2), and from which on none is taken.
 const UNJOINED_CHECKED: usize = 64;
 const UNJOINED_MAX: usize = 1024;
 /// Why a connection is closed: its bundle is over, and not this path alone.
 const BUNDLE_OVER: VarInt = VarInt::from_u32(2);
-
-/// What the connections of a path are set to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ConnectionSettings {
-    /// Bytes of a packet, as UDP's payload.
-    pub packet: u16,
-    /// Larger packets are tried up to so many bytes (RFC 8899); none: they stay as they are.
-    pub packet_max: Option<u16>,
-    /// Something is sent after so long a silence.
-    pub keep_alive: Option<Time>,
-    /// A connection that was not heard for so long is over.
-    pub idle: Option<Time>,
-}
-
-impl ConnectionSettings {
-    /// Packets of one size, and a connection that lasts.
-    pub fn lasting(packet: u16) -> ConnectionSettings {
-        ConnectionSettings { packet, packet_max: None, keep_alive: None, idle: None }
-    }
-}
-
-/// What a host is set to.
-#[derive(Clone, Debug)]
-pub struct HostSettings {
-    /// It accepts connections, and does not open any.
-    pub is_server: bool,
-    /// The paths that it may have, each with an endpoint of its own.
-    pub paths: Vec<ConnectionSettings>,
-    /// A client uses a path once it knows the server, and does not wait for JOINED: both
-    /// ends have the same limits.
-    pub eager: bool,
-    /// For so long a server keeps a bundle that has no path.
-    pub linger: Time,
-    /// Bundles that a server takes of one key at once.
-    pub bundles_of_a_key: usize,
-    /// What each path's congestion control is set to.
-    pub congestion: CongestionSettings,
-    /// The scheduler.
-    pub scheduler: Selection,
-    /// What each end takes of the other, of a bundle.
-    pub limits: Limits,
-    /// Bytes that a stream keeps which are written and not acknowledged.
-    pub buffer: u64,
-    /// A fast path repeats what a slower one would deliver later.
-    pub reinjection: bool,
-    /// How late this host's clock and timers may be.
-    pub lateness: Time,
-    /// Paths that are used only when no other is left, by their number in a bundle.
-    pub backup: Vec<usize>,
-}
 
 /// A host could not be made.
 #[derive(Debug, thiserror::Error)]
@@ -105,26 +57,6 @@ pub enum HostError {
     /// A connection cannot be opened.
     #[error("cannot open a connection: {0}")]
     Connect(#[from] noq_proto::ConnectError),
-}
-
-/// The two ends of a packet.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Addresses {
-    /// The peer's.
-    pub peer: SocketAddr,
-    /// This host's: an answer has to come from where the question went to; none: any.
-    pub local: Option<IpAddr>,
-}
-
-impl Addresses {
-    /// To or from there, by any address of this host.
-    pub fn to(peer: SocketAddr) -> Addresses {
-        Addresses { peer, local: None }
-    }
-
-    fn of(transmit: &Transmit) -> Addresses {
-        Addresses { peer: transmit.destination, local: transmit.src_ip }
-    }
 }
 
 /// What the owner of a host is to know.
@@ -747,34 +679,7 @@ impl Host {
     }
 }
 
-fn transport(path: ConnectionSettings, is_server: bool, factory: Arc<Factory>) -> TransportConfig {
-    let mut config = TransportConfig::default();
-    let discovery = path.packet_max.map(|most| {
-        let mut discovery = MtuDiscoveryConfig::default();
-        discovery.upper_bound(most);
-        discovery
-    });
-    // A time beyond what a varint of milliseconds holds is for ever.
-    let idle = path.idle.and_then(|idle| IdleTimeout::try_from(duration(idle)).ok());
-    config
-        .congestion_controller_factory(factory)
-        .initial_mtu(path.packet)
-        .mtu_discovery_config(discovery)
-        .max_idle_timeout(idle)
-        .keep_alive_interval(path.keep_alive.map(duration))
-        .max_concurrent_bidi_streams(VarInt::from_u32(u32::from(is_server)))
-        .max_concurrent_uni_streams(VarInt::from_u32(0))
-        .datagram_receive_buffer_size(Some(RECEIVE_BUFFER))
-        .datagram_send_buffer_size(SEND_BUFFER)
-        .ack_frequency_config(None::<AckFrequencyConfig>);
-    config
-}
-
 /// An address of IPv4 is shown as one, whatever socket it came to.
 fn canonical(address: SocketAddr) -> SocketAddr {
     SocketAddr::new(address.ip().to_canonical(), address.port())
-}
-
-fn duration(time: Time) -> Duration {
-    Duration::from_nanos(time.as_nanos())
 }
