@@ -6,6 +6,7 @@
 #![allow(clippy::disallowed_methods, reason = "real time passes here")]
 #![allow(clippy::print_stdout, reason = "how long it took is worth a look")]
 
+#[allow(dead_code, reason = "the bench uses the rest")]
 mod lab;
 
 use knee_trials::{Skipped, trials};

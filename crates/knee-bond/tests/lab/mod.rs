@@ -21,6 +21,8 @@ use tokio::task::LocalSet;
 
 /// The server, and whoever is behind it.
 pub const SERVER: Ipv4Addr = Ipv4Addr::new(10, 99, 0, 1);
+/// Bytes of a file that are made at a time.
+const PART: usize = 1 << 16;
 /// The port of files.
 pub const FILES: u16 = 80;
 /// The port of an echo over UDP.
@@ -110,6 +112,43 @@ impl Lab {
     /// Runs ip(8) on the client's machine.
     pub fn ip(&self, arguments: &[&str]) {
         self.hosts.sender.within(|| ip(arguments)).unwrap();
+    }
+
+    /// From now on nothing passes a link, and nobody is told: what comes is dropped.
+    pub fn cut(&self, link: usize) {
+        self.filter(link, "add");
+    }
+
+    /// It passes again.
+    pub fn mend(&self, link: usize) {
+        self.filter(link, "del");
+    }
+
+    /// Packets to the client's address on a link have no way at the server, nor those to the
+    /// server at the client.
+    fn filter(&self, link: usize, what: &str) {
+        let there = format!("10.64.{link}.1/32");
+        let rule = ["rule", what, "to", &there, "pref", "1", "blackhole"];
+        self.hosts.receiver.within(|| ip(&rule)).unwrap();
+        let device = format!("knee{link}");
+        let rule = ["rule", what, "oif", &device, "pref", "1", "blackhole"];
+        self.hosts.sender.within(|| ip(&rule)).unwrap();
+    }
+
+    /// What an end shows of itself.
+    pub fn status(&self, role: &str) -> Status {
+        status::ask(&self.path(&format!("{role}.sock"))).unwrap()
+    }
+
+    /// Bytes that a connection brings in so long.
+    pub fn load_for(&self, time: Duration) -> u64 {
+        let mut connection = self.connect(SERVER, FILES).unwrap();
+        connection.write_all(&(1_u64 << 32).to_be_bytes()).unwrap();
+        let (mut buffer, mut bytes, began) = (vec![0; 1 << 16], 0, Instant::now());
+        while began.elapsed() < time {
+            bytes += connection.read(&mut buffer).unwrap() as u64;
+        }
+        bytes
     }
 
     /// A file of the folder.
@@ -251,9 +290,12 @@ fn give(mut connection: TcpStream) {
     if connection.read_exact(&mut wanted).is_err() {
         return;
     }
-    let content: Vec<u8> = (0..u64::from_be_bytes(wanted)).map(byte).collect();
-    if connection.write_all(&content).is_err() {
-        return;
+    let wanted = u64::from_be_bytes(wanted);
+    for from in (0..wanted).step_by(PART) {
+        let part: Vec<u8> = (from..wanted.min(from + PART as u64)).map(byte).collect();
+        if connection.write_all(&part).is_err() {
+            return;
+        }
     }
     let (mut buffer, mut place) = (vec![0; 1 << 16], 0_u64);
     while let Ok(count @ 1..) = connection.read(&mut buffer) {
