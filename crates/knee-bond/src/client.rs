@@ -6,10 +6,10 @@ use crate::engine::{Engine, Told};
 use crate::key;
 use crate::links::{Links, Slot, SlotState};
 use crate::proxy;
+use crate::quota::Quotas;
 use crate::request::Target;
-use crate::settings::{random, rng, settings};
-use crate::status::{BundleStatus, Status, StatusSocket, Unused, socket_path};
-use knee_host::{LinkChanges, Routing};
+use crate::settings::{rng, settings};
+use crate::status::{BundleStatus, LinkStatus, Status, StatusSocket, Unused, socket_path};
 use knee_quic::{BundleId, Host};
 use std::cell::RefCell;
 use std::net::SocketAddr;
@@ -21,8 +21,17 @@ use tokio::sync::{Notify, mpsc};
 use tokio::task::spawn_local;
 use tokio::time::Instant;
 
-/// Changes of links come in bursts: the last of one is waited for.
-const DEBOUNCE: Duration = Duration::from_millis(200);
+/// To measure a link takes so long, once it is up.
+const MEASURED: Duration = Duration::from_millis(200);
+
+/// What was found out of a link that was tried.
+#[derive(Clone, Debug)]
+pub struct Tried {
+    /// Its interface.
+    pub interface: String,
+    /// What was measured, or why it does not work.
+    pub outcome: Result<LinkStatus, String>,
+}
 
 /// How applications get to the server.
 #[derive(Debug)]
@@ -55,10 +64,8 @@ impl Way {
 pub struct Client {
     config: ClientConfig,
     way: Rc<Way>,
-    slots: Rc<RefCell<Vec<Slot>>>,
-    bundle: BundleId,
+    links: Links,
     told: mpsc::UnboundedReceiver<Told>,
-    routing: Routing,
     proxy: TcpListener,
     forwards: Vec<(TcpListener, Target)>,
     status: StatusSocket,
@@ -69,23 +76,73 @@ async fn listen(at: SocketAddr) -> Result<TcpListener, BondError> {
     TcpListener::bind(at).await.map_err(|source| BondError::Listen { at: at.to_string(), source })
 }
 
+/// The host of a client, and the links that it is to have.
+fn host(
+    config: &ClientConfig,
+) -> Result<(Rc<Way>, Links, mpsc::UnboundedReceiver<Told>), BondError> {
+    let keys = key::read(&config.key)?;
+    let costs = |link: &usize| config.link[*link].cost > 0;
+    let quiet: Vec<usize> = (0..config.link.len()).filter(costs).collect();
+    let settings = settings(false, LINKS_MAX, &config.tuning, &quiet);
+    #[expect(clippy::disallowed_methods, reason = "QUIC counts from it; Knee's clock does not")]
+    let start = std::time::Instant::now();
+    let rng = rng().map_err(|_| BondError::Random)?;
+    let host = Host::new(settings, &keys, &config.server_key.0, start, &rng)?;
+    let (engine, told) = Engine::new(host, start);
+    let way = Rc::new(Way { engine, bundle: RefCell::default(), changed: Notify::new() });
+    let links = Links::new(config, way.clone())?;
+    Ok((way, links, told))
+}
+
+/// Makes each link as a client does, measures it, and gives it up. A client that runs with
+/// the same key is left alone.
+///
+/// # Errors
+/// The key cannot be read, or the system lacks something; links that do not work are no
+/// error.
+pub async fn try_links(config: &ClientConfig) -> Result<Vec<Tried>, BondError> {
+    let (way, mut links, mut told) = host(config)?;
+    let running = spawn_local(way.engine.clone().run());
+    let slots = links.slots.clone();
+    let decided = async {
+        // The first look at interfaces, and an RTT or two of those that are up.
+        tokio::time::sleep(MEASURED).await;
+        while !slots.borrow().iter().all(Slot::is_decided) {
+            tokio::time::sleep(MEASURED).await;
+        }
+        tokio::time::sleep(MEASURED).await;
+    };
+    links.keep(&mut told, decided, &mut |_| {}).await?;
+    let bundle = *way.bundle.borrow();
+    let found = bundle.map(|id| {
+        way.engine.with(|host, _| BundleStatus::of(host, &id, String::new())).links
+    });
+    let found = found.unwrap_or_default();
+    let tried = slots.borrow();
+    let tried = tried.iter().map(|slot| {
+        let outcome = match &slot.state {
+            SlotState::Down(why, _) => Err(why.clone()),
+            SlotState::Connecting(..) => Err("the server did not answer over it".to_owned()),
+            SlotState::Up(_) => {
+                let link = found.iter().find(|link| link.name == slot.interface);
+                link.cloned().ok_or_else(|| "it came, and was lost again".to_owned())
+            }
+        };
+        Tried { interface: slot.interface.clone(), outcome }
+    });
+    let tried = tried.collect();
+    links.close().await;
+    running.abort();
+    Ok(tried)
+}
+
 impl Client {
     /// Takes its ports, and reads its key. Nothing is sent before [`run`](Self::run).
     ///
     /// # Errors
     /// A port is in use, the key cannot be read, or the system lacks something.
     pub async fn new(config: ClientConfig) -> Result<Client, BondError> {
-        let keys = key::read(&config.key)?;
-        let slots: Vec<Slot> =
-            config.link.iter().map(|link| Slot::new(link.interface.clone(), link.backup)).collect();
-        let backup = (0..slots.len()).filter(|slot| slots[*slot].backup).collect();
-        let settings = settings(false, LINKS_MAX, &config.tuning, backup);
-        #[expect(clippy::disallowed_methods, reason = "QUIC counts from it; Knee's clock does not")]
-        let start = std::time::Instant::now();
-        let rng = rng().map_err(|_| BondError::Random)?;
-        let host = Host::new(settings, &keys, &config.server_key.0, start, &rng)?;
-        let (engine, told) = Engine::new(host, start);
-        let way = Way { engine, bundle: RefCell::default(), changed: Notify::new() };
+        let (way, links, told) = host(&config)?;
         let proxy = listen(config.listen).await?;
         let mut forwards = Vec::new();
         for forward in &config.forward {
@@ -94,18 +151,8 @@ impl Client {
         let path: PathBuf = config.status.clone().unwrap_or_else(|| socket_path("client"));
         let status = StatusSocket::bind(&path)
             .map_err(|source| BondError::Listen { at: path.display().to_string(), source })?;
-        Ok(Client {
-            way: Rc::new(way),
-            slots: Rc::new(RefCell::new(slots)),
-            bundle: random().map_err(|_| BondError::Random)?,
-            told,
-            routing: Routing::open()?,
-            proxy,
-            forwards,
-            status,
-            started: Instant::now(),
-            config,
-        })
+        let started = Instant::now();
+        Ok(Client { way, links, told, proxy, forwards, status, started, config })
     }
 
     /// Runs until `stop` says so. `say` is given what happens, a line each.
@@ -117,8 +164,7 @@ impl Client {
         stop: impl Future<Output = ()>,
         mut say: impl FnMut(&str),
     ) -> Result<(), BondError> {
-        let engine = self.way.engine.clone();
-        let running = spawn_local(engine.clone().run());
+        let running = spawn_local(self.way.engine.clone().run());
         let login = Rc::new(self.config.login.take());
         let listen = self.proxy.local_addr().map(|at| at.to_string()).unwrap_or_default();
         spawn_local(proxy::serve(self.proxy, self.way.clone(), login));
@@ -127,44 +173,15 @@ impl Client {
         }
         let shown = Shown {
             way: self.way.clone(),
-            slots: self.slots.clone(),
+            slots: self.links.slots.clone(),
+            quotas: self.links.quotas.clone(),
             server: self.config.server.to_string(),
             listen,
             started: self.started,
         };
         let status = spawn_local(self.status.serve(move || shown.status()));
-        let mut links = Links {
-            way: self.way.clone(),
-            slots: self.slots,
-            automatic: self.config.link.is_empty(),
-            server: self.config.server,
-            bundle: self.bundle,
-            routing: self.routing,
-        };
-        let (changes, mut changed) = mpsc::channel(1);
-        listen_for_changes(changes)?;
-        let mut tick = Instant::now();
-        tokio::pin!(stop);
-        loop {
-            tokio::select! {
-                () = &mut stop => break,
-                () = tokio::time::sleep_until(tick) => {
-                    links.look(&mut say).await?;
-                    tick = links.next();
-                }
-                Some(()) = changed.recv() => tick = tick.min(Instant::now() + DEBOUNCE),
-                told = self.told.recv() => match told {
-                    Some(told) => {
-                        links.on_told(told, &mut say)?;
-                        tick = tick.min(links.next());
-                    }
-                    None => break,
-                },
-            }
-        }
-        engine.with(|host, now| host.close(now, &links.bundle));
-        // What says so leaves within a moment, or never.
-        tokio::time::sleep(Duration::from_millis(100)).await;
+        self.links.keep(&mut self.told, stop, &mut say).await?;
+        self.links.close().await;
         status.abort();
         let _ = status.await;
         running.abort();
@@ -172,25 +189,11 @@ impl Client {
     }
 }
 
-/// A thread hears of changes of links, since to hear of them is to wait.
-fn listen_for_changes(changes: mpsc::Sender<()>) -> Result<(), BondError> {
-    let mut listener = LinkChanges::listen()?;
-    let listen = move || {
-        while !changes.is_closed() {
-            // One that waits to be seen stands for all.
-            if listener.wait(Duration::from_secs(1)).unwrap_or(false) {
-                let _ = changes.try_send(());
-            }
-        }
-    };
-    let thread = std::thread::Builder::new().name("links".to_owned()).spawn(listen);
-    thread.map(drop).map_err(BondError::Thread)
-}
-
 /// What `status` shows.
 struct Shown {
     way: Rc<Way>,
     slots: Rc<RefCell<Vec<Slot>>>,
+    quotas: Rc<RefCell<Quotas>>,
     server: String,
     listen: String,
     started: Instant,
@@ -219,6 +222,7 @@ impl Shown {
             listen: self.listen.clone(),
             bundles: bundle.map(of).into_iter().collect(),
             unused: unused.collect(),
+            caps: self.quotas.borrow().status(),
         }
     }
 }

@@ -6,6 +6,7 @@ use crate::request::Target;
 use ipnet::IpNet;
 use knee_cc::Selection;
 use knee_quic::PublicKey;
+use knee_units::Bytes;
 use serde::Deserialize;
 use serde::de::{Deserializer, Error};
 use std::collections::BTreeSet;
@@ -69,6 +70,8 @@ pub struct ClientConfig {
     pub tuning: Tuning,
     /// The socket that `status` asks.
     pub status: Option<PathBuf>,
+    /// The file that keeps what links with a cap have carried.
+    pub caps: Option<PathBuf>,
 }
 
 /// The configuration of a server.
@@ -187,9 +190,15 @@ pub struct LinkConfig {
     /// Its interface, such as `eth0`.
     #[serde(deserialize_with = "interface")]
     pub interface: String,
-    /// It is used only when no other link is left.
+    /// It is used when no cheaper one works, and is quiet until then.
     #[serde(default)]
-    pub backup: bool,
+    pub cost: u8,
+    /// What it may carry in a month, in both directions; none: as much as there is.
+    #[serde(default, deserialize_with = "cap")]
+    pub cap: Option<Bytes>,
+    /// The day of the month on which its cap begins anew.
+    #[serde(default = "first", deserialize_with = "day")]
+    pub resets: u8,
 }
 
 /// Public keys of a peer, of which each is taken.
@@ -244,6 +253,22 @@ fn interface<'de, D: Deserializer<'de>>(from: D) -> Result<String, D::Error> {
     // IFNAMSIZ with its zero byte.
     let fits = (1..16).contains(&name.len()) && !name.contains(['/', ' ']);
     if fits { Ok(name) } else { Err(D::Error::custom(format!("no interface is called {name:?}"))) }
+}
+
+fn cap<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Bytes>, D::Error> {
+    let text = String::deserialize(from)?;
+    text.parse().map(Some).map_err(|error| D::Error::custom(format!("{error}, as in \"20 GB\"")))
+}
+
+fn first() -> u8 {
+    1
+}
+
+fn day<'de, D: Deserializer<'de>>(from: D) -> Result<u8, D::Error> {
+    match u8::deserialize(from)? {
+        day @ 1..=31 => Ok(day),
+        _ => Err(D::Error::custom("a day of the month is 1 to 31")),
+    }
 }
 
 fn prefixes<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<IpNet>, D::Error> {
@@ -307,6 +332,9 @@ impl ClientConfig {
             return Err(wrong(path, "link: an interface is named twice"));
         }
         beside(path, &mut config.key);
+        if let Some(caps) = &mut config.caps {
+            beside(path, caps);
+        }
         Ok(config)
     }
 }

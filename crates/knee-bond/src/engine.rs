@@ -5,7 +5,7 @@
 use crate::stream::BundleStream;
 use bytes::Bytes;
 use knee_bundle::{Bundle, Class, Event, StreamId};
-use knee_quic::{BundleId, Host, HostEvent, Room, Socket};
+use knee_quic::{Addresses, BundleId, Host, HostEvent, Room, Socket};
 use knee_units::Time;
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -61,6 +61,8 @@ struct Attached {
 struct State {
     host: Host,
     sockets: Vec<Option<Attached>>,
+    /// Bytes of packets of each endpoint in both directions.
+    carried: Vec<u64>,
     streams: BTreeMap<(BundleId, StreamId), Rc<Signals>>,
     flows: BTreeMap<(BundleId, u64), mpsc::Sender<Bytes>>,
     told: mpsc::UnboundedSender<Told>,
@@ -85,7 +87,8 @@ impl Engine {
     pub fn new(host: Host, start: Instant) -> (Rc<Engine>, mpsc::UnboundedReceiver<Told>) {
         let (told, hears) = mpsc::unbounded_channel();
         let (streams, flows) = (BTreeMap::new(), BTreeMap::new());
-        let state = State { host, sockets: Vec::new(), streams, flows, told };
+        let (sockets, carried) = (Vec::new(), Vec::new());
+        let state = State { host, sockets, carried, streams, flows, told };
         let engine = Engine { start, kick: Notify::new(), state: RefCell::new(state) };
         (Rc::new(engine), hears)
     }
@@ -113,9 +116,10 @@ impl Engine {
         let socket = Rc::new(Socket::new(socket)?);
         let reader = spawn_local(self.clone().read_socket(endpoint, socket.clone(), readiness));
         self.detach(endpoint);
-        let sockets = &mut self.state.borrow_mut().sockets;
+        let State { sockets, carried, .. } = &mut *self.state.borrow_mut();
         if sockets.len() <= endpoint {
             sockets.resize_with(endpoint + 1, || None);
+            carried.resize(endpoint + 1, 0);
         }
         sockets[endpoint] = Some(Attached { socket, reader, problem: None });
         Ok(())
@@ -127,6 +131,12 @@ impl Engine {
         if let Some(attached) = state.sockets.get_mut(endpoint).and_then(Option::take) {
             attached.reader.abort();
         }
+    }
+
+    /// Bytes of packets that an endpoint has carried, sent and received, with the headers of
+    /// IP and UDP.
+    pub fn carried(&self, endpoint: usize) -> u64 {
+        self.state.borrow().carried.get(endpoint).copied().unwrap_or_default()
     }
 
     /// Why packets of an endpoint could not be sent; none: they could. It is asked once.
@@ -146,9 +156,12 @@ impl Engine {
             // An error that a packet caused, such as an ICMP message, is read by that, and
             // the next call goes on.
             let _ = readiness.try_io(Interest::READABLE, || {
-                let host = &mut self.state.borrow_mut().host;
+                let State { host, carried, .. } = &mut *self.state.borrow_mut();
                 for _ in 0..BATCHES {
-                    let take = |from, bytes: &[u8]| host.on_packet(now, endpoint, from, bytes);
+                    let take = |from: Addresses, bytes: &[u8]| {
+                        carried[endpoint] += on_the_wire(&from, bytes.len(), bytes.len());
+                        host.on_packet(now, endpoint, from, bytes);
+                    };
                     if !socket.receive(&mut room, take)? {
                         return Err(io::ErrorKind::WouldBlock.into());
                     }
@@ -179,9 +192,10 @@ impl Engine {
     fn work(&self) -> Time {
         let now = self.now();
         let mut state = self.state.borrow_mut();
-        let State { host, sockets, .. } = &mut *state;
+        let State { host, sockets, carried, .. } = &mut *state;
         host.work(now, |endpoint, to, bytes, packet| {
             let Some(attached) = sockets.get_mut(endpoint).and_then(Option::as_mut) else { return };
+            carried[endpoint] += on_the_wire(&to, bytes.len(), packet);
             if let Err(error) = attached.socket.send(to, bytes, packet) {
                 // A probe of a larger packet than the interface takes.
                 if error.raw_os_error() != Some(libc::EMSGSIZE) {
@@ -241,6 +255,12 @@ impl Engine {
         flows.insert((id, flow), sender);
         receiver
     }
+}
+
+/// Bytes of packets of `packet` bytes each, with the headers of IP and UDP.
+fn on_the_wire(ends: &Addresses, bytes: usize, packet: usize) -> u64 {
+    let headers = if ends.peer.ip().to_canonical().is_ipv4() { 28 } else { 48 };
+    (bytes + bytes.div_ceil(packet.max(1)) * headers) as u64
 }
 
 impl State {

@@ -18,7 +18,7 @@
 //! its rules deny, show a secret, hold a host over an await, run on more than one thread but
 //! to hear of links and to resolve names.
 //!
-//! Left out so far: caps of metered links, the transparent mode, records, and a socket that
+//! Left out so far: the transparent mode, records, and a socket that
 //! is handed over when the server is restarted.
 
 mod client;
@@ -29,19 +29,21 @@ mod errand;
 pub mod key;
 mod links;
 pub mod proxy;
+pub mod quota;
 pub mod request;
 mod server;
 mod settings;
 pub mod status;
 mod stream;
 
-pub use client::{Client, Way};
+pub use client::{Client, Tried, Way, try_links};
 pub use config::{ClientConfig, ConfigError, ServerConfig};
 pub use engine::{Engine, Told};
 pub use server::Server;
 pub use stream::{Broken, BundleStream};
 
 use key::KeyFileError;
+use quota::QuotaError;
 use knee_host::HostError;
 
 /// An end cannot run.
@@ -64,6 +66,9 @@ pub enum BondError {
         /// What the system says.
         source: std::io::Error,
     },
+    /// The caps of links.
+    #[error(transparent)]
+    Quota(#[from] QuotaError),
     /// A thread cannot be had.
     #[error("cannot start a thread: {0}")]
     Thread(std::io::Error),

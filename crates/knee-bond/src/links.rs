@@ -3,11 +3,13 @@
 use crate::BondError;
 use crate::client::Way;
 use crate::config::LINKS_MAX;
+use crate::config::ClientConfig;
 use crate::engine::Told;
+use crate::quota::{self, Quotas, state_path};
 use crate::request::Target;
 use crate::settings::random;
 use knee_bundle::PathUse;
-use knee_host::{Link, Routing};
+use knee_host::{Link, LinkChanges, Routing};
 use knee_quic::{BundleId, HostEvent, Member};
 use nix::sys::socket::{setsockopt, sockopt};
 use std::cell::RefCell;
@@ -16,8 +18,13 @@ use std::ffi::OsString;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::rc::Rc;
 use std::time::Duration;
+use tokio::sync::mpsc;
 use tokio::time::Instant;
 
+/// Changes of links come in bursts: the last of one is waited for.
+const DEBOUNCE: Duration = Duration::from_millis(200);
+/// What says that a bundle is over leaves within so long, or never.
+const PARTING: Duration = Duration::from_millis(100);
 /// How often links are looked at although nothing was heard of them.
 const STEP: Duration = Duration::from_secs(5);
 /// A link that could not be had is tried again after so long, and twice as long each time.
@@ -30,7 +37,7 @@ const HANDSHAKE: Duration = Duration::from_secs(10);
 #[derive(Debug)]
 pub struct Slot {
     pub interface: String,
-    pub backup: bool,
+    pub cost: u8,
     pub state: SlotState,
     /// Since it was last up, tries that failed.
     failures: u32,
@@ -48,9 +55,18 @@ pub enum SlotState {
 }
 
 impl Slot {
-    pub fn new(interface: String, backup: bool) -> Slot {
+    fn new(interface: String, cost: u8) -> Slot {
         let state = SlotState::Down("it has not been tried yet".to_owned(), Instant::now());
-        Slot { interface, backup, state, failures: 0 }
+        Slot { interface, cost, state, failures: 0 }
+    }
+
+    /// It is up, or why it is not is known.
+    pub fn is_decided(&self) -> bool {
+        match &self.state {
+            SlotState::Down(..) => self.failures > 0,
+            SlotState::Connecting(..) => false,
+            SlotState::Up(_) => true,
+        }
     }
 
     fn fail(&mut self, why: String) {
@@ -62,18 +78,94 @@ impl Slot {
 
 /// What makes links and gives them up.
 pub struct Links {
-    pub way: Rc<Way>,
     pub slots: Rc<RefCell<Vec<Slot>>>,
+    pub quotas: Rc<RefCell<Quotas>>,
+    way: Rc<Way>,
     /// Every interface with a default route is one.
-    pub automatic: bool,
-    pub server: Target,
-    pub bundle: BundleId,
-    pub routing: Routing,
+    automatic: bool,
+    server: Target,
+    bundle: BundleId,
+    routing: Routing,
 }
 
 impl Links {
+    /// The links of a configuration; none is made before [`keep`](Self::keep).
+    pub fn new(config: &ClientConfig, way: Rc<Way>) -> Result<Links, BondError> {
+        let slots = config.link.iter().map(|link| Slot::new(link.interface.clone(), link.cost));
+        let path = config.caps.clone().unwrap_or_else(state_path);
+        Ok(Links {
+            quotas: Rc::new(RefCell::new(Quotas::new(&config.link, path)?)),
+            slots: Rc::new(RefCell::new(slots.collect())),
+            way,
+            automatic: config.link.is_empty(),
+            server: config.server.clone(),
+            bundle: random().map_err(|_| BondError::Random)?,
+            routing: Routing::open()?,
+        })
+    }
+
+    /// Makes links and gives them up as they come and go, until `stop` says so.
+    pub async fn keep(
+        &mut self,
+        told: &mut mpsc::UnboundedReceiver<Told>,
+        stop: impl Future<Output = ()>,
+        say: &mut impl FnMut(&str),
+    ) -> Result<(), BondError> {
+        let (changes, mut changed) = mpsc::channel(1);
+        listen_for_changes(changes)?;
+        let mut tick = Instant::now();
+        let counts = !self.quotas.borrow().is_empty();
+        let mut count = tokio::time::interval(quota::STEP);
+        tokio::pin!(stop);
+        loop {
+            tokio::select! {
+                () = &mut stop => {
+                    self.count(true, say);
+                    return Ok(());
+                }
+                _ = count.tick(), if counts => {
+                    self.count(false, say);
+                }
+                () = tokio::time::sleep_until(tick) => {
+                    self.look(say).await?;
+                    tick = self.next();
+                }
+                Some(()) = changed.recv() => tick = tick.min(Instant::now() + DEBOUNCE),
+                told = told.recv() => match told {
+                    Some(told) => {
+                        self.on_told(told, say)?;
+                        tick = tick.min(self.next());
+                    }
+                    None => return Ok(()),
+                },
+            }
+        }
+    }
+
+    /// Counts what links with a cap carried, and gives those up that have reached it.
+    fn count(&self, is_last: bool, say: &mut impl FnMut(&str)) {
+        for number in 0..self.slots.borrow().len() {
+            let interface = self.slots.borrow()[number].interface.clone();
+            let carried = self.way.engine.carried(number);
+            self.quotas.borrow_mut().count(&interface, carried);
+            let spent = self.quotas.borrow().spent(&interface);
+            if let Some(why) = spent {
+                self.give_up(number, &why, say);
+            }
+        }
+        if let Err(error) = self.quotas.borrow_mut().save(is_last) {
+            say(&format!("{error}. Links go on; what they carry now is not kept."));
+        }
+    }
+
+    /// Tells the server that the bundle is over.
+    pub async fn close(&self) {
+        self.way.engine.with(|host, now| host.close(now, &self.bundle));
+        tokio::time::sleep(PARTING).await;
+    }
+
     /// When to look again.
-    pub fn next(&self) -> Instant {
+    fn next(&self) -> Instant {
         let at = |slot: &Slot| match &slot.state {
             SlotState::Down(_, retry) => *retry,
             SlotState::Connecting(since, _) => *since + HANDSHAKE,
@@ -85,7 +177,7 @@ impl Links {
     }
 
     /// Looks at the interfaces, and makes and gives up links as they are.
-    pub async fn look(&mut self, say: &mut impl FnMut(&str)) -> Result<(), BondError> {
+    async fn look(&mut self, say: &mut impl FnMut(&str)) -> Result<(), BondError> {
         let found = self.routing.links()?;
         if self.automatic {
             self.find(&found);
@@ -101,8 +193,9 @@ impl Links {
                 (slots[number].interface.clone(), retry)
             };
             let link = found.iter().find(|link| link.name == interface);
-            if let Some(why) = unusable(link) {
-                self.give_up(number, why, say);
+            let spent = self.quotas.borrow().spent(&interface);
+            if let Some(why) = unusable(link).map(str::to_owned).or(spent) {
+                self.give_up(number, &why, say);
                 continue;
             }
             let addresses = link.map(|link| link.addresses.clone()).unwrap_or_default();
@@ -129,7 +222,7 @@ impl Links {
         let mut slots = self.slots.borrow_mut();
         for link in found.iter().filter(|link| link.has_default_route && link.is_physical) {
             if slots.len() < LINKS_MAX && slots.iter().all(|slot| slot.interface != link.name) {
-                slots.push(Slot::new(link.name.clone(), false));
+                slots.push(Slot::new(link.name.clone(), 0));
             }
         }
     }
@@ -204,11 +297,14 @@ impl Links {
         let socket = bound()?;
         let engine = &self.way.engine;
         engine.attach(number, socket).map_err(|error| error.to_string())?;
-        let member = Member { bundle: self.bundle, number, label: interface.to_owned() };
+        let cost = self.slots.borrow()[number].cost;
+        let path_use = PathUse { quiet: cost > 0, cost };
+        let label = interface.to_owned();
+        let member = Member { bundle: self.bundle, number, label, path_use };
         engine.with(|host, now| host.connect(now, number, to, member)).map_err(|e| e.to_string())
     }
 
-    pub fn on_told(&mut self, told: Told, say: &mut impl FnMut(&str)) -> Result<(), BondError> {
+    fn on_told(&mut self, told: Told, say: &mut impl FnMut(&str)) -> Result<(), BondError> {
         match told {
             Told::Host(HostEvent::Joined(bundle, number)) if bundle == self.bundle => {
                 self.up(number, say);
@@ -252,10 +348,6 @@ impl Links {
             slot.failures = 0;
             say(&format!("{} is up.", slot.interface));
         }
-        if slot.backup {
-            let path_use = PathUse { backup: true, ..PathUse::default() };
-            self.way.engine.with_bundle(&self.bundle, |bundle| bundle.set_use(number, path_use));
-        }
         self.way.set(Some(self.bundle));
     }
 
@@ -284,6 +376,21 @@ impl Links {
         }
         Ok(())
     }
+}
+
+/// A thread hears of changes of links, since to hear of them is to wait.
+fn listen_for_changes(changes: mpsc::Sender<()>) -> Result<(), BondError> {
+    let mut listener = LinkChanges::listen()?;
+    let listen = move || {
+        while !changes.is_closed() {
+            // One that waits to be seen stands for all.
+            if listener.wait(Duration::from_secs(1)).unwrap_or(false) {
+                let _ = changes.try_send(());
+            }
+        }
+    };
+    let thread = std::thread::Builder::new().name("links".to_owned()).spawn(listen);
+    thread.map(drop).map_err(BondError::Thread)
 }
 
 /// Why an interface cannot be a link; none: it can.

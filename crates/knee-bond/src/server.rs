@@ -45,7 +45,7 @@ impl Server {
         #[expect(clippy::disallowed_methods, reason = "QUIC counts from it; Knee's clock does not")]
         let start = std::time::Instant::now();
         let rng = rng().map_err(|_| BondError::Random)?;
-        let settings = settings(true, 1, &config.tuning, Vec::new());
+        let settings = settings(true, 1, &config.tuning, &[]);
         let host = Host::new(settings, &keys, &pins, start, &rng)?;
         let (engine, told) = Engine::new(host, start);
         let taken = |source| BondError::Listen { at: format!("UDP {}", config.listen), source };
@@ -210,5 +210,6 @@ fn status(
         listen: listen.to_owned(),
         bundles,
         unused: Vec::new(),
+        caps: Vec::new(),
     }
 }

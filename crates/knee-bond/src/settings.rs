@@ -14,6 +14,8 @@ const PACKET_MAX: u16 = 1452;
 /// Every NAT keeps a flow of UDP for so long (RFC 4787, section 4.3, asks for two minutes;
 /// half a minute is what there is).
 const KEEP_ALIVE: Time = Time::from_secs(15);
+/// On a link that costs something; few NATs forget so soon, and the link is tried anew.
+const KEEP_ALIVE_QUIET: Time = Time::from_secs(25);
 /// A link that was not heard for so long is given up, and tried anew.
 const IDLE: Time = Time::from_secs(40);
 /// For so long streams wait for a link to come back.
@@ -33,22 +35,25 @@ const INITIAL_WINDOW: u32 = 10;
 /// Bytes that leave at once at most.
 const BURST: u32 = 1 << 16;
 
-/// The settings of an end that has `endpoints` sockets.
+/// The settings of an end that has `endpoints` sockets, some of which are to be quiet.
 pub fn settings(
     is_server: bool,
     endpoints: usize,
     tuning: &Tuning,
-    backup: Vec<usize>,
+    quiet: &[usize],
 ) -> HostSettings {
-    let path = ConnectionSettings {
-        packet: PACKET,
-        packet_max: Some(PACKET_MAX),
-        keep_alive: (!is_server).then_some(KEEP_ALIVE),
-        idle: Some(IDLE),
+    let path = |endpoint: usize| {
+        let wait = if quiet.contains(&endpoint) { KEEP_ALIVE_QUIET } else { KEEP_ALIVE };
+        ConnectionSettings {
+            packet: PACKET,
+            packet_max: Some(PACKET_MAX),
+            keep_alive: (!is_server).then_some(wait),
+            idle: Some(IDLE),
+        }
     };
     HostSettings {
         is_server,
-        paths: vec![path; endpoints],
+        paths: (0..endpoints).map(path).collect(),
         eager: false,
         linger: LINGER,
         bundles_of_a_key: BUNDLES_OF_A_KEY,
@@ -64,7 +69,6 @@ pub fn settings(
         buffer: BUFFER,
         reinjection: true,
         lateness: LATENESS,
-        backup,
     }
 }
 

@@ -1,5 +1,6 @@
 //! What an end shows of itself: over a Unix socket, as JSON, to whoever may open it.
 
+use crate::quota::CapStatus;
 use knee_quic::{Host, PathState};
 use serde::{Deserialize, Serialize};
 use std::io;
@@ -23,6 +24,8 @@ pub struct Status {
     pub bundles: Vec<BundleStatus>,
     /// Links of a client that are not used, and why.
     pub unused: Vec<Unused>,
+    /// Links of a client that have a cap.
+    pub caps: Vec<CapStatus>,
 }
 
 /// A bundle.
@@ -45,8 +48,10 @@ pub struct LinkStatus {
     pub address: String,
     /// It is silent, and not used for now.
     pub silent: bool,
-    /// Used only when no other is left.
+    /// It waits, since a cheaper one works.
     pub backup: bool,
+    /// What it costs.
+    pub cost: u8,
     /// Smoothed RTT, ms.
     pub rtt_ms: f64,
     /// Lowest RTT, ms.
@@ -85,12 +90,13 @@ impl BundleStatus {
 
 impl LinkStatus {
     fn of(path: &PathState) -> LinkStatus {
-        let PathState { peer, label, is_suspect, is_backup, packet, observed, .. } = path;
+        let PathState { peer, label, is_suspect, is_backup, path_use, packet, observed, .. } = path;
         LinkStatus {
             name: label.clone(),
             address: peer.to_string(),
             silent: *is_suspect,
             backup: *is_backup,
+            cost: path_use.cost,
             rtt_ms: observed.srtt.as_secs_f64() * 1e3,
             min_rtt_ms: observed.min_rtt.as_secs_f64() * 1e3,
             sent_bytes: observed.delivered,

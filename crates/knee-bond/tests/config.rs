@@ -35,6 +35,9 @@ fn a_client_is_told_what_is_wrong_and_where() {
         (format!("{right}liste = \"0.0.0.0:1080\"\n"), "unknown field `liste`"),
         (format!("{right}[[link]]\ninterface = \"an interface\"\n"), "no interface is called"),
         (format!("{right}[[link]]\ninterface = \"a\"\n[[link]]\ninterface = \"a\"\n"), "twice"),
+        (format!("{right}[[link]]\ninterface = \"a\"\ncap = \"20\"\n"), "20 GB"),
+        (format!("{right}[[link]]\ninterface = \"a\"\nresets = 32\n"), "1 to 31"),
+        (format!("{right}[[link]]\ninterface = \"a\"\ncost = 256\n"), "u8"),
         (format!("{right}[tuning]\ncontroller = \"bbrr\"\n"), "bbrr"),
         (format!("{right}[tuning]\ncontroller = \"dctcp\"\n"), "counts marked bytes"),
         (

@@ -193,6 +193,65 @@ fn a_server_that_was_restarted_is_found_again() -> Result<(), Skipped> {
     })
 }
 
+/// What a link has carried, as the kernel counts it.
+fn passed(lab: &lab::Lab, device: &str) -> u64 {
+    let count = |what: &str| -> u64 {
+        let path = format!("/sys/class/net/{device}/statistics/{what}_bytes");
+        lab.run(&["cat", &path]).trim().parse().unwrap()
+    };
+    count("rx") + count("tx")
+}
+
+fn at_its_cap_a_link_carries_nothing_more() -> Result<(), Skipped> {
+    on(TWO, 2, |lab| {
+        let (theirs, ours) = (lab.key("server.key"), lab.key("client.key"));
+        let _server = lab.server(&ours, ALLOW);
+        let links = "caps = \"caps.json\"\nlink = [{ interface = \"knee0\", cap = \"3 MB\" }, \
+                     { interface = \"knee1\" }]\n";
+        let client = lab.client(&theirs, links);
+        client.wait_for_links(2);
+        let before = passed(lab, "knee0");
+        // Both links carry it until the first one may not.
+        lab.load(4_000_000);
+        client.wait_for_links(1);
+        let status = client.status();
+        let why = &status.unused[0];
+        assert!(why.name == "knee0" && why.why.contains("of its cap of 3 MB"), "{why:?}");
+        thread::sleep(Duration::from_millis(300));
+        let used = passed(lab, "knee0") - before;
+        let counted = status.caps[0].used_bytes;
+        println!("cap 3 MB, the kernel counts {used} bytes, Knee {counted}");
+        assert!((1_500_000..=3_000_000).contains(&used), "{used}");
+        assert!(counted.abs_diff(used) < used / 100 + 20_000, "{counted} {used}");
+        lab.load(1_000_000);
+        assert_eq!(passed(lab, "knee0") - before, used);
+        // A client that is started anew knows of it; one whose count is gone does not.
+        drop(client);
+        let client = lab.client(&theirs, links);
+        client.wait("a cap", |status| status.caps[0].used_bytes >= counted);
+        lab.load(1_000_000);
+        assert!(passed(lab, "knee0") - before <= 3_000_000);
+    })
+}
+
+fn dearer_links_wait_until_no_cheaper_one_works() -> Result<(), Skipped> {
+    on(TWO, 2, |lab| {
+        let links = "link = [{ interface = \"knee0\", cost = 1 }, { interface = \"knee1\" }]\n";
+        let (_server, client) = lab.pair(ALLOW, links);
+        client.wait_for_links(2);
+        let before = passed(lab, "knee0");
+        lab.load(500_000);
+        lab.send(500_000);
+        let idle = passed(lab, "knee0") - before;
+        assert!(idle < 10_000, "the dearer link carried {idle} bytes");
+        lab.cut(1);
+        lab.load(500_000);
+        let used = passed(lab, "knee0") - before;
+        assert!(used > 500_000, "the dearer link carried {used} bytes alone");
+        lab.mend(1);
+    })
+}
+
 fn main() -> ExitCode {
     knee_trials::run(trials![
         one_connection_uses_both_links,
@@ -202,5 +261,7 @@ fn main() -> ExitCode {
         datagrams_come_back,
         connect_of_http_wants_the_password,
         a_server_that_was_restarted_is_found_again,
+        at_its_cap_a_link_carries_nothing_more,
+        dearer_links_wait_until_no_cheaper_one_works,
     ])
 }

@@ -12,7 +12,7 @@
 //! 0x06        MAX_STREAMS       streams that the peer may have opened in all
 //! 0x07        RESET             stream, code, final size
 //! 0x08        STOP              stream, code
-//! 0x09        STATUS            path u8, flags u8 (1 backup, 2 quiet), cost u8
+//! 0x09        STATUS            path u8, flags u8 (1 quiet), cost u8
 //! 0x0a        GOAWAY            streams of the peer that are still served
 //! 0x0b        CLOSE             code, length u8, reason in UTF-8
 //! 0x0c, 0x0d  MESSAGE           flow, (0x0d: number,) length, bytes
@@ -150,11 +150,9 @@ pub enum Frame<'b> {
     Status {
         /// The path.
         path: usize,
-        /// To be used only when no other is left.
-        backup: bool,
         /// Nothing is to be sent without need.
         quiet: bool,
-        /// Zero: free.
+        /// It is used when no cheaper one works.
         cost: u8,
     },
     /// No more streams are taken; so many of the peer's are served.
@@ -210,8 +208,7 @@ mod kind {
     pub const HAS_OFFSET: u8 = 4;
 }
 
-const BACKUP: u8 = 1;
-const QUIET: u8 = 2;
+const QUIET: u8 = 1;
 
 impl<'b> Frame<'b> {
     /// Reads the next frame; none: there is no more.
@@ -277,8 +274,8 @@ impl<'b> Frame<'b> {
             Frame::MaxStreams(count) => put(into, kind::MAX_STREAMS, &[count]),
             Frame::Reset { stream, code, size } => put(into, kind::RESET, &[stream, code, size]),
             Frame::Stop { stream, code } => put(into, kind::STOP, &[stream, code]),
-            Frame::Status { path, backup, quiet, cost } => {
-                let flags = if backup { BACKUP } else { 0 } | if quiet { QUIET } else { 0 };
+            Frame::Status { path, quiet, cost } => {
+                let flags = if quiet { QUIET } else { 0 };
                 into.put_slice(&[kind::STATUS, path as u8, flags, cost]);
             }
             Frame::GoAway(count) => put(into, kind::GOAWAY, &[count]),
@@ -389,10 +386,10 @@ impl<'b> Fields<'_, 'b> {
 
     fn status(&mut self) -> Result<Frame<'b>, Malformed> {
         let (path, flags, cost) = (self.path()?, self.u8()?, self.u8()?);
-        if flags & !(BACKUP | QUIET) != 0 {
+        if flags & !QUIET != 0 {
             return Err(Malformed::Impossible("a STATUS"));
         }
-        Ok(Frame::Status { path, backup: flags & BACKUP != 0, quiet: flags & QUIET != 0, cost })
+        Ok(Frame::Status { path, quiet: flags & QUIET != 0, cost })
     }
 
     fn close(&mut self) -> Result<Frame<'b>, Malformed> {

@@ -2,8 +2,8 @@
 //! stream of its connection, and the answer. Nothing else is read before.
 //!
 //! ```text
-//! JOIN     version u8, bundle id of 16 bytes, path u8, cost u8, flags u8 (1 backup,
-//!          2 quiet, 4 resumes), length u8 of the label, label in UTF-8
+//! JOIN     version u8, bundle id of 16 bytes, path u8, cost u8, flags u8 (1 quiet,
+//!          2 resumes), length u8 of the label, label in UTF-8
 //! JOINED   0, path u8, linger in seconds, streams, window, window of a stream
 //! REFUSED  1, code u8, length u8 of the reason, reason in UTF-8
 //! ```
@@ -32,10 +32,8 @@ pub struct Join {
     /// As which path: the client numbers them. It takes the place of an older connection
     /// of the same number.
     pub path: usize,
-    /// Zero: free.
+    /// It is used when no cheaper one works.
     pub cost: u8,
-    /// To be used only when no other is left.
-    pub backup: bool,
     /// Nothing is to be sent without need.
     pub quiet: bool,
     /// The client has used the bundle: a server that does not know it has lost it.
@@ -81,7 +79,7 @@ impl Join {
         into.put_u8((21 + self.label.len()) as u8);
         into.put_u8(self.version);
         into.put_slice(&self.bundle);
-        let flags = u8::from(self.backup) | u8::from(self.quiet) << 1 | u8::from(self.resumes) << 2;
+        let flags = u8::from(self.quiet) | u8::from(self.resumes) << 1;
         into.put_slice(&[self.path as u8, self.cost, flags, self.label.len() as u8]);
         into.put_slice(self.label.as_bytes());
     }
@@ -100,7 +98,6 @@ impl Join {
             bundle: [0; 16],
             path: 0,
             cost: 0,
-            backup: false,
             quiet: false,
             resumes: false,
             label: String::new(),
@@ -112,9 +109,9 @@ impl Join {
         join.path = message.u8().ok_or(Malformed::Truncated)?.into();
         join.cost = message.u8().ok_or(Malformed::Truncated)?;
         let flags = message.u8().ok_or(Malformed::Truncated)?;
-        (join.backup, join.quiet, join.resumes) = (flags & 1 != 0, flags & 2 != 0, flags & 4 != 0);
+        (join.quiet, join.resumes) = (flags & 1 != 0, flags & 2 != 0);
         join.label = text(&mut message, LABEL_MAX, WRONG)?;
-        if flags > 7 || join.path >= PATHS_MAX || !message.is_empty() {
+        if flags > 3 || join.path >= PATHS_MAX || !message.is_empty() {
             return Err(WRONG);
         }
         Ok(Some(join))

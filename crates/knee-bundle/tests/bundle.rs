@@ -165,7 +165,7 @@ impl World {
                 status: match (is_up, bundle.is_suspect(path)) {
                     (false, _) => Status::Down,
                     (true, true) => Status::Suspect,
-                    (true, false) if bundle.peer_use(path).backup => Status::Backup,
+                    (true, false) if bundle.path_use(path).cost > 0 => Status::Backup,
                     (true, false) => Status::Active,
                 },
                 ready: is_up && in_flight[path] + 1200 <= flight,
@@ -529,10 +529,10 @@ fn two_paths_carry_twice_as_much() {
 #[test]
 fn a_backup_waits() {
     let mut world = World::new(1, &[still(20, 48_000), still(5, 48_000)], &[WHOLE]);
-    let backup = PathUse { backup: true, ..PathUse::default() };
+    let backup = PathUse { cost: 1, ..PathUse::default() };
     world.ends[1].bundle.set_use(1, backup);
     // The client must know of it first.
-    while world.ends[0].bundle.peer_use(1) != backup {
+    while world.ends[0].bundle.path_use(1) != backup {
         world.transfers.clear();
         world.step();
     }

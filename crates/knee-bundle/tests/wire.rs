@@ -141,7 +141,7 @@ fn any_frame() -> impl Strategy<Value = Owned> {
         }),
         (number(), number()).prop_map(|(stream, code)| Frame::Stop { stream, code }),
         (0..8_usize, any::<(bool, bool, u8)>())
-            .prop_map(|(path, (backup, quiet, cost))| Frame::Status { path, backup, quiet, cost }),
+            .prop_map(|(path, (quiet, cost))| Frame::Status { path, quiet, cost }),
         number().prop_map(Frame::GoAway),
     ];
     prop_oneof![
@@ -212,13 +212,13 @@ proptest! {
     #[test]
     fn a_join_and_its_answer_are_read_as_written(
         bundle in any::<[u8; 16]>(),
-        (cost, backup, quiet, resumes) in any::<(u8, bool, bool, bool)>(),
+        (cost, quiet, resumes) in any::<(u8, bool, bool)>(),
         label in "[a-z0-9]{0,32}",
         path in 0..8_usize,
         numbers in (0..86_400_u64, number(), number(), number()),
         cut in 0..60_usize,
     ) {
-        let join = Join { version: VERSION, bundle, path, cost, backup, quiet, resumes, label: label.clone() };
+        let join = Join { version: VERSION, bundle, path, cost, quiet, resumes, label: label.clone() };
         let mut bytes = Vec::new();
         join.write(&mut bytes);
         prop_assert_eq!(Join::read(&bytes), Ok(Some(join)));

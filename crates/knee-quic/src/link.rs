@@ -4,6 +4,7 @@ use crate::BundleId;
 use crate::congestion::{Adaptor, CongestionControl, CongestionSettings, Observed};
 use crate::keys::PublicKey;
 use bytes::Bytes;
+use knee_bundle::PathUse;
 use knee_cc::SelectionError;
 use knee_sched::{Path, Status};
 use knee_units::Time;
@@ -25,6 +26,8 @@ pub struct Member {
     pub number: usize,
     /// What the client calls it.
     pub label: String,
+    /// What the client thinks of it.
+    pub path_use: PathUse,
 }
 
 /// A connection, with what carries it.

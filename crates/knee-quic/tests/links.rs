@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test ends there")]
 #![allow(clippy::disallowed_methods, reason = "QUIC counts from it; the clock is virtual")]
 
-use knee_bundle::{Class, Event, Limits, StreamId};
+use knee_bundle::{Class, Event, Limits, PathUse, StreamId};
 use knee_cc::Selection;
 use knee_link::{Buffer, Config, Ecn, Link, Loss, RateModel};
 use knee_quic::{
@@ -48,11 +48,12 @@ struct Way {
     buffer: u64,
     loss: f64,
     down: Vec<(Time, Time)>,
+    cost: u8,
 }
 
 fn way(mbit: f64, one_way_ms: u64, buffer: u64) -> Way {
     let one_way = Time::from_millis(one_way_ms);
-    Way { mbit, one_way, buffer, loss: 0.0, down: Vec::new() }
+    Way { mbit, one_way, buffer, loss: 0.0, down: Vec::new(), cost: 0 }
 }
 
 struct World {
@@ -87,7 +88,6 @@ fn settings(is_server: bool, paths: usize, cc: &str, scheduler: &str, window: u6
         buffer: window * 2,
         reinjection: true,
         lateness: Time::from_millis(1),
-        backup: Vec::new(),
     }
 }
 
@@ -120,7 +120,8 @@ impl World {
         });
         let mut world =
             World { now: Time::ZERO, hosts, links, received: 0, ended: false, told: Vec::new() };
-        let paths: Vec<_> = (0..ways.len()).map(|path| (path, address(1, path))).collect();
+        let paths: Vec<_> =
+            ways.iter().enumerate().map(|(path, way)| (path, address(1, path), way.cost)).collect();
         world.hosts[0].open(Time::ZERO, ID, &paths).unwrap();
         world
     }
@@ -293,6 +294,33 @@ fn quic_is_beside_the_simulator() {
     }
 }
 
+/// Of paths that cost something the cheapest that works is used, at both ends.
+#[test]
+fn the_cheapest_path_that_works_is_used() {
+    let mut ways = vec![way(10.0, 5, 64_000), way(10.0, 20, 64_000), way(10.0, 10, 64_000)];
+    for (way, cost) in ways.iter_mut().zip([2, 0, 1]) {
+        way.cost = cost;
+    }
+    ways[1].down = vec![(Time::from_secs(1), Time::from_secs(1000))];
+    let mut world = World::new(&ways, "cubic", "just-in-time", 1 << 22);
+    // All have joined.
+    while world.now < Time::from_millis(200) {
+        world.step_to(Time::from_millis(200));
+    }
+    let (_, world) = world.file(3_000_000);
+    let paths = world.hosts[0].paths(&ID);
+    let waits = |end: usize| -> Vec<bool> {
+        world.hosts[end].paths(&ID).iter().flatten().map(|path| path.is_backup).collect()
+    };
+    // The free one is silent by now: it is no reason to wait for the others.
+    assert!(paths[1].as_ref().unwrap().is_suspect);
+    assert_eq!(waits(0), [true, false, false]);
+    let sent: Vec<u64> = (0..3).map(|path| world.observe(path).delivered).collect();
+    assert!(sent[0] < 10_000, "{sent:?}");
+    assert!(sent[1] > 800_000 && sent[2] > 1_000_000, "{sent:?}");
+    assert_eq!(world.hosts[1].paths(&ID)[2].as_ref().unwrap().path_use.cost, 1);
+}
+
 /// TCP's recovery, not QUIC's, lets BBR through a path that loses one packet in a hundred.
 #[test]
 fn bbr_bears_one_percent_of_loss() {
@@ -369,7 +397,7 @@ fn strangers_are_refused() {
             world.hosts[end] =
                 Host::new(settings, &keys[end], &pins, Instant::now(), &rng).unwrap();
         }
-        world.hosts[0].open(Time::ZERO, ID, &[(0, address(1, 0))]).unwrap();
+        world.hosts[0].open(Time::ZERO, ID, &[(0, address(1, 0), 0)]).unwrap();
         while world.now < Time::from_secs(3) && world.told.len() < 2 {
             world.step();
         }
@@ -402,7 +430,7 @@ fn patient_host(end: usize, keys: &[KeyPair; 2]) -> Host {
 
 impl World {
     fn connect(&mut self, number: usize) {
-        let member = Member { bundle: ID, number, label: format!("link{number}") };
+        let member = Member { bundle: ID, number, label: format!("link{number}"), path_use: PathUse::default() };
         self.hosts[0].connect(self.now, number, address(1, number), member).unwrap();
     }
 

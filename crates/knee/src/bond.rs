@@ -20,6 +20,7 @@ pub fn bond(arguments: &Bond) -> Result<Ending, Failure> {
         BondAction::Keys { file } => bonding::keys(file),
         BondAction::Serve { config } => bonding::serve(config),
         BondAction::Connect { config } => bonding::connect(config),
+        BondAction::Doctor { config, print } => bonding::doctor(config, print.format()),
         BondAction::Status { socket, print } => bonding::status(socket.as_deref(), print.format()),
     }
 }
@@ -33,7 +34,9 @@ mod bonding {
     use crate::screen;
     use crate::table::{Mood, Table};
     use knee_bond::status::{LinkStatus, Status, ask, socket_path};
-    use knee_bond::{BondError, Client, ClientConfig, ConfigError, Server, ServerConfig, key};
+    use knee_bond::{
+        BondError, Client, ClientConfig, ConfigError, Server, ServerConfig, Tried, key, try_links,
+    };
     use knee_record::Unit;
     use std::io;
     use std::path::{Path, PathBuf};
@@ -73,7 +76,8 @@ mod bonding {
             let server = Server::new(config).await?;
             screen::say(&format!("Listening at UDP {}. Ctrl-C stops.", server.listen()));
             server.run(stopped()?, screen::say).await
-        })
+        })?;
+        Ok(Ending::Done)
     }
 
     pub fn connect(config: &Path) -> Result<Ending, Failure> {
@@ -85,17 +89,64 @@ mod bonding {
                 "Connecting to {server}. SOCKS5 and HTTP CONNECT at {at}. Ctrl-C stops."
             ));
             client.run(stopped()?, screen::say).await
-        })
+        })?;
+        Ok(Ending::Done)
+    }
+
+    pub fn doctor(config: &Path, format: Format) -> Result<Ending, Failure> {
+        let config = ClientConfig::read(config)?;
+        let server = config.server.to_string();
+        screen::say(&format!("Trying the links to {server}, for 11 s at most."));
+        let tried = run(try_links(&config))?;
+        let working = tried.iter().filter(|tried| tried.outcome.is_ok()).count();
+        let heads = ["link", "state", ">RTT", ">packets of", "what is wrong"];
+        let mut table = Table::new(&heads).called("links");
+        let mut rows = Vec::new();
+        for Tried { interface, outcome } in &tried {
+            let (mood, state) = match outcome {
+                Ok(_) => (Mood::Good, "works"),
+                Err(_) => (Mood::Bad, "does not work"),
+            };
+            let link = outcome.as_ref().ok();
+            table.row_in(
+                mood,
+                [
+                    Cell::from(interface.as_str()),
+                    state.into(),
+                    Cell::figure(Unit::Seconds, link.map(|link| link.rtt_ms / 1e3)),
+                    Cell::figure(Unit::Bytes, link.map(|link| f64::from(link.packet_bytes))),
+                    outcome.as_ref().err().map_or("", String::as_str).into(),
+                ],
+            );
+            let why = outcome.as_ref().err();
+            rows.push(serde_json::json!({ "link": interface, "status": link, "problem": why }));
+        }
+        let mut document = Document::default();
+        if tried.is_empty() {
+            document = document.said(
+                "No interface has a default route: connect one, or name the links in the \
+                 configuration, such as link = [{ interface = \"eth0\" }].",
+            );
+        } else {
+            document = document.table(table);
+            let said = format!("{working} of {} links to {server} work.", tried.len());
+            document = document.said(said);
+        }
+        let schema = "knee-bond-doctor/1";
+        let json = serde_json::json!({ "schema": schema, "server": server, "links": rows });
+        document.print(format, &json)?;
+        let all = working == tried.len() && working > 0;
+        Ok(if all { Ending::Done } else { Ending::Differs })
     }
 
     /// Runs an end on this thread.
-    fn run(end: impl Future<Output = Result<(), BondError>>) -> Result<Ending, Failure> {
+    fn run<T>(end: impl Future<Output = Result<T, BondError>>) -> Result<T, Failure> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         let runtime = runtime.map_err(BondError::Thread)?;
-        LocalSet::new().block_on(&runtime, end)?;
+        let result = LocalSet::new().block_on(&runtime, end)?;
         // A name that is being resolved is not waited for.
         runtime.shutdown_background();
-        Ok(Ending::Done)
+        Ok(result)
     }
 
     /// Comes with Ctrl-C, or with what a service manager sends.
@@ -181,6 +232,17 @@ mod bonding {
         } else {
             document = document.said("No client is here.");
         }
+        for cap in &now.caps {
+            let bytes = |count: u64| Unit::Bytes.show(count as f64);
+            document = document.said(format!(
+                "{}: {} of {} since {}, anew on {}.",
+                cap.name,
+                bytes(cap.used_bytes),
+                bytes(cap.cap_bytes),
+                cap.since,
+                cap.resets
+            ));
+        }
         for unused in &now.unused {
             document = document.said(format!("{} is not used: {}.", unused.name, unused.why));
         }
@@ -194,7 +256,7 @@ mod bonding {
     fn state(link: &LinkStatus) -> (&'static str, Mood) {
         match (link.silent, link.backup) {
             (true, _) => ("silent", Mood::Bad),
-            (false, true) => ("backup", Mood::Neutral),
+            (false, true) => ("waits", Mood::Neutral),
             (false, false) => ("up", Mood::Neutral),
         }
     }

@@ -114,6 +114,14 @@ impl Lab {
         self.hosts.sender.within(|| ip(arguments)).unwrap();
     }
 
+    /// Runs a program on the client's machine; what it prints.
+    pub fn run(&self, command: &[&str]) -> String {
+        let run = || Ok(Command::new(command[0]).args(&command[1..]).output().unwrap());
+        let done = self.hosts.sender.within(run).unwrap();
+        assert!(done.status.success(), "{command:?}: {done:?}");
+        String::from_utf8(done.stdout).unwrap()
+    }
+
     /// From now on nothing passes a link, and nobody is told: what comes is dropped.
     pub fn cut(&self, link: usize) {
         self.filter(link, "add");

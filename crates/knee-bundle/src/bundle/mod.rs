@@ -163,11 +163,9 @@ enum Content {
 /// What an end thinks of a path.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PathUse {
-    /// To be used only when no other is left.
-    pub backup: bool,
     /// Nothing is to be sent without need.
     pub quiet: bool,
-    /// Zero: free.
+    /// It is used when no cheaper one works.
     pub cost: u8,
 }
 
@@ -184,6 +182,13 @@ struct PathState {
     arrivals: Arrivals,
     own_use: PathUse,
     peer_use: PathUse,
+}
+
+impl PathState {
+    fn both(&self) -> PathUse {
+        let (own, peer) = (self.own_use, self.peer_use);
+        PathUse { quiet: own.quiet || peer.quiet, cost: own.cost.max(peer.cost) }
+    }
 }
 
 /// Streams and messages over several paths.
@@ -306,9 +311,16 @@ impl Bundle {
         self.controls.tell(Control::Status(path));
     }
 
-    /// What the peer has said of a path.
-    pub fn peer_use(&self, path: usize) -> PathUse {
-        self.paths[path].peer_use
+    /// What both ends think of a path as they told each other when it was made, before
+    /// this layer had it.
+    pub fn on_use(&mut self, path: usize, own: PathUse, peer: PathUse) {
+        (self.paths[path].own_use, self.paths[path].peer_use) = (own, peer);
+    }
+
+    /// What a path is to both ends together: quiet if one of them wants it, and as dear
+    /// as the dearer says.
+    pub fn path_use(&self, path: usize) -> PathUse {
+        self.paths[path].both()
     }
 
     /// The path was silent for too long and has not answered since.

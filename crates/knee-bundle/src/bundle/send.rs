@@ -160,8 +160,8 @@ impl Bundle {
             Control::MaxData => Frame::MaxData(self.granted),
             Control::MaxStreams => Frame::MaxStreams(self.granted_streams),
             Control::Status(path) => {
-                let PathUse { backup, quiet, cost } = self.paths[path].own_use;
-                Frame::Status { path, backup, quiet, cost }
+                let PathUse { quiet, cost } = self.paths[path].own_use;
+                Frame::Status { path, quiet, cost }
             }
             Control::MaxStreamData(id) => {
                 let Some(stream) = self.receiving.get(&id) else { return };
@@ -331,7 +331,6 @@ fn fastest(paths: &[Path], states: &[PathState]) -> Option<usize> {
     let there = (0..paths.len()).filter(|path| paths[*path].status != Status::Down);
     there.min_by_key(|index| {
         let (path, state) = (&paths[*index], &states[*index]);
-        let quiet = state.own_use.quiet || state.peer_use.quiet;
-        (!path.is_usable(), quiet, path.status == Status::Backup, path.srtt)
+        (!path.is_usable(), state.both().quiet, path.status == Status::Backup, path.srtt)
     })
 }

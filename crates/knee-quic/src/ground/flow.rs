@@ -162,12 +162,12 @@ impl<'a> RunningFlow<'a> {
         let mut id = [0; 16];
         id[..4].copy_from_slice(&number.to_be_bytes());
         let far = if self.fetches { End::Sender } else { End::Receiver };
-        let to: Vec<(usize, SocketAddr)> = self
+        let to: Vec<(usize, SocketAddr, u8)> = self
             .plan
             .paths
             .iter()
             .enumerate()
-            .map(|(place, path)| (place, at(*path, far, self.index)))
+            .map(|(place, path)| (place, at(*path, far, self.index), self.settings.costs[place]))
             .collect();
         let broken =
             |problem: String| QuicError::Flow { flow: self.settings.label.clone(), problem };

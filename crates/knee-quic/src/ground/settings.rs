@@ -29,6 +29,8 @@ pub struct FlowSettings {
     pub is_multipath: bool,
     /// Of the end that opens; the other's differ in that alone.
     pub host: HostSettings,
+    /// What each of its paths costs.
+    pub costs: Vec<u8>,
 }
 
 /// What the hosts are set to, path by path.
@@ -75,11 +77,13 @@ fn flow_settings(scenario: &Scenario, flow: &Flow) -> Result<FlowSettings, QuicE
         return Err(unsupported(flow, "paths", problem, format!("name at most {PATHS_MAX}")));
     }
     paths.iter().try_for_each(|path| check_path(flow, &scenario.paths[*path]))?;
-    let (scheduler, reinjection, backup) = match multipath {
+    let (scheduler, reinjection, costs) = match multipath {
         Some(Multipath { scheduler, reinjection, backup }) => {
-            (scheduler.clone(), *reinjection, backup.clone())
+            let cost = |number| u8::from(backup.contains(&number));
+            let costs = (0..paths.len()).map(cost).collect();
+            (scheduler.clone(), *reinjection, costs)
         }
-        None => (Selection::named("minrtt"), false, Vec::new()),
+        None => (Selection::named("minrtt"), false, vec![0; paths.len()]),
     };
     let window = match transport.receive_window {
         ReceiveWindow::Fixed(bytes) => bytes,
@@ -119,8 +123,8 @@ fn flow_settings(scenario: &Scenario, flow: &Flow) -> Result<FlowSettings, QuicE
             buffer: paths.iter().map(rate).sum::<u64>().clamp(1 << 20, 32 << 20),
             reinjection,
             lateness: LATENESS,
-            backup,
         },
+        costs,
     })
 }
 

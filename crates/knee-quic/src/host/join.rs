@@ -3,7 +3,7 @@
 use super::{Host, HostEvent, HostSettings, LinkKey};
 use crate::keys::PublicKey;
 use crate::link::{Link, Member};
-use knee_bundle::{Answer, Join, LABEL_MAX, Limits, VERSION};
+use knee_bundle::{Answer, Join, LABEL_MAX, Limits, PathUse, VERSION};
 use knee_units::Time;
 use noq_proto::{Dir, Side, StreamId, VarInt};
 
@@ -45,9 +45,12 @@ impl Host {
                     let problem = format!("{others} clients use this key: give each its own");
                     Some((TOO_MANY, problem))
                 } else {
-                    let member =
-                        Member { bundle: id, number: join.path, label: join.label.clone() };
-                    link.member = Some(member);
+                    link.member = Some(Member {
+                        bundle: id,
+                        number: join.path,
+                        label: join.label.clone(),
+                        path_use: PathUse { quiet: join.quiet, cost: join.cost },
+                    });
                     self.welcome(now, key, &join, peer);
                     None
                 }
@@ -106,11 +109,11 @@ impl Host {
 
 /// Says which bundle a connection belongs to, and as which path.
 pub(super) fn introduce(link: &mut Link, resumes: bool) {
-    let Some(Member { bundle, number, label }) = link.member.clone() else { return };
+    let Some(Member { bundle, number, label, path_use }) = link.member.clone() else { return };
     let label = label.chars().take(LABEL_MAX).filter(char::is_ascii).collect();
-    let (cost, backup, quiet) = (0, false, false);
+    let PathUse { quiet, cost } = path_use;
     let mut bytes = Vec::new();
-    Join { version: VERSION, bundle, path: number, cost, backup, quiet, resumes, label }
+    Join { version: VERSION, bundle, path: number, cost, quiet, resumes, label }
         .write(&mut bytes);
     if let Some(stream) = link.connection.streams().open(Dir::Bi) {
         // A new stream takes so few bytes at once.

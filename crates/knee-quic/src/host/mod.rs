@@ -13,7 +13,7 @@ use crate::congestion::{CongestionControl, Coupling, Observed};
 use crate::keys::{KeyError, KeyPair, PublicKey};
 use crate::link::{Factory, Link, Member};
 use bytes::BytesMut;
-use knee_bundle::{Bundle, BundleCounters, BundleSettings, DATAGRAM_MIN, Limits, Violation};
+use knee_bundle::{Bundle, BundleCounters, BundleSettings, DATAGRAM_MIN, Limits, PathUse, Violation};
 use knee_cc::SelectionError;
 use knee_sched::{PATHS_MAX, Path, Status};
 use knee_units::Time;
@@ -102,8 +102,10 @@ pub struct PathState {
     pub is_up: bool,
     /// It was silent for too long.
     pub is_suspect: bool,
-    /// It is used only when no other is left.
+    /// It waits, since a cheaper one works.
     pub is_backup: bool,
+    /// What both ends think of it.
+    pub path_use: PathUse,
     /// Bytes of the largest packet that it carries.
     pub packet: u16,
     /// What its congestion control knows.
@@ -197,7 +199,8 @@ impl Host {
         Time::from_nanos(at.saturating_duration_since(self.start).as_nanos() as u64)
     }
 
-    /// Opens a bundle over some of the host's paths, each to an address of the peer.
+    /// Opens a bundle over some of the host's paths, each to an address of the peer, and
+    /// with what it costs.
     ///
     /// # Errors
     /// An address that cannot be connected to.
@@ -205,11 +208,12 @@ impl Host {
         &mut self,
         now: Time,
         id: BundleId,
-        paths: &[(usize, SocketAddr)],
+        paths: &[(usize, SocketAddr, u8)],
     ) -> Result<(), HostError> {
-        for (number, (path, to)) in paths.iter().enumerate() {
-            let label = number.to_string();
-            self.connect(now, *path, *to, Member { bundle: id, number, label })?;
+        for (number, (path, to, cost)) in paths.iter().enumerate() {
+            let path_use = PathUse { cost: *cost, ..PathUse::default() };
+            let member = Member { bundle: id, number, label: number.to_string(), path_use };
+            self.connect(now, *path, *to, member)?;
         }
         Ok(())
     }
@@ -313,6 +317,12 @@ impl Host {
         }
         bond.links[number] = Some(key);
         bond.alone_since = Time::MAX;
+        let said = link.member.as_ref().map(|member| member.path_use).unwrap_or_default();
+        let (own, peer) = match self.settings.is_server {
+            false => (said, PathUse::default()),
+            true => (PathUse::default(), said),
+        };
+        bond.bundle.on_use(number, own, peer);
         bond.bundle.on_path_up(number);
         self.events.push_back(HostEvent::Joined(id, number));
     }
@@ -350,7 +360,8 @@ impl Host {
                 label: link.member.as_ref()?.label.clone(),
                 is_up: link.up,
                 is_suspect: bond.bundle.is_suspect(number),
-                is_backup: self.is_backup(bond, number),
+                is_backup: self.cheapest(bond) < bond.bundle.path_use(number).cost,
+                path_use: bond.bundle.path_use(number),
                 packet: link.connection.current_mtu(),
                 observed: link.control.observe(),
             })
@@ -586,19 +597,26 @@ impl Host {
         }
     }
 
-    /// Either end may say so.
-    fn is_backup(&self, bond: &Bond, number: usize) -> bool {
-        self.settings.backup.contains(&number) || bond.bundle.peer_use(number).backup
+    /// What the cheapest path costs that works.
+    fn cheapest(&self, bond: &Bond) -> u8 {
+        let links = bond.links.iter().enumerate();
+        let works = |(number, key): (usize, &Option<LinkKey>)| {
+            let is_up = self.links.get(&(*key)?)?.up;
+            let works = is_up && !bond.bundle.is_suspect(number);
+            works.then(|| bond.bundle.path_use(number).cost)
+        };
+        links.filter_map(works).min().unwrap_or(u8::MAX)
     }
 
     /// What the scheduler of a bundle is shown of its paths.
     fn views(&mut self, now: Time, id: &BundleId) -> Vec<Path> {
         let Some(bond) = self.bonds.get(id) else { return Vec::new() };
         let mut paths = Vec::with_capacity(bond.links.len());
+        let cheapest = self.cheapest(bond);
         for (number, key) in bond.links.iter().enumerate() {
             let status = if bond.bundle.is_suspect(number) {
                 Status::Suspect
-            } else if self.is_backup(bond, number) {
+            } else if bond.bundle.path_use(number).cost > cheapest {
                 Status::Backup
             } else {
                 Status::Active

@@ -58,8 +58,6 @@ pub struct HostSettings {
     pub reinjection: bool,
     /// How late this host's clock and timers may be.
     pub lateness: Time,
-    /// Paths that are used only when no other is left, by their number in a bundle.
-    pub backup: Vec<usize>,
 }
 
 /// What the library is told of it.

@@ -11,6 +11,7 @@ Examples:
   knee bond serve server.toml        on the server
   knee bond connect client.toml      on the machine with several links
   curl --proxy socks5h://127.0.0.1:1080 https://example.org
+  knee bond doctor client.toml       tries each link, and says what to do
   knee bond status                   each link: rate, RTT, loss, why it is not used
 
 docs/bond.md has both configurations and the first minute, step by step.";
@@ -45,6 +46,15 @@ pub enum BondAction {
         /// The configuration
         #[arg(value_name = "CONFIG", value_hint = ValueHint::FilePath)]
         config: PathBuf,
+    },
+    /// Try each link of a client's configuration, and say what to do about those that do not
+    /// work
+    Doctor {
+        /// The configuration of a client
+        #[arg(value_name = "CONFIG", value_hint = ValueHint::FilePath)]
+        config: PathBuf,
+        #[command(flatten)]
+        print: Print,
     },
     /// Show the links of the client or server that runs here
     Status {

@@ -1,0 +1,303 @@
+//! Caps of links: how much passed each of them since the day of its reset, kept on disk.
+//!
+//! Counted are the bytes of all packets of Knee in both directions, with the headers of IP
+//! and UDP, as a provider counts them. Other programs' are not seen. The file is written
+//! once a second where something passed, so that what a second carried is lost with a host
+//! that is switched off.
+
+use crate::config::LinkConfig;
+use chrono::{Datelike, Local, NaiveDate};
+use knee_units::Bytes;
+use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, VecDeque};
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+use tokio::time::Instant;
+
+/// How often links are counted.
+pub const STEP: Duration = Duration::from_millis(100);
+/// What so many steps carried may still be on its way when a link is stopped.
+const UNDER_WAY: usize = 10;
+/// How often the file is written at most.
+const WRITTEN: Duration = Duration::from_secs(1);
+
+/// The file of counts cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum QuotaError {
+    /// It cannot be read or written.
+    #[error("cannot {what} {}, which counts for the caps of links: {source}", path.display())]
+    Io {
+        /// Read or write.
+        what: &'static str,
+        /// The file.
+        path: PathBuf,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// It holds something else.
+    #[error(
+        "{} does not hold the counts of links: {problem}; remove it to begin at zero",
+        path.display()
+    )]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong.
+        problem: String,
+    },
+}
+
+/// What passed a link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct Count {
+    /// The day of the reset from which on it counts.
+    since: NaiveDate,
+    bytes: u64,
+}
+
+/// A link's cap, and what of it is used.
+#[derive(Debug)]
+struct Cap {
+    bytes: u64,
+    /// The day of a month on which it begins anew.
+    resets: u32,
+    /// Bytes of the newest steps.
+    steps: VecDeque<u64>,
+    /// What the engine had counted at the last step.
+    before: u64,
+}
+
+/// What a cap shows of itself.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CapStatus {
+    /// The interface.
+    pub name: String,
+    /// What passed since `since`.
+    pub used_bytes: u64,
+    /// What may.
+    pub cap_bytes: u64,
+    /// The day of the last reset.
+    pub since: NaiveDate,
+    /// The day of the next one.
+    pub resets: NaiveDate,
+}
+
+/// The caps of a client's links, by their interfaces.
+#[derive(Debug)]
+pub struct Quotas {
+    caps: BTreeMap<String, Cap>,
+    counts: BTreeMap<String, Count>,
+    path: PathBuf,
+    /// When it is to be written; none: nothing changed.
+    unsaved: Option<Instant>,
+    /// It could not be written the last time.
+    is_told: bool,
+}
+
+impl Quotas {
+    /// The caps of these links, with what the file says of them.
+    ///
+    /// # Errors
+    /// The file is there, and cannot be used.
+    pub fn new(links: &[LinkConfig], path: PathBuf) -> Result<Quotas, QuotaError> {
+        let cap = |link: &LinkConfig| {
+            let (steps, before) = (VecDeque::new(), 0);
+            let cap = Cap { bytes: link.cap?.get(), resets: link.resets.into(), steps, before };
+            Some((link.interface.clone(), cap))
+        };
+        let caps: BTreeMap<String, Cap> = links.iter().filter_map(cap).collect();
+        let counts = if caps.is_empty() { BTreeMap::new() } else { read(&path)? };
+        Ok(Quotas { caps, counts, path, unsaved: None, is_told: false })
+    }
+
+    /// No link has a cap.
+    pub fn is_empty(&self) -> bool {
+        self.caps.is_empty()
+    }
+
+    /// Takes what an interface has carried so far since the start of the program.
+    pub fn count(&mut self, interface: &str, carried: u64) {
+        let Some(cap) = self.caps.get_mut(interface) else { return };
+        let bytes = carried.saturating_sub(cap.before);
+        cap.before = carried;
+        if cap.steps.len() == UNDER_WAY {
+            cap.steps.pop_front();
+        }
+        cap.steps.push_back(bytes);
+        let since = last_reset(today(), cap.resets);
+        let count = self.counts.entry(interface.to_owned()).or_insert(Count { since, bytes: 0 });
+        // A clock that was set back begins no new month.
+        if since > count.since {
+            *count = Count { since, bytes: 0 };
+        }
+        count.bytes += bytes;
+        if bytes > 0 {
+            self.unsaved.get_or_insert_with(|| Instant::now() + WRITTEN);
+        }
+    }
+
+    /// Why an interface may carry nothing more; none: it may. It stops as long before its
+    /// cap as what is on its way may need.
+    pub fn spent(&self, interface: &str) -> Option<String> {
+        let cap = self.caps.get(interface)?;
+        let count = self.counts.get(interface)?;
+        let reset = next_reset(today(), cap.resets);
+        let under_way: u64 = cap.steps.iter().sum();
+        let is_spent = count.since >= last_reset(today(), cap.resets)
+            && count.bytes + under_way >= cap.bytes;
+        is_spent.then(|| {
+            let (used, all) = (Bytes::new(rounded(count.bytes)), Bytes::new(cap.bytes));
+            format!("{used} of its cap of {all} are used: it is free again on {reset}")
+        })
+    }
+
+    /// Writes the file if it is time.
+    ///
+    /// # Errors
+    /// It cannot be written any more; that is told once.
+    pub fn save(&mut self, at_once: bool) -> Result<(), QuotaError> {
+        if !self.unsaved.is_some_and(|due| at_once || due <= Instant::now()) {
+            return Ok(());
+        }
+        self.unsaved = None;
+        let result = write(&self.path, &self.counts);
+        let was_told = std::mem::replace(&mut self.is_told, result.is_err());
+        if was_told { Ok(()) } else { result }
+    }
+
+    /// What `status` shows.
+    pub fn status(&self) -> Vec<CapStatus> {
+        let today = today();
+        let of = |(name, cap): (&String, &Cap)| {
+            let since = last_reset(today, cap.resets);
+            let count = self.counts.get(name).filter(|count| count.since >= since);
+            CapStatus {
+                name: name.clone(),
+                used_bytes: count.map_or(0, |count| count.bytes),
+                cap_bytes: cap.bytes,
+                since,
+                resets: next_reset(today, cap.resets),
+            }
+        };
+        self.caps.iter().map(of).collect()
+    }
+}
+
+/// Three digits are enough for people.
+fn rounded(bytes: u64) -> u64 {
+    let step = 10_u64.pow(bytes.checked_ilog10().unwrap_or(0).saturating_sub(2));
+    bytes / step * step
+}
+
+fn today() -> NaiveDate {
+    Local::now().date_naive()
+}
+
+/// The day of a month, or its last one where it has fewer.
+fn day_in(year: i32, month: u32, day: u32) -> NaiveDate {
+    let within = |day| NaiveDate::from_ymd_opt(year, month, day);
+    (28..=day).rev().find_map(within).or_else(|| within(day)).unwrap_or_default()
+}
+
+/// The newest day of a reset, which may be today.
+pub fn last_reset(today: NaiveDate, day: u32) -> NaiveDate {
+    let this = day_in(today.year(), today.month(), day);
+    if this <= today {
+        return this;
+    }
+    match today.month() {
+        1 => day_in(today.year() - 1, 12, day),
+        month => day_in(today.year(), month - 1, day),
+    }
+}
+
+/// The first day of a reset after today.
+pub fn next_reset(today: NaiveDate, day: u32) -> NaiveDate {
+    let this = day_in(today.year(), today.month(), day);
+    if this > today {
+        return this;
+    }
+    match today.month() {
+        12 => day_in(today.year() + 1, 1, day),
+        month => day_in(today.year(), month + 1, day),
+    }
+}
+
+/// Where counts are kept unless the configuration says otherwise: in the directory of the
+/// service, or of the user.
+pub fn state_path() -> PathBuf {
+    let folder = |name| std::env::var_os(name).map(PathBuf::from);
+    let folder = folder("STATE_DIRECTORY")
+        .or_else(|| Some(folder("XDG_STATE_HOME")?.join("knee")))
+        .or_else(|| Some(folder("HOME")?.join(".local/state/knee")))
+        .unwrap_or_else(|| PathBuf::from("/var/lib/knee"));
+    folder.join("bond-caps.json")
+}
+
+fn read(path: &Path) -> Result<BTreeMap<String, Count>, QuotaError> {
+    match fs::read(path) {
+        Ok(text) => serde_json::from_slice(&text).map_err(|error| QuotaError::Damaged {
+            path: path.to_owned(),
+            problem: error.to_string(),
+        }),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(BTreeMap::new()),
+        Err(source) => Err(QuotaError::Io { what: "read", path: path.to_owned(), source }),
+    }
+}
+
+/// A reader finds the old counts or the new ones, whatever happens in between.
+fn write(path: &Path, counts: &BTreeMap<String, Count>) -> Result<(), QuotaError> {
+    let beside = path.with_extension("new");
+    let attempt = || {
+        if let Some(folder) = path.parent() {
+            fs::create_dir_all(folder)?;
+        }
+        let mut file = File::create(&beside)?;
+        file.write_all(&serde_json::to_vec(counts)?)?;
+        file.sync_all()?;
+        fs::rename(&beside, path)
+    };
+    attempt().map_err(|source| QuotaError::Io { what: "write", path: path.to_owned(), source })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{last_reset, next_reset};
+    use chrono::NaiveDate;
+
+    fn day(year: i32, month: u32, day: u32) -> NaiveDate {
+        NaiveDate::from_ymd_opt(year, month, day).unwrap()
+    }
+
+    #[test]
+    fn a_reset_on_the_day_itself_and_around_it() {
+        assert_eq!(last_reset(day(2026, 11, 5), 5), day(2026, 11, 5));
+        assert_eq!(next_reset(day(2026, 11, 5), 5), day(2026, 12, 5));
+        assert_eq!(last_reset(day(2026, 11, 4), 5), day(2026, 10, 5));
+        assert_eq!(next_reset(day(2026, 11, 4), 5), day(2026, 11, 5));
+        assert_eq!(last_reset(day(2026, 1, 4), 5), day(2025, 12, 5));
+        assert_eq!(next_reset(day(2026, 12, 31), 5), day(2027, 1, 5));
+    }
+
+    #[test]
+    fn a_short_month_resets_on_its_last_day() {
+        assert_eq!(last_reset(day(2026, 2, 28), 31), day(2026, 2, 28));
+        assert_eq!(last_reset(day(2028, 2, 28), 31), day(2028, 1, 31));
+        assert_eq!(next_reset(day(2028, 2, 28), 30), day(2028, 2, 29));
+        assert_eq!(next_reset(day(2026, 2, 28), 31), day(2026, 3, 31));
+    }
+
+    /// Every day lies between the two, for every day of reset.
+    #[test]
+    fn today_is_between_the_resets() {
+        for today in day(2027, 1, 1).iter_days().take(1000) {
+            for reset in 1..=31 {
+                let (last, next) = (last_reset(today, reset), next_reset(today, reset));
+                assert!(last <= today && today < next, "{last} {today} {next}");
+                assert!((28..=31).contains(&(next - last).num_days()), "{last} {next}");
+            }
+        }
+    }
+}
