@@ -144,7 +144,8 @@ impl Links {
 
     /// Counts what links with a cap carried, and gives those up that have reached it.
     fn count(&self, is_last: bool, say: &mut impl FnMut(&str)) {
-        for number in 0..self.slots.borrow().len() {
+        let slots = self.slots.borrow().len();
+        for number in 0..slots {
             let interface = self.slots.borrow()[number].interface.clone();
             let carried = self.way.engine.carried(number);
             self.quotas.borrow_mut().count(&interface, carried);
@@ -246,7 +247,10 @@ impl Links {
         slot.fail(why.to_owned());
         let bundle = self.bundle;
         self.way.engine.with(|host, now| host.disconnect(now, &bundle, number));
-        self.way.engine.detach(number);
+        // What still comes in counts for a cap.
+        if self.quotas.borrow().spent(&slot.interface).is_none() {
+            self.way.engine.detach(number);
+        }
     }
 
     /// Opens a connection over an interface.

@@ -67,6 +67,8 @@ struct Cap {
     steps: VecDeque<u64>,
     /// What the engine had counted at the last step.
     before: u64,
+    /// It was reached in the month that began then.
+    reached: Option<NaiveDate>,
 }
 
 /// What a cap shows of itself.
@@ -103,8 +105,8 @@ impl Quotas {
     /// The file is there, and cannot be used.
     pub fn new(links: &[LinkConfig], path: PathBuf) -> Result<Quotas, QuotaError> {
         let cap = |link: &LinkConfig| {
-            let (steps, before) = (VecDeque::new(), 0);
-            let cap = Cap { bytes: link.cap?.get(), resets: link.resets.into(), steps, before };
+            let (steps, before, reached) = (VecDeque::new(), 0, None);
+            let cap = Cap { bytes: link.cap?.get(), resets: link.resets.into(), steps, before, reached };
             Some((link.interface.clone(), cap))
         };
         let caps: BTreeMap<String, Cap> = links.iter().filter_map(cap).collect();
@@ -133,21 +135,23 @@ impl Quotas {
             *count = Count { since, bytes: 0 };
         }
         count.bytes += bytes;
+        if count.bytes + cap.steps.iter().sum::<u64>() >= cap.bytes {
+            cap.reached = Some(count.since);
+        }
         if bytes > 0 {
             self.unsaved.get_or_insert_with(|| Instant::now() + WRITTEN);
         }
     }
 
     /// Why an interface may carry nothing more; none: it may. It stops as long before its
-    /// cap as what is on its way may need.
+    /// cap as what is on its way may need, and stays so until the next reset.
     pub fn spent(&self, interface: &str) -> Option<String> {
         let cap = self.caps.get(interface)?;
         let count = self.counts.get(interface)?;
         let reset = next_reset(today(), cap.resets);
-        let under_way: u64 = cap.steps.iter().sum();
-        let is_spent = count.since >= last_reset(today(), cap.resets)
-            && count.bytes + under_way >= cap.bytes;
-        is_spent.then(|| {
+        let is_new = count.since < last_reset(today(), cap.resets);
+        let is_reached = cap.reached == Some(count.since) || count.bytes >= cap.bytes;
+        (is_reached && !is_new).then(|| {
             let (used, all) = (Bytes::new(rounded(count.bytes)), Bytes::new(cap.bytes));
             format!("{used} of its cap of {all} are used: it is free again on {reset}")
         })

@@ -195,10 +195,9 @@ fn a_server_that_was_restarted_is_found_again() -> Result<(), Skipped> {
 
 /// What a link has carried, as the kernel counts it.
 fn passed(lab: &lab::Lab, device: &str) -> u64 {
-    let count = |what: &str| -> u64 {
-        let path = format!("/sys/class/net/{device}/statistics/{what}_bytes");
-        lab.run(&["cat", &path]).trim().parse().unwrap()
-    };
+    let shown = lab.run(&["ip", "-json", "-statistics", "link", "show", "dev", device]);
+    let shown: serde_json::Value = serde_json::from_str(&shown).unwrap();
+    let count = |way: &str| shown[0]["stats64"][way]["bytes"].as_u64().unwrap();
     count("rx") + count("tx")
 }
 
@@ -217,14 +216,16 @@ fn at_its_cap_a_link_carries_nothing_more() -> Result<(), Skipped> {
         let status = client.status();
         let why = &status.unused[0];
         assert!(why.name == "knee0" && why.why.contains("of its cap of 3 MB"), "{why:?}");
-        thread::sleep(Duration::from_millis(300));
+        thread::sleep(Duration::from_secs(1));
         let used = passed(lab, "knee0") - before;
-        let counted = status.caps[0].used_bytes;
+        let counted = client.status().caps[0].used_bytes;
         println!("cap 3 MB, the kernel counts {used} bytes, Knee {counted}");
         assert!((1_500_000..=3_000_000).contains(&used), "{used}");
         assert!(counted.abs_diff(used) < used / 100 + 20_000, "{counted} {used}");
         lab.load(1_000_000);
-        assert_eq!(passed(lab, "knee0") - before, used);
+        // The emulator's own probes pass, some 4 kB a second.
+        let more = passed(lab, "knee0") - before - used;
+        assert!(more < 12_000, "{more}");
         // A client that is started anew knows of it; one whose count is gone does not.
         drop(client);
         let client = lab.client(&theirs, links);
@@ -239,11 +240,15 @@ fn dearer_links_wait_until_no_cheaper_one_works() -> Result<(), Skipped> {
         let links = "link = [{ interface = \"knee0\", cost = 1 }, { interface = \"knee1\" }]\n";
         let (_server, client) = lab.pair(ALLOW, links);
         client.wait_for_links(2);
+        // How large packets may be is tried at the start.
+        thread::sleep(Duration::from_secs(1));
         let before = passed(lab, "knee0");
         lab.load(500_000);
         lab.send(500_000);
         let idle = passed(lab, "knee0") - before;
-        assert!(idle < 10_000, "the dearer link carried {idle} bytes");
+        println!("the dearer link carried {idle} bytes");
+        // The emulator's own probes pass, some 4 kB a second.
+        assert!(idle < 12_000, "the dearer link carried {idle} bytes");
         lab.cut(1);
         lab.load(500_000);
         let used = passed(lab, "knee0") - before;

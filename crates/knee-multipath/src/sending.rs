@@ -601,9 +601,12 @@ fn assignment<P: Copy>(path: usize, number: u64, chunk: &Chunk<P>) -> Assignment
     Assignment { path, chunk: number, piece: chunk.piece, offset: chunk.offset, len: chunk.len }
 }
 
-/// The path with the lowest RTT among some, or with the least to carry first.
+/// The path with the lowest RTT among some, or with the least to carry first. A backup is
+/// one only where no other is left, be that ready or not.
 fn fastest(paths: &[Path], among: impl Fn(&Path) -> bool) -> Option<usize> {
-    let candidates = paths.iter().enumerate().filter(|(_, path)| among(path));
+    let waits = paths.iter().any(|path| path.status == Status::Active);
+    let may = |path: &Path| !(waits && path.status == Status::Backup);
+    let candidates = paths.iter().enumerate().filter(|(_, path)| may(path) && among(path));
     let takes = |path: &Path| path.srtt.max(path.time_to_carry(path.in_flight));
-    candidates.min_by_key(|(_, path)| (path.status == Status::Backup, takes(path))).map(|(i, _)| i)
+    candidates.min_by_key(|(_, path)| takes(path)).map(|(i, _)| i)
 }
