@@ -5,6 +5,7 @@ use crate::config::{ClientConfig, LINKS_MAX};
 use crate::engine::{Engine, Told};
 use crate::key;
 use crate::links::{Links, Slot, SlotState};
+use crate::page;
 use crate::proxy;
 use crate::quota::Quotas;
 use crate::request::Target;
@@ -23,6 +24,9 @@ use tokio::time::Instant;
 
 /// To measure a link takes so long, once it is up.
 const MEASURED: Duration = Duration::from_millis(200);
+
+/// Longer than the server is waited for over a link.
+const TRIED: Duration = Duration::from_secs(11);
 
 /// What was found out of a link that was tried.
 #[derive(Clone, Debug)]
@@ -68,11 +72,12 @@ pub struct Client {
     told: mpsc::UnboundedReceiver<Told>,
     proxy: TcpListener,
     forwards: Vec<(TcpListener, Target)>,
+    page: Option<TcpListener>,
     status: StatusSocket,
     started: Instant,
 }
 
-async fn listen(at: SocketAddr) -> Result<TcpListener, BondError> {
+pub(crate) async fn listen(at: SocketAddr) -> Result<TcpListener, BondError> {
     TcpListener::bind(at).await.map_err(|source| BondError::Listen { at: at.to_string(), source })
 }
 
@@ -107,9 +112,13 @@ pub async fn try_links(config: &ClientConfig) -> Result<Vec<Tried>, BondError> {
     let decided = async {
         // The first look at interfaces, and an RTT or two of those that are up.
         tokio::time::sleep(MEASURED).await;
-        while !slots.borrow().iter().all(Slot::is_decided) {
-            tokio::time::sleep(MEASURED).await;
-        }
+        let all = async {
+            while !slots.borrow().iter().all(Slot::is_decided) {
+                tokio::time::sleep(MEASURED).await;
+            }
+        };
+        // Those that are not are told so.
+        let _ = tokio::time::timeout(TRIED, all).await;
         tokio::time::sleep(MEASURED).await;
     };
     links.keep(&mut told, decided, &mut |_| {}).await?;
@@ -148,11 +157,15 @@ impl Client {
         for forward in &config.forward {
             forwards.push((listen(forward.listen).await?, forward.to.clone()));
         }
+        let page = match config.page {
+            Some(at) => Some(listen(at).await?),
+            None => None,
+        };
         let path: PathBuf = config.status.clone().unwrap_or_else(|| socket_path("client"));
         let status = StatusSocket::bind(&path)
             .map_err(|source| BondError::Listen { at: path.display().to_string(), source })?;
         let started = Instant::now();
-        Ok(Client { way, links, told, proxy, forwards, status, started, config })
+        Ok(Client { way, links, told, proxy, forwards, page, status, started, config })
     }
 
     /// Runs until `stop` says so. `say` is given what happens, a line each.
@@ -171,14 +184,18 @@ impl Client {
         for (listener, to) in self.forwards {
             spawn_local(proxy::forward(listener, self.way.clone(), to));
         }
-        let shown = Shown {
+        let shown = Rc::new(Shown {
             way: self.way.clone(),
             slots: self.links.slots.clone(),
             quotas: self.links.quotas.clone(),
             server: self.config.server.to_string(),
             listen,
             started: self.started,
-        };
+        });
+        if let Some(listener) = self.page {
+            let shown = shown.clone();
+            spawn_local(page::serve(listener, move || shown.status()));
+        }
         let status = spawn_local(self.status.serve(move || shown.status()));
         self.links.keep(&mut self.told, stop, &mut say).await?;
         self.links.close().await;

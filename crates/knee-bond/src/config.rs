@@ -70,6 +70,9 @@ pub struct ClientConfig {
     pub tuning: Tuning,
     /// The socket that `status` asks.
     pub status: Option<PathBuf>,
+    /// Where a browser or a collector of metrics asks: an address of loopback.
+    #[serde(default, deserialize_with = "page")]
+    pub page: Option<SocketAddr>,
     /// The file that keeps what links with a cap have carried.
     pub caps: Option<PathBuf>,
 }
@@ -96,6 +99,9 @@ pub struct ServerConfig {
     pub tuning: Tuning,
     /// The socket that `status` asks.
     pub status: Option<PathBuf>,
+    /// Where a browser or a collector of metrics asks: an address of loopback.
+    #[serde(default, deserialize_with = "page")]
+    pub page: Option<SocketAddr>,
 }
 
 /// One client of a server.
@@ -244,8 +250,12 @@ fn loopback<'de, D: Deserializer<'de>>(from: D) -> Result<SocketAddr, D::Error> 
     if address.ip().is_loopback() {
         Ok(address)
     } else {
-        Err(D::Error::custom("a forwarded port is on loopback alone: write 127.0.0.1 and the port"))
+        Err(D::Error::custom("this port is on loopback alone: write 127.0.0.1 and the port"))
     }
+}
+
+fn page<'de, D: Deserializer<'de>>(from: D) -> Result<Option<SocketAddr>, D::Error> {
+    loopback(from).map(Some)
 }
 
 fn interface<'de, D: Deserializer<'de>>(from: D) -> Result<String, D::Error> {

@@ -9,7 +9,8 @@
 //! | [`Client`] | finds links and keeps them, offers SOCKS5, CONNECT and forwarded ports |
 //! | [`Server`] | knows clients by their keys, and denies them what is not the open Internet |
 //! | [`Engine`] | runs a host of `knee-quic` over sockets |
-//! | [`status`] | what an end shows of itself |
+//! | [`quota`] | what links with a cap have carried |
+//! | [`status`], [`page`] | what an end shows of itself |
 //!
 //! TCP ends at both ends, so that one connection uses all links; flows of UDP stay on one
 //! link each as long as it works. All of an end runs on one thread.
@@ -28,6 +29,7 @@ mod engine;
 mod errand;
 pub mod key;
 mod links;
+pub mod page;
 pub mod proxy;
 pub mod quota;
 pub mod request;

@@ -235,6 +235,7 @@ impl Links {
         match &mut slot.state {
             SlotState::Down(known, _) => {
                 why.clone_into(known);
+                slot.failures = slot.failures.max(1);
                 return;
             }
             SlotState::Up(_) => {

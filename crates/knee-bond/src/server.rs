@@ -6,6 +6,7 @@ use crate::egress::Egress;
 use crate::engine::{Engine, Told};
 use crate::errand::{Shared, attend};
 use crate::key;
+use crate::page;
 use crate::settings::{rng, settings};
 use crate::status::{BundleStatus, Status, StatusSocket, socket_path};
 use knee_host::Routing;
@@ -14,6 +15,7 @@ use std::cell::RefCell;
 use std::net::SocketAddr;
 use std::rc::Rc;
 use std::time::Duration;
+use tokio::net::TcpListener;
 use tokio::sync::mpsc;
 use tokio::task::spawn_local;
 use tokio::time::Instant;
@@ -29,6 +31,7 @@ pub struct Server {
     told: mpsc::UnboundedReceiver<Told>,
     egress: Rc<Egress>,
     listen: SocketAddr,
+    page: Option<TcpListener>,
     status: StatusSocket,
     started: Instant,
 }
@@ -55,10 +58,15 @@ impl Server {
         let own = Routing::open()?.links()?.into_iter().flat_map(|link| link.addresses).collect();
         let EgressConfig { allow, ports } = config.egress.clone();
         let egress = Rc::new(Egress { allow, ports, own });
+        let page = match config.page {
+            Some(at) => Some(crate::client::listen(at).await?),
+            None => None,
+        };
         let path = config.status.clone().unwrap_or_else(|| socket_path("server"));
         let status = StatusSocket::bind(&path)
             .map_err(|source| BondError::Listen { at: path.display().to_string(), source })?;
-        Ok(Server { engine, told, egress, listen, status, started: Instant::now(), config })
+        let started = Instant::now();
+        Ok(Server { engine, told, egress, listen, page, status, started, config })
     }
 
     /// Where clients come to.
@@ -89,6 +97,9 @@ impl Server {
             let (listen, started) = (self.listen.to_string(), self.started);
             move || status(&engine, &shared, &config, &listen, started)
         };
+        if let Some(listener) = self.page {
+            spawn_local(page::serve(listener, state.clone()));
+        }
         let shown = spawn_local(self.status.serve(state));
         tokio::pin!(stop);
         let mut until = None;

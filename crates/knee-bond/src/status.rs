@@ -58,6 +58,8 @@ pub struct LinkStatus {
     pub min_rtt_ms: f64,
     /// Bytes of packets that this end sent and that arrived.
     pub sent_bytes: u64,
+    /// Bytes of packets that came.
+    pub received_bytes: u64,
     /// Packets sent.
     pub sent_packets: u64,
     /// Packets lost of these.
@@ -90,7 +92,8 @@ impl BundleStatus {
 
 impl LinkStatus {
     fn of(path: &PathState) -> LinkStatus {
-        let PathState { peer, label, is_suspect, is_backup, path_use, packet, observed, .. } = path;
+        let PathState { peer, label, is_suspect, is_backup, path_use, packet, received, observed, .. } =
+            path;
         LinkStatus {
             name: label.clone(),
             address: peer.to_string(),
@@ -100,6 +103,7 @@ impl LinkStatus {
             rtt_ms: observed.srtt.as_secs_f64() * 1e3,
             min_rtt_ms: observed.min_rtt.as_secs_f64() * 1e3,
             sent_bytes: observed.delivered,
+            received_bytes: *received,
             sent_packets: observed.sent_packets,
             lost_packets: observed.lost_packets,
             window_bytes: observed.window,
@@ -117,6 +121,13 @@ pub fn socket_path(role: &str) -> PathBuf {
         .find_map(std::env::var_os)
         .map_or_else(|| PathBuf::from("/run"), PathBuf::from);
     folder.join(format!("knee-bond-{role}.sock"))
+}
+
+/// Where an end that runs on this host may show its state: where one of this user does, or
+/// the service of this host.
+pub fn socket_paths(role: &str) -> [PathBuf; 2] {
+    let file = format!("knee-bond-{role}.sock");
+    [socket_path(role), Path::new("/run").join(format!("knee-bond-{role}")).join(file)]
 }
 
 /// The socket of a state; it is removed when this is dropped.

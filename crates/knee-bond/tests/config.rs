@@ -37,6 +37,7 @@ fn a_client_is_told_what_is_wrong_and_where() {
         (format!("{right}[[link]]\ninterface = \"a\"\n[[link]]\ninterface = \"a\"\n"), "twice"),
         (format!("{right}[[link]]\ninterface = \"a\"\ncap = \"20\"\n"), "20 GB"),
         (format!("{right}[[link]]\ninterface = \"a\"\nresets = 32\n"), "1 to 31"),
+        (format!("page = \"0.0.0.0:9433\"\n{right}"), "on loopback alone"),
         (format!("{right}[[link]]\ninterface = \"a\"\ncost = 256\n"), "u8"),
         (format!("{right}[tuning]\ncontroller = \"bbrr\"\n"), "bbrr"),
         (format!("{right}[tuning]\ncontroller = \"dctcp\"\n"), "counts marked bytes"),

@@ -41,6 +41,8 @@ pub struct Link {
     pub peer: Option<PublicKey>,
     /// It is a path of a bundle, and can carry datagrams.
     pub up: bool,
+    /// Bytes of packets that came.
+    pub received: u64,
     /// What the peer said on the control stream.
     pub said: Vec<u8>,
     /// Room for datagrams when none waits.
@@ -63,6 +65,7 @@ impl Link {
             member: None,
             peer: None,
             up: false,
+            received: 0,
             said: Vec::new(),
             room,
             heard: 0,

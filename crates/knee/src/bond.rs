@@ -21,7 +21,9 @@ pub fn bond(arguments: &Bond) -> Result<Ending, Failure> {
         BondAction::Serve { config } => bonding::serve(config),
         BondAction::Connect { config } => bonding::connect(config),
         BondAction::Doctor { config, print } => bonding::doctor(config, print.format()),
-        BondAction::Status { socket, print } => bonding::status(socket.as_deref(), print.format()),
+        BondAction::Status { socket, watch, print } => {
+            bonding::status(socket.as_deref(), *watch, print.format())
+        }
     }
 }
 
@@ -33,16 +35,17 @@ mod bonding {
     use crate::failure::{Ending, Failure};
     use crate::screen;
     use crate::table::{Mood, Table};
-    use knee_bond::status::{LinkStatus, Status, ask, socket_path};
+    use knee_bond::status::{LinkStatus, Status, ask, socket_paths};
     use knee_bond::{
         BondError, Client, ClientConfig, ConfigError, Server, ServerConfig, Tried, key, try_links,
     };
     use knee_record::Unit;
+    use sd_notify::NotifyState;
     use std::io;
     use std::path::{Path, PathBuf};
     use std::time::Duration;
     use tokio::signal::unix::{SignalKind, signal};
-    use tokio::task::LocalSet;
+    use tokio::task::{LocalSet, spawn_local};
 
     /// Rates are those of so long.
     const WATCHED: Duration = Duration::from_secs(1);
@@ -75,7 +78,9 @@ mod bonding {
         run(async {
             let server = Server::new(config).await?;
             screen::say(&format!("Listening at UDP {}. Ctrl-C stops.", server.listen()));
-            server.run(stopped()?, screen::say).await
+            let stopped = stopped()?;
+            tell_manager();
+            server.run(stopped, screen::say).await
         })?;
         Ok(Ending::Done)
     }
@@ -88,7 +93,9 @@ mod bonding {
             screen::say(&format!(
                 "Connecting to {server}. SOCKS5 and HTTP CONNECT at {at}. Ctrl-C stops."
             ));
-            client.run(stopped()?, screen::say).await
+            let stopped = stopped()?;
+            tell_manager();
+            client.run(stopped, screen::say).await
         })?;
         Ok(Ending::Done)
     }
@@ -149,6 +156,22 @@ mod bonding {
         Ok(result)
     }
 
+    /// Tells a service manager that the end is ready, and again and again that it lives
+    /// (sd_notify(3)); without one, nothing.
+    fn tell_manager() {
+        // A manager that does not listen is none.
+        let _ = sd_notify::notify(&[NotifyState::Ready]);
+        if let Some(period) = sd_notify::watchdog_enabled() {
+            spawn_local(async move {
+                let mut tick = tokio::time::interval(period / 2);
+                loop {
+                    tick.tick().await;
+                    let _ = sd_notify::notify(&[NotifyState::Watchdog]);
+                }
+            });
+        }
+    }
+
     /// Comes with Ctrl-C, or with what a service manager sends.
     fn stopped() -> Result<impl Future<Output = ()>, BondError> {
         let mut interrupt = signal(SignalKind::interrupt()).map_err(BondError::Thread)?;
@@ -158,17 +181,18 @@ mod bonding {
                 _ = interrupt.recv() => {}
                 _ = terminate.recv() => {}
             }
+            let _ = sd_notify::notify(&[NotifyState::Stopping]);
         })
     }
 
     #[expect(clippy::disallowed_methods, reason = "a rate needs two looks")]
-    pub fn status(socket: Option<&Path>, format: Format) -> Result<Ending, Failure> {
+    pub fn status(socket: Option<&Path>, watch: bool, format: Format) -> Result<Ending, Failure> {
         let sockets: Vec<PathBuf> = match socket {
             Some(socket) => vec![socket.to_owned()],
-            None => ["client", "server"].map(socket_path).to_vec(),
+            None => ["client", "server"].into_iter().flat_map(socket_paths).collect(),
         };
         let found = sockets.iter().filter_map(|path| Some((path, ask(path).ok()?)));
-        let found: Vec<_> = found.collect();
+        let mut found: Vec<(&PathBuf, Status)> = found.collect();
         if found.is_empty() {
             let error = ask(&sockets[0]).err().unwrap_or_else(|| io::ErrorKind::NotFound.into());
             let named: Vec<String> =
@@ -177,17 +201,33 @@ mod bonding {
             let advice = "start one (knee bond connect), or name its socket with --socket";
             return Err(Failure::Host(what, advice.to_owned()));
         }
-        std::thread::sleep(WATCHED);
-        let mut document = Document::default();
-        let mut all = Vec::new();
-        for (path, before) in found {
-            let now = ask(path).unwrap_or_else(|_| before.clone());
-            document = document.then(shown(&before, &now));
-            all.push(now);
+        loop {
+            std::thread::sleep(WATCHED);
+            let mut document = Document::default();
+            let mut all = Vec::new();
+            let mut stopped = 0;
+            for (path, before) in &mut found {
+                let now = ask(path).unwrap_or_else(|_| {
+                    stopped += 1;
+                    before.clone()
+                });
+                document = document.then(shown(before, &now));
+                all.push(now.clone());
+                *before = now;
+            }
+            if watch && stopped == found.len() {
+                screen::say("It has stopped.");
+                return Ok(Ending::Done);
+            }
+            if watch {
+                screen::clear()?;
+            }
+            let json = serde_json::json!({ "schema": "knee-bond-status/1", "ends": all });
+            document.print(format, &json)?;
+            if !watch {
+                return Ok(Ending::Done);
+            }
         }
-        let json = serde_json::json!({ "schema": "knee-bond-status/1", "ends": all });
-        document.print(format, &json)?;
-        Ok(Ending::Done)
     }
 
     fn shown(before: &Status, now: &Status) -> Document {
@@ -195,19 +235,18 @@ mod bonding {
         let (role, listen) = (&now.role, &now.listen);
         let since = Unit::Seconds.show(now.running_s);
         let said = format!("This {role} {verb} {listen}, since {since}.");
-        let heads =
-            ["peer", "link", "state", ">rate out", ">share", ">RTT", ">loss", ">packets of"];
+        let heads = ["peer", "link", "state", ">in", ">out", ">RTT", ">loss", ">packets of"];
         let mut table = Table::new(&heads).called("links");
         let seconds = (now.running_s - before.running_s).max(1e-3);
         for bundle in &now.bundles {
-            let old = |name: &str| {
-                let links = before.bundles.iter().flat_map(|bundle| &bundle.links);
-                links.filter(|link| link.name == name).map(|link| link.sent_bytes).max()
-            };
-            let total: u64 = bundle.links.iter().map(|link| link.sent_bytes).sum();
+            let earlier = before.bundles.iter().find(|old| old.peer == bundle.peer);
             for link in &bundle.links {
-                let earlier = old(&link.name).filter(|earlier| *earlier <= link.sent_bytes);
-                let bytes = earlier.map(|earlier| (link.sent_bytes - earlier) as f64);
+                let earlier = earlier.and_then(|old| old.links.iter().find(|l| l.name == link.name));
+                // A link that began anew counts from zero.
+                let rate = |count: fn(&LinkStatus) -> u64| {
+                    let bytes = count(link).checked_sub(count(earlier?))?;
+                    Some(bytes as f64 * 8.0 / seconds)
+                };
                 let (state, mood) = state(link);
                 table.row_in(
                     mood,
@@ -215,8 +254,8 @@ mod bonding {
                         Cell::from(bundle.peer.as_str()),
                         link.name.as_str().into(),
                         state.into(),
-                        Cell::figure(Unit::BitsPerSecond, bytes.map(|b| b * 8.0 / seconds)),
-                        Cell::figure(Unit::Fraction, part(link.sent_bytes, total)),
+                        Cell::figure(Unit::BitsPerSecond, rate(|link| link.received_bytes)),
+                        Cell::figure(Unit::BitsPerSecond, rate(|link| link.sent_bytes)),
                         Cell::figure(Unit::Seconds, Some(link.rtt_ms / 1e3)),
                         Cell::figure(Unit::Fraction, part(link.lost_packets, link.sent_packets)),
                         Cell::figure(Unit::Bytes, Some(f64::from(link.packet_bytes))),

@@ -16,6 +16,16 @@ pub fn print(text: &str) -> Result<(), Failure> {
     out.write_all(text.as_bytes()).and_then(|()| out.flush()).or_else(not_printed)
 }
 
+/// Begins a terminal's screen anew; where the output is none, nothing.
+pub fn clear() -> Result<(), Failure> {
+    let mut out = stdout().lock();
+    if !out.is_terminal() {
+        return Ok(());
+    }
+    // To the upper left, and erase what is below (ECMA-48: CUP, ED).
+    out.write_all(b"\x1b[H\x1b[J").or_else(not_printed)
+}
+
 /// Prints a document as indented JSON with a final newline.
 pub fn print_json(document: &impl Serialize) -> Result<(), Failure> {
     let text = serde_json::to_string_pretty(document)

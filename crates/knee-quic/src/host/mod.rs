@@ -108,6 +108,8 @@ pub struct PathState {
     pub path_use: PathUse,
     /// Bytes of the largest packet that it carries.
     pub packet: u16,
+    /// Bytes of packets that came over it.
+    pub received: u64,
     /// What its congestion control knows.
     pub observed: Observed,
 }
@@ -363,6 +365,7 @@ impl Host {
                 is_backup: self.cheapest(bond) < bond.bundle.path_use(number).cost,
                 path_use: bond.bundle.path_use(number),
                 packet: link.connection.current_mtu(),
+                received: link.received,
                 observed: link.control.observe(),
             })
         };
@@ -430,6 +433,7 @@ impl Host {
         match event {
             Some(DatagramEvent::ConnectionEvent(handle, event)) => {
                 if let Some(link) = self.links.get_mut(&(path, handle.0)) {
+                    link.received += bytes.len() as u64;
                     link.connection.handle_event(event);
                 }
             }

@@ -12,7 +12,7 @@ Examples:
   knee bond connect client.toml      on the machine with several links
   curl --proxy socks5h://127.0.0.1:1080 https://example.org
   knee bond doctor client.toml       tries each link, and says what to do
-  knee bond status                   each link: rate, RTT, loss, why it is not used
+  knee bond status --watch           each link: rate, RTT, loss, why it is not used
 
 docs/bond.md has both configurations and the first minute, step by step.";
 
@@ -61,6 +61,9 @@ pub enum BondAction {
         /// The socket that it shows itself at. Default: the usual places
         #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
         socket: Option<PathBuf>,
+        /// Show them anew every second, until Ctrl-C
+        #[arg(long)]
+        watch: bool,
         #[command(flatten)]
         print: Print,
     },

@@ -1,0 +1,142 @@
+//! What an end shows on its page: to whom, and that another program can read the metrics.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use chrono::NaiveDate;
+use knee_bond::page::{answer, metrics};
+use knee_bond::quota::CapStatus;
+use knee_bond::status::{BundleStatus, LinkStatus, Status, Unused};
+use std::collections::BTreeMap;
+
+fn state() -> Status {
+    let link = |name: &str, sent_packets| LinkStatus {
+        name: name.to_owned(),
+        address: "192.0.2.1:4433".to_owned(),
+        silent: false,
+        backup: false,
+        cost: 0,
+        rtt_ms: 20.5,
+        min_rtt_ms: 20.0,
+        sent_bytes: 1_000_000,
+        received_bytes: 3_000_000,
+        sent_packets,
+        lost_packets: 7,
+        window_bytes: 30_000,
+        phase: "probe_bw".to_owned(),
+        packet_bytes: 1452,
+    };
+    Status {
+        role: "client".to_owned(),
+        version: "0".to_owned(),
+        running_s: 12.5,
+        listen: "127.0.0.1:1080".to_owned(),
+        bundles: vec![BundleStatus {
+            peer: "a \"peer\" with \\ and\na line".to_owned(),
+            links: vec![link("eth0", 700), link("wwan0", 300)],
+            held_bytes: 0,
+        }],
+        unused: vec![Unused { name: "usb0".to_owned(), why: "it has no address".to_owned() }],
+        caps: vec![CapStatus {
+            name: "wwan0".to_owned(),
+            used_bytes: 5,
+            cap_bytes: 20_000_000_000,
+            since: NaiveDate::from_ymd_opt(2026, 11, 5).unwrap(),
+            resets: NaiveDate::from_ymd_opt(2026, 12, 5).unwrap(),
+        }],
+    }
+}
+
+fn status_of(request: &str) -> &'static str {
+    answer(request.as_bytes(), &state).unwrap().status
+}
+
+#[test]
+fn who_asks_by_another_name_is_refused() {
+    for host in ["127.0.0.1", "127.0.0.1:9433", "localhost:1", "LOCALHOST", "[::1]:9433", "[::1]"] {
+        let request = format!("GET /status HTTP/1.1\r\nHost: {host}\r\n\r\n");
+        assert_eq!(status_of(&request), "200 OK", "{host}");
+    }
+    for host in ["evil.example", "localhost.evil.example", "127.0.0.1.evil.example", "192.0.2.1", ""]
+    {
+        let request = format!("GET /status HTTP/1.1\r\nHost: {host}\r\n\r\n");
+        assert_eq!(status_of(&request), "403 Forbidden", "{host}");
+    }
+    assert_eq!(status_of("GET /status HTTP/1.1\r\n\r\n"), "403 Forbidden");
+    let twice = "GET / HTTP/1.1\r\nHost: localhost\r\nHost: evil.example\r\n\r\n";
+    assert_eq!(status_of(twice), "403 Forbidden");
+}
+
+#[test]
+fn what_is_no_request_for_it_is_told_so() {
+    let host = "HTTP/1.1\r\nHost: localhost\r\n\r\n";
+    assert_eq!(status_of(&format!("POST / {host}")), "405 Method Not Allowed");
+    assert_eq!(status_of(&format!("GET /other {host}")), "404 Not Found");
+    assert_eq!(status_of("\u{5}\u{1}\0"), "400 Bad Request");
+    assert_eq!(status_of(&"GET".repeat(10_000)), "400 Bad Request");
+    assert!(answer(b"GET / HTTP/1.1\r\nHo", &state).is_none());
+    for place in ["/", "/page.css", "/page.js", "/?x=1"] {
+        assert_eq!(status_of(&format!("GET {place} {host}")), "200 OK", "{place}");
+    }
+}
+
+/// Reads OpenMetrics strictly: families in one piece, each with its type, then its unit, then
+/// its help, then its samples; the sum of each family's samples by its name.
+fn read(text: &str) -> BTreeMap<String, f64> {
+    let body = text.strip_suffix("# EOF\n").expect("it ends with its end");
+    assert!(!body.contains("# EOF") && body.ends_with('\n'), "{text}");
+    let mut sums = BTreeMap::new();
+    let (mut family, mut kind) = ("", "");
+    for line in body.lines() {
+        if let Some(comment) = line.strip_prefix("# ") {
+            let mut words = comment.splitn(3, ' ');
+            let (what, name, rest) =
+                (words.next().unwrap(), words.next().unwrap(), words.next().unwrap());
+            match what {
+                "TYPE" => {
+                    assert!(sums.insert(name.to_owned(), 0.0).is_none(), "{name} comes twice");
+                    (family, kind) = (name, rest);
+                }
+                "UNIT" => assert!(name == family && name.ends_with(&format!("_{rest}")), "{line}"),
+                "HELP" => assert_eq!(name, family),
+                _ => panic!("{line}"),
+            }
+            continue;
+        }
+        let (name, rest) = line.split_once('{').unwrap();
+        let suffix = if kind == "counter" { "_total" } else { "" };
+        assert_eq!(name, format!("{family}{suffix}"), "{line}");
+        // Between quotation marks nothing but \\, \" and \n is escaped.
+        let (mut quoted, mut escaped, mut end) = (false, false, None);
+        for (place, letter) in rest.char_indices() {
+            match (quoted, escaped, letter) {
+                (true, true, '\\' | '"' | 'n') => escaped = false,
+                (true, true, _) => panic!("{line}"),
+                (true, false, '\\') => escaped = true,
+                (_, _, '"') => quoted = !quoted,
+                (false, _, '}') => end = Some(place),
+                _ => {}
+            }
+        }
+        let value = rest[end.unwrap() + 1..].strip_prefix(' ').unwrap();
+        *sums.get_mut(family).unwrap() += value.parse::<f64>().unwrap();
+    }
+    sums
+}
+
+#[test]
+fn the_metrics_say_what_the_state_says() {
+    let text = metrics(&state());
+    let sums = read(&text);
+    for (name, sum) in [
+        ("knee_bond_link_usable", 2.0),
+        ("knee_bond_link_sent_packets", 1000.0),
+        ("knee_bond_link_lost_packets", 14.0),
+        ("knee_bond_link_received_bytes", 6_000_000.0),
+        ("knee_bond_link_rtt_seconds", 0.041),
+        ("knee_bond_cap_bytes", 20e9),
+        ("knee_bond_bundles", 1.0),
+    ] {
+        assert!((sums[name] - sum).abs() < 1e-9, "{name}: {text}");
+    }
+    assert!(!text.contains("192.0.2.1"), "an address is nobody's business: {text}");
+}
