@@ -123,23 +123,19 @@ pub async fn try_links(config: &ClientConfig) -> Result<Vec<Tried>, BondError> {
     };
     links.keep(&mut told, decided, &mut |_| {}).await?;
     let bundle = *way.bundle.borrow();
-    let found = bundle.map(|id| {
-        way.engine.with(|host, _| BundleStatus::of(host, &id, String::new())).links
-    });
+    let found = bundle
+        .map(|id| way.engine.with(|host, _| BundleStatus::of(host, &id, String::new())).links);
     let found = found.unwrap_or_default();
-    let tried = slots.borrow();
-    let tried = tried.iter().map(|slot| {
-        let outcome = match &slot.state {
-            SlotState::Down(why, _) => Err(why.clone()),
-            SlotState::Connecting(..) => Err("the server did not answer over it".to_owned()),
-            SlotState::Up(_) => {
-                let link = found.iter().find(|link| link.name == slot.interface);
-                link.cloned().ok_or_else(|| "it came, and was lost again".to_owned())
-            }
-        };
-        Tried { interface: slot.interface.clone(), outcome }
-    });
-    let tried = tried.collect();
+    let outcome = |slot: &Slot| match &slot.state {
+        SlotState::Down(why, _) => Err(why.clone()),
+        SlotState::Connecting(..) => Err("the server did not answer over it".to_owned()),
+        SlotState::Up(_) => {
+            let link = found.iter().find(|link| link.name == slot.interface);
+            link.cloned().ok_or_else(|| "it came, and was lost again".to_owned())
+        }
+    };
+    let tried = |slot: &Slot| Tried { interface: slot.interface.clone(), outcome: outcome(slot) };
+    let tried = slots.borrow().iter().map(tried).collect();
     links.close().await;
     running.abort();
     Ok(tried)

@@ -45,8 +45,8 @@ pub use server::Server;
 pub use stream::{Broken, BundleStream};
 
 use key::KeyFileError;
-use quota::QuotaError;
 use knee_host::HostError;
+use quota::QuotaError;
 
 /// An end cannot run.
 #[derive(Debug, thiserror::Error)]

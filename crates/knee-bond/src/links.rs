@@ -2,8 +2,8 @@
 
 use crate::BondError;
 use crate::client::Way;
-use crate::config::LINKS_MAX;
 use crate::config::ClientConfig;
+use crate::config::LINKS_MAX;
 use crate::engine::Told;
 use crate::quota::{self, Quotas, state_path};
 use crate::request::Target;

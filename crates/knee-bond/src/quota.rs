@@ -106,7 +106,8 @@ impl Quotas {
     pub fn new(links: &[LinkConfig], path: PathBuf) -> Result<Quotas, QuotaError> {
         let cap = |link: &LinkConfig| {
             let (steps, before, reached) = (VecDeque::new(), 0, None);
-            let cap = Cap { bytes: link.cap?.get(), resets: link.resets.into(), steps, before, reached };
+            let cap =
+                Cap { bytes: link.cap?.get(), resets: link.resets.into(), steps, before, reached };
             Some((link.interface.clone(), cap))
         };
         let caps: BTreeMap<String, Cap> = links.iter().filter_map(cap).collect();

@@ -178,7 +178,10 @@ fn on_told(
                 say(&format!("{}: {} is up, from {}.", name(&id), link.label, link.peer));
             }
         }
-        Told::Host(HostEvent::Lost(Some((id, number)), why)) => {
+        // Of a bundle that is over its end was told.
+        Told::Host(HostEvent::Lost(Some((id, number)), why))
+            if shared.owners.borrow().contains_key(&id) =>
+        {
             say(&format!("{}: link {number} is down: {why}.", name(&id)));
         }
         Told::Host(HostEvent::Broken(id, violation)) => {
@@ -196,7 +199,7 @@ fn on_told(
             }
         }
         // Strangers are refused, and not worth a line each.
-        Told::Host(HostEvent::Lost(None, _) | HostEvent::Refused(..)) | Told::GoAway(_) => {}
+        Told::Host(HostEvent::Lost(..) | HostEvent::Refused(..)) | Told::GoAway(_) => {}
     }
 }
 

@@ -92,8 +92,17 @@ impl BundleStatus {
 
 impl LinkStatus {
     fn of(path: &PathState) -> LinkStatus {
-        let PathState { peer, label, is_suspect, is_backup, path_use, packet, received, observed, .. } =
-            path;
+        let PathState {
+            peer,
+            label,
+            is_suspect,
+            is_backup,
+            path_use,
+            packet,
+            received,
+            observed,
+            ..
+        } = path;
         LinkStatus {
             name: label.clone(),
             address: peer.to_string(),

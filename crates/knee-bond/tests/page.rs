@@ -56,7 +56,8 @@ fn who_asks_by_another_name_is_refused() {
         let request = format!("GET /status HTTP/1.1\r\nHost: {host}\r\n\r\n");
         assert_eq!(status_of(&request), "200 OK", "{host}");
     }
-    for host in ["evil.example", "localhost.evil.example", "127.0.0.1.evil.example", "192.0.2.1", ""]
+    for host in
+        ["evil.example", "localhost.evil.example", "127.0.0.1.evil.example", "192.0.2.1", ""]
     {
         let request = format!("GET /status HTTP/1.1\r\nHost: {host}\r\n\r\n");
         assert_eq!(status_of(&request), "403 Forbidden", "{host}");

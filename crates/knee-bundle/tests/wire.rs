@@ -140,8 +140,11 @@ fn any_frame() -> impl Strategy<Value = Owned> {
             size
         }),
         (number(), number()).prop_map(|(stream, code)| Frame::Stop { stream, code }),
-        (0..8_usize, any::<(bool, bool, u8)>())
-            .prop_map(|(path, (quiet, cost))| Frame::Status { path, quiet, cost }),
+        (0..8_usize, any::<(bool, u8)>()).prop_map(|(path, (quiet, cost))| Frame::Status {
+            path,
+            quiet,
+            cost
+        }),
         number().prop_map(Frame::GoAway),
     ];
     prop_oneof![

@@ -430,7 +430,12 @@ fn patient_host(end: usize, keys: &[KeyPair; 2]) -> Host {
 
 impl World {
     fn connect(&mut self, number: usize) {
-        let member = Member { bundle: ID, number, label: format!("link{number}"), path_use: PathUse::default() };
+        let member = Member {
+            bundle: ID,
+            number,
+            label: format!("link{number}"),
+            path_use: PathUse::default(),
+        };
         self.hosts[0].connect(self.now, number, address(1, number), member).unwrap();
     }
 

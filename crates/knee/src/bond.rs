@@ -234,14 +234,15 @@ mod bonding {
         let verb = if now.role == "client" { "takes connections at" } else { "listens at" };
         let (role, listen) = (&now.role, &now.listen);
         let since = Unit::Seconds.show(now.running_s);
-        let said = format!("This {role} {verb} {listen}, since {since}.");
+        let said = format!("This {role} {verb} {listen}. It has run for {since}.");
         let heads = ["peer", "link", "state", ">in", ">out", ">RTT", ">loss", ">packets of"];
         let mut table = Table::new(&heads).called("links");
         let seconds = (now.running_s - before.running_s).max(1e-3);
         for bundle in &now.bundles {
             let earlier = before.bundles.iter().find(|old| old.peer == bundle.peer);
             for link in &bundle.links {
-                let earlier = earlier.and_then(|old| old.links.iter().find(|l| l.name == link.name));
+                let earlier =
+                    earlier.and_then(|old| old.links.iter().find(|l| l.name == link.name));
                 // A link that began anew counts from zero.
                 let rate = |count: fn(&LinkStatus) -> u64| {
                     let bytes = count(link).checked_sub(count(earlier?))?;

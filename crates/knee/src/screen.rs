@@ -17,6 +17,7 @@ pub fn print(text: &str) -> Result<(), Failure> {
 }
 
 /// Begins a terminal's screen anew; where the output is none, nothing.
+#[cfg(feature = "bond")]
 pub fn clear() -> Result<(), Failure> {
     let mut out = stdout().lock();
     if !out.is_terminal() {

@@ -14,6 +14,7 @@ let before = null;
 const at = (id) => document.getElementById(id);
 
 function rate(bits) {
+  if (bits === null) return "–";
   const units = ["bit/s", "kbit/s", "Mbit/s", "Gbit/s"];
   let unit = 0;
   while (bits >= 999.5 && unit < units.length - 1) {
@@ -59,22 +60,21 @@ function known(key) {
 function show(status) {
   const now = status.running_s;
   const verb = status.role === "client" ? "takes connections at" : "listens at";
-  at("said").textContent = `This ${status.role} ${verb} ${status.listen}, since ${span(now)}.`;
+  at("said").textContent = `This ${status.role} ${verb} ${status.listen}. It has run for ${span(now)}.`;
   at("said").className = "";
   const rows = document.createElement("tbody");
   rows.id = "links";
   for (const bundle of status.bundles) {
     for (const link of bundle.links) {
       const of = known(`${bundle.peer} ${link.name}`);
-      const elapsed = before === null ? 0 : now - before;
       const grown = (name) => {
-        // A link that began anew counts from zero.
-        const old = of.counts && of.counts[name] <= link[name] ? of.counts[name] : link[name];
-        return elapsed > 0 ? ((link[name] - old) * 8) / elapsed : 0;
+        // A link that was not there before, or began anew, has no rate yet.
+        const is_known = of.counts !== null && of.counts[name] <= link[name] && now > before;
+        return is_known ? ((link[name] - of.counts[name]) * 8) / (now - before) : null;
       };
       const [incoming, outgoing] = [grown("received_bytes"), grown("sent_bytes")];
       of.counts = link;
-      of.rates.push([now, incoming + outgoing]);
+      if (incoming !== null && outgoing !== null) of.rates.push([now, incoming + outgoing]);
       const row = rows.insertRow();
       cell(row, bundle.peer);
       const name = cell(row, link.name);
@@ -126,7 +126,10 @@ function rounded(value) {
 }
 
 function draw(now) {
-  const [left, right, top, bottom] = [70, 710, 10, 175];
+  // As wide as the page lets it, so that its letters are as large as the others.
+  const width = at("plot").clientWidth;
+  at("plot").setAttribute("viewBox", `0 0 ${width} 200`);
+  const [left, right, top, bottom] = [70, width - 10, 10, 175];
   let most = 0;
   for (const of of links.values()) {
     of.rates = of.rates.filter(([time]) => time >= now - SECONDS);
@@ -141,7 +144,7 @@ function draw(now) {
     parts.push(drawn("line", { class: "grid", x1: left, x2: right, y1: height, y2: height }));
     parts.push(drawn("text", { x: left - 6, y: height + 4, "text-anchor": "end" }, rate(part * scale)));
   }
-  for (const ago of [120, 90, 60, 30, 0]) {
+  for (const ago of width < 500 ? [60, 0] : [120, 90, 60, 30, 0]) {
     const text = ago === 0 ? "now" : `${ago} s ago`;
     parts.push(drawn("text", { x: x(now - ago), y: bottom + 18, "text-anchor": ago === 0 ? "end" : "middle" }, text));
   }

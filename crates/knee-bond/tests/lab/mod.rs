@@ -116,7 +116,9 @@ impl Lab {
 
     /// Runs a program on the client's machine; what it prints.
     pub fn run(&self, command: &[&str]) -> String {
-        let run = || Ok::<_, TestbedError>(Command::new(command[0]).args(&command[1..]).output().unwrap());
+        let run = || {
+            Ok::<_, TestbedError>(Command::new(command[0]).args(&command[1..]).output().unwrap())
+        };
         let done = self.hosts.sender.within(run).unwrap();
         assert!(done.status.success(), "{command:?}: {done:?}");
         String::from_utf8(done.stdout).unwrap()

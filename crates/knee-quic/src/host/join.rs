@@ -113,8 +113,7 @@ pub(super) fn introduce(link: &mut Link, resumes: bool) {
     let label = label.chars().take(LABEL_MAX).filter(char::is_ascii).collect();
     let PathUse { quiet, cost } = path_use;
     let mut bytes = Vec::new();
-    Join { version: VERSION, bundle, path: number, cost, quiet, resumes, label }
-        .write(&mut bytes);
+    Join { version: VERSION, bundle, path: number, cost, quiet, resumes, label }.write(&mut bytes);
     if let Some(stream) = link.connection.streams().open(Dir::Bi) {
         // A new stream takes so few bytes at once.
         let _ = link.connection.send_stream(stream).write(&bytes);

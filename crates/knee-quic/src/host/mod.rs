@@ -13,7 +13,9 @@ use crate::congestion::{CongestionControl, Coupling, Observed};
 use crate::keys::{KeyError, KeyPair, PublicKey};
 use crate::link::{Factory, Link, Member};
 use bytes::BytesMut;
-use knee_bundle::{Bundle, BundleCounters, BundleSettings, DATAGRAM_MIN, Limits, PathUse, Violation};
+use knee_bundle::{
+    Bundle, BundleCounters, BundleSettings, DATAGRAM_MIN, Limits, PathUse, Violation,
+};
 use knee_cc::SelectionError;
 use knee_sched::{PATHS_MAX, Path, Status};
 use knee_units::Time;
