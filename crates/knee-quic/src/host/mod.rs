@@ -2,26 +2,26 @@
 //! does no I/O and reads no clock, so that it runs over simulated links as over sockets.
 
 mod join;
+mod paths;
 mod settings;
 
+pub use self::paths::PathState;
 pub use self::settings::{ConnectionSettings, HostSettings};
 
 use self::join::{hear, introduce};
 use self::settings::transport;
 use crate::Addresses;
-use crate::congestion::{CongestionControl, Coupling, Observed};
+use crate::congestion::Coupling;
 use crate::keys::{KeyError, KeyPair, PublicKey};
 use crate::link::{Factory, Link, Member};
 use bytes::BytesMut;
-use knee_bundle::{
-    Bundle, BundleCounters, BundleSettings, DATAGRAM_MIN, Limits, PathUse, Violation,
-};
+use knee_bundle::{Bundle, BundleSettings, DATAGRAM_MIN, Limits, PathUse, Violation};
 use knee_cc::SelectionError;
 use knee_sched::{PATHS_MAX, Path, Status};
 use knee_units::Time;
 use noq_proto::{
     ClientConfig, ConnectionError, ConnectionEvent, ConnectionHandle, DatagramEvent, Dir, Endpoint,
-    Event, FourTuple, Incoming, PathId, ServerConfig, StreamEvent, Transmit, VarInt,
+    Event, FourTuple, Incoming, ServerConfig, StreamEvent, Transmit, VarInt,
 };
 use rand_chacha::ChaCha8Rng;
 use std::collections::{BTreeMap, VecDeque};
@@ -91,29 +91,6 @@ struct Bond {
     /// For so long it is kept then.
     linger: Time,
     closing: bool,
-}
-
-/// A path of a bundle, for those who watch.
-#[derive(Clone, Debug)]
-pub struct PathState {
-    /// Where its packets go.
-    pub peer: SocketAddr,
-    /// What the client calls it.
-    pub label: String,
-    /// It can be used.
-    pub is_up: bool,
-    /// It was silent for too long.
-    pub is_suspect: bool,
-    /// It waits, since a cheaper one works.
-    pub is_backup: bool,
-    /// What both ends think of it.
-    pub path_use: PathUse,
-    /// Bytes of the largest packet that it carries.
-    pub packet: u16,
-    /// Bytes of packets that came over it.
-    pub received: u64,
-    /// What its congestion control knows.
-    pub observed: Observed,
 }
 
 type LinkKey = (usize, usize);
@@ -354,39 +331,6 @@ impl Host {
         self.bonds.keys()
     }
 
-    /// The paths of a bundle, by their number; none: there is none of it now.
-    pub fn paths(&self, id: &BundleId) -> Vec<Option<PathState>> {
-        let Some(bond) = self.bonds.get(id) else { return Vec::new() };
-        let state = |(number, key): (usize, &Option<LinkKey>)| {
-            let link = self.links.get(&(*key)?)?;
-            Some(PathState {
-                peer: canonical(link.connection.network_path(PathId::ZERO).ok()?.remote()),
-                label: link.member.as_ref()?.label.clone(),
-                is_up: link.up,
-                is_suspect: bond.bundle.is_suspect(number),
-                is_backup: self.cheapest(bond) < bond.bundle.path_use(number).cost,
-                path_use: bond.bundle.path_use(number),
-                packet: link.connection.current_mtu(),
-                received: link.received,
-                observed: link.control.observe(),
-            })
-        };
-        bond.links.iter().enumerate().map(state).collect()
-    }
-
-    /// Congestion control of a bundle's paths, by their number; none: the path has not
-    /// joined.
-    pub fn controls(&self, id: &BundleId) -> Vec<Option<CongestionControl>> {
-        let Some(bond) = self.bonds.get(id) else { return Vec::new() };
-        let control = |key: &Option<LinkKey>| Some(self.links.get(&(*key)?)?.control.clone());
-        bond.links.iter().map(control).collect()
-    }
-
-    /// Counters of a bundle.
-    pub fn counters(&self, id: &BundleId) -> BundleCounters {
-        self.bonds.get(id).map(|bond| bond.bundle.counters()).unwrap_or_default()
-    }
-
     /// Takes no more connections: it is about to stop.
     pub fn leave(&mut self) {
         self.is_leaving = true;
@@ -603,17 +547,6 @@ impl Host {
         }
     }
 
-    /// What the cheapest path costs that works.
-    fn cheapest(&self, bond: &Bond) -> u8 {
-        let links = bond.links.iter().enumerate();
-        let works = |(number, key): (usize, &Option<LinkKey>)| {
-            let is_up = self.links.get(&(*key)?)?.up;
-            let works = is_up && !bond.bundle.is_suspect(number);
-            works.then(|| bond.bundle.path_use(number).cost)
-        };
-        links.filter_map(works).min().unwrap_or(u8::MAX)
-    }
-
     /// What the scheduler of a bundle is shown of its paths.
     fn views(&mut self, now: Time, id: &BundleId) -> Vec<Path> {
         let Some(bond) = self.bonds.get(id) else { return Vec::new() };
@@ -701,9 +634,4 @@ impl Host {
             !is_over && !is_alone
         });
     }
-}
-
-/// An address of IPv4 is shown as one, whatever socket it came to.
-fn canonical(address: SocketAddr) -> SocketAddr {
-    SocketAddr::new(address.ip().to_canonical(), address.port())
 }
