@@ -21,6 +21,8 @@ use std::time::Instant;
 /// Headers of IPv4 and UDP.
 const AROUND: u32 = 28;
 const PACKET: u16 = 1472;
+/// The client's port after a NAT forgot the first one.
+const REBOUND: u16 = 50_000;
 const ID: BundleId = [7; 16];
 
 struct Packet(Vec<u8>);
@@ -63,6 +65,8 @@ struct World {
     received: u64,
     ended: bool,
     told: Vec<String>,
+    /// From then on a NAT gives the client another port.
+    rebinding: Time,
 }
 
 fn address(end: usize, path: usize) -> SocketAddr {
@@ -118,8 +122,15 @@ impl World {
             let [own, other] = [&keys[end as usize], &keys[1 - end as usize]];
             Host::new(settings, own, &[other.public()], start, &rng).unwrap()
         });
-        let mut world =
-            World { now: Time::ZERO, hosts, links, received: 0, ended: false, told: Vec::new() };
+        let mut world = World {
+            now: Time::ZERO,
+            hosts,
+            links,
+            received: 0,
+            ended: false,
+            told: Vec::new(),
+            rebinding: Time::MAX,
+        };
         let paths: Vec<_> =
             ways.iter().enumerate().map(|(path, way)| (path, address(1, path), way.cost)).collect();
         world.hosts[0].open(Time::ZERO, ID, &paths).unwrap();
@@ -169,7 +180,11 @@ impl World {
         for end in 0..2 {
             for path in 0..self.links[end].len() {
                 while let Some(Packet(bytes)) = self.links[end][path].poll(self.now) {
-                    let from = Addresses::to(address(end, path));
+                    let mut from = address(end, path);
+                    if end == 0 && self.now >= self.rebinding {
+                        from.set_port(REBOUND);
+                    }
+                    let from = Addresses::to(from);
                     self.hosts[1 - end].on_packet(self.now, path, from, &bytes);
                 }
             }
@@ -292,6 +307,22 @@ fn quic_is_beside_the_simulator() {
         assert!((ours.0 / theirs.0 - 1.0).abs() < 0.015, "{told}");
         assert!((ours.1 - theirs.1).abs() < 5.0 + 0.1 * theirs.1, "{told}");
     }
+}
+
+/// A NAT that forgets a flow gives it another port in the middle of a transfer: the server
+/// follows (RFC 9000, section 9.3), no path is lost, and little time.
+#[test]
+fn a_nat_that_rebinds_costs_no_path() {
+    let ways = [way(10.0, 10, 64_000), way(10.0, 20, 64_000)];
+    let (usual, _) = World::new(&ways, "bbr", "just-in-time", 1 << 22).file(4_000_000);
+    let mut world = World::new(&ways, "bbr", "just-in-time", 1 << 22);
+    world.rebinding = Time::from_millis(700);
+    let (took, world) = world.file(4_000_000);
+    let peers: Vec<u16> =
+        world.hosts[1].paths(&ID).iter().flatten().map(|path| path.peer.port()).collect();
+    assert_eq!(peers, [REBOUND, REBOUND]);
+    assert!(!world.told.iter().any(|told| told.contains("Lost")), "{:?}", world.told);
+    assert!(took < usual + Time::from_millis(500), "{took:?} beside {usual:?}");
 }
 
 /// Of paths that cost something the cheapest that works is used, at both ends.

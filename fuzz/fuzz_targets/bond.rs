@@ -1,0 +1,83 @@
+//! Whatever bytes applications, peers and browsers say first, those that read them take
+//! them, refuse them, or wait for more: never for what they have read, and never for ever.
+
+#![no_main]
+
+use knee_bond::proxy::{connect, socks};
+use knee_bond::request::{Answer, Partial, Request, Target};
+use knee_bond::status::Status;
+use knee_bundle::Join;
+use libfuzzer_sys::fuzz_target;
+use std::fmt::Debug;
+
+/// No message of any of them is longer.
+const MOST: usize = 1 << 17;
+
+/// What was read of all bytes is what is read of those that it took alone, and with fewer
+/// more has to come.
+fn check<T: Debug + PartialEq>(read: impl Fn(&[u8]) -> Partial<T>, bytes: &[u8]) {
+    match read(bytes) {
+        Ok(Some((value, taken))) => {
+            assert!(taken <= bytes.len());
+            let Ok(Some((again, same))) = read(&bytes[..taken]) else {
+                panic!("{value:?} needs what follows it");
+            };
+            assert_eq!((again, same), (value, taken));
+            if let Some(shorter) = taken.checked_sub(1) {
+                assert!(!matches!(read(&bytes[..shorter]), Ok(Some((_, n))) if n > shorter));
+            }
+        }
+        Ok(None) => assert!(bytes.len() < MOST, "it waits for ever"),
+        Err(_) => {}
+    }
+}
+
+fn state() -> Status {
+    Status {
+        role: String::new(),
+        version: String::new(),
+        running_s: 0.0,
+        listen: String::new(),
+        bundles: Vec::new(),
+        unused: Vec::new(),
+        caps: Vec::new(),
+    }
+}
+
+fuzz_target!(|data: &[u8]| {
+    let [which, bytes @ ..] = data else { return };
+    match which % 9 {
+        0 => check(socks::greeting, bytes),
+        1 => check(socks::credentials, bytes),
+        2 => check(socks::command, bytes),
+        3 => {
+            if let Some(inner) = socks::datagram(bytes) {
+                assert!(bytes.ends_with(inner));
+            }
+        }
+        4 => check(connect::request, bytes),
+        5 => {
+            check(Request::read, bytes);
+            if let Ok(Some((request, taken))) = Request::read(bytes) {
+                let mut written = Vec::new();
+                request.write(&mut written);
+                assert_eq!(Request::read(&written), Ok(Some((request, written.len()))));
+                assert!(written.len() <= taken);
+            }
+        }
+        6 => check(Answer::read, bytes),
+        7 => {
+            let _ = knee_bond::page::answer(bytes, &state);
+            if let Ok(text) = std::str::from_utf8(bytes) {
+                let _ = Target::parse(text);
+            }
+        }
+        _ => {
+            if let Ok(Some(join)) = Join::read(bytes) {
+                let mut written = Vec::new();
+                join.write(&mut written);
+                assert_eq!(Join::read(&written), Ok(Some(join)));
+            }
+        }
+    }
+});
