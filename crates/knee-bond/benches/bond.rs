@@ -207,6 +207,28 @@ fn main() {
             );
         }
     }
+    if is_wanted("calls") {
+        let loss = "loss = \"5 %\"";
+        let ways = [Way(10.0, 10, 25_000, loss), Way(10.0, 10, 25_000, loss)];
+        for (what, goal, keys) in [
+            (
+                "1 kB every 20 ms, 5 % loss, over both: p99 of RTT",
+                "at most 33",
+                "duplicate_udp = true\n",
+            ),
+            ("    the same, over one at a time", "", ""),
+        ] {
+            let figures = times(&ways, &format!("{keys}{BOTH}"), |lab| {
+                let mut took = lab.call(1500);
+                // What did not come back took for ever.
+                took.resize(1500, Duration::from_secs(1000));
+                took.sort_unstable();
+                took[1484]
+            });
+            let figures: Vec<f64> = figures.iter().map(|s| s * 1e3).collect();
+            row(what, goal, "ms", &figures);
+        }
+    }
     if is_wanted("RTT") {
         let ways = [Way(50.0, 10, 125_000, ""), Way(20.0, 40, 200_000, "")];
         let off = times(&ways, BOTH, |lab| {

@@ -42,6 +42,8 @@ pub struct Tried {
 pub struct Way {
     /// What runs it.
     pub engine: Rc<Engine>,
+    /// Datagrams go over all links.
+    pub duplicate_udp: bool,
     bundle: RefCell<Option<BundleId>>,
     changed: Notify,
 }
@@ -94,7 +96,9 @@ fn host(
     let rng = rng().map_err(|_| BondError::Random)?;
     let host = Host::new(settings, &keys, &config.server_key.0, start, &rng)?;
     let (engine, told) = Engine::new(host, start);
-    let way = Rc::new(Way { engine, bundle: RefCell::default(), changed: Notify::new() });
+    let (duplicate_udp, bundle, changed) =
+        (config.duplicate_udp, RefCell::default(), Notify::new());
+    let way = Rc::new(Way { engine, duplicate_udp, bundle, changed });
     let links = Links::new(config, way.clone())?;
     Ok((way, links, told))
 }

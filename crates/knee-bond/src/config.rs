@@ -62,6 +62,9 @@ pub struct ClientConfig {
     /// Ports that lead to one place each.
     #[serde(default)]
     pub forward: Vec<Forward>,
+    /// Datagrams of UDP go over all links, and the first that arrives counts.
+    #[serde(default)]
+    pub duplicate_udp: bool,
     /// The links; none: every interface with a default route.
     #[serde(default)]
     pub link: Vec<LinkConfig>,

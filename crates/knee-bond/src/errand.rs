@@ -89,7 +89,7 @@ pub async fn attend(
     if let Ok(Ok((request, rest))) = timeout(PATIENCE, hear(&stream)).await {
         match request {
             Request::Tcp(target) => connect(shared, target, stream, &rest).await,
-            Request::Udp => udp(engine, shared, owner, stream).await,
+            Request::Udp { duplicate } => udp(engine, shared, owner, stream, duplicate).await,
         }
     }
     if let Some(account) = shared.accounts.borrow_mut().get_mut(&owner) {
@@ -188,7 +188,13 @@ async fn reach(egress: &Egress, target: &Target) -> Result<TcpStream, (Outcome, 
 }
 
 /// Carries the datagrams of a flow until its stream ends or it is silent for too long.
-async fn udp(engine: &Rc<Engine>, shared: &Shared, owner: PublicKey, stream: BundleStream) {
+async fn udp(
+    engine: &Rc<Engine>,
+    shared: &Shared,
+    owner: PublicKey,
+    stream: BundleStream,
+    duplicate: bool,
+) {
     let may = {
         let mut accounts = shared.accounts.borrow_mut();
         accounts.get_mut(&owner).is_some_and(|account| {
@@ -202,7 +208,7 @@ async fn udp(engine: &Rc<Engine>, shared: &Shared, owner: PublicKey, stream: Bun
         return refuse(stream, Outcome::TooMany, reason).await;
     }
     let messages = engine.messages(stream.bundle(), stream.flow());
-    let result = carry(&shared.egress, &stream, messages).await;
+    let result = carry(&shared.egress, &stream, duplicate, messages).await;
     if let Err(error) = result {
         refuse(stream, Outcome::Failed, &format!("no socket for UDP: {error}")).await;
     } else {
@@ -216,6 +222,7 @@ async fn udp(engine: &Rc<Engine>, shared: &Shared, owner: PublicKey, stream: Bun
 async fn carry(
     egress: &Egress,
     stream: &BundleStream,
+    duplicate: bool,
     mut messages: mpsc::Receiver<Bytes>,
 ) -> io::Result<()> {
     let v4 = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0)).await?;
@@ -263,11 +270,11 @@ async fn carry(
                 idle = Instant::now() + UDP_IDLE;
             }
             Ok((count, from)) = v4.recv_from(first) => {
-                answer(stream, &peers, from, &first[..count]);
+                answer(stream, duplicate, &peers, from, &first[..count]);
                 idle = Instant::now() + UDP_IDLE;
             }
             Ok((count, from)) = received(v6.as_ref(), second) => {
-                answer(stream, &peers, from, &second[..count]);
+                answer(stream, duplicate, &peers, from, &second[..count]);
                 idle = Instant::now() + UDP_IDLE;
             }
             ended = stream.read(1) => {
@@ -287,11 +294,17 @@ async fn received(socket: Option<&UdpSocket>, into: &mut [u8]) -> io::Result<(us
     }
 }
 
-fn answer(stream: &BundleStream, peers: &BTreeSet<IpAddr>, from: SocketAddr, bytes: &[u8]) {
+fn answer(
+    stream: &BundleStream,
+    duplicate: bool,
+    peers: &BTreeSet<IpAddr>,
+    from: SocketAddr,
+    bytes: &[u8],
+) {
     if peers.contains(&from.ip()) {
         let mut message = Vec::with_capacity(19 + bytes.len());
         Target::Address(from.ip(), from.port()).write(&mut message);
         message.extend_from_slice(bytes);
-        stream.send(message.into());
+        stream.send(message.into(), duplicate);
     }
 }

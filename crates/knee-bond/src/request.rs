@@ -138,7 +138,10 @@ pub enum Request {
     /// A TCP connection to there.
     Tcp(Target),
     /// A UDP socket, whose datagrams are messages, for as long as the stream is open.
-    Udp,
+    Udp {
+        /// Each goes over all links, in both directions; the first that arrives counts.
+        duplicate: bool,
+    },
 }
 
 impl Request {
@@ -153,7 +156,8 @@ impl Request {
                 let target = Target::read(&bytes[1..])?;
                 Ok(target.map(|(target, taken)| (Request::Tcp(target), taken + 1)))
             }
-            Some(2) => Ok(Some((Request::Udp, 1))),
+            Some(2) => Ok(Some((Request::Udp { duplicate: false }, 1))),
+            Some(3) => Ok(Some((Request::Udp { duplicate: true }, 1))),
             Some(_) => Err(Malformed("a request of an unknown kind")),
         }
     }
@@ -165,7 +169,7 @@ impl Request {
                 into.push(1);
                 target.write(into);
             }
-            Request::Udp => into.push(2),
+            Request::Udp { duplicate } => into.push(2 + u8::from(*duplicate)),
         }
     }
 }

@@ -113,9 +113,9 @@ impl BundleStream {
         self.engine.with_bundle(&self.bundle, |bundle| bundle.finish(self.id));
     }
 
-    /// Sends a message of its flow.
-    pub fn send(&self, message: Bytes) {
-        self.engine.with_bundle(&self.bundle, |b| b.send(self.flow(), message, false));
+    /// Sends a message of its flow; `duplicate`: over all links.
+    pub fn send(&self, message: Bytes, duplicate: bool) {
+        self.engine.with_bundle(&self.bundle, |b| b.send(self.flow(), message, duplicate));
     }
 }
 

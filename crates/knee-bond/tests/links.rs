@@ -144,6 +144,19 @@ fn datagrams_come_back() -> Result<(), Skipped> {
     })
 }
 
+/// Each of two links loses every tenth packet: with one link at a time a round trip fails one
+/// time in five, with both one time in fifty.
+fn a_call_over_both_links_bears_loss() -> Result<(), Skipped> {
+    let lossy = TWO.replace("buffer =", "loss = \"10 %\"\nbuffer =");
+    on(&lossy, 2, |lab| {
+        let (_server, client) = lab.pair(ALLOW, &format!("duplicate_udp = true\n{BOTH}"));
+        client.wait_for_links(2);
+        let came = lab.call(150).len();
+        println!("{came} of 150 datagrams came back");
+        assert!(came >= 138, "{came} of 150");
+    })
+}
+
 fn connect_of_http_wants_the_password() -> Result<(), Skipped> {
     on(TWO, 2, |lab| {
         let login = "login = { user = \"ann\", password = \"b:c\" }\n";
@@ -264,6 +277,7 @@ fn main() -> ExitCode {
         what_is_not_the_open_internet_is_denied,
         who_has_another_key_is_refused_and_told_why,
         datagrams_come_back,
+        a_call_over_both_links_bears_loss,
         connect_of_http_wants_the_password,
         a_server_that_was_restarted_is_found_again,
         at_its_cap_a_link_carries_nothing_more,

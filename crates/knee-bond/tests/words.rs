@@ -78,7 +78,11 @@ fn target() -> impl Strategy<Value = Target> {
 proptest! {
     #[test]
     fn what_is_written_is_read(target in target(), more in prop::collection::vec(any::<u8>(), 0..9)) {
-        for request in [Request::Tcp(target), Request::Udp] {
+        for request in [
+            Request::Tcp(target),
+            Request::Udp { duplicate: false },
+            Request::Udp { duplicate: true },
+        ] {
             let mut bytes = Vec::new();
             request.write(&mut bytes);
             let taken = bytes.len();

@@ -118,13 +118,15 @@ async fn attend_socks(
             }
             Ok(())
         }
-        socks::Command::Associate(_) => match ask(way, &Request::Udp).await {
-            Ok(stream) => udp::associate(connection, stream, way).await,
-            Err(answer) => {
-                let code = socks::code(answer.outcome);
-                connection.write_all(&socks::reply(code, None)).await
+        socks::Command::Associate(_) => {
+            match ask(way, &Request::Udp { duplicate: way.duplicate_udp }).await {
+                Ok(stream) => udp::associate(connection, stream, way).await,
+                Err(answer) => {
+                    let code = socks::code(answer.outcome);
+                    connection.write_all(&socks::reply(code, None)).await
+                }
             }
-        },
+        }
         socks::Command::Other => {
             connection.write_all(&socks::reply(socks::UNKNOWN_COMMAND, None)).await
         }

@@ -37,7 +37,7 @@ pub async fn associate(
                     continue;
                 }
                 if let Some(inner) = socks::datagram(&buffer[..count]) {
-                    stream.send(Bytes::copy_from_slice(inner));
+                    stream.send(Bytes::copy_from_slice(inner), way.duplicate_udp);
                 }
             }
             message = messages.recv() => {

@@ -28,6 +28,14 @@ pub const FILES: u16 = 80;
 /// The port of an echo over UDP.
 pub const ECHO: u16 = 7;
 
+/// Answers of a call are waited for after its end.
+const GRACE: Duration = Duration::from_millis(500);
+
+/// When the datagram of a number leaves, after the start of a call.
+fn period(number: u16) -> Duration {
+    Duration::from_millis(20) * u32::from(number)
+}
+
 /// Two machines.
 pub struct Lab {
     hosts: Arc<Hosts>,
@@ -107,6 +115,45 @@ impl Lab {
                 let _ = echo.send_to(&buffer[..count], from);
             }
         });
+    }
+
+    /// A flow of datagrams to the echo through the proxy: 1 kB every 20 ms, so many; the
+    /// round trips of those that came back.
+    pub fn call(&self, count: u16) -> Vec<Duration> {
+        let mut control = self.local(1080);
+        control.write_all(&[5, 1, 0]).unwrap();
+        control.read_exact(&mut [0; 2]).unwrap();
+        control.write_all(&[5, 3, 0, 1, 0, 0, 0, 0, 0, 0]).unwrap();
+        let mut reply = [0; 10];
+        control.read_exact(&mut reply).unwrap();
+        assert_eq!(reply[..2], [5, 0]);
+        let relay = SocketAddr::from(([127, 0, 0, 1], u16::from_be_bytes([reply[8], reply[9]])));
+        let socket = self.datagrams();
+        let [a, b, c, d] = SERVER.octets();
+        let head = [0, 0, 0, 1, a, b, c, d, 0, ECHO as u8];
+        let mut sent: Vec<Instant> = Vec::new();
+        let mut took = vec![None; count.into()];
+        let mut buffer = [0; 2048];
+        let began = Instant::now();
+        while sent.len() < count.into() || began.elapsed() < period(count) + GRACE {
+            if sent.len() < count.into() && began.elapsed() >= period(sent.len() as u16) {
+                let number = (sent.len() as u16).to_be_bytes();
+                let datagram = [&head[..], &number[..], &[7; 998][..]].concat();
+                sent.push(Instant::now());
+                socket.send_to(&datagram, relay).unwrap();
+            }
+            let next = period(sent.len() as u16).saturating_sub(began.elapsed());
+            let wait = next.clamp(Duration::from_micros(500), Duration::from_millis(20));
+            socket.set_read_timeout(Some(wait)).unwrap();
+            if let Ok((length, _)) = socket.recv_from(&mut buffer) {
+                assert_eq!(length, head.len() + 1000);
+                let number = u16::from_be_bytes([buffer[10], buffer[11]]);
+                let place: &mut Option<Duration> = &mut took[usize::from(number)];
+                assert!(place.is_none(), "datagram {number} came twice");
+                *place = Some(sent[usize::from(number)].elapsed());
+            }
+        }
+        took.into_iter().flatten().collect()
     }
 
     /// Runs ip(8) on the client's machine.

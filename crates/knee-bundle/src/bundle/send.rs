@@ -203,9 +203,13 @@ impl Bundle {
             let mut rest = PathSet::default();
             let path = if number.is_some() {
                 let mut left = waiting.left.unwrap_or_else(|| {
-                    let mut all = PathSet::default();
-                    (0..paths.len()).filter(there).for_each(|path| all.insert(path));
-                    all
+                    // A path that waits for others to fail is not asked for this.
+                    let active = paths.iter().any(|path| path.status == Status::Active);
+                    let waits = |path: usize| active && paths[path].status == Status::Backup;
+                    let all = (0..paths.len()).filter(|path| there(path) && !waits(*path));
+                    let mut set = PathSet::default();
+                    all.for_each(|path| set.insert(path));
+                    set
                 });
                 let path = left.iter().next();
                 path.inspect(|path| left.0 &= !(1 << path));
