@@ -1,6 +1,7 @@
 //! What `knee bond` makes of two links, between namespaces, beside the better link alone in
 //! the same minute: `benches/bond` from the root of the project, as root, on a quiet host.
-//! A name or a part of one chooses among the rows.
+//! A name or a part of one chooses among the rows. `long` runs only where it is named: 10 GB
+//! in some minutes, each byte compared, with a link that goes and comes every 20 s.
 
 #![allow(clippy::unwrap_used, reason = "a bench fails by panicking")]
 #![allow(clippy::disallowed_methods, reason = "real time passes here")]
@@ -12,6 +13,7 @@
 mod lab;
 
 use lab::{Lab, on};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
@@ -19,6 +21,8 @@ use std::time::Duration;
 const TIMES: usize = 3;
 const ALLOW: &str = "[egress]\nallow = [\"10.99.0.0/16\"]\n";
 const BOTH: &str = "link = [{ interface = \"knee0\" }, { interface = \"knee1\" }]\n";
+const JITTER_5: &str = "jitter = { amount = \"5 ms\", reorder = true }";
+const JITTER_20: &str = "jitter = { amount = \"20 ms\", reorder = true }";
 const FIRST: &str = "link = [{ interface = \"knee0\" }]\n";
 
 /// A link both ways: Mbit/s, one-way delay, bytes of its queue, and more keys of the one
@@ -36,6 +40,15 @@ fn links(ways: &[Way]) -> String {
 
 /// Seconds of each run.
 fn times(ways: &[Way], links_of_client: &str, run: impl Fn(&Lab) -> Duration + Sync) -> Vec<f64> {
+    times_so_often(TIMES, ways, links_of_client, run)
+}
+
+fn times_so_often(
+    times: usize,
+    ways: &[Way],
+    links_of_client: &str,
+    run: impl Fn(&Lab) -> Duration + Sync,
+) -> Vec<f64> {
     let count = links_of_client.matches("interface").count();
     let once = |_| {
         let mut took = 0.0;
@@ -50,7 +63,7 @@ fn times(ways: &[Way], links_of_client: &str, run: impl Fn(&Lab) -> Duration + S
         }
         took
     };
-    (0..TIMES).map(once).collect()
+    (0..times).map(once).collect()
 }
 
 fn median(all: &[f64]) -> f64 {
@@ -174,6 +187,16 @@ fn main() {
                 ],
             ),
             (
+                "jitter of 5 ms that reorders",
+                "at least 0.97",
+                [Way(20.0, 20, 100_000, JITTER_5), Way(20.0, 20, 100_000, JITTER_5)],
+            ),
+            (
+                "jitter of 20 ms that reorders",
+                "at least 0.97",
+                [Way(20.0, 20, 100_000, JITTER_20), Way(20.0, 20, 100_000, JITTER_20)],
+            ),
+            (
                 "delays of 20 and 40 ms",
                 "at least 0.97",
                 [Way(20.0, 20, 100_000, ""), Way(20.0, 40, 200_000, "")],
@@ -228,6 +251,26 @@ fn main() {
             let figures: Vec<f64> = figures.iter().map(|s| s * 1e3).collect();
             row(what, goal, "ms", &figures);
         }
+    }
+    if wanted.iter().any(|wanted| wanted == "long") {
+        let ways = [Way(300.0, 10, 750_000, ""), Way(300.0, 10, 750_000, "")];
+        let took = times_so_often(1, &ways, BOTH, |lab| {
+            let done = AtomicBool::new(false);
+            thread::scope(|scope| {
+                scope.spawn(|| {
+                    while !done.load(Ordering::Relaxed) {
+                        thread::sleep(Duration::from_secs(20));
+                        lab.cut(0);
+                        thread::sleep(Duration::from_secs(20));
+                        lab.mend(0);
+                    }
+                });
+                let took = lab.load(10_000_000_000);
+                done.store(true, Ordering::Relaxed);
+                took
+            })
+        });
+        row("10 GB, a link gone every other 20 s, each byte", "same", "s", &took);
     }
     if is_wanted("RTT") {
         let ways = [Way(50.0, 10, 125_000, ""), Way(20.0, 40, 200_000, "")];

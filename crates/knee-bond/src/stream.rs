@@ -86,6 +86,18 @@ impl BundleStream {
         }
     }
 
+    /// Appends what else has come by now, up to so much in all. It does not wait, and what
+    /// ended is told by the next [`read`](Self::read).
+    fn read_more(&self, into: &mut Vec<u8>, most: usize) {
+        self.engine.with_bundle(&self.bundle, |bundle| {
+            while into.len() < most
+                && let Some(bytes) = bundle.read(self.id, most - into.len())
+            {
+                into.extend_from_slice(&bytes);
+            }
+        });
+    }
+
     /// Writes all of it, as soon as there is room.
     ///
     /// # Errors
@@ -153,8 +165,13 @@ pub async fn relay(mut connection: TcpStream, stream: BundleStream, first: &[u8]
         Ok(())
     };
     let down = async {
+        // A packet brings some 1,400 bytes: a call for each would cost more than it.
+        let mut buffer = Vec::with_capacity(GO);
         while let Some(bytes) = stream.read(GO).await.map_err(drop)? {
-            writer.write_all(&bytes).await.map_err(drop)?;
+            buffer.clear();
+            buffer.extend_from_slice(&bytes);
+            stream.read_more(&mut buffer, GO);
+            writer.write_all(&buffer).await.map_err(drop)?;
         }
         writer.shutdown().await.map_err(drop)
     };
