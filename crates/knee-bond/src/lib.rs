@@ -19,8 +19,7 @@
 //! its rules deny, show a secret, hold a host over an await, run on more than one thread but
 //! to hear of links and to resolve names.
 //!
-//! Left out so far: the transparent mode, records, and a socket that
-//! is handed over when the server is restarted.
+//! Left out so far: the transparent mode, and records.
 
 mod client;
 pub mod config;

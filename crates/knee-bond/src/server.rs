@@ -12,7 +12,7 @@ use crate::status::{BundleStatus, Status, StatusSocket, socket_path};
 use knee_host::Routing;
 use knee_quic::{BundleId, Host, HostEvent, PublicKey};
 use std::cell::RefCell;
-use std::net::SocketAddr;
+use std::net::{SocketAddr, UdpSocket};
 use std::rc::Rc;
 use std::time::Duration;
 use tokio::net::TcpListener;
@@ -37,11 +37,12 @@ pub struct Server {
 }
 
 impl Server {
-    /// Takes its port, and reads its key.
+    /// Takes its port, and reads its key. A service manager may have handed over a socket
+    /// that it holds while the server is restarted: no packet is refused meanwhile.
     ///
     /// # Errors
     /// The port is in use, the key cannot be read, or the system lacks something.
-    pub async fn new(config: ServerConfig) -> Result<Server, BondError> {
+    pub async fn new(config: ServerConfig, handed: Option<UdpSocket>) -> Result<Server, BondError> {
         let keys = key::read(&config.key)?;
         let pins: Vec<PublicKey> =
             config.client.iter().flat_map(|client| client.key.0.iter().copied()).collect();
@@ -52,7 +53,10 @@ impl Server {
         let host = Host::new(settings, &keys, &pins, start, &rng)?;
         let (engine, told) = Engine::new(host, start);
         let taken = |source| BondError::Listen { at: format!("UDP {}", config.listen), source };
-        let socket = std::net::UdpSocket::bind(config.listen).map_err(taken)?;
+        let socket = match handed {
+            Some(socket) => socket,
+            None => UdpSocket::bind(config.listen).map_err(taken)?,
+        };
         let listen = socket.local_addr().map_err(taken)?;
         engine.attach(0, socket).map_err(taken)?;
         let own = Routing::open()?.links()?.into_iter().flat_map(|link| link.addresses).collect();

@@ -206,6 +206,25 @@ fn a_server_that_was_restarted_is_found_again() -> Result<(), Skipped> {
     })
 }
 
+/// Who holds the socket holds the packets too while no server is there.
+fn a_socket_outlives_its_server() -> Result<(), Skipped> {
+    on(TWO, 2, |lab| {
+        let (theirs, ours) = (lab.key("server.key"), lab.key("client.key"));
+        let socket = lab.handed();
+        let handed = || Some(socket.try_clone().unwrap());
+        let server = lab.server_with(&ours, ALLOW, handed());
+        let client = lab.client(&theirs, BOTH);
+        client.wait_for_links(2);
+        lab.load(100_000);
+        drop(server);
+        thread::sleep(Duration::from_millis(1500));
+        let server = lab.server_with(&ours, ALLOW, handed());
+        lab.load(100_000);
+        client.wait_for_links(2);
+        server.wait_for_links(2);
+    })
+}
+
 /// What a link has carried, as the kernel counts it.
 fn passed(lab: &lab::Lab, device: &str) -> u64 {
     let shown = lab.run(&["ip", "-json", "-statistics", "link", "show", "dev", device]);
@@ -280,6 +299,7 @@ fn main() -> ExitCode {
         a_call_over_both_links_bears_loss,
         connect_of_http_wants_the_password,
         a_server_that_was_restarted_is_found_again,
+        a_socket_outlives_its_server,
         at_its_cap_a_link_carries_nothing_more,
         dearer_links_wait_until_no_cheaper_one_works,
     ])

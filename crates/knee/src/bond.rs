@@ -40,6 +40,7 @@ mod bonding {
         BondError, Client, ClientConfig, ConfigError, Server, ServerConfig, Tried, key, try_links,
     };
     use knee_record::Unit;
+    use listenfd::ListenFd;
     use sd_notify::NotifyState;
     use std::io;
     use std::path::{Path, PathBuf};
@@ -76,7 +77,12 @@ mod bonding {
     pub fn serve(config: &Path) -> Result<Ending, Failure> {
         let config = ServerConfig::read(config)?;
         run(async {
-            let server = Server::new(config).await?;
+            let mut handed = ListenFd::from_env();
+            let socket = handed.take_udp_socket(0).map_err(|source| {
+                let at = "the socket that the service manager handed over".to_owned();
+                BondError::Listen { at, source }
+            })?;
+            let server = Server::new(config, socket).await?;
             screen::say(&format!("Listening at UDP {}. Ctrl-C stops.", server.listen()));
             let stopped = stopped()?;
             tell_manager();

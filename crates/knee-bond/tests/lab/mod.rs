@@ -220,6 +220,17 @@ impl Lab {
 
     /// A server that knows the client of this key, and what its configuration says besides.
     pub fn server(&self, client: &str, more: &str) -> End {
+        self.server_with(client, more, None)
+    }
+
+    /// A socket of the server's port, which outlives servers.
+    pub fn handed(&self) -> UdpSocket {
+        let bind = || Ok::<_, TestbedError>(UdpSocket::bind("0.0.0.0:4433").unwrap());
+        self.hosts.receiver.within(bind).unwrap()
+    }
+
+    /// A server that may be handed its socket.
+    pub fn server_with(&self, client: &str, more: &str, handed: Option<UdpSocket>) -> End {
         let socket = self.path("server.sock");
         let text = format!(
             "listen = \"0.0.0.0:4433\"\nkey = \"server.key\"\nstatus = \"{}\"\n\
@@ -229,7 +240,7 @@ impl Lab {
         fs::write(self.path("server.toml"), text).unwrap();
         let config = ServerConfig::read(&self.path("server.toml")).unwrap();
         self.end(false, socket, |stop, said| async move {
-            Server::new(config).await.unwrap().run(stop, said).await.unwrap();
+            Server::new(config, handed).await.unwrap().run(stop, said).await.unwrap();
         })
     }
 
