@@ -58,11 +58,10 @@ fuzz_target!(|data: &[u8]| {
         4 => check(connect::request, bytes),
         5 => {
             check(Request::read, bytes);
-            if let Ok(Some((request, taken))) = Request::read(bytes) {
+            if let Ok(Some((request, _))) = Request::read(bytes) {
                 let mut written = Vec::new();
                 request.write(&mut written);
                 assert_eq!(Request::read(&written), Ok(Some((request, written.len()))));
-                assert!(written.len() <= taken);
             }
         }
         6 => check(Answer::read, bytes),
