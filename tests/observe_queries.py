@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
 """Asks the questions of docs/observe.md of what `knee observe` writes.
 
-    tests/observe_queries.py KNEE
+    tests/observe_queries.py KNEE FOLDER
 
-Observes this host for a few seconds, opens connections over loopback meanwhile, and runs
-every SQL block of the page with DuckDB. Fails where a query fails or gives no row, and
-where the rows of the connections made here lack bytes.
+Observes this host for a few seconds into FOLDER, opens connections over loopback
+meanwhile, and runs every SQL block of the page with DuckDB. Then runs a mix on the
+simulator and, where it can, on the kernel, and reads the files of all of them as one table
+with DuckDB and Polars, without a cast. Fails where a query fails or gives no row, where the
+rows of the connections made here lack bytes, and where a table lacks rows.
 """
 
 import os
@@ -18,8 +20,27 @@ import threading
 from pathlib import Path
 
 import duckdb
+import polars
 
 PAGE = Path(__file__).resolve().parent.parent / "docs/observe.md"
+MIX = '''
+name = "Mix"
+duration = "2 s"
+
+[link.bottleneck]
+rate = "20 Mbit/s"
+delay = "5 ms"
+buffer = "2 BDP"
+
+[path.main]
+forward = ["bottleneck"]
+reverse_delay = "5 ms"
+
+[[flow]]
+name = "clients"
+cc = "cubic"
+workload = { mix = { arrival_interval = "50 ms", sizes = { median = "30 kB", sigma = 1.0, max = "1 MB" } } }
+'''
 # Large enough for several ticks of any kernel.
 SIZES = [100_000_000] * 3 + [10_000] * 20
 
@@ -34,8 +55,9 @@ def serve(listener):
 
 
 def main():
-    knee = Path(sys.argv[1]).resolve()
-    with tempfile.TemporaryDirectory() as folder:
+    knee, folder = (Path(given).resolve() for given in sys.argv[1:])
+    folder.mkdir(parents=True)
+    with tempfile.TemporaryDirectory() as scratch:
         command = [knee, "observe", "--duration", "4 s", "--out", "."]
         observer = subprocess.Popen(
             command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
@@ -69,6 +91,34 @@ def main():
             print(answer)
             if not answer.fetchall():
                 raise SystemExit(f"no row:\n{query}")
+        one_table(knee, Path(scratch), sorted(folder.glob("connections-*.parquet")))
+
+
+def one_table(knee, scratch, files):
+    """Files of several grounds are one table: the same columns of the same types."""
+    (scratch / "mix.toml").write_text(MIX)
+    grounds = ["sim", "kernel"] if os.geteuid() == 0 and os.path.exists("/dev/net/tun") else ["sim"]
+    for ground in grounds:
+        command = [knee, "run", scratch / "mix.toml", "--on", ground, "--no-alternatives"]
+        subprocess.run(
+            [*command, "--out", scratch / ground], stdout=subprocess.DEVNULL, check=True
+        )
+        files = [*files, scratch / ground / "connections.parquet"]
+    tables = [polars.read_parquet(file) for file in files]
+    rows = sum(len(table) for table in tables)
+    # Refuses tables of which a column has another name, place or type.
+    together = polars.concat(tables, how="vertical")
+    names = [str(file) for file in files]
+    counted = duckdb.sql(f"SELECT count(*) FROM read_parquet({names})").fetchall()[0][0]
+    types = {
+        tuple(duckdb.sql(f"DESCRIBE SELECT * FROM read_parquet('{name}')").fetchall())
+        for name in names
+    }
+    print(f"{rows} rows of {len(files)} files, of sim, live and", grounds)
+    if not len(together) == counted == rows or min(map(len, tables)) == 0:
+        raise SystemExit(f"{len(together)} rows in Polars, {counted} in DuckDB, {rows} written")
+    if len(types) != 1:
+        raise SystemExit(f"the files have {len(types)} schemas")
 
 
 main()

@@ -1,7 +1,5 @@
 //! Sums and distributions of connections that are alike.
 
-use crate::row::acked_bytes;
-use knee_host::TcpInfo;
 use knee_record::size_classes;
 use knee_statistics::Sketch;
 use std::collections::BTreeMap;
@@ -10,6 +8,46 @@ use std::sync::Arc;
 /// Part of the connections that may go unheard: beyond it, what is left speaks for
 /// itself alone.
 pub const LOST_MAX: f64 = 0.01;
+
+/// From this size on the throughput of a connection counts, below it the time it takes.
+pub(crate) const LARGE_BYTES: u64 = 3_000_000;
+
+/// What one connection adds to a cell.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct Ended {
+    /// Payload acknowledged.
+    pub acked_bytes: u64,
+    /// Payload sent, retransmissions included.
+    pub sent_bytes: u64,
+    /// Payload sent again.
+    pub retransmitted_bytes: u64,
+    /// Retransmission timeouts; zero where the kernel does not count them.
+    pub timeouts: u64,
+    /// Time with data to send or unacknowledged.
+    pub busy_us: u64,
+    /// Of it, limited by the receiver's window.
+    pub receive_limited_us: u64,
+    /// Of it, limited by the send buffer.
+    pub send_buffer_limited_us: u64,
+    /// Smallest RTT; none: not measured.
+    pub rtt_min_us: Option<f64>,
+}
+
+/// Which of the two measures counts for a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Size {
+    /// Below [`LARGE_BYTES`]: its time.
+    Small,
+    /// At least that: its throughput.
+    Large,
+}
+
+impl Size {
+    /// The size of a connection by what was acknowledged.
+    pub fn of(acked_bytes: u64) -> Size {
+        if acked_bytes < LARGE_BYTES { Size::Small } else { Size::Large }
+    }
+}
 
 /// What connections of one cell have in common.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -21,6 +59,13 @@ pub struct Kind {
     pub class: Option<usize>,
     /// Congestion controller; empty: it ended before a dump saw it.
     pub controller: Arc<str>,
+}
+
+impl Kind {
+    /// The size of its connections; none: this end has sent no payload.
+    pub(crate) fn size(&self) -> Option<Size> {
+        Some(Size::of(size_classes()[self.class?].sizes.at_least))
+    }
 }
 
 /// Connections of one kind.
@@ -51,24 +96,23 @@ pub struct Cell {
 }
 
 impl Cell {
-    /// Adds a connection.
-    fn add(&mut self, info: &TcpInfo) {
-        let acked = acked_bytes(info);
-        let busy_us = info.busy_us.unwrap_or(0);
-        self.connections += 1;
-        self.acked_bytes += acked;
-        self.sent_bytes += info.sent_bytes;
-        self.retransmitted_bytes += info.retransmitted_bytes;
-        self.timeouts += u64::from(info.total_timeouts.unwrap_or(0));
-        self.busy_ns += busy_us * 1000;
-        self.receive_limited_ns += info.receive_limited_us.unwrap_or(0) * 1000;
-        self.send_buffer_limited_ns += info.send_buffer_limited_us.unwrap_or(0) * 1000;
-        if busy_us > 0 && acked > 0 {
-            self.throughput_bps.add(acked as f64 * 8e6 / busy_us as f64);
-            self.busy_us.add(busy_us as f64);
+    /// Adds a connection that stands for `weight` alike.
+    pub(crate) fn add(&mut self, ended: &Ended, weight: u64) {
+        self.connections += weight;
+        self.acked_bytes += weight * ended.acked_bytes;
+        self.sent_bytes += weight * ended.sent_bytes;
+        self.retransmitted_bytes += weight * ended.retransmitted_bytes;
+        self.timeouts += weight * ended.timeouts;
+        self.busy_ns += weight * ended.busy_us * 1000;
+        self.receive_limited_ns += weight * ended.receive_limited_us * 1000;
+        self.send_buffer_limited_ns += weight * ended.send_buffer_limited_us * 1000;
+        if ended.busy_us > 0 && ended.acked_bytes > 0 {
+            let bps = ended.acked_bytes as f64 * 8e6 / ended.busy_us as f64;
+            self.throughput_bps.add_many(bps, weight);
+            self.busy_us.add_many(ended.busy_us as f64, weight);
         }
-        if let Some(rtt) = info.min_rtt() {
-            self.rtt_min_us.add(rtt.as_nanos() as f64 / 1e3);
+        if let Some(rtt) = ended.rtt_min_us {
+            self.rtt_min_us.add_many(rtt, weight);
         }
     }
 
@@ -99,11 +143,11 @@ pub(crate) struct Cells(pub BTreeMap<Kind, Cell>);
 
 impl Cells {
     /// Adds a connection.
-    pub fn add(&mut self, group: Arc<str>, controller: Arc<str>, info: &TcpInfo) {
-        let acked = acked_bytes(info);
+    pub fn add(&mut self, group: Arc<str>, controller: Arc<str>, ended: &Ended) {
+        let acked = ended.acked_bytes;
         let fits = |class: &knee_record::SizeClass| class.sizes.below.is_none_or(|at| acked < at);
         let class = (acked > 0).then(|| size_classes().iter().position(fits)).flatten();
-        self.0.entry(Kind { group, class, controller }).or_default().add(info);
+        self.0.entry(Kind { group, class, controller }).or_default().add(ended, 1);
     }
 
     /// Adds what others hold.

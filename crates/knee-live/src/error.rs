@@ -1,6 +1,7 @@
 //! Why connections cannot be observed.
 
 use ipnet::IpNet;
+use std::path::PathBuf;
 
 /// Why connections cannot be observed, or can no longer.
 #[derive(Debug, thiserror::Error)]
@@ -18,6 +19,29 @@ pub enum LiveError {
         text: String,
         /// What is wrong with it.
         problem: String,
+    },
+    /// A text is no period of time.
+    #[error("{text:?} is no period: {problem}")]
+    Period {
+        /// As it was written.
+        text: String,
+        /// What is wrong with it.
+        problem: String,
+    },
+    /// No minute of the records is in the periods that were asked for.
+    #[error("nothing in {} was observed in the time that was asked for", .0.display())]
+    NothingObserved(PathBuf),
+    /// A table beside the records cannot be used.
+    #[error("{}, line {line}: {problem}", path.display())]
+    Table {
+        /// The file.
+        path: PathBuf,
+        /// The line, from one.
+        line: u64,
+        /// What is wrong there.
+        problem: String,
+        /// What to write instead.
+        advice: String,
     },
     /// Two groups claim the same prefix.
     #[error("{prefix} is in two groups, {first} and {second}")]

@@ -10,9 +10,9 @@ use std::time::Duration;
 /// A file is whole after this time, or at this size.
 const FILE_TIME: Duration = Duration::from_secs(15 * 60);
 const FILE_BYTES: u64 = 64 << 20;
-const CONNECTIONS: &str = "connections-";
-const MINUTES: &str = "minutes-";
-const ENDING: &str = ".parquet";
+pub(crate) const CONNECTIONS: &str = "connections-";
+pub(crate) const MINUTES: &str = "minutes-";
+pub(crate) const ENDING: &str = ".parquet";
 
 /// What was written.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

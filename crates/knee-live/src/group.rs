@@ -8,8 +8,8 @@ use std::sync::Arc;
 
 /// Bits of an address that are kept where no more is asked for: what is announced to
 /// the Internet at the longest.
-const IPV4_BITS: u8 = 24;
-const IPV6_BITS: u8 = 48;
+pub(crate) const IPV4_BITS: u8 = 24;
+pub(crate) const IPV6_BITS: u8 = 48;
 /// Group of what is in none.
 const OTHERS: &str = "others";
 

@@ -1,5 +1,5 @@
 //! What a host's own TCP connections tell: one row for each that ends, aggregates per
-//! minute, files that rotate.
+//! minute, files that rotate, and the report of a folder of these.
 //!
 //! [`Observer`] hears from the kernel of every connection that ends; it needs no
 //! privilege. What the kernel had no room to tell is counted, so that nobody takes a
@@ -14,6 +14,7 @@ mod files;
 mod group;
 mod minutes;
 mod observer;
+mod report;
 mod row;
 
 pub use cells::{Cell, Kind, LOST_MAX};
@@ -22,4 +23,5 @@ pub use files::Written;
 pub use group::{Group, Groups};
 pub use minutes::MINUTES_SCHEMA;
 pub use observer::{Observed, Observer, Settings};
+pub use report::{AccessLog, Period, Providers, ReportSettings, holds_observed, report};
 pub use row::{counted, told};

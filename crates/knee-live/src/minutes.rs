@@ -1,13 +1,18 @@
 //! The table of aggregates: one row for each minute and kind of connections.
 
 use crate::cells::{Cell, Cells, Kind};
-use knee_columns::{Cells as Column, Kind as Type};
-use knee_record::{Error, size_classes, write_columns};
+use knee_columns::{Cells as Column, Kind as Type, each};
+use knee_record::{Error, read_columns, size_classes, write_columns};
 use knee_statistics::Sketch;
+use std::collections::BTreeSet;
 use std::path::Path;
+use std::sync::Arc;
 
 /// Schema of the table, which docs/observe.md describes.
 pub const MINUTES_SCHEMA: &str = "knee-minutes/1";
+
+/// Seconds of a minute.
+pub(crate) const MINUTE_S: u64 = 60;
 
 /// Connections that ended within a minute.
 #[derive(Clone, Debug, Default)]
@@ -64,4 +69,204 @@ pub(crate) fn write(path: &Path, minutes: &[Minute]) -> Result<(), Error> {
         sketch("rtt_min_us_sketch", |cell| &cell.rtt_min_us),
     ];
     write_columns(path, MINUTES_SCHEMA, &columns)
+}
+
+/// Columns that are read, in this order: numbers, then texts.
+const NUMBERS: [&str; 10] = [
+    "minute_unix_ns",
+    "connections",
+    "lost_reports",
+    "acked_bytes",
+    "sent_bytes",
+    "retransmitted_bytes",
+    "timeouts",
+    "busy_ns",
+    "receive_limited_ns",
+    "send_buffer_limited_ns",
+];
+const TEXTS: [&str; 6] =
+    ["group", "class", "cc", "throughput_bps_sketch", "busy_us_sketch", "rtt_min_us_sketch"];
+
+/// Reads what [`write`] wrote, and hands over each minute.
+///
+/// # Errors
+/// [`Error::Schema`], and [`Error::Malformed`] where something in it cannot be.
+pub(crate) fn read(path: &Path, mut take: impl FnMut(Minute)) -> Result<(), Error> {
+    let number = Type::Integer { nullable: false };
+    let numbers = NUMBERS.iter().map(|name| (*name, number));
+    let columns: Vec<(&str, Type)> =
+        numbers.chain(TEXTS.iter().map(|name| (*name, Type::Text))).collect();
+    let mut names = Names::default();
+    let (mut minute, mut wrong) = (None::<Minute>, None);
+    read_columns(path, MINUTES_SCHEMA, &columns, |rows, cells| {
+        for row in Rows::of(cells, rows) {
+            match row.and_then(|row| row.read(&mut names)) {
+                Ok((unix_ns, lost, kind, cell)) => {
+                    if minute.as_ref().is_none_or(|minute| minute.unix_ns != unix_ns) {
+                        let next = Minute { unix_ns, lost, ..Minute::default() };
+                        minute.replace(next).into_iter().for_each(&mut take);
+                    }
+                    // A row without connections holds the losses of a quiet minute.
+                    if let Some(minute) = minute.as_mut().filter(|_| cell.connections > 0) {
+                        minute.cells.0.entry(kind).or_default().merge(&cell);
+                    }
+                }
+                Err(reason) => wrong = wrong.take().or(Some(reason)),
+            }
+        }
+    })?;
+    if let Some(reason) = wrong {
+        return Err(Error::Malformed { path: path.to_path_buf(), reason });
+    }
+    minute.into_iter().for_each(take);
+    Ok(())
+}
+
+/// Texts that recur, each kept once.
+#[derive(Default)]
+struct Names(BTreeSet<Arc<str>>);
+
+impl Names {
+    fn get(&mut self, text: &str) -> Arc<str> {
+        if let Some(known) = self.0.get(text) {
+            return known.clone();
+        }
+        let text: Arc<str> = text.into();
+        self.0.insert(text.clone());
+        text
+    }
+}
+
+/// The cells of a row.
+struct Read<'c> {
+    numbers: [u64; NUMBERS.len()],
+    texts: [&'c str; TEXTS.len()],
+}
+
+/// Rows of columns, each of which is read in its order.
+struct Rows<'c> {
+    numbers: Vec<Box<dyn Iterator<Item = Option<&'c i64>> + 'c>>,
+    texts: Vec<Box<dyn Iterator<Item = Option<&'c [u8]>> + 'c>>,
+    left: usize,
+}
+
+impl<'c> Rows<'c> {
+    fn of(cells: &'c [Column], left: usize) -> Rows<'c> {
+        let mut rows = Rows { numbers: Vec::new(), texts: Vec::new(), left };
+        for column in cells {
+            match column {
+                Column::Integers(values, present) => {
+                    rows.numbers.push(Box::new(each(values, present)));
+                }
+                Column::Texts(values, present) => {
+                    rows.texts.push(Box::new(each(values, present).map(|text| Some(text?.data()))));
+                }
+                // Their kinds were checked.
+                Column::Floats(..) | Column::Flags(..) => {}
+            }
+        }
+        rows
+    }
+}
+
+impl<'c> Iterator for Rows<'c> {
+    type Item = Result<Read<'c>, String>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.left = self.left.checked_sub(1)?;
+        let mut read = Read { numbers: [0; NUMBERS.len()], texts: [""; TEXTS.len()] };
+        let mut wrong = None;
+        for (at, column) in self.numbers.iter_mut().enumerate() {
+            match column.next().flatten().map(|number| u64::try_from(*number)) {
+                Some(Ok(number)) => read.numbers[at] = number,
+                _ => wrong = Some(format!("column {} lacks a number", NUMBERS[at])),
+            }
+        }
+        for (at, column) in self.texts.iter_mut().enumerate() {
+            match str::from_utf8(column.next().flatten().unwrap_or_default()) {
+                Ok(text) => read.texts[at] = text,
+                Err(_) => wrong = Some(format!("column {} is not UTF-8", TEXTS[at])),
+            }
+        }
+        Some(wrong.map_or(Ok(read), Err))
+    }
+}
+
+impl Read<'_> {
+    /// Start of the minute, what was lost in it, a kind and its connections.
+    fn read(self, names: &mut Names) -> Result<(u64, u64, Kind, Cell), String> {
+        let [unix_ns, connections, lost, acked_bytes, sent_bytes, retransmitted_bytes, rest @ ..] =
+            self.numbers;
+        let [timeouts, busy_ns, receive_limited_ns, send_buffer_limited_ns] = rest;
+        let [group, class, controller, throughput_bps, busy_us, rtt_min_us] = self.texts;
+        let classes = size_classes();
+        let class = match class {
+            "" => None,
+            name => match classes.iter().position(|class| class.name == name) {
+                None => return Err(format!("{name:?} is no class of sizes")),
+                found => found,
+            },
+        };
+        let sketch = |text: &str| Sketch::parse(text).ok_or(format!("{text:?} is no sketch"));
+        let cell = Cell {
+            connections,
+            acked_bytes,
+            sent_bytes,
+            retransmitted_bytes,
+            timeouts,
+            busy_ns,
+            receive_limited_ns,
+            send_buffer_limited_ns,
+            throughput_bps: sketch(throughput_bps)?,
+            busy_us: sketch(busy_us)?,
+            rtt_min_us: sketch(rtt_min_us)?,
+        };
+        let kind = Kind { group: names.get(group), class, controller: names.get(controller) };
+        Ok((unix_ns, lost, kind, cell))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cells::Ended;
+
+    fn minute(unix_ns: u64, lost: u64, ended: &[(&str, &str, Ended)]) -> Minute {
+        let mut minute = Minute { unix_ns, lost, ..Minute::default() };
+        for (group, controller, ended) in ended {
+            minute.cells.add((*group).into(), (*controller).into(), ended);
+        }
+        minute
+    }
+
+    /// What is written is read again: quiet minutes, groups, silent connections.
+    #[test]
+    fn minutes_are_read_as_they_were_written() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("minutes-1.parquet");
+        let large = Ended { acked_bytes: 5_000_000, busy_us: 80_000, ..Ended::default() };
+        let small = Ended {
+            acked_bytes: 12_345,
+            sent_bytes: 13_805,
+            retransmitted_bytes: 1460,
+            timeouts: 1,
+            busy_us: 21_000,
+            rtt_min_us: Some(20_125.0),
+            ..Ended::default()
+        };
+        let silent = Ended::default();
+        let minutes = vec![
+            minute(60_000_000_000, 0, &[("a", "bbr", large), ("a", "", small), ("", "", silent)]),
+            minute(120_000_000_000, 3, &[]),
+            minute(180_000_000_000, 1, &[("a", "bbr", large), ("a", "bbr", large)]),
+        ];
+        write(&path, &minutes).unwrap();
+        let mut again = Vec::new();
+        read(&path, |minute| again.push(minute)).unwrap();
+        let parts = |minutes: &[Minute]| {
+            let part = |m: &Minute| (m.unix_ns, m.lost, m.cells.clone());
+            minutes.iter().map(part).collect::<Vec<_>>()
+        };
+        assert_eq!(parts(&again), parts(&minutes));
+    }
 }

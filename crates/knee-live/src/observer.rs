@@ -5,7 +5,7 @@ use crate::cells::{Cell, Cells, Kind, LOST_MAX};
 use crate::files::{Files, Written};
 use crate::group::{Groups, kept};
 use crate::minutes::Minute;
-use crate::row::{Beside, row};
+use crate::row::{Beside, heard, row};
 use ipnet::IpNet;
 use knee_host::{ClosedSockets, HostError, TcpSocket, each_connection};
 use std::collections::BTreeMap;
@@ -160,7 +160,7 @@ impl Observer {
                 return;
             };
             let group = settings.groups.of(socket.remote.ip());
-            minute.cells.add(group.clone(), controller.clone(), &info);
+            minute.cells.add(group.clone(), controller.clone(), &heard(&info));
             if is_sampled(socket.cookie, settings.sample_one_of) {
                 let prefix = text_of(prefixes, socket.remote.ip(), settings.keep_addresses);
                 let weight = settings.sample_one_of as f64;
@@ -172,17 +172,17 @@ impl Observer {
             }
         };
         let call = |error| HostError::call("read what the kernel tells of connections", error);
-        let heard = closed.hear(PATIENCE, BATCH, &mut one).map_err(call)?;
-        observed.reports += heard.reports;
-        observed.lost += heard.dropped;
-        minute.lost += heard.dropped;
+        let news = closed.hear(PATIENCE, BATCH, &mut one).map_err(call)?;
+        observed.reports += news.reports;
+        observed.lost += news.dropped;
+        minute.lost += news.dropped;
         observed.rows += rows.len() as u64;
         for row in rows {
             self.files.push(row)?;
         }
         self.turn_minute();
         self.files.turn(self.now())?;
-        if heard.reports > 0 && heard.reports < BATCH {
+        if news.reports > 0 && news.reports < BATCH {
             thread::sleep(PAUSE);
         }
         Ok(())

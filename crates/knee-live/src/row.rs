@@ -1,5 +1,6 @@
 //! The row of a connection from what the kernel tells at its end.
 
+use crate::cells::Ended;
 use knee_host::{TcpInfo, TcpSocket};
 use knee_record::{ConnectionRecord, ControllerSource};
 use std::sync::Arc;
@@ -21,6 +22,35 @@ pub(crate) struct Beside {
 /// the FIN as a byte each; what was sent for the first time has neither.
 pub(crate) fn acked_bytes(info: &TcpInfo) -> u64 {
     info.acked_bytes.min(info.sent_bytes.saturating_sub(info.retransmitted_bytes))
+}
+
+/// What a connection adds to aggregates, by the kernel's report of its end.
+pub(crate) fn heard(info: &TcpInfo) -> Ended {
+    Ended {
+        acked_bytes: acked_bytes(info),
+        sent_bytes: info.sent_bytes,
+        retransmitted_bytes: info.retransmitted_bytes,
+        timeouts: info.total_timeouts.unwrap_or(0).into(),
+        busy_us: info.busy_us.unwrap_or(0),
+        receive_limited_us: info.receive_limited_us.unwrap_or(0),
+        send_buffer_limited_us: info.send_buffer_limited_us.unwrap_or(0),
+        rtt_min_us: info.min_rtt().map(|rtt| rtt.as_nanos() as f64 / 1e3),
+    }
+}
+
+/// The same by its row.
+pub(crate) fn ended(row: &ConnectionRecord) -> Ended {
+    let us = |ns: Option<u64>| ns.unwrap_or(0) / 1000;
+    Ended {
+        acked_bytes: row.acked_bytes.unwrap_or(0),
+        sent_bytes: row.sent_bytes.unwrap_or(0),
+        retransmitted_bytes: row.retransmitted_bytes.unwrap_or(0),
+        timeouts: row.timeouts.unwrap_or(0),
+        busy_us: us(row.busy_ns),
+        receive_limited_us: us(row.receive_limited_ns),
+        send_buffer_limited_us: us(row.send_buffer_limited_ns),
+        rtt_min_us: row.rtt_min_ns.map(|ns| ns as f64 / 1e3),
+    }
 }
 
 /// What `TCP_INFO` tells of a connection and has a sum over subflows.

@@ -13,6 +13,30 @@ pub fn read_connections(path: &Path) -> Result<Vec<ConnectionRecord>, Error> {
     table::read(path, &tables::connections())
 }
 
+/// Rows that are read at a time.
+const BATCH_ROWS: usize = 4096;
+
+/// Reads columns of a file of connections, whoever wrote it, and hands over each row with
+/// the file's epoch, nanoseconds since 1970 (UTC). Other columns are not read: their
+/// fields have their defaults.
+///
+/// # Errors
+/// [`Error::Io`], [`Error::Schema`] and [`Error::Malformed`] with the path.
+pub fn each_connection(
+    path: &Path,
+    columns: &[&str],
+    mut take: impl FnMut(u64, &ConnectionRecord),
+) -> Result<(), Error> {
+    let mut layout = tables::connections();
+    layout.columns.retain(|column| columns.contains(&column.name()));
+    layout.group_rows = BATCH_ROWS;
+    let epoch = table::metadata(path, table::EPOCH_KEY)?.unwrap_or_default();
+    let epoch_unix_ns = epoch.parse().unwrap_or(0);
+    table::read_batches(path, &layout, |rows| {
+        rows.iter().for_each(|row| take(epoch_unix_ns, row));
+    })
+}
+
 /// `connections.parquet` without a run around it, as of a live host. It appears whole,
 /// at the end; what is dropped before leaves nothing.
 pub struct ConnectionFile {

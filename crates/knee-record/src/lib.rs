@@ -24,6 +24,7 @@ mod host;
 mod manifest;
 mod measures;
 mod numbers;
+mod observed;
 mod over_seeds;
 mod part;
 mod print;
@@ -54,7 +55,7 @@ pub use conclusion::fill_conclusion;
 pub use connection::{
     CONNECTION_COLUMNS, ConnectionColumn, ConnectionRecord, Connections, ControllerSource,
 };
-pub use connection_file::{ConnectionFile, read_connections};
+pub use connection_file::{ConnectionFile, each_connection, read_connections};
 pub use control::Control;
 pub use error::Error;
 pub use evaluation::{
@@ -76,6 +77,11 @@ pub use knee_statistics::{
 };
 pub use manifest::{Brought, Manifest, Program, sha256_hex};
 pub use measures::{NotMeasurable, TransferValue, jain_index, measure, transfer_ratio};
+pub use observed::{
+    OBSERVED_BINS, OBSERVED_REPORT_SCHEMA, ObservedBeside, ObservedBin, ObservedCell,
+    ObservedCourse, ObservedHour, ObservedObjectCell, ObservedObjects, ObservedPoint,
+    ObservedProvider, ObservedReport, ObservedSpread,
+};
 pub use over_seeds::{NamedSeeds, OverSeeds, evaluate_over_seeds};
 pub use part::PART;
 pub use print::Unit;
@@ -108,7 +114,7 @@ pub use sweep::{
 };
 pub use table::{
     DeclaredColumn, InMemory, RunTables, TableColumns, ValueKind, Values, is_decoding,
-    write_columns,
+    read_columns, write_columns,
 };
 pub use view::{FlowView, LinkView, PathView, RunView, Window};
 

@@ -23,6 +23,7 @@ mod evaluation;
 mod figures;
 mod mix;
 mod multipath;
+mod observed;
 mod page;
 mod phases;
 mod plane;
@@ -39,6 +40,10 @@ pub use comparison::{Comparison, ComparisonHead, comparison_report};
 pub use curve::{Curve, CurvePoint, curve_svg};
 pub use evaluation::{
     evaluation_cases, evaluation_figures, evaluation_page, evaluation_size, evaluation_values,
+};
+pub use observed::{
+    ObservedFigure, ObservedTable, observed_body, observed_page, observed_says, observed_style,
+    observed_tables, observed_warning,
 };
 pub use page::{run_page, study_report};
 pub use plot::{Figure, Plot, PlotError, plot_svg};

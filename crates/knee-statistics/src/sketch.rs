@@ -23,10 +23,15 @@ impl Sketch {
 
     /// Adds a value; one that is not positive and finite does not count.
     pub fn add(&mut self, value: f64) {
-        if value > 0.0 && value.is_finite() {
+        self.add_many(value, 1);
+    }
+
+    /// Adds a value that occurred so many times.
+    pub fn add_many(&mut self, value: f64, times: u64) {
+        if value > 0.0 && value.is_finite() && times > 0 {
             let bucket = (value.log2() * PER_DOUBLING).floor() as i16;
-            *self.buckets.entry(bucket).or_default() += 1;
-            self.count += 1;
+            *self.buckets.entry(bucket).or_default() += times;
+            self.count += times;
         }
     }
 
@@ -64,6 +69,20 @@ impl Sketch {
         }
         text
     }
+
+    /// Reads what [`Sketch::text`] wrote; none: the text is something else.
+    pub fn parse(text: &str) -> Option<Sketch> {
+        let mut sketch = Sketch::default();
+        for part in text.split(' ').filter(|part| !part.is_empty()) {
+            let (bucket, count) = part.split_once(':')?;
+            let (bucket, count) = (bucket.parse().ok()?, count.parse::<u64>().ok()?);
+            if sketch.buckets.insert(bucket, count).is_some() {
+                return None;
+            }
+            sketch.count = sketch.count.checked_add(count)?;
+        }
+        Some(sketch)
+    }
 }
 
 /// The value that is as far, relatively, from both ends of a bucket.
@@ -90,6 +109,9 @@ mod tests {
         assert_eq!(Sketch::default().percentile(0.5), None);
         // 1 is at the lower end of bucket 0, 2 of bucket 16.
         assert_eq!(sketch(&[2.0, 1.0, 1.0]).text(), "0:2 16:1");
+        for text in ["0", "0:", ":1", "0:-1", "0:1,1:1", "0:1 0:1", "99999:1"] {
+            assert_eq!(Sketch::parse(text), None, "{text}");
+        }
     }
 
     proptest! {
@@ -105,6 +127,13 @@ mod tests {
             let exact = sorted[rank - 1];
             let near = sketch(&values).percentile(fraction).unwrap();
             prop_assert!((near / exact - 1.0).abs() <= Sketch::ERROR, "{near} {exact}");
+        }
+
+        /// A text is read as it was written.
+        #[test]
+        fn texts_are_read(values in prop::collection::vec(1e-3..1e12f64, 0..100)) {
+            let whole = sketch(&values);
+            prop_assert_eq!(Sketch::parse(&whole.text()), Some(whole));
         }
 
         /// Of two halves, as of the whole.

@@ -5,6 +5,7 @@ mod advise;
 mod bond;
 mod cc;
 mod evaluate;
+mod observed;
 mod output;
 mod rank;
 mod steer;
@@ -18,6 +19,7 @@ pub use cc::Cc;
 #[cfg(feature = "bpf")]
 pub use cc::CcAction;
 pub use evaluate::Evaluate;
+pub use observed::OfObserved;
 pub use output::{Format, Output, Print, Progress};
 pub use rank::Rank;
 pub use steer::{Applied, Apply, Host, PolicyPlan, Rehearse, Steer, SteerAction};
@@ -457,19 +459,25 @@ pub enum Exported {
 }
 
 const REPORT: &str = "\
-Example:
-  knee report knee-out/first";
+Examples:
+  knee report knee-out/first
+  knee report knee-out/observed --period 2026-11-24T18:00/2026-11-24T22:00
+  knee report knee-out/observed --controllers cubic,bbr --providers networks.csv
+
+Of a folder of knee observe the figures are printed too: docs/observe.md.";
 
 /// `knee report`.
 #[derive(Debug, Args)]
 pub struct Report {
     /// Directory of a run, also of an interrupted one, of repeats, of `knee reproduce`,
-    /// `knee sweep`, `knee rank` or `knee evaluate`
+    /// `knee sweep`, `knee rank`, `knee evaluate` or `knee observe`
     #[arg(value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub directory: PathBuf,
     /// Print it as Markdown, for a pull request, instead of writing the page
     #[arg(long)]
     pub markdown: bool,
+    #[command(flatten)]
+    pub observed: OfObserved,
 }
 
 const CHECK: &str = "\
@@ -604,6 +612,8 @@ pub enum Described {
     Rank,
     /// evaluation.json, and what knee evaluate --format json prints
     Evaluation,
+    /// What knee report --format json prints of a folder of knee observe
+    Observed,
     /// A policy for knee steer
     Policy,
     /// origin.json: what a sweep or a ranking was made from

@@ -36,6 +36,7 @@ mod interrupt;
 mod laboratory;
 mod list;
 mod observe;
+mod observed;
 mod panic;
 mod plot;
 mod policy;

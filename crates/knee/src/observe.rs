@@ -8,7 +8,7 @@ use crate::table::Table;
 use crate::{arguments::Print, interrupt, screen};
 use clap::{Args, ValueHint};
 use knee_live::{Group, Groups, LOST_MAX, LiveError, Observed, Observer, Settings};
-use knee_record::{Unit, size_classes};
+use knee_record::{Error as RecordError, Unit, size_classes};
 use knee_units::{Bytes, Time};
 use serde_json::json;
 use std::path::PathBuf;
@@ -209,7 +209,20 @@ impl From<LiveError> for Failure {
     fn from(error: LiveError) -> Failure {
         let what = error.to_string();
         match error {
+            LiveError::Record(
+                RecordError::Schema { .. }
+                | RecordError::Malformed { .. }
+                | RecordError::Missing { .. },
+            ) => Failure::Usage(what, "move the file away; the others stand for themselves".into()),
             LiveError::Record(error) => error.into(),
+            LiveError::Period { .. } => {
+                let advice = "write it as 2026-11-24T18:00/2026-11-24T22:00, in UTC";
+                Failure::Usage(what, advice.to_string())
+            }
+            LiveError::NothingObserved(_) => {
+                Failure::Usage(what, "name another period, or none".to_string())
+            }
+            LiveError::Table { advice, .. } => Failure::Usage(what, advice),
             LiveError::Host(knee_host::HostError::Refused { what, source, advice }) => {
                 Failure::Host(format!("cannot {what}: {source}"), advice.to_string())
             }

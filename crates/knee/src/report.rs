@@ -3,7 +3,9 @@
 use crate::arguments::Report;
 use crate::document::Document;
 use crate::failure::{Ending, Failure};
-use crate::{answers, claims, evaluate, grounds, rank, repeats, reproduce, run, screen, sweep};
+use crate::{
+    answers, claims, evaluate, grounds, observed, rank, repeats, reproduce, run, screen, sweep,
+};
 use knee_lab::directory::REPORT;
 use knee_lab::{Saved, StudyRecords, rewrite_page, saved, saved_answers};
 use knee_record::{Summary, Verdict};
@@ -12,6 +14,16 @@ use std::path::Path;
 /// Writes the page of whatever a directory holds again.
 pub fn report(arguments: &Report) -> Result<Ending, Failure> {
     let directory = &arguments.directory;
+    if knee_live::holds_observed(directory) {
+        return observed::report(directory, &arguments.observed, arguments.markdown);
+    }
+    if let Some(option) = arguments.observed.given() {
+        let what = format!(
+            "{option} is for a folder of knee observe, and {} is none",
+            directory.display()
+        );
+        return Err(Failure::Usage(what, "leave it out".to_string()));
+    }
     if arguments.markdown {
         return markdown(directory);
     }

@@ -15,6 +15,7 @@ pub fn schema(arguments: &Schema) -> Result<Ending, Failure> {
         Described::Sweep => return printed(&schemars::schema_for!(knee_record::SweepSummary)),
         Described::Origin => return printed(&schemars::schema_for!(knee_lab::Origin)),
         Described::Rank => return printed(&schemars::schema_for!(knee_record::RankSummary)),
+        Described::Observed => return printed(&schemars::schema_for!(knee_record::ObservedReport)),
         Described::Policy => return printed(&schemars::schema_for!(knee_policy::PolicyFile)),
         Described::Evaluation => return printed(&schemars::schema_for!(knee_record::Evaluation)),
         Described::Fidelity => return printed(&schemars::schema_for!(knee_record::Fidelity)),

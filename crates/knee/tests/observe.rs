@@ -6,11 +6,16 @@ mod common;
 
 use common::{complaint, expect};
 use knee_trials::{Skipped, trials, turn};
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::{Pid, geteuid};
 use serde_json::Value;
-use std::fs;
-use std::io::Read;
-use std::net::{TcpListener, TcpStream};
-use std::process::ExitCode;
+use std::fs::{self, Permissions};
+use std::io::{BufRead, BufReader, Read};
+use std::net::{Ipv4Addr, TcpListener, TcpStream};
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Command, ExitCode, Stdio};
 use std::thread;
 use std::time::Duration;
 
@@ -66,13 +71,123 @@ fn a_transfer_is_seen() -> Result<(), Skipped> {
         .collect();
     assert_eq!(files.len(), 2, "{files:?}");
     assert!(files.iter().all(|file| file.ends_with(".parquet")), "{files:?}");
+    its_report(folder.path());
     // A second one adds files, and the table is for people.
     let said = expect(folder.path(), "observe --duration 1s --out live", 0);
     assert!(said.contains("lost     0 reports"), "{said}");
-    assert_eq!(fs::read_dir(folder.path().join("live")).unwrap().count(), 4);
+    // And the page.
+    assert_eq!(fs::read_dir(folder.path().join("live")).unwrap().count(), 5);
+    Ok(())
+}
+
+/// The report of that folder, in each form.
+fn its_report(folder: &Path) {
+    let report: Value =
+        serde_json::from_str(&expect(folder, "report live --format json", 0)).unwrap();
+    let schema = serde_json::from_str(&expect(folder, "schema observed", 0)).unwrap();
+    jsonschema::validate(&schema, &report).unwrap_or_else(|error| panic!("{error}"));
+    assert!(report["large"]["acked_bytes"].as_u64() >= Some(5_000_000), "{report}");
+    assert_eq!((&report["valid"], &report["lost_reports"]), (&true.into(), &0.into()));
+    assert_eq!(report["connections"], report["rows"]);
+    let said = expect(folder, "report live", 0);
+    assert!(said.contains("Throughput of connections of 3 MB and more, by group"), "{said}");
+    let page = fs::read_to_string(folder.join("live/report.html")).unwrap();
+    assert!(page.contains("<td>here</td>") && page.contains("knee report live"), "{page}");
+    let csv = expect(folder, "report live --format csv", 0);
+    let mut reader = csv::Reader::from_reader(csv.as_bytes());
+    assert!(reader.headers().unwrap().iter().any(|head| head == "throughput_5_bps"), "{csv}");
+    assert!(reader.records().all(|record| record.is_ok()), "{csv}");
+    for (line, part) in [
+        ("report live --period 2026-11-24", "it has no /"),
+        ("report live --controllers bbr", "cubic,bbr"),
+        ("report live --period 1990-01-01/1990-01-02", "nothing in live was observed"),
+        ("report live --providers nothing.csv", "cannot read nothing.csv"),
+        ("report . --controllers cubic,bbr", "is for a folder of knee observe"),
+    ] {
+        let said = complaint(folder, line, 2);
+        assert!(said.contains(part), "{line}: {said}");
+    }
+}
+
+/// Opens and closes a thousand connections; to many addresses, so that ports are not used
+/// up.
+fn connections() {
+    let listener = TcpListener::bind("0.0.0.0:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    for number in 0..1000 {
+        let to = Ipv4Addr::new(127, 0, 1, 1 + number as u8 % 200);
+        let client = TcpStream::connect((to, port)).unwrap();
+        let server = listener.accept().unwrap();
+        drop((client, server));
+    }
+}
+
+/// Bytes of reports that wait for an observer, and reports that found no room, both as
+/// the kernel tells everybody.
+fn waiting_and_lost(process: u32) -> [u64; 2] {
+    let sockets = fs::read_to_string("/proc/net/netlink").unwrap();
+    let mut found = sockets.lines().skip(1).filter_map(|line| {
+        let fields: Vec<&str> = line.split_whitespace().collect();
+        // Protocol (4: sock_diag) and port (the process); bytes and drops.
+        let is_its = fields[1] == "4" && fields[2] == process.to_string();
+        is_its.then(|| [4, 8].map(|at| fields[at].parse().unwrap()))
+    });
+    found.next().unwrap()
+}
+
+/// While the observer is stopped, more connections end than its buffer has room for: it
+/// counts what the kernel dropped, and calls the figures invalid.
+#[expect(clippy::disallowed_methods, reason = "the host is observed as time passes")]
+fn lost_reports_are_counted() -> Result<(), Skipped> {
+    let _turn = turn()?;
+    let folder = tempfile::tempdir().unwrap();
+    fs::set_permissions(folder.path(), Permissions::from_mode(0o777)).unwrap();
+    let program = folder.path().join("knee");
+    fs::copy(env!("CARGO_BIN_EXE_knee"), &program).unwrap();
+    let mut command = Command::new(&program);
+    command.args(["observe", "--out", "live", "--format", "json"]).current_dir(folder.path());
+    if geteuid().is_root() {
+        // As nobody: without CAP_NET_ADMIN the buffer is what the host permits.
+        command.uid(65_534).gid(65_534);
+    }
+    let mut observer = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    // Its first words say that it listens.
+    let mut words = BufReader::new(observer.stderr.take().unwrap());
+    words.read_line(&mut String::new()).unwrap();
+    let process = observer.id();
+    let tell = |signal| kill(Pid::from_raw(process as i32), signal).unwrap();
+    tell(Signal::SIGSTOP);
+    // A thousand are more than one in a hundred. The kernel reports ends from a work queue,
+    // which a busy host lets wait; a host may also permit too large a buffer.
+    for round in 0..300 {
+        match waiting_and_lost(process)[1] {
+            lost if lost >= 1000 => break,
+            _ if round < 20 => connections(),
+            _ => thread::sleep(Duration::from_millis(200)),
+        }
+    }
+    let is_lost = waiting_and_lost(process)[1] >= 1000;
+    tell(Signal::SIGCONT);
+    while is_lost && waiting_and_lost(process)[0] > 0 {
+        thread::sleep(Duration::from_millis(50));
+    }
+    let [_, dropped] = waiting_and_lost(process);
+    tell(Signal::SIGTERM);
+    let output = observer.wait_with_output().unwrap();
+    if !is_lost {
+        return Err(Skipped("20,000 connections found room in the buffer".to_string()));
+    }
+    let told: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let lost = told["lost_reports"].as_u64().unwrap();
+    assert!(lost >= dropped && told["verdict"] == "invalid", "{dropped} {told}");
+    let report = expect(folder.path(), "report live --format json", 0);
+    let report: Value = serde_json::from_str(&report).unwrap();
+    assert_eq!((&report["valid"], &report["lost_reports"]), (&false.into(), &lost.into()));
+    let said = expect(folder.path(), "report live", 0);
+    assert!(said.starts_with("Invalid: "), "{said}");
     Ok(())
 }
 
 fn main() -> ExitCode {
-    knee_trials::run(trials![wrong_arguments, a_transfer_is_seen])
+    knee_trials::run(trials![wrong_arguments, a_transfer_is_seen, lost_reports_are_counted])
 }

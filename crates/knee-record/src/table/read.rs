@@ -5,7 +5,7 @@ use super::{Column, Layout, SCHEMA_KEY, Version};
 use crate::Error;
 use crate::run::not_read;
 use crate::series::{Series, Timed};
-use knee_columns::{Cells, Reader};
+use knee_columns::{Cells, Kind, Reader};
 use knee_scenario::open_file;
 use std::cell::Cell;
 use std::fmt::Display;
@@ -49,6 +49,34 @@ pub(crate) fn metadata(path: &Path, key: &str) -> Result<Option<String>, Error> 
     Ok(found)
 }
 
+/// Reads columns of a Parquet file that names this schema, and hands over the rows of
+/// each row group: how many, and the cells of each column.
+///
+/// # Errors
+/// [`Error::Io`], [`Error::Schema`] and [`Error::Malformed`] with the path.
+pub fn read_columns(
+    path: &Path,
+    schema_name: &'static str,
+    columns: &[(&str, Kind)],
+    mut take: impl FnMut(usize, &[Cells]),
+) -> Result<(), Error> {
+    let file = open_file(path).map_err(|error| not_read(path, error))?;
+    decoding(path, || {
+        let malformed = |reason: String| Error::malformed(path, reason);
+        let reader = Reader::open(file).map_err(malformed)?;
+        is_older(path, &reader, &Version { name: schema_name, before: None })?;
+        let places = columns.iter().map(|(name, kind)| reader.find(name, *kind));
+        let places = places.collect::<Result<Vec<_>, _>>().map_err(malformed)?;
+        for number in 0..reader.groups() {
+            let mut group = reader.group(number, &places).map_err(malformed)?;
+            let rows = group.rows;
+            let cells = (0..places.len()).map(|column| group.next(column, rows));
+            take(rows, &cells.collect::<Result<Vec<_>, _>>().map_err(malformed)?);
+        }
+        Ok(())
+    })
+}
+
 thread_local! {
     static DECODING: Cell<bool> = const { Cell::new(false) };
 }
@@ -61,7 +89,7 @@ pub fn is_decoding() -> bool {
 
 /// Hands the rows over, some at a time. The decoder of Parquet panics on some
 /// of what a damaged file can hold.
-fn read_batches<R: Default + Clone>(
+pub(crate) fn read_batches<R: Default + Clone>(
     path: &Path,
     layout: &Layout<R>,
     take: impl FnMut(&[R]),

@@ -1,0 +1,179 @@
+//! Sums over the minutes and the rows of a folder.
+
+use super::ReportSettings;
+use crate::cells::{Cell, Ended, Kind, LARGE_BYTES, Size};
+use crate::minutes::Minute;
+use ipnet::IpNet;
+use knee_record::{ConnectionRecord, OBSERVED_BINS, ObservedPoint, size_classes};
+use knee_statistics::Sketch;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// Prefixes whose network is kept.
+const PREFIXES_MAX: usize = 1 << 16;
+
+/// What was read so far.
+pub(super) struct Gathered {
+    pub settings: ReportSettings,
+    /// By place of the period and kind.
+    pub cells: BTreeMap<(usize, Kind), Cell>,
+    /// By hour of the day and size; no size: no payload was acknowledged.
+    pub hours: BTreeMap<(u32, Option<Size>), Cell>,
+    /// By start of the minute, seconds since 1970.
+    pub minutes: BTreeMap<u64, ObservedPoint>,
+    pub rows: u64,
+    /// By hour of the day, bin of size and bin of time.
+    pub heat: BTreeMap<(u32, i32, i32), u64>,
+    /// By place of the network and size; none: in no line of the table.
+    pub networks: BTreeMap<(Option<usize>, Size), Cell>,
+    /// By number of the class of the object's size, and controller.
+    pub objects: BTreeMap<(usize, Arc<str>), Objects>,
+    pub joined: u64,
+    known: BTreeMap<Arc<str>, Option<IpNet>>,
+}
+
+/// Objects that are alike.
+#[derive(Default)]
+pub(super) struct Objects {
+    pub objects: u64,
+    pub alone: u64,
+    pub log_throughput_bps: Sketch,
+    pub throughput_bps: Sketch,
+    pub rtt_min_us: Sketch,
+    pub sent_bytes: u64,
+    pub retransmitted_bytes: u64,
+}
+
+impl Gathered {
+    pub fn new(settings: ReportSettings) -> Gathered {
+        Gathered {
+            settings,
+            cells: BTreeMap::new(),
+            hours: BTreeMap::new(),
+            minutes: BTreeMap::new(),
+            rows: 0,
+            heat: BTreeMap::new(),
+            networks: BTreeMap::new(),
+            objects: BTreeMap::new(),
+            joined: 0,
+            known: BTreeMap::new(),
+        }
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.minutes.is_empty()
+    }
+
+    /// The place of the period that a time is in; none: in none of those asked for.
+    fn period(&self, unix_ns: u64) -> Option<usize> {
+        match &self.settings.periods[..] {
+            [] => Some(0),
+            periods => periods.iter().position(|period| period.contains_ns(unix_ns)),
+        }
+    }
+
+    /// Adds the aggregates of a minute.
+    pub fn minute(&mut self, minute: &Minute) {
+        let Some(period) = self.period(minute.unix_ns) else { return };
+        let unix_s = minute.unix_ns / 1_000_000_000;
+        let point = self.minutes.entry(unix_s).or_default();
+        (point.unix_s, point.minutes) = (unix_s, 1);
+        point.lost_reports += minute.lost;
+        for (kind, cell) in &minute.cells.0 {
+            point.connections += cell.connections;
+            point.acked_bytes += cell.acked_bytes;
+            point.sent_bytes += cell.sent_bytes;
+            point.retransmitted_bytes += cell.retransmitted_bytes;
+            self.hours.entry((hour(unix_s), kind.size())).or_default().merge(cell);
+            self.cells.entry((period, kind.clone())).or_default().merge(cell);
+        }
+    }
+
+    /// Adds a connection with a row of its own.
+    pub fn row(&mut self, end_unix_ns: u64, row: &ConnectionRecord, ended: &Ended) {
+        if self.period(end_unix_ns).is_none() {
+            return;
+        }
+        self.rows += 1;
+        // One in N has a row: its weight is N.
+        let weight = row.weight.unwrap_or(1.0).round() as u64;
+        let acked = ended.acked_bytes;
+        if acked == 0 {
+            return;
+        }
+        if ended.busy_us > 0 {
+            let bin = |value: f64| (value.log10() * OBSERVED_BINS).floor() as i32;
+            let at = (bin(acked as f64), bin(ended.busy_us as f64 / 1e6));
+            let hour = hour(end_unix_ns / 1_000_000_000);
+            *self.heat.entry((hour, at.0, at.1)).or_default() += weight;
+        }
+        let net = self.net(&row.prefix);
+        if let Some(providers) = &self.settings.providers {
+            let at = net.and_then(|net| providers.of(net));
+            let size = Size::of(acked);
+            self.networks.entry((at, size)).or_default().add(ended, weight);
+        }
+        self.join(end_unix_ns, row, ended, net);
+    }
+
+    /// The prefix of a row, read once for many.
+    fn net(&mut self, prefix: &Arc<str>) -> Option<IpNet> {
+        if let Some(net) = self.known.get(prefix) {
+            return *net;
+        }
+        if self.known.len() >= PREFIXES_MAX {
+            self.known.clear();
+        }
+        let net = prefix.parse().ok();
+        self.known.insert(prefix.clone(), net);
+        net
+    }
+
+    /// Takes the lines of the log that this connection carried.
+    fn join(
+        &mut self,
+        end_unix_ns: u64,
+        row: &ConnectionRecord,
+        ended: &Ended,
+        net: Option<IpNet>,
+    ) {
+        let Some(log) = &mut self.settings.log else { return };
+        let (Some(net), Some(port)) = (net, row.remote_port) else { return };
+        let lines = log.take(port, net, end_unix_ns / 1_000_000);
+        let alone = lines.len() == 1;
+        for line in lines {
+            self.joined += 1;
+            let class = size_classes().iter().position(|class| class.sizes.contains(line.bytes));
+            let key = (class.unwrap_or_default(), row.cc.clone());
+            let cell = self.objects.entry(key).or_default();
+            cell.objects += 1;
+            cell.sent_bytes += ended.sent_bytes;
+            cell.retransmitted_bytes += ended.retransmitted_bytes;
+            if let Some(seconds) = line.seconds {
+                cell.log_throughput_bps.add(8.0 * line.bytes as f64 / seconds);
+            }
+            if let Some(rtt) = ended.rtt_min_us {
+                cell.rtt_min_us.add(rtt);
+            }
+            if alone {
+                cell.alone += 1;
+                // Less than a tick of the kernel's clock is no time.
+                cell.throughput_bps.add(8e6 * ended.acked_bytes as f64 / ended.busy_us as f64);
+            }
+        }
+    }
+}
+
+/// Hour of the day, in UTC.
+pub(super) fn hour(unix_s: u64) -> u32 {
+    (unix_s / 3600 % 24) as u32
+}
+
+/// As people write the two sizes.
+pub(super) fn size_name(size: Size) -> &'static str {
+    const { assert!(LARGE_BYTES == 3_000_000) };
+    match size {
+        Size::Small => "below 3 MB",
+        Size::Large => "3 MB and more",
+    }
+}

@@ -1,0 +1,212 @@
+//! The access log of a proxy on the observed host, and the connections that carried its
+//! objects.
+
+use super::period::unix_s;
+use crate::LiveError;
+use flate2::bufread::MultiGzDecoder;
+use ipnet::IpNet;
+use serde_json::{Map, Value};
+use std::collections::BTreeMap;
+use std::io::{BufRead, BufReader, Read};
+use std::net::IpAddr;
+use std::path::Path;
+
+/// Longest line.
+const LINE_MAX: u64 = 1 << 20;
+/// First bytes of a gzip file (RFC 1952, 2.3.1).
+const GZIP: [u8; 2] = [0x1f, 0x8b];
+/// A log may count whole seconds, and write a line after the connection's end.
+const SLACK_MS: u64 = 1000;
+
+const CLIENT: [&str; 3] = ["client", "remote_addr", "client_ip"];
+const PORT: [&str; 3] = ["port", "remote_port", "client_port"];
+const TIME: [&str; 4] = ["time", "msec", "time_iso8601", "timestamp"];
+const BYTES: [&str; 3] = ["bytes", "bytes_sent", "body_bytes_sent"];
+const SECONDS: [&str; 2] = ["seconds", "request_time"];
+const MILLISECONDS: [&str; 1] = ["ms"];
+
+/// An object that was sent.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Line {
+    client: IpAddr,
+    /// Since 1970: a time within the request.
+    unix_ms: u64,
+    pub bytes: u64,
+    /// Time that the log says it took; none: it does not say, or says less than it counts.
+    pub seconds: Option<f64>,
+}
+
+/// Lines of a log that wait for the end of their connections.
+#[derive(Clone, Debug, Default)]
+pub struct AccessLog {
+    /// By port of the client.
+    waiting: BTreeMap<u16, Vec<Line>>,
+    lines: u64,
+    passed_over: u64,
+}
+
+impl AccessLog {
+    /// Reads a log of JSON lines, compressed by gzip or not. Each has the client's address
+    /// (`client`, `remote_addr`, `client_ip`) and port (`port`, `remote_port`,
+    /// `client_port`), a time within the request (`time`, `msec`, `time_iso8601`,
+    /// `timestamp`: seconds since 1970, or RFC 3339 in UTC), the object's size (`bytes`,
+    /// `bytes_sent`, `body_bytes_sent`) and, where it is known, how long it took
+    /// (`seconds`, `request_time`, or `ms`). What is before the first brace of a line, as
+    /// syslog writes it, is passed over, and so are lines that lack one of these.
+    ///
+    /// # Errors
+    /// [`LiveError::Table`] where no line can be used, with what the first one lacks, or
+    /// where the file cannot be read.
+    pub fn read(path: &Path, mut content: impl BufRead) -> Result<AccessLog, LiveError> {
+        let wrong = |line: u64, problem: String, advice: &str| LiveError::Table {
+            path: path.to_path_buf(),
+            line,
+            problem,
+            advice: advice.to_string(),
+        };
+        let unread = |line, error: std::io::Error| wrong(line, error.to_string(), "write it again");
+        let packed = content.fill_buf().map_err(|error| unread(1, error))?.starts_with(&GZIP);
+        let mut content: Box<dyn BufRead + '_> = match packed {
+            true => Box::new(BufReader::new(MultiGzDecoder::new(content))),
+            false => Box::new(content),
+        };
+        let (mut log, mut first, mut number) = (AccessLog::default(), None, 0);
+        let mut text = Vec::new();
+        loop {
+            number += 1;
+            text.clear();
+            let mut bounded = content.by_ref().take(LINE_MAX);
+            let read = bounded.read_until(b'\n', &mut text).map_err(|e| unread(number, e))?;
+            if read == 0 {
+                break;
+            }
+            if text.trim_ascii().is_empty() {
+                continue;
+            }
+            match line(&text) {
+                Ok((port, line)) => {
+                    log.waiting.entry(port).or_default().push(line);
+                    log.lines += 1;
+                }
+                Err(lacks) => {
+                    first.get_or_insert((number, lacks));
+                    log.passed_over += 1;
+                }
+            }
+        }
+        if log.lines > 0 {
+            return Ok(log);
+        }
+        let (number, lacks) = first.unwrap_or((1, "there is no line in it"));
+        Err(wrong(number, lacks.to_string(), "write JSON lines as docs/observe.md shows"))
+    }
+
+    /// Lines that were read.
+    pub(crate) fn lines(&self) -> u64 {
+        self.lines
+    }
+
+    /// Lines that lacked something.
+    pub(crate) fn passed_over(&self) -> u64 {
+        self.passed_over
+    }
+
+    /// Takes the objects of a connection that ended. A pair of addresses and ports belongs
+    /// to one connection at a time: an object was on the first one that ended after it.
+    /// Connections are to be asked for in the order of their ends.
+    pub(crate) fn take(&mut self, port: u16, net: IpNet, end_unix_ms: u64) -> Vec<Line> {
+        let Some(waiting) = self.waiting.get_mut(&port) else { return Vec::new() };
+        let is_its =
+            |line: &Line| net.contains(&line.client) && line.unix_ms <= end_unix_ms + SLACK_MS;
+        let (its, others) = waiting.iter().partition(|line| is_its(line));
+        *waiting = others;
+        its
+    }
+}
+
+/// What a line says, with the client's port; or what it lacks.
+fn line(text: &[u8]) -> Result<(u16, Line), &'static str> {
+    let begin = text.iter().position(|byte| *byte == b'{').ok_or("it is no JSON object")?;
+    let fields: Map<String, Value> =
+        serde_json::from_slice(&text[begin..]).map_err(|_| "it is no JSON object")?;
+    let find = |names: &[&str]| names.iter().find_map(|name| fields.get(*name));
+    let number = |names: &[&str]| match find(names)? {
+        Value::Number(number) => number.as_f64(),
+        Value::String(text) => text.parse().ok(),
+        _ => None,
+    };
+    let client = find(&CLIENT).and_then(Value::as_str).and_then(|text| text.parse().ok());
+    let client: IpAddr = client.ok_or("it has no address of the client")?;
+    let port = number(&PORT).filter(|port| (1.0..=65_535.0).contains(port));
+    let unix_ms = number(&TIME).map(|seconds| (seconds * 1e3) as u64).or_else(|| {
+        // The offset of UTC is written as Z or +00:00.
+        let text = find(&TIME)?.as_str()?.trim_end_matches("+00:00");
+        let text = text.trim_end_matches('Z');
+        let (whole, part) = text.split_once('.').unwrap_or((text, "0"));
+        let part: f64 = format!("0.{part}").parse().ok()?;
+        Some(unix_s(whole)? * 1000 + (part * 1e3) as u64)
+    });
+    let seconds = number(&SECONDS).or_else(|| number(&MILLISECONDS).map(|ms| ms / 1e3));
+    let line = Line {
+        client: client.to_canonical(),
+        unix_ms: unix_ms.ok_or("it has no time")?,
+        bytes: number(&BYTES).filter(|bytes| *bytes > 0.0).ok_or("it has no size")? as u64,
+        seconds: seconds.filter(|seconds| *seconds > 0.0),
+    };
+    Ok((port.ok_or("it has no port of the client")? as u16, line))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use flate2::write::GzEncoder;
+    use std::io::Write;
+
+    const LOG: &str = "\
+        {\"client\":\"192.0.2.7\",\"port\":40000,\"time\":1000.250,\"bytes\":5000,\"seconds\":0.5}\n\
+        <134>proxy: {\"client_ip\":\"192.0.2.7\",\"client_port\":\"40000\",\
+        \"timestamp\":\"1970-01-01T00:16:43.500Z\",\"bytes_sent\":1000,\"ms\":250}\n\
+        {\"remote_addr\":\"192.0.2.9\",\"remote_port\":40000,\"msec\":1000,\"bytes\":7}\n\
+        {\"client\":\"192.0.2.7\",\"time\":1,\"bytes\":7}\n";
+
+    fn read(content: &[u8]) -> Result<AccessLog, LiveError> {
+        AccessLog::read(Path::new("access.log"), content)
+    }
+
+    fn net(text: &str) -> IpNet {
+        text.parse().unwrap()
+    }
+
+    #[test]
+    fn an_object_is_on_the_first_connection_that_ends_after_it() {
+        let mut packed = GzEncoder::new(Vec::new(), flate2::Compression::fast());
+        packed.write_all(LOG.as_bytes()).unwrap();
+        for content in [LOG.as_bytes().to_vec(), packed.finish().unwrap()] {
+            let mut log = read(&content).unwrap();
+            assert_eq!((log.lines(), log.passed_over()), (3, 1));
+            let bytes = |lines: Vec<Line>| lines.iter().map(|line| line.bytes).collect::<Vec<_>>();
+            // Another port, another address, and before it was sent.
+            assert!(log.take(40001, net("192.0.2.7/32"), 2_000_000).is_empty());
+            assert!(log.take(40000, net("192.0.2.8/32"), 2_000_000).is_empty());
+            assert!(log.take(40000, net("192.0.2.7/32"), 900_000).is_empty());
+            assert_eq!(bytes(log.take(40000, net("192.0.2.7/32"), 1_000_400)), [5000]);
+            let second = log.take(40000, net("192.0.2.7/32"), 1_100_000);
+            assert_eq!((second[0].unix_ms, second[0].seconds), (1_003_500, Some(0.25)));
+            // What is left, by the prefix that is kept of it.
+            assert_eq!(bytes(log.take(40000, net("192.0.2.0/24"), 1_100_000)), [7]);
+        }
+    }
+
+    #[test]
+    fn a_log_that_cannot_be_joined_is_refused() {
+        for (text, part) in [
+            ("", "there is no line in it"),
+            ("192.0.2.7 - - [x] \"GET /\" 200 5\n", "line 1: it is no JSON object"),
+            ("\n{\"client\":\"192.0.2.7\",\"time\":1,\"bytes\":7}\n", "line 2: it has no port"),
+            ("{\"client\":\"192.0.2.7\",\"port\":1,\"time\":\"x\",\"bytes\":7}\n", "no time"),
+        ] {
+            let said = read(text.as_bytes()).unwrap_err().to_string();
+            assert!(said.contains(part), "{said}");
+        }
+    }
+}

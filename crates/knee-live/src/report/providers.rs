@@ -1,0 +1,147 @@
+//! The networks that clients are in: a table of prefixes and numbers of autonomous systems.
+
+use crate::LiveError;
+use ipnet::IpNet;
+use std::collections::BTreeMap;
+use std::path::Path;
+
+const COLUMNS: &str = "begin the file with the line prefix,asn,name";
+
+/// Networks by prefix.
+#[derive(Clone, Debug, Default)]
+pub struct Providers {
+    networks: Vec<(u32, String)>,
+    /// By length, the longest first: places in `networks`.
+    prefixes: Vec<(u8, BTreeMap<IpNet, usize>)>,
+}
+
+impl Providers {
+    /// Reads a table of comma-separated values under the names `prefix`, `asn` and, where
+    /// there are names, `name`. An AS number may have `AS` before it. Of two prefixes that
+    /// hold an address the longer one counts.
+    ///
+    /// # Errors
+    /// [`LiveError::Table`] with the line.
+    pub fn read(path: &Path, text: &str) -> Result<Providers, LiveError> {
+        let wrong = |line: u64, problem: String, advice: &str| LiveError::Table {
+            path: path.to_path_buf(),
+            line,
+            problem,
+            advice: advice.to_string(),
+        };
+        let mut reader =
+            csv::ReaderBuilder::new().trim(csv::Trim::All).from_reader(text.as_bytes());
+        let heads = reader.headers().map_err(|e| wrong(1, e.to_string(), COLUMNS))?.clone();
+        let place = |name: &str| heads.iter().position(|head| head.eq_ignore_ascii_case(name));
+        let (Some(prefix), Some(asn)) = (place("prefix"), place("asn")) else {
+            let problem = "it has no columns prefix and asn".to_string();
+            return Err(wrong(1, problem, COLUMNS));
+        };
+        let name = place("name");
+        let mut providers = Providers::default();
+        let mut known: BTreeMap<(u32, String), usize> = BTreeMap::new();
+        for record in reader.records() {
+            let record = record.map_err(|error| {
+                let line = error.position().map_or(0, csv::Position::line);
+                wrong(line, error.to_string(), "give each line as many fields as the first")
+            })?;
+            let line = record.position().map_or(0, csv::Position::line);
+            let field = |at: usize| record.get(at).unwrap_or_default();
+            let net: IpNet = field(prefix).parse().map_err(|_| {
+                let problem = format!("{:?} is no prefix", field(prefix));
+                wrong(line, problem, "write it as 192.0.2.0/24")
+            })?;
+            let digits = field(asn).trim_start_matches(['A', 'S', 'a', 's']);
+            let number: u32 = digits.parse().map_err(|_| {
+                let problem = format!("{:?} is no AS number", field(asn));
+                wrong(line, problem, "write it as 64496 or AS64496")
+            })?;
+            let title = name.map_or("", field).to_string();
+            let at = *known.entry((number, title.clone())).or_insert_with(|| {
+                providers.networks.push((number, title));
+                providers.networks.len() - 1
+            });
+            providers.add(net.trunc(), at);
+        }
+        providers.prefixes.sort_by_key(|(length, _)| std::cmp::Reverse(*length));
+        Ok(providers)
+    }
+
+    fn add(&mut self, net: IpNet, at: usize) {
+        let length = net.prefix_len();
+        match self.prefixes.iter_mut().find(|(known, _)| *known == length) {
+            Some((_, nets)) => _ = nets.insert(net, at),
+            None => self.prefixes.push((length, BTreeMap::from([(net, at)]))),
+        }
+    }
+
+    /// The place of the network that holds all of a prefix; none: no line of the table
+    /// does.
+    pub(crate) fn of(&self, kept: IpNet) -> Option<usize> {
+        let shorter = self.prefixes.iter().filter(|(length, _)| *length <= kept.prefix_len());
+        let mut found = shorter.filter_map(|(length, nets)| {
+            let net = IpNet::new(kept.addr(), *length).ok()?.trunc();
+            nets.get(&net).copied()
+        });
+        found.next()
+    }
+
+    /// Number and name of a network, by its place.
+    pub(crate) fn network(&self, at: usize) -> (u32, &str) {
+        let (number, name) = &self.networks[at];
+        (*number, name)
+    }
+
+    /// Prefixes that are longer than what is kept of most addresses.
+    pub(crate) fn longer_than(&self, ipv4_bits: u8, ipv6_bits: u8) -> u64 {
+        let is_longer = |net: &IpNet| match net {
+            IpNet::V4(net) => net.prefix_len() > ipv4_bits,
+            IpNet::V6(net) => net.prefix_len() > ipv6_bits,
+        };
+        let nets = self.prefixes.iter().flat_map(|(_, nets)| nets.keys());
+        nets.filter(|net| is_longer(net)).count() as u64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> Result<Providers, LiveError> {
+        Providers::read(Path::new("networks.csv"), text)
+    }
+
+    /// Prefixes of RFC 5737 and 3849, AS numbers of RFC 5398.
+    #[test]
+    fn the_longest_prefix_counts() {
+        let providers = read(
+            "name, prefix, asn\nOne,198.51.0.0/16,AS64496\n\"Two, Ltd\",198.51.100.0/24,64497\n\
+             One,2001:db8::/32,64496\nSmall,192.0.2.128/25,64498\n",
+        )
+        .unwrap();
+        let of = |net: &str| {
+            providers.of(net.parse().unwrap()).map(|at| providers.network(at).1.to_string())
+        };
+        assert_eq!(of("198.51.100.0/24").as_deref(), Some("Two, Ltd"));
+        assert_eq!(of("198.51.7.0/24").as_deref(), Some("One"));
+        assert_eq!(of("2001:db8:9::/48").as_deref(), Some("One"));
+        // A part of the prefix alone may be in that network.
+        assert_eq!(of("192.0.2.0/24"), None);
+        assert_eq!(of("192.0.2.200/32").as_deref(), Some("Small"));
+        assert_eq!(of("203.0.113.0/24"), None);
+        assert_eq!((providers.networks.len(), providers.longer_than(24, 48)), (3, 1));
+    }
+
+    #[test]
+    fn what_is_wrong_is_said_with_its_line() {
+        for (text, line, part) in [
+            ("192.0.2.0/24,64496\n", 1, "no columns prefix and asn"),
+            ("prefix,asn\n192.0.2.0/33,1\n", 2, "\"192.0.2.0/33\" is no prefix"),
+            ("prefix,asn\n192.0.2.0/24,1\n192.0.2.0/24,x\n", 3, "\"x\" is no AS number"),
+            ("prefix,asn\n192.0.2.0/24\n", 2, "fields"),
+        ] {
+            let said = read(text).unwrap_err().to_string();
+            assert!(said.contains(part) && said.contains(&format!("line {line}:")), "{said}");
+        }
+    }
+}

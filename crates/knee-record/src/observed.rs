@@ -1,0 +1,228 @@
+//! What the connections of a live host came to: the figures behind `knee report` on a
+//! folder of `knee observe`. This module only says what there is; `knee-live` computes it.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Schema of [`ObservedReport`].
+pub const OBSERVED_REPORT_SCHEMA: &str = "knee-observed-report/1";
+
+/// Bins of the heat map in a decade, of size and of time.
+pub const OBSERVED_BINS: f64 = 8.0;
+
+/// The connections of a host that ended within a time.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ObservedReport {
+    /// `knee-observed-report/1`.
+    pub schema: String,
+    /// Start of the first minute, seconds since 1970 (UTC).
+    pub from_unix_s: u64,
+    /// End of the last minute, seconds since 1970 (UTC).
+    pub to_unix_s: u64,
+    /// Whether at most 1 % of the reports were lost, so that the figures speak for the
+    /// host.
+    pub valid: bool,
+    /// Connections that ended.
+    pub connections: u64,
+    /// Of these, connections of which this end sent no payload.
+    pub silent: u64,
+    /// Reports that the kernel had no room for.
+    pub lost_reports: u64,
+    /// Minutes that were observed.
+    pub minutes: u64,
+    /// Of these, minutes in which more than 1 % of the reports were lost.
+    pub minutes_with_loss: u64,
+    /// Connections with a row of their own: heat maps and providers come from these.
+    pub rows: u64,
+    /// All connections together.
+    pub all: ObservedCell,
+    /// Those of 3 MB and more.
+    pub large: ObservedCell,
+    /// Those below 3 MB that had payload acknowledged.
+    pub small: ObservedCell,
+    /// By class of sizes and controller.
+    pub controllers: Vec<ObservedCell>,
+    /// By group, size (below 3 MB, or 3 MB and more) and controller, the group with the
+    /// most bytes first; empty: no groups were given.
+    pub groups: Vec<ObservedCell>,
+    /// By hour of the day (UTC); hours in which nothing was observed are left out.
+    pub hours: Vec<ObservedHour>,
+    /// Connections by size, busy time and hour of the day.
+    pub heat: Vec<ObservedBin>,
+    /// By provider, the one with the most bytes first; empty: no table was given.
+    pub providers: Vec<ObservedProvider>,
+    /// Prefixes of that table that are longer than what was kept of the addresses.
+    pub prefixes_too_long: u64,
+    /// How it went over time.
+    pub course: ObservedCourse,
+    /// Two periods or two controllers beside each other, where it was asked for.
+    pub beside: Option<ObservedBeside>,
+    /// Objects of an access log, where one was given.
+    pub objects: Option<ObservedObjects>,
+}
+
+/// Connections that are alike.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ObservedCell {
+    /// Group of the clients' prefixes; empty: all.
+    pub group: String,
+    /// Sizes by acknowledged payload; empty: all.
+    pub class: String,
+    /// Controller as the kernel calls it; empty: not seen, or all.
+    pub controller: String,
+    /// How many.
+    pub connections: u64,
+    /// Payload acknowledged.
+    pub acked_bytes: u64,
+    /// Payload sent, retransmissions included.
+    pub sent_bytes: u64,
+    /// Payload sent again.
+    pub retransmitted_bytes: u64,
+    /// Retransmission timeouts.
+    pub timeouts: u64,
+    /// Part of the busy time that the receiver's window limited; none: no busy time.
+    pub receive_limited_ratio: Option<f64>,
+    /// Acknowledged payload over busy time, of each connection, bit/s.
+    pub throughput_bps: Option<ObservedSpread>,
+    /// Time with data to send or unacknowledged, of each connection.
+    pub busy_us: Option<ObservedSpread>,
+    /// Smallest RTT of each connection.
+    pub rtt_min_us: Option<ObservedSpread>,
+}
+
+impl ObservedCell {
+    /// Payload sent again as a part of what was sent; none: nothing was sent.
+    pub fn retransmit_ratio(&self) -> Option<f64> {
+        (self.sent_bytes > 0).then(|| self.retransmitted_bytes as f64 / self.sent_bytes as f64)
+    }
+}
+
+/// Percentiles of a distribution, at most 2.2 % off.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ObservedSpread {
+    /// Values.
+    pub count: u64,
+    /// 5th percentile.
+    pub p5: f64,
+    /// Median.
+    pub p50: f64,
+    /// 95th percentile.
+    pub p95: f64,
+}
+
+/// An hour of the day, of all days together.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ObservedHour {
+    /// Hour of the day (UTC), 0 to 23.
+    pub hour: u32,
+    /// Connections that ended in it.
+    pub all: ObservedCell,
+    /// Of these, connections of 3 MB and more.
+    pub large: ObservedCell,
+    /// Of these, connections below 3 MB.
+    pub small: ObservedCell,
+}
+
+/// A field of the heat map: powers of ten in steps of 1/8.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ObservedBin {
+    /// Hour of the day (UTC).
+    pub hour: u32,
+    /// Acknowledged payload from 10^(k/8) bytes to below 10^((k+1)/8).
+    pub size_bin: i32,
+    /// Busy time from 10^(k/8) seconds to below 10^((k+1)/8).
+    pub time_bin: i32,
+    /// Connections, by their weights.
+    pub connections: u64,
+}
+
+/// A network that clients are in.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ObservedProvider {
+    /// Number of the autonomous system; none: prefixes in no line of the table.
+    pub asn: Option<u32>,
+    /// Its name.
+    pub name: String,
+    /// All of its connections.
+    pub all: ObservedCell,
+    /// Those of 3 MB and more.
+    pub large: ObservedCell,
+    /// Those below 3 MB.
+    pub small: ObservedCell,
+}
+
+/// How it went over time.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ObservedCourse {
+    /// Length of a step, seconds.
+    pub step_s: u64,
+    /// Steps in which something was observed, ascending.
+    pub points: Vec<ObservedPoint>,
+}
+
+/// A step of the course.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ObservedPoint {
+    /// Its start, seconds since 1970 (UTC).
+    pub unix_s: u64,
+    /// Minutes of it that were observed.
+    pub minutes: u64,
+    /// Connections that ended.
+    pub connections: u64,
+    /// Payload that they had acknowledged.
+    pub acked_bytes: u64,
+    /// Payload that they sent, retransmissions included.
+    pub sent_bytes: u64,
+    /// Payload sent again.
+    pub retransmitted_bytes: u64,
+    /// Reports that the kernel had no room for.
+    pub lost_reports: u64,
+}
+
+/// Two sets of connections, by group and size.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ObservedBeside {
+    /// What each of them is: a period, or a controller.
+    pub names: [String; 2],
+    /// Whether two controllers are compared; otherwise two periods.
+    pub of_controllers: bool,
+    /// By group and size; all groups together come first.
+    pub pairs: Vec<[ObservedCell; 2]>,
+}
+
+/// Objects of an access log, on the connections that carried them.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ObservedObjects {
+    /// Lines with a size that were read.
+    pub lines: u64,
+    /// Lines that were passed over: without client, port, time or size.
+    pub passed_over: u64,
+    /// Objects whose connection was found.
+    pub joined: u64,
+    /// By class of the object's size and controller.
+    pub cells: Vec<ObservedObjectCell>,
+}
+
+/// Objects of a class of sizes under a controller.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ObservedObjectCell {
+    /// Class of the object's size.
+    pub class: String,
+    /// Controller of the connection; empty: not seen.
+    pub controller: String,
+    /// Objects.
+    pub objects: u64,
+    /// Objects that had their connection to themselves.
+    pub alone: u64,
+    /// Bytes of the object over the time that the log says it took, bit/s; none: the log
+    /// has no such time.
+    pub log_throughput_bps: Option<ObservedSpread>,
+    /// Throughput of the object's connection, for objects that had it to themselves: what
+    /// was acknowledged over its busy time, bit/s.
+    pub throughput_bps: Option<ObservedSpread>,
+    /// Smallest RTT of the object's connection.
+    pub rtt_min_us: Option<ObservedSpread>,
+    /// Payload that the connections of these objects sent again, as a part of what they
+    /// sent; each connection counts once for each object.
+    pub retransmit_ratio: Option<f64>,
+}

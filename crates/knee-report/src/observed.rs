@@ -1,0 +1,185 @@
+//! The page of a host's own connections, and its tables, which a terminal shows too.
+
+mod course;
+mod heat;
+mod spreads;
+mod tables;
+
+pub use tables::{ObservedFigure, ObservedTable, observed_tables};
+
+use crate::ReportError;
+use crate::chart::style;
+use crate::page::environment;
+use crate::words::{count, percent, rate, time_us};
+use knee_record::{ObservedReport, rfc3339};
+use minijinja::Value;
+use serde::Serialize;
+
+const TEMPLATE: &str = include_str!("../assets/observed.html");
+const BODY: &str = include_str!("../assets/observed-body.html");
+const STYLE: &str = include_str!("../assets/report.css");
+const OWN_STYLE: &str = include_str!("../assets/observed.css");
+
+/// What a table of controllers is not.
+const NO_EXPERIMENT: &str = "This is no experiment. Which controller a connection had depended \
+    on where it went and what it carried, and connections of both met in the same queues, where \
+    one can take from the other. An experiment says which is better: knee steer rehearse.";
+
+/// What two periods are not.
+const NO_TREATMENT: &str = "This is no experiment. Two periods differ in clients, load and time \
+    of day, not only in what was changed between them. An experiment switches back and forth: \
+    knee steer rehearse.";
+
+/// A picture with its heading.
+#[derive(Serialize)]
+struct Picture {
+    title: String,
+    note: String,
+    drawing: Value,
+}
+
+/// The page of a host's own connections as an HTML document. `command` is the line that
+/// makes it again.
+///
+/// # Errors
+/// [`ReportError`], when a template of this crate is wrong.
+pub fn observed_page(report: &ObservedReport, command: &str) -> Result<String, ReportError> {
+    let mut environment = environment();
+    environment.add_template("observed.html", TEMPLATE)?;
+    let body = Value::from_safe_string(observed_body(report)?);
+    let assets = minijinja::context! {
+        style => Value::from_safe_string(observed_style()),
+        version => env!("CARGO_PKG_VERSION"),
+    };
+    let template = environment.get_template("observed.html")?;
+    Ok(template.render(minijinja::context! { body, command, assets })?)
+}
+
+/// The style of that page.
+pub fn observed_style() -> String {
+    [STYLE, &style(), OWN_STYLE].join("\n")
+}
+
+/// What that page shows, without the document around it: a live page shows it anew each
+/// time something ended.
+///
+/// # Errors
+/// As [`observed_page`].
+pub fn observed_body(report: &ObservedReport) -> Result<String, ReportError> {
+    let mut environment = environment();
+    environment.add_template("body.html", BODY)?;
+    let template = environment.get_template("body.html")?;
+    let tables: Vec<Value> = observed_tables(report).iter().map(shown).collect();
+    let facts = facts(report);
+    let says = observed_says(report);
+    let valid = report.valid;
+    let context = minijinja::context! {
+        says, valid, facts, tables,
+        spreads => spreads::pictures(report),
+        course => course::picture(report),
+        heat => heat::picture(report),
+        hours => heat::hours(report),
+    };
+    Ok(template.render(context)?)
+}
+
+/// A table as the template has it.
+fn shown(table: &ObservedTable) -> Value {
+    let heads = table.heads.iter().map(|head| {
+        let text = head.trim_start_matches('>');
+        minijinja::context! { text, figure => head.starts_with('>') }
+    });
+    let rows = table.rows.iter().map(|row| row.iter().map(ObservedFigure::text).collect());
+    let (heads, rows): (Vec<Value>, Vec<Vec<String>>) = (heads.collect(), rows.collect());
+    minijinja::context! { title => table.title, note => table.note, heads, rows }
+}
+
+/// The sentences above the figures: what came out, and how far it can be trusted.
+pub fn observed_says(report: &ObservedReport) -> Vec<String> {
+    let mut says = Vec::new();
+    if !report.valid {
+        says.push(format!(
+            "Invalid: {} of the reports were lost, more than 1 %, so that these figures are not \
+             those of the host. Observe as root (CAP_NET_ADMIN) for a larger buffer, or leave \
+             the host a processor for it.",
+            percent(Some(lost_ratio(report)))
+        ));
+    }
+    let span = report.to_unix_s.saturating_sub(report.from_unix_s);
+    let mut first =
+        format!("{} connections ended within {}", count(report.connections), duration(span));
+    if let Some(spread) = report.large.throughput_bps {
+        let half = rate(Some(spread.p50));
+        first += &format!("; half of those of 3 MB and more had {half} or more");
+    }
+    if let Some(spread) = report.small.busy_us {
+        let half = time_us(Some(spread.p50));
+        first += &format!("; half of those below 3 MB took {half} or less");
+    }
+    let again = report.all.retransmit_ratio();
+    says.push(match again {
+        Some(again) => format!("{first}. Of all bytes {} were sent again.", percent(Some(again))),
+        None => first + ".",
+    });
+    says
+}
+
+/// What is said of two sets of connections beside each other; none: it was not asked for.
+pub fn observed_warning(report: &ObservedReport) -> Option<&'static str> {
+    let beside = report.beside.as_ref()?;
+    Some(if beside.of_controllers { NO_EXPERIMENT } else { NO_TREATMENT })
+}
+
+fn facts(report: &ObservedReport) -> Vec<String> {
+    let time = |unix_s: u64| rfc3339(unix_s).replace('T', " ").replace(":00Z", "");
+    let mut facts = vec![
+        format!("{} to {} UTC", time(report.from_unix_s), time(report.to_unix_s)),
+        format!("{} minutes observed", count(report.minutes)),
+        format!(
+            "{} reports lost, {}",
+            count(report.lost_reports),
+            percent(Some(lost_ratio(report)))
+        ),
+    ];
+    if report.minutes_with_loss > 0 {
+        facts.push(format!("{} minutes with more than 1 % lost", count(report.minutes_with_loss)));
+    }
+    facts.push(format!("{} connections without payload", count(report.silent)));
+    if report.rows > 0 {
+        facts.push(format!("{} with a row of their own", count(report.rows)));
+    }
+    facts
+}
+
+fn lost_ratio(report: &ObservedReport) -> f64 {
+    report.lost_reports as f64 / (report.lost_reports + report.connections).max(1) as f64
+}
+
+/// A length of time in the two largest units that it has.
+fn duration(seconds: u64) -> String {
+    let units = [(86_400, "days"), (3600, "h"), (60, "min")];
+    let mut parts = Vec::new();
+    let mut left = seconds;
+    for (unit, name) in units {
+        if left >= unit {
+            parts.push(match (left / unit, name) {
+                (1, "days") => "1 day".to_string(),
+                (number, name) => format!("{number} {name}"),
+            });
+            left %= unit;
+        }
+    }
+    parts.truncate(2);
+    if parts.is_empty() { format!("{seconds} s") } else { parts.join(" ") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_said_in_two_units() {
+        let said = [60, 3600, 3660, 86_400 * 2 + 60 * 61, 86_400].map(duration);
+        assert_eq!(said, ["1 min", "1 h", "1 h 1 min", "2 days 1 h", "1 day"]);
+    }
+}

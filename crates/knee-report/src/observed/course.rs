@@ -1,0 +1,110 @@
+//! How it went over time: what was acknowledged, how many connections ended, what was sent
+//! again.
+
+use super::Picture;
+use crate::drawing::{Axis, Drawing, WIDTH};
+use crate::words::{count, percent, rate};
+use knee_record::{ObservedPoint, ObservedReport, rfc3339};
+use minijinja::Value;
+
+const LEFT: f64 = 64.0;
+const RIGHT: f64 = WIDTH - 20.0;
+/// Height of a panel, and of the gap above it.
+const PANEL: f64 = 96.0;
+const GAP: f64 = 34.0;
+/// Between two marks of the time, seconds.
+const MARKS_S: [u64; 11] =
+    [300, 600, 900, 1800, 3600, 2 * 3600, 4 * 3600, 8 * 3600, 86_400, 2 * 86_400, 7 * 86_400];
+const MARKS_MAX: u64 = 8;
+const DAY_S: u64 = 86_400;
+
+/// A panel: what it shows, its class, its value and how it reads.
+type Panel = (&'static str, &'static str, fn(&ObservedPoint) -> f64, fn(f64) -> String);
+
+const PANELS: [Panel; 3] = [
+    ("acknowledged, Mbit/s", "curve c0", mbit_per_s, |mbit| rate(Some(mbit * 1e6))),
+    ("connections ended a second", "curve c2", per_second, |number| {
+        format!("{number:.1} a second")
+    }),
+    ("sent again, %", "curve c1", again, |part| percent(Some(part / 100.0))),
+];
+
+fn seconds(point: &ObservedPoint) -> f64 {
+    (point.minutes * 60).max(1) as f64
+}
+
+fn mbit_per_s(point: &ObservedPoint) -> f64 {
+    point.acked_bytes as f64 * 8e-6 / seconds(point)
+}
+
+fn per_second(point: &ObservedPoint) -> f64 {
+    point.connections as f64 / seconds(point)
+}
+
+fn again(point: &ObservedPoint) -> f64 {
+    100.0 * point.retransmitted_bytes as f64 / point.sent_bytes.max(1) as f64
+}
+
+/// None: there are fewer than two steps.
+pub(super) fn picture(report: &ObservedReport) -> Option<Picture> {
+    let (points, step_s) = (&report.course.points, report.course.step_s);
+    let (first, last) = points.first().zip(points.last()).filter(|_| points.len() > 1)?;
+    let (from, to) = (first.unix_s, last.unix_s + step_s);
+    let bottom = (GAP + PANEL) * PANELS.len() as f64;
+    let mut drawing = Drawing::new(bottom + 24.0, "acknowledged, ended and sent again over time");
+    let time = Axis::between((from as f64, to as f64), LEFT, RIGHT);
+    let is_lossy = |point: &&ObservedPoint| point.lost_reports > 0;
+    for point in points.iter().filter(is_lossy) {
+        let (x, right) = (time.at(point.unix_s as f64), time.at((point.unix_s + step_s) as f64));
+        let told = format!("{} reports lost", count(point.lost_reports));
+        drawing.bar("lost", [x, GAP, right, bottom], told);
+    }
+    for (at, (title, class, value, show)) in PANELS.iter().enumerate() {
+        let top = (GAP + PANEL) * at as f64 + GAP;
+        let most = points.iter().map(value).fold(0.0, f64::max);
+        let axis = Axis::from_zero(1.08 * most, top + PANEL, top);
+        drawing.levels(&axis, LEFT, RIGHT, title);
+        let place = |point: &ObservedPoint| {
+            (time.at(point.unix_s as f64 + 0.5 * step_s as f64), axis.at(value(point)))
+        };
+        for run in points.chunk_by(|one, next| next.unix_s == one.unix_s + step_s) {
+            drawing.line(*class, &run.iter().map(place).collect::<Vec<_>>());
+        }
+        // What a pointer finds: a dot for each, which the style does not show.
+        for point in points {
+            let (x, y) = place(point);
+            drawing.dot("hidden", x, y, format!("{} {}", clock(point.unix_s), show(value(point))));
+        }
+    }
+    marks(&mut drawing, &time, [from, to], bottom);
+    let lost =
+        if points.iter().any(|point| is_lossy(&point)) { " Red: reports were lost." } else { "" };
+    Some(Picture {
+        title: "Over time".to_string(),
+        note: format!(
+            "Connections by the time of their end (UTC), in steps of {} min. A long one counts \
+             there with all its bytes.{lost}",
+            step_s / 60
+        ),
+        drawing: Value::from_safe_string(drawing.inline()),
+    })
+}
+
+fn marks(drawing: &mut Drawing, time: &Axis, [from, to]: [u64; 2], bottom: f64) {
+    let fits = |mark: &&u64| (to - from) / **mark < MARKS_MAX;
+    let mark = *MARKS_S.iter().find(fits).unwrap_or(&MARKS_S[MARKS_S.len() - 1]);
+    let mut at = from.div_ceil(mark) * mark;
+    while at <= to {
+        let x = time.at(at as f64);
+        drawing.line("grid", &[(x, GAP), (x, bottom)]);
+        let text = clock(at);
+        let text = if mark >= DAY_S { &text[..10] } else { &text[11..] };
+        drawing.words("quiet", "middle", (x, bottom + 16.0), text);
+        at += mark;
+    }
+}
+
+/// `2026-11-24 18:05`.
+fn clock(unix_s: u64) -> String {
+    rfc3339(unix_s).replace('T', " ").get(..16).unwrap_or_default().to_string()
+}

@@ -1,0 +1,192 @@
+//! Connections by size and time: a map of all, and one for each hour of the day.
+
+use super::Picture;
+use crate::drawing::{Axis, Drawing, WIDTH};
+use crate::words::{bytes, count, time_us};
+use knee_record::{OBSERVED_BINS, ObservedReport, Unit};
+use minijinja::Value;
+use std::collections::BTreeMap;
+
+const LEFT: f64 = 78.0;
+const RIGHT: f64 = WIDTH - 26.0;
+const TOP: f64 = 24.0;
+const BOTTOM: f64 = 330.0;
+/// Shades that there are: `h1` to `h8` of the style.
+const SHADES: f64 = 8.0;
+/// Bins of an hour's map are as wide as so many of the large one.
+const COARSE: i32 = 2;
+
+/// Connections by bins of size and time.
+type Bins = BTreeMap<(i32, i32), u64>;
+
+/// What all maps share.
+struct Frame {
+    sizes: Axis,
+    times: Axis,
+}
+
+/// None: no connection had a row and a time.
+pub(super) fn picture(report: &ObservedReport) -> Option<Picture> {
+    let bins = bins(report, None, 1);
+    let frame = Frame::around(&bins)?;
+    let all: u64 = bins.values().sum();
+    let most = bins.values().max().copied().unwrap_or(1);
+    let mut drawing = Drawing::new(BOTTOM + 42.0, "connections by size and time");
+    frame.fill(&mut drawing, &bins, most, 1, true);
+    drawing.levels(&frame.times, LEFT, RIGHT, "time");
+    drawing.axis(&frame.sizes, TOP, BOTTOM, "acknowledged");
+    frame.equal_throughput(&mut drawing, true);
+    Some(Picture {
+        title: "Size and time".to_string(),
+        note: format!(
+            "{} connections with a row of their own, by weight. The darker, the more of them, by \
+             powers: palest one, darkest {}. Dashed: equal throughput.",
+            count(all),
+            count(most)
+        ),
+        drawing: Value::from_safe_string(drawing.inline()),
+    })
+}
+
+/// A map for each hour that has something, all with the axes of the large one and the same
+/// shades. Empty: there is only one hour.
+pub(super) fn hours(report: &ObservedReport) -> Vec<Picture> {
+    let Some(frame) = Frame::around(&bins(report, None, 1)) else { return Vec::new() };
+    let maps: Vec<(u32, Bins)> = (0..24)
+        .map(|hour| (hour, bins(report, Some(hour), COARSE)))
+        .filter(|(_, bins)| !bins.is_empty())
+        .collect();
+    if maps.len() < 2 {
+        return Vec::new();
+    }
+    let most = maps.iter().flat_map(|(_, bins)| bins.values()).max().copied().unwrap_or(1);
+    let picture = |(hour, bins): &(u32, Bins)| {
+        let title = format!("{hour:02} to {:02}", (hour + 1) % 24);
+        let mut drawing = Drawing::new(BOTTOM + 8.0, &format!("connections from {title} UTC"));
+        frame.fill(&mut drawing, bins, most, COARSE, false);
+        let corners = [(LEFT, TOP), (LEFT, BOTTOM), (RIGHT, BOTTOM), (RIGHT, TOP), (LEFT, TOP)];
+        drawing.line("", &corners);
+        frame.equal_throughput(&mut drawing, false);
+        Picture {
+            title,
+            note: count(bins.values().sum()),
+            drawing: Value::from_safe_string(drawing.inline()),
+        }
+    };
+    maps.iter().map(picture).collect()
+}
+
+/// Of one hour, or of all; so many bins in each direction taken together.
+fn bins(report: &ObservedReport, hour: Option<u32>, coarse: i32) -> Bins {
+    let mut bins = Bins::new();
+    for bin in report.heat.iter().filter(|bin| hour.is_none_or(|hour| bin.hour == hour)) {
+        let at = [bin.size_bin, bin.time_bin].map(|at| at.div_euclid(coarse) * coarse);
+        *bins.entry((at[0], at[1])).or_default() += bin.connections;
+    }
+    bins
+}
+
+fn value(bin: i32) -> f64 {
+    10f64.powf(f64::from(bin) / OBSERVED_BINS)
+}
+
+/// An axis of whole decades around some bins.
+fn decades(
+    bins: impl Iterator<Item = i32> + Clone,
+    [low_at, high_at]: [f64; 2],
+    names: fn(f64) -> String,
+) -> Option<Axis> {
+    let decade = |bin: i32| (f64::from(bin) / OBSERVED_BINS).floor() as i32;
+    let (least, most) = (bins.clone().min()?, bins.max()?);
+    let (low, high) = (10f64.powi(decade(least)), 10f64.powi(decade(most) + 1));
+    Some(Axis { low, high, low_at, high_at, decades: true, names })
+}
+
+impl Frame {
+    fn around(bins: &Bins) -> Option<Frame> {
+        Some(Frame {
+            sizes: decades(bins.keys().map(|at| at.0), [LEFT, RIGHT], |size| bytes(Some(size)))?,
+            times: decades(bins.keys().map(|at| at.1), [BOTTOM, TOP], |s| time_us(Some(s * 1e6)))?,
+        })
+    }
+
+    fn fill(&self, drawing: &mut Drawing, bins: &Bins, most: u64, coarse: i32, telling: bool) {
+        for ((size, time), connections) in bins {
+            let (from, to) = (value(*size), value(size + coarse));
+            let (least, longest) = (value(*time), value(time + coarse));
+            let corners = [
+                self.sizes.at(from),
+                self.times.at(longest),
+                self.sizes.at(to),
+                self.times.at(least),
+            ];
+            let told = match telling {
+                false => String::new(),
+                true => format!(
+                    "{} of {} to {} in {} to {}",
+                    count(*connections),
+                    bytes(Some(from)),
+                    bytes(Some(to)),
+                    time_us(Some(least * 1e6)),
+                    time_us(Some(longest * 1e6))
+                ),
+            };
+            drawing.bar(shade(*connections, most), corners, told);
+        }
+    }
+
+    /// Lines of 100 kbit/s, 1 Mbit/s … as far as they cross the frame.
+    fn equal_throughput(&self, drawing: &mut Drawing, named: bool) {
+        let Frame { sizes, times } = self;
+        for power in 4..=11 {
+            let bps = 10f64.powi(power);
+            let from = sizes.low.max(times.low * bps / 8.0);
+            let to = sizes.high.min(times.high * bps / 8.0);
+            if to <= from * 3.0 {
+                continue;
+            }
+            let point = |size: f64| (sizes.at(size), times.at(8.0 * size / bps));
+            drawing.line("edge", &[point(from), point(to)]);
+            if named {
+                let (x, y) = point(to);
+                let text = Unit::BitsPerSecond.show(bps);
+                drawing.words("quiet", "end", (x - 4.0, y + 14.0), text);
+            }
+        }
+    }
+}
+
+/// The class of a field: by the logarithm, from one to the most that any has.
+fn shade(connections: u64, most: u64) -> &'static str {
+    const CLASSES: [&str; SHADES as usize] = ["h1", "h2", "h3", "h4", "h5", "h6", "h7", "h8"];
+    let part = if most > 1 { (connections as f64).ln() / (most as f64).ln() } else { 1.0 };
+    CLASSES[((part * SHADES) as usize).min(CLASSES.len() - 1)]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use knee_record::ObservedBin;
+
+    #[test]
+    fn the_palest_is_one_and_the_darkest_the_most() {
+        assert_eq!([1, 10, 100, 1000].map(|count| shade(count, 1000)), ["h1", "h3", "h6", "h8"]);
+        assert_eq!(shade(1, 1), "h8");
+    }
+
+    /// Fields of an hour are sums of those of the large map.
+    #[test]
+    fn hours_add_up() {
+        let bin = |hour, size_bin, time_bin, connections| ObservedBin {
+            hour,
+            size_bin,
+            time_bin,
+            connections,
+        };
+        let heat = vec![bin(3, 40, -9, 2), bin(3, 41, -10, 3), bin(5, 40, -9, 7)];
+        let report = ObservedReport { heat, ..ObservedReport::default() };
+        assert_eq!(bins(&report, None, 1), Bins::from([((40, -9), 9), ((41, -10), 3)]));
+        assert_eq!(bins(&report, Some(3), 2), Bins::from([((40, -10), 5)]));
+        assert_eq!(hours(&report).len(), 2);
+    }
+}

@@ -1,0 +1,60 @@
+//! Options of `knee report` for a folder of `knee observe`.
+
+use super::{Format, Print};
+use clap::{Args, ValueHint};
+use knee_live::Period;
+use std::path::PathBuf;
+use std::str::FromStr;
+
+const HEADING: &str = "Options for a folder of knee observe";
+
+/// What the report is to be about.
+#[derive(Debug, Args)]
+#[command(next_help_heading = HEADING)]
+pub struct OfObserved {
+    /// Only connections that ended in this time (UTC); two are set beside each other
+    #[arg(long, value_name = "FROM/TO")]
+    pub period: Vec<Period>,
+    /// Set two controllers beside each other
+    #[arg(long, value_name = "A,B")]
+    pub controllers: Option<Two>,
+    /// Table of networks, comma-separated: prefix,asn,name
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub providers: Option<PathBuf>,
+    /// Access log of a proxy on that host, JSON lines with the clients' ports
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub log: Option<PathBuf>,
+    #[command(flatten)]
+    pub print: Print,
+}
+
+impl OfObserved {
+    /// The first option that was given; none: all are as they would be without.
+    pub fn given(&self) -> Option<&'static str> {
+        let options = [
+            ("--period", !self.period.is_empty()),
+            ("--controllers", self.controllers.is_some()),
+            ("--providers", self.providers.is_some()),
+            ("--log", self.log.is_some()),
+            ("--format", self.print.format() != Format::Text),
+        ];
+        options.iter().find(|(_, given)| *given).map(|(option, _)| *option)
+    }
+}
+
+/// Names of two controllers.
+#[derive(Clone, Debug)]
+pub struct Two(pub [String; 2]);
+
+impl FromStr for Two {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Two, String> {
+        match text.split_once(',') {
+            Some((a, b)) if !a.is_empty() && !b.is_empty() && !b.contains(',') && a != b => {
+                Ok(Two([a.to_string(), b.to_string()]))
+            }
+            _ => Err("write two names with a comma between them, such as cubic,bbr".to_string()),
+        }
+    }
+}

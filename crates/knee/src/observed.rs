@@ -1,0 +1,104 @@
+//! `knee report` on a folder of `knee observe`.
+
+use crate::arguments::{Format, OfObserved};
+use crate::cell::Cell;
+use crate::document::Document;
+use crate::failure::{Ending, Failure};
+use crate::table::Table;
+use knee_lab::Error;
+use knee_lab::command::quoted;
+use knee_lab::directory::REPORT;
+use knee_live::{AccessLog, Providers, ReportSettings};
+use knee_record::{ObservedReport, Unit, write_text};
+use knee_report::{ObservedFigure, observed_page, observed_says, observed_tables};
+use std::io::BufReader;
+use std::path::Path;
+
+/// A table of networks larger than this is none.
+const TABLE_MAX: u64 = 256 << 20;
+
+/// Reads the folder, and prints its report or writes its page.
+pub fn report(directory: &Path, arguments: &OfObserved, markdown: bool) -> Result<Ending, Failure> {
+    let report = knee_live::report(directory, settings(arguments)?)?;
+    let format = if markdown { Format::Markdown } else { arguments.print.format() };
+    let document = document(&report);
+    if format != Format::Text {
+        document.print(format, &report)?;
+        return Ok(Ending::Done);
+    }
+    let page = directory.join(REPORT);
+    let text = observed_page(&report, &command(directory, arguments)).map_err(Error::from)?;
+    write_text(&page, &text)?;
+    document.words(format!("\npage     {}\n", page.display())).print(format, &report)?;
+    Ok(Ending::Done)
+}
+
+fn settings(arguments: &OfObserved) -> Result<ReportSettings, Failure> {
+    let not_read = |path: &Path, reason: String| {
+        Failure::Usage(format!("cannot read {}: {reason}", path.display()), "check it".to_string())
+    };
+    let mut settings = ReportSettings {
+        periods: arguments.period.clone(),
+        controllers: arguments.controllers.clone().map(|two| two.0),
+        ..ReportSettings::default()
+    };
+    if let Some(path) = &arguments.providers {
+        let text = knee_scenario::read_file(path, TABLE_MAX)
+            .map_err(|error| not_read(path, error.to_string()))?;
+        settings.providers = Some(Providers::read(path, &String::from_utf8_lossy(&text))?);
+    }
+    if let Some(path) = &arguments.log {
+        let file =
+            knee_scenario::open_file(path).map_err(|error| not_read(path, error.to_string()))?;
+        settings.log = Some(AccessLog::read(path, BufReader::new(file))?);
+    }
+    Ok(settings)
+}
+
+/// The line that makes the page again.
+fn command(directory: &Path, arguments: &OfObserved) -> String {
+    let mut words = vec!["knee report".to_string(), quoted(&directory.to_string_lossy())];
+    for period in &arguments.period {
+        words.push(format!("--period {period}"));
+    }
+    if let Some(two) = &arguments.controllers {
+        words.push(format!("--controllers {}", two.0.join(",")));
+    }
+    for (option, path) in [("--providers", &arguments.providers), ("--log", &arguments.log)] {
+        words.extend(
+            path.iter().map(|path| format!("{option} {}", quoted(&path.to_string_lossy()))),
+        );
+    }
+    words.join(" ")
+}
+
+/// What a terminal, a table or a pull request shows.
+pub fn document(report: &ObservedReport) -> Document {
+    let says = observed_says(report).into_iter();
+    let mut document = says.fold(Document::default(), Document::said);
+    for one in observed_tables(report) {
+        let heads: Vec<&str> = one.heads.iter().map(String::as_str).collect();
+        let mut table = Table::new(&heads).called(one.name);
+        for row in &one.rows {
+            table.row(row.iter().map(cell));
+        }
+        document = document.words(format!("\n{}\n", one.title)).table(table);
+        if !one.note.is_empty() {
+            document = document.said(one.note);
+        }
+    }
+    document
+}
+
+fn cell(figure: &ObservedFigure) -> Cell {
+    match figure {
+        ObservedFigure::Text(text) => text.into(),
+        ObservedFigure::Count(number) => Cell::count(*number).reading(figure.text()),
+        ObservedFigure::Bytes(number) => Cell::figure(Unit::Bytes, Some(*number as f64)),
+        ObservedFigure::Rate(bps) => Cell::figure(Unit::BitsPerSecond, *bps),
+        ObservedFigure::Time(us) => Cell::us(*us),
+        ObservedFigure::Part(part) => Cell::figure(Unit::Fraction, *part).reading(figure.text()),
+        ObservedFigure::Ratio(None) => Cell::from(figure.text()),
+        ObservedFigure::Ratio(Some(ratio)) => Cell::shown(figure.text(), *ratio),
+    }
+}
