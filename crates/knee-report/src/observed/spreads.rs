@@ -7,8 +7,8 @@ use crate::words::{count, rate, time_us};
 use knee_record::{ObservedCell, ObservedReport, ObservedSpread};
 use minijinja::Value;
 
-const LEFT: f64 = 270.0;
-const RIGHT: f64 = WIDTH - 28.0;
+const LEFT: f64 = 286.0;
+const RIGHT: f64 = WIDTH - 52.0;
 const ROW: f64 = 28.0;
 const TOP: f64 = 12.0;
 /// Colours that there are; further controllers begin again with the first.
