@@ -1,15 +1,24 @@
 #!/usr/bin/env python3
-"""How fast a policy is applied by routes and taken back, and whether a kill leaves anything.
+"""How fast a policy is applied and taken back, and whether a kill leaves anything.
 
-    benches/steer.py [KNEE] [--prefixes N] [--kills N] [--seed N]
+    benches/steer.py [KNEE] [--prefixes N] [--kills N]
+                     [--programs] [--connections N] [--open N] [--seed N]
 
 In a network namespace of its own, with a device that leads nowhere:
 
 - a policy of N prefixes: time of `knee steer plan`, from the start of `knee steer apply`
   until it says that all is applied, and of `knee steer rollback`, processes included;
 - `knee steer apply` is killed (SIGKILL) N times, each at a random moment of its first
-  300 ms; what rules and routes have Knee's mark, and what the journal says, is looked at
+  1.5 s; what rules and routes have Knee's mark, and what the journal says, is looked at
   after each. Fails where something is left for longer than ten seconds.
+
+With `--programs` and a knee that has them (`--features bpf`), as root, over the loopback
+device:
+
+- CPU time that the kernel takes for a short connection, both ends, with the programs and
+  without, in turns;
+- N open connections are changed, a thousand a second, and all returned;
+- N kills as above: no connection may keep the controller, no folder stay in /sys/fs/bpf.
 
 Needs root, or unshare --user --map-root-user.
 """
@@ -17,7 +26,11 @@ Needs root, or unshare --user --map-root-user.
 import argparse
 import ctypes
 import json
+import os
 import random
+import resource
+import socket
+import statistics
 import subprocess
 import tempfile
 import time
@@ -54,7 +67,7 @@ def policy(path, prefixes):
     """A policy of so many /24 in 10.0.0.0/8 and beyond."""
     names = [f'"{10 + n // 65536}.{n // 256 % 256}.{n % 256}.0/24"' for n in range(prefixes)]
     path.write_text(
-        'name = "bench"\n[[group]]\nname = "all"\ncontroller = "reno"\n'
+        'name = "bench"\nactuator = "route"\n[[group]]\nname = "all"\ncontroller = "reno"\n'
         f"prefixes = [{', '.join(names)}]\n"
     )
 
@@ -111,7 +124,7 @@ def kills(knee, folder, number, seed):
     steered, slowest = 0, 0.0
     for _ in range(number):
         process = apply(knee, folder)
-        time.sleep(draw.uniform(0, 0.3))
+        time.sleep(draw.uniform(0, 1.5))
         process.kill()
         process.wait()
         steered += marked() > 0
@@ -128,6 +141,165 @@ def kills(knee, folder, number, seed):
     )
 
 
+def programs(path, port):
+    path.write_text(
+        'name = "bench"\nactuator = "bpf"\nopen_connections = true\n'
+        '[[group]]\nname = "all"\ncontroller = "reno"\nhold_out = "0%"\n'
+        f'prefixes = ["127.0.0.0/16"]\nports = [{port}]\n'
+    )
+
+
+def controller(of):
+    name = of.getsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, 16)
+    return name.rstrip(b"\0").decode()
+
+
+def connection(server, client):
+    near = socket.socket()
+    near.bind((client, 0))
+    near.connect(server.getsockname())
+    return near, server.accept()[0]
+
+
+def until(holds, what):
+    began = time.monotonic()
+    while not holds():
+        if time.monotonic() - began > 60:
+            raise SystemExit(f"not within a minute: {what}")
+        time.sleep(0.01)
+    return time.monotonic() - began
+
+
+def applied(knee, folder):
+    process = apply(knee, folder)
+    for line in process.stdout:
+        if "Applied" in line:
+            return process
+    raise SystemExit(f"knee steer apply failed: {process.stderr.read()}")
+
+
+def stopped(knee, folder, process):
+    line = [knee, "steer", "rollback", "--journal", folder / "journal", "--format", "json"]
+    took, done = timed(lambda: subprocess.run(line, check=True, capture_output=True))
+    process.communicate()
+    return took, json.loads(done.stdout)
+
+
+def cost(knee, folder, server, number):
+    """CPU of the kernel for a connection, with and without, in turns."""
+
+    def one_turn():
+        began = resource.getrusage(resource.RUSAGE_SELF).ru_stime
+        for _ in range(number):
+            near, far = connection(server, "127.0.0.2")
+            near.send(b"x")
+            far.recv(1)
+            near.close()
+            far.close()
+        return (resource.getrusage(resource.RUSAGE_SELF).ru_stime - began) / number * 1e6
+
+    one_turn()
+    without, with_them = [], []
+    for turn in range(20):
+        if turn % 2:
+            process = applied(knee, folder)
+            with_them.append(one_turn())
+            stopped(knee, folder, process)
+        else:
+            without.append(one_turn())
+    pairs = [b - a for a, b in zip(without, with_them)]
+    base, more = statistics.median(without), statistics.median(pairs)
+    spread = statistics.stdev(pairs) / len(pairs) ** 0.5
+    print(
+        f"{number} short connections, 10 pairs in turns: {base:.1f} us of the kernel's CPU each, "
+        f"{more:+.2f} us with the programs (standard error {spread:.2f}), {100 * more / base:+.1f} %; "
+        f"at 5000 a second {more * 0.5:+.2f} % of a processor"
+    )
+
+
+def accepted(server, number):
+    """Connections of a process of its own, so that each holds one end; and its end."""
+    reader, writer = os.pipe()
+    client = os.fork()
+    if client == 0:
+        os.close(writer)
+        held = []
+        for n in range(number):
+            near = socket.socket()
+            near.bind((f"127.0.{n % 200 + 1}.1", 0))
+            near.connect(server.getsockname())
+            held.append(near)
+        os.read(reader, 1)
+        os._exit(0)
+    os.close(reader)
+    ends = [server.accept()[0] for _ in range(number)]
+
+    def release():
+        os.close(writer)
+        os.waitpid(client, 0)
+        for end in ends:
+            end.close()
+
+    return ends, release
+
+
+def open_connections(knee, folder, server, number):
+    default = controller(connection(server, "127.0.0.2")[1])
+    assert default != "reno", "the default here is what the bench would give"
+    ends, release = accepted(server, number)
+    counts = lambda: sum(controller(far) == "reno" for far in ends)
+    process = applied(knee, folder)
+    changed = until(lambda: counts() == number, "open connections are changed")
+    took, back = stopped(knee, folder, process)
+    assert counts() == 0 and all(controller(far) == default for far in ends)
+    release()
+    print(
+        f"{number} open connections: changed in {changed:.1f} s, {back['connections']} returned "
+        f"in {took:.2f} s by knee steer rollback, all as before"
+    )
+
+
+def program_kills(knee, folder, server, number, seed):
+    draw, journal = random.Random(seed), folder / "journal"
+    pins = Path("/sys/fs/bpf/knee-steer") / "".join(
+        letter for letter in os.readlink("/proc/self/ns/net") if letter.isdigit()
+    )
+    pairs = [connection(server, "127.0.0.3") for _ in range(200)]
+    default = controller(pairs[0][1])
+    as_before = lambda: all(controller(far) == default for _, far in pairs)
+    empty = lambda: not journal.exists() or journal.stat().st_size == 0
+    steered, slowest = 0, 0.0
+    for _ in range(number):
+        process = apply(knee, folder)
+        time.sleep(draw.uniform(0, 1.5))
+        process.kill()
+        process.wait()
+        near, far = connection(server, "127.0.0.3")
+        assert controller(far) == default, "a connection after the kill"
+        near.close()
+        far.close()
+        steered += not as_before()
+        done = lambda: as_before() and empty() and not pins.exists()
+        slowest = max(slowest, until(done, "all is as before a kill"))
+        process.communicate()
+    print(
+        f"{number} kills with programs: nothing left; {steered} of them with connections "
+        f"changed right after, all as before at most {slowest:.2f} s later"
+    )
+
+
+def by_programs(knee, folder, arguments):
+    server = socket.create_server(("127.0.0.1", 0), backlog=4096)
+    programs(folder / "policy.toml", server.getsockname()[1])
+    line = [knee, "steer", "plan", folder / "policy.toml", "--format", "json"]
+    subprocess.run(line, check=True, capture_output=True)
+    most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+    cost(knee, folder, server, arguments.connections)
+    open_connections(knee, folder, server, arguments.open)
+    program_kills(knee, folder, server, arguments.kills, arguments.seed)
+
+
 def main():
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -135,6 +307,9 @@ def main():
     parser.add_argument("knee", nargs="?", default=ROOT / "target/release/knee", type=Path)
     parser.add_argument("--prefixes", type=int, default=20_000)
     parser.add_argument("--kills", type=int, default=100)
+    parser.add_argument("--programs", action="store_true", help="the rows of BPF programs too")
+    parser.add_argument("--connections", type=int, default=5000, help="in a turn")
+    parser.add_argument("--open", type=int, default=10_000)
     parser.add_argument("--seed", type=int, default=1)
     arguments = parser.parse_args()
     knee = arguments.knee.resolve()
@@ -142,6 +317,8 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         prefixes(knee, Path(folder), arguments.prefixes)
         kills(knee, Path(folder), arguments.kills, arguments.seed)
+        if arguments.programs:
+            by_programs(knee, Path(folder), arguments)
 
 
 main()

@@ -12,7 +12,7 @@ mod bpf {
     use std::path::{Path, PathBuf};
 
     /// File in `bpf/`, and the variable by which the crate finds its object.
-    const PROGRAMS: [(&str, &str); 7] = [
+    const PROGRAMS: [(&str, &str); 8] = [
         ("bbr_low_delay", "KNEE_BPF_BBR_LOW_DELAY"),
         ("bbr_replay", "KNEE_BPF_BBR_REPLAY"),
         ("bbr3", "KNEE_BPF_BBR3"),
@@ -20,6 +20,7 @@ mod bpf {
         ("copa", "KNEE_BPF_COPA"),
         ("copa_replay", "KNEE_BPF_COPA_REPLAY"),
         ("fixed", "KNEE_BPF_FIXED"),
+        ("steer", "KNEE_BPF_STEER"),
     ];
 
     pub fn compile() {

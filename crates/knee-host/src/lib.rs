@@ -1,8 +1,9 @@
 //! What Knee asks of a Linux host: network namespaces and their devices,
-//! routes, `TCP_INFO`, connections that end, MPTCP, controllers in BPF, privileges.
+//! routes, `TCP_INFO`, connections that end, MPTCP, controllers in BPF and programs that hand them out,
+//! privileges.
 //!
 //! What this crate never does: know scenarios, run a tool, print, leave
-//! something behind but what `bpf::load` is asked to leave. It alone holds
+//! something behind but what `bpf::load` and `bpf::Steering::pin` are asked to leave. It alone holds
 //! `unsafe` code, in one file.
 
 #[cfg(feature = "bpf")]
@@ -10,6 +11,7 @@ pub mod bpf;
 mod error;
 mod interface;
 mod links;
+mod marks;
 pub mod mptcp;
 mod namespace;
 mod netlink;
@@ -22,6 +24,7 @@ mod tcp_info;
 pub use error::HostError;
 pub use interface::{Interface, Routing};
 pub use links::{Link, LinkChanges};
+pub use marks::{Choice, Marked, marked, return_marked, unpin_marks};
 pub use namespace::{Namespace, set_sysctl, sysctl};
 pub use privileges::enter_user_namespace;
 pub use routes::{Route, RouteChanges, Routes, Rule, TABLE_MAIN};

@@ -1,26 +1,161 @@
-//! Carries a plan out, takes it back, and says what of it is there.
+//! What carries a plan out, and what is told of it.
 
-use crate::journal::namespace;
-use crate::{Entry, Journal, Plan, PolicyError, Recorded};
+use crate::{Choice, Journal, Plan, Policy, PolicyError, RouteActuator};
 use ipnet::IpNet;
-use knee_host::{HostError, Route, Routes, Rule, TABLE_MAIN};
-use std::collections::{BTreeMap, BTreeSet};
+use knee_host::Marked;
+use std::fs;
+use std::path::PathBuf;
 
 /// Marks the routes and rules that Knee makes (`rtm_protocol`; one that
 /// linux/rtnetlink.h leaves to programs).
 pub const PROTOCOL: u8 = 222;
+/// Folder of the BPF file system for the ways back of this host's namespaces.
+#[cfg(feature = "bpf")]
+const PROGRAMS: &str = "/sys/fs/bpf/knee-steer";
+
+/// Steers connections until it is stopped. The way back is [`crate::Host`]'s.
+pub trait Actuator {
+    /// Makes the host what the plan says; told again when the plan has changed.
+    ///
+    /// # Errors
+    ///
+    /// [`PolicyError::TableInUse`], and where the journal cannot be written: then
+    /// nothing was done. Where the host refuses all of it. A route that is refused is
+    /// told in [`Applied`].
+    fn apply(&mut self, plan: &Plan, journal: &mut Journal) -> Result<Applied, PolicyError>;
+
+    /// Says what connections of each group get that begin from now on.
+    ///
+    /// # Errors
+    ///
+    /// What the kernel says; [`PolicyError::Programs`]: it cannot.
+    fn choose(&mut self, choices: Vec<Choice>) -> Result<(), PolicyError>;
+
+    /// Goes on with what is not done at once, and for as long as a lease; called once a
+    /// second.
+    ///
+    /// # Errors
+    ///
+    /// What the kernel says.
+    fn renew(&mut self) -> Result<Renewed, PolicyError>;
+
+    /// Does nothing more for connections that begin, before all is taken back.
+    fn stop(&mut self);
+}
+
+/// By what a policy is carried out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Means {
+    /// Routes: connections that begin, by prefix.
+    Routes,
+    /// BPF programs: connections that begin and those that are open, by prefix.
+    Programs,
+}
+
+impl Means {
+    /// What the policy says, else BPF programs where the host has what they need.
+    pub fn of(policy: &Policy) -> Means {
+        let possible = || if programs_lack().is_none() { Means::Programs } else { Means::Routes };
+        policy.actuator.unwrap_or_else(possible)
+    }
+
+    /// Gets ready; nothing is steered before [`Actuator::apply`].
+    ///
+    /// # Errors
+    ///
+    /// [`PolicyError::Programs`], [`PolicyError::Journal`], [`PolicyError::Host`].
+    pub fn prepare(
+        self,
+        policy: &Policy,
+        journal: &mut Journal,
+    ) -> Result<Box<dyn Actuator>, PolicyError> {
+        match self {
+            Means::Routes => Ok(Box::new(RouteActuator::open()?)),
+            Means::Programs => programs(policy, journal),
+        }
+    }
+}
+
+#[cfg(feature = "bpf")]
+fn programs(policy: &Policy, journal: &mut Journal) -> Result<Box<dyn Actuator>, PolicyError> {
+    let lack = || PolicyError::Programs {
+        problem: LACKS_CGROUPS.to_string(),
+        advice: "mount it: mount -t cgroup2 none /sys/fs/cgroup".to_string(),
+    };
+    let cgroup = cgroup_root().ok_or_else(lack)?;
+    Ok(Box::new(crate::ProgramActuator::attach(policy, &cgroup, journal)?))
+}
+
+#[cfg(not(feature = "bpf"))]
+fn programs(_: &Policy, _: &mut Journal) -> Result<Box<dyn Actuator>, PolicyError> {
+    let advice = "build it with --features bpf, or write actuator = \"route\" in the policy";
+    Err(PolicyError::Programs { problem: LACKS_FEATURE.to_string(), advice: advice.to_string() })
+}
+
+#[cfg(not(feature = "bpf"))]
+const LACKS_FEATURE: &str = "this knee was built without BPF programs";
+#[cfg(feature = "bpf")]
+const LACKS_CGROUPS: &str = "this host lacks a file system of control groups, version 2";
+
+/// Why this process cannot steer by BPF programs on this host; none: it can, as far as
+/// can be seen.
+#[cfg(feature = "bpf")]
+pub fn programs_lack() -> Option<String> {
+    let lack = knee_host::bpf::steering_lack().map(|lack| lack.problem());
+    lack.or_else(|| cgroup_root().is_none().then(|| LACKS_CGROUPS.to_string()))
+}
+
+/// Why this process cannot steer by BPF programs on this host.
+#[cfg(not(feature = "bpf"))]
+pub fn programs_lack() -> Option<String> {
+    Some(LACKS_FEATURE.to_string())
+}
+
+/// Root of the host's control groups (cgroups(7), version 2), where this process sees
+/// them.
+pub fn cgroup_root() -> Option<PathBuf> {
+    let mounts = fs::read_to_string("/proc/self/mounts").ok()?;
+    mounts.lines().find_map(|line| {
+        let mut words = line.split(' ').skip(1);
+        let place = words.next()?;
+        (words.next() == Some("cgroup2")).then(|| PathBuf::from(place))
+    })
+}
+
+/// Folder for the way back of this network namespace.
+///
+/// # Errors
+///
+/// Without `/proc`.
+#[cfg(feature = "bpf")]
+pub(crate) fn programs_folder() -> Result<PathBuf, PolicyError> {
+    let name = crate::journal::namespace()
+        .map_err(|error| knee_host::HostError::call("read the network namespace", error))?;
+    Ok(PathBuf::from(PROGRAMS).join(name.replace(|letter: char| !letter.is_ascii_digit(), "")))
+}
 
 /// What was done.
 #[derive(Debug, Default)]
 pub struct Applied {
-    /// Routes made.
+    /// Routes made, or prefixes that programs were told.
     pub added: usize,
-    /// Routes that are no longer asked for.
+    /// Those that are no longer asked for.
     pub removed: usize,
     /// Routes that the kernel refused, with what it said.
     pub refused: Vec<(IpNet, String)>,
     /// Routes that stay, since somebody has changed or added them, by table.
     pub left: Vec<(u32, IpNet)>,
+}
+
+/// What was done since the last time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Renewed {
+    /// Connections that began and have their controller.
+    pub given: u64,
+    /// Open connections that were given their controller.
+    pub changed: u64,
+    /// Connections for which the kernel refused it.
+    pub refused: u64,
 }
 
 /// What was taken back.
@@ -32,6 +167,12 @@ pub struct Returned {
     pub rules: usize,
     /// Routes that stay, since somebody has changed them, by table.
     pub left: Vec<(u32, IpNet)>,
+    /// Connections returned to the controller that they had.
+    pub connections: u64,
+    /// Connections that stay, since their programs have chosen a controller.
+    pub chosen: u64,
+    /// Connections that stay, since the kernel refused the controller that they had.
+    pub stuck: u64,
 }
 
 /// What there is of what the journal says.
@@ -47,240 +188,6 @@ pub struct State {
     pub missing: usize,
     /// Routes that somebody has changed or added, by table.
     pub foreign: Vec<(u32, IpNet)>,
-}
-
-/// Steers by routes, in the network namespace of the thread that opened it.
-pub struct Actuator {
-    routes: Routes,
-}
-
-impl Actuator {
-    /// Changes nothing yet.
-    ///
-    /// # Errors
-    ///
-    /// Where the host is out of sockets.
-    pub fn open() -> Result<Actuator, PolicyError> {
-        Ok(Actuator { routes: Routes::open()? })
-    }
-
-    /// The routes of the main table.
-    ///
-    /// # Errors
-    ///
-    /// What the kernel says.
-    pub fn main_table(&mut self) -> Result<Vec<Route>, PolicyError> {
-        Ok(self.routes.table(TABLE_MAIN)?)
-    }
-
-    /// The first line of a journal: this process begins to apply a policy.
-    ///
-    /// # Errors
-    ///
-    /// Without `/proc`.
-    pub fn begin(policy: &str, at: u64) -> Result<Entry, PolicyError> {
-        let namespace = namespace().map_err(|source| {
-            HostError::refused("read the network namespace", source, "mount /proc")
-        })?;
-        Ok(Entry::Begin { policy: policy.to_string(), process: std::process::id(), at, namespace })
-    }
-
-    /// Makes the tables what the plan says: what is missing is added, what was made by the
-    /// journal and is not asked for removed; what somebody has changed since stays. Routes
-    /// first, then the rules that lead to them.
-    ///
-    /// # Errors
-    ///
-    /// [`PolicyError::TableInUse`], and where the journal cannot be written: then
-    /// nothing was done. Where a rule is refused. A route that is refused is told in
-    /// [`Applied`].
-    pub fn apply(&mut self, plan: &Plan, journal: &mut Journal) -> Result<Applied, PolicyError> {
-        let recorded = journal.recorded()?;
-        let made = made(&recorded);
-        let used: BTreeSet<u32> = tables(&recorded).collect();
-        let mut there = self.tables(plan.rules.iter().map(|rule| rule.table))?;
-        let foreign = |route: &&Route| route.protocol() != PROTOCOL;
-        let mut unused = there.values().filter(|route| !used.contains(&route.table()));
-        if let Some(route) = unused.find(foreign) {
-            return Err(PolicyError::TableInUse {
-                table: route.table(),
-                destination: route.destination(),
-            });
-        }
-        let mut applied = Applied::default();
-        let (mut missing, mut outdated) = (Vec::new(), Vec::new());
-        for planned in &plan.routes {
-            let route = &planned.route;
-            match there.remove(&key(route)) {
-                Some(other) if same(&other, route) => {}
-                Some(other) if !is_as_made(&other, &made) => applied.left.push(key(&other)),
-                other => {
-                    missing.push(route);
-                    outdated.extend(other);
-                }
-            }
-        }
-        let (unasked, foreign): (Vec<Route>, Vec<Route>) =
-            there.into_values().partition(|route| is_as_made(route, &made));
-        applied.left.extend(foreign.iter().map(key));
-        let known = self.routes.rules()?;
-        let rules: Vec<&Rule> = plan.rules.iter().filter(|rule| !known.contains(rule)).collect();
-        let entries: Vec<Entry> = missing.iter().map(entry).collect();
-        journal.write(entries.iter().chain(&rules.iter().map(rule_entry).collect::<Vec<_>>()))?;
-
-        for route in outdated.iter().chain(&unasked) {
-            applied.removed += usize::from(self.routes.remove(route)?);
-        }
-        let gone = |route: &Route| Entry::Gone { table: route.table(), to: route.destination() };
-        journal.write(&unasked.iter().map(gone).collect::<Vec<_>>())?;
-        for route in missing {
-            match self.routes.add(route) {
-                Ok(()) => applied.added += 1,
-                Err(error) => applied.refused.push((route.destination(), error.to_string())),
-            }
-        }
-        for rule in rules {
-            self.routes.add_rule(rule)?;
-        }
-        Ok(applied)
-    }
-
-    /// Takes back what a journal says: the rules, then the routes that are as they were
-    /// made. Doing it twice does no harm.
-    ///
-    /// # Errors
-    ///
-    /// What the kernel says.
-    pub fn roll_back(&mut self, recorded: &Recorded) -> Result<Returned, PolicyError> {
-        let mut returned = Returned::default();
-        for rule in self.own_rules(recorded)? {
-            returned.rules += usize::from(self.routes.remove_rule(&rule)?);
-        }
-        let made = made(recorded);
-        for route in self.tables(tables(recorded))?.values() {
-            if is_as_made(route, &made) {
-                returned.routes += usize::from(self.routes.remove(route)?);
-            } else {
-                returned.left.push((route.table(), route.destination()));
-            }
-        }
-        Ok(returned)
-    }
-
-    /// What is there of what a journal says.
-    ///
-    /// # Errors
-    ///
-    /// What the kernel says.
-    pub fn state(&mut self, recorded: &Recorded) -> Result<State, PolicyError> {
-        let mut state = State { rules: self.own_rules(recorded)?.len(), ..State::default() };
-        let made = made(recorded);
-        for route in self.tables(tables(recorded))?.values() {
-            if !is_as_made(route, &made) {
-                state.foreign.push((route.table(), route.destination()));
-            } else if route.is_throw() {
-                state.throwing += 1;
-            } else {
-                state.steering += 1;
-            }
-        }
-        let rules: BTreeSet<_> = rules(recorded).collect();
-        let wanted = made.len() + rules.len();
-        state.missing = wanted.saturating_sub(state.steering + state.throwing + state.rules);
-        Ok(state)
-    }
-
-    /// Rules with Knee's mark, whoever made them.
-    ///
-    /// # Errors
-    ///
-    /// What the kernel says.
-    pub fn marked_rules(&mut self) -> Result<Vec<Rule>, PolicyError> {
-        let mut rules = self.routes.rules()?;
-        rules.retain(|rule| rule.protocol == PROTOCOL);
-        Ok(rules)
-    }
-
-    fn own_rules(&mut self, recorded: &Recorded) -> Result<Vec<Rule>, PolicyError> {
-        let known: BTreeSet<_> = rules(recorded).collect();
-        let mut rules = self.marked_rules()?;
-        rules.retain(|rule| known.contains(&(rule.ipv6, rule.table, rule.local_port)));
-        Ok(rules)
-    }
-
-    fn tables(
-        &mut self,
-        tables: impl Iterator<Item = u32>,
-    ) -> Result<BTreeMap<(u32, IpNet), Route>, PolicyError> {
-        let mut found = BTreeMap::new();
-        for table in tables.collect::<BTreeSet<_>>() {
-            let routes = self.routes.table(table)?;
-            found.extend(routes.into_iter().map(|route| (key(&route), route)));
-        }
-        Ok(found)
-    }
-}
-
-fn key(route: &Route) -> (u32, IpNet) {
-    (route.table(), route.destination())
-}
-
-/// Whether two routes lead the same way with the same controller.
-fn same(one: &Route, other: &Route) -> bool {
-    if one.is_throw() || other.is_throw() {
-        return one.is_throw() && other.is_throw();
-    }
-    one.controller() == other.controller() && one.way() == other.way()
-}
-
-fn entry(route: &&Route) -> Entry {
-    Entry::Route {
-        table: route.table(),
-        to: route.destination(),
-        controller: route.controller().map(str::to_string),
-    }
-}
-
-fn rule_entry(rule: &&Rule) -> Entry {
-    Entry::Rule { ipv6: rule.ipv6, table: rule.table, port: rule.local_port }
-}
-
-/// The controllers that routes were made with; the last line on a route counts.
-fn made(recorded: &Recorded) -> BTreeMap<(u32, IpNet), Option<&str>> {
-    let mut made = BTreeMap::new();
-    for entry in &recorded.entries {
-        match entry {
-            Entry::Route { table, to, controller } => {
-                made.insert((*table, *to), controller.as_deref());
-            }
-            Entry::Gone { table, to } => {
-                made.remove(&(*table, *to));
-            }
-            Entry::Begin { .. } | Entry::Rule { .. } => {}
-        }
-    }
-    made
-}
-
-fn rules(recorded: &Recorded) -> impl Iterator<Item = (bool, u32, Option<u16>)> {
-    recorded.entries.iter().filter_map(|entry| match entry {
-        Entry::Rule { ipv6, table, port } => Some((*ipv6, *table, *port)),
-        _ => None,
-    })
-}
-
-/// The tables that a journal names.
-fn tables(recorded: &Recorded) -> impl Iterator<Item = u32> {
-    recorded.entries.iter().filter_map(|entry| match entry {
-        Entry::Route { table, .. } | Entry::Rule { table, .. } => Some(*table),
-        Entry::Begin { .. } | Entry::Gone { .. } => None,
-    })
-}
-
-fn is_as_made(route: &Route, made: &BTreeMap<(u32, IpNet), Option<&str>>) -> bool {
-    route.protocol() == PROTOCOL
-        && made.get(&key(route)).is_some_and(|controller| match controller {
-            None => route.is_throw(),
-            Some(name) => route.controller() == Some(name),
-        })
+    /// Connections that BPF programs have given a controller.
+    pub connections: Marked,
 }

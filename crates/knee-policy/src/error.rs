@@ -75,6 +75,30 @@ pub enum PolicyError {
         /// Where that route leads.
         destination: ipnet::IpNet,
     },
+    /// The host lacks something that BPF programs need, or refuses them.
+    #[error("{problem}")]
+    Programs {
+        /// What is wrong.
+        problem: String,
+        /// What to do about it.
+        advice: String,
+    },
+    /// The blocks of an experiment cannot be read or written.
+    #[error("cannot {what} {path}: {source}")]
+    Records {
+        /// What was tried.
+        what: &'static str,
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The blocks are those of another experiment.
+    #[error("{path} has the blocks of another experiment, or something else")]
+    OtherExperiment {
+        /// The file.
+        path: PathBuf,
+    },
     /// A setting of the host's default controller cannot be read or written.
     #[error("cannot {what} {path}: {source}")]
     Setting {

@@ -5,6 +5,7 @@
 
 use crate::PolicyError;
 use ipnet::IpNet;
+use knee_host::HostError;
 use nix::errno::Errno;
 use nix::fcntl::{Flock, FlockArg, OFlag};
 use nix::sys::signal::{Signal, kill};
@@ -46,6 +47,11 @@ pub enum Entry {
         table: u32,
         /// Where it led.
         to: IpNet,
+    },
+    /// BPF programs are about to steer.
+    Programs {
+        /// Folder of the BPF file system that the way back is in.
+        folder: PathBuf,
     },
     /// A rule is about to be made.
     Rule {
@@ -91,6 +97,18 @@ pub struct Journal {
 }
 
 impl Journal {
+    /// The first line of a journal: this process begins to apply a policy.
+    ///
+    /// # Errors
+    ///
+    /// Without `/proc`.
+    pub fn begin(policy: &str, at: u64) -> Result<Entry, PolicyError> {
+        let namespace = namespace().map_err(|source| {
+            HostError::refused("read the network namespace", source, "mount /proc")
+        })?;
+        Ok(Entry::Begin { policy: policy.to_string(), process: std::process::id(), at, namespace })
+    }
+
     /// Takes hold of the journal and reads it; makes it and its folder where they are
     /// not there.
     ///

@@ -1,6 +1,7 @@
 //! What a policy asks for on a host with these routes.
 
-use crate::{PROTOCOL, Policy, PolicyGroup};
+use crate::place::{Placed, What, places};
+use crate::{Means, PROTOCOL, Policy, PolicyGroup};
 use ipnet::IpNet;
 use knee_host::{Route, Rule};
 use knee_steer::Design;
@@ -23,6 +24,10 @@ pub struct Plan {
     pub rules: Vec<Rule>,
     /// Routes of these tables.
     pub routes: Vec<Planned>,
+    /// What BPF programs are told, instead of rules and routes.
+    pub places: Vec<Placed>,
+    /// The controllers of the groups, for BPF programs.
+    pub controllers: Vec<String>,
     /// What stays as it is though the policy names it.
     pub kept: Vec<Kept>,
 }
@@ -80,7 +85,28 @@ impl std::fmt::Display for Why {
 }
 
 impl Plan {
-    /// For a policy on a host whose main table has these routes.
+    /// For a policy on a host whose main table has these routes, by these means.
+    pub fn by(means: Means, policy: &Policy, main: &[Route]) -> Plan {
+        match means {
+            Means::Routes => Plan::of(policy, main),
+            Means::Programs => Plan::for_programs(policy, main),
+        }
+    }
+
+    /// For BPF programs. Only where an administrator has named a controller on a route do
+    /// these matter.
+    pub fn for_programs(policy: &Policy, main: &[Route]) -> Plan {
+        let (places, kept) = places(policy, main);
+        let controllers = policy.groups.iter().map(|group| group.controller.clone()).collect();
+        Plan { places, controllers, kept, ..Plan::default() }
+    }
+
+    /// Whether nothing of the policy can be carried out.
+    pub fn is_empty(&self) -> bool {
+        self.rules.is_empty() && !self.places.iter().any(|placed| placed.what == What::Steered)
+    }
+
+    /// By routes, for a policy on a host whose main table has these routes.
     pub fn of(policy: &Policy, main: &[Route]) -> Plan {
         let main = best(main);
         let mut plan = Plan::default();
@@ -124,6 +150,12 @@ impl Plan {
         let size = |net: &IpNet| 0.5f64.powi(i32::from(net.prefix_len()));
         let weight = |net: &IpNet| if net.addr().is_ipv4() { size(net) } else { size(net) * 1e-9 };
         let all: f64 = policy.groups[group].prefixes.iter().map(weight).sum();
+        let placed = self.places.iter().filter(|placed| placed.group == group);
+        let first = placed.clone().next().map(|placed| placed.port);
+        if let Some(port) = first {
+            let held = placed.filter(|placed| placed.what == What::HeldOut && placed.port == port);
+            return held.map(|placed| weight(&placed.prefix)).sum::<f64>() / all;
+        }
         let table = self.routes.iter().find(|planned| planned.group == group);
         let Some(table) = table.map(|planned| planned.route.table()) else { return 0.0 };
         let held = self.routes.iter().filter(|planned| {
@@ -134,7 +166,7 @@ impl Plan {
 }
 
 /// For each destination the route that counts: that with the least metric.
-fn best(routes: &[Route]) -> BTreeMap<IpNet, &Route> {
+pub(crate) fn best(routes: &[Route]) -> BTreeMap<IpNet, &Route> {
     let mut best: BTreeMap<IpNet, &Route> = BTreeMap::new();
     for route in routes {
         let kept = best.entry(route.destination()).or_insert(route);
@@ -232,17 +264,21 @@ fn usable(route: &Route) -> Result<&Route, Why> {
 }
 
 /// The parts of one of a group's prefixes that are held out.
-fn held_out(policy: &Policy, group: &PolicyGroup, prefix: &IpNet) -> Vec<IpNet> {
+pub(crate) fn held_out(policy: &Policy, group: &PolicyGroup, prefix: &IpNet) -> Vec<IpNet> {
     if group.hold_out == 0.0 {
         return Vec::new();
     }
     let design = Design::new(policy.seed);
-    let bits = PARTS_MIN.div_ceil(group.prefixes.len()).next_power_of_two().ilog2() as u8;
-    let most = if prefix.addr().is_ipv4() { CLIENT_BITS.0 } else { CLIENT_BITS.1 };
-    let length = (prefix.prefix_len() + bits).min(most).max(prefix.prefix_len());
-    let parts = prefix.subnets(length).into_iter().flatten();
+    let parts = prefix.subnets(part_length(group, prefix)).into_iter().flatten();
     let drawn = |part: &IpNet| design.is_held_out(&group.name, &bytes(part), group.hold_out);
     parts.filter(drawn).collect()
+}
+
+/// Length of the parts of one of a group's prefixes that are drawn for.
+pub(crate) fn part_length(group: &PolicyGroup, prefix: &IpNet) -> u8 {
+    let bits = PARTS_MIN.div_ceil(group.prefixes.len()).next_power_of_two().ilog2() as u8;
+    let most = if prefix.addr().is_ipv4() { CLIENT_BITS.0 } else { CLIENT_BITS.1 };
+    (prefix.prefix_len() + bits).min(most).max(prefix.prefix_len())
 }
 
 /// What is drawn for: the network's address and its length.

@@ -1,6 +1,6 @@
 //! The policy file.
 
-use crate::Problem;
+use crate::{Means, Problem};
 use ipnet::IpNet;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -8,6 +8,7 @@ use std::collections::BTreeSet;
 use std::net::IpAddr;
 use std::ops::Range;
 use toml::Spanned;
+use toml::value::Datetime;
 
 /// First of the tables that a policy's routes are in, where it names none.
 pub const TABLE: u32 = 7222;
@@ -25,6 +26,12 @@ pub struct PolicyFile {
     /// A name for reports.
     #[schemars(with = "String")]
     name: Spanned<String>,
+    /// Rises with each change; a host that takes only signed policies takes none with a
+    /// lower one.
+    version: Option<u64>,
+    /// When it is no longer to be applied, in UTC: `2027-01-31T00:00:00Z`.
+    #[schemars(with = "Option<String>")]
+    expires: Option<Spanned<Datetime>>,
     /// What the draw of the held-out prefixes begins with; hosts with the same seed hold
     /// out the same. Default: 1.
     #[serde(default = "one")]
@@ -32,9 +39,26 @@ pub struct PolicyFile {
     /// First of the routing tables to use; one more for each port. Default: 7222.
     #[schemars(with = "Option<u32>")]
     table: Option<Spanned<u32>>,
+    /// By what it is carried out: "route" or "bpf". Default: "bpf", where the host has what
+    /// that needs.
+    actuator: Option<ActuatorName>,
+    /// Whether connections that are open get the controller too, which only BPF programs
+    /// can do. Default: false.
+    #[schemars(with = "Option<bool>")]
+    open_connections: Option<Spanned<bool>>,
     /// Which traffic gets which controller.
     #[serde(default, rename = "group")]
     groups: Vec<GroupFile>,
+}
+
+/// By what a policy is carried out.
+#[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+enum ActuatorName {
+    /// Routes of its own.
+    Route,
+    /// BPF programs.
+    Bpf,
 }
 
 /// A group as it stands in a file.
@@ -54,6 +78,10 @@ struct GroupFile {
     /// The kernel's name of a congestion controller: `bbr`.
     #[schemars(with = "String")]
     controller: Spanned<String>,
+    /// The controller that an experiment compares with: the one in use. Only `knee steer
+    /// run` asks for it.
+    #[schemars(with = "Option<String>")]
+    control: Option<Spanned<String>>,
     /// Share of the addresses that keep what they have, for good: `5%`. Default: 5%.
     #[schemars(with = "Option<String>")]
     hold_out: Option<Spanned<String>>,
@@ -68,10 +96,18 @@ fn one() -> u64 {
 pub struct Policy {
     /// A name for reports.
     pub name: String,
+    /// Rises with each change.
+    pub version: Option<u64>,
+    /// When it is no longer to be applied, in seconds since 1970 (Unix time).
+    pub expires_unix: Option<u64>,
     /// What the draw of the held-out prefixes begins with.
     pub seed: u64,
     /// First of the routing tables to use.
     pub table: u32,
+    /// By what it is carried out; none: by what the host has.
+    pub actuator: Option<Means>,
+    /// Whether connections that are open get the controller too.
+    pub open_connections: bool,
     /// At least one; no two of them hold the same connection.
     pub groups: Vec<PolicyGroup>,
 }
@@ -87,6 +123,8 @@ pub struct PolicyGroup {
     pub ports: Vec<u16>,
     /// The kernel's name of a congestion controller.
     pub controller: String,
+    /// The controller that an experiment compares with.
+    pub control: Option<String>,
     /// Share of the addresses that keep what they have, 0 to 0.5.
     pub hold_out: f64,
     /// Where the controller stands in the file.
@@ -124,12 +162,31 @@ fn checked(file: PolicyFile, problems: &mut Vec<Problem>) -> Policy {
     if file.name.get_ref().trim().is_empty() {
         say(file.name.span(), "the policy has no name".into(), "such as \"edge\"");
     }
+    let expires_unix = file.expires.and_then(|expires| {
+        let unix = unix_time(expires.get_ref());
+        if unix.is_none() {
+            let message = format!("{} is no time in UTC", expires.get_ref());
+            say(expires.span(), message, "a date, T, a time, Z: 2027-01-31T00:00:00Z");
+        }
+        unix
+    });
     let table = file.table.map_or(TABLE, |table| {
         if *table.get_ref() < TABLE_MIN {
             let message = format!("table {} is below {TABLE_MIN}", table.get_ref());
             say(table.span(), message, "leave the key out, or take one such as 7222");
         }
         table.into_inner()
+    });
+    let actuator = file.actuator.map(|name| match name {
+        ActuatorName::Route => Means::Routes,
+        ActuatorName::Bpf => Means::Programs,
+    });
+    let open_connections = file.open_connections.is_some_and(|open| {
+        if *open.get_ref() && actuator != Some(Means::Programs) {
+            let message = "routes cannot change connections that are open".to_string();
+            say(open.span(), message, "write actuator = \"bpf\" as well");
+        }
+        open.into_inner()
     });
     if file.groups.is_empty() {
         let help = "[[group]] with name, prefixes and controller";
@@ -177,10 +234,17 @@ fn checked(file: PolicyFile, problems: &mut Vec<Problem>) -> Policy {
         }
         let controller = group.controller.get_ref().clone();
         let plain = |letter: char| letter.is_ascii_alphanumeric() || "_-".contains(letter);
-        if controller.is_empty() || controller.len() > NAME_MAX || !controller.chars().all(plain) {
-            let message = format!("`{controller}` is no name of a controller in the kernel");
-            let help = "one of: sysctl net.ipv4.tcp_available_congestion_control";
-            say(group.controller.span(), message, help);
+        for controller in [Some(&group.controller), group.control.as_ref()].into_iter().flatten() {
+            let name = controller.get_ref();
+            if name.is_empty() || name.len() > NAME_MAX || !name.chars().all(plain) {
+                let message = format!("`{name}` is no name of a controller in the kernel");
+                let help = "one of: sysctl net.ipv4.tcp_available_congestion_control";
+                say(controller.span(), message, help);
+            }
+        }
+        if let Some(control) = group.control.as_ref().filter(|one| *one.get_ref() == controller) {
+            let message = format!("{name} compares {controller} with itself");
+            say(control.span(), message, "name the controller in use");
         }
         let hold_out = group.hold_out.map_or(HOLD_OUT, |share| {
             share_of(share.get_ref()).unwrap_or_else(|| {
@@ -194,6 +258,7 @@ fn checked(file: PolicyFile, problems: &mut Vec<Problem>) -> Policy {
             prefixes,
             ports: ports.into_iter().collect(),
             controller,
+            control: group.control.map(Spanned::into_inner),
             hold_out,
             controller_span: group.controller.span(),
         });
@@ -204,7 +269,32 @@ fn checked(file: PolicyFile, problems: &mut Vec<Problem>) -> Policy {
             groups different ports";
         say(inner.span.clone(), message, help);
     }
-    Policy { name: file.name.into_inner(), seed: file.seed, table, groups }
+    Policy {
+        name: file.name.into_inner(),
+        version: file.version,
+        expires_unix,
+        seed: file.seed,
+        table,
+        actuator,
+        open_connections,
+        groups,
+    }
+}
+
+/// Seconds since 1970 of a time in UTC; none of another one, or before 1970.
+fn unix_time(time: &Datetime) -> Option<u64> {
+    let (date, clock) = (time.date?, time.time?);
+    if time.offset != Some(toml::value::Offset::Z) {
+        return None;
+    }
+    // Days by the civil calendar, in years that begin with March (proleptic Gregorian).
+    let (month, day) = (i64::from(date.month), i64::from(date.day));
+    let year = i64::from(date.year) - i64::from(month <= 2);
+    let of_year = (153 * ((month + 9) % 12) + 2) / 5 + day - 1;
+    let days = 365 * year + year / 4 - year / 100 + year / 400 + of_year - 719_468;
+    let [hour, minute, second] =
+        [i64::from(clock.hour), i64::from(clock.minute), i64::from(clock.second.unwrap_or(0))];
+    u64::try_from(86_400 * days + 3600 * hour + 60 * minute + second).ok()
 }
 
 /// A prefix of a group.
@@ -283,6 +373,22 @@ hold_out = "0%"
         assert_eq!(&GOOD[sites.controller_span.clone()], "\"cubic\"");
     }
 
+    /// As date(1) has them: `date -u -d 2024-02-29T12:34:56Z +%s`.
+    #[test]
+    fn times_as_another_program_counts_them() {
+        for (text, unix) in [
+            ("2024-02-29T12:34:56Z", Some(1_709_210_096)),
+            ("1970-01-01T00:00:00Z", Some(0)),
+            ("2000-03-01T00:00:00Z", Some(951_868_800)),
+            ("2100-12-31T23:59:59Z", Some(4_133_980_799)),
+            ("1969-12-31T23:59:59Z", None),
+            ("2024-02-29T12:34:56+01:00", None),
+            ("2024-02-29", None),
+        ] {
+            assert_eq!(unix_time(&text.parse().unwrap()), unix, "{text}");
+        }
+    }
+
     /// Each mistake is named with its place and what to write.
     #[test]
     fn mistakes_are_named() {
@@ -298,7 +404,10 @@ hold_out = "0%"
             ("\"0%\"", "\"0.05\"", "\"0.05\"", "no share", "\"5%\""),
             ("\"bbr\"", "\"b b\"", "\"b b\"", "no name of a controller", "sysctl"),
             ("\"edge\"", "\"\"", "\"\"", "no name", "edge"),
+            ("\"bbr\"", "\"bbr\"\ncontrol = \"bbr\"", "\"bbr\"", "with itself", "in use"),
             ("name = \"edge\"", "name = \"edge\"\ntable = 254", "254", "below 256", "7222"),
+            ("\n[[", "\nexpires = 2027-01-31\n[[", "2027-01-31", "no time in UTC", "00:00Z"),
+            ("\n[[", "\nopen_connections = true\n[[", "true", "cannot change", "\"bpf\""),
         ] {
             let text = GOOD.replacen(right, wrong, 1);
             assert_ne!(text, GOOD);

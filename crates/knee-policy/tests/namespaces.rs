@@ -5,7 +5,9 @@
 
 use ipnet::IpNet;
 use knee_host::{Namespace, Route, Routes, Routing, TABLE_MAIN, sysctl};
-use knee_policy::{Actuator, Journal, Plan, Policy, PolicyError, Recorded, TABLE, Why};
+use knee_policy::{
+    Actuator, Host, Journal, Plan, Policy, PolicyError, Recorded, RouteActuator, TABLE, Why,
+};
 use knee_trials::{Skipped, trials, turn};
 use nix::sys::socket::{
     AddressFamily, SockFlag, SockType, SockaddrStorage, bind, connect, getsockopt, socket, sockopt,
@@ -68,11 +70,11 @@ fn policy(text: &str) -> Policy {
 
 /// Applies a policy to the host as it is.
 fn applied(policy: &Policy, path: &Path) -> Plan {
-    let mut actuator = Actuator::open().unwrap();
-    let plan = Plan::of(policy, &actuator.main_table().unwrap());
+    let (mut actuator, mut host) = (RouteActuator::open().unwrap(), Host::open().unwrap());
+    let plan = Plan::of(policy, &host.main_table().unwrap());
     let (mut journal, before) = Journal::hold(path).unwrap();
     assert_eq!(before, Recorded::default());
-    journal.write(&[Actuator::begin(&policy.name, 0).unwrap()]).unwrap();
+    journal.write(&[Journal::begin(&policy.name, 0).unwrap()]).unwrap();
     let applied = actuator.apply(&plan, &mut journal).unwrap();
     assert!(applied.refused.is_empty(), "{applied:?}");
     assert_eq!(applied.added, plan.routes.len());
@@ -129,15 +131,15 @@ fn new_connections_get_the_controller() -> Result<(), Skipped> {
         assert_eq!(controller("198.18.0.1:80", 0), default);
 
         let (mut journal, recorded) = Journal::hold(&path).unwrap();
-        let mut actuator = Actuator::open().unwrap();
-        let state = actuator.state(&recorded).unwrap();
+        let mut host = Host::open().unwrap();
+        let state = host.state(&recorded).unwrap();
         assert_eq!((state.missing, state.foreign.len(), state.throwing), (0, 0, held.len()));
-        let returned = actuator.roll_back(&recorded).unwrap();
+        let returned = host.roll_back(&recorded).unwrap();
         journal.clear().unwrap();
         assert_eq!((returned.routes, returned.rules), (plan.routes.len(), plan.rules.len()));
         assert_eq!(controller("198.51.100.1:80", 0), default);
         assert_eq!(everything(), before);
-        assert_eq!(actuator.roll_back(&recorded).unwrap(), Default::default());
+        assert_eq!(host.roll_back(&recorded).unwrap(), Default::default());
         assert_eq!(Journal::read(&path).unwrap(), Recorded::default());
     });
     Ok(())
@@ -185,9 +187,9 @@ fn what_is_somebody_else_s_stays() -> Result<(), Skipped> {
             "route replace 198.51.0.0/20 via 192.0.2.7 table {TABLE} congctl bbr proto 222"
         ));
         let (_journal, recorded) = Journal::hold(&path).unwrap();
-        let mut actuator = Actuator::open().unwrap();
-        assert_eq!(actuator.state(&recorded).unwrap().foreign.len(), 1);
-        let returned = actuator.roll_back(&recorded).unwrap();
+        let mut host = Host::open().unwrap();
+        assert_eq!(host.state(&recorded).unwrap().foreign.len(), 1);
+        let returned = host.roll_back(&recorded).unwrap();
         assert_eq!(returned.left, [(TABLE, "198.51.0.0/20".parse().unwrap())]);
         ip(&format!("route flush table {TABLE}"));
         assert_eq!(everything(), before);
@@ -210,17 +212,17 @@ fn changes_are_followed() -> Result<(), Skipped> {
         ip("route replace default via 192.0.2.9");
         ip("route add 198.51.7.0/24 via 192.0.2.8");
         let (mut journal, _) = Journal::hold(&path).unwrap();
-        let mut actuator = Actuator::open().unwrap();
-        let plan = Plan::of(&policy, &actuator.main_table().unwrap());
+        let (mut actuator, mut host) = (RouteActuator::open().unwrap(), Host::open().unwrap());
+        let plan = Plan::of(&policy, &host.main_table().unwrap());
         let applied = actuator.apply(&plan, &mut journal).unwrap();
         assert_eq!((applied.added, applied.removed), (2, 1));
         assert!(ip("route get 198.51.200.1 ipproto tcp").contains("192.0.2.9"));
         ip("route del 198.51.7.0/24");
-        let again = Plan::of(&policy, &actuator.main_table().unwrap());
+        let again = Plan::of(&policy, &host.main_table().unwrap());
         let applied = actuator.apply(&again, &mut journal).unwrap();
         assert_eq!((applied.added, applied.removed), (0, 1));
         let recorded = Journal::read(&path).unwrap();
-        let state = actuator.state(&recorded).unwrap();
+        let state = host.state(&recorded).unwrap();
         assert_eq!((state.missing, state.steering + state.throwing), (0, first.routes.len()));
         assert_eq!(actuator.apply(&again, &mut journal).unwrap().added, 0);
     });
@@ -237,8 +239,8 @@ fn a_foreign_table_is_refused() -> Result<(), Skipped> {
         let policy = policy(
             "[[group]]\nname = \"all\"\nprefixes = [\"198.51.0.0/16\"]\ncontroller = \"reno\"\n",
         );
-        let mut actuator = Actuator::open().unwrap();
-        let plan = Plan::of(&policy, &actuator.main_table().unwrap());
+        let (mut actuator, mut host) = (RouteActuator::open().unwrap(), Host::open().unwrap());
+        let plan = Plan::of(&policy, &host.main_table().unwrap());
         let (mut journal, _) = Journal::hold(&folder.path().join("journal")).unwrap();
         let error = actuator.apply(&plan, &mut journal).unwrap_err();
         assert!(matches!(error, PolicyError::TableInUse { .. }), "{error}");
@@ -333,7 +335,7 @@ fn random_tables_keep_their_ways() -> Result<(), Skipped> {
                 ip("route show").matches("congctl lock").count()
             );
             let recorded = Journal::read(&path).unwrap();
-            let returned = Actuator::open().unwrap().roll_back(&recorded).unwrap();
+            let returned = Host::open().unwrap().roll_back(&recorded).unwrap();
             assert_eq!(returned.left, []);
             assert_eq!(everything(), before);
         });
@@ -349,7 +351,7 @@ fn the_journal_is_safe() -> Result<(), Skipped> {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("own/journal");
     let (mut journal, _) = Journal::hold(&path).unwrap();
-    let begin = Actuator::begin("p", 7).unwrap();
+    let begin = Journal::begin("p", 7).unwrap();
     journal.write(std::slice::from_ref(&begin)).unwrap();
     let error = Journal::hold(&path).unwrap_err();
     let held = matches!(error, PolicyError::Held { process, .. } if process == std::process::id());

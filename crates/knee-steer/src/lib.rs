@@ -12,20 +12,24 @@
 //! - [`Design`] draws orders and halves.
 //! - [`Evidence`] says whether there is an effect, looked at after every triple.
 //! - [`ConfidenceSequence`] says how large it is.
-//! - [`Guard`] and [`HardStop`] end what does harm.
+//! - [`Guard`], [`HardStop`] and [`Alarm`] end what does harm.
 //! - [`Trial`] puts them together into a [`Verdict`].
 //!
 //! What this crate never does: measure, wait, read a clock, touch a host, or draw
 //! from anything but the seed that it is given.
 
+mod alarm;
 mod confidence;
 mod design;
 mod evidence;
 mod guard;
 mod trial;
 
+pub use alarm::{Alarm, Harm, Window};
 pub use confidence::{ConfidenceSequence, SHOWN_FROM};
-pub use design::{Design, Treatment, block_length, burn_in, sample_ratio_is_off, triples_needed};
+pub use design::{
+    Design, Treatment, block_length, burn_in, in_half, sample_ratio_is_off, triples_needed,
+};
 pub use evidence::Evidence;
 pub use guard::{GUARD_LEVEL, Guard, HardStop};
 pub use trial::{Cells, Effect, Trial, TrialSettings, Verdict};

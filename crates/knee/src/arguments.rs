@@ -22,7 +22,10 @@ pub use evaluate::Evaluate;
 pub use observed::OfObserved;
 pub use output::{Format, Output, Print, Progress};
 pub use rank::Rank;
-pub use steer::{Applied, Apply, Host, PolicyPlan, Rehearse, Steer, SteerAction};
+pub use steer::{
+    Applied, Apply, Host, Keys, Limit, PolicyPlan, Rehearse, Sign, Steer, SteerAction, SteerRun,
+    Trust,
+};
 pub use train::Train;
 
 use crate::templates::Template;

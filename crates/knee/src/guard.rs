@@ -6,8 +6,9 @@
 //! process, however it came.
 
 use crate::failure::{Ending, Failure};
+use crate::policy::taken;
 use crate::screen;
-use knee_policy::{Actuator, Journal, PolicyError};
+use knee_policy::{Host, Journal, PolicyError};
 use std::io::{Read, Write};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
@@ -112,25 +113,29 @@ fn ended(journal: &Path) -> Result<Ending, Failure> {
             held => break held?,
         }
     };
-    if recorded.entries.is_empty() {
-        return Ok(Ending::Done);
+    let Some((_, process, _)) = recorded.begun() else { return Ok(Ending::Done) };
+    // Its programs go with its last descriptor: until then they may steer one more.
+    while has_files(process) && began.elapsed() < LAST_BREATH {
+        thread::sleep(Duration::from_millis(5));
     }
-    let returned = Actuator::open()?.roll_back(&recorded)?;
+    let returned = Host::open()?.roll_back(&recorded)?;
     journal.clear()?;
-    let (routes, rules) = (returned.routes, returned.rules);
-    screen::say(&format!(
-        "The process that steered is gone: {routes} routes and {rules} rules taken back."
-    ));
+    screen::say(&format!("The process that steered is gone. {}", taken(&returned)));
     Ok(Ending::Done)
 }
 
 /// The first process is there and says nothing: it finds its guard gone when it wakes.
 fn silent(journal: &Path) -> Result<Ending, Failure> {
-    let returned = Actuator::open()?.roll_back(&Journal::read(journal)?)?;
-    let (routes, rules) = (returned.routes, returned.rules);
-    screen::say(&format!(
-        "The process that steers was silent for {} s: {routes} routes and {rules} rules taken back.",
-        LEASE.as_secs()
-    ));
+    let returned = Host::open()?.roll_back(&Journal::read(journal)?)?;
+    let (seconds, taken) = (LEASE.as_secs(), taken(&returned));
+    screen::say(&format!("The process that steers was silent for {seconds} s. {taken}"));
     Ok(Ending::Done)
+}
+
+/// Whether a process is there and not just about to end (proc(5), `stat`: a zombie has
+/// closed all files).
+fn has_files(process: u32) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
+    let state = stat.rsplit_once(") ").and_then(|(_, rest)| rest.chars().next());
+    state.is_some_and(|state| !matches!(state, 'Z' | 'X'))
 }

@@ -1,16 +1,19 @@
 //! `knee steer plan`, `apply`, `status`, `rollback`: a policy on this host.
 
-use crate::arguments::{Applied, Apply, PolicyPlan};
+use crate::arguments::{Applied, Apply, PolicyPlan, Trust};
 use crate::cell::Cell;
 use crate::document::Document;
 use crate::failure::{Ending, Failure};
 use crate::guard::Guard;
 use crate::laboratory::lab;
 use crate::table::{Mood, Table};
-use crate::{interrupt, screen};
+use crate::{interrupt, screen, signed};
 use ipnet::IpNet;
 use knee_host::{HostError, RouteChanges, each_connection, sysctl};
-use knee_policy::{Actuator, Journal, Plan, Policy, PolicyError, PolicyGroup, Returned};
+use knee_policy::{
+    Host, Journal, Means, Plan, Policy, PolicyError, PolicyGroup, Renewed, Returned, What,
+    programs_lack,
+};
 use knee_record::Unit;
 use knee_scenario::{Errors, Problem, SourceText};
 use serde_json::json;
@@ -26,65 +29,76 @@ const NAMED: usize = 8;
 
 /// Says what would be done.
 pub fn plan(arguments: &PolicyPlan) -> Result<Ending, Failure> {
-    let policy = read(&arguments.policy)?;
-    let plan = Plan::of(&policy, &Actuator::open()?.main_table()?);
-    let document = document(&policy, &plan, "Nothing was changed.")?;
-    document.print(arguments.print.format(), &told(&policy, &plan))?;
+    let policy = read(&arguments.policy, &arguments.trust, false)?;
+    let means = Means::of(&policy);
+    let plan = Plan::by(means, &policy, &Host::open()?.main_table()?);
+    let document = document(&policy, means, &plan, "Nothing was changed.")?;
+    document.print(arguments.print.format(), &told(&policy, means, &plan))?;
     Ok(Ending::Done)
 }
 
 /// Applies a policy until it is stopped, then takes it back.
 #[expect(clippy::disallowed_methods, reason = "it is told for how long to steer")]
 pub fn apply(arguments: &Apply) -> Result<Ending, Failure> {
-    let policy = read(&arguments.policy)?;
+    let policy = read(&arguments.policy, &arguments.trust, true)?;
     let path = &arguments.journal.path;
     let (mut journal, before) = Journal::hold(path)?;
-    let mut actuator = Actuator::open()?;
+    let (means, mut host) = (Means::of(&policy), Host::open()?);
     if !before.entries.is_empty() {
-        let returned = actuator.roll_back(&before)?;
+        let returned = host.roll_back(&before)?;
         journal.clear()?;
         screen::say(&format!("An earlier process ended without going back. {}", taken(&returned)));
     }
-    let mut plan = Plan::of(&policy, &actuator.main_table()?);
-    if plan.rules.is_empty() {
-        document(&policy, &plan, "")?.print(arguments.print.format(), &told(&policy, &plan))?;
-        let what = "none of the policy's traffic can be steered by a route".to_string();
+    let mut plan = Plan::by(means, &policy, &host.main_table()?);
+    if plan.is_empty() {
+        let document = document(&policy, means, &plan, "")?;
+        document.print(arguments.print.format(), &told(&policy, means, &plan))?;
+        let what = "none of the policy's traffic can be steered".to_string();
         return Err(Failure::Host(what, "the table above says why".to_string()));
     }
     let handle = lab(None).handle();
     interrupt::stops_with(handle.clone(), "Stopping; taking everything back.")?;
     // Listened for before the routes are made, so that no change is missed.
     let mut changes = RouteChanges::listen()?;
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs());
+    let now = now_unix();
     // The guard first: what stands in the journal is never without one.
     let mut guard = Guard::start(path)?;
     let mut told_of = Vec::new();
-    journal.write(&[Actuator::begin(&policy.name, now)?])?;
+    journal.write(&[Journal::begin(&policy.name, now)?])?;
     let began = Instant::now();
     let duration = arguments.duration.map(|time| Duration::from_nanos(time.as_nanos()));
 
+    // With the actuator goes what it does for connections that begin, before the rest is
+    // taken back.
     let steered = (|| -> Result<bool, Failure> {
+        let mut actuator = means.prepare(&policy, &mut journal)?;
         let applied = actuator.apply(&plan, &mut journal)?;
         let until = match arguments.duration {
             Some(duration) => format!("for {duration}"),
             None => "until Ctrl-C".to_string(),
         };
         let words = format!("Applied {until}; then everything is taken back.");
-        let document = document(&policy, &plan, &words)?;
+        let document = document(&policy, means, &plan, &words)?;
         let refused = applied.refused.iter();
         let document = refused.fold(document, |all, (_, words)| all.said(words.clone()));
-        document.print(arguments.print.format(), &told(&policy, &plan))?;
+        document.print(arguments.print.format(), &told(&policy, means, &plan))?;
+        let (mut renewed, mut sum) = (Instant::now(), Renewed::default());
         while !handle.is_stopped() && duration.is_none_or(|duration| began.elapsed() < duration) {
             if !guard.renew() {
                 return Ok(false);
             }
+            if policy.expires_unix.is_some_and(|expires| now_unix() >= expires) {
+                screen::complain("The policy has expired: everything is taken back.");
+                break;
+            }
             let left = duration.map_or(STEP, |duration| duration.saturating_sub(began.elapsed()));
             if changes.wait(STEP.min(left))? {
-                plan = Plan::of(&policy, &actuator.main_table()?);
+                plan = Plan::by(means, &policy, &host.main_table()?);
                 let applied = actuator.apply(&plan, &mut journal)?;
                 if applied.added + applied.removed > 0 {
+                    let what = if means == Means::Routes { "made" } else { "added" };
                     screen::say(&format!(
-                        "The host's routes have changed: {} made, {} taken back.",
+                        "The host's routes have changed: {} {what}, {} taken back.",
                         applied.added, applied.removed
                     ));
                 }
@@ -100,10 +114,14 @@ pub fn apply(arguments: &Apply) -> Result<Ending, Failure> {
                     told_of = applied.left;
                 }
             }
+            if renewed.elapsed() >= STEP {
+                renewed = Instant::now();
+                tell_renewed(&mut sum, actuator.renew()?);
+            }
         }
         Ok(true)
     })();
-    let returned = actuator.roll_back(&Journal::read(path)?)?;
+    let returned = host.roll_back(&Journal::read(path)?)?;
     journal.clear()?;
     guard.dismiss();
     screen::say(&taken(&returned));
@@ -114,17 +132,33 @@ pub fn apply(arguments: &Apply) -> Result<Ending, Failure> {
     Ok(Ending::Done)
 }
 
+/// Says what has been done for connections, when it begins and when it ends.
+fn tell_renewed(sum: &mut Renewed, now: Renewed) {
+    if sum.refused == 0 && now.refused > 0 {
+        screen::complain(&format!(
+            "The kernel refuses {} connections their controller, which keep what they have: a \
+             route has a controller that is locked, or the kernel lacks the policy's by now.",
+            now.refused
+        ));
+    }
+    if sum.changed > 0 && now.changed == 0 {
+        screen::say(&format!("{} open connections got their controller.", sum.changed));
+        sum.changed = 0;
+    }
+    sum.changed += now.changed;
+    sum.refused += now.refused;
+}
+
 /// Says what is applied.
-#[expect(clippy::disallowed_methods, reason = "it says since when")]
 pub fn status(arguments: &Applied) -> Result<Ending, Failure> {
     let recorded = Journal::read(&arguments.journal.path)?;
-    let mut actuator = Actuator::open()?;
-    let state = actuator.state(&recorded)?;
-    let marked = actuator.marked_rules()?.len();
+    let mut host = Host::open()?;
+    let state = host.state(&recorded)?;
+    let marked = host.marked_rules()?.len();
     let open = open_connections(|_, _| Some(()))?;
     let open: BTreeMap<&str, u64> =
         open.iter().map(|((_, name), count)| (name.as_str(), *count)).collect();
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs());
+    let now = now_unix();
     let held = matches!(Journal::hold(&arguments.journal.path), Err(PolicyError::Held { .. }));
     let default = sysctl("net.ipv4.tcp_congestion_control").unwrap_or_default();
     let mut words = match recorded.begun() {
@@ -143,6 +177,16 @@ pub fn status(arguments: &Applied) -> Result<Ending, Failure> {
     table.row_with(0, Mood::Neutral, ["routes with a controller".into(), count(state.steering)]);
     table.row_with(0, Mood::Neutral, ["routes to the main table".into(), count(state.throwing)]);
     table.row_with(0, Mood::Neutral, ["rules".into(), count(state.rules)]);
+    let given: Vec<String> = state
+        .connections
+        .steered
+        .iter()
+        .map(|((had, given), count)| format!("{count} from {had} to {given}"))
+        .collect();
+    let programs = ["given by programs".into(), Cell::count(state.connections.count())];
+    table.row_with(0, Mood::Neutral, programs);
+    let chosen = ["that have chosen another since".into(), Cell::count(state.connections.changed)];
+    table.row_with(0, Mood::Neutral, chosen);
     let whole = state.missing == 0 && state.foreign.is_empty();
     table.row_with(
         0,
@@ -159,6 +203,10 @@ pub fn status(arguments: &Applied) -> Result<Ending, Failure> {
     let each: Vec<String> = open.iter().map(|(name, count)| format!("{count} {name}")).collect();
     let each = if each.is_empty() { "none".to_string() } else { each.join(", ") };
     let document = document.said(format!("Open connections by controller: {each}."));
+    let document = match given.is_empty() {
+        true => document,
+        false => document.said(format!("Given by programs: {}.", given.join(", "))),
+    };
     let foreign: Vec<String> = state.foreign.iter().map(place).collect();
     let document = match foreign.is_empty() {
         true => document,
@@ -180,6 +228,8 @@ pub fn status(arguments: &Applied) -> Result<Ending, Failure> {
             "rules": state.rules,
             "missing": state.missing,
             "foreign": foreign,
+            "given_connections": state.connections.count(),
+            "chosen_since": state.connections.changed,
             "marked_rules": marked,
             "default": default,
             "open_connections": open,
@@ -187,6 +237,12 @@ pub fn status(arguments: &Applied) -> Result<Ending, Failure> {
     )?;
     let left = begun.is_some() && !held;
     Ok(if whole && !left { Ending::Done } else { Ending::Differs })
+}
+
+/// Seconds since 1970 (Unix time).
+#[expect(clippy::disallowed_methods, reason = "it says since when")]
+pub fn now_unix() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs())
 }
 
 /// Takes back what was applied.
@@ -199,13 +255,15 @@ pub fn roll_back(arguments: &Applied) -> Result<Ending, Failure> {
         document.print(arguments.print.format(), &returned(&Returned::default()))?;
         return Ok(Ending::Done);
     }
-    let mut actuator = Actuator::open()?;
-    let had = actuator.state(&before)?;
+    let mut host = Host::open()?;
+    let had = host.state(&before)?;
     // A process that still steers takes everything back before it ends.
     let (mut journal, recorded) = Journal::take_over(path)?;
-    let mut all = actuator.roll_back(&recorded)?;
+    let mut all = host.roll_back(&recorded)?;
     journal.clear()?;
-    let after = actuator.state(&before)?;
+    let after = host.state(&before)?;
+    all.connections = had.connections.count() - after.connections.count();
+    all.chosen = had.connections.changed;
     all.routes = had.steering + had.throwing - after.steering - after.throwing;
     all.rules = had.rules - after.rules;
     let document = Document::default().said(taken(&all));
@@ -218,54 +276,77 @@ fn returned(returned: &Returned) -> serde_json::Value {
         "schema": "knee-steer-rollback/1",
         "routes": returned.routes,
         "rules": returned.rules,
+        "connections": returned.connections,
+        "chosen_since": returned.chosen,
         "left": returned.left.iter().map(place).collect::<Vec<_>>(),
     })
 }
 
-fn taken(returned: &Returned) -> String {
-    let Returned { routes, rules, left } = returned;
+/// What was taken back, in words.
+pub fn taken(returned: &Returned) -> String {
+    let Returned { routes, rules, left, connections, chosen, stuck } = returned;
     let left: Vec<String> = left.iter().map(place).collect();
-    let rest = match left.is_empty() {
-        true => "Connections that are open keep the controller that they began with.".to_string(),
-        false => format!("Somebody has changed, so left as they are: {}.", left.join(", ")),
+    let mut words = match (*connections, routes + rules) {
+        (0, _) => format!("Taken back: {routes} routes and {rules} rules."),
+        (_, 0) => format!("{connections} connections have the controller again that they had."),
+        _ => format!(
+            "Taken back: {routes} routes and {rules} rules; {connections} connections have the \
+             controller again that they had."
+        ),
     };
-    format!("Taken back: {routes} routes and {rules} rules. {rest}")
+    if *stuck > 0 {
+        words += &format!(" The kernel refused {stuck} connections the one that they had.");
+    }
+    if *chosen > 0 {
+        words += &format!(" {chosen} connections keep what their programs have chosen since.");
+    }
+    if !left.is_empty() {
+        words += &format!(" Somebody has changed, so left as they are: {}.", left.join(", "));
+    } else if *connections == 0 && *routes > 0 {
+        words += " Connections that are open keep the controller that they began with.";
+    }
+    words
 }
 
 fn place((table, prefix): &(u32, IpNet)) -> String {
     format!("{prefix} in table {table}")
 }
 
-/// Reads a policy that this kernel can carry.
-fn read(path: &Path) -> Result<Policy, Failure> {
+/// What is wrong with a policy, with its place.
+pub fn problems(path: &Path, text: &str, found: Vec<knee_policy::Problem>) -> Failure {
+    let problem = |problem: knee_policy::Problem| Problem {
+        source: 0,
+        span: problem.span,
+        message: problem.message,
+        help: problem.help,
+    };
+    let problems = found.into_iter().map(problem).collect();
+    let source = SourceText { name: path.display().to_string(), text: text.to_string() };
+    Failure::Files(vec![Errors { problems, sources: vec![source] }])
+}
+
+/// Reads a policy that this kernel can carry, and whose signature is in order; `keep`s
+/// its version.
+pub fn read(path: &Path, trust: &Trust, keep: bool) -> Result<Policy, Failure> {
     let name = path.display().to_string();
     let text = fs::read_to_string(path).map_err(|error| {
         Failure::Usage(format!("cannot read {name}: {error}"), "name a policy".to_string())
     })?;
-    let errors = |problems: Vec<knee_policy::Problem>| {
-        let problem = |problem: knee_policy::Problem| Problem {
-            source: 0,
-            span: problem.span,
-            message: problem.message,
-            help: problem.help,
-        };
-        let problems = problems.into_iter().map(problem).collect();
-        let sources = vec![SourceText { name: name.clone(), text: text.clone() }];
-        Failure::Files(vec![Errors { problems, sources }])
-    };
+    let errors = |found| problems(path, &text, found);
     let policy = Policy::parse(&text).map_err(errors)?;
+    signed::check(&policy, &text, trust, keep)?;
     let available = sysctl("net.ipv4.tcp_available_congestion_control").unwrap_or_default();
-    let lacking = policy
-        .groups
-        .iter()
-        .filter(|group| !available.split_whitespace().any(|name| name == group.controller));
+    let named = policy.groups.iter().flat_map(|group| {
+        let names = [Some(&group.controller), group.control.as_ref()];
+        names.into_iter().flatten().map(|name| (group.controller_span.clone(), name))
+    });
+    let lacking = named.filter(|(_, name)| !available.split_whitespace().any(|one| one == *name));
     let lacking: Vec<knee_policy::Problem> = lacking
-        .map(|group| knee_policy::Problem {
-            span: group.controller_span.clone(),
-            message: format!("this kernel has no controller {}", group.controller),
+        .map(|(span, name)| knee_policy::Problem {
+            span,
+            message: format!("this kernel has no controller {name}"),
             help: format!(
-                "it has {available}; load another with modprobe tcp_{0} or knee cc load {0}",
-                group.controller
+                "it has {available}; load another with modprobe tcp_{name} or knee cc load {name}"
             ),
         })
         .collect();
@@ -287,7 +368,7 @@ fn open_connections<K: Ord>(
     Ok(open)
 }
 
-fn document(policy: &Policy, plan: &Plan, words: &str) -> Result<Document, Failure> {
+fn document(policy: &Policy, means: Means, plan: &Plan, words: &str) -> Result<Document, Failure> {
     let group = |port: u16, address| {
         policy.groups.iter().position(|group| {
             (group.ports.is_empty() || group.ports.contains(&port))
@@ -295,10 +376,12 @@ fn document(policy: &Policy, plan: &Plan, words: &str) -> Result<Document, Failu
         })
     };
     let open = open_connections(group)?;
-    let heads = ["group", "clients", "ports", "controller", ">routes", ">held out", ">open now"];
+    let by = if means == Means::Routes { ">routes" } else { ">prefixes" };
+    let heads = ["group", "clients", "ports", "controller", by, ">held out", ">open now"];
     let mut table = Table::new(&heads).called("groups");
     for (index, group) in policy.groups.iter().enumerate() {
-        let own = plan.routes.iter().filter(|planned| planned.group == index);
+        let own = plan.routes.iter().filter(|planned| planned.group == index).count();
+        let placed = plan.places.iter().filter(|placed| placed.group == index).count();
         let open: Vec<String> = open
             .iter()
             .filter(|((of, _), _)| *of == index)
@@ -310,7 +393,7 @@ fn document(policy: &Policy, plan: &Plan, words: &str) -> Result<Document, Failu
             clients(group).as_str().into(),
             ports(group).as_str().into(),
             group.controller.as_str().into(),
-            count(own.count()),
+            count(own + placed),
             Cell::figure(Unit::Fraction, Some(held)),
             (if open.is_empty() { "none".to_string() } else { open.join(", ") }).as_str().into(),
         ]);
@@ -325,7 +408,18 @@ fn document(policy: &Policy, plan: &Plan, words: &str) -> Result<Document, Failu
         if tables.is_empty() { "none".to_string() } else { tables.join(", ") },
         plan.rules.len(),
     );
+    let said = match means {
+        Means::Routes => said,
+        Means::Programs => {
+            let open = if policy.open_connections { "and those that are open " } else { "" };
+            let begin = "connections that begin";
+            format!("{}: BPF programs give {begin} {open}their controller. {words}", policy.name)
+        }
+    };
     let mut document = Document::default().said(said.trim_end()).table(table);
+    if let (None, Some(lack)) = (policy.actuator, programs_lack()) {
+        document = document.said(format!("By routes, and for connections that begin: {lack}."));
+    }
     for (index, group) in policy.groups.iter().enumerate() {
         let kept: Vec<String> = plan
             .kept
@@ -360,7 +454,7 @@ fn count(number: usize) -> Cell {
     Cell::count(number as u64)
 }
 
-fn told(policy: &Policy, plan: &Plan) -> serde_json::Value {
+fn told(policy: &Policy, means: Means, plan: &Plan) -> serde_json::Value {
     let routes = plan.routes.iter().map(|planned| {
         json!({
             "group": policy.groups[planned.group].name,
@@ -382,9 +476,21 @@ fn told(policy: &Policy, plan: &Plan) -> serde_json::Value {
             "why": kept.why.to_string(),
         })
     });
+    let places = plan.places.iter().map(|placed| {
+        json!({
+            "group": policy.groups[placed.group].name,
+            "prefix": placed.prefix.to_string(),
+            "port": placed.port,
+            "controller": (placed.what == What::Steered)
+                .then(|| policy.groups[placed.group].controller.as_str()),
+            "held_out": placed.what == What::HeldOut,
+        })
+    });
     json!({
         "schema": "knee-steer-plan/1",
         "policy": policy.name,
+        "actuator": if means == Means::Routes { "route" } else { "bpf" },
+        "prefixes": places.collect::<Vec<_>>(),
         "rules": rules.collect::<Vec<_>>(),
         "routes": routes.collect::<Vec<_>>(),
         "not_steered": kept.collect::<Vec<_>>(),
@@ -407,12 +513,15 @@ impl From<PolicyError> for Failure {
         let what = error.to_string();
         let advice = match error {
             PolicyError::Host(error) => return error.into(),
+            PolicyError::Programs { advice, .. } => return Failure::Host(what, advice),
             PolicyError::Journal { .. } => "run as root, or name another with --journal",
             PolicyError::Unsafe { .. } => "name one in a folder that only you can write to",
             PolicyError::Foreign { .. } => "use the version that wrote it, or remove the file",
             PolicyError::Held { .. } => "stop that one first: knee steer rollback",
             PolicyError::Elsewhere { .. } => "go there with nsenter, or name another journal",
             PolicyError::TableInUse { .. } => "write another number after table in the policy",
+            PolicyError::Records { .. } => "see that there is room, and name a file of your own",
+            PolicyError::OtherExperiment { .. } => "name another file with --blocks",
             PolicyError::Setting { .. } => "run as root",
             PolicyError::Decided(_) => "change that line, or remove it, if that is meant",
             PolicyError::Lacking { .. } => "name one of them, or load one with knee cc load",

@@ -7,7 +7,7 @@ use crate::failure::{Ending, Failure};
 use crate::laboratory::{lab, watched};
 use crate::screen;
 use crate::table::{Mood, Table};
-use crate::{guard, host_default, policy};
+use crate::{experiment, guard, host_default, policy, signed};
 use knee_lab::words::time_us;
 use knee_lab::{RehearseSettings, Rehearsed, RehearsedClass, ScenarioText, all_or_every_error};
 use knee_statistics::Interval;
@@ -19,6 +19,9 @@ pub fn steer(arguments: &Steer) -> Result<Ending, Failure> {
         SteerAction::Rehearse(arguments) => rehearse(arguments),
         SteerAction::Plan(arguments) => policy::plan(arguments),
         SteerAction::Apply(arguments) => policy::apply(arguments),
+        SteerAction::Run(arguments) => experiment::run(arguments),
+        SteerAction::Keys(arguments) => signed::keys(arguments),
+        SteerAction::Sign(arguments) => signed::sign(arguments),
         SteerAction::Status(arguments) => policy::status(arguments),
         SteerAction::Rollback(arguments) => policy::roll_back(arguments),
         SteerAction::Host(arguments) => host_default::host(arguments),
@@ -121,7 +124,8 @@ fn row(class: &RehearsedClass) -> [Cell; 8] {
     ]
 }
 
-fn word(verdict: Verdict) -> &'static str {
+/// A verdict in words.
+pub fn word(verdict: Verdict) -> &'static str {
     match verdict {
         Verdict::More => "B is faster",
         Verdict::Less => "B is slower",
@@ -132,7 +136,8 @@ fn word(verdict: Verdict) -> &'static str {
     }
 }
 
-fn mood(verdict: Verdict) -> Mood {
+/// How a verdict looks.
+pub fn mood(verdict: Verdict) -> Mood {
     match verdict {
         Verdict::More => Mood::Good,
         Verdict::NoEffect => Mood::Neutral,
@@ -140,11 +145,13 @@ fn mood(verdict: Verdict) -> Mood {
     }
 }
 
-fn evidence(value: f64) -> String {
+/// An e-value as it is shown.
+pub fn evidence(value: f64) -> String {
     if value < 1e4 { format!("{value:.1}") } else { format!("{value:.0e}") }
 }
 
-fn effect(effect: Option<Effect>) -> Cell {
+/// An effect as a change in per cent.
+pub fn effect(effect: Option<Effect>) -> Cell {
     effect.map_or_else(Cell::default, |Effect { mean, interval }| change(mean, interval))
 }
 

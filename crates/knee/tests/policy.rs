@@ -19,7 +19,7 @@ use std::process::{Child, Command, ExitCode, Output, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-const POLICY: &str = "name = \"edge\"\n[[group]]\nname = \"all\"\n\
+const POLICY: &str = "name = \"edge\"\nactuator = \"route\"\n[[group]]\nname = \"all\"\n\
     prefixes = [\"198.51.100.0/24\"]\nports = [443]\ncontroller = \"reno\"\n";
 /// Longer than anything here takes on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -259,8 +259,187 @@ fn the_default_and_back() -> Result<(), Skipped> {
     Ok(())
 }
 
+/// By BPF programs: after a kill the next connection has the default, and those that were
+/// changed what they had; also where the second process is killed too, once somebody
+/// rolls back. Nothing of it stays in the BPF file system.
+#[cfg(feature = "bpf")]
+fn programs_go_with_their_process() -> Result<(), Skipped> {
+    use nix::sys::socket::{getsockopt, sockopt};
+    use std::net::{TcpListener, TcpStream};
+    let _turn = turn()?;
+    if let Some(lack) = knee_policy::programs_lack() {
+        return Err(Skipped::lack(lack));
+    }
+    let default = sysctl("net.ipv4.tcp_congestion_control").unwrap();
+    let other = if default == "reno" { "cubic" } else { "reno" };
+    host(|folder| {
+        let server = TcpListener::bind("127.0.0.1:0").unwrap();
+        let place = server.local_addr().unwrap();
+        let connection = || (TcpStream::connect(place).unwrap(), server.accept().unwrap().0);
+        let controller = |(_, far): &(TcpStream, TcpStream)| {
+            let name = getsockopt(far, sockopt::TcpCongestion).unwrap();
+            name.to_string_lossy().trim_end_matches('\0').to_string()
+        };
+        let text = format!(
+            "name = \"edge\"\nactuator = \"bpf\"\nopen_connections = true\n[[group]]\n\
+             name = \"all\"\nprefixes = [\"127.0.0.0/24\"]\nports = [{}]\n\
+             controller = \"{other}\"\nhold_out = \"0%\"\n",
+            place.port()
+        );
+        fs::write(folder.join("policy.toml"), text).unwrap();
+        let plan = json(folder, "steer plan policy.toml", 0);
+        assert_eq!((&plan["actuator"], &plan["routes"]), (&"bpf".into(), &serde_json::json!([])));
+        let open: Vec<_> = (0..50).map(|_| connection()).collect();
+        let with = |name: &str| open.iter().filter(|one| controller(one) == name).count();
+        let pins = || {
+            let name = fs::read_link("/proc/thread-self/ns/net").unwrap();
+            let number =
+                name.to_string_lossy().replace(|letter: char| !letter.is_ascii_digit(), "");
+            Path::new("/sys/fs/bpf/knee-steer").join(number).exists()
+        };
+        let empty = || fs::metadata(folder.join("own/journal")).unwrap().len() == 0;
+
+        let mut process = apply(folder);
+        until("open ones are changed", || with(other) == 50);
+        assert_eq!(controller(&connection()), other);
+        let status = json(folder, "steer status --journal own/journal", 0);
+        // With the one that is gone again, or without.
+        assert!(status["given_connections"].as_u64().unwrap() >= 50, "{status}");
+        process.kill().unwrap();
+        process.wait().unwrap();
+        assert_eq!(controller(&connection()), default, "right after the kill");
+        until("the second process returns them", || with(&default) == 50 && empty());
+        assert!(!pins());
+
+        let mut process = apply(folder);
+        until("they are changed again", || with(other) == 50);
+        let pid = i32::try_from(process.id()).unwrap();
+        let children = format!("/proc/{pid}/task/{pid}/children");
+        let guard: i32 = fs::read_to_string(children).unwrap().trim().parse().unwrap();
+        kill(Pid::from_raw(pid), Signal::SIGSTOP).unwrap();
+        kill(Pid::from_raw(guard), Signal::SIGKILL).unwrap();
+        process.kill().unwrap();
+        process.wait().unwrap();
+        assert_eq!((with(other), controller(&connection())), (50, default.clone()));
+        let back = json(folder, "steer rollback --journal own/journal", 0);
+        assert!(back["connections"].as_u64().unwrap() >= 50, "{back}");
+        assert_eq!(with(&default), 50);
+        assert!(!pins() && empty());
+    });
+    Ok(())
+}
+
+/// An experiment that is killed in a block leaves nothing, and goes on where it was; its
+/// limits hold unless they are named.
+#[cfg(feature = "bpf")]
+fn programs_go_on_with_an_experiment() -> Result<(), Skipped> {
+    use std::io::{Read, Write};
+    use std::net::{TcpListener, TcpStream};
+    use std::sync::atomic::{AtomicBool, Ordering};
+    let _turn = turn()?;
+    if let Some(lack) = knee_policy::programs_lack() {
+        return Err(Skipped::lack(lack));
+    }
+    host(|folder| {
+        let server = TcpListener::bind("127.0.0.1:0").unwrap();
+        let place = server.local_addr().unwrap();
+        let policy = |control: &str| {
+            format!(
+                "name = \"edge\"\n[[group]]\nname = \"all\"\nprefixes = [\"127.0.0.0/24\"]\n\
+                 ports = [{}]\ncontroller = \"reno\"\n{control}",
+                place.port()
+            )
+        };
+        let run = "steer run policy.toml --blocks blocks --journal own/journal";
+        fs::write(folder.join("policy.toml"), policy("")).unwrap();
+        assert!(complaint(folder, run, 2).contains("all has one controller, reno"));
+        fs::write(folder.join("policy.toml"), policy("control = \"cubic\"\n")).unwrap();
+        for (with, part) in [
+            ("--block 9min", "short-block"),
+            ("--burn-in 59s", "short-burn-in"),
+            ("--triples 15", "few-triples"),
+            ("--group none", "no group none"),
+        ] {
+            assert!(complaint(folder, &format!("{run} {with}"), 2).contains(part), "{part}");
+        }
+        let run = format!(
+            "{run} --block 2s --burn-in 300ms --calibration 2 --triples 2 --allow short-block \
+             --allow short-burn-in --allow few-triples"
+        );
+        let stop = AtomicBool::new(false);
+        let lines =
+            || fs::read_to_string(folder.join("blocks")).unwrap_or_default().lines().count();
+        let empty = || fs::metadata(folder.join("own/journal")).unwrap().len() == 0;
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                while !stop.load(Ordering::Relaxed) {
+                    let mut near = TcpStream::connect(place).unwrap();
+                    let (mut far, _) = server.accept().unwrap();
+                    far.write_all(&[0; 9000]).unwrap();
+                    drop(far);
+                    near.read_to_end(&mut Vec::new()).unwrap();
+                }
+            });
+            let mut first = knee(folder, &run).spawn().unwrap();
+            // What it is, and four blocks before the first triple.
+            until("a triple has begun", || lines() >= 6);
+            first.kill().unwrap();
+            first.wait().unwrap();
+            until("all is taken back", empty);
+            let second = done(folder, &run);
+            stop.store(true, Ordering::Relaxed);
+            let (said, told) = (
+                String::from_utf8_lossy(&second.stderr).into_owned(),
+                String::from_utf8_lossy(&second.stdout).into_owned(),
+            );
+            assert_eq!(second.status.code(), Some(0), "{said}{told}");
+            assert!(said.contains("blocks of an earlier process count"), "{said}");
+            // On a busy machine one of the blocks may look like harm.
+            let whole = told.contains("edge: 2 of 2 triples");
+            assert!(whole || told.contains("stopped in all"), "{told}");
+        });
+        let blocks = fs::read_to_string(folder.join("blocks")).unwrap();
+        let numbers: Vec<u64> = blocks
+            .lines()
+            .skip(1)
+            .map(|line| serde_json::from_str::<Value>(line).unwrap()["number"].as_u64().unwrap())
+            .collect();
+        assert!((7..=10).contains(&numbers.len()), "{numbers:?}");
+        assert!(numbers.iter().copied().eq(0..numbers.len() as u64), "{numbers:?}");
+        assert!(empty());
+        let other = format!("{run} --calibration 3").replace("--calibration 2 ", "");
+        assert!(complaint(folder, &other, 3).contains("another experiment"));
+    });
+    Ok(())
+}
+
+/// Without BPF programs in this build there is no experiment.
+#[cfg(not(feature = "bpf"))]
+fn programs_go_on_with_an_experiment() -> Result<(), Skipped> {
+    let folder = tempfile::tempdir().unwrap();
+    let text = POLICY.replace("\"reno\"", "\"reno\"\ncontrol = \"cubic\"");
+    fs::write(folder.path().join("policy.toml"), text).unwrap();
+    let line = "steer run policy.toml --blocks blocks --journal own/journal";
+    assert!(complaint(folder.path(), line, 3).contains("without BPF programs"));
+    Ok(())
+}
+
+/// Without BPF programs in this build, a policy that wants them is refused with the reason.
+#[cfg(not(feature = "bpf"))]
+fn programs_go_with_their_process() -> Result<(), Skipped> {
+    let folder = tempfile::tempdir().unwrap();
+    let text = POLICY.replace("\"route\"", "\"bpf\"");
+    fs::write(folder.path().join("policy.toml"), text).unwrap();
+    let line = "steer apply policy.toml --journal own/journal";
+    let said = complaint(folder.path(), line, 3);
+    assert!(said.contains("without BPF programs") && said.contains("features bpf"), "{said}");
+    Ok(())
+}
+
 fn main() -> ExitCode {
     knee_trials::run(trials![
+        programs_go_with_their_process,
+        programs_go_on_with_an_experiment,
         wrong_policies,
         there_and_back,
         kills_leave_nothing,

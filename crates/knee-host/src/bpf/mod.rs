@@ -7,9 +7,11 @@
 //! [`register`] offers, under any name, goes with the process.
 
 mod error;
+mod steering;
 mod switches;
 
 pub use error::BpfError;
+pub use steering::{Done, Place, Steering};
 
 use crate::privileges::{NET_ADMIN, SYS_ADMIN, capabilities, in_user_namespace};
 use error::PERMISSION;
@@ -174,6 +176,11 @@ pub fn register(name: &str, selection: &Selection) -> Result<Registration, BpfEr
     Ok(Registration { link: attached(&mut object)? })
 }
 
+/// What this host lacks for [`Steering`]; none: nothing that can be seen.
+pub fn steering_lack() -> Option<BpfError> {
+    lack().or_else(|| (!has_file_system()).then_some(LACKS_FILE_SYSTEM))
+}
+
 /// What this host lacks for [`load`]; none: nothing that can be seen.
 pub fn lack() -> Option<BpfError> {
     if !Path::new(BTF).exists() {
@@ -203,12 +210,16 @@ fn in_kernel(name: &str) -> bool {
 }
 
 fn folder() -> Result<PathBuf, BpfError> {
-    if statfs(BPF_FS).map_or(true, |found| found.filesystem_type() != BPF_FS_MAGIC) {
-        let advice = "mount it: mount -t bpf bpf /sys/fs/bpf";
-        return Err(BpfError::Lacks("a BPF file system at /sys/fs/bpf", advice));
-    }
-    Ok(PathBuf::from(FOLDER))
+    if has_file_system() { Ok(PathBuf::from(FOLDER)) } else { Err(LACKS_FILE_SYSTEM) }
 }
+
+/// Whether there is a BPF file system where it belongs.
+fn has_file_system() -> bool {
+    statfs(BPF_FS).is_ok_and(|found| found.filesystem_type() == BPF_FS_MAGIC)
+}
+
+const LACKS_FILE_SYSTEM: BpfError =
+    BpfError::Lacks("a BPF file system at /sys/fs/bpf", "mount it: mount -t bpf bpf /sys/fs/bpf");
 
 /// An object of `bpf/` that holds the algorithm that `selection` names, with
 /// what it says.
@@ -258,12 +269,13 @@ fn attached(object: &mut Object) -> Result<Link, BpfError> {
 }
 
 fn refused(error: &libbpf_rs::Error) -> BpfError {
+    let advice = "it needs Linux 6.10 or later with CONFIG_BPF_JIT=y";
+    refused_to("load the controller", error, advice)
+}
+
+fn refused_to(what: &'static str, error: &libbpf_rs::Error, advice: &'static str) -> BpfError {
     match error.kind() {
         ErrorKind::PermissionDenied => PERMISSION,
-        _ => BpfError::Refused(
-            "load the controller",
-            format!("{error:#}"),
-            "it needs Linux 6.10 or later with CONFIG_BPF_JIT=y",
-        ),
+        _ => BpfError::Refused(what, format!("{error:#}"), advice),
     }
 }

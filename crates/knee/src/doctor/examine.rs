@@ -40,6 +40,7 @@ pub fn examine(host: &Host) -> Vec<Finding> {
         scheduling(host),
         bpf(host),
         btf(host),
+        steering(host),
         mptcp(host),
         controllers(host),
     ]
@@ -179,6 +180,29 @@ fn btf(host: &Host) -> Finding {
     }
 }
 
+/// Programs that steer are attached to a control group, and their way back stands in the
+/// BPF file system.
+fn steering(host: &Host) -> Finding {
+    let mounts = host.text("proc/self/mounts");
+    let has = |kind: &str| {
+        let mut lines = mounts.as_deref().unwrap_or_default().lines();
+        lines.any(|line| line.split(' ').nth(2) == Some(kind))
+    };
+    let (state, found) = match (mounts.is_some(), has("cgroup2"), has("bpf")) {
+        (false, ..) => (State::Unknown, "no /proc/self/mounts"),
+        (true, true, true) => (State::Ready, "control groups of version 2, BPF file system"),
+        (true, false, _) => (State::Lacking, "no control groups of version 2"),
+        (true, true, false) => (State::Lacking, "no BPF file system"),
+    };
+    Finding {
+        what: "steering",
+        state,
+        found: found.to_string(),
+        needed_for: "steer: BPF programs; routes do without",
+        advice: "mount -t cgroup2 none /sys/fs/cgroup; mount -t bpf bpf /sys/fs/bpf",
+    }
+}
+
 fn mptcp(host: &Host) -> Finding {
     let (state, found) = match host.number("proc/sys/net/mptcp/enabled") {
         Some(1) => (State::Ready, "on"),
@@ -253,6 +277,10 @@ mod tests {
             ("proc/sys/user/max_user_namespaces", "63000\n"),
             ("dev/net/tun", ""),
             ("proc/self/status", "Name:\tknee\nCapEff:\t0000000000000000\n"),
+            (
+                "proc/self/mounts",
+                "none /sys/fs/cgroup cgroup2 rw 0 0\nbpf /sys/fs/bpf bpf rw 0 0\n",
+            ),
             ("proc/self/limits", "Max realtime priority     0                    0\n"),
             ("proc/sys/kernel/unprivileged_bpf_disabled", "2\n"),
             ("sys/kernel/btf/vmlinux", ""),
@@ -286,6 +314,15 @@ mod tests {
         let host = desktop();
         write(host.path(), "proc/self/status", "CapEff:\t0000008000a01000\n");
         assert_eq!(lacking(host.path()), [""; 0]);
+    }
+
+    #[test]
+    fn file_systems_that_steering_needs_are_told() {
+        let host = desktop();
+        for mounts in ["none /sys/fs/cgroup cgroup2 rw 0 0", "bpf /sys/fs/bpf bpf rw 0 0"] {
+            write(host.path(), "proc/self/mounts", mounts);
+            assert!(lacking(host.path()).contains(&"steering"), "{mounts}");
+        }
     }
 
     /// Then SCHED_FIFO is granted and never runs.

@@ -1,0 +1,409 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+/*
+ * A policy in the kernel: connections of the policy's clients and ports get its
+ * controller when they are established (sockops), and those that are open get it
+ * from an iterator over TCP sockets. Each connection that was changed carries a
+ * mark with the controller that it had, by which another iterator returns it.
+ *
+ * One table by longest prefix serves IPv4, as addresses mapped into IPv6
+ * (RFC 4291, section 2.5.5.2), and IPv6. Nothing is done for other network
+ * namespaces, nor once the lease has run out: whoever applies a policy renews it.
+ *
+ * Needs Linux 5.16 or later (bpf_setsockopt in iterators) with BTF.
+ */
+#include "types.h"
+
+#include <bpf/bpf_helpers.h>
+#include <bpf/bpf_endian.h>
+
+char LICENSE[] SEC("license") = "Dual MIT/GPL";
+
+#define AF_INET 2
+#define AF_INET6 10
+#define SOL_TCP 6
+#define TCP_CONGESTION 13
+#define NAME 16				/* TCP_CA_NAME_MAX */
+#define PREFIXES_MAX 100000
+#define GROUPS_MAX 1024
+#define MAPPED bpf_htonl(0xffff)	/* third word of ::ffff:0:0/96 */
+
+enum { ACTIVE_ESTABLISHED = 4, PASSIVE_ESTABLISHED = 5 };	/* BPF_SOCK_OPS_... */
+enum { ESTABLISHED = 1, FIN_WAIT1 = 4, CLOSE_WAIT = 8 };	/* TCP_... */
+enum { F_NO_PREALLOC = 1, STORAGE_CREATE = 1 };
+enum {
+	BPF_MAP_TYPE_ARRAY = 2,
+	BPF_MAP_TYPE_PERCPU_ARRAY = 6,
+	BPF_MAP_TYPE_LPM_TRIE = 11,
+	BPF_MAP_TYPE_SK_STORAGE = 24,
+};
+
+/* As in linux/bpf.h; a context, so not relocated. */
+struct bpf_sock;
+struct bpf_sock_ops {
+	u32 op, args[4], family;
+	u32 remote_ip4, local_ip4;
+	u32 remote_ip6[4], local_ip6[4];
+	u32 remote_port;
+	u32 local_port;		/* in host byte order */
+	u32 is_fullsock, snd_cwnd, srtt_us, bpf_sock_ops_cb_flags, state, rtt_min;
+	u32 snd_ssthresh, rcv_nxt, snd_nxt, snd_una, mss_cache, ecn_flags;
+	u32 rate_delivered, rate_interval_us, packets_out, retrans_out;
+	u32 total_retrans, segs_in, data_segs_in, segs_out, data_segs_out;
+	u32 lost_out, sacked_out, sk_txhash;
+	u64 bytes_received, bytes_acked;
+	struct bpf_sock *sk;
+};
+_Static_assert(__builtin_offsetof(struct bpf_sock_ops, sk) == 184, "as in linux/bpf.h");
+
+#pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
+
+struct in6_addr {
+	union {
+		u32 u6_addr32[4];
+	} in6_u;
+};
+
+struct sock_common {
+	u32 skc_daddr;
+	u16 skc_num;		/* local port, in host byte order */
+	u16 skc_family;
+	volatile u8 skc_state;
+	struct in6_addr skc_v6_daddr;
+};
+
+struct seq_file;
+struct bpf_iter_meta {
+	struct seq_file *seq;
+};
+
+struct bpf_iter__tcp {
+	struct bpf_iter_meta *meta;
+	struct sock_common *sk_common;
+};
+
+struct tcp_sock;
+
+#pragma clang attribute pop
+
+/* What user space writes. */
+struct place {
+	u32 bits;		/* of port and address */
+	u32 port;		/* at this host, in network byte order; 0: all */
+	u32 address[4];
+};
+
+struct rule {
+	u32 group;
+	u8 kept;		/* held out, or somebody else's */
+	u8 part_bits;		/* of an address: draws are for these */
+	u16 unused;
+};
+
+struct group {
+	char names[2][NAME];	/* a name that is empty: as it is */
+	u64 key[2];		/* of the draw between the two */
+	u32 share;		/* of 2^32, which get the second */
+	u32 unused;
+};
+
+struct control {
+	u64 lease_ns;		/* end, since boot */
+	u64 namespace;		/* its cookie */
+	u64 budget;		/* open connections that may be changed */
+};
+
+struct counts {
+	u64 given, had, kept, refused, given_open;
+};
+
+/* What a connection carries, and what iterators tell. */
+struct mark {
+	char former[NAME], given[NAME];
+};
+
+struct told {
+	struct mark mark;
+	char now[NAME];
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_LPM_TRIE);
+	__uint(max_entries, PREFIXES_MAX);
+	__uint(map_flags, F_NO_PREALLOC);
+	__type(key, struct place);
+	__type(value, struct rule);
+} rules SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, GROUPS_MAX);
+	__type(key, u32);
+	__type(value, struct group);
+} groups SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, struct control);
+} controls SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, GROUPS_MAX);
+	__type(key, u32);
+	__type(value, struct counts);
+} counters SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_SK_STORAGE);
+	__uint(map_flags, F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct mark);
+} marks SEC(".maps");
+
+part bool same(const char *a, const char *b)
+{
+	const u64 *x = (const u64 *)a, *y = (const u64 *)b;
+
+	return x[0] == y[0] && x[1] == y[1];
+}
+
+part u64 rotated(u64 x, int bits)
+{
+	return x << bits | x >> (64 - bits);
+}
+
+#define SIP_ROUND						\
+	do {							\
+		a += b; b = rotated(b, 13) ^ a; a = rotated(a, 32);	\
+		c += d; d = rotated(d, 16) ^ c;			\
+		a += d; d = rotated(d, 21) ^ a;			\
+		c += b; b = rotated(b, 17) ^ c; c = rotated(c, 32);	\
+	} while (0)
+
+/* SipHash-2-4 (Aumasson and Bernstein, 2012) of 16 bytes. */
+part u64 drawn(const u64 key[2], u64 first, u64 second)
+{
+	u64 a = key[0] ^ 0x736f6d6570736575ULL, b = key[1] ^ 0x646f72616e646f6dULL;
+	u64 c = key[0] ^ 0x6c7967656e657261ULL, d = key[1] ^ 0x7465646279746573ULL;
+	u64 last = 16ULL << 56;
+
+	d ^= first; SIP_ROUND; SIP_ROUND; a ^= first;
+	d ^= second; SIP_ROUND; SIP_ROUND; a ^= second;
+	d ^= last; SIP_ROUND; SIP_ROUND; a ^= last;
+	c ^= 0xff;
+	SIP_ROUND; SIP_ROUND; SIP_ROUND; SIP_ROUND;
+	return a ^ b ^ c ^ d;
+}
+
+/* The first bits of 64 in network byte order, as this host has them. */
+part u64 first_bits(u64 word, u32 bits)
+{
+	if (bits == 0)
+		return 0;
+	return bits >= 64 ? word : word & bpf_cpu_to_be64(~0ULL << (64 - bits));
+}
+
+struct chosen {
+	const char *name;
+	struct counts *counts;
+};
+
+/* What a connection is to have; no name: what it has. */
+part struct chosen choose(u32 port, const u32 address[4])
+{
+	struct place place = {
+		.bits = 160, .port = bpf_htonl(port),
+		.address = { address[0], address[1], address[2], address[3] },
+	};
+	struct chosen chosen = {};
+	struct rule *rule = bpf_map_lookup_elem(&rules, &place);
+	struct group *group;
+	u64 halves[2];
+	u32 bits, second = 0;
+
+	if (!rule) {
+		place.port = 0;
+		rule = bpf_map_lookup_elem(&rules, &place);
+	}
+	if (!rule)
+		return chosen;
+	chosen.counts = bpf_map_lookup_elem(&counters, &rule->group);
+	group = bpf_map_lookup_elem(&groups, &rule->group);
+	if (!chosen.counts || !group)
+		return chosen;
+	if (rule->kept) {
+		chosen.counts->kept++;
+		return chosen;
+	}
+	if (group->share) {
+		bits = rule->part_bits;
+		__builtin_memcpy(halves, place.address, 16);
+		halves[0] = first_bits(halves[0], bits);
+		halves[1] = first_bits(halves[1], bits > 64 ? bits - 64 : 0);
+		second = drawn(group->key, halves[0], halves[1]) >> 32 < group->share;
+	}
+	chosen.name = group->names[second & 1];
+	if (!chosen.name[0])
+		chosen.name = 0;
+	return chosen;
+}
+
+/* Gives a connection, by whatever the helpers take for one, its controller. */
+#define GIVE(socket, storage_of, chosen, count)						\
+	do {										\
+		char now[NAME] = {}, name[NAME];					\
+		struct mark *mark;							\
+											\
+		__builtin_memcpy(name, (chosen).name, NAME);				\
+		bpf_getsockopt(socket, SOL_TCP, TCP_CONGESTION, now, NAME);		\
+		if (same(now, name)) {							\
+			(chosen).counts->had++;						\
+			break;								\
+		}									\
+		mark = bpf_sk_storage_get(&marks, storage_of, 0, STORAGE_CREATE);	\
+		if (!mark) {								\
+			(chosen).counts->refused++;					\
+			break;								\
+		}									\
+		/* One that was changed before goes back to what it had at first. */	\
+		if (!same(now, mark->given))						\
+			__builtin_memcpy(mark->former, now, NAME);			\
+		__builtin_memcpy(mark->given, name, NAME);				\
+		if (bpf_setsockopt(socket, SOL_TCP, TCP_CONGESTION, name, NAME)) {	\
+			(chosen).counts->refused++;					\
+			bpf_sk_storage_delete(&marks, storage_of);			\
+			break;								\
+		}									\
+		(chosen).counts->count++;						\
+	} while (0)
+
+SEC("sockops")
+int knee_established(struct bpf_sock_ops *ops)
+{
+	/* All words before the branch: the compiler would else make one load of
+	 * two, from a context pointer that the verifier cannot follow. */
+	u32 op = ops->op, family = ops->family, port = ops->local_port;
+	u32 four = ops->remote_ip4;
+	u32 address[4] = {
+		ops->remote_ip6[0], ops->remote_ip6[1], ops->remote_ip6[2], ops->remote_ip6[3],
+	};
+	struct bpf_sock *sk = ops->sk;
+	u32 zero = 0;
+	struct control *control;
+	struct chosen chosen;
+
+	if (op != ACTIVE_ESTABLISHED && op != PASSIVE_ESTABLISHED)
+		return 1;
+	control = bpf_map_lookup_elem(&controls, &zero);
+	if (!sk || !control || bpf_ktime_get_boot_ns() > control->lease_ns)
+		return 1;
+	if (bpf_get_netns_cookie(ops) != control->namespace)
+		return 1;
+	if (family == AF_INET) {
+		address[0] = address[1] = 0;
+		address[2] = MAPPED;
+		address[3] = four;
+	}
+	chosen = choose(port, address);
+	if (chosen.name && chosen.counts)
+		GIVE(ops, sk, chosen, given);
+	return 1;
+}
+
+/* Gives open connections their controller, as many as the budget permits. */
+SEC("iter/tcp")
+int knee_open(struct bpf_iter__tcp *ctx)
+{
+	struct sock_common *common = ctx->sk_common;
+	u32 zero = 0, state, family, port;
+	u32 address[4] = { 0, 0, MAPPED, 0 };
+	struct control *control = bpf_map_lookup_elem(&controls, &zero);
+	struct tcp_sock *tcp;
+	struct chosen chosen;
+	u64 given;
+
+	if (!common || !control || !control->budget)
+		return 0;
+	tcp = bpf_skc_to_tcp_sock(common);
+	if (!tcp)
+		return 0;
+	state = common->skc_state;
+	if (state != ESTABLISHED && state != FIN_WAIT1 && state != CLOSE_WAIT)
+		return 0;
+	family = common->skc_family;
+	port = common->skc_num;
+	if (family == AF_INET) {
+		address[3] = common->skc_daddr;
+	} else if (family == AF_INET6) {
+		/* That of a peer over IPv4 is mapped. */
+		address[0] = common->skc_v6_daddr.in6_u.u6_addr32[0];
+		address[1] = common->skc_v6_daddr.in6_u.u6_addr32[1];
+		address[2] = common->skc_v6_daddr.in6_u.u6_addr32[2];
+		address[3] = common->skc_v6_daddr.in6_u.u6_addr32[3];
+	} else {
+		return 0;
+	}
+	chosen = choose(port, address);
+	if (!chosen.name || !chosen.counts)
+		return 0;
+	given = chosen.counts->given_open;
+	GIVE(tcp, tcp, chosen, given_open);
+	control->budget -= chosen.counts->given_open - given;
+	return 0;
+}
+
+/* Returns what is marked to the controller that it had, and tells each. One that
+ * a program has changed since is left as it is. */
+SEC("iter/tcp")
+int knee_back(struct bpf_iter__tcp *ctx)
+{
+	struct sock_common *common = ctx->sk_common;
+	struct told told = {};
+	struct tcp_sock *tcp;
+	struct mark *mark;
+
+	if (!common)
+		return 0;
+	tcp = bpf_skc_to_tcp_sock(common);
+	if (!tcp)
+		return 0;
+	mark = bpf_sk_storage_get(&marks, tcp, 0, 0);
+	if (!mark)
+		return 0;
+	bpf_getsockopt(tcp, SOL_TCP, TCP_CONGESTION, told.now, NAME);
+	__builtin_memcpy(&told.mark, mark, sizeof(told.mark));
+	/* Without room for it the kernel calls again. */
+	if (bpf_seq_write(ctx->meta->seq, &told, sizeof(told)))
+		return 0;
+	/* Where the kernel refuses, the mark says so to whoever asks. */
+	if (same(told.now, told.mark.given) &&
+	    bpf_setsockopt(tcp, SOL_TCP, TCP_CONGESTION, told.mark.former, NAME))
+		return 0;
+	bpf_sk_storage_delete(&marks, tcp);
+	return 0;
+}
+
+/* Tells what is marked. */
+SEC("iter/tcp")
+int knee_marked(struct bpf_iter__tcp *ctx)
+{
+	struct sock_common *common = ctx->sk_common;
+	struct told told = {};
+	struct tcp_sock *tcp;
+	struct mark *mark;
+
+	if (!common)
+		return 0;
+	tcp = bpf_skc_to_tcp_sock(common);
+	if (!tcp)
+		return 0;
+	mark = bpf_sk_storage_get(&marks, tcp, 0, 0);
+	if (!mark)
+		return 0;
+	bpf_getsockopt(tcp, SOL_TCP, TCP_CONGESTION, told.now, NAME);
+	__builtin_memcpy(&told.mark, mark, sizeof(told.mark));
+	bpf_seq_write(ctx->meta->seq, &told, sizeof(told));
+	return 0;
+}

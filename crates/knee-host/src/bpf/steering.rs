@@ -1,0 +1,299 @@
+//! A policy in the kernel (`bpf/steer.bpf.c`): connections get a controller by the other
+//! end's prefix and by the port at this host, when they are established or while they are
+//! open.
+//!
+//! The programs that give are held by links of this process alone: with it they are gone.
+//! Those that return what was given are pinned in the BPF file system, so that any
+//! process of the same user can read them, until [`crate::unpin_marks`].
+
+use super::{BpfError, refused_to, steering_lack};
+use crate::Choice;
+use crate::marks::{BACK, MARKED};
+use crate::system::socket_option;
+use ipnet::IpNet;
+use libbpf_rs::{Iter, Link, MapCore, MapFlags, Object, ObjectBuilder};
+use nix::time::{ClockId, clock_gettime};
+use std::fs::{self, File};
+use std::io::Read;
+use std::net::{IpAddr, UdpSocket};
+use std::os::fd::AsRawFd;
+use std::path::Path;
+use std::time::Duration;
+
+const STEER: &[u8] = include_bytes!(env!("KNEE_BPF_STEER"));
+/// Groups that the programs have room for (`bpf/steer.bpf.c`).
+const GROUPS_MAX: usize = 1024;
+/// Bytes of a name in the kernel (`TCP_CA_NAME_MAX`), the last of which is zero.
+const NAME: usize = 16;
+/// Bits of the port in the key of the table.
+const PORT_BITS: u32 = 32;
+/// Bits before an IPv4 address that is mapped into IPv6 (RFC 4291, section 2.5.5.2).
+const MAPPED_BITS: u8 = 96;
+/// `SO_NETNS_COOKIE` of asm-generic/socket.h.
+const NAMESPACE_COOKIE: i32 = 71;
+const WHAT: &str = "load the programs that steer";
+
+/// Clients and a port of a group.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// Where the clients are.
+    pub prefix: IpNet,
+    /// Port at this host; none: all that no other place names.
+    pub port: Option<u16>,
+    /// Number of the group, below 1024.
+    pub group: u32,
+    /// Whether these connections stay as they are.
+    pub kept: bool,
+    /// Length of the prefixes that are drawn for, in bits of the address; all clients of
+    /// one get the same.
+    pub part: u8,
+}
+
+/// What was done for the connections of a group.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Done {
+    /// Given the controller when they were established.
+    pub given: u64,
+    /// Had it already.
+    pub had: u64,
+    /// Kept as they are, as the policy says.
+    pub kept: u64,
+    /// Those for which the kernel refused: it has no such controller any more, or their
+    /// route has one that is locked.
+    pub refused: u64,
+    /// Given the controller while they were open.
+    pub given_open: u64,
+}
+
+/// The programs, loaded and steering.
+pub struct Steering {
+    object: Object,
+    established: Option<Link>,
+    open: Link,
+    lease: Duration,
+    namespace: u64,
+}
+
+impl Steering {
+    /// Loads the programs, for the network namespace of the calling thread, and attaches
+    /// them to a group of processes (cgroups(7), version 2). They do nothing until
+    /// [`Steering::renew`]; from then on for `lease`.
+    ///
+    /// # Errors
+    ///
+    /// What the host lacks or refuses.
+    pub fn attach(cgroup: &Path, lease: Duration) -> Result<Steering, BpfError> {
+        if let Some(lack) = steering_lack() {
+            return Err(lack);
+        }
+        libbpf_rs::set_print(None);
+        let cannot = |error: libbpf_rs::Error| refused(WHAT, &error);
+        let object = ObjectBuilder::default().open_memory(STEER).and_then(|object| object.load());
+        let object = object.map_err(cannot)?;
+        let open = program(&object, "knee_open")?.attach().map_err(cannot)?;
+        let namespace = namespace_cookie().map_err(|error| BpfError::io(WHAT, &error))?;
+        let mut steering = Steering { object, established: None, open, lease, namespace };
+        steering.control(Duration::ZERO, 0)?;
+        let folder = File::open(cgroup).map_err(|error| BpfError::io("open the cgroup", &error))?;
+        let established = program(&steering.object, "knee_established")?;
+        // Makes a link, which goes with its descriptor; the other kind of attachment
+        // would stay.
+        let link = established.attach_cgroup(folder.as_raw_fd()).map_err(cannot)?;
+        steering.established = Some(link);
+        Ok(steering)
+    }
+
+    /// Offers the way back to other processes: files in a folder of the BPF file system,
+    /// which
+    /// [`crate::return_marked`] and [`crate::marked`] read.
+    ///
+    /// # Errors
+    ///
+    /// Where somebody uses the folder.
+    pub fn pin(&mut self, folder: &Path) -> Result<(), BpfError> {
+        let what = "make a folder in /sys/fs/bpf";
+        fs::create_dir_all(folder).map_err(|error| BpfError::io(what, &error))?;
+        for (name, file) in [("knee_back", BACK), ("knee_marked", MARKED)] {
+            let attached = program(&self.object, name)?.attach();
+            let pinned = attached.and_then(|mut link| link.pin(folder.join(file)));
+            pinned.map_err(|error| refused("pin the way back", &error))?;
+        }
+        Ok(())
+    }
+
+    /// Says what the connections of a group get. Those that are open keep what they have.
+    ///
+    /// # Errors
+    ///
+    /// What the kernel says.
+    ///
+    /// # Panics
+    ///
+    /// With a name of more than 15 bytes, or a group of 1024 or more.
+    pub fn choose(&mut self, group: u32, choice: &Choice) -> Result<(), BpfError> {
+        assert!((group as usize) < GROUPS_MAX, "{group} is too many groups");
+        let mut value = Vec::with_capacity(2 * NAME + 24);
+        for name in &choice.controllers {
+            assert!(name.len() < NAME, "{name} is too long for the kernel");
+            value.extend(name.bytes());
+            value.resize(value.len() + NAME - name.len(), 0);
+        }
+        value.extend(choice.key);
+        value.extend(choice.share.to_ne_bytes());
+        value.extend([0; 4]);
+        self.put("groups", &group.to_ne_bytes(), &value)
+    }
+
+    /// Adds a place, or changes it.
+    ///
+    /// # Errors
+    ///
+    /// What the kernel says: at most 100,000 are possible.
+    pub fn add(&mut self, place: &Place) -> Result<(), BpfError> {
+        let mapped = if place.prefix.addr().is_ipv4() { MAPPED_BITS } else { 0 };
+        let mut value = place.group.to_ne_bytes().to_vec();
+        value.extend([u8::from(place.kept), mapped + place.part, 0, 0]);
+        self.put("rules", &key(place), &value)
+    }
+
+    /// Takes a place away.
+    ///
+    /// # Errors
+    ///
+    /// Where it is not there.
+    pub fn remove(&mut self, place: &Place) -> Result<(), BpfError> {
+        let deleted = map(&self.object, "rules")?.delete(&key(place));
+        deleted.map_err(|error| refused("change what is steered", &error))
+    }
+
+    /// Lets the programs act for the lease, from now on.
+    ///
+    /// # Errors
+    ///
+    /// What the kernel says.
+    pub fn renew(&mut self) -> Result<(), BpfError> {
+        let end = since_boot()?;
+        self.control(end + self.lease, 0)
+    }
+
+    /// Gives open connections the first or second controller of their group, at most so
+    /// many; how many there were.
+    ///
+    /// # Errors
+    ///
+    /// What the kernel says.
+    pub fn change_open(&mut self, most: u64) -> Result<u64, BpfError> {
+        let end = since_boot()?;
+        self.control(end + self.lease, most)?;
+        let what = "change open connections";
+        let mut pass = Iter::new(&self.open).map_err(|error| refused(what, &error))?;
+        pass.read_to_end(&mut Vec::new()).map_err(|error| BpfError::io(what, &error))?;
+        let control = map(&self.object, "controls")?.lookup(&[0; 4], MapFlags::ANY);
+        let control = control.map_err(|error| refused(what, &error))?.unwrap_or_default();
+        Ok(most - words(&control).nth(2).unwrap_or(most).min(most))
+    }
+
+    /// What was done for a group.
+    ///
+    /// # Errors
+    ///
+    /// What the kernel says.
+    pub fn done(&self, group: u32) -> Result<Done, BpfError> {
+        let counted =
+            map(&self.object, "counters")?.lookup_percpu(&group.to_ne_bytes(), MapFlags::ANY);
+        let counted = counted.map_err(|error| refused("read what was done", &error))?;
+        let mut sums = [0; 5];
+        for processor in counted.into_iter().flatten() {
+            sums.iter_mut().zip(words(&processor)).for_each(|(sum, count)| *sum += count);
+        }
+        let [given, had, kept, refused, given_open] = sums;
+        Ok(Done { given, had, kept, refused, given_open })
+    }
+
+    /// Does nothing more for connections that begin.
+    pub fn detach(&mut self) {
+        self.established = None;
+    }
+
+    fn control(&mut self, end: Duration, budget: u64) -> Result<(), BpfError> {
+        let end = u64::try_from(end.as_nanos()).unwrap_or(u64::MAX);
+        let value: Vec<u8> =
+            [end, self.namespace, budget].into_iter().flat_map(u64::to_ne_bytes).collect();
+        self.put("controls", &[0; 4], &value)
+    }
+
+    fn put(&mut self, name: &'static str, key: &[u8], value: &[u8]) -> Result<(), BpfError> {
+        let updated = map(&self.object, name)?.update(key, value, MapFlags::ANY);
+        updated.map_err(|error| refused("change what is steered", &error))
+    }
+}
+
+/// `struct place`.
+fn key(place: &Place) -> Vec<u8> {
+    let mapped = if place.prefix.addr().is_ipv4() { MAPPED_BITS } else { 0 };
+    let bits = PORT_BITS + u32::from(mapped + place.prefix.prefix_len());
+    let address = match place.prefix.network() {
+        IpAddr::V4(address) => address.to_ipv6_mapped(),
+        IpAddr::V6(address) => address,
+    };
+    let port = u32::from(place.port.unwrap_or(0));
+    [&bits.to_ne_bytes()[..], &port.to_be_bytes(), &address.octets()].concat()
+}
+
+fn refused(what: &'static str, error: &libbpf_rs::Error) -> BpfError {
+    refused_to(what, error, "it needs Linux 5.16 or later with CONFIG_BPF_JIT=y")
+}
+
+/// As `bpf_ktime_get_boot_ns` has it: no setting of a clock changes it.
+fn since_boot() -> Result<Duration, BpfError> {
+    let now = clock_gettime(ClockId::CLOCK_BOOTTIME);
+    now.map(Duration::from).map_err(|error| BpfError::io("read the clock", &error.into()))
+}
+
+/// The kernel's number for the network namespace of the calling thread.
+fn namespace_cookie() -> std::io::Result<u64> {
+    let socket = UdpSocket::bind((std::net::Ipv4Addr::UNSPECIFIED, 0))?;
+    let mut bytes = [0; 8];
+    socket_option(&socket, NAMESPACE_COOKIE, &mut bytes)?;
+    Ok(u64::from_ne_bytes(bytes))
+}
+
+fn map<'a>(object: &'a Object, name: &'static str) -> Result<libbpf_rs::Map<'a>, BpfError> {
+    let found = object.maps().find(|map| map.name() == name);
+    found.ok_or(BpfError::Refused(WHAT, format!("there is no map {name}"), "build Knee anew"))
+}
+
+fn program<'a>(
+    object: &'a Object,
+    name: &'static str,
+) -> Result<libbpf_rs::ProgramMut<'a>, BpfError> {
+    let found = object.progs_mut().find(|program| program.name() == name);
+    found.ok_or(BpfError::Refused(WHAT, format!("there is no program {name}"), "build Knee anew"))
+}
+
+fn words(bytes: &[u8]) -> impl Iterator<Item = u64> {
+    bytes.chunks_exact(8).map(|word| u64::from_ne_bytes(word.try_into().unwrap_or_default()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Port first, then the address; that of IPv4 mapped (RFC 4291).
+    #[test]
+    fn keys_by_hand() {
+        let place = |prefix: &str, port| Place {
+            prefix: prefix.parse().unwrap(),
+            port,
+            group: 0,
+            kept: false,
+            part: 32,
+        };
+        let mut four = (32 + 96 + 24u32).to_ne_bytes().to_vec();
+        four.extend([0, 0, 0x01, 0xbb, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 192, 0, 2, 0]);
+        assert_eq!(key(&place("192.0.2.0/24", Some(443))), four);
+        let mut six = (32 + 32u32).to_ne_bytes().to_vec();
+        six.extend([0, 0, 0, 0, 0x20, 0x01, 0x0d, 0xb8, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
+        assert_eq!(key(&place("2001:db8::/32", None)), six);
+    }
+}

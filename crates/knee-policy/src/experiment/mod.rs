@@ -1,0 +1,333 @@
+//! An experiment on this host: whole blocks of time under the controller in use, under
+//! the one that is tried, and half and half, in an order drawn from the policy's seed.
+//!
+//! Connections count that begin after a block's burn-in and end within it. They are told
+//! apart by group and by what they delivered. Times are those that the caller gives, which
+//! no setting of a clock may change.
+
+mod block;
+mod records;
+mod timeline;
+mod watch;
+
+pub use block::{Block, CLASSES, GroupBlock, Judged, Sums, judge};
+pub use records::BlockFile;
+pub use timeline::{Slot, Timeline};
+
+use crate::plan::part_length;
+use crate::{Actuator, Choice, Policy, PolicyError};
+use ipnet::IpNet;
+use knee_steer::{Alarm, Design, Treatment, Window, in_half};
+use std::collections::BTreeSet;
+use std::time::Duration;
+use watch::{Told, Watch};
+
+/// Windows in which harm is looked for: a minute, or a quarter of a short block.
+const WINDOW: Duration = Duration::from_secs(60);
+/// How often living connections are looked at, or a twentieth of a short block.
+const LOOK: Duration = Duration::from_secs(10);
+/// Who did not get to run for so long, or a quarter of a block, knows too little of it.
+const STALL: Duration = Duration::from_secs(30);
+/// Share of connections with a refused controller from which on nothing is proved.
+const REFUSED_MAX: f64 = 0.001;
+/// A connection that has delivered less is small.
+const SMALL_BYTES: u64 = CLASSES[0].0;
+
+/// A group under experiment.
+#[derive(Clone, Debug)]
+struct Group {
+    name: String,
+    prefixes: Vec<(IpNet, u8)>,
+    ports: Vec<u16>,
+    /// A, in use, and B, tried.
+    controllers: [String; 2],
+    /// What A came to, in all blocks under A alone.
+    control: Window,
+    /// What B came to in the current window.
+    window: Window,
+    alarm: Option<Alarm>,
+    stopped: bool,
+    parts: [BTreeSet<IpNet>; 2],
+}
+
+/// An experiment under way.
+pub struct Experiment {
+    timeline: Timeline,
+    design: Design,
+    groups: Vec<Group>,
+    /// Clients that an administrator has decided for.
+    kept: Vec<IpNet>,
+    watch: Watch,
+    /// Number of the first block of this process, and when it began.
+    first: u64,
+    block: Block,
+    begun: bool,
+    window_end: Duration,
+    last: Duration,
+}
+
+/// What has happened in a step.
+#[derive(Debug, Default)]
+pub struct Step {
+    /// A block that has ended.
+    pub block: Option<Block>,
+    /// Groups whose B was stopped, and why.
+    pub stopped: Vec<(String, String)>,
+    /// Whether all blocks are done.
+    pub done: bool,
+}
+
+impl Experiment {
+    /// Without the clients that are kept, and after these blocks, which earlier processes have done, whole pairs and triples
+    /// alone: see [`Timeline::resumed`].
+    ///
+    /// # Errors
+    ///
+    /// Where the kernel tells nothing of connections.
+    pub fn begin(
+        policy: &Policy,
+        timeline: Timeline,
+        kept: Vec<IpNet>,
+        before: &[Block],
+    ) -> Result<Experiment, PolicyError> {
+        let group = |(index, group): (usize, &crate::PolicyGroup)| Group {
+            name: group.name.clone(),
+            prefixes: group.prefixes.iter().map(|net| (*net, part_length(group, net))).collect(),
+            ports: group.ports.clone(),
+            controllers: [group.control.clone().unwrap_or_default(), group.controller.clone()],
+            control: Window::default(),
+            window: Window::default(),
+            alarm: None,
+            stopped: before.iter().any(|block| block.groups[index].stopped.is_some()),
+            parts: Default::default(),
+        };
+        let first = before.last().map_or(0, |block| block.number + 1);
+        let look = LOOK.min(timeline.block / 20);
+        Ok(Experiment {
+            design: Design::new(policy.seed),
+            groups: policy.groups.iter().enumerate().map(group).collect(),
+            kept,
+            watch: Watch::begin(look)?,
+            block: Block { number: first, ..Block::default() },
+            first,
+            timeline,
+            begun: false,
+            window_end: Duration::ZERO,
+            last: Duration::ZERO,
+        })
+    }
+
+    /// Goes on, for about a tenth of a second; `now` is the time since the experiment
+    /// began.
+    ///
+    /// # Errors
+    ///
+    /// What the kernel says.
+    pub fn step(
+        &mut self,
+        now: Duration,
+        actuator: &mut dyn Actuator,
+    ) -> Result<Step, PolicyError> {
+        let mut step = Step::default();
+        if !self.begun {
+            self.enter(now, actuator)?;
+            self.begun = true;
+        }
+        let stall = STALL.min(self.timeline.block / 4);
+        if now.saturating_sub(self.last) > stall {
+            let words = format!("nothing was heard for {} s", (now - self.last).as_secs());
+            self.block.void.get_or_insert(words);
+        }
+        self.last = now;
+        if self.first + self.timeline.number_at(now) > self.block.number {
+            step.block = Some(self.leave(actuator)?);
+            // Where whole blocks have passed unheard, they are void, one by one.
+            self.block.number += 1;
+            if self.timeline.slot(self.block.number).is_none() {
+                step.done = true;
+                return Ok(step);
+            }
+            self.enter(now, actuator)?;
+        }
+        self.hear(now)?;
+        if now >= self.window_end {
+            self.window_end = now + self.window_length();
+            step.stopped = self.close_window();
+            if !step.stopped.is_empty() {
+                actuator.choose(self.choices())?;
+            }
+        }
+        Ok(step)
+    }
+
+    fn window_length(&self) -> Duration {
+        WINDOW.min(self.timeline.block / 4)
+    }
+
+    /// What a group gets in the current block.
+    fn treatment(&self, group: &Group) -> (Treatment, u64) {
+        match self.timeline.slot(self.block.number) {
+            _ if group.stopped => (Treatment::Control, 0),
+            Some(Slot::Triple { triple, place }) => {
+                (self.design.order(&group.name, triple)[place], triple)
+            }
+            _ => (Treatment::Control, 0),
+        }
+    }
+
+    fn choices(&self) -> Vec<Choice> {
+        let choice = |group: &Group| {
+            let (treatment, triple) = self.treatment(group);
+            let [a, b] = group.controllers.clone();
+            let controllers = if treatment == Treatment::Test { [b, a] } else { [a, b] };
+            Choice {
+                controllers,
+                key: self.design.half_key(&group.name, triple),
+                share: if treatment == Treatment::Half { 1 << 31 } else { 0 },
+            }
+        };
+        self.groups.iter().map(choice).collect()
+    }
+
+    fn enter(&mut self, now: Duration, actuator: &mut dyn Actuator) -> Result<(), PolicyError> {
+        let groups = vec![GroupBlock::default(); self.groups.len()];
+        self.block = Block { number: self.block.number, groups, ..Block::default() };
+        actuator.choose(self.choices())?;
+        self.window_end = now + self.window_length();
+        let late = now.saturating_sub(self.timeline.begin(self.block.number - self.first));
+        if late > self.timeline.burn_in / 2 {
+            self.block.void = Some(format!("it began {} s late", late.as_secs()));
+        }
+        let alarmed = matches!(self.timeline.slot(self.block.number), Some(Slot::Triple { .. }));
+        for group in &mut self.groups {
+            group.parts = Default::default();
+            group.window = Window::default();
+            // Begins anew with each block: what came before is not in a row.
+            group.alarm = alarmed.then(|| Alarm::new(group.control));
+        }
+        Ok(())
+    }
+
+    fn leave(&mut self, actuator: &mut dyn Actuator) -> Result<Block, PolicyError> {
+        let renewed = actuator.renew()?;
+        self.block.given += renewed.given;
+        self.block.refused += renewed.refused;
+        for (group, record) in self.groups.iter().zip(&mut self.block.groups) {
+            record.parts = [0, 1].map(|arm| group.parts[arm].len() as u64);
+        }
+        let (refused, all) = (self.block.refused, self.block.given + self.block.refused);
+        if refused as f64 > REFUSED_MAX * all as f64 {
+            let words =
+                format!("the kernel refused {refused} of {all} connections their controller");
+            self.block.void.get_or_insert(words);
+        }
+        Ok(self.block.clone())
+    }
+
+    /// Takes in what was done for connections, told once a second.
+    pub fn renewed(&mut self, given: u64, refused: u64) {
+        self.block.given += given;
+        self.block.refused += refused;
+    }
+
+    fn hear(&mut self, now: Duration) -> Result<(), PolicyError> {
+        let begin = self.timeline.begin(self.block.number - self.first);
+        let (counts_from, end) = (begin + self.timeline.burn_in, begin + self.timeline.block);
+        let treatments: Vec<(Treatment, [u8; 16])> = self
+            .groups
+            .iter()
+            .map(|group| {
+                let (treatment, triple) = self.treatment(group);
+                (treatment, self.design.half_key(&group.name, triple))
+            })
+            .collect();
+        let Experiment { watch, groups, block, kept, .. } = self;
+        let counted = watch.step(now, |told| {
+            let found = groups.iter().enumerate().find_map(|(index, group)| {
+                let fits = group.ports.is_empty() || group.ports.contains(&told.local_port);
+                let prefix = group.prefixes.iter().find(|(net, _)| net.contains(&told.remote));
+                prefix.filter(|_| fits).map(|(_, part)| (index, *part))
+            });
+            let Some((index, part)) = found else { return };
+            if kept.iter().any(|net| net.contains(&told.remote)) {
+                return;
+            }
+            // Those that began before the block have another one's controller.
+            if told.not_before < begin || now >= end {
+                return;
+            }
+            let (group, record) = (&mut groups[index], &mut block.groups[index]);
+            let Ok(part) = IpNet::new(told.remote, part).map(|net| net.trunc()) else { return };
+            let (treatment, key) = &treatments[index];
+            let tested = match treatment {
+                Treatment::Control => false,
+                Treatment::Test => true,
+                Treatment::Half => in_half(key, part),
+            };
+            watched(group, &told, tested, *treatment);
+            record.bytes[0] += told.again;
+            record.bytes[1] += told.sent;
+            if told.has_ended && told.not_before >= counts_from {
+                group.parts[usize::from(tested)].insert(part);
+                count(record, &told, usize::from(tested));
+            }
+        })?;
+        self.block.reports += counted.reports;
+        self.block.lost += counted.lost;
+        Ok(())
+    }
+
+    /// Looks for harm.
+    fn close_window(&mut self) -> Vec<(String, String)> {
+        let mut stopped = Vec::new();
+        for (group, record) in self.groups.iter_mut().zip(&mut self.block.groups) {
+            let window = std::mem::take(&mut group.window);
+            let harm = group.alarm.as_mut().and_then(|alarm| alarm.push(&window));
+            if let Some(harm) = harm.filter(|_| !group.stopped) {
+                let why = block::name(harm);
+                group.stopped = true;
+                record.stopped = Some(why.clone());
+                stopped.push((group.name.clone(), why));
+            }
+        }
+        stopped
+    }
+}
+
+/// Adds a connection to what alarms compare.
+fn watched(group: &mut Group, told: &Told, tested: bool, treatment: Treatment) {
+    let mut one =
+        Window { sent_bytes: told.sent, retransmitted_bytes: told.again, ..Window::default() };
+    if told.has_ended && told.info.srtt_us > 0 {
+        one.connections = 1;
+        one.rtt_us = told.info.srtt_us.into();
+        let busy = told.info.busy_us.filter(|busy| *busy > 0);
+        if let Some(busy) = busy.filter(|_| delivered(told) < SMALL_BYTES) {
+            one.small = 1;
+            one.small_ln_us = (busy as f64).ln();
+        }
+    }
+    if tested {
+        group.window.merge(&one);
+    } else if treatment == Treatment::Control {
+        group.control.merge(&one);
+    }
+}
+
+/// Adds a connection to its class.
+fn count(record: &mut GroupBlock, told: &Told, arm: usize) {
+    let (bytes, busy_us) = (delivered(told), told.info.busy_us.unwrap_or(0));
+    if bytes == 0 || busy_us == 0 {
+        return;
+    }
+    let class = CLASSES.iter().position(|(below, _)| bytes < *below);
+    let sums = &mut record.classes[class.unwrap_or(CLASSES.len() - 1)][arm];
+    sums.count += 1;
+    sums.ln_bps += (bytes as f64 * 8e6 / busy_us as f64).ln();
+}
+
+/// The kernel counts the SYN and the FIN as a byte each; what was sent for the first time
+/// has neither.
+fn delivered(told: &Told) -> u64 {
+    told.info.acked_bytes.min(told.info.sent_bytes.saturating_sub(told.info.retransmitted_bytes))
+}

@@ -1,0 +1,138 @@
+//! Carries a plan out by BPF programs (`bpf/steer.bpf.c`).
+
+use crate::actuator::{Actuator, Applied, Renewed};
+use crate::{Entry, Journal, Placed, Plan, Policy, PolicyError, What};
+use ipnet::IpNet;
+use knee_host::bpf::{BpfError, Place, Steering};
+use knee_host::{Choice, return_marked, unpin_marks};
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::time::Duration;
+
+/// How long the programs steer after they were last told to go on.
+const LEASE: Duration = Duration::from_secs(60);
+/// Open connections that are changed in a second: each looks anew for its rate.
+const OPEN_MAX: u64 = 1000;
+
+/// Steers by BPF programs, in the network namespace of the thread that made it.
+pub struct ProgramActuator {
+    steering: Steering,
+    /// What the programs have, by prefix and port.
+    there: BTreeMap<(IpNet, Option<u16>), Place>,
+    choices: Vec<Choice>,
+    /// Whether there may be open connections to change.
+    changes_open: bool,
+    wants_open: bool,
+    /// Given and refused, when it was last told.
+    told: (u64, u64),
+}
+
+impl ProgramActuator {
+    /// Loads the programs, and attaches them to the root of the host's control groups;
+    /// they do nothing before [`Actuator::apply`].
+    ///
+    /// # Errors
+    ///
+    /// What the host lacks or refuses; [`PolicyError::Journal`]: then nothing is left.
+    pub fn attach(
+        policy: &Policy,
+        cgroup: &Path,
+        journal: &mut Journal,
+    ) -> Result<ProgramActuator, PolicyError> {
+        let folder = crate::programs_folder()?;
+        let mut steering = Steering::attach(cgroup, LEASE)?;
+        // Only one holds the journal: what is there is of a process that was killed.
+        return_marked(&folder)?;
+        unpin_marks(&folder)?;
+        journal.write(&[Entry::Programs { folder: folder.clone() }])?;
+        steering.pin(&folder)?;
+        Ok(ProgramActuator {
+            steering,
+            there: BTreeMap::new(),
+            choices: Vec::new(),
+            changes_open: false,
+            wants_open: policy.open_connections,
+            told: (0, 0),
+        })
+    }
+}
+
+impl Actuator for ProgramActuator {
+    fn apply(&mut self, plan: &Plan, _: &mut Journal) -> Result<Applied, PolicyError> {
+        let choices = plan
+            .controllers
+            .iter()
+            .map(|name| Choice { controllers: [name.clone(), String::new()], ..Choice::default() });
+        self.choose(choices.collect())?;
+        let wanted: BTreeMap<_, _> = plan
+            .places
+            .iter()
+            .map(|placed| ((placed.prefix, placed.port), place(placed)))
+            .collect();
+        let mut applied = Applied::default();
+        let gone: Vec<_> = self.there.iter().filter(|(at, _)| !wanted.contains_key(*at)).collect();
+        for (_, place) in &gone {
+            self.steering.remove(place)?;
+        }
+        applied.removed = gone.len();
+        for (at, place) in &wanted {
+            if self.there.get(at) != Some(place) {
+                self.steering.add(place)?;
+                applied.added += 1;
+            }
+        }
+        self.there = wanted;
+        self.changes_open = self.wants_open;
+        self.steering.renew()?;
+        Ok(applied)
+    }
+
+    fn renew(&mut self) -> Result<Renewed, PolicyError> {
+        let mut renewed = Renewed::default();
+        if self.changes_open {
+            renewed.changed = self.steering.change_open(OPEN_MAX)?;
+            self.changes_open = renewed.changed > 0;
+        } else {
+            self.steering.renew()?;
+        }
+        let (mut given, mut refused) = (0, 0);
+        for group in 0..self.choices.len() as u32 {
+            let done = self.steering.done(group)?;
+            given += done.given + done.had;
+            refused += done.refused;
+        }
+        (renewed.given, renewed.refused) = (given - self.told.0, refused - self.told.1);
+        self.told = (given, refused);
+        Ok(renewed)
+    }
+
+    fn choose(&mut self, choices: Vec<Choice>) -> Result<(), PolicyError> {
+        for (group, choice) in (0..).zip(&choices) {
+            if self.choices.get(group as usize) != Some(choice) {
+                self.steering.choose(group, choice)?;
+            }
+        }
+        self.choices = choices;
+        Ok(())
+    }
+
+    fn stop(&mut self) {
+        self.steering.detach();
+    }
+}
+
+fn place(placed: &Placed) -> Place {
+    Place {
+        prefix: placed.prefix,
+        port: placed.port,
+        group: placed.group as u32,
+        kept: placed.what != What::Steered,
+        part: placed.part,
+    }
+}
+
+impl From<BpfError> for PolicyError {
+    fn from(error: BpfError) -> PolicyError {
+        PolicyError::Programs { problem: error.problem(), advice: error.advice() }
+    }
+}

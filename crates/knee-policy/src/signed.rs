@@ -1,0 +1,404 @@
+//! Policies that are signed (Ed25519, RFC 8032), so that a host takes none that somebody
+//! else has written, that is older than one that it has had, or that has expired.
+//!
+//! The signature is the last line of the file, a comment for TOML:
+//! `# signed ed25519 KEY SIGNATURE`, in hexadecimal digits. It is over all that stands
+//! before this line, and a word that no other program signs.
+
+use crate::{Policy, Problem};
+use ed25519_compact::{KeyPair, PublicKey, Seed, Signature};
+use nix::fcntl::OFlag;
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::io::{self, ErrorKind, Read, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
+use std::path::Path;
+
+const MARK: &str = "# signed ed25519 ";
+/// So that a signature of something else is none of a policy.
+const DOMAIN: &[u8] = b"knee-steer-policy/1\n";
+
+/// Why a policy is refused.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SignatureError {
+    /// It has no signature.
+    #[error("the policy is not signed, and this host takes only those that are")]
+    Unsigned,
+    /// The last line is cut off or changed.
+    #[error("its last line is no signature")]
+    Malformed,
+    /// The key is none that this host trusts.
+    #[error("it is signed by {0}, which this host does not trust")]
+    Untrusted(String),
+    /// Somebody has changed it since.
+    #[error("its signature does not fit: it was changed since it was signed")]
+    Wrong,
+    /// It has no version, or no expiry.
+    #[error("a signed policy needs a version and an expiry")]
+    Incomplete,
+    /// It has expired.
+    #[error("it has expired")]
+    Expired,
+    /// A later one was taken before.
+    #[error("it has version {version}, and this host has had {had}")]
+    Older {
+        /// Of this policy.
+        version: u64,
+        /// The highest so far.
+        had: u64,
+    },
+    /// Another one of this version was taken before.
+    #[error("this host has had another policy of version {0}")]
+    Changed(u64),
+    /// A key that is none.
+    #[error("line {0} is no key: write 64 hexadecimal digits, then a name")]
+    Key(usize),
+}
+
+impl SignatureError {
+    /// What to do about it.
+    pub fn advice(&self) -> &'static str {
+        match self {
+            SignatureError::Unsigned | SignatureError::Malformed => "knee steer sign POLICY",
+            SignatureError::Untrusted(_) => "add the key to those that are trusted, if it is yours",
+            SignatureError::Wrong => "sign it anew, if the change is yours",
+            SignatureError::Incomplete => {
+                "write version = 1 and expires = 2027-01-31T00:00:00Z before the first [[group]]"
+            }
+            SignatureError::Expired => "write a later date after expires, and sign it",
+            SignatureError::Older { .. } | SignatureError::Changed(_) => {
+                "write a higher version, and sign it"
+            }
+            SignatureError::Key(_) => "knee steer keys FILE prints such a line",
+        }
+    }
+}
+
+/// A key that signs.
+pub struct SigningKey(KeyPair);
+
+impl SigningKey {
+    /// From 32 bytes that nobody else knows.
+    pub fn from_seed(seed: [u8; 32]) -> SigningKey {
+        SigningKey(KeyPair::from_seed(Seed::new(seed)))
+    }
+
+    /// As it stands in a file, in hexadecimal digits.
+    pub fn parse(text: &str) -> Option<SigningKey> {
+        bytes(text.trim()).map(SigningKey::from_seed)
+    }
+
+    /// The public key, in hexadecimal digits.
+    pub fn public(&self) -> String {
+        hex(&*self.0.pk)
+    }
+
+    /// A policy with its signature, which takes the place of an older one.
+    ///
+    /// # Errors
+    ///
+    /// All that is wrong with the policy; [`SignatureError::Incomplete`].
+    pub fn sign(&self, text: &str) -> Result<Result<String, SignatureError>, Vec<Problem>> {
+        let body = parts(text).0;
+        let policy = Policy::parse(body)?;
+        if policy.version.is_none() || policy.expires_unix.is_none() {
+            return Ok(Err(SignatureError::Incomplete));
+        }
+        let end = if body.is_empty() || body.ends_with('\n') { "" } else { "\n" };
+        let body = format!("{body}{end}");
+        let signature = self.0.sk.sign(message(&body), None);
+        Ok(Ok(format!("{body}{MARK}{} {}\n", self.public(), hex(&*signature))))
+    }
+}
+
+impl SigningKey {
+    /// Makes a key and a file for it, closed to others.
+    ///
+    /// # Errors
+    ///
+    /// What the system says: for one, that the file is there.
+    pub fn create(path: &Path) -> io::Result<SigningKey> {
+        let mut seed = [0; 32];
+        File::open("/dev/urandom")?.read_exact(&mut seed)?;
+        let mut file = private(path, false)?;
+        file.write_all(format!("{}\n", hex(&seed)).as_bytes())?;
+        file.sync_all()?;
+        Ok(SigningKey::from_seed(seed))
+    }
+
+    /// Reads what [`SigningKey::create`] has written.
+    ///
+    /// # Errors
+    ///
+    /// What the system says; `InvalidData` where it is no key.
+    pub fn read(path: &Path) -> io::Result<SigningKey> {
+        let text = fs::read_to_string(path)?;
+        SigningKey::parse(&text).ok_or_else(|| ErrorKind::InvalidData.into())
+    }
+}
+
+/// Writes a policy that is signed, for others to read too; whole, or as before.
+///
+/// # Errors
+///
+/// What the system says of writing.
+pub fn write_signed(path: &Path, text: &str) -> io::Result<()> {
+    let part = path.with_extension("part");
+    let mut file = private(&part, true)?;
+    file.write_all(text.as_bytes())?;
+    file.set_permissions(PermissionsExt::from_mode(0o644))?;
+    file.sync_all()?;
+    fs::rename(&part, path)
+}
+
+/// Opens a file for writing, closed to all but its owner and never through a link.
+fn private(path: &Path, replace: bool) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.write(true).mode(0o600).custom_flags((OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC).bits());
+    options.create(replace).truncate(replace).create_new(!replace).open(path)
+}
+
+/// Keys whose policies a host takes.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TrustedKeys(Vec<[u8; 32]>);
+
+impl TrustedKeys {
+    /// A key on each line, with a name after it; lines of comment begin with #.
+    ///
+    /// # Errors
+    ///
+    /// [`SignatureError::Key`].
+    pub fn parse(text: &str) -> Result<TrustedKeys, SignatureError> {
+        let lines = (1..).zip(text.lines());
+        let lines = lines.filter(|(_, line)| !line.trim().is_empty() && !line.starts_with('#'));
+        let key = |(number, line): (usize, &str)| {
+            let word = line.split_whitespace().next().unwrap_or_default();
+            bytes(word).ok_or(SignatureError::Key(number))
+        };
+        Ok(TrustedKeys(lines.map(key).collect::<Result<_, _>>()?))
+    }
+
+    /// Whether a policy is signed by one of the keys, and as it was signed.
+    ///
+    /// # Errors
+    ///
+    /// Why not.
+    pub fn check(&self, text: &str) -> Result<(), SignatureError> {
+        let (body, line) = parts(text);
+        let line = line.ok_or(SignatureError::Unsigned)?;
+        let (key, signature) = line.trim_end().split_once(' ').ok_or(SignatureError::Malformed)?;
+        let key: [u8; 32] = bytes(key).ok_or(SignatureError::Malformed)?;
+        let signature: [u8; 64] = bytes(signature).ok_or(SignatureError::Malformed)?;
+        if !self.0.contains(&key) {
+            return Err(SignatureError::Untrusted(hex(&key)));
+        }
+        let verified = PublicKey::new(key).verify(message(body), &Signature::new(signature));
+        verified.map_err(|_| SignatureError::Wrong)
+    }
+}
+
+/// The highest version of each policy, by its name, that a host has had.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Versions(BTreeMap<String, (u64, String)>);
+
+impl Versions {
+    /// From a file; none where it is not there.
+    ///
+    /// # Errors
+    ///
+    /// What the system says of reading; `InvalidData` of one that is not Knee's.
+    pub fn read(path: &Path) -> io::Result<Versions> {
+        match fs::read_to_string(path) {
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(Versions::default()),
+            text => serde_json::from_str(&text?).map_err(io::Error::from),
+        }
+    }
+
+    /// Into a file, which is whole or as before, and its folder.
+    ///
+    /// # Errors
+    ///
+    /// What the system says of writing.
+    pub fn write(&self, path: &Path) -> io::Result<()> {
+        if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
+            DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+        }
+        let part = path.with_extension("part");
+        let mut file = private(&part, true)?;
+        file.write_all(&serde_json::to_vec(self)?)?;
+        file.sync_all()?;
+        fs::rename(&part, path)
+    }
+
+    /// Takes a policy in, whose signature was checked. The same one may come again.
+    ///
+    /// # Errors
+    ///
+    /// [`SignatureError::Incomplete`], [`SignatureError::Expired`],
+    /// [`SignatureError::Older`], [`SignatureError::Changed`]: nothing is taken in.
+    pub fn take(
+        &mut self,
+        policy: &Policy,
+        text: &str,
+        now_unix: u64,
+    ) -> Result<(), SignatureError> {
+        let (Some(version), Some(expires)) = (policy.version, policy.expires_unix) else {
+            return Err(SignatureError::Incomplete);
+        };
+        if expires <= now_unix {
+            return Err(SignatureError::Expired);
+        }
+        let digest = hex(&Sha256::digest(parts(text).0.as_bytes()));
+        match self.0.get(&policy.name) {
+            Some((had, _)) if *had > version => {
+                return Err(SignatureError::Older { version, had: *had });
+            }
+            Some((had, other)) if *had == version && *other != digest => {
+                return Err(SignatureError::Changed(version));
+            }
+            _ => {}
+        }
+        self.0.insert(policy.name.clone(), (version, digest));
+        Ok(())
+    }
+}
+
+/// What is signed, and what stands after the mark in the last line.
+fn parts(text: &str) -> (&str, Option<&str>) {
+    let start = text.trim_end().rfind('\n').map_or(0, |end| end + 1);
+    match text[start..].strip_prefix(MARK) {
+        Some(rest) => (&text[..start], Some(rest)),
+        None => (text, None),
+    }
+}
+
+fn message(body: &str) -> Vec<u8> {
+    [DOMAIN, body.as_bytes()].concat()
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::new(), |mut text, byte| {
+        // Writing to a string cannot fail.
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
+}
+
+fn bytes<const N: usize>(text: &str) -> Option<[u8; N]> {
+    if text.len() != 2 * N || !text.is_ascii() {
+        return None;
+    }
+    let mut bytes = [0; N];
+    for (byte, at) in bytes.iter_mut().zip((0..).step_by(2)) {
+        *byte = u8::from_str_radix(&text[at..at + 2], 16).ok()?;
+    }
+    Some(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn text(version: u64) -> String {
+        format!(
+            "name = \"edge\"\nversion = {version}\nexpires = 2030-01-01T00:00:00Z\n[[group]]\n\
+             name = \"g\"\nprefixes = [\"192.0.2.0/24\"]\ncontroller = \"bbr\"\n"
+        )
+    }
+
+    fn key(byte: u8) -> SigningKey {
+        SigningKey::from_seed([byte; 32])
+    }
+
+    fn trusted(keys: &[&SigningKey]) -> TrustedKeys {
+        let lines: Vec<String> = keys.iter().map(|key| key.public() + " somebody\n").collect();
+        TrustedKeys::parse(&format!("# ours\n\n{}", lines.concat())).unwrap()
+    }
+
+    /// RFC 8032, section 7.1, test 1: the public key of this seed.
+    #[test]
+    fn a_key_of_the_rfc() {
+        let seed = "9d61b19deffd5a60ba844af492ec2cc44449c5697b326919703bac031cae7f60";
+        let public = "d75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a";
+        assert_eq!(SigningKey::parse(&format!("{seed}\n")).unwrap().public(), public);
+        assert!(SigningKey::parse(&seed[1..]).is_none());
+    }
+
+    #[test]
+    fn only_what_was_signed_is_taken() {
+        let (ours, theirs) = (key(1), key(2));
+        let signed = ours.sign(&text(1)).unwrap().unwrap();
+        assert!(Policy::parse(&signed).is_ok());
+        assert_eq!(ours.sign(&signed).unwrap().unwrap(), signed, "signed anew, not twice");
+        let trust = trusted(&[&ours]);
+        assert_eq!(trust.check(&signed), Ok(()));
+        assert_eq!(trusted(&[&theirs, &ours]).check(&signed), Ok(()));
+        assert_eq!(trust.check(&text(1)), Err(SignatureError::Unsigned));
+        let other = theirs.sign(&text(1)).unwrap().unwrap();
+        assert_eq!(trust.check(&other), Err(SignatureError::Untrusted(theirs.public())));
+        assert_eq!(trust.check(signed.trim_end()), Ok(()));
+        assert_eq!(trust.check(&signed[..signed.len() - 9]), Err(SignatureError::Malformed));
+        // Each byte of what was signed counts.
+        let body = signed.rfind(MARK).unwrap();
+        for at in 0..body - 1 {
+            let mut bytes = signed.clone().into_bytes();
+            bytes[at] ^= 1;
+            let Ok(changed) = String::from_utf8(bytes) else { continue };
+            assert_eq!(trust.check(&changed), Err(SignatureError::Wrong), "byte {at}");
+        }
+        let appended = format!("{signed}seed = 2\n");
+        assert_eq!(trust.check(&appended), Err(SignatureError::Unsigned));
+        assert_eq!(TrustedKeys::parse("\n12 me"), Err(SignatureError::Key(2)));
+        let unfit = ours.sign(&text(1).replace("version = 1\n", "")).unwrap();
+        assert_eq!(unfit, Err(SignatureError::Incomplete));
+        assert!(ours.sign("name = 1").is_err());
+    }
+
+    /// 2030-01-01 is 1 893 456 000 s after 1970 (date -u -d 2030-01-01 +%s).
+    #[test]
+    fn versions_only_rise_and_policies_expire() {
+        let take = |versions: &mut Versions, text: &str, now| {
+            versions.take(&Policy::parse(text).unwrap(), text, now)
+        };
+        let mut versions = Versions::default();
+        assert_eq!(take(&mut versions, &text(3), 1_893_455_999), Ok(()));
+        assert_eq!(take(&mut versions, &text(3), 0), Ok(()), "the same again");
+        let older = Err(SignatureError::Older { version: 2, had: 3 });
+        assert_eq!(take(&mut versions, &text(2), 0), older);
+        let changed = text(3).replace("bbr", "cubic");
+        assert_eq!(take(&mut versions, &changed, 0), Err(SignatureError::Changed(3)));
+        let expired = Err(SignatureError::Expired);
+        assert_eq!(take(&mut versions, &text(4), 1_893_456_000), expired);
+        assert_eq!(take(&mut versions, &text(3), 0), Ok(()), "what was refused does not count");
+        assert_eq!(take(&mut versions, &text(4), 0), Ok(()));
+        let bare = text(5).replace("version = 5\n", "");
+        assert_eq!(take(&mut versions, &bare, 0), Err(SignatureError::Incomplete));
+        assert_eq!(take(&mut versions, &text(1).replace("edge", "inner"), 0), Ok(()));
+
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("state/versions");
+        assert_eq!(Versions::read(&path).unwrap(), Versions::default());
+        versions.write(&path).unwrap();
+        versions.write(&path).unwrap();
+        assert_eq!(Versions::read(&path).unwrap(), versions);
+        fs::write(&path, "{").unwrap();
+        assert!(Versions::read(&path).is_err());
+    }
+
+    #[test]
+    fn a_key_is_made_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("key");
+        let made = SigningKey::create(&path).unwrap();
+        let mode = fs::metadata(&path).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600);
+        assert_eq!(SigningKey::read(&path).unwrap().public(), made.public());
+        let again = SigningKey::create(&path).map(|_| ()).unwrap_err();
+        assert_eq!(again.kind(), ErrorKind::AlreadyExists);
+        let other = SigningKey::create(&folder.path().join("other")).unwrap();
+        assert_ne!(other.public(), made.public());
+    }
+}

@@ -1,0 +1,470 @@
+//! Policies carried out by BPF programs, in namespaces of their own: what the kernel's
+//! sockets get, while they are open too, and what is left.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+#![expect(clippy::disallowed_methods, reason = "connections are given time to be accepted")]
+
+use knee_host::bpf::{Place, Steering};
+use knee_host::{Choice, Marked, Namespace, Route, Routes, Routing, TABLE_MAIN, sysctl};
+use knee_policy::{
+    Actuator, Block, Experiment, Host, Journal, Plan, Policy, PolicyError, ProgramActuator, Slot,
+    Step, Timeline, What, cgroup_root, judge, programs_lack,
+};
+use knee_steer::Treatment;
+use knee_trials::{Skipped, trials, turn};
+use nix::sys::socket::{getsockopt, setsockopt, sockopt};
+use std::ffi::OsString;
+use std::io::{Read, Write};
+use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
+use std::path::Path;
+use std::process::{Command, ExitCode};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+fn ready() -> Result<std::sync::MutexGuard<'static, ()>, Skipped> {
+    let turn = turn()?;
+    match programs_lack() {
+        Some(lack) => Err(Skipped::lack(lack)),
+        None => Ok(turn),
+    }
+}
+
+fn ip(line: &str) {
+    let output = Command::new("ip").args(line.split_whitespace()).output().unwrap();
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "ip {line}: {errors}");
+}
+
+/// A host that is its own client, by these addresses among others.
+fn alone<T: Send>(work: impl FnOnce() -> T + Send) -> T {
+    let namespace = Namespace::create().unwrap();
+    let done = namespace.within(|| -> Result<T, PolicyError> {
+        Routing::open()?.bring_up_loopback()?;
+        ip("address add 2001:db8::1/128 dev lo nodad");
+        for last in 1..=9 {
+            ip(&format!("address add 2001:db8:5::{last}/128 dev lo nodad"));
+        }
+        Ok(work())
+    });
+    done.unwrap()
+}
+
+/// A server, and connections to it from addresses of the caller's choice.
+struct Server(TcpListener);
+
+impl Server {
+    fn on(address: &str) -> Server {
+        Server(TcpListener::bind(address).unwrap())
+    }
+
+    fn port(&self) -> u16 {
+        self.0.local_addr().unwrap().port()
+    }
+
+    /// A connection from an address: the client's end and the server's.
+    fn from(&self, client: &str, to: &str) -> (TcpStream, TcpStream) {
+        use nix::sys::socket::{
+            AddressFamily, SockFlag, SockType, SockaddrStorage, bind, connect, socket,
+        };
+        use std::os::fd::AsRawFd;
+        let client: IpAddr = client.parse().unwrap();
+        let family = if client.is_ipv4() { AddressFamily::Inet } else { AddressFamily::Inet6 };
+        let socket = socket(family, SockType::Stream, SockFlag::empty(), None).unwrap();
+        bind(socket.as_raw_fd(), &SockaddrStorage::from(SocketAddr::new(client, 0))).unwrap();
+        let to = SocketAddr::new(to.parse().unwrap(), self.port());
+        connect(socket.as_raw_fd(), &SockaddrStorage::from(to)).unwrap();
+        (TcpStream::from(socket), self.0.accept().unwrap().0)
+    }
+}
+
+fn controller(of: &TcpStream) -> String {
+    let name = getsockopt(of, sockopt::TcpCongestion).unwrap();
+    name.to_string_lossy().trim_end_matches('\0').to_string()
+}
+
+fn default() -> String {
+    sysctl("net.ipv4.tcp_congestion_control").unwrap()
+}
+
+/// A controller that is not the default one.
+fn other() -> &'static str {
+    if default() == "reno" { "cubic" } else { "reno" }
+}
+
+fn policy(text: &str) -> Policy {
+    Policy::parse(&format!("name = \"test\"\nactuator = \"bpf\"\n{text}")).unwrap()
+}
+
+fn main_table() -> Vec<Route> {
+    Routes::open().unwrap().table(TABLE_MAIN).unwrap()
+}
+
+/// A policy that is applied.
+struct Applied {
+    actuator: ProgramActuator,
+    journal: Journal,
+    plan: Plan,
+}
+
+fn apply(policy: &Policy, path: &Path) -> Applied {
+    let (mut journal, before) = Journal::hold(path).unwrap();
+    assert!(before.entries.is_empty(), "{before:?}");
+    journal.write(&[Journal::begin(&policy.name, 0).unwrap()]).unwrap();
+    let mut actuator =
+        ProgramActuator::attach(policy, &cgroup_root().unwrap(), &mut journal).unwrap();
+    let plan = Plan::for_programs(policy, &main_table());
+    let applied = actuator.apply(&plan, &mut journal).unwrap();
+    assert_eq!(applied.added, plan.places.len());
+    Applied { actuator, journal, plan }
+}
+
+/// Both ends, IPv4, IPv6 and IPv4 at a socket of IPv6; not other ports, other clients,
+/// clients that are held out, and another namespace.
+fn programs_new_connections_get_the_controller() -> Result<(), Skipped> {
+    let _turn = ready()?;
+    alone(|| {
+        let (default, other) = (default(), other());
+        let (four, six) = (Server::on("127.0.0.1:0"), Server::on("[::]:0"));
+        let open = Server::on("127.0.0.1:0");
+        let folder = tempfile::tempdir().unwrap();
+        let text = format!(
+            "[[group]]\nname = \"web\"\nprefixes = [\"127.0.1.0/24\", \"2001:db8:5::/48\"]\n\
+             ports = [{}, {}]\ncontroller = \"{other}\"\nhold_out = \"20%\"\n\
+             [[group]]\nname = \"away\"\nprefixes = [\"127.0.7.0/24\"]\n\
+             controller = \"{other}\"\nhold_out = \"0%\"\n",
+            four.port(),
+            six.port()
+        );
+        let mut applied = apply(&policy(&text), &folder.path().join("journal"));
+        let held: Vec<_> =
+            applied.plan.places.iter().filter(|placed| placed.what == What::HeldOut).collect();
+        let expected = |client: &str| {
+            let client: IpAddr = client.parse().unwrap();
+            let out = held.iter().any(|placed| placed.prefix.contains(&client));
+            if out { default.as_str() } else { other }
+        };
+        let mut kept = 0;
+        for last in 1..=99 {
+            let client = format!("127.0.1.{last}");
+            let (near, far) = four.from(&client, "127.0.0.1");
+            assert_eq!(controller(&far), expected(&client), "{client}");
+            kept += usize::from(expected(&client) == default);
+            // Its server is no client of the policy's.
+            assert_eq!(controller(&near), default);
+            let (_near, far) = six.from(&client, "127.0.0.1");
+            assert_eq!(controller(&far), expected(&client), "mapped {client}");
+        }
+        // A fifth of 99, and four standard deviations.
+        assert!((4..=36).contains(&kept), "{kept} of 99 held out");
+        for last in 1..=9 {
+            let client = format!("2001:db8:5::{last}");
+            assert_eq!(controller(&six.from(&client, "2001:db8::1").1), expected(&client));
+        }
+        assert_eq!(controller(&open.from("127.0.1.1", "127.0.0.1").1), default, "another port");
+        assert_eq!(controller(&four.from("127.0.2.1", "127.0.0.1").1), default, "another client");
+        // The end that opens has its server among the policy's clients.
+        let away = Server::on("127.0.7.1:0");
+        assert_eq!(controller(&away.from("127.0.2.1", "127.0.7.1").0), other);
+        alone(|| {
+            let four = Server(TcpListener::bind(("127.0.0.1", four.port())).unwrap());
+            assert_eq!(controller(&four.from("127.0.1.1", "127.0.0.1").1), default);
+        });
+        applied.actuator.stop();
+        assert_eq!(controller(&away.from("127.0.2.1", "127.0.7.1").0), default);
+        let recorded = applied.journal.recorded().unwrap();
+        Host::open().unwrap().roll_back(&recorded).unwrap();
+    });
+    Ok(())
+}
+
+/// Open connections are changed, a thousand at a time; all that are marked return to what
+/// they had, but those whose programs have chosen since. Twice does no harm.
+fn programs_open_connections_change_and_return() -> Result<(), Skipped> {
+    let _turn = ready()?;
+    alone(|| {
+        let (default, other) = (default(), other());
+        let server = Server::on("[::]:0");
+        let mut open: Vec<(TcpStream, TcpStream)> = (0..1200)
+            .map(|n| server.from(&format!("127.0.1.{}", n % 250 + 1), "127.0.0.1"))
+            .collect();
+        let folder = tempfile::tempdir().unwrap();
+        let text = format!(
+            "open_connections = true\n[[group]]\nname = \"web\"\nprefixes = [\"127.0.1.0/24\"]\n\
+             ports = [{}]\ncontroller = \"{other}\"\nhold_out = \"0%\"\n",
+            server.port()
+        );
+        let mut applied = apply(&policy(&text), &folder.path().join("journal"));
+        let with = |open: &[(TcpStream, TcpStream)], name: &str| {
+            open.iter().filter(|(_, far)| controller(far) == name).count()
+        };
+        assert_eq!(with(&open, &default), 1200, "nothing at once");
+        assert_eq!(applied.actuator.renew().unwrap().changed, 1000);
+        assert_eq!(with(&open, other), 1000);
+        assert_eq!(applied.actuator.renew().unwrap().changed, 200);
+        assert_eq!(applied.actuator.renew().unwrap().changed, 0);
+        assert_eq!(with(&open, other), 1200);
+        open.extend((0..100).map(|_| server.from("127.0.1.9", "127.0.0.1")));
+        assert_eq!(with(&open, other), 1300);
+
+        let third = OsString::from(if default == "cubic" { "reno" } else { "cubic" });
+        let third = if third == other { OsString::from(&default) } else { third };
+        for (_, far) in &open[..3] {
+            setsockopt(far, sockopt::TcpCongestion, &third).unwrap();
+        }
+        drop(open.pop());
+        let recorded = applied.journal.recorded().unwrap();
+        let mut host = Host::open().unwrap();
+        let state = host.state(&recorded).unwrap();
+        assert_eq!((state.connections.count(), state.connections.changed), (1296, 3));
+        applied.actuator.stop();
+        let returned = host.roll_back(&recorded).unwrap();
+        assert_eq!((returned.connections, returned.chosen), (1296, 3));
+        assert_eq!(with(&open[3..], &default), 1296);
+        assert_eq!(with(&open[..3], &third.to_string_lossy()), 3);
+        assert_eq!(host.state(&recorded).unwrap().connections, Marked::default());
+        assert_eq!(host.roll_back(&recorded).unwrap().connections, 0);
+    });
+    Ok(())
+}
+
+/// A route with a locked controller makes the kernel refuse; that is counted, and the
+/// connection keeps what it has. One that the main table names is not even tried.
+fn programs_locked_routes_are_counted() -> Result<(), Skipped> {
+    let _turn = ready()?;
+    alone(|| {
+        let (default, other) = (default(), other());
+        let server = Server::on("127.0.0.1:0");
+        ip("address add 198.51.100.7/32 dev lo");
+        ip("route del local 198.51.100.7 dev lo table local");
+        ip(&format!("route add local 198.51.100.7 dev lo table local congctl lock {default}"));
+        ip("route add 198.51.100.8/32 dev lo congctl cubic");
+        let folder = tempfile::tempdir().unwrap();
+        let text = format!(
+            "[[group]]\nname = \"web\"\nprefixes = [\"198.51.100.0/24\"]\n\
+             controller = \"{other}\"\nhold_out = \"0%\"\n"
+        );
+        let mut applied = apply(&policy(&text), &folder.path().join("journal"));
+        let [kept] = applied.plan.kept.as_slice() else { panic!("{:?}", applied.plan.kept) };
+        assert_eq!(kept.prefix.to_string(), "198.51.100.8/32");
+        let (_near, far) = server.from("198.51.100.7", "127.0.0.1");
+        assert_eq!(controller(&far), default);
+        let renewed = applied.actuator.renew().unwrap();
+        assert_eq!(renewed.refused, 1);
+        applied.actuator.stop();
+        let recorded = applied.journal.recorded().unwrap();
+        assert_eq!(Host::open().unwrap().roll_back(&recorded).unwrap().connections, 0);
+    });
+    Ok(())
+}
+
+/// A lease that has run out ends it, though the programs are attached; another renews.
+fn programs_a_lease_runs_out() -> Result<(), Skipped> {
+    let _turn = ready()?;
+    alone(|| {
+        let (default, other) = (default(), other());
+        let server = Server::on("127.0.0.1:0");
+        let lease = Duration::from_secs(2);
+        let mut steering = Steering::attach(&cgroup_root().unwrap(), lease).unwrap();
+        let prefix = "127.0.1.0/24".parse().unwrap();
+        steering.add(&Place { prefix, port: None, group: 0, kept: false, part: 32 }).unwrap();
+        let controllers = [other.to_string(), String::new()];
+        steering.choose(0, &Choice { controllers, ..Choice::default() }).unwrap();
+        let got = || controller(&server.from("127.0.1.1", "127.0.0.1").1);
+        assert_eq!(got(), default, "before the first renewal");
+        let began = Instant::now();
+        steering.renew().unwrap();
+        let first = got();
+        assert!(first == other || began.elapsed() > lease, "{first}");
+        std::thread::sleep(lease + Duration::from_millis(100));
+        assert_eq!(got(), default);
+        steering.renew().unwrap();
+        let done = steering.done(0).unwrap();
+        assert!(done.given >= 1 && done.refused == 0, "{done:?}");
+    });
+    Ok(())
+}
+
+/// Halves by SipHash-2-4 over the client's part, as another program computes it.
+fn programs_halves_are_those_of_the_hash() -> Result<(), Skipped> {
+    let _turn = ready()?;
+    alone(|| {
+        let server = Server::on("[::]:0");
+        let design = knee_steer::Design::new(7);
+        let key = design.half_key("web", 3);
+        let mut steering =
+            Steering::attach(&cgroup_root().unwrap(), Duration::from_secs(60)).unwrap();
+        for (prefix, part) in [("127.0.0.0/16", 28), ("2001:db8:5::/48", 128)] {
+            let prefix = prefix.parse().unwrap();
+            steering.add(&Place { prefix, port: None, group: 5, kept: false, part }).unwrap();
+        }
+        let controllers = ["reno".to_string(), "cubic".to_string()];
+        steering.choose(5, &Choice { controllers, key, share: 1 << 31 }).unwrap();
+        steering.renew().unwrap();
+        let mut tested = 0;
+        for last in 1..=250 {
+            let client = format!("127.0.1.{last}");
+            let part = format!("127.0.1.{}/28", last / 16 * 16);
+            let second = knee_steer::in_half(&key, part.parse().unwrap());
+            let expected = if second { "cubic" } else { "reno" };
+            assert_eq!(controller(&server.from(&client, "127.0.0.1").1), expected, "{client}");
+            tested += usize::from(second);
+        }
+        assert!((32..=224).contains(&tested), "{tested}");
+        for last in 1..=9 {
+            let client = format!("2001:db8:5::{last}");
+            let second = knee_steer::in_half(&key, format!("{client}/128").parse().unwrap());
+            let expected = if second { "cubic" } else { "reno" };
+            assert_eq!(controller(&server.from(&client, "2001:db8::1").1), expected, "{client}");
+        }
+    });
+    Ok(())
+}
+
+/// Traffic of an experiment: a server that sends so many bytes to clients of 127.0.1.0/24.
+fn traffic(server: &TcpListener, bytes: usize, clients: usize, stop: &AtomicBool) {
+    let place = server.local_addr().unwrap();
+    std::thread::scope(|scope| {
+        for client in 0..clients {
+            scope.spawn(move || {
+                let server = Server(server.try_clone().unwrap());
+                let data = vec![0; bytes];
+                for turn in 0.. {
+                    if stop.load(Ordering::Relaxed) {
+                        return;
+                    }
+                    let from = format!("127.0.1.{}", (turn * 7 + client * 13) % 250 + 1);
+                    let (mut near, mut far) = server.from(&from, &place.ip().to_string());
+                    // Any of the clients may be at the other end: all do the same.
+                    let sends = std::thread::spawn({
+                        let data = data.clone();
+                        move || far.write_all(&data).is_ok()
+                    });
+                    let mut got = Vec::new();
+                    let _ = near.read_to_end(&mut got);
+                    assert!(sends.join().unwrap() && got.len() == data.len());
+                }
+            });
+        }
+    });
+}
+
+/// An experiment over this traffic; what its blocks and steps were.
+fn experiment(
+    policy: &Policy,
+    timeline: Timeline,
+    until: impl Fn(&Step) -> bool,
+) -> (Vec<Block>, Vec<Step>) {
+    let folder = tempfile::tempdir().unwrap();
+    let mut applied = apply(policy, &folder.path().join("journal"));
+    let mut experiment = Experiment::begin(policy, timeline, Vec::new(), &[]).unwrap();
+    let (began, mut blocks, mut steps) = (Instant::now(), Vec::new(), Vec::new());
+    loop {
+        let mut step = experiment.step(began.elapsed(), &mut applied.actuator).unwrap();
+        blocks.extend(step.block.take());
+        let ends = step.done || until(&step);
+        steps.push(step);
+        if ends {
+            break;
+        }
+    }
+    applied.actuator.stop();
+    let recorded = applied.journal.recorded().unwrap();
+    Host::open().unwrap().roll_back(&recorded).unwrap();
+    (blocks, steps)
+}
+
+fn compared(server: &TcpListener, tried: &str, control: &str) -> Policy {
+    policy(&format!(
+        "[[group]]\nname = \"web\"\nprefixes = [\"127.0.1.0/24\"]\nports = [{}]\n\
+         controller = \"{tried}\"\ncontrol = \"{control}\"\nhold_out = \"0%\"\n",
+        server.local_addr().unwrap().port()
+    ))
+}
+
+/// In each block its connections count under the controllers that the draw says, and
+/// pairs and triples are judged.
+fn programs_carry_an_experiment_out() -> Result<(), Skipped> {
+    let _turn = ready()?;
+    alone(|| {
+        let server = TcpListener::bind("127.0.0.1:0").unwrap();
+        let policy = compared(&server, "reno", "cubic");
+        let (block, stop) = (Duration::from_secs(3), AtomicBool::new(false));
+        let timeline = Timeline { block, burn_in: block / 6, calibration: 1, triples: 2 };
+        let blocks = std::thread::scope(|scope| {
+            scope.spawn(|| traffic(&server, 20_000, 4, &stop));
+            let (blocks, _) = experiment(&policy, timeline, |_| false);
+            stop.store(true, Ordering::Relaxed);
+            blocks
+        });
+        let design = knee_steer::Design::new(policy.seed);
+        assert_eq!(blocks.len(), 8);
+        for block in &blocks {
+            let [a, b] = block.groups[0].classes[0].map(|sums| sums.count);
+            let treatment = match timeline.slot(block.number) {
+                Some(Slot::Triple { triple, place }) => design.order("web", triple)[place],
+                _ => Treatment::Control,
+            };
+            let expected = match treatment {
+                Treatment::Control => a > 0 && b == 0,
+                Treatment::Test => a == 0 && b > 0,
+                Treatment::Half => a > 0 && b > 0,
+            };
+            assert!(expected || block.void.is_some(), "{treatment:?} {block:?}");
+            assert!(block.given > 0 && block.refused == 0, "{block:?}");
+            assert_eq!(block.lost, 0);
+        }
+        let judged = judge(&blocks, &timeline, &design, &["web".to_string()]).unwrap();
+        if blocks.iter().all(|block| block.void.is_none()) {
+            let [judged] = judged.as_slice() else { panic!("{judged:?}") };
+            assert_eq!((judged.class, judged.left_out, &judged.stopped), (0, 0, &None));
+            assert!(judged.trial.total().is_some() && judged.connections >= 5.0);
+        }
+        assert!(judge(&blocks[..1], &timeline, &design, &["web".to_string()]).is_none());
+    });
+    Ok(())
+}
+
+/// A controller that is plainly worse, one packet in flight at a time, is stopped within
+/// three windows of its first block, and connections get the other one again.
+fn programs_stop_a_bad_arm() -> Result<(), Skipped> {
+    let _turn = ready()?;
+    let window = knee_cc::Value::Text("1 packets".to_string());
+    let crawl = knee_cc::Selection::named("fixed").with("window", window);
+    let registered = knee_host::bpf::register("knee_crawl", &crawl);
+    let _registered = match registered {
+        Ok(registered) => registered,
+        Err(error) => return Err(Skipped::lack(error)),
+    };
+    alone(|| {
+        ip("link set lo mtu 1500");
+        let server = TcpListener::bind("127.0.0.1:0").unwrap();
+        let policy = compared(&server, "knee_crawl", "cubic");
+        let (block, stop) = (Duration::from_secs(12), AtomicBool::new(false));
+        let timeline = Timeline { block, burn_in: block / 8, calibration: 1, triples: 1 };
+        let (blocks, steps) = std::thread::scope(|scope| {
+            scope.spawn(|| traffic(&server, 60_000, 40, &stop));
+            let ended = experiment(&policy, timeline, |step| !step.stopped.is_empty());
+            stop.store(true, Ordering::Relaxed);
+            ended
+        });
+        let (group, why) = &steps.last().unwrap().stopped[0];
+        assert!(group == "web" && why.contains("twice as long"), "{why}");
+        // In the first of its blocks that has B: the second, if A is the first.
+        let order = knee_steer::Design::new(policy.seed).order("web", 0);
+        let first = order.iter().position(|one| *one != Treatment::Control).unwrap();
+        assert_eq!(blocks.len(), 2 + first, "not in the first block of B");
+    });
+    Ok(())
+}
+
+fn main() -> ExitCode {
+    knee_trials::run(trials![
+        programs_new_connections_get_the_controller,
+        programs_open_connections_change_and_return,
+        programs_locked_routes_are_counted,
+        programs_a_lease_runs_out,
+        programs_halves_are_those_of_the_hash,
+        programs_carry_an_experiment_out,
+        programs_stop_a_bad_arm
+    ])
+}

@@ -1,0 +1,172 @@
+//! What ends an arm at once: windows in which it is plainly worse.
+
+/// Windows in a row that an alarm wants: one may be a burst of others.
+const IN_A_ROW: u8 = 2;
+/// With fewer connections a window says nothing of delay and completion.
+const CONNECTIONS_MIN: u64 = 10;
+/// Retransmissions: more than this, and so many times what A has.
+const RETRANSMITTED: (f64, f64) = (0.02, 3.0);
+/// Round trips: longer than A's by this, in microseconds, and so many times as long.
+const DELAY_US: (f64, f64) = (20_000.0, 2.0);
+/// Small transfers take longer than A's by this, in microseconds, and so many times as long.
+const COMPLETION_US: (f64, f64) = (20_000.0, 2.0);
+
+/// What a window of time came to, for one group and one controller.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Window {
+    /// Bytes sent.
+    pub sent_bytes: u64,
+    /// Of these, bytes sent again.
+    pub retransmitted_bytes: u64,
+    /// Connections that ended.
+    pub connections: u64,
+    /// Sum over them of the smoothed round-trip time at the end, in microseconds.
+    pub rtt_us: f64,
+    /// Connections that ended with little sent.
+    pub small: u64,
+    /// Sum over them of the logarithm of the time in which they had something to send, in
+    /// microseconds.
+    pub small_ln_us: f64,
+}
+
+impl Window {
+    /// Adds another one.
+    pub fn merge(&mut self, other: &Window) {
+        self.sent_bytes += other.sent_bytes;
+        self.retransmitted_bytes += other.retransmitted_bytes;
+        self.connections += other.connections;
+        self.rtt_us += other.rtt_us;
+        self.small += other.small;
+        self.small_ln_us += other.small_ln_us;
+    }
+
+    fn retransmitted(&self) -> Option<f64> {
+        (self.sent_bytes > 0).then(|| self.retransmitted_bytes as f64 / self.sent_bytes as f64)
+    }
+
+    fn rtt(&self) -> Option<f64> {
+        let enough = self.connections >= CONNECTIONS_MIN;
+        enough.then(|| self.rtt_us / self.connections as f64)
+    }
+
+    fn completion(&self) -> Option<f64> {
+        (self.small >= CONNECTIONS_MIN).then(|| self.small_ln_us / self.small as f64)
+    }
+}
+
+/// In what an arm is worse.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Harm {
+    /// It retransmits over 2 % and three times what A does.
+    Retransmissions,
+    /// Its round trips are twice as long as A's, and 20 ms longer.
+    Delay,
+    /// Its small transfers take twice as long as A's, and 20 ms longer.
+    Completion,
+}
+
+/// Ends an arm that does harm, within three windows of its first packet. A window without
+/// traffic says nothing.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Alarm {
+    control: Window,
+    in_a_row: [u8; 3],
+}
+
+impl Alarm {
+    /// `control` is what A came to before, in as much time as there was.
+    pub fn new(control: Window) -> Alarm {
+        Alarm { control, in_a_row: [0; 3] }
+    }
+
+    /// Takes in a window of B. Returns why to stop.
+    pub fn push(&mut self, window: &Window) -> Option<Harm> {
+        let usual = self.control.retransmitted().unwrap_or(0.0);
+        let limit = (RETRANSMITTED.1 * usual).max(RETRANSMITTED.0);
+        let slow = self.control.rtt().map(|rtt| (DELAY_US.1 * rtt).max(rtt + DELAY_US.0));
+        let late = self.control.completion().map(f64::exp);
+        let late = late.map(|us| (COMPLETION_US.1 * us).max(us + COMPLETION_US.0).ln());
+        let over = |value: Option<f64>, limit: Option<f64>| Some(value? > limit?);
+        let over = [
+            over(window.retransmitted(), Some(limit)),
+            over(window.rtt(), slow),
+            over(window.completion(), late),
+        ];
+        for (in_a_row, over) in self.in_a_row.iter_mut().zip(over) {
+            match over {
+                Some(true) => *in_a_row += 1,
+                Some(false) => *in_a_row = 0,
+                None => {}
+            }
+        }
+        let harms = [Harm::Retransmissions, Harm::Delay, Harm::Completion];
+        harms
+            .into_iter()
+            .zip(self.in_a_row)
+            .find(|(_, count)| *count >= IN_A_ROW)
+            .map(|(harm, _)| harm)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A hundred connections of 50 kB, 20 ms and 100 ms each.
+    fn window(again: u64, rtt_us: f64, small_us: f64) -> Window {
+        Window {
+            sent_bytes: 5_000_000,
+            retransmitted_bytes: again,
+            connections: 100,
+            rtt_us: 100.0 * rtt_us,
+            small: 100,
+            small_ln_us: 100.0 * small_us.ln(),
+        }
+    }
+
+    fn alarm() -> Alarm {
+        Alarm::new(window(50_000, 20_000.0, 100_000.0))
+    }
+
+    /// A retransmits 1 %, so the limit is 3 %: 150 kB of 5 MB. Round trips may take
+    /// 40 ms, small transfers 200 ms.
+    #[test]
+    fn limits_by_hand() {
+        for (worse, within, harm) in [
+            (window(151_000, 20e3, 100e3), window(149_000, 20e3, 100e3), Harm::Retransmissions),
+            (window(0, 41e3, 100e3), window(0, 39e3, 100e3), Harm::Delay),
+            (window(0, 20e3, 201e3), window(0, 20e3, 199e3), Harm::Completion),
+        ] {
+            let mut one = alarm();
+            assert_eq!([one.push(&worse), one.push(&worse)], [None, Some(harm)]);
+            let mut one = alarm();
+            assert!((0..50).all(|_| one.push(&within).is_none()), "{harm:?}");
+            let mut one = alarm();
+            assert_eq!([one.push(&worse), one.push(&within), one.push(&worse)], [None; 3]);
+        }
+    }
+
+    /// On a short path what is twice as long may be nothing: 5 ms instead of 1 ms.
+    #[test]
+    fn little_is_no_harm() {
+        let mut one = Alarm::new(window(0, 1e3, 1e3));
+        assert!((0..50).all(|_| one.push(&window(0, 5e3, 5e3)).is_none()));
+        assert_eq!(one.push(&window(0, 1e3, 22e3)), None);
+        assert_eq!(one.push(&window(0, 1e3, 22e3)), Some(Harm::Completion));
+    }
+
+    #[test]
+    fn silence_says_nothing() {
+        let (mut one, worse) = (alarm(), window(0, 90e3, 100e3));
+        let few = Window { connections: 9, rtt_us: 9.0 * 90e3, ..Window::default() };
+        assert_eq!(one.push(&worse), None);
+        assert_eq!(one.push(&few), None);
+        assert_eq!(one.push(&Window::default()), None);
+        assert_eq!(one.push(&worse), Some(Harm::Delay));
+        let mut blind = Alarm::new(Window::default());
+        assert!((0..9).all(|_| blind.push(&worse).is_none()), "nothing to compare with");
+        let mut merged = window(1, 2.0, 3.0);
+        merged.merge(&window(1, 2.0, 3.0));
+        assert_eq!((merged.connections, merged.retransmitted_bytes), (200, 2));
+    }
+}

@@ -1,0 +1,68 @@
+//! `knee steer keys` and `sign`, and what a host takes.
+
+use crate::arguments::{Keys, Sign, Trust};
+use crate::failure::{Ending, Failure};
+use crate::policy::{now_unix, problems};
+use crate::screen;
+use knee_policy::{Policy, SignatureError, SigningKey, TrustedKeys, Versions, write_signed};
+use std::fs;
+use std::io::{self, ErrorKind};
+use std::path::Path;
+
+/// Where keys are looked for that nobody names.
+const TRUST: &str = "/etc/knee/steer.trust";
+
+/// Makes a key, and prints the line for those who trust it.
+pub fn keys(arguments: &Keys) -> Result<Ending, Failure> {
+    let file = &arguments.file;
+    let key = match SigningKey::create(file) {
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => SigningKey::read(file),
+        made => made,
+    };
+    let key = key.map_err(|error| unusable(file, &error, "name a file that is yours alone"))?;
+    screen::print(&format!("{} {}\n", key.public(), file.display()))?;
+    Ok(Ending::Done)
+}
+
+/// Writes a policy with its signature.
+pub fn sign(arguments: &Sign) -> Result<Ending, Failure> {
+    let (path, out) = (&arguments.policy, &arguments.out);
+    let text = fs::read_to_string(path).map_err(|error| unusable(path, &error, "name a policy"))?;
+    let key = SigningKey::read(&arguments.key);
+    let help = "make one: knee steer keys FILE";
+    let key = key.map_err(|error| unusable(&arguments.key, &error, help))?;
+    let signed = key.sign(&text).map_err(|found| problems(path, &text, found))?;
+    let signed = signed.map_err(|error| refused(path, &error))?;
+    write_signed(out, &signed).map_err(|error| unusable(out, &error, "name another file"))?;
+    screen::say(&format!("{} is signed by {}.", out.display(), key.public()));
+    Ok(Ending::Done)
+}
+
+/// Refuses what this host does not take; `keep`s the version of what it takes.
+pub fn check(policy: &Policy, text: &str, trust: &Trust, keep: bool) -> Result<(), Failure> {
+    let file = match &trust.trust {
+        Some(file) => file.as_path(),
+        None if Path::new(TRUST).exists() => Path::new(TRUST),
+        None => return Ok(()),
+    };
+    let keys = fs::read_to_string(file).map_err(|error| unusable(file, &error, "see its owner"))?;
+    let keys = TrustedKeys::parse(&keys).map_err(|error| refused(file, &error))?;
+    let name = Path::new(&policy.name);
+    keys.check(text).map_err(|error| refused(name, &error))?;
+    let path = &trust.versions;
+    let help = "run as root, or name another file with --versions";
+    let mut versions = Versions::read(path).map_err(|error| unusable(path, &error, help))?;
+    versions.take(policy, text, now_unix()).map_err(|error| refused(name, &error))?;
+    if keep {
+        versions.write(path).map_err(|error| unusable(path, &error, help))?;
+    }
+    Ok(())
+}
+
+fn refused(what: &Path, error: &SignatureError) -> Failure {
+    Failure::Usage(format!("{}: {error}", what.display()), error.advice().to_string())
+}
+
+fn unusable(path: &Path, error: &io::Error, help: &str) -> Failure {
+    Failure::Usage(format!("cannot use {}: {error}", path.display()), help.to_string())
+}
