@@ -56,9 +56,10 @@ impl knee_registry::Build for Build {
     }
 
     fn check(entry: &Entry, settings: &Settings) -> Result<(), SelectionError> {
-        match entry.name == remycc::ENTRY.name {
-            true => remycc::check(settings),
-            false => Ok(()),
+        match entry.name {
+            name if name == remycc::ENTRY.name => remycc::check(settings),
+            name if name == bbr::ENTRY.name => bbr::check(settings),
+            _ => Ok(()),
         }
     }
 
@@ -86,6 +87,15 @@ impl knee_registry::Build for Build {
 /// All controllers of this crate, by name in ascending order.
 pub fn controllers() -> &'static [Entry] {
     &ENTRIES
+}
+
+/// The first parameter of `selection` that is changed, and that BBR has neither in
+/// the kernel nor in BPF; none: nothing stands in the way there.
+pub fn not_in_kernel(selection: &Selection) -> Option<&'static str> {
+    let settings = settings(selection).ok()?;
+    let (entry, _) = BUILT_IN.resolve(selection).ok()?;
+    let mut only_here = bbr::ONLY_HERE.into_iter();
+    only_here.find(|name| entry.name == bbr::ENTRY.name && settings.switch(name))
 }
 
 /// [`Registry::build`] with the controllers of this crate.

@@ -162,6 +162,10 @@ fn controller(
     loaded: &mut Vec<BpfController>,
 ) -> Result<String, KernelError> {
     let selection = &flow.controller;
+    if let Some(parameter) = knee_cc::not_in_kernel(selection) {
+        let problem = format!("BBR has no {parameter} in the kernel, nor in BPF");
+        return Err(unsupported(flow, "cc", problem, format!("leave {parameter} out")));
+    }
     // The kernel's own names, and those of loaded controllers, have no "-".
     let name = &selection.name.replace('-', "_");
     let is_there = available.split_whitespace().any(|known| known == name);

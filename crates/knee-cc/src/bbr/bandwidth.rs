@@ -91,6 +91,9 @@ impl Bbr {
         let scaled = sample.delivered.min((1 << 40) - 1) << RATE_SHIFT;
         let bw = scaled / interval_us.saturating_mul(u64::from(self.mss));
         let bw = bw.min(u64::from(PacketRate::MAX)) as PacketRate;
+        if self.filters_bandwidth() {
+            return self.filter_bandwidth(bw, scaled, sample);
+        }
         // The application's pauses are not the path's: such a sample counts
         // only if it shows the path to be faster.
         if !sample.app_limited || bw >= self.bandwidth.max() {
@@ -100,5 +103,29 @@ impl Bbr {
             let window = u32::from(self.config.bandwidth_window);
             self.bandwidth.filter.update(window, self.bandwidth.rounds, bw);
         }
+    }
+
+    #[inline]
+    fn filters_bandwidth(&self) -> bool {
+        self.full_pipe.reached && self.changes.as_deref().is_some_and(|one| one.tobit_filter)
+    }
+
+    /// Change `tobit_filter`: the sample that begins a round moves the estimate,
+    /// which takes the maximum's place. `scaled` is what the sample counts.
+    fn filter_bandwidth(&mut self, bw: PacketRate, scaled: u64, sample: &Sample) {
+        let pace = (u64::from(self.bandwidth.max()) * u64::from(self.pacing_gain)) >> 8;
+        let Some(changes) = self.changes.as_deref_mut() else { return };
+        let paced = changes.tobit.pace(pace, self.bandwidth.round_start);
+        if !self.bandwidth.round_start {
+            return;
+        }
+        let send_us = sample.send_interval.as_micros();
+        let limit = match scaled.checked_div(send_us.saturating_mul(u64::from(self.mss))) {
+            _ if sample.app_limited => bw,
+            Some(rate) => rate.max(paced).min(u64::from(PacketRate::MAX)) as PacketRate,
+            None => PacketRate::MAX,
+        };
+        let estimate = changes.tobit.update(self.bandwidth.filter.get(), bw, limit);
+        self.bandwidth.filter.reset(self.bandwidth.rounds, estimate);
     }
 }

@@ -2,7 +2,7 @@
 
 use super::{Gain, UNIT};
 use crate::registry::{Build, Entry};
-use knee_registry::{Kind, Parameter, Preset, Settings};
+use knee_registry::{Kind, Parameter, Preset, SelectionError, Settings};
 use knee_units::Time;
 
 pub(crate) const ENTRY: Entry = Entry {
@@ -119,7 +119,81 @@ const PARAMETERS: &[Parameter] = &[
         default: "true",
         summary: "renew a min_rtt of ten seconds with four packets in flight",
     },
+    Parameter {
+        name: "gamma_gains",
+        kind: Kind::Switch,
+        default: "false",
+        summary: "probing gains by the part of the RTT that is queue, fair to short RTTs (BBR-GC)",
+    },
+    Parameter {
+        name: "inverse_gains",
+        kind: Kind::Switch,
+        default: "false",
+        summary: "probing gains by the inverse of the RTT, fair to short RTTs (BBR-A)",
+    },
+    Parameter {
+        name: "delay_aware_window",
+        kind: Kind::Switch,
+        default: "false",
+        summary: "window between one and two BDP by the queueing delay (DA-BBR)",
+    },
+    Parameter {
+        name: "scale_window",
+        kind: Kind::Switch,
+        default: "false",
+        summary: "window scaled by losses and RTT, to share with loss-based flows (BBR-CWS)",
+    },
+    Parameter {
+        name: "tobit_filter",
+        kind: Kind::Switch,
+        default: "false",
+        summary: "bandwidth by a Tobit Kalman filter in place of the maximum (BBR-S)",
+    },
+    Parameter {
+        name: "window_machine",
+        kind: Kind::Switch,
+        default: "false",
+        summary: "a window of one BDP and a little more in place of all else (TCP D*)",
+    },
 ];
+
+/// Changes that are no part of BBR in BPF, for grounds that refuse them.
+pub(crate) const ONLY_HERE: [&str; 6] = [
+    "gamma_gains",
+    "inverse_gains",
+    "delay_aware_window",
+    "scale_window",
+    "tobit_filter",
+    "window_machine",
+];
+
+/// Switches that decide the same thing: one of each group at most.
+const RIVALS: [&[&str]; 2] =
+    [&["gamma_gains", "inverse_gains"], &["shrink_window", "delay_aware_window", "scale_window"]];
+
+/// Refuses switches that decide the same thing.
+pub(crate) fn check(settings: &Settings) -> Result<(), SelectionError> {
+    for rivals in RIVALS {
+        let mut on = rivals.iter().filter(|name| settings.switch(name));
+        if let (Some(first), Some(second)) = (on.next(), on.next()) {
+            return Err(SelectionError {
+                parameter: Some((*second).to_owned()),
+                problem: format!("{first} and {second} decide the same thing"),
+                advice: format!("leave one of {} on", rivals.join(", ")),
+            });
+        }
+    }
+    let switches = PARAMETERS.iter().filter(|one| matches!(one.kind, Kind::Switch));
+    let mut others = switches.filter(|one| one.name != "window_machine");
+    match others.find(|one| settings.switch(one.name) != (one.default == "true")) {
+        Some(Parameter { name, .. }) if settings.switch("window_machine") => Err(SelectionError {
+            parameter: Some((*name).to_owned()),
+            problem: format!("window_machine has no {name}"),
+            advice: "leave the other switches as they are".to_owned(),
+        }),
+        _ => Ok(()),
+    }
+}
 
 /// The parameters as the algorithm uses them.
 #[derive(Clone, Copy, Debug)]

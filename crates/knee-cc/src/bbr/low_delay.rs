@@ -132,7 +132,7 @@ impl Bbr {
     pub(super) fn shrunk_window(&self, bw: PacketRate) -> u64 {
         let mss = u64::from(self.mss);
         let probing = self.mode == Mode::ProbeBw && self.cycle.probing_up();
-        let gain = if probing { self.config.gain_up } else { UNIT }.max(self.window_gain);
+        let gain = if probing { self.cycle.up() } else { UNIT }.max(self.window_gain);
         let burst = 2 * u64::from(self.pacing.burst_packets);
         let allowance = burst.max(ALLOWANCE_PACKETS).max(self.aggregation_packets(bw));
         let pipe = (self.bdp_packets(bw, gain) + allowance) * mss;

@@ -1,7 +1,7 @@
 //! BBR version 1, as in Linux 6.x (`net/ipv4/tcp_bbr.c`), with five published
 //! changes to it, each a switch that is off by default, two that a note on what
-//! BBR retransmits wishes for (`bandwidth_window`, `probe_loss_gain`), and a
-//! switch for each part that can be taken away.
+//! BBR retransmits wishes for (`bandwidth_window`, `probe_loss_gain`), six of
+//! other papers, and a switch for each part that can be taken away.
 //!
 //! The model: a path is its bottleneck bandwidth and its minimum RTT.
 //! ```text
@@ -34,23 +34,32 @@
 //! One file per part of the model: [`bandwidth`] and its [`filter`],
 //! [`long_term`] (policers), [`aggregation`], the phases [`startup`] (and
 //! DRAIN), [`probe_bw`], [`probe_rtt`], the outputs [`pacing`] and
-//! [`window`], and the low-delay change [`low_delay`].
+//! [`window`], the low-delay change [`low_delay`], and those of other papers:
+//! [`rtt_gains`], [`delay_aware`], [`window_scale`], [`tobit`], [`window_machine`];
+//! [`changes`] has their state.
 
 mod aggregation;
 mod bandwidth;
+mod changes;
 mod config;
+mod delay_aware;
 pub(crate) mod filter;
 mod long_term;
 mod low_delay;
 mod pacing;
 mod probe_bw;
 mod probe_rtt;
+mod rtt_gains;
 mod startup;
+mod tobit;
 mod window;
+mod window_machine;
+mod window_scale;
 
 use crate::{Connection, Controller, Decision, Ecn, Event, Init, Needs, Recovery, Sample, State};
 use aggregation::Aggregation;
 use bandwidth::{Bandwidth, PacketRate};
+use changes::Changes;
 use knee_registry::Settings;
 use knee_units::Time;
 use long_term::LongTerm;
@@ -60,9 +69,10 @@ use probe_bw::Cycle;
 use probe_rtt::MinRtt;
 use rand_core::Rng;
 use startup::FullPipe;
+use window_machine::WindowMachine;
 
 use config::Config;
-pub(crate) use config::ENTRY;
+pub(crate) use config::{ENTRY, ONLY_HERE, check};
 
 /// Gains count in 1/256, as in Linux (`BBR_UNIT`).
 type Gain = u16;
@@ -106,6 +116,8 @@ struct Bbr {
     min_rtt: MinRtt,
     pacing: Pacing,
     low_delay: LowDelay,
+    /// State of the changes of other papers, where one is on.
+    changes: Option<Box<Changes>>,
     /// Window in bytes.
     window: u64,
     /// Window before recovery or PROBE_RTT, in bytes.
@@ -124,11 +136,14 @@ struct Bbr {
 }
 
 fn build(settings: &Settings, init: Init) -> Box<dyn Controller> {
-    Box::new(Bbr::new(Config::read(settings), init))
+    if settings.switch("window_machine") {
+        return Box::new(WindowMachine::new(&init));
+    }
+    Box::new(Bbr::new(Config::read(settings), Changes::read(settings), init))
 }
 
 impl Bbr {
-    fn new(config: Config, mut init: Init) -> Bbr {
+    fn new(config: Config, changes: Option<Box<Changes>>, mut init: Init) -> Bbr {
         let mss = init.mss.max(1);
         let window = init.initial_window.max(u64::from(mss));
         let mut bbr = Bbr {
@@ -141,10 +156,11 @@ impl Bbr {
             long_term: LongTerm::default(),
             aggregation: Aggregation::default(),
             full_pipe: FullPipe::default(),
-            cycle: Cycle::new(init.rng.next_u64()),
+            cycle: Cycle::new(init.rng.next_u64(), &config),
             min_rtt: MinRtt::default(),
             pacing: Pacing::default(),
             low_delay: LowDelay::default(),
+            changes,
             window,
             prior_window: 0,
             threshold: u64::MAX,
@@ -179,8 +195,8 @@ impl Bbr {
         (self.pacing_gain, self.window_gain) = match self.mode {
             Mode::Startup => (HIGH_GAIN, HIGH_GAIN),
             Mode::Drain => (DRAIN_GAIN, HIGH_GAIN),
-            Mode::ProbeBw if self.long_term.in_use => (UNIT, self.config.window_gain),
-            Mode::ProbeBw => (self.cycle.gain(&self.config), self.config.window_gain),
+            Mode::ProbeBw if self.long_term.in_use => (UNIT, self.probe_bw_window_gain()),
+            Mode::ProbeBw => (self.cycle.gain(), self.probe_bw_window_gain()),
             Mode::ProbeRtt => (UNIT, UNIT),
         };
     }
@@ -247,6 +263,7 @@ impl Bbr {
         self.long_term.rescale(old, new);
         self.cycle.rescale(old, new);
         self.full_pipe.rescale(old, new);
+        self.rescale_changes(old, new);
         self.mss = connection.mss.max(1);
         self.pacing.invalidate();
     }
@@ -272,6 +289,7 @@ impl Controller for Bbr {
         if sample.newly_acked > 0 {
             self.delivered_at = connection.now;
         }
+        self.observe(sample);
         self.update_model(sample, connection);
         let bw = self.bw();
         self.set_pacing_rate(self.paced_bw(), self.pacing_gain, connection.srtt);

@@ -61,12 +61,15 @@ pub(super) struct Cycle {
     /// Estimate to pace at most at; [`PacketRate::MAX`]: no probe has lost
     /// packets.
     ceiling: PacketRate,
+    /// Gains of the phases above and below gain 1.
+    up: Gain,
+    down: Gain,
     /// State of the draw of first phases.
     random: SplitMix64,
 }
 
 impl Cycle {
-    pub(super) fn new(seed: u64) -> Cycle {
+    pub(super) fn new(seed: u64, config: &Config) -> Cycle {
         Cycle {
             phase: UP,
             start: Time::ZERO,
@@ -75,17 +78,30 @@ impl Cycle {
             probe_bytes: 0,
             probe_from: 0,
             ceiling: PacketRate::MAX,
+            up: config.gain_up,
+            down: config.gain_down,
             random: SplitMix64::new(seed),
         }
     }
 
     #[inline]
-    pub(super) fn gain(&self, config: &Config) -> Gain {
+    pub(super) fn gain(&self) -> Gain {
         match self.phase {
-            UP => config.gain_up,
-            DOWN => config.gain_down,
+            UP => self.up,
+            DOWN => self.down,
             _ => UNIT,
         }
+    }
+
+    /// Gain of the phase above gain 1.
+    #[inline]
+    pub(super) fn up(&self) -> Gain {
+        self.up
+    }
+
+    /// Changes the gains of the phases above and below gain 1.
+    pub(super) fn set_gains(&mut self, (up, down): (Gain, Gain)) {
+        (self.up, self.down) = (up, down);
     }
 
     #[inline]
@@ -166,6 +182,7 @@ impl Bbr {
         self.cycle.probe_begin = delivered;
         self.cycle.probe_bytes = u32::MAX;
         self.cycle.probe_from = self.paced_bw();
+        self.begin_cycle();
     }
 
     /// Without losses so far the ceiling rises. If some show later, it falls
@@ -174,7 +191,7 @@ impl Bbr {
         let bytes = delivered.saturating_sub(self.cycle.probe_begin);
         self.cycle.probe_bytes = bytes.min(u64::from(u32::MAX)) as u32;
         if self.cycle.probe_from > 0 && self.cycle.ceiling != PacketRate::MAX {
-            let raised = (u64::from(self.cycle.ceiling) * u64::from(self.config.gain_up)) >> 8;
+            let raised = (u64::from(self.cycle.ceiling) * u64::from(self.cycle.up)) >> 8;
             self.cycle.ceiling = raised.min(u64::from(PacketRate::MAX)) as PacketRate;
         }
     }
@@ -184,7 +201,7 @@ impl Bbr {
         let gain = self.config.probe_loss_gain;
         let since = sample.prior_delivered.checked_sub(self.cycle.probe_begin);
         let of_probe = since.is_some_and(|bytes| bytes <= u64::from(self.cycle.probe_bytes))
-            && self.config.gain_up > UNIT
+            && self.cycle.up > UNIT
             && !self.long_term.in_use;
         if gain < UNIT && of_probe && self.cycle.probe_from > 0 {
             let cut = (u64::from(self.cycle.probe_from) * u64::from(gain)) >> 8;

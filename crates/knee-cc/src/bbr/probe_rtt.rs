@@ -65,7 +65,8 @@ impl MinRtt {
     }
 }
 
-fn micros(rtt: Time) -> u32 {
+/// Whole microseconds, but no more than [`MinRtt`] can hold.
+pub(super) fn micros(rtt: Time) -> u32 {
     rtt.as_micros().min(u64::from(u32::MAX - 1)) as u32
 }
 
@@ -78,6 +79,9 @@ impl Bbr {
             let us = micros(rtt);
             // The minimum met again does not put PROBE_RTT off (Linux 5.11).
             if us < self.min_rtt.us || (expired && !sample.ack_delayed) {
+                if expired {
+                    self.min_rtt_expired();
+                }
                 self.min_rtt.us = us;
                 self.min_rtt.stamp = now;
             }

@@ -12,7 +12,7 @@ impl Bbr {
         if self.min_rtt.us == u32::MAX {
             return u64::from(INITIAL_PACKETS);
         }
-        let pipe = u64::from(bw) * u64::from(self.min_rtt.us);
+        let pipe = u64::from(bw) * self.pipe_rtt_us();
         let scaled = (u128::from(pipe) * u128::from(gain)) >> 8;
         ((scaled + (1 << RATE_SHIFT) - 1) >> RATE_SHIFT) as u64
     }

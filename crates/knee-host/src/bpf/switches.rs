@@ -54,7 +54,15 @@ fn value(algorithm: &str, name: &str, text: &str) -> Value {
 
 /// The constants of the program.
 pub(super) fn constants(selection: &Selection) -> Result<[u8; BYTES], SelectionError> {
-    Ok(lay_out(&knee_cc::settings(selection)?))
+    let settings = knee_cc::settings(selection)?;
+    if let Some(parameter) = knee_cc::not_in_kernel(selection) {
+        return Err(SelectionError {
+            parameter: Some(parameter.to_owned()),
+            problem: format!("BBR has no {parameter} in BPF"),
+            advice: format!("leave {parameter} out"),
+        });
+    }
+    Ok(lay_out(&settings))
 }
 
 /// The constants of the program of a fixed window (`struct fixed_config` in
@@ -258,6 +266,12 @@ mod tests {
     fn what_cannot_be_is_refused_with_advice() {
         let error = change("drain_to_target", "maybe").unwrap_err();
         assert!(error.to_string().contains("write true or false"), "{error}");
+        let error = change("window_machine", "true").unwrap_err();
+        assert!(error.to_string().contains("window_machine"), "{error}");
+        for name in ["tobit_filter", "gamma_gains", "inverse_gains"] {
+            let error = change(name, "true").unwrap_err();
+            assert!(error.to_string().contains(&format!("BBR has no {name} in BPF")), "{error}");
+        }
         let error = change("drain_target", "true").unwrap_err();
         assert!(error.to_string().contains("did you mean \"drain_to_target\"?"), "{error}");
     }

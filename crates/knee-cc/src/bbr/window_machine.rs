@@ -1,0 +1,337 @@
+//! The change `window_machine`: BBR's model with the window as the control, TCP
+//! D* (Lynn and Ghosal, "TCP D*: A Low Latency First Congestion Control
+//! Algorithm", arXiv 2012.14996, 2020; the authors' module for Linux, on GitHub
+//! as lambda-11235/tcp_davis).
+//!
+//! ```text
+//!   GAIN_1 --- a round trip ---> GAIN_2 --- a round trip: measure ---+
+//!     ^   window = BDP + gain                                        |
+//!     +---------------------------------------------------- new BDP -+
+//!     ^                                                              |
+//!     +--- two round trips --- DRAIN (4 packets) <--- min_rtt 10 s old
+//!
+//!   BDP  = delivered in GAIN_2 / its time x min_rtt
+//!   gain = 1 MiB/s x min_rtt, at most BDP / 16, at least a packet
+//! ```
+//! There is no maximum to remember: each BDP is one measurement, with `gain`
+//! packets more than the last in flight, so that the queue is `gain` long. In
+//! slow start the window is 3/2 of each new BDP, as long as those grow. Losses
+//! change nothing.
+//!
+//! Ours, where the module says otherwise or nothing:
+//! - The minimum RTT is that of samples, not of the smoothed RTT, which would
+//!   take the queue of slow start for path.
+//! - A round trip is the smoothed RTT. The module compares with the kernel's
+//!   count of eighths, eight round trips.
+//! - After a timeout slow start begins again. The module goes on with a BDP
+//!   measured from one packet, and adds a packet every other round trip.
+//! - A measurement that the application limited counts only if it is larger.
+//! - It starts from the initial window, not from four packets.
+
+use crate::pacing::{FASTER, SendQuantum, rate_of_window};
+use crate::{Connection, Controller, Decision, Event, Init, Needs, Sample, State};
+use knee_units::{Rate, Time};
+
+/// Window in DRAIN, and never less, in packets.
+const LEAST: u64 = 4;
+
+/// Rate that `gain` probes for, in bytes per second.
+const GAIN_RATE: u64 = 1 << 20;
+
+/// Part of the BDP that `gain` is at most.
+const LARGEST_GAIN: u64 = 16;
+
+/// Round trips of DRAIN.
+const DRAIN_ROUNDS: u64 = 2;
+
+/// Age at which the minimum RTT is measured anew.
+const MIN_RTT_AGE: Time = Time::from_secs(10);
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Mode {
+    Gain1,
+    Gain2,
+    Drain,
+}
+
+/// A BDP in the window, a little more to probe.
+#[derive(Clone, Debug)]
+pub(super) struct WindowMachine {
+    mode: Mode,
+    since: Time,
+    /// The largest BDP of slow start; none: it is over.
+    slow_start: Option<u64>,
+    mss: u64,
+    /// In bytes.
+    bdp: u64,
+    window: u64,
+    min_rtt: Option<Time>,
+    min_rtt_at: Time,
+    /// Bytes delivered when GAIN_2 began.
+    delivered: u64,
+    /// The application limited the rate in GAIN_2.
+    app_limited: bool,
+    quantum: SendQuantum,
+    decision: Decision,
+}
+
+impl WindowMachine {
+    pub(super) fn new(init: &Init) -> WindowMachine {
+        let mss = u64::from(init.mss.max(1));
+        let window = init.initial_window.max(LEAST * mss);
+        let mut machine = WindowMachine {
+            mode: Mode::Gain1,
+            since: Time::ZERO,
+            slow_start: Some(0),
+            mss,
+            bdp: window,
+            window,
+            min_rtt: None,
+            min_rtt_at: Time::ZERO,
+            delivered: 0,
+            app_limited: false,
+            quantum: SendQuantum::default(),
+            decision: Decision::default(),
+        };
+        machine.decide(&Connection::default());
+        machine
+    }
+
+    fn take_rtt(&mut self, rtt: Time, now: Time) {
+        if self.min_rtt.is_none_or(|least| rtt < least) {
+            self.min_rtt = Some(rtt);
+            self.min_rtt_at = now;
+        }
+    }
+
+    fn enter(&mut self, mode: Mode, connection: &Connection) {
+        self.mode = mode;
+        self.since = connection.now;
+        self.delivered = connection.delivered;
+        self.app_limited = connection.app_limited;
+    }
+
+    /// Packets more than the BDP, in bytes.
+    fn gain(&self) -> u64 {
+        let min_rtt_us = self.min_rtt.unwrap_or_default().as_micros();
+        let gain = GAIN_RATE.saturating_mul(min_rtt_us) / 1_000_000;
+        gain.min(self.bdp / LARGEST_GAIN).max(self.mss)
+    }
+
+    fn advance(&mut self, connection: &Connection) {
+        let elapsed = connection.now.saturating_sub(self.since);
+        let round = connection.srtt.max(Time::from_micros(1));
+        match self.mode {
+            Mode::Gain1 if elapsed > round => self.enter(Mode::Gain2, connection),
+            Mode::Gain2 if elapsed > round => self.end_measurement(elapsed, connection),
+            Mode::Drain if elapsed > round * DRAIN_ROUNDS => self.resume(connection),
+            _ => {}
+        }
+    }
+
+    fn end_measurement(&mut self, elapsed: Time, connection: &Connection) {
+        let delivered = connection.delivered.saturating_sub(self.delivered);
+        let min_rtt = self.min_rtt.unwrap_or(connection.srtt);
+        let bdp = u128::from(delivered) * u128::from(min_rtt.as_nanos())
+            / u128::from(elapsed.as_nanos().max(1));
+        let bdp = bdp.min(u128::from(u64::MAX >> 8)) as u64;
+        if !self.app_limited || bdp > self.bdp {
+            self.bdp = bdp;
+        }
+        if let Some(largest) = self.slow_start
+            && bdp > largest
+        {
+            self.slow_start = Some(bdp);
+            self.window = bdp / 2 * 3;
+            self.enter(Mode::Gain1, connection);
+        } else if connection.now > self.min_rtt_at + MIN_RTT_AGE {
+            self.slow_start = None;
+            self.min_rtt = None;
+            self.window = LEAST * self.mss;
+            self.enter(Mode::Drain, connection);
+        } else {
+            self.slow_start = None;
+            self.resume(connection);
+        }
+    }
+
+    fn resume(&mut self, connection: &Connection) {
+        self.window = self.bdp + self.gain();
+        self.enter(Mode::Gain1, connection);
+    }
+
+    fn on_timeout(&mut self, connection: &Connection) {
+        self.window = connection.in_flight + self.mss;
+        self.bdp = LEAST * self.mss;
+        self.slow_start = Some(0);
+        self.enter(Mode::Gain1, connection);
+    }
+
+    fn decide(&mut self, connection: &Connection) -> Decision {
+        self.window = self.window.max(LEAST * self.mss);
+        let mss = self.mss as u32;
+        let rate = rate_of_window(self.window / self.mss, FASTER, mss, connection.srtt);
+        let bytes = rate.map_or(0, |rate| rate.as_bits_per_second() / 8);
+        let burst = self.quantum.segments(bytes, connection.min_rtt, mss, 2);
+        self.decision = Decision {
+            window: self.window,
+            pacing_rate: rate,
+            send_quantum: u64::from(burst) * self.mss,
+            holds_back: self.mode == Mode::Drain,
+            ..Decision::default()
+        };
+        self.decision
+    }
+}
+
+impl Controller for WindowMachine {
+    fn on_ack(&mut self, sample: &Sample, connection: &Connection) -> Decision {
+        self.mss = u64::from(connection.mss.max(1));
+        if let Some(rtt) = sample.rtt {
+            self.take_rtt(rtt, connection.now);
+        }
+        self.app_limited |= sample.app_limited;
+        self.advance(connection);
+        self.decide(connection)
+    }
+
+    fn on_event(&mut self, event: Event, connection: &Connection) -> Decision {
+        match event {
+            Event::Established => {
+                if connection.min_rtt > Time::ZERO {
+                    self.take_rtt(connection.min_rtt, connection.now);
+                }
+                self.enter(Mode::Gain1, connection);
+            }
+            Event::Timeout => self.on_timeout(connection),
+            Event::Penalised => self.window /= 2,
+            Event::SentAfterIdle
+            | Event::RecoveryStart
+            | Event::CongestionEcho
+            | Event::RecoveryEnd
+            | Event::SpuriousRecovery => {}
+        }
+        self.decide(connection)
+    }
+
+    fn decision(&self) -> Decision {
+        self.decision
+    }
+
+    fn state(&self) -> State {
+        let phase = match (self.mode, self.slow_start) {
+            (Mode::Drain, _) => "drain",
+            (_, Some(_)) => "slow_start",
+            (Mode::Gain1, None) => "gain_1",
+            (Mode::Gain2, None) => "gain_2",
+        };
+        let bandwidth = self.min_rtt.map(|rtt| {
+            let bits = u128::from(self.bdp) * 8_000_000_000 / u128::from(rtt.as_nanos().max(1));
+            Rate::from_bits_per_second(bits.min(u128::from(u64::MAX)) as u64)
+        });
+        State { phase, bandwidth, min_rtt: self.min_rtt, ..State::default() }
+    }
+
+    fn needs(&self) -> Needs {
+        Needs::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rand_chacha::ChaCha8Rng;
+    use rand_core::SeedableRng;
+
+    const MSS: u64 = 1000;
+
+    /// Every 10 ms an ACK for so many packets; an RTT of 40 ms.
+    struct ByHand {
+        machine: WindowMachine,
+        connection: Connection,
+    }
+
+    impl ByHand {
+        fn new() -> ByHand {
+            let rng = ChaCha8Rng::seed_from_u64(1);
+            let init = Init { mss: MSS as u32, mtu: 1052, initial_window: 10 * MSS, rng };
+            let rtt = Time::from_millis(40);
+            let connection =
+                Connection { mss: MSS as u32, srtt: rtt, min_rtt: rtt, ..Connection::default() };
+            let mut machine = WindowMachine::new(&init);
+            machine.on_event(Event::Established, &connection);
+            ByHand { machine, connection }
+        }
+
+        /// Until `ms`, the last ACK included.
+        fn until(&mut self, ms: u64, packets: u64) -> &mut ByHand {
+            while self.connection.now < Time::from_millis(ms) {
+                self.connection.now += Time::from_millis(10);
+                self.connection.delivered += packets * MSS;
+                let sample = Sample { rtt: Some(Time::from_millis(40)), ..Sample::default() };
+                self.machine.on_ack(&sample, &self.connection);
+            }
+            self
+        }
+
+        #[track_caller]
+        fn is(&self, phase: &str, window: u64) {
+            assert_eq!(
+                (self.machine.state().phase, self.machine.decision().window),
+                (phase, window)
+            );
+        }
+    }
+
+    /// A packet a millisecond and 40 ms are a BDP of 40,000 bytes. A round trip is
+    /// over with the first ACK after 40 ms, the fifth: 50 packets in 50 ms. Slow
+    /// start goes to 3/2 of the first BDP; the second is no larger. 1 MiB/s for
+    /// 40 ms would be 41,943 bytes: the gain is a sixteenth.
+    #[test]
+    fn the_published_steps() {
+        let mut by_hand = ByHand::new();
+        by_hand.is("slow_start", 10_000);
+        by_hand.until(90, 10).is("slow_start", 10_000);
+        by_hand.until(100, 10).is("slow_start", 60_000);
+        by_hand.until(200, 10).is("gain_1", 42_500);
+        by_hand.until(250, 10).is("gain_2", 42_500);
+        // Twice the rate: as much again, and a sixteenth.
+        by_hand.until(300, 20).is("gain_1", 85_000);
+        // 0.4 packets a millisecond: 16,000 bytes, a sixteenth of them is a packet.
+        by_hand.until(400, 4).is("gain_1", 17_000);
+        by_hand.until(500, 1).is("gain_1", 5_000);
+        by_hand.until(600, 0).is("gain_1", 4_000);
+    }
+
+    /// The minimum was seen at 0 s: DRAIN begins with the first measurement after
+    /// 10 s, lasts two round trips, and what was known before it holds on.
+    #[test]
+    fn the_minimum_is_renewed() {
+        let mut by_hand = ByHand::new();
+        by_hand.until(10_000, 10).is("gain_1", 42_500);
+        by_hand.until(10_100, 10).is("drain", 4_000);
+        assert!(by_hand.machine.decision().holds_back);
+        by_hand.until(10_180, 1).is("drain", 4_000);
+        by_hand.until(10_190, 1).is("gain_1", 42_500);
+    }
+
+    #[test]
+    fn a_timeout_begins_again() {
+        let mut by_hand = ByHand::new();
+        by_hand.until(200, 10);
+        by_hand.machine.on_event(Event::Timeout, &by_hand.connection);
+        by_hand.is("slow_start", 4_000);
+        by_hand.until(300, 10).is("slow_start", 60_000);
+    }
+
+    /// What the application did not send says nothing of the path, unless it is
+    /// more than was known.
+    #[test]
+    fn what_the_application_limits_does_not_shrink_it() {
+        let mut by_hand = ByHand::new();
+        by_hand.until(200, 10);
+        by_hand.connection.app_limited = true;
+        by_hand.until(300, 1).is("gain_1", 42_500);
+        by_hand.until(400, 20).is("gain_1", 85_000);
+    }
+}
