@@ -4,18 +4,23 @@
 
 mod pipe;
 
-use knee_cc::{Connection, Event, Peer, Recovery, Sample};
+use knee_cc::{Connection, Event, Kind, Peer, Recovery, Sample, Selection, Value, build};
 use knee_units::Time;
-use pipe::{MSS, controller};
+use pipe::{MSS, init};
 use proptest::prelude::*;
 
-/// Every controller and preset but that of a window that never changes.
-fn names() -> Vec<&'static str> {
-    let entries = knee_cc::controllers().iter().filter(|entry| entry.name != "fixed");
-    let all = entries.flat_map(|entry| {
-        std::iter::once(entry.name).chain(entry.presets.iter().map(|preset| preset.name))
-    });
-    all.collect()
+/// Every controller, preset and switch but that of a window that never changes.
+fn selections() -> Vec<Selection> {
+    let mut all = Vec::new();
+    for entry in knee_cc::controllers().iter().filter(|entry| entry.name != "fixed") {
+        all.push(Selection::named(entry.name));
+        all.extend(entry.presets.iter().map(|preset| Selection::named(preset.name)));
+        for switch in entry.parameters.iter().filter(|one| matches!(one.kind, Kind::Switch)) {
+            let other = Value::Switch(switch.default != "true");
+            all.push(Selection::named(entry.name).with(switch.name, other));
+        }
+    }
+    all
 }
 
 const EVENTS: [Event; 8] = [
@@ -64,13 +69,13 @@ fn recovery_after(event: Event, now: Recovery) -> Recovery {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(64))]
+    #![proptest_config(ProptestConfig::with_cases(256))]
     #[test]
     fn decisions_are_always_usable(
-        name in prop::sample::select(names()),
+        name in prop::sample::select(selections()),
         steps in prop::collection::vec(step(), 1..400),
     ) {
-        let mut controller = controller(name, 5);
+        let mut controller = build(&name, init(5)).unwrap();
         let mut connection = Connection {
             now: Time::from_millis(1),
             mss: MSS as u32,
@@ -112,6 +117,7 @@ proptest! {
                         delivered: (packets * MSS).min(connection.delivered),
                         prior_delivered: connection.delivered - packets * MSS,
                         interval: Time::from_micros(gap_us),
+                        send_interval: Time::from_micros(gap_us.min(rtt_us)),
                         rtt: Some(rtt),
                         app_limited: limited,
                         newly_acked: packets * MSS,
@@ -123,17 +129,17 @@ proptest! {
                     controller.on_ack(&sample, &connection)
                 }
             };
-            prop_assert!(decision.window >= MSS, "{name}: {decision:?}");
+            prop_assert!(decision.window >= MSS, "{name:?}: {decision:?}");
             prop_assert!(decision.send_quantum >= MSS && decision.send_quantum % MSS == 0);
             prop_assert!(decision.send_quantum <= 65_536);
             if let Some(rate) = decision.pacing_rate {
-                prop_assert!(rate.as_bits_per_second() > 0, "{name}");
+                prop_assert!(rate.as_bits_per_second() > 0, "{name:?}");
             }
             prop_assert_eq!(decision, controller.decision());
             prop_assert!(!controller.state().phase.is_empty());
             // BBR keeps four packets except around recovery and penalties.
             was_cut |= connection.recovery != Recovery::Open;
-            if name.starts_with("bbr") && !was_cut {
+            if name.name.starts_with("bbr") && !was_cut {
                 prop_assert!(decision.window >= 4 * MSS, "{decision:?}");
             }
         }
