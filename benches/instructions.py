@@ -22,16 +22,16 @@ ROOT = Path(__file__).resolve().parent.parent
 
 # Case: short and long run in simulated seconds, most instructions per packet.
 CASES = {
-    "ii": (10, 30, 1325),
-    "ii-loss": (10, 20, 3010),
-    "iv": (3, 5, 1575),
+    "ii": (10, 30, 1145),
+    "ii-loss": (10, 20, 2735),
+    "iv": (3, 5, 1470),
     "v": (3, 5, 2060),
-    "multipath": (10, 20, 2435),
+    "multipath": (10, 20, 2255),
 }
 
 # A packet of a connection over two paths: the most that it may cost, in packets
 # of one flow over one path.
-TWO_PATHS = 1.87
+TWO_PATHS = 2.01
 
 # Schedulers that send other than the next packet: the most that their packet
 # may cost, in packets of minrtt; rate of each path in Mbit/s and length of the

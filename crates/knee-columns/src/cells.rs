@@ -233,19 +233,21 @@ fn next<T: DataType>(
     Ok((values, present))
 }
 
-/// Texts that recur, each kept once.
+/// Texts that recur, each kept once. They recur as what they are slices of: it is
+/// cheaper to look at where a text lies than at what it says.
 #[derive(Default)]
 struct Texts<'a> {
     last: Option<(&'a str, ByteArray)>,
-    all: BTreeMap<&'a str, ByteArray>,
+    all: BTreeMap<(usize, usize), ByteArray>,
 }
 
 impl<'a> Texts<'a> {
     fn get(&mut self, text: &'a str) -> ByteArray {
         match &self.last {
-            Some((last, bytes)) if *last == text => bytes.clone(),
+            Some((last, bytes)) if std::ptr::eq(*last, text) => bytes.clone(),
             _ => {
-                let bytes = self.all.entry(text).or_insert_with(|| ByteArray::from(text)).clone();
+                let place = (text.as_ptr().addr(), text.len());
+                let bytes = self.all.entry(place).or_insert_with(|| ByteArray::from(text)).clone();
                 self.last = Some((text, bytes.clone()));
                 bytes
             }

@@ -71,6 +71,45 @@ impl<P: Packet> Fifo<P> {
         self.ring[place] = Place { departure, arrival, packet: Some(packet) };
     }
 
+    /// Pushes packets of `size` bytes, so many, each with its departure and
+    /// arrival.
+    #[inline(always)]
+    pub fn push_run(
+        &mut self,
+        size: u32,
+        count: u32,
+        mut entry: impl FnMut(u32) -> (Time, Time, P),
+    ) {
+        let (begin, end) = (self.next, self.next + count as usize);
+        while end - self.first > self.ring.len() {
+            self.grow();
+        }
+        self.queued_bytes += u64::from(size) * u64::from(count);
+        self.next = end;
+        let mask = self.ring.len().wrapping_sub(1);
+        let ring = &mut self.ring[..];
+        for place in 0..count {
+            let (departure, arrival, packet) = entry(place);
+            let packet = Some(packet);
+            ring[(begin + place as usize) & mask] = Place { departure, arrival, packet };
+        }
+        if begin == self.first && count > 0 {
+            self.next_arrival = ring[begin & mask].arrival;
+        }
+    }
+
+    /// How many of `count` packets of `size` bytes that enter now are sure to
+    /// find room.
+    #[inline(always)]
+    pub fn certain_room(&self, size: u32, buffer: Buffer, count: u32) -> u32 {
+        let (most, each) = match buffer {
+            Buffer::Unlimited => return count,
+            Buffer::Bytes(limit) => (limit.saturating_sub(self.queued_bytes), u64::from(size)),
+            Buffer::Packets(limit) => (limit.saturating_sub(self.queued_packets() as u64), 1),
+        };
+        if u64::from(count) * each <= most { count } else { (most / each.max(1)) as u32 }
+    }
+
     #[cold]
     #[inline(never)]
     fn grow(&mut self) {
@@ -99,6 +138,16 @@ impl<P: Packet> Fifo<P> {
         self.take_first()
     }
 
+    /// The oldest packet, if it has arrived by `now`.
+    #[inline(always)]
+    pub fn first_arrived(&self, now: Time) -> Option<&P> {
+        // Nothing inside arrives never.
+        if self.next_arrival > now || self.first == self.next {
+            return None;
+        }
+        self.ring[self.place(self.first)].packet.as_ref()
+    }
+
     /// The next packet that has left the queue by `now`, wherever it is, and
     /// when it arrives.
     pub fn pop_departed(&mut self, now: Time) -> Option<(Time, P)> {
@@ -125,6 +174,21 @@ impl<P: Packet> Fifo<P> {
         self.first += 1;
         self.next_arrival = self.front().map_or(Time::MAX, |place| place.arrival);
         packet
+    }
+
+    /// Passes over the oldest entry, which has arrived and needs no dropping;
+    /// returns when the next one arrives.
+    #[inline(always)]
+    pub fn skip_first(&mut self) -> Time {
+        if self.queued == self.first {
+            let place = &self.ring[self.place(self.first)];
+            let size = place.packet.as_ref().map_or(0, P::size);
+            self.queued += 1;
+            self.count_departed(size);
+        }
+        self.first += 1;
+        self.next_arrival = self.front().map_or(Time::MAX, |place| place.arrival);
+        self.next_arrival
     }
 
     #[inline]

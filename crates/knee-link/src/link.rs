@@ -174,6 +174,25 @@ impl<P: Packet> Link<P> {
         Ok(())
     }
 
+    /// Offers packets of `size` bytes that enter one after another, as many of
+    /// `count` as are certain to be let in, and returns how many those are; the
+    /// next one is to be [sent](Link::send) alone. `packet` gives each, by its
+    /// place among them.
+    #[inline(always)]
+    pub fn send_run(&mut self, now: Time, size: u32, count: u32, packet: impl Fn(u32) -> P) -> u32 {
+        if !matches!(self.extras, Extras::None) {
+            return 0;
+        }
+        let Core { fifo, server, buffer, delay, counters } = &mut self.core;
+        let count = fifo.certain_room(size, *buffer, count);
+        counters.entered_packets += u64::from(count);
+        fifo.push_run(size, count, |place| {
+            let departure = server.serve(now, size);
+            (departure, departure.saturating_add(*delay), packet(place))
+        });
+        count
+    }
+
     /// The next instant at which [`poll`](Link::poll) has something to do;
     /// [`Time::MAX`] when nothing is inside that will ever move. Sending a
     /// packet may bring it forward.
@@ -199,16 +218,14 @@ impl<P: Packet> Link<P> {
         packet
     }
 
-    /// Does what [`poll`](Link::poll) does and says what
-    /// [`next_time`](Link::next_time) would say after it.
+    /// The packet that [`poll`](Link::poll) would deliver, where it stays until
+    /// it is [removed](Link::remove_arrived). None: `poll` must be called.
     #[inline(always)]
-    pub fn poll_and_next(&mut self, now: Time) -> (Option<P>, Time) {
-        if let Extras::Features(_) = &self.extras {
-            return (self.poll(now), self.next_time());
+    pub fn arrived(&self, now: Time) -> Option<&P> {
+        match &self.extras {
+            Extras::Features(_) => None,
+            _ => self.core.fifo.first_arrived(now),
         }
-        let packet = self.core.fifo.pop_arrived(now);
-        self.core.counters.delivered_packets += u64::from(packet.is_some());
-        (packet, self.core.fifo.next_arrival())
     }
 
     /// A packet dropped after entry, with the time and the reason: by CoDel,
@@ -267,6 +284,16 @@ impl<P: Packet> Link<P> {
             Extras::Features(features) => features.classes(&mut self.core, now),
             _ => Vec::new(),
         }
+    }
+}
+
+impl<P: Packet + Copy> Link<P> {
+    /// Counts the packet as delivered that [`arrived`](Link::arrived) has just
+    /// shown, and says what [`next_time`](Link::next_time) would.
+    #[inline(always)]
+    pub fn remove_arrived(&mut self) -> Time {
+        self.core.counters.delivered_packets += 1;
+        self.core.fifo.skip_first()
     }
 }
 

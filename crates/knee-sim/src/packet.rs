@@ -95,14 +95,16 @@ impl Packet {
         }
     }
 
-    /// This segment and those behind it in a burst of `count`, in which they
-    /// differ in their number alone.
-    pub fn of_burst(self, count: u32) -> impl Iterator<Item = Packet> {
-        (0..count).map(move |behind| Packet {
+    /// The segment so many places behind this one in a burst, in which they
+    /// differ in their number alone, but that one may be pushed.
+    #[inline(always)]
+    pub fn of_burst(self, behind: u32, is_pushed: bool) -> Packet {
+        Packet {
             number: self.number.wrapping_add(behind),
             id: self.id.wrapping_add(behind),
+            flags: self.flags | u8::from(is_pushed) << PUSH.trailing_zeros(),
             ..self
-        })
+        }
     }
 
     pub fn to_segment(self) -> Segment {

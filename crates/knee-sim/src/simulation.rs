@@ -11,7 +11,7 @@ use crate::{Control, SimulationError};
 use knee_link::{DropReason, Link, Packet as _};
 use knee_record::ConnectionRecord;
 use knee_scenario::{Algorithms, Scenario, link_stream};
-use knee_transport::{Burst, Receiver, Sender, TimerKind, Transmit};
+use knee_transport::{Burst, Receiver, Segment, Sender, TimerKind, Transmit, Wait};
 use knee_units::{Ecn, Time};
 use std::sync::atomic::Ordering;
 
@@ -54,23 +54,23 @@ impl LinkState {
         Ok(())
     }
 
-    /// Offers packets, one after another, until one is refused, or another was
-    /// dropped for one. None: there are no more.
+    /// Offers packets of one size that enter one after another, as many of
+    /// `count` as are certain to be let in. Returns how many those are.
     #[inline(always)]
-    fn offer_all(
+    fn offer_run(
         &mut self,
         queue: &mut EventQueue,
         now: Time,
         link: usize,
-        packets: &mut impl Iterator<Item = Packet>,
-    ) -> Option<Result<(), (DropReason, Packet)>> {
-        for packet in packets {
-            let taken = self.offer(queue, now, link, packet);
-            if taken.is_err() || self.link.has_dropped() {
-                return Some(taken);
-            }
+        (size, count): (u32, u32),
+        packet: impl Fn(u32) -> Packet,
+    ) -> u32 {
+        let taken = self.link.send_run(now, size, count, packet);
+        let next = self.link.next_time();
+        if next < self.armed.time {
+            self.armed = queue.push_soon(next, link);
         }
-        None
+        taken
     }
 }
 
@@ -260,8 +260,21 @@ impl<'a, L: PacketLog> Simulation<'a, L> {
         if !armed.take(event) {
             return;
         }
-        let (packet, next) = state.poll_and_next(self.now);
+        let Some(&packet) = state.arrived(self.now) else { return self.poll_link(link) };
+        let next = state.remove_arrived();
         // None is queued any more.
+        if next < Time::MAX {
+            *armed = self.queue.push_soon(next, link);
+        }
+        self.note(packet.flow, Event::Leave { link, packet: &packet });
+        self.advance(&packet);
+    }
+
+    /// The same of a link of which not even that is certain that a packet arrives.
+    #[inline(never)]
+    fn poll_link(&mut self, link: usize) {
+        let LinkState { link: state, armed } = &mut self.links[link];
+        let (packet, next) = (state.poll(self.now), state.next_time());
         if next < Time::MAX {
             *armed = self.queue.push_soon(next, link);
         }
@@ -450,7 +463,7 @@ impl<'a, L: PacketLog> Simulation<'a, L> {
     #[inline]
     pub(crate) fn pump(&mut self, index: usize) {
         let ends = self.slots[index].ends as usize;
-        let deadline = if self.senders[ends].sends_only_new() {
+        let deadline = if !L::WRITES && self.senders[ends].sends_only_new() {
             self.pump_new(index, ends)
         } else {
             self.pump_any(index, ends)
@@ -465,21 +478,22 @@ impl<'a, L: PacketLog> Simulation<'a, L> {
     fn pump_new(&mut self, index: usize, ends: usize) -> Time {
         loop {
             let sender = &mut self.senders[ends];
-            match sender.poll_new(self.now) {
-                Transmit::Segment(segment) => {
+            match sender.poll_burst(self.now) {
+                Ok(burst) => {
                     let ecn = sender.ecn();
-                    let goes_on = !L::WRITES && sender.burst_goes_on(self.now);
-                    self.put_segment(index, &segment, ecn);
-                    if goes_on {
-                        self.put_rest(index, ends, ecn);
+                    if burst.count == 1 {
+                        let only = Segment { push: burst.push, ..burst.first };
+                        self.put_segment(index, &only, ecn);
+                    } else {
+                        self.put_burst(index, &burst, ecn);
                     }
                 }
-                Transmit::At(time) => {
+                Err(Wait::Until(time)) => {
                     let deadline = sender.timer();
                     self.arm(index, PACING, time);
                     return deadline;
                 }
-                Transmit::Nothing => return sender.timer(),
+                Err(Wait::ForEvent) => return sender.timer(),
             }
         }
     }
@@ -517,12 +531,7 @@ impl<'a, L: PacketLog> Simulation<'a, L> {
 
     /// Puts a segment on the wire.
     #[inline(always)]
-    pub(crate) fn put_segment(
-        &mut self,
-        index: usize,
-        segment: &knee_transport::Segment,
-        ecn: Ecn,
-    ) {
+    pub(crate) fn put_segment(&mut self, index: usize, segment: &Segment, ecn: Ecn) {
         let slot = &mut self.slots[index];
         slot.in_network += 1;
         let size = match segment.kind {
@@ -537,44 +546,46 @@ impl<'a, L: PacketLog> Simulation<'a, L> {
         self.set_out(packet);
     }
 
-    /// Puts what is certain of a burst on the wire, whose first segment was sent.
+    /// Puts segments on the wire that leave together, without a word to a log.
     #[inline(never)]
-    fn put_rest(&mut self, index: usize, ends: usize, ecn: Ecn) {
-        if let Some(burst) = self.senders[ends].poll_rest(self.now) {
-            self.put_burst(index, &burst, ecn);
+    pub(crate) fn put_burst(&mut self, index: usize, burst: &Burst, ecn: Ecn) {
+        let Burst { first, count, push } = burst;
+        let slot = &mut self.slots[index];
+        slot.in_network += count;
+        let (hop, hash) = (slot.route.forward, slot.hash);
+        let size = u32::from(first.len) + u32::from(slot.header);
+        let id = self.next_packet;
+        self.next_packet = id.wrapping_add(*count);
+        let mut packet = Packet::segment(index as u32, hash, hop, id, size, ecn, first);
+        let pushed = if *push { count - 1 } else { u32::MAX };
+        let Step::Link(link) = self.topology.routes.step(hop) else {
+            return (0..*count).for_each(|behind| {
+                self.advance_without_link(packet.of_burst(behind, behind == pushed));
+            });
+        };
+        packet.hop += 1;
+        let run = (size, *count);
+        let certain = self.links[link].offer_run(&mut self.queue, self.now, link, run, |behind| {
+            packet.of_burst(behind, behind == pushed)
+        });
+        for behind in certain..*count {
+            self.offer_alone(link, packet.of_burst(behind, behind == pushed));
         }
     }
 
-    /// Puts segments on the wire that leave together, without a word to a log.
-    #[inline]
-    pub(crate) fn put_burst(&mut self, index: usize, burst: &Burst, ecn: Ecn) {
-        let slot = &mut self.slots[index];
-        slot.in_network += burst.count;
-        let (hop, hash) = (slot.route.forward, slot.hash);
-        let size = u32::from(burst.first.len) + u32::from(slot.header);
-        let id = self.next_packet;
-        self.next_packet = id.wrapping_add(burst.count);
-        let mut packet = Packet::segment(index as u32, hash, hop, id, size, ecn, &burst.first);
-        let Step::Link(link) = self.topology.routes.step(hop) else {
-            return packet
-                .of_burst(burst.count)
-                .for_each(|packet| self.advance_without_link(packet));
-        };
-        packet.hop += 1;
-        let mut packets = packet.of_burst(burst.count);
-        let now = self.now;
-        while let Some(stopped) =
-            self.links[link].offer_all(&mut self.queue, now, link, &mut packets)
-        {
-            match stopped {
-                Ok(()) => self.collect_dropped(link),
-                Err((reason, packet)) => self.refuse(link, &packet, reason),
-            }
+    /// Offers a packet of a burst that may be dropped.
+    #[inline(never)]
+    fn offer_alone(&mut self, link: usize, packet: Packet) {
+        let state = &mut self.links[link];
+        match state.offer(&mut self.queue, self.now, link, packet) {
+            Err((reason, packet)) => self.refuse(link, &packet, reason),
+            Ok(()) if state.link.has_dropped() => self.collect_dropped(link),
+            Ok(()) => {}
         }
     }
 
     /// Tells the log what a sender goes by.
-    fn log_send(&mut self, index: usize, packet: &Packet, segment: &knee_transport::Segment) {
+    fn log_send(&mut self, index: usize, packet: &Packet, segment: &Segment) {
         let Slot { connection, position, ends, .. } = self.slots[index];
         let (sender, offset) = match &self.connections[connection as usize].ends {
             Ends::Plain(_) => (Some(&self.senders[ends as usize]), None),

@@ -15,7 +15,7 @@ impl Distribution {
     /// positive do not count. None when nothing is left.
     pub fn new(mut weighted: Vec<(f64, f64)>) -> Option<Distribution> {
         weighted.retain(|(_, weight)| *weight > 0.0);
-        weighted.sort_by(|a, b| a.0.total_cmp(&b.0));
+        sort(&mut weighted);
         let total: f64 = weighted.iter().map(|(_, weight)| weight).sum();
         let moment: f64 = weighted.iter().map(|(value, weight)| value * weight).sum();
         let mut sum = 0.0;
@@ -61,10 +61,79 @@ impl Distribution {
     }
 }
 
+/// From so many pairs on a pass over all of them for each digit is cheaper than
+/// comparisons.
+const MANY: usize = 1024;
+/// Bits of a digit.
+const DIGIT: u32 = 8;
+const DIGITS: usize = (u64::BITS / DIGIT) as usize;
+
+/// Sorts pairs by their value in the order of [`f64::total_cmp`]; those of equal
+/// value keep their order, so that sums of weights round as before. Many are
+/// sorted digit by digit, the last first, each pass stable; digits that all
+/// have in common, as those of exponents, are passed over.
+fn sort(pairs: &mut Vec<(f64, f64)>) {
+    if pairs.len() < MANY {
+        return pairs.sort_by(|a, b| a.0.total_cmp(&b.0));
+    }
+    let digit = |key: u64, place: usize| (key >> (DIGIT * place as u32)) as usize & 0xff;
+    let mut counts = [[0_usize; 1 << DIGIT]; DIGITS];
+    for (value, _) in pairs.iter() {
+        let key = ascending(*value);
+        counts.iter_mut().enumerate().for_each(|(place, count)| count[digit(key, place)] += 1);
+    }
+    let mut sorted = vec![(0.0, 0.0); pairs.len()];
+    for (place, count) in counts.iter_mut().enumerate() {
+        if count.contains(&pairs.len()) {
+            continue;
+        }
+        // Where the next pair with each digit goes.
+        let mut next = 0;
+        for here in count.iter_mut() {
+            next += std::mem::replace(here, next);
+        }
+        for pair in pairs.iter() {
+            let here = &mut count[digit(ascending(pair.0), place)];
+            sorted[*here] = *pair;
+            *here += 1;
+        }
+        std::mem::swap(pairs, &mut sorted);
+    }
+}
+
+/// Ascends with the value, as [`f64::total_cmp`] has it.
+fn ascending(value: f64) -> u64 {
+    let bits = value.to_bits();
+    let negative = (bits as i64 >> 63) as u64;
+    bits ^ (negative | 1 << 63)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    proptest! {
+        /// The standard library's stable sort is the oracle; any bits, and few
+        /// different values, so that many are equal.
+        #[test]
+        fn many_are_sorted_as_few(
+            bits in prop::collection::vec(any::<u64>(), 1..20),
+            chosen in prop::collection::vec(any::<prop::sample::Index>(), MANY..MANY + 500),
+        ) {
+            let value = |(place, at): (usize, &prop::sample::Index)| {
+                (f64::from_bits(*at.get(&bits)), place as f64)
+            };
+            let pairs: Vec<(f64, f64)> = chosen.iter().enumerate().map(value).collect();
+            let (mut ours, mut theirs) = (pairs.clone(), pairs);
+            sort(&mut ours);
+            theirs.sort_by(|a, b| a.0.total_cmp(&b.0));
+            let exact = |pairs: Vec<(f64, f64)>| -> Vec<(u64, u64)> {
+                pairs.iter().map(|(a, b)| (a.to_bits(), b.to_bits())).collect()
+            };
+            prop_assert_eq!(exact(ours), exact(theirs));
+        }
+    }
 
     /// The values 1 to 100 once each: the k-th percentile is k.
     #[test]

@@ -32,7 +32,7 @@ pub use rate::RateSampler;
 pub use receiver::{Arrival, Receiver};
 pub use rtt::RttEstimator;
 pub use scoreboard::Sent;
-pub use sender::{Burst, Counters, Sender, TimerKind, Transmit};
+pub use sender::{Burst, Counters, Sender, TimerKind, Transmit, Wait};
 pub use wire::{Ack, AckDetails, EcnBytes, SACK_BLOCKS_MAX, Segment, SegmentKind};
 
 /// `a` comes after `b` in wrapping 32-bit order.

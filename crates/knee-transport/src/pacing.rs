@@ -96,11 +96,12 @@ impl Pacer {
         if self.burst_at == now { self.burst_left } else { 0 }
     }
 
-    /// The segment about to be charged ends a burst of several, because the
-    /// burst is full or nothing `follows` it.
+    /// The last of the `count` segments about to be charged ends a burst of
+    /// several, because the burst is full or nothing `follows` it.
     #[inline]
-    pub fn ends_burst(&self, follows: bool) -> bool {
-        self.burst > 1 && (self.burst_left == 1 || (!follows && self.burst_left < self.burst))
+    pub fn ends_burst(&self, count: u32, follows: bool) -> bool {
+        let left = self.burst_left.wrapping_sub(count - 1);
+        self.burst > 1 && (left == 1 || (!follows && left < self.burst))
     }
 
     /// When the last burst began or, where later, when the next may
@@ -125,6 +126,20 @@ impl Pacer {
         let forgiven = self.credit.min(time / 2);
         self.credit -= forgiven;
         self.next += Time::from_nanos(time - forgiven);
+    }
+
+    /// Charges `count` full segments that left together.
+    #[inline]
+    pub fn on_burst_sent(&mut self, count: u32, segments_before: u64) {
+        if self.credit > 0 || segments_before < UNPACED_SEGMENTS {
+            let len = self.full_segment as u16;
+            (0..u64::from(count)).for_each(|sent| self.on_sent(len, segments_before + sent));
+            return;
+        }
+        self.burst_left = self.burst_left.saturating_sub(count);
+        if self.rate.is_some() {
+            self.next += Time::from_nanos(u64::from(count) * self.full_segment_ns);
+        }
     }
 
     /// When the next burst may leave.

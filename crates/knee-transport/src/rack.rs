@@ -166,6 +166,26 @@ impl Rack {
         (rtt.minimum() / 4 * (u64::from(self.window_steps) + 1)).min(rtt.smoothed())
     }
 
+    /// Whether a segment was overtaken that is not judged yet. Moves the cursor
+    /// on to the first transmission that may be.
+    #[inline]
+    fn may_find(&mut self, board: &mut Scoreboard) -> bool {
+        if after(board.first(), self.cursor) {
+            self.cursor = board.first();
+        }
+        while self.cursor != board.next() {
+            let sent = board.get(self.cursor);
+            if sent.flags & (SACKED | LOST | EVER_RETRANSMITTED | JUDGED) == 0 {
+                if self.overtook(sent.order) {
+                    return true;
+                }
+                break;
+            }
+            self.cursor = self.cursor.wrapping_add(1);
+        }
+        self.retransmissions.front().is_some_and(|(_, order)| self.overtook(*order))
+    }
+
     /// Marks lost what must be (RFC 8985, section 6.2, step 5) and hands
     /// each such segment to `on_lost`.
     #[inline(never)]
@@ -178,12 +198,12 @@ impl Rack {
         lost: &mut Lost<'_>,
     ) -> Detection {
         let mut found = Detection::default();
+        if !self.may_find(board) {
+            return found;
+        }
         // Sent before this: lost. Later, but before the newest delivered
         // one: perhaps, once `patience` has passed.
         let patience = self.rtt + self.window(board, rtt, in_recovery);
-        if after(board.first(), self.cursor) {
-            self.cursor = board.first();
-        }
         while self.cursor != board.next() {
             let sent = board.get(self.cursor);
             if sent.flags & (SACKED | LOST | EVER_RETRANSMITTED | JUDGED) == 0 {
@@ -212,10 +232,10 @@ impl Rack {
         found: &mut Detection,
     ) {
         while let Some(&(number, order)) = self.retransmissions.front() {
+            if !self.overtook(order) {
+                break;
+            }
             if let Some(sent_at) = waiting(board, number, order) {
-                if !self.overtook(order) {
-                    break;
-                }
                 if sent_at + patience > now {
                     let again = self.last_retransmission(board, sent_at) + patience;
                     found.look_again = Some(found.look_again.map_or(again, |t| t.max(again)));

@@ -246,7 +246,17 @@ impl Receiver {
 
     /// Puts the range around `number` first (RFC 2018, section 4) and merges
     /// what touches it.
+    #[inline]
     fn extend_ranges(&mut self, number: u32) {
+        let after_it = number.wrapping_add(1);
+        if self.range_count > 0 && self.ranges[0].1 == number && !self.holds(after_it) {
+            self.ranges[0].1 = after_it;
+        } else {
+            self.merge_ranges(number);
+        }
+    }
+
+    fn merge_ranges(&mut self, number: u32) {
         let (mut from, mut to) = (number, number.wrapping_add(1));
         let mut kept = [(0, 0); RANGES_MAX];
         let mut count = 0;

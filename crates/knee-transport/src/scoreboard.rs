@@ -43,6 +43,23 @@ pub struct Sent {
     pub flags: u8,
 }
 
+/// Segments that one ACK acknowledges and of which none was selectively
+/// acknowledged, lost or sent again.
+pub struct PlainRun {
+    /// Number of the first.
+    pub first: u32,
+    /// How many they are.
+    pub count: u32,
+    /// Their payload.
+    pub bytes: u64,
+    /// When the first was sent.
+    pub oldest_sent_at: Time,
+    /// When the last was sent.
+    pub newest_sent_at: Time,
+    /// Number of its transmission.
+    pub newest_order: u32,
+}
+
 /// Ring of sent segments `first..next`, by number, and byte counts.
 #[derive(Clone, Debug, Default)]
 pub struct Scoreboard {
@@ -129,6 +146,57 @@ impl Scoreboard {
         self.next_byte += u64::from(sent.len);
         *self.get(number) = sent;
         number
+    }
+    /// Appends `count` new segments of one length that leave together: they
+    /// differ in their number, and in what counts with it.
+    #[inline]
+    pub fn push_burst(&mut self, mut sent: Sent, count: u32) -> u32 {
+        while (self.segments() + count) as usize > self.ring.len() {
+            self.grow();
+        }
+        let first = self.next;
+        self.next = first.wrapping_add(count);
+        self.next_byte += u64::from(count) * u64::from(sent.len);
+        let mask = self.ring.len().wrapping_sub(1);
+        let ring = &mut self.ring[..];
+        for behind in 0..count {
+            ring[first.wrapping_add(behind) as usize & mask] = sent;
+            sent.in_flight = sent.in_flight.wrapping_add(u32::from(sent.len));
+            sent.order = sent.order.wrapping_add(1);
+        }
+        first
+    }
+    /// What an ACK acknowledges, if it is a run of segments to which nothing
+    /// happened since they were sent; none: it is not, or not outstanding.
+    #[inline(always)]
+    pub fn plain_run(&self, acknowledged: u32) -> Option<PlainRun> {
+        let (first, count) = (self.first, acknowledged.wrapping_sub(self.first));
+        if count.wrapping_sub(1) >= self.segments() {
+            return None;
+        }
+        let mask = self.ring.len().wrapping_sub(1);
+        let ring = &self.ring[..];
+        let oldest_sent_at = ring[first as usize & mask].sent_at;
+        let (mut bytes, mut flags) = (0, 0);
+        let mut number = first;
+        loop {
+            let sent = &ring[number as usize & mask];
+            bytes += u64::from(sent.len);
+            flags |= sent.flags;
+            number = number.wrapping_add(1);
+            if number == acknowledged {
+                let (newest_sent_at, newest_order) = (sent.sent_at, sent.order);
+                let run =
+                    PlainRun { first, count, bytes, oldest_sent_at, newest_sent_at, newest_order };
+                return (flags & !APP_LIMITED == 0).then_some(run);
+            }
+        }
+    }
+    /// Removes such a run.
+    #[inline(always)]
+    pub fn pop_plain(&mut self, run: &PlainRun) {
+        self.first = run.first.wrapping_add(run.count);
+        self.first_byte += run.bytes;
     }
     /// Removes the first segment.
     #[inline]

@@ -191,6 +191,7 @@ impl Bbr {
         self.update_gains();
     }
 
+    #[inline]
     fn update_gains(&mut self) {
         (self.pacing_gain, self.window_gain) = match self.mode {
             Mode::Startup => (HIGH_GAIN, HIGH_GAIN),

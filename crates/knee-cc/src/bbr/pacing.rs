@@ -71,8 +71,15 @@ impl Bbr {
     }
 
     /// Before the pipe is full the rate only rises.
-    #[inline]
+    #[inline(always)]
     pub(super) fn set_pacing_rate(&mut self, bw: PacketRate, gain: Gain, srtt: Time) {
+        if !self.pacing.has_rtt || self.pacing.computed_for != Some((bw, gain)) {
+            self.change_pacing_rate(bw, gain, srtt);
+        }
+    }
+
+    #[inline(never)]
+    fn change_pacing_rate(&mut self, bw: PacketRate, gain: Gain, srtt: Time) {
         if !self.pacing.has_rtt && srtt > Time::ZERO {
             self.init_pacing_rate(srtt);
         }

@@ -212,7 +212,8 @@ impl MultipathSender {
             let Assignment { chunk, offset, len, .. } = self.sending.assign_same(now)?;
             mappings.push(Mapping { chunk, offset, len });
         }
-        let burst = sender.send_mapped_rest(now, count);
+        let is_last = self.sending.unsent() == 0;
+        let burst = sender.send_mapped_rest(now, count, is_last);
         show_room(now, sender, paced_until, &mut self.paths[path]);
         Some(burst)
     }

@@ -3,7 +3,9 @@
 
 use super::{Handshake, Sender};
 use crate::rate::{Newest, measures_rtt};
-use crate::scoreboard::{APP_LIMITED, EVER_RETRANSMITTED, LOST, RETRANSMISSION_OUT, SACKED, Sent};
+use crate::scoreboard::{
+    APP_LIMITED, EVER_RETRANSMITTED, LOST, PlainRun, RETRANSMISSION_OUT, SACKED, Sent,
+};
 use crate::wire::{Ack, AckDetails, EcnBytes};
 use crate::{after, before};
 use knee_cc::{Event, Recovery, Sample};
@@ -37,6 +39,16 @@ pub(super) struct Progress {
     pub duplicate: Option<u32>,
 }
 
+/// What an ACK led to, beside its sample.
+struct Learnt {
+    /// The segment that the rate sample is drawn from; none was acknowledged.
+    newest: Option<u32>,
+    /// The cumulative point advanced.
+    advanced: bool,
+    /// When to look again for a loss that cannot be decided yet.
+    look_again: Option<Time>,
+}
+
 impl Sender {
     /// Processes an ACK.
     #[inline]
@@ -48,27 +60,19 @@ impl Sender {
         if self.busy.limited_since != Time::MAX {
             self.end_receive_limited(now);
         }
-        let prior_in_flight = self.board.in_flight();
-        let prior_delivered = self.sampler.delivered;
         let suspicious =
             details.is_some() || self.recovery != Recovery::Open || ack.congestion_echo;
-        let mut progress = Progress { highest_sacked: self.highest_sacked, ..Progress::default() };
-        let mut sample = Sample { prior_in_flight, ..Sample::default() };
-        if let Some(details) = details {
-            self.take_details(now, details, &mut progress, &mut sample);
-        }
-        self.take_cumulative(now, ack.number, &mut progress);
-        sample.newly_acked = self.sampler.delivered - prior_delivered;
-        sample.rtt = self.measure_rtt(now, ack, &progress);
-        sample.ack_delayed = self.maybe_delayed(&progress, &sample);
-        self.update_minimum_rtt(now, &sample);
-
-        let look_again = if suspicious || self.probe.is_some() {
-            self.recover(now, ack, &progress, &mut sample)
-        } else {
-            None
+        let suspicious = suspicious || self.probe.is_some();
+        let mut sample = Sample { prior_in_flight: self.board.in_flight(), ..Sample::default() };
+        let run = if suspicious { None } else { self.board.plain_run(ack.number) };
+        let learnt = match run {
+            Some(run) if !before(run.first, self.highest_sacked) => {
+                self.take_plain(now, &run, &mut sample)
+            }
+            _ => self.take_any(now, ack, details, suspicious, &mut sample),
         };
-        let newest = progress.newest.number.map(|number| &*self.board.get(number));
+        let Learnt { newest, advanced, look_again } = learnt;
+        let newest = newest.map(|number| &*self.board.get(number));
         self.sampler.sample(now, newest, &self.rtt, &mut sample);
         if let Some(newest) = newest {
             let lost = self.counters.lost_bytes as u32;
@@ -80,15 +84,58 @@ impl Sender {
         if decision.holds_back | self.alert {
             self.heed(now, &decision, &connection);
         }
-        if progress.advanced {
+        if advanced {
             self.timeouts_in_a_row = 0;
             if self.board.is_empty() {
                 self.end_busy(now);
             }
         }
-        if progress.advanced || sample.newly_acked > 0 || look_again.is_some() {
+        if advanced || sample.newly_acked > 0 || look_again.is_some() {
             self.arm_after_ack(now, look_again);
         }
+    }
+
+    /// An ACK of originals and of nothing else while nothing is suspicious, as
+    /// nearly all are: what [`take_any`](Self::take_any) would do, without asking
+    /// of each segment what is true of all.
+    #[inline(always)]
+    fn take_plain(&mut self, now: Time, run: &PlainRun, sample: &mut Sample) -> Learnt {
+        self.board.pop_plain(run);
+        self.sampler.delivered += run.bytes;
+        self.rack.on_original_delivered(now, run.newest_sent_at, run.newest_order);
+        self.rtt.update(now - run.oldest_sent_at, self.board.first(), self.board.next());
+        sample.newly_acked = run.bytes;
+        sample.rtt = Some(now - run.newest_sent_at);
+        sample.ack_delayed =
+            run.count == 1 && self.board.sacked_segments == 0 && run.bytes < u64::from(self.mss);
+        self.update_minimum_rtt(now, sample);
+        let newest = Some(run.first.wrapping_add(run.count - 1));
+        Learnt { newest, advanced: true, look_again: None }
+    }
+
+    /// An ACK of any kind.
+    #[inline(never)]
+    fn take_any(
+        &mut self,
+        now: Time,
+        ack: &Ack,
+        details: Option<&AckDetails>,
+        suspicious: bool,
+        sample: &mut Sample,
+    ) -> Learnt {
+        let prior_delivered = self.sampler.delivered;
+        let mut progress = Progress { highest_sacked: self.highest_sacked, ..Progress::default() };
+        if let Some(details) = details {
+            self.take_details(now, details, &mut progress, sample);
+        }
+        self.take_cumulative(now, ack.number, &mut progress);
+        sample.newly_acked = self.sampler.delivered - prior_delivered;
+        sample.rtt = self.measure_rtt(now, ack, &progress);
+        sample.ack_delayed = self.maybe_delayed(&progress, sample);
+        self.update_minimum_rtt(now, sample);
+        let look_again = if suspicious { self.recover(now, ack, &progress, sample) } else { None };
+        let Progress { newest, advanced, .. } = progress;
+        Learnt { newest: newest.number, advanced, look_again }
     }
 
     #[cold]
@@ -178,6 +225,16 @@ impl Sender {
             self.take_duplicate(number, progress);
         }
         let previous = self.previous_sack;
+        if details.sack == previous {
+            return;
+        }
+        self.previous_sack = details.sack;
+        let ((from, to), (known_from, known_to)) = (details.sack[0], previous[0]);
+        if from == known_from && details.sack[1..] == previous[1..] {
+            // The latest block has grown, as mostly. What of it was reported
+            // before is known.
+            return self.take_block(now, known_to, to, &previous, progress);
+        }
         // From below, as `tcp_sacktag_write_queue` does: a block reported
         // before a lower one is no sign of reordering.
         let mut blocks = details.sack;
@@ -189,7 +246,6 @@ impl Sender {
         for &mut (from, to) in blocks {
             self.take_block(now, from, to, &previous, progress);
         }
-        self.previous_sack = details.sack;
     }
 
     /// Payload by codepoint; an ACK that was overtaken tells nothing new.

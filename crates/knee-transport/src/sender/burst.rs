@@ -1,86 +1,74 @@
-//! The rest of a burst: full segments of which it is certain that they leave,
-//! one after another and each with more behind it, so that nothing has to be
-//! asked for each.
+//! Bursts: segments that leave at one instant and of which it is certain that
+//! each follows the one before, so that nothing has to be asked for each.
 
-use super::timer::TimerKind;
+use super::transmit::{Admitted, Wait};
 use super::{Sender, timestamp};
 use crate::scoreboard::Sent;
 use crate::wire::{Segment, SegmentKind};
 use knee_units::Time;
 
-/// Segments of new data that differ in their number alone. None ends a burst.
+/// Segments of new data that leave together. They differ in their number
+/// alone, but that the last may be pushed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Burst {
-    /// The first of them.
+    /// The first of them, not pushed.
     pub first: Segment,
     /// How many there are.
     pub count: u32,
+    /// The last of them is pushed.
+    pub push: bool,
+}
+
+impl Burst {
+    fn of_one(segment: Segment) -> Burst {
+        let push = segment.push;
+        Burst { first: Segment { push: false, ..segment }, count: 1, push }
+    }
 }
 
 impl Sender {
-    /// The burst under way has more than one segment left.
-    #[inline]
-    pub fn burst_goes_on(&self, now: Time) -> bool {
-        self.pacer.left(now) > 1
-    }
-
-    /// Segments that [`poll_new`](Self::poll_new), which has just given the one
-    /// before, would give next, as far as that is certain. Nothing is left to do
-    /// after the last of them but to ask again.
-    #[inline]
-    pub fn poll_rest(&mut self, now: Time) -> Option<Burst> {
-        let waiting = self.written - self.board.sent_bytes();
-        let offered = self.receive_window - self.board.outstanding_bytes();
-        let count = self.certain_rest(now, waiting.min(offered));
-        (count > 0).then(|| self.send_rest(now, count))
-    }
-
-    /// How many there are while `waiting` bytes may be sent: each is of the burst
-    /// under way, and so is one that follows it.
-    #[inline]
-    pub(crate) fn certain_rest(&self, now: Time, waiting: u64) -> u32 {
-        let of_burst = self.pacer.left(now);
-        if of_burst < 2 || self.notes_sent || !self.stays_armed(now) {
-            return 0;
+    /// The segments that [`poll_new`](Self::poll_new) would give one after
+    /// another: as many of a burst as are full and certain to leave now. To be
+    /// asked again until it says what to wait for.
+    #[inline(always)]
+    pub fn poll_burst(&mut self, now: Time) -> Result<Burst, Wait> {
+        let admitted = self.admit(now)?;
+        let mss = u64::from(self.mss);
+        let alone = self.notes_sent || self.announce_reduction;
+        if alone || admitted.in_flight == 0 || admitted.waiting < mss {
+            return Ok(self.send_alone(now, &admitted));
         }
-        let room = self.window().saturating_sub(self.board.in_flight()).min(waiting);
-        let full = room.min(u64::from(u32::MAX)) as u32 / self.mss;
-        full.min(of_burst).saturating_sub(1)
+        let of_burst = self.pacer.left(now);
+        let fits = admitted.room.min(admitted.waiting);
+        let all = u64::from(of_burst) * mss <= fits;
+        let count = if all { of_burst } else { (fits / mss) as u32 };
+        let push = self.ends(&admitted, count);
+        Ok(self.send_burst(now, admitted.in_flight, count, push))
     }
 
-    /// What is sent now does not touch the timer.
-    #[inline]
-    fn stays_armed(&self, now: Time) -> bool {
-        let other = self.timer.kind != TimerKind::Probe && self.timer.deadline != Time::MAX;
-        other || self.timer.sent_at == now
+    /// A segment after which much may be different.
+    #[inline(never)]
+    fn send_alone(&mut self, now: Time, admitted: &Admitted) -> Burst {
+        Burst::of_one(self.send_admitted(now, admitted))
     }
 
-    /// Sends what the connection gives a subflow; see
-    /// [`certain_rest`](Self::certain_rest).
-    #[inline]
-    pub(crate) fn send_mapped_rest(&mut self, now: Time, count: u32) -> Burst {
-        self.written += u64::from(count) * u64::from(self.mss);
-        self.send_rest(now, count)
-    }
-
-    #[inline]
-    fn send_rest(&mut self, now: Time, count: u32) -> Burst {
+    /// Sends `count` full segments while others are in flight.
+    #[inline(always)]
+    fn send_burst(&mut self, now: Time, in_flight: u64, count: u32, push: bool) -> Burst {
         let len = self.mss as u16;
-        let number = self.board.next();
         let mut sent = Sent {
             len,
-            in_flight: self.board.in_flight() as u32,
+            in_flight: (in_flight as u32).wrapping_add(self.mss),
             lost: self.counters.lost_bytes as u32,
             order: self.counters.sent_segments as u32,
             ..Sent::default()
         };
         self.sampler.on_sent(now, false, &mut sent);
-        for _ in 0..count {
-            sent.in_flight = sent.in_flight.wrapping_add(self.mss);
-            self.board.push(sent);
-            sent.order = sent.order.wrapping_add(1);
-            self.charge(len);
-        }
+        let number = self.board.push_burst(sent, count);
+        self.pacer.on_burst_sent(count, self.counters.sent_segments);
+        self.counters.sent_segments += u64::from(count);
+        self.counters.sent_bytes += u64::from(count) * u64::from(len);
+        self.arm_after_sending(now, false);
         let first = Segment {
             kind: SegmentKind::Data,
             number,
@@ -91,6 +79,32 @@ impl Sender {
             push: false,
             ack_request: self.ack_request,
         };
-        Burst { first, count }
+        Burst { first, count, push }
+    }
+
+    /// How many full segments of the burst under way a subflow sends, whatever
+    /// happens, while the connection has `waiting` bytes for it.
+    #[inline]
+    pub(crate) fn certain_rest(&self, now: Time, waiting: u64) -> u32 {
+        let of_burst = self.pacer.left(now);
+        if of_burst < 1 || self.notes_sent || self.announce_reduction {
+            return 0;
+        }
+        let room = self.window().saturating_sub(self.board.in_flight()).min(waiting);
+        let mss = u64::from(self.mss);
+        if u64::from(of_burst) * mss <= room { of_burst } else { (room / mss) as u32 }
+    }
+
+    /// Sends what the connection gives a subflow; see
+    /// [`certain_rest`](Self::certain_rest). The last that the connection has is
+    /// marked as pushed.
+    #[inline]
+    pub(crate) fn send_mapped_rest(&mut self, now: Time, count: u32, is_last: bool) -> Burst {
+        let mss = u64::from(self.mss);
+        let in_flight = self.board.in_flight();
+        self.written += u64::from(count) * mss;
+        let follows = in_flight + u64::from(count + 1) * mss <= self.window();
+        let push = is_last || self.pacer.ends_burst(count, follows);
+        self.send_burst(now, in_flight, count, push)
     }
 }

@@ -22,7 +22,7 @@ mod transmit;
 pub use burst::Burst;
 pub use subflow::Room;
 pub use timer::TimerKind;
-pub use transmit::Transmit;
+pub use transmit::{Transmit, Wait};
 
 use crate::ack_request::AckRequest;
 use crate::config::{AckFrequency, Config, Pacing, ReceiveWindow};

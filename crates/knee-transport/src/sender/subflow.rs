@@ -58,7 +58,7 @@ impl Sender {
         let in_flight = self.board.in_flight();
         let mss = u64::from(self.mss);
         let follows = in_flight + u64::from(len) + mss <= self.window();
-        let push = is_last || self.pacer.ends_burst(follows);
+        let push = is_last || self.pacer.ends_burst(1, follows);
         self.send_new(now, u64::from(len), in_flight, push)
     }
 

@@ -18,6 +18,25 @@ pub enum Transmit {
     Nothing,
 }
 
+/// Why no new data may leave now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wait {
+    /// Pacing holds it until then, unless an ACK comes.
+    Until(Time),
+    /// It needs an ACK, a timer or the application.
+    ForEvent,
+}
+
+/// New data that may leave now: a segment at least.
+pub(super) struct Admitted {
+    /// Bytes that the application has given and that were not sent.
+    pub waiting: u64,
+    /// Bytes in flight.
+    pub in_flight: u64,
+    /// Bytes for which both windows have room.
+    pub room: u64,
+}
+
 impl Sender {
     /// What to send now.
     #[inline]
@@ -92,43 +111,70 @@ impl Sender {
     }
 
     /// What new data to send now.
-    #[inline(always)]
+    #[inline]
     pub fn poll_new(&mut self, now: Time) -> Transmit {
+        match self.admit(now) {
+            Ok(admitted) => Transmit::Segment(self.send_admitted(now, &admitted)),
+            Err(Wait::Until(time)) => Transmit::At(time),
+            Err(Wait::ForEvent) => Transmit::Nothing,
+        }
+    }
+
+    /// Sends one segment of what may leave now.
+    pub(super) fn send_admitted(&mut self, now: Time, admitted: &Admitted) -> Segment {
+        let push = self.ends(admitted, 1);
+        let len = admitted.waiting.min(u64::from(self.mss));
+        self.send_new(now, len, admitted.in_flight, push)
+    }
+
+    /// Whether the last of `count` segments that leave now is pushed: nothing
+    /// follows soon.
+    #[inline(always)]
+    pub(super) fn ends(&self, admitted: &Admitted, count: u32) -> bool {
+        let mss = u64::from(self.mss);
+        let before = u64::from(count - 1) * mss;
+        let (waiting, room) = (admitted.waiting - before, admitted.room - before);
+        let more = waiting.saturating_sub(mss);
+        let follows = more > 0 && mss + more.min(mss) <= room;
+        more == 0 || self.pacer.ends_burst(count, follows)
+    }
+
+    /// Whether new data may leave now, and how much. If so, a burst has begun.
+    #[inline(always)]
+    pub(super) fn admit(&mut self, now: Time) -> Result<Admitted, Wait> {
         let waiting = self.written - self.board.sent_bytes();
         let in_flight = self.board.in_flight();
         if waiting == 0 {
-            return self.out_of_data(in_flight);
+            self.out_of_data(in_flight);
+            return Err(Wait::ForEvent);
         }
         let len = waiting.min(u64::from(self.mss));
         let window = self.window();
         if in_flight + len > window {
             self.note_window_use(true);
-            return Transmit::Nothing;
+            return Err(Wait::ForEvent);
         }
         let offered = self.receive_window - self.board.outstanding_bytes();
         if len > offered {
             self.begin_receive_limited(now);
             self.note_window_use(false);
-            return Transmit::Nothing;
+            return Err(Wait::ForEvent);
         }
         let room = (window - in_flight).min(offered);
         if !self.pacer.in_burst(now) {
             if !self.pacer.is_due(now) {
                 self.note_window_use(false);
-                return Transmit::At(self.pacer.next());
+                return Err(Wait::Until(self.pacer.next()));
             }
             if self.defers(now, waiting, room) {
                 self.note_window_use(room < offered);
-                return Transmit::Nothing;
+                return Err(Wait::ForEvent);
             }
             // Half the window at most (`tcp_cwnd_test`).
             let half = window / 2 / u64::from(self.mss);
             self.pacer.begin_burst(now, half.min(u64::from(self.quantum)) as u32);
         }
-        let more = waiting - len;
-        let follows = more > 0 && len + more.min(u64::from(self.mss)) <= room;
-        let push = more == 0 || self.pacer.ends_burst(follows);
-        Transmit::Segment(self.send_new(now, len, in_flight, push))
+        Ok(Admitted { waiting, in_flight, room })
     }
 
     /// Whether a burst for which there is little `room` waits for an ACK that
@@ -154,7 +200,7 @@ impl Sender {
         expected <= now + SOON.min(srtt / 2)
     }
 
-    #[inline(always)]
+    #[inline]
     pub(super) fn send_new(&mut self, now: Time, len: u64, in_flight: u64, push: bool) -> Segment {
         if in_flight == 0 {
             self.begin_busy(now);
@@ -198,12 +244,11 @@ impl Sender {
     /// waits to be sent again, rate samples up to here understate the path
     /// (`tcp_rate_check_app_limited`).
     #[inline]
-    pub(super) fn out_of_data(&mut self, in_flight: u64) -> Transmit {
+    pub(super) fn out_of_data(&mut self, in_flight: u64) {
         if in_flight < self.window() && self.lost.is_empty() {
             self.sampler.mark_app_limited(in_flight);
         }
         self.note_window_use(in_flight + u64::from(self.mss) > self.window());
-        Transmit::Nothing
     }
 
     /// Remembers for a round whether the window was the limit
