@@ -22,11 +22,11 @@ ROOT = Path(__file__).resolve().parent.parent
 
 # Case: short and long run in simulated seconds, most instructions per packet.
 CASES = {
-    "ii": (10, 30, 1145),
-    "ii-loss": (10, 20, 2735),
-    "iv": (3, 5, 1470),
-    "v": (3, 5, 2020),
-    "multipath": (10, 20, 2255),
+    "ii": (10, 30, 1165),
+    "ii-loss": (10, 20, 2780),
+    "iv": (3, 5, 1490),
+    "v": (3, 5, 2040),
+    "multipath": (10, 20, 2275),
 }
 
 # A packet of a connection over two paths: the most that it may cost, in packets
