@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
 """Builds the book with mdBook and checks every link and anchor in it:
 
-    docs/book.py OUT [--mdbook PROGRAM]
+    docs/book.py OUT [--mdbook PROGRAM] [--evaluations DIR]
 
 Pages of docs/ link to pages and files elsewhere in the repository, as they must
 where the repository is read. mdBook wants all of them below one folder, so they
 are copied there first, each to its place: the pages that docs/SUMMARY.md names,
-and the files that these link to. Fails if a page links to what is not there, in
+and the files that these link to. --evaluations adds the reports that
+`docs/evaluations.py --reports DIR` kept, each linked from its section of
+docs/evaluations.md: they are too large for the repository. Fails if a page links to what is not there, in
 the repository or in the built book.
 """
 import argparse
@@ -58,6 +60,21 @@ def gather(pages):
     (pages / "SUMMARY.md").write_text(LINK.sub(place, summary))
 
 
+def add_evaluations(pages, reports):
+    """Puts the reports of all controllers beside the page that sums them up."""
+    page, folder = pages / "docs/evaluations.md", pages / "docs/evaluations"
+    folder.mkdir()
+    text = page.read_text()
+    for report in sorted(reports.glob("*.html")):
+        shutil.copy(report, folder)
+        head = f"\n## {report.stem}\n"
+        if head not in text:
+            sys.exit(f"docs/evaluations.md has no section on {report.stem}")
+        link = f"\n[The whole report](evaluations/{report.name})\n"
+        text = text.replace(head, head + link)
+    page.write_text(text)
+
+
 class Page(HTMLParser):
     """Links and anchors of a page."""
 
@@ -101,11 +118,14 @@ def main():
     parser = argparse.ArgumentParser(description="Builds the book and checks its links.")
     parser.add_argument("out", type=Path)
     parser.add_argument("--mdbook", default="mdbook")
+    parser.add_argument("--evaluations", type=Path)
     arguments = parser.parse_args()
     book = arguments.out.resolve()
     with tempfile.TemporaryDirectory() as scratch:
         scratch = Path(scratch)
         gather(scratch / "pages")
+        if arguments.evaluations:
+            add_evaluations(scratch / "pages", arguments.evaluations)
         shutil.copy(ROOT / "docs/book.toml", scratch)
         subprocess.run([arguments.mdbook, "build", scratch, "--dest-dir", book], check=True)
     wrong, links, pages = dead(book)

@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
 """Evaluates all built-in controllers and writes what came out as a page:
 
-    docs/evaluations.py [--check] [--jobs N] [KNEE]
+    docs/evaluations.py [--check] [--reports DIR] [--jobs N] [KNEE]
 
 Runs `knee evaluate NAME --quick` for each controller and preset, and writes
 docs/evaluations.md. With --check it writes nothing and fails if the page would
-have other bytes. KNEE is the program; by default the one in the path.
+have other bytes. --reports keeps the report of each as DIR/NAME.html, for
+`docs/book.py --evaluations DIR`. KNEE is the program; by default the one in the
+path.
 """
 import argparse
 import json
@@ -96,7 +98,7 @@ def own(name, evaluation):
     return f"\n## {name}\n\n{told if worse else none}{reasons}\n\n```sh\nknee evaluate {name} --quick\n```\n"
 
 
-def page(knee, jobs):
+def page(knee, jobs, reports):
     """The text of docs/evaluations.md."""
     names = controllers(knee)
     found = {}
@@ -105,6 +107,8 @@ def page(knee, jobs):
             out = str(Path(scratch) / name)
             words = ["evaluate", name, "--quick", "--format", "json", "--out", out, *jobs]
             found[name] = json.loads(run(knee, *words))
+            if reports:
+                shutil.copy(Path(out) / "report.html", reports / f"{name}.html")
     parts = [HEAD, "\n", matrix(names, found), "\n"]
     parts += [own(name, found[name]) for name in names]
     return "".join(parts)
@@ -113,12 +117,15 @@ def page(knee, jobs):
 def main():
     parser = argparse.ArgumentParser(description="Evaluates all built-in controllers.")
     parser.add_argument("--check", action="store_true")
+    parser.add_argument("--reports", type=Path)
     parser.add_argument("--jobs")
     parser.add_argument("knee", nargs="?", default="knee")
     arguments = parser.parse_args()
     found = shutil.which(arguments.knee) or sys.exit(f"there is no program {arguments.knee}")
     jobs = ["--jobs", arguments.jobs] if arguments.jobs else []
-    made = page(str(Path(found).resolve()), jobs)
+    if arguments.reports:
+        arguments.reports.mkdir(parents=True, exist_ok=True)
+    made = page(str(Path(found).resolve()), jobs, arguments.reports)
     if PAGE.exists() and PAGE.read_text() == made:
         print("docs/evaluations.md is up to date")
     elif arguments.check:

@@ -37,6 +37,8 @@ pub const RANK_TABLE: &str = "rank.parquet";
 pub const EVALUATION: &str = "evaluation.json";
 /// The same, run by run.
 pub const EVALUATION_TABLE: &str = "evaluation.parquet";
+/// How far grounds agree on an evaluation.
+pub const GROUNDS: &str = "grounds.json";
 /// What a sweep or a ranking was made from.
 pub const ORIGIN: &str = "origin.json";
 /// What the alternatives of a scenario came to.
@@ -44,7 +46,7 @@ pub const ANSWERS: &str = "answers.json";
 
 /// Every file that Knee itself puts into a directory, beside the inputs of a
 /// scenario, which have a folder of their own.
-const OURS: [&str; 24] = [
+const OURS: [&str; 25] = [
     knee_record::MANIFEST,
     knee_record::SCENARIO,
     knee_record::FLOWS,
@@ -68,6 +70,7 @@ const OURS: [&str; 24] = [
     RANK_TABLE,
     EVALUATION,
     EVALUATION_TABLE,
+    GROUNDS,
     ORIGIN,
 ];
 

@@ -54,8 +54,8 @@ pub use compare::{CompareError, RunsCompared, compare, compare_runs};
 pub use curve::{Curve, CurveError, CurvePath, Measured};
 pub use error::Error;
 pub use evaluate::{
-    EVALUATE_SEEDS, EVALUATE_SEEDS_QUICK, Evaluate, EvaluateError, EvaluateSettings,
-    SEARCH_SCENARIOS,
+    EVALUATE_SEEDS, EVALUATE_SEEDS_QUICK, EVALUATE_SEEDS_REAL, Evaluate, EvaluateBoth,
+    EvaluateError, EvaluateSettings, SEARCH_SCENARIOS,
 };
 pub use experiment::{
     Experiment, ExperimentError, ExperimentOutcome, ExperimentSettings, SEED_MAX, check_jobs,

@@ -4,7 +4,12 @@
 
 use knee_cc::{Connection, Controller, Decision, Event, Needs, Sample, State};
 use knee_lab::scenario::Algorithms;
-use knee_lab::{Evaluate, EvaluateSettings, Grounds, Lab, Simulator};
+use knee_lab::{
+    Ended, Evaluate, EvaluateBoth, EvaluateSettings, Ground, GroundError, Grounds, Lab, Output,
+    Pace, Refusal, Simulator,
+};
+use knee_record::Control;
+use knee_scenario::Scenario;
 use knee_units::Time;
 use std::fs;
 use std::sync::Arc;
@@ -52,10 +57,12 @@ fn a_controller_that_fails_in_mid_run_could_not_be_tried() {
     let lab = Lab::new(Grounds::new().with(Simulator::with_algorithms(algorithms.clone())));
     let settings = EvaluateSettings {
         candidate: "failing".to_string(),
+        with: Vec::new(),
         sections: ["5.1.4", "5.1.5"].map(str::to_string).to_vec(),
         repeat: 2,
         quick: true,
         on: lab.grounds.get("sim").unwrap(),
+        beside: Vec::new(),
         search: None,
         algorithms: Some(algorithms),
     };
@@ -80,4 +87,74 @@ fn a_controller_that_fails_in_mid_run_could_not_be_tried() {
     assert_eq!(evaluation.runs_finished, evaluation.plan.runs_planned);
     let page = fs::read_to_string(folder.path().join("report.html")).unwrap();
     assert!(page.contains("could not be tried: ") && page.contains("ZeroDivisionError in line 7"));
+}
+
+/// The simulator under another name, which carries nothing late.
+#[derive(Debug, Default)]
+struct Mirror(Simulator);
+
+impl Ground for Mirror {
+    fn name(&self) -> &str {
+        "mirror"
+    }
+    fn summary(&self) -> &str {
+        "the simulator once more"
+    }
+    fn pace(&self) -> Pace {
+        Pace::Real
+    }
+    fn check(&self, scenario: &Scenario) -> Result<(), GroundError> {
+        if scenario.name == "Some packets are late" {
+            let what = "a mirror is not late".to_string();
+            return Err(GroundError::Scenario(Refusal {
+                what,
+                advice: "be in time".to_string(),
+                reason: None,
+            }));
+        }
+        self.0.check(scenario)
+    }
+    fn run(
+        &self,
+        scenario: &Scenario,
+        control: &Control,
+        output: Output<'_>,
+    ) -> Result<Ended, GroundError> {
+        self.0.run(scenario, control, output)
+    }
+}
+
+/// A ground that does the same says the same; what it cannot carry is left out on both
+/// and listed; and what real time it takes is known before.
+#[test]
+fn two_grounds_over_the_same_cases() {
+    let lab = Lab::new(Grounds::new().with(Simulator::default()).with(Mirror::default()));
+    let grounds = [lab.grounds.get("sim").unwrap(), lab.grounds.get("mirror").unwrap()];
+    let settings = EvaluateSettings {
+        candidate: "cubic".to_string(),
+        with: Vec::new(),
+        sections: ["5.1.3", "6.4"].map(str::to_string).to_vec(),
+        repeat: 3,
+        quick: true,
+        on: grounds[0],
+        beside: Vec::new(),
+        search: None,
+        algorithms: None,
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let both = EvaluateBoth::new(&settings, &grounds, 2).unwrap();
+    // Two cases of 5.1.3 and three of 6.4 for three controllers and two seeds: four cases
+    // of 30 s and one of 60 s.
+    assert_eq!(both.real_time(), (30, 6.0 * 180.0));
+    for directory in both.directories(folder.path()) {
+        fs::create_dir_all(directory).unwrap();
+    }
+    let compared = lab.evaluate_both(&both, folder.path()).unwrap();
+    let one = &compared.compared[0];
+    assert_eq!(one.controllers, ["reno", "cubic", "bbr"]);
+    // Two lines of 5.1.3 and four of 6.4, each with three comparisons of two.
+    assert_eq!((one.pairs.len(), one.agree), (18, 18), "{:#?}", one.pairs);
+    assert_eq!(one.without_value, [""; 0]);
+    let kept = fs::read_to_string(folder.path().join("mirror/evaluation.json")).unwrap();
+    assert_eq!(kept.matches("mirror: a mirror is not late").count(), 1, "{kept}");
 }

@@ -20,6 +20,9 @@ enum Fault {
     NeverBacksOff,
     /// A queue of more than a packet ends its growth.
     YieldsToAnyQueue,
+    /// An ACK counts for a segment, whatever it acknowledges (RFC 3465, section 2.1,
+    /// says why none should).
+    CountsAcks,
 }
 
 /// RFC 5681 in windows of whole segments, without the fault.
@@ -47,10 +50,13 @@ impl Weak {
 
 impl Controller for Weak {
     fn on_ack(&mut self, sample: &Sample, connection: &Connection) -> Decision {
-        let acked = sample.newly_acked as f64 / f64::from(connection.mss.max(1));
+        let acked = match self.fault {
+            Fault::CountsAcks => 1.0,
+            _ => sample.newly_acked as f64 / f64::from(connection.mss.max(1)),
+        };
         let queued = self.queued(sample, connection).unwrap_or(0.0);
         let most = match self.fault {
-            Fault::None => f64::INFINITY,
+            Fault::None | Fault::CountsAcks => f64::INFINITY,
             Fault::IgnoresLoss | Fault::NeverBacksOff => KEPT,
             Fault::YieldsToAnyQueue => 1.0,
         };
@@ -104,13 +110,15 @@ fn evaluated(fault: Fault) -> Evaluation {
     algorithms.controllers.register("weak", make).unwrap();
     let algorithms = Arc::new(algorithms);
     let lab = Lab::new(Grounds::new().with(Simulator::with_algorithms(algorithms.clone())));
-    let sections = ["5.1.1", "5.1.2", "5.2.1", "7.2", "7.10"];
+    let sections = ["5.1.1", "5.1.2", "5.2.1", "7.2", "7.6", "7.10"];
     let settings = EvaluateSettings {
         candidate: "weak".to_string(),
+        with: Vec::new(),
         sections: sections.map(str::to_string).to_vec(),
         repeat: 3,
         quick: true,
         on: lab.grounds.get("sim").unwrap(),
+        beside: Vec::new(),
         search: None,
         algorithms: Some(algorithms),
     };
@@ -151,6 +159,19 @@ fn starving_beside_cubic_is_named() {
     let found = named(&evaluated(Fault::YieldsToAnyQueue));
     assert_among(&found, &["5.2.1 own", "7.10 own"]);
     assert_not_among(&found, &["5.1", "5.2.1 others", "7.2", "7.10 others"]);
+}
+
+/// By ACK division and by nothing else, though an honest receiver acknowledges every
+/// second segment, which makes it slower than others.
+#[test]
+fn counting_acks_is_named() {
+    let found = named(&evaluated(Fault::CountsAcks));
+    assert_among(&found, &["7.6 divided-gained"]);
+    assert_eq!(
+        found.iter().filter(|line| !line.starts_with("7.6 divided")).count(),
+        0,
+        "{found:?}"
+    );
 }
 
 fn assert_among(found: &[String], wanted: &[&str]) {

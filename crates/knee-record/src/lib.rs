@@ -59,9 +59,10 @@ pub use connection_file::{ConnectionFile, each_connection, read_connections};
 pub use control::Control;
 pub use error::Error;
 pub use evaluation::{
-    Evaluation, EvaluationAgainst, EvaluationChange, EvaluationLine, EvaluationOutcome,
-    EvaluationPlan, EvaluationRow, EvaluationSeed, EvaluationWord, LineBetter, NotComparable,
-    NotTried, SectionAsks, WorstCase, WorstFound, got_worse, read_evaluation, write_evaluation,
+    Evaluation, EvaluationAgainst, EvaluationChange, EvaluationGrounds, EvaluationLine,
+    EvaluationOutcome, EvaluationPlan, EvaluationRow, EvaluationSeed, EvaluationWord,
+    EvaluationsCompared, GroundsPair, LineBetter, NotComparable, NotTried, SectionAsks, WorstCase,
+    WorstFound, got_worse, read_evaluation, write_evaluation,
 };
 pub use fidelity::{
     Agreement, Fidelity, GroundRun, OverallValues, Tolerance, overall_values, read_fidelity,

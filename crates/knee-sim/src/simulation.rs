@@ -399,6 +399,24 @@ impl<'a, L: PacketLog> Simulation<'a, L> {
     #[inline]
     fn send_ack(&mut self, index: usize) {
         let receiver = &mut self.receivers[self.slots[index].ends as usize];
+        if let Some((part, times)) = receiver.parts() {
+            return self.send_divided(index, &part, times);
+        }
+        self.send_whole_ack(index);
+    }
+
+    /// The ACKs of a receiver that divides them (RFC 9743, section 7.6).
+    #[cold]
+    fn send_divided(&mut self, index: usize, part: &knee_transport::Ack, times: u32) {
+        for _ in 0..times {
+            self.put_ack(index, part, None);
+        }
+        self.send_whole_ack(index);
+    }
+
+    #[inline]
+    fn send_whole_ack(&mut self, index: usize) {
+        let receiver = &mut self.receivers[self.slots[index].ends as usize];
         let extra = receiver.has_details().then(|| {
             let (slot, extra) = self.extras.place();
             receiver.fill_details(&mut extra.details);

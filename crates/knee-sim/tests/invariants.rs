@@ -13,8 +13,10 @@ use knee_cc::{Kind, RecoveryPeriod, Selection, Value};
 use knee_record::Records;
 use knee_scenario::Flow;
 use knee_sim::Control;
+use knee_transport::{Lies, ReceiveWindow};
 use knee_trials::scenario;
 use knee_verify::Report;
+use knee_workload::Workload;
 use random::{each_seed, read};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -67,6 +69,30 @@ fn random_scenarios_obey_the_rules_of_any_network() {
 #[test]
 fn they_do_so_with_the_recovery_of_quic() {
     each_seed(SCENARIOS / 4, |seed| check(seed, Some(RecoveryPeriod::Quic)));
+}
+
+/// Those of bulk over one path lie, and are let through little.
+fn lie(flow: &mut Flow, lies: Lies) {
+    if flow.multipath.is_none() && flow.workload == Workload::Bulk {
+        flow.transport.lies = lies;
+        flow.transport.receive_window = ReceiveWindow::Fixed(60_000);
+    }
+}
+
+#[test]
+fn receivers_that_lie_leave_them_be() {
+    let honest = Lies::default();
+    let kinds = [
+        Lies { conceal_loss: true, ..honest },
+        Lies { ack_ahead: 7, ..honest },
+        Lies { ack_division: 4, ..honest },
+        Lies { false_duplicates: true, ..honest },
+        Lies { ack_ahead: 30, ack_division: 3, false_duplicates: true, conceal_loss: true },
+    ];
+    each_seed(SCENARIOS / 2, |seed| {
+        let lies = kinds[seed as usize % kinds.len()];
+        check_with(seed, |flow| lie(flow, lies), &format!("{lies:?}"));
+    });
 }
 
 /// Each controller, each preset, and each switch of one the other way.

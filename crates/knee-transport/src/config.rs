@@ -1,5 +1,6 @@
 //! What a connection's ends are set to, as the scenario says it.
 
+use crate::lies::Lies;
 use knee_cc::RecoveryPeriod;
 use knee_units::Time;
 
@@ -26,6 +27,8 @@ pub struct Config {
     /// ACKs that are not delayed at the start and after a silence (quick ACKs):
     /// 16. With zero there are none while the receive window grows either.
     pub quick_acks: u32,
+    /// What the receiver lies about: nothing.
+    pub lies: Lies,
     /// Receive window.
     pub receive_window: ReceiveWindow,
     /// Pacing.
@@ -54,6 +57,7 @@ impl Default for Config {
             ack_frequency: None,
             ack_delay: Time::from_millis(40),
             quick_acks: 16,
+            lies: Lies::default(),
             receive_window: ReceiveWindow::Unlimited,
             pacing: Pacing::Auto,
             ecn: false,

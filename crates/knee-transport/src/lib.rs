@@ -11,6 +11,7 @@
 mod ack_policy;
 mod ack_request;
 mod config;
+mod lies;
 pub mod multipath;
 mod ns3;
 mod pacing;
@@ -26,6 +27,7 @@ mod wire;
 
 pub use ack_request::AckRequest;
 pub use config::{AckFrequency, Acks, Config, Pacing, ReceiveWindow, Sampler};
+pub use lies::Lies;
 pub use pacing::Pacer;
 pub use prr::Reduction;
 pub use rate::RateSampler;

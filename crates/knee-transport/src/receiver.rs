@@ -8,6 +8,7 @@
 use crate::ack_policy::{AckPolicy, Arrived};
 use crate::ack_request::AckRequest;
 use crate::config::Config;
+use crate::lies::Liar;
 use crate::quick_acks::QuickAcks;
 use crate::wire::{Ack, AckDetails, EcnBytes, SACK_BLOCKS_MAX, Segment, SegmentKind};
 use crate::{after, before};
@@ -46,6 +47,8 @@ pub struct Receiver {
     quick_acks: QuickAcks,
     /// Says when ACKs are due in place of the two above. None: Linux's TCP.
     policy: Option<Box<AckPolicy>>,
+    /// None: it is honest.
+    liar: Option<Box<Liar>>,
     ack_delay: Time,
     deadline: Time,
     /// Payload length by segment, zero for what is missing; indexed by
@@ -80,6 +83,7 @@ impl Receiver {
             ack_every: policy.as_ref().map_or(config.ack_every.max(1), |_| 0),
             quick_acks: QuickAcks::new(config),
             policy,
+            liar: Liar::new(config.lies),
             ack_delay: config.ack_delay,
             deadline: Time::MAX,
             out_of_order: Box::default(),
@@ -185,6 +189,18 @@ impl Receiver {
 
     #[inline(never)]
     fn take_out_of_order(&mut self, number: u32, len: u16) -> Arrival {
+        if let Some(liar) = &mut self.liar {
+            if before(number, self.next) {
+                liar.on_again();
+            }
+            if liar.lies.conceals() {
+                return self.conceal(number, len);
+            }
+            // It has not, but fills a gap.
+            if liar.lies.false_duplicates && number == self.next {
+                self.duplicate = Some(number);
+            }
+        }
         if before(number, self.next) {
             self.duplicate = Some(number);
             return Arrival::default();
@@ -212,6 +228,17 @@ impl Receiver {
         }
         self.drop_filled_ranges();
         arrival
+    }
+
+    /// Takes a segment as if nothing were missing before it. One that others
+    /// overtook comes too late.
+    #[cold]
+    fn conceal(&mut self, number: u32, len: u16) -> Arrival {
+        if before(number, self.next) {
+            return Arrival::default();
+        }
+        self.next = number.wrapping_add(1);
+        Arrival { delivered_bytes: u64::from(len), delivered_segments: 1, ack_now: true }
     }
 
     fn slot(&self, number: u32) -> usize {
@@ -321,12 +348,28 @@ impl Receiver {
         if !self.syn_pending {
             self.quick_acks.on_ack_sent();
         }
+        let ahead = self.liar.as_mut().map_or(0, |liar| liar.claim());
         Ack {
             syn: std::mem::take(&mut self.syn_pending),
-            number: self.next,
+            number: self.next.wrapping_add(ahead),
             timestamp_echo: self.recent_timestamp,
             congestion_echo: self.echo,
         }
+    }
+
+    /// What a liar sends before the ACK to send now, and how often: an ACK of a
+    /// part of a segment, which is none of the segment.
+    #[inline]
+    pub fn parts(&self) -> Option<(Ack, u32)> {
+        let liar = self.liar.as_ref()?;
+        let needless = liar.lies.ack_division.saturating_sub(1);
+        let ack = Ack {
+            syn: false,
+            number: self.acknowledged,
+            timestamp_echo: self.recent_timestamp,
+            congestion_echo: self.echo,
+        };
+        (needless > 0 && after(self.next, self.acknowledged)).then_some((ack, needless))
     }
 
     /// Writes the details of the ACK to send now.

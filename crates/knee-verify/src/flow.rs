@@ -182,7 +182,8 @@ impl Flow {
 
     /// All that was written is said to be acknowledged.
     pub fn complete(&self, bytes: u64, faults: &mut Vec<Fault>) {
-        if self.outstanding > 0 || self.delivered_bytes != bytes {
+        let whole = self.delivered_bytes == bytes;
+        if self.outstanding > 0 || !(whole || self.head.conceals) {
             let text = format!(
                 "complete with {bytes} bytes; {} were delivered and {} are outstanding",
                 self.delivered_bytes, self.outstanding
@@ -197,6 +198,10 @@ impl Flow {
     pub fn ack_receive(&mut self, number: u64, selective: bool, faults: &mut Vec<Fault>) -> bool {
         let before = self.acknowledged;
         self.disturbed |= selective;
+        if number > self.next() && self.head.ack_ahead > 0 {
+            // The sender must not believe it: what it says of bytes in flight shows.
+            return false;
+        }
         if number > self.next() {
             let text = format!("{number} is acknowledged, sent is {}", self.next());
             faults.push((Rule::Acknowledgement, text));
@@ -234,6 +239,11 @@ impl Flow {
         faults: &mut Vec<Fault>,
     ) -> Vec<(u64, u64)> {
         let until = first.saturating_add(count);
+        // What is missing before it will never be delivered.
+        if self.head.conceals && first > self.delivered && self.received.holds(first, until) {
+            self.received.add(self.delivered, first);
+            self.delivered = first;
+        }
         let received = self.received.next();
         let mut data = Vec::new();
         let mut wrong = |text| faults.push((Rule::Delivery, text));
@@ -263,7 +273,7 @@ impl Flow {
     pub fn ack_send(&mut self, number: u64, blocks: &[(u64, u64)], faults: &mut Vec<Fault>) {
         let mut wrong = |text| faults.push((Rule::Acknowledgement, text));
         let received = self.received.next();
-        if number > received {
+        if number > received + self.head.ack_ahead {
             wrong(format!("acknowledges {number}, received are those below {received}"));
         } else if number < self.promised {
             wrong(format!("acknowledges {number}, earlier {}", self.promised));
@@ -273,11 +283,16 @@ impl Flow {
                 wrong(format!("SACK block {from}-{until} was not received"));
             }
         }
-        self.promised = self.promised.max(number);
+        // What was claimed ahead of its arrival may be taken back.
+        self.promised = self.promised.max(number.min(received));
     }
 
     /// Before time moves on, nothing that arrived in order is held back.
     pub fn check_delivered(&mut self, faults: &mut Vec<Fault>) {
+        if self.head.conceals && self.received.has_gaps() {
+            let text = "segments arrived beyond a gap and were not delivered".to_string();
+            faults.push((Rule::Delivery, text));
+        }
         let received = self.received.next();
         if self.delivered < received {
             let text = format!(

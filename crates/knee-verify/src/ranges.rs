@@ -16,6 +16,11 @@ impl Ranges {
         self.next
     }
 
+    /// Whether something is there above what is missing.
+    pub fn has_gaps(&self) -> bool {
+        !self.ahead.is_empty()
+    }
+
     /// Adds `from..until`.
     pub fn add(&mut self, from: u64, until: u64) {
         let (mut from, mut until) = (from.max(self.next), until);

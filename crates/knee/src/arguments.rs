@@ -177,6 +177,7 @@ impl Command {
             Command::Run(arguments) => arguments.on.clone(),
             Command::Reproduce(arguments) => arguments.on.clone(),
             Command::Curve(arguments) => arguments.on.clone(),
+            Command::Evaluate(arguments) => arguments.on.clone(),
             Command::Fidelity(_) => vec![KERNEL.to_string()],
             _ => Vec::new(),
         }
@@ -617,6 +618,8 @@ pub enum Described {
     Evaluation,
     /// What knee report --format json prints of a folder of knee observe
     Observed,
+    /// grounds.json of knee evaluate --on sim,kernel
+    Grounds,
     /// A policy for knee steer
     Policy,
     /// origin.json: what a sweep or a ranking was made from

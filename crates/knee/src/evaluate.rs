@@ -1,9 +1,11 @@
 //! `knee evaluate`.
 
+mod grounds;
+
 use crate::arguments;
 use crate::document::{Datum, Document, Sheet};
 use crate::failure::{Ending, Failure};
-use crate::laboratory::{lab, watched};
+use crate::laboratory::{chosen, lab, watched};
 use crate::screen;
 use crate::table::{Mood, Table};
 use knee_lab::directory::{DEFAULT, EVALUATION, EVALUATION_TABLE, REPORT};
@@ -31,17 +33,23 @@ pub fn evaluate(arguments: &arguments::Evaluate) -> Result<Ending, Failure> {
     let seeds = if arguments.quick { EVALUATE_SEEDS_QUICK } else { EVALUATE_SEEDS };
     let settings = EvaluateSettings {
         candidate: candidate.clone(),
+        with: arguments.with.clone(),
         sections: arguments.section.clone(),
         repeat: arguments.repeat.unwrap_or(seeds),
         quick: arguments.quick,
         on: lab.grounds.get(SIMULATOR).map_err(Error::from)?,
+        beside: Vec::new(),
         search: arguments
             .search
             .map(|given| given.map_or(SEARCH_SCENARIOS, |scenarios| scenarios as usize)),
         algorithms: None,
     };
-    let plan = Evaluate::new(&settings)?;
     let directory = directory(arguments, candidate);
+    let grounds = chosen(&lab.grounds, &arguments.on)?;
+    if grounds.iter().any(|ground| ground.name() != SIMULATOR) {
+        return grounds::evaluate(arguments, &lab, settings, &grounds, &directory);
+    }
+    let plan = Evaluate::new(&settings)?;
     lab.claim(&directory, [&directory], arguments.output.force)?;
     let evaluation = watched(&lab, || lab.evaluate(&plan, &directory))?;
     document(&evaluation, &directory).print(arguments.print.format(), &evaluation)?;

@@ -18,6 +18,9 @@ pub fn schema(arguments: &Schema) -> Result<Ending, Failure> {
         Described::Observed => return printed(&schemars::schema_for!(knee_record::ObservedReport)),
         Described::Policy => return printed(&schemars::schema_for!(knee_policy::PolicyFile)),
         Described::Evaluation => return printed(&schemars::schema_for!(knee_record::Evaluation)),
+        Described::Grounds => {
+            return printed(&schemars::schema_for!(knee_record::EvaluationsCompared));
+        }
         Described::Fidelity => return printed(&schemars::schema_for!(knee_record::Fidelity)),
         Described::FidelityGrid => {
             return printed(&schemars::schema_for!(knee_record::FidelityGrid));

@@ -173,6 +173,17 @@ fn a_search_without_a_candidate_finds_nothing() {
     assert!(found.iter().all(|one| one["candidate"].is_null() && one["scenario"] == ""));
 }
 
+/// Other grounds are compared with the simulator, and nothing runs there alone.
+#[test]
+fn a_ground_in_real_time_needs_the_simulator_beside_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    let said = complaint(at, "evaluate reno --on kernel --section 5.1.2", 2);
+    assert!(said.contains("--on sim,kernel"), "{said}");
+    let said = complaint(at, "evaluate reno --on sim,kernel --section 5.1.2 --search 3", 2);
+    assert!(said.contains("--search"), "{said}");
+}
+
 #[test]
 fn what_cannot_be_tried_says_why() {
     let folder = tempfile::tempdir().unwrap();
@@ -193,7 +204,7 @@ fn what_cannot_be_tried_says_why() {
 fn the_page_holds_every_criterion_and_is_made_again() {
     let folder = tempfile::tempdir().unwrap();
     let at = folder.path();
-    let document = evaluated(at, "vegas", &["5", "7.6"], "out");
+    let document = evaluated(at, "vegas", &["5", "6.2"], "out");
     let page = fs::read_to_string(at.join("out/report.html")).unwrap();
     let lines = document["lines"].as_array().unwrap();
     let sections: BTreeSet<&str> =
@@ -207,7 +218,7 @@ fn the_page_holds_every_criterion_and_is_made_again() {
         assert!(shown.contains(line["title"].as_str().unwrap()), "{line}");
     }
     // What is not tried, and why.
-    assert!(page.contains("id=\"s-7-6\"") && page.contains("never lies"));
+    assert!(page.contains("id=\"s-6-2\"") && page.contains("takes marks off"));
     for outside in ["http:", "https:", "src=", "@import", "url("] {
         assert!(!page.contains(outside), "{outside}");
     }

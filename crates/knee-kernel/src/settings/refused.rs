@@ -106,6 +106,7 @@ fn check_transport(flow: &Flow, transport: &Config) -> Result<(), KernelError> {
         ack_frequency,
         ack_delay,
         quick_acks,
+        lies,
         // Each of the three has its socket option or none: `receive_window`.
         receive_window: _,
         pacing,
@@ -139,6 +140,9 @@ fn check_transport(flow: &Flow, transport: &Config) -> Result<(), KernelError> {
     }
     if ack_frequency.is_some() {
         return refuse("ack_frequency", "leave it out");
+    }
+    if !lies.is_honest() {
+        return refuse("receiver", "leave it out: the kernel's receiver is honest");
     }
     if ack_every != linux.ack_every || quick_acks != linux.quick_acks {
         return refuse("ack_every", "leave ack_every at 2 and quick_acks at 16");

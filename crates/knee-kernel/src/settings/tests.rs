@@ -56,7 +56,7 @@ enum Verdict {
 }
 
 /// Settings of both ends, in `[transport]` and in a flow.
-const TRANSPORT: [(&str, &str, Verdict); 18] = [
+const TRANSPORT: [(&str, &str, Verdict); 19] = [
     ("mss", "1000 B", Carried),
     ("mss", "80 B", Refused("mss")),
     ("header", "40 B", Carried),
@@ -68,6 +68,7 @@ const TRANSPORT: [(&str, &str, Verdict); 18] = [
     ("ack_frequency", "{ per_round = 2 }", Refused("ack_frequency")),
     ("ack_delay", "20 ms", Refused("ack_delay")),
     ("quick_acks", "8", Refused("ack_every")),
+    ("receiver", "{ conceal_loss = true }", Refused("receiver")),
     ("receive_window", "100 kB", Carried),
     ("pacing", "on", Carried),
     ("ecn", "true", Carried),

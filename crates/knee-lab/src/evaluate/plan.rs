@@ -5,7 +5,7 @@ use super::criteria::{Bounds, Case, Criteria, Section, label, text};
 use crate::command::quoted;
 use crate::error::Error;
 use crate::experiment::{repeat_seed, seed};
-use crate::ground::Ground;
+use crate::ground::{Ground, Pace};
 use crate::load::Load;
 use crate::text::ScenarioText;
 use knee_record::{EvaluationLine, EvaluationPlan, NotTried, SectionAsks, Unit};
@@ -22,6 +22,9 @@ pub(super) const STANDARDS: [&str; 3] = ["reno", "cubic", "bbr"];
 pub struct EvaluateSettings<'g> {
     /// The controller, as `--cc` of a ranking has it.
     pub candidate: String,
+    /// Further keys of the candidate's flows, which the standards' do not have:
+    /// `sampler`, `initial_window`.
+    pub with: Vec<Override>,
     /// Section numbers; none: all. `5.2` is all that begin so.
     pub sections: Vec<String>,
     /// Seeds of each run, at least two.
@@ -30,6 +33,10 @@ pub struct EvaluateSettings<'g> {
     pub quick: bool,
     /// Where.
     pub on: &'g dyn Ground,
+    /// All grounds of the same evaluation: a case that one of them cannot carry is
+    /// left out, so that all have the same. None: only `on`, whose refusals are the
+    /// candidate's.
+    pub beside: Vec<&'g dyn Ground>,
     /// Scenarios that the search for the worst case of each metric tries; none:
     /// there is no search.
     pub search: Option<usize>,
@@ -47,6 +54,9 @@ pub struct Evaluate<'g> {
     pub(super) on: &'g dyn Ground,
     pub(super) cases: Vec<Staged>,
     pub(super) bounds: Bounds,
+    /// The standard that the candidate is, whose runs are its own.
+    pub(super) is_standard: Option<usize>,
+    with: Vec<Override>,
     algorithms: Option<Arc<Algorithms>>,
 }
 
@@ -77,7 +87,7 @@ impl<'g> Evaluate<'g> {
     /// # Errors
     /// An [`EvaluateError`]; a mistake in Knee's own scenarios.
     pub fn new(settings: &EvaluateSettings<'g>) -> Result<Evaluate<'g>, Error> {
-        if settings.repeat < 2 {
+        if settings.repeat < 2 && settings.beside.is_empty() {
             return Err(EvaluateError::OneSeed.into());
         }
         let criteria = Criteria::built_in()?;
@@ -122,7 +132,11 @@ impl<'g> Evaluate<'g> {
         let (lines, runs, cases) = (Vec::new(), Vec::new(), Vec::new());
         let (on, algorithms) = (settings.on, settings.algorithms.clone());
         let bounds = criteria.search.clone();
-        let mut evaluate = Evaluate { plan, lines, runs, on, cases, bounds, algorithms };
+        let standard = STANDARDS.iter().position(|name| *name == settings.candidate);
+        let is_standard = standard.filter(|_| settings.with.is_empty());
+        let with = settings.with.clone();
+        let mut evaluate =
+            Evaluate { plan, lines, runs, on, cases, bounds, is_standard, with, algorithms };
         for section in sections {
             evaluate.add(section, settings)?;
         }
@@ -136,7 +150,8 @@ impl<'g> Evaluate<'g> {
             let plain = ScenarioText::new(&case.file, &text(&case.file)?);
             Ok((case, plain.scenario(&sets(&case.set))?))
         });
-        let scenarios: Vec<(&Case, Scenario)> = scenarios.collect::<Result<_, Error>>()?;
+        let mut scenarios: Vec<(&Case, Scenario)> = scenarios.collect::<Result<_, Error>>()?;
+        scenarios.retain(|(case, scenario)| self.can_be_carried(section, case, scenario, settings));
         let first_line = self.lines.len();
         self.lines.extend(section.lines.iter().filter_map(|line| {
             let claims = scenarios.iter().flat_map(|(_, scenario)| &scenario.claims);
@@ -165,7 +180,8 @@ impl<'g> Evaluate<'g> {
             }
             let load = Load::of(scenario, self.on);
             let at = self.cases.len();
-            for controller in 0..=STANDARDS.len() {
+            let first = usize::from(self.is_standard.is_some());
+            for controller in first..=STANDARDS.len() {
                 self.runs.extend((0..settings.repeat).map(|number| {
                     let seed = repeat_seed(scenario.seed, number);
                     Planned { case: at, controller, repeat: number + 1, seed, load }
@@ -175,6 +191,33 @@ impl<'g> Evaluate<'g> {
             self.cases.push(Staged { case, flows, lines, seed });
         }
         Ok(())
+    }
+
+    /// Whether every ground beside can carry a case; otherwise it is noted.
+    fn can_be_carried(
+        &mut self,
+        section: &Section,
+        case: &Case,
+        scenario: &Scenario,
+        settings: &EvaluateSettings<'_>,
+    ) -> bool {
+        let refusals =
+            settings.beside.iter().filter_map(|on| Some((on, on.check(scenario).err()?)));
+        let refusal =
+            refusals.map(|(on, error)| format!("{}: {}", on.name(), error.reason())).next();
+        let is_carried = refusal.is_none();
+        self.plan.not_tried.extend(refusal.map(|why| NotTried {
+            section: section.number.clone(),
+            what: label(&case.file, &case.set),
+            why,
+        }));
+        is_carried
+    }
+
+    /// Real time that its runs take, in seconds; none where time is virtual.
+    pub fn real_time_s(&self) -> f64 {
+        let real = self.runs.iter().filter(|run| run.load.pace == Pace::Real);
+        real.map(|run| run.load.duration_ns as f64 / 1e9 + run.load.setup_s).sum()
     }
 
     /// The scenario of a run.
@@ -193,6 +236,7 @@ impl<'g> Evaluate<'g> {
         controller: usize,
         of_seed: Option<u64>,
     ) -> Result<Scenario, Error> {
+        let with = if controller == 0 { self.with.as_slice() } else { &[] };
         let controller = match controller {
             0 => self.plan.candidate.as_str(),
             standard => STANDARDS[standard - 1],
@@ -201,6 +245,7 @@ impl<'g> Evaluate<'g> {
         given.extend(of_seed.map(seed));
         let key = |flow: &String| Override::new(&format!("flow.{flow}.cc"), controller);
         given.extend(flows.iter().map(key));
+        given.extend(flows.iter().flat_map(|flow| with.iter().map(move |own| of_flow(flow, own))));
         let text = ScenarioText::new(file, &text(file)?);
         let text = match &self.algorithms {
             Some(algorithms) => text.with_algorithms(algorithms.clone()),
@@ -225,6 +270,12 @@ fn sets(set: &[String]) -> Vec<Override> {
     pairs.map(|(key, value)| Override::new(key, value)).collect()
 }
 
+/// A key of a flow, as a key of the scenario.
+fn of_flow(flow: &str, own: &Override) -> Override {
+    let (key, value) = own.text().split_once('=').unwrap_or((own.text(), ""));
+    Override::new(&format!("flow.{flow}.{key}"), value)
+}
+
 /// Whether a section is the wanted one or one below it.
 fn is_in(section: &str, wanted: &str) -> bool {
     let rest = section.strip_prefix(wanted.trim_end_matches('.'));
@@ -234,8 +285,11 @@ fn is_in(section: &str, wanted: &str) -> bool {
 /// The line that does it again.
 fn command(settings: &EvaluateSettings<'_>) -> String {
     let mut words = vec!["knee evaluate".to_string(), quoted(&settings.candidate)];
+    words.extend(settings.with.iter().map(|own| format!("--with {}", quoted(own.text()))));
     words.extend(settings.sections.iter().map(|section| format!("--section {}", quoted(section))));
     words.push(format!("--repeat {}", settings.repeat));
+    let grounds: Vec<&str> = settings.beside.iter().map(|on| on.name()).collect();
+    words.extend((!grounds.is_empty()).then(|| format!("--on {}", grounds.join(","))));
     words.extend(settings.quick.then(|| "--quick".to_string()));
     words.extend(settings.search.map(|scenarios| format!("--search {scenarios}")));
     words.join(" ")

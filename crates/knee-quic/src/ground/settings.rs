@@ -156,6 +156,7 @@ fn check_transport(flow: &Flow, transport: &Config) -> Result<(), QuicError> {
         ack_frequency,
         ack_delay,
         quick_acks,
+        lies,
         ecn,
         sampler,
         min_rto,
@@ -178,6 +179,9 @@ fn check_transport(flow: &Flow, transport: &Config) -> Result<(), QuicError> {
         || quick_acks != default.quick_acks;
     if acks_differ {
         return refuse("acks", "leave all about ACKs out: QUIC has its own (every second, 25 ms)");
+    }
+    if !lies.is_honest() {
+        return refuse("receiver", "leave it out: QUIC's receiver is honest");
     }
     if sampler != default.sampler {
         return refuse("sampler", "leave it at linux");

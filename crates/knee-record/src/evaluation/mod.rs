@@ -3,10 +3,12 @@
 //! out of each line.
 
 mod against;
+mod grounds;
 mod judge;
 mod table;
 
 pub use against::{EvaluationChange, NotComparable, got_worse};
+pub use grounds::{EvaluationGrounds, EvaluationsCompared, GroundsPair};
 pub use table::write_evaluation;
 
 use crate::{Error, Paired, Unit};

@@ -15,6 +15,7 @@ use knee_random::up_to;
 use knee_registry::{Kind, Selection, SelectionError, Value};
 use knee_transport::Config;
 use knee_units::Time;
+use knee_workload::Workload;
 use std::collections::BTreeSet;
 
 /// What flows begin with that say nothing of their transport.
@@ -136,6 +137,10 @@ fn expand(
     let life = stop.unwrap_or(common.context.duration).saturating_sub(first);
     let room = workload::Room { span, life, flows: group.count };
     let workload = workload::check(&mut flow.workload, &room, inputs, reading);
+    if !transport.lies.is_honest() {
+        let liar = flow.transport.receiver.span().unwrap_or(group.span);
+        check_liar(liar, flow.paths.is_given(), workload.as_ref(), reading);
+    }
     let (paths, multipath) = route?;
     let first = Flow {
         name: flow.name.get()?.clone(),
@@ -160,6 +165,19 @@ fn transport(flow: &mut FlowFile, bases: &Transports, reading: &mut Reading<'_>)
         transport::fill_several(&mut flow.transport, &config);
     }
     config
+}
+
+/// A receiver that lies does not deliver all that it acknowledges, which only bulk
+/// can do without.
+fn check_liar(span: Span, several: bool, workload: Option<&Workload>, reading: &mut Reading<'_>) {
+    if several {
+        let message = "a receiver that lies has one path";
+        reading.problem(span, message, "write path in place of paths, or leave receiver out");
+    }
+    if workload.is_some_and(|workload| *workload != Workload::Bulk) {
+        let message = "a receiver that lies has bulk alone: others wait for what it conceals";
+        reading.problem(span, message, "write workload = \"bulk\", or leave receiver out");
+    }
 }
 
 /// Reads the files that a controller's parameters name: parameters with their

@@ -2,13 +2,13 @@
 
 use super::in_range;
 use crate::file::{
-    AckFrequencyFile, AcksWord, PacingWord, RecoveryWord, SamplerWord, TransportFile, WindowFile,
-    WindowWord,
+    AckFrequencyFile, AcksWord, PacingWord, ReceiverFile, RecoveryWord, SamplerWord, TransportFile,
+    WindowFile, WindowWord,
 };
 use crate::read::{At, Optional};
 use crate::source::Reading;
 use knee_cc::RecoveryPeriod;
-use knee_transport::{AckFrequency, Acks, Config, Pacing, ReceiveWindow, Sampler};
+use knee_transport::{AckFrequency, Acks, Config, Lies, Pacing, ReceiveWindow, Sampler};
 use knee_units::{Bytes, Time};
 
 /// An IPv4 packet is no larger.
@@ -64,6 +64,7 @@ pub(super) fn check(
         ack_frequency: file.ack_frequency.get().map(ack_frequency).or(base.ack_frequency),
         ack_delay: file.ack_delay.get().copied().unwrap_or(base.ack_delay),
         quick_acks: count(&file.quick_acks).unwrap_or(base.quick_acks),
+        lies: file.receiver.get().map_or(base.lies, lies),
         receive_window: window(&file.receive_window, base.receive_window),
         pacing: file.pacing.get().map_or(base.pacing, |word| pacing(*word)),
         ecn: file.ecn.get().copied().unwrap_or(base.ecn),
@@ -97,6 +98,10 @@ fn bounds(file: &TransportFile, reading: &mut Reading<'_>) {
     }
     in_range(&file.ack_delay, "the ACK delay", Time::ZERO, Time::from_secs(10), reading);
     in_range(&file.quick_acks, "quick_acks", 0, 1_000_000, reading);
+    if let Some(receiver) = file.receiver.get() {
+        in_range(&receiver.ack_ahead, "ack_ahead", 0, 100_000, reading);
+        in_range(&receiver.ack_division, "ack_division", 1, 1_000, reading);
+    }
     in_range(
         &file.min_rto,
         "the smallest timeout",
@@ -141,6 +146,29 @@ fn ack_frequency(file: &AckFrequencyFile) -> AckFrequency {
         min_delay: file.min_delay.get().copied().unwrap_or(Time::from_millis(1)),
         reordering: count(&file.reordering).unwrap_or(1),
     }
+}
+
+fn lies(file: &ReceiverFile) -> Lies {
+    let honest = Lies::default();
+    Lies {
+        conceal_loss: file.conceal_loss.get().copied().unwrap_or(honest.conceal_loss),
+        ack_ahead: count(&file.ack_ahead).unwrap_or(honest.ack_ahead),
+        ack_division: count(&file.ack_division).unwrap_or(honest.ack_division),
+        false_duplicates: file.false_duplicates.get().copied().unwrap_or(honest.false_duplicates),
+    }
+}
+
+/// As it is written out; an honest one is not.
+fn write_lies(lies: Lies) -> Optional<ReceiverFile> {
+    if lies.is_honest() {
+        return Optional::Absent;
+    }
+    Optional::new(ReceiverFile {
+        conceal_loss: Optional::new(lies.conceal_loss),
+        ack_ahead: Optional::new(u64::from(lies.ack_ahead)),
+        ack_division: Optional::new(u64::from(lies.ack_division)),
+        false_duplicates: Optional::new(lies.false_duplicates),
+    })
 }
 
 fn pacing(word: PacingWord) -> Pacing {
@@ -204,6 +232,7 @@ pub(super) fn write(config: &Config) -> TransportFile {
         }),
         ack_delay: Optional::new(config.ack_delay),
         quick_acks: Optional::new(u64::from(config.quick_acks)),
+        receiver: write_lies(config.lies),
         receive_window: Optional::new(write_window(config.receive_window)),
         pacing: Optional::new(match config.pacing {
             Pacing::Auto => PacingWord::Auto,

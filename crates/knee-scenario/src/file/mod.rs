@@ -23,8 +23,8 @@ pub(crate) use path::{AbsentFile, PathFile};
 pub(crate) use selection::{Choice, ControllerFile, SchedulerFile, SelectionFile};
 pub(crate) use study::{GroundWord, ModelFile, ModelWord, RunFile, StudyFile};
 pub(crate) use transport::{
-    AckFrequencyFile, AcksWord, PacingWord, RecoveryWord, SamplerWord, TransportFile, WindowFile,
-    WindowWord,
+    AckFrequencyFile, AcksWord, PacingWord, ReceiverFile, RecoveryWord, SamplerWord, TransportFile,
+    WindowFile, WindowWord,
 };
 
 use crate::read::{List, Named, Optional, Required, table};

@@ -35,6 +35,9 @@ table! {
         /// Segments acknowledged at once at the start. Default: 16; 0 with
         /// QUIC's ACKs.
         quick_acks: Optional<u64>,
+        /// What the receiver lies about (RFC 9743, section 7.6). Default:
+        /// none.
+        receiver: Optional<ReceiverFile>,
         /// Receive window, "unlimited", or "auto": tuned as Linux does, up
         /// to 6 MiB, for flows with several paths. Unlimited is TCP's
         /// largest, 1 GiB. Default: "unlimited"; "auto" with several paths.
@@ -67,6 +70,26 @@ table! {
         /// acknowledged at once; with 1 whatever is out of order, with 0
         /// nothing. Default: 1.
         reordering: Optional<u64>,
+    }
+}
+
+table! {
+    /// A receiver that lies to get more than its share. For bulk over one path.
+    "a receiver" ReceiverFile {
+        /// It acknowledges everything below the highest segment that arrived,
+        /// so that no loss is ever seen; what was lost is never delivered.
+        /// Default: false.
+        conceal_loss: Optional<bool>,
+        /// Segments beyond the highest one that arrived which its ACKs claim,
+        /// at most: it claims one more with every fourth ACK, and conceals
+        /// losses. Default: 0.
+        ack_ahead: Optional<u64>,
+        /// ACKs in place of each that acknowledges something new; all but the
+        /// last acknowledge a part of a segment. Default: 1.
+        ack_division: Optional<u64>,
+        /// It says of each segment that fills a gap that it came twice
+        /// (D-SACK), so that reductions are undone. Default: false.
+        false_duplicates: Optional<bool>,
     }
 }
 

@@ -105,6 +105,7 @@ receive_window = "unlimited"
 [[flow]]
 cc = "reno"
 path = "two"
+receiver = { conceal_loss = true, ack_ahead = 3, ack_division = 2, false_duplicates = true }
 
 [[flow]]
 name = "both"

@@ -117,5 +117,11 @@ pub fn describe_flow(
     if let Some(connection) = connection {
         let _ = write!(line, ",connection={connection}");
     }
+    if config.lies.conceals() {
+        line += ",conceals=1";
+    }
+    if config.lies.ack_ahead > 0 {
+        let _ = write!(line, ",ack_ahead={}", config.lies.ack_ahead);
+    }
     writeln!(out, "{line},of={of}")
 }

@@ -56,6 +56,10 @@ impl Sender {
         if self.handshake != Handshake::Done {
             return self.on_syn_ack(now, ack);
         }
+        // What was not sent yet cannot have arrived (RFC 9293, section 3.10.7.4).
+        if after(ack.number, self.board.next()) {
+            return;
+        }
         self.timer.sent_at = Time::MAX;
         if self.busy.limited_since != Time::MAX {
             self.end_receive_limited(now);

@@ -270,6 +270,10 @@ pub struct Flow {
     pub burst: Option<u64>,
     /// The connection over several paths that it belongs to.
     pub connection: Option<u64>,
+    /// The receiver acknowledges what is missing below what arrived.
+    pub conceals: bool,
+    /// Segments beyond what arrived that it acknowledges at most.
+    pub ack_ahead: u64,
 }
 
 impl Flow {
@@ -281,6 +285,8 @@ impl Flow {
             rto_min: fields.optional("rto_min_ns")?.unwrap_or(0),
             burst: fields.optional("burst_bytes")?,
             connection: fields.optional("connection")?,
+            conceals: fields.flag("conceals")?,
+            ack_ahead: fields.optional("ack_ahead")?.unwrap_or(0),
         })
     }
 }

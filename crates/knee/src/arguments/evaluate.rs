@@ -1,8 +1,9 @@
 //! Arguments of `knee evaluate`.
 
-use super::{Output, Print};
+use super::{Output, Print, grounds};
 use clap::{Args, ValueHint};
-use knee_lab::Candidates;
+use knee_lab::{Candidates, EVALUATE_SEEDS_REAL};
+use knee_scenario::Override;
 use std::path::PathBuf;
 
 pub const HELP: &str = "\
@@ -12,6 +13,7 @@ Examples:
   knee evaluate vegas --quick --format markdown
   knee evaluate copa --quick --search
   knee evaluate cubic --quick --against baseline/evaluation.json
+  knee evaluate cubic --section 5 --on sim,kernel     (as root) do both say the same?
 
 The candidate runs every scenario of RFC 9743's criteria beside Reno, CUBIC and BBR on
 the same seeds. Each line says whether it is better, alike or worse than each of them.
@@ -23,9 +25,21 @@ pub struct Evaluate {
     /// The controller, alone or with parameters, as a scenario has it
     #[arg(value_name = "CANDIDATE")]
     pub candidate: Candidates,
+    /// A key of the candidate's flows alone: sampler=ns3-3.35, initial_window=32
+    #[arg(long, value_name = "KEY=VALUE")]
+    pub with: Vec<Override>,
     /// A section of RFC 9743, such as 5.1.2, or 5.2 for all below it. Default: all
     #[arg(long, value_name = "NUMBER")]
     pub section: Vec<String>,
+    /// Where to run; with others beside the simulator the cases of --quick that all of
+    /// them carry
+    #[arg(long, value_name = "GROUND", value_delimiter = ',', default_value = "sim",
+        value_parser = grounds())]
+    pub on: Vec<String>,
+    /// Seeds of each run in real time
+    #[arg(long, value_name = "K", default_value_t = EVALUATE_SEEDS_REAL,
+        value_parser = clap::value_parser!(u64).range(1..=100))]
+    pub repeat_real: u64,
     /// Run each K times, with the scenarios' seed and those that follow it. Default: 10,
     /// 5 with --quick
     #[arg(long, value_name = "K", value_parser = clap::value_parser!(u64).range(2..=10_000))]

@@ -1,0 +1,82 @@
+//! One evaluation on several grounds: each in a folder of its own, and how far the
+//! simulator and the others say the same.
+
+use super::plan::{Evaluate, EvaluateSettings};
+use crate::directory::GROUNDS;
+use crate::error::Error;
+use crate::ground::{Ground, Pace};
+use crate::lab::Lab;
+use knee_record::{EvaluationsCompared, write_json};
+use std::path::{Path, PathBuf};
+
+/// An evaluation on several grounds.
+#[derive(Debug)]
+pub struct EvaluateBoth<'g> {
+    plans: Vec<(String, Evaluate<'g>)>,
+    real: u64,
+}
+
+impl<'g> EvaluateBoth<'g> {
+    /// Plans it on each of these grounds, the first of which the others are compared
+    /// with, over the cases that all of them carry. Of those in real time each case
+    /// has `real` seeds.
+    ///
+    /// # Errors
+    /// As [`Evaluate::new`].
+    pub fn new(
+        settings: &EvaluateSettings<'g>,
+        grounds: &[&'g dyn Ground],
+        real: u64,
+    ) -> Result<EvaluateBoth<'g>, Error> {
+        let plans = grounds.iter().map(|on| {
+            let repeat = match on.pace() {
+                Pace::Real => real,
+                Pace::Virtual => settings.repeat,
+            };
+            let own =
+                EvaluateSettings { on: *on, repeat, beside: grounds.to_vec(), ..settings.clone() };
+            Ok((on.name().to_string(), Evaluate::new(&own)?))
+        });
+        Ok(EvaluateBoth { plans: plans.collect::<Result<_, Error>>()?, real })
+    }
+
+    /// Runs in real time, and the seconds that they take.
+    pub fn real_time(&self) -> (usize, f64) {
+        let real = self.plans.iter().filter(|(_, plan)| plan.real_time_s() > 0.0);
+        real.fold((0, 0.0), |(runs, seconds), (_, plan)| {
+            (runs + plan.runs.len(), seconds + plan.real_time_s())
+        })
+    }
+
+    /// The folder of each ground.
+    pub fn directories(&self, directory: &Path) -> Vec<PathBuf> {
+        self.plans.iter().map(|(name, _)| directory.join(name)).collect()
+    }
+}
+
+impl Lab {
+    /// Evaluates on every ground, writes each evaluation into its folder below
+    /// `directory`, and `grounds.json` into this. The folders are to be
+    /// [`Lab::claim`]ed before.
+    ///
+    /// # Errors
+    /// As [`Lab::evaluate`]; [`Error::Stopped`] after a stop.
+    pub fn evaluate_both(
+        &self,
+        both: &EvaluateBoth<'_>,
+        directory: &Path,
+    ) -> Result<EvaluationsCompared, Error> {
+        let evaluated = both
+            .plans
+            .iter()
+            .map(|(name, plan)| Ok((name.as_str(), self.evaluate(plan, &directory.join(name))?)));
+        let evaluated: Vec<_> = evaluated.collect::<Result<_, Error>>()?;
+        if self.is_stopped() {
+            return Err(Error::Stopped);
+        }
+        let mut compared = EvaluationsCompared::new(&evaluated);
+        compared.command += &format!(" --repeat-real {}", both.real);
+        write_json(&directory.join(GROUNDS), &compared)?;
+        Ok(compared)
+    }
+}

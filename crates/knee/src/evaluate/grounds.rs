@@ -1,0 +1,92 @@
+//! `knee evaluate --on sim,kernel`: do both say the same?
+
+use crate::arguments;
+use crate::document::Document;
+use crate::failure::{Ending, Failure};
+use crate::laboratory::watched;
+use crate::progress::seconds_left;
+use crate::screen;
+use crate::table::{Mood, Table};
+use knee_lab::directory::{GROUNDS, REPORT};
+use knee_lab::report::evaluation_figures as figures;
+use knee_lab::{EvaluateBoth, EvaluateSettings, Ground, Lab, SIMULATOR};
+use knee_record::{EvaluationGrounds, EvaluationsCompared, GroundsPair};
+use std::path::Path;
+
+/// Evaluates on the simulator and on other grounds.
+pub fn evaluate<'g>(
+    arguments: &arguments::Evaluate,
+    lab: &'g Lab,
+    settings: EvaluateSettings<'g>,
+    grounds: &[&'g dyn Ground],
+    directory: &Path,
+) -> Result<Ending, Failure> {
+    let usage = |what: &str, advice: &str| Failure::Usage(what.to_string(), advice.to_string());
+    if grounds.len() < 2 || grounds[0].name() != SIMULATOR {
+        let advice = "write --on sim,kernel";
+        return Err(usage("a ground in real time is compared with the simulator", advice));
+    }
+    if arguments.against.is_some() || arguments.search.is_some() {
+        let advice = "leave --on out";
+        return Err(usage("--against and --search are for the simulator alone", advice));
+    }
+    let settings = EvaluateSettings { quick: true, ..settings };
+    let both = EvaluateBoth::new(&settings, grounds, arguments.repeat_real)?;
+    let directories = both.directories(directory);
+    lab.claim(directory, &directories, arguments.output.force)?;
+    let (runs, seconds) = both.real_time();
+    screen::say(&format!("{runs} runs in real time, {}.", seconds_left(seconds)));
+    let compared = watched(lab, || lab.evaluate_both(&both, directory))?;
+    let mut document = document(&compared, directory);
+    for folder in &directories {
+        document = document.words(format!("report   {}\n", folder.join(REPORT).display()));
+    }
+    let words = format!("repeat   {}\n", compared.command);
+    document.words(words).print(arguments.print.format(), &compared)?;
+    Ok(if lab.is_stopped() { Ending::Interrupted } else { Ending::Done })
+}
+
+fn document(compared: &EvaluationsCompared, directory: &Path) -> Document {
+    let mut document = Document::default();
+    for one in &compared.compared {
+        document = document.said(headline(one)).words("\n").table(table(one)).words("\n");
+        if !one.without_value.is_empty() {
+            let lines = one.without_value.join("; ");
+            document = document.said(format!("Without a value of all on both: {lines}."));
+        }
+    }
+    document.words(format!("\ndata     {}\n", directory.join(GROUNDS).display()))
+}
+
+fn headline(one: &EvaluationGrounds) -> String {
+    let [first, second] = &one.grounds;
+    format!(
+        "{first} and {second} say the same of {} in {} of {} comparisons of two ({}): both see \
+         the same one ahead, or neither.",
+        one.controllers.join(", "),
+        one.agree,
+        one.pairs.len(),
+        one.share().map_or_else(|| "none".to_string(), |share| format!("{:.0} %", 100.0 * share)),
+    )
+}
+
+/// Every comparison; those in which the grounds differ stand out.
+fn table(one: &EvaluationGrounds) -> Table {
+    let [first, second] = one.grounds.each_ref().map(|ground| format!(">{ground}"));
+    let heads = ["§", "criterion", "controllers", &first, &second, "same"];
+    let mut table = Table::new(&heads).called("grounds");
+    for pair in &one.pairs {
+        let GroundsPair { section, title, controllers, ratios, agrees, .. } = pair;
+        let mood = if *agrees { Mood::Neutral } else { Mood::Bad };
+        let cells = [
+            section.clone(),
+            title.clone(),
+            format!("{} / {}", controllers[0], controllers[1]),
+            figures(ratios[0]),
+            figures(ratios[1]),
+            if *agrees { "yes" } else { "no" }.to_string(),
+        ];
+        table.row_in(mood, cells);
+    }
+    table
+}
