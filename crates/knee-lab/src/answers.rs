@@ -27,18 +27,39 @@ const FEW_FLOWS: usize = 20;
 #[derive(Debug, Default)]
 pub struct Questions {
     paths: Vec<(PathsQuestion, Vec<String>)>,
+    processes: Vec<MixProcess>,
     pairs: Vec<MixPair>,
 }
 
 impl Questions {
     /// Of a scenario.
     pub fn of(scenario: &Scenario) -> Questions {
-        Questions { paths: paths(scenario), pairs: pairs(scenario) }
+        let (processes, pairs) = mixes(scenario);
+        Questions { paths: paths(scenario), processes, pairs }
     }
 
-    /// Mixes that share a process and a path, two by two.
-    pub(crate) fn into_pairs(self) -> Vec<MixPair> {
-        self.pairs
+    /// Processes of two mixes each, and the same as pairs; others are left out.
+    pub(crate) fn into_pairs(self) -> (Vec<MixProcess>, Vec<MixPair>) {
+        let two = self.processes.into_iter().filter(|process| process.flows.len() == 2);
+        let pairs = self.pairs.into_iter().filter(|pair| pair.flows.is_empty());
+        (two.collect(), pairs.collect())
+    }
+
+    /// Controllers of the process that has the most.
+    fn controllers(&self) -> usize {
+        self.processes.iter().map(|process| process.flows.len()).max().unwrap_or(0)
+    }
+
+    /// Which of the runs under one controller are of a pair's test and control.
+    fn runs_of(&self, pair: &MixPair) -> [usize; 2] {
+        let place = |flow: &String| {
+            let mut places = self
+                .processes
+                .iter()
+                .filter_map(|process| process.flows.iter().position(|name| name == flow));
+            places.next().unwrap_or(0)
+        };
+        [place(&pair.test_flow), place(&pair.control_flow)]
     }
 
     /// Whether there is none.
@@ -63,8 +84,19 @@ fn paths(scenario: &Scenario) -> Vec<(PathsQuestion, Vec<String>)> {
         .collect()
 }
 
-/// Mixes that share a process and a path, two by two.
-fn pairs(scenario: &Scenario) -> Vec<MixPair> {
+/// Mixes of one process over one path: all transfers run under one controller after the
+/// other.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct MixProcess {
+    /// Groups of flows: those under test in the order of the scenario, the control last.
+    flows: Vec<String>,
+}
+
+/// More controllers in one process are not compared.
+const CONTROLLERS_MAX: usize = 6;
+
+/// Mixes that share a process and a path, each under test against the control.
+fn mixes(scenario: &Scenario) -> (Vec<MixProcess>, Vec<MixPair>) {
     let mut of_process: BTreeMap<&str, Vec<&Flow>> = BTreeMap::new();
     for flow in scenario.flows.iter().filter(|flow| flow.index == 0) {
         if let Workload::Mix(mix) = &flow.workload
@@ -73,28 +105,36 @@ fn pairs(scenario: &Scenario) -> Vec<MixPair> {
             of_process.entry(process).or_default().push(flow);
         }
     }
-    let pair = |(process, flows): (&str, Vec<&Flow>)| {
-        let [first, second] = flows[..] else { return None };
-        if first.paths != second.paths || first.multipath.is_some() {
-            return None;
+    let (mut processes, mut pairs) = (Vec::new(), Vec::new());
+    for (name, mut flows) in of_process {
+        let same_path = flows.iter().all(|flow| flow.paths == flows[0].paths);
+        let some = (2..=CONTROLLERS_MAX).contains(&flows.len());
+        if !some || !same_path || flows[0].multipath.is_some() {
+            continue;
         }
-        // CUBIC is what there is without a choice.
-        let (test, control) = match first.controller.name == "cubic" {
-            true => (second, first),
-            false => (first, second),
-        };
-        let path = &scenario.paths[*first.paths.first()?];
-        let links = path.forward.iter().map(|link| scenario.links[*link].name.clone());
-        Some(MixPair {
-            name: process.to_string(),
+        // CUBIC is what there is without a choice; else the last one is the control.
+        let control = flows.iter().position(|flow| flow.controller.name == "cubic");
+        let control = flows.remove(control.unwrap_or(flows.len() - 1));
+        let tests = flows;
+        let all: Vec<String> =
+            tests.iter().chain([&control]).map(|flow| flow.name.clone()).collect();
+        let links = scenario.paths[control.paths[0]].forward.iter();
+        let links: Vec<String> = links.map(|link| scenario.links[*link].name.clone()).collect();
+        pairs.extend(tests.iter().map(|test| MixPair {
+            name: match tests.len() {
+                1 => name.to_string(),
+                _ => format!("{name}, {}", test.controller.name),
+            },
             test_flow: test.name.clone(),
             control_flow: control.name.clone(),
             test: test.controller.name.clone(),
             control: control.controller.name.clone(),
-            links: links.collect(),
-        })
-    };
-    of_process.into_iter().filter_map(pair).collect()
+            flows: if tests.len() > 1 { all.clone() } else { Vec::new() },
+            links: links.clone(),
+        }));
+        processes.push(MixProcess { flows: all });
+    }
+    (processes, pairs)
 }
 
 /// Which run it is.
@@ -104,7 +144,8 @@ enum Which {
     AsItIs,
     /// The group of a question over one path alone.
     Alone { question: usize, path: usize },
-    /// All mixes of each pair under test (0) or under control (1).
+    /// All mixes of each process under the controller of one of its groups, by number;
+    /// of a process with fewer, under its control.
     All(usize),
 }
 
@@ -187,22 +228,22 @@ fn alternatives(
         }
     }
     if !questions.pairs.is_empty() {
-        all.push((Which::All(0), under(&plain, &questions.pairs, 0)));
-        all.push((Which::All(1), under(&plain, &questions.pairs, 1)));
+        let numbers = 0..questions.controllers();
+        all.extend(numbers.map(|at| (Which::All(at), under(&plain, &questions.processes, at))));
     }
     all.push((Which::AsItIs, with(samples.into_iter().collect())?));
     Ok(all)
 }
 
-/// All mixes of each pair under the controller of one of the two.
-pub(crate) fn under(scenario: &Scenario, pairs: &[MixPair], side: usize) -> Scenario {
+/// All mixes of each process under the controller of one of its groups.
+pub(crate) fn under(scenario: &Scenario, processes: &[MixProcess], at: usize) -> Scenario {
     let mut all = scenario.clone();
-    for pair in pairs {
-        let names = [&pair.test_flow, &pair.control_flow];
-        let chosen = scenario.flows.iter().find(|flow| flow.name == *names[side]);
+    for MixProcess { flows } in processes {
+        let name = flows.get(at).or(flows.last());
+        let chosen = scenario.flows.iter().find(|flow| Some(&flow.name) == name);
         let Some(controller) = chosen.map(|flow| flow.controller.clone()) else { continue };
-        let both = all.flows.iter_mut().filter(|flow| names.contains(&&flow.name));
-        both.for_each(|flow| flow.controller = controller.clone());
+        let own = all.flows.iter_mut().filter(|flow| flows.contains(&flow.name));
+        own.for_each(|flow| flow.controller = controller.clone());
     }
     all
 }
@@ -223,10 +264,14 @@ impl Seed {
         }
         self.whole.insert(which, run);
         let there = |which| self.whole.get(&which).map(|run| run.view(scenario));
-        let three = [Which::AsItIs, Which::All(0), Which::All(1)];
-        if let [Some(halves), Some(test), Some(control)] = three.map(there) {
-            let pairs = questions.pairs.iter();
-            self.mixes = pairs.map(|pair| MixSeed::new(pair, &halves, [&test, &control])).collect();
+        let under_one: Option<Vec<_>> =
+            (0..questions.controllers()).map(|at| there(Which::All(at))).collect();
+        if let Some((halves, under_one)) = there(Which::AsItIs).zip(under_one) {
+            let mixes = questions.pairs.iter().map(|pair| {
+                let [test, control] = questions.runs_of(pair).map(|at| &under_one[at]);
+                MixSeed::new(pair, &halves, [test, control])
+            });
+            self.mixes = mixes.collect();
             self.whole.clear();
         }
     }

@@ -165,6 +165,7 @@ fn page(
         summary: &run.summary,
         records: &run.records,
         answers: None,
+        logs: &[],
         scenario: &run.scenario,
         command,
     });

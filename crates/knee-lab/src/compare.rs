@@ -1,14 +1,29 @@
-//! Two runs, or the repeats of two, number by number.
+//! Runs, sets of repeats and points of sweeps against the first of them: by the
+//! measures that matter for their workload, and number by number.
 
-use crate::directory::{REPEAT, repeat};
+mod page;
+mod sides;
+
+use crate::command::quoted;
+use crate::directory::{COMPARISON, REPEAT, REPORT, repeat};
 use crate::error::Error;
 use crate::given::{Given, differing};
-use knee_record::{Comparison, Summary, read_summary};
+use crate::lab::Lab;
+use knee_record::{
+    Comparison, MeasureCompared, Side, Summary, compare_sides, compared_in_words, read_summary,
+    write_json, write_text,
+};
+use page::SideSeries;
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
+use sides::Found;
+pub(crate) use sides::{PointOf, Source};
 use std::path::{Path, PathBuf};
 
-/// Why two directories cannot be compared.
+/// Schema name of a comparison of several.
+pub(crate) const SCHEMA: &str = "knee-comparisons/1";
+
+/// Why directories cannot be compared.
 #[derive(Debug, thiserror::Error)]
 pub enum CompareError {
     /// One has repeats.
@@ -20,6 +35,16 @@ pub enum CompareError {
     /// There are no pairs.
     #[error("the repeats have fewer than two seeds in common")]
     NoCommonSeeds,
+    /// A sweep has no such point.
+    #[error("the sweep in {sweep} has no point with {wanted}")]
+    NoPoint {
+        /// Its folder.
+        sweep: String,
+        /// What was asked for.
+        wanted: String,
+        /// Each key with its values: `flow.a.cc=bbr|reno`.
+        known: Vec<String>,
+    },
 }
 
 /// Compares the run in one directory with that in another, or the repeats.
@@ -36,36 +61,6 @@ pub fn compare(before: &Path, after: &Path) -> Result<Comparison, Error> {
     }
 }
 
-/// Several runs against the first of them.
-#[derive(Debug, Serialize, JsonSchema)]
-pub struct RunsCompared {
-    /// `knee-comparisons/1`.
-    pub schema: &'static str,
-    /// Where the runs are; the first is what the others are compared with.
-    pub directories: Vec<String>,
-    /// What they were given that differs.
-    pub given: Vec<Given>,
-    /// The others, each against the first.
-    pub comparisons: Vec<Comparison>,
-}
-
-/// Compares runs, or repeats, with the first of them.
-///
-/// # Errors
-/// That one cannot be read, or a [`CompareError`].
-pub fn compare_runs(directories: &[PathBuf]) -> Result<RunsCompared, Error> {
-    let (first, others) = directories.split_first().ok_or(CompareError::TooFew)?;
-    if others.is_empty() {
-        return Err(CompareError::TooFew.into());
-    }
-    Ok(RunsCompared {
-        schema: "knee-comparisons/1",
-        directories: directories.iter().map(|path| path.display().to_string()).collect(),
-        comparisons: others.iter().map(|other| compare(first, other)).collect::<Result<_, _>>()?,
-        given: differing(directories)?,
-    })
-}
-
 /// The runs of an experiment with repeats; none where a single run is.
 fn repeats(directory: &Path) -> Result<Option<Vec<Summary>>, Error> {
     if !directory.join(REPEAT).is_file() {
@@ -74,4 +69,133 @@ fn repeats(directory: &Path) -> Result<Option<Vec<Summary>>, Error> {
     let folders = (1..).map(|number| directory.join(repeat(number)));
     let there = folders.take_while(|folder| folder.is_dir());
     Ok(Some(there.map(|folder| read_summary(&folder)).collect::<Result<_, _>>()?))
+}
+
+/// Several runs against the first of them.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+pub struct RunsCompared {
+    /// `knee-comparisons/1`.
+    pub schema: String,
+    /// What is compared, as it can be typed; the first is what the others are compared
+    /// with.
+    pub directories: Vec<String>,
+    /// Short names of the same.
+    #[serde(default)]
+    pub names: Vec<String>,
+    /// Runs of each that differ in their seed alone.
+    #[serde(default)]
+    pub runs: Vec<usize>,
+    /// The line that repeats the comparison.
+    #[serde(default)]
+    pub command: String,
+    /// What they were given that differs.
+    pub given: Vec<Given>,
+    /// The answer: a sentence for each but the first.
+    #[serde(default)]
+    pub says: Vec<String>,
+    /// The measures that matter for the workload, group by group.
+    #[serde(default)]
+    pub measures: Vec<MeasureCompared>,
+    /// The others, each against the first, number by number; empty where one of them is
+    /// a point of a sweep, which keeps no summary.
+    pub comparisons: Vec<Comparison>,
+}
+
+/// A comparison, and what is drawn over time of the first run of each.
+#[derive(Debug)]
+pub struct ComparedRuns {
+    /// What came out.
+    pub compared: RunsCompared,
+    series: Vec<SideSeries>,
+}
+
+/// Compares runs, sets of repeats and points of sweeps with the first of them.
+/// `SWEEP@KEY=VALUE` names points of a sweep, its folder alone all of them.
+///
+/// # Errors
+/// That one cannot be read, or a [`CompareError`].
+pub fn compare_runs(directories: &[PathBuf]) -> Result<ComparedRuns, Error> {
+    let sources = sides::sources(directories)?;
+    if sources.len() < 2 {
+        return Err(CompareError::TooFew.into());
+    }
+    let names = sides::names(&sources);
+    let (mut sides, mut summaries, mut series) = (Vec::new(), Vec::new(), Vec::new());
+    for (source, name) in sources.iter().zip(&names) {
+        let Found { side, records, summaries: own } = source.read(name.clone())?;
+        series.extend(records.map(|records| SideSeries::new(sides.len(), name, &records)));
+        sides.push(side);
+        summaries.push(own);
+    }
+    check(&sides)?;
+    let measures = compare_sides(&sides);
+    let compared = RunsCompared {
+        schema: SCHEMA.to_string(),
+        directories: sources.iter().map(Source::typed).collect(),
+        runs: sides.iter().map(|side| side.runs.len()).collect(),
+        command: command(directories),
+        given: differing(&sources)?,
+        says: compared_in_words(&names, &measures),
+        names,
+        measures,
+        comparisons: number_by_number(&sources, &summaries)?,
+    };
+    Ok(ComparedRuns { compared, series })
+}
+
+/// One run of each, or several of each with seeds in common.
+fn check(sides: &[Side]) -> Result<(), Error> {
+    let Some((first, others)) = sides.split_first() else { return Ok(()) };
+    for side in others {
+        if (side.runs.len() > 1) != (first.runs.len() > 1) {
+            return Err(CompareError::Kinds.into());
+        }
+        let shared = |seed: u64| first.runs.iter().any(|run| run.seed == seed);
+        let common = side.runs.iter().filter(|run| shared(run.seed)).count();
+        if side.runs.len() > 1 && common < 2 {
+            return Err(CompareError::NoCommonSeeds.into());
+        }
+    }
+    Ok(())
+}
+
+fn number_by_number(
+    sources: &[Source],
+    summaries: &[Vec<Summary>],
+) -> Result<Vec<Comparison>, Error> {
+    let is_point = |source: &Source| matches!(source, Source::Point(_));
+    let Some((first, others)) = summaries.split_first() else { return Ok(Vec::new()) };
+    if sources.iter().any(is_point) {
+        return Ok(Vec::new());
+    }
+    let single = matches!(sources[0], Source::Run(_));
+    let one = |other: &Vec<Summary>| match single {
+        true => Ok(Comparison::new(&first[0], &other[0])),
+        false => Comparison::of_repeats(first, other).ok_or(CompareError::NoCommonSeeds.into()),
+    };
+    others.iter().map(one).collect()
+}
+
+fn command(directories: &[PathBuf]) -> String {
+    let named = directories.iter().map(|path| quoted(&path.to_string_lossy()));
+    format!("knee compare {}", named.collect::<Vec<_>>().join(" "))
+}
+
+impl Lab {
+    /// Writes a comparison and its page into a directory, which is to be
+    /// [`Lab::claim`]ed before.
+    ///
+    /// # Errors
+    /// That it cannot be written.
+    pub fn keep_comparison(&self, runs: &ComparedRuns, directory: &Path) -> Result<(), Error> {
+        write_json(&directory.join(COMPARISON), &runs.compared)?;
+        write_text(&directory.join(REPORT), &runs.page()?)?;
+        Ok(())
+    }
+}
+
+/// The page of the comparison that a directory holds, from the runs that it names.
+pub(crate) fn saved_page(compared: &RunsCompared) -> Result<String, Error> {
+    let names: Vec<PathBuf> = compared.directories.iter().map(PathBuf::from).collect();
+    compare_runs(&names)?.page()
 }

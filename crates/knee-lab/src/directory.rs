@@ -6,8 +6,9 @@ use crate::job::Run;
 use crate::lab::Lab;
 use crate::text::Input;
 use knee_record::{Answers, Manifest, PART, holds_run_files, write_run, write_text};
-use knee_report::{RunPage, run_page};
+use knee_report::{ReadLog, RunPage, run_page};
 use knee_scenario::Scenario;
+use knee_workload::read_access_log;
 use std::ffi::OsStr;
 use std::fs::{self, DirEntry};
 use std::io;
@@ -39,6 +40,8 @@ pub const EVALUATION: &str = "evaluation.json";
 pub const EVALUATION_TABLE: &str = "evaluation.parquet";
 /// How far grounds agree on an evaluation.
 pub const GROUNDS: &str = "grounds.json";
+/// What came out of a comparison.
+pub const COMPARISON: &str = "comparison.json";
 /// What a sweep or a ranking was made from.
 pub const ORIGIN: &str = "origin.json";
 /// What the alternatives of a scenario came to.
@@ -46,7 +49,7 @@ pub const ANSWERS: &str = "answers.json";
 
 /// Every file that Knee itself puts into a directory, beside the inputs of a
 /// scenario, which have a folder of their own.
-const OURS: [&str; 25] = [
+const OURS: [&str; 26] = [
     knee_record::MANIFEST,
     knee_record::SCENARIO,
     knee_record::FLOWS,
@@ -71,6 +74,7 @@ const OURS: [&str; 25] = [
     EVALUATION,
     EVALUATION_TABLE,
     GROUNDS,
+    COMPARISON,
     ORIGIN,
 ];
 
@@ -242,6 +246,18 @@ impl Lab {
     }
 }
 
+/// The access logs that a scenario has read, for its page.
+pub(crate) fn logs_of(scenario: &Scenario) -> Vec<ReadLog> {
+    let logs = scenario.files.iter().filter(|file| !file.read_as.is_empty());
+    let read = logs.filter_map(|file| {
+        let log = read_access_log(&file.bytes).ok()?;
+        let (name, read_as) = (file.written.clone(), file.read_as.clone());
+        let name = name.rsplit(['/', '\\']).next().unwrap_or_default().to_string();
+        Some(ReadLog { name, read_as, sizes: log.sizes, times: log.times })
+    });
+    read.collect()
+}
+
 /// Writes the page of a run into its directory; `command` repeats it.
 ///
 /// # Errors
@@ -254,8 +270,10 @@ pub fn write_page(
     command: &str,
 ) -> Result<(), Error> {
     let Run { records, summary, .. } = run;
-    let scenario = &scenario.resolved;
-    let page = RunPage { name: "", summary, records, answers, scenario, command };
+    let (scenario_of, scenario) = (scenario, &scenario.resolved);
+    let logs = logs_of(scenario_of);
+    let logs = &logs;
+    let page = RunPage { name: "", summary, records, answers, scenario, command, logs };
     write_text(&directory.join(REPORT), &run_page(&page)?)?;
     Ok(())
 }

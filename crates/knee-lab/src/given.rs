@@ -1,16 +1,17 @@
 //! What runs were given that differs: keys of the scenario, version, ground.
 
-use crate::directory::{REPEAT, repeat};
+use crate::compare::{PointOf, Source};
+use crate::directory::repeat;
 use crate::error::Error;
 use knee_record::{SCENARIO, read_manifest, read_summary};
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// Something that differs between runs before they begin.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Given {
     /// A key as `--set` writes it, `version`, or `ground`.
     pub what: String,
@@ -18,10 +19,17 @@ pub struct Given {
     pub values: Vec<Option<String>>,
 }
 
-/// What differs between runs, in the order of the names.
-pub(crate) fn differing(directories: &[PathBuf]) -> Result<Vec<Given>, Error> {
-    let all: Vec<BTreeMap<String, String>> =
-        directories.iter().map(|directory| given(directory)).collect::<Result<_, _>>()?;
+/// What differs between what is compared, in the order of the names.
+pub(crate) fn differing(sources: &[Source]) -> Result<Vec<Given>, Error> {
+    // Of points alone, the settings as they were typed say it best.
+    let points = sources.iter().all(|source| matches!(source, Source::Point(_)));
+    let given = |source: &Source| match source {
+        Source::Run(run) => given(run),
+        Source::Repeats(directory) => given(&directory.join(repeat(1))),
+        Source::Point(point) if points => point.settings(),
+        Source::Point(point) => of_point(point),
+    };
+    let all: Vec<BTreeMap<String, String>> = sources.iter().map(given).collect::<Result<_, _>>()?;
     let mut names: Vec<&String> = all.iter().flat_map(BTreeMap::keys).collect();
     names.sort();
     names.dedup();
@@ -33,20 +41,34 @@ pub(crate) fn differing(directories: &[PathBuf]) -> Result<Vec<Given>, Error> {
 }
 
 /// Of a run, or of the first of repeats: their seeds alone differ.
-fn given(directory: &Path) -> Result<BTreeMap<String, String>, Error> {
-    let repeats = directory.join(REPEAT).is_file();
-    let run = if repeats { directory.join(repeat(1)) } else { directory.to_path_buf() };
-    let (manifest, summary) = (read_manifest(&run)?, read_summary(&run)?);
+fn given(run: &Path) -> Result<BTreeMap<String, String>, Error> {
+    let (manifest, summary) = (read_manifest(run)?, read_summary(run)?);
     let path = run.join(SCENARIO);
     let read = fs::read_to_string(&path);
     let text = read.map_err(|source| Error::Read { path, source })?;
+    let mut found = flattened(&text);
+    found.insert("version".to_string(), manifest.version);
+    found.insert("ground".to_string(), summary.ground);
+    Ok(found)
+}
+
+/// Of a point: its scenario resolved, as runs keep theirs.
+fn of_point(point: &PointOf) -> Result<BTreeMap<String, String>, Error> {
+    let mut found = flattened(&point.scenario()?.resolved);
+    let settings = point.settings()?;
+    let of_the_sweep = |key: &&String| ["version", "ground"].contains(&key.as_str());
+    let made = settings.iter().filter(|(key, _)| of_the_sweep(key));
+    found.extend(made.map(|(key, value)| (key.clone(), value.clone())));
+    Ok(found)
+}
+
+/// The keys of a resolved scenario, as `--set` writes them.
+fn flattened(text: &str) -> BTreeMap<String, String> {
     let mut found = BTreeMap::new();
     if let Ok(document) = text.parse::<toml::Table>() {
         flatten("", &toml::Value::Table(document), &mut found);
     }
-    found.insert("version".to_string(), manifest.version);
-    found.insert("ground".to_string(), summary.ground);
-    Ok(found)
+    found
 }
 
 fn flatten(prefix: &str, value: &toml::Value, found: &mut BTreeMap<String, String>) {

@@ -50,7 +50,7 @@ pub use advise::{
     AdviseError, AdviseSettings, Advised, AdvisedClass, CONNECTIONS_MIN, Observed, ObservedGroup,
 };
 pub use answers::{ANSWER_SEEDS, Questions};
-pub use compare::{CompareError, RunsCompared, compare, compare_runs};
+pub use compare::{CompareError, ComparedRuns, RunsCompared, compare, compare_runs};
 pub use curve::{Curve, CurveError, CurvePath, Measured};
 pub use error::Error;
 pub use evaluate::{
@@ -75,7 +75,9 @@ pub use load::{Load, Written};
 pub use origin::{KeptFile, KeptScenario, Origin, OriginSettings};
 pub use page::{Saved, rewrite_page, saved, saved_answers};
 pub use qlog::{QlogError, write_qlog};
-pub use rank::{Candidates, PlannedRank, Rank, RankError, RankSettings, Ranked, scenario_files};
+pub use rank::{
+    Candidates, NotRanked, PlannedRank, Rank, RankError, RankSettings, Ranked, scenario_files,
+};
 pub use rehearse::{RehearseError, RehearseSettings, Rehearsed, RehearsedClass};
 pub use reproduce::Reproduction;
 pub use rerun::{Again, Changed, FileAgain, Rerun, RerunError, RerunPlan};

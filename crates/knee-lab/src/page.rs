@@ -2,20 +2,24 @@
 
 use crate::both;
 use crate::command;
-use crate::directory::{ANSWERS, EVALUATION, FIDELITY, RANK, REPEAT, REPORT, STUDIES, SWEEP};
+use crate::compare::{self, RunsCompared};
+use crate::directory::{
+    ANSWERS, COMPARISON, EVALUATION, FIDELITY, RANK, REPEAT, REPORT, STUDIES, SWEEP, logs_of,
+};
 use crate::error::Error;
 use crate::repeat_page::repeat_page;
 use crate::study_record::StudyRecords;
+use crate::text::ScenarioText;
 use knee_record::{
-    Answers, Evaluation, Fidelity, RankSummary, RepeatSummary, SavedRun, Summary, SweepSummary,
-    read_answers, read_evaluation, read_json, read_rank, read_run, read_summary, read_sweep,
-    write_text,
+    Answers, Evaluation, Fidelity, RankSummary, RepeatSummary, SCENARIO, SavedRun, Summary,
+    SweepSummary, read_answers, read_evaluation, read_json, read_rank, read_run, read_summary,
+    read_sweep, write_text,
 };
-use knee_report::{RunPage, evaluation_page, rank_page, run_page, sweep_page};
+use knee_report::{ReadLog, RunPage, evaluation_page, rank_page, run_page, sweep_page};
 use std::path::Path;
 
-/// Writes the page of a run, of studies, of a sweep, of a ranking, of an evaluation or of
-/// grounds side by side again. Gives the summary where it is a single run's.
+/// Writes the page of a run, of studies, of a sweep, of a ranking, of an evaluation, of a
+/// comparison or of grounds side by side again. Gives the summary where it is a single run's.
 ///
 /// # Errors
 /// That the directory holds none of these, or that the page cannot be written.
@@ -35,6 +39,8 @@ pub fn rewrite_page(directory: &Path) -> Result<Option<Summary>, Error> {
         (rank_page(&read_rank(&directory.join(RANK))?)?, None)
     } else if directory.join(EVALUATION).is_file() {
         (evaluation_page(&read_evaluation(&directory.join(EVALUATION))?)?, None)
+    } else if directory.join(COMPARISON).is_file() {
+        (compare::saved_page(&read_comparison(directory)?)?, None)
     } else {
         let run = read_run(directory)?;
         (page_of_run(directory, &run)?, Some(run.summary))
@@ -58,6 +64,8 @@ pub enum Saved {
     Ranking(RankSummary),
     /// An evaluation.
     Evaluation(Evaluation),
+    /// A comparison of runs.
+    Comparison(Box<RunsCompared>),
     /// The simulator and grounds in real time.
     Grounds(Fidelity),
 }
@@ -80,9 +88,15 @@ pub fn saved(directory: &Path) -> Result<Saved, Error> {
         Saved::Ranking(read_rank(&directory.join(RANK))?)
     } else if holds(EVALUATION) {
         Saved::Evaluation(read_evaluation(&directory.join(EVALUATION))?)
+    } else if holds(COMPARISON) {
+        Saved::Comparison(Box::new(read_comparison(directory)?))
     } else {
         Saved::Run(Box::new(read_summary(directory)?))
     })
+}
+
+fn read_comparison(directory: &Path) -> Result<RunsCompared, Error> {
+    Ok(read_json(&directory.join(COMPARISON), compare::SCHEMA)?)
 }
 
 fn page_of_run(directory: &Path, run: &SavedRun) -> Result<String, Error> {
@@ -91,7 +105,21 @@ fn page_of_run(directory: &Path, run: &SavedRun) -> Result<String, Error> {
     let command = format!("{line} --seed {}", summary.seed);
     let answers = saved_answers(directory)?;
     let answers = answers.as_ref();
-    Ok(run_page(&RunPage { name: "", summary, records, answers, scenario, command: &command })?)
+    let logs = saved_logs(directory, scenario);
+    let logs = &logs;
+    let command = &command;
+    Ok(run_page(&RunPage { name: "", summary, records, answers, scenario, command, logs })?)
+}
+
+/// The access logs of a run, from the copies in its folder; none where its scenario names
+/// none, or what this program does not have.
+fn saved_logs(directory: &Path, scenario: &str) -> Vec<ReadLog> {
+    if !scenario.contains("log = ") {
+        return Vec::new();
+    }
+    let text = ScenarioText::read(&directory.join(SCENARIO));
+    let scenario = text.and_then(|text| text.scenario(&[]));
+    scenario.map_or_else(|_| Vec::new(), |scenario| logs_of(&scenario))
 }
 
 /// Reads the answers that belong to a run, to repeats of one or to grounds side by

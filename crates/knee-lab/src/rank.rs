@@ -4,7 +4,7 @@
 mod plan;
 mod trace;
 
-pub use plan::{Candidates, PlannedRank, Rank, RankSettings, scenario_files};
+pub use plan::{Candidates, NotRanked, PlannedRank, Rank, RankSettings, scenario_files};
 
 use crate::directory::{RANK, RANK_TABLE, REPORT};
 use crate::error::Error;

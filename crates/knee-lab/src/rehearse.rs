@@ -208,7 +208,7 @@ impl Lab {
         let mut first = None;
         for (number, text) in texts.iter().enumerate() {
             let scenario = text.scenario(&settings.set)?;
-            let pairs = Questions::of(&scenario).into_pairs();
+            let (processes, pairs) = Questions::of(&scenario).into_pairs();
             if pairs.is_empty() {
                 return Err(RehearseError::NoPair(text.name.clone()).into());
             }
@@ -218,8 +218,8 @@ impl Lab {
                 let set: Vec<Override> = settings.set.iter().cloned().chain([seed]).collect();
                 let scenario = text.scenario(&set)?;
                 let scenario = match treatment {
-                    Treatment::Control => under(&scenario, &pairs, 1),
-                    Treatment::Test => under(&scenario, &pairs, 0),
+                    Treatment::Control => under(&scenario, &processes, 1),
+                    Treatment::Test => under(&scenario, &processes, 0),
                     Treatment::Half => scenario,
                 };
                 runs.push((number, which, scenario));

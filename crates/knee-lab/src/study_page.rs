@@ -59,6 +59,7 @@ impl StudyRecords {
                     summary: &run.summary,
                     records: &source.records,
                     answers: None,
+                    logs: &[],
                     scenario: &source.scenario,
                     command,
                 }

@@ -7,6 +7,7 @@ mod vary;
 
 pub use plan::{PlannedRun, Point, Sweep};
 pub use store::{Found, SweepStore, TABLE, program_hash, set_program_file};
+pub(crate) use store::{RunOfPoint, run_of_point};
 pub(crate) use vary::list_of_values;
 pub use vary::{Vary, VaryError};
 

@@ -2,7 +2,7 @@
 
 use knee_record::{Agreement, GroundRun, Unit};
 
-/// What stands where there is no value.
+/// Printed where there is no value.
 pub const NONE: &str = "–";
 
 /// The verdict with its reason.
@@ -13,7 +13,7 @@ pub fn verdict(run: &GroundRun) -> String {
     }
 }
 
-/// What stands for "within the tolerance".
+/// The word for "within the tolerance".
 pub fn agrees(within: Option<bool>) -> &'static str {
     match within {
         Some(true) => "yes",
@@ -58,7 +58,7 @@ pub fn time_us(microseconds: Option<f64>) -> String {
     microseconds.map_or_else(|| NONE.to_string(), |us| Unit::Seconds.show(us / 1e6))
 }
 
-/// A number of a summary with the unit that its name ends in.
+/// Formats a number of a summary with the unit that its name ends in.
 pub fn named(name: &str, value: f64) -> String {
     if name.contains("_bps") {
         Unit::BitsPerSecond.show(value)
@@ -73,8 +73,8 @@ pub fn named(name: &str, value: f64) -> String {
     }
 }
 
-/// What is to be added to a number of a summary to get another one. Parts of a
-/// whole differ by percentage points: 2 % more of 50 % would be 51 %.
+/// Formats the difference of two numbers of a summary. Parts of a whole differ by
+/// percentage points: 2 % more of 50 % would be 51 %.
 pub fn change(name: &str, by: f64) -> String {
     let sign = if by > 0.0 { "+" } else { "" };
     let shown = named(name, by);

@@ -68,6 +68,20 @@ fn a_window_of_one_bdp_is_best() {
     assert!(summary.says.contains("is best"), "{}", summary.says);
 }
 
+/// Windows that no seed changes differ with certainty, even where a third controller
+/// draws at random: equal differences over the seeds are no coincidence then.
+#[test]
+fn what_no_seed_changes_differs_whatever_others_do() {
+    let text = path("buffer = \"4 BDP\"");
+    let candidates = format!("{ONE},{TWO},{THREE},{HALF},bbr");
+    let Ranked { summary, .. } = ranked(&text, &candidates, "cubic", 3);
+    assert!(summary.seeds_matter, "BBR draws the phase in which it begins");
+    assert_eq!(summary.entries[0].candidate, ONE, "{}", summary.says);
+    for name in [TWO, THREE, HALF] {
+        assert_eq!(entry(&summary, name).word, RankWord::Worse, "{name}: {}", summary.says);
+    }
+}
+
 /// Two fixed windows share a full queue in their proportion.
 #[test]
 fn fixed_windows_share_by_their_size() {

@@ -10,6 +10,7 @@
 
 mod answers;
 mod claims;
+mod compared;
 mod comparison;
 mod conclusion;
 mod connection;
@@ -49,6 +50,9 @@ pub use answers::{
 };
 pub use claims::{
     ClaimOutcome, NamedRun, Outcome, evaluate, evaluate_in_study, fill_findings, outcome_of,
+};
+pub use compared::{
+    ComparedWord, MeasureCompared, Side, SideAgainst, SideRun, compare_sides, compared_in_words,
 };
 pub use comparison::{Comparison, Difference, RunIdentity};
 pub use conclusion::fill_conclusion;
@@ -110,8 +114,8 @@ pub use series::{Series, Timed};
 pub use summary::{FlowSummary, GroupSummary, LinkSummary, Measures, Spread, Summary, Verdict};
 pub use sweep::{
     Better, GroupMeasures, LeftOut, PointGroup, PointMeasure, SweepKey, SweepMeasure, SweepPair,
-    SweepPlace, SweepPoint, SweepRow, SweepRun, SweepSummary, SweepVerdict, read_sweep,
-    sweep_columns, sweep_measures, write_sweep,
+    SweepPlace, SweepPoint, SweepRow, SweepRun, SweepRunAt, SweepSummary, SweepVerdict,
+    group_measures, read_sweep, read_sweep_runs, sweep_columns, sweep_measures, write_sweep,
 };
 pub use table::{
     DeclaredColumn, InMemory, RunTables, TableColumns, ValueKind, Values, is_decoding,

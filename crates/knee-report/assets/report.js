@@ -257,13 +257,29 @@
   }
 
   // ---- Pages: each section with class "page" is one; the part after # says
-  // which is shown. A run's charts come alive when its page is first shown.
-  const pages = [...document.querySelectorAll("section.page")];
+  // which is shown. What a script of class "held" holds becomes one when it is first
+  // shown, and so do a run's charts: a report of many runs opens at once.
+  let pages = [...document.querySelectorAll("section.page")];
+  const held = new Map([...document.querySelectorAll("script.held")].map((one) => [one.dataset.page, one]));
   const alive = new Map();
   function enliven(page) {
     for (const section of page.querySelectorAll("section.run")) {
       if (!alive.has(section.id)) alive.set(section.id, new Run(section));
     }
+  }
+  /// Makes the held page that has an element of this name, if there is one.
+  function unfold(wanted) {
+    const has = (name) => wanted === name || wanted.startsWith(`${name}-`);
+    const name = [...held.keys()].filter(has).sort((a, b) => b.length - a.length)[0];
+    const holder = held.get(name);
+    if (!holder) return;
+    held.delete(name);
+    const made = document.createElement("template");
+    made.innerHTML = holder.textContent.replaceAll("<\\", "<");
+    const page = made.content.firstElementChild;
+    holder.replaceWith(page);
+    pages = [...document.querySelectorAll("section.page")];
+    copyable(page);
   }
   function show() {
     let wanted = "";
@@ -272,6 +288,7 @@
     } catch {
       // A damaged address shows the first page.
     }
+    if (wanted && !document.getElementById(wanted)) unfold(wanted);
     const target = wanted ? document.getElementById(wanted) : null;
     const page = target?.closest("section.page") ?? pages[0];
     for (const other of pages) other.classList.toggle("shown", other === page);
@@ -281,18 +298,21 @@
       if (current) link.setAttribute("aria-current", "page"); else link.removeAttribute("aria-current");
     }
     enliven(page);
-    if (pages.length > 1) scrollTo(0, 0);
+    if (pages.length + held.size > 1) scrollTo(0, 0);
     if (target && target !== page) target.scrollIntoView();
   }
   addEventListener("hashchange", show);
 
-  for (const button of document.querySelectorAll("button.copy")) {
-    button.hidden = !navigator.clipboard;
-    button.addEventListener("click", async () => {
-      await navigator.clipboard.writeText(button.previousElementSibling.textContent.trim());
-      button.textContent = "copied";
-      setTimeout(() => (button.textContent = "copy"), 1500);
-    });
+  function copyable(within) {
+    for (const button of within.querySelectorAll("button.copy")) {
+      button.hidden = !navigator.clipboard;
+      button.addEventListener("click", async () => {
+        await navigator.clipboard.writeText(button.previousElementSibling.textContent.trim());
+        button.textContent = "copied";
+        setTimeout(() => (button.textContent = "copy"), 1500);
+      });
+    }
   }
+  copyable(document);
   show();
 })();

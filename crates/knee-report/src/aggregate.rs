@@ -34,7 +34,11 @@ pub(crate) fn rtt_distribution(
     by_group: bool,
     by_flow: &Grouped<'_, Key, FlowSample>,
 ) -> Option<Distribution> {
-    let mut curves = if by_group { of_groups(records) } else { of_flows(records, keys, by_flow) };
+    distribution_of(if by_group { of_groups(records) } else { of_flows(records, keys, by_flow) })
+}
+
+/// The distributions of some RTTs, in nanoseconds, each with its label.
+pub(crate) fn distribution_of(mut curves: Vec<(String, Vec<u64>)>) -> Option<Distribution> {
     curves.retain(|(_, rtts)| !rtts.is_empty());
     for (_, rtts) in &mut curves {
         rtts.sort_unstable();

@@ -10,7 +10,7 @@ const LEFT: f64 = 200.0;
 const RIGHT: f64 = WIDTH - 26.0;
 const ROW: f64 = 24.0;
 
-/// What stands first on the page.
+/// The answers, at the top of the page.
 #[derive(Debug, Serialize)]
 pub(crate) struct Shown {
     /// Of each group over several paths.

@@ -20,6 +20,8 @@ const RIGHT: f64 = WIDTH - 14.0;
 pub(crate) struct Shown {
     pub title: String,
     pub caption: String,
+    /// Two of these stand side by side, where there is room.
+    pub half: bool,
     pub drawing: Option<Drawing>,
     /// Why there is nothing to see.
     pub empty: String,
@@ -37,6 +39,7 @@ pub(crate) fn waterfall(flow: &FlowView<'_>, summary: &FlowSummary) -> Option<Sh
     let more =
         if left_out > 0 { format!(" {left_out} more are in the records.") } else { String::new() };
     Some(Shown {
+        half: false,
         title: format!("{title}: {}", flow.record.label()),
         caption: format!("{caption} Pale: asked for, nothing there yet; full: arriving.{more}"),
         drawing: Some(draw_waterfall(&objects, flow)),
@@ -131,6 +134,7 @@ pub(crate) fn timeline(flow: &FlowView<'_>, summary: &FlowSummary) -> Option<Sho
         .collect();
     let plural = if video.switches == Some(1.0) { "" } else { "es" };
     Some(Shown {
+        half: false,
         title: format!("Video: {}", flow.record.label()),
         caption: format!(
             "Mean bitrate {}, started after {}, {stalls}, {:.0} switch{plural}; {}. Bars: segments while they arrive, as high as their bitrate; orange bands: playback stands still.",

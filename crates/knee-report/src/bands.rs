@@ -75,7 +75,8 @@ pub(crate) fn bands(
     (large.iter().take(FLOWS_MAX).map(band).collect(), single.take(FLOWS_MAX).collect())
 }
 
-fn band(
+/// All of some flows together.
+pub(crate) fn band(
     name: &str,
     keys: &[Key],
     by_flow: &Grouped<'_, Key, FlowSample>,

@@ -43,9 +43,9 @@ pub(crate) struct Chart {
     pub curves: Vec<Curve>,
     /// Values that the curves are compared with.
     pub references: Vec<Reference>,
-    /// Where the spans are that are told apart by tints; empty: none.
+    /// Columns of the spans that tints mark, by their place; empty: none.
     pub shade: String,
-    /// Where the link is whose drops are marked at the foot; empty: none.
+    /// Columns of the link whose drops are marked at the foot; empty: none.
     pub drops: String,
     /// Shortest time that a rate is taken over, nanoseconds.
     pub interval_ns: u64,

@@ -54,18 +54,18 @@ fn largest<'a>(of: &Embedded, places: impl Iterator<Item = &'a String>) -> f64 {
 }
 
 /// A gauge of a flow or a path.
-fn gauge(owner: &str, field: &str, zero: bool) -> Source {
+pub(crate) fn gauge(owner: &str, field: &str, zero: bool) -> Source {
     let (x, y) = (format!("{owner}.time_ns"), format!("{owner}.{field}"));
     Source::Gauge { x, y, zero }
 }
 
-fn rate(owners: &[String]) -> Source {
+pub(crate) fn rate(owners: &[String]) -> Source {
     let pair = |owner: &String| [format!("{owner}.time_ns"), format!("{owner}.delivered_bytes")];
     Source::Rate { of: owners.iter().map(pair).collect() }
 }
 
 /// A unit that fits the largest value of a rate's curves.
-fn rate_axis(
+pub(crate) fn rate_axis(
     title: &str,
     chart_x: &Horizontal,
     of: &Embedded,
@@ -346,7 +346,7 @@ fn capacity(index: usize, link: &LinkSeries, of: &Embedded, time: &Horizontal) -
 }
 
 /// Which part of the samples has at most an RTT.
-fn distribution(shown: &Shown) -> Option<Chart> {
+pub(crate) fn distribution(shown: &Shown) -> Option<Chart> {
     let of = &shown.embedded;
     let all = of.rtt_distribution.as_ref()?;
     let rtts = all.rtt_ns.numbers();

@@ -21,7 +21,7 @@ pub struct Comparison {
 /// The head of a column.
 #[derive(Clone, Debug, Serialize)]
 pub struct ComparisonHead {
-    /// What stands in it.
+    /// Its text.
     pub text: String,
     /// Figures are set flush right.
     pub figure: bool,

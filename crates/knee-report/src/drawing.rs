@@ -1,14 +1,14 @@
-//! Drawings made here, not by the plotting library: rectangles, lines and
-//! words in their own units, which the template turns into SVG.
+//! Drawings of rectangles, lines, dots and words in their own units, as SVG: the same
+//! within a page and as a file of its own. Charts over time are in `chart.rs`.
 
 use crate::chart::on_paper;
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 /// Width of every drawing, in its own units.
 pub(crate) const WIDTH: f64 = 760.0;
 
-/// A drawing, ready for the template.
-#[derive(Debug, Default, Serialize)]
+/// A drawing; a template gets it as the SVG that [`Drawing::inline`] gives.
+#[derive(Debug, Default)]
 pub(crate) struct Drawing {
     width: f64,
     height: f64,
@@ -21,7 +21,7 @@ pub(crate) struct Drawing {
     words: Vec<Words>,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug)]
 struct Bar {
     x: String,
     y: String,
@@ -34,20 +34,20 @@ struct Bar {
 }
 
 /// A filled outline.
-#[derive(Debug, Serialize)]
+#[derive(Debug)]
 struct Shape {
     class: String,
     points: String,
     title: String,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug)]
 struct Line {
     class: String,
     points: String,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug)]
 struct Dot {
     x: String,
     y: String,
@@ -55,7 +55,7 @@ struct Dot {
     title: String,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug)]
 struct Words {
     x: String,
     y: String,
@@ -64,9 +64,26 @@ struct Words {
     text: String,
 }
 
+impl Serialize for Drawing {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&self.inline())
+    }
+}
+
+impl Line {
+    fn svg(&self) -> String {
+        format!("<polyline class=\"{}\" points=\"{}\"/>\n", self.class, self.points)
+    }
+}
+
 impl Drawing {
     pub(crate) fn new(height: f64, label: &str) -> Drawing {
-        Drawing { width: WIDTH, height, label: label.to_string(), ..Drawing::default() }
+        Drawing::sized(WIDTH, height, label)
+    }
+
+    /// One of another width than most.
+    pub(crate) fn sized(width: f64, height: f64, label: &str) -> Drawing {
+        Drawing { width, height, label: label.to_string(), ..Drawing::default() }
     }
 
     /// A bar with a text for a hover; corners at `(x, y)` and `(right,
@@ -130,14 +147,14 @@ impl Drawing {
         self.words.push(Words { x: place(x), y: place(y), anchor, class, text });
     }
 
-    /// The drawing as a file of its own, in a palette for paper, so many pixels
+    /// Returns the drawing as a separate SVG file in a palette for paper, `pixels`
     /// wide.
     pub(crate) fn file(&self, pixels: f64) -> String {
         let body = format!("<g class=\"figure\">\n{}</g>", self.body());
         file([self.width, self.height], pixels, &self.label, &body)
     }
 
-    /// The same drawing within a page, whose style it takes.
+    /// Returns the same drawing for a page, which supplies the style.
     pub(crate) fn inline(&self) -> String {
         let (width, height) = (self.width, self.height);
         format!(
@@ -148,12 +165,20 @@ impl Drawing {
         )
     }
 
+    /// Grids first, then areas, lines, dots and words, each in the order in which it was
+    /// added.
     fn body(&self) -> String {
         let mut svg = String::new();
-        for Bar { x, y, width, height, class, title, .. } in &self.bars {
+        let grid = |line: &&Line| line.class == "grid";
+        self.lines.iter().filter(grid).for_each(|line| svg += &line.svg());
+        for Bar { x, y, width, height, class, opacity, title } in &self.bars {
+            let opacity = match opacity.is_empty() {
+                true => String::new(),
+                false => format!(" fill-opacity=\"{opacity}\""),
+            };
             svg += &format!(
                 "<rect class=\"{class}\" x=\"{x}\" y=\"{y}\" width=\"{width}\" \
-                 height=\"{height}\"><title>{}</title></rect>\n",
+                 height=\"{height}\"{opacity}><title>{}</title></rect>\n",
                 escaped(title)
             );
         }
@@ -163,9 +188,7 @@ impl Drawing {
                 escaped(title)
             );
         }
-        for Line { class, points } in &self.lines {
-            svg += &format!("<polyline class=\"{class}\" points=\"{points}\"/>\n");
-        }
+        self.lines.iter().filter(|line| !grid(line)).for_each(|line| svg += &line.svg());
         for Dot { x, y, class, title } in &self.dots {
             svg += &format!(
                 "<circle class=\"{class}\" cx=\"{x}\" cy=\"{y}\" r=\"3.6\">\
@@ -195,12 +218,24 @@ impl Drawing {
 
     /// Level lines with labels at round values along the left of a frame.
     pub(crate) fn levels(&mut self, axis: &Axis, left: f64, right: f64, title: &str) {
+        self.levels_at(axis, [left, right], 4.0, title);
+    }
+
+    /// The same where the frame is not the first from the left: the title begins at
+    /// `title_at`.
+    pub(crate) fn levels_at(
+        &mut self,
+        axis: &Axis,
+        [left, right]: [f64; 2],
+        title_at: f64,
+        title: &str,
+    ) {
         for (value, label) in axis.ticks() {
             let y = axis.at(value);
             self.line("grid", &[(left, y), (right, y)]);
             self.words("quiet", "end", (left - 6.0, y + 4.0), label);
         }
-        self.words("quiet", "start", (4.0, axis.high_at.min(axis.low_at) - 8.0), title);
+        self.words("quiet", "start", (title_at, axis.high_at.min(axis.low_at) - 8.0), title);
     }
 }
 
@@ -241,7 +276,8 @@ impl Axis {
     /// Round values with their labels.
     fn ticks(&self) -> Vec<(f64, String)> {
         if self.decades {
-            let (first, last) = (self.low.log10().round() as i32, self.high.log10().round() as i32);
+            let (first, last) = (self.low.log10() - 1e-9, self.high.log10() + 1e-9);
+            let (first, last) = (first.ceil() as i32, last.floor() as i32);
             return (first..=last)
                 .map(|power| 10f64.powi(power))
                 .map(|value| (value, (self.names)(value)))
@@ -265,8 +301,8 @@ fn round_step(rough: f64) -> f64 {
     step.unwrap_or(10.0) * power
 }
 
-/// A picture as a file of its own: an SVG with its style, on white, so many
-/// pixels wide.
+/// Returns a picture as a separate SVG file with its style, on white, `pixels`
+/// wide.
 pub(crate) fn file([width, height]: [f64; 2], pixels: f64, label: &str, body: &str) -> String {
     let high = (pixels * height / width * 10.0).round() / 10.0;
     format!(
@@ -279,7 +315,7 @@ pub(crate) fn file([width, height]: [f64; 2], pixels: f64, label: &str, body: &s
     )
 }
 
-/// What a text is in XML.
+/// Escapes a text for XML.
 pub(crate) fn escaped(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }

@@ -15,12 +15,14 @@ mod bands;
 mod chart;
 mod charts;
 mod columns;
+mod compared;
 mod comparison;
 mod curve;
 mod drawing;
 mod encode;
 mod evaluation;
 mod figures;
+mod fitted;
 mod mix;
 mod multipath;
 mod observed;
@@ -29,6 +31,8 @@ mod phases;
 mod plane;
 mod plot;
 mod rank;
+mod read_log;
+mod scatter;
 mod sentence;
 mod series;
 mod sweep;
@@ -36,6 +40,7 @@ mod tables;
 mod thin;
 mod words;
 
+pub use compared::{ComparedFigure, ComparedPage, ComparedSeries, compared_page, compared_svg};
 pub use comparison::{Comparison, ComparisonHead, comparison_report};
 pub use curve::{Curve, CurvePoint, curve_svg};
 pub use evaluation::{
@@ -48,6 +53,7 @@ pub use observed::{
 pub use page::{run_page, study_report};
 pub use plot::{Figure, Plot, PlotError, plot_svg};
 pub use rank::{rank_numbers, rank_page, rank_plane_svg, rank_table};
+pub use read_log::ReadLog;
 pub use sweep::sweep_page;
 
 use knee_record::{Answers, ClaimOutcome, Records, Summary};
@@ -67,6 +73,8 @@ pub struct RunPage<'a> {
     pub scenario: &'a str,
     /// The command line that repeats the run.
     pub command: &'a str,
+    /// The access logs that its scenario names.
+    pub logs: &'a [ReadLog],
 }
 
 /// What the pages of one study are made of.

@@ -57,6 +57,7 @@ fn heat_map(flow: &FlowView<'_>, bins: &Bins, all: &Bins) -> Shown {
     };
     let darkest = count(all.values().max().copied().unwrap_or(0));
     Shown {
+        half: true,
         title: format!("Size and serving time: {}, {}", flow.record.label(), flow.record.cc),
         caption: format!(
             "{} transfers{rest}. The darker, the more of them, by powers: palest one, darkest \
@@ -96,15 +97,21 @@ fn draw_heat_map(bins: &Bins, all: &Bins) -> Drawing {
     drawing
 }
 
-/// An axis of whole decades around some bins.
+/// A logarithmic axis from the first of some bins to the last.
 fn decades(
     bins: impl Iterator<Item = i32> + Clone,
     [low_at, high_at]: [f64; 2],
     names: fn(f64) -> String,
 ) -> Axis {
-    let decade = |bin: i32| (f64::from(bin) / BINS).floor() as i32;
-    let (least, most) = (bins.clone().min().unwrap_or(0), bins.max().unwrap_or(0));
-    let (low, high) = (10f64.powi(decade(least)), 10f64.powi(decade(most) + 1));
+    let (least, most) = (bins.clone().min().unwrap_or(0), bins.max().unwrap_or(0) + 1);
+    let decades = [least, most].map(|bin| f64::from(bin) / BINS);
+    // At least one power of ten has to be there to read values from.
+    let whole = decades[0].ceil() < decades[1].floor();
+    let [low, high] = match whole {
+        true => decades,
+        false => [decades[0].floor(), decades[1].ceil()],
+    };
+    let (low, high) = (10f64.powf(low), 10f64.powf(high));
     Axis { low, high, low_at, high_at, decades: true, names }
 }
 
@@ -126,7 +133,7 @@ fn equal_throughput(drawing: &mut Drawing, sizes: &Axis, times: &Axis) {
     }
 }
 
-fn size_name(size: f64) -> String {
+pub(crate) fn size_name(size: f64) -> String {
     let units = [(1e9, "GB"), (1e6, "MB"), (1e3, "kB"), (1.0, "B")];
     let (unit, name) = *units.iter().find(|(unit, _)| size >= 0.999 * unit).unwrap_or(&units[3]);
     format!("{} {name}", Unit::Number.show((size / unit * 10.0).round() / 10.0))
@@ -168,6 +175,7 @@ fn comparison(run: &RunView<'_>, test: &FlowView<'_>, control: &FlowView<'_>) ->
     let rows = compared(run, test, control);
     let (of, against) = (test.record.label(), control.record.label());
     Shown {
+        half: false,
         title: format!("{of} against {against}"),
         caption: format!(
             "{} over {}, by size: the ratio with its 95 % interval (percentile bootstrap over transfers, in pairs where both see the same process). Completion time: left of 1 is better; throughput: right of 1 is better.",
@@ -186,6 +194,7 @@ pub(crate) fn of_claims(claims: &[ClaimOutcome]) -> Option<Shown> {
     };
     let rows: Vec<Row> = claims.iter().filter_map(row).collect();
     (!rows.is_empty()).then(|| Shown {
+        half: false,
         title: "Test over control".to_string(),
         caption: "The ratio that each claim over transfers measured, with its 95 % interval \
                   (percentile bootstrap over transfers)."

@@ -25,7 +25,7 @@ pub(crate) struct Series {
     pub reassembly_bytes: Option<Column>,
 }
 
-/// What stands around its plots.
+/// Texts around its plots.
 #[derive(Debug, Serialize)]
 pub(crate) struct Strips {
     pub title: String,
@@ -73,7 +73,7 @@ fn series(flow: &FlowView<'_>, detail: Detail) -> Series {
 
 fn of_path(flow: &FlowRecord, path: &PathView<'_>, detail: Detail) -> FlowSeries {
     let thinning = Thinning::new(path.samples.len(), detail.rows_max);
-    // As if it were a flow of its own.
+    // Treated as a separate flow.
     let alone = FlowRecord {
         base_rtt_ns: path.record.base_rtt_ns,
         path_rate_bps: path.record.rate_bps,

@@ -8,8 +8,10 @@ use crate::plane::{Plane, plane};
 use crate::series::{Detail, Embedded, shown};
 use crate::tables::{self, Table};
 use crate::words::{self, NONE, counted, number, percent, rate, slug, time_us};
-use crate::{ReportError, RunPage, StudyPage, answers, applications, mix, multipath, sentence};
-use knee_record::{ClaimOutcome, Outcome, Records, RunView, Summary, Verdict};
+use crate::{
+    ReportError, RunPage, StudyPage, answers, applications, mix, multipath, read_log, sentence,
+};
+use knee_record::{ClaimOutcome, Outcome, RunView, Verdict};
 use knee_units::{Time, is_hidden, printable};
 use minijinja::{AutoEscape, Environment, UndefinedBehavior, Value, escape_formatter};
 use serde::Serialize;
@@ -21,10 +23,10 @@ const ONE_RUN: Detail = Detail { rows_max: 8000, drawn: true };
 const MANY_RUNS: Detail = Detail { rows_max: 2000, drawn: false };
 
 const TEMPLATE: &str = include_str!("../assets/report.html");
-const STYLE: &str = include_str!("../assets/report.css");
-const SCRIPT: &str = include_str!("../assets/report.js");
+pub(crate) const STYLE: &str = include_str!("../assets/report.css");
+pub(crate) const SCRIPT: &str = include_str!("../assets/report.js");
 /// Charts, for the script above.
-const CHART_SCRIPT: &str = include_str!("../assets/chart.js");
+pub(crate) const CHART_SCRIPT: &str = include_str!("../assets/chart.js");
 
 /// Everything the template shows.
 #[derive(Serialize)]
@@ -277,7 +279,7 @@ fn run(id: String, page: &RunPage<'_>, detail: Detail) -> Result<Run, ReportErro
         controller_figures: figures::of_controllers(&names),
         link_figures: figures::of_links(&shown, &names),
         multipath: strips,
-        applications: of_applications(summary, records),
+        applications: of_applications(page),
         links_left_out: shown.links_left_out.clone(),
         distribution: figures::distribution(&names),
         plane,
@@ -291,11 +293,12 @@ fn run(id: String, page: &RunPage<'_>, detail: Detail) -> Result<Run, ReportErro
     })
 }
 
-/// Drawings of each kind; more say no more.
+/// Drawings of each kind; further ones add little.
 const DRAWINGS_MAX: usize = 8;
 
-/// Pages, videos, then mixes.
-fn of_applications(summary: &Summary, records: &Records) -> Vec<applications::Shown> {
+/// Pages, videos, mixes, then the logs that these were made of.
+fn of_applications(page: &RunPage<'_>) -> Vec<applications::Shown> {
+    let (summary, records) = (page.summary, page.records);
     let run = RunView::new(records, Time::from_micros(summary.warmup_us as u64));
     let flows = || run.flows.iter().zip(&summary.flows);
     let pages = flows().filter_map(|(flow, said)| applications::waterfall(flow, said));
@@ -304,6 +307,7 @@ fn of_applications(summary: &Summary, records: &Records) -> Vec<applications::Sh
     shown.extend(videos.take(DRAWINGS_MAX));
     shown.extend(mix::heat_maps(&run).into_iter().take(DRAWINGS_MAX));
     shown.extend(mix::comparisons(&run).into_iter().take(DRAWINGS_MAX));
+    shown.extend(page.logs.iter().map(|log| read_log::shown(log, &run)).take(DRAWINGS_MAX));
     shown
 }
 
@@ -316,6 +320,7 @@ pub(crate) fn environment() -> Environment<'static> {
     environment.set_lstrip_blocks(true);
     environment.set_auto_escape_callback(|_| AutoEscape::Html);
     environment.add_filter("unbroken", words::unbroken);
+    environment.add_filter("held", held);
     environment.set_formatter(|out, state, value| match value.as_str() {
         Some(text) if !value.is_safe() => {
             let shown = printable(text, |c| matches!(c, '\n' | '\r' | '\t'));
@@ -326,7 +331,15 @@ pub(crate) fn environment() -> Environment<'static> {
     environment
 }
 
-/// JSON that cannot end the element it stands in: `<` only occurs within
+/// Markup that a script element holds until its page is opened: nothing in it ends that
+/// element, or begins what HTML has for scripts within scripts. `report.js` takes the
+/// backslashes out again.
+fn held(markup: &str) -> Value {
+    let kept = markup.replace("<script", "<\\script").replace("</script", "<\\/script");
+    Value::from_safe_string(kept.replace("<!--", "<\\!--"))
+}
+
+/// JSON that cannot end its script element: `<` only occurs within
 /// strings, where it may be written as an escape. What a name hides is spelt
 /// out: the page shows a backslash and a number.
 pub(crate) fn json_in_html(value: &impl Serialize) -> Result<String, ReportError> {

@@ -2,14 +2,16 @@
 //! page of the run has, in a palette for print.
 
 use crate::charts::charts;
+use crate::mix;
 use crate::series::{Detail, Embedded, FlowSeries, shown};
-use knee_record::Records;
+use knee_record::{Records, RunView};
+use knee_units::Time;
 
 /// Rows of a time series: more than a printed page shows.
 const DETAIL: Detail = Detail { rows_max: 8000, drawn: true };
 
 /// Figures of a run, with the name of the chart on its page and what it shows.
-const FIGURES: [(Figure, &str, &str, &str); 11] = [
+const FIGURES: [(Figure, &str, &str, &str); 12] = [
     (Figure::Throughput, "throughput", "rate", "Goodput of each flow over time"),
     (Figure::Delay, "delay", "rtt", "Round-trip time of each flow over time"),
     (Figure::Window, "window", "window", "Congestion window of each flow over time"),
@@ -36,7 +38,15 @@ const FIGURES: [(Figure, &str, &str, &str); 11] = [
         "flight",
         "A controller's window and what is in flight, with its phases",
     ),
+    (
+        Figure::SizeTime,
+        "size-time",
+        SIZE_TIME,
+        "Sizes of a mix's transfers against the time that they took, as a heat map",
+    ),
 ];
+/// The figure that is no chart.
+const SIZE_TIME: &str = "size_time";
 
 /// A figure of a run.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -63,6 +73,8 @@ pub enum Figure {
     MinRtt,
     /// A controller's window, and what is in flight.
     Flight,
+    /// Sizes of transfers against their times.
+    SizeTime,
 }
 
 impl Figure {
@@ -122,6 +134,9 @@ pub enum PlotError {
 /// # Errors
 /// [`PlotError`], with what there is instead.
 pub fn plot_svg(records: &Records, plot: &Plot<'_>) -> Result<String, PlotError> {
+    if plot.figure == Figure::SizeTime {
+        return size_time(records, plot);
+    }
     let mut shown = shown(records, DETAIL);
     if let Some(flow) = plot.flow {
         shown.embedded.picked = place(&shown.embedded.flows, |own| &own.label, flow, "flow")?;
@@ -158,6 +173,25 @@ pub fn plot_svg(records: &Records, plot: &Plot<'_>) -> Result<String, PlotError>
             Err(PlotError::Nothing(name, there))
         }
     }
+}
+
+/// The heat map of a mix, by the name of its flow; none: of the first.
+fn size_time(records: &Records, plot: &Plot<'_>) -> Result<String, PlotError> {
+    let run = RunView::new(records, Time::ZERO);
+    let all = mix::heat_maps(&run);
+    let labels: Vec<String> = run
+        .flows
+        .iter()
+        .filter(|flow| !flow.transfers.is_empty())
+        .map(|flow| flow.record.label())
+        .collect();
+    let at = match plot.flow {
+        Some(flow) => place(&labels, |own| own, flow, "mix")?,
+        None => 0,
+    };
+    let drawing = all.get(at).and_then(|shown| shown.drawing.as_ref());
+    let nothing = || PlotError::Nothing("size-time", "no transfers of a mix".to_string());
+    Ok(drawing.ok_or_else(nothing)?.file(plot.width))
 }
 
 fn place<T>(

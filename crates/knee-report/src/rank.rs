@@ -1,8 +1,6 @@
 //! The page of a ranking: the answer, the delay-throughput plane over all
 //! scenarios and in each of them, one table, and recorded links.
 
-mod ellipse;
-mod labels;
 mod plane;
 mod table;
 mod trace;
@@ -12,6 +10,7 @@ pub use table::{rank_numbers, rank_table};
 use crate::ReportError;
 use crate::chart::style;
 use crate::drawing::Drawing;
+use crate::fitted::Fitted;
 use crate::page::environment;
 use crate::words;
 use knee_record::RankSummary;
@@ -22,21 +21,24 @@ const TEMPLATE: &str = include_str!("../assets/rank.html");
 const STYLE: &str = include_str!("../assets/report.css");
 const OWN_STYLE: &str = include_str!("../assets/rank.css");
 
-/// Colours that there are; further candidates begin again with the first.
-const COLOURS: usize = 8;
-
 /// A picture with its heading.
 #[derive(Serialize)]
 struct Picture {
     title: String,
     note: String,
-    drawing: Value,
+    drawing: Fitted,
 }
 
 impl Picture {
-    fn new(title: &str, note: String, drawing: &Drawing) -> Picture {
-        let drawing = Value::from_safe_string(drawing.inline());
-        Picture { title: title.to_string(), note, drawing }
+    /// None: there is nothing to draw.
+    fn new(
+        title: &str,
+        note: String,
+        draw: impl Fn([f64; 2]) -> Option<Drawing>,
+    ) -> Option<Picture> {
+        let size = |narrow| if narrow { plane::NARROW } else { plane::WIDE };
+        let drawing = Fitted::new(|narrow| draw(size(narrow)))?;
+        Some(Picture { title: title.to_string(), note, drawing })
     }
 }
 
@@ -52,21 +54,24 @@ pub fn rank_page(summary: &RankSummary) -> Result<String, ReportError> {
         version => env!("CARGO_PKG_VERSION"),
         cite => words::cite("origin.json"),
     };
-    let overall = plane::overall(summary).map(|drawing| {
-        Picture::new("Over all scenarios", plane::caption(summary).to_string(), &drawing)
+    let overall = Picture::new("Over all scenarios", plane::caption(summary).to_string(), |size| {
+        plane::overall(summary, size)
     });
     let scenarios = &summary.ranking.scenarios;
     let several = scenarios.len() > 1;
     let planes = scenarios.iter().enumerate().filter(|_| several);
     let planes: Vec<Picture> = planes
         .filter_map(|(at, scenario)| {
-            let drawing = plane::of_scenario(summary, at)?;
-            Some(Picture::new(&scenario.name, scenario.file.clone(), &drawing))
+            Picture::new(&scenario.name, scenario.file.clone(), |size| {
+                plane::of_scenario(summary, at, size)
+            })
         })
         .collect();
-    let traces = summary.traces.iter().map(|trace| {
+    let traces = summary.traces.iter().filter_map(|trace| {
         let title = &scenarios[trace.scenario].name;
-        Picture::new(title, trace::caption(summary, trace), &trace::drawing(summary, trace))
+        Picture::new(title, trace::caption(summary, trace), |size| {
+            Some(trace::drawing(summary, trace, size[0]))
+        })
     });
     let traces: Vec<Picture> = traces.collect();
     let left_out: Vec<String> = scenarios
@@ -87,10 +92,5 @@ pub fn rank_page(summary: &RankSummary) -> Result<String, ReportError> {
 /// it, in a palette for print: an SVG file so many `pixels` wide. None when no
 /// candidate was measured.
 pub fn rank_plane_svg(summary: &RankSummary, pixels: f64) -> Option<String> {
-    Some(plane::overall(summary)?.file(pixels))
-}
-
-/// Class of a candidate's marks, by its place.
-fn colour(place: usize) -> String {
-    format!("k{}", place % COLOURS)
+    Some(plane::overall(summary, plane::WIDE)?.file(pixels))
 }

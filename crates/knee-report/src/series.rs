@@ -28,7 +28,7 @@ pub(crate) struct Detail {
 }
 
 impl Detail {
-    /// Rows of each of so many time series: as many in all, however many flows
+    /// Rows of each of `series` time series: the same total, however many flows
     /// there are.
     fn rows(self, series: usize) -> usize {
         (self.rows_max * FLOWS_MAX / series.max(FLOWS_MAX)).max(2)
@@ -62,7 +62,7 @@ pub(crate) struct Embedded {
 
 /// A flow over time; times in nanoseconds. A column is missing when the
 /// flow never had such a value.
-#[derive(Debug, Serialize)]
+#[derive(Clone, Debug, Serialize)]
 pub(crate) struct FlowSeries {
     /// As the legend has it.
     pub label: String,

@@ -23,7 +23,7 @@ pub(crate) struct Table {
 /// The head of a column.
 #[derive(Debug, Serialize)]
 pub(crate) struct Head {
-    /// What stands in it.
+    /// Its text.
     pub text: &'static str,
     /// What that means, for a hover.
     pub title: &'static str,

@@ -2,7 +2,7 @@
 
 use knee_record::Unit;
 
-/// What stands where there is no value.
+/// Printed where there is no value.
 pub(crate) const NONE: &str = "–";
 
 /// A rate in bit/s.
@@ -16,7 +16,7 @@ pub(crate) fn time_us(microseconds: Option<f64>) -> String {
 }
 
 /// A part of a whole, in per cent. Below a hundredth of a per cent the exact
-/// figure says no more.
+/// figure adds nothing.
 pub(crate) fn percent(fraction: Option<f64>) -> String {
     match fraction {
         Some(fraction) if fraction > 0.0 && fraction < 0.000_1 => "< 0.01 %".to_string(),

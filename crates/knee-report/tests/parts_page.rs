@@ -19,7 +19,15 @@ const MILLI: u64 = 1_000_000;
 fn page(name: &str, records: &Records) -> String {
     let summary = summary(name, records, Vec::new());
     let (scenario, command) = ("name = \"made up\"\n", "knee run parts.toml --seed 1");
-    let page = RunPage { name: "", summary: &summary, records, answers: None, scenario, command };
+    let page = RunPage {
+        name: "",
+        summary: &summary,
+        records,
+        answers: None,
+        logs: &[],
+        scenario,
+        command,
+    };
     let html = run_page(&page).unwrap();
     let file = format!("{}.html", name.replace(' ', "-"));
     std::fs::write(std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join(file), &html).unwrap();
@@ -183,6 +191,7 @@ fn a_study_draws_test_over_control() {
         summary: &summary,
         records: &records,
         answers: None,
+        logs: &[],
         scenario,
         command,
     };

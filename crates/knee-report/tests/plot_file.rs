@@ -23,6 +23,7 @@ fn a_file_has_the_drawing_of_the_page() {
         summary: &summary,
         records: &records,
         answers: None,
+        logs: &[],
         scenario: "",
         command: "",
     };

@@ -21,6 +21,7 @@ fn page(summary: &Summary, records: &Records) -> String {
         summary,
         records,
         answers: None,
+        logs: &[],
         scenario: "name = \"Two flows\"\n",
         command: COMMAND,
     };
@@ -211,6 +212,7 @@ fn hostile_names_stay_text() {
         summary: &summary,
         records: &records,
         answers: None,
+        logs: &[],
         scenario: hostile,
         command: hostile,
     };

@@ -10,7 +10,7 @@ use knee_scenario::{
 };
 use knee_transport::ReceiveWindow;
 use knee_units::{Rate, Time};
-use knee_workload::{Bursts, Dash, Http, Mix, Page, Rule, Sizes};
+use knee_workload::{Arrivals, Bursts, Dash, Http, Mix, Page, Rule, Sizes};
 
 const DUMBBELL: &str = r#"
 duration = "60 s"
@@ -196,7 +196,8 @@ fn every_key_of_paths_and_workloads_arrives() {
     assert_eq!(scenario.paths[1].absent, absent);
     assert!(scenario.paths[0].absent.is_empty());
 
-    let [both, reading, watching, asking, small, heavy, logged] = &scenario.flows[4..] else {
+    let [both, reading, watching, asking, small, heavy, logged, replayed] = &scenario.flows[4..]
+    else {
         panic!("seven flows after the first four")
     };
     assert_eq!(both.paths, [1, 0]);
@@ -224,22 +225,30 @@ fn every_key_of_paths_and_workloads_arrives() {
     assert_eq!(asking.workload, Workload::Bursts(bursts));
     let sizes = Sizes::LogNormal { median: 30_000, sigma: 2.0, max: 1_000_000_000 };
     let mix = Mix {
-        arrivals_per_second: 20.0,
+        arrivals: Arrivals::Poisson { per_second: 20.0 },
         count: Some(9),
         sizes,
         process: Some("clients".to_string()),
     };
     assert_eq!(small.workload, Workload::Mix(mix));
     let sizes = Sizes::Pareto { min: 4000, shape: 1.2, max: 1_000_000_000 };
-    let mix = Mix { arrivals_per_second: 1.0, count: None, sizes, process: None };
+    let mix =
+        Mix { arrivals: Arrivals::Poisson { per_second: 1.0 }, count: None, sizes, process: None };
     assert_eq!(heavy.workload, Workload::Mix(mix));
     let mix = Mix {
-        arrivals_per_second: 1.0,
+        arrivals: Arrivals::Poisson { per_second: 1.0 },
         count: None,
         sizes: Sizes::Empirical(vec![700, 90]),
         process: None,
     };
     assert_eq!(logged.workload, Workload::Mix(mix));
+    let mix = Mix {
+        arrivals: Arrivals::Recorded([(Time::ZERO, 90)].into()),
+        count: None,
+        sizes: Sizes::Empirical(vec![90]),
+        process: None,
+    };
+    assert_eq!(replayed.workload, Workload::Mix(mix));
 }
 
 /// Wi-Fi with 5 ms there and back, LTE with 30 ms, and a slow reserve.
@@ -326,7 +335,12 @@ fn workloads_have_defaults() {
     let sizes = Sizes::Fixed(1_000_000);
     assert_eq!(
         same,
-        Workload::Mix(Mix { arrivals_per_second: 1000.0, count: None, sizes, process: None })
+        Workload::Mix(Mix {
+            arrivals: Arrivals::Poisson { per_second: 1000.0 },
+            count: None,
+            sizes,
+            process: None
+        })
     );
 }
 

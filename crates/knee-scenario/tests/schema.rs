@@ -58,7 +58,7 @@ fn wrong_scenarios_do_not() {
         ("\"1.3 Mbit/s\"]", "\"1.3 MB\"]"),
         ("http = \"1.1\"", "http = \"2\""),
         ("shape = 1.2", "shape = \"1.2\""),
-        ("arrival_interval = \"50 ms\", ", ""),
+        ("arrivals = \"log\", ", "arrivals = 3, "),
     ];
     for (part, replacement) in cases {
         assert!(FULL.contains(part), "{part}");

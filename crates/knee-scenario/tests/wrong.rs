@@ -455,6 +455,19 @@ const SEVERAL_CASES: &[(&str, &str, &str)] = &[
     ("shape zero", "\"30 kB\"", "{ min = \"4 kB\", shape = 0, max = \"1 GB\" }"),
     ("smallest above the largest", "\"30 kB\"", "{ min = \"4 kB\", shape = 1.2, max = \"1 kB\" }"),
     ("half a distribution", "\"30 kB\"", "{ median = \"30 kB\", shape = 1.2 }"),
+    ("a mix without arrivals", "arrival_interval = \"50 ms\", ", ""),
+    ("arrivals of another kind", "arrival_interval = \"50 ms\"", "arrivals = \"uniform\""),
+    (
+        "arrivals of two kinds",
+        "arrival_interval = \"50 ms\"",
+        "arrival_interval = \"50 ms\", arrivals = \"log\"",
+    ),
+    ("arrivals of no log", "arrival_interval = \"50 ms\"", "arrivals = \"log\""),
+    (
+        "class without a log",
+        "\"30 kB\"",
+        "{ median = \"30 kB\", sigma = 2.0, max = \"1 GB\", class = \"api\" }",
+    ),
     ("access log with a broken line", "\"30 kB\"", "{ log = \"broken-log.csv\" }"),
 ];
 

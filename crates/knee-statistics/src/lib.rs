@@ -23,5 +23,8 @@ pub use sketch::Sketch;
 
 /// A difference this unlikely by chance counts as one.
 pub const LEVEL: f64 = 0.05;
+/// A relative difference smaller than this is not worth naming, however sure it is: no
+/// two implementations of one controller are closer.
+pub const WORTH_NAMING: f64 = 0.01;
 /// Relative differences below this are rounding.
 const ROUNDING: f64 = 1e-9;

@@ -3,7 +3,7 @@
 
 use crate::interval::mean_and_deviation;
 use crate::student::{quantile, two_sided};
-use crate::{LEVEL, ROUNDING};
+use crate::{LEVEL, ROUNDING, WORTH_NAMING};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -152,6 +152,16 @@ impl Paired {
     /// Whether the two kinds differ, all comparisons considered.
     pub fn differs(&self) -> bool {
         self.p_corrected.is_some_and(|p| p < LEVEL)
+    }
+
+    /// Whether the whole interval of the ratio is closer to 1 than [`WORTH_NAMING`].
+    pub fn is_small(&self) -> bool {
+        let small = |ratio: f64| ratio.ln().abs() < WORTH_NAMING;
+        match (self.scale, self.estimate, self.low.zip(self.high)) {
+            (PairedScale::Ratio, Some(ratio), None) => small(ratio),
+            (PairedScale::Ratio, _, Some((low, high))) => small(low) && small(high),
+            _ => false,
+        }
     }
 
     /// Whether the first value is the larger one, on the whole.

@@ -1,8 +1,13 @@
-//! Sizes of transfers from an access log, in the formats that people have.
+//! Transfers from an access log, in the formats that people have: their sizes, and where
+//! the log has them their times, classes and clients' round-trip times.
+
+mod fields;
 
 use crate::csv::{AccessLogError, BYTES_MAX, Row, bytes, rows, shorten};
 use csv::StringRecord;
+use fields::{Field, More, instant};
 use flate2::read::MultiGzDecoder;
+use knee_units::Time;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::io::Read;
@@ -40,6 +45,16 @@ pub struct AccessLog {
     pub format: &'static str,
     /// Sizes in bytes, in the order of the lines.
     pub sizes: Vec<u64>,
+    /// Time of each line since the earliest one; empty where not every line has one.
+    pub times: Vec<Time>,
+    /// Class of each line, by its place among `class_names`; empty where no line has one.
+    pub classes: Vec<usize>,
+    /// Names of the classes, in the order in which they occur; lines without one have the
+    /// empty name.
+    pub class_names: Vec<String>,
+    /// The client's round-trip time of each line, zero where it has none; empty where no
+    /// line has one.
+    pub rtts: Vec<Time>,
     /// Lines that gave none, by the reason.
     pub passed_over: Vec<PassedOver>,
 }
@@ -71,7 +86,158 @@ impl fmt::Display for AccessLog {
     }
 }
 
-/// Reads the sizes in an access log, compressed by gzip or not:
+/// Which lines of a log are wanted.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct LogChoice {
+    /// Those of this class; none: of any.
+    pub class: Option<String>,
+    /// Those with at least this round-trip time; none: with any, or none.
+    pub rtt_at_least: Option<Time>,
+    /// Those with a shorter round-trip time than this; none: with any, or none.
+    pub rtt_below: Option<Time>,
+}
+
+/// Why no line of a log is chosen.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NotChosen {
+    /// Lines have no class, or none has this one.
+    #[error("no line is of class \"{class}\"; {}", named_classes(.known))]
+    Class {
+        /// What was asked for.
+        class: String,
+        /// The classes that there are.
+        known: Vec<String>,
+    },
+    /// No line has a round-trip time in the span.
+    #[error("no line has a client's round-trip time in this span; {}", match .seen {
+        Some((least, most)) => format!("they are from {least} to {most}"),
+        None => "name a column \"client_rtt_ms\"".to_string(),
+    })]
+    Rtt {
+        /// The least and the most; none: no line has one.
+        seen: Option<(Time, Time)>,
+    },
+    /// Arrivals cannot follow the log.
+    #[error(
+        "not every line has a time that can be read; name its column \"time\", or write an \
+             arrival_interval"
+    )]
+    Times,
+}
+
+fn named_classes(classes: &[String]) -> String {
+    match classes.is_empty() {
+        true => "name a column \"class\"".to_string(),
+        false => format!("there are {}", classes.join(", ")),
+    }
+}
+
+impl AccessLog {
+    /// The same log with the chosen lines alone.
+    ///
+    /// # Errors
+    /// [`NotChosen`]: there would be none.
+    pub fn choose(&self, choice: &LogChoice) -> Result<AccessLog, NotChosen> {
+        let of_class: Option<usize> = match &choice.class {
+            None => None,
+            Some(class) => {
+                let place = self.class_names.iter().position(|name| name == class);
+                let known = self.class_names.iter().filter(|name| !name.is_empty()).cloned();
+                let unknown = || NotChosen::Class { class: class.clone(), known: known.collect() };
+                Some(place.ok_or_else(unknown)?)
+            }
+        };
+        let (least, below) = (choice.rtt_at_least, choice.rtt_below);
+        let in_span = |line: usize| match (least.is_some() || below.is_some(), self.rtts.get(line))
+        {
+            (false, _) => true,
+            (true, None) => false,
+            (true, Some(rtt)) => {
+                *rtt > Time::ZERO
+                    && least.is_none_or(|least| *rtt >= least)
+                    && below.is_none_or(|below| *rtt < below)
+            }
+        };
+        let chosen: Vec<usize> = (0..self.sizes.len())
+            .filter(|line| of_class.is_none_or(|class| self.classes[*line] == class))
+            .filter(|line| in_span(*line))
+            .collect();
+        if chosen.is_empty() {
+            let known = self.rtts.iter().copied().filter(|rtt| *rtt > Time::ZERO);
+            let seen = known.clone().min().zip(known.max());
+            return Err(NotChosen::Rtt { seen });
+        }
+        fn of<T: Copy>(all: &[T], chosen: &[usize]) -> Vec<T> {
+            chosen.iter().filter_map(|line| all.get(*line)).copied().collect()
+        }
+        Ok(AccessLog {
+            sizes: of(&self.sizes, &chosen),
+            times: of(&self.times, &chosen),
+            classes: of(&self.classes, &chosen),
+            rtts: of(&self.rtts, &chosen),
+            format: self.format,
+            class_names: self.class_names.clone(),
+            passed_over: self.passed_over.clone(),
+        })
+    }
+
+    /// Arrivals in the order of time, each with its size.
+    ///
+    /// # Errors
+    /// [`NotChosen::Times`]: not every line has a time.
+    pub fn arrivals(&self) -> Result<Vec<(Time, u64)>, NotChosen> {
+        if self.times.is_empty() {
+            return Err(NotChosen::Times);
+        }
+        let mut arrivals: Vec<(Time, u64)> =
+            self.times.iter().copied().zip(self.sizes.iter().copied()).collect();
+        arrivals.sort_by_key(|(at, _)| *at);
+        let first = arrivals.first().map_or(Time::ZERO, |(at, _)| *at);
+        arrivals.iter_mut().for_each(|(at, _)| *at = at.saturating_sub(first));
+        Ok(arrivals)
+    }
+
+    /// What the lines say besides their sizes, for people: `over 2 h`, `classes: video 80,
+    /// image 20`, `client RTT 38 ms in the median`; empty where they say nothing.
+    pub fn more(&self) -> String {
+        let mut said = Vec::new();
+        if let Some(last) = self.times.iter().max().filter(|last| **last > Time::ZERO) {
+            said.push(format!("over {}", rounded(*last)));
+        }
+        if !self.class_names.is_empty() {
+            let mut counts = vec![0_usize; self.class_names.len()];
+            self.classes.iter().for_each(|class| counts[*class] += 1);
+            let named = self.class_names.iter().zip(counts).map(|(name, count)| {
+                format!("{} {count}", if name.is_empty() { "none" } else { name })
+            });
+            let named: Vec<String> = named.take(CLASSES_TOLD).collect();
+            let more = self.class_names.len().saturating_sub(CLASSES_TOLD);
+            let rest = if more > 0 { format!(" and {more} more") } else { String::new() };
+            said.push(format!("classes: {}{rest}", named.join(", ")));
+        }
+        let mut rtts: Vec<Time> =
+            self.rtts.iter().copied().filter(|rtt| *rtt > Time::ZERO).collect();
+        rtts.sort_unstable();
+        if let Some(median) = rtts.get(rtts.len() / 2) {
+            said.push(format!("client RTT {} in the median", rounded(*median)));
+        }
+        said.join("; ")
+    }
+}
+
+/// Classes that are told one by one.
+const CLASSES_TOLD: usize = 6;
+
+/// To three digits.
+fn rounded(time: Time) -> Time {
+    let mut unit = 1;
+    while time.as_nanos() / unit >= 1000 {
+        unit *= 10;
+    }
+    Time::from_nanos((time.as_nanos() + unit / 2) / unit * unit)
+}
+
+/// Reads the transfers in an access log, compressed by gzip or not:
 ///
 /// - the Common Log Format of NCSA httpd and Apache, and the Combined one, which
 ///   has the referrer and the agent behind it;
@@ -117,8 +283,49 @@ fn unpack(content: &[u8]) -> Result<Vec<u8>, AccessLogError> {
     }
 }
 
-/// The size on a line, or why there is none.
-type Found = Result<u64, &'static str>;
+/// The size on a line and what else it says, or why there is no size.
+type Found = Result<(u64, More), &'static str>;
+
+/// Lines that were taken so far.
+#[derive(Default)]
+struct Taken {
+    sizes: Vec<u64>,
+    at_ns: Vec<Option<i128>>,
+    classes: Vec<usize>,
+    names: Vec<String>,
+    places: BTreeMap<String, usize>,
+    rtts: Vec<Time>,
+}
+
+impl Taken {
+    fn add(&mut self, size: u64, more: More) {
+        self.sizes.push(size);
+        self.at_ns.push(more.at_ns);
+        self.rtts.push(more.rtt.unwrap_or(Time::ZERO));
+        let name = more.class.unwrap_or_default();
+        let place = *self.places.entry(name).or_insert_with_key(|name| {
+            self.names.push(name.clone());
+            self.names.len() - 1
+        });
+        self.classes.push(place);
+    }
+
+    fn log(self, format: &'static str, passed_over: Vec<PassedOver>) -> AccessLog {
+        let Taken { sizes, at_ns, mut classes, mut names, mut rtts, .. } = self;
+        let at: Option<Vec<i128>> = at_ns.into_iter().collect();
+        let at = at.unwrap_or_default();
+        let first = at.iter().copied().min().unwrap_or(0);
+        let since = |at: i128| Time::from_nanos(u64::try_from(at - first).unwrap_or(u64::MAX));
+        if names.iter().all(String::is_empty) {
+            (classes, names) = (Vec::new(), Vec::new());
+        }
+        if rtts.iter().all(|rtt| *rtt == Time::ZERO) {
+            rtts = Vec::new();
+        }
+        let times = at.into_iter().map(since).collect();
+        AccessLog { format, sizes, times, classes, class_names: names, rtts, passed_over }
+    }
+}
 
 /// A format of lines that stand for themselves.
 fn by_line(
@@ -126,30 +333,30 @@ fn by_line(
     text: &str,
     read: fn(&str) -> Found,
 ) -> Result<AccessLog, AccessLogError> {
-    let mut sizes = Vec::new();
+    let mut taken = Taken::default();
     let mut over: BTreeMap<&'static str, PassedOver> = BTreeMap::new();
     for (line, number) in text.lines().zip(1..).filter(|(line, _)| !line.trim().is_empty()) {
         match read(line) {
-            Ok(size) => sizes.push(size),
+            Ok((size, more)) => taken.add(size, more),
             Err(reason) => {
                 let first = PassedOver { reason, lines: 0, first: number };
                 over.entry(reason).or_insert(first).lines += 1;
             }
         }
     }
-    let wrong = over.get(NOT_A_LINE).filter(|wrong| wrong.lines > sizes.len());
+    let wrong = over.get(NOT_A_LINE).filter(|wrong| wrong.lines > taken.sizes.len());
     if let Some(wrong) = wrong {
         let problem = format!("{} lines, from here on, are not {format}", wrong.lines);
         return Err(AccessLogError::new(wrong.first, problem, "correct or delete them"));
     }
-    if sizes.is_empty() {
+    if taken.sizes.is_empty() {
         let problem = "from here on there is no size above 0".into();
         return Err(AccessLogError::new(1, problem, "add at least one"));
     }
-    Ok(AccessLog { format, sizes, passed_over: over.into_values().collect() })
+    Ok(taken.log(format, over.into_values().collect()))
 }
 
-fn size_of(digits: &str) -> Found {
+fn size_of(digits: &str) -> Result<u64, &'static str> {
     match digits {
         "-" | "0" => Err(NO_BODY),
         digits if digits.is_empty() || !digits.bytes().all(|b| b.is_ascii_digit()) => Err(NO_SIZE),
@@ -164,22 +371,21 @@ fn size_of(digits: &str) -> Found {
 /// `host ident user [time] "request" status bytes`, and what follows
 /// (<https://httpd.apache.org/docs/2.4/logs.html#common>).
 fn common(line: &str) -> Found {
-    let fields = |line: &str| -> Option<String> {
+    let fields = |line: &str| -> Option<(String, Option<i128>)> {
         let (who, rest) = line.split_once(" [")?;
-        let (_, rest) = rest.split_once("] \"")?;
+        let (time, rest) = rest.split_once("] \"")?;
         let rest = after_quoted(rest)?;
         let mut fields = rest.split_whitespace();
         let (status, size) = (fields.next()?, fields.next()?);
         let is_status = status.len() == 3 && status.bytes().all(|byte| byte.is_ascii_digit());
-        (who.split_whitespace().count() >= 3 && is_status).then(|| size.to_string())
+        let whole = who.split_whitespace().count() >= 3 && is_status;
+        whole.then(|| (size.to_string(), instant(time)))
     };
-    match fields(line).as_deref().map(size_of) {
-        None | Some(Err(NO_SIZE)) => Err(NOT_A_LINE),
-        Some(found) => match found {
-            // The format itself is told by a line without a body, too.
-            Err(reason) => Err(reason),
-            Ok(size) => Ok(size),
-        },
+    let Some((size, at_ns)) = fields(line) else { return Err(NOT_A_LINE) };
+    match size_of(&size) {
+        Err(NO_SIZE) => Err(NOT_A_LINE),
+        // The format itself is told by a line without a body, too.
+        found => Ok((found?, More { at_ns, ..More::default() })),
     }
 }
 
@@ -208,12 +414,22 @@ fn json(line: &str) -> Found {
         serde_json::from_str(line).map_err(|_| NOT_A_LINE)?;
     let is_size = |key: &str| SIZE_COLUMNS.iter().any(|known| key.eq_ignore_ascii_case(known));
     let (_, value) = object.iter().find(|(key, _)| is_size(key)).ok_or(NO_SIZE)?;
-    match value {
+    let size = match value {
         serde_json::Value::String(text) => size_of(text),
         serde_json::Value::Number(number) => size_of(&number.to_string()),
         serde_json::Value::Null => Err(NO_BODY),
         _ => Err(NO_SIZE),
+    }?;
+    let mut more = More::default();
+    for (key, value) in &object {
+        let Some(field) = Field::named(key) else { continue };
+        match value {
+            serde_json::Value::String(text) => more.take(field, text),
+            serde_json::Value::Number(number) => more.take(field, &number.to_string()),
+            _ => {}
+        }
     }
+    Ok((size, more))
 }
 
 fn comma_separated(text: &str) -> Result<AccessLog, AccessLogError> {
@@ -223,7 +439,14 @@ fn comma_separated(text: &str) -> Result<AccessLog, AccessLogError> {
     };
     let named = columns.len() > 1 || !is_number(&columns[0]);
     let column = if named { column_of_sizes(line, &columns)? } else { 0 };
-    let (mut sizes, mut over) = (Vec::new(), PassedOver { reason: NO_BODY, lines: 0, first: 0 });
+    let fields: Vec<(usize, Field)> = match named {
+        true => {
+            columns.iter().enumerate().filter_map(|(at, n)| Some((at, Field::named(n)?))).collect()
+        }
+        false => Vec::new(),
+    };
+    let mut taken = Taken::default();
+    let mut over = PassedOver { reason: NO_BODY, lines: 0, first: 0 };
     let mut take = |line: usize, found: &StringRecord| -> Result<(), AccessLogError> {
         count_fields(line, found.len(), columns.len())?;
         let size = if &found[column] == "-" { 0 } else { bytes(line, &found[column])? };
@@ -232,7 +455,11 @@ fn comma_separated(text: &str) -> Result<AccessLog, AccessLogError> {
                 over.first = if over.lines == 0 { line } else { over.first };
                 over.lines += 1;
             }
-            size => sizes.push(size),
+            size => {
+                let mut more = More::default();
+                fields.iter().for_each(|(at, field)| more.take(*field, &found[*at]));
+                taken.add(size, more);
+            }
         }
         Ok(())
     };
@@ -243,13 +470,12 @@ fn comma_separated(text: &str) -> Result<AccessLog, AccessLogError> {
         let row = row?;
         take(row.line, &row.fields)?;
     }
-    if sizes.is_empty() {
+    if taken.sizes.is_empty() {
         let problem = "from here on there is no size above 0".into();
         return Err(AccessLogError::new(line, problem, "add at least one"));
     }
     let format = if named { "comma-separated values" } else { "one size per line" };
-    let passed_over = Some(over).filter(|over| over.lines > 0).into_iter().collect();
-    Ok(AccessLog { format, sizes, passed_over })
+    Ok(taken.log(format, Some(over).filter(|over| over.lines > 0).into_iter().collect()))
 }
 /// A number or what is meant as one: not the name of a column.
 fn is_number(field: &str) -> bool {

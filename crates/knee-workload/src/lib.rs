@@ -25,14 +25,14 @@ mod page_file;
 mod sizes;
 mod workload;
 
-pub use access_log::{AccessLog, PassedOver, read_access_log};
+pub use access_log::{AccessLog, LogChoice, NotChosen, PassedOver, read_access_log};
 pub use bursts::Bursts;
 pub use csv::{AccessLogError, CsvError, PageFileError};
 pub use dash::{Dash, Rule};
 pub use default_page::default_page;
 pub use dependencies::{Cycle, check_dependencies};
 pub use ladders::{ladder_beyond_one_link, ladder_measured, ladder_of_study};
-pub use mix::Mix;
+pub use mix::{Arrivals, Mix};
 pub use page::{Http, Page, PageObject};
 pub use page_file::read_page;
 pub use sizes::Sizes;

@@ -1,5 +1,5 @@
-//! Transfers that arrive as a Poisson process, each over a connection of its
-//! own.
+//! Transfers that arrive as a Poisson process, or when a log says, each over a
+//! connection of its own.
 //!
 //! Nothing is kept of a transfer once it is asked for but a count of those
 //! that are open, so a run of any length needs the same memory.
@@ -8,19 +8,32 @@ use crate::{Action, Application, Properties, Sizes};
 use knee_random::{exponential, unit};
 use knee_units::Time;
 use rand_chacha::ChaCha8Rng;
+use std::sync::Arc;
 
 /// How long the transfers took is said of each.
 pub(crate) const PROPERTIES: Properties =
     Properties { pushes: true, single: false, transient: true, ends: false, bytes: None };
 
-/// Transfers that arrive as a Poisson process.
+/// When transfers arrive.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Arrivals {
+    /// At random, independently of each other.
+    Poisson {
+        /// Mean arrivals per second.
+        per_second: f64,
+    },
+    /// At these times after the start, ascending, each with its size in bytes.
+    Recorded(Arc<[(Time, u64)]>),
+}
+
+/// Transfers that arrive one by one.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Mix {
-    /// Mean arrivals per second.
-    pub arrivals_per_second: f64,
+    /// When they arrive.
+    pub arrivals: Arrivals,
     /// How many arrive at most; none: as many as the run's time brings.
     pub count: Option<u64>,
-    /// Their sizes.
+    /// Their sizes, unless the arrivals have them.
     pub sizes: Sizes,
     /// Name of the process that they come from: mixes of one process see the
     /// same arrivals and sizes. None: of one of its own.
@@ -79,14 +92,25 @@ impl PoissonMix {
     /// From the last arrival and not from now: a ground that polls late must
     /// not thin out the arrivals.
     fn draw_arrival(&mut self) {
-        let gap = exponential(&mut self.rng) / self.mix.arrivals_per_second;
-        self.next = self.next.saturating_add(Time::from_secs_f64(gap));
+        self.next = match &self.mix.arrivals {
+            Arrivals::Poisson { per_second } => {
+                let gap = exponential(&mut self.rng) / per_second;
+                self.next.saturating_add(Time::from_secs_f64(gap))
+            }
+            Arrivals::Recorded(lines) => {
+                lines.get(self.number as usize).map_or(Time::MAX, |(at, _)| *at)
+            }
+        };
         let late = self.own.as_mut().map_or(0.0, unit) * LATE_MAX.as_secs_f64();
         self.due = self.next.saturating_add(Time::from_secs_f64(late));
     }
 
     fn more_to_come(&self) -> bool {
-        let count = self.mix.count.unwrap_or(u64::MAX);
+        let all = match &self.mix.arrivals {
+            Arrivals::Poisson { .. } => u64::MAX,
+            Arrivals::Recorded(lines) => lines.len() as u64,
+        };
+        let count = self.mix.count.unwrap_or(u64::MAX).min(all);
         !self.stopped && u64::from(self.number) < count && self.number < u32::MAX
     }
 
@@ -98,7 +122,12 @@ impl PoissonMix {
 
     fn push(&mut self) -> Action {
         self.step = Step::Pushed;
-        Action::Push { connection: self.number, bytes: self.mix.sizes.draw(&mut self.rng) }
+        let recorded = match &self.mix.arrivals {
+            Arrivals::Recorded(lines) => lines.get(self.number as usize).map(|(_, bytes)| *bytes),
+            Arrivals::Poisson { .. } => None,
+        };
+        let bytes = recorded.unwrap_or_else(|| self.mix.sizes.draw(&mut self.rng));
+        Action::Push { connection: self.number, bytes }
     }
 
     fn close(&mut self) -> Action {

@@ -4,8 +4,11 @@
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
+use knee_units::Time;
 use knee_workload::AccessLogError;
-use knee_workload::{PageObject, check_dependencies, default_page, read_access_log, read_page};
+use knee_workload::{
+    LogChoice, PageObject, check_dependencies, default_page, read_access_log, read_page,
+};
 use proptest::prelude::*;
 use std::io::Write;
 
@@ -54,6 +57,43 @@ fn servers_formats_are_read_line_by_line() {
         values.to_string(),
         "comma-separated values, 1 lines taken, 2 not: 2 without a body (first: line 3)"
     );
+}
+
+/// Times, classes and clients' round-trip times are read where the log has them, and
+/// choose among its lines.
+#[test]
+fn what_else_a_log_says_is_read() {
+    let text = "timestamp,bytes,service,tcpinfo_rtt\n\
+                2024-05-01T10:00:02Z,300,video,60000\n\
+                2024-05-01T10:00:00Z,100,page,20000\n\
+                2024-05-01T10:00:01Z,200,page,-\n";
+    let log = read_access_log(text.as_bytes()).unwrap();
+    let seconds = |at: u64| Time::from_millis(1000 * at);
+    assert_eq!(log.times, [seconds(2), seconds(0), seconds(1)]);
+    assert_eq!(log.class_names, ["video", "page"]);
+    assert_eq!(log.rtts, [Time::from_millis(60), Time::from_millis(20), Time::ZERO]);
+    assert_eq!(log.more(), "over 2 s; classes: video 1, page 2; client RTT 60 ms in the median");
+    let arrivals = [(seconds(0), 100), (seconds(1), 200), (seconds(2), 300)];
+    assert_eq!(log.arrivals().unwrap(), arrivals);
+
+    let of = |choice: LogChoice| log.choose(&choice).map(|log| log.sizes);
+    let class = |name: &str| LogChoice { class: Some(name.to_string()), ..LogChoice::default() };
+    assert_eq!(of(class("page")).unwrap(), [100, 200]);
+    assert_eq!(of(LogChoice::default()).unwrap(), [300, 100, 200]);
+    let rtt = |least: u64, below: u64| LogChoice {
+        rtt_at_least: Some(Time::from_millis(least)),
+        rtt_below: Some(Time::from_millis(below)),
+        class: None,
+    };
+    assert_eq!(of(rtt(20, 60)).unwrap(), [100], "from the least, below the most");
+    let error = of(class("api")).unwrap_err().to_string();
+    assert!(error.contains("there are video, page"), "{error}");
+    let error = of(rtt(100, 200)).unwrap_err().to_string();
+    assert!(error.contains("they are from 20 ms to 60 ms"), "{error}");
+    // A class begins with its own first line.
+    assert_eq!(log.choose(&class("video")).unwrap().arrivals().unwrap(), [(seconds(0), 300)]);
+    let no_times = read_access_log(b"time,bytes\nlater,5\n1,6\n").unwrap();
+    assert!(no_times.times.is_empty() && no_times.arrivals().is_err());
 }
 
 /// A log whose lines are mostly something else is refused, not thinned out.

@@ -4,7 +4,7 @@ mod common;
 
 use common::rng;
 use knee_units::Time;
-use knee_workload::{Action, Mix, Sizes, Workload, build};
+use knee_workload::{Action, Arrivals, Mix, Sizes, Workload, build};
 use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};
 use std::alloc::System;
 
@@ -14,7 +14,12 @@ static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
 #[test]
 fn a_million_transfers_are_kept_nowhere() {
     let sizes = Sizes::LogNormal { median: 20_000, sigma: 2.0, max: 5_000_000_000 };
-    let mix = Mix { arrivals_per_second: 1000.0, count: Some(1_000_000), sizes, process: None };
+    let mix = Mix {
+        arrivals: Arrivals::Poisson { per_second: 1000.0 },
+        count: Some(1_000_000),
+        sizes,
+        process: None,
+    };
     let mut application = build(&Workload::Mix(mix), rng(2));
     let region = Region::new(ALLOCATOR);
     let mut transfers = 0;

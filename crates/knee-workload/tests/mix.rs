@@ -4,12 +4,17 @@ mod common;
 
 use common::rng;
 use knee_units::Time;
-use knee_workload::{Action, Application, Mix, Sizes, Workload, build, read_access_log};
+use knee_workload::{Action, Application, Arrivals, Mix, Sizes, Workload, build, read_access_log};
 
 const RATE: f64 = 250.0;
 
 fn mix(count: Option<u64>, sizes: Sizes) -> Workload {
-    Workload::Mix(Mix { arrivals_per_second: RATE, count, sizes, process: None })
+    Workload::Mix(Mix {
+        arrivals: Arrivals::Poisson { per_second: RATE },
+        count,
+        sizes,
+        process: None,
+    })
 }
 
 /// Time and size of each arrival; the ground polls when it is due.
@@ -213,7 +218,7 @@ fn bulk_and_file_ask_once() {
 fn mixes_of_one_process_see_the_same_arrivals() {
     let sizes = Sizes::LogNormal { median: 30_000, sigma: 2.0, max: 1_000_000_000 };
     let shared = Workload::Mix(Mix {
-        arrivals_per_second: RATE,
+        arrivals: Arrivals::Poisson { per_second: RATE },
         count: Some(1000),
         sizes,
         process: Some("clients".to_string()),

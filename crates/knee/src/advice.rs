@@ -42,6 +42,11 @@ impl From<Error> for Failure {
             Error::Curve(error) => usage(of_curve(&error)),
             Error::Compare(CompareError::Kinds) => usage("name two of a kind"),
             Error::Compare(CompareError::TooFew) => usage("name two or more"),
+            Error::Compare(CompareError::NoPoint { ref sweep, ref known, .. }) => {
+                let all = known.iter().map(|key| format!("{sweep}@{key}"));
+                let advice = format!("write {}", all.collect::<Vec<_>>().join(" or "));
+                Failure::Usage(what, advice)
+            }
             Error::Compare(CompareError::NoCommonSeeds) => {
                 usage("run both with the same --seed and --repeat")
             }

@@ -361,17 +361,28 @@ pub struct Fidelity {
 const COMPARE: &str = "\
 Examples:
   knee compare knee-out/plain knee-out/low-delay
-  knee compare knee-out/cubic knee-out/bbr knee-out/bbr3      each against the first";
+  knee compare knee-out/cubic knee-out/bbr knee-out/bbr3 --out knee-out/compared
+  knee compare knee-out/sweep-first                          every point against the first
+  knee compare knee-out/sweep-first@cc=cubic knee-out/sweep-first@cc=bbr
+
+SWEEP@KEY=VALUE stands for the points of a sweep with that value.";
 
 /// `knee compare`.
 #[derive(Debug, Args)]
 pub struct Compare {
-    /// Directories of runs, or of repeats; the first is what the others are compared with
-    #[arg(value_name = "DIR", required = true, num_args = 2.., value_hint = ValueHint::DirPath)]
+    /// Directories of runs, of repeats or of sweeps; the first is what the others are
+    /// compared with
+    #[arg(value_name = "DIR", required = true, num_args = 1.., value_hint = ValueHint::DirPath)]
     pub runs: Vec<PathBuf>,
-    /// Print every number, not only those that are usually looked at
+    /// Print every measure and every number, not only those that are looked at first
     #[arg(long)]
     pub all: bool,
+    /// Write a page with all of them in one plot there, and comparison.json
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub out: Option<PathBuf>,
+    /// Replace what an earlier comparison wrote there
+    #[arg(long, requires = "out")]
+    pub force: bool,
     #[command(flatten)]
     pub print: Print,
 }

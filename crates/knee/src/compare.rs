@@ -4,21 +4,98 @@ use crate::arguments::Compare;
 use crate::cell::Cell;
 use crate::document::Document;
 use crate::failure::{Ending, Failure};
+use crate::sweep;
 use crate::table::Table;
-use knee_lab::RunsCompared;
-use knee_lab::words::{NONE, change, is_headline, is_part, named};
-use knee_record::{Comparison, Difference, PairedScale, RunIdentity, Unit};
+use knee_lab::directory::REPORT;
+use knee_lab::words::{NONE, change, is_part, named};
+use knee_lab::{Lab, RunsCompared};
+use knee_record::{Comparison, Difference, Paired, PairedScale, RunIdentity, SideAgainst, Unit};
 
-/// Prints two runs, or the repeats of two, number by number.
+/// Prints what differs between runs: what they were given, the measures that matter,
+/// with `--all` number by number. With `--out`, it also writes a page.
 pub fn compare(arguments: &Compare) -> Result<Ending, Failure> {
-    let compared = knee_lab::compare_runs(&arguments.runs)?;
+    let runs = knee_lab::compare_runs(&arguments.runs)?;
+    let compared = &runs.compared;
+    let mut document = document(compared, arguments.all);
+    if arguments.all {
+        document = document.words("\n").then(number_by_number(compared));
+    }
+    if let Some(out) = &arguments.out {
+        let lab = Lab::default();
+        lab.claim(out, [out], arguments.force)?;
+        lab.keep_comparison(&runs, out)?;
+        let (page, command) = (out.join(REPORT), &compared.command);
+        document = document.words(format!("\nreport   {}\nrepeat   {command}\n", page.display()));
+    }
     let format = arguments.print.format();
-    let document = given(&compared);
     match &compared.comparisons[..] {
-        [only] => document.then(of_two(only, arguments.all)).print(format, only)?,
-        _ => document.then(several(&compared, arguments.all)).print(format, &compared)?,
+        [only] => document.print(format, only)?,
+        _ => document.print(format, compared)?,
     }
     Ok(Ending::Done)
+}
+
+/// What a comparison says: what was given, the answer, the measures that matter.
+pub fn document(compared: &RunsCompared, all: bool) -> Document {
+    let document = given(compared);
+    let said = compared.says.iter();
+    let document = said.fold(document, |document, says| document.said(says));
+    let note = match compared.runs.iter().any(|runs| *runs > 1) {
+        true => {
+            "Means with their 95 % intervals; against the first in pairs of the same seed, all \
+             comparisons corrected together (Holm). A difference below 1 % is none."
+        }
+        false => "One run each: what differs may be chance. Run all with --repeat 5.",
+    };
+    document.words("\n").table(measures(compared, all)).said(note)
+}
+
+/// A row for each measure of each side.
+fn measures(compared: &RunsCompared, all: bool) -> Table {
+    let of_one_group = compared.measures.iter().all(|one| one.group == compared.measures[0].group);
+    let mut heads = vec!["measure", "run", ">value", ">against the first", "outcome"];
+    if !of_one_group {
+        heads.insert(0, "flows");
+    }
+    let mut table = Table::new(&heads).called("workload");
+    for one in compared.measures.iter().filter(|one| all || one.first) {
+        let sides = one.values.iter().zip(&one.against).zip(&compared.names);
+        for ((value, against), name) in sides {
+            let group = (!of_one_group).then(|| Cell::from(&one.group));
+            let measure = [Cell::from(&one.measure.title), Cell::from(name)];
+            let value = sweep::text::value(one.measure.unit, value.as_ref());
+            let (ratio, word) = against.as_ref().map_or_else(
+                || (Cell::from(NONE), Cell::from("")),
+                |against| (size(one.measure.unit, against), Cell::from(against.word.to_string())),
+            );
+            let row = group.into_iter().chain(measure).chain([value, ratio, word]);
+            table.row(row);
+        }
+    }
+    table
+}
+
+/// Side over first, or less it, with its interval.
+fn size(unit: Unit, against: &SideAgainst) -> Cell {
+    let shown = against.size(unit);
+    let ratio = against.compared.scale == PairedScale::Ratio;
+    let parts = match ratio {
+        true => ["ratio", "ratio_low", "ratio_high"],
+        false => ["difference", "difference_low", "difference_high"],
+    };
+    let Paired { estimate, low, high, .. } = against.compared;
+    let known = parts.into_iter().zip([estimate, low, high]);
+    let known = known.filter_map(|(part, value)| Some((part, value?)));
+    known.fold(Cell::from(shown), |cell, (part, value)| cell.with(part, value))
+}
+
+/// Every number that both have.
+fn number_by_number(compared: &RunsCompared) -> Document {
+    match &compared.comparisons[..] {
+        [] => Document::default().said("Points of a sweep keep no other numbers."),
+        [only] => of_two(only),
+        _ => several(compared),
+    }
 }
 
 /// What differs before the runs begin.
@@ -27,7 +104,7 @@ fn given(compared: &RunsCompared) -> Document {
         let same = "The runs were given the same: scenario, version and ground.";
         return Document::default().said(same).words("\n");
     }
-    let heads = std::iter::once("what differs".to_string()).chain(compared.directories.clone());
+    let heads = std::iter::once("what differs".to_string()).chain(compared.names.clone());
     let heads: Vec<String> = heads.collect();
     let heads: Vec<&str> = heads.iter().map(String::as_str).collect();
     let mut table = Table::new(&heads).called("given");
@@ -39,15 +116,15 @@ fn given(compared: &RunsCompared) -> Document {
 }
 
 /// One row a measure that all have, one column a run.
-fn several(compared: &RunsCompared, all: bool) -> Document {
+fn several(compared: &RunsCompared) -> Document {
     let mut heads = vec!["measure".to_string()];
-    heads.extend(compared.directories.iter().map(|name| format!(">{name}")));
+    heads.extend(compared.names.iter().map(|name| format!(">{name}")));
     let heads: Vec<&str> = heads.iter().map(String::as_str).collect();
     let mut table = Table::new(&heads).called("measures");
     let Some((first, others)) = compared.comparisons.split_first() else {
         return Document::default();
     };
-    for difference in first.differences.iter().filter(|one| all || is_headline(&one.measure)) {
+    for difference in &first.differences {
         let same = |other: &Comparison| {
             other.differences.iter().find(|found| found.measure == difference.measure).cloned()
         };
@@ -95,14 +172,13 @@ fn cell(difference: &Difference) -> Cell {
     known.fold(cell, |cell, (part, value)| cell.with(part, value))
 }
 
-fn of_two(comparison: &Comparison, all: bool) -> Document {
+fn of_two(comparison: &Comparison) -> Document {
     let table = match comparison.pairs {
         0 => Table::new(&["measure", ">before", ">after", ">change", ">relative"]),
         _ => Table::new(&["measure", ">before", ">after", ">after over before", "difference"]),
     };
     let mut table = table.called("measures");
-    let shown = comparison.differences.iter().filter(|one| all || is_headline(&one.measure));
-    shown.for_each(|difference| match comparison.pairs {
+    comparison.differences.iter().for_each(|difference| match comparison.pairs {
         0 => table.row(row(difference)),
         _ => table.row(paired_row(difference)),
     });
@@ -113,8 +189,6 @@ fn of_two(comparison: &Comparison, all: bool) -> Document {
     );
     let mut document = Document::default().words(identities).table(table);
     for (only, names) in [("before", &comparison.only_before), ("after", &comparison.only_after)] {
-        let names: Vec<&str> =
-            names.iter().filter(|name| all || is_headline(name)).map(String::as_str).collect();
         if !names.is_empty() {
             document = document.said(format!("only {only}: {}", names.join(", ")));
         }

@@ -1,13 +1,14 @@
-//! `knee plot`: a figure of a run as a file, for papers.
+//! `knee plot`: a figure of a run, a ranking or a comparison as a file, for papers.
 
 use crate::advice::cannot_write;
 use crate::failure::{Ending, Failure};
 use crate::screen;
 use clap::builder::PossibleValue;
 use clap::{Args, ValueEnum, ValueHint};
-use knee_lab::directory::RANK;
+use knee_lab::directory::{COMPARISON, RANK};
+use knee_lab::{Saved, saved};
 use knee_record::{read_rank, read_run};
-use knee_report::{Figure, Plot, plot_svg, rank_plane_svg};
+use knee_report::{ComparedFigure, Figure, Plot, compared_svg, plot_svg, rank_plane_svg};
 use std::fs::{self, File};
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -18,13 +19,14 @@ Examples:
   knee plot knee-out/first --what bandwidth --flow 'bbr[1]' --out figure-3.svg
   knee plot knee-out/first --what queue --link bottleneck --format png --width 2400
   knee plot knee-out/rank-coexist --what delay-throughput
+  knee plot knee-out/compared --what against
 
 The drawing is that of the page, in colours for print.";
 
 /// `knee plot`.
 #[derive(Debug, Args)]
 pub struct Arguments {
-    /// Directory of a run or of a ranking
+    /// Directory of a run, of a ranking or of a comparison
     #[arg(value_name = "DIR", value_hint = ValueHint::DirPath)]
     directory: PathBuf,
     /// What to draw
@@ -56,26 +58,31 @@ pub struct Arguments {
 enum What {
     /// Of a run.
     Run(Figure),
-    /// Of a ranking.
+    /// Of a ranking or a comparison.
     DelayThroughput,
+    /// Of a comparison.
+    Against,
 }
 
-/// Name of the figure of a ranking.
+/// Names of the figures of rankings and comparisons.
 const PLANE: &str = "delay-throughput";
+const AGAINST: &str = "against";
 
 impl What {
     fn name(self) -> &'static str {
         match self {
             What::Run(figure) => figure.name(),
             What::DelayThroughput => PLANE,
+            What::Against => AGAINST,
         }
     }
 }
 
 impl ValueEnum for What {
     fn value_variants<'a>() -> &'a [What] {
-        const ALL: [What; Figure::ALL.len() + 1] = {
-            let mut all = [What::DelayThroughput; Figure::ALL.len() + 1];
+        const ALL: [What; Figure::ALL.len() + 2] = {
+            let mut all = [What::DelayThroughput; Figure::ALL.len() + 2];
+            all[Figure::ALL.len() + 1] = What::Against;
             let mut at = 0;
             while at < Figure::ALL.len() {
                 all[at] = What::Run(Figure::ALL[at]);
@@ -89,7 +96,11 @@ impl ValueEnum for What {
     fn to_possible_value(&self) -> Option<PossibleValue> {
         let about = match self {
             What::Run(figure) => figure.about(),
-            What::DelayThroughput => "Of a ranking: throughput and delay of each controller alone",
+            What::DelayThroughput => {
+                "Of a ranking: throughput and delay of each controller alone. Of a comparison: of \
+                 each that is compared"
+            }
+            What::Against => "Of a comparison: each against the first, measure by measure",
         };
         Some(PossibleValue::new(self.name()).help(about))
     }
@@ -104,7 +115,7 @@ enum Format {
     Png,
 }
 
-/// Draws one figure of a run or of a ranking into a file.
+/// Draws one figure of a run, of a ranking or of a comparison into a file.
 pub fn plot(arguments: &Arguments) -> Result<Ending, Failure> {
     let ends_in_png = |out: &PathBuf| out.extension().is_some_and(|end| end == "png");
     let by_name = arguments.out.as_ref().filter(|out| ends_in_png(out)).map(|_| Format::Png);
@@ -116,9 +127,12 @@ pub fn plot(arguments: &Arguments) -> Result<Ending, Failure> {
         let what = format!("{} exists", out.display());
         return Err(Failure::Usage(what, "name another file, or add --force".to_string()));
     }
+    let holds = |name: &str| arguments.directory.join(name).is_file();
     let svg = match arguments.what {
         What::Run(figure) => of_run(arguments, figure)?,
+        What::DelayThroughput if holds(COMPARISON) => of_comparison(arguments)?,
         What::DelayThroughput => of_ranking(arguments)?,
+        What::Against => of_comparison(arguments)?,
     };
     let bytes = if format == Format::Png { png(&svg)? } else { svg.into_bytes() };
     if arguments.force {
@@ -147,15 +161,43 @@ fn of_run(arguments: &Arguments, figure: Figure) -> Result<String, Failure> {
         .map_err(|error| Failure::Usage(error.to_string(), "name one of these".to_string()))
 }
 
+fn of_comparison(arguments: &Arguments) -> Result<String, Failure> {
+    let Arguments { directory, what, width, .. } = arguments;
+    if !directory.join(COMPARISON).is_file() {
+        let instead = "throughput, or knee compare --out first";
+        return Err(not_of(directory, "no comparison", what.name(), instead));
+    }
+    all_of_them(arguments)?;
+    let figure = match what {
+        What::Against => ComparedFigure::Against,
+        _ => ComparedFigure::DelayThroughput,
+    };
+    let Saved::Comparison(compared) = saved(directory)? else {
+        return Err(not_of(directory, "no comparison", what.name(), "throughput"));
+    };
+    let svg = compared_svg(&compared.names, &compared.measures, figure, f64::from(*width));
+    svg.ok_or_else(|| {
+        let what = format!("nothing in {} has both values", directory.display());
+        Failure::Usage(what, "compare runs that have flows".to_string())
+    })
+}
+
+/// The figure is not of one flow or link.
+fn all_of_them(arguments: &Arguments) -> Result<(), Failure> {
+    if arguments.flow.is_none() && arguments.link.is_none() {
+        return Ok(());
+    }
+    let name = arguments.what.name();
+    let what = format!("{name} is of all candidates, not of one flow or link");
+    Err(Failure::Usage(what, "leave out --flow and --link".to_string()))
+}
+
 fn of_ranking(arguments: &Arguments) -> Result<String, Failure> {
-    let Arguments { directory, flow, link, width, .. } = arguments;
+    let Arguments { directory, width, .. } = arguments;
     if !directory.join(RANK).is_file() {
         return Err(not_of(directory, "no ranking", PLANE, "throughput, or knee rank first"));
     }
-    if flow.is_some() || link.is_some() {
-        let what = format!("{PLANE} is of all candidates, not of one flow or link");
-        return Err(Failure::Usage(what, "leave out --flow and --link".to_string()));
-    }
+    all_of_them(arguments)?;
     let summary = read_rank(&directory.join(RANK)).map_err(knee_lab::Error::from)?;
     rank_plane_svg(&summary, f64::from(*width)).ok_or_else(|| {
         let what = format!("no candidate of {} was measured", directory.display());

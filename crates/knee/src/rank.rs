@@ -8,18 +8,13 @@ use crate::screen;
 use crate::table::Table;
 use knee_lab::directory::{DEFAULT, RANK_TABLE, REPORT};
 use knee_lab::report::{rank_numbers, rank_table};
-use knee_lab::{
-    Candidates, Error, Rank, RankSettings, Ranked, SIMULATOR, ScenarioText, all_or_every_error,
-    scenario_files,
-};
+use knee_lab::{Candidates, Error, Rank, RankSettings, Ranked, SIMULATOR};
 use knee_record::RankSummary;
 use std::path::{Path, PathBuf};
 
 /// Ranks controllers over scenarios.
 pub fn rank(arguments: &arguments::Rank) -> Result<Ending, Failure> {
     let lab = lab(arguments.output.jobs);
-    let files = scenario_files(&arguments.files)?;
-    let texts = all_or_every_error(files.iter().map(|file| ScenarioText::read(file)))?;
     let on = RankSettings::on(lab.grounds.get(SIMULATOR).map_err(Error::from)?);
     let settings = RankSettings {
         candidates: arguments.cc.clone().unwrap_or_else(Candidates::all),
@@ -30,7 +25,7 @@ pub fn rank(arguments: &arguments::Rank) -> Result<Ending, Failure> {
         repeat: arguments.repeat,
         ..on
     };
-    let rank = Rank::new(&texts, &settings)?;
+    let rank = Rank::of_files(&arguments.files, &settings)?;
     let directory = directory(arguments);
     lab.claim(&directory, [&directory], arguments.output.force)?;
     tell(&rank);
@@ -49,8 +44,11 @@ fn directory(arguments: &arguments::Rank) -> PathBuf {
     arguments.output.out.clone().unwrap_or_else(below)
 }
 
-/// Which flows have no part in it.
+/// Which files and flows have no part in it.
 fn tell(rank: &Rank<'_>) {
+    for left_out in &rank.not_ranked {
+        screen::say(&format!("Left out: {} ({}).", left_out.file, left_out.reason));
+    }
     for scenario in rank.ranking.scenarios.iter().filter(|one| !one.left_out.is_empty()) {
         let (file, left_out) = (&scenario.file, scenario.left_out.join(", "));
         screen::say(&format!("{file}: flow {} is ranked; left out: {left_out}.", scenario.flow));

@@ -4,7 +4,8 @@ use crate::arguments::Report;
 use crate::document::Document;
 use crate::failure::{Ending, Failure};
 use crate::{
-    answers, claims, evaluate, grounds, observed, rank, repeats, reproduce, run, screen, sweep,
+    answers, claims, compare, evaluate, grounds, observed, rank, repeats, reproduce, run, screen,
+    sweep,
 };
 use knee_lab::directory::REPORT;
 use knee_lab::{Saved, StudyRecords, rewrite_page, saved, saved_answers};
@@ -51,6 +52,7 @@ fn markdown(directory: &Path) -> Result<Ending, Failure> {
         Saved::Sweep(summary) => titled(&summary.name).then(sweep::text::document(&summary)),
         Saved::Ranking(summary) => rank::document(&summary),
         Saved::Evaluation(evaluation) => evaluate::saved(&evaluation),
+        Saved::Comparison(compared) => compare::document(&compared, false),
         Saved::Grounds(fidelity) => answered(&fidelity.name, grounds::document(&fidelity))?,
     };
     let version = env!("CARGO_PKG_VERSION");

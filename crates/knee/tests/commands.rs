@@ -12,8 +12,8 @@ fn compare_says_what_differs() {
     fs::write(at.join("b.toml"), SMALL.replace("10 Mbit/s", "20 Mbit/s")).unwrap();
     expect(at, "run a.toml b.toml --out out", 0);
     let printed = expect(at, "compare out/a out/b", 0);
-    let line = printed.lines().find(|line| line.starts_with("goodput_bps ")).unwrap();
-    assert!(line.contains("Mbit/s") && line.contains('+'), "{line}");
+    let line = printed.lines().find(|line| line.contains("goodput  b")).unwrap();
+    assert!(line.contains("Mbit/s") && line.contains("times"), "{line}");
     let document = expect(at, "compare out/a out/b --json", 0);
     let document: serde_json::Value = serde_json::from_str(&document).unwrap();
     let schema = serde_json::from_str(&expect(at, "schema comparison", 0)).unwrap();
@@ -25,6 +25,8 @@ fn compare_says_what_differs() {
     let all = expect(at, "compare out/a out/b --all", 0);
     let rows = all.lines().count();
     assert!(rows > differences.len() && printed.lines().count() < rows / 2, "{all}");
+    let line = all.lines().find(|line| line.starts_with("goodput_bps ")).unwrap();
+    assert!(line.contains("Mbit/s") && line.contains('+'), "{line}");
     let itself = expect(at, "compare out/a out/a --json", 0);
     let itself: serde_json::Value = serde_json::from_str(&itself).unwrap();
     let same = |one: &serde_json::Value| one["absolute"] == 0.0;
@@ -49,7 +51,8 @@ fn several_runs_are_compared_with_the_first() {
     let given = printed.lines().skip(2).take_while(|line| !line.is_empty());
     let given: Vec<&str> = given.filter_map(|line| line.split("  ").next()).collect();
     assert!(given.iter().all(|key| key.starts_with("link.bottleneck.")), "{given:?}");
-    let goodput = printed.lines().find(|line| line.starts_with("goodput_bps")).unwrap();
+    let all = expect(at, "compare r10 r20 r40 --all", 0);
+    let goodput = all.lines().find(|line| line.starts_with("goodput_bps")).unwrap();
     assert!(goodput.contains("(× 1.9") || goodput.contains("(× 2"), "{goodput}");
     let document = expect(at, "compare r10 r20 r40 --json", 0);
     let document: serde_json::Value = serde_json::from_str(&document).unwrap();
@@ -61,7 +64,7 @@ fn several_runs_are_compared_with_the_first() {
     let validator = jsonschema::validator_for(&schema).unwrap();
     assert!(validator.is_valid(&document), "{document}");
     // A part of a whole differs by points; a ratio of it would be a part of a part.
-    let single = expect(at, "compare r10/repeat-1 r20/repeat-1 r40/repeat-1", 0);
+    let single = expect(at, "compare r10/repeat-1 r20/repeat-1 r40/repeat-1 --all", 0);
     for line in single.lines().filter(|line| line.contains("utilisation")) {
         assert!(line.contains(" points)") && !line.contains(" %)"), "{line}");
     }
@@ -79,7 +82,7 @@ fn repeats_are_compared_in_pairs() {
     let at = folder.path();
     fs::write(at.join("b.toml"), SMALL.replace("10 Mbit/s", "20 Mbit/s")).unwrap();
     expect(at, "run a.toml b.toml --repeat 6 --out out", 0);
-    let printed = expect(at, "compare out/a out/b", 0);
+    let printed = expect(at, "compare out/a out/b --all", 0);
     let line = printed.lines().find(|line| line.starts_with("goodput_bps ")).unwrap();
     assert!(line.trim_end().ends_with("more"), "{line}");
     assert!(printed.contains("6 pairs of runs with the same seed"), "{printed}");

@@ -147,9 +147,9 @@ fn repeats_comparisons_and_sweeps_read_back() {
         assert_eq!(table.number(row, column), known[value].as_f64(), "{column}");
     }
     expect(at, "run a.toml --repeat 3 --out b --set flow.bbr.cc=reno", 0);
-    let table = check(at, "compare run-csv b", 0);
+    let table = check(at, "compare run-csv b --all", 0);
     assert!(table.heads.contains(&"after_over_before_low".to_string()), "{:?}", table.heads);
-    check(at, "compare run-csv/repeat-1 b/repeat-1 b/repeat-2", 0);
+    check(at, "compare run-csv/repeat-1 b/repeat-1 b/repeat-2 --all", 0);
     let table = check(at, "sweep a.toml --vary flow.bbr.cc=bbr,reno --repeat 3 --out OUT", 0);
     let swept = json(&at.join("sweep-csv/sweep.json"));
     let of = |value: &str| {

@@ -98,6 +98,51 @@ fn folders_are_searched() {
     assert!(complaint(at, "rank empty --out no", 2).contains("holds no scenario"));
 }
 
+/// A file of a folder that cannot be ranked is left out and named; named itself, it is
+/// refused.
+#[test]
+fn one_file_that_cannot_be_ranked_leaves_the_others() {
+    let folder = folder_with("a.toml", SMALL);
+    let at = folder.path();
+    fs::create_dir(at.join("all")).unwrap();
+    fs::copy(at.join("a.toml"), at.join("all/a.toml")).unwrap();
+    let unlimited = SMALL.replace("rate = \"10 Mbit/s\"", "").replace("buffer", "# buffer");
+    fs::write(at.join("all/b.toml"), unlimited).unwrap();
+    fs::write(at.join("all/c.toml"), "no scenario").unwrap();
+    let output = common::run(at, "rank all --cc reno,cubic --against cubic --out out");
+    let (out, err) = texts(&output);
+    assert_eq!(output.status.code(), Some(0), "{err}");
+    assert!(
+        err.contains("Left out: all/b.toml (") && err.contains("Left out: all/c.toml ("),
+        "{err}"
+    );
+    assert!(out.contains("knee rank all/a.toml "), "{out}");
+    assert_eq!(json(&at.join("out/rank.json"))["scenarios"].as_array().unwrap().len(), 1);
+    complaint(at, "rank all/a.toml all/b.toml --cc reno,cubic --out no", 2);
+    fs::remove_file(at.join("all/a.toml")).unwrap();
+    complaint(at, "rank all --cc reno,cubic --out none", 2);
+}
+
+/// Over a recorded link nobody delivers more than it allowed and what waited before; and
+/// controllers whose runs no seed changes differ, as Reno's 0.19 from Copa's 0.45.
+#[test]
+fn a_recorded_link_is_used_up_to_the_whole() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    expect(at, "init --template trace", 0);
+    expect(at, "rank trace.toml --cc reno,copa,cubic,bbr --repeat 3 --out out", 0);
+    let document = json(&at.join("out/rank.json"));
+    let entries = document["entries"].as_array().unwrap();
+    for entry in entries {
+        let used = entry["used"]["mean"].as_f64().unwrap();
+        assert!((0.5..=1.0).contains(&used), "{}: {used}", entry["candidate"]);
+    }
+    let power = |entry: &serde_json::Value| entry["power"]["mean"].as_f64().unwrap();
+    let reno = entries.iter().find(|entry| entry["candidate"] == "reno").unwrap();
+    assert!(power(&entries[0]) > 1.5 * power(reno));
+    assert_eq!((&entries[0]["word"], &reno["word"]), (&"best".into(), &"worse".into()));
+}
+
 /// What was finished is kept, and said to be a part.
 #[test]
 #[allow(clippy::disallowed_methods, reason = "waits for another process")]

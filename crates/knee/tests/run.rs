@@ -318,6 +318,36 @@ fn access_logs_are_read_and_told() {
     assert_eq!(read("out"), read("again"));
 }
 
+/// Lines of a log arrive when their times say, with their own sizes; the page draws what
+/// was read.
+#[test]
+fn arrivals_follow_the_log() {
+    let mix =
+        "{ mix = { arrivals = \"log\", sizes = { log = \"access.csv\", class = \"page\" } } }";
+    let text = SMALL.replacen("cc = \"cubic\"", &format!("cc = \"cubic\"\nworkload = {mix}"), 1);
+    let folder = folder_with("a.toml", &text);
+    let at = folder.path();
+    let log = "time,bytes,class\n5.0,700,video\n5.5,4000,page\n7.0,60000,page\n6.25,900,page\n";
+    fs::write(at.join("access.csv"), log).unwrap();
+    expect(at, "run a.toml --out out", 0);
+    let mut rows = knee_record::read_run(&at.join("out")).unwrap().records.transfers;
+    rows.sort_by_key(|row| row.number);
+    let sizes: Vec<u64> = rows.iter().map(|row| row.size_bytes).collect();
+    assert_eq!(sizes, [4000, 900, 60_000]);
+    let since: Vec<u64> = rows.iter().map(|row| (row.start_ns - rows[0].start_ns) / 1000).collect();
+    assert_eq!(since, [0, 750_000, 1_500_000], "microseconds");
+    let page = fs::read_to_string(at.join("out/report.html")).unwrap();
+    assert!(
+        page.contains("What was read: access.csv") && page.contains("classes: video 1, page 3")
+    );
+    expect(at, "report out", 0);
+    assert!(fs::read_to_string(at.join("out/report.html")).unwrap() == page);
+    // What has no times cannot be followed.
+    fs::write(at.join("access.csv"), "bytes,class\n700,page\n").unwrap();
+    let said = complaint(at, "check a.toml", 2);
+    assert!(said.contains("arrivals cannot follow the log"), "{said}");
+}
+
 #[test]
 fn a_count_below_zero_names_the_limits() {
     let folder =

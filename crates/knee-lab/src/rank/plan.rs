@@ -106,6 +106,17 @@ pub struct Rank<'g> {
     pub(super) sources: Vec<Sources>,
     pub(super) settings: OriginSettings,
     stages: Vec<Stage>,
+    /// Files of folders that cannot be ranked.
+    pub not_ranked: Vec<NotRanked>,
+}
+
+/// A file of a folder that cannot be ranked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NotRanked {
+    /// As the folder has it.
+    pub file: String,
+    /// Why not.
+    pub reason: String,
 }
 
 /// One run.
@@ -158,7 +169,8 @@ impl<'g> Rank<'g> {
         };
         let (on, sources) = (settings.on, sources(texts, &all));
         let settings = settings.origin();
-        let mut rank = Rank { ranking, runs: Vec::new(), on, sources, settings, stages: all };
+        let (runs, not_ranked) = (Vec::new(), Vec::new());
+        let mut rank = Rank { ranking, runs, on, sources, settings, stages: all, not_ranked };
         rank.plan()?;
         Ok(rank)
     }
@@ -305,10 +317,15 @@ fn selection(
 /// # Errors
 /// That a folder cannot be read or holds none.
 pub fn scenario_files(named: &[PathBuf]) -> Result<Vec<PathBuf>, Error> {
+    Ok(found_files(named)?.into_iter().map(|(file, _)| file).collect())
+}
+
+/// The same, each with whether a folder has brought it.
+fn found_files(named: &[PathBuf]) -> Result<Vec<(PathBuf, bool)>, Error> {
     let mut files = Vec::new();
     for path in named {
         if !path.is_dir() {
-            files.push(path.clone());
+            files.push((path.clone(), false));
             continue;
         }
         let failed = |source| Error::Read { path: path.clone(), source };
@@ -320,9 +337,49 @@ pub fn scenario_files(named: &[PathBuf]) -> Result<Vec<PathBuf>, Error> {
         if found.is_empty() {
             return Err(RankError::NoScenarios(path.display().to_string()).into());
         }
-        files.extend(found);
+        files.extend(found.into_iter().map(|file| (file, true)));
     }
     Ok(files)
+}
+
+impl<'g> Rank<'g> {
+    /// Reads and checks files, and the scenarios of folders. What a folder brought and
+    /// cannot be ranked is left out, and stands in [`Rank::not_ranked`].
+    ///
+    /// # Errors
+    /// As [`Rank::new`], for the files that are named themselves; that of a folder's
+    /// first file where none of them can be ranked.
+    pub fn of_files(named: &[PathBuf], settings: &RankSettings<'g>) -> Result<Rank<'g>, Error> {
+        let files = found_files(named)?;
+        let own = files.iter().filter(|(_, brought)| !brought);
+        all_or_every_error(own.map(|(file, _)| ScenarioText::read(file)))?;
+        let (mut texts, mut not_ranked, mut first) = (Vec::new(), Vec::new(), None);
+        for (file, brought) in &files {
+            let text = ScenarioText::read(file).map_err(Error::from);
+            let checked = text.and_then(|text| {
+                if *brought {
+                    let (stage, _) = Stage::new(&text, settings)?;
+                    settings.on.check(&stage.scenario)?;
+                }
+                Ok(text)
+            });
+            match checked {
+                Ok(text) => texts.push(text),
+                Err(error) => {
+                    let reason = error.to_string();
+                    let reason = reason.lines().next().unwrap_or_default().to_string();
+                    not_ranked.push(NotRanked { file: file.display().to_string(), reason });
+                    first.get_or_insert(error);
+                }
+            }
+        }
+        if let Some(error) = first.filter(|_| texts.is_empty()) {
+            return Err(error);
+        }
+        let mut rank = Rank::new(&texts, settings)?;
+        rank.not_ranked = not_ranked;
+        Ok(rank)
+    }
 }
 
 fn is_scenario(file: &Path) -> bool {

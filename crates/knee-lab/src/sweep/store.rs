@@ -5,7 +5,7 @@ use super::plan::{PlannedRun, Sweep};
 use crate::directory::{self, ORIGIN, REPORT, SWEEP, cannot_write, clear_inputs};
 use crate::error::Error;
 use crate::lab::Lab;
-use knee_record::{INPUTS, SweepRun, SweepSummary, sha256_hex, write_json};
+use knee_record::{GroupMeasures, INPUTS, SweepRun, SweepSummary, sha256_hex, write_json};
 use knee_scenario::read_file;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -131,6 +131,22 @@ fn known(folder: &Path) -> io::Result<BTreeMap<String, SweepRun>> {
         known.extend(run.filter(|run| run.id == name).map(|run| (name, run)));
     }
     Ok(known)
+}
+
+/// What is kept of a run of a sweep.
+pub(crate) struct RunOfPoint {
+    pub seed: u64,
+    pub groups: Vec<GroupMeasures>,
+}
+
+/// Reads a run of a sweep by its name, as the table has it.
+pub(crate) fn run_of_point(directory: &Path, run: &str) -> Result<RunOfPoint, Error> {
+    let path = directory.join(RUNS).join(format!("{run}.json"));
+    let failed = |source| Error::Read { path: path.clone(), source };
+    let bytes = read_file(&path, RUN_BYTES_MAX).map_err(failed)?;
+    let kept = SweepRun::read(&bytes).filter(|kept| kept.id == run);
+    let kept = kept.ok_or_else(|| failed(io::Error::other("it is damaged")))?;
+    Ok(RunOfPoint { seed: kept.seed, groups: kept.groups })
 }
 
 /// Removes what a sweep left, and nothing else.

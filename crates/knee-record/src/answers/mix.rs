@@ -36,11 +36,25 @@ pub struct MixPair {
     pub test: String,
     /// The other controller.
     pub control: String,
+    /// All groups of the process, which are three or more where it has further
+    /// controllers under test; empty: the two above.
+    #[serde(default)]
+    pub flows: Vec<String>,
     /// Links that both pass.
     pub links: Vec<String>,
 }
 
-/// What the three runs of a seed came to, of one pair.
+impl MixPair {
+    /// All groups of the process.
+    pub fn all_flows(&self) -> Vec<&str> {
+        match self.flows.is_empty() {
+            true => vec![&self.test_flow, &self.control_flow],
+            false => self.flows.iter().map(String::as_str).collect(),
+        }
+    }
+}
+
+/// What the runs of a seed came to, of one pair.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct MixSeed {
     /// All under test against all under control.
@@ -64,13 +78,13 @@ struct Tally {
 }
 
 impl MixSeed {
-    /// From the run with half under each, and those with all under test and
+    /// From the run as it is, with a part under each, and those with all under test and
     /// all under control.
     pub fn new(pair: &MixPair, halves: &RunView<'_>, all: [&RunView<'_>; 2]) -> MixSeed {
         let flows = [pair.test_flow.as_str(), pair.control_flow.as_str()];
         let mut seed = MixSeed::default();
-        for flow in flows {
-            // Both halves of the process, in both runs under one controller.
+        for flow in pair.all_flows() {
+            // All parts of the process, in both runs under one controller.
             let [test, control] = all.map(|run| transfers(run, flow));
             add(&mut seed.classes, &test, &control);
         }

@@ -57,6 +57,20 @@ impl<'r> Runs<'r> {
     }
 }
 
+impl Runs<'_> {
+    /// Whether the seed makes no difference to anything that was measured in some
+    /// company: what differs from such runs is no coincidence.
+    pub fn nothing_is_random(self, company: Company) -> bool {
+        let mut first: BTreeMap<usize, (&RankFigures, usize)> = BTreeMap::new();
+        let same = self.with(company).all(|run| {
+            let known = first.entry(run.scenario).or_insert((&run.figures, 0));
+            known.1 += 1;
+            *known.0 == run.figures
+        });
+        same && !first.is_empty() && first.values().all(|(_, runs)| *runs > 1)
+    }
+}
+
 /// Whether a seed changes anything: some two runs that differ in it alone
 /// have other figures.
 pub(super) fn seeds_matter(runs: &[RankRun]) -> bool {

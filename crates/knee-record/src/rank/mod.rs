@@ -58,6 +58,9 @@ pub struct RankFigures {
     pub goodput_bps: Option<f64>,
     /// Payload rate that the path allowed, bit/s.
     pub capacity_bps: Option<f64>,
+    /// Part of what could be delivered in the span that was, all flows together, `0..=1`:
+    /// what waited at its begin, behind a hole or in a queue, counts as possible too.
+    pub capacity_share: Option<f64>,
     /// Median RTT, seconds.
     pub rtt_p50_s: Option<f64>,
     /// 95th percentile of the RTT, seconds.
@@ -90,6 +93,7 @@ impl RankFigures {
         RankFigures {
             goodput_bps: flow.goodput_bps,
             capacity_bps: flow.capacity_bps,
+            capacity_share: summary.measures.capacity_share,
             rtt_p50_s: flow.rtt_us.map(|rtt| rtt.p50 / 1e6),
             rtt_p95_s: flow.rtt_us.map(|rtt| rtt.p95 / 1e6),
             base_rtt_s: flow.base_rtt_us / 1e6,
@@ -99,12 +103,6 @@ impl RankFigures {
             jain: summary.measures.jain.filter(|_| two),
             convergence_s: converged,
         }
-    }
-
-    /// Goodput over what the path allowed.
-    pub(crate) fn used(&self) -> Option<f64> {
-        let (goodput, capacity) = self.goodput_bps.zip(self.capacity_bps)?;
-        (capacity > 0.0).then(|| goodput / capacity)
     }
 
     /// 95th percentile of the RTT over that of the empty path.

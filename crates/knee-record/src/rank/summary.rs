@@ -2,8 +2,8 @@
 
 use super::gather::{ByRepeat, Runs, seeds_matter};
 use super::{Company, RankRun, words};
-use crate::{Error, Interval, Paired, PairedScale};
-use knee_statistics::holm;
+use crate::{Error, Interval, Paired};
+use knee_statistics::{WORTH_NAMING, holm};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::cmp::Ordering;
@@ -11,9 +11,6 @@ use std::path::Path;
 
 /// Schema name of `rank.json`.
 pub(crate) const SCHEMA: &str = "knee-rank/1";
-/// A relative difference smaller than this is none, however sure it is: no
-/// two implementations of one controller are closer.
-const WORTH_NAMING: f64 = 0.01;
 
 /// What was ranked, and how.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -96,7 +93,7 @@ pub struct RankEntry {
     /// Its power against that of the first, in pairs of the same seed; null
     /// for the first.
     pub against_first: Option<Paired>,
-    /// Alone: goodput over what the path allows.
+    /// Alone: part of what the path could deliver that was delivered, `0..=1`.
     pub used: Option<Interval>,
     /// Alone: 95th percentile of the RTT over the RTT of the empty path,
     /// geometric mean over the scenarios.
@@ -169,7 +166,15 @@ impl RankSummary {
             .collect();
         all.sort_by(|(a, _), (b, _)| by_power(b).total_cmp(&by_power(a)));
         let seeds_matter = seeds_matter(runs);
-        let comparisons = compare(&mut all, ranking.repeats > 1 && !seeds_matter);
+        let runs_of = |candidate: &str| {
+            let candidate = ranking.candidates.iter().position(|name| name == candidate);
+            let scenarios = ranking.scenarios.len();
+            candidate.map(|candidate| Runs { all: runs, candidate, scenarios })
+        };
+        let certain = |candidate: &str| {
+            runs_of(candidate).is_some_and(|runs| runs.nothing_is_random(Company::Alone))
+        };
+        let comparisons = compare(&mut all, certain);
         let mut entries: Vec<RankEntry> = all.into_iter().map(|(entry, _)| entry).collect();
         judge(&mut entries);
         front(&mut entries);
@@ -199,7 +204,7 @@ fn over(values: &ByRepeat) -> Option<Interval> {
 fn entry(ranking: &Ranking, all: &[RankRun], candidate: usize) -> RankEntry {
     let runs = Runs { all, candidate, scenarios: ranking.scenarios.len() };
     let (alone, itself) = (Company::Alone, Company::Itself);
-    let used = runs.mean(alone, |figures| figures.used());
+    let used = runs.mean(alone, |figures| figures.capacity_share);
     let stretch = runs.geometric(alone, |figures| figures.stretch());
     let (times, never_converged) = runs.finite(itself, |figures| figures.convergence_s);
     let both = used.iter().filter_map(|(repeat, used)| Some([*used, *stretch.get(repeat)?]));
@@ -242,12 +247,16 @@ fn place(ranking: &Ranking, all: &[RankRun], candidate: usize, at: usize) -> Ran
     }
 }
 
-/// Each with the first, in pairs of the same seed.
-fn compare(all: &mut [(RankEntry, ByRepeat)], certain: bool) -> usize {
-    let Some(((_, first), others)) = all.split_first_mut() else { return 0 };
+/// Each with the first, in pairs of the same seed. `certain`: nothing in the runs of a
+/// candidate alone depends on the seed, so what differs between two such candidates,
+/// differs.
+fn compare(all: &mut [(RankEntry, ByRepeat)], certain: impl Fn(&str) -> bool) -> usize {
+    let Some(((leader, first), others)) = all.split_first_mut() else { return 0 };
+    let first_is_certain = certain(&leader.candidate);
     for (entry, power) in others.iter_mut() {
         let pairs = power.iter().filter_map(|(repeat, own)| Some((*own, *first.get(repeat)?)));
         let paired = Paired::new(&pairs.collect::<Vec<_>>());
+        let certain = first_is_certain && certain(&entry.candidate);
         entry.against_first =
             paired.map(|paired| if certain { paired.without_chance() } else { paired });
     }
@@ -258,7 +267,7 @@ fn compare(all: &mut [(RankEntry, ByRepeat)], certain: bool) -> usize {
 fn judge(entries: &mut [RankEntry]) {
     for entry in entries.iter_mut().skip(1) {
         entry.word = match &entry.against_first {
-            Some(paired) if paired.is_same() || is_small(paired) => RankWord::NoDifference,
+            Some(paired) if paired.is_same() || paired.is_small() => RankWord::NoDifference,
             Some(paired) if paired.differs() => RankWord::Worse,
             Some(paired) if paired.p_corrected.is_some() => RankWord::NoDifference,
             _ => RankWord::Unknown,
@@ -272,16 +281,6 @@ fn judge(entries: &mut [RankEntry]) {
     };
     if let Some(first) = entries.first_mut() {
         first.word = word;
-    }
-}
-
-/// The whole interval of the ratio is below what is worth naming.
-fn is_small(paired: &Paired) -> bool {
-    let small = |ratio: f64| ratio.ln().abs() < WORTH_NAMING;
-    match (paired.scale, paired.estimate, paired.low.zip(paired.high)) {
-        (PairedScale::Ratio, Some(ratio), None) => small(ratio),
-        (PairedScale::Ratio, _, Some((low, high))) => small(low) && small(high),
-        _ => false,
     }
 }
 

@@ -13,9 +13,10 @@ const SCHEMA: &str = "knee-rank/1";
 /// A column of figures: its name and where its values are.
 type Figure = (&'static str, fn(&RankFigures) -> Option<f64>);
 
-const FIGURES: [Figure; 10] = [
+const FIGURES: [Figure; 11] = [
     ("goodput_bps", |run| run.goodput_bps),
     ("capacity_bps", |run| run.capacity_bps),
+    ("capacity_share", |run| run.capacity_share),
     ("rtt_p50_s", |run| run.rtt_p50_s),
     ("rtt_p95_s", |run| run.rtt_p95_s),
     ("base_rtt_s", |run| Some(run.base_rtt_s)),

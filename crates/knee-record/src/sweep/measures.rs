@@ -5,7 +5,8 @@ use super::GroupMeasures;
 use crate::measures::{Column, columns, measure};
 use crate::view::{RunView, Window};
 use crate::{Records, Summary, Unit};
-use knee_scenario::{Measure, Scenario, measure};
+use knee_scenario::{Measure, measure};
+use knee_units::Time;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -55,13 +56,10 @@ fn sorted_columns() -> Vec<Column> {
     columns
 }
 
-/// Every group of a run; of several, all flows together last.
-pub(super) fn of_groups(
-    scenario: &Scenario,
-    records: &Records,
-    summary: &Summary,
-) -> Vec<GroupMeasures> {
-    let view = RunView::new(records, scenario.warmup);
+/// The main measures of every group of flows of a run, from `warmup` after the start of
+/// each flow; of several groups, all flows together last.
+pub fn group_measures(records: &Records, summary: &Summary, warmup: Time) -> Vec<GroupMeasures> {
+    let view = RunView::new(records, warmup);
     let columns = sorted_columns();
     let mut groups: Vec<(String, usize)> = Vec::new();
     for flow in &summary.flows {

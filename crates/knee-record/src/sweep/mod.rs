@@ -8,11 +8,11 @@ mod table;
 mod verdict;
 mod words;
 
-pub use measures::{Better, SweepMeasure, sweep_measures};
+pub use measures::{Better, SweepMeasure, group_measures, sweep_measures};
 pub use summary::{
     LeftOut, PointGroup, PointMeasure, SweepKey, SweepPoint, SweepSummary, read_sweep,
 };
-pub use table::{SweepRow, sweep_columns, write_sweep};
+pub use table::{SweepRow, SweepRunAt, read_sweep_runs, sweep_columns, write_sweep};
 pub use verdict::{SweepPair, SweepPlace, SweepVerdict};
 
 use crate::{Records, Summary};
@@ -78,7 +78,7 @@ impl SweepRun {
             seed: scenario.seed,
             data_packets: records.cost.data_packets,
             user_cpu_s,
-            groups: measures::of_groups(scenario, records, summary),
+            groups: group_measures(records, summary, scenario.warmup),
         }
     }
 

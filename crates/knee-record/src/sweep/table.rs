@@ -3,8 +3,8 @@
 
 use super::{GroupMeasures, SweepKey, sweep_measures};
 use crate::Error;
-use crate::table::{TableColumns, write_columns};
-use knee_columns::{Cells, Kind};
+use crate::table::{TableColumns, read_columns, write_columns};
+use knee_columns::{Cells, Kind, each};
 use knee_units::{Bytes, Fraction, Rate, Time};
 use std::path::Path;
 
@@ -41,6 +41,54 @@ pub fn write_sweep(path: &Path, keys: &[SweepKey], rows: &[SweepRow<'_>]) -> Res
 /// The same columns in memory.
 pub fn sweep_columns(keys: &[SweepKey], rows: &[SweepRow<'_>]) -> TableColumns {
     TableColumns::of(columns(keys, rows))
+}
+
+/// A run of a sweep, and where in it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SweepRunAt {
+    /// Name of the run, which its file has too.
+    pub run: String,
+    /// For each key, which of its values, from zero.
+    pub at: Vec<usize>,
+}
+
+/// Reads which runs are at which point, in the order of the table.
+///
+/// # Errors
+/// When the table is not there or damaged.
+pub fn read_sweep_runs(path: &Path, keys: &[SweepKey]) -> Result<Vec<SweepRunAt>, Error> {
+    let names = std::iter::once("run").chain(keys.iter().map(|key| key.name.as_str()));
+    let columns = texts(path, &names.collect::<Vec<_>>())?;
+    let Some((runs, settings)) = columns.split_first() else { return Ok(Vec::new()) };
+    let mut all: Vec<SweepRunAt> = Vec::new();
+    for (row, run) in runs.iter().enumerate() {
+        let place = |(key, column): (&SweepKey, &Vec<String>)| {
+            key.values.iter().position(|value| column.get(row) == Some(value))
+        };
+        let at: Option<Vec<usize>> = keys.iter().zip(settings).map(place).collect();
+        let at = at.ok_or_else(|| Error::malformed(path, "a value is none of the sweep's"))?;
+        // A run has a row for each group of flows.
+        let found = SweepRunAt { run: run.clone(), at };
+        if all.last() != Some(&found) {
+            all.push(found);
+        }
+    }
+    Ok(all)
+}
+
+/// Columns of texts, each whole; a gap is the empty text.
+fn texts(path: &Path, names: &[&str]) -> Result<Vec<Vec<String>>, Error> {
+    let wanted: Vec<(&str, Kind)> = names.iter().map(|name| (*name, Kind::Text)).collect();
+    let mut columns: Vec<Vec<String>> = vec![Vec::new(); names.len()];
+    read_columns(path, SCHEMA, &wanted, |_, cells| {
+        for (column, cells) in columns.iter_mut().zip(cells) {
+            let Cells::Texts(values, present) = cells else { continue };
+            let text = |value: &[u8]| String::from_utf8_lossy(value).into_owned();
+            let values = each(values, present);
+            column.extend(values.map(|value| value.map_or_else(String::new, |v| text(v.data()))));
+        }
+    })?;
+    Ok(columns)
 }
 
 fn columns(keys: &[SweepKey], rows: &[SweepRow<'_>]) -> Vec<(String, Kind, Cells)> {

@@ -117,7 +117,7 @@ fn of_key(key: usize, keys: &[SweepKey], points: &[PointRuns]) -> Vec<SweepVerdi
             });
         }
     }
-    decide(&mut verdicts, &keys[key], &measures);
+    decide(&mut verdicts, (keys, key), &measures);
     verdicts
 }
 
@@ -173,7 +173,7 @@ fn nothing_is_random(runs: &[SweepRun]) -> bool {
 }
 
 /// Corrects all comparisons of a key together, then names what stands out.
-fn decide(verdicts: &mut [SweepVerdict], key: &SweepKey, measures: &[SweepMeasure]) {
+fn decide(verdicts: &mut [SweepVerdict], key: (&[SweepKey], usize), measures: &[SweepMeasure]) {
     let places = verdicts.iter_mut().flat_map(|verdict| &mut verdict.places);
     let pairs = places.flat_map(|place| &mut place.pairs);
     let comparisons = holm(pairs.map(|pair| &mut pair.compared));

@@ -4,15 +4,23 @@ use super::{SweepKey, SweepMeasure, SweepPlace, SweepVerdict};
 use crate::Unit;
 use knee_statistics::{Paired, PairedScale};
 
-/// What a measure says about the values of a key.
-pub(super) fn sentence(verdict: &SweepVerdict, key: &SweepKey, measure: &SweepMeasure) -> String {
+/// Combinations of the other settings that are named one by one; more are counted.
+const NAMED_MAX: usize = 4;
+
+/// What a measure says about the values of one of the keys.
+pub(super) fn sentence(
+    verdict: &SweepVerdict,
+    (keys, at): (&[SweepKey], usize),
+    measure: &SweepMeasure,
+) -> String {
+    let key = &keys[at];
     let mut title = measure.title.clone();
     if let Some(first) = title.get(..1).map(str::to_uppercase) {
         title.replace_range(..1, &first);
     }
     let said = match verdict.places.as_slice() {
         [place] => of_one_place(place, key, measure),
-        places => of_places(places, key),
+        places => of_places(places, keys, at),
     };
     format!("{title}: {said}{}.", advice(verdict))
 }
@@ -50,28 +58,61 @@ fn of_one_place(place: &SweepPlace, key: &SweepKey, measure: &SweepMeasure) -> S
     format!("no difference between {} = {}{by}{behind}", key.name, list(&leading))
 }
 
-fn of_places(places: &[SweepPlace], key: &SweepKey) -> String {
+fn of_places(places: &[SweepPlace], keys: &[SweepKey], at: usize) -> String {
+    let key = &keys[at];
     if places.iter().flat_map(|place| &place.pairs).all(|pair| pair.compared.p_value.is_none()) {
         return format!("one run with each {} cannot tell a difference from chance", key.name);
     }
     let all = places.len();
-    let wins = |value: usize| places.iter().filter(|place| place.best == Some(value)).count();
-    let mut winners: Vec<(usize, usize)> = (0..key.values.len()).map(|v| (wins(v), v)).collect();
-    winners.retain(|(wins, _)| *wins > 0);
-    winners.sort_by_key(|(wins, value)| (usize::MAX - wins, *value));
-    let open = all - winners.iter().map(|(wins, _)| wins).sum::<usize>();
+    let won = |value: Option<usize>| -> Vec<&SweepPlace> {
+        places.iter().filter(|place| place.best == value).collect()
+    };
+    let mut winners: Vec<(usize, Vec<&SweepPlace>)> =
+        (0..key.values.len()).map(|value| (value, won(Some(value)))).collect();
+    winners.retain(|(_, places)| !places.is_empty());
+    winners.sort_by_key(|(value, places)| (usize::MAX - places.len(), *value));
+    let open = won(None);
     if winners.is_empty() {
         let what = "no value is better than each other one at any of";
         return format!("{what} {all} combinations of the other settings");
     }
-    let named = winners.iter().map(|(wins, value)| format!("{} at {wins}", key.values[*value]));
+    if winners.len() == 1 && open.is_empty() {
+        let (value, _) = winners[0];
+        return format!(
+            "best with {} = {} at all {all} combinations of the other settings",
+            key.name, key.values[value]
+        );
+    }
+    if all <= NAMED_MAX {
+        let with = |places: &[&SweepPlace]| with(places, keys, at);
+        let named = winners.iter().map(|(value, places)| {
+            format!("best with {} = {} at {}", key.name, key.values[*value], with(places))
+        });
+        let none = (!open.is_empty()).then(|| format!("no difference at {}", with(&open)));
+        return named.chain(none).collect::<Vec<_>>().join("; ");
+    }
+    let named = winners.iter().map(|(value, places)| {
+        format!("{} = {} at {}", key.name, key.values[*value], places.len())
+    });
     let named: Vec<String> = named.collect();
-    let rest = if open > 0 { format!("; none at {open}") } else { String::new() };
-    format!(
-        "best {} of {all} combinations of the other settings: {}{rest}",
-        key.name,
-        named.join(", ")
-    )
+    let rest = match open.len() {
+        0 => String::new(),
+        open => format!("; no difference at {open}"),
+    };
+    format!("of {all} combinations of the other settings, best with {}{rest}", named.join(", "))
+}
+
+/// The other settings of some places: `link.a.buffer = 1 BDP and link.a.buffer = 4 BDP`.
+fn with(places: &[&SweepPlace], keys: &[SweepKey], compared: usize) -> String {
+    let one = |place: &&SweepPlace| {
+        let settings = keys.iter().enumerate().zip(&place.at);
+        let other = settings
+            .filter(|((number, key), _)| *number != compared && key.values.len() > 1)
+            .map(|((_, key), value)| format!("{} = {}", key.name, key.values[*value]));
+        other.collect::<Vec<_>>().join(", ")
+    };
+    let named: Vec<String> = places.iter().map(one).collect();
+    list(&named.iter().map(String::as_str).collect::<Vec<_>>())
 }
 
 /// `0.973 times that of reno (0.951 to 0.996)`.
@@ -121,5 +162,59 @@ fn list(names: &[&str]) -> String {
         [] => "any value".to_string(),
         [only] => only.to_string(),
         [names @ .., last] => format!("{} and {last}", names.join(", ")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Better;
+
+    fn place(buffer: usize, best: Option<usize>) -> SweepPlace {
+        let compared = Paired::new(&[(1.0, 2.0), (1.1, 2.3)]).expect("two pairs");
+        let pair = crate::SweepPair { value: 0, against: 1, compared };
+        let at = vec![0, buffer];
+        SweepPlace { at, best, leading: vec![0, 1], repeats_advised: None, pairs: vec![pair] }
+    }
+
+    fn says(places: Vec<SweepPlace>) -> String {
+        let key = |name: &str, values: &[&str]| SweepKey {
+            name: name.to_string(),
+            values: values.iter().map(|value| value.to_string()).collect(),
+        };
+        let buffers = ["1 BDP", "2 BDP", "4 BDP", "8 BDP", "16 BDP"];
+        let keys = [key("flow.a.cc", &["bbr", "reno"]), key("link.b.buffer", &buffers)];
+        let measure = SweepMeasure {
+            name: "goodput_bps".to_string(),
+            title: "goodput".to_string(),
+            unit: Unit::BitsPerSecond,
+            better: Better::More,
+        };
+        let (group, says) = ("a".to_string(), String::new());
+        let verdict = SweepVerdict {
+            key: 0,
+            group,
+            measure: measure.name.clone(),
+            says,
+            comparisons: 1,
+            repeats_advised: None,
+            places,
+        };
+        sentence(&verdict, (&keys, 0), &measure)
+    }
+
+    /// Where a value wins is named, as long as these are few.
+    #[test]
+    fn the_headline_says_where_a_value_is_best() {
+        let said = says(vec![place(0, Some(1)), place(1, None)]);
+        let first = "Goodput: best with flow.a.cc = reno at link.b.buffer = 1 BDP; \
+                     no difference at link.b.buffer = 2 BDP";
+        assert!(said.starts_with(first), "{said}");
+        let said = says((0..5).map(|at| place(at, [Some(1), Some(0), None][at % 3])).collect());
+        let counted = "of 5 combinations of the other settings, best with flow.a.cc = bbr at 2, \
+                       flow.a.cc = reno at 2; no difference at 1";
+        assert!(said.contains(counted), "{said}");
+        let said = says((0..3).map(|at| place(at, Some(0))).collect());
+        assert!(said.contains("best with flow.a.cc = bbr at all 3 combinations"), "{said}");
     }
 }

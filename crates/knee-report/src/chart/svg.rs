@@ -40,7 +40,7 @@ impl Chart {
         )
     }
 
-    /// The chart as a file of its own, in a palette for paper, so many pixels
+    /// Returns the chart as a separate SVG file in a palette for paper, `pixels`
     /// wide.
     pub(crate) fn file(&self, of: &dyn Columns, pixels: f64) -> String {
         let [width, height] = self.size;

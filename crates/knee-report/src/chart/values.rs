@@ -100,7 +100,7 @@ impl Chart {
     }
 }
 
-/// The last of so many ascending values that is at most `limit`.
+/// Index of the last of `rows` ascending values that is at most `limit`.
 fn at_or_below(rows: usize, limit: f64, value: impl Fn(usize) -> f64) -> Option<usize> {
     let (mut low, mut high) = (0, rows);
     while low < high {

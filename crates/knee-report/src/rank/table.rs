@@ -1,6 +1,7 @@
 //! The table of a ranking, the same on a screen and on the page.
 
 use crate::comparison::{Comparison, ComparisonHead};
+use crate::scatter::colour;
 use crate::words::NONE;
 use knee_record::{Interval, PairedScale, RankEntry, RankSummary, RankWord};
 
@@ -81,12 +82,7 @@ pub fn rank_numbers(summary: &RankSummary) -> Vec<Vec<String>> {
 /// Place, name and answer, for beside the plane.
 pub(super) fn brief(summary: &RankSummary) -> Vec<[String; 4]> {
     let row = |(place, entry): (usize, &RankEntry)| {
-        [
-            super::colour(place),
-            named(entry),
-            shown(&entry.power, plain),
-            word(entry.word).to_string(),
-        ]
+        [colour(place), named(entry), shown(&entry.power, plain), word(entry.word).to_string()]
     };
     summary.entries.iter().enumerate().map(row).collect()
 }

@@ -1,13 +1,12 @@
 //! A recorded link: what it allowed as an area, what left it as a line over
 //! that, as `mm-throughput-graph` of Mahimahi shows both.
 
-use super::colour;
-use crate::drawing::{Axis, Drawing, WIDTH};
+use crate::drawing::{Axis, Drawing};
+use crate::scatter::{COLOURS, colour};
 use knee_record::{RankSummary, RankTrace};
 
 const HEIGHT: f64 = 250.0;
 const LEFT: f64 = 58.0;
-const RIGHT: f64 = WIDTH - 14.0;
 const TOP: f64 = 44.0;
 const BOTTOM: f64 = HEIGHT - 44.0;
 /// Lines that one area carries and the eye can follow.
@@ -36,12 +35,13 @@ fn drawn<'s>(
     all.take(LINES_MAX)
 }
 
-pub(super) fn drawing(summary: &RankSummary, trace: &RankTrace) -> Drawing {
+pub(super) fn drawing(summary: &RankSummary, trace: &RankTrace, width: f64) -> Drawing {
+    let right = width - 14.0;
     let label = format!("capacity and throughput of link {}", trace.link);
-    let mut drawing = Drawing::new(HEIGHT, &label);
+    let mut drawing = Drawing::sized(width, HEIGHT, &label);
     let highest = trace.capacity_bps.iter().copied().max().unwrap_or(0) as f64 / 1e6;
     let end_s = trace.capacity_bps.len() as f64 * trace.bin_s;
-    let x = Axis::from_zero(end_s, LEFT, RIGHT);
+    let x = Axis::from_zero(end_s, LEFT, right);
     let y = Axis::from_zero(highest * 1.05, BOTTOM, TOP);
     let middle = |bin: usize| x.at((bin as f64 + 0.5) * trace.bin_s);
     let places = |rates: &[u64]| -> Vec<(f64, f64)> {
@@ -53,11 +53,11 @@ pub(super) fn drawing(summary: &RankSummary, trace: &RankTrace) -> Drawing {
         (middle(0), BOTTOM),
     ]);
     drawing.shape("capacity", &area, "what the link allowed");
-    drawing.levels(&y, LEFT, RIGHT, "IP rate (Mbit/s)");
+    drawing.levels(&y, LEFT, right, "IP rate (Mbit/s)");
     drawing.axis(&x, TOP, BOTTOM, "time (s)");
     let mut at = LEFT + 120.0;
     for (place, name, rates) in drawn(summary, trace) {
-        let class = format!("curve c{}", place % super::COLOURS);
+        let class = format!("curve c{}", place % COLOURS);
         drawing.line(class.clone(), &places(rates));
         drawing.line(class, &[(at, 14.0), (at + 20.0, 14.0)]);
         drawing.words("name", "start", (at + 25.0, 18.0), name);

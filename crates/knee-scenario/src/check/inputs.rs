@@ -4,7 +4,7 @@ use crate::model::InputFile;
 use crate::read::At;
 use crate::source::{Reading, beside};
 use knee_link::Trace;
-use knee_workload::{Mix, PageObject};
+use knee_workload::{AccessLog, LogChoice, Mix, PageObject};
 use std::sync::Arc;
 
 /// Folder of the files that a resolved scenario names, beside it. Of its own,
@@ -90,21 +90,25 @@ impl<'f> Inputs<'f> {
         self.text(written, what, reading).map(|(_, text)| text)
     }
 
-    /// Reads the sizes in an access log.
-    pub(crate) fn sizes(
+    /// Reads the lines of an access log that are chosen.
+    pub(crate) fn log(
         &mut self,
         written: &At<String>,
+        choice: &LogChoice,
         reading: &mut Reading<'_>,
-    ) -> Option<Vec<u64>> {
+    ) -> Option<AccessLog> {
         let bytes = self.bytes(written, "access log", reading)?;
         let read = knee_workload::read_access_log(&bytes);
         let wrong = |error| broken("access log", written, &format!("{error}"), reading);
         let log = read.map_err(wrong).ok()?;
         let name = self.add(&written.value, bytes);
         if let Some(file) = self.files.iter_mut().find(|file| file.name == name) {
-            file.read_as = log.to_string();
+            let more = log.more();
+            let more = if more.is_empty() { more } else { format!("; {more}") };
+            file.read_as = format!("{log}{more}");
         }
-        Some(log.sizes)
+        let wrong = |error| broken("access log", written, &format!("{error}"), reading);
+        log.choose(choice).map_err(wrong).ok()
     }
 
     /// The name of a file in the resolved scenario, and its text.

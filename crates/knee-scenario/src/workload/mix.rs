@@ -3,10 +3,10 @@
 use super::sizes::{SizesFile, sizes};
 use super::{Kind, Room};
 use crate::check::{Inputs, in_range};
-use crate::read::{Optional, Required, table};
+use crate::read::{At, Optional, Required, table};
 use crate::source::Reading;
 use knee_units::Time;
-use knee_workload::{Mix, Workload};
+use knee_workload::{Arrivals, Mix, NotChosen, Workload};
 
 /// Transfers that a group of flows may be expected to start: what a run of
 /// some minutes can still simulate.
@@ -16,8 +16,11 @@ table! {
     /// Transfers that arrive as a Poisson process, each over a connection of
     /// its own.
     "a mix" MixFile {
-        /// Mean time between two arrivals.
-        arrival_interval: Required<Time>,
+        /// Mean time between two arrivals, which come at random.
+        arrival_interval: Optional<Time>,
+        /// "log": the lines of the log in sizes arrive when their times say, each with its
+        /// own size, instead of at random. The first one arrives at the start.
+        arrivals: Optional<String>,
         /// How many arrive at most. Default: as many as the time brings.
         count: Optional<u64>,
         /// Name of the arrival process. Mixes that name the same one see the
@@ -40,29 +43,98 @@ impl Kind for MixFile {
         reading: &mut Reading<'_>,
     ) -> Option<Workload> {
         in_range(&self.count, "the number of arrivals", 1, i64::MAX as u64, reading);
-        let shortest = Time::from_nanos(1);
-        // A longer one would bring less than one arrival.
-        let entry = &self.arrival_interval.0;
-        let possible = in_range(entry, "the arrival interval", shortest, room.life, reading);
         let count = self.count.get().copied();
-        let sizes = match &mut self.sizes.0 {
+        let read = match &mut self.sizes.0 {
             Optional::Given(at) => sizes(at, inputs, reading),
             _ => None,
         };
-        let arrivals_per_second = 1.0 / self.arrival_interval.get()?.as_secs_f64();
-        let each = arrivals_per_second * room.life.as_secs_f64();
-        let expected = count.map_or(each, |count| each.min(count as f64)) * room.flows as f64;
-        if possible && expected > ARRIVALS_MAX {
-            let message =
-                format!("about {expected:.0} transfers would arrive, at most 10000000 may");
-            let help = "write a longer arrival_interval, or a smaller count";
-            reading.problem(room.span, message, help);
-        }
-        let mix =
-            Mix { arrivals_per_second, count, sizes: sizes?, process: self.process.get().cloned() };
+        let (sizes, recorded) = match read {
+            Some(read) => (Some(read.sizes), read.arrivals),
+            None => (None, None),
+        };
+        let arrivals = match (self.arrivals.at(), self.arrival_interval.is_given()) {
+            (Some(at), false) if at.value == "log" => {
+                follow(at, recorded, sizes.is_some(), room, reading)?
+            }
+            (Some(at), _) => {
+                let help = "write arrivals = \"log\", or an arrival_interval, and not both";
+                reading.problem(at.span, "arrivals follow the log, or come at random", help);
+                return None;
+            }
+            (None, false) => {
+                let help = "write arrival_interval = \"100 ms\", or arrivals = \"log\"";
+                reading.problem(room.span, "a mix does not say when its transfers arrive", help);
+                return None;
+            }
+            (None, true) => self.at_random(room, count, reading)?,
+        };
+        let mix = Mix { arrivals, count, sizes: sizes?, process: self.process.get().cloned() };
         if let Some(name) = self.process.at() {
             inputs.share(name, &mix, reading);
         }
         Some(Workload::Mix(mix))
     }
+}
+
+impl MixFile {
+    /// A Poisson process, of no more arrivals than a run can bear.
+    fn at_random(
+        &self,
+        room: &Room,
+        count: Option<u64>,
+        reading: &mut Reading<'_>,
+    ) -> Option<Arrivals> {
+        let shortest = Time::from_nanos(1);
+        // A longer one would bring less than one arrival.
+        let entry = &self.arrival_interval;
+        let possible = in_range(entry, "the arrival interval", shortest, room.life, reading);
+        let per_second = 1.0 / entry.get()?.as_secs_f64();
+        let each = per_second * room.life.as_secs_f64();
+        let expected = count.map_or(each, |count| each.min(count as f64)) * room.flows as f64;
+        if possible {
+            bearable(
+                expected,
+                "write a longer arrival_interval, or a smaller count",
+                room,
+                reading,
+            );
+        }
+        Some(Arrivals::Poisson { per_second })
+    }
+}
+
+fn bearable(expected: f64, help: &str, room: &Room, reading: &mut Reading<'_>) {
+    if expected > ARRIVALS_MAX {
+        let message = format!("about {expected:.0} transfers would arrive, at most 10000000 may");
+        reading.problem(room.span, message, help);
+    }
+}
+
+/// The arrivals of a log, as far as the run goes.
+fn follow(
+    at: &At<String>,
+    recorded: Option<Result<Vec<(Time, u64)>, NotChosen>>,
+    read: bool,
+    room: &Room,
+    reading: &mut Reading<'_>,
+) -> Option<Arrivals> {
+    let arrivals = match recorded {
+        Some(Ok(arrivals)) => arrivals,
+        Some(Err(reason)) => {
+            let message = format!("arrivals cannot follow the log: {reason}");
+            reading.problem(at.span, message, "give every line a time");
+            return None;
+        }
+        None => {
+            if read {
+                let help = "write sizes = { log = \"access.csv\" }, or an arrival_interval";
+                reading.problem(at.span, "there is no log that arrivals could follow", help);
+            }
+            return None;
+        }
+    };
+    let within = arrivals.iter().take_while(|(time, _)| *time < room.life).count();
+    let help = "write a shorter duration, or take a part of the log";
+    bearable(within as f64 * room.flows as f64, help, room, reading);
+    Some(Arrivals::Recorded(arrivals.into()))
 }

@@ -5,8 +5,8 @@ use crate::check::{Inputs, in_range};
 use crate::read::{At, Optional, Value, table};
 use crate::source::Reading;
 use crate::tree::{Kind, Node, Span};
-use knee_units::Bytes;
-use knee_workload::Sizes;
+use knee_units::{Bytes, Time};
+use knee_workload::{LogChoice, NotChosen, Sizes};
 use schemars::JsonSchema;
 
 /// A distribution of sizes.
@@ -38,19 +38,34 @@ table! {
         /// comma-separated values with a column "bytes", or one size per
         /// line; compressed by gzip or not.
         log: Optional<String>,
+        /// Of the log, only lines of this class, by its column "class" or the like.
+        class: Optional<String>,
+        /// Of the log, only lines whose client has at least this round-trip time, by its
+        /// column "client_rtt_ms" or the like.
+        rtt_at_least: Optional<Time>,
+        /// Of the log, only lines whose client has a shorter round-trip time than this.
+        rtt_below: Optional<Time>,
     }
+}
+
+/// Sizes, and of a log also when its lines say that they arrive.
+pub(super) struct Read {
+    pub sizes: Sizes,
+    /// None: there is no log. An error: its lines have no times.
+    pub arrivals: Option<Result<Vec<(Time, u64)>, NotChosen>>,
 }
 
 pub(super) fn sizes(
     at: &mut At<SizesFile>,
     inputs: &mut Inputs<'_>,
     reading: &mut Reading<'_>,
-) -> Option<Sizes> {
+) -> Option<Read> {
+    let plain = |sizes: Sizes| Read { sizes, arrivals: None };
     match &mut at.value {
         SizesFile::Fixed(size) => {
             let entry = Optional::Given(At { value: *size, span: at.span });
             in_range(&entry, "a size", SIZE_MIN, SIZE_MAX, reading);
-            Some(Sizes::Fixed(size.get()))
+            Some(plain(Sizes::Fixed(size.get())))
         }
         SizesFile::Table(table) => distribution(at.span, table, inputs, reading),
     }
@@ -62,7 +77,15 @@ fn distribution(
     table: &mut SizesTable,
     inputs: &mut Inputs<'_>,
     reading: &mut Reading<'_>,
-) -> Option<Sizes> {
+) -> Option<Read> {
+    let plain = |sizes: Sizes| Read { sizes, arrivals: None };
+    let of_a_log =
+        [table.class.is_given(), table.rtt_at_least.is_given(), table.rtt_below.is_given()];
+    if of_a_log.contains(&true) && !table.log.is_given() {
+        let help = "add log = \"access.csv\", or leave class and rtt_… out";
+        reading.problem(span, "class and rtt_… choose among the lines of a log", help);
+        return None;
+    }
     let broken = [&table.median, &table.min, &table.max].iter().any(|entry| entry.is_broken())
         || [&table.sigma, &table.shape].iter().any(|entry| entry.is_broken())
         || table.log.is_broken();
@@ -75,18 +98,24 @@ fn distribution(
             in_range(&table.median, "the median", SIZE_MIN, SIZE_MAX, reading);
             in_range(&table.sigma, "sigma", 0.0, 10.0, reading);
             in_range(&table.max, "the largest size", Bytes::new(median), SIZE_MAX, reading);
-            Some(Sizes::LogNormal { median, sigma, max })
+            Some(plain(Sizes::LogNormal { median, sigma, max }))
         }
         (None, None, Some(min), Some(shape), Some(max), None) => {
             in_range(&table.min, "the smallest size", SIZE_MIN, SIZE_MAX, reading);
             in_range(&table.shape, "the shape", 0.01, 100.0, reading);
             in_range(&table.max, "the largest size", Bytes::new(min), SIZE_MAX, reading);
-            Some(Sizes::Pareto { min, shape, max })
+            Some(plain(Sizes::Pareto { min, shape, max }))
         }
         (None, None, None, None, None, Some(log)) => {
-            let sizes = inputs.sizes(&log, reading)?;
+            let choice = LogChoice {
+                class: table.class.get().cloned(),
+                rtt_at_least: table.rtt_at_least.get().copied(),
+                rtt_below: table.rtt_below.get().copied(),
+            };
+            let lines = inputs.log(&log, &choice, reading)?;
             table.log = Optional::new(inputs.resolved(&log.value));
-            Some(Sizes::Empirical(sizes))
+            let arrivals = Some(lines.arrivals());
+            Some(Read { sizes: Sizes::Empirical(lines.sizes), arrivals })
         }
         _ => {
             let help = "write { median = \"30 kB\", sigma = 2.0, max = \"1 GB\" }, or \

@@ -10,7 +10,7 @@ pub const FILES: &[(&str, &[u8])] = &[
     ("old/lte.down", b"2\n3\n"),
     ("lost.txt", b"0010"),
     ("page.csv", b"name,bytes,after\nindex,5000,\nstyle,2000,index\nlogo,300,index style\n"),
-    ("old/access.csv", b"time,bytes\n12:00,700\n12:01,90\n"),
+    ("old/access.csv", b"time,bytes,class,client_rtt_ms\n12:00,700,page,\n12:01,90,api,50\n"),
 ];
 
 /// A scenario that uses every key there is.
@@ -156,6 +156,12 @@ name = "logged"
 path = "one"
 cc = "cubic"
 workload = { mix = { arrival_interval = "1 s", sizes = { log = "old/access.csv" } } }
+
+[[flow]]
+name = "replayed"
+path = "one"
+cc = "cubic"
+workload = { mix = { arrivals = "log", sizes = { log = "old/access.csv", class = "api", rtt_at_least = "20 ms", rtt_below = "60 ms" } } }
 
 [[claim]]
 id = "A1"

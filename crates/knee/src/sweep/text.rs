@@ -4,7 +4,7 @@ use crate::cell::Cell;
 use crate::document::Document;
 use crate::table::Table;
 use knee_lab::words::NONE;
-use knee_record::{PointGroup, PointMeasure, SweepMeasure, SweepSummary};
+use knee_record::{PointGroup, PointMeasure, SweepMeasure, SweepSummary, Unit};
 
 /// Measures in the table: of those that there are, the first few.
 const SHOWN: [&str; 10] = [
@@ -71,8 +71,13 @@ fn shown(summary: &SweepSummary) -> Vec<&SweepMeasure> {
 }
 
 fn figure(measure: &SweepMeasure, group: &PointGroup) -> Cell {
-    let unit = measure.unit;
-    match group.measures.get(&measure.name) {
+    value(measure.unit, group.measures.get(&measure.name))
+}
+
+/// A measure over several runs: the mean with its interval, or in how many it never came
+/// about.
+pub fn value(unit: Unit, measure: Option<&PointMeasure>) -> Cell {
+    match measure {
         None => NONE.into(),
         Some(PointMeasure { interval: None, never }) => {
             Cell::from(unit.show(f64::INFINITY)).with("never", *never as f64)

@@ -1,0 +1,319 @@
+//! Any number of runs, sets of repeats and points of sweeps, by the measures that
+//! matter for their workload. Each is compared with the first of them.
+
+mod words;
+
+use crate::sweep::{Better, GroupMeasures, PointMeasure, SweepMeasure, sweep_measures};
+use crate::{Interval, Paired};
+use knee_statistics::{Advice, LEVEL, holm};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+pub use words::compared_in_words;
+
+/// Columns of sweeps that are looked at first: what an application waits for, then
+/// rates, delays and losses.
+const FIRST: [&str; 11] = [
+    "completion_s",
+    "completion_over_bound",
+    "page_load_s",
+    "video_bitrate_bps",
+    "video_stall_s",
+    "transfer_completion_p50_s",
+    "transfer_completion_p95_s",
+    "goodput_bps",
+    "jain",
+    "rtt_p95_s",
+    "retransmit_ratio",
+];
+/// All flows of a run together.
+const ALL: &str = "*";
+
+/// Runs that differ in their seed alone, with what is measured of each.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Side {
+    /// Short name.
+    pub name: String,
+    /// At least one.
+    pub runs: Vec<SideRun>,
+}
+
+/// What is measured of one run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SideRun {
+    /// Seed of all randomness.
+    pub seed: u64,
+    /// Group by group, as in a sweep.
+    pub groups: Vec<GroupMeasures>,
+}
+
+/// A measure of a group of flows, on every side.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct MeasureCompared {
+    /// Group of flows; `*` stands for all flows together.
+    pub group: String,
+    /// What is measured.
+    #[serde(flatten)]
+    pub measure: SweepMeasure,
+    /// Whether it is one of the few that are looked at first.
+    pub first: bool,
+    /// Value of each side over its runs; null where it has none.
+    pub values: Vec<Option<PointMeasure>>,
+    /// For each side the value of each run, in the order of its seeds; null where it has
+    /// none or what the measure waits for did not come about.
+    pub by_run: Vec<Vec<Option<f64>>>,
+    /// Each side against the first; null of the first itself, and where one of the
+    /// two has no value.
+    pub against: Vec<Option<SideAgainst>>,
+}
+
+/// A side against the first.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct SideAgainst {
+    /// The result in a word.
+    pub word: ComparedWord,
+    /// In pairs of the same seed: this side over the first, or less the first.
+    #[serde(flatten)]
+    pub compared: Paired,
+    /// Repeats with which a difference of 5 % would be found in 80 % of cases; null
+    /// where there is a difference, or nothing is known of the spread.
+    pub repeats_advised: Option<u64>,
+}
+
+/// How a side compares with the first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ComparedWord {
+    /// Better beyond chance, by 1 % or more.
+    Better,
+    /// Worse beyond chance, by 1 % or more.
+    Worse,
+    /// No difference beyond chance, or one below 1 %.
+    NoDifference,
+    /// One run each cannot tell a difference from chance.
+    OneRun,
+}
+
+impl fmt::Display for ComparedWord {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            ComparedWord::Better => "better",
+            ComparedWord::Worse => "worse",
+            ComparedWord::NoDifference => "no difference",
+            ComparedWord::OneRun => "one run",
+        })
+    }
+}
+
+/// Compares sides with the first of them, measure by measure; all comparisons are
+/// corrected together (Holm).
+pub fn compare_sides(sides: &[Side]) -> Vec<MeasureCompared> {
+    let mut all = Vec::new();
+    for group in groups(sides) {
+        all.extend(sweep_measures().into_iter().filter_map(|measure| of(sides, &group, measure)));
+    }
+    let against = all.iter_mut().flat_map(|one| one.against.iter_mut().flatten());
+    let comparisons = holm(against.map(|one| &mut one.compared));
+    let advice = Advice::new(LEVEL / comparisons.max(1) as f64);
+    for one in &mut all {
+        let better = one.measure.better;
+        for against in one.against.iter_mut().flatten() {
+            against.word = word(&against.compared, better);
+            let pairs = against.compared;
+            let open = !pairs.differs() && !pairs.is_same();
+            against.repeats_advised = pairs
+                .spread
+                .filter(|_| open)
+                .and_then(|spread| advice.repeats(spread, pairs.pairs));
+        }
+    }
+    all
+}
+
+/// The groups that all sides have, in the order of the first; where they are several,
+/// or none, all flows together as well.
+fn groups(sides: &[Side]) -> Vec<String> {
+    let names = |side: &Side| -> Vec<String> {
+        let mut names: Vec<String> = Vec::new();
+        for group in side.runs.iter().flat_map(|run| &run.groups) {
+            if group.group != ALL && !names.contains(&group.group) {
+                names.push(group.group.clone());
+            }
+        }
+        names
+    };
+    let of_each: Vec<Vec<String>> = sides.iter().map(names).collect();
+    let Some((first, others)) = of_each.split_first() else { return Vec::new() };
+    let mut common = first.clone();
+    common.retain(|name| others.iter().all(|names| names.contains(name)));
+    let only = common.len() == 1 && of_each.iter().all(|names| names.len() == 1);
+    if !only {
+        common.push(ALL.to_string());
+    }
+    common
+}
+
+fn of(sides: &[Side], group: &str, measure: SweepMeasure) -> Option<MeasureCompared> {
+    let (first, _) = sides.split_first()?;
+    let values: Vec<Option<PointMeasure>> =
+        sides.iter().map(|side| over_runs(side, group, &measure.name)).collect();
+    if values.iter().all(Option::is_none) {
+        return None;
+    }
+    let against = sides.iter().enumerate().map(|(number, side)| {
+        let compared = (number > 0).then(|| paired(side, first, group, &measure.name))??;
+        Some(SideAgainst { word: ComparedWord::OneRun, compared, repeats_advised: None })
+    });
+    let by_run = |side: &Side| -> Vec<Option<f64>> {
+        let values = side.runs.iter().map(|run| value(run, group, &measure.name));
+        values.map(|value| value.filter(|value| value.is_finite())).collect()
+    };
+    Some(MeasureCompared {
+        by_run: sides.iter().map(by_run).collect(),
+        group: group.to_string(),
+        first: FIRST.contains(&measure.name.as_str()),
+        against: against.collect(),
+        measure,
+        values,
+    })
+}
+
+/// The value in a run; infinity: what the measure waits for did not come about.
+fn value(run: &SideRun, group: &str, measure: &str) -> Option<f64> {
+    let named = run.groups.iter().find(|found| found.group == group);
+    // Of one group, all flows are that one.
+    let only = || run.groups.first().filter(|_| group == ALL && run.groups.len() == 1);
+    let found = named.or_else(only)?;
+    let never = || found.never.iter().any(|never| never == measure).then_some(f64::INFINITY);
+    found.measures.get(measure).copied().or_else(never)
+}
+
+fn over_runs(side: &Side, group: &str, measure: &str) -> Option<PointMeasure> {
+    let values: Vec<f64> = side.runs.iter().filter_map(|run| value(run, group, measure)).collect();
+    let never = values.iter().filter(|value| value.is_infinite()).count();
+    let finite: Vec<f64> = values.iter().copied().filter(|value| value.is_finite()).collect();
+    (!values.is_empty()).then(|| PointMeasure { interval: Interval::new(&finite), never })
+}
+
+/// In pairs of the same seed; a run of each is a pair, whatever their seeds.
+fn paired(side: &Side, first: &Side, group: &str, measure: &str) -> Option<Paired> {
+    let pairs: Vec<(f64, f64)> = match (&side.runs[..], &first.runs[..]) {
+        ([own], [other]) => {
+            vec![(value(own, group, measure)?, value(other, group, measure)?)]
+        }
+        (own, others) => {
+            let pair = |run: &SideRun| {
+                let other = others.iter().find(|other| other.seed == run.seed)?;
+                Some((value(run, group, measure)?, value(other, group, measure)?))
+            };
+            own.iter().filter_map(pair).collect()
+        }
+    };
+    let compared = Paired::new(&pairs)?;
+    Some(match nothing_is_random(side) && nothing_is_random(first) {
+        true => compared.without_chance(),
+        false => compared,
+    })
+}
+
+/// Whether the seed makes no difference to anything that was measured.
+fn nothing_is_random(side: &Side) -> bool {
+    side.runs.len() > 1 && side.runs.windows(2).all(|pair| pair[0].groups == pair[1].groups)
+}
+
+fn word(compared: &Paired, better: Better) -> ComparedWord {
+    let better = |more: bool| match more == (better == Better::More) {
+        true => ComparedWord::Better,
+        false => ComparedWord::Worse,
+    };
+    match compared.p_corrected {
+        _ if compared.is_same() && compared.pairs > 1 => ComparedWord::NoDifference,
+        None => ComparedWord::OneRun,
+        Some(_) if !compared.differs() || compared.is_small() => ComparedWord::NoDifference,
+        Some(_) => better(compared.first_is_more()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeMap;
+
+    fn run(seed: u64, values: &[(&str, f64)]) -> SideRun {
+        let measures = values.iter().map(|(name, value)| (name.to_string(), *value));
+        let measures: BTreeMap<String, f64> = measures.collect();
+        let group = GroupMeasures { group: "a".to_string(), measures, never: Vec::new() };
+        SideRun { seed, groups: vec![group] }
+    }
+
+    fn side(name: &str, goodputs: &[f64]) -> Side {
+        let runs = goodputs.iter().enumerate();
+        let runs = runs.map(|(at, bps)| run(at as u64 + 1, &[("goodput_bps", *bps)]));
+        Side { name: name.to_string(), runs: runs.collect() }
+    }
+
+    fn only(sides: &[Side]) -> MeasureCompared {
+        let mut all = compare_sides(sides);
+        assert_eq!(all.len(), 1, "{all:?}");
+        all.remove(0)
+    }
+
+    /// Seeds move both alike: 10 % more in each pair, although the values spread over
+    /// a factor of two.
+    #[test]
+    fn sides_are_paired_by_their_seeds() {
+        let first = side("first", &[10e6, 14e6, 20e6, 12e6]);
+        let more = side("more", &[11.0e6, 15.5e6, 21.9e6, 13.2e6]);
+        let compared = only(&[first, more]);
+        let against = compared.against[1].unwrap();
+        assert_eq!((against.word, against.compared.pairs), (ComparedWord::Better, 4));
+        let (low, high) = (against.compared.low.unwrap(), against.compared.high.unwrap());
+        assert!(1.08 < low && low < 1.10 && 1.10 < high && high < 1.12, "{low} to {high}");
+        assert!(compared.against[0].is_none() && compared.first);
+    }
+
+    /// Another order of the runs pairs the same seeds.
+    #[test]
+    fn the_order_of_the_runs_does_not_matter() {
+        let first = side("first", &[10e6, 14e6, 20e6]);
+        let mut more = side("more", &[11.0e6, 15.5e6, 21.9e6]);
+        let ordered = only(&[first.clone(), more.clone()]);
+        more.runs.reverse();
+        assert_eq!(only(&[first, more]).against, ordered.against);
+    }
+
+    /// What does not depend on the seed on either side differs with certainty; less
+    /// than 1 % is still no difference.
+    #[test]
+    fn nothing_random_is_certain() {
+        let first = side("first", &[10e6; 2]);
+        let word = |other: f64| {
+            only(&[first.clone(), side("other", &[other; 2])]).against[1].unwrap().word
+        };
+        assert_eq!(word(5e6), ComparedWord::Worse);
+        assert_eq!(word(10.05e6), ComparedWord::NoDifference);
+        assert_eq!(word(10e6), ComparedWord::NoDifference);
+        assert_eq!(word(20e6), ComparedWord::Better);
+    }
+
+    #[test]
+    fn one_run_each_decides_nothing() {
+        let compared = only(&[side("a", &[1e6]), side("b", &[5e6])]);
+        let against = compared.against[1].unwrap();
+        assert_eq!(against.word, ComparedWord::OneRun);
+        assert!((against.compared.estimate.unwrap() - 5.0).abs() < 1e-12);
+    }
+
+    /// Groups of other names are compared as all flows together.
+    #[test]
+    fn sides_without_a_common_group_are_compared_as_a_whole() {
+        let mut other = side("b", &[2e6, 3e6]);
+        for group in other.runs.iter_mut().flat_map(|run| &mut run.groups) {
+            group.group = "another".to_string();
+        }
+        let compared = only(&[side("a", &[1e6, 2e6]), other]);
+        assert_eq!(compared.group, ALL);
+        assert!(compared.values.iter().all(Option::is_some));
+    }
+}

@@ -1,0 +1,247 @@
+//! The page of a comparison: what the sides were given that differs, each against the
+//! first by the measures that matter, all of them in one plane and over time.
+
+mod forest;
+mod series;
+
+pub use series::ComparedSeries;
+
+use crate::ReportError;
+use crate::chart::{Chart, style};
+use crate::comparison::{Comparison, ComparisonHead};
+use crate::drawing::{Drawing, WIDTH};
+use crate::fitted::Fitted;
+use crate::page::{CHART_SCRIPT, SCRIPT, STYLE, environment, json_in_html};
+use crate::scatter::{Mark, Words, scatter};
+use crate::words::{self, NONE, rate, time_us};
+use knee_record::{ComparedWord, MeasureCompared, PointMeasure, SideAgainst, Unit};
+use minijinja::Value;
+use serde::Serialize;
+
+const TEMPLATE: &str = include_str!("../assets/compared.html");
+const OWN_STYLE: &str = include_str!("../assets/rank.css");
+
+/// What the page of a comparison is made of.
+#[derive(Clone, Debug)]
+pub struct ComparedPage<'a> {
+    /// What is compared, as it can be typed; the first is the baseline.
+    pub directories: &'a [String],
+    /// Short names of the same.
+    pub names: &'a [String],
+    /// Runs of each.
+    pub runs: &'a [usize],
+    /// What they were given that differs, with the value of each.
+    pub given: Vec<(&'a str, &'a [Option<String>])>,
+    /// The answer.
+    pub says: &'a [String],
+    /// Measures of each group of flows.
+    pub measures: &'a [MeasureCompared],
+    /// Their runs over time, where there are records of them.
+    pub series: &'a [ComparedSeries],
+    /// The line that repeats it.
+    pub command: &'a str,
+}
+
+/// What the page embeds, for its script.
+#[derive(Serialize)]
+struct Data<'a> {
+    #[serde(flatten)]
+    of: &'a crate::series::Embedded,
+    charts: &'a [Chart],
+}
+
+/// The page of a comparison as an HTML document.
+///
+/// # Errors
+/// [`ReportError`], when a template of this crate is wrong.
+pub fn compared_page(page: &ComparedPage<'_>) -> Result<String, ReportError> {
+    let mut environment = environment();
+    environment.add_template("compared.html", TEMPLATE)?;
+    let assets = minijinja::context! {
+        style => Value::from_safe_string([STYLE, &style(), OWN_STYLE].join("\n")),
+        script => Value::from_safe_string([CHART_SCRIPT, SCRIPT].join("\n")),
+        version => env!("CARGO_PKG_VERSION"),
+        cite => words::cite("manifest.json"),
+    };
+    let (embedded, charts) = series::drawn(page.series);
+    let draw = |chart: &Chart| {
+        let svg = Value::from_safe_string(chart.svg(&embedded, true));
+        minijinja::context! { name => chart.name, title => title(&chart.name), svg }
+    };
+    let drawings: Vec<Value> = charts.iter().map(draw).collect();
+    let data = Value::from_safe_string(json_in_html(&Data { of: &embedded, charts: &charts })?);
+    let first: Vec<&MeasureCompared> = page.measures.iter().filter(|one| one.first).collect();
+    let context = minijinja::context! {
+        assets, drawings, data,
+        names => page.names,
+        says => page.says,
+        command => page.command,
+        sides => sides(page),
+        repeats => page.runs.iter().any(|runs| *runs > 1),
+        given => given(page),
+        forest => Fitted::new(|narrow| forest::drawing(page.names, &first, narrow)),
+        plane => Fitted::new(|narrow| plane(page.names, page.measures, narrow)),
+        tables => tables(page),
+        left_out => page.names.len() - page.series.len(),
+    };
+    Ok(environment.get_template("compared.html")?.render(context)?)
+}
+
+/// A figure of a comparison that can be a file of its own.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum ComparedFigure {
+    /// Goodput over RTT.
+    DelayThroughput,
+    /// Each against the first, measure by measure.
+    Against,
+}
+
+/// A figure of a comparison as its page has it, in a palette for print: an SVG file so
+/// many `pixels` wide. None: there is nothing to draw.
+pub fn compared_svg(
+    names: &[String],
+    measures: &[MeasureCompared],
+    figure: ComparedFigure,
+    pixels: f64,
+) -> Option<String> {
+    let first: Vec<&MeasureCompared> = measures.iter().filter(|one| one.first).collect();
+    let drawing = match figure {
+        ComparedFigure::DelayThroughput => plane(names, measures, false),
+        ComparedFigure::Against => forest::drawing(names, &first, false),
+    };
+    Some(drawing?.file(pixels))
+}
+
+fn title(chart: &str) -> &'static str {
+    match chart {
+        "rate" => "Goodput",
+        "rtt" => "Round-trip time",
+        _ => "Distribution of the RTT",
+    }
+}
+
+/// Colour, name, as it can be typed, and runs of each.
+fn sides(page: &ComparedPage<'_>) -> Vec<Value> {
+    let all = page.names.iter().zip(page.directories).zip(page.runs).enumerate();
+    let side = |(at, ((name, directory), runs))| {
+        let colour = crate::scatter::colour(at);
+        minijinja::context! { colour, name, directory, runs }
+    };
+    all.map(side).collect()
+}
+
+fn given(page: &ComparedPage<'_>) -> Comparison {
+    let mut heads = vec!["what differs"];
+    heads.extend(page.names.iter().map(String::as_str));
+    let row = |(what, values): &(&str, &[Option<String>])| {
+        let values = values.iter().map(|value| value.clone().unwrap_or_else(|| NONE.to_string()));
+        std::iter::once(what.to_string()).chain(values).collect()
+    };
+    Comparison {
+        title: String::new(),
+        note: String::new(),
+        heads: ComparisonHead::all(&heads),
+        rows: page.given.iter().map(row).collect(),
+    }
+}
+
+/// Goodput over the 95th percentile of the RTT, all flows of a side together.
+fn plane(names: &[String], measures: &[MeasureCompared], narrow: bool) -> Option<Drawing> {
+    let of = |name: &str| {
+        let own = measures.iter().filter(|one| one.measure.name == name);
+        let (all, groups): (Vec<_>, Vec<_>) = own.partition(|one| one.group == "*");
+        all.first().or(groups.first()).copied()
+    };
+    let (goodput, rtt) = (of("goodput_bps")?, of("rtt_p95_s")?);
+    let all = names.iter().zip(goodput.by_run.iter().zip(&rtt.by_run)).enumerate();
+    let marks = all.map(|(place, (name, (rates, delays)))| {
+        let points = delays.iter().zip(rates);
+        let points =
+            points.filter_map(|(delay, rate)| Some((delay.as_ref()? * 1e3, rate.as_ref()? / 1e6)));
+        Mark { place, name, strong: place == 0, points: points.collect() }
+    });
+    let marks: Vec<Mark<'_>> = marks.filter(|mark| !mark.points.is_empty()).collect();
+    let words = Words {
+        label: "goodput over RTT, all flows of each together".to_string(),
+        x: "RTT, 95th percentile (ms)".to_string(),
+        y: "goodput (Mbit/s)".to_string(),
+        title: &|name, (x, y)| {
+            format!("{name}: {} at {}", rate(Some(y * 1e6)), time_us(Some(x * 1e3)))
+        },
+    };
+    let size = if narrow { [400.0, 340.0] } else { [WIDTH, 400.0] };
+    if marks.len() < 2 { None } else { scatter(size, &marks, None, &words) }
+}
+
+/// All measures of one group of flows.
+#[derive(Serialize)]
+struct Table {
+    group: String,
+    rows: Vec<Row>,
+}
+
+#[derive(Serialize)]
+struct Row {
+    measure: String,
+    cells: Vec<Cell>,
+}
+
+/// A side's value, and how it compares with the first.
+#[derive(Serialize)]
+struct Cell {
+    value: String,
+    against: String,
+    word: String,
+    /// `better`, `worse` or nothing: a class of the style sheet.
+    class: &'static str,
+}
+
+fn tables(page: &ComparedPage<'_>) -> Vec<Table> {
+    let mut tables: Vec<Table> = Vec::new();
+    for one in page.measures {
+        let group = if one.group == "*" { "All flows" } else { &one.group };
+        let cells = one
+            .values
+            .iter()
+            .zip(&one.against)
+            .map(|(value, against)| cell(one.measure.unit, value.as_ref(), against.as_ref()));
+        let row = Row { measure: one.measure.title.clone(), cells: cells.collect() };
+        match tables.iter_mut().find(|table| table.group == group) {
+            Some(table) => table.rows.push(row),
+            None => tables.push(Table { group: group.to_string(), rows: vec![row] }),
+        }
+    }
+    tables
+}
+
+fn cell(unit: Unit, value: Option<&PointMeasure>, against: Option<&SideAgainst>) -> Cell {
+    let words = against.map(|against| (against.word.to_string(), class(against.word)));
+    let (word, class) = words.unwrap_or_default();
+    let against = against.map_or_else(String::new, |against| against.size(unit));
+    Cell {
+        value: value.map_or_else(|| NONE.to_string(), |value| shown(unit, value)),
+        against,
+        word,
+        class,
+    }
+}
+
+fn class(word: ComparedWord) -> &'static str {
+    match word {
+        ComparedWord::Better => "better",
+        ComparedWord::Worse => "worse",
+        ComparedWord::NoDifference | ComparedWord::OneRun => "",
+    }
+}
+
+/// The mean with its interval, or in how many runs it never came about.
+fn shown(unit: Unit, value: &PointMeasure) -> String {
+    let Some(interval) = value.interval else { return unit.show(f64::INFINITY) };
+    let mean = unit.show(interval.mean);
+    let wide = |(low, high): &(f64, f64)| high - low > interval.mean.abs() * 1e-9;
+    match (value.never, interval.low.zip(interval.high).filter(wide)) {
+        (0, Some((low, high))) => format!("{mean} ({} to {})", unit.show(low), unit.show(high)),
+        (0, None) => mean,
+        (never, _) => format!("{mean}, never in {never} of {}", interval.runs + never),
+    }
+}

@@ -1,0 +1,240 @@
+//! Times, classes and round-trip times of the lines of a log, as servers write them.
+
+use knee_units::Time;
+
+/// What logs call the time of a line, compared without regard to case.
+const TIMES: [&str; 9] = [
+    "time",
+    "timestamp",
+    "ts",
+    "@timestamp",
+    "msec",
+    "time_local",
+    "time_iso8601",
+    "datetime",
+    "start_time",
+];
+/// What they call the class of traffic.
+const CLASSES: [&str; 5] = ["class", "traffic_class", "service", "content_type", "type"];
+/// What they call the client's round-trip time, with how many nanoseconds a number of it
+/// has; zero: it has its unit written beside it.
+const RTTS: [(&str, f64); 10] = [
+    ("rtt", 0.0),
+    ("client_rtt", 0.0),
+    // Of nginx, and of the socket option TCP_INFO: microseconds.
+    ("tcpinfo_rtt", 1e3),
+    ("rtt_us", 1e3),
+    ("client_rtt_us", 1e3),
+    ("rtt_ms", 1e6),
+    ("client_rtt_ms", 1e6),
+    ("client_rtt_s", 1e9),
+    ("rtt_s", 1e9),
+    ("rtt_ns", 1.0),
+];
+
+/// A field of a line that says more than its size.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Field {
+    Time,
+    Class,
+    Rtt {
+        /// Nanoseconds of one; zero: the unit is written.
+        unit_ns: f64,
+    },
+}
+
+impl Field {
+    /// What a column or key of this name holds; none: nothing of these.
+    pub fn named(name: &str) -> Option<Field> {
+        let is = |known: &str| name.eq_ignore_ascii_case(known);
+        if TIMES.iter().any(|known| is(known)) {
+            return Some(Field::Time);
+        }
+        if CLASSES.iter().any(|known| is(known)) {
+            return Some(Field::Class);
+        }
+        let rtt = RTTS.iter().find(|(known, _)| is(known));
+        rtt.map(|(_, unit_ns)| Field::Rtt { unit_ns: *unit_ns })
+    }
+}
+
+/// What a line says besides its size.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct More {
+    /// Nanoseconds since some instant that all lines of a log share.
+    pub at_ns: Option<i128>,
+    pub class: Option<String>,
+    pub rtt: Option<Time>,
+}
+
+impl More {
+    /// Takes a field's text.
+    pub fn take(&mut self, field: Field, text: &str) {
+        let text = text.trim();
+        match field {
+            _ if text.is_empty() || text == "-" => {}
+            Field::Time => self.at_ns = self.at_ns.or_else(|| instant(text)),
+            Field::Class => self.class = Some(text.to_string()),
+            Field::Rtt { unit_ns } => self.rtt = rtt(text, unit_ns),
+        }
+    }
+}
+
+fn rtt(text: &str, unit_ns: f64) -> Option<Time> {
+    if unit_ns == 0.0 {
+        return text.parse().ok();
+    }
+    let value = text.parse::<f64>().ok().filter(|value| value.is_finite() && *value > 0.0)?;
+    Some(Time::from_nanos((value * unit_ns) as u64))
+}
+
+/// An instant as servers write it: seconds since some instant, or milliseconds and less
+/// since 1970, by how large the number is; RFC 3339; `10/Oct/2000:13:55:36 -0700`; the
+/// time of a day.
+pub(crate) fn instant(text: &str) -> Option<i128> {
+    if text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.') {
+        return number(text);
+    }
+    let text = text.trim_start_matches('[').trim_end_matches(']');
+    if text.contains('/') {
+        return common(text);
+    }
+    match text.split_once(['T', ' ', 't']) {
+        Some((date, time)) => rfc3339(date, time),
+        None => of_day(text),
+    }
+}
+
+/// Larger numbers of seconds would be beyond the year 5000.
+const SECONDS_MAX: f64 = 1e11;
+
+fn number(text: &str) -> Option<i128> {
+    let (whole, part) = text.split_once('.').unwrap_or((text, ""));
+    let value: f64 = text.parse().ok()?;
+    let power = match value {
+        value if value < SECONDS_MAX => 9,
+        value if value < SECONDS_MAX * 1e3 => 6,
+        value if value < SECONDS_MAX * 1e6 => 3,
+        _ => 0,
+    };
+    let digits = format!("{part:0<9}");
+    let fraction: i128 = digits.get(..power)?.parse().ok().or(Some(0).filter(|_| power == 0))?;
+    let whole: i128 = if whole.is_empty() { 0 } else { whole.parse().ok()? };
+    whole.checked_mul(10_i128.pow(power as u32))?.checked_add(fraction)
+}
+
+const SECOND: i128 = 1_000_000_000;
+
+/// `10/Oct/2000:13:55:36 -0700`, of the Common Log Format.
+fn common(text: &str) -> Option<i128> {
+    const MONTHS: [&str; 12] =
+        ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
+    let (date, rest) = text.split_once(':')?;
+    let mut parts = date.split('/');
+    let (day, month, year) = (parts.next()?, parts.next()?, parts.next()?);
+    let month = MONTHS.iter().position(|known| known.eq_ignore_ascii_case(month))? + 1;
+    let (time, zone) = rest.split_once(' ').unwrap_or((rest, ""));
+    let days = days(year.parse().ok()?, month as i128, day.parse().ok()?)?;
+    Some(days * 86_400 * SECOND + of_day(time)? - offset(zone)?)
+}
+
+fn rfc3339(date: &str, time: &str) -> Option<i128> {
+    let mut parts = date.split('-');
+    let (year, month, day) = (parts.next()?, parts.next()?, parts.next()?);
+    let days = days(year.parse().ok()?, month.parse().ok()?, day.parse().ok()?)?;
+    let zone = time.find(['Z', 'z', '+', '-', ' ']).unwrap_or(time.len());
+    let (time, zone) = time.split_at(zone);
+    Some(days * 86_400 * SECOND + of_day(time)? - offset(zone.trim())?)
+}
+
+/// `13:55:36`, with a fraction or without seconds.
+fn of_day(text: &str) -> Option<i128> {
+    let mut parts = text.split(':');
+    let (hours, minutes) = (parts.next()?, parts.next()?);
+    let seconds = parts.next().unwrap_or("0");
+    let (hours, minutes): (i128, i128) = (hours.parse().ok()?, minutes.parse().ok()?);
+    let sound = (0..24).contains(&hours) && (0..60).contains(&minutes) && parts.next().is_none();
+    let seconds = number(seconds).filter(|_| sound)?;
+    (seconds < 61 * SECOND).then_some((hours * 60 + minutes) * 60 * SECOND + seconds)
+}
+
+/// `-0700`, `+02:00`, `Z`, or nothing.
+fn offset(zone: &str) -> Option<i128> {
+    if zone.is_empty() || zone.eq_ignore_ascii_case("z") {
+        return Some(0);
+    }
+    let sign = if zone.starts_with('-') { -1 } else { 1 };
+    let digits: String = zone.chars().filter(char::is_ascii_digit).collect();
+    let (hours, minutes) = (digits.get(..2)?, digits.get(2..4).unwrap_or("0"));
+    let minutes: i128 = hours.parse::<i128>().ok()? * 60 + minutes.parse::<i128>().ok()?;
+    Some(sign * minutes * 60 * SECOND)
+}
+
+/// Days since 1970-01-01 in the Gregorian calendar (Howard Hinnant, "chrono-Compatible
+/// Low-Level Date Algorithms", `days_from_civil`).
+fn days(year: i128, month: i128, day: i128) -> Option<i128> {
+    if !(1..=12).contains(&month) || !(1..=31).contains(&day) || !(0..=9999).contains(&year) {
+        return None;
+    }
+    let year = if month <= 2 { year - 1 } else { year };
+    let era = year.div_euclid(400);
+    let of_era = year - era * 400;
+    let of_year = (153 * (month + if month > 2 { -3 } else { 9 }) + 2) / 5 + day - 1;
+    Some(era * 146_097 + of_era * 365 + of_era / 4 - of_era / 100 + of_year - 719_468)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// `date -u -d '2000-10-10 20:55:36' +%s` gives 971211336: the time of Apache's
+    /// documentation in all of its forms.
+    #[test]
+    fn one_instant_in_all_forms() {
+        let expected = Some(971_211_336 * SECOND);
+        for text in [
+            "10/Oct/2000:13:55:36 -0700",
+            "[10/Oct/2000:13:55:36 -0700]",
+            "2000-10-10T20:55:36Z",
+            "2000-10-10T22:55:36+02:00",
+            "2000-10-10 20:55:36",
+            "971211336",
+            "971211336.0",
+            "971211336000",
+            "971211336000000",
+            "971211336000000000",
+        ] {
+            assert_eq!(instant(text), expected, "{text}");
+        }
+        assert_eq!(instant("971211336.25"), Some(971_211_336 * SECOND + SECOND / 4));
+        assert_eq!(instant("2000-10-10T20:55:36.5Z"), Some(971_211_336 * SECOND + SECOND / 2));
+        assert_eq!(instant("10:00:01"), Some(36_001 * SECOND));
+        assert_eq!(instant("1.5"), Some(3 * SECOND / 2));
+    }
+
+    /// RFC 3339: 29 February is there in leap years; months end at 31 at the latest.
+    #[test]
+    fn what_is_no_instant_is_none() {
+        for text in ["", "-", "yesterday", "2000-13-10T20:55:36Z", "10/Foo/2000:1:1:1", "25:00:00"]
+        {
+            assert_eq!(instant(text), None, "{text}");
+        }
+        let day =
+            instant("2000-03-01T00:00:00Z").unwrap() - instant("2000-02-29T00:00:00Z").unwrap();
+        assert_eq!(day, 86_400 * SECOND);
+    }
+
+    #[test]
+    fn round_trip_times_have_the_unit_of_their_column() {
+        let of = |name: &str, text: &str| {
+            let mut more = More::default();
+            more.take(Field::named(name).unwrap(), text);
+            more.rtt
+        };
+        assert_eq!(of("tcpinfo_rtt", "38000"), Some(Time::from_millis(38)));
+        assert_eq!(of("client_rtt_ms", "38"), Some(Time::from_millis(38)));
+        assert_eq!(of("rtt", "38 ms"), Some(Time::from_millis(38)));
+        assert_eq!(of("rtt", "38"), None, "of what unit?");
+        assert_eq!(of("rtt_s", "-"), None);
+    }
+}

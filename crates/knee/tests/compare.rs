@@ -1,0 +1,92 @@
+//! `knee compare`: points of sweeps, words, and the page.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod common;
+
+use common::{SMALL, complaint, expect, folder_with, json};
+use serde_json::Value;
+use std::fs;
+
+fn parsed(text: &str) -> Value {
+    serde_json::from_str(text).unwrap()
+}
+
+fn measure<'d>(document: &'d Value, group: &str, name: &str) -> &'d Value {
+    let mut all = document["measures"].as_array().unwrap().iter();
+    all.find(|one| one["group"] == group && one["name"] == name).unwrap()
+}
+
+/// A sweep's folder stands for its points, `@KEY=VALUE` for some of them; values are
+/// those of the sweep.
+#[test]
+fn points_of_a_sweep_are_compared() {
+    let folder = folder_with("a.toml", SMALL);
+    let at = folder.path();
+    expect(at, "sweep a.toml --vary flow.bbr.cc=bbr,reno,cubic --repeat 4 --out sw", 0);
+    let all = parsed(&expect(at, "compare sw --format json", 0));
+    assert_eq!(all["names"], serde_json::json!(["bbr", "reno", "cubic"]));
+    assert_eq!(all["given"][0]["what"], "flow.bbr.cc");
+    assert_eq!(all["given"].as_array().unwrap().len(), 1, "{}", all["given"]);
+    let swept = json(&at.join("sw/sweep.json"));
+    for (point, name) in ["bbr", "reno", "cubic"].iter().enumerate() {
+        let groups = swept["points"][point]["groups"].as_array().unwrap();
+        let group = groups.iter().find(|group| group["group"] == "bbr").unwrap();
+        let mean = &group["measures"]["goodput_bps"]["interval"]["mean"];
+        let compared = measure(&all, "bbr", "goodput_bps");
+        assert_eq!(&compared["values"][point]["interval"]["mean"], mean, "{name}");
+        assert_eq!(compared["by_run"][point].as_array().unwrap().len(), 4);
+    }
+    let two = parsed(&expect(at, "compare sw@cc=reno sw@flow.bbr.cc=bbr --format json", 0));
+    assert_eq!(two["names"], serde_json::json!(["reno", "bbr"]));
+    assert_eq!(two["directories"][1], "sw@flow.bbr.cc=bbr");
+    let said = complaint(at, "compare sw@cc=reno sw@cc=vegas", 2);
+    assert!(said.contains("no point with cc=vegas"), "{said}");
+    assert!(said.contains("sw@flow.bbr.cc=bbr|reno|cubic"), "{said}");
+    assert!(complaint(at, "compare sw@cc=reno", 2).contains("one run alone"));
+
+    // A point beside runs of the same scenario: the same values, hence no difference.
+    expect(at, "run a.toml --set flow.bbr.cc=reno --repeat 4 --out runs", 0);
+    let mixed = parsed(&expect(at, "compare sw@cc=reno runs --format json", 0));
+    assert_eq!(mixed["given"], serde_json::json!([]));
+    for one in mixed["measures"].as_array().unwrap() {
+        let word = &one["against"][1]["word"];
+        assert!(word.is_null() || word == "no_difference", "{one}");
+    }
+    assert!(complaint(at, "compare sw@cc=reno runs/repeat-1", 2).contains("a single run"));
+}
+
+/// Twice the rate of the link is twice the goodput, and better; the answer says so, in
+/// the terminal and on the page.
+#[test]
+fn the_answer_is_in_the_terminal_and_on_the_page() {
+    let folder = folder_with("a.toml", SMALL);
+    let at = folder.path();
+    for rate in [10, 20] {
+        let set = format!("--set link.bottleneck.rate={rate}Mbit/s --repeat 5");
+        expect(at, &format!("run a.toml --out r{rate} {set}"), 0);
+    }
+    let printed = expect(at, "compare r10 r20 --out c", 0);
+    let whole = printed.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(whole.contains("r20 against r10: "), "{printed}");
+    assert!(printed.contains("c/report.html"), "{printed}");
+    let document = json(&at.join("c/comparison.json"));
+    let goodput = measure(&document, "*", "goodput_bps");
+    let ratio = goodput["against"][1]["estimate"].as_f64().unwrap();
+    assert!((1.8..2.2).contains(&ratio), "{ratio}");
+    assert_eq!(goodput["against"][1]["word"], "better");
+    let page = fs::read_to_string(at.join("c/report.html")).unwrap();
+    let sentence = document["says"][0].as_str().unwrap();
+    let spaced = page.replace('\u{a0}', " ");
+    assert!(spaced.contains(sentence), "{sentence}");
+    assert!(whole.contains(sentence), "{sentence}");
+    for chart in ["data-chart=\"rate\"", "data-chart=\"rtt\"", "data-chart=\"distribution\""] {
+        assert!(page.contains(chart), "{chart}");
+    }
+    // The page again, and a folder that is taken.
+    expect(at, "report c", 0);
+    assert!(fs::read_to_string(at.join("c/report.html")).unwrap() == page);
+    assert!(complaint(at, "compare r10 r20 --out c", 2).contains("not empty"));
+    expect(at, "compare r10 r20 --out c --force", 0);
+    assert!(expect(at, "report c --markdown", 0).contains(sentence));
+}
