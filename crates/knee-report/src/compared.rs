@@ -70,7 +70,7 @@ pub fn compared_page(page: &ComparedPage<'_>) -> Result<String, ReportError> {
     };
     let drawings: Vec<Value> = charts.iter().map(draw).collect();
     let data = Value::from_safe_string(json_in_html(&Data { of: &embedded, charts: &charts })?);
-    let first: Vec<&MeasureCompared> = page.measures.iter().filter(|one| one.first).collect();
+    let first = first_looked_at(page.measures);
     let context = minijinja::context! {
         assets, drawings, data,
         names => page.names,
@@ -85,6 +85,20 @@ pub fn compared_page(page: &ComparedPage<'_>) -> Result<String, ReportError> {
         left_out => page.names.len() - page.series.len(),
     };
     Ok(environment.get_template("compared.html")?.render(context)?)
+}
+
+/// Groups that are drawn one by one; of more, all flows together are.
+const GROUPS_MAX: usize = 3;
+
+/// The measures that are looked at first: of the groups where they are few, else of all
+/// flows together.
+fn first_looked_at(measures: &[MeasureCompared]) -> Vec<&MeasureCompared> {
+    let mut groups: Vec<&str> = measures.iter().map(|one| one.group.as_str()).collect();
+    groups.dedup();
+    groups.retain(|group| *group != "*");
+    let single = (1..=GROUPS_MAX).contains(&groups.len());
+    let wanted = |one: &&MeasureCompared| one.first && (one.group != "*") == single;
+    measures.iter().filter(wanted).collect()
 }
 
 /// A figure of a comparison that can be a file of its own.
@@ -104,7 +118,7 @@ pub fn compared_svg(
     figure: ComparedFigure,
     pixels: f64,
 ) -> Option<String> {
-    let first: Vec<&MeasureCompared> = measures.iter().filter(|one| one.first).collect();
+    let first = first_looked_at(measures);
     let drawing = match figure {
         ComparedFigure::DelayThroughput => plane(names, measures, false),
         ComparedFigure::Against => forest::drawing(names, &first, false),
@@ -198,7 +212,9 @@ struct Cell {
 
 fn tables(page: &ComparedPage<'_>) -> Vec<Table> {
     let mut tables: Vec<Table> = Vec::new();
-    for one in page.measures {
+    let all_zero =
+        |one: &&MeasureCompared| one.by_run.iter().flatten().all(|value| *value == Some(0.0));
+    for one in page.measures.iter().filter(|one| !all_zero(one)) {
         let group = if one.group == "*" { "All flows" } else { &one.group };
         let cells = one
             .values

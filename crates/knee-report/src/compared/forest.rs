@@ -14,7 +14,7 @@ const TOP: f64 = 22.0;
 const LETTER: f64 = 6.7;
 const NAMES_MAX: f64 = 220.0;
 /// Room of the words to the right.
-const WORDS: f64 = 250.0;
+const WORDS: f64 = 296.0;
 /// Rows of a drawing; more are in the table.
 const ROWS_MAX: usize = 40;
 
