@@ -4,9 +4,11 @@
 //! - `grid` (without a mode): files over 432 cells; over T*, over the best
 //!   single path, over a perfect scheduler with the same controllers.
 //! - `random SEED`: as many cells drawn at random.
-//! - `pages`: ten web pages over six networks, over minRTT's time.
+//! - `pages`: ten web pages over six networks, over minRTT's time; `pages --bound`:
+//!   the same of an ideal transport.
 //! - `traces FILE FILE…`: files over two recorded links at once, each pair of
-//!   these (Mahimahi's format), over the better link alone.
+//!   these (Mahimahi's format), over the better link alone, and what a perfect
+//!   scheduler gains there.
 //! - `cost`: what a packet costs, over minRTT's.
 //!
 //! Names of schedulers after the mode replace those of the table: `minrtt-` is
@@ -17,6 +19,7 @@
 mod cells;
 mod cost;
 mod grid;
+mod ideal;
 mod pages;
 mod perfect;
 mod runs;
@@ -60,6 +63,7 @@ fn main() {
             grid::compare(&cells::random(seed), &contenders(names), 20);
         }
         ["grid", ref names @ ..] => grid::compare(&cells::grid(), &contenders(names), 60),
+        ["pages", "--bound"] => pages::bound(),
         ["pages", ref names @ ..] => pages::compare(&chosen(names)),
         ["traces", ref words @ ..] => {
             // Files have a dot in their names, schedulers have none.

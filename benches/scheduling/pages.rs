@@ -1,5 +1,6 @@
 //! Web pages: how long they take to load, over minRTT's time.
 
+use crate::ideal::{self, Object};
 use crate::runs::{Contender, run_with, side_by_side, value};
 use crate::table::Column;
 use knee_random::{below, log_normal};
@@ -21,20 +22,34 @@ const NETWORKS: [&[(f64, f64)]; 6] = [
     &[(10.0, 40.0), (5.0, 40.0), (1.0, 40.0)],
 ];
 
-/// A page as a file: a document, style sheets and scripts that stand in it,
-/// images and more scripts that these bring. Sizes are log-normal about a
-/// median of 8 kB, as those of the default page; drawn from the number of
-/// objects alone.
-fn page(objects: usize) -> String {
+/// A page: a document, style sheets and scripts that stand in it, images and more
+/// scripts that these bring. Sizes are log-normal about a median of 8 kB, as those
+/// of the default page; drawn from the number of objects alone.
+fn page(objects: usize) -> Vec<Object> {
     let mut rng = ChaCha8Rng::seed_from_u64(objects as u64);
-    let mut text = String::from("name,bytes,after\no0,25000,\n");
+    let mut page = vec![Object { bytes: 25_000, after: None }];
     let early = objects / 3;
     for number in 1..objects {
         let bytes = log_normal(&mut rng, 8e3, 1.5).clamp(200.0, 600e3) as u64;
         let after = if number <= early { 0 } else { 1 + below(&mut rng, early as u64) };
-        text += &format!("o{number},{bytes},o{after}\n");
+        page.push(Object { bytes, after: Some(after as usize) });
+    }
+    page
+}
+
+/// The same as a file.
+fn as_file(page: &[Object]) -> String {
+    let mut text = String::from("name,bytes,after\n");
+    for (number, Object { bytes, after }) in page.iter().enumerate() {
+        let after = after.map_or(String::new(), |after| format!("o{after}"));
+        text += &format!("o{number},{bytes},{after}\n");
     }
     text
+}
+
+/// Connections of HTTP/1.1; none: all is multiplexed on one.
+fn connections(number: usize) -> Option<usize> {
+    number.is_multiple_of(2).then_some(6)
 }
 
 /// Pages of an even number use six connections of HTTP/1.1, the others one on
@@ -51,7 +66,7 @@ fn scenario(number: usize, network: usize, seed: u64, contender: &Contender) -> 
         );
         names.push(format!("\"p{path}\""));
     }
-    let http = if number.is_multiple_of(2) { "1.1" } else { "multiplexed" };
+    let http = connections(number).map_or("multiplexed", |_| "1.1");
     text + &format!(
         "[[flow]]\nname = \"flow\"\npaths = [{}]\nscheduler = {}\nreinjection = {}\n\
          cc = \"cubic\"\nworkload = {{ page = {{ objects = \"page.csv\", http = \"{http}\" }} }}\n",
@@ -62,7 +77,7 @@ fn scenario(number: usize, network: usize, seed: u64, contender: &Contender) -> 
 }
 
 fn load_time(number: usize, network: usize, seed: u64, contender: &Contender) -> f64 {
-    let objects = page(OBJECTS[number]);
+    let objects = as_file(&page(OBJECTS[number]));
     let files = Embedded(&[("page.csv", objects.as_bytes())]);
     let records = run_with(&scenario(number, network, seed, contender), &files);
     value(&records, &Measure::PageLoadTime)
@@ -72,12 +87,7 @@ fn load_time(number: usize, network: usize, seed: u64, contender: &Contender) ->
 /// each contender over minRTT's: page by page, network by network.
 pub fn compare(contenders: &[Contender]) {
     let minrtt = Contender::read("minrtt");
-    let mut jobs = Vec::new();
-    for network in 0..NETWORKS.len() {
-        for number in 0..OBJECTS.len() {
-            jobs.extend((1..=SEEDS).map(|seed| (number, network, seed)));
-        }
-    }
+    let jobs = jobs();
     let with = |contender: &Contender| {
         side_by_side(&jobs, |(number, network, seed)| {
             load_time(*number, *network, *seed, contender)
@@ -107,9 +117,69 @@ pub fn compare(contenders: &[Contender]) {
             let page = mean(&|page, _| page == number).mean;
             println!("  {objects} objects: {page:.3}, by network {}", each.join(" "));
         }
-        let each: Vec<String> = (0..NETWORKS.len())
-            .map(|network| format!("{:.3}", mean(&|_, over| over == network).mean))
-            .collect();
-        println!("  networks: {}\n", each.join(" "));
+        let kinds: [(&str, fn(usize) -> bool); 3] = [
+            ("all", |_| true),
+            ("one connection", |page| connections(page).is_none()),
+            ("six connections", |page| connections(page).is_some()),
+        ];
+        for (kind, belongs) in kinds {
+            let each: Vec<String> = (0..NETWORKS.len())
+                .map(|over| format!("{:.3}", mean(&|page, of| belongs(page) && of == over).mean))
+                .collect();
+            let whole = mean(&|page, _| belongs(page)).mean;
+            println!("  {kind}: {whole:.3}, by network {}", each.join(" "));
+        }
+        println!();
     }
+}
+
+/// Prints what an ideal transport takes of minRTT's load time, network by network:
+/// below that no scheduler goes on one connection. On six it also loses nothing of
+/// their first windows, which a scheduler cannot prevent.
+pub fn bound() {
+    let minrtt = Contender::read("minrtt");
+    let jobs = jobs();
+    let shares = side_by_side(&jobs, |&(number, network, seed)| {
+        ideal_time(number, network) / load_time(number, network, seed, &minrtt)
+    });
+    let is_bound = |number: usize| connections(number).is_none();
+    for ((number, network, seed), share) in jobs.iter().zip(&shares) {
+        let below = is_bound(*number) && *share > 1.0;
+        assert!(!below, "page {number}, network {network}, seed {seed}: below the bound, {share}");
+    }
+    let print = |title: &str, over: &dyn Fn(usize) -> bool| {
+        let of = |multiplexed: Option<bool>| {
+            let chosen = jobs.iter().zip(&shares).filter(|((number, network, _), _)| {
+                over(*network) && multiplexed.is_none_or(|wanted| wanted == is_bound(*number))
+            });
+            Column::of(chosen.map(|(_, share)| *share).collect()).mean
+        };
+        let [one, six, all] = [Some(true), Some(false), None].map(of);
+        println!("| {title} | {one:.3} | {six:.3} | {all:.3} |");
+    };
+    println!("Load time of an ideal transport over minRTT's, {} loads\n", jobs.len());
+    println!("| Mbit/s / ms | one connection: a bound | six connections | all |");
+    println!("| --- | --- | --- | --- |");
+    for (network, paths) in NETWORKS.iter().enumerate() {
+        let paths: Vec<String> = paths.iter().map(|(mbit, rtt)| format!("{mbit}/{rtt}")).collect();
+        print(&paths.join(" + "), &|over| over == network);
+    }
+    print("all", &|_| true);
+}
+
+fn ideal_time(number: usize, network: usize) -> f64 {
+    let paths = NETWORKS[network].iter().map(|(mbit, rtt_ms)| ideal::Path::new(*mbit, *rtt_ms));
+    let paths: Vec<ideal::Path> = paths.collect();
+    ideal::load_time(&paths, &page(OBJECTS[number]), connections(number))
+}
+
+/// Number of the page, network and seed of each load.
+fn jobs() -> Vec<(usize, usize, u64)> {
+    let mut jobs = Vec::new();
+    for network in 0..NETWORKS.len() {
+        for number in 0..OBJECTS.len() {
+            jobs.extend((1..=SEEDS).map(|seed| (number, network, seed)));
+        }
+    }
+    jobs
 }

@@ -8,6 +8,7 @@
 
 use crate::cells::Cell;
 use crate::runs::run;
+use knee_record::Records;
 
 /// F of one path: times in ns and bytes, ascending.
 struct Curve(Vec<(u64, u64)>);
@@ -24,36 +25,46 @@ impl Curve {
     }
 }
 
-/// The curves of a cell's paths, whatever its file's size.
+/// The curves of the paths of a connection, each with how much later than it was
+/// delivered there something is acknowledged, ns.
 pub struct Curves {
     each: Vec<(Curve, f64)>,
     until_ns: f64,
 }
 
 impl Curves {
-    /// Long enough for a file of `bytes`.
+    /// Those of a cell, long enough for a file of `bytes`.
     pub fn of(cell: &Cell, seed: u64, bytes: u64) -> Curves {
         let rate: f64 = cell.paths.iter().map(|path| path.mbit * 1e6).sum();
-        let mut seconds = (8.0 * bytes as f64 / rate * 1.5 + 5.0) as u64;
+        let seconds = (8.0 * bytes as f64 / rate * 1.5 + 5.0) as u64;
+        let join = cell.paths[0].rtt_ms * 1e6;
+        Curves::long_enough(bytes, seconds, |number, seconds| {
+            let path = cell.paths.get(number)?;
+            let back = path.rtt_ms / 2.0 * 1e6;
+            let late = if number == 0 { back } else { back + join };
+            Some((run(&cell.always_fed(seed, number, seconds)), late))
+        })
+    }
+
+    /// Those of paths by number, over so many seconds or more, in which they deliver
+    /// `bytes`: `alone` runs one always fed, and says how late it is.
+    pub fn long_enough(
+        bytes: u64,
+        mut seconds: u64,
+        alone: impl Fn(usize, u64) -> Option<(Records, f64)>,
+    ) -> Curves {
         loop {
-            let curves = Curves::until(cell, seed, seconds);
+            let runs = (0..).map_while(|number| alone(number, seconds));
+            let each = runs.map(|(records, late)| {
+                let rows = records.samples.iter();
+                (Curve(rows.map(|row| (row.time_ns, row.delivered_bytes)).collect()), late)
+            });
+            let curves = Curves { each: each.collect(), until_ns: seconds as f64 * 1e9 };
             if curves.sum(curves.until_ns) >= bytes as f64 {
                 return curves;
             }
             seconds *= 2;
         }
-    }
-
-    fn until(cell: &Cell, seed: u64, seconds: u64) -> Curves {
-        let join = cell.paths[0].rtt_ms * 1e6;
-        let each = cell.paths.iter().enumerate().map(|(number, path)| {
-            let records = run(&cell.always_fed(seed, number, seconds));
-            let rows = records.samples.iter();
-            let points = rows.map(|row| (row.time_ns, row.delivered_bytes)).collect();
-            let back = path.rtt_ms / 2.0 * 1e6;
-            (Curve(points), if number == 0 { back } else { back + join })
-        });
-        Curves { each: each.collect(), until_ns: seconds as f64 * 1e9 }
     }
 
     fn sum(&self, ns: f64) -> f64 {

@@ -1,5 +1,6 @@
 //! Recorded links, two at once: against the better of them alone.
 
+use crate::perfect::Curves;
 use crate::runs::{Contender, completion, run_with, side_by_side, value};
 use crate::table::Column;
 use knee_scenario::{Folder, Measure};
@@ -10,7 +11,31 @@ const SIZES: [u64; 3] = [1_000_000, 5_000_000, 20_000_000];
 /// A file over links that begin anywhere in their recordings, drawn from the
 /// seed; way and way back take 20 ms, the queue holds 100 packets.
 fn scenario(files: [&str; 2], over: &[usize], bytes: u64, seed: u64, flow: &str) -> String {
-    let mut text = format!("duration = \"3000 s\"\nseed = {seed}\nsample_interval = \"1 s\"\n");
+    let head = format!("duration = \"3000 s\"\nseed = {seed}\nsample_interval = \"1 s\"\n");
+    let paths: Vec<String> = over.iter().map(|path| format!("\"p{path}\"")).collect();
+    let paths = match &paths[..] {
+        [one] => format!("path = {one}"),
+        several => format!("paths = [{}]", several.join(", ")),
+    };
+    head + &links(files)
+        + &format!(
+            "[[flow]]\nname = \"flow\"\n{paths}\n{flow}cc = \"cubic\"\n\
+         workload = {{ file = \"{bytes} B\" }}\n"
+        )
+}
+
+/// One of the links alone, always fed, as a subflow.
+fn always_fed(files: [&str; 2], path: usize, seconds: u64, seed: u64) -> String {
+    let head = format!("duration = \"{seconds} s\"\nseed = {seed}\nsample_interval = \"5 ms\"\n");
+    head + &links(files)
+        + &format!(
+            "[[flow]]\nname = \"flow\"\npaths = [\"p{path}\"]\nscheduler = \"minrtt\"\n\
+         receive_window = \"unlimited\"\ncc = \"cubic\"\nworkload = \"bulk\"\n"
+        )
+}
+
+fn links(files: [&str; 2]) -> String {
+    let mut text = String::new();
     for (number, file) in files.iter().enumerate() {
         text += &format!(
             "[link.l{number}]\nrate = {{ trace = {file:?}, offset = \"random\" }}\n\
@@ -18,24 +43,20 @@ fn scenario(files: [&str; 2], over: &[usize], bytes: u64, seed: u64, flow: &str)
              [path.p{number}]\nforward = [\"l{number}\"]\nreverse_delay = \"20 ms\"\n"
         );
     }
-    let paths: Vec<String> = over.iter().map(|path| format!("\"p{path}\"")).collect();
-    let paths = match &paths[..] {
-        [one] => format!("path = {one}"),
-        several => format!("paths = [{}]", several.join(", ")),
-    };
-    text + &format!(
-        "[[flow]]\nname = \"flow\"\n{paths}\n{flow}cc = \"cubic\"\n\
-         workload = {{ file = \"{bytes} B\" }}\n"
-    )
+    text
 }
 
-/// Of one draw: seconds over both links, over the better one alone, and the
-/// bound T*.
+/// Of one draw: seconds over both links, over the better one alone, of a perfect
+/// scheduler with the same controllers (T_cc), and the bound T*.
 struct Draw {
     both: f64,
     better: f64,
+    perfect: f64,
     bound: f64,
 }
+
+/// Way and way back of each link, ms.
+const WAY_MS: f64 = 20.0;
 
 fn draw(files: [&str; 2], bytes: u64, seed: u64, contender: &Contender) -> Draw {
     let folder = Folder(".".into());
@@ -46,7 +67,13 @@ fn draw(files: [&str; 2], bytes: u64, seed: u64, contender: &Contender) -> Draw 
     let records = run(&[0, 1], &format!("scheduler = {scheduler}\nreinjection = {reinjection}\n"));
     let both = completion(&records);
     let bound = both / value(&records, &Measure::CompletionOverBound);
-    Draw { both, better: alone[0].min(alone[1]), bound }
+    let better = alone[0].min(alone[1]);
+    let curves = Curves::long_enough(bytes, better as u64 + 2, |path, seconds| {
+        let join = if path == 0 { 0.0 } else { 2.0 * WAY_MS };
+        let fed = || run_with(&always_fed(files, path, seconds, seed), &folder);
+        (path < files.len()).then(|| (fed(), (WAY_MS + join) * 1e6))
+    });
+    Draw { both, better, perfect: curves.completion(bytes), bound }
 }
 
 /// Prints, for each pair of recordings and size, the time over the better
@@ -62,18 +89,23 @@ pub fn compare(files: &[&str], contenders: &[Contender]) {
     }
     for contender in contenders {
         println!("{}\n", contender.label);
-        println!("| pair | MB | over the better link: median / mean / worst | gained of T* |");
-        println!("| --- | --- | --- | --- |");
+        println!(
+            "| pair | MB | over the better link: median / mean / worst | gained of what T* allows, s \
+             | part | part that T_cc gains |"
+        );
+        println!("| --- | --- | --- | --- | --- | --- |");
         let done =
             side_by_side(&jobs, |(files, bytes, seed)| draw(*files, *bytes, *seed, contender));
         let of_cells = jobs.chunks(DRAWS as usize).zip(done.chunks(DRAWS as usize));
-        let mut of_pair: Vec<f64> = Vec::new();
+        let mut of_pair: Vec<(f64, f64)> = Vec::new();
         for (cell, draws) in of_cells {
             let ([a, b], bytes, _) = cell[0];
             let over = Column::of(draws.iter().map(|draw| draw.both / draw.better).collect());
-            let share = share_gained(draws);
+            let Gained { by_both, by_perfect, possible } = Gained::of(draws);
+            let (share, ceiling) = (by_both / possible, by_perfect / possible);
             println!(
-                "| {} + {} | {} | {:.3} / {:.3} / {:.2} | {share:.2} |",
+                "| {} + {} | {} | {:.3} / {:.3} / {:.2} | {by_both:.3} of {possible:.3} \
+                 | {share:.2} | {ceiling:.2} |",
                 name(a),
                 name(b),
                 bytes / 1_000_000,
@@ -81,10 +113,12 @@ pub fn compare(files: &[&str], contenders: &[Contender]) {
                 over.mean,
                 over.quantile(1.0)
             );
-            of_pair.push(share);
+            of_pair.push((share, ceiling));
             if of_pair.len() == SIZES.len() {
-                let mean = of_pair.iter().sum::<f64>() / of_pair.len() as f64;
-                println!("| {} + {} | mean | | {mean:.2} |", name(a), name(b));
+                let count = SIZES.len() as f64;
+                let share = of_pair.iter().map(|(share, _)| share).sum::<f64>() / count;
+                let ceiling = of_pair.iter().map(|(_, ceiling)| ceiling).sum::<f64>() / count;
+                println!("| {} + {} | mean | | | {share:.2} | {ceiling:.2} |", name(a), name(b));
                 of_pair.clear();
             }
         }
@@ -92,12 +126,28 @@ pub fn compare(files: &[&str], contenders: &[Contender]) {
     }
 }
 
-/// The time gained over the better link, of all that the bound allows. Summed over
-/// the draws first: where a link is nearly idle the bound allows hardly anything
-/// over the other, and the quotient of a single draw means nothing.
-fn share_gained(draws: &[Draw]) -> f64 {
-    let sum = |of: &dyn Fn(&Draw) -> f64| draws.iter().map(of).sum::<f64>();
-    sum(&|draw| draw.better - draw.both) / sum(&|draw| draw.better - draw.bound)
+/// Seconds gained over the better link, in the mean of the draws.
+struct Gained {
+    by_both: f64,
+    /// By a perfect scheduler with the same controllers.
+    by_perfect: f64,
+    /// As much as the bound allows.
+    possible: f64,
+}
+
+impl Gained {
+    /// Means before any quotient: where a link is nearly idle the bound allows hardly
+    /// anything over the other, and the quotient of a single draw means nothing.
+    fn of(draws: &[Draw]) -> Gained {
+        let mean = |of: &dyn Fn(&Draw) -> f64| {
+            draws.iter().map(|draw| draw.better - of(draw)).sum::<f64>() / draws.len() as f64
+        };
+        Gained {
+            by_both: mean(&|draw| draw.both),
+            by_perfect: mean(&|draw| draw.perfect),
+            possible: mean(&|draw| draw.bound),
+        }
+    }
 }
 
 fn name(file: &str) -> &str {
