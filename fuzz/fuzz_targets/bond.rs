@@ -41,6 +41,7 @@ fn state() -> Status {
         bundles: Vec::new(),
         unused: Vec::new(),
         caps: Vec::new(),
+        transparent: false,
     }
 }
 

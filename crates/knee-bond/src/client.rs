@@ -1,16 +1,19 @@
 //! The client: its links to the server, and what it offers its host.
 
 use crate::BondError;
-use crate::config::{ClientConfig, LINKS_MAX};
+use crate::config::{ClientConfig, LINKS_MAX, TransparentConfig};
 use crate::engine::{Engine, Told};
+use crate::judge::Judges;
 use crate::key;
 use crate::links::{Links, Slot, SlotState};
 use crate::page;
 use crate::proxy;
 use crate::quota::Quotas;
+use crate::record::shot::Shooting;
 use crate::request::Target;
 use crate::settings::{rng, settings};
 use crate::status::{BundleStatus, LinkStatus, Status, StatusSocket, Unused, socket_path};
+use crate::transparent::Transparent;
 use knee_quic::{BundleId, Host};
 use std::cell::RefCell;
 use std::net::SocketAddr;
@@ -76,6 +79,7 @@ pub struct Client {
     forwards: Vec<(TcpListener, Target)>,
     page: Option<TcpListener>,
     status: StatusSocket,
+    transparent: Option<Transparent>,
     started: Instant,
 }
 
@@ -127,8 +131,11 @@ pub async fn try_links(config: &ClientConfig) -> Result<Vec<Tried>, BondError> {
     };
     links.keep(&mut told, decided, &mut |_| {}).await?;
     let bundle = *way.bundle.borrow();
-    let found = bundle
-        .map(|id| way.engine.with(|host, _| BundleStatus::of(host, &id, String::new())).links);
+    let found = bundle.map(|id| {
+        way.engine
+            .with(|host, _| BundleStatus::of(host, &id, String::new(), &Judges::default()))
+            .links
+    });
     let found = found.unwrap_or_default();
     let outcome = |slot: &Slot| match &slot.state {
         SlotState::Down(why, _) => Err(why.clone()),
@@ -143,6 +150,31 @@ pub async fn try_links(config: &ClientConfig) -> Result<Vec<Tried>, BondError> {
     links.close().await;
     running.abort();
     Ok(tried)
+}
+
+/// Whether a client could take all that programs of this host send, if it is to.
+///
+/// # Errors
+/// What the host lacks for that.
+pub fn check_transparent(config: &ClientConfig) -> Result<(), BondError> {
+    match (&config.transparent, &config.server) {
+        (Some(TransparentConfig { except }), Target::Address(address, port)) => {
+            Ok(Transparent::check(SocketAddr::new(*address, *port), except)?)
+        }
+        _ => Ok(()),
+    }
+}
+
+/// What takes all that programs of this host send, if that is wanted.
+async fn transparent(config: &ClientConfig) -> Result<Option<Transparent>, BondError> {
+    match (&config.transparent, &config.server) {
+        (Some(TransparentConfig { except }), Target::Address(address, port)) => {
+            let server = SocketAddr::new(*address, *port);
+            Ok(Some(Transparent::begin(server, except).await?))
+        }
+        // The configuration was refused where the server stands by its name.
+        _ => Ok(None),
+    }
 }
 
 impl Client {
@@ -164,8 +196,10 @@ impl Client {
         let path: PathBuf = config.status.clone().unwrap_or_else(|| socket_path("client"));
         let status = StatusSocket::bind(&path)
             .map_err(|source| BondError::Listen { at: path.display().to_string(), source })?;
+        // First the rules, then the links: nothing passes in between.
+        let transparent = transparent(&config).await?;
         let started = Instant::now();
-        Ok(Client { way, links, told, proxy, forwards, page, status, started, config })
+        Ok(Client { way, links, told, proxy, forwards, page, status, transparent, started, config })
     }
 
     /// Runs until `stop` says so. `say` is given what happens, a line each.
@@ -184,7 +218,13 @@ impl Client {
         for (listener, to) in self.forwards {
             spawn_local(proxy::forward(listener, self.way.clone(), to));
         }
+        let is_transparent = self.transparent.is_some();
+        let diversion = self.transparent.map(|transparent| transparent.serve(&self.way));
+        let judges = Rc::<Judges>::default();
+        let judging = spawn_local(judges.clone().sit(self.way.engine.clone()));
         let shown = Rc::new(Shown {
+            judges,
+            is_transparent,
             way: self.way.clone(),
             slots: self.links.slots.clone(),
             quotas: self.links.quotas.clone(),
@@ -196,18 +236,31 @@ impl Client {
             let shown = shown.clone();
             spawn_local(page::serve(listener, move || shown.status()));
         }
-        let status = spawn_local(self.status.serve(move || shown.status()));
+        let shooting = Rc::new(Shooting {
+            engine: self.way.engine.clone(),
+            role: "client",
+            bundle: Box::new({
+                let (way, server) = (self.way.clone(), self.config.server.to_string());
+                move |_: &str| way.bundle.borrow().map(|id| (id, server.clone()))
+            }),
+            tuning: self.config.tuning.names(),
+        });
+        let status = spawn_local(self.status.serve(move || shown.status(), shooting));
         self.links.keep(&mut self.told, stop, &mut say).await?;
         self.links.close().await;
         status.abort();
         let _ = status.await;
         running.abort();
+        judging.abort();
+        drop(diversion);
         Ok(())
     }
 }
 
 /// What `status` shows.
 struct Shown {
+    judges: Rc<Judges>,
+    is_transparent: bool,
     way: Rc<Way>,
     slots: Rc<RefCell<Vec<Slot>>>,
     quotas: Rc<RefCell<Quotas>>,
@@ -221,7 +274,7 @@ impl Shown {
         let bundle = *self.way.bundle.borrow();
         let of = |id| {
             let peer = self.server.clone();
-            self.way.engine.with(|host, _| BundleStatus::of(host, &id, peer))
+            self.way.engine.with(|host, _| BundleStatus::of(host, &id, peer, &self.judges))
         };
         let slots = self.slots.borrow();
         let unused = slots.iter().filter_map(|slot| {
@@ -240,6 +293,7 @@ impl Shown {
             bundles: bundle.map(of).into_iter().collect(),
             unused: unused.collect(),
             caps: self.quotas.borrow().status(),
+            transparent: self.is_transparent,
         }
     }
 }

@@ -17,6 +17,8 @@ use std::path::{Path, PathBuf};
 pub const PORT: u16 = 4433;
 /// Where a client takes connections.
 const PROXY: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 1080);
+/// The port of nameservers.
+const DNS: u16 = 53;
 /// Links that a client has at most.
 pub const LINKS_MAX: usize = knee_sched::PATHS_MAX;
 /// Pins of a peer at most: the one that is, and the one that will be.
@@ -78,6 +80,8 @@ pub struct ClientConfig {
     pub page: Option<SocketAddr>,
     /// The file that keeps what links with a cap have carried.
     pub caps: Option<PathBuf>,
+    /// It takes all that programs of this host send; none: a proxy alone.
+    pub transparent: Option<TransparentConfig>,
 }
 
 /// The configuration of a server.
@@ -97,6 +101,10 @@ pub struct ServerConfig {
     /// What each client may take.
     #[serde(default)]
     pub limits: LimitsConfig,
+    /// Who resolves names for clients in their transparent mode; none: the first nameserver
+    /// of the host.
+    #[serde(default, deserialize_with = "nameserver")]
+    pub nameserver: Option<SocketAddr>,
     /// What both ends have.
     #[serde(default)]
     pub tuning: Tuning,
@@ -115,6 +123,15 @@ pub struct ClientOf {
     pub name: String,
     /// Its public key; two while it is being changed.
     pub key: Pins,
+}
+
+/// What the transparent mode leaves alone.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct TransparentConfig {
+    /// Prefixes whose packets go as they went before, such as those of a printer.
+    #[serde(deserialize_with = "prefixes")]
+    pub except: Vec<IpNet>,
 }
 
 /// Where clients may get to beyond the open Internet.
@@ -156,6 +173,13 @@ pub struct Tuning {
     /// Which link a packet takes: `knee list schedulers`.
     #[serde(deserialize_with = "scheduler")]
     pub scheduler: Selection,
+}
+
+impl Tuning {
+    /// Names of controller and scheduler.
+    pub(crate) fn names(&self) -> (String, String) {
+        (self.controller.name.clone(), self.scheduler.name.clone())
+    }
 }
 
 impl Default for Tuning {
@@ -261,6 +285,13 @@ fn page<'de, D: Deserializer<'de>>(from: D) -> Result<Option<SocketAddr>, D::Err
     loopback(from).map(Some)
 }
 
+fn nameserver<'de, D: Deserializer<'de>>(from: D) -> Result<Option<SocketAddr>, D::Error> {
+    let text = String::deserialize(from)?;
+    let plain = || text.parse().map(|address: IpAddr| SocketAddr::new(address, DNS));
+    let wrong = || D::Error::custom(format!("{text:?} is no address: write 192.0.2.53"));
+    text.parse().or_else(|_| plain()).map(Some).map_err(|_| wrong())
+}
+
 fn interface<'de, D: Deserializer<'de>>(from: D) -> Result<String, D::Error> {
     let name = String::deserialize(from)?;
     // IFNAMSIZ with its zero byte.
@@ -344,11 +375,31 @@ impl ClientConfig {
         if names.len() < config.link.len() {
             return Err(wrong(path, "link: an interface is named twice"));
         }
+        if config.transparent.is_some() {
+            config.take_all(path)?;
+        }
         beside(path, &mut config.key);
         if let Some(caps) = &mut config.caps {
             beside(path, caps);
         }
         Ok(config)
+    }
+
+    /// Has the client take all that programs of this host send, if it does not already.
+    ///
+    /// # Errors
+    /// The server stands there by name, which could not be resolved then; `path` is the
+    /// configuration's.
+    pub fn take_all(&mut self, path: &Path) -> Result<(), ConfigError> {
+        if let Target::Name(name, port) = &self.server {
+            let problem = format!(
+                "server: in the transparent mode names are resolved behind the server, {name} \
+                 as well: write its address, as in 192.0.2.1:{port}"
+            );
+            return Err(wrong(path, &problem));
+        }
+        self.transparent.get_or_insert_default();
+        Ok(())
     }
 }
 

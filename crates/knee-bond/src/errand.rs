@@ -2,9 +2,11 @@
 //! its datagrams, as far as the client may.
 
 use crate::config::LimitsConfig;
+use crate::dns;
 use crate::egress::Egress;
 use crate::engine::Engine;
 use crate::request::{Answer, Outcome, REQUEST_MAX, Request, Target};
+use crate::resolver;
 use crate::stream::{BundleStream, relay};
 use bytes::Bytes;
 use knee_quic::{BundleId, PublicKey};
@@ -66,6 +68,8 @@ impl Account {
 pub struct Shared {
     pub egress: Rc<Egress>,
     pub limits: LimitsConfig,
+    /// Who resolves names for clients; none: the host's own resolver.
+    pub nameserver: Option<SocketAddr>,
     pub accounts: RefCell<BTreeMap<PublicKey, Account>>,
     /// Whose a bundle is.
     pub owners: RefCell<BTreeMap<BundleId, PublicKey>>,
@@ -90,6 +94,7 @@ pub async fn attend(
         match request {
             Request::Tcp(target) => connect(shared, target, stream, &rest).await,
             Request::Udp { duplicate } => udp(engine, shared, owner, stream, duplicate).await,
+            Request::Dns => answer_question(shared, stream, rest).await,
         }
     }
     if let Some(account) = shared.accounts.borrow_mut().get_mut(&owner) {
@@ -136,6 +141,28 @@ async fn connect(shared: &Shared, target: Target, stream: BundleStream, first: &
             let reason = format!("{target} did not answer within {} s", CONNECT.as_secs());
             refuse(stream, Outcome::TimedOut, &reason).await;
         }
+    }
+}
+
+/// Asks the server's nameserver what a client asks.
+async fn answer_question(shared: &Shared, stream: BundleStream, mut said: Vec<u8>) {
+    let whole = async {
+        while dns::message(&said).is_none() {
+            let bytes = stream.read(dns::MESSAGE_MAX).await.ok().flatten()?;
+            said.extend_from_slice(&bytes);
+        }
+        dns::message(&said)
+    };
+    let Ok(Some(question)) = timeout(PATIENCE, whole).await else {
+        return refuse(stream, Outcome::Failed, "the question of DNS is none").await;
+    };
+    let nameserver = shared.nameserver.unwrap_or_else(resolver::own);
+    let Ok(answer) = resolver::resolve(nameserver, question).await else {
+        let reason = "the server's nameserver does not answer";
+        return refuse(stream, Outcome::TimedOut, reason).await;
+    };
+    if tell(&stream, Outcome::Done, "").await && stream.write(&dns::framed(&answer)).await.is_ok() {
+        stream.finish();
     }
 }
 

@@ -6,11 +6,13 @@
 //! |---|---|
 //! | [`key`] | the keys by which the ends know each other |
 //! | [`ClientConfig`], [`ServerConfig`] | what each end is told |
-//! | [`Client`] | finds links and keeps them, offers SOCKS5, CONNECT and forwarded ports |
+//! | [`Client`] | finds links and keeps them, offers SOCKS5, CONNECT and forwarded ports, or takes all that programs send |
 //! | [`Server`] | knows clients by their keys, and denies them what is not the open Internet |
 //! | [`Engine`] | runs a host of `knee-quic` over sockets |
 //! | [`quota`] | what links with a cap have carried |
+//! | [`judge`] | which links do harm |
 //! | [`status`], [`page`] | what an end shows of itself |
+//! | [`record`] | what it did, for the laboratory |
 //!
 //! TCP ends at both ends, so that one connection uses all links; flows of UDP stay on one
 //! link each as long as it works. All of an end runs on one thread.
@@ -18,26 +20,29 @@
 //! What this crate never does: send data of an end that it does not know, connect to what
 //! its rules deny, show a secret, hold a host over an await, run on more than one thread but
 //! to hear of links and to resolve names.
-//!
-//! Left out so far: the transparent mode, and records.
 
 mod client;
 pub mod config;
+pub mod dns;
 pub mod egress;
 mod engine;
 mod errand;
+pub mod judge;
 pub mod key;
 mod links;
 pub mod page;
 pub mod proxy;
 pub mod quota;
+pub mod record;
 pub mod request;
+mod resolver;
 mod server;
 mod settings;
 pub mod status;
 mod stream;
+mod transparent;
 
-pub use client::{Client, Tried, Way, try_links};
+pub use client::{Client, Tried, Way, check_transparent, try_links};
 pub use config::{ClientConfig, ConfigError, ServerConfig};
 pub use engine::{Engine, Told};
 pub use server::Server;

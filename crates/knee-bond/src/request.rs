@@ -1,10 +1,12 @@
 //! What a client asks of the server at the start of a stream, and the answer.
 //!
 //! ```text
-//! REQUEST   kind u8 (1 TCP, 2 UDP), for TCP: where to
+//! REQUEST   kind u8 (1 TCP, 2 UDP, 3 UDP duplicated, 4 DNS), for TCP: where to
 //! where to  1, IPv4 address | 4, IPv6 address | 3, length u8, name; port u16
 //! ANSWER    code u8 (0: done), length u8 of the reason, reason in UTF-8
 //! DATAGRAM  where to or from, bytes: a message of the flow that has the stream's number
+//! QUESTION  of DNS, after its length u16, follows the request; so does its answer that of
+//!           the request
 //! ```
 //!
 //! Addresses are written as in SOCKS5 (RFC 1928, section 5), so that a datagram of its UDP
@@ -142,6 +144,8 @@ pub enum Request {
         /// Each goes over all links, in both directions; the first that arrives counts.
         duplicate: bool,
     },
+    /// The answer of the server's resolver to one question (RFC 1035).
+    Dns,
 }
 
 impl Request {
@@ -158,6 +162,7 @@ impl Request {
             }
             Some(2) => Ok(Some((Request::Udp { duplicate: false }, 1))),
             Some(3) => Ok(Some((Request::Udp { duplicate: true }, 1))),
+            Some(4) => Ok(Some((Request::Dns, 1))),
             Some(_) => Err(Malformed("a request of an unknown kind")),
         }
     }
@@ -170,6 +175,7 @@ impl Request {
                 target.write(into);
             }
             Request::Udp { duplicate } => into.push(2 + u8::from(*duplicate)),
+            Request::Dns => into.push(4),
         }
     }
 }

@@ -5,8 +5,10 @@ use crate::config::{EgressConfig, ServerConfig};
 use crate::egress::Egress;
 use crate::engine::{Engine, Told};
 use crate::errand::{Shared, attend};
+use crate::judge::Judges;
 use crate::key;
 use crate::page;
+use crate::record::shot::Shooting;
 use crate::settings::{rng, settings};
 use crate::status::{BundleStatus, Status, StatusSocket, socket_path};
 use knee_host::Routing;
@@ -92,19 +94,38 @@ impl Server {
         let shared = Rc::new(Shared {
             egress: self.egress.clone(),
             limits: self.config.limits,
+            nameserver: self.config.nameserver,
             accounts: RefCell::default(),
             owners: RefCell::default(),
         });
         let config = Rc::new(self.config);
+        let judges = Rc::<Judges>::default();
+        let judging = spawn_local(judges.clone().sit(self.engine.clone()));
         let state = {
             let (engine, shared, config) = (self.engine.clone(), shared.clone(), config.clone());
             let (listen, started) = (self.listen.to_string(), self.started);
-            move || status(&engine, &shared, &config, &listen, started)
+            let judges = judges.clone();
+            move || status(&engine, &shared, &config, &judges, &listen, started)
         };
         if let Some(listener) = self.page {
             spawn_local(page::serve(listener, state.clone()));
         }
-        let shown = spawn_local(self.status.serve(state));
+        let shooting = Rc::new(Shooting {
+            engine: self.engine.clone(),
+            role: "server",
+            bundle: Box::new({
+                let (shared, config) = (shared.clone(), config.clone());
+                move |of: &str| {
+                    let owners = shared.owners.borrow();
+                    let mut names = owners
+                        .iter()
+                        .filter_map(|(id, key)| Some((*id, config.name_of(key)?.to_owned())));
+                    names.find(|(_, name)| of.is_empty() || name == of)
+                }
+            }),
+            tuning: config.tuning.names(),
+        });
+        let shown = spawn_local(self.status.serve(state, shooting));
         tokio::pin!(stop);
         let mut until = None;
         loop {
@@ -148,6 +169,7 @@ impl Server {
         shown.abort();
         let _ = shown.await;
         running.abort();
+        judging.abort();
         Ok(())
     }
 }
@@ -211,13 +233,15 @@ fn status(
     engine: &Engine,
     shared: &Shared,
     config: &ServerConfig,
+    judges: &Judges,
     listen: &str,
     started: Instant,
 ) -> Status {
     let owners = shared.owners.borrow();
     let bundles = engine.with(|host, _| {
         let of = |(id, key): (&BundleId, &PublicKey)| {
-            BundleStatus::of(host, id, config.name_of(key).unwrap_or("a client").to_owned())
+            let name = config.name_of(key).unwrap_or("a client").to_owned();
+            BundleStatus::of(host, id, name, judges)
         };
         owners.iter().map(of).collect()
     });
@@ -229,5 +253,6 @@ fn status(
         bundles,
         unused: Vec::new(),
         caps: Vec::new(),
+        transparent: false,
     }
 }

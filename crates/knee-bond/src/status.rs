@@ -1,13 +1,19 @@
 //! What an end shows of itself: over a Unix socket, as JSON, to whoever may open it.
 
+use crate::judge::{Judges, LEFT_OUT};
 use crate::quota::CapStatus;
-use knee_quic::{Host, PathState};
+use crate::record::shot::{self, Shooting};
+use knee_quic::{BundleId, Host, PathState};
 use serde::{Deserialize, Serialize};
-use std::io;
+use std::io::{self, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use tokio::io::AsyncWriteExt;
+use std::rc::Rc;
+use std::time::Duration;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::UnixListener;
+use tokio::task::spawn_local;
+use tokio::time::timeout;
 
 /// The state of an end.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -26,6 +32,9 @@ pub struct Status {
     pub unused: Vec<Unused>,
     /// Links of a client that have a cap.
     pub caps: Vec<CapStatus>,
+    /// It takes all that programs of its host send.
+    #[serde(default)]
+    pub transparent: bool,
 }
 
 /// A bundle.
@@ -52,6 +61,9 @@ pub struct LinkStatus {
     pub backup: bool,
     /// What it costs.
     pub cost: u8,
+    /// Why it is left out; none: it is not.
+    #[serde(default)]
+    pub left_out: Option<String>,
     /// Smoothed RTT, ms.
     pub rtt_ms: f64,
     /// Lowest RTT, ms.
@@ -83,15 +95,18 @@ pub struct Unused {
 
 impl BundleStatus {
     /// That of a bundle of a host.
-    pub fn of(host: &mut Host, id: &knee_quic::BundleId, peer: String) -> BundleStatus {
+    pub fn of(host: &mut Host, id: &BundleId, peer: String, judges: &Judges) -> BundleStatus {
         let held_bytes = host.bundle(id).map(|bundle| bundle.held()).unwrap_or_default();
-        let links = host.paths(id).iter().flatten().map(LinkStatus::of).collect();
+        let of = |(number, path): (usize, Option<PathState>)| {
+            Some(LinkStatus::of(&path?, judges.why(id, number)))
+        };
+        let links = host.paths(id).into_iter().enumerate().filter_map(of).collect();
         BundleStatus { peer, links, held_bytes }
     }
 }
 
 impl LinkStatus {
-    fn of(path: &PathState) -> LinkStatus {
+    fn of(path: &PathState, why: Option<String>) -> LinkStatus {
         let PathState {
             peer,
             label,
@@ -109,6 +124,10 @@ impl LinkStatus {
             silent: *is_suspect,
             backup: *is_backup,
             cost: path_use.cost,
+            left_out: why.or_else(|| {
+                let by_peer = path_use.cost == LEFT_OUT.cost;
+                by_peer.then(|| "the other end found that it does harm".to_owned())
+            }),
             rtt_ms: observed.srtt.as_secs_f64() * 1e3,
             min_rtt_ms: observed.min_rtt.as_secs_f64() * 1e3,
             sent_bytes: observed.delivered,
@@ -164,14 +183,41 @@ impl StatusSocket {
         Ok(StatusSocket { listener, path: path.to_owned() })
     }
 
-    /// Shows the state to whoever asks.
-    pub async fn serve(self, state: impl Fn() -> Status) {
+    /// Shows the state to whoever asks, or tells a recorder of it for as long as that listens.
+    pub async fn serve(self, state: impl Fn() -> Status, shooting: Rc<Shooting>) {
         while let Ok((mut asker, _)) = self.listener.accept().await {
+            // An asker of an earlier version says nothing.
+            let mut said = [0; REQUEST_MAX];
+            let asked = timeout(PATIENCE, asker.read(&mut said)).await;
+            let said = &said[..asked.ok().and_then(Result::ok).unwrap_or(0)];
+            if let Some(of) = recorder(said) {
+                let shooting = shooting.clone();
+                spawn_local(async move { shot::tell(asker, &shooting, &of).await });
+                continue;
+            }
             let text = serde_json::to_vec(&state()).unwrap_or_default();
             // Who does not want it any more is not told.
             let _ = asker.write_all(&text).await;
         }
     }
+}
+
+/// What a recorder says: the client that it means may follow.
+const RECORD: &str = "record ";
+const STATUS: &str = "status\n";
+const REQUEST_MAX: usize = 256;
+/// Whoever asks says what within so long.
+const PATIENCE: Duration = Duration::from_millis(100);
+
+/// What a recorder says first.
+pub(crate) fn record_request(of: &str) -> String {
+    format!("{RECORD}{of}\n")
+}
+
+/// The client that a recorder means; none: no recorder.
+fn recorder(said: &[u8]) -> Option<String> {
+    let said = std::str::from_utf8(said).ok()?;
+    Some(said.strip_prefix(RECORD)?.trim_end().to_owned())
 }
 
 impl Drop for StatusSocket {
@@ -185,7 +231,8 @@ impl Drop for StatusSocket {
 /// # Errors
 /// Nobody shows one there.
 pub fn ask(path: &Path) -> io::Result<Status> {
-    let asked = std::os::unix::net::UnixStream::connect(path)?;
+    let mut asked = std::os::unix::net::UnixStream::connect(path)?;
+    asked.write_all(STATUS.as_bytes())?;
     asked.set_read_timeout(Some(std::time::Duration::from_secs(5)))?;
     serde_json::from_reader(asked).map_err(io::Error::other)
 }

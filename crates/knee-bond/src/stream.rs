@@ -177,11 +177,16 @@ pub async fn relay(mut connection: TcpStream, stream: BundleStream, first: &[u8]
     };
     let result: Result<_, ()> = tokio::try_join!(up, down);
     if result.is_err() {
-        // The other side is told by a reset, as it would be without Knee in between.
-        let _ = nix::sys::socket::setsockopt(
-            &connection,
-            nix::sys::socket::sockopt::Linger,
-            &libc::linger { l_onoff: 1, l_linger: 0 },
-        );
+        break_off(&connection);
     }
+}
+
+/// Ends a connection with a reset when it is closed: the other side is told as it would be
+/// without Knee in between.
+pub(crate) fn break_off(connection: &TcpStream) {
+    let _ = nix::sys::socket::setsockopt(
+        connection,
+        nix::sys::socket::sockopt::Linger,
+        &libc::linger { l_onoff: 1, l_linger: 0 },
+    );
 }

@@ -9,13 +9,15 @@
 #[allow(dead_code, reason = "the bench uses the rest")]
 mod lab;
 
+use knee_bond::record::{DECISIONS, RecordSettings, record};
+use knee_host::{Diversion, DiversionSettings};
 use knee_trials::{Skipped, trials};
 use lab::{ECHO, FILES, SERVER, on, take};
 use std::io::{Read, Write};
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::{Ipv4Addr, SocketAddr, TcpStream, UdpSocket};
 use std::process::ExitCode;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// 10 and 5 Mbit/s, 10 ms each way.
 const TWO: &str = r#"
@@ -289,6 +291,183 @@ fn dearer_links_wait_until_no_cheaper_one_works() -> Result<(), Skipped> {
     })
 }
 
+/// A question for the address of `name`.
+fn question(number: u16, name: &str) -> Vec<u8> {
+    let mut question = vec![0, 0, 1, 0, 0, 1, 0, 0, 0, 0, 0, 0, name.len() as u8];
+    question[..2].copy_from_slice(&number.to_be_bytes());
+    question.extend(name.bytes());
+    question.extend([0, 0, 1, 0, 1]);
+    question
+}
+
+/// What a program hears to a datagram, within two seconds.
+fn exchange(to: SocketAddr, datagram: &[u8]) -> std::io::Result<Vec<u8>> {
+    let socket = UdpSocket::bind("0.0.0.0:0")?;
+    socket.set_read_timeout(Some(Duration::from_secs(2)))?;
+    socket.connect(to)?;
+    socket.send(datagram)?;
+    let mut buffer = [0; 2048];
+    let count = socket.recv(&mut buffer)?;
+    Ok(buffer[..count].to_vec())
+}
+
+fn all_that_programs_send_goes_over_the_links_or_nowhere() -> Result<(), Skipped> {
+    on(TWO, 2, |lab| {
+        lab.ip(&["route", "add", "default", "dev", "knee0"]);
+        lab.name();
+        let echo = SocketAddr::from((SERVER, ECHO));
+        // The nameserver that programs ask is not there; who answers is the server's.
+        let nameserver = SocketAddr::from(([192, 0, 2, 53], 53));
+        let direct = || lab.here(|| exchange(echo, b"direct"));
+        assert_eq!(direct().unwrap(), b"direct");
+        let (theirs, ours) = (lab.key("server.key"), lab.key("client.key"));
+        let server = lab.server(&ours, &format!("nameserver = \"{SERVER}\"\n{ALLOW}"));
+        let client = lab.client(&theirs, &format!("transparent = {{}}\n{BOTH}"));
+        client.wait_for_links(2);
+        assert!(client.status().transparent);
+        // A program that knows of no proxy.
+        let bytes = |end: &lab::End| -> Vec<u64> {
+            end.status().bundles[0].links.iter().map(|link| link.sent_bytes).collect()
+        };
+        let before = bytes(&server);
+        take(lab.here(|| TcpStream::connect((SERVER, FILES))).unwrap(), 3_000_000);
+        let shares = bytes(&server);
+        assert!(shares.iter().zip(&before).all(|(now, old)| now - old > 500_000), "{shares:?}");
+        // What the server denies is broken off.
+        let mut denied = lab.here(|| TcpStream::connect("169.254.169.254:80")).unwrap();
+        let error = denied.read(&mut [0]).unwrap_err();
+        assert_eq!(error.kind(), std::io::ErrorKind::ConnectionReset);
+        // Names: short, and too long for UDP.
+        let asked = question(7, "short");
+        let answer = lab.here(|| exchange(nameserver, &asked)).unwrap();
+        assert_eq!((&answer[..2], answer[7]), (&asked[..2], 1));
+        assert!(answer.ends_with(&SERVER.octets()));
+        let asked = question(8, "long");
+        let cut = lab.here(|| exchange(nameserver, &asked)).unwrap();
+        assert!(cut.len() <= 512 && cut[2] & 2 == 2 && cut[7] == 0, "{cut:?}");
+        let mut connection = lab.here(|| TcpStream::connect(nameserver)).unwrap();
+        connection.write_all(&[&(asked.len() as u16).to_be_bytes()[..], &asked].concat()).unwrap();
+        let mut length = [0; 2];
+        connection.read_exact(&mut length).unwrap();
+        let mut answer = vec![0; u16::from_be_bytes(length).into()];
+        connection.read_exact(&mut answer).unwrap();
+        assert_eq!((answer.len(), answer[7]), (asked.len() + 60 * 16, 60));
+        // Nothing goes beside the links, and another client is refused.
+        let refused = |error: std::io::Error| error.kind() == std::io::ErrorKind::PermissionDenied;
+        assert!(direct().is_err_and(refused));
+        let settings = DiversionSettings {
+            server: echo,
+            except: Vec::new(),
+            tcp: [Some(1), None],
+            dns: [None; 2],
+        };
+        let second = lab.here(|| Diversion::begin(&settings)).unwrap_err().to_string();
+        assert!(second.contains("another process"), "{second}");
+        // Without links programs wait, and are not let past them.
+        (0..2).for_each(|link| lab.cut(link));
+        assert!(direct().is_err_and(refused));
+        (0..2).for_each(|link| lab.mend(link));
+        drop(client);
+        assert_eq!(direct().unwrap(), b"direct");
+        // What is excepted passes, but for names.
+        let except = format!("transparent = {{ except = [\"{SERVER}\"] }}\n{BOTH}");
+        let client = lab.client(&theirs, &except);
+        client.wait_for_links(2);
+        assert_eq!(direct().unwrap(), b"direct");
+        let before: u64 = bytes(&server).iter().sum();
+        take(lab.here(|| TcpStream::connect((SERVER, FILES))).unwrap(), 1_000_000);
+        assert!(bytes(&server).iter().sum::<u64>() - before < 100_000);
+        let asked = question(9, "short");
+        let answer = lab.here(|| exchange(SocketAddr::from((SERVER, 53)), &asked)).unwrap();
+        assert_eq!(answer[7], 1);
+    })
+}
+
+/// The first link carries; the second one loses half of what it is given, and gets little.
+fn a_link_that_harms_is_left_out() -> Result<(), Skipped> {
+    let lossy = TWO.replacen("rate = \"5 Mbit/s\"", "loss = \"45 %\"\nrate = \"5 Mbit/s\"", 2);
+    on(&lossy, 2, |lab| {
+        let (server, client) = lab.pair(ALLOW, BOTH);
+        client.wait_for_links(2);
+        let began = Instant::now();
+        let left_out = |status: &knee_bond::status::Status| {
+            let mut links = status.bundles.iter().flat_map(|bundle| &bundle.links);
+            links.any(|link| link.name == "knee1" && link.left_out.is_some())
+        };
+        while !left_out(&server.status()) {
+            assert!(began.elapsed() < Duration::from_secs(40), "{:?}", server.status());
+            lab.load(1_000_000);
+        }
+        println!("left out after {:?}: {:?}", began.elapsed(), server.status().bundles[0].links[1]);
+        // Both ends say so, and nothing but what keeps it open goes over it.
+        client.wait("the other end to hear of it", left_out);
+        let before = passed(lab, "knee1");
+        lab.load(2_000_000);
+        let after = passed(lab, "knee1") - before;
+        println!("the link carried {after} bytes since");
+        assert!(after < 100_000, "{after}");
+    })
+}
+
+/// What was recorded is what was carried, its decisions are those of the scheduler, and the
+/// laboratory has the same links.
+fn a_recorded_evening_is_replayed_in_the_laboratory() -> Result<(), Skipped> {
+    on(TWO, 2, |lab| {
+        let (_server, client) = lab.pair(ALLOW, BOTH);
+        client.wait_for_links(2);
+        let settings = RecordSettings {
+            socket: Some(lab.path("server.sock")),
+            peer: "laptop".to_owned(),
+            out: lab.path("evening"),
+            ..RecordSettings::default()
+        };
+        let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
+        let out = settings.out.clone();
+        let recorder = thread::spawn(move || {
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+            let stop = async {
+                let _ = stopped.await;
+            };
+            runtime.unwrap().block_on(record(&settings, stop)).unwrap()
+        });
+        thread::sleep(Duration::from_millis(300));
+        lab.load(10_000_000);
+        thread::sleep(Duration::from_millis(300));
+        stop.send(()).unwrap();
+        let recorded = recorder.join().unwrap();
+        println!("{recorded:?}");
+        assert_eq!((recorded.links, recorded.decisions_lost), (2, 0));
+        let run = knee_record::read_run(&out).unwrap();
+        let carried = run.records.flows[0].delivered_bytes;
+        assert!((10_000_000..11_000_000).contains(&carried), "{carried}");
+        let last = |path| {
+            let rows = run.records.path_samples.iter().filter(|row| row.path == path);
+            rows.map(|row| row.delivered_bytes).max().unwrap()
+        };
+        assert_eq!(last(0) + last(1), carried);
+        let decisions = std::fs::read_to_string(out.join(DECISIONS)).unwrap();
+        let trace: knee_sched::record::Trace = decisions.parse().unwrap();
+        assert!(trace.decisions().count() > 1000);
+        let mut scheduler = knee_sched::build(&knee_cc::Selection::named("just-in-time")).unwrap();
+        assert_eq!(knee_sched::record::replay(&trace, &mut *scheduler), None);
+        // No name, no address.
+        for file in ["scenario.toml", "manifest.json", "summary.json", "decisions.txt"] {
+            let text = std::fs::read_to_string(out.join(file)).unwrap();
+            for told in ["knee0", "knee1", "laptop", "10.99.", "10.64."] {
+                assert!(!text.contains(told), "{told} in {file}");
+            }
+        }
+        let scenario = knee_scenario::read(&out.join("scenario.toml"), &[]).unwrap();
+        println!("{}", std::fs::read_to_string(out.join("scenario.toml")).unwrap());
+        let replayed = knee_sim::run(&scenario, &knee_record::Control::default()).unwrap();
+        let rate = |bytes: u64, ns: u64| bytes as f64 * 8e3 / ns as f64;
+        let there = rate(carried, run.records.end_ns);
+        let here = rate(replayed.flows[0].delivered_bytes, replayed.end_ns);
+        println!("{there:.2} Mbit/s recorded, {here:.2} in the simulator");
+        assert!(here > 0.75 * there && here < 1.4 * there);
+    })
+}
+
 fn main() -> ExitCode {
     knee_trials::run(trials![
         one_connection_uses_both_links,
@@ -302,5 +481,8 @@ fn main() -> ExitCode {
         a_socket_outlives_its_server,
         at_its_cap_a_link_carries_nothing_more,
         dearer_links_wait_until_no_cheaper_one_works,
+        all_that_programs_send_goes_over_the_links_or_nowhere,
+        a_link_that_harms_is_left_out,
+        a_recorded_evening_is_replayed_in_the_laboratory,
     ])
 }

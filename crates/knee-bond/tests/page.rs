@@ -14,6 +14,7 @@ fn state() -> Status {
         address: "192.0.2.1:4433".to_owned(),
         silent: false,
         backup: false,
+        left_out: None,
         cost: 0,
         rtt_ms: 20.5,
         min_rtt_ms: 20.0,
@@ -36,6 +37,7 @@ fn state() -> Status {
             held_bytes: 0,
         }],
         unused: vec![Unused { name: "usb0".to_owned(), why: "it has no address".to_owned() }],
+        transparent: false,
         caps: vec![CapStatus {
             name: "wwan0".to_owned(),
             used_bytes: 5,

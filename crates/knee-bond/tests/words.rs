@@ -82,6 +82,7 @@ proptest! {
             Request::Tcp(target),
             Request::Udp { duplicate: false },
             Request::Udp { duplicate: true },
+            Request::Dns,
         ] {
             let mut bytes = Vec::new();
             request.write(&mut bytes);

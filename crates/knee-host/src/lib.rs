@@ -1,6 +1,6 @@
 //! What Knee asks of a Linux host: network namespaces and their devices,
-//! routes, `TCP_INFO`, connections that end, MPTCP, controllers in BPF and programs that hand them out,
-//! privileges.
+//! routes, what programs send diverted to one process, `TCP_INFO`, connections that end, MPTCP,
+//! controllers in BPF and programs that hand them out, privileges.
 //!
 //! What this crate never does: know scenarios, run a tool, print, leave
 //! something behind but what `bpf::load` and `bpf::Steering::pin` are asked to leave. It alone holds
@@ -8,6 +8,7 @@
 
 #[cfg(feature = "bpf")]
 pub mod bpf;
+mod diversion;
 mod error;
 mod interface;
 mod links;
@@ -21,6 +22,7 @@ mod sock_diag;
 mod system;
 mod tcp_info;
 
+pub use diversion::{Diversion, DiversionSettings};
 pub use error::HostError;
 pub use interface::{Interface, Routing};
 pub use links::{Link, LinkChanges};

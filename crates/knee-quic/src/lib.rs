@@ -30,7 +30,10 @@ mod socket;
 
 pub use congestion::{CongestionControl, CongestionSettings, Coupling, Observed, check_controller};
 pub use ground::{QuicError, check_scenario, run};
-pub use host::{BundleId, ConnectionSettings, Host, HostError, HostEvent, HostSettings, PathState};
+pub use host::{
+    BundleId, ConnectionSettings, Host, HostError, HostEvent, HostSettings, PathState, Tape,
+    Waiting,
+};
 pub use keys::{KeyError, KeyPair, PROTOCOL, PublicKey};
 pub use link::Member;
 pub use socket::{Addresses, Room, Socket};

@@ -3,224 +3,17 @@
 #![allow(clippy::unwrap_used, reason = "a test ends there")]
 #![allow(clippy::disallowed_methods, reason = "QUIC counts from it; the clock is virtual")]
 
-use knee_bundle::{Class, Event, Limits, PathUse, StreamId};
-use knee_cc::Selection;
-use knee_link::{Buffer, Config, Ecn, Link, Loss, RateModel};
-use knee_quic::{
-    Addresses, BundleId, CongestionSettings, ConnectionSettings, Host, HostEvent, HostSettings,
-    KeyPair, Member, Observed,
-};
+mod world;
+
+use knee_bundle::{Class, PathUse};
+use knee_quic::{ConnectionSettings, Host, HostSettings, KeyPair, Member};
 use knee_scenario::{Embedded, Source, parse};
 use knee_sim::Control;
-use knee_units::{Rate, Time};
+use knee_units::Time;
 use rand_chacha::ChaCha8Rng;
 use rand_core::SeedableRng;
-use std::net::SocketAddr;
 use std::time::Instant;
-
-/// Headers of IPv4 and UDP.
-const AROUND: u32 = 28;
-const PACKET: u16 = 1472;
-/// The client's port after a NAT forgot the first one.
-const REBOUND: u16 = 50_000;
-const ID: BundleId = [7; 16];
-
-struct Packet(Vec<u8>);
-
-impl knee_link::Packet for Packet {
-    fn size(&self) -> u32 {
-        self.0.len() as u32 + AROUND
-    }
-
-    fn ecn(&self) -> Ecn {
-        Ecn::NotCapable
-    }
-
-    fn mark(&mut self) {}
-
-    fn flow_hash(&self) -> u64 {
-        0
-    }
-}
-
-#[derive(Clone)]
-struct Way {
-    mbit: f64,
-    one_way: Time,
-    buffer: u64,
-    loss: f64,
-    down: Vec<(Time, Time)>,
-    cost: u8,
-}
-
-fn way(mbit: f64, one_way_ms: u64, buffer: u64) -> Way {
-    let one_way = Time::from_millis(one_way_ms);
-    Way { mbit, one_way, buffer, loss: 0.0, down: Vec::new(), cost: 0 }
-}
-
-struct World {
-    now: Time,
-    hosts: [Host; 2],
-    links: [Vec<Link<Packet>>; 2],
-    received: u64,
-    ended: bool,
-    told: Vec<String>,
-    /// From then on a NAT gives the client another port.
-    rebinding: Time,
-}
-
-fn address(end: usize, path: usize) -> SocketAddr {
-    SocketAddr::from(([10, 0, path as u8, end as u8 + 1], 4433))
-}
-
-fn settings(is_server: bool, paths: usize, cc: &str, scheduler: &str, window: u64) -> HostSettings {
-    HostSettings {
-        is_server,
-        paths: vec![ConnectionSettings::lasting(PACKET); paths],
-        eager: true,
-        linger: Time::MAX,
-        bundles_of_a_key: 1,
-        congestion: CongestionSettings {
-            controller: Selection::named(cc),
-            recovery: None,
-            paced: None,
-            initial_window: 10,
-            max_burst: 65536,
-        },
-        scheduler: Selection::named(scheduler),
-        limits: Limits { window, stream_window: window, streams: 16 },
-        buffer: window * 2,
-        reinjection: true,
-        lateness: Time::from_millis(1),
-    }
-}
-
-impl World {
-    fn new(ways: &[Way], cc: &str, scheduler: &str, window: u64) -> World {
-        let links = [0_u64, 100].map(|seed| {
-            let link = |(way, seed): (&Way, u64)| {
-                let config = Config {
-                    rate: RateModel::Constant(Rate::from_bits_per_second((way.mbit * 1e6) as u64)),
-                    buffer: Buffer::Bytes(way.buffer),
-                    loss: if way.loss > 0.0 && seed < 100 {
-                        Loss::Independent(way.loss)
-                    } else {
-                        Loss::None
-                    },
-                    down: way.down.clone(),
-                    ..Config::pure_delay(way.one_way)
-                };
-                Link::new(config, ChaCha8Rng::seed_from_u64(seed))
-            };
-            ways.iter().zip(seed..).map(link).collect::<Vec<_>>()
-        });
-        let keys = [KeyPair::generate().unwrap(), KeyPair::generate().unwrap()];
-        let start = Instant::now();
-        let hosts = [0_u64, 1].map(|end| {
-            let settings = settings(end == 1, ways.len(), cc, scheduler, window);
-            let rng = ChaCha8Rng::seed_from_u64(end);
-            let [own, other] = [&keys[end as usize], &keys[1 - end as usize]];
-            Host::new(settings, own, &[other.public()], start, &rng).unwrap()
-        });
-        let mut world = World {
-            now: Time::ZERO,
-            hosts,
-            links,
-            received: 0,
-            ended: false,
-            told: Vec::new(),
-            rebinding: Time::MAX,
-        };
-        let paths: Vec<_> =
-            ways.iter().enumerate().map(|(path, way)| (path, address(1, path), way.cost)).collect();
-        world.hosts[0].open(Time::ZERO, ID, &paths).unwrap();
-        world
-    }
-
-    fn work(&mut self, end: usize) {
-        let (now, links) = (self.now, &mut self.links[end]);
-        self.hosts[end].work(now, |path, _, bytes, packet| {
-            for part in bytes.chunks(packet) {
-                let _ = links[path].send(now, Packet(part.to_vec()));
-            }
-        });
-        while let Some(event) = self.hosts[end].poll_event() {
-            self.told.push(format!("{:?} {end} {event:?}", self.now));
-            assert!(!matches!(event, HostEvent::Broken(..)), "{event:?}");
-        }
-    }
-
-    fn read(&mut self) {
-        let Some(bundle) = self.hosts[1].bundle(&ID) else { return };
-        while let Some(event) = bundle.poll_event() {
-            if let Event::Readable(id) = event {
-                while let Some(bytes) = bundle.read(id, usize::MAX) {
-                    self.received += bytes.len() as u64;
-                }
-                self.ended |= bundle.is_read_to_end(id);
-            }
-        }
-    }
-
-    fn step(&mut self) {
-        self.step_to(Time::from_secs(3600));
-        assert!(self.now < Time::from_secs(3600), "it stands still: {:?}", self.told);
-    }
-
-    /// Goes on to what happens next, or until so late if nothing does.
-    fn step_to(&mut self, bound: Time) {
-        (0..2).for_each(|end| self.work(end));
-        let mut at = Time::MAX;
-        for end in 0..2 {
-            at = at.min(self.hosts[end].timer(self.now));
-            at = self.links[end].iter().map(Link::next_time).fold(at, Time::min);
-        }
-        let at = at.min(bound);
-        self.now = self.now.max(at);
-        for end in 0..2 {
-            for path in 0..self.links[end].len() {
-                while let Some(Packet(bytes)) = self.links[end][path].poll(self.now) {
-                    let mut from = address(end, path);
-                    if end == 0 && self.now >= self.rebinding {
-                        from.set_port(REBOUND);
-                    }
-                    let from = Addresses::to(from);
-                    self.hosts[1 - end].on_packet(self.now, path, from, &bytes);
-                }
-            }
-        }
-        self.read();
-    }
-
-    /// Sends a file; how long it takes from the start on.
-    fn file(mut self, bytes: u64) -> (Time, World) {
-        let mut left = bytes;
-        let bundle = self.hosts[0].bundle(&ID).unwrap();
-        let id: StreamId = bundle.open(Class::Normal).unwrap();
-        let chunk = vec![0_u8; 65536];
-        while !self.ended {
-            let bundle = self.hosts[0].bundle(&ID).unwrap();
-            while left > 0 {
-                let part = &chunk[..left.min(65536) as usize];
-                let taken = bundle.write(id, part);
-                left -= taken as u64;
-                if left == 0 {
-                    bundle.finish(id);
-                }
-                if taken < part.len() {
-                    break;
-                }
-            }
-            self.step();
-        }
-        assert_eq!(self.received, bytes);
-        (self.now, self)
-    }
-
-    fn observe(&self, path: usize) -> Observed {
-        self.hosts[0].controls(&ID)[path].as_ref().unwrap().observe()
-    }
-}
+use world::{ID, REBOUND, Way, World, address, patient, patient_host, settings, way};
 
 /// A file in the simulator, and over real QUIC connections on the same link.
 struct Cell {
@@ -352,6 +145,56 @@ fn the_cheapest_path_that_works_is_used() {
     assert_eq!(world.hosts[1].paths(&ID)[2].as_ref().unwrap().path_use.cost, 1);
 }
 
+/// A link that costs something and is not needed, with the settings of `knee bond`: what keeps
+/// it open comes to 2 MB a day at most, whatever goes over the other one.
+#[test]
+fn an_idle_metered_link_carries_two_megabytes_a_day_at_most() {
+    const HALF_AN_HOUR: Time = Time::from_secs(1800);
+    let ways = [way(20.0, 10, 64_000), way(20.0, 30, 64_000)];
+    let mut world = World::new(&ways, "bbr", "just-in-time", 1 << 20);
+    let keys = [(); 2].map(|()| KeyPair::generate().unwrap());
+    for end in 0..2 {
+        let path = ConnectionSettings {
+            packet: 1200,
+            packet_max: Some(1452),
+            keep_alive: (end == 0).then_some(Time::from_secs(25)),
+            idle: Some(Time::from_secs(40)),
+        };
+        let settings = HostSettings {
+            eager: false,
+            linger: Time::from_secs(60),
+            paths: vec![path; 2],
+            ..settings(end == 1, 2, "bbr", "just-in-time", 1 << 20)
+        };
+        let rng = ChaCha8Rng::seed_from_u64(end as u64);
+        let [own, other] = [&keys[end], &keys[1 - end]];
+        world.hosts[end] =
+            Host::new(settings, own, &[other.public()], Instant::now(), &rng).unwrap();
+    }
+    for number in 0..2 {
+        let cost = number as u8;
+        let path_use = PathUse { quiet: cost > 0, cost };
+        let label = format!("link{number}");
+        let member = Member { bundle: ID, number, label, path_use };
+        world.hosts[0].connect(Time::ZERO, number, address(1, number), member).unwrap();
+    }
+    world.for_a_while(Time::from_secs(10));
+    let bytes = |world: &World| world.carried[0][1] + world.carried[1][1];
+    let before = bytes(&world);
+    let id = world.hosts[0].bundle(&ID).unwrap().open(Class::Normal).unwrap();
+    let until = world.now + HALF_AN_HOUR;
+    while world.now < until {
+        // Somebody types.
+        assert_eq!(world.hosts[0].bundle(&ID).unwrap().write(id, &[0; 500]), 500);
+        world.for_a_while(Time::from_secs(1));
+    }
+    assert!(world.received >= 1799 * 500, "{}", world.received);
+    assert!(world.told.iter().all(|told| !told.contains("Lost")), "{:?}", world.told);
+    let daily = (bytes(&world) - before) * 48;
+    println!("an idle metered link carries {daily} bytes a day");
+    assert!(daily > 0 && daily <= 2_000_000, "{daily}");
+}
+
 /// TCP's recovery, not QUIC's, lets BBR through a path that loses one packet in a hundred.
 #[test]
 fn bbr_bears_one_percent_of_loss() {
@@ -435,48 +278,6 @@ fn strangers_are_refused() {
         assert!(world.told.iter().any(|told| told.contains("Lost")), "{:?}", world.told);
         assert!(!world.told.iter().any(|told| told.contains("Accepted")), "{:?}", world.told);
         assert_eq!(world.received, 0);
-    }
-}
-
-/// A world whose hosts wait for JOINED, and give up a bundle without links after 3 s.
-fn patient() -> (World, [KeyPair; 2]) {
-    let ways = [way(10.0, 10, 25_000), way(5.0, 10, 20_000)];
-    let mut world = World::new(&ways, "cubic", "minrtt", 1 << 20);
-    let keys = [(); 2].map(|()| KeyPair::generate().unwrap());
-    for end in 0..2 {
-        world.hosts[end] = patient_host(end, &keys);
-    }
-    (world, keys)
-}
-
-fn patient_host(end: usize, keys: &[KeyPair; 2]) -> Host {
-    let settings = HostSettings {
-        eager: false,
-        linger: Time::from_secs(3),
-        ..settings(end == 1, 2, "cubic", "minrtt", 1 << 20)
-    };
-    let rng = ChaCha8Rng::seed_from_u64(end as u64);
-    Host::new(settings, &keys[end], &[keys[1 - end].public()], Instant::now(), &rng).unwrap()
-}
-
-impl World {
-    fn connect(&mut self, number: usize) {
-        let member = Member {
-            bundle: ID,
-            number,
-            label: format!("link{number}"),
-            path_use: PathUse::default(),
-        };
-        self.hosts[0].connect(self.now, number, address(1, number), member).unwrap();
-    }
-
-    /// Steps for so long; what was told meanwhile.
-    fn for_a_while(&mut self, time: Time) -> Vec<String> {
-        let (until, before) = (self.now + time, self.told.len());
-        while self.now < until {
-            self.step_to(until);
-        }
-        self.told[before..].to_vec()
     }
 }
 

@@ -16,10 +16,21 @@ pub fn bond(_arguments: &Bond) -> Result<Ending, Failure> {
 #[cfg(feature = "bond")]
 pub fn bond(arguments: &Bond) -> Result<Ending, Failure> {
     use crate::arguments::BondAction;
+    use knee_bond::record::RecordSettings;
     match &arguments.action {
         BondAction::Keys { file } => bonding::keys(file),
         BondAction::Serve { config } => bonding::serve(config),
-        BondAction::Connect { config } => bonding::connect(config),
+        BondAction::Connect { config, transparent } => bonding::connect(config, *transparent),
+        BondAction::Record { out, socket, time, of, names } => {
+            let settings = RecordSettings {
+                socket: socket.clone(),
+                peer: of.clone(),
+                out: out.clone(),
+                names: *names,
+                arguments: std::env::args().collect(),
+            };
+            bonding::record(&settings, *time)
+        }
         BondAction::Doctor { config, print } => bonding::doctor(config, print.format()),
         BondAction::Status { socket, watch, print } => {
             bonding::status(socket.as_deref(), *watch, print.format())
@@ -35,11 +46,14 @@ mod bonding {
     use crate::failure::{Ending, Failure};
     use crate::screen;
     use crate::table::{Mood, Table};
+    use knee_bond::record::{RecordError, RecordSettings, Recorded, record as record_end};
     use knee_bond::status::{LinkStatus, Status, ask, socket_paths};
     use knee_bond::{
-        BondError, Client, ClientConfig, ConfigError, Server, ServerConfig, Tried, key, try_links,
+        BondError, Client, ClientConfig, ConfigError, Server, ServerConfig, Tried,
+        check_transparent, key, try_links,
     };
     use knee_record::Unit;
+    use knee_units::Time;
     use listenfd::ListenFd;
     use sd_notify::NotifyState;
     use std::io;
@@ -55,6 +69,13 @@ mod bonding {
         fn from(error: ConfigError) -> Failure {
             let advice = "docs/bond.md shows both configurations".to_owned();
             Failure::Usage(error.to_string(), advice)
+        }
+    }
+
+    impl From<RecordError> for Failure {
+        fn from(error: RecordError) -> Failure {
+            let advice = "knee bond record --help shows examples".to_owned();
+            Failure::Host(error.to_string(), advice)
         }
     }
 
@@ -91,8 +112,11 @@ mod bonding {
         Ok(Ending::Done)
     }
 
-    pub fn connect(config: &Path) -> Result<Ending, Failure> {
-        let config = ClientConfig::read(config)?;
+    pub fn connect(path: &Path, transparent: bool) -> Result<Ending, Failure> {
+        let mut config = ClientConfig::read(path)?;
+        if transparent {
+            config.take_all(path)?;
+        }
         let (server, at) = (config.server.clone(), config.listen);
         run(async {
             let client = Client::new(config).await?;
@@ -103,6 +127,40 @@ mod bonding {
             tell_manager();
             client.run(stopped, screen::say).await
         })?;
+        Ok(Ending::Done)
+    }
+
+    pub fn record(settings: &RecordSettings, time: Option<Time>) -> Result<Ending, Failure> {
+        let out = settings.out.display();
+        let recorded = run(async {
+            let stopped = stopped()?;
+            screen::say("Recording. Ctrl-C ends it.");
+            let over = async {
+                match time {
+                    Some(time) => {
+                        tokio::time::sleep(Duration::from_nanos(time.as_nanos())).await;
+                    }
+                    None => std::future::pending().await,
+                }
+            };
+            let stop = async {
+                tokio::select! {
+                    () = stopped => {}
+                    () = over => {}
+                }
+            };
+            Ok(record_end(settings, stop).await)
+        })??;
+        let Recorded { seconds, links, bytes, decisions, decisions_lost } = recorded;
+        let lost = match decisions_lost {
+            0 => String::new(),
+            lost => format!(" ({lost} more were too many)"),
+        };
+        let (seconds, bytes) = (Unit::Seconds.show(seconds), Unit::Bytes.show(bytes as f64));
+        screen::say(&format!(
+            "{out}: {seconds}, {links} links, {bytes}, {decisions} decisions{lost}."
+        ));
+        screen::say(&format!("knee run {out}/scenario.toml replays the links."));
         Ok(Ending::Done)
     }
 
@@ -146,9 +204,15 @@ mod bonding {
             document = document.said(said);
         }
         let schema = "knee-bond-doctor/1";
-        let json = serde_json::json!({ "schema": schema, "server": server, "links": rows });
+        let problem = check_transparent(&config).err().map(|error| error.to_string());
+        if let Some(problem) = &problem {
+            document = document.said(format!("The transparent mode does not work: {problem}."));
+        }
+        let json = serde_json::json!({
+            "schema": schema, "server": server, "links": rows, "transparent_problem": problem,
+        });
         document.print(format, &json)?;
-        let all = working == tried.len() && working > 0;
+        let all = working == tried.len() && working > 0 && problem.is_none();
         Ok(if all { Ending::Done } else { Ending::Differs })
     }
 
@@ -278,6 +342,14 @@ mod bonding {
         } else {
             document = document.said("No client is here.");
         }
+        for link in now.bundles.iter().flat_map(|bundle| &bundle.links) {
+            if let Some(why) = &link.left_out {
+                document = document.said(format!("{} is left out: {why}.", link.name));
+            }
+        }
+        if now.transparent {
+            document = document.said("It takes all that programs of this machine send.");
+        }
         for cap in &now.caps {
             let bytes = |count: u64| Unit::Bytes.show(count as f64);
             document = document.said(format!(
@@ -300,10 +372,11 @@ mod bonding {
     }
 
     fn state(link: &LinkStatus) -> (&'static str, Mood) {
-        match (link.silent, link.backup) {
-            (true, _) => ("silent", Mood::Bad),
-            (false, true) => ("waits", Mood::Neutral),
-            (false, false) => ("up", Mood::Neutral),
+        match (link.silent, &link.left_out, link.backup) {
+            (true, ..) => ("silent", Mood::Bad),
+            (false, Some(_), _) => ("left out", Mood::Bad),
+            (false, None, true) => ("waits", Mood::Neutral),
+            (false, None, false) => ("up", Mood::Neutral),
         }
     }
 }

@@ -82,7 +82,7 @@ function show(status) {
       mark.className = "mark";
       mark.style.background = of.colour;
       name.prepend(mark);
-      cell(row, link.silent ? "silent" : link.backup ? "waits" : "up", link.silent ? "bad" : "");
+      cell(row, link.silent ? "silent" : link.left_out ? "left out" : link.backup ? "waits" : "up", link.silent || link.left_out ? "bad" : "");
       cell(row, rate(incoming), "number");
       cell(row, rate(outgoing), "number");
       cell(row, milliseconds(link.rtt_ms), "number");
@@ -100,6 +100,8 @@ function show(status) {
   const more = status.caps.map(
     (cap) => `${cap.name}: ${bytes(cap.used_bytes)} of ${bytes(cap.cap_bytes)} since ${cap.since}, anew on ${cap.resets}.`,
   );
+  const links = status.bundles.flatMap((bundle) => bundle.links).filter((link) => link.left_out);
+  more.push(...links.map((link) => `${link.name} is left out: ${link.left_out}.`));
   more.push(...status.unused.map((unused) => `${unused.name} is not used: ${unused.why}.`));
   at("more").replaceChildren(
     ...more.map((text) => {

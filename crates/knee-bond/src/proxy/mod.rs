@@ -41,14 +41,14 @@ pub async fn forward(listener: TcpListener, way: Rc<Way>, to: Target) {
     while let Some(connection) = next(&listener).await {
         let (way, to) = (way.clone(), to.clone());
         spawn_local(async move {
-            if let Ok(stream) = ask(&way, &Request::Tcp(to)).await {
+            if let Ok(stream) = ask(&way, &Request::Tcp(to), &[]).await {
                 relay(connection, stream, &[]).await;
             }
         });
     }
 }
 
-async fn next(listener: &TcpListener) -> Option<TcpStream> {
+pub(crate) async fn next(listener: &TcpListener) -> Option<TcpStream> {
     loop {
         match listener.accept().await {
             Ok((connection, _)) => return Some(connection),
@@ -110,7 +110,7 @@ async fn attend_socks(
     }
     match understand(&mut connection, &mut said, socks::command).await? {
         socks::Command::Connect(target) => {
-            let asked = ask(way, &Request::Tcp(target)).await;
+            let asked = ask(way, &Request::Tcp(target), &[]).await;
             let code = socks::code(asked.as_ref().map_or_else(|a| a.outcome, |_| Outcome::Done));
             connection.write_all(&socks::reply(code, None)).await?;
             if let Ok(stream) = asked {
@@ -119,7 +119,7 @@ async fn attend_socks(
             Ok(())
         }
         socks::Command::Associate(_) => {
-            match ask(way, &Request::Udp { duplicate: way.duplicate_udp }).await {
+            match ask(way, &Request::Udp { duplicate: way.duplicate_udp }, &[]).await {
                 Ok(stream) => udp::associate(connection, stream, way).await,
                 Err(answer) => {
                     let code = socks::code(answer.outcome);
@@ -153,7 +153,7 @@ async fn attend_http(
         let more = "Proxy-Authenticate: Basic realm=\"knee bond\"\r\n";
         connect::refusal("407 Proxy Authentication Required", more, "user and password are wanted")
     } else if let Some(target) = request.target {
-        match ask(way, &Request::Tcp(target)).await {
+        match ask(way, &Request::Tcp(target), &[]).await {
             Ok(stream) => {
                 connection.write_all(connect::ESTABLISHED.as_bytes()).await?;
                 relay(connection, stream, &said).await;
@@ -175,11 +175,15 @@ fn is_login(login: &Login, given: &[u8]) -> bool {
     wanted.len() == given.len() && wanted.iter().zip(given).fold(0, differ) == 0
 }
 
-/// Opens a stream for a request; what follows goes to where it asked for.
+/// Opens a stream for a request, with what follows it; more goes to where it asked for.
 ///
 /// # Errors
 /// The answer of the server, or one of this end.
-async fn ask(way: &Way, request: &Request) -> Result<BundleStream, Answer> {
+pub(crate) async fn ask(
+    way: &Way,
+    request: &Request,
+    first: &[u8],
+) -> Result<BundleStream, Answer> {
     let failed = |outcome, reason: &str| Answer { outcome, reason: reason.to_owned() };
     let Ok(bundle) = timeout(FIRST_LINK, way.bundle()).await else {
         return Err(failed(Outcome::Unreachable, "no link to the server is up: knee bond status"));
@@ -189,6 +193,7 @@ async fn ask(way: &Way, request: &Request) -> Result<BundleStream, Answer> {
     };
     let mut bytes = Vec::with_capacity(REQUEST_MAX);
     request.write(&mut bytes);
+    bytes.extend_from_slice(first);
     let broken = |error: crate::stream::Broken| failed(Outcome::Failed, &error.to_string());
     stream.write(&bytes).await.map_err(broken)?;
     let mut said = Vec::new();

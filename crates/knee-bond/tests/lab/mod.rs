@@ -89,6 +89,26 @@ fn ip(arguments: &[&str]) -> Result<(), knee_testbed::TestbedError> {
     Ok(())
 }
 
+/// An answer of [`Lab::name`], by RFC 1035, section 4.1.
+fn named(question: &[u8], whole: bool) -> Vec<u8> {
+    let is_long = question[13..].starts_with(b"long");
+    let records = match (is_long, whole) {
+        (true, true) => 60,
+        (true, false) => 0,
+        (false, _) => 1,
+    };
+    let mut answer = question.to_vec();
+    answer[2] = if is_long && !whole { 0x83 } else { 0x81 };
+    answer[3] = 0x80;
+    answer[7] = records;
+    for _ in 0..records {
+        // A pointer to the name of the question, A, IN, a minute, four bytes.
+        answer.extend([0xc0, 12, 0, 1, 0, 1, 0, 0, 0, 60, 0, 4]);
+        answer.extend(SERVER.octets());
+    }
+    answer
+}
+
 /// What stands at a place of each file.
 pub fn byte(place: u64) -> u8 {
     (place.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 56) as u8
@@ -154,6 +174,39 @@ impl Lab {
             }
         }
         took.into_iter().flatten().collect()
+    }
+
+    /// Does something on the client's machine.
+    pub fn here<T: Send>(&self, work: impl FnOnce() -> T + Send) -> T {
+        self.hosts.sender.within(|| Ok::<_, TestbedError>(work())).unwrap()
+    }
+
+    /// A nameserver on the server's machine that answers every question with one record A of
+    /// the server's address; a question for `long.` is answered with sixty, over UDP with
+    /// none and the flag that says so.
+    pub fn name(&self) {
+        let bind = || {
+            let datagrams = UdpSocket::bind((SERVER, 53)).unwrap();
+            Ok::<_, TestbedError>((datagrams, TcpListener::bind((SERVER, 53)).unwrap()))
+        };
+        let (datagrams, connections) = self.hosts.receiver.within(bind).unwrap();
+        thread::spawn(move || {
+            let mut buffer = [0; 512];
+            while let Ok((count, from)) = datagrams.recv_from(&mut buffer) {
+                let _ = datagrams.send_to(&named(&buffer[..count], false), from);
+            }
+        });
+        thread::spawn(move || {
+            for mut connection in connections.incoming().map_while(Result::ok) {
+                let mut length = [0; 2];
+                connection.read_exact(&mut length).unwrap();
+                let mut question = vec![0; u16::from_be_bytes(length).into()];
+                connection.read_exact(&mut question).unwrap();
+                let answer = named(&question, true);
+                connection.write_all(&(answer.len() as u16).to_be_bytes()).unwrap();
+                connection.write_all(&answer).unwrap();
+            }
+        });
     }
 
     /// Runs ip(8) on the client's machine.

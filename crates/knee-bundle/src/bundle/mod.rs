@@ -27,6 +27,8 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 /// Bytes of a datagram that every path must carry: an ACK and the longest frame beside
 /// it. QUIC's datagrams have about twice as many (RFC 9000, section 14).
 pub const DATAGRAM_MIN: u16 = 600;
+/// Bytes that a stream may keep whatever the others do.
+const SHARE: u64 = 1 << 16;
 
 /// What an end takes of the other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -215,6 +217,9 @@ pub struct Bundle {
     consumed: u64,
     highest: u64,
     granted: u64,
+    /// Bytes that all streams keep which are written and not acknowledged, but for a share
+    /// of each: as many as the peer lets through.
+    buffer_of_all: u64,
     /// Streams whose writer was refused.
     refused: BTreeSet<StreamId>,
     events: VecDeque<Event>,
@@ -260,6 +265,7 @@ impl Bundle {
             consumed: 0,
             highest: 0,
             granted: settings.limits.window,
+            buffer_of_all: settings.buffer.max(peer.window),
             refused: BTreeSet::new(),
             events: VecDeque::new(),
             goes_away: None,
@@ -317,6 +323,11 @@ impl Bundle {
         (self.paths[path].own_use, self.paths[path].peer_use) = (own, peer);
     }
 
+    /// What this end thinks of a path.
+    pub fn own_use(&self, path: usize) -> PathUse {
+        self.paths[path].own_use
+    }
+
     /// What a path is to both ends together: quiet if one of them wants it, and as dear
     /// as the dearer says.
     pub fn path_use(&self, path: usize) -> PathUse {
@@ -359,13 +370,22 @@ impl Bundle {
     /// Takes bytes of a stream, as many as there is room for; returns how many. After
     /// fewer, [`Event::Writable`] comes.
     pub fn write(&mut self, id: StreamId, bytes: &[u8]) -> usize {
-        let most = self.settings.buffer;
+        let most = self.buffer_of(id);
         let taken = self.sending.source_mut().change(id, |stream| stream.write(bytes, most));
         let taken = taken.unwrap_or(0);
         if taken < bytes.len() {
             self.refused.insert(id);
         }
         taken
+    }
+
+    /// Bytes that a stream may keep now: streams whose readers stopped must not fill the
+    /// memory, nor keep the others from writing.
+    fn buffer_of(&self, id: StreamId) -> u64 {
+        let streams = self.sending.source();
+        let own = streams.get(id).map_or(0, SendStream::held);
+        let left = self.buffer_of_all.saturating_sub(streams.held());
+        self.settings.buffer.min((own + left).max(SHARE))
     }
 
     /// Nothing more is written to a stream.
@@ -387,6 +407,7 @@ impl Bundle {
             self.sending.withdraw(|piece| piece.stream == id && piece.offset >= given);
             self.controls.withdraw(Control::End(id));
             self.controls.tell(Control::Reset(id));
+            self.wake_writers();
         }
         is_new
     }

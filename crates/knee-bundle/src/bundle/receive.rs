@@ -273,11 +273,25 @@ impl Bundle {
     fn on_piece_delivered(&mut self, Piece { stream: id, offset, len }: Piece) {
         let streams = self.sending.source_mut();
         streams.change(id, |stream| stream.on_delivered(offset, len.into()));
-        let has_room = streams.get(id).is_some_and(|stream| stream.held() < self.settings.buffer);
-        if has_room && self.refused.remove(&id) {
-            self.events.push_back(Event::Writable(id));
-        }
+        self.wake_writers();
         self.retire(id);
+    }
+
+    /// Tells those who were refused and can write again. What one stream gave back is room for
+    /// another.
+    pub(super) fn wake_writers(&mut self) {
+        if self.refused.is_empty() {
+            return;
+        }
+        let refused = std::mem::take(&mut self.refused);
+        for id in refused {
+            let held = self.sending.source().get(id).map(SendStream::held);
+            if held.is_some_and(|held| held < self.buffer_of(id)) {
+                self.events.push_back(Event::Writable(id));
+            } else if held.is_some() {
+                self.refused.insert(id);
+            }
+        }
     }
 
     /// The peer knows this.

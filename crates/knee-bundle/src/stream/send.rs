@@ -3,6 +3,9 @@
 use crate::spans::Spans;
 use std::collections::VecDeque;
 
+/// Bytes of memory that a stream keeps although it needs less.
+const KEPT: usize = 1 << 17;
+
 /// Bytes that were written and are not acknowledged from the first on, and how
 /// far they were cut, were given to paths, and may be.
 #[derive(Clone, Debug, Default)]
@@ -129,6 +132,16 @@ impl SendStream {
         if self.reset.is_none() && free > 0 {
             self.buffer.drain(..free as usize);
             self.base += free;
+            self.give_back();
+        }
+    }
+
+    /// A stream that buffered much once does not keep the memory. Each time at least half of
+    /// it goes, so that this costs little for each byte.
+    fn give_back(&mut self) {
+        let wanted = 2 * self.buffer.len();
+        if self.buffer.capacity() > KEPT.max(2 * wanted) {
+            self.buffer.shrink_to(wanted.max(KEPT / 2));
         }
     }
 

@@ -4,12 +4,15 @@
 mod join;
 mod paths;
 mod settings;
+mod tape;
 
 pub use self::paths::PathState;
 pub use self::settings::{ConnectionSettings, HostSettings};
+pub use self::tape::{Tape, Waiting};
 
 use self::join::{hear, introduce};
 use self::settings::transport;
+use self::tape::Taped;
 use crate::Addresses;
 use crate::congestion::Coupling;
 use crate::keys::{KeyError, KeyPair, PublicKey};
@@ -84,6 +87,8 @@ struct Bond {
     /// By number in the bundle: the host's path and the connection.
     links: Vec<Option<LinkKey>>,
     coupling: Coupling,
+    /// What its scheduler decides, while somebody wants to know.
+    tape: Tape,
     /// Whose it is; none: this end's own.
     owner: Option<PublicKey>,
     /// Since then it has no path; [`Time::MAX`]: it has one.
@@ -240,7 +245,6 @@ impl Host {
         }
     }
 
-    #[expect(clippy::expect_used, reason = "the scheduler was built before")]
     fn insert(&mut self, id: BundleId, owner: Option<PublicKey>, peer: Limits, linger: Time) {
         let HostSettings { is_server, limits, buffer, reinjection, lateness, .. } = self.settings;
         let largest = |path: &ConnectionSettings| path.packet_max.unwrap_or(path.packet);
@@ -248,9 +252,11 @@ impl Host {
         let datagram = packet.saturating_sub(AROUND_DATAGRAM).max(DATAGRAM_MIN);
         let settings =
             BundleSettings { is_server, datagram, limits, buffer, reinjection, lateness };
-        let scheduler = knee_sched::build(&self.settings.scheduler).expect("it was built before");
+        let tape = Tape::default();
+        let scheduler = Taped::new(&self.settings.scheduler, tape.clone());
         let bond = Bond {
-            bundle: Bundle::new(settings, peer, scheduler),
+            bundle: Bundle::new(settings, peer, Box::new(scheduler)),
+            tape,
             links: Vec::new(),
             coupling: Coupling::default(),
             owner,

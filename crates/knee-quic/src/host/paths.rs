@@ -1,6 +1,6 @@
 //! The paths of a host's bundles, for those who watch.
 
-use super::{Bond, BundleId, Host, LinkKey};
+use super::{Bond, BundleId, Host, LinkKey, Tape};
 use crate::congestion::{CongestionControl, Observed};
 use knee_bundle::{BundleCounters, PathUse};
 use noq_proto::PathId;
@@ -61,6 +61,11 @@ impl Host {
     /// Counters of a bundle.
     pub fn counters(&self, id: &BundleId) -> BundleCounters {
         self.bonds.get(id).map(|bond| bond.bundle.counters()).unwrap_or_default()
+    }
+
+    /// Where a bundle's scheduler records what it decides, while that is wanted.
+    pub fn tape(&self, id: &BundleId) -> Option<Tape> {
+        self.bonds.get(id).map(|bond| bond.tape.clone())
     }
 
     /// What the cheapest path costs that works.

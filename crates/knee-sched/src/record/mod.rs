@@ -27,6 +27,12 @@ impl<S: Scheduler> Recorder<S> {
         &self.trace
     }
 
+    /// Takes what was recorded so far. The scheduler goes on, so that all that was taken, one
+    /// after the other, is one record.
+    pub fn take_trace(&mut self) -> Trace {
+        std::mem::take(&mut self.trace)
+    }
+
     /// Ends the recording.
     pub fn into_trace(self) -> Trace {
         self.trace

@@ -2,6 +2,7 @@
 
 use super::Print;
 use clap::{Args, Subcommand, ValueHint};
+use knee_units::Time;
 use std::path::PathBuf;
 
 /// Examples.
@@ -11,6 +12,8 @@ Examples:
   knee bond serve server.toml        on the server
   knee bond connect client.toml      on the machine with several links
   curl --proxy socks5h://127.0.0.1:1080 https://example.org
+  knee bond connect --transparent client.toml   all that programs send, without a proxy
+  knee bond record --out evening     what the links do, to be replayed in the simulator
   knee bond doctor client.toml       tries each link, and says what to do
   knee bond status --watch           each link: rate, RTT, loss, why it is not used
 
@@ -46,6 +49,30 @@ pub enum BondAction {
         /// The configuration
         #[arg(value_name = "CONFIG", value_hint = ValueHint::FilePath)]
         config: PathBuf,
+        /// Take all TCP that programs of this machine send, and let nothing leave beside the
+        /// links. Needs CAP_NET_ADMIN
+        #[arg(long)]
+        transparent: bool,
+    },
+    /// Record what the links of the client or server do that runs here, until Ctrl-C: a run
+    /// with a scenario that replays it in the simulator
+    #[command(after_help = RECORD)]
+    Record {
+        /// The folder to write
+        #[arg(long, value_name = "FOLDER", default_value = "recorded", value_hint = ValueHint::DirPath)]
+        out: PathBuf,
+        /// The socket that it shows itself at. Default: the usual places
+        #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+        socket: Option<PathBuf>,
+        /// Record for so long
+        #[arg(long, value_name = "TIME")]
+        time: Option<Time>,
+        /// Of a server, the client whose links are recorded. Default: the first
+        #[arg(long, value_name = "CLIENT", default_value = "")]
+        of: String,
+        /// Keep the names of interfaces, and of who is at the other end
+        #[arg(long)]
+        names: bool,
     },
     /// Try each link of a client's configuration, and say what to do about those that do not
     /// work
@@ -68,6 +95,16 @@ pub enum BondAction {
         print: Print,
     },
 }
+
+const RECORD: &str = "\
+Examples:
+  knee bond record --time \"10 min\"
+  knee report recorded                what the links did, on one page
+  knee run recorded/scenario.toml     the same links in the simulator
+  knee run recorded/scenario.toml --set flow.evening.scheduler=minrtt
+
+What is written names neither interfaces nor the other end unless --names is given, and never
+what went over the links.";
 
 const KEYS: &str = "\
 Examples:

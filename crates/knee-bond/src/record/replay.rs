@@ -1,0 +1,158 @@
+//! A scenario of links as they were seen, so that the laboratory can ask how another
+//! scheduler or controller would have done.
+//!
+//! What can be seen of a link is what it carried, not what it could have. So in a second in
+//! which it carried at least half of its most, or its RTT had grown by half and 5 ms (a queue
+//! stood), what it carried counts as its rate; in any other the rate is that of the last such
+//! second. A direction that never carried 200 kbit/s has no rate in the scenario. Delay is
+//! half the lowest RTT each way, as nobody can tell the two apart from one end (RFC 5905 has
+//! clocks for that). Loss is known of the direction that the recorded end sends in alone.
+
+use super::series::{Course, Way, courses, way};
+use super::shot::{STEP, Shot};
+use std::fmt::Write;
+
+/// Shots of a second.
+const SECOND: usize = (1000 / STEP.as_millis()) as usize;
+/// A direction that carried less at most says nothing of its rate, bit/s.
+const TELLING_BPS: f64 = 200e3;
+/// Rates that differ by less are one.
+const SAME: f64 = 0.1;
+/// A packet of QUIC in IP and UDP.
+const HEADERS: f64 = (1452.0 + 28.0) / 1452.0;
+/// Losses below this part are those of queues.
+const LOSS_LEAST: f64 = 0.001;
+/// What a queue holds at least, bytes.
+const BUFFER_LEAST: f64 = 64e3;
+
+/// The scenario of a recording.
+pub fn scenario_text(shots: &[Shot]) -> String {
+    let courses = courses(shots);
+    let main = way(&courses);
+    let other = if main == Way::Out { Way::In } else { Way::Out };
+    let end_s = shots.last().map_or(0.0, |shot| shot.time_ns as f64 / 1e9);
+    let first = shots.first().cloned().unwrap_or_default();
+    let mut text = String::new();
+    let peer = if first.peer.is_empty() { String::new() } else { format!(", {}", first.peer) };
+    let _ = writeln!(text, "name = \"Links as recorded{peer}\"");
+    let _ = writeln!(text, "duration = \"{} ms\"", (end_s * 1e3).ceil().max(1000.0));
+    let mut names = Vec::new();
+    for (name, course) in &courses {
+        let delay_us = course.min_rtt_ns() / 2000;
+        for (suffix, way) in [("there", main), ("back", other)] {
+            let _ = writeln!(text, "\n[link.{name}-{suffix}]");
+            let _ = writeln!(text, "delay = \"{delay_us} us\"");
+            write_rate(&mut text, course, way);
+            if let (Way::Out, Some(loss)) = (way, loss(course)) {
+                let _ = writeln!(text, "loss = \"{:.2} %\"", loss * 100.0);
+            }
+        }
+        let _ = writeln!(text, "\n[path.{name}]");
+        let _ = writeln!(text, "forward = [\"{name}-there\"]\nreverse = [\"{name}-back\"]");
+        let absences = absences(shots, course);
+        if !absences.is_empty() {
+            let _ = writeln!(text, "absent = [{}]", absences.join(", "));
+        }
+        names.push(format!("\"{name}\""));
+    }
+    let _ = writeln!(text, "\n[[flow]]\nname = \"evening\"\ncc = \"{}\"", first.controller);
+    if let [name] = &names[..] {
+        let _ = writeln!(text, "path = {name}");
+    } else {
+        let _ =
+            writeln!(text, "paths = [{}]\nscheduler = \"{}\"", names.join(", "), first.scheduler);
+    }
+    text
+}
+
+/// What each second carried, bit/s, and the smoothed RTT in it, ns.
+fn seconds(course: &Course, way: Way) -> Vec<(f64, u64)> {
+    let carried = course.carried(way);
+    let whole = carried.len().saturating_sub(1) / SECOND;
+    let second = |number: usize| {
+        let (from, to) = (number * SECOND, (number + 1) * SECOND);
+        let bits = (carried[to] - carried[from]) as f64 * 8.0 * HEADERS;
+        let span = STEP.as_secs_f64() * SECOND as f64;
+        let rtt = course.shots[from..to].iter().flatten().map(|link| link.srtt_ns).max();
+        (bits / span, rtt.unwrap_or(0))
+    };
+    (0..whole).map(second).collect()
+}
+
+/// The rate in each second; none: nothing tells it.
+fn rates(course: &Course, way: Way) -> Option<Vec<f64>> {
+    let seconds = seconds(course, way);
+    let most = seconds.iter().map(|(rate, _)| *rate).fold(0.0, f64::max);
+    if most < TELLING_BPS {
+        return None;
+    }
+    let standing = course.min_rtt_ns() * 3 / 2 + 5_000_000;
+    let telling = |(rate, rtt): &(f64, u64)| {
+        *rate >= most / 2.0 || (*rtt >= standing && *rate >= TELLING_BPS / 10.0)
+    };
+    let first = seconds.iter().find(|second| telling(second)).map_or(most, |(rate, _)| *rate);
+    let each = seconds.iter().scan(first, |last, second| {
+        if telling(second) {
+            *last = second.0;
+        }
+        Some(*last)
+    });
+    Some(each.collect())
+}
+
+fn write_rate(text: &mut String, course: &Course, way: Way) {
+    let Some(rates) = rates(course, way) else { return };
+    let mut steps: Vec<(usize, f64)> = Vec::new();
+    for (second, rate) in rates.iter().enumerate() {
+        let differs = |(_, last): &(usize, f64)| (rate - last).abs() > SAME * last;
+        if steps.last().is_none_or(differs) {
+            steps.push((second, *rate));
+        }
+    }
+    let kbit = |rate: f64| (rate / 1e3).round().max(1.0);
+    let step = |(second, rate): &(usize, f64)| {
+        format!("{{ at = \"{second} s\", rate = \"{} kbit/s\" }}", kbit(*rate))
+    };
+    let _ = match &steps[..] {
+        [(_, rate)] => writeln!(text, "rate = \"{} kbit/s\"", kbit(*rate)),
+        steps => {
+            let steps: Vec<String> = steps.iter().map(step).collect();
+            writeln!(text, "rate = [{}]", steps.join(", "))
+        }
+    };
+    // The longest queue that was seen, at the rate of its second.
+    let seen = seconds(course, way);
+    let queued = seen
+        .iter()
+        .map(|(rate, rtt)| rtt.saturating_sub(course.min_rtt_ns()) as f64 / 1e9 * rate / 8.0);
+    let buffer = queued.fold(BUFFER_LEAST, f64::max);
+    let _ = writeln!(text, "buffer = \"{} kB\"", (buffer / 1e3).ceil());
+}
+
+/// The part of packets that was lost, where it is more than what queues drop.
+fn loss(course: &Course) -> Option<f64> {
+    let last = |counts: Vec<u64>| counts.last().copied().unwrap_or(0) as f64;
+    let (sent, lost) = (last(course.count(|link| link.sent)), last(course.count(|link| link.lost)));
+    let part = lost / sent.max(1.0);
+    (sent > 0.0 && part >= LOSS_LEAST).then_some(part.min(0.99))
+}
+
+/// Spans in which the link was not up, or silent.
+fn absences(shots: &[Shot], course: &Course) -> Vec<String> {
+    let mut spans = Vec::new();
+    let mut since = None;
+    let there = course.shots.iter().map(|link| link.as_ref().is_some_and(|link| !link.is_silent));
+    for (shot, is_there) in shots.iter().zip(there) {
+        let at_ms = shot.time_ns / 1_000_000;
+        match (since, is_there) {
+            (None, false) => since = Some(at_ms),
+            (Some(from), true) => {
+                spans.push(format!("{{ from = \"{from} ms\", until = \"{at_ms} ms\" }}"));
+                since = None;
+            }
+            _ => {}
+        }
+    }
+    spans.extend(since.map(|from| format!("{{ from = \"{from} ms\" }}")));
+    spans
+}

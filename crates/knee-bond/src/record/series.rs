@@ -1,0 +1,183 @@
+//! Rows of a run from shots: what links counted goes on where a link came up anew.
+
+use super::shot::{LinkShot, Shot};
+use knee_record::{FlowRecord, FlowSample, PathRecord, Records};
+use knee_scenario::Scenario;
+use std::collections::BTreeMap;
+
+/// Which way most went: of that the records are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Way {
+    /// From the end that was recorded.
+    Out,
+    /// To it.
+    In,
+}
+
+/// What one link did, by shot; none: it was not up.
+#[derive(Debug, Default)]
+pub struct Course {
+    pub shots: Vec<Option<LinkShot>>,
+}
+
+/// The courses of all links, by name in the order of names.
+pub fn courses(shots: &[Shot]) -> BTreeMap<String, Course> {
+    let mut courses: BTreeMap<String, Course> = BTreeMap::new();
+    for (index, shot) in shots.iter().enumerate() {
+        for link in &shot.links {
+            let course = courses.entry(link.name.clone()).or_default();
+            course.shots.resize(index, None);
+            course.shots.push(Some(link.clone()));
+        }
+    }
+    courses.values_mut().for_each(|course| course.shots.resize(shots.len(), None));
+    courses
+}
+
+impl Course {
+    /// A count over the whole recording, by shot, from zero on. One that begins anew is a link
+    /// that came up anew.
+    pub fn count(&self, of: impl Fn(&LinkShot) -> u64) -> Vec<u64> {
+        let (mut total, mut last) = (0, None);
+        let each = self.shots.iter().map(|shot| {
+            if let Some(now) = shot.as_ref().map(&of) {
+                total += match last {
+                    Some(last) if now >= last => now - last,
+                    Some(_) => now,
+                    None => 0,
+                };
+                last = Some(now);
+            }
+            total
+        });
+        each.collect()
+    }
+
+    /// What it carried one way, bytes of packets, by shot.
+    pub fn carried(&self, way: Way) -> Vec<u64> {
+        match way {
+            Way::Out => self.count(|link| link.delivered),
+            Way::In => self.count(|link| link.received),
+        }
+    }
+
+    /// Its lowest RTT, ns.
+    pub fn min_rtt_ns(&self) -> u64 {
+        let seen = self.shots.iter().flatten().map(|link| link.min_rtt_ns);
+        seen.filter(|rtt| *rtt > 0).min().unwrap_or(0)
+    }
+}
+
+/// Bytes in both directions.
+pub fn carried(shots: &[Shot]) -> u64 {
+    let total = |course: &Course, way| course.carried(way).last().copied().unwrap_or(0);
+    courses(shots).values().map(|course| total(course, Way::Out) + total(course, Way::In)).sum()
+}
+
+/// Which way more went.
+pub fn way(courses: &BTreeMap<String, Course>) -> Way {
+    let total = |way| -> u64 {
+        courses.values().filter_map(|course| course.carried(way).last().copied()).sum()
+    };
+    if total(Way::Out) > total(Way::In) { Way::Out } else { Way::In }
+}
+
+/// The records of a run whose scenario has a path for each link. One flow stands for all that
+/// went over the links the way that more went; what is known of losses and windows is the
+/// other end's where that is in, and is zero.
+pub fn records(shots: &[Shot], scenario: &Scenario) -> Records {
+    let courses = courses(shots);
+    let way = way(&courses);
+    let mut records = Records::default();
+    let mut whole = vec![FlowSample::default(); shots.len()];
+    for (name, course) in &courses {
+        let path = scenario.paths.iter().position(|path| path.name == *name).unwrap_or(0);
+        let rows = rows(shots, course, path as u16, way);
+        whole.iter_mut().zip(&rows).for_each(|(whole, row)| {
+            whole.add(row);
+            // That of the fastest link.
+            let faster = row.srtt_ns > 0 && (whole.srtt_ns == 0 || row.srtt_ns < whole.srtt_ns);
+            if faster {
+                (whole.rtt_ns, whole.srtt_ns) = (row.rtt_ns, row.srtt_ns);
+            }
+        });
+        let last = rows.last().copied().unwrap_or_default();
+        records.paths.push(PathRecord {
+            path: path as u16,
+            name: name.clone(),
+            sent_bytes: last.sent_bytes,
+            retransmitted_bytes: last.retransmitted_bytes,
+            delivered_bytes: last.delivered_bytes,
+            rtt_min_ns: course.min_rtt_ns(),
+            rtt_max_ns: rows.iter().map(|row| row.rtt_ns).max().unwrap_or(0),
+            base_rtt_ns: scenario.base_rtt(path).as_nanos(),
+            one_way_delay_ns: scenario.one_way_delay(path).as_nanos(),
+            ..PathRecord::default()
+        });
+        records.path_samples.extend(rows);
+    }
+    for (row, shot) in whole.iter_mut().zip(shots) {
+        (row.time_ns, row.phase) = (shot.time_ns, PHASE);
+    }
+    records.path_samples.sort_by_key(|row| (row.time_ns, row.path));
+    records.end_ns = shots.last().map_or(0, |shot| shot.time_ns);
+    records.link_names = scenario.links.iter().map(|link| link.name.clone()).collect();
+    let last = whole.last().copied().unwrap_or_default();
+    let plan = scenario.flows.first();
+    records.flows.push(FlowRecord {
+        name: plan.map(|plan| plan.name.clone()).unwrap_or_default(),
+        cc: plan.map(|plan| plan.controller.name.clone()).unwrap_or_default(),
+        path: scenario.flow_path_names(0),
+        scheduler: shots.first().map(|shot| shot.scheduler.clone()).unwrap_or_default(),
+        end_ns: records.end_ns,
+        delivered_bytes: last.delivered_bytes,
+        sent_bytes: last.sent_bytes,
+        retransmitted_bytes: last.retransmitted_bytes,
+        rtt_min_ns: records.paths.iter().map(|path| path.rtt_min_ns).min().unwrap_or(0),
+        rtt_max_ns: records.paths.iter().map(|path| path.rtt_max_ns).max().unwrap_or(0),
+        base_rtt_ns: scenario.flow_base_rtt(0).as_nanos(),
+        header_overhead: 1.0,
+        ..FlowRecord::default()
+    });
+    records.samples = whole;
+    records
+}
+
+/// Phases are those of each connection's controller, which are not told apart here.
+const PHASE: &str = "bond";
+
+fn rows(shots: &[Shot], course: &Course, path: u16, way: Way) -> Vec<FlowSample> {
+    let delivered = course.carried(way);
+    let sent = course.count(|link| link.sent);
+    let lost = course.count(|link| link.lost);
+    let packets = course.count(|link| link.sent_packets);
+    let row = |(index, shot): (usize, &Shot)| {
+        let now = course.shots[index].clone().unwrap_or_default();
+        let row = FlowSample {
+            path,
+            time_ns: shot.time_ns,
+            delivered_bytes: delivered[index],
+            sent_bytes: delivered[index],
+            rtt_ns: now.rtt_ns,
+            srtt_ns: now.srtt_ns,
+            min_rtt_estimate_ns: now.min_rtt_ns,
+            phase: PHASE,
+            ..FlowSample::default()
+        };
+        if way == Way::In {
+            return row;
+        }
+        FlowSample {
+            sent_bytes: sent[index],
+            retransmitted_bytes: lost[index],
+            lost_bytes: lost[index],
+            sent_packets: packets[index],
+            in_flight_bytes: now.in_flight,
+            window_bytes: now.window,
+            pacing_rate_bps: now.pacing_bps,
+            bandwidth_estimate_bps: now.bandwidth_bps,
+            ..row
+        }
+    };
+    shots.iter().enumerate().map(row).collect()
+}

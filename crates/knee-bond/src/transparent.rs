@@ -1,0 +1,126 @@
+//! All TCP of this host's programs over the links, without a proxy that they know of: the
+//! kernel hands their connections to this process, which asks it where they were to go.
+//! Names are resolved at the server ([`crate::dns`]), and what goes beside the links is
+//! refused: other UDP, other protocols, and what others send through this host.
+//!
+//! The rules ([`Diversion`]) are in force before the first link is tried and until the
+//! client ends, in whatever way.
+
+use crate::BondError;
+use crate::client::Way;
+use crate::dns;
+use crate::proxy::{ask, next};
+use crate::request::{Request, Target};
+use crate::stream::{break_off, relay};
+use ipnet::IpNet;
+use knee_host::{Diversion, DiversionSettings, HostError};
+use nix::sys::socket::{getsockopt, sockopt};
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::rc::Rc;
+use tokio::net::{TcpListener, TcpStream, UdpSocket};
+use tokio::task::spawn_local;
+
+/// UDP and TCP are to have the same port of many.
+const TRIES: usize = 16;
+
+/// What takes connections and questions, and the rules that bring them.
+pub struct Transparent {
+    taken: Vec<TcpListener>,
+    questions: Vec<(UdpSocket, TcpListener)>,
+    diversion: Diversion,
+}
+
+impl Transparent {
+    /// Puts the rules in force. What passes is what is sent to the server by UDP, and to
+    /// these prefixes.
+    ///
+    /// # Errors
+    /// The process lacks CAP_NET_ADMIN, or the kernel something; another client does it.
+    pub async fn begin(server: SocketAddr, except: &[IpNet]) -> Result<Transparent, BondError> {
+        let (mut taken, mut questions) = (Vec::new(), Vec::new());
+        let (mut tcp, mut dns) = ([None; 2], [None; 2]);
+        let hosts = [IpAddr::V4(Ipv4Addr::LOCALHOST), IpAddr::V6(Ipv6Addr::LOCALHOST)];
+        for (family, host) in hosts.into_iter().enumerate() {
+            let at = SocketAddr::new(host, 0);
+            let made = async { io::Result::Ok((TcpListener::bind(at).await?, both(at).await?)) };
+            let (listener, (socket, others)) = match made.await {
+                Ok(made) => made,
+                // A host may be without IPv6; what is sent over it is refused then.
+                Err(_) if host.is_ipv6() => continue,
+                Err(source) => return Err(BondError::Listen { at: at.to_string(), source }),
+            };
+            tcp[family] = listener.local_addr().ok().map(|at| at.port());
+            dns[family] = socket.local_addr().ok().map(|at| at.port());
+            taken.push(listener);
+            questions.push((socket, others));
+        }
+        let except = except.to_vec();
+        let settings = DiversionSettings { server, except, tcp, dns };
+        let diversion = Diversion::begin(&settings)?;
+        Ok(Transparent { taken, questions, diversion })
+    }
+
+    /// Whether [`begin`](Self::begin) would do, but for another client that does it.
+    ///
+    /// # Errors
+    /// What it lacks.
+    pub fn check(server: SocketAddr, except: &[IpNet]) -> Result<(), HostError> {
+        let (except, ports) = (except.to_vec(), [Some(1); 2]);
+        Diversion::check(&DiversionSettings { server, except, tcp: ports, dns: ports })
+    }
+
+    /// Takes what comes. The rules are in force until what is returned is dropped.
+    pub fn serve(self, way: &Rc<Way>) -> Diversion {
+        for listener in self.taken {
+            spawn_local(take(listener, way.clone()));
+        }
+        for (socket, listener) in self.questions {
+            spawn_local(dns::serve_datagrams(socket, way.clone()));
+            spawn_local(dns::serve_connections(listener, way.clone()));
+        }
+        self.diversion
+    }
+}
+
+/// Sockets for UDP and TCP of one port.
+async fn both(at: SocketAddr) -> io::Result<(UdpSocket, TcpListener)> {
+    let mut last = io::ErrorKind::AddrInUse.into();
+    for _ in 0..TRIES {
+        let socket = UdpSocket::bind(at).await?;
+        match TcpListener::bind(socket.local_addr()?).await {
+            Ok(listener) => return Ok((socket, listener)),
+            Err(error) => last = error,
+        }
+    }
+    Err(last)
+}
+
+async fn take(listener: TcpListener, way: Rc<Way>) {
+    while let Some(connection) = next(&listener).await {
+        let way = way.clone();
+        spawn_local(async move {
+            // Who connects to this port itself wanted nothing else.
+            let Some(to) = destination(&connection) else { return break_off(&connection) };
+            match ask(&way, &Request::Tcp(Target::Address(to.ip(), to.port())), &[]).await {
+                Ok(stream) => relay(connection, stream, &[]).await,
+                Err(_) => break_off(&connection),
+            }
+        });
+    }
+}
+
+/// Where a connection was to go before the rules changed that; none: to here.
+fn destination(connection: &TcpStream) -> Option<SocketAddr> {
+    let here = connection.local_addr().ok()?;
+    let to = if here.is_ipv4() {
+        let to = getsockopt(connection, sockopt::OriginalDst).ok()?;
+        let address = Ipv4Addr::from(to.sin_addr.s_addr.to_ne_bytes());
+        SocketAddr::new(address.into(), u16::from_be(to.sin_port))
+    } else {
+        let to = getsockopt(connection, sockopt::Ip6tOriginalDst).ok()?;
+        let address = Ipv6Addr::from(to.sin6_addr.s6_addr);
+        SocketAddr::new(address.into(), u16::from_be(to.sin6_port))
+    };
+    (to != here).then_some(to)
+}

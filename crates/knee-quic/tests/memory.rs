@@ -1,0 +1,72 @@
+//! What a bundle holds whose reader stops, by the allocator: two windows and 2 MiB at most, at
+//! each end.
+
+#![allow(clippy::unwrap_used, reason = "a test ends there")]
+#![allow(clippy::disallowed_methods, reason = "QUIC counts from it; the clock is virtual")]
+
+mod world;
+
+use knee_bundle::Class;
+use knee_units::Time;
+use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};
+use std::alloc::System;
+use world::{ID, World, way};
+
+#[global_allocator]
+static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
+
+/// Bytes of all streams that a host takes, and that it buffers of one.
+const WINDOW: u64 = 4 << 20;
+
+#[test]
+fn a_reader_that_stops_costs_two_windows_at_most() {
+    let ways = [way(50.0, 10, 128_000), way(20.0, 20, 128_000)];
+    let mut world = World::with(&ways, "bbr", "just-in-time", WINDOW, WINDOW / 4);
+    world.for_a_while(Time::from_secs(1));
+    // Ten streams share what one may take.
+    let bundle = world.hosts[0].bundle(&ID).unwrap();
+    let ids: Vec<_> = (0..10).map(|_| bundle.open(Class::Normal).unwrap()).collect();
+    let region = Region::new(ALLOCATOR);
+    let held = |region: &Region<'_, System>| {
+        let change = region.change();
+        change.bytes_allocated as i64 - change.bytes_deallocated as i64
+    };
+    let chunk = vec![0_u8; 1 << 16];
+    world.reads = false;
+    let (mut written, mut most) = (0, 0);
+    for _ in 0..200 {
+        let bundle = world.hosts[0].bundle(&ID).unwrap();
+        for id in &ids {
+            loop {
+                let taken = bundle.write(*id, &chunk);
+                written += taken as u64;
+                if taken < chunk.len() {
+                    break;
+                }
+            }
+        }
+        world.for_a_while(Time::from_millis(50));
+        most = most.max(held(&region));
+    }
+    // One window has arrived, another one waits.
+    assert!(written >= 2 * WINDOW - (1 << 18), "{written}");
+    // The allocator does not say whose a byte is; an end has no more than what is left when the
+    // other one has its content.
+    let [sender, receiver] = [0, 1].map(|end| world.hosts[end].bundle(&ID).unwrap().held());
+    println!("{written} bytes written, {most} held at most, content {sender} and {receiver}");
+    assert!(sender <= WINDOW + (1 << 18) && receiver <= WINDOW, "{sender} {receiver}");
+    assert!(most as u64 - sender.min(receiver) <= 2 * WINDOW + (2 << 20), "{most}");
+    // It ends when the reader goes on.
+    world.reads = true;
+    // What was told of as readable while nobody read is not told again.
+    let bundle = world.hosts[1].bundle(&ID).unwrap();
+    let mut read = 0;
+    for id in &ids {
+        while let Some(bytes) = bundle.read(*id, usize::MAX) {
+            read += bytes.len() as u64;
+        }
+    }
+    world.for_a_while(Time::from_secs(10));
+    assert_eq!(world.received + read, written);
+    assert!(held(&region) < 2 << 20, "{}", held(&region));
+}
