@@ -76,8 +76,8 @@ fn sweep_of(name: &Path) -> Option<(PathBuf, Vec<String>)> {
         return None;
     }
     let text = name.to_str()?;
-    let folders = text.match_indices('@').map(|(at, _)| (&text[..at], &text[at + 1..]));
-    let found = folders.filter(|(folder, _)| Path::new(folder).join(SWEEP).is_file()).last();
+    let mut folders = text.match_indices('@').map(|(at, _)| (&text[..at], &text[at + 1..]));
+    let found = folders.rfind(|(folder, _)| Path::new(folder).join(SWEEP).is_file());
     found.map(|(folder, rest)| {
         (PathBuf::from(folder), rest.split('@').map(str::to_string).collect())
     })
