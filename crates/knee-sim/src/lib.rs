@@ -7,6 +7,7 @@ mod applications;
 mod closing;
 mod connections;
 mod heap;
+mod link_state;
 mod log;
 mod packet;
 mod queue;

@@ -2,6 +2,7 @@
 
 use crate::applications::FlowState;
 use crate::connections::{Connection, Ends, MULTIPATH, Slot};
+use crate::link_state::LinkState;
 use crate::log::{Event, PacketLog, Permission, Timeout};
 use crate::packet::{ExtraStore, Packet, Step};
 use crate::queue::{self, Armed, EventQueue, SOURCES_MAX};
@@ -28,51 +29,6 @@ pub const RETRANSMISSION: usize = 1;
 pub const ACKNOWLEDGEMENT: usize = 2;
 /// Requests on their way, and the silence of paths.
 pub const CONNECTION: usize = 3;
-
-/// A link of the run.
-pub struct LinkState {
-    pub link: Link<Packet>,
-    /// The event that it waits for.
-    armed: Armed,
-}
-
-impl LinkState {
-    /// Offers a packet to the link, whose number is `link`.
-    #[inline(always)]
-    fn offer(
-        &mut self,
-        queue: &mut EventQueue,
-        now: Time,
-        link: usize,
-        packet: Packet,
-    ) -> Result<(), (DropReason, Packet)> {
-        self.link.send(now, packet)?;
-        let next = self.link.next_time();
-        if next < self.armed.time {
-            self.armed = queue.push_soon(next, link);
-        }
-        Ok(())
-    }
-
-    /// Offers packets of one size that enter one after another, as many of
-    /// `count` as are certain to be let in. Returns how many those are.
-    #[inline(always)]
-    fn offer_run(
-        &mut self,
-        queue: &mut EventQueue,
-        now: Time,
-        link: usize,
-        (size, count): (u32, u32),
-        packet: impl Fn(u32) -> Packet,
-    ) -> u32 {
-        let taken = self.link.send_run(now, size, count, packet);
-        let next = self.link.next_time();
-        if next < self.armed.time {
-            self.armed = queue.push_soon(next, link);
-        }
-        taken
-    }
-}
 
 /// A run under way.
 ///

@@ -1,0 +1,51 @@
+//! A link of a run, with the event that it waits for.
+
+use crate::packet::Packet;
+use crate::queue::{Armed, EventQueue};
+use knee_link::{DropReason, Link};
+use knee_units::Time;
+
+/// A link of the run.
+pub struct LinkState {
+    pub link: Link<Packet>,
+    /// The event that it waits for.
+    pub armed: Armed,
+}
+
+impl LinkState {
+    /// Offers a packet to the link, whose number is `link`.
+    #[inline(always)]
+    pub fn offer(
+        &mut self,
+        queue: &mut EventQueue,
+        now: Time,
+        link: usize,
+        packet: Packet,
+    ) -> Result<(), (DropReason, Packet)> {
+        self.link.send(now, packet)?;
+        let next = self.link.next_time();
+        if next < self.armed.time {
+            self.armed = queue.push_soon(next, link);
+        }
+        Ok(())
+    }
+
+    /// Offers packets of one size that enter one after another, as many of
+    /// `count` as are certain to be let in. Returns how many those are.
+    #[inline(always)]
+    pub fn offer_run(
+        &mut self,
+        queue: &mut EventQueue,
+        now: Time,
+        link: usize,
+        (size, count): (u32, u32),
+        packet: impl Fn(u32) -> Packet,
+    ) -> u32 {
+        let taken = self.link.send_run(now, size, count, packet);
+        let next = self.link.next_time();
+        if next < self.armed.time {
+            self.armed = queue.push_soon(next, link);
+        }
+        taken
+    }
+}
