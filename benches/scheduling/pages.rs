@@ -117,7 +117,8 @@ pub fn compare(contenders: &[Contender]) {
             let page = mean(&|page, _| page == number).mean;
             println!("  {objects} objects: {page:.3}, by network {}", each.join(" "));
         }
-        let kinds: [(&str, fn(usize) -> bool); 3] = [
+        type Belongs = fn(usize) -> bool;
+        let kinds: [(&str, Belongs); 3] = [
             ("all", |_| true),
             ("one connection", |page| connections(page).is_none()),
             ("six connections", |page| connections(page).is_some()),
