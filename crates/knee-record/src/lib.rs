@@ -52,7 +52,8 @@ pub use claims::{
     ClaimOutcome, NamedRun, Outcome, evaluate, evaluate_in_study, fill_findings, outcome_of,
 };
 pub use compared::{
-    ComparedWord, MeasureCompared, Side, SideAgainst, SideRun, compare_sides, compared_in_words,
+    ComparedWord, MeasureCompared, Side, SideAgainst, SideRun, TwoCompared, compare_sides,
+    compared_in_words,
 };
 pub use comparison::{Comparison, Difference, RunIdentity};
 pub use conclusion::fill_conclusion;

@@ -1,6 +1,6 @@
 //! JSON Schemas of the files, as checked in under `schemas/`.
 
-use crate::{Comparison, Manifest, RepeatSummary, Summary};
+use crate::{Manifest, RepeatSummary, Summary, TwoCompared};
 use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, Schema};
 
@@ -12,7 +12,7 @@ pub fn json_schemas() -> [(&'static str, Schema); 4] {
         ("summary.schema.json", schema_of::<Summary>()),
         ("manifest.schema.json", schema_of::<Manifest>()),
         ("repeat.schema.json", schema_of::<RepeatSummary>()),
-        ("comparison.schema.json", schema_of::<Comparison>()),
+        ("comparison.schema.json", schema_of::<TwoCompared>()),
     ]
 }
 

@@ -8,7 +8,7 @@ mod common;
 use common::{flow, records, with_link};
 use knee_record::{
     Better, CONNECTION_COLUMNS, Comparison, ConnectionColumn, LinkSample, Manifest, Meter,
-    RepeatSummary, Summary, json_schemas, sweep_measures, tolerances,
+    RepeatSummary, Summary, TwoCompared, json_schemas, sweep_measures, tolerances,
 };
 use knee_scenario::measure::{self, Declared, MEASURES};
 use knee_scenario::{Claim, Measure, Scenario, Statistic};
@@ -71,7 +71,8 @@ fn documents_validate_against_their_schemas() {
     validates("summary.schema.json", json!(one));
     validates("manifest.schema.json", json!(manifest));
     validates("repeat.schema.json", json!(RepeatSummary::new(&[one.clone(), other.clone()])));
-    validates("comparison.schema.json", json!(Comparison::new(&one, &other)));
+    let two = TwoCompared { comparison: Comparison::new(&one, &other), measures: vec![] };
+    validates("comparison.schema.json", json!(two));
 }
 
 #[test]

@@ -7,7 +7,7 @@ mod common;
 
 use columns::decode;
 use common::dom::{Element, parse};
-use common::{rates, summary};
+use common::{opened, rates, summary};
 use knee_record::{FlowRecord, FlowSample, ObjectRecord, PathRecord, Records, TransferRecord};
 use knee_report::{RunPage, StudyPage, run_page, study_report};
 use knee_scenario::{Claim, Measure, Statistic};
@@ -211,7 +211,7 @@ fn a_study_draws_test_over_control() {
     let html = study_report(&[study], "knee reproduce").unwrap();
     std::fs::write(std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("network.html"), &html)
         .unwrap();
-    let elements = parse(&html);
+    let elements = parse(&opened(&html));
     assert!(titles(&elements).iter().any(|title| title.starts_with("E1 test: 1.")));
     assert!(main_text(&elements).contains("times (95 %: 1.0"));
 }

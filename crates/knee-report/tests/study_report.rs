@@ -5,7 +5,7 @@
 mod common;
 
 use common::dom::{Element, parse};
-use common::{Dumbbell, claim, dumbbell, summary};
+use common::{Dumbbell, claim, dumbbell, opened, summary};
 use knee_record::{ClaimOutcome, Outcome, Records, Summary};
 use knee_report::{RunPage, StudyPage, study_report};
 use knee_scenario::{Measure, Statistic};
@@ -72,22 +72,6 @@ fn report() -> (String, Vec<ClaimOutcome>) {
         },
     ];
     (study_report(&studies, "knee reproduce").unwrap(), claims)
-}
-
-/// The report with every page opened: what a script of class `held` holds stands in its
-/// place, without the backslashes that kept it from ending the script.
-fn opened(html: &str) -> String {
-    let mut rest = html;
-    let mut whole = String::new();
-    while let Some((before, after)) = rest.split_once("<script type=\"text/plain\" class=\"held\"")
-    {
-        let (_, after) = after.split_once('>').unwrap();
-        let (page, after) = after.split_once("</script>").unwrap();
-        whole += before;
-        whole += &page.replace("<\\", "<");
-        rest = after;
-    }
-    whole + rest
 }
 
 /// A browser that opens the report makes elements of the overview alone.

@@ -283,8 +283,9 @@ impl Flow {
                 wrong(format!("SACK block {from}-{until} was not received"));
             }
         }
-        // What was claimed ahead of its arrival may be taken back.
-        self.promised = self.promised.max(number.min(received));
+        // A receiver that is known to lie may take back what it claimed ahead of its arrival.
+        let promised = if self.head.ack_ahead > 0 { number.min(received) } else { number };
+        self.promised = self.promised.max(promised);
     }
 
     /// Before time moves on, nothing that arrived in order is held back.

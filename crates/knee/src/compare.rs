@@ -10,9 +10,8 @@ use knee_lab::directory::REPORT;
 use knee_lab::words::{NONE, change, is_part, named};
 use knee_lab::{Lab, RunsCompared};
 use knee_record::{
-    Comparison, Difference, MeasureCompared, Paired, PairedScale, RunIdentity, SideAgainst, Unit,
+    Comparison, Difference, Paired, PairedScale, RunIdentity, SideAgainst, TwoCompared, Unit,
 };
-use serde::Serialize;
 
 /// Prints what differs between runs: what they were given, the measures that matter,
 /// with `--all` number by number. With `--out`, it also writes a page.
@@ -33,20 +32,13 @@ pub fn compare(arguments: &Compare) -> Result<Ending, Failure> {
     let format = arguments.print.format();
     match &compared.comparisons[..] {
         [only] => {
-            let of_two = OfTwo { comparison: only, measures: &compared.measures };
-            document.print(format, &of_two)?;
+            let comparison = only.clone();
+            let measures = compared.measures.clone();
+            document.print(format, &TwoCompared { comparison, measures })?;
         }
         _ => document.print(format, compared)?,
     }
     Ok(Ending::Done)
-}
-
-/// The document of two runs.
-#[derive(Serialize)]
-struct OfTwo<'c> {
-    #[serde(flatten)]
-    comparison: &'c Comparison,
-    measures: &'c [MeasureCompared],
 }
 
 /// What a comparison says: what was given, the answer, the measures that matter.

@@ -4,7 +4,7 @@
 mod words;
 
 use crate::sweep::{Better, GroupMeasures, PointMeasure, SweepMeasure, sweep_measures};
-use crate::{Interval, Paired};
+use crate::{Comparison, Interval, Paired};
 use knee_statistics::{Advice, LEVEL, holm};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -46,6 +46,18 @@ pub struct SideRun {
     pub seed: u64,
     /// Group by group, as in a sweep.
     pub groups: Vec<GroupMeasures>,
+}
+
+/// The document of two runs, `knee-comparison/1`: number by number, and the measures that
+/// matter for their workload.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct TwoCompared {
+    /// Every number that both have.
+    #[serde(flatten)]
+    pub comparison: Comparison,
+    /// The measures that matter for the workload, group by group.
+    #[serde(default)]
+    pub measures: Vec<MeasureCompared>,
 }
 
 /// A measure of a group of flows, on every side.
