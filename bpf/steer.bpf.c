@@ -354,13 +354,11 @@ int knee_open(struct bpf_iter__tcp *ctx)
 	return 0;
 }
 
-/* Returns what is marked to the controller that it had, and tells each. One that
- * a program has changed since is left as it is. */
-SEC("iter/tcp")
-int knee_back(struct bpf_iter__tcp *ctx)
+/* The socket, if it is marked and was told to whoever reads, and what was told; NULL
+ * otherwise. Without room the kernel calls again. */
+static __always_inline struct tcp_sock *tell(struct bpf_iter__tcp *ctx, struct told *told)
 {
 	struct sock_common *common = ctx->sk_common;
-	struct told told = {};
 	struct tcp_sock *tcp;
 	struct mark *mark;
 
@@ -372,10 +370,22 @@ int knee_back(struct bpf_iter__tcp *ctx)
 	mark = bpf_sk_storage_get(&marks, tcp, 0, 0);
 	if (!mark)
 		return 0;
-	bpf_getsockopt(tcp, SOL_TCP, TCP_CONGESTION, told.now, NAME);
-	__builtin_memcpy(&told.mark, mark, sizeof(told.mark));
-	/* Without room for it the kernel calls again. */
-	if (bpf_seq_write(ctx->meta->seq, &told, sizeof(told)))
+	bpf_getsockopt(tcp, SOL_TCP, TCP_CONGESTION, told->now, NAME);
+	__builtin_memcpy(&told->mark, mark, sizeof(told->mark));
+	if (bpf_seq_write(ctx->meta->seq, told, sizeof(*told)))
+		return 0;
+	return tcp;
+}
+
+/* Returns what is marked to the controller that it had, and tells each. One that
+ * a program has changed since is left as it is. */
+SEC("iter/tcp")
+int knee_back(struct bpf_iter__tcp *ctx)
+{
+	struct told told = {};
+	struct tcp_sock *tcp = tell(ctx, &told);
+
+	if (!tcp)
 		return 0;
 	/* Where the kernel refuses, the mark says so to whoever asks. */
 	if (same(told.now, told.mark.given) &&
@@ -389,21 +399,8 @@ int knee_back(struct bpf_iter__tcp *ctx)
 SEC("iter/tcp")
 int knee_marked(struct bpf_iter__tcp *ctx)
 {
-	struct sock_common *common = ctx->sk_common;
 	struct told told = {};
-	struct tcp_sock *tcp;
-	struct mark *mark;
 
-	if (!common)
-		return 0;
-	tcp = bpf_skc_to_tcp_sock(common);
-	if (!tcp)
-		return 0;
-	mark = bpf_sk_storage_get(&marks, tcp, 0, 0);
-	if (!mark)
-		return 0;
-	bpf_getsockopt(tcp, SOL_TCP, TCP_CONGESTION, told.now, NAME);
-	__builtin_memcpy(&told.mark, mark, sizeof(told.mark));
-	bpf_seq_write(ctx->meta->seq, &told, sizeof(told));
+	tell(ctx, &told);
 	return 0;
 }
