@@ -31,6 +31,7 @@ mod phases;
 mod plane;
 mod plot;
 mod rank;
+mod ratio_scale;
 mod read_log;
 mod scatter;
 mod sentence;

@@ -3,6 +3,7 @@
 //! on the right.
 
 use crate::drawing::{Axis, Drawing, WIDTH};
+use crate::ratio_scale::ratio_scale;
 use knee_record::{Better, MeasureCompared, PairedScale, SideAgainst};
 
 /// Height of the title of a measure, of a row below it, and room after it.
@@ -17,16 +18,6 @@ const NAMES_MAX: f64 = 220.0;
 const WORDS: f64 = 296.0;
 /// Rows of a drawing; more are in the table.
 const ROWS_MAX: usize = 40;
-
-/// Ends of the axis that are tried, and where it has marks.
-const SCALES: [(f64, &[f64]); 6] = [
-    (1.06, &[1.02, 1.05]),
-    (1.25, &[1.1, 1.2]),
-    (2.2, &[1.25, 1.5, 2.0]),
-    (5.5, &[1.5, 2.0, 3.0, 5.0]),
-    (12.0, &[2.0, 5.0, 10.0]),
-    (50.0, &[3.0, 10.0, 30.0]),
-];
 
 /// How many times better: estimate and ends of its interval.
 struct Gain {
@@ -44,7 +35,7 @@ pub(super) fn drawing(
     let gains = measures.iter().flat_map(|one| one.against.iter().flatten().map(|a| gain(one, a)));
     let farthest = gains.flatten().flat_map(|gain| [gain.estimate, gain.ends[0], gain.ends[1]]);
     let farthest = farthest.map(|value| value.max(1.0 / value)).reduce(f64::max)?;
-    let (end, marks) = scale(farthest);
+    let (end, marks) = ratio_scale(farthest, 1.06);
     let plan = Plan::new(names, measures, narrow, end);
     let mut drawing = Drawing::sized(
         plan.width,
@@ -57,17 +48,6 @@ pub(super) fn drawing(
         y = plan.add(&mut drawing, one, y);
     }
     Some(drawing)
-}
-
-/// The least end that holds it, with its marks; beyond the last one powers of ten.
-fn scale(farthest: f64) -> (f64, Vec<f64>) {
-    if let Some((end, marks)) = SCALES.iter().find(|(end, _)| farthest <= *end) {
-        return (*end, marks.to_vec());
-    }
-    let decades = farthest.log10().ceil().clamp(2.0, 9.0) as i32;
-    let step = if decades > 4 { 2 } else { 1 };
-    let marks = (1..=decades).filter(|power| power % step == 0).map(|power| 10f64.powi(power));
-    (10f64.powi(decades) * 1.2, marks.collect())
 }
 
 /// Where everything goes.
@@ -195,7 +175,7 @@ mod tests {
     #[test]
     fn the_axis_holds_all_its_values() {
         for farthest in [1.0, 1.05, 1.24, 2.0, 5.0, 11.0, 13.0, 100.0, 4e3, 1e6] {
-            let (end, marks) = scale(farthest);
+            let (end, marks) = ratio_scale(farthest, 1.06);
             assert!(end >= farthest, "{farthest}: {end}");
             assert!(!marks.is_empty() && marks.len() < 6, "{farthest}: {marks:?}");
             assert!(marks.iter().all(|mark| *mark > 1.0 && *mark <= end), "{farthest}: {marks:?}");

@@ -4,6 +4,7 @@
 
 use super::{evaluation_size, is_worse};
 use crate::drawing::{Axis, Drawing, WIDTH};
+use crate::ratio_scale::ratio_scale;
 use knee_record::{EvaluationAgainst, EvaluationOutcome, LineBetter, PairedScale};
 
 /// Height of the title of a line and of a row below it.
@@ -13,16 +14,6 @@ const APART: f64 = 8.0;
 const TOP: f64 = 22.0;
 const LEFT: f64 = 84.0;
 const RIGHT: f64 = WIDTH - 214.0;
-
-/// Ends of the axis that are tried, and where it has marks; beyond the last it
-/// has marks at powers of ten.
-const SCALES: [(f64, &[f64]); 5] = [
-    (1.25, &[1.1, 1.2]),
-    (2.2, &[1.25, 1.5, 2.0]),
-    (5.5, &[1.5, 2.0, 3.0, 5.0]),
-    (12.0, &[2.0, 5.0, 10.0]),
-    (50.0, &[3.0, 10.0, 30.0]),
-];
 
 /// How many times worse: estimate and ends of its interval.
 struct Harm {
@@ -35,7 +26,7 @@ pub(super) fn drawing(section: &str, lines: &[&EvaluationOutcome]) -> Option<Dra
     let harms = lines.iter().flat_map(|line| line.against.iter().map(|one| harm(line, one)));
     let farthest = harms.flatten().flat_map(|harm| [harm.estimate, harm.ends[0], harm.ends[1]]);
     let farthest = farthest.map(|value| value.max(1.0 / value)).reduce(f64::max)?;
-    let (end, marks) = scale(farthest);
+    let (end, marks) = ratio_scale(farthest, 1.25);
     let rows: usize = lines.iter().map(|line| line.against.len()).sum();
     let body = lines.len() as f64 * (TITLE + APART) + rows as f64 * ROW;
     let bottom = TOP + body;
@@ -49,18 +40,6 @@ pub(super) fn drawing(section: &str, lines: &[&EvaluationOutcome]) -> Option<Dra
         y = add(&mut drawing, &axis, line, y);
     }
     Some(drawing)
-}
-
-/// The least end that holds it, with its marks.
-fn scale(farthest: f64) -> (f64, Vec<f64>) {
-    if let Some((end, marks)) = SCALES.iter().find(|(end, _)| farthest <= *end) {
-        return (*end, marks.to_vec());
-    }
-    let decades = farthest.log10().ceil().clamp(2.0, 9.0) as i32;
-    // Names of marks keep apart.
-    let step = if decades > 4 { 2 } else { 1 };
-    let marks = (1..=decades).filter(|power| power % step == 0).map(|power| 10f64.powi(power));
-    (10f64.powi(decades) * 1.2, marks.collect())
 }
 
 fn frame(drawing: &mut Drawing, axis: &Axis, marks: &[f64], bottom: f64) {
@@ -138,7 +117,7 @@ mod tests {
     #[test]
     fn the_axis_holds_all_its_values() {
         for farthest in [1.0, 1.24, 2.0, 5.0, 11.0, 13.0, 100.0, 4e3, 1e6] {
-            let (end, marks) = scale(farthest);
+            let (end, marks) = ratio_scale(farthest, 1.25);
             assert!(end >= farthest, "{farthest}: {end}");
             assert!(!marks.is_empty() && marks.len() < 6, "{farthest}: {marks:?}");
             assert!(marks.iter().all(|mark| *mark > 1.0 && *mark <= end), "{farthest}: {marks:?}");
