@@ -194,6 +194,9 @@ impl<L: PacketLog> Simulation<'_, L> {
     }
 }
 
+/// Phase of a controller that names none; no phase at all stands for no subflow.
+const UNNAMED: &str = "unnamed";
+
 /// The state of a flow: counters, windows and rates of all its connections;
 /// RTTs and phase are those of the subflow that began last.
 fn flow_row<L: PacketLog>(run: &Simulation<'_, L>, flow: usize) -> FlowSample {
@@ -291,7 +294,7 @@ fn add_sender(row: &mut FlowSample, sender: &Sender) {
     row.bandwidth_estimate_bps += state.bandwidth.map_or(0, |rate| rate.as_bits_per_second());
     row.min_rtt_estimate_ns = state.min_rtt.map_or(0, |time| time.as_nanos());
     row.slow_start_threshold_bytes += state.slow_start_threshold.unwrap_or(0);
-    row.phase = state.phase;
+    row.phase = if state.phase.is_empty() { UNNAMED } else { state.phase };
 }
 
 /// The connections of a flow over several paths.

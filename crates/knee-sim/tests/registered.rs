@@ -136,6 +136,28 @@ impl Controller for Failing {
     }
 }
 
+/// A window that stays and nothing to tell of itself.
+#[derive(Clone, Debug)]
+struct Silent;
+
+impl Controller for Silent {
+    fn on_ack(&mut self, _: &Sample, _: &Connection) -> Decision {
+        self.decision()
+    }
+    fn on_event(&mut self, _: Event, _: &Connection) -> Decision {
+        self.decision()
+    }
+    fn decision(&self) -> Decision {
+        Decision { window: 14_480, send_quantum: 1448, ..Decision::default() }
+    }
+    fn state(&self) -> State {
+        State::default()
+    }
+    fn needs(&self) -> Needs {
+        Needs::default()
+    }
+}
+
 /// Everything to the second path.
 #[derive(Debug)]
 struct Second;
@@ -191,6 +213,25 @@ fn a_controller_without_a_window_finds_its_rate_by_monitor_intervals() {
     assert_eq!(seen.lost_bytes.load(Ordering::Relaxed), last.lost_bytes);
     assert!(last.lost_bytes > 0);
     assert_eq!((last.phase, last.window_bytes), ("interval_5", 0));
+}
+
+/// What the transport knows is recorded, whatever the controller tells: ten packets in
+/// flight over 40 ms never queue for longer than they need to leave.
+#[test]
+fn a_controller_without_a_phase_has_rtts() {
+    let mut algorithms = Algorithms::default();
+    let make = |_: &_, _| Ok(Box::new(Silent) as Box<dyn Controller>);
+    algorithms.controllers.register("silent", make).unwrap();
+    for way in ["path = \"p\"", "paths = [\"p\", \"q\"]"] {
+        let records = run(&format!("{way}\ncc = \"silent\""), &algorithms).unwrap();
+        let begun: Vec<_> =
+            records.samples.iter().filter(|row| row.time_ns >= 100_000_000).collect();
+        assert!(begun.len() > 190);
+        for row in begun {
+            assert!((40_000_000..54_000_000).contains(&row.rtt_ns), "{row:?}");
+            assert_eq!(row.phase, "unnamed");
+        }
+    }
 }
 
 /// A subflow's controller is told and woken as well.
