@@ -123,7 +123,12 @@ fn evaluated(fault: Fault) -> Evaluation {
         algorithms: Some(algorithms),
     };
     let folder = tempfile::tempdir().unwrap();
-    lab.evaluate(&Evaluate::new(&settings).unwrap(), folder.path()).unwrap()
+    let done = lab.evaluate(&Evaluate::new(&settings).unwrap(), folder.path()).unwrap();
+    // A line without a value could name nobody.
+    for line in &done.lines {
+        assert_eq!(line.could_not_be_tried, None, "{} {}", line.line.section, line.line.claim);
+    }
+    done
 }
 
 /// The lines that are worse than all, as `5.1.1 sent`.
