@@ -158,6 +158,26 @@ impl Journal {
         }
     }
 
+    /// Takes hold of the journal. Where nobody is known to steer any more, a second
+    /// process may still be taking all back: it is waited for, ten seconds at most.
+    ///
+    /// # Errors
+    ///
+    /// As [`Journal::hold`].
+    #[expect(clippy::disallowed_methods, reason = "it waits for a process")]
+    pub fn hold_next(path: &Path) -> Result<(Journal, Recorded), PolicyError> {
+        let step = Duration::from_millis(10);
+        for _ in 0..1000 {
+            match Journal::hold(path) {
+                Err(PolicyError::Held { process, .. }) if !is_there(process) => {
+                    std::thread::sleep(step);
+                }
+                held => return held,
+            }
+        }
+        Journal::hold(path)
+    }
+
     /// Takes hold of the journal; another process that has it is asked to end first
     /// (SIGTERM), and after ten seconds made to (SIGKILL).
     ///
@@ -305,4 +325,9 @@ fn read(file: &mut File, path: &Path) -> Result<Recorded, PolicyError> {
 
 fn failed(what: &'static str, path: &Path, source: io::Error) -> PolicyError {
     PolicyError::Journal { what, path: path.to_path_buf(), source }
+}
+
+/// Whether there is a process of this number; there is none of the number 0.
+fn is_there(process: u32) -> bool {
+    process != 0 && !matches!(kill(Pid::from_raw(process.cast_signed()), None), Err(Errno::ESRCH))
 }

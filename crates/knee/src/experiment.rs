@@ -33,7 +33,7 @@ pub fn run(arguments: &SteerRun) -> Result<Ending, Failure> {
     let policy = compared(arguments)?;
     let timeline = timeline(arguments)?;
     let path = &arguments.journal.path;
-    let (mut journal, earlier) = Journal::hold(path)?;
+    let (mut journal, earlier) = Journal::hold_next(path)?;
     let mut host = Host::open()?;
     if !earlier.entries.is_empty() {
         let returned = host.roll_back(&earlier)?;

@@ -42,7 +42,7 @@ pub fn plan(arguments: &PolicyPlan) -> Result<Ending, Failure> {
 pub fn apply(arguments: &Apply) -> Result<Ending, Failure> {
     let policy = read(&arguments.policy, &arguments.trust, true)?;
     let path = &arguments.journal.path;
-    let (mut journal, before) = Journal::hold(path)?;
+    let (mut journal, before) = Journal::hold_next(path)?;
     let (means, mut host) = (Means::of(&policy), Host::open()?);
     if !before.entries.is_empty() {
         let returned = host.roll_back(&before)?;

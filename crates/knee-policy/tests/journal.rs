@@ -1,0 +1,36 @@
+//! Who holds a journal, and who waits for it.
+
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+use knee_policy::{Journal, PolicyError};
+use std::thread;
+use std::time::Duration;
+
+/// A process that takes all back lets go when it is done: what begins meanwhile waits.
+#[test]
+fn a_journal_that_is_about_to_be_free_is_waited_for() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("journal");
+    let (held, _) = Journal::hold(&path).unwrap();
+    assert!(matches!(Journal::hold(&path), Err(PolicyError::Held { process: 0, .. })));
+    let ends = thread::spawn(move || {
+        thread::sleep(Duration::from_millis(200));
+        drop(held);
+    });
+    Journal::hold_next(&path).unwrap();
+    ends.join().unwrap();
+}
+
+/// One that steers is not: it may do so for days.
+#[test]
+fn a_process_that_steers_is_not_waited_for() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("journal");
+    let (mut held, _) = Journal::hold(&path).unwrap();
+    held.write(&[Journal::begin("edge", 0).unwrap()]).unwrap();
+    let own = std::process::id();
+    match Journal::hold_next(&path) {
+        Err(PolicyError::Held { process, .. }) => assert_eq!(process, own),
+        other => panic!("{other:?}"),
+    }
+}
