@@ -6,7 +6,7 @@ use crate::error::Error;
 use knee_record::{SCENARIO, read_manifest, read_summary};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 
@@ -29,7 +29,11 @@ pub(crate) fn differing(sources: &[Source]) -> Result<Vec<Given>, Error> {
         Source::Point(point) if points => point.settings(),
         Source::Point(point) => of_point(point),
     };
-    let all: Vec<BTreeMap<String, String>> = sources.iter().map(given).collect::<Result<_, _>>()?;
+    let mut all: Vec<BTreeMap<String, String>> =
+        sources.iter().map(given).collect::<Result<_, _>>()?;
+    if let Some((first, others)) = all.split_first_mut() {
+        others.iter_mut().for_each(|other| call_alike(first, other));
+    }
     let mut names: Vec<&String> = all.iter().flat_map(BTreeMap::keys).collect();
     names.sort();
     names.dedup();
@@ -38,6 +42,30 @@ pub(crate) fn differing(sources: &[Source]) -> Result<Vec<Given>, Error> {
     };
     let told = names.into_iter().map(|name| Given { what: name.clone(), values: values(name) });
     Ok(told.filter(|given| given.values.iter().any(|value| *value != given.values[0])).collect())
+}
+
+/// Gives the one flow of which only `other` knows the name that the one has of which only
+/// `first` knows: without a name in the scenario a flow bears that of its controller.
+fn call_alike(first: &BTreeMap<String, String>, other: &mut BTreeMap<String, String>) {
+    let (known, names) = (flows(first), flows(other));
+    let mut only_first = known.difference(&names);
+    let mut only_other = names.difference(&known);
+    let alone = (only_first.next(), only_first.next(), only_other.next(), only_other.next());
+    let (Some(name), None, Some(own), None) = alone else { return };
+    let (prefix, of_first) = (format!("flow.{own}."), format!("flow.{name}."));
+    *other = std::mem::take(other)
+        .into_iter()
+        .map(|(key, value)| match key.strip_prefix(&prefix) {
+            Some(rest) => (format!("{of_first}{rest}"), value),
+            None => (key, value),
+        })
+        .collect();
+}
+
+/// Names of the flows.
+fn flows(found: &BTreeMap<String, String>) -> BTreeSet<String> {
+    let names = found.iter().filter(|(key, _)| key.starts_with("flow.") && key.ends_with(".name"));
+    names.map(|(_, name)| name.clone()).collect()
 }
 
 /// Of a run, or of the first of repeats: their seeds alone differ.

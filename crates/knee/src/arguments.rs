@@ -97,7 +97,7 @@ pub enum Command {
     /// Run a fixed grid on the simulator and on the kernel: how far they are apart
     #[command(after_help = FIDELITY)]
     Fidelity(Fidelity),
-    /// Compare runs: what they were given that differs, then number by number
+    /// Compare runs: what they were given that differs, then the measures that matter
     #[command(arg_required_else_help = true, after_help = COMPARE)]
     Compare(Compare),
     /// Run what is in a folder again and say whether the records are the same bytes

@@ -56,6 +56,24 @@ fn points_of_a_sweep_are_compared() {
     assert!(complaint(at, "compare sw@cc=reno runs/repeat-1", 2).contains("a single run"));
 }
 
+/// A flow without a name in the scenario bears its controller's: it is the same flow.
+#[test]
+fn a_flow_that_bears_its_controllers_name_is_one_flow() {
+    let text = SMALL.replace("name = \"bbr\"\n", "");
+    assert_ne!(text, SMALL);
+    let folder = folder_with("a.toml", &text);
+    let at = folder.path();
+    for cc in ["bbr", "reno"] {
+        expect(at, &format!("run a.toml --set flow.bbr.cc={cc} --out {cc}"), 0);
+    }
+    let two = parsed(&expect(at, "compare bbr reno --out c --format json", 0));
+    assert!(two["measures"].is_array());
+    let given = json(&at.join("c/comparison.json"))["given"].clone();
+    let what: Vec<&str> =
+        given.as_array().unwrap().iter().map(|one| one["what"].as_str().unwrap()).collect();
+    assert_eq!(what, ["flow.bbr.cc", "flow.bbr.name"]);
+}
+
 /// Twice the rate of the link is twice the goodput, and better; the answer says so, in
 /// the terminal and on the page.
 #[test]
