@@ -8,6 +8,7 @@ use std::time::Duration;
 
 /// A process that takes all back lets go when it is done: what begins meanwhile waits.
 #[test]
+#[allow(clippy::disallowed_methods, reason = "the other holds it for a while")]
 fn a_journal_that_is_about_to_be_free_is_waited_for() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("journal");
