@@ -35,11 +35,16 @@ pub type Factories = BTreeMap<String, Factory>;
 pub struct Raised {
     error: Mutex<Option<PyErr>>,
     handle: OnceLock<Handle>,
+    /// It fails the run in which it was raised, and the others go on.
+    pub fails_run: bool,
 }
 
 impl Raised {
-    /// Keeps the first error and stops the run.
+    /// Keeps the first error and stops the runs, unless only one of them fails.
     pub fn keep(&self, error: PyErr) {
+        if self.fails_run {
+            return;
+        }
         self.error.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
         if let Some(handle) = self.handle.get() {
             handle.stop();
@@ -63,7 +68,22 @@ pub struct Kit {
 impl Kit {
     /// With these.
     pub fn new(py: Python<'_>, controllers: Factories, schedulers: Factories) -> PyResult<Kit> {
-        let (raised, seed) = (Arc::<Raised>::default(), Arc::<AtomicU64>::default());
+        Kit::made(py, controllers, schedulers, Raised::default())
+    }
+
+    /// With these, for runs of which each may fail: what one raises is its reason.
+    pub fn for_evaluation(py: Python<'_>, controllers: Factories) -> PyResult<Kit> {
+        let raised = Raised { fails_run: true, ..Raised::default() };
+        Kit::made(py, controllers, Factories::new(), raised)
+    }
+
+    fn made(
+        py: Python<'_>,
+        controllers: Factories,
+        schedulers: Factories,
+        raised: Raised,
+    ) -> PyResult<Kit> {
+        let (raised, seed) = (Arc::new(raised), Arc::<AtomicU64>::default());
         let mut brought = BTreeMap::new();
         if controllers.is_empty() && schedulers.is_empty() {
             return Ok(Kit { algorithms: None, brought, raised, seed });

@@ -1,5 +1,6 @@
 //! A controller written in Python, as the simulator asks it.
 
+use std::cell::OnceCell;
 use std::fmt;
 use std::sync::Arc;
 
@@ -34,7 +35,8 @@ pub struct PythonController {
     /// Where its source is, for errors.
     place: String,
     raised: Arc<Raised>,
-    has_raised: bool,
+    /// What it raised, with its type; after that it is not called again.
+    failure: OnceCell<String>,
 }
 
 impl PythonController {
@@ -64,6 +66,7 @@ impl PythonController {
         let needs = Needs {
             pacing: switch("pacing", false)?,
             proportional_rate_reduction: switch("proportional_rate_reduction", true)?,
+            may_fail: raised.fails_run,
             ..Needs::default()
         };
         let ack = Bound::new(py, view::Ack::default())?;
@@ -86,7 +89,7 @@ impl PythonController {
             decision,
             place: place.to_owned(),
             raised: raised.clone(),
-            has_raised: false,
+            failure: OnceCell::new(),
         }))
     }
 
@@ -97,7 +100,7 @@ impl PythonController {
         method: &str,
         call: impl FnOnce(&PythonController, Python<'_>) -> PyResult<Option<Decision>>,
     ) -> Decision {
-        if self.has_raised {
+        if self.failure.get().is_some() {
             return self.decision;
         }
         match Python::attach(|py| {
@@ -105,12 +108,14 @@ impl PythonController {
         }) {
             Ok(Some(decision)) => self.decision = decision,
             Ok(None) => {}
-            Err(error) => {
-                self.has_raised = true;
-                self.raised.keep(error);
-            }
+            Err(error) => self.fail(error),
         }
         self.decision
+    }
+
+    fn fail(&self, error: PyErr) {
+        self.failure.get_or_init(|| error.to_string());
+        self.raised.keep(error);
     }
 
     fn noted(&self, py: Python<'_>, error: PyErr, now: Time, method: &str) -> PyErr {
@@ -223,13 +228,17 @@ impl Controller for PythonController {
     }
 
     fn state(&self) -> State {
-        if self.has_raised {
+        if self.failure.get().is_some() {
             return State::default();
         }
         Python::attach(|py| self.shown(py)).unwrap_or_else(|error| {
-            self.raised.keep(error);
+            self.fail(error);
             State::default()
         })
+    }
+
+    fn failure(&self) -> Option<String> {
+        self.failure.get().cloned()
     }
 
     fn needs(&self) -> Needs {
@@ -248,7 +257,7 @@ impl Clone for PythonController {
                 Ok((object.unbind(), on_ack, on_event))
             });
             let (object, on_ack, on_event) = copied.unwrap_or_else(|error| {
-                self.raised.keep(error);
+                self.fail(error);
                 let on_event = self.on_event.as_ref().map(|one| one.clone_ref(py));
                 (self.object.clone_ref(py), self.on_ack.clone_ref(py), on_event)
             });
@@ -265,7 +274,7 @@ impl Clone for PythonController {
                 decision: self.decision,
                 place: self.place.clone(),
                 raised: self.raised.clone(),
-                has_raised: self.has_raised,
+                failure: self.failure.clone(),
             }
         })
     }

@@ -8,6 +8,7 @@
 mod algorithms;
 mod controller;
 mod errors;
+mod evaluate;
 mod ground;
 mod rank;
 mod round;
@@ -26,10 +27,13 @@ mod _knee {
     use std::ffi::OsString;
     use std::path::PathBuf;
 
+    use crate::algorithms::{Factories, Kit};
     use pyo3::prelude::*;
 
     #[pymodule_export]
     use crate::errors::{KneeError, ScenarioError};
+    #[pymodule_export]
+    use crate::evaluate::evaluate;
     #[pymodule_export]
     use crate::rank::{rank, study};
     #[pymodule_export]
@@ -48,10 +52,15 @@ mod _knee {
         module.add("__version__", env!("CARGO_PKG_VERSION"))
     }
 
-    /// The command line; `typed` begins with the program's name. The exit code.
+    /// The command line; `typed` begins with the program's name. What it evaluates
+    /// may name `controllers`. The exit code.
     #[pyfunction]
-    fn command(py: Python<'_>, typed: Vec<OsString>) -> u8 {
-        py.detach(|| knee::main_with(typed))
+    fn command(py: Python<'_>, typed: Vec<OsString>, controllers: Factories) -> PyResult<u8> {
+        let algorithms = Kit::for_evaluation(py, controllers)?.algorithms;
+        Ok(py.detach(|| match algorithms {
+            Some(algorithms) => knee::main_with_algorithms(typed, algorithms),
+            None => knee::main_with(typed),
+        }))
     }
 
     /// Tells which file this module is.

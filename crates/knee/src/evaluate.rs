@@ -15,18 +15,24 @@ use knee_lab::report::{
 use knee_lab::words::NONE;
 use knee_lab::{
     EVALUATE_SEEDS, EVALUATE_SEEDS_QUICK, Error, Evaluate, EvaluateSettings, SEARCH_SCENARIOS,
-    SIMULATOR,
+    SIMULATOR, Simulator,
 };
 use knee_record::{Evaluation, EvaluationAgainst, EvaluationOutcome, got_worse, read_evaluation};
+use knee_scenario::Algorithms;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// Runs a candidate through the criteria of RFC 9743.
-pub fn evaluate(arguments: &arguments::Evaluate) -> Result<Ending, Failure> {
+pub fn evaluate(
+    arguments: &arguments::Evaluate,
+    algorithms: Arc<Algorithms>,
+) -> Result<Ending, Failure> {
     let [candidate] = arguments.candidate.0.as_slice() else {
         let advice = "name one; knee rank compares several";
         return Err(Failure::Usage("several candidates".to_string(), advice.to_string()));
     };
-    let lab = lab(arguments.output.jobs);
+    let mut lab = lab(arguments.output.jobs);
+    lab.grounds = lab.grounds.with(Simulator::with_algorithms(algorithms.clone()));
     // Before anything is replaced: it may be the document of the same folder.
     let before = arguments.against.as_deref().map(read_evaluation).transpose();
     let before = before.map_err(Error::from)?;
@@ -42,7 +48,7 @@ pub fn evaluate(arguments: &arguments::Evaluate) -> Result<Ending, Failure> {
         search: arguments
             .search
             .map(|given| given.map_or(SEARCH_SCENARIOS, |scenarios| scenarios as usize)),
-        algorithms: None,
+        algorithms: Some(algorithms),
     };
     let directory = directory(arguments, candidate);
     let grounds = chosen(&lab.grounds, &arguments.on)?;

@@ -62,11 +62,21 @@ use arguments::{Arguments, Command};
 use clap::{CommandFactory, Parser};
 use failure::{Ending, Failure};
 use knee_lab::Grounds;
+use knee_scenario::Algorithms;
 use std::ffi::OsString;
+use std::sync::Arc;
 
 /// What `knee` does with these arguments, the program's name first, as whoever
 /// calls it typed them; gives the exit code. It is called once in a process.
 pub fn main_with(typed: impl IntoIterator<Item = OsString>) -> u8 {
+    main_with_algorithms(typed, Algorithms::built_in().clone().into())
+}
+
+/// The same with the algorithms that `knee evaluate` may be given by name.
+pub fn main_with_algorithms(
+    typed: impl IntoIterator<Item = OsString>,
+    algorithms: Arc<Algorithms>,
+) -> u8 {
     panic::one_sentence();
     let typed = laboratory::remember(typed);
     let arguments = match Arguments::try_parse_from(typed) {
@@ -80,7 +90,7 @@ pub fn main_with(typed: impl IntoIterator<Item = OsString>) -> u8 {
     let named = arguments.command.grounds();
     let chosen = grounds.iter().filter(|ground| named.iter().any(|name| name == ground.name()));
     chosen.for_each(|ground| ground.prepare_process());
-    match perform(&arguments.command) {
+    match perform(&arguments.command, algorithms) {
         Ok(ending) => ending.code(),
         Err(failure) => {
             failure.tell();
@@ -94,13 +104,13 @@ pub fn command() -> clap::Command {
     Arguments::command()
 }
 
-fn perform(command: &Command) -> Result<Ending, Failure> {
+fn perform(command: &Command, algorithms: Arc<Algorithms>) -> Result<Ending, Failure> {
     match command {
         Command::Run(arguments) => run::run(arguments),
         Command::Reproduce(arguments) => reproduce::reproduce(arguments),
         Command::Sweep(arguments) => sweep::sweep(arguments),
         Command::Rank(arguments) => rank::rank(arguments),
-        Command::Evaluate(arguments) => evaluate::evaluate(arguments),
+        Command::Evaluate(arguments) => evaluate::evaluate(arguments, algorithms),
         Command::Train(arguments) => train::train(arguments),
         Command::Curve(arguments) => curve::curve(arguments),
         Command::Fidelity(arguments) => fidelity::fidelity(arguments),

@@ -63,6 +63,7 @@ __all__ = [
     "View",
     "Wait",
     "__version__",
+    "evaluate",
     "figure",
     "rank",
     "run",
@@ -258,6 +259,50 @@ def rank(
         )
     heads, *rows = rows
     return Ranking(json.loads(summary), [dict(zip(heads, row)) for row in rows])
+
+
+def evaluate(
+    candidate: str | Callable[[Any], Any],
+    *,
+    sections: Sequence[str] = (),
+    quick: bool = False,
+    repeat: int | None = None,
+    search: int | None = None,
+    set: Mapping[str, Any] | None = None,
+    controllers: Factories | None = None,
+    out: str | PathLike[str] | None = None,
+    force: bool = False,
+) -> dict[str, Any]:
+    """Runs a controller through the criteria of RFC 9743, beside Reno, CUBIC and BBR
+    on the same seeds; gives what `knee evaluate --format json` prints.
+
+    `candidate` is a class, or a name: one of Knee's or of `controllers`. `sections`
+    are numbers such as `"5.1.2"`, or `"5.2"` for all below it; `quick` takes the few
+    cases that show most. `set` has keys of the candidate's flows alone. With `search`
+    as many scenarios are tried for the worst case of each metric. With `out` the
+    evaluation is kept there, with its page.
+
+    What a class raises fails the run in which it does so: the lines of that run say
+    so, the others stand.
+    """
+    import json
+
+    own = dict(controllers or {})
+    if not isinstance(candidate, str):
+        name = getattr(candidate, "__name__", type(candidate).__name__)
+        own[name], candidate = candidate, name
+    with _directory(out) as directory:
+        text = _knee.evaluate(
+            candidate,
+            list(sections),
+            repeat,
+            quick,
+            search,
+            _settings(set),
+            (directory, force),
+            _factories(own, "on_ack"),
+        )
+    return json.loads(text)
 
 
 def study(

@@ -7,4 +7,10 @@ from . import _knee
 
 def main() -> None:
     """Does what the arguments say and ends with the exit code of `knee`."""
-    sys.exit(_knee.command(["knee", *sys.argv[1:]]))
+    typed = sys.argv[1:]
+    controllers = {}
+    if typed[:1] == ["evaluate"]:
+        from ._candidate import named
+
+        controllers = named(typed[1:])
+    sys.exit(_knee.command(["knee", *typed], controllers))

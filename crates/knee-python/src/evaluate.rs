@@ -1,0 +1,50 @@
+//! Evaluations as RFC 9743 asks.
+
+use std::path::PathBuf;
+
+use knee_lab::{EVALUATE_SEEDS, EVALUATE_SEEDS_QUICK, Evaluate, EvaluateSettings, SIMULATOR};
+use pyo3::prelude::*;
+
+use crate::algorithms::{Factories, Kit};
+use crate::errors::{python, refused};
+use crate::text::{Settings, overrides};
+use crate::watch::watched;
+
+/// Evaluates a controller; `knee.evaluate` says the rest. Gives `evaluation.json`.
+#[pyfunction]
+#[expect(clippy::too_many_arguments, reason = "Python hands them over one by one")]
+pub fn evaluate(
+    py: Python<'_>,
+    candidate: String,
+    sections: Vec<String>,
+    repeat: Option<u64>,
+    quick: bool,
+    search: Option<usize>,
+    set: Settings,
+    directory: (PathBuf, bool),
+    factories: Factories,
+) -> PyResult<String> {
+    let kit = Kit::for_evaluation(py, factories)?;
+    let lab = kit.lab(None, None);
+    let on = lab.grounds.get(SIMULATOR).map_err(|error| python(error.into()))?;
+    let seeds = if quick { EVALUATE_SEEDS_QUICK } else { EVALUATE_SEEDS };
+    let settings = EvaluateSettings {
+        candidate,
+        with: overrides(&set),
+        sections,
+        repeat: repeat.unwrap_or(seeds),
+        quick,
+        on,
+        beside: Vec::new(),
+        search,
+        algorithms: kit.algorithms.clone(),
+    };
+    let plan = Evaluate::new(&settings).map_err(python)?;
+    let (directory, force) = directory;
+    let evaluation = watched(py, &lab.handle(), || {
+        lab.claim(&directory, [&directory], force)?;
+        lab.evaluate(&plan, &directory)
+    })?;
+    let evaluation = serde_json::to_string(&kit.told(evaluation)?);
+    evaluation.map_err(|error| refused(error.to_string()))
+}

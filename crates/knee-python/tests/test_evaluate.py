@@ -1,0 +1,71 @@
+"""Evaluations of controllers written in Python."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import knee
+from reno import Reno
+
+RENO = Path(__file__).with_name("reno.py")
+SCRIPT = Path(sys.executable).with_name("knee")
+
+
+class Window(knee.Controller):
+    """A fixed window, until it fails."""
+
+    def on_ack(self, ack):
+        if ack.delivered_bytes > 100_000:
+            raise ValueError("no window for this")
+        return self.initial_window_bytes
+
+
+def test_reno_in_python_has_the_values_of_reno():
+    done = knee.evaluate(Reno, sections=["5.1.2", "7.6"], quick=True, repeat=2)
+    assert done["candidate"] == "Reno" and len(done["lines"]) > 10
+    for line in done["lines"]:
+        assert line["could_not_be_tried"] is None, line
+        for seed in line["seeds"]:
+            assert seed["candidate"] == seed["standards"][0], line["title"]
+
+
+def test_what_a_controller_raises_is_the_reason_of_its_lines():
+    done = knee.evaluate(Window, sections=["5.1.2"], quick=True, repeat=2)
+    for line in done["lines"]:
+        assert "ValueError: no window for this" in line["could_not_be_tried"]
+
+
+def evaluated(word, *words, **more):
+    return subprocess.run(
+        [SCRIPT, "evaluate", word, "--quick", "--section", "5.1.2", "--repeat", "2", *words],
+        capture_output=True,
+        text=True,
+        **more,
+    )
+
+
+def test_the_console_script_evaluates_a_file(tmp_path):
+    (tmp_path / "mine.py").write_text(RENO.read_text())
+    first = evaluated("mine.py:Reno", "--out", "first", cwd=tmp_path)
+    assert first.returncode == 0, first.stderr
+    assert "mine.py:Reno against reno, cubic, bbr" in first.stdout
+    known = json.loads((tmp_path / "first" / "evaluation.json").read_text())
+    # The line that does it again.
+    assert known["command"].startswith("knee evaluate mine.py:Reno ")
+    assert (tmp_path / "first" / "report.html").stat().st_size > 10_000
+    # The only controller of the file, against the same.
+    against = ("--out", "second", "--against", "first/evaluation.json")
+    second = evaluated("mine.py", *against, cwd=tmp_path)
+    assert second.returncode == 0, second.stderr
+    assert "No criterion got worse." in second.stderr
+
+
+def test_a_file_without_the_controller_says_what_it_has(tmp_path):
+    (tmp_path / "empty.py").write_text("x = 1\n")
+    empty = evaluated("empty.py", cwd=tmp_path)
+    assert empty.returncode != 0 and "no class with a method on_ack" in empty.stderr
+    other = evaluated(f"{RENO}:Cubic", cwd=tmp_path)
+    assert other.returncode != 0 and "no controller Cubic (it has Reno)" in other.stderr
+    missing = evaluated("missing.py:Reno", cwd=tmp_path)
+    assert missing.returncode != 0 and "there is no file missing.py" in missing.stderr
