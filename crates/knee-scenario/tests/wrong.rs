@@ -252,6 +252,11 @@ const CASES: &[(&str, &str, &str)] = &[
     ("initial window zero", "path = \"main\"", "initial_window = 0"),
     ("segment too large", "path = \"main\"", "mss = \"1 MB\""),
     ("receive window below a segment", "path = \"main\"", "receive_window = \"1 kB\""),
+    (
+        "no window, and losses concealed",
+        "path = \"main\"",
+        "path = \"main\"\nreceiver = { conceal_loss = true }\nreceive_window = \"unlimited\"",
+    ),
     ("unknown pacing", "path = \"main\"", "pacing = \"yes\""),
     ("pacing a switch", "path = \"main\"", "pacing = true"),
     ("unknown sampler", "path = \"main\"", "sampler = \"ns3\""),

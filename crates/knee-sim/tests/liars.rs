@@ -58,6 +58,19 @@ fn what_is_concealed_is_never_repaired() {
     assert_eq!(run.retransmitted(), 0.0);
 }
 
+/// A sender that never sees a loss is stopped by the receive window alone: without one
+/// that is given, a buffer of Linux's is sent in a round trip, and no more.
+#[test]
+fn who_conceals_losses_has_a_buffer() {
+    let (rtt_s, seconds) = (RTT_MS / 1e3, 2.0);
+    let path = Dumbbell::new(20.0, RTT_MS).lasting(seconds, 0.0).flows("bbr", 1);
+    let records = path.transport("receiver = { conceal_loss = true }").run().records;
+    let sent = records.flows[0].sent_bytes as f64;
+    let window = f64::from(6 << 20);
+    assert!(sent < window * (seconds / rtt_s + 1.0), "{sent} B");
+    assert!(sent > 20e6 / 8.0 * seconds * 10.0, "{sent} B");
+}
+
 /// What is claimed to have arrived is sent beyond the window: a window of 80 packets
 /// and 20 that are claimed fill a round trip with 100.
 #[test]

@@ -17,6 +17,10 @@ pub(super) const PACKET_BYTES_MAX: u64 = 65_535;
 /// section 2.3).
 const WINDOW_BYTES_MAX: u64 = 1 << 30;
 
+/// Of a receiver that conceals losses, as Linux's largest buffer: no sender has
+/// another bound there, and what it sends would double with each round trip.
+const LARGEST_BUFFER: u64 = 6 << 20;
+
 /// Multipath TCP's option on each segment and ACK: kind, length and flags,
 /// data ACK, data sequence number and subflow sequence number of four bytes
 /// each, data length and checksum of two each (RFC 8684, section 3.3).
@@ -54,7 +58,7 @@ pub(super) fn check(
         let help = "write \"unlimited\", or a size; a flow with paths = […] has \"auto\" by itself";
         reading.problem(*span, message, help);
     }
-    let config = Config {
+    let mut config = Config {
         mss: small(&file.mss).unwrap_or(base.mss),
         header: small(&file.header).unwrap_or(base.header),
         initial_window: count(&file.initial_window).unwrap_or(base.initial_window),
@@ -74,6 +78,13 @@ pub(super) fn check(
         max_burst: small(&file.max_burst).unwrap_or(base.max_burst),
     };
     let receive_window = file.receive_window.at();
+    if config.lies.conceals() && config.receive_window == ReceiveWindow::Unlimited {
+        config.receive_window = ReceiveWindow::Fixed(LARGEST_BUFFER);
+        if let Some(at) = receive_window {
+            let message = "nothing else limits what is sent to a receiver that conceals losses";
+            reading.problem(at.span, message, "write a size, such as \"6 MiB\"");
+        }
+    }
     if let (Some(at), ReceiveWindow::Fixed(window)) = (receive_window, config.receive_window)
         && window < u64::from(config.mss)
     {

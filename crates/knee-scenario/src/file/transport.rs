@@ -40,7 +40,8 @@ table! {
         receiver: Optional<ReceiverFile>,
         /// Receive window, "unlimited", or "auto": tuned as Linux does, up
         /// to 6 MiB, for flows with several paths. Unlimited is TCP's
-        /// largest, 1 GiB. Default: "unlimited"; "auto" with several paths.
+        /// largest, 1 GiB. Default: "unlimited"; "auto" with several paths;
+        /// 6 MiB where the receiver conceals losses.
         receive_window: Optional<WindowFile>,
         /// Whether segments are paced. Default: "auto".
         pacing: Optional<PacingWord>,
