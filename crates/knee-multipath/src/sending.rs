@@ -391,8 +391,7 @@ impl<S: Source> Sending<S> {
                 return Some(assignment);
             }
         }
-        let only_overdue = self.plans_order && view.is_blocked();
-        if self.reinjection { self.reinject(now, paths, only_overdue) } else { None }
+        if self.reinjection { self.reinject(now, paths, view.is_blocked()) } else { None }
     }
 
     #[inline(always)]
@@ -556,11 +555,17 @@ impl<S: Source> Sending<S> {
     /// One that waits behind what its path held will be late if the path turned
     /// out to be slow since: it counts as overdue from the moment at which that
     /// is known.
+    ///
+    /// A scheduler that plans the order has given the slower paths what is due
+    /// when they bring it. What is not acknowledged when it is due contradicts
+    /// its plan, and is not left alone where a copy comes before the latest
+    /// acknowledgement. A window that is full is planned too: then only the
+    /// first packet, for which all wait, is repeated before it is due.
     fn reinject(
         &mut self,
         now: Time,
         paths: &[Path],
-        only_overdue: bool,
+        is_blocked: bool,
     ) -> Option<Assignment<S::Piece>> {
         let fast = fastest(paths, |path| path.ready && path.is_usable())?;
         let view = &paths[fast];
@@ -568,6 +573,7 @@ impl<S: Source> Sending<S> {
             (view.srtt + view.rtt_variation).max(view.time_to_carry(view.in_flight + self.mss));
         let arrival = now + takes;
         let from = self.find_repeat(fast)?;
+        let first = self.chunks.base();
         for number in from..self.chunks.end().min(from + REINJECTION_SCAN) {
             let Some(chunk) = self.chunks.get(number) else { break };
             let outstanding = chunk.given && !chunk.delivered;
@@ -581,14 +587,18 @@ impl<S: Source> Sending<S> {
                 let sooner = if now >= overdue {
                     // It may have to be sent again there.
                     takes < slow.srtt
+                } else if self.plans_order && (now >= due || is_blocked && number == first) {
+                    arrival < overdue
                 } else {
-                    now <= due && (foreseen || !only_overdue) && arrival < due
+                    let is_planned = self.plans_order && is_blocked && !foreseen;
+                    now <= due && !is_planned && arrival < due
                 };
                 if sooner {
                     return Some(self.give(now, number, fast, paths));
                 }
                 if now < overdue && takes < slow.srtt {
-                    self.overdue_at = self.overdue_at.min(overdue);
+                    let again = if self.plans_order && now < due { due } else { overdue };
+                    self.overdue_at = self.overdue_at.min(again);
                 }
             }
         }

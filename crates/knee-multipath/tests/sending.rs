@@ -4,7 +4,7 @@
 #![allow(clippy::unwrap_used, reason = "a test ends there")]
 
 use knee_multipath::{Assignment, ByteCount, Release, Sending, Settings, SilenceRule, Source};
-use knee_sched::{Path, Selection, Status};
+use knee_sched::{Decision, Path, Place, Scheduler, Selection, Status, View};
 use knee_units::{Rate, Time};
 use proptest::prelude::*;
 use rand_chacha::ChaCha8Rng;
@@ -226,6 +226,70 @@ fn a_full_window_is_looked_at_again_when_a_packet_is_overdue() {
     assert_eq!((again.path, again.chunk), (0, 0));
     assert_eq!(sending.assign(overdue, &paths), None);
     assert_eq!(sending.overdue_at(), Time::MAX, "the fast path holds all");
+}
+
+/// A scheduler that plans the order: the next packet goes to the first path with room.
+#[derive(Debug)]
+struct Planned;
+
+impl Scheduler for Planned {
+    fn schedule(&mut self, view: &View<'_>) -> Decision {
+        let ready = view.paths.iter().position(|path| path.ready);
+        let path = ready.filter(|_| view.has_new());
+        path.map_or(Decision::Wait, |path| Decision::Send(path, Place::Head))
+    }
+
+    fn plans_order(&self) -> bool {
+        true
+    }
+}
+
+/// Packets given to a slow path of 100 ms at 1 s; the fast one, of 10 ms, has room
+/// from then on.
+fn planned(packets: u64, window: u64, paths: &mut [Path; 2]) -> Sending<ByteCount> {
+    let settings = Settings { window, reinjection: true, ..settings(Release::Cumulative) };
+    let mut sending = Sending::new(settings, bytes(packets * 1000), Box::new(Planned));
+    (0..2).for_each(|path| sending.on_path_up(path));
+    paths[0].ready = false;
+    while sending.assign(Time::from_millis(1000), &*paths).is_some() {}
+    paths[0].ready = true;
+    sending
+}
+
+/// All is sent. The plan has it acknowledged at 1100 ms: a copy that would come later
+/// than that is not sent before, and at that time, though ACKs may be late by 41 ms.
+#[test]
+fn what_contradicts_the_plan_is_repeated_when_it_is_due() {
+    let mut paths = [path(10), path(100)];
+    let mut sending = planned(2, 1 << 30, &mut paths);
+    let due = Time::from_millis(1100);
+    for at in [Time::from_millis(1090), due - Time::from_nanos(1)] {
+        assert_eq!(sending.assign(at, &paths), None, "at {at}");
+        assert_eq!(sending.overdue_at(), due);
+    }
+    for chunk in 0..2 {
+        let again = sending.assign(due, &paths).unwrap();
+        assert_eq!((again.path, again.chunk), (0, chunk));
+    }
+    assert_eq!(sending.assign(due, &paths), None);
+    // A copy that takes longer than an ACK may be late is in vain.
+    let mut slower = [path(42), path(100)];
+    let mut sending = planned(2, 1 << 30, &mut slower);
+    assert_eq!(sending.assign(due, &slower), None);
+}
+
+/// A full window is a part of the plan: of three packets, the first of which all wait
+/// for is repeated at once, the others not before they are due.
+#[test]
+fn a_planned_full_window_repeats_the_first_packet() {
+    let mut paths = [path(10), path(100)];
+    let mut sending = planned(9, 3000, &mut paths);
+    let again = sending.assign(Time::from_millis(1020), &paths).unwrap();
+    assert_eq!((again.path, again.chunk), (0, 0));
+    assert_eq!(sending.assign(Time::from_millis(1020), &paths), None);
+    let due = Time::from_millis(1100);
+    assert_eq!(sending.overdue_at(), due);
+    assert_eq!(sending.assign(due, &paths).unwrap().chunk, 1);
 }
 
 /// Neither a path without room nor one that is no quicker would repeat it.

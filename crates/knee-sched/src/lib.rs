@@ -219,9 +219,10 @@ pub trait Scheduler: Send {
     fn looks_ahead(&self) -> bool {
         false
     }
-    /// What it gives to a path arrives there when it is due. While new data
-    /// waits for the shared window, only what is overdue, or will be because its
-    /// path turned out slow, is worth sending again on another path.
+    /// What it gives to a path arrives there when it is due. What is not
+    /// acknowledged then is worth sending again on another path; before that,
+    /// while new data waits for the shared window, only the first packet is, and
+    /// what will be late because its path turned out slow.
     fn plans_order(&self) -> bool {
         false
     }
