@@ -306,6 +306,20 @@ fn receive_windows_of_several_paths_tune_themselves() {
     assert_eq!(windows(&all), [ReceiveWindow::Fixed(1 << 20); 2]);
 }
 
+/// Who conceals losses has 6 MiB, whatever the transport has; who is honest beside it has
+/// what the transport has. Written out it is read the same way.
+#[test]
+fn only_who_conceals_losses_has_a_window_of_its_own() {
+    let all = "[transport]\nreceiver = { conceal_loss = true }\n[link.wifi]";
+    let text = TWO_LINKS.replace("[link.wifi]", all);
+    let text = text.replace("paths = [\"lte\", \"wifi\"]", "path = \"wifi\"\nreceiver = {}");
+    let scenario = read(&text);
+    let windows = scenario.flows.iter().map(|flow| flow.transport.receive_window);
+    let expected = [ReceiveWindow::Fixed(6_291_456), ReceiveWindow::Unlimited];
+    assert_eq!(windows.collect::<Vec<_>>(), expected);
+    assert_resolves_to_itself(&scenario);
+}
+
 #[test]
 fn a_flow_over_several_paths_is_as_near_as_its_nearest() {
     let scenario = read(TWO_LINKS);

@@ -149,7 +149,10 @@ impl ReceiveWindow {
 
     /// The largest window of Linux's automatic tuning: third value of
     /// `net.ipv4.tcp_rmem`, 6 MiB.
-    pub const LINUX: ReceiveWindow = ReceiveWindow::Auto { max: 6 << 20 };
+    pub const LINUX_BYTES: u64 = 6 << 20;
+
+    /// Linux's automatic tuning.
+    pub const LINUX: ReceiveWindow = ReceiveWindow::Auto { max: ReceiveWindow::LINUX_BYTES };
 }
 
 /// Whether segments are paced.

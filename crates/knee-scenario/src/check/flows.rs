@@ -160,7 +160,8 @@ fn expand(
 fn transport(flow: &mut FlowFile, bases: &Transports, reading: &mut Reading<'_>) -> Config {
     let several = flow.paths.is_given();
     let base = if several { bases.several } else { bases.single };
-    let config = transport::check(&flow.transport, base, several, reading);
+    let mut config = transport::check(&flow.transport, base, several, reading);
+    transport::bound(&mut config, &flow.transport, reading);
     if several {
         transport::fill_several(&mut flow.transport, &config);
     }

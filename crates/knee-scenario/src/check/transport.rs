@@ -17,10 +17,6 @@ pub(super) const PACKET_BYTES_MAX: u64 = 65_535;
 /// section 2.3).
 const WINDOW_BYTES_MAX: u64 = 1 << 30;
 
-/// Of a receiver that conceals losses, as Linux's largest buffer: no sender has
-/// another bound there, and what it sends would double with each round trip.
-const LARGEST_BUFFER: u64 = 6 << 20;
-
 /// Multipath TCP's option on each segment and ACK: kind, length and flags,
 /// data ACK, data sequence number and subflow sequence number of four bytes
 /// each, data length and checksum of two each (RFC 8684, section 3.3).
@@ -58,7 +54,7 @@ pub(super) fn check(
         let help = "write \"unlimited\", or a size; a flow with paths = […] has \"auto\" by itself";
         reading.problem(*span, message, help);
     }
-    let mut config = Config {
+    let config = Config {
         mss: small(&file.mss).unwrap_or(base.mss),
         header: small(&file.header).unwrap_or(base.header),
         initial_window: count(&file.initial_window).unwrap_or(base.initial_window),
@@ -78,13 +74,6 @@ pub(super) fn check(
         max_burst: small(&file.max_burst).unwrap_or(base.max_burst),
     };
     let receive_window = file.receive_window.at();
-    if config.lies.conceals() && config.receive_window == ReceiveWindow::Unlimited {
-        config.receive_window = ReceiveWindow::Fixed(LARGEST_BUFFER);
-        if let Some(at) = receive_window {
-            let message = "nothing else limits what is sent to a receiver that conceals losses";
-            reading.problem(at.span, message, "write a size, such as \"6 MiB\"");
-        }
-    }
     if let (Some(at), ReceiveWindow::Fixed(window)) = (receive_window, config.receive_window)
         && window < u64::from(config.mss)
     {
@@ -92,6 +81,19 @@ pub(super) fn check(
         reading.problem(at.span, message, "write a larger window, or \"unlimited\"");
     }
     config
+}
+
+/// Gives the receiver of a flow a buffer if it conceals losses, Linux's largest: no
+/// sender has another bound then, and what it sends would double with each round trip.
+pub(super) fn bound(config: &mut Config, file: &TransportFile, reading: &mut Reading<'_>) {
+    if !config.lies.conceals() || config.receive_window != ReceiveWindow::Unlimited {
+        return;
+    }
+    config.receive_window = ReceiveWindow::Fixed(ReceiveWindow::LINUX_BYTES);
+    if let Some(at) = file.receive_window.at() {
+        let message = "nothing else limits what is sent to a receiver that conceals losses";
+        reading.problem(at.span, message, "write a size, such as \"6 MiB\"");
+    }
 }
 
 fn bounds(file: &TransportFile, reading: &mut Reading<'_>) {
