@@ -61,6 +61,12 @@ def test_the_console_script_evaluates_a_file(tmp_path):
     assert "No criterion got worse." in second.stderr
 
 
+def test_a_file_may_bear_the_name_of_a_module_of_python(tmp_path):
+    (tmp_path / "inspect.py").write_text(RENO.read_text())
+    done = evaluated("inspect.py", "--out", "out", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+
+
 def test_a_file_without_the_controller_says_what_it_has(tmp_path):
     (tmp_path / "empty.py").write_text("x = 1\n")
     empty = evaluated("empty.py", cwd=tmp_path)

@@ -30,16 +30,19 @@ def _load(word: str) -> Any:
     path = Path(file).resolve()
     if not path.is_file():
         raise SystemExit(f"knee: there is no file {file}")
-    spec = importlib.util.spec_from_file_location(path.stem, path)
+    # No module of Python's own bears this name, whatever the file is called.
+    module_name = f"{path.stem} (candidate)"
+    spec = importlib.util.spec_from_file_location(module_name, path)
     module = importlib.util.module_from_spec(spec)
-    # What the file imports from beside it, and where `inspect` looks for its source.
-    sys.path.insert(0, str(path.parent))
-    sys.modules[path.stem] = module
+    # Python's own modules come before those beside the file.
+    sys.path.append(str(path.parent))
+    # Where `inspect` looks for the source of a class.
+    sys.modules[module_name] = module
     spec.loader.exec_module(module)
     own = {
         one.__name__: one
         for one in vars(module).values()
-        if isinstance(one, type) and one.__module__ == path.stem and hasattr(one, "on_ack")
+        if isinstance(one, type) and one.__module__ == module_name and hasattr(one, "on_ack")
     }
     if name in own:
         return own[name]
