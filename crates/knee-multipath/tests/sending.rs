@@ -256,8 +256,8 @@ fn planned(packets: u64, window: u64, paths: &mut [Path; 2]) -> Sending<ByteCoun
     sending
 }
 
-/// All is sent. The plan has it acknowledged at 1100 ms: a copy that would come later
-/// than that is not sent before, and at that time, though ACKs may be late by 41 ms.
+/// All is sent, and by the plan acknowledged at 1100 ms. A copy that would come later is
+/// sent then and not before: it need not wait for the 41 ms by which an ACK may be late.
 #[test]
 fn what_contradicts_the_plan_is_repeated_when_it_is_due() {
     let mut paths = [path(10), path(100)];
@@ -278,8 +278,8 @@ fn what_contradicts_the_plan_is_repeated_when_it_is_due() {
     assert_eq!(sending.assign(due, &slower), None);
 }
 
-/// A full window is a part of the plan: of three packets, the first of which all wait
-/// for is repeated at once, the others not before they are due.
+/// A full window is a part of the plan. Of its three packets the first, for which all
+/// wait, is repeated at once, and the others when they are due.
 #[test]
 fn a_planned_full_window_repeats_the_first_packet() {
     let mut paths = [path(10), path(100)];
