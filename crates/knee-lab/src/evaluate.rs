@@ -28,9 +28,9 @@ use std::fs;
 use std::path::Path;
 
 /// Seeds of each run, unless somebody says otherwise.
-pub const EVALUATE_SEEDS: u64 = 10;
-/// The same of a quick one.
-pub const EVALUATE_SEEDS_QUICK: u64 = 5;
+pub const fn evaluate_seeds(quick: bool) -> u64 {
+    if quick { 5 } else { 10 }
+}
 
 /// The same on a ground in real time.
 pub const EVALUATE_SEEDS_REAL: u64 = 2;

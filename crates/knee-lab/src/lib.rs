@@ -54,8 +54,8 @@ pub use compare::{CompareError, ComparedRuns, RunsCompared, compare, compare_run
 pub use curve::{Curve, CurveError, CurvePath, Measured};
 pub use error::Error;
 pub use evaluate::{
-    EVALUATE_SEEDS, EVALUATE_SEEDS_QUICK, EVALUATE_SEEDS_REAL, Evaluate, EvaluateBoth,
-    EvaluateError, EvaluateSettings, SEARCH_SCENARIOS,
+    EVALUATE_SEEDS_REAL, Evaluate, EvaluateBoth, EvaluateError, EvaluateSettings, SEARCH_SCENARIOS,
+    evaluate_seeds,
 };
 pub use experiment::{
     Experiment, ExperimentError, ExperimentOutcome, ExperimentSettings, SEED_MAX, check_jobs,

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use knee_lab::{EVALUATE_SEEDS, EVALUATE_SEEDS_QUICK, Evaluate, EvaluateSettings, SIMULATOR};
+use knee_lab::{Evaluate, EvaluateSettings, SIMULATOR, evaluate_seeds};
 use pyo3::prelude::*;
 
 use crate::algorithms::{Factories, Kit};
@@ -27,12 +27,11 @@ pub fn evaluate(
     let kit = Kit::for_evaluation(py, factories)?;
     let lab = kit.lab(None, None);
     let on = lab.grounds.get(SIMULATOR).map_err(|error| python(error.into()))?;
-    let seeds = if quick { EVALUATE_SEEDS_QUICK } else { EVALUATE_SEEDS };
     let settings = EvaluateSettings {
         candidate,
         with: overrides(&set),
         sections,
-        repeat: repeat.unwrap_or(seeds),
+        repeat: repeat.unwrap_or(evaluate_seeds(quick)),
         quick,
         on,
         beside: Vec::new(),

@@ -14,8 +14,7 @@ use knee_lab::report::{
 };
 use knee_lab::words::NONE;
 use knee_lab::{
-    EVALUATE_SEEDS, EVALUATE_SEEDS_QUICK, Error, Evaluate, EvaluateSettings, SEARCH_SCENARIOS,
-    SIMULATOR, Simulator,
+    Error, Evaluate, EvaluateSettings, SEARCH_SCENARIOS, SIMULATOR, Simulator, evaluate_seeds,
 };
 use knee_record::{Evaluation, EvaluationAgainst, EvaluationOutcome, got_worse, read_evaluation};
 use knee_scenario::Algorithms;
@@ -36,12 +35,11 @@ pub fn evaluate(
     // Before anything is replaced: it may be the document of the same folder.
     let before = arguments.against.as_deref().map(read_evaluation).transpose();
     let before = before.map_err(Error::from)?;
-    let seeds = if arguments.quick { EVALUATE_SEEDS_QUICK } else { EVALUATE_SEEDS };
     let settings = EvaluateSettings {
         candidate: candidate.clone(),
         with: arguments.with.clone(),
         sections: arguments.section.clone(),
-        repeat: arguments.repeat.unwrap_or(seeds),
+        repeat: arguments.repeat.unwrap_or(evaluate_seeds(arguments.quick)),
         quick: arguments.quick,
         on: lab.grounds.get(SIMULATOR).map_err(Error::from)?,
         beside: Vec::new(),
