@@ -73,6 +73,8 @@ class Browser:
         os.close(down_read)
         os.close(up_write)
         self.rest, self.number, self.session = b"", 0, None
+        # What it tells without being asked, where a domain is enabled.
+        self.events = []
         target = self.call("Target.createTarget", url="about:blank")["targetId"]
         attached = self.call("Target.attachToTarget", targetId=target, flatten=True)
         self.session = attached["sessionId"]
@@ -95,6 +97,8 @@ class Browser:
                 if "error" in answer:
                     sys.exit(f"{method}: {answer['error']}")
                 return answer["result"]
+            if "method" in answer:
+                self.events.append(answer)
 
     def evaluate(self, expression):
         result = self.call("Runtime.evaluate", expression=expression, awaitPromise=True,

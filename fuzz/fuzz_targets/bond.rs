@@ -1,11 +1,10 @@
-//! Whatever bytes applications, peers and browsers say first, those that read them take
+//! Whatever bytes applications and peers say first, those that read them take
 //! them, refuse them, or wait for more: never for what they have read, and never for ever.
 
 #![no_main]
 
 use knee_bond::proxy::{connect, socks};
 use knee_bond::request::{Answer, Partial, Request, Target};
-use knee_bond::status::Status;
 use knee_bundle::Join;
 use libfuzzer_sys::fuzz_target;
 use std::fmt::Debug;
@@ -32,19 +31,6 @@ fn check<T: Debug + PartialEq>(read: impl Fn(&[u8]) -> Partial<T>, bytes: &[u8])
     }
 }
 
-fn state() -> Status {
-    Status {
-        role: String::new(),
-        version: String::new(),
-        running_s: 0.0,
-        listen: String::new(),
-        bundles: Vec::new(),
-        unused: Vec::new(),
-        caps: Vec::new(),
-        transparent: false,
-    }
-}
-
 fuzz_target!(|data: &[u8]| {
     let [which, bytes @ ..] = data else { return };
     match which % 9 {
@@ -67,7 +53,6 @@ fuzz_target!(|data: &[u8]| {
         }
         6 => check(Answer::read, bytes),
         7 => {
-            let _ = knee_bond::page::answer(bytes, &state);
             if let Ok(text) = std::str::from_utf8(bytes) {
                 let _ = Target::parse(text);
             }

@@ -28,7 +28,7 @@ pub use interface::{Interface, Routing};
 pub use links::{Link, LinkChanges};
 pub use marks::{Choice, Marked, marked, return_marked, unpin_marks};
 pub use namespace::{Namespace, set_sysctl, sysctl};
-pub use privileges::enter_user_namespace;
+pub use privileges::{enter_user_namespace, give_up_capabilities};
 pub use routes::{Route, RouteChanges, Routes, Rule, TABLE_MAIN};
 pub use sock_diag::{ClosedSockets, Heard, TcpSocket, each_connection};
 pub use system::{attach_tun, set_option, set_realtime, set_tun_offload};

@@ -1,5 +1,7 @@
 //! What this process may do, and how it comes by more without root.
 
+use crate::HostError;
+use caps::{CapSet, Capability, CapsHashSet};
 use nix::sched::{CloneFlags, unshare};
 use nix::unistd::{getgid, getuid};
 use std::fs;
@@ -24,6 +26,26 @@ pub(crate) fn in_user_namespace() -> bool {
     let mut words = map.split_whitespace();
     // All numbers of the host, each as itself (user_namespaces(7)).
     [words.next(), words.next(), words.next()] != [Some("0"), Some("0"), Some("4294967295")]
+}
+
+/// Gives up all capabilities of the calling thread, and of those that it starts later, but
+/// that of writing where others own the folder (`CAP_DAC_OVERRIDE`), which who has it may
+/// have been started with for that.
+///
+/// # Errors
+///
+/// What the system says.
+pub fn give_up_capabilities() -> Result<(), HostError> {
+    let give_up = || -> Result<(), caps::errors::CapsError> {
+        let permitted = caps::read(None, CapSet::Permitted)?;
+        let kept: CapsHashSet =
+            permitted.into_iter().filter(|one| *one == Capability::CAP_DAC_OVERRIDE).collect();
+        caps::clear(None, CapSet::Ambient)?;
+        caps::clear(None, CapSet::Inheritable)?;
+        caps::set(None, CapSet::Effective, &kept)?;
+        caps::set(None, CapSet::Permitted, &kept)
+    };
+    give_up().map_err(|error| HostError::call("give up capabilities", io::Error::other(error)))
 }
 
 /// Makes the process the administrator of a user namespace of its own, if it

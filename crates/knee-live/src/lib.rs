@@ -12,8 +12,11 @@ mod cells;
 mod error;
 mod files;
 mod group;
+mod live;
 mod minutes;
 mod observer;
+#[cfg(feature = "page")]
+pub mod page;
 mod report;
 mod row;
 
@@ -21,6 +24,7 @@ pub use cells::{Cell, Kind, LOST_MAX};
 pub use error::LiveError;
 pub use files::Written;
 pub use group::{Group, Groups};
+pub use live::{Counts, Live, LiveReport};
 pub use minutes::MINUTES_SCHEMA;
 pub use observer::{Observed, Observer, Settings};
 pub use report::{AccessLog, Period, Providers, ReportSettings, holds_observed, report};

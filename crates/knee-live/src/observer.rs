@@ -4,7 +4,9 @@ use crate::LiveError;
 use crate::cells::{Cell, Cells, Kind, LOST_MAX};
 use crate::files::{Files, Written};
 use crate::group::{Groups, kept};
+use crate::live::{Counts, Live, Part};
 use crate::minutes::Minute;
+use crate::report::heat_bin;
 use crate::row::{Beside, heard, row};
 use ipnet::IpNet;
 use knee_host::{ClosedSockets, HostError, TcpSocket, each_connection};
@@ -25,6 +27,8 @@ const BATCH: u64 = 4096;
 /// Between two dumps of the connections that live.
 const DUMP_INTERVAL: Duration = Duration::from_secs(10);
 const MINUTE: Duration = Duration::from_secs(60);
+/// Between two states that a page shows.
+const SHOWN_INTERVAL: Duration = Duration::from_secs(1);
 /// Prefixes whose text is kept.
 const PREFIXES_MAX: usize = 4096;
 
@@ -53,8 +57,10 @@ pub struct Observer {
     living: [BTreeMap<u64, Arc<str>>; 2],
     controllers: Vec<Arc<str>>,
     prefixes: BTreeMap<IpNet, Arc<str>>,
-    minute: Minute,
+    part: Part,
     total: Cells,
+    /// What shows it meanwhile, and when it was told last.
+    live: Option<(Live, Instant)>,
     /// Began, by a clock that does not step, and since 1970 (UTC).
     began: (Instant, Duration),
     dumped: Option<Instant>,
@@ -118,8 +124,9 @@ impl Observer {
             living: Default::default(),
             controllers: Vec::new(),
             prefixes: BTreeMap::new(),
-            minute: Minute { unix_ns: nanos(whole_minute(unix)), ..Minute::default() },
+            part: part_of(unix),
             total: Cells::default(),
+            live: None,
             began: (Instant::now(), unix),
             dumped: None,
             observed: Observed::default(),
@@ -134,6 +141,16 @@ impl Observer {
     pub fn buffer_bytes(&self) -> Result<usize, LiveError> {
         let call = |error| HostError::call("ask for the size of a buffer", error);
         Ok(self.closed.buffer_bytes().map_err(call)?)
+    }
+
+    /// What is heard from now on, for a page of it, after what the files of the last hour
+    /// hold. Files that cannot be read are left out; the second part says why.
+    #[expect(clippy::disallowed_methods, reason = "a host is observed as time passes")]
+    pub fn live(&mut self) -> (Live, Vec<LiveError>) {
+        let (live, wrong) = Live::recent(&self.settings.directory, self.now());
+        live.now(self.part.clone(), self.counts());
+        self.live = Some((live.clone(), Instant::now()));
+        (live, wrong)
     }
 
     /// Waits a fifth of a second at most, and takes what has ended meanwhile.
@@ -151,7 +168,7 @@ impl Observer {
         let mut rows = Vec::new();
         let epoch = self.files.epoch(self.now())?;
         let end_ns = nanos(self.now().saturating_sub(epoch));
-        let Observer { closed, settings, living, prefixes, minute, observed, .. } = self;
+        let Observer { closed, settings, living, prefixes, part, live, observed, .. } = self;
         let mut one = |socket: TcpSocket<'_>| {
             let seen = living.iter().find_map(|dump| dump.get(&socket.cookie));
             let controller = seen.cloned().unwrap_or_default();
@@ -160,8 +177,14 @@ impl Observer {
                 return;
             };
             let group = settings.groups.of(socket.remote.ip());
-            minute.cells.add(group.clone(), controller.clone(), &heard(&info));
+            let ended = heard(&info);
+            part.minute.cells.add(group.clone(), controller.clone(), &ended);
             if is_sampled(socket.cookie, settings.sample_one_of) {
+                if live.is_some()
+                    && let Some(bin) = heat_bin(&ended)
+                {
+                    *part.heat.entry(bin).or_default() += settings.sample_one_of;
+                }
                 let prefix = text_of(prefixes, socket.remote.ip(), settings.keep_addresses);
                 let weight = settings.sample_one_of as f64;
                 rows.push(row(
@@ -175,12 +198,14 @@ impl Observer {
         let news = closed.hear(PATIENCE, BATCH, &mut one).map_err(call)?;
         observed.reports += news.reports;
         observed.lost += news.dropped;
-        minute.lost += news.dropped;
+        part.minute.lost += news.dropped;
+        part.rows += rows.len() as u64;
         observed.rows += rows.len() as u64;
         for row in rows {
             self.files.push(row)?;
         }
         self.turn_minute();
+        self.show();
         self.files.turn(self.now())?;
         if news.reports > 0 && news.reports < BATCH {
             thread::sleep(PAUSE);
@@ -195,7 +220,7 @@ impl Observer {
     /// As [`Observer::step`].
     pub fn finish(mut self) -> Result<Observed, LiveError> {
         let now = self.now();
-        let minute = std::mem::take(&mut self.minute);
+        let minute = std::mem::take(&mut self.part).minute;
         self.total.merge(&minute.cells);
         self.files.minute(minute);
         let mut observed = self.observed;
@@ -211,13 +236,30 @@ impl Observer {
     }
 
     fn turn_minute(&mut self) {
-        let unix_ns = nanos(whole_minute(self.now()));
-        if unix_ns != self.minute.unix_ns {
-            let next = Minute { unix_ns, ..Minute::default() };
-            let past = std::mem::replace(&mut self.minute, next);
-            self.total.merge(&past.cells);
-            self.files.minute(past);
+        let next = part_of(self.now());
+        if next.minute.unix_ns != self.part.minute.unix_ns {
+            let past = std::mem::replace(&mut self.part, next);
+            self.total.merge(&past.minute.cells);
+            if let Some((live, _)) = &self.live {
+                live.ended(past.clone(), &self.total);
+            }
+            self.files.minute(past.minute);
         }
+    }
+
+    /// Shows what there is, once a second.
+    fn show(&mut self) {
+        let counts = self.counts();
+        let Some((live, shown)) = &mut self.live else { return };
+        if shown.elapsed() >= SHOWN_INTERVAL {
+            live.now(self.part.clone(), counts);
+            *shown += shown.elapsed();
+        }
+    }
+
+    fn counts(&self) -> Counts {
+        let Observed { reports, lost, .. } = self.observed;
+        Counts { running: self.began.0.elapsed(), reports, lost }
     }
 
     /// Notes the controller of every connection that lives: its end will not tell it.
@@ -262,8 +304,11 @@ fn is_sampled(cookie: u64, one_of: u64) -> bool {
     (hash ^ hash >> 31).is_multiple_of(one_of.max(1))
 }
 
-fn whole_minute(since_1970: Duration) -> Duration {
-    Duration::from_secs(since_1970.as_secs() / MINUTE.as_secs() * MINUTE.as_secs())
+/// The minute that a time since 1970 (UTC) is in, with nothing in it yet.
+fn part_of(since_1970: Duration) -> Part {
+    let minute = Duration::from_secs(since_1970.as_secs() / MINUTE.as_secs() * MINUTE.as_secs());
+    let minute = Minute { unix_ns: nanos(minute), ..Minute::default() };
+    Part { minute, ..Part::default() }
 }
 
 fn nanos(duration: Duration) -> u64 {

@@ -48,8 +48,8 @@ pub use evaluation::{
     evaluation_cases, evaluation_figures, evaluation_page, evaluation_size, evaluation_values,
 };
 pub use observed::{
-    ObservedFigure, ObservedTable, observed_body, observed_page, observed_says, observed_style,
-    observed_tables, observed_warning,
+    ObservedFigure, ObservedTable, observed_body, observed_live, observed_page, observed_says,
+    observed_style, observed_tables, observed_warning,
 };
 pub use page::{run_page, study_report};
 pub use plot::{Figure, Plot, PlotError, plot_svg};

@@ -16,6 +16,7 @@ use minijinja::Value;
 use serde::Serialize;
 
 const TEMPLATE: &str = include_str!("../assets/observed.html");
+const LIVE: &str = include_str!("../assets/observed-live.html");
 const BODY: &str = include_str!("../assets/observed-body.html");
 const STYLE: &str = include_str!("../assets/report.css");
 const OWN_STYLE: &str = include_str!("../assets/observed.css");
@@ -55,7 +56,20 @@ pub fn observed_page(report: &ObservedReport, command: &str) -> Result<String, R
     Ok(template.render(minijinja::context! { body, command, assets })?)
 }
 
-/// The style of that page.
+/// The document around a live page, with what it shows at first. Its style is at
+/// `page.css` ([`observed_style`]), its script at `page.js`.
+///
+/// # Errors
+/// As [`observed_page`].
+pub fn observed_live(body: &str) -> Result<String, ReportError> {
+    let mut environment = environment();
+    environment.add_template("live.html", LIVE)?;
+    let template = environment.get_template("live.html")?;
+    let (body, version) = (Value::from_safe_string(body.to_string()), env!("CARGO_PKG_VERSION"));
+    Ok(template.render(minijinja::context! { body, version })?)
+}
+
+/// The style of these pages.
 pub fn observed_style() -> String {
     [STYLE, &style(), OWN_STYLE].join("\n")
 }

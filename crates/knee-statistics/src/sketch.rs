@@ -59,6 +59,22 @@ impl Sketch {
         })
     }
 
+    /// Counts by the power of two that ends their bucket: those at `n` are from 2^(n-1) to
+    /// below 2^n.
+    pub fn by_powers_of_two(&self) -> BTreeMap<i32, u64> {
+        let mut counts = BTreeMap::new();
+        for (bucket, count) in &self.buckets {
+            let power = i32::from(*bucket).div_euclid(PER_DOUBLING as i32) + 1;
+            *counts.entry(power).or_default() += count;
+        }
+        counts
+    }
+
+    /// The sum of all values, within [`Sketch::ERROR`].
+    pub fn sum(&self) -> f64 {
+        self.buckets.iter().map(|(bucket, count)| middle(*bucket) * *count as f64).sum()
+    }
+
     /// The buckets as `k:count`, ascending, with a space between two.
     pub fn text(&self) -> String {
         let mut text = String::new();
@@ -127,6 +143,21 @@ mod tests {
             let exact = sorted[rank - 1];
             let near = sketch(&values).percentile(fraction).unwrap();
             prop_assert!((near / exact - 1.0).abs() <= Sketch::ERROR, "{near} {exact}");
+        }
+
+        /// Against the values, one by one.
+        #[test]
+        fn sums_and_powers_are_those_of_the_values(
+            values in prop::collection::vec(1e-3..1e12f64, 0..200),
+        ) {
+            let sketch = sketch(&values);
+            let exact: f64 = values.iter().sum();
+            prop_assert!((sketch.sum() - exact).abs() <= Sketch::ERROR * exact);
+            let mut powers = std::collections::BTreeMap::new();
+            for value in &values {
+                *powers.entry(value.log2().floor() as i32 + 1).or_insert(0) += 1;
+            }
+            prop_assert_eq!(sketch.by_powers_of_two(), powers);
         }
 
         /// A text is read as it was written.

@@ -1,5 +1,7 @@
 //! `knee observe`: connections of this host, as they end.
 
+mod page;
+
 use crate::cell::Cell;
 use crate::document::Document;
 use crate::failure::{Ending, Failure};
@@ -11,6 +13,7 @@ use knee_live::{Group, Groups, LOST_MAX, LiveError, Observed, Observer, Settings
 use knee_record::{Error as RecordError, Unit, size_classes};
 use knee_units::{Bytes, Time};
 use serde_json::json;
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
@@ -19,6 +22,7 @@ Examples:
   knee observe --duration '10 min'
   knee observe --group office=192.0.2.0/24 --group office=2001:db8::/32 --sample 1/100
   knee observe --out /var/lib/knee --limit '10 GB'      until Ctrl-C or SIGTERM
+  knee observe --page                                   and http://127.0.0.1:9178 meanwhile
 
 No privilege is needed. Connections in the network namespace of the command are seen;
 those of a container: nsenter --net=/proc/PID/ns/net knee observe. The files, and what
@@ -46,6 +50,10 @@ pub struct Arguments {
     #[arg(long, value_name = "DIR", default_value = "knee-out/observed",
         value_hint = ValueHint::DirPath)]
     out: PathBuf,
+    /// Show the last hour in a browser meanwhile, at this address of loopback
+    #[arg(long, value_name = "ADDRESS", num_args = 0..=1,
+        default_missing_value = "127.0.0.1:9178")]
+    page: Option<SocketAddr>,
     #[command(flatten)]
     print: Print,
 }
@@ -60,8 +68,7 @@ fn one_of(text: &str) -> Result<u64, String> {
 /// Observes until it is stopped, then says what it saw.
 #[expect(clippy::disallowed_methods, reason = "it is told for how long to observe")]
 pub fn observe(arguments: &Arguments) -> Result<Ending, Failure> {
-    let handle = lab(None).handle();
-    interrupt::stops(handle.clone())?;
+    let page = arguments.page.map(page::listen).transpose()?;
     let mut observer = Observer::begin(Settings {
         directory: arguments.out.clone(),
         groups: Groups::new(arguments.group.clone())?,
@@ -69,6 +76,10 @@ pub fn observe(arguments: &Arguments) -> Result<Ending, Failure> {
         keep_addresses: arguments.addresses,
         bytes_max: arguments.limit.get(),
     })?;
+    // What needed more than anybody has is done; no thread has been started before.
+    knee_host::give_up_capabilities().map_err(LiveError::from)?;
+    let handle = lab(None).handle();
+    interrupt::stops(handle.clone())?;
     let until = match arguments.duration {
         Some(duration) => format!("for {duration}"),
         None => "until Ctrl-C".to_string(),
@@ -76,6 +87,8 @@ pub fn observe(arguments: &Arguments) -> Result<Ending, Failure> {
     let room = Unit::Bytes.show(observer.buffer_bytes()? as f64);
     let out = arguments.out.display();
     screen::say(&format!("Observing {until}, into {out}; room for reports: {room}."));
+    // It is there until this function ends.
+    let _page = page.map(|page| page.show(&mut observer)).transpose()?;
     let began = Instant::now();
     let duration = arguments.duration.map(|time| Duration::from_nanos(time.as_nanos()));
     let mut failed = None;

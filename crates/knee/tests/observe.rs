@@ -10,7 +10,7 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::{Pid, geteuid};
 use serde_json::Value;
 use std::fs::{self, Permissions};
-use std::io::{BufRead, BufReader, Read};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
@@ -30,12 +30,30 @@ fn wrong_arguments() -> Result<(), Skipped> {
         ("observe --group a=::/0 --group b=::/0", "in two groups, a and b"),
         ("observe --duration 5", "bare number"),
         ("observe --limit 5", "bare number"),
+        ("observe --page 127.0.0.1", "invalid socket address"),
+        #[cfg(feature = "live")]
+        ("observe --page 0.0.0.0:80", "write --page 127.0.0.1:80"),
+        #[cfg(not(feature = "live"))]
+        ("observe --page", "--features live"),
     ] {
         let said = complaint(folder.path(), line, 2);
         assert!(said.contains(part), "{line}: {said}");
     }
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
     Ok(())
+}
+
+/// The capabilities that each thread of a process may still use: those of writing files at
+/// most.
+fn has_given_up_capabilities(process: u32) {
+    for thread in fs::read_dir(format!("/proc/{process}/task")).unwrap() {
+        let status = fs::read_to_string(thread.unwrap().path().join("status")).unwrap();
+        for name in ["CapPrm:", "CapEff:", "CapInh:", "CapAmb:"] {
+            let has = status.lines().find_map(|line| line.strip_prefix(name)).unwrap().trim();
+            // Bit 1 is CAP_DAC_OVERRIDE (capability.h).
+            assert_eq!(u64::from_str_radix(has, 16).unwrap() & !2, 0, "{status}");
+        }
+    }
 }
 
 /// A transfer over loopback is in the table, and the files are whole.
@@ -50,7 +68,7 @@ fn a_transfer_is_seen() -> Result<(), Skipped> {
         let mut client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
         let (mut server, _) = listener.accept().unwrap();
         let sender = thread::spawn(move || {
-            std::io::Write::write_all(&mut server, &vec![1; 5_000_000]).unwrap();
+            server.write_all(&vec![1; 5_000_000]).unwrap();
         });
         let mut all = Vec::new();
         client.read_to_end(&mut all).unwrap();
@@ -77,6 +95,89 @@ fn a_transfer_is_seen() -> Result<(), Skipped> {
     assert!(said.contains("lost     0 reports"), "{said}");
     // And the page.
     assert_eq!(fs::read_dir(folder.path().join("live")).unwrap().count(), 5);
+    Ok(())
+}
+
+/// What is asked of the page at an address, by a name of the host.
+#[cfg(feature = "live")]
+fn asked(address: &str, place: &str, host: &str) -> String {
+    let mut socket = TcpStream::connect(address).unwrap();
+    let request = format!("GET {place} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n");
+    socket.write_all(request.as_bytes()).unwrap();
+    let mut answer = String::new();
+    socket.read_to_string(&mut answer).unwrap();
+    answer
+}
+
+/// A page shows connections while they end, tells those who look of new ones, and goes on
+/// with the last hour after a restart.
+#[cfg(feature = "live")]
+#[expect(clippy::disallowed_methods, reason = "the host is observed as time passes")]
+fn live_page_shows_the_last_hour() -> Result<(), Skipped> {
+    let _turn = turn()?;
+    let folder = tempfile::tempdir().unwrap();
+    let begin = || {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_knee"));
+        command.args(["observe", "--page=127.0.0.1:0", "--group", "here=127.0.0.0/8"]);
+        command.args(["--out", "live", "--format", "json"]).current_dir(folder.path());
+        let mut observer = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut words = BufReader::new(observer.stderr.take().unwrap()).lines();
+        let address = words.find_map(|line| {
+            Some(line.unwrap().strip_prefix("The last hour: http://")?.to_string())
+        });
+        (observer, address.unwrap(), words)
+    };
+    let ended = |mut observer: std::process::Child| {
+        kill(Pid::from_raw(observer.id() as i32), Signal::SIGTERM).unwrap();
+        assert!(observer.wait().unwrap().success());
+    };
+    let (observer, address, _words) = begin();
+    // Somebody looks from the start.
+    let mut looking = TcpStream::connect(&address).unwrap();
+    looking.write_all(b"GET /events HTTP/1.1\r\nHost: localhost\r\n\r\n").unwrap();
+    looking.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
+    let mut news = BufReader::new(looking).lines().map(Result::unwrap);
+    connections();
+    let counted = |text: &str| -> u64 {
+        let own = text.lines().filter(|line| line.starts_with("knee_connections_total{"));
+        own.map(|line| line.rsplit_once(' ').unwrap().1.parse::<f64>().unwrap() as u64).sum()
+    };
+    let all = || counted(&asked(&address, "/metrics", "localhost"));
+    // Both ends of each are here.
+    while all() < 2000 {
+        thread::sleep(Duration::from_millis(100));
+    }
+    let is_told = |line: String| {
+        let digits = line.split(" connections ended").next().unwrap().rsplit('>').next().unwrap();
+        let digits: String = digits.chars().filter(char::is_ascii_digit).collect();
+        line.contains(" connections ended") && digits.parse::<u64>().is_ok_and(|all| all >= 2000)
+    };
+    assert!(news.any(is_told));
+    has_given_up_capabilities(observer.id());
+    let page = asked(&address, "/", "127.0.0.1");
+    assert!(page.starts_with("HTTP/1.1 200") && page.contains("page.js"), "{page}");
+    assert!(asked(&address, "/", "evil.example").starts_with("HTTP/1.1 403"));
+    assert!(asked(&address, "/page.css", "[::1]").contains(".observed"));
+    let report = |address: &str| -> Value {
+        let answer = asked(address, "/report", "localhost");
+        serde_json::from_str(answer.split_once("\r\n\r\n").unwrap().1).unwrap()
+    };
+    let first = report(&address);
+    let schema = serde_json::from_str(&expect(folder.path(), "schema observed", 0)).unwrap();
+    jsonschema::validate(&schema, &first).unwrap_or_else(|error| panic!("{error}"));
+    let number = |report: &Value| report["connections"].as_u64().unwrap();
+    assert!(number(&first) >= 2000, "{first}");
+    ended(observer);
+    let (observer, address, _words) = begin();
+    assert!(number(&report(&address)) >= number(&first));
+    ended(observer);
+    // A damaged file does not keep it from observing.
+    let files = fs::read_dir(folder.path().join("live")).unwrap().map(|file| file.unwrap().path());
+    let minutes = files.filter(|file| file.to_string_lossy().contains("minutes-")).max().unwrap();
+    fs::write(&minutes, "PAR1").unwrap();
+    let (observer, address, _words) = begin();
+    assert!(number(&report(&address)) < number(&first) + 2000);
+    ended(observer);
     Ok(())
 }
 
@@ -189,5 +290,8 @@ fn lost_reports_are_counted() -> Result<(), Skipped> {
 }
 
 fn main() -> ExitCode {
-    knee_trials::run(trials![wrong_arguments, a_transfer_is_seen, lost_reports_are_counted])
+    let all = trials![wrong_arguments, a_transfer_is_seen, lost_reports_are_counted].into_iter();
+    #[cfg(feature = "live")]
+    let all = all.chain(trials![live_page_shows_the_last_hour]);
+    knee_trials::run(all)
 }

@@ -1,149 +1,129 @@
-//! The state of an end as OpenMetrics (RFC draft-ietf-opsawg-openmetrics, text format 1.0).
-//! Its labels are names of clients and interfaces alone: no address, no port.
+//! The state of an end as metrics. Labels are names of clients and interfaces alone: no
+//! address, no port.
 
+use crate::quota::CapStatus;
 use crate::status::{LinkStatus, Status};
-use std::fmt::Write;
+use knee_page::{Family, Sample, Samples, Unit};
 
-/// The media type.
-pub const TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+type Labels = Vec<(&'static str, String)>;
+/// How the values of a family are kept.
+type Kind = fn(Vec<Sample<f64>>) -> Samples;
+/// Name, kind, unit, meaning, and the value of a link.
+type OfLink = (&'static str, Kind, Option<Unit>, &'static str, fn(&LinkStatus) -> f64);
 
-/// One family: its name, its type, its unit, what it means, and its value of a link.
-struct Family {
-    name: &'static str,
-    kind: Kind,
-    unit: &'static str,
-    help: &'static str,
-    value: fn(&LinkStatus) -> f64,
+fn of_links() -> [OfLink; 10] {
+    use Samples::{Counters, Gauges};
+    [
+        (
+            "knee_bond_link_usable",
+            Gauges,
+            None,
+            "1 where the link answers, 0 where it is silent.",
+            |link| f64::from(u8::from(!link.silent)),
+        ),
+        (
+            "knee_bond_link_waiting",
+            Gauges,
+            None,
+            "1 where the link waits because a cheaper one works.",
+            |link| f64::from(u8::from(link.backup)),
+        ),
+        ("knee_bond_link_rtt", Gauges, Some(Unit::Seconds), "Smoothed round-trip time.", |link| {
+            link.rtt_ms / 1e3
+        }),
+        (
+            "knee_bond_link_min_rtt",
+            Gauges,
+            Some(Unit::Seconds),
+            "Lowest round-trip time.",
+            |link| link.min_rtt_ms / 1e3,
+        ),
+        ("knee_bond_link_window", Gauges, Some(Unit::Bytes), "Congestion window.", |link| {
+            link.window_bytes as f64
+        }),
+        (
+            "knee_bond_link_packet",
+            Gauges,
+            Some(Unit::Bytes),
+            "Largest packet that the link carries, as UDP's payload.",
+            |link| f64::from(link.packet_bytes),
+        ),
+        (
+            "knee_bond_link_delivered",
+            Counters,
+            Some(Unit::Bytes),
+            "Bytes of packets sent that arrived, since the link came up.",
+            |link| link.sent_bytes as f64,
+        ),
+        (
+            "knee_bond_link_received",
+            Counters,
+            Some(Unit::Bytes),
+            "Bytes of packets received, since the link came up.",
+            |link| link.received_bytes as f64,
+        ),
+        (
+            "knee_bond_link_sent_packets",
+            Counters,
+            None,
+            "Packets sent, since the link came up.",
+            |link| link.sent_packets as f64,
+        ),
+        ("knee_bond_link_lost_packets", Counters, None, "Packets lost of these.", |link| {
+            link.lost_packets as f64
+        }),
+    ]
 }
-
-#[derive(Clone, Copy, PartialEq)]
-enum Kind {
-    Counter,
-    Gauge,
-}
-
-const LINKS: [Family; 10] = [
-    Family {
-        name: "knee_bond_link_usable",
-        kind: Kind::Gauge,
-        unit: "",
-        help: "1 where the link answers, 0 where it is silent.",
-        value: |link| f64::from(u8::from(!link.silent)),
-    },
-    Family {
-        name: "knee_bond_link_waiting",
-        kind: Kind::Gauge,
-        unit: "",
-        help: "1 where the link waits because a cheaper one works.",
-        value: |link| f64::from(u8::from(link.backup)),
-    },
-    Family {
-        name: "knee_bond_link_rtt_seconds",
-        kind: Kind::Gauge,
-        unit: "seconds",
-        help: "Smoothed round-trip time.",
-        value: |link| link.rtt_ms / 1e3,
-    },
-    Family {
-        name: "knee_bond_link_min_rtt_seconds",
-        kind: Kind::Gauge,
-        unit: "seconds",
-        help: "Lowest round-trip time.",
-        value: |link| link.min_rtt_ms / 1e3,
-    },
-    Family {
-        name: "knee_bond_link_window_bytes",
-        kind: Kind::Gauge,
-        unit: "bytes",
-        help: "Congestion window.",
-        value: |link| link.window_bytes as f64,
-    },
-    Family {
-        name: "knee_bond_link_packet_bytes",
-        kind: Kind::Gauge,
-        unit: "bytes",
-        help: "Largest packet that the link carries, as UDP's payload.",
-        value: |link| f64::from(link.packet_bytes),
-    },
-    Family {
-        name: "knee_bond_link_delivered_bytes",
-        kind: Kind::Counter,
-        unit: "bytes",
-        help: "Bytes of packets sent that arrived, since the link came up.",
-        value: |link| link.sent_bytes as f64,
-    },
-    Family {
-        name: "knee_bond_link_received_bytes",
-        kind: Kind::Counter,
-        unit: "bytes",
-        help: "Bytes of packets received, since the link came up.",
-        value: |link| link.received_bytes as f64,
-    },
-    Family {
-        name: "knee_bond_link_sent_packets",
-        kind: Kind::Counter,
-        unit: "",
-        help: "Packets sent, since the link came up.",
-        value: |link| link.sent_packets as f64,
-    },
-    Family {
-        name: "knee_bond_link_lost_packets",
-        kind: Kind::Counter,
-        unit: "",
-        help: "Packets lost of these.",
-        value: |link| link.lost_packets as f64,
-    },
-];
 
 /// All of a state.
-pub fn metrics(status: &Status) -> String {
-    let mut text = String::new();
-    let role = [("role", status.role.as_str())];
-    family(&mut text, "knee_bond_running_seconds", Kind::Gauge, "seconds", "Since its start.");
-    sample(&mut text, "knee_bond_running_seconds", "", &role, status.running_s);
-    family(&mut text, "knee_bond_bundles", Kind::Gauge, "", "Bundles that there are.");
-    sample(&mut text, "knee_bond_bundles", "", &role, status.bundles.len() as f64);
-    for Family { name, kind, unit, help, value } in &LINKS {
-        family(&mut text, name, *kind, unit, help);
-        let suffix = if *kind == Kind::Counter { "_total" } else { "" };
+pub fn families(status: &Status) -> Vec<Family> {
+    let gauges =
+        |name, unit, help, samples| Family { name, unit, help, samples: Samples::Gauges(samples) };
+    let role = |value| vec![Sample { labels: vec![("role", status.role.clone())], value }];
+    let mut families = vec![
+        gauges(
+            "knee_bond_running",
+            Some(Unit::Seconds),
+            "Since its start.",
+            role(status.running_s),
+        ),
+        gauges(
+            "knee_bond_bundles",
+            None,
+            "Bundles that there are.",
+            role(status.bundles.len() as f64),
+        ),
+    ];
+    for (name, kind, unit, help, value) in of_links() {
+        let mut samples = Vec::new();
         for bundle in &status.bundles {
-            for link in &bundle.links {
-                let labels = [("peer", bundle.peer.as_str()), ("link", link.name.as_str())];
-                sample(&mut text, name, suffix, &labels, value(link));
-            }
+            samples.extend(bundle.links.iter().map(|link| {
+                let labels: Labels =
+                    vec![("peer", bundle.peer.clone()), ("link", link.name.clone())];
+                Sample { labels, value: value(link) }
+            }));
         }
+        families.push(Family { name, unit, help, samples: kind(samples) });
     }
-    family(&mut text, "knee_bond_cap_bytes", Kind::Gauge, "bytes", "What a link may carry.");
-    for cap in &status.caps {
-        let labels = [("link", cap.name.as_str())];
-        sample(&mut text, "knee_bond_cap_bytes", "", &labels, cap.cap_bytes as f64);
-    }
-    let help = "What a link has carried since the last reset of its cap.";
-    family(&mut text, "knee_bond_cap_used_bytes", Kind::Gauge, "bytes", help);
-    for cap in &status.caps {
-        let labels = [("link", cap.name.as_str())];
-        sample(&mut text, "knee_bond_cap_used_bytes", "", &labels, cap.used_bytes as f64);
-    }
-    text.push_str("# EOF\n");
-    text
-}
-
-fn family(text: &mut String, name: &str, kind: Kind, unit: &str, help: &str) {
-    let kind = if kind == Kind::Counter { "counter" } else { "gauge" };
-    // Writing to a string does not fail, here and below.
-    let _ = writeln!(text, "# TYPE {name} {kind}");
-    if !unit.is_empty() {
-        let _ = writeln!(text, "# UNIT {name} {unit}");
-    }
-    let _ = writeln!(text, "# HELP {name} {help}");
-}
-
-fn sample(text: &mut String, name: &str, suffix: &str, labels: &[(&str, &str)], value: f64) {
-    let labels: Vec<String> =
-        labels.iter().map(|(label, of)| format!("{label}=\"{}\"", escaped(of))).collect();
-    let _ = writeln!(text, "{name}{suffix}{{{}}} {value}", labels.join(","));
-}
-
-fn escaped(value: &str) -> String {
-    value.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
+    let caps = |value: fn(&CapStatus) -> u64| {
+        let one = |cap: &CapStatus| Sample {
+            labels: vec![("link", cap.name.clone())],
+            value: value(cap) as f64,
+        };
+        status.caps.iter().map(one).collect()
+    };
+    let used = "What a link has carried since the last reset of its cap.";
+    families.push(gauges(
+        "knee_bond_cap",
+        Some(Unit::Bytes),
+        "What a link may carry.",
+        caps(|cap| cap.cap_bytes),
+    ));
+    families.push(gauges(
+        "knee_bond_cap_used",
+        Some(Unit::Bytes),
+        used,
+        caps(|cap| cap.used_bytes),
+    ));
+    families
 }

@@ -17,7 +17,7 @@ use std::collections::BTreeMap;
 const STEPS_S: [u64; 6] = [60, 300, 900, 3600, 6 * 3600, 24 * 3600];
 const POINTS_MAX: u64 = 240;
 
-pub(super) fn report(gathered: Gathered) -> ObservedReport {
+pub(crate) fn report(gathered: Gathered) -> ObservedReport {
     let points = gathered.minutes.values();
     let sum = |get: fn(&ObservedPoint) -> u64| points.clone().map(get).sum::<u64>();
     let is_lost = |lost: u64, heard: u64| lost as f64 > LOST_MAX * (lost + heard) as f64;

@@ -2,6 +2,7 @@
 
 use super::ReportSettings;
 use crate::cells::{Cell, Ended, Kind, LARGE_BYTES, Size};
+use crate::live::Part;
 use crate::minutes::Minute;
 use ipnet::IpNet;
 use knee_record::{ConnectionRecord, OBSERVED_BINS, ObservedPoint, size_classes};
@@ -13,7 +14,8 @@ use std::sync::Arc;
 const PREFIXES_MAX: usize = 1 << 16;
 
 /// What was read so far.
-pub(super) struct Gathered {
+#[derive(Clone, Default)]
+pub(crate) struct Gathered {
     pub settings: ReportSettings,
     /// By place of the period and kind.
     pub cells: BTreeMap<(usize, Kind), Cell>,
@@ -33,8 +35,8 @@ pub(super) struct Gathered {
 }
 
 /// Objects that are alike.
-#[derive(Default)]
-pub(super) struct Objects {
+#[derive(Clone, Default)]
+pub(crate) struct Objects {
     pub objects: u64,
     pub alone: u64,
     pub log_throughput_bps: Sketch,
@@ -46,18 +48,7 @@ pub(super) struct Objects {
 
 impl Gathered {
     pub fn new(settings: ReportSettings) -> Gathered {
-        Gathered {
-            settings,
-            cells: BTreeMap::new(),
-            hours: BTreeMap::new(),
-            minutes: BTreeMap::new(),
-            rows: 0,
-            heat: BTreeMap::new(),
-            networks: BTreeMap::new(),
-            objects: BTreeMap::new(),
-            joined: 0,
-            known: BTreeMap::new(),
-        }
+        Gathered { settings, ..Gathered::default() }
     }
 
     pub fn is_empty(&self) -> bool {
@@ -89,6 +80,16 @@ impl Gathered {
         }
     }
 
+    /// Adds a minute with the map of its rows.
+    pub fn part(&mut self, part: &Part) {
+        self.minute(&part.minute);
+        self.rows += part.rows;
+        let hour = hour(part.minute.unix_ns / 1_000_000_000);
+        for ((size, time), connections) in &part.heat {
+            *self.heat.entry((hour, *size, *time)).or_default() += connections;
+        }
+    }
+
     /// Adds a connection with a row of its own.
     pub fn row(&mut self, end_unix_ns: u64, row: &ConnectionRecord, ended: &Ended) {
         if self.period(end_unix_ns).is_none() {
@@ -101,11 +102,9 @@ impl Gathered {
         if acked == 0 {
             return;
         }
-        if ended.busy_us > 0 {
-            let bin = |value: f64| (value.log10() * OBSERVED_BINS).floor() as i32;
-            let at = (bin(acked as f64), bin(ended.busy_us as f64 / 1e6));
+        if let Some((size, time)) = heat_bin(ended) {
             let hour = hour(end_unix_ns / 1_000_000_000);
-            *self.heat.entry((hour, at.0, at.1)).or_default() += weight;
+            *self.heat.entry((hour, size, time)).or_default() += weight;
         }
         let net = self.net(&row.prefix);
         if let Some(providers) = &self.settings.providers {
@@ -162,6 +161,13 @@ impl Gathered {
             }
         }
     }
+}
+
+/// The bins of size and time that a connection is in; none: it has no size or no time.
+pub(crate) fn heat_bin(ended: &Ended) -> Option<(i32, i32)> {
+    let bin = |value: f64| (value.log10() * OBSERVED_BINS).floor() as i32;
+    let has_both = ended.acked_bytes > 0 && ended.busy_us > 0;
+    has_both.then(|| (bin(ended.acked_bytes as f64), bin(ended.busy_us as f64 / 1e6)))
 }
 
 /// Hour of the day, in UTC.

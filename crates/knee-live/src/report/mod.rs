@@ -1,12 +1,13 @@
 //! What a folder of `knee observe` came to: aggregates of the minutes, and of the rows
 //! what aggregates do not have.
 
-mod assemble;
+pub(crate) mod assemble;
 mod gather;
 mod log;
 mod period;
 mod providers;
 
+pub(crate) use gather::{Gathered, heat_bin};
 pub use log::AccessLog;
 pub use period::Period;
 pub use providers::Providers;
@@ -14,13 +15,12 @@ pub use providers::Providers;
 use crate::files::{CONNECTIONS, ENDING, MINUTES};
 use crate::minutes;
 use crate::{LiveError, row};
-use gather::Gathered;
 use knee_record::{Error, ObservedReport, each_connection};
 use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Columns that a report reads of a connection.
-const COLUMNS: [&str; 12] = [
+pub(crate) const COLUMNS: [&str; 12] = [
     "end_ns",
     "acked_bytes",
     "sent_bytes",
@@ -77,7 +77,7 @@ pub fn report(directory: &Path, settings: ReportSettings) -> Result<ObservedRepo
 }
 
 /// Files whose names begin so, the oldest first.
-fn list(directory: &Path, start: &str) -> Result<Vec<PathBuf>, LiveError> {
+pub(crate) fn list(directory: &Path, start: &str) -> Result<Vec<PathBuf>, LiveError> {
     let wrong = |source| Error::Io { action: "list", path: directory.to_path_buf(), source };
     let mut files = Vec::new();
     for entry in fs::read_dir(directory).map_err(wrong)? {

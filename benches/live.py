@@ -1,0 +1,213 @@
+#!/usr/bin/env python3
+"""The live page of `knee observe` with 50 groups and an hour of minutes, in headless
+Chromium.
+
+Writes the minutes that an observer would have written, starts one in that folder, opens
+and closes connections over loopback, and prints the page's bytes, the time to its first
+paint, how often and how fast it is renewed, the memory and the processor time of the
+observer with nobody looking, one page open and eight, and how wide the page is on a
+phone. Fails where a page writes to the console, is wider than the phone, asks for
+anything from elsewhere, or where memory grows by more than a tenth between the halves of
+the time. Times are printed beside what they should stay under, and decide nothing. Needs
+pyarrow, and a knee built with --features live.
+
+    benches/live.py KNEE [--seconds S] [--screenshots FOLDER]
+"""
+
+import argparse
+import base64
+import math
+import os
+import random
+import socket
+import subprocess
+import tempfile
+import threading
+import time
+from pathlib import Path
+
+import pyarrow
+import pyarrow.parquet
+from page import Browser
+
+GROUPS, MINUTES, RATE = 50, 60, 200
+CLASSES = {"under 100 kB": 2e4, "100 kB to 1 MB": 3e5, "1 to 3 MB": 2e6, "3 to 30 MB": 8e6,
+           "above 30 MB": 6e7}
+CONTROLLERS = ["bbr", "cubic", ""]
+FIRST_PAINT_MS_AIM = 1000
+
+
+def sketch(draw, middle, count):
+    """So many values around one, as an observer writes a distribution."""
+    buckets = {}
+    for _ in range(count):
+        bucket = math.floor(16 * math.log2(middle * draw.lognormvariate(0, 0.7)))
+        buckets[bucket] = buckets.get(bucket, 0) + 1
+    return " ".join(f"{bucket}:{buckets[bucket]}" for bucket in sorted(buckets))
+
+
+def minutes(path):
+    """An hour of all groups, classes and controllers, up to the minute before this one."""
+    draw, rows = random.Random(1), []
+    now = int(time.time()) // 60 * 60
+    for minute in range(now - 60 * MINUTES, now, 60):
+        for group in range(GROUPS):
+            for name, size in CLASSES.items():
+                for cc in CONTROLLERS:
+                    count = draw.randint(5, 40)
+                    rate = 2e7 * draw.lognormvariate(0, 0.3)
+                    acked = int(size * count)
+                    busy_s = 8 * size / rate
+                    rows.append({
+                        "minute_unix_ns": minute * 10**9, "group": f"group-{group:02}",
+                        "class": name, "cc": cc or None, "arm": None, "connections": count,
+                        "lost_reports": 0, "acked_bytes": acked, "sent_bytes": acked + acked // 99,
+                        "retransmitted_bytes": acked // 99, "timeouts": draw.randint(0, 1),
+                        "busy_ns": int(1e9 * busy_s * count), "receive_limited_ns": 0,
+                        "send_buffer_limited_ns": 0,
+                        "throughput_bps_sketch": sketch(draw, rate, count),
+                        "busy_us_sketch": sketch(draw, 1e6 * busy_s, count),
+                        "rtt_min_us_sketch": sketch(draw, 3e4, count),
+                    })
+    texts = {"group", "class", "cc", "arm"}
+    schema = pyarrow.schema(
+        [pyarrow.field(name, pyarrow.string() if name in texts or name.endswith("_sketch")
+                       else pyarrow.int64(), nullable=name in texts or name.endswith("_sketch"))
+         for name in rows[0]],
+        metadata={"knee.schema": "knee-minutes/1"})
+    pyarrow.parquet.write_table(pyarrow.Table.from_pylist(rows, schema), path,
+                                compression="snappy")
+    return len(rows)
+
+
+def traffic(ended):
+    """Connections over loopback, RATE a second."""
+    listener = socket.create_server(("127.0.0.1", 0), backlog=256)
+    while not ended.is_set():
+        with socket.create_connection(listener.getsockname()):
+            listener.accept()[0].close()
+        time.sleep(1 / RATE)
+
+
+class Process:
+    """What the system counts of a process."""
+
+    def __init__(self, number):
+        self.folder = Path(f"/proc/{number}")
+        self.cpu = 0
+
+    def memory_mb(self):
+        return int((self.folder / "statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") / 1e6
+
+    def cpu_s(self):
+        """Since it was asked last."""
+        fields = (self.folder / "stat").read_text().rsplit(")", 1)[1].split()
+        before, self.cpu = self.cpu, (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+        return self.cpu - before
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("knee", type=Path)
+    parser.add_argument("--seconds", type=float, default=20, help="with one page open")
+    parser.add_argument("--screenshots", type=Path)
+    arguments = parser.parse_args()
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = Path(scratch) / "observed"
+        folder.mkdir()
+        print(f"{'rows of the hour':<34} {minutes(folder / 'minutes-20000101T000000.000Z.parquet'):>9}")
+        command = [arguments.knee.resolve(), "observe", "--page=127.0.0.1:0", "--out", folder]
+        observer = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+                                    text=True)
+        ended = threading.Event()
+        sender = threading.Thread(target=traffic, args=(ended,))
+        try:
+            lines = iter(observer.stderr.readline, "")
+            address = next(line.split()[-1] for line in lines if "http://" in line)
+            sender.start()
+            look(address, Process(observer.pid), arguments, scratch)
+        finally:
+            ended.set()
+            observer.terminate()
+            observer.wait()
+        sender.join()
+
+
+# Notes when the page is renewed, what it asks for, and how long showing takes.
+WATCH = """
+window.shown = [];
+new MutationObserver(() => window.shown.push(performance.now()))
+  .observe(document.getElementById("state"), { childList: true, characterData: true, subtree: true });
+"""
+
+
+def look(address, process, arguments, scratch):
+    def alone(seconds):
+        process.cpu_s()
+        time.sleep(seconds)
+        return 100 * process.cpu_s() / seconds
+
+    print(f"{'nobody looks: processor':<34} {alone(5):>9.1f} %, memory {process.memory_mb():.0f} MB")
+    browser = Browser(f"{scratch}/browser")
+    browser.call("Runtime.enable")
+    browser.call("Log.enable")
+    browser.call("Page.enable")
+    browser.call("Page.navigate", url=address)
+    paint = "performance.getEntriesByName('first-contentful-paint')[0]?.startTime ?? 0"
+    deadline = time.monotonic() + 20
+    while not (first := browser.evaluate(paint)) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    size = browser.evaluate("performance.getEntriesByType('navigation')[0].transferSize")
+    waited = browser.evaluate("performance.getEntriesByType('navigation')[0].responseStart")
+    print(f"{'page':<34} {size / 1e3:>9.0f} kB, answered after {waited:.0f} ms")
+    print(f"{'first paint':<34} {first:>9.0f} ms, aim {FIRST_PAINT_MS_AIM} ms")
+    browser.evaluate(WATCH)
+    first_half = alone(arguments.seconds / 2)
+    memory = process.memory_mb()
+    second_half = alone(arguments.seconds / 2)
+    grown = process.memory_mb() / memory
+    shown = browser.evaluate("window.shown")
+    print(f"{'one page: processor':<34} {(first_half + second_half) / 2:>9.1f} %, "
+          f"memory {memory:.0f} MB, then {grown:.2f} times it")
+    print(f"{'renewed in ' + str(arguments.seconds) + ' s':<34} {len(shown):>9} times")
+    others = browser.evaluate(
+        "performance.getEntriesByType('resource').map((one) => one.name)"
+        f".filter((name) => !name.startsWith('{address}'))")
+    state = browser.evaluate("document.getElementById('state').className")
+    wide = {}
+    for name, width in {"wide": 1280, "phone": 390}.items():
+        browser.call("Emulation.setDeviceMetricsOverride", width=width, height=900,
+                     deviceScaleFactor=1, mobile=name == "phone")
+        time.sleep(0.5)
+        wide[name] = browser.evaluate("document.documentElement.scrollWidth")
+        if arguments.screenshots:
+            arguments.screenshots.mkdir(exist_ok=True)
+            for scheme in "light", "dark":
+                browser.call("Emulation.setEmulatedMedia",
+                             features=[{"name": "prefers-color-scheme", "value": scheme}])
+                time.sleep(0.3)
+                picture = browser.call("Page.captureScreenshot", format="png")["data"]
+                (arguments.screenshots / f"live-{name}-{scheme}.png").write_bytes(
+                    base64.b64decode(picture))
+    print(f"{'width on a phone of 390':<34} {wide['phone']:>9}")
+    more = [event_stream(address) for _ in range(8)]
+    print(f"{'nine pages: processor':<34} {alone(6):>9.1f} %, memory {process.memory_mb():.0f} MB")
+    for stream in more:
+        stream.close()
+    said = [event["params"] for event in browser.events
+            if event["method"] in ("Log.entryAdded", "Runtime.consoleAPICalled",
+                                   "Runtime.exceptionThrown")]
+    browser.close()
+    if others or state or said or not shown or wide["phone"] > 390 or grown > 1.1:
+        raise SystemExit(f"from elsewhere: {others}; state: {state!r}; console: {said}")
+
+
+def event_stream(address):
+    """Somebody who looks and never reads."""
+    host, port = address.removeprefix("http://").split(":")
+    stream = socket.create_connection((host, int(port)))
+    stream.sendall(b"GET /events HTTP/1.1\r\nHost: localhost\r\n\r\n")
+    return stream
+
+
+main()

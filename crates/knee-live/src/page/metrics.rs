@@ -1,0 +1,272 @@
+//! What was observed since the start, for a collector of metrics. Labels are groups,
+//! classes of sizes and controllers: no address, no port, and of each only so many.
+
+use crate::cells::{Cell, Kind};
+use crate::live::Live;
+use knee_page::{Family, Histogram, Sample, Samples, Unit};
+use knee_record::size_classes;
+use knee_statistics::Sketch;
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
+use std::sync::Arc;
+
+/// Groups and controllers with series of their own; what is beyond is in [`OTHERS`].
+const GROUPS_MAX: usize = 50;
+const CONTROLLERS_MAX: usize = 16;
+const OTHERS: &str = "others";
+
+/// Edges of buckets, as powers of two: 16 kbit/s to 17 Gbit/s, 1 ms to 134 s of time and
+/// 64 µs to 1 s of RTT.
+const THROUGHPUT: RangeInclusive<i32> = 14..=34;
+const BUSY_US: RangeInclusive<i32> = 10..=27;
+const RTT_US: RangeInclusive<i32> = 6..=20;
+
+type Counter = (&'static str, Option<Unit>, &'static str, fn(&Cell) -> f64);
+
+/// Sums of each kind of connections.
+fn counters() -> [Counter; 7] {
+    [
+        ("knee_connections", None, "Connections that ended.", |cell| cell.connections as f64),
+        ("knee_acked", Some(Unit::Bytes), "Payload acknowledged.", |cell| cell.acked_bytes as f64),
+        ("knee_sent", Some(Unit::Bytes), "Payload sent, retransmissions included.", |cell| {
+            cell.sent_bytes as f64
+        }),
+        ("knee_retransmitted", Some(Unit::Bytes), "Payload sent again.", |cell| {
+            cell.retransmitted_bytes as f64
+        }),
+        ("knee_timeouts", None, "Retransmission timeouts, where the kernel counts them.", |cell| {
+            cell.timeouts as f64
+        }),
+        (
+            "knee_receive_limited",
+            Some(Unit::Seconds),
+            "Time with data to send in which the receiver's window was full.",
+            |cell| cell.receive_limited_ns as f64 / 1e9,
+        ),
+        (
+            "knee_send_buffer_limited",
+            Some(Unit::Seconds),
+            "Time with data to send in which the send buffer was the limit.",
+            |cell| cell.send_buffer_limited_ns as f64 / 1e9,
+        ),
+    ]
+}
+
+pub(super) fn families(live: &Live, names: &mut Names) -> Vec<Family> {
+    let (counts, cells) = live.totals();
+    names.learn(&cells);
+    let gauge = |value| Samples::Gauges(vec![Sample { labels: Vec::new(), value }]);
+    let counter = |value| Samples::Counters(vec![Sample { labels: Vec::new(), value }]);
+    let mut families = vec![
+        Family {
+            name: "knee_observing",
+            unit: Some(Unit::Seconds),
+            help: "Time since the start; the sums count from there.",
+            samples: gauge(counts.running.as_secs_f64()),
+        },
+        Family {
+            name: "knee_reports",
+            unit: None,
+            help: "Sockets that the kernel told of.",
+            samples: counter(counts.reports as f64),
+        },
+        Family {
+            name: "knee_lost_reports",
+            unit: None,
+            help: "Reports that the kernel had no room for; above 1 % the figures are not the \
+                   host's.",
+            samples: counter(counts.lost as f64),
+        },
+    ];
+    let group = |kind: &Kind| bounded(&kind.group, &names.groups);
+    let controller = |kind: &Kind| match &*kind.controller {
+        "" => "not seen".to_string(),
+        name => bounded(name, &names.controllers),
+    };
+    let sums = merged(&cells, |kind| (group(kind), class(kind), controller(kind)));
+    for (name, unit, help, value) in counters() {
+        let sample =
+            |((group, class, controller), cell): (&(String, &'static str, String), &Cell)| {
+                let labels = vec![
+                    ("group", group.clone()),
+                    ("class", (*class).to_string()),
+                    ("controller", controller.clone()),
+                ];
+                Sample { labels, value: value(cell) }
+            };
+        let samples = Samples::Counters(sums.iter().map(sample).collect());
+        families.push(Family { name, unit, help, samples });
+    }
+    let mut by = merged(&cells, |kind| (class(kind), controller(kind)));
+    by.retain(|(class, _), _| *class != NO_PAYLOAD);
+    let histograms = |of: fn(&Cell) -> Histogram| {
+        let sample = |((class, controller), cell): (&(&'static str, String), &Cell)| Sample {
+            labels: vec![("class", (*class).to_string()), ("controller", controller.clone())],
+            value: of(cell),
+        };
+        Samples::Histograms(by.iter().map(sample).collect())
+    };
+    families.extend([
+        Family {
+            name: "knee_connection_throughput",
+            unit: Some(Unit::Other("bits_per_second".to_string())),
+            help: "Payload acknowledged over the time with data to send, of each connection.",
+            samples: histograms(|cell| histogram(&cell.throughput_bps, THROUGHPUT, 1.0)),
+        },
+        Family {
+            name: "knee_connection_busy",
+            unit: Some(Unit::Seconds),
+            help: "Time with data to send or unacknowledged, of each connection.",
+            samples: histograms(|cell| histogram(&cell.busy_us, BUSY_US, 1e-6)),
+        },
+        Family {
+            name: "knee_connection_min_rtt",
+            unit: Some(Unit::Seconds),
+            help: "Smallest round-trip time of each connection.",
+            samples: histograms(|cell| histogram(&cell.rtt_min_us, RTT_US, 1e-6)),
+        },
+    ]);
+    families
+}
+
+/// The label of connections of which this end sent no payload.
+const NO_PAYLOAD: &str = "no payload";
+
+fn class(kind: &Kind) -> &'static str {
+    kind.class.map_or(NO_PAYLOAD, |class| size_classes()[class].name)
+}
+
+/// Names that have series of their own. Once one has, it keeps it, so that no sum ever
+/// falls.
+#[derive(Debug, Default)]
+pub(super) struct Names {
+    groups: Vec<Arc<str>>,
+    controllers: Vec<Arc<str>>,
+}
+
+impl Names {
+    /// Takes up new names while there is room, those with the most connections first.
+    fn learn(&mut self, cells: &BTreeMap<Kind, Cell>) {
+        take_up(&mut self.groups, cells, |kind| &kind.group, GROUPS_MAX);
+        take_up(&mut self.controllers, cells, |kind| &kind.controller, CONTROLLERS_MAX);
+    }
+}
+
+fn take_up(
+    known: &mut Vec<Arc<str>>,
+    cells: &BTreeMap<Kind, Cell>,
+    name: fn(&Kind) -> &Arc<str>,
+    most: usize,
+) {
+    let mut sums: BTreeMap<&Arc<str>, u64> = BTreeMap::new();
+    for (kind, cell) in cells {
+        *sums.entry(name(kind)).or_default() += cell.connections;
+    }
+    let mut new: Vec<_> = sums.into_iter().filter(|(name, _)| !known.contains(name)).collect();
+    new.sort_by_key(|(_, sum)| Reverse(*sum));
+    let room = most.saturating_sub(known.len());
+    known.extend(new.into_iter().take(room).map(|(name, _)| name.clone()));
+}
+
+fn bounded(name: &str, known: &[Arc<str>]) -> String {
+    if known.iter().any(|one| **one == *name) { name.to_string() } else { OTHERS.to_string() }
+}
+
+fn merged<K: Ord>(cells: &BTreeMap<Kind, Cell>, key: impl Fn(&Kind) -> K) -> BTreeMap<K, Cell> {
+    let mut found: BTreeMap<K, Cell> = BTreeMap::new();
+    for (kind, cell) in cells {
+        found.entry(key(kind)).or_default().merge(cell);
+    }
+    found
+}
+
+/// Counts between powers of two, in a unit that is so much of the sketch's.
+fn histogram(sketch: &Sketch, powers: RangeInclusive<i32>, unit: f64) -> Histogram {
+    let edges: Vec<i32> = powers.collect();
+    let mut counts = vec![0; edges.len() + 1];
+    for (power, count) in sketch.by_powers_of_two() {
+        counts[edges.partition_point(|edge| *edge < power)] += count;
+    }
+    let edges = edges.iter().map(|edge| f64::from(*edge).exp2() * unit).chain([f64::INFINITY]);
+    Histogram { sum: sketch.sum() * unit, buckets: edges.zip(counts).collect() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cells::{Cells, Ended};
+    use crate::live::{Counts, Part};
+    use crate::minutes::Minute;
+    use knee_page::written;
+    use std::collections::BTreeSet;
+
+    fn live(groups: usize, connections: u64) -> Live {
+        let (live, mut part) = (Live::default(), Part::default());
+        part.minute = Minute { unix_ns: 1, ..Minute::default() };
+        for group in 0..groups {
+            for number in 0..connections {
+                let ended = Ended {
+                    acked_bytes: 1000 << (number % 16),
+                    sent_bytes: 2000 << (number % 16),
+                    busy_us: 900 + 7 * number,
+                    rtt_min_us: Some(20_000.0),
+                    ..Ended::default()
+                };
+                let name = format!("g{group:03}");
+                part.minute.cells.add(name.as_str().into(), "cubic".into(), &ended);
+            }
+        }
+        live.ended(part.clone(), &part.minute.cells);
+        live.now(Part::default(), Counts { reports: 5, lost: 2, ..Counts::default() });
+        live
+    }
+
+    fn samples<'t>(text: &'t str, name: &str) -> Vec<(&'t str, f64)> {
+        let own = text.lines().filter_map(|line| line.strip_prefix(name));
+        own.filter(|rest| rest.starts_with(['{', ' ']))
+            .map(|rest| rest.rsplit_once(' ').unwrap())
+            .map(|(labels, value)| (labels, value.parse().unwrap()))
+            .collect()
+    }
+
+    /// Sums are those of the connections, and buckets hold all of them.
+    #[test]
+    fn metrics_add_up() {
+        let text = written(families(&live(3, 40), &mut Names::default()));
+        assert!(text.ends_with("# EOF\n"), "{text}");
+        let sum = |name: &str| samples(&text, name).iter().map(|(_, value)| value).sum::<f64>();
+        assert_eq!(sum("knee_connections_total"), 120.0);
+        let acked: u64 = (0..40).map(|number: u64| 1000 << (number % 16)).sum();
+        assert_eq!(sum("knee_acked_bytes_total"), 3.0 * acked as f64);
+        assert_eq!((sum("knee_reports_total"), sum("knee_lost_reports_total")), (5.0, 2.0));
+        let buckets = samples(&text, "knee_connection_busy_seconds_bucket");
+        let within = |le: &str| {
+            let own = buckets.iter().filter(|(labels, _)| labels.contains(le));
+            own.map(|(_, value)| value).sum::<f64>()
+        };
+        assert_eq!(within("le=\"+Inf\""), 120.0);
+        // 900 to 1023 microseconds: numbers 0 to 17.
+        assert_eq!(within("le=\"0.001024\""), 3.0 * 18.0);
+        assert_eq!(sum("knee_connection_busy_seconds_count"), 120.0);
+    }
+
+    /// However many groups there are, so many have a name, and those keep it.
+    #[test]
+    fn labels_are_bounded() {
+        let mut names = Names::default();
+        let named = |text: &str| -> BTreeSet<String> {
+            let of = |(labels, _): &(&str, f64)| labels.split('"').nth(1).unwrap().to_string();
+            samples(text, "knee_connections_total").iter().map(of).collect()
+        };
+        let first = named(&written(families(&live(20, 1), &mut names)));
+        assert_eq!(first.len(), 20);
+        let second = named(&written(families(&live(200, 1), &mut names)));
+        assert!(first.is_subset(&second) && second.contains(OTHERS), "{second:?}");
+        assert_eq!(second.len(), GROUPS_MAX + 1);
+        let mut cells = Cells::default();
+        cells.add("x".into(), "".into(), &Ended::default());
+        names.learn(&cells.0);
+        assert_eq!(names.groups.len(), GROUPS_MAX);
+    }
+}

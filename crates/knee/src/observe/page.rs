@@ -1,0 +1,76 @@
+//! The page of `knee observe`.
+
+use crate::failure::Failure;
+use knee_live::Observer;
+use std::net::SocketAddr;
+
+#[cfg(feature = "live")]
+pub use shown::{Place, listen};
+
+/// Where a page will be: nowhere, in this build.
+#[cfg(not(feature = "live"))]
+pub enum Place {}
+
+/// Says which build can.
+#[cfg(not(feature = "live"))]
+pub fn listen(_address: SocketAddr) -> Result<Place, Failure> {
+    Err(Failure::Usage(
+        "this build of Knee shows no page of what it observes".to_string(),
+        "build one that does, cargo build --release --features live, or leave out --page; \
+         knee report DIR writes the same page afterwards"
+            .to_string(),
+    ))
+}
+
+#[cfg(not(feature = "live"))]
+impl Place {
+    /// Shows nothing.
+    pub fn show(self, _observer: &mut Observer) -> Result<(), Failure> {
+        match self {}
+    }
+}
+
+#[cfg(feature = "live")]
+mod shown {
+    use super::{Failure, Observer, SocketAddr};
+    use crate::screen;
+    use knee_live::page::{Page, PageError};
+    use std::net::TcpListener;
+
+    /// Where a page will be.
+    pub struct Place(TcpListener);
+
+    /// Takes the address of a page.
+    pub fn listen(address: SocketAddr) -> Result<Place, Failure> {
+        knee_live::page::listen(address).map(Place).map_err(|error| {
+            let what = error.to_string();
+            match error {
+                PageError::NotLoopback(address) => {
+                    let port = address.port();
+                    let advice = format!(
+                        "write --page 127.0.0.1:{port}; from elsewhere, forward it: \
+                         ssh -L {port}:127.0.0.1:{port} HOST"
+                    );
+                    Failure::Usage(what, advice)
+                }
+                PageError::Listen { .. } => {
+                    Failure::Host(what, "name a free port, as in --page 127.0.0.1:0".to_string())
+                }
+            }
+        })
+    }
+
+    impl Place {
+        /// Shows what is observed from now on, until the page is dropped.
+        pub fn show(self, observer: &mut Observer) -> Result<Page, Failure> {
+            let (live, wrong) = observer.live();
+            for error in wrong {
+                screen::say(&format!("Not on the page: {error}"));
+            }
+            let begin = |error| Failure::Internal(format!("cannot show a page: {error}"));
+            let page = Page::open(self.0, live).map_err(begin)?;
+            screen::say(&format!("The last hour: http://{}", page.address()));
+            Ok(page)
+        }
+    }
+}
