@@ -32,7 +32,7 @@ from page import Browser
 
 GROUPS, MINUTES, RATE = 50, 60, 200
 CLASSES = {"under 100 kB": 2e4, "100 kB to 1 MB": 3e5, "1 to 3 MB": 2e6, "3 to 30 MB": 8e6,
-           "above 30 MB": 6e7}
+           "30 MB and more": 6e7}
 CONTROLLERS = ["bbr", "cubic", ""]
 FIRST_PAINT_MS_AIM = 1000
 
@@ -123,7 +123,12 @@ def main():
         sender = threading.Thread(target=traffic, args=(ended,))
         try:
             lines = iter(observer.stderr.readline, "")
-            address = next(line.split()[-1] for line in lines if "http://" in line)
+            said = []
+            while "http://" not in (line := next(lines)):
+                said.append(line)
+            if any("Not on the page" in line for line in said):
+                raise SystemExit("".join(said))
+            address = line.split()[-1]
             sender.start()
             look(address, Process(observer.pid), arguments, scratch)
         finally:

@@ -6,14 +6,16 @@ use crate::files::{CONNECTIONS, MINUTES};
 use crate::minutes::{self, MINUTE_S, Minute};
 use crate::report::{COLUMNS, Gathered, ReportSettings, assemble, heat_bin, list};
 use crate::row;
-use knee_record::{ObservedReport, each_connection};
-use std::collections::{BTreeMap, VecDeque};
+use knee_record::{ObservedPoint, ObservedReport, each_connection};
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// Whole minutes that are kept.
-const HOUR: usize = 60;
+/// The hour is kept in slots of five minutes, the whole of it in so many, and one more is
+/// being filled.
+const SLOT_S: u64 = 5 * MINUTE_S;
+const SLOTS: u64 = 12;
 
 /// Connections by bin of size and bin of time.
 pub(crate) type Heat = BTreeMap<(i32, i32), u64>;
@@ -24,8 +26,8 @@ pub struct Live(Arc<Mutex<Shown>>);
 
 #[derive(Clone, Debug, Default)]
 struct Shown {
-    /// Minutes that have ended, the oldest first.
-    past: VecDeque<Arc<Part>>,
+    /// Of minutes that have ended, by the slot's number since 1970.
+    past: BTreeMap<u64, Arc<Slot>>,
     /// The minute under way, as it was a moment ago.
     now: Arc<Part>,
     /// Of all minutes that have ended since the start.
@@ -41,16 +43,62 @@ pub(crate) struct Part {
     pub heat: Heat,
 }
 
-impl Part {
-    /// Adds what another part of the same minute has.
-    fn add(&mut self, other: &Part) {
-        self.minute.lost += other.minute.lost;
-        self.minute.cells.merge(&other.minute.cells);
-        self.rows += other.rows;
-        for (bin, connections) in &other.heat {
+/// Minutes taken together.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Slot {
+    /// Start of the first one, seconds since 1970 (UTC).
+    pub unix_s: u64,
+    pub cells: Cells,
+    /// By start of the minute, seconds since 1970.
+    pub points: BTreeMap<u64, ObservedPoint>,
+    pub rows: u64,
+    pub heat: Heat,
+}
+
+impl Slot {
+    fn number(unix_s: u64) -> u64 {
+        unix_s / SLOT_S
+    }
+
+    /// Adds a minute, or a part of one.
+    fn add_minute(&mut self, minute: &Minute) {
+        let point = minute.point();
+        if self.points.is_empty() {
+            self.unix_s = point.unix_s;
+        }
+        add_point(self.points.entry(point.unix_s).or_default(), &point);
+        self.cells.merge(&minute.cells);
+    }
+
+    /// Adds the map of rows.
+    fn add_rows(&mut self, rows: u64, heat: &Heat) {
+        self.rows += rows;
+        for (bin, connections) in heat {
             *self.heat.entry(*bin).or_default() += connections;
         }
     }
+
+    /// Adds other minutes of the same slot.
+    fn add(&mut self, other: &Slot) {
+        if self.points.is_empty() {
+            self.unix_s = other.unix_s;
+        }
+        for (unix_s, point) in &other.points {
+            add_point(self.points.entry(*unix_s).or_default(), point);
+        }
+        self.cells.merge(&other.cells);
+        self.add_rows(other.rows, &other.heat);
+    }
+}
+
+/// Adds what another part of the same minute came to.
+pub(crate) fn add_point(point: &mut ObservedPoint, other: &ObservedPoint) {
+    (point.unix_s, point.minutes) = (other.unix_s, 1);
+    point.connections += other.connections;
+    point.acked_bytes += other.acked_bytes;
+    point.sent_bytes += other.sent_bytes;
+    point.retransmitted_bytes += other.retransmitted_bytes;
+    point.lost_reports += other.lost_reports;
 }
 
 /// Sums since an observer's start.
@@ -69,36 +117,41 @@ impl Live {
     /// that a page goes on where one before it stopped. Files that cannot be read are left
     /// out; the second part says why.
     pub(crate) fn recent(directory: &Path, now: Duration) -> (Live, Vec<LiveError>) {
-        let since_s = now.as_secs() / MINUTE_S * MINUTE_S - HOUR as u64 * MINUTE_S;
-        let (mut parts, mut wrong) = (BTreeMap::<u64, Part>::new(), Vec::new());
+        let first = Slot::number(now.as_secs()).saturating_sub(SLOTS);
+        let (mut past, mut wrong) = (BTreeMap::<u64, Slot>::new(), Vec::new());
         for_recent(directory, MINUTES, &mut wrong, |file| {
-            let mut is_recent = false;
+            let mut found = BTreeMap::<u64, Slot>::new();
             minutes::read(file, |minute| {
-                let unix_s = minute.unix_ns / 1_000_000_000;
-                if unix_s >= since_s {
-                    is_recent = true;
-                    let part = parts.entry(unix_s).or_default();
-                    part.minute.unix_ns = minute.unix_ns;
-                    part.add(&Part { minute, ..Part::default() });
+                let number = Slot::number(minute.unix_ns / 1_000_000_000);
+                if number >= first {
+                    found.entry(number).or_default().add_minute(&minute);
                 }
             })?;
+            let is_recent = !found.is_empty();
+            found.iter().for_each(|(number, slot)| past.entry(*number).or_default().add(slot));
             Ok(is_recent)
         });
         for_recent(directory, CONNECTIONS, &mut wrong, |file| {
-            let mut is_recent = false;
+            let mut found = BTreeMap::<u64, (u64, Heat)>::new();
             each_connection(file, &COLUMNS, |epoch_unix_ns, one| {
                 let end_s = epoch_unix_ns.saturating_add(one.end_ns) / 1_000_000_000;
-                let part = parts.get_mut(&(end_s / MINUTE_S * MINUTE_S));
-                let Some(part) = part else { return };
-                is_recent = true;
-                part.rows += 1;
+                let (rows, heat) = found.entry(Slot::number(end_s)).or_default();
+                *rows += 1;
                 if let Some(bin) = heat_bin(&row::ended(one)) {
-                    *part.heat.entry(bin).or_default() += one.weight.unwrap_or(1.0).round() as u64;
+                    *heat.entry(bin).or_default() += one.weight.unwrap_or(1.0).round() as u64;
                 }
             })?;
+            let mut is_recent = false;
+            for (number, (rows, heat)) in found {
+                // Of a slot that is known: its sums are in the other file.
+                if let Some(slot) = past.get_mut(&number) {
+                    slot.add_rows(rows, &heat);
+                    is_recent = true;
+                }
+            }
             Ok(is_recent)
         });
-        let past = parts.into_values().map(Arc::new).collect();
+        let past = past.into_iter().map(|(number, slot)| (number, Arc::new(slot))).collect();
         (Live(Arc::new(Mutex::new(Shown { past, ..Shown::default() }))), wrong)
     }
 
@@ -115,21 +168,14 @@ impl Live {
     }
 
     /// Shows a minute that has ended, and what has ended since the start.
-    pub(crate) fn ended(&self, part: Part, ended: &Cells) {
-        let (part, ended) = (Arc::new(part), Arc::new(ended.clone()));
+    pub(crate) fn ended(&self, part: &Part, ended: &Cells) {
+        let ended = Arc::new(ended.clone());
+        let number = Slot::number(part.minute.unix_ns / 1_000_000_000);
         let mut shown = self.shown();
-        match shown.past.back_mut() {
-            // The one before was stopped within this minute.
-            Some(last) if last.minute.unix_ns == part.minute.unix_ns => {
-                let mut whole = (**last).clone();
-                whole.add(&part);
-                *last = Arc::new(whole);
-            }
-            _ => shown.past.push_back(part),
-        }
-        if shown.past.len() > HOUR {
-            shown.past.pop_front();
-        }
+        let slot = Arc::make_mut(shown.past.entry(number).or_default());
+        slot.add_minute(&part.minute);
+        slot.add_rows(part.rows, &part.heat);
+        shown.past = shown.past.split_off(&number.saturating_sub(SLOTS));
         shown.ended = ended;
         shown.now = Arc::default();
     }
@@ -167,9 +213,9 @@ fn for_recent(
 #[derive(Default)]
 pub struct LiveReport {
     live: Live,
-    /// What the minutes that have ended came to, and these.
+    /// What the slots came to that have ended, and these.
     past: Gathered,
-    of: VecDeque<Arc<Part>>,
+    of: BTreeMap<u64, Arc<Slot>>,
 }
 
 impl LiveReport {
@@ -178,24 +224,27 @@ impl LiveReport {
         LiveReport { live, ..LiveReport::default() }
     }
 
-    /// The report of the last 60 whole minutes and of the one under way. The course has
-    /// whole minutes alone.
+    /// The report of the last hour, which ends with the minute under way and begins with a
+    /// whole slot. The course has whole minutes alone.
     pub fn report(&mut self) -> ObservedReport {
         let (past, now) = {
             let shown = self.live.shown();
             (shown.past.clone(), shown.now.clone())
         };
         let is_known = past.len() == self.of.len()
-            && past.iter().zip(&self.of).all(|(one, other)| Arc::ptr_eq(one, other));
+            && past.values().zip(self.of.values()).all(|(one, other)| Arc::ptr_eq(one, other));
         if !is_known {
             self.past = Gathered::new(ReportSettings::default());
-            past.iter().for_each(|part| self.past.part(part));
+            past.values().for_each(|slot| self.past.slot(slot));
             self.of = past;
         }
         let mut gathered = self.past.clone();
         let is_begun = now.minute.unix_ns > 0;
         if is_begun {
-            gathered.part(&now);
+            let mut slot = Slot::default();
+            slot.add_minute(&now.minute);
+            slot.add_rows(now.rows, &now.heat);
+            gathered.slot(&slot);
         }
         let mut report = assemble::report(gathered);
         if is_begun {
@@ -223,8 +272,8 @@ mod tests {
         part
     }
 
-    /// Of two hours the last one is reported, and the minute under way; the sums are those
-    /// since the start.
+    /// Of two hours the last one is reported, to whole slots, and the minute under way; the
+    /// sums are those since the start.
     #[test]
     fn an_hour_is_shown_and_the_sums_go_on() {
         let live = Live::default();
@@ -234,26 +283,28 @@ mod tests {
         for minute in 0..120 {
             let part = part(minute, minute);
             ended.merge(&part.minute.cells);
-            live.ended(part, &ended);
+            live.ended(&part, &ended);
         }
         let counts = Counts { reports: 9, ..Counts::default() };
         live.now(part(120, 7), counts);
         for _ in 0..2 {
             let report = reports.report();
-            assert_eq!(report.connections, (60..120).sum::<u64>() + 7);
-            assert_eq!((report.minutes, report.course.points.len()), (61, 60));
-            assert_eq!(report.heat.iter().map(|bin| bin.connections).sum::<u64>(), 5377);
-            assert_eq!(report.from_unix_s, START_S + 3600);
+            // The slot of minutes 115 to 119 is the last one, twelve more are before it.
+            let all = (55..120).sum::<u64>() + 7;
+            assert_eq!(report.connections, all);
+            assert_eq!((report.minutes, report.course.points.len()), (66, 65));
+            assert_eq!(report.heat.iter().map(|bin| bin.connections).sum::<u64>(), all);
+            assert_eq!(report.from_unix_s, START_S + 55 * 60);
         }
         let (told, cells) = live.totals();
         assert_eq!(told, counts);
         assert_eq!(cells.values().map(|cell| cell.connections).sum::<u64>(), 7147);
         // The next minute has begun, and nothing of it is known yet.
         ended.merge(&part(120, 8).minute.cells);
-        live.ended(part(120, 8), &ended);
+        live.ended(&part(120, 8), &ended);
         let report = reports.report();
-        assert_eq!(report.connections, (61..120).sum::<u64>() + 8);
-        assert_eq!((report.minutes, report.course.points.len()), (60, 60));
+        assert_eq!(report.connections, (60..120).sum::<u64>() + 8);
+        assert_eq!((report.minutes, report.course.points.len()), (61, 61));
     }
 
     /// What two runs of one minute wrote is one minute, and the page of the third goes on.
@@ -275,7 +326,7 @@ mod tests {
         assert_eq!((report.connections, report.minutes), (12, 2));
         // Sums are this run's alone.
         assert!(live.totals().1.is_empty());
-        live.ended(part(51, 6), &Cells::default());
+        live.ended(&part(51, 6), &Cells::default());
         assert_eq!(reports.report().connections, 18);
         std::fs::write(folder.path().join("minutes-4.parquet"), "PAR1").unwrap();
         let (live, wrong) = Live::recent(folder.path(), now);

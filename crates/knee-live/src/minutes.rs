@@ -2,7 +2,7 @@
 
 use crate::cells::{Cell, Cells, Kind};
 use knee_columns::{Cells as Column, Kind as Type, each};
-use knee_record::{Error, read_columns, size_classes, write_columns};
+use knee_record::{Error, ObservedPoint, read_columns, size_classes, write_columns};
 use knee_statistics::Sketch;
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -22,6 +22,23 @@ pub(crate) struct Minute {
     pub cells: Cells,
     /// Reports that the kernel had no room for meanwhile, of all kinds.
     pub lost: u64,
+}
+
+impl Minute {
+    /// What it came to.
+    pub fn point(&self) -> ObservedPoint {
+        let cells = self.cells.0.values();
+        let sum = |get: fn(&Cell) -> u64| cells.clone().map(get).sum();
+        ObservedPoint {
+            unix_s: self.unix_ns / 1_000_000_000,
+            minutes: 1,
+            connections: sum(|cell| cell.connections),
+            acked_bytes: sum(|cell| cell.acked_bytes),
+            sent_bytes: sum(|cell| cell.sent_bytes),
+            retransmitted_bytes: sum(|cell| cell.retransmitted_bytes),
+            lost_reports: self.lost,
+        }
+    }
 }
 
 type Row<'a> = (&'a Minute, &'a Kind, &'a Cell);

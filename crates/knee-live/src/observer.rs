@@ -241,7 +241,7 @@ impl Observer {
             let past = std::mem::replace(&mut self.part, next);
             self.total.merge(&past.minute.cells);
             if let Some((live, _)) = &self.live {
-                live.ended(past.clone(), &self.total);
+                live.ended(&past, &self.total);
             }
             self.files.minute(past.minute);
         }

@@ -1,6 +1,7 @@
 //! A distribution in little memory that merges: counts in buckets of equal relative
 //! width.
 
+use std::cmp::Ordering;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
@@ -13,7 +14,8 @@ const PER_DOUBLING: f64 = 16.0;
 /// Masson, Rim and Lee, VLDB 2019, section 2).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Sketch {
-    buckets: BTreeMap<i16, u64>,
+    /// Number and count, ascending.
+    buckets: Vec<(i16, u64)>,
     count: u64,
 }
 
@@ -30,16 +32,34 @@ impl Sketch {
     pub fn add_many(&mut self, value: f64, times: u64) {
         if value > 0.0 && value.is_finite() && times > 0 {
             let bucket = (value.log2() * PER_DOUBLING).floor() as i16;
-            *self.buckets.entry(bucket).or_default() += times;
+            match self.buckets.binary_search_by_key(&bucket, |(number, _)| *number) {
+                Ok(at) => self.buckets[at].1 += times,
+                Err(at) => self.buckets.insert(at, (bucket, times)),
+            }
             self.count += times;
         }
     }
 
     /// Adds the values of another.
     pub fn merge(&mut self, other: &Sketch) {
-        for (bucket, count) in &other.buckets {
-            *self.buckets.entry(*bucket).or_default() += count;
+        let own = std::mem::take(&mut self.buckets);
+        self.buckets = Vec::with_capacity(own.len().max(other.buckets.len()));
+        let (mut own, mut others) = (own.into_iter().peekable(), other.buckets.iter().peekable());
+        while let (Some((number, count)), Some((other, more))) = (own.peek(), others.peek()) {
+            let (next, order) = match number.cmp(other) {
+                Ordering::Less => ((*number, *count), Ordering::Less),
+                Ordering::Equal => ((*number, count + more), Ordering::Equal),
+                Ordering::Greater => ((*other, *more), Ordering::Greater),
+            };
+            self.buckets.push(next);
+            if order.is_le() {
+                own.next();
+            }
+            if order.is_ge() {
+                others.next();
+            }
         }
+        self.buckets.extend(own.chain(others.copied()));
         self.count += other.count;
     }
 
@@ -92,12 +112,12 @@ impl Sketch {
         for part in text.split(' ').filter(|part| !part.is_empty()) {
             let (bucket, count) = part.split_once(':')?;
             let (bucket, count) = (bucket.parse().ok()?, count.parse::<u64>().ok()?);
-            if sketch.buckets.insert(bucket, count).is_some() {
-                return None;
-            }
+            sketch.buckets.push((bucket, count));
             sketch.count = sketch.count.checked_add(count)?;
         }
-        Some(sketch)
+        sketch.buckets.sort_unstable();
+        let is_twice = sketch.buckets.windows(2).any(|two| two[0].0 == two[1].0);
+        (!is_twice).then_some(sketch)
     }
 }
 

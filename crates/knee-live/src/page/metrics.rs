@@ -217,7 +217,7 @@ mod tests {
                 part.minute.cells.add(name.as_str().into(), "cubic".into(), &ended);
             }
         }
-        live.ended(part.clone(), &part.minute.cells);
+        live.ended(&part, &part.minute.cells);
         live.now(Part::default(), Counts { reports: 5, lost: 2, ..Counts::default() });
         live
     }

@@ -109,6 +109,8 @@ impl Site {
 
 /// Tells those who look what there is, again and again.
 async fn renew(site: &Site) {
+    // The minutes of the hour are summed up before somebody asks.
+    site.report();
     let mut ticks = interval(RENEWED);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {

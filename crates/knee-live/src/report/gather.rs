@@ -1,8 +1,8 @@
 //! Sums over the minutes and the rows of a folder.
 
 use super::ReportSettings;
-use crate::cells::{Cell, Ended, Kind, LARGE_BYTES, Size};
-use crate::live::Part;
+use crate::cells::{Cell, Cells, Ended, Kind, LARGE_BYTES, Size};
+use crate::live::{Slot, add_point};
 use crate::minutes::Minute;
 use ipnet::IpNet;
 use knee_record::{ConnectionRecord, OBSERVED_BINS, ObservedPoint, size_classes};
@@ -66,27 +66,28 @@ impl Gathered {
     /// Adds the aggregates of a minute.
     pub fn minute(&mut self, minute: &Minute) {
         let Some(period) = self.period(minute.unix_ns) else { return };
-        let unix_s = minute.unix_ns / 1_000_000_000;
-        let point = self.minutes.entry(unix_s).or_default();
-        (point.unix_s, point.minutes) = (unix_s, 1);
-        point.lost_reports += minute.lost;
-        for (kind, cell) in &minute.cells.0 {
-            point.connections += cell.connections;
-            point.acked_bytes += cell.acked_bytes;
-            point.sent_bytes += cell.sent_bytes;
-            point.retransmitted_bytes += cell.retransmitted_bytes;
+        let point = minute.point();
+        add_point(self.minutes.entry(point.unix_s).or_default(), &point);
+        self.cells(period, point.unix_s, &minute.cells);
+    }
+
+    fn cells(&mut self, period: usize, unix_s: u64, cells: &Cells) {
+        for (kind, cell) in &cells.0 {
             self.hours.entry((hour(unix_s), kind.size())).or_default().merge(cell);
             self.cells.entry((period, kind.clone())).or_default().merge(cell);
         }
     }
 
-    /// Adds a minute with the map of its rows.
-    pub fn part(&mut self, part: &Part) {
-        self.minute(&part.minute);
-        self.rows += part.rows;
-        let hour = hour(part.minute.unix_ns / 1_000_000_000);
-        for ((size, time), connections) in &part.heat {
-            *self.heat.entry((hour, *size, *time)).or_default() += connections;
+    /// Adds minutes with the map of their rows.
+    pub fn slot(&mut self, slot: &Slot) {
+        let Some(period) = self.period(slot.unix_s * 1_000_000_000) else { return };
+        for (unix_s, point) in &slot.points {
+            add_point(self.minutes.entry(*unix_s).or_default(), point);
+        }
+        self.cells(period, slot.unix_s, &slot.cells);
+        self.rows += slot.rows;
+        for ((size, time), connections) in &slot.heat {
+            *self.heat.entry((hour(slot.unix_s), *size, *time)).or_default() += connections;
         }
     }
 

@@ -5,7 +5,7 @@ use knee_live::Observer;
 use std::net::SocketAddr;
 
 #[cfg(feature = "live")]
-pub use shown::{Place, listen};
+pub use shown::listen;
 
 /// Where a page will be: nowhere, in this build.
 #[cfg(not(feature = "live"))]
