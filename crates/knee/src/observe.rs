@@ -22,7 +22,7 @@ Examples:
   knee observe --duration '10 min'
   knee observe --group office=192.0.2.0/24 --group office=2001:db8::/32 --sample 1/100
   knee observe --out /var/lib/knee --limit '10 GB'      until Ctrl-C or SIGTERM
-  knee observe --page                                   and http://127.0.0.1:9178 meanwhile
+  knee observe --page                         the last hour, at http://127.0.0.1:9178
 
 No privilege is needed. Connections in the network namespace of the command are seen;
 those of a container: nsenter --net=/proc/PID/ns/net knee observe. The files, and what
