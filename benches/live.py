@@ -46,10 +46,12 @@ def sketch(draw, middle, count):
     return " ".join(f"{bucket}:{buckets[bucket]}" for bucket in sorted(buckets))
 
 
-def minutes(path):
+def minutes(folder):
     """An hour of all groups, classes and controllers, up to the minute before this one."""
     draw, rows = random.Random(1), []
     now = int(time.time()) // 60 * 60
+    begun = time.strftime("%Y%m%dT%H%M%S", time.gmtime(now - 60 * MINUTES))
+    path = folder / f"minutes-{begun}.000Z.parquet"
     for minute in range(now - 60 * MINUTES, now, 60):
         for group in range(GROUPS):
             for name, size in CLASSES.items():
@@ -115,7 +117,7 @@ def main():
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch) / "observed"
         folder.mkdir()
-        print(f"{'rows of the hour':<34} {minutes(folder / 'minutes-20000101T000000.000Z.parquet'):>9}")
+        print(f"{'rows of the hour':<34} {minutes(folder):>9}")
         command = [arguments.knee.resolve(), "observe", "--page=127.0.0.1:0", "--out", folder]
         observer = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
                                     text=True)
@@ -204,7 +206,8 @@ def look(address, process, arguments, scratch):
                                    "Runtime.exceptionThrown")]
     browser.close()
     if others or state or said or not shown or wide["phone"] > 390 or grown > 1.1:
-        raise SystemExit(f"from elsewhere: {others}; state: {state!r}; console: {said}")
+        raise SystemExit(f"from elsewhere: {others}; state: {state!r}; console: {said}; "
+                         f"renewed {len(shown)}; width {wide}; memory {grown:.2f} times")
 
 
 def event_stream(address):

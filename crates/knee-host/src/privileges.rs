@@ -39,13 +39,20 @@ pub fn give_up_capabilities() -> Result<(), HostError> {
     let give_up = || -> Result<(), caps::errors::CapsError> {
         let permitted = caps::read(None, CapSet::Permitted)?;
         let kept: CapsHashSet =
-            permitted.into_iter().filter(|one| *one == Capability::CAP_DAC_OVERRIDE).collect();
+            permitted.iter().copied().filter(|one| *one == Capability::CAP_DAC_OVERRIDE).collect();
+        // A service may not even be permitted to ask.
+        if kept == permitted && caps::read(None, CapSet::Inheritable)?.is_empty() {
+            return Ok(());
+        }
         caps::clear(None, CapSet::Ambient)?;
         caps::clear(None, CapSet::Inheritable)?;
         caps::set(None, CapSet::Effective, &kept)?;
         caps::set(None, CapSet::Permitted, &kept)
     };
-    give_up().map_err(|error| HostError::call("give up capabilities", io::Error::other(error)))
+    give_up().map_err(|error| {
+        let advice = "permit the call capset, as with SystemCallFilter=capset in a service";
+        HostError::refused("give up capabilities", io::Error::other(error), advice)
+    })
 }
 
 /// Makes the process the administrator of a user namespace of its own, if it

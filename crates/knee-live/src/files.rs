@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// A file is whole after this time, or at this size.
-const FILE_TIME: Duration = Duration::from_secs(15 * 60);
+pub(crate) const FILE_TIME: Duration = Duration::from_secs(15 * 60);
 const FILE_BYTES: u64 = 64 << 20;
 pub(crate) const CONNECTIONS: &str = "connections-";
 pub(crate) const MINUTES: &str = "minutes-";
@@ -150,7 +150,7 @@ impl Files {
 
 /// A time since 1970 (UTC) as it stands in names, to the millisecond: such names sort by
 /// time.
-fn stamp(since_1970: Duration) -> String {
+pub(crate) fn stamp(since_1970: Duration) -> String {
     let second = rfc3339(since_1970.as_secs()).replace(['-', ':', 'Z'], "");
     format!("{second}.{:03}Z", since_1970.subsec_millis())
 }

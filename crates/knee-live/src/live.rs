@@ -2,7 +2,7 @@
 
 use crate::LiveError;
 use crate::cells::{Cell, Cells, Kind};
-use crate::files::{CONNECTIONS, MINUTES};
+use crate::files::{CONNECTIONS, FILE_TIME, MINUTES, stamp};
 use crate::minutes::{self, MINUTE_S, Minute};
 use crate::report::{COLUMNS, Gathered, ReportSettings, assemble, heat_bin, list};
 use crate::row;
@@ -10,7 +10,7 @@ use knee_record::{ObservedPoint, ObservedReport, each_connection};
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// The hour is kept in slots of five minutes, the whole of it in so many, and one more is
 /// being filled.
@@ -113,25 +113,33 @@ pub struct Counts {
 }
 
 impl Live {
-    /// What the files of an observer hold of the hour before `now`, time since 1970 (UTC), so
-    /// that a page goes on where one before it stopped. Files that cannot be read are left
-    /// out; the second part says why.
-    pub(crate) fn recent(directory: &Path, now: Duration) -> (Live, Vec<LiveError>) {
-        let first = Slot::number(now.as_secs()).saturating_sub(SLOTS);
+    /// What the files of an observer hold of the last hour, so that a page goes on where one
+    /// before it stopped. To be read before an observer begins, since reports would wait
+    /// meanwhile. Files that cannot be read are left out; the second part says why.
+    #[expect(clippy::disallowed_methods, reason = "a host is observed as time passes")]
+    pub fn recent(directory: &Path) -> (Live, Vec<LiveError>) {
+        Live::before(directory, SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default())
+    }
+
+    /// The same of the hour before a time since 1970 (UTC).
+    fn before(directory: &Path, now: Duration) -> (Live, Vec<LiveError>) {
+        let last = Slot::number(now.as_secs());
+        let numbers = last.saturating_sub(SLOTS)..=last;
+        // A file has its name from when it was begun.
+        let since = Duration::from_secs(numbers.start() * SLOT_S).saturating_sub(FILE_TIME);
         let (mut past, mut wrong) = (BTreeMap::<u64, Slot>::new(), Vec::new());
-        for_recent(directory, MINUTES, &mut wrong, |file| {
+        each_since(directory, MINUTES, since, &mut wrong, |file| {
             let mut found = BTreeMap::<u64, Slot>::new();
             minutes::read(file, |minute| {
                 let number = Slot::number(minute.unix_ns / 1_000_000_000);
-                if number >= first {
+                if numbers.contains(&number) {
                     found.entry(number).or_default().add_minute(&minute);
                 }
             })?;
-            let is_recent = !found.is_empty();
             found.iter().for_each(|(number, slot)| past.entry(*number).or_default().add(slot));
-            Ok(is_recent)
+            Ok(())
         });
-        for_recent(directory, CONNECTIONS, &mut wrong, |file| {
+        each_since(directory, CONNECTIONS, since, &mut wrong, |file| {
             let mut found = BTreeMap::<u64, (u64, Heat)>::new();
             each_connection(file, &COLUMNS, |epoch_unix_ns, one| {
                 let end_s = epoch_unix_ns.saturating_add(one.end_ns) / 1_000_000_000;
@@ -141,15 +149,13 @@ impl Live {
                     *heat.entry(bin).or_default() += one.weight.unwrap_or(1.0).round() as u64;
                 }
             })?;
-            let mut is_recent = false;
             for (number, (rows, heat)) in found {
                 // Of a slot that is known: its sums are in the other file.
                 if let Some(slot) = past.get_mut(&number) {
                     slot.add_rows(rows, &heat);
-                    is_recent = true;
                 }
             }
-            Ok(is_recent)
+            Ok(())
         });
         let past = past.into_iter().map(|(number, slot)| (number, Arc::new(slot))).collect();
         (Live(Arc::new(Mutex::new(Shown { past, ..Shown::default() }))), wrong)
@@ -192,19 +198,21 @@ impl Live {
     }
 }
 
-/// Hands over files whose names begin so, the newest first, until one has nothing recent.
-fn for_recent(
+/// Hands over files whose names begin so and that were begun since then.
+fn each_since(
     directory: &Path,
     start: &str,
+    since: Duration,
     wrong: &mut Vec<LiveError>,
-    mut read: impl FnMut(&Path) -> Result<bool, LiveError>,
+    mut read: impl FnMut(&Path) -> Result<(), LiveError>,
 ) {
+    let first = format!("{start}{}", stamp(since));
     // A folder that is not there yet holds nothing.
-    for file in list(directory, start).unwrap_or_default().iter().rev() {
-        match read(file) {
-            Ok(true) => {}
-            Ok(false) => return,
-            Err(error) => wrong.push(error),
+    for file in list(directory, start).unwrap_or_default() {
+        if file.file_name().is_some_and(|name| *name >= *first)
+            && let Err(error) = read(&file)
+        {
+            wrong.push(error);
         }
     }
 }
@@ -258,6 +266,7 @@ impl LiveReport {
 mod tests {
     use super::*;
     use crate::cells::Ended;
+    use knee_record::{ConnectionFile, ConnectionRecord};
 
     const START_S: u64 = 1_795_539_600;
 
@@ -311,27 +320,55 @@ mod tests {
     #[test]
     fn a_page_goes_on_after_a_restart() {
         let folder = tempfile::tempdir().unwrap();
-        let write = |name: &str, parts: &[Part]| {
-            let minutes: Vec<Minute> = parts.iter().map(|part| part.minute.clone()).collect();
-            minutes::write(&folder.path().join(name), &minutes).unwrap();
+        let name = |start: &str, minute: u64| {
+            let begun = Duration::from_secs(START_S + 60 * minute);
+            folder.path().join(format!("{start}{}.parquet", stamp(begun)))
         };
-        write("minutes-1.parquet", &[part(0, 1000)]);
-        write("minutes-2.parquet", &[part(50, 3), part(51, 4)]);
-        write("minutes-3.parquet", &[part(51, 5)]);
+        let write = |begun: u64, parts: &[Part]| {
+            let minutes: Vec<Minute> = parts.iter().map(|part| part.minute.clone()).collect();
+            minutes::write(&name(MINUTES, begun), &minutes).unwrap();
+        };
+        let rows = |begun: u64, count: u64| {
+            let epoch = (START_S + 60 * begun) * 1_000_000_000;
+            let mut file =
+                ConnectionFile::create(&name(CONNECTIONS, begun), "live", epoch).unwrap();
+            for _ in 0..count {
+                let row = ConnectionRecord {
+                    end_ns: 1_000_000_000,
+                    acked_bytes: Some(5_000_000),
+                    busy_ns: Some(1_000_000_000),
+                    weight: Some(3.0),
+                    ..ConnectionRecord::default()
+                };
+                file.push(row).unwrap();
+            }
+            file.finish().unwrap();
+        };
+        write(0, &[part(0, 1000)]);
+        // One that was begun before the hour reaches into it, one is from the future.
+        write(20, &[part(20, 1000), part(31, 2)]);
+        write(50, &[part(50, 3), part(51, 4)]);
+        write(51, &[part(51, 5)]);
+        write(5000, &[part(5000, 1000)]);
+        rows(50, 7);
+        rows(51, 0);
+        rows(200, 9);
         let now = Duration::from_secs(START_S + 90 * 60 + 20);
-        let (live, wrong) = Live::recent(folder.path(), now);
+        let (live, wrong) = Live::before(folder.path(), now);
         assert!(wrong.is_empty(), "{wrong:?}");
         let mut reports = LiveReport::new(live.clone());
         let report = reports.report();
-        assert_eq!((report.connections, report.minutes), (12, 2));
+        assert_eq!((report.connections, report.minutes), (14, 3));
+        let shown = report.heat.iter().map(|bin| bin.connections).sum::<u64>();
+        assert_eq!((report.rows, shown), (7, 21));
         // Sums are this run's alone.
         assert!(live.totals().1.is_empty());
         live.ended(&part(51, 6), &Cells::default());
-        assert_eq!(reports.report().connections, 18);
-        std::fs::write(folder.path().join("minutes-4.parquet"), "PAR1").unwrap();
-        let (live, wrong) = Live::recent(folder.path(), now);
-        assert_eq!((LiveReport::new(live).report().connections, wrong.len()), (12, 1));
-        let (live, wrong) = Live::recent(&folder.path().join("none"), now);
+        assert_eq!(reports.report().connections, 20);
+        std::fs::write(name(MINUTES, 85), "PAR1").unwrap();
+        let (live, wrong) = Live::before(folder.path(), now);
+        assert_eq!((LiveReport::new(live).report().connections, wrong.len()), (14, 1));
+        let (live, wrong) = Live::before(&folder.path().join("none"), now);
         assert_eq!((LiveReport::new(live).report().minutes, wrong.len()), (0, 0));
     }
 }

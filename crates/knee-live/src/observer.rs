@@ -11,7 +11,7 @@ use crate::row::{Beside, heard, row};
 use ipnet::IpNet;
 use knee_host::{ClosedSockets, HostError, TcpSocket, each_connection};
 use std::collections::BTreeMap;
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::thread;
@@ -61,6 +61,8 @@ pub struct Observer {
     total: Cells,
     /// What shows it meanwhile, and when it was told last.
     live: Option<(Live, Instant)>,
+    /// Where that is shown.
+    page: Option<SocketAddr>,
     /// Began, by a clock that does not step, and since 1970 (UTC).
     began: (Instant, Duration),
     dumped: Option<Instant>,
@@ -77,6 +79,8 @@ pub struct Observed {
     /// Of these, sockets without a connection: those that listened, or were never
     /// connected.
     pub without_connection: u64,
+    /// Of these, connections with the page of this observer, which are left out.
+    pub of_page: u64,
     /// Reports that the kernel had no room for, as it counts them.
     pub lost: u64,
     /// Rows that were kept.
@@ -90,7 +94,7 @@ pub struct Observed {
 impl Observed {
     /// Connections that ended and were heard of.
     pub fn connections(&self) -> u64 {
-        self.reports - self.without_connection
+        self.reports - self.without_connection - self.of_page
     }
 
     /// Lost reports, as a part of all.
@@ -127,6 +131,7 @@ impl Observer {
             part: part_of(unix),
             total: Cells::default(),
             live: None,
+            page: None,
             began: (Instant::now(), unix),
             dumped: None,
             observed: Observed::default(),
@@ -143,14 +148,13 @@ impl Observer {
         Ok(self.closed.buffer_bytes().map_err(call)?)
     }
 
-    /// What is heard from now on, for a page of it, after what the files of the last hour
-    /// hold. Files that cannot be read are left out; the second part says why.
+    /// Shows what is heard from now on, after what is shown already. Connections to `page`,
+    /// where it is shown, are left out.
     #[expect(clippy::disallowed_methods, reason = "a host is observed as time passes")]
-    pub fn live(&mut self) -> (Live, Vec<LiveError>) {
-        let (live, wrong) = Live::recent(&self.settings.directory, self.now());
+    pub fn show_on(&mut self, live: Live, page: SocketAddr) {
         live.now(self.part.clone(), self.counts());
-        self.live = Some((live.clone(), Instant::now()));
-        (live, wrong)
+        self.live = Some((live, Instant::now()));
+        self.page = Some(page);
     }
 
     /// Waits a fifth of a second at most, and takes what has ended meanwhile.
@@ -168,7 +172,7 @@ impl Observer {
         let mut rows = Vec::new();
         let epoch = self.files.epoch(self.now())?;
         let end_ns = nanos(self.now().saturating_sub(epoch));
-        let Observer { closed, settings, living, prefixes, part, live, observed, .. } = self;
+        let Observer { closed, settings, living, prefixes, part, live, page, observed, .. } = self;
         let mut one = |socket: TcpSocket<'_>| {
             let seen = living.iter().find_map(|dump| dump.get(&socket.cookie));
             let controller = seen.cloned().unwrap_or_default();
@@ -176,6 +180,10 @@ impl Observer {
                 observed.without_connection += 1;
                 return;
             };
+            if page.is_some_and(|page| page == socket.local || page == socket.remote) {
+                observed.of_page += 1;
+                return;
+            }
             let group = settings.groups.of(socket.remote.ip());
             let ended = heard(&info);
             part.minute.cells.add(group.clone(), controller.clone(), &ended);

@@ -4,8 +4,8 @@
 //! Nothing can be changed there. Who asks by another name than one of loopback is refused,
 //! so that no page of the Internet can read it by way of a name of its own (DNS rebinding).
 //!
-//! What this crate never does: know what a page is about, answer on another address than
-//! one of loopback, load anything from elsewhere, print.
+//! What this crate never does: know what a page is about, load anything from elsewhere,
+//! print.
 
 mod metrics;
 
@@ -31,12 +31,13 @@ use std::time::Duration;
 use tokio::spawn;
 use tokio::sync::{Semaphore, watch};
 use tokio::time::sleep;
+use tokio_io_timeout::TimeoutStream;
 use tokio_stream::StreamExt;
 use tokio_stream::wrappers::WatchStream;
 
 /// Connections at once; further ones wait.
 const CONNECTIONS_MAX: usize = 64;
-/// A request is there within so long.
+/// A request is there within so long, and its answer is taken up again.
 const PATIENCE: Duration = Duration::from_secs(10);
 /// Waiting after the host had no more file descriptors.
 const RESPITE: Duration = Duration::from_millis(100);
@@ -56,7 +57,7 @@ const HEADERS: [(HeaderName, &str); 3] = [
 #[derive(Debug, thiserror::Error)]
 pub enum PageError {
     /// The address is not one of this host alone.
-    #[error("{0} is no address of loopback, and a page is shown to this host alone")]
+    #[error("{0} is not a loopback address; the page is for this host only")]
     NotLoopback(SocketAddr),
     /// The host did not permit it.
     #[error("cannot listen at {address}: {source}")]
@@ -97,8 +98,10 @@ pub async fn serve(listener: tokio::net::TcpListener, routes: Router) {
         spawn(async move {
             let mut server = http1::Builder::new();
             server.timer(TokioTimer::new()).header_read_timeout(PATIENCE);
+            let mut asker = TimeoutStream::new(asker);
+            asker.set_write_timeout(Some(PATIENCE));
             // Who goes away before the end is not told more.
-            let _ = server.serve_connection(TokioIo::new(asker), routes).await;
+            let _ = server.serve_connection(TokioIo::new(Box::pin(asker)), routes).await;
             drop(place);
         });
     }

@@ -108,8 +108,7 @@ fn who_says_nothing_is_left() {
     });
 }
 
-/// Over a real socket: the latest text at once, each further one, and for who reads late
-/// the newest.
+/// Over a real socket: the latest text at once, and each further one.
 #[test]
 fn events_come_as_they_are_made() {
     let (news, _) = watch::channel::<Arc<str>>("one\ntwo".into());

@@ -50,7 +50,7 @@ pub struct Arguments {
     #[arg(long, value_name = "DIR", default_value = "knee-out/observed",
         value_hint = ValueHint::DirPath)]
     out: PathBuf,
-    /// Show the last hour in a browser meanwhile, at this address of loopback
+    /// Also serve the last hour as a web page, at this loopback address
     #[arg(long, value_name = "ADDRESS", num_args = 0..=1,
         default_missing_value = "127.0.0.1:9178")]
     page: Option<SocketAddr>,
@@ -68,7 +68,7 @@ fn one_of(text: &str) -> Result<u64, String> {
 /// Observes until it is stopped, then says what it saw.
 #[expect(clippy::disallowed_methods, reason = "it is told for how long to observe")]
 pub fn observe(arguments: &Arguments) -> Result<Ending, Failure> {
-    let page = arguments.page.map(page::listen).transpose()?;
+    let page = arguments.page.map(|at| page::listen(at, &arguments.out)).transpose()?;
     let mut observer = Observer::begin(Settings {
         directory: arguments.out.clone(),
         groups: Groups::new(arguments.group.clone())?,

@@ -122,16 +122,19 @@ fn live_page_shows_the_last_hour() -> Result<(), Skipped> {
         command.args(["--out", "live", "--format", "json"]).current_dir(folder.path());
         let mut observer = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let mut words = BufReader::new(observer.stderr.take().unwrap()).lines();
+        let mut said = String::new();
         let address = words.find_map(|line| {
-            Some(line.unwrap().strip_prefix("The last hour: http://")?.to_string())
+            let line = line.unwrap();
+            said += &line;
+            Some(line.strip_prefix("The last hour: http://")?.to_string())
         });
-        (observer, address.unwrap(), words)
+        (observer, address.unwrap(), said, words)
     };
     let ended = |mut observer: std::process::Child| {
         kill(Pid::from_raw(observer.id() as i32), Signal::SIGTERM).unwrap();
         assert!(observer.wait().unwrap().success());
     };
-    let (observer, address, _words) = begin();
+    let (observer, address, _, _words) = begin();
     // Somebody looks from the start.
     let mut looking = TcpStream::connect(&address).unwrap();
     looking.write_all(b"GET /events HTTP/1.1\r\nHost: localhost\r\n\r\n").unwrap();
@@ -143,8 +146,11 @@ fn live_page_shows_the_last_hour() -> Result<(), Skipped> {
         own.map(|line| line.rsplit_once(' ').unwrap().1.parse::<f64>().unwrap() as u64).sum()
     };
     let all = || counted(&asked(&address, "/metrics", "localhost"));
-    // Both ends of each are here.
+    // Both ends of each are here. Asking adds none.
+    let mut rounds = 0;
     while all() < 2000 {
+        rounds += 1;
+        assert!(rounds < 300, "{} of 2000", all());
         thread::sleep(Duration::from_millis(100));
     }
     let is_told = |line: String| {
@@ -168,15 +174,18 @@ fn live_page_shows_the_last_hour() -> Result<(), Skipped> {
     let number = |report: &Value| report["connections"].as_u64().unwrap();
     assert!(number(&first) >= 2000, "{first}");
     ended(observer);
-    let (observer, address, _words) = begin();
-    assert!(number(&report(&address)) >= number(&first));
+    let (observer, address, said, _words) = begin();
+    let second = report(&address);
+    assert!(number(&second) >= number(&first) && !said.contains("Not on the page"), "{said}");
+    assert!(second["rows"].as_u64() >= Some(2000), "{second}");
     ended(observer);
     // A damaged file does not keep it from observing.
     let files = fs::read_dir(folder.path().join("live")).unwrap().map(|file| file.unwrap().path());
     let minutes = files.filter(|file| file.to_string_lossy().contains("minutes-")).max().unwrap();
     fs::write(&minutes, "PAR1").unwrap();
-    let (observer, address, _words) = begin();
-    assert!(number(&report(&address)) < number(&first) + 2000);
+    let (observer, address, said, _words) = begin();
+    assert!(said.contains("Not on the page: ") && said.contains("is damaged"), "{said}");
+    assert!(number(&report(&address)) >= number(&first), "the newest was of the second run");
     ended(observer);
     Ok(())
 }

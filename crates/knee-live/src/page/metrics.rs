@@ -11,10 +11,10 @@ use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
-/// Groups and controllers with series of their own; what is beyond is in [`OTHERS`].
+/// Groups and controllers with series of their own; what is beyond is in [`FURTHER`].
 const GROUPS_MAX: usize = 50;
 const CONTROLLERS_MAX: usize = 16;
-const OTHERS: &str = "others";
+const FURTHER: &str = "further";
 
 /// Edges of buckets, as powers of two: 16 kbit/s to 17 Gbit/s, 1 ms to 134 s of time and
 /// 64 µs to 1 s of RTT.
@@ -68,14 +68,14 @@ pub(super) fn families(live: &Live, names: &mut Names) -> Vec<Family> {
         Family {
             name: "knee_reports",
             unit: None,
-            help: "Sockets that the kernel told of.",
+            help: "Sockets that the kernel reported.",
             samples: counter(counts.reports as f64),
         },
         Family {
             name: "knee_lost_reports",
             unit: None,
-            help: "Reports that the kernel had no room for; above 1 % the figures are not the \
-                   host's.",
+            help: "Reports dropped because the buffer was full; above 1 % of all, the figures \
+                   are not the host's.",
             samples: counter(counts.lost as f64),
         },
     ];
@@ -149,7 +149,8 @@ impl Names {
     /// Takes up new names while there is room, those with the most connections first.
     fn learn(&mut self, cells: &BTreeMap<Kind, Cell>) {
         take_up(&mut self.groups, cells, |kind| &kind.group, GROUPS_MAX);
-        take_up(&mut self.controllers, cells, |kind| &kind.controller, CONTROLLERS_MAX);
+        // One place more: the name of those that were not seen is empty.
+        take_up(&mut self.controllers, cells, |kind| &kind.controller, CONTROLLERS_MAX + 1);
     }
 }
 
@@ -170,7 +171,7 @@ fn take_up(
 }
 
 fn bounded(name: &str, known: &[Arc<str>]) -> String {
-    if known.iter().any(|one| **one == *name) { name.to_string() } else { OTHERS.to_string() }
+    if known.iter().any(|one| **one == *name) { name.to_string() } else { FURTHER.to_string() }
 }
 
 fn merged<K: Ord>(cells: &BTreeMap<Kind, Cell>, key: impl Fn(&Kind) -> K) -> BTreeMap<K, Cell> {
@@ -262,7 +263,7 @@ mod tests {
         let first = named(&written(families(&live(20, 1), &mut names)));
         assert_eq!(first.len(), 20);
         let second = named(&written(families(&live(200, 1), &mut names)));
-        assert!(first.is_subset(&second) && second.contains(OTHERS), "{second:?}");
+        assert!(first.is_subset(&second) && second.contains(FURTHER), "{second:?}");
         assert_eq!(second.len(), GROUPS_MAX + 1);
         let mut cells = Cells::default();
         cells.add("x".into(), "".into(), &Ended::default());

@@ -34,11 +34,14 @@ function show(html) {
   old.slice(made.length).forEach((part) => part.remove());
   state.textContent = `The last hour, as of ${new Date().toLocaleTimeString()}.`;
   state.className = "";
+  state.removeAttribute("role");
 }
 
 const source = new EventSource("events");
 source.onmessage = (event) => show(event.data);
 source.onerror = () => {
-  state.textContent = "It does not answer: has it been stopped? What follows is the last that it said.";
+  state.textContent = "Knee does not answer. Has it been stopped? Below is the last state received.";
   state.className = "verdict invalid";
+  // Read aloud, unlike a time every other second.
+  state.setAttribute("role", "alert");
 };

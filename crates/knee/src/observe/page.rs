@@ -3,6 +3,7 @@
 use crate::failure::Failure;
 use knee_live::Observer;
 use std::net::SocketAddr;
+use std::path::Path;
 
 #[cfg(feature = "live")]
 pub use shown::listen;
@@ -13,7 +14,7 @@ pub enum Place {}
 
 /// Says which build can.
 #[cfg(not(feature = "live"))]
-pub fn listen(_address: SocketAddr) -> Result<Place, Failure> {
+pub fn listen(_address: SocketAddr, _directory: &Path) -> Result<Place, Failure> {
     Err(Failure::Usage(
         "this build of Knee shows no page of what it observes".to_string(),
         "build one that does, cargo build --release --features live, or leave out --page; \
@@ -32,17 +33,18 @@ impl Place {
 
 #[cfg(feature = "live")]
 mod shown {
-    use super::{Failure, Observer, SocketAddr};
+    use super::{Failure, Observer, Path, SocketAddr};
     use crate::screen;
+    use knee_live::Live;
     use knee_live::page::{Page, PageError};
     use std::net::TcpListener;
 
-    /// Where a page will be.
-    pub struct Place(TcpListener);
+    /// Where a page will be, and what it shows already.
+    pub struct Place(TcpListener, Live);
 
-    /// Takes the address of a page.
-    pub fn listen(address: SocketAddr) -> Result<Place, Failure> {
-        knee_live::page::listen(address).map(Place).map_err(|error| {
+    /// Takes the address of a page, and reads what the files of the last hour hold.
+    pub fn listen(address: SocketAddr, directory: &Path) -> Result<Place, Failure> {
+        let listener = knee_live::page::listen(address).map_err(|error| {
             let what = error.to_string();
             match error {
                 PageError::NotLoopback(address) => {
@@ -57,18 +59,21 @@ mod shown {
                     Failure::Host(what, "name a free port, as in --page 127.0.0.1:0".to_string())
                 }
             }
-        })
+        })?;
+        let (live, wrong) = Live::recent(directory);
+        for error in wrong {
+            screen::say(&format!("Not on the page: {error}"));
+        }
+        Ok(Place(listener, live))
     }
 
     impl Place {
         /// Shows what is observed from now on, until the page is dropped.
         pub fn show(self, observer: &mut Observer) -> Result<Page, Failure> {
-            let (live, wrong) = observer.live();
-            for error in wrong {
-                screen::say(&format!("Not on the page: {error}"));
-            }
+            let Place(listener, live) = self;
             let begin = |error| Failure::Internal(format!("cannot show a page: {error}"));
-            let page = Page::open(self.0, live).map_err(begin)?;
+            let page = Page::open(listener, live.clone()).map_err(begin)?;
+            observer.show_on(live, page.address());
             screen::say(&format!("The last hour: http://{}", page.address()));
             Ok(page)
         }
