@@ -265,6 +265,7 @@ fn lost_reports_are_counted() -> Result<(), Skipped> {
     let mut words = BufReader::new(observer.stderr.take().unwrap());
     words.read_line(&mut String::new()).unwrap();
     let process = observer.id();
+    has_given_up_capabilities(process);
     let tell = |signal| kill(Pid::from_raw(process as i32), signal).unwrap();
     tell(Signal::SIGSTOP);
     // A thousand are more than one in a hundred. The kernel reports ends from a work queue,
