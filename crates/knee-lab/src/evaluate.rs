@@ -18,8 +18,8 @@ use crate::job::{Job, Run, execute};
 use crate::lab::{Lab, costliest_first};
 use crate::load::Load;
 use knee_record::{
-    Control, Evaluation, EvaluationRow, INPUTS, Summary, Verdict, write_evaluation, write_json,
-    write_text,
+    Control, Evaluation, EvaluationPlan, EvaluationRow, INPUTS, Summary, Verdict, write_evaluation,
+    write_json, write_text,
 };
 use knee_report::evaluation_page;
 use knee_scenario::Scenario;
@@ -46,6 +46,9 @@ pub enum EvaluateError {
     /// Without a second seed nothing has an interval.
     #[error("one seed has no interval")]
     OneSeed,
+    /// Scenarios could not tell them apart.
+    #[error("two traces have the name {0}")]
+    TwoTraces(String),
 }
 
 /// Values of a run, line by line.
@@ -77,7 +80,9 @@ impl Lab {
             rows.extend(own);
         }
         rows.sort_by_key(|row| (row.line, row.case, row.controller, row.repeat));
-        let (plan, lines) = (evaluate.plan.clone(), &evaluate.lines);
+        let lines = &evaluate.lines;
+        let brought = self.brought.get(&evaluate.plan.candidate).cloned();
+        let plan = EvaluationPlan { brought, ..evaluate.plan.clone() };
         write_evaluation(&directory.join(EVALUATION_TABLE), &plan, lines, &rows)?;
         let mut evaluation = Evaluation::new(plan, lines, &rows, finished);
         keep_worst(evaluate, &mut evaluation, directory)?;
@@ -147,7 +152,7 @@ fn value_of(summary: &Summary, id: &str, scenario: &Scenario) -> Result<f64, Str
     }
 }
 
-/// Writes the scenario of each line's worst case.
+/// Writes the scenario of each line's worst case, and the recorded links that they name.
 fn keep_worst(
     evaluate: &Evaluate<'_>,
     evaluation: &mut Evaluation,
@@ -155,6 +160,10 @@ fn keep_worst(
 ) -> Result<(), Error> {
     let folder = directory.join(INPUTS);
     fs::create_dir_all(&folder).map_err(|error| cannot_write(&folder, error))?;
+    for (name, bytes) in &evaluate.traces {
+        let path = folder.join(name);
+        fs::write(&path, bytes).map_err(|error| cannot_write(&path, error))?;
+    }
     for (number, outcome) in evaluation.lines.iter_mut().enumerate() {
         let Some(worst) = &mut outcome.worst else { continue };
         let Some(text) = evaluate.scenario_file(number, worst.number) else { continue };

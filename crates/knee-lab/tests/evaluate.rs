@@ -64,6 +64,7 @@ fn a_controller_that_fails_in_mid_run_could_not_be_tried() {
         on: lab.grounds.get("sim").unwrap(),
         beside: Vec::new(),
         search: None,
+        traces: Vec::new(),
         algorithms: Some(algorithms),
     };
     let folder = tempfile::tempdir().unwrap();
@@ -139,6 +140,7 @@ fn two_grounds_over_the_same_cases() {
         on: grounds[0],
         beside: Vec::new(),
         search: None,
+        traces: Vec::new(),
         algorithms: None,
     };
     let folder = tempfile::tempdir().unwrap();

@@ -120,6 +120,7 @@ fn evaluated(fault: Fault) -> Evaluation {
         on: lab.grounds.get("sim").unwrap(),
         beside: Vec::new(),
         search: None,
+        traces: Vec::new(),
         algorithms: Some(algorithms),
     };
     let folder = tempfile::tempdir().unwrap();

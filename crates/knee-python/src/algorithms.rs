@@ -60,7 +60,8 @@ impl Raised {
 pub struct Kit {
     /// What scenarios may name, if it is more than Knee has.
     pub algorithms: Option<Arc<Algorithms>>,
-    brought: BTreeMap<String, Brought>,
+    /// What is noted of them in records.
+    pub brought: BTreeMap<String, Brought>,
     raised: Arc<Raised>,
     seed: Arc<AtomicU64>,
 }

@@ -1,5 +1,6 @@
 //! Evaluations as RFC 9743 asks.
 
+use std::fs;
 use std::path::PathBuf;
 
 use knee_lab::{Evaluate, EvaluateSettings, SIMULATOR, evaluate_seeds};
@@ -20,6 +21,7 @@ pub fn evaluate(
     repeat: Option<u64>,
     quick: bool,
     search: Option<usize>,
+    traces: Vec<PathBuf>,
     set: Settings,
     directory: (PathBuf, bool),
     factories: Factories,
@@ -36,6 +38,7 @@ pub fn evaluate(
         on,
         beside: Vec::new(),
         search,
+        traces: read(&traces)?,
         algorithms: kit.algorithms.clone(),
     };
     let plan = Evaluate::new(&settings).map_err(python)?;
@@ -46,4 +49,10 @@ pub fn evaluate(
     })?;
     let evaluation = serde_json::to_string(&kit.told(evaluation)?);
     evaluation.map_err(|error| refused(error.to_string()))
+}
+
+/// Recorded links: names and bytes.
+fn read(traces: &[PathBuf]) -> PyResult<Vec<(String, Vec<u8>)>> {
+    let read = |path: &PathBuf| Ok((path.to_string_lossy().into_owned(), fs::read(path)?));
+    traces.iter().map(read).collect()
 }

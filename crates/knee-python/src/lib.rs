@@ -56,9 +56,9 @@ mod _knee {
     /// may name `controllers`. The exit code.
     #[pyfunction]
     fn command(py: Python<'_>, typed: Vec<OsString>, controllers: Factories) -> PyResult<u8> {
-        let algorithms = Kit::for_evaluation(py, controllers)?.algorithms;
+        let Kit { algorithms, brought, .. } = Kit::for_evaluation(py, controllers)?;
         Ok(py.detach(|| match algorithms {
-            Some(algorithms) => knee::main_with_algorithms(typed, algorithms),
+            Some(algorithms) => knee::main_with_algorithms(typed, algorithms, brought),
             None => knee::main_with(typed),
         }))
     }

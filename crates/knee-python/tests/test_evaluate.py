@@ -1,5 +1,7 @@
 """Evaluations of controllers written in Python."""
 
+import hashlib
+import inspect
 import json
 import subprocess
 import sys
@@ -24,6 +26,8 @@ class Window(knee.Controller):
 def test_reno_in_python_has_the_values_of_reno():
     done = knee.evaluate(Reno, sections=["5.1.2", "7.6"], quick=True, repeat=2)
     assert done["candidate"] == "Reno" and len(done["lines"]) > 10
+    source = hashlib.sha256(inspect.getsource(Reno).encode()).hexdigest()
+    assert done["brought"] == {"class": "Reno", "module": "reno", "sha256": source}
     for line in done["lines"]:
         assert line["could_not_be_tried"] is None, line
         for seed in line["seeds"]:
@@ -53,6 +57,9 @@ def test_the_console_script_evaluates_a_file(tmp_path):
     known = json.loads((tmp_path / "first" / "evaluation.json").read_text())
     # The line that does it again.
     assert known["command"].startswith("knee evaluate mine.py:Reno ")
+    # Which version of the class that was.
+    source = hashlib.sha256(inspect.getsource(Reno).encode()).hexdigest()
+    assert known["brought"]["class"] == "Reno" and known["brought"]["sha256"] == source
     assert (tmp_path / "first" / "report.html").stat().st_size > 10_000
     # The only controller of the file, against the same.
     against = ("--out", "second", "--against", "first/evaluation.json")

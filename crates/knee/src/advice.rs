@@ -56,6 +56,7 @@ impl From<Error> for Failure {
                 usage("write a section of RFC 9743, such as 5.1.2, or 5.2 for all below it")
             }
             Error::Evaluate(EvaluateError::OneSeed) => usage("write --repeat 2 or more"),
+            Error::Evaluate(EvaluateError::TwoTraces(_)) => usage("copy one to another name"),
             Error::Sweep(error) => of_sweep(error),
             Error::Qlog(error) => Failure::Usage(what, of_qlog(&error)),
             Error::Train(TrainError::NoFlow(_)) => {

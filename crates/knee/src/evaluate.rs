@@ -2,6 +2,7 @@
 
 mod grounds;
 
+use crate::Given;
 use crate::arguments;
 use crate::document::{Datum, Document, Sheet};
 use crate::failure::{Ending, Failure};
@@ -17,20 +18,18 @@ use knee_lab::{
     Error, Evaluate, EvaluateSettings, SEARCH_SCENARIOS, SIMULATOR, Simulator, evaluate_seeds,
 };
 use knee_record::{Evaluation, EvaluationAgainst, EvaluationOutcome, got_worse, read_evaluation};
-use knee_scenario::Algorithms;
+use knee_scenario::load_file;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 /// Runs a candidate through the criteria of RFC 9743.
-pub fn evaluate(
-    arguments: &arguments::Evaluate,
-    algorithms: Arc<Algorithms>,
-) -> Result<Ending, Failure> {
+pub fn evaluate(arguments: &arguments::Evaluate, given: Given) -> Result<Ending, Failure> {
+    let Given { algorithms, brought } = given;
     let [candidate] = arguments.candidate.0.as_slice() else {
         let advice = "name one; knee rank compares several";
         return Err(Failure::Usage("several candidates".to_string(), advice.to_string()));
     };
     let mut lab = lab(arguments.output.jobs);
+    lab.brought = brought;
     lab.grounds = lab.grounds.with(Simulator::with_algorithms(algorithms.clone()));
     // Before anything is replaced: it may be the document of the same folder.
     let before = arguments.against.as_deref().map(read_evaluation).transpose();
@@ -46,6 +45,7 @@ pub fn evaluate(
         search: arguments
             .search
             .map(|given| given.map_or(SEARCH_SCENARIOS, |scenarios| scenarios as usize)),
+        traces: arguments.trace.iter().map(|path| read(path)).collect::<Result<_, _>>()?,
         algorithms: Some(algorithms),
     };
     let directory = directory(arguments, candidate);
@@ -64,6 +64,16 @@ pub fn evaluate(
         Some(before) => compare(&evaluation, &before),
         None => Ok(Ending::Done),
     }
+}
+
+/// A recorded link: its name as typed, and its bytes.
+fn read(path: &Path) -> Result<(String, Vec<u8>), Failure> {
+    let typed = path.to_string_lossy().into_owned();
+    let bytes = load_file(path).map_err(|reason| {
+        let what = format!("cannot read {typed}: {reason}");
+        Failure::Usage(what, "name a file in Mahimahi's format".to_string())
+    })?;
+    Ok((typed, bytes))
 }
 
 fn directory(arguments: &arguments::Evaluate, candidate: &str) -> PathBuf {

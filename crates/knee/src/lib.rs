@@ -62,20 +62,24 @@ use arguments::{Arguments, Command};
 use clap::{CommandFactory, Parser};
 use failure::{Ending, Failure};
 use knee_lab::Grounds;
+use knee_record::Brought;
 use knee_scenario::Algorithms;
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::sync::Arc;
 
 /// What `knee` does with these arguments, the program's name first, as whoever
 /// calls it typed them; gives the exit code. It is called once in a process.
 pub fn main_with(typed: impl IntoIterator<Item = OsString>) -> u8 {
-    main_with_algorithms(typed, Algorithms::built_in().clone().into())
+    main_with_algorithms(typed, Algorithms::built_in().clone().into(), BTreeMap::new())
 }
 
-/// The same with the algorithms that `knee evaluate` may be given by name.
+/// The same with the algorithms that `knee evaluate` may be given by name. Those of
+/// them that `brought` names are noted in its records.
 pub fn main_with_algorithms(
     typed: impl IntoIterator<Item = OsString>,
     algorithms: Arc<Algorithms>,
+    brought: BTreeMap<String, Brought>,
 ) -> u8 {
     panic::one_sentence();
     let typed = laboratory::remember(typed);
@@ -90,7 +94,7 @@ pub fn main_with_algorithms(
     let named = arguments.command.grounds();
     let chosen = grounds.iter().filter(|ground| named.iter().any(|name| name == ground.name()));
     chosen.for_each(|ground| ground.prepare_process());
-    match perform(&arguments.command, algorithms) {
+    match perform(&arguments.command, Given { algorithms, brought }) {
         Ok(ending) => ending.code(),
         Err(failure) => {
             failure.tell();
@@ -99,18 +103,24 @@ pub fn main_with_algorithms(
     }
 }
 
+/// Algorithms that the caller brings.
+struct Given {
+    algorithms: Arc<Algorithms>,
+    brought: BTreeMap<String, Brought>,
+}
+
 /// The command line as clap has it: for man pages, and for whoever wraps `knee`.
 pub fn command() -> clap::Command {
     Arguments::command()
 }
 
-fn perform(command: &Command, algorithms: Arc<Algorithms>) -> Result<Ending, Failure> {
+fn perform(command: &Command, given: Given) -> Result<Ending, Failure> {
     match command {
         Command::Run(arguments) => run::run(arguments),
         Command::Reproduce(arguments) => reproduce::reproduce(arguments),
         Command::Sweep(arguments) => sweep::sweep(arguments),
         Command::Rank(arguments) => rank::rank(arguments),
-        Command::Evaluate(arguments) => evaluate::evaluate(arguments, algorithms),
+        Command::Evaluate(arguments) => evaluate::evaluate(arguments, given),
         Command::Train(arguments) => train::train(arguments),
         Command::Curve(arguments) => curve::curve(arguments),
         Command::Fidelity(arguments) => fidelity::fidelity(arguments),

@@ -108,6 +108,51 @@ fn the_same_bytes_whatever_the_jobs_and_the_worst_case_runs() {
     assert!(claims.iter().any(|claim| claim["id"] == "queue" && claim["measured"].is_f64()));
 }
 
+/// A trace of a constant rate and one that stands still for a second in two. The candidate
+/// cannot get more than the link carries; what is kept runs again to the last bit.
+#[test]
+fn over_recorded_links_that_are_given() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    fs::create_dir(at.join("links")).unwrap();
+    // 1500 bytes every 3 ms: 4 Mbit/s. The other carries as much in half of the time.
+    let steady: String = (1..=1000).map(|number| format!("{}\n", 3 * number)).collect();
+    let halting: String = (1..=500).map(|number| format!("{}\n", 2 * number)).collect();
+    fs::write(at.join("links/steady.down"), steady).unwrap();
+    fs::write(at.join("links/halting.down"), halting + "2000\n").unwrap();
+    let line = "evaluate cubic --section 6.4 --repeat 2 --trace links/steady.down \
+                --trace links/halting.down --out one";
+    common::expect(at, line, 0);
+    let document = json(&at.join("one/evaluation.json"));
+    assert!(!document["not_tried"].to_string().contains("recorded"));
+    assert!(document["command"].as_str().unwrap().contains("--trace links/halting.down"));
+    let lines = document["lines"].as_array().unwrap();
+    let line = lines.iter().find(|line| line["claim"] == "recorded-goodput").unwrap();
+    // Two cases of each link, in the order of their names.
+    let cases = line["cases"].as_array().unwrap();
+    assert_eq!(cases.len(), 4);
+    assert!(cases[0].as_str().unwrap().contains("halting.down"));
+    let most = 4e6 * 1448.0 / 1500.0;
+    for seed in line["seeds"].as_array().unwrap() {
+        let candidate = seed["candidate"].as_f64().unwrap();
+        assert!(candidate > 0.3 * most && candidate < 1.01 * most, "{candidate}");
+    }
+    let worst = line["worst"]["scenario"].as_str().unwrap();
+    common::expect(at, &format!("run one/{worst} --out again"), 0);
+    let summary = json(&at.join("again/summary.json"));
+    let claims = summary["claims"].as_array().unwrap();
+    assert!(claims.iter().any(|claim| claim["id"] == "recorded-goodput"));
+    // Two of one name, one that is damaged, and one that is not there.
+    fs::copy(at.join("links/steady.down"), at.join("steady.down")).unwrap();
+    let twice = "evaluate cubic --section 6.4 --trace steady.down --trace links/steady.down";
+    assert!(common::complaint(at, twice, 2).contains("two traces have the name steady.down"));
+    fs::write(at.join("bad.down"), "5\n4\n").unwrap();
+    let bad = common::complaint(at, "evaluate cubic --section 6.4 --trace bad.down", 2);
+    assert!(bad.contains("trace \"bad.down\" is broken"), "{bad}");
+    let none = common::complaint(at, "evaluate cubic --section 6.4 --trace none.down", 2);
+    assert!(none.contains("cannot read none.down"), "{none}");
+}
+
 /// The search finds, for nine of ten metrics, a scenario at least as bad as the worst
 /// of the list: of one that starves, and of one that does nothing to others.
 #[test]

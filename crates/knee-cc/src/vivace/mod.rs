@@ -94,6 +94,8 @@ struct Vivace {
     /// Times that the boundary was widened.
     widened: u32,
     has_rtt: bool,
+    /// Nothing has been acknowledged since a timeout.
+    timed_out: bool,
     quantum: SendQuantum,
     decision: Decision,
 }
@@ -112,6 +114,7 @@ impl Vivace {
             up: true,
             widened: 0,
             has_rtt: false,
+            timed_out: false,
             quantum: SendQuantum::default(),
             decision: Decision { window: init.initial_window, ..Decision::default() },
         };
@@ -243,8 +246,11 @@ impl Vivace {
         self.rate = rate.clamp(slowest, FASTEST);
     }
 
-    /// Everything is lost: half the rate, and no trust in what was tried.
+    /// Everything is lost: half the rate, and no trust in what was tried. The paper
+    /// says nothing of it; one segment until an acknowledgement comes back is the loss
+    /// window of RFC 5681, section 3.1.
     fn on_timeout(&mut self, connection: &Connection) {
+        self.timed_out = true;
         self.set_rate(self.rate / 2.0);
         self.stage = Stage::Probing { faster_first: true };
         (self.steps, self.widened) = (0, 0);
@@ -257,8 +263,9 @@ impl Vivace {
         let quantum = self.quantum.segments(bytes_per_second, Time::ZERO, self.mss, 1);
         let in_round_trips =
             |times: u64| (bytes_per_second as f64 * connection.srtt.as_secs_f64()) as u64 * times;
+        let window = if self.timed_out { mss } else { in_round_trips(2).max(SMALLEST * mss) };
         self.decision = Decision {
-            window: in_round_trips(2).max(SMALLEST * mss),
+            window,
             pacing_rate: Some(Rate::from_bytes_per_second(bytes_per_second.max(mss))),
             send_quantum: u64::from(quantum) * mss,
             ..Decision::default()
@@ -275,6 +282,7 @@ fn mbit(bytes: u64, time: Time) -> f64 {
 impl Controller for Vivace {
     fn on_ack(&mut self, sample: &Sample, connection: &Connection) -> Decision {
         self.mss = connection.mss.max(1);
+        self.timed_out = false;
         if !self.has_rtt && connection.srtt > Time::ZERO {
             self.has_rtt = true;
             self.begin_trial(connection);

@@ -58,6 +58,10 @@ pub(super) struct Section {
     pub flows: Vec<String>,
     pub lines: Vec<Line>,
     pub cases: Vec<Case>,
+    /// Cases over each recorded link that is given; `{trace}` in what is set is
+    /// the name of its file.
+    #[serde(default)]
+    pub recorded: Vec<Case>,
 }
 
 /// A measure: a claim of the section's scenarios.
@@ -89,6 +93,19 @@ pub(super) struct Missing {
     pub section: String,
     pub what: String,
     pub why: String,
+    /// What tries it, if it is given.
+    #[serde(default)]
+    pub unless: Option<Given>,
+}
+
+/// An option of an evaluation that tries more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Given {
+    /// A search for worst cases.
+    Search,
+    /// A recorded link.
+    Trace,
 }
 
 fn candidate_alone() -> Vec<String> {

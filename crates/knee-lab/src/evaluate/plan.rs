@@ -1,19 +1,18 @@
 //! Which runs an evaluation consists of.
 
 use super::EvaluateError;
-use super::criteria::{Bounds, Case, Criteria, Section, label, text};
+use super::criteria::{Bounds, Case, Criteria, Given, Section, label, text};
 use crate::command::quoted;
 use crate::error::Error;
 use crate::experiment::{repeat_seed, seed};
 use crate::ground::{Ground, Pace};
 use crate::load::Load;
+use crate::origin::Files;
 use crate::text::ScenarioText;
-use knee_record::{EvaluationLine, EvaluationPlan, NotTried, SectionAsks, Unit};
+use knee_record::{EvaluationLine, EvaluationPlan, INPUTS, NotTried, SectionAsks, Unit};
 use knee_scenario::{Algorithms, Override, Scenario};
 use std::sync::Arc;
 
-/// The draft on worst cases, which a search tries.
-const WORST_CASES: &str = "safecc";
 /// Beside which the candidate runs: RFC 5681, RFC 9438 and BBR.
 pub(super) const STANDARDS: [&str; 3] = ["reno", "cubic", "bbr"];
 
@@ -40,6 +39,9 @@ pub struct EvaluateSettings<'g> {
     /// Scenarios that the search for the worst case of each metric tries; none:
     /// there is no search.
     pub search: Option<usize>,
+    /// Recorded links over which section 6.4 runs too: files in Mahimahi's format
+    /// as they were named, and their bytes.
+    pub traces: Vec<(String, Vec<u8>)>,
     /// What the candidate may name, where that is not what Knee has.
     pub algorithms: Option<Arc<Algorithms>>,
 }
@@ -58,6 +60,8 @@ pub struct Evaluate<'g> {
     pub(super) is_standard: Option<usize>,
     with: Vec<Override>,
     algorithms: Option<Arc<Algorithms>>,
+    /// Recorded links, by the names that scenarios have for them.
+    pub(super) traces: Files,
 }
 
 /// A case of a section, with the lines that it serves.
@@ -103,7 +107,12 @@ impl<'g> Evaluate<'g> {
             sections.is_empty() || sections.iter().any(|wanted| is_in(number, wanted))
         };
         let not_tried = criteria.not_tried.iter().filter(|one| {
-            chosen(&one.section) && (settings.search.is_none() || one.section != WORST_CASES)
+            let given = match one.unless {
+                Some(Given::Search) => settings.search.is_some(),
+                Some(Given::Trace) => !settings.traces.is_empty(),
+                None => false,
+            };
+            chosen(&one.section) && !given
         });
         let sections = criteria.sections.iter().filter(|section| chosen(&section.number));
         let sections: Vec<&Section> = sections.collect();
@@ -115,6 +124,8 @@ impl<'g> Evaluate<'g> {
         let plan = EvaluationPlan {
             command: command(settings),
             candidate: settings.candidate.clone(),
+            brought: None,
+            ground: settings.on.name().to_string(),
             standards: STANDARDS.map(str::to_string).to_vec(),
             repeats: settings.repeat,
             quick: settings.quick,
@@ -135,8 +146,19 @@ impl<'g> Evaluate<'g> {
         let standard = STANDARDS.iter().position(|name| *name == settings.candidate);
         let is_standard = standard.filter(|_| settings.with.is_empty());
         let with = settings.with.clone();
-        let mut evaluate =
-            Evaluate { plan, lines, runs, on, cases, bounds, is_standard, with, algorithms };
+        let traces = files(&settings.traces)?;
+        let mut evaluate = Evaluate {
+            plan,
+            lines,
+            runs,
+            on,
+            cases,
+            bounds,
+            is_standard,
+            with,
+            algorithms,
+            traces,
+        };
         for section in sections {
             evaluate.add(section, settings)?;
         }
@@ -145,12 +167,17 @@ impl<'g> Evaluate<'g> {
     }
 
     fn add(&mut self, section: &Section, settings: &EvaluateSettings<'_>) -> Result<(), Error> {
-        let chosen = section.cases.iter().filter(|case| case.quick || !settings.quick);
-        let scenarios = chosen.map(|case| {
-            let plain = ScenarioText::new(&case.file, &text(&case.file)?);
-            Ok((case, plain.scenario(&sets(&case.set))?))
+        let recorded = section.recorded.iter().flat_map(|case| {
+            let of = |trace: &String| Case { set: over(&case.set, trace), ..case.clone() };
+            self.traces.keys().map(of).collect::<Vec<_>>()
         });
-        let mut scenarios: Vec<(&Case, Scenario)> = scenarios.collect::<Result<_, Error>>()?;
+        let all = section.cases.iter().cloned().chain(recorded);
+        let scenarios = all.filter(|case| case.quick || !settings.quick).map(|case| {
+            let plain = ScenarioText::new(&case.file, &text(&case.file)?);
+            let scenario = plain.with_files(self.traces.clone()).scenario(&sets(&case.set))?;
+            Ok((case, scenario))
+        });
+        let mut scenarios: Vec<(Case, Scenario)> = scenarios.collect::<Result<_, Error>>()?;
         scenarios.retain(|(case, scenario)| self.can_be_carried(section, case, scenario, settings));
         let first_line = self.lines.len();
         self.lines.extend(section.lines.iter().filter_map(|line| {
@@ -187,7 +214,7 @@ impl<'g> Evaluate<'g> {
                     Planned { case: at, controller, repeat: number + 1, seed, load }
                 }));
             }
-            let (case, seed) = ((*case).clone(), scenario.seed);
+            let (case, seed) = (case.clone(), scenario.seed);
             self.cases.push(Staged { case, flows, lines, seed });
         }
         Ok(())
@@ -246,7 +273,7 @@ impl<'g> Evaluate<'g> {
         let key = |flow: &String| Override::new(&format!("flow.{flow}.cc"), controller);
         given.extend(flows.iter().map(key));
         given.extend(flows.iter().flat_map(|flow| with.iter().map(move |own| of_flow(flow, own))));
-        let text = ScenarioText::new(file, &text(file)?);
+        let text = ScenarioText::new(file, &text(file)?).with_files(self.traces.clone());
         let text = match &self.algorithms {
             Some(algorithms) => text.with_algorithms(algorithms.clone()),
             None => text,
@@ -261,8 +288,31 @@ impl<'g> Evaluate<'g> {
         let load = self.runs.iter().find(|run| run.case == case)?.load;
         let seed = self.cases[case].seed;
         let run = Planned { case, controller: 0, repeat: 1, seed, load };
-        self.scenario(&run).ok().map(|scenario| scenario.resolved)
+        let mut text = self.scenario(&run).ok()?.resolved;
+        // The file is kept beside those that it names.
+        for name in self.traces.keys() {
+            text = text.replace(&format!("\"{INPUTS}/{name}\""), &format!("\"{name}\""));
+        }
+        Some(text)
     }
+}
+
+/// Recorded links by their names.
+fn files(traces: &[(String, Vec<u8>)]) -> Result<Files, EvaluateError> {
+    let mut files = Files::new();
+    for (typed, bytes) in traces {
+        let name = typed.rsplit('/').next().unwrap_or(typed);
+        if files.insert(name.to_string(), bytes.as_slice().into()).is_some() {
+            return Err(EvaluateError::TwoTraces(name.to_string()));
+        }
+    }
+    Ok(files)
+}
+
+/// What is set in a case over a recorded link.
+fn over(set: &[String], trace: &str) -> Vec<String> {
+    let quoted = format!("{trace:?}");
+    set.iter().map(|set| set.replace("{trace}", &quoted)).collect()
 }
 
 fn sets(set: &[String]) -> Vec<Override> {
@@ -292,5 +342,6 @@ fn command(settings: &EvaluateSettings<'_>) -> String {
     words.extend((!grounds.is_empty()).then(|| format!("--on {}", grounds.join(","))));
     words.extend(settings.quick.then(|| "--quick".to_string()));
     words.extend(settings.search.map(|scenarios| format!("--search {scenarios}")));
+    words.extend(settings.traces.iter().map(|(name, _)| format!("--trace {}", quoted(name))));
     words.join(" ")
 }

@@ -268,6 +268,7 @@ def evaluate(
     quick: bool = False,
     repeat: int | None = None,
     search: int | None = None,
+    traces: Sequence[str | PathLike[str]] = (),
     set: Mapping[str, Any] | None = None,
     controllers: Factories | None = None,
     out: str | PathLike[str] | None = None,
@@ -279,8 +280,9 @@ def evaluate(
     `candidate` is a class, or a name: one of Knee's or of `controllers`. `sections`
     are numbers such as `"5.1.2"`, or `"5.2"` for all below it; `quick` takes the few
     cases that show most. `set` has keys of the candidate's flows alone. With `search`
-    as many scenarios are tried for the worst case of each metric. With `out` the
-    evaluation is kept there, with its page.
+    as many scenarios are tried for the worst case of each metric. `traces` are
+    recorded links in Mahimahi's format, over which section 6.4 runs too. With `out`
+    the evaluation is kept there, with its page.
 
     What a class raises fails the run in which it does so: the lines of that run say
     so, the others stand.
@@ -298,6 +300,7 @@ def evaluate(
             repeat,
             quick,
             search,
+            list(traces),
             _settings(set),
             (directory, force),
             _factories(own, "on_ack"),

@@ -177,6 +177,7 @@ def evaluate(
     repeat: int | None,
     quick: bool,
     search: int | None,
+    traces: list[str | PathLike[str]],
     set: _Settings,
     directory: _Directory,
     factories: dict[str, Any],

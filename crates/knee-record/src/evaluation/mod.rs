@@ -11,7 +11,7 @@ pub use against::{EvaluationChange, NotComparable, got_worse};
 pub use grounds::{EvaluationGrounds, EvaluationsCompared, GroundsPair};
 pub use table::write_evaluation;
 
-use crate::{Error, Paired, Unit};
+use crate::{Brought, Error, Paired, Unit};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -61,6 +61,12 @@ pub struct EvaluationPlan {
     pub command: String,
     /// The controller under test, as typed.
     pub candidate: String,
+    /// Its class, if it is written in Python; null: it is one of Knee's.
+    #[serde(default)]
+    pub brought: Option<Brought>,
+    /// Ground of the runs: `sim`, `kernel`.
+    #[serde(default = "simulator")]
+    pub ground: String,
     /// The controllers that it is compared with.
     pub standards: Vec<String>,
     /// Seeds of each run.
@@ -76,6 +82,11 @@ pub struct EvaluationPlan {
     pub not_tried: Vec<NotTried>,
     /// Runs to be done.
     pub runs_planned: usize,
+}
+
+/// The ground of the first evaluations, which did not name it.
+fn simulator() -> String {
+    "sim".to_string()
 }
 
 /// What a section asks.

@@ -13,6 +13,7 @@ Examples:
   knee evaluate vegas --quick --format markdown
   knee evaluate copa --quick --search
   knee evaluate cubic --quick --against baseline/evaluation.json
+  knee evaluate bbr --section 6.4 --trace cell.down   over a recorded link too
   knee evaluate cubic --section 5 --on sim,kernel     (as root) do both say the same?
 
 The candidate runs every scenario of RFC 9743's criteria beside Reno, CUBIC and BBR on
@@ -52,6 +53,10 @@ pub struct Evaluate {
     #[arg(long, value_name = "N", num_args = 0..=1,
           value_parser = clap::value_parser!(u64).range(3..=100_000))]
     pub search: Option<Option<u64>>,
+    /// A recorded link in Mahimahi's format, over which section 6.4 runs too; several: once
+    /// for each
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub trace: Vec<PathBuf>,
     /// An evaluation.json: exit with 1 where the candidate got worse beyond noise
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub against: Option<PathBuf>,
