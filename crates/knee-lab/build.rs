@@ -1,5 +1,5 @@
-//! Puts the studies into the program, and what `knee evaluate` runs: every file
-//! below `studies/` and `evaluation/`, so that they run without a checkout.
+//! Embeds all files below `studies/` and `evaluation/` in the program, so that they work without a
+//! checkout.
 
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ fn main() -> io::Result<()> {
     embed("evaluation")
 }
 
-/// Writes `FOLDER.rs` with every file below that folder of the workspace.
+/// Writes `FOLDER.rs` with all files below that folder of the workspace.
 fn embed(folder: &str) -> io::Result<()> {
     let root = Path::new(&env::var("CARGO_MANIFEST_DIR").expect("cargo sets it"))
         .join("../..")
@@ -31,8 +31,7 @@ fn embed(folder: &str) -> io::Result<()> {
     fs::write(out.join(format!("{folder}.rs")), code)
 }
 
-/// Names below `root`, with `/`, and where the files are. What is written by
-/// Knee itself or hidden stays out.
+/// Collects names below `root`, with `/`, and paths. Skips hidden files and Knee's own output.
 fn collect(root: &Path, folder: &Path, files: &mut Vec<(String, PathBuf)>) -> io::Result<()> {
     for entry in fs::read_dir(folder)? {
         let path = entry?.path();

@@ -1,11 +1,10 @@
-//! What advice is worth where the truth is known: paths are drawn, 1,500 closed
-//! connections of each are all that advice sees, and the gain is measured by
-//! running all of them under either controller on the path itself.
+//! Accuracy of advice where the truth is known: paths are random, advice sees only 1,500 closed
+//! connections of each, and the gain is measured by running all of them under either controller on
+//! the path itself.
 //!
 //! `cargo bench --workspace --bench advise -- [PATHS [SIMULATIONS [SEED [outside]]]]`
 //!
-//! With `outside` the paths have CoDel, losses in bursts, or both, which the model of
-//! a path has not.
+//! With `outside` the paths have CoDel, bursty losses or both, which the path model lacks.
 
 #![allow(clippy::print_stdout, clippy::unwrap_used, reason = "a bench prints, and may panic")]
 
@@ -20,7 +19,7 @@ use std::env;
 const CONNECTIONS: u32 = 1500;
 const TRUTHS: u64 = 5;
 
-/// A path that nobody knows.
+/// A path that advice does not see.
 struct Hidden {
     rate_mbps: f64,
     rtt_ms: f64,
@@ -28,7 +27,7 @@ struct Hidden {
     buffer_bdp: f64,
     load: f64,
     cross: f64,
-    /// What the model does not have: CoDel, losses in bursts.
+    /// Effects outside of the model: CoDel, bursty losses.
     outside: [bool; 2],
 }
 
@@ -60,7 +59,7 @@ impl Hidden {
         };
         let [codel, bursts] = self.outside;
         let aqm = if codel { "aqm = \"codel\"\n" } else { "" };
-        // Four packets in a row, as often as it takes for the same share.
+        // Bursts of four packets, at the same mean loss.
         let loss = match bursts && self.loss > 0.0 {
             true => {
                 format!("{{ good_to_bad = \"{:.5} %\", bad_to_good = \"25 %\" }}", self.loss * 25.0)
@@ -84,7 +83,7 @@ impl Hidden {
     }
 }
 
-/// Mean gain of the large and the small ones, all under BBR against all under CUBIC.
+/// Mean gain of large and small connections, all under BBR against all under CUBIC.
 fn truth(lab: &Lab, hidden: &Hidden, seed: u64) -> [f64; 2] {
     let (mut sums, mut counts) = ([0.0; 2], [0.0; 2]);
     for number in 0..TRUTHS {

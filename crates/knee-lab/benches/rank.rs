@@ -1,5 +1,5 @@
-//! All controllers over eight shipped scenarios with ten seeds: how long a
-//! ranking takes, and how large its page is.
+//! Duration and page size of a ranking of all controllers over eight bundled scenarios with ten
+//! seeds.
 //!
 //! `cargo bench --workspace --bench rank`
 
@@ -9,8 +9,8 @@ use knee_lab::{Lab, Rank, RankSettings, ScenarioText};
 use std::fs;
 use std::path::Path;
 
-/// Each carries at most 100,000 packets: 10 Mbit/s for two minutes, or
-/// 100 Mbit/s for ten seconds.
+/// Each scenario carries at most 100,000 packets: 10 Mbit/s for two minutes, or 100 Mbit/s for ten
+/// seconds.
 const SCENARIOS: [&str; 8] = [
     "improved-bbr/one-flow.toml",
     "improved-bbr/two-rtts.toml",

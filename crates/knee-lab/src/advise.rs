@@ -1,5 +1,5 @@
-//! Which controller to try, from connections that have ended: knee-advise over the
-//! packet simulator. What `knee advise` does.
+//! Recommends a controller from finished connections: knee-advise over the packet simulator.
+//! Implements `knee advise`.
 
 mod observed;
 
@@ -23,77 +23,77 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// Connections that a simulation has at most: more tell little more.
+/// Limit on the connections of one simulation; more add little information.
 const CONNECTIONS_MAX: usize = 1500;
-/// Fewer connections than this are no ground for advice.
+/// Minimum number of connections for advice.
 pub const CONNECTIONS_MIN: usize = 200;
-/// Paths on which candidates are asked.
+/// Number of fitted paths on which each candidate is simulated.
 const FITS: usize = 12;
-/// A queue holds two packets at least, bytes.
+/// Minimum queue size: two packets, bytes.
 const QUEUE_MIN: f64 = 3000.0;
 /// Name of the group's flow.
 const OWN: &str = "own";
-/// Name of the sizes that the scenario names.
+/// File name of the sizes in the scenario.
 const SIZES: &str = "sizes.txt";
 const CLASSES: [Class; 2] = [Class::Small, Class::Large];
 
-/// Why there is nothing to give advice about.
+/// Why no advice can be given.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum AdviseError {
-    /// A folder without records.
+    /// The folder contains no records.
     #[error("there are no connections in {}", .0.display())]
     NoFiles(PathBuf),
-    /// Records without any connection that came to its end.
+    /// No recorded connection sent data and finished.
     #[error("no connection in it sent anything and came to its end")]
     NoConnections,
 }
 
-/// How advice is found.
+/// Settings of the search for advice.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AdviseSettings {
-    /// Controllers to ask about, as scenarios write them.
+    /// Controllers to compare, as written in scenarios.
     pub candidates: Candidates,
-    /// Simulations of the controller in use, for each group.
+    /// Simulations of the controller in use, per group.
     pub simulations: usize,
-    /// Of all draws.
+    /// Seed of all random draws.
     pub seed: u64,
 }
 
-/// Advice for a group of connections.
+/// Advice for one group of connections.
 #[derive(Clone, Debug)]
 pub struct Advised {
     /// The group.
     pub name: String,
-    /// The controller that most of its connections have.
+    /// The controller of most of its connections.
     pub in_use: String,
-    /// Connections under it.
+    /// Connections under that controller.
     pub connections: usize,
-    /// The paths that explain them best, the best first.
+    /// The paths that fit the observations best, best first.
     pub fits: Vec<Fit>,
-    /// By candidate, and by class of size.
+    /// Results by candidate and size class.
     pub classes: Vec<AdvisedClass>,
 }
 
-/// What is said of a candidate, for a class of sizes.
+/// Result for one candidate and one size class.
 #[derive(Clone, Debug)]
 pub struct AdvisedClass {
     /// The candidate.
     pub candidate: String,
-    /// Sizes.
+    /// Size class.
     pub class: Class,
     /// Connections of that class.
     pub connections: usize,
-    /// The part of the group's bytes that they carry.
+    /// Share of the group's bytes that these connections carry.
     pub bytes_share: f64,
-    /// What the rule without any simulation says.
+    /// Answer of the rule of thumb, which needs no simulation.
     pub rule: Option<RuleOfThumb>,
-    /// What the simulator expects; none: no path has such connections.
+    /// Prediction of the simulator; `None` if no path has such connections.
     pub prediction: Option<Prediction>,
-    /// What follows.
+    /// The conclusion.
     pub verdict: Verdict,
 }
 
-/// What the simulations of a group have in common.
+/// What all simulations of a group have in common.
 struct Stage<'g> {
     group: &'g ObservedGroup,
     sizes: Files,
@@ -101,11 +101,11 @@ struct Stage<'g> {
     seed: u64,
 }
 
-/// The connections of a simulation by their number.
+/// Connections of a simulation, by connection number.
 type Simulated = BTreeMap<u64, Connection>;
 
 impl Lab {
-    /// Fits paths to each group, and asks the candidates on them. None: it was
+    /// Fits paths to the group and simulates the candidates on them. Returns `None` if it was
     /// stopped.
     ///
     /// # Errors
@@ -169,7 +169,7 @@ impl Lab {
     }
 }
 
-/// By candidate and class, with what `of` says of each.
+/// Builds the results by candidate and class; `of` supplies prediction and verdict of each.
 fn classes(
     group: &ObservedGroup,
     settings: &AdviseSettings,
@@ -200,7 +200,7 @@ fn is_of(connection: &Connection, class: Class) -> bool {
     (connection.bytes >= LARGE_BYTES) == (class == Class::Large)
 }
 
-/// The same connections under both, by their numbers.
+/// Compares the connections that finished under both controllers, matched by number.
 fn answer(in_use: &Simulated, candidate: &Simulated, class: Class) -> Option<Answer> {
     let pairs: Vec<(&Connection, &Connection)> = in_use
         .iter()
@@ -236,7 +236,7 @@ impl<'g> Stage<'g> {
         Advised { name, in_use, connections: connections.len(), fits, classes }
     }
 
-    /// Runs paths with a controller each; none: it was stopped.
+    /// Simulates each path with its controller; `None` if it was stopped.
     fn simulate(&self, lab: &Lab, asked: &[(Path, &str)]) -> Result<Option<Vec<Simulated>>, Error> {
         let simulator = lab.grounds.get(SIMULATOR)?;
         let scenarios = asked.iter().map(|(path, cc)| self.scenario(path, cc));
@@ -254,7 +254,7 @@ impl<'g> Stage<'g> {
     }
 }
 
-/// A path as a scenario: the group's connections, and the others'.
+/// Writes a path as a scenario: the group's connections and the cross traffic.
 fn scenario_text(path: &Path, group: &ObservedGroup, count: usize, seed: u64) -> String {
     let (interval_s, mean_bytes) = (group.interval_s(), group.mean_bytes());
     let Path { rate_bps, rtt_s, loss, buffer_bdp, cross } = *path;
@@ -269,7 +269,7 @@ fn scenario_text(path: &Path, group: &ObservedGroup, count: usize, seed: u64) ->
         )
     };
     let others_s = mean_bytes * 8.0 / (cross * rate_bps);
-    // Without cross traffic that is never.
+    // An interval longer than the run means no cross traffic.
     let others = if others_s < duration_s {
         format!("[[flow]]\nname = \"others\"\ncc = \"cubic\"\n{}", mix(others_s, ""))
     } else {
@@ -286,7 +286,7 @@ fn scenario_text(path: &Path, group: &ObservedGroup, count: usize, seed: u64) ->
     )
 }
 
-/// The first flow's connections that came to their end.
+/// Finished connections of the first flow.
 fn own_connections(run: &Run) -> Simulated {
     let rows = run.records.connections.iter();
     let own = rows.filter(|row| row.flow == Some(0) && row.completion_ns.is_some());

@@ -1,7 +1,6 @@
-//! What a scenario asks without a key for it, answered by runs of the
-//! alternatives on the simulator: a group of flows over several paths against
-//! each path alone; mixes under one controller against all of them under the
-//! other.
+//! Answers questions that a scenario implies, without a key for them, by simulating alternatives: a
+//! multipath flow group against each path alone; mixes under one controller against all of them
+//! under the other.
 
 use crate::error::Error;
 use crate::experiment::{repeat_seed, seed};
@@ -14,16 +13,16 @@ use knee_scenario::{Flow, Override, Scenario, Workload};
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
-/// Seeds with which each alternative runs at least: enough for an interval,
-/// and for a sign test to tell two alternatives apart where one never ends.
+/// Minimum number of seeds for each alternative: enough for an interval, and for a sign test to
+/// distinguish two alternatives if one never finishes.
 pub const ANSWER_SEEDS: u64 = 10;
-/// Groups over several paths that are asked about; further ones are not.
+/// Limit on the multipath groups that are examined; further ones are ignored.
 const GROUPS_MAX: usize = 4;
-/// How often the paths' use is looked at, where that takes few rows.
+/// Finer sampling interval of path usage, used when it costs few rows.
 const FINE_SAMPLES: &str = "sample_interval=10 ms";
 const FEW_FLOWS: usize = 20;
 
-/// What a scenario asks.
+/// The questions that a scenario implies.
 #[derive(Debug, Default)]
 pub struct Questions {
     paths: Vec<(PathsQuestion, Vec<String>)>,
@@ -32,25 +31,25 @@ pub struct Questions {
 }
 
 impl Questions {
-    /// Of a scenario.
+    /// Derives the questions from a scenario.
     pub fn of(scenario: &Scenario) -> Questions {
         let (processes, pairs) = mixes(scenario);
         Questions { paths: paths(scenario), processes, pairs }
     }
 
-    /// Processes of two mixes each, and the same as pairs; others are left out.
+    /// Returns processes of exactly two mixes, and the same as pairs; drops the others.
     pub(crate) fn into_pairs(self) -> (Vec<MixProcess>, Vec<MixPair>) {
         let two = self.processes.into_iter().filter(|process| process.flows.len() == 2);
         let pairs = self.pairs.into_iter().filter(|pair| pair.flows.is_empty());
         (two.collect(), pairs.collect())
     }
 
-    /// Controllers of the process that has the most.
+    /// Number of controllers in the process that has the most.
     fn controllers(&self) -> usize {
         self.processes.iter().map(|process| process.flows.len()).max().unwrap_or(0)
     }
 
-    /// Which of the runs under one controller are of a pair's test and control.
+    /// Indices of the single-controller runs of a pair's test and control.
     fn runs_of(&self, pair: &MixPair) -> [usize; 2] {
         let place = |flow: &String| {
             let mut places = self
@@ -62,14 +61,14 @@ impl Questions {
         [place(&pair.test_flow), place(&pair.control_flow)]
     }
 
-    /// Whether there is none.
+    /// Whether the scenario implies no question.
     pub fn is_empty(&self) -> bool {
         self.paths.is_empty() && self.pairs.is_empty()
     }
 }
 
-/// Groups of flows over several paths of which none is for backup alone: with
-/// one, together is not what the group is meant to do.
+/// Multipath flow groups without a backup path; with one, using all paths together is not the
+/// intended mode.
 fn paths(scenario: &Scenario) -> Vec<(PathsQuestion, Vec<String>)> {
     let first_of_group = scenario.flows.iter().filter(|flow| flow.index == 0);
     let several = first_of_group.filter(|flow| {
@@ -84,18 +83,17 @@ fn paths(scenario: &Scenario) -> Vec<(PathsQuestion, Vec<String>)> {
         .collect()
 }
 
-/// Mixes of one process over one path: all transfers run under one controller after the
-/// other.
+/// Mixes of one process over one path; each run puts all transfers under one of the controllers.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct MixProcess {
-    /// Groups of flows: those under test in the order of the scenario, the control last.
+    /// Flow groups: those under test in scenario order, the control last.
     flows: Vec<String>,
 }
 
-/// More controllers in one process are not compared.
+/// Limit on the controllers compared in one process.
 const CONTROLLERS_MAX: usize = 6;
 
-/// Mixes that share a process and a path, each under test against the control.
+/// Finds mixes that share a process and a path, and pairs each test with the control.
 fn mixes(scenario: &Scenario) -> (Vec<MixProcess>, Vec<MixPair>) {
     let mut of_process: BTreeMap<&str, Vec<&Flow>> = BTreeMap::new();
     for flow in scenario.flows.iter().filter(|flow| flow.index == 0) {
@@ -112,7 +110,7 @@ fn mixes(scenario: &Scenario) -> (Vec<MixProcess>, Vec<MixPair>) {
         if !some || !same_path || flows[0].multipath.is_some() {
             continue;
         }
-        // CUBIC is what there is without a choice; else the last one is the control.
+        // CUBIC is the control, as Linux's default; without CUBIC, the last group is.
         let control = flows.iter().position(|flow| flow.controller.name == "cubic");
         let control = flows.remove(control.unwrap_or(flows.len() - 1));
         let tests = flows;
@@ -137,35 +135,34 @@ fn mixes(scenario: &Scenario) -> (Vec<MixProcess>, Vec<MixPair>) {
     (processes, pairs)
 }
 
-/// Which run it is.
+/// Identifies an alternative.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Which {
-    /// As the scenario has it: together, half and half.
+    /// The scenario unchanged: all paths together, controllers side by side.
     AsItIs,
-    /// The group of a question over one path alone.
+    /// The flow group of a question over a single path.
     Alone { question: usize, path: usize },
-    /// All mixes of each process under the controller of one of its groups, by number;
-    /// of a process with fewer, under its control.
+    /// All mixes of each process under the controller of its group with this index; under the
+    /// control if the process has fewer groups.
     All(usize),
 }
 
-/// What is known so far of the runs of a seed.
+/// Results so far of one seed's runs.
 #[derive(Default)]
 struct Seed {
-    /// By question, what a run came to.
+    /// Result of each run, by question.
     values: BTreeMap<(Which, usize), PathsRun>,
-    /// Runs with mixes, until all three are there.
+    /// Runs with mixes, kept until all runs of the seed have ended.
     whole: BTreeMap<Which, Run>,
     mixes: Vec<MixSeed>,
 }
 
 impl Lab {
-    /// Answers what a scenario asks, by runs on the simulator with
-    /// `repeat` seeds, but at least [`ANSWER_SEEDS`]. None: it asks nothing, or
-    /// it was stopped.
+    /// Answers the questions that a scenario implies, by simulation with `repeat` seeds but at
+    /// least [`ANSWER_SEEDS`]. Returns `None` if there are no questions or it was stopped.
     ///
     /// # Errors
-    /// What is wrong with an alternative, or that one cannot be run.
+    /// An error in an alternative, or an alternative that cannot be run.
     pub fn answer(
         &self,
         text: &ScenarioText,
@@ -202,7 +199,7 @@ impl Lab {
     }
 }
 
-/// The scenarios of a seed, each with what it is.
+/// The alternative scenarios for one seed.
 fn alternatives(
     text: &ScenarioText,
     set: &[Override],
@@ -218,7 +215,7 @@ fn alternatives(
     for (question, (asked, paths)) in questions.paths.iter().enumerate() {
         for (path, name) in paths.iter().enumerate() {
             let key = |key: &str| format!("flow.{}.{key}", asked.flow);
-            // A scheduler that has no choice: some take two paths and no fewer.
+            // `minrtt`, because some schedulers require two paths.
             let alone = [
                 Override::new(&key("paths"), &format!("[\"{name}\"]")),
                 Override::new(&key("scheduler"), "minrtt"),
@@ -235,7 +232,7 @@ fn alternatives(
     Ok(all)
 }
 
-/// All mixes of each process under the controller of one of its groups.
+/// The scenario with all mixes of each process under the controller of one group.
 pub(crate) fn under(scenario: &Scenario, processes: &[MixProcess], at: usize) -> Scenario {
     let mut all = scenario.clone();
     for MixProcess { flows } in processes {
@@ -249,8 +246,8 @@ pub(crate) fn under(scenario: &Scenario, processes: &[MixProcess], at: usize) ->
 }
 
 impl Seed {
-    /// Keeps what is asked of a run. Transfers are many: those of a seed are
-    /// counted together as soon as its three runs are there.
+    /// Extracts the values that the questions need from a run. Runs with mixes have many transfers,
+    /// so they are reduced as soon as all runs of the seed have ended.
     fn keep(&mut self, which: Which, run: Run, questions: &Questions, scenario: &Scenario) {
         let view = run.view(scenario);
         for (number, (asked, _)) in questions.paths.iter().enumerate() {

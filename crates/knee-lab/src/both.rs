@@ -1,5 +1,4 @@
-//! A scenario on the simulator and on grounds in real time: what they gave, side
-//! by side.
+//! One scenario on the simulator and on real-time grounds: results side by side.
 
 use crate::command;
 use crate::directory::{FIDELITY, REPORT};
@@ -12,25 +11,25 @@ use knee_record::{
 use knee_report::{Comparison, ComparisonHead, RunPage, StudyPage, comparison_report};
 use std::path::Path;
 
-/// Heads of the table of measures on the simulator and on another ground; `>`
-/// before those of figures.
+/// Column heads for measures on the simulator and on another ground; a leading `>` marks numeric
+/// columns.
 pub fn heads(ground: &str) -> [String; 7] {
     let figures = format!(">{ground}");
     ["agrees", "measure", "of", ">sim", &figures, ">difference", "tolerance"].map(String::from)
 }
 
-/// Heads of the table of claims on the simulator and on another ground.
+/// Column heads for claims on the simulator and on another ground.
 pub fn claim_heads(ground: &str) -> [&str; 7] {
     ["id", "claim", "expected", SIMULATOR, "measured", ground, "measured"]
 }
 
-/// A ground as a sentence has it after "the".
+/// Names a ground as it reads after "the".
 pub fn noun(ground: &str) -> String {
     if ground == KERNEL { ground.to_string() } else { format!("ground {ground}") }
 }
 
-/// The grounds that left runs below a directory, where one can compare them: the
-/// simulator and at least one of those in real time; otherwise none.
+/// The grounds with runs below a directory that can be compared: the simulator and at least one
+/// real-time ground; empty otherwise.
 pub fn are_in(directory: &Path) -> Vec<&'static str> {
     let holds = |ground: &&str| directory.join(ground).join(knee_record::MANIFEST).is_file();
     let real: Vec<&str> = REAL.into_iter().filter(holds).collect();
@@ -40,11 +39,11 @@ pub fn are_in(directory: &Path) -> Vec<&'static str> {
     }
 }
 
-/// Compares the runs below a directory; writes `fidelity.json` and the page
-/// of all, which holds the line that repeats them.
+/// Compares the runs below a directory; writes `fidelity.json` and the combined page, which
+/// includes `command`, the command that repeats them.
 ///
 /// # Errors
-/// That a run cannot be read, or the comparison not be written.
+/// A run that cannot be read, or a comparison that cannot be written.
 pub fn compare(directory: &Path, command: &str) -> Result<Fidelity, Error> {
     let sim = read_run(&directory.join(SIMULATOR))?;
     let others = are_in(directory).into_iter().skip(1);
@@ -60,12 +59,12 @@ pub fn compare(directory: &Path, command: &str) -> Result<Fidelity, Error> {
     Ok(fidelity)
 }
 
-/// Reads what [`compare`] wrote.
+/// Reads the file that [`compare`] wrote.
 pub(crate) fn read(directory: &Path) -> Result<Fidelity, Error> {
     Ok(read_fidelity(&directory.join(FIDELITY))?)
 }
 
-/// A row of the table of measures.
+/// Formats a row of the table of measures.
 pub fn row(one: &Agreement) -> [String; 7] {
     let never = |value: Option<f64>| one.unit.show(value.unwrap_or(f64::INFINITY));
     [
@@ -79,7 +78,7 @@ pub fn row(one: &Agreement) -> [String; 7] {
     ]
 }
 
-/// The tables of the page for one ground: measures, then what came of the claims.
+/// The page's tables for one ground: measures, then outcomes of the claims.
 fn tables(fidelity: &Fidelity, sim: &SavedRun, other: &SavedRun) -> Vec<Comparison> {
     let probes = fidelity.kernel.probes.iter();
     let probes: Vec<String> = probes
@@ -115,7 +114,7 @@ fn tables(fidelity: &Fidelity, sim: &SavedRun, other: &SavedRun) -> Vec<Comparis
     std::iter::once(measures).chain((!claims.rows.is_empty()).then_some(claims)).collect()
 }
 
-/// Claims with their outcome on the simulator and on another ground.
+/// Table of claims with their outcomes on the simulator and on another ground.
 pub(crate) fn claims_table<'c>(
     ground: &str,
     claims: impl Iterator<Item = (&'c ClaimOutcome, &'c ClaimOutcome)>,
@@ -131,7 +130,7 @@ pub(crate) fn claims_table<'c>(
     }
 }
 
-/// A row of the table of claims.
+/// Formats a row of the table of claims.
 pub fn claim_row(sim: &ClaimOutcome, other: &ClaimOutcome) -> [String; 7] {
     [
         sim.id.clone(),

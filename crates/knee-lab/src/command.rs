@@ -1,10 +1,9 @@
-//! Lines for the command line `knee` that do something again. Records and
-//! pages hold them.
+//! `knee` command lines that repeat a run or an analysis, stored in records and on pages.
 
 use crate::ground::{Ground, SIMULATOR};
 use std::path::Path;
 
-/// A word as a POSIX shell takes it.
+/// Quotes a word for a POSIX shell.
 pub fn quoted(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "_-./=:%+,@".contains(c);
     if !word.is_empty() && word.chars().all(plain) {
@@ -13,14 +12,14 @@ pub fn quoted(word: &str) -> String {
     format!("'{}'", word.replace('\'', r"'\''"))
 }
 
-/// The line that repeats a run from its directory, which has the resolved
-/// scenario and all that it names.
+/// The command that repeats a run from its directory, which holds the resolved scenario and all of
+/// its inputs.
 pub fn of_run(directory: &Path, grounds: &[&str]) -> String {
     let scenario = directory.join(knee_record::SCENARIO);
     format!("knee run {}{}", quoted(&scenario.to_string_lossy()), on(grounds))
 }
 
-/// ` --on sim,kernel`; nothing for the simulator alone, which is the default.
+/// Formats ` --on sim,kernel`; empty for the simulator alone, which is the default.
 pub(crate) fn on(grounds: &[&str]) -> String {
     match grounds {
         [only] if *only == SIMULATOR => String::new(),
@@ -37,7 +36,7 @@ pub(crate) fn names<'g>(grounds: &'g [&dyn Ground]) -> Vec<&'g str> {
 mod tests {
     use super::quoted;
 
-    /// What a POSIX shell makes of it is the word again.
+    /// A POSIX shell must expand the quoted word to the original.
     #[test]
     fn a_shell_reads_quoted_words_back() {
         for word in ["plain-1.toml", "a b", "it's", "$HOME", "", "x;y", "link.a.rate=20 Mbit/s"] {

@@ -1,5 +1,5 @@
-//! Runs, sets of repeats and points of sweeps against the first of them: by the
-//! measures that matter for their workload, and number by number.
+//! Compares runs, sets of repeats and points of sweeps with the first of them: by the measures that
+//! matter for their workload, and number by number.
 
 mod page;
 mod sides;
@@ -20,37 +20,37 @@ use sides::Found;
 pub(crate) use sides::{PointOf, Source};
 use std::path::{Path, PathBuf};
 
-/// Schema name of a comparison of several.
+/// Schema name of a comparison of several runs.
 pub(crate) const SCHEMA: &str = "knee-comparisons/1";
 
 /// Why directories cannot be compared.
 #[derive(Debug, thiserror::Error)]
 pub enum CompareError {
-    /// One has repeats.
+    /// A single run and a set of repeats.
     #[error("one is a single run, the other one repeats")]
     Kinds,
-    /// There is nothing to compare with.
+    /// Fewer than two runs.
     #[error("one run alone cannot be compared")]
     TooFew,
-    /// There are no pairs.
+    /// The repeats have fewer than two seeds in common.
     #[error("the repeats have fewer than two seeds in common")]
     NoCommonSeeds,
-    /// A sweep has no such point.
+    /// The sweep has no such point.
     #[error("the sweep in {sweep} has no point with {wanted}")]
     NoPoint {
-        /// Its folder.
+        /// The sweep's folder.
         sweep: String,
-        /// What was asked for.
+        /// The requested setting.
         wanted: String,
         /// Each key with its values: `flow.a.cc=bbr|reno`.
         known: Vec<String>,
     },
 }
 
-/// Compares the run in one directory with that in another, or the repeats.
+/// Compares the run or set of repeats in one directory with that in another.
 ///
 /// # Errors
-/// That one cannot be read, or a [`CompareError`].
+/// A directory that cannot be read, or a [`CompareError`].
 pub fn compare(before: &Path, after: &Path) -> Result<Comparison, Error> {
     match (repeats(before)?, repeats(after)?) {
         (Some(before), Some(after)) => {
@@ -61,7 +61,7 @@ pub fn compare(before: &Path, after: &Path) -> Result<Comparison, Error> {
     }
 }
 
-/// The runs of an experiment with repeats; none where a single run is.
+/// The runs of an experiment with repeats; `None` for a single run.
 fn repeats(directory: &Path) -> Result<Option<Vec<Summary>>, Error> {
     if !directory.join(REPEAT).is_file() {
         return Ok(None);
@@ -101,10 +101,10 @@ pub struct RunsCompared {
     pub comparisons: Vec<Comparison>,
 }
 
-/// A comparison, and what is drawn over time of the first run of each.
+/// A comparison, and the time series of each side's first run.
 #[derive(Debug)]
 pub struct ComparedRuns {
-    /// What came out.
+    /// The comparison.
     pub compared: RunsCompared,
     series: Vec<SideSeries>,
 }
@@ -113,7 +113,7 @@ pub struct ComparedRuns {
 /// `SWEEP@KEY=VALUE` names points of a sweep, its folder alone all of them.
 ///
 /// # Errors
-/// That one cannot be read, or a [`CompareError`].
+/// A directory that cannot be read, or a [`CompareError`].
 pub fn compare_runs(directories: &[PathBuf]) -> Result<ComparedRuns, Error> {
     let sources = sides::sources(directories)?;
     if sources.len() < 2 {
@@ -143,7 +143,7 @@ pub fn compare_runs(directories: &[PathBuf]) -> Result<ComparedRuns, Error> {
     Ok(ComparedRuns { compared, series })
 }
 
-/// One run of each, or several of each with seeds in common.
+/// Checks that all sides are single runs, or all have several runs with common seeds.
 fn check(sides: &[Side]) -> Result<(), Error> {
     let Some((first, others)) = sides.split_first() else { return Ok(()) };
     for side in others {
@@ -182,11 +182,10 @@ fn command(directories: &[PathBuf]) -> String {
 }
 
 impl Lab {
-    /// Writes a comparison and its page into a directory, which is to be
-    /// [`Lab::claim`]ed before.
+    /// Writes a comparison and its page into a directory, which must have been [`Lab::claim`]ed.
     ///
     /// # Errors
-    /// That it cannot be written.
+    /// A file that cannot be written.
     pub fn keep_comparison(&self, runs: &ComparedRuns, directory: &Path) -> Result<(), Error> {
         write_json(&directory.join(COMPARISON), &runs.compared)?;
         write_text(&directory.join(REPORT), &runs.page()?)?;
@@ -194,7 +193,7 @@ impl Lab {
     }
 }
 
-/// The page of the comparison that a directory holds, from the runs that it names.
+/// Renders the page of the comparison stored in a directory, from the runs that it names.
 pub(crate) fn saved_page(compared: &RunsCompared) -> Result<String, Error> {
     let names: Vec<PathBuf> = compared.directories.iter().map(PathBuf::from).collect();
     compare_runs(&names)?.page()

@@ -1,4 +1,4 @@
-//! A path measured with constant windows: what `knee curve` draws.
+//! Measures a path with constant windows. Implements `knee curve`.
 
 use crate::error::Error;
 use crate::experiment::check_jobs;
@@ -12,48 +12,48 @@ use knee_record::{NotMeasurable, Verdict, Window, measure};
 use knee_report::CurvePoint;
 use knee_scenario::{Errors, Link, Measure, Override, Scenario, Statistic};
 
-/// The scenario without a file.
+/// Scenario used when no file is given.
 const BUILT_IN: &str = "improved-bbr/fixed-window.toml";
 
-/// Windows, in BDP up to the knee and, beyond it, in buffers above one BDP. They
-/// end soon after that: where every eighth packet is lost, timeouts decide.
+/// Windows, in BDP up to the knee, and beyond it in buffers above one BDP. They end soon after a
+/// full buffer: at one loss in eight packets, timeouts dominate.
 const BELOW: [f64; 10] = [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0];
 const ABOVE: [f64; 7] = [0.1, 0.25, 0.5, 0.75, 0.95, 1.03, 1.06];
-/// ... without a buffer that ends.
+/// Buffer assumed for an unlimited one, BDP.
 const UNLIMITED_BDP: f64 = 1.0;
 
-/// The path, as its only flow sees it.
+/// The path as seen by its only flow.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CurvePath {
     /// Name of its slowest link.
     pub bottleneck: String,
     /// Rate of that link, bit/s.
     pub rate_bps: f64,
-    /// Product of that rate and the RTT without queues, bytes.
+    /// Bandwidth-delay product of that rate and the RTT without queueing, bytes.
     pub bdp_bytes: f64,
-    /// Buffer of that link, bytes; none: it has no end.
+    /// Buffer of that link, bytes; `None` if unlimited.
     pub buffer_bytes: Option<f64>,
     /// A full segment with its header, bytes.
     pub segment_bytes: f64,
 }
 
-/// A window on a ground.
+/// Result of one window on one ground.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Measured {
     /// Name of the ground.
     pub ground: String,
     /// Window, rate and RTT.
     pub point: CurvePoint,
-    /// Part of the bytes that were sent again.
+    /// Fraction of the bytes that were retransmitted.
     pub lost: f64,
-    /// Whether the run was sound.
+    /// Verdict on the run.
     pub verdict: Verdict,
 }
 
 /// Why a scenario has no curve.
 #[derive(Debug, thiserror::Error)]
 pub enum CurveError {
-    /// It has not one flow.
+    /// It has more than one flow.
     #[error("the scenario has more than one flow")]
     SeveralFlows,
     /// The flow's window is not constant.
@@ -62,10 +62,10 @@ pub enum CurveError {
     /// The flow has several paths.
     #[error("the scenario has a flow over several paths")]
     SeveralPaths,
-    /// What the path allows is not known, or changes.
+    /// The path has no known constant rate.
     #[error("the scenario has no link with a constant rate")]
     NoConstantRate,
-    /// Other grounds are compared with the simulator.
+    /// The simulator is not among the grounds; the others are compared with it.
     #[error("the kernel's points are drawn over the simulator's")]
     WithoutSimulator,
     /// A run was too short.
@@ -73,31 +73,30 @@ pub enum CurveError {
     Nothing {
         /// The window, bytes.
         window_bytes: f64,
-        /// What is missing.
+        /// The value that is missing.
         reason: NotMeasurable,
     },
 }
 
-/// A path's curve, planned: one run for each window and ground.
+/// The plan of a path's curve: one run for each window and ground.
 #[derive(Debug)]
 pub struct Curve<'g> {
     /// Title of the scenario.
     pub name: String,
-    /// What is measured.
+    /// The measured path.
     pub path: CurvePath,
     on: Vec<&'g dyn Ground>,
-    /// Packets.
+    /// Windows, packets.
     windows: Vec<u64>,
     scenarios: Vec<Scenario>,
 }
 
 impl<'g> Curve<'g> {
-    /// Plans the curve of a scenario with one flow of controller `fixed`; none:
+    /// Plans the curve of a scenario with one flow of controller `fixed`; `None` uses the scenario
     /// of the study improved-bbr.
     ///
     /// # Errors
-    /// Everything that is wrong with the scenario, a [`CurveError`], or what a
-    /// ground or this host lacks.
+    /// All errors in the scenario, a [`CurveError`], or what a ground or this host lacks.
     pub fn new(text: Option<&ScenarioText>, on: Vec<&'g dyn Ground>) -> Result<Curve<'g>, Error> {
         if !on.iter().any(|ground| ground.name() == SIMULATOR) {
             return Err(CurveError::WithoutSimulator.into());
@@ -120,7 +119,7 @@ impl<'g> Curve<'g> {
         self.on.iter().flat_map(of_ground).collect()
     }
 
-    /// What is drawn.
+    /// Builds the chart of the measurements.
     pub fn picture(&self, measured: &[Measured]) -> knee_report::Curve {
         let on_ground = |name: &str| {
             let those = measured.iter().filter(|one| one.ground == name);
@@ -137,8 +136,7 @@ impl<'g> Curve<'g> {
 }
 
 impl Lab {
-    /// Runs a scenario with one window after the other. None when it was
-    /// stopped.
+    /// Runs the scenario with each window. Returns `None` if it was stopped.
     ///
     /// # Errors
     /// The first failure of a run.
@@ -189,8 +187,8 @@ fn path(scenario: &Scenario) -> Result<CurvePath, CurveError> {
     Ok(CurvePath { bottleneck, rate_bps, bdp_bytes, buffer_bytes, segment_bytes })
 }
 
-/// The slowest link of a path with its rate; none where a rate changes, which
-/// no single curve shows.
+/// The slowest link of a path with its rate; `None` if a rate varies, which no single curve can
+/// show.
 fn bottleneck(scenario: &Scenario, path: usize) -> Option<(&Link, f64)> {
     let links = scenario.paths[path].forward.iter().map(|link| &scenario.links[*link]);
     let mut slowest: Option<(&Link, f64)> = None;
@@ -207,7 +205,7 @@ fn bottleneck(scenario: &Scenario, path: usize) -> Option<(&Link, f64)> {
     slowest
 }
 
-/// In packets, each once.
+/// Distinct windows, packets.
 fn windows(path: &CurvePath) -> Vec<u64> {
     let above = path.buffer_bytes.unwrap_or(UNLIMITED_BDP * path.bdp_bytes);
     let below = BELOW.iter().map(|times| times * path.bdp_bytes);

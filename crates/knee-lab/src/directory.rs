@@ -1,4 +1,4 @@
-//! The directories that runs are kept in.
+//! Directories in which runs are stored.
 
 use crate::error::Error;
 use crate::ground::Grounds;
@@ -14,41 +14,41 @@ use std::fs::{self, DirEntry};
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Below it goes what no `--out` sends elsewhere.
+/// Default parent directory without `--out`.
 pub const DEFAULT: &str = "knee-out";
 /// The page of a run or of studies.
 pub const REPORT: &str = "report.html";
-/// Every event of every packet.
+/// Packet log: every event of every packet.
 pub const PACKETS: &str = "packets.csv";
-/// What came out of all repeats.
+/// Summary of all repeats.
 pub const REPEAT: &str = "repeat.json";
-/// The simulator against the kernel.
+/// Comparison of the simulator with the kernel.
 pub const FIDELITY: &str = "fidelity.json";
-/// The same as a table for people.
+/// The same as a Markdown table.
 pub const MARKDOWN: &str = "fidelity.md";
-/// What came out of studies.
+/// Results of studies.
 pub const STUDIES: &str = "reproduce.json";
-/// What came out of a sweep.
+/// Results of a sweep.
 pub const SWEEP: &str = "sweep.json";
-/// What came out of a ranking.
+/// Results of a ranking.
 pub const RANK: &str = "rank.json";
-/// The same, run by run.
+/// The same by run.
 pub const RANK_TABLE: &str = "rank.parquet";
-/// What came out of an evaluation.
+/// Results of an evaluation.
 pub const EVALUATION: &str = "evaluation.json";
-/// The same, run by run.
+/// The same by run.
 pub const EVALUATION_TABLE: &str = "evaluation.parquet";
-/// How far grounds agree on an evaluation.
+/// Agreement of grounds on an evaluation.
 pub const GROUNDS: &str = "grounds.json";
-/// What came out of a comparison.
+/// Results of a comparison.
 pub const COMPARISON: &str = "comparison.json";
-/// What a sweep or a ranking was made from.
+/// Inputs of a sweep or a ranking.
 pub const ORIGIN: &str = "origin.json";
-/// What the alternatives of a scenario came to.
+/// Results of a scenario's alternatives.
 pub const ANSWERS: &str = "answers.json";
 
-/// Every file that Knee itself puts into a directory, beside the inputs of a
-/// scenario, which have a folder of their own.
+/// All files that Knee itself writes into a directory, except a scenario's inputs, which have their
+/// own folder.
 const OURS: [&str; 26] = [
     knee_record::MANIFEST,
     knee_record::SCENARIO,
@@ -78,16 +78,16 @@ const OURS: [&str; 26] = [
     ORIGIN,
 ];
 
-/// Name of the directory of one of several repeats, from one.
+/// Directory name of a repeat, numbered from one.
 pub fn repeat(number: usize) -> String {
     format!("repeat-{number}")
 }
 
-/// Makes sure that nothing between `root` and `directory` leads elsewhere:
-/// refuses links, or with `force` removes them.
+/// Ensures that no path component between `root` and `directory` is a symbolic link: refuses links,
+/// or removes them with `force`.
 ///
 /// # Errors
-/// [`Error::Link`], or that one cannot be removed.
+/// [`Error::Link`], or a link that cannot be removed.
 pub fn no_links(root: &Path, directory: &Path, force: bool) -> Result<(), Error> {
     let mut place = root.to_path_buf();
     for part in directory.strip_prefix(root).unwrap_or(Path::new("")) {
@@ -103,11 +103,10 @@ pub fn no_links(root: &Path, directory: &Path, force: bool) -> Result<(), Error>
     Ok(())
 }
 
-/// The directory, or the first of `NAME-2`, `NAME-3` … that holds nothing and is
-/// none of `taken`.
+/// Returns the directory, or the first of `NAME-2`, `NAME-3` … that is empty and not in `taken`.
 ///
 /// # Errors
-/// That one of them cannot be looked into.
+/// A directory that cannot be read.
 pub fn unused(directory: &Path, taken: &[PathBuf]) -> Result<PathBuf, Error> {
     let numbered = (2..=u32::MAX).map(|number| {
         let mut name = directory.file_name().unwrap_or_default().to_os_string();
@@ -115,7 +114,7 @@ pub fn unused(directory: &Path, taken: &[PathBuf]) -> Result<PathBuf, Error> {
         directory.with_file_name(name)
     });
     for candidate in std::iter::once(directory.to_path_buf()).chain(numbered) {
-        // A link is somebody's: what it leads to is not for this run.
+        // A link belongs to the user: do not write to its target.
         let is_link = fs::symlink_metadata(&candidate).is_ok_and(|found| found.is_symlink());
         let is_free = is_free(&candidate).map_err(|error| cannot_write(&candidate, error))?;
         if is_free && !is_link && !taken.contains(&candidate) {
@@ -125,14 +124,13 @@ pub fn unused(directory: &Path, taken: &[PathBuf]) -> Result<PathBuf, Error> {
     Err(Error::NotEmpty(directory.to_path_buf()))
 }
 
-/// Whether a directory holds nothing, or no more than what a run that was
-/// killed had not finished.
+/// Whether a directory is empty, or holds only unfinished files of a run that was killed.
 fn is_free(directory: &Path) -> io::Result<bool> {
     let Some(entries) = entries(directory)? else { return Ok(true) };
     Ok(entries.iter().all(|entry| is_ours(entry) && is_part(entry)))
 }
 
-/// What is in a directory, if there is one.
+/// Entries of a directory; `None` if it does not exist.
 fn entries(directory: &Path) -> io::Result<Option<Vec<DirEntry>>> {
     match fs::read_dir(directory) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
@@ -144,15 +142,15 @@ fn is_part(entry: &DirEntry) -> bool {
     entry.file_name().to_string_lossy().ends_with(PART)
 }
 
-/// A file that Knee writes, whole or not.
+/// Whether Knee writes this file, finished or not.
 fn is_ours(entry: &DirEntry) -> bool {
     let name = entry.file_name();
     let name = name.to_string_lossy();
     OURS.contains(&name.strip_suffix(PART).unwrap_or(&name))
 }
 
-/// Removes what earlier runs left, also in the folders of repeats and grounds. Whatever
-/// else is there is not Knee's to remove, nor is what a link leads to.
+/// Removes the files of earlier runs, also in the folders of repeats and grounds. Keeps everything
+/// else, and the targets of links.
 fn clear(directory: &Path, grounds: &Grounds) -> io::Result<()> {
     for entry in entries(directory)?.into_iter().flatten() {
         let (path, name) = (entry.path(), entry.file_name());
@@ -161,7 +159,7 @@ fn clear(directory: &Path, grounds: &Grounds) -> io::Result<()> {
             fs::remove_file(&path)?;
         } else if of_a_run && holds_run_files(&path) {
             clear(&path, grounds)?;
-            // It stays when something else is in it.
+            // It stays if it holds other files.
             let _ = fs::remove_dir(&path);
         } else if inputs && entry.file_type()?.is_dir() {
             clear_inputs(&path)?;
@@ -170,7 +168,7 @@ fn clear(directory: &Path, grounds: &Grounds) -> io::Result<()> {
     Ok(())
 }
 
-/// The folder of inputs is Knee's with all that is in it, but for folders.
+/// Removes all files from the inputs folder, which belongs to Knee; keeps subfolders.
 pub(crate) fn clear_inputs(folder: &Path) -> io::Result<()> {
     for entry in entries(folder)?.into_iter().flatten() {
         if !entry.file_type()?.is_dir() {
@@ -181,7 +179,7 @@ pub(crate) fn clear_inputs(folder: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// The folder of a repeat, or of a run on one of several grounds.
+/// Whether this is the folder of a repeat or of a ground.
 fn is_of_a_run(name: &OsStr, grounds: &Grounds) -> bool {
     if grounds.iter().any(|ground| name == ground.name()) {
         return true;
@@ -195,12 +193,12 @@ pub(crate) fn cannot_write(path: &Path, source: io::Error) -> Error {
 }
 
 impl Lab {
-    /// Makes sure that nothing is overwritten: refuses directories that hold
-    /// something, or with `force` removes what earlier runs left in them. They
-    /// are `root`, which somebody named, or below it.
+    /// Ensures that nothing is overwritten: refuses directories that are not empty, or with `force`
+    /// removes the files of earlier runs. All directories are `root`, which the user named, or
+    /// below it.
     ///
     /// # Errors
-    /// [`Error::NotEmpty`], [`Error::Link`], or that one cannot be written.
+    /// [`Error::NotEmpty`], [`Error::Link`], or a directory that cannot be written.
     pub fn claim<'d>(
         &self,
         root: &Path,
@@ -219,11 +217,11 @@ impl Lab {
         Ok(())
     }
 
-    /// Keeps a run in a directory, without its page. `inputs`: the files that
-    /// it came from, for the manifest.
+    /// Stores a run in a directory, without its page. `inputs` are the source files, for the
+    /// manifest.
     ///
     /// # Errors
-    /// That the directory cannot be written.
+    /// A directory that cannot be written.
     pub fn keep(
         &self,
         directory: &Path,
@@ -246,7 +244,7 @@ impl Lab {
     }
 }
 
-/// The access logs that a scenario has read, for its page.
+/// The access logs that a scenario read, for its page.
 pub(crate) fn logs_of(scenario: &Scenario) -> Vec<ReadLog> {
     let logs = scenario.files.iter().filter(|file| !file.read_as.is_empty());
     let read = logs.filter_map(|file| {
@@ -258,10 +256,10 @@ pub(crate) fn logs_of(scenario: &Scenario) -> Vec<ReadLog> {
     read.collect()
 }
 
-/// Writes the page of a run into its directory; `command` repeats it.
+/// Writes the page of a run into its directory; `command` is the command that repeats the run.
 ///
 /// # Errors
-/// That it cannot be written.
+/// A page that cannot be written.
 pub fn write_page(
     directory: &Path,
     scenario: &Scenario,

@@ -1,4 +1,4 @@
-//! What can go wrong, for programs to tell apart and for people to read.
+//! Errors of this crate.
 
 use crate::advise::AdviseError;
 use crate::compare::CompareError;
@@ -17,13 +17,13 @@ use crate::train::TrainError;
 use std::io;
 use std::path::PathBuf;
 
-/// Why something was not run, kept or read.
+/// Why something could not be run, stored or read.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// Scenarios or studies are wrong; each with all that is.
+    /// Invalid scenarios or studies, with all of their errors.
     #[error("{}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))]
     Files(Vec<knee_scenario::Errors>),
-    /// There is no such ground.
+    /// No ground has this name.
     #[error(transparent)]
     UnknownGround(#[from] UnknownGround),
     /// A ground cannot run a scenario.
@@ -32,32 +32,32 @@ pub enum Error {
     /// Records could not be written or read.
     #[error(transparent)]
     Record(#[from] knee_record::Error),
-    /// A page could not be made: a mistake in Knee.
+    /// A page could not be rendered: a defect in Knee.
     #[error(transparent)]
     Report(#[from] knee_report::ReportError),
     /// A file or directory could not be written.
     #[error("cannot write {}: {source}", path.display())]
     Write {
-        /// Which.
+        /// The path.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the system.
         source: io::Error,
     },
     /// A file could not be read.
     #[error("cannot read {}: {source}", path.display())]
     Read {
-        /// Which.
+        /// The path.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the system.
         source: io::Error,
     },
-    /// A directory that was to be written holds something.
+    /// An output directory is not empty.
     #[error("{} is not empty", .0.display())]
     NotEmpty(PathBuf),
-    /// A directory that was to be written is a link, or is reached by one.
+    /// An output directory is a symbolic link, or is reached through one.
     #[error("{} is a link to another place", .0.display())]
     Link(PathBuf),
-    /// Settings do not go together.
+    /// Settings that exclude each other.
     #[error(transparent)]
     Experiment(#[from] ExperimentError),
     /// The grid cannot be run.
@@ -75,44 +75,44 @@ pub enum Error {
     /// A flow has no qlog.
     #[error(transparent)]
     Qlog(#[from] QlogError),
-    /// A ranking cannot be.
+    /// A ranking is not possible.
     #[error(transparent)]
     Rank(#[from] RankError),
-    /// An evaluation cannot be.
+    /// An evaluation is not possible.
     #[error(transparent)]
     Evaluate(#[from] EvaluateError),
     /// A folder cannot be run again.
     #[error(transparent)]
     Rerun(#[from] RerunError),
-    /// A sweep cannot be.
+    /// A sweep is not possible.
     #[error(transparent)]
     Sweep(#[from] SweepError),
-    /// There is nothing to give advice about.
+    /// No advice can be given.
     #[error(transparent)]
     Advise(#[from] AdviseError),
-    /// Nothing can be rehearsed.
+    /// A rehearsal is not possible.
     #[error(transparent)]
     Rehearse(#[from] RehearseError),
-    /// Nothing can be trained.
+    /// Training is not possible.
     #[error(transparent)]
     Train(#[from] TrainError),
-    /// A point of a sweep or a run of a ranking fails.
+    /// A point of a sweep or a run of a ranking failed.
     #[error("at {label}: {source}")]
     Point {
-        /// Its values.
+        /// Values of the point.
         label: String,
-        /// What happened.
+        /// The failure.
         source: Box<Error>,
     },
     /// The threads could not be started.
     #[error("cannot start {threads} threads: {source}")]
     Threads {
-        /// How many.
+        /// Requested number of threads.
         threads: usize,
-        /// Why not.
+        /// Reason.
         source: rayon::ThreadPoolBuildError,
     },
-    /// A mistake in Knee.
+    /// A defect in Knee.
     #[error("{0}")]
     Defect(String),
     /// It was stopped before it began.
@@ -121,7 +121,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// What happened at a point of a sweep.
+    /// Adds the point of the sweep to an error.
     pub(crate) fn at(self, label: &str) -> Error {
         Error::Point { label: label.to_string(), source: Box::new(self) }
     }

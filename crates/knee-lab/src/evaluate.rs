@@ -1,5 +1,5 @@
-//! A controller against what RFC 9743 (BCP 133) asks, beside Reno, CUBIC and
-//! BBR on the same seeds: what `knee evaluate` does.
+//! Evaluates a controller against RFC 9743 (BCP 133), beside Reno, CUBIC and BBR on the same seeds.
+//! Implements `knee evaluate`.
 
 mod criteria;
 mod grounds;
@@ -27,23 +27,23 @@ use plan::Planned;
 use std::fs;
 use std::path::Path;
 
-/// Seeds of each run, unless somebody says otherwise.
+/// Default number of seeds of each run.
 pub const fn evaluate_seeds(quick: bool) -> u64 {
     if quick { 5 } else { 10 }
 }
 
-/// The same on a ground in real time.
+/// Default number of seeds on a real-time ground.
 pub const EVALUATE_SEEDS_REAL: u64 = 2;
-/// Runs in real time of which one must be sound.
+/// Attempts at a run in real time before an invalid result is accepted.
 const TRIES: usize = 3;
 
-/// Why an evaluation cannot be.
+/// Why an evaluation is not possible.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum EvaluateError {
-    /// There is no such section.
+    /// No criterion has this section.
     #[error("no criterion has the section {0}")]
     NoSection(String),
-    /// Without a second seed nothing has an interval.
+    /// One seed alone gives no interval.
     #[error("one seed has no interval")]
     OneSeed,
     /// Scenarios could not tell them apart.
@@ -51,19 +51,17 @@ pub enum EvaluateError {
     TwoTraces(String),
 }
 
-/// Values of a run, line by line.
+/// Values of a run, one row per line.
 type Made = Vec<EvaluationRow>;
 
 impl Lab {
-    /// Evaluates, and writes table, document, page and the scenarios of the worst
-    /// cases into `directory`, also of what there is after a stop. It is to be
-    /// [`Lab::claim`]ed before.
+    /// Evaluates, and writes table, document, page and the worst-case scenarios into `directory`,
+    /// after a stop what there is so far. The directory must have been [`Lab::claim`]ed.
     ///
-    /// A run that fails, or a candidate that does not exist, is no error: its
-    /// lines say why.
+    /// A failed run or an unknown candidate is no error: the affected lines give the reason.
     ///
     /// # Errors
-    /// That something cannot be written.
+    /// A file that cannot be written.
     pub fn evaluate(&self, evaluate: &Evaluate<'_>, directory: &Path) -> Result<Evaluation, Error> {
         evaluate.on.check_host()?;
         let loads: Vec<Load> = evaluate.runs.iter().map(|run| run.load).collect();
@@ -95,7 +93,7 @@ impl Lab {
     }
 }
 
-/// None: it was stopped.
+/// Executes a planned run; `None` if it was stopped.
 fn make(evaluate: &Evaluate<'_>, run: &Planned, control: &Control) -> Option<Made> {
     let lines = &evaluate.cases[run.case].lines;
     let row = |(line, case): (usize, usize), value: Result<f64, String>| {
@@ -129,7 +127,7 @@ fn make(evaluate: &Evaluate<'_>, run: &Planned, control: &Control) -> Option<Mad
     Some(lines.iter().copied().map(value).collect())
 }
 
-/// Runs a scenario, and again where the host did not keep up.
+/// Runs a scenario, and repeats it if the host did not keep up.
 fn sound(scenario: &Scenario, on: &dyn Ground, control: &Control) -> Result<Run, Error> {
     let mut run = execute(&Job::new(scenario, on), control)?;
     for _ in 1..TRIES {
@@ -141,7 +139,7 @@ fn sound(scenario: &Scenario, on: &dyn Ground, control: &Control) -> Result<Run,
     Ok(run)
 }
 
-/// The value of a claim. What never came about took all of the run.
+/// The value of a claim. An event that never occurred counts as the whole duration.
 fn value_of(summary: &Summary, id: &str, scenario: &Scenario) -> Result<f64, String> {
     let claim = summary.claims.iter().find(|claim| claim.id == id);
     let claim = claim.ok_or_else(|| "no such claim".to_string())?;
@@ -152,7 +150,7 @@ fn value_of(summary: &Summary, id: &str, scenario: &Scenario) -> Result<f64, Str
     }
 }
 
-/// Writes the scenario of each line's worst case, and the recorded links that they name.
+/// Writes the worst-case scenario of each line, and the recorded links that they name.
 fn keep_worst(
     evaluate: &Evaluate<'_>,
     evaluation: &mut Evaluation,

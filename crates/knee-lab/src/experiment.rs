@@ -1,5 +1,5 @@
-//! A scenario file on some grounds, once or several times, kept in a
-//! directory: what `knee run` does.
+//! Runs a scenario file on one or more grounds, once or repeatedly, and stores the results in a
+//! directory. Implements `knee run`.
 
 use crate::both;
 use crate::command::{names, on, quoted};
@@ -18,29 +18,29 @@ use knee_scenario::{Override, Scenario};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-/// Integers of a TOML file end here.
+/// Largest integer of a TOML file.
 pub const SEED_MAX: u64 = i64::MAX as u64;
 
-/// What is to be run.
+/// Settings of an experiment.
 #[derive(Clone, Debug)]
 pub struct ExperimentSettings<'g> {
-    /// Keys of the scenario that are set otherwise.
+    /// Overridden keys of the scenario.
     pub set: Vec<Override>,
-    /// Seed of the first run, instead of the scenario's.
+    /// Seed of the first run, overriding the scenario's.
     pub seed: Option<u64>,
-    /// How often, with the seed and those that follow it.
+    /// Number of runs, with consecutive seeds.
     pub repeat: Option<u64>,
-    /// Where.
+    /// The grounds.
     pub on: Vec<&'g dyn Ground>,
-    /// Also write packet logs, on grounds that can.
+    /// Whether to write packet logs, on grounds that support them.
     pub packet_log: bool,
-    /// Also run the alternatives that answer what the scenario asks; see
+    /// Whether to run the alternatives that answer the scenario's questions; see
     /// [`Experiment::answer`].
     pub alternatives: bool,
 }
 
 impl<'g> ExperimentSettings<'g> {
-    /// Once, as the file has it.
+    /// Settings for a single run of the file as it is.
     pub fn on(ground: &'g dyn Ground) -> ExperimentSettings<'g> {
         ExperimentSettings {
             set: Vec::new(),
@@ -53,29 +53,28 @@ impl<'g> ExperimentSettings<'g> {
     }
 }
 
-/// What settings do not go together.
+/// Settings that exclude each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ExperimentError {
-    /// Intervals are those of one ground.
+    /// Repeats are limited to one ground, since intervals belong to one ground.
     #[error("repeats give intervals on one ground")]
     RepeatsOnSeveralGrounds,
-    /// None of the grounds can.
+    /// No ground writes packet logs.
     #[error("only the simulator writes a packet log")]
     NoPacketLog,
 }
 
-/// What is to be done about one file.
+/// The plan for one file.
 #[derive(Debug)]
 pub struct Experiment<'g> {
-    /// The file.
+    /// The scenario file.
     pub text: ScenarioText,
-    /// Where all of it is kept.
+    /// Output directory.
     pub directory: PathBuf,
-    /// What its alternatives came to, for its directory and its pages; see
-    /// [`Lab::answer`].
+    /// Results of the alternatives, for the directory and its pages; see [`Lab::answer`].
     pub answers: Option<Answers>,
     settings: ExperimentSettings<'g>,
-    /// One, or as many as there are repeats or grounds.
+    /// One run, or one for each repeat or ground.
     runs: Vec<Planned<'g>>,
 }
 
@@ -86,20 +85,20 @@ struct Planned<'g> {
     directory: PathBuf,
 }
 
-/// What came of an experiment.
+/// Outcome of an experiment.
 #[derive(Debug)]
 pub struct ExperimentOutcome {
-    /// Of each run that was made, in order.
+    /// Summaries of the runs, in order.
     pub summaries: Vec<Summary>,
-    /// Over all repeats.
+    /// Summary of all repeats.
     pub repeats: Option<RepeatSummary>,
-    /// The simulator against the kernel, when both have run.
+    /// Comparison of the simulator with the kernel, if both ran.
     pub fidelity: Option<Fidelity>,
 }
 
 impl ExperimentOutcome {
-    /// Whether all claims came out as on record. One that a host too busy for
-    /// real time left untested is no news.
+    /// Whether all claims have their recorded outcome. A claim left untested because the host was
+    /// too busy for real time is not a change.
     pub fn is_as_recorded(&self) -> bool {
         self.summaries.iter().all(|summary| {
             let excused = |claim: &ClaimOutcome| {
@@ -111,10 +110,10 @@ impl ExperimentOutcome {
 }
 
 impl<'g> Experiment<'g> {
-    /// Reads the scenario of every run.
+    /// Reads the scenarios of all runs.
     ///
     /// # Errors
-    /// Everything that is wrong with it, or an [`ExperimentError`].
+    /// All errors in the scenario, or an [`ExperimentError`].
     pub fn new(
         text: ScenarioText,
         settings: ExperimentSettings<'g>,
@@ -152,7 +151,7 @@ impl<'g> Experiment<'g> {
         Ok(Experiment { text, directory, answers: None, settings, runs })
     }
 
-    /// Its runs, in the order of its repeats or of its grounds.
+    /// The runs as jobs, in the order of repeats or grounds.
     pub fn jobs(&self) -> impl Iterator<Item = Job<'_>> {
         self.runs.iter().map(|run| Job {
             packet_log: self.settings.packet_log,
@@ -161,8 +160,8 @@ impl<'g> Experiment<'g> {
         })
     }
 
-    /// The line that repeats a run with a seed, or all repeats of it. Where to
-    /// write and how many at a time is not part of it.
+    /// The command that repeats a run with a seed, or all repeats. It omits output directory and
+    /// parallelism.
     pub fn command(&self, seed: u64, repeat: Option<u64>) -> String {
         let ExperimentSettings { set, on: grounds, packet_log, alternatives, .. } = &self.settings;
         let mut words = vec!["knee".to_string(), "run".to_string(), quoted(&self.text.name)];
@@ -174,11 +173,11 @@ impl<'g> Experiment<'g> {
         format!("{line}{repeat}{alone}{log}")
     }
 
-    /// Answers what the scenario asks, on the simulator; not where it does not
-    /// run there, or where its settings leave the alternatives out.
+    /// Answers the scenario's questions on the simulator. Does nothing if the simulator is not
+    /// among the grounds or the settings exclude alternatives.
     ///
     /// # Errors
-    /// Those of [`Lab::answer`].
+    /// See [`Lab::answer`].
     pub fn answer(&mut self, lab: &Lab) -> Result<(), Error> {
         let ExperimentSettings { set, seed: first, repeat, on, alternatives, .. } = &self.settings;
         if *alternatives && on.iter().any(|ground| ground.name() == SIMULATOR) {
@@ -196,7 +195,7 @@ impl<'g> Experiment<'g> {
         directory::write_page(&run.directory, &run.scenario, finished, answers, &command)
     }
 
-    /// Writes what came out over all its runs.
+    /// Writes the results over all runs.
     fn outcome(&self, summaries: Vec<Summary>) -> Result<ExperimentOutcome, Error> {
         let repeats = self.settings.repeat.and_then(|_| RepeatSummary::new(&summaries));
         if let Some(repeats) = &repeats {
@@ -221,11 +220,11 @@ impl<'g> Experiment<'g> {
 }
 
 impl Lab {
-    /// Runs experiments, all their runs side by side, and keeps them with
-    /// their pages. Their directories are to be [`Lab::claim`]ed before.
+    /// Runs experiments in parallel and stores them with their pages. Their directories must have
+    /// been [`Lab::claim`]ed.
     ///
     /// # Errors
-    /// The first failure of a run, or that something cannot be written.
+    /// The first failure of a run, or a file that cannot be written.
     pub fn carry_out(
         &self,
         experiments: &[Experiment<'_>],
@@ -247,10 +246,10 @@ impl Lab {
     }
 }
 
-/// Whether the host and the grounds can do all jobs.
+/// Checks that host and grounds support all jobs.
 ///
 /// # Errors
-/// What keeps the first from running, and what to do about it.
+/// What prevents the first job from running, and the remedy.
 pub fn check_jobs(jobs: &[Job<'_>]) -> Result<(), Error> {
     let grounds: BTreeMap<&str, &dyn Ground> =
         jobs.iter().map(|job| (job.ground.name(), job.ground)).collect();
@@ -258,12 +257,12 @@ pub fn check_jobs(jobs: &[Job<'_>]) -> Result<(), Error> {
     jobs.iter().try_for_each(|job| Ok(job.ground.check(job.scenario)?))
 }
 
-/// Seed of a repeat, from zero: those that follow the first.
+/// Seed of a repeat, numbered from zero; seeds are consecutive.
 pub(crate) fn repeat_seed(first: u64, number: u64) -> u64 {
     (first + number) % (SEED_MAX + 1)
 }
 
-/// Sets the seed.
+/// Override that sets the seed.
 pub(crate) fn seed(seed: u64) -> Override {
     Override::new("seed", &seed.to_string())
 }

@@ -1,11 +1,9 @@
-//! A fixed grid of scenarios on the simulator and on the kernel: what
-//! `knee fidelity` does.
+//! Runs a fixed grid of scenarios on the simulator and on the kernel. Implements `knee fidelity`.
 //!
-//! Each cell runs several times on both grounds, and medians are compared:
-//! what the repeats of one ground do not agree on proves nothing against the
-//! other. Runs on the kernel take real time, so those that are sound are kept
-//! and not made again, and all cells have their first before any has its
-//! second; the simulator's are always made again: after a change of the
+//! Each cell runs several times on both grounds, and medians are compared: where the repeats of one
+//! ground disagree, they prove nothing about the other. Kernel runs take real time, so sound ones
+//! are kept, and every cell gets its first run before any gets its second. Simulator runs are
+//! always repeated: after a change of the simulator, the same command shows its effect.
 //! simulator the same command says what it brought.
 
 mod cell;
@@ -33,47 +31,46 @@ use std::path::{Path, PathBuf};
 /// Runs of a cell on the simulator.
 const SIM_RUNS: usize = 11;
 
-/// Runs of each cell on the kernel, unless told otherwise.
+/// Default number of kernel runs per cell.
 pub const KERNEL_RUNS: u16 = 3;
 
-/// Which cells there are.
+/// Selection of cells.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Cells {
-    /// Rate, RTT, buffer, loss, flows, controller: 72 of them.
+    /// Rate, RTT, buffer, loss, flows, controller: 72 cells.
     All,
-    /// A dozen of these with every level of every factor.
+    /// A dozen of these, covering every level of every factor.
     Quick,
-    /// Other ones: several controllers, more flows, rates that vary, AQMs,
-    /// loss, MPTCP. A recorded link in Mahimahi's format can take the place of
-    /// the one made up.
+    /// Further cells: several controllers, more flows, varying rates, AQMs, loss, MPTCP. A recorded
+    /// link in Mahimahi's format can replace the synthetic one.
     Extended(Option<PathBuf>),
 }
 
-/// What is to be run.
+/// Settings of the grid.
 #[derive(Clone, Debug)]
 pub struct GridSettings {
-    /// Which cells.
+    /// Selection of cells.
     pub cells: Cells,
-    /// Of these, those whose name contains it.
+    /// Restricts it to cells whose name contains this.
     pub named: Option<String>,
-    /// Runs of each cell on the kernel.
+    /// Kernel runs of each cell.
     pub kernel_runs: u16,
-    /// Also make runs again that are there.
+    /// Whether to repeat runs that exist.
     pub anew: bool,
-    /// Where.
+    /// Output directory.
     pub out: PathBuf,
 }
 
 /// Why the grid cannot be run.
 #[derive(Debug, thiserror::Error)]
 pub enum GridError {
-    /// None is left.
+    /// No cell matches.
     #[error("no cell has such a name; one is called {example}")]
     NoCell {
-        /// A name that there is.
+        /// Name of an existing cell.
         example: String,
     },
-    /// The recorded link is none.
+    /// The recorded link is invalid.
     #[error("{}: {why}", path.display())]
     NotATrace {
         /// The file.
@@ -81,7 +78,7 @@ pub enum GridError {
         /// What is wrong.
         why: String,
     },
-    /// The directory is not one of the grid's.
+    /// The directory contains something other than cells of the grid.
     #[error("{} holds something other than cells of the grid", .0.display())]
     OfAnother(PathBuf),
 }
@@ -95,18 +92,18 @@ pub struct Grid<'g> {
     plans: Vec<Planned>,
 }
 
-/// A cell with its place and its scenarios, which differ in chance alone.
+/// A cell with its directory and its scenarios, which differ only in randomness.
 #[derive(Debug)]
 struct Planned {
     cell: Cell,
     scenarios: Vec<Scenario>,
-    /// Runs on the kernel that are asked for.
+    /// Requested kernel runs.
     kernel_runs: usize,
     directory: PathBuf,
 }
 
 impl Planned {
-    /// Of the simulator only the first run leaves a directory.
+    /// Directory of a run; on the simulator only the first run has one.
     fn at(&self, name: &str, repeat: usize) -> PathBuf {
         match repeat {
             0 => self.directory.join(name),
@@ -114,7 +111,7 @@ impl Planned {
         }
     }
 
-    /// The run on a ground is there to its end, and is of this scenario.
+    /// Whether a complete run of this scenario exists on a ground.
     fn has(&self, ground: &str, repeat: usize) -> bool {
         let directory = self.at(ground, repeat);
         let scenario = fs::read_to_string(directory.join(knee_record::SCENARIO));
@@ -122,18 +119,18 @@ impl Planned {
             && scenario.is_ok_and(|text| text == self.scenarios[repeat].resolved)
     }
 
-    /// How a run on the kernel went; none: it is not there.
+    /// Verdict of a kernel run; `None` if there is none.
     fn verdict(&self, repeat: usize) -> Option<Verdict> {
         let summary = || read_summary(&self.at(KERNEL, repeat)).ok();
         self.has(KERNEL, repeat).then(summary).flatten().map(|run| run.verdict)
     }
 
-    /// A run on the kernel need not be made again: it proves something.
+    /// Whether a kernel run is sound and need not be repeated.
     fn is_kept(&self, repeat: usize) -> bool {
         self.verdict(repeat).is_some_and(|verdict| verdict != Verdict::Invalid)
     }
 
-    /// What the sound runs on the kernel measured.
+    /// Measurements of the sound kernel runs.
     fn on_kernel(&self) -> Result<Vec<OverallValues>, Error> {
         let kept = (0..self.kernel_runs).filter(|repeat| self.is_kept(*repeat));
         let values = kept.map(|repeat| {
@@ -159,20 +156,19 @@ impl<'g> Grid<'g> {
         Ok(Grid { settings, sim, kernel, plans })
     }
 
-    /// How many cells there are.
+    /// Number of cells.
     pub fn cells(&self) -> usize {
         self.plans.len()
     }
 
-    /// How many runs are to be made on the kernel, and how long they take
-    /// together, seconds.
+    /// Number of pending kernel runs, and their total duration, seconds.
     pub fn to_run(&self) -> (usize, f64) {
         let real = self.missing();
         let seconds: f64 = real.iter().map(|part| part.scenario().duration.as_secs_f64()).sum();
         (real.len(), seconds + real.len() as f64 * self.kernel.setup_s())
     }
 
-    /// The runs that are not there on the kernel.
+    /// Pending kernel runs.
     fn missing(&self) -> Vec<Part<'_>> {
         let repeats = 0..usize::from(self.settings.kernel_runs);
         let real = repeats.flat_map(|repeat| {
@@ -183,7 +179,7 @@ impl<'g> Grid<'g> {
         real.collect()
     }
 
-    /// The line that goes on with what is missing.
+    /// The command that continues with the pending runs.
     pub fn command(&self) -> String {
         let GridSettings { cells, named, kernel_runs, .. } = &self.settings;
         let mut line = "knee fidelity".to_string();
@@ -204,10 +200,10 @@ impl<'g> Grid<'g> {
         line
     }
 
-    /// Makes the directory. One that holds something else is refused.
+    /// Creates the directory; refuses one with other contents.
     ///
     /// # Errors
-    /// [`GridError::OfAnother`], [`Error::Link`], or that it cannot be made.
+    /// [`GridError::OfAnother`], [`Error::Link`], or a directory that cannot be created.
     pub fn claim(&self) -> Result<(), Error> {
         let GridSettings { out, anew, .. } = &self.settings;
         let known: Vec<Cell> = cells::all().into_iter().chain(extended::all(None)).collect();
@@ -227,7 +223,7 @@ impl<'g> Grid<'g> {
         fs::create_dir_all(out).map_err(|error| cannot_write(out, error))
     }
 
-    /// The cells that ran on both grounds.
+    /// Collects the cells that ran on both grounds.
     fn gather(&self, simulated: &[Vec<OverallValues>]) -> Result<FidelityGrid, Error> {
         let whole = |(planned, _): &(&Planned, &Vec<OverallValues>)| {
             planned.has(SIMULATOR, 0) && planned.has(KERNEL, 0)
@@ -245,12 +241,11 @@ impl<'g> Grid<'g> {
 }
 
 impl Lab {
-    /// Runs the simulator, and what is missing on the kernel; compares, and
-    /// writes document, table and page. The directory is to be
-    /// [`Grid::claim`]ed before.
+    /// Runs the simulator and the pending kernel runs, compares them, and writes document, table
+    /// and page. The directory must have been [`Grid::claim`]ed.
     ///
     /// # Errors
-    /// The first failure of a run, or that something cannot be written.
+    /// The first failure of a run, or a file that cannot be written.
     pub fn fidelity(&self, grid: &Grid<'_>) -> Result<FidelityGrid, Error> {
         let simulated = grid.plans.iter().flat_map(|planned| {
             (0..SIM_RUNS).map(move |repeat| Part { planned, ground: grid.sim, repeat })
@@ -313,7 +308,7 @@ fn not_a_trace(path: &Path, why: String) -> Error {
     GridError::NotATrace { path: path.to_path_buf(), why }.into()
 }
 
-/// A run of a cell.
+/// One run of a cell.
 struct Part<'p> {
     planned: &'p Planned,
     ground: &'p dyn Ground,
@@ -325,12 +320,12 @@ impl Part<'_> {
         &self.planned.scenarios[self.repeat]
     }
 
-    /// What is kept is kept at its end: a run of the grid is short.
+    /// Records are written only at the end, since a run of the grid is short.
     fn job(&self) -> Job<'_> {
         Job::new(self.scenario(), self.ground)
     }
 
-    /// Repeats on the simulator leave nothing but their measures.
+    /// Repeats on the simulator leave only their measures.
     fn keep(&self, lab: &Lab, mut finished: Run) -> Result<OverallValues, Error> {
         let name = self.ground.name();
         if name == KERNEL || self.repeat == 0 {

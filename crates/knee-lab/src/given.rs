@@ -1,4 +1,4 @@
-//! What runs were given that differs: keys of the scenario, version, ground.
+//! Inputs that differ between runs: scenario keys, version, ground.
 
 use crate::compare::{PointOf, Source};
 use crate::directory::repeat;
@@ -19,9 +19,9 @@ pub struct Given {
     pub values: Vec<Option<String>>,
 }
 
-/// What differs between what is compared, in the order of the names.
+/// Inputs that differ between the sources, in order of their names.
 pub(crate) fn differing(sources: &[Source]) -> Result<Vec<Given>, Error> {
-    // Of points alone, the settings as they were typed say it best.
+    // For points alone, the settings as typed are the clearest.
     let points = sources.iter().all(|source| matches!(source, Source::Point(_)));
     let given = |source: &Source| match source {
         Source::Run(run) => given(run),
@@ -44,8 +44,8 @@ pub(crate) fn differing(sources: &[Source]) -> Result<Vec<Given>, Error> {
     Ok(told.filter(|given| given.values.iter().any(|value| *value != given.values[0])).collect())
 }
 
-/// Gives the one flow of which only `other` knows the name that the one has of which only
-/// `first` knows: without a name in the scenario a flow bears that of its controller.
+/// Renames the only flow name unique to `other` to the only one unique to `first`: a flow without a
+/// name in the scenario is named after its controller.
 fn call_alike(first: &BTreeMap<String, String>, other: &mut BTreeMap<String, String>) {
     let (known, names) = (flows(first), flows(other));
     let mut only_first = known.difference(&names);
@@ -68,7 +68,7 @@ fn flows(found: &BTreeMap<String, String>) -> BTreeSet<String> {
     names.map(|(_, name)| name.clone()).collect()
 }
 
-/// Of a run, or of the first of repeats: their seeds alone differ.
+/// Inputs of a run, or of the first repeat, since repeats differ only in their seeds.
 fn given(run: &Path) -> Result<BTreeMap<String, String>, Error> {
     let (manifest, summary) = (read_manifest(run)?, read_summary(run)?);
     let path = run.join(SCENARIO);
@@ -80,7 +80,7 @@ fn given(run: &Path) -> Result<BTreeMap<String, String>, Error> {
     Ok(found)
 }
 
-/// Of a point: its scenario resolved, as runs keep theirs.
+/// Inputs of a point: its resolved scenario, as runs store theirs.
 fn of_point(point: &PointOf) -> Result<BTreeMap<String, String>, Error> {
     let mut found = flattened(&point.scenario()?.resolved);
     let settings = point.settings()?;
@@ -90,7 +90,7 @@ fn of_point(point: &PointOf) -> Result<BTreeMap<String, String>, Error> {
     Ok(found)
 }
 
-/// The keys of a resolved scenario, as `--set` writes them.
+/// The keys of a resolved scenario, as written for `--set`.
 fn flattened(text: &str) -> BTreeMap<String, String> {
     let mut found = BTreeMap::new();
     if let Ok(document) = text.parse::<toml::Table>() {
@@ -108,7 +108,7 @@ fn flatten(prefix: &str, value: &toml::Value, found: &mut BTreeMap<String, Strin
         toml::Value::Table(entries) => {
             entries.iter().for_each(|(key, value)| flatten(&below(key), value, found));
         }
-        // Flows by name, claims by id; other lists are values.
+        // Identifies flows by name and claims by id; other lists are values.
         toml::Value::Array(items) if items.iter().any(toml::Value::is_table) => {
             for (item, number) in items.iter().zip(0..) {
                 let name = item.get("name").or(item.get("id")).and_then(toml::Value::as_str);

@@ -1,5 +1,5 @@
-//! Where a scenario can run. A new ground is a crate with a [`Ground`] of its
-//! own, and a line in [`Grounds::built_in`] or a call of [`Grounds::with`].
+//! Where a scenario can run. A new ground is a crate with its own [`Ground`], and a line in
+//! [`Grounds::built_in`] or a call of [`Grounds::with`].
 
 #[cfg(feature = "kernel")]
 mod kernel;
@@ -21,13 +21,13 @@ use knee_scenario::Scenario;
 use std::fmt;
 use std::io::{self, Write};
 
-/// Name of the ground that outcomes on record are those of.
+/// Name of the ground to which recorded outcomes refer.
 pub const SIMULATOR: &str = "sim";
-/// Name of the ground that the simulator is compared with.
+/// Name of the ground with which the simulator is compared.
 pub const KERNEL: &str = "kernel";
-/// Name of the ground of QUIC, where this build has it.
+/// Name of the QUIC ground, if this build has it.
 pub const QUIC: &str = "quic";
-/// Those in real time, which the simulator is compared with.
+/// The real-time grounds with which the simulator is compared.
 pub const REAL: [&str; 2] = [KERNEL, QUIC];
 
 /// Something that can run scenarios.
@@ -36,44 +36,44 @@ pub trait Ground: fmt::Debug + Send + Sync {
     /// letters, digits and hyphens.
     fn name(&self) -> &str;
 
-    /// What it is, in a few words.
+    /// Short description.
     fn summary(&self) -> &str;
 
-    /// How its time passes.
+    /// Returns whether its time is virtual or real.
     fn pace(&self) -> Pace;
 
-    /// Real time that it needs before a scenario begins, seconds, about.
+    /// Approximate real time of the setup before a scenario, seconds.
     fn setup_s(&self) -> f64 {
         0.0
     }
 
-    /// Whether it can write every event of every packet.
+    /// Whether it can write a packet log.
     fn writes_packet_log(&self) -> bool {
         false
     }
 
-    /// Does what must be done before the process has a second thread. Where
-    /// that fails, [`Ground::check_host`] says so.
+    /// Performs setup that must precede the process's second thread. If it fails,
+    /// [`Ground::check_host`] reports that.
     fn prepare_process(&self) {}
 
-    /// Whether this host can run anything on it. Makes nothing that stays.
+    /// Checks that this host can run anything on it. Leaves nothing behind.
     ///
     /// # Errors
-    /// What the host lacks, and what to do about it.
+    /// What the host lacks, and the remedy.
     fn check_host(&self) -> Result<(), GroundError> {
         Ok(())
     }
 
-    /// Whether it can run a scenario. Runs nothing.
+    /// Checks that it supports a scenario. Runs nothing.
     ///
     /// # Errors
-    /// Why not, and what to write instead.
+    /// The reason, and what to write instead.
     fn check(&self, scenario: &Scenario) -> Result<(), GroundError>;
 
-    /// Runs a scenario to its end, or until `control` says to stop, and keeps
-    /// `control` told of the time reached.
+    /// Runs a scenario to its end or until `control` requests a stop, and reports the current time
+    /// to `control`.
     ///
-    /// # Errors
+    /// What prevented the run from starting or continuing.
     /// What kept it from beginning or from going on.
     fn run(
         &self,
@@ -86,64 +86,62 @@ pub trait Ground: fmt::Debug + Send + Sync {
 /// How the time of a ground passes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pace {
-    /// As fast as it can be computed: runs go side by side.
+    /// Time is computed: runs can proceed in parallel.
     Virtual,
-    /// As it does: runs would disturb each other, and go one by one.
+    /// Wall-clock time: runs would disturb each other, so they proceed one by one.
     Real,
 }
 
-/// Where a run puts what it does not keep in memory.
+/// Destinations for the output of a run that is not kept in memory.
 pub struct Output<'o> {
-    /// Takes every row of the time series.
+    /// Receives every row of the time series.
     pub samples: &'o mut dyn SampleSink,
-    /// Takes every event of every packet; only of a ground that
-    /// [`Ground::writes_packet_log`].
+    /// Receives the packet log; only on a ground that [`Ground::writes_packet_log`].
     pub packet_log: Option<&'o mut dyn Write>,
 }
 
-/// What a ground hands over at the end of a run.
+/// Result of a run, as returned by a ground.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Ended {
     /// The rows.
     pub records: Records,
-    /// How the host kept up, and what that makes of the run; of a ground in
-    /// real time.
+    /// How the host kept up, and the resulting verdict; on a real-time ground.
     pub judged: Option<Judged>,
 }
 
-/// A run in real time as its ground judges it.
+/// A ground's judgement of a run in real time.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Judged {
     /// How the host kept up.
     pub health: HostHealth,
-    /// Whether the run is sound.
+    /// Verdict on the run.
     pub verdict: Verdict,
-    /// Why it is not; can be empty.
+    /// Reason for the verdict; may be empty.
     pub reason: String,
 }
 
-/// Why a ground does not run a scenario, or not to its end.
+/// Why a ground could not run a scenario or complete it.
 #[derive(Debug, thiserror::Error)]
 pub enum GroundError {
-    /// It cannot do what the scenario asks for.
+    /// It does not support something in the scenario.
     #[error(transparent)]
     Scenario(Refusal),
-    /// The host lacks or refuses something.
+    /// The host lacks or denies something.
     #[error(transparent)]
     Host(Refusal),
-    /// The samples could not be kept.
+    /// The samples could not be stored.
     #[error(transparent)]
     Samples(knee_record::Error),
     /// The packet log could not be written.
     #[error("the packet log cannot be written: {0}")]
     PacketLog(io::Error),
-    /// A mistake in the ground.
+    /// A defect in the ground.
     #[error("{0}")]
     Defect(String),
 }
 
 impl GroundError {
-    /// The reason as a part of a sentence that names the run.
+    /// The reason, phrased as part of a sentence that names the run.
     pub fn reason(&self) -> String {
         match self {
             GroundError::Scenario(refusal) | GroundError::Host(refusal) => {
@@ -154,7 +152,7 @@ impl GroundError {
     }
 }
 
-/// What cannot be, and what to do about it.
+/// A refusal, with advice.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{what}; {advice}")]
 pub struct Refusal {
@@ -162,23 +160,23 @@ pub struct Refusal {
     pub what: String,
     /// What to write or do instead.
     pub advice: String,
-    /// The reason alone, where the place goes without saying.
+    /// The reason alone, for contexts that make the place clear.
     pub reason: Option<String>,
 }
 
 impl Refusal {
-    /// What is wrong, and what to do.
+    /// Creates a refusal from the problem and the advice.
     pub fn new(what: impl Into<String>, advice: impl Into<String>) -> Refusal {
         Refusal { what: what.into(), advice: advice.into(), reason: None }
     }
 
-    /// The same with the reason alone.
+    /// Adds the reason alone.
     pub fn because(self, reason: impl Into<String>) -> Refusal {
         Refusal { reason: Some(reason.into()), ..self }
     }
 }
 
-/// Grounds by name, in the order in which they are listed and run.
+/// Grounds by name, in the order of listing and running.
 #[derive(Debug, Default)]
 pub struct Grounds {
     all: Vec<Box<dyn Ground>>,
@@ -188,19 +186,19 @@ pub struct Grounds {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("there is no ground \"{name}\": {advice}")]
 pub struct UnknownGround {
-    /// What was asked for.
+    /// The requested name.
     pub name: String,
     /// What to write instead.
     pub advice: String,
 }
 
 impl Grounds {
-    /// None.
+    /// Creates an empty set.
     pub fn new() -> Grounds {
         Grounds::default()
     }
 
-    /// Those of this version of Knee.
+    /// The grounds of this build of Knee.
     pub fn built_in() -> Grounds {
         let grounds = Grounds::new().with(Simulator::default());
         #[cfg(feature = "kernel")]
@@ -210,7 +208,7 @@ impl Grounds {
         grounds
     }
 
-    /// These and another one; it takes the place of one with its name.
+    /// Adds a ground, replacing one with the same name.
     pub fn with(mut self, ground: impl Ground + 'static) -> Grounds {
         match self.all.iter_mut().find(|known| known.name() == ground.name()) {
             Some(known) => *known = Box::new(ground),
@@ -219,20 +217,20 @@ impl Grounds {
         self
     }
 
-    /// All of them.
+    /// Iterates over all grounds.
     pub fn iter(&self) -> impl Iterator<Item = &dyn Ground> {
         self.all.iter().map(|ground| &**ground)
     }
 
-    /// Their names.
+    /// Names of all grounds.
     pub fn names(&self) -> Vec<&str> {
         self.iter().map(|ground| ground.name()).collect()
     }
 
-    /// The ground with a name.
+    /// Returns the ground with this name.
     ///
     /// # Errors
-    /// That there is none.
+    /// No ground has this name.
     pub fn get(&self, name: &str) -> Result<&dyn Ground, UnknownGround> {
         self.iter().find(|ground| ground.name() == name).ok_or_else(|| UnknownGround {
             name: name.to_string(),
@@ -240,10 +238,10 @@ impl Grounds {
         })
     }
 
-    /// The grounds with these names, each once, in their own order.
+    /// Returns the grounds with these names, each once, in the order of this set.
     ///
     /// # Errors
-    /// That one of them is not there.
+    /// No ground has one of these names.
     pub fn choose(&self, names: &[impl AsRef<str>]) -> Result<Vec<&dyn Ground>, UnknownGround> {
         names.iter().try_for_each(|name| self.get(name.as_ref()).map(drop))?;
         let named = |ground: &&dyn Ground| names.iter().any(|name| name.as_ref() == ground.name());

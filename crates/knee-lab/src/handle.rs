@@ -1,5 +1,4 @@
-//! What another thread can do about runs: look how far they are, and stop
-//! them.
+//! Monitors and stops runs from another thread.
 
 use crate::ground::Pace;
 use crate::load::Load;
@@ -7,7 +6,7 @@ use knee_record::Control;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// A hand on all that a [`crate::Lab`] runs. Clones are the same hand.
+/// A handle to everything that a [`crate::Lab`] runs. Clones share the same state.
 #[derive(Clone, Debug, Default)]
 pub struct Handle {
     shared: Arc<Shared>,
@@ -19,32 +18,30 @@ struct Shared {
     under_way: Mutex<Vec<Tracked>>,
 }
 
-/// A run with what it takes, begun or not.
+/// A run with its load, started or not.
 #[derive(Clone, Debug)]
 pub(crate) struct Tracked {
     pub control: Arc<Control>,
     pub load: Load,
 }
 
-/// How far the runs are that are under way together.
+/// Progress of the current batch of runs.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Progress {
-    /// How their time passes.
+    /// Whether their time is virtual or real.
     pub pace: Pace,
-    /// How many there are.
+    /// Number of runs.
     pub runs: usize,
-    /// How many of them have ended.
+    /// Number of runs that have ended.
     pub finished: usize,
-    /// The part of all their work that is done, from 0 to 1.
+    /// Fraction of the total work that is done, 0 to 1.
     pub done: f64,
-    /// Real time that they still need, seconds; of runs in real time, the
-    /// others give no such promise.
+    /// Remaining real time, seconds; only for runs in real time, since others cannot be predicted.
     pub left_s: Option<f64>,
 }
 
 impl Handle {
-    /// Asks the runs under way to end and to keep what they have; no other
-    /// begins any more.
+    /// Asks the current runs to end and keep their records; no other run starts.
     pub fn stop(&self) {
         self.shared.stopped.store(true, Ordering::SeqCst);
         self.locked(|runs| runs.iter().for_each(|run| run.control.stop()));
@@ -55,7 +52,7 @@ impl Handle {
         self.shared.stopped.load(Ordering::SeqCst)
     }
 
-    /// How far what is under way has come; none: nothing is.
+    /// Progress of the current runs; `None` if nothing is running.
     pub fn progress(&self) -> Option<Progress> {
         self.locked(|runs| {
             let pace = runs.first()?.load.pace;
@@ -71,7 +68,7 @@ impl Handle {
         })
     }
 
-    /// From here on these are under way, until what it gives is dropped.
+    /// Registers these runs as current until the returned guard is dropped.
     pub(crate) fn begin(&self, runs: Vec<Tracked>) -> UnderWay<'_> {
         self.locked(|under_way| *under_way = runs);
         UnderWay(self)
@@ -82,7 +79,7 @@ impl Handle {
     }
 }
 
-/// Runs that a handle has hold of.
+/// Guard of the runs that a handle tracks.
 #[derive(Debug)]
 pub(crate) struct UnderWay<'h>(&'h Handle);
 
@@ -93,12 +90,12 @@ impl Drop for UnderWay<'_> {
 }
 
 impl Tracked {
-    /// The part that is done.
+    /// Fraction that is done.
     fn done(&self) -> f64 {
         (self.control.now_ns() as f64 / self.load.duration_ns.max(1) as f64).min(1.0)
     }
 
-    /// Real time that it still takes.
+    /// Remaining real time, seconds.
     fn left_s(&self) -> f64 {
         let setup = if self.control.now_ns() == 0 { self.load.setup_s } else { 0.0 };
         setup + self.load.duration_ns as f64 / 1e9 * (1.0 - self.done())
@@ -116,8 +113,7 @@ mod tests {
         Tracked { control, load }
     }
 
-    /// Ten seconds, of which one run has four behind it; the other one has
-    /// not begun.
+    /// Ten seconds of work: one run has done four of its six, the other has not begun.
     #[test]
     fn progress_is_the_sum_of_all_runs() {
         let handle = Handle::default();

@@ -1,4 +1,4 @@
-//! One run: what is to be run, and what came of it.
+//! A single run: its settings and its result.
 
 use crate::directory::PACKETS;
 use crate::error::Error;
@@ -13,19 +13,19 @@ use std::io::{BufWriter, Write};
 use std::path::Path;
 use std::sync::atomic::Ordering;
 
-/// What is to be run.
+/// Settings of a run.
 #[derive(Clone, Copy, Debug)]
 pub struct Job<'s> {
     /// The scenario, with its seed.
     pub scenario: &'s Scenario,
-    /// Where.
+    /// The ground.
     pub ground: &'s dyn Ground,
-    /// Where its records are to be kept as they come, if at all.
+    /// Directory for its records as they are produced, if any.
     pub directory: Option<&'s Path>,
-    /// Also write a packet log there, if the ground can.
+    /// Whether to write a packet log there, if the ground supports it.
     pub packet_log: bool,
-    /// Also find when a perfect scheduler would have been done, for files over
-    /// several paths, by further runs on a ground whose time is virtual.
+    /// Whether to find when a perfect scheduler would have finished, for files over several paths,
+    /// by further runs on a ground with virtual time.
     pub perfect: bool,
 }
 
@@ -35,7 +35,7 @@ impl<'s> Job<'s> {
         Job { scenario, ground, directory: None, packet_log: false, perfect: false }
     }
 
-    /// One that is kept; see [`crate::Lab::keep`].
+    /// A run that is stored; see [`crate::Lab::keep`].
     pub fn kept(scenario: &'s Scenario, ground: &'s dyn Ground, directory: &'s Path) -> Job<'s> {
         Job { directory: Some(directory), ..Job::new(scenario, ground) }
     }
@@ -46,18 +46,18 @@ impl<'s> Job<'s> {
 pub struct Run {
     /// The rows.
     pub records: Records,
-    /// What came out.
+    /// Summary of the run.
     pub summary: Summary,
-    /// What it took of the host.
+    /// Resources that it used on the host.
     pub usage: Usage,
-    /// How the host kept up; of a run in real time.
+    /// How the host kept up; only for a run in real time.
     pub health: Option<HostHealth>,
-    /// What has its samples already, if its records are to be kept.
+    /// Recording that already holds the samples, if the run is stored.
     pub recording: Option<Recording>,
 }
 
 impl Run {
-    /// What measures look at.
+    /// View of the records that measures use.
     pub fn view(&self, scenario: &Scenario) -> RunView<'_> {
         RunView::new(&self.records, scenario.warmup)
     }
@@ -75,7 +75,7 @@ pub(crate) fn execute(job: &Job<'_>, control: &Control) -> Result<Run, Error> {
     };
     let path = directory.filter(|_| packet_log && ground.writes_packet_log());
     let path = path.map(|directory| directory.join(PACKETS));
-    // Not over what is there: it could be a link to something else.
+    // Never overwrite an existing file: it could be a link.
     let file = path.as_ref().map(File::create_new).transpose();
     let not_logged = |source| Error::Write { path: path.clone().unwrap_or_default(), source };
     let mut log = file.map_err(not_logged)?.map(|file| BufWriter::with_capacity(1 << 20, file));

@@ -1,5 +1,5 @@
-//! Runs side by side: rayon over runs, never inside one. Runs in real time
-//! do not share it: they come after the others, one by one.
+//! Runs jobs in parallel: rayon over runs, never inside one. Runs in real time follow the others,
+//! one by one.
 
 use crate::error::Error;
 use crate::ground::{Grounds, Pace};
@@ -12,33 +12,31 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// What runs scenarios: grounds, and how to use the machine.
+/// Runs scenarios: holds the grounds and the settings for using the machine.
 #[derive(Debug)]
 pub struct Lab {
-    /// Where scenarios can run.
+    /// The available grounds.
     pub grounds: Grounds,
-    /// Runs at the same time, of those that do not take real time; none: one
-    /// per CPU.
+    /// Limit on parallel runs of those in virtual time; `None`: one per CPU.
     pub parallel: Option<u16>,
-    /// How the program was called, for the manifests of runs that are kept.
+    /// Arguments of the program, for the manifests of stored runs.
     pub arguments: Vec<String>,
-    /// Which build of which program this is, for the same manifests.
+    /// Build of the program, for the same manifests.
     pub program: Program,
-    /// Controllers and schedulers that the program brings, for the same
-    /// manifests.
+    /// Controllers and schedulers that the program registered, for the same manifests.
     pub brought: BTreeMap<String, Brought>,
     handle: Handle,
 }
 
 impl Default for Lab {
-    /// With the grounds of this version of Knee.
+    /// Creates a lab with the grounds of this build of Knee.
     fn default() -> Lab {
         Lab::new(Grounds::built_in())
     }
 }
 
 impl Lab {
-    /// With these grounds.
+    /// Creates a lab with these grounds.
     pub fn new(grounds: Grounds) -> Lab {
         Lab {
             grounds,
@@ -50,13 +48,13 @@ impl Lab {
         }
     }
 
-    /// For another thread, or what a signal calls: stops what this runs and
-    /// says how far it is.
+    /// Returns a handle that stops this lab's runs and reports progress, for another thread or a
+    /// signal handler.
     pub fn handle(&self) -> Handle {
         self.handle.clone()
     }
 
-    /// Whether its handle said to stop.
+    /// Whether a handle requested a stop.
     pub fn is_stopped(&self) -> bool {
         self.handle.is_stopped()
     }
@@ -64,16 +62,15 @@ impl Lab {
     /// Runs one job.
     ///
     /// # Errors
-    /// What kept it from running; [`Error::Stopped`] after a stop.
+    /// What prevented it from running; [`Error::Stopped`] after a stop.
     pub fn run(&self, job: &Job<'_>) -> Result<Run, Error> {
         let runs = self.run_all(std::slice::from_ref(job), |_, run| Ok(run))?;
         runs.into_iter().flatten().next().ok_or(Error::Stopped)
     }
 
-    /// Runs all jobs and hands each to `keep` with its number as soon as it
-    /// is finished. Gives what `keep` makes of them, in the order of the jobs
-    /// whatever the order of their ends; nothing for jobs that a stop kept
-    /// from beginning. After a failure no job begins.
+    /// Runs all jobs and passes each to `keep` with its number as soon as it ends. Returns the
+    /// results of `keep` in the order of the jobs; `None` for jobs that did not start because of a
+    /// stop. After a failure no further job starts.
     ///
     /// # Errors
     /// The first failure of a job or of `keep`.
@@ -89,9 +86,8 @@ impl Lab {
         })
     }
 
-    /// Does pieces of work in the given order, those in real time after the
-    /// others, one by one in the order of their numbers, and gives what comes
-    /// of all in that order.
+    /// Performs pieces of work in the given order, those in real time after the others, one by one
+    /// in the order of their numbers. Returns the results in the order of the numbers.
     pub(crate) fn side_by_side<T: Send>(
         &self,
         loads: &[Load],
@@ -133,7 +129,7 @@ impl Lab {
     }
 }
 
-/// So that no long run is left to run alone at the end.
+/// Sorts by cost, so that no long run is left alone at the end.
 pub(crate) fn costliest_first(loads: &[Load]) -> Vec<usize> {
     let mut order: Vec<usize> = (0..loads.len()).collect();
     order.sort_by(|a, b| loads[*b].weight.total_cmp(&loads[*a].weight));

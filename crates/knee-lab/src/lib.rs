@@ -1,14 +1,13 @@
 //! Jobs, grounds, repeats, studies, sweeps and comparisons, for any program.
 //!
-//! A [`Lab`] runs a [`Job`], a scenario on a [`Ground`], and gives a [`Run`]:
-//! records, summary, how the host kept up. On top of that stand an
-//! [`Experiment`] (a file, on several grounds or with several seeds), studies,
-//! sweeps, rankings, evaluations, advice, the fidelity grid and the curve of a path. Each is planned first,
-//! which tells all that is wrong; then it runs, which a [`Handle`] stops and
-//! watches from another thread; what comes out is a value.
+//! A [`Lab`] runs a [`Job`], a scenario on a [`Ground`], and returns a [`Run`]: records, summary,
+//! and how the host kept up. Built on it are [`Experiment`] (a file, on several grounds or with
+//! several seeds), studies, sweeps, rankings, evaluations, advice, the fidelity grid and the curve
+//! of a path. Each is planned first, which reports all errors, and then runs; a [`Handle`] monitors
+//! and stops it from another thread. Results are values.
 //!
-//! What this crate never does: print, ask for a signal, know a ground beyond
-//! its trait where it need not, write where it was not told to.
+//! What this crate never does: print, install a signal handler, depend on a specific ground where
+//! the trait suffices, or write outside the given directories.
 
 mod advise;
 mod answers;

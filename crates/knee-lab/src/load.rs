@@ -1,34 +1,32 @@
-//! What runs take, before they begin: so that the costliest begin first, and
-//! for progress.
+//! Expected cost of runs, used to start the costliest first and to report progress.
 
 use crate::ground::{Ground, Pace};
 use crate::job::Job;
 use knee_link::RateModel;
 use knee_scenario::Scenario;
 
-/// A row of a time series on disk, compressed; measured between 12 and 25.
+/// Size of a compressed time-series row on disk, bytes; measured between 12 and 25.
 const ROW_BYTES: f64 = 25.0;
-/// All rows of a packet log that come of one data packet over one link, with
-/// its acknowledgement.
+/// Packet log rows of one data packet over one link with its acknowledgement, bytes.
 const LOGGED_PACKET_BYTES: f64 = 300.0;
-/// Bits of a full packet.
+/// Size of a full packet, bits.
 const PACKET_BITS: f64 = 12_000.0;
 
-/// What a run is expected to take.
+/// Expected cost of a run.
 #[derive(Clone, Copy, Debug)]
 pub struct Load {
-    /// How its time passes.
+    /// Whether its time is virtual or real.
     pub pace: Pace,
     /// Length of the scenario, nanoseconds.
     pub duration_ns: u64,
-    /// Real time before it begins, seconds.
+    /// Real time of its setup, seconds.
     pub setup_s: f64,
-    /// What the whole run costs, compared with others of its pace.
+    /// Cost of the whole run relative to others of its pace.
     pub weight: f64,
 }
 
 impl Load {
-    /// That of a scenario on a ground.
+    /// Estimates the load of a scenario on a ground.
     pub fn of(scenario: &Scenario, ground: &dyn Ground) -> Load {
         let duration_ns = scenario.duration.as_nanos();
         let weight = match ground.pace() {
@@ -39,8 +37,7 @@ impl Load {
     }
 }
 
-/// Cost grows with the packets that the fastest link carries; those of an
-/// unlimited link are not known and count as for one of 100 Mbit/s.
+/// Cost grows with the packets of the fastest link; an unlimited link counts as 100 Mbit/s.
 fn weight(scenario: &Scenario) -> f64 {
     let rates = scenario.links.iter().filter_map(|link| rate_bps(&link.config.rate));
     let fastest = rates.max().unwrap_or(100_000_000);
@@ -48,7 +45,7 @@ fn weight(scenario: &Scenario) -> f64 {
     seconds * (fastest as f64 + 1e5 * scenario.flows.len() as f64)
 }
 
-/// The largest rate of a link; none: unlimited.
+/// Maximum rate of a link; `None` if unlimited.
 fn rate_bps(rate: &RateModel) -> Option<u64> {
     match rate {
         RateModel::Unlimited => None,
@@ -61,7 +58,7 @@ fn rate_bps(rate: &RateModel) -> Option<u64> {
     }
 }
 
-/// What runs will write, about.
+/// Estimated output of runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Written {
     /// Time series, bytes.
@@ -71,7 +68,7 @@ pub struct Written {
 }
 
 impl Written {
-    /// That of all `jobs` that are kept.
+    /// Estimates the output of all `jobs` that are stored.
     pub fn by(jobs: &[Job<'_>]) -> Written {
         let kept = jobs.iter().filter(|job| job.directory.is_some());
         let logged = kept.clone().filter(|job| job.packet_log && job.ground.writes_packet_log());
@@ -81,13 +78,13 @@ impl Written {
         }
     }
 
-    /// All of it.
+    /// Total, bytes.
     pub fn bytes(&self) -> f64 {
         self.samples_bytes + self.logs_bytes
     }
 }
 
-/// Bytes of the time series of flows, their paths and links.
+/// Size of the time series of flows, their paths and links, bytes.
 fn samples(scenario: &Scenario) -> f64 {
     let several = scenario.flows.iter().filter(|flow| flow.multipath.is_some());
     let paths: usize = several.map(|flow| flow.paths.len()).sum();
@@ -97,7 +94,7 @@ fn samples(scenario: &Scenario) -> f64 {
     rows as f64 * instants * ROW_BYTES
 }
 
-/// Bytes of a packet log when every link with a rate is full.
+/// Size of a packet log if every link with a rate is full, bytes.
 fn packet_log(scenario: &Scenario) -> f64 {
     let rates = scenario.links.iter().filter_map(|link| rate_bps(&link.config.rate));
     let packets = rates.sum::<u64>() as f64 * scenario.duration.as_secs_f64() / PACKET_BITS;
@@ -118,13 +115,13 @@ mod tests {
         parse(&text, &Source { name: "a.toml", loader: &Embedded(&[]) }, &[]).unwrap()
     }
 
-    /// Four hours have 14,400 seconds: so many thousand rows of the flow and
-    /// of the link at a sample a millisecond.
+    /// Four hours are 14,400 s: at one sample per ms, 14.4 million rows of the flow and as many of
+    /// the link.
     #[test]
     fn rows_are_counted() {
         let hours = scenario("duration = \"240 min\"\nsample_interval = \"1 ms\"");
         assert!((samples(&hours) / (2.0 * 14.4e6 * ROW_BYTES) - 1.0).abs() < 1e-9);
-        // 100 Mbit/s over a minute are half a million packets.
+        // 100 Mbit/s for a minute are half a million packets.
         let minute = scenario("duration = \"60 s\"");
         assert!((packet_log(&minute) / (5e5 * LOGGED_PACKET_BYTES) - 1.0).abs() < 1e-9);
     }

@@ -1,10 +1,10 @@
-//! Claims about a study's models: numbers that are computed, not measured.
+//! Claims about a study's models: values that are computed, not measured.
 
 use knee_cc::model::{rounds_to_converge, two_flows};
 use knee_record::{ClaimOutcome, NotMeasurable, outcome_of};
 use knee_scenario::{Claim, Measure, Model, ModelKind};
 
-/// Checks a claim that names a measure of a model; none for other claims.
+/// Checks a claim about a model's measure; `None` for other claims.
 pub fn evaluate(claim: &Claim, models: &[Model]) -> Option<ClaimOutcome> {
     let Measure::Model(what) = &claim.measure else {
         return None;
@@ -40,7 +40,7 @@ mod tests {
         Model { name: "probing".to_string(), kind }
     }
 
-    /// The published figures for a gain of 5/4.
+    /// Published figures for a gain of 5/4.
     #[test]
     fn published_shares() {
         for (what, expected) in [("share_low", 0.4444), ("share_high", 0.5556), ("filter", 0.5556)]
@@ -50,7 +50,7 @@ mod tests {
         }
     }
 
-    /// Two rounds are too few: the answer is above any bound of a claim.
+    /// Two rounds are too few to converge: the value exceeds any bound of a claim.
     #[test]
     fn a_model_that_does_not_converge_takes_forever() {
         let round = value(&model(100), "rounds_to_converge").unwrap();

@@ -1,5 +1,5 @@
-//! What a sweep or a ranking was made from, kept in its folder: the scenarios
-//! and the files that they name as they were read, and the settings.
+//! Inputs of a sweep or a ranking, kept in its folder: the scenarios and the files they name as
+//! read, and the settings.
 
 use crate::directory::{ORIGIN, cannot_write};
 use crate::error::Error;
@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 /// Schema name of the document.
 pub const SCHEMA: &str = "knee-origin/1";
-/// No input is larger.
+/// Size limit of an input, bytes.
 const INPUT_BYTES_MAX: u64 = 1 << 30;
 
 /// What a folder was made from.
@@ -93,10 +93,10 @@ pub enum OriginSettings {
     },
 }
 
-/// Files by their name as written.
+/// Files by name as written in the scenario.
 pub(crate) type Files = BTreeMap<String, Arc<[u8]>>;
 
-/// A scenario, and the files that it named when it was read.
+/// A scenario and the files it named when it was read.
 #[derive(Clone, Debug)]
 pub(crate) struct Sources {
     pub text: ScenarioText,
@@ -133,7 +133,7 @@ pub(crate) fn keep(
     Ok(write_json(&directory.join(ORIGIN), &origin)?)
 }
 
-/// Copies a file under a name that none has yet.
+/// Copies a file under an unused name.
 fn keep_one(
     directory: &Path,
     written: &str,
@@ -152,15 +152,15 @@ fn keep_one(
 }
 
 impl Origin {
-    /// Reads that of a folder.
+    /// Reads the origin of a folder.
     ///
     /// # Errors
-    /// That there is none, or that it is damaged.
+    /// A missing or damaged document.
     pub fn read(directory: &Path) -> Result<Origin, Error> {
         Ok(read_json(&directory.join(ORIGIN), SCHEMA)?)
     }
 
-    /// The scenarios, from the copies.
+    /// The scenarios, read from the copies.
     pub(crate) fn texts(&self, directory: &Path) -> Result<Vec<ScenarioText>, Error> {
         self.scenarios.iter().map(|scenario| scenario.text(directory)).collect()
     }
@@ -182,7 +182,7 @@ impl KeptScenario {
 }
 
 impl KeptFile {
-    /// Those of the copy. A name that leads out of the folder is damage.
+    /// Reads the copy. A path that leads out of the folder counts as damage.
     pub(crate) fn bytes(&self, directory: &Path) -> Result<Vec<u8>, Error> {
         let path = directory.join(&self.kept);
         let below = self.kept.strip_prefix(INPUTS).and_then(|rest| rest.strip_prefix('/'));

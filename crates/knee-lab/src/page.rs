@@ -1,4 +1,4 @@
-//! Pages of what is kept in a directory, written again from the records.
+//! Regenerates pages from the records in a directory.
 
 use crate::both;
 use crate::command;
@@ -18,11 +18,11 @@ use knee_record::{
 use knee_report::{ReadLog, RunPage, evaluation_page, rank_page, run_page, sweep_page};
 use std::path::Path;
 
-/// Writes the page of a run, of studies, of a sweep, of a ranking, of an evaluation, of a
-/// comparison or of grounds side by side again. Gives the summary where it is a single run's.
+/// Rewrites the page of a run, studies, a sweep, a ranking, an evaluation, a comparison or several
+/// grounds. Returns the summary of a single run.
 ///
 /// # Errors
-/// That the directory holds none of these, or that the page cannot be written.
+/// A directory with none of these, or a page that cannot be written.
 pub fn rewrite_page(directory: &Path) -> Result<Option<Summary>, Error> {
     if directory.join(FIDELITY).is_file() && !both::are_in(directory).is_empty() {
         both::compare(directory, "")?;
@@ -49,12 +49,12 @@ pub fn rewrite_page(directory: &Path) -> Result<Option<Summary>, Error> {
     Ok(summary)
 }
 
-/// What a directory holds.
+/// Contents of a directory.
 #[derive(Debug)]
 pub enum Saved {
     /// A run.
     Run(Box<Summary>),
-    /// Repeats of one.
+    /// Repeats of a run.
     Repeats(RepeatSummary),
     /// Studies.
     Studies(StudyRecords),
@@ -66,14 +66,14 @@ pub enum Saved {
     Evaluation(Evaluation),
     /// A comparison of runs.
     Comparison(Box<RunsCompared>),
-    /// The simulator and grounds in real time.
+    /// Results of the simulator and real-time grounds.
     Grounds(Fidelity),
 }
 
-/// Reads what came out of whatever a directory holds.
+/// Reads the results in a directory, whatever their kind.
 ///
 /// # Errors
-/// That it holds nothing of that kind, or that it is damaged.
+/// A directory without results, or with damaged ones.
 pub fn saved(directory: &Path) -> Result<Saved, Error> {
     let holds = |name: &str| directory.join(name).is_file();
     Ok(if holds(FIDELITY) && !both::are_in(directory).is_empty() {
@@ -111,8 +111,8 @@ fn page_of_run(directory: &Path, run: &SavedRun) -> Result<String, Error> {
     Ok(run_page(&RunPage { name: "", summary, records, answers, scenario, command, logs })?)
 }
 
-/// The access logs of a run, from the copies in its folder; none where its scenario names
-/// none, or what this program does not have.
+/// The access logs of a run, from the copies in its folder; empty if the scenario names none or is
+/// not valid for this program.
 fn saved_logs(directory: &Path, scenario: &str) -> Vec<ReadLog> {
     if !scenario.contains("log = ") {
         return Vec::new();
@@ -122,11 +122,11 @@ fn saved_logs(directory: &Path, scenario: &str) -> Vec<ReadLog> {
     scenario.map_or_else(|_| Vec::new(), |scenario| logs_of(&scenario))
 }
 
-/// Reads the answers that belong to a run, to repeats of one or to grounds side by
-/// side; for one of several repeats, those of all of them. None: nothing was asked.
+/// Reads the answers of a run, of repeats or of several grounds; for one of several repeats, the
+/// answers over all of them. `None` if there were no questions.
 ///
 /// # Errors
-/// That the file cannot be read or is damaged.
+/// An unreadable or damaged file.
 pub fn saved_answers(directory: &Path) -> Result<Option<Answers>, Error> {
     let own = directory.join(ANSWERS);
     let of_repeats = directory.parent().map(|above| above.join(ANSWERS));

@@ -1,23 +1,20 @@
-//! When a perfect scheduler would have been done, with the same controllers:
-//! what is beyond T* up to here is congestion control, what is beyond this is
-//! scheduling.
+//! Completion time of a perfect scheduler with the same controllers: the time from T* to this one
+//! is due to congestion control, the time beyond it to scheduling.
 //!
-//! Path i alone, always fed by the same controller, delivers F_i(t) bytes by
-//! t. Over all paths a file of S bytes is acknowledged at the earliest at the
-//! least t with
+//! Path i alone, always backlogged under the same controller, delivers F_i(t) bytes by t. A file of
+//! S bytes over all paths is fully acknowledged at the earliest at the least t with
 //!
 //! ```text
 //! sum of F_i(t - back_i - join_i) >= S
 //! ```
 //!
-//! where `back` is the way of the acknowledgement and `join` the round trip of
-//! the first path, after which the others may begin. F comes from runs of the
-//! same scenario in which the flow goes over one path without an end and
-//! without a limit of its receiver; all other flows are as they were. A backup
-//! path carries nothing.
+//! where `back` is the delay of the acknowledgement and `join` the round trip of the first path,
+//! after which the others may start. F comes from runs of the same scenario with an unlimited flow
+//! over one path and no receive window limit; all other flows are unchanged. A backup path carries
+//! nothing.
 //!
-//! No scheduler without luck is earlier. It is not a strict bound: a path that
-//! is fed less may lose less.
+//! No scheduler finishes earlier except by chance. The bound is not strict: a path that carries
+//! less may lose less.
 
 use crate::ground::{Ground, GroundError, Output};
 use knee_record::{Control, FlowSample, Records};
@@ -26,10 +23,10 @@ use knee_transport::ReceiveWindow;
 use knee_units::Time;
 use std::sync::atomic::Ordering;
 
-/// Finds it for every file that went over several paths to its end.
+/// Computes it for every file that finished over several paths.
 ///
 /// # Errors
-/// Those of the ground.
+/// Errors of the ground.
 pub(crate) fn fill(
     scenario: &Scenario,
     ground: &dyn Ground,
@@ -47,13 +44,13 @@ pub(crate) fn fill(
     Ok(())
 }
 
-/// Rows of a curve up to the time that the file took.
+/// Rows of a curve within the completion time of the file.
 const ROWS: u64 = 4000;
-/// Samples are not closer, nanoseconds.
+/// Minimum sampling interval, nanoseconds.
 const INTERVAL_MIN: u64 = 100_000;
 
-/// After the start, nanoseconds; none: not within the scenario's duration, or
-/// stopped before that.
+/// Completion time after the start, nanoseconds; `None` if it exceeds the scenario's duration or
+/// the run was stopped.
 fn perfect(
     scenario: &Scenario,
     ground: &dyn Ground,
@@ -66,7 +63,7 @@ fn perfect(
     let backup = plan.multipath.iter().flat_map(|multipath| &multipath.backup);
     let backup: Vec<usize> = backup.copied().collect();
     let join = scenario.one_way_delay(plan.paths[0]) + scenario.way_back(plan.paths[0]);
-    // Few are quicker than a perfect scheduler, and none by much.
+    // Few transfers beat a perfect scheduler, and none by much.
     let mut until = (plan.start + took + took / 2 + join * 2).min(scenario.duration);
     loop {
         let mut curves = Vec::new();
@@ -91,7 +88,7 @@ fn perfect(
     }
 }
 
-/// The scenario with one flow over one of its paths, as a subflow, without end.
+/// The scenario with an unlimited flow over one of its paths, as a subflow.
 fn always_fed(scenario: &Scenario, flow: usize, path: usize, until: Time, took: Time) -> Scenario {
     let mut alone = scenario.clone();
     alone.duration = until;
@@ -104,7 +101,7 @@ fn always_fed(scenario: &Scenario, flow: usize, path: usize, until: Time, took: 
     alone
 }
 
-/// Its samples; none: it was stopped.
+/// Runs it and returns its samples; `None` if it was stopped.
 fn run(
     scenario: &Scenario,
     ground: &dyn Ground,
@@ -119,12 +116,11 @@ fn run(
     Ok(is_whole.then_some(ended.records.samples))
 }
 
-/// What one path has acknowledged: nanoseconds since the flow began and bytes,
-/// ascending.
+/// Data acknowledged over one path: nanoseconds since the start of the flow, and bytes, ascending.
 struct Curve(Vec<(u64, u64)>);
 
 impl Curve {
-    /// What was delivered in a run is acknowledged `late` after that.
+    /// Builds the curve from a run; an acknowledgement arrives `late` after the delivery.
     fn of(rows: &[FlowSample], plan: &Flow, flow: usize, late: Time) -> Curve {
         let own = rows.iter().filter(|row| row.flow as usize == flow);
         let points = own.map(|row| {
@@ -134,7 +130,7 @@ impl Curve {
         Curve(std::iter::once((late.as_nanos(), 0)).chain(points).collect())
     }
 
-    /// Bytes by a time, along straight lines.
+    /// Bytes acknowledged by a time, by linear interpolation.
     fn at(&self, time: u64) -> f64 {
         let after = self.0.partition_point(|(at, _)| *at <= time);
         let Some(&(from, bytes)) = after.checked_sub(1).map(|before| &self.0[before]) else {
@@ -145,7 +141,7 @@ impl Curve {
     }
 }
 
-/// The least time up to `last`, at which it is, that something is so.
+/// The least time at which a monotonic predicate holds; it holds at `last`.
 fn least(last: u64, is: impl Fn(u64) -> bool) -> u64 {
     let (mut before, mut by) = (0, last);
     while by - before > 1 {

@@ -1,11 +1,10 @@
-//! A flow of a run as a qlog, from its packet log: what `knee export qlog` writes.
+//! Converts a flow's packet log to qlog. Implements `knee export qlog`.
 //!
 //! The format is that of draft-ietf-quic-qlog-main-schema-02 and
-//! draft-ietf-quic-qlog-quic-events-01 (`qlog_version` 0.3), which qvis opens. What is
-//! TCP here is told as QUIC would tell it: each transmission has a packet number of its
-//! own, an acknowledgement names the transmissions that had arrived, and one stream
-//! carries the data. RTTs are those of the newest transmission that an acknowledgement
-//! is the first to cover.
+//! draft-ietf-quic-qlog-quic-events-01 (`qlog_version` 0.3), which qvis opens. TCP events are
+//! expressed in QUIC terms: each transmission has its own packet number, an acknowledgement lists
+//! the transmissions that had arrived, and a single stream carries the data. RTTs are those of the
+//! newest transmission that an acknowledgement is the first to cover.
 
 mod connection;
 
@@ -18,10 +17,10 @@ use std::fs::File;
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 
-/// The first line of a packet log that can be read.
+/// First line of a supported packet log.
 const FORMAT: &str = "# knee-packet-log/2";
 
-/// Why there is no qlog.
+/// Why a qlog cannot be written.
 #[derive(Debug, thiserror::Error)]
 pub enum QlogError {
     /// The run wrote no packet log.
@@ -30,31 +29,31 @@ pub enum QlogError {
     /// The run has no such flow.
     #[error("there is no flow {flow} in this run")]
     NoFlow {
-        /// What was asked for.
+        /// The requested name.
         flow: String,
-        /// What there is.
+        /// The flows of the run.
         known: Vec<String>,
     },
-    /// The packet log says nothing of the flow.
+    /// The packet log does not identify the flow's packets.
     #[error("the packet log does not say which packets are those of flow {0}")]
     NotNamed(String),
-    /// The packet log is damaged, or of another version.
+    /// The packet log is damaged or has an unsupported version.
     #[error("{path}, line {line}: {what}")]
     Damaged {
-        /// Which file.
+        /// The file.
         path: PathBuf,
-        /// Number of the line, from one.
+        /// Line number, from one.
         line: usize,
-        /// What is wrong.
+        /// The problem.
         what: String,
     },
 }
 
-/// Writes the qlog of a flow, `bbr[1]`, with a trace for each of its connections and
-/// subflows. Gives how many there are.
+/// Writes the qlog of a flow such as `bbr[1]`, with a trace for each of its connections and
+/// subflows. Returns the number of traces.
 ///
 /// # Errors
-/// A [`QlogError`], or that something cannot be read or written.
+/// A [`QlogError`], or a file that cannot be read or written.
 pub fn write_qlog(directory: &Path, flow: &str, out: &mut dyn Write) -> Result<usize, Error> {
     let summary = read_summary(directory)?;
     let names = summary.flows.iter().map(|flow| format!("{}[{}]", flow.name, flow.index));
@@ -85,7 +84,7 @@ pub fn write_qlog(directory: &Path, flow: &str, out: &mut dyn Write) -> Result<u
     Ok(connections.len())
 }
 
-/// What the log says of the connections and subflows of a flow, by their number.
+/// Reads a flow's connections and subflows from the log, by number.
 fn connections(path: &Path, index: usize) -> Result<BTreeMap<u32, Connection>, Error> {
     let unreadable = |source| Error::Read { path: path.to_path_buf(), source };
     let damaged = |line: usize, what: &str| QlogError::Damaged {
@@ -123,7 +122,7 @@ fn connections(path: &Path, index: usize) -> Result<BTreeMap<u32, Connection>, E
     Ok(connections)
 }
 
-/// A row of the packet log, undigested.
+/// An unparsed row of the packet log.
 struct Row<'t> {
     at_ns: u64,
     event: &'t str,
@@ -131,7 +130,7 @@ struct Row<'t> {
     cells: Vec<&'t str>,
 }
 
-/// Places of the cells.
+/// Column indices.
 const ID: usize = 5;
 const NUMBER: usize = 6;
 const BYTES: usize = 7;

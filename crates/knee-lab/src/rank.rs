@@ -1,5 +1,5 @@
-//! Controllers ranked over scenarios: each alone, beside itself and beside
-//! rivals, with several seeds: what `knee rank` does.
+//! Ranks controllers over scenarios: each alone, beside itself and beside rivals, with several
+//! seeds. Implements `knee rank`.
 
 mod plan;
 mod trace;
@@ -20,63 +20,62 @@ use knee_report::rank_page;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// What came of a ranking.
+/// Outcome of a ranking.
 #[derive(Debug)]
 pub struct Ranked {
-    /// The answer.
+    /// The summary.
     pub summary: RankSummary,
-    /// Runs that were made; one beside a rival that is the candidate itself is
-    /// made once.
+    /// Number of runs made; a run beside a rival equal to the candidate is made once.
     pub runs: usize,
-    /// Data packets of these.
+    /// Data packets of these runs.
     pub packets: u64,
-    /// Time that passed, seconds.
+    /// Elapsed time, seconds.
     pub wall_s: f64,
 }
 
-/// Why a ranking cannot be.
+/// Why a ranking is not possible.
 #[derive(Debug, thiserror::Error)]
 pub enum RankError {
-    /// It would not end.
+    /// Too many runs.
     #[error("{0} runs are too many")]
     TooMany(usize),
-    /// Power and fairness are those of flows over one path.
+    /// A flow has several paths, for which power and fairness are not defined.
     #[error("in {file}, flow {flow} takes several paths")]
     SeveralPaths {
         /// The scenario.
         file: String,
-        /// The group of flows.
+        /// The flow group.
         flow: String,
     },
-    /// Nothing says how much of the path is used.
+    /// The utilisation of the path is unknown.
     #[error("in {file}, no link of the path of flow {flow} has a rate")]
     NoRate {
         /// The scenario.
         file: String,
-        /// The group of flows.
+        /// The flow group.
         flow: String,
     },
-    /// No group of flows is called so.
+    /// No flow group has this name.
     #[error("in {file}, there is no flow {flow}")]
     NoFlow {
         /// The scenario.
         file: String,
-        /// What was asked for.
+        /// The requested name.
         flow: String,
     },
-    /// A folder holds no scenario.
+    /// The folder contains no scenario.
     #[error("{0} holds no scenario (*.toml)")]
     NoScenarios(String),
 }
 
-/// A finished run, and what its recorded link carried.
+/// A finished run, and the throughput of its recorded link.
 struct Made {
     run: RankRun,
     trace: Option<Carried>,
     packets: u64,
 }
 
-/// The series of one run: link, length of a bin, capacity, throughput.
+/// Series of one run: link, bin length, capacity, throughput.
 pub(crate) struct Carried {
     pub link: String,
     pub bin_s: f64,
@@ -85,11 +84,11 @@ pub(crate) struct Carried {
 }
 
 impl Lab {
-    /// Ranks, and writes table, document and page into `directory`, also of
-    /// what there is after a stop. It is to be [`Lab::claim`]ed before.
+    /// Ranks, and writes table, document and page into `directory`, after a stop for the runs so
+    /// far. The directory must have been [`Lab::claim`]ed.
     ///
     /// # Errors
-    /// The first failure of a run, or that something cannot be written.
+    /// The first failure of a run, or a file that cannot be written.
     pub fn rank(&self, rank: &Rank<'_>, directory: &Path) -> Result<Ranked, Error> {
         rank.on.check_host()?;
         let settings = rank.settings.clone();
@@ -131,8 +130,8 @@ fn make(rank: &Rank<'_>, run: &PlannedRank, control: &Control) -> Result<Option<
     }))
 }
 
-/// The runs in the order of the plan, with those beside a rival that is the
-/// candidate itself, which are its runs beside itself.
+/// The runs in planned order. A run beside a rival equal to the candidate is taken from the
+/// candidate's runs beside itself.
 fn all_runs(rank: &Rank<'_>, made: &[Made]) -> Vec<RankRun> {
     let twice = made.iter().flat_map(|made| {
         let run = &made.run;
@@ -150,7 +149,7 @@ fn summary(rank: &Rank<'_>, made: &[Made]) -> RankSummary {
     RankSummary::new(rank.ranking.clone(), &all_runs(rank, made), traces(rank, made))
 }
 
-/// Those of each recorded link together.
+/// Merges the series of each recorded link.
 fn traces(rank: &Rank<'_>, made: &[Made]) -> Vec<RankTrace> {
     let mut traces: BTreeMap<usize, RankTrace> = BTreeMap::new();
     for Made { run, trace, .. } in made {

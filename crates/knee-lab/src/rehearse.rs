@@ -1,11 +1,10 @@
-//! An experiment of knee-steer over the packet simulator, where the truth is
-//! known: what `knee steer rehearse` does.
+//! Runs an experiment of knee-steer over the packet simulator, where the truth is known. Implements
+//! `knee steer rehearse`.
 //!
-//! A block is a run with a seed of its own: the same network at another time. So
-//! no block leaves anything behind for the next, and burn-in is the scenario's
-//! warm-up. In a half-and-half block each arrival comes twice, once under each
-//! controller, as mixes of one process do: the halves are alike by construction,
-//! and which client gets what is not drawn. No record is lost.
+//! A block is a run with its own seed: the same network at another time. So no block affects the
+//! next, and burn-in is the scenario's warm-up. In a half-and-half block each arrival occurs twice,
+//! once under each controller, as in mixes of one process: the halves are equal by construction,
+//! and the assignment of clients is not random. No record is lost.
 
 use crate::answers::{Questions, under};
 use crate::error::Error;
@@ -22,82 +21,81 @@ use knee_steer::{Cells, Design, HardStop, Treatment, Trial, TrialSettings};
 use knee_units::Time;
 use std::collections::BTreeMap;
 
-/// Level of all verdicts together.
+/// Significance level of all verdicts together.
 const LEVEL: f64 = 0.05;
-/// A class of sizes with fewer transfers than this in a block, on average, is not
-/// judged.
+/// Minimum mean number of transfers of a size class per block for a verdict.
 const TRANSFERS_MIN: f64 = 5.0;
-/// Retransmissions may rise by this much, or by half of what A has.
+/// Permitted absolute increase of the retransmission ratio; half of A's ratio if that is larger.
 const MARGIN: f64 = 0.005;
-/// Windows of the hard stop: a minute, or a quarter of a short block.
+/// Window of the hard stop; a quarter of the block if that is shorter.
 const WINDOW: Time = Time::from_secs(60);
 
-/// What is to be rehearsed.
+/// Settings of a rehearsal.
 #[derive(Clone, Debug)]
 pub struct RehearseSettings {
-    /// Keys of every scenario that are set otherwise.
+    /// Keys overridden in every scenario.
     pub set: Vec<Override>,
-    /// Of the draws, and of the first block; none: the scenario's.
+    /// Seed of the random draws and of the first block; `None`: the scenario's.
     pub seed: Option<u64>,
-    /// Triples of blocks.
+    /// Number of block triples.
     pub triples: u64,
-    /// Pairs of blocks under A and A, from which the noise is known.
+    /// Number of block pairs with A in both, which estimate the noise.
     pub calibration: u64,
-    /// Pairs of runs with the same arrivals, all under A and all under B, which
-    /// tell the truth.
+    /// Number of run pairs with the same arrivals, all under A and all under B, which measure the
+    /// true effect.
     pub truth: u64,
 }
 
-/// Why nothing can be rehearsed.
+/// Why a rehearsal is not possible.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RehearseError {
-    /// No two controllers to choose from.
+    /// No pair of controllers to compare.
     #[error("{0} has no two mixes of one process over one path")]
     NoPair(String),
-    /// No class has so many transfers that its mean means something.
+    /// No size class has enough transfers for a meaningful mean.
     #[error("in no block are there five transfers of a size")]
     TooFew,
 }
 
-/// What came of it.
+/// Outcome of a rehearsal.
 #[derive(Clone, Debug)]
 pub struct Rehearsed {
-    /// The seed of its draws.
+    /// Seed of the random draws.
     pub seed: u64,
-    /// Triples that were made: less than planned after a stop.
+    /// Triples completed; fewer than planned after a stop.
     pub triples: u64,
     /// Length of a block.
     pub block: Time,
-    /// The part of it in which no transfer counts.
+    /// Initial part of a block whose transfers do not count.
     pub burn_in: Time,
-    /// By traffic and size.
+    /// Results by traffic and size.
     pub classes: Vec<RehearsedClass>,
-    /// Classes with too few transfers.
+    /// Classes with too few transfers for a verdict.
     pub left_out: Vec<String>,
-    /// The triple, from one, and the time in its block under B at which the
-    /// retransmissions of a group had it stopped at once.
+    /// The triple, from one, and the time in its block under B at which a group's retransmissions
+    /// triggered the hard stop.
     pub hard_stop: Option<(u64, Time)>,
 }
 
-/// A class of traffic and size. What is measured is the speed of a transfer,
-/// bytes over the time that it took; effects are differences of its logarithm.
+/// Result for a class of traffic and size. The measure is a transfer's speed, bytes over completion
+/// time; effects are differences of its logarithm.
 #[derive(Clone, Debug)]
 pub struct RehearsedClass {
     /// Name of the process.
     pub traffic: String,
-    /// The controllers: the one that is tried, B, and the one in use, A.
+    /// The controllers: B, under test, and A, in use.
     pub controllers: [String; 2],
-    /// Sizes as people write them.
+    /// Size range, for display.
     pub sizes: &'static str,
-    /// Transfers in a block under A, on average.
+    /// Mean number of transfers per block under A.
     pub transfers: f64,
     /// The experiment.
     pub trial: Trial,
-    /// The mean of what it was to find, with its 95 % interval; none: not asked.
+    /// Mean true effect with its 95 % interval; `None` if it was not measured.
     pub truth: Option<Interval>,
 }
 
-/// Which run it is, of one scenario.
+/// Identifies a run of one scenario.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Which {
     Calibration(u64, u8),
@@ -105,19 +103,19 @@ enum Which {
     Truth(u64, Treatment),
 }
 
-/// Process, and class of size.
+/// Process and size class.
 type Key = (String, usize);
 
-/// What a block came to; the arrays tell the halves apart: A's mix and B's.
+/// Results of a block; arrays hold the halves: A's mix and B's.
 #[derive(Debug, Default)]
 struct Block {
-    /// Transfers that finished, and the sum of the logarithms of their speeds.
+    /// Number of finished transfers, and the sum of their log speeds.
     classes: BTreeMap<Key, [(u64, f64); 2]>,
-    /// Transfers that began.
+    /// Number of transfers that began.
     begun: BTreeMap<Key, [u64; 2]>,
     /// Retransmitted and sent bytes, by process.
     bytes: BTreeMap<String, (u64, u64)>,
-    /// The same by window and process.
+    /// Byte counts as above, by process and window.
     windows: BTreeMap<(String, u64), (u64, u64)>,
 }
 
@@ -151,7 +149,7 @@ impl Block {
                 };
                 let key = (pair.name.clone(), class);
                 block.begun.entry(key.clone()).or_default()[half] += 1;
-                // What crosses the border of a block does not count.
+                // Transfers that cross the end of a block do not count.
                 let Some(took) = row.completion_ns.filter(|ns| *ns > 0) else { continue };
                 let sum = &mut block.classes.entry(key).or_default()[half];
                 sum.0 += 1;
@@ -165,7 +163,7 @@ impl Block {
         self.classes.get(key).copied().unwrap_or_default()
     }
 
-    /// Mean over both halves; none without a transfer.
+    /// Mean over both halves; `None` without a transfer.
     fn mean(&self, key: &Key) -> Option<f64> {
         let [a, b] = self.halves(key);
         mean((a.0 + b.0, a.1 + b.1))
@@ -185,18 +183,18 @@ fn window(scenario: &Scenario) -> Time {
     WINDOW.min(Time::from_nanos(scenario.duration.as_nanos() / 4))
 }
 
-/// One scenario, and its blocks.
+/// One scenario with its blocks.
 struct Group {
     pairs: Vec<MixPair>,
     blocks: BTreeMap<Which, Block>,
 }
 
 impl Lab {
-    /// Rehearses an experiment over these scenarios, each a group of clients.
+    /// Rehearses an experiment over these scenarios; each stands for a group of clients.
     ///
     /// # Errors
-    /// What is wrong with a scenario, a [`RehearseError`], the first failure of a
-    /// run. None: it was stopped before there was anything to judge.
+    /// An error in a scenario, a [`RehearseError`], or the first failure of a run. Returns `None`
+    /// if it was stopped before any result.
     pub fn rehearse(
         &self,
         texts: &[ScenarioText],
@@ -229,7 +227,7 @@ impl Lab {
         }
         let loads: Vec<Load> =
             runs.iter().map(|(_, _, scenario)| Load::of(scenario, simulator)).collect();
-        // What is needed first comes first: a stop keeps whole triples.
+        // Runs in the order of need, so that a stop leaves whole triples.
         let mut order = costliest_first(&loads);
         order.sort_by_key(|index| runs[*index].1);
         let blocks = self.side_by_side(&loads, order, |index, control| {
@@ -246,8 +244,8 @@ impl Lab {
     }
 }
 
-/// The runs of one scenario: what each is, the number of its seed, and what its
-/// connections get. The order of a triple decides which seed serves for which.
+/// The runs of one scenario: identity, seed number and treatment. The order within a triple decides
+/// which seed each treatment gets.
 fn plan(settings: &RehearseSettings, seed: u64, group: usize) -> Vec<(Which, u64, Treatment)> {
     let design = Design::new(seed);
     let mut all = Vec::new();
@@ -272,8 +270,8 @@ fn plan(settings: &RehearseSettings, seed: u64, group: usize) -> Vec<(Which, u64
     all
 }
 
-/// None: without all that comes before the first triple, and that triple, there
-/// is nothing to judge by.
+/// Judges the results; `None` unless all runs before the first triple, and that triple, are
+/// complete.
 fn judge(
     groups: &[Group],
     settings: &RehearseSettings,
@@ -336,13 +334,13 @@ fn sizes(key: &Key) -> &'static str {
     size_classes()[key.1].name
 }
 
-/// The groups with this traffic.
+/// The groups that have this traffic.
 fn with<'g>(groups: &'g [Group], key: &Key) -> impl Iterator<Item = &'g Group> {
     let process = key.0.clone();
     groups.iter().filter(move |group| group.pairs.iter().any(|pair| pair.name == process))
 }
 
-/// Transfers in a block under A.
+/// Mean number of transfers in a block under A.
 fn transfers(groups: &[Group], key: &Key, triples: u64) -> f64 {
     let counts = with(groups, key).flat_map(|group| {
         (0..triples).filter_map(|number| {
@@ -354,7 +352,7 @@ fn transfers(groups: &[Group], key: &Key, triples: u64) -> f64 {
     counts.iter().sum::<f64>() / counts.len().max(1) as f64
 }
 
-/// Whether there is enough, and a mean in every cell.
+/// Whether there are enough transfers, and a mean in every cell.
 fn is_judged(groups: &[Group], key: &Key, triples: u64) -> bool {
     transfers(groups, key, triples) >= TRANSFERS_MIN
         && (0..triples)
@@ -376,8 +374,8 @@ fn cells(group: &Group, key: &Key, triple: u64) -> Option<Cells> {
     })
 }
 
-/// Pairs of blocks under A: the spread of what they differ by, and their
-/// retransmissions.
+/// Builds the trial. Pairs of blocks under A provide the spread of differences and the
+/// retransmission ratio.
 fn trial(
     groups: &[Group],
     key: &Key,
@@ -416,7 +414,7 @@ fn trial(
     trial
 }
 
-/// With the same arrivals under both.
+/// Measures the true effect, from runs with the same arrivals under both controllers.
 fn truth(groups: &[Group], key: &Key) -> Option<Interval> {
     let mut found = Vec::new();
     for group in with(groups, key) {
@@ -431,8 +429,7 @@ fn truth(groups: &[Group], key: &Key) -> Option<Interval> {
     Interval::new(&found)
 }
 
-/// The first block under B in which two windows in a row retransmit far more than
-/// A does.
+/// The first block under B with two consecutive windows that retransmit far more than A.
 fn hard_stop(groups: &[Group], triples: u64, window: Time) -> Option<(u64, Time)> {
     for number in 0..triples {
         for group in groups {
@@ -451,7 +448,7 @@ fn hard_stop(groups: &[Group], triples: u64, window: Time) -> Option<(u64, Time)
     None
 }
 
-/// Retransmitted over sent bytes in the blocks before the first triple.
+/// Retransmitted over sent bytes in the calibration blocks.
 fn ratio_of_control(group: &Group, process: &str) -> f64 {
     let mut all = (0, 0);
     for (which, block) in &group.blocks {

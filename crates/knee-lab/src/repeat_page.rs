@@ -1,15 +1,15 @@
-//! The page of repeats: what came out over all seeds.
+//! Page of repeats: results over all seeds.
 
 use crate::error::Error;
 use crate::words::{NONE, is_headline, named};
 use knee_record::{Answers, Interval, MixAnswer, RepeatSummary};
 use knee_report::{Comparison, ComparisonHead, StudyPage, comparison_report};
 
-/// Tables by what they speak of, as names of numbers begin.
+/// Tables by the subject with which names of numbers begin.
 const PARTS: [(&str, &str); 4] =
     [("group", "Groups of flows"), ("flow", "Flows"), ("link", "Links"), ("claim", "Claims")];
 
-/// The page; `command` repeats it all.
+/// Renders the page; `command` is the command that repeats the runs.
 pub(crate) fn repeat_page(
     repeats: &RepeatSummary,
     answers: Option<&Answers>,

@@ -1,5 +1,4 @@
-//! Studies on one or several grounds, with what came of their claims: what
-//! `knee reproduce` does.
+//! Runs studies on one or more grounds and evaluates their claims. Implements `knee reproduce`.
 
 mod ground;
 
@@ -23,42 +22,42 @@ use knee_scenario::{Claim, Measure, Scenario, Study, StudyRun};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// Studies that are to be run.
+/// The plan of a set of studies.
 #[derive(Debug)]
 pub struct Reproduction<'s> {
     studies: &'s [NamedStudy],
     on: Vec<&'s dyn Ground>,
     out: PathBuf,
-    /// Study by study, ground by ground.
+    /// Runs by study and by ground.
     plans: Vec<Vec<Planned<'s>>>,
 }
 
-/// A run of a study with where it is kept.
+/// A run of a study with its directory.
 #[derive(Debug)]
 struct Planned<'s> {
     run: &'s StudyRun,
     ground: &'s dyn Ground,
-    /// Below the output directory.
+    /// Path below the output directory.
     below: String,
     directory: PathBuf,
-    /// A claim asks what a perfect scheduler would have done.
+    /// Whether a claim refers to a perfect scheduler.
     perfect: bool,
 }
 
 impl<'s> Planned<'s> {
-    /// In real time one seed must do.
+    /// Further seeds; none in real time, where one seed must suffice.
     fn further_seeds(&self) -> &'s [Scenario] {
         if self.ground.pace() == Pace::Virtual { &self.run.further_seeds } else { &[] }
     }
 }
 
-/// A run of a study that was run.
+/// A completed run of a study.
 struct Done<'s> {
     run: &'s StudyRun,
     ground: &'s dyn Ground,
     below: String,
     finished: Run,
-    /// The same with other seeds.
+    /// The same scenario with further seeds.
     further: Vec<Run>,
 }
 
@@ -67,7 +66,7 @@ impl Done<'_> {
         self.finished.view(&self.run.scenario)
     }
 
-    /// Seed by seed.
+    /// Views of the run, seed by seed.
     fn views(&self) -> Vec<RunView<'_>> {
         let further = self.further.iter().map(|one| one.view(&self.run.scenario));
         std::iter::once(self.view()).chain(further).collect()
@@ -75,11 +74,11 @@ impl Done<'_> {
 }
 
 impl<'s> Reproduction<'s> {
-    /// Plans studies on some grounds; everything is kept below `out`. The
-    /// outcomes on record are those of the simulator, so it is never left out.
+    /// Plans studies on some grounds; results are stored below `out`. The simulator is required,
+    /// since recorded outcomes refer to it.
     ///
     /// # Errors
-    /// That it is, or that the host cannot run on another ground.
+    /// The simulator is missing, or the host does not support another ground.
     pub fn new(
         studies: &'s [NamedStudy],
         on: Vec<&'s dyn Ground>,
@@ -93,13 +92,13 @@ impl<'s> Reproduction<'s> {
         Ok(Reproduction { studies, on, out, plans })
     }
 
-    /// Where runs are kept, the directory of all of them first.
+    /// Directories of the runs, the parent directory first.
     pub fn directories(&self) -> impl Iterator<Item = &PathBuf> {
         std::iter::once(&self.out).chain(self.planned().map(|planned| &planned.directory))
     }
 
-    /// All runs: those that are kept, then those of further seeds, of which
-    /// only the claims are.
+    /// All runs: those that are stored, then those of further seeds, of which only the claims are
+    /// kept.
     pub fn jobs(&self) -> Vec<Job<'_>> {
         let kept = self.planned();
         let kept = kept.map(|p| Job {
@@ -117,7 +116,7 @@ impl<'s> Reproduction<'s> {
         self.plans.iter().flatten()
     }
 
-    /// The line that repeats it all.
+    /// The command that repeats all of them.
     fn command(&self) -> String {
         let all = self.studies.iter().map(|study| study.word.as_str()).eq(built_in_studies());
         let words = self.studies.iter().filter(|_| !all).map(|study| format!(" {}", study.word));
@@ -142,8 +141,7 @@ fn plan<'s>(study: &'s NamedStudy, out: &Path, on: &[&'s dyn Ground]) -> Vec<Pla
     on.iter().flat_map(of_ground).collect()
 }
 
-/// Whether a claim of the run, or one of the study over it, is about a perfect
-/// scheduler.
+/// Whether a claim of the run, or a claim of the study about it, refers to a perfect scheduler.
 fn asks_for_perfect(study: &Study, run: &StudyRun) -> bool {
     let concerns = |claim: &&Claim| {
         let mut targets = std::iter::once(&claim.of).chain(&claim.relative_to);
@@ -155,11 +153,11 @@ fn asks_for_perfect(study: &Study, run: &StudyRun) -> bool {
 }
 
 impl Lab {
-    /// Runs studies, keeps their runs, and writes document and page. Their
-    /// directories are to be [`Lab::claim`]ed before. None when it was stopped.
+    /// Runs studies, stores their runs, and writes document and page. The directories must have
+    /// been [`Lab::claim`]ed. Returns `None` if it was stopped.
     ///
     /// # Errors
-    /// The first failure of a run, or that something cannot be written.
+    /// The first failure of a run, or a file that cannot be written.
     pub fn reproduce(&self, what: &Reproduction<'_>) -> Result<Option<StudyRecords>, Error> {
         let Some(done) = self.run_studies(what)? else { return Ok(None) };
         let records = gather(what, &done);
@@ -170,14 +168,14 @@ impl Lab {
         Ok(Some(records))
     }
 
-    /// Runs everything; nothing when it was stopped.
+    /// Runs everything; `None` if it was stopped.
     fn run_studies<'s>(
         &self,
         what: &Reproduction<'s>,
     ) -> Result<Option<Vec<Vec<Done<'s>>>>, Error> {
         let all: Vec<&Planned<'_>> = what.planned().collect();
         let keep = |index: usize, mut finished: Run| {
-            // Of further seeds only the claims are kept.
+            // Only the claims of further seeds are kept.
             let Some(Planned { run, directory, .. }) = all.get(index) else { return Ok(finished) };
             let resolved = (knee_record::SCENARIO, run.scenario.resolved.as_bytes());
             let inputs = std::iter::once(resolved).chain(named_files(&run.scenario));
@@ -202,8 +200,8 @@ impl Lab {
     }
 }
 
-/// Compares each run that simulator and kernel made: `fidelity.json` and a
-/// page of both, in the run's directory.
+/// Compares each run made on both simulator and kernel: writes `fidelity.json` and a page of both
+/// into the run's directory.
 fn compare(records: &StudyRecords, out: &Path) -> Result<(), Error> {
     let runs = records.studies.iter().flat_map(|study| study.kernel.iter().flat_map(|k| &k.runs));
     for run in runs {
@@ -272,8 +270,8 @@ fn source(done: Done<'_>) -> (String, RunSource) {
     (done.below, RunSource { records: done.finished.records, scenario })
 }
 
-/// Claims over the study's runs and models, then those that stand in the
-/// scenario of a run, with the run's name before what they speak of.
+/// Evaluates the claims over the study's runs and models, then those in the scenarios of the runs,
+/// whose subjects get the run's name as a prefix.
 fn evaluate(study: &Study, runs: &[&Done<'_>]) -> Vec<ClaimOutcome> {
     let views: Vec<Vec<RunView<'_>>> = runs.iter().map(|done| done.views()).collect();
     let named: Vec<NamedSeeds<'_, '_>> = runs
@@ -294,7 +292,7 @@ fn evaluate(study: &Study, runs: &[&Done<'_>]) -> Vec<ClaimOutcome> {
     claims
 }
 
-/// The claims in the runs' own scenarios.
+/// Claims in the runs' own scenarios.
 fn claims_of_runs<'r>(runs: &'r [&Done<'_>]) -> impl Iterator<Item = ClaimOutcome> + 'r {
     runs.iter().flat_map(|done| {
         let claims = done.finished.summary.claims.iter().cloned();

@@ -1,5 +1,5 @@
-//! A folder of runs made again from what it holds, and whether the bytes are
-//! the same: what `knee rerun` does.
+//! Repeats the runs in a folder from its own contents and compares the records byte by byte.
+//! Implements `knee rerun`.
 
 mod records;
 
@@ -27,23 +27,23 @@ const SCHEMA: &str = "knee-rerun/1";
 /// Why a folder cannot be run again.
 #[derive(Debug, thiserror::Error)]
 pub enum RerunError {
-    /// It holds nothing that could be.
+    /// The folder contains nothing to run.
     #[error("{0} holds no run, no repeats, no sweep and no ranking")]
     Nothing(String),
-    /// Runs in real time are never the same.
+    /// Runs in real time are never identical.
     #[error("on the ground {0}, where time passes as it does, no two runs are the same")]
     RealTime(String),
-    /// Earlier versions kept no inputs.
+    /// The folder has no copy of its inputs, as in earlier versions of Knee.
     #[error("{0} holds no copy of its scenario: an earlier version of Knee made it")]
     NotKept(String),
 }
 
-/// What is to be run again.
+/// The plan of a rerun.
 #[derive(Debug)]
 pub struct RerunPlan<'g> {
     /// The folder.
     pub directory: PathBuf,
-    /// Where the runs go this time.
+    /// Output folder of the new runs.
     pub out: PathBuf,
     work: Work<'g>,
     changed: Vec<Changed>,
@@ -56,64 +56,64 @@ enum Work<'g> {
     Rank(Box<Rank<'g>>),
 }
 
-/// How a second run compares with the first, byte by byte.
+/// Byte-by-byte comparison of a second run with the first.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Rerun {
     /// `knee-rerun/1`.
     pub schema: &'static str,
     /// The folder.
     pub directory: String,
-    /// What was made now.
+    /// Folder of the new runs.
     pub again: String,
-    /// Whether all records are the same bytes.
+    /// Whether all records are identical.
     pub same: bool,
-    /// Record by record.
+    /// Comparison of each record.
     pub files: Vec<FileAgain>,
-    /// What is not as it was: version, build, inputs.
+    /// Changes in version, build or inputs.
     pub changed: Vec<Changed>,
 }
 
-/// A file of records in both.
+/// Comparison of one record file.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct FileAgain {
     /// Its path below the folder.
     pub file: String,
-    /// How the two compare.
+    /// Result of the comparison.
     pub outcome: Again,
-    /// Of a summary that differs, the numbers that do.
+    /// Numbers that differ, if the file is a summary.
     pub numbers: Vec<Difference>,
 }
 
-/// How a file compares with the one that is made again.
+/// Result of comparing a file with its new counterpart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Again {
-    /// The same bytes.
+    /// Identical bytes.
     Same,
-    /// Other bytes.
+    /// Different bytes.
     Differs,
-    /// Only the folder has it.
+    /// Only the first run has it.
     OnlyBefore,
-    /// Only the second run wrote it.
+    /// Only the second run has it.
     OnlyNow,
 }
 
-/// Something that is not as it was.
+/// Something that has changed since the recorded run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Changed {
     /// `version`, `commit`, `features`, `toolchain`, `target`, `program`, or a file.
     pub what: String,
-    /// On record; null: nothing is.
+    /// The recorded value; `None` if there is none.
     pub recorded: Option<String>,
-    /// Now.
+    /// The current value.
     pub now: Option<String>,
 }
 
 impl Lab {
-    /// Finds out what a folder holds and reads it, without running anything.
+    /// Identifies and reads a folder's contents without running anything.
     ///
     /// # Errors
-    /// A [`RerunError`], or everything that is wrong with what it holds.
+    /// A [`RerunError`], or all errors in the folder's contents.
     pub fn plan_rerun(&self, directory: &Path, out: &Path) -> Result<RerunPlan<'_>, Error> {
         let (work, mut changed) = if directory.join(REPEAT).is_file() {
             self.repeats_again(directory, out)?
@@ -144,7 +144,7 @@ impl Lab {
         Ok((self.runs_again(run, directory, out)?, self.since(&first, &manifest)))
     }
 
-    /// From the resolved scenario of a run, which has all that it names beside it.
+    /// Plans runs from the resolved scenario of a run, which has its inputs beside it.
     fn runs_again(
         &self,
         (run, seed, repeat, ground): (&Path, u64, Option<u64>, &str),
@@ -247,10 +247,10 @@ impl Lab {
         ]
     }
 
-    /// Runs a plan and compares. Its directory is to be [`Lab::claim`]ed before.
+    /// Executes a plan and compares the records. Its directory must have been [`Lab::claim`]ed.
     ///
     /// # Errors
-    /// The first failure of a run, or that something cannot be read or written.
+    /// The first failure of a run, or a file that cannot be read or written.
     pub fn rerun(&self, plan: &mut RerunPlan<'_>) -> Result<Rerun, Error> {
         match &mut plan.work {
             Work::Runs(experiment) => {
@@ -285,8 +285,8 @@ impl Changed {
     }
 }
 
-/// An input where it was read from, if it is still there. The copy in the folder is
-/// what runs again: this says what a run from the original would differ by.
+/// Checks an input at its original path, if it still exists. The rerun uses the folder's copy; this
+/// reports how a run from the original would differ.
 fn elsewhere(path: &str, hash: &str) -> Option<Changed> {
     let bytes = fs::read(path).ok()?;
     Some(Changed::new(path, Some(hash), Some(&sha256_hex(&bytes))))

@@ -1,4 +1,4 @@
-//! The studies: those in the program, and those in folders.
+//! Studies, built in or in folders.
 
 use crate::command::quoted;
 use crate::error::Error;
@@ -7,28 +7,28 @@ use crate::text::{Beside, all_or_every_error};
 use knee_scenario::{Embedded, Errors, Loader, Override, Scenario, Source, Study, load_study};
 use std::path::{Path, PathBuf};
 
-/// Name of the file that makes a folder a study.
+/// File name of a study's definition; its folder is a study.
 pub const STUDY: &str = "study.toml";
 
-/// Every file below `studies/` when the program was built.
+/// All files below `studies/` at build time.
 mod embedded {
     include!(concat!(env!("OUT_DIR"), "/studies.rs"));
 }
 
-/// A study with the name it is called by.
+/// A study with its name.
 #[derive(Debug)]
 pub struct NamedStudy {
     /// Name of its folder.
     pub name: String,
-    /// What is typed to run it.
+    /// The word with which the user selects it.
     pub word: String,
-    /// Its file, unless it is one of the program's own.
+    /// Its file; `None` for a built-in study.
     pub file: Option<PathBuf>,
-    /// What is in it.
+    /// The study.
     pub study: Study,
 }
 
-/// Names of the studies in the program, in alphabetical order.
+/// Names of the built-in studies, in alphabetical order.
 pub fn built_in_studies() -> Vec<&'static str> {
     let names = embedded::FILES.iter().filter_map(|(name, _)| {
         let (folder, file) = name.split_once('/')?;
@@ -37,21 +37,20 @@ pub fn built_in_studies() -> Vec<&'static str> {
     names.collect()
 }
 
-/// A study in the program; `grounds` are those that studies can name.
+/// Loads a built-in study; `grounds` are those that studies can name.
 ///
 /// # Errors
-/// Everything that is wrong with it, or that there is none of this name.
+/// All errors in it, or an unknown name.
 pub fn load_built_in_study(name: &str, grounds: &Grounds) -> Result<NamedStudy, Errors> {
     let file = format!("{name}/{STUDY}");
     let study = load_study(&Embedded(embedded::FILES), &file, &grounds.names())?;
     Ok(NamedStudy { name: name.to_string(), word: name.to_string(), file: None, study })
 }
 
-/// A scenario in the program, `study/file.toml`, with what is to be set
-/// otherwise.
+/// Loads a built-in scenario, `study/file.toml`, with overrides.
 ///
 /// # Errors
-/// Everything that is wrong with it, or that there is none of this name.
+/// All errors in it, or an unknown name.
 pub fn built_in_scenario(name: &str, set: &[Override]) -> Result<Scenario, Errors> {
     let loader = &Embedded(embedded::FILES);
     let text = loader.load(name).unwrap_or_default();
@@ -62,25 +61,24 @@ pub fn built_in_scenario(name: &str, set: &[Override]) -> Result<Scenario, Error
 /// Why studies cannot be run.
 #[derive(Debug, thiserror::Error)]
 pub enum StudyError {
-    /// There is none of this name, nor a folder with one.
+    /// No study and no folder has this name.
     #[error("there is no study \"{0}\"")]
     Unknown(String),
-    /// Two would be written to one place.
+    /// Two studies would share one output directory.
     #[error("two studies are called {0}")]
     SameName(String),
-    /// Outcomes on record are those of the simulator.
+    /// The simulator, to which recorded outcomes refer, is missing.
     #[error("studies are compared with what the simulator gives")]
     WithoutSimulator,
-    /// What is measured is to be written into a study of the program.
+    /// A built-in study has no file to record values in.
     #[error("{0} is in the program, not in a file")]
     NotAFile(String),
 }
 
-/// The studies that `words` name, built-in ones or folders; without words all
-/// of the program.
+/// The studies that `words` name, built in or in folders; all built-in ones without words.
 ///
 /// # Errors
-/// Everything that is wrong with them, or a [`StudyError`].
+/// All errors in them, or a [`StudyError`].
 pub fn choose_studies(
     words: &[impl AsRef<str>],
     grounds: &Grounds,
@@ -122,11 +120,10 @@ fn load_folder(folder: &Path, grounds: &Grounds) -> Result<NamedStudy, Errors> {
     })
 }
 
-/// The study in a folder of this machine. Problems name its files as they
-/// are found from here.
+/// Reads a study from a folder. Problems name its files relative to the working directory.
 ///
 /// # Errors
-/// Everything that is wrong with it, or that it cannot be read.
+/// All errors in it, or a file that cannot be read.
 pub fn read_study(folder: &Path, grounds: &Grounds) -> Result<Study, Errors> {
     let name = folder.join(STUDY);
     load_study(&Beside(&name), &name.to_string_lossy(), &grounds.names())
@@ -153,7 +150,7 @@ mod tests {
         }
     }
 
-    /// A figure with a unit in `text` that is not in `source`.
+    /// Returns a figure with a unit in `text` that does not occur in `source`.
     fn own_figure(text: &str, source: &str) -> Option<String> {
         const UNITS: [&str; 9] =
             ["s", "ms", "us", "%", "bit/s", "kbit/s", "Mbit/s", "Gbit/s", "times"];
@@ -166,8 +163,8 @@ mod tests {
         figures.into_iter().find(|figure| !source.contains(figure))
     }
 
-    /// Figures of a finding are placeholders, the source's own, or of the set-up
-    /// of a claim that it names: none can grow stale.
+    /// Figures in a finding are placeholders, the source's own, or from the set-up of a claim, so
+    /// that none can become stale.
     #[test]
     fn findings_hold_no_figures_of_their_own() {
         let mut stale = Vec::new();
@@ -184,7 +181,7 @@ mod tests {
         assert_eq!(stale, [""; 0]);
     }
 
-    /// What a claim says, and the scenarios of the runs that it looks at.
+    /// The claim's statement, and the scenarios of its runs.
     fn set_up(study: &Study, claim: &Claim) -> String {
         let targets = [Some(&claim.of), claim.relative_to.as_ref()].into_iter().flatten();
         let scenarios = targets.filter_map(|target| {
@@ -196,7 +193,7 @@ mod tests {
         scenarios.fold(says, |text, run| text + &run.scenario.resolved)
     }
 
-    /// So are those of a conclusion: the source's own, or of a claim's set-up.
+    /// The same for conclusions: figures come from the source or from a claim's set-up.
     #[test]
     fn conclusions_hold_no_figures_of_their_own() {
         for study in built_in_studies().into_iter().map(|name| load(name).unwrap().study) {

@@ -1,4 +1,4 @@
-//! The page of studies, on one or several grounds.
+//! Page of studies, on one or more grounds.
 
 use crate::both;
 use crate::command;
@@ -13,7 +13,7 @@ use knee_report::{
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// What a run's page needs beside its summary.
+/// Inputs of a run's page besides its summary.
 #[derive(Debug)]
 pub(crate) struct RunSource {
     /// The rows.
@@ -23,10 +23,10 @@ pub(crate) struct RunSource {
 }
 
 impl StudyRecords {
-    /// The report, from the directories of the runs.
+    /// Renders the report from the directories of the runs.
     ///
     /// # Errors
-    /// That one of them cannot be read.
+    /// A directory that cannot be read.
     pub fn saved_page(&self, directory: &Path) -> Result<String, Error> {
         let runs = self.studies.iter().flat_map(StudyRecord::all_runs);
         let sources = runs.map(|run| {
@@ -38,7 +38,7 @@ impl StudyRecords {
         self.page(directory, &sources)
     }
 
-    /// The report. `sources`: of all runs, by their directory.
+    /// Renders the report; `sources` holds all runs by directory.
     pub(crate) fn page(
         &self,
         directory: &Path,
@@ -89,7 +89,7 @@ impl StudyRecords {
     }
 }
 
-/// What came of each claim on the kernel; nothing where it was not asked.
+/// Outcomes of the claims on the kernel; empty if it was not run.
 fn on_kernel(record: &StudyRecord) -> Vec<Option<&ClaimOutcome>> {
     let there = record.kernel.iter();
     there.flat_map(|kernel| record.claims.iter().map(|claim| kernel.partner(claim))).collect()
@@ -102,8 +102,7 @@ fn page_name(run: &RunRecord) -> String {
     }
 }
 
-/// Claims and runs on all grounds; with the comparisons beside the runs, which
-/// there are for the kernel.
+/// Tables of claims and runs on all grounds; runs on the kernel link to their comparisons.
 fn tables(directory: &Path, study: &StudyRecord) -> Result<Vec<Comparison>, Error> {
     let mut tables = Vec::new();
     for (ground, record) in study.beside() {

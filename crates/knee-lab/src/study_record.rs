@@ -1,5 +1,4 @@
-//! What came out of studies: what `knee reproduce --json` prints and
-//! `reproduce.json` keeps.
+//! Results of studies, as printed by `knee reproduce --json` and stored in `reproduce.json`.
 
 use crate::directory::STUDIES;
 use crate::error::Error;
@@ -77,21 +76,20 @@ pub struct NotRun {
 }
 
 impl StudyRecord {
-    /// What came out on the grounds beside the simulator, with their names;
-    /// the kernel first.
+    /// Results on the grounds other than the simulator, with their names; the kernel first.
     pub fn beside(&self) -> impl Iterator<Item = (&str, &GroundRecord)> {
         let kernel = self.kernel.iter().map(|record| (KERNEL, record));
         kernel.chain(self.grounds.iter().map(|(name, record)| (name.as_str(), record)))
     }
 
-    /// All runs, those on the simulator first.
+    /// All runs, the simulator's first.
     pub(crate) fn all_runs(&self) -> impl Iterator<Item = &RunRecord> {
         self.runs.iter().chain(self.beside().flat_map(|(_, record)| &record.runs))
     }
 }
 
 impl GroundRecord {
-    /// What came of a claim of the simulator's here.
+    /// The outcome on this ground of a claim of the simulator's.
     pub fn partner(&self, claim: &ClaimOutcome) -> Option<&ClaimOutcome> {
         let same = |other: &&ClaimOutcome| {
             (&other.id, &other.says, &other.of) == (&claim.id, &claim.says, &claim.of)
@@ -101,15 +99,15 @@ impl GroundRecord {
 }
 
 impl StudyRecords {
-    /// Reads the document in a directory that `knee reproduce` wrote.
+    /// Reads the document that `knee reproduce` wrote into a directory.
     ///
     /// # Errors
-    /// That there is none, or that it is damaged.
+    /// A missing or damaged document.
     pub fn read(directory: &Path) -> Result<StudyRecords, Error> {
         Ok(read_json(&directory.join(STUDIES), SCHEMA)?)
     }
 
-    /// All claims, with what the simulator gave.
+    /// All claims, as evaluated on the simulator.
     pub fn claims(&self) -> impl Iterator<Item = &ClaimOutcome> + Clone {
         self.studies.iter().flat_map(|study| &study.claims)
     }

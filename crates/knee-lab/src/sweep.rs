@@ -1,5 +1,5 @@
-//! A scenario at every combination of some settings, kept run by run, so that
-//! it goes on where it was stopped: what `knee sweep` does.
+//! Runs a scenario at every combination of some settings and stores each run, so that an
+//! interrupted sweep can continue. Implements `knee sweep`.
 
 mod plan;
 mod store;
@@ -26,60 +26,59 @@ use knee_report::sweep_page;
 use knee_scenario::Override;
 use std::collections::BTreeSet;
 
-/// What is to be varied, and how.
+/// Settings of a sweep.
 #[derive(Clone, Debug)]
 pub struct SweepSettings<'g> {
-    /// Keys with the values that they take in turn.
+    /// Varied keys with their values.
     pub vary: Vec<Vary>,
-    /// Keys that are set otherwise at every point.
+    /// Keys overridden at every point.
     pub set: Vec<Override>,
-    /// Seed of the first repeat, instead of the scenario's.
+    /// Seed of the first repeat, overriding the scenario's.
     pub seed: Option<u64>,
-    /// How often each point runs, with the seed and those that follow it.
+    /// Number of runs at each point, with consecutive seeds.
     pub repeat: Option<u64>,
-    /// Leave combinations out that no scenario can have.
+    /// Whether to skip combinations that are not valid scenarios.
     pub skip_invalid: bool,
-    /// The key whose values the headline compares, instead of the one that is varied
-    /// last.
+    /// The key whose values the headline compares; by default the last varied one.
     pub about: Option<String>,
-    /// Where.
+    /// The ground.
     pub on: &'g dyn Ground,
 }
 
 impl<'g> SweepSettings<'g> {
-    /// Each point once, as the file has it but for these keys.
+    /// Settings for one run at each point.
     pub fn on(ground: &'g dyn Ground, vary: Vec<Vary>) -> SweepSettings<'g> {
         let (set, seed, repeat) = (Vec::new(), None, None);
         SweepSettings { vary, set, seed, repeat, skip_invalid: false, about: None, on: ground }
     }
 }
 
-/// What came of a sweep.
+/// Outcome of a sweep.
 #[derive(Debug)]
 pub struct Swept {
-    /// Point by point, those that were there already included.
+    /// Results by point, including runs that existed.
     pub summary: SweepSummary,
-    /// Runs that were made now.
+    /// Number of runs made now.
     pub runs: usize,
-    /// Data packets of these.
+    /// Data packets of these runs.
     pub packets: u64,
-    /// CPU time of these, seconds.
+    /// CPU time of these runs, seconds.
     pub cpu_s: f64,
-    /// Time that passed, seconds.
+    /// Elapsed time, seconds.
     pub wall_s: f64,
 }
 
-/// Why a sweep cannot be.
+/// Why a sweep is not possible.
 #[derive(Debug, thiserror::Error)]
 pub enum SweepError {
-    /// It would not end.
+    /// Too many runs.
     #[error("{points} points, {repeats} times each, are too many")]
     TooMany {
-        /// Combinations.
+        /// Number of combinations.
         points: usize,
-        /// Runs of each.
+        /// Runs at each point.
         repeats: u64,
-        /// The most runs there can be.
+        /// Maximum number of runs.
         runs_max: usize,
     },
     /// A key is varied twice.
@@ -88,21 +87,21 @@ pub enum SweepError {
     /// A key is set as well as varied.
     #[error("{0} is both set and varied")]
     SetAndVaried(String),
-    /// The headline cannot be about what does not vary.
+    /// The headline key does not vary.
     #[error("{key} is not varied")]
     NotVaried {
-        /// What was named.
+        /// The requested key.
         key: String,
-        /// What varies.
+        /// The varied keys.
         known: Vec<String>,
     },
-    /// A file is not what it was when the sweep was planned.
+    /// A file has changed since the sweep was planned.
     #[error("a file that {0} names has changed meanwhile")]
     Changed(String),
 }
 
 impl Sweep<'_> {
-    /// The line that repeats or resumes the sweep.
+    /// The command that repeats or resumes the sweep.
     pub fn command(&self) -> String {
         let settings = &self.settings;
         let mut words = vec!["knee".to_string(), "sweep".to_string(), quoted(&self.text.name)];
@@ -119,7 +118,7 @@ impl Sweep<'_> {
         words.join(" ")
     }
 
-    /// What all runs of the sweep share, for a line that repeats one of them.
+    /// The common part of the commands that repeat single runs.
     fn command_of_a_run(&self) -> String {
         let words = ["knee".to_string(), "run".to_string(), quoted(&self.text.name)];
         words.into_iter().chain(self.set_words()).collect::<Vec<_>>().join(" ")
@@ -145,7 +144,7 @@ impl Sweep<'_> {
         }
     }
 
-    /// What came out so far.
+    /// Summarises the results so far.
     fn summary(&self, store: &SweepStore) -> SweepSummary {
         let mut runs: Vec<(Vec<usize>, Vec<SweepRun>)> =
             self.points.iter().map(|point| (point.at.clone(), Vec::new())).collect();
@@ -169,11 +168,10 @@ impl Sweep<'_> {
 }
 
 impl Lab {
-    /// Makes the runs of a sweep that are not there yet, and writes table,
-    /// document and page over all that are.
+    /// Makes the missing runs of a sweep, and writes table, document and page over all runs.
     ///
     /// # Errors
-    /// The first failure of a run, or that something cannot be written.
+    /// The first failure of a run, or a file that cannot be written.
     pub fn sweep(&self, sweep: &Sweep<'_>, store: &mut SweepStore) -> Result<Swept, Error> {
         sweep.settings.on.check_host()?;
         store.begin(&sweep.summary(store))?;
@@ -194,9 +192,9 @@ impl Lab {
         })
     }
 
-    /// All points of the first repeat, then of the second …, in each the
-    /// costliest first. A run that several points share is made once. Data
-    /// packets and CPU time of each.
+    /// Runs all points of the first repeat, then of the second and so on, the costliest first
+    /// within each. A run that several points share is made once. Returns data packets and CPU time
+    /// of each.
     fn fill(&self, sweep: &Sweep<'_>, store: &SweepStore) -> Result<Vec<(u64, f64)>, Error> {
         let mut ids = BTreeSet::new();
         let todo = sweep.runs.iter().filter(|run| store.finished(run).is_none());
@@ -211,7 +209,7 @@ impl Lab {
     }
 }
 
-/// Data packets and CPU time; nothing for a run that was stopped.
+/// Makes a run; returns data packets and CPU time, or `None` if it was stopped.
 fn make(
     sweep: &Sweep<'_>,
     store: &SweepStore,
@@ -243,7 +241,7 @@ fn make(
     Ok(Some((kept.data_packets, cpu_s)))
 }
 
-/// Table, document and page.
+/// Writes table, document and page.
 fn gather(sweep: &Sweep<'_>, store: &SweepStore, summary: &SweepSummary) -> Result<(), Error> {
     let mut runs: Vec<&PlannedRun> = sweep.runs.iter().collect();
     runs.sort_by_key(|run| (run.point, run.repeat));

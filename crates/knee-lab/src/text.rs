@@ -1,4 +1,4 @@
-//! Scenario files as people name them.
+//! Scenario files as named by the user.
 
 use crate::error::Error;
 use crate::origin::Files;
@@ -9,36 +9,36 @@ use knee_scenario::{
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// A scenario file of this machine, or a text in place of one.
+/// A scenario file, or a text in its place.
 #[derive(Clone, Debug)]
 pub struct ScenarioText {
     /// Its name, as typed.
     pub name: String,
-    /// The same, exactly: it need not be UTF-8.
+    /// The same name as a path, which need not be UTF-8.
     path: PathBuf,
     /// The file's contents.
     text: String,
-    /// What it may name, where that is not what Knee has.
+    /// Algorithms that it may name, if not Knee's own.
     algorithms: Option<Arc<Algorithms>>,
-    /// Copies of the files that it names, in place of those beside it.
+    /// Copies of the files that it names, used instead of those on disk.
     kept: Option<Files>,
 }
 
-/// A file that was read, and its bytes.
+/// Name and bytes of a file that was read.
 pub type Input<'b> = (&'b str, &'b [u8]);
 
 impl ScenarioText {
-    /// A text in place of the file `name`: those that it names are looked for
-    /// beside that.
+    /// Creates a scenario from a text in place of the file `name`; files that it names are resolved
+    /// relative to `name`.
     pub fn new(name: &str, text: &str) -> ScenarioText {
         let (name, path, text) = (name.to_string(), name.into(), text.to_string());
         ScenarioText { name, path, text, algorithms: None, kept: None }
     }
 
-    /// Reads the file, without looking into it.
+    /// Reads the file without parsing it.
     ///
     /// # Errors
-    /// That it cannot be read.
+    /// A file that cannot be read.
     pub fn read(path: &Path) -> Result<ScenarioText, Errors> {
         let name = path.to_string_lossy().into_owned();
         let text = load_file(path).and_then(|bytes| {
@@ -53,14 +53,13 @@ impl ScenarioText {
         }
     }
 
-    /// The same, which may name these controllers and schedulers. It runs on a
-    /// [`Simulator::with_algorithms`](crate::Simulator::with_algorithms) that
-    /// has them too.
+    /// Adds controllers and schedulers that the scenario may name. It must run on a
+    /// [`Simulator::with_algorithms`](crate::Simulator::with_algorithms) that has them too.
     pub fn with_algorithms(self, algorithms: Arc<Algorithms>) -> ScenarioText {
         ScenarioText { algorithms: Some(algorithms), ..self }
     }
 
-    /// The same, which reads these in place of the files that it names.
+    /// Replaces the files that it names with these.
     pub(crate) fn with_files(self, files: Files) -> ScenarioText {
         ScenarioText { kept: Some(files), ..self }
     }
@@ -70,10 +69,10 @@ impl ScenarioText {
         self.text.as_bytes()
     }
 
-    /// The scenario, with what is to be set otherwise.
+    /// Parses the scenario with overrides.
     ///
     /// # Errors
-    /// Everything that is wrong with it.
+    /// All errors in it.
     pub fn scenario(&self, overrides: &[Override]) -> Result<Scenario, Errors> {
         let (beside, kept);
         let loader: &dyn Loader = match &self.kept {
@@ -91,31 +90,31 @@ impl ScenarioText {
         parse_with(&self.text, &source, overrides, algorithms)
     }
 
-    /// All that was read for `scenario`: this file and those it names.
+    /// All files read for `scenario`: this one and those that it names.
     pub fn inputs<'b>(&'b self, scenario: &'b Scenario) -> Vec<Input<'b>> {
         let mut inputs = vec![(self.name.as_str(), self.text.as_bytes())];
         inputs.extend(named_files(scenario));
         inputs
     }
 
-    /// The name of the file without folder and ending.
+    /// File name without folder and extension.
     pub fn stem(&self) -> String {
         let stem = Path::new(&self.name).file_stem().unwrap_or_default();
         stem.to_string_lossy().into_owned()
     }
 }
 
-/// The files that a scenario names, as it writes them.
+/// The files that a scenario names, by name as written.
 pub fn named_files(scenario: &Scenario) -> impl Iterator<Item = Input<'_>> {
     scenario.files.iter().map(|file| (file.written.as_str(), &*file.bytes))
 }
 
-/// Files beside one of this machine, which are named like it: relative to the
-/// working directory, and with what is not UTF-8 replaced.
+/// Loads files beside the given file, named as it is: relative to the working directory, with
+/// invalid UTF-8 replaced.
 #[derive(Debug)]
 pub struct Beside<'p>(pub &'p Path);
 
-/// Copies, by their name as written.
+/// Loads copies by name as written.
 #[derive(Debug)]
 struct Kept<'f> {
     path: &'f Path,
@@ -130,7 +129,7 @@ impl Loader for Kept<'_> {
     }
 }
 
-/// The name relative to the folder of `path`, if it is below that.
+/// The name relative to the folder of `path`, if it lies below it.
 fn below<'n>(path: &Path, name: &'n str) -> Option<&'n str> {
     let known = path.to_string_lossy();
     let folder = known.rsplit_once('/').map(|(folder, _)| format!("{folder}/"))?;
@@ -156,10 +155,10 @@ fn unreadable(name: String, reason: &str) -> Errors {
     Errors { problems: vec![problem], sources: vec![SourceText { name, text: String::new() }] }
 }
 
-/// All the results.
+/// Returns all results, or the errors of all that failed.
 ///
 /// # Errors
-/// Everything that is wrong with any of them.
+/// All errors of all results.
 pub fn all_or_every_error<T, E: Into<Error>>(
     results: impl IntoIterator<Item = Result<T, E>>,
 ) -> Result<Vec<T>, Error> {

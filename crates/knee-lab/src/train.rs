@@ -1,12 +1,11 @@
-//! Rule tables for RemyCC, found over the simulator: what `knee train` does.
+//! Trains rule tables for RemyCC over the simulator. Implements `knee train`.
 //!
-//! As the authors of RemyCC do it (Winstein and Balakrishnan, SIGCOMM 2013,
-//! section 4.3): the rule that is used most is improved first, by trying actions
-//! around its own until none is better; once all have been improved, the one used
-//! most is split. Deviations, for the sake of time: a split makes two rules, not
-//! eight, at the median of that part of the memory whose halves gain most at once.
-//! There is no draw in it, and what runs side by side does not matter: the same
-//! scenarios and settings give the same table.
+//! The method is that of RemyCC's authors (Winstein and Balakrishnan, SIGCOMM 2013, section 4.3):
+//! the most used rule is improved first, by trying actions near its own until none is better; once
+//! all rules have been improved, the most used one is split. Deviations, to save time: a split
+//! makes two rules, not eight, at the median of the memory component whose halves gain most at
+//! once. Training is deterministic, also with parallel runs: the same scenarios and settings give
+//! the same table.
 
 mod score;
 mod search;
@@ -19,17 +18,17 @@ use crate::text::{ScenarioText, all_or_every_error};
 use knee_cc::remycc::RuleTable;
 use knee_scenario::Scenario;
 
-/// The controller whose flows are trained.
+/// The controller that is trained.
 const REMYCC: &str = "remycc";
 
-/// How a table is looked for.
+/// Settings of a training.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TrainSettings {
     /// Seed of the first run of each scenario.
     pub seed: u64,
-    /// So many seeds from that one on.
+    /// Number of seeds, consecutive from that one.
     pub seeds: u64,
-    /// How often all rules are improved; between two times one is split.
+    /// Number of rounds of improving all rules; each later one begins with a split.
     pub rounds: u32,
     /// Weight of delay against goodput: 1 is power.
     pub delay_weight: f64,
@@ -41,15 +40,15 @@ impl Default for TrainSettings {
     }
 }
 
-/// Why nothing can be trained.
+/// Why training is not possible.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TrainError {
-    /// No flow would use the table.
+    /// No flow uses the table.
     #[error("{0} has no flow with cc = \"remycc\"")]
     NoFlow(String),
 }
 
-/// A training, planned.
+/// The plan of a training.
 #[derive(Clone, Debug)]
 pub struct Train {
     settings: TrainSettings,
@@ -58,20 +57,20 @@ pub struct Train {
     scenarios: Vec<Scenario>,
 }
 
-/// How far a training is.
+/// Progress of a training.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TrainProgress {
     /// Number of the round, from one.
     pub round: u32,
-    /// Rules that the table has.
+    /// Number of rules in the table.
     pub rules: usize,
-    /// The table's score.
+    /// Score of the table.
     pub score: f64,
     /// Runs made so far.
     pub runs: usize,
 }
 
-/// What came of a training.
+/// Outcome of a training.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Trained {
     /// The best table, with its provenance.
@@ -79,11 +78,11 @@ pub struct Trained {
     /// Mean of `ln(goodput / RTT^w)` over flows and runs, bit/s and seconds, w the
     /// weight of delay.
     pub score: f64,
-    /// That of CUBIC in the place of RemyCC; none: stopped before.
+    /// Score of CUBIC in place of RemyCC; `None` if stopped earlier.
     pub score_of_cubic: Option<f64>,
     /// Runs that were made.
     pub runs: usize,
-    /// It was stopped: the table is the best so far.
+    /// Whether it was stopped; the table is then the best so far.
     pub stopped: bool,
 }
 
@@ -91,7 +90,7 @@ impl Train {
     /// Reads and checks the scenarios.
     ///
     /// # Errors
-    /// Everything that is wrong with them, or a [`TrainError`].
+    /// All errors in them, or a [`TrainError`].
     pub fn new(texts: &[ScenarioText], settings: TrainSettings) -> Result<Train, Error> {
         let mut scenarios = Vec::new();
         for (text, first) in
@@ -110,7 +109,7 @@ impl Train {
         Ok(Train { settings, names, scenarios })
     }
 
-    /// The line that repeats it.
+    /// The command that repeats the training.
     pub fn command(&self) -> String {
         let TrainSettings { seed, seeds, rounds, delay_weight } = self.settings;
         let files: Vec<String> = self.names.iter().map(|name| quoted(name)).collect();
@@ -121,7 +120,7 @@ impl Train {
         )
     }
 
-    /// What stands in the file before the rules.
+    /// Header lines of the table's file.
     fn provenance(&self, trained: &Trained, version: &str) -> Vec<(String, String)> {
         let TrainSettings { seed, seeds, delay_weight, .. } = self.settings;
         let last = repeat_seed(seed, seeds.saturating_sub(1));
@@ -143,8 +142,8 @@ impl Train {
 }
 
 impl Lab {
-    /// Trains a table; `tell` hears of each round that is finished. When it is
-    /// stopped, what it gives is the best so far.
+    /// Trains a table and calls `tell` after each round. After a stop it returns the best table so
+    /// far.
     ///
     /// # Errors
     /// The first failure of a run.

@@ -1,5 +1,4 @@
-//! The values measured become those on record: what
-//! `knee reproduce --record` does.
+//! Records measured values as the expected ones. Implements `knee reproduce --record`.
 
 use crate::error::Error;
 use crate::studies::{NamedStudy, StudyError};
@@ -8,10 +7,10 @@ use knee_record::{ClaimOutcome, Outcome, write_text};
 use std::fs;
 use std::path::PathBuf;
 
-/// The drift allowed that a new record begins with.
+/// Initial drift tolerance of a new record.
 const DRIFT: &str = "drift = \"2 %\"";
 
-/// Whether all studies have a file to write into.
+/// Checks that all studies have a file to write to.
 ///
 /// # Errors
 /// [`StudyError::NotAFile`].
@@ -22,12 +21,11 @@ pub fn check_files(studies: &[NamedStudy]) -> Result<(), StudyError> {
     }
 }
 
-/// Writes what was measured into the file of each study; gives the file where
-/// that changed it. An outcome that differs stays: it wants its reason written
-/// by hand.
+/// Writes measured values into the file of each study; returns the files that changed. A changed
+/// outcome is not written: it needs a reason, added by hand.
 ///
 /// # Errors
-/// That a file cannot be read or written.
+/// A file that cannot be read or written.
 pub fn put_on_record(
     studies: &[NamedStudy],
     records: &StudyRecords,
@@ -47,8 +45,8 @@ pub fn put_on_record(
     studies.iter().zip(claims).map(update).collect()
 }
 
-/// The text of a study with these values in its claims, which are in the
-/// same order. All else stays as it was written.
+/// Replaces the values in a study's claims, which are in the same order. Leaves the rest of the
+/// text unchanged.
 fn updated(text: &str, claims: &[ClaimOutcome]) -> String {
     let mut blocks: Vec<Vec<&str>> = vec![Vec::new()];
     for line in text.lines() {

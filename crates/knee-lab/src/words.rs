@@ -1,11 +1,11 @@
-//! Words and figures that tables on screens and pages share.
+//! Text and numbers shared by tables on screen and on pages.
 
 use knee_record::{Agreement, GroundRun, Unit};
 
-/// Printed where there is no value.
+/// Placeholder for a missing value.
 pub const NONE: &str = "–";
 
-/// The verdict with its reason.
+/// Formats the verdict with its reason.
 pub fn verdict(run: &GroundRun) -> String {
     match &run.verdict_reason {
         Some(reason) => format!("{}, {reason}", run.verdict),
@@ -13,7 +13,7 @@ pub fn verdict(run: &GroundRun) -> String {
     }
 }
 
-/// The word for "within the tolerance".
+/// Formats whether a value is within the tolerance.
 pub fn agrees(within: Option<bool>) -> &'static str {
     match within {
         Some(true) => "yes",
@@ -22,7 +22,7 @@ pub fn agrees(within: Option<bool>) -> &'static str {
     }
 }
 
-/// A measure of a comparison of grounds.
+/// Display name of a measure in a comparison of grounds.
 pub fn measure_words(measure: &str) -> &str {
     match measure {
         "smoothed_rtt_p50" => "smoothed RTT, median",
@@ -37,7 +37,7 @@ pub fn measure_words(measure: &str) -> &str {
     }
 }
 
-/// Of ratios in per cent points; of all else as a part of the kernel's value.
+/// Difference in percentage points for ratios, otherwise relative to the kernel's value.
 pub fn difference(one: &Agreement) -> String {
     match (one.unit, one.difference, one.relative) {
         (Unit::Fraction, Some(off), _) => format!("{:+.2} points", off * 100.0),
@@ -46,14 +46,14 @@ pub fn difference(one: &Agreement) -> String {
     }
 }
 
-/// A measure on both grounds, and how far they are apart.
+/// Values of a measure on both grounds, and their difference.
 pub fn three(one: Option<&Agreement>) -> [String; 3] {
     let Some(one) = one else { return [NONE, NONE, NONE].map(str::to_string) };
     let show = |value: Option<f64>| value.map_or_else(|| NONE.to_string(), |v| one.unit.show(v));
     [show(one.sim), show(one.kernel), difference(one)]
 }
 
-/// A time given in microseconds.
+/// Formats a time given in microseconds.
 pub fn time_us(microseconds: Option<f64>) -> String {
     microseconds.map_or_else(|| NONE.to_string(), |us| Unit::Seconds.show(us / 1e6))
 }
@@ -73,8 +73,8 @@ pub fn named(name: &str, value: f64) -> String {
     }
 }
 
-/// Formats the difference of two numbers of a summary. Parts of a whole differ by
-/// percentage points: 2 % more of 50 % would be 51 %.
+/// Formats the difference of two numbers of a summary. Fractions differ by percentage points, since
+/// 2 % more of 50 % would be 51 %.
 pub fn change(name: &str, by: f64) -> String {
     let sign = if by > 0.0 { "+" } else { "" };
     let shown = named(name, by);
@@ -84,12 +84,12 @@ pub fn change(name: &str, by: f64) -> String {
     }
 }
 
-/// Whether a number of a summary is a part of a whole.
+/// Whether a number of a summary is a fraction.
 pub fn is_part(name: &str) -> bool {
     name.contains("_ratio") || name.ends_with("utilisation") || name.ends_with("share")
 }
 
-/// Whether a number of a summary is one that is usually looked at.
+/// Whether a number of a summary is a headline number.
 pub fn is_headline(name: &str) -> bool {
     const ENDS: [&str; 17] = [
         "page.load_us",
@@ -114,7 +114,7 @@ pub fn is_headline(name: &str) -> bool {
         let before = name.strip_suffix(end);
         before.is_some_and(|before| before.is_empty() || before.ends_with('.'))
     };
-    // By classes of size: times of small transfers, rates of large ones.
+    // By size class: times of small transfers, rates of large ones.
     let of_class = |classes: &[&str], value: &str| {
         let class = name.split_once(".transfers.").and_then(|(_, rest)| rest.strip_suffix(value));
         class.is_some_and(|class| classes.contains(&class))

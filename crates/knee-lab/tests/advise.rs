@@ -1,4 +1,4 @@
-//! Advice over paths that are known here and not to it.
+//! Advice over paths that the test knows and the advice does not.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -10,7 +10,7 @@ use knee_lab::{
 };
 use std::collections::BTreeMap;
 
-/// 20 Mbit/s and 40 ms, half a product of buffer, a load of 0.4.
+/// 20 Mbit/s, 40 ms, half a BDP of buffer, a load of 0.4.
 const PATH: &str = "name = \"path\"\nseed = 5\nduration = \"350 s\"\n\
     [link.bottleneck]\nrate = \"20 Mbit/s\"\ndelay = \"20 ms\"\nbuffer = \"0.5 BDP\"\n\
     [path.main]\nforward = [\"bottleneck\"]\nreverse_delay = \"20 ms\"\n\
@@ -36,7 +36,7 @@ fn advise(lab: &Lab, group: &ObservedGroup, candidates: &[&str]) -> Advised {
     lab.advise(group, &settings).unwrap().unwrap()
 }
 
-/// Mean gain of the large connections, measured on the path itself.
+/// Mean gain of large connections, measured on the path itself.
 fn truth(lab: &Lab) -> f64 {
     let speeds = ["cubic", "bbr"].map(|cc| -> BTreeMap<u64, f64> {
         let large = rows(lab, cc).into_iter().filter(|row| row.size_bytes >= Some(3_000_000));
@@ -50,8 +50,8 @@ fn truth(lab: &Lab) -> f64 {
     both.iter().sum::<f64>() / both.len() as f64
 }
 
-/// It sees no path, and finds it; what it says of BBR is what BBR does there. The same
-/// for any number of threads.
+/// The search recovers the hidden path, and its prediction for BBR matches a measurement, with any
+/// number of threads.
 #[test]
 fn a_hidden_path_is_found_and_the_gain_foretold() {
     let mut lab = Lab::default();
@@ -75,8 +75,8 @@ fn a_hidden_path_is_found_and_the_gain_foretold() {
     assert_eq!(format!("{again:?}"), format!("{advised:?}"));
 }
 
-/// A queue that grows with the size of what is sent, and large transfers that crawl
-/// without a loss: no path of the model does that.
+/// A queue that grows with the transfer size, and large transfers that are slow without loss: no
+/// path of the model behaves so.
 #[test]
 fn what_no_path_explains_gets_no_advice() {
     let lab = Lab::default();

@@ -1,4 +1,4 @@
-//! A program's own controller, by its name in a scenario and in a sweep.
+//! A program's own controller, by name in a scenario and in a sweep.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 const PACKETS: f64 = 7.0;
 
-/// Seven packets in flight, always.
+/// Always seven packets in flight.
 fn with_seven() -> Arc<Algorithms> {
     let mut algorithms = Algorithms::built_in().clone();
     let factory = |_: &_, init| {
@@ -25,7 +25,7 @@ fn with_seven() -> Arc<Algorithms> {
     Arc::new(algorithms)
 }
 
-/// Alone on a path.
+/// One flow alone on a path.
 fn text() -> ScenarioText {
     let text = r#"
 name = "Seven packets"
@@ -48,8 +48,8 @@ cc = "seven"
     ScenarioText::new("seven.toml", text)
 }
 
-/// What a window of that size carries over an RTT of 60 ms. To it come the times
-/// on a link of 10 Mbit/s of the packets that one ACK waits for: one to four.
+/// Throughput of that window over an RTT of 60 ms, plus the serialisation at 10 Mbit/s of the one
+/// to four packets for which an ACK waits.
 #[test]
 fn it_runs_by_its_name() {
     let algorithms = with_seven();
@@ -63,7 +63,7 @@ fn it_runs_by_its_name() {
     assert!((after(4.0)..after(1.0)).contains(&goodput), "{goodput}");
 }
 
-/// Without them the name is unknown, and the error says which there are.
+/// Without the algorithms the name is unknown, and the error lists the known ones.
 #[test]
 fn it_is_unknown_to_others() {
     let errors = text().scenario(&[]).unwrap_err();

@@ -1,4 +1,4 @@
-//! Evaluations of controllers that a program brings.
+//! Evaluations of a program's own controllers.
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -14,7 +14,7 @@ use knee_units::Time;
 use std::fs;
 use std::sync::Arc;
 
-/// Ten packets at a time, until it gives up.
+/// Sends ten packets at a time until it fails.
 #[derive(Clone, Debug)]
 struct Failing {
     at: Time,
@@ -43,8 +43,8 @@ impl Controller for Failing {
     }
 }
 
-/// Runs of 40 s end before it gives up, those of 60 s do not: a line that has one
-/// of these says why, another stands, and the standards have their values.
+/// It fails after the end of 40 s runs but within 60 s runs: lines with the latter state the
+/// reason, the others have values, and so do the standards.
 #[test]
 fn a_controller_that_fails_in_mid_run_could_not_be_tried() {
     let mut algorithms = Algorithms::built_in().clone();
@@ -90,7 +90,7 @@ fn a_controller_that_fails_in_mid_run_could_not_be_tried() {
     assert!(page.contains("could not be tried: ") && page.contains("ZeroDivisionError in line 7"));
 }
 
-/// The simulator under another name, which carries nothing late.
+/// The simulator under another name, which does not support late packets.
 #[derive(Debug, Default)]
 struct Mirror(Simulator);
 
@@ -125,8 +125,8 @@ impl Ground for Mirror {
     }
 }
 
-/// A ground that does the same says the same; what it cannot carry is left out on both
-/// and listed; and what real time it takes is known before.
+/// An equal ground gives equal values; unsupported cases are omitted on both and listed; the real
+/// time is known beforehand.
 #[test]
 fn two_grounds_over_the_same_cases() {
     let lab = Lab::new(Grounds::new().with(Simulator::default()).with(Mirror::default()));
@@ -145,8 +145,8 @@ fn two_grounds_over_the_same_cases() {
     };
     let folder = tempfile::tempdir().unwrap();
     let both = EvaluateBoth::new(&settings, &grounds, 2).unwrap();
-    // Two cases of 5.1.3 and three of 6.4 for three controllers and two seeds: four cases
-    // of 30 s and one of 60 s.
+    // Two cases of 5.1.3 and three of 6.4 for three controllers and two seeds: four cases of 30 s
+    // and one of 60 s.
     assert_eq!(both.real_time(), (30, 6.0 * 180.0));
     for directory in both.directories(folder.path()) {
         fs::create_dir_all(directory).unwrap();
@@ -154,7 +154,7 @@ fn two_grounds_over_the_same_cases() {
     let compared = lab.evaluate_both(&both, folder.path()).unwrap();
     let one = &compared.compared[0];
     assert_eq!(one.controllers, ["reno", "cubic", "bbr"]);
-    // Two lines of 5.1.3 and four of 6.4, each with three comparisons of two.
+    // Two lines of 5.1.3 and four of 6.4, each with three pairwise comparisons.
     assert_eq!((one.pairs.len(), one.agree), (18, 18), "{:#?}", one.pairs);
     assert_eq!(one.without_value, [""; 0]);
     let kept = fs::read_to_string(folder.path().join("mirror/evaluation.json")).unwrap();

@@ -1,5 +1,4 @@
-//! Small controllers, each with one fault: the criterion that asks about it names it,
-//! and no other does.
+//! Simple controllers with one fault each: only the corresponding criterion reports it.
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -9,32 +8,32 @@ use knee_lab::{Evaluate, EvaluateSettings, Grounds, Lab, Simulator};
 use knee_record::Evaluation;
 use std::sync::Arc;
 
-/// What one does wrong.
+/// The fault of a controller.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Fault {
     /// Nothing.
     None,
-    /// A loss changes nothing.
+    /// It ignores losses.
     IgnoresLoss,
-    /// Nor does a timeout.
+    /// It ignores losses and timeouts.
     NeverBacksOff,
-    /// A queue of more than a packet ends its growth.
+    /// It backs off at a queue of more than one packet.
     YieldsToAnyQueue,
-    /// An ACK counts for a segment, whatever it acknowledges (RFC 3465, section 2.1,
-    /// says why none should).
+    /// It counts each ACK as a segment, whatever it acknowledges (RFC 3465, section 2.1, says why
+    /// it should not).
     CountsAcks,
 }
 
-/// RFC 5681 in windows of whole segments, without the fault.
+/// RFC 5681 with windows of whole segments, except for the fault.
 #[derive(Clone, Debug)]
 struct Weak {
     fault: Fault,
-    /// In segments.
+    /// Window, segments.
     window: f64,
     threshold: f64,
 }
 
-/// Segments that those keep in the queue that do not look at losses: they fill no buffer.
+/// Queue kept by controllers that ignore losses, segments: it does not fill the buffer.
 const KEPT: f64 = 20.0;
 
 impl Weak {
@@ -125,14 +124,14 @@ fn evaluated(fault: Fault) -> Evaluation {
     };
     let folder = tempfile::tempdir().unwrap();
     let done = lab.evaluate(&Evaluate::new(&settings).unwrap(), folder.path()).unwrap();
-    // A line without a value could name nobody.
+    // A line without a value could not report anyone.
     for line in &done.lines {
         assert_eq!(line.could_not_be_tried, None, "{} {}", line.line.section, line.line.claim);
     }
     done
 }
 
-/// The lines that are worse than all, as `5.1.1 sent`.
+/// The lines that are worse than all standards, as `5.1.1 sent`.
 fn named(evaluation: &Evaluation) -> Vec<String> {
     let worse = evaluation.lines.iter().filter(|line| line.worse_than_all);
     worse.map(|line| format!("{} {}", line.line.section, line.line.claim)).collect()
@@ -143,8 +142,8 @@ fn nothing_is_named_of_one_without_a_fault() {
     assert_eq!(named(&evaluated(Fault::None)), [""; 0]);
 }
 
-/// It sends on where most is lost and where there is no room; without any feedback it
-/// has timeouts, which it obeys.
+/// It keeps sending under heavy loss and with full buffers; without any feedback it has timeouts,
+/// which it obeys.
 #[test]
 fn ignoring_loss_is_named() {
     let found = named(&evaluated(Fault::IgnoresLoss));
@@ -159,7 +158,7 @@ fn never_backing_off_is_named() {
     assert_not_among(&found, &["5.1.2", "5.2.1 own", "7.10 own"]);
 }
 
-/// Over one path and over two, and it harms nobody.
+/// Over one path and over two; it harms no other flow.
 #[test]
 fn starving_beside_cubic_is_named() {
     let found = named(&evaluated(Fault::YieldsToAnyQueue));
@@ -167,8 +166,8 @@ fn starving_beside_cubic_is_named() {
     assert_not_among(&found, &["5.1", "5.2.1 others", "7.2", "7.10 others"]);
 }
 
-/// By ACK division and by nothing else, though an honest receiver acknowledges every
-/// second segment, which makes it slower than others.
+/// Only ACK division reveals it; with an honest receiver, which acknowledges every second segment,
+/// it is slower than others.
 #[test]
 fn counting_acks_is_named() {
     let found = named(&evaluated(Fault::CountsAcks));

@@ -1,6 +1,5 @@
-//! What a new ground needs: a crate with an implementation of [`Ground`], which
-//! this file stands for, and a line that registers it, in [`lab`]. Experiments,
-//! studies and sweeps then know it by its name.
+//! What a new ground needs: an implementation of [`Ground`], as in this file, and a line that
+//! registers it, in [`lab`]. Experiments, studies and sweeps then find it by name.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -15,11 +14,11 @@ use std::fs;
 use std::path::Path;
 use std::sync::atomic::Ordering;
 
-/// The limit that packets of no size would reach: all flows of a path share its
-/// rate equally from the start, and no queue ever builds. One path per flow.
+/// Fluid limit: all flows of a path share its rate equally from the start, without queues. One path
+/// per flow.
 #[derive(Debug, Default)]
 struct Fluid {
-    /// Stands still at half of the scenario until it is told to stop.
+    /// Whether to pause at half of the scenario until it is stopped.
     waits: bool,
 }
 
@@ -128,7 +127,7 @@ fn row(scenario: &Scenario, flow: usize, end_ns: u64) -> FlowRecord {
     }
 }
 
-/// The line.
+/// Registers the ground.
 fn lab() -> Lab {
     Lab::new(Grounds::built_in().with(Fluid::default()))
 }
@@ -201,8 +200,7 @@ fn a_run_is_measured_like_any_other() {
     assert_eq!(run.summary.measures.jain, Some(1.0));
 }
 
-/// Each ground has its directory; what it holds can be read, and its page be
-/// made again.
+/// Each ground has its directory, which can be read and whose page can be rewritten.
 #[test]
 fn an_experiment_runs_beside_the_simulator() {
     let (lab, out) = (lab(), tempfile::tempdir().unwrap());
@@ -222,7 +220,7 @@ fn an_experiment_runs_beside_the_simulator() {
     knee_lab::rewrite_page(&directory.join("fluid")).unwrap();
     let page = fs::read_to_string(directory.join("fluid/report.html")).unwrap();
     assert!(page.contains("--on fluid"), "the page says how to repeat it");
-    // What it left is its own: it can be replaced, and nothing else.
+    // Its output can be replaced; other files are kept.
     assert!(matches!(lab.claim(out.path(), [&directory], false), Err(Error::NotEmpty(_))));
     fs::write(directory.join("fluid/notes.txt"), "mine").unwrap();
     lab.claim(out.path(), [&directory], true).unwrap();
@@ -297,8 +295,8 @@ fn write_study(folder: &Path) {
     }
 }
 
-/// A study names it, and its claims are measured there too; for a run that it
-/// cannot make, the reason is kept.
+/// A study can name it, and its claims are measured there too; for an unsupported run, the reason
+/// is recorded.
 #[test]
 fn a_study_can_name_it() {
     let (lab, out) = (lab(), tempfile::tempdir().unwrap());
@@ -323,12 +321,12 @@ fn a_study_can_name_it() {
     assert_eq!(wide.outcome.to_string(), "not tested here");
     let page = fs::read_to_string(out.path().join("out/report.html")).unwrap();
     assert!(page.contains("Claims on sim and fluid"));
-    // Where nobody registered it, the study says so in its place.
+    // Where it is not registered, the study's error says so at the name.
     let unknown = choose_studies(&[folder.to_str().unwrap()], &Grounds::built_in()).unwrap_err();
     assert!(unknown.to_string().contains("\"fluid\""), "{unknown}");
 }
 
-/// Its runs are kept apart from those of another ground.
+/// Its runs are stored apart from those of another ground.
 #[test]
 fn a_sweep_goes_on_where_it_was_stopped() {
     let (lab, out) = (lab(), tempfile::tempdir().unwrap());
@@ -350,7 +348,7 @@ fn a_sweep_goes_on_where_it_was_stopped() {
     assert_eq!(sweep("sim").runs, 2);
 }
 
-/// A stop ends the run under way with what there is; no other begins.
+/// A stop ends the current run with the records so far; no other starts.
 #[test]
 fn a_handle_watches_and_stops_it() {
     let mut lab = Lab::new(Grounds::new().with(Fluid { waits: true }));

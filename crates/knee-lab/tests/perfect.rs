@@ -1,12 +1,11 @@
-//! What a perfect scheduler would have taken, against transfers that it must
-//! agree with.
+//! The perfect scheduler's time against transfers with a known relation to it.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use knee_lab::record::FlowRecord;
 use knee_lab::{Grounds, Job, Lab, ScenarioText, Simulator};
 
-/// A file over 10 and 5 Mbit/s, of 20 and 60 ms, begun after a second.
+/// A file over 10 and 5 Mbit/s with 20 and 60 ms, started after a second.
 fn text(megabytes: u64, paths: &str, flow: &str) -> ScenarioText {
     let text = format!(
         r#"
@@ -53,8 +52,8 @@ fn run(text: &ScenarioText) -> FlowRecord {
 
 const BOTH: &str = "paths = [\"near\", \"far\"]";
 
-/// Its other path is for when the first fails: then it is the transfer itself,
-/// but for the last segment, which a longer flow would not have sent alone.
+/// The other path is only a backup: the perfect time equals the transfer's own, except for the last
+/// segment, which a longer flow would not have sent alone.
 #[test]
 fn over_one_path_there_is_nothing_to_schedule() {
     for cc in ["reno", "cubic", "bbr"] {
@@ -65,8 +64,8 @@ fn over_one_path_there_is_nothing_to_schedule() {
     }
 }
 
-/// No scheduler is earlier, and it is not earlier than the bound of any
-/// controller: 2 MB over the 15 Mbit/s that both carry, less the headers.
+/// No scheduler is earlier, and the perfect time respects the bound of any controller: 2 MB over
+/// the 15 Mbit/s of both paths, less the headers.
 #[test]
 fn no_scheduler_is_earlier() {
     for cc in ["reno", "cubic", "bbr"] {
@@ -86,7 +85,7 @@ fn no_scheduler_is_earlier() {
     }
 }
 
-/// What is not a file over several paths has none, nor has one without an end.
+/// Only a finished file over several paths has a perfect time.
 #[test]
 fn there_is_none_without_a_file_that_ends() {
     let plain = run(&text(2, "path = \"near\"", "cc = \"reno\""));

@@ -1,4 +1,4 @@
-//! Rankings whose answer is known beforehand.
+//! Rankings with a known answer.
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -6,8 +6,7 @@ use knee_lab::record::{RankEntry, RankSummary, RankWord};
 use knee_lab::{Candidates, Lab, Rank, RankSettings, Ranked, ScenarioText};
 use std::fs;
 
-/// A path whose BDP is 50 full packets (1500 B): 10 Mbit/s and 60 ms; with so
-/// many BDP of buffer.
+/// A path with a BDP of 50 full packets (1500 B): 10 Mbit/s and 60 ms; `more` sets the buffer.
 fn path(more: &str) -> String {
     format!(
         "name = \"Known\"\nduration = \"20 s\"\nwarmup = \"4 s\"\n\
@@ -43,16 +42,16 @@ const ONE: &str = "{ name = \"fixed\", window = \"1 BDP\" }";
 const THREE: &str = "{ name = \"fixed\", window = \"3 BDP\" }";
 const TWO: &str = "{ name = \"fixed\", window = \"2 BDP\" }";
 
-/// Kleinrock: below the knee power grows with the window, above it falls with
-/// the delay. Half a BDP uses half the path at its empty RTT; two use all of
-/// it at twice that: power 1/2 each, and 1 at one BDP.
+/// Kleinrock: below the knee power grows with the window, above it falls with the delay. Half a BDP
+/// uses half the path at its base RTT; two BDP use all of it at twice the RTT: power 1/2 each, and
+/// 1 at one BDP.
 #[test]
 fn a_window_of_one_bdp_is_best() {
     let text = path("buffer = \"4 BDP\"");
     let Ranked { summary, .. } = ranked(&text, &format!("{HALF},{THREE},{TWO},{ONE}"), "cubic", 2);
     let power = |name: &str| entry(&summary, name).power.unwrap().mean;
     assert_eq!(summary.entries[0].candidate, ONE, "{}", summary.says);
-    // Windows and queues are of whole packets, of which a BDP has 50.
+    // Windows and queues consist of whole packets, of which a BDP has 50.
     assert!((power(ONE) - 1.0).abs() < 0.06, "{}", power(ONE));
     assert!(!summary.seeds_matter, "nothing is random: two runs are certain");
     assert!((power(HALF) - 0.5).abs() < 0.03, "{}", power(HALF));
@@ -68,8 +67,8 @@ fn a_window_of_one_bdp_is_best() {
     assert!(summary.says.contains("is best"), "{}", summary.says);
 }
 
-/// Windows that no seed changes differ with certainty, even where a third controller
-/// draws at random: equal differences over the seeds are no coincidence then.
+/// Windows that no seed changes differ with certainty, even if a third controller is random: equal
+/// differences over the seeds are then no coincidence.
 #[test]
 fn what_no_seed_changes_differs_whatever_others_do() {
     let text = path("buffer = \"4 BDP\"");
@@ -82,7 +81,7 @@ fn what_no_seed_changes_differs_whatever_others_do() {
     }
 }
 
-/// Two fixed windows share a full queue in their proportion.
+/// Two fixed windows share a full queue in proportion to their size.
 #[test]
 fn fixed_windows_share_by_their_size() {
     let text = path("buffer = \"16 BDP\"");
@@ -92,7 +91,7 @@ fn fixed_windows_share_by_their_size() {
     assert!((takes(TWO) - 0.5).abs() < 0.02, "{}", takes(TWO));
 }
 
-/// A default that is written out is the same controller.
+/// A controller with an explicit default is the same controller.
 #[test]
 fn one_controller_under_two_names_is_no_difference() {
     let twin = "{ name = \"cubic\", beta = 0.7 }";
@@ -105,9 +104,8 @@ fn one_controller_under_two_names_is_no_difference() {
     assert!(summary.says.contains("No difference to"), "{}", summary.says);
 }
 
-/// With 1 % of random loss a loss-based controller is held to
-/// MSS / RTT · 1.22 / sqrt(p), 2.4 Mbit/s of 10 (Mathis et al. 1997); one that
-/// takes no loss for congestion is not.
+/// At 1 % random loss a loss-based controller is limited to MSS / RTT · 1.22 / sqrt(p), 2.4 Mbit/s
+/// of 10 (Mathis et al. 1997); one that does not treat loss as congestion is not.
 #[test]
 fn bbr_wins_where_loss_is_random_and_reno_is_behind() {
     let text = path("buffer = \"4 BDP\"\nloss = \"1 %\"");
@@ -118,7 +116,7 @@ fn bbr_wins_where_loss_is_random_and_reno_is_behind() {
     assert!((0.12..0.36).contains(&used), "{used}");
 }
 
-/// With one seed nobody is called best.
+/// One seed cannot identify a best controller.
 #[test]
 fn one_run_cannot_tell() {
     let Ranked { summary, .. } = ranked(&path("loss = \"0.1 %\""), "cubic,reno,bbr", "cubic", 1);

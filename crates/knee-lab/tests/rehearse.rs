@@ -1,4 +1,4 @@
-//! Experiments over the packet simulator whose outcome is known beforehand.
+//! Experiments over the packet simulator with a known outcome.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -31,7 +31,7 @@ const DEEP: &str = "buffer = \"20 BDP\"";
 const SHALLOW: &str = "buffer = \"0.5 BDP\"";
 const LOSSY: &str = "buffer = \"20 BDP\"\nloss = \"1 %\"";
 
-/// Few transfers at once.
+/// Few concurrent transfers.
 const SELDOM: [(&str, &str); 2] = [
     ("flow.tested.workload.mix.arrival_interval", "4 s"),
     ("flow.usual.workload.mix.arrival_interval", "4 s"),
@@ -61,8 +61,8 @@ fn class<'r>(rehearsed: &'r Rehearsed, sizes: &str) -> &'r knee_lab::RehearsedCl
     rehearsed.classes.iter().find(|class| class.sizes == sizes).unwrap()
 }
 
-/// In a deep buffer BBR takes from CUBIC, and is no faster where all use it: a
-/// split test would be fooled, the triples are not.
+/// In a deep buffer BBR gains at CUBIC's expense, but is no faster if all flows use it: a split
+/// test would be misled, the triples are not.
 #[test]
 fn what_only_takes_from_its_neighbours_is_no_effect() {
     let rehearsed = rehearsed(&scenario(DEEP), &[], 2).unwrap();
@@ -76,8 +76,8 @@ fn what_only_takes_from_its_neighbours_is_no_effect() {
     assert!(low < truth.mean && truth.mean < high, "{low} to {high}, {truth:?}");
 }
 
-/// One in a hundred packets lost makes CUBIC slow, and BBR hardly: sqrt(3/2) / (0.04
-/// s sqrt(0.01)) packets a second are at most 3.7 Mbit/s a flow.
+/// At 1 % loss CUBIC is slow and BBR hardly: sqrt(3/2) / (0.04 s sqrt(0.01)) packets per second are
+/// at most 3.7 Mbit/s per flow.
 #[test]
 fn what_is_faster_is_seen() {
     let rehearsed = rehearsed(&scenario(LOSSY), &SELDOM, 2).unwrap();
@@ -88,7 +88,7 @@ fn what_is_faster_is_seen() {
     assert!(large.truth.unwrap().low.unwrap() > 0.1, "{:?}", large.truth);
 }
 
-/// In half a BDP BBR sends much again: a guard ends it.
+/// With half a BDP of buffer BBR retransmits much: a guard stops it.
 #[test]
 fn what_retransmits_is_stopped() {
     let rehearsed = rehearsed(&scenario(SHALLOW), &[], 2).unwrap();
@@ -102,8 +102,7 @@ fn what_retransmits_is_stopped() {
     }
 }
 
-/// The truth is exactly nothing, nothing is seen, and how many run at once changes
-/// nothing.
+/// The true effect is exactly zero, none is found, and parallelism changes nothing.
 #[test]
 fn one_controller_under_two_names_has_no_effect() {
     let same = [("flow.tested.cc", "cubic")];
@@ -116,9 +115,8 @@ fn one_controller_under_two_names_has_no_effect() {
     assert_eq!(format!("{:?}", all[0]), format!("{:?}", all[1]));
 }
 
-/// Whenever it is stopped: what is said rests on whole triples and on all that
-/// comes before them. With the noise unknown, the first two differences of unlike
-/// sign would leave no evidence at all.
+/// Whenever it is stopped, the results rest on whole triples and all runs before them. With unknown
+/// noise, the first two differences of opposite sign would leave no evidence at all.
 #[test]
 fn a_stop_keeps_whole_triples_or_nothing() {
     for steps in 0..10_u64 {
@@ -126,7 +124,7 @@ fn a_stop_keeps_whole_triples_or_nothing() {
         let handle = lab.handle();
         let stopped = std::thread::scope(|scope| {
             scope.spawn(move || {
-                // Nobody sends: it waits for that time.
+                // Nothing is sent: this waits for the timeout.
                 let (_kept, never) = mpsc::channel::<()>();
                 let _ = never.recv_timeout(Duration::from_millis(60 * steps));
                 handle.stop();

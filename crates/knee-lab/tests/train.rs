@@ -1,5 +1,4 @@
-//! Rule tables: the one that Knee trained against CUBIC where it did not train,
-//! and how training goes.
+//! Rule tables: Knee's trained table against CUBIC on other seeds, and the course of a training.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -54,13 +53,13 @@ fn what_runs_side_by_side_changes_no_byte() {
     });
     assert_eq!(trained[0].table.to_string(), trained[1].table.to_string());
     assert!(trained[0].score > trained[0].score_of_cubic.unwrap());
-    // What is written is a table.
+    // The output is a valid table.
     let read = RuleTable::read(&trained[0].table.to_string()).unwrap();
     assert_eq!(read, trained[0].table);
     assert!(!trained[0].stopped);
 }
 
-/// After the first of two rounds: its table is kept, and says so.
+/// A stop after the first of two rounds keeps that round's table and is reported.
 #[test]
 fn a_stop_keeps_the_best_table_so_far() {
     let lab = Lab::default();
@@ -83,7 +82,7 @@ fn a_scenario_without_remycc_is_refused() {
     assert!(matches!(refused, Error::Train(TrainError::NoFlow(_))), "{refused}");
 }
 
-/// A table is a file beside the scenario; a damaged one is told with its line.
+/// A table is a file beside the scenario; an error in one names its line.
 #[test]
 fn a_scenario_names_its_table() {
     let folder = tempfile::tempdir().unwrap();

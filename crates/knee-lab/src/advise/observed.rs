@@ -1,4 +1,4 @@
-//! Connections that have ended, by whom they served.
+//! Finished connections, grouped by the traffic they served.
 
 use super::AdviseError;
 use crate::error::Error;
@@ -8,60 +8,60 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
-/// Connections that share a path, as far as anybody knows.
+/// Connections that are assumed to share a path.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ObservedGroup {
-    /// What they have in common: the group of the operator, the clients' prefix, or
-    /// the flow of a scenario; and the host's port.
+    /// What they have in common: the operator's group, the clients' prefix or the scenario's flow;
+    /// and the host's port.
     pub name: String,
-    /// The controller of most of them.
+    /// The controller of most connections.
     pub in_use: String,
-    /// Those under it.
+    /// The connections under that controller.
     pub connections: Vec<Connection>,
-    /// Time in which they ended, seconds.
+    /// Length of the period in which they ended, seconds.
     pub span_s: f64,
 }
 
 impl ObservedGroup {
-    /// The RTT of the connection that saw the least, seconds.
+    /// Lowest RTT that any of the connections measured, seconds.
     pub fn base_rtt_s(&self) -> f64 {
         self.connections.iter().map(|one| one.rtt_min_s).fold(f64::INFINITY, f64::min)
     }
 
-    /// Mean time between two arrivals, seconds.
+    /// Mean time between arrivals, seconds.
     pub fn interval_s(&self) -> f64 {
         self.span_s / self.connections.len().max(1) as f64
     }
 
-    /// Payload of a connection on average, bytes.
+    /// Mean payload of a connection, bytes.
     pub fn mean_bytes(&self) -> f64 {
         let all: u64 = self.connections.iter().map(|one| one.bytes).sum();
         all as f64 / self.connections.len().max(1) as f64
     }
 
-    /// What all of them bring, bit/s.
+    /// Offered load of all connections, bit/s.
     pub fn load_bps(&self) -> f64 {
         self.mean_bytes() * 8.0 / self.interval_s()
     }
 
-    /// The best throughput of one, bit/s.
+    /// Highest throughput of any connection, bit/s.
     pub fn best_bps(&self) -> f64 {
         self.connections.iter().map(Connection::throughput_bps).fold(0.0, f64::max)
     }
 }
 
-/// Connections by group and controller, with the time in which they ended.
+/// Finished connections by group and controller, with the period in which they ended.
 #[derive(Clone, Debug, Default)]
 pub struct Observed {
     groups: BTreeMap<String, BTreeMap<String, (Vec<Connection>, f64)>>,
 }
 
 impl Observed {
-    /// Adds a file of connections, whoever wrote it, or all that lie in a folder: of
-    /// a run, or of `knee observe`.
+    /// Adds a file of connections from any source, or all such files in a folder of a run or of
+    /// `knee observe`.
     ///
     /// # Errors
-    /// That one cannot be read or holds something else; [`AdviseError::NoFiles`].
+    /// A file that cannot be read or has other contents; [`AdviseError::NoFiles`].
     pub fn read(&mut self, path: &Path) -> Result<(), Error> {
         if !path.is_dir() {
             self.add(&read_connections(path)?);
@@ -82,12 +82,12 @@ impl Observed {
         files.iter().try_for_each(|file| self.read(file))
     }
 
-    /// Adds connections that ended in one stretch of time.
+    /// Adds connections that ended within one period.
     pub fn add(&mut self, rows: &[ConnectionRecord]) {
         let mut seen: BTreeMap<(String, String), Vec<Connection>> = BTreeMap::new();
         for row in rows.iter().filter(|row| has_ended(row)) {
             if let Some(one) = connection(row) {
-                // Those of knee cc load are Knee's own, under a name of their own.
+                // `knee cc load` prefixes the kernel names of Knee's own controllers.
                 let cc = row.cc.strip_prefix("knee_").unwrap_or(&row.cc).replace('_', "-");
                 seen.entry((name(row), cc)).or_default().push(one);
             }
@@ -100,8 +100,8 @@ impl Observed {
         }
     }
 
-    /// The groups, each with those under the controller that most of its connections
-    /// have; the one with the most bytes first.
+    /// Returns the groups, each with the connections of its most frequent controller, the group
+    /// with the most bytes first.
     pub fn groups(self) -> Vec<ObservedGroup> {
         let group = |(name, by): (String, BTreeMap<String, (Vec<Connection>, f64)>)| {
             let most = by.into_iter().max_by_key(|(_, (connections, _))| connections.len());
@@ -116,14 +116,14 @@ impl Observed {
     }
 }
 
-/// From the first beginning, or end where that was not seen, to the last end.
+/// Time from the earliest start (the end, if the start was not seen) to the last end.
 fn span_s(rows: &[ConnectionRecord]) -> f64 {
     let first = rows.iter().map(|row| row.start_ns.unwrap_or(row.end_ns)).min();
     let last = rows.iter().map(|row| row.end_ns).max();
     first.zip(last).map_or(0.0, |(first, last)| last.saturating_sub(first) as f64 / 1e9)
 }
 
-/// A live host writes a row when a connection closes, a run also when it ends.
+/// A live host writes a row only when a connection closes; a run also writes one at its end.
 fn has_ended(row: &ConnectionRecord) -> bool {
     row.flow.is_none() || row.completion_ns.is_some()
 }
@@ -140,7 +140,7 @@ fn name(row: &ConnectionRecord) -> String {
     }
 }
 
-/// What advice rests on; none: nothing was sent, or nothing is known.
+/// Extracts the fields that advice needs; `None` if nothing was sent or a field is missing.
 pub(super) fn connection(row: &ConnectionRecord) -> Option<Connection> {
     let seconds = |ns: Option<u64>| ns.filter(|ns| *ns > 0).map(|ns| ns as f64 / 1e9);
     Some(Connection {

@@ -1,17 +1,17 @@
-//! The page of a comparison.
+//! Page of a comparison.
 
 use super::ComparedRuns;
 use crate::error::Error;
 use knee_report::{ComparedPage, ComparedSeries, compared_page};
 
-/// What is drawn of a side over time.
+/// Time series drawn for one side.
 pub(super) type SideSeries = ComparedSeries;
 
 impl ComparedRuns {
-    /// The page, as an HTML document.
+    /// Renders the page as an HTML document.
     ///
     /// # Errors
-    /// That a template is wrong.
+    /// A defective template.
     pub fn page(&self) -> Result<String, Error> {
         let compared = &self.compared;
         let given = compared.given.iter().map(|given| (given.what.as_str(), &given.values[..]));

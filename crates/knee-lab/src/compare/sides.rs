@@ -1,4 +1,4 @@
-//! What is compared: runs, sets of repeats and points of sweeps, as they are named.
+//! Sides of a comparison: runs, sets of repeats and points of sweeps, by name.
 
 use super::CompareError;
 use crate::directory::{REPEAT, SWEEP, repeat};
@@ -15,12 +15,12 @@ use knee_units::Time;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// What a name stands for.
+/// What a name refers to.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Source {
-    /// The folder of a run.
+    /// Folder of a run.
     Run(PathBuf),
-    /// The folder of repeats.
+    /// Folder of a set of repeats.
     Repeats(PathBuf),
     /// A point of a sweep.
     Point(Box<PointOf>),
@@ -31,14 +31,14 @@ pub(crate) enum Source {
 pub(crate) struct PointOf {
     /// Folder of the sweep.
     pub directory: PathBuf,
-    /// Keys that vary, with the point's values.
+    /// Varied keys and the point's values.
     pub settings: Vec<(String, String)>,
-    /// Which of the values, key by key.
+    /// Index of the value of each key.
     at: Vec<usize>,
 }
 
 impl Source {
-    /// The name, as it can be typed.
+    /// The name as the user can type it.
     pub fn typed(&self) -> String {
         match self {
             Source::Run(path) | Source::Repeats(path) => path.display().to_string(),
@@ -50,8 +50,8 @@ impl Source {
     }
 }
 
-/// Reads names: a folder of a run, of repeats, of a sweep, which stands for all of its
-/// points, or `SWEEP@KEY=VALUE`, which stands for those with that value.
+/// Resolves names: the folder of a run or of repeats, the folder of a sweep (all of its points), or
+/// `SWEEP@KEY=VALUE` (the points with that value).
 pub(super) fn sources(names: &[PathBuf]) -> Result<Vec<Source>, Error> {
     let mut sources = Vec::new();
     for name in names {
@@ -67,7 +67,7 @@ pub(super) fn sources(names: &[PathBuf]) -> Result<Vec<Source>, Error> {
     Ok(sources)
 }
 
-/// The folder of a sweep, and the settings that the name asks for.
+/// Splits a name into a sweep's folder and the requested settings.
 fn sweep_of(name: &Path) -> Option<(PathBuf, Vec<String>)> {
     if name.join(SWEEP).is_file() {
         return Some((name.to_path_buf(), Vec::new()));
@@ -103,7 +103,7 @@ fn points(directory: &Path, wanted: &[String]) -> Result<Vec<PointOf>, Error> {
     }
 }
 
-/// Key and value of `flow.mine.cc=bbr`; the last words of a key do where they name one.
+/// Resolves `flow.mine.cc=bbr` to key and value; an unambiguous suffix of the key suffices.
 fn setting(directory: &Path, sweep: &SweepSummary, text: &str) -> Result<(usize, usize), Error> {
     let missing = || no_point(directory, sweep, text);
     let (name, value) = text.split_once('=').ok_or_else(missing)?;
@@ -120,17 +120,17 @@ fn no_point(directory: &Path, sweep: &SweepSummary, wanted: &str) -> Error {
     CompareError::NoPoint { sweep, wanted, known: known.collect() }.into()
 }
 
-/// What is measured on one side, and the records of its first run where they are kept.
+/// Measurements of one side, and the records of its first run if they are kept.
 pub(crate) struct Found {
     pub side: Side,
-    /// Of a run, or of the first of repeats.
+    /// Records of the run, or of the first repeat.
     pub records: Option<Records>,
-    /// Of each run; none of a sweep's point, which keeps no summaries.
+    /// Summary of each run; empty for a sweep's point, which keeps none.
     pub summaries: Vec<Summary>,
 }
 
 impl Source {
-    /// Reads what is kept of it.
+    /// Reads what is stored for this source.
     pub fn read(&self, name: String) -> Result<Found, Error> {
         match self {
             Source::Run(path) => of_runs(name, std::slice::from_ref(path)),
@@ -159,7 +159,7 @@ fn of_runs(name: String, folders: &[PathBuf]) -> Result<Found, Error> {
 }
 
 impl PointOf {
-    /// The table of the sweep says which runs are the point's.
+    /// Reads the point's runs, which the sweep's table identifies.
     fn read(&self, name: String) -> Result<Found, Error> {
         let sweep = read_sweep(&self.directory.join(SWEEP))?;
         let rows = read_sweep_runs(&self.directory.join(TABLE), &sweep.keys)?;
@@ -172,7 +172,7 @@ impl PointOf {
         Ok(Found { side: Side { name, runs }, records: None, summaries: Vec::new() })
     }
 
-    /// The settings of the point, and what made the sweep.
+    /// The point's settings, and the version and ground of the sweep.
     pub fn settings(&self) -> Result<BTreeMap<String, String>, Error> {
         let origin = Origin::read(&self.directory)?;
         let mut given: BTreeMap<String, String> = self.settings.iter().cloned().collect();
@@ -200,8 +200,8 @@ impl PointOf {
     }
 }
 
-/// Short names that tell sources apart: the last parts of their paths, and of points
-/// the values that differ.
+/// Short names that distinguish the sources: the last components of their paths, and for points the
+/// values that differ.
 pub(super) fn names(sources: &[Source]) -> Vec<String> {
     let varies = |key: &str| {
         let values = sources.iter().map(|source| match source {
@@ -241,7 +241,7 @@ impl Source {
     }
 }
 
-/// Paths without the folders that they all begin with.
+/// Paths without their common leading folders.
 fn shortened(paths: &[String]) -> Vec<String> {
     let parts: Vec<Vec<&str>> =
         paths.iter().map(|path| path.trim_end_matches('/').split('/').collect()).collect();

@@ -1,5 +1,5 @@
-//! What is evaluated: `evaluation/criteria.toml` and its scenarios, which are
-//! in the program.
+//! The evaluation's criteria: `evaluation/criteria.toml` and its scenarios, embedded in the
+//! program.
 
 use super::space::Knob;
 use crate::error::Error;
@@ -7,12 +7,12 @@ use knee_record::LineBetter;
 use knee_scenario::{Embedded, Loader};
 use serde::Deserialize;
 
-/// Every file below `evaluation/` when the program was built.
+/// All files below `evaluation/` at build time.
 mod embedded {
     include!(concat!(env!("OUT_DIR"), "/evaluation.rs"));
 }
 
-/// The file.
+/// Contents of `criteria.toml`.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Criteria {
@@ -22,7 +22,7 @@ pub(super) struct Criteria {
     pub search: Bounds,
 }
 
-/// What a search looks through.
+/// Search space and metrics of the worst-case search.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Bounds {
@@ -30,7 +30,7 @@ pub(super) struct Bounds {
     pub metrics: Vec<Searched>,
 }
 
-/// A metric whose worst case is looked for: a claim of a scenario.
+/// A metric whose worst case is searched for: a claim of a scenario.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Searched {
@@ -40,9 +40,9 @@ pub(super) struct Searched {
     pub claim: String,
     pub better: LineBetter,
     pub floor: f64,
-    /// Sections whose lines of the same claim it is compared with.
+    /// Sections whose lines with the same claim it is compared with.
     pub like: Vec<String>,
-    /// Keys and values; `{rate}` is the value of the knob of that name.
+    /// Keys and values; `{rate}` stands for the value of the knob `rate`.
     pub set: Vec<String>,
 }
 
@@ -53,7 +53,7 @@ pub(super) struct Section {
     pub number: String,
     pub title: String,
     pub asks: String,
-    /// Groups of flows whose place the candidate takes, where a case has them.
+    /// Flow groups that the candidate replaces, in cases that have them.
     #[serde(default = "candidate_alone")]
     pub flows: Vec<String>,
     pub lines: Vec<Line>,
@@ -75,18 +75,18 @@ pub(super) struct Line {
     pub floor: f64,
 }
 
-/// A scenario, and what is set in it.
+/// A scenario with its settings.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Case {
     pub file: String,
     pub set: Vec<String>,
-    /// Whether `--quick` has it.
+    /// Whether `--quick` includes it.
     #[serde(default)]
     pub quick: bool,
 }
 
-/// What is not tried yet.
+/// A requirement that is not tested yet.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Missing {
@@ -112,7 +112,7 @@ fn candidate_alone() -> Vec<String> {
     vec!["candidate".to_string()]
 }
 
-/// What people read of a scenario and what is set in it.
+/// Label of a scenario with its settings, for display.
 pub(super) fn label(file: &str, set: &[String]) -> String {
     let short = |set: &String| {
         let (key, value) = set.split_once('=').unwrap_or((set, ""));
@@ -131,14 +131,14 @@ pub(super) fn label(file: &str, set: &[String]) -> String {
 }
 
 impl Criteria {
-    /// Those in the program.
+    /// Parses the embedded criteria.
     pub fn built_in() -> Result<Criteria, Error> {
         let text = text("criteria.toml")?;
         toml::from_str(&text).map_err(|error| Error::Defect(format!("criteria.toml: {error}")))
     }
 }
 
-/// A file of the program.
+/// Reads an embedded file as text.
 pub(super) fn text(name: &str) -> Result<String, Error> {
     let bytes = Embedded(embedded::FILES).load(name);
     let text = bytes.and_then(|bytes| String::from_utf8(bytes).map_err(|error| error.to_string()));

@@ -1,5 +1,5 @@
-//! One evaluation on several grounds: each in a folder of its own, and how far the
-//! simulator and the others say the same.
+//! One evaluation on several grounds: a folder for each, and the agreement between the simulator
+//! and the others.
 
 use super::plan::{Evaluate, EvaluateSettings};
 use crate::directory::GROUNDS;
@@ -17,12 +17,11 @@ pub struct EvaluateBoth<'g> {
 }
 
 impl<'g> EvaluateBoth<'g> {
-    /// Plans it on each of these grounds, the first of which the others are compared
-    /// with, over the cases that all of them carry. Of those in real time each case
-    /// has `real` seeds.
+    /// Plans the evaluation on each of these grounds, over the cases that all of them support. The
+    /// first ground is the reference. On real-time grounds each case has `real` seeds.
     ///
     /// # Errors
-    /// As [`Evaluate::new`].
+    /// See [`Evaluate::new`].
     pub fn new(
         settings: &EvaluateSettings<'g>,
         grounds: &[&'g dyn Ground],
@@ -40,7 +39,7 @@ impl<'g> EvaluateBoth<'g> {
         Ok(EvaluateBoth { plans: plans.collect::<Result<_, Error>>()?, real })
     }
 
-    /// Runs in real time, and the seconds that they take.
+    /// Number of runs in real time, and their total time in seconds.
     pub fn real_time(&self) -> (usize, f64) {
         let real = self.plans.iter().filter(|(_, plan)| plan.real_time_s() > 0.0);
         real.fold((0, 0.0), |(runs, seconds), (_, plan)| {
@@ -48,19 +47,18 @@ impl<'g> EvaluateBoth<'g> {
         })
     }
 
-    /// The folder of each ground.
+    /// Folder of each ground.
     pub fn directories(&self, directory: &Path) -> Vec<PathBuf> {
         self.plans.iter().map(|(name, _)| directory.join(name)).collect()
     }
 }
 
 impl Lab {
-    /// Evaluates on every ground, writes each evaluation into its folder below
-    /// `directory`, and `grounds.json` into this. The folders are to be
-    /// [`Lab::claim`]ed before.
+    /// Evaluates on every ground, writes each evaluation into its folder below `directory`, and
+    /// `grounds.json` into `directory`. The folders must have been [`Lab::claim`]ed.
     ///
     /// # Errors
-    /// As [`Lab::evaluate`]; [`Error::Stopped`] after a stop.
+    /// See [`Lab::evaluate`]; [`Error::Stopped`] after a stop.
     pub fn evaluate_both(
         &self,
         both: &EvaluateBoth<'_>,

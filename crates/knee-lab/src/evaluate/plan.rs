@@ -1,4 +1,4 @@
-//! Which runs an evaluation consists of.
+//! Plans the runs of an evaluation.
 
 use super::EvaluateError;
 use super::criteria::{Bounds, Case, Criteria, Given, Section, label, text};
@@ -13,50 +13,48 @@ use knee_record::{EvaluationLine, EvaluationPlan, INPUTS, NotTried, SectionAsks,
 use knee_scenario::{Algorithms, Override, Scenario};
 use std::sync::Arc;
 
-/// Beside which the candidate runs: RFC 5681, RFC 9438 and BBR.
+/// Reference controllers: RFC 5681, RFC 9438 and BBR.
 pub(super) const STANDARDS: [&str; 3] = ["reno", "cubic", "bbr"];
 
-/// What is to be evaluated, and how.
+/// Settings of an evaluation.
 #[derive(Clone, Debug)]
 pub struct EvaluateSettings<'g> {
-    /// The controller, as `--cc` of a ranking has it.
+    /// The controller, in the syntax of a ranking's `--cc`.
     pub candidate: String,
-    /// Further keys of the candidate's flows, which the standards' do not have:
-    /// `sampler`, `initial_window`.
+    /// Extra keys of the candidate's flows, not applied to the standards: `sampler`,
+    /// `initial_window`.
     pub with: Vec<Override>,
-    /// Section numbers; none: all. `5.2` is all that begin so.
+    /// Section numbers; empty selects all. `5.2` includes its subsections.
     pub sections: Vec<String>,
     /// Seeds of each run, at least two.
     pub repeat: u64,
-    /// The few cases that take minutes.
+    /// Only the few cases that take minutes.
     pub quick: bool,
-    /// Where.
+    /// The ground.
     pub on: &'g dyn Ground,
-    /// All grounds of the same evaluation: a case that one of them cannot carry is
-    /// left out, so that all have the same. None: only `on`, whose refusals are the
-    /// candidate's.
+    /// All grounds of the same evaluation: a case that one of them does not support is omitted on
+    /// all. Empty: only `on`, whose refusals count as the candidate's.
     pub beside: Vec<&'g dyn Ground>,
-    /// Scenarios that the search for the worst case of each metric tries; none:
-    /// there is no search.
+    /// Number of scenarios tried for the worst case of each metric; `None` disables the search.
     pub search: Option<usize>,
-    /// Recorded links over which section 6.4 runs too: files in Mahimahi's format
-    /// as they were named, and their bytes.
+    /// Recorded links over which section 6.4 runs too: the names of files in Mahimahi's
+    /// format, as typed, and their bytes.
     pub traces: Vec<(String, Vec<u8>)>,
-    /// What the candidate may name, where that is not what Knee has.
+    /// Algorithms that the candidate may name, if not Knee's own.
     pub algorithms: Option<Arc<Algorithms>>,
 }
 
-/// All that is to be run.
+/// The plan of an evaluation.
 #[derive(Debug)]
 pub struct Evaluate<'g> {
-    /// What is evaluated, for its records.
+    /// The plan as recorded.
     pub plan: EvaluationPlan,
     pub(super) lines: Vec<EvaluationLine>,
     pub(super) runs: Vec<Planned>,
     pub(super) on: &'g dyn Ground,
     pub(super) cases: Vec<Staged>,
     pub(super) bounds: Bounds,
-    /// The standard that the candidate is, whose runs are its own.
+    /// Index of the standard that equals the candidate; its runs are the candidate's.
     pub(super) is_standard: Option<usize>,
     with: Vec<Override>,
     algorithms: Option<Arc<Algorithms>>,
@@ -64,12 +62,12 @@ pub struct Evaluate<'g> {
     pub(super) traces: Files,
 }
 
-/// A case of a section, with the lines that it serves.
+/// A case of a section, with the lines that use it.
 #[derive(Debug)]
 pub(super) struct Staged {
     case: Case,
     flows: Vec<String>,
-    /// Numbers of the line and, in it, of the case.
+    /// Index of the line, and of the case within the line.
     pub lines: Vec<(usize, usize)>,
     seed: u64,
 }
@@ -78,7 +76,7 @@ pub(super) struct Staged {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Planned {
     pub case: usize,
-    /// 0 is the candidate.
+    /// 0 for the candidate, else one plus the index of the standard.
     pub controller: usize,
     pub repeat: u64,
     pub seed: u64,
@@ -86,10 +84,10 @@ pub(super) struct Planned {
 }
 
 impl<'g> Evaluate<'g> {
-    /// Plans it. A candidate that does not exist is no error: its lines say so.
+    /// Plans an evaluation. An unknown candidate is no error: its lines say so.
     ///
     /// # Errors
-    /// An [`EvaluateError`]; a mistake in Knee's own scenarios.
+    /// An [`EvaluateError`]; a defect in Knee's own scenarios.
     pub fn new(settings: &EvaluateSettings<'g>) -> Result<Evaluate<'g>, Error> {
         if settings.repeat < 2 && settings.beside.is_empty() {
             return Err(EvaluateError::OneSeed.into());
@@ -220,7 +218,7 @@ impl<'g> Evaluate<'g> {
         Ok(())
     }
 
-    /// Whether every ground beside can carry a case; otherwise it is noted.
+    /// Whether every ground in `beside` supports a case; if not, records the reason.
     fn can_be_carried(
         &mut self,
         section: &Section,
@@ -241,7 +239,7 @@ impl<'g> Evaluate<'g> {
         is_carried
     }
 
-    /// Real time that its runs take, in seconds; none where time is virtual.
+    /// Total real time of the runs, seconds; 0 where time is virtual.
     pub fn real_time_s(&self) -> f64 {
         let real = self.runs.iter().filter(|run| run.load.pace == Pace::Real);
         real.map(|run| run.load.duration_ns as f64 / 1e9 + run.load.setup_s).sum()
@@ -253,8 +251,8 @@ impl<'g> Evaluate<'g> {
         self.set_up(&case.file, &case.set, flows, run.controller, Some(run.seed))
     }
 
-    /// A scenario in which a controller has the place of these groups of flows;
-    /// without a seed, with the file's own.
+    /// Builds a scenario with a controller in place of these flow groups; without a seed, the
+    /// file's seed applies.
     pub(super) fn set_up(
         &self,
         file: &str,
@@ -281,8 +279,7 @@ impl<'g> Evaluate<'g> {
         Ok(text.scenario(&given)?)
     }
 
-    /// The scenario of the candidate in a case of a line, as a file that runs
-    /// it; none: there is none.
+    /// The candidate's scenario in a case of a line, as a runnable file; `None` if there is none.
     pub(super) fn scenario_file(&self, line: usize, number: usize) -> Option<String> {
         let case = self.cases.iter().position(|case| case.lines.contains(&(line, number)))?;
         let load = self.runs.iter().find(|run| run.case == case)?.load;
@@ -320,19 +317,19 @@ fn sets(set: &[String]) -> Vec<Override> {
     pairs.map(|(key, value)| Override::new(key, value)).collect()
 }
 
-/// A key of a flow, as a key of the scenario.
+/// Turns a key of a flow into a key of the scenario.
 fn of_flow(flow: &str, own: &Override) -> Override {
     let (key, value) = own.text().split_once('=').unwrap_or((own.text(), ""));
     Override::new(&format!("flow.{flow}.{key}"), value)
 }
 
-/// Whether a section is the wanted one or one below it.
+/// Whether a section is the wanted one or a subsection of it.
 fn is_in(section: &str, wanted: &str) -> bool {
     let rest = section.strip_prefix(wanted.trim_end_matches('.'));
     rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
 }
 
-/// The line that does it again.
+/// The command that repeats the evaluation.
 fn command(settings: &EvaluateSettings<'_>) -> String {
     let mut words = vec!["knee evaluate".to_string(), quoted(&settings.candidate)];
     words.extend(settings.with.iter().map(|own| format!("--with {}", quoted(own.text()))));

@@ -1,6 +1,5 @@
-//! Worst cases by search: for each metric random scenarios within bounds, then
-//! an evolutionary search around the worst of them, then the simplest scenario
-//! that is still as bad.
+//! Worst-case search: for each metric, random scenarios within bounds, then an evolutionary search
+//! around the worst of them, then the simplest scenario that is still as bad.
 
 use super::criteria::{Searched, label, text};
 use super::plan::{Evaluate, STANDARDS};
@@ -20,24 +19,24 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-/// Scenarios for each metric, unless somebody says otherwise.
+/// Default number of scenarios for each metric.
 pub const SEARCH_SCENARIOS: usize = 48;
-/// A third of the scenarios is random, the rest comes in batches of this.
+/// Size of a batch. A third of the scenarios is random, the rest is generated in batches.
 const BATCH: usize = 8;
-/// The worst of all so far have children.
+/// Number of worst scenarios that generate children.
 const PARENTS: usize = 3;
-/// Rounds of minimising, and scenarios that each tries.
+/// Rounds of simplification, and scenarios tried in each.
 const ROUNDS: usize = 8;
 const SIMPLER: usize = 6;
-/// What a simpler scenario keeps of the logarithm of the harm.
+/// Fraction of the worst harm (a logarithm) that a simpler scenario must keep.
 const AS_BAD: f64 = 0.97;
 
-/// What a scenario came to.
+/// Result of a scenario.
 #[derive(Clone, Debug)]
 struct Tried {
     candidate: f64,
     standards: Vec<f64>,
-    /// Logarithm of how many times worse than the standards, geometric mean.
+    /// Logarithm of the factor by which the candidate is worse than the standards, geometric mean.
     harm: f64,
 }
 
@@ -46,17 +45,17 @@ struct Search<'e> {
     metric: &'e Searched,
     space: Space,
     rng: ChaCha8Rng,
-    /// None: it could not be tried.
+    /// Results by point; `None` if the point could not be tried.
     tried: BTreeMap<Point, Option<Tried>>,
-    /// In the order in which they were asked for.
+    /// Points in the order of their evaluation.
     asked: Vec<Point>,
-    /// What stands at the end.
+    /// The point reported at the end.
     best: Option<Point>,
 }
 
 impl Lab {
-    /// Looks for the worst case of each metric and writes its scenario into
-    /// `directory`. Nothing after a stop.
+    /// Searches for the worst case of each metric and writes its scenario into `directory`. Returns
+    /// nothing after a stop.
     pub(super) fn search(
         &self,
         evaluate: &Evaluate<'_>,
@@ -98,7 +97,7 @@ impl Lab {
         kept.collect()
     }
 
-    /// Runs what each search asks for and has not yet.
+    /// Runs the points that each search requests and has not tried yet.
     fn try_all<'e>(
         &self,
         evaluate: &Evaluate<'_>,
@@ -116,7 +115,7 @@ impl Lab {
         let each = 1 + STANDARDS.len();
         let all = wanted.iter().flat_map(|(at, point)| {
             let search = &searches[*at];
-            // A candidate that does not exist has no scenario, and no value.
+            // An unknown candidate has no scenario, and so no value.
             (0..each).map(move |who| search.scenario(evaluate, point, who).ok())
         });
         let scenarios: Vec<Option<Scenario>> = all.collect();
@@ -142,7 +141,7 @@ impl Lab {
     }
 }
 
-/// None: it failed, was stopped, or has no such value.
+/// Runs one scenario; `None` if it failed, was stopped, or has no such value.
 fn run(
     evaluate: &Evaluate<'_>,
     scenario: &Scenario,
@@ -175,7 +174,7 @@ impl Search<'_> {
         evaluate.set_up(&self.metric.file, &set, &candidate, controller, None)
     }
 
-    /// None: somebody has no value.
+    /// Rates the controllers' values; `None` if one is missing.
     fn judge(&self, values: &[Option<f64>]) -> Option<Tried> {
         let values: Vec<f64> = values.iter().copied().collect::<Option<_>>()?;
         let (candidate, standards) = values.split_first()?;
@@ -187,7 +186,7 @@ impl Search<'_> {
         harm.is_finite().then_some(tried)
     }
 
-    /// The logarithm of a ratio as harm, and back.
+    /// Converts the logarithm of a ratio to harm, and back.
     fn turned(&self, log: f64) -> f64 {
         if self.metric.better == LineBetter::More { -log } else { log }
     }
@@ -196,7 +195,7 @@ impl Search<'_> {
         Some(self.tried.get(point)?.as_ref()?.harm)
     }
 
-    /// All that could be tried, the worst first; of equal ones the earlier.
+    /// All points with a result, worst first; ties keep their order.
     fn worst(&self) -> Vec<Point> {
         let mut found: Vec<(f64, &Point)> =
             self.asked.iter().filter_map(|point| Some((self.harm(point)?, point))).collect();
@@ -218,7 +217,7 @@ impl Search<'_> {
         simpler.into_iter().flatten().take(SIMPLER).collect()
     }
 
-    /// Takes the simplest one that is still as bad as the worst of the search.
+    /// Replaces the best point with the simplest one that is still as bad as the worst.
     fn simplify(&mut self) {
         let Some(most) = self.worst().first().and_then(|worst| self.harm(worst)) else { return };
         let enough = if most > 0.0 { most * AS_BAD } else { most };
@@ -228,7 +227,7 @@ impl Search<'_> {
         }
     }
 
-    /// The worst of the evaluation's own cases in the same lines, as a ratio.
+    /// The worst ratio among the evaluation's own cases of the same lines.
     fn of_the_list(&self, evaluation: &Evaluation) -> Option<f64> {
         let like = |section: &String| self.metric.like.contains(section);
         let lines = evaluation

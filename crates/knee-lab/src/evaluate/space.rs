@@ -1,13 +1,12 @@
-//! The scenarios that a search looks through: knobs that turn in steps.
+//! The search space: knobs with discrete steps.
 
 use knee_random::{below, chance};
 use rand_chacha::ChaCha8Rng;
 use serde::Deserialize;
 
-/// Between two powers of ten.
+/// Mantissas of the values between two powers of ten.
 const MANTISSAS: [&str; 6] = ["1", "1.5", "2", "3", "5", "7"];
-/// Steps that a knob is turned at once, at most, and how often it is turned to
-/// anywhere instead.
+/// Limit on the steps that a knob moves at once, and probability of a jump to any value instead.
 const STEPS_MAX: u64 = 3;
 const ANYWHERE: f64 = 0.15;
 
@@ -18,33 +17,33 @@ pub(super) struct Knob {
     pub name: String,
     low: f64,
     high: f64,
-    /// What a minimised scenario has where it can.
+    /// Preferred value in a simplified scenario.
     plain: f64,
     #[serde(default)]
     whole: bool,
-    /// Zero as well.
+    /// Whether zero is allowed as well.
     #[serde(default)]
     none: bool,
 }
 
-/// A step of each knob.
+/// Index of the value of each knob.
 pub(super) type Point = Vec<usize>;
 
-/// The knobs of one metric, each with its values in rising order.
+/// The knobs of one metric, each with its values in ascending order.
 #[derive(Clone, Debug)]
 pub(super) struct Space {
     knobs: Vec<(Knob, Vec<f64>)>,
 }
 
 impl Space {
-    /// Of those knobs that are named in what is set.
+    /// Builds the space of the knobs that `set` names.
     pub fn new(knobs: &[Knob], set: &[String]) -> Space {
         let named = |knob: &&Knob| set.iter().any(|set| set.contains(&placeholder(knob)));
         let knobs = knobs.iter().filter(named).map(|knob| (knob.clone(), values(knob)));
         Space { knobs: knobs.filter(|(_, values)| !values.is_empty()).collect() }
     }
 
-    /// What is set at a point: keys and values.
+    /// Fills a point's values into the keys and values of `set`.
     pub fn fill(&self, set: &[String], point: &Point) -> Vec<String> {
         let fill = |text: &String| {
             self.knobs.iter().zip(point).fold(text.clone(), |text, ((knob, values), step)| {
@@ -54,12 +53,12 @@ impl Space {
         set.iter().map(fill).collect()
     }
 
-    /// Anywhere.
+    /// Draws a uniformly random point.
     pub fn draw(&self, rng: &mut ChaCha8Rng) -> Point {
         self.knobs.iter().map(|(_, values)| below(rng, values.len() as u64) as usize).collect()
     }
 
-    /// Near a point: about half of the knobs are turned, at least one.
+    /// Draws a neighbour of a point: moves about half of the knobs, at least one.
     pub fn near(&self, point: &Point, rng: &mut ChaCha8Rng) -> Point {
         let surely = below(rng, point.len() as u64) as usize;
         let turn = |(at, (step, (_, values))): (usize, (&usize, &(Knob, Vec<f64>)))| {
@@ -78,8 +77,8 @@ impl Space {
         point.iter().zip(&self.knobs).enumerate().map(turn).collect()
     }
 
-    /// Simpler points, the simplest first: one knob at its plain value, half-way
-    /// there, or at a rounder number next to it.
+    /// Simpler points, simplest first: one knob at its plain value, halfway to it, or at an
+    /// adjacent rounder number.
     pub fn simpler(&self, point: &Point) -> Vec<Point> {
         let mut found: Vec<(usize, Point)> = Vec::new();
         for (at, (knob, values)) in self.knobs.iter().enumerate() {
@@ -101,7 +100,7 @@ impl Space {
         found.into_iter().map(|(_, point)| point).collect()
     }
 
-    /// Steps away from plain values, and figures that are not round.
+    /// Distance from the plain values, plus a penalty for numbers that are not round.
     fn complexity(&self, point: &Point) -> usize {
         let of = |((knob, values), step): (&(Knob, Vec<f64>), &usize)| {
             let rough = match values[*step].to_string().trim_matches(['0', '.']) {
@@ -157,7 +156,7 @@ mod tests {
         (Space::new(&knobs, &set), set)
     }
 
-    /// Bounds, whole numbers and zero, in the digits that a scenario takes.
+    /// Values respect bounds, whole numbers and zero, and print as a scenario accepts them.
     #[test]
     fn every_scenario_is_within_the_bounds() {
         let (space, set) = space();
@@ -179,7 +178,7 @@ mod tests {
         assert!((10..490).contains(&without_loss), "{without_loss}");
     }
 
-    /// Taking the first simpler one again and again ends at the plain scenario.
+    /// Repeatedly taking the first simpler point ends at the plain scenario.
     #[test]
     fn simpler_ends_where_all_is_plain() {
         let (space, set) = space();

@@ -1,17 +1,16 @@
-//! A cell: a scenario that runs on both grounds, several times.
+//! A cell: a scenario that runs repeatedly on both grounds.
 
 use crate::ground::KERNEL;
 use knee_record::{Fidelity, GridCell, GroundRun, Verdict};
 use knee_scenario::{Embedded, Errors, Scenario, Source, parse};
 use std::sync::Arc;
 
-/// How much later a second flow starts, so that the two are not in step to
-/// the nanosecond, as no two real ones are; and how much more than that in
-/// each repeat.
+/// Delay of a second flow's start, so that two flows are not synchronised to the nanosecond, as
+/// real ones never are; and its increment per repeat.
 const LATER_MS: u64 = 100;
 const LATER_MORE_MS: u64 = 7;
 
-/// What the link of a cell is like; of several, the first.
+/// Parameters of a cell's link; of the first, if there are several.
 #[derive(Clone, Copy, Debug)]
 pub struct Factors {
     pub mbit: f64,
@@ -23,28 +22,28 @@ pub struct Factors {
 /// A cell of the grid, or of the extended one.
 #[derive(Clone, Debug)]
 pub struct Cell {
-    /// Also of its directory.
+    /// Name of the cell and of its directory.
     pub name: String,
     pub factors: Factors,
     pub flows: usize,
     pub cc: String,
     pub duration_ms: u64,
     pub warmup_ms: u64,
-    /// Links, paths and flows, as a scenario writes them; `LATER` stands for
-    /// what sets repeats apart beside the seed.
+    /// Links, paths and flows in scenario syntax; `LATER` stands for the delay that distinguishes
+    /// repeats beside the seed.
     pub body: String,
-    /// A recorded link that the body names.
+    /// A recorded link that the body refers to.
     pub trace: Option<(String, Arc<[u8]>)>,
 }
 
 impl Cell {
-    /// Flows, so many of each controller, over one link.
+    /// A cell of flows over one link, with a count for each controller.
     pub fn bottleneck(name: &str, factors: Factors, flows: &[(&str, usize)]) -> Cell {
         let rate = format!("\"{} Mbit/s\"", factors.mbit);
         Cell::over(name, factors, &link("bottleneck", &rate, factors), flows)
     }
 
-    /// The same over a link written out.
+    /// The same over a given link.
     pub fn over(name: &str, factors: Factors, link: &str, flows: &[(&str, usize)]) -> Cell {
         let path = path("main", "bottleneck", factors.rtt_ms);
         let mut body = format!("{link}{path}");
@@ -69,8 +68,8 @@ impl Cell {
         }
     }
 
-    /// What runs. Repeats after the first, zero, differ in chance alone: in
-    /// the seed, and in how much later than the first the other flows start.
+    /// The scenario of a repeat, numbered from zero. Repeats differ only in the seed and in the
+    /// delay of the later flows.
     pub fn scenario(&self, repeat: u64) -> Result<Scenario, Errors> {
         let later = (LATER_MS + LATER_MORE_MS * repeat).to_string();
         let text = format!(
@@ -87,7 +86,7 @@ impl Cell {
         parse(&text, &Source { name: "cell.toml", loader: &Embedded(&files) }, &[])
     }
 
-    /// The factors, beside an empty comparison.
+    /// The factors, with an empty comparison.
     pub fn described(&self) -> GridCell {
         GridCell {
             name: self.name.clone(),
@@ -103,7 +102,7 @@ impl Cell {
     }
 }
 
-/// A link with half of the RTT; its rate as a scenario writes it.
+/// A link with half of the RTT; `rate` is in scenario syntax.
 pub fn link(name: &str, rate: &str, factors: Factors) -> String {
     let one_way = factors.rtt_ms / 2.0;
     let bytes = factors.mbit * 1e6 / 8.0 * factors.rtt_ms / 1e3 * factors.buffer_bdp;
@@ -114,7 +113,7 @@ pub fn link(name: &str, rate: &str, factors: Factors) -> String {
     )
 }
 
-/// A path over a link, with the other half of the RTT on its way back.
+/// A path over a link; its reverse delay is the other half of the RTT.
 pub fn path(name: &str, link: &str, rtt_ms: f64) -> String {
     let one_way = rtt_ms / 2.0;
     format!("[path.{name}]\nforward = [\"{link}\"]\nreverse_delay = \"{one_way} ms\"\n")

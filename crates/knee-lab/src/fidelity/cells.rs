@@ -1,10 +1,10 @@
 //! The grid: rate, RTT, buffer, loss, flows, controller.
 //!
-//! All combinations would be 3^4 * 2^2 = 324. Of them 72 are taken: for each
-//! loss and number of flows two Latin squares of order three over the other
-//! four factors (the orthogonal array L9; see Montgomery, "Design and Analysis
-//! of Experiments", on the 3^(4-2) fraction), shifted against each other. Each
-//! level of a factor occurs equally often, and so does each pair of levels of
+//! All combinations would be 3^4 * 2^2 = 324. The grid takes 72 of them: for each loss and number
+//! of flows, two Latin squares of order three over the other four factors (the orthogonal array L9;
+//! see Montgomery, "Design and Analysis of Experiments", on the 3^(4-2) fraction), shifted against
+//! each other. Each level of a factor occurs equally often, and so does each pair of levels of two
+//! factors.
 //! two factors.
 
 use super::cell::{Cell, Factors};
@@ -14,15 +14,14 @@ const RTTS_MS: [u64; 3] = [10, 40, 120];
 const BUFFERS_BDP: [&str; 3] = ["0.5", "1", "4"];
 const CONTROLLERS: [&str; 3] = ["reno", "cubic", "bbr"];
 const LOSSES_PERCENT: [&str; 2] = ["0", "0.5"];
-/// Long enough for slow start and some periods of a window or of probes:
-/// together 13 minutes.
+/// Long enough for slow start and several periods of a window or of probes; 13 minutes in total.
 const DURATIONS_S: [u64; 3] = [8, 10, 14];
-/// A quarter of them, in milliseconds.
+/// About a quarter of the durations, ms.
 const WARMUPS_MS: [u64; 3] = [2000, 2500, 3500];
-/// Every how many-th cell is part of the quick grid.
+/// Stride with which the quick grid selects cells.
 const QUICK: usize = 6;
 
-/// A cell, each factor by the index of its level.
+/// A cell as the index of each factor's level.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Levels {
     rate: usize,
@@ -38,7 +37,7 @@ pub fn all() -> Vec<Cell> {
     levels().iter().map(Levels::cell).collect()
 }
 
-/// A dozen of its cells, with every level of every factor.
+/// A dozen of its cells, covering every level of every factor.
 pub fn quick() -> Vec<Cell> {
     quick_levels().iter().map(Levels::cell).collect()
 }
@@ -66,7 +65,7 @@ fn product(a: usize, b: usize, c: usize) -> impl Iterator<Item = (usize, usize, 
 }
 
 impl Levels {
-    /// Says all of it.
+    /// A name that states all levels.
     fn name(self) -> String {
         format!(
             "{}-{}mbit-{}ms-{}bdp-loss{}-{}flow{}",
@@ -105,8 +104,7 @@ mod tests {
         [cell.rate, cell.rtt, cell.buffer, cell.controller, cell.loss, cell.flows]
     }
 
-    /// Strength two: of any two factors every pair of levels occurs equally
-    /// often.
+    /// Strength two: every pair of levels of any two factors occurs equally often.
     #[test]
     fn every_pair_of_levels_occurs_equally_often() {
         let cells = levels();
@@ -141,7 +139,7 @@ mod tests {
         }
     }
 
-    /// Twelve to fifteen minutes, with some 0.7 s for each self-check.
+    /// Twelve to fifteen minutes, including about 0.7 s for each self-check.
     #[test]
     fn the_grid_takes_a_quarter_of_an_hour_at_most() {
         let scenarios = all().into_iter().map(|cell| cell.scenario(0).unwrap());

@@ -1,5 +1,5 @@
-//! What the grid does not have: controllers beside each other, more flows,
-//! rates that vary, AQMs, heavier loss, several paths.
+//! Cells beyond the grid: mixed controllers, more flows, varying rates, AQMs, heavier loss, several
+//! paths.
 
 use super::cell::{Cell, Factors, link, path};
 use std::fmt::Write as _;
@@ -9,10 +9,10 @@ const PLAIN: Factors = Factors { mbit: 20.0, rtt_ms: 40.0, buffer_bdp: 2.0, loss
 const CONTROLLERS: [&str; 3] = ["reno", "cubic", "bbr"];
 const AQMS: [&str; 5] = ["codel", "fq-codel", "pie", "red", "threshold"];
 
-/// Length of the trace that is made up, ms.
+/// Length of the synthetic trace, ms.
 const TRACE_MS: u64 = 20_000;
 
-/// All of them; `trace` stands in for the recorded link that is made up.
+/// All cells; `trace` replaces the synthetic recorded link.
 pub fn all(trace: Option<Vec<u8>>) -> Vec<Cell> {
     let trace: Arc<[u8]> = trace.unwrap_or_else(recorded_like).into();
     let sets =
@@ -99,13 +99,13 @@ fn lossy() -> Vec<Cell> {
     CONTROLLERS.iter().flat_map(|cc| [1.0, 2.0].map(|loss| cell(cc, loss))).collect()
 }
 
-/// A long path with a deep buffer: the queue is what slow start leaves.
+/// A long path with a deep buffer: the queue is that of slow start.
 fn slow_start() -> Vec<Cell> {
     let factors = Factors { mbit: 60.0, rtt_ms: 220.0, buffer_bdp: 15.0, loss_percent: 0.0 };
     vec![Cell::bottleneck("slow-start-cubic", factors, &[("cubic", 1)])]
 }
 
-/// Two paths, by the kernel's MPTCP.
+/// Two paths, over the kernel's MPTCP.
 fn paths() -> Vec<Cell> {
     let near = |mbit, rtt_ms, loss_percent| Factors { mbit, rtt_ms, buffer_bdp: 1.0, loss_percent };
     let pairs = [
@@ -144,19 +144,18 @@ fn over_two(name: &str, first: Factors, second: Factors, cc: &str, workload: &st
     let mut cell = Cell::bottleneck(name, first, &[(cc, 1)]);
     cell.body = body;
     if workload != "\"bulk\"" {
-        // A file's beginning is most of it.
+        // The start is most of a file transfer.
         cell.warmup_ms = 0;
     }
     cell
 }
 
-/// A link as cellular ones are recorded (Mahimahi's format: a line for each
-/// packet that may leave, in ms): a rate that wanders between 2 and 40 Mbit/s,
-/// each tenth of a second by up to a quarter, and packets that leave in
-/// clumps, a few ms apart.
+/// A synthetic cellular link in Mahimahi's format (a line for each packet opportunity, in ms): the
+/// rate wanders between 2 and 40 Mbit/s, by up to a quarter each 100 ms, and packets leave in
+/// bursts a few ms apart.
 fn recorded_like() -> Vec<u8> {
     let mut text = String::new();
-    // Knuth's MMIX generator: chance enough to make a link up, always the same.
+    // Knuth's MMIX generator: random enough for a synthetic link, and reproducible.
     let mut state = 1_u64;
     let mut draw = || {
         state =
@@ -201,8 +200,7 @@ mod tests {
         assert_eq!((with("mptcp-"), with("aqm-"), with("beside-")), (12, AQMS.len(), 8));
     }
 
-    /// Its mean rate lies between the bounds, and no tenth of a second goes
-    /// beyond the greatest.
+    /// The mean rate lies within the bounds, and no 100 ms exceed the maximum.
     #[test]
     fn the_link_made_up_is_a_recording() {
         let bytes = recorded_like();

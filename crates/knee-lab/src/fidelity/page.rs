@@ -1,4 +1,4 @@
-//! The grid as people read it: words and rows, as Markdown, as a page.
+//! The grid for display: text and rows, as Markdown and as a page.
 
 use crate::error::Error;
 use crate::words::{NONE, agrees, measure_words, three, verdict};
@@ -6,7 +6,7 @@ use knee_record::{Agreement, FidelityGrid, GridCell, GridMedian, JUDGED, Unit, V
 use knee_report::{Comparison, ComparisonHead, StudyPage, comparison_report};
 
 const TITLE: &str = "The simulator against the kernel";
-/// Heads of the table of medians; `>` before those of figures.
+/// Column heads of the table of medians; a leading `>` marks numeric columns.
 pub const MEDIANS: [&str; 5] =
     ["measure", ">cells", ">agree", ">median of sizes", ">median with sign"];
 const CELLS: [&str; 13] = [
@@ -24,7 +24,7 @@ const CELLS: [&str; 13] = [
     "agrees",
     "run",
 ];
-/// Heads of a narrow table of cells, for [`worst_row`].
+/// Column heads of a narrow table of cells, for [`worst_row`].
 pub const WORST: [&str; 6] = ["agrees", "cell", ">goodput", ">RTT", ">sent again", "run"];
 const INVALID: [&str; 2] = ["cell", "why"];
 
@@ -33,7 +33,7 @@ const OVER_ALL: &str = "A difference is the simulator's value minus the kernel's
     errors of the difference of the medians: a difference no larger than the spread between runs \
     of one ground proves nothing.";
 
-/// As Markdown, for the README.
+/// Renders the grid as Markdown, for the README.
 pub fn markdown(grid: &FidelityGrid) -> String {
     let tables = [
         medians(grid),
@@ -45,10 +45,10 @@ pub fn markdown(grid: &FidelityGrid) -> String {
     format!("# {TITLE}\n\n{}\n{}", headline(grid), tables.collect::<String>())
 }
 
-/// The page; `command` repeats the grid.
+/// Renders the page; `command` is the command that repeats the grid.
 ///
 /// # Errors
-/// A mistake in its template.
+/// A defective template.
 pub fn page(grid: &FidelityGrid, command: &str) -> Result<String, Error> {
     let about = headline(grid);
     let study = StudyPage {
@@ -68,7 +68,7 @@ pub fn page(grid: &FidelityGrid, command: &str) -> Result<String, Error> {
     Ok(comparison_report(&[(study, tables)], TITLE, command)?)
 }
 
-/// What came out, in a few sentences.
+/// Summarises the result in a few sentences.
 pub fn headline(grid: &FidelityGrid) -> String {
     let sound = grid.cells.iter().filter(|cell| cell.within().is_some());
     let degraded = sound.filter(|cell| cell.kernel_runs.contains(&Verdict::Degraded)).count();
@@ -87,7 +87,7 @@ pub fn headline(grid: &FidelityGrid) -> String {
     )
 }
 
-/// The cells that are furthest apart.
+/// The cells with the largest differences.
 pub fn worst_cells(grid: &FidelityGrid) -> impl Iterator<Item = &GridCell> {
     grid.worst.iter().filter_map(|name| grid.cell(name))
 }
@@ -122,13 +122,13 @@ fn invalid(grid: &FidelityGrid) -> Comparison {
     }
 }
 
-/// Cells with none but invalid runs, and why these are invalid.
+/// Cells with invalid runs only, and the reasons.
 pub fn invalid_rows(grid: &FidelityGrid) -> Vec<[String; 2]> {
     let cells = grid.invalid.iter().filter_map(|name| grid.cell(name));
     cells.map(|cell| [cell.name.clone(), verdict(&cell.fidelity.kernel)]).collect()
 }
 
-/// A row of the table of medians.
+/// Formats a row of the table of medians.
 pub fn median_row(median: &GridMedian) -> [String; 5] {
     let ratio = median.measure == "retransmit_ratio_total";
     let unit = if ratio { "points" } else { "%" };
@@ -141,7 +141,7 @@ pub fn median_row(median: &GridMedian) -> [String; 5] {
     ]
 }
 
-/// A row of the narrow table: differences alone.
+/// Formats a row of the narrow table: differences only.
 pub fn worst_row(cell: &GridCell) -> [String; 6] {
     let [goodput, rtt, again] = JUDGED.map(|measure| {
         let [_, _, difference] = noisy_three(cell.fidelity.overall(measure));
@@ -186,7 +186,7 @@ fn outcome(cell: &GridCell) -> String {
     }
 }
 
-/// How many of the kernel's runs were sound, and how sound.
+/// Number of the kernel's runs by verdict.
 fn runs(cell: &GridCell) -> String {
     let verdicts = [Verdict::Valid, Verdict::Degraded, Verdict::Invalid];
     let counts = verdicts.map(|verdict| {

@@ -5,7 +5,7 @@ use knee_kernel::KernelError;
 use knee_record::Control;
 use knee_scenario::Scenario;
 
-/// Linux's TCP over an emulator.
+/// Linux TCP over an emulator.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Kernel;
 
@@ -26,8 +26,8 @@ impl Ground for Kernel {
         testbed::SETUP_S
     }
 
-    /// Enters a user namespace where that is what allows networks of one's
-    /// own; the system lets only a process of one thread do so.
+    /// Enters a user namespace where network namespaces require one; the system permits that only
+    /// for a single-threaded process.
     fn prepare_process(&self) {
         let _ = knee_testbed::enter_user_namespace();
     }
@@ -51,17 +51,17 @@ impl Ground for Kernel {
     }
 }
 
-/// Said where it is not so already.
+/// Advice that depends on whether this build has BPF.
 const BPF: &str = if cfg!(feature = "bpf") {
     "load its module, "
 } else {
     "load its module, build Knee with --features bpf, "
 };
 
-/// Controllers of Knee that are in no release of Linux, and not in BPF here.
+/// Controllers of Knee that neither a Linux release nor Knee's BPF programs provide.
 const LINUX_LACKS: [&str; 7] = ["balia", "copa", "ledbat++", "lia", "olia", "prague", "vivace"];
 
-/// How a controller that the kernel has not loaded could come into it.
+/// Advice on how to load a controller that the kernel lacks.
 fn way_to_load(name: &str) -> &'static str {
     match name {
         _ if LINUX_LACKS.contains(&name) => "",

@@ -9,13 +9,13 @@ use std::sync::Arc;
 /// The simulator.
 #[derive(Clone, Debug, Default)]
 pub struct Simulator {
-    /// What scenarios may name, where that is not what Knee has.
+    /// Algorithms that scenarios may name, if not Knee's own.
     algorithms: Option<Arc<Algorithms>>,
 }
 
 impl Simulator {
-    /// One on which a program's own controllers and schedulers run, for
-    /// scenarios read with them.
+    /// Creates a simulator for scenarios that were read with a program's own controllers and
+    /// schedulers.
     pub fn with_algorithms(algorithms: Arc<Algorithms>) -> Simulator {
         Simulator { algorithms: Some(algorithms) }
     }
@@ -38,8 +38,8 @@ impl Ground for Simulator {
         true
     }
 
-    /// Scenarios are made for it: what it cannot run is told when one is read,
-    /// but for one of millions of flows.
+    /// Reading a scenario already reports what the simulator does not support, except for millions
+    /// of flows.
     fn check(&self, _: &Scenario) -> Result<(), GroundError> {
         Ok(())
     }

@@ -1,4 +1,4 @@
-//! What the grounds with two hosts and an emulator between them share.
+//! Code shared by the grounds with two hosts and an emulator between them.
 
 use super::{Ended, GroundError, Judged, Output, Refusal};
 use knee_record::{HostHealth, PathCheckRecord, ProbeRecord, Records};
@@ -6,17 +6,17 @@ use knee_scenario::Scenario;
 use knee_testbed::{Health, PathCheck, PathProbe, TestbedError};
 use knee_units::Time;
 
-/// Real time of the self-check, seconds.
+/// Duration of the self-check, seconds of real time.
 pub const SETUP_S: f64 = 0.7;
 
-/// Hands over what a run has left.
+/// Converts the output of a run.
 pub fn ended(
     scenario: &Scenario,
     records: Records,
     health: &Health,
     output: Output<'_>,
 ) -> Result<Ended, GroundError> {
-    // Its samples come from several threads and are in order at the end.
+    // Samples come from several threads and are sorted only at the end.
     let sink = output.samples;
     let kept = records.samples.iter().try_for_each(|row| sink.flow(row));
     let kept = kept.and_then(|()| records.path_samples.iter().try_for_each(|r| sink.path(r)));
@@ -30,7 +30,7 @@ pub fn ended(
     Ok(Ended { records, judged: Some(judged) })
 }
 
-/// What the manifest keeps.
+/// Health as stored in the manifest.
 fn kept_health(scenario: &Scenario, health: &Health) -> HostHealth {
     let emulator = &health.emulator;
     let late = |share| micros(emulator.lateness.at(share));
@@ -61,7 +61,7 @@ fn kept_check(scenario: &Scenario, check: &PathCheck) -> PathCheckRecord {
     }
 }
 
-/// As measures do, it leaves out the warm-up.
+/// Excludes the warm-up, as measures do.
 fn kept_probe(scenario: &Scenario, probe: &PathProbe) -> ProbeRecord {
     let begin = scenario.flows.iter().map(|flow| flow.start).min().unwrap_or_default();
     let warm = begin + scenario.warmup;

@@ -1,35 +1,35 @@
-//! The events of one connection, or of a subflow of one over several paths.
+//! Events of one connection or subflow.
 
 use super::{BYTES, DETAIL, ID, IN_FLIGHT, NUMBER, OFFSET, PACING, Row, WINDOW};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
-/// A connection that is followed through the packet log.
+/// State of a connection while its packet log is read.
 #[derive(Debug, Default)]
 pub(super) struct Connection {
-    /// The events, each as JSON.
+    /// The events as JSON.
     events: Vec<String>,
-    /// Transmissions so far: the next packet number.
+    /// Number of transmissions so far, and so the next packet number.
     sent: u64,
-    /// By the packet's id in the log: its packet number and when it left.
+    /// Packet number and departure time, by the packet's id in the log.
     under_way: BTreeMap<u64, (u64, u64)>,
-    /// By segment: its first byte, and the number of its last transmission.
+    /// First byte and packet number of the last transmission, by segment.
     segments: BTreeMap<u64, (u64, u64)>,
     /// Bytes in all segments so far.
     bytes: u64,
-    /// What reached the receiver, in that order: packet number and when it left.
+    /// Packet number and departure time of arrived packets, in order of arrival.
     arrived: Vec<(u64, u64)>,
-    /// By the acknowledgement's id: how many had arrived when it left.
+    /// Number of packets that had arrived when an acknowledgement left, by its id.
     acks: BTreeMap<u64, usize>,
-    /// How many of those the sender knows of, and acknowledgements that reached it.
+    /// Number of arrivals known to the sender, and number of acknowledgements that it received.
     known: usize,
     acks_received: u64,
     min_rtt_ns: Option<u64>,
     metrics: Metrics,
 }
 
-/// What was told last.
+/// Metrics of the last event.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Metrics {
     in_flight: u64,
@@ -38,7 +38,7 @@ struct Metrics {
 }
 
 impl Connection {
-    /// Takes up a row of its own. None: the row lacks a number.
+    /// Processes a row of this connection; `None` if the row lacks a number.
     pub(super) fn take(&mut self, row: &Row<'_>) -> Option<()> {
         match row.event {
             "send" => self.send(row),
@@ -81,7 +81,7 @@ impl Connection {
         if before.is_none() {
             self.bytes += payload;
         }
-        // When the sender gave it up is not in the log; it shows at the latest here.
+        // The log does not record when the loss was declared: at the latest, now.
         if let (Some((_, lost)), "again") = (before, row.cells[DETAIL]) {
             let data = json!({ "header": { "packet_type": "1RTT", "packet_number": lost } });
             self.add(row.at_ns, "recovery:packet_lost", data);
@@ -98,7 +98,7 @@ impl Connection {
         self.tell(row)
     }
 
-    /// What the sender goes by, where it is not what was told last.
+    /// Emits the sender's metrics that have changed.
     fn tell(&mut self, row: &Row<'_>) -> Option<()> {
         let now = Metrics {
             in_flight: row.number(IN_FLIGHT)?,
@@ -157,7 +157,7 @@ impl Connection {
         self.events.push(format!(r#"{{"time":{ms}.{below:06},"name":"{name}","data":{data}}}"#));
     }
 
-    /// Writes it as a trace of a qlog; `number`: that of the packet log.
+    /// Writes the connection as a qlog trace; `number` is its number in the packet log.
     pub(super) fn write(&self, out: &mut dyn Write, number: u32) -> io::Result<()> {
         write!(out, r#"{{"vantage_point":{{"name":"connection {number}","type":"server"}},"#)?;
         write!(
@@ -172,7 +172,7 @@ impl Connection {
     }
 }
 
-/// Ascending numbers as ranges, both ends included.
+/// Converts ascending numbers to inclusive ranges.
 fn ranges(numbers: &[u64]) -> Vec<[u64; 2]> {
     let mut ranges: Vec<[u64; 2]> = Vec::new();
     for number in numbers {

@@ -1,4 +1,4 @@
-//! Which runs a ranking consists of, checked before anything runs.
+//! Plans and checks the runs of a ranking before any run starts.
 
 use super::RankError;
 use crate::command::quoted;
@@ -16,14 +16,13 @@ use knee_scenario::{Flow, Override, Scenario};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-/// More would be a mistake.
+/// Limit on the number of runs; more would be a mistake.
 const RUNS_MAX: usize = 500_000;
-/// Names of the two flows: the same for every candidate, so that all meet the
-/// same random draws.
+/// Names of the two flows, the same for every candidate, so that all see the same random draws.
 const CANDIDATE: &str = "candidate";
 const RIVAL: &str = "rival";
 
-/// Controllers, as `--cc` has them: `bbr,cubic,{ name = "fixed", window = "1 BDP" }`.
+/// Controllers in the syntax of `--cc`: `bbr,cubic,{ name = "fixed", window = "1 BDP" }`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Candidates(pub Vec<String>);
 
@@ -35,8 +34,7 @@ impl FromStr for Candidates {
 }
 
 impl Candidates {
-    /// Every controller of this version, with its presets; not `fixed`, which controls
-    /// nothing.
+    /// All controllers of this version with their presets, except `fixed`, which controls nothing.
     pub fn all() -> Candidates {
         let entries = knee_cc::controllers().iter().filter(|entry| entry.name != "fixed");
         let names = entries.flat_map(|entry| {
@@ -47,27 +45,27 @@ impl Candidates {
     }
 }
 
-/// What is to be ranked, and how.
+/// Settings of a ranking.
 #[derive(Clone, Debug)]
 pub struct RankSettings<'g> {
-    /// Who is ranked.
+    /// Controllers to rank.
     pub candidates: Candidates,
-    /// Beside whom.
+    /// Controllers to compete with.
     pub rivals: Candidates,
-    /// Keys that are set otherwise in every scenario.
+    /// Keys overridden in every scenario.
     pub set: Vec<Override>,
-    /// The group of flows whose place the candidates take; none: the first.
+    /// The flow group that the candidates replace; `None`: the first.
     pub flow: Option<String>,
-    /// Seed of the first repeat, instead of the scenario's.
+    /// Seed of the first repeat, overriding the scenario's.
     pub seed: Option<u64>,
     /// Seeds of each run.
     pub repeat: u64,
-    /// Where.
+    /// The ground.
     pub on: &'g dyn Ground,
 }
 
 impl<'g> RankSettings<'g> {
-    /// Every controller once, beside CUBIC and BBR.
+    /// Settings for every controller, beside CUBIC and BBR.
     pub fn on(ground: &'g dyn Ground) -> RankSettings<'g> {
         let rivals = Candidates(vec!["cubic".to_string(), "bbr".to_string()]);
         RankSettings {
@@ -95,12 +93,12 @@ impl RankSettings<'_> {
     }
 }
 
-/// All that is to be run.
+/// The plan of a ranking.
 #[derive(Debug)]
 pub struct Rank<'g> {
-    /// What is ranked, for its records.
+    /// The plan as recorded.
     pub ranking: Ranking,
-    /// In the order of scenarios, candidates, companies and repeats.
+    /// Runs ordered by scenario, candidate, company and repeat.
     pub runs: Vec<PlannedRank>,
     pub(super) on: &'g dyn Ground,
     pub(super) sources: Vec<Sources>,
@@ -113,30 +111,30 @@ pub struct Rank<'g> {
 /// A file of a folder that cannot be ranked.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NotRanked {
-    /// As the folder has it.
+    /// File name in the folder.
     pub file: String,
-    /// Why not.
+    /// The reason.
     pub reason: String,
 }
 
 /// One run.
 #[derive(Clone, Copy, Debug)]
 pub struct PlannedRank {
-    /// Number of the scenario.
+    /// Index of the scenario.
     pub scenario: usize,
-    /// Number of the candidate.
+    /// Index of the candidate.
     pub candidate: usize,
-    /// Who shares the path.
+    /// What shares the path.
     pub company: Company,
     /// Number of the repeat, from one.
     pub repeat: u64,
     /// Seed of all randomness.
     pub seed: u64,
-    /// What it will take.
+    /// Expected cost.
     pub load: Load,
 }
 
-/// A scenario, and what takes the place of its flows.
+/// A scenario, and the controllers to put into it.
 #[derive(Debug)]
 struct Stage {
     scenario: Scenario,
@@ -146,11 +144,10 @@ struct Stage {
 }
 
 impl<'g> Rank<'g> {
-    /// Reads and checks everything.
+    /// Reads and checks all scenarios and controllers.
     ///
     /// # Errors
-    /// Everything that is wrong with the files or with a candidate in them; a
-    /// [`RankError`].
+    /// All errors in the files or of a candidate in them; a [`RankError`].
     pub fn new(texts: &[ScenarioText], settings: &RankSettings<'g>) -> Result<Rank<'g>, Error> {
         let stages = texts.iter().map(|text| Stage::new(text, settings));
         let (mut scenarios, mut all) = (Vec::new(), Vec::new());
@@ -201,7 +198,7 @@ impl<'g> Rank<'g> {
         Ok(())
     }
 
-    /// The rivals that are a candidate itself, in every scenario.
+    /// The rivals that equal the candidate in every scenario.
     pub(super) fn rivals_that_are(&self, candidate: usize) -> impl Iterator<Item = usize> {
         (0..self.ranking.rivals.len()).filter(move |rival| self.is_same(candidate, *rival))
     }
@@ -210,7 +207,7 @@ impl<'g> Rank<'g> {
         self.stages.iter().all(|stage| stage.candidates[candidate] == stage.rivals[rival])
     }
 
-    /// The scenario of a run: the candidate's flow, and perhaps another one.
+    /// The scenario of a run: the candidate's flow, and its competitor if there is one.
     pub fn scenario(&self, run: &PlannedRank) -> Scenario {
         let stage = &self.stages[run.scenario];
         let selection = &stage.candidates[run.candidate];
@@ -230,7 +227,7 @@ impl<'g> Rank<'g> {
         Scenario { flows, seed: run.seed, ..stage.scenario.clone() }
     }
 
-    /// Which run it is, for a message.
+    /// Label of a run, for messages.
     pub(super) fn label(&self, run: &PlannedRank) -> String {
         let Ranking { scenarios, candidates, rivals, .. } = &self.ranking;
         let company = match run.company {
@@ -244,7 +241,7 @@ impl<'g> Rank<'g> {
 }
 
 impl Stage {
-    /// Reads a scenario with each candidate and rival in turn.
+    /// Resolves each candidate and rival in a scenario.
     fn new(
         text: &ScenarioText,
         settings: &RankSettings<'_>,
@@ -286,7 +283,7 @@ impl Stage {
     }
 }
 
-/// The texts, each with the files that it names.
+/// The texts, each with the files it names.
 fn sources(texts: &[ScenarioText], stages: &[Stage]) -> Vec<Sources> {
     let files = |stage: &Stage| {
         let files = stage.scenario.files.iter();
@@ -296,8 +293,7 @@ fn sources(texts: &[ScenarioText], stages: &[Stage]) -> Vec<Sources> {
     each.map(|(text, stage)| Sources { text: text.clone(), files: files(stage) }).collect()
 }
 
-/// A controller as a scenario's flow gets it: with presets and windows in BDP
-/// resolved.
+/// Resolves a controller as in a scenario's flow, with presets and windows in BDP.
 fn selection(
     text: &ScenarioText,
     given: &[Override],
@@ -311,16 +307,16 @@ fn selection(
     Ok(found.ok_or_else(missing)?.controller)
 }
 
-/// The files themselves, and the scenarios of folders in the order of their
-/// names: `*.toml`, but for those of studies.
+/// The named files, and the scenarios of named folders in order of their names: `*.toml`, except
+/// files of studies.
 ///
 /// # Errors
-/// That a folder cannot be read or holds none.
+/// A folder that cannot be read or contains no scenario.
 pub fn scenario_files(named: &[PathBuf]) -> Result<Vec<PathBuf>, Error> {
     Ok(found_files(named)?.into_iter().map(|(file, _)| file).collect())
 }
 
-/// The same, each with whether a folder has brought it.
+/// The same files, each with whether it comes from a folder.
 fn found_files(named: &[PathBuf]) -> Result<Vec<(PathBuf, bool)>, Error> {
     let mut files = Vec::new();
     for path in named {
@@ -343,12 +339,12 @@ fn found_files(named: &[PathBuf]) -> Result<Vec<(PathBuf, bool)>, Error> {
 }
 
 impl<'g> Rank<'g> {
-    /// Reads and checks files, and the scenarios of folders. What a folder brought and
-    /// cannot be ranked is left out, and stands in [`Rank::not_ranked`].
+    /// Reads and checks files, and the scenarios of folders. Scenarios of a folder that cannot be
+    /// ranked are skipped and listed in [`Rank::not_ranked`].
     ///
     /// # Errors
-    /// As [`Rank::new`], for the files that are named themselves; that of a folder's
-    /// first file where none of them can be ranked.
+    /// As [`Rank::new`] for files that are named directly; the error of a folder's first file if
+    /// none can be ranked.
     pub fn of_files(named: &[PathBuf], settings: &RankSettings<'g>) -> Result<Rank<'g>, Error> {
         let files = found_files(named)?;
         let own = files.iter().filter(|(_, brought)| !brought);
@@ -387,7 +383,7 @@ fn is_scenario(file: &Path) -> bool {
     toml && file.file_name().is_some_and(|name| name != crate::STUDY)
 }
 
-/// The line that does it again.
+/// The command that repeats the ranking.
 fn command(texts: &[ScenarioText], settings: &RankSettings<'_>) -> String {
     let mut words = vec!["knee".to_string(), "rank".to_string()];
     words.extend(texts.iter().map(|text| quoted(&text.name)));

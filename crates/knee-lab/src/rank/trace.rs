@@ -1,14 +1,14 @@
-//! What a recorded link allowed and what left it, in bins.
+//! Capacity and throughput of a recorded link, in bins.
 
 use super::Carried;
 use knee_link::RateModel;
 use knee_record::{LinkSample, Records};
 use knee_scenario::Scenario;
 
-/// As many bins as a figure can show.
+/// Maximum number of bins that a figure can show.
 const BINS_MAX: usize = 150;
 
-/// The first recorded link on the way of the first flow; none: there is none.
+/// Series of the first recorded link on the first flow's path; `None` if it has none.
 pub(super) fn carried(scenario: &Scenario, records: &Records) -> Option<Carried> {
     let path = *scenario.flows.first()?.paths.first()?;
     let mut forward = scenario.paths[path].forward.iter().copied();
@@ -20,7 +20,7 @@ pub(super) fn carried(scenario: &Scenario, records: &Records) -> Option<Carried>
     let step = (rows.len().saturating_sub(1)).div_ceil(BINS_MAX).max(1);
     let ends: Vec<&LinkSample> = rows.into_iter().step_by(step).collect();
     let bin_ns = ends.get(1)?.time_ns - ends[0].time_ns;
-    // A bin that is not whole has no rate that compares.
+    // Skips partial bins, whose rates are not comparable.
     let whole = || ends.windows(2).filter(|pair| pair[1].time_ns - pair[0].time_ns == bin_ns);
     let rates = |bytes: fn(&LinkSample) -> u64| -> Vec<u64> {
         let rate = |more: u64| (more as f64 * 8e9 / bin_ns as f64).round() as u64;

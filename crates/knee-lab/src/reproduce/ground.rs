@@ -1,4 +1,4 @@
-//! The runs of a study on a ground, and what came of its claims there.
+//! Runs of a study on a ground, and the outcomes of its claims there.
 
 use super::{Done, claims_of_runs, run_record};
 use crate::ground::{Ground, SIMULATOR};
@@ -8,7 +8,7 @@ use knee_record::{
 };
 use knee_scenario::{Claim, Measure, Study, StudyRun};
 
-/// The runs that a ground can make, and why it cannot make the others.
+/// Separates the runs that a ground supports from the others, with the reasons.
 pub(super) fn sorted<'s>(
     study: &'s Study,
     ground: &dyn Ground,
@@ -30,7 +30,7 @@ pub(super) fn sorted<'s>(
     (able, unable)
 }
 
-/// What came out of the runs of a study.
+/// Records the results of a study's runs.
 pub(super) fn record(study: &Study, runs: &[&Done<'_>], not_run: Vec<NotRun>) -> GroundRecord {
     GroundRecord {
         claims: evaluate(study, runs, &not_run),
@@ -39,7 +39,7 @@ pub(super) fn record(study: &Study, runs: &[&Done<'_>], not_run: Vec<NotRun>) ->
     }
 }
 
-/// The claims in the order in which the simulator's stand.
+/// Evaluates the claims, in the simulator's order.
 fn evaluate(study: &Study, runs: &[&Done<'_>], not_run: &[NotRun]) -> Vec<ClaimOutcome> {
     let views: Vec<RunView<'_>> = runs.iter().map(|done| done.view()).collect();
     let named: Vec<NamedRun<'_, '_>> = runs
@@ -54,8 +54,7 @@ fn evaluate(study: &Study, runs: &[&Done<'_>], not_run: &[NotRun]) -> Vec<ClaimO
     over_all.chain(claims_of_runs(runs)).collect()
 }
 
-/// Why a claim cannot be tested: it needs a run that is not there or proves
-/// nothing.
+/// Why a claim cannot be tested: it needs a run that is missing or invalid.
 fn obstacle(claim: &Claim, runs: &[&Done<'_>], not_run: &[NotRun]) -> Option<String> {
     if matches!(claim.measure, Measure::Model(_)) {
         return Some("it is computed without a ground".to_string());

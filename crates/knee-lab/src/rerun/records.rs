@@ -1,4 +1,4 @@
-//! The records of two folders, byte by byte.
+//! Compares the records of two folders byte by byte.
 
 use super::{Again, FileAgain};
 use crate::directory::{ANSWERS, PACKETS, RANK, REPEAT, SWEEP, repeat};
@@ -9,11 +9,11 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
-/// Files that are the same bytes whenever the same is run, beside `*.parquet`.
-/// Pages and manifests have the command line, the clock and the cost in them.
+/// Files whose bytes are reproducible, besides `*.parquet`. Pages and manifests contain the command
+/// line, the clock and the cost.
 const RECORDS: [&str; 7] = [SUMMARY, SCENARIO, REPEAT, ANSWERS, SWEEP, RANK, PACKETS];
 
-/// All records in both, by name.
+/// Compares all records in either folder, by name.
 pub(super) fn files_again(before: &Path, now: &Path) -> Result<Vec<FileAgain>, Error> {
     let mut names = records(before)?;
     names.extend(records(now)?);
@@ -43,8 +43,8 @@ fn equal(one: &Path, other: &Path) -> Result<bool, Error> {
     Ok(read(one)? == read(other)?)
 }
 
-/// The numbers of two summaries that differ: those that are usually looked at, then
-/// the others, and of both those that differ by most first.
+/// The numbers that differ between two summaries: headline numbers, then the others, both in
+/// descending order of difference.
 fn differing(first: &Path, second: &Path) -> Result<Vec<Difference>, Error> {
     let folder = |path: &Path| path.parent().map(Path::to_path_buf).unwrap_or_default();
     let (first, second) = (read_summary(&folder(first))?, read_summary(&folder(second))?);

@@ -1,5 +1,4 @@
-//! Which runs a sweep consists of: every combination of the values, checked
-//! before anything runs.
+//! Plans a sweep: every combination of the values, checked before any run starts.
 
 use super::{SweepError, SweepSettings, Vary};
 use crate::error::Error;
@@ -13,29 +12,29 @@ use knee_scenario::{Errors, InputFile, Override, Scenario};
 use rayon::iter::{IntoParallelRefIterator, ParallelIterator};
 use std::collections::BTreeMap;
 
-/// More would be a mistake.
+/// Limit on the number of runs; more would be a mistake.
 const RUNS_MAX: usize = 200_000;
-/// Points that a message names.
+/// Limit on the points that a message names.
 const NAMED_MAX: usize = 4;
-/// Different mistakes that are told.
+/// Limit on the distinct errors that are reported.
 const TOLD_MAX: usize = 10;
 
-/// All that is to be run: a scenario at every combination of some settings.
+/// The plan of a sweep: a scenario at every combination of some settings.
 #[derive(Debug)]
 pub struct Sweep<'g> {
-    /// What stands in the file.
+    /// The scenario file.
     pub text: ScenarioText,
-    /// What varies.
+    /// Varied keys.
     pub keys: Vec<SweepKey>,
-    /// Combinations that can be run, in the order of the values.
+    /// Valid combinations, in the order of the values.
     pub points: Vec<Point>,
-    /// All points of the first repeat, then of the second …
+    /// All runs: every point of the first repeat, then of the second, and so on.
     pub runs: Vec<PlannedRun>,
-    /// Combinations that no scenario can have.
+    /// Combinations that are not valid scenarios.
     pub left_out: Vec<LeftOut>,
     /// Title of the scenario.
     pub name: String,
-    /// The files that some point names.
+    /// Files named by at least one point.
     pub(super) files: Files,
     pub(super) settings: SweepSettings<'g>,
 }
@@ -43,16 +42,16 @@ pub struct Sweep<'g> {
 /// A combination of values.
 #[derive(Debug)]
 pub struct Point {
-    /// For each key, which of its values.
+    /// Index of the value of each key.
     pub at: Vec<usize>,
-    /// As typed: `flow.main.cc=bbr link.a.rate=10 Mbit/s`.
+    /// Label as typed: `flow.main.cc=bbr link.a.rate=10 Mbit/s`.
     pub label: String,
 }
 
 /// One run.
 #[derive(Debug)]
 pub struct PlannedRun {
-    /// Which point.
+    /// Index of the point.
     pub point: usize,
     /// Number of the repeat, from one.
     pub repeat: u64,
@@ -60,16 +59,16 @@ pub struct PlannedRun {
     pub seed: u64,
     /// Hash of the resolved scenario and its files.
     pub id: String,
-    /// What it will take.
+    /// Expected cost.
     pub load: Load,
 }
 
 impl<'g> Sweep<'g> {
-    /// Combines and checks.
+    /// Combines the values and checks every point.
     ///
     /// # Errors
-    /// Everything that is wrong with the file or with a point, unless such
-    /// points are to be left out; what the ground cannot do; a [`SweepError`].
+    /// All errors in the file or at a point, unless such points are skipped; what the ground does
+    /// not support; a [`SweepError`].
     pub fn new(text: ScenarioText, settings: SweepSettings<'g>) -> Result<Sweep<'g>, Error> {
         let keys = keys(&settings)?;
         let repeats = settings.repeat.unwrap_or(1);
@@ -116,7 +115,7 @@ impl<'g> Sweep<'g> {
         Point { at, label: settings.join(" ") }
     }
 
-    /// The runs of a point, if its scenario can be.
+    /// Checks a point's scenario and plans its runs.
     fn check(&self, point: &Point, repeats: u64) -> Result<Checked, Errors> {
         let ground = self.settings.on;
         let first = self.scenario(point, None)?;
@@ -130,7 +129,7 @@ impl<'g> Sweep<'g> {
         Ok(Checked { name: first.name, files: first.files, load, runs, refused })
     }
 
-    /// Keeps the points that can be; the others are left out or refused.
+    /// Keeps the valid points; skips or reports the others.
     fn take(
         &mut self,
         points: Vec<Point>,
@@ -178,7 +177,7 @@ impl<'g> Sweep<'g> {
         }
     }
 
-    /// What `--vary` said is told as such.
+    /// Attributes errors in varied values to `--vary` instead of `--set`.
     fn told_of_vary(&self, mut errors: Errors) -> Errors {
         let varied = |text: &str| {
             self.keys
@@ -190,7 +189,7 @@ impl<'g> Sweep<'g> {
         errors
     }
 
-    /// Points of the same mistake, for those that are left out.
+    /// Reasons for skipped points, each with its points.
     pub fn reasons(&self) -> Vec<String> {
         let mut by_reason: BTreeMap<&str, Vec<String>> = BTreeMap::new();
         for left_out in &self.left_out {
@@ -201,14 +200,14 @@ impl<'g> Sweep<'g> {
     }
 }
 
-/// A point that can be run.
+/// A valid point.
 struct Checked {
     name: String,
     files: Vec<InputFile>,
     load: Load,
     /// Seed and hash of each repeat.
     runs: Vec<(u64, String)>,
-    /// Why the ground cannot run it.
+    /// Why the ground does not support it.
     refused: Option<GroundError>,
 }
 
@@ -231,8 +230,7 @@ fn keys(settings: &SweepSettings<'_>) -> Result<Vec<SweepKey>, SweepError> {
     Ok(vary.iter().map(key).collect())
 }
 
-/// All combinations, those of the last key's values first. None when there
-/// are more than can be run.
+/// All combinations, the last key varying fastest. Stops once there are more than can be run.
 fn combinations(keys: &[SweepKey]) -> Vec<Vec<usize>> {
     let mut all = vec![Vec::new()];
     for key in keys {
@@ -252,7 +250,7 @@ fn combinations(keys: &[SweepKey]) -> Vec<Vec<usize>> {
     all
 }
 
-/// Two runs with the same hash give the same records.
+/// Hash of a run: equal hashes imply equal records.
 pub(super) fn id(scenario: &Scenario, ground: &dyn Ground) -> String {
     let mut all = scenario.resolved.clone().into_bytes();
     if ground.name() != SIMULATOR {
@@ -264,7 +262,7 @@ pub(super) fn id(scenario: &Scenario, ground: &dyn Ground) -> String {
     sha256_hex(&all)[..20].to_string()
 }
 
-/// Each mistake once, with the points that have it.
+/// Groups errors, so that each is reported once with its points.
 fn mistakes(wrong: &[(Point, Errors)], total: usize) -> Vec<Errors> {
     let mut told: BTreeMap<(String, String), (Errors, Vec<String>)> = BTreeMap::new();
     for (point, errors) in wrong {
@@ -293,7 +291,7 @@ fn mistakes(wrong: &[(Point, Errors)], total: usize) -> Vec<Errors> {
     told.into_values().take(TOLD_MAX).map(with_points).collect()
 }
 
-/// The first few of many.
+/// Names the first labels and counts the rest.
 fn named(labels: &[String]) -> String {
     let more = match labels.len().saturating_sub(NAMED_MAX) {
         0 => String::new(),

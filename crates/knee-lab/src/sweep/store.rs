@@ -1,5 +1,5 @@
-//! The directory of a sweep: a small file for each run that ended, written
-//! at once, so that whatever stops the sweep costs only the runs under way.
+//! Directory of a sweep: a small file for each finished run, written at once, so that an
+//! interruption costs only the current runs.
 
 use super::plan::{PlannedRun, Sweep};
 use crate::directory::{self, ORIGIN, REPORT, SWEEP, cannot_write, clear_inputs};
@@ -16,39 +16,37 @@ use std::{env, fs, io};
 pub const TABLE: &str = "sweep.parquet";
 /// Folder of the runs.
 const RUNS: &str = "runs";
-/// No file of a run is larger.
+/// Size limit of a run's file, bytes.
 const RUN_BYTES_MAX: u64 = 64 << 20;
 
 /// A sweep's directory.
 #[derive(Debug)]
 pub struct SweepStore {
-    /// Where.
+    /// Path of the directory.
     pub directory: PathBuf,
-    /// Which program runs it: see [`program_hash`].
+    /// The current program; see [`program_hash`].
     pub(super) program: String,
-    /// What is there, by the name of its file.
+    /// Stored runs, by file name.
     known: BTreeMap<String, SweepRun>,
 }
 
-/// What is there already.
+/// Stored runs that match a plan.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Found {
-    /// Runs that need not be done again.
+    /// Runs that need not be repeated.
     pub finished: usize,
-    /// Done by another build of the program.
+    /// Runs by another build of the program.
     pub of_another_program: usize,
-    /// Of the same point, before the scenario or a file changed.
+    /// Runs of the same point before the scenario or a file changed.
     pub of_another_scenario: usize,
 }
 
 impl SweepStore {
-    /// Opens the directory of a sweep, or makes one. With `force` what an
-    /// earlier sweep left is removed; a directory of something else is
-    /// refused. `program` tells builds apart ([`program_hash`]): runs of another
-    /// one are made again.
+    /// Opens or creates the directory of a sweep. Removes an earlier sweep with `force`; refuses a
+    /// directory with other contents. Runs of another `program` ([`program_hash`]) are repeated.
     ///
     /// # Errors
-    /// That it holds something else, or cannot be written or read.
+    /// A directory with other contents, or one that cannot be read or written.
     pub fn open(
         lab: &Lab,
         directory: PathBuf,
@@ -69,15 +67,15 @@ impl SweepStore {
         Ok(SweepStore { directory, program, known })
     }
 
-    /// Marks the directory as this sweep's. Nothing is written before, so that
-    /// one that is killed here leaves a directory that can be used.
+    /// Marks the directory as this sweep's. Nothing is written earlier, so that a process killed
+    /// before this leaves a usable directory.
     pub(super) fn begin(&self, summary: &SweepSummary) -> Result<(), Error> {
         write_json(&self.directory.join(SWEEP), summary)?;
         let runs = self.directory.join(RUNS);
         fs::create_dir_all(&runs).map_err(|error| cannot_write(&runs, error))
     }
 
-    /// What of the plan is there.
+    /// Counts stored runs that match the plan.
     pub fn found(&self, sweep: &Sweep<'_>) -> Found {
         let mut found = Found::default();
         let mut points: Vec<(&str, u64)> = Vec::new();
@@ -95,17 +93,17 @@ impl SweepStore {
         found
     }
 
-    /// A run that need not be done again.
+    /// The stored result of a run, if it need not be repeated.
     pub(super) fn finished(&self, run: &PlannedRun) -> Option<&SweepRun> {
         self.known.get(&run.id).filter(|known| known.program == self.program)
     }
 
-    /// Keeps a run that ended.
+    /// Stores a finished run.
     pub(super) fn keep(&self, run: &SweepRun) -> Result<(), Error> {
         Ok(write_json(&self.directory.join(RUNS).join(format!("{}.json", run.id)), run)?)
     }
 
-    /// Reads again what is there.
+    /// Rereads the stored runs.
     pub(super) fn refresh(&mut self) -> Result<(), Error> {
         let runs = self.directory.join(RUNS);
         self.known = known(&runs).map_err(|error| cannot_write(&runs, error))?;
@@ -113,8 +111,7 @@ impl SweepStore {
     }
 }
 
-/// All runs in a folder; a damaged one is none, nor is one under the name of
-/// another.
+/// All runs in a folder, except damaged ones and those whose name does not match.
 fn known(folder: &Path) -> io::Result<BTreeMap<String, SweepRun>> {
     let entries = match fs::read_dir(folder) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(BTreeMap::new()),
@@ -133,13 +130,13 @@ fn known(folder: &Path) -> io::Result<BTreeMap<String, SweepRun>> {
     Ok(known)
 }
 
-/// What is kept of a run of a sweep.
+/// Stored data of a run of a sweep.
 pub(crate) struct RunOfPoint {
     pub seed: u64,
     pub groups: Vec<GroupMeasures>,
 }
 
-/// Reads a run of a sweep by its name, as the table has it.
+/// Reads a run of a sweep by its name in the table.
 pub(crate) fn run_of_point(directory: &Path, run: &str) -> Result<RunOfPoint, Error> {
     let path = directory.join(RUNS).join(format!("{run}.json"));
     let failed = |source| Error::Read { path: path.clone(), source };
@@ -149,7 +146,7 @@ pub(crate) fn run_of_point(directory: &Path, run: &str) -> Result<RunOfPoint, Er
     Ok(RunOfPoint { seed: kept.seed, groups: kept.groups })
 }
 
-/// Removes what a sweep left, and nothing else.
+/// Removes the files of a sweep only.
 fn clear(directory: &Path) -> io::Result<()> {
     let gone = |result: io::Result<()>| match result {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
@@ -169,25 +166,24 @@ fn clear(directory: &Path) -> io::Result<()> {
             }
         }
     }
-    // It stays when something else is in it.
+    // It stays if it holds other files.
     let _ = fs::remove_dir(&runs);
     Ok(())
 }
 
-/// The file that the program is, where another one has loaded it.
+/// Path of the program, if another program loaded it as a library.
 static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
 
-/// From here on, the program is this file, and not what the process began with:
-/// of a library that an interpreter has loaded. The first call counts.
+/// Sets the path of the program, if it is a library loaded by an interpreter, in place of the
+/// process's executable. Only the first call has an effect.
 pub fn set_program_file(path: PathBuf) {
     let _ = PROGRAM.set(path);
 }
 
-/// Which program this is, by the SHA-256 of its file: two builds of one version
-/// can differ.
+/// SHA-256 of the program's file, which distinguishes builds of one version.
 ///
 /// # Errors
-/// That its file cannot be read.
+/// A program file that cannot be read.
 pub fn program_hash() -> Result<String, Error> {
     let path = PROGRAM.get().cloned().or_else(|| env::current_exe().ok()).unwrap_or_default();
     let bytes = fs::read(&path).map_err(|source| Error::Read { path, source })?;

@@ -1,41 +1,41 @@
-//! `--vary key=values`: a list, or a range.
+//! Parses `--vary key=values`: a list or a range.
 
 use knee_units::{RangeError, steps};
 use std::str::FromStr;
 
-/// A key with the values that it takes in turn.
+/// A key with the values to vary over.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Vary {
-    /// As typed.
+    /// The text as typed.
     pub text: String,
-    /// As `--set` writes it.
+    /// The key in `--set` syntax.
     pub key: String,
-    /// At least one, each as `--set` writes it.
+    /// At least one value, each in `--set` syntax.
     pub values: Vec<String>,
 }
 
-/// More would be a mistake.
+/// Limit on the number of values; more would be a mistake.
 const VALUES_MAX: usize = 1_000;
 
-/// Why a text is no [`Vary`], and what to write instead.
+/// Why a text is not a valid [`Vary`], with the correction.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum VaryError {
-    /// There is no key or no value.
+    /// Missing key or value.
     #[error("\"{0}\" is not a key with values: write flow.main.cc=bbr,cubic")]
     NoValues(String),
-    /// Repeats have seeds of their own.
+    /// The seed cannot be varied, since repeats have their own seeds.
     #[error("the seed varies from repeat to repeat: write --repeat K")]
     Seed,
-    /// The range is wrong.
+    /// Invalid range.
     #[error(transparent)]
     Range(#[from] RangeError),
-    /// A bracket or quote is not closed.
+    /// Unclosed bracket or quote.
     #[error("a bracket or quote stays open in \"{0}\": close it")]
     Open(String),
-    /// A value is missing.
+    /// Empty value.
     #[error("a value is empty in \"{0}\": write a,b,c")]
     Empty(String),
-    /// The same run would be made twice.
+    /// A value occurs twice, which would repeat a run.
     #[error("{key} has the value {value} twice")]
     Twice {
         /// The key.
@@ -47,8 +47,7 @@ pub enum VaryError {
 
 impl FromStr for Vary {
     type Err = VaryError;
-    /// Reads `key=a,b,c` and `key=1..10 Mbit/s step 1 Mbit/s`; the error says
-    /// what to write.
+    /// Parses `key=a,b,c` and `key=1..10 Mbit/s step 1 Mbit/s`; the error states the correction.
     fn from_str(text: &str) -> Result<Vary, VaryError> {
         let Some((key, values)) = text.split_once('=').filter(|(key, _)| !key.trim().is_empty())
         else {
@@ -66,7 +65,7 @@ impl FromStr for Vary {
     }
 }
 
-/// Reads `a,b,c`, the values that `key` takes in turn.
+/// Parses `a,b,c`, the values of `key`.
 pub(crate) fn list_of_values(key: &str, text: &str) -> Result<Vec<String>, VaryError> {
     each_once(key, list(text)?)
 }
@@ -78,7 +77,7 @@ fn each_once(key: &str, values: Vec<String>) -> Result<Vec<String>, VaryError> {
     }
 }
 
-/// Splits at commas that stand in no brackets, braces or quotes.
+/// Splits at commas outside of brackets, braces and quotes.
 fn list(text: &str) -> Result<Vec<String>, VaryError> {
     let (mut values, mut value) = (Vec::new(), String::new());
     let (mut depth, mut quote) = (0i32, None);
@@ -107,7 +106,7 @@ fn list(text: &str) -> Result<Vec<String>, VaryError> {
     }
 }
 
-/// A value in quotes that could do without them.
+/// Removes quotes that the value does not need.
 fn unquoted(value: &str) -> String {
     let inner = value.strip_prefix('"').and_then(|rest| rest.strip_suffix('"'));
     let inner = inner.filter(|inner| !inner.is_empty() && !inner.contains(['"', '\\']));

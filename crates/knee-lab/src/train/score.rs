@@ -1,4 +1,4 @@
-//! What a table is worth: all scenarios run with it.
+//! Score of a table: all scenarios run with it.
 
 use super::{REMYCC, Train};
 use crate::error::Error;
@@ -10,31 +10,30 @@ use knee_cc::remycc::{RuleTable, Tally, with_table};
 use knee_scenario::{Algorithms, Scenario};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Name under which a table that is tried runs.
+/// Name of the controller that runs a candidate table.
 const TRIED: &str = "remycc-in-training";
-/// A flow without a single RTT sample is worth as much as one at 1 bit/s and so
-/// many seconds.
+/// RTT assumed for a flow without RTT samples, seconds; its goodput counts as 1 bit/s.
 const NO_RTT_S: f64 = 10.0;
 
-/// Who runs in the place of RemyCC.
+/// The controller in place of RemyCC.
 #[derive(Clone, Debug)]
 pub(super) enum Tried {
-    /// One that follows this table.
+    /// RemyCC with this table.
     Table(Arc<RuleTable>),
     /// Another controller.
     Named(&'static str),
 }
 
-/// What it came to.
+/// Result of a candidate.
 #[derive(Clone, Debug)]
 pub(super) struct Scored {
     pub score: f64,
-    /// How the table was used.
+    /// Usage of the table.
     pub tally: Tally,
 }
 
-/// Runs all scenarios of `train` with each of `tried`, side by side. None when it
-/// was stopped.
+/// Runs all scenarios of `train` with each of `tried`, in parallel. Returns `None` if it was
+/// stopped.
 pub(super) fn scores(
     lab: &Lab,
     train: &Train,
@@ -66,7 +65,7 @@ pub(super) fn scores(
     Ok(Some(groups.map(|(worths, tallies)| together(worths, tallies)).collect()))
 }
 
-/// A simulator that knows who is tried, by which name, and what counts its use.
+/// A simulator with the controller to try, its name, and the tally of its rules.
 fn stage(who: &Tried) -> Result<(Simulator, &'static str, Arc<Mutex<Tally>>), Error> {
     let table = match who {
         Tried::Named(name) => return Ok((Simulator::default(), name, Arc::default())),

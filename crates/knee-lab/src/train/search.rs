@@ -1,4 +1,4 @@
-//! The search for a better table: a climb over actions, and splits.
+//! Search for a better table: hill climbing over actions, and splits.
 
 use super::score::{Scored, Tried, scores};
 use super::{Train, TrainProgress};
@@ -7,24 +7,24 @@ use crate::lab::Lab;
 use knee_cc::remycc::{Action, Dimension, Memory, RuleTable, Tally};
 use std::sync::Arc;
 
-/// The first action everywhere: one segment more per segment acknowledged, as slow
-/// start, and a millisecond between two.
+/// Initial action: one more segment per acknowledged segment, as in slow start, and 1 ms between
+/// segments.
 const FIRST: Action = Action { multiple: 1.0, increment: 1.0, intersend_ms: 1.0 };
-/// Steps of an action's parts: the distance of the multiple from one, which
-/// decides where the window ends, the increment, and a factor of the spacing.
+/// Steps of the action's parts: the multiple's distance from one, which decides where the window
+/// settles, the increment, and a factor of the spacing.
 const MULTIPLE_STEP: f64 = 0.02;
 const INCREMENT_STEP: f64 = 0.5;
 const INTERSEND_FACTOR: f64 = 1.3;
-/// Scales of these steps, tried one after the other where none is better.
+/// Scales of these steps; the next applies when no neighbour is better.
 const SCALES: [f64; 3] = [2.0, 1.0, 0.3];
-/// Steps of a rule in one round.
+/// Maximum steps of a rule in one round.
 const STEPS_MAX: usize = 8;
-/// A gain of less is none: a thousandth of the power.
+/// Minimum gain that counts as an improvement: a thousandth of the power.
 const GAIN_MIN: f64 = 1e-3;
-/// Digits after the point: files stay readable, and nothing depends on more.
+/// Decimal places (10^4) to which values are rounded, to keep files readable.
 const DIGITS: f64 = 1e4;
 
-/// The best table so far.
+/// State of the search: the best table so far.
 pub(super) struct Search<'t> {
     lab: &'t Lab,
     train: &'t Train,
@@ -34,7 +34,7 @@ pub(super) struct Search<'t> {
     pub runs: usize,
 }
 
-/// Nothing more is done: it was stopped.
+/// The search was stopped.
 struct Stopped;
 
 impl<'t> Search<'t> {
@@ -44,7 +44,7 @@ impl<'t> Search<'t> {
         Search { lab, train, table, score: f64::NEG_INFINITY, tally, runs: 0 }
     }
 
-    /// What CUBIC comes to.
+    /// Score of CUBIC.
     pub(super) fn baseline(&mut self) -> Result<Option<f64>, Error> {
         let scored = scores(self.lab, self.train, &[Tried::Named("cubic")])?;
         Ok(scored.and_then(|scored| scored.first().map(|one| one.score)))
@@ -65,7 +65,7 @@ impl<'t> Search<'t> {
         Ok(())
     }
 
-    /// Runs tables and keeps the best, if it is better than what there is.
+    /// Runs tables and keeps the best if it improves on the current one.
     fn try_all(&mut self, tables: Vec<RuleTable>) -> Result<Result<bool, Stopped>, Error> {
         let tables: Vec<Arc<RuleTable>> = tables.into_iter().map(Arc::new).collect();
         let tried: Vec<Tried> = tables.iter().cloned().map(Tried::Table).collect();
@@ -87,7 +87,7 @@ impl<'t> Search<'t> {
         Ok(Ok(true))
     }
 
-    /// Improves every rule that is used, the one used most first.
+    /// Improves every used rule, the most used first.
     fn improve_all(&mut self) -> Result<Result<(), Stopped>, Error> {
         for rule in self.by_use() {
             if self.improve(rule)?.is_err() {
@@ -104,7 +104,7 @@ impl<'t> Search<'t> {
         rules
     }
 
-    /// Climbs from a rule's action to one that no neighbour betters.
+    /// Climbs from a rule's action until no neighbour is better.
     fn improve(&mut self, rule: usize) -> Result<Result<(), Stopped>, Error> {
         let mut scales = SCALES.into_iter();
         let mut scale = scales.next();
@@ -122,9 +122,8 @@ impl<'t> Search<'t> {
         Ok(Ok(()))
     }
 
-    /// Splits the rule used most, at the median of one part of the memory: the one
-    /// where another action on one side gains most. When none gains, at the median
-    /// RTT ratio.
+    /// Splits the most used rule at the median of one memory component: the one where a different
+    /// action on one side gains most; without any gain, the RTT ratio.
     fn split(&mut self) -> Result<Result<(), Stopped>, Error> {
         let Some(rule) = self.by_use().first().copied() else { return Ok(Ok(())) };
         let memories = self.tally.memories[rule].clone();
@@ -145,7 +144,7 @@ impl<'t> Search<'t> {
         }
         if let Some(value) = median(&memories, Dimension::RttRatio) {
             self.table = self.table.split(rule, Dimension::RttRatio, value);
-            // Decides the same as before; its use is counted anew.
+            // The split alone changes no decision; run it to count the use of both halves.
             self.score = f64::NEG_INFINITY;
             return Ok(self.try_all(vec![self.table.clone()])?.map(|_| ()));
         }
@@ -153,7 +152,7 @@ impl<'t> Search<'t> {
     }
 }
 
-/// Actions around one: each part alone, and all three together.
+/// Neighbours of an action: each part alone, and each pair of parts.
 fn neighbours(action: Action, scale: f64) -> Vec<Action> {
     let moved = |multiple: f64, increment: f64, intersend: f64| {
         let rounded = |value: f64| (value * DIGITS).round() / DIGITS;
@@ -167,7 +166,7 @@ fn neighbours(action: Action, scale: f64) -> Vec<Action> {
     let mut all: Vec<Action> = Vec::new();
     for side in [-1.0, 1.0] {
         all.extend([moved(side, 0.0, 0.0), moved(0.0, side, 0.0), moved(0.0, 0.0, side)]);
-        // A larger window at the same point of rest, and a smaller.
+        // Pairs, among them a larger and a smaller window with the same steady state.
         all.extend([moved(side, -side, 0.0), moved(side, 0.0, side), moved(0.0, side, side)]);
     }
     let mut different: Vec<Action> = Vec::new();
@@ -179,7 +178,7 @@ fn neighbours(action: Action, scale: f64) -> Vec<Action> {
     different
 }
 
-/// The median of a part of the memory; none where all are on one side of it.
+/// The median of a memory component; `None` if all values are on one side of it.
 fn median(memories: &[Memory], dimension: Dimension) -> Option<f64> {
     let mut values: Vec<f64> = memories.iter().map(|memory| dimension.of(memory)).collect();
     values.sort_by(f64::total_cmp);
