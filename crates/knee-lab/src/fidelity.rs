@@ -4,7 +4,6 @@
 //! ground disagree, they prove nothing about the other. Kernel runs take real time, so sound ones
 //! are kept, and every cell gets its first run before any gets its second. Simulator runs are
 //! always repeated: after a change of the simulator, the same command shows its effect.
-//! simulator the same command says what it brought.
 
 mod cell;
 mod cells;

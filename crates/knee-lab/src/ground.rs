@@ -73,8 +73,8 @@ pub trait Ground: fmt::Debug + Send + Sync {
     /// Runs a scenario to its end or until `control` requests a stop, and reports the current time
     /// to `control`.
     ///
+    /// # Errors
     /// What prevented the run from starting or continuing.
-    /// What kept it from beginning or from going on.
     fn run(
         &self,
         scenario: &Scenario,

@@ -5,7 +5,6 @@
 //! see Montgomery, "Design and Analysis of Experiments", on the 3^(4-2) fraction), shifted against
 //! each other. Each level of a factor occurs equally often, and so does each pair of levels of two
 //! factors.
-//! two factors.
 
 use super::cell::{Cell, Factors};
 
