@@ -1,14 +1,13 @@
-//! Tells the program which commit, features and compiler it is built from.
+//! Embeds commit, features and compiler version in the program.
 //!
-//! Only this crate is built again at a commit: those below it, which take the
-//! time, do not depend on it. Outside a checkout there is no commit; whoever
-//! packages the sources can give one in `KNEE_COMMIT`.
+//! Only this crate is rebuilt at a commit: the slow crates below it do not depend on it. Outside a
+//! checkout there is no commit; packagers of the sources can set one in `KNEE_COMMIT`.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::{env, fs};
 
-/// What the program consists of, below the root of the workspace.
+/// Sources of the program, relative to the root of the workspace.
 const SOURCES: [&str; 4] = ["crates", "studies", "bpf", "Cargo.lock"];
 
 fn main() {
@@ -33,8 +32,8 @@ fn variable(name: &str) -> String {
     env::var(name).unwrap_or_default()
 }
 
-/// Whatever else is built again may have changed what is in no commit. Tests are
-/// no part of the program.
+/// Reruns this script when sources change, since that may mean uncommitted changes. Tests are not
+/// part of the program.
 fn watch_sources(root: &Path) {
     let watch = |path: &Path| println!("cargo::rerun-if-changed={}", path.display());
     let crates = fs::read_dir(root.join("crates")).into_iter().flatten().flatten();
@@ -43,16 +42,15 @@ fn watch_sources(root: &Path) {
     others.filter(|path| path.exists()).for_each(|path| watch(&path));
 }
 
-/// The commit that is checked out; none outside a checkout of these sources, or
-/// without git.
+/// The current commit; `None` outside a checkout of these sources, or without git.
 fn commit(root: &Path) -> Option<String> {
     let git = |arguments: &[&str]| said(Command::new("git").current_dir(root).args(arguments));
-    // Sources may have been unpacked into somebody else's checkout.
+    // The sources may be unpacked inside another checkout.
     let top = PathBuf::from(git(&["rev-parse", "--show-toplevel"])?);
     if top.canonicalize().ok()? != root.canonicalize().ok()? {
         return None;
     }
-    // One of them changes whenever another commit is checked out.
+    // One of these changes with every checkout.
     for name in ["HEAD", "logs/HEAD"] {
         let path = root.join(git(&["rev-parse", "--git-path", name])?);
         if path.is_file() {
@@ -64,7 +62,7 @@ fn commit(root: &Path) -> Option<String> {
     Some(if changes.is_empty() { commit } else { format!("{commit}-modified") })
 }
 
-/// Names of the features of this crate that are on, with commas.
+/// Enabled features of this crate, separated by commas.
 fn features() -> String {
     let on = env::vars().filter_map(|(name, _)| {
         let name = name.strip_prefix("CARGO_FEATURE_")?.to_ascii_lowercase().replace('_', "-");
@@ -75,7 +73,7 @@ fn features() -> String {
     on.join(",")
 }
 
-/// What a program prints, if it can be run and succeeds.
+/// Output of a command; `None` if it cannot run or fails.
 fn said(command: &mut Command) -> Option<String> {
     let output = command.output().ok().filter(|output| output.status.success())?;
     Some(String::from_utf8(output.stdout).ok()?.trim().to_string())

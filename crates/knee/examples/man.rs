@@ -1,5 +1,5 @@
-//! Writes the man pages of `knee` into a folder: one of the program, one of each
-//! command. What packages are made with; the program itself does not have it.
+//! Writes the man pages of `knee` into a folder: one for the program and one for each command. Used
+//! to build packages; the program itself does not include it.
 //!
 //!     cargo run --example man -- FOLDER
 
@@ -17,12 +17,12 @@ fn main() -> Result<(), Error> {
     let folder = folder.ok_or_else(|| Error::other("usage: man FOLDER"))?;
     fs::create_dir_all(&folder)?;
     let mut program = knee::command();
-    // Names the commands by what is typed: knee run.
+    // Sets the display names of commands as typed: `knee run`.
     program.build();
     write(&program, &folder)
 }
 
-/// The page of a command, and those of the commands below it.
+/// Writes the page of a command and of its subcommands.
 fn write(command: &Command, folder: &Path) -> Result<(), Error> {
     let name = command.get_display_name().unwrap_or_else(|| command.get_name()).to_string();
     let man = Man::new(command.clone())
@@ -46,8 +46,8 @@ fn write(command: &Command, folder: &Path) -> Result<(), Error> {
     command.get_subcommands().try_for_each(|command| write(command, folder))
 }
 
-/// What follows the options in the help. It has columns, and lines to be typed,
-/// which a paragraph would run together.
+/// The help text after the options. It has columns and command lines, which filling as a paragraph
+/// would join.
 fn examples(command: &Command) -> Roff {
     let mut page = Roff::default();
     let Some(text) = command.get_after_long_help().or_else(|| command.get_after_help()) else {

@@ -1,5 +1,4 @@
-//! What to do about what the laboratory could not, in terms of the command
-//! line.
+//! Advice on errors of the laboratory, in terms of the command line.
 
 use crate::failure::Failure;
 use knee_lab::{
@@ -193,12 +192,12 @@ fn at_point(failure: Failure, label: &str) -> Failure {
     }
 }
 
-/// That `path` cannot be written below an output directory.
+/// Reports that `path` cannot be written in an output directory.
 pub fn cannot_write(path: &Path, error: &io::Error) -> Failure {
     Failure::Host(format!("cannot write {}: {error}", path.display()), elsewhere(error))
 }
 
-/// What to do about a file that cannot be written.
+/// Advice for a file that cannot be written.
 fn elsewhere(error: &io::Error) -> String {
     let full = [ErrorKind::StorageFull, ErrorKind::QuotaExceeded, ErrorKind::FileTooLarge];
     let free = if full.contains(&error.kind()) { "free some space, or " } else { "" };

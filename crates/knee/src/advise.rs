@@ -14,7 +14,7 @@ use knee_lab::{
 };
 use knee_units::Rate;
 
-/// Says which controller to try for which connections.
+/// Recommends a controller for groups of connections.
 pub fn advise(arguments: &arguments::Advise) -> Result<Ending, Failure> {
     let lab = lab(arguments.jobs);
     let mut observed = Observed::default();
@@ -48,7 +48,7 @@ pub fn advise(arguments: &arguments::Advise) -> Result<Ending, Failure> {
     Ok(if lab.is_stopped() { Ending::Interrupted } else { Ending::Done })
 }
 
-/// What is asked about; the controller in use needs no question.
+/// The candidates; the controller in use is omitted.
 fn candidates(arguments: &arguments::Advise, in_use: &str) -> Candidates {
     let otherwise = || Candidates(vec!["bbr".to_string(), "cubic".to_string()]);
     let Candidates(all) = arguments.candidates.clone().unwrap_or_else(otherwise);
@@ -144,7 +144,7 @@ fn mood(verdict: &Verdict) -> Mood {
     }
 }
 
-/// A difference of logarithms as a change in per cent.
+/// Formats a difference of logarithms as a change in per cent.
 fn gain(gain: &Gain) -> Cell {
     let [mean, low, high] = [gain.mean, gain.low, gain.high].map(|by| 100.0 * by.exp_m1());
     Cell::shown(format!("{mean:+.0} % ({low:+.0} to {high:+.0})"), mean)
@@ -152,8 +152,7 @@ fn gain(gain: &Gain) -> Cell {
         .with("high", high)
 }
 
-/// The experiments that are worth making, those first in which the most bytes are
-/// sure to gain the most.
+/// The recommended experiments, in descending order of guaranteed gain times share of bytes.
 fn experiments(advised: &[Advised]) -> Vec<String> {
     let mut worth: Vec<(f64, String)> = Vec::new();
     for group in advised {
@@ -213,7 +212,7 @@ fn paths(advised: &[Advised]) -> Table {
 }
 
 fn path(Fit { path, misfit, .. }: &Fit) -> [Cell; 6] {
-    // Three digits: it is not known better.
+    // Three significant digits: the estimate is no more precise.
     let digit = 10_f64.powi(path.rate_bps.log10().floor() as i32 - 2);
     let rate = Rate::from_bits_per_second(((path.rate_bps / digit).round() * digit) as u64);
     [

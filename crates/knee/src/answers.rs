@@ -1,4 +1,4 @@
-//! The answers to what a scenario asks, as text.
+//! Answers to a scenario's questions, as text.
 
 use crate::cell::Cell;
 use crate::document::Document;
@@ -6,7 +6,7 @@ use crate::table::{Mood, Table};
 use knee_lab::words::time_us;
 use knee_record::{Answers, Effect, MixAnswer, MixClass, Paired, PairedScale};
 
-/// Adds the answers, where there are some, before and after the figures.
+/// Adds the answers, if any, before and after the figures.
 pub fn around(answers: Option<&Answers>, figures: Document) -> Document {
     match answers {
         Some(found) => table(found).then(figures).then(sentences(found)),
@@ -14,7 +14,7 @@ pub fn around(answers: Option<&Answers>, figures: Document) -> Document {
     }
 }
 
-/// What stands before the figures: the mix, as a table with its advice.
+/// The part before the figures: the mix, as a table with its advice.
 fn table(answers: &Answers) -> Document {
     let Some(mix) = &answers.mix else { return Document::default() };
     let mut table = Table::new(&[
@@ -78,7 +78,7 @@ fn row(mix: &MixAnswer, class: &MixClass, first: bool) -> [Cell; 9] {
     ]
 }
 
-/// A ratio with its interval.
+/// Formats a ratio with its interval.
 fn ratio(shown: String, pairs: Option<&Paired>) -> Cell {
     let mut cell = Cell::from(shown);
     let pairs = pairs.filter(|pairs| pairs.scale == PairedScale::Ratio);
@@ -101,7 +101,7 @@ fn mood(effect: Effect) -> Mood {
     }
 }
 
-/// What stands at the end: the sentences about paths.
+/// The part after the figures: sentences about paths.
 fn sentences(answers: &Answers) -> Document {
     let seeds = answers.seeds.len();
     let lines = answers.paths.iter().map(|answer| {

@@ -3,7 +3,7 @@
 use crate::arguments::Bond;
 use crate::failure::{Ending, Failure};
 
-/// Says which build can.
+/// Names the build that supports it.
 #[cfg(not(feature = "bond"))]
 pub fn bond(_arguments: &Bond) -> Result<Ending, Failure> {
     Err(Failure::Host(
@@ -12,7 +12,7 @@ pub fn bond(_arguments: &Bond) -> Result<Ending, Failure> {
     ))
 }
 
-/// Makes keys, runs an end, or shows one.
+/// Creates keys, or runs or shows an endpoint.
 #[cfg(feature = "bond")]
 pub fn bond(arguments: &Bond) -> Result<Ending, Failure> {
     use crate::arguments::BondAction;
@@ -62,7 +62,7 @@ mod bonding {
     use tokio::signal::unix::{SignalKind, signal};
     use tokio::task::{LocalSet, spawn_local};
 
-    /// Rates are those of so long.
+    /// Period over which rates are measured.
     const WATCHED: Duration = Duration::from_secs(1);
 
     impl From<ConfigError> for Failure {
@@ -216,20 +216,20 @@ mod bonding {
         Ok(if all { Ending::Done } else { Ending::Differs })
     }
 
-    /// Runs an end on this thread.
+    /// Runs an endpoint on this thread.
     fn run<T>(end: impl Future<Output = Result<T, BondError>>) -> Result<T, Failure> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         let runtime = runtime.map_err(BondError::Thread)?;
         let result = LocalSet::new().block_on(&runtime, end)?;
-        // A name that is being resolved is not waited for.
+        // Does not wait for a pending name resolution.
         runtime.shutdown_background();
         Ok(result)
     }
 
-    /// Tells a service manager that the end is ready, and again and again that it lives
-    /// (sd_notify(3)); without one, nothing.
+    /// Notifies a service manager that the endpoint is ready, then periodically that it is alive
+    /// (sd_notify(3)). Does nothing without a manager.
     fn tell_manager() {
-        // A manager that does not listen is none.
+        // An unreachable manager counts as none.
         let _ = sd_notify::notify(&[NotifyState::Ready]);
         if let Some(period) = sd_notify::watchdog_enabled() {
             spawn_local(async move {
@@ -242,7 +242,7 @@ mod bonding {
         }
     }
 
-    /// Comes with Ctrl-C, or with what a service manager sends.
+    /// Completes at Ctrl-C or at a service manager's SIGTERM.
     fn stopped() -> Result<impl Future<Output = ()>, BondError> {
         let mut interrupt = signal(SignalKind::interrupt()).map_err(BondError::Thread)?;
         let mut terminate = signal(SignalKind::terminate()).map_err(BondError::Thread)?;
@@ -313,7 +313,7 @@ mod bonding {
             for link in &bundle.links {
                 let earlier =
                     earlier.and_then(|old| old.links.iter().find(|l| l.name == link.name));
-                // A link that began anew counts from zero.
+                // The counters of a restarted link begin at zero.
                 let rate = |count: fn(&LinkStatus) -> u64| {
                     let bytes = count(link).checked_sub(count(earlier?))?;
                     Some(bytes as f64 * 8.0 / seconds)

@@ -25,7 +25,7 @@ pub fn cc(arguments: &Cc) -> Result<Ending, Failure> {
     Ok(Ending::Done)
 }
 
-/// Says which build can.
+/// Names the build that supports it.
 #[cfg(not(feature = "bpf"))]
 pub fn cc(_arguments: &Cc) -> Result<Ending, Failure> {
     Err(Failure::Host(

@@ -1,4 +1,4 @@
-//! Cells of tables: what a person reads, and the numbers behind it in full.
+//! Table cells: the displayed text and the full-precision numbers behind it.
 
 use crate::repeats::with_interval;
 use knee_lab::words::{NONE, named, time_us};
@@ -8,41 +8,41 @@ use knee_units::printable;
 /// A cell.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Cell {
-    /// What a person reads.
+    /// Displayed text.
     pub shown: String,
-    /// The numbers that it is made of, as records hold them; none: it is a text.
+    /// The numbers behind the text, as in the records; empty for plain text.
     pub numbers: Vec<Number>,
 }
 
 /// A number behind a cell.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Number {
-    /// Which of several: `low`, `high`; empty for the first.
+    /// Role among several numbers: `low`, `high`; empty for the first.
     pub part: &'static str,
-    /// How names of columns end for its unit: `bps`, `us`; can be empty.
+    /// Unit suffix of column names: `bps`, `us`; may be empty.
     pub unit: &'static str,
-    /// As in JSON documents.
+    /// Value as in JSON documents.
     pub value: f64,
 }
 
 impl Cell {
-    /// A number of a record; none is shown as a dash.
+    /// A number of a record; `None` is shown as a dash.
     pub fn figure(unit: Unit, value: Option<f64>) -> Cell {
         let shown = value.map_or_else(|| NONE.to_string(), |value| unit.show(value));
         Cell { shown, numbers: numbers(suffix(unit), &[("", value)]) }
     }
 
-    /// A time that the record holds in microseconds.
+    /// A time in microseconds.
     pub fn us(value: Option<f64>) -> Cell {
         Cell { shown: time_us(value), numbers: numbers("us", &[("", value)]) }
     }
 
-    /// A number of a summary, by its name, which says the unit.
+    /// A number of a summary, whose name implies the unit.
     pub fn named(name: &str, value: f64) -> Cell {
         Cell { shown: named(name, value), numbers: numbers("", &[("", Some(value))]) }
     }
 
-    /// A number beside other words than its own.
+    /// A number with custom text.
     pub fn shown(shown: String, value: f64) -> Cell {
         Cell { shown, numbers: numbers("", &[("", Some(value))]) }
     }
@@ -53,7 +53,7 @@ impl Cell {
         Cell { shown: value.to_string(), numbers: numbers("", &[("", Some(value as f64))]) }
     }
 
-    /// A mean with its interval.
+    /// A mean with its confidence interval.
     pub fn interval(unit: Unit, interval: &Interval) -> Cell {
         let Interval { mean, low, high, .. } = *interval;
         Cell {
@@ -62,12 +62,12 @@ impl Cell {
         }
     }
 
-    /// The same numbers under other words.
+    /// Replaces the displayed text.
     pub fn reading(self, shown: String) -> Cell {
         Cell { shown, ..self }
     }
 
-    /// The same with one more number, which has no unit.
+    /// Adds a number without a unit.
     pub fn with(mut self, part: &'static str, value: f64) -> Cell {
         self.numbers.push(Number { part, unit: "", value });
         self
@@ -88,7 +88,7 @@ fn suffix(unit: Unit) -> &'static str {
     }
 }
 
-/// A name may hold what would change the table.
+/// Escapes characters of a name that would break the table.
 impl From<String> for Cell {
     fn from(text: String) -> Cell {
         Cell { shown: printable(&text, |c| c == '\n').into_owned(), numbers: Vec::new() }

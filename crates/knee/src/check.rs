@@ -7,7 +7,7 @@ use knee_lab::{Grounds, STUDY, ScenarioText, all_or_every_error, read_study};
 use knee_scenario::{Errors, Scenario, Study};
 use std::path::{Path, PathBuf};
 
-/// Says all that is wrong with files, or what is in them.
+/// Reports all errors in files, or summarises their contents.
 pub fn check(arguments: &Check) -> Result<Ending, Failure> {
     let found = all_or_every_error(arguments.files.iter().map(|file| look(file)))?;
     screen::print(&found.concat())?;
@@ -26,7 +26,7 @@ fn look(path: &Path) -> Result<String, Errors> {
     Ok(format!("{name}: sound, {}\n{}", scenario_in(&scenario), read.collect::<String>()))
 }
 
-/// The folder of the study that `path` is, if it is one.
+/// The study's folder, if `path` is a study.
 fn study_folder(path: &Path) -> Option<PathBuf> {
     if path.join(STUDY).is_file() {
         return Some(path.to_path_buf());

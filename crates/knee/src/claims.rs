@@ -1,11 +1,11 @@
-//! Claims as people read them.
+//! Claims for display.
 
 use crate::cell::Cell;
 use crate::document::Document;
 use crate::table::{Mood, Table};
 use knee_record::{ClaimOutcome, Outcome};
 
-/// A table of claims, then the findings; empty without claims.
+/// A table of claims, followed by the findings; empty without claims.
 pub fn document(claims: &[ClaimOutcome]) -> Document {
     if claims.is_empty() {
         return Document::default();
@@ -18,7 +18,7 @@ pub fn document(claims: &[ClaimOutcome]) -> Document {
     Document::default().table(table).words(format!("{gap}{}", findings.concat()))
 }
 
-/// How the claims ended, in one line, against the record.
+/// Summarises the outcomes in one line, and how they compare with the record.
 pub fn tally<'c>(claims: impl IntoIterator<Item = &'c ClaimOutcome>) -> String {
     let claims: Vec<&ClaimOutcome> = claims.into_iter().collect();
     let against = match claims.iter().filter(|claim| !claim.agrees).count() {
@@ -29,7 +29,7 @@ pub fn tally<'c>(claims: impl IntoIterator<Item = &'c ClaimOutcome>) -> String {
     format!("{}; {against}", counts(claims))
 }
 
-/// How many claims ended how.
+/// Number of claims by outcome.
 pub fn counts<'c>(claims: impl IntoIterator<Item = &'c ClaimOutcome>) -> String {
     let claims: Vec<&ClaimOutcome> = claims.into_iter().collect();
     let ended = |outcome: Outcome| claims.iter().filter(|claim| claim.outcome == outcome).count();
@@ -81,7 +81,7 @@ fn mood(claim: &ClaimOutcome) -> Mood {
     }
 }
 
-/// A line for each claim whose value is not the one on record.
+/// One line for each claim whose value differs from the recorded one.
 pub fn drifts<'c>(claims: impl IntoIterator<Item = &'c ClaimOutcome>) -> String {
     let line = |claim: &ClaimOutcome| {
         let about = if claim.id.is_empty() { &claim.says } else { &claim.id };

@@ -13,8 +13,8 @@ use knee_record::{
     Comparison, Difference, Paired, PairedScale, RunIdentity, SideAgainst, TwoCompared, Unit,
 };
 
-/// Prints what differs between runs: what they were given, the measures that matter,
-/// with `--all` number by number. With `--out`, it also writes a page.
+/// Prints differences between runs: inputs, the measures that matter and, with `--all`, every
+/// number. With `--out`, also writes a page.
 pub fn compare(arguments: &Compare) -> Result<Ending, Failure> {
     let runs = knee_lab::compare_runs(&arguments.runs)?;
     let compared = &runs.compared;
@@ -41,7 +41,7 @@ pub fn compare(arguments: &Compare) -> Result<Ending, Failure> {
     Ok(Ending::Done)
 }
 
-/// What a comparison says: what was given, the answer, the measures that matter.
+/// The comparison as text: inputs, answer, the measures that matter.
 pub fn document(compared: &RunsCompared, all: bool) -> Document {
     let document = given(compared);
     let said = compared.says.iter();
@@ -56,7 +56,7 @@ pub fn document(compared: &RunsCompared, all: bool) -> Document {
     document.words("\n").table(measures(compared, all)).said(note)
 }
 
-/// A row for each measure of each side.
+/// One row for each measure and side.
 fn measures(compared: &RunsCompared, all: bool) -> Table {
     let of_one_group = compared.measures.iter().all(|one| one.group == compared.measures[0].group);
     let mut heads = vec!["measure", "run", ">value", ">against the first", "outcome"];
@@ -81,7 +81,7 @@ fn measures(compared: &RunsCompared, all: bool) -> Table {
     table
 }
 
-/// Side over first, or less it, with its interval.
+/// Ratio of a side to the first, or their difference, with its interval.
 fn size(unit: Unit, against: &SideAgainst) -> Cell {
     let shown = against.size(unit);
     let ratio = against.compared.scale == PairedScale::Ratio;
@@ -95,7 +95,7 @@ fn size(unit: Unit, against: &SideAgainst) -> Cell {
     known.fold(Cell::from(shown), |cell, (part, value)| cell.with(part, value))
 }
 
-/// Every number that both have.
+/// All numbers that both sides have.
 fn number_by_number(compared: &RunsCompared) -> Document {
     match &compared.comparisons[..] {
         [] => Document::default().said("Points of a sweep keep no other numbers."),
@@ -104,7 +104,7 @@ fn number_by_number(compared: &RunsCompared) -> Document {
     }
 }
 
-/// What differs before the runs begin.
+/// Inputs that differ.
 fn given(compared: &RunsCompared) -> Document {
     if compared.given.is_empty() {
         let same = "The runs were given the same: scenario, version and ground.";
@@ -121,7 +121,7 @@ fn given(compared: &RunsCompared) -> Document {
     Document::default().table(table).words("\n")
 }
 
-/// One row a measure that all have, one column a run.
+/// One row for each measure that all sides have, one column for each side.
 fn several(compared: &RunsCompared) -> Document {
     let mut heads = vec!["measure".to_string()];
     heads.extend(compared.names.iter().map(|name| format!(">{name}")));
@@ -154,7 +154,7 @@ fn several(compared: &RunsCompared) -> Document {
     Document::default().table(table).said(note)
 }
 
-/// A value beside that of the first run.
+/// A value with its difference from the first run.
 fn cell(difference: &Difference) -> Cell {
     let value = named(&difference.measure, difference.after);
     let by = || format!("{value} ({})", change(&difference.measure, difference.absolute));

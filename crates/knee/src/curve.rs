@@ -1,4 +1,4 @@
-//! `knee curve`: a path measured with constant windows, and drawn.
+//! `knee curve`: measures a path with constant windows and draws the result.
 
 use crate::advice::cannot_write;
 use crate::arguments::Curve;
@@ -13,8 +13,7 @@ use knee_report::curve_svg;
 use std::fs::{self, File};
 use std::io::Write;
 
-/// Runs a scenario with one window after the other; prints a table, writes a
-/// picture.
+/// Runs a scenario with each window; prints a table and writes a picture.
 pub fn curve(arguments: &Curve) -> Result<Ending, Failure> {
     let lab = lab(arguments.jobs);
     let on = chosen(&lab.grounds, &arguments.on)?;
@@ -35,7 +34,7 @@ pub fn curve(arguments: &Curve) -> Result<Ending, Failure> {
     Ok(Ending::Done)
 }
 
-/// Point by point, with the difference between the grounds.
+/// One row for each window, with the difference between grounds.
 fn table(path: &CurvePath, measured: &[Measured]) -> Table {
     let (sim, real): (Vec<_>, Vec<_>) = measured.iter().partition(|one| one.ground == SIMULATOR);
     let mut heads = vec![">window", ">BDP", ">rate", ">RTT", ">sent again"];
@@ -75,7 +74,7 @@ fn table(path: &CurvePath, measured: &[Measured]) -> Table {
     table
 }
 
-/// A window in units of another one.
+/// A window in units of another quantity.
 fn segments(value: f64, digits: usize) -> Cell {
     Cell::shown(format!("{value:.digits$}"), value)
 }
@@ -83,7 +82,7 @@ fn segments(value: f64, digits: usize) -> Cell {
 fn write(arguments: &Curve, picture: &str) -> Result<(), Failure> {
     let path = &arguments.out;
     if arguments.force {
-        // Not over what is there: it could be a link to something else.
+        // Never overwrite in place: the file could be a link.
         let _ = fs::remove_file(path);
     }
     File::create_new(path)

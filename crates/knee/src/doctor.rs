@@ -11,7 +11,7 @@ use examine::{Finding, State, examine};
 use host::Host;
 use serde::Serialize;
 
-/// What is printed with `--format json`.
+/// Output of `--format json`.
 #[derive(Serialize)]
 struct Findings<'f> {
     /// `knee-doctor/1`.
@@ -19,7 +19,7 @@ struct Findings<'f> {
     findings: &'f [Finding],
 }
 
-/// Says what this host allows. What the later grounds lack is no failure.
+/// Reports what this host supports. Missing support for other grounds is not a failure.
 pub fn doctor(arguments: &Doctor) -> Result<Ending, Failure> {
     let findings = examine(&Host::this());
     let json = Findings { schema: "knee-doctor/1", findings: &findings };

@@ -1,5 +1,5 @@
-//! What a command prints: words and tables, for people, or the tables alone for
-//! other programs. CSV and Markdown hold every number in full.
+//! Output of a command: text and tables for people, or only the tables for programs. CSV and
+//! Markdown contain every number in full precision.
 
 use crate::arguments::Format;
 use crate::failure::Failure;
@@ -10,27 +10,27 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 
-/// Words and tables, in order.
+/// Text and tables in order.
 #[derive(Debug, Default)]
 pub struct Document(Vec<Part>);
 
 #[derive(Debug)]
 enum Part {
-    /// For people at a terminal.
+    /// Text for a terminal only.
     Words(String),
-    /// A sentence that Markdown has too.
+    /// A sentence that is included in Markdown.
     Said(String),
     Table(Table),
 }
 
 impl Document {
-    /// Adds words, as they are printed.
+    /// Adds text verbatim.
     pub fn words(mut self, text: impl Into<String>) -> Document {
         self.0.push(Part::Words(text.into()));
         self
     }
 
-    /// Adds a sentence, which is wrapped and also goes into Markdown.
+    /// Adds a sentence, which is wrapped and included in Markdown.
     pub fn said(mut self, text: impl Into<String>) -> Document {
         self.0.push(Part::Said(text.into()));
         self
@@ -42,13 +42,13 @@ impl Document {
         self
     }
 
-    /// Adds all of another one.
+    /// Appends another document.
     pub fn then(mut self, other: Document) -> Document {
         self.0.extend(other.0);
         self
     }
 
-    /// Prints it; `json` is the document that says the same.
+    /// Prints it; `json` is the equivalent JSON document.
     pub fn print(&self, format: Format, json: &impl Serialize) -> Result<(), Failure> {
         match format {
             Format::Json => screen::print_json(json),
@@ -56,12 +56,12 @@ impl Document {
         }
     }
 
-    /// Prints it; as JSON, table by table.
+    /// Prints it; JSON contains the tables.
     pub fn print_tables(&self, format: Format) -> Result<(), Failure> {
         self.print(format, &self.json())
     }
 
-    /// Prints it in any form but JSON.
+    /// Prints it in a format other than JSON.
     pub fn print_without_json(&self, format: Format) -> Result<(), Failure> {
         screen::print(&match format {
             Format::Text | Format::Json => self.text(),
@@ -70,7 +70,7 @@ impl Document {
         })
     }
 
-    /// For people, within the width of the terminal.
+    /// Renders it for people, within the width of the terminal.
     pub fn text(&self) -> String {
         let part = |part: &Part| match part {
             Part::Words(text) => text.clone(),
@@ -88,8 +88,8 @@ impl Document {
         tables.collect()
     }
 
-    /// Lines as RFC 4180 has them. Of several tables one: the first column says which,
-    /// and columns of the same name are one.
+    /// Renders CSV (RFC 4180). Several tables are merged: the first column names the table, and
+    /// columns with the same name are shared.
     fn csv(&self) -> String {
         let sheets = self.sheets();
         let several = sheets.len() > 1;
@@ -113,8 +113,7 @@ impl Document {
         lines
     }
 
-    /// Tables as GitHub and GitLab show them, with numbers in full or as people read
-    /// them.
+    /// Renders tables as GitHub and GitLab accept them, with numbers in full or as displayed.
     pub fn markdown(&self, in_full: bool) -> String {
         let tables = self.0.iter().filter(|part| matches!(part, Part::Table(_))).count();
         let parts = self.0.iter().filter_map(|part| match part {
@@ -130,7 +129,7 @@ impl Document {
         parts.collect::<Vec<_>>().join("\n")
     }
 
-    /// Tables by name, each a list of rows. Those of one name are one.
+    /// Tables by name, each a list of rows. Tables with the same name are merged.
     fn json(&self) -> Value {
         let mut tables: BTreeMap<String, Vec<Value>> = BTreeMap::new();
         for sheet in self.sheets() {
@@ -140,31 +139,31 @@ impl Document {
     }
 }
 
-/// A table for other programs.
+/// A table for programs.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Sheet {
-    /// Which table it is.
+    /// Name of the table.
     pub name: String,
-    /// Names of the columns, each once.
+    /// Unique column names.
     pub heads: Vec<String>,
-    /// Cells, as many in each row.
+    /// Rows, each with one cell per column.
     pub rows: Vec<Vec<Datum>>,
 }
 
-/// A cell for other programs.
+/// A cell for programs.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum Datum {
-    /// There is no value.
+    /// No value.
     #[default]
     Empty,
-    /// A word.
+    /// Text.
     Text(String),
     /// A number.
     Number(f64),
 }
 
 impl Datum {
-    /// A text, or nothing for a dash.
+    /// Converts text; a dash becomes empty.
     pub fn of_text(text: &str) -> Datum {
         match text {
             "" | NONE => Datum::Empty,
@@ -172,7 +171,7 @@ impl Datum {
         }
     }
 
-    /// Numbers with all their digits: reading one gives the same number.
+    /// Formats a number so that parsing it returns the same value.
     fn text(&self) -> String {
         match self {
             Datum::Empty => String::new(),
@@ -219,7 +218,7 @@ impl Sheet {
     }
 }
 
-/// What Markdown would take for markup, and the ends of lines.
+/// Escapes Markdown markup and line ends.
 fn escaped(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     for c in text.chars() {
@@ -232,7 +231,7 @@ fn escaped(text: &str) -> String {
     shown
 }
 
-/// Fields with a comma, a quote or an end of line are quoted.
+/// Joins fields, quoting those with a comma, a quote or a line end.
 fn line(fields: impl Iterator<Item = String>) -> String {
     let field = |text: String| match text.contains([',', '"', '\n', '\r']) {
         true => format!("\"{}\"", text.replace('"', "\"\"")),
@@ -257,7 +256,7 @@ mod tests {
         Document::default().table(flows).words("not this\n").said("A sentence.").table(links)
     }
 
-    /// An independent reader finds the fields, and the numbers to the last bit.
+    /// An independent CSV reader recovers the fields, and numbers exactly.
     #[test]
     fn several_tables_are_one_file() {
         let text = document().csv();

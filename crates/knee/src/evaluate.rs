@@ -21,7 +21,7 @@ use knee_record::{Evaluation, EvaluationAgainst, EvaluationOutcome, got_worse, r
 use knee_scenario::load_file;
 use std::path::{Path, PathBuf};
 
-/// Runs a candidate through the criteria of RFC 9743.
+/// Evaluates a candidate against the criteria of RFC 9743.
 pub fn evaluate(arguments: &arguments::Evaluate, given: Given) -> Result<Ending, Failure> {
     let Given { algorithms, brought } = given;
     let [candidate] = arguments.candidate.0.as_slice() else {
@@ -31,7 +31,7 @@ pub fn evaluate(arguments: &arguments::Evaluate, given: Given) -> Result<Ending,
     let mut lab = lab(arguments.output.jobs);
     lab.brought = brought;
     lab.grounds = lab.grounds.with(Simulator::with_algorithms(algorithms.clone()));
-    // Before anything is replaced: it may be the document of the same folder.
+    // Read before files are replaced: it may be in the output folder.
     let before = arguments.against.as_deref().map(read_evaluation).transpose();
     let before = before.map_err(Error::from)?;
     let settings = EvaluateSettings {
@@ -86,7 +86,7 @@ fn directory(arguments: &arguments::Evaluate, candidate: &str) -> PathBuf {
     arguments.output.out.clone().unwrap_or_else(below)
 }
 
-/// Says what got worse since an earlier evaluation.
+/// Reports what got worse since an earlier evaluation.
 fn compare(now: &Evaluation, before: &Evaluation) -> Result<Ending, Failure> {
     let worse = got_worse(now, before).map_err(|error| {
         let advice = "evaluate both with the same version, sections, --repeat and --quick";
@@ -135,8 +135,8 @@ fn document(evaluation: &Evaluation, directory: &Path) -> Document {
     ))
 }
 
-/// What a folder of an evaluation holds, for a draft: the table of all criteria, then
-/// each section with what was run, all values, and where the candidate does worst.
+/// A stored evaluation, for a draft: the table of all criteria, then each section with its runs,
+/// all values and the candidate's worst cases.
 pub fn saved(evaluation: &Evaluation) -> Document {
     let plan = &evaluation.plan;
     let mut document = criteria(evaluation);
@@ -170,7 +170,7 @@ pub fn saved(evaluation: &Evaluation) -> Document {
     document.said(format!("Again: {}", plan.command))
 }
 
-/// The worst case of each metric that a search found.
+/// The worst case of each metric that the search found.
 fn searched(evaluation: &Evaluation) -> Table {
     let plan = &evaluation.plan;
     let mut heads = vec!["worst by search", ">candidate"];
@@ -192,7 +192,7 @@ fn searched(evaluation: &Evaluation) -> Table {
     table
 }
 
-/// What the candidate came to, line by line, and what could not be tried.
+/// The candidate's results by criterion, and requirements that were not tested.
 fn criteria(evaluation: &Evaluation) -> Document {
     let plan = &evaluation.plan;
     let mut heads = vec!["§", "criterion"];
@@ -255,7 +255,7 @@ fn worst(line: &EvaluationOutcome, directory: &Path) -> String {
     )
 }
 
-/// A row for each line and standard.
+/// One row for each line and standard.
 fn sheet(evaluation: &Evaluation) -> Sheet {
     let heads = [
         "section",

@@ -19,16 +19,15 @@ use knee_policy::{
 use knee_steer::{Design, Verdict};
 use std::time::{Duration, Instant};
 
-/// Limits on a live host: blocks that few connections outlast, a burn-in after which what
-/// the last block left is gone, triples enough for an interval.
+/// Limits on a live host: blocks long enough that few connections outlast them, a burn-in long
+/// enough for effects of the previous block to fade, triples enough for an interval.
 const BLOCK_MIN: Duration = Duration::from_secs(600);
 const BURN_IN_MIN: Duration = Duration::from_secs(60);
 const TRIPLES_MIN: u64 = 16;
-/// How often programs are told to go on.
+/// Interval at which programs receive a sign of life.
 const STEP: Duration = Duration::from_secs(1);
 
-/// Carries an experiment out, until all blocks are done or it is stopped; then takes
-/// everything back.
+/// Runs an experiment until all blocks are done or it is stopped, then reverts all changes.
 pub fn run(arguments: &SteerRun) -> Result<Ending, Failure> {
     let policy = compared(arguments)?;
     let timeline = timeline(arguments)?;
@@ -76,8 +75,8 @@ pub fn run(arguments: &SteerRun) -> Result<Ending, Failure> {
     }
 }
 
-/// The groups that are asked for, each with two controllers; nobody is held out, for the
-/// halves are drawn anew for each triple.
+/// The requested groups, each with two controllers; nobody is held out, since the halves are drawn
+/// anew for each triple.
 fn compared(arguments: &SteerRun) -> Result<Policy, Failure> {
     let mut policy = read(&arguments.policy, &arguments.trust, true)?;
     let names: Vec<String> = policy.groups.iter().map(|group| group.name.clone()).collect();
@@ -130,7 +129,7 @@ fn timeline(arguments: &SteerRun) -> Result<Timeline, Failure> {
     Ok(Timeline { block, burn_in, calibration, triples })
 }
 
-/// What the experiment holds while it runs.
+/// Resources of a running experiment.
 struct Held<'h> {
     journal: &'h mut Journal,
     host: &'h mut Host,
@@ -142,7 +141,7 @@ struct Held<'h> {
 enum Ended {
     Done,
     Interrupted,
-    /// The second process is gone.
+    /// The guard process has ended.
     Alone,
 }
 
@@ -155,7 +154,7 @@ fn carry_out(
 ) -> Result<Ended, Failure> {
     let mut actuator = Means::Programs.prepare(policy, held.journal)?;
     let mut plan = Plan::for_programs(policy, &held.host.main_table()?);
-    // Before the first block as in a block under A.
+    // Treats the time before the first block as a block under A.
     plan.controllers = policy.groups.iter().filter_map(|group| group.control.clone()).collect();
     actuator.apply(&plan, held.journal)?;
     let kept = plan.kept.iter().map(|kept| kept.prefix).collect();
@@ -198,7 +197,7 @@ fn tell_begin(timeline: &Timeline, done: usize) {
     screen::say(&format!("{all} blocks to go, {time} at most. Ctrl-C takes everything back."));
 }
 
-/// Says what a block was.
+/// Reports a finished block.
 fn tell(policy: &Policy, timeline: &Timeline, block: &Block) {
     let what = match timeline.slot(block.number) {
         Some(Slot::Triple { triple, place }) => {
@@ -227,7 +226,7 @@ fn judged(policy: &Policy, timeline: &Timeline, blocks: &[Block]) -> Option<Vec<
     judge(blocks, timeline, &Design::new(policy.seed), &names)
 }
 
-/// Whether nothing more can change a verdict; looked at after whole triples.
+/// Whether all verdicts are final; checked after whole triples only.
 fn is_decided(policy: &Policy, timeline: &Timeline, blocks: &[Block]) -> bool {
     let number = blocks.len() as u64;
     number > 2 * timeline.calibration

@@ -9,7 +9,7 @@ use std::fs::{self, File};
 use std::io::{BufWriter, Write, stdout};
 use std::path::Path;
 
-/// Writes a run in the format of another tool.
+/// Exports a run to the format of another tool.
 pub fn export(arguments: &Export) -> Result<Ending, Failure> {
     let Exported::Qlog { directory, flow, out, force } = &arguments.what;
     match out {
@@ -27,7 +27,7 @@ pub fn export(arguments: &Export) -> Result<Ending, Failure> {
     Ok(Ending::Done)
 }
 
-/// What `write` writes becomes the file, or nothing does.
+/// Writes a file completely or not at all.
 fn to_file<T>(
     path: &Path,
     force: bool,
@@ -38,7 +38,7 @@ fn to_file<T>(
         return Err(Failure::Usage(what, "name another file, or add --force".to_string()));
     }
     if force {
-        // Not over what is there: it could be a link to something else.
+        // Never overwrite in place: the file could be a link.
         let _ = fs::remove_file(path);
     }
     let file = File::create_new(path).map_err(|error| cannot_write(path, &error))?;

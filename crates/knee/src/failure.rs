@@ -1,24 +1,24 @@
-//! How a command ends, and with which exit code.
+//! Exit codes and the ways in which a command ends.
 
 use crate::{problems, screen};
 
-/// Wrong arguments, a wrong scenario, a directory that is no run.
+/// Invalid arguments, an invalid scenario, a directory without a run.
 pub const USAGE: u8 = 2;
 /// The host lacks something: space, permission, a ground.
 const HOST: u8 = 3;
-/// A mistake in Knee.
+/// A defect in Knee.
 pub const INTERNAL: u8 = 4;
-/// As shells have it for SIGINT: 128 and the signal's number.
+/// Exit code for SIGINT, as in shells: 128 plus the signal number.
 pub const INTERRUPTED: u8 = 130;
 
-/// A command that did what it was told.
+/// Ending of a command that did its work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ending {
-    /// All is as it should be.
+    /// Success.
     Done,
-    /// A claim, or the bytes of a record, did not come out as on record.
+    /// A claim, or the bytes of a record, differ from the recorded ones.
     Differs,
-    /// Stopped by hand; what there was is kept.
+    /// Stopped by the user; results so far are kept.
     Interrupted,
 }
 
@@ -33,17 +33,16 @@ impl Ending {
     }
 }
 
-/// Why a command did not do what it was told.
+/// Why a command failed.
 #[derive(Debug)]
 pub enum Failure {
-    /// What was typed, or what it led to, cannot be: what is wrong, and what
-    /// to do.
+    /// Invalid input, directly or indirectly: the problem and the remedy.
     Usage(String, String),
-    /// Files are wrong.
+    /// Invalid files.
     Files(Vec<knee_scenario::Errors>),
-    /// The host lacks something: what, and what to do.
+    /// The host lacks something: the problem and the remedy.
     Host(String, String),
-    /// A mistake in Knee.
+    /// A defect in Knee.
     Internal(String),
 }
 
@@ -57,7 +56,7 @@ impl Failure {
         }
     }
 
-    /// Says it on the standard error.
+    /// Prints the failure to standard error.
     pub fn tell(&self) {
         match self {
             Failure::Usage(what, advice) | Failure::Host(what, advice) => {

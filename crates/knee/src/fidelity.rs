@@ -15,7 +15,7 @@ use knee_lab::{Cells, Grid, GridSettings};
 use knee_record::FidelityGrid;
 use std::path::Path;
 
-/// Runs what is missing of the grid, writes and prints what came out.
+/// Runs the missing cells of the grid; writes and prints the results.
 pub fn fidelity(arguments: &Fidelity) -> Result<Ending, Failure> {
     let lab = lab(arguments.jobs);
     let out = arguments.out.clone();
@@ -45,7 +45,7 @@ pub fn fidelity(arguments: &Fidelity) -> Result<Ending, Failure> {
     Ok(if lab.is_stopped() { Ending::Interrupted } else { Ending::Done })
 }
 
-/// Medians, worst cells, and what proves nothing.
+/// Medians, worst cells, and invalid cells.
 fn document(grid: &FidelityGrid, out: &Path, command: &str) -> Document {
     let mut medians = Table::new(&MEDIANS).called("medians");
     grid.medians.iter().for_each(|median| medians.row(median_row(median)));

@@ -1,4 +1,4 @@
-//! The table of what came out of a run.
+//! Table of a run's results.
 
 use crate::cell::Cell;
 use crate::document::Document;
@@ -6,12 +6,12 @@ use crate::table::Table;
 use knee_lab::words::time_us;
 use knee_record::{FlowSummary, GroupSummary, LinkSummary, Spread, Summary, TransferSummary, Unit};
 
-/// Flows and links that are shown one by one; the records have them all.
+/// Maximum number of flows and links listed; the records contain all.
 const ROWS_MAX: usize = 20;
-/// With more flows than these, groups are shown in their place.
+/// Maximum number of flows listed individually; above it, groups replace them.
 pub const GROUPS_FIRST: usize = 8;
 
-/// Title, flows, links.
+/// Title, flows and links.
 pub fn document(summary: &Summary) -> Document {
     let title = format!(
         "{} · {} · seed {} · {}\n",
@@ -24,7 +24,7 @@ pub fn document(summary: &Summary) -> Document {
     document.words("\n").then(links(summary))
 }
 
-/// A column that only some workloads fill: its head, and the value of a flow.
+/// A column for certain workloads: its head, and the value of a flow.
 type OfWorkload = (&'static str, fn(&FlowSummary) -> Option<Cell>);
 
 const OF_WORKLOADS: [OfWorkload; 7] = [
@@ -39,7 +39,7 @@ const OF_WORKLOADS: [OfWorkload; 7] = [
     }),
 ];
 
-/// All transfers of a mix.
+/// The class of all transfers of a mix.
 fn transfers(flow: &FlowSummary) -> Option<&TransferSummary> {
     flow.transfers.as_ref()?.iter().find(|class| class.name == "all")
 }
@@ -93,7 +93,7 @@ fn flows(summary: &Summary) -> Document {
     Document::default().table(table).words(fairness + &rest)
 }
 
-/// Heads of what every flow has.
+/// Column heads common to all flows.
 const FIGURES: [&str; 6] =
     [">goodput", ">RTT p50", ">RTT p95", ">standing", ">sent again", ">power"];
 

@@ -1,4 +1,4 @@
-//! The tables of a scenario on the simulator and on grounds in real time.
+//! Tables of a scenario on the simulator and on real-time grounds.
 
 use crate::cell::Cell;
 use crate::document::Document;
@@ -8,7 +8,7 @@ use knee_lab::both::{heads, row};
 use knee_lab::words::time_us;
 use knee_record::Fidelity;
 
-/// For each ground the table, then how its run went.
+/// For each ground its table and the verdict on its run.
 pub fn document(fidelity: &Fidelity) -> Document {
     let each = fidelity.all().map(with_one);
     each.reduce(|all, next| all.words("\n").then(next)).unwrap_or_default()

@@ -1,9 +1,9 @@
-//! The second process of `knee steer apply`: takes back what the first has done when
-//! that one ends without doing so, or is not heard of any more.
+//! The guard process of `knee steer apply`: reverts the changes of the steering process if that
+//! ends without doing so or falls silent.
 //!
-//! The first process holds a pipe to the second's standard input. A byte renews the
-//! lease, another says that nothing is left to do; the end of the pipe is the end of the
-//! process, however it came.
+//! The steering process holds a pipe to the guard's standard input. One byte renews the lease,
+//! another says that nothing is left to revert; end of file means that the process has ended, for
+//! whatever reason.
 
 use crate::failure::{Ending, Failure};
 use crate::policy::taken;
@@ -17,30 +17,30 @@ use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// How long the first process may be silent.
+/// Maximum silence of the steering process.
 const LEASE: Duration = Duration::from_secs(60);
-/// How long a process that is gone may still hold the journal.
+/// Time for which a process that has ended may still hold the journal.
 const LAST_BREATH: Duration = Duration::from_secs(10);
 const READY: u8 = b'.';
 const RENEW: u8 = b'+';
 const DISMISS: u8 = b'-';
 
-/// The second process, as the first sees it.
+/// Handle of the guard process, for the steering process.
 pub struct Guard {
     process: Child,
 }
 
 impl Guard {
-    /// Starts it and waits until it listens.
+    /// Starts the guard and waits until it is ready.
     ///
     /// # Errors
     ///
-    /// Where no process can be started.
+    /// If the process cannot be started.
     pub fn start(journal: &Path) -> Result<Guard, Failure> {
         let started = std::env::current_exe().and_then(|program| {
             let mut command = Command::new(program);
             command.args(["steer", "guard", "--journal"]).arg(journal);
-            // Out of the reach of Ctrl-C, which is for the first process.
+            // A process group of its own: Ctrl-C is for the steering process only.
             command.process_group(0).stdin(Stdio::piped()).stdout(Stdio::piped());
             let mut process = command.spawn()?;
             let mut ready = [0];
@@ -56,16 +56,16 @@ impl Guard {
         Ok(Guard { process })
     }
 
-    /// Renews the lease; false: the guard is gone.
+    /// Renews the lease; `false` if the guard has ended.
     pub fn renew(&mut self) -> bool {
         self.write(RENEW)
     }
 
-    /// Says that nothing is left to do, and waits for its end.
+    /// Tells the guard that nothing is left to revert, and waits for its end.
     pub fn dismiss(mut self) {
         self.write(DISMISS);
         drop(self.process.stdin.take());
-        // Nothing depends on how it ended.
+        // Its exit status does not matter.
         let _ = self.process.wait();
     }
 
@@ -75,13 +75,13 @@ impl Guard {
     }
 }
 
-/// Watches over the process on the standard input.
+/// Runs as the guard of the process on the standard input.
 pub fn guard(journal: &Path) -> Result<Ending, Failure> {
-    // A service manager's SIGTERM goes to both: the first process takes all back.
+    // A service manager's SIGTERM reaches both; the steering process reverts everything.
     ctrlc::set_handler(|| {}).map_err(|error| {
         Failure::Host(format!("cannot listen for signals: {error}"), String::new())
     })?;
-    // Nobody reads it if the first process is gone already: the loop sees that too.
+    // If the steering process has already ended, this fails, and the loop notices as well.
     let _ = screen::print(&char::from(READY).to_string());
     let (heard, news) = channel();
     thread::spawn(move || {
@@ -98,23 +98,23 @@ pub fn guard(journal: &Path) -> Result<Ending, Failure> {
     }
 }
 
-/// The first process is gone.
+/// Handles the end of the steering process.
 #[expect(clippy::disallowed_methods, reason = "it waits for a lock")]
 fn ended(journal: &Path) -> Result<Ending, Failure> {
-    // A process that dies closes its files one by one: the lock may go after the pipe.
+    // A dying process closes its files one by one: the lock may be released after the pipe.
     let began = Instant::now();
     let (mut journal, recorded) = loop {
         match Journal::hold(journal) {
             Err(PolicyError::Held { .. }) if began.elapsed() < LAST_BREATH => {
                 thread::sleep(Duration::from_millis(5));
             }
-            // Another begins, or takes all back, and does so before anything else.
+            // The holder is a new process or a rollback, which reverts everything first.
             Err(PolicyError::Held { .. }) => return Ok(Ending::Done),
             held => break held?,
         }
     };
     let Some((_, process, _)) = recorded.begun() else { return Ok(Ending::Done) };
-    // Its programs go with its last descriptor: until then they may steer one more.
+    // Programs detach with the last descriptor: until then they may steer another connection.
     while has_files(process) && began.elapsed() < LAST_BREATH {
         thread::sleep(Duration::from_millis(5));
     }
@@ -124,7 +124,7 @@ fn ended(journal: &Path) -> Result<Ending, Failure> {
     Ok(Ending::Done)
 }
 
-/// The first process is there and says nothing: it finds its guard gone when it wakes.
+/// Handles silence: if the steering process continues, it will find its guard gone.
 fn silent(journal: &Path) -> Result<Ending, Failure> {
     let returned = Host::open()?.roll_back(&Journal::read(journal)?)?;
     let (seconds, taken) = (LEASE.as_secs(), taken(&returned));
@@ -132,8 +132,8 @@ fn silent(journal: &Path) -> Result<Ending, Failure> {
     Ok(Ending::Done)
 }
 
-/// Whether a process is there and not just about to end (proc(5), `stat`: a zombie has
-/// closed all files).
+/// Whether a process exists and still has open files (proc(5), `stat`: a zombie has closed all
+/// files).
 fn has_files(process: u32) -> bool {
     let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
     let state = stat.rsplit_once(") ").and_then(|(_, rest)| rest.chars().next());

@@ -14,15 +14,14 @@ use knee_scenario::Override;
 use serde_json::json;
 
 const TRIAL: &str = include_str!("host_default/trial.toml");
-/// Paths of the trial, by what differs from the scenario. Loss and delay are those of
-/// the second source.
+/// Paths of the trial, as overrides of the scenario. Loss and delay are those of the second source.
 const PATHS: [(&str, &str, &str); 3] = [
     ("clean", "link.bottleneck.loss", "0 %"),
     ("1 % random loss", "link.bottleneck.loss", "1 %"),
     ("buffer of a quarter BDP", "link.bottleneck.buffer", "0.25 BDP"),
 ];
 
-/// Says what decides the default, tries another, sets it, or goes back.
+/// Shows what determines the default, tries or sets another, or reverts it.
 pub fn host(arguments: &Host) -> Result<Ending, Failure> {
     let host = HostDefault::of_this_host();
     if arguments.undo {
@@ -131,7 +130,7 @@ fn place(setting: &Setting) -> String {
     format!("{}:{}", setting.path.display(), setting.line)
 }
 
-/// Both controllers over the paths, one after the other on the kernel; none: stopped.
+/// Runs both controllers over the paths in turn on the kernel; `None` if it was stopped.
 fn trial(now: &str, name: &str) -> Result<Option<Table>, Failure> {
     let lab = lab(None);
     let kernel = lab.grounds.get("kernel").map_err(Error::from)?;

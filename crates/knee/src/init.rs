@@ -8,7 +8,7 @@ use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-/// Writes a commented scenario, and beside it the files that it names.
+/// Writes a commented scenario and the files that it names.
 pub fn init(arguments: &Init) -> Result<Ending, Failure> {
     let template = arguments.template;
     let scenario = match &arguments.file {
@@ -19,7 +19,7 @@ pub fn init(arguments: &Init) -> Result<Ending, Failure> {
     let mut files = vec![(scenario.clone(), template.text())];
     files.extend(template.files().iter().map(|(name, text)| (beside.join(name), *text)));
     if !arguments.force {
-        // All or nothing: looked at before the first is written.
+        // All or nothing: check every file before writing the first.
         files.iter().try_for_each(|(file, _)| match fs::symlink_metadata(file) {
             Ok(_) => Err(exists(file)),
             Err(_) => Ok(()),
@@ -37,7 +37,7 @@ pub fn init(arguments: &Init) -> Result<Ending, Failure> {
 
 fn write(file: &Path, text: &str, force: bool) -> Result<(), Failure> {
     if force {
-        // Not over what is there: it could be a link to something else.
+        // Never overwrite in place: the file could be a link.
         let _ = fs::remove_file(file);
     }
     match create(file, text) {

@@ -1,5 +1,5 @@
-//! The laboratory as the command line uses it: with a bar, a word about what
-//! it will write, and Ctrl-C.
+//! The laboratory for the command line: with a progress bar, a warning about large output, and
+//! Ctrl-C.
 
 use crate::arguments::planned;
 use crate::failure::Failure;
@@ -9,22 +9,22 @@ use knee_lab::{Error, Ground, Grounds, Job, Lab, Written};
 use std::ffi::OsString;
 use std::sync::OnceLock;
 
-/// No word is said of less.
+/// Minimum output size for a warning, bytes.
 const WARN_BYTES: f64 = 10e9;
 
-/// The command line, for the manifests of runs.
+/// The command line, for manifests.
 static TYPED: OnceLock<Vec<String>> = OnceLock::new();
 
-/// Keeps the command line, and gives it back.
+/// Stores the command line and returns it.
 pub fn remember(typed: impl IntoIterator<Item = OsString>) -> Vec<OsString> {
     let typed: Vec<OsString> = typed.into_iter().collect();
     let texts = typed.iter().map(|argument| argument.to_string_lossy().into_owned());
-    // The first call counts: a process has one command line.
+    // Only the first call has an effect: a process has one command line.
     let _ = TYPED.set(texts.collect());
     typed
 }
 
-/// One that makes so many runs at the same time.
+/// Creates a lab with a limit on parallel runs.
 pub fn lab(parallel: Option<u16>) -> Lab {
     let mut lab = Lab::default();
     (lab.parallel, lab.arguments) = (parallel, TYPED.get().cloned().unwrap_or_default());
@@ -32,7 +32,7 @@ pub fn lab(parallel: Option<u16>) -> Lab {
     lab
 }
 
-/// The grounds that were asked for.
+/// The requested grounds.
 pub fn chosen<'g>(grounds: &'g Grounds, names: &[String]) -> Result<Vec<&'g dyn Ground>, Failure> {
     if let Some(name) = planned(grounds).find(|name| names.iter().any(|n| n == name)) {
         let what = format!("the ground {name} is not in this version");
@@ -41,14 +41,14 @@ pub fn chosen<'g>(grounds: &'g Grounds, names: &[String]) -> Result<Vec<&'g dyn 
     Ok(grounds.choose(names).map_err(Error::from)?)
 }
 
-/// Does what takes long: with a bar, and an end at Ctrl-C.
+/// Runs a long operation with a progress bar and a handler for Ctrl-C.
 pub fn watched<T>(lab: &Lab, work: impl FnOnce() -> Result<T, Error>) -> Result<T, Failure> {
     interrupt::stops(lab.handle())?;
     let _bar = Bar::over(lab.handle());
     Ok(work()?)
 }
 
-/// Says how much `jobs` will write, if it is a lot.
+/// Warns if `jobs` will write a large amount of data.
 pub fn warn(jobs: &[Job<'_>]) {
     let written = Written::by(jobs);
     if written.bytes() > WARN_BYTES {

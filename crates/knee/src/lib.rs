@@ -1,12 +1,10 @@
-//! The command line of Knee: reads scenarios, has them run, keeps and shows
-//! what comes out.
+//! The command line of Knee: reads scenarios, runs them, stores and shows the results.
 //!
-//! The only crate that prints: data goes to the standard output, progress and
-//! diagnostics to the standard error. What is run, kept and compared, and how,
-//! is `knee-lab`'s; here are arguments, tables and words. The program and the
-//! Python package, which has it too, enter by [`main_with`].
+//! The only crate that prints: data goes to standard output, progress and diagnostics to standard
+//! error. `knee-lab` defines what is run, stored and compared; this crate has arguments, tables and
+//! text. The program and the Python package both enter by [`main_with`].
 //!
-//! What this crate never does: compute anything of a run.
+//! What this crate never does: compute results of a run.
 
 mod advice;
 mod advise;
@@ -68,14 +66,14 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::sync::Arc;
 
-/// What `knee` does with these arguments, the program's name first, as whoever
-/// calls it typed them; gives the exit code. It is called once in a process.
+/// Runs `knee` with these arguments, the first of which is the program's name as typed; returns the
+/// exit code. Call it once per process.
 pub fn main_with(typed: impl IntoIterator<Item = OsString>) -> u8 {
     main_with_algorithms(typed, Algorithms::built_in().clone().into(), BTreeMap::new())
 }
 
-/// The same with the algorithms that `knee evaluate` may be given by name. Those of
-/// them that `brought` names are noted in its records.
+/// The same with additional algorithms that `knee evaluate` accepts by name; records name
+/// the class of those in `brought`.
 pub fn main_with_algorithms(
     typed: impl IntoIterator<Item = OsString>,
     algorithms: Arc<Algorithms>,
@@ -109,7 +107,7 @@ struct Given {
     brought: BTreeMap<String, Brought>,
 }
 
-/// The command line as clap has it: for man pages, and for whoever wraps `knee`.
+/// The command line as a clap command, for man pages and wrappers.
 pub fn command() -> clap::Command {
     Arguments::command()
 }
@@ -143,7 +141,7 @@ fn perform(command: &Command, given: Given) -> Result<Ending, Failure> {
     }
 }
 
-/// Help, version, or a mistake in the arguments.
+/// Prints help, the version or an error in the arguments.
 fn told_by_clap(error: &clap::Error) -> u8 {
     let printed = error.print();
     match (error.use_stderr(), printed) {

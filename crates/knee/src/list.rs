@@ -11,7 +11,7 @@ use crate::failure::{Ending, Failure};
 use crate::table::Table;
 use knee_lab::{Grounds, built_in_studies, load_built_in_study};
 
-/// Lists what a scenario can name, or the studies.
+/// Lists the names that a scenario can use, or the studies.
 pub fn list(arguments: &List) -> Result<Ending, Failure> {
     let document = match arguments.what {
         None => everything(),
@@ -27,7 +27,7 @@ pub fn list(arguments: &List) -> Result<Ending, Failure> {
     Ok(Ending::Done)
 }
 
-/// Names alone, a paragraph for each list.
+/// Names only, one paragraph for each list.
 fn everything() -> Document {
     let lines = [
         ("controllers", registered::names(knee_cc::controllers())),

@@ -1,4 +1,4 @@
-//! `knee observe`: connections of this host, as they end.
+//! `knee observe`: records this host's connections as they end.
 
 mod page;
 
@@ -65,7 +65,7 @@ fn one_of(text: &str) -> Result<u64, String> {
     })
 }
 
-/// Observes until it is stopped, then says what it saw.
+/// Observes until it is stopped, then prints a summary.
 #[expect(clippy::disallowed_methods, reason = "it is told for how long to observe")]
 pub fn observe(arguments: &Arguments) -> Result<Ending, Failure> {
     let page = arguments.page.map(|at| page::listen(at, &arguments.out)).transpose()?;
@@ -76,7 +76,7 @@ pub fn observe(arguments: &Arguments) -> Result<Ending, Failure> {
         keep_addresses: arguments.addresses,
         bytes_max: arguments.limit.get(),
     })?;
-    // What needed more than anybody has is done; no thread has been started before.
+    // Drops the privileges, which are no longer needed; no other thread exists yet.
     knee_host::give_up_capabilities().map_err(LiveError::from)?;
     let handle = lab(None).handle();
     interrupt::stops(handle.clone())?;
@@ -87,7 +87,7 @@ pub fn observe(arguments: &Arguments) -> Result<Ending, Failure> {
     let room = Unit::Bytes.show(observer.buffer_bytes()? as f64);
     let out = arguments.out.display();
     screen::say(&format!("Observing {until}, into {out}; room for reports: {room}."));
-    // It is there until this function ends.
+    // The page lives until this function returns.
     let _page = page.map(|page| page.show(&mut observer)).transpose()?;
     let began = Instant::now();
     let duration = arguments.duration.map(|time| Duration::from_nanos(time.as_nanos()));
@@ -107,7 +107,7 @@ pub fn observe(arguments: &Arguments) -> Result<Ending, Failure> {
     Ok(Ending::Done)
 }
 
-/// What was seen, by group, controller and size.
+/// Summary by group, controller and size.
 fn document(observed: &Observed) -> Document {
     let named = observed.cells.iter().any(|(kind, _)| !kind.group.is_empty());
     let group: &[&str] = if named { &["group"] } else { &[] };
@@ -159,7 +159,7 @@ fn document(observed: &Observed) -> Document {
     }
 }
 
-/// How far the figures speak for the host.
+/// How representative the figures are of the host.
 fn says(observed: &Observed) -> String {
     let most = Unit::Fraction.show(LOST_MAX);
     if !observed.is_valid() {

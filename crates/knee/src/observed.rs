@@ -1,4 +1,4 @@
-//! `knee report` on a folder of `knee observe`.
+//! `knee report` for a folder of `knee observe`.
 
 use crate::arguments::{Format, OfObserved};
 use crate::cell::Cell;
@@ -14,7 +14,7 @@ use knee_report::{ObservedFigure, observed_page, observed_says, observed_tables}
 use std::io::BufReader;
 use std::path::Path;
 
-/// A table of networks larger than this is none.
+/// Size limit of a table of networks, bytes.
 const TABLE_MAX: u64 = 256 << 20;
 
 /// Reads the folder, and prints its report or writes its page.
@@ -55,7 +55,7 @@ fn settings(arguments: &OfObserved) -> Result<ReportSettings, Failure> {
     Ok(settings)
 }
 
-/// The line that makes the page again.
+/// The command that recreates the page.
 fn command(directory: &Path, arguments: &OfObserved) -> String {
     let mut words = vec!["knee report".to_string(), quoted(&directory.to_string_lossy())];
     for period in &arguments.period {
@@ -72,7 +72,7 @@ fn command(directory: &Path, arguments: &OfObserved) -> String {
     words.join(" ")
 }
 
-/// What a terminal, a table or a pull request shows.
+/// The report for a terminal, a table or a pull request.
 pub fn document(report: &ObservedReport) -> Document {
     let says = observed_says(report).into_iter();
     let mut document = says.fold(Document::default(), Document::said);

@@ -1,11 +1,10 @@
-//! A panic is told in one sentence.
+//! Reports a panic as a single line.
 
 use crate::{failure, screen};
 use std::panic::PanicHookInfo;
 
-/// From here on, a panic on any thread prints one sentence and ends the
-/// process with exit code 4; but for one that means a damaged file, which
-/// whoever reads it reports.
+/// Makes a panic on any thread print one line and end the process with exit code 4, except for
+/// panics due to a damaged file, which its reader reports.
 pub fn one_sentence() {
     std::panic::set_hook(Box::new(|info| {
         if knee_record::is_decoding() {
@@ -31,7 +30,7 @@ fn sentence(info: &PanicHookInfo<'_>) -> String {
 mod tests {
     use std::process::Command;
 
-    /// Not a test: what the test below runs in a process of its own.
+    /// Not a test of its own: the test below runs it in a separate process.
     #[test]
     #[ignore = "run by panics_end_in_one_sentence"]
     fn panicking() {

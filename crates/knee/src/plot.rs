@@ -1,4 +1,4 @@
-//! `knee plot`: a figure of a run, a ranking or a comparison as a file, for papers.
+//! `knee plot`: writes a figure of a run, a ranking or a comparison to a file, for papers.
 
 use crate::advice::cannot_write;
 use crate::failure::{Ending, Failure};
@@ -53,14 +53,14 @@ pub struct Arguments {
     force: bool,
 }
 
-/// A figure, by its name.
+/// Selects a figure by name.
 #[derive(Clone, Copy, Debug)]
 enum What {
-    /// Of a run.
+    /// A figure of a run.
     Run(Figure),
-    /// Of a ranking or a comparison.
+    /// Delay against throughput, for a ranking or a comparison.
     DelayThroughput,
-    /// Of a comparison.
+    /// Sides against each other, for a comparison.
     Against,
 }
 
@@ -115,7 +115,7 @@ enum Format {
     Png,
 }
 
-/// Draws one figure of a run, of a ranking or of a comparison into a file.
+/// Draws one figure of a run, a ranking or a comparison into a file.
 pub fn plot(arguments: &Arguments) -> Result<Ending, Failure> {
     let ends_in_png = |out: &PathBuf| out.extension().is_some_and(|end| end == "png");
     let by_name = arguments.out.as_ref().filter(|out| ends_in_png(out)).map(|_| Format::Png);
@@ -136,7 +136,7 @@ pub fn plot(arguments: &Arguments) -> Result<Ending, Failure> {
     };
     let bytes = if format == Format::Png { png(&svg)? } else { svg.into_bytes() };
     if arguments.force {
-        // Not over what is there: it could be a link to something else.
+        // Never overwrite in place: the file could be a link.
         let _ = fs::remove_file(&out);
     }
     File::create_new(&out)
@@ -182,7 +182,7 @@ fn of_comparison(arguments: &Arguments) -> Result<String, Failure> {
     })
 }
 
-/// The figure is not of one flow or link.
+/// Rejects `--flow` and `--link` for a figure of all flows.
 fn all_of_them(arguments: &Arguments) -> Result<(), Failure> {
     if arguments.flow.is_none() && arguments.link.is_none() {
         return Ok(());
@@ -205,13 +205,13 @@ fn of_ranking(arguments: &Arguments) -> Result<String, Failure> {
     })
 }
 
-/// A figure that this folder does not have.
+/// Reports that a folder does not have this figure.
 fn not_of(directory: &Path, holds: &str, wanted: &str, instead: &str) -> Failure {
     let what = format!("{} holds {holds}: there is no {wanted} to draw", directory.display());
     Failure::Usage(what, format!("write --what {instead}"))
 }
 
-/// The pixels of a picture, with the fonts that the host has.
+/// Renders a picture to pixels, with the host's fonts.
 #[cfg(feature = "png")]
 fn png(svg: &str) -> Result<Vec<u8>, Failure> {
     use resvg::{tiny_skia, usvg};
@@ -224,7 +224,7 @@ fn png(svg: &str) -> Result<Vec<u8>, Failure> {
         let what = "this host has no fonts to write a PNG with".to_string();
         return Err(Failure::Host(what, "install some, or write --format svg".to_string()));
     };
-    // What is taken where none of the style's own families is there.
+    // Fallback if none of the style's font families exists.
     fonts.set_sans_serif_family(family);
     let tree = usvg::Tree::from_str(svg, &options).map_err(|error| internal(error.to_string()))?;
     let size = tree.size().to_int_size();

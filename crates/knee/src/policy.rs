@@ -22,12 +22,12 @@ use std::fs;
 use std::path::Path;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-/// How often the lease is renewed, and routes are looked at if nothing was heard of them.
+/// Interval of lease renewals, and of route checks without notifications.
 const STEP: Duration = Duration::from_secs(1);
-/// Prefixes that a text names; the JSON has all.
+/// Number of prefixes that text names; JSON contains all.
 const NAMED: usize = 8;
 
-/// Says what would be done.
+/// Reports what applying the policy would change.
 pub fn plan(arguments: &PolicyPlan) -> Result<Ending, Failure> {
     let policy = read(&arguments.policy, &arguments.trust, false)?;
     let means = Means::of(&policy);
@@ -37,7 +37,7 @@ pub fn plan(arguments: &PolicyPlan) -> Result<Ending, Failure> {
     Ok(Ending::Done)
 }
 
-/// Applies a policy until it is stopped, then takes it back.
+/// Applies a policy until it is stopped, then reverts it.
 #[expect(clippy::disallowed_methods, reason = "it is told for how long to steer")]
 pub fn apply(arguments: &Apply) -> Result<Ending, Failure> {
     let policy = read(&arguments.policy, &arguments.trust, true)?;
@@ -58,18 +58,18 @@ pub fn apply(arguments: &Apply) -> Result<Ending, Failure> {
     }
     let handle = lab(None).handle();
     interrupt::stops_with(handle.clone(), "Stopping; taking everything back.")?;
-    // Listened for before the routes are made, so that no change is missed.
+    // Subscribe before creating routes, so that no change is missed.
     let mut changes = RouteChanges::listen()?;
     let now = now_unix();
-    // The guard first: what stands in the journal is never without one.
+    // Start the guard first, so that journal entries are never without one.
     let mut guard = Guard::start(path)?;
     let mut told_of = Vec::new();
     journal.write(&[Journal::begin(&policy.name, now)?])?;
     let began = Instant::now();
     let duration = arguments.duration.map(|time| Duration::from_nanos(time.as_nanos()));
 
-    // With the actuator goes what it does for connections that begin, before the rest is
-    // taken back.
+    // The actuator is dropped first, which ends steering of new connections, then everything else
+    // is reverted.
     let steered = (|| -> Result<bool, Failure> {
         let mut actuator = means.prepare(&policy, &mut journal)?;
         let applied = actuator.apply(&plan, &mut journal)?;
@@ -132,7 +132,7 @@ pub fn apply(arguments: &Apply) -> Result<Ending, Failure> {
     Ok(Ending::Done)
 }
 
-/// Says what has been done for connections, when it begins and when it ends.
+/// Reports refusals when they begin, and open connections once all have their controller.
 fn tell_renewed(sum: &mut Renewed, now: Renewed) {
     if sum.refused == 0 && now.refused > 0 {
         screen::complain(&format!(
@@ -149,7 +149,7 @@ fn tell_renewed(sum: &mut Renewed, now: Renewed) {
     sum.refused += now.refused;
 }
 
-/// Says what is applied.
+/// Shows what is applied.
 pub fn status(arguments: &Applied) -> Result<Ending, Failure> {
     let recorded = Journal::read(&arguments.journal.path)?;
     let mut host = Host::open()?;
@@ -245,7 +245,7 @@ pub fn now_unix() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs())
 }
 
-/// Takes back what was applied.
+/// Reverts what was applied.
 pub fn roll_back(arguments: &Applied) -> Result<Ending, Failure> {
     let path = &arguments.journal.path;
     let before = Journal::read(path)?;
@@ -257,7 +257,7 @@ pub fn roll_back(arguments: &Applied) -> Result<Ending, Failure> {
     }
     let mut host = Host::open()?;
     let had = host.state(&before)?;
-    // A process that still steers takes everything back before it ends.
+    // Makes a process that still steers revert everything and end.
     let (mut journal, recorded) = Journal::take_over(path)?;
     let mut all = host.roll_back(&recorded)?;
     journal.clear()?;
@@ -282,7 +282,7 @@ fn returned(returned: &Returned) -> serde_json::Value {
     })
 }
 
-/// What was taken back, in words.
+/// Describes what was reverted.
 pub fn taken(returned: &Returned) -> String {
     let Returned { routes, rules, left, connections, chosen, stuck } = returned;
     let left: Vec<String> = left.iter().map(place).collect();
@@ -312,7 +312,7 @@ fn place((table, prefix): &(u32, IpNet)) -> String {
     format!("{prefix} in table {table}")
 }
 
-/// What is wrong with a policy, with its place.
+/// Reports errors in a policy at their positions.
 pub fn problems(path: &Path, text: &str, found: Vec<knee_policy::Problem>) -> Failure {
     let problem = |problem: knee_policy::Problem| Problem {
         source: 0,
@@ -325,8 +325,8 @@ pub fn problems(path: &Path, text: &str, found: Vec<knee_policy::Problem>) -> Fa
     Failure::Files(vec![Errors { problems, sources: vec![source] }])
 }
 
-/// Reads a policy that this kernel can carry, and whose signature is in order; `keep`s
-/// its version.
+/// Reads a policy that this kernel supports and whose signature is valid; `keep` records its
+/// version.
 pub fn read(path: &Path, trust: &Trust, keep: bool) -> Result<Policy, Failure> {
     let name = path.display().to_string();
     let text = fs::read_to_string(path).map_err(|error| {
@@ -353,8 +353,7 @@ pub fn read(path: &Path, trust: &Trust, keep: bool) -> Result<Policy, Failure> {
     if lacking.is_empty() { Ok(policy) } else { Err(errors(lacking)) }
 }
 
-/// Open connections by what `of` makes of the local port and the other end's address, and
-/// by their controller.
+/// Counts open connections by `of`, a function of local port and remote address, and by controller.
 fn open_connections<K: Ord>(
     of: impl Fn(u16, std::net::IpAddr) -> Option<K>,
 ) -> Result<BTreeMap<(K, String), u64>, HostError> {

@@ -1,4 +1,4 @@
-//! What is wrong with a file, shown in place.
+//! Shows errors in a file at their positions.
 
 use crate::screen;
 use knee_scenario::{Errors, Problem};
@@ -9,12 +9,12 @@ use miette::{
 use std::io::stderr;
 use std::{fmt, iter};
 
-/// Problems of a file that are shown: nobody reads more.
+/// Maximum number of errors shown for a file.
 const SHOWN_MAX: usize = 50;
-/// Columns of a report whose reader's width is not known.
+/// Width of a report for an unknown terminal, columns.
 const WIDTH: usize = 100;
 
-/// Shows every problem on the standard error.
+/// Prints all errors to standard error.
 pub fn show(errors: &Errors) {
     let colour = screen::colour(&stderr());
     let (shown, more) = errors.problems.split_at(errors.problems.len().min(SHOWN_MAX));
@@ -24,7 +24,7 @@ pub fn show(errors: &Errors) {
     }
 }
 
-/// A problem with the lines around it.
+/// Renders an error with the lines around it.
 pub fn rendered(errors: &Errors, problem: &Problem, colour: bool) -> String {
     let source = errors.source_of(problem);
     if source.text.is_empty() {
@@ -48,8 +48,7 @@ pub fn rendered(errors: &Errors, problem: &Problem, colour: bool) -> String {
     }
 }
 
-/// The text with hidden characters as question marks, as many as they have
-/// bytes: every place stays where it is.
+/// Replaces each byte of hidden characters with a question mark, so that positions are preserved.
 fn visible(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     for character in text.chars() {
@@ -61,7 +60,7 @@ fn visible(text: &str) -> String {
     shown
 }
 
-/// A problem in miette's terms.
+/// An error in miette's terms.
 #[derive(Debug)]
 struct Shown<'p> {
     problem: &'p Problem,

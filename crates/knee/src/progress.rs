@@ -1,5 +1,5 @@
-//! How far runs are: a bar with an estimate, on a terminal, for what takes over two
-//! seconds; or for programs, one JSON object a line.
+//! Progress of runs: on a terminal, a bar with an estimate for anything longer than two seconds;
+//! for programs, one JSON object per line.
 
 use crate::screen;
 
@@ -11,25 +11,25 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::{JoinHandle, spawn};
 use std::time::{Duration, Instant};
 
-/// Nothing is shown before this.
+/// Delay before a bar appears.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// Time between two looks at the runs.
+/// Interval between updates.
 const REFRESH: Duration = Duration::from_millis(100);
-/// Programs hear something this often.
+/// Maximum interval between objects for programs.
 const A_SECOND: Duration = Duration::from_secs(1);
-/// Steps of the bar.
+/// Resolution of the bar.
 const STEPS: f64 = 10_000.0;
 
-/// A bar that lives until it is dropped.
+/// A progress bar that is shown until it is dropped.
 #[derive(Debug)]
 pub struct Bar {
-    /// Closed to end the thread.
+    /// Dropped to end the thread.
     _alive: Option<Sender<()>>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl Bar {
-    /// Begins to watch.
+    /// Starts showing progress.
     pub fn over(runs: Handle) -> Bar {
         let for_programs = screen::tells_programs();
         if !for_programs && !stderr().is_terminal() {
@@ -45,13 +45,13 @@ impl Bar {
 impl Drop for Bar {
     fn drop(&mut self) {
         drop(self._alive.take());
-        // A bar that failed is no reason to fail.
+        // A failed bar must not fail the command.
         let _ = self.thread.take().map(JoinHandle::join);
     }
 }
 
-/// Tells programs how far the runs are: at each end of one, else every second, and once
-/// when all are done.
+/// Reports progress to programs: whenever a run ends, otherwise every second, and once when all are
+/// done.
 #[expect(clippy::disallowed_methods, reason = "what runs take, for whoever waits for them")]
 fn tell(runs: &Handle, ended: &Receiver<()>) {
     let began = Instant::now();
@@ -87,7 +87,7 @@ fn object(progress: &Progress, elapsed: Duration) -> Value {
     })
 }
 
-/// Shows a bar for the runs of one pace, then one for those of the other.
+/// Shows a bar for runs in virtual time, then one for runs in real time.
 fn watch(runs: &Handle, ended: &Receiver<()>) {
     let (mut bar, mut waited): (Option<(Pace, ProgressBar)>, _) = (None, Duration::ZERO);
     while ended.recv_timeout(REFRESH) == Err(RecvTimeoutError::Timeout) {
@@ -131,13 +131,13 @@ fn style(pace: Pace) -> ProgressStyle {
         Pace::Real => "{bar:32} {percent:>3} % · {msg}",
     });
     let left = |state: &ProgressState, out: &mut dyn std::fmt::Write| {
-        // A bar that cannot be drawn is no reason to fail.
+        // A bar that cannot be drawn must not fail the command.
         let _ = out.write_str(&left(state.elapsed(), state.fraction()));
     };
     style.unwrap_or_else(|_| ProgressStyle::default_bar()).with_key("left", left)
 }
 
-/// What is left if it goes on as it went so far.
+/// Estimates the remaining time at the average speed so far.
 fn left(elapsed: Duration, done: f32) -> String {
     if done <= 0.0 {
         return "no estimate yet".to_string();
@@ -145,7 +145,7 @@ fn left(elapsed: Duration, done: f32) -> String {
     seconds_left(elapsed.as_secs_f64() * f64::from((1.0 - done) / done))
 }
 
-/// Words for a time that is left.
+/// Formats a remaining time.
 pub fn seconds_left(seconds: f64) -> String {
     match seconds.ceil() {
         seconds if seconds < 120.0 => format!("about {seconds:.0} s left"),

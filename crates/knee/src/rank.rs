@@ -44,7 +44,7 @@ fn directory(arguments: &arguments::Rank) -> PathBuf {
     arguments.output.out.clone().unwrap_or_else(below)
 }
 
-/// Which files and flows have no part in it.
+/// Reports the files and flows that are left out.
 fn tell(rank: &Rank<'_>) {
     for left_out in &rank.not_ranked {
         screen::say(&format!("Left out: {} ({}).", left_out.file, left_out.reason));
@@ -69,7 +69,7 @@ fn print(arguments: &arguments::Rank, ranked: &Ranked, directory: &Path) -> Resu
     document(summary).words(end).print(arguments.print.format(), summary)
 }
 
-/// The answer and its table.
+/// The conclusion with its table.
 pub fn document(summary: &RankSummary) -> Document {
     let all = rank_table(summary);
     let heads = all.heads.iter().map(|head| match head.figure {
@@ -83,7 +83,7 @@ pub fn document(summary: &RankSummary) -> Document {
     Document::default().said(&summary.says).words("\n").table(table).said(all.note)
 }
 
-/// The first row has the heads.
+/// Converts rows, the first of which contains the heads.
 fn sheet(rows: Vec<Vec<String>>) -> Sheet {
     let mut rows = rows.into_iter();
     let heads = rows.next().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! What came out of several runs that differ in their seed alone.
+//! Results of several runs that differ only in their seeds.
 
 use crate::cell::Cell;
 use crate::document::Document;
@@ -9,7 +9,7 @@ use knee_lab::words::{NONE, is_headline, named};
 use knee_record::{Interval, RepeatSummary};
 use std::collections::BTreeSet;
 
-/// Title, numbers with their intervals, claims.
+/// Title, numbers with their intervals, and claims.
 pub fn document(repeats: &RepeatSummary) -> Document {
     let seeds = match (repeats.seeds.first(), repeats.seeds.last()) {
         (Some(first), Some(last)) if first == last => format!("seed {first}"),
@@ -34,8 +34,7 @@ pub fn document(repeats: &RepeatSummary) -> Document {
     }
 }
 
-/// What is usually looked at: all flows, groups, flows unless they are many, then
-/// links.
+/// Headline numbers: all flows, groups, flows unless there are many, then links.
 fn headlines(repeats: &RepeatSummary) -> Vec<(&str, &Interval)> {
     let place = |name: &str| match name.split_once('.') {
         Some(("group", _)) => 1,
@@ -73,14 +72,14 @@ fn runs(count: usize) -> String {
     format!("{count} run{}", if count == 1 { "" } else { "s" })
 }
 
-/// A relative difference below this is none.
+/// Relative width below which an interval is rounding error.
 const ROUNDING: f64 = 1e-9;
 
-/// Mean with its 95 % confidence interval.
+/// Formats a mean with its 95 % confidence interval.
 pub fn with_interval(show: impl Fn(f64) -> String, interval: &Interval) -> String {
     let mean = show(interval.mean);
     let ends = interval.low.zip(interval.high);
-    // Equal runs differ from their mean by its rounding.
+    // The mean of equal runs differs from them by rounding.
     let ends = ends.filter(|(low, high)| high - low > interval.mean.abs() * ROUNDING);
     match ends {
         Some((low, high)) => format!("{mean} ({} to {})", show(low), show(high)),

@@ -12,7 +12,7 @@ use knee_lab::{Saved, StudyRecords, rewrite_page, saved, saved_answers};
 use knee_record::{Summary, Verdict};
 use std::path::Path;
 
-/// Writes the page of whatever a directory holds again.
+/// Rewrites the page of a directory, whatever its contents.
 pub fn report(arguments: &Report) -> Result<Ending, Failure> {
     let directory = &arguments.directory;
     if knee_live::holds_observed(directory) {
@@ -37,7 +37,7 @@ pub fn report(arguments: &Report) -> Result<Ending, Failure> {
     Ok(Ending::Done)
 }
 
-/// What a directory holds as people read it, for a pull request.
+/// Prints the directory's results as Markdown, for a pull request.
 fn markdown(directory: &Path) -> Result<Ending, Failure> {
     let answered = |name: &str, document| -> Result<Document, Failure> {
         let answers = saved_answers(directory)?;

@@ -18,7 +18,7 @@ use knee_record::Verdict;
 use std::collections::BTreeSet;
 use std::path::Path;
 
-/// Runs studies, keeps their runs, prints claim by claim what came out.
+/// Runs studies, stores their runs, and prints the outcome of each claim.
 pub fn reproduce(arguments: &Reproduce) -> Result<Ending, Failure> {
     let lab = lab(arguments.output.jobs);
     let on = chosen(&lab.grounds, &arguments.on)?;
@@ -47,8 +47,7 @@ pub fn reproduce(arguments: &Reproduce) -> Result<Ending, Failure> {
     Ok(if as_recorded { Ending::Done } else { Ending::Differs })
 }
 
-/// Makes what was measured the record. An outcome that differs wants its reason
-/// written by hand.
+/// Records measured values as expected ones. A changed outcome needs a reason written by hand.
 fn record(studies: &[NamedStudy], records: &StudyRecords) -> Result<(), Failure> {
     let written = put_on_record(studies, records)?;
     for (path, record) in written.iter().zip(&records.studies) {
@@ -64,7 +63,7 @@ fn record(studies: &[NamedStudy], records: &StudyRecords) -> Result<(), Failure>
     Ok(())
 }
 
-/// What came of studies that are kept in a directory.
+/// Results of studies stored in a directory.
 pub fn document(records: &StudyRecords, out: &Path) -> Document {
     let mut document = conclusions(records);
     for study in &records.studies {
@@ -89,7 +88,7 @@ pub fn document(records: &StudyRecords, out: &Path) -> Document {
     ))
 }
 
-/// What came of each study, one paragraph each: what a reader wants first.
+/// The conclusion of each study, in one paragraph.
 fn conclusions(records: &StudyRecords) -> Document {
     let said = records.studies.iter().filter(|study| !study.conclusion.is_empty());
     said.fold(Document::default(), |document, study| {
@@ -97,7 +96,7 @@ fn conclusions(records: &StudyRecords) -> Document {
     })
 }
 
-/// Each claim with its outcome on both grounds, and what was not run.
+/// Claims with their outcomes on both grounds, and runs that were not made.
 fn of_both(study: &StudyRecord, ground: &str, record: &GroundRecord) -> Document {
     let mut table = Table::new(&claim_heads(ground)).called("claims");
     for claim in &study.claims {
@@ -121,7 +120,7 @@ fn of_both(study: &StudyRecord, ground: &str, record: &GroundRecord) -> Document
     Document::default().table(table).words(words)
 }
 
-/// How the claims ended on the grounds beside the simulator.
+/// Tallies of claims on grounds other than the simulator.
 fn tallies_beside(records: &StudyRecords) -> String {
     let studies = records.studies.iter();
     let beside: Vec<(&str, &GroundRecord)> = studies.flat_map(StudyRecord::beside).collect();

@@ -11,10 +11,10 @@ use knee_lab::words::NONE;
 use knee_lab::{Again, Changed, FileAgain, Rerun};
 use std::path::PathBuf;
 
-/// Numbers of a summary that are printed: those that differ by most.
+/// Maximum number of a summary's differing numbers to print, largest difference first.
 const NUMBERS: usize = 5;
 
-/// Runs what is in a folder again, and compares the records.
+/// Repeats the runs of a folder and compares the records.
 pub fn rerun(arguments: &arguments::Rerun) -> Result<Ending, Failure> {
     let lab = lab(arguments.output.jobs);
     let out = out(arguments)?;
@@ -29,7 +29,7 @@ pub fn rerun(arguments: &arguments::Rerun) -> Result<Ending, Failure> {
     })
 }
 
-/// Where the runs go: `knee-out/rerun-NAME`, or the next that is free.
+/// The output directory: `knee-out/rerun-NAME`, or the next free number.
 fn out(arguments: &arguments::Rerun) -> Result<PathBuf, Failure> {
     if let Some(out) = &arguments.output.out {
         return Ok(out.clone());
@@ -83,7 +83,7 @@ fn differing(others: &[&FileAgain]) -> Table {
     table
 }
 
-/// What is not as it was.
+/// What has changed since the recorded run.
 fn changed(rerun: &Rerun) -> Document {
     if rerun.changed.is_empty() {
         return match rerun.same {
@@ -101,7 +101,7 @@ fn changed(rerun: &Rerun) -> Document {
     Document::default().words("\n").table(table)
 }
 
-/// A hash by its first digits.
+/// Abbreviates a hash.
 fn short(value: &str) -> &str {
     let is_hash = |text: &str| text.len() >= 40 && text.chars().all(|c| c.is_ascii_hexdigit());
     if is_hash(value) { &value[..12] } else { value }

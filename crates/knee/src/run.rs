@@ -15,12 +15,12 @@ use knee_record::{Fidelity, RepeatSummary, Summary, Verdict};
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 
-/// What is printed about several files.
+/// JSON output for several files.
 #[derive(Serialize)]
 struct Runs<'r> {
     /// `knee-runs/1`.
     schema: &'static str,
-    /// In the order of the files.
+    /// Runs in the order of the files.
     runs: Vec<DocumentRun<'r>>,
 }
 
@@ -36,7 +36,7 @@ struct DocumentRun<'r> {
     fidelity: Option<&'r Fidelity>,
 }
 
-/// Runs scenarios, keeps the records, prints what came out.
+/// Runs scenarios, stores the records, and prints the results.
 pub fn run(arguments: &Run) -> Result<Ending, Failure> {
     let lab = lab(arguments.output.jobs);
     let on = chosen(&lab.grounds, &arguments.on)?;
@@ -74,7 +74,7 @@ pub fn run(arguments: &Run) -> Result<Ending, Failure> {
     })
 }
 
-/// Where all of it goes.
+/// Root of the output directories.
 fn root(arguments: &Run) -> PathBuf {
     arguments.output.out.clone().unwrap_or_else(|| DEFAULT.into())
 }
@@ -93,7 +93,7 @@ fn directories(arguments: &Run, texts: &[ScenarioText]) -> Result<Vec<PathBuf>, 
             let advice = "run them one by one, each with its --out DIR".to_string();
             return Err(Failure::Usage(what, advice));
         }
-        // What was written before stays, but where somebody said where to write.
+        // Keeps earlier results, unless the user named the directory.
         let is_named = arguments.output.out.is_some() || arguments.output.force;
         all.push(if is_named { directory } else { unused(&directory, &all)? });
     }
@@ -121,7 +121,7 @@ fn print(arguments: &Run, all: &[(&Experiment<'_>, &ExperimentOutcome)]) -> Resu
     }
 }
 
-/// One, but for several grounds that are not compared: one of each.
+/// Usually one document; one for each ground if grounds are not compared.
 fn document_runs<'r>(
     experiment: &'r Experiment<'_>,
     outcome: &'r ExperimentOutcome,
@@ -141,14 +141,14 @@ fn document_runs<'r>(
     each.map(|summary| document(&directory_of(experiment, summary), Some(summary))).collect()
 }
 
-/// Where the run of a ground is.
+/// Directory of the run on a ground.
 fn directory_of(experiment: &Experiment<'_>, summary: &Summary) -> PathBuf {
     let job = experiment.jobs().find(|job| job.ground.name() == summary.ground);
     let directory = job.and_then(|job| job.directory.map(Path::to_path_buf));
     directory.unwrap_or_else(|| experiment.directory.clone())
 }
 
-/// Nothing for a file whose turn did not come.
+/// `None` for a file whose run did not start.
 fn document(
     arguments: &Run,
     experiment: &Experiment<'_>,
@@ -179,7 +179,7 @@ fn document(
     whole(each.reduce(|all, next| all.words("\n").then(next))?)
 }
 
-/// What came out of a run: figures and claims.
+/// Results of a run: figures and claims.
 pub fn of_one(summary: &Summary) -> Document {
     figures::document(summary).words("\n").then(claims::document(&summary.claims))
 }
@@ -189,7 +189,7 @@ fn with_reason(verdict: Verdict, summary: &Summary) -> String {
     format!("{verdict}{}", reason.unwrap_or_default())
 }
 
-/// What was made of the files that a scenario names.
+/// How the files named by a scenario were interpreted.
 fn read_as(experiment: &Experiment<'_>) -> String {
     let files = experiment.jobs().next().map(|job| &job.scenario.files);
     let told = files.into_iter().flatten().filter(|file| !file.read_as.is_empty());

@@ -1,4 +1,4 @@
-//! The two outputs: data on the standard output, words on the standard error.
+//! Output: data on standard output, messages on standard error.
 
 use crate::failure::Failure;
 use knee_units::{is_hidden, printable};
@@ -8,22 +8,21 @@ use std::borrow::Cow;
 use std::io::{ErrorKind, IsTerminal, Write, stderr, stdout};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Prints data. What a name in it hides is spelt out; colours are the program's
-/// own.
+/// Prints data. Escapes hidden characters except for the program's own colours.
 pub fn print(text: &str) -> Result<(), Failure> {
     let text = if colour(&stdout()) { coloured(text) } else { plain(text).into_owned() };
     let mut out = stdout().lock();
     out.write_all(text.as_bytes()).and_then(|()| out.flush()).or_else(not_printed)
 }
 
-/// Begins a terminal's screen anew; where the output is none, nothing.
+/// Clears a terminal's screen; does nothing if the output is not a terminal.
 #[cfg(feature = "bond")]
 pub fn clear() -> Result<(), Failure> {
     let mut out = stdout().lock();
     if !out.is_terminal() {
         return Ok(());
     }
-    // To the upper left, and erase what is below (ECMA-48: CUP, ED).
+    // Move to the upper left and erase below (ECMA-48: CUP, ED).
     out.write_all(b"\x1b[H\x1b[J").or_else(not_printed)
 }
 
@@ -34,12 +33,12 @@ pub fn print_json(document: &impl Serialize) -> Result<(), Failure> {
     print(&(escapes(&text) + "\n"))
 }
 
-/// Spells out what is hidden, but for line breaks.
+/// Escapes hidden characters except line breaks.
 fn plain(text: &str) -> Cow<'_, str> {
     printable(text, |c| c == '\n')
 }
 
-/// The same, but for colours: `ESC [`, numbers, `m`.
+/// The same, also keeping colours: `ESC [`, numbers, `m`.
 fn coloured(text: &str) -> String {
     let mut parts = text.split('\u{1b}');
     let mut shown = plain(parts.next().unwrap_or("")).into_owned();
@@ -53,7 +52,7 @@ fn coloured(text: &str) -> String {
     shown
 }
 
-/// JSON with hidden characters, which stand in strings alone, as escapes.
+/// Escapes hidden characters in JSON, where they occur only in strings.
 fn escapes(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     for character in text.chars() {
@@ -69,7 +68,7 @@ fn escapes(text: &str) -> String {
     shown
 }
 
-/// A reader that has seen enough (`knee … | head`) is no failure.
+/// Ignores a closed pipe (`knee … | head`); other errors are failures.
 pub fn not_printed(error: std::io::Error) -> Result<(), Failure> {
     match error.kind() {
         ErrorKind::BrokenPipe => Ok(()),
@@ -80,7 +79,7 @@ pub fn not_printed(error: std::io::Error) -> Result<(), Failure> {
     }
 }
 
-/// Columns that a line may have: those of the terminal, else 120.
+/// Maximum columns of a line: the terminal's width, else 120.
 pub fn width() -> usize {
     const ELSEWHERE: usize = 120;
     let given = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
@@ -90,12 +89,12 @@ pub fn width() -> usize {
     }
 }
 
-/// Lines of whole words within the width, the last one with a newline.
+/// Wraps text at the width; the last line ends with a newline.
 pub fn wrapped(text: &str) -> String {
     wrapped_to(width(), text)
 }
 
-/// The same for a given width.
+/// Wraps text at a given width.
 pub fn wrapped_to(width: usize, text: &str) -> String {
     let (mut lines, mut line) = (String::new(), String::new());
     for word in text.split(' ') {
@@ -112,10 +111,10 @@ pub fn wrapped_to(width: usize, text: &str) -> String {
     lines + &line + "\n"
 }
 
-/// Whether a program reads the standard error.
+/// Whether standard error is read by a program.
 static FOR_PROGRAMS: AtomicBool = AtomicBool::new(false);
 
-/// From here on the standard error is one JSON object a line.
+/// Makes standard error one JSON object per line.
 pub fn tell_programs() {
     FOR_PROGRAMS.store(true, Ordering::Relaxed);
 }
@@ -125,18 +124,18 @@ pub fn tells_programs() -> bool {
     FOR_PROGRAMS.load(Ordering::Relaxed)
 }
 
-/// An object in a line of its own, for programs. Nobody is there to be told when that
-/// fails.
+/// Writes an object on a line of its own, for programs. A failure is ignored: there is nobody to
+/// report it to.
 pub fn tell(object: &Value) {
     let _ = writeln!(stderr().lock(), "{}", escapes(&object.to_string()));
 }
 
-/// Says something on the standard error. What a name in it hides is spelt out.
+/// Writes a message to standard error. Escapes hidden characters.
 pub fn say(text: &str) {
     show(&plain(text));
 }
 
-/// Says what is wrong.
+/// Reports a problem.
 pub fn complain(text: &str) {
     if tells_programs() {
         return tell(&json!({ "error": text }));
@@ -145,8 +144,8 @@ pub fn complain(text: &str) {
     show(&format!("{error} {}", printable(text, |_| false)));
 }
 
-/// Writes a text that holds nothing hidden but colours to the standard error.
-/// Nobody is there to be told when that fails.
+/// Writes text to standard error that contains no hidden characters except colours. A failure is
+/// ignored: there is nobody to report it to.
 pub fn show(text: &str) {
     if tells_programs() {
         return tell(&json!({ "message": text }));
@@ -154,8 +153,8 @@ pub fn show(text: &str) {
     let _ = writeln!(stderr().lock(), "{text}");
 }
 
-/// Whether to write colours to `output`: to a terminal, unless `NO_COLOR`
-/// says otherwise (<https://no-color.org>).
+/// Whether to write colours to `output`: only to a terminal, and not if `NO_COLOR` is set
+/// (<https://no-color.org>).
 pub fn colour(output: &impl IsTerminal) -> bool {
     let unwanted = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
     output.is_terminal() && !unwanted
@@ -181,7 +180,7 @@ mod tests {
         assert_eq!(lines.split_whitespace().count(), 60);
     }
 
-    /// A reader of JSON gets the same string.
+    /// A JSON parser recovers the same string.
     #[test]
     fn hidden_characters_are_escapes_in_json() {
         for text in ["\u{202e}abc\u{9b}31m", "\u{e0041}", "a\nb\u{7f}"] {

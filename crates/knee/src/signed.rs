@@ -1,4 +1,4 @@
-//! `knee steer keys` and `sign`, and what a host takes.
+//! `knee steer keys` and `sign`, and the verification of signatures.
 
 use crate::arguments::{Keys, Sign, Trust};
 use crate::failure::{Ending, Failure};
@@ -9,10 +9,10 @@ use std::fs;
 use std::io::{self, ErrorKind};
 use std::path::Path;
 
-/// Where keys are looked for that nobody names.
+/// Default file of trusted keys.
 const TRUST: &str = "/etc/knee/steer.trust";
 
-/// Makes a key, and prints the line for those who trust it.
+/// Creates a key and prints the line for the file of trusted keys.
 pub fn keys(arguments: &Keys) -> Result<Ending, Failure> {
     let file = &arguments.file;
     let key = match SigningKey::create(file) {
@@ -38,7 +38,7 @@ pub fn sign(arguments: &Sign) -> Result<Ending, Failure> {
     Ok(Ending::Done)
 }
 
-/// Refuses what this host does not take; `keep`s the version of what it takes.
+/// Rejects a policy that this host does not trust; `keep` records the version of an accepted one.
 pub fn check(policy: &Policy, text: &str, trust: &Trust, keep: bool) -> Result<(), Failure> {
     let file = match &trust.trust {
         Some(file) => file.as_path(),

@@ -124,7 +124,7 @@ fn row(class: &RehearsedClass) -> [Cell; 8] {
     ]
 }
 
-/// A verdict in words.
+/// Formats a verdict.
 pub fn word(verdict: Verdict) -> &'static str {
     match verdict {
         Verdict::More => "B is faster",
@@ -136,7 +136,7 @@ pub fn word(verdict: Verdict) -> &'static str {
     }
 }
 
-/// How a verdict looks.
+/// Colour of a verdict.
 pub fn mood(verdict: Verdict) -> Mood {
     match verdict {
         Verdict::More => Mood::Good,
@@ -145,17 +145,17 @@ pub fn mood(verdict: Verdict) -> Mood {
     }
 }
 
-/// An e-value as it is shown.
+/// Formats an e-value.
 pub fn evidence(value: f64) -> String {
     if value < 1e4 { format!("{value:.1}") } else { format!("{value:.0e}") }
 }
 
-/// An effect as a change in per cent.
+/// Formats an effect as a change in per cent.
 pub fn effect(effect: Option<Effect>) -> Cell {
     effect.map_or_else(Cell::default, |Effect { mean, interval }| change(mean, interval))
 }
 
-/// A difference of logarithms as a change in per cent.
+/// Formats a difference of logarithms as a change in per cent.
 fn change(mean: f64, interval: Option<(f64, f64)>) -> Cell {
     let per_cent = |value: f64| 100.0 * value.exp_m1();
     let shown = |value: f64| match per_cent(value) {
@@ -173,7 +173,7 @@ fn change(mean: f64, interval: Option<(f64, f64)>) -> Cell {
     }
 }
 
-/// What it comes to, beside what a split test would have said.
+/// States the conclusion, and what a split test would have concluded.
 fn sentence(class: &RehearsedClass) -> String {
     let (verdict, after) = class.trial.verdict();
     let [test, control] = &class.controllers;

@@ -44,7 +44,7 @@ fn directory(arguments: &arguments::Sweep, plan: &Sweep<'_>) -> PathBuf {
     arguments.output.out.clone().unwrap_or_else(below)
 }
 
-/// What will be done, and why again.
+/// Reports the plan, and the reasons for repeating runs.
 fn tell(plan: &Sweep<'_>, found: &Found) {
     let left_out = plan.left_out.len();
     if left_out > 0 {
@@ -65,7 +65,7 @@ fn tell(plan: &Sweep<'_>, found: &Found) {
     again(found.of_another_scenario, "the scenario or a file that it names has changed");
 }
 
-/// CPU time ticks too coarsely to tell the speed of a short sweep.
+/// Reports the speed, unless the sweep is too short for the resolution of CPU time.
 fn tell_speed(swept: &Swept) {
     let Swept { runs, packets, cpu_s, wall_s, .. } = *swept;
     if runs == 0 {

@@ -1,5 +1,4 @@
-//! Tables for people: columns a little apart, a line under the heads, within
-//! the width of the terminal.
+//! Tables for people: spaced columns, a line under the heads, within the width of the terminal.
 
 use crate::cell::{Cell, Number};
 use crate::document::{Datum, Sheet};
@@ -10,60 +9,59 @@ use comfy_table::{
 };
 use std::io::stdout;
 
-/// Columns where there is no terminal.
+/// Width without a terminal, columns.
 const WIDTH: u16 = 120;
 /// Characters between two columns.
 const GAP: usize = 2;
-/// Columns that are never left out.
+/// Minimum number of columns, which are never omitted.
 const COLUMNS_MIN: usize = 2;
-/// A longer word in a cell, such as a path, may be broken.
+/// Maximum length of a word, such as a path, that is never broken.
 const WORD_MAX: usize = 40;
 
-/// A table that grows row by row.
+/// A table, built row by row.
 #[derive(Debug)]
 pub struct Table {
-    /// Which table it is, for other programs.
+    /// Name of the table, for programs.
     name: String,
     heads: Vec<String>,
     rows: Vec<Row>,
     colour: bool,
-    /// What other programs get in place of the rows.
+    /// Replacement for the rows, for programs.
     sheet: Option<Sheet>,
 }
 
 #[derive(Debug)]
 struct Row {
     cells: Vec<Cell>,
-    /// The cell with a colour.
+    /// Index and mood of the coloured cell.
     mood: Option<(usize, Mood)>,
 }
 
-/// Good, bad, or neither.
+/// Good, bad or neutral.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mood {
-    /// As it should be.
+    /// As expected.
     Good,
-    /// Worth a look.
+    /// Needs attention.
     Bad,
     /// Neither.
     Neutral,
 }
 
 impl Table {
-    /// A table with heads. Those of figures, which are set flush right, begin
-    /// with `>`.
+    /// Creates a table with heads. A leading `>` marks numeric columns, which are right-aligned.
     pub fn new(heads: &[&str]) -> Table {
         let colour = screen::colour(&stdout());
         let heads: Vec<String> = heads.iter().map(|head| head.to_string()).collect();
         Table { name: String::new(), heads, rows: Vec::new(), colour, sheet: None }
     }
 
-    /// The same with a name, which other programs tell tables apart by.
+    /// Sets the name that identifies the table to programs.
     pub fn called(self, name: &str) -> Table {
         Table { name: name.to_string(), ..self }
     }
 
-    /// The same, of which other programs get this instead.
+    /// Sets the replacement for programs.
     pub fn with_sheet(self, sheet: Sheet) -> Table {
         Table { sheet: Some(sheet), ..self }
     }
@@ -78,7 +76,7 @@ impl Table {
         self.row_with(0, mood, cells);
     }
 
-    /// Adds a row of which one cell has a mood.
+    /// Adds a row in which one cell has a mood.
     pub fn row_with(
         &mut self,
         cell: usize,
@@ -97,15 +95,14 @@ impl Table {
         self.rows.push(Row { cells, mood });
     }
 
-    /// The table as lines without spaces at their ends, the last one with a
-    /// newline. Where the width does not do, the last columns are left out, and
-    /// named below.
+    /// Renders lines without trailing spaces; the last one ends with a newline. If the width does
+    /// not suffice, the last columns are omitted and named below the table.
     pub fn text(&self) -> String {
         self.within(screen::width())
     }
 
-    /// The table for other programs: with every number behind its cells in a column
-    /// of its own, or with what people read.
+    /// The table for programs: with a column for every number behind the cells, or with the
+    /// displayed text.
     pub fn sheet(&self, in_full: bool) -> Sheet {
         if let Some(sheet) = self.sheet.as_ref().filter(|_| in_full) {
             return Sheet { name: self.name.clone(), ..sheet.clone() };
@@ -155,8 +152,7 @@ impl Table {
         }
     }
 
-    /// Characters that a column needs: no word is broken, and a figure stays on
-    /// one line with its unit.
+    /// Minimum width of a column: no word is broken, and a number stays on one line with its unit.
     fn least(&self, column: usize) -> usize {
         let head = &self.heads[column];
         let of_cell = |cell: &Cell| match head.starts_with('>') {
@@ -189,7 +185,7 @@ impl Table {
             inner.add_row(cells.map(|(at, cell)| self.coloured(row, at, &cell.shown)));
         }
         for (at, column) in inner.column_iter_mut().enumerate() {
-            // Nothing stands beyond the last column that could be kept apart from it.
+            // The last column needs no gap.
             let padding = u16::from(at + 1 < count);
             column.set_padding((0, padding));
             if self.heads[at].starts_with('>') {
@@ -213,8 +209,8 @@ impl Table {
     }
 }
 
-/// The numbers behind the cells of a column, in the order of their first, each with
-/// its unit where all have the same.
+/// The numbers behind a column's cells, in order of first occurrence, each with its unit if all
+/// cells agree.
 fn parts(cells: &[&Cell]) -> Vec<(&'static str, &'static str)> {
     let mut parts: Vec<(&str, &str)> = Vec::new();
     for Number { part, unit, .. } in cells.iter().flat_map(|cell| &cell.numbers) {
@@ -227,7 +223,7 @@ fn parts(cells: &[&Cell]) -> Vec<(&'static str, &'static str)> {
     parts
 }
 
-/// A number of a cell; a word that stands where others have numbers stays.
+/// A number of a cell; text in place of a number is kept.
 fn number(cell: &Cell, part: &str) -> Datum {
     match cell.numbers.iter().find(|number| number.part == part) {
         Some(number) => Datum::Number(number.value),
@@ -236,7 +232,7 @@ fn number(cell: &Cell, part: &str) -> Datum {
     }
 }
 
-/// A head as the name of a column: `RTT p95` is `rtt_p95`.
+/// Converts a head to a column name: `RTT p95` to `rtt_p95`.
 fn column(head: &str) -> String {
     let word = |c: char| if c.is_alphanumeric() { c.to_ascii_lowercase() } else { '_' };
     let name: String = head.chars().map(word).collect();
@@ -251,7 +247,7 @@ fn longest_word(text: &str) -> usize {
 mod tests {
     use super::*;
 
-    /// At any width no line is longer, no figure and no head is broken.
+    /// At any width no line is too long, and no number or head is broken.
     #[test]
     fn columns_are_left_out_and_not_broken() {
         let mut table = Table::new(&["flow", ">sent again", ">RTT p95", "a long remark"]);
@@ -266,8 +262,7 @@ mod tests {
         }
     }
 
-    /// Nor with colours, which stand around the words and take no room; and no line
-    /// ends in spaces that would go on to the next one.
+    /// The same with colours, which take no room; and no line ends in spaces that would wrap.
     #[test]
     fn no_line_is_wider_than_the_terminal() {
         let plain = |line: &str| {

@@ -1,4 +1,4 @@
-//! The scenarios that `knee init` writes, each with the files that it names.
+//! Scenarios written by `knee init`, with the files that they name.
 
 use clap::ValueEnum;
 
@@ -21,7 +21,7 @@ pub enum Template {
     Trace,
 }
 
-/// A file by the name that the scenario gives it, and its text.
+/// Name of a file in the scenario, and its text.
 pub type Beside = (&'static str, &'static str);
 
 impl Template {
@@ -38,7 +38,7 @@ impl Template {
         }
     }
 
-    /// The files that it names, to be written beside it.
+    /// Files that the scenario names, to be written beside it.
     pub fn files(self) -> &'static [Beside] {
         match self {
             Template::Page => &[("page.csv", include_str!("../templates/page.csv"))],
@@ -47,7 +47,7 @@ impl Template {
         }
     }
 
-    /// The file to write where none is named.
+    /// Default file name.
     pub fn default_file(self) -> String {
         let value = self.to_possible_value();
         format!("{}.toml", value.as_ref().map_or("", |value| value.get_name()))
@@ -59,7 +59,7 @@ mod tests {
     use super::*;
     use knee_scenario::{Embedded, Source, parse};
 
-    /// The scenario reads with the files beside it, and needs all of them.
+    /// The scenario is valid with its files and needs all of them.
     #[test]
     fn every_template_has_the_files_that_it_names() {
         for template in Template::value_variants() {

@@ -1,4 +1,4 @@
-//! `knee train`: a rule table for RemyCC.
+//! `knee train`: trains a rule table for RemyCC.
 
 use crate::advice::cannot_write;
 use crate::arguments::Train;
@@ -9,7 +9,7 @@ use knee_lab::{ScenarioText, TrainSettings, Trained, all_or_every_error, scenari
 use std::fs::{self, File};
 use std::io::Write;
 
-/// Trains a table and writes it; says how far it is after each round.
+/// Trains a table and writes it; reports progress after each round.
 pub fn train(arguments: &Train) -> Result<Ending, Failure> {
     let lab = lab(arguments.jobs);
     let out = &arguments.out;
@@ -54,7 +54,7 @@ fn told(trained: &Trained, arguments: &Train) -> String {
 fn write(arguments: &Train, trained: &Trained) -> Result<(), Failure> {
     let path = &arguments.out;
     if arguments.force {
-        // Not over what is there: it could be a link to something else.
+        // Never overwrite in place: the file could be a link.
         let _ = fs::remove_file(path);
     }
     File::create_new(path)

@@ -1,36 +1,36 @@
-//! What the grounds need of a host, one function for each.
+//! Requirements of the grounds on the host, one function for each.
 
 use super::host::{Capability, Host};
 use serde::Serialize;
 
-/// How it stands.
+/// Result of a check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum State {
-    /// All is there.
+    /// Everything is present.
     Ready,
     /// Something is missing.
     Lacking,
-    /// The host does not say.
+    /// The host does not provide the information.
     Unknown,
 }
 
-/// What was found about one thing.
+/// Result of one check.
 #[derive(Clone, Debug, Serialize)]
 pub struct Finding {
-    /// What was looked for.
+    /// The requirement.
     pub what: &'static str,
-    /// How it stands.
+    /// Its state.
     pub state: State,
     /// What was found.
     pub found: String,
-    /// Which ground needs it, and for what.
+    /// The ground that needs it, and the purpose.
     pub needed_for: &'static str,
-    /// What to do when it is lacking.
+    /// Advice if it is missing.
     pub advice: &'static str,
 }
 
-/// Looks at everything.
+/// Runs all checks.
 pub fn examine(host: &Host) -> Vec<Finding> {
     vec![
         simulator(),
@@ -57,8 +57,8 @@ fn simulator() -> Finding {
     }
 }
 
-/// `struct_ops` for congestion control came with 5.6, what Knee's BPF
-/// controllers use of it (`cong_control` with arguments) with 6.10.
+/// `struct_ops` for congestion control requires Linux 5.6; the features that Knee's BPF controllers
+/// use (`cong_control` with arguments) require 6.10.
 fn kernel(host: &Host) -> Finding {
     let release = host.text("proc/sys/kernel/osrelease");
     let version = release.as_deref().and_then(version);
@@ -180,8 +180,8 @@ fn btf(host: &Host) -> Finding {
     }
 }
 
-/// Programs that steer are attached to a control group, and their way back stands in the
-/// BPF file system.
+/// Steering programs attach to a control group, and the pins that undo them live in the BPF file
+/// system.
 fn steering(host: &Host) -> Finding {
     let mounts = host.text("proc/self/mounts");
     let has = |kind: &str| {
@@ -218,7 +218,7 @@ fn mptcp(host: &Host) -> Finding {
     }
 }
 
-/// In the kernel now, and as modules that it could load.
+/// Controllers in the kernel, and available as modules.
 fn controllers(host: &Host) -> Finding {
     let now = host.text("proc/sys/net/ipv4/tcp_available_congestion_control");
     let release = host.text("proc/sys/kernel/osrelease").unwrap_or_default();
@@ -268,7 +268,7 @@ mod tests {
         fs::write(path, text).unwrap();
     }
 
-    /// A desktop with everything, its user being nobody in particular.
+    /// A fully equipped desktop with an unprivileged user.
     fn desktop() -> tempfile::TempDir {
         let folder = tempfile::tempdir().unwrap();
         for (name, text) in [
@@ -298,7 +298,7 @@ mod tests {
         findings.filter(|one| one.state == State::Lacking).map(|one| one.what).collect()
     }
 
-    /// In a user namespace it makes networks and devices.
+    /// Networks and devices are created in a user namespace.
     #[test]
     fn a_user_lacks_privileges_on_the_host_only() {
         assert_eq!(lacking(desktop().path()), ["SCHED_FIFO", "BPF"]);
@@ -308,7 +308,7 @@ mod tests {
         assert_eq!(lacking(hardened.path()), expected);
     }
 
-    /// Bits 12, 21, 23 and 39, as capabilities(7) numbers them.
+    /// Capability bits 12, 21, 23 and 39, numbered as in capabilities(7).
     #[test]
     fn root_lacks_nothing() {
         let host = desktop();
@@ -325,7 +325,7 @@ mod tests {
         }
     }
 
-    /// Then SCHED_FIFO is granted and never runs.
+    /// With a zero budget, SCHED_FIFO is granted but never runs.
     #[test]
     fn real_time_without_time_is_lacking() {
         let host = desktop();
@@ -361,7 +361,7 @@ mod tests {
         }
     }
 
-    /// What the kernel has not is named, and what it has as a module is not.
+    /// Only controllers that the kernel lacks also as a module are listed.
     #[test]
     fn controllers_that_the_kernel_lacks_are_named() {
         let host = desktop();

@@ -1,10 +1,9 @@
-//! The files in which Linux says what it allows. Reading them changes
-//! nothing.
+//! Files that describe what Linux permits. Reading them has no side effects.
 
 use std::fs::{self, OpenOptions};
 use std::path::PathBuf;
 
-/// A host, seen through its files.
+/// A host, accessed through its files.
 #[derive(Debug)]
 pub struct Host {
     root: PathBuf,
@@ -15,7 +14,7 @@ pub struct Host {
 pub enum Capability {
     /// Network interfaces, TUN.
     NetAdmin = 12,
-    /// Namespaces; whatever has no capability of its own.
+    /// Namespaces, and everything without its own capability.
     SysAdmin = 21,
     /// Real-time scheduling.
     SysNice = 23,
@@ -24,7 +23,7 @@ pub enum Capability {
 }
 
 impl Host {
-    /// The host that this runs on.
+    /// The current host.
     pub fn this() -> Host {
         Host { root: PathBuf::from("/") }
     }
@@ -35,13 +34,13 @@ impl Host {
         Host { root: root.to_path_buf() }
     }
 
-    /// What a file says, without space around it.
+    /// Contents of a file without surrounding whitespace.
     pub fn text(&self, path: &str) -> Option<String> {
         let text = fs::read_to_string(self.root.join(path)).ok()?;
         Some(text.trim().to_string())
     }
 
-    /// The number that a file says.
+    /// Contents of a file as a number.
     pub fn number(&self, path: &str) -> Option<i64> {
         self.text(path)?.parse().ok()
     }
@@ -71,7 +70,7 @@ impl Host {
         line.split_whitespace().next().map(str::to_string)
     }
 
-    /// Names of the files that begin so and stand in a folder, at any depth.
+    /// Names of files with a prefix, at any depth below a folder.
     pub fn files(&self, folder: &str, beginning: &str) -> Vec<String> {
         let mut found = Vec::new();
         let mut folders = vec![self.root.join(folder)];

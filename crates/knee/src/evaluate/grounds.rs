@@ -1,4 +1,4 @@
-//! `knee evaluate --on sim,kernel`: do both say the same?
+//! `knee evaluate --on sim,kernel`: agreement between grounds.
 
 use crate::arguments;
 use crate::document::Document;
@@ -70,7 +70,7 @@ fn headline(one: &EvaluationGrounds) -> String {
     )
 }
 
-/// Every comparison; those in which the grounds differ stand out.
+/// Table of all comparisons; those where the grounds differ are highlighted.
 fn table(one: &EvaluationGrounds) -> Table {
     let [first, second] = one.grounds.each_ref().map(|ground| format!(">{ground}"));
     let heads = ["§", "criterion", "controllers", &first, &second, "same"];

@@ -1,12 +1,11 @@
-//! Keys of a scenario file and workloads, from the JSON Schema: the reader's own
-//! declarations.
+//! Keys and workloads of a scenario file, from its JSON Schema, which is generated from the
+//! parser's declarations.
 
 use crate::document::Document;
 use crate::table::Table;
 use serde_json::Value;
 
-/// Tables of a scenario file, and the name of each in the schema: those before
-/// the workloads' and those behind.
+/// Tables of a scenario file with their names in the schema, before and after those of workloads.
 const BEFORE: [(&str, &str); 4] = [
     ("at the top", ""),
     ("[link.NAME]", "LinkFile"),
@@ -19,13 +18,13 @@ const BEHIND: [(&str, &str); 3] = [
     ("[[claim]]", "ClaimFile"),
 ];
 
-/// All tables: the heading of each, and its name in the schema.
+/// All tables with their headings and names in the schema.
 fn sections(schema: &Value) -> Vec<(String, String)> {
     let fixed = |(heading, name): (&str, &str)| (heading.to_string(), name.to_string());
     let workloads = forms(schema).flat_map(settings).filter_map(|(name, described)| {
         Some((format!("workload = {{ {name} = {{ … }} }}"), referred(described)?.to_string()))
     });
-    // A size is a definition as well, but has no keys.
+    // A size is a definition too, but has no keys.
     let tables = workloads.filter(|(_, name)| keys(table_of(schema, name)).next().is_some());
     BEFORE.map(fixed).into_iter().chain(tables).chain(BEHIND.map(fixed)).collect()
 }
@@ -44,7 +43,7 @@ pub fn document() -> Document {
     all.reduce(|all, next| all.words("\n").then(next)).unwrap_or_default()
 }
 
-/// The forms that a workload can have: names alone, or a table of one key.
+/// The forms of a workload: a name, or a table with one key.
 fn forms(schema: &Value) -> impl Iterator<Item = &Value> {
     table_of(schema, "Workload")["anyOf"].as_array().into_iter().flatten()
 }
@@ -54,7 +53,7 @@ fn settings(form: &Value) -> impl Iterator<Item = (&String, &Value)> {
     form["properties"].as_object().into_iter().flatten()
 }
 
-/// The definition to which a schema refers.
+/// The definition that a schema refers to.
 fn referred(described: &Value) -> Option<&str> {
     described["$ref"].as_str()?.strip_prefix("#/$defs/")
 }
@@ -78,7 +77,7 @@ pub fn workload_names() -> Vec<String> {
     names
 }
 
-/// Workloads, each with its parameters.
+/// Workloads with their parameters.
 pub fn workloads() -> Document {
     let schema = knee_scenario::json_schema();
     let mut document = Document::default().words("bulk: Sends all the time.\n");
@@ -96,7 +95,7 @@ pub fn workloads() -> Document {
     document
 }
 
-/// A definition of the schema; the schema itself without a name.
+/// A definition of the schema, or the schema itself for an empty name.
 fn table_of<'s>(schema: &'s Value, name: &str) -> &'s Value {
     if name.is_empty() { schema } else { &schema["$defs"][name] }
 }
@@ -106,7 +105,7 @@ fn keys(described: &Value) -> impl Iterator<Item = (String, String)> {
     keys.map(|(name, key)| (name.clone(), line(&key["description"])))
 }
 
-/// A description without its line ends.
+/// A description on one line.
 fn line(description: &Value) -> String {
     let words = description.as_str().unwrap_or_default().split_whitespace();
     words.collect::<Vec<_>>().join(" ")
@@ -116,7 +115,7 @@ fn line(description: &Value) -> String {
 mod tests {
     use super::*;
 
-    /// Every table is found in the schema, and every key has a meaning.
+    /// Every table exists in the schema, and every key has a description.
     #[test]
     fn every_key_is_described() {
         let schema = knee_scenario::json_schema();
@@ -127,7 +126,7 @@ mod tests {
         }
     }
 
-    /// Those of the format, with the parameters of one of them.
+    /// All workloads are listed, with the parameters of one of them.
     #[test]
     fn workloads_are_listed() {
         let names = workload_names();

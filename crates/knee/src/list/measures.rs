@@ -1,4 +1,4 @@
-//! Measures that a claim can name, from their table. Their formulas are in
+//! Measures that a claim can name, from the table of measures. Their formulas are in
 //! docs/measures.md.
 
 use crate::document::Document;
@@ -48,7 +48,7 @@ fn unit(measure: &Declared) -> &'static str {
     }
 }
 
-/// With the keys of the claim that it has parameters by.
+/// The meaning, followed by the keys of the claim that are its parameters.
 fn meaning(measure: &Declared) -> String {
     let keys: Vec<&str> = measure.needs().chain(measure.takes().iter().copied()).collect();
     match keys.as_slice() {
@@ -61,7 +61,7 @@ fn meaning(measure: &Declared) -> String {
 mod tests {
     use super::*;
 
-    /// What a scenario accepts is listed, with its unit and its keys.
+    /// A measure that a scenario accepts is listed with its unit and keys.
     #[test]
     fn a_line_has_all_that_a_claim_needs() {
         let text = document().text();

@@ -1,10 +1,10 @@
-//! Controllers, schedulers and AQMs with their presets, from the registries.
+//! Registered controllers, schedulers and AQMs with their presets.
 
 use crate::document::Document;
 use crate::table::Table;
 use knee_registry::{Entry, Preset};
 
-/// Names of all of a registry, presets after what they are presets of.
+/// All names of a registry, each followed by its presets.
 pub fn names<B>(entries: &'static [Entry<B>]) -> Vec<String> {
     let named = |entry: &'static Entry<B>| {
         std::iter::once(entry.name).chain(entry.presets.iter().map(|preset| preset.name))
@@ -12,7 +12,7 @@ pub fn names<B>(entries: &'static [Entry<B>]) -> Vec<String> {
     entries.iter().flat_map(named).map(str::to_string).collect()
 }
 
-/// Each with its parameters and presets.
+/// All entries with their parameters and presets.
 pub fn document<B>(entries: &[Entry<B>]) -> Document {
     let all = entries.iter().map(one);
     all.reduce(|all, next| all.words("\n").then(next)).unwrap_or_default()
@@ -43,8 +43,7 @@ fn preset(preset: &Preset) -> String {
 mod tests {
     use super::*;
 
-    /// The AQMs that the scenario's template names, each with its source and
-    /// what it takes.
+    /// All AQMs in the scenario template are listed, with source and parameters.
     #[test]
     fn aqms_of_the_template_are_listed() {
         let names = names(knee_link::aqms());

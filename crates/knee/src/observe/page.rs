@@ -1,4 +1,4 @@
-//! The page of `knee observe`.
+//! Page of `knee observe`.
 
 use crate::failure::Failure;
 use knee_live::Observer;
@@ -8,11 +8,11 @@ use std::path::Path;
 #[cfg(feature = "live")]
 pub use shown::listen;
 
-/// Where a page will be: nowhere, in this build.
+/// Place of a page; uninhabited, since this build has none.
 #[cfg(not(feature = "live"))]
 pub enum Place {}
 
-/// Says which build can.
+/// Names the build that supports it.
 #[cfg(not(feature = "live"))]
 pub fn listen(_address: SocketAddr, _directory: &Path) -> Result<Place, Failure> {
     Err(Failure::Usage(
@@ -25,7 +25,7 @@ pub fn listen(_address: SocketAddr, _directory: &Path) -> Result<Place, Failure>
 
 #[cfg(not(feature = "live"))]
 impl Place {
-    /// Shows nothing.
+    /// Unreachable.
     pub fn show(self, _observer: &mut Observer) -> Result<(), Failure> {
         match self {}
     }
@@ -39,10 +39,10 @@ mod shown {
     use knee_live::page::{Page, PageError};
     use std::net::TcpListener;
 
-    /// Where a page will be, and what it shows already.
+    /// The listener of a page, and its initial contents.
     pub struct Place(TcpListener, Live);
 
-    /// Takes the address of a page, and reads what the files of the last hour hold.
+    /// Binds the page's address and reads the files of the last hour.
     pub fn listen(address: SocketAddr, directory: &Path) -> Result<Place, Failure> {
         let listener = knee_live::page::listen(address).map_err(|error| {
             let what = error.to_string();
@@ -68,7 +68,7 @@ mod shown {
     }
 
     impl Place {
-        /// Shows what is observed from now on, until the page is dropped.
+        /// Serves observations from now on, until the page is dropped.
         pub fn show(self, observer: &mut Observer) -> Result<Page, Failure> {
             let Place(listener, live) = self;
             let begin = |error| Failure::Internal(format!("cannot show a page: {error}"));

@@ -1,4 +1,4 @@
-//! The table of a sweep.
+//! Table of a sweep.
 
 use crate::cell::Cell;
 use crate::document::Document;
@@ -6,7 +6,7 @@ use crate::table::Table;
 use knee_lab::words::NONE;
 use knee_record::{PointGroup, PointMeasure, SweepMeasure, SweepSummary, Unit};
 
-/// Measures in the table: of those that there are, the first few.
+/// Measures for the table, in order of preference; the first available ones are shown.
 const SHOWN: [&str; 10] = [
     "completion_s",
     "completion_over_bound",
@@ -21,7 +21,7 @@ const SHOWN: [&str; 10] = [
 ];
 const COLUMNS_MAX: usize = 5;
 
-/// Title, points, and what they say.
+/// Title, points and conclusions.
 pub fn document(summary: &SweepSummary) -> Document {
     let document = Document::default().words(format!("{}\n\n", summary.name));
     let document = document.table(points(summary));
@@ -31,7 +31,7 @@ pub fn document(summary: &SweepSummary) -> Document {
     }
 }
 
-/// A row for each point and group of flows.
+/// One row for each point and flow group.
 fn points(summary: &SweepSummary) -> Table {
     let measures = shown(summary);
     let groups: Vec<&String> = summary.groups.iter().filter(|group| *group != "*").collect();
@@ -54,13 +54,13 @@ fn points(summary: &SweepSummary) -> Table {
     table
 }
 
-/// The heading of a column.
+/// Heading of a column.
 fn short(measure: &SweepMeasure) -> String {
     let name = measure.name.trim_end_matches("_bps").trim_end_matches("_s");
     name.replace("rtt", "RTT").replace("retransmit_ratio", "sent again").replace('_', " ")
 }
 
-/// Those that some group in the table has: of groups of one flow none is fair.
+/// Measures that some group in the table has; groups of one flow have no fairness.
 fn shown(summary: &SweepSummary) -> Vec<&SweepMeasure> {
     let groups = || summary.points.iter().flat_map(|point| &point.groups);
     let has =
@@ -74,8 +74,8 @@ fn figure(measure: &SweepMeasure, group: &PointGroup) -> Cell {
     value(measure.unit, group.measures.get(&measure.name))
 }
 
-/// A measure over several runs: the mean with its interval, or in how many it never came
-/// about.
+/// Formats a measure over several runs: the mean with its interval, or in how many runs the event
+/// never occurred.
 pub fn value(unit: Unit, measure: Option<&PointMeasure>) -> Cell {
     match measure {
         None => NONE.into(),
@@ -91,8 +91,8 @@ pub fn value(unit: Unit, measure: Option<&PointMeasure>) -> Cell {
     }
 }
 
-/// What the measures of the table say about the setting that the headline is about; of
-/// one whose values are not compared, about the last that is.
+/// Conclusions about the headline setting, or about the last compared setting if the headline's
+/// values are not compared.
 fn verdicts(summary: &SweepSummary) -> Vec<String> {
     let compared: Vec<usize> = summary.verdicts.iter().map(|verdict| verdict.key).collect();
     let about = summary.about.filter(|key| compared.contains(key));
