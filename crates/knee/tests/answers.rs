@@ -1,6 +1,5 @@
-//! Answers to what a scenario asks, on scenarios with a known truth: two links
-//! that help, hurt or make no difference together; mixes in which one controller
-//! must win, must lose, or must not matter.
+//! Answers to a scenario's questions, with a known truth: two links that help, hurt or do not
+//! matter together; mixes in which a controller must win, lose or not matter.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -10,7 +9,7 @@ use common::{expect, folder_with, json, knee, texts};
 use serde_json::Value;
 use std::path::Path;
 
-/// A file over two paths: rate and one-way delay of each.
+/// A file over two paths, each with a rate and a one-way delay.
 fn two_links(file: &str, scheduler: &str, links: [(&str, &str, &str); 2]) -> String {
     let mut text = "name = \"Two links\"\nduration = \"60 s\"\n".to_string();
     for (name, rate, delay) in links {
@@ -27,7 +26,7 @@ fn two_links(file: &str, scheduler: &str, links: [(&str, &str, &str); 2]) -> Str
     )
 }
 
-/// Runs it; gives what was printed and `answers.json`.
+/// Runs it; returns the printed text and `answers.json`.
 fn answered(text: &str, more: &str) -> (String, Value) {
     let folder = folder_with("a.toml", text);
     let printed = expect(folder.path(), &format!("run a.toml --out out {more}"), 0);
@@ -39,7 +38,7 @@ fn answered(text: &str, more: &str) -> (String, Value) {
     (printed, answers)
 }
 
-/// The sentences of the document stand on the screen and on the page.
+/// Checks that the document's sentences are on screen and on the page.
 fn assert_said(printed: &str, page: &str, answers: &Value) {
     let plain = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
     let (printed, page) = (plain(printed), plain(page));
@@ -53,7 +52,7 @@ fn assert_said(printed: &str, page: &str, answers: &Value) {
     }
 }
 
-/// What goes into a pull request has the same sentences, and each class of a mix.
+/// Checks that Markdown has the same sentences, and each class of a mix.
 fn assert_in_markdown(folder: &Path, answers: &Value) {
     let markdown = expect(folder, "report out --markdown", 0).replace('\\', "");
     let paths = answers["paths"].as_array().unwrap().iter().map(|one| &one["sentence"]);
@@ -73,8 +72,8 @@ fn assert_valid(folder: &Path, answers: &Value) {
     }
 }
 
-/// Two equal links carry twice as much as one: the file takes half the time,
-/// less what both need to get under way.
+/// Two equal links carry twice as much as one: the file takes half the time, plus the start-up of
+/// both.
 #[test]
 fn two_equal_links_are_used() {
     let links = [("left", "10 Mbit/s", "10 ms"), ("right", "10 Mbit/s", "10 ms")];
@@ -84,13 +83,13 @@ fn two_equal_links_are_used() {
     assert!(printed.contains(": use both, ") && printed.contains(" sooner"), "{printed}");
     let ratio = answer["compared"]["estimate"].as_f64().unwrap();
     assert!((0.49..0.62).contains(&ratio), "{printed}");
-    // 10 MB in 1448 of 1500 bytes at 10 Mbit/s, and no sooner.
+    // The minimum for 10 MB in 1448 of every 1500 bytes at 10 Mbit/s.
     let alone = answer["alone"][0]["interval"]["mean"].as_f64().unwrap();
     assert!((8.28..9.5).contains(&alone), "{printed}");
 }
 
-/// Turn by turn over a link with a twentieth of the rate and a deep queue, and
-/// nothing that waits there is repeated: the fast one alone is done long before.
+/// Round robin over a slow link with a twentieth of the rate and a deep queue, without reinjection:
+/// the fast link alone finishes much earlier.
 #[test]
 fn a_slow_link_that_the_fast_one_waits_for_is_left_alone() {
     let links = [("fast", "20 Mbit/s", "10 ms"), ("slow", "1 Mbit/s", "200 ms")];
@@ -106,7 +105,7 @@ fn a_slow_link_that_the_fast_one_waits_for_is_left_alone() {
     assert!(answer["waited_s"].as_f64().unwrap() > 0.01, "{printed}");
 }
 
-/// What fits the first window goes over one link, whichever else there is.
+/// Data within the initial window uses one link, whatever others exist.
 #[test]
 fn a_link_that_is_not_needed_makes_no_difference() {
     let links = [("fast", "20 Mbit/s", "10 ms"), ("other", "20 Mbit/s", "60 ms")];
@@ -116,7 +115,7 @@ fn a_link_that_is_not_needed_makes_no_difference() {
     assert!(printed.contains("Next to nothing goes over the rest"), "{printed}");
 }
 
-/// One that ends over no single path, but over both.
+/// A file that finishes over both paths but over neither alone.
 #[test]
 fn what_ends_over_no_link_alone_is_told() {
     let links = [("left", "10 Mbit/s", "10 ms"), ("right", "10 Mbit/s", "10 ms")];
@@ -141,14 +140,14 @@ fn alternatives_can_be_left_out_and_survive_the_page() {
     expect(at, "report out/repeat-2", 0);
     let again = String::from_utf8(std::fs::read(at.join("out/repeat-2/report.html")).unwrap());
     assert!(again.unwrap().contains("Both together finish in"));
-    // With other jobs the same bytes.
+    // Other values of `--jobs` give the same bytes.
     expect(at, "run a.toml --out one --jobs 1", 0);
     expect(at, "run a.toml --out two --jobs 2", 0);
     let read = |out: &str| std::fs::read(at.join(out).join("answers.json")).unwrap();
     assert_eq!(read("one"), read("two"));
 }
 
-/// Two halves of one process over a link; `sizes` of all transfers.
+/// Two halves of one process over a link; `sizes` applies to all transfers.
 fn mix(ours: &str, theirs: &str, link: &str, sizes: &str, interval: &str) -> String {
     let flow = |name: &str, cc: &str| {
         format!(
@@ -164,11 +163,10 @@ fn mix(ours: &str, theirs: &str, link: &str, sizes: &str, interval: &str) -> Str
     )
 }
 
-/// A long path with 2 % of random loss and capacity to spare. By the response
-/// function of RFC 9438 CUBIC gets some 1 Mbit/s there, BBR version 1 does not
-/// answer to loss.
+/// A long path with 2 % random loss and spare capacity. By the response function of RFC 9438 CUBIC
+/// gets about 1 Mbit/s; BBR version 1 does not respond to loss.
 const LOSSY: &str = "rate = \"200 Mbit/s\"\ndelay = \"40 ms\"\nbuffer = \"4 BDP\"\nloss = \"2 %\"";
-/// The same without loss, and next to no load.
+/// The same path without loss and almost without load.
 const CLEAN: &str = "rate = \"1 Gbit/s\"\ndelay = \"40 ms\"\nbuffer = \"4 BDP\"";
 
 fn effects(answers: &Value) -> Vec<(String, String)> {
@@ -186,7 +184,7 @@ fn bbr_wins_large_objects_over_a_lossy_path() {
     assert_eq!(answers["mix"]["classes"][0]["throughput"], true);
 }
 
-/// Test and control the other way round: the same truth, told of the other.
+/// Test and control swapped: the result is reversed.
 #[test]
 fn what_wins_as_test_loses_as_test_when_sides_change() {
     let text = mix("reno", "bbr", LOSSY, "\"5 MB\"", "3 s");
@@ -195,8 +193,8 @@ fn what_wins_as_test_loses_as_test_when_sides_change() {
     assert!(printed.contains("clients: keep bbr: reno is worse for 3 to 30 MB"), "{printed}");
 }
 
-/// A window of one segment that does not grow takes a round trip for each: small
-/// objects take many times as long as under CUBIC.
+/// A constant window of one segment takes a round trip for each: small objects take many times as
+/// long as under CUBIC.
 #[test]
 fn a_window_of_one_segment_loses_small_objects() {
     let one = "fixed\", window = \"1 packets";
@@ -210,7 +208,7 @@ fn a_window_of_one_segment_loses_small_objects() {
     assert!(printed.contains("clients: keep cubic: fixed is worse for under 100 kB"), "{printed}");
 }
 
-/// Small objects fit the initial window: no controller has a say.
+/// Small objects fit into the initial window, so controllers do not matter.
 #[test]
 fn small_objects_within_the_first_window_make_no_difference() {
     let (printed, answers) = answered(&mix("bbr", "cubic", CLEAN, "\"8 kB\"", "200 ms"), "");
@@ -235,8 +233,7 @@ fn the_same_controller_on_both_sides_makes_no_difference() {
     assert!(classes.iter().all(|class| class["compared"]["estimate"] == 1.0), "{printed}");
 }
 
-/// The classes are those that the documentation names, and nearly empty ones are
-/// merged with a neighbour.
+/// The classes are the documented ones, and nearly empty ones are merged with a neighbour.
 #[test]
 fn rare_sizes_stand_in_one_row() {
     let sizes = "{ median = \"20 kB\", sigma = 1.6, max = \"2 MB\" }";
@@ -249,11 +246,11 @@ fn rare_sizes_stand_in_one_row() {
         .iter()
         .map(|class| class["transfers"].as_u64().unwrap())
         .sum();
-    // Two halves, 55 s after the warm-up at one each 300 ms, ten seeds.
+    // Two halves, one arrival per 300 ms for 55 s after the warm-up, ten seeds.
     assert!((3300..4000).contains(&counted), "{counted}");
 }
 
-/// The table comes before the figures, no line is wider than the terminal.
+/// The table precedes the figures, and no line is wider than the terminal.
 #[test]
 fn the_answer_stands_first_and_fits() {
     let text = mix("bbr", "cubic", LOSSY, "\"5 MB\"", "3 s");

@@ -1,5 +1,5 @@
-//! `knee bond` from the command line, as far as it needs no network: keys, and what is
-//! wrong. `docs/bond.md` is done word for word besides, and `knee-bond` has its own tests.
+//! `knee bond` on the command line, without a network: keys and errors. Another test follows
+//! `docs/bond.md` literally, and `knee-bond` has its own tests.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 

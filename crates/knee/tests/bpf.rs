@@ -1,4 +1,4 @@
-//! `knee cc` on the running kernel; with the feature `bpf` alone.
+//! `knee cc` on the running kernel; only with the feature `bpf`.
 
 mod common;
 
@@ -14,7 +14,7 @@ fn is_offered() -> bool {
     names.split_whitespace().any(|name| name == "bbr_low_delay")
 }
 
-/// Why it cannot run here; none: it can.
+/// The missing requirement; `None` if there is none.
 fn lack() -> Option<&'static str> {
     let mounts = fs::read_to_string("/proc/mounts").unwrap_or_default();
     if !mounts.lines().any(|line| line.split(' ').nth(1) == Some("/sys/fs/bpf")) {
@@ -26,7 +26,7 @@ fn lack() -> Option<&'static str> {
     (!nix::unistd::geteuid().is_root()).then_some("the host lacks root")
 }
 
-/// The kernel itself says what it offers.
+/// The kernel's own list must show the controllers.
 fn bpf_controllers_come_and_go() -> Result<(), Skipped> {
     if let Some(lack) = lack() {
         return Err(Skipped::lack(lack));

@@ -33,7 +33,7 @@ fn compare_says_what_differs() {
     assert!(itself["differences"].as_array().unwrap().iter().all(same));
 }
 
-/// Any number of runs, each beside the first; what they were given comes first.
+/// Any number of runs are compared with the first; differing inputs come first.
 #[test]
 fn several_runs_are_compared_with_the_first() {
     let folder = folder_with("a.toml", SMALL);
@@ -47,7 +47,7 @@ fn several_runs_are_compared_with_the_first() {
     assert!(first.starts_with("what differs") && first.contains("r40"), "{printed}");
     let rate = printed.lines().find(|line| line.starts_with("link.bottleneck.rate")).unwrap();
     assert!(["10 Mbit/s", "20 Mbit/s", "40 Mbit/s"].iter().all(|r| rate.contains(r)), "{rate}");
-    // A buffer in BDP grows with the rate, and nothing else was given otherwise.
+    // Only the rate and a buffer in BDP, which grows with it, differ.
     let given = printed.lines().skip(2).take_while(|line| !line.is_empty());
     let given: Vec<&str> = given.filter_map(|line| line.split("  ").next()).collect();
     assert!(given.iter().all(|key| key.starts_with("link.bottleneck.")), "{given:?}");
@@ -63,7 +63,7 @@ fn several_runs_are_compared_with_the_first() {
     );
     let validator = jsonschema::validator_for(&schema).unwrap();
     assert!(validator.is_valid(&document), "{document}");
-    // A part of a whole differs by points; a ratio of it would be a part of a part.
+    // Fractions differ by points; a ratio of fractions would be misleading.
     let single = expect(at, "compare r10/repeat-1 r20/repeat-1 r40/repeat-1 --all", 0);
     for line in single.lines().filter(|line| line.contains("utilisation")) {
         assert!(line.contains(" points)") && !line.contains(" %)"), "{line}");
@@ -74,8 +74,8 @@ fn several_runs_are_compared_with_the_first() {
     complaint(at, "compare r10", 2);
 }
 
-/// Repeats are compared in pairs of the same seed: twice the rate is a
-/// difference; another build of the same scenario is none.
+/// Repeats are compared in pairs with the same seed: twice the rate is a difference; the same
+/// scenario again is none.
 #[test]
 fn repeats_are_compared_in_pairs() {
     let folder = folder_with("a.toml", SMALL);
@@ -117,7 +117,7 @@ fn what_is_no_run_is_refused() {
     }
 }
 
-/// What `knee init` writes is sound, runs, and its claim holds.
+/// The scenario of `knee init` is valid and runs, and its claim holds.
 #[test]
 fn the_template_runs() {
     let folder = tempfile::tempdir().unwrap();
@@ -134,8 +134,7 @@ fn the_template_runs() {
     expect(at, "check first.toml", 0);
 }
 
-/// Every template is written under its name, refuses to overwrite anything,
-/// runs, and what it claims holds.
+/// Every template is written under its name, overwrites nothing and runs, and its claims hold.
 #[test]
 fn every_template_runs() {
     let folder = tempfile::tempdir().unwrap();
@@ -157,7 +156,7 @@ fn every_template_runs() {
     }
     let after: Vec<Vec<u8>> = written.iter().map(|path| fs::read(path).unwrap()).collect();
     assert_eq!(before, after);
-    // The mix is made for two minutes; a part of it shows that it runs.
+    // The mix takes two minutes; a part of it suffices here.
     for name in ["page", "video", "two-links", "trace", "coexist"] {
         expect(at, &format!("run {name}.toml"), 0);
     }
@@ -167,7 +166,7 @@ fn every_template_runs() {
     assert!(folder.path().join("page.toml").is_file() && folder.path().join("page.csv").is_file());
 }
 
-/// A name from each list is accepted by a scenario.
+/// A scenario accepts a name from each list.
 #[test]
 fn lists_name_what_scenarios_take() {
     let folder = folder_with("a.toml", SMALL);
@@ -192,7 +191,7 @@ fn lists_name_what_scenarios_take() {
     }
 }
 
-/// Each shell's own parser takes the completions.
+/// Each shell's own parser accepts its completions.
 #[test]
 fn shells_take_their_completions() {
     let folder = tempfile::tempdir().unwrap();
@@ -241,8 +240,7 @@ fn the_doctor_only_looks() {
     assert!(printed.contains(release.trim()), "{printed}");
 }
 
-/// Help goes to the standard output when asked for, and to the standard
-/// error when something is missing.
+/// Help goes to standard output on request, and to standard error if an argument is missing.
 #[test]
 fn help_is_given_when_something_is_missing() {
     let folder = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! `knee compare`: points of sweeps, words, and the page.
+//! `knee compare`: points of sweeps, sentences, and the page.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -17,8 +17,7 @@ fn measure<'d>(document: &'d Value, group: &str, name: &str) -> &'d Value {
     all.find(|one| one["group"] == group && one["name"] == name).unwrap()
 }
 
-/// A sweep's folder stands for its points, `@KEY=VALUE` for some of them; values are
-/// those of the sweep.
+/// A sweep's folder selects all its points, `@KEY=VALUE` some of them; the values are the sweep's.
 #[test]
 fn points_of_a_sweep_are_compared() {
     let folder = folder_with("a.toml", SMALL);
@@ -45,7 +44,7 @@ fn points_of_a_sweep_are_compared() {
     assert!(said.contains("sw@flow.bbr.cc=bbr|reno|cubic"), "{said}");
     assert!(complaint(at, "compare sw@cc=reno", 2).contains("one run alone"));
 
-    // A point beside runs of the same scenario: the same values, hence no difference.
+    // A point against runs of the same scenario: equal values, so no difference.
     expect(at, "run a.toml --set flow.bbr.cc=reno --repeat 4 --out runs", 0);
     let mixed = parsed(&expect(at, "compare sw@cc=reno runs --format json", 0));
     assert_eq!(mixed["given"], serde_json::json!([]));
@@ -56,7 +55,7 @@ fn points_of_a_sweep_are_compared() {
     assert!(complaint(at, "compare sw@cc=reno runs/repeat-1", 2).contains("a single run"));
 }
 
-/// A flow without a name in the scenario bears its controller's: it is the same flow.
+/// A flow without a name is named after its controller and stays the same flow.
 #[test]
 fn a_flow_that_bears_its_controllers_name_is_one_flow() {
     let text = SMALL.replace("name = \"bbr\"\n", "");
@@ -74,8 +73,7 @@ fn a_flow_that_bears_its_controllers_name_is_one_flow() {
     assert_eq!(what, ["flow.bbr.cc", "flow.bbr.name"]);
 }
 
-/// Twice the rate of the link is twice the goodput, and better; the answer says so, in
-/// the terminal and on the page.
+/// Twice the link rate is twice the goodput, and better, in the terminal and on the page.
 #[test]
 fn the_answer_is_in_the_terminal_and_on_the_page() {
     let folder = folder_with("a.toml", SMALL);
@@ -101,7 +99,7 @@ fn the_answer_is_in_the_terminal_and_on_the_page() {
     for chart in ["data-chart=\"rate\"", "data-chart=\"rtt\"", "data-chart=\"distribution\""] {
         assert!(page.contains(chart), "{chart}");
     }
-    // The page again, and a folder that is taken.
+    // Rewriting the page, and a folder that is not empty.
     expect(at, "report c", 0);
     assert!(fs::read_to_string(at.join("c/report.html")).unwrap() == page);
     assert!(complaint(at, "compare r10 r20 --out c", 2).contains("not empty"));

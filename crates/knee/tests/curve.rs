@@ -1,12 +1,11 @@
-//! `knee curve`: the points against what a path of constant rate allows, the
-//! picture, and what is refused.
+//! `knee curve`: points against theory for a path of constant rate, the picture, and refusals.
 
 mod common;
 
 use common::{SMALL, complaint, expect, folder_with};
 use std::fs;
 
-/// 40 ms and 50 kB in flight, as much buffer again.
+/// 40 ms and a BDP of 50 kB, with as much buffer.
 const PATH: &str = r#"
 name = "A path"
 duration = "4 s"
@@ -26,8 +25,7 @@ name = "flow"
 cc = { name = "fixed", window = "20 packets" }
 "#;
 
-/// A row: window in packets, in BDP, rate in Mbit/s, RTT in ms, per cent sent
-/// again.
+/// A row: window in packets, in BDP, rate in Mbit/s, RTT in ms, per cent retransmitted.
 fn rows(printed: &str) -> Vec<[f64; 5]> {
     let in_units = |value: &str, unit: &str| -> Option<f64> {
         let value: f64 = value.parse().ok()?;
@@ -53,8 +51,8 @@ fn rows(printed: &str) -> Vec<[f64; 5]> {
     printed.lines().filter_map(row).collect()
 }
 
-/// Up to one BDP a window per round trip; from there on the rate of the link and
-/// the time that the window takes at it; beyond the buffer, losses.
+/// Up to one BDP, one window per round trip; above it, the link rate and the time that the window
+/// takes at it; beyond the buffer, losses.
 #[test]
 fn the_points_are_those_of_the_path() {
     let folder = folder_with("path.toml", PATH);
@@ -64,16 +62,16 @@ fn the_points_are_those_of_the_path() {
     for [window, bdp, rate, rtt, again] in rows {
         let bits = window * 12_000.0;
         assert!((bdp - bits / 400_000.0).abs() < 0.006, "{window} packets are {bdp} BDP");
-        // With an ACK for every second packet some wait, the fewer the more.
+        // With an ACK for every second packet some packets wait, relatively more in small windows.
         let (expected, late) = ((bits / 40e3).min(10.0), 2.0 / window);
         assert!(rate <= 10.01 && rate <= expected * 1.01, "{window}: {rate} Mbit/s");
         assert!(rate >= expected * (1.0 - late) - 0.05, "{window}: {rate} Mbit/s");
         if again < 0.1 {
-            // An odd packet waits for the timer of delayed ACKs, 40 ms.
+            // An odd packet waits for the delayed ACK timer, 40 ms.
             let (least, wait) = ((bits / 10e3).max(40.0), if window < 5.0 { 40.0 } else { 8.0 });
             assert!((least * 0.97..least + wait).contains(&rtt), "{window}: {rtt} ms");
         }
-        // What the path and the buffer hold, 66 or 67 packets.
+        // Path and buffer together hold 66 or 67 packets.
         if window <= 66.0 {
             assert!(again < 0.1, "{window}: {again} % sent again");
         } else {
@@ -98,7 +96,7 @@ fn a_picture_is_replaced_only_by_force() {
     assert!(fs::read_to_string(at.join("knee.svg")).expect("replaced").starts_with("<svg"));
 }
 
-/// Each with what to write instead; nothing is written.
+/// Each refusal says what to write instead; nothing is written.
 #[test]
 fn what_has_no_curve_is_refused() {
     let refused = |text: &str, options: &str| {

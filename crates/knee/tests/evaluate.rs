@@ -1,5 +1,5 @@
-//! `knee evaluate`: known strengths and weaknesses are named, the same bytes,
-//! what cannot be tried, what got worse.
+//! `knee evaluate`: it reports known strengths and weaknesses, cases that cannot be tested and
+//! regressions, reproducibly.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 #![cfg(target_os = "linux")]
@@ -25,7 +25,7 @@ fn evaluated(at: &Path, candidate: &str, sections: &[&str], out: &str) -> Value 
     json(&at.join(out).join("evaluation.json"))
 }
 
-/// The words of a line, against Reno, CUBIC and BBR.
+/// Verdicts of a line against Reno, CUBIC and BBR.
 fn words(document: &Value, section: &str, claim: &str) -> Vec<String> {
     let lines = document["lines"].as_array().unwrap();
     let line = lines.iter().find(|line| line["section"] == section && line["claim"] == claim);
@@ -33,7 +33,7 @@ fn words(document: &Value, section: &str, claim: &str) -> Vec<String> {
     against.iter().map(|one| one["word"].as_str().unwrap_or("none").to_string()).collect()
 }
 
-/// The same controller on the same seeds: every value is the same.
+/// The same controller on the same seeds: all values are equal.
 #[test]
 fn cubic_by_another_name_is_alike() {
     let folder = tempfile::tempdir().unwrap();
@@ -46,8 +46,8 @@ fn cubic_by_another_name_is_alike() {
     }
 }
 
-/// RFC 9743 names both in sections 5.1.2 and 5.1.3: what fills any buffer, and
-/// BBR in shallow ones with several flows.
+/// RFC 9743 names both in sections 5.1.2 and 5.1.3: controllers that fill any buffer, and BBR in
+/// shallow buffers with several flows.
 #[test]
 fn known_failures_are_named() {
     let folder = tempfile::tempdir().unwrap();
@@ -61,8 +61,8 @@ fn known_failures_are_named() {
     assert_eq!(words(&bbr, "5.1.3", "resent")[..2], ["worse", "worse"]);
 }
 
-/// A window that nothing makes smaller takes from the others and keeps sending
-/// when most is lost; Vegas, which yields to a queue that others fill, starves.
+/// A window that never shrinks takes bandwidth from others and keeps sending under heavy loss;
+/// Vegas, which yields to queues filled by others, starves.
 #[test]
 fn who_harms_and_who_starves_is_named() {
     let folder = tempfile::tempdir().unwrap();
@@ -71,11 +71,11 @@ fn who_harms_and_who_starves_is_named() {
     assert_eq!(words(&fixed, "5.1.1", "sent"), ["worse"; 3]);
     assert_eq!(words(&fixed, "5.1.3", "resent"), ["worse"; 3]);
     assert_eq!(words(&fixed, "5.2.1", "others")[..2], ["worse", "worse"]);
-    // It starves nobody but others, and what it sends again no reordering caused.
+    // It starves others but not itself, and its retransmissions are not due to reordering.
     assert!(!words(&fixed, "5.2.1", "own").contains(&"worse".to_string()));
     let deep = evaluated(at, FIXED, &["7.7"], "reordered");
     assert!(!words(&deep, "7.7", "resent").contains(&"worse".to_string()));
-    // Less than its share, and no more than that: it yields, but does not starve.
+    // Less than its share, but not starved.
     let polite = "{ name = \"fixed\", window = \"30 packets\" }";
     let polite = evaluated(at, polite, &["5.2.1"], "polite");
     let own = polite["lines"].as_array().unwrap().iter().find(|line| line["claim"] == "own");
@@ -101,21 +101,21 @@ fn the_same_bytes_whatever_the_jobs_and_the_worst_case_runs() {
                 == fs::read(at.join("3").join(file)).unwrap()
         );
     }
-    // The kept scenario gives a claim of the line's id, with the table's value.
+    // The stored scenario has a claim with the line's id and the table's value.
     common::expect(at, "run 1/inputs/5.1.2-queue.toml --out again", 0);
     let summary = json(&at.join("again/summary.json"));
     let claims = summary["claims"].as_array().unwrap();
     assert!(claims.iter().any(|claim| claim["id"] == "queue" && claim["measured"].is_f64()));
 }
 
-/// A trace of a constant rate and one that stands still for a second in two. The candidate
-/// cannot get more than the link carries; what is kept runs again to the last bit.
+/// Two traces, one of a constant rate and one that stops for every other second. The
+/// candidate gets no more than the links carry, and the worst case that is kept runs again.
 #[test]
 fn over_recorded_links_that_are_given() {
     let folder = tempfile::tempdir().unwrap();
     let at = folder.path();
     fs::create_dir(at.join("links")).unwrap();
-    // 1500 bytes every 3 ms: 4 Mbit/s. The other carries as much in half of the time.
+    // 1500 bytes every 3 ms: 4 Mbit/s. The other carries 6 Mbit/s in one second of two.
     let steady: String = (1..=1000).map(|number| format!("{}\n", 3 * number)).collect();
     let halting: String = (1..=500).map(|number| format!("{}\n", 2 * number)).collect();
     fs::write(at.join("links/steady.down"), steady).unwrap();
@@ -153,8 +153,8 @@ fn over_recorded_links_that_are_given() {
     assert!(none.contains("cannot read none.down"), "{none}");
 }
 
-/// The search finds, for nine of ten metrics, a scenario at least as bad as the worst
-/// of the list: of one that starves, and of one that does nothing to others.
+/// For nine of ten metrics the search finds a scenario at least as bad as the worst listed one, for
+/// a controller that starves and for a harmless one.
 #[test]
 fn a_search_finds_what_is_as_bad_as_the_list() {
     let folder = tempfile::tempdir().unwrap();
@@ -171,8 +171,7 @@ fn a_search_finds_what_is_as_bad_as_the_list() {
     }
 }
 
-/// The same bytes whatever the jobs, and each kept scenario gives its figure to the
-/// last bit.
+/// The bytes do not depend on `--jobs`, and each stored scenario reproduces its value exactly.
 #[test]
 fn worst_cases_are_kept_exactly() {
     let folder = tempfile::tempdir().unwrap();
@@ -188,7 +187,7 @@ fn worst_cases_are_kept_exactly() {
     let document = json(&at.join("1/evaluation.json"));
     for one in document["searched"].as_array().unwrap() {
         let (scenario, id) = (one["scenario"].as_str().unwrap(), one["id"].as_str().unwrap());
-        // Exit code 1 where some other claim of the file never came about.
+        // Exit code 1 if an event of another claim in the file never occurred.
         let scenario = format!("1/{scenario}");
         let output = knee(at).args(["run", &scenario, "--out", id]).output().unwrap();
         assert!(output.status.code() < Some(2), "{}", String::from_utf8_lossy(&output.stderr));
@@ -203,7 +202,7 @@ fn worst_cases_are_kept_exactly() {
     }
 }
 
-/// Nothing is found of a candidate that does not exist, and that is no failure.
+/// A search with an unknown candidate finds nothing, and is not a failure.
 #[test]
 fn a_search_without_a_candidate_finds_nothing() {
     let folder = tempfile::tempdir().unwrap();
@@ -218,7 +217,7 @@ fn a_search_without_a_candidate_finds_nothing() {
     assert!(found.iter().all(|one| one["candidate"].is_null() && one["scenario"] == ""));
 }
 
-/// Other grounds are compared with the simulator, and nothing runs there alone.
+/// Other grounds are compared with the simulator and never run alone.
 #[test]
 fn a_ground_in_real_time_needs_the_simulator_beside_it() {
     let folder = tempfile::tempdir().unwrap();
@@ -243,8 +242,8 @@ fn what_cannot_be_tried_says_why() {
     assert!(complaint(folder.path(), "evaluate reno --section 9", 2).contains("9"));
 }
 
-/// Every criterion with its section, number of the RFC, picture and repeat line;
-/// nothing from a network; `knee report` writes the same bytes again.
+/// The page has every criterion with its section, RFC number, picture and command, and no external
+/// resource; `knee report` rewrites the same bytes.
 #[test]
 fn the_page_holds_every_criterion_and_is_made_again() {
     let folder = tempfile::tempdir().unwrap();
@@ -262,7 +261,7 @@ fn the_page_holds_every_criterion_and_is_made_again() {
         assert!(shown.contains(&format!("knee run inputs/{section}-{claim}.toml")), "{line}");
         assert!(shown.contains(line["title"].as_str().unwrap()), "{line}");
     }
-    // What is not tried, and why.
+    // Requirements that were not tested, with the reason.
     assert!(page.contains("id=\"s-6-2\"") && page.contains("takes marks off"));
     for outside in ["http:", "https:", "src=", "@import", "url("] {
         assert!(!page.contains(outside), "{outside}");
@@ -272,7 +271,7 @@ fn the_page_holds_every_criterion_and_is_made_again() {
     assert_eq!(fs::read_to_string(at.join("out/report.html")).unwrap(), page);
 }
 
-/// The table for a draft: a row for each criterion, in it the words of the document.
+/// The table for a draft has a row for each criterion, with the document's verdicts.
 #[test]
 fn an_evaluation_is_told_as_markdown() {
     let folder = tempfile::tempdir().unwrap();

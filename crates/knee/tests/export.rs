@@ -1,5 +1,4 @@
-//! What is printed for other programs: CSV and Markdown hold the numbers of the
-//! JSON document, to the last bit.
+//! Output for other programs: CSV and Markdown contain exactly the numbers of the JSON document.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -11,7 +10,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
-/// A table as a reader that is not Knee's finds it.
+/// A table as read by an independent parser.
 #[derive(Debug, PartialEq)]
 struct Read {
     heads: Vec<String>,
@@ -26,7 +25,7 @@ impl Read {
         Read { heads, rows: reader.records().map(|record| fields(&record.unwrap())).collect() }
     }
 
-    /// The tables of a Markdown text: what GitHub's specification calls tables.
+    /// Parses tables of a Markdown text, following GitHub's specification.
     fn markdown(text: &str) -> Vec<Read> {
         let cells = |line: &str| -> Vec<String> {
             let inner = line.trim().strip_prefix("| ").unwrap().strip_suffix(" |").unwrap();
@@ -57,11 +56,11 @@ impl Read {
     }
 }
 
-/// Every number of a document.
+/// Collects all numbers of a document.
 fn numbers(document: &Value, found: &mut BTreeSet<u64>) {
     match document {
         Value::Number(number) => {
-            // Minus zero is zero.
+            // Maps minus zero to zero.
             found.insert((number.as_f64().unwrap() + 0.0).to_bits());
         }
         Value::Array(items) => items.iter().for_each(|item| numbers(item, found)),
@@ -70,7 +69,7 @@ fn numbers(document: &Value, found: &mut BTreeSet<u64>) {
     }
 }
 
-/// Prints the same thing in all forms. `line` has OUT where each writes.
+/// Prints the same result in all formats. `OUT` in `line` stands for the output folder.
 fn check(at: &Path, line: &str, code: i32) -> Read {
     let print = |format: &str| {
         let command = line.split(' ').next().unwrap();
@@ -186,7 +185,7 @@ fn the_other_tables_read_back() {
     assert_eq!(findings.heads, ["state", "what", "found", "for"]);
 }
 
-/// `--json` is short for `--format json`; both are too many.
+/// `--json` is short for `--format json`; giving both is an error.
 #[test]
 fn one_form_at_a_time() {
     let folder = folder_with("a.toml", SMALL);
@@ -196,7 +195,7 @@ fn one_form_at_a_time() {
     assert!(complaint(at, "run a.toml --json --format csv --out c", 2).contains("--format"));
 }
 
-/// What goes into a pull request has words and rounded figures, of every kind of folder.
+/// Markdown for pull requests has text and rounded numbers, for every kind of folder.
 #[test]
 fn a_pull_request_gets_what_people_read() {
     let folder = folder_with("a.toml", &format!("{SMALL}{TRUE_CLAIM}"));
@@ -224,11 +223,11 @@ fn a_pull_request_gets_what_people_read() {
     }
 }
 
-/// Another program can follow: every line is an object, `done` never falls, and what is
-/// said or wrong is in one too.
+/// Progress for programs: every line is an object, including messages and errors, and `done` never
+/// decreases.
 #[test]
 fn progress_is_an_object_a_line() {
-    // Long enough for a fast machine to be looked at more than once.
+    // Long enough for several progress reports on a fast machine.
     let folder = folder_with("a.toml", &SMALL.replace("3 s", "900 s"));
     let at = folder.path();
     let lines = |line: &str, code: i32| -> Vec<Value> {

@@ -1,5 +1,4 @@
-//! Where a run writes: nothing is written through links, and what a killed
-//! run left is no obstacle.
+//! Where a run writes: never through links, and regardless of a killed run's leftovers.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 #![cfg(target_os = "linux")]
@@ -11,7 +10,7 @@ use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::Path;
 
-/// What must not change.
+/// Contents that must not change.
 const PRECIOUS: &str = "precious";
 
 const WRITTEN: [&str; 9] = [
@@ -30,7 +29,7 @@ fn assert_unharmed(victim: &Path, what: &str) {
     assert_eq!(fs::read_to_string(victim).unwrap(), PRECIOUS, "{what}");
 }
 
-/// Links in the place of every file that a run writes, whole or under way.
+/// Links in place of every file that a run writes, finished or partial.
 #[test]
 fn links_to_files_are_replaced() {
     for hard in [true, false] {
@@ -61,7 +60,7 @@ fn links_to_files_are_replaced() {
     }
 }
 
-/// Links in the place of the folders that a command makes.
+/// Links in place of the folders that a command creates.
 #[test]
 fn links_to_folders_are_not_followed() {
     let folder = folder_with("a.toml", &format!("{SMALL}{MIX}"));
@@ -102,8 +101,7 @@ fn links_to_folders_are_not_followed() {
 const MIX: &str = "[[flow]]\nname = \"mix\"\ncc = \"reno\"\nworkload = { mix = { \
                    arrival_interval = \"500 ms\", sizes = { log = \"log.csv\" } } }\n";
 
-/// What a run that was killed had not finished does not stand in the way of
-/// the next; what is not Knee's does.
+/// Unfinished files of a killed run do not block the next; other files do.
 #[test]
 fn leftovers_of_a_killed_run_are_no_obstacle() {
     let folder = folder_with("a.toml", SMALL);
@@ -125,7 +123,7 @@ fn leftovers_of_a_killed_run_are_no_obstacle() {
     assert!(said.contains("not empty"), "{said}");
 }
 
-/// A run of a sweep is known by what it is, not by the name of its file.
+/// A run of a sweep is identified by its contents, not by its file name.
 #[test]
 fn a_run_under_the_name_of_another_is_done_again() {
     let folder = folder_with("a.toml", SMALL);
@@ -146,7 +144,7 @@ fn a_run_under_the_name_of_another_is_done_again() {
     expect(at, sweep, 0);
     assert_eq!(point(other), before);
     assert!(fs::read(at.join("o/sweep.parquet")).unwrap() == document);
-    // Nor is a summary of some other run.
+    // A summary of another run is not accepted either.
     expect(at, "run a.toml --out run", 0);
     fs::copy(at.join("run/summary.json"), other).unwrap();
     expect(at, sweep, 0);

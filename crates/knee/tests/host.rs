@@ -1,4 +1,4 @@
-//! A host that lacks something: one clear sentence, exit code 3.
+//! A host that lacks something: one clear sentence and exit code 3.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 #![cfg(target_os = "linux")]
@@ -16,7 +16,7 @@ fn assert_one_sentence(said: &str, parts: &[&str]) {
     assert!(parts.iter().all(|part| said.contains(part)), "{said}");
 }
 
-/// Permission bits do not bind root; that nothing can be below a file does.
+/// Root ignores permission bits, but even root cannot create entries below a file.
 #[test]
 fn a_folder_that_cannot_be() {
     let folder = folder_with("a.toml", SMALL);
@@ -40,7 +40,7 @@ fn a_full_standard_output() {
     }
 }
 
-/// A reader that has seen enough.
+/// A reader that closes the pipe early.
 #[test]
 fn a_closed_standard_output_is_no_failure() {
     let folder = folder_with("a.toml", SMALL);
@@ -55,8 +55,7 @@ fn a_closed_standard_output_is_no_failure() {
     assert_eq!((output.status.code(), texts(&output).1), (Some(0), String::new()));
 }
 
-/// Files may not grow beyond what a full disk would let them, in units of
-/// 512 bytes.
+/// Limits the size of files, in units of 512 bytes, as a full disk would.
 fn with_files_of(blocks: u32, folder: &Path, arguments: &str) -> (Option<i32>, String) {
     let script = format!(
         "trap '' XFSZ; ulimit -f {blocks}; exec '{}' {arguments}",
@@ -79,8 +78,8 @@ fn files_that_cannot_be_written_to_their_end() {
         let (code, said) = with_files_of(blocks, folder.path(), &format!("run a.toml --out {out}"));
         assert_eq!(code, Some(3), "{blocks}: {said}");
         assert_one_sentence(&said, &["cannot write", &out]);
-        // What is there says that it is not whole, or is whole but for the
-        // page, which can be made again.
+        // The result is marked as incomplete, or is complete except for the page, which can be
+        // rewritten.
         let at = folder.path().join(&out);
         let whole = at.join("manifest.json").exists();
         let said = complaint(folder.path(), &format!("report {out}"), if whole { 0 } else { 2 });

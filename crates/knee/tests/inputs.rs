@@ -1,5 +1,5 @@
-//! Inputs that are no files, too large, oddly named, or have the names of what
-//! a run writes: a clear error, or a run as usual.
+//! Inputs that are not regular files, are too large, have odd names or the names of output files: a
+//! clear error or a normal run.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 #![cfg(target_os = "linux")]
@@ -19,7 +19,7 @@ fn make_pipe(path: &Path) {
     assert!(made.success());
 }
 
-/// Every key of a scenario that names a file, with `FILE` for its name.
+/// Every scenario key that names a file, with `FILE` as the name.
 fn readers() -> Vec<String> {
     let rate = "rate = \"10 Mbit/s\"";
     let work = |workload: &str| format!("{SMALL}workload = {workload}\n");
@@ -31,8 +31,7 @@ fn readers() -> Vec<String> {
     ]
 }
 
-/// A device that never ends would fill the memory, and one that never begins
-/// would be waited for.
+/// An endless device would fill the memory, and an idle one would block.
 #[test]
 fn devices_and_pipes_are_not_read() {
     let folder = tempfile::tempdir().unwrap();
@@ -60,7 +59,7 @@ fn devices_and_pipes_are_not_read() {
     }
 }
 
-/// The same in the place of what a run left.
+/// The same in place of a run's output.
 #[test]
 fn records_that_are_no_files() {
     let folder = folder_with("a.toml", SMALL);
@@ -86,7 +85,7 @@ fn records_that_are_no_files() {
     expect(at, "report o", 0);
 }
 
-/// Damaged tables, as `knee report` reports them.
+/// Damaged tables are reported by `knee report`.
 #[test]
 fn damaged_records_are_no_mistake_of_knee() {
     let folder = folder_with("a.toml", SMALL);
@@ -96,7 +95,7 @@ fn damaged_records_are_no_mistake_of_knee() {
         let path = at.join("o").join(name);
         let whole = fs::read(&path).unwrap();
         let mut changed = whole.clone();
-        // Sizes in the headers of pages: what decoders trust.
+        // Size fields in page headers, which decoders trust.
         changed[4..64].iter_mut().for_each(|byte| *byte ^= 0x55);
         for bytes in [&whole[..whole.len() / 2], b"", b"PAR1PAR1", changed.as_slice()] {
             fs::write(&path, bytes).unwrap();
@@ -118,7 +117,7 @@ fn damaged_records_are_no_mistake_of_knee() {
     }
 }
 
-/// A file that says that it is empty and is not, and one that is too large.
+/// A file with a false length of zero, and one that is too large.
 #[test]
 fn no_file_is_read_beyond_its_bound() {
     let folder = folder_with("a.toml", SMALL);
@@ -126,13 +125,13 @@ fn no_file_is_read_beyond_its_bound() {
     large.set_len(257 << 20).unwrap();
     let said = complaint(folder.path(), "check large.toml", 2);
     assert!(said.contains("larger than 256 MiB"), "{said}");
-    // Of no length by its metadata.
+    // Its metadata says that it has no bytes.
     let said = complaint(folder.path(), "check /proc/self/status", 2);
     assert!(said.contains("not TOML"), "{said}");
 }
 
-/// Every file that a run writes as the name of an input: none is overwritten,
-/// and the folder runs again with the same outcome.
+/// Inputs with the names of all output files: none is overwritten, and the folder runs again with
+/// the same result.
 #[test]
 fn inputs_keep_out_of_the_way_of_records() {
     let folder = tempfile::tempdir().unwrap();
@@ -160,13 +159,13 @@ fn inputs_keep_out_of_the_way_of_records() {
         let read = |out: &str| fs::read(at.join(out).join(name)).unwrap();
         assert!(read("first") == read("second") && read("second") == read("third"), "{name}");
     }
-    // With --force the inputs of the run before are gone.
+    // `--force` removes the inputs of the previous run.
     fs::write(at.join("b.toml"), SMALL).unwrap();
     expect(at, "run b.toml --out third --force", 0);
     assert!(!at.join("third/inputs").exists());
 }
 
-/// A name is what the system says it is, UTF-8 or not.
+/// Names are arbitrary bytes, UTF-8 or not.
 #[test]
 fn names_need_not_be_utf_8() {
     let folder = tempfile::tempdir().unwrap();
@@ -193,8 +192,8 @@ fn names_need_not_be_utf_8() {
     assert_eq!(fs::read(out.join("inputs/lte.down")).unwrap(), b"1\n2\n3\n");
 }
 
-/// Claims, groups, links, paths: what is compared with one another has a
-/// bound, below which a check is a matter of a second or two.
+/// The numbers of claims, groups, links and paths, which are compared pairwise, are limited, so
+/// that a check takes at most a second or two.
 #[test]
 fn what_is_too_many_is_refused() {
     let flow = |n: usize| format!("[[flow]]\nname = \"f{n}\"\npath = \"main\"\ncc = \"reno\"\n");
@@ -218,27 +217,26 @@ fn what_is_too_many_is_refused() {
     let text = SMALL.replace("cc = \"bbr\"", "cc = \"bbr\"\npath = \"main\"");
     let folder = folder_with("a.toml", &format!("{text}{many}"));
     assert!(expect(folder.path(), "check a.toml", 0).contains("9990 claims"));
-    // As many mistakes: those at the top are shown.
+    // With as many errors, only the first are shown.
     fs::write(folder.path().join("b.toml"), many.replace("reno", "renno")).unwrap();
     let said = complaint(folder.path(), "check b.toml", 2);
     assert!(said.lines().count() < 2000 && said.contains("more problems"), "{}", said.len());
 }
 
-/// Titles and names from other hands must not steer the terminal, or read
-/// otherwise than they are.
+/// Foreign titles and names must not control the terminal or change how text reads.
 #[test]
 fn hidden_characters_are_spelt_out() {
     let hidden = |text: &str| {
         let found = text.chars().find(|c| knee_units::is_hidden(*c) && *c != '\n');
         assert_eq!(found, None, "{text:?}");
     };
-    // TOML refuses raw control characters; what it quotes is shown.
+    // TOML rejects raw control characters; its error quotes them.
     for (title, refused) in [(r"\u001b[2J", true), ("\u{202e}llams", true), ("\u{1b}[2J", true)] {
         let folder = folder_with("a.toml", &SMALL.replace("\"Small\"", &format!("\"{title}\"")));
         let said = complaint(folder.path(), "check a.toml", if refused { 2 } else { 0 });
         hidden(&said);
     }
-    // Records that say something else than Knee wrote.
+    // Records that were not written by Knee.
     let folder = folder_with("a.toml", SMALL);
     let at = folder.path();
     expect(at, "run a.toml --out o", 0);

@@ -1,4 +1,4 @@
-//! Ctrl-C, and what is left after it.
+//! Ctrl-C and its results.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 #![cfg(target_os = "linux")]
@@ -13,7 +13,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-/// Hours of simulated time: no machine is done with it within a test.
+/// Hours of simulated time, which no machine finishes within a test.
 fn endless() -> String {
     SMALL.replace("\"3 s\"", "\"240 min\"").replace("10 Mbit/s", "1 Gbit/s")
 }
@@ -22,12 +22,12 @@ fn start(command: &mut Command) -> Child {
     command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the program starts")
 }
 
-/// Waits until a run has begun: its packet log grows.
+/// Waits until a run has started: its packet log grows.
 fn wait_until_begun(child: &mut Child, log: &Path) {
     wait_until(child, log, 1);
 }
 
-/// Waits until a file that the program writes has so many bytes.
+/// Waits until the program's file has a number of bytes.
 #[allow(clippy::disallowed_methods, reason = "waits for another process")]
 fn wait_until(child: &mut Child, file: &Path, bytes: u64) {
     while std::fs::metadata(file).map_or(0, |file| file.len()) < bytes {
@@ -77,22 +77,22 @@ fn exit_code_of_an_interrupted_run() {
     assert_eq!(printed["verdict"], "degraded");
 }
 
-/// Rows of a table, by whoever reads Parquet.
+/// Number of rows, from an independent Parquet reader.
 fn rows(path: &Path) -> usize {
     let file = std::fs::File::open(path).unwrap();
     let batches = ParquetRecordBatchReaderBuilder::try_new(file).unwrap().build().unwrap();
     batches.map(|batch| batch.unwrap().num_rows()).sum()
 }
 
-/// Samples reach the disk as the run goes, and what is there when it is
-/// stopped is a whole table, of a run that is marked as interrupted.
+/// Samples reach the disk during the run. After a stop the tables are complete and the run is
+/// marked as interrupted.
 #[test]
 fn samples_are_written_as_the_run_goes() {
     let fine = endless().replace("seed = 5", "seed = 5\nsample_interval = \"100 us\"");
     let folder = folder_with("long.toml", &fine);
     let at = folder.path();
     let mut child = start(knee(at).args(["run", "long.toml", "--out", "out"]));
-    // More than the few bytes with which a table begins.
+    // More than the header of a table.
     wait_until(&mut child, &at.join("out/links.parquet.part"), 10_000);
     send(&child, Signal::SIGINT);
     let (_, err) = common::texts(&child.wait_with_output().unwrap());
@@ -101,7 +101,7 @@ fn samples_are_written_as_the_run_goes() {
     assert_eq!(manifest["interrupted"], true);
     let end_ns = manifest["end_ns"].as_u64().unwrap();
     let instants = usize::try_from(end_ns.div_ceil(100_000) + 1).unwrap();
-    // The first row group, of 65,536 rows, was on the disk.
+    // The first row group, of 65,536 rows, was on disk.
     assert!(instants >= 65_536, "{instants}");
     let (links, flows) =
         (rows(&at.join("out/links.parquet")), rows(&at.join("out/samples.parquet")));
@@ -110,7 +110,7 @@ fn samples_are_written_as_the_run_goes() {
     expect(at, "report out", 0);
 }
 
-/// An hour at a sample a millisecond: in memory the rows would take 800 MB.
+/// One hour at one sample per ms: in memory the rows would take 800 MB.
 #[test]
 fn memory_does_not_grow_with_the_length() {
     let hour = SMALL.replace("3 s", "60 min").replace("seed = 5", "sample_interval = \"1 ms\"");
@@ -124,7 +124,7 @@ fn memory_does_not_grow_with_the_length() {
     assert!(peak < 400_000_000, "{peak}");
 }
 
-/// Killed outright: nothing passes for a run.
+/// A killed process leaves nothing that looks like a run.
 #[test]
 fn a_killed_run_is_no_run() {
     let folder = folder_with("long.toml", &endless());

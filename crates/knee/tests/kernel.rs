@@ -19,8 +19,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, ExitCode, Stdio};
 use std::time::Duration;
 
-/// A run on the kernel that is under way: past its self-check, in namespaces
-/// of its own, without a process beside it.
+/// A kernel run in progress: past its self-check, in its own namespaces, without other runs.
 struct Running {
     child: Child,
     namespaces: BTreeSet<PathBuf>,
@@ -54,7 +53,7 @@ impl Running {
         kill(Pid::from_raw(i32::try_from(self.child.id()).unwrap()), signal).unwrap();
     }
 
-    /// Waits for its end; then nothing of it may be there.
+    /// Waits for its end and checks that it left nothing behind.
     fn end(self) -> (Option<i32>, String) {
         let output = self.child.wait_with_output().unwrap();
         assert!(soon(|| namespaces_in_use().is_disjoint(&self.namespaces)));
@@ -74,7 +73,7 @@ fn a_run_leaves_its_records_and_nothing_else() -> Result<(), Skipped> {
     assert_eq!((&manifest["ground"], &summary["ground"]), (&"kernel".into(), &"kernel".into()));
     let release = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap();
     assert_eq!(manifest["kernel"], release.trim());
-    // Twenty milliseconds there and back, before the run and beside it.
+    // A round trip of 20 ms, before and during the run.
     let health = &manifest["health"];
     let check = health["self_check"][0]["rtt_us"].as_f64().unwrap();
     assert!((20_000.0..60_000.0).contains(&check), "{check}");
@@ -121,7 +120,7 @@ fn two_grounds_are_compared() -> Result<(), Skipped> {
         let of_all = |one: &&serde_json::Value| one["of"] == "*" && one["measure"] == name;
         measures.iter().find(of_all).unwrap_or_else(|| panic!("{name}"))
     };
-    // What it says is what the summaries say.
+    // Its values are those of the summaries.
     for ground in ["sim", "kernel"] {
         let summary = json(&at.join("out").join(ground).join("summary.json"));
         assert_eq!(all("goodput")[ground], summary["measures"]["goodput_bps"], "{ground}");
@@ -131,7 +130,7 @@ fn two_grounds_are_compared() -> Result<(), Skipped> {
     }
     let page = fs::read_to_string(at.join("out/report.html")).unwrap();
     assert!(page.contains("The simulator against the kernel"));
-    // Both run pages are in it, with their plots.
+    // It includes both run pages with their plots.
     assert_eq!(page.matches("class=\"series\"").count(), 2);
     expect(at, "run a.toml --on sim,kernel --out out --force", 0);
     Ok(())
@@ -168,8 +167,8 @@ relative_to = "plain/*"
 at_least = 0.5
 "#;
 
-/// Each claim has its outcome on both grounds; what the kernel cannot be set
-/// to is not tested there, and says why.
+/// Each claim has its outcome on both grounds; settings that the kernel lacks are not tested there,
+/// with a reason.
 fn a_study_on_both_grounds() -> Result<(), Skipped> {
     let _turn = turn()?;
     let folder = folder_with("a.toml", SMALL);
@@ -196,13 +195,13 @@ fn a_study_on_both_grounds() -> Result<(), Skipped> {
     let page = fs::read(at.join("out/report.html")).unwrap();
     expect(at, "report out", 0);
     assert!(page == fs::read(at.join("out/report.html")).unwrap(), "the page comes out again");
-    // Without the kernel nothing of it is there.
+    // Without the kernel the document has no entry for it.
     expect(at, "reproduce ./study --out sim", 0);
     assert!(json(&at.join("sim/reproduce.json"))["studies"][0].get("kernel").is_none());
     Ok(())
 }
 
-/// One cell of eight seconds; then nothing is left to run.
+/// One cell of eight seconds; afterwards nothing is pending.
 fn the_grid_goes_on_where_it_stopped() -> Result<(), Skipped> {
     let _turn = turn()?;
     let folder = tempfile::tempdir().unwrap();
@@ -238,7 +237,7 @@ fn the_grid_goes_on_where_it_stopped() -> Result<(), Skipped> {
     Ok(())
 }
 
-/// Before anything runs, and without reading a device for ever.
+/// An invalid trace is rejected before any run, and a device is not read endlessly.
 fn a_trace_of_ones_own_must_be_one() -> Result<(), Skipped> {
     let folder = folder_with("words", "not a number\n");
     for (trace, why) in [("words", "words"), ("/dev/zero", "regular file"), ("none", "none")] {
@@ -269,8 +268,8 @@ fn what_the_kernel_cannot_be_set_to_is_said_before_anything_runs() -> Result<(),
     Ok(())
 }
 
-/// Nobody runs it in a user namespace, where the host permits that, and is
-/// told what to do where it does not.
+/// The user `nobody` runs it in a user namespace if the host permits that; otherwise the error
+/// gives advice.
 fn without_privileges_it_runs_or_says_what_to_do() -> Result<(), Skipped> {
     const NOBODY: u32 = 65_534;
     let _alone = alone();
@@ -279,7 +278,7 @@ fn without_privileges_it_runs_or_says_what_to_do() -> Result<(), Skipped> {
     command.args(["run", "a.toml", "--on", "kernel", "--out", "out"]).uid(NOBODY).gid(NOBODY);
     std::os::unix::fs::chown(folder.path(), Some(NOBODY), Some(NOBODY))
         .map_err(|error| Skipped::lack(format!("the host lacks root, to be nobody ({error})")))?;
-    // In CI too the program may lie where nobody else can read it.
+    // The program may be unreadable for other users, also in CI.
     let output = command
         .output()
         .map_err(|error| Skipped(format!("nobody cannot start the program ({error})")))?;

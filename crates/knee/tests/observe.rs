@@ -1,4 +1,4 @@
-//! `knee observe` from the outside.
+//! `knee observe` as a process.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -19,7 +19,7 @@ use std::process::{Command, ExitCode, Stdio};
 use std::thread;
 use std::time::Duration;
 
-/// What is wrong is said before anything is written.
+/// Errors are reported before anything is written.
 fn wrong_arguments() -> Result<(), Skipped> {
     let folder = tempfile::tempdir().unwrap();
     for (line, part) in [
@@ -43,8 +43,7 @@ fn wrong_arguments() -> Result<(), Skipped> {
     Ok(())
 }
 
-/// The capabilities that each thread of a process may still use: those of writing files at
-/// most.
+/// Checks that no thread of a process has capabilities other than that of writing files.
 fn has_given_up_capabilities(process: u32) {
     for thread in fs::read_dir(format!("/proc/{process}/task")).unwrap() {
         let status = fs::read_to_string(thread.unwrap().path().join("status")).unwrap();
@@ -56,13 +55,13 @@ fn has_given_up_capabilities(process: u32) {
     }
 }
 
-/// A transfer over loopback is in the table, and the files are whole.
+/// A transfer over loopback appears in the table, and the files are complete.
 #[expect(clippy::disallowed_methods, reason = "the host is observed as time passes")]
 fn a_transfer_is_seen() -> Result<(), Skipped> {
     let _turn = turn()?;
     let folder = tempfile::tempdir().unwrap();
     let transfer = thread::spawn(|| {
-        // Time to begin to listen.
+        // Wait until it listens.
         thread::sleep(Duration::from_secs(1));
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let mut client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
@@ -90,15 +89,15 @@ fn a_transfer_is_seen() -> Result<(), Skipped> {
     assert_eq!(files.len(), 2, "{files:?}");
     assert!(files.iter().all(|file| file.ends_with(".parquet")), "{files:?}");
     its_report(folder.path());
-    // A second one adds files, and the table is for people.
+    // A second observation adds files and prints a table.
     let said = expect(folder.path(), "observe --duration 1s --out live", 0);
     assert!(said.contains("lost     0 reports"), "{said}");
-    // And the page.
+    // The fifth is the page.
     assert_eq!(fs::read_dir(folder.path().join("live")).unwrap().count(), 5);
     Ok(())
 }
 
-/// What is asked of the page at an address, by a name of the host.
+/// Requests the page at an address, with a host name.
 #[cfg(feature = "live")]
 fn asked(address: &str, place: &str, host: &str) -> String {
     let mut socket = TcpStream::connect(address).unwrap();
@@ -109,8 +108,8 @@ fn asked(address: &str, place: &str, host: &str) -> String {
     answer
 }
 
-/// A page shows connections while they end, tells those who look of new ones, and goes on
-/// with the last hour after a restart.
+/// The page shows connections as they end, sends events to open pages, and after a restart
+/// continues with the last hour.
 #[cfg(feature = "live")]
 #[expect(clippy::disallowed_methods, reason = "the host is observed as time passes")]
 fn live_page_shows_the_last_hour() -> Result<(), Skipped> {
@@ -135,7 +134,7 @@ fn live_page_shows_the_last_hour() -> Result<(), Skipped> {
         assert!(observer.wait().unwrap().success());
     };
     let (observer, address, _, _words) = begin();
-    // Somebody looks from the start.
+    // A client listens from the start.
     let mut looking = TcpStream::connect(&address).unwrap();
     looking.write_all(b"GET /events HTTP/1.1\r\nHost: localhost\r\n\r\n").unwrap();
     looking.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
@@ -146,7 +145,7 @@ fn live_page_shows_the_last_hour() -> Result<(), Skipped> {
         own.map(|line| line.rsplit_once(' ').unwrap().1.parse::<f64>().unwrap() as u64).sum()
     };
     let all = || counted(&asked(&address, "/metrics", "localhost"));
-    // Both ends of each are here. Asking adds none.
+    // Both ends of each connection are local. Requests add none.
     let mut rounds = 0;
     while all() < 2000 {
         rounds += 1;
@@ -179,7 +178,7 @@ fn live_page_shows_the_last_hour() -> Result<(), Skipped> {
     assert!(number(&second) >= number(&first) && !said.contains("Not on the page"), "{said}");
     assert!(second["rows"].as_u64() >= Some(2000), "{second}");
     ended(observer);
-    // A damaged file does not keep it from observing.
+    // A damaged file does not prevent observing.
     let files = fs::read_dir(folder.path().join("live")).unwrap().map(|file| file.unwrap().path());
     let minutes = files.filter(|file| file.to_string_lossy().contains("minutes-")).max().unwrap();
     fs::write(&minutes, "PAR1").unwrap();
@@ -190,7 +189,7 @@ fn live_page_shows_the_last_hour() -> Result<(), Skipped> {
     Ok(())
 }
 
-/// The report of that folder, in each form.
+/// The report of that folder in each format.
 fn its_report(folder: &Path) {
     let report: Value =
         serde_json::from_str(&expect(folder, "report live --format json", 0)).unwrap();
@@ -219,8 +218,7 @@ fn its_report(folder: &Path) {
     }
 }
 
-/// Opens and closes a thousand connections; to many addresses, so that ports are not used
-/// up.
+/// Opens and closes a thousand connections to many addresses, so that ports suffice.
 fn connections() {
     let listener = TcpListener::bind("0.0.0.0:0").unwrap();
     let port = listener.local_addr().unwrap().port();
@@ -232,8 +230,8 @@ fn connections() {
     }
 }
 
-/// Bytes of reports that wait for an observer, and reports that found no room, both as
-/// the kernel tells everybody.
+/// Bytes of reports that wait for an observer, and number of reports dropped, as published by the
+/// kernel.
 fn waiting_and_lost(process: u32) -> [u64; 2] {
     let sockets = fs::read_to_string("/proc/net/netlink").unwrap();
     let mut found = sockets.lines().skip(1).filter_map(|line| {
@@ -245,8 +243,8 @@ fn waiting_and_lost(process: u32) -> [u64; 2] {
     found.next().unwrap()
 }
 
-/// While the observer is stopped, more connections end than its buffer has room for: it
-/// counts what the kernel dropped, and calls the figures invalid.
+/// While the observer is paused, more connections end than its buffer can hold: it counts the
+/// kernel's drops and calls the figures invalid.
 #[expect(clippy::disallowed_methods, reason = "the host is observed as time passes")]
 fn lost_reports_are_counted() -> Result<(), Skipped> {
     let _turn = turn()?;
@@ -257,19 +255,19 @@ fn lost_reports_are_counted() -> Result<(), Skipped> {
     let mut command = Command::new(&program);
     command.args(["observe", "--out", "live", "--format", "json"]).current_dir(folder.path());
     if geteuid().is_root() {
-        // As nobody: without CAP_NET_ADMIN the buffer is what the host permits.
+        // As `nobody`: without CAP_NET_ADMIN the buffer is limited by the host.
         command.uid(65_534).gid(65_534);
     }
     let mut observer = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    // Its first words say that it listens.
+    // Its first message says that it listens.
     let mut words = BufReader::new(observer.stderr.take().unwrap());
     words.read_line(&mut String::new()).unwrap();
     let process = observer.id();
     has_given_up_capabilities(process);
     let tell = |signal| kill(Pid::from_raw(process as i32), signal).unwrap();
     tell(Signal::SIGSTOP);
-    // A thousand are more than one in a hundred. The kernel reports ends from a work queue,
-    // which a busy host lets wait; a host may also permit too large a buffer.
+    // A thousand drops exceed the limit of one per cent. The kernel reports from a work queue,
+    // which a busy host delays; a host may also permit too large a buffer.
     for round in 0..300 {
         match waiting_and_lost(process)[1] {
             lost if lost >= 1000 => break,

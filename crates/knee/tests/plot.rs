@@ -53,7 +53,7 @@ fn what_is_not_there_is_told() {
     assert!(told(&["run", "--what", "colour"]).contains("rtt-distribution"));
 }
 
-/// The plane of a ranking names every candidate, and belongs to rankings alone.
+/// The figure of a ranking names every candidate, and exists only for rankings.
 #[test]
 fn the_plane_of_a_ranking_is_written() {
     let directory = run();
@@ -66,7 +66,7 @@ fn the_plane_of_a_ranking_is_written() {
     let svg = std::fs::read_to_string(directory.path().join("delay-throughput.svg")).unwrap();
     assert!(svg.starts_with("<svg ") && svg.contains("width=\"500\""));
     assert!(svg.contains(">bbr</text>") && svg.contains(">reno</text>"), "{svg}");
-    // Nothing that would ask a page for its colours.
+    // No reference to colours of a page.
     assert!(!svg.contains("var(--"));
     for (folder, what, advice) in
         [("run", "delay-throughput", "knee rank"), ("all", "queue", "--what delay-throughput")]
@@ -77,8 +77,8 @@ fn the_plane_of_a_ranking_is_written() {
     }
 }
 
-/// Without the feature PNG is refused with what to do; with it there is a PNG of
-/// the size that was asked for (W3C PNG, 5.2 and 11.2.2: signature, then IHDR).
+/// Without the feature, PNG is refused with advice; with it, the file is a PNG of the requested
+/// size (W3C PNG, 5.2 and 11.2.2: signature, then IHDR).
 #[test]
 fn png_is_written_where_it_was_built_in() {
     let directory = run();

@@ -1,5 +1,5 @@
-//! `knee steer plan`, `apply`, `status` and `rollback` from the outside, in network
-//! namespaces of their own.
+//! `knee steer plan`, `apply`, `status` and `rollback` as processes, in their own network
+//! namespaces.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 #![expect(clippy::disallowed_methods, reason = "processes are waited for and killed")]
@@ -21,10 +21,10 @@ use std::time::{Duration, Instant};
 
 const POLICY: &str = "name = \"edge\"\nactuator = \"route\"\n[[group]]\nname = \"all\"\n\
     prefixes = [\"198.51.100.0/24\"]\nports = [443]\ncontroller = \"reno\"\n";
-/// Longer than anything here takes on a busy machine.
+/// Longer than any step takes on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// A namespace with a way to other hosts, and a folder with a policy.
+/// A namespace with a route to other hosts, and a folder with a policy.
 fn host(work: impl FnOnce(&Path) + Send) {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("policy.toml"), POLICY).unwrap();
@@ -47,7 +47,7 @@ fn ip(line: &str) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// Rules and routes with the mark that docs/policy.md names.
+/// Number of rules and routes with the mark documented in docs/policy.md.
 fn marked() -> usize {
     let all = ip("rule") + &ip("-6 rule") + &ip("route show table all");
     all.lines().filter(|line| line.contains("proto 222")).count()
@@ -70,7 +70,7 @@ fn json(folder: &Path, line: &str, code: i32) -> Value {
     serde_json::from_slice(&output.stdout).unwrap()
 }
 
-/// Waits until something holds.
+/// Waits until a condition holds.
 fn until(what: &str, holds: impl Fn() -> bool) {
     let began = Instant::now();
     while !holds() {
@@ -83,7 +83,7 @@ fn apply(folder: &Path) -> Child {
     knee(folder, "steer apply policy.toml --journal own/journal").spawn().unwrap()
 }
 
-/// What is wrong is said before anything is done.
+/// Errors are reported before anything is changed.
 fn wrong_policies() -> Result<(), Skipped> {
     let folder = tempfile::tempdir().unwrap();
     let second = |prefix: &str, controller: &str| {
@@ -107,7 +107,7 @@ fn wrong_policies() -> Result<(), Skipped> {
     Ok(())
 }
 
-/// Plan changes nothing; apply steers, once; rollback ends it, and twice does no harm.
+/// Plan changes nothing; apply steers once; rollback reverts it, and a second rollback is harmless.
 fn there_and_back() -> Result<(), Skipped> {
     let _turn = turn()?;
     host(|folder| {
@@ -128,8 +128,8 @@ fn there_and_back() -> Result<(), Skipped> {
         assert_eq!(second.status.code(), Some(3), "{second:?}");
         assert!(String::from_utf8_lossy(&second.stderr).contains("applies a policy already"));
 
-        // Somebody changes a route: it is theirs, and told, also after the main table has
-        // changed and the others have followed.
+        // A route changed by somebody else is left alone and reported, also after other routes have
+        // followed a change of the main table.
         ip("route replace 198.51.100.0/24 via 192.0.2.9 table 7222 congctl cubic proto 222");
         ip("route add 198.51.100.8/30 via 192.0.2.7");
         let follows = || ip("route show table 7222").contains("192.0.2.7");
@@ -149,8 +149,8 @@ fn there_and_back() -> Result<(), Skipped> {
     Ok(())
 }
 
-/// Killed at any moment, it leaves nothing: its guard goes back. Killed with its guard,
-/// the next one does.
+/// If it is killed at any moment, its guard reverts everything. If the guard is killed too, the
+/// next process does.
 fn kills_leave_nothing() -> Result<(), Skipped> {
     let _turn = turn()?;
     host(|folder| {
@@ -166,7 +166,7 @@ fn kills_leave_nothing() -> Result<(), Skipped> {
         }
         let mut process = apply(folder);
         until("it is applied", || marked() == all);
-        // The guard and the process, in this order, so that neither goes back.
+        // Kill the guard, then the process, so that neither can revert.
         let pid = i32::try_from(process.id()).unwrap();
         let children = format!("/proc/{pid}/task/{pid}/children");
         let guard: i32 = fs::read_to_string(children).unwrap().trim().parse().unwrap();
@@ -187,8 +187,8 @@ fn kills_leave_nothing() -> Result<(), Skipped> {
     Ok(())
 }
 
-/// The host's default is looked at, set in a file, and taken back; what an administrator
-/// has set stays. In a mount namespace, so that the files of this host stay too.
+/// The host's default can be shown, set in a file and reverted; an administrator's settings stay. A
+/// mount namespace protects the files of this host.
 fn the_default_and_back() -> Result<(), Skipped> {
     const SCRIPT: &str = "set -e
         mount -t tmpfs none /etc/sysctl.d
@@ -225,7 +225,7 @@ fn the_default_and_back() -> Result<(), Skipped> {
         assert!(output.status.success(), "{output:?}");
         let (said, complaints) =
             (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
-        // The documents have one line for each key; the rest is the script's.
+        // The documents have one line for each key; the other lines come from the script.
         let told: Vec<&str> = said
             .lines()
             .filter(|line| !line.starts_with([' ', '{', '}']) || line.starts_with("  \"said\""))
@@ -259,9 +259,9 @@ fn the_default_and_back() -> Result<(), Skipped> {
     Ok(())
 }
 
-/// By BPF programs: after a kill the next connection has the default, and those that were
-/// changed what they had; also where the second process is killed too, once somebody
-/// rolls back. Nothing of it stays in the BPF file system.
+/// With BPF programs: after a kill, new connections get the default and changed ones get their
+/// previous controller back; after both processes are killed, a rollback does this. Nothing remains
+/// in the BPF file system.
 #[cfg(feature = "bpf")]
 fn programs_go_with_their_process() -> Result<(), Skipped> {
     use nix::sys::socket::{getsockopt, sockopt};
@@ -303,7 +303,7 @@ fn programs_go_with_their_process() -> Result<(), Skipped> {
         until("open ones are changed", || with(other) == 50);
         assert_eq!(controller(&connection()), other);
         let status = json(folder, "steer status --journal own/journal", 0);
-        // With the one that is gone again, or without.
+        // Possibly including a connection that has just closed.
         assert!(status["given_connections"].as_u64().unwrap() >= 50, "{status}");
         process.kill().unwrap();
         process.wait().unwrap();
@@ -329,8 +329,8 @@ fn programs_go_with_their_process() -> Result<(), Skipped> {
     Ok(())
 }
 
-/// An experiment that is killed in a block leaves nothing, and goes on where it was; its
-/// limits hold unless they are named.
+/// An experiment killed within a block leaves nothing behind and can be continued; its limits apply
+/// unless overridden.
 #[cfg(feature = "bpf")]
 fn programs_go_on_with_an_experiment() -> Result<(), Skipped> {
     use std::io::{Read, Write};
@@ -381,7 +381,7 @@ fn programs_go_on_with_an_experiment() -> Result<(), Skipped> {
                 }
             });
             let mut first = knee(folder, &run).spawn().unwrap();
-            // What it is, and four blocks before the first triple.
+            // A header line, and four blocks before the first triple.
             until("a triple has begun", || lines() >= 6);
             first.kill().unwrap();
             first.wait().unwrap();
@@ -394,7 +394,7 @@ fn programs_go_on_with_an_experiment() -> Result<(), Skipped> {
             );
             assert_eq!(second.status.code(), Some(0), "{said}{told}");
             assert!(said.contains("blocks of an earlier process count"), "{said}");
-            // On a busy machine one of the blocks may look like harm.
+            // On a busy machine a block may look harmful.
             let whole = told.contains("edge: 2 of 2 triples");
             assert!(whole || told.contains("stopped in all"), "{told}");
         });
@@ -413,7 +413,7 @@ fn programs_go_on_with_an_experiment() -> Result<(), Skipped> {
     Ok(())
 }
 
-/// Without BPF programs in this build there is no experiment.
+/// Without BPF programs in this build, experiments are refused.
 #[cfg(not(feature = "bpf"))]
 fn programs_go_on_with_an_experiment() -> Result<(), Skipped> {
     let folder = tempfile::tempdir().unwrap();
@@ -424,7 +424,7 @@ fn programs_go_on_with_an_experiment() -> Result<(), Skipped> {
     Ok(())
 }
 
-/// Without BPF programs in this build, a policy that wants them is refused with the reason.
+/// Without BPF programs in this build, a policy that requires them is refused with the reason.
 #[cfg(not(feature = "bpf"))]
 fn programs_go_with_their_process() -> Result<(), Skipped> {
     let folder = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! What a folder says about where it came from, and `knee rerun`.
+//! Provenance of a folder, and `knee rerun`.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -9,14 +9,14 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-/// What another program prints; none where it fails or is missing.
+/// Output of another program; `None` if it fails or is missing.
 fn said(program: &str, arguments: &[&str], at: &Path) -> Option<String> {
     let output = Command::new(program).args(arguments).current_dir(at).output().ok()?;
     let text = String::from_utf8(output.stdout).unwrap();
     output.status.success().then(|| text.trim().to_string())
 }
 
-/// The manifest names the build, as git and sha256sum do.
+/// The manifest identifies the build as git and sha256sum do.
 #[test]
 fn the_manifest_names_the_build() {
     let folder = folder_with("a.toml", SMALL);
@@ -39,8 +39,8 @@ fn the_manifest_names_the_build() {
     }
 }
 
-/// The build script outside git, at a commit, with changes, within another
-/// checkout, and with a commit given to it.
+/// The build script outside git, at a commit, with changes, inside another checkout, and with a
+/// given commit.
 #[test]
 fn the_build_script_finds_the_commit() {
     let folder = tempfile::tempdir().unwrap();
@@ -81,12 +81,12 @@ fn the_build_script_finds_the_commit() {
     assert_eq!(with(&root, ""), commit);
     fs::write(root.join("crates/knee/src/main.rs"), "fn main() {}").unwrap();
     assert_eq!(with(&root, ""), format!("{commit}-modified"));
-    // Sources that were unpacked into it are not of its commit.
+    // Sources unpacked into the checkout do not belong to its commit.
     fs::create_dir_all(root.join("vendor/knee/crates/knee/src")).unwrap();
     assert_eq!(with(&root.join("vendor/knee"), ""), "");
 }
 
-/// A scenario with a recorded link, which is in a folder beside it.
+/// A scenario with a recorded link in a subfolder.
 fn recorded() -> tempfile::TempDir {
     let text = SMALL.replace("rate = \"10 Mbit/s\"", "rate = { trace = \"t/up.txt\" }");
     let folder = folder_with("a.toml", &text.replace("2 BDP", "60 kB"));
@@ -95,8 +95,7 @@ fn recorded() -> tempfile::TempDir {
     folder
 }
 
-/// Runs, repeats, sweeps and rankings come out the same, from what their
-/// folders hold alone.
+/// Runs, repeats, sweeps and rankings are reproduced from their folders alone.
 #[test]
 fn folders_run_again_to_the_same_bytes() {
     let folder = recorded();
@@ -118,14 +117,14 @@ fn folders_run_again_to_the_same_bytes() {
         assert!(printed.contains(&same), "{folder}: {printed}");
         assert!(!printed.contains("not as it was"), "{folder}: {printed}");
     }
-    // Without --out they go where nothing is.
+    // Without --out, an unused directory is chosen.
     for out in ["knee-out/rerun-one", "knee-out/rerun-one-2"] {
         let printed = expect(at, "rerun one", 0);
         assert!(printed.contains(&format!("again    {out}\n")), "{printed}");
     }
 }
 
-/// What differs is named: the record with its numbers, the build, the inputs.
+/// Differences are reported: records with their numbers, build, inputs.
 #[test]
 fn what_differs_is_named() {
     let folder = recorded();
@@ -152,7 +151,7 @@ fn what_differs_is_named() {
     let changed = document["changed"].as_array().unwrap();
     let changed: Vec<&str> = changed.iter().map(|one| one["what"].as_str().unwrap()).collect();
     assert_eq!(changed, ["version", "a.toml"]);
-    // The copy counts, and what it holds now is told.
+    // The copy is used, and its change is reported.
     edit("out/inputs/up.txt", "5\n", "9\n");
     let printed = expect(at, "rerun out --out with-another-trace", 1);
     assert!(printed.contains("inputs/up.txt") && printed.contains("bottleneck.drops"), "{printed}");
@@ -166,7 +165,7 @@ fn what_cannot_run_again_says_why() {
     expect(at, "sweep a.toml --vary flow.bbr.cc=bbr,reno --out old", 0);
     fs::remove_file(at.join("old/origin.json")).unwrap();
     assert!(complaint(at, "rerun old", 2).contains("an earlier version"));
-    // A name that leads out of the folder is not followed.
+    // Names that lead out of the folder are not followed.
     expect(at, "sweep a.toml --vary flow.bbr.cc=bbr,reno --out evil", 0);
     let text = fs::read_to_string(at.join("evil/origin.json")).unwrap();
     fs::write(at.join("evil/origin.json"), text.replace("inputs/a.toml", "inputs/../../a.toml"))
@@ -174,7 +173,7 @@ fn what_cannot_run_again_says_why() {
     assert!(complaint(at, "rerun evil", 3).contains("leads out of the folder"));
 }
 
-/// The line that repeats a run leaves out what the run left out.
+/// The command of a run omits what the run omitted.
 #[test]
 fn the_line_has_what_changes_the_run() {
     let folder = folder_with("a.toml", SMALL);
@@ -185,7 +184,7 @@ fn the_line_has_what_changes_the_run() {
     assert_eq!(line, expected);
 }
 
-/// Who cites by the file cites this version.
+/// A citation that follows the file names this version.
 #[test]
 fn the_citation_names_this_version() {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../CITATION.cff");
@@ -196,7 +195,7 @@ fn the_citation_names_this_version() {
     };
     assert_eq!(value("version"), env!("CARGO_PKG_VERSION"));
     assert_eq!((value("cff-version").as_str(), value("type").as_str()), ("1.2.0", "software"));
-    // Every page says so.
+    // Every page has the version.
     let folder = folder_with("a.toml", SMALL);
     let at = folder.path();
     expect(at, "run a.toml --out run", 0);

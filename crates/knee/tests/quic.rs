@@ -31,14 +31,14 @@ forward = ["b"]
 reverse_delay = "10 ms"
 "#;
 
-/// Runs a flow on both grounds; the folder of what came out.
+/// Runs a flow on both grounds; returns the output folder.
 fn on_both(flow: &str) -> tempfile::TempDir {
     let folder = folder_with("a.toml", &format!("{LINKS}[[flow]]\nname = \"f\"\n{flow}"));
     expect(folder.path(), "run a.toml --on sim,quic --out out", 0);
     folder
 }
 
-/// Completion and the share sent again, on the simulator and over QUIC.
+/// Completion time and retransmission ratio, on the simulator and over QUIC.
 fn figures(out: &Path) -> [(f64, f64); 2] {
     ["sim", "quic"].map(|ground| {
         let summary = json(&out.join(ground).join("summary.json"));
@@ -49,7 +49,7 @@ fn figures(out: &Path) -> [(f64, f64); 2] {
     })
 }
 
-/// The completion differs by a part at most, and the share sent again by so many points.
+/// Checks that completion times differ by at most `part`, and retransmission ratios by `points`.
 fn near(folder: &Path, part: f64, points: f64) {
     let [(sim, sim_again), (quic, quic_again)] = figures(&folder.join("out"));
     assert!((sim / quic - 1.0).abs() < part, "completion {sim} and {quic} us");
@@ -59,21 +59,21 @@ fn near(folder: &Path, part: f64, points: f64) {
 
 fn a_file_over_quic_takes_as_long_as_simulated() -> Result<(), Skipped> {
     let _turn = turn()?;
-    // At 10 Mbit/s HyStart's threshold of 4 ms is that of a few packets, and chance decides.
+    // At 10 Mbit/s HyStart's threshold of 4 ms is only a few packets, so the exit is random.
     let folder = on_both("cc = \"reno\"\npath = \"a\"\nworkload = { file = \"4 MB\" }");
     near(folder.path(), 0.05, 1.0);
     let fidelity = json(&folder.path().join("out/fidelity.json"));
     assert_eq!(fidelity["ground"], "quic");
     let goodput = &fidelity["measures"][0];
     assert_eq!((&goodput["measure"], &goodput["of"]), (&"goodput".into(), &"*".into()));
-    // The emulator carried what the scenario says: no more than the link's rate.
+    // The emulator honours the link's rate.
     assert!(goodput["kernel"].as_f64().unwrap() < 10e6, "{goodput}");
     let page = std::fs::read_to_string(folder.path().join("out/report.html")).unwrap();
     assert!(page.contains("The simulator against the ground quic"));
     Ok(())
 }
 
-/// More than one link alone carries, and as much as the simulator's connection.
+/// More than one link alone, and as much as on the simulator.
 fn two_links_over_quic_are_both_used() -> Result<(), Skipped> {
     let _turn = turn()?;
     let flow = "cc = \"bbr\"\npaths = [\"a\", \"b\"]\nscheduler = \"ecf\"\n\
@@ -85,7 +85,7 @@ fn two_links_over_quic_are_both_used() -> Result<(), Skipped> {
     Ok(())
 }
 
-/// Its objects come over six connections, each with a handshake of its own.
+/// Its objects use six connections, each with its own handshake.
 fn a_page_over_quic_loads() -> Result<(), Skipped> {
     let _turn = turn()?;
     let page = "workload = { page = { http = \"1.1\", connections = 6 } }";

@@ -1,4 +1,4 @@
-//! `knee rank`: what is written, the same bytes, interrupts, refusals.
+//! `knee rank`: output, reproducibility, interrupts, refusals.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 #![cfg(target_os = "linux")]
@@ -17,7 +17,7 @@ use std::path::Path;
 use std::process::Stdio;
 use std::time::Duration;
 
-/// Text, number and repeat of each row: candidate, company, goodput, repeat.
+/// Candidate, company, goodput and repeat of each row.
 fn rows(path: &Path) -> Vec<(String, String, f64, i64)> {
     let file = fs::File::open(path).unwrap();
     let batches = ParquetRecordBatchReaderBuilder::try_new(file).unwrap().build().unwrap();
@@ -41,8 +41,7 @@ fn rows(path: &Path) -> Vec<(String, String, f64, i64)> {
     rows
 }
 
-/// Three candidates in four companies with two seeds; the group that is not
-/// ranked is named.
+/// Three candidates in four companies with two seeds; the unranked group is reported.
 #[test]
 fn a_row_for_each_run_whatever_the_jobs() {
     let folder = folder_with("small.toml", SMALL);
@@ -60,9 +59,9 @@ fn a_row_for_each_run_whatever_the_jobs() {
     let all: BTreeSet<(&str, &str, i64)> =
         rows.iter().map(|row| (row.0.as_str(), row.1.as_str(), row.3)).collect();
     assert_eq!((rows.len(), all.len()), (24, 24), "{all:?}");
-    // One flow cannot have more than the link, two share it.
+    // A flow gets less than the link, and two flows share it.
     assert!(rows.iter().all(|row| row.2 > 0.0 && row.2 < 10e6), "{rows:?}");
-    // The mean of the document is that of the rows.
+    // The document's mean equals that of the rows.
     let document = json(&at.join("one/rank.json"));
     let entry = document["entries"].as_array().unwrap();
     let reno = entry.iter().find(|entry| entry["candidate"] == "reno").unwrap();
@@ -70,13 +69,13 @@ fn a_row_for_each_run_whatever_the_jobs() {
     let alone: Vec<f64> =
         rows.iter().filter(|row| row.0 == "reno" && row.1 == "alone").map(|row| row.2).collect();
     assert_eq!(points.iter().map(|p| p[0].as_f64().unwrap()).collect::<Vec<_>>(), alone);
-    // The page again, from the document.
+    // The page can be rewritten from the document.
     let page = fs::read(at.join("one/report.html")).unwrap();
     expect(at, "report one", 0);
     assert!(fs::read(at.join("one/report.html")).unwrap() == page);
 }
 
-/// A folder stands for its scenarios, and `study.toml` is none.
+/// A folder selects its scenarios, but not `study.toml`.
 #[test]
 fn folders_are_searched() {
     let folder = folder_with("b.toml", SMALL);
@@ -98,8 +97,7 @@ fn folders_are_searched() {
     assert!(complaint(at, "rank empty --out no", 2).contains("holds no scenario"));
 }
 
-/// A file of a folder that cannot be ranked is left out and named; named itself, it is
-/// refused.
+/// An unsuitable file in a folder is skipped and reported; named directly, it is refused.
 #[test]
 fn one_file_that_cannot_be_ranked_leaves_the_others() {
     let folder = folder_with("a.toml", SMALL);
@@ -123,8 +121,8 @@ fn one_file_that_cannot_be_ranked_leaves_the_others() {
     complaint(at, "rank all --cc reno,cubic --out none", 2);
 }
 
-/// Over a recorded link nobody delivers more than it allowed and what waited before; and
-/// controllers whose runs no seed changes differ, as Reno's 0.19 from Copa's 0.45.
+/// No controller delivers more over a recorded link than its capacity plus the initial queue; and
+/// controllers whose runs do not depend on the seed differ, as Reno's 0.19 from Copa's 0.45.
 #[test]
 fn a_recorded_link_is_used_up_to_the_whole() {
     let folder = tempfile::tempdir().unwrap();
@@ -143,7 +141,7 @@ fn a_recorded_link_is_used_up_to_the_whole() {
     assert_eq!((&entries[0]["word"], &reno["word"]), (&"best".into(), &"worse".into()));
 }
 
-/// What was finished is kept, and said to be a part.
+/// Finished runs are kept, and the result is marked as partial.
 #[test]
 #[allow(clippy::disallowed_methods, reason = "waits for another process")]
 fn an_interrupt_keeps_what_there_is() {
@@ -166,8 +164,8 @@ fn an_interrupt_keeps_what_there_is() {
     assert!(fs::read_to_string(at.join("out/report.html")).unwrap().contains("interrupted"));
 }
 
-/// The numbers of the comma-separated table are those of the document, to the
-/// last bit; a controller with a comma in it stays one field.
+/// The numbers of the CSV table equal those of the document exactly; a controller containing a
+/// comma stays one field.
 #[test]
 fn tables_can_be_read_back() {
     let folder = folder_with("small.toml", SMALL);

@@ -1,4 +1,4 @@
-//! Each example of docs/scenario.md runs, and its claims come out as it says.
+//! Each example in docs/scenario.md runs, and its claims have the documented outcomes.
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 

@@ -1,4 +1,4 @@
-//! `knee reproduce`, on a study in a folder.
+//! `knee reproduce` with a study in a folder.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -52,7 +52,7 @@ equals = 0.5556
 within = 0.001
 "#;
 
-/// Measured on a ground that is not here.
+/// A claim measured on a missing ground.
 const ELSEWHERE: &str = r#"
 [[claim]]
 id = "S3"
@@ -100,8 +100,8 @@ fn claims_runs_and_report() {
     );
 }
 
-/// The document is what is printed and what is kept, whatever the number of
-/// jobs; its claims and summaries have the shape of those in summary.json.
+/// The printed document equals the stored one for any number of jobs; its claims and summaries have
+/// the form of those in summary.json.
 #[test]
 fn the_document() {
     let folder = study(STUDY, &format!("{SMALL}{}", common::TRUE_CLAIM));
@@ -167,8 +167,8 @@ outcome = "fails"
 finding = "{value}, and {S1} of it at twice the rate."
 "#;
 
-/// `--record` writes what was measured; from then on a value that drifts is
-/// told, and findings hold the values of the run.
+/// `--record` stores measured values; later drift is reported, and findings contain the values of
+/// the run.
 #[test]
 fn values_are_kept_on_record() {
     let folder = study(&format!("{STUDY}{RECORDED}"), SMALL);
@@ -210,8 +210,8 @@ fn a_study_of_the_program_has_no_file_to_record_in() {
 
 const CONCLUSION: &str = "conclusion = \"Of {claims} claims {holds} hold: {S1}, {S2.outcome}.\"\n";
 
-/// What came of a study is said first, with what this run measured, and stands
-/// in the document and on the page too.
+/// The conclusion is printed first, with values of this run, and is also in the document and on the
+/// page.
 #[test]
 fn the_conclusion_comes_first() {
     let text = STUDY.replacen("\n[[run]]", &format!("{CONCLUSION}\n[[run]]"), 1);
@@ -240,7 +240,7 @@ fn a_measure_that_compares_needs_something_to_compare_with() {
     assert!(said.contains("objects_earlier compares") && said.contains("relative_to"), "{said}");
 }
 
-/// With several seeds a claim goes by all of them, ratios seed by seed.
+/// With several seeds a claim uses all of them, ratios being taken per seed.
 #[test]
 fn several_seeds_give_an_interval() {
     let text = STUDY.replace("file = \"small.toml\"\n", "file = \"small.toml\"\nseeds = 5\n");
@@ -255,7 +255,7 @@ fn several_seeds_give_an_interval() {
     let geometric = values.iter().map(|v| v.ln()).sum::<f64>() / 5.0;
     assert!((claim["measured"].as_f64().unwrap() / geometric.exp() - 1.0).abs() < 1e-9, "{claim}");
     assert!(claim["measured_text"].as_str().unwrap().ends_with("; 5 seeds)"), "{claim}");
-    // What is kept is the first seed's.
+    // The stored run is that of the first seed.
     assert!(at.join("several/small-study/plain/summary.json").is_file());
     assert_eq!(document["studies"][0]["runs"].as_array().unwrap().len(), 2);
 }

@@ -1,4 +1,4 @@
-//! `knee run`: what is written and printed, and the exit codes.
+//! `knee run`: output and exit codes.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -57,8 +57,7 @@ fn seeds_matter() {
     assert_ne!(summary("one"), summary("two"));
 }
 
-/// The line that is printed repeats the run, through a shell; so does the
-/// resolved scenario alone.
+/// The printed command repeats the run in a shell; so does the resolved scenario alone.
 #[test]
 fn the_printed_line_repeats_the_run() {
     let folder = folder_with("a b.toml", SMALL);
@@ -82,8 +81,8 @@ fn the_printed_line_repeats_the_run() {
     }
 }
 
-/// The summary fits the schema that is published for it, `--json` prints its
-/// bytes, and what cannot be the same each time stands in the manifest.
+/// The summary conforms to its published schema, `--json` prints the same bytes, and values that
+/// vary between runs are in the manifest.
 #[test]
 fn documents_are_as_described() {
     let folder = folder_with("a.toml", &format!("{SMALL}{TRUE_CLAIM}"));
@@ -102,12 +101,12 @@ fn documents_are_as_described() {
             && manifest["peak_rss_bytes"].as_u64() > Some(1 << 20)
     );
     let packets = manifest["data_packets"].as_f64().unwrap();
-    // 3 s at 10 Mbit/s in packets of 1500 bytes.
+    // 3 s at 10 Mbit/s, in packets of 1500 bytes.
     assert!((1000.0..2500.0).contains(&packets), "{packets}");
     assert!(manifest["events"].as_f64().unwrap() >= packets);
     let known = [("summary.json", "knee-summary/1"), ("flows.parquet", "knee-flows/2")];
     assert!(known.iter().all(|(file, schema)| manifest["schemas"][file] == *schema));
-    // SHA-256 of the scenario, as coreutils compute it.
+    // SHA-256 of the scenario, as computed by coreutils.
     let sum = std::process::Command::new("sha256sum").arg(at.join("a.toml")).output().unwrap();
     let sum = String::from_utf8(sum.stdout).unwrap();
     assert_eq!(manifest["inputs"]["a.toml"].as_str(), sum.split_whitespace().next());
@@ -126,7 +125,7 @@ fn several_files_give_one_document() {
     assert_eq!(document["runs"][1]["summary"]["name"], "Small");
 }
 
-/// Failing as on record is no news; failing, or holding, otherwise is.
+/// A claim that fails as recorded is fine; any other deviation is not.
 #[test]
 fn exit_code_tells_whether_outcomes_are_as_on_record() {
     let on_record = "outcome = \"fails\"\nfinding = \"No link is faster than itself.\"\n";
@@ -166,8 +165,7 @@ fn nothing_is_overwritten_unless_forced() {
     assert_eq!(fs::read_to_string(out.join("notes.txt")).unwrap(), "mine");
 }
 
-/// The log obeys what any network must, as read by a checker that shares no
-/// code with the simulator.
+/// An independent checker, which shares no code with the simulator, accepts the log.
 #[test]
 fn the_packet_log_passes_the_checker() {
     let folder = folder_with("a.toml", SMALL);
@@ -195,7 +193,7 @@ fn traces_go_along() {
     assert!(inputs["links/up"].is_string(), "{inputs}");
 }
 
-/// All mistakes of all files are told, and nothing was run.
+/// All errors in all files are reported, and nothing runs.
 #[test]
 fn every_mistake_is_told_at_once() {
     let wrong = SMALL.replace("\"3 s\"", "3").replace("cc = \"bbr\"", "cc = \"brr\"");
@@ -228,7 +226,7 @@ fn colour_is_for_terminals() {
     assert!(!out.contains('\u{1b}') && !err.contains('\u{1b}'), "{out}{err}");
 }
 
-/// Without --out nothing is refused and nothing lost: each run has a folder.
+/// Without --out nothing is refused or lost: each run gets a folder.
 #[test]
 fn runs_are_numbered_where_nobody_says_where() {
     let folder = folder_with("a.toml", SMALL);
@@ -238,14 +236,14 @@ fn runs_are_numbered_where_nobody_says_where() {
         assert!(printed.contains(&format!("report   knee-out/{name}/report.html")), "{printed}");
         assert_eq!(json(&at.join("knee-out").join(name).join("summary.json"))["seed"], seed);
     }
-    // A name that is given is taken as it is.
+    // A given name is used as is.
     expect(at, "run a.toml --seed 8 --force", 0);
     assert_eq!(json(&at.join("knee-out/a/summary.json"))["seed"], 8);
     assert_eq!(json(&at.join("knee-out/a-2/summary.json"))["seed"], 6);
 }
 
-/// One repeat is a run with a page of its own; several have groups, and a page
-/// that says the same as the document.
+/// One repeat is a run with its own page; several have groups, and a page that agrees with the
+/// document.
 #[test]
 fn repeats_have_a_page_with_groups() {
     let text = SMALL.replacen("cc = \"bbr\"", "cc = \"bbr\"\ncount = 9", 1);
@@ -270,12 +268,12 @@ fn repeats_have_a_page_with_groups() {
     expect(at, "report three", 0);
     let again = String::from_utf8(fs::read(at.join("three/report.html")).unwrap()).unwrap();
     assert!(again.contains("group.bbr.goodput_bps") && !page.is_empty());
-    // A single run of so many flows shows its groups first.
+    // With many flows, a single run shows its groups first.
     let printed = expect(at, "run a.toml --out plain", 0);
     assert!(printed.contains("bbr × 9") && !printed.contains("bbr[0]"), "{printed}");
 }
 
-/// What a page, a video and a mix are run for stands in the table.
+/// The table has the measures of a page, a video and a mix.
 #[test]
 fn the_table_says_what_the_workload_is_run_for() {
     let with = |workload: &str| {
@@ -295,7 +293,7 @@ fn the_table_says_what_the_workload_is_run_for() {
     }
 }
 
-/// A log as a server writes it: what was taken and what not is told.
+/// A server's log is read, and the lines used and skipped are reported.
 #[test]
 fn access_logs_are_read_and_told() {
     let mix = "{ mix = { arrival_interval = \"100 ms\", sizes = { log = \"access.log\" } } }";
@@ -312,14 +310,13 @@ fn access_logs_are_read_and_told() {
     assert!(expect(at, "check a.toml", 0).contains(told));
     let plain = |text: String| text.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(plain(expect(at, "run a.toml --out out", 0)).contains(told));
-    // The folder has the log and repeats the run.
+    // The folder contains the log and repeats the run.
     expect(at, "run out/scenario.toml --out again", 0);
     let read = |out: &str| fs::read(at.join(out).join("summary.json")).unwrap();
     assert_eq!(read("out"), read("again"));
 }
 
-/// Lines of a log arrive when their times say, with their own sizes; the page draws what
-/// was read.
+/// Transfers follow the times and sizes of the log; the page draws the log.
 #[test]
 fn arrivals_follow_the_log() {
     let mix =
@@ -343,7 +340,7 @@ fn arrivals_follow_the_log() {
     expect(at, "report out", 0);
     let again = fs::read_to_string(at.join("out/report.html")).unwrap();
     assert!(again.contains("What was read: access.csv"), "from the copy in the folder");
-    // What has no times cannot be followed.
+    // A log without times cannot be followed.
     fs::write(at.join("access.csv"), "bytes,class\n700,page\n").unwrap();
     let said = complaint(at, "check a.toml", 2);
     assert!(said.contains("arrivals cannot follow the log"), "{said}");

@@ -1,4 +1,4 @@
-//! `knee steer keys` and `sign`: what a host takes that trusts a key.
+//! `knee steer keys` and `sign`: policies that a host with a trusted key accepts.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -11,8 +11,8 @@ const POLICY: &str = "name = \"edge\"\nversion = 2\nexpires = 2999-01-01T00:00:0
     actuator = \"route\"\n[[group]]\nname = \"all\"\nprefixes = [\"198.51.100.0/24\"]\n\
     controller = \"reno\"\n";
 
-/// Unsigned, changed, older and expired policies are refused, and by a key that nobody
-/// trusts; what is looked at alone is not kept as a version.
+/// Policies that are unsigned, changed, older, expired or signed with an untrusted key are refused;
+/// planning a policy does not record its version.
 #[test]
 fn only_signed_policies_are_taken() {
     let folder = folder_with("policy.toml", POLICY);

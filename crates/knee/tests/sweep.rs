@@ -1,4 +1,4 @@
-//! `knee sweep`: which runs, what is written, resumption, refusals.
+//! `knee sweep`: planned runs, output, resumption, refusals.
 
 #![cfg(target_os = "linux")]
 
@@ -68,12 +68,11 @@ fn refused(at: &Path, arguments: &[&str]) -> String {
     let output = sweep(at, arguments);
     let (out, err) = texts(&output);
     assert_eq!(output.status.code(), Some(2), "{arguments:?}\n{out}{err}");
-    // The words, whatever the width at which they were broken.
+    // The text, independent of line breaks.
     err.replace(['│', '╰', '─', '▶'], " ").split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// What is kept of each run: its file's name and bytes. CPU time is in it,
-/// so a run that was done twice differs.
+/// Name and bytes of each run's file. They include CPU time, so a repeated run differs.
 fn kept(directory: &Path) -> BTreeMap<String, Vec<u8>> {
     let Ok(entries) = fs::read_dir(directory.join("runs")) else { return BTreeMap::new() };
     let paths = entries.map(|entry| entry.expect("it can be listed").path());
@@ -82,8 +81,7 @@ fn kept(directory: &Path) -> BTreeMap<String, Vec<u8>> {
     whole.map(|path| (name(&path), fs::read(&path).expect("it can be read"))).collect()
 }
 
-/// Every combination once per repeat, and each run is the one that
-/// `knee run` makes with the same settings and seed.
+/// Every combination runs once per repeat, as `knee run` does with the same settings and seed.
 #[test]
 fn every_combination_is_run() {
     let folder = folder_with("a.toml", SMALL);
@@ -120,8 +118,7 @@ fn every_combination_is_run() {
     assert!(goodput["low"].as_f64().unwrap() < mean && mean < goodput["high"].as_f64().unwrap());
 }
 
-/// A row per run and group; settings as text and, where they are quantities,
-/// as numbers.
+/// One row per run and group; settings as text and, if they are quantities, as numbers.
 #[test]
 fn the_dataset_can_be_queried() {
     let folder = folder_with("a.toml", SMALL);
@@ -145,8 +142,8 @@ fn the_dataset_can_be_queried() {
     assert!(seeds.values().iter().all(|seed| *seed == 5));
 }
 
-/// Killed in the middle: the same line goes on, redoes nothing that was
-/// finished, and ends with the bytes of a sweep that was never stopped.
+/// After a kill, the same command continues, repeats no finished run, and produces the bytes of an
+/// uninterrupted sweep.
 #[test]
 #[allow(clippy::disallowed_methods, reason = "waits for another process")]
 fn a_killed_sweep_goes_on() {
@@ -202,14 +199,14 @@ fn what_changed_is_done_again() {
     let (_, err) = succeeds(at, &arguments);
     assert!(err.contains("2 of 2 runs are there already"), "{err}");
     assert_eq!(kept(&at.join("o")), first);
-    // A comment changes nothing that is run.
+    // A comment does not change a run.
     fs::write(at.join("a.toml"), format!("# a comment\n{SMALL}")).unwrap();
     succeeds(at, &arguments);
     assert_eq!(kept(&at.join("o")), first);
     fs::write(at.join("a.toml"), SMALL.replace("10 ms", "11 ms")).unwrap();
     let (_, err) = succeeds(at, &arguments);
     assert!(err.contains("2 of 2 runs are done again: the scenario"), "{err}");
-    // A value more: only its run is new.
+    // An additional value: only its run is new.
     let more = ["a.toml", "--vary", "flow.bbr.cc=bbr,reno,cubic", "--out", "o"];
     let (_, err) = succeeds(at, &more);
     assert!(err.contains("2 of 3 runs are there already") && err.contains("1 run in"), "{err}");
@@ -220,7 +217,7 @@ fn what_changed_is_done_again() {
     assert!(fs::read_to_string(at.join("o/report.html")).unwrap().contains("flow.bbr.cc"));
 }
 
-/// Nothing of another program is taken for a finished run.
+/// Results of another program do not count as finished.
 #[test]
 fn runs_of_another_build_are_done_again() {
     let folder = folder_with("a.toml", SMALL);
@@ -260,7 +257,7 @@ fn mistakes_are_told_before_anything_runs() {
     assert!(said.contains("not empty"), "{said}");
 }
 
-/// A scheduler for two paths has no business on three.
+/// A scheduler for two paths does not work on three.
 #[test]
 fn impossible_points_are_named_or_left_out() {
     let folder = folder_with("a.toml", THREE_PATHS);
@@ -284,7 +281,7 @@ fn impossible_points_are_named_or_left_out() {
     assert!((0..3).all(|point| (0.26..5.0).contains(&completion(point))), "{}", completion(0));
 }
 
-/// The same controller under two names: every seed is one run for both.
+/// The same controller under two names: both share the run of each seed.
 #[test]
 fn one_controller_under_two_names_is_the_same() {
     let folder = folder_with("a.toml", SMALL);
@@ -295,8 +292,8 @@ fn one_controller_under_two_names_is_the_same() {
     assert!(!printed.contains("best with"), "{printed}");
 }
 
-/// Real runs that differ in their seeds alone, dealt out to two names at
-/// random, 200 times: at most 5 %, and two standard errors, name a winner.
+/// Real runs that differ only in seed, assigned to two names at random, 200 times: at most 5 % plus
+/// two standard errors find a winner.
 #[test]
 fn seeds_alone_rarely_make_a_winner() {
     let folder = folder_with("a.toml", &SMALL.replace("3 s", "1 s").replace("0.1 %", "1 %"));
@@ -311,13 +308,12 @@ fn seeds_alone_rarely_make_a_winner() {
     assert!(wrong / sweeps as f64 <= most, "{wrong} of {sweeps}");
 }
 
-/// Whether a sweep over two names names a winner, `number` telling which runs
-/// each of them gets.
+/// Whether a sweep over two names finds a winner; `number` determines the assignment of runs.
 fn winner_among(runs: &[SweepRun], repeats: usize, number: u64) -> bool {
     let mut state = number;
     let mut deal: Vec<usize> = (0..runs.len()).collect();
     for last in (1..deal.len()).rev() {
-        // Knuth's MMIX generator; its upper bits are good enough to deal with.
+        // Knuth's MMIX generator, whose upper bits are random enough for this.
         state =
             state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         deal.swap(last, (state >> 33) as usize % (last + 1));
@@ -336,8 +332,8 @@ fn winner_among(runs: &[SweepRun], repeats: usize, number: u64) -> bool {
     places.any(|place| place.best.is_some())
 }
 
-/// The headline is about the key that was varied last, or the one that is named; the page
-/// begins with it too. Groups of one flow have no column of fairness.
+/// The headline is about the last varied key, or the requested one, also on the page. Groups of one
+/// flow have no fairness column.
 #[test]
 fn the_headline_is_about_the_last_factor() {
     let folder = folder_with("a.toml", SMALL);

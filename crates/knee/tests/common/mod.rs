@@ -1,11 +1,11 @@
-//! What the tests of the program share.
+//! Code shared by the tests of the program.
 
 #![allow(dead_code, reason = "each test file is a program of its own and uses a part")]
 
 use std::path::Path;
 use std::process::{Command, Output};
 
-/// Two flows on 10 Mbit/s, for three seconds.
+/// Two flows over 10 Mbit/s for three seconds.
 pub const SMALL: &str = r#"
 name = "Small"
 duration = "3 s"
@@ -30,7 +30,7 @@ name = "cubic"
 cc = "cubic"
 "#;
 
-/// A claim that no link of up to 20 Mbit/s fails.
+/// A claim that holds on any link of up to 20 Mbit/s.
 pub const TRUE_CLAIM: &str = r#"
 [[claim]]
 id = "T1"
@@ -39,7 +39,7 @@ measure = "goodput"
 at_most = "20 Mbit/s"
 "#;
 
-/// A claim that no 10 Mbit/s link fulfils.
+/// A claim that fails on a 10 Mbit/s link.
 pub const FALSE_CLAIM: &str = r#"
 [[claim]]
 id = "F1"
@@ -48,19 +48,19 @@ measure = "goodput"
 at_least = "11 Mbit/s"
 "#;
 
-/// The program, to be run in `folder`.
+/// The program with `folder` as working directory.
 pub fn knee(folder: &Path) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_knee"));
     command.current_dir(folder).env_remove("NO_COLOR");
     command
 }
 
-/// Runs it with arguments that have no spaces in them.
+/// Runs it with arguments separated by spaces.
 pub fn run(folder: &Path, line: &str) -> Output {
     knee(folder).args(line.split_whitespace()).output().expect("the program starts")
 }
 
-/// Runs it, expects an exit code, gives what it printed.
+/// Runs it, checks the exit code, and returns standard output.
 pub fn expect(folder: &Path, line: &str, code: i32) -> String {
     let output = run(folder, line);
     let (out, err) = texts(&output);
@@ -68,7 +68,7 @@ pub fn expect(folder: &Path, line: &str, code: i32) -> String {
     out
 }
 
-/// Runs it, expects an exit code, gives what it complained about.
+/// Runs it, checks the exit code, and returns standard error.
 pub fn complaint(folder: &Path, line: &str, code: i32) -> String {
     let output = run(folder, line);
     let (out, err) = texts(&output);
@@ -76,20 +76,20 @@ pub fn complaint(folder: &Path, line: &str, code: i32) -> String {
     err
 }
 
-/// Both outputs.
+/// Standard output and standard error.
 pub fn texts(output: &Output) -> (String, String) {
     let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).expect("the program writes UTF-8");
     (text(&output.stdout), text(&output.stderr))
 }
 
-/// A folder with a scenario in it.
+/// A folder that contains a scenario.
 pub fn folder_with(name: &str, text: &str) -> tempfile::TempDir {
     let folder = tempfile::tempdir().expect("there is a folder for temporary files");
     std::fs::write(folder.path().join(name), text).expect("it can be written");
     folder
 }
 
-/// A JSON file.
+/// Reads a JSON file.
 pub fn json(path: &Path) -> serde_json::Value {
     let text = std::fs::read_to_string(path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
     serde_json::from_str(&text).expect("it is JSON")
