@@ -1,4 +1,4 @@
-//! What carries a plan out, and what is told of it.
+//! Actuators, which carry out a plan, and their reports.
 
 use crate::{Choice, Journal, Plan, Policy, PolicyError, RouteActuator};
 use ipnet::IpNet;
@@ -6,60 +6,58 @@ use knee_host::Marked;
 use std::fs;
 use std::path::PathBuf;
 
-/// Marks the routes and rules that Knee makes (`rtm_protocol`; one that
-/// linux/rtnetlink.h leaves to programs).
+/// Protocol number that marks Knee's routes and rules (`rtm_protocol`; linux/rtnetlink.h leaves
+/// this one to programs).
 pub const PROTOCOL: u8 = 222;
-/// Folder of the BPF file system for the ways back of this host's namespaces.
+/// Folder of the BPF file system for the pins that undo steering, per network namespace.
 #[cfg(feature = "bpf")]
 const PROGRAMS: &str = "/sys/fs/bpf/knee-steer";
 
-/// Steers connections until it is stopped. The way back is [`crate::Host`]'s.
+/// Steers connections until it is stopped. [`crate::Host`] reverts the changes.
 pub trait Actuator {
-    /// Makes the host what the plan says; told again when the plan has changed.
+    /// Brings the host to the state of the plan; called again when the plan changes.
     ///
     /// # Errors
     ///
-    /// [`PolicyError::TableInUse`], and where the journal cannot be written: then
-    /// nothing was done. Where the host refuses all of it. A route that is refused is
-    /// told in [`Applied`].
+    /// [`PolicyError::TableInUse`], or a journal that cannot be written: nothing was changed then.
+    /// A host that refuses everything. Single refused routes are listed in [`Applied`].
     fn apply(&mut self, plan: &Plan, journal: &mut Journal) -> Result<Applied, PolicyError>;
 
-    /// Says what connections of each group get that begin from now on.
+    /// Chooses the controllers of new connections of each group.
     ///
     /// # Errors
     ///
-    /// What the kernel says; [`PolicyError::Programs`]: it cannot.
+    /// Errors of the kernel; [`PolicyError::Programs`] if unsupported.
     fn choose(&mut self, choices: Vec<Choice>) -> Result<(), PolicyError>;
 
-    /// Goes on with what is not done at once, and for as long as a lease; called once a
-    /// second.
+    /// Continues gradual changes and renews the lease; called once a second.
     ///
     /// # Errors
     ///
-    /// What the kernel says.
+    /// Errors of the kernel.
     fn renew(&mut self) -> Result<Renewed, PolicyError>;
 
-    /// Does nothing more for connections that begin, before all is taken back.
+    /// Stops steering new connections, before everything is reverted.
     fn stop(&mut self);
 }
 
-/// By what a policy is carried out.
+/// Mechanism that carries out a policy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Means {
-    /// Routes: connections that begin, by prefix.
+    /// Routes: new connections, by prefix.
     Routes,
-    /// BPF programs: connections that begin and those that are open, by prefix.
+    /// BPF programs: new and open connections, by prefix.
     Programs,
 }
 
 impl Means {
-    /// What the policy says, else BPF programs where the host has what they need.
+    /// The mechanism in the policy; by default BPF programs if the host supports them.
     pub fn of(policy: &Policy) -> Means {
         let possible = || if programs_lack().is_none() { Means::Programs } else { Means::Routes };
         policy.actuator.unwrap_or_else(possible)
     }
 
-    /// Gets ready; nothing is steered before [`Actuator::apply`].
+    /// Prepares the mechanism; nothing is steered before [`Actuator::apply`].
     ///
     /// # Errors
     ///
@@ -97,22 +95,20 @@ const LACKS_FEATURE: &str = "this knee was built without BPF programs";
 #[cfg(feature = "bpf")]
 const LACKS_CGROUPS: &str = "this host lacks a file system of control groups, version 2";
 
-/// Why this process cannot steer by BPF programs on this host; none: it can, as far as
-/// can be seen.
+/// Why this process cannot steer with BPF programs on this host; `None` if no obstacle is visible.
 #[cfg(feature = "bpf")]
 pub fn programs_lack() -> Option<String> {
     let lack = knee_host::bpf::steering_lack().map(|lack| lack.problem());
     lack.or_else(|| cgroup_root().is_none().then(|| LACKS_CGROUPS.to_string()))
 }
 
-/// Why this process cannot steer by BPF programs on this host.
+/// Why this process cannot steer with BPF programs on this host.
 #[cfg(not(feature = "bpf"))]
 pub fn programs_lack() -> Option<String> {
     Some(LACKS_FEATURE.to_string())
 }
 
-/// Root of the host's control groups (cgroups(7), version 2), where this process sees
-/// them.
+/// Root of the host's control groups (cgroups(7), version 2), if visible to this process.
 pub fn cgroup_root() -> Option<PathBuf> {
     let mounts = fs::read_to_string("/proc/self/mounts").ok()?;
     mounts.lines().find_map(|line| {
@@ -122,11 +118,11 @@ pub fn cgroup_root() -> Option<PathBuf> {
     })
 }
 
-/// Folder for the way back of this network namespace.
+/// Folder for the pins of this network namespace.
 ///
 /// # Errors
 ///
-/// Without `/proc`.
+/// Missing `/proc`.
 #[cfg(feature = "bpf")]
 pub(crate) fn programs_folder() -> Result<PathBuf, PolicyError> {
     let name = crate::journal::namespace()
@@ -134,60 +130,60 @@ pub(crate) fn programs_folder() -> Result<PathBuf, PolicyError> {
     Ok(PathBuf::from(PROGRAMS).join(name.replace(|letter: char| !letter.is_ascii_digit(), "")))
 }
 
-/// What was done.
+/// Changes made when a plan was applied.
 #[derive(Debug, Default)]
 pub struct Applied {
-    /// Routes made, or prefixes that programs were told.
+    /// Routes created, or prefixes given to programs.
     pub added: usize,
-    /// Those that are no longer asked for.
+    /// Those removed because the plan no longer has them.
     pub removed: usize,
-    /// Routes that the kernel refused, with what it said.
+    /// Routes that the kernel refused, with its error.
     pub refused: Vec<(IpNet, String)>,
-    /// Routes that stay, since somebody has changed or added them, by table.
+    /// Routes left alone because somebody changed or added them, by table.
     pub left: Vec<(u32, IpNet)>,
 }
 
-/// What was done since the last time.
+/// Changes since the previous call.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Renewed {
-    /// Connections that began and have their controller.
+    /// New connections with their controller.
     pub given: u64,
-    /// Open connections that were given their controller.
+    /// Open connections that got their controller.
     pub changed: u64,
-    /// Connections for which the kernel refused it.
+    /// Connections whose controller the kernel refused.
     pub refused: u64,
 }
 
-/// What was taken back.
+/// What was reverted.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Returned {
     /// Routes removed.
     pub routes: usize,
     /// Rules removed.
     pub rules: usize,
-    /// Routes that stay, since somebody has changed them, by table.
+    /// Routes left alone because somebody changed them, by table.
     pub left: Vec<(u32, IpNet)>,
-    /// Connections returned to the controller that they had.
+    /// Connections returned to their previous controller.
     pub connections: u64,
-    /// Connections that stay, since their programs have chosen a controller.
+    /// Connections left alone because their programs have chosen a controller.
     pub chosen: u64,
-    /// Connections that stay, since the kernel refused the controller that they had.
+    /// Connections left alone because the kernel refused their previous controller.
     pub stuck: u64,
 }
 
-/// What there is of what the journal says.
+/// Current state of the journal's entries.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct State {
-    /// Routes with a controller that are as they were made.
+    /// Unchanged routes with a controller.
     pub steering: usize,
-    /// Routes to the main table that are as they were made.
+    /// Unchanged routes to the main table.
     pub throwing: usize,
-    /// Rules that are there.
+    /// Existing rules.
     pub rules: usize,
-    /// Routes and rules of the journal that are not there.
+    /// Routes and rules of the journal that no longer exist.
     pub missing: usize,
-    /// Routes that somebody has changed or added, by table.
+    /// Routes that somebody changed or added, by table.
     pub foreign: Vec<(u32, IpNet)>,
-    /// Connections that BPF programs have given a controller.
+    /// Connections that got a controller from BPF programs.
     pub connections: Marked,
 }

@@ -1,9 +1,8 @@
-//! The controller of connections for which nobody names one: what decides it on this
-//! host, now and at the next start, and a setting of Knee's own with a way back.
+//! The default controller: what determines it on this host, now and at the next boot, and a
+//! reversible setting of Knee's own.
 //!
-//! What a start of the host sets stands in files (sysctl.d(5), sysctl.conf(5)). Knee's
-//! setting is one file among them; it says what was set before, so that it is its own
-//! journal.
+//! Settings at boot come from files (sysctl.d(5), sysctl.conf(5)). Knee's setting is one such file;
+//! it also records the previous value, so it is its own journal.
 
 use crate::PolicyError;
 use knee_host::{set_sysctl, sysctl};
@@ -15,13 +14,13 @@ use std::path::{Path, PathBuf};
 
 const KEY: &str = "net.ipv4.tcp_congestion_control";
 const AVAILABLE: &str = "net.ipv4.tcp_available_congestion_control";
-/// Folders of settings; of two files with one name that of the first folder counts.
+/// Folders of settings, in order of precedence for files with the same name.
 const FOLDERS: [&str; 4] =
     ["etc/sysctl.d", "run/sysctl.d", "usr/local/lib/sysctl.d", "usr/lib/sysctl.d"];
 /// Read after all of them.
 const LAST: &str = "etc/sysctl.conf";
 const OWN: &str = "etc/sysctl.d/98-knee-congestion-control.conf";
-/// How Knee's file says what was set before.
+/// Prefix of the line in Knee's file that records the previous value.
 const BEFORE: &str = "# before: ";
 
 /// A line of a file that sets the default controller.
@@ -29,38 +28,38 @@ const BEFORE: &str = "# before: ";
 pub struct Setting {
     /// The file.
     pub path: PathBuf,
-    /// Number of the line, from 1.
+    /// Line number, from 1.
     pub line: usize,
     /// The controller.
     pub controller: String,
-    /// Whether it is Knee's.
+    /// Whether it is Knee's own setting.
     pub own: bool,
-    /// Whether the file belongs to an administrator rather than to a package.
+    /// Whether the file belongs to an administrator rather than a package.
     administrator: bool,
 }
 
-/// What decides the default controller.
+/// Everything that determines the default controller.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DefaultState {
-    /// That of connections that begin now.
+    /// Current default.
     pub now: String,
-    /// Those that the kernel has.
+    /// Controllers in the kernel.
     pub available: Vec<String>,
-    /// Those that it has as modules, which it loads when they are asked for.
+    /// Controllers available as modules, loaded on demand.
     pub loadable: Vec<String>,
-    /// In the order in which they are read at a start of the host: the last one counts.
+    /// Settings in the order in which they are read at boot: the last one applies.
     pub settings: Vec<Setting>,
-    /// What was set before Knee's setting, where there is one.
+    /// Previous value recorded by Knee's setting, if there is one.
     pub before: Option<String>,
 }
 
 impl DefaultState {
-    /// That of connections after the next start of the host, as far as files say it.
+    /// The setting that applies after the next boot, as far as files determine it.
     pub fn at_next_start(&self) -> Option<&Setting> {
         self.settings.last()
     }
 
-    /// An administrator's setting, or one that is read after Knee's.
+    /// A conflicting setting by an administrator, or one that is read after Knee's.
     fn against(&self, controller: &str) -> Option<&Setting> {
         let own = Path::new(OWN).file_name();
         self.settings.iter().find(|setting| {
@@ -77,16 +76,16 @@ pub struct HostDefault {
 }
 
 impl HostDefault {
-    /// That of this host.
+    /// The default of this host.
     pub fn of_this_host() -> HostDefault {
         HostDefault { root: PathBuf::from("/") }
     }
 
-    /// What decides it.
+    /// Reads everything that determines the default.
     ///
     /// # Errors
     ///
-    /// [`PolicyError::Setting`] where a file cannot be read.
+    /// [`PolicyError::Setting`] if a file cannot be read.
     pub fn state(&self) -> Result<DefaultState, PolicyError> {
         let asked = |name| sysctl(name).map_err(|source| failed("read", Path::new(name), source));
         let available: Vec<String> =
@@ -104,13 +103,12 @@ impl HostDefault {
         })
     }
 
-    /// What decides it, where another controller can be set.
+    /// Checks that another controller can be set, and returns the state.
     ///
     /// # Errors
     ///
-    /// [`PolicyError::Decided`] where an administrator has set it, or a file that is read
-    /// after Knee's; [`PolicyError::Lacking`] where the kernel has no such controller;
-    /// [`PolicyError::Setting`].
+    /// [`PolicyError::Decided`] if an administrator, or a file read after Knee's, sets it;
+    /// [`PolicyError::Lacking`] if the kernel has no such controller; [`PolicyError::Setting`].
     pub fn allows(&self, controller: &str) -> Result<DefaultState, PolicyError> {
         let state = self.state()?;
         if !state.available.iter().chain(&state.loadable).any(|name| name == controller) {
@@ -123,11 +121,11 @@ impl HostDefault {
         Ok(state)
     }
 
-    /// Sets it, now and for each start of the host. The file is written first.
+    /// Sets the default now and for each boot. The file is written first.
     ///
     /// # Errors
     ///
-    /// As [`HostDefault::allows`], and where the kernel refuses. Nothing is changed then.
+    /// As [`HostDefault::allows`], or a refusal by the kernel. Nothing has changed then.
     pub fn set(&self, controller: &str) -> Result<(), PolicyError> {
         let state = self.allows(controller)?;
         let path = self.root.join(OWN);
@@ -147,13 +145,13 @@ impl HostDefault {
         Ok(())
     }
 
-    /// Removes Knee's setting, and sets what was set before unless somebody has set
-    /// something else since. True: it was set again; false: it is left; none: there was
-    /// no setting of Knee's.
+    /// Removes Knee's setting and restores the previous value, unless somebody has changed it
+    /// since. Returns `Some(true)` if it was restored, `Some(false)` if it was left alone, `None`
+    /// if Knee had set nothing.
     ///
     /// # Errors
     ///
-    /// [`PolicyError::Setting`], and where the kernel refuses: the file is there then.
+    /// [`PolicyError::Setting`], or a refusal by the kernel; the file then still exists.
     pub fn undo(&self) -> Result<Option<bool>, PolicyError> {
         let state = self.state()?;
         let own = state.settings.iter().find(|setting| setting.own);
@@ -177,7 +175,7 @@ impl HostDefault {
         }
         let mut paths: Vec<PathBuf> = files.into_values().collect();
         let last = self.root.join(LAST);
-        // Distributions have it as a link of their own among the others.
+        // Distributions link it into the folders as well.
         let target = fs::canonicalize(&last).ok();
         paths.retain(|path| target.is_none() || fs::canonicalize(path).ok() != target);
         paths.push(last);
@@ -197,7 +195,7 @@ impl HostDefault {
         Ok(settings)
     }
 
-    /// Controllers that are modules of the running kernel.
+    /// Controllers available as modules of the running kernel.
     fn modules(&self) -> Vec<String> {
         let release = sysctl("kernel.osrelease").unwrap_or_default();
         let folder = self.root.join("lib/modules").join(release).join("kernel/net/ipv4");
@@ -205,13 +203,13 @@ impl HostDefault {
         let name = |entry: fs::DirEntry| {
             let file = entry.file_name().into_string().ok()?;
             let (name, rest) = file.strip_prefix("tcp_")?.split_once('.')?;
-            // It speaks to ss(8).
+            // tcp_diag serves ss(8); it is not a controller.
             (rest.starts_with("ko") && name != "diag").then(|| name.to_string())
         };
         entries.filter_map(name).collect::<BTreeSet<_>>().into_iter().collect()
     }
 
-    /// What a file says; nothing where there is none.
+    /// Contents of a file; empty if there is none.
     fn text(&self, path: &Path) -> Result<String, PolicyError> {
         match fs::read(path) {
             Ok(bytes) => Ok(String::from_utf8_lossy(&bytes).into_owned()),
@@ -220,7 +218,7 @@ impl HostDefault {
         }
     }
 
-    /// Writes Knee's file, whole or not at all.
+    /// Writes Knee's file atomically.
     fn write(&self, text: &str) -> Result<(), PolicyError> {
         let path = self.root.join(OWN);
         let beside = path.with_extension("part");
@@ -228,7 +226,7 @@ impl HostDefault {
             if let Some(folder) = path.parent() {
                 fs::create_dir_all(folder)?;
             }
-            // One that a killed process has left.
+            // Left by a killed process.
             let _ = fs::remove_file(&beside);
             let mut options = fs::OpenOptions::new();
             let mut file = options.write(true).create_new(true).mode(0o644).open(&beside)?;
@@ -240,7 +238,7 @@ impl HostDefault {
     }
 }
 
-/// The controller that a line of sysctl.d(5) sets.
+/// The controller that a line in the syntax of sysctl.d(5) sets.
 fn set_by(line: &str) -> Option<&str> {
     let line = line.trim();
     let (key, value) = line.strip_prefix('-').unwrap_or(line).split_once('=')?;
@@ -276,7 +274,7 @@ mod tests {
         settings.map(|found| (name(found.path), found.line, found.controller)).collect()
     }
 
-    /// The order and the precedence of sysctl.d(5), and its ways to write a line.
+    /// Order, precedence and line syntax of sysctl.d(5).
     #[test]
     fn settings_are_read_as_at_a_start() {
         let (_folder, host) = host(&[
@@ -296,7 +294,7 @@ mod tests {
         assert_eq!(places(&host), expected);
     }
 
-    /// A package's setting that is read before Knee's does not count; every other does.
+    /// Only a package's setting that is read before Knee's is not a conflict.
     #[test]
     fn what_is_against_a_setting_is_named() {
         let key = "net.ipv4.tcp_congestion_control = cubic\n";

@@ -1,4 +1,4 @@
-//! What can be wrong with a policy, and what can stop it from being applied.
+//! Errors in a policy, and errors of applying it.
 
 use crate::Setting;
 use knee_host::HostError;
@@ -6,18 +6,18 @@ use std::io;
 use std::ops::Range;
 use std::path::PathBuf;
 
-/// Something wrong in a policy's text, with its place.
+/// An error in a policy's text, with its position.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
-    /// Bytes of the text.
+    /// Byte range in the text.
     pub span: Range<usize>,
-    /// What is wrong.
+    /// The problem.
     pub message: String,
     /// What to write instead.
     pub help: String,
 }
 
-/// Why a policy cannot be applied or taken back.
+/// Why a policy cannot be applied or reverted.
 #[derive(Debug, thiserror::Error)]
 pub enum PolicyError {
     /// The host refuses or lacks something.
@@ -26,29 +26,29 @@ pub enum PolicyError {
     /// The journal cannot be read or written.
     #[error("cannot {what} the journal {path}: {source}")]
     Journal {
-        /// What was tried.
+        /// The attempted operation.
         what: &'static str,
         /// The journal.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the system.
         source: io::Error,
     },
-    /// Somebody else could have written the journal.
+    /// The journal could have been written by another user.
     #[error("{path} is not safe: {problem}")]
     Unsafe {
         /// The journal or its folder.
         path: PathBuf,
-        /// Why.
+        /// The reason.
         problem: String,
     },
-    /// What stands in the journal was not written by this version of Knee.
+    /// The journal contains something that this version of Knee did not write.
     #[error("line {line} of the journal {path} is not one of Knee's: {problem}")]
     Foreign {
         /// The journal.
         path: PathBuf,
-        /// From 1.
+        /// Line number, from 1.
         line: usize,
-        /// What the reader says.
+        /// The error of the parser.
         problem: String,
     },
     /// Another process applies a policy.
@@ -56,7 +56,7 @@ pub enum PolicyError {
     Held {
         /// The journal.
         path: PathBuf,
-        /// Number of the process, 0 if it has not written it yet.
+        /// Process id; 0 if it has not been written yet.
         process: u32,
     },
     /// The journal belongs to another network namespace.
@@ -64,36 +64,36 @@ pub enum PolicyError {
     Elsewhere {
         /// The journal.
         path: PathBuf,
-        /// As `/proc/PID/ns/net` shows it.
+        /// The namespace as shown in `/proc/PID/ns/net`.
         theirs: String,
     },
-    /// Somebody uses the table.
+    /// The routing table is in use.
     #[error("table {table} has a route of somebody else, to {destination}")]
     TableInUse {
         /// Number of the table.
         table: u32,
-        /// Where that route leads.
+        /// Destination of the foreign route.
         destination: ipnet::IpNet,
     },
     /// The host lacks something that BPF programs need, or refuses them.
     #[error("{problem}")]
     Programs {
-        /// What is wrong.
+        /// The problem.
         problem: String,
-        /// What to do about it.
+        /// The remedy.
         advice: String,
     },
     /// The blocks of an experiment cannot be read or written.
     #[error("cannot {what} {path}: {source}")]
     Records {
-        /// What was tried.
+        /// The attempted operation.
         what: &'static str,
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the system.
         source: io::Error,
     },
-    /// The blocks are those of another experiment.
+    /// The blocks belong to another experiment.
     #[error("{path} has the blocks of another experiment, or something else")]
     OtherExperiment {
         /// The file.
@@ -102,14 +102,14 @@ pub enum PolicyError {
     /// A setting of the host's default controller cannot be read or written.
     #[error("cannot {what} {path}: {source}")]
     Setting {
-        /// What was tried.
+        /// The attempted operation.
         what: &'static str,
         /// The file or the kernel's parameter.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the system.
         source: io::Error,
     },
-    /// Somebody else decides the default controller.
+    /// A setting other than Knee's determines the default controller.
     #[error("{}:{} sets {} as the default", .0.path.display(), .0.line, .0.controller)]
     Decided(Setting),
     /// The kernel has no such controller.
@@ -117,7 +117,7 @@ pub enum PolicyError {
     Lacking {
         /// The controller.
         controller: String,
-        /// Those that there are.
+        /// The available ones.
         have: Vec<String>,
     },
 }

@@ -1,4 +1,4 @@
-//! What of a policy is on this host, and the way back, whoever applied it and by what.
+//! The state of a policy on this host, and its reversal, independent of process and mechanism.
 
 use crate::actuator::{PROTOCOL, Returned, State};
 use crate::{Entry, PolicyError, Recorded};
@@ -7,18 +7,17 @@ use knee_host::{Marked, Route, Routes, Rule, TABLE_MAIN, marked, return_marked, 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-/// The routes, rules and connections of the network namespace of the thread that opened
-/// it.
+/// Routes, rules and connections of the network namespace of the thread that opened it.
 pub struct Host {
     routes: Routes,
 }
 
 impl Host {
-    /// Changes nothing yet.
+    /// Opens the host without changing anything.
     ///
     /// # Errors
     ///
-    /// Where the host is out of sockets.
+    /// If the host is out of sockets.
     pub fn open() -> Result<Host, PolicyError> {
         Ok(Host { routes: Routes::open()? })
     }
@@ -27,17 +26,17 @@ impl Host {
     ///
     /// # Errors
     ///
-    /// What the kernel says.
+    /// Errors of the kernel.
     pub fn main_table(&mut self) -> Result<Vec<Route>, PolicyError> {
         Ok(self.routes.table(TABLE_MAIN)?)
     }
 
-    /// Takes back what a journal says: the rules, then the routes that are as they were
-    /// made, then the connections that still have what they were given. Doing it twice does no harm.
+    /// Reverts a journal's changes: rules, then unchanged routes, then connections that still have
+    /// the given controller. Repeating it is harmless.
     ///
     /// # Errors
     ///
-    /// What the kernel says.
+    /// Errors of the kernel.
     pub fn roll_back(&mut self, recorded: &Recorded) -> Result<Returned, PolicyError> {
         let mut returned = Returned::default();
         for rule in self.own_rules(recorded)? {
@@ -55,18 +54,18 @@ impl Host {
             let connections = return_marked(folder)?;
             returned.connections += connections.count();
             returned.chosen += connections.changed;
-            // Of those that the kernel refused, the mark is still there.
+            // Marks remain on the connections whose previous controller was refused.
             returned.stuck += marked(folder)?.count();
             unpin_marks(folder)?;
         }
         Ok(returned)
     }
 
-    /// What is there of what a journal says.
+    /// Current state of a journal's entries.
     ///
     /// # Errors
     ///
-    /// What the kernel says.
+    /// Errors of the kernel.
     pub fn state(&mut self, recorded: &Recorded) -> Result<State, PolicyError> {
         let mut state = State { rules: self.own_rules(recorded)?.len(), ..State::default() };
         let made = made(recorded);
@@ -92,11 +91,11 @@ impl Host {
         Ok(state)
     }
 
-    /// Rules with Knee's mark, whoever made them.
+    /// Rules with Knee's mark, by any process.
     ///
     /// # Errors
     ///
-    /// What the kernel says.
+    /// Errors of the kernel.
     pub fn marked_rules(&mut self) -> Result<Vec<Rule>, PolicyError> {
         let mut rules = self.routes.rules()?;
         rules.retain(|rule| rule.protocol == PROTOCOL);
@@ -128,7 +127,7 @@ pub(crate) fn key(route: &Route) -> (u32, IpNet) {
     (route.table(), route.destination())
 }
 
-/// The controllers that routes were made with; the last line on a route counts.
+/// Recorded controllers of routes; the last line about a route applies.
 pub(crate) fn made(recorded: &Recorded) -> BTreeMap<(u32, IpNet), Option<&str>> {
     let mut made = BTreeMap::new();
     for entry in &recorded.entries {

@@ -1,7 +1,7 @@
-//! What was done to the host, written before it is done.
+//! Write-ahead journal of changes to the host.
 //!
-//! A file of JSON lines, closed to all but its owner. An empty one says that nothing is
-//! applied. Who applies or takes back holds a lock on it meanwhile.
+//! A file of JSON lines, accessible to its owner only. An empty file means that nothing is applied.
+//! A process that applies or reverts holds a lock on it.
 
 use crate::PolicyError;
 use ipnet::IpNet;
@@ -21,59 +21,58 @@ use std::time::Duration;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Entry {
-    /// A process begins to apply a policy.
+    /// A process starts to apply a policy.
     Begin {
         /// Name of the policy.
         policy: String,
-        /// Number of the process.
+        /// Process id.
         process: u32,
-        /// When, as seconds since 1970 (Unix time).
+        /// Time, seconds since 1970 (Unix time).
         at: u64,
-        /// The network namespace, as `/proc/PID/ns/net` shows it.
+        /// The network namespace as shown in `/proc/PID/ns/net`.
         namespace: String,
     },
-    /// A route is about to be made.
+    /// A route is about to be created.
     Route {
         /// Number of its table.
         table: u32,
-        /// Where it leads.
+        /// Its destination.
         to: IpNet,
-        /// The controller that it names; none: one that sends on to the main table.
+        /// Its controller; `None` for a route that defers to the main table.
         controller: Option<String>,
     },
-    /// A route is gone, since nothing asks for it any more.
+    /// A route was removed because the plan no longer has it.
     Gone {
         /// Number of its table.
         table: u32,
-        /// Where it led.
+        /// Its destination.
         to: IpNet,
     },
     /// BPF programs are about to steer.
     Programs {
-        /// Folder of the BPF file system that the way back is in.
+        /// Folder of the BPF file system with the pins that undo it.
         folder: PathBuf,
     },
-    /// A rule is about to be made.
+    /// A rule is about to be created.
     Rule {
-        /// IPv6 instead of IPv4.
+        /// Whether it is for IPv6 instead of IPv4.
         ipv6: bool,
         /// Number of the table.
         table: u32,
-        /// The local port; none: all.
+        /// Local port; `None`: all.
         port: Option<u16>,
     },
 }
 
-/// What a journal says.
+/// Contents of a journal.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Recorded {
-    /// Its lines; a last one that was cut off is left out: what it announces was not
-    /// done.
+    /// Its entries. A truncated last line is ignored: the change it announces was not made.
     pub entries: Vec<Entry>,
 }
 
 impl Recorded {
-    /// Name of the policy, number of the process, and when it began (Unix time).
+    /// Name of the policy, process id, and start (Unix time).
     pub fn begun(&self) -> Option<(&str, u32, u64)> {
         self.entries.iter().find_map(|entry| match entry {
             Entry::Begin { policy, process, at, .. } => Some((policy.as_str(), *process, *at)),
@@ -89,7 +88,7 @@ impl Recorded {
     }
 }
 
-/// A journal that this process holds.
+/// A journal locked by this process.
 #[derive(Debug)]
 pub struct Journal {
     file: Flock<File>,
@@ -97,11 +96,11 @@ pub struct Journal {
 }
 
 impl Journal {
-    /// The first line of a journal: this process begins to apply a policy.
+    /// Creates the first line of a journal: this process starts to apply a policy.
     ///
     /// # Errors
     ///
-    /// Without `/proc`.
+    /// Missing `/proc`.
     pub fn begin(policy: &str, at: u64) -> Result<Entry, PolicyError> {
         let namespace = namespace().map_err(|source| {
             HostError::refused("read the network namespace", source, "mount /proc")
@@ -109,13 +108,12 @@ impl Journal {
         Ok(Entry::Begin { policy: policy.to_string(), process: std::process::id(), at, namespace })
     }
 
-    /// Takes hold of the journal and reads it; makes it and its folder where they are
-    /// not there.
+    /// Locks and reads the journal; creates it and its folder if necessary.
     ///
     /// # Errors
     ///
-    /// [`PolicyError::Held`] by another process, [`PolicyError::Unsafe`],
-    /// [`PolicyError::Foreign`], [`PolicyError::Elsewhere`], [`PolicyError::Journal`].
+    /// [`PolicyError::Held`] by another process, [`PolicyError::Unsafe`], [`PolicyError::Foreign`],
+    /// [`PolicyError::Elsewhere`], [`PolicyError::Journal`].
     pub fn hold(path: &Path) -> Result<(Journal, Recorded), PolicyError> {
         if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
             DirBuilder::new()
@@ -141,11 +139,11 @@ impl Journal {
         Ok((Journal { file, path: path.to_path_buf() }, recorded))
     }
 
-    /// What a journal says, whoever holds it; nothing where there is none.
+    /// Reads a journal without locking it; empty if there is none.
     ///
     /// # Errors
     ///
-    /// As [`Journal::hold`], but [`PolicyError::Held`].
+    /// As [`Journal::hold`], except [`PolicyError::Held`].
     pub fn read(path: &Path) -> Result<Recorded, PolicyError> {
         match open(path, false) {
             Ok(mut file) => read(&mut file, path),
@@ -158,8 +156,8 @@ impl Journal {
         }
     }
 
-    /// Takes hold of the journal. Where nobody is known to steer any more, a second
-    /// process may still be taking all back: it is waited for, ten seconds at most.
+    /// Locks the journal. If the process that steered has ended, its guard may still be reverting:
+    /// waits for that, at most ten seconds.
     ///
     /// # Errors
     ///
@@ -178,8 +176,8 @@ impl Journal {
         Journal::hold(path)
     }
 
-    /// Takes hold of the journal; another process that has it is asked to end first
-    /// (SIGTERM), and after ten seconds made to (SIGKILL).
+    /// Locks the journal; asks another process that holds it to end (SIGTERM), and after ten
+    /// seconds forces it (SIGKILL).
     ///
     /// # Errors
     ///
@@ -193,11 +191,11 @@ impl Journal {
                     if waited == 200 {
                         signal = Some(Signal::SIGKILL);
                     }
-                    // Its number is there with its first line.
+                    // The first line contains the process id.
                     if process != 0
                         && let Some(signal) = signal.take()
                     {
-                        // One that has just ended cannot be found.
+                        // Fails if the process has just ended.
                         let _ = kill(Pid::from_raw(process.cast_signed()), signal);
                     }
                     std::thread::sleep(step);
@@ -208,11 +206,11 @@ impl Journal {
         Journal::hold(path)
     }
 
-    /// Writes lines, and waits until the disk has them.
+    /// Appends entries and syncs them to disk.
     ///
     /// # Errors
     ///
-    /// [`PolicyError::Journal`]: what they announce must not be done then.
+    /// [`PolicyError::Journal`]; the announced changes must not be made then.
     pub fn write<'a>(
         &mut self,
         entries: impl IntoIterator<Item = &'a Entry>,
@@ -230,7 +228,7 @@ impl Journal {
         written.map_err(|source| failed("write", &self.path, source))
     }
 
-    /// What it says.
+    /// Rereads the journal.
     ///
     /// # Errors
     ///
@@ -239,7 +237,7 @@ impl Journal {
         read(&mut self.file, &self.path)
     }
 
-    /// Says that nothing is applied.
+    /// Clears the journal: nothing is applied.
     ///
     /// # Errors
     ///
@@ -253,12 +251,12 @@ impl Journal {
     }
 }
 
-/// The network namespace of the calling thread.
+/// Network namespace of the calling thread.
 pub(crate) fn namespace() -> io::Result<String> {
     Ok(fs::read_link("/proc/thread-self/ns/net")?.to_string_lossy().into_owned())
 }
 
-/// Opens the journal, if nobody else can have written it.
+/// Opens the journal if only its owner can have written it.
 fn open(path: &Path, write: bool) -> Result<File, PolicyError> {
     let distrust = |path: &Path, problem: &str| {
         Err(PolicyError::Unsafe { path: path.to_path_buf(), problem: problem.to_string() })
@@ -327,7 +325,7 @@ fn failed(what: &'static str, path: &Path, source: io::Error) -> PolicyError {
     PolicyError::Journal { what, path: path.to_path_buf(), source }
 }
 
-/// Whether there is a process of this number; there is none of the number 0.
+/// Whether a process exists; none has id 0.
 fn is_there(process: u32) -> bool {
     process != 0 && !matches!(kill(Pid::from_raw(process.cast_signed()), None), Err(Errno::ESRCH))
 }

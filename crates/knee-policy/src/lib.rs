@@ -1,27 +1,25 @@
-//! A policy, which says which congestion controller is for which traffic; applied to
-//! this host by routes or BPF programs, with a way back.
+//! Policies that assign congestion controllers to traffic, applied to this host by routes or BPF
+//! programs, and reversible.
 //!
-//! A [`Policy`] is read from TOML. With the routes that the host has it gives a
-//! [`Plan`]: routes of its own table, tagged as Knee's, that name a controller and
-//! otherwise lead where the main table leads; prefixes held out and what is somebody
-//! else's are sent on to the main table. Or it gives prefixes for BPF programs. What is
-//! done stands in a [`Journal`] before it is done.
+//! A [`Policy`] is read from TOML. Combined with the host's routes it yields a [`Plan`]: routes in
+//! a separate table, tagged as Knee's, that set a controller and otherwise follow the main table;
+//! held-out prefixes and foreign routes are deferred to the main table. For BPF programs the plan
+//! holds prefixes instead. A [`Journal`] records every change before it is made.
 //!
-//! An [`Actuator`] carries the plan out: [`RouteActuator`] steers connections that begin;
-//! `ProgramActuator`, with the feature `bpf`, also those that are open. Whoever did what,
-//! [`Host`] takes it back.
+//! An [`Actuator`] carries out the plan: [`RouteActuator`] steers new connections;
+//! `ProgramActuator`, with the feature `bpf`, also open ones. [`Host`] reverts the changes of
+//! either.
 //!
-//! An [`Experiment`] has an actuator give whole blocks of time the one or the other of two
-//! controllers, and [`judge`] says what came of it.
+//! In an [`Experiment`] an actuator assigns whole blocks of time to one of two controllers, and
+//! [`judge`] evaluates the result.
 //!
-//! Where a host takes only policies that are signed, [`TrustedKeys`] and [`Versions`] say
-//! which.
+//! On a host that accepts only signed policies, [`TrustedKeys`] and [`Versions`] determine which.
 //!
-//! [`HostDefault`] is the controller of connections that no policy names. It is set where
-//! somebody asks for that alone.
+//! [`HostDefault`] is the controller of connections that no policy names. It is set only on
+//! explicit request.
 //!
-//! What this crate never does: change the host's default controller for a policy, a
-//! foreign route or one that an administrator has changed; print.
+//! What this crate never does: change the host's default controller for a policy; change a foreign
+//! route or one that an administrator has changed; print.
 
 mod actuator;
 mod default;

@@ -1,4 +1,4 @@
-//! What a policy asks for where BPF programs carry it out.
+//! The part of a plan that BPF programs carry out.
 
 use crate::plan::{best, held_out, part_length};
 use crate::{Kept, Policy, PolicyGroup, Why};
@@ -6,33 +6,33 @@ use ipnet::IpNet;
 use knee_host::Route;
 use std::collections::BTreeMap;
 
-/// Clients that are treated alike.
+/// Clients with the same treatment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Placed {
     /// Index of the group.
     pub group: usize,
-    /// The clients; a longer prefix counts before a shorter one.
+    /// The clients; longer prefixes take precedence.
     pub prefix: IpNet,
-    /// Port at this host; none: all.
+    /// Local port; `None`: all.
     pub port: Option<u16>,
-    /// Length of the prefixes that draws of an experiment are for.
+    /// Prefix length of the units that an experiment assigns.
     pub part: u8,
-    /// What they get.
+    /// Their treatment.
     pub what: What,
 }
 
-/// What clients get.
+/// Treatment of clients.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum What {
     /// The group's controller.
     Steered,
-    /// What they have, drawn to be compared with.
+    /// Unchanged, randomly held out for comparison.
     HeldOut,
-    /// What they have, since an administrator has chosen it.
+    /// Unchanged, since an administrator has chosen.
     Kept,
 }
 
-/// Where the clients of a policy are, and which of them are left alone.
+/// Prefixes of a policy with their treatment, and those that are left alone.
 pub(crate) fn places(policy: &Policy, main: &[Route]) -> (Vec<Placed>, Vec<Kept>) {
     let main = best(main);
     let (mut places, mut left) = (Vec::new(), Vec::new());
@@ -53,17 +53,17 @@ pub(crate) fn places(policy: &Policy, main: &[Route]) -> (Vec<Placed>, Vec<Kept>
     (places, left)
 }
 
-/// The ports of a group; none: all.
+/// Ports of a group; `None`: all.
 fn ports(group: &PolicyGroup) -> impl Iterator<Item = Option<u16>> {
     let all = group.ports.is_empty().then_some(None);
     all.into_iter().chain(group.ports.iter().copied().map(Some))
 }
 
-/// What prefixes get, the longer ones after those around them; and what is kept, and why.
+/// Treatment by prefix, outer prefixes first; and prefixes left alone, with the reason.
 type Within = (Vec<(IpNet, What)>, Vec<(IpNet, Why)>);
 
-/// A prefix, and what within it differs: an administrator who named a controller on a
-/// route has decided for what the route leads to.
+/// Treatment of a prefix and of exceptions within it: a route on which an administrator named a
+/// controller keeps it.
 fn within(main: &BTreeMap<IpNet, &Route>, prefix: IpNet, held_out: &[IpNet]) -> Within {
     let around = (0..=prefix.prefix_len()).rev().find_map(|length| {
         let net = IpNet::new(prefix.network(), length).ok()?.trunc();
@@ -81,7 +81,7 @@ fn within(main: &BTreeMap<IpNet, &Route>, prefix: IpNet, held_out: &[IpNet]) -> 
                 places.push((net, What::Kept));
                 kept.push((net, Why::Chosen(name.to_string())));
             }
-            // Within what is steered a route changes nothing.
+            // Other routes within a steered prefix do not matter.
             None if net == prefix || !kept.is_empty() => places.push((net, What::Steered)),
             None => {}
         }

@@ -1,4 +1,4 @@
-//! What a policy asks for on a host with these routes.
+//! The changes that a policy requires on a host with given routes.
 
 use crate::place::{Placed, What, places};
 use crate::{Means, PROTOCOL, Policy, PolicyGroup};
@@ -8,58 +8,57 @@ use knee_steer::Design;
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
-/// Rules are asked in the order of their priority; 32766 is that of the main table, and
-/// what an administrator has added stands before it unless a number says otherwise.
+/// Priority of the rules, lower ones first. The main table has 32766; rules of an administrator
+/// precede it unless numbered otherwise.
 const PRIORITY: u32 = 32_700;
-/// The prefixes of a group are cut into at least this many parts, of which some are held
-/// out.
+/// Minimum number of parts into which a group's prefixes are divided for the hold-out.
 const PARTS_MIN: usize = 1024;
-/// A part is not smaller than one client.
+/// Longest prefix of a part, that of one client, for IPv4 and IPv6.
 const CLIENT_BITS: (u8, u8) = (32, 64);
 
-/// What is to be done.
+/// Required changes.
 #[derive(Clone, Debug, Default)]
 pub struct Plan {
     /// Rules that send connections to the tables.
     pub rules: Vec<Rule>,
     /// Routes of these tables.
     pub routes: Vec<Planned>,
-    /// What BPF programs are told, instead of rules and routes.
+    /// Prefixes for BPF programs, instead of rules and routes.
     pub places: Vec<Placed>,
     /// The controllers of the groups, for BPF programs.
     pub controllers: Vec<String>,
-    /// What stays as it is though the policy names it.
+    /// What the policy names but leaves alone.
     pub kept: Vec<Kept>,
 }
 
-/// A route to make.
+/// A planned route.
 #[derive(Clone, Debug)]
 pub struct Planned {
     /// Index of the group.
     pub group: usize,
-    /// The route: with a controller, or one that sends what it fits to the main table.
+    /// The route: with a controller, or a throw route that defers to the main table.
     pub route: Route,
     /// Whether it holds clients out.
     pub held_out: bool,
 }
 
-/// Something that is not steered.
+/// Clients that are left alone.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Kept {
     /// Index of the group.
     pub group: usize,
     /// The clients.
     pub prefix: IpNet,
-    /// Why.
+    /// The reason.
     pub why: Why,
 }
 
-/// Why connections are not steered.
+/// Why connections are left alone.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Why {
     /// No route leads there.
     NoRoute,
-    /// The route refuses packets.
+    /// The route rejects packets.
     Refused,
     /// An administrator chose a controller on the route.
     Chosen(String),
@@ -67,7 +66,7 @@ pub enum Why {
     SeveralWays,
     /// A routing daemon made the route.
     Daemon,
-    /// The route asks for more than the destination.
+    /// The route matches on more than the destination.
     AsksForMore,
 }
 
@@ -85,7 +84,7 @@ impl std::fmt::Display for Why {
 }
 
 impl Plan {
-    /// For a policy on a host whose main table has these routes, by these means.
+    /// Plans a policy with the given mechanism on a host with this main table.
     pub fn by(means: Means, policy: &Policy, main: &[Route]) -> Plan {
         match means {
             Means::Routes => Plan::of(policy, main),
@@ -93,20 +92,19 @@ impl Plan {
         }
     }
 
-    /// For BPF programs. Only where an administrator has named a controller on a route do
-    /// these matter.
+    /// Plans for BPF programs, for which only routes with an administrator's controller matter.
     pub fn for_programs(policy: &Policy, main: &[Route]) -> Plan {
         let (places, kept) = places(policy, main);
         let controllers = policy.groups.iter().map(|group| group.controller.clone()).collect();
         Plan { places, controllers, kept, ..Plan::default() }
     }
 
-    /// Whether nothing of the policy can be carried out.
+    /// Whether the plan steers nothing.
     pub fn is_empty(&self) -> bool {
         self.rules.is_empty() && !self.places.iter().any(|placed| placed.what == What::Steered)
     }
 
-    /// By routes, for a policy on a host whose main table has these routes.
+    /// Plans routes on a host with this main table.
     pub fn of(policy: &Policy, main: &[Route]) -> Plan {
         let main = best(main);
         let mut plan = Plan::default();
@@ -120,7 +118,7 @@ impl Plan {
                     prefix,
                     why,
                 }));
-                // Nothing to be held out of.
+                // Nothing is steered, so there is nothing to hold out.
                 if !routes.iter().any(|(_, way)| way.is_some()) {
                     continue;
                 }
@@ -145,7 +143,7 @@ impl Plan {
         plan
     }
 
-    /// How many addresses of a group are steered and how many held out, in parts of 1.
+    /// Fraction of a group's addresses that are held out, 0 to 1.
     pub fn share_held_out(&self, policy: &Policy, group: usize) -> f64 {
         let size = |net: &IpNet| 0.5f64.powi(i32::from(net.prefix_len()));
         let weight = |net: &IpNet| if net.addr().is_ipv4() { size(net) } else { size(net) * 1e-9 };
@@ -165,7 +163,7 @@ impl Plan {
     }
 }
 
-/// For each destination the route that counts: that with the least metric.
+/// The effective route of each destination: the one with the lowest metric.
 pub(crate) fn best(routes: &[Route]) -> BTreeMap<IpNet, &Route> {
     let mut best: BTreeMap<IpNet, &Route> = BTreeMap::new();
     for route in routes {
@@ -177,7 +175,7 @@ pub(crate) fn best(routes: &[Route]) -> BTreeMap<IpNet, &Route> {
     best
 }
 
-/// The ports of a group; none: all.
+/// Ports of a group; `None`: all.
 fn ports(group: &PolicyGroup) -> Vec<Option<u16>> {
     match group.ports.as_slice() {
         [] => vec![None],
@@ -185,13 +183,13 @@ fn ports(group: &PolicyGroup) -> Vec<Option<u16>> {
     }
 }
 
-/// A table for each port.
+/// Assigns a table to each port.
 fn tables(policy: &Policy) -> BTreeMap<Option<u16>, u32> {
     let all: std::collections::BTreeSet<_> = policy.groups.iter().flat_map(ports).collect();
     all.into_iter().zip(policy.table..).collect()
 }
 
-/// A rule for each table and family that has a route.
+/// One rule for each table and family with a route.
 fn rules(routes: &[Planned], tables: &BTreeMap<Option<u16>, u32>) -> Vec<Rule> {
     let mut rules = Vec::new();
     for (port, table) in tables {
@@ -214,8 +212,8 @@ fn rules(routes: &[Planned], tables: &BTreeMap<Option<u16>, u32>) -> Vec<Rule> {
     rules
 }
 
-/// Where the main table leads within a prefix: a way for each destination, none where
-/// the main table is to be asked; and what is not steered.
+/// Routes of the main table within a prefix: the route to copy for each destination, `None` to
+/// defer to the main table; and what is left alone.
 type Led<'a> = (Vec<(IpNet, Option<&'a Route>)>, Vec<(IpNet, Why)>);
 
 fn lead<'a>(main: &BTreeMap<IpNet, &'a Route>, prefix: IpNet, held_out: &[IpNet]) -> Led<'a> {
@@ -229,7 +227,7 @@ fn lead<'a>(main: &BTreeMap<IpNet, &'a Route>, prefix: IpNet, held_out: &[IpNet]
         Ok(route) => routes.push((prefix, Some(route))),
         Err(why) => kept.push((prefix, why)),
     }
-    // Routes within the prefix follow it in the order of networks.
+    // Networks are ordered so that those within the prefix follow it.
     let within = main.range(prefix..).skip_while(|(net, _)| **net == prefix);
     for (net, route) in within.take_while(|(net, _)| prefix.contains(*net)) {
         if held_out.iter().any(|part| part.contains(net)) {
@@ -246,7 +244,7 @@ fn lead<'a>(main: &BTreeMap<IpNet, &'a Route>, prefix: IpNet, held_out: &[IpNet]
     (routes, kept)
 }
 
-/// A route that may be copied with a controller.
+/// Checks that a route may be copied with a controller.
 fn usable(route: &Route) -> Result<&Route, Why> {
     if !route.is_unicast() {
         Err(Why::Refused)
@@ -263,7 +261,7 @@ fn usable(route: &Route) -> Result<&Route, Why> {
     }
 }
 
-/// The parts of one of a group's prefixes that are held out.
+/// The held-out parts of a prefix.
 pub(crate) fn held_out(policy: &Policy, group: &PolicyGroup, prefix: &IpNet) -> Vec<IpNet> {
     if group.hold_out == 0.0 {
         return Vec::new();
@@ -274,14 +272,14 @@ pub(crate) fn held_out(policy: &Policy, group: &PolicyGroup, prefix: &IpNet) -> 
     parts.filter(drawn).collect()
 }
 
-/// Length of the parts of one of a group's prefixes that are drawn for.
+/// Length of the parts into which a prefix is divided.
 pub(crate) fn part_length(group: &PolicyGroup, prefix: &IpNet) -> u8 {
     let bits = PARTS_MIN.div_ceil(group.prefixes.len()).next_power_of_two().ilog2() as u8;
     let most = if prefix.addr().is_ipv4() { CLIENT_BITS.0 } else { CLIENT_BITS.1 };
     (prefix.prefix_len() + bits).min(most).max(prefix.prefix_len())
 }
 
-/// What is drawn for: the network's address and its length.
+/// Identity of a part in the random draw: network address and length.
 fn bytes(net: &IpNet) -> Vec<u8> {
     let mut bytes = match net.network() {
         IpAddr::V4(address) => address.octets().to_vec(),

@@ -10,12 +10,12 @@ use std::ops::Range;
 use toml::Spanned;
 use toml::value::Datetime;
 
-/// First of the tables that a policy's routes are in, where it names none.
+/// Default of the first routing table.
 pub const TABLE: u32 = 7222;
-/// Tables that the kernel or distributions use: `local`, `main`, `default`, and below
-/// them those that people number by hand.
+/// Lowest permitted table. Those below belong to the kernel or distributions (`local`, `main`,
+/// `default`), or are numbered by hand.
 const TABLE_MIN: u32 = 256;
-/// A longer name is not one of the kernel's (`TCP_CA_NAME_MAX`).
+/// Maximum length of a controller's name in the kernel (`TCP_CA_NAME_MAX`).
 const NAME_MAX: usize = 15;
 
 /// A policy as it stands in a file.
@@ -91,56 +91,56 @@ fn one() -> u64 {
     1
 }
 
-/// Which controller for which traffic.
+/// A policy: which controller for which traffic.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Policy {
     /// A name for reports.
     pub name: String,
-    /// Rises with each change.
+    /// Version, which increases with each change.
     pub version: Option<u64>,
-    /// When it is no longer to be applied, in seconds since 1970 (Unix time).
+    /// Expiry, seconds since 1970 (Unix time).
     pub expires_unix: Option<u64>,
-    /// What the draw of the held-out prefixes begins with.
+    /// Seed of the hold-out's random draw.
     pub seed: u64,
     /// First of the routing tables to use.
     pub table: u32,
-    /// By what it is carried out; none: by what the host has.
+    /// Mechanism; `None`: whatever the host supports.
     pub actuator: Option<Means>,
-    /// Whether connections that are open get the controller too.
+    /// Whether open connections get the controller too.
     pub open_connections: bool,
-    /// At least one; no two of them hold the same connection.
+    /// At least one group; no connection belongs to two.
     pub groups: Vec<PolicyGroup>,
 }
 
-/// Traffic that gets a controller.
+/// Traffic with a common controller.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PolicyGroup {
-    /// A name for reports; no other group has it.
+    /// Unique name for reports.
     pub name: String,
-    /// Where its clients are.
+    /// Prefixes of the clients.
     pub prefixes: Vec<IpNet>,
-    /// Ports at this host; none: all.
+    /// Local ports; empty: all.
     pub ports: Vec<u16>,
-    /// The kernel's name of a congestion controller.
+    /// Name of the controller in the kernel.
     pub controller: String,
-    /// The controller that an experiment compares with.
+    /// The controller with which an experiment compares.
     pub control: Option<String>,
-    /// Share of the addresses that keep what they have, 0 to 0.5.
+    /// Share of the addresses that are held out, 0 to 0.5.
     pub hold_out: f64,
-    /// Where the controller stands in the file.
+    /// Position of the controller in the file.
     pub controller_span: Range<usize>,
 }
 
-/// Held out where a group does not say how many.
+/// Default and maximum hold-out share.
 const HOLD_OUT: f64 = 0.05;
 const HOLD_OUT_MAX: f64 = 0.5;
 
 impl Policy {
-    /// Reads a policy.
+    /// Parses a policy.
     ///
     /// # Errors
     ///
-    /// All that is wrong with it.
+    /// All errors in it.
     pub fn parse(text: &str) -> Result<Policy, Vec<Problem>> {
         let file: PolicyFile = toml::from_str(text).map_err(|error| {
             vec![Problem {
@@ -281,13 +281,13 @@ fn checked(file: PolicyFile, problems: &mut Vec<Problem>) -> Policy {
     }
 }
 
-/// Seconds since 1970 of a time in UTC; none of another one, or before 1970.
+/// Unix time of a UTC time; `None` for other time zones and before 1970.
 fn unix_time(time: &Datetime) -> Option<u64> {
     let (date, clock) = (time.date?, time.time?);
     if time.offset != Some(toml::value::Offset::Z) {
         return None;
     }
-    // Days by the civil calendar, in years that begin with March (proleptic Gregorian).
+    // Days of the proleptic Gregorian calendar, in years that begin with March.
     let (month, day) = (i64::from(date.month), i64::from(date.day));
     let year = i64::from(date.year) - i64::from(month <= 2);
     let of_year = (153 * ((month + 9) % 12) + 2) / 5 + day - 1;
@@ -305,7 +305,7 @@ struct Holder {
     span: Range<usize>,
 }
 
-/// Pairs of prefixes that hold the same connection, the later one of the file first.
+/// Pairs of prefixes that match the same connection, the later one in the file first.
 fn overlaps(holders: &mut [Holder]) -> Vec<(&Holder, &Holder)> {
     holders.sort_by_key(|holder| (holder.net.network(), holder.net.prefix_len()));
     let mut around: Vec<&Holder> = Vec::new();
@@ -326,7 +326,7 @@ fn overlaps(holders: &mut [Holder]) -> Vec<(&Holder, &Holder)> {
     found
 }
 
-/// A prefix without bits beyond its length, or what is wrong and what to write.
+/// Parses a prefix without host bits; the error contains the correction.
 fn prefix_of(text: &str) -> Result<IpNet, (String, String)> {
     let net = text.parse::<IpNet>().or_else(|_| text.parse::<IpAddr>().map(IpNet::from));
     let net = net.map_err(|_| {
@@ -373,7 +373,7 @@ hold_out = "0%"
         assert_eq!(&GOOD[sites.controller_span.clone()], "\"cubic\"");
     }
 
-    /// As date(1) has them: `date -u -d 2024-02-29T12:34:56Z +%s`.
+    /// Values of `date -u -d 2024-02-29T12:34:56Z +%s`.
     #[test]
     fn times_as_another_program_counts_them() {
         for (text, unix) in [
@@ -389,7 +389,7 @@ hold_out = "0%"
         }
     }
 
-    /// Each mistake is named with its place and what to write.
+    /// Each error is reported with its position and the correction.
     #[test]
     fn mistakes_are_named() {
         for (right, wrong, place, part, help) in [

@@ -1,4 +1,4 @@
-//! Carries a plan out by BPF programs (`bpf/steer.bpf.c`).
+//! Actuator that uses BPF programs (`bpf/steer.bpf.c`).
 
 use crate::actuator::{Actuator, Applied, Renewed};
 use crate::{Entry, Journal, Placed, Plan, Policy, PolicyError, What};
@@ -9,31 +9,31 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
-/// How long the programs steer after they were last told to go on.
+/// Lease of the programs: they stop steering this long after the last renewal.
 const LEASE: Duration = Duration::from_secs(60);
-/// Open connections that are changed in a second: each looks anew for its rate.
+/// Maximum number of open connections changed per second, since each must find its rate anew.
 const OPEN_MAX: u64 = 1000;
 
-/// Steers by BPF programs, in the network namespace of the thread that made it.
+/// Steers with BPF programs in the network namespace of the thread that created it.
 pub struct ProgramActuator {
     steering: Steering,
-    /// What the programs have, by prefix and port.
+    /// Contents of the programs' map, by prefix and port.
     there: BTreeMap<(IpNet, Option<u16>), Place>,
     choices: Vec<Choice>,
     /// Whether there may be open connections to change.
     changes_open: bool,
     wants_open: bool,
-    /// Given and refused, when it was last told.
+    /// Total given and refused at the previous call.
     told: (u64, u64),
 }
 
 impl ProgramActuator {
-    /// Loads the programs, and attaches them to the root of the host's control groups;
-    /// they do nothing before [`Actuator::apply`].
+    /// Loads the programs and attaches them to the host's root control group; they do nothing
+    /// before [`Actuator::apply`].
     ///
     /// # Errors
     ///
-    /// What the host lacks or refuses; [`PolicyError::Journal`]: then nothing is left.
+    /// What the host lacks or refuses; [`PolicyError::Journal`], in which case nothing remains.
     pub fn attach(
         policy: &Policy,
         cgroup: &Path,
@@ -41,7 +41,7 @@ impl ProgramActuator {
     ) -> Result<ProgramActuator, PolicyError> {
         let folder = crate::programs_folder()?;
         let mut steering = Steering::attach(cgroup, LEASE)?;
-        // Only one holds the journal: what is there is of a process that was killed.
+        // This process holds the journal, so any remains belong to a killed process.
         return_marked(&folder)?;
         unpin_marks(&folder)?;
         journal.write(&[Entry::Programs { folder: folder.clone() }])?;

@@ -1,4 +1,4 @@
-//! Carries a plan out by routes of its own.
+//! Actuator that uses a separate routing table.
 
 use crate::actuator::{Actuator, Applied, PROTOCOL, Renewed};
 use crate::host::{is_as_made, key, made, tables};
@@ -6,26 +6,25 @@ use crate::{Choice, Entry, Journal, Plan, PolicyError};
 use knee_host::{Route, Routes, Rule};
 use std::collections::BTreeSet;
 
-/// Steers by routes, in the network namespace of the thread that opened it.
+/// Steers with routes in the network namespace of the thread that opened it.
 pub struct RouteActuator {
     routes: Routes,
 }
 
 impl RouteActuator {
-    /// Changes nothing yet.
+    /// Opens the actuator without changing anything.
     ///
     /// # Errors
     ///
-    /// Where the host is out of sockets.
+    /// If the host is out of sockets.
     pub fn open() -> Result<RouteActuator, PolicyError> {
         Ok(RouteActuator { routes: Routes::open()? })
     }
 }
 
 impl Actuator for RouteActuator {
-    /// Routes first, then the rules that lead to them. What is missing is added, what was
-    /// made by the journal and is not asked for removed; what somebody has changed since
-    /// stays.
+    /// Applies routes first, then the rules that lead to them. Adds missing routes and removes
+    /// those of the journal that the plan no longer has; leaves alone what somebody has changed.
     fn apply(&mut self, plan: &Plan, journal: &mut Journal) -> Result<Applied, PolicyError> {
         let recorded = journal.recorded()?;
         let made = made(&recorded);
@@ -92,7 +91,7 @@ impl Actuator for RouteActuator {
     fn stop(&mut self) {}
 }
 
-/// Whether two routes lead the same way with the same controller.
+/// Whether two routes have the same next hop and controller.
 fn same(one: &Route, other: &Route) -> bool {
     if one.is_throw() || other.is_throw() {
         return one.is_throw() && other.is_throw();

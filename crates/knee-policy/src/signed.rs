@@ -1,9 +1,9 @@
-//! Policies that are signed (Ed25519, RFC 8032), so that a host takes none that somebody
-//! else has written, that is older than one that it has had, or that has expired.
+//! Signed policies (Ed25519, RFC 8032): a host can reject policies that somebody else wrote, that
+//! are older than one it has accepted, or that have expired.
 //!
-//! The signature is the last line of the file, a comment for TOML:
-//! `# signed ed25519 KEY SIGNATURE`, in hexadecimal digits. It is over all that stands
-//! before this line, and a word that no other program signs.
+//! The signature is the last line of the file, a comment for TOML: `# signed ed25519 KEY
+//! SIGNATURE`, in hexadecimal digits. It covers everything before this line, prefixed with a word
+//! that no other program signs.
 
 use crate::{Policy, Problem};
 use ed25519_compact::{KeyPair, PublicKey, Seed, Signature};
@@ -18,48 +18,48 @@ use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 
 const MARK: &str = "# signed ed25519 ";
-/// So that a signature of something else is none of a policy.
+/// Domain separator, so that a signature of something else is not valid for a policy.
 const DOMAIN: &[u8] = b"knee-steer-policy/1\n";
 
-/// Why a policy is refused.
+/// Why a policy is rejected.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SignatureError {
     /// It has no signature.
     #[error("the policy is not signed, and this host takes only those that are")]
     Unsigned,
-    /// The last line is cut off or changed.
+    /// The last line is truncated or changed.
     #[error("its last line is no signature")]
     Malformed,
-    /// The key is none that this host trusts.
+    /// The host does not trust the key.
     #[error("it is signed by {0}, which this host does not trust")]
     Untrusted(String),
-    /// Somebody has changed it since.
+    /// The policy was changed after signing.
     #[error("its signature does not fit: it was changed since it was signed")]
     Wrong,
-    /// It has no version, or no expiry.
+    /// Version or expiry is missing.
     #[error("a signed policy needs a version and an expiry")]
     Incomplete,
     /// It has expired.
     #[error("it has expired")]
     Expired,
-    /// A later one was taken before.
+    /// A later version was accepted before.
     #[error("it has version {version}, and this host has had {had}")]
     Older {
-        /// Of this policy.
+        /// Version of this policy.
         version: u64,
-        /// The highest so far.
+        /// Highest accepted version.
         had: u64,
     },
-    /// Another one of this version was taken before.
+    /// A different policy of this version was accepted before.
     #[error("this host has had another policy of version {0}")]
     Changed(u64),
-    /// A key that is none.
+    /// An invalid key.
     #[error("line {0} is no key: write 64 hexadecimal digits, then a name")]
     Key(usize),
 }
 
 impl SignatureError {
-    /// What to do about it.
+    /// The remedy.
     pub fn advice(&self) -> &'static str {
         match self {
             SignatureError::Unsigned | SignatureError::Malformed => "knee steer sign POLICY",
@@ -77,16 +77,16 @@ impl SignatureError {
     }
 }
 
-/// A key that signs.
+/// A private key.
 pub struct SigningKey(KeyPair);
 
 impl SigningKey {
-    /// From 32 bytes that nobody else knows.
+    /// Creates a key from 32 secret bytes.
     pub fn from_seed(seed: [u8; 32]) -> SigningKey {
         SigningKey(KeyPair::from_seed(Seed::new(seed)))
     }
 
-    /// As it stands in a file, in hexadecimal digits.
+    /// Parses a key as stored in a file, in hexadecimal digits.
     pub fn parse(text: &str) -> Option<SigningKey> {
         bytes(text.trim()).map(SigningKey::from_seed)
     }
@@ -96,11 +96,11 @@ impl SigningKey {
         hex(&*self.0.pk)
     }
 
-    /// A policy with its signature, which takes the place of an older one.
+    /// Signs a policy, replacing an existing signature.
     ///
     /// # Errors
     ///
-    /// All that is wrong with the policy; [`SignatureError::Incomplete`].
+    /// All errors in the policy; [`SignatureError::Incomplete`].
     pub fn sign(&self, text: &str) -> Result<Result<String, SignatureError>, Vec<Problem>> {
         let body = parts(text).0;
         let policy = Policy::parse(body)?;
@@ -115,11 +115,11 @@ impl SigningKey {
 }
 
 impl SigningKey {
-    /// Makes a key and a file for it, closed to others.
+    /// Generates a key and stores it in a new private file.
     ///
     /// # Errors
     ///
-    /// What the system says: for one, that the file is there.
+    /// Errors of the system, such as an existing file.
     pub fn create(path: &Path) -> io::Result<SigningKey> {
         let mut seed = [0; 32];
         File::open("/dev/urandom")?.read_exact(&mut seed)?;
@@ -129,22 +129,22 @@ impl SigningKey {
         Ok(SigningKey::from_seed(seed))
     }
 
-    /// Reads what [`SigningKey::create`] has written.
+    /// Reads a file written by [`SigningKey::create`].
     ///
     /// # Errors
     ///
-    /// What the system says; `InvalidData` where it is no key.
+    /// Errors of the system; `InvalidData` if it is not a key.
     pub fn read(path: &Path) -> io::Result<SigningKey> {
         let text = fs::read_to_string(path)?;
         SigningKey::parse(&text).ok_or_else(|| ErrorKind::InvalidData.into())
     }
 }
 
-/// Writes a policy that is signed, for others to read too; whole, or as before.
+/// Writes a signed policy atomically, readable by others.
 ///
 /// # Errors
 ///
-/// What the system says of writing.
+/// Errors of the system.
 pub fn write_signed(path: &Path, text: &str) -> io::Result<()> {
     let part = path.with_extension("part");
     let mut file = private(&part, true)?;
@@ -154,19 +154,19 @@ pub fn write_signed(path: &Path, text: &str) -> io::Result<()> {
     fs::rename(&part, path)
 }
 
-/// Opens a file for writing, closed to all but its owner and never through a link.
+/// Opens a file for writing, private to its owner and never through a link.
 fn private(path: &Path, replace: bool) -> io::Result<File> {
     let mut options = OpenOptions::new();
     options.write(true).mode(0o600).custom_flags((OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC).bits());
     options.create(replace).truncate(replace).create_new(!replace).open(path)
 }
 
-/// Keys whose policies a host takes.
+/// Keys whose policies a host accepts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TrustedKeys(Vec<[u8; 32]>);
 
 impl TrustedKeys {
-    /// A key on each line, with a name after it; lines of comment begin with #.
+    /// Parses one key per line, followed by a name; lines that begin with # are comments.
     ///
     /// # Errors
     ///
@@ -181,11 +181,11 @@ impl TrustedKeys {
         Ok(TrustedKeys(lines.map(key).collect::<Result<_, _>>()?))
     }
 
-    /// Whether a policy is signed by one of the keys, and as it was signed.
+    /// Checks that one of the keys signed the policy in its current form.
     ///
     /// # Errors
     ///
-    /// Why not.
+    /// The reason for rejection.
     pub fn check(&self, text: &str) -> Result<(), SignatureError> {
         let (body, line) = parts(text);
         let line = line.ok_or(SignatureError::Unsigned)?;
@@ -200,16 +200,16 @@ impl TrustedKeys {
     }
 }
 
-/// The highest version of each policy, by its name, that a host has had.
+/// Highest accepted version of each policy, by name.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Versions(BTreeMap<String, (u64, String)>);
 
 impl Versions {
-    /// From a file; none where it is not there.
+    /// Reads a file; empty if it does not exist.
     ///
     /// # Errors
     ///
-    /// What the system says of reading; `InvalidData` of one that is not Knee's.
+    /// Errors of the system; `InvalidData` for a file that is not Knee's.
     pub fn read(path: &Path) -> io::Result<Versions> {
         match fs::read_to_string(path) {
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(Versions::default()),
@@ -217,11 +217,11 @@ impl Versions {
         }
     }
 
-    /// Into a file, which is whole or as before, and its folder.
+    /// Writes a file atomically, and creates its folder.
     ///
     /// # Errors
     ///
-    /// What the system says of writing.
+    /// Errors of the system.
     pub fn write(&self, path: &Path) -> io::Result<()> {
         if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
             DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
@@ -233,12 +233,12 @@ impl Versions {
         fs::rename(&part, path)
     }
 
-    /// Takes a policy in, whose signature was checked. The same one may come again.
+    /// Accepts a policy whose signature was checked. Accepting the same policy again succeeds.
     ///
     /// # Errors
     ///
-    /// [`SignatureError::Incomplete`], [`SignatureError::Expired`],
-    /// [`SignatureError::Older`], [`SignatureError::Changed`]: nothing is taken in.
+    /// [`SignatureError::Incomplete`], [`SignatureError::Expired`], [`SignatureError::Older`],
+    /// [`SignatureError::Changed`]; nothing is recorded then.
     pub fn take(
         &mut self,
         policy: &Policy,
@@ -266,7 +266,7 @@ impl Versions {
     }
 }
 
-/// What is signed, and what stands after the mark in the last line.
+/// Splits a policy into the signed text and the rest of the last line after the mark.
 fn parts(text: &str) -> (&str, Option<&str>) {
     let start = text.trim_end().rfind('\n').map_or(0, |end| end + 1);
     match text[start..].strip_prefix(MARK) {
@@ -341,7 +341,7 @@ mod tests {
         assert_eq!(trust.check(&other), Err(SignatureError::Untrusted(theirs.public())));
         assert_eq!(trust.check(signed.trim_end()), Ok(()));
         assert_eq!(trust.check(&signed[..signed.len() - 9]), Err(SignatureError::Malformed));
-        // Each byte of what was signed counts.
+        // Changing any signed byte invalidates the signature.
         let body = signed.rfind(MARK).unwrap();
         for at in 0..body - 1 {
             let mut bytes = signed.clone().into_bytes();

@@ -1,4 +1,4 @@
-//! Who holds a journal, and who waits for it.
+//! Locking of a journal, and waiting for it.
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -6,7 +6,7 @@ use knee_policy::{Journal, PolicyError};
 use std::thread;
 use std::time::Duration;
 
-/// A process that takes all back lets go when it is done: what begins meanwhile waits.
+/// A process that reverts releases the journal when done: a new process waits for it.
 #[test]
 #[allow(clippy::disallowed_methods, reason = "the other holds it for a while")]
 fn a_journal_that_is_about_to_be_free_is_waited_for() {
@@ -22,7 +22,7 @@ fn a_journal_that_is_about_to_be_free_is_waited_for() {
     ends.join().unwrap();
 }
 
-/// One that steers is not: it may do so for days.
+/// There is no waiting for a process that steers, which may last for days.
 #[test]
 fn a_process_that_steers_is_not_waited_for() {
     let folder = tempfile::tempdir().unwrap();

@@ -1,5 +1,5 @@
-//! Policies applied to real routes, in namespaces of their own: what the kernel's sockets
-//! get, and what is left.
+//! Policies applied to real routes, in separate namespaces: controllers of the kernel's sockets,
+//! and what remains afterwards.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -19,7 +19,7 @@ use std::os::fd::AsRawFd;
 use std::path::Path;
 use std::process::{Command, ExitCode};
 
-/// Runs the program of ip-route(8), which knows nothing of Knee.
+/// Runs ip-route(8), which is independent of Knee.
 fn ip(line: &str) -> String {
     let output = Command::new("ip").args(line.split_whitespace()).output().unwrap();
     let errors = String::from_utf8_lossy(&output.stderr);
@@ -43,7 +43,7 @@ fn wired<T: Send>(work: impl FnOnce() -> T + Send) -> T {
     done.unwrap()
 }
 
-/// The controller of a connection that begins to this address from this local port.
+/// The controller of a new connection to this address from this local port.
 fn controller(to: &str, port: u16) -> String {
     let to: SocketAddr = to.parse().unwrap();
     let (family, any) = match to {
@@ -52,13 +52,13 @@ fn controller(to: &str, port: u16) -> String {
     };
     let socket = socket(family, SockType::Stream, SockFlag::SOCK_NONBLOCK, None).unwrap();
     bind(socket.as_raw_fd(), &SockaddrStorage::from(any)).unwrap();
-    // Nobody answers: the handshake goes on for ever, with its controller.
+    // Nobody answers: the handshake continues indefinitely, with its controller.
     let _ = connect(socket.as_raw_fd(), &SockaddrStorage::from(to));
     let name = getsockopt(&socket, sockopt::TcpCongestion).unwrap();
     name.to_string_lossy().trim_end_matches('\0').to_string()
 }
 
-/// A controller that is not the default one.
+/// A controller other than the default.
 fn other() -> String {
     let default = sysctl("net.ipv4.tcp_congestion_control").unwrap();
     if default == "reno" { "cubic" } else { "reno" }.to_string()
@@ -68,7 +68,7 @@ fn policy(text: &str) -> Policy {
     Policy::parse(&format!("name = \"test\"\n{text}")).unwrap()
 }
 
-/// Applies a policy to the host as it is.
+/// Applies a policy to the host.
 fn applied(policy: &Policy, path: &Path) -> Plan {
     let (mut actuator, mut host) = (RouteActuator::open().unwrap(), Host::open().unwrap());
     let plan = Plan::of(policy, &host.main_table().unwrap());
@@ -81,13 +81,13 @@ fn applied(policy: &Policy, path: &Path) -> Plan {
     plan
 }
 
-/// All that ip-route(8) and ip-rule(8) list.
+/// All output of ip-route(8) and ip-rule(8).
 fn everything() -> Vec<String> {
     ["route show table all", "-6 route show table all", "rule", "-6 rule"].map(ip).to_vec()
 }
 
-/// New connections of the group's clients and ports have the controller, others the
-/// default; held-out clients too; and all have it when it is taken back.
+/// New connections of the group's clients and ports have the controller; others, also held-out
+/// clients, have the default, and all have it after the rollback.
 fn new_connections_get_the_controller() -> Result<(), Skipped> {
     let _turn = turn()?;
     wired(|| {
@@ -121,7 +121,7 @@ fn new_connections_get_the_controller() -> Result<(), Skipped> {
             assert_eq!(&controller(&format!("{address}:80"), 0), expected, "{address}");
             *(if out(&address) { &mut kept } else { &mut steered }) += 1;
         }
-        // 10 % of 254, and four standard deviations.
+        // 10 % of 254, within four standard deviations.
         assert!((7..=45).contains(&kept) && steered > 200, "{kept} of 254 held out");
         let six = "2001:db8:5:1:2::3";
         let expected = if out(six) { &default } else { &other };
@@ -145,8 +145,8 @@ fn new_connections_get_the_controller() -> Result<(), Skipped> {
     Ok(())
 }
 
-/// Routes within a prefix lead where they led; those of administrators and daemons, those
-/// that refuse and those with several ways are not copied.
+/// Routes within a prefix keep their next hop; routes of administrators and daemons, rejecting
+/// routes and multipath routes are not copied.
 fn what_is_somebody_else_s_stays() -> Result<(), Skipped> {
     let _turn = turn()?;
     wired(|| {
@@ -179,10 +179,10 @@ fn what_is_somebody_else_s_stays() -> Result<(), Skipped> {
         assert!(!way("198.51.64.1").contains("table"));
         let refused = Command::new("ip").args(["route", "get", "198.51.32.1"]).output().unwrap();
         assert!(!refused.status.success());
-        // UDP goes as it went.
+        // UDP routes are unchanged.
         assert!(!ip("route get 198.51.0.1 ipproto udp").contains("table"));
 
-        // An administrator's value wins.
+        // An administrator's controller takes precedence.
         ip(&format!(
             "route replace 198.51.0.0/20 via 192.0.2.7 table {TABLE} congctl bbr proto 222"
         ));
@@ -197,7 +197,7 @@ fn what_is_somebody_else_s_stays() -> Result<(), Skipped> {
     Ok(())
 }
 
-/// A new next hop of the main table is followed.
+/// A new next hop in the main table is followed.
 fn changes_are_followed() -> Result<(), Skipped> {
     let _turn = turn()?;
     wired(|| {
@@ -229,7 +229,7 @@ fn changes_are_followed() -> Result<(), Skipped> {
     Ok(())
 }
 
-/// A table that somebody uses is not touched.
+/// A table in use is left alone.
 fn a_foreign_table_is_refused() -> Result<(), Skipped> {
     let _turn = turn()?;
     wired(|| {
@@ -249,8 +249,8 @@ fn a_foreign_table_is_refused() -> Result<(), Skipped> {
     Ok(())
 }
 
-/// Random main tables, random policies: connections take the way that they took, and the
-/// way back leaves everything as it was. `PROPTEST_CASES=500` tries that many.
+/// Random main tables and policies: connections keep their routes, and a rollback restores
+/// everything. `PROPTEST_CASES=500` tries that many cases.
 fn random_tables_keep_their_ways() -> Result<(), Skipped> {
     let _turn = turn()?;
     let route = (0u32..1 << 12, 18u8..=30, 2u8..250, 0u8..8);
@@ -261,7 +261,7 @@ fn random_tables_keep_their_ways() -> Result<(), Skipped> {
         failure_persistence: None,
         ..Default::default()
     });
-    // 198.16.0.0/14, of which documents may speak in part; the namespace leads nowhere.
+    // 198.16.0.0/14, half of it reserved for tests (RFC 2544); the namespace has no way out.
     let net = |bits: u32, length: u8| {
         let address = 0xc610_0000 | bits << 6;
         IpNet::new(std::net::Ipv4Addr::from(address).into(), length).unwrap().trunc()
@@ -306,7 +306,7 @@ fn random_tables_keep_their_ways() -> Result<(), Skipped> {
                     let line = ["route", "get", address, "ipproto", "tcp"];
                     let output = Command::new("ip").args(line).output().unwrap();
                     let text = String::from_utf8(output.stdout).unwrap();
-                    // Without the number of the table, which is what changes.
+                    // Ignores the table number, which does change.
                     let words: Vec<&str> = text.split_whitespace().collect();
                     let table = words.iter().position(|word| *word == "table");
                     let rest = words.iter().enumerate().filter(|(index, _)| {
@@ -345,7 +345,7 @@ fn random_tables_keep_their_ways() -> Result<(), Skipped> {
     Ok(())
 }
 
-/// A journal that others could have written is not trusted, and two do not write one.
+/// A journal that other users could have written is rejected, and only one process can write it.
 fn the_journal_is_safe() -> Result<(), Skipped> {
     use std::os::unix::fs::{PermissionsExt, symlink};
     let folder = tempfile::tempdir().unwrap();
@@ -361,7 +361,7 @@ fn the_journal_is_safe() -> Result<(), Skipped> {
     let mode = std::fs::metadata(&path).unwrap().permissions().mode();
     assert_eq!(mode & 0o777, 0o600);
 
-    // A line that was cut off announces nothing; one that is not Knee's is named.
+    // A truncated line announces nothing; a foreign one is reported.
     let whole = std::fs::read_to_string(&path).unwrap();
     std::fs::write(&path, format!("{whole}{{\"route\"")).unwrap();
     assert_eq!(Journal::read(&path).unwrap().entries.len(), 1);

@@ -1,5 +1,5 @@
-//! Policies carried out by BPF programs, in namespaces of their own: what the kernel's
-//! sockets get, while they are open too, and what is left.
+//! Policies carried out by BPF programs, in separate namespaces: controllers of new and open
+//! connections, and what remains afterwards.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 #![expect(clippy::disallowed_methods, reason = "connections are given time to be accepted")]
@@ -35,7 +35,7 @@ fn ip(line: &str) {
     assert!(output.status.success(), "ip {line}: {errors}");
 }
 
-/// A host that is its own client, by these addresses among others.
+/// A host that is its own client, with these addresses among others.
 fn alone<T: Send>(work: impl FnOnce() -> T + Send) -> T {
     let namespace = Namespace::create().unwrap();
     let done = namespace.within(|| -> Result<T, PolicyError> {
@@ -49,7 +49,7 @@ fn alone<T: Send>(work: impl FnOnce() -> T + Send) -> T {
     done.unwrap()
 }
 
-/// A server, and connections to it from addresses of the caller's choice.
+/// A server that accepts connections from given addresses.
 struct Server(TcpListener);
 
 impl Server {
@@ -61,7 +61,7 @@ impl Server {
         self.0.local_addr().unwrap().port()
     }
 
-    /// A connection from an address: the client's end and the server's.
+    /// Connects from an address; returns the client's and the server's end.
     fn from(&self, client: &str, to: &str) -> (TcpStream, TcpStream) {
         use nix::sys::socket::{
             AddressFamily, SockFlag, SockType, SockaddrStorage, bind, connect, socket,
@@ -86,7 +86,7 @@ fn default() -> String {
     sysctl("net.ipv4.tcp_congestion_control").unwrap()
 }
 
-/// A controller that is not the default one.
+/// A controller other than the default.
 fn other() -> &'static str {
     if default() == "reno" { "cubic" } else { "reno" }
 }
@@ -99,7 +99,7 @@ fn main_table() -> Vec<Route> {
     Routes::open().unwrap().table(TABLE_MAIN).unwrap()
 }
 
-/// A policy that is applied.
+/// An applied policy.
 struct Applied {
     actuator: ProgramActuator,
     journal: Journal,
@@ -118,8 +118,8 @@ fn apply(policy: &Policy, path: &Path) -> Applied {
     Applied { actuator, journal, plan }
 }
 
-/// Both ends, IPv4, IPv6 and IPv4 at a socket of IPv6; not other ports, other clients,
-/// clients that are held out, and another namespace.
+/// Both ends over IPv4, IPv6 and IPv4-mapped IPv6 get it; other ports, other clients, held-out
+/// clients and other namespaces do not.
 fn programs_new_connections_get_the_controller() -> Result<(), Skipped> {
     let _turn = ready()?;
     alone(|| {
@@ -149,12 +149,12 @@ fn programs_new_connections_get_the_controller() -> Result<(), Skipped> {
             let (near, far) = four.from(&client, "127.0.0.1");
             assert_eq!(controller(&far), expected(&client), "{client}");
             kept += usize::from(expected(&client) == default);
-            // Its server is no client of the policy's.
+            // Seen from the client, the server is not a client of the policy.
             assert_eq!(controller(&near), default);
             let (_near, far) = six.from(&client, "127.0.0.1");
             assert_eq!(controller(&far), expected(&client), "mapped {client}");
         }
-        // A fifth of 99, and four standard deviations.
+        // A fifth of 99, within four standard deviations.
         assert!((4..=36).contains(&kept), "{kept} of 99 held out");
         for last in 1..=9 {
             let client = format!("2001:db8:5::{last}");
@@ -162,7 +162,7 @@ fn programs_new_connections_get_the_controller() -> Result<(), Skipped> {
         }
         assert_eq!(controller(&open.from("127.0.1.1", "127.0.0.1").1), default, "another port");
         assert_eq!(controller(&four.from("127.0.2.1", "127.0.0.1").1), default, "another client");
-        // The end that opens has its server among the policy's clients.
+        // Here the opening end has its server among the policy's clients.
         let away = Server::on("127.0.7.1:0");
         assert_eq!(controller(&away.from("127.0.2.1", "127.0.7.1").0), other);
         alone(|| {
@@ -177,8 +177,8 @@ fn programs_new_connections_get_the_controller() -> Result<(), Skipped> {
     Ok(())
 }
 
-/// Open connections are changed, a thousand at a time; all that are marked return to what
-/// they had, but those whose programs have chosen since. Twice does no harm.
+/// Open connections are changed a thousand at a time. All marked ones return to their previous
+/// controller, except those whose programs have chosen since. Repeating it is harmless.
 fn programs_open_connections_change_and_return() -> Result<(), Skipped> {
     let _turn = ready()?;
     alone(|| {
@@ -227,8 +227,8 @@ fn programs_open_connections_change_and_return() -> Result<(), Skipped> {
     Ok(())
 }
 
-/// A route with a locked controller makes the kernel refuse; that is counted, and the
-/// connection keeps what it has. One that the main table names is not even tried.
+/// The kernel refuses a controller on a route that locks another; this is counted, and the
+/// connection keeps its own. Where the main table names a controller, none is tried.
 fn programs_locked_routes_are_counted() -> Result<(), Skipped> {
     let _turn = ready()?;
     alone(|| {
@@ -257,7 +257,7 @@ fn programs_locked_routes_are_counted() -> Result<(), Skipped> {
     Ok(())
 }
 
-/// A lease that has run out ends it, though the programs are attached; another renews.
+/// An expired lease stops steering although the programs are attached; renewing it resumes.
 fn programs_a_lease_runs_out() -> Result<(), Skipped> {
     let _turn = ready()?;
     alone(|| {
@@ -284,7 +284,7 @@ fn programs_a_lease_runs_out() -> Result<(), Skipped> {
     Ok(())
 }
 
-/// Halves by SipHash-2-4 over the client's part, as another program computes it.
+/// Halves follow SipHash-2-4 of the client's part, as `knee_steer` computes it.
 fn programs_halves_are_those_of_the_hash() -> Result<(), Skipped> {
     let _turn = ready()?;
     alone(|| {
@@ -320,7 +320,7 @@ fn programs_halves_are_those_of_the_hash() -> Result<(), Skipped> {
     Ok(())
 }
 
-/// Traffic of an experiment: a server that sends so many bytes to clients of 127.0.1.0/24.
+/// Traffic of an experiment: a server sends `bytes` to clients in 127.0.1.0/24.
 fn traffic(server: &TcpListener, bytes: usize, clients: usize, stop: &AtomicBool) {
     let place = server.local_addr().unwrap();
     std::thread::scope(|scope| {
@@ -334,7 +334,7 @@ fn traffic(server: &TcpListener, bytes: usize, clients: usize, stop: &AtomicBool
                     }
                     let from = format!("127.0.1.{}", (turn * 7 + client * 13) % 250 + 1);
                     let (mut near, mut far) = server.from(&from, &place.ip().to_string());
-                    // Any of the clients may be at the other end: all do the same.
+                    // Any client may be at the other end, since all behave alike.
                     let sends = std::thread::spawn({
                         let data = data.clone();
                         move || far.write_all(&data).is_ok()
@@ -348,7 +348,7 @@ fn traffic(server: &TcpListener, bytes: usize, clients: usize, stop: &AtomicBool
     });
 }
 
-/// An experiment over this traffic; what its blocks and steps were.
+/// Runs an experiment over this traffic; returns its blocks and steps.
 fn experiment(
     policy: &Policy,
     timeline: Timeline,
@@ -381,8 +381,7 @@ fn compared(server: &TcpListener, tried: &str, control: &str) -> Policy {
     ))
 }
 
-/// In each block its connections count under the controllers that the draw says, and
-/// pairs and triples are judged.
+/// Connections of each block count under the drawn controllers, and pairs and triples are judged.
 fn programs_carry_an_experiment_out() -> Result<(), Skipped> {
     let _turn = ready()?;
     alone(|| {
@@ -424,8 +423,8 @@ fn programs_carry_an_experiment_out() -> Result<(), Skipped> {
     Ok(())
 }
 
-/// A controller that is plainly worse, one packet in flight at a time, is stopped within
-/// three windows of its first block, and connections get the other one again.
+/// A clearly worse controller, with one packet in flight, is stopped within three windows of its
+/// first block, and connections get the other controller again.
 fn programs_stop_a_bad_arm() -> Result<(), Skipped> {
     let _turn = ready()?;
     let window = knee_cc::Value::Text("1 packets".to_string());
@@ -449,7 +448,7 @@ fn programs_stop_a_bad_arm() -> Result<(), Skipped> {
         });
         let (group, why) = &steps.last().unwrap().stopped[0];
         assert!(group == "web" && why.contains("twice as long"), "{why}");
-        // In the first of its blocks that has B: the second, if A is the first.
+        // The first block that contains B is the second one if A is first.
         let order = knee_steer::Design::new(policy.seed).order("web", 0);
         let first = order.iter().position(|one| *one != Treatment::Control).unwrap();
         assert_eq!(blocks.len(), 2 + first, "not in the first block of B");

@@ -1,29 +1,29 @@
-//! What the blocks of an experiment came to, and what is to be made of them.
+//! Results of an experiment's blocks, and their evaluation.
 
 use super::timeline::{Slot, Timeline};
 use knee_steer::{Cells, Design, Harm, Treatment, Trial, TrialSettings};
 use serde::{Deserialize, Serialize};
 
-/// Classes by what a connection had delivered: up to where, in bytes, and the name.
+/// Size classes by delivered bytes: upper limit and name.
 pub const CLASSES: [(u64, &str); 4] = [
     (100_000, "under 100 kB"),
     (1_000_000, "100 kB to 1 MB"),
     (10_000_000, "1 to 10 MB"),
     (u64::MAX, "10 MB and more"),
 ];
-/// Level of all verdicts together.
+/// Significance level of all verdicts together.
 const LEVEL: f64 = 0.05;
-/// A class with fewer connections than this in a block under A, on average, is not judged.
+/// Minimum mean number of connections of a class per block under A for a verdict.
 const CONNECTIONS_MIN: f64 = 5.0;
-/// Retransmissions may rise by this much, or by half of what A has.
+/// Permitted absolute increase of the retransmission ratio; half of A's ratio if that is larger.
 const MARGIN: f64 = 0.005;
 
-/// Connections of a class under one controller.
+/// Sums over connections of a class under one controller.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Sums {
-    /// How many.
+    /// Number of connections.
     pub count: u64,
-    /// Sum of the logarithms of their rates, in bit/s.
+    /// Sum of the logarithms of their rates (bit/s).
     pub ln_bps: f64,
 }
 
@@ -33,35 +33,35 @@ impl Sums {
     }
 }
 
-/// What a block came to for one group.
+/// Results of a block for one group.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct GroupBlock {
-    /// By class, those under A and those under B.
+    /// By class: connections under A and under B.
     pub classes: [[Sums; 2]; CLASSES.len()],
-    /// Parts of the clients that came, under A and under B.
+    /// Number of prefixes from which clients came, under A and under B.
     pub parts: [u64; 2],
     /// Bytes retransmitted and sent, both controllers together.
     pub bytes: [u64; 2],
-    /// Why B was stopped in it.
+    /// Why B was stopped during the block.
     pub stopped: Option<String>,
 }
 
-/// What a block came to.
+/// Results of a block.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Block {
-    /// From 0, with the pairs before the first triple.
+    /// Number from 0, including the pairs before the first triple.
     pub number: u64,
-    /// In the order of the policy.
+    /// Results by group, in the order of the policy.
     pub groups: Vec<GroupBlock>,
-    /// Connections that were told of, and those that were not.
+    /// Reports of connections that arrived; lost ones are in `lost`.
     pub reports: u64,
-    /// See `reports`.
+    /// Lost reports.
     pub lost: u64,
-    /// Connections that were given a controller, and those for which the kernel refused.
+    /// Connections that got a controller; refused ones are in `refused`.
     pub given: u64,
-    /// See `given`.
+    /// Connections whose controller the kernel refused.
     pub refused: u64,
-    /// Why it does not count.
+    /// Why the block is void.
     pub void: Option<String>,
 }
 
@@ -88,26 +88,25 @@ impl GroupBlock {
     }
 }
 
-/// An experiment with one group and class. Effects are differences of the logarithm of
-/// the rate of a connection: bytes delivered over the time in which it had some to send.
+/// An experiment for one group and class. Effects are differences of the logarithm of a
+/// connection's rate: bytes delivered over the time with data to send.
 #[derive(Clone, Debug)]
 pub struct Judged {
     /// Index of the group in the policy.
     pub group: usize,
     /// Index into [`CLASSES`].
     pub class: usize,
-    /// Connections in a block under A, on average.
+    /// Mean number of connections in a block under A.
     pub connections: f64,
     /// The experiment.
     pub trial: Trial,
-    /// Why its group's B was stopped at once, and after how many triples.
+    /// Why and after how many triples the group's B was stopped early.
     pub stopped: Option<(String, u64)>,
-    /// Triples that do not count for it: without a connection in one of the cells, or
-    /// with a block that is void.
+    /// Number of triples left out: a cell without connections, or a void block.
     pub left_out: u64,
 }
 
-/// How a block is told of harm.
+/// Describes a harm.
 pub(crate) fn name(harm: Harm) -> String {
     match harm {
         Harm::Retransmissions => "it retransmits over 2 % and three times what A does",
@@ -117,7 +116,7 @@ pub(crate) fn name(harm: Harm) -> String {
     .to_string()
 }
 
-/// Judges what there is: pairs before, then whole triples. None before all pairs.
+/// Judges the blocks so far: calibration pairs, then whole triples. `None` before all pairs.
 pub fn judge(
     blocks: &[Block],
     timeline: &Timeline,
@@ -175,7 +174,7 @@ fn triple_of<'b>(blocks: &'b [Block], timeline: &Timeline, triple: u64) -> Optio
     Some([block(blocks, first)?, block(blocks, first + 1)?, block(blocks, first + 2)?])
 }
 
-/// None: a block is void, or a cell has no connection.
+/// Cells of a triple; `None` if a block is void or a cell has no connection.
 fn cells(three: &[&Block; 3], order: [Treatment; 3], group: usize, class: usize) -> Option<Cells> {
     if three.iter().any(|block| block.void.is_some()) {
         return None;
@@ -197,7 +196,7 @@ fn cells(three: &[&Block; 3], order: [Treatment; 3], group: usize, class: usize)
     })
 }
 
-/// The noise is what pairs of blocks under A differ by.
+/// Settings of a trial; the noise is estimated from pairs of blocks under A.
 fn settings(
     pairs: &[[&Block; 2]],
     group: usize,

@@ -1,9 +1,9 @@
-//! An experiment on this host: whole blocks of time under the controller in use, under
-//! the one that is tried, and half and half, in an order drawn from the policy's seed.
+//! An experiment on this host: whole blocks of time under the controller in use, under the one on
+//! trial, and half and half, in an order drawn from the policy's seed.
 //!
-//! Connections count that begin after a block's burn-in and end within it. They are told
-//! apart by group and by what they delivered. Times are those that the caller gives, which
-//! no setting of a clock may change.
+//! Connections count if they begin after a block's burn-in and end within the block. They are
+//! classified by group and delivered bytes. Times come from the caller and must not depend on the
+//! setting of a clock.
 
 mod block;
 mod records;
@@ -22,15 +22,15 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 use watch::{Told, Watch};
 
-/// Windows in which harm is looked for: a minute, or a quarter of a short block.
+/// Window of the search for harm; a quarter of the block if that is shorter.
 const WINDOW: Duration = Duration::from_secs(60);
-/// How often living connections are looked at, or a twentieth of a short block.
+/// Interval between looks at live connections; a twentieth of the block if that is shorter.
 const LOOK: Duration = Duration::from_secs(10);
-/// Who did not get to run for so long, or a quarter of a block, knows too little of it.
+/// Stall (or a quarter of the block, if shorter) after which a block is void.
 const STALL: Duration = Duration::from_secs(30);
-/// Share of connections with a refused controller from which on nothing is proved.
+/// Share of connections with a refused controller above which a block is void.
 const REFUSED_MAX: f64 = 0.001;
-/// A connection that has delivered less is small.
+/// Limit below which a connection counts as small, bytes delivered.
 const SMALL_BYTES: u64 = CLASSES[0].0;
 
 /// A group under experiment.
@@ -39,26 +39,26 @@ struct Group {
     name: String,
     prefixes: Vec<(IpNet, u8)>,
     ports: Vec<u16>,
-    /// A, in use, and B, tried.
+    /// A, in use, and B, on trial.
     controllers: [String; 2],
-    /// What A came to, in all blocks under A alone.
+    /// Sums for A over all blocks under A alone.
     control: Window,
-    /// What B came to in the current window.
+    /// Sums for B in the current window.
     window: Window,
     alarm: Option<Alarm>,
     stopped: bool,
     parts: [BTreeSet<IpNet>; 2],
 }
 
-/// An experiment under way.
+/// A running experiment.
 pub struct Experiment {
     timeline: Timeline,
     design: Design,
     groups: Vec<Group>,
-    /// Clients that an administrator has decided for.
+    /// Clients for which an administrator has chosen.
     kept: Vec<IpNet>,
     watch: Watch,
-    /// Number of the first block of this process, and when it began.
+    /// Number of the first block of this process.
     first: u64,
     block: Block,
     begun: bool,
@@ -66,24 +66,24 @@ pub struct Experiment {
     last: Duration,
 }
 
-/// What has happened in a step.
+/// Events of a step.
 #[derive(Debug, Default)]
 pub struct Step {
     /// A block that has ended.
     pub block: Option<Block>,
-    /// Groups whose B was stopped, and why.
+    /// Groups whose B was stopped, with the reason.
     pub stopped: Vec<(String, String)>,
     /// Whether all blocks are done.
     pub done: bool,
 }
 
 impl Experiment {
-    /// Without the clients that are kept, and after these blocks, which earlier processes have done, whole pairs and triples
-    /// alone: see [`Timeline::resumed`].
+    /// Starts after the blocks that earlier processes have completed, only whole pairs and triples
+    /// (see [`Timeline::resumed`]). `kept` clients are excluded.
     ///
     /// # Errors
     ///
-    /// Where the kernel tells nothing of connections.
+    /// If the kernel does not report connections.
     pub fn begin(
         policy: &Policy,
         timeline: Timeline,
@@ -117,12 +117,11 @@ impl Experiment {
         })
     }
 
-    /// Goes on, for about a tenth of a second; `now` is the time since the experiment
-    /// began.
+    /// Continues for about a tenth of a second; `now` is the time since the start.
     ///
     /// # Errors
     ///
-    /// What the kernel says.
+    /// Errors of the kernel.
     pub fn step(
         &mut self,
         now: Duration,
@@ -141,7 +140,7 @@ impl Experiment {
         self.last = now;
         if self.first + self.timeline.number_at(now) > self.block.number {
             step.block = Some(self.leave(actuator)?);
-            // Where whole blocks have passed unheard, they are void, one by one.
+            // If the process missed whole blocks, each of them is void.
             self.block.number += 1;
             if self.timeline.slot(self.block.number).is_none() {
                 step.done = true;
@@ -164,7 +163,7 @@ impl Experiment {
         WINDOW.min(self.timeline.block / 4)
     }
 
-    /// What a group gets in the current block.
+    /// Treatment of a group in the current block.
     fn treatment(&self, group: &Group) -> (Treatment, u64) {
         match self.timeline.slot(self.block.number) {
             _ if group.stopped => (Treatment::Control, 0),
@@ -202,7 +201,7 @@ impl Experiment {
         for group in &mut self.groups {
             group.parts = Default::default();
             group.window = Window::default();
-            // Begins anew with each block: what came before is not in a row.
+            // Restart with each block: windows of different blocks are not consecutive.
             group.alarm = alarmed.then(|| Alarm::new(group.control));
         }
         Ok(())
@@ -224,7 +223,7 @@ impl Experiment {
         Ok(self.block.clone())
     }
 
-    /// Takes in what was done for connections, told once a second.
+    /// Adds connections that got or were refused a controller, once a second.
     pub fn renewed(&mut self, given: u64, refused: u64) {
         self.block.given += given;
         self.block.refused += refused;
@@ -252,7 +251,7 @@ impl Experiment {
             if kept.iter().any(|net| net.contains(&told.remote)) {
                 return;
             }
-            // Those that began before the block have another one's controller.
+            // Connections from before the block have another controller.
             if told.not_before < begin || now >= end {
                 return;
             }
@@ -277,7 +276,7 @@ impl Experiment {
         Ok(())
     }
 
-    /// Looks for harm.
+    /// Ends a window and checks it for harm.
     fn close_window(&mut self) -> Vec<(String, String)> {
         let mut stopped = Vec::new();
         for (group, record) in self.groups.iter_mut().zip(&mut self.block.groups) {
@@ -294,7 +293,7 @@ impl Experiment {
     }
 }
 
-/// Adds a connection to what alarms compare.
+/// Adds a connection to the sums that alarms compare.
 fn watched(group: &mut Group, told: &Told, tested: bool, treatment: Treatment) {
     let mut one =
         Window { sent_bytes: told.sent, retransmitted_bytes: told.again, ..Window::default() };
@@ -326,8 +325,8 @@ fn count(record: &mut GroupBlock, told: &Told, arm: usize) {
     sums.ln_bps += (bytes as f64 * 8e6 / busy_us as f64).ln();
 }
 
-/// The kernel counts the SYN and the FIN as a byte each; what was sent for the first time
-/// has neither.
+/// Delivered payload. The kernel counts SYN and FIN as a byte each when acknowledged, but not as
+/// bytes sent.
 fn delivered(told: &Told) -> u64 {
     told.info.acked_bytes.min(told.info.sent_bytes.saturating_sub(told.info.retransmitted_bytes))
 }

@@ -1,4 +1,4 @@
-//! The blocks of an experiment on disk, so that it outlives its process.
+//! The blocks of an experiment on disk, so that it survives its process.
 
 use super::Block;
 use super::timeline::Timeline;
@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 
 const SCHEMA: &str = "knee-steer-experiment/1";
 
-/// What an experiment is; blocks of another one do not count.
+/// Identity of an experiment; blocks of another one do not count.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Header {
     schema: String,
@@ -33,7 +33,7 @@ struct GroupHeader {
     controller: String,
 }
 
-/// A file of JSON lines: what the experiment is, and a line for each block.
+/// A file of JSON lines: a header, then one line for each block.
 #[derive(Debug)]
 pub struct BlockFile {
     file: File,
@@ -41,8 +41,8 @@ pub struct BlockFile {
 }
 
 impl BlockFile {
-    /// Opens a file, or makes it; gives the blocks that count, whole pairs and triples.
-    /// The others are cut off, for they are done anew.
+    /// Opens or creates a file and returns the blocks that count, in whole pairs and triples.
+    /// Truncates the others, which must be repeated.
     ///
     /// # Errors
     ///
@@ -105,11 +105,11 @@ impl BlockFile {
         Ok((records, blocks))
     }
 
-    /// Adds a block, and waits until the disk has it.
+    /// Appends a block and syncs it to disk.
     ///
     /// # Errors
     ///
-    /// [`PolicyError::Records`]: then the experiment cannot go on.
+    /// [`PolicyError::Records`]; the experiment cannot continue then.
     pub fn push(&mut self, block: &Block) -> Result<(), PolicyError> {
         self.line(block)
     }
@@ -118,7 +118,7 @@ impl BlockFile {
         let written = serde_json::to_vec(value).map_err(io::Error::from).and_then(|mut line| {
             line.push(b'\n');
             match self.file.write(&line)? {
-                // The rest would be a line of its own after a crash.
+                // A partial write would leave a broken line.
                 part if part < line.len() => Err(ErrorKind::StorageFull.into()),
                 _ => self.file.sync_data(),
             }
@@ -141,8 +141,8 @@ mod tests {
         Policy::parse(&text).unwrap()
     }
 
-    /// Killed in the second block of a triple, with a line cut off: the triple is done
-    /// anew, and what was before it counts.
+    /// After a kill in the second block of a triple, with a truncated line, the triple is repeated
+    /// and everything before it counts.
     #[test]
     fn whole_triples_outlive_a_process() {
         let folder = tempfile::tempdir().unwrap();

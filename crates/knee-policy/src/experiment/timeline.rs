@@ -1,50 +1,49 @@
-//! Which block is when.
+//! Schedule of the blocks.
 
 use std::time::Duration;
 
-/// What a block is for.
+/// Purpose of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Slot {
-    /// One of a pair before the first triple, with all under the controller in use.
+    /// Part of a pair before the first triple, all under the controller in use.
     Calibration {
-        /// From 0.
+        /// Index of the pair.
         pair: u64,
     },
-    /// One of a triple.
+    /// Part of a triple.
     Triple {
-        /// From 0.
+        /// Index of the triple.
         triple: u64,
-        /// 0 to 2.
+        /// Position in it, 0 to 2.
         place: usize,
     },
 }
 
-/// Blocks of one length, one after the other: pairs, then triples. All groups have theirs
-/// at the same time.
+/// Consecutive blocks of equal length: pairs, then triples, at the same time for all groups.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Timeline {
     /// Length of a block.
     pub block: Duration,
-    /// From the start of a block, how long connections that begin do not count.
+    /// Initial part of a block in which new connections do not count.
     pub burn_in: Duration,
-    /// Pairs of blocks before the first triple.
+    /// Number of pairs before the first triple.
     pub calibration: u64,
-    /// Triples.
+    /// Number of triples.
     pub triples: u64,
 }
 
 impl Timeline {
-    /// Number of the block at a time since the first one began.
+    /// Number of the block at a time since the start of the first.
     pub fn number_at(&self, since: Duration) -> u64 {
         u64::try_from(since.as_nanos() / self.block.as_nanos().max(1)).unwrap_or(u64::MAX)
     }
 
-    /// When a block begins.
+    /// Start of a block.
     pub fn begin(&self, number: u64) -> Duration {
         self.block.saturating_mul(u32::try_from(number).unwrap_or(u32::MAX))
     }
 
-    /// What a block is for; none after the last.
+    /// Purpose of a block; `None` after the last.
     pub fn slot(&self, number: u64) -> Option<Slot> {
         let before = 2 * self.calibration;
         if number < before {
@@ -54,8 +53,8 @@ impl Timeline {
         (triple < self.triples).then_some(Slot::Triple { triple, place })
     }
 
-    /// The first block that has to be done, where all before this one are: pairs and
-    /// triples are whole or not at all.
+    /// The first block to run when all blocks before `done` are complete: pairs and triples are
+    /// repeated as a whole.
     pub fn resumed(&self, done: u64) -> u64 {
         let before = 2 * self.calibration;
         if done < before { done / 2 * 2 } else { before + (done - before) / 3 * 3 }

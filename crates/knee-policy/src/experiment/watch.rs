@@ -1,4 +1,4 @@
-//! Connections of this host as they end, with what is known of when they began.
+//! Observes this host's connections as they end, and bounds the times at which they began.
 
 use crate::PolicyError;
 use knee_host::{ClosedSockets, HostError, TcpInfo, each_connection};
@@ -6,26 +6,26 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::time::Duration;
 
-/// How long one step waits for news, at most, and how many it takes.
+/// Limits of one step: waiting time, and number of reports.
 const PATIENCE: Duration = Duration::from_millis(100);
 const BATCH: u64 = 50_000;
 
-/// What there is to tell of a connection.
+/// Report of a connection.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Told {
     pub local_port: u16,
     pub remote: IpAddr,
-    /// It began then or later.
+    /// Lower bound of its start.
     pub not_before: Duration,
-    /// `TCP_INFO`, at its end where it has ended.
+    /// `TCP_INFO`, final if the connection has ended.
     pub info: TcpInfo,
-    /// Bytes retransmitted and sent since it was told of before.
+    /// Bytes retransmitted and sent since the previous report.
     pub again: u64,
     pub sent: u64,
     pub has_ended: bool,
 }
 
-/// A connection that lives.
+/// A live connection.
 #[derive(Clone, Copy, Debug)]
 struct Living {
     not_before: Duration,
@@ -33,17 +33,17 @@ struct Living {
     sent: u64,
 }
 
-/// Hears of ends, and looks at what lives from time to time: an end does not tell the
-/// beginning, but who was not there at a look began after it.
+/// Receives ends of connections and periodically lists the live ones: the end does not reveal the
+/// start, but a connection absent from a listing began after it.
 pub(crate) struct Watch {
     closed: ClosedSockets,
     interval: Duration,
-    /// The last look first, each with when it began.
+    /// The two latest listings, the newest first, with their times.
     looks: [(Duration, BTreeMap<u64, Living>); 2],
     looked: bool,
 }
 
-/// Reports that came, and those that were lost.
+/// Numbers of reports received and lost.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Counted {
     pub reports: u64,
@@ -51,13 +51,13 @@ pub(crate) struct Counted {
 }
 
 impl Watch {
-    /// Begins to hear. Times are those that [`Watch::step`] is told.
+    /// Starts to listen. Times are those passed to [`Watch::step`].
     pub fn begin(interval: Duration) -> Result<Watch, PolicyError> {
         let closed = ClosedSockets::listen()?;
         Ok(Watch { closed, interval, looks: Default::default(), looked: false })
     }
 
-    /// Takes what has ended, and looks when it is time.
+    /// Reports ended connections, and lists the live ones when due.
     pub fn step(
         &mut self,
         now: Duration,
