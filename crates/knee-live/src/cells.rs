@@ -1,102 +1,101 @@
-//! Sums and distributions of connections that are alike.
+//! Sums and distributions over similar connections.
 
 use knee_record::size_classes;
 use knee_statistics::Sketch;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// Part of the connections that may go unheard: beyond it, what is left speaks for
-/// itself alone.
+/// Maximum share of lost reports. Beyond it, the figures do not represent the host.
 pub const LOST_MAX: f64 = 0.01;
 
-/// From this size on the throughput of a connection counts, below it the time it takes.
+/// Size from which a connection's throughput matters; below it, its duration does. Bytes.
 pub(crate) const LARGE_BYTES: u64 = 3_000_000;
 
-/// What one connection adds to a cell.
+/// Contribution of one connection to a cell.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Ended {
     /// Payload acknowledged.
     pub acked_bytes: u64,
     /// Payload sent, retransmissions included.
     pub sent_bytes: u64,
-    /// Payload sent again.
+    /// Payload retransmitted.
     pub retransmitted_bytes: u64,
-    /// Retransmission timeouts; zero where the kernel does not count them.
+    /// Retransmission timeouts; 0 if the kernel does not count them.
     pub timeouts: u64,
-    /// Time with data to send or unacknowledged.
+    /// Time with unsent or unacknowledged data.
     pub busy_us: u64,
-    /// Of it, limited by the receiver's window.
+    /// Part of it limited by the receiver's window.
     pub receive_limited_us: u64,
-    /// Of it, limited by the send buffer.
+    /// Part of it limited by the send buffer.
     pub send_buffer_limited_us: u64,
-    /// Smallest RTT; none: not measured.
+    /// Smallest RTT; `None` if not measured.
     pub rtt_min_us: Option<f64>,
 }
 
-/// Which of the two measures counts for a connection.
+/// Size class, which determines the measure of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Size {
-    /// Below [`LARGE_BYTES`]: its time.
+    /// Below [`LARGE_BYTES`]: the duration matters.
     Small,
-    /// At least that: its throughput.
+    /// From [`LARGE_BYTES`]: the throughput matters.
     Large,
 }
 
 impl Size {
-    /// The size of a connection by what was acknowledged.
+    /// Classifies a connection by its acknowledged payload.
     pub fn of(acked_bytes: u64) -> Size {
         if acked_bytes < LARGE_BYTES { Size::Small } else { Size::Large }
     }
 }
 
-/// What connections of one cell have in common.
+/// Common properties of the connections in a cell.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Kind {
-    /// Group of prefixes; empty: there are no groups.
+    /// Group of prefixes; empty if there are no groups.
     pub group: Arc<str>,
-    /// Number of the class of sizes, of [`knee_record::size_classes`], by what was
-    /// acknowledged; none: this end has sent no payload.
+    /// Index into [`knee_record::size_classes`], by acknowledged payload; `None` if this end sent
+    /// no payload.
     pub class: Option<usize>,
-    /// Congestion controller; empty: it ended before a dump saw it.
+    /// Congestion controller; empty if the connection ended before a dump.
     pub controller: Arc<str>,
 }
 
 impl Kind {
-    /// The size of its connections; none: this end has sent no payload.
+    /// Size of the connections; `None` if this end sent no payload.
     pub(crate) fn size(&self) -> Option<Size> {
         Some(Size::of(size_classes()[self.class?].sizes.at_least))
     }
 }
 
-/// Connections of one kind.
+/// Sums over connections of one kind.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Cell {
-    /// How many.
+    /// Number of connections.
     pub connections: u64,
     /// Payload acknowledged.
     pub acked_bytes: u64,
     /// Payload sent, retransmissions included.
     pub sent_bytes: u64,
-    /// Payload sent again.
+    /// Payload retransmitted.
     pub retransmitted_bytes: u64,
-    /// Retransmission timeouts, where the kernel counts them.
+    /// Retransmission timeouts, if the kernel counts them.
     pub timeouts: u64,
-    /// Time with data to send or unacknowledged, of all.
+    /// Total time with unsent or unacknowledged data.
     pub busy_ns: u64,
-    /// Of it, limited by the receiver's window.
+    /// Part of it limited by the receiver's window.
     pub receive_limited_ns: u64,
-    /// Of it, limited by the send buffer.
+    /// Part of it limited by the send buffer.
     pub send_buffer_limited_ns: u64,
-    /// Payload acknowledged over the time that it took, bit/s.
+    /// Acknowledged payload over the time it took, bit/s.
     pub throughput_bps: Sketch,
-    /// Time with data to send or unacknowledged, microseconds.
+    /// Time with unsent or unacknowledged data, microseconds.
     pub busy_us: Sketch,
     /// Smallest RTT, microseconds.
     pub rtt_min_us: Sketch,
 }
 
 impl Cell {
-    /// Adds a connection that stands for `weight` alike.
+    /// Adds a connection with a weight.
     pub(crate) fn add(&mut self, ended: &Ended, weight: u64) {
         self.connections += weight;
         self.acked_bytes += weight * ended.acked_bytes;
@@ -131,7 +130,7 @@ impl Cell {
         self.rtt_min_us.merge(&other.rtt_min_us);
     }
 
-    /// Payload sent again, as a part of what was sent; none: nothing was.
+    /// Retransmitted fraction of the payload sent; `None` if nothing was sent.
     pub fn retransmission_ratio(&self) -> Option<f64> {
         (self.sent_bytes > 0).then(|| self.retransmitted_bytes as f64 / self.sent_bytes as f64)
     }
@@ -150,7 +149,7 @@ impl Cells {
         self.0.entry(Kind { group, class, controller }).or_default().add(ended, 1);
     }
 
-    /// Adds what others hold.
+    /// Adds the cells of another set.
     pub fn merge(&mut self, other: &Cells) {
         for (kind, cell) in &other.0 {
             self.0.entry(kind.clone()).or_default().merge(cell);

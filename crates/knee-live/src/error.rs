@@ -1,49 +1,49 @@
-//! Why connections cannot be observed.
+//! Errors of observing connections.
 
 use ipnet::IpNet;
 use std::path::PathBuf;
 
-/// Why connections cannot be observed, or can no longer.
+/// Why connections cannot be observed, or no longer.
 #[derive(Debug, thiserror::Error)]
 pub enum LiveError {
     /// The host refuses or lacks something.
     #[error(transparent)]
     Host(#[from] knee_host::HostError),
-    /// What was heard cannot be kept.
+    /// Records cannot be read or written.
     #[error(transparent)]
     Record(#[from] knee_record::Error),
-    /// A group's text is none.
+    /// Invalid syntax of a group.
     #[error("{text:?} is no group of prefixes: {problem}")]
     Group {
-        /// As it was written.
+        /// The text.
         text: String,
-        /// What is wrong with it.
+        /// The problem.
         problem: String,
     },
-    /// A text is no period of time.
+    /// Invalid syntax of a period.
     #[error("{text:?} is no period: {problem}")]
     Period {
-        /// As it was written.
+        /// The text.
         text: String,
-        /// What is wrong with it.
+        /// The problem.
         problem: String,
     },
-    /// No minute of the records is in the periods that were asked for.
+    /// No recorded minute lies in the requested periods.
     #[error("nothing in {} was observed in the time that was asked for", .0.display())]
     NothingObserved(PathBuf),
-    /// A table beside the records cannot be used.
+    /// A table given beside the records is unusable.
     #[error("{}, line {line}: {problem}", path.display())]
     Table {
         /// The file.
         path: PathBuf,
-        /// The line, from one.
+        /// Line number, from one.
         line: u64,
-        /// What is wrong there.
+        /// The problem.
         problem: String,
         /// What to write instead.
         advice: String,
     },
-    /// Two groups claim the same prefix.
+    /// A prefix occurs in two groups.
     #[error("{prefix} is in two groups, {first} and {second}")]
     Twice {
         /// The prefix.

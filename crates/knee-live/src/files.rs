@@ -1,4 +1,4 @@
-//! Files that rotate: each appears whole, and the oldest go when all are too large.
+//! Rotating files: each appears when complete, and the oldest are removed beyond a total size.
 
 use crate::LiveError;
 use crate::minutes::{self, Minute};
@@ -7,25 +7,25 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// A file is whole after this time, or at this size.
+/// Age and size at which a file is completed.
 pub(crate) const FILE_TIME: Duration = Duration::from_secs(15 * 60);
 const FILE_BYTES: u64 = 64 << 20;
 pub(crate) const CONNECTIONS: &str = "connections-";
 pub(crate) const MINUTES: &str = "minutes-";
 pub(crate) const ENDING: &str = ".parquet";
 
-/// What was written.
+/// Files written.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Written {
-    /// Files in place, in the order in which they were written.
+    /// Completed files, in the order of writing.
     pub files: Vec<PathBuf>,
-    /// Files that had to go for newer ones.
+    /// Number of files removed to make room.
     pub removed: u64,
 }
 
 pub(crate) struct Files {
     directory: PathBuf,
-    /// All of them together; beyond it the oldest go.
+    /// Limit on the total size; beyond it the oldest files are removed.
     bytes_max: u64,
     open: Option<Open>,
     minutes: Vec<Minute>,
@@ -34,7 +34,7 @@ pub(crate) struct Files {
 
 struct Open {
     connections: ConnectionFile,
-    /// The time in its name.
+    /// Time stamp in the name.
     name: String,
     since: Duration,
     epoch: Duration,
@@ -53,7 +53,7 @@ impl Files {
         })
     }
 
-    /// The epoch of the file that rows go to at `now`, both since 1970 (UTC).
+    /// Epoch of the current file at `now`, both since 1970 (UTC).
     pub fn epoch(&mut self, now: Duration) -> Result<Duration, LiveError> {
         if let Some(open) = &self.open {
             return Ok(open.epoch);
@@ -66,7 +66,7 @@ impl Files {
         Ok(now)
     }
 
-    /// Keeps a row of the file that [`Files::epoch`] told.
+    /// Adds a row, relative to the epoch that [`Files::epoch`] returned.
     pub fn push(&mut self, row: ConnectionRecord) -> Result<(), LiveError> {
         if let Some(open) = &mut self.open {
             open.connections.push(row)?;
@@ -74,12 +74,12 @@ impl Files {
         Ok(())
     }
 
-    /// Keeps the aggregates of a minute.
+    /// Adds the aggregates of a minute.
     pub fn minute(&mut self, minute: Minute) {
         self.minutes.push(minute);
     }
 
-    /// Ends the file under way where it is old or large enough.
+    /// Completes the current file if it is old or large enough.
     pub fn turn(&mut self, now: Duration) -> Result<(), LiveError> {
         let is_due = |open: &Open| {
             now.saturating_sub(open.since) >= FILE_TIME || open.connections.bytes() >= FILE_BYTES
@@ -87,7 +87,7 @@ impl Files {
         if self.open.as_ref().is_some_and(is_due) { self.close(now) } else { Ok(()) }
     }
 
-    /// Puts what is under way in place.
+    /// Completes the current files.
     pub fn close(&mut self, now: Duration) -> Result<(), LiveError> {
         let mut name = stamp(now);
         if let Some(open) = self.open.take() {
@@ -105,13 +105,13 @@ impl Files {
         self.forget()
     }
 
-    /// Ends all, and tells what there is.
+    /// Completes all files and returns the list.
     pub fn finish(mut self, now: Duration) -> Result<Written, LiveError> {
         self.close(now)?;
         Ok(self.written)
     }
 
-    /// Removes the oldest files until the rest has room; the newest stays.
+    /// Removes the oldest files until the rest fits; keeps the newest.
     fn forget(&mut self) -> Result<(), LiveError> {
         let wrong = |source| Error::Io { action: "list", path: self.directory.clone(), source };
         let mut ours = Vec::new();
@@ -122,7 +122,7 @@ impl Files {
                 .iter()
                 .find_map(|start| name.strip_prefix(start)?.strip_suffix(ENDING));
             let Some(stamp) = stamp else { continue };
-            // A link is no file of ours.
+            // Skips links, which are not Knee's.
             let about = entry.metadata().map_err(wrong)?;
             if about.is_file() {
                 ours.push((stamp.to_string(), about.len(), entry.path()));
@@ -148,8 +148,7 @@ impl Files {
     }
 }
 
-/// A time since 1970 (UTC) as it stands in names, to the millisecond: such names sort by
-/// time.
+/// A time since 1970 (UTC) as used in file names, in milliseconds; such names sort by time.
 pub(crate) fn stamp(since_1970: Duration) -> String {
     let second = rfc3339(since_1970.as_secs()).replace(['-', ':', 'Z'], "");
     format!("{second}.{:03}Z", since_1970.subsec_millis())

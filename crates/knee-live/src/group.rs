@@ -1,4 +1,4 @@
-//! Groups of prefixes, and what is kept of an address.
+//! Groups of prefixes, and truncation of addresses.
 
 use crate::LiveError;
 use ipnet::IpNet;
@@ -6,17 +6,16 @@ use std::net::IpAddr;
 use std::str::FromStr;
 use std::sync::Arc;
 
-/// Bits of an address that are kept where no more is asked for: what is announced to
-/// the Internet at the longest.
+/// Default number of address bits kept: the longest prefixes announced to the Internet.
 pub(crate) const IPV4_BITS: u8 = 24;
 pub(crate) const IPV6_BITS: u8 = 48;
-/// Group of what is in none.
+/// Group of addresses that are in no other.
 const OTHERS: &str = "others";
 
 /// A prefix with the name of its group: `eyeballs=203.0.113.0/24`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Group {
-    /// Name of the group; several prefixes may have the same.
+    /// Group name, which several prefixes may share.
     pub name: Arc<str>,
     /// The prefix.
     pub prefix: IpNet,
@@ -43,15 +42,15 @@ impl FromStr for Group {
     }
 }
 
-/// Which group an address is in.
+/// Maps addresses to groups.
 #[derive(Clone, Debug, Default)]
 pub struct Groups {
-    /// The longest prefix first.
+    /// Groups in descending order of prefix length.
     groups: Vec<Group>,
 }
 
 impl Groups {
-    /// Groups of prefixes; where two prefixes hold an address, the longer one counts.
+    /// Creates groups; the longest matching prefix determines an address's group.
     ///
     /// # Errors
     ///
@@ -71,7 +70,7 @@ impl Groups {
         Ok(Groups { groups })
     }
 
-    /// The group of an address; `others` in none of them; empty where there are no groups.
+    /// The group of an address: `others` if none matches, empty if there are no groups.
     pub fn of(&self, address: IpAddr) -> Arc<str> {
         let found = self.groups.iter().find(|group| group.prefix.contains(&address));
         match found {
@@ -82,7 +81,7 @@ impl Groups {
     }
 }
 
-/// What is kept of a client's address: its /24 or /48, or all of it.
+/// Truncates a client's address to its /24 or /48, or keeps it whole.
 pub(crate) fn kept(address: IpAddr, whole: bool) -> IpNet {
     let bits = match address {
         IpAddr::V4(_) if whole => 32,
@@ -90,7 +89,7 @@ pub(crate) fn kept(address: IpAddr, whole: bool) -> IpNet {
         IpAddr::V6(_) if whole => 128,
         IpAddr::V6(_) => IPV6_BITS,
     };
-    // No address has fewer bits than that.
+    // Never fails: no address has fewer bits.
     IpNet::new(address, bits).map_or(address.into(), |net| net.trunc())
 }
 
@@ -132,7 +131,7 @@ mod tests {
         assert!(error.to_string().contains("in two groups, a and b"), "{error}");
     }
 
-    /// RFC 5737 and 3849 addresses, and what is announced of them at the longest.
+    /// Addresses of RFC 5737 and 3849, truncated to the longest announced prefix.
     #[test]
     fn addresses_are_cut() {
         let cut = |address: &str, whole| kept(address.parse().unwrap(), whole).to_string();

@@ -1,12 +1,11 @@
-//! What a host's own TCP connections tell: one row for each that ends, aggregates per
-//! minute, files that rotate, and the report of a folder of these.
+//! Records a host's own TCP connections: one row for each that ends, aggregates per minute,
+//! rotating files, and reports on a folder of these.
 //!
-//! [`Observer`] hears from the kernel of every connection that ends; it needs no
-//! privilege. What the kernel had no room to tell is counted, so that nobody takes a
-//! part for the whole.
+//! [`Observer`] is notified by the kernel of every connection that ends; it needs no privilege.
+//! Reports that the kernel dropped are counted, so that a part is never taken for the whole.
 //!
-//! What this crate never does: change anything of the host, keep an address unless it
-//! was asked to, print.
+//! What this crate never does: change anything on the host, keep full addresses unless asked to,
+//! print.
 
 mod cells;
 mod error;

@@ -1,4 +1,4 @@
-//! The last hour of an observer, for whoever shows it while it runs.
+//! The last hour of a running observer, for display.
 
 use crate::LiveError;
 use crate::cells::{Cell, Cells, Kind};
@@ -12,30 +12,29 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// The hour is kept in slots of five minutes, the whole of it in so many, and one more is
-/// being filled.
+/// The hour is kept in slots of five minutes: `SLOTS` complete ones and the current one.
 const SLOT_S: u64 = 5 * MINUTE_S;
 const SLOTS: u64 = 12;
 
-/// Connections by bin of size and bin of time.
+/// Connections by bin of size and bin of duration.
 pub(crate) type Heat = BTreeMap<(i32, i32), u64>;
 
-/// What an observer has heard, as far as a page shows it. Clones show the same.
+/// State of an observer for a page. Clones share the same state.
 #[derive(Clone, Debug, Default)]
 pub struct Live(Arc<Mutex<Shown>>);
 
 #[derive(Clone, Debug, Default)]
 struct Shown {
-    /// Of minutes that have ended, by the slot's number since 1970.
+    /// Completed minutes, by number of the slot since 1970.
     past: BTreeMap<u64, Arc<Slot>>,
-    /// The minute under way, as it was a moment ago.
+    /// Snapshot of the current minute.
     now: Arc<Part>,
-    /// Of all minutes that have ended since the start.
+    /// Sums over all completed minutes since the start.
     ended: Arc<Cells>,
     counts: Counts,
 }
 
-/// A minute with the map of its rows.
+/// A minute with the heat map of its rows.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Part {
     pub minute: Minute,
@@ -43,13 +42,13 @@ pub(crate) struct Part {
     pub heat: Heat,
 }
 
-/// Minutes taken together.
+/// Merged minutes.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Slot {
-    /// Start of the first one, seconds since 1970 (UTC).
+    /// Start of the first minute, seconds since 1970 (UTC).
     pub unix_s: u64,
     pub cells: Cells,
-    /// By start of the minute, seconds since 1970.
+    /// Points by start of the minute, seconds since 1970.
     pub points: BTreeMap<u64, ObservedPoint>,
     pub rows: u64,
     pub heat: Heat,
@@ -60,7 +59,7 @@ impl Slot {
         unix_s / SLOT_S
     }
 
-    /// Adds a minute, or a part of one.
+    /// Adds a minute, or a part of it.
     fn add_minute(&mut self, minute: &Minute) {
         let point = minute.point();
         if self.points.is_empty() {
@@ -70,7 +69,7 @@ impl Slot {
         self.cells.merge(&minute.cells);
     }
 
-    /// Adds the map of rows.
+    /// Adds a heat map of rows.
     fn add_rows(&mut self, rows: u64, heat: &Heat) {
         self.rows += rows;
         for (bin, connections) in heat {
@@ -78,7 +77,7 @@ impl Slot {
         }
     }
 
-    /// Adds other minutes of the same slot.
+    /// Merges another slot with the same number.
     fn add(&mut self, other: &Slot) {
         if self.points.is_empty() {
             self.unix_s = other.unix_s;
@@ -91,7 +90,7 @@ impl Slot {
     }
 }
 
-/// Adds what another part of the same minute came to.
+/// Merges another part of the same minute.
 pub(crate) fn add_point(point: &mut ObservedPoint, other: &ObservedPoint) {
     (point.unix_s, point.minutes) = (other.unix_s, 1);
     point.connections += other.connections;
@@ -101,31 +100,31 @@ pub(crate) fn add_point(point: &mut ObservedPoint, other: &ObservedPoint) {
     point.lost_reports += other.lost_reports;
 }
 
-/// Sums since an observer's start.
+/// Sums since the start of an observer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// How long ago that was.
+    /// Time since the start.
     pub running: Duration,
-    /// Sockets that the kernel told of.
+    /// Sockets reported by the kernel.
     pub reports: u64,
-    /// Reports that the kernel had no room for.
+    /// Reports that the kernel dropped.
     pub lost: u64,
 }
 
 impl Live {
-    /// What the files of an observer hold of the last hour, so that a page goes on where one
-    /// before it stopped. To be read before an observer begins, since reports would wait
-    /// meanwhile. Files that cannot be read are left out; the second part says why.
+    /// Reads the last hour from an observer's files, so that a page continues after a restart. Call
+    /// it before the observer starts, since reports would otherwise queue up. Skips unreadable
+    /// files and returns their errors.
     #[expect(clippy::disallowed_methods, reason = "a host is observed as time passes")]
     pub fn recent(directory: &Path) -> (Live, Vec<LiveError>) {
         Live::before(directory, SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default())
     }
 
-    /// The same of the hour before a time since 1970 (UTC).
+    /// Reads the hour before a time since 1970 (UTC).
     fn before(directory: &Path, now: Duration) -> (Live, Vec<LiveError>) {
         let last = Slot::number(now.as_secs());
         let numbers = last.saturating_sub(SLOTS)..=last;
-        // A file has its name from when it was begun.
+        // File names contain the time at which the file was started.
         let since = Duration::from_secs(numbers.start() * SLOT_S).saturating_sub(FILE_TIME);
         let (mut past, mut wrong) = (BTreeMap::<u64, Slot>::new(), Vec::new());
         each_since(directory, MINUTES, since, &mut wrong, |file| {
@@ -150,7 +149,7 @@ impl Live {
                 }
             })?;
             for (number, (rows, heat)) in found {
-                // Of a slot that is known: its sums are in the other file.
+                // Only for known slots: their sums are in the other file.
                 if let Some(slot) = past.get_mut(&number) {
                     slot.add_rows(rows, &heat);
                 }
@@ -162,18 +161,18 @@ impl Live {
     }
 
     fn shown(&self) -> MutexGuard<'_, Shown> {
-        // What is shown is replaced as a whole: who panicked left nothing half done.
+        // The state is replaced as a whole, so a panic leaves it consistent.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Shows the minute under way.
+    /// Updates the current minute.
     pub(crate) fn now(&self, part: Part, counts: Counts) {
         let part = Arc::new(part);
         let mut shown = self.shown();
         (shown.now, shown.counts) = (part, counts);
     }
 
-    /// Shows a minute that has ended, and what has ended since the start.
+    /// Adds a completed minute, and updates the sums since the start.
     pub(crate) fn ended(&self, part: &Part, ended: &Cells) {
         let ended = Arc::new(ended.clone());
         let number = Slot::number(part.minute.unix_ns / 1_000_000_000);
@@ -186,7 +185,7 @@ impl Live {
         shown.now = Arc::default();
     }
 
-    /// Sums since the start, and connections by kind.
+    /// Sums since the start, in total and by kind.
     pub fn totals(&self) -> (Counts, BTreeMap<Kind, Cell>) {
         let (counts, ended, now) = {
             let shown = self.shown();
@@ -198,7 +197,7 @@ impl Live {
     }
 }
 
-/// Hands over files whose names begin so and that were begun since then.
+/// Reads files with this name prefix that were started since then.
 fn each_since(
     directory: &Path,
     start: &str,
@@ -207,7 +206,7 @@ fn each_since(
     mut read: impl FnMut(&Path) -> Result<(), LiveError>,
 ) {
     let first = format!("{start}{}", stamp(since));
-    // A folder that is not there yet holds nothing.
+    // A folder that does not exist yet is empty.
     for file in list(directory, start).unwrap_or_default() {
         if file.file_name().is_some_and(|name| *name >= *first)
             && let Err(error) = read(&file)
@@ -217,23 +216,23 @@ fn each_since(
     }
 }
 
-/// The report of the last hour, again and again.
+/// Repeatedly computes the report of the last hour.
 #[derive(Default)]
 pub struct LiveReport {
     live: Live,
-    /// What the slots came to that have ended, and these.
+    /// Sums over completed slots, and those slots.
     past: Gathered,
     of: BTreeMap<u64, Arc<Slot>>,
 }
 
 impl LiveReport {
-    /// Of what this observer has heard.
+    /// Creates the report of an observer.
     pub fn new(live: Live) -> LiveReport {
         LiveReport { live, ..LiveReport::default() }
     }
 
-    /// The report of the last hour, which ends with the minute under way and begins with a
-    /// whole slot. The course has whole minutes alone.
+    /// The report of the last hour, from the start of a slot to the current minute. Its time series
+    /// contains complete minutes only.
     pub fn report(&mut self) -> ObservedReport {
         let (past, now) = {
             let shown = self.live.shown();
@@ -281,8 +280,8 @@ mod tests {
         part
     }
 
-    /// Of two hours the last one is reported, to whole slots, and the minute under way; the
-    /// sums are those since the start.
+    /// Of two hours the report covers the last one, in whole slots, and the current minute; sums
+    /// cover the time since the start.
     #[test]
     fn an_hour_is_shown_and_the_sums_go_on() {
         let live = Live::default();
@@ -298,7 +297,7 @@ mod tests {
         live.now(part(120, 7), counts);
         for _ in 0..2 {
             let report = reports.report();
-            // The slot of minutes 115 to 119 is the last one, twelve more are before it.
+            // Minutes 115 to 119 form the last slot; twelve slots precede it.
             let all = (55..120).sum::<u64>() + 7;
             assert_eq!(report.connections, all);
             assert_eq!((report.minutes, report.course.points.len()), (66, 65));
@@ -308,7 +307,7 @@ mod tests {
         let (told, cells) = live.totals();
         assert_eq!(told, counts);
         assert_eq!(cells.values().map(|cell| cell.connections).sum::<u64>(), 7147);
-        // The next minute has begun, and nothing of it is known yet.
+        // The next minute has begun without data.
         ended.merge(&part(120, 8).minute.cells);
         live.ended(&part(120, 8), &ended);
         let report = reports.report();
@@ -316,7 +315,7 @@ mod tests {
         assert_eq!((report.minutes, report.course.points.len()), (61, 61));
     }
 
-    /// What two runs of one minute wrote is one minute, and the page of the third goes on.
+    /// Parts of one minute from two runs are merged, and the page of a third continues.
     #[test]
     fn a_page_goes_on_after_a_restart() {
         let folder = tempfile::tempdir().unwrap();
@@ -345,7 +344,7 @@ mod tests {
             file.finish().unwrap();
         };
         write(0, &[part(0, 1000)]);
-        // One that was begun before the hour reaches into it, one is from the future.
+        // One file started before the hour and extends into it, one is from the future.
         write(20, &[part(20, 1000), part(31, 2)]);
         write(50, &[part(50, 3), part(51, 4)]);
         write(51, &[part(51, 5)]);
@@ -361,7 +360,7 @@ mod tests {
         assert_eq!((report.connections, report.minutes), (14, 3));
         let shown = report.heat.iter().map(|bin| bin.connections).sum::<u64>();
         assert_eq!((report.rows, shown), (7, 21));
-        // Sums are this run's alone.
+        // Sums cover this run only.
         assert!(live.totals().1.is_empty());
         live.ended(&part(51, 6), &Cells::default());
         assert_eq!(reports.report().connections, 20);

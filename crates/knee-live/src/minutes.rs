@@ -1,4 +1,4 @@
-//! The table of aggregates: one row for each minute and kind of connections.
+//! Table of aggregates: one row for each minute and kind of connections.
 
 use crate::cells::{Cell, Cells, Kind};
 use knee_columns::{Cells as Column, Kind as Type, each};
@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 
-/// Schema of the table, which docs/observe.md describes.
+/// Schema of the table, described in docs/observe.md.
 pub const MINUTES_SCHEMA: &str = "knee-minutes/1";
 
 /// Seconds of a minute.
@@ -17,15 +17,15 @@ pub(crate) const MINUTE_S: u64 = 60;
 /// Connections that ended within a minute.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Minute {
-    /// When it began, nanoseconds since 1970 (UTC).
+    /// Start, nanoseconds since 1970 (UTC).
     pub unix_ns: u64,
     pub cells: Cells,
-    /// Reports that the kernel had no room for meanwhile, of all kinds.
+    /// Reports dropped by the kernel in this minute, of all kinds.
     pub lost: u64,
 }
 
 impl Minute {
-    /// What it came to.
+    /// Sums over all kinds.
     pub fn point(&self) -> ObservedPoint {
         let cells = self.cells.0.values();
         let sum = |get: fn(&Cell) -> u64| cells.clone().map(get).sum();
@@ -43,8 +43,8 @@ impl Minute {
 
 type Row<'a> = (&'a Minute, &'a Kind, &'a Cell);
 
-/// Writes minutes as the Parquet file `path`. A minute in which nothing ended has a row
-/// without a kind, so that what was lost stands somewhere.
+/// Writes minutes as the Parquet file `path`. A minute without connections has a row without a
+/// kind, which records its lost reports.
 pub(crate) fn write(path: &Path, minutes: &[Minute]) -> Result<(), Error> {
     let nothing = (Kind { group: "".into(), class: None, controller: "".into() }, Cell::default());
     let rows: Vec<Row<'_>> = minutes
@@ -88,7 +88,7 @@ pub(crate) fn write(path: &Path, minutes: &[Minute]) -> Result<(), Error> {
     write_columns(path, MINUTES_SCHEMA, &columns)
 }
 
-/// Columns that are read, in this order: numbers, then texts.
+/// Columns to read, in this order: numbers, then texts.
 const NUMBERS: [&str; 10] = [
     "minute_unix_ns",
     "connections",
@@ -104,10 +104,10 @@ const NUMBERS: [&str; 10] = [
 const TEXTS: [&str; 6] =
     ["group", "class", "cc", "throughput_bps_sketch", "busy_us_sketch", "rtt_min_us_sketch"];
 
-/// Reads what [`write`] wrote, and hands over each minute.
+/// Reads a file of [`write`] and passes on each minute.
 ///
 /// # Errors
-/// [`Error::Schema`], and [`Error::Malformed`] where something in it cannot be.
+/// [`Error::Schema`], or [`Error::Malformed`] for impossible values.
 pub(crate) fn read(path: &Path, mut take: impl FnMut(Minute)) -> Result<(), Error> {
     let number = Type::Integer { nullable: false };
     let numbers = NUMBERS.iter().map(|name| (*name, number));
@@ -123,7 +123,7 @@ pub(crate) fn read(path: &Path, mut take: impl FnMut(Minute)) -> Result<(), Erro
                         let next = Minute { unix_ns, lost, ..Minute::default() };
                         minute.replace(next).into_iter().for_each(&mut take);
                     }
-                    // A row without connections holds the losses of a quiet minute.
+                    // A row without connections records the losses of a minute.
                     if let Some(minute) = minute.as_mut().filter(|_| cell.connections > 0) {
                         minute.cells.0.entry(kind).or_default().merge(&cell);
                     }
@@ -139,7 +139,7 @@ pub(crate) fn read(path: &Path, mut take: impl FnMut(Minute)) -> Result<(), Erro
     Ok(())
 }
 
-/// Texts that recur, each kept once.
+/// Interned texts.
 #[derive(Default)]
 struct Names(BTreeSet<Arc<str>>);
 
@@ -160,7 +160,7 @@ struct Read<'c> {
     texts: [&'c str; TEXTS.len()],
 }
 
-/// Rows of columns, each of which is read in its order.
+/// Iterates over rows by advancing an iterator over each column.
 struct Rows<'c> {
     numbers: Vec<Box<dyn Iterator<Item = Option<&'c i64>> + 'c>>,
     texts: Vec<Box<dyn Iterator<Item = Option<&'c [u8]>> + 'c>>,
@@ -178,7 +178,7 @@ impl<'c> Rows<'c> {
                 Column::Texts(values, present) => {
                     rows.texts.push(Box::new(each(values, present).map(|text| Some(text?.data()))));
                 }
-                // Their kinds were checked.
+                // Other types were rejected.
                 Column::Floats(..) | Column::Flags(..) => {}
             }
         }
@@ -210,7 +210,7 @@ impl<'c> Iterator for Rows<'c> {
 }
 
 impl Read<'_> {
-    /// Start of the minute, what was lost in it, a kind and its connections.
+    /// Returns the start of the minute, its losses, a kind and its cell.
     fn read(self, names: &mut Names) -> Result<(u64, u64, Kind, Cell), String> {
         let [unix_ns, connections, lost, acked_bytes, sent_bytes, retransmitted_bytes, rest @ ..] =
             self.numbers;
@@ -256,7 +256,7 @@ mod tests {
         minute
     }
 
-    /// What is written is read again: quiet minutes, groups, silent connections.
+    /// Written minutes read back unchanged: quiet minutes, groups, silent connections.
     #[test]
     fn minutes_are_read_as_they_were_written() {
         let folder = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! Hears of connections that end, and keeps what they tell.
+//! Receives the kernel's reports of ended connections and records them.
 
 use crate::LiveError;
 use crate::cells::{Cell, Cells, Kind, LOST_MAX};
@@ -17,105 +17,104 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-/// How long to wait for something to end before it looks whether it should stop.
+/// Maximum wait for a report before the stop condition is checked.
 const PATIENCE: Duration = Duration::from_millis(200);
-/// Between two readings, so that one wakes for many reports; the smallest buffer that a
-/// host permits, 208 KiB, has room for three times as long at 20,000 a second.
+/// Pause between two readings, to batch reports; the smallest permitted buffer, 208 KiB, holds
+/// three times as many at 20,000 reports per second.
 const PAUSE: Duration = Duration::from_millis(5);
-/// Reports of one reading.
+/// Maximum number of reports per reading.
 const BATCH: u64 = 4096;
-/// Between two dumps of the connections that live.
+/// Interval of dumps of live connections.
 const DUMP_INTERVAL: Duration = Duration::from_secs(10);
 const MINUTE: Duration = Duration::from_secs(60);
-/// Between two states that a page shows.
+/// Interval at which the page is updated.
 const SHOWN_INTERVAL: Duration = Duration::from_secs(1);
-/// Prefixes whose text is kept.
+/// Limit on the cached prefix texts.
 const PREFIXES_MAX: usize = 4096;
 
-/// What to observe, and what to keep of it.
+/// Settings of an observer.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// Where files go.
+    /// Output directory.
     pub directory: PathBuf,
-    /// Groups of the other ends' prefixes.
+    /// Groups of remote prefixes.
     pub groups: Groups,
-    /// Of so many connections one has a row; all are in the aggregates. At least 1.
+    /// One of this many connections gets a row, at least 1; aggregates include all.
     pub sample_one_of: u64,
-    /// Keep whole addresses rather than prefixes of 24 and 48 bits.
+    /// Whether to keep whole addresses rather than prefixes of 24 and 48 bits.
     pub keep_addresses: bool,
-    /// All files together; beyond it the oldest go.
+    /// Limit on the total size of the files; beyond it the oldest are removed.
     pub bytes_max: u64,
 }
 
-/// Connections of this host, while it is observed.
+/// Observer of this host's connections.
 pub struct Observer {
     closed: ClosedSockets,
     settings: Settings,
     files: Files,
-    /// Controllers of connections that lived at the last dump, and at the one before: a
-    /// report may wait while a dump is made. By cookie.
+    /// Controllers of the connections in the last two dumps, by cookie: a report may have been
+    /// queued during a dump.
     living: [BTreeMap<u64, Arc<str>>; 2],
     controllers: Vec<Arc<str>>,
     prefixes: BTreeMap<IpNet, Arc<str>>,
     part: Part,
     total: Cells,
-    /// What shows it meanwhile, and when it was told last.
+    /// The page's state, and the time of its last update.
     live: Option<(Live, Instant)>,
-    /// Where that is shown.
+    /// Address of the page.
     page: Option<SocketAddr>,
-    /// Began, by a clock that does not step, and since 1970 (UTC).
+    /// Start, on a monotonic clock and since 1970 (UTC).
     began: (Instant, Duration),
     dumped: Option<Instant>,
     observed: Observed,
 }
 
-/// What was observed.
+/// Summary of an observation.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Observed {
-    /// For how long, seconds.
+    /// Duration, seconds.
     pub seconds: f64,
-    /// Sockets that the kernel told of.
+    /// Sockets reported by the kernel.
     pub reports: u64,
-    /// Of these, sockets without a connection: those that listened, or were never
-    /// connected.
+    /// Reported sockets without a connection: listening or never connected.
     pub without_connection: u64,
-    /// Of these, connections with the page of this observer, which are left out.
+    /// Connections to this observer's own page, which are excluded.
     pub of_page: u64,
-    /// Reports that the kernel had no room for, as it counts them.
+    /// Reports that the kernel counts as dropped.
     pub lost: u64,
-    /// Rows that were kept.
+    /// Number of rows kept.
     pub rows: u64,
-    /// Connections by kind, ascending.
+    /// Connections by kind, in ascending order.
     pub cells: Vec<(Kind, Cell)>,
-    /// Files.
+    /// Files written.
     pub written: Written,
 }
 
 impl Observed {
-    /// Connections that ended and were heard of.
+    /// Number of ended connections that were reported.
     pub fn connections(&self) -> u64 {
         self.reports - self.without_connection - self.of_page
     }
 
-    /// Lost reports, as a part of all.
+    /// Fraction of reports that were lost.
     pub fn lost_ratio(&self) -> f64 {
         let all = (self.reports + self.lost).max(1);
         self.lost as f64 / all as f64
     }
 
-    /// Whether so little was lost that the figures speak for the host.
+    /// Whether losses are low enough for the figures to represent the host.
     pub fn is_valid(&self) -> bool {
         self.lost_ratio() <= LOST_MAX
     }
 }
 
 impl Observer {
-    /// Begins to listen, in the network namespace of the calling thread, which must be
-    /// the one that calls [`Observer::step`].
+    /// Starts to listen in the network namespace of the calling thread, on which [`Observer::step`]
+    /// must be called.
     ///
     /// # Errors
     ///
-    /// Where the host has no sock_diag, or the directory cannot be made.
+    /// If the host lacks sock_diag or the directory cannot be created.
     #[expect(clippy::disallowed_methods, reason = "a host is observed as time passes")]
     pub fn begin(settings: Settings) -> Result<Observer, LiveError> {
         let closed = ClosedSockets::listen()?;
@@ -138,18 +137,18 @@ impl Observer {
         })
     }
 
-    /// Bytes of reports that may wait in the kernel.
+    /// Size of the kernel's buffer for reports, bytes.
     ///
     /// # Errors
     ///
-    /// What the system says.
+    /// Errors of the system.
     pub fn buffer_bytes(&self) -> Result<usize, LiveError> {
         let call = |error| HostError::call("ask for the size of a buffer", error);
         Ok(self.closed.buffer_bytes().map_err(call)?)
     }
 
-    /// Shows what is heard from now on, after what is shown already. Connections to `page`,
-    /// where it is shown, are left out.
+    /// Updates `live` from now on, after its present contents. Connections to the address `page`
+    /// are excluded.
     #[expect(clippy::disallowed_methods, reason = "a host is observed as time passes")]
     pub fn show_on(&mut self, live: Live, page: SocketAddr) {
         live.now(self.part.clone(), self.counts());
@@ -157,12 +156,11 @@ impl Observer {
         self.page = Some(page);
     }
 
-    /// Waits a fifth of a second at most, and takes what has ended meanwhile.
+    /// Waits at most 0.2 s and records the connections that ended meanwhile.
     ///
     /// # Errors
     ///
-    /// What the host says of reading, and of writing files; what was heard until then is
-    /// kept by [`Observer::finish`].
+    /// Errors of reading and of writing files; [`Observer::finish`] keeps the records so far.
     #[expect(clippy::disallowed_methods, reason = "a host is observed as time passes")]
     pub fn step(&mut self) -> Result<(), LiveError> {
         if self.dumped.is_none_or(|at| at.elapsed() >= DUMP_INTERVAL) {
@@ -221,11 +219,11 @@ impl Observer {
         Ok(())
     }
 
-    /// Takes what is left, puts all files in place and tells what was observed.
+    /// Reads the remaining reports, completes all files and returns the summary.
     ///
     /// # Errors
     ///
-    /// As [`Observer::step`].
+    /// See [`Observer::step`].
     pub fn finish(mut self) -> Result<Observed, LiveError> {
         let now = self.now();
         let minute = std::mem::take(&mut self.part).minute;
@@ -238,7 +236,7 @@ impl Observer {
         Ok(observed)
     }
 
-    /// Now, since 1970 (UTC), however the host's clock was set meanwhile.
+    /// Current time since 1970 (UTC), unaffected by changes of the host's clock.
     fn now(&self) -> Duration {
         self.began.1 + self.began.0.elapsed()
     }
@@ -255,7 +253,7 @@ impl Observer {
         }
     }
 
-    /// Shows what there is, once a second.
+    /// Updates the page once a second.
     fn show(&mut self) {
         let counts = self.counts();
         let Some((live, shown)) = &mut self.live else { return };
@@ -270,7 +268,7 @@ impl Observer {
         Counts { running: self.began.0.elapsed(), reports, lost }
     }
 
-    /// Notes the controller of every connection that lives: its end will not tell it.
+    /// Records the controllers of all live connections, since reports lack them.
     fn dump(&mut self) -> Result<(), LiveError> {
         let mut living = BTreeMap::new();
         let controllers = &mut self.controllers;
@@ -289,7 +287,7 @@ impl Observer {
     }
 }
 
-/// The text of a prefix, made once for many.
+/// Text of a prefix, cached.
 fn text_of(prefixes: &mut BTreeMap<IpNet, Arc<str>>, address: IpAddr, whole: bool) -> Arc<str> {
     let prefix = kept(address, whole);
     if let Some(text) = prefixes.get(&prefix) {
@@ -303,8 +301,8 @@ fn text_of(prefixes: &mut BTreeMap<IpNet, Arc<str>>, address: IpAddr, whole: boo
     text
 }
 
-/// Whether a connection is one of those that have a row: by a hash of its cookie (the
-/// finaliser of SplitMix64), for cookies are handed out by processor and in order.
+/// Whether a connection gets a row: by a hash of its cookie (the finaliser of SplitMix64), since
+/// cookies are assigned per CPU and in sequence.
 fn is_sampled(cookie: u64, one_of: u64) -> bool {
     let mut hash = cookie.wrapping_add(0x9e37_79b9_7f4a_7c15);
     hash = (hash ^ hash >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -312,7 +310,7 @@ fn is_sampled(cookie: u64, one_of: u64) -> bool {
     (hash ^ hash >> 31).is_multiple_of(one_of.max(1))
 }
 
-/// The minute that a time since 1970 (UTC) is in, with nothing in it yet.
+/// An empty minute that contains a time since 1970 (UTC).
 fn part_of(since_1970: Duration) -> Part {
     let minute = Duration::from_secs(since_1970.as_secs() / MINUTE.as_secs() * MINUTE.as_secs());
     let minute = Minute { unix_ns: nanos(minute), ..Minute::default() };
@@ -327,7 +325,7 @@ fn nanos(duration: Duration) -> u64 {
 mod tests {
     use super::*;
 
-    /// Of consecutive numbers one in a hundred, within four standard deviations.
+    /// Of consecutive numbers, one in a hundred within four standard deviations.
     #[test]
     fn samples_are_spread() {
         let kept = (1..=100_000).filter(|cookie| is_sampled(*cookie, 100)).count() as f64;

@@ -1,30 +1,30 @@
-//! The row of a connection from what the kernel tells at its end.
+//! Builds the row of a connection from the kernel's report of its end.
 
 use crate::cells::Ended;
 use knee_host::{TcpInfo, TcpSocket};
 use knee_record::{ConnectionRecord, ControllerSource};
 use std::sync::Arc;
 
-/// What is known of a connection beside what the kernel tells at its end.
+/// Properties of a connection that the kernel's report lacks.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Beside {
-    /// Since the file's epoch.
+    /// Time since the file's epoch.
     pub end_ns: u64,
-    /// Controller, if a dump saw it; else empty.
+    /// Controller if a dump saw it, else empty.
     pub controller: Arc<str>,
     pub group: Arc<str>,
     pub prefix: Arc<str>,
-    /// Connections that it stands for.
+    /// Number of connections that the row represents.
     pub weight: f64,
 }
 
-/// Payload that was acknowledged. The kernel counts the SYN of the end that opened and
-/// the FIN as a byte each; what was sent for the first time has neither.
+/// Acknowledged payload. The kernel counts FIN, and the opener's SYN, as a byte each when
+/// acknowledged, but not as bytes sent.
 pub(crate) fn acked_bytes(info: &TcpInfo) -> u64 {
     info.acked_bytes.min(info.sent_bytes.saturating_sub(info.retransmitted_bytes))
 }
 
-/// What a connection adds to aggregates, by the kernel's report of its end.
+/// Contribution of a connection to aggregates, from the kernel's report.
 pub(crate) fn heard(info: &TcpInfo) -> Ended {
     Ended {
         acked_bytes: acked_bytes(info),
@@ -38,7 +38,7 @@ pub(crate) fn heard(info: &TcpInfo) -> Ended {
     }
 }
 
-/// The same by its row.
+/// The same from its row.
 pub(crate) fn ended(row: &ConnectionRecord) -> Ended {
     let us = |ns: Option<u64>| ns.unwrap_or(0) / 1000;
     Ended {
@@ -53,7 +53,7 @@ pub(crate) fn ended(row: &ConnectionRecord) -> Ended {
     }
 }
 
-/// What `TCP_INFO` tells of a connection and has a sum over subflows.
+/// Fields of `TCP_INFO` that can be summed over subflows.
 pub fn counted(info: &TcpInfo) -> ConnectionRecord {
     ConnectionRecord {
         received_bytes: Some(info.received_bytes),
@@ -72,11 +72,11 @@ pub fn counted(info: &TcpInfo) -> ConnectionRecord {
     }
 }
 
-/// What `TCP_INFO` tells of a connection over one path.
+/// Fields of `TCP_INFO` for a connection over one path.
 pub fn told(info: &TcpInfo) -> ConnectionRecord {
     let micros = |micros: u64| micros * 1000;
     let bytes = |packets: u32| u64::from(packets) * u64::from(info.mss);
-    // Nothing has been measured before the handshake.
+    // Nothing is measured before the handshake.
     let measured = Some(info.srtt_us).filter(|srtt| *srtt > 0);
     let rate = info.delivery_rate_bps.filter(|rate| *rate > 0);
     ConnectionRecord {
@@ -94,7 +94,7 @@ pub fn told(info: &TcpInfo) -> ConnectionRecord {
     }
 }
 
-/// The row of a connection of this host that has ended.
+/// Row of an ended connection of this host.
 pub(crate) fn row(socket: &TcpSocket<'_>, info: &TcpInfo, beside: Beside) -> ConnectionRecord {
     ConnectionRecord {
         connection: socket.cookie,

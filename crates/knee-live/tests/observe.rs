@@ -1,5 +1,5 @@
-//! Connections over the real kernel, in a namespace of their own: every one that ends is
-//! heard or counted as lost, and its row says what its ends know.
+//! Connections over the real kernel, in a separate namespace: every end is reported or counted as
+//! lost, and rows match what the endpoints know.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -26,7 +26,7 @@ fn settings(directory: &Path) -> Settings {
     }
 }
 
-/// Observes a namespace with a loopback device while `work` goes on there.
+/// Observes a namespace with a loopback device during `work`.
 fn observed<T: Send>(settings: Settings, work: impl FnOnce() -> T + Send) -> (T, Observed) {
     let namespace = Namespace::create().unwrap();
     namespace
@@ -44,7 +44,7 @@ fn observed<T: Send>(settings: Settings, work: impl FnOnce() -> T + Send) -> (T,
                     observer.step()?;
                 }
                 let result = worker.join().unwrap();
-                // What is destroyed after its descriptor is closed comes a little later.
+                // Sockets destroyed after their descriptor are reported a little later.
                 for _ in 0..5 {
                     observer.step()?;
                 }
@@ -54,8 +54,8 @@ fn observed<T: Send>(settings: Settings, work: impl FnOnce() -> T + Send) -> (T,
         .unwrap()
 }
 
-/// Each connection sends its own number of bytes from the listening end; gives these by
-/// the port of the other.
+/// Each connection sends its own number of bytes from the listening end; returns them by port of
+/// the other end.
 fn transfers(address: &str, sizes: &[usize]) -> BTreeMap<u16, u64> {
     let listener = TcpListener::bind((address, 0)).unwrap();
     let to = listener.local_addr().unwrap();
@@ -68,7 +68,7 @@ fn transfers(address: &str, sizes: &[usize]) -> BTreeMap<u16, u64> {
                 socket.read_exact(&mut asked).unwrap();
                 socket.write_all(&vec![7; *size]).unwrap();
                 socket.shutdown(Shutdown::Write).unwrap();
-                // Until the other end has closed too: all is acknowledged.
+                // Until the other end has closed, and so everything is acknowledged.
                 assert_eq!(socket.read(&mut asked).unwrap(), 0);
                 sent.insert(from.port(), *size as u64);
             }
@@ -89,7 +89,7 @@ fn sizes(count: usize) -> Vec<usize> {
     (0..count).map(|number| 1 + number * 7919 % 200_000).collect()
 }
 
-/// The kernel counts the other end's FIN as a byte.
+/// Received payload: the kernel counts the other end's FIN as a byte.
 fn received(row: &ConnectionRecord) -> u64 {
     row.received_bytes.unwrap() - 1
 }
@@ -101,7 +101,7 @@ fn every_row_is_right() -> Result<(), Skipped> {
     let (sent, observed) = observed(settings(folder.path()), || {
         [transfers("127.0.0.1", &sizes(200)), transfers("::1", &sizes(50))]
     });
-    // Two ends each, and the two sockets that listened.
+    // Two ends of each, and the two listening sockets.
     assert_eq!(observed.reports, 502, "{observed:?}");
     assert_eq!((observed.without_connection, observed.lost), (2, 0));
     assert!(observed.is_valid());
@@ -122,7 +122,7 @@ fn every_row_is_right() -> Result<(), Skipped> {
             other => panic!("{other}"),
         };
         assert_eq!(&*row.group, group);
-        // The end that connected sent ten bytes, and got what the other sent.
+        // The connecting end sent ten bytes and received the other end's data.
         let (local, remote) = (row.local_port.unwrap(), row.remote_port.unwrap());
         if let Some(size) = sent.get(&remote) {
             assert_eq!((row.acked_bytes, row.sent_bytes), (Some(*size), Some(*size)));
@@ -138,7 +138,7 @@ fn every_row_is_right() -> Result<(), Skipped> {
     Ok(())
 }
 
-/// What is in the aggregates is what was sent, whether it has a row or not.
+/// Aggregates cover all data sent, with or without a row.
 fn aggregates_have_all() -> Result<(), Skipped> {
     let _turn = turn()?;
     let folder = tempfile::tempdir().unwrap();
@@ -149,7 +149,7 @@ fn aggregates_have_all() -> Result<(), Skipped> {
     assert_eq!(sum(|cell| cell.acked_bytes), all + 10 * 300);
     assert_eq!(sum(|cell| cell.connections), 600);
     assert!((20..120).contains(&observed.rows), "{}", observed.rows);
-    // By size: those below 100 kB, the requests among them, and those above.
+    // By size: below 100 kB, which includes the requests, and above.
     let below = sent.values().filter(|size| **size < 100_000).count() as u64;
     for (class, count) in [(0, below + 300), (1, 300 - below)] {
         let of_class = observed.cells.iter().filter(|(kind, _)| kind.class == Some(class));
@@ -158,8 +158,8 @@ fn aggregates_have_all() -> Result<(), Skipped> {
     Ok(())
 }
 
-/// A connection that lives when a dump is made is known by its controller; one that came
-/// and went between two dumps is not.
+/// The controller is known for a connection that is alive at a dump, and unknown for one that lives
+/// between two dumps.
 #[expect(clippy::disallowed_methods, reason = "the host is observed as time passes")]
 fn controllers_come_from_dumps() -> Result<(), Skipped> {
     let _turn = turn()?;
@@ -169,7 +169,7 @@ fn controllers_come_from_dumps() -> Result<(), Skipped> {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let _kept = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
         let _other = listener.accept().unwrap();
-        // The dump comes after at most ten seconds.
+        // Until the next dump, at most ten seconds later.
         thread::sleep(std::time::Duration::from_secs(11));
     });
     let named = |name: &str| {

@@ -1,11 +1,9 @@
-//! A page that a running process shows of itself to a browser and to a collector of metrics,
-//! on loopback.
+//! A page and a metrics endpoint that a running process serves on loopback.
 //!
-//! Nothing can be changed there. Who asks by another name than one of loopback is refused,
-//! so that no page of the Internet can read it by way of a name of its own (DNS rebinding).
+//! The page is read-only. Requests with a host name that is not loopback are refused, so that no
+//! page of the Internet can read it through a name of its own (DNS rebinding).
 //!
-//! What this crate never does: know what a page is about, load anything from elsewhere,
-//! print.
+//! What this crate never does: know the subject of a page, load external resources, print.
 
 mod metrics;
 
@@ -35,14 +33,14 @@ use tokio_io_timeout::TimeoutStream;
 use tokio_stream::StreamExt;
 use tokio_stream::wrappers::WatchStream;
 
-/// Connections at once; further ones wait.
+/// Maximum concurrent connections; further ones wait.
 const CONNECTIONS_MAX: usize = 64;
-/// A request is there within so long, and its answer is taken up again.
+/// Timeout of a request, and of writing its answer.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// Waiting after the host had no more file descriptors.
+/// Pause after the host has run out of file descriptors.
 const RESPITE: Duration = Duration::from_millis(100);
 
-/// What every answer says of itself. Scripts, styles and events come from here alone.
+/// Headers of every answer. Scripts, styles and events may come from here only.
 const HEADERS: [(HeaderName, &str); 3] = [
     (CACHE_CONTROL, "no-store"),
     (X_CONTENT_TYPE_OPTIONS, "nosniff"),
@@ -56,23 +54,23 @@ const HEADERS: [(HeaderName, &str); 3] = [
 /// Why a page cannot be shown.
 #[derive(Debug, thiserror::Error)]
 pub enum PageError {
-    /// The address is not one of this host alone.
+    /// The address is not loopback.
     #[error("{0} is not a loopback address; the page is for this host only")]
     NotLoopback(SocketAddr),
-    /// The host did not permit it.
+    /// The host denied the address.
     #[error("cannot listen at {address}: {source}")]
     Listen {
-        /// Where.
+        /// The address.
         address: SocketAddr,
-        /// What the host says.
+        /// The error of the host.
         source: io::Error,
     },
 }
 
-/// Listens at an address of loopback, for [`serve`]; port 0 is any that is free.
+/// Listens on a loopback address, for [`serve`]; port 0 selects a free port.
 ///
 /// # Errors
-/// [`PageError::NotLoopback`], and [`PageError::Listen`] where the port is in use.
+/// [`PageError::NotLoopback`], or [`PageError::Listen`] if the port is in use.
 pub fn listen(address: SocketAddr) -> Result<TcpListener, PageError> {
     if !address.ip().is_loopback() {
         return Err(PageError::NotLoopback(address));
@@ -83,12 +81,12 @@ pub fn listen(address: SocketAddr) -> Result<TcpListener, PageError> {
     Ok(listener)
 }
 
-/// Answers whoever asks, until the future is dropped.
+/// Serves requests until the future is dropped.
 pub async fn serve(listener: tokio::net::TcpListener, routes: Router) {
     let routes = guarded(routes);
     let room = Arc::new(Semaphore::new(CONNECTIONS_MAX));
     loop {
-        // It is never closed.
+        // The semaphore is never closed.
         let Ok(place) = room.clone().acquire_owned().await else { return };
         let Ok((asker, _)) = listener.accept().await else {
             sleep(RESPITE).await;
@@ -100,14 +98,14 @@ pub async fn serve(listener: tokio::net::TcpListener, routes: Router) {
             server.timer(TokioTimer::new()).header_read_timeout(PATIENCE);
             let mut asker = TimeoutStream::new(asker);
             asker.set_write_timeout(Some(PATIENCE));
-            // Who goes away before the end is not told more.
+            // A client that disconnects early is not an error.
             let _ = server.serve_connection(TokioIo::new(Box::pin(asker)), routes).await;
             drop(place);
         });
     }
 }
 
-/// The routes, for those alone who ask by a name of loopback, and to read.
+/// Restricts the routes to read requests with a loopback host name.
 pub fn guarded(routes: Router) -> Router {
     routes
         .fallback(|| async { refusal(StatusCode::NOT_FOUND, "There is nothing here: see /.") })
@@ -128,7 +126,7 @@ async fn guard(request: Request, next: Next) -> Response {
     answer
 }
 
-/// Text of a media type.
+/// A response of a media type.
 pub fn text(kind: &'static str, body: impl Into<String>) -> Response {
     ([(CONTENT_TYPE, kind)], body.into()).into_response()
 }
@@ -137,15 +135,15 @@ fn refusal(status: StatusCode, why: &str) -> Response {
     (status, format!("{why}\n")).into_response()
 }
 
-/// Each new text as an event (server-sent events: HTML standard, section 9.2), the latest
-/// at once. Who reads slowly gets the newest, and none of those between.
+/// Sends each new text as an event (server-sent events: HTML standard, section 9.2), starting with
+/// the latest. A slow client skips to the newest.
 pub fn events(news: watch::Receiver<Arc<str>>) -> Response {
     let event = |text: Arc<str>| Ok::<Event, Infallible>(Event::default().data(&*text));
     Sse::new(WatchStream::new(news).map(event)).keep_alive(KeepAlive::default()).into_response()
 }
 
-/// Whether a request names this host alone: in its one Host field, and in its target where
-/// that is a whole URL.
+/// Whether a request names loopback: in its only Host field, and in its target if that is a full
+/// URL.
 fn asks_loopback(fields: &HeaderMap, target: Option<&str>) -> bool {
     let mut hosts = fields.get_all(HOST).iter();
     let host = hosts.next().and_then(|host| host.to_str().ok());
@@ -153,7 +151,7 @@ fn asks_loopback(fields: &HeaderMap, target: Option<&str>) -> bool {
 }
 
 fn is_loopback(host: &str) -> bool {
-    // An address of IPv6 stands in brackets, with or without a port.
+    // IPv6 addresses have brackets, with or without a port.
     let name = match host.strip_prefix('[') {
         Some(rest) => rest.split_once(']').map_or("", |(name, _)| name),
         None => host.split_once(':').map_or(host, |(name, _)| name),

@@ -1,4 +1,4 @@
-//! Metrics in the text format of OpenMetrics 1.0, which Prometheus reads.
+//! Metrics in the OpenMetrics 1.0 text format, which Prometheus reads.
 
 use crate::text;
 use axum::response::Response;
@@ -15,59 +15,59 @@ pub use prometheus_client::registry::Unit;
 /// The media type.
 pub const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
-/// Values of one meaning.
+/// A metric family.
 #[derive(Clone, Debug)]
 pub struct Family {
-    /// Name, without the unit and without `_total`.
+    /// Name without unit and `_total`.
     pub name: &'static str,
-    /// Unit, which ends the name.
+    /// Unit, which becomes the suffix of the name.
     pub unit: Option<Unit>,
-    /// What it means, as a sentence.
+    /// Description, as a sentence.
     pub help: &'static str,
-    /// The values, all in the same way.
+    /// The samples, all of one type.
     pub samples: Samples,
 }
 
-/// The values of a family, each with its labels.
+/// The samples of a family, with their labels.
 #[derive(Clone, Debug)]
 pub enum Samples {
-    /// Numbers that only grow.
+    /// Monotonically increasing values.
     Counters(Vec<Sample<f64>>),
-    /// Numbers of the moment.
+    /// Current values.
     Gauges(Vec<Sample<f64>>),
     /// Distributions.
     Histograms(Vec<Sample<Histogram>>),
 }
 
-/// A value and what it is of.
+/// A value with its labels.
 #[derive(Clone, Debug)]
 pub struct Sample<V> {
-    /// Names and values of labels.
+    /// Names and values of the labels.
     pub labels: Vec<(&'static str, String)>,
     /// The value.
     pub value: V,
 }
 
-/// A distribution in buckets.
+/// A histogram.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Histogram {
     /// Sum of all values.
     pub sum: f64,
-    /// Upper edge and count of each bucket, ascending, not cumulated; the last edge is
+    /// Upper bound and count of each bucket, in ascending order, not cumulative; the last bound is
     /// infinite.
     pub buckets: Vec<(f64, u64)>,
 }
 
-/// All families as an answer.
+/// Renders all families as a response.
 pub fn open_metrics(families: Vec<Family>) -> Response {
     text(OPEN_METRICS, written(families))
 }
 
-/// All families as text.
+/// Renders all families as text.
 pub fn written(families: Vec<Family>) -> String {
     let (mut registry, mut text) = (Registry::default(), String::new());
     registry.register_collector(Box::new(Families(families)));
-    // Writing to a string does not fail.
+    // Writing to a string cannot fail.
     let _ = encode(&mut text, &registry);
     text
 }
@@ -75,7 +75,7 @@ pub fn written(families: Vec<Family>) -> String {
 #[derive(Debug)]
 struct Families(Vec<Family>);
 
-/// No value points at a single event.
+/// Values have no exemplars.
 const NO_EXEMPLAR: Option<&Exemplar<NoLabelSet, f64>> = None;
 
 impl Collector for Families {

@@ -1,4 +1,4 @@
-//! Who may read a page, what is answered, and what goes out as events.
+//! Access to a page, its answers and its events.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -52,7 +52,7 @@ fn who_asks_by_another_name_is_refused() {
     assert_eq!(asked(none).status(), StatusCode::FORBIDDEN);
     let twice = Request::get("/").header("Host", "localhost").header("Host", "evil.example");
     assert_eq!(asked(twice.body(Body::empty()).unwrap()).status(), StatusCode::FORBIDDEN);
-    // A whole URL as the target counts above the field (RFC 9112, section 3.2.2).
+    // A full URL in the target overrides the field (RFC 9112, section 3.2.2).
     let whole = Request::get("http://evil.example/").header("Host", "localhost");
     assert_eq!(asked(whole.body(Body::empty()).unwrap()).status(), StatusCode::FORBIDDEN);
 }
@@ -87,7 +87,7 @@ fn a_page_is_for_this_host_alone() {
     assert!(matches!(taken, PageError::Listen { .. }), "{taken}");
 }
 
-/// Who asks for nothing is not waited for, and keeps nobody from being answered.
+/// A silent client times out and does not block others.
 #[test]
 fn who_says_nothing_is_left() {
     let runtime = Builder::new_current_thread().enable_all().start_paused(true).build().unwrap();
@@ -108,7 +108,7 @@ fn who_says_nothing_is_left() {
     });
 }
 
-/// Over a real socket: the latest text at once, and each further one.
+/// Over a real socket: the latest text at once, then each new one.
 #[test]
 fn events_come_as_they_are_made() {
     let (news, _) = watch::channel::<Arc<str>>("one\ntwo".into());

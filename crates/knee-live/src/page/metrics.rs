@@ -1,5 +1,5 @@
-//! What was observed since the start, for a collector of metrics. Labels are groups,
-//! classes of sizes and controllers: no address, no port, and of each only so many.
+//! Metrics since the start. Labels are groups, size classes and controllers, never addresses or
+//! ports, and limited in number.
 
 use crate::cells::{Cell, Kind};
 use crate::live::Live;
@@ -11,20 +11,20 @@ use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
-/// Groups and controllers with series of their own; what is beyond is in [`FURTHER`].
+/// Limits on groups and controllers with their own series; others are counted in [`FURTHER`].
 const GROUPS_MAX: usize = 50;
 const CONTROLLERS_MAX: usize = 16;
 const FURTHER: &str = "further";
 
-/// Edges of buckets, as powers of two: 16 kbit/s to 17 Gbit/s, 1 ms to 134 s of time and
-/// 64 µs to 1 s of RTT.
+/// Bucket bounds as powers of two: 16 kbit/s to 17 Gbit/s, durations of 1 ms to 134 s, and RTTs of
+/// 64 µs to 1 s.
 const THROUGHPUT: RangeInclusive<i32> = 14..=34;
 const BUSY_US: RangeInclusive<i32> = 10..=27;
 const RTT_US: RangeInclusive<i32> = 6..=20;
 
 type Counter = (&'static str, Option<Unit>, &'static str, fn(&Cell) -> f64);
 
-/// Sums of each kind of connections.
+/// Sums over connections, by kind.
 fn counters() -> [Counter; 7] {
     [
         ("knee_connections", None, "Connections that ended.", |cell| cell.connections as f64),
@@ -130,15 +130,14 @@ pub(super) fn families(live: &Live, names: &mut Names) -> Vec<Family> {
     families
 }
 
-/// The label of connections of which this end sent no payload.
+/// Label of connections without payload from this end.
 const NO_PAYLOAD: &str = "no payload";
 
 fn class(kind: &Kind) -> &'static str {
     kind.class.map_or(NO_PAYLOAD, |class| size_classes()[class].name)
 }
 
-/// Names that have series of their own. Once one has, it keeps it, so that no sum ever
-/// falls.
+/// Names with their own series. A name keeps its series, so that no sum decreases.
 #[derive(Debug, Default)]
 pub(super) struct Names {
     groups: Vec<Arc<str>>,
@@ -146,10 +145,10 @@ pub(super) struct Names {
 }
 
 impl Names {
-    /// Takes up new names while there is room, those with the most connections first.
+    /// Adds new names while there is room, in descending order of connections.
     fn learn(&mut self, cells: &BTreeMap<Kind, Cell>) {
         take_up(&mut self.groups, cells, |kind| &kind.group, GROUPS_MAX);
-        // One place more: the name of those that were not seen is empty.
+        // One more: unknown controllers have an empty name.
         take_up(&mut self.controllers, cells, |kind| &kind.controller, CONTROLLERS_MAX + 1);
     }
 }
@@ -182,7 +181,7 @@ fn merged<K: Ord>(cells: &BTreeMap<Kind, Cell>, key: impl Fn(&Kind) -> K) -> BTr
     found
 }
 
-/// Counts between powers of two, in a unit that is so much of the sketch's.
+/// Buckets at powers of two, converted to a unit.
 fn histogram(sketch: &Sketch, powers: RangeInclusive<i32>, unit: f64) -> Histogram {
     let edges: Vec<i32> = powers.collect();
     let mut counts = vec![0; edges.len() + 1];
@@ -231,7 +230,7 @@ mod tests {
             .collect()
     }
 
-    /// Sums are those of the connections, and buckets hold all of them.
+    /// Sums equal those of the connections, and buckets contain all of them.
     #[test]
     fn metrics_add_up() {
         let text = written(families(&live(3, 40), &mut Names::default()));
@@ -247,12 +246,12 @@ mod tests {
             own.map(|(_, value)| value).sum::<f64>()
         };
         assert_eq!(within("le=\"+Inf\""), 120.0);
-        // 900 to 1023 microseconds: numbers 0 to 17.
+        // Durations of 900 to 1023 µs: connections 0 to 17.
         assert_eq!(within("le=\"0.001024\""), 3.0 * 18.0);
         assert_eq!(sum("knee_connection_busy_seconds_count"), 120.0);
     }
 
-    /// However many groups there are, so many have a name, and those keep it.
+    /// The number of labels is limited for any number of groups, and labels are stable.
     #[test]
     fn labels_are_bounded() {
         let mut names = Names::default();

@@ -1,5 +1,5 @@
-//! A page of an observer while it runs: the report of the last hour, renewed as connections
-//! end, and metrics.
+//! Page of a running observer: the report of the last hour, updated as connections end, and
+//! metrics.
 
 mod metrics;
 
@@ -24,11 +24,11 @@ use tokio::time::{MissedTickBehavior, interval};
 
 pub use knee_page::{PageError, listen};
 
-/// Between two states of an open page.
+/// Update interval of open pages.
 const RENEWED: Duration = Duration::from_secs(2);
 const SCRIPT: &str = include_str!("page.js");
 
-/// A page that is there until it is dropped.
+/// A page that is served until it is dropped.
 pub struct Page {
     address: SocketAddr,
     end: Option<oneshot::Sender<()>>,
@@ -36,11 +36,11 @@ pub struct Page {
 }
 
 impl Page {
-    /// Shows an observer's hour at a listener of loopback ([`listen`]), on a thread of its
-    /// own. Nothing is computed while nobody looks.
+    /// Serves an observer's last hour on a loopback listener ([`listen`]), on a separate thread.
+    /// Nothing is computed without a client.
     ///
     /// # Errors
-    /// What the system says of threads and sockets.
+    /// Errors of the system about threads and sockets.
     pub fn open(listener: TcpListener, live: Live) -> io::Result<Page> {
         let address = listener.local_addr()?;
         let runtime = Builder::new_current_thread().enable_all().build()?;
@@ -62,7 +62,7 @@ impl Page {
         Ok(Page { address, end: Some(end), thread: Some(thread) })
     }
 
-    /// Where it is.
+    /// Address of the page.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
@@ -70,7 +70,7 @@ impl Page {
 
 impl Drop for Page {
     fn drop(&mut self) {
-        // Dropping the one end wakes the other.
+        // Dropping the sender wakes the thread.
         self.end.take();
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
@@ -78,7 +78,7 @@ impl Drop for Page {
     }
 }
 
-/// What is shown, and to whom it is told.
+/// State of the page and its subscribers.
 struct Site {
     live: Live,
     report: Mutex<LiveReport>,
@@ -98,7 +98,7 @@ impl Site {
     }
 
     fn report(&self) -> ObservedReport {
-        // A report that panicked begins from what the observer shows now.
+        // A report that panicked starts again from the current state.
         self.report.lock().unwrap_or_else(PoisonError::into_inner).report()
     }
 
@@ -107,9 +107,9 @@ impl Site {
     }
 }
 
-/// Tells those who look what there is, again and again.
+/// Sends updates to subscribers periodically.
 async fn renew(site: &Site) {
-    // The minutes of the hour are summed up before somebody asks.
+    // Sum up the hour before the first request.
     site.report();
     let mut ticks = interval(RENEWED);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -133,7 +133,7 @@ fn routes(site: &Arc<Site>) -> Router {
         .route("/metrics", get(with(site, |site| open_metrics(site.metrics()))))
 }
 
-/// A handler that answers from the site.
+/// A handler that answers from the page's state.
 fn with(
     site: &Arc<Site>,
     answer: fn(&Site) -> Response,
@@ -142,7 +142,7 @@ fn with(
     move || ready(answer(&site))
 }
 
-/// Begins with what there is now, so that nobody waits for the next tick.
+/// Starts with the current state, without waiting for the next tick.
 fn told(site: &Site) -> Response {
     let news = site.news.subscribe();
     match site.body() {
@@ -162,7 +162,7 @@ fn html(page: Result<String, ReportError>) -> Response {
 }
 
 fn json(report: &ObservedReport) -> Response {
-    // A report has names and finite numbers alone.
+    // Cannot fail: a report contains only names and finite numbers.
     text("application/json", serde_json::to_string(report).unwrap_or_default())
 }
 

@@ -1,4 +1,4 @@
-//! From sums to the report.
+//! Builds the report from sums.
 
 use super::gather::{Gathered, Objects, size_name};
 use crate::cells::{Cell, Kind, LOST_MAX, Size};
@@ -13,7 +13,7 @@ use knee_statistics::Sketch;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-/// Steps of the course: the shortest that gives at most [`POINTS_MAX`] is taken.
+/// Steps of the time series; the shortest with at most [`POINTS_MAX`] points is used.
 const STEPS_S: [u64; 6] = [60, 300, 900, 3600, 6 * 3600, 24 * 3600];
 const POINTS_MAX: u64 = 240;
 
@@ -61,7 +61,7 @@ pub(crate) fn report(gathered: Gathered) -> ObservedReport {
 
 type Cells<'c> = std::collections::btree_map::Iter<'c, (usize, Kind), Cell>;
 
-/// Cells by a key of their own, merged; those without one are left out.
+/// Merges cells by key; drops those without a key.
 fn merged<K: Ord>(
     cells: Cells<'_>,
     key: impl Fn(&(usize, Kind)) -> Option<K>,
@@ -78,7 +78,7 @@ fn merged<K: Ord>(
 fn controllers(gathered: &Gathered) -> Vec<ObservedCell> {
     let by = merged(gathered.cells.iter(), |(_, kind)| {
         let cc = &kind.controller;
-        // One that was not seen comes last.
+        // An unknown controller sorts last.
         Some((kind.class?, cc.is_empty(), cc.clone()))
     });
     let classes = size_classes();
@@ -172,7 +172,7 @@ fn course(minutes: &BTreeMap<u64, ObservedPoint>) -> ObservedCourse {
     ObservedCourse { step_s, points: steps.into_values().collect() }
 }
 
-/// Two periods, or two controllers of all periods.
+/// The two periods to compare, or the two controllers over all periods.
 fn beside(gathered: &Gathered) -> Option<ObservedBeside> {
     let names = match (&gathered.settings.controllers, &gathered.settings.periods[..]) {
         (Some(controllers), _) => controllers.clone(),

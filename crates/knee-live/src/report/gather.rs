@@ -1,4 +1,4 @@
-//! Sums over the minutes and the rows of a folder.
+//! Sums over the minutes and rows of a folder.
 
 use super::ReportSettings;
 use crate::cells::{Cell, Cells, Ended, Kind, LARGE_BYTES, Size};
@@ -10,31 +10,31 @@ use knee_statistics::Sketch;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// Prefixes whose network is kept.
+/// Limit on the cached prefixes.
 const PREFIXES_MAX: usize = 1 << 16;
 
-/// What was read so far.
+/// Sums so far.
 #[derive(Clone, Default)]
 pub(crate) struct Gathered {
     pub settings: ReportSettings,
-    /// By place of the period and kind.
+    /// Cells by index of the period and kind.
     pub cells: BTreeMap<(usize, Kind), Cell>,
-    /// By hour of the day and size; no size: no payload was acknowledged.
+    /// Cells by hour of the day and size; `None` without acknowledged payload.
     pub hours: BTreeMap<(u32, Option<Size>), Cell>,
-    /// By start of the minute, seconds since 1970.
+    /// Points by start of the minute, seconds since 1970.
     pub minutes: BTreeMap<u64, ObservedPoint>,
     pub rows: u64,
-    /// By hour of the day, bin of size and bin of time.
+    /// Connections by hour of the day, bin of size and bin of duration.
     pub heat: BTreeMap<(u32, i32, i32), u64>,
-    /// By place of the network and size; none: in no line of the table.
+    /// Cells by index of the network and size; `None` for unknown networks.
     pub networks: BTreeMap<(Option<usize>, Size), Cell>,
-    /// By number of the class of the object's size, and controller.
+    /// Objects by size class and controller.
     pub objects: BTreeMap<(usize, Arc<str>), Objects>,
     pub joined: u64,
     known: BTreeMap<Arc<str>, Option<IpNet>>,
 }
 
-/// Objects that are alike.
+/// Sums over similar objects.
 #[derive(Clone, Default)]
 pub(crate) struct Objects {
     pub objects: u64,
@@ -55,7 +55,7 @@ impl Gathered {
         self.minutes.is_empty()
     }
 
-    /// The place of the period that a time is in; none: in none of those asked for.
+    /// Index of the period that contains a time; `None` if no requested period does.
     fn period(&self, unix_ns: u64) -> Option<usize> {
         match &self.settings.periods[..] {
             [] => Some(0),
@@ -78,7 +78,7 @@ impl Gathered {
         }
     }
 
-    /// Adds minutes with the map of their rows.
+    /// Adds minutes with the heat map of their rows.
     pub fn slot(&mut self, slot: &Slot) {
         let Some(period) = self.period(slot.unix_s * 1_000_000_000) else { return };
         for (unix_s, point) in &slot.points {
@@ -91,13 +91,13 @@ impl Gathered {
         }
     }
 
-    /// Adds a connection with a row of its own.
+    /// Adds a connection that has a row.
     pub fn row(&mut self, end_unix_ns: u64, row: &ConnectionRecord, ended: &Ended) {
         if self.period(end_unix_ns).is_none() {
             return;
         }
         self.rows += 1;
-        // One in N has a row: its weight is N.
+        // One in N has a row, so its weight is N.
         let weight = row.weight.unwrap_or(1.0).round() as u64;
         let acked = ended.acked_bytes;
         if acked == 0 {
@@ -116,7 +116,7 @@ impl Gathered {
         self.join(end_unix_ns, row, ended, net);
     }
 
-    /// The prefix of a row, read once for many.
+    /// Parses the prefix of a row, with a cache.
     fn net(&mut self, prefix: &Arc<str>) -> Option<IpNet> {
         if let Some(net) = self.known.get(prefix) {
             return *net;
@@ -129,7 +129,7 @@ impl Gathered {
         net
     }
 
-    /// Takes the lines of the log that this connection carried.
+    /// Matches lines of the log with the connection that carried their objects.
     fn join(
         &mut self,
         end_unix_ns: u64,
@@ -157,14 +157,14 @@ impl Gathered {
             }
             if alone {
                 cell.alone += 1;
-                // Less than a tick of the kernel's clock is no time.
+                // A duration below one kernel clock tick is zero.
                 cell.throughput_bps.add(8e6 * ended.acked_bytes as f64 / ended.busy_us as f64);
             }
         }
     }
 }
 
-/// The bins of size and time that a connection is in; none: it has no size or no time.
+/// Bins of size and duration of a connection; `None` if either is zero.
 pub(crate) fn heat_bin(ended: &Ended) -> Option<(i32, i32)> {
     let bin = |value: f64| (value.log10() * OBSERVED_BINS).floor() as i32;
     let has_both = ended.acked_bytes > 0 && ended.busy_us > 0;
@@ -176,7 +176,7 @@ pub(super) fn hour(unix_s: u64) -> u32 {
     (unix_s / 3600 % 24) as u32
 }
 
-/// As people write the two sizes.
+/// Display names of the two sizes.
 pub(super) fn size_name(size: Size) -> &'static str {
     const { assert!(LARGE_BYTES == 3_000_000) };
     match size {

@@ -1,4 +1,4 @@
-//! The access log of a proxy on the observed host, and the connections that carried its
+//! Access log of a proxy on the observed host, matched with the connections that carried its
 //! objects.
 
 use super::period::unix_s;
@@ -11,11 +11,11 @@ use std::io::{BufRead, BufReader, Read};
 use std::net::IpAddr;
 use std::path::Path;
 
-/// Longest line.
+/// Maximum length of a line, bytes.
 const LINE_MAX: u64 = 1 << 20;
 /// First bytes of a gzip file (RFC 1952, 2.3.1).
 const GZIP: [u8; 2] = [0x1f, 0x8b];
-/// A log may count whole seconds, and write a line after the connection's end.
+/// Tolerance: a log may have whole seconds, and a line may be written after the connection's end.
 const SLACK_MS: u64 = 1000;
 
 const CLIENT: [&str; 3] = ["client", "remote_addr", "client_ip"];
@@ -25,38 +25,38 @@ const BYTES: [&str; 3] = ["bytes", "bytes_sent", "body_bytes_sent"];
 const SECONDS: [&str; 2] = ["seconds", "request_time"];
 const MILLISECONDS: [&str; 1] = ["ms"];
 
-/// An object that was sent.
+/// A transferred object.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Line {
     client: IpAddr,
-    /// Since 1970: a time within the request.
+    /// A time within the request, milliseconds since 1970.
     unix_ms: u64,
     pub bytes: u64,
-    /// Time that the log says it took; none: it does not say, or says less than it counts.
+    /// Logged duration; `None` if it is missing or below the log's resolution.
     pub seconds: Option<f64>,
 }
 
-/// Lines of a log that wait for the end of their connections.
+/// Log lines that wait for the end of their connections.
 #[derive(Clone, Debug, Default)]
 pub struct AccessLog {
-    /// By port of the client.
+    /// Lines by client port.
     waiting: BTreeMap<u16, Vec<Line>>,
     lines: u64,
     passed_over: u64,
 }
 
 impl AccessLog {
-    /// Reads a log of JSON lines, compressed by gzip or not. Each has the client's address
-    /// (`client`, `remote_addr`, `client_ip`) and port (`port`, `remote_port`,
-    /// `client_port`), a time within the request (`time`, `msec`, `time_iso8601`,
-    /// `timestamp`: seconds since 1970, or RFC 3339 in UTC), the object's size (`bytes`,
-    /// `bytes_sent`, `body_bytes_sent`) and, where it is known, how long it took
-    /// (`seconds`, `request_time`, or `ms`). What is before the first brace of a line, as
-    /// syslog writes it, is passed over, and so are lines that lack one of these.
+    /// Reads a log of JSON lines, optionally compressed with gzip. Each line has the client's
+    /// address (`client`, `remote_addr`, `client_ip`) and port (`port`, `remote_port`,
+    /// `client_port`), a time within the request (`time`, `msec`, `time_iso8601`, `timestamp`:
+    /// seconds since 1970, or RFC 3339 in UTC), the object's size (`bytes`, `bytes_sent`,
+    /// `body_bytes_sent`) and, optionally, its duration (`seconds`, `request_time`, or `ms`). Text
+    /// before the first brace, as written by syslog, is ignored; lines that lack a field are
+    /// skipped.
     ///
     /// # Errors
-    /// [`LiveError::Table`] where no line can be used, with what the first one lacks, or
-    /// where the file cannot be read.
+    /// [`LiveError::Table`] if no line is usable, with the problem of the first, or if the file
+    /// cannot be read.
     pub fn read(path: &Path, mut content: impl BufRead) -> Result<AccessLog, LiveError> {
         let wrong = |line: u64, problem: String, advice: &str| LiveError::Table {
             path: path.to_path_buf(),
@@ -101,19 +101,19 @@ impl AccessLog {
         Err(wrong(number, lacks.to_string(), "write JSON lines as docs/observe.md shows"))
     }
 
-    /// Lines that were read.
+    /// Number of lines read.
     pub(crate) fn lines(&self) -> u64 {
         self.lines
     }
 
-    /// Lines that lacked something.
+    /// Number of incomplete lines.
     pub(crate) fn passed_over(&self) -> u64 {
         self.passed_over
     }
 
-    /// Takes the objects of a connection that ended. A pair of addresses and ports belongs
-    /// to one connection at a time: an object was on the first one that ended after it.
-    /// Connections are to be asked for in the order of their ends.
+    /// Takes the objects of an ended connection. Addresses and ports identify one connection at a
+    /// time, so an object belongs to the first one that ended after it. Call this in the order in
+    /// which connections end.
     pub(crate) fn take(&mut self, port: u16, net: IpNet, end_unix_ms: u64) -> Vec<Line> {
         let Some(waiting) = self.waiting.get_mut(&port) else { return Vec::new() };
         let is_its =
@@ -124,7 +124,7 @@ impl AccessLog {
     }
 }
 
-/// What a line says, with the client's port; or what it lacks.
+/// Parses a line; returns it with the client's port, or the problem.
 fn line(text: &[u8]) -> Result<(u16, Line), &'static str> {
     let begin = text.iter().position(|byte| *byte == b'{').ok_or("it is no JSON object")?;
     let fields: Map<String, Value> =
@@ -139,7 +139,7 @@ fn line(text: &[u8]) -> Result<(u16, Line), &'static str> {
     let client: IpAddr = client.ok_or("it has no address of the client")?;
     let port = number(&PORT).filter(|port| (1.0..=65_535.0).contains(port));
     let unix_ms = number(&TIME).map(|seconds| (seconds * 1e3) as u64).or_else(|| {
-        // The offset of UTC is written as Z or +00:00.
+        // UTC is written as Z or +00:00.
         let text = find(&TIME)?.as_str()?.trim_end_matches("+00:00");
         let text = text.trim_end_matches('Z');
         let (whole, part) = text.split_once('.').unwrap_or((text, "0"));
@@ -185,14 +185,14 @@ mod tests {
             let mut log = read(&content).unwrap();
             assert_eq!((log.lines(), log.passed_over()), (3, 1));
             let bytes = |lines: Vec<Line>| lines.iter().map(|line| line.bytes).collect::<Vec<_>>();
-            // Another port, another address, and before it was sent.
+            // Another port, another address, and a connection that ended before the object.
             assert!(log.take(40001, net("192.0.2.7/32"), 2_000_000).is_empty());
             assert!(log.take(40000, net("192.0.2.8/32"), 2_000_000).is_empty());
             assert!(log.take(40000, net("192.0.2.7/32"), 900_000).is_empty());
             assert_eq!(bytes(log.take(40000, net("192.0.2.7/32"), 1_000_400)), [5000]);
             let second = log.take(40000, net("192.0.2.7/32"), 1_100_000);
             assert_eq!((second[0].unix_ms, second[0].seconds), (1_003_500, Some(0.25)));
-            // What is left, by the prefix that is kept of it.
+            // The rest, by truncated prefix.
             assert_eq!(bytes(log.take(40000, net("192.0.2.0/24"), 1_100_000)), [7]);
         }
     }

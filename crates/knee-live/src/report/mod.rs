@@ -1,5 +1,4 @@
-//! What a folder of `knee observe` came to: aggregates of the minutes, and of the rows
-//! what aggregates do not have.
+//! Report on a folder of `knee observe`, from aggregates of minutes and, for details, from rows.
 
 pub(crate) mod assemble;
 mod gather;
@@ -19,7 +18,7 @@ use knee_record::{Error, ObservedReport, each_connection};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Columns that a report reads of a connection.
+/// Columns of a connection that a report reads.
 pub(crate) const COLUMNS: [&str; 12] = [
     "end_ns",
     "acked_bytes",
@@ -35,21 +34,21 @@ pub(crate) const COLUMNS: [&str; 12] = [
     "weight",
 ];
 
-/// What a report is about.
+/// Settings of a report.
 #[derive(Clone, Debug, Default)]
 pub struct ReportSettings {
-    /// Only connections that ended in one of these; two are set beside each other. Empty:
-    /// all connections.
+    /// Restricts it to connections that ended in one of these; two periods are compared. Empty: all
+    /// connections.
     pub periods: Vec<Period>,
-    /// Two controllers to set beside each other.
+    /// Two controllers to compare.
     pub controllers: Option<[String; 2]>,
     /// Networks of the clients.
     pub providers: Option<Providers>,
-    /// The log of a proxy on this host.
+    /// Log of a proxy on this host.
     pub log: Option<AccessLog>,
 }
 
-/// Whether a folder holds what `knee observe` writes.
+/// Whether a folder contains output of `knee observe`.
 pub fn holds_observed(directory: &Path) -> bool {
     list(directory, MINUTES).is_ok_and(|files| !files.is_empty())
 }
@@ -57,8 +56,8 @@ pub fn holds_observed(directory: &Path) -> bool {
 /// Reads a folder of `knee observe` and computes its report.
 ///
 /// # Errors
-/// [`LiveError::Record`] for a file that cannot be read, is damaged or has another schema;
-/// [`LiveError::NothingObserved`] where no minute is in the periods.
+/// [`LiveError::Record`] for a file that is unreadable, damaged or of another schema;
+/// [`LiveError::NothingObserved`] if no minute lies in the periods.
 pub fn report(directory: &Path, settings: ReportSettings) -> Result<ObservedReport, LiveError> {
     let mut gathered = Gathered::new(settings);
     for file in list(directory, MINUTES)? {
@@ -76,7 +75,7 @@ pub fn report(directory: &Path, settings: ReportSettings) -> Result<ObservedRepo
     Ok(assemble::report(gathered))
 }
 
-/// Files whose names begin so, the oldest first.
+/// Files with this name prefix, oldest first.
 pub(crate) fn list(directory: &Path, start: &str) -> Result<Vec<PathBuf>, LiveError> {
     let wrong = |source| Error::Io { action: "list", path: directory.to_path_buf(), source };
     let mut files = Vec::new();
@@ -103,7 +102,7 @@ mod tests {
     /// 2026-11-24T17:00Z.
     const BEGAN_S: u64 = 1_795_539_600;
 
-    /// A connection of a folder that is made up.
+    /// A connection of a synthetic folder.
     struct Made {
         minute: u64,
         group: &'static str,
@@ -113,7 +112,7 @@ mod tests {
         ended: Ended,
     }
 
-    /// Deterministic: sizes from 1 kB to 40 MB over two hours, two groups, two controllers.
+    /// Deterministic connections: 1 kB to 40 MB over two hours, two groups, two controllers.
     fn made() -> Vec<Made> {
         let one = |number: u64| {
             let acked_bytes = 1000 * (1 + number * 7919 % 40_000);
@@ -180,7 +179,7 @@ mod tests {
         (made, report)
     }
 
-    /// Nearest rank in the sorted values.
+    /// Nearest-rank quantile.
     fn exact(mut values: Vec<f64>, part: f64) -> f64 {
         values.sort_by(f64::total_cmp);
         values[((part * values.len() as f64).ceil() as usize).max(1) - 1]
@@ -202,7 +201,7 @@ mod tests {
         for (part, found) in [(0.05, spread.p5), (0.5, spread.p50), (0.95, spread.p95)] {
             near(found, exact(made.iter().filter(large).map(bps).collect(), part));
         }
-        // Each class under each controller, and each group, with the bytes of its own.
+        // Sums by class and controller, and by group.
         for cell in &report.controllers {
             let class = knee_record::size_classes().into_iter().find(|c| c.name == cell.class);
             let own = made.iter().filter(|one| {
@@ -220,7 +219,7 @@ mod tests {
         assert_eq!((sum(&report.controllers), sum(&report.groups)), (1200, 1200));
         let again: u64 = made.iter().map(|one| one.ended.retransmitted_bytes).sum();
         assert_eq!(report.all.retransmitted_bytes, again);
-        // By hour, over time and on the map nothing is lost; there weights count.
+        // Nothing is lost by hour, over time and on the heat map, which uses weights.
         let hours: Vec<u32> = report.hours.iter().map(|hour| hour.hour).collect();
         assert_eq!(hours, [17, 18]);
         assert_eq!(report.hours.iter().map(|hour| hour.all.connections).sum::<u64>(), 1200);
@@ -258,7 +257,7 @@ mod tests {
                 assert_eq!(cell.connections, own.count() as u64, "{cell:?}");
             }
         }
-        // All, and two groups, of two sizes each.
+        // All connections and two groups, with two sizes each.
         assert_eq!(beside.pairs.len(), 6);
     }
 
@@ -306,7 +305,7 @@ mod tests {
         assert!(!holds_observed(folder.path()));
         write(folder.path(), &made(), 13);
         assert!(holds_observed(folder.path()));
-        // More than 1 % of 1213.
+        // Losses above 1 % of 1213.
         let settings = ReportSettings::default;
         assert!(!report(folder.path(), settings()).unwrap().valid);
         let periods = vec!["2026-11-23/2026-11-24".parse().unwrap()];

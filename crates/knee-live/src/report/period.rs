@@ -1,4 +1,4 @@
-//! A stretch of time, as ISO 8601 writes intervals: `2026-11-24/2026-11-25T06:00`.
+//! Time interval in ISO 8601 notation: `2026-11-24/2026-11-25T06:00`.
 
 use crate::LiveError;
 use knee_record::rfc3339;
@@ -8,7 +8,7 @@ use std::str::FromStr;
 /// Seconds of a day.
 const DAY_S: u64 = 86_400;
 
-/// A stretch of time, in UTC; its end is not part of it.
+/// A half-open interval of UTC times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Period {
     /// Its start, seconds since 1970.
@@ -18,7 +18,7 @@ pub struct Period {
 }
 
 impl Period {
-    /// Whether a time, in nanoseconds since 1970, is in it.
+    /// Whether it contains a time, nanoseconds since 1970.
     pub fn contains_ns(&self, unix_ns: u64) -> bool {
         (self.from_unix_s..self.to_unix_s).contains(&(unix_ns / 1_000_000_000))
     }
@@ -41,14 +41,14 @@ impl FromStr for Period {
     }
 }
 
-/// As it can be read again, to the minute where it has no seconds.
+/// Formats it for reading back, without zero seconds.
 impl fmt::Display for Period {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}/{}", short(self.from_unix_s), short(self.to_unix_s))
     }
 }
 
-/// A time without what is zero at its end.
+/// Formats a time without trailing zero fields.
 pub(crate) fn short(unix_s: u64) -> String {
     let text = rfc3339(unix_s);
     let text = text.trim_end_matches('Z');
@@ -56,8 +56,8 @@ pub(crate) fn short(unix_s: u64) -> String {
     text.strip_suffix("T00:00").unwrap_or(text).to_string()
 }
 
-/// Seconds since 1970 of a date, `2026-11-24`, or a time in UTC, `2026-11-24T06:00`, with
-/// seconds or not, with a `Z` or not.
+/// Parses a date, `2026-11-24`, or a UTC time, `2026-11-24T06:00`, with optional seconds and `Z`.
+/// Returns seconds since 1970.
 pub(crate) fn unix_s(text: &str) -> Option<u64> {
     let text = text.strip_suffix('Z').unwrap_or(text);
     let (date, time) = text.split_once(['T', ' ']).unwrap_or((text, "00:00"));
@@ -70,7 +70,7 @@ pub(crate) fn unix_s(text: &str) -> Option<u64> {
         return None;
     }
     let seconds = days(year, month, day)? * DAY_S + hour * 3600 + minute * 60 + second;
-    // A day that its month does not have is another one when it is written.
+    // Rejects days that the month does not have: they format differently.
     rfc3339(seconds - seconds % DAY_S)
         .starts_with(&format!("{year:04}-{month:02}-{day:02}"))
         .then_some(seconds)
@@ -85,15 +85,15 @@ fn numbers<const N: usize>(text: &str, between: char) -> Option<[u64; N]> {
     numbers?.try_into().ok()
 }
 
-/// Days from 1970-01-01 to a date of the Gregorian calendar: years begin in March, so that
-/// the day of a leap year is their last.
+/// Days from 1970-01-01 to a Gregorian date. Years begin in March, so that the leap day is the
+/// last.
 fn days(year: u64, month: u64, day: u64) -> Option<u64> {
     if !(1..=12).contains(&month) || !(1..=31).contains(&day) {
         return None;
     }
     let year = if month <= 2 { year - 1 } else { year };
     let day_of_year = (153 * ((month + 9) % 12) + 2) / 5 + day - 1;
-    // 719,468 days lie between the first of March of the year 0 and 1970.
+    // 719,468 days separate 1 March of year 0 from 1970.
     (year * 365 + year / 4 - year / 100 + year / 400 + day_of_year).checked_sub(719_468)
 }
 
@@ -101,7 +101,7 @@ fn days(year: u64, month: u64, day: u64) -> Option<u64> {
 mod tests {
     use super::*;
 
-    /// Figures from `date -u -d TIME +%s`.
+    /// Values of `date -u -d TIME +%s`.
     #[test]
     fn times_are_those_of_date() {
         for (text, seconds) in [

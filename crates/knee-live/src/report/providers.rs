@@ -1,4 +1,4 @@
-//! The networks that clients are in: a table of prefixes and numbers of autonomous systems.
+//! Clients' networks: a table of prefixes and AS numbers.
 
 use crate::LiveError;
 use ipnet::IpNet;
@@ -11,17 +11,16 @@ const COLUMNS: &str = "begin the file with the line prefix,asn,name";
 #[derive(Clone, Debug, Default)]
 pub struct Providers {
     networks: Vec<(u32, String)>,
-    /// By length, the longest first: places in `networks`.
+    /// Indices into `networks`, by prefix length in descending order.
     prefixes: Vec<(u8, BTreeMap<IpNet, usize>)>,
 }
 
 impl Providers {
-    /// Reads a table of comma-separated values under the names `prefix`, `asn` and, where
-    /// there are names, `name`. An AS number may have `AS` before it. Of two prefixes that
-    /// hold an address the longer one counts.
+    /// Reads a CSV table with the columns `prefix`, `asn` and, optionally, `name`. AS numbers may
+    /// be prefixed with `AS`. The longest matching prefix determines an address's network.
     ///
     /// # Errors
-    /// [`LiveError::Table`] with the line.
+    /// [`LiveError::Table`] with the line number.
     pub fn read(path: &Path, text: &str) -> Result<Providers, LiveError> {
         let wrong = |line: u64, problem: String, advice: &str| LiveError::Table {
             path: path.to_path_buf(),
@@ -75,8 +74,7 @@ impl Providers {
         }
     }
 
-    /// The place of the network that holds all of a prefix; none: no line of the table
-    /// does.
+    /// Index of the network that contains a whole prefix; `None` if no line does.
     pub(crate) fn of(&self, kept: IpNet) -> Option<usize> {
         let shorter = self.prefixes.iter().filter(|(length, _)| *length <= kept.prefix_len());
         let mut found = shorter.filter_map(|(length, nets)| {
@@ -86,13 +84,13 @@ impl Providers {
         found.next()
     }
 
-    /// Number and name of a network, by its place.
+    /// AS number and name of a network.
     pub(crate) fn network(&self, at: usize) -> (u32, &str) {
         let (number, name) = &self.networks[at];
         (*number, name)
     }
 
-    /// Prefixes that are longer than what is kept of most addresses.
+    /// Number of prefixes longer than the truncated addresses.
     pub(crate) fn longer_than(&self, ipv4_bits: u8, ipv6_bits: u8) -> u64 {
         let is_longer = |net: &IpNet| match net {
             IpNet::V4(net) => net.prefix_len() > ipv4_bits,
@@ -125,7 +123,7 @@ mod tests {
         assert_eq!(of("198.51.100.0/24").as_deref(), Some("Two, Ltd"));
         assert_eq!(of("198.51.7.0/24").as_deref(), Some("One"));
         assert_eq!(of("2001:db8:9::/48").as_deref(), Some("One"));
-        // A part of the prefix alone may be in that network.
+        // Only a part of the prefix is in that network.
         assert_eq!(of("192.0.2.0/24"), None);
         assert_eq!(of("192.0.2.200/32").as_deref(), Some("Small"));
         assert_eq!(of("203.0.113.0/24"), None);
