@@ -1,17 +1,17 @@
-//! What candidates would do on the paths that were found.
+//! Predictions for candidates on the fitted paths.
 
 use crate::search::Fit;
 
-/// Which connections advice is for.
+/// Size class of connections.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Class {
     /// Below [`LARGE_BYTES`](crate::LARGE_BYTES).
     Small,
-    /// From there on.
+    /// From that size.
     Large,
 }
 
-/// What a rule without any simulation says.
+/// Answer of the rule of thumb.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RuleOfThumb {
     /// The candidate is likely to gain.
@@ -20,9 +20,9 @@ pub enum RuleOfThumb {
     Keep,
 }
 
-/// BBR for what is large, CUBIC or Reno for what is small: in simulated and measured
-/// paths alike the sign is right on nearly all. None: the rule does not speak of
-/// these two.
+/// Rule of thumb: BBR for large transfers, CUBIC or Reno for small ones. The sign is right on
+/// nearly all paths, simulated and measured. `None` if the rule does not cover these two
+/// controllers.
 pub fn rule_of_thumb(class: Class, candidate: &str, in_use: &str) -> Option<RuleOfThumb> {
     let is_bbr = |name: &str| name.starts_with("bbr");
     let by_loss = |name: &str| ["cubic", "reno"].contains(&name);
@@ -36,37 +36,36 @@ pub fn rule_of_thumb(class: Class, candidate: &str, in_use: &str) -> Option<Rule
     Some(if gains { RuleOfThumb::Try } else { RuleOfThumb::Keep })
 }
 
-/// A gain as the difference of mean logarithms of speed.
+/// Gain as the difference of mean log speeds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Gain {
-    /// Candidate less controller in use.
+    /// Candidate minus controller in use.
     pub mean: f64,
-    /// The 80 % interval.
+    /// Lower bound of the 80 % interval.
     pub low: f64,
-    /// Its other end.
+    /// Upper bound of the 80 % interval.
     pub high: f64,
 }
 
-/// What a candidate is expected to bring a class.
+/// Expected effect of a candidate on a class.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Prediction {
-    /// Of speed.
+    /// Gain in speed.
     pub gain: Gain,
-    /// Parts of the bytes sent again: under the controller in use, and under the
-    /// candidate.
+    /// Retransmission ratios of the controller in use and of the candidate.
     pub retransmitted: [f64; 2],
 }
 
-/// What to do.
+/// Recommendation.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Verdict {
     /// An experiment is likely to find a gain.
     Try,
     /// The candidate is likely to lose.
     Keep,
-    /// The interval has both.
+    /// The interval includes both.
     Unclear,
-    /// Nothing can be said.
+    /// No statement is possible.
     NoAdvice(Reason),
 }
 
@@ -75,35 +74,33 @@ pub enum Verdict {
 pub enum Reason {
     /// The simulator does not reproduce the connections.
     Misfit(f64),
-    /// There are so few connections.
+    /// Too few connections.
     TooFew(usize),
-    /// The simulator does not have the controller in use.
+    /// The simulator lacks the controller in use.
     Unknown,
 }
 
-/// Above this misfit there is no advice.
+/// Maximum misfit for advice.
 const MISFIT_MAX: f64 = 1.5;
-/// By how much the misfit of a path may be larger for it to have a third of the
-/// weight.
+/// Increase of a path's misfit that reduces its weight by a factor of e.
 const TEMPERATURE: f64 = 0.15;
-/// Standard deviation of what the fits do not tell: by class, from paths that
-/// were known.
+/// Standard deviation of the error beyond the spread of the fits, by class; measured on known
+/// paths.
 const BEYOND: [f64; 2] = [0.05, 0.08];
-/// Quantile of the normal distribution that leaves a tenth above.
+/// 90 % quantile of the normal distribution.
 const TENTH: f64 = 1.2816;
 
-/// What one path says: mean logarithm of the gain, and retransmitted parts.
+/// Result on one path: mean log gain and retransmission ratios.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Answer {
-    /// Candidate less controller in use.
+    /// Candidate minus controller in use.
     pub gain: f64,
-    /// Parts of the bytes sent again under the one in use and the candidate.
+    /// Retransmission ratios of the controller in use and of the candidate.
     pub retransmitted: [f64; 2],
 }
 
 impl Prediction {
-    /// From what the paths say that fit, each by how well it does; none: no path
-    /// answers.
+    /// Averages the results of the paths, weighted by fit; `None` without results.
     pub fn new(class: Class, answers: &[(Fit, Answer)]) -> Option<Prediction> {
         let best = answers.iter().map(|(fit, _)| fit.misfit).fold(f64::INFINITY, f64::min);
         let weight = |fit: &Fit| (-(fit.misfit - best) / TEMPERATURE).exp();
@@ -127,7 +124,7 @@ impl Prediction {
         })
     }
 
-    /// What follows from it, given how well the best path fits.
+    /// The verdict, given the misfit of the best path.
     pub fn verdict(&self, misfit: f64) -> Verdict {
         if misfit > MISFIT_MAX {
             return Verdict::NoAdvice(Reason::Misfit(misfit));
@@ -154,7 +151,7 @@ mod tests {
     fn what_fits_better_counts_more() {
         let answers = [answer(0.3, 0.4), answer(0.3 + TEMPERATURE, 0.0), answer(30.0, -5.0)];
         let found = Prediction::new(Class::Large, &answers).unwrap();
-        // One, one over e, and nothing.
+        // Weights: 1, 1/e and 0.
         assert!((found.gain.mean - 0.4 / (1.0 + (-1.0_f64).exp())).abs() < 1e-6, "{found:?}");
         assert_eq!(found.retransmitted, [0.01, 0.02]);
         assert!(Prediction::new(Class::Large, &[]).is_none());

@@ -1,20 +1,17 @@
-//! Which controller to try for a group of connections, from what a host knows of
-//! them once they have ended.
+//! Recommends a controller for a group of connections, from what a host knows of them after they
+//! have ended.
 //!
-//! Rate, loss and buffer of a path cannot be read from such rows: estimates taken
-//! straight from them miss the gain by a factor of two. So the rows are compared
-//! with simulated ones: [`Search`] looks for paths over which the controller in use
-//! leaves the same [`Statistics`], and on these the candidates are asked. What the
-//! simulator cannot reproduce it cannot predict, so a misfit that is too large
-//! means no advice ([`Verdict::NoAdvice`]).
+//! Rate, loss and buffer of a path cannot be read from such rows: direct estimates miss the gain by
+//! a factor of two. So the rows are compared with simulated ones: [`Search`] looks for paths over
+//! which the controller in use yields the same [`Statistics`], and the candidates are simulated on
+//! these. Where the simulator cannot reproduce the observations it cannot predict, so a large
+//! misfit means no advice ([`Verdict::NoAdvice`]).
 //!
-//! The model is one bottleneck with a constant rate, a drop-tail queue and losses
-//! that do not depend on each other, shared by the group's connections, which
-//! arrive at random (Poisson), and by others under CUBIC. What comes out orders
-//! experiments; it does not replace one.
+//! The model is one bottleneck with a constant rate, a drop-tail queue and independent losses,
+//! shared by the group's connections, which arrive at random (Poisson), and by cross traffic under
+//! CUBIC. The result ranks experiments; it does not replace one.
 //!
-//! What this crate never does: simulate, read a file, draw from anything but the
-//! seed that it is given.
+//! What this crate never does: simulate, read a file, use randomness other than the given seed.
 
 mod advice;
 mod linear;

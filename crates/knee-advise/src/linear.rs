@@ -1,24 +1,23 @@
-//! A step towards the paths that explain what was observed, as if statistics changed
-//! in proportion to a path's numbers near one that is known: Gauss and Newton's.
+//! A Gauss-Newton step towards paths that explain the observations: assumes that statistics are
+//! linear in the parameters near a known path.
 
 use crate::path::{DIMENSIONS, Point};
 
-/// A constant, and a slope by dimension.
+/// A constant, and a slope for each dimension.
 const COEFFICIENTS: usize = DIMENSIONS + 1;
-/// What keeps slopes finite where all points have the same number.
+/// Regularisation of the slopes, for parameters that are equal in all points.
 const RIDGE: f64 = 1e-3;
-/// A step is as likely to be this long as to be none, before anything is known.
+/// Standard deviation of the prior for the length of a step.
 const STEP: f64 = 0.3;
 
-/// A path that was simulated: where it is, and its differences from what was observed,
-/// in standard errors.
+/// A simulated path: its position, and its differences from the observations in standard errors.
 pub(crate) struct Neighbour<'a> {
     pub point: Point,
     pub differences: &'a [Option<f64>],
 }
 
-/// From `origin` to where all differences would be least; `reach` is the distance at
-/// which a neighbour has lost most of its weight.
+/// Steps from `origin` to where the differences are minimal; `reach` is the distance at which
+/// neighbours have lost much of their weight.
 pub(crate) fn step(origin: &Neighbour<'_>, others: &[Neighbour<'_>], reach: f64) -> Option<Point> {
     let rows: Vec<([f64; COEFFICIENTS], f64)> = others
         .iter()
@@ -55,7 +54,7 @@ pub(crate) fn step(origin: &Neighbour<'_>, others: &[Neighbour<'_>], reach: f64)
             }
         }
         let slopes = solve(normal, moments)?;
-        // A statistic far from any path's does not decide alone.
+        // Limit the influence of a statistic that no path matches.
         let weight = 1.0 / value.abs().max(1.0);
         for i in 0..DIMENSIONS {
             right[i] -= weight * slopes[i + 1] * value;
@@ -71,7 +70,7 @@ pub(crate) fn step(origin: &Neighbour<'_>, others: &[Neighbour<'_>], reach: f64)
     Some(std::array::from_fn(|i| (origin.point[i] + way[i]).clamp(0.0, 1.0)))
 }
 
-/// Gauss's elimination with pivots; none: the matrix is singular.
+/// Gaussian elimination with pivoting; `None` if the matrix is singular.
 fn solve<const N: usize>(mut matrix: [[f64; N]; N], mut right: [f64; N]) -> Option<[f64; N]> {
     for column in 0..N {
         let pivot = (column..N)
@@ -101,8 +100,8 @@ fn solve<const N: usize>(mut matrix: [[f64; N]; N], mut right: [f64; N]) -> Opti
 mod tests {
     use super::*;
 
-    /// Where differences are exactly proportional, one step arrives, but for what the
-    /// prior holds back.
+    /// With exactly linear differences, one step reaches the goal, except for the effect of the
+    /// prior.
     #[test]
     fn a_step_arrives() {
         let goal = [0.6, 0.3, 0.5, 0.7];

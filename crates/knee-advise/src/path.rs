@@ -1,48 +1,48 @@
-//! A path as the model has it, and where paths are looked for.
+//! The path model and the search space.
 
 use knee_random::{chance, normal, unit};
 use rand_chacha::ChaCha8Rng;
 
-/// A bottleneck, and what there is beside the connections that are observed.
+/// A bottleneck with cross traffic.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Path {
     /// Rate of the bottleneck, bit/s.
     pub rate_bps: f64,
-    /// RTT without a queue, seconds.
+    /// RTT without queueing, seconds.
     pub rtt_s: f64,
-    /// Part of the packets that are lost at random.
+    /// Probability of random loss.
     pub loss: f64,
-    /// Room of the queue, in products of rate and RTT.
+    /// Queue capacity, BDP.
     pub buffer_bdp: f64,
-    /// Part of the rate that others take, under CUBIC.
+    /// Share of the rate taken by cross traffic under CUBIC.
     pub cross: f64,
 }
 
-/// Numbers of a path that are looked for.
+/// Number of searched parameters of a path.
 pub(crate) const DIMENSIONS: usize = 4;
-/// A path as numbers between zero and one.
+/// A path in the unit cube.
 pub(crate) type Point = [f64; DIMENSIONS];
 
-/// Where paths are looked for.
+/// Bounds of the search.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Bounds {
-    /// RTT without a queue, seconds: that of the connection that saw the least.
+    /// RTT without queueing, seconds: the lowest that any connection measured.
     pub rtt_s: f64,
-    /// Rates, bit/s.
+    /// Lowest and highest rate, bit/s.
     pub rate_bps: [f64; 2],
 }
 
-/// Losses and cross traffic below this part of their range are none.
+/// Loss and cross traffic below this part of their range are zero.
 const NONE_BELOW: f64 = 0.4;
-/// How often a number of a path near another is drawn anew.
+/// Probability that a parameter of a neighbour is drawn anew.
 const REDRAWN: f64 = 0.1;
 const LOSS: [f64; 2] = [1e-5, 3e-2];
 const CROSS_MAX: f64 = 0.5;
 const BUFFER_BDP: [f64; 2] = [0.05, 8.0];
 
 impl Bounds {
-    /// From the least RTT, the load that all connections together bring, and the
-    /// best throughput that one of them had (bit/s).
+    /// Derives the bounds from the lowest RTT, the offered load of all connections and the highest
+    /// throughput of one (bit/s).
     pub fn new(rtt_s: f64, load_bps: f64, best_bps: f64) -> Bounds {
         let low = load_bps.max(0.7 * best_bps);
         Bounds { rtt_s, rate_bps: [low, 12.0 * low] }
@@ -62,13 +62,13 @@ impl Bounds {
     }
 }
 
-/// Between two bounds, on a scale of logarithms.
+/// Logarithmic interpolation between two bounds.
 fn between([low, high]: [f64; 2], part: f64) -> f64 {
     low * (high / low).powf(part)
 }
 
-/// The `number`-th of a sequence that fills the space evenly, shifted by `shift`:
-/// multiples of the powers of the root of x^(d+1) = x + 1 (Roberts 2018).
+/// The `number`-th point of a low-discrepancy sequence shifted by `shift`: multiples of the powers
+/// of the root of x^(d+1) = x + 1 (Roberts 2018).
 pub(crate) fn even(number: usize, shift: &Point) -> Point {
     const ROOT: f64 = 1.167_303_978_261_418_7;
     std::array::from_fn(|dimension| {
@@ -81,8 +81,8 @@ pub(crate) fn anywhere(rng: &mut ChaCha8Rng) -> Point {
     std::array::from_fn(|_| unit(rng))
 }
 
-/// A point near another, or, now and then, with one number from anywhere; what leaves
-/// the space is reflected.
+/// A neighbour of a point, sometimes with a parameter from anywhere; reflected at the borders of
+/// the space.
 pub(crate) fn near(point: &Point, spread: f64, rng: &mut ChaCha8Rng) -> Point {
     std::array::from_fn(|dimension| {
         if chance(rng, REDRAWN) {

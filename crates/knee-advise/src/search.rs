@@ -1,4 +1,4 @@
-//! The search for paths that explain what was observed.
+//! Search for paths that explain the observations.
 
 use crate::linear::{Neighbour, step};
 use crate::path::{self, Bounds, Path, Point};
@@ -6,25 +6,25 @@ use crate::statistics::{Statistics, misfit};
 use rand_chacha::ChaCha8Rng;
 use rand_core::SeedableRng;
 
-/// How paths are looked for.
+/// Settings of a search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SearchSettings {
-    /// Of the draws.
+    /// Seed of the random draws.
     pub seed: u64,
-    /// Simulations of the controller in use.
+    /// Number of simulations of the controller in use.
     pub simulations: usize,
-    /// Paths that are kept at the end.
+    /// Number of paths to return.
     pub kept: usize,
 }
 
-/// A path that was tried.
+/// A path that was simulated.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Fit {
-    /// Its number, in the order in which paths were given.
+    /// Number in the order of [`Search::next_paths`].
     pub number: usize,
     /// The path.
     pub path: Path,
-    /// How far its connections are from the observed ones; see [`misfit`].
+    /// Distance of its connections from the observed ones; see [`misfit`].
     pub misfit: f64,
 }
 
@@ -42,20 +42,21 @@ impl Tried {
     }
 }
 
-/// Rounds of the search: first the whole space, then around the best, nearer and
-/// nearer.
+/// Rounds of the search: first the whole space, then ever smaller neighbourhoods of the best
+/// points.
 const ROUNDS: usize = 6;
-/// The first round's part of all simulations.
+/// Share of the simulations in the first round.
 const FIRST: f64 = 0.35;
-/// Spread of the second round, and what is left of it in each later one.
+/// Spread in the second round, and its factor for each later round.
 const SPREAD: f64 = 0.15;
 const SHRINK: f64 = 0.7;
-/// Points around which a round looks, and those of them from which it takes a step.
+/// Number of best points whose neighbourhoods are searched, and of those from which a step is
+/// taken.
 const PARENTS: usize = 6;
 const STEPS: usize = 5;
 
-/// A search in rounds: [`Search::next_paths`] gives paths, whoever asks simulates them and
-/// tells what came of it by [`Search::tell`].
+/// A search in rounds: [`Search::next_paths`] returns paths; the caller simulates them and passes
+/// the results to [`Search::tell`].
 #[derive(Debug)]
 pub struct Search {
     observed: Statistics,
@@ -69,7 +70,7 @@ pub struct Search {
 }
 
 impl Search {
-    /// Nothing tried yet.
+    /// Starts a search.
     pub fn new(observed: Statistics, bounds: Bounds, settings: SearchSettings) -> Search {
         let mut rng = ChaCha8Rng::seed_from_u64(settings.seed);
         let shift = path::anywhere(&mut rng);
@@ -77,7 +78,7 @@ impl Search {
         Search { observed, bounds, settings, rng, shift, round, pending, tried }
     }
 
-    /// The paths to try next, all at once; none: the search is over.
+    /// The paths to simulate next; empty at the end of the search.
     pub fn next_paths(&mut self) -> Vec<Path> {
         let total = self.settings.simulations;
         let first = ((total as f64 * FIRST).ceil() as usize).min(total);
@@ -93,7 +94,7 @@ impl Search {
         self.pending.iter().map(|point| self.bounds.path(point)).collect()
     }
 
-    /// Points near the best: some where they seem to lead, the others at random.
+    /// Points near the best: some by linear steps, the others at random.
     fn around(&mut self, count: usize, spread: f64) -> Vec<Point> {
         self.sort();
         let parents = self.tried.len().min(PARENTS);
@@ -109,7 +110,7 @@ impl Search {
         points
     }
 
-    /// What came of the paths that [`Search::next_paths`] gave, in that order.
+    /// Adds the results of the paths from [`Search::next_paths`], in that order.
     pub fn tell(&mut self, simulated: &[Statistics]) {
         let first = self.tried.len();
         for (index, (point, one)) in self.pending.drain(..).zip(simulated).enumerate() {
@@ -123,7 +124,7 @@ impl Search {
         self.tried.sort_by(|a, b| a.misfit.total_cmp(&b.misfit));
     }
 
-    /// The paths that explain best what was observed, the best first.
+    /// The paths with the smallest misfit, best first.
     pub fn fits(mut self) -> Vec<Fit> {
         self.sort();
         let fit = |one: &Tried| Fit {

@@ -1,58 +1,58 @@
-//! What many connections that have ended have in common.
+//! Statistics of many finished connections.
 
 use knee_random::below;
 use rand_chacha::ChaCha8Rng;
 use rand_core::SeedableRng;
 
-/// What is known of a connection when it ends, on every ground.
+/// Properties of a finished connection that are known on every ground.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Connection {
-    /// Payload that was acknowledged, bytes.
+    /// Acknowledged payload, bytes.
     pub bytes: u64,
-    /// Time with data to send or unacknowledged, seconds.
+    /// Time with unsent or unacknowledged data, seconds.
     pub busy_s: f64,
     /// Payload sent, retransmissions included, bytes.
     pub sent_bytes: u64,
-    /// Of it, sent again.
+    /// Retransmitted payload, bytes.
     pub retransmitted_bytes: u64,
     /// Smallest RTT, seconds.
     pub rtt_min_s: f64,
     /// Smoothed RTT at the end, seconds.
     pub srtt_s: f64,
-    /// Delivery rate of the last sample that counts, bit/s; none: there was none.
+    /// Delivery rate of the last valid sample, bit/s; `None` without one.
     pub delivery_rate_bps: Option<f64>,
 }
 
 impl Connection {
-    /// Payload over the time that it took, bit/s.
+    /// Payload over the time it took, bit/s.
     pub fn throughput_bps(&self) -> f64 {
         self.bytes as f64 * 8.0 / self.busy_s
     }
 }
 
-/// From here on a transfer is large: its throughput counts, not its start.
+/// Size from which a transfer is large, so that its throughput matters and not its start, bytes.
 pub const LARGE_BYTES: u64 = 3_000_000;
-/// Sizes at which a class begins.
+/// Lower limits of the size classes.
 const CLASSES: [u64; 4] = [0, 100_000, 1_000_000, LARGE_BYTES];
-/// Fewer connections than this say nothing.
+/// Minimum number of connections of a class.
 const CONNECTIONS_MIN: usize = 10;
-/// Of each class; see [`of_class`].
+/// Statistics per class; see [`of_class`].
 const PER_CLASS: usize = 8;
-/// Resamples from which the standard errors come.
+/// Number of bootstrap resamples for the standard errors.
 const RESAMPLES: u32 = 40;
-/// Differences below these are no differences: of logarithms, of shares. A model
-/// with one bottleneck is not nearer to a path than that.
+/// Differences of logarithms or shares that are negligible: a model with one bottleneck matches a
+/// path no closer.
 const FLOORS: [f64; PER_CLASS] = [0.03, 0.03, 0.05, 0.01, 0.03, 0.03, 0.05, 0.03];
 
-/// Statistics of connections by class of size, each with its standard error;
-/// none where a class has too few.
+/// Statistics of connections by size class, with standard errors; `None` for classes with too few
+/// connections.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Statistics {
     values: Vec<Option<[f64; 2]>>,
 }
 
 impl Statistics {
-    /// Of these connections, above an RTT without any queue, seconds.
+    /// Computes the statistics of these connections over an RTT without queueing, seconds.
     pub fn of(connections: &[Connection], base_rtt_s: f64, seed: u64) -> Statistics {
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
         let mut values = Vec::with_capacity(CLASSES.len() * PER_CLASS);
@@ -71,12 +71,12 @@ impl Statistics {
         Statistics { values }
     }
 
-    /// How many there are.
+    /// Number of statistics.
     pub fn count(&self) -> usize {
         self.values.iter().flatten().count()
     }
 
-    /// Differences from these in standard errors; none where one of them has no value.
+    /// Differences in standard errors; `None` where either has no value.
     pub fn differences(&self, other: &Statistics) -> Vec<Option<f64>> {
         let pairs = self.values.iter().zip(&other.values).zip(FLOORS.iter().cycle());
         let each = pairs.map(|((a, b), floor)| {
@@ -87,9 +87,9 @@ impl Statistics {
     }
 }
 
-/// How far simulated connections are from observed ones: the mean of Huber's loss
-/// over all statistics, so that one that the model cannot give does not decide
-/// everything. About one half where both come from the same path.
+/// Distance of simulated from observed connections: the mean Huber loss over all statistics, so
+/// that a statistic outside of the model does not dominate. About one half if both come from the
+/// same path.
 pub fn misfit(observed: &Statistics, simulated: &Statistics) -> f64 {
     const EDGE: f64 = 2.0;
     let huber = |z: f64| match z.abs() {
@@ -97,17 +97,17 @@ pub fn misfit(observed: &Statistics, simulated: &Statistics) -> f64 {
         large => EDGE * (large - EDGE / 2.0),
     };
     let differences = observed.differences(simulated);
-    // Classes that one of them lacks are as far as can be told: not at all alike.
+    // A class that only one of them has counts as a large difference.
     let both: Vec<f64> = differences.into_iter().flatten().collect();
     let missing = observed.count().max(simulated.count()) - both.len();
     let sum: f64 = both.iter().map(|z| huber(*z)).sum();
     (sum + missing as f64 * huber(3.0)) / (both.len() + missing).max(1) as f64
 }
 
-/// Mean and 90th percentile of the throughput's logarithm; root of the part of the
-/// bytes that was sent again; part of the connections without a retransmission;
-/// median and 90th percentile of the smoothed over the base RTT, 90th percentile of the
-/// delivery rate, tenth of the throughput: logarithms.
+/// Mean and 90th percentile of the log throughput; root of the retransmission ratio; share of
+/// connections without retransmission; logarithms of the median and 90th percentile of smoothed
+/// over base RTT, of the 90th percentile of the delivery rate, and of the 10th percentile of the
+/// throughput.
 fn of_class(class: &[Connection], base_rtt_s: f64) -> [f64; PER_CLASS] {
     let speeds = sorted(class.iter().map(|one| one.throughput_bps().ln()));
     let queues = sorted(class.iter().map(|one| (one.srtt_s / base_rtt_s).max(1.0).ln()));
@@ -118,7 +118,7 @@ fn of_class(class: &[Connection], base_rtt_s: f64) -> [f64; PER_CLASS] {
     [
         speeds.iter().sum::<f64>() / speeds.len() as f64,
         quantile(&speeds, 0.9),
-        // The root: what differs by as much at 0.1 and at 4 % is as well seen.
+        // The root makes equal relative differences visible at 0.1 % as at 4 %.
         (again as f64 / sent.max(1) as f64).sqrt(),
         clean as f64 / class.len() as f64,
         quantile(&queues, 0.5),
@@ -128,7 +128,7 @@ fn of_class(class: &[Connection], base_rtt_s: f64) -> [f64; PER_CLASS] {
     ]
 }
 
-/// Standard errors, by the bootstrap over connections.
+/// Standard errors by the bootstrap over connections.
 fn errors(class: &[Connection], base_rtt_s: f64, rng: &mut ChaCha8Rng) -> [f64; PER_CLASS] {
     let (mut sums, mut squares) = ([0.0; PER_CLASS], [0.0; PER_CLASS]);
     let mut resample = class.to_vec();
@@ -154,7 +154,7 @@ fn sorted(values: impl Iterator<Item = f64>) -> Vec<f64> {
     values
 }
 
-/// Zero without values.
+/// Quantile by linear interpolation; 0 without values.
 fn quantile(sorted: &[f64], part: f64) -> f64 {
     let Some(last) = sorted.len().checked_sub(1) else { return 0.0 };
     let place = part * last as f64;
@@ -166,7 +166,7 @@ fn quantile(sorted: &[f64], part: f64) -> f64 {
 mod tests {
     use super::*;
 
-    /// So many of 50 kB, with busy times that spread by a known factor.
+    /// Connections of 50 kB with a known spread of busy times.
     fn connections(count: u32) -> Vec<Connection> {
         let one = |number: u32| Connection {
             bytes: 50_000,
@@ -180,8 +180,8 @@ mod tests {
         (0..count).map(one).collect()
     }
 
-    /// The standard error of a mean is the standard deviation over the root of the
-    /// count: of 0 to 0.9 in steps of 0.1 that is 0.287.
+    /// The standard error of a mean is the standard deviation over the root of the count; the
+    /// deviation of 0 to 0.9 in steps of 0.1 is 0.287.
     #[test]
     fn errors_are_those_of_the_formula() {
         let statistics = Statistics::of(&connections(400), 0.02, 1);
@@ -191,7 +191,7 @@ mod tests {
         let [clean, error] = statistics.values[3].unwrap();
         assert!((clean - 0.75).abs() < 1e-9);
         assert!((error / (0.75_f64 * 0.25 / 400.0).sqrt() - 1.0).abs() < 0.35, "{error}");
-        // Of the larger classes there are none.
+        // The larger classes are empty.
         assert_eq!(statistics.count(), PER_CLASS);
     }
 
@@ -205,7 +205,7 @@ mod tests {
             misfit(&statistics, &Statistics::of(&slowed.collect::<Vec<_>>(), 0.02, 1))
         };
         assert!(slower(1.1) > 0.1 && slower(2.0) > slower(1.1), "{} {}", slower(1.1), slower(2.0));
-        // What one of them lacks is no agreement.
+        // A class that only one of them has counts as different.
         let large: Vec<Connection> =
             seen.iter().map(|one| Connection { bytes: 5_000_000, ..*one }).collect();
         assert!(misfit(&statistics, &Statistics::of(&large, 0.02, 1)) > 2.0);

@@ -1,36 +1,36 @@
-//! What ends an arm at once: windows in which it is plainly worse.
+//! Stops an arm early when windows show that it is clearly worse.
 
-/// Windows in a row that an alarm wants: one may be a burst of others.
+/// Consecutive windows required for an alarm: a single one may be a burst of other traffic.
 const IN_A_ROW: u8 = 2;
-/// With fewer connections a window says nothing of delay and completion.
+/// Minimum connections for a window's delay and completion to count.
 const CONNECTIONS_MIN: u64 = 10;
-/// Retransmissions: more than this, and so many times what A has.
+/// Retransmission limit: absolute, and as a multiple of A's ratio; the larger applies.
 const RETRANSMITTED: (f64, f64) = (0.02, 3.0);
-/// Round trips: longer than A's by this, in microseconds, and so many times as long.
+/// Delay limit: increase over A in microseconds, and multiple of A's; the larger applies.
 const DELAY_US: (f64, f64) = (20_000.0, 2.0);
-/// Small transfers take longer than A's by this, in microseconds, and so many times as long.
+/// Completion limit of small transfers: increase in microseconds, and multiple of A's; the larger
+/// applies.
 const COMPLETION_US: (f64, f64) = (20_000.0, 2.0);
 
-/// What a window of time came to, for one group and one controller.
+/// Sums over a window of time, for one group and one controller.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Window {
     /// Bytes sent.
     pub sent_bytes: u64,
-    /// Of these, bytes sent again.
+    /// Bytes retransmitted.
     pub retransmitted_bytes: u64,
-    /// Connections that ended.
+    /// Number of connections that ended.
     pub connections: u64,
-    /// Sum over them of the smoothed round-trip time at the end, in microseconds.
+    /// Sum of their final smoothed RTTs, microseconds.
     pub rtt_us: f64,
-    /// Connections that ended with little sent.
+    /// Number of them that sent little.
     pub small: u64,
-    /// Sum over them of the logarithm of the time in which they had something to send, in
-    /// microseconds.
+    /// Sum over small connections of the logarithm of their busy time in microseconds.
     pub small_ln_us: f64,
 }
 
 impl Window {
-    /// Adds another one.
+    /// Adds another window.
     pub fn merge(&mut self, other: &Window) {
         self.sent_bytes += other.sent_bytes;
         self.retransmitted_bytes += other.retransmitted_bytes;
@@ -54,10 +54,10 @@ impl Window {
     }
 }
 
-/// In what an arm is worse.
+/// The way in which an arm is worse.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Harm {
-    /// It retransmits over 2 % and three times what A does.
+    /// It retransmits over 2 % and three times A's ratio.
     Retransmissions,
     /// Its round trips are twice as long as A's, and 20 ms longer.
     Delay,
@@ -65,8 +65,8 @@ pub enum Harm {
     Completion,
 }
 
-/// Ends an arm that does harm, within three windows of its first packet. A window without
-/// traffic says nothing.
+/// Stops a harmful arm within three windows of its first packet. Windows without traffic are
+/// ignored.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Alarm {
     control: Window,
@@ -74,12 +74,12 @@ pub struct Alarm {
 }
 
 impl Alarm {
-    /// `control` is what A came to before, in as much time as there was.
+    /// Creates an alarm; `control` holds the sums for A so far.
     pub fn new(control: Window) -> Alarm {
         Alarm { control, in_a_row: [0; 3] }
     }
 
-    /// Takes in a window of B. Returns why to stop.
+    /// Adds a window of B. Returns the reason to stop.
     pub fn push(&mut self, window: &Window) -> Option<Harm> {
         let usual = self.control.retransmitted().unwrap_or(0.0);
         let limit = (RETRANSMITTED.1 * usual).max(RETRANSMITTED.0);
@@ -112,7 +112,7 @@ impl Alarm {
 mod tests {
     use super::*;
 
-    /// A hundred connections of 50 kB, 20 ms and 100 ms each.
+    /// A hundred connections of 50 kB, with 20 ms and 100 ms each.
     fn window(again: u64, rtt_us: f64, small_us: f64) -> Window {
         Window {
             sent_bytes: 5_000_000,
@@ -128,8 +128,8 @@ mod tests {
         Alarm::new(window(50_000, 20_000.0, 100_000.0))
     }
 
-    /// A retransmits 1 %, so the limit is 3 %: 150 kB of 5 MB. Round trips may take
-    /// 40 ms, small transfers 200 ms.
+    /// A retransmits 1 %, so the limit is 3 %: 150 kB of 5 MB. RTTs may reach 40 ms, small
+    /// transfers 200 ms.
     #[test]
     fn limits_by_hand() {
         for (worse, within, harm) in [
@@ -146,7 +146,7 @@ mod tests {
         }
     }
 
-    /// On a short path what is twice as long may be nothing: 5 ms instead of 1 ms.
+    /// On a short path a multiple may be negligible: 5 ms instead of 1 ms.
     #[test]
     fn little_is_no_harm() {
         let mut one = Alarm::new(window(0, 1e3, 1e3));

@@ -1,14 +1,14 @@
-//! How large an effect is: an interval that one may look at after every triple.
+//! Size of an effect: a confidence interval that is valid after every triple.
 
-/// Triples below which no interval is shown: it rests on a sum of so many being
-/// nearly normal. Simulated with Student's t of three degrees of freedom, an
-/// interval shown from four on misses in 9 to 10 %, from sixteen on in 3 %.
+/// Minimum number of triples for an interval, which relies on a nearly normal sum. In simulations
+/// with Student's t of three degrees of freedom, intervals shown from four triples on miss in 9 to
+/// 10 %, from sixteen on in 3 %.
 pub const SHOWN_FROM: usize = 16;
 
-/// Asymptotic confidence sequence for a mean (Waudby-Smith et al., "Time-uniform
-/// central limit theory and asymptotic confidence sequences", 2021, theorem 2.2):
-/// over all times at once it covers the mean with probability `1 - level`, in the
-/// limit of many. It is tightest at half the planned number.
+/// Asymptotic confidence sequence for a mean (Waudby-Smith et al., "Time-uniform central limit
+/// theory and asymptotic confidence sequences", 2021, theorem 2.2): it covers the mean at all times
+/// simultaneously with probability `1 - level`, asymptotically. It is tightest at half the planned
+/// number.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ConfidenceSequence {
     level: f64,
@@ -17,14 +17,14 @@ pub struct ConfidenceSequence {
 }
 
 impl ConfidenceSequence {
-    /// For an experiment of so many triples; `level` is the probability to miss.
+    /// Creates a sequence for `planned` triples; `level` is the error probability.
     pub fn new(level: f64, planned: usize) -> ConfidenceSequence {
         let twice = -2.0 * level.ln();
         let tightest_at = (planned as f64 / 2.0).max(1.0);
         ConfidenceSequence { level, rate: (twice + (1.0 + twice).ln()) / tightest_at }
     }
 
-    /// The interval of the mean of what was seen; none below [`SHOWN_FROM`].
+    /// Interval of the mean of these values; `None` below [`SHOWN_FROM`].
     pub fn interval(&self, values: &[f64]) -> Option<(f64, f64)> {
         let count = values.len();
         if count < SHOWN_FROM {
@@ -38,7 +38,7 @@ impl ConfidenceSequence {
     }
 }
 
-/// Mean, and standard deviation by n - 1; of one value that is zero.
+/// Mean, and standard deviation with n - 1; 0 for a single value.
 pub(crate) fn mean_and_deviation(values: &[f64]) -> (f64, f64) {
     let count = values.len() as f64;
     let mean = values.iter().sum::<f64>() / count;
@@ -50,10 +50,10 @@ pub(crate) fn mean_and_deviation(values: &[f64]) -> (f64, f64) {
 mod tests {
     use super::*;
 
-    /// By hand, for 32 triples at 5 %: -2 ln 0.05 = 5.99146, ln 6.99146 =
-    /// 1.94469, so the rate is 7.93616 / 16 = 0.49601. With 32 values of mean 0
-    /// and deviation 1.01600 it has grown to 16.87232, the factor is 0.066439,
-    /// ln(4.10759 / 0.05) = 4.40857, and the half width 1.01600 * 0.541204.
+    /// Computed by hand for 32 triples at 5 %: -2 ln 0.05 = 5.99146, ln 6.99146 = 1.94469, so the
+    /// rate is 7.93616 / 16 = 0.49601. With 32 values of mean 0 and deviation 1.01600 it has grown
+    /// to 16.87232, the factor is 0.066439, ln(4.10759 / 0.05) = 4.40857, and the half width
+    /// 1.01600 * 0.541204.
     #[test]
     fn an_interval_by_hand() {
         let values: Vec<f64> = (0..32).map(|at| if at % 2 == 0 { 1.0 } else { -1.0 }).collect();

@@ -1,4 +1,4 @@
-//! Who gets what, and when.
+//! Random assignment of treatments.
 
 use ipnet::IpNet;
 use sha2::{Digest, Sha256};
@@ -6,41 +6,39 @@ use siphasher::sip::SipHasher24;
 use std::net::IpAddr;
 use std::time::Duration;
 
-/// A block lasts at least this long, and three times the 95th percentile of how
-/// long flows last: few of them cross its borders then.
+/// Minimum length of a block; at least three times the 95th percentile of flow durations, so that
+/// few flows cross block boundaries.
 const BLOCK_MIN: Duration = Duration::from_secs(600);
-/// What the last block leaves behind is gone after this long at least.
+/// Minimum time for effects of the previous block to fade.
 const BURN_IN_MIN: Duration = Duration::from_secs(60);
 
 /// The 0.999 quantile of chi-square with one degree of freedom.
 const CHI_SQUARE_LIMIT: f64 = 10.828;
 
-/// What the connections of a group get in a block.
+/// Treatment of a group's connections in a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Treatment {
-    /// All of them the controller in use (A).
+    /// All under the controller in use (A).
     Control,
-    /// All of them the one that is tried (B).
+    /// All under the controller on trial (B).
     Test,
-    /// Half of the clients each.
+    /// Half of the clients under each.
     Half,
 }
 
-/// The draws of an experiment. Hosts that know the seed agree without talking.
+/// Random draws of an experiment, reproducible from the seed on any host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Design {
     seed: u64,
 }
 
 impl Design {
-    /// Of an experiment with this seed, which belongs into its log before the
-    /// first block.
+    /// Creates the design of an experiment. Log the seed before the first block.
     pub fn new(seed: u64) -> Design {
         Design { seed }
     }
 
-    /// The order of a triple's blocks; each of the six is as likely, whatever
-    /// the others are.
+    /// Order of a triple's blocks; the six orders are equally likely and independent.
     pub fn order(&self, group: &str, triple: u64) -> [Treatment; 3] {
         use Treatment::{Control, Half, Test};
         const ORDERS: [[Treatment; 3]; 6] = [
@@ -54,26 +52,25 @@ impl Design {
         ORDERS[(self.draw("order", group, triple, &[]) % 6) as usize]
     }
 
-    /// Whether a client, told by its address, gets the controller that is tried
-    /// in a triple's half-and-half block.
+    /// Whether a client, identified by its address, gets the controller on trial in a triple's
+    /// half-and-half block.
     pub fn is_tested(&self, group: &str, triple: u64, client: &[u8]) -> bool {
         self.draw("half", group, triple, client) & 1 == 1
     }
 
-    /// Whether a client, or a prefix of them, keeps what it has for good; `share` of
-    /// them do.
+    /// Whether a client or prefix is held out permanently; a fraction `share` of them is.
     pub fn is_held_out(&self, group: &str, client: &[u8], share: f64) -> bool {
         (self.draw("hold-out", group, 0, client) as f64) < share * 2f64.powi(64)
     }
 
-    /// Key of the draw of the halves of a triple's half-and-half block, for [`in_half`].
+    /// Key of a half-and-half block's assignment, for [`in_half`].
     pub fn half_key(&self, group: &str, triple: u64) -> [u8; 16] {
         let hash = self.hash("halves", group, triple, &[]);
         std::array::from_fn(|index| hash[index])
     }
 
-    /// The first 64 bits of SHA-256 over the seed and what is drawn for, each
-    /// part with its length.
+    /// The first 64 bits of SHA-256 over the seed and the parameters, each prefixed with its
+    /// length.
     fn draw(&self, what: &str, group: &str, triple: u64, client: &[u8]) -> u64 {
         let bytes = self.hash(what, group, triple, client);
         bytes.iter().take(8).fold(0, |number, byte| number << 8 | u64::from(*byte))
@@ -90,10 +87,9 @@ impl Design {
     }
 }
 
-/// Whether clients of a prefix get the controller that is tried, in the half-and-half
-/// block of this key: the most significant bit of SipHash-2-4 of the network's address is
-/// zero, that of IPv4 mapped into IPv6 (RFC 4291, section 2.5.5.2). A program in the
-/// kernel can do the same.
+/// Whether clients of a prefix get the controller on trial in the half-and-half block of this key:
+/// if the most significant bit of SipHash-2-4 of the network address is zero. IPv4 addresses are
+/// mapped into IPv6 (RFC 4291, section 2.5.5.2). Kernel programs can compute the same.
 pub fn in_half(key: &[u8; 16], part: IpNet) -> bool {
     let address = match part.network() {
         IpAddr::V4(address) => address.to_ipv6_mapped(),
@@ -102,30 +98,29 @@ pub fn in_half(key: &[u8; 16], part: IpNet) -> bool {
     SipHasher24::new_with_key(key).hash(&address.octets()) >> 63 == 0
 }
 
-/// How long a block is to last, with the 95th percentile of how long flows last.
+/// Length of a block, from the 95th percentile of flow durations.
 pub fn block_length(flow_p95: Duration) -> Duration {
     BLOCK_MIN.max(flow_p95.saturating_mul(3))
 }
 
-/// How long from the start of a block no flow counts, with the 90th percentile
-/// of how long flows last.
+/// Length of the burn-in, during which flows do not count, from the 90th percentile of flow
+/// durations.
 pub fn burn_in(flow_p90: Duration) -> Duration {
     BURN_IN_MIN.max(flow_p90)
 }
 
-/// Whether a half-and-half block has so unlike halves, in clients or flows, as
-/// chance makes in one of a thousand: then something else than the draw decided
-/// who got what, and the experiment proves nothing.
+/// Whether the halves of a block differ, in clients or flows, more than occurs by chance in one of
+/// a thousand: then something other than the draw determined the assignment, and the experiment
+/// proves nothing.
 pub fn sample_ratio_is_off(halves: [u64; 2]) -> bool {
     let [control, test] = halves.map(|count| count as f64);
     let all = control + test;
     all > 0.0 && (control - test).powi(2) / all > CHI_SQUARE_LIMIT
 }
 
-/// Triples that show an effect of `smallest` with probability 0.8 at a level of
-/// 5 %, where B less A spreads by `deviation` from triple to triple: twice what
-/// a test that is looked at once would take (7.85 is the square of the sum of
-/// the normal quantiles 1.96 and 0.84).
+/// Number of triples that show an effect of `smallest` with power 0.8 at a level of 5 %, if B minus
+/// A varies by `deviation` between triples: twice the number of a test that is evaluated once (7.85
+/// is the square of the sum of the normal quantiles 1.96 and 0.84).
 pub fn triples_needed(deviation: f64, smallest: f64) -> u64 {
     (2.0 * 7.85 * (deviation / smallest).powi(2)).ceil() as u64
 }
@@ -135,7 +130,7 @@ mod tests {
     use super::*;
     use std::collections::BTreeMap;
 
-    /// Four standard errors of a share of one sixth over 60 000 draws: 0.0061.
+    /// Four standard errors of a share of one sixth over 60,000 draws: 0.0061.
     #[test]
     fn each_order_is_as_likely_and_depends_on_everything() {
         let mut seen: BTreeMap<String, u32> = BTreeMap::new();
@@ -155,8 +150,7 @@ mod tests {
         assert_ne!(first, orders(7, "cable"));
     }
 
-    /// Four standard errors of a half over 20 000 clients: 0.0142. In another
-    /// triple others are tested.
+    /// Four standard errors of a half over 20,000 clients: 0.0142. Each triple tests other clients.
     #[test]
     fn halves_are_drawn_anew_for_each_triple() {
         let design = Design::new(1);
@@ -171,10 +165,9 @@ mod tests {
         assert!((share(&same) - 0.5).abs() < 0.0142, "{}", share(&same));
     }
 
-    /// Vector 16 of the authors of SipHash: `vectors_sip64` of their reference
-    /// implementation, for the key 00 … 0f and the message 00 … 0f, is
-    /// db 9b c2 57 7f cc 2a 3f, which has the most significant bit 0. And a share: four
-    /// standard errors of a half over 20 000 prefixes are 0.0142.
+    /// Vector 16 of SipHash's authors: `vectors_sip64` of their reference implementation, for the
+    /// key 00 … 0f and the message 00 … 0f, is db 9b c2 57 7f cc 2a 3f, whose most significant bit
+    /// is 0. And a share: four standard errors of a half over 20,000 prefixes are 0.0142.
     #[test]
     fn halves_by_the_hash_of_a_prefix() {
         let key = std::array::from_fn(|index| index as u8);
@@ -198,7 +191,7 @@ mod tests {
         assert_eq!(burn_in(Duration::from_secs(90)), Duration::from_secs(90));
     }
 
-    /// By hand: (530 - 470)^2 / 1000 = 3.6, (560 - 440)^2 / 1000 = 14.4.
+    /// Computed by hand: (530 - 470)^2 / 1000 = 3.6, (560 - 440)^2 / 1000 = 14.4.
     #[test]
     fn unlike_halves_are_seen() {
         assert!(!sample_ratio_is_off([530, 470]));
@@ -207,8 +200,8 @@ mod tests {
         assert!(!sample_ratio_is_off([0, 0]));
     }
 
-    /// The specification's figure: a deviation of 0.088 and an effect of 5 % take
-    /// about 50 triples.
+    /// The specification's example: a deviation of 0.088 and an effect of 5 % need about 50
+    /// triples.
     #[test]
     fn a_size_by_hand() {
         assert_eq!(triples_needed(0.088, 0.05), 49);

@@ -1,34 +1,32 @@
-//! Whether there is an effect: a sign-flip e-process.
+//! Existence of an effect: a sign-flip e-process.
 //!
-//! Each difference of B and A is a bet on its sign. Under no effect the random
-//! order makes D and -D equally likely, so the bet's payoff `1 + tanh(lambda D /
-//! s0)` is one on average, and the product of payoffs is a nonnegative
-//! martingale: that it ever reaches `1 / level` has at most the probability
-//! `level` (Ville), however often one looks. The payoff is between zero and two,
-//! so no outlier decides. The mean over several lambda is one as well, and serves
-//! for small and large effects.
+//! Each difference of B and A is a bet on its sign. Without an effect, the random order makes D and
+//! -D equally likely, so the bet's payoff `1 + tanh(lambda D / s0)` is one on average, and the
+//! product of payoffs is a nonnegative martingale: the probability that it ever reaches `1 / level`
+//! is at most `level` (Ville), however often it is checked. The payoff is between zero and two, so
+//! a single outlier cannot decide. The mean over several lambda also has mean one, and works for
+//! small and large effects.
 
-/// Stakes: for effects of 20 times the scale down to half of it.
+/// Stakes for effects from 20 times the scale down to half of it.
 const LAMBDAS: [f64; 6] = [0.05, 0.1, 0.2, 0.4, 0.8, 1.6];
 
-/// The evidence so far that B is more than A, and that it is less.
+/// Evidence so far that B is more than A, and that it is less.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Evidence {
-    /// What a difference is measured in.
+    /// Unit of a difference.
     scale: f64,
     /// Logarithms of the products, by direction and stake.
     products: [[f64; LAMBDAS.len()]; 2],
 }
 
 impl Evidence {
-    /// Without any. `scale` is the standard deviation of a difference where
-    /// there is nothing to find (both blocks under A), found beforehand and fixed
-    /// from then on; it must not depend on what follows.
+    /// Creates empty evidence. `scale` is the standard deviation of a difference without an effect
+    /// (both blocks under A), estimated beforehand and fixed; it must not depend on later data.
     pub fn new(scale: f64) -> Evidence {
         Evidence { scale: scale.max(f64::MIN_POSITIVE), products: Default::default() }
     }
 
-    /// Takes in the difference of one group in one triple.
+    /// Adds the difference of one group in one triple.
     pub fn push(&mut self, difference: f64) {
         for (direction, products) in [1.0, -1.0].into_iter().zip(&mut self.products) {
             for (lambda, product) in LAMBDAS.into_iter().zip(products) {
@@ -37,8 +35,8 @@ impl Evidence {
         }
     }
 
-    /// E-values that B is more, and that it is less. One says nothing; a value of
-    /// 40 comes about by chance in one experiment of 40, whenever one looks.
+    /// E-values that B is more, and that it is less. A value of one is no evidence; 40 occurs by
+    /// chance in one of 40 experiments, at any time.
     pub fn values(&self) -> [f64; 2] {
         self.products.map(|products| {
             let sum: f64 = products.iter().map(|product| product.exp()).sum();
@@ -46,7 +44,7 @@ impl Evidence {
         })
     }
 
-    /// The larger of the two, and whether it is for more.
+    /// The larger of the two, and whether it is for B being more.
     pub fn largest(&self) -> (f64, bool) {
         let [more, less] = self.values();
         if more >= less { (more, true) } else { (less, false) }
@@ -57,8 +55,8 @@ impl Evidence {
 mod tests {
     use super::*;
 
-    /// By hand: of D = s0 the payoffs are 1 + tanh(0.05) … 1 + tanh(1.6), their
-    /// mean 1.3919; of D and then -D each product is 1 - tanh(lambda)^2.
+    /// Computed by hand: for D = s0 the payoffs are 1 + tanh(0.05) … 1 + tanh(1.6), their mean is
+    /// 1.3919; for D and then -D each product is 1 - tanh(lambda)^2.
     #[test]
     fn values_by_hand() {
         let mut evidence = Evidence::new(2.0);
@@ -74,8 +72,8 @@ mod tests {
         assert!((more - mean).abs() < 1e-5 && (less - mean).abs() < 1e-5, "{more}, {less}");
     }
 
-    /// The mean over both signs of each difference is one: no sequence of sizes
-    /// makes a profit under no effect.
+    /// The mean over both signs of each difference is one: without an effect no sequence of sizes
+    /// yields a profit.
     #[test]
     fn over_all_signs_nothing_is_won() {
         let sizes: [f64; 8] = [0.1, 3.0, 0.7, 100.0, 0.01, 1.0, 2.0, 0.4];

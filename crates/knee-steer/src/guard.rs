@@ -1,16 +1,15 @@
-//! What ends an experiment that does harm.
+//! Stops an experiment that does harm.
 
 use crate::evidence::Evidence;
 
-/// Probability that a guard ends an experiment in which nothing is worse than
-/// its margin.
+/// Probability that a guard stops an experiment without harm beyond its margin.
 pub const GUARD_LEVEL: f64 = 0.01;
 
-/// Windows in a row that a hard stop wants: one may be a burst of others.
+/// Consecutive windows required for a hard stop: a single one may be a burst of other traffic.
 const IN_A_ROW: u8 = 2;
 
-/// Ends an experiment once it is sure that B is worse than A by more than a
-/// margin: an e-process on what lies beyond it, looked at after every triple.
+/// Stops an experiment once it is certain that B is worse than A by more than a margin: an
+/// e-process on the excess, checked after every triple.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Guard {
     margin: f64,
@@ -18,21 +17,21 @@ pub struct Guard {
 }
 
 impl Guard {
-    /// `margin` is how much worse B may be; `scale` as of [`Evidence::new`].
+    /// `margin` is the permitted harm of B; `scale` as in [`Evidence::new`].
     pub fn new(margin: f64, scale: f64) -> Guard {
         Guard { margin, beyond: Evidence::new(scale) }
     }
 
-    /// Takes in by how much B was worse. Returns whether to stop.
+    /// Adds the amount by which B was worse. Returns whether to stop.
     pub fn push(&mut self, worse: f64) -> bool {
         self.beyond.push(worse - self.margin);
         self.beyond.values()[0] >= 1.0 / GUARD_LEVEL
     }
 }
 
-/// Ends a block at once where retransmissions show that something is broken, in
-/// windows of a minute: more than a limit and several times what A has, twice in
-/// a row. So a bad arm is stopped within three minutes of its first packet.
+/// Stops a block at once if retransmissions in one-minute windows indicate a defect: above a limit
+/// and several times A's ratio, twice in a row. So a bad arm is stopped within three minutes of its
+/// first packet.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct HardStop {
     limit: f64,
@@ -40,13 +39,14 @@ pub struct HardStop {
 }
 
 impl HardStop {
-    /// Of retransmitted over sent bytes: 2 %, and three times the ratio under A.
+    /// Limits retransmitted over sent bytes to 2 %, or to three times the ratio under A if that is
+    /// more.
     pub fn new(ratio_of_control: f64) -> HardStop {
         HardStop { limit: (3.0 * ratio_of_control).max(0.02), in_a_row: 0 }
     }
 
-    /// Takes in a window's retransmitted and sent bytes. Returns whether to
-    /// stop. A window without traffic says nothing.
+    /// Adds a window's retransmitted and sent bytes. Returns whether to stop. Windows without
+    /// traffic are ignored.
     pub fn push(&mut self, retransmitted_bytes: u64, sent_bytes: u64) -> bool {
         if sent_bytes > 0 {
             let over = retransmitted_bytes as f64 > self.limit * sent_bytes as f64;
@@ -60,8 +60,8 @@ impl HardStop {
 mod tests {
     use super::*;
 
-    /// What is worse by its margin exactly gives no reason to stop, whatever the
-    /// number of triples; by three deviations more it is stopped within ten.
+    /// Harm of exactly the margin gives no reason to stop after any number of triples; three
+    /// deviations more stop it within ten.
     #[test]
     fn a_guard_stops_what_is_beyond_its_margin() {
         let mut guard = Guard::new(0.005, 0.001);

@@ -1,13 +1,12 @@
-//! Experiments with congestion controllers that flows cannot fool which take
-//! from their neighbours.
+//! Experiments with congestion controllers that are not misled by flows which gain at their
+//! neighbours' expense.
 //!
-//! In one test half the connections get the new controller, and it looks better
-//! because it takes from the other half; with all of them under it nothing is
-//! gained (Spang et al., IMC 2021). So whole blocks of time are compared: a
-//! triple is a block under the controller in use (A), one under the one that is
-//! tried (B), and one half and half, in an order drawn from a seed. What counts
-//! is B less A. The half-and-half block tells what a split test would have said,
-//! and what those lost that kept A.
+//! In a split test half the connections get the new controller, and it looks better because it
+//! takes from the other half; with all of them under it nothing is gained (Spang et al., IMC 2021).
+//! So whole blocks of time are compared: a triple consists of a block under the controller in use
+//! (A), one under the controller on trial (B), and one half and half, in an order drawn from a
+//! seed. The effect is B minus A. The half-and-half block shows what a split test would have found,
+//! and what connections that kept A lost.
 //!
 //! - [`Design`] draws orders and halves.
 //! - [`Evidence`] says whether there is an effect, looked at after every triple.
@@ -15,8 +14,8 @@
 //! - [`Guard`], [`HardStop`] and [`Alarm`] end what does harm.
 //! - [`Trial`] puts them together into a [`Verdict`].
 //!
-//! What this crate never does: measure, wait, read a clock, touch a host, or draw
-//! from anything but the seed that it is given.
+//! What this crate never does: measure, wait, read a clock, touch a host, or use randomness other
+//! than the given seed.
 
 mod alarm;
 mod confidence;

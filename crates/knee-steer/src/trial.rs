@@ -1,73 +1,71 @@
-//! An experiment, triple by triple.
+//! Evaluation of an experiment, triple by triple.
 
 use crate::confidence::{ConfidenceSequence, mean_and_deviation};
 use crate::design::sample_ratio_is_off;
 use crate::evidence::Evidence;
 use crate::guard::Guard;
 
-/// Records lost on the way, above which nothing is decided: those of busy times
-/// are lost first.
+/// Maximum share of lost records for a valid verdict: losses are biased towards busy times.
 const LOST_MAX: f64 = 0.01;
 
-/// How a trial is judged.
+/// Settings of a trial.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TrialSettings {
-    /// Probability to see an effect where there is none.
+    /// Probability of a false effect.
     pub level: f64,
-    /// Trials that are judged at once, of other classes of traffic or other
-    /// candidates: each has to be so much surer.
+    /// Number of trials judged together, for other traffic classes or candidates; each needs
+    /// correspondingly more evidence.
     pub comparisons: usize,
-    /// Triples planned.
+    /// Number of planned triples.
     pub planned: usize,
-    /// Standard deviation of a difference under A and A; see [`Evidence::new`].
+    /// Standard deviation of a difference between blocks under A; see [`Evidence::new`].
     pub scale: f64,
-    /// How much worse than A the second measure may be, and its scale, as of
-    /// [`Guard::new`]; none: it is not guarded.
+    /// Margin and scale of the guarded measure, as in [`Guard::new`]; `None` without a guard.
     pub guard: Option<(f64, f64)>,
 }
 
-/// What the blocks of one group in one triple came to: means of what is
-/// measured over the connections of a block that count.
+/// Results of one group in one triple: means of the measure over the connections of a block that
+/// count.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Cells {
-    /// With all under A.
+    /// Block under A.
     pub control: f64,
-    /// With all under B.
+    /// Block under B.
     pub test: f64,
-    /// Half and half: those under A and those under B.
+    /// Half-and-half block: connections under A and under B.
     pub halves: [f64; 2],
-    /// How many these are.
+    /// Number of these.
     pub half_counts: [u64; 2],
-    /// By how much a guarded measure was worse under B than under A.
+    /// Amount by which the guarded measure was worse under B than under A.
     pub worse: f64,
-    /// Share of records that were lost in one of the blocks, at most.
+    /// Maximum share of lost records in any of the blocks.
     pub lost: f64,
 }
 
-/// What is to be made of a trial.
+/// Verdict of a trial.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// B is more than A.
     More,
     /// B is less than A.
     Less,
-    /// Nothing that could not be chance.
+    /// Any difference may be chance.
     NoEffect,
     /// A guard ended it.
     Stopped,
-    /// It proves nothing: too many records were lost.
+    /// Invalid: too many records were lost.
     RecordsLost,
-    /// It proves nothing: halves of unlike size, so not the draw alone decided
-    /// who got what.
+    /// Invalid: the sizes of the halves differ, so something other than the draw determined the
+    /// assignment.
     UnlikeHalves,
 }
 
-/// A mean over triples, with its interval where there are enough.
+/// A mean over triples, with its interval if there are enough.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Effect {
     /// The mean.
     pub mean: f64,
-    /// It covers the truth with the trial's level, whenever it is looked at.
+    /// Interval that covers the truth with the trial's level at any time.
     pub interval: Option<(f64, f64)>,
 }
 
@@ -77,8 +75,7 @@ pub struct Trial {
     settings: TrialSettings,
     evidence: Evidence,
     guard: Option<Guard>,
-    /// Means over the groups of each triple: B less A, B's half less A's, and A's
-    /// half less A.
+    /// Means over the groups of each triple: B minus A, B's half minus A's, and A's half minus A.
     total: Vec<f64>,
     naive: Vec<f64>,
     neighbours: Vec<f64>,
@@ -87,7 +84,7 @@ pub struct Trial {
 }
 
 impl Trial {
-    /// Before its first triple.
+    /// Creates a trial without triples.
     pub fn new(settings: TrialSettings) -> Trial {
         let guard = settings.guard.map(|(margin, scale)| Guard::new(margin, scale));
         Trial {
@@ -102,8 +99,8 @@ impl Trial {
         }
     }
 
-    /// Takes in a triple, a [`Cells`] for each group. Once a trial has ended,
-    /// what follows still counts towards its effects, not towards its verdict.
+    /// Adds a triple, with [`Cells`] for each group. After the end of a trial, further triples
+    /// contribute to its effects but not to its verdict.
     pub fn push(&mut self, groups: &[Cells]) {
         if groups.is_empty() {
             return;
@@ -128,7 +125,7 @@ impl Trial {
         }
     }
 
-    /// Lost records and unlike halves first: they make all else worthless.
+    /// Checks lost records and unequal halves first, since they invalidate everything else.
     fn judge(&self, lost: bool, stopped: bool) -> Option<Verdict> {
         if lost {
             return Some(Verdict::RecordsLost);
@@ -144,13 +141,13 @@ impl Trial {
         sure.then_some(if more { Verdict::More } else { Verdict::Less })
     }
 
-    /// E-value from which on there is an effect: both directions are looked at.
+    /// E-value from which an effect is certain, for both directions together.
     pub fn threshold(&self) -> f64 {
         2.0 * self.settings.comparisons.max(1) as f64 / self.settings.level
     }
 
-    /// The verdict so far, and after how many triples it came; that there is no
-    /// effect is said after all of them.
+    /// The verdict so far, and the number of triples after which it was reached; `NoEffect` counts
+    /// all triples.
     pub fn verdict(&self) -> (Verdict, usize) {
         self.ended.unwrap_or((Verdict::NoEffect, self.total.len()))
     }
@@ -160,17 +157,17 @@ impl Trial {
         self.evidence.largest().0
     }
 
-    /// What B does where all use it; none before the first triple.
+    /// Effect of B if all connections use it; `None` before the first triple.
     pub fn total(&self) -> Option<Effect> {
         self.effect(&self.total)
     }
 
-    /// What a split of the connections says that B does.
+    /// Effect of B according to a split test.
     pub fn naive(&self) -> Option<Effect> {
         self.effect(&self.naive)
     }
 
-    /// What it costs those that keep A beside it.
+    /// Effect of B on connections that keep A beside it.
     pub fn neighbours(&self) -> Option<Effect> {
         self.effect(&self.neighbours)
     }

@@ -1,9 +1,8 @@
-//! Thousands of experiments over a network as arithmetic: groups of unlike size
-//! (Pareto), shocks that last (AR(1) from block to block), a daily wave, noise with
-//! heavy tails (Student's t of three degrees of freedom), and an arm that may take
-//! from its neighbours. Truth is known, so how often a verdict is wrong can be
-//! counted. The figures beside which it stands are of a prototype by the same
-//! model; over packets it is done by `knee steer rehearse`.
+//! Thousands of experiments over an arithmetic network model: groups of unequal size (Pareto),
+//! autocorrelated shocks (AR(1) between blocks), a daily wave, heavy-tailed noise (Student's t of
+//! three degrees of freedom), and an arm that may take from its neighbours. The truth is known, so
+//! wrong verdicts can be counted. The quoted figures are those of a prototype with the same model;
+//! `knee steer rehearse` does the same over packets.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -13,9 +12,9 @@ use rand_chacha::ChaCha8Rng;
 use rand_core::SeedableRng;
 use std::f64::consts::TAU;
 
-/// Blocks of 20 minutes.
+/// Number of blocks of 20 minutes.
 const BLOCKS_A_DAY: f64 = 72.0;
-/// Memory of a shock from one block to the next, and its size.
+/// Autocorrelation of shocks between blocks, and their size.
 const MEMORY: f64 = 0.7;
 const SHOCK: f64 = 0.05;
 const WAVE: f64 = 0.3;
@@ -23,9 +22,9 @@ const WAVE: f64 = 0.3;
 #[derive(Clone, Copy)]
 struct Network {
     groups: usize,
-    /// What B does where all use it, as a logarithm.
+    /// Effect of B if all flows use it, as a logarithm.
     effect: f64,
-    /// Share that a flow under B takes beside one under A.
+    /// Share of a flow under B, relative to one under A.
     weight: f64,
 }
 
@@ -35,19 +34,19 @@ struct Group {
     shock: f64,
 }
 
-/// Student's t of three degrees of freedom.
+/// Draws from Student's t of three degrees of freedom.
 fn t3(rng: &mut ChaCha8Rng) -> f64 {
     let squares = 2.0 * exponential(rng) + normal(rng).powi(2);
     normal(rng) / (squares / 3.0).sqrt()
 }
 
-/// The mean of a block's flows: the network's state, what its half gets, noise.
+/// Mean of a block's flows: state of the network, share of the half, and noise.
 fn cell(group: &Group, time: f64, gets: f64, share: f64, rng: &mut ChaCha8Rng) -> f64 {
     let wave = WAVE * (TAU * (time / BLOCKS_A_DAY + group.phase)).sin();
     wave + group.shock + gets + t3(rng) / (group.flows * share).sqrt()
 }
 
-/// The triples of an experiment. With `nothing`, both arms are A.
+/// Simulates the triples of an experiment. With `nothing`, both arms are A.
 fn triples(network: Network, count: u64, seed: u64, nothing: bool) -> Vec<Vec<Cells>> {
     let Network { effect, weight, .. } = network;
     let (effect, weight) = if nothing { (0.0, 1.0) } else { (effect, weight) };
@@ -69,7 +68,7 @@ fn triples(network: Network, count: u64, seed: u64, nothing: bool) -> Vec<Vec<Ce
                     Treatment::Control => cells.control = cell(group, time, 0.0, 1.0, &mut rng),
                     Treatment::Test => cells.test = cell(group, time, effect, 1.0, &mut rng),
                     Treatment::Half => {
-                        // What there is is shared by weight: 1 / mean and weight / mean.
+                        // Capacity is shared by weight: 1 / mean and weight / mean.
                         let mean = f64::midpoint(1.0, weight).ln();
                         let of = [-mean, weight.ln() - mean + effect];
                         cells.halves = of.map(|gets| cell(group, time, gets, 0.5, &mut rng));
@@ -84,7 +83,7 @@ fn triples(network: Network, count: u64, seed: u64, nothing: bool) -> Vec<Vec<Ce
     all
 }
 
-/// The spread of a difference between two blocks under A, from eight triples.
+/// Standard deviation of the difference between two blocks under A, from eight triples.
 fn scale(network: Network, seed: u64) -> f64 {
     let found: Vec<f64> = triples(network, 8, seed ^ 0xaaaa, true)
         .iter()
@@ -111,7 +110,7 @@ fn run(network: Network, seed: u64) -> Trial {
     trial
 }
 
-/// Shares of experiments that said more, and that said less.
+/// Shares of experiments with the verdicts more and less.
 fn verdicts(network: Network, experiments: u64) -> [f64; 2] {
     let mut counts = [0_u32; 2];
     for seed in 0..experiments {
@@ -127,8 +126,8 @@ fn verdicts(network: Network, experiments: u64) -> [f64; 2] {
 
 const NOTHING: Network = Network { groups: 10, effect: 0.0, weight: 1.0 };
 
-/// Looked at after each of 48 triples, at most 5 % and two standard errors (0.97
-/// points over 2,000 experiments); the prototype had 1.8 and 1.7 %.
+/// Checked after each of 48 triples: at most 5 % plus two standard errors (0.97 points over 2,000
+/// experiments); the prototype had 1.8 and 1.7 %.
 #[test]
 fn without_an_effect_few_are_seen() {
     for groups in [10, 30] {
@@ -138,9 +137,9 @@ fn without_an_effect_few_are_seen() {
     }
 }
 
-/// What B takes from its neighbours is no effect, though a split test would say
-/// that it is twice or ten times as fast: ln 2 = 0.693 and ln 10 = 2.303; and its
-/// neighbours lose ln(2 / 3) = -0.405 and ln(2 / 11) = -1.705.
+/// Gains at the neighbours' expense are no effect, although a split test would say twice or ten
+/// times as fast: ln 2 = 0.693 and ln 10 = 2.303; the neighbours lose ln(2 / 3) = -0.405 and ln(2 /
+/// 11) = -1.705.
 #[test]
 fn what_is_taken_from_neighbours_is_no_effect() {
     for (weight, split, lost) in [(2.0, 0.693, -0.405), (10.0, 2.303, -1.705)] {
@@ -158,8 +157,8 @@ fn what_is_taken_from_neighbours_is_no_effect() {
     }
 }
 
-/// The larger, the oftener, an effect of 5 % with the power of 0.8 that is wanted,
-/// and hardly ever with the wrong sign. The prototype had 0.30, 0.83 and 1.00.
+/// Larger effects are found more often, an effect of 5 % with the desired power of 0.8, and hardly
+/// ever with the wrong sign. The prototype had 0.30, 0.83 and 1.00.
 #[test]
 fn effects_are_seen_the_oftener_the_larger() {
     let mut before = 0.0;
@@ -180,8 +179,8 @@ fn effects_are_seen_the_oftener_the_larger() {
     assert!(before > 0.97, "{before}");
 }
 
-/// The interval covers the truth in at least 90 % of experiments, at every look
-/// from the sixteenth triple on.
+/// The interval covers the truth in at least 90 % of experiments, at every triple from the
+/// sixteenth on.
 #[test]
 fn intervals_cover_the_truth() {
     for effect in [0.0, 0.05] {
@@ -210,7 +209,7 @@ fn settings(guard: Option<(f64, f64)>) -> TrialSettings {
     TrialSettings { level: 0.05, comparisons: 1, planned: TRIPLES, scale: 0.1, guard }
 }
 
-/// Faults, each by itself: a verdict is invalid, not wrong.
+/// Single faults make a verdict invalid, not wrong.
 #[test]
 fn faults_make_a_trial_invalid() {
     let network = Network { effect: 0.5, ..NOTHING };
@@ -231,8 +230,8 @@ fn faults_make_a_trial_invalid() {
     assert_eq!(unlike, (Verdict::UnlikeHalves, 1));
 }
 
-/// What retransmits three points more than its margin of half a point allows is
-/// stopped, though it is faster; with the margin kept it goes on.
+/// An arm that exceeds its margin of half a point by three points is stopped, although it is
+/// faster; within the margin it continues.
 #[test]
 fn a_guard_ends_what_does_harm() {
     let network = Network { effect: 0.02, ..NOTHING };

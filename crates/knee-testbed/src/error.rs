@@ -1,28 +1,28 @@
-//! What the host refuses a testbed, and what to do about it.
+//! Errors of a testbed, with advice.
 
 use knee_host::HostError;
 use std::io;
 
-/// Why a testbed could not be set up, or a run on it not be made.
+/// Why a testbed could not be set up, or a run on it failed.
 #[derive(Debug, thiserror::Error)]
 pub enum TestbedError {
     /// The host refuses or lacks something.
     #[error("cannot {what}: {source}; {advice}")]
     Host {
-        /// What was tried.
+        /// The attempted operation.
         what: String,
-        /// What the system said.
+        /// The error of the system.
         source: io::Error,
-        /// What to do about it.
+        /// The remedy.
         advice: &'static str,
     },
-    /// A thread of the run panicked: a defect of Knee.
+    /// A thread of the run panicked: a defect in Knee.
     #[error("a thread of the run panicked; please report this with the scenario")]
     Panicked,
 }
 
 impl TestbedError {
-    /// A call that fails only when the host is out of something.
+    /// Error of a call that fails only if the host lacks a resource.
     pub(crate) fn call(what: impl Into<String>, source: impl Into<io::Error>) -> TestbedError {
         HostError::call(what, source).into()
     }

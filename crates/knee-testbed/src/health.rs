@@ -1,4 +1,4 @@
-//! Whether a run was sound: a real-time ground that was late proves nothing.
+//! Soundness of a run: a late real-time ground proves nothing.
 //!
 //! | what | degraded | invalid |
 //! | --- | --- | --- |
@@ -9,10 +9,9 @@
 //! | self-check: median RTT is off by | over 0.5 ms | over 5 ms, or unanswered |
 //! | self-check: rate is off by | over 1 % | over 5 %, or incomplete |
 //!
-//! 0.5 ms is under 1 % of an RTT of 60 ms, the tolerance that the median RTT
-//! has to meet is ten times as much; a stall of 20 ms and more is what
-//! real-time throttling makes (50 ms in each second), and one such stall is a
-//! burst of a size that no link of the scenario makes.
+//! 0.5 ms is under 1 % of an RTT of 60 ms, and the tolerance of the median RTT is ten times as
+//! much. Stalls of 20 ms and more result from real-time throttling (50 ms in each second), and one
+//! such stall causes a burst larger than any link of the scenario does.
 
 use crate::probe::PathProbe;
 use crate::self_check::PathCheck;
@@ -28,31 +27,31 @@ const STOLEN_DEGRADED: f64 = 0.02;
 const STOLEN_INVALID: f64 = 0.1;
 const RTT_ERROR_DEGRADED_S: f64 = 0.0005;
 const RTT_ERROR_INVALID_S: f64 = 0.005;
-/// The burst lasts 0.1 s, and a thread that may come late times its ends.
+/// The burst lasts 0.1 s, and a possibly late thread times its ends.
 const RATE_ERROR_DEGRADED: f64 = 0.01;
 const RATE_ERROR_INVALID: f64 = 0.05;
 
-/// How a run went, as far as the host is concerned.
+/// Condition of the host during a run.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Health {
-    /// How the emulator went.
+    /// Lateness and stalls of the emulator.
     pub emulator: Tally,
-    /// Packets that queues of TUN devices dropped, unseen by any link.
+    /// Packets dropped by queues of TUN devices, unseen by any link.
     pub tun_dropped_packets: u64,
     /// CPU time of the emulator over the run's duration.
     pub cpu: f64,
-    /// CPU time that the hypervisor took away, of all.
+    /// Fraction of CPU time taken by the hypervisor.
     pub stolen: f64,
     /// Delay and rate of each path before the run.
     pub self_check: Vec<PathCheck>,
     /// Round trips of each path during the run.
     pub probes: Vec<PathProbe>,
-    /// What the host did not permit.
+    /// Privileges that the host denied.
     pub warnings: Vec<String>,
 }
 
 impl Health {
-    /// The verdict with its reason; empty where there is nothing to say.
+    /// The verdict with its reason, which is empty if there is none.
     pub fn verdict(&self) -> (Verdict, String) {
         let ours = [self.late(), self.stalled(), self.dropped(), self.stolen()];
         let checks = self.self_check.iter().flat_map(|check| [delay_off(check), rate_off(check)]);

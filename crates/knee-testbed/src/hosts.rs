@@ -1,25 +1,24 @@
-//! The two hosts of a run: a namespace each, and a TUN device at both ends of
-//! each path.
+//! The two hosts of a run: a namespace each, and a TUN device at both ends of each path.
 
 use crate::TestbedError;
 use knee_emulator::Tun;
 use knee_host::{HostError, Namespace, Routing};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// Packets that a TUN device's queue holds. A host may send a whole window at
-/// once, and what overflows here no link would count.
+/// Queue length of a TUN device, packets. A host may send a whole window at once, and no link would
+/// count an overflow here.
 const QUEUE_PACKETS: u32 = 50_000;
 
-/// Which end of the paths.
+/// End of the paths.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
-    /// The host from which the forward direction of every path leads.
+    /// The host at the start of every forward path.
     Sender,
-    /// The host to which it leads.
+    /// The host at the end of every forward path.
     Receiver,
 }
 
-/// Which IP.
+/// IP version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Family {
     /// IPv4, which every path has.
@@ -28,16 +27,16 @@ pub enum Family {
     V6,
 }
 
-/// What the devices at both ends of a path are set to.
+/// Settings of the devices at both ends of a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PathSettings {
-    /// IP bytes of the largest packet.
+    /// MTU, bytes.
     pub mtu: u32,
-    /// A flow uses IPv6.
+    /// Whether a flow uses IPv6.
     pub v6: bool,
 }
 
-/// Both hosts; dropping this takes them down.
+/// Both hosts, which are removed when this is dropped.
 #[derive(Debug)]
 pub struct Hosts {
     /// Namespace of the host at [`End::Sender`].
@@ -48,17 +47,17 @@ pub struct Hosts {
 }
 
 impl Hosts {
-    /// Sets up both, and the devices between which the emulator stands: of
-    /// path p the sender's is 2p, the receiver's 2p + 1.
+    /// Sets up both hosts, and the devices between which the emulator runs: for path p the sender's
+    /// is 2p, the receiver's 2p + 1.
     ///
-    /// `prepare` sets what a ground sets besides: it runs once within each host,
-    /// before the host has a device. What needs the devices is set afterwards,
-    /// by [`Namespace::within`] of either host.
+    /// `prepare` applies further settings of the ground: it runs once within each host, before the
+    /// host has a device. Settings that need devices are applied afterwards, with
+    /// [`Namespace::within`] of either host.
     ///
     /// # Errors
     ///
-    /// [`TestbedError::Host`] where the host does not permit namespaces or
-    /// devices, and that of `prepare`.
+    /// [`TestbedError::Host`] if the host does not permit namespaces or devices, and errors of
+    /// `prepare`.
     pub fn create(
         paths: &[PathSettings],
         prepare: impl Fn(End) -> Result<(), HostError> + Sync,
@@ -78,12 +77,12 @@ impl Hosts {
         Ok((hosts, devices.collect()))
     }
 
-    /// What the devices of each path were set to.
+    /// Settings of the devices of each path.
     pub fn paths(&self) -> &[PathSettings] {
         &self.paths
     }
 
-    /// Packets that queues of TUN devices have dropped.
+    /// Packets dropped by queues of TUN devices.
     pub(crate) fn dropped_packets(&self) -> Result<u64, HostError> {
         let count = || {
             let mut routing = Routing::open()?;
@@ -94,7 +93,7 @@ impl Hosts {
     }
 }
 
-/// The address of one end of a path.
+/// Address of one end of a path.
 pub fn address(path: usize, end: End, family: Family) -> IpAddr {
     let host = if end == End::Sender { 1 } else { 2 };
     match family {
@@ -105,7 +104,7 @@ pub fn address(path: usize, end: End, family: Family) -> IpAddr {
     }
 }
 
-/// The path to which an address of [`address`] belongs; none: another's.
+/// The path to which an address of [`address`] belongs; `None` for other addresses.
 pub fn path_of(address: IpAddr) -> Option<usize> {
     match address {
         IpAddr::V4(v4) => {

@@ -1,21 +1,20 @@
-//! What every ground with real packets has around it: two hosts, the links and
-//! routes of a scenario between them, and the course of a run.
+//! Common environment of all grounds with real packets: two hosts, the links and routes of a
+//! scenario between them, and the execution of a run.
 //!
-//! Each host is a network namespace (`knee-host`); TUN devices join both to an
-//! emulator that drives `knee-link` with the real clock (`knee-emulator`). It
-//! needs namespaces and TUN, nothing else of the kernel, and runs no tool. What
-//! it makes has no name and vanishes with the process. A ground brings the
-//! applications with their transport:
+//! Each host is a network namespace (`knee-host`); TUN devices join both to an emulator that drives
+//! `knee-link` with the real clock (`knee-emulator`). It requires only namespaces and TUN of the
+//! kernel, and runs no tools. What it creates has no name and vanishes with the process. A ground
+//! provides the applications with their transport:
 //!
-//! 1. [`Hosts::create`], with the size of packets of each path and what else
-//!    the ground sets in each host;
+//! 1. [`Hosts::create`], with the packet size of each path and the ground's
+//!    settings of each host;
 //! 2. [`Testbed::self_check`], which measures every path before the run;
 //! 3. [`Testbed::play`], which runs the ground's applications beside emulator
-//!    and probes, and puts the records together;
-//! 4. [`Health`], which says whether the run was sound.
+//!    and probes, and assembles the records;
+//! 4. [`Health`], which states whether the run was sound.
 //!
-//! What this crate never does: know a transport or open a flow, print, leave
-//! something behind, hide that the host was too slow (see [`Health`]).
+//! What this crate never does: know a transport or open a flow, print, leave anything behind, hide
+//! that the host was too slow (see [`Health`]).
 
 mod error;
 mod health;

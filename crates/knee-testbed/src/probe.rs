@@ -1,12 +1,11 @@
-//! An independent look at the paths: UDP datagrams that a host sends and the
-//! other sends back, beside the flows or before them.
+//! Independent measurement of the paths: UDP datagrams that one host sends and the other returns,
+//! before and during a run.
 //!
-//! What is measured is the network, as the host's kernel sees it, and not how
-//! soon a thread of ours wakes: an arrival is timed by the kernel
-//! (SO_TIMESTAMPNS), and the time that a probe spent with the thread that
-//! sends it back is told in the answer and taken off, as in TWAMP (RFC 5357,
-//! section 4.2.1). The way from the sending thread into the device and the
-//! emulator's own lateness are in it.
+//! This measures the network as seen by the host's kernel, independent of when our threads wake:
+//! the kernel timestamps arrivals (SO_TIMESTAMPNS), and the answer reports the time that a probe
+//! spent in the answering thread, which is subtracted, as in TWAMP (RFC 5357, section 4.2.1). The
+//! result includes the path from the sending thread into the device, and the emulator's own
+//! lateness.
 
 use crate::TestbedError;
 use crate::hosts::{End, Family, address};
@@ -24,24 +23,23 @@ use std::net::UdpSocket;
 use std::os::fd::{AsFd, AsRawFd};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// IP bytes of a probe: IPv4, UDP, the time at which it was sent and the time
-/// that it spent at the far end.
+/// IP size of a probe, bytes: IPv4, UDP, the time of sending, and the time spent at the far end.
 pub const PROBE_BYTES: u64 = 20 + 8 + PAYLOAD_BYTES as u64;
 
 const PAYLOAD_BYTES: usize = 8 + 8;
 
-/// IPv4 and UDP.
+/// IPv4 and UDP headers, bytes.
 const HEADER_BYTES: u32 = 28;
-/// Payload of the largest datagram.
+/// Maximum payload of a datagram, bytes.
 const DATAGRAM_BYTES_MAX: u32 = 65_535 - HEADER_BYTES;
-/// Datagrams that Linux makes of one call (UDP_MAX_SEGMENTS, 64 at first).
+/// Maximum datagrams per call in Linux (UDP_MAX_SEGMENTS, originally 64).
 const SEGMENTS_MAX: u32 = 64;
 const PORT: u16 = 9_000;
-/// Holds what arrives while the thread does not run.
+/// Socket buffer for datagrams that arrive while the thread does not run, bytes.
 const SOCKET_BYTES: u32 = 1 << 26;
-/// The longest sleep: how soon a request to stop is seen.
+/// Maximum sleep, and so the delay of a stop.
 pub const SLEEP_MAX: Time = Time::from_millis(20);
-/// A probe takes at most this share of a path's rate.
+/// Probes take at most this fraction of a path's rate: one in so many.
 const SHARE_MAX: u64 = 500;
 
 /// Round trips of one path.
@@ -51,13 +49,13 @@ pub struct PathProbe {
     pub path: usize,
     /// Probes sent.
     pub sent: u64,
-    /// When a probe was sent, and how long it took there and back.
+    /// Time of sending and round-trip time of each answered probe.
     pub round_trips: Vec<(Time, Time)>,
 }
 
 impl PathProbe {
-    /// The RTT that a share of the answered probes, in `0.0..=1.0`, does not
-    /// exceed; none: no probe was answered.
+    /// The RTT quantile at `share`, in `0.0..=1.0`, of the answered probes; `None` if none was
+    /// answered.
     pub fn rtt_at(&self, share: f64) -> Option<Time> {
         let mut rtts: Vec<Time> = self.round_trips.iter().map(|(_, rtt)| *rtt).collect();
         rtts.sort_unstable();
@@ -66,14 +64,14 @@ impl PathProbe {
     }
 }
 
-/// How often a path of this rate is probed: every 20 ms, or as seldom as
-/// keeps the probes to a five hundredth of the rate.
+/// Probing interval of a path with this rate: 20 ms, or longer to limit probes to 1/500 of the
+/// rate.
 pub fn interval(rate: Option<Rate>) -> Time {
     let cost = rate.map_or(Time::ZERO, |rate| rate.time_for(PROBE_BYTES * SHARE_MAX));
     cost.max(Time::from_millis(20))
 }
 
-/// Sends back what comes, until told to stop; in the receiver's namespace.
+/// Answers probes until told to stop; call it in the receiver's namespace.
 pub fn echo(sockets: &[UdpSocket], stop: &AtomicBool) -> Result<(), TestbedError> {
     let mut bytes = [0; PAYLOAD_BYTES];
     while !stop.load(Ordering::Relaxed) {
@@ -84,7 +82,7 @@ pub fn echo(sockets: &[UdpSocket], stop: &AtomicBool) -> Result<(), TestbedError
                 };
                 let stay = arrival.stamp.map_or(Time::ZERO, age);
                 bytes[8..].copy_from_slice(&stay.as_nanos().to_ne_bytes());
-                // What cannot be sent is a probe that is lost.
+                // A failure to send counts as a lost probe.
                 let _ = sendto(sockets[path].as_raw_fd(), &bytes, &from, MsgFlags::empty());
             }
         }
@@ -92,15 +90,15 @@ pub fn echo(sockets: &[UdpSocket], stop: &AtomicBool) -> Result<(), TestbedError
     Ok(())
 }
 
-/// A datagram that came.
+/// A received datagram.
 struct Arrival {
     len: usize,
     from: Option<SockaddrIn>,
-    /// When the kernel got it.
+    /// Time of arrival in the kernel.
     stamp: Option<TimeSpec>,
 }
 
-/// The next datagram; none: there is none now.
+/// Receives the next datagram; `None` if none is waiting.
 fn take(socket: &UdpSocket, bytes: &mut [u8]) -> Option<Arrival> {
     let mut control = nix::cmsg_space!(TimeSpec);
     let mut parts = [IoSliceMut::new(bytes)];
@@ -118,12 +116,12 @@ fn take(socket: &UdpSocket, bytes: &mut [u8]) -> Option<Arrival> {
     Some(Arrival { len: message.bytes, from: message.address, stamp })
 }
 
-/// The sockets that [`echo`] serves, one per path.
+/// Creates the sockets of [`echo`], one per path.
 pub fn echo_sockets(paths: usize) -> Result<Vec<UdpSocket>, TestbedError> {
     (0..paths).map(|path| socket(path, End::Receiver, PORT)).collect()
 }
 
-/// The sockets that [`Prober`] sends from, one per path.
+/// Creates the sockets of [`Prober`], one per path.
 pub fn probe_sockets(paths: usize) -> Result<Vec<UdpSocket>, TestbedError> {
     let connected = |path| {
         let socket = socket(path, End::Sender, 0)?;
@@ -138,7 +136,7 @@ fn socket(path: usize, end: End, port: u16) -> Result<UdpSocket, TestbedError> {
     let open = || {
         let socket = UdpSocket::bind((address(path, end, Family::V4), port))?;
         socket.set_nonblocking(true)?;
-        // Forced, or as much as net.core.rmem_max lets a user have.
+        // Forced if privileged, otherwise limited by net.core.rmem_max.
         set_option(&socket, libc::SOL_SOCKET, libc::SO_RCVBUFFORCE, SOCKET_BYTES)
             .or_else(|_| set_option(&socket, libc::SOL_SOCKET, libc::SO_RCVBUF, SOCKET_BYTES))?;
         setsockopt(&socket, sockopt::ReceiveTimestampns, &true)?;
@@ -147,7 +145,7 @@ fn socket(path: usize, end: End, port: u16) -> Result<UdpSocket, TestbedError> {
     open().map_err(|source: io::Error| TestbedError::call("open a probe's socket", source))
 }
 
-/// The sockets that have something to read.
+/// Waits for sockets with datagrams to read.
 fn wait(sockets: &[UdpSocket], span: Time) -> Result<Vec<usize>, TestbedError> {
     let mut polled: Vec<PollFd<'_>> =
         sockets.iter().map(|socket| PollFd::new(socket.as_fd(), PollFlags::POLLIN)).collect();
@@ -159,7 +157,7 @@ fn wait(sockets: &[UdpSocket], span: Time) -> Result<Vec<usize>, TestbedError> {
     Ok((0..sockets.len()).filter(ready).collect())
 }
 
-/// Probes all paths from the sender's host.
+/// Sends probes over all paths from the sender's host.
 pub struct Prober {
     sockets: Vec<UdpSocket>,
     intervals: Vec<Time>,
@@ -168,13 +166,13 @@ pub struct Prober {
 }
 
 impl Prober {
-    /// One interval per path.
+    /// Creates a prober with an interval for each path.
     pub fn new(sockets: Vec<UdpSocket>, intervals: Vec<Time>, clock: Clock) -> Prober {
         let paths = (0..sockets.len()).map(|path| PathProbe { path, ..PathProbe::default() });
         Prober { paths: paths.collect(), sockets, intervals, clock }
     }
 
-    /// Probes until `until` or told to stop; waits for no answer.
+    /// Probes until `until` or a stop, without waiting for the last answers.
     pub fn run(mut self, until: Time, stop: &AtomicBool) -> Result<Vec<PathProbe>, TestbedError> {
         let mut due = vec![Time::ZERO; self.sockets.len()];
         let mut now = self.clock.now();
@@ -198,7 +196,7 @@ impl Prober {
     fn send(&mut self, path: usize) {
         let mut bytes = [0; PAYLOAD_BYTES];
         bytes[..8].copy_from_slice(&self.clock.now().as_nanos().to_ne_bytes());
-        // What cannot be sent counts as lost.
+        // A failure to send counts as a loss.
         let _ = self.sockets[path].send(&bytes);
         self.paths[path].sent += 1;
     }
@@ -221,8 +219,8 @@ impl Prober {
     }
 }
 
-/// Sends datagrams of so many IP bytes as fast as they go: many in one call
-/// (UDP segmentation offload), to be faster than the link.
+/// Sends datagrams of `ip_bytes` as fast as possible: many per call (UDP segmentation offload), to
+/// exceed the rate of the link.
 pub fn send_burst(socket: &UdpSocket, ip_bytes: u32, packets: u32) -> Result<(), TestbedError> {
     let payload = ip_bytes - HEADER_BYTES;
     let segment = |bytes: u32| {
@@ -235,15 +233,15 @@ pub fn send_burst(socket: &UdpSocket, ip_bytes: u32, packets: u32) -> Result<(),
     let mut left = packets;
     while left > 0 {
         let now = left.min(at_once);
-        // TUN takes what it is given; one that it does not is missed later.
+        // TUN accepts everything; a rejected datagram shows as missing later.
         let _ = socket.send(&bytes[..(now * payload) as usize]);
         left -= now;
     }
     segment(0)
 }
 
-/// The rate at which a burst of such datagrams arrives, from the first to
-/// the last; none if not all have come by `until`.
+/// Rate at which a burst of such datagrams arrives, from the first to the last; `None` if some are
+/// missing at `until`.
 pub fn receive_burst(
     socket: &UdpSocket,
     (ip_bytes, packets): (u32, u32),
@@ -255,7 +253,7 @@ pub fn receive_burst(
     while clock.now() < until {
         wait(std::slice::from_ref(socket), SLEEP_MAX)?;
         while let Some(arrival) = take(socket, &mut bytes) {
-            // Probes come here too.
+            // Skips probes.
             if arrival.len + HEADER_BYTES as usize != ip_bytes as usize {
                 continue;
             }
@@ -277,8 +275,7 @@ pub fn receive_burst(
 mod tests {
     use super::*;
 
-    /// 44 bytes of 10 Mbit/s take 35.2 µs, five hundred times that is
-    /// 17.6 ms; of 1 Mbit/s 176 ms.
+    /// 44 bytes at 10 Mbit/s take 35.2 µs, and 500 times that is 17.6 ms; at 1 Mbit/s it is 176 ms.
     #[test]
     fn probes_are_a_small_part_of_the_load() {
         let every = |mbit: u64| interval(Some(Rate::from_bits_per_second(mbit * 1_000_000)));

@@ -1,13 +1,13 @@
-//! The links that a run needs and the way of each packet through them.
+//! Links of a run, and the route of each packet through them.
 
 use knee_emulator::Routes;
 use knee_link::Config;
 use knee_scenario::{Link, Reverse, Scenario, link_stream};
 use rand_chacha::ChaCha8Rng;
 
-/// Links, each with its random stream, and a route for each device: of path p
-/// the sender's is 2p, the receiver's 2p + 1. The scenario's links come first;
-/// behind them stands a pure delay for each path whose way back is one.
+/// Links with their random streams, and a route for each device: for path p the sender's is 2p, the
+/// receiver's 2p + 1. The scenario's links come first, followed by a pure delay for each path that
+/// has one as its reverse path.
 pub fn links_and_routes(scenario: &Scenario) -> (Vec<(Config, ChaCha8Rng)>, Routes) {
     let (mut links, mut routes) = (scenario.links.clone(), Routes::default());
     for (index, path) in scenario.paths.iter().enumerate() {

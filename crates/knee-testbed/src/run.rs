@@ -1,4 +1,4 @@
-//! One run from beginning to end.
+//! Execution of a run.
 
 use crate::hosts::Hosts;
 use crate::probe::{Prober, echo, echo_sockets, interval, probe_sockets};
@@ -18,41 +18,40 @@ use std::net::UdpSocket;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, ScopedJoinHandle};
 
-/// How often the run looks at its [`Control`].
+/// Interval at which the run checks its [`Control`].
 const CONTROL_PERIOD: Time = Time::from_millis(20);
 
-/// Whether the host permits what every run needs: network namespaces and TUN
-/// devices. What it makes to find out is gone when it returns.
+/// Checks that the host permits network namespaces and TUN devices, which every run needs. Leaves
+/// nothing behind.
 ///
 /// # Errors
 ///
-/// [`TestbedError::Host`], with what to do.
+/// [`TestbedError::Host`], with advice.
 pub fn check_host() -> Result<(), TestbedError> {
     Ok(Namespace::create()?.within(|| Tun::create("knee0").map(drop))?)
 }
 
-/// The two hosts of a run, and the scenario between them.
+/// A scenario between the two hosts of a run.
 #[derive(Clone, Copy, Debug)]
 pub struct Testbed<'a> {
-    /// What the run is of: links, paths, duration and interval of samples.
+    /// The scenario: links, paths, duration and sampling interval.
     pub scenario: &'a Scenario,
-    /// Set up for the paths of the scenario.
+    /// The hosts, created for the scenario's paths.
     pub hosts: &'a Hosts,
 }
 
 impl Testbed<'_> {
-    /// Plays the scenario to its end, or until `control` says to stop.
+    /// Runs the scenario to its end, or until `control` requests a stop.
     ///
-    /// `applications` runs on a thread of its own, with the clock of the run and
-    /// the flag that ends it. It returns at the end of the scenario, or soon
-    /// after the flag is set, and the run ends with it. Its records have flows,
-    /// paths, objects, samples of flows and paths, connections and transfers;
-    /// links, classes, end, cost, epoch and rates are filled in here.
+    /// `applications` runs on a separate thread, with the clock of the run and the flag that ends
+    /// it. It returns at the end of the scenario, or soon after the flag is set, and the run ends
+    /// with it. It returns records with flows, paths, objects, samples of flows and paths,
+    /// connections and transfers; links, classes, end, cost, epoch and rates are added here.
     ///
     /// # Errors
     ///
-    /// That of `applications`; [`TestbedError::Host`] where the host is out of
-    /// something; [`TestbedError::Panicked`] where a thread of the run did.
+    /// Errors of `applications`; [`TestbedError::Host`] if the host lacks a resource;
+    /// [`TestbedError::Panicked`] if a thread of the run panicked.
     pub fn play<E: From<TestbedError> + Send>(
         &self,
         checked: Checked,
@@ -86,7 +85,7 @@ impl Testbed<'_> {
         health.self_check = checked.paths;
         health.probes = probes;
         health.stolen = CpuTime::read().stolen_since(cpu);
-        // Their counters go with them.
+        // The counters vanish with the devices.
         health.tun_dropped_packets = self.hosts.dropped_packets().map_err(TestbedError::from)?;
         drop(devices);
         let end = health.emulator.duration.min(self.scenario.duration);
@@ -107,7 +106,7 @@ impl Testbed<'_> {
         Ok((records.with_rates(self.scenario), health))
     }
 
-    /// Opens the sockets of all probes: those of the sender, those of the receiver.
+    /// Creates the sockets of all probes, the sender's and the receiver's.
     fn probe_sockets(&self) -> Result<(Vec<UdpSocket>, Vec<UdpSocket>), TestbedError> {
         let paths = self.hosts.paths().len();
         let far = self.hosts.receiver.within(|| echo_sockets(paths))?;
@@ -134,7 +133,7 @@ impl Testbed<'_> {
             sample_interval: self.scenario.sample_interval,
             duration: self.scenario.duration,
         };
-        // Those of the scenario, which come first.
+        // Only the scenario's links, which come first.
         let sampled = self.scenario.links.len();
         let (mut links, mut classes) = (Vec::new(), Vec::new());
         let mut sample = |now: Time, emulated: &mut [Link<IpPacket>]| {
@@ -144,7 +143,7 @@ impl Testbed<'_> {
             }
         };
         let outcome = Emulator::new(plan, devices, clock, &mut sample).run(stop);
-        // Whatever happened, the others must not wait for packets.
+        // Even after an error the other threads must not wait for packets.
         stop.store(true, Ordering::Relaxed);
         let Outcome { tally, devices } = outcome?;
         let duration = tally.duration.as_secs_f64().max(1e-9);
@@ -158,13 +157,13 @@ impl Testbed<'_> {
     }
 }
 
-/// Nanoseconds since 1970 (UTC); zero: the host does not know.
+/// Nanoseconds since 1970 (UTC); 0 if the host does not know.
 fn unix_time_ns() -> u64 {
     let now = clock_gettime(ClockId::CLOCK_REALTIME);
     now.map_or(0, |now| now.tv_sec() as u64 * 1_000_000_000 + now.tv_nsec() as u64)
 }
 
-/// What the emulator leaves of a run.
+/// Results of the emulator.
 struct Emulated {
     health: Health,
     links: Vec<LinkSample>,
@@ -172,7 +171,7 @@ struct Emulated {
     devices: Vec<Tun>,
 }
 
-/// Carries requests to stop into the run and its time out of it.
+/// Passes stop requests into the run, and its current time out of it.
 fn supervise<T>(
     applications: &ScopedJoinHandle<'_, T>,
     clock: Clock,
@@ -184,7 +183,7 @@ fn supervise<T>(
             stop.store(true, Ordering::Relaxed);
         }
         control.now_ns.store(clock.now().as_nanos(), Ordering::Relaxed);
-        // Interrupted or not: the loop looks again.
+        // Interrupted or not, the loop checks again.
         let _ = ppoll(&mut [], Some(timespec(CONTROL_PERIOD)), None);
     }
 }

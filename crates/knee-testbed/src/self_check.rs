@@ -1,8 +1,7 @@
-//! What the emulator gives on this host, now, before a run: delay and rate
-//! of every path, measured with UDP and held against what was asked for.
+//! Self-check of the emulator on this host before a run: measures delay and rate of every path with
+//! UDP and compares them with the scenario.
 //!
-//! The links are those of the scenario as they are at the start, without
-//! loss, AQM and a limit to their queue.
+//! The links have their initial settings, without loss, AQM and queue limit.
 
 use crate::probe::{
     PROBE_BYTES, PathProbe, Prober, SLEEP_MAX, echo, echo_sockets, probe_sockets, receive_burst,
@@ -20,66 +19,63 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 
-/// Time between two probes.
+/// Interval between probes.
 const PROBE_INTERVAL: Time = Time::from_millis(4);
-/// How long answered probes are sent.
+/// Duration of probing.
 const PROBING: Time = Time::from_millis(200);
-/// How long a burst lasts on its link.
+/// Duration of a burst on its link.
 const BURST: Time = Time::from_millis(100);
-/// Fewer datagrams would measure the clock, more the memory.
+/// Fewer datagrams would measure the clock, more would measure the memory.
 const BURST_PACKETS: std::ops::RangeInclusive<u64> = 10..=10_000;
-/// Time for the receiving thread to get to its socket: it may sleep for as long
-/// as it answers probes before it sees that they are over.
+/// Delay for the receiving thread to reach its socket: it may sleep this long after the last probe
+/// before it notices the end of probing.
 const HEAD_START: Time = Time::from_nanos(SLEEP_MAX.as_nanos() + 5_000_000);
 
-/// What a path was to be and what it was.
+/// Expected and measured properties of a path.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PathCheck {
     /// Path, by its index in the scenario.
     pub path: usize,
     /// RTT of a probe over the links of the scenario.
     pub rtt_expected: Time,
-    /// Median RTT of the probes; none: none was answered.
+    /// Median RTT of the probes; `None` if none was answered.
     pub rtt: Option<Time>,
-    /// Rate of the slowest link; none: unlimited, or a trace.
+    /// Rate of the slowest link; `None` if unlimited or a trace.
     pub rate_expected: Option<Rate>,
-    /// Rate at which a burst arrived; none: it did not, or was not sent.
+    /// Rate at which a burst arrived; `None` if it did not, or was not sent.
     pub rate: Option<Rate>,
 }
 
 impl PathCheck {
-    /// How much longer the RTT is than it should be, negative: shorter;
-    /// seconds.
+    /// Error of the RTT, positive if it is too long, seconds.
     pub fn rtt_error_s(&self) -> Option<f64> {
         Some(self.rtt?.as_secs_f64() - self.rtt_expected.as_secs_f64())
     }
 
-    /// Rate over what it should be, less one.
+    /// Relative error of the rate.
     pub fn rate_error(&self) -> Option<f64> {
         let (rate, expected) = (self.rate?, self.rate_expected?);
         Some(rate.as_bits_per_second() as f64 / expected.as_bits_per_second() as f64 - 1.0)
     }
 }
 
-/// Devices that a self-check has gone over, and what it found: what
-/// [`Testbed::play`] takes.
+/// Checked devices and the results of the check, as required by [`Testbed::play`].
 #[derive(Debug)]
 pub struct Checked {
     /// Delay and rate of each path.
     pub paths: Vec<PathCheck>,
-    /// As [`Hosts::create`](crate::Hosts::create) gave them.
+    /// Devices from [`Hosts::create`](crate::Hosts::create).
     pub(crate) devices: Vec<Tun>,
 }
 
 impl Testbed<'_> {
-    /// Checks every path, over the devices of [`Hosts::create`](crate::Hosts::create).
-    /// Whether what it finds is good enough, [`Health::verdict`](crate::Health::verdict)
-    /// of the run says.
+    /// Checks every path over the devices from [`Hosts::create`](crate::Hosts::create). The run's
+    /// [`Health::verdict`](crate::Health::verdict) judges the results.
     ///
     /// # Errors
     ///
-    /// [`TestbedError::Host`] where the host is out of something, or takes no
-    /// probe; a path that is not as it should be is none.
+    /// [`TestbedError::Host`] if the host lacks a resource or accepts no probe; a path outside of
+    /// its tolerance is no error.
     pub fn self_check(&self, devices: Vec<Tun>) -> Result<Checked, TestbedError> {
         let Testbed { scenario, hosts } = self;
         let (mut links, routes) = links_and_routes(scenario);
@@ -141,7 +137,7 @@ impl Stage {
                 realtime::prepare(realtime::PROBE);
                 let probes = stage.probe(near, probing);
                 let rates = stage.send_bursts(near, &begin, &told);
-                // The receiving thread ends with the channel.
+                // Closing the channel ends the receiving thread.
                 drop(begin);
                 Ok::<_, TestbedError>((probes?, rates?))
             });
@@ -185,7 +181,7 @@ impl Stage {
                 rates.push(None);
                 continue;
             }
-            // Interrupted: the head start is a little shorter.
+            // If interrupted, the head start is slightly shorter.
             let _ = ppoll(&mut [], Some(timespec(HEAD_START)), None);
             send_burst(&near[path], ip_bytes, packets)?;
             rates.push(told.recv().unwrap_or(None));
@@ -214,7 +210,7 @@ impl Stage {
     }
 }
 
-/// A link as it is at the start, with nothing that chance or load decides.
+/// A link with its initial settings, without effects of chance and load.
 fn nominal(config: &Config) -> Config {
     let (_, delay) = config.delay.base.0[0];
     Config {

@@ -1,5 +1,5 @@
-//! One connection over one bottleneck, in the simplest loop that will do:
-//! whatever is due next happens next. It shares no code with the simulator.
+//! One connection over one bottleneck in a minimal event loop: the next due event happens next.
+//! Shares no code with the simulator.
 
 use knee_cc::{Controller, Ecn};
 use knee_link::Link;
@@ -8,17 +8,17 @@ use knee_units::Time;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::SeedableRng;
 
-/// IP and TCP header with timestamps.
+/// IP and TCP headers with timestamps, bytes.
 const HEADER: u32 = 52;
 
-/// What travels, both ways.
+/// A packet in either direction.
 #[derive(Debug)]
 pub enum Packet {
-    /// A segment, and how it is marked.
+    /// A segment with its ECN codepoint.
     Data {
-        /// What it carries.
+        /// The segment.
         segment: Segment,
-        /// Its codepoint.
+        /// The codepoint.
         ecn: Ecn,
     },
     /// An acknowledgement.
@@ -48,22 +48,22 @@ impl knee_link::Packet for Packet {
     }
 }
 
-/// A connection, the bottleneck, and a way back that drops nothing.
+/// A connection over the bottleneck, with a lossless reverse path.
 pub struct Bottleneck {
-    /// Sends what the test writes.
+    /// Sends the test's data.
     pub sender: Sender,
-    /// Delivers it.
+    /// Delivers the data.
     pub receiver: Receiver,
-    /// The bottleneck.
+    /// Forward link.
     pub forward: Link<Packet>,
     back: Link<Packet>,
-    /// When the sender is asked again what to send: after a pause of the
-    /// application, the time of the next write.
+    /// Time at which the sender is polled again: after a pause of the application, the time of the
+    /// next write.
     pub pacing: Time,
 }
 
 impl Bottleneck {
-    /// With nothing to send yet.
+    /// Creates a connection with no data to send.
     pub fn new(
         settings: &Config,
         controller: Box<dyn Controller>,
@@ -80,7 +80,7 @@ impl Bottleneck {
         }
     }
 
-    /// Does all that is due up to then.
+    /// Processes all events up to a time.
     pub fn run_until(&mut self, end: Time) {
         loop {
             let links = self.forward.next_time().min(self.back.next_time());
@@ -123,7 +123,7 @@ impl Bottleneck {
             match self.sender.poll_transmit(now) {
                 Transmit::Segment(segment) => {
                     let ecn = self.sender.ecn();
-                    // What the link drops, it counts.
+                    // The link counts its drops.
                     let _ = self.forward.send(now, Packet::Data { segment, ecn });
                 }
                 Transmit::At(time) => break time,

@@ -1,11 +1,9 @@
-//! For tests alone: [random scenarios](scenario), a
-//! [connection over one bottleneck](bottleneck), and tests that need something
-//! of the host: root, TUN, BPF, processors that nobody else keeps busy. Only at
-//! run time is it known whether it is there, and Rust's own harness cannot skip
-//! a test any more then.
+//! Support for tests: [random scenarios](scenario), a [connection over one bottleneck](bottleneck),
+//! and tests that require something of the host: root, TUN, BPF, or idle processors. Whether that
+//! is available is known only at run time, when Rust's own harness can no longer skip a test.
 //!
-//! A test returns why it did not run; [`trials!`] lists the tests of a file
-//! built with `harness = false`, and [`run`] is its `main`.
+//! A test returns the reason if it did not run; [`trials!`] lists the tests of a file built with
+//! `harness = false`, and [`run`] is its `main`.
 //!
 //! What this crate never does: count a test as passed that did not run.
 
@@ -23,16 +21,16 @@ use std::process::ExitCode;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::{env, thread};
 
-/// Why a test did not run, be it in CI or elsewhere.
+/// Why a test did not run, in CI or elsewhere.
 #[derive(Debug)]
 pub struct Skipped(pub String);
 
 impl Skipped {
-    /// The host lacks something that CI has.
+    /// The host lacks something that CI provides.
     ///
     /// # Panics
     ///
-    /// Where `KNEE_REQUIRE_ROOT_TESTS` is set, as in CI: there the test fails.
+    /// If `KNEE_REQUIRE_ROOT_TESTS` is set, as in CI: the test fails there.
     #[must_use]
     pub fn lack(why: impl Display) -> Skipped {
         assert!(env::var_os("KNEE_REQUIRE_ROOT_TESTS").is_none(), "{why}");
@@ -40,13 +38,13 @@ impl Skipped {
     }
 }
 
-/// The functions named, `fn() -> Result<(), Skipped>`, as tests of these names.
+/// Lists functions, `fn() -> Result<(), Skipped>`, as tests named after them.
 #[macro_export]
 macro_rules! trials {
     ($($test:path),* $(,)?) => { [$($crate::trial(stringify!($test), $test)),*] };
 }
 
-/// A test that a panic fails.
+/// Creates a test, which fails on a panic.
 #[must_use]
 pub fn trial(name: &str, test: fn() -> Result<(), Skipped>) -> Trial {
     Trial::ignorable_test(name, move || match test() {
@@ -55,16 +53,15 @@ pub fn trial(name: &str, test: fn() -> Result<(), Skipped>) -> Trial {
     })
 }
 
-/// Runs the tests that the command line chooses, as Rust's harness does.
+/// Runs the tests selected on the command line, as Rust's harness does.
 #[must_use]
 pub fn run(trials: impl IntoIterator<Item = Trial>) -> ExitCode {
     let trials: Vec<Trial> = trials.into_iter().collect();
     libtest_mimic::run(&arguments(env::args_os(), &trials), trials).exit_code()
 }
 
-/// `cargo test` hands the same filters to all tests, and any number of them:
-/// where `libtest_mimic` takes one, the names that none of them fits are left
-/// out one by one.
+/// Parses the arguments. `cargo test` passes any number of filters to all tests, but
+/// `libtest_mimic` accepts one: names that match none of them are skipped individually.
 fn arguments(line: impl IntoIterator<Item = OsString>, trials: &[Trial]) -> Arguments {
     let several = |filter: clap::Arg| filter.num_args(1..).action(ArgAction::Append);
     let matches = Arguments::command().mut_arg("filter", several).get_matches_from(line);
@@ -80,15 +77,15 @@ fn arguments(line: impl IntoIterator<Item = OsString>, trials: &[Trial]) -> Argu
     Arguments { filter: None, exact: true, skip, ..arguments }
 }
 
-/// The host's network and its processors, for this test alone: real time is
-/// not to be shared.
+/// Locks the host's network and processors for this test, since tests in real time disturb each
+/// other.
 ///
 /// # Errors
 ///
-/// Where TUN devices or network namespaces are not to be had.
+/// If TUN devices or network namespaces are not available.
 pub fn turn() -> Result<MutexGuard<'static, ()>, Skipped> {
-    // Before the host is tried: while one test has its turn, no other makes a
-    // namespace in this process, whose number the kernel would soon give again.
+    // Lock before probing: during a test no other may create a namespace in this process, whose
+    // number the kernel would soon reuse.
     let turn = alone();
     if let Err(error) = File::options().read(true).write(true).open("/dev/net/tun") {
         return Err(Skipped::lack(format!("the host lacks /dev/net/tun ({error})")));
@@ -101,14 +98,13 @@ pub fn turn() -> Result<MutexGuard<'static, ()>, Skipped> {
     Ok(turn)
 }
 
-/// The processors, for this test alone.
+/// Locks the processors for this test.
 pub fn alone() -> MutexGuard<'static, ()> {
     static TURN: Mutex<()> = Mutex::new(());
     TURN.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Prints a figure where `--nocapture` asks for what Rust's harness would have
-/// kept to itself.
+/// Prints a figure if `--nocapture` is given, as Rust's harness would.
 #[expect(clippy::print_stdout, reason = "tests are programs of their own")]
 pub fn tell(figure: &str) {
     if env::args_os().any(|argument| argument == "--nocapture") {
@@ -139,7 +135,7 @@ mod tests {
         trials![first, inner::second, third].into()
     }
 
-    /// Passed, failed, ignored, filtered out.
+    /// Numbers of tests passed, failed, ignored and filtered out.
     fn counts(line: &str) -> [u64; 4] {
         let line = format!("test --format=terse --logfile=/dev/null {line}");
         let arguments = arguments(line.split_whitespace().map(OsString::from), &listed());
@@ -153,8 +149,8 @@ mod tests {
         assert_eq!(counts("inner"), [0, 0, 1, 2]);
     }
 
-    /// Whoever tells by their numbers which namespaces a run made would take
-    /// one of these for it, or miss one that has the number of one of these.
+    /// A test that identifies namespaces of a run by number would confuse them with one created
+    /// while waiting.
     #[test]
     fn who_waits_for_a_turn_makes_no_namespace() {
         let Ok(turn) = turn() else { return };

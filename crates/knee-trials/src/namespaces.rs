@@ -1,19 +1,19 @@
-//! What a run in network namespaces of its own leaves on the host.
+//! Detects what a run in its own network namespaces leaves on the host.
 
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Entries of a folder, which may vanish meanwhile.
+/// Entries of a folder; ignores those that vanish.
 #[must_use]
 pub fn entries(folder: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     entries.map(|entry| entry.path()).collect()
 }
 
-/// Network namespaces that a process (its folder in `/proc`) is in or holds
-/// open, without the calling thread's.
+/// Network namespaces that a process (given by its folder in `/proc`) uses or holds open, except
+/// the calling thread's.
 ///
 /// # Panics
 ///
@@ -28,14 +28,14 @@ pub fn namespaces_of(process: &Path) -> BTreeSet<PathBuf> {
     others.filter(|name| name.to_string_lossy().starts_with("net:[")).collect()
 }
 
-/// Those that any process of the machine is in or holds open.
+/// Network namespaces that any process uses or holds open.
 #[must_use]
 pub fn namespaces_in_use() -> BTreeSet<PathBuf> {
     entries(Path::new("/proc")).iter().flat_map(|process| namespaces_of(process)).collect()
 }
 
-/// What would keep a run's network alive after its process, or stay of it:
-/// mounts of namespaces (`ip netns add`) and devices.
+/// Possible remains of a run, or what would keep its network alive: mounts of namespaces (`ip netns
+/// add`) and devices.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Leftovers {
     mounts: usize,
@@ -43,7 +43,7 @@ pub struct Leftovers {
 }
 
 impl Leftovers {
-    /// Of now.
+    /// Reads the current state.
     ///
     /// # Panics
     ///
@@ -58,8 +58,8 @@ impl Leftovers {
     }
 }
 
-/// Whether something comes true within a minute. The kernel makes a namespace
-/// only between two clean-ups of others, which on a busy host take seconds.
+/// Whether a condition becomes true within a minute. The kernel creates namespaces only between
+/// clean-ups of others, which take seconds on a busy host.
 #[must_use]
 #[expect(clippy::disallowed_methods, reason = "waits for another process")]
 pub fn soon(mut condition: impl FnMut() -> bool) -> bool {

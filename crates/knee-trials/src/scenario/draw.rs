@@ -1,4 +1,4 @@
-//! Draws from one stream of random numbers.
+//! Draws from one random stream.
 
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
@@ -10,7 +10,7 @@ impl Draw {
         Draw(ChaCha8Rng::seed_from_u64(seed))
     }
 
-    /// A number from `from` to `to`, both included.
+    /// An integer from `from` to `to`, both inclusive.
     pub fn between(&mut self, from: u32, to: u32) -> u32 {
         from + self.0.next_u32() % (to - from + 1)
     }
@@ -23,7 +23,7 @@ impl Draw {
         choices[self.between(0, choices.len() as u32 - 1) as usize]
     }
 
-    /// One of some values, each with its weight.
+    /// Draws one of several weighted values.
     pub fn weighted(&mut self, choices: &[(u32, usize)]) -> usize {
         let sum = choices.iter().map(|(weight, _)| weight).sum::<u32>();
         let mut drawn = self.between(1, sum);

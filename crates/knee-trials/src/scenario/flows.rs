@@ -1,9 +1,9 @@
-//! Flows and what their applications do.
+//! Random flows and workloads.
 
 use super::Island;
 use super::draw::Draw;
 
-/// The last two take two paths, no more and no fewer.
+/// The last two require exactly two paths.
 const SCHEDULERS: [&str; 11] = [
     "minrtt",
     "minrtt-penalising",
@@ -51,7 +51,7 @@ pub(super) fn flow(
     let name = format!("{prefix}-f{flow}");
     let mut table = format!("[[flow]]\nname = \"{name}\"\ncc = \"{}\"\n", draw.of(&CONTROLLERS));
     table += &way(prefix, paths, draw);
-    // Several flows that start at once meet at one time.
+    // Equal starts produce simultaneous events.
     let start = draw.of(&[0, 0, 0, 10, 100, duration_ms / 3]);
     if start > 0 {
         table += &format!("start = \"{start} ms\"\n");
@@ -59,7 +59,7 @@ pub(super) fn flow(
     if draw.one_in(4) {
         table += &format!("count = {}\n", draw.between(2, 3));
     }
-    // A mix wants at least one arrival within its life.
+    // Leave a mix time for at least one arrival.
     if draw.one_in(4) {
         let stop = start + 100 + draw.between(200, duration_ms / 2);
         table += &format!("stop = \"{stop} ms\"\n");

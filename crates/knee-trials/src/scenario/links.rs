@@ -1,4 +1,4 @@
-//! Links and paths.
+//! Random links and paths.
 
 use super::Island;
 use super::draw::Draw;
@@ -6,7 +6,7 @@ use super::draw::Draw;
 /// The links of a path.
 pub(super) struct Way {
     forward: Vec<u32>,
-    /// Empty: a pure delay.
+    /// Empty for a pure delay.
     reverse: Vec<u32>,
 }
 
@@ -32,9 +32,9 @@ fn row(links: u32, draw: &mut Draw) -> Vec<u32> {
 }
 
 pub(super) struct Kind {
-    /// It has a rate, and so a queue.
+    /// Whether it has a rate, and so a queue.
     pub limited: bool,
-    /// A path leads over it, so that it has a bandwidth-delay product.
+    /// Whether a path uses it, so that it has a bandwidth-delay product.
     pub used: bool,
 }
 
@@ -85,12 +85,12 @@ pub(super) fn link(
     island.tables.push(table);
 }
 
-/// Not all packets are late.
+/// Share of the packets that are late.
 fn share(draw: &mut Draw) -> String {
     format!(", share = \"{} %\"", draw.between(0, 100))
 }
 
-/// A span of time, which may have no end.
+/// A time span, possibly without end.
 fn span(duration_ms: u32, open: bool, draw: &mut Draw) -> String {
     let from = if draw.one_in(4) { 0 } else { draw.between(1, duration_ms) };
     if open && draw.one_in(4) {
@@ -119,7 +119,7 @@ fn rate(island: &mut Island, name: &str, duration_ms: u32, draw: &mut Draw) -> S
     }
 }
 
-/// Opportunities in milliseconds, some at once, with gaps now and then.
+/// Packet opportunities in ms, some simultaneous, with occasional gaps.
 fn trace(draw: &mut Draw) -> String {
     let (mut at, mut text) = (0, String::new());
     for _ in 0..draw.between(20, 300) {
@@ -134,7 +134,7 @@ fn buffer(used: bool, draw: &mut Draw) -> String {
         0 => format!("{} packets", draw.between(1, 100)),
         1 => format!("{} kB", draw.between(2, 150)),
         2 => "unlimited".to_string(),
-        // Fewer might not hold a segment; the default always does.
+        // Less might not hold a segment; the default always does.
         3 => format!("{} BDP", draw.between(27, 80)),
         _ => return String::new(),
     };
@@ -171,7 +171,7 @@ fn aqm(draw: &mut Draw) -> String {
 }
 
 fn delay(duration_ms: u32, draw: &mut Draw) -> String {
-    // Whole milliseconds let events of several links meet at one time.
+    // Whole milliseconds produce simultaneous events on several links.
     let one = |draw: &mut Draw| match draw.between(0, 2) {
         0 => format!("{} us", draw.between(1000, 60_000)),
         _ => format!("{} ms", draw.of(&[2, 5, 10, 20, 40])),
@@ -205,7 +205,7 @@ fn loss(island: &mut Island, name: &str, duration_ms: u32, draw: &mut Draw) -> S
             let file = format!("{name}.lost");
             let packets = 20 + draw.between(0, 200);
             let lost = (0..packets).map(|_| if draw.one_in(15) { '1' } else { '0' });
-            // The first gets through, or nothing might.
+            // The first packet is never lost, or nothing might get through.
             let record = std::iter::once('0').chain(lost).collect();
             island.files.push((file.clone(), record));
             format!("loss = {{ file = \"{file}\" }}\n")

@@ -1,8 +1,7 @@
-//! Random scenarios as text, for tests that hold over all of them.
+//! Random scenarios as text, for tests of general properties.
 //!
-//! A scenario consists of islands that share nothing: each has links, paths
-//! and flows of its own, and names that begin with its prefix. A test can put
-//! islands together, leave one out or change the order of all tables.
+//! A scenario consists of islands that share nothing: each has its own links, paths and flows, with
+//! names that begin with its prefix. A test can combine islands, omit one or reorder all tables.
 
 mod draw;
 mod flows;
@@ -10,8 +9,8 @@ mod links;
 
 use draw::Draw;
 
-/// A link and a path over it, both of this name: the same delay there and back,
-/// and further lines of the link.
+/// A link and a path over it with the same name, the same delay in both directions, and additional
+/// lines for the link.
 pub fn link_and_path(name: &str, rate: &str, delay: &str, more: &str) -> String {
     format!(
         "[link.{name}]\nrate = \"{rate}\"\ndelay = \"{delay}\"\n{more}\n\
@@ -19,25 +18,25 @@ pub fn link_and_path(name: &str, rate: &str, delay: &str, more: &str) -> String 
     )
 }
 
-/// A scenario in the parts of its text.
+/// A scenario, in parts of its text.
 #[derive(Clone, Debug)]
 pub struct Scenario {
-    /// Name, duration, seed and what else comes before the tables.
+    /// Name, duration, seed and other lines before the tables.
     pub head: String,
-    /// What shares nothing with each other.
+    /// Independent islands.
     pub islands: Vec<Island>,
 }
 
-/// Links, paths and flows that share nothing with those of other islands.
+/// Links, paths and flows, independent of other islands.
 #[derive(Clone, Debug, Default)]
 pub struct Island {
     /// Tables, each with its header: a link, a path or a group of flows.
     pub tables: Vec<String>,
-    /// The files that they name, with what stands in them.
+    /// Files named in the tables: name and contents.
     pub files: Vec<(String, String)>,
 }
 
-/// A scenario of one to three islands. The same seed gives the same text.
+/// A scenario of one to three islands, determined by the seed.
 #[must_use]
 pub fn random(seed: u64) -> Scenario {
     let mut draw = Draw::new(seed);
@@ -70,7 +69,7 @@ impl Scenario {
         tables.fold(self.head.clone(), |text, table| text + "\n" + table)
     }
 
-    /// The same with all tables in another order.
+    /// The text with its tables in random order.
     #[must_use]
     pub fn shuffled(&self, seed: u64) -> String {
         let mut draw = Draw::new(seed);
@@ -89,11 +88,11 @@ impl Scenario {
         files.map(|(name, text)| (name.as_str(), text.as_bytes()))
     }
 
-    /// Simulated milliseconds.
+    /// Duration, milliseconds of simulated time.
     ///
     /// # Panics
     ///
-    /// When the head was written by another hand.
+    /// If the head was not written by [`random`].
     #[must_use]
     pub fn duration_ms(&self) -> u32 {
         let (_, rest) = self.head.split_once("duration = \"").expect("the head has a duration");
@@ -103,8 +102,8 @@ impl Scenario {
 }
 
 impl Island {
-    /// An island whose names begin with `prefix`, for a run of so many
-    /// simulated milliseconds. The same seed gives the same island.
+    /// An island whose names begin with `prefix`, for a run of `duration_ms` of simulated time,
+    /// determined by the seed.
     #[must_use]
     pub fn random(prefix: &str, duration_ms: u32, seed: u64) -> Island {
         Island::draw(prefix, duration_ms, &mut Draw::new(seed))
@@ -114,7 +113,7 @@ impl Island {
         let mut island = Island::default();
         let links = draw.weighted(&[(2, 1), (4, 2), (3, 3), (1, 5)]) as u32;
         let paths = draw.weighted(&[(3, 1), (5, 2), (3, 3), (1, 5), (1, 8)]) as u32;
-        // Each path has a link with a rate: nothing else holds a sender back.
+        // Each path has a link with a rate, since nothing else limits a sender.
         let limited: Vec<bool> = (0..links).map(|link| link == 0 || !draw.one_in(6)).collect();
         let ways: Vec<links::Way> = (0..paths).map(|_| links::Way::draw(&limited, draw)).collect();
         for link in 0..links {
@@ -142,7 +141,7 @@ mod tests {
         assert_ne!(random(7).text(), random(8).text());
     }
 
-    /// Every kind of thing that a scenario can have comes up.
+    /// Every feature of a scenario occurs.
     #[test]
     fn nothing_is_left_out() {
         let texts: Vec<String> = (0..400).map(|seed| random(seed).text()).collect();
