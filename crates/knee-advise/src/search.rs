@@ -50,8 +50,7 @@ const FIRST: f64 = 0.35;
 /// Spread in the second round, and its factor for each later round.
 const SPREAD: f64 = 0.15;
 const SHRINK: f64 = 0.7;
-/// Number of best points whose neighbourhoods are searched, and of those from which a step is
-/// taken.
+/// Best points whose neighbourhoods are searched, and those from which a step is taken.
 const PARENTS: usize = 6;
 const STEPS: usize = 5;
 

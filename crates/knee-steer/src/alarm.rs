@@ -8,8 +8,7 @@ const CONNECTIONS_MIN: u64 = 10;
 const RETRANSMITTED: (f64, f64) = (0.02, 3.0);
 /// Delay limit: increase over A in microseconds, and multiple of A's; the larger applies.
 const DELAY_US: (f64, f64) = (20_000.0, 2.0);
-/// Completion limit of small transfers: increase in microseconds, and multiple of A's; the larger
-/// applies.
+/// Completion limit of small transfers: increase in µs, and multiple; the larger applies.
 const COMPLETION_US: (f64, f64) = (20_000.0, 2.0);
 
 /// Sums over a window of time, for one group and one controller.

@@ -39,8 +39,7 @@ pub struct HardStop {
 }
 
 impl HardStop {
-    /// Limits retransmitted over sent bytes to 2 %, or to three times the ratio under A if that is
-    /// more.
+    /// Limits the retransmission ratio to 2 %, or to three times that of A if it is higher.
     pub fn new(ratio_of_control: f64) -> HardStop {
         HardStop { limit: (3.0 * ratio_of_control).max(0.02), in_a_row: 0 }
     }

@@ -39,7 +39,7 @@ const PORT: u16 = 9_000;
 const SOCKET_BYTES: u32 = 1 << 26;
 /// Maximum sleep, and so the delay of a stop.
 pub const SLEEP_MAX: Time = Time::from_millis(20);
-/// Probes take at most this fraction of a path's rate: one in so many.
+/// Probes take at most one part in this many of a path's rate.
 const SHARE_MAX: u64 = 500;
 
 /// Round trips of one path.

@@ -24,7 +24,7 @@ use std::time::{Duration, Instant};
 const BLOCK_MIN: Duration = Duration::from_secs(600);
 const BURN_IN_MIN: Duration = Duration::from_secs(60);
 const TRIPLES_MIN: u64 = 16;
-/// Interval at which programs receive a sign of life.
+/// Interval of lease renewals for the programs.
 const STEP: Duration = Duration::from_secs(1);
 
 /// Runs an experiment until all blocks are done or it is stopped, then reverts all changes.

@@ -15,9 +15,9 @@ const CONTROLLERS: [&str; 3] = ["reno", "cubic", "bbr"];
 const LOSSES_PERCENT: [&str; 2] = ["0", "0.5"];
 /// Long enough for slow start and several periods of a window or of probes; 13 minutes in total.
 const DURATIONS_S: [u64; 3] = [8, 10, 14];
-/// About a quarter of the durations, ms.
+/// A quarter of the durations, ms.
 const WARMUPS_MS: [u64; 3] = [2000, 2500, 3500];
-/// Stride with which the quick grid selects cells.
+/// One in this many cells is part of the quick grid.
 const QUICK: usize = 6;
 
 /// A cell as the index of each factor's level.
