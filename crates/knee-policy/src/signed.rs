@@ -1,9 +1,9 @@
 //! Signed policies (Ed25519, RFC 8032): a host can reject policies that somebody else wrote, that
 //! are older than one it has accepted, or that have expired.
 //!
-//! The signature is the last line of the file, a comment for TOML: `# signed ed25519 KEY
-//! SIGNATURE`, in hexadecimal digits. It covers everything before this line, prefixed with a word
-//! that no other program signs.
+//! The signature is the last line of the file, a comment for TOML:
+//! `# signed ed25519 KEY SIGNATURE`, in hexadecimal digits. It covers everything before this line,
+//! prefixed with a word that no other program signs.
 
 use crate::{Policy, Problem};
 use ed25519_compact::{KeyPair, PublicKey, Seed, Signature};

@@ -1,5 +1,5 @@
-//! Writes random scenarios, each into its own folder, to compare two builds of the command: `cargo
-//! run --example random-scenarios -- 200 FOLDER`.
+//! Writes random scenarios, each into its own folder, to compare two builds of the command:
+//! `cargo run --example random-scenarios -- 200 FOLDER`.
 
 use std::error::Error;
 use std::fs;

@@ -34,8 +34,8 @@ pub fn namespaces_in_use() -> BTreeSet<PathBuf> {
     entries(Path::new("/proc")).iter().flat_map(|process| namespaces_of(process)).collect()
 }
 
-/// Possible remains of a run, or what would keep its network alive: mounts of namespaces (`ip netns
-/// add`) and devices.
+/// Possible remains of a run, or what would keep its network alive: mounts of namespaces
+/// (`ip netns add`) and devices.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Leftovers {
     mounts: usize,
