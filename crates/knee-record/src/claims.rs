@@ -1,4 +1,4 @@
-//! Claims: a sentence from a source against what was measured.
+//! Claims: statements from a source, checked against what was measured.
 
 use crate::measures::{NotMeasurable, compare, measure, of_transfers, transfer_ratio};
 use crate::over_seeds::OverSeeds;
@@ -101,7 +101,7 @@ pub struct ClaimOutcome {
 }
 
 impl ClaimOutcome {
-    /// The same claim, not tested for a reason.
+    /// Returns the same claim as not tested, with the reason.
     pub fn not_tested(self, reason: &str) -> ClaimOutcome {
         ClaimOutcome {
             measured: None,
@@ -114,10 +114,10 @@ impl ClaimOutcome {
         }
     }
 
-    /// The same claim against the value that `claim` has on record.
+    /// Compares the claim with the value that `claim` has on record.
     pub fn against_record(mut self, claim: &Claim) -> ClaimOutcome {
         let Some(OnRecord { value, drift }) = claim.on_record else { return self };
-        // A number as it was written may end just beyond its drift.
+        // A recorded value is rounded, so it may lie just beyond its drift.
         let near = |measured: f64| (measured - value).abs() <= drift + 1e-9 * value.abs();
         self.drifted = match self.measured {
             _ if self.outcome == Outcome::NotTestedHere => false,
@@ -133,7 +133,7 @@ impl ClaimOutcome {
         self
     }
 
-    /// What was measured, without its interval.
+    /// Returns the measured value without its interval.
     pub(crate) fn value_text(&self) -> String {
         match (self.measured, self.outcome) {
             (Some(value), _) => self.unit.show(value),
@@ -143,8 +143,8 @@ impl ClaimOutcome {
     }
 }
 
-/// Puts the values that `measured` has into the findings of `claims`: those
-/// that findings speak of are the simulator's, whatever the ground.
+/// Fills the placeholders in the findings of `claims` with the values in `measured`: findings quote
+/// the simulator's values on every ground.
 pub fn fill_findings(claims: &mut [ClaimOutcome], measured: &[ClaimOutcome]) {
     for claim in claims {
         let Some(finding) = claim.finding.take() else { continue };
@@ -164,9 +164,9 @@ pub fn fill_findings(claims: &mut [ClaimOutcome], measured: &[ClaimOutcome]) {
     }
 }
 
-/// A run with its name in a study.
+/// A run with its name in the study.
 pub struct NamedRun<'r, 'a> {
-    /// Name in the study; empty for a scenario of its own.
+    /// Name in the study; empty for a single scenario.
     pub name: &'r str,
     /// Its records.
     pub view: &'r RunView<'a>,
@@ -178,11 +178,11 @@ pub fn evaluate(claim: &Claim, run: &RunView<'_>) -> ClaimOutcome {
     evaluate_in_study(claim, &[alone])
 }
 
-/// Checks a claim against the runs of a study; its targets are `run/flow`. The
-/// run may be left out when there is only one.
+/// Checks a claim against the runs of a study. Targets are `run/flow`; the run may be left out if
+/// there is only one.
 pub fn evaluate_in_study(claim: &Claim, runs: &[NamedRun<'_, '_>]) -> ClaimOutcome {
     let interval = interval(claim, runs);
-    // Of pairs it is the ratio over those that both sides have.
+    // With pairs, the value is the ratio over the transfers that both sides have.
     let value = match interval {
         Some(interval) => Ok(interval.ratio),
         None => measured(claim, runs),
@@ -197,7 +197,7 @@ pub fn evaluate_in_study(claim: &Claim, runs: &[NamedRun<'_, '_>]) -> ClaimOutco
     outcome
 }
 
-/// The interval of a ratio over transfers, test against control.
+/// Returns the interval of a ratio over transfers, test against control.
 fn interval(claim: &Claim, runs: &[NamedRun<'_, '_>]) -> Option<RatioInterval> {
     let (value, sizes, statistic) = of_transfers(&claim.measure)?;
     let window = Window { from: claim.from, until: claim.until };
@@ -206,8 +206,7 @@ fn interval(claim: &Claim, runs: &[NamedRun<'_, '_>]) -> Option<RatioInterval> {
     transfer_ratio([test, control], window, value, sizes, statistic)
 }
 
-/// What came of a claim whose value is known: for measures that do not come
-/// from records.
+/// Returns the outcome of a claim with a known value, for measures that do not come from records.
 pub fn outcome_of(claim: &Claim, value: Result<f64, NotMeasurable>) -> ClaimOutcome {
     let unit = match claim.relative_to {
         Some(_) if !claim.measure.compares() => Unit::Ratio,
@@ -274,7 +273,7 @@ fn measure_target(
     measure(run, &claim.measure, target, window)
 }
 
-/// Splits `run/flow`; a target without a run belongs to the only one.
+/// Resolves `run/flow`; a target without a run belongs to the only run.
 fn resolve<'r, 'a, 't>(
     target: &'t str,
     runs: &[NamedRun<'r, 'a>],
@@ -290,7 +289,7 @@ fn resolve<'r, 'a, 't>(
     }
 }
 
-/// How a claim with these bounds ends that is known between two ends.
+/// Returns the outcome of a claim with these bounds whose value lies between `low` and `high`.
 pub(crate) fn decided(
     (at_least, at_most): (Option<f64>, Option<f64>),
     (low, high): (f64, f64),

@@ -1,4 +1,4 @@
-//! Two runs, number by number.
+//! Compares two runs number by number.
 
 use crate::Summary;
 use knee_statistics::{Advice, LEVEL, Paired, holm};
@@ -92,8 +92,8 @@ impl Comparison {
 }
 
 impl Comparison {
-    /// Compares repeats, each with the one of the same seed. None when fewer
-    /// than two seeds are common to both.
+    /// Compares repeats, each with the one of the same seed. Returns `None` if the two share fewer
+    /// than two seeds.
     pub fn of_repeats(before: &[Summary], after: &[Summary]) -> Option<Comparison> {
         let partner = |run: &Summary| after.iter().find(|other| other.seed == run.seed);
         let pairs: Vec<Comparison> =
@@ -142,13 +142,13 @@ impl RunIdentity {
 }
 
 impl Difference {
-    /// Becomes the means of both over all pairs.
+    /// Replaces both values with their means over all pairs.
     fn gather(&mut self, values: &[(f64, f64)]) {
         let mean = |of: fn(&(f64, f64)) -> f64| {
             values.iter().map(of).sum::<f64>() / values.len().max(1) as f64
         };
         let means = Difference::new(&self.measure, mean(|pair| pair.0), mean(|pair| pair.1));
-        // The other way round: the change is the second over the first.
+        // Swapped, because the change is the second value over the first.
         let turned: Vec<(f64, f64)> =
             values.iter().map(|(before, after)| (*after, *before)).collect();
         *self = Difference { compared: Paired::new(&turned), ..means };

@@ -1,12 +1,11 @@
-//! What came of a study, in a paragraph whose figures come from its claims.
+//! The conclusion of a study: a paragraph whose figures come from its claims.
 
 use crate::{ClaimOutcome, Outcome};
 use knee_scenario::placeholders;
 
-/// Puts values, outcomes and counts of `claims` into a study's conclusion:
-/// `{A3}`, `{A3.outcome}`, `{claims}`, `{holds}`, `{fails}`, `{uncertain}`,
-/// `{untested}`, and the ids of those that hold or fail, `{holding}` and
-/// `{failing}`.
+/// Fills the placeholders of a study's conclusion with values, outcomes and counts of `claims`:
+/// `{A3}`, `{A3.outcome}`, `{claims}`, `{holds}`, `{fails}`, `{uncertain}`, `{untested}`, and the
+/// ids of the claims that hold or fail, `{holding}` and `{failing}`.
 pub fn fill_conclusion(text: &str, claims: &[ClaimOutcome]) -> String {
     placeholders(text).fold(text.to_string(), |filled, placeholder| {
         let name = placeholder.trim_matches(['{', '}']);

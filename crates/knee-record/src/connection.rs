@@ -1,46 +1,45 @@
-//! The row of a connection, and what its columns mean.
+//! The row of a connection, and the meaning of its columns.
 
 use crate::TransferRecord;
 use std::sync::Arc;
 
-/// One row per connection, written when it ends or is cut off. `None` and the
-/// empty text: not known on this ground; zero: counted, and there was none.
+/// One row per connection, written when it ends or is cut off. `None` and the empty string mean
+/// that the value is not known on this ground; zero means that it was counted and is zero.
 ///
-/// Of a connection over several paths it is the whole: what counts is summed
-/// over its subflows, and what has no sum is none. `paths.parquet` tells the
-/// paths apart.
+/// A connection over several paths has one row: counters are summed over its subflows, and values
+/// that have no sum are `None`. `paths.parquet` has a row for each path.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ConnectionRecord {
-    /// Number within the flow's application, from zero in the order of
-    /// opening; on a live host the socket's cookie.
+    /// Number within the flow's application, from zero in order of opening; on a live host the
+    /// socket's cookie.
     pub connection: u64,
     /// Flow, by its index in the scenario.
     pub flow: Option<u32>,
-    /// What the flow's application is: `bulk`, `file`, `page`, `dash`, `mix`.
+    /// Workload of the flow: `bulk`, `file`, `page`, `dash`, `mix`.
     pub workload: Arc<str>,
     /// When it was opened, nanoseconds since the file's epoch.
     pub start_ns: Option<u64>,
     /// When it ended or was cut off, nanoseconds since the file's epoch.
     pub end_ns: u64,
-    /// From start to the acknowledgement of the last byte; none: cut off.
+    /// Time from the start to the acknowledgement of the last byte; `None` if cut off.
     pub completion_ns: Option<u64>,
-    /// Bytes that the application asked for; none: without end.
+    /// Bytes that the application asked for; `None` if it has no end.
     pub size_bytes: Option<u64>,
-    /// Payload bytes that the other end's application got, in order.
+    /// Payload bytes delivered in order to the other end's application.
     pub delivered_bytes: Option<u64>,
     /// Payload bytes sent and acknowledged cumulatively.
     pub acked_bytes: Option<u64>,
-    /// Payload bytes received by the end that this row is about.
+    /// Payload bytes received by the end that the row describes.
     pub received_bytes: Option<u64>,
     /// Payload bytes sent, retransmissions included.
     pub sent_bytes: Option<u64>,
-    /// Payload bytes sent again.
+    /// Payload bytes retransmitted.
     pub retransmitted_bytes: Option<u64>,
     /// Segments with payload sent, retransmissions included.
     pub sent_packets: Option<u64>,
-    /// Segments sent again.
+    /// Segments retransmitted.
     pub retransmitted_packets: Option<u64>,
-    /// Segments acknowledged, selectively ones included.
+    /// Segments acknowledged, including those acknowledged selectively.
     pub delivered_packets: Option<u64>,
     /// Segments that arrived with Congestion Experienced.
     pub marked_packets: Option<u64>,
@@ -50,33 +49,33 @@ pub struct ConnectionRecord {
     pub srtt_ns: Option<u64>,
     /// Mean deviation of the RTT at the end.
     pub rttvar_ns: Option<u64>,
-    /// Delivery rate of the last sample that counts.
+    /// Delivery rate of the last valid sample.
     pub delivery_rate_bps: Option<u64>,
-    /// The application limited that sample.
+    /// Whether that sample was application-limited.
     pub app_limited: Option<bool>,
     /// Congestion window at the end.
     pub window_bytes: Option<u64>,
-    /// Slow-start threshold at the end; none: there is none.
+    /// Slow-start threshold at the end; `None` if not set.
     pub slow_start_threshold_bytes: Option<u64>,
-    /// Pacing rate at the end; none: not paced.
+    /// Pacing rate at the end; `None` if not paced.
     pub pacing_rate_bps: Option<u64>,
-    /// Time with data to send or unacknowledged.
+    /// Time with data to send or unacknowledged data.
     pub busy_ns: Option<u64>,
-    /// Of it, limited by the receiver's window.
+    /// Part of the busy time limited by the receiver's window.
     pub receive_limited_ns: Option<u64>,
-    /// Of it, limited by the send buffer.
+    /// Part of the busy time limited by the send buffer.
     pub send_buffer_limited_ns: Option<u64>,
     /// Retransmission timeouts.
     pub timeouts: Option<u64>,
     /// D-SACK blocks received.
     pub dsacks: Option<u64>,
-    /// ACKs that showed the path to reorder.
+    /// ACKs that showed reordering on the path.
     pub reorderings: Option<u64>,
     /// Payload bytes of a full segment.
     pub mss_bytes: Option<u64>,
     /// Congestion controller.
     pub cc: Arc<str>,
-    /// Who chose it.
+    /// What chose the controller.
     pub cc_source: ControllerSource,
     /// Prefix of the client's address.
     pub prefix: Arc<str>,
@@ -86,15 +85,15 @@ pub struct ConnectionRecord {
     pub remote_port: Option<u16>,
     /// Group of prefixes that are treated alike.
     pub group: Arc<str>,
-    /// Block of time of an experiment.
+    /// Block of time in an experiment.
     pub block: Option<u64>,
-    /// What of an experiment it was given.
+    /// Arm of the experiment that the connection was assigned to.
     pub arm: Arc<str>,
-    /// Connections that it stands for: one over the part that was sampled.
+    /// Number of connections that the row stands for: the inverse of the sampling probability.
     pub weight: Option<f64>,
 }
 
-/// Who chose a connection's controller.
+/// What chose a connection's controller.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ControllerSource {
     /// The scenario.
@@ -107,7 +106,7 @@ pub enum ControllerSource {
     Application,
     /// The host's default (`net.ipv4.tcp_congestion_control`).
     Default,
-    /// Nobody knows.
+    /// Unknown.
     #[default]
     Unknown,
 }
@@ -122,7 +121,7 @@ impl ControllerSource {
         ControllerSource::Unknown,
     ];
 
-    /// The word for it in the table.
+    /// Returns the word used in the table.
     pub fn name(self) -> &'static str {
         match self {
             ControllerSource::Scenario => "scenario",
@@ -134,17 +133,17 @@ impl ControllerSource {
         }
     }
 
-    /// The one with this name.
+    /// Returns the source with this name.
     pub fn named(name: &str) -> Option<ControllerSource> {
         Self::ALL.into_iter().find(|source| source.name() == name)
     }
 }
 
-/// Word of a mix in [`ConnectionRecord::workload`]: such a row is a transfer.
+/// Value of [`ConnectionRecord::workload`] for a mix; such a row is a transfer.
 const MIX: &str = "mix";
 
 impl ConnectionRecord {
-    /// The transfer of a mix that it carried; none of another workload, whose
+    /// Returns the transfer of a mix that the connection carried. `None` for other workloads, whose
     /// connections are not transfers by themselves.
     pub fn transfer(&self) -> Option<TransferRecord> {
         if &*self.workload != MIX {
@@ -163,8 +162,8 @@ impl ConnectionRecord {
         })
     }
 
-    /// What `transfers.parquet`, which earlier versions wrote, told of it.
-    /// `end_ns`: when the run ended, for one that was cut off.
+    /// Builds a row from `transfers.parquet`, which earlier versions wrote. `end_ns` is the end of
+    /// the run, used for a transfer that was cut off.
     pub(crate) fn of_transfer(row: &TransferRecord, end_ns: u64) -> ConnectionRecord {
         ConnectionRecord {
             connection: row.number.into(),
@@ -183,21 +182,21 @@ impl ConnectionRecord {
     }
 }
 
-/// Rows of connections that stay in memory; the file has all.
+/// Number of connection rows kept in memory; the file has all.
 pub(crate) const ROWS_MAX: usize = 1 << 16;
 
-/// What stays in memory of the connections of a run: of each transfer what
-/// measures need, and the whole rows of those that ended first.
+/// The connections of a run kept in memory: what measures need of each transfer, and the whole rows
+/// of the first connections to end.
 #[derive(Clone, Debug, Default)]
 pub struct Connections {
-    /// Whole rows, in the order of their ends.
+    /// Whole rows, in the order in which the connections ended.
     pub rows: Vec<ConnectionRecord>,
-    /// The transfers of mixes, in the order of their ends.
+    /// Transfers of mixes, in the order in which they ended.
     pub transfers: Vec<TransferRecord>,
 }
 
 impl Connections {
-    /// Adds a connection that has ended or is cut off.
+    /// Adds a connection that has ended or was cut off.
     pub fn push(&mut self, row: ConnectionRecord) {
         self.transfers.extend(row.transfer());
         if self.rows.len() < ROWS_MAX {
@@ -206,19 +205,19 @@ impl Connections {
     }
 }
 
-/// What a column of `connections.parquet` means and where it comes from.
+/// The meaning and origin of a column of `connections.parquet`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ConnectionColumn {
-    /// Its name, which ends in its unit.
+    /// Name, which ends with the unit.
     pub name: &'static str,
-    /// What it means.
+    /// Meaning of the column.
     pub meaning: &'static str,
-    /// Field of `struct tcp_info` (`linux/tcp.h`) that it comes from on the
-    /// kernel ground and on live hosts; empty: none.
+    /// Field of `struct tcp_info` (`linux/tcp.h`) that it is read from on the kernel ground and on
+    /// live hosts; empty if none.
     pub tcp_info: &'static str,
-    /// Name in RFC 4898 (ESTATS-MIB), where it has one.
+    /// Name in RFC 4898 (ESTATS-MIB); empty if it has none.
     pub estats: &'static str,
-    /// Grounds on which it is null.
+    /// Grounds on which the column is null.
     pub null: &'static str,
 }
 
@@ -232,7 +231,7 @@ const fn column(
     ConnectionColumn { name, meaning, tcp_info, estats, null }
 }
 
-/// Every column, in the order of the file. docs/connections.md shows them.
+/// Every column in the order of the file, as listed in docs/connections.md.
 #[rustfmt::skip]
 pub const CONNECTION_COLUMNS: [ConnectionColumn; 41] = [
     column("connection", "number within the flow's application, from zero in the order of opening; on a live host the socket's cookie", "", "", ""),

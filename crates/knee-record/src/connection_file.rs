@@ -1,11 +1,11 @@
-//! A file of connections that somebody else than a run writes, row by row.
+//! Files of connections that are written row by row, without a run.
 
 use crate::table::{self, Table};
 use crate::tables::{self, Names};
 use crate::{ConnectionRecord, Error};
 use std::path::Path;
 
-/// Reads a file of connections, whoever wrote it.
+/// Reads a file of connections written by any program.
 ///
 /// # Errors
 /// [`Error::Io`] and [`Error::Malformed`] with the path.
@@ -13,12 +13,12 @@ pub fn read_connections(path: &Path) -> Result<Vec<ConnectionRecord>, Error> {
     table::read(path, &tables::connections())
 }
 
-/// Rows that are read at a time.
+/// Number of rows read at a time.
 const BATCH_ROWS: usize = 4096;
 
-/// Reads columns of a file of connections, whoever wrote it, and hands over each row with
-/// the file's epoch, nanoseconds since 1970 (UTC). Other columns are not read: their
-/// fields have their defaults.
+/// Reads some columns of a file of connections written by any program, and calls `take` with each
+/// row and the file's epoch, nanoseconds since 1970 (UTC). Fields of columns that are not read have
+/// their defaults.
 ///
 /// # Errors
 /// [`Error::Io`], [`Error::Schema`] and [`Error::Malformed`] with the path.
@@ -37,16 +37,16 @@ pub fn each_connection(
     })
 }
 
-/// `connections.parquet` without a run around it, as of a live host. It appears whole,
-/// at the end; what is dropped before leaves nothing.
+/// A `connections.parquet` without a run directory, for example of a live host. It appears whole
+/// when it is finished; if it is dropped before, nothing remains.
 pub struct ConnectionFile {
     table: Table<ConnectionRecord>,
     rows: u64,
 }
 
 impl ConnectionFile {
-    /// Begins the file `path` of connections on `ground`, whose times count from
-    /// `epoch_unix_ns`, nanoseconds since 1970 (UTC).
+    /// Creates the file `path` for connections on `ground`, whose times count from `epoch_unix_ns`,
+    /// nanoseconds since 1970 (UTC).
     ///
     /// # Errors
     /// [`Error::Io`] with the path.
@@ -57,31 +57,31 @@ impl ConnectionFile {
         Ok(ConnectionFile { table, rows: 0 })
     }
 
-    /// Adds a row; [`ConnectionRecord::flow`] is none.
+    /// Adds a row; [`ConnectionRecord::flow`] is `None`.
     ///
     /// # Errors
-    /// [`Error::Io`] with the path, as when the disk is full.
+    /// [`Error::Io`] with the path, for example when the disk is full.
     pub fn push(&mut self, row: ConnectionRecord) -> Result<(), Error> {
         self.rows += 1;
         self.table.push(&Names::default(), row)
     }
 
-    /// Rows so far.
+    /// Returns the number of rows so far.
     pub fn rows(&self) -> u64 {
         self.rows
     }
 
-    /// Bytes on disk so far, without the rows of the group under way.
+    /// Returns the bytes on disk so far, without the current row group.
     pub fn bytes(&self) -> u64 {
         self.table.bytes()
     }
 
-    /// Notes something that the file says of itself.
+    /// Adds a key and value to the file's metadata.
     pub fn note(&mut self, key: &str, value: String) {
         self.table.note(key, value);
     }
 
-    /// Writes what is left and puts the file in its place.
+    /// Writes the remaining rows and moves the file to its path.
     ///
     /// # Errors
     /// As [`ConnectionFile::push`].

@@ -1,30 +1,29 @@
-//! A hand on a run, whatever its ground.
+//! Control of a run from another thread, on any ground.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-/// Stops a run and says how far it is, from another thread.
+/// Stops a run and reports its progress, from another thread.
 #[derive(Debug, Default)]
 pub struct Control {
-    /// Set: the run ends early and keeps its records.
+    /// If set, the run ends early and keeps its records.
     pub stop: Arc<AtomicBool>,
-    /// Time of the scenario reached, nanoseconds.
+    /// Time reached in the scenario, nanoseconds.
     pub now_ns: AtomicU64,
 }
 
 impl Control {
-    /// Controls a run that is made for another one: it ends when that one is to
-    /// end, and has a progress of its own.
+    /// Returns the control of an auxiliary run: it stops with this run and has its own progress.
     pub fn aside(&self) -> Control {
         Control { stop: Arc::clone(&self.stop), ..Control::default() }
     }
 
-    /// Asks the run to end and to keep its records.
+    /// Asks the run to end and keep its records.
     pub fn stop(&self) {
         self.stop.store(true, Ordering::SeqCst);
     }
 
-    /// Time of the scenario reached, nanoseconds.
+    /// Returns the time reached in the scenario, nanoseconds.
     pub fn now_ns(&self) -> u64 {
         self.now_ns.load(Ordering::Relaxed)
     }

@@ -1,4 +1,4 @@
-//! What can go wrong between memory and disk. Every message names the path.
+//! Errors of reading and writing. Every message names the path.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -6,23 +6,23 @@ use std::path::{Path, PathBuf};
 /// Why a run could not be written or read.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The disk is full, the folder is not writable, a file is not readable.
+    /// The disk is full, the folder is not writable, or a file is not readable.
     #[error("cannot {action} {}: {source}", path.display())]
     Io {
-        /// What was tried: `create`, `write`, `read` …
+        /// The attempted action: `create`, `write`, `read` …
         action: &'static str,
         /// File or folder.
         path: PathBuf,
-        /// What the system said.
+        /// Error of the operating system.
         source: io::Error,
     },
-    /// The folder holds nothing that a run would leave.
+    /// The folder contains no files of a run.
     #[error("{} is not a run directory: it has no {}", path.display(), crate::run::MANIFEST)]
     NotARun {
         /// The folder.
         path: PathBuf,
     },
-    /// Writing the folder was cut short.
+    /// Writing the folder was interrupted.
     #[error(
         "{} was not written to its end: it has no {}; run the scenario again",
         path.display(),
@@ -32,20 +32,20 @@ pub enum Error {
         /// The folder.
         path: PathBuf,
     },
-    /// A file that belongs to every run is gone.
+    /// A file that every run has is missing.
     #[error("{} is missing from the run directory", path.display())]
     Missing {
         /// The file.
         path: PathBuf,
     },
-    /// Another version of Knee wrote it.
+    /// Another version of Knee wrote the file.
     #[error("{} has schema {found:?}, this version reads {expected:?}", path.display())]
     Schema {
         /// The file.
         path: PathBuf,
-        /// What the file says.
+        /// Schema in the file.
         found: String,
-        /// What would be read.
+        /// Schema that this version reads.
         expected: &'static str,
     },
     /// The file is damaged or was not written by Knee.
@@ -53,7 +53,7 @@ pub enum Error {
     Malformed {
         /// The file.
         path: PathBuf,
-        /// What does not fit.
+        /// What is wrong.
         reason: String,
     },
 }

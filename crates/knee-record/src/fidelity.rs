@@ -1,9 +1,9 @@
-//! The simulator against a ground in real time, most often the kernel: the same
-//! scenario on both, measure by measure.
+//! Compares the simulator with a real-time ground, usually the kernel, on the same scenario,
+//! measure by measure.
 //!
-//! What is real is right: a difference is the simulator's value less the
-//! kernel's, a relative one is over the kernel's value. Of another ground "the
-//! kernel" stands for it: the keys are those of version 1.
+//! The real ground is the reference: a difference is the simulator's value minus the kernel's, and
+//! a relative difference is divided by the kernel's value. For other grounds, "the kernel" means
+//! that ground, because the keys are those of version 1.
 
 use crate::health::ProbeRecord;
 use crate::measures::{JUDGED, judged, measure};
@@ -20,23 +20,22 @@ use std::path::Path;
 /// Schema name of `fidelity.json` beside two runs.
 pub const SCHEMA: &str = "knee-fidelity/1";
 
-/// How far the simulator may be off.
+/// Largest difference that counts as agreement.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Tolerance {
-    /// A part of the kernel's value.
+    /// Relative to the kernel's value.
     Part(f64),
-    /// A part of it, or so many per cent points, whichever is more.
+    /// Relative to the kernel's value, or in percentage points; the larger applies.
     PartOrPoints(f64, f64),
-    /// Neither value is more than so many times the other.
+    /// Largest factor between the two values.
     Factor(f64),
 }
 
-/// The measures that are judged and their tolerances, as the table of measures
-/// declares them: first what every flow has, then what an application waits
-/// for. Repeats of one scenario on Linux differ by
-/// under 1 % in goodput and by up to 5 % in median RTT; small ratios of
-/// retransmissions and the time until flows converge vary by more. What a flow
-/// has no part in (a page's load time, of bulk) is left out.
+/// Returns the measures that are judged and their tolerances, as declared in the table of measures:
+/// first those that every flow has, then those that an application waits for. Repeats of one
+/// scenario on Linux differ by under 1 % in goodput and by up to 5 % in median RTT; small
+/// retransmission ratios and the time until flows converge vary by more. Measures that do not apply
+/// to a flow (the load time of a page, for bulk) are left out.
 pub fn tolerances() -> [(Measure, Tolerance); JUDGED] {
     const ORDER: [Class; 6] =
         [Class::Rate, Class::Delay, Class::Cost, Class::Fairness, Class::Balance, Class::Waiting];
@@ -46,8 +45,8 @@ pub fn tolerances() -> [(Measure, Tolerance); JUDGED] {
 }
 
 impl Tolerance {
-    /// Whether a value of the simulator is near enough to the kernel's.
-    /// Infinity stands for what did not come about: on both it agrees.
+    /// Returns whether a value of the simulator is close enough to the kernel's. Infinity means
+    /// that the event did not occur; if it occurred on neither ground, they agree.
     pub fn accepts(self, sim: f64, kernel: f64) -> bool {
         if sim == kernel {
             return true;
@@ -64,7 +63,7 @@ impl Tolerance {
 }
 
 impl Tolerance {
-    /// How much of it a finite difference uses: one at its limit.
+    /// Returns the fraction of the tolerance that a finite difference uses; one is the limit.
     fn used(self, sim: f64, kernel: f64) -> f64 {
         let off = (sim - kernel).abs();
         let used = match self {
@@ -191,25 +190,24 @@ impl Fidelity {
         }
     }
 
-    /// The same with comparisons with further grounds.
+    /// Adds comparisons with further grounds.
     pub fn beside(self, further: Vec<Fidelity>) -> Fidelity {
         Fidelity { further, ..self }
     }
 
-    /// The comparisons with each ground.
+    /// Returns the comparisons with each ground.
     pub fn all(&self) -> impl Iterator<Item = &Fidelity> {
         std::iter::once(self).chain(&self.further)
     }
 
-    /// A measure of all flows together.
+    /// Returns a measure of all flows together.
     pub fn overall(&self, measure: &str) -> Option<&Agreement> {
         self.measures.iter().find(|one| one.of == ALL && one.measure == measure)
     }
 
-    /// The same with more runs on both grounds, which differ in chance alone,
-    /// given by their [`overall_values`]: medians are compared. Of the kernel
-    /// all that are sound, the first among them if it is; of the simulator
-    /// those beside the first.
+    /// Compares the medians of repeats, which differ from these runs only by chance and are given
+    /// by their [`overall_values`]. `kernel` holds all valid kernel runs, including the first if it
+    /// is valid; `sim` holds the simulator's runs without the first.
     pub fn with_repeats(mut self, sim: &[OverallValues], kernel: &[OverallValues]) -> Fidelity {
         for (place, (what, tolerance)) in tolerances().into_iter().enumerate() {
             let name = what.name();
@@ -222,7 +220,7 @@ impl Fidelity {
         self
     }
 
-    /// Whether every measure is within its tolerance; none: not comparable.
+    /// Returns whether every measure is within its tolerance; `None` if not comparable.
     pub fn within(&self) -> Option<bool> {
         let each: Option<Vec<bool>> = self.measures.iter().map(|one| one.within).collect();
         each.filter(|each| !each.is_empty()).map(|each| each.iter().all(|within| *within))
@@ -231,7 +229,7 @@ impl Fidelity {
 
 const ALL: &str = "*";
 
-/// All flows, and each group where there are several.
+/// Returns all flows, and each group if there are several.
 fn targets(run: &SavedRun) -> Vec<String> {
     let mut targets = vec![ALL.to_string()];
     for flow in &run.summary.flows {
@@ -256,7 +254,7 @@ impl GroundRun {
     }
 }
 
-/// None where a ground cannot measure it: one flow alone does not converge.
+/// Returns `None` if a ground cannot measure it: a single flow cannot converge.
 fn agreement(
     [sim, kernel]: &[RunView<'_>; 2],
     (what, tolerance): &(Measure, Tolerance),
@@ -272,7 +270,7 @@ fn agreement(
 }
 
 impl Agreement {
-    /// Compares a measure; `sound`: neither run is invalid.
+    /// Compares a measure; `sound` means that neither run is invalid.
     pub(crate) fn new(
         measure: &str,
         of: &str,
@@ -300,7 +298,7 @@ impl Agreement {
         }
     }
 
-    /// Takes the values of several runs on each ground for that of one.
+    /// Replaces the single values with those of several runs on each ground.
     fn repeat(&mut self, sim: Vec<f64>, kernel: Vec<f64>, tolerance: Tolerance) {
         let (Some(sim), Some(kernel)) = (Repeats::of(sim), Repeats::of(kernel)) else { return };
         let medians = [sim.median, kernel.median];
@@ -316,8 +314,7 @@ impl Agreement {
         };
     }
 
-    /// How far off the simulator is: as a part of the kernel's value, of
-    /// ratios as it is.
+    /// Returns the simulator's error: relative to the kernel's value, or absolute for fractions.
     pub fn off(&self) -> Option<f64> {
         match self.unit {
             Unit::Fraction => self.difference,
@@ -326,7 +323,7 @@ impl Agreement {
     }
 }
 
-/// Values of runs that differ in chance alone.
+/// Values of runs that differ only by chance.
 struct Repeats {
     count: usize,
     median: f64,
@@ -335,7 +332,7 @@ struct Repeats {
 }
 
 impl Repeats {
-    /// None without values, or where something did not come about.
+    /// Returns `None` if there are no values, or if one is infinite.
     fn of(mut values: Vec<f64>) -> Option<Repeats> {
         if values.iter().any(|value| !value.is_finite()) {
             return None;
@@ -351,9 +348,8 @@ impl Repeats {
         })
     }
 
-    /// Two standard errors of the difference between two medians. The larger
-    /// of the two deviations stands for both: three runs may lie close
-    /// together by chance.
+    /// Returns two standard errors of the difference between the two medians. The larger of the two
+    /// standard deviations is used for both, because three runs may lie close together by chance.
     fn noise_against(&self, other: &Repeats) -> Option<f64> {
         if self.count < 2 || other.count < 2 {
             return None;
@@ -364,19 +360,19 @@ impl Repeats {
     }
 }
 
-/// Standard error of a median over that of a mean, of normal values:
-/// the square root of pi / 2.
+/// Standard error of a median over that of a mean, for normally distributed values: the square root
+/// of pi / 2.
 const MEDIAN_OVER_MEAN: f64 = 1.253_314_137;
 
-/// A value for each of [`tolerances`]; none: the run does not have it.
+/// A value for each of [`tolerances`]; `None` if the run does not have it.
 pub type OverallValues = [Option<f64>; JUDGED];
 
-/// What all flows of a run together have.
+/// Measures all flows of a run together.
 pub fn overall_values(run: &RunView<'_>) -> OverallValues {
     tolerances().map(|(what, _)| measure(run, &what, ALL, Window::default()).ok())
 }
 
-/// Of an even number of values in ascending order, the mean of the middle two.
+/// Returns the median of ascending values; for an even number, the mean of the middle two.
 pub(crate) fn median(values: &[f64]) -> Option<f64> {
     let upper = *values.get(values.len() / 2)?;
     let lower = values[(values.len() - 1) / 2];
@@ -386,7 +382,7 @@ pub(crate) fn median(values: &[f64]) -> Option<f64> {
 /// Reads `fidelity.json` of a run on both grounds.
 ///
 /// # Errors
-/// When it is not there, damaged, or of another version.
+/// If the file is missing, damaged, or of another version.
 pub fn read_fidelity(path: &Path) -> Result<Fidelity, Error> {
     crate::run::read_json(path, SCHEMA)
 }
@@ -400,7 +396,7 @@ mod tests {
         let [goodput, rtt, ratio, convergence] = [0, 1, 2, 3].map(|place| tolerances()[place].1);
         assert!(goodput.accepts(98.0, 100.0) && !goodput.accepts(97.9, 100.0));
         assert!(rtt.accepts(0.110, 0.100) && !rtt.accepts(0.1101, 0.100));
-        // Small ratios in points, large ones in parts.
+        // Small ratios in percentage points, large ones relative.
         assert!(ratio.accepts(0.0, 0.002) && !ratio.accepts(0.0, 0.0021));
         assert!(ratio.accepts(0.06, 0.05) && !ratio.accepts(0.061, 0.05));
         assert!(convergence.accepts(2.0, 4.0) && !convergence.accepts(1.9, 4.0));
@@ -414,7 +410,7 @@ mod tests {
         assert!(!tolerance.accepts(f64::INFINITY, 3.0) && !tolerance.accepts(3.0, f64::INFINITY));
     }
 
-    /// Of these values for both grounds, a measure with a tolerance of 2 %.
+    /// Compares these values of both grounds, as a measure with a tolerance of 2 %.
     fn compared(sim: &[f64], kernel: &[f64]) -> Agreement {
         let tolerance = Tolerance::Part(0.02);
         let first = [sim[0], kernel[0]];
@@ -433,8 +429,8 @@ mod tests {
         assert!(one.tolerance_used.is_some_and(|used| used < 1.0));
     }
 
-    /// Deviations of 1 and 2, three runs and two: the noise is
-    /// 2 sqrt(pi / 2) * 2 sqrt(1 / 3 + 1 / 2), 4.576.
+    /// Standard deviations of 1 and 2, three runs and two: the noise is 2 sqrt(pi / 2) * 2 sqrt(1 /
+    /// 3 + 1 / 2), 4.576.
     #[test]
     fn what_is_less_than_the_noise_is_no_difference() {
         let kernel = [99.0, 100.0, 101.0];

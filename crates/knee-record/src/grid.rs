@@ -1,8 +1,6 @@
-//! Many scenarios on the simulator and on the kernel: how far the two are
-//! apart over all of them.
+//! Compares the simulator with the kernel over many scenarios.
 //!
-//! Cells whose run on the kernel is invalid prove nothing: they are listed and
-//! count nowhere.
+//! Cells whose kernel run is invalid are listed but not counted.
 
 use crate::Verdict;
 use crate::fidelity::{Agreement, Fidelity, median};
@@ -12,11 +10,11 @@ use serde::{Deserialize, Serialize};
 /// Schema name of the document.
 pub const SCHEMA: &str = "knee-fidelity-grid/2";
 
-/// Measures by which a cell is judged. The time until flows converge is not
-/// among them: in a few seconds it is chance.
+/// Measures by which a cell is judged. The time until flows converge is not among them, because in
+/// a run of a few seconds it is chance.
 pub const JUDGED: [&str; 3] = ["goodput", "smoothed_rtt_p50", "retransmit_ratio_total"];
 
-/// How many of the worst cells are named.
+/// Number of worst cells named.
 const WORST: usize = 10;
 
 /// What came out of a grid of scenarios.
@@ -86,35 +84,35 @@ pub struct GridMedian {
 }
 
 impl GridCell {
-    /// What the cell is judged by.
+    /// Returns the measures by which the cell is judged.
     pub fn judged(&self) -> impl Iterator<Item = &Agreement> {
         JUDGED.iter().filter_map(|measure| self.fidelity.overall(measure))
     }
 
-    /// Whether each measure agrees; none: the cell proves nothing.
+    /// Returns whether each measure agrees; `None` if a run of the cell is invalid.
     pub fn within(&self) -> Option<bool> {
         let each: Option<Vec<bool>> = self.judged().map(|one| one.within).collect();
         each.filter(|each| !each.is_empty()).map(|each| each.iter().all(|within| *within))
     }
 
-    /// Whether it agrees without the noise of the runs.
+    /// Returns whether it agrees without allowing for the noise of the runs.
     pub fn within_tolerance(&self) -> Option<bool> {
         self.within().map(|_| self.used() <= 1.0)
     }
 
-    /// The largest part of a tolerance that a measure uses.
+    /// Returns the largest fraction of a tolerance that a measure uses.
     fn used(&self) -> f64 {
         self.judged().filter_map(|one| one.tolerance_used).fold(0.0, f64::max)
     }
 }
 
 impl FidelityGrid {
-    /// Gathers cells.
+    /// Summarises cells.
     pub fn new(planned: usize, cells: Vec<GridCell>) -> FidelityGrid {
         let (sound, invalid): (Vec<&GridCell>, Vec<&GridCell>) =
             cells.iter().partition(|cell| cell.within().is_some());
         let mut worst = sound.clone();
-        // Those that differ first, then by how much.
+        // Cells that differ come first, then by the size of the difference.
         worst.sort_by(|a, b| {
             a.within().cmp(&b.within()).then_with(|| b.used().total_cmp(&a.used()))
         });
@@ -136,7 +134,7 @@ impl FidelityGrid {
         }
     }
 
-    /// A cell by its name.
+    /// Returns a cell by name.
     pub fn cell(&self, name: &str) -> Option<&GridCell> {
         self.cells.iter().find(|cell| cell.name == name)
     }
@@ -169,7 +167,7 @@ mod tests {
     use crate::print::Unit;
     use crate::tolerances;
 
-    /// A cell of which the simulator says so many times the kernel's goodput.
+    /// Returns a cell in which the simulator has `sim` times the kernel's goodput.
     fn cell(name: &str, sim: f64, verdict: Verdict) -> GridCell {
         let run = GroundRun { verdict, verdict_reason: None, probes: Vec::new() };
         let tolerance = tolerances()[0].1;
@@ -213,7 +211,7 @@ mod tests {
         assert_eq!(grid.within_tolerance, 2);
         assert_eq!(grid.worst, ["far", "near", "exact"]);
         assert_eq!(grid.invalid, ["void"]);
-        // Of -0.1, 0, 0.01; of their sizes 0, 0.01, 0.1.
+        // Median of -0.1, 0, 0.01; of their absolute values 0, 0.01, 0.1.
         let [goodput] = &grid.medians[..] else { panic!("{:?}", grid.medians) };
         assert_eq!((goodput.cells, goodput.within, goodput.median), (3, 2, 0.0));
         assert!((goodput.median_size - 0.01).abs() < 1e-12);

@@ -1,5 +1,5 @@
-//! How a host kept up with a real-time run: for the manifest, as it varies
-//! from run to run. The ground judges it; this is what is kept.
+//! How well a host kept up with a real-time run. It is part of the manifest because it varies from
+//! run to run. The ground judges it; these types only store it.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

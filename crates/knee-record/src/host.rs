@@ -1,11 +1,11 @@
-//! The host of a run, and what the run costs on it. Linux; where a figure is
-//! not to be had it is left out.
+//! The host of a run, and the resources that the run used. Reads Linux's files; values that are not
+//! available are left out.
 
 use nix::sys::resource::{UsageWho, getrusage};
 use std::fs;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
-/// What is worth knowing about the host.
+/// Description of the host.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Host {
     /// Kernel release.
@@ -15,7 +15,7 @@ pub struct Host {
 }
 
 impl Host {
-    /// Asks the running system.
+    /// Reads the values of the running system.
     pub fn detect() -> Host {
         let kernel = fs::read_to_string("/proc/sys/kernel/osrelease");
         let cpus = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
@@ -29,21 +29,21 @@ fn cpu_model(cpuinfo: &str) -> Option<String> {
     Some(model.trim().to_string())
 }
 
-/// What a run took of its host.
+/// Resources that a run used.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Usage {
-    /// When it began, UTC, RFC 3339.
+    /// Start of the run, UTC, RFC 3339.
     pub started_at: String,
     /// User-mode CPU time of the thread, seconds.
     pub user_cpu_s: f64,
-    /// Time that passed, seconds.
+    /// Elapsed time, seconds.
     pub wall_s: f64,
     /// Largest resident memory of the process so far, bytes.
     pub peak_rss_bytes: u64,
 }
 
-/// Measures what a run takes. Start and stop it on the thread that runs it:
-/// CPU time is the thread's, so that parallel runs do not count each other's.
+/// Measures the resources of a run. Start and stop it on the thread of the run: CPU time is per
+/// thread, so that parallel runs do not count each other's.
 #[derive(Debug)]
 pub struct Meter {
     started_at: SystemTime,
@@ -52,7 +52,7 @@ pub struct Meter {
 }
 
 impl Meter {
-    /// Begins to measure.
+    /// Starts measuring.
     #[expect(
         clippy::disallowed_methods,
         reason = "what a run takes is for the manifest alone; records and summary have no clock"
@@ -65,7 +65,7 @@ impl Meter {
         }
     }
 
-    /// What was taken since the start.
+    /// Returns what was used since the start.
     pub fn stop(&self) -> Usage {
         let began = self.started_at.duration_since(UNIX_EPOCH);
         Usage {
@@ -84,13 +84,13 @@ fn thread_user_cpu_s() -> f64 {
     })
 }
 
-/// Linux counts in units of 1024 bytes.
+/// Linux reports `ru_maxrss` in units of 1024 bytes.
 fn peak_rss_bytes() -> u64 {
     let usage = getrusage(UsageWho::RUSAGE_SELF);
     usage.map_or(0, |usage| usage.max_rss().unsigned_abs() * 1024)
 }
 
-/// Seconds since 1970 as RFC 3339 in UTC.
+/// Formats seconds since 1970 as RFC 3339 in UTC.
 pub fn rfc3339(seconds: u64) -> String {
     let (mut day, rest) = (seconds / 86_400, seconds % 86_400);
     let mut year = 1970;
@@ -125,7 +125,7 @@ fn days_in_month(year: u64, month: u64) -> u64 {
 mod tests {
     use super::*;
 
-    /// Figures from `date -u -d @N`.
+    /// Expected values from `date -u -d @N`.
     #[test]
     fn dates() {
         assert_eq!(rfc3339(0), "1970-01-01T00:00:00Z");

@@ -1,12 +1,10 @@
-//! Record schemas, Parquet in and out, all measures.
+//! Record schemas, Parquet files, and all measures.
 //!
-//! A ground fills [`Records`]; [`Summary::new`] measures them and
-//! [`write_run`] keeps them. Everything that is said about a run afterwards,
-//! by tables, reports and comparisons, comes from what [`read_run`] gives
-//! back.
+//! A ground fills [`Records`]; [`Summary::new`] measures them and [`write_run`] stores them.
+//! Tables, reports and comparisons use only what [`read_run`] returns.
 //!
-//! What this crate never does: depend on a ground, print, put anything of
-//! the host or the clock into a summary or a table.
+//! This crate never depends on a ground, never prints, and never puts anything of the host or the
+//! clock into a summary or a table.
 
 mod answers;
 mod claims;
@@ -124,7 +122,7 @@ pub use table::{
 };
 pub use view::{FlowView, LinkView, PathView, RunView, Window};
 
-/// Everything a ground hands over when a run ends or is interrupted.
+/// Everything that a ground returns when a run ends or is interrupted.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Records {
     /// One row per flow.
@@ -133,39 +131,34 @@ pub struct Records {
     pub samples: Vec<FlowSample>,
     /// Time series of links, ascending in time.
     pub links: Vec<LinkSample>,
-    /// Time series of the classes of links whose queue tells several apart,
-    /// ascending in time.
+    /// Time series of the traffic classes of links whose queue has several, ascending in time.
     pub classes: Vec<ClassSample>,
     /// Names of the links, by index.
     pub link_names: Vec<String>,
     /// One row per path of each flow over several paths.
     pub paths: Vec<PathRecord>,
-    /// Time series of those paths, ascending in time: the rows of a flow, of
-    /// one of its paths each.
+    /// Time series of those paths, ascending in time; each row is of one path of a flow.
     pub path_samples: Vec<FlowSample>,
     /// One row per object of a page and segment of a video.
     pub objects: Vec<ObjectRecord>,
-    /// One row per connection, in the order of their ends; of a run with more,
-    /// the first 65,536.
+    /// One row per connection, in the order in which they ended; at most the first 65,536.
     pub connections: Vec<ConnectionRecord>,
-    /// What measures need of each transfer of a mix, in the order of their ends.
+    /// What measures need of each transfer of a mix, in the order in which they ended.
     pub transfers: Vec<TransferRecord>,
-    /// What the times of connections count from, nanoseconds since 1970 (UTC);
-    /// zero: virtual time.
+    /// Epoch of the connections' times, nanoseconds since 1970 (UTC); zero for virtual time.
     pub epoch_unix_ns: u64,
-    /// What the paths allowed over time; in no table, since the resolved
-    /// scenario beside them says it.
+    /// Rates of the paths over time. They are in no table, because the resolved scenario defines
+    /// them.
     pub rates: Rates,
-    /// When the run ended, nanoseconds; earlier than the scenario's duration
-    /// if it was interrupted.
+    /// End of the run, nanoseconds; earlier than the scenario's duration if it was interrupted.
     pub end_ns: u64,
-    /// The run was cut short.
+    /// Whether the run was interrupted.
     pub interrupted: bool,
-    /// What the run cost, for the manifest.
+    /// Cost of the run, for the manifest.
     pub cost: Cost,
 }
 
-/// What a run cost.
+/// Cost of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Cost {
     /// Events processed.

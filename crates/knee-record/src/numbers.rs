@@ -3,7 +3,7 @@
 use crate::Summary;
 use serde_json::Value;
 
-/// Numbers that say what was run, not what came out.
+/// Numbers that describe the setup rather than the result.
 const GIVEN: [&str; 11] = [
     "index",
     "flow_count",
@@ -19,9 +19,9 @@ const GIVEN: [&str; 11] = [
 ];
 
 impl Summary {
-    /// Every measured number of the summary under its name, in the order of
-    /// the file: `flow.bbr[1].rtt_us.p50`, `link.bottleneck.utilisation`,
-    /// `jain`, `claim.A3`. Without those that are null.
+    /// Returns every measured number of the summary with its name, in the order of the file:
+    /// `flow.bbr[1].rtt_us.p50`, `link.bottleneck.utilisation`, `jain`, `claim.A3`. Null values are
+    /// left out.
     pub fn numbers(&self) -> Vec<(String, f64)> {
         let mut numbers = Vec::new();
         for flow in &self.flows {
@@ -57,7 +57,7 @@ fn flatten(prefix: &str, value: &Value, numbers: &mut Vec<(String, f64)>) {
                 flatten(&format!("{prefix}{dot}{key}"), value, numbers);
             }
         }
-        // A list of named things: `paths.wifi.share`.
+        // A list of named objects: `paths.wifi.share`.
         Value::Array(items) => {
             for item in items {
                 if let Some(name) = item["name"].as_str() {

@@ -1,5 +1,5 @@
-//! What the connections of a live host came to: the figures behind `knee report` on a
-//! folder of `knee observe`. This module only says what there is; `knee-live` computes it.
+//! Figures of the connections of a live host, shown by `knee report` on a folder of `knee observe`.
+//! This module only defines the data; `knee-live` computes it.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 /// Schema of [`ObservedReport`].
 pub const OBSERVED_REPORT_SCHEMA: &str = "knee-observed-report/1";
 
-/// Bins of the heat map in a decade, of size and of time.
+/// Bins of the heat map per decade of size and of time.
 pub const OBSERVED_BINS: f64 = 8.0;
 
 /// The connections of a host that ended within a time.
@@ -91,7 +91,7 @@ pub struct ObservedCell {
 }
 
 impl ObservedCell {
-    /// Payload sent again as a part of what was sent; none: nothing was sent.
+    /// Returns retransmitted payload over sent payload; `None` if nothing was sent.
     pub fn retransmit_ratio(&self) -> Option<f64> {
         (self.sent_bytes > 0).then(|| self.retransmitted_bytes as f64 / self.sent_bytes as f64)
     }

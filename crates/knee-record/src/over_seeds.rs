@@ -1,4 +1,4 @@
-//! Claims of a study over runs with several seeds.
+//! Checks claims of a study over runs with several seeds.
 
 use crate::claims::{ClaimOutcome, NamedRun, Outcome, decided, evaluate_in_study};
 use crate::print::Unit;
@@ -21,17 +21,16 @@ pub struct OverSeeds {
     pub high: Option<f64>,
 }
 
-/// A run of a study with its name, seed by seed.
+/// The runs of a study under one name, seed by seed.
 pub struct NamedSeeds<'r, 'a> {
     /// Name in the study.
     pub name: &'r str,
-    /// Its records; at least one.
+    /// Records of each run; at least one.
     pub views: &'r [RunView<'a>],
 }
 
-/// Checks a claim over the seeds that all runs it names have: by the interval
-/// of their mean, of a ratio by that of their geometric mean. Ratios are taken
-/// seed by seed.
+/// Checks a claim over the seeds that all the runs it names have, by the interval of the mean; for
+/// ratios, which are taken seed by seed, by that of the geometric mean.
 pub fn evaluate_over_seeds(claim: &Claim, runs: &[NamedSeeds<'_, '_>]) -> ClaimOutcome {
     let targets: Vec<&str> = std::iter::once(&claim.of)
         .chain(&claim.relative_to)
@@ -53,7 +52,7 @@ pub fn evaluate_over_seeds(claim: &Claim, runs: &[NamedSeeds<'_, '_>]) -> ClaimO
     }
 }
 
-/// One outcome of several; not tested where one of them is not.
+/// Combines several outcomes into one; not tested if one of them is not.
 fn together(claim: &Claim, mut outcomes: Vec<ClaimOutcome>) -> ClaimOutcome {
     let untested = |one: &ClaimOutcome| one.outcome == Outcome::NotTestedHere;
     if let Some(at) = outcomes.iter().position(untested) {
@@ -82,8 +81,8 @@ fn together(claim: &Claim, mut outcomes: Vec<ClaimOutcome>) -> ClaimOutcome {
     all
 }
 
-/// Mean of several values with its 95 % interval; of positive ratios the
-/// geometric mean.
+/// Returns the mean of several values with its 95 % interval; for positive ratios, the geometric
+/// mean.
 fn mean(values: &[f64], ratios: bool) -> Option<(f64, f64, f64)> {
     if ratios && values.iter().all(|value| *value > 0.0) {
         let against_one: Vec<(f64, f64)> = values.iter().map(|value| (*value, 1.0)).collect();
@@ -98,8 +97,8 @@ fn mean(values: &[f64], ratios: bool) -> Option<(f64, f64, f64)> {
 mod tests {
     use super::*;
 
-    /// 1, 2, 4: geometric mean 2, s of the logarithms ln 2, so the interval is
-    /// 2 times or over 2^(4.3027 / sqrt 3).
+    /// 1, 2, 4: the geometric mean is 2 and s of the logarithms is ln 2, so the ends of the
+    /// interval are 2 times and 2 divided by 2^(4.3027 / sqrt 3).
     #[test]
     fn ratios_have_a_geometric_mean() {
         let (middle, low, high) = mean(&[1.0, 2.0, 4.0], true).unwrap();

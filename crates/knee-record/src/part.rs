@@ -1,27 +1,25 @@
-//! A file that appears whole or not at all: it is written beside its place,
-//! then renamed.
+//! Files that appear whole or not at all: a file is written under a temporary name, then renamed.
 
 use crate::Error;
 use std::fs::{self, File};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-/// Ending of a file that is not whole yet.
+/// Suffix of a file that is not complete yet.
 pub const PART: &str = ".part";
 
-/// A file under way. Dropped before its end, it is removed.
+/// A file that is being written. It is removed if dropped before it is in place.
 #[derive(Debug)]
 pub(crate) struct Part {
-    /// Where it will be.
+    /// Final path.
     pub path: PathBuf,
     beside: PathBuf,
     in_place: bool,
 }
 
 impl Part {
-    /// Begins the file that will be `path`. What stands in the way, left by a
-    /// run that was killed, is removed and never written through: it could be
-    /// a link to something else.
+    /// Creates the temporary file for `path`. A file that a killed run left there is removed, never
+    /// written through: it could be a link to something else.
     pub(crate) fn create(path: &Path) -> Result<(Part, File), Error> {
         let mut beside = path.as_os_str().to_owned();
         beside.push(PART);
@@ -31,7 +29,7 @@ impl Part {
         Ok((Part { path: path.to_path_buf(), beside, in_place: false }, file))
     }
 
-    /// Moves the file to where it belongs, over what is there.
+    /// Renames the file to its final path, replacing an existing file.
     pub(crate) fn put_in_place(mut self) -> Result<(), Error> {
         fs::rename(&self.beside, &self.path)
             .map_err(|source| Error::io("write", &self.path, source))?;
@@ -43,13 +41,13 @@ impl Part {
 impl Drop for Part {
     fn drop(&mut self) {
         if !self.in_place {
-            // The first error is the one to report.
+            // If removal fails too, the first error is the one to report.
             let _ = fs::remove_file(&self.beside);
         }
     }
 }
 
-/// Removes a file or a link, if there is one.
+/// Removes a file or a link if it exists.
 pub(crate) fn remove_if_there(path: &Path) -> Result<(), Error> {
     match fs::remove_file(path) {
         Err(source) if source.kind() != ErrorKind::NotFound => {

@@ -1,4 +1,4 @@
-//! Values with the unit of their measure, for people.
+//! Formats values with the unit of their measure, for people.
 
 use knee_scenario::Measure;
 use schemars::JsonSchema;
@@ -28,7 +28,7 @@ pub enum Unit {
 }
 
 impl Unit {
-    /// The unit of a measure's values.
+    /// Returns the unit of a measure's values.
     pub fn of(measure: &Measure) -> Unit {
         match measure.unit() {
             knee_scenario::measure::Unit::BitsPerSecond => Unit::BitsPerSecond,
@@ -39,8 +39,8 @@ impl Unit {
         }
     }
 
-    /// A value as a scenario file writes it, to four digits: `"47.62 s"`,
-    /// `0.8913`, `"never"`.
+    /// Formats a value as a scenario file writes it, to four digits: `"47.62 s"`, `0.8913`,
+    /// `"never"`.
     pub fn write(self, value: f64) -> String {
         let text = match self {
             _ if value.is_infinite() => "never".to_string(),
@@ -53,8 +53,8 @@ impl Unit {
         format!("\"{text}\"")
     }
 
-    /// A value with its unit: `72.1 ms`, `9.41 Mbit/s`, `1.7 %`, `0.998`,
-    /// `6.3 times`, `as much`; `never` for infinity.
+    /// Formats a value with its unit: `72.1 ms`, `9.41 Mbit/s`, `1.7 %`, `0.998`, `6.3 times`, `as
+    /// much`; `never` for infinity.
     pub fn show(self, value: f64) -> String {
         if value.is_infinite() {
             return "never".to_string();
@@ -64,7 +64,7 @@ impl Unit {
             Unit::Seconds => scaled(value, &TIMES, 3),
             Unit::Bytes => scaled(value, &SIZES, 3),
             Unit::Fraction => format!("{} %", significant(value * 100.0, 3)),
-            // Jain's index lives between 0.99 and 1.
+            // Four digits, because Jain's index is mostly between 0.99 and 1.
             Unit::Number => significant(value, 4),
             Unit::Ratio => match significant(value, 3).as_str() {
                 "1" => "as much".to_string(),
@@ -79,7 +79,7 @@ const TIMES: [(f64, &str); 4] = [(1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9,
 
 const SIZES: [(f64, &str); 4] = [(1e9, "GB"), (1e6, "MB"), (1e3, "kB"), (1.0, "B")];
 
-/// In the largest unit of which there is at least one, after rounding.
+/// Formats a value in the largest unit that keeps it at one or more after rounding.
 fn scaled(value: f64, units: &[(f64, &str)], digits: i32) -> String {
     if value == 0.0 {
         return format!("0 {}", units[units.len() / 2].1);
@@ -89,7 +89,7 @@ fn scaled(value: f64, units: &[(f64, &str)], digits: i32) -> String {
     format!("{} {unit}", significant(value / size, digits))
 }
 
-/// So many significant digits, whole numbers in full, no trailing zeros.
+/// Formats a value with `digits` significant digits; whole numbers in full, no trailing zeros.
 fn significant(value: f64, digits: i32) -> String {
     if value == value.trunc() {
         return format!("{value:.0}");
@@ -114,7 +114,7 @@ mod tests {
         assert_eq!(Unit::Seconds.show(42.0), "42 s");
         assert_eq!(Unit::Seconds.show(0.999_9), "1 s");
         assert_eq!(Unit::Seconds.show(0.0), "0 µs");
-        // A file that is typed has letters that every keyboard has.
+        // A scenario file uses `us`, which can be typed on every keyboard.
         assert_eq!(Unit::Seconds.write(25e-6), "\"25 us\"");
         assert_eq!(Unit::Seconds.show(f64::INFINITY), "never");
         assert_eq!(Unit::BitsPerSecond.show(9_412_345.0), "9.41 Mbit/s");

@@ -7,8 +7,8 @@ use knee_scenario::Scenario;
 use knee_units::Time;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What each path of a scenario allows over time, and which flow goes over
-/// which; both by their index in the scenario.
+/// What each path of a scenario allows over time, and which paths each flow uses, all by their
+/// index in the scenario.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Rates {
     paths: Vec<PathRate>,
@@ -18,25 +18,25 @@ pub struct Rates {
 /// A path from sender to receiver.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct PathRate {
-    /// Those of its links that have a rate.
+    /// The links that have a rate.
     links: Vec<LinkRate>,
-    /// The least that all of its links delay, nanoseconds.
+    /// Sum of the smallest delays of all links, nanoseconds.
     delay_ns: u64,
 }
 
 /// A link of a path.
 #[derive(Clone, Debug, PartialEq)]
 struct LinkRate {
-    /// What it allows while it is up and the path is there.
+    /// What the link allows while it is up and the path exists.
     capacity: Capacity,
-    /// The least that the links before it delay.
+    /// Sum of the smallest delays of the links before it, nanoseconds.
     before_ns: u64,
-    /// The least that it and those after it delay.
+    /// Sum of the smallest delays of this link and those after it, nanoseconds.
     after_ns: u64,
 }
 
 impl Rates {
-    /// Those of a scenario.
+    /// Returns the rates of a scenario.
     pub fn of(scenario: &Scenario) -> Rates {
         Rates {
             paths: scenario.paths.iter().map(|path| PathRate::of(scenario, path)).collect(),
@@ -44,9 +44,8 @@ impl Rates {
         }
     }
 
-    /// Whether what some path allows is not in proportion to time, to a
-    /// hundredth and to the last packet or two: its rate changes, it is down, or
-    /// it is absent for a while.
+    /// Returns whether the capacity of a path varies over time, by more than a hundredth and a
+    /// packet or two: its rate changes, it is down, or it is absent for a while.
     pub fn vary(&self, until: Time) -> bool {
         const SPANS: u64 = 64;
         let end = |number: u64| Time::from_nanos(until.as_nanos() / SPANS * number);
@@ -58,7 +57,7 @@ impl Rates {
         })
     }
 
-    /// The paths of some flows, each once; none: one of them is not known.
+    /// Returns the paths of some flows, each once; `None` if one is not known.
     pub(crate) fn paths_of(&self, flows: impl Iterator<Item = u32>) -> Option<Vec<&PathRate>> {
         let mut numbers = BTreeSet::new();
         for flow in flows {
@@ -67,17 +66,17 @@ impl Rates {
         numbers.into_iter().map(|path| self.paths.get(path)).collect()
     }
 
-    /// Mean rate of a path between two times, that of its slowest link,
-    /// bit/s; zero: unlimited, as rows have it.
+    /// Returns the mean rate of a path between two times, which is that of its slowest link, bit/s.
+    /// Zero means unlimited, as in the rows.
     fn mean_bps(&self, path: usize, from: Time, until: Time) -> u64 {
         let seconds = until.saturating_sub(from).as_secs_f64();
         let bytes = self.paths.get(path).and_then(|path| path.bytes(from, until));
-        // One is as slow as a rate gets: zero has its meaning already.
+        // At least 1 bit/s, because zero means unlimited.
         let bps = bytes.filter(|_| seconds > 0.0).map(|bytes| 8.0 * bytes / seconds);
         bps.map_or(0, |bps| bps.round().max(1.0) as u64)
     }
 
-    /// The same of all paths of a flow together.
+    /// Returns the joint mean rate of all paths of a flow.
     fn flow_mean_bps(&self, flow: usize, from: Time, until: Time) -> u64 {
         let paths = self.flows.get(flow).into_iter().flatten();
         let means: Vec<u64> = paths.map(|path| self.mean_bps(*path, from, until)).collect();
@@ -86,8 +85,8 @@ impl Rates {
 }
 
 impl Records {
-    /// Takes what its paths allow from the scenario of a run, and notes the
-    /// mean of it in the rows of the flows and of their paths.
+    /// Takes the rates of the paths from the scenario, and stores their means in the rows of the
+    /// flows and of their paths.
     pub fn with_rates(mut self, scenario: &Scenario) -> Records {
         let rates = Rates::of(scenario);
         let mut lives = BTreeMap::new();
@@ -121,14 +120,14 @@ impl PathRate {
         PathRate { links: limited, delay_ns }
     }
 
-    /// IP bytes that it allows between two times: what its slowest link
-    /// does. None: unlimited.
+    /// Returns the IP bytes that the path allows between two times, limited by its slowest link;
+    /// `None` if unlimited.
     fn bytes(&self, from: Time, until: Time) -> Option<f64> {
         let links = self.links.iter().map(|link| link.capacity.bytes(from, until));
         links.min_by(f64::total_cmp)
     }
 
-    /// The same between two moments as counters are read.
+    /// Returns the same between two moments, interpolated as counters are.
     pub(crate) fn bytes_between(&self, begin: Moment, end: Moment) -> Option<f64> {
         let links = self.links.iter().map(|link| {
             let until = |time: u64| link.capacity.bytes(Time::ZERO, Time::from_nanos(time));
@@ -137,8 +136,8 @@ impl PathRate {
         links.min_by(f64::total_cmp)
     }
 
-    /// IP bytes that can have arrived at a time of what was sent from
-    /// `start` on; infinite over an unlimited path.
+    /// Returns the IP bytes sent from `start_ns` on that can have arrived by `at_ns`; infinite over
+    /// an unlimited path.
     pub(crate) fn arrived_bytes(&self, start_ns: u64, at_ns: u64) -> f64 {
         if at_ns < start_ns.saturating_add(self.delay_ns) {
             return 0.0;
@@ -151,13 +150,13 @@ impl PathRate {
     }
 }
 
-/// The smallest of a link's delays over time.
+/// Returns the smallest of a link's delays over time.
 fn least_delay_ns(config: &knee_link::Config) -> u64 {
     let delays = config.delay.base.0.iter().map(|(_, delay)| delay.as_nanos());
     delays.min().unwrap_or(0)
 }
 
-/// Spans that ascend and are disjoint, out of two such lists.
+/// Merges two lists of spans into ascending, disjoint spans.
 fn merged(one: &[(Time, Time)], other: &[(Time, Time)]) -> Vec<(Time, Time)> {
     let mut spans = [one, other].concat();
     spans.sort_unstable();

@@ -1,5 +1,4 @@
-//! A run directory that is being written: samples as the run goes, the rest
-//! at its end.
+//! A run directory that is being written: samples during the run, everything else at its end.
 
 use crate::part::remove_if_there;
 use crate::run::{self, write_bytes, write_json, write_text};
@@ -13,41 +12,40 @@ use std::fmt;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Takes the rows of time series, each ascending in time, and those of
-/// connections, as a run goes.
+/// Receives the rows of time series, each ascending in time, and of connections during a run.
 pub trait SampleSink {
-    /// A row of a flow.
+    /// Takes a row of a flow.
     ///
     /// # Errors
-    /// When it cannot be kept: the run is to end.
+    /// If the row cannot be stored; the run must then end.
     fn flow(&mut self, row: &FlowSample) -> Result<(), Error>;
 
-    /// A row of a path of a flow.
+    /// Takes a row of a path of a flow.
     ///
     /// # Errors
     /// As [`SampleSink::flow`].
     fn path(&mut self, row: &FlowSample) -> Result<(), Error>;
 
-    /// A row of a link.
+    /// Takes a row of a link.
     ///
     /// # Errors
     /// As [`SampleSink::flow`].
     fn link(&mut self, row: &LinkSample) -> Result<(), Error>;
 
-    /// A row of a class of a link.
+    /// Takes a row of a traffic class of a link.
     ///
     /// # Errors
     /// As [`SampleSink::flow`].
     fn class(&mut self, row: &ClassSample) -> Result<(), Error>;
 
-    /// The row of a connection that has ended or is cut off.
+    /// Takes the row of a connection that has ended or was cut off.
     ///
     /// # Errors
     /// As [`SampleSink::flow`].
     fn connection(&mut self, row: &ConnectionRecord) -> Result<(), Error>;
 }
 
-/// For a run that leaves nothing on disk.
+/// Discards all rows, for a run that writes no files.
 impl SampleSink for () {
     fn flow(&mut self, _: &FlowSample) -> Result<(), Error> {
         Ok(())
@@ -70,23 +68,23 @@ impl SampleSink for () {
     }
 }
 
-/// A run directory that is being written. Each file appears whole or not at
-/// all, the manifest last; dropped before its end, nothing of it appears.
+/// A run directory that is being written. Each file appears whole or not at all, the manifest last;
+/// if the recording is dropped before its end, no files appear.
 pub struct Recording {
     dir: PathBuf,
     names: Names,
     samples: Table<FlowSample>,
-    /// From the first row on: most runs have none.
+    /// Created with the first row: most runs have none.
     path_samples: Option<Table<FlowSample>>,
     links: Table<LinkSample>,
-    /// Likewise.
+    /// Created with the first row.
     classes: Option<Table<ClassSample>>,
     connections: Table<ConnectionRecord>,
 }
 
 impl Recording {
-    /// Begins to write the run of a scenario into `dir`, which is created
-    /// with its parents if need be. A run that is there is no longer whole.
+    /// Begins writing the run of a scenario into `dir`, which is created with its parents if
+    /// necessary. A run that is already there loses its manifest.
     ///
     /// # Errors
     /// [`Error::Io`] with the path.
@@ -108,11 +106,11 @@ impl Recording {
         })
     }
 
-    /// Writes all but the samples and connections, which it has been given.
+    /// Writes everything but the samples and connections, which it has already received.
     ///
     /// # Errors
-    /// [`Error::Io`] with the path, when the disk is full or the folder cannot
-    /// be written. What was written until then does not pass for a run.
+    /// [`Error::Io`] with the path, when the disk is full or the folder cannot be written. The
+    /// files written so far are not accepted as a run.
     pub fn finish(
         self,
         manifest: &Manifest,
@@ -140,7 +138,7 @@ impl Recording {
         let Records { paths, objects, .. } = records;
         write_if_any(&dir.join(run::PATHS), tables::paths(), &names, paths)?;
         write_if_any(&dir.join(run::OBJECTS), tables::objects(), &names, objects)?;
-        // An earlier version may have left it there.
+        // An earlier version may have written it.
         remove_if_there(&dir.join(run::TRANSFERS))?;
         write_json(&dir.join(run::SUMMARY), summary)?;
         write_json(&dir.join(run::MANIFEST), manifest)
@@ -186,8 +184,8 @@ impl fmt::Debug for Recording {
     }
 }
 
-/// Writes a run into `dir`, which is created with its parents if need be; a
-/// run that is there is replaced, other files are left alone.
+/// Writes a run into `dir`, which is created with its parents if necessary. A run that is already
+/// there is replaced; other files are left alone.
 ///
 /// # Errors
 /// As [`Recording::finish`].
@@ -207,7 +205,7 @@ pub fn write_run(
     recording.finish(manifest, scenario, records, summary)
 }
 
-/// The files that the scenario names, where its resolved form names them.
+/// Writes the scenario's input files where its resolved form refers to them.
 fn write_inputs(dir: &Path, scenario: &Scenario) -> Result<(), Error> {
     for file in &scenario.files {
         let path = dir.join(&file.name);
@@ -219,7 +217,7 @@ fn write_inputs(dir: &Path, scenario: &Scenario) -> Result<(), Error> {
     Ok(())
 }
 
-/// A table without rows is no file, nor is what an earlier run left there.
+/// Writes a table if it has rows; otherwise removes a file that an earlier run left.
 fn write_if_any<R: Clone>(
     path: &Path,
     layout: table::Layout<R>,

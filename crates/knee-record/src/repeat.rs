@@ -63,7 +63,7 @@ pub struct ClaimTally {
 }
 
 impl RepeatSummary {
-    /// Gathers runs of the same scenario. None without any.
+    /// Summarises runs of the same scenario; `None` if there are none.
     pub fn new(runs: &[Summary]) -> Option<RepeatSummary> {
         let first = runs.first()?;
         let mut values: BTreeMap<String, Vec<f64>> = BTreeMap::new();
@@ -117,7 +117,7 @@ fn tally(runs: &[Summary], at: usize) -> ClaimTally {
     }
 }
 
-/// By the interval of what was measured; without one, as all runs ended.
+/// Judges by the interval of the measured values; without one, by the outcome that all runs share.
 fn overall(claims: &[&ClaimOutcome], measured: Option<Interval>) -> Outcome {
     let first = claims[0];
     match measured.and_then(|interval| interval.low.zip(interval.high)) {

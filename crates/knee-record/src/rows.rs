@@ -1,4 +1,4 @@
-//! The rows of the tables, as a ground writes them.
+//! The rows of the tables, as grounds write them.
 
 use knee_units::Time;
 
@@ -11,11 +11,11 @@ pub struct FlowSample {
     pub path: u16,
     /// Time since the start of the run, nanoseconds.
     pub time_ns: u64,
-    /// Payload bytes that the receiver's application got, in order.
+    /// Payload bytes delivered in order to the receiver's application.
     pub delivered_bytes: u64,
     /// Payload bytes sent, retransmissions included.
     pub sent_bytes: u64,
-    /// Payload bytes sent again.
+    /// Payload bytes retransmitted.
     pub retransmitted_bytes: u64,
     /// Segments (data packets) sent, retransmissions included.
     pub sent_packets: u64,
@@ -25,32 +25,32 @@ pub struct FlowSample {
     pub in_flight_bytes: u64,
     /// Congestion window.
     pub window_bytes: u64,
-    /// Pacing rate; zero: not paced.
+    /// Pacing rate; zero if not paced.
     pub pacing_rate_bps: u64,
-    /// Last RTT measured; zero before the first.
+    /// Last RTT measured; zero before the first measurement.
     pub rtt_ns: u64,
-    /// Smoothed RTT; zero before the first.
+    /// Smoothed RTT; zero before the first measurement.
     pub srtt_ns: u64,
-    /// Controller's estimate of the bandwidth; zero: none.
+    /// Controller's estimate of the bandwidth; zero if there is none.
     pub bandwidth_estimate_bps: u64,
-    /// Controller's estimate of the minimum RTT; zero: none.
+    /// Controller's estimate of the minimum RTT; zero if there is none.
     pub min_rtt_estimate_ns: u64,
-    /// Slow-start threshold; zero: none.
+    /// Slow-start threshold; zero if not set.
     pub slow_start_threshold_bytes: u64,
-    /// Payload bytes that the receiver holds because something before them
-    /// is missing on another path; of a connection over several paths.
+    /// Payload bytes that the receiver holds because preceding data is missing on another path; for
+    /// connections over several paths.
     pub reassembly_bytes: u64,
     /// Controller's phase.
     pub phase: &'static str,
 }
 
 impl FlowSample {
-    /// Adds what another counts, and its windows, rates and bytes in flight.
+    /// Adds the counters, windows, rates and bytes in flight of another sample.
     pub fn add(&mut self, other: &FlowSample) {
         self.each(other, |one, other| *one += other);
     }
 
-    /// Takes away what was added.
+    /// Subtracts what [`FlowSample::add`] added.
     pub fn take_away(&mut self, other: &FlowSample) {
         self.each(other, |one, other| *one -= other);
     }
@@ -70,7 +70,7 @@ impl FlowSample {
         change(&mut self.reassembly_bytes, other.reassembly_bytes);
     }
 
-    /// Takes over what has no sum: RTTs and the phase.
+    /// Copies the values that have no sum: RTTs and the phase.
     pub fn show(&mut self, later: &FlowSample) {
         self.rtt_ns = later.rtt_ns;
         self.srtt_ns = later.srtt_ns;
@@ -78,9 +78,8 @@ impl FlowSample {
         self.phase = later.phase;
     }
 
-    /// With another connection of the flow: counters, windows, rates and what
-    /// is in flight together; path and delivered bytes stay, RTT and phase are
-    /// those of `later`.
+    /// Combines this sample with another connection of the flow: counters, windows, rates and bytes
+    /// in flight are summed; path and delivered bytes are kept; RTT and phase are those of `later`.
     pub fn with(self, later: FlowSample) -> FlowSample {
         FlowSample {
             path: self.path,
@@ -107,31 +106,31 @@ pub struct LinkSample {
     pub link: u32,
     /// Time since the start of the run, nanoseconds.
     pub time_ns: u64,
-    /// IP bytes waiting, the packet in transmission included.
+    /// IP bytes in the queue, including the packet in transmission.
     pub queue_bytes: u64,
-    /// Packets waiting, the packet in transmission included.
+    /// Packets in the queue, including the packet in transmission.
     pub queue_packets: u64,
-    /// Time that a packet entering now would wait.
+    /// Time that a packet arriving now would wait.
     pub queue_delay_ns: u64,
     /// IP bytes that left the queue.
     pub departed_bytes: u64,
-    /// Of those allowed, IP bytes that were used: what left, and the part of
-    /// the packet in transmission that is out.
+    /// IP bytes of the capacity that were used: bytes that left, and the transmitted part of the
+    /// packet in transmission.
     pub used_bytes: u64,
-    /// IP bytes that the link's rate would have allowed so far.
+    /// IP bytes that the link's rate has allowed so far.
     pub capacity_bytes: u64,
-    /// Packets that came in.
+    /// Packets that arrived.
     pub entered_packets: u64,
     /// Packets dropped by queue, AQM or policer.
     pub dropped_packets: u64,
-    /// Packets lost at random, by record, or because the link was down.
+    /// Packets lost at random, by a loss record, or because the link was down.
     pub lost_packets: u64,
     /// Packets marked with Congestion Experienced.
     pub marked_packets: u64,
 }
 
 impl LinkSample {
-    /// The state of link `index` now.
+    /// Samples the state of link `index` now.
     pub fn of<P: knee_link::Packet>(
         link: &mut knee_link::Link<P>,
         index: usize,
@@ -155,8 +154,7 @@ impl LinkSample {
     }
 }
 
-/// A row of the time series of a class of traffic that a link's queue tells
-/// apart. Counters count from the start of the run.
+/// A row of the time series of a traffic class of a link. Counters count from the start of the run.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct ClassSample {
     /// Link, by its index in the scenario.
@@ -167,22 +165,22 @@ pub struct ClassSample {
     pub name: &'static str,
     /// Time since the start of the run, nanoseconds.
     pub time_ns: u64,
-    /// IP bytes waiting, the packet in transmission not counted.
+    /// IP bytes in the queue, without the packet in transmission.
     pub queue_bytes: u64,
-    /// Packets waiting.
+    /// Packets in the queue.
     pub queue_packets: u64,
-    /// How long the oldest of them has waited; zero: there is none.
+    /// Time that the oldest of them has waited; zero if the queue is empty.
     pub queue_delay_ns: u64,
     /// IP bytes that left the queue.
     pub departed_bytes: u64,
     /// Packets that the AQM dropped.
     pub dropped_packets: u64,
-    /// Packets that it marked with Congestion Experienced.
+    /// Packets that the AQM marked with Congestion Experienced.
     pub marked_packets: u64,
 }
 
 impl ClassSample {
-    /// The classes of link `index` now; none: its queue has but one.
+    /// Samples the classes of link `index` now; empty if its queue has a single class.
     pub fn of<P: knee_link::Packet>(
         link: &mut knee_link::Link<P>,
         index: usize,
@@ -209,43 +207,43 @@ impl ClassSample {
 pub struct FlowRecord {
     /// Flow, by its index in the scenario.
     pub flow: u32,
-    /// Name of its group.
+    /// Name of the group.
     pub name: String,
     /// Number within the group.
     pub index: u32,
     /// Controller or preset, as written in the scenario.
     pub cc: String,
-    /// Name of its path; of several, joined by `+`.
+    /// Name of the path; several are joined by `+`.
     pub path: String,
-    /// Scheduler, as written in the scenario; empty: one path.
+    /// Scheduler, as written in the scenario; empty for one path.
     pub scheduler: String,
-    /// When it started, nanoseconds since the start of the run.
+    /// Start, nanoseconds since the start of the run.
     pub start_ns: u64,
-    /// When it ended or was cut off.
+    /// End, or when it was cut off, nanoseconds since the start of the run.
     pub end_ns: u64,
-    /// Bytes to transfer; zero: no end.
+    /// Bytes to transfer; zero if the flow has no end.
     pub size_bytes: u64,
-    /// From start to the acknowledgement of the last byte; none: cut off.
+    /// Time from the start to the acknowledgement of the last byte; `None` if cut off.
     pub completion_ns: Option<u64>,
-    /// When a perfect scheduler with the same controllers would have been done,
-    /// since the start; none: not computed.
+    /// Completion time of a perfect scheduler with the same controllers, since the start; `None` if
+    /// not computed.
     pub perfect_completion_ns: Option<u64>,
-    /// Payload bytes that the receiver's application got, in order.
+    /// Payload bytes delivered in order to the receiver's application.
     pub delivered_bytes: u64,
-    /// Segments that the receiver's application got, in order.
+    /// Segments delivered in order to the receiver's application.
     pub delivered_packets: u64,
     /// Payload bytes sent, retransmissions included.
     pub sent_bytes: u64,
-    /// Payload bytes sent again.
+    /// Payload bytes retransmitted.
     pub retransmitted_bytes: u64,
-    /// Smallest RTT measured; zero: none was.
+    /// Smallest RTT measured; zero if none was.
     pub rtt_min_ns: u64,
-    /// Largest RTT measured; zero: none was.
+    /// Largest RTT measured; zero if none was.
     pub rtt_max_ns: u64,
     /// RTT of a full segment and its ACK over empty queues.
     pub base_rtt_ns: u64,
-    /// Mean rate that its paths allowed from start to end, each that of its
-    /// slowest link; zero: unlimited.
+    /// Mean rate that its paths allowed from start to end, each limited by its slowest link; zero
+    /// if unlimited.
     pub path_rate_bps: u64,
     /// IP bytes of a full segment over its payload bytes.
     pub header_overhead: f64,
@@ -257,14 +255,14 @@ pub struct FlowRecord {
     pub spurious_recoveries: u64,
     /// Payload bytes reported as marked.
     pub marked_bytes: u64,
-    /// Payload bytes given to a path that another path had been given.
+    /// Payload bytes assigned to a path that had already been assigned to another.
     pub reinjected_bytes: u64,
-    /// Payload bytes that the receiver got more than once, by several paths.
+    /// Payload bytes that the receiver got more than once, over different paths.
     pub duplicate_bytes: u64,
-    /// Time that bytes waited at the receiver for what comes before them on
-    /// another path, mean over all bytes, nanoseconds.
+    /// Time that bytes waited at the receiver for preceding data on another path, mean over all
+    /// bytes, nanoseconds.
     pub head_of_line_ns: u64,
-    /// The most bytes that ever waited so.
+    /// Largest number of bytes that waited in this way at one time.
     pub reassembly_peak_bytes: u64,
     /// Times that a path was found silent.
     pub suspicions: u64,
@@ -279,24 +277,23 @@ pub struct PathRecord {
     pub path: u16,
     /// Name of the path.
     pub name: String,
-    /// It is used only when no other is active.
+    /// Whether it is used only while no other path is active.
     pub backup: bool,
     /// Payload bytes sent on it, retransmissions included.
     pub sent_bytes: u64,
-    /// Payload bytes sent on it again.
+    /// Payload bytes retransmitted on it.
     pub retransmitted_bytes: u64,
     /// Payload bytes that its subflows delivered.
     pub delivered_bytes: u64,
-    /// Smallest RTT measured; zero: none was.
+    /// Smallest RTT measured; zero if none was.
     pub rtt_min_ns: u64,
-    /// Largest RTT measured; zero: none was.
+    /// Largest RTT measured; zero if none was.
     pub rtt_max_ns: u64,
     /// RTT of a full segment and its ACK over empty queues.
     pub base_rtt_ns: u64,
     /// Propagation delay from sender to receiver.
     pub one_way_delay_ns: u64,
-    /// Mean rate that it allowed while the flow lasted, that of its slowest
-    /// link; zero: unlimited.
+    /// Mean rate that it allowed during the flow, limited by its slowest link; zero if unlimited.
     pub rate_bps: u64,
     /// Retransmission timeouts.
     pub timeouts: u64,
@@ -312,31 +309,31 @@ pub struct ObjectRecord {
     pub flow: u32,
     /// Number within the flow's application, from zero.
     pub number: u32,
-    /// What it is: `html`, `css`, `segment 12` …
+    /// Name: `html`, `css`, `segment 12` …
     pub name: String,
     /// Connection of the application that carried it, from zero.
     pub connection: u32,
-    /// Its size.
+    /// Size.
     pub size_bytes: u64,
-    /// When it was asked for.
+    /// When it was requested.
     pub requested_ns: u64,
-    /// When its first byte arrived; none: it did not.
+    /// When its first byte arrived; `None` if it did not.
     pub first_byte_ns: Option<u64>,
-    /// When its last byte arrived; none: it did not.
+    /// When its last byte arrived; `None` if it did not.
     pub completed_ns: Option<u64>,
-    /// Of video: number of its quality, the lowest is zero.
+    /// Video: number of its quality, zero is the lowest.
     pub quality: Option<u32>,
-    /// Of video: bitrate of its quality; else zero.
+    /// Video: bitrate of its quality; otherwise zero.
     pub bitrate_bps: u64,
-    /// Of video: media in the player's buffer when it had arrived.
+    /// Video: media in the player's buffer when the segment had arrived.
     pub buffer_ns: u64,
-    /// Of video: how long playback stood still waiting for it; of the first
-    /// segment the start-up time.
+    /// Video: time that playback stood still waiting for it; for the first segment, the start-up
+    /// time.
     pub stalled_ns: u64,
 }
 
 impl ObjectRecord {
-    /// An object of a flow's application, which began at `start`.
+    /// Builds the row of an object of a flow's application that began at `start`.
     pub fn of(flow: usize, start: Time, object: &knee_workload::Object) -> ObjectRecord {
         let at = |time: Time| (start + time).as_nanos();
         ObjectRecord {
@@ -356,38 +353,38 @@ impl ObjectRecord {
     }
 }
 
-/// What measures need of a transfer of a mix, each over a connection of its
-/// own: a part of its [`ConnectionRecord`](crate::ConnectionRecord).
+/// The fields of a transfer's [`ConnectionRecord`](crate::ConnectionRecord) that measures need.
+/// Each transfer of a mix has a connection of its own.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct TransferRecord {
     /// Flow (class), by its index in the scenario.
     pub flow: u32,
-    /// Number within the class, in the order of arrival, from zero.
+    /// Number within the class, in order of arrival, from zero.
     pub number: u32,
-    /// When it began, since the start of the run.
+    /// Start, since the start of the run.
     pub start_ns: u64,
-    /// From start to the acknowledgement of the last byte; none: cut off.
+    /// Time from the start to the acknowledgement of the last byte; `None` if cut off.
     pub completion_ns: Option<u64>,
-    /// Its size.
+    /// Size.
     pub size_bytes: u64,
-    /// Payload bytes that the receiver's application got, in order.
+    /// Payload bytes delivered in order to the receiver's application.
     pub delivered_bytes: u64,
     /// Payload bytes sent, retransmissions included.
     pub sent_bytes: u64,
-    /// Payload bytes sent again.
+    /// Payload bytes retransmitted.
     pub retransmitted_bytes: u64,
-    /// Smallest RTT measured; zero: none was.
+    /// Smallest RTT measured; zero if none was.
     pub rtt_min_ns: u64,
 }
 
 impl FlowRecord {
-    /// The flow as a claim or a table names it: `bbr[1]`.
+    /// Returns the name of the flow in claims and tables: `bbr[1]`.
     pub fn label(&self) -> String {
         label(&self.name, self.index)
     }
 }
 
-/// A flow of a group as a claim or a table names it.
+/// Returns the name of a flow of a group in claims and tables.
 pub(crate) fn label(name: &str, index: u32) -> String {
     format!("{name}[{index}]")
 }

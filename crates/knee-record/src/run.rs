@@ -1,10 +1,9 @@
-//! The run directory: `manifest.json`, `scenario.toml`, the files that it
-//! names below `inputs/`, Parquet files and `summary.json`. Those of paths
-//! and objects are there when the run had any.
+//! The run directory: `manifest.json`, `scenario.toml`, the files that it names below `inputs/`,
+//! Parquet files and `summary.json`. Tables of paths and objects exist only if the run had any.
 //!
-//! Each file appears whole or not at all (written beside its place, then
-//! renamed), and the manifest comes last: a directory without one was not
-//! written to its end, and reading it says so.
+//! Each file appears whole or not at all (it is written under a temporary name, then renamed), and
+//! the manifest is written last: a directory without one is incomplete, and reading it reports
+//! that.
 
 use crate::part::{PART, Part};
 use crate::{
@@ -17,7 +16,7 @@ use serde::de::DeserializeOwned;
 use std::io::{self, ErrorKind, Write};
 use std::path::Path;
 
-/// What varies from run to run.
+/// Values that vary from run to run.
 pub const MANIFEST: &str = "manifest.json";
 /// The resolved scenario.
 pub const SCENARIO: &str = "scenario.toml";
@@ -29,7 +28,7 @@ pub const SAMPLES: &str = "samples.parquet";
 pub const LINKS: &str = "links.parquet";
 /// One row per path of each flow over several paths.
 pub const PATHS: &str = "paths.parquet";
-/// Time series of the classes of links that tell several apart.
+/// Time series of the traffic classes of links that have several.
 pub const CLASSES: &str = "classes.parquet";
 /// Time series of those paths.
 pub const PATH_SAMPLES: &str = "path-samples.parquet";
@@ -37,37 +36,35 @@ pub const PATH_SAMPLES: &str = "path-samples.parquet";
 pub const OBJECTS: &str = "objects.parquet";
 /// One row per connection.
 pub const CONNECTIONS: &str = "connections.parquet";
-/// One row per transfer of a mix; what versions wrote that had no
-/// [`CONNECTIONS`].
+/// One row per transfer of a mix, written by versions that had no [`CONNECTIONS`].
 pub const TRANSFERS: &str = "transfers.parquet";
-/// Folder of the files that the scenario names.
+/// Folder of the scenario's input files.
 pub const INPUTS: &str = knee_scenario::INPUTS;
-/// What came out.
+/// Summary of the results.
 pub const SUMMARY: &str = "summary.json";
 
 /// A run as read from its directory.
 #[derive(Clone, Debug)]
 pub struct SavedRun {
-    /// What varies from run to run.
+    /// Values that vary from run to run.
     pub manifest: Manifest,
     /// The resolved scenario, TOML.
     pub scenario: String,
     /// The tables.
     pub records: Records,
-    /// What came out.
+    /// Summary of the results.
     pub summary: Summary,
 }
 
-/// Reads a run that [`crate::write_run`] or [`crate::Recording`] wrote. Of
-/// long time series it gives as many rows as stay in memory
-/// ([`crate::Series`]), the same that the run was measured by. What the paths allowed over
-/// time is in none of its files: measures that need it are in its summary.
+/// Reads a run that [`crate::write_run`] or [`crate::Recording`] wrote. Long time series are
+/// reduced to the rows that stay in memory ([`crate::Series`]), the same rows that the run was
+/// measured by. The rates of the paths over time are in no file, so measures that need them are
+/// available only in the summary.
 ///
 /// # Errors
-/// [`Error::NotARun`] when the directory holds nothing of a run,
-/// [`Error::Unfinished`] when writing it was cut short, [`Error::Missing`]
-/// when a file is gone, [`Error::Schema`] when another version wrote it,
-/// [`Error::Malformed`] when a file is damaged.
+/// [`Error::NotARun`] if the directory contains no files of a run, [`Error::Unfinished`] if writing
+/// it was interrupted, [`Error::Missing`] if a file is missing, [`Error::Schema`] if another
+/// version wrote it, [`Error::Malformed`] if a file is damaged.
 pub fn read_run(dir: &Path) -> Result<SavedRun, Error> {
     let manifest = read_manifest(dir)?;
     let (connections, epoch_unix_ns) = read_connections(dir, manifest.end_ns)?;
@@ -99,8 +96,8 @@ pub fn read_run(dir: &Path) -> Result<SavedRun, Error> {
     })
 }
 
-/// The connections of a run that ended at `end_ns`, and its epoch. A run of an
-/// earlier version has the transfers of its mixes alone.
+/// Reads the connections of a run that ended at `end_ns`, and their epoch. A run of an earlier
+/// version has only the transfers of its mixes.
 fn read_connections(dir: &Path, end_ns: u64) -> Result<(Connections, u64), Error> {
     let mut connections = Connections::default();
     let path = dir.join(CONNECTIONS);
@@ -148,7 +145,7 @@ pub fn read_summary(dir: &Path) -> Result<Summary, Error> {
     read_json(&dir.join(SUMMARY), crate::summary::SCHEMA)
 }
 
-/// Whether any file of a run stands in `dir`, finished or not.
+/// Returns whether `dir` contains any file of a run, finished or not.
 pub fn holds_run_files(dir: &Path) -> bool {
     let files = [MANIFEST, SCENARIO, FLOWS, SAMPLES, LINKS, SUMMARY];
     files.iter().any(|name| dir.join(name).exists())
@@ -162,7 +159,7 @@ fn if_there<R>(read: Result<Vec<R>, Error>) -> Result<Vec<R>, Error> {
     }
 }
 
-/// Writes a text file; it appears whole or not at all.
+/// Writes a text file, which appears whole or not at all.
 ///
 /// # Errors
 /// [`Error::Io`] with the path.
@@ -170,7 +167,7 @@ pub fn write_text(path: &Path, text: &str) -> Result<(), Error> {
     write_bytes(path, text.as_bytes())
 }
 
-/// Writes a file; it appears whole or not at all.
+/// Writes a file, which appears whole or not at all.
 ///
 /// # Errors
 /// [`Error::Io`] with the path.
@@ -180,8 +177,7 @@ pub fn write_bytes(path: &Path, bytes: &[u8]) -> Result<(), Error> {
     part.put_in_place()
 }
 
-/// Writes a value as indented JSON with a final newline; the file appears
-/// whole or not at all.
+/// Writes a value as indented JSON with a final newline. The file appears whole or not at all.
 ///
 /// # Errors
 /// [`Error::Io`] with the path.
@@ -192,7 +188,7 @@ pub fn write_json(path: &Path, value: &impl Serialize) -> Result<(), Error> {
     write_text(path, &text)
 }
 
-/// No document is larger: it could only be damage.
+/// Upper limit for a document's size; a larger file is damaged.
 const DOCUMENT_BYTES_MAX: u64 = 1 << 30;
 
 fn read_text(path: &Path) -> Result<String, Error> {
@@ -200,8 +196,8 @@ fn read_text(path: &Path) -> Result<String, Error> {
     String::from_utf8(bytes).map_err(|_| Error::malformed(path, "it is not UTF-8 text"))
 }
 
-/// Tells a file that is not there, or is none, from one that the system does
-/// not let read.
+/// Distinguishes a file that is missing or not a file from one that the system does not allow to be
+/// read.
 pub(crate) fn not_read(path: &Path, source: io::Error) -> Error {
     match source.kind() {
         ErrorKind::NotFound | ErrorKind::NotADirectory => {
@@ -212,12 +208,12 @@ pub(crate) fn not_read(path: &Path, source: io::Error) -> Error {
     }
 }
 
-/// Reads a JSON document. The schema name is read first, so that a file of
-/// another version is reported as such and not as damaged.
+/// Reads a JSON document. The schema name is checked first, so that a file of another version is
+/// reported as such and not as damaged.
 ///
 /// # Errors
-/// [`Error::Missing`], [`Error::Schema`], [`Error::Malformed`], or
-/// [`Error::Io`] when the system does not let it be read.
+/// [`Error::Missing`], [`Error::Schema`], [`Error::Malformed`], or [`Error::Io`] if the system does
+/// not allow it to be read.
 pub fn read_json<T: DeserializeOwned>(path: &Path, expected: &'static str) -> Result<T, Error> {
     let text = read_text(path)?;
     let value: serde_json::Value =

@@ -4,9 +4,9 @@ use crate::{Manifest, RepeatSummary, Summary, TwoCompared};
 use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, Schema};
 
-/// The JSON Schema (draft 2020-12) of each JSON document, with its file name
-/// under `schemas/`. They describe what is written: every key is there, null
-/// where there is no value.
+/// Returns the JSON Schema (draft 2020-12) of each JSON document, with its file name under
+/// `schemas/`. The schemas describe the files as written: every key is present, and null if it has
+/// no value.
 pub fn json_schemas() -> [(&'static str, Schema); 4] {
     [
         ("summary.schema.json", schema_of::<Summary>()),

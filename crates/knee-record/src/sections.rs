@@ -1,5 +1,4 @@
-//! The parts of a flow's summary that only some flows have: paths, page,
-//! video, transfers.
+//! The parts of a flow's summary that only some flows have: paths, page, bursts, video, transfers.
 
 use crate::ObjectRecord;
 use crate::measures::{Flows, TransferValue, is_burst, is_of_page, is_segment};
@@ -118,19 +117,19 @@ pub struct Typical {
     pub p95: f64,
 }
 
-/// A class of sizes.
+/// A size class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SizeClass {
-    /// As people write it.
+    /// Name, for people.
     pub name: &'static str,
-    /// Its sizes.
+    /// Range of sizes.
     pub sizes: SizeRange,
 }
 
-/// The classes by which transfers are told apart, ascending, without gaps.
+/// Returns the size classes of transfers, ascending and without gaps.
 ///
-/// Below 100 kB the start of a connection decides, above 3 MB its steady
-/// state: where operators report completion times and throughput.
+/// Below 100 kB the start of a connection determines the completion time, above 3 MB its steady
+/// state: operators report completion times below, throughput above.
 pub fn size_classes() -> [SizeClass; 5] {
     let class = |name, at_least, below| SizeClass { name, sizes: SizeRange { at_least, below } };
     [
@@ -205,7 +204,7 @@ pub(crate) fn video(this: &Flows<'_, '_>, flow: &FlowView<'_>) -> Option<VideoSu
     })
 }
 
-/// Qualities told apart; a damaged table must not make a list of billions.
+/// Largest number of qualities; a damaged table must not create a list of billions.
 const QUALITIES_MAX: u32 = 100;
 
 pub(crate) fn transfers(this: &Flows<'_, '_>, flow: &FlowView<'_>) -> Option<Vec<TransferSummary>> {

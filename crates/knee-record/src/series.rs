@@ -1,20 +1,19 @@
-//! Time series in bounded memory: a run of any length keeps its rows on disk,
-//! and in memory as many as measures and plots need.
+//! Time series in bounded memory: all rows of a run go to disk, and as many as measures and plots
+//! need stay in memory.
 
 use crate::{ClassSample, FlowSample, LinkSample};
 use std::collections::BTreeMap;
 use std::fmt::Debug;
 
-/// Rows of one flow, path or link that stay in memory. A minute at one sample
-/// a millisecond fits.
+/// Rows of one flow, path or link that stay in memory: a minute at one sample per millisecond fits.
 pub(crate) const ROWS_MAX: usize = 1 << 16;
 
-/// A row with its place in time.
+/// A row with a time.
 pub trait Timed: Copy + Debug {
     /// Time since the start of the run, nanoseconds.
     fn time_ns(&self) -> u64;
 
-    /// What it is a row of: a flow and its path, or a link.
+    /// Returns the series that the row belongs to: a flow and its path, or a link.
     fn of(&self) -> (u32, u16);
 }
 
@@ -48,16 +47,15 @@ impl Timed for LinkSample {
     }
 }
 
-/// Rows of a time series, ascending in time. When there are too many of one
-/// flow, path or link, every second of them is forgotten, and of those to come
-/// as many; its last row always stays. Counters lose nothing by it, for they
-/// count from the start. What stays of one depends on its own rows alone:
-/// neither on the others, nor on whether the run is read from disk.
+/// Rows of a time series, ascending in time. When one flow, path or link has too many rows, every
+/// second of its rows is dropped, now and from then on; its last row always stays. Counters lose
+/// nothing, because they count from the start. Which rows of a series stay depends only on that
+/// series, not on the others, and not on whether the run is read from disk.
 #[derive(Clone, Debug)]
 pub struct Series<R> {
     rows: Vec<R>,
     parts: BTreeMap<(u32, u16), Part<R>>,
-    /// Some part has too many rows.
+    /// Whether some part has too many rows.
     is_full: bool,
     /// Time of the last row.
     now_ns: u64,
@@ -67,13 +65,13 @@ pub struct Series<R> {
 /// The rows of one flow, path or link.
 #[derive(Clone, Debug)]
 struct Part<R> {
-    /// All rows so far.
+    /// Number of rows so far.
     count: u64,
-    /// Rows of which one stays.
+    /// One row in `stride` is kept.
     stride: u64,
-    /// Rows that stayed.
+    /// Number of rows kept.
     kept: usize,
-    /// Its last row, unless it is one that stays.
+    /// The last row, unless it was kept.
     last: Option<R>,
 }
 
@@ -91,7 +89,7 @@ impl<R: Timed> Series<R> {
     /// Adds a row.
     pub fn push(&mut self, row: R) {
         if self.is_full && row.time_ns() != self.now_ns {
-            // Together, for parts that began together are full together.
+            // All at once, because parts that began together are full together.
             self.thin();
         }
         self.now_ns = row.time_ns();
@@ -107,7 +105,7 @@ impl<R: Timed> Series<R> {
         }
     }
 
-    /// All rows that stayed.
+    /// Returns all rows that were kept.
     pub fn into_rows(mut self) -> Vec<R> {
         if self.is_full {
             self.thin();
@@ -120,7 +118,7 @@ impl<R: Timed> Series<R> {
         self.rows
     }
 
-    /// Forgets every second row of each part that has too many.
+    /// Drops every second row of each part that has too many.
     fn thin(&mut self) {
         let (parts, rows_max) = (&mut self.parts, self.rows_max);
         let full = parts.iter().filter(|(_, part)| part.kept >= rows_max);
@@ -152,7 +150,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Of each flow the instants from its first to before its last.
+    /// Builds a series with one row per instant for each flow, from its start to before its end.
     fn series(rows_max: usize, flows: &[(u64, u64)]) -> Vec<FlowSample> {
         let mut series = Series::of_at_most(rows_max);
         for time_ns in 0..flows.iter().map(|(_, end)| *end).max().unwrap_or(0) {
@@ -170,7 +168,7 @@ mod tests {
         rows.iter().filter(|row| row.flow == flow).map(|row| row.time_ns).collect()
     }
 
-    /// 2^k instants apart, from the first, and the last.
+    /// The rows kept are 2^k instants apart, starting with the first, plus the last.
     #[test]
     fn what_stays_is_even() {
         assert_eq!(times(&series(8, &[(0, 21)]), 0), [0, 4, 8, 12, 16, 20]);
@@ -180,9 +178,9 @@ mod tests {
     }
 
     proptest! {
-        /// However long it is: at most the bound, more than a quarter of it,
-        /// even distances, the first and the last; ascending in time; and the
-        /// same whoever else is there.
+        /// A series of any length keeps at most the bound and more than a quarter of it, at even
+        /// distances, with the first and the last row, ascending in time, and independent of the
+        /// other series.
         #[test]
         fn series_of_any_length(
             half in 4..32usize,

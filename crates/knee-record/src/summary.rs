@@ -1,5 +1,5 @@
-//! `summary.json`: what came out of a run. The same to the byte for the same
-//! scenario, seed and ground; nothing of the host or the clock is in it.
+//! `summary.json`: the results of a run. The same scenario, seed and ground give the same bytes;
+//! nothing of the host or the clock is in it.
 
 use crate::claims::{ClaimOutcome, evaluate, fill_findings};
 use crate::measures::{Flows, NotMeasurable};
@@ -32,7 +32,7 @@ pub enum Verdict {
 }
 
 impl Verdict {
-    /// The worst of several; of none, valid.
+    /// Returns the worst of several verdicts; valid if there are none.
     pub fn worst(verdicts: impl IntoIterator<Item = Verdict>) -> Verdict {
         verdicts.into_iter().max().unwrap_or_default()
     }
@@ -332,8 +332,7 @@ impl Summary {
 }
 
 impl Summary {
-    /// The summary of a run that its ground has judged. A run that proves
-    /// nothing tests no claim.
+    /// Returns the summary of a run with its ground's verdict. An invalid run tests no claims.
     pub fn judged(mut self, verdict: Verdict, reason: &str) -> Summary {
         let reasons = self.verdict_reason.iter().map(String::as_str).chain([reason]);
         let reasons: Vec<&str> = reasons.filter(|reason| !reason.is_empty()).collect();
@@ -348,7 +347,7 @@ impl Summary {
 }
 
 impl Spread {
-    /// The statistics of a distribution, each in another unit.
+    /// Returns the statistics of a distribution, each passed through `convert`.
     pub(crate) fn of(distribution: &Distribution, convert: fn(f64) -> f64) -> Spread {
         let value = |statistic| convert(distribution.statistic(statistic));
         Spread {
@@ -365,17 +364,17 @@ impl Spread {
 
 type Measured<T> = Result<T, NotMeasurable>;
 
-/// Seconds to microseconds.
+/// Converts seconds to microseconds.
 fn spread_us(distribution: Measured<Distribution>) -> Option<Spread> {
     Some(Spread::of(&distribution.ok()?, seconds_to_us))
 }
 
-/// To the nanosecond, which is as exact as times are.
+/// Converts to microseconds, rounded to the nanosecond, the resolution of times.
 pub(crate) fn seconds_to_us(seconds: f64) -> f64 {
     (seconds * 1e9).round() / 1e3
 }
 
-/// Seconds to microseconds; JSON has no infinity.
+/// Converts seconds to microseconds; `None` for infinity, which JSON lacks.
 pub(crate) fn us(seconds: Measured<f64>) -> Option<f64> {
     seconds.ok().filter(|value| value.is_finite()).map(seconds_to_us)
 }
@@ -442,10 +441,10 @@ fn finite(value: Measured<f64>) -> Option<f64> {
     value.ok().filter(|value| value.is_finite())
 }
 
-/// In the order of the scenario.
+/// Summarises the groups, in the order of the scenario.
 fn summarise_groups(run: &RunView<'_>) -> Vec<GroupSummary> {
     let mut groups: Vec<GroupSummary> = Vec::new();
-    // Flows of a group stand side by side.
+    // Flows of a group are adjacent.
     for flow in &run.flows {
         let name = &flow.record.name;
         if groups.last().is_some_and(|last| last.name == *name) {

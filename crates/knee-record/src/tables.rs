@@ -1,5 +1,5 @@
-//! The columns of the Parquet files. A column is named like the field of its
-//! row; docs/records.md lists them.
+//! The columns of the Parquet files. Each is named after the field of its row; docs/records.md
+//! lists them.
 
 use crate::rows::label;
 use crate::table::{Column, Derived, GROUP_ROWS, Layout, Version};
@@ -10,12 +10,12 @@ use crate::{
 use knee_scenario::Scenario;
 use std::collections::BTreeMap;
 
-/// `flows.parquet`; 2: multipath.
+/// `flows.parquet`; version 2 adds multipath.
 pub(crate) const FLOWS: Version = Version { name: "knee-flows/2", before: Some("knee-flows/1") };
-/// `samples.parquet` and `path-samples.parquet`; 2: reassembly.
+/// `samples.parquet` and `path-samples.parquet`; version 2 adds reassembly.
 pub(crate) const SAMPLES: Version =
     Version { name: "knee-samples/2", before: Some("knee-samples/1") };
-/// `links.parquet`; 2: what was used.
+/// `links.parquet`; version 2 adds the bytes used.
 pub(crate) const LINKS: Version = Version { name: "knee-links/2", before: Some("knee-links/1") };
 /// `classes.parquet`.
 pub(crate) const CLASSES: Version = Version { name: "knee-classes/1", before: None };
@@ -25,11 +25,11 @@ pub(crate) const PATHS: Version = Version { name: "knee-paths/1", before: None }
 pub(crate) const OBJECTS: Version = Version { name: "knee-objects/1", before: None };
 /// `connections.parquet`.
 pub(crate) const CONNECTIONS: Version = Version { name: "knee-connections/1", before: None };
-/// `transfers.parquet`, which is read alone.
+/// `transfers.parquet`, which is only read.
 pub(crate) const TRANSFERS: Version = Version { name: "knee-transfers/1", before: None };
 
-/// Integer columns named like their field. `or_null`: zero means that there
-/// is no value.
+/// Integer columns named after their field. In those after `or_null`, zero means that there is no
+/// value.
 macro_rules! integers {
     ($row:ty: $($field:ident),+; or_null: $($optional:ident),*) => {
         vec![
@@ -55,7 +55,7 @@ macro_rules! integers {
     };
 }
 
-/// Integer columns of fields that say themselves that there is no value.
+/// Integer columns of optional fields.
 macro_rules! optional_integers {
     ($row:ty: $($field:ident),+) => {
         [$(Column::Integer {
@@ -70,7 +70,7 @@ macro_rules! optional_integers {
     };
 }
 
-/// Text columns named like their field.
+/// Text columns named after their field.
 macro_rules! texts {
     ($row:ty: $($field:ident),+) => {
         [$(Column::Text {
@@ -172,7 +172,7 @@ pub(crate) fn object_columns() -> Vec<Column<ObjectRecord>> {
     columns
 }
 
-/// In the order of [`crate::CONNECTION_COLUMNS`].
+/// Returns the columns in the order of [`crate::CONNECTION_COLUMNS`].
 pub(crate) fn connection_columns() -> Vec<Column<ConnectionRecord>> {
     type Row = ConnectionRecord;
     let mut columns = integers!(Row: connection; or_null:);
@@ -232,7 +232,7 @@ pub(crate) struct Names {
 }
 
 impl Names {
-    /// Those of rows that are there already.
+    /// Takes the names from existing rows.
     pub(crate) fn of(records: &Records) -> Names {
         let paths = records.paths.iter();
         Names {
@@ -242,7 +242,7 @@ impl Names {
         }
     }
 
-    /// Those of rows to come.
+    /// Takes the names from the scenario, before there are rows.
     pub(crate) fn of_scenario(scenario: &Scenario) -> Names {
         let flows = scenario.flows.iter().zip(0u32..);
         let several = flows.clone().filter(|(flow, _)| flow.multipath.is_some());
@@ -273,7 +273,7 @@ impl Names {
     }
 }
 
-/// The column `flow_name`, of rows that have a flow.
+/// The column `flow_name` of rows that refer to a flow.
 macro_rules! flow_name {
     ($row:ty) => {
         Derived { name: "flow_name", get: |names, row: &$row| names.flow(row.flow) }
@@ -311,7 +311,7 @@ pub(crate) fn objects() -> Layout<ObjectRecord> {
     Layout::new(OBJECTS, object_columns(), vec![flow_name!(ObjectRecord)])
 }
 
-/// Rows are wide: fewer wait in memory.
+/// The rows are wide, so fewer are kept in memory.
 pub(crate) fn connections() -> Layout<ConnectionRecord> {
     let flow = Derived {
         name: "flow_name",
@@ -331,7 +331,7 @@ mod tests {
 
     const DOCUMENT: &str = include_str!("../../../docs/records.md");
     const UNITS: [&str; 5] = ["_ns", "_bytes", "_bps", "_packets", "_overhead"];
-    /// Columns that count or name things: they have no unit.
+    /// Columns without a unit: they count or name things.
     const WITHOUT_UNIT: [&str; 29] = [
         "class",
         "flow",
@@ -364,7 +364,7 @@ mod tests {
         "weight",
     ];
 
-    /// Each file's heading in the document, and the columns of its table.
+    /// Returns the heading of each file in the document, and the columns of its table.
     fn tables() -> [(&'static str, Vec<&'static str>); 6] {
         fn names<R>(columns: &[Column<R>]) -> Vec<&'static str> {
             columns.iter().map(Column::name).collect()
@@ -379,7 +379,7 @@ mod tests {
         ]
     }
 
-    /// Each column stands in the section of its own file.
+    /// Each column is listed in the section of its file.
     #[test]
     fn every_column_is_documented() {
         for (heading, columns) in tables() {
@@ -391,8 +391,7 @@ mod tests {
         }
     }
 
-    /// What is said of the columns is said of those that are written, in their
-    /// order.
+    /// The documented columns are those written, in the same order.
     #[test]
     fn every_column_of_a_connection_has_a_meaning() {
         let layout = connections();

@@ -1,5 +1,5 @@
-//! Records arranged for measuring: each flow and each link with its own time
-//! series, and counters at any time.
+//! Records arranged for measuring: each flow and each link with its time series, and counters at
+//! any time.
 
 use crate::{
     FlowRecord, FlowSample, LinkSample, ObjectRecord, PathRecord, Records, TransferRecord,
@@ -7,16 +7,16 @@ use crate::{
 use knee_units::Time;
 use std::collections::BTreeMap;
 
-/// The part of a run that counts; the default is all of it.
+/// The part of a run that is measured; all of it by default.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Window {
-    /// Only what happens from here on, since the start of the run.
+    /// Begin, since the start of the run.
     pub from: Option<Time>,
-    /// Only what happens before this.
+    /// End, since the start of the run.
     pub until: Option<Time>,
 }
 
-/// A span of time in nanoseconds since the start of the run, not empty.
+/// A non-empty span of time, nanoseconds since the start of the run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Span {
     pub begin: u64,
@@ -33,7 +33,7 @@ impl Span {
     }
 }
 
-/// A time between two at which counters are known.
+/// A time and the two times around it at which counters are known.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Moment {
     before: u64,
@@ -42,14 +42,14 @@ pub(crate) struct Moment {
 }
 
 impl Moment {
-    /// The time itself.
+    /// Returns the time itself.
     pub(crate) fn time(self) -> u64 {
         self.time
     }
 
-    /// What grows over time, read as counters are: by linear interpolation.
-    /// Of two that are read alike, the one that never grew faster never
-    /// appears to.
+    /// Interpolates a growing quantity linearly between the two known times, as counters are. If
+    /// one quantity never grows faster than another, it does not appear to when both are read this
+    /// way.
     pub(crate) fn read(self, value: impl Fn(u64) -> f64) -> f64 {
         let (before, after) = (value(self.before), value(self.after));
         if self.time <= self.before || self.after <= self.before {
@@ -60,12 +60,12 @@ impl Moment {
     }
 }
 
-/// Records with each flow's and each link's rows together.
+/// Records with the rows of each flow and each link together.
 #[derive(Clone, Debug)]
 pub struct RunView<'a> {
     /// The records behind it.
     pub records: &'a Records,
-    /// Measures of a flow begin this long after its start.
+    /// Time after a flow's start at which its measures begin.
     pub warmup: Time,
     /// The flows, in the order of the records.
     pub flows: Vec<FlowView<'a>>,
@@ -73,7 +73,7 @@ pub struct RunView<'a> {
     pub links: Vec<LinkView<'a>>,
 }
 
-/// A flow with its time series and what else was recorded of it.
+/// A flow with its time series and everything else recorded about it.
 #[derive(Clone, Debug)]
 pub struct FlowView<'a> {
     /// Its row in the table of flows.
@@ -117,7 +117,7 @@ impl<'a> RunView<'a> {
         view
     }
 
-    /// The tables of the parts of flows: few or none in most runs.
+    /// Assigns the tables of parts of flows, which are small or empty in most runs.
     fn distribute_parts(&mut self) {
         let positions = self.positions();
         let at = |flow: u32| positions.get(&flow).copied();
@@ -146,7 +146,7 @@ impl<'a> RunView<'a> {
         }
     }
 
-    /// Place of each flow in the records, by its index in the scenario.
+    /// Returns the position of each flow in the records, by its index in the scenario.
     fn positions(&self) -> BTreeMap<u32, usize> {
         let flows = self.records.flows.iter().enumerate();
         flows.map(|(at, row)| (row.flow, at)).collect()
@@ -166,15 +166,15 @@ impl<'a> RunView<'a> {
         }
     }
 
-    /// When a flow is measured: from `warmup` after its start to its end,
-    /// as far as that lies in `window`.
+    /// Returns the span over which a flow is measured: from `warmup` after its start to its end,
+    /// clipped to `window`.
     pub(crate) fn flow_span(&self, flow: &FlowView<'_>, window: Window) -> Option<Span> {
         let warm = flow.record.start_ns.saturating_add(self.warmup.as_nanos());
         clip(warm, flow.record.end_ns, window)
     }
 
-    /// When a link is measured: from `warmup` after the first flow's start
-    /// to the last sample, as far as that lies in `window`.
+    /// Returns the span over which a link is measured: from `warmup` after the first flow's start
+    /// to the last sample, clipped to `window`.
     pub(crate) fn link_span(&self, link: &LinkView<'_>, window: Window) -> Option<Span> {
         let starts = self.records.flows.iter().map(|flow| flow.start_ns);
         let first = starts.min().unwrap_or(0);
@@ -200,12 +200,12 @@ impl<'a> FlowView<'a> {
         }
     }
 
-    /// A counter at a time; see [`counter_at`].
+    /// Returns a counter at a time; see [`counter_at`].
     pub(crate) fn counter_at(&self, time: u64, counter: fn(&FlowSample) -> u64, total: u64) -> f64 {
         counter_at(&self.samples, self.record, time, counter, total)
     }
 
-    /// A time as the flow's counters are read there.
+    /// Returns a time with the sampling times of the flow around it.
     pub(crate) fn moment(&self, time: u64) -> Moment {
         let record = self.record;
         if time <= record.start_ns || time >= record.end_ns {
@@ -217,7 +217,7 @@ impl<'a> FlowView<'a> {
         Moment { before, after: after.min(record.end_ns), time }
     }
 
-    /// New payload sent by a time that had not been delivered, bytes.
+    /// Returns the new payload sent by a time and not delivered by then, bytes.
     pub(crate) fn on_its_way(&self, time: u64) -> f64 {
         let record = self.record;
         let at = |counter, total| self.counter_at(time, counter, total);
@@ -227,7 +227,7 @@ impl<'a> FlowView<'a> {
         (sent - again - delivered).max(0.0)
     }
 
-    /// Payload that one of its paths delivered within a span, bytes.
+    /// Returns the payload that one path of the flow delivered within a span, bytes.
     pub(crate) fn delivered_on(&self, path: &PathView<'_>, span: Span) -> f64 {
         let total = path.record.delivered_bytes;
         let at =
@@ -235,17 +235,17 @@ impl<'a> FlowView<'a> {
         at(span.end) - at(span.begin)
     }
 
-    /// Payload delivered in order within a span, bytes.
+    /// Returns the payload delivered in order within a span, bytes.
     pub(crate) fn delivered_in(&self, span: Span) -> f64 {
         self.counted_in(span, |row| row.delivered_bytes, self.record.delivered_bytes)
     }
 
-    /// Payload sent within a span, retransmissions included, bytes.
+    /// Returns the payload sent within a span, retransmissions included, bytes.
     pub(crate) fn sent_in(&self, span: Span) -> f64 {
         self.counted_in(span, |row| row.sent_bytes, self.record.sent_bytes)
     }
 
-    /// Payload sent again within a span, bytes.
+    /// Returns the payload retransmitted within a span, bytes.
     pub(crate) fn retransmitted_in(&self, span: Span) -> f64 {
         let total = self.record.retransmitted_bytes;
         self.counted_in(span, |row| row.retransmitted_bytes, total)
@@ -256,21 +256,20 @@ impl<'a> FlowView<'a> {
         until_end - self.counter_at(span.begin, counter, total)
     }
 
-    /// The whole life of the flow.
+    /// Returns the whole life of the flow.
     pub(crate) fn life(&self) -> Option<Span> {
         Span::new(self.record.start_ns, self.record.end_ns)
     }
 
-    /// Samples that stand for some part of a span, each with how many
-    /// seconds of it.
+    /// Returns the samples that cover part of a span, each with the seconds that it covers.
     pub(crate) fn weighted(&self, span: Span) -> impl Iterator<Item = (&FlowSample, f64)> {
         weighted(&self.samples, span, |row| row.time_ns)
     }
 }
 
 impl LinkView<'_> {
-    /// A counter at a time, interpolated linearly between the start of the
-    /// run (zero) and the samples; constant after the last.
+    /// Returns a counter at a time, interpolated linearly between the start of the run (zero) and
+    /// the samples; constant after the last sample.
     pub(crate) fn counter_at(&self, time: u64, counter: fn(&LinkSample) -> u64) -> f64 {
         let next = self.samples.partition_point(|row| row.time_ns < time);
         let before = match next.checked_sub(1) {
@@ -283,26 +282,24 @@ impl LinkView<'_> {
         }
     }
 
-    /// Growth of a counter within a span.
+    /// Returns the growth of a counter within a span.
     pub(crate) fn counted_in(&self, span: Span, counter: fn(&LinkSample) -> u64) -> f64 {
         self.counter_at(span.end, counter) - self.counter_at(span.begin, counter)
     }
 
-    /// Samples that stand for some part of a span, each with how many
-    /// seconds of it.
+    /// Returns the samples that cover part of a span, each with the seconds that it covers.
     pub(crate) fn weighted(&self, span: Span) -> impl Iterator<Item = (&LinkSample, f64)> {
         weighted(&self.samples, span, |row| row.time_ns)
     }
 
-    /// Value of a counter in the last sample.
+    /// Returns the value of a counter in the last sample.
     pub(crate) fn total(&self, counter: fn(&LinkSample) -> u64) -> u64 {
         self.samples.last().map_or(0, |row| counter(row))
     }
 }
 
-/// The rows that stand for some part of a span, each with how many seconds
-/// of it: a row stands for the time since the one before it, or since the
-/// span's begin.
+/// Returns the rows that cover part of a span, each with the seconds that it covers: the time since
+/// the previous row, or since the span's begin.
 fn weighted<'s, R>(
     rows: &'s [&'s R],
     span: Span,
@@ -321,8 +318,8 @@ fn weighted<'s, R>(
     })
 }
 
-/// A counter at a time, interpolated linearly between a flow's start (zero),
-/// samples and the flow's end. `total`: its value at the end.
+/// Returns a counter at a time, interpolated linearly between the flow's start (zero), its samples
+/// and its end, where it is `total`.
 fn counter_at(
     samples: &[&FlowSample],
     flow: &FlowRecord,

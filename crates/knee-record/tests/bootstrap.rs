@@ -1,4 +1,4 @@
-//! The bootstrap interval against distributions whose ratio is known.
+//! Tests the bootstrap interval against distributions whose ratio is known.
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -21,10 +21,10 @@ fn pareto(random: &mut ChaCha8Rng, smallest: f64) -> f64 {
     smallest * unit(random).powf(-1.0 / 3.0)
 }
 
-/// Draws a value of a distribution of this scale.
+/// Draws a value from a distribution with the given scale.
 type Draw = fn(&mut ChaCha8Rng, f64) -> f64;
 
-/// In what part of 200 experiments the interval holds the true ratio.
+/// Returns the fraction of 200 experiments in which the interval contains the true ratio.
 fn coverage(draw: Draw, size: usize, statistic: Statistic, ratio: f64) -> f64 {
     let experiments = 200;
     let covered = (0..experiments).filter(|seed| {
@@ -37,9 +37,9 @@ fn coverage(draw: Draw, size: usize, statistic: Statistic, ratio: f64) -> f64 {
     covered.count() as f64 / experiments as f64
 }
 
-/// 95 % is promised. Of 200 experiments the binomial spread is 1.5 %, three
-/// of which are allowed on either side. Both groups differ by their scale,
-/// so that mean, median and 5th percentile all have the same ratio.
+/// The nominal coverage is 95 %. The binomial standard deviation over 200 experiments is 1.5 %;
+/// three of them are allowed on either side. The two groups differ in scale, so mean, median and
+/// 5th percentile all have the same ratio.
 #[test]
 fn it_covers_the_true_ratio_as_often_as_it_says() {
     let cases: [(Draw, Statistic); 3] =
@@ -50,8 +50,8 @@ fn it_covers_the_true_ratio_as_often_as_it_says() {
     }
 }
 
-/// For means of large samples the interval is known: the relative variance
-/// of an exponential mean of n is 1/n, of the ratio 2/n; 1.96 of its root.
+/// For means of large samples the interval is known: the relative variance of the mean of n
+/// exponential values is 1/n, that of the ratio 2/n; the half width is 1.96 times its root.
 #[test]
 fn its_width_is_that_of_the_normal_limit() {
     let mut random = ChaCha8Rng::seed_from_u64(7);
@@ -76,7 +76,7 @@ fn the_same_samples_give_the_same_interval() {
     let (test, control) = ([1.0, 2.0, 5.0, 9.0], [2.0, 3.0, 4.0]);
     let interval = || bootstrap_ratio(&test, &control, Statistic::Mean).unwrap();
     assert_eq!(interval(), interval());
-    // Nothing drawn from these can lie outside: 1/4 to 9/2.
+    // No resampled ratio can lie outside 1/4 to 9/2.
     assert!(interval().low >= 0.25 && interval().high <= 4.5);
 }
 

@@ -34,7 +34,7 @@ fn the_window_of_a_claim_counts() {
     assert_eq!(evaluate(&late, &run).measured, Some(0.0));
 }
 
-/// A recorded failure that still fails is no news; one that now holds is.
+/// A recorded failure that still fails agrees with the record; one that now holds does not.
 #[test]
 fn agreement_with_the_record() {
     let records = records(&[flow("a", 0, |t| 1e6 * t)]);
@@ -69,8 +69,7 @@ fn one_run_relative_to_another() {
     assert!(nameless.measured_text.contains("no run of the study"));
 }
 
-/// Nothing over nothing says nothing; something over nothing exceeds every
-/// bound.
+/// Zero over zero is not measurable; anything else over zero exceeds every bound.
 #[test]
 fn ratios_to_nothing() {
     let records = records(&[flow("a", 0, |t| 1e6 * t)]);
@@ -86,7 +85,7 @@ fn ratios_to_nothing() {
     assert_eq!(lossless.outcome, Outcome::NotTestedHere);
 }
 
-/// What never comes about fails an upper bound and is told in a word.
+/// An event that never occurs fails an upper bound and is printed as `never`.
 #[test]
 fn never_is_not_untested() {
     let records = records(&[flow("a", 0, |t| 3e5 * t), flow("a", 1, |t| 1e5 * t)]);
@@ -112,13 +111,13 @@ fn values_from_elsewhere_are_judged_alike() {
     assert_eq!(by_run.outcome, Outcome::NotTestedHere);
 }
 
-/// Two mixes of as many transfers; the test's take `factor` of the control's
-/// time, give or take `spread` in a pattern without a trend.
+/// Two mixes with the same number of transfers. Those under test take `factor` times the control's
+/// time, varied by up to `spread` in a pattern without a trend.
 fn test_and_control(factor: f64, spread: f64) -> Records {
     let mut records = records(&[flow("test", 0, |t| t), flow("control", 0, |t| t)]);
     for number in 0..400_u32 {
         let arrival = u64::from(number) * common::MILLISECOND;
-        // Sizes of three decades: without pairs their spread hides all else.
+        // Sizes over three decades: without pairs, their spread hides everything else.
         let size = 1000 * 10_u64.pow(number * 7 % 4);
         let noise = 1.0 + spread * (f64::from(number * 37 % 101) / 50.0 - 1.0);
         for (flow, factor) in [(0, factor * noise), (1, 1.0)] {
@@ -146,8 +145,8 @@ fn completion(bounds: [f64; 2]) -> Claim {
     }
 }
 
-/// A claim with an interval holds where all of it is within the bounds, fails
-/// where none is, and is uncertain in between.
+/// A claim with an interval holds if all of it is within the bounds, fails if none of it is, and is
+/// otherwise uncertain.
 #[test]
 fn an_interval_across_a_bound_is_uncertain() {
     let records = test_and_control(1.05, 0.4);
@@ -161,8 +160,8 @@ fn an_interval_across_a_bound_is_uncertain() {
     assert!(evaluate(&uncertain, &run).agrees);
 }
 
-/// Transfers of one process are compared in pairs: the ratio is that of each
-/// pair, though sizes span three decades. Of two processes they are not.
+/// Transfers of one process are compared in pairs: the ratio is that of each pair although sizes
+/// span three decades. Transfers of different processes are not paired.
 #[test]
 fn transfers_of_one_process_are_compared_in_pairs() {
     let mut records = test_and_control(0.8, 0.0);
@@ -198,7 +197,7 @@ fn a_value_drifts_beyond_what_the_record_allows() {
     assert!(measured(never, on_record(3.0, 1.0)).drifted);
 }
 
-/// A finding says what was measured, not what somebody once wrote down.
+/// A finding quotes the measured values, not values written by hand.
 #[test]
 fn findings_hold_the_values_measured() {
     let claim = |id: &str, finding: &str, value: f64| {
@@ -215,7 +214,7 @@ fn findings_hold_the_values_measured() {
     let mut claims = sim.to_vec();
     fill_findings(&mut claims, &sim);
     assert_eq!(claims[0].finding.as_deref(), Some("24 s, not never."));
-    // On another ground it is the simulator's value all the same.
+    // On another ground, it is still the simulator's value.
     let mut elsewhere = [claim("A1", "{value}", 9.0)];
     fill_findings(&mut elsewhere, &sim);
     assert_eq!(elsewhere[0].finding.as_deref(), Some("24 s"));

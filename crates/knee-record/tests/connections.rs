@@ -1,5 +1,5 @@
-//! The table of connections: one schema for every ground, rows as they come,
-//! and directories of versions that had transfers alone.
+//! The table of connections: one schema for every ground, rows written as they arrive, and run
+//! directories of versions that only had transfers.
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -12,13 +12,13 @@ use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
-/// A run of the version before, whose summary is the one it wrote itself.
+/// A run of the previous version, with the summary that it wrote itself.
 #[test]
 fn a_run_with_transfers_alone_is_read() {
     let older = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/with-transfers");
     let run = read_run(&older).unwrap();
     assert_eq!(run.manifest.schemas["transfers.parquet"], "knee-transfers/1");
-    // pyarrow's count of the rows, and the first of them.
+    // The number of rows and the first row, as read by pyarrow.
     assert_eq!((run.records.transfers.len(), run.records.connections.len()), (40, 40));
     let (transfer, row) = (&run.records.transfers[0], &run.records.connections[0]);
     assert_eq!((transfer.start_ns, transfer.size_bytes), (400_517_362, 28_006));
@@ -29,7 +29,7 @@ fn a_run_with_transfers_alone_is_read() {
     let scenario = knee_scenario::parse(&run.scenario, &source, &[]).unwrap();
     let again = Summary::new(&scenario, "sim", &run.records.with_rates(&scenario));
     assert!(again.flows[0].transfers.as_ref().is_some_and(|classes| classes[0].finished > 0));
-    // Its classes of size were finer at both ends: those that are the same agree.
+    // Its smallest and largest size classes were finer; the other classes agree.
     let same = |summary: &Summary| -> Vec<_> {
         let classes = summary.flows[0].transfers.clone().unwrap().into_iter();
         let names = ["all", "100 kB to 1 MB", "1 to 3 MB", "3 to 30 MB"];
@@ -77,8 +77,7 @@ fn transfer(number: u64) -> ConnectionRecord {
     }
 }
 
-/// The file has every row, and memory 65,536 of them; of each transfer it has
-/// what measures need.
+/// The file has every row; memory has 65,536 of them, and what measures need of every transfer.
 #[test]
 fn rows_beyond_a_bound_are_in_the_file_alone() {
     const ROWS: u64 = 70_000;
@@ -86,15 +85,15 @@ fn rows_beyond_a_bound_are_in_the_file_alone() {
     let file = write(folder.path(), "sim", (0..ROWS).map(transfer));
     let reader = ParquetRecordBatchReaderBuilder::try_new(File::open(file).unwrap()).unwrap();
     assert_eq!(reader.metadata().file_metadata().num_rows(), ROWS as i64);
-    // No row group holds more than the memory of some ten thousand rows.
+    // A row group needs the memory of some ten thousand rows at most.
     assert!(reader.metadata().row_groups().iter().all(|group| group.num_rows() <= 1 << 14));
     let records = read_run(folder.path()).unwrap().records;
     assert_eq!((records.connections.len(), records.transfers.len()), (65_536, ROWS as usize));
     assert_eq!(u64::from(records.transfers[ROWS as usize - 1].number), ROWS - 1);
 }
 
-/// A row of the simulator, which fills what a live host leaves null, and one of
-/// a live host, which fills what the simulator does: the same schema.
+/// A row of the simulator, which fills columns that a live host leaves null, and a row of a live
+/// host, which does the opposite, have the same schema.
 #[test]
 fn grounds_share_a_schema() {
     let folder = tempfile::tempdir().unwrap();

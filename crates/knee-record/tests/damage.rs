@@ -1,4 +1,4 @@
-//! Damaged records: an error that names the file, never a panic.
+//! Damaged records cause an error that names the file, never a panic.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -15,8 +15,8 @@ use std::fs;
 use std::path::Path;
 use std::sync::Once;
 
-/// The hook of the program, without its end: a panic that is caught while a
-/// table is read says nothing, any other fails the test.
+/// Installs the program's panic hook without its exit: a panic caught while reading a table is
+/// silent, any other fails the test.
 fn quiet_where_expected() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
@@ -56,14 +56,14 @@ const TABLES: [&str; 8] = [
     "connections.parquet",
 ];
 
-/// 200, or as many as `KNEE_DAMAGE_CASES` says.
+/// Returns the number of cases: 200, or `KNEE_DAMAGE_CASES`.
 fn cases() -> u32 {
     let given = std::env::var("KNEE_DAMAGE_CASES").ok();
     given.and_then(|text| text.parse().ok()).unwrap_or(200)
 }
 
-/// Some damage may go unnoticed: a number is another number. What is noticed
-/// is reported for that file.
+/// Asserts that an error names the damaged file. Damage can also go unnoticed, if one number became
+/// another.
 fn assert_told(dir: &Path, name: &str) -> bool {
     match read_run(dir) {
         Ok(_) => false,
@@ -98,7 +98,7 @@ proptest! {
     fn a_table_with_other_bytes(
         table in 0..TABLES.len(),
         changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..6),
-        // Most damage of the footer is noticed there; this is behind it.
+        // Damage to the footer is mostly detected there; this confines it to the pages.
         in_pages in any::<bool>(),
     ) {
         quiet_where_expected();
@@ -117,7 +117,7 @@ proptest! {
     }
 }
 
-/// Random bytes under the names of all files.
+/// All files contain random bytes.
 #[test]
 fn noise() {
     quiet_where_expected();

@@ -1,5 +1,4 @@
-//! The summary against its schema, and schemas and documents against the
-//! code.
+//! Tests the summary against its schema, and schemas and documents against the code.
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -95,7 +94,7 @@ fn the_summary_schema_refuses_what_is_no_summary() {
     assert!(!validator.is_valid(&bad), "a missing key");
 }
 
-/// The keys that readers elsewhere rely on.
+/// The keys that external readers rely on.
 #[test]
 fn the_summary_has_its_promised_keys() {
     let summary = json!(summary(1));
@@ -165,8 +164,7 @@ fn repeats_and_comparison_name_their_numbers() {
     assert!(comparison.only_after.is_empty());
 }
 
-/// `KNEE_WRITE_SCHEMAS=1 cargo test -p knee-record --test documents` writes
-/// them anew.
+/// `KNEE_WRITE_SCHEMAS=1 cargo test -p knee-record --test documents` rewrites them.
 #[test]
 fn checked_in_schemas_are_current() {
     for (name, schema) in json_schemas() {
@@ -181,12 +179,11 @@ fn checked_in_schemas_are_current() {
     }
 }
 
-/// Marks of a table that comes from the declarations.
+/// Markers around a table generated from the declarations.
 const BEGIN: &str = "<!-- from the table of measures: begin -->\n";
 const END: &str = "<!-- end -->";
 
-/// The tables of docs/measures.md are those of the declarations, in every
-/// chapter that has any.
+/// The tables of docs/measures.md match the declarations, in every chapter that has any.
 #[test]
 fn the_page_of_measures_is_current() {
     let path = repository().join("docs/measures.md");
@@ -217,7 +214,7 @@ fn the_page_of_measures_is_current() {
     assert!(kept == page, "docs/measures.md is out of date: set KNEE_WRITE_SCHEMAS=1, run again");
 }
 
-/// A line of a table on the page.
+/// Returns a row of a table on the page.
 fn row(measure: &Declared) -> String {
     let unit = match measure.unit {
         measure::Unit::BitsPerSecond => "bit/s",
@@ -235,7 +232,7 @@ fn row(measure: &Declared) -> String {
     format!("| `{}` | {unit} | {better} | {definition} |\n", measure.name)
 }
 
-/// The schemas of scenario and study let a claim name what is declared.
+/// The schemas of scenario and study allow a claim to name every declared measure.
 #[test]
 fn the_schemas_name_the_measures() {
     for schema in [knee_scenario::json_schema(), knee_scenario::study_json_schema()] {
@@ -250,8 +247,7 @@ fn the_schemas_name_the_measures() {
     }
 }
 
-/// What sweeps and fidelity take is declared, no column twice, each as good as
-/// its declaration says.
+/// Sweeps and fidelity use declared measures, no column twice, with the declared direction.
 #[test]
 fn sweeps_and_fidelity_take_what_is_declared() {
     let columns = sweep_measures();
@@ -270,7 +266,7 @@ fn sweeps_and_fidelity_take_what_is_declared() {
     assert_eq!(tolerances()[1].0.name(), "smoothed_rtt_p50");
 }
 
-/// The table of docs/connections.md is that of the columns that are written.
+/// The table of docs/connections.md matches the columns that are written.
 #[test]
 fn the_page_of_connections_is_current() {
     let path = repository().join("docs/connections.md");
@@ -296,7 +292,7 @@ fn the_page_of_connections_is_current() {
 
 const COLUMNS: &str = "<!-- from the columns of a connection: begin -->\n";
 
-/// Type of a column, with its unit as the name ends in it.
+/// Returns the type of a column, with the unit in which its name ends.
 fn unit_of(name: &str) -> &'static str {
     const TEXTS: [&str; 7] = ["workload", "cc", "cc_source", "prefix", "group", "arm", "flow_name"];
     match name {

@@ -1,4 +1,4 @@
-//! Measures against values worked out by hand.
+//! Tests measures against values calculated by hand.
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -48,12 +48,12 @@ fn warm_up_is_left_out() {
     let records = records(&[flow("a", 0, slow_start)]);
     close(value(&records, &Measure::Goodput, "a"), 8e6);
     close(warm(&records, &Measure::Goodput, "a", Time::from_secs(2)), 10e6);
-    // A window that begins earlier does not bring the warm-up back.
+    // A window that begins before the end of the warm-up does not include it.
     let view = RunView::new(&records, Time::from_secs(2));
     close(measure(&view, &Measure::Goodput, "a", seconds(0.0, 10.0)).unwrap(), 10e6);
 }
 
-/// 5 s at full rate by each of two flows, one after the other.
+/// Two flows, one after the other, each at full rate for 5 s.
 #[test]
 fn goodput_of_a_group_is_taken_from_first_to_last() {
     let first = Flow { name: "a", index: 0, start_s: 0.0, end_s: 5.0, delivered: |t| FULL * t };
@@ -82,7 +82,7 @@ fn share_of_one_to_three() {
     close(value(&records, &Measure::Share, "*"), 1.0);
 }
 
-/// RTT 70, 80 … 160 ms within each second over a base of 60 ms.
+/// RTT of 70, 80 … 160 ms within each second, with a base RTT of 60 ms.
 fn sawtooth() -> Records {
     let mut records = records(&[flow("a", 0, |t| FULL * t)]);
     for row in &mut records.samples {
@@ -98,8 +98,8 @@ fn sawtooth() -> Records {
     })
 }
 
-/// A window of 10, 20 … 100 kB within each second, half of it in flight; a
-/// threshold in the second half of the ten seconds, which is all that counts.
+/// Window of 10, 20 … 100 kB within each second, half of it in flight; a threshold only in the
+/// second half of the ten seconds, and only that half counts.
 #[test]
 fn windows_of_a_sawtooth() {
     let mut records = sawtooth();
@@ -137,7 +137,7 @@ fn delays_of_a_sawtooth() {
     }
 }
 
-/// Every RTT counts for the extremes of a whole life, samples for a part.
+/// For a whole life, extremes come from every RTT; for a part, from the samples.
 #[test]
 fn extremes_come_from_the_flow_record_when_it_covers_them() {
     let records = sawtooth();
@@ -149,7 +149,7 @@ fn extremes_come_from_the_flow_record_when_it_covers_them() {
     close(value(&records, &Measure::QueueingDelay(Statistic::Max), "a"), 0.140);
 }
 
-/// 100 bytes in the first second with 10 of them again, then 900 with 9.
+/// 100 bytes in the first second with 10 of them retransmitted, then 900 with 9.
 #[test]
 fn retransmissions_of_the_start_apart() {
     let sent = |t: f64| 100.0 * t.min(1.0) + 100.0 * (t - 1.0).max(0.0);
@@ -193,8 +193,8 @@ fn jain_of_known_shares() {
     close(value(&records, &Measure::Jain, "a"), 16.0 / 20.0);
 }
 
-/// Shares of 3 to 1 until 5 s, equal from then on. A second that begins at
-/// t < 5 s deviates from the mean by 50 % times (5 s - t).
+/// Shares of 3 to 1 until 5 s, equal afterwards. A one-second interval that begins at t < 5 s
+/// deviates from the mean by 50 % times (5 s - t).
 #[test]
 fn convergence_of_a_sudden_change() {
     let records = records(&[
@@ -211,7 +211,7 @@ fn convergence_of_a_sudden_change() {
     assert_eq!(value(&records, &too_long, "a"), f64::INFINITY);
 }
 
-/// The second flow starts at 4 s and has its share at once.
+/// The second flow starts at 4 s and has its share immediately.
 #[test]
 fn convergence_counts_from_the_last_start() {
     let late = Flow { start_s: 4.0, ..flow("a", 1, |t| 2000.0 * t) };
@@ -220,9 +220,9 @@ fn convergence_counts_from_the_last_start() {
     assert_eq!(value(&records, &measure, "a"), 0.0);
 }
 
-/// Half the path's rate until 5 s; then the goodput climbs in one second to
-/// all of it. The 200 ms that begin t after 5 s average
-/// 0.5 + 0.5 (t + 100 ms), so 89 % is passed with t = 700 ms.
+/// Half the path's rate until 5 s; then the goodput rises to the full rate within one second. The
+/// 200 ms that begin t after 5 s average 0.5 + 0.5 (t + 100 ms), so 89 % is exceeded from t = 700
+/// ms on.
 #[test]
 fn takeover_of_a_ramp() {
     let ramp = |t: f64| {
@@ -251,8 +251,7 @@ fn completion_time_is_the_mean_and_a_cut_off_transfer_never_completes() {
     close(value(&records, &Measure::CompletionTime, "a"), 3.0);
 }
 
-/// The whole rate at the base RTT is the knee; the same at twice the RTT
-/// has half the power.
+/// The full rate at the base RTT is the knee; the full rate at twice the RTT has half the power.
 #[test]
 fn power_is_one_at_the_knee() {
     let mut records = records(&[flow("a", 0, |t| FULL * 1448.0 / 1500.0 * t)]);
@@ -265,7 +264,7 @@ fn power_is_one_at_the_knee() {
     assert!(reason(&records, &Measure::Power, "a").contains("no rate"));
 }
 
-/// One second of start-up, then up for one sample and cruise for four.
+/// One second of start-up, then repeatedly one sample of probe_bw_up and four of cruise.
 #[test]
 fn phases_are_counted_and_timed() {
     let mut records = records(&[flow("a", 0, |t| FULL * t)]);
@@ -283,7 +282,7 @@ fn phases_are_counted_and_timed() {
     let share = |prefix: &str| value(&records, &Measure::PhaseShare(prefix.to_string()), "a");
     close(share("probe_bw"), 0.9);
     close(share("probe_bw_up"), 0.18);
-    // A controller that shows none has none to count, which is not zero.
+    // A controller that shows no phases has no count, not a count of zero.
     records.samples.iter_mut().for_each(|row| row.phase = "");
     let measures = [Measure::PhaseEntries("drain".into()), Measure::PhaseShare("drain".into())];
     for measure in measures {
@@ -302,8 +301,7 @@ fn a_flow_without_samples_is_measured_whole_or_not_at_all() {
     assert!(reason(&records, &Measure::Rtt(Statistic::P50), "a").contains("no RTT"));
 }
 
-/// A transfer that ends between two samples: the next sample stands for its
-/// last part.
+/// A transfer that ends between two samples: the next sample covers its last part.
 #[test]
 fn a_short_flow_is_measured_by_the_sample_after_its_end() {
     let mut records = records(&[flow("a", 0, |t| 1000.0 * t)]);
@@ -334,7 +332,7 @@ proptest! {
         }
     }
 
-    /// What is delivered in two windows side by side is delivered in both.
+    /// The bytes delivered in adjacent windows add up.
     #[test]
     fn windows_add_up(cut_a in 0.01..4.9_f64, cut_b in 5.0..9.9_f64) {
         let records = records(&[flow("a", 0, |t| 20_000.0 * t * t)]);

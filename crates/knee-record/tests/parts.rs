@@ -1,5 +1,5 @@
-//! Flows over several paths, pages, videos and mixes: what the summary says
-//! of them, against values worked out by hand.
+//! Tests the summary of flows over several paths, pages, videos and mixes against values calculated
+//! by hand.
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -22,7 +22,7 @@ fn first(records: &Records) -> FlowSummary {
     summary(records, Time::ZERO).flows.remove(0)
 }
 
-/// As a claim names it.
+/// Measures all flows, as a claim would.
 fn value(records: &Records, what: Measure) -> Option<f64> {
     measure(&RunView::new(records, Time::ZERO), &what, "*", Window::default()).ok()
 }
@@ -41,9 +41,8 @@ fn path(path: u16, name: &str, megabits: u64, delay_ms: u64, delivered_bytes: u6
 const WIFI: &str = "rate = \"10 Mbit/s\"\ndelay = \"5 ms\"";
 const LTE: &str = "rate = \"1 Mbit/s\"\ndelay = \"100 ms\"";
 
-/// A file of 1 MB over 10 Mbit/s with 5 ms and 1 Mbit/s with 100 ms, done
-/// after 1 s; headers take nothing, so that the figures are those of the
-/// bound's own example.
+/// A file of 1 MB over 10 Mbit/s with 5 ms and 1 Mbit/s with 100 ms, finished after 1 s. There are
+/// no headers, so the figures are those of the bound's example.
 fn two_paths() -> Records {
     let file = Flow { end_s: 1.0, ..flow("file", 0, |t| 1e6 * t) };
     let mut records = records(&[file]);
@@ -84,8 +83,8 @@ fn a_file_against_the_bound() {
     assert_eq!(value(&records, Measure::PathShare("dsl".to_string())), None);
 }
 
-/// Two flows over the same paths: waits and duplicates weigh by bytes, the
-/// peak is the larger one, each path's rate counts once.
+/// Two flows over the same paths: waiting times and duplicates are weighted by bytes, the peak is
+/// the larger one, and each path's rate counts once.
 #[test]
 fn a_group_over_several_paths() {
     let mut records = two_paths();
@@ -106,7 +105,7 @@ fn a_group_over_several_paths() {
     close(value(&records, Measure::DuplicateRatio), 20.0 / 1250.0);
     close(value(&records, Measure::ReceiveBufferPeak), 64_000.0);
     assert_eq!(value(&records, Measure::CompletionOverBound), Some(f64::INFINITY));
-    // Without samples goodput is taken over the whole: 1.25 MB in 1 s.
+    // Without samples, goodput is taken over the whole life: 1.25 MB in 1 s.
     records.samples.clear();
     close(value(&records, Measure::AggregationRatio), 10.0 / 11.0);
 }
@@ -140,8 +139,8 @@ fn a_flow_over_one_path_has_none_of_it() {
     assert!(flow.page.is_none() && flow.video.is_none() && flow.transfers.is_none());
 }
 
-/// 9 to 1 over the whole life. The slow path delivers all of its bytes in
-/// the first half, so after a warm-up of that length it has no share.
+/// 9 to 1 over the whole life. The slow path delivers all its bytes in the first half, so its share
+/// is zero after a warm-up of that length.
 #[test]
 fn shares_of_paths_are_those_after_the_warm_up() {
     let mut records = two_paths();
@@ -170,7 +169,7 @@ fn application(objects: Vec<ObjectRecord>) -> Records {
     records
 }
 
-/// One that arrived so long after that.
+/// An object that arrived `after_ms` after the application's start, if it did.
 fn arrived(number: u32, after_ms: Option<u64>) -> ObjectRecord {
     object(number, after_ms.map(|at| 2000 + at))
 }
@@ -196,8 +195,8 @@ fn a_page_is_loaded_with_its_last_object() {
     assert_eq!(value(&records, Measure::VideoBitrate), None);
 }
 
-/// Segments of 4 s in qualities 0, 1, 1, 2 of 1, 2 and 4 Mbit/s, and a fifth
-/// that did not arrive: 9 Mbit/s over four segments.
+/// Segments of 4 s in qualities 0, 1, 1, 2 of 1, 2 and 4 Mbit/s, and a fifth that did not arrive: 9
+/// Mbit/s over four segments.
 #[test]
 fn a_video_by_hand() {
     let bitrates = [1_000_000, 2_000_000, 4_000_000];
@@ -224,14 +223,14 @@ fn a_video_by_hand() {
     close(video.startup_us, 400e3);
     assert!(first(&records).page.is_none());
     close(value(&records, Measure::VideoQualityShare(2)), 0.25);
-    // Not -0, which is equal but shows its sign.
+    // Not -0, which compares equal but prints its sign.
     let none = value(&records, Measure::VideoQualityShare(9)).unwrap();
     assert_eq!(none.to_bits(), 0.0_f64.to_bits());
     close(value(&records, Measure::VideoStallTime), 0.38);
     assert_eq!(value(&records, Measure::PageLoadTime), None);
 }
 
-/// Sizes of one class at 1, 2 … 20 Mbit/s, and one that was cut off.
+/// Transfers of one size class at 1, 2 … 20 Mbit/s, and one that was cut off.
 #[test]
 fn transfers_by_class() {
     let mut records = records(&[flow("client", 0, |t| 1e6 * t)]);
@@ -255,13 +254,13 @@ fn transfers_by_class() {
     close(Some(throughput.p5), 1e6);
     close(Some(throughput.p50), 10e6);
     close(Some(classes[2].completion_us.unwrap().p95), 4e6);
-    // Those that begin in the warm-up do not count: numbers 1 to 10.
+    // Transfers that begin in the warm-up do not count: numbers 1 to 10.
     let warm = summary(&records, Time::from_millis(1050)).flows.remove(0).transfers.unwrap();
     assert_eq!(warm[2].finished, 10);
 }
 
-/// 400 transfers at 1.2 times the throughput of the control's 400, alike in
-/// all else: the claim gives 1.2 and an interval around it.
+/// 400 transfers at 1.2 times the throughput of the control's 400, otherwise equal: the claim's
+/// value is 1.2, with an interval around it.
 #[test]
 fn test_against_control_has_an_interval() {
     let mut records = records(&[flow("control", 0, |t| 1e6 * t), flow("test", 0, |t| 1e6 * t)]);
@@ -286,8 +285,8 @@ fn test_against_control_has_an_interval() {
     assert_eq!(outcome.outcome, Outcome::Holds);
     close(outcome.measured, 1.2);
     let interval = outcome.interval.unwrap();
-    // Times are uniform within a fifth of their mean: the relative spread of
-    // a mean is 0.2 / sqrt(3) / 20, of the ratio sqrt(2) of that, 0.8 %.
+    // Times are uniform within a fifth of their mean: the relative standard deviation of a mean is
+    // 0.2 / sqrt(3) / 20, that of the ratio sqrt(2) times as much, 0.8 %.
     let half = 1.96 * 1.2 * 0.0082;
     assert!((interval.high - interval.low - 2.0 * half).abs() < 0.5 * half, "{interval:?}");
     assert!(outcome.measured_text.starts_with("1.2 times (95 %: 1.1"), "{}", outcome.measured_text);
@@ -297,7 +296,7 @@ fn test_against_control_has_an_interval() {
     assert_eq!((none.outcome, none.interval), (Outcome::NotTestedHere, None));
 }
 
-/// A flow with a file is one transfer: 1 MB in 1 s and in 2 s.
+/// A flow with a file counts as one transfer: 1 MB in 1 s and in 2 s.
 #[test]
 fn files_are_transfers() {
     let mut records = records(&[flow("file", 0, |t| 1e5 * t), flow("file", 1, |t| 1e5 * t)]);
@@ -310,8 +309,7 @@ fn files_are_transfers() {
     close(value(&records, Measure::FlowCompletion(Statistic::Max, all)), 2.0);
 }
 
-/// What is run for another run stops with it, but does not count as its
-/// progress.
+/// An auxiliary run stops with its main run, but does not count as its progress.
 #[test]
 fn a_run_aside_shares_the_stop_and_nothing_else() {
     let control = knee_record::Control::default();

@@ -1,5 +1,4 @@
-//! What is written to a run directory comes back, and what is not whole is
-//! refused with a reason.
+//! A run directory is read back as written, and an incomplete one is refused with a reason.
 
 mod common;
 
@@ -24,7 +23,7 @@ use std::fs::{self, File};
 use std::path::Path;
 use std::sync::Arc;
 
-/// Without the rates, which are in no file.
+/// The example lacks rates, which are in no file.
 fn example() -> Records {
     let records = records(&[flow("a", 0, |t| 1e6 * t), flow("b", 0, |t| 5e5 * t)]);
     let records = Records { rates: Rates::default(), ..records };
@@ -93,7 +92,7 @@ fn files_that_the_scenario_names_stand_below_it() {
     assert_eq!(fs::read(folder.path().join("inputs/lte.down")).unwrap(), b"1\n2\n");
 }
 
-/// Other tools write a column of text anew in a type of their own.
+/// Other tools rewrite a text column with a type of their own.
 #[test]
 fn text_comes_back_from_any_type_of_strings() {
     let folder = tempfile::tempdir().unwrap();
@@ -133,7 +132,7 @@ fn text_comes_back_from_any_type_of_strings() {
     }
 }
 
-/// One row of each kind that not every run has.
+/// Returns records with one row in each table that not every run has.
 fn with_everything() -> Records {
     let path = PathRecord { name: "lte".to_string(), path: 1, backup: true, ..Default::default() };
     let object = ObjectRecord { name: "html".to_string(), ..Default::default() };
@@ -154,8 +153,8 @@ fn with_everything() -> Records {
 const NOT_ALWAYS: [&str; 4] =
     ["classes.parquet", "paths.parquet", "path-samples.parquet", "objects.parquet"];
 
-/// A run without paths and objects in the place of one with them
-/// leaves none of theirs, in the folder and in the manifest.
+/// A run without paths and objects that replaces a run with them leaves none of their files,
+/// neither in the folder nor in the manifest.
 #[test]
 fn tables_without_rows_are_no_files() {
     let folder = tempfile::tempdir().unwrap();
@@ -175,7 +174,7 @@ fn tables_without_rows_are_no_files() {
     }
 }
 
-/// A run of the version before, made with the release that wrote such runs.
+/// A run of the previous version, made with the release that wrote such runs.
 #[test]
 fn an_older_run_is_read() {
     let older = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/version-1");
@@ -188,7 +187,7 @@ fn an_older_run_is_read() {
     assert!(run.records.samples.iter().all(|row| row.reassembly_bytes == 0));
 }
 
-/// Everything but the manifest, which has the clock in it.
+/// All files except the manifest, which contains times.
 #[test]
 fn the_same_records_give_the_same_bytes() {
     let folder = tempfile::tempdir().unwrap();
@@ -271,8 +270,8 @@ fn a_folder_that_cannot_be_made_is_named() {
     assert!(error.to_string().contains("file/run"), "{error}");
 }
 
-/// What stands in the way of a file and cannot be removed. (A disk that gets
-/// full is tried in `knee/tests/host.rs`.)
+/// A directory in the way of a file cannot be removed. (A full disk is tested in
+/// `knee/tests/host.rs`.)
 #[test]
 fn a_file_that_cannot_be_made_is_one_clear_error_and_leaves_no_run() {
     for name in ["samples.parquet", "flows.parquet", "summary.json", "manifest.json"] {
@@ -285,8 +284,7 @@ fn a_file_that_cannot_be_made_is_one_clear_error_and_leaves_no_run() {
     }
 }
 
-/// What was there under the name of a file under way is not written to: it
-/// could be a link.
+/// An existing entry under a temporary file name is not written to: it could be a link.
 #[cfg(unix)]
 #[test]
 fn links_in_the_way_are_not_followed() {
@@ -303,7 +301,7 @@ fn links_in_the_way_are_not_followed() {
     assert!(read_run(&run).is_ok());
 }
 
-/// Up to the largest value that a column holds.
+/// Counts up to the largest value that a column holds.
 fn count() -> impl Strategy<Value = u64> {
     prop_oneof![0..1000u64, 0..=i64::MAX as u64]
 }
@@ -396,7 +394,7 @@ prop_compose! {
     }
 }
 
-/// A number or none; zero is a number.
+/// A number or none; zero is a valid number.
 fn known() -> impl Strategy<Value = Option<u64>> {
     prop::option::of(prop_oneof![Just(0), count()])
 }
@@ -455,7 +453,7 @@ proptest! {
             rates: Rates::default(),
         };
         let folder = tempfile::tempdir().unwrap();
-        // What it measures does not matter here, and random counters overflow.
+        // The summary does not matter here, and random counters overflow.
         let summary = Summary::new(&scenario(), "sim", &Records::default());
         let manifest = Manifest::new(&summary, &records, vec![], &[], &Meter::start().stop());
         write_run(folder.path(), &manifest, &scenario(), &records, &summary).unwrap();
@@ -463,8 +461,8 @@ proptest! {
     }
 }
 
-/// Several batches, so that dictionaries of different batches meet; of each flow
-/// no more rows than stay in memory.
+/// Several batches, so that their dictionaries differ; each flow has no more rows than stay in
+/// memory.
 #[test]
 fn a_long_table_comes_back() {
     let mut records = example();

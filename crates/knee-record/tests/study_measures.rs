@@ -1,5 +1,4 @@
-//! Measures that studies brought, and conclusions, against values worked out by
-//! hand.
+//! Tests measures that studies introduced, and conclusions, against values calculated by hand.
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -18,8 +17,8 @@ fn value(records: &Records, what: &Measure) -> Result<f64, String> {
     measure(&view, what, "a", Window::default()).map_err(|error| error.to_string())
 }
 
-/// 10 Mbit/s delivered, a quarter more sent: four of five bytes are useful,
-/// and what was delivered counts for four fifths of itself.
+/// 10 Mbit/s delivered and a quarter more sent: four of five bytes are useful, so the effective
+/// goodput is four fifths of the goodput.
 #[test]
 fn each_byte_sent_has_its_price() {
     let mut records = records(&[flow("a", 0, |t| 1_250_000.0 * t)]);
@@ -34,14 +33,14 @@ fn each_byte_sent_has_its_price() {
 #[test]
 fn no_more_is_useful_than_was_sent() {
     let mut records = records(&[flow("a", 0, |t| 1_250_000.0 * t)]);
-    // What was in flight when the span began arrives within it.
+    // Data in flight at the begin of the span is delivered within it.
     records.flows[0].sent_bytes /= 2;
     records.samples.iter_mut().for_each(|row| row.sent_bytes /= 2);
     close(value(&records, &Measure::UsefulRatio).unwrap(), 1.0);
 }
 
-/// 1000 packets delivered and 200 sent again, of which the link dropped 120 and
-/// lost 30 at random: a quarter was lost elsewhere.
+/// 1000 packets delivered and 200 retransmitted, of which the link dropped 120 and lost 30 at
+/// random: a quarter was lost elsewhere.
 #[test]
 fn what_no_link_lost_was_lost_elsewhere() {
     let run = |again: u64, dropped: f64| {
@@ -54,7 +53,7 @@ fn what_no_link_lost_was_lost_elsewhere() {
         })
     };
     close(value(&run(200, 12.0), &Measure::LostElsewhere).unwrap(), 0.25);
-    // ACKs that the link lost are not sent again.
+    // Lost ACKs are not retransmitted.
     close(value(&run(200, 30.0), &Measure::LostElsewhere).unwrap(), 0.0);
     let nothing = value(&run(0, 12.0), &Measure::LostElsewhere).unwrap_err();
     assert!(nothing.contains("nothing was sent again"), "{nothing}");
@@ -63,8 +62,8 @@ fn what_no_link_lost_was_lost_elsewhere() {
     assert!(two.contains("ask for all"), "{two}");
 }
 
-/// One round of 100 ms per sample: what was in flight at one is acknowledged at
-/// the next. `estimates` are those at the ends of the rounds, in kbit/s.
+/// One round of 100 ms per sample: the data in flight at one sample is acknowledged at the next.
+/// `estimates` are those at the ends of the rounds, in kbit/s.
 fn startup(estimates: &[u64]) -> Records {
     let mut records = records(&[Flow { end_s: 10.0, ..flow("a", 0, |t| t) }]);
     let (mut sent, mut samples) = (1000, Vec::new());
@@ -83,8 +82,8 @@ fn startup(estimates: &[u64]) -> Records {
     records
 }
 
-/// Doubling from 100 to 800, cut short at 900: the last round that grew is the
-/// one in which the path filled.
+/// Doubling from 100 to 800, then 1100: the last round that grew is the one in which the path
+/// filled.
 #[test]
 fn startup_doubles_and_then_waits_for_three_rounds() {
     let records = startup(&[100, 200, 400, 800, 1100, 1200, 1200, 1210]);
@@ -92,7 +91,7 @@ fn startup_doubles_and_then_waits_for_three_rounds() {
     close(value(&records, &Measure::StartupFlatRounds).unwrap(), 3.0);
 }
 
-/// Growth in small steps counts from the last estimate that grew by 25 %.
+/// Growth in small steps is measured from the last estimate that grew by 25 %.
 #[test]
 fn two_small_steps_can_be_one_large_one() {
     let records = startup(&[100, 200, 240, 260, 270]);
@@ -145,8 +144,8 @@ fn earlier(test: &Records, control: &Records) -> ClaimOutcome {
     evaluate_in_study(&claim, &runs)
 }
 
-/// One earlier, one later, a tie, and one that arrived at all: 2.5 of 4,
-/// counted from each page's own start.
+/// One object earlier, one later, a tie, and one that arrived only in the test: 2.5 of 4, each
+/// counted from its page's own start.
 #[test]
 fn objects_are_compared_with_their_own_on_the_other_side() {
     let test = page(0, &[Some(1), Some(5), Some(3), Some(9)]);
@@ -167,8 +166,7 @@ fn equal_pages_give_a_half_and_unlike_ones_nothing() {
     assert!(outcome.measured_text.contains("one side only"), "{}", outcome.measured_text);
 }
 
-/// Values, outcomes, counts and ids come from the claims; what stands for
-/// nothing stays as it is.
+/// Values, outcomes, counts and ids come from the claims; unknown placeholders are left alone.
 #[test]
 fn a_conclusion_is_filled_from_the_claims() {
     let claim = |id: &str, outcome| ClaimOutcome {

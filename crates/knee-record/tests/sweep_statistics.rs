@@ -1,5 +1,5 @@
-//! What sweeps conclude, through the very code that they use: how often they
-//! name a winner where there is none, and how often they find one.
+//! Tests the conclusions of sweeps with the code that sweeps use: how often they name a winner
+//! where there is none, and how often they find one.
 //!
 //! `KNEE_SWEEPS=2000` raises the number of sweeps tried.
 
@@ -14,15 +14,14 @@ fn sweeps() -> usize {
     std::env::var("KNEE_SWEEPS").map_or(200, |text| text.parse().unwrap())
 }
 
-/// Normal, mean 0 and variance 1 (Box and Muller).
+/// Standard normal value (Box and Muller).
 fn normal(random: &mut ChaCha8Rng) -> f64 {
     let mut unit = || ((random.next_u64() >> 11) as f64 + 0.5) / (1_u64 << 53) as f64;
     (-2.0 * unit().ln()).sqrt() * (2.0 * std::f64::consts::PI * unit()).cos()
 }
 
-/// What a run measures around one level: rates and times with a log-normal
-/// spread, most of it common to both values of a seed; and a count, which is
-/// often the same.
+/// The measures of a run around one level: rates and times with a log-normal spread, mostly common
+/// to both values of a seed; and a count, which is often the same.
 fn run(random: &mut ChaCha8Rng, seed: u64, common: f64, spread: f64, factor: f64) -> SweepRun {
     let mut level = |size: f64| size * (common + spread * normal(random)).exp();
     let goodput = level(9e6) * factor;
@@ -48,8 +47,7 @@ fn run(random: &mut ChaCha8Rng, seed: u64, common: f64, spread: f64, factor: f64
     }
 }
 
-/// A sweep over names for one controller, the first of which is better by
-/// `factor`.
+/// A sweep over several names of one controller; the first is better by `factor`.
 fn sweep(number: u64, names: usize, repeats: u64, spread: f64, factor: f64) -> SweepSummary {
     let mut random = ChaCha8Rng::seed_from_u64(number);
     let mut points: Vec<(Vec<usize>, Vec<SweepRun>)> =
@@ -72,8 +70,7 @@ fn names_a_winner(summary: &SweepSummary) -> bool {
     places.any(|place| place.best.is_some())
 }
 
-/// At most 5 % of sweeps, and two standard errors, name a winner by any of
-/// their measures.
+/// At most 5 % of the sweeps, plus two standard errors, name a winner by any measure.
 #[test]
 fn the_same_controller_under_two_names_rarely_wins() {
     let sweeps = sweeps();
@@ -87,8 +84,8 @@ fn the_same_controller_under_two_names_rarely_wins() {
     }
 }
 
-/// A few repeats, then as many as the sweep advises: a true difference of
-/// 5 % is found in at least 80 %.
+/// With a few repeats, then as many as the sweep advises, a true difference of 5 % is found in at
+/// least 80 % of sweeps.
 #[test]
 fn a_difference_of_five_per_cent_is_found_with_the_repeats_advised() {
     let sweeps = sweeps();
@@ -113,7 +110,7 @@ fn a_difference_of_five_per_cent_is_found_with_the_repeats_advised() {
     }
 }
 
-/// The sentence says what was found, or what it would take.
+/// The sentence states what was found, or what it would take to find it.
 #[test]
 fn verdicts_say_what_was_found() {
     let says = |summary: SweepSummary| {
@@ -130,8 +127,8 @@ fn verdicts_say_what_was_found() {
     assert!(one.contains("one run with each") && one.ends_with("add --repeat 5."), "{one}");
 }
 
-/// Two runs each in which nothing is random differ for certain; the same
-/// numbers twice in runs that do vary are too few to tell.
+/// Two runs each in which nothing is random differ with certainty; two identical results among runs
+/// that do vary are too few to tell.
 #[test]
 fn without_chance_two_repeats_are_certain() {
     let constant = |vary: bool| {

@@ -1,6 +1,5 @@
-//! Which controller for which traffic: all transfers under one controller
-//! against all under the other, with the same arrivals and sizes, by classes
-//! of size.
+//! Which controller suits which traffic: compares all transfers under one controller with all under
+//! another, for the same arrivals and sizes, by size class.
 
 use super::{Effect, change, is_open, per_cent};
 use crate::measures::TransferValue;
@@ -14,12 +13,12 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// From this size on throughput counts, below it completion time.
+/// Transfers of at least this many bytes are compared by throughput, smaller ones by completion
+/// time.
 const LARGE: u64 = 3_000_000;
-/// A class of sizes with fewer transfers than this per seed, on average, is
-/// merged with its neighbour.
+/// Mean number of transfers per seed below which a size class is merged with its neighbour.
 const TRANSFERS_MIN: f64 = 5.0;
-/// Classes of size.
+/// Number of size classes.
 const CLASSES: usize = 5;
 
 /// Two mixes of one process over the same path: the one under test, and the
@@ -54,14 +53,14 @@ impl MixPair {
     }
 }
 
-/// What the runs of a seed came to, of one pair.
+/// Results of one seed for one pair.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct MixSeed {
-    /// All under test against all under control.
+    /// All transfers under test against all under control.
     classes: [Tally; CLASSES],
-    /// Half under each, in one run: the two halves.
+    /// One run with half of the transfers under each controller: the two halves.
     split: [Tally; CLASSES],
-    /// The longest delay of a queue on the way, 95th percentile, seconds.
+    /// Queueing delay of the longest queue on the path, 95th percentile, seconds.
     queue_s: [f64; 2],
 }
 
@@ -69,7 +68,7 @@ pub struct MixSeed {
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Tally {
     pairs: u64,
-    /// Finished on the other side alone.
+    /// Transfers that finished only on the other side.
     cut_off: [u64; 2],
     completion_s: [f64; 2],
     throughput_bps: [f64; 2],
@@ -78,13 +77,13 @@ struct Tally {
 }
 
 impl MixSeed {
-    /// From the run as it is, with a part under each, and those with all under test and
-    /// all under control.
+    /// Compares the two halves of `halves`, the run as configured, and the two runs of `all`, in
+    /// which every transfer is under test or under control.
     pub fn new(pair: &MixPair, halves: &RunView<'_>, all: [&RunView<'_>; 2]) -> MixSeed {
         let flows = [pair.test_flow.as_str(), pair.control_flow.as_str()];
         let mut seed = MixSeed::default();
         for flow in pair.all_flows() {
-            // All parts of the process, in both runs under one controller.
+            // Every group of the process: each of these runs has a single controller.
             let [test, control] = all.map(|run| transfers(run, flow));
             add(&mut seed.classes, &test, &control);
         }
@@ -95,7 +94,7 @@ impl MixSeed {
     }
 }
 
-/// The transfers of a group that begin after its warm-up, by flow and number.
+/// Returns the transfers of a group that begin after its warm-up, by flow and number.
 fn transfers<'r>(run: &'r RunView<'_>, group: &str) -> BTreeMap<(u32, u32), &'r TransferRecord> {
     let mut found = BTreeMap::new();
     for flow in run.flows.iter().filter(|flow| flow.record.name == group) {
@@ -113,7 +112,7 @@ fn add(
 ) {
     let sizes = size_classes();
     for (key, ours) in test {
-        // Of one process, so of one size.
+        // Transfers of the same process have the same size.
         let Some(theirs) = control.get(key).filter(|row| row.size_bytes == ours.size_bytes) else {
             continue;
         };
@@ -124,7 +123,7 @@ fn add(
     }
 }
 
-/// The 95th percentile of the delay of the queue where that is longest.
+/// Returns the largest 95th percentile of the queueing delay among `links`, seconds.
 fn longest_queue_s(run: &RunView<'_>, links: &[String]) -> f64 {
     let delays = links.iter().filter_map(|link| {
         let found = run.links.iter().find(|view| view.name == link)?;
@@ -170,7 +169,7 @@ impl Tally {
     }
 }
 
-/// Classes of size that stand in one row: from the first to the last.
+/// First and last size class of a row of the answer.
 type Range = (usize, usize);
 
 /// Which controller for which traffic.
@@ -219,8 +218,8 @@ pub struct MixClass {
 }
 
 impl MixAnswer {
-    /// From what each seed came to; `seeds[k]` in the order of `pairs`. None
-    /// without any transfer.
+    /// Summarises the seeds; each `seeds[k]` is in the order of `pairs`. Returns `None` if there
+    /// are no transfers.
     pub fn new(pairs: Vec<MixPair>, seeds: &[Vec<MixSeed>]) -> Option<MixAnswer> {
         let mut classes = Vec::new();
         for (at, pair) in pairs.iter().enumerate() {
@@ -241,7 +240,7 @@ impl MixAnswer {
         Some(answer)
     }
 
-    /// What to do about a pair, and what that rests on.
+    /// Returns the advice for a pair and the evidence for it.
     fn advice(&self, at: usize, seeds: usize) -> String {
         let pair = &self.pairs[at];
         let rows: Vec<&MixClass> =
@@ -277,7 +276,8 @@ impl MixAnswer {
         )
     }
 
-    /// What it costs, where it costs something.
+    /// Returns what the controller under test costs: retransmissions, and queueing for other
+    /// traffic.
     fn cost(&self, at: usize, rows: &[&MixClass]) -> String {
         let MixPair { test, control, .. } = &self.pairs[at];
         let most = rows.iter().max_by(|a, b| {
@@ -296,7 +296,7 @@ impl MixAnswer {
 }
 
 impl MixClass {
-    /// Words for less and more of what counts.
+    /// Returns the words for a smaller and a larger value of the measure compared.
     fn words(&self) -> [&'static str; 2] {
         match self.throughput {
             true => ["less throughput", "more throughput"],
@@ -304,7 +304,7 @@ impl MixClass {
         }
     }
 
-    /// The sizes, and by how much it is better or worse.
+    /// Returns the size range with the change and its interval.
     fn in_words(&self) -> String {
         match change(&self.compared, self.words()) {
             _ if self.effect == Effect::NoDifference => self.sizes.clone(),
@@ -314,17 +314,17 @@ impl MixClass {
         }
     }
 
-    /// The unit of its means.
+    /// Returns the unit of the means.
     pub fn unit(&self) -> Unit {
         if self.throughput { Unit::BitsPerSecond } else { Unit::Seconds }
     }
 
-    /// The ratio with its interval, as tables print it.
+    /// Returns the ratio with its interval, formatted for tables.
     pub fn ratio(&self) -> String {
         ratio(&self.compared)
     }
 
-    /// That of the halves of one run.
+    /// Returns the ratio between the two halves of one run, formatted for tables.
     pub fn split_ratio(&self) -> String {
         self.split.as_ref().map_or_else(|| "–".to_string(), ratio)
     }
@@ -342,7 +342,7 @@ fn ratio(compared: &Paired) -> String {
     }
 }
 
-/// `a`, `a and b`, `a, b and c`.
+/// Joins names: `a`, `a and b`, `a, b and c`.
 fn listed(parts: &[String]) -> String {
     match parts {
         [] => String::new(),
@@ -351,7 +351,7 @@ fn listed(parts: &[String]) -> String {
     }
 }
 
-/// To a hundredth of a per cent.
+/// Rounds a fraction to a hundredth of a per cent.
 fn round_part(part: f64) -> f64 {
     (part * 1e4).round() / 1e4
 }
@@ -364,7 +364,7 @@ fn mean_queues(seeds: &[Vec<MixSeed>], at: usize) -> [f64; 2] {
     })
 }
 
-/// The rows of a pair: its classes of size, merged where one is nearly empty.
+/// Returns the rows of a pair: its size classes, merged where one has too few transfers.
 fn rows(pair: &MixPair, seeds: &[&MixSeed]) -> Vec<MixClass> {
     let total = |(first, last): Range| over(seeds, (first, last), |seed| &seed.classes);
     let all: Vec<Tally> = (0..CLASSES).map(|class| total((class, class))).collect();
@@ -377,8 +377,8 @@ fn over(seeds: &[&MixSeed], (first, last): Range, of: fn(&MixSeed) -> &[Tally; C
     tallies.fold(Tally::default(), |sum, tally| sum.merged(*tally))
 }
 
-/// Neighbours together until each has enough; first within what is judged by
-/// the same value, and only then beyond.
+/// Merges neighbouring size classes until each has `enough` transfers; classes compared by the same
+/// value are merged first.
 fn ranges(all: &[Tally], enough: f64) -> Vec<Range> {
     let split = size_classes().iter().position(|class| class.sizes.at_least >= LARGE);
     let mut ranges: Vec<Range> =
@@ -392,7 +392,7 @@ fn ranges(all: &[Tally], enough: f64) -> Vec<Range> {
             let allowed = |other: usize| beyond || large(ranges[other]) == large(ranges[poor]);
             let before = poor.checked_sub(1).filter(|other| allowed(*other));
             let after = Some(poor + 1).filter(|other| *other < ranges.len() && allowed(*other));
-            // The one with fewer: what is merged stays as fine as it can.
+            // Merge with the smaller neighbour, to keep the classes as fine as possible.
             let few = |other: &usize| pairs(ranges[*other]) as u64;
             let Some(other) = before.into_iter().chain(after).min_by_key(few) else { break };
             let (low, high) = (poor.min(other), poor.max(other));
@@ -432,7 +432,7 @@ fn row(pair: &MixPair, seeds: &[&MixSeed], range: Range) -> Option<MixClass> {
     })
 }
 
-/// `under 100 kB`, `0.1 to 1 MB`, `30 MB and more`.
+/// Describes a size range: `under 100 kB`, `0.1 to 1 MB`, `30 MB and more`.
 fn size_words(at_least: u64, below: Option<u64>) -> String {
     let show = |size: u64| Unit::Bytes.show(size as f64);
     match (at_least, below) {
@@ -450,7 +450,7 @@ fn size_words(at_least: u64, below: Option<u64>) -> String {
 }
 
 impl MixClass {
-    /// `1204`, or `1204, 3 and 5 cut off`.
+    /// Returns the number of transfers: `1204`, or `1204, cut off 3 / 5`.
     pub fn counted(&self) -> String {
         match self.cut_off {
             [0, 0] => self.transfers.to_string(),
@@ -458,7 +458,7 @@ impl MixClass {
         }
     }
 
-    /// Sent again under test and under control, in per cent.
+    /// Returns the share of bytes retransmitted under test and under control, in per cent.
     pub fn again(&self) -> String {
         let [ours, theirs] = self.sent_again.map(per_cent_fine);
         format!("{ours} / {theirs} %")

@@ -1,6 +1,6 @@
-//! Answers to what a scenario asks without a key for it: do its links help
-//! together, which controller for which traffic. Each rests on runs of the
-//! alternatives with the same seeds, compared in pairs.
+//! Answers to questions that a scenario raises without a key for them: whether its paths help
+//! together, and which controller suits which traffic. Each answer compares runs of the
+//! alternatives in pairs that share a seed.
 
 mod mix;
 mod paths;
@@ -17,9 +17,9 @@ use std::path::Path;
 /// Schema name of answers.
 pub const SCHEMA: &str = "knee-answers/1";
 
-/// A relative difference below this is none that anybody would act on.
+/// Relative difference below which two alternatives count as equal.
 const NEGLIGIBLE: f64 = 0.01;
-/// An interval that reaches further leaves it open whether there is one.
+/// Relative difference that an interval must exclude before the question counts as settled.
 const OPEN: f64 = 0.05;
 
 /// What the alternatives of a scenario came to.
@@ -36,7 +36,7 @@ pub struct Answers {
 }
 
 impl Answers {
-    /// None where nothing was asked.
+    /// Returns `None` if there is no answer of either kind.
     pub fn new(
         seeds: Vec<u64>,
         paths: Vec<PathsAnswer>,
@@ -47,10 +47,10 @@ impl Answers {
     }
 }
 
-/// Reads answers back.
+/// Reads an answers file.
 ///
 /// # Errors
-/// That the file cannot be read, or is no such document.
+/// If the file cannot be read or is not an answers document.
 pub fn read_answers(path: &Path) -> Result<Answers, Error> {
     read_json(path, SCHEMA)
 }
@@ -68,7 +68,7 @@ pub enum Effect {
 }
 
 impl Effect {
-    /// Of the first of `compared`, whose probability is corrected already.
+    /// Returns the effect of the first side of `compared`, whose probability is already corrected.
     fn of(compared: &Paired, less_is_better: bool) -> Effect {
         let small = compared.scale == PairedScale::Ratio
             && compared.estimate.is_some_and(|ratio| (ratio - 1.0).abs() < NEGLIGIBLE);
@@ -79,7 +79,7 @@ impl Effect {
         }
     }
 
-    /// As tables print it.
+    /// Returns the word used in tables.
     pub fn word(self) -> &'static str {
         match self {
             Effect::Better => "better",
@@ -89,8 +89,8 @@ impl Effect {
     }
 }
 
-/// A mean with its interval: `1.73 s (1.7 s to 1.77 s)`; without one where
-/// all values are the same.
+/// Formats a mean with its interval, `1.73 s (1.7 s to 1.77 s)`; without the interval if all values
+/// are equal.
 fn with_interval(unit: Unit, values: &[f64]) -> String {
     let Some(interval) = Interval::new(values) else { return "–".to_string() };
     let mean = unit.show(interval.mean);
@@ -102,8 +102,8 @@ fn with_interval(unit: Unit, values: &[f64]) -> String {
     }
 }
 
-/// A ratio as a change in per cent, and its interval: `25 % less`, `22 to 27 %`;
-/// no interval where all pairs have the same ratio.
+/// Formats a ratio as a change in per cent, with its interval: `25 % less`, `22 to 27 %`. There is
+/// no interval if all pairs have the same ratio.
 fn change(compared: &Paired, [less, more]: [&str; 2]) -> Option<(String, Option<String>)> {
     let ratio = compared.estimate.filter(|_| compared.scale == PairedScale::Ratio)?;
     let (sign, word) = if ratio < 1.0 { (-1.0, less) } else { (1.0, more) };
@@ -114,7 +114,7 @@ fn change(compared: &Paired, [less, more]: [&str; 2]) -> Option<(String, Option<
     Some((format!("{} % {word}", part(ratio)), range))
 }
 
-/// Where the ratio lies when it is not told apart from one: `between 2 % less
+/// Formats the interval of a ratio that does not differ significantly from one: `between 2 % less
 /// and 3 % more`.
 fn range(compared: &Paired, [less, more]: [&str; 2]) -> Option<String> {
     let (low, high) = compared.low.zip(compared.high)?;
@@ -128,14 +128,14 @@ fn range(compared: &Paired, [less, more]: [&str; 2]) -> Option<String> {
     Some(format!("between {} and {}", side(low), side(high)))
 }
 
-/// Whether an interval leaves a difference possible that somebody would act on.
+/// Returns whether the interval still allows a difference large enough to act on.
 fn is_open(compared: &Paired) -> bool {
     compared.low.zip(compared.high).is_some_and(|(low, high)| {
         compared.scale == PairedScale::Ratio && (low < 1.0 - OPEN || high > 1.0 + OPEN)
     })
 }
 
-/// Whole per cents from ten on, tenths below.
+/// Formats per cent: whole numbers from ten on, tenths below.
 fn per_cent(value: f64) -> String {
     let text = if value.abs() < 9.95 { format!("{value:.1}") } else { format!("{value:.0}") };
     let text = text.strip_suffix(".0").map(str::to_string).unwrap_or(text);

@@ -1,4 +1,4 @@
-//! Together, or one path alone.
+//! Whether several paths together do better than one path alone.
 
 use super::{Effect, change, is_open, range, with_interval};
 use crate::measures::measure;
@@ -9,27 +9,27 @@ use knee_statistics::{Interval, Paired, simultaneous};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// A share of the payload below which a path carries next to nothing.
+/// Share of the payload below which a path is reported as carrying next to nothing.
 const NEXT_TO_NOTHING: f64 = 0.01;
-/// A path that delivers so much later than another, as a part of the whole
-/// time, is named as the one that was waited for.
+/// A path whose last delivery is later than another's by this fraction of the whole time is
+/// reported as the one that the transfer waited for.
 const LATE: f64 = 0.1;
 
-/// What is measured of a group of flows, by what they carry.
+/// The measure by which a group of flows is compared, chosen by its workload.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PathsQuestion {
-    /// The group.
+    /// Group of flows.
     pub flow: String,
     measure: Measure,
-    /// `finish in`.
+    /// Verb of the sentence: `finish in`.
     verb: &'static str,
-    /// What a smaller and a larger value are called.
+    /// Words for a smaller and a larger value.
     change: [&'static str; 2],
     less_is_better: bool,
 }
 
 impl PathsQuestion {
-    /// The measure that counts for a workload.
+    /// Chooses the measure for a workload.
     pub fn new(flow: &str, workload: &Workload) -> PathsQuestion {
         let sooner = ["sooner", "later"];
         let rate = ["less", "more"];
@@ -52,7 +52,7 @@ impl PathsQuestion {
         PathsQuestion { flow: flow.to_string(), measure, verb, change, less_is_better }
     }
 
-    /// What a run came to; none: it has no such value.
+    /// Measures a run. Returns `None` if the measure has no value in it.
     pub fn of(&self, run: &RunView<'_>) -> Option<PathsRun> {
         let of = |what: Measure| measure(run, &what, &self.flow, Window::default()).ok();
         let first = run.flows.iter().find(|flow| flow.record.name == self.flow)?;
@@ -67,9 +67,9 @@ impl PathsQuestion {
 /// One run of an alternative.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PathsRun {
-    /// In the unit of the measure; infinite: it did not come about.
+    /// Value in the unit of the measure; infinite if the event did not occur.
     pub value: f64,
-    /// Time that a byte waited for one of another path, mean.
+    /// Mean time that a byte waited for one of another path, seconds.
     pub waited_s: f64,
     /// How each path was used.
     pub paths: Vec<PathUse>,
@@ -128,7 +128,7 @@ impl PathsOutcome {
         }
     }
 
-    /// The mean; infinite where a value is missing.
+    /// Returns the mean; infinite if a value is missing.
     fn mean(&self) -> f64 {
         self.interval.map_or(f64::INFINITY, |interval| interval.mean)
     }
@@ -172,9 +172,9 @@ pub struct PathsAnswer {
 }
 
 impl PathsAnswer {
-    /// From the runs of each alternative, in the order of the same seeds;
-    /// `alone` in the order of `paths`. None without any, or where their
-    /// numbers differ.
+    /// Compares the runs of each alternative. All lists are in the order of the same seeds, and
+    /// `alone` is in the order of `paths`. Returns `None` if there are no runs, or if the numbers
+    /// of runs differ.
     pub fn new(
         question: &PathsQuestion,
         paths: &[String],
@@ -247,7 +247,7 @@ impl PathsAnswer {
         }
     }
 
-    /// Why together is no better: what waits for what.
+    /// Explains why the paths together are no better: which path the others wait for.
     fn reason(&self, best: &str) -> String {
         let rest: f64 = self.used.iter().filter(|path| path.name != best).map(|p| p.share).sum();
         if rest < NEXT_TO_NOTHING {
@@ -267,7 +267,7 @@ impl PathsAnswer {
     }
 }
 
-/// What arrives over the faster path, and what it waits for.
+/// Describes what the slow path carries and how long data waits for it.
 fn waiting(slow: &PathUse, fast: &PathUse, waited_s: f64) -> String {
     let share = Unit::Fraction.show((slow.share * 1e3).round() / 1e3);
     let times = slow.rtt_s.zip(fast.rtt_s).map_or_else(String::new, |(slow_s, fast_s)| {
@@ -294,7 +294,7 @@ fn waiting(slow: &PathUse, fast: &PathUse, waited_s: f64) -> String {
     text
 }
 
-/// The best by the mean; the first of equals.
+/// Returns the alternative with the best mean; the first of equals.
 fn best(alone: &[PathsOutcome], less_is_better: bool) -> Option<usize> {
     let cost = |outcome: &PathsOutcome| match less_is_better {
         true => outcome.mean(),
@@ -304,7 +304,7 @@ fn best(alone: &[PathsOutcome], less_is_better: bool) -> Option<usize> {
     (0..alone.len()).min_by(|a, b| cost(&alone[*a]).total_cmp(&cost(&alone[*b])))
 }
 
-/// The means over runs.
+/// Averages the use of each path over the runs.
 fn used(runs: &[PathsRun]) -> Vec<PathUse> {
     let Some(first) = runs.first() else { return Vec::new() };
     let over = |at: usize, value: fn(&PathUse) -> Option<f64>| {

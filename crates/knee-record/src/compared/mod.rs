@@ -1,5 +1,5 @@
-//! Any number of runs, sets of repeats and points of sweeps, by the measures that
-//! matter for their workload. Each is compared with the first of them.
+//! Compares any number of runs, sets of repeats or points of sweeps by the measures that matter for
+//! their workload. Each is compared with the first.
 
 mod words;
 
@@ -12,8 +12,8 @@ use std::fmt;
 
 pub use words::compared_in_words;
 
-/// Columns of sweeps that are looked at first: what an application waits for, then
-/// rates, delays and losses.
+/// Columns of sweeps that are shown first: what an application waits for, then rates, delays and
+/// losses.
 const FIRST: [&str; 11] = [
     "completion_s",
     "completion_over_bound",
@@ -27,24 +27,24 @@ const FIRST: [&str; 11] = [
     "rtt_p95_s",
     "retransmit_ratio",
 ];
-/// All flows of a run together.
+/// Name of the group of all flows.
 const ALL: &str = "*";
 
-/// Runs that differ in their seed alone, with what is measured of each.
+/// Runs that differ only in their seed, with their measures.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Side {
     /// Short name.
     pub name: String,
-    /// At least one.
+    /// At least one run.
     pub runs: Vec<SideRun>,
 }
 
-/// What is measured of one run.
+/// The measures of one run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SideRun {
     /// Seed of all randomness.
     pub seed: u64,
-    /// Group by group, as in a sweep.
+    /// Measures of each group, as in a sweep.
     pub groups: Vec<GroupMeasures>,
 }
 
@@ -118,8 +118,8 @@ impl fmt::Display for ComparedWord {
     }
 }
 
-/// Compares sides with the first of them, measure by measure; all comparisons are
-/// corrected together (Holm).
+/// Compares each side with the first, measure by measure. All comparisons are corrected together
+/// (Holm).
 pub fn compare_sides(sides: &[Side]) -> Vec<MeasureCompared> {
     let mut all = Vec::new();
     for group in groups(sides) {
@@ -143,8 +143,8 @@ pub fn compare_sides(sides: &[Side]) -> Vec<MeasureCompared> {
     all
 }
 
-/// The groups that all sides have, in the order of the first; where they are several,
-/// or none, all flows together as well.
+/// Returns the groups that all sides have, in the order of the first side, and all flows together
+/// unless each side has just that one group.
 fn groups(sides: &[Side]) -> Vec<String> {
     let names = |side: &Side| -> Vec<String> {
         let mut names: Vec<String> = Vec::new();
@@ -191,10 +191,10 @@ fn of(sides: &[Side], group: &str, measure: SweepMeasure) -> Option<MeasureCompa
     })
 }
 
-/// The value in a run; infinity: what the measure waits for did not come about.
+/// Returns the value in a run; infinity if the event that the measure waits for did not occur.
 fn value(run: &SideRun, group: &str, measure: &str) -> Option<f64> {
     let named = run.groups.iter().find(|found| found.group == group);
-    // Of one group, all flows are that one.
+    // If there is a single group, it is all flows.
     let only = || run.groups.first().filter(|_| group == ALL && run.groups.len() == 1);
     let found = named.or_else(only)?;
     let never = || found.never.iter().any(|never| never == measure).then_some(f64::INFINITY);
@@ -208,7 +208,7 @@ fn over_runs(side: &Side, group: &str, measure: &str) -> Option<PointMeasure> {
     (!values.is_empty()).then(|| PointMeasure { interval: Interval::new(&finite), never })
 }
 
-/// In pairs of the same seed; a run of each is a pair, whatever their seeds.
+/// Pairs runs by seed; single runs form a pair whatever their seeds.
 fn paired(side: &Side, first: &Side, group: &str, measure: &str) -> Option<Paired> {
     let pairs: Vec<(f64, f64)> = match (&side.runs[..], &first.runs[..]) {
         ([own], [other]) => {
@@ -229,7 +229,7 @@ fn paired(side: &Side, first: &Side, group: &str, measure: &str) -> Option<Paire
     })
 }
 
-/// Whether the seed makes no difference to anything that was measured.
+/// Returns whether the seed changes none of the measured values.
 fn nothing_is_random(side: &Side) -> bool {
     side.runs.len() > 1 && side.runs.windows(2).all(|pair| pair[0].groups == pair[1].groups)
 }
@@ -271,7 +271,7 @@ mod tests {
         all.remove(0)
     }
 
-    /// Seeds move both alike: 10 % more in each pair, although the values spread over
+    /// The seed moves both sides alike: each pair differs by 10 %, although the values spread over
     /// a factor of two.
     #[test]
     fn sides_are_paired_by_their_seeds() {
@@ -285,7 +285,7 @@ mod tests {
         assert!(compared.against[0].is_none() && compared.first);
     }
 
-    /// Another order of the runs pairs the same seeds.
+    /// Runs in another order are paired by the same seeds.
     #[test]
     fn the_order_of_the_runs_does_not_matter() {
         let first = side("first", &[10e6, 14e6, 20e6]);
@@ -295,8 +295,8 @@ mod tests {
         assert_eq!(only(&[first, more]).against, ordered.against);
     }
 
-    /// What does not depend on the seed on either side differs with certainty; less
-    /// than 1 % is still no difference.
+    /// Values that do not depend on the seed on either side differ with certainty; less than 1 %
+    /// still counts as no difference.
     #[test]
     fn nothing_random_is_certain() {
         let first = side("first", &[10e6; 2]);
@@ -317,7 +317,7 @@ mod tests {
         assert!((against.compared.estimate.unwrap() - 5.0).abs() < 1e-12);
     }
 
-    /// Groups of other names are compared as all flows together.
+    /// Sides whose groups have different names are compared by all flows together.
     #[test]
     fn sides_without_a_common_group_are_compared_as_a_whole() {
         let mut other = side("b", &[2e6, 3e6]);

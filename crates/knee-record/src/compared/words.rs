@@ -1,14 +1,14 @@
-//! What a comparison says, in sentences.
+//! A comparison described in sentences.
 
 use super::{ComparedWord, MeasureCompared, SideAgainst};
 use crate::Unit;
 use knee_statistics::PairedScale;
 
-/// Groups and measures that a sentence speaks of.
+/// Largest number of groups and of measures in a sentence.
 const GROUPS_MAX: usize = 3;
 const MEASURES_MAX: usize = 3;
 
-/// One sentence for each side but the first, which it is compared with.
+/// Returns one sentence for each side except the first, which the others are compared with.
 pub fn compared_in_words(names: &[String], measures: &[MeasureCompared]) -> Vec<String> {
     let Some((first, others)) = names.split_first() else { return Vec::new() };
     let groups = groups(measures);
@@ -33,7 +33,7 @@ pub fn compared_in_words(names: &[String], measures: &[MeasureCompared]) -> Vec<
     others.iter().enumerate().map(|(at, name)| sentence((at + 1, name))).collect()
 }
 
-/// The groups by themselves where they are few, else all flows together.
+/// Returns the groups one by one if there are few, otherwise all flows together.
 fn groups(measures: &[MeasureCompared]) -> Vec<&str> {
     let mut groups: Vec<&str> = Vec::new();
     for one in measures {
@@ -49,7 +49,7 @@ fn groups(measures: &[MeasureCompared]) -> Vec<&str> {
     }
 }
 
-/// `goodput 1.1 times (1.05 to 1.15), better`.
+/// Formats a comparison: `goodput 1.1 times (1.05 to 1.15), better`.
 fn said(one: &MeasureCompared, against: &SideAgainst) -> String {
     let title = &one.measure.title;
     let size = against.size(one.measure.unit);
@@ -60,8 +60,8 @@ fn said(one: &MeasureCompared, against: &SideAgainst) -> String {
 }
 
 impl SideAgainst {
-    /// How much it is of the first with its interval: `1.1 times (1.05 to 1.15)`, or
-    /// where a value is zero the difference in the measure's unit.
+    /// Returns the ratio to the first side with its interval, `1.1 times (1.05 to 1.15)`, or the
+    /// difference in the measure's unit if a value is zero.
     pub fn size(&self, unit: Unit) -> String {
         let compared = &self.compared;
         let Some(estimate) = compared.estimate else {
@@ -83,7 +83,7 @@ impl SideAgainst {
     }
 }
 
-/// Parts of a whole differ by percentage points.
+/// Formats a difference; fractions differ by percentage points.
 fn difference(unit: Unit, value: f64) -> String {
     let sign = if value > 0.0 { "+" } else { "" };
     let shown = unit.show(value);

@@ -1,5 +1,5 @@
-//! An evaluation against an earlier one of the same cases and seeds: what
-//! got worse beyond noise.
+//! Compares an evaluation with an earlier one of the same cases and seeds, and reports what became
+//! worse beyond noise.
 
 use super::{Evaluation, EvaluationOutcome, EvaluationWord, judge};
 use crate::Paired;
@@ -8,15 +8,15 @@ use serde::Serialize;
 /// Why two evaluations cannot be compared.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NotComparable {
-    /// They share no line.
+    /// They have no line in common.
     #[error("the two evaluations share no line")]
     NoLine,
-    /// A line was measured otherwise.
+    /// A line has other cases or seeds.
     #[error("{section} {title}: the cases or seeds of the two evaluations differ")]
     OtherCases {
         /// Section of the line.
         section: String,
-        /// What it is.
+        /// Title of the line.
         title: String,
     },
 }
@@ -26,16 +26,15 @@ pub enum NotComparable {
 pub struct EvaluationChange {
     /// Section of RFC 9743.
     pub section: String,
-    /// What it is.
+    /// Title of the line.
     pub title: String,
-    /// The value now over the one before, paired over the seeds; null: the
-    /// candidate could not be tried, and could before.
+    /// Ratio of the new value to the earlier one, paired over the seeds. `None` if the candidate
+    /// can no longer be tried.
     pub ratio: Option<Paired>,
 }
 
-/// The lines in which the candidate got worse: by more than the margin, and
-/// by an interval that excludes no difference. Lines of one of the two alone
-/// do not count.
+/// Returns the lines in which the candidate became worse: by more than the margin, and with an
+/// interval that excludes no difference. Lines that only one evaluation has are ignored.
 ///
 /// # Errors
 /// [`NotComparable`].

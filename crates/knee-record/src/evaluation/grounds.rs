@@ -1,4 +1,4 @@
-//! The same evaluation on two grounds: whether both say the same of two controllers.
+//! Compares the same evaluation on two grounds: whether both order the controllers alike.
 
 use super::{Evaluation, EvaluationOutcome, EvaluationSeed};
 use schemars::JsonSchema;
@@ -101,14 +101,14 @@ impl EvaluationGrounds {
         }
     }
 
-    /// Part of the pairs that agree; none: there is no pair.
+    /// Returns the fraction of pairs that agree; `None` if there are no pairs.
     pub fn share(&self) -> Option<f64> {
         (!self.pairs.is_empty()).then(|| self.agree as f64 / self.pairs.len() as f64)
     }
 }
 
-/// Names with their places in a seed: the candidate, unless it is a standard, and the
-/// standards from 1.
+/// Returns the controllers with their places in a seed: the candidate, unless it is also a
+/// standard, then the standards from 1.
 fn controllers(evaluation: &Evaluation) -> Vec<(String, usize)> {
     let plan = &evaluation.plan;
     let all = std::iter::once(&plan.candidate).chain(&plan.standards).cloned().zip(0..);
@@ -140,7 +140,7 @@ fn pair(lines: [&EvaluationOutcome; 2], [a, b]: [&(String, usize); 2]) -> Option
     })
 }
 
-/// Two differences without a sign are alike; of others the sign counts.
+/// Two differences within the margin agree; otherwise their signs must be equal.
 fn agrees(alike: f64, first: f64, second: f64) -> bool {
     let margin = alike.ln_1p();
     first * second > 0.0 || (first.abs() <= margin && second.abs() <= margin)

@@ -1,4 +1,4 @@
-//! From values to words: better, alike, worse.
+//! Turns values into judgements: better, alike, worse.
 
 use super::{
     EvaluationAgainst, EvaluationLine, EvaluationOutcome, EvaluationRow, EvaluationSeed,
@@ -57,17 +57,17 @@ fn values(line: &EvaluationLine, rows: &[&EvaluationRow], controller: usize) -> 
     found
 }
 
-/// The geometric mean, in which each case counts for the same ratio. A seed
-/// that lacks a case has none: means over unlike cases do not compare.
+/// Returns the geometric mean, in which a given ratio has the same weight in every case. A seed
+/// that lacks a case has none: means over different cases cannot be compared.
 fn over_cases(line: &EvaluationLine, values: &Values, seed: u64) -> Option<f64> {
     let cases = values.get(&seed).filter(|cases| cases.len() == line.cases.len())?;
     let logs: f64 = cases.values().map(|value| value.ln()).sum();
     Some((logs / cases.len() as f64).exp())
 }
 
-/// A difference counts when it is larger than the margin and its interval
-/// excludes none. What lies within the margin is alike; an interval that
-/// reaches beyond it and includes no difference cannot tell.
+/// A difference counts if it exceeds the margin and its interval excludes no difference. An
+/// estimate within the margin is alike; an interval that includes no difference but extends beyond
+/// the margin is unclear.
 pub(super) fn word(better: LineBetter, alike: f64, ratio: &Paired) -> EvaluationWord {
     if ratio.is_same() {
         return EvaluationWord::Alike;
@@ -77,7 +77,7 @@ pub(super) fn word(better: LineBetter, alike: f64, ratio: &Paired) -> Evaluation
     };
     let margin = alike.ln_1p();
     let none = if ratio.scale == PairedScale::Ratio { 1.0 } else { 0.0 };
-    // Of differences, where a value is zero and has no floor, any counts.
+    // On the difference scale (a value is zero and has no floor), any difference counts.
     let is_ratio = ratio.scale == PairedScale::Ratio;
     let far = |value: f64| !is_ratio || value.ln().abs() > margin;
     let sure = low > none || high < none;
@@ -102,7 +102,7 @@ fn worst(line: &EvaluationLine, candidate: &Values, others: &[Values]) -> Option
     };
     let harm = |log: f64| if line.better == LineBetter::More { -log } else { log };
     let cases = (0..line.cases.len()).filter_map(|case| Some((case, log_ratio(case)?)));
-    // Of equal ones the first.
+    // The first of equals.
     let (number, log) = cases.min_by(|a, b| harm(b.1).total_cmp(&harm(a.1)))?;
     Some(WorstCase {
         number,
@@ -138,8 +138,8 @@ mod tests {
         EvaluationRow { line: 0, case, controller, repeat: 1, seed: 7, value }
     }
 
-    /// 2 and 8 have the geometric mean 4; in the second case the candidate has
-    /// eight times the standard's value, in the first it has twice.
+    /// 2 and 8 have the geometric mean 4. The candidate has twice the standard's value in the first
+    /// case and eight times in the second.
     #[test]
     fn cases_count_by_their_ratio() {
         let line = EvaluationLine {

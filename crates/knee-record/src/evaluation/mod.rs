@@ -1,6 +1,5 @@
-//! Evaluations: a candidate against standard controllers, criterion by
-//! criterion. What is kept of each run, the table of them all, and what came
-//! out of each line.
+//! Evaluations of a candidate against standard controllers, criterion by criterion: the values kept
+//! of each run, the table of all values, and the result of each line.
 
 mod against;
 mod grounds;
@@ -111,20 +110,20 @@ pub struct NotTried {
     pub why: String,
 }
 
-/// A value of one run in one line.
+/// The value of one run in one line.
 #[derive(Clone, Debug, PartialEq)]
 pub struct EvaluationRow {
     /// Number of the line.
     pub line: usize,
     /// Number of the case in the line.
     pub case: usize,
-    /// 0 is the candidate, 1 the first of the standards.
+    /// Controller: 0 is the candidate, 1 the first standard.
     pub controller: usize,
     /// Number of the repeat, from one.
     pub repeat: u64,
     /// Seed of all randomness.
     pub seed: u64,
-    /// The value, in the measure's unit, or why there is none.
+    /// Value in the measure's unit, or why there is none.
     pub value: Result<f64, String>,
 }
 
@@ -258,7 +257,7 @@ pub struct Evaluation {
 }
 
 impl Evaluation {
-    /// Puts all values together.
+    /// Summarises the values of all runs.
     pub fn new(
         plan: EvaluationPlan,
         lines: &[EvaluationLine],
@@ -278,7 +277,7 @@ impl Evaluation {
 /// Reads `evaluation.json`.
 ///
 /// # Errors
-/// That it cannot be read or is something else.
+/// If the file cannot be read or is not an evaluation.
 pub fn read_evaluation(path: &Path) -> Result<Evaluation, Error> {
     crate::read_json(path, SCHEMA)
 }

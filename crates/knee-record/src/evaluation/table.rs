@@ -6,8 +6,7 @@ use crate::table::write_columns;
 use knee_columns::{Cells, Kind};
 use std::path::Path;
 
-/// Writes the table; it appears whole or not at all, and the same runs give
-/// the same bytes.
+/// Writes the table. The file appears whole or not at all, and the same runs give the same bytes.
 ///
 /// # Errors
 /// [`Error::Io`] with the path.

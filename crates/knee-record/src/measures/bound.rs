@@ -1,19 +1,18 @@
-//! The earliest that any scheduler could finish a file over several paths.
+//! The earliest time at which any scheduler could finish a file over several paths.
 
 use crate::rates::PathRate;
 
-/// Lower bound T* of the completion time of a file, seconds.
+/// Returns a lower bound T* of the completion time of a file, seconds.
 ///
-/// By a time t a path has delivered at most what each of its links allows
-/// between the arrival there of what was sent at the file's start and the
-/// last departure that still arrives by t. T* is where all paths together
-/// reach the size, `bytes` with headers. Over paths of constant rates r and
-/// one-way delays d that is
+/// By a time t, a path has delivered at most what each of its links allows between two times: the
+/// arrival at the link of data sent at the file's start, and the last departure that still arrives
+/// by t. T* is the time at which all paths together reach the size, `bytes` including headers. Over
+/// paths with constant rates r and one-way delays d,
 ///
 /// `T* = (8 S + sum over A of r_i d_i) / (sum over A of r_i)`,
 /// A = the paths with `d_i < T*`.
 ///
-/// Infinity, if they never do.
+/// Infinite if the paths never reach the size.
 pub(crate) fn lower_bound(start_ns: u64, bytes: f64, paths: &[&PathRate]) -> f64 {
     let enough = |time_ns: u64| {
         let arrived = paths.iter().map(|path| path.arrived_bytes(start_ns, start_ns + time_ns));
@@ -30,7 +29,7 @@ pub(crate) fn lower_bound(start_ns: u64, bytes: f64, paths: &[&PathRate]) -> f64
     high as f64 / 1e9
 }
 
-/// No file is waited for longer than 2^62 ns, some 146 years.
+/// Upper limit of the search: 2^62 ns, about 146 years.
 const HORIZON_LOG2: u32 = 63;
 
 #[cfg(test)]
@@ -40,7 +39,7 @@ mod tests {
     use knee_scenario::{Embedded, Source, parse};
     use proptest::prelude::*;
 
-    /// T* of paths with these lines of their links.
+    /// Returns T* of paths whose links are given as lines of TOML.
     fn bound_of(start_ns: u64, bytes: f64, links: &[String]) -> f64 {
         let mut text = "duration = \"10 s\"\n".to_string();
         for (number, link) in links.iter().enumerate() {
@@ -56,13 +55,13 @@ mod tests {
         lower_bound(start_ns, bytes, &paths)
     }
 
-    /// A rate in bit/s and a delay in microseconds.
+    /// Link with a rate in bit/s and a delay in microseconds.
     fn link((rate, delay): &(u64, u64)) -> String {
         format!("rate = \"{rate} bit/s\"\ndelay = \"{delay} us\"")
     }
 
-    /// T* of constant rates, from the formula: A is a prefix of the paths in
-    /// the order of their delays, and any other prefix ends no earlier.
+    /// Computes T* of constant rates from the formula: A is a prefix of the paths in the order of
+    /// their delays, and no other prefix ends earlier.
     fn by_formula(bytes: f64, paths: &[(u64, u64)]) -> f64 {
         let mut paths = paths.to_vec();
         paths.sort_by_key(|path| path.1);
@@ -80,9 +79,9 @@ mod tests {
         assert!((bound - expected).abs() < 3e-9, "{bound} is not {expected}");
     }
 
-    /// 1 MB over 10 Mbit/s with 5 ms and 1 Mbit/s with 100 ms:
-    /// (8 Mbit + 50 kbit + 100 kbit) / 11 Mbit/s; the fast one alone takes
-    /// 805 ms. 64 kB are over before the slow path delivers anything.
+    /// 1 MB over 10 Mbit/s with 5 ms and 1 Mbit/s with 100 ms: (8 Mbit + 50 kbit + 100 kbit) / 11
+    /// Mbit/s; the fast path alone takes 805 ms. 64 kB arrive before the slow path delivers
+    /// anything.
     #[test]
     fn fast_and_slow_path() {
         let [fast, slow] = [(10_000_000, 5_000), (1_000_000, 100_000)].map(|path| link(&path));
@@ -97,8 +96,7 @@ mod tests {
         assert_eq!(lower_bound(0, 1000.0, &[]), f64::INFINITY);
         let [unlimited, early] = ["delay = \"20 ms\"".to_string(), link(&(1_000_000, 5_000))];
         close(bound_of(0, 1e9, std::slice::from_ref(&unlimited)), 0.02);
-        // 8 kbit at 1 Mbit/s after 5 ms are there before the unlimited path
-        // delivers anything.
+        // 8 kbit at 1 Mbit/s after 5 ms arrive before the unlimited path delivers anything.
         close(bound_of(0, 1000.0, &[unlimited, early]), 0.013);
         let ends =
             "rate = [{ at = \"0 s\", rate = \"8 kbit/s\" }, { at = \"2 s\", rate = \"0 bit/s\" }]";
@@ -106,8 +104,8 @@ mod tests {
         assert_eq!(bound_of(0, 2001.0, &[ends.to_string()]), f64::INFINITY);
     }
 
-    /// 1 kB/s, from 2 s on 10 kB/s, down from 3 to 5 s: of a file begun at
-    /// 1 s, 1 kB has left by 2 s, 11 kB by 3 s, the last of 15 kB at 5.4 s.
+    /// 1 kB/s, 10 kB/s from 2 s on, down from 3 to 5 s: of a file that starts at 1 s, 1 kB has left
+    /// by 2 s, 11 kB by 3 s, and the last of 15 kB at 5.4 s.
     #[test]
     fn steps_and_outages_count_from_the_start_of_the_file() {
         let link = "rate = [{ at = \"0 s\", rate = \"8 kbit/s\" }, { at = \"2 s\", rate = \"80 kbit/s\" }]\n\

@@ -1,12 +1,12 @@
-//! What the paths of flows allowed, over the span that is measured.
+//! The capacity of the flows' paths over the measured span.
 
 use super::{Flows, NotMeasurable, because};
 use crate::rates::PathRate;
 use crate::view::{FlowView, Moment, Span};
 
 impl<'r> Flows<'r, '_> {
-    /// Mean payload rate that the paths of the flows allowed from the first
-    /// begin to the last end, each path counted once, bit/s.
+    /// Returns the mean payload rate that the paths of the flows allowed from the earliest begin to
+    /// the latest end, each path counted once, bit/s.
     pub(crate) fn capacity(&self) -> Result<f64, NotMeasurable> {
         let active = self.active()?;
         let (begin, end) = moments(&active);
@@ -15,10 +15,9 @@ impl<'r> Flows<'r, '_> {
         Ok(8.0 * self.allowed_bytes(begin, end)? / overhead / seconds)
     }
 
-    /// Part of what could be delivered within the flows' spans that was,
-    /// `0..=1`, headers counted: what their paths allowed between the first
-    /// begin and the last end, each path once, and what was already on its
-    /// way at each begin.
+    /// Returns the fraction of the possible delivery that was delivered within the flows' spans,
+    /// `0..=1`, headers included. Possible is what their paths allowed between the earliest begin
+    /// and the latest end, each path counted once, plus what was already in flight at each begin.
     pub(crate) fn capacity_share(&self) -> Result<f64, NotMeasurable> {
         let active = self.active()?;
         let (begin, end) = moments(&active);
@@ -34,7 +33,7 @@ impl<'r> Flows<'r, '_> {
         }
     }
 
-    /// IP bytes that the paths of the flows allow, each path counted once.
+    /// Returns the IP bytes that the paths of the flows allow, each path counted once.
     pub(super) fn allowed_bytes(&self, begin: Moment, end: Moment) -> Result<f64, NotMeasurable> {
         let paths = self.path_rates()?;
         let bytes = paths.iter().map(|path| path.bytes_between(begin, end));
@@ -44,7 +43,7 @@ impl<'r> Flows<'r, '_> {
         }
     }
 
-    /// The paths of the flows, each once.
+    /// Returns the paths of the flows, each once.
     pub(super) fn path_rates(&self) -> Result<Vec<&'r PathRate>, NotMeasurable> {
         let flows = self.members.iter().map(|flow| flow.record.flow);
         match self.run.records.rates.paths_of(flows) {
@@ -54,8 +53,7 @@ impl<'r> Flows<'r, '_> {
     }
 }
 
-/// The first begin and the last end, each as the counters of its flow are
-/// read there.
+/// Returns the earliest begin and the latest end, each interpolated as its flow's counters are.
 fn moments(active: &[(&FlowView<'_>, Span)]) -> (Moment, Moment) {
     let first = active.iter().min_by_key(|(_, span)| span.begin);
     let last = active.iter().max_by_key(|(_, span)| span.end);

@@ -1,4 +1,4 @@
-//! Measures of how late: RTT, queueing delay, standing queue.
+//! Measures of delay: RTT, queueing delay, standing queue.
 
 use super::{Flows, NotMeasurable, because};
 use crate::view::{LinkView, RunView, Span, Window};
@@ -6,13 +6,13 @@ use crate::{FlowRecord, FlowSample, LinkSample};
 use knee_scenario::Statistic;
 use knee_statistics::Distribution;
 
-/// Length of the windows of the standing queue.
+/// Length of the windows over which the standing queue is taken.
 const STANDING_WINDOW_NS: u64 = 1_000_000_000;
 
 impl Flows<'_, '_> {
-    /// RTT, seconds: distribution over time of the last RTT measured. Its
-    /// smallest and largest value are those of every RTT measured when the
-    /// flows are measured from start to end, else those of the samples.
+    /// RTT, seconds: distribution over time of the last RTT measured. The minimum and maximum are
+    /// taken over every RTT measured if the flows are measured from start to end, otherwise over
+    /// the samples.
     pub(crate) fn rtt(&self, statistic: Statistic) -> Result<f64, NotMeasurable> {
         if let Some(extreme) = self.extreme_rtt(statistic, |rtt, _| rtt)? {
             return Ok(extreme);
@@ -53,9 +53,8 @@ impl Flows<'_, '_> {
         Ok(self.over_time("estimate of the bandwidth", estimate)?.statistic(statistic))
     }
 
-    /// Queueing delay of flows over one path each, seconds:
-    /// `max(0, RTT - base RTT)`, distribution over time; extremes as for the
-    /// RTT.
+    /// Queueing delay of flows that each use one path, seconds: `max(0, RTT - base RTT)`,
+    /// distribution over time. Minimum and maximum are taken as for the RTT.
     pub(crate) fn queueing_delay(&self, statistic: Statistic) -> Result<f64, NotMeasurable> {
         self.each_over_one_path()?;
         if let Some(extreme) = self.extreme_rtt(statistic, above_base)? {
@@ -69,7 +68,7 @@ impl Flows<'_, '_> {
         self.over_time("RTT", queueing_delay)
     }
 
-    /// A flow over several paths has no one base RTT.
+    /// Fails for flows over several paths, which have no single base RTT.
     fn each_over_one_path(&self) -> Result<(), NotMeasurable> {
         match self.members.iter().find(|flow| !flow.paths.is_empty()) {
             None => Ok(()),
@@ -81,7 +80,7 @@ impl Flows<'_, '_> {
         }
     }
 
-    /// RTT over base RTT: distribution over time.
+    /// RTT divided by the base RTT, distribution over time.
     pub(crate) fn relative_rtt(&self) -> Result<Distribution, NotMeasurable> {
         self.each_over_one_path()?;
         self.over_time("RTT", |row, record| {
@@ -89,10 +88,9 @@ impl Flows<'_, '_> {
         })
     }
 
-    /// Standing queue, seconds: mean over windows of one second of the
-    /// smallest queueing delay in each; of a group, the mean over its flows.
-    /// Windows follow one another from b; a last one that e cuts short counts
-    /// only when it is the only one.
+    /// Standing queue, seconds: mean over one-second windows of the smallest queueing delay in
+    /// each; for a group, the mean over its flows. Windows follow one another from b; a last window
+    /// that e cuts short counts only if there is no other.
     pub(crate) fn standing_queue(&self) -> Result<f64, NotMeasurable> {
         self.each_over_one_path()?;
         let active = self.active()?;
@@ -125,8 +123,8 @@ impl Flows<'_, '_> {
         }
     }
 
-    /// The extreme over every RTT measured, not only the sampled ones; known
-    /// for whole lives alone.
+    /// Returns the extreme over every RTT measured, not only the sampled ones. It is known only for
+    /// whole lifetimes.
     fn extreme_rtt(
         &self,
         statistic: Statistic,
@@ -154,8 +152,8 @@ impl Flows<'_, '_> {
 }
 
 impl LinkView<'_> {
-    /// Queueing delay of a link, seconds: the time that a packet entering
-    /// would wait, distribution over time.
+    /// Queueing delay of a link, seconds: the time that an arriving packet would wait, distribution
+    /// over time.
     pub(crate) fn queueing_delay(
         &self,
         run: &RunView<'_>,
@@ -179,7 +177,7 @@ impl LinkView<'_> {
         }
     }
 
-    /// Standing queue of a link, seconds: as of a flow, on its own delay.
+    /// Standing queue of a link, seconds: computed as for a flow, from the link's own delay.
     pub(crate) fn standing_queue(
         &self,
         run: &RunView<'_>,
@@ -195,7 +193,7 @@ impl LinkView<'_> {
     }
 }
 
-/// Zero in a row means that there is no value.
+/// Converts nanoseconds to seconds; zero in a row means that there is no value.
 fn seconds(nanos: u64) -> Option<f64> {
     (nanos > 0).then_some(nanos as f64 / 1e9)
 }
@@ -208,14 +206,14 @@ fn above_base(rtt: f64, record: &FlowRecord) -> f64 {
     (rtt - record.base_rtt_ns as f64 / 1e9).max(0.0)
 }
 
-/// Mean over the windows of `span` of the smallest delay in each; windows
-/// without a sample do not count.
+/// Returns the mean over the windows of `span` of the smallest delay in each. Windows without a
+/// sample do not count.
 fn mean_of_minima(delays: impl Iterator<Item = (u64, f64)>, span: Span) -> Option<f64> {
     let whole = (span.end - span.begin) / STANDING_WINDOW_NS;
     let windows = usize::try_from(whole.max(1)).ok()?;
     let mut minima = vec![f64::INFINITY; windows];
     for (time, delay) in delays {
-        // A sample ends the time for which it stands; the last may end later.
+        // A sample covers the time before it, so the last one may lie beyond the end.
         let window = (time.min(span.end) - span.begin - 1) / STANDING_WINDOW_NS;
         if let Some(least) = minima.get_mut(window as usize) {
             *least = least.min(delay);

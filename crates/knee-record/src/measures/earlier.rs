@@ -1,14 +1,13 @@
-//! Objects of a page against the same objects of another.
+//! Compares the objects of a page with the same objects of another page load.
 
 use super::objects::{is_of_page, object_time, objects};
 use super::{Flows, NotMeasurable, because};
 use crate::view::{FlowView, RunView, Window};
 use std::collections::BTreeMap;
 
-/// Part of a page's objects, `0..=1`, that arrived earlier after the flow's
-/// start than the object of the same number on the other side; of a tie, half.
-/// So two runs between which nothing decides give a half. The flows of the two
-/// targets are taken in pairs.
+/// Returns the fraction of a page's objects, `0..=1`, that arrived earlier after the flow's start
+/// than the object with the same number on the other side; a tie counts half. Two runs without any
+/// difference therefore give a half. The flows of the two targets are taken in pairs.
 pub(crate) fn objects_earlier(
     targets: [(&RunView<'_>, &str); 2],
     window: Window,
@@ -39,7 +38,7 @@ pub(crate) fn objects_earlier(
     }
 }
 
-/// From the flow's start to the arrival of each object, seconds, by number.
+/// Returns the time from the flow's start to the arrival of each object, seconds, by number.
 fn times(flow: &FlowView<'_>) -> BTreeMap<u32, f64> {
     objects(flow, is_of_page).map(|row| (row.number, object_time(flow, row))).collect()
 }

@@ -1,11 +1,11 @@
-//! Measures of how flows share: Jain's index, convergence, takeover.
+//! Measures of how flows share capacity: Jain's index, convergence, takeover.
 
 use super::{Flows, NotMeasurable, because};
 use crate::view::{FlowView, Moment, Span};
 use knee_units::Time;
 
-/// Goodput is averaged over this when convergence is judged: longer than a
-/// probing cycle, shorter than anybody's patience.
+/// Interval over which goodput is averaged to judge convergence: longer than a probing cycle, short
+/// enough to be noticed by a user.
 const AVERAGING_NS: u64 = 1_000_000_000;
 
 impl Flows<'_, '_> {
@@ -22,12 +22,11 @@ impl Flows<'_, '_> {
         }
     }
 
-    /// Convergence time, seconds: from the last start of these flows (or the
-    /// window's begin, if later) to the first moment t such that in every
-    /// stretch of one second within `[t, t + hold]` each flow's goodput lies
-    /// within `band` of the mean of them all, `|x - m| <= band * m`. A hold
-    /// of under a second shortens the stretch. Moments tried: the sampling
-    /// times. Infinite when it does not come about.
+    /// Convergence time, seconds: from the last start of these flows (or the window's begin, if
+    /// later) to the first moment t such that in every second within `[t, t + hold]` each flow's
+    /// goodput is within `band` of the mean of all, `|x - m| <= band * m`. If the hold time is
+    /// under a second, goodput is averaged over the hold time instead. The moments tried are the
+    /// sampling times. Infinite if the flows do not converge.
     pub(crate) fn convergence_time(&self, band: f64, hold: Time) -> Result<f64, NotMeasurable> {
         if self.members.len() < 2 {
             return because("convergence takes at least two flows");
@@ -44,11 +43,10 @@ impl Flows<'_, '_> {
         Ok(since(span.begin, settled))
     }
 
-    /// Takeover time, seconds: from the window's begin to the end of the
-    /// first stretch of `hold` in which these flows' goodput together
-    /// reaches `fraction` of what their paths allow in it, less headers.
-    /// Stretches begin at the window's begin or at a sampling time. Infinite
-    /// when it does not come about.
+    /// Takeover time, seconds: from the window's begin to the end of the first interval of length
+    /// `hold` in which the joint goodput of these flows reaches `fraction` of what their paths
+    /// allow, headers excluded. Intervals begin at the window's begin or at a sampling time.
+    /// Infinite if there is no such interval.
     pub(crate) fn takeover_time(&self, fraction: f64, hold: Time) -> Result<f64, NotMeasurable> {
         let Some(from) = self.window.from.map(Time::as_nanos) else {
             return because("takeover is measured from a given time: the claim needs `from`");
@@ -58,7 +56,7 @@ impl Flows<'_, '_> {
         let end = until.min(self.run.records.end_ns);
         let overhead = self.members[0].record.header_overhead.max(1.0);
         let first = self.members[0];
-        // For the reason why there is none.
+        // Returns the reason if the capacity is not known.
         self.allowed_bytes(Moment::default(), Moment::default())?;
         let reached = |moment: &u64| {
             let span = Span { begin: *moment, end: moment.saturating_add(hold) };
@@ -72,8 +70,7 @@ impl Flows<'_, '_> {
         Ok(since(from, first.map(|moment| moment + hold)))
     }
 
-    /// While all of the flows run, inside the window; the warm-up does not
-    /// matter here.
+    /// Returns the time within the window during which all flows run. The warm-up is ignored.
     fn common_span(&self) -> Result<Span, NotMeasurable> {
         let from = self.window.from.map_or(0, Time::as_nanos);
         let until = self.window.until.map_or(u64::MAX, Time::as_nanos);
@@ -87,7 +84,7 @@ impl Flows<'_, '_> {
         Ok(Span { begin, end })
     }
 
-    /// The begin of a span and the sampling times within it.
+    /// Returns the begin of a span and the sampling times within it.
     fn moments(&self, span: Span) -> Vec<u64> {
         let times = self.members.iter().flat_map(|flow| &flow.samples);
         let times = times.map(|row| row.time_ns);
@@ -101,7 +98,7 @@ impl Flows<'_, '_> {
     }
 }
 
-/// Jain's index of some rates; none when all are zero.
+/// Computes Jain's index of `rates`; `None` if all are zero.
 pub fn jain_index(rates: &[f64]) -> Option<f64> {
     let sum: f64 = rates.iter().sum();
     let squares: f64 = rates.iter().map(|rate| rate * rate).sum();
@@ -112,13 +109,13 @@ fn fair_within(flows: &[&FlowView<'_>], begin: u64, stretch: u64, band: f64) -> 
     let span = Span { begin, end: begin + stretch };
     let bytes: Vec<f64> = flows.iter().map(|flow| flow.delivered_in(span)).collect();
     let mean = bytes.iter().sum::<f64>() / bytes.len() as f64;
-    // A tenth of a byte of slack: interpolation rounds.
+    // A tolerance of a tenth of a byte, because interpolation rounds.
     let fair = |bytes: &f64| (bytes - mean).abs() <= band * mean + 0.1;
     mean > 0.0 && bytes.iter().all(fair)
 }
 
-/// The first moment from which `good` holds for every stretch within the
-/// next `hold`, all of it before `end`.
+/// Returns the first moment from which `good` holds for every stretch within the next `hold`, all
+/// of it before `end`.
 fn first_lasting(
     moments: &[u64],
     end: u64,

@@ -1,14 +1,13 @@
-//! How much the completion times of equal transfers vary.
+//! Variation of the completion times of equal transfers.
 
 use super::transfers::TransferValue;
 use super::{Flows, NotMeasurable, because};
 use knee_scenario::SizeRange;
 
 impl Flows<'_, '_> {
-    /// Jitter of completion times, seconds: mean distance between those of
-    /// transfers that follow each other, as RFC 3550 (section 6.4.1) takes
-    /// that of packets. Of transfers of one size it says how much they vary;
-    /// of several sizes also how these do.
+    /// Jitter of completion times, seconds: mean absolute difference between consecutive transfers,
+    /// as RFC 3550 (section 6.4.1) defines it for packets. For transfers of one size it shows how
+    /// much their times vary; for several sizes it also includes the variation of the sizes.
     pub(crate) fn completion_jitter(&self, sizes: SizeRange) -> Result<f64, NotMeasurable> {
         let times = self.transfer_values(TransferValue::Completion, sizes)?;
         let steps = times.windows(2).map(|pair| (pair[1] - pair[0]).abs());

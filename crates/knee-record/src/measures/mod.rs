@@ -1,10 +1,9 @@
-//! All measures: what their table (`knee_scenario::measures`) declares,
-//! computed, and its longer formulas.
+//! Computes all measures declared in the table `knee_scenario::measures`; the submodules hold the
+//! longer formulas.
 //!
-//! Notation: a flow f is measured over its span `[b, e]`, from `warmup`
-//! after its start to its end, clipped to the window; `X(t)` is a counter,
-//! interpolated linearly between samples. A distribution over time weighs
-//! each sample with the time since the sample before it. A group of flows
+//! Notation: a flow f is measured over its span `[b, e]`, from `warmup` after its start to its end,
+//! clipped to the window; `X(t)` is a counter, interpolated linearly between samples. A
+//! distribution over time weights each sample by the time since the previous one. A group of flows
 //! is measured together: sums of bytes, pooled distributions.
 
 mod bound;
@@ -35,7 +34,7 @@ use knee_scenario::{Measure, SizeRange, Statistic};
 use knee_units::Time;
 use std::fmt::Display;
 
-/// Why a measure has no value on these records.
+/// Why a measure has no value for these records.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct NotMeasurable(pub String);
@@ -47,13 +46,12 @@ fn because<T>(reason: impl Display) -> Result<T, NotMeasurable> {
 /// Computes a measure of `target` over `window`, in the measure's unit
 /// (bit/s, seconds, a ratio or a number).
 ///
-/// `target` is a group of flows (`bbr`), one flow of it (`bbr[1]`), all flows
-/// (`*`), or a link. Infinity says that what the measure waits for did not
-/// come about during the run.
+/// `target` is a group of flows (`bbr`), one flow of it (`bbr[1]`), all flows (`*`), or a link.
+/// Infinity means that the event that the measure waits for did not occur during the run.
 ///
 /// # Errors
-/// [`NotMeasurable`] with the reason: unknown target, nothing in the window,
-/// or a measure that the target does not have.
+/// [`NotMeasurable`] with the reason: the target is unknown, nothing lies in the window, or the
+/// target does not have this measure.
 pub fn measure(
     run: &RunView<'_>,
     measure: &Measure,
@@ -63,14 +61,14 @@ pub fn measure(
     value(measure, Found::find(run, target, window, measure.subjects())?)
 }
 
-/// What a target names.
+/// The flows or the link that a target names.
 enum Found<'r, 'a> {
     Flows(Flows<'r, 'a>),
     Link((&'r LinkView<'a>, &'r RunView<'a>, Window)),
 }
 
 impl<'r, 'a> Found<'r, 'a> {
-    /// A measure of both takes a name for that of flows first.
+    /// Resolves a target. If the measure applies to both flows and links, flows take precedence.
     fn find(
         run: &'r RunView<'a>,
         target: &str,
@@ -89,7 +87,7 @@ impl<'r, 'a> Found<'r, 'a> {
     }
 }
 
-/// A run, and a target in it.
+/// A run and a target in it.
 type Target<'r, 'a, 't> = (&'r RunView<'a>, &'t str);
 
 /// A measure that has a column in the tables of sweeps.
@@ -126,7 +124,7 @@ macro_rules! compute {
             }
         }
 
-        /// The value of a measure that compares two targets itself.
+        /// Returns the value of a measure that compares two targets itself.
         pub(crate) fn compare(
             measure: &Measure,
             targets: [Target<'_, '_, '_>; 2],
@@ -141,8 +139,8 @@ macro_rules! compute {
             }
         }
 
-        /// What a measure of transfers takes of which of them; none: its
-        /// ratios have no interval.
+        /// Returns which transfers a measure of transfers is taken over, and which value of them;
+        /// `None` if its ratios have no interval.
         #[allow(unused_variables, reason = "most measures have no interval")]
         pub(crate) fn of_transfers(
             measure: &Measure,
@@ -156,7 +154,7 @@ macro_rules! compute {
             }
         }
 
-        /// The columns of sweeps, in the order of the table of measures.
+        /// Returns the columns of sweeps, in the order of the table of measures.
         pub(crate) fn columns() -> Vec<Column> {
             vec![$($($({
                 let measure = Measure::$variant $($cell)?;
@@ -165,7 +163,7 @@ macro_rules! compute {
             },)*)*)*]
         }
 
-        /// How many measures fidelity judges.
+        /// Number of measures that fidelity judges.
         pub(crate) const JUDGED: usize = {
             let judged: &[&str] = &[$($($({
                 let _ = stringify!($tolerance);
@@ -174,7 +172,7 @@ macro_rules! compute {
             judged.len()
         };
 
-        /// The measures that fidelity judges, in the order of the table.
+        /// Returns the measures that fidelity judges, in the order of the table.
         pub(crate) fn judged() -> [(Measure, Tolerance); JUDGED] {
             [$($($((Measure::$variant $($near)?, $tolerance),)?)*)*]
         }
@@ -187,18 +185,18 @@ knee_scenario::measures!(compute);
 pub(crate) struct Flows<'r, 'a> {
     run: &'r RunView<'a>,
     window: Window,
-    /// As the target was written, for messages.
+    /// The target as written, for messages.
     target: String,
     members: Vec<&'r FlowView<'a>>,
 }
 
 impl<'r, 'a> Flows<'r, 'a> {
-    /// One flow over all of its time.
+    /// Returns one flow over its whole life.
     pub(crate) fn one(run: &'r RunView<'a>, flow: &'r FlowView<'a>) -> Flows<'r, 'a> {
         Flows { run, window: Window::default(), target: flow.record.label(), members: vec![flow] }
     }
 
-    /// All flows over all of their time.
+    /// Returns all flows over their whole lives.
     pub(crate) fn all(run: &'r RunView<'a>) -> Flows<'r, 'a> {
         Flows {
             run,
@@ -221,8 +219,7 @@ impl<'r, 'a> Flows<'r, 'a> {
         Ok(Flows { run, window, target: target.to_string(), members })
     }
 
-    /// The flows that were active in the window, each with its span, at
-    /// least one.
+    /// Returns the flows that were active in the window, at least one, each with its span.
     fn active(&self) -> Result<Vec<(&'r FlowView<'a>, Span)>, NotMeasurable> {
         let members = self.members.iter();
         let active: Vec<_> = members
@@ -242,7 +239,7 @@ impl<'r, 'a> Flows<'r, 'a> {
     }
 }
 
-/// Without samples nothing is known about a part of a flow's life.
+/// Returns whether a span covers part of a flow without samples, about which nothing is known.
 fn cut_blindly(flow: &FlowView<'_>, span: Span) -> bool {
     flow.samples.is_empty() && flow.life() != Some(span)
 }

@@ -1,5 +1,5 @@
-//! Measures of flows over several paths: against the bound, aggregation,
-//! reassembly, duplicates, shares.
+//! Measures of flows over several paths: completion against the bound, aggregation, reassembly,
+//! duplicates, shares.
 
 use super::bound::lower_bound;
 use super::volume::ratio;
@@ -9,15 +9,15 @@ use crate::rates::PathRate;
 use crate::view::FlowView;
 
 impl Flows<'_, '_> {
-    /// Completion time over T*, the earliest that any scheduler could
-    /// finish ([`lower_bound`]); mean over the flows. At least 1: what is
-    /// above holds the wait for the last acknowledgement too.
+    /// Completion time divided by T*, the earliest time at which any scheduler could finish
+    /// ([`lower_bound`]); mean over the flows. At least 1, because the completion time also
+    /// includes the wait for the last acknowledgement.
     pub(crate) fn completion_over_bound(&self) -> Result<f64, NotMeasurable> {
         self.completion_over(lower_bound)
     }
 
-    /// Completion time over the smallest of the bounds of each path alone;
-    /// mean over the flows. Below 1 several paths were certainly of use.
+    /// Completion time divided by the smallest bound of a single path; mean over the flows. A value
+    /// below 1 proves that several paths helped.
     pub(crate) fn completion_over_best_path(&self) -> Result<f64, NotMeasurable> {
         self.completion_over(|start, bytes, paths| {
             let alone = paths.iter().map(|path| lower_bound(start, bytes, &[*path]));
@@ -25,8 +25,8 @@ impl Flows<'_, '_> {
         })
     }
 
-    /// Completion time over that of a perfect scheduler with the same
-    /// controllers ([`FlowRecord::perfect_completion_ns`]); mean over the flows.
+    /// Completion time divided by that of a perfect scheduler with the same controllers
+    /// ([`FlowRecord::perfect_completion_ns`]); mean over the flows.
     pub(crate) fn completion_over_perfect(&self) -> Result<f64, NotMeasurable> {
         self.completion_time()?;
         let mut sum = 0.0;
@@ -44,7 +44,7 @@ impl Flows<'_, '_> {
         &self,
         bound: impl Fn(u64, f64, &[&PathRate]) -> f64,
     ) -> Result<f64, NotMeasurable> {
-        // The same reasons for which there is no completion time.
+        // Fails for the same reasons as the completion time.
         self.completion_time()?;
         let mut sum = 0.0;
         for flow in self.on_several_paths()? {
@@ -68,31 +68,30 @@ impl Flows<'_, '_> {
         self.capacity_share()
     }
 
-    /// Head-of-line blocking, seconds: time that a byte waited at the
-    /// receiver for what comes before it on another path, mean over all
-    /// bytes from start to end.
+    /// Head-of-line blocking, seconds: time that a byte waited at the receiver for preceding data
+    /// on another path, mean over all bytes from start to end.
     pub(crate) fn head_of_line_blocking(&self) -> Result<f64, NotMeasurable> {
         let waited = self.sum(|flow| flow.head_of_line_ns as f64 * flow.delivered_bytes as f64);
         let bytes = self.sum(|flow| flow.delivered_bytes as f64);
         Ok(ratio(waited, bytes, "nothing was delivered")? / 1e9)
     }
 
-    /// Peak of the receive buffer, bytes: the most that ever waited at a
-    /// receiver for what comes before it on another path.
+    /// Peak of the receive buffer, bytes: the largest amount that waited at a receiver for
+    /// preceding data on another path.
     pub(crate) fn receive_buffer_peak(&self) -> f64 {
         let peaks = self.members.iter().map(|flow| flow.record.reassembly_peak_bytes);
         peaks.max().unwrap_or(0) as f64
     }
 
-    /// Duplicate ratio: payload that the receiver got more than once by
-    /// several paths, over payload delivered; from start to end.
+    /// Duplicate ratio: payload that the receiver got more than once over different paths, divided
+    /// by the payload delivered; from start to end.
     pub(crate) fn duplicate_ratio(&self) -> Result<f64, NotMeasurable> {
         let twice = self.sum(|flow| flow.duplicate_bytes as f64);
         ratio(twice, self.sum(|flow| flow.delivered_bytes as f64), "nothing was delivered")
     }
 
-    /// Path share, `0..=1`: payload that the path of this name delivered
-    /// over that of all paths of the flows, within each flow's span.
+    /// Path share, `0..=1`: payload that the path `name` delivered, divided by that of all paths of
+    /// the flows, within each flow's span.
     pub(crate) fn path_share(&self, name: &str) -> Result<f64, NotMeasurable> {
         self.on_several_paths()?;
         let (mut own, mut all, mut known) = (0.0, 0.0, false);
@@ -127,5 +126,5 @@ impl Flows<'_, '_> {
     }
 }
 
-/// Bounds are found to the nanosecond: this one is none.
+/// Smallest bound that can be divided by: bounds are found to the nanosecond.
 const LEAST_BOUND_S: f64 = 1e-9;

@@ -1,4 +1,4 @@
-//! Measures of pages, bursts and videos, from their objects.
+//! Measures of pages, bursts and videos, computed from their objects.
 
 use super::{Flows, NotMeasurable, because};
 use crate::ObjectRecord;
@@ -8,9 +8,8 @@ use knee_statistics::Distribution;
 use knee_workload::BURST;
 
 impl Flows<'_, '_> {
-    /// Page load time, seconds: from a flow's start to the arrival of its
-    /// last object, mean over the flows. Infinite when an object did not
-    /// arrive.
+    /// Page load time, seconds: from a flow's start to the arrival of its last object, mean over
+    /// the flows. Infinite if an object did not arrive.
     pub(crate) fn page_load_time(&self) -> Result<f64, NotMeasurable> {
         let pages = self.with_objects("page", is_of_page)?;
         let loaded = |flow: &&FlowView<'_>| {
@@ -20,14 +19,13 @@ impl Flows<'_, '_> {
         self.unless_interrupted(mean(pages.iter().map(loaded)))
     }
 
-    /// Object time, seconds, condensed.
+    /// Returns a statistic of the object times, seconds.
     pub(crate) fn object_time(&self, statistic: Statistic) -> Result<f64, NotMeasurable> {
         self.unless_interrupted(self.object_times()?.statistic(statistic))
     }
 
-    /// Object time, seconds: from the flow's start to the arrival of an
-    /// object, distribution over the objects, each of the same weight.
-    /// Infinite is what did not arrive.
+    /// Object time, seconds: from the flow's start to the arrival of an object, distribution over
+    /// the objects, all with the same weight. Infinite for an object that did not arrive.
     pub(crate) fn object_times(&self) -> Result<Distribution, NotMeasurable> {
         let pages = self.with_objects("page", is_of_page)?;
         let times = pages.iter().flat_map(|flow| {
@@ -39,14 +37,14 @@ impl Flows<'_, '_> {
         }
     }
 
-    /// Burst time, seconds, condensed.
+    /// Returns a statistic of the burst times, seconds.
     pub(crate) fn burst_time(&self, statistic: Statistic) -> Result<f64, NotMeasurable> {
         self.unless_interrupted(self.burst_times()?.statistic(statistic))
     }
 
-    /// Burst time, seconds: from a request to the arrival of its answer's last
-    /// byte, distribution over the requests, each of the same weight. One that
-    /// was under way at the end of its flow does not count.
+    /// Burst time, seconds: from a request to the arrival of its answer's last byte, distribution
+    /// over the requests, all with the same weight. A request still open at the end of its flow
+    /// does not count.
     pub(crate) fn burst_times(&self) -> Result<Distribution, NotMeasurable> {
         let flows = self.with_objects("flow of bursts", is_burst)?;
         let times = flows.iter().flat_map(|flow| {
@@ -60,26 +58,24 @@ impl Flows<'_, '_> {
         }
     }
 
-    /// Video bitrate, bit/s: mean over the media time of the segments that
-    /// arrived.
+    /// Video bitrate, bit/s: mean over the media time of the segments that arrived.
     pub(crate) fn video_bitrate(&self) -> Result<f64, NotMeasurable> {
         let segments = self.segments()?;
         let bits: f64 = segments.iter().map(|row| 8.0 * row.size_bytes as f64).sum();
         Ok(bits / segments.iter().map(|row| media_seconds(row)).sum::<f64>())
     }
 
-    /// Part of the media time that arrived in a quality, `0..=1`; the lowest
-    /// quality is zero.
+    /// Fraction of the media time that arrived in a quality, `0..=1`; zero is the lowest quality.
     pub(crate) fn video_quality_share(&self, quality: u32) -> Result<f64, NotMeasurable> {
         let segments = self.segments()?;
         let own = segments.iter().filter(|row| row.quality == Some(quality));
-        // The sum of no numbers is -0.
+        // The sum of an empty iterator is -0.
         let own = own.map(|row| media_seconds(row)).sum::<f64>() + 0.0;
         Ok(own / segments.iter().map(|row| media_seconds(row)).sum::<f64>())
     }
 
-    /// Video switches: segments whose quality is another than that of the
-    /// one before, mean over the flows.
+    /// Video switches: number of segments with another quality than the previous one, mean over the
+    /// flows.
     pub(crate) fn video_switches(&self) -> Result<f64, NotMeasurable> {
         let videos = self.with_objects("video", is_segment)?;
         let switches = videos.iter().map(|flow| {
@@ -92,8 +88,8 @@ impl Flows<'_, '_> {
         Ok(mean(switches))
     }
 
-    /// Stall time of a video, seconds: how long playback stood still, its
-    /// start left out; mean over the flows.
+    /// Stall time of a video, seconds: how long playback stood still, without the start-up time;
+    /// mean over the flows.
     pub(crate) fn video_stall_time(&self) -> Result<f64, NotMeasurable> {
         let videos = self.with_objects("video", is_segment)?;
         let stalled = videos.iter().map(|flow| {
@@ -103,8 +99,8 @@ impl Flows<'_, '_> {
         Ok(mean(stalled))
     }
 
-    /// Start-up time of a video, seconds: from the flow's start until
-    /// playback begins, mean over the flows. Infinite when one never began.
+    /// Start-up time of a video, seconds: from the flow's start until playback begins, mean over
+    /// the flows. Infinite if one never began.
     pub(crate) fn video_startup_time(&self) -> Result<f64, NotMeasurable> {
         let videos = self.with_objects("video", is_segment)?;
         let startup = videos.iter().map(|flow| {
@@ -115,7 +111,7 @@ impl Flows<'_, '_> {
         self.unless_interrupted(mean(startup))
     }
 
-    /// The segments that arrived, at least one.
+    /// Returns the segments that arrived, at least one.
     fn segments(&self) -> Result<Vec<&ObjectRecord>, NotMeasurable> {
         let videos = self.with_objects("video", is_segment)?;
         let arrived = videos.iter().flat_map(|flow| objects(flow, is_segment));
@@ -126,7 +122,7 @@ impl Flows<'_, '_> {
         }
     }
 
-    /// The flows, each of which must have such objects.
+    /// Returns the flows; fails unless each has such objects.
     fn with_objects(
         &self,
         what: &str,

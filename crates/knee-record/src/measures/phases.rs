@@ -1,12 +1,11 @@
-//! Measures of what a controller does.
+//! Measures of a controller's phases.
 
 use super::{Flows, NotMeasurable, because};
 use crate::view::{FlowView, Span};
 
 impl Flows<'_, '_> {
-    /// Entries into a phase: samples in `phase` that follow one that is not
-    /// (or none), mean over the flows. A phase shorter than the sampling
-    /// interval can be missed.
+    /// Number of entries into a phase: samples in `phase` that follow a sample in another phase (or
+    /// none), mean over the flows. A phase shorter than the sampling interval may be missed.
     pub(crate) fn phase_entries(&self, phase: &str) -> Result<f64, NotMeasurable> {
         let active = self.active()?;
         self.shows_phases()?;
@@ -14,8 +13,8 @@ impl Flows<'_, '_> {
         Ok(entries.sum::<usize>() as f64 / active.len() as f64)
     }
 
-    /// Part of the time, `0..=1`, that the flows spent in phases whose name
-    /// begins with `prefix`.
+    /// Fraction of the time, `0..=1`, that the flows spent in phases whose name begins with
+    /// `prefix`.
     pub(crate) fn phase_share(&self, prefix: &str) -> Result<f64, NotMeasurable> {
         self.shows_phases()?;
         let (mut inside, mut total) = (0.0, 0.0);
@@ -33,7 +32,7 @@ impl Flows<'_, '_> {
         because(format!("{} has no samples in the window", self.target))
     }
 
-    /// A controller may show none: one in the kernel that tells nothing.
+    /// Fails if a controller shows no phases, as one in the kernel that reports nothing.
     fn shows_phases(&self) -> Result<(), NotMeasurable> {
         for (flow, span) in self.active()? {
             if flow.weighted(span).all(|(row, _)| row.phase.is_empty()) {

@@ -1,12 +1,12 @@
-//! What delivery costs: bytes sent for bytes delivered.
+//! The cost of delivery: bytes sent per byte delivered.
 
 use super::volume::ratio;
 use super::{Flows, NotMeasurable, because};
 
 impl Flows<'_, '_> {
-    /// Useful ratio, `0..=1`: payload delivered in order over payload sent,
-    /// `sum of (D(e) - D(b)) / sum of (S(e) - S(b))`, at most 1. More can
-    /// arrive than is sent when a queue empties.
+    /// Useful ratio, `0..=1`: payload delivered in order over payload sent, `sum of (D(e) - D(b)) /
+    /// sum of (S(e) - S(b))`, limited to 1. More can be delivered than is sent while a queue
+    /// empties.
     pub(crate) fn useful_ratio(&self) -> Result<f64, NotMeasurable> {
         let active = self.active()?;
         let delivered: f64 = active.iter().map(|(flow, span)| flow.delivered_in(*span)).sum();
@@ -14,19 +14,18 @@ impl Flows<'_, '_> {
         Ok(ratio(delivered, sent, "nothing was sent")?.min(1.0))
     }
 
-    /// Effective goodput, bit/s: goodput over the bytes sent for each byte
-    /// delivered, `goodput * useful ratio`. As power weighs throughput against
-    /// delay, it weighs goodput against what is paid for it, where each byte
-    /// sent has its price.
+    /// Effective goodput, bit/s: `goodput * useful ratio`. As power weighs throughput against
+    /// delay, this weighs goodput against the bytes sent for it, for links on which every byte is
+    /// paid for.
     pub(crate) fn effective_goodput(&self) -> Result<f64, NotMeasurable> {
         Ok(self.goodput()? * self.useful_ratio()?)
     }
 
-    /// Part of the packets sent again that no link dropped or lost, `0..=1`,
-    /// from start to end: lost elsewhere, in a stack or a network card, or sent
-    /// again though they arrived. Of all flows together, because links count
-    /// packets of every flow. A packet is what the flows' packets held on
-    /// average; what a link lost of ACKs counts as well.
+    /// Fraction of the retransmitted packets that no link dropped or lost, `0..=1`, from start to
+    /// end: packets that were lost elsewhere, in a stack or a network card, or retransmitted
+    /// although they arrived. Defined only for all flows together, because links count packets of
+    /// every flow. Retransmitted bytes are converted to packets of the flows' mean size; lost ACKs
+    /// count as well.
     pub(crate) fn lost_elsewhere(&self) -> Result<f64, NotMeasurable> {
         if self.members.len() < self.run.flows.len() {
             return because("links do not tell flows apart: ask for all of them, \"*\"");

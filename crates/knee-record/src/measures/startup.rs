@@ -1,25 +1,24 @@
 //! Measures of BBR's STARTUP, round by round.
 //!
-//! A round ends when the first segment sent after its start is acknowledged
-//! (draft-ietf-ccwg-bbr, section 5.5.1): once as many bytes as were in flight
-//! at its start, and one more, have been delivered since. What the sender knows
-//! to be delivered is `sent - lost - in flight`. A round is seen at a sample:
-//! the sampling interval should be short against the RTT.
+//! A round ends when the first segment sent after its start is acknowledged (draft-ietf-ccwg-bbr,
+//! section 5.5.1): once one byte more than was in flight at its start has been delivered. The bytes
+//! that the sender knows to be delivered are `sent - lost - in flight`. The end of a round is only
+//! seen at a sample, so the sampling interval should be short compared with the RTT.
 
 use super::{Flows, NotMeasurable, because};
 use crate::FlowSample;
 use crate::view::{FlowView, Span};
 
-/// The phase that is looked at.
+/// Name of the phase.
 const STARTUP: &str = "startup";
 
-/// Growth of the bandwidth estimate below which BBR takes a round for flat.
+/// Growth of the bandwidth estimate below which BBR considers a round flat.
 const GROWTH_MIN: f64 = 1.25;
 
 impl Flows<'_, '_> {
-    /// Growth of the bandwidth estimate in a round of STARTUP while the path
-    /// is not full: geometric mean over the rounds that grew by 25 % or more,
-    /// but for the last of them, in which the path fills; mean over the flows.
+    /// Growth of the bandwidth estimate per round of STARTUP before the path is full: geometric
+    /// mean over the rounds that grew by 25 % or more, without the last of them, in which the path
+    /// fills; mean over the flows.
     pub(crate) fn startup_growth(&self) -> Result<f64, NotMeasurable> {
         self.mean_of_startups(|estimates| {
             let growing = growths(estimates).take_while(|growth| *growth >= GROWTH_MIN);
@@ -31,8 +30,8 @@ impl Flows<'_, '_> {
         })
     }
 
-    /// Rounds at the end of STARTUP that brought less than 25 % of growth over
-    /// the estimate of the last that did; mean over the flows.
+    /// Number of rounds at the end of STARTUP that grew by less than 25 % over the estimate of the
+    /// last round that grew; mean over the flows.
     pub(crate) fn startup_flat_rounds(&self) -> Result<f64, NotMeasurable> {
         self.mean_of_startups(|estimates| {
             let (mut full, mut flat) = (*estimates.first()?, 0);
@@ -46,7 +45,7 @@ impl Flows<'_, '_> {
         })
     }
 
-    /// `value` of the estimates at the ends of each flow's rounds in STARTUP.
+    /// Returns the mean of `value` of the estimates at the ends of each flow's rounds in STARTUP.
     fn mean_of_startups(
         &self,
         value: impl Fn(&[f64]) -> Option<f64>,
@@ -60,9 +59,9 @@ impl Flows<'_, '_> {
     }
 }
 
-/// Bandwidth estimate at the end of each round of the first STARTUP, bit/s.
-/// It is left at the end of a round: of the one under way then more than half
-/// must be over, the rest is what the samples came late.
+/// Returns the bandwidth estimate at the end of each round of the first STARTUP, bit/s. BBR leaves
+/// STARTUP at the end of a round, but samples lag: the current round counts if more than half of it
+/// is over.
 fn estimates(flow: &FlowView<'_>, span: Span) -> Vec<f64> {
     let (mut estimates, mut round): (_, Option<(u64, u64)>) = (Vec::new(), None);
     let inside = |row: &&&FlowSample| span.begin <= row.time_ns && row.time_ns <= span.end;

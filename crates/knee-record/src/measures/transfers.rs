@@ -1,4 +1,4 @@
-//! Measures of the transfers of a mix. Each transfer has the same weight.
+//! Measures of the transfers of a mix, each with the same weight.
 
 use super::{Flows, NotMeasurable, because};
 use crate::TransferRecord;
@@ -8,7 +8,7 @@ use knee_statistics::Distribution;
 use knee_statistics::{RatioInterval, bootstrap_ratio, bootstrap_ratio_of_pairs};
 use std::collections::BTreeMap;
 
-/// What is said of a finished transfer.
+/// Value of a finished transfer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TransferValue {
     /// Size over completion time, bit/s.
@@ -18,7 +18,7 @@ pub enum TransferValue {
 }
 
 impl TransferValue {
-    /// The value of a transfer; none: it was cut off, or took no time.
+    /// Returns the value of a transfer; `None` if it was cut off or took no time.
     pub fn of(self, transfer: &TransferRecord) -> Option<f64> {
         let seconds = transfer.completion_ns.filter(|time| *time > 0)? as f64 / 1e9;
         Some(match self {
@@ -29,9 +29,9 @@ impl TransferValue {
 }
 
 impl Flows<'_, '_> {
-    /// Throughput (size over completion time, bit/s) or completion time
-    /// (seconds) of the transfers that finished: distribution over those
-    /// that began within their flow's span. What was cut off does not count.
+    /// Throughput (size over completion time, bit/s) or completion time (seconds): distribution
+    /// over the finished transfers that began within their flow's span. Transfers that were cut off
+    /// do not count.
     pub(crate) fn transfers(
         &self,
         value: TransferValue,
@@ -44,7 +44,7 @@ impl Flows<'_, '_> {
         }
     }
 
-    /// The values behind it, in the order of the records.
+    /// Returns the values of that distribution, in the order of the records.
     pub(crate) fn transfer_values(
         &self,
         value: TransferValue,
@@ -57,7 +57,7 @@ impl Flows<'_, '_> {
                 return because(format!("{} has no transfers", flow.record.label()));
             }
             let Some(span) = self.run.flow_span(flow, self.window) else { continue };
-            // A file begins with its flow: no warm-up comes before it.
+            // A file begins with its flow, so a warm-up does not apply.
             let whole = flow.transfers.is_empty() && self.window == Window::default();
             let counts = transfers.iter().filter(|row| {
                 let began = whole || (span.begin..span.end).contains(&row.start_ns);
@@ -69,7 +69,7 @@ impl Flows<'_, '_> {
     }
 }
 
-/// The transfers of a mix, or a flow with a file as one.
+/// Returns the transfers of a mix, or the file of a flow as a single transfer.
 fn transfers_of(flow: &FlowView<'_>) -> Vec<TransferRecord> {
     let record = flow.record;
     if !flow.transfers.is_empty() || record.size_bytes == 0 {
@@ -83,14 +83,13 @@ fn transfers_of(flow: &FlowView<'_>) -> Vec<TransferRecord> {
     }]
 }
 
-/// How far apart two transfers of one process may begin: a ground that waits
-/// for real clocks is late now and then.
+/// Largest difference between the start times of two transfers of one process: a real-time ground
+/// is occasionally late.
 const APART_MAX_NS: u64 = 20_000_000;
 
-/// Values of the transfers that two targets have in pairs, in the order of
-/// their arrival: flow by flow of the two, number by number. None where a
-/// pair differs in size or in when it began, counted from its flow's start:
-/// these are transfers of two processes.
+/// Pairs the transfers of two targets, flow by flow and by number, and returns their values in
+/// order of arrival. Returns `None` if a pair differs in size or in its start relative to the
+/// flow's start: the transfers then belong to different processes.
 fn transfer_pairs(
     targets: [(&RunView<'_>, &str); 2],
     window: Window,
@@ -133,8 +132,8 @@ fn is_pair([a, b]: [&TransferRecord; 2], [from_a, from_b]: [u64; 2]) -> bool {
     a.size_bytes == b.size_bytes && a_after.abs_diff(b_after) <= APART_MAX_NS
 }
 
-/// The ratio of a statistic of two targets' transfers, test over control: in
-/// pairs where both see the same process, else of two samples.
+/// Returns the ratio of a statistic of two targets' transfers, test over control: in pairs if both
+/// have the same process, otherwise as two samples.
 pub fn transfer_ratio(
     targets: [(&RunView<'_>, &str); 2],
     window: Window,

@@ -1,22 +1,21 @@
-//! Measures of how much: goodput, throughput, share, utilisation, drops,
-//! retransmissions, completion, power.
+//! Measures of volume: goodput, throughput, share, utilisation, drops, retransmissions, completion,
+//! power.
 
 use super::{Flows, NotMeasurable, because};
 use crate::view::{FlowView, LinkView, RunView, Span, Window};
 use knee_scenario::Statistic;
 
 impl Flows<'_, '_> {
-    /// Goodput, bit/s: `8 * sum of (D(e) - D(b)) / (max e - min b)`, with D
-    /// the payload bytes that the receiver's application got in order.
+    /// Goodput, bit/s: `8 * sum of (D(e) - D(b)) / (max e - min b)`, where D are the payload bytes
+    /// delivered in order to the receiver's application.
     pub(crate) fn goodput(&self) -> Result<f64, NotMeasurable> {
         let active = self.active()?;
         let bytes = sum_over(&active, |flow, span| flow.delivered_in(span));
         Ok(8.0 * bytes / joint_seconds(&active))
     }
 
-    /// Throughput, bit/s: `8 * sum of h (S(e) - S(b)) / (max e - min b)`,
-    /// with S the payload bytes sent, retransmissions included, and h the IP
-    /// bytes of a full segment over its payload.
+    /// Throughput, bit/s: `8 * sum of h (S(e) - S(b)) / (max e - min b)`, where S are the payload
+    /// bytes sent, retransmissions included, and h the IP bytes of a full segment over its payload.
     pub(crate) fn throughput(&self) -> Result<f64, NotMeasurable> {
         let active = self.active()?;
         let bytes =
@@ -24,8 +23,8 @@ impl Flows<'_, '_> {
         Ok(8.0 * bytes / joint_seconds(&active))
     }
 
-    /// Share, `0..=1`: what these flows delivered over what all flows
-    /// delivered, each over its own span.
+    /// Share, `0..=1`: bytes that these flows delivered over those that all flows delivered, each
+    /// over its own span.
     pub(crate) fn share(&self) -> Result<f64, NotMeasurable> {
         let all = Flows::find(self.run, "*", self.window)?;
         let own = sum_over(&self.active()?, |flow, span| flow.delivered_in(span));
@@ -39,7 +38,7 @@ impl Flows<'_, '_> {
         retransmitted(&self.active()?)
     }
 
-    /// The same from each flow's start to the end of its warm-up.
+    /// Retransmit ratio from each flow's start to the end of its warm-up.
     pub(crate) fn retransmit_ratio_startup(&self) -> Result<f64, NotMeasurable> {
         let warmup = self.run.warmup.as_nanos();
         if warmup == 0 {
@@ -48,8 +47,8 @@ impl Flows<'_, '_> {
         self.over_life(|span| Span { end: span.end.min(span.begin.saturating_add(warmup)), ..span })
     }
 
-    /// The same from each flow's start to its end. Neither this nor the
-    /// start-up ratio looks at the window.
+    /// Retransmit ratio from each flow's start to its end. Like the start-up ratio, it ignores the
+    /// window.
     pub(crate) fn retransmit_ratio_total(&self) -> Result<f64, NotMeasurable> {
         self.over_life(|span| span)
     }
@@ -60,8 +59,8 @@ impl Flows<'_, '_> {
         retransmitted(&lives)
     }
 
-    /// Completion time, seconds: mean over the flows from start to the
-    /// acknowledgement of the last byte. Infinite when one was cut off.
+    /// Completion time, seconds: mean over the flows from the start to the acknowledgement of the
+    /// last byte. Infinite if one was cut off.
     pub(crate) fn completion_time(&self) -> Result<f64, NotMeasurable> {
         if self.members.iter().any(|flow| flow.record.size_bytes == 0) {
             return because(format!("{} transfers without an end", self.target));
@@ -73,7 +72,8 @@ impl Flows<'_, '_> {
         self.unless_interrupted(times.sum::<f64>() / self.members.len() as f64)
     }
 
-    /// What did not come about in a run that was cut short might have.
+    /// Fails if the value is infinite and the run was interrupted: the event might still have
+    /// occurred.
     pub(super) fn unless_interrupted(&self, value: f64) -> Result<f64, NotMeasurable> {
         if value.is_infinite() && self.run.records.interrupted {
             return because("the run was interrupted before the transfers ended");
@@ -81,11 +81,10 @@ impl Flows<'_, '_> {
         Ok(value)
     }
 
-    /// Kleinrock's power, normalised: `u / d`, 1 at the knee. u is what the
-    /// flows took of what their paths allowed
-    /// ([`Flows::capacity_share`]); d is the mean RTT over the base RTT.
-    /// (Kleinrock, "Power and deterministic rules of thumb for probabilistic
-    /// problems in computer communications", 1979.)
+    /// Kleinrock's power, normalised: `u / d`, which is 1 at the knee. u is the fraction of the
+    /// paths' capacity that the flows used ([`Flows::capacity_share`]); d is the mean RTT over the
+    /// base RTT. (Kleinrock, "Power and deterministic rules of thumb for probabilistic problems in
+    /// computer communications", 1979.)
     pub(crate) fn power(&self) -> Result<f64, NotMeasurable> {
         let stretch = self.relative_rtt()?.statistic(Statistic::Mean);
         Ok(self.capacity_share()? / stretch)
@@ -93,8 +92,8 @@ impl Flows<'_, '_> {
 }
 
 impl LinkView<'_> {
-    /// Utilisation, `0..=1`: IP bytes that the link sent, parts of packets
-    /// too, over those that its rate would have allowed, between b and e.
+    /// Utilisation, `0..=1`: IP bytes that the link sent between b and e, including parts of
+    /// packets, over those that its rate would have allowed.
     pub(crate) fn utilisation(
         &self,
         run: &RunView<'_>,
@@ -118,7 +117,7 @@ fn sum_over(flows: &[(&FlowView<'_>, Span)], value: impl Fn(&FlowView<'_>, Span)
     flows.iter().map(|(flow, span)| value(flow, *span)).sum()
 }
 
-/// From the first begin to the last end.
+/// Returns the time from the earliest begin to the latest end.
 fn joint_seconds(flows: &[(&FlowView<'_>, Span)]) -> f64 {
     let begin = flows.iter().map(|(_, span)| span.begin).min();
     let end = flows.iter().map(|(_, span)| span.end).max();

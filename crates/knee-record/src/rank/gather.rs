@@ -1,10 +1,9 @@
-//! From runs to what a candidate did: over scenarios first, seed by seed,
-//! then over the seeds.
+//! Condenses the runs of a candidate: over the scenarios for each seed, then over the seeds.
 
 use super::{Company, RankFigures, RankRun};
 use std::collections::BTreeMap;
 
-/// One number of a candidate, repeat by repeat.
+/// One number of a candidate for each repeat.
 pub(super) type ByRepeat = BTreeMap<u64, f64>;
 
 /// The runs of one candidate.
@@ -12,18 +11,19 @@ pub(super) type ByRepeat = BTreeMap<u64, f64>;
 pub(super) struct Runs<'r> {
     pub all: &'r [RankRun],
     pub candidate: usize,
-    /// Scenarios of the ranking: a repeat counts when it has them all.
+    /// Number of scenarios in the ranking; a repeat counts if it has all of them.
     pub scenarios: usize,
 }
 
 impl<'r> Runs<'r> {
-    /// The runs in some company, in the order of all runs.
+    /// Returns the runs in the given company, in the order of all runs.
     pub fn with(self, company: Company) -> impl Iterator<Item = &'r RankRun> {
         let mine = move |run: &&RankRun| run.candidate == self.candidate && run.company == company;
         self.all.iter().filter(mine)
     }
 
-    /// The geometric mean over all scenarios: each counts for the same ratio.
+    /// Returns the geometric mean over all scenarios, in which a given ratio has the same weight in
+    /// each.
     pub fn geometric(
         self,
         company: Company,
@@ -33,8 +33,8 @@ impl<'r> Runs<'r> {
         self.mean(company, log).into_iter().map(|(repeat, log)| (repeat, log.exp())).collect()
     }
 
-    /// The arithmetic mean over all scenarios. A repeat that lacks one of them,
-    /// or its value, has none.
+    /// Returns the arithmetic mean over all scenarios. A repeat that lacks a scenario or its value
+    /// has none.
     pub fn mean(self, company: Company, value: impl Fn(&RankFigures) -> Option<f64>) -> ByRepeat {
         let mut values: BTreeMap<u64, Vec<f64>> = BTreeMap::new();
         for run in self.with(company) {
@@ -45,7 +45,7 @@ impl<'r> Runs<'r> {
         values.into_iter().map(|(repeat, values)| (repeat, mean(values))).collect()
     }
 
-    /// Every value, and how often it never came about.
+    /// Returns the finite values, and the number of infinite ones.
     pub fn finite(
         self,
         company: Company,
@@ -58,8 +58,8 @@ impl<'r> Runs<'r> {
 }
 
 impl Runs<'_> {
-    /// Whether the seed makes no difference to anything that was measured in some
-    /// company: what differs from such runs is no coincidence.
+    /// Returns whether the seed changes nothing that was measured in the given company. A
+    /// difference from such runs is not due to chance.
     pub fn nothing_is_random(self, company: Company) -> bool {
         let mut first: BTreeMap<usize, (&RankFigures, usize)> = BTreeMap::new();
         let same = self.with(company).all(|run| {
@@ -71,8 +71,8 @@ impl Runs<'_> {
     }
 }
 
-/// Whether a seed changes anything: some two runs that differ in it alone
-/// have other figures.
+/// Returns whether the seed changes anything: two runs that differ only in it have different
+/// figures.
 pub(super) fn seeds_matter(runs: &[RankRun]) -> bool {
     let mut first: BTreeMap<(usize, usize, Company), &RankFigures> = BTreeMap::new();
     runs.iter().any(|run| {

@@ -1,6 +1,6 @@
-//! Rankings of controllers: every candidate over the same scenarios, alone,
-//! beside itself and beside rivals. What is kept of each run, the table of
-//! them all, and what came out for each candidate.
+//! Rankings of controllers: every candidate runs over the same scenarios, alone, beside itself and
+//! beside rivals. Defines the figures kept of each run, the table of all runs, and the result of
+//! each candidate.
 
 mod gather;
 mod summary;
@@ -18,14 +18,14 @@ use crate::{Records, Summary};
 use knee_scenario::{Measure, Scenario};
 use knee_units::Time;
 
-/// Two flows have converged when each stays within a quarter of its fair
-/// share for two seconds: the band and hold of the fidelity grid.
+/// Convergence of two flows: each stays within a quarter of its fair share for two seconds. Band
+/// and hold time are those of the fidelity grid.
 const CONVERGED: Measure = Measure::ConvergenceTime { band: 0.25, hold: Time::from_millis(2000) };
 
-/// Who shares the path with a candidate.
+/// What shares the path with a candidate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Company {
-    /// Nobody.
+    /// No other flow.
     Alone,
     /// A second flow with the same controller.
     Itself,
@@ -33,14 +33,14 @@ pub enum Company {
     Rival(usize),
 }
 
-/// What is kept of one run of a ranking.
+/// The figures of one run of a ranking.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RankRun {
     /// Number of the scenario.
     pub scenario: usize,
     /// Number of the candidate.
     pub candidate: usize,
-    /// Who shared the path.
+    /// What shared the path.
     pub company: Company,
     /// Number of the repeat, from one.
     pub repeat: u64,
@@ -50,16 +50,17 @@ pub struct RankRun {
     pub figures: RankFigures,
 }
 
-/// What is measured of the candidate's flow in one run, after the warm-up
-/// unless a measure says otherwise. None: it has no such value.
+/// Figures of the candidate's flow in one run, after the warm-up unless stated otherwise. `None` if
+/// the run has no such value.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct RankFigures {
     /// Payload delivered over time, bit/s.
     pub goodput_bps: Option<f64>,
     /// Payload rate that the path allowed, bit/s.
     pub capacity_bps: Option<f64>,
-    /// Part of what could be delivered in the span that was, all flows together, `0..=1`:
-    /// what waited at its begin, behind a hole or in a queue, counts as possible too.
+    /// Fraction of the possible delivery that was delivered in the span, all flows together,
+    /// `0..=1`. Possible includes data that waited at the begin of the span, behind a gap or in a
+    /// queue.
     pub capacity_share: Option<f64>,
     /// Median RTT, seconds.
     pub rtt_p50_s: Option<f64>,
@@ -69,19 +70,18 @@ pub struct RankFigures {
     pub base_rtt_s: f64,
     /// Kleinrock's power; 1 at the knee.
     pub power: Option<f64>,
-    /// Bytes sent again over bytes sent.
+    /// Bytes retransmitted over bytes sent.
     pub retransmit_ratio: Option<f64>,
-    /// Its part of what both flows delivered, `0..=1`.
+    /// Its fraction of the bytes that both flows delivered, `0..=1`.
     pub share: Option<f64>,
     /// Jain's index of both flows.
     pub jain: Option<f64>,
-    /// Until both stay near their fair share, seconds; infinite: never.
+    /// Time until both flows stay near their fair share, seconds; infinite if they never do.
     pub convergence_s: Option<f64>,
 }
 
 impl RankFigures {
-    /// Measures a run whose first flow is the candidate's, alone or beside
-    /// one other.
+    /// Measures a run in which the candidate's flow is the first, alone or beside one other flow.
     pub fn of(scenario: &Scenario, records: &Records, summary: &Summary) -> RankFigures {
         let Some(flow) = summary.flows.first() else { return RankFigures::default() };
         let both: Option<f64> = summary.flows.iter().map(|flow| flow.goodput_bps).sum();
@@ -105,7 +105,7 @@ impl RankFigures {
         }
     }
 
-    /// 95th percentile of the RTT over that of the empty path.
+    /// Returns the 95th percentile of the RTT over the RTT of the empty path.
     pub(crate) fn stretch(&self) -> Option<f64> {
         self.rtt_p95_s.filter(|_| self.base_rtt_s > 0.0).map(|rtt| rtt / self.base_rtt_s)
     }

@@ -1,4 +1,4 @@
-//! `rank.json`: what came out of a ranking.
+//! `rank.json`: the result of a ranking.
 
 use super::gather::{ByRepeat, Runs, seeds_matter};
 use super::{Company, RankRun, words};
@@ -155,7 +155,7 @@ pub struct RankTrace {
 }
 
 impl RankSummary {
-    /// Puts all finished runs together.
+    /// Summarises all finished runs.
     pub fn new(ranking: Ranking, runs: &[RankRun], traces: Vec<RankTrace>) -> RankSummary {
         let power = |candidate: usize| {
             let runs = Runs { all: runs, candidate, scenarios: ranking.scenarios.len() };
@@ -247,9 +247,9 @@ fn place(ranking: &Ranking, all: &[RankRun], candidate: usize, at: usize) -> Ran
     }
 }
 
-/// Each with the first, in pairs of the same seed. `certain`: nothing in the runs of a
-/// candidate alone depends on the seed, so what differs between two such candidates,
-/// differs.
+/// Compares each candidate with the first, in pairs of the same seed. `certain` returns whether the
+/// runs of a candidate alone do not depend on the seed: a difference between two such candidates is
+/// not due to chance.
 fn compare(all: &mut [(RankEntry, ByRepeat)], certain: impl Fn(&str) -> bool) -> usize {
     let Some(((leader, first), others)) = all.split_first_mut() else { return 0 };
     let first_is_certain = certain(&leader.candidate);
@@ -263,7 +263,7 @@ fn compare(all: &mut [(RankEntry, ByRepeat)], certain: impl Fn(&str) -> bool) ->
     holm(others.iter_mut().filter_map(|(entry, _)| entry.against_first.as_mut()))
 }
 
-/// Nobody is called best whom chance alone may have put there.
+/// Judges each candidate. One that may lead only by chance is not called best.
 fn judge(entries: &mut [RankEntry]) {
     for entry in entries.iter_mut().skip(1) {
         entry.word = match &entry.against_first {
@@ -284,8 +284,9 @@ fn judge(entries: &mut [RankEntry]) {
     }
 }
 
-/// Who is not dominated: nobody uses as much at no more delay, one of the two
-/// better by what is worth naming.
+/// Marks the candidates that no other dominates. A candidate dominates another if it uses at least
+/// as much of the path at no more delay, and at least one of the two is better by a relevant
+/// amount.
 fn front(entries: &mut [RankEntry]) {
     let at = |entry: &RankEntry| Some((entry.used?.mean, entry.stretch?.mean));
     let points: Vec<Option<(f64, f64)>> = entries.iter().map(at).collect();
@@ -305,7 +306,7 @@ fn dominates((used, stretch): (f64, f64), own: (f64, f64)) -> bool {
 /// Reads `rank.json`.
 ///
 /// # Errors
-/// When it is not there, damaged, or of another version.
+/// If the file is missing, damaged, or of another version.
 pub fn read_rank(path: &Path) -> Result<RankSummary, Error> {
     crate::run::read_json(path, SCHEMA)
 }

@@ -10,7 +10,7 @@ use std::path::Path;
 /// Schema name of the table.
 const SCHEMA: &str = "knee-rank/1";
 
-/// A column of figures: its name and where its values are.
+/// A column of figures: its name and the function that reads its value.
 type Figure = (&'static str, fn(&RankFigures) -> Option<f64>);
 
 const FIGURES: [Figure; 11] = [
@@ -27,8 +27,7 @@ const FIGURES: [Figure; 11] = [
     ("convergence_s", |run| run.convergence_s),
 ];
 
-/// Writes the table; it appears whole or not at all, and the same runs give
-/// the same bytes.
+/// Writes the table. The file appears whole or not at all, and the same runs give the same bytes.
 ///
 /// # Errors
 /// [`Error::Io`] with the path.

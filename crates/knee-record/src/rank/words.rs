@@ -1,10 +1,10 @@
-//! The answer of a ranking in sentences.
+//! The result of a ranking in sentences.
 
 use super::summary::{RankEntry, RankSummary, RankWord};
 use crate::{Interval, Unit};
 
-/// The answer: who has the most power, how sure that is, who else is worth a
-/// look, and how the first gets on with the rivals.
+/// Describes the result: which candidate has the most power, how certain that is, which others
+/// deserve a look, and how the first gets on with the rivals.
 pub(super) fn says(summary: &RankSummary) -> String {
     let measured: Vec<&RankEntry> =
         summary.entries.iter().filter(|entry| entry.power.is_some()).collect();
@@ -99,7 +99,7 @@ fn plural(count: usize, word: &str) -> String {
     }
 }
 
-/// `a, b and c`.
+/// Joins names: `a, b and c`.
 fn list(names: &[&str]) -> String {
     match names {
         [] => String::new(),

@@ -1,5 +1,4 @@
-//! The main measures of a group of flows: those that the table of measures
-//! gives a column.
+//! The main measures of a group of flows: those with a column in the table of measures.
 
 use super::GroupMeasures;
 use crate::measures::{Column, columns, measure};
@@ -34,7 +33,7 @@ pub struct SweepMeasure {
     pub better: Better,
 }
 
-/// All measures of a sweep, in the order of the table's columns.
+/// Returns all measures of a sweep, in the order of the table's columns.
 pub fn sweep_measures() -> Vec<SweepMeasure> {
     let measure = |column: Column| SweepMeasure {
         name: column.name.to_string(),
@@ -48,16 +47,15 @@ pub fn sweep_measures() -> Vec<SweepMeasure> {
     sorted_columns().into_iter().map(measure).collect()
 }
 
-/// What an application waits for comes first, then rates, then delays and
-/// losses.
+/// Returns the columns: first what an application waits for, then rates, then delays and losses.
 fn sorted_columns() -> Vec<Column> {
     let mut columns = columns();
     columns.sort_by_key(|column| column.measure.declared().class);
     columns
 }
 
-/// The main measures of every group of flows of a run, from `warmup` after the start of
-/// each flow; of several groups, all flows together last.
+/// Measures every group of flows of a run, from `warmup` after the start of each flow. If there are
+/// several groups, all flows together come last.
 pub fn group_measures(records: &Records, summary: &Summary, warmup: Time) -> Vec<GroupMeasures> {
     let view = RunView::new(records, warmup);
     let columns = sorted_columns();
@@ -78,7 +76,7 @@ pub fn group_measures(records: &Records, summary: &Summary, warmup: Time) -> Vec
 fn of_group(view: &RunView<'_>, columns: &[Column], group: String, flows: usize) -> GroupMeasures {
     let mut found = GroupMeasures { group, measures: BTreeMap::new(), never: Vec::new() };
     for column in columns {
-        // One flow is always as fast as itself.
+        // Fairness needs at least two flows.
         if column.measure == Measure::Jain && flows < 2 {
             continue;
         }
@@ -87,7 +85,7 @@ fn of_group(view: &RunView<'_>, columns: &[Column], group: String, flows: usize)
                 found.measures.insert(column.name.to_string(), value);
             }
             Ok(_) if column.measure == Measure::CompletionTime && endless(view, &found.group) => {}
-            // The one over the bound of all paths says so already.
+            // Redundant: the completion time over the bound of all paths is infinite as well.
             Ok(_) if column.measure == Measure::CompletionOverBestPath => {}
             Ok(_) => found.never.push(column.name.to_string()),
             Err(_) => {}
@@ -96,7 +94,7 @@ fn of_group(view: &RunView<'_>, columns: &[Column], group: String, flows: usize)
     found
 }
 
-/// A flow without an end was not kept from reaching it.
+/// Returns whether a flow has no end: it did not fail to reach one.
 fn endless(view: &RunView<'_>, group: &str) -> bool {
     let members = view.flows.iter().map(|flow| flow.record);
     let mut members = members.filter(|flow| group == "*" || flow.name == group);
@@ -107,7 +105,7 @@ fn endless(view: &RunView<'_>, group: &str) -> bool {
 mod tests {
     use super::*;
 
-    /// A column can only be sorted by what is good.
+    /// Every column has a better direction, so that it can be sorted by it.
     #[test]
     fn every_column_has_a_better_way() {
         for column in columns() {
@@ -116,7 +114,7 @@ mod tests {
         }
     }
 
-    /// Columns say their unit at their end, as everywhere in the records.
+    /// Column names end with their unit, as everywhere in the records.
     #[test]
     fn names_end_in_their_unit() {
         for SweepMeasure { name, unit, .. } in sweep_measures() {

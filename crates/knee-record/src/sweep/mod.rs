@@ -1,6 +1,5 @@
-//! Sweeps: the same scenario at every combination of some settings, several
-//! times each. What came of each run, the table of them all, and what came
-//! out at each point.
+//! Sweeps: the same scenario at every combination of some settings, several times each. Defines the
+//! values kept of each run, the table of all runs, and the result at each point.
 
 mod measures;
 mod summary;
@@ -21,7 +20,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// Schema name of what is kept of one run.
+/// Schema name of the values kept of one run.
 const RUN_SCHEMA: &str = "knee-sweep-run/2";
 
 /// What is kept of one run of a sweep.
@@ -82,8 +81,8 @@ impl SweepRun {
         }
     }
 
-    /// Reads what was kept; none when it is damaged or of another version,
-    /// so that the run is to be done again.
+    /// Reads the values kept of a run; `None` if they are damaged or of another version, so that
+    /// the run has to be repeated.
     pub fn read(text: &[u8]) -> Option<SweepRun> {
         let run: SweepRun = serde_json::from_slice(text).ok()?;
         (run.schema == RUN_SCHEMA).then_some(run)

@@ -1,4 +1,4 @@
-//! `sweep.json`: what came out of a sweep, point by point.
+//! `sweep.json`: the results of a sweep, point by point.
 
 use super::verdict::{SweepVerdict, verdicts};
 use super::{GroupMeasures, SweepMeasure, SweepRun, sweep_measures};
@@ -95,7 +95,7 @@ pub struct LeftOut {
 }
 
 impl SweepPoint {
-    /// Gathers the runs of a point.
+    /// Summarises the runs of a point.
     fn new(at: &[usize], runs: &[SweepRun]) -> SweepPoint {
         let groups: Vec<&GroupMeasures> = runs.iter().flat_map(|run| &run.groups).collect();
         let mut names: Vec<&str> = Vec::new();
@@ -134,7 +134,7 @@ fn over_runs(runs: &[&GroupMeasures]) -> BTreeMap<String, PointMeasure> {
 }
 
 impl SweepSummary {
-    /// Puts the finished runs of all points together.
+    /// Summarises the finished runs of all points.
     pub fn new(
         name: &str,
         (command, command_of_a_run): (String, String),
@@ -177,7 +177,7 @@ impl SweepSummary {
 /// Reads `sweep.json`.
 ///
 /// # Errors
-/// When it is not there, damaged, or of another version.
+/// If the file is missing, damaged, or of another version.
 pub fn read_sweep(path: &Path) -> Result<SweepSummary, Error> {
     crate::run::read_json(path, SCHEMA)
 }

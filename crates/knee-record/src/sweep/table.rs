@@ -1,5 +1,5 @@
-//! `sweep.parquet`: a row per run and group of flows, a column per setting
-//! that varies and per measure.
+//! `sweep.parquet`: one row per run and group of flows, one column per varied setting and per
+//! measure.
 
 use super::{GroupMeasures, SweepKey, sweep_measures};
 use crate::Error;
@@ -16,7 +16,7 @@ const SCHEMA: &str = "knee-sweep/1";
 pub struct SweepRow<'r> {
     /// Short name of the run.
     pub run: &'r str,
-    /// For each key, which of its values, from zero.
+    /// For each key, the index of its value.
     pub at: &'r [usize],
     /// Number of the repeat, from one.
     pub repeat: u64,
@@ -26,11 +26,10 @@ pub struct SweepRow<'r> {
     pub group: &'r GroupMeasures,
 }
 
-/// Writes the table; it appears whole or not at all, and the same rows give
-/// the same bytes.
+/// Writes the table. The file appears whole or not at all, and the same rows give the same bytes.
 ///
-/// A key's column holds its values as typed; where they are quantities of
-/// one kind, another one holds them as numbers (`link.a.rate_bps`).
+/// The column of a key holds its values as typed. If all are quantities of one kind, another column
+/// holds them as numbers (`link.a.rate_bps`).
 ///
 /// # Errors
 /// [`Error::Io`] with the path.
@@ -38,24 +37,24 @@ pub fn write_sweep(path: &Path, keys: &[SweepKey], rows: &[SweepRow<'_>]) -> Res
     write_columns(path, SCHEMA, &columns(keys, rows))
 }
 
-/// The same columns in memory.
+/// Returns the same columns in memory.
 pub fn sweep_columns(keys: &[SweepKey], rows: &[SweepRow<'_>]) -> TableColumns {
     TableColumns::of(columns(keys, rows))
 }
 
-/// A run of a sweep, and where in it.
+/// A run of a sweep and its point.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SweepRunAt {
-    /// Name of the run, which its file has too.
+    /// Name of the run, also used for its file.
     pub run: String,
-    /// For each key, which of its values, from zero.
+    /// For each key, the index of its value.
     pub at: Vec<usize>,
 }
 
-/// Reads which runs are at which point, in the order of the table.
+/// Reads the point of each run, in the order of the table.
 ///
 /// # Errors
-/// When the table is not there or damaged.
+/// If the table is missing or damaged.
 pub fn read_sweep_runs(path: &Path, keys: &[SweepKey]) -> Result<Vec<SweepRunAt>, Error> {
     let names = std::iter::once("run").chain(keys.iter().map(|key| key.name.as_str()));
     let columns = texts(path, &names.collect::<Vec<_>>())?;
@@ -67,7 +66,7 @@ pub fn read_sweep_runs(path: &Path, keys: &[SweepKey]) -> Result<Vec<SweepRunAt>
         };
         let at: Option<Vec<usize>> = keys.iter().zip(settings).map(place).collect();
         let at = at.ok_or_else(|| Error::malformed(path, "a value is none of the sweep's"))?;
-        // A run has a row for each group of flows.
+        // A run has one row for each group of flows.
         let found = SweepRunAt { run: run.clone(), at };
         if all.last() != Some(&found) {
             all.push(found);
@@ -76,7 +75,7 @@ pub fn read_sweep_runs(path: &Path, keys: &[SweepKey]) -> Result<Vec<SweepRunAt>
     Ok(all)
 }
 
-/// Columns of texts, each whole; a gap is the empty text.
+/// Reads whole text columns; a missing value is the empty string.
 fn texts(path: &Path, names: &[&str]) -> Result<Vec<Vec<String>>, Error> {
     let wanted: Vec<(&str, Kind)> = names.iter().map(|name| (*name, Kind::Text)).collect();
     let mut columns: Vec<Vec<String>> = vec![Vec::new(); names.len()];
@@ -122,13 +121,13 @@ fn columns(keys: &[SweepKey], rows: &[SweepRow<'_>]) -> Vec<(String, Kind, Cells
     columns
 }
 
-/// Infinity: what the measure waits for did not come about.
+/// Returns the value; infinity if the event that the measure waits for did not occur.
 fn value(group: &GroupMeasures, name: &str) -> Option<f64> {
     let never = || group.never.iter().any(|never| never == name).then_some(f64::INFINITY);
     group.measures.get(name).copied().or_else(never)
 }
 
-/// The values of a key as numbers, with what stands after the column's name.
+/// Returns the values of a key as numbers, with the unit suffix of the column.
 fn quantities(values: &[String]) -> Option<(&'static str, Vec<f64>)> {
     fn all(values: &[String], read: impl Fn(&str) -> Option<f64>) -> Option<Vec<f64>> {
         values.iter().map(|text| read(text)).collect()

@@ -1,6 +1,5 @@
-//! Which value of a setting is better, everything else being equal: each two
-//! values are compared in pairs of runs that share a seed, and nobody is
-//! called the best whom chance alone may have put there.
+//! Compares the values of a setting, all else being equal: every two values are compared in pairs
+//! of runs that share a seed, and a value that may lead only by chance is not called best.
 
 use super::words::sentence;
 use super::{Better, SweepKey, SweepMeasure, SweepRun, sweep_measures};
@@ -9,7 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// Settings with more values are curves: no two of their values are compared.
+/// Largest number of values that are compared; a setting with more is shown as a curve.
 const VALUES_MAX: usize = 10;
 
 /// What a measure says about the values of a key.
@@ -65,7 +64,7 @@ pub struct SweepPair {
 }
 
 impl SweepPlace {
-    /// How a value compares with another one.
+    /// Returns how a value compares with another one.
     pub fn pair(&self, value: usize, against: usize) -> Option<Paired> {
         let found = |a: usize, b: usize| {
             let mut pairs = self.pairs.iter();
@@ -75,7 +74,7 @@ impl SweepPlace {
     }
 }
 
-/// The runs of a point: for each key which of its values, and what was kept.
+/// The runs of a point: the index of each key's value, and the values kept of its runs.
 pub(super) type PointRuns = (Vec<usize>, Vec<SweepRun>);
 
 /// Compares the values of each key by each measure of each group.
@@ -121,7 +120,7 @@ fn of_key(key: usize, keys: &[SweepKey], points: &[PointRuns]) -> Vec<SweepVerdi
     verdicts
 }
 
-/// All pairs of values at a place; none when fewer than two have the measure.
+/// Compares all pairs of values at a place; `None` if fewer than two have the measure.
 fn place(
     at: &[usize],
     values: &[(usize, &[SweepRun])],
@@ -157,14 +156,14 @@ fn compare(runs: &[SweepRun], others: &[SweepRun], group: &str, measure: &str) -
     })
 }
 
-/// Infinity: what the measure waits for did not come about.
+/// Returns the value; infinity if the event that the measure waits for did not occur.
 fn value(run: &SweepRun, group: &str, measure: &str) -> Option<f64> {
     let group = run.groups.iter().find(|found| found.group == group)?;
     let never = || group.never.iter().any(|never| never == measure).then_some(f64::INFINITY);
     group.measures.get(measure).copied().or_else(never)
 }
 
-/// Whether the seed makes no difference to anything that was measured.
+/// Returns whether the seed changes nothing that was measured.
 fn nothing_is_random(runs: &[SweepRun]) -> bool {
     let differs = |pair: &[SweepRun]| {
         (&pair[0].groups, pair[0].data_packets) != (&pair[1].groups, pair[1].data_packets)
@@ -172,7 +171,7 @@ fn nothing_is_random(runs: &[SweepRun]) -> bool {
     runs.len() > 1 && !runs.windows(2).any(differs)
 }
 
-/// Corrects all comparisons of a key together, then names what stands out.
+/// Corrects all comparisons of a key together, then names the best values.
 fn decide(verdicts: &mut [SweepVerdict], key: (&[SweepKey], usize), measures: &[SweepMeasure]) {
     let places = verdicts.iter_mut().flat_map(|verdict| &mut verdict.places);
     let pairs = places.flat_map(|place| &mut place.pairs);
@@ -192,7 +191,7 @@ fn decide(verdicts: &mut [SweepVerdict], key: (&[SweepKey], usize), measures: &[
     }
 }
 
-/// Adds each comparison from its other side, for those who only look up.
+/// Adds each comparison in the other direction, so that readers can look up any pair.
 fn mirror(place: &mut SweepPlace) {
     let turned = |pair: &SweepPair| SweepPair {
         value: pair.against,
@@ -223,7 +222,7 @@ fn rank(place: &mut SweepPlace, better: Better) {
     (place.best, place.leading) = (best, leading);
 }
 
-/// For the pair of leading values that spreads most.
+/// Returns the repeats advised for the pair of leading values with the largest spread.
 fn advised(place: &SweepPlace, advice: &Advice) -> Option<u64> {
     let leads = |pair: &&SweepPair| {
         place.leading.contains(&pair.value) && place.leading.contains(&pair.against)

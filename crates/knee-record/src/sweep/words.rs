@@ -1,13 +1,13 @@
-//! What a sweep's verdicts say, in words.
+//! The verdicts of a sweep in sentences.
 
 use super::{SweepKey, SweepMeasure, SweepPlace, SweepVerdict};
 use crate::Unit;
 use knee_statistics::{Paired, PairedScale};
 
-/// Combinations of the other settings that are named one by one; more are counted.
+/// Largest number of combinations of the other settings that are listed; more are counted.
 const NAMED_MAX: usize = 4;
 
-/// What a measure says about the values of one of the keys.
+/// Describes the verdict of a measure on the values of one key.
 pub(super) fn sentence(
     verdict: &SweepVerdict,
     (keys, at): (&[SweepKey], usize),
@@ -102,7 +102,7 @@ fn of_places(places: &[SweepPlace], keys: &[SweepKey], at: usize) -> String {
     format!("of {all} combinations of the other settings, best with {}{rest}", named.join(", "))
 }
 
-/// The other settings of some places: `link.a.buffer = 1 BDP and link.a.buffer = 4 BDP`.
+/// Lists the other settings of some places: `link.a.buffer = 1 BDP and link.a.buffer = 4 BDP`.
 fn with(places: &[&SweepPlace], keys: &[SweepKey], compared: usize) -> String {
     let one = |place: &&SweepPlace| {
         let settings = keys.iter().enumerate().zip(&place.at);
@@ -115,7 +115,7 @@ fn with(places: &[&SweepPlace], keys: &[SweepKey], compared: usize) -> String {
     list(&named.iter().map(String::as_str).collect::<Vec<_>>())
 }
 
-/// `0.973 times that of reno (0.951 to 0.996)`.
+/// Formats a comparison: `0.973 times that of reno (0.951 to 0.996)`.
 fn against(pair: &Paired, other: &str, measure: &SweepMeasure) -> String {
     let Some(estimate) = pair.estimate else {
         let (more, less) = (pair.more, pair.less);
@@ -139,7 +139,7 @@ fn against(pair: &Paired, other: &str, measure: &SweepMeasure) -> String {
     format!("{times} {other}{}", ends.unwrap_or_default())
 }
 
-/// What would be needed to see a difference.
+/// Returns the advice how to find a difference.
 fn advice(verdict: &SweepVerdict) -> String {
     let open = verdict.places.iter().filter(|place| place.best.is_none());
     let differs = |place: &&SweepPlace| place.pairs.iter().any(|pair| !pair.compared.is_same());
@@ -203,7 +203,7 @@ mod tests {
         sentence(&verdict, (&keys, 0), &measure)
     }
 
-    /// Where a value wins is named, as long as these are few.
+    /// A headline lists the places where a value is best if there are few.
     #[test]
     fn the_headline_says_where_a_value_is_best() {
         let said = says(vec![place(0, Some(1)), place(1, None)]);

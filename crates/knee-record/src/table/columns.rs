@@ -1,5 +1,5 @@
-//! Tables in memory, column by column, for programs that hand them on: the
-//! columns are those of the Parquet files.
+//! Tables in memory, column by column, for programs that pass them on. The columns are those of the
+//! Parquet files.
 
 use super::Layout;
 use crate::tables::{self, Names};
@@ -8,41 +8,40 @@ use knee_columns::{Cells, Kind, each};
 use knee_scenario::Scenario;
 use std::collections::BTreeMap;
 
-/// A table: what its columns are, and its rows in batches.
+/// A table: the declarations of its columns, and its rows in batches.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct TableColumns {
-    /// Its columns.
+    /// Declarations of the columns.
     pub declared: Vec<DeclaredColumn>,
-    /// For each batch the values of each column.
+    /// Values of each column, batch by batch.
     pub batches: Vec<Vec<Values>>,
 }
 
-/// What a column is.
+/// The declaration of a column.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DeclaredColumn {
-    /// Its name; a unit stands at its end.
+    /// Name, which ends with the unit.
     pub name: String,
-    /// What it holds.
+    /// Type of its values.
     pub kind: ValueKind,
     /// Whether a row may have no value.
     pub nullable: bool,
 }
 
-/// What a column holds.
+/// Type of a column's values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ValueKind {
     /// 64-bit signed integers.
     Integers,
     /// 64-bit floats.
     Floats,
-    /// Texts in UTF-8.
+    /// UTF-8 strings.
     Texts,
     /// True or false.
     Flags,
 }
 
-/// The values of a column, one for each row, and which of them count; none:
-/// all do.
+/// The values of a column, one per row, and which of them are present; `None` if all are.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Values {
     /// 64-bit signed integers.
@@ -51,12 +50,12 @@ pub enum Values {
     Floats(Vec<f64>, Option<Vec<bool>>),
     /// True or false.
     Flags(Vec<bool>, Option<Vec<bool>>),
-    /// Each text once, and which of them each row has, if any.
+    /// Distinct strings, and the index of each row's string, if any.
     Texts(Vec<String>, Vec<Option<u32>>),
 }
 
 impl Values {
-    /// Rows.
+    /// Returns the number of rows.
     pub fn rows(&self) -> usize {
         match self {
             Values::Integers(values, _) => values.len(),
@@ -91,7 +90,7 @@ impl Values {
     }
 }
 
-/// Texts, each once.
+/// Interns strings.
 #[derive(Default)]
 struct Words<'t> {
     texts: Vec<String>,
@@ -115,7 +114,7 @@ impl<'t> Words<'t> {
     }
 }
 
-/// Parquet leaves out values that are not there; here they are zero.
+/// Adds zeros for missing values, which Parquet leaves out.
 fn with_all_rows<T: Copy + Default>(
     values: Vec<T>,
     present: Option<Vec<i16>>,
@@ -140,20 +139,20 @@ fn declared(name: &str, kind: Kind) -> DeclaredColumn {
 }
 
 impl TableColumns {
-    /// One batch of columns that hold all rows.
+    /// Returns a single batch of columns that hold all rows.
     pub(crate) fn of(columns: Vec<(String, Kind, Cells)>) -> TableColumns {
         let kinds = columns.iter().map(|(name, kind, _)| declared(name, *kind)).collect();
         let values = columns.into_iter().map(|(_, _, cells)| Values::of(cells)).collect();
         TableColumns { declared: kinds, batches: vec![values] }
     }
 
-    /// Rows of all batches.
+    /// Returns the number of rows in all batches.
     pub fn rows(&self) -> usize {
         self.batches.iter().map(|batch| batch.first().map_or(0, Values::rows)).sum()
     }
 }
 
-/// A table that rows are added to.
+/// A table that grows row by row.
 struct Growing<R> {
     layout: Layout<R>,
     rows: Vec<R>,
@@ -213,7 +212,7 @@ pub struct RunTables {
     pub connections: TableColumns,
 }
 
-/// Keeps all rows of a run in memory, whatever their number.
+/// Keeps all rows of a run in memory, however many there are.
 pub struct InMemory {
     names: Names,
     samples: Growing<FlowSample>,
@@ -224,7 +223,7 @@ pub struct InMemory {
 }
 
 impl InMemory {
-    /// For a run of this scenario.
+    /// Creates the tables for a run of this scenario.
     pub fn of(scenario: &Scenario) -> InMemory {
         InMemory {
             names: Names::of_scenario(scenario),
@@ -236,7 +235,7 @@ impl InMemory {
         }
     }
 
-    /// The tables, once the run has ended.
+    /// Returns the tables once the run has ended.
     pub fn finish(self, records: &Records) -> RunTables {
         let InMemory { names, samples, path_samples, links, classes, connections } = self;
         let whole = &names;
@@ -290,7 +289,7 @@ impl SampleSink for InMemory {
 mod tests {
     use super::*;
 
-    /// Values that are not there leave their rows in place.
+    /// Missing values keep their rows.
     #[test]
     fn gaps_keep_their_rows() {
         let values = Values::of(Cells::integers([None, Some(7), None, Some(9)].into_iter()));
@@ -301,7 +300,7 @@ mod tests {
         assert_eq!(values, Values::Texts(words, vec![Some(0), None, Some(1), Some(0)]));
     }
 
-    /// More rows than a batch has, in their order, and none lost.
+    /// More rows than fit in a batch stay in order, and none is lost.
     #[test]
     fn batches_hold_all_rows() {
         let mut table = Growing::new(tables::links());

@@ -1,7 +1,7 @@
 //! A table as a list of columns, written to and read from Parquet.
 //!
-//! The same rows give the same bytes: writer settings are fixed, nothing of
-//! the host or the clock goes in.
+//! The same rows give the same bytes: the writer settings are fixed, and nothing of the host or the
+//! clock is stored.
 
 mod columns;
 mod read;
@@ -16,22 +16,22 @@ pub(crate) use write::{Table, write};
 use crate::tables::Names;
 use knee_columns::{Cells, Kind, each};
 
-/// Rows of a row group: they wait in memory until the group is whole, and as
-/// many are read at a time.
+/// Rows of a row group. They are kept in memory until the group is complete, and read in the same
+/// number.
 pub(crate) const GROUP_ROWS: usize = 64 * 1024;
 /// Key under which a file names its schema.
 const SCHEMA_KEY: &str = "knee.schema";
-/// Key under which a file of connections names the ground that they were on.
+/// Key under which a file of connections names its ground.
 pub(crate) const GROUND_KEY: &str = "knee.ground";
-/// Key under which it says what its times count from, nanoseconds since 1970
-/// (UTC); zero: virtual time.
+/// Key under which a file of connections gives its epoch, nanoseconds since 1970 (UTC); zero for
+/// virtual time.
 pub(crate) const EPOCH_KEY: &str = "knee.epoch_unix_ns";
 
-/// The schema of a file.
+/// The schema versions of a file.
 pub(crate) struct Version {
-    /// What is written.
+    /// Version that is written.
     pub name: &'static str,
-    /// What is read too: the same without the columns that were added.
+    /// Previous version, which is read too: it lacks the columns added since.
     pub before: Option<&'static str>,
 }
 
@@ -42,7 +42,7 @@ pub(crate) enum Column<R> {
         name: &'static str,
         nullable: bool,
         get: fn(&R) -> Option<u64>,
-        /// False: the value does not fit.
+        /// Returns false if the value does not fit.
         set: fn(&mut R, Option<u64>) -> bool,
     },
     /// 64-bit float.
@@ -55,12 +55,11 @@ pub(crate) enum Column<R> {
     OptionalFlag { name: &'static str, get: fn(&R) -> Option<bool>, set: fn(&mut R, Option<bool>) },
     /// True or false.
     Flag { name: &'static str, get: fn(&R) -> bool, set: fn(&mut R, bool) },
-    /// One that files of the version before do not have; their rows keep the
-    /// default.
+    /// A column that files of the previous version lack; their rows keep the default.
     Added(Box<Column<R>>),
 }
 
-/// A column for readers alone: the name of what the row refers to by number.
+/// A column for other readers: the name of what the row refers to by number.
 pub(crate) struct Derived<R> {
     pub name: &'static str,
     pub get: for<'n> fn(&'n Names, &R) -> &'n str,
@@ -86,7 +85,7 @@ impl<R> Layout<R> {
 }
 
 impl<R> Column<R> {
-    /// The same column, as one that an older file may lack.
+    /// Marks the column as one that an older file may lack.
     pub(crate) fn added(self) -> Column<R> {
         Column::Added(Box::new(self))
     }
@@ -133,7 +132,7 @@ impl<R> Column<R> {
         }
     }
 
-    /// Puts `cells`, one for each row, where they belong.
+    /// Stores `cells`, one per row, in the fields of the rows.
     fn fill(&self, cells: &Cells, rows: &mut [R]) -> Result<(), String> {
         let name = self.name();
         match (self, cells) {

@@ -1,5 +1,4 @@
-//! Parquet to rows. The file may be damaged: what the decoder makes of it is
-//! an error that names the file.
+//! Reads rows from Parquet. A damaged file results in an error that names the file.
 
 use super::{Column, Layout, SCHEMA_KEY, Version};
 use crate::Error;
@@ -20,7 +19,7 @@ pub(crate) fn read<R: Default + Clone>(path: &Path, layout: &Layout<R>) -> Resul
     Ok(all)
 }
 
-/// Reads the same as a series: of a long one as many rows as stay in memory.
+/// Reads a file as a series: a long one is reduced to the rows that stay in memory.
 pub(crate) fn read_series<R: Default + Timed>(
     path: &Path,
     layout: &Layout<R>,
@@ -30,7 +29,7 @@ pub(crate) fn read_series<R: Default + Timed>(
     Ok(series.into_rows())
 }
 
-/// Reads the same and hands over each row.
+/// Reads a file and calls `take` with each row.
 pub(crate) fn read_each<R: Default + Clone>(
     path: &Path,
     layout: &Layout<R>,
@@ -39,7 +38,7 @@ pub(crate) fn read_each<R: Default + Clone>(
     read_batches(path, layout, |rows| rows.iter().cloned().for_each(&mut take))
 }
 
-/// What a file says of itself under a key.
+/// Reads the value of a key from a file's metadata.
 pub(crate) fn metadata(path: &Path, key: &str) -> Result<Option<String>, Error> {
     let file = open_file(path).map_err(|error| not_read(path, error))?;
     let found = decoding(path, || {
@@ -49,8 +48,8 @@ pub(crate) fn metadata(path: &Path, key: &str) -> Result<Option<String>, Error> 
     Ok(found)
 }
 
-/// Reads columns of a Parquet file that names this schema, and hands over the rows of
-/// each row group: how many, and the cells of each column.
+/// Reads columns of a Parquet file with the given schema, and calls `take` with the number of rows
+/// and the cells of each column, row group by row group.
 ///
 /// # Errors
 /// [`Error::Io`], [`Error::Schema`] and [`Error::Malformed`] with the path.
@@ -81,14 +80,13 @@ thread_local! {
     static DECODING: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Whether this thread is decoding a table. A panic meanwhile says that the
-/// file is damaged: it is caught and becomes [`Error::Malformed`].
+/// Returns whether this thread is decoding a table. A panic while decoding means that the file is
+/// damaged: it is caught and becomes [`Error::Malformed`].
 pub fn is_decoding() -> bool {
     DECODING.get()
 }
 
-/// Hands the rows over, some at a time. The decoder of Parquet panics on some
-/// of what a damaged file can hold.
+/// Reads the rows in batches. The Parquet decoder panics on some damaged files.
 pub(crate) fn read_batches<R: Default + Clone>(
     path: &Path,
     layout: &Layout<R>,
@@ -116,8 +114,8 @@ fn decode<R: Default + Clone>(
     let older = is_older(path, &reader, &layout.version)?;
     let columns = layout.columns.iter();
     let columns = columns.filter(|column| match column {
-        // One that may be null was added without another version: it is null
-        // where the file lacks it.
+        // Nullable columns were added without a new version: if the file lacks one, its values are
+        // null.
         Column::Added(inner) => {
             let is_nullable = matches!(**inner, Column::Integer { nullable: true, .. });
             let is_lacking = is_nullable && find(inner, &reader).is_err();
@@ -150,12 +148,12 @@ fn decode<R: Default + Clone>(
     Ok(())
 }
 
-/// The place of a column in the file, which is of the column's type.
+/// Returns the index of a column in the file; its type must match.
 fn find<R>(column: &Column<R>, reader: &Reader) -> Result<usize, String> {
     reader.find(column.name(), column.kind())
 }
 
-/// Puts a column's cells into the rows; one without gaps must have none.
+/// Stores a column's cells in the rows; a column that is not nullable must be complete.
 fn fill<R>(column: &Column<R>, cells: &Cells, rows: &mut [R]) -> Result<(), String> {
     if !column.kind().is_nullable() && !cells.is_whole(rows.len()) {
         return Err(format!("column {} has no value in some row", column.name()));
@@ -163,7 +161,7 @@ fn fill<R>(column: &Column<R>, cells: &Cells, rows: &mut [R]) -> Result<(), Stri
     column.fill(cells, rows)
 }
 
-/// Whether a file is of the version before; any other is refused.
+/// Returns whether a file is of the previous version; any other version is an error.
 fn is_older(path: &Path, reader: &Reader, version: &Version) -> Result<bool, Error> {
     let found = reader.note(SCHEMA_KEY).unwrap_or("none");
     if found == version.name || version.before == Some(found) {

@@ -1,4 +1,4 @@
-//! Rows to Parquet, as they come.
+//! Writes rows to Parquet as they arrive.
 
 use super::{Layout, SCHEMA_KEY};
 use crate::Error;
@@ -22,8 +22,8 @@ pub(crate) fn write<R: Clone>(
     table.finish(names)
 }
 
-/// Writes columns that hold all rows as the Parquet file `path`, of the schema named
-/// under `knee.schema`. It appears whole or not at all.
+/// Writes columns that hold all rows as the Parquet file `path`, with the schema name under
+/// `knee.schema`. The file appears whole or not at all.
 ///
 /// # Errors
 /// [`Error::Io`] with the path.
@@ -44,18 +44,18 @@ pub fn write_columns(
     part.put_in_place()
 }
 
-/// A Parquet file that is being written, row by row. It appears whole, at the
-/// end; what is dropped before leaves nothing.
+/// A Parquet file that is being written row by row. It appears whole when finished; if dropped
+/// before, nothing remains.
 pub(crate) struct Table<R> {
     part: Part,
     writer: Writer,
     layout: Layout<R>,
-    /// Rows of the row group under way.
+    /// Rows of the current row group.
     rows: Vec<R>,
 }
 
 impl<R> Table<R> {
-    /// Begins the file `path`.
+    /// Creates the file `path`.
     pub(crate) fn create(path: &Path, layout: Layout<R>) -> Result<Table<R>, Error> {
         let own = layout.columns.iter().map(|column| (column.name(), column.kind()));
         let derived = layout.derived.iter().map(|column| (column.name, Kind::Text));
@@ -72,17 +72,17 @@ impl<R> Table<R> {
         if self.rows.len() == self.layout.group_rows { self.write_rows(names) } else { Ok(()) }
     }
 
-    /// Bytes on disk so far.
+    /// Returns the bytes on disk so far.
     pub(crate) fn bytes(&self) -> u64 {
         self.writer.bytes()
     }
 
-    /// Notes something that the file says of itself.
+    /// Adds a key and value to the file's metadata.
     pub(crate) fn note(&mut self, key: &str, value: String) {
         self.writer.note(key, value);
     }
 
-    /// Writes what is left and puts the file in its place.
+    /// Writes the remaining rows and moves the file to its path.
     pub(crate) fn finish(mut self, names: &Names) -> Result<(), Error> {
         self.write_rows(names)?;
         self.writer.close().map_err(|error| Error::io("write", &self.part.path, error))?;

@@ -1,6 +1,6 @@
-//! Records small enough to work out by hand.
+//! Records small enough to calculate by hand.
 
-// Each test binary uses its own part of this.
+// Each test binary uses only part of this module.
 #![allow(dead_code)]
 
 use knee_record::{
@@ -13,8 +13,8 @@ pub const SECOND: u64 = 1_000_000_000;
 /// Time between two samples.
 pub const INTERVAL: u64 = 100 * MILLISECOND;
 
-/// A flow that runs from `start_s` to `end_s` and has delivered `delivered(t)`
-/// bytes t seconds after its start; sent is what was delivered.
+/// A flow that runs from `start_s` to `end_s` and has delivered `delivered(t)` bytes t seconds
+/// after its start. The bytes sent are those delivered.
 pub struct Flow {
     pub name: &'static str,
     pub index: u32,
@@ -23,13 +23,13 @@ pub struct Flow {
     pub delivered: fn(f64) -> f64,
 }
 
-/// The n-th flow of group `name` from 0 s to 10 s.
+/// Returns flow `index` of group `name`, from 0 s to 10 s.
 pub fn flow(name: &'static str, index: u32, delivered: fn(f64) -> f64) -> Flow {
     Flow { name, index, start_s: 0.0, end_s: 10.0, delivered }
 }
 
-/// Records of some flows, sampled every 100 ms from their start; base RTT
-/// 60 ms, path rate 10 Mbit/s, 1448 payload bytes in 1500.
+/// Builds records of some flows, sampled every 100 ms from their start: base RTT 60 ms, path rate
+/// 10 Mbit/s, 1448 payload bytes in 1500.
 pub fn records(flows: &[Flow]) -> Records {
     let mut records = Records { end_ns: 10 * SECOND, ..Records::default() };
     for (number, flow) in flows.iter().enumerate() {
@@ -88,8 +88,7 @@ fn flow_samples(number: u32, flow: &Flow) -> Vec<FlowSample> {
     times.map(sample).collect()
 }
 
-/// One link, sampled every 100 ms for 10 s; `row(t)` gives the sample at t
-/// seconds.
+/// Adds one link, sampled every 100 ms for 10 s; `row(t)` returns the sample at t seconds.
 pub fn with_link(mut records: Records, row: impl Fn(f64) -> LinkSample) -> Records {
     records.link_names = vec!["bottleneck".to_string()];
     let times = (1..=100).map(|step| step * INTERVAL);
@@ -98,8 +97,8 @@ pub fn with_link(mut records: Records, row: impl Fn(f64) -> LinkSample) -> Recor
     records
 }
 
-/// What paths allow, each over one link with these lines, and which of them
-/// each flow goes over.
+/// Builds the rates of paths that each have one link, given as lines of TOML, and the paths of each
+/// flow.
 pub fn rates(links: &[&str], flows: &[&[usize]]) -> Rates {
     let mut text = "duration = \"100 s\"\n".to_string();
     for (number, link) in links.iter().enumerate() {
@@ -124,13 +123,13 @@ pub fn nanos(seconds: f64) -> u64 {
     (seconds * 1e9).round() as u64
 }
 
-/// An object that arrived so long after 0 s, if it did.
+/// An object that arrived `completed_ms` after 0 s, if it did.
 pub fn object(number: u32, completed_ms: Option<u64>) -> ObjectRecord {
     let completed_ns = completed_ms.map(|at| at * MILLISECOND);
     ObjectRecord { number, completed_ns, size_bytes: 1000, ..ObjectRecord::default() }
 }
 
-/// A transfer of the first flow that began and took so long.
+/// A transfer of the first flow, with its start and its duration.
 pub fn transfer(number: u32, size_bytes: u64, start_ms: u64, took: Option<u64>) -> TransferRecord {
     TransferRecord {
         number,
@@ -141,7 +140,7 @@ pub fn transfer(number: u32, size_bytes: u64, start_ms: u64, took: Option<u64>) 
     }
 }
 
-/// A claim without bounds that is on record as holding.
+/// A claim without bounds, recorded as holding.
 pub fn claim(measure: Measure, of: &str) -> Claim {
     Claim {
         id: String::new(),
@@ -161,7 +160,7 @@ pub fn claim(measure: Measure, of: &str) -> Claim {
     }
 }
 
-/// The same but for rounding.
+/// Asserts that two values are equal except for rounding.
 #[track_caller]
 pub fn close(value: impl Into<Option<f64>>, expected: f64) {
     let value = value.into().expect("it is measurable");
