@@ -1,42 +1,41 @@
-//! What a person is told about a wrong file: every problem with its place,
-//! what is wrong, and what to write instead.
+//! Problems of a file, for the user: the place of each, what is wrong, and what to write instead.
 
 use std::fmt;
 use std::ops::Range;
 
-/// A text that problems point into: a file, or a `--set` argument.
+/// A text that problems refer to: a file, or a `--set` argument.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SourceText {
     /// Name of the file, or `--set`.
     pub name: String,
-    /// What stands in it; empty when it could not be read.
+    /// The file's contents; empty if it could not be read.
     pub text: String,
 }
 
-/// One thing that is wrong.
+/// A single problem.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
-    /// Where: index into [`Errors::sources`].
+    /// Index into [`Errors::sources`].
     pub source: usize,
-    /// Where in that text, in bytes.
+    /// Byte range in that text.
     pub span: Range<usize>,
-    /// What is wrong, one sentence without a full stop.
+    /// What is wrong: one sentence without a full stop.
     pub message: String,
     /// What to write instead.
     pub help: String,
 }
 
-/// Everything that is wrong with a file, in the order of the text.
+/// All problems of a file, in the order of the text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Errors {
     /// At least one.
     pub problems: Vec<Problem>,
-    /// The texts that the problems point into.
+    /// The texts that the problems refer to.
     pub sources: Vec<SourceText>,
 }
 
 impl Errors {
-    /// That a file cannot be read.
+    /// Reports that a file cannot be read.
     pub(crate) fn unreadable(name: &str, reason: &str) -> Errors {
         let problem = Problem {
             source: 0,
@@ -48,12 +47,12 @@ impl Errors {
         Errors { problems: vec![problem], sources: vec![source] }
     }
 
-    /// The text that a problem points into.
+    /// Returns the text that a problem refers to.
     pub fn source_of(&self, problem: &Problem) -> &SourceText {
         &self.sources[problem.source]
     }
 
-    /// Line and column where a problem begins, both from 1; the column in
+    /// Returns the line and column where a problem begins, both from 1; the column counts
     /// characters.
     pub fn line_column(&self, problem: &Problem) -> (usize, usize) {
         let before = &self.source_of(problem).text[..problem.span.start];
@@ -61,7 +60,7 @@ impl Errors {
         (before.matches('\n').count() + 1, before[line_start..].chars().count() + 1)
     }
 
-    /// The line in which a problem begins.
+    /// Returns the line in which a problem begins.
     pub fn line_of(&self, problem: &Problem) -> &str {
         let text = &self.source_of(problem).text;
         let start = text[..problem.span.start].rfind('\n').map_or(0, |newline| newline + 1);
@@ -70,8 +69,7 @@ impl Errors {
 }
 
 impl fmt::Display for Errors {
-    /// Plain text: place, message and help, then the line with the offending
-    /// part underlined.
+    /// Writes plain text: place, message and help, then the line with the faulty part underlined.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (number, problem) in self.problems.iter().enumerate() {
             if number > 0 {

@@ -1,12 +1,11 @@
-//! The scenario and study files: parsed, checked, resolved.
+//! Scenario and study files: parsed, checked, resolved.
 //!
-//! [`read`] and [`parse`] give a [`Scenario`] in which no name dangles, every
-//! value is possible and every file is read, or [`Errors`] with all that is
-//! wrong: the place, what it is, and what to write instead. [`read_study`]
-//! does the same for a study. The JSON Schema of both files comes from the
-//! declarations that the reader uses.
+//! [`read`] and [`parse`] return a [`Scenario`] in which every name is resolved, every value is
+//! possible and every file is read, or [`Errors`] with all problems: the place, what is wrong, and
+//! what to write instead. [`read_study`] does the same for a study. The JSON Schema of both files
+//! comes from the declarations that the reader uses.
 //!
-//! What this crate never does: run anything, print.
+//! This crate never runs anything and never prints.
 
 mod algorithms;
 mod check;
@@ -44,7 +43,7 @@ use tree::Node;
 /// Reads a scenario file of this machine.
 ///
 /// # Errors
-/// Everything that is wrong with it, or that it cannot be read.
+/// All problems of the file, or that it cannot be read.
 pub fn read(path: &std::path::Path, overrides: &[Override]) -> Result<Scenario, Errors> {
     let (folder, name) = split(path);
     let text = text_of(load_file(path), &name)?;
@@ -54,7 +53,7 @@ pub fn read(path: &std::path::Path, overrides: &[Override]) -> Result<Scenario, 
 /// Reads a scenario from a text.
 ///
 /// # Errors
-/// Everything that is wrong with it.
+/// All problems of the text.
 pub fn parse(text: &str, source: &Source<'_>, overrides: &[Override]) -> Result<Scenario, Errors> {
     parse_with(text, source, overrides, Algorithms::built_in())
 }
@@ -62,7 +61,7 @@ pub fn parse(text: &str, source: &Source<'_>, overrides: &[Override]) -> Result<
 /// Reads a scenario from a text that may name `algorithms`.
 ///
 /// # Errors
-/// Everything that is wrong with it.
+/// All problems of the text.
 pub fn parse_with(
     text: &str,
     source: &Source<'_>,
@@ -80,21 +79,19 @@ pub fn parse_with(
     reading.finish(scenario)
 }
 
-/// Reads the study in a folder of this machine: its `study.toml` and the
-/// files that it names.
+/// Reads the study in a folder of this machine: its `study.toml` and the files that it names.
 ///
 /// # Errors
-/// Everything that is wrong with them, or that they cannot be read.
+/// All problems of these files, or that one cannot be read.
 pub fn read_study(folder: &std::path::Path) -> Result<Study, Errors> {
     load_study(&Folder(folder.to_path_buf()), "study.toml", &[])
 }
 
-/// Reads a study through a loader; `name` is that of its file, with its
-/// folder, `grounds` those that its runs can name beside the ones of this
-/// version of Knee.
+/// Reads a study through a loader. `name` is its file with its folder; `grounds` are the grounds
+/// that its runs can name in addition to those of this version of Knee.
 ///
 /// # Errors
-/// Everything that is wrong with it, or that it cannot be read.
+/// All problems of the study, or that it cannot be read.
 pub fn load_study(loader: &dyn Loader, name: &str, grounds: &[&str]) -> Result<Study, Errors> {
     let text = load(loader, name)?;
     let mut reading = Reading::new(loader, Algorithms::built_in()).with_grounds(grounds);
@@ -105,28 +102,28 @@ pub fn load_study(loader: &dyn Loader, name: &str, grounds: &[&str]) -> Result<S
     reading.finish(study)
 }
 
-/// The JSON Schema of the scenario file.
+/// Returns the JSON Schema of the scenario file.
 pub fn json_schema() -> serde_json::Value {
     schemars::schema_for!(ScenarioFile).to_value()
 }
 
-/// The JSON Schema of the study file.
+/// Returns the JSON Schema of the study file.
 pub fn study_json_schema() -> serde_json::Value {
     schemars::schema_for!(StudyFile).to_value()
 }
 
-/// Names of the grounds that a study of this version can name, whether or not
-/// the version has them.
+/// Returns the names of the grounds that a study can name in this version, whether or not they are
+/// compiled in.
 pub fn ground_names() -> impl Iterator<Item = &'static str> {
     GroundWord::WORDS.iter().map(|(name, _)| *name)
 }
 
-/// A commented scenario that runs as it is.
+/// Returns a commented scenario that can be run as it is.
 pub fn template() -> &'static str {
     include_str!("template.toml")
 }
 
-/// A file's folder, and its name in it.
+/// Splits a path into the file's folder and its name.
 fn split(path: &std::path::Path) -> (Folder, String) {
     let folder = path.parent().map(std::path::Path::to_path_buf).unwrap_or_default();
     let name = path.file_name().unwrap_or(path.as_os_str());

@@ -1,5 +1,5 @@
-//! The measures that a claim can name: declared in `table.rs`, with their
-//! formulas, which `knee-record` computes.
+//! The measures that a claim can name. They are declared in `table.rs` with their formulas, and
+//! computed by `knee-record`.
 
 mod table;
 
@@ -30,8 +30,7 @@ macro_rules! declare {
                 $(#[doc = $line])*
                 $variant $(( $($type),+ ))? $({ $($(#[doc = $about])* $field: $field_type),+ })?,
             )*)*
-            /// A number that a study's model computes, by its name after
-            /// `model.`.
+            /// A number that a study's model computes; holds the name after `model.`.
             Model(String),
         }
 
@@ -67,8 +66,8 @@ macro_rules! declare {
         ];
 
         impl Measure {
-            /// The measure of a declared name with its parameters; none where
-            /// one of them is missing.
+            /// Returns the measure of a declared name with its parameters; `None` if one of them is
+            /// missing.
             pub(crate) fn build(name: &str, given: &impl Parameters) -> Option<Measure> {
                 match name {
                     $($($name => Some(Measure::$variant
@@ -79,7 +78,7 @@ macro_rules! declare {
                 }
             }
 
-            /// Its name without statistic and parameters.
+            /// Returns the name without statistic and parameters.
             fn declared_name(&self) -> &'static str {
                 match self {
                     $($(Measure::$variant { .. } => $name,)*)*
@@ -91,7 +90,7 @@ macro_rules! declare {
                 }
             }
 
-            /// How it condenses a distribution; none: it is a number anyway.
+            /// Returns the statistic of a distribution; `None` for a plain number.
             fn statistic(&self) -> Option<Statistic> {
                 match self {
                     $($(Measure::$variant $(( $($key),+ ))? $({ $($field: _),+ })? => {
@@ -109,58 +108,57 @@ crate::measures!(declare);
 
 /// Chapter of the measures of models.
 const MODELS: &str = "Of models";
-/// What their names begin with.
+/// Prefix of their names.
 const MODEL: &str = "model.";
 
-/// A measure as the table declares it.
+/// The declaration of a measure.
 #[derive(Debug)]
 pub struct Declared {
-    /// As a claim writes it, without a statistic.
+    /// Name in claims, without a statistic.
     pub name: &'static str,
-    /// Where docs/measures.md has it.
+    /// Chapter of docs/measures.md.
     pub chapter: &'static str,
-    /// Its parameters, as [`Parameters`] calls them.
+    /// Its parameters, named as in [`Parameters`].
     parameters: &'static [&'static str],
-    /// Of its values.
+    /// Unit of its values.
     pub unit: Unit,
-    /// Which way is good.
+    /// Which direction is better.
     pub better: Better,
-    /// What it is about.
+    /// What the measure is about.
     pub class: Class,
-    /// What it can be taken of.
+    /// What it can be measured on.
     pub subjects: &'static [Subject],
-    /// It compares two targets itself: then its value is not divided by that
-    /// of what the claim is relative to, and the claim must name one.
+    /// Whether it compares two targets itself. The claim must then name the second one, and the
+    /// value is not divided by the second one's.
     pub compares: bool,
-    /// What it is, in a line.
+    /// Meaning, in a line.
     pub meaning: &'static str,
-    /// How it is computed.
+    /// Formula.
     definition: &'static str,
 }
 
 impl Declared {
-    /// Whether it is a distribution, so that a statistic follows its name:
-    /// `rtt_p50`.
+    /// Returns whether it is a distribution, so that a statistic follows its name: `rtt_p50`.
     pub fn is_distribution(&self) -> bool {
         self.parameters.contains(&"statistic")
     }
 
-    /// Keys of the claim that it needs.
+    /// Returns the keys of the claim that it needs.
     pub fn needs(&self) -> impl Iterator<Item = &'static str> {
         self.parameters.iter().copied().filter(|key| !["statistic", "sizes"].contains(key))
     }
 
-    /// Keys of the claim that it takes besides.
+    /// Returns the optional keys of the claim.
     pub fn takes(&self) -> &'static [&'static str] {
         if self.parameters.contains(&"sizes") { &["size_at_least", "size_below"] } else { &[] }
     }
 
-    /// Its formula, in one line of Markdown.
+    /// Returns the formula, as one line of Markdown.
     pub fn definition(&self) -> String {
         self.definition.split_whitespace().collect::<Vec<_>>().join(" ")
     }
 
-    /// Its names in claims.
+    /// Returns its names in claims.
     pub fn names(&self) -> Vec<String> {
         match self.is_distribution() {
             true => STATISTICS.iter().map(|(end, _)| format!("{}_{end}", self.name)).collect(),
@@ -168,7 +166,7 @@ impl Declared {
         }
     }
 
-    /// The measure of a name in claims, with its statistic.
+    /// Finds the measure with a name in claims, and its statistic.
     pub(crate) fn find(name: &str) -> Option<(&'static Declared, Option<Statistic>)> {
         let exact = MEASURES.iter().find(|known| known.name == name && !known.is_distribution());
         exact.map(|known| (known, None)).or_else(|| {
@@ -180,7 +178,7 @@ impl Declared {
     }
 }
 
-/// Where the parameters of a measure come from; none: it is not given.
+/// Source of a measure's parameters; `None` if one is not given.
 #[allow(missing_docs, reason = "the fields of Measure say it")]
 pub(crate) trait Parameters {
     fn statistic(&self) -> Option<Statistic>;
@@ -193,7 +191,7 @@ pub(crate) trait Parameters {
     fn quality(&self) -> Option<u32>;
 }
 
-/// What may be a statistic among the parameters of a measure.
+/// Returns a parameter as a statistic if it is one.
 trait AsStatistic {
     fn as_statistic(&self) -> Option<Statistic> {
         None
@@ -208,40 +206,40 @@ impl AsStatistic for SizeRange {}
 impl AsStatistic for String {}
 impl AsStatistic for u32 {}
 
-/// Which of two values one would rather have.
+/// Which of two values is better.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Better {
     /// The larger one.
     More,
     /// The smaller one.
     Less,
-    /// It depends.
+    /// Neither is better in general.
     Neither,
 }
 
-/// What a measure is about, for tables of several.
+/// What a measure is about; used to order tables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Class {
-    /// What an application or a transfer waits for, and what it gets.
+    /// What an application or a transfer waits for or receives.
     Waiting,
-    /// Rates, and how much of what is allowed is used.
+    /// Rates, and how much of the capacity is used.
     Rate,
-    /// How flows share.
+    /// How flows share capacity.
     Fairness,
     /// Delays and queues.
     Delay,
-    /// What is paid: bytes sent again or in vain, losses, memory.
+    /// Costs: bytes retransmitted or wasted, losses, memory.
     Cost,
-    /// What weighs one against another, or says how it came about.
+    /// Trade-offs between these, and how a result came about.
     Balance,
 }
 
-/// Transfers by their size: all of them by default.
+/// A range of transfer sizes; all sizes by default.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SizeRange {
-    /// None is smaller than so many bytes.
+    /// Smallest size, bytes.
     pub at_least: u64,
-    /// All are smaller than so many bytes; none: there is no bound.
+    /// All sizes are below this, bytes; `None` if there is no upper bound.
     pub below: Option<u64>,
 }
 
@@ -249,7 +247,7 @@ impl SizeRange {
     /// Transfers of any size.
     pub const ALL: SizeRange = SizeRange { at_least: 0, below: None };
 
-    /// Whether a transfer of so many bytes counts.
+    /// Returns whether a transfer of this size is in the range.
     pub fn contains(self, bytes: u64) -> bool {
         bytes >= self.at_least && self.below.is_none_or(|below| bytes < below)
     }
@@ -274,7 +272,7 @@ pub enum Statistic {
     Mean,
 }
 
-/// What a measure's values are in.
+/// Unit of a measure's values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unit {
     /// Bits per second.
@@ -283,13 +281,13 @@ pub enum Unit {
     Seconds,
     /// Bytes.
     Bytes,
-    /// A part of a whole, `0..=1`.
+    /// A fraction, `0..=1`.
     Fraction,
     /// A number without a unit.
     Number,
 }
 
-/// What a measure is taken of.
+/// What a measure applies to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Subject {
     /// Flows.
@@ -311,18 +309,18 @@ const STATISTICS: [(&str, Statistic); 7] = [
 ];
 
 impl Measure {
-    /// The names of all measures, as a claim writes them.
+    /// Returns the names of all measures, as a claim writes them.
     pub fn names() -> Vec<String> {
         MEASURES.iter().flat_map(Declared::names).collect()
     }
 
-    /// Its declaration.
+    /// Returns the declaration.
     pub fn declared(&self) -> &'static Declared {
         let name = self.declared_name();
         MEASURES.iter().find(|known| known.name == name).expect("both come from one table")
     }
 
-    /// Its name as a claim writes it; parameters stand beside it there.
+    /// Returns the name as a claim writes it, without parameters.
     pub fn name(&self) -> String {
         let name = self.declared_name();
         let end = |given| STATISTICS.iter().find(|(_, known)| *known == given);
@@ -333,17 +331,17 @@ impl Measure {
         }
     }
 
-    /// What its values are in.
+    /// Returns the unit of its values.
     pub fn unit(&self) -> Unit {
         self.declared().unit
     }
 
-    /// Whether it compares two targets itself; see [`Declared::compares`].
+    /// Returns whether it compares two targets itself; see [`Declared::compares`].
     pub fn compares(&self) -> bool {
         self.declared().compares
     }
 
-    /// What it can be taken of.
+    /// Returns what it can be measured on.
     pub fn subjects(&self) -> &'static [Subject] {
         self.declared().subjects
     }

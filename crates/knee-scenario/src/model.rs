@@ -1,5 +1,5 @@
-//! A scenario, checked and resolved: no name dangles, every value is
-//! possible, every file is read, buffers are in bytes or packets.
+//! A scenario, checked and resolved: every name is resolved, every value is possible, every file is
+//! read, and buffers are in bytes or packets.
 
 use crate::measure::Measure;
 use knee_units::Time;
@@ -15,37 +15,36 @@ pub struct Scenario {
     pub duration: Time,
     /// Seed of all randomness.
     pub seed: u64,
-    /// Time between two rows of a time series, 100 ms.
+    /// Time between two rows of a time series; default 100 ms.
     pub sample_interval: Time,
-    /// Measures of a flow begin this long after its start, 0 s.
+    /// Time after a flow's start at which its measures begin; default 0 s.
     pub warmup: Time,
     /// Links, in the order of the file.
     pub links: Vec<Link>,
     /// Paths, in the order of the file.
     pub paths: Vec<Path>,
-    /// Flows, groups expanded.
+    /// Flows, with groups expanded.
     pub flows: Vec<Flow>,
-    /// Claims to check on the records.
+    /// Claims to check against the records.
     pub claims: Vec<Claim>,
-    /// The resolved scenario as TOML: reading it beside
-    /// [`files`](Self::files) gives this value again.
+    /// The resolved scenario as TOML: reading it with [`files`](Self::files) gives this value
+    /// again.
     pub resolved: String,
-    /// The files that the resolved scenario names: traces, loss records,
-    /// pages and access logs.
+    /// The input files of the resolved scenario: traces, loss records, pages and access logs.
     pub files: Vec<InputFile>,
 }
 
-/// A file that a scenario names.
+/// An input file of a scenario.
 #[derive(Clone, Debug, PartialEq)]
 pub struct InputFile {
-    /// Its name in [`Scenario::resolved`], without a folder.
+    /// Name in [`Scenario::resolved`], without a folder.
     pub name: String,
-    /// As the file that was read named it.
+    /// Name in the file that was read.
     pub written: String,
     /// The file's contents.
     pub bytes: Arc<[u8]>,
-    /// What was made of it, for people: of an access log its format, and how
-    /// many lines were taken; else empty.
+    /// How the file was read, for people: for an access log, its format and the number of lines
+    /// used; otherwise empty.
     pub read_as: String,
 }
 
@@ -54,34 +53,34 @@ pub struct InputFile {
 pub struct Link {
     /// Name in the file.
     pub name: String,
-    /// What it is.
+    /// Configuration of the link.
     pub config: knee_link::Config,
 }
 
 impl Link {
-    /// What a ground adds for a path whose way back is a pure delay.
+    /// Returns the link that a ground adds for a path whose reverse direction is a pure delay.
     pub fn reverse_delay(path: &str, delay: Time) -> Link {
         let config = knee_link::Config::pure_delay(delay);
         Link { name: format!("reverse of {path}"), config }
     }
 }
 
-/// The way there and back.
+/// A path and its reverse direction.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Path {
     /// Name in the file.
     pub name: String,
     /// Links from sender to receiver, by index, at least one.
     pub forward: Vec<usize>,
-    /// The way of the acknowledgements.
+    /// The path of the acknowledgements.
     pub reverse: Reverse,
-    /// Spans in which the path is not there at all, as when an interface is
-    /// gone, which its host knows: from a time until before another, in the
-    /// order of time; [`Time::MAX`]: it does not come back.
+    /// Spans in which the path does not exist, for example because an interface is gone; its host
+    /// knows this. Each is from a time until before another, in order of time; with [`Time::MAX`]
+    /// the path does not return.
     pub absent: Vec<(Time, Time)>,
 }
 
-/// The way of the acknowledgements.
+/// The path of the acknowledgements.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Reverse {
     /// A pure delay.
@@ -99,7 +98,7 @@ pub struct Flow {
     pub index: usize,
     /// Paths, by index, at least one.
     pub paths: Vec<usize>,
-    /// How several paths are used; none: a plain flow over its only path.
+    /// How several paths are used; `None` for a plain flow over a single path.
     pub multipath: Option<Multipath>,
     /// Congestion controller: name or preset, with parameters.
     pub controller: knee_cc::Selection,
@@ -109,36 +108,36 @@ pub struct Flow {
     pub workload: Workload,
     /// When it starts.
     pub start: Time,
-    /// When the application stops sending; none: at the end of the run.
+    /// When the application stops sending; `None` at the end of the run.
     pub stop: Option<Time>,
 }
 
 /// How a connection uses several paths (RFC 8684).
 #[derive(Clone, Debug, PartialEq)]
 pub struct Multipath {
-    /// Chooses the path of each packet: name or preset, with parameters.
+    /// Scheduler that chooses the path of each packet: name or preset, with parameters.
     pub scheduler: knee_registry::Selection,
-    /// What a slower or failed path holds is repeated on a better one when
-    /// nothing new may be sent.
+    /// Whether data on a slower or failed path is repeated on a better one when nothing new may be
+    /// sent.
     pub reinjection: bool,
-    /// Paths that are used only when no other can be: positions in
-    /// [`Flow::paths`], ascending; never all of them.
+    /// Paths that are used only when no other can be: positions in [`Flow::paths`], ascending;
+    /// never all of them.
     pub backup: Vec<usize>,
 }
 
-/// A sentence from a source, made checkable.
+/// A statement from a source, in a form that can be checked.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Claim {
-    /// Short name, such as `A3`; empty when the file gives none.
+    /// Short name, such as `A3`; empty if the file gives none.
     pub id: String,
-    /// The sentence.
+    /// The statement.
     pub says: String,
     /// What is measured.
     pub measure: Measure,
     /// Flow group, one flow of it (`bbr[1]`), all flows (`*`), or link. In a
     /// study: `run/name`, or the name of a model.
     pub of: String,
-    /// The measured value is divided by the same measure of this.
+    /// Second target; the measured value is divided by its value of the same measure.
     pub relative_to: Option<String>,
     /// Lower bound, in the measure's unit.
     pub at_least: Option<f64>,
@@ -148,25 +147,25 @@ pub struct Claim {
     pub from: Option<Time>,
     /// Only samples before this count.
     pub until: Option<Time>,
-    /// Where the sentence stands.
+    /// Where the statement is found.
     pub source: String,
-    /// The figure as the source gives it, for the reader.
+    /// The figure given by the source, for the reader.
     pub source_figure: Option<String>,
-    /// The outcome on record; a run whose outcome differs is news.
+    /// The recorded outcome; a run with another outcome disagrees with the record.
     pub recorded: Outcome,
-    /// The value on record, for `knee reproduce`.
+    /// The recorded value, for `knee reproduce`.
     pub on_record: Option<OnRecord>,
-    /// What comes out instead and why, when the recorded outcome is not
-    /// `Holds`; see [`placeholders`](crate::placeholders).
+    /// Explains what happens instead, if the recorded outcome is not `Holds`; see
+    /// [`placeholders`](crate::placeholders).
     pub finding: Option<String>,
 }
 
-/// The value on record of a claim, in the measure's unit.
+/// The recorded value of a claim, in the measure's unit.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct OnRecord {
-    /// What was measured; infinity: it never came about.
+    /// Measured value; infinite if the event never occurred.
     pub value: f64,
-    /// How far a measured value may be from it.
+    /// Largest allowed difference from it.
     pub drift: f64,
 }
 
@@ -188,19 +187,18 @@ pub enum Outcome {
 pub struct Study {
     /// Title.
     pub name: String,
-    /// Where the claims stand: a citation.
+    /// Where the claims are found: a citation.
     pub source: String,
-    /// What the study is about; empty when the file gives none.
+    /// What the study is about; empty if the file gives none.
     pub summary: String,
-    /// What came of it, with placeholders as in findings and for the tally;
-    /// empty when the file gives none.
+    /// Conclusion, with placeholders as in findings and for the counts of claims; empty if the file
+    /// gives none.
     pub conclusion: String,
     /// Its runs, in the order of the file; at least one run or model.
     pub runs: Vec<StudyRun>,
     /// Its models, in the order of the file.
     pub models: Vec<Model>,
-    /// Claims over its runs and models; those of one run stand in its
-    /// scenario.
+    /// Claims over its runs and models. Claims about a single run are in its scenario.
     pub claims: Vec<Claim>,
 }
 
@@ -209,9 +207,9 @@ pub struct Study {
 pub struct StudyRun {
     /// Name, unique in the study.
     pub name: String,
-    /// The scenario, with what the study sets otherwise.
+    /// The scenario, with the study's changes.
     pub scenario: Scenario,
-    /// The same with the seeds after its own, for the simulator.
+    /// The same scenario with the following seeds, for the simulator.
     pub further_seeds: Vec<Scenario>,
     /// Names of the grounds on which it runs, at least one.
     pub grounds: Vec<String>,
@@ -226,15 +224,15 @@ pub struct Model {
     pub kind: ModelKind,
 }
 
-/// What a model computes.
+/// A kind of model.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum ModelKind {
-    /// Two flows probe in turn for the bandwidth of one link of capacity 1,
-    /// as `knee_cc::model` computes it.
+    /// Two flows take turns probing for the bandwidth of one link of capacity 1, as
+    /// `knee_cc::model` computes it.
     AlternateProbing {
         /// Pacing gain while probing, above 1.
         gain: f64,
-        /// What the two bandwidth filters hold at first, each above 0.
+        /// Initial values of the two bandwidth filters, each above 0.
         start: [f64; 2],
         /// Rounds, at least one.
         rounds: u64,

@@ -1,6 +1,5 @@
-//! `--set key=value`, and what a study's run sets otherwise: values put into
-//! the tree of a scenario before it is read, so that they are checked like
-//! everything else.
+//! `--set key=value`, and the changes of a study's run. The values are put into the tree of a
+//! scenario before it is read, so that they are checked like everything else.
 
 use crate::source::Reading;
 use crate::tree::{self, Entries, Key, Kind, Node, Span};
@@ -9,28 +8,27 @@ use std::str::FromStr;
 
 /// A `--set` argument.
 ///
-/// Keys are written with points: `duration`, `link.NAME.rate`,
-/// `path.NAME.reverse_delay`, `flow.NAME.cc`, `claim.ID.at_most`,
-/// `transport.ack_every`, and deeper, `flow.NAME.cc.drain_to_target`. Values
-/// are TOML, or a string without quotes: `20 Mbit/s`, `bbr`.
+/// Keys are written with dots: `duration`, `link.NAME.rate`, `path.NAME.reverse_delay`,
+/// `flow.NAME.cc`, `claim.ID.at_most`, `transport.ack_every`, and deeper,
+/// `flow.NAME.cc.drain_to_target`. Values are TOML, or a string without quotes: `20 Mbit/s`, `bbr`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Override {
     text: String,
 }
 
 impl Override {
-    /// A key with its value.
+    /// Creates an override from a key and its value.
     pub fn new(key: &str, value: &str) -> Override {
         Override { text: format!("{key}={value}") }
     }
 
-    /// As given: `key=value`.
+    /// Returns the text as given: `key=value`.
     pub fn text(&self) -> &str {
         &self.text
     }
 }
 
-/// A text that is not a key with its value.
+/// A text that is not of the form `key=value`.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("\"{0}\" is not a key with its value: write link.bottleneck.rate=\"20 Mbit/s\"")]
 pub struct OverrideError(pub String);
@@ -46,13 +44,13 @@ impl FromStr for Override {
     }
 }
 
-/// A value for a key.
+/// A new value for a key.
 pub(crate) struct Change {
     pub path: Vec<Key>,
     pub value: Node,
 }
 
-/// What `--set` says, its place being in a text of its own.
+/// Parses a `--set` argument; its places refer to a text of its own.
 pub(crate) fn change(given: &Override, reading: &mut Reading<'_>) -> Change {
     let base = reading.add_text("--set", &given.text);
     let (path, value) = given.text.split_once('=').unwrap_or((&given.text, ""));
@@ -71,8 +69,8 @@ pub(crate) fn change(given: &Override, reading: &mut Reading<'_>) -> Change {
     Change { path: path.split('.').map(part).collect(), value }
 }
 
-/// What a table of settings says: keys with points in them or tables in
-/// tables, down to where the scenario has values.
+/// Collects the changes in a table of settings, whose keys may be dotted or nested down to the
+/// values of the scenario.
 pub(crate) fn changes(entries: &Entries) -> Vec<Change> {
     let mut found = Vec::new();
     for (key, value) in entries {
@@ -93,7 +91,7 @@ fn flatten(path: Vec<Key>, value: &Node, found: &mut Vec<Change>) {
     }
 }
 
-/// How many keys lead to a value of a scenario.
+/// Returns the number of keys that lead to a value of a scenario.
 fn depth(path: &[Key]) -> usize {
     match path.first().map(|key| key.name.as_str()) {
         Some("link" | "path" | "flow" | "claim") => 3,
@@ -106,8 +104,8 @@ fn keys(path: &str, span: Span) -> Vec<Key> {
     path.split('.').map(|part| Key { name: part.trim().to_string(), span }).collect()
 }
 
-/// Puts values into a scenario's document. Names must exist; whether keys
-/// do is found out when the document is read.
+/// Puts values into a scenario's document. Names must exist; unknown keys are reported when the
+/// document is read.
 pub(crate) fn apply(
     document: &mut Node,
     changes: impl IntoIterator<Item = Change>,
@@ -149,8 +147,8 @@ fn put(node: &mut Node, path: &[Key], value: Node, reading: &mut Reading<'_>) {
     put(inner, rest, value, reading);
 }
 
-/// Makes a table of what is given by its name alone, for a parameter to be
-/// put into: "bbr" is { name = "bbr" }, the workload "page" is { page = {} }.
+/// Replaces a name with a table, so that a parameter can be added: "bbr" becomes { name = "bbr" },
+/// the workload "page" becomes { page = {} }.
 fn spell_out(name: &str, node: &mut Node) {
     let Kind::String(word) = &node.kind else { return };
     let (key, inner) = match name {
@@ -162,8 +160,7 @@ fn spell_out(name: &str, node: &mut Node) {
     node.kind = Kind::Table(vec![(Key { name: key, span }, Node { kind: inner, span })]);
 }
 
-/// The table that `head` and `name` lead to: `[head.name]`, or the
-/// `[[head]]` that is called so.
+/// Finds the table `[head.name]`, or the `[[head]]` with this name.
 fn named<'n>(
     document: &'n mut Node,
     head: &Key,
@@ -189,7 +186,7 @@ fn named<'n>(
     None
 }
 
-/// The name of a flow, by default its controller's; the id of a claim.
+/// Returns the name of a flow, by default its controller's, or the id of a claim.
 fn called(node: &Node) -> Option<String> {
     let controller = || {
         let cc = node.get("cc")?;

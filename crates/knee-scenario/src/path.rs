@@ -1,4 +1,4 @@
-//! What paths are like when their queues are empty.
+//! Properties of paths with empty queues.
 
 use crate::check::nominal_rate;
 use crate::model::{Path, Reverse, Scenario};
@@ -6,11 +6,11 @@ use knee_link::{Config, RateModel, Steps};
 use knee_units::{Rate, Time};
 
 impl Scenario {
-    /// Round-trip time over empty queues: of a full segment of the flow with
-    /// the smallest on the path (of the default's, 1500 bytes, if there is
-    /// none) and its ACK, with the time that each link with a constant or
-    /// stepped rate needs to send them. A trace adds none. Where rates or
-    /// delays change, the best that the run holds, so that no RTT is below it.
+    /// Returns the round-trip time over empty queues of a full segment and its ACK, for the flow
+    /// with the smallest segments on the path (1500 bytes, the default, if there is none). It
+    /// includes the serialisation time of each link with a constant or stepped rate; a trace adds
+    /// none. If rates or delays change, the best values of the run are used, so that no RTT is
+    /// below it.
     pub fn base_rtt(&self, path: usize) -> Time {
         let flows = self.flows.iter().filter(|flow| flow.paths.contains(&path));
         let transports = flows.map(|flow| flow.transport);
@@ -18,8 +18,8 @@ impl Scenario {
         self.round_trip(path, &smallest.unwrap_or_default(), (Time::ZERO, self.duration))
     }
 
-    /// The same for the segments of one flow, over the fastest of its paths,
-    /// while the flow may last.
+    /// Returns the same for the segments of one flow, over the fastest of its paths, while the flow
+    /// may last.
     pub fn flow_base_rtt(&self, flow: usize) -> Time {
         let flow = &self.flows[flow];
         let life = (flow.start, self.duration);
@@ -45,12 +45,12 @@ impl Scenario {
         crossing(forward, segment).saturating_add(back)
     }
 
-    /// Propagation delay from sender to receiver at the start of the run.
+    /// Returns the propagation delay from sender to receiver at the start of the run.
     pub fn one_way_delay(&self, path: usize) -> Time {
         self.first_delays(&self.paths[path].forward)
     }
 
-    /// Propagation delay from receiver to sender at the start of the run.
+    /// Returns the propagation delay from receiver to sender at the start of the run.
     pub fn way_back(&self, path: usize) -> Time {
         match &self.paths[path].reverse {
             Reverse::Delay(delay) => *delay,
@@ -63,23 +63,23 @@ impl Scenario {
         sum(delays.map(|first| first.map_or(Time::ZERO, |(_, delay)| *delay)))
     }
 
-    /// The smallest rate of the links from sender to receiver: at the start
-    /// of the run, or the mean of a whole trace; none when no link has a
-    /// rate. A size to plan with: measures integrate what the links allow.
+    /// Returns the smallest rate of the links from sender to receiver, at the start of the run, or
+    /// the mean of a whole trace; `None` if no link has a rate. Use it only for planning: measures
+    /// integrate what the links allow.
     pub fn path_rate(&self, path: usize) -> Option<Rate> {
         let rates = self.paths[path].forward.iter();
         rates.filter_map(|link| nominal_rate(&self.links[*link].config.rate)).min()
     }
 
-    /// Names of a flow's paths: `fibre+cellular`.
+    /// Returns the names of a flow's paths: `fibre+cellular`.
     pub fn flow_path_names(&self, flow: usize) -> String {
         let paths = self.flows[flow].paths.iter();
         paths.map(|path| self.paths[*path].name.as_str()).collect::<Vec<_>>().join("+")
     }
 }
 
-/// The least time that a packet of so many bytes takes over a link within a
-/// span of time: its rate and its delay each at their best.
+/// Returns the shortest time that a packet of `bytes` takes over a link within a span: with the
+/// best rate and the best delay in it.
 fn least_time(config: &Config, bytes: u64, span: (Time, Time)) -> Time {
     let serialisation = match &config.rate {
         RateModel::Unlimited | RateModel::Trace(_) => Time::ZERO,
@@ -93,7 +93,7 @@ fn least_time(config: &Config, bytes: u64, span: (Time, Time)) -> Time {
     delay.unwrap_or(Time::ZERO).saturating_add(serialisation)
 }
 
-/// The steps whose values hold at some time of a span.
+/// Returns the steps that apply at some time within a span.
 fn in_force<T>(steps: &Steps<T>, (begin, end): (Time, Time)) -> impl Iterator<Item = &(Time, T)> {
     let begun = steps.0.partition_point(|(from, _)| *from <= begin).saturating_sub(1);
     steps.0[begun..].iter().take_while(move |(from, _)| *from <= begin.max(end))

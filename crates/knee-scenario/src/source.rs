@@ -1,5 +1,4 @@
-//! Where texts come from, and the book-keeping of what was read and what was
-//! wrong with it.
+//! Sources of texts, and the record of what was read and what is wrong with it.
 
 use crate::algorithms::Algorithms;
 use crate::error::{Errors, Problem, SourceText};
@@ -12,11 +11,11 @@ use std::sync::Arc;
 
 /// Finds the files that a scenario or a study names.
 pub trait Loader {
-    /// The bytes of the file that the scenario calls `name`: a path with `/`
-    /// between its parts, relative to the folder of the first file read.
+    /// Returns the bytes of the file that the scenario calls `name`: a path with `/` between its
+    /// parts, relative to the folder of the first file read.
     ///
     /// # Errors
-    /// Why the file cannot be read, as a part of a sentence.
+    /// Why the file cannot be read, as part of a sentence.
     fn load(&self, name: &str) -> Result<Vec<u8>, String>;
 }
 
@@ -30,27 +29,26 @@ impl Loader for Folder {
     }
 }
 
-/// The bytes of an input file.
+/// Returns the bytes of an input file.
 ///
 /// # Errors
-/// Why it cannot be read, as a part of a sentence.
+/// Why it cannot be read, as part of a sentence.
 pub fn load_file(path: &Path) -> Result<Vec<u8>, String> {
     read_file(path, FILE_BYTES_MAX).map_err(|error| reason(&error))
 }
 
-/// No input is larger: it could only be a mistake.
+/// Largest input file; a larger one is a mistake.
 const FILE_BYTES_MAX: u64 = 256 << 20;
 
-/// Reads a regular file of at most `bytes_max` bytes, a multiple of 1 MiB. A
-/// pipe, which might wait for ever, and a device, which might have no end, are
-/// not opened.
+/// Reads a regular file of at most `bytes_max` bytes, a multiple of 1 MiB. Pipes, which may block
+/// for ever, and devices, which may have no end, are not opened.
 ///
 /// # Errors
-/// That it is no such file, or what the system says.
+/// If it is not a regular file, or the error of the system.
 pub fn read_file(path: &Path, bytes_max: u64) -> io::Result<Vec<u8>> {
     let file = open_file(path)?;
     let mut bytes = Vec::new();
-    // The length that the system names can be wrong: that of /proc is zero.
+    // The length that the system reports can be wrong: for /proc it is zero.
     file.take(bytes_max + 1).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > bytes_max {
         let what = format!("it is larger than {} MiB", bytes_max >> 20);
@@ -62,7 +60,7 @@ pub fn read_file(path: &Path, bytes_max: u64) -> io::Result<Vec<u8>> {
 /// Opens a regular file; see [`read_file`].
 ///
 /// # Errors
-/// That it is no such file, or what the system says.
+/// If it is not a regular file, or the error of the system.
 pub fn open_file(path: &Path) -> io::Result<File> {
     let kind = fs::metadata(path)?.file_type();
     let what = match kind {
@@ -73,7 +71,7 @@ pub fn open_file(path: &Path) -> io::Result<File> {
     Err(io::Error::new(ErrorKind::InvalidInput, what))
 }
 
-/// The same words on every system for what happens often.
+/// Describes frequent errors in the same words on every system.
 fn reason(error: &io::Error) -> String {
     match error.kind() {
         ErrorKind::NotFound => "there is no such file".to_string(),
@@ -93,20 +91,19 @@ impl Loader for Embedded<'_> {
     }
 }
 
-/// Where a text that was read elsewhere comes from.
+/// The origin of a text that was read elsewhere.
 #[derive(Clone, Copy)]
 pub struct Source<'l> {
-    /// Name of the file, for messages; its folder part says where the files
-    /// that it names are looked for.
+    /// Name of the file, for messages; its input files are searched in its folder.
     pub name: &'l str,
-    /// Finds those files.
+    /// Finds the input files.
     pub loader: &'l dyn Loader,
 }
 
-/// What one reading of a scenario or a study gathers.
+/// Everything collected while reading a scenario or a study.
 pub(crate) struct Reading<'l> {
     loader: &'l dyn Loader,
-    /// What may be named.
+    /// Algorithms that may be named.
     pub(crate) algorithms: &'l Algorithms,
     texts: Vec<(usize, SourceText)>,
     problems: Vec<(Span, String, String)>,
@@ -120,33 +117,32 @@ impl<'l> Reading<'l> {
         Reading { loader, algorithms, texts, problems, loaded, grounds: Vec::new() }
     }
 
-    /// Grounds that a study can name beside those of this version.
+    /// Adds grounds that a study can name in addition to those of this version.
     pub(crate) fn with_grounds(mut self, grounds: &[&str]) -> Reading<'l> {
         self.grounds = grounds.iter().map(|name| name.to_string()).collect();
         self
     }
 
-    /// Those grounds.
+    /// Returns those grounds.
     pub(crate) fn grounds(&self) -> &[String] {
         &self.grounds
     }
 
-    /// Takes a text in; gives the place of its first byte. A file that is
-    /// read twice keeps its place, so that its problems are told once.
+    /// Adds a text and returns the place of its first byte. A file that is read twice keeps its
+    /// place, so that its problems are reported once.
     pub(crate) fn add_text(&mut self, name: &str, text: &str) -> usize {
         let same = |(_, known): &&(usize, SourceText)| known.name == name && known.text == text;
         if let Some((base, _)) = self.texts.iter().find(same) {
             return *base;
         }
-        // One byte between two texts, so that the end of one is not the
-        // start of the next.
+        // One byte between two texts, so that the end of one is not the start of the next.
         let base = self.texts.last().map_or(0, |(base, last)| base + last.text.len() + 1);
         self.texts.push((base, SourceText { name: name.to_string(), text: text.to_string() }));
         base
     }
 
-    /// Notes a problem. What a file holds may stand in the words: it is kept
-    /// to one line of a bearable length.
+    /// Reports a problem. The words may quote the file, so they are reduced to one line of limited
+    /// length.
     pub(crate) fn problem(
         &mut self,
         span: Span,
@@ -156,12 +152,12 @@ impl<'l> Reading<'l> {
         self.problems.push((span, one_line(&message.into()), one_line(&help.into())));
     }
 
-    /// How many problems there are so far.
+    /// Returns the number of problems so far.
     pub(crate) fn problem_count(&self) -> usize {
         self.problems.len()
     }
 
-    /// The bytes of a file.
+    /// Returns the bytes of a file.
     pub(crate) fn load(&mut self, name: &str) -> Result<Arc<[u8]>, String> {
         if let Some(bytes) = self.loaded.get(name) {
             return Ok(bytes.clone());
@@ -171,7 +167,7 @@ impl<'l> Reading<'l> {
         Ok(bytes)
     }
 
-    /// The result, if nothing was wrong.
+    /// Returns the result if there were no problems.
     pub(crate) fn finish<T>(mut self, result: Option<T>) -> Result<T, Errors> {
         match result {
             Some(result) if self.problems.is_empty() => Ok(result),
@@ -212,12 +208,12 @@ fn one_line(sentence: &str) -> String {
     line
 }
 
-/// The nearest place at or before `at` where a character begins.
+/// Returns the nearest place at or before `at` where a character begins.
 fn floor_char(text: &str, at: usize) -> usize {
     (0..=at.min(text.len())).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0)
 }
 
-/// `name` as a file in `folder` calls it, seen from where `folder` is.
+/// Joins `folder` and `name`, as written in a file in `folder`; an absolute name stays as it is.
 pub(crate) fn beside(folder: &str, name: &str) -> String {
     if folder.is_empty() || name.starts_with('/') {
         name.to_string()
@@ -226,7 +222,7 @@ pub(crate) fn beside(folder: &str, name: &str) -> String {
     }
 }
 
-/// The folder part of a file's name; empty when it has none.
+/// Returns the folder part of a file's name; empty if it has none.
 pub(crate) fn folder_of(name: &str) -> &str {
     name.rsplit_once('/').map_or("", |(folder, _)| folder)
 }

@@ -1,8 +1,7 @@
-//! A TOML document as a tree in which everything knows its place.
+//! A TOML document as a tree in which every node has its place.
 //!
-//! Places are offsets into all texts of a reading, one after the other, so
-//! that a value from a `--set` argument can stand in the tree of a file and
-//! still say where it came from.
+//! Places are offsets into the concatenation of all texts that are read, so that a value from a
+//! `--set` argument can be part of a file's tree and still refer to its origin.
 
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
@@ -38,7 +37,7 @@ pub(crate) struct Node {
 /// Entries of a table, in the order of the text.
 pub(crate) type Entries = Vec<(Key, Node)>;
 
-/// What a value is.
+/// The kind of a value.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Kind {
     String(String),
@@ -51,7 +50,7 @@ pub(crate) enum Kind {
 }
 
 impl Kind {
-    /// With its article, for a message.
+    /// Returns its noun with the article, for messages.
     pub(crate) fn describe(&self) -> &'static str {
         match self {
             Kind::String(_) => "a string",
@@ -65,7 +64,7 @@ impl Kind {
 }
 
 impl Node {
-    /// A value that stands in no text.
+    /// Creates a value that is not part of a text.
     pub(crate) fn new(kind: Kind) -> Node {
         Node { kind, span: Span::default() }
     }
@@ -81,16 +80,16 @@ impl Node {
     pub(crate) fn as_str(&self) -> Option<&str> {
         if let Kind::String(text) = &self.kind { Some(text) } else { None }
     }
-    /// The value of a key, if this is a table that has it.
+    /// Returns the value of a key, if this is a table that has it.
     pub(crate) fn get(&self, name: &str) -> Option<&Node> {
         self.entries()?.iter().find(|(key, _)| key.name == name).map(|(_, node)| node)
     }
 }
 
-/// A syntax error: its place and what the TOML parser says.
+/// A syntax error: its place and the TOML parser's message.
 pub(crate) type SyntaxError = (Span, String);
 
-/// Reads a TOML document that begins at `base` in the whole of all texts.
+/// Parses a TOML document that begins at `base` in the concatenation of all texts.
 pub(crate) fn parse(text: &str, base: usize) -> Result<Node, Vec<SyntaxError>> {
     let (table, errors) = DeTable::parse_recoverable(text);
     if errors.is_empty() {
@@ -104,7 +103,7 @@ pub(crate) fn parse(text: &str, base: usize) -> Result<Node, Vec<SyntaxError>> {
     Err(errors.iter().map(|error| (place(error), error.message().to_string())).collect())
 }
 
-/// Reads one TOML value; none if the text is not one.
+/// Parses one TOML value; `None` if the text is not one.
 pub(crate) fn parse_value(text: &str, base: usize) -> Option<Node> {
     DeValue::parse(text).ok().map(|value| node(&value, base))
 }
@@ -135,14 +134,13 @@ fn node(value: &Spanned<DeValue<'_>>, base: usize) -> Node {
     Node { kind, span: Span::of(value, base) }
 }
 
-/// An integer; one that no key could hold becomes a float and is refused as
-/// such.
+/// Parses an integer. One too large for any key becomes a float, which is then refused.
 fn integer(digits: &str, radix: u32) -> Kind {
     i128::from_str_radix(digits, radix).map_or(Kind::Float(f64::INFINITY), Kind::Integer)
 }
 
-/// Writes a document: tables of the first level, and tables within them,
-/// get a header; what is deeper stands in one line.
+/// Writes a document. Tables of the first level, and tables within them, get a header; deeper
+/// values are written inline.
 pub(crate) fn print(document: &Entries) -> String {
     let mut text = String::new();
     for (key, value) in document.iter().filter(|(_, value)| !has_header(value)) {
@@ -188,7 +186,7 @@ fn line(text: &mut String, key: &Key, value: &Node) {
     text.push_str(&format!("{} = {}\n", bare(&key.name), inline(value)));
 }
 
-/// A key, quoted if it must be.
+/// Writes a key, quoted if necessary.
 fn bare(name: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
     if !name.is_empty() && name.chars().all(plain) { name.to_string() } else { quoted(name) }
@@ -198,7 +196,7 @@ fn quoted(text: &str) -> String {
     toml::Value::String(text.to_string()).to_string()
 }
 
-/// A value in one line, or a string in several if it has line breaks.
+/// Writes a value in one line, or a string with line breaks in several.
 fn inline(value: &Node) -> String {
     match &value.kind {
         Kind::String(text) => quoted(text),

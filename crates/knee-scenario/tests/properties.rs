@@ -1,5 +1,5 @@
-//! On scenarios nobody wrote: what is right resolves to itself, what is
-//! wrong is told, nothing panics.
+//! Tests with generated scenarios: a valid one resolves to itself, an invalid one is reported, and
+//! nothing panics.
 
 mod common;
 
@@ -7,7 +7,7 @@ use common::{FILES, FULL, assert_resolves_to_itself, read, with_files};
 use knee_scenario::{Embedded, Errors, Override, load_study};
 use proptest::prelude::*;
 
-/// A key that may be left out.
+/// An optional key.
 fn maybe(key: &'static str, value: impl Strategy<Value = String>) -> impl Strategy<Value = String> {
     proptest::option::of(value).prop_map(move |value| match value {
         Some(value) => format!("{key} = {value}\n"),
@@ -125,7 +125,7 @@ fn workload() -> impl Strategy<Value = String> {
     ]
 }
 
-/// Over one of two paths, or over both.
+/// A flow over one of two paths, or over both.
 fn route() -> impl Strategy<Value = String> {
     let schedulers = ["\"sctc\"", "\"dems\"", "{ name = \"ecf\", beta = 0.5 }", "\"round-robin\""];
     let several = (
@@ -190,7 +190,7 @@ prop_compose! {
     }
 }
 
-/// Every place is in its text, every problem says something.
+/// Asserts that every place lies in its text and every problem has a message.
 fn assert_told(errors: &Errors) {
     assert!(!errors.problems.is_empty());
     for problem in &errors.problems {
@@ -201,7 +201,7 @@ fn assert_told(errors: &Errors) {
     assert!(!errors.to_string().is_empty());
 }
 
-/// Tokens that make a text nearly right.
+/// Tokens that make a text nearly valid.
 fn token() -> impl Strategy<Value = String> {
     let tokens = [
         "\"",

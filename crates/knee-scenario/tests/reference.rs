@@ -1,5 +1,5 @@
-//! docs/scenario.md: its tables come from the schema and from what the reader
-//! fills in, its examples use every key.
+//! Tests docs/scenario.md: its tables come from the schema and from the reader's defaults, and its
+//! examples use every key.
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -15,13 +15,13 @@ const ROOT: &str = "a scenario";
 /// Values of a key, by the table that declares it and the key.
 type Uses = BTreeMap<(String, String), BTreeSet<String>>;
 
-/// A block of the page: what follows its fence, and its text.
+/// Returns the blocks of the page: the text after the fence, and the contents.
 fn blocks(page: &str) -> Vec<(&str, &str)> {
     let fenced = page.split("\n```").skip(1).step_by(2);
     fenced.map(|block| block.split_once('\n').unwrap()).collect()
 }
 
-/// A table of the file: its keys, each with its schema.
+/// Returns the keys of a table, each with its schema.
 fn keys(schema: &Value) -> Map<String, Value> {
     let branches = ["anyOf", "oneOf"].into_iter().filter_map(|key| schema[key].as_array());
     let mut found = schema["properties"].as_object().cloned().unwrap_or_default();
@@ -39,9 +39,9 @@ fn keys(schema: &Value) -> Map<String, Value> {
 
 struct Reference {
     schema: Value,
-    /// Defaults: what the reader fills in where an example leaves a key out.
+    /// Defaults that the reader fills in where an example leaves a key out.
     filled: Uses,
-    /// Headings of the tables on the page, as anchors.
+    /// Anchors of the tables' headings on the page.
     anchors: BTreeMap<String, String>,
 }
 
@@ -50,7 +50,7 @@ impl Reference {
         if name == ROOT { &self.schema } else { &self.schema["$defs"][name] }
     }
 
-    /// Names of all tables of the file.
+    /// Returns the names of all tables of the file.
     fn tables(&self) -> BTreeSet<String> {
         let named = self.schema["$defs"].as_object().unwrap().keys().map(String::as_str);
         named
@@ -60,8 +60,7 @@ impl Reference {
             .collect()
     }
 
-    /// Keys of a table; those that a flow has from the transport are listed
-    /// there.
+    /// Returns the keys of a table. Keys that a flow shares with the transport are listed there.
     fn own_keys(&self, table: &str) -> Map<String, Value> {
         let mut own = keys(self.definition(table));
         if table == "FlowFile" {
@@ -71,7 +70,7 @@ impl Reference {
         own
     }
 
-    /// Notes the keys that a value uses, and theirs.
+    /// Collects the keys that a value uses, recursively.
     fn visit(&self, name: &str, schema: &Value, value: &Value, uses: &mut Uses) {
         if let Some(reference) = schema["$ref"].as_str() {
             let name = reference.rsplit('/').next().unwrap();
@@ -102,7 +101,7 @@ impl Reference {
         uses
     }
 
-    /// What a key takes, in words.
+    /// Describes the values of a key.
     fn kind(&self, schema: &Value) -> String {
         if let Some(reference) = schema["$ref"].as_str() {
             let name = reference.rsplit('/').next().unwrap();
@@ -145,8 +144,8 @@ impl Reference {
         }
     }
 
-    /// The default of a key: the reader's value where it is always the same, else
-    /// what the declaration says; and the declaration without it.
+    /// Returns the default of a key and the description without it. The default is the reader's
+    /// value if it is always the same, otherwise that of the declaration.
     fn default_of(&self, table: &str, key: &str, declared: &Value) -> (String, String) {
         let text = declared["description"].as_str();
         let text = text.or(self.definition(table)["description"].as_str()).unwrap_or_default();
@@ -176,7 +175,7 @@ impl Reference {
         (default, meaning)
     }
 
-    /// The table of the page for a table of the file.
+    /// Returns the page's table for a table of the file.
     fn rows(&self, table: &str) -> String {
         let mut text =
             "| key | value | default | meaning |\n| --- | --- | --- | --- |\n".to_string();
@@ -196,7 +195,7 @@ impl Reference {
         text
     }
 
-    /// Rows for the words that a key takes, each with its meaning.
+    /// Returns rows for the words that a key takes, each with its meaning.
     fn words(&self, schema: &Value, key: &str, words: &mut BTreeMap<String, String>) {
         if let Some(reference) = schema["$ref"].as_str() {
             let name = reference.rsplit('/').next().unwrap();
@@ -217,7 +216,7 @@ impl Reference {
     }
 }
 
-/// What a heading is linked as.
+/// Returns the anchor of a heading.
 fn anchor(heading: &str) -> String {
     heading.to_lowercase().replace(' ', "-")
 }
@@ -244,7 +243,7 @@ fn reference(page: &str) -> (Reference, Uses) {
         let scenario = parse(text, &source, &[]).unwrap_or_else(|e| panic!("{e}\n{text}"));
         let written = reference.uses(text);
         for (key, values) in reference.uses(&scenario.resolved) {
-            // One that it has elsewhere may be written there in other words.
+            // A key that the example gives elsewhere may be written in other words.
             if !written.contains_key(&key) {
                 reference.filled.entry(key).or_default().extend(values);
             }
@@ -260,8 +259,7 @@ fn path() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../docs/scenario.md")
 }
 
-/// `KNEE_WRITE_SCHEMAS=1 cargo test -p knee-scenario --test reference` writes
-/// the tables anew.
+/// `KNEE_WRITE_SCHEMAS=1 cargo test -p knee-scenario --test reference` rewrites the tables.
 #[test]
 fn the_reference_is_current() {
     let kept = std::fs::read_to_string(path()).unwrap();
@@ -283,7 +281,7 @@ fn the_reference_is_current() {
     assert!(kept == page, "docs/scenario.md is out of date: set KNEE_WRITE_SCHEMAS=1, run again");
 }
 
-/// No key is without an example.
+/// Every key has an example.
 #[test]
 fn every_key_has_an_example() {
     let (reference, used) = reference(&std::fs::read_to_string(path()).unwrap());
@@ -298,8 +296,7 @@ fn every_key_has_an_example() {
     assert!(missing.is_empty(), "without an example in docs/scenario.md: {missing:?}");
 }
 
-/// A default that a declaration gives as a value is the one that the reader
-/// fills in.
+/// A default that a declaration gives as a value is the reader's.
 #[test]
 fn declared_defaults_are_the_readers() {
     let (reference, _) = reference(&std::fs::read_to_string(path()).unwrap());
@@ -308,7 +305,7 @@ fn declared_defaults_are_the_readers() {
         let declared = keys(reference.definition(table));
         let text = declared[key]["description"].as_str().unwrap_or_default().replace('\n', " ");
         let Some((_, words)) = text.split_once("Default: ") else { continue };
-        // Words such as "the scenario's", and values that depend on others.
+        // Skips words such as "the scenario's", and values that depend on others.
         let is_value = words.starts_with(|c: char| c.is_ascii_digit() || c == '"')
             || ["true", "false"].iter().any(|word| words.starts_with(word));
         if !is_value || key == "buffer" && table == "LinkFile" || key == "ladder" {

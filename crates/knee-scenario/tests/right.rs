@@ -1,4 +1,4 @@
-//! What right scenarios mean, against numbers worked out by hand.
+//! Tests valid scenarios against numbers calculated by hand.
 
 mod common;
 
@@ -40,8 +40,8 @@ fn buffer_of(scenario: &Scenario) -> Buffer {
     scenario.links[0].config.buffer
 }
 
-/// A window of one BDP is as long as a buffer of one, in segments: 10 Mbit/s x
-/// (20 + 40) ms = 75 kB = 50 x 1500 B.
+/// A window of one BDP equals a buffer of one BDP, in segments: 10 Mbit/s x (20 + 40) ms = 75 kB =
+/// 50 x 1500 B.
 #[test]
 fn a_window_in_bdp_becomes_packets() {
     let window = |cc: &str| {
@@ -57,17 +57,17 @@ fn a_window_in_bdp_becomes_packets() {
 
 #[test]
 fn one_bdp_is_rate_times_smallest_propagation() {
-    // 8 x 10 Mbit/s x (20 + 40) ms = 8 x 75 kB; the long path is longer.
+    // 8 x 10 Mbit/s x (20 + 40) ms = 8 x 75 kB; the other path is longer.
     assert_eq!(buffer_of(&changed("\n", "\n")), Buffer::Bytes(600_000));
-    // When the other path is the shorter: 10 Mbit/s x (10 + 20 + 100) ms.
+    // If the other path is the shorter: 10 Mbit/s x (10 + 20 + 100) ms.
     let long = changed("reverse_delay = \"40 ms\"", "reverse_delay = \"200 ms\"");
     assert_eq!(buffer_of(&long), Buffer::Bytes(8 * 162_500));
-    // Nothing said: one BDP.
+    // The default is one BDP.
     assert_eq!(buffer_of(&changed("buffer = \"8 BDP\"\n", "")), Buffer::Bytes(75_000));
-    // A trace counts with its mean: 4500 B in 9 ms = 500 B/ms, times 60 ms.
+    // A trace counts by its mean: 4500 B in 9 ms = 500 B/ms, times 60 ms.
     let trace = changed("\"10 Mbit/s\"", "{ trace = \"lte.down\" }");
     assert_eq!(buffer_of(&trace), Buffer::Bytes(8 * 30_000));
-    // Steps count with the first.
+    // Steps count by the first.
     let steps = "[{ at = \"0 s\", rate = \"1 Mbit/s\" }, { at = \"1 s\", rate = \"9 Mbit/s\" }]";
     assert_eq!(buffer_of(&changed("\"10 Mbit/s\"", steps)), Buffer::Bytes(60_000));
     assert_eq!(buffer_of(&changed("8 BDP", "200 packets")), Buffer::Packets(200));
@@ -115,8 +115,8 @@ fn start_jitter_is_uniform_and_comes_from_the_seed() {
     assert_eq!(first, starts(1));
     assert_ne!(first, starts(2));
     assert!(first.iter().all(|start| (0.0..=10.0).contains(start)));
-    // The mean of 4000 uniform numbers in 0..10 is 5 with a standard
-    // deviation of 10 / sqrt(12 * 4000) = 0.046; four of them are rare.
+    // The mean of 4000 uniform numbers in 0..10 is 5 with a standard deviation of 10 / sqrt(12 *
+    // 4000) = 0.046; a deviation of four of them is rare.
     let mean = first.iter().sum::<f64>() / 4000.0;
     assert!((mean - 5.0).abs() < 0.19, "{mean}");
     let below = first.iter().filter(|start| **start < 1.0).count();
@@ -251,7 +251,7 @@ fn every_key_of_paths_and_workloads_arrives() {
     assert_eq!(replayed.workload, Workload::Mix(mix));
 }
 
-/// Wi-Fi with 5 ms there and back, LTE with 30 ms, and a slow reserve.
+/// Wi-Fi with a delay of 5 ms each way, LTE with 30 ms, and a slow backup.
 const TWO_LINKS: &str = r#"
 duration = "10 s"
 [link.wifi]
@@ -282,7 +282,7 @@ fn segments_over_several_paths_have_room_for_the_option() {
         let size = |flow: &Flow| (flow.transport.mss, flow.transport.header);
         [size(&scenario.flows[0]), size(&scenario.flows[1])]
     };
-    // 1500 bytes in all, 20 of them the data sequence signal.
+    // 1500 bytes in total, 20 of them the data sequence signal.
     assert_eq!(sizes(TWO_LINKS), [(1448, 52), (1428, 72)]);
     let all = TWO_LINKS.replace("[link.wifi]", "[transport]\nmss = \"1000 B\"\n[link.wifi]");
     assert_eq!(sizes(&all), [(1000, 52), (1000, 72)]);
@@ -306,8 +306,8 @@ fn receive_windows_of_several_paths_tune_themselves() {
     assert_eq!(windows(&all), [ReceiveWindow::Fixed(1 << 20); 2]);
 }
 
-/// Who conceals losses has 6 MiB, whatever the transport has; who is honest beside it has
-/// what the transport has. Written out it is read the same way.
+/// A receiver that conceals losses has 6 MiB, whatever the transport's window; an honest one in the
+/// same scenario has the transport's. Reading the resolved scenario gives the same.
 #[test]
 fn only_who_conceals_losses_has_a_window_of_its_own() {
     let all = "[transport]\nreceiver = { conceal_loss = true }\n[link.wifi]";
@@ -336,7 +336,7 @@ fn workloads_have_defaults() {
         scenario.flows[1].workload.clone()
     };
     let Workload::Page(page) = workload("\"page\"") else { panic!("a page") };
-    // The page of which the specification of workloads speaks.
+    // The page described in the specification of workloads.
     assert_eq!(page.objects.len(), 53);
     assert_eq!(page.http, Http::Version1 { connections: 6 });
     let Workload::Dash(dash) = workload("\"dash\"") else { panic!("a video") };
@@ -376,7 +376,7 @@ fn overrides_reach_into_what_is_named_by_a_word() {
 #[test]
 fn resolved_scenarios_read_back() {
     let scenario = read(FULL);
-    // Two files with one name are told apart.
+    // Two files with the same name get different names.
     let names: Vec<&str> = scenario.files.iter().map(|file| file.name.as_str()).collect();
     let expected = ["page.csv", "access.csv", "lte.down", "lost.txt", "2-lte.down"];
     assert_eq!(names, expected.map(|name| format!("inputs/{name}")));
@@ -398,7 +398,7 @@ fn overrides_are_read_like_the_file() {
         set("transport.quick_acks=0"),
         set("path.short.reverse_delay=\"60 ms\""),
     ];
-    // The second override of cc finds the flow by its controller's new name.
+    // The second override of cc finds the flow by the new name of its controller.
     let overrides = [&overrides[..3], &overrides[4..], &overrides[3..4]].concat();
     let overrides = [overrides, vec![set("flow.bbr.cc.drain_to_target=true")]].concat();
     let scenario = with_files(DUMBBELL, FILES, &overrides).unwrap();
@@ -501,8 +501,7 @@ fn a_study_reads_from_a_program_and_from_a_folder() {
     assert!(knee_scenario::Loader::load(&Folder(folder.clone()), "scenarios").is_err());
 }
 
-/// Three seeds are the run's own and the two that follow it; more than a
-/// hundred are refused.
+/// Three seeds are the run's own and the two after it; more than a hundred are refused.
 #[test]
 fn a_run_of_a_study_has_several_seeds() {
     let study = |seeds: &str| {
@@ -528,8 +527,8 @@ fn a_run_of_a_study_has_several_seeds() {
     }
 }
 
-/// The offset of a trace: given, drawn from seed and name, or none; a drawn
-/// one stays in the resolved scenario as it was written.
+/// The offset of a trace is given, drawn from seed and name, or absent; a drawn one stays in the
+/// resolved scenario as written.
 #[test]
 fn a_trace_begins_at_its_offset() {
     let offset = |text: &str| {

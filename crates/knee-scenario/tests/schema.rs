@@ -1,4 +1,4 @@
-//! The JSON Schema says the same as the reader.
+//! The JSON Schema agrees with the reader.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 mod common;
@@ -66,7 +66,7 @@ fn wrong_scenarios_do_not() {
     }
 }
 
-/// Names of all properties in a schema.
+/// Collects the names of all properties in a schema.
 fn properties(schema: &Value, names: &mut BTreeSet<String>) {
     match schema {
         Value::Object(object) => {
@@ -80,7 +80,7 @@ fn properties(schema: &Value, names: &mut BTreeSet<String>) {
     }
 }
 
-/// Names of all keys in a document; names that a person chooses come along.
+/// Collects the names of all keys in a document, including names that a user chooses.
 fn keys(document: &Value, names: &mut BTreeSet<String>) {
     match document {
         Value::Object(object) => {
@@ -92,8 +92,8 @@ fn keys(document: &Value, names: &mut BTreeSet<String>) {
     }
 }
 
-/// The reader accepts the full scenario, so each key of the schema is one of
-/// the reader's; `right_scenarios_fit_the_schema` is the other half.
+/// The reader accepts the full scenario, so each key of the schema is known to the reader;
+/// `right_scenarios_fit_the_schema` tests the other direction.
 #[test]
 fn the_schema_has_no_key_that_the_full_scenario_lacks() {
     let (mut known, mut used) = (BTreeSet::new(), BTreeSet::new());

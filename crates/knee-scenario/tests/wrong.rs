@@ -1,11 +1,10 @@
-//! Wrong scenarios and studies, each with all that a person is told about
-//! it: place, what is wrong, what to write. The snapshots are read by people
-//! before they are accepted.
+//! Invalid scenarios and studies, each with the complete report: place, what is wrong, what to
+//! write. Snapshots are reviewed before they are accepted.
 
 use knee_scenario::{Embedded, Errors, Override, Source, load_study, parse};
 use std::fmt::Write;
 
-/// A right scenario; each case replaces one part of it.
+/// A valid scenario; each case replaces one part of it.
 const RIGHT: &str = r#"duration = "60 s"
 seed = 1
 
@@ -44,7 +43,7 @@ const FILES: &[(&str, &[u8])] = &[
     ("broken-log.csv", b"time,bytes\n12:00,700\n12:01\n"),
 ];
 
-/// What is wrong, what is replaced, and by what.
+/// Name of the case, what is replaced, and by what.
 const CASES: &[(&str, &str, &str)] = &[
     ("no TOML", "seed = 1", "seed = "),
     ("a string that does not end", "\"10 Mbit/s\"", "\"10 Mbit/s"),
@@ -314,7 +313,7 @@ const CASES: &[(&str, &str, &str)] = &[
     ),
 ];
 
-/// A right flow over two of three paths, with a page, a video and a mix.
+/// A valid flow over two of three paths, with a page, a video and a mix.
 const SEVERAL: &str = r#"duration = "60 s"
 
 [link.air]

@@ -1,4 +1,4 @@
-//! The bounds of claims, in the unit of what is measured.
+//! The bounds of claims, in the unit of the measure.
 
 use crate::file::{BoundFile, ClaimFile};
 use crate::measure::{Measure, Unit};
@@ -12,7 +12,7 @@ use std::str::FromStr;
 /// Lower and upper bound.
 pub(super) type Bounds = (Option<f64>, Option<f64>);
 
-/// The bounds in the measure's unit, or as a ratio.
+/// Returns the bounds in the measure's unit, or as a ratio.
 pub(super) fn bounds(
     file: &ClaimFile,
     span: Span,
@@ -51,13 +51,13 @@ pub(super) fn bounds(
     }
 }
 
-/// Of the claim's values: a ratio has none.
+/// Returns the unit of the claim's values; a ratio has none.
 fn unit(file: &ClaimFile, measure: &Measure) -> Unit {
     let relative = !matches!(file.relative_to, Optional::Absent) && !measure.compares();
     if relative { Unit::Number } else { measure.unit() }
 }
 
-/// The value on record with the drift allowed, in the measure's unit.
+/// Returns the recorded value with the allowed drift, in the measure's unit.
 pub(super) fn on_record(
     file: &ClaimFile,
     measure: &Measure,
@@ -112,8 +112,8 @@ fn between(list: &At<Vec<At<BoundFile>>>, unit: Unit, reading: &mut Reading<'_>)
     ascending(bounds, list.span, reading)
 }
 
-/// A value and what it may differ by: in its own unit or, unless that is
-/// percent anyway, in percent of the value.
+/// Returns the bounds around a value. The distance is in the value's own unit or, unless the value
+/// is itself in percent, in percent of the value.
 fn around(
     value: &At<BoundFile>,
     within: &Optional<BoundFile>,
@@ -138,7 +138,7 @@ fn around(
     (Some(middle - distance), Some(middle + distance))
 }
 
-/// A bound in its unit's own number: bit/s, seconds, part of one.
+/// Converts a bound to a number in its unit: bit/s, seconds, or a fraction.
 fn quantity(at: &At<BoundFile>, unit: Unit, reading: &mut Reading<'_>) -> Option<f64> {
     let text = match (&at.value, unit) {
         (BoundFile::Number(number), Unit::Number) if *number >= 0.0 => return Some(*number),
@@ -150,7 +150,7 @@ fn quantity(at: &At<BoundFile>, unit: Unit, reading: &mut Reading<'_>) -> Option
         Unit::Seconds => parse(&text, Time::as_secs_f64),
         Unit::Bytes => parse(&text, |bytes: Bytes| bytes.get() as f64),
         Unit::Fraction => parse(&text, Fraction::get),
-        // "98 %" says 0.98 as well as a bare number does.
+        // "98 %" is accepted for 0.98.
         Unit::Number => text.parse::<Fraction>().map(Fraction::get).map_err(|_| {
             let message = format!("a number without a unit is wanted, this is \"{text}\"");
             (message, "write it without quotes, such as 0.98".to_string())

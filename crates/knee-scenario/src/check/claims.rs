@@ -1,4 +1,4 @@
-//! Claims: what they measure, of what, and within which bounds.
+//! Claims: the measure, its target and its bounds.
 
 use super::bounds::{bounds, on_record};
 use super::measures;
@@ -12,23 +12,24 @@ use knee_registry::did_you_mean;
 use knee_units::Time;
 use std::collections::BTreeSet;
 
-/// What a claim can be about.
+/// Names that a claim can refer to.
 #[derive(Default)]
 pub(super) struct Names {
-    /// Names with what they stand for and how many flows there are.
+    /// Names, each with what it refers to and the number of flows.
     pub known: Vec<(String, Subject, u64)>,
     /// Names of paths.
     pub paths: Vec<String>,
-    /// Something that has a name is broken: an unknown name proves nothing.
+    /// Whether something with a name is broken, so that an unknown name is no evidence of a
+    /// mistake.
     pub incomplete: bool,
-    /// The longest run.
+    /// Duration of the longest run.
     pub duration: Time,
-    /// In a study: there is no "all flows".
+    /// Whether this is a study, which has no "all flows".
     pub study: bool,
 }
 
 impl Names {
-    /// Names of flow groups and links; notes those that are both.
+    /// Collects the names of flow groups and links; reports names that are both.
     pub(super) fn of_scenario(
         file: &ScenarioFile,
         duration: Time,
@@ -53,7 +54,7 @@ impl Names {
         names
     }
 
-    /// Takes over the names of one run of a study.
+    /// Adds the names of one run of a study.
     pub(super) fn add_run(&mut self, run: &str, scenario: &Scenario) {
         let mut add = |name: &str, subject, count| {
             self.known.push((format!("{run}/{name}"), subject, count));
@@ -72,7 +73,7 @@ impl Names {
         self.duration = self.duration.max(scenario.duration);
     }
 
-    /// What a name stands for, or what is wrong and what to write instead.
+    /// Returns what a name refers to, or what is wrong and what to write instead.
     fn find(&self, name: &str) -> Result<Subject, (String, String)> {
         if name == "*" && !self.study {
             return Ok(Subject::Flows);
@@ -127,11 +128,11 @@ pub(super) fn check(
     claims
 }
 
-/// Placeholders of a conclusion for how many claims there are, or which.
+/// Placeholders of a conclusion for the number or the ids of claims.
 const TALLY: [&str; 7] =
     ["claims", "holds", "fails", "uncertain", "untested", "holding", "failing"];
 
-/// The conclusion of a study; notes placeholders that stand for nothing.
+/// Returns the conclusion of a study; reports unknown placeholders.
 pub(super) fn conclusion(
     entry: &Optional<String>,
     claims: &List<ClaimFile>,
@@ -152,9 +153,8 @@ pub(super) fn conclusion(
     text.value.clone()
 }
 
-/// The words in braces of a finding, each with its braces: `{value}` stands
-/// for the value of the claim itself, any other for that of the claim with
-/// this id.
+/// Returns the words in braces of a finding, including the braces: `{value}` stands for the value
+/// of the claim itself, any other word for the value of the claim with this id.
 pub fn placeholders(finding: &str) -> impl Iterator<Item = &str> {
     finding.match_indices('{').filter_map(|(from, _)| {
         let to = finding[from..].find('}')?;
@@ -229,7 +229,7 @@ fn subject(
     Some(of)
 }
 
-/// Notes a name that is unknown, or of which the measure cannot be taken.
+/// Reports a name that is unknown or to which the measure does not apply.
 fn fits(
     name: &str,
     span: Span,

@@ -1,4 +1,4 @@
-//! Flows: groups expanded, starts drawn, controllers checked.
+//! Flows: expands groups, draws start times, checks controllers.
 
 use super::inputs::Inputs;
 use super::paths::Way;
@@ -18,15 +18,15 @@ use knee_units::Time;
 use knee_workload::Workload;
 use std::collections::BTreeSet;
 
-/// What flows begin with that say nothing of their transport.
+/// Transport settings of flows that do not give their own.
 pub(super) struct Transports {
-    /// Over one path.
+    /// For flows over one path.
     pub single: Config,
-    /// Over several.
+    /// For flows over several paths.
     pub several: Config,
 }
 
-/// What groups of flows are checked against.
+/// Data against which groups of flows are checked.
 pub(super) struct Context<'p> {
     pub ways: &'p [Way],
     pub duration: Time,
@@ -34,7 +34,7 @@ pub(super) struct Context<'p> {
     pub transport: Transports,
 }
 
-/// What all groups share.
+/// Values that all groups share.
 struct Common<'p> {
     context: Context<'p>,
     start_jitter: Time,
@@ -66,7 +66,7 @@ pub(super) fn check(
     flows
 }
 
-/// The group's name: unlike every other's, by default its controller's.
+/// Checks the group's name, by default its controller's; it must be unique.
 fn name(flow: &mut FlowFile, span: Span, known: &mut BTreeSet<String>, reading: &mut Reading<'_>) {
     let place = flow.name.span().unwrap_or(span);
     let controller = flow.cc.get().map(|cc| cc.name.value.clone());
@@ -90,7 +90,7 @@ fn name(flow: &mut FlowFile, span: Span, known: &mut BTreeSet<String>, reading: 
     known.insert(name);
 }
 
-/// How many flows; none of them when the scenario has too many.
+/// Returns the number of flows; zero if the scenario has too many.
 fn count(flow: &mut FlowFile, total: &mut u64, reading: &mut Reading<'_>) -> u64 {
     in_range(&flow.count, "the number of flows", Whole(1), Whole(FLOWS_MAX), reading);
     let span = flow.count.span().unwrap_or_default();
@@ -168,8 +168,8 @@ fn transport(flow: &mut FlowFile, bases: &Transports, reading: &mut Reading<'_>)
     config
 }
 
-/// A receiver that lies does not deliver all that it acknowledges, which only bulk
-/// can do without.
+/// Checks a misbehaving receiver. It does not deliver everything that it acknowledges, so only bulk
+/// works with it.
 fn check_liar(span: Span, several: bool, workload: Option<&Workload>, reading: &mut Reading<'_>) {
     if several {
         let message = "a receiver that lies has one path";
@@ -181,8 +181,8 @@ fn check_liar(span: Span, several: bool, workload: Option<&Workload>, reading: &
     }
 }
 
-/// Reads the files that a controller's parameters name: parameters with their
-/// texts. None when one cannot be read.
+/// Reads the files that a controller's parameters name. Returns the parameters with the files'
+/// contents; `None` if one cannot be read.
 fn files(
     cc: &mut ControllerFile,
     inputs: &mut Inputs<'_>,
@@ -208,8 +208,8 @@ fn files(
     Some(texts)
 }
 
-/// What a registry knows, with parameters that it takes; those that name files
-/// have the texts of these.
+/// Checks a selection from a registry and its parameters. Parameters that name files hold the
+/// files' contents.
 pub(super) fn selection<C: Choice>(
     file: &SelectionFile<C>,
     files: Vec<(String, Value)>,
@@ -229,7 +229,7 @@ pub(super) fn selection<C: Choice>(
     None
 }
 
-/// When each flow of a group starts.
+/// Returns the start time of each flow of a group.
 fn starts(
     flow: &mut FlowFile,
     group: &Group,

@@ -1,4 +1,4 @@
-//! Files that a scenario names: traces, loss records, pages and access logs.
+//! Input files of a scenario: traces, loss records, pages and access logs.
 
 use crate::model::InputFile;
 use crate::read::At;
@@ -7,11 +7,11 @@ use knee_link::Trace;
 use knee_workload::{AccessLog, LogChoice, Mix, PageObject};
 use std::sync::Arc;
 
-/// Folder of the files that a resolved scenario names, beside it. Of its own,
-/// so that none of them can have the name of a file that a run writes.
+/// Folder of a resolved scenario's input files, beside the scenario. A folder of their own keeps
+/// their names from colliding with files that a run writes.
 pub const INPUTS: &str = "inputs";
 
-/// What was read, each file once, and what flows share.
+/// The input files, each read once, and the processes that flows share.
 pub(crate) struct Inputs<'f> {
     folder: &'f str,
     pub files: Vec<InputFile>,
@@ -24,7 +24,7 @@ impl<'f> Inputs<'f> {
         Inputs { folder, files: Vec::new(), processes: Vec::new() }
     }
 
-    /// Notes a mix that differs from another one of the same process.
+    /// Reports a mix that differs from another one of the same process.
     pub(crate) fn share(&mut self, process: &At<String>, mix: &Mix, reading: &mut Reading<'_>) {
         match self.processes.iter().find(|(name, _)| *name == process.value) {
             None => self.processes.push((process.value.clone(), mix.clone())),
@@ -37,7 +37,7 @@ impl<'f> Inputs<'f> {
         }
     }
 
-    /// Reads a trace; gives it with its name in the resolved scenario.
+    /// Reads a trace, named as in the resolved scenario.
     pub(crate) fn trace(
         &mut self,
         written: &At<String>,
@@ -80,7 +80,7 @@ impl<'f> Inputs<'f> {
         read.map_err(|error| broken("page", written, &error.to_string(), reading)).ok()
     }
 
-    /// Reads a text that a parameter names.
+    /// Reads a text file that a parameter names.
     pub(crate) fn file(
         &mut self,
         written: &At<String>,
@@ -90,7 +90,7 @@ impl<'f> Inputs<'f> {
         self.text(written, what, reading).map(|(_, text)| text)
     }
 
-    /// Reads the lines of an access log that are chosen.
+    /// Reads the chosen lines of an access log.
     pub(crate) fn log(
         &mut self,
         written: &At<String>,
@@ -111,7 +111,7 @@ impl<'f> Inputs<'f> {
         log.choose(choice).map_err(wrong).ok()
     }
 
-    /// The name of a file in the resolved scenario, and its text.
+    /// Returns the name of a file in the resolved scenario, and its text.
     fn text(
         &mut self,
         written: &At<String>,
@@ -144,7 +144,7 @@ impl<'f> Inputs<'f> {
         }
     }
 
-    /// Notes a file; gives its name below [`INPUTS`], unlike every other's.
+    /// Adds a file; returns its name below [`INPUTS`], which is unique.
     fn add(&mut self, written: &str, bytes: Arc<[u8]>) -> String {
         if let Some(known) = self.files.iter().find(|file| file.written == written) {
             return known.name.clone();
@@ -161,15 +161,14 @@ impl<'f> Inputs<'f> {
         name
     }
 
-    /// The name of a file in the resolved scenario.
+    /// Returns the name of a file in the resolved scenario.
     pub(crate) fn resolved(&self, written: &str) -> String {
         let known = self.files.iter().find(|file| file.written == written);
         known.map_or_else(|| written.to_string(), |file| file.name.clone())
     }
 }
 
-/// Notes a broken file. The reader's sentence says what is wrong, then what
-/// to write.
+/// Reports a broken file. `error` states what is wrong, then what to write.
 fn broken(what: &str, written: &At<String>, error: &str, reading: &mut Reading<'_>) {
     let (problem, advice) = error.split_once("; ").unwrap_or((error, "correct the file"));
     let message = format!("{what} \"{}\" is broken: {problem}", written.value);

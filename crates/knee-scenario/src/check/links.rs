@@ -24,7 +24,7 @@ const RATE_MAX: Rate = Rate::from_bits_per_second(10_000_000_000_000);
 const DELAY_MAX: Time = Time::from_secs(600);
 const STEPS_MAX: usize = 100_000;
 
-/// IP bytes of the largest segment.
+/// Sizes of the largest segments, IP bytes.
 pub(super) struct Segments<'s> {
     pub default: u64,
     pub on_path: &'s [u64],
@@ -70,7 +70,7 @@ pub(super) fn check(
     checked
 }
 
-/// None: something is wrong with it. `draw`: the seed and the link's name.
+/// Returns `None` if the rate is invalid. `draw` is the seed and the link's name.
 fn rate(
     entry: &mut Optional<RateFile>,
     draw: (u64, &str),
@@ -112,7 +112,7 @@ fn rate(
     }
 }
 
-/// Where in a trace the run begins; none: not in it.
+/// Returns the offset in a trace at which the run begins; `None` if it is outside the trace.
 fn offset(
     entry: &Optional<OffsetFile>,
     trace: &Trace,
@@ -135,8 +135,8 @@ fn offset(
     }
 }
 
-/// The rate by which a buffer in BDP is measured: that of the start, or the
-/// mean of a trace; none without a rate.
+/// Returns the rate by which a buffer in BDP is measured: the rate at the start, or the mean of a
+/// trace; `None` without a rate.
 pub(crate) fn nominal_rate(rate: &RateModel) -> Option<Rate> {
     match rate {
         RateModel::Unlimited => None,
@@ -146,7 +146,8 @@ pub(crate) fn nominal_rate(rate: &RateModel) -> Option<Rate> {
     }
 }
 
-/// Each opportunity lets 1500 bytes leave; the whole takes until its last.
+/// Returns the mean rate: each opportunity lets 1500 bytes leave, and the trace lasts until its
+/// last opportunity.
 fn mean_rate(trace: &Trace) -> Rate {
     let period = trace.opportunities_ms.last().copied().unwrap_or(0);
     let bytes = trace.opportunities_ms.len() as u64 * 1500;
@@ -180,7 +181,7 @@ fn delay(file: &mut LinkFile, reading: &mut Reading<'_>) -> Delay {
 
 fn jitter(file: &JitterFile, reading: &mut Reading<'_>) -> Jitter {
     let amount = amount(&file.amount.0, reading);
-    // Where the amount is no more than the least, what is late has no range.
+    // The smallest addition must not exceed the smallest amount.
     let smallest = amount.0.iter().map(|(_, amount)| *amount).min().unwrap_or_default();
     let mut least = file.at_least.get().copied().unwrap_or_default();
     if !in_range(&file.at_least, "the smallest addition", Time::ZERO, smallest, reading) {
@@ -195,7 +196,7 @@ fn jitter(file: &JitterFile, reading: &mut Reading<'_>) -> Jitter {
     }
 }
 
-/// Largest random addition to the delay.
+/// Returns the largest random addition to the delay.
 fn amount(entry: &Optional<AmountFile>, reading: &mut Reading<'_>) -> Steps<Time> {
     let none = Steps(vec![(Time::ZERO, Time::ZERO)]);
     match entry.at() {
@@ -217,7 +218,7 @@ fn amount(entry: &Optional<AmountFile>, reading: &mut Reading<'_>) -> Steps<Time
     }
 }
 
-/// Steps in time: the first at zero, ascending.
+/// Checks steps in time: ascending, the first at zero.
 pub(super) fn steps<T>(
     span: Span,
     list: Vec<(At<Time>, T)>,
@@ -245,13 +246,13 @@ pub(super) fn steps<T>(
 fn policer(entry: &Optional<PolicerFile>, mtu: u64, reading: &mut Reading<'_>) -> Option<Policer> {
     let file = entry.get()?;
     in_range(&file.rate.0, "the policer's rate", RATE_MIN, RATE_MAX, reading);
-    // A bucket that holds less than a packet lets none through.
+    // A bucket smaller than a packet lets nothing through.
     let smallest = Bytes::new(mtu);
     in_range(&file.burst.0, "the policer's burst", smallest, queue::BYTES_MAX, reading);
     Some(Policer { rate: *file.rate.get()?, burst: file.burst.get()?.get() })
 }
 
-/// Outages in the order of time.
+/// Returns the outages in order of time.
 fn down(list: &List<DownFile>, reading: &mut Reading<'_>) -> Vec<(Time, Time)> {
     let mut spans: Vec<(At<Time>, Time)> = Vec::new();
     for file in list.0.iter().filter_map(Optional::get) {
@@ -264,7 +265,7 @@ fn down(list: &List<DownFile>, reading: &mut Reading<'_>) -> Vec<(Time, Time)> {
     apart(spans, "outage", reading)
 }
 
-/// Holds in the order of time.
+/// Returns the holds in order of time.
 fn hold(list: &List<HoldFile>, reading: &mut Reading<'_>) -> Vec<(Time, Time)> {
     let mut spans: Vec<(At<Time>, Time)> = Vec::new();
     for file in list.0.iter().filter_map(Optional::get) {
@@ -276,7 +277,7 @@ fn hold(list: &List<HoldFile>, reading: &mut Reading<'_>) -> Vec<(Time, Time)> {
     apart(spans, "hold", reading)
 }
 
-/// Spans in the order of time; notes those that overlap.
+/// Sorts spans by time; reports those that overlap.
 pub(super) fn apart(
     mut spans: Vec<(At<Time>, Time)>,
     noun: &str,
@@ -295,7 +296,7 @@ pub(super) fn apart(
     spans.into_iter().map(|(from, until)| (from.value, until)).collect()
 }
 
-/// Notes an end that is not after its start.
+/// Reports an end that is not after its start.
 pub(super) fn ordered<T: PartialOrd + Display>(
     from: T,
     until: &At<T>,

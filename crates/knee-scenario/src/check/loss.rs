@@ -10,7 +10,7 @@ use crate::tree::Span;
 use knee_link::Loss;
 use knee_units::{Fraction, Time};
 
-/// Notes a probability above one.
+/// Reports a probability above one.
 pub(super) fn probability(
     entry: &Optional<Fraction>,
     what: &str,
@@ -20,7 +20,7 @@ pub(super) fn probability(
     entry.get().map_or(0.0, |part| part.get())
 }
 
-/// What is lost, constant or in steps.
+/// Returns the loss model, constant or in steps.
 pub(super) fn loss(
     entry: &mut Optional<LossFile>,
     inputs: &mut Inputs<'_>,
@@ -46,7 +46,7 @@ pub(super) fn loss(
     }
 }
 
-/// None: something is wrong with it.
+/// Returns `None` if the step is invalid.
 fn step(
     file: &mut LossStepFile,
     inputs: &mut Inputs<'_>,

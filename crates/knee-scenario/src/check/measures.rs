@@ -1,4 +1,4 @@
-//! What claims measure: the name, and the parameters that it takes.
+//! The measures of claims: the name, and the parameters that it takes.
 
 use super::claims::Names;
 use super::in_range;
@@ -9,7 +9,7 @@ use crate::source::Reading;
 use knee_registry::did_you_mean;
 use knee_units::{Fraction, Time};
 
-/// A ladder has no more qualities.
+/// Largest quality number of a ladder.
 const QUALITY_MAX: u64 = 99;
 
 pub(super) fn check(file: &ClaimFile, names: &Names, reading: &mut Reading<'_>) -> Option<Measure> {
@@ -69,7 +69,7 @@ impl Parameters for Given<'_> {
     }
 }
 
-/// Notes a path that there is not.
+/// Reports a path that does not exist.
 fn path(file: &ClaimFile, names: &Names, reading: &mut Reading<'_>) {
     let Some(At { value, span }) = file.path.at() else { return };
     if !names.incomplete && !names.paths.contains(value) {
@@ -78,7 +78,7 @@ fn path(file: &ClaimFile, names: &Names, reading: &mut Reading<'_>) {
     }
 }
 
-/// Notes sizes that nothing has.
+/// Reports an empty size range.
 fn sizes(file: &ClaimFile, reading: &mut Reading<'_>) {
     let at_least = file.size_at_least.get().copied().unwrap_or_default();
     if let Some(below) = file.size_below.at()
@@ -89,7 +89,7 @@ fn sizes(file: &ClaimFile, reading: &mut Reading<'_>) {
     }
 }
 
-/// Notes parameters that the measure needs and lacks, or does not take.
+/// Reports parameters that the measure needs but lacks, or does not take.
 fn parameters(file: &ClaimFile, name: &At<String>, declared: &Declared, reading: &mut Reading<'_>) {
     let given = [
         ("band", "\"25 %\"", file.band.span(), file.band.is_broken()),

@@ -1,6 +1,6 @@
-//! From what a file says to a scenario: every value possible, every name
-//! known. Each check notes its problems and goes on, so that a person sees
-//! all of them at once; what it returns after a problem is thrown away.
+//! Turns a file into a scenario in which every value is possible and every name known. Each check
+//! reports its problems and continues, so that a user sees all of them at once; what it returns
+//! after a problem is discarded.
 
 mod bounds;
 mod claims;
@@ -34,12 +34,12 @@ use std::fmt::Display;
 
 const DURATION_MIN: Time = Time::from_millis(1);
 const DURATION_MAX: Time = Time::from_secs(4 * 3600);
-/// Links, paths, groups of flows, claims, runs of a study: of each at most.
+/// Largest number each of links, paths, groups of flows, claims, and runs of a study.
 const ENTRIES_MAX: usize = 10_000;
 const SAMPLE_INTERVAL_MIN: Time = Time::from_micros(100);
 
-/// Checks a scenario. `name` is that of its file; `folder` is where the
-/// files that it names are looked for.
+/// Checks a scenario. `name` is the name of its file; `folder` is where its input files are
+/// searched.
 pub(crate) fn scenario(
     mut file: ScenarioFile,
     name: &str,
@@ -88,8 +88,8 @@ pub(crate) fn scenario(
     }
 }
 
-/// IP bytes of the largest segment on each path, at least the default's: what
-/// flows elsewhere send is no concern of a link.
+/// Returns the IP bytes of the largest segment on each path, at least the default's. Flows on other
+/// paths do not matter to a link.
 fn largest_segments(flows: &[Flow], paths: usize, default: u64) -> Vec<u64> {
     let mut largest = vec![default; paths];
     for flow in flows {
@@ -108,19 +108,19 @@ fn duration(entry: &Required<Time>, reading: &mut Reading<'_>) -> Time {
     in_range(&entry.0, "the duration", DURATION_MIN, DURATION_MAX, reading);
     match entry.get() {
         Some(duration) if *duration >= DURATION_MIN => *duration,
-        // Already noted; nothing else is compared with a wrong duration.
+        // Already reported; nothing else is compared with an invalid duration.
         _ => DURATION_MAX,
     }
 }
 
-/// A file's name without folder and ending.
+/// Returns a file's name without its folder and extension.
 fn stem(name: &str) -> &str {
     let name = name.rsplit_once('/').map_or(name, |(_, last)| last);
     name.strip_suffix(".toml").unwrap_or(name)
 }
 
-/// Notes a value outside its range, and says whether it is in it; a range
-/// that is empty because its end is wrong refuses nothing.
+/// Reports a value outside its range, and returns whether it is inside. A range that is empty
+/// because its end is invalid accepts everything.
 pub(crate) fn in_range<T: PartialOrd + Display>(
     entry: &Optional<T>,
     what: &str,
@@ -142,8 +142,8 @@ pub(crate) fn in_range<T: PartialOrd + Display>(
     (min..=max).contains(value)
 }
 
-/// Notes links, paths, groups of flows … of which there are more than can be
-/// meant: each is compared with the others.
+/// Reports implausibly many links, paths, groups of flows and so on: each is compared with all
+/// others.
 fn few_enough(document: &Node, reading: &mut Reading<'_>) -> bool {
     let before = reading.problem_count();
     for (key, value) in document.entries().into_iter().flatten() {
@@ -164,7 +164,7 @@ fn few_enough(document: &Node, reading: &mut Reading<'_>) -> bool {
     reading.problem_count() == before
 }
 
-/// Parses a text; notes what is no TOML.
+/// Parses a text; reports what is not TOML.
 pub(crate) fn parse_document(name: &str, text: &str, reading: &mut Reading<'_>) -> Option<Node> {
     let base = reading.add_text(name, text);
     match tree::parse(text, base) {
@@ -185,8 +185,8 @@ pub(crate) fn parse_document(name: &str, text: &str, reading: &mut Reading<'_>) 
 
 const NAME_CHARACTERS_MAX: usize = 64;
 
-/// Notes a name that could not be told from what claims and `--set` write
-/// around it: `run/flow[1]`, `link.name.rate`.
+/// Reports a name that contains characters with a meaning in claims and `--set`: `run/flow[1]`,
+/// `link.name.rate`.
 fn check_name(name: &str, span: Span, reading: &mut Reading<'_>) {
     let special = |c: char| is_hidden(c) || "/[].=*\"'".contains(c);
     if name.is_empty() || name.trim() != name {
@@ -204,7 +204,7 @@ fn check_name(name: &str, span: Span, reading: &mut Reading<'_>) {
     }
 }
 
-/// Notes a title with what changes how others are shown.
+/// Reports a title with characters that change how other text is displayed.
 fn check_title(title: &Optional<String>, reading: &mut Reading<'_>) {
     let Some(At { value, span }) = title.at() else { return };
     if let Some(c) = value.chars().find(|c| is_hidden(*c)) {
@@ -213,7 +213,7 @@ fn check_title(title: &Optional<String>, reading: &mut Reading<'_>) {
     }
 }
 
-/// Names as positions in `known`: none of them unknown, none twice.
+/// Converts names to positions in `known`; reports unknown and repeated names.
 fn positions(
     list: &[At<String>],
     known: &[&str],
@@ -237,7 +237,7 @@ fn positions(
     (found.len() == list.len()).then_some(found)
 }
 
-/// The names of tables.
+/// Returns the names of tables.
 fn names<T>(named: &Named<T>) -> Vec<&str> {
     named.0.iter().map(|(name, _)| name.value.as_str()).collect()
 }

@@ -1,4 +1,4 @@
-//! Over which paths a flow leads, and how it uses several.
+//! The paths of a flow, and how it uses several.
 
 use super::flows::selection;
 use super::paths::Way;
@@ -12,7 +12,7 @@ use crate::tree::Span;
 use knee_registry::did_you_mean;
 use knee_sched::{PATHS_MAX, check_paths_of};
 
-/// Paths by index, and how several are used; none: something is wrong.
+/// Returns the paths by index, and how several are used; `None` if something is invalid.
 pub(super) fn check(
     flow: &mut FlowFile,
     span: Span,
@@ -34,7 +34,7 @@ pub(super) fn check(
     }
 }
 
-/// Notes what only a flow with `paths` has.
+/// Reports keys that only a flow with `paths` has.
 fn refuse_multipath_keys(flow: &FlowFile, reading: &mut Reading<'_>) {
     let keys = [
         ("scheduler", flow.scheduler.span()),
@@ -98,7 +98,7 @@ fn several(
     let paths = positions(&list.value, &names(ways), "path", unknown, reading);
     let scheduler = scheduler(flow, list, reading);
     let reinjection = flow.reinjection.fill(true);
-    // Whether a name could be a backup's is known once the paths are.
+    // Backup names can only be checked once the paths are known.
     let backup = paths.as_ref().and_then(|_| backup(flow, list, reading));
     let multipath = Multipath { scheduler: scheduler?, reinjection, backup: backup? };
     Some((paths?, Some(multipath)))
@@ -120,7 +120,7 @@ fn scheduler(
     (!broken).then_some(chosen)
 }
 
-/// Backup paths as positions in `list`, ascending.
+/// Returns the backup paths as positions in `list`, ascending.
 fn backup(
     flow: &mut FlowFile,
     list: &At<Vec<At<String>>>,

@@ -9,18 +9,18 @@ use knee_units::Time;
 
 const REVERSE_DELAY_MAX: Time = Time::from_secs(600);
 
-/// A path as far as it is right.
+/// A path, as far as it is valid.
 pub(super) struct Way {
     pub name: String,
-    /// None: something is wrong with it.
+    /// `None` if the path is invalid.
     pub path: Option<Path>,
-    /// Round-trip propagation time at the start, without queues and
-    /// serialisation; none if a delay is wrong.
+    /// Round-trip propagation time at the start, without queues and serialisation; `None` if a
+    /// delay is invalid.
     pub propagation: Option<Time>,
 }
 
 impl Way {
-    /// Whether the path leads over a link, forward or back.
+    /// Returns whether the path uses the link, forward or back.
     pub(super) fn leads_over(&self, link: usize) -> bool {
         let Some(path) = &self.path else { return false };
         let back = match &path.reverse {
@@ -93,7 +93,7 @@ fn reverse(
     }
 }
 
-/// Names of links as indices: known, at least one, none twice.
+/// Converts names of links to indices: known, at least one, none twice.
 fn resolve(
     list: &At<Vec<At<String>>>,
     links: &Named<LinkFile>,
@@ -107,7 +107,7 @@ fn resolve(
     positions(&list.value, &names(links), "link", unknown, reading)
 }
 
-/// Absences in the order of time.
+/// Returns the absences in order of time.
 fn absent(list: &List<AbsentFile>, reading: &mut Reading<'_>) -> Vec<(Time, Time)> {
     let mut spans = Vec::new();
     for file in list.0.iter().filter_map(Optional::get) {
@@ -123,7 +123,7 @@ fn absent(list: &List<AbsentFile>, reading: &mut Reading<'_>) -> Vec<(Time, Time
 }
 
 fn propagation(path: &Path, links: &Named<LinkFile>) -> Option<Time> {
-    // Delays are bounded only by a later check: they may be absurd here.
+    // Delays are limited only by a later check, so they may be absurd here.
     let over = |indices: &[usize]| {
         let mut delays = indices.iter().map(|index| first_delay(&links.0[*index].1));
         delays.try_fold(Time::ZERO, |sum, delay| Some(sum.saturating_add(delay?)))
@@ -135,7 +135,7 @@ fn propagation(path: &Path, links: &Named<LinkFile>) -> Option<Time> {
     Some(over(&path.forward)?.saturating_add(back?))
 }
 
-/// The delay of a link at the start.
+/// Returns the delay of a link at the start.
 fn first_delay(link: &Optional<LinkFile>) -> Option<Time> {
     match &link.get()?.delay {
         Optional::Absent => Some(Time::ZERO),

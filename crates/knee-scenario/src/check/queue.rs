@@ -1,4 +1,4 @@
-//! Queues: how much they hold and who decides about dropping and marking.
+//! Queues: their size, and the AQM that drops and marks.
 
 use super::links::nominal_rate;
 use super::paths::Way;
@@ -10,20 +10,20 @@ use knee_link::{Aqm, AqmEntry, Buffer, Device, Marks, RateModel, aqms};
 use knee_registry::Settings;
 use knee_units::{BufferSize, Bytes, Rate, Time};
 
-/// A terabyte in a queue is a slip of the pen.
+/// Largest queue: a terabyte is a typing error.
 pub(super) const BYTES_MAX: Bytes = Bytes::new(1_000_000_000_000);
 const PACKETS_MAX: u64 = 1_000_000_000;
-/// A queue of which nothing is said holds this many segments at least.
+/// Smallest default size of a queue, in segments.
 const DEFAULT_SEGMENTS_MIN: u64 = 10;
 
-/// What a queue's size is measured by.
+/// Data by which a queue's size is measured.
 pub(super) struct Place<'p> {
     pub name: &'p At<String>,
-    /// The paths over the link.
+    /// The paths that use the link.
     pub over: &'p [&'p Way],
-    /// No path is broken: `over` has them all.
+    /// Whether no path is broken, so that `over` is complete.
     pub complete: bool,
-    /// None: something is wrong with it.
+    /// `None` if the rate is invalid.
     pub rate: Option<&'p RateModel>,
     /// IP bytes of the largest segment.
     pub mtu: u64,
@@ -59,7 +59,7 @@ pub(super) fn check(
     (buffer.unwrap_or(Buffer::Unlimited), aqm)
 }
 
-/// A link without a rate has no queue.
+/// Reports queue settings of a link without a rate, which has no queue.
 fn refuse_queue(file: &LinkFile, reading: &mut Reading<'_>) {
     let keys = [
         ("buffer", file.buffer.span()),
@@ -75,7 +75,7 @@ fn refuse_queue(file: &LinkFile, reading: &mut Reading<'_>) {
     }
 }
 
-/// Bytes in so many bandwidth-delay products.
+/// Converts bandwidth-delay products to bytes.
 fn in_bdp(
     times: f64,
     given: Option<Span>,
@@ -112,7 +112,7 @@ fn in_bdp(
     Some(bytes.round() as u64)
 }
 
-/// Notes a queue that holds no packet, or an absurd number.
+/// Reports a queue that holds no packet, or an absurd number.
 fn possible(
     buffer: Buffer,
     size: BufferSize,
@@ -172,7 +172,7 @@ fn aqm(
             reading.problem(*span, error.problem, error.advice);
         }
     }
-    // The buffer is wrong, and nothing that depends on it.
+    // Without a valid buffer, nothing that depends on it can be checked.
     let Some(buffer) = buffer else { return Aqm::DropTail };
     let place = knee_link::Place { buffer, mtu: place.mtu, ecn };
     let aqm = (build.make)(&mut settings, &place).unwrap_or_else(|error| {
@@ -188,10 +188,10 @@ fn aqm(
     aqm
 }
 
-/// The device queue below the AQM.
+/// Returns the device queue below the AQM.
 pub(super) fn device(file: &LinkFile, aqm: &Aqm, reading: &mut Reading<'_>) -> Option<Device> {
     let At { value, span } = file.device.at()?;
-    // A link without a rate is refused, and an AQM that is wrong.
+    // A missing rate or an invalid AQM is reported elsewhere.
     if !file.aqm.is_given() && file.rate.at().is_none() || file.aqm.is_broken() {
         return None;
     }
@@ -219,7 +219,7 @@ pub(super) fn device(file: &LinkFile, aqm: &Aqm, reading: &mut Reading<'_>) -> O
     Some(device)
 }
 
-/// Whether the AQM marks.
+/// Returns whether the AQM marks.
 fn ecn(entry: &mut Optional<bool>, marks: Marks, name: &str, reading: &mut Reading<'_>) -> bool {
     match (entry.at(), marks) {
         (Some(At { value: true, span }), Marks::Never) => {

@@ -10,12 +10,12 @@ use crate::read::{At, Value, key};
 use crate::source::{Reading, beside, folder_of};
 use crate::tree::{Key, Kind, Node, Span};
 
-/// Where a run is made whose study does not say.
+/// Default ground of a run.
 const DEFAULT_GROUND: &str = "sim";
-/// Each is a whole run.
+/// Largest number of seeds: each is a whole run.
 const SEEDS_MAX: u64 = 100;
 
-/// Checks a study. `folder`: where the files that it names are looked for.
+/// Checks a study. `folder` is where the files that it names are searched.
 pub(crate) fn study(mut file: StudyFile, folder: &str, reading: &mut Reading<'_>) -> Study {
     let mut names = Names { study: true, ..Names::default() };
     let mut taken: Vec<String> = Vec::new();
@@ -27,7 +27,7 @@ pub(crate) fn study(mut file: StudyFile, folder: &str, reading: &mut Reading<'_>
             names.add_run(&run.name, &run.scenario);
             runs.push(run);
         }
-        // A run with a problem lacks names: an unknown one proves nothing.
+        // A run with a problem lacks names, so an unknown name is no evidence of a mistake.
         names.incomplete |= entry.is_broken() || reading.problem_count() > before;
     }
     let mut models = Vec::new();
@@ -57,7 +57,7 @@ pub(crate) fn study(mut file: StudyFile, folder: &str, reading: &mut Reading<'_>
     }
 }
 
-/// Notes a name that a run or model of the study already has.
+/// Reports a name that another run or model of the study has.
 fn unique(name: &At<String>, taken: &mut Vec<String>, reading: &mut Reading<'_>) {
     check_name(&name.value, name.span, reading);
     if taken.contains(&name.value) {
@@ -84,7 +84,7 @@ fn run(
     let few = in_range(&file.seeds, "the number of seeds", 1, SEEDS_MAX, reading);
     let before = reading.problem_count();
     let scenario = scenario_of(file, folder, file.seed.at().map(seed), reading)?;
-    // What is wrong with the first is wrong with all.
+    // A problem of the first seed is a problem of all.
     let seeds = match few && reading.problem_count() == before {
         true => file.seeds.get().copied().unwrap_or(1),
         false => 1,
@@ -98,7 +98,7 @@ fn run(
     Some(StudyRun { name: name.value.clone(), scenario, further_seeds, grounds })
 }
 
-/// The run's scenario, with the seed that the study gives.
+/// Returns the run's scenario, with the study's seed.
 fn scenario_of(
     file: &RunFile,
     folder: &str,

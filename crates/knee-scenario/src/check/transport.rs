@@ -11,18 +11,17 @@ use knee_cc::RecoveryPeriod;
 use knee_transport::{AckFrequency, Acks, Config, Lies, Pacing, ReceiveWindow, Sampler};
 use knee_units::{Bytes, Time};
 
-/// An IPv4 packet is no larger.
+/// Largest IPv4 packet, bytes.
 pub(super) const PACKET_BYTES_MAX: u64 = 65_535;
-/// The largest window that the window scale option can tell (RFC 7323,
-/// section 2.3).
+/// Largest window that the window scale option can express (RFC 7323, section 2.3).
 const WINDOW_BYTES_MAX: u64 = 1 << 30;
 
-/// Multipath TCP's option on each segment and ACK: kind, length and flags,
-/// data ACK, data sequence number and subflow sequence number of four bytes
-/// each, data length and checksum of two each (RFC 8684, section 3.3).
+/// Size of Multipath TCP's option on each segment and ACK: kind, length and flags; data ACK, data
+/// sequence number and subflow sequence number of four bytes each; data length and checksum of two
+/// bytes each (RFC 8684, section 3.3).
 const DATA_SEQUENCE_SIGNAL: u32 = 20;
 
-/// What flows over several paths begin with; `base` is `given` checked.
+/// Returns the defaults of flows over several paths; `base` is `given` after checking.
 pub(super) fn several(given: &TransportFile, base: Config) -> Config {
     let window = given.receive_window.is_given();
     Config {
@@ -33,7 +32,7 @@ pub(super) fn several(given: &TransportFile, base: Config) -> Config {
     }
 }
 
-/// `base` with what `file` says, for flows over `several` paths or over one.
+/// Applies `file` to `base`, for flows over `several` paths or over one.
 pub(super) fn check(
     file: &TransportFile,
     base: Config,
@@ -83,8 +82,8 @@ pub(super) fn check(
     config
 }
 
-/// Gives the receiver of a flow a buffer if it conceals losses, Linux's largest: no
-/// sender has another bound then, and what it sends would double with each round trip.
+/// Gives a receiver that conceals losses Linux's largest buffer: nothing else would limit the
+/// sender, and the data in flight would double with each round trip.
 pub(super) fn bound(config: &mut Config, file: &TransportFile, reading: &mut Reading<'_>) {
     if !config.lies.conceals() || config.receive_window != ReceiveWindow::Unlimited {
         return;
@@ -171,7 +170,7 @@ fn lies(file: &ReceiverFile) -> Lies {
     }
 }
 
-/// As it is written out; an honest one is not.
+/// Writes a receiver's misbehaviour; an honest receiver is not written.
 fn write_lies(lies: Lies) -> Optional<ReceiverFile> {
     if lies.is_honest() {
         return Optional::Absent;
@@ -207,8 +206,7 @@ fn recovery(word: RecoveryWord) -> Option<RecoveryPeriod> {
     }
 }
 
-/// Writes out what flows over several paths do not take from the scenario's
-/// transport.
+/// Writes the settings that flows over several paths do not take from the scenario's transport.
 pub(super) fn fill_several(file: &mut TransportFile, config: &Config) {
     file.mss.fill(Bytes::new(u64::from(config.mss)));
     file.header.fill(Bytes::new(u64::from(config.header)));
@@ -223,7 +221,7 @@ fn write_window(window: ReceiveWindow) -> WindowFile {
     }
 }
 
-/// Every setting written out.
+/// Writes every setting.
 pub(super) fn write(config: &Config) -> TransportFile {
     let bytes = |n: u32| Optional::new(Bytes::new(u64::from(n)));
     TransportFile {

@@ -1,4 +1,4 @@
-//! Windows in BDP become packets: a controller does not know its path.
+//! Converts windows in BDP to packets, because a controller does not know its path.
 
 use super::links::nominal_rate;
 use super::paths::Way;
@@ -10,16 +10,15 @@ use crate::source::Reading;
 use knee_registry::Value;
 use knee_units::{BufferSize, Time};
 
-/// What a path is measured by.
+/// Data by which a path's BDP is measured.
 pub(super) struct Measured<'m> {
     pub ways: &'m [Way],
     pub links: &'m [Link],
 }
 
-/// Puts packets in place of each window in BDP, in the flows and in the file.
-/// One BDP is the smallest rate of the links from sender to receiver (at the
-/// start, or the mean of a trace) by the RTT of the path over empty queues,
-/// as of a buffer; in segments of the flow, at least one.
+/// Replaces each window in BDP with packets, in the flows and in the file. One BDP is the smallest
+/// rate of the links from sender to receiver (at the start, or the mean of a trace) times the RTT
+/// of the path over empty queues, as for a buffer; in segments of the flow, at least one.
 pub(super) fn in_packets(
     list: &mut List<FlowFile>,
     flows: &mut [Flow],
@@ -66,7 +65,7 @@ fn of_group(
     }
 }
 
-/// So many BDP of the flow's path, or why they are not known.
+/// Converts BDP of the flow's path to packets, or returns why the BDP is not known.
 fn packets(times: f64, flow: &Flow, measured: &Measured<'_>) -> Result<u64, &'static str> {
     let [path] = flow.paths[..] else { return Err("the flow takes several paths") };
     let way = &measured.ways[path];

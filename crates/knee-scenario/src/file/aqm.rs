@@ -1,4 +1,4 @@
-//! AQMs: a name, alone or with parameters, as `knee-link`'s registry has them.
+//! AQMs, by name alone or with parameters, as registered in `knee-link`.
 
 use crate::read::{At, Value, key, refuse_unknown, word};
 use crate::source::Reading;
@@ -10,8 +10,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde_json::{Map, json};
 use std::borrow::Cow;
 
-/// Who decides about dropping and marking, with the parameters that are
-/// given, each of the kind that it is declared as.
+/// The AQM of a queue with the given parameters, each of its declared kind.
 #[derive(Clone, Debug)]
 pub(crate) struct AqmFile {
     pub entry: &'static AqmEntry,
@@ -28,12 +27,12 @@ impl PartialEq for AqmFile {
 }
 
 impl AqmFile {
-    /// One of which nothing else is said.
+    /// An AQM without parameters.
     pub(crate) fn plain(entry: &'static AqmEntry) -> AqmFile {
         AqmFile { entry, parameters: Vec::new() }
     }
 
-    /// Where a parameter is given.
+    /// Returns the place where a parameter is given.
     pub(crate) fn span_of(&self, name: &str) -> Option<Span> {
         self.parameters.iter().find(|(known, _)| known.name == name).map(|(_, at)| at.span)
     }
@@ -55,7 +54,7 @@ impl Value for AqmFile {
         let mut parameters = Vec::new();
         for (key, node) in entries.iter().filter(|(key, _)| key.name != "name") {
             let own = entry.and_then(|entry| declared(entry, &key.name));
-            // One of another AQM is read too, for what is wrong with its value.
+            // Another AQM's parameter is read too, to report an invalid value.
             let known = own
                 .or_else(|| knee_link::aqms().iter().find_map(|entry| declared(entry, &key.name)));
             let Some(known) = known else { continue };
@@ -79,7 +78,7 @@ impl Value for AqmFile {
     }
 }
 
-/// Keys of the tables of all AQMs, each once.
+/// Returns the keys of the tables of all AQMs, each once.
 fn keys() -> Vec<&'static str> {
     let mut keys = vec!["name"];
     for parameter in knee_link::aqms().iter().flat_map(|entry| entry.parameters) {
@@ -100,7 +99,7 @@ fn declared(entry: &'static AqmEntry, name: &str) -> Option<&'static Parameter> 
     entry.parameters.iter().find(|parameter| parameter.name == name)
 }
 
-/// Notes a parameter that belongs to another AQM.
+/// Reports a parameter that belongs to another AQM.
 fn refuse_foreign(entry: &AqmEntry, key: &Key, node: &Node, reading: &mut Reading<'_>) {
     let own: Vec<&str> = entry.parameters.iter().map(|parameter| parameter.name).collect();
     let help = match own.as_slice() {
@@ -110,7 +109,7 @@ fn refuse_foreign(entry: &AqmEntry, key: &Key, node: &Node, reading: &mut Readin
     reading.problem(node.span, format!("{} has no parameter {}", entry.name, key.name), help);
 }
 
-/// A value of the parameter's kind, in its usual writing.
+/// Reads a value of the parameter's kind in its usual notation.
 fn read_parameter(
     parameter: &Parameter,
     node: &Node,
@@ -157,7 +156,7 @@ impl JsonSchema for AqmFile {
     }
 }
 
-/// The names, in the schema.
+/// Schema of the names.
 struct AqmName;
 
 impl JsonSchema for AqmName {
@@ -172,7 +171,7 @@ impl JsonSchema for AqmName {
     }
 }
 
-/// A table with parameters, in the schema.
+/// Schema of a table with parameters.
 struct AqmTable;
 
 impl JsonSchema for AqmTable {
@@ -199,7 +198,7 @@ impl JsonSchema for AqmTable {
     }
 }
 
-/// A parameter that one or more AQMs have.
+/// Returns the schema of a parameter that one or more AQMs have.
 fn property(declared: &[(&str, &Parameter)], generator: &mut SchemaGenerator) -> serde_json::Value {
     let mut meanings: Vec<(String, Vec<&str>)> = Vec::new();
     for (name, parameter) in declared {
@@ -237,8 +236,7 @@ fn property(declared: &[(&str, &Parameter)], generator: &mut SchemaGenerator) ->
 mod tests {
     use super::*;
 
-    /// One key means one kind of value, whichever AQM has it: what the schema
-    /// says of a key holds for all of them.
+    /// A key has the same kind of value in every AQM, so that its schema holds for all of them.
     #[test]
     fn a_key_has_one_kind() {
         for key in keys() {

@@ -77,7 +77,7 @@ table! {
     }
 }
 
-/// What a claim can name, from the table of measures.
+/// Returns the schema of a measure's name, from the table of measures.
 fn measure_names(_: &mut SchemaGenerator) -> Schema {
     json_schema!({ "type": "string", "enum": Measure::names() })
 }

@@ -5,7 +5,7 @@ use crate::read::{At, Optional, Required, Whole, table};
 use crate::workload::WorkloadFile;
 use knee_units::Time;
 
-/// Flows of all groups together.
+/// Largest number of flows of all groups together.
 pub(crate) const FLOWS_MAX: u64 = 100_000;
 
 table! {

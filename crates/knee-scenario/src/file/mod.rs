@@ -1,6 +1,5 @@
-//! The files as they are written: every table, its keys, their types and
-//! meaning, declared once for reader, writer and JSON Schema. Whether the
-//! values make sense together is checked elsewhere.
+//! The file formats: every table, with its keys, their types and their meaning, is declared once
+//! for reader, writer and JSON Schema. Whether the values make sense together is checked elsewhere.
 
 mod aqm;
 mod claim;

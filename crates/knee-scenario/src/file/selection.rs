@@ -1,5 +1,4 @@
-//! What is chosen from a registry, by name and with parameters: controllers
-//! and schedulers.
+//! Selections from a registry, by name and with parameters: controllers and schedulers.
 
 use crate::read::{At, Value, key, refuse_kind};
 use crate::source::Reading;
@@ -9,11 +8,11 @@ use std::borrow::Cow;
 use std::fmt::Debug;
 use std::marker::PhantomData;
 
-/// What is chosen from a registry.
+/// A kind of algorithm that is selected from a registry.
 pub(crate) trait Choice: Clone + Debug + PartialEq {
-    /// What it is called.
+    /// What it is called in messages.
     const NOUN: &'static str;
-    /// One of them.
+    /// Name used as an example.
     const EXAMPLE: &'static str;
     /// Name in the schema.
     const SCHEMA: &'static str;
@@ -33,7 +32,7 @@ impl Choice for Controller {
                                        parameters; `knee list controllers` shows them all.";
 }
 
-/// A scheduler of several paths.
+/// A multipath scheduler.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Scheduler;
 
@@ -63,7 +62,7 @@ impl<C> SelectionFile<C> {
         SelectionFile { name, parameters, choice: PhantomData }
     }
 
-    /// A name alone, as if it had been given.
+    /// Creates a selection with a name alone, as if it had been given.
     pub(crate) fn named(name: &str) -> Self {
         SelectionFile::new(At { value: name.to_string(), span: Span::default() }, Vec::new())
     }
@@ -105,7 +104,7 @@ impl<C: Choice> Value for SelectionFile<C> {
     }
 }
 
-/// Everything in the table but the name.
+/// Reads everything in the table except the name.
 fn parameters(
     entries: &Entries,
     reading: &mut Reading<'_>,

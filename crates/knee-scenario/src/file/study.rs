@@ -62,8 +62,7 @@ words! {
     }
 }
 
-/// Where a scenario runs: on a ground of this version of Knee, or on one that
-/// the program has beside those.
+/// The ground of a run: one of this version of Knee, or one that the program adds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct GroundName(pub String);
 
@@ -116,8 +115,7 @@ words! {
     }
 }
 
-/// Keys of a scenario and their values, as a tree: the scenario's own tables
-/// check them.
+/// Keys of a scenario and their values, as a tree. They are checked by the scenario's own tables.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct SetFile(pub Entries);
 

@@ -12,14 +12,12 @@
 //! }
 //! ```
 //!
-//! What follows `=>` are expressions of `knee-record`, which has the records:
-//! a formula stands here, or in a function there. Parameters go by the names
-//! of [`Parameters`](super::Parameters); a parameter that is new needs its
-//! key in `file/claim.rs` as well. Everything that knows measures reads this
-//! table: claims and their schema, summaries, sweeps, fidelity, `knee list`
-//! and docs/measures.md.
+//! The expressions after `=>` belong to `knee-record`, which has the records: a formula is written
+//! here, or in a function there. Parameters have the names of [`Parameters`](super::Parameters); a
+//! new parameter also needs a key in `file/claim.rs`. All users of measures read this table: claims
+//! and their schema, summaries, sweeps, fidelity, `knee list` and docs/measures.md.
 
-/// Hands the table of all measures to the macro of this name.
+/// Passes the table of all measures to the macro `$with`.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! measures {

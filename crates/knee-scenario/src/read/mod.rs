@@ -1,9 +1,7 @@
-//! From the tree of a document to typed tables and back, gathering every
-//! problem on the way.
+//! Converts the tree of a document to typed tables and back, and collects every problem on the way.
 //!
-//! A file's table is declared once, with [`table!`]: its keys, their types
-//! and their meaning. Reader, writer, the check for unknown keys and the
-//! JSON Schema all come from that one declaration.
+//! A table of the file is declared once, with [`table!`]: its keys, their types and their meaning.
+//! Reader, writer, the check for unknown keys and the JSON Schema all come from that declaration.
 
 mod values;
 
@@ -15,11 +13,11 @@ use knee_registry::did_you_mean;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use std::borrow::Cow;
 
-/// Something that a key can hold.
+/// A value of a key.
 pub(crate) trait Value: Sized {
-    /// Reads it; on failure notes why and gives none.
+    /// Reads the value; on failure, reports why and returns `None`.
     fn read(node: &Node, reading: &mut Reading<'_>) -> Option<Self>;
-    /// The value as a tree, without places.
+    /// Returns the value as a tree, without places.
     fn write(&self) -> Node;
 }
 
@@ -39,16 +37,15 @@ impl<T: Value> Value for At<T> {
     }
 }
 
-/// What stands at a key that may be left out.
+/// The value of an optional key.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) enum Optional<T> {
-    /// Nothing.
+    /// Not given.
     #[default]
     Absent,
-    /// Something wrong, already noted: nothing that depends on it is a
-    /// problem of its own.
+    /// An invalid value, already reported. Nothing that depends on it is reported again.
     Broken,
-    /// A value.
+    /// A valid value.
     Given(At<T>),
 }
 
@@ -74,8 +71,7 @@ impl<T> Optional<T> {
 }
 
 impl<T: Clone> Optional<T> {
-    /// The value; when there is none, `default`, which is written down as
-    /// if it had been given.
+    /// Returns the value. If there is none, stores and returns `default`, as if it had been given.
     pub(crate) fn fill(&mut self, default: T) -> T {
         match self {
             Optional::Given(at) => at.value.clone(),
@@ -88,7 +84,7 @@ impl<T: Clone> Optional<T> {
     }
 }
 
-/// What stands at a key that must be there: never `Absent` after reading.
+/// The value of a required key: never `Absent` after reading.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Required<T>(pub Optional<T>);
 
@@ -117,7 +113,7 @@ impl<T> Default for Named<T> {
     }
 }
 
-/// Tables without a name of their own: `[[flow]]`.
+/// Unnamed tables: `[[flow]]`.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct List<T>(pub Vec<Optional<T>>);
 
@@ -127,12 +123,12 @@ impl<T> Default for List<T> {
     }
 }
 
-/// What a key of a table can be declared as.
+/// A type that a key of a table can be declared as.
 pub(crate) trait Field: Sized {
-    /// The table is incomplete without it.
+    /// Whether the table must have the key.
     const REQUIRED: bool = false;
     fn read_field(node: Option<&Node>, reading: &mut Reading<'_>) -> Self;
-    /// None: the key is not written.
+    /// Returns `None` if the key is not written.
     fn write_field(&self) -> Option<Node>;
 }
 
@@ -150,7 +146,7 @@ impl<T: Value> Field for Required<T> {
     const REQUIRED: bool = true;
     fn read_field(node: Option<&Node>, reading: &mut Reading<'_>) -> Required<T> {
         match Optional::read_field(node, reading) {
-            // The table notes what is missing: it knows its own place.
+            // The table reports missing keys, because it knows its own place.
             Optional::Absent => Required(Optional::Broken),
             entry => Required(entry),
         }
@@ -220,7 +216,7 @@ pub(crate) fn key(name: &str) -> Key {
     Key { name: name.to_string(), span: Span::default() }
 }
 
-/// Notes keys that a table does not have.
+/// Reports keys that a table does not have.
 pub(crate) fn refuse_unknown(
     entries: &Entries,
     what: &str,
@@ -233,14 +229,14 @@ pub(crate) fn refuse_unknown(
     }
 }
 
-/// Notes a value of the wrong kind.
+/// Reports a value of the wrong kind.
 pub(crate) fn refuse_kind(node: &Node, wanted: &str, example: &str, reading: &mut Reading<'_>) {
     let message = format!("{wanted} is wanted, this is {}", node.kind.describe());
     reading.problem(node.span, message, format!("write {example}"));
 }
 
-/// Declares a table of the file: `"what it is, with its article" Name { keys }`,
-/// and with `with` another table whose keys stand in this one, too.
+/// Declares a table of the file: `"what it is, with its article" Name { keys }`. `with` adds
+/// another table whose keys belong to this one, too.
 macro_rules! table {
     (
         $(#[$meta:meta])*
@@ -286,9 +282,9 @@ macro_rules! table {
 }
 pub(crate) use table;
 
-/// What [`table!`] declares.
+/// Implemented by what [`table!`] declares.
 pub(crate) trait Table: Sized {
-    /// With its article: "a link".
+    /// The table's noun with its article: "a link".
     const WHAT: &'static str;
     fn keys() -> Vec<&'static str>;
     fn required() -> Vec<&'static str>;
@@ -317,7 +313,7 @@ impl<T: Table> Value for T {
     }
 }
 
-/// Tells a table's schema which keys must be there.
+/// Lists the required keys in a table's schema.
 pub(crate) fn require<T: Table>(schema: &mut Schema) {
     let required = T::required();
     if !required.is_empty() {
@@ -325,7 +321,7 @@ pub(crate) fn require<T: Table>(schema: &mut Schema) {
     }
 }
 
-/// Declares a set of words, one of which a key holds.
+/// Declares a set of words, one of which is the value of a key.
 macro_rules! words {
     (
         $(#[$meta:meta])*
@@ -360,7 +356,7 @@ macro_rules! words {
 }
 pub(crate) use words;
 
-/// One of a set of words.
+/// Reads one of a set of words.
 pub(crate) fn word<T: Copy>(
     node: &Node,
     what: &str,
@@ -386,7 +382,7 @@ pub(crate) fn word<T: Copy>(
     found
 }
 
-/// The schema of a wrapper is that of what it wraps.
+/// Gives a wrapper the schema of what it wraps.
 macro_rules! same_schema {
     ($($wrapper:ident as $inner:ty),*) => {$(
         impl<T: JsonSchema> JsonSchema for $wrapper<T> {

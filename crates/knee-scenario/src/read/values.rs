@@ -1,4 +1,4 @@
-//! What keys hold: words, numbers, lists and quantities.
+//! Values of keys: words, numbers, lists and quantities.
 
 use super::{Value, refuse_kind};
 use crate::source::Reading;
@@ -31,7 +31,7 @@ impl Value for bool {
     }
 }
 
-/// A whole number of which the limits are known where it is read.
+/// A whole number with limits given by its type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Whole<const LEAST: u64, const MOST: u64>(pub u64);
 
@@ -73,7 +73,7 @@ impl<const LEAST: u64, const MOST: u64> schemars::JsonSchema for Whole<LEAST, MO
 impl Value for u64 {
     fn read(node: &Node, reading: &mut Reading<'_>) -> Option<u64> {
         match node.kind {
-            // TOML's integers end here; what is written must read back.
+            // The upper limit of TOML's integers: what is written must be readable again.
             Kind::Integer(number) if (0..=i128::from(i64::MAX)).contains(&number) => {
                 u64::try_from(number).ok()
             }
@@ -136,7 +136,7 @@ impl<T: Value> Value for Vec<T> {
             refuse_kind(node, "a list", "it in brackets: […]", reading);
             return None;
         };
-        // Every item is read before one that failed counts: all problems.
+        // Read every item before failing, to report all problems.
         let read: Vec<Option<T>> = items.iter().map(|item| T::read(item, reading)).collect();
         read.into_iter().collect()
     }
@@ -145,18 +145,18 @@ impl<T: Value> Value for Vec<T> {
     }
 }
 
-/// A quantity: a string with a number and a unit.
+/// Reads a quantity: a string with a number and a unit.
 fn quantity<T>(node: &Node, reading: &mut Reading<'_>) -> Option<T>
 where
     T: std::str::FromStr<Err = ParseError>,
 {
     let text = match &node.kind {
         Kind::String(text) => text.clone(),
-        // A bare number: the quantity itself knows what to write instead.
+        // A bare number: parsing fails with an error that says what to write instead.
         Kind::Integer(number) => number.to_string(),
         Kind::Float(number) => number.to_string(),
         _ => {
-            // The quantity's complaint about no text at all names what is wanted.
+            // Parsing an empty text fails with an error that names what is wanted.
             if let Some(ParseError::NoNumber { wanted, example, .. }) = "".parse::<T>().err() {
                 refuse_kind(node, wanted, &format!("\"{example}\""), reading);
             }

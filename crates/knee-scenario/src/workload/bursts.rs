@@ -7,7 +7,7 @@ use crate::source::Reading;
 use knee_units::{Bytes, Time};
 use knee_workload::{Bursts, Workload};
 
-/// Bursts that a group of flows may ask for: each is a row.
+/// Largest number of bursts of a group of flows: each is a row.
 const BURSTS_MAX: u64 = 1_000_000;
 
 table! {
@@ -35,7 +35,7 @@ impl Kind for BurstsFile {
         in_range(&self.count, "the number of bursts", 1, BURSTS_MAX, reading);
         let (size, pause) = (*self.size.get()?, *self.pause.get()?);
         let count = self.count.get().copied();
-        // Without a pause they follow one another as fast as the path has it.
+        // Without a pause, they follow one another as fast as the path allows.
         let possible = room.life.as_nanos() / pause.as_nanos().max(1);
         let expected = count.unwrap_or(u64::MAX).min(possible).saturating_mul(room.flows);
         if expected > BURSTS_MAX {

@@ -94,7 +94,7 @@ impl Kind for DashFile {
     }
 }
 
-/// Bitrates, which are written out.
+/// Returns the bitrates, and writes them to the file's tree.
 fn ladder(entry: &mut Optional<LadderFile>, reading: &mut Reading<'_>) -> Option<Vec<u64>> {
     let span = entry.span().unwrap_or_default();
     let rates = match entry.fill(LadderFile::Word(LadderWord::Measured)) {

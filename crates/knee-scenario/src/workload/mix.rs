@@ -8,8 +8,8 @@ use crate::source::Reading;
 use knee_units::Time;
 use knee_workload::{Arrivals, Mix, NotChosen, Workload};
 
-/// Transfers that a group of flows may be expected to start: what a run of
-/// some minutes can still simulate.
+/// Largest expected number of transfers of a group of flows: more than that takes too long to
+/// simulate.
 const ARRIVALS_MAX: f64 = 10_000_000.0;
 
 table! {
@@ -77,7 +77,7 @@ impl Kind for MixFile {
 }
 
 impl MixFile {
-    /// A Poisson process, of no more arrivals than a run can bear.
+    /// Returns a Poisson process; reports more arrivals than a run can handle.
     fn at_random(
         &self,
         room: &Room,
@@ -85,7 +85,7 @@ impl MixFile {
         reading: &mut Reading<'_>,
     ) -> Option<Arrivals> {
         let shortest = Time::from_nanos(1);
-        // A longer one would bring less than one arrival.
+        // A longer interval would mean less than one arrival.
         let entry = &self.arrival_interval;
         let possible = in_range(entry, "the arrival interval", shortest, room.life, reading);
         let per_second = 1.0 / entry.get()?.as_secs_f64();
@@ -110,7 +110,7 @@ fn bearable(expected: f64, help: &str, room: &Room, reading: &mut Reading<'_>) {
     }
 }
 
-/// The arrivals of a log, as far as the run goes.
+/// Returns the arrivals of a log, up to the end of the run.
 fn follow(
     at: &At<String>,
     recorded: Option<Result<Vec<(Time, u64)>, NotChosen>>,

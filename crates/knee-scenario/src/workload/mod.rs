@@ -1,5 +1,5 @@
-//! What applications do: of each workload its keys and their check, in a file of
-//! its own. One more has its file and a line in [`workloads!`] below.
+//! Workloads of applications. Each workload has a file with its keys and their check; to add one,
+//! add a file and a line in [`workloads!`] below.
 
 mod bursts;
 mod dash;
@@ -24,12 +24,11 @@ use std::borrow::Cow;
 const SIZE_MIN: Bytes = Bytes::new(1);
 const SIZE_MAX: Bytes = Bytes::new(1_000_000_000_000_000);
 
-/// What a workload must fit into.
+/// Limits that a workload must fit into.
 pub(crate) struct Room {
-    /// Where a problem of the whole workload is shown.
+    /// Place at which a problem of the whole workload is shown.
     pub span: Span,
-    /// Time from the start of the group's first flow until its last has to
-    /// stop.
+    /// Time from the start of the group's first flow until its last must stop.
     pub life: Time,
     /// Flows with this workload.
     pub flows: u64,
@@ -37,12 +36,12 @@ pub(crate) struct Room {
 
 /// A workload with settings: a table of the file, or one value.
 trait Kind: Value + JsonSchema {
-    /// What its name alone stands for; none: it has settings without a default.
+    /// Returns the settings implied by its name alone; `None` if some have no default.
     fn alone() -> Option<Self> {
         None
     }
 
-    /// None: something is wrong with it.
+    /// Checks the settings; returns `None` if something is invalid.
     fn check(
         &mut self,
         room: &Room,
@@ -51,8 +50,7 @@ trait Kind: Value + JsonSchema {
     ) -> Option<Workload>;
 }
 
-/// Declares the workloads that have settings: `"key" Variant(declaration): "what
-/// it is"`.
+/// Declares the workloads that have settings: `"key" Variant(declaration): "what it is"`.
 macro_rules! workloads {
     ($($key:literal $variant:ident($file:ty): $what:literal,)*) => {
         /// What the application does.
@@ -66,7 +64,7 @@ macro_rules! workloads {
         const KEYS: &[&str] = &[$($key),*];
 
         impl WorkloadFile {
-            /// The workload of this name, without settings.
+            /// Returns the workload with this name, without settings.
             fn alone(name: &str) -> Option<WorkloadFile> {
                 match name {
                     "bulk" => Some(WorkloadFile::Bulk),
@@ -75,7 +73,7 @@ macro_rules! workloads {
                 }
             }
 
-            /// The workload of this key, with settings.
+            /// Reads the workload with this key and its settings.
             fn with(
                 key: &str,
                 settings: &Node,
@@ -89,7 +87,7 @@ macro_rules! workloads {
                 }
             }
 
-            /// Its key and its settings; none: it has none.
+            /// Returns its key and its settings; `None` if it has none.
             fn settings(&self) -> Option<(&'static str, Node)> {
                 match self {
                     WorkloadFile::Bulk => None,
@@ -97,7 +95,7 @@ macro_rules! workloads {
                 }
             }
 
-            /// None: something is wrong with it.
+            /// Checks the workload; returns `None` if something is invalid.
             fn check(
                 &mut self,
                 room: &Room,
@@ -110,7 +108,7 @@ macro_rules! workloads {
                 }
             }
 
-            /// Schemas of the settings, by key, with what each is.
+            /// Returns the schemas of the settings, by key, with a description of each.
             fn schemas(generator: &mut SchemaGenerator) -> Vec<(&'static str, &'static str, Schema)> {
                 vec![$(($key, $what, generator.subschema_for::<$file>())),*]
             }
@@ -129,7 +127,7 @@ workloads! {
 const EXAMPLE: &str = "\"bulk\", { file = \"1 MB\" }, \"page\", \"dash\", or { mix = { \
                        arrival_interval = \"50 ms\", sizes = \"100 kB\" } }";
 
-/// None: something is wrong with it.
+/// Checks the workload; returns `None` if something is invalid.
 pub(crate) fn check(
     entry: &mut Optional<WorkloadFile>,
     room: &Room,
@@ -160,7 +158,7 @@ impl Value for WorkloadFile {
         refuse_unknown(entries, "a workload", KEYS, reading);
         let given: Vec<_> = entries.iter().filter(|(key, _)| KEYS.contains(&&*key.name)).collect();
         let [(kind, settings)] = given[..] else {
-            // With an unknown key alone, what is wrong is noted already.
+            // If the only key is unknown, the problem is already reported.
             if entries.is_empty() || given.len() > 1 {
                 let message = match given.len() {
                     0 => "the workload says nothing",
@@ -180,7 +178,7 @@ impl Value for WorkloadFile {
     }
 }
 
-/// A workload by its name alone.
+/// Reads a workload given by its name alone.
 fn word(node: &Node, reading: &mut Reading<'_>) -> Option<WorkloadFile> {
     let Some(name) = node.as_str() else {
         refuse_kind(node, "a workload", EXAMPLE, reading);
@@ -198,7 +196,7 @@ fn word(node: &Node, reading: &mut Reading<'_>) -> Option<WorkloadFile> {
     workload
 }
 
-/// Workloads that a name alone stands for.
+/// Returns the workloads that can be given by name alone.
 fn names() -> impl Iterator<Item = &'static str> {
     std::iter::once("bulk")
         .chain(KEYS.iter().copied())

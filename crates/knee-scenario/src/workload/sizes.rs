@@ -48,10 +48,10 @@ table! {
     }
 }
 
-/// Sizes, and of a log also when its lines say that they arrive.
+/// Sizes, and the arrival times if they come from a log.
 pub(super) struct Read {
     pub sizes: Sizes,
-    /// None: there is no log. An error: its lines have no times.
+    /// `None` if there is no log; an error if its lines have no times.
     pub arrivals: Option<Result<Vec<(Time, u64)>, NotChosen>>,
 }
 
@@ -71,7 +71,7 @@ pub(super) fn sizes(
     }
 }
 
-/// Which distribution it is, is told by the keys that are there.
+/// Reads a distribution; its keys determine which one it is.
 fn distribution(
     span: Span,
     table: &mut SizesTable,

@@ -3,7 +3,7 @@
 
 use knee_scenario::{Embedded, Errors, InputFile, Override, Scenario, Source, parse};
 
-/// Files that the scenarios here name.
+/// Input files of the scenarios.
 pub const FILES: &[(&str, &[u8])] = &[
     // Three opportunities in nine milliseconds: 4 Mbit/s.
     ("lte.down", b"1\n5\n9\n"),
@@ -13,7 +13,7 @@ pub const FILES: &[(&str, &[u8])] = &[
     ("old/access.csv", b"time,bytes,class,client_rtt_ms\n12:00,700,page,\n12:01,90,api,50\n"),
 ];
 
-/// A scenario that uses every key there is.
+/// A scenario that uses every key.
 pub const FULL: &str = r##"
 name = "Everything"
 duration = "60 s"
@@ -242,12 +242,12 @@ pub fn with_files(
     parse(text, &Source { name: "case.toml", loader: &loader }, overrides)
 }
 
-/// Reads a scenario that must be right.
+/// Reads a scenario that must be valid.
 pub fn read(text: &str) -> Scenario {
     with_files(text, FILES, &[]).unwrap_or_else(|errors| panic!("{errors}\n{text}"))
 }
 
-/// Reads a resolved scenario again, beside copies of its files.
+/// Reads a resolved scenario again, with copies of its files.
 pub fn again(scenario: &Scenario) -> Scenario {
     let file = |file: &InputFile| (file.name.clone(), file.bytes.clone());
     let files: Vec<_> = scenario.files.iter().map(file).collect();
@@ -256,8 +256,8 @@ pub fn again(scenario: &Scenario) -> Scenario {
         .unwrap_or_else(|errors| panic!("{errors}\n{}", scenario.resolved))
 }
 
-/// A resolved scenario, read beside the files that it names, is the same
-/// scenario; only where the files came from is forgotten.
+/// Asserts that a resolved scenario, read with its files, is the same scenario, except for the
+/// files' original names.
 pub fn assert_resolves_to_itself(scenario: &Scenario) {
     let mut expected = scenario.clone();
     for file in &mut expected.files {
