@@ -1,6 +1,6 @@
 "use strict";
-// Draws a part of a chart again from the columns of the page, by the rules of
-// chart.rs, which has drawn the whole. What is above `Chart` only computes.
+// Redraws part of a chart from the columns embedded in the page, by the rules of chart.rs, which
+// drew the whole chart. It only computes: it does not touch the document.
 const Charts = (() => {
   const RATE_POINTS = 700, RATE_WINDOWS = 150;
   const MARK_X = 84, MARK_Y = 34, DROP = 9;
@@ -24,8 +24,8 @@ const Charts = (() => {
     return out;
   }
 
-  /// Columns by their place, such as `flows.0.rtt_ns`, each read once. `*` is
-  /// the flow that is picked.
+  /// Returns columns by their path, such as `flows.0.rtt_ns`; each is decoded once. `*` is the
+  /// selected flow.
   function columns(data) {
     const read = new Map();
     const find = (place) => {
@@ -41,7 +41,7 @@ const Charts = (() => {
   }
 
   // ---- From columns to values: values.rs.
-  /// The last of the ascending `xs` that is at most `x`; -1: none.
+  /// Index of the last of the ascending `xs` that is at most `x`; -1 if there is none.
   function atOrBelow(xs, x) {
     let low = 0, high = xs.length;
     while (low < high) {
@@ -51,7 +51,7 @@ const Charts = (() => {
     return low - 1;
   }
 
-  /// The one of the ascending `xs` that is closest to `x`; -1: there is none.
+  /// Index of the one of the ascending `xs` that is closest to `x`; -1 if `xs` is empty.
   function nearest(xs, x) {
     const low = atOrBelow(xs, x);
     if (low < 0 || low === xs.length - 1) return xs.length ? Math.max(low, 0) : -1;
@@ -65,7 +65,7 @@ const Charts = (() => {
     return counter[row] + ((at - time[row]) / (time[row + 1] - time[row])) * (counter[row + 1] - counter[row]);
   }
 
-  /// Time that a rate is the mean over.
+  /// Points of a rate, and the time over which each is averaged.
   function rateGrid(chart, view) {
     const more = (view[1] - view[0]) * 0.02;
     const from = Math.max(view[0] - more, chart.x.whole[0]) * chart.x.divisor;
@@ -93,13 +93,13 @@ const Charts = (() => {
     return { x, y: y.map((rate) => rate / chart.y.divisor) };
   }
 
-  /// The lines of a curve between two places of the axis: one, or of a band its
-  /// lower edge, median and upper edge. NaN is a gap.
+  /// The lines of a curve between two places of the axis: one line, or for a band its lower edge,
+  /// median and upper edge. NaN is a gap.
   function lines(chart, find, source, view) {
     const gauge = (xPlace, yPlace) => {
       const xs = find(xPlace), ys = find(yPlace);
       if (!xs || !ys) return { x: [], y: [] };
-      // The axis' unit, before rows are looked for, as values.rs has it.
+      // Convert to the axis' unit before searching, as values.rs does.
       const first = Math.max(0, atOrBelow(scaled(xs, chart.x.divisor), view[0]));
       const last = atOrBelow(scaled(xs, chart.x.divisor), view[1]) + 2;
       return {
@@ -162,11 +162,11 @@ const Charts = (() => {
   // ---- Points as paths, in tenths of a unit: outline.rs.
   const tenths = (value) => Math.floor(value * 10 + 0.5);
   const spelt = (count) => String(count / 10).replace(/^(-?)0\./, "$1.");
-  // Nearly all steps are short; a page has many.
+  // Almost all steps are short, and a page has many, so their texts are cached.
   const SHORT = 8000;
   const plains = Array.from({ length: 2 * SHORT + 1 }), thens = Array.from({ length: 2 * SHORT + 1 });
   const plain = (count) => (count >= -SHORT && count <= SHORT ? (plains[count + SHORT] ??= spelt(count)) : spelt(count));
-  /// A number after another, with a space where no sign parts them.
+  /// A number that follows another, with a space unless its sign separates them.
   const next = (count) => (count < 0 ? "" : " ") + plain(count);
   const then = (count) => (count >= -SHORT && count <= SHORT ? (thens[count + SHORT] ??= next(count)) : next(count));
 
@@ -179,8 +179,8 @@ const Charts = (() => {
     };
   }
 
-  /// A list of points for each part without a gap: of those that share a unit of
-  /// width the lowest and the highest.
+  /// Returns a list of points for each part without a gap; of the points within one unit of width,
+  /// only the lowest and the highest.
   function parts({ x: xs, y: ys }, frame) {
     const all = [];
     let part = null, column = null;
@@ -317,7 +317,8 @@ const Charts = (() => {
     return path && `<path d="${path}"/>`;
   }
 
-  /// All that changes with the part that is shown. `shown`: whether a curve is.
+  /// Draws everything that depends on the visible range. `shown` returns whether a curve is
+  /// visible.
   function draw(chart, find, tints, view, shown) {
     const drawn = chart.curves.map((curve, number) => (shown(number) ? lines(chart, find, curve.source, view) : []));
     const levels = chart.references.filter(({ upright }) => !upright).map((one) => valueOf(one, find.pick)).filter((value) => value > 0);

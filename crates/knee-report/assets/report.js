@@ -1,6 +1,6 @@
 "use strict";
-// Zoom, values under the pointer and hiding of curves in the charts of a page,
-// which of its pages is shown, and buttons.
+// Zooming, values under the pointer, hiding of curves, switching between the pages of the document,
+// and buttons.
 (() => {
   const DRAG_MIN_PX = 4;
   const SVG = "http://www.w3.org/2000/svg";
@@ -21,7 +21,7 @@
     return made;
   }
 
-  // ---- One chart: `run` has the columns, the tints and the other charts.
+  // ---- One chart. `run` has the columns, the tints and the other charts.
   class Chart {
     constructor(svg, spec, run) {
       Object.assign(this, { svg, spec, run, view: spec.x.whole, hidden: new Set(), dirty: false });
@@ -129,7 +129,7 @@
       this.later();
     }
 
-    /// Tells the values at a place; null: none.
+    /// Shows the values at a place; hides them if `at` is null.
     point(at) {
       const seen = at != null && at >= this.view[0] && at <= this.view[1];
       this.told.hidden = !seen;
@@ -156,7 +156,7 @@
         row.append(chip, `${curve.label} `, Object.assign(document.createElement("b"), { textContent: text }));
         return row;
       }));
-      // On the side where the pointer is not.
+      // On the side away from the pointer.
       this.told.classList.toggle("left", x > (this.frame.left + this.frame.right) / 2);
     }
   }
@@ -172,7 +172,7 @@
       const svgs = new Map([...section.querySelectorAll("svg[data-chart]")].map((svg) => [svg.dataset.chart, svg]));
       this.charts = this.data.charts.filter(({ name }) => svgs.has(name)).map((spec) => new Chart(svgs.get(spec.name), spec, this));
       const byElement = new Map(this.charts.map((chart) => [chart.svg, chart]));
-      // What is off the screen is drawn when it comes into view.
+      // Charts off the screen are drawn when they come into view.
       this.watcher = new IntersectionObserver((entries) => {
         for (const { target, isIntersecting } of entries) {
           if (isIntersecting) this.seen.add(byElement.get(target)); else this.seen.delete(byElement.get(target));
@@ -209,7 +209,7 @@
       if (group === "time") this.tellPhase(at);
     }
 
-    /// Draws some flows by themselves: a number, `all` or none.
+    /// Shows single flows: a number, `all`, or the empty string for none.
     single(which) {
       for (const chart of this.charts) {
         chart.spec.curves.forEach((curve, number) => {
@@ -220,7 +220,7 @@
       }
     }
 
-    // ---- The flow whose controller is looked at.
+    // ---- The flow whose controller is shown.
     pick(index) {
       const changed = this.find.pick !== index;
       this.find.pick = index;
@@ -256,9 +256,9 @@
     }
   }
 
-  // ---- Pages: each section with class "page" is one; the part after # says
-  // which is shown. What a script of class "held" holds becomes one when it is first
-  // shown, and so do a run's charts: a report of many runs opens at once.
+  // ---- Pages: each section with class "page" is one; the part of the address after # selects
+  // which is shown. The contents of a script with class "held" become a page when it is first
+  // shown, and so do a run's charts, so that a report of many runs opens quickly.
   let pages = [...document.querySelectorAll("section.page")];
   const held = new Map([...document.querySelectorAll("script.held")].map((one) => [one.dataset.page, one]));
   const alive = new Map();
@@ -267,7 +267,7 @@
       if (!alive.has(section.id)) alive.set(section.id, new Run(section));
     }
   }
-  /// Makes the held page that has an element of this name, if there is one.
+  /// Creates the held page that contains an element with this id, if there is one.
   function unfold(wanted) {
     const has = (name) => wanted === name || wanted.startsWith(`${name}-`);
     const name = [...held.keys()].filter(has).sort((a, b) => b.length - a.length)[0];
@@ -286,7 +286,7 @@
     try {
       wanted = decodeURIComponent(location.hash.slice(1));
     } catch {
-      // A damaged address shows the first page.
+      // An invalid address shows the first page.
     }
     if (wanted && !document.getElementById(wanted)) unfold(wanted);
     const target = wanted ? document.getElementById(wanted) : null;

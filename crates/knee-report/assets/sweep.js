@@ -1,5 +1,5 @@
-// The page of a sweep: choices above, a heat map (two settings and more) or
-// a chart (one setting) below. All text goes in as text, never as markup.
+// The page of a sweep: controls above; below, a heat map (two or more settings) or a chart (one
+// setting). All text is inserted as text, never as markup.
 (() => {
   "use strict";
   const sweep = JSON.parse(document.getElementById("data").textContent);
@@ -23,7 +23,7 @@
     return node;
   }
 
-  // Marks of an axis, which are round: 1, 2 or 5 times a power of ten.
+  // Labels of axis marks, which are round: 1, 2 or 5 times a power of ten.
   const significant = (value) => String(Number(value.toPrecision(3)).toLocaleString("en", { useGrouping: false, maximumFractionDigits: 12 }));
   function scaled(value, units) {
     const [size, unit] = units.find(([size]) => Math.abs(value) / size >= 0.9995) || units[units.length - 1];
@@ -38,14 +38,14 @@
     1: significant,
   };
 
-  // Keys with one value alone have nothing to compare.
+  // Keys with a single value have nothing to compare.
   const varied = sweep.keys.map((key, index) => index).filter((index) => sweep.keys[index].values.length > 1);
   const axes = varied.length ? varied : [0];
   const pointAt = new Map(sweep.points.map((point) => [point.at.join(), point]));
   const leftOut = new Map(sweep.left_out.map((point) => [point.at.join(), point.reason]));
   const groups = sweep.groups;
 
-  // The program says where the values of a setting lie on an axis.
+  // The program supplies the positions of numeric values on an axis.
   const isNumeric = (key) => sweep.page.numbers[key] !== null;
 
   const state = { ...sweep.page.first, y: sweep.page.first.y ?? -1, base: "", picked: "" };
@@ -58,8 +58,8 @@
     return found && { ...found.interval, runs: found.interval?.runs ?? 0, never: found.never, text: texts.get(point)[index][name] };
   };
   const along = (place, key, value) => place.map((own, index) => (index === key ? value : own));
-  // What the program found out about the values that are compared: pairs of
-  // runs of the same seed, and which value is the best beyond chance.
+  // The program's results for the compared values: pairs of runs with the same seed, and which
+  // value is best beyond chance.
   const placesOf = new Map();
   const verdictKey = (key, group, measure) => JSON.stringify([key, group, measure]);
   const verdicts = new Map(sweep.verdicts.map((verdict) => [verdictKey(verdict.key, verdict.group, verdict.measure), verdict]));
@@ -68,7 +68,7 @@
   for (const [name, verdict] of verdicts) placesOf.set(name, new Map(verdict.places.map((place) => [place.at.join(), place])));
   const current = () => verdictKey(state.compare, groups[state.group], sweep.measures[state.measure].name);
   const judged = (place) => placesOf.get(current())?.get(along(place, state.compare, 0).join());
-  /// What is shown at a place: the value, or its ratio to the base.
+  /// Returns what is shown at a place: the value, or its ratio to the base.
   function shown(place) {
     const own = reading(pointAt.get(place.join()));
     if (!own || state.base === "" || own.mean == null) return own ?? null;
@@ -80,11 +80,11 @@
   }
   const less = () => sweep.measures[state.measure].better === "less";
   const isBest = (place) => judged(place)?.best === place[state.compare];
-  /// At a mark of the axis; values themselves come with their text.
+  /// Label of an axis mark; values come with their own text.
   const mark = (value) => (state.base === "" ? marks[sweep.measures[state.measure].unit](value) : `${significant(value)} ×`);
   const label = (value) => value.text;
 
-  // Colours: one hue from pale to deep; orange to blue around 1 for ratios.
+  // Colours: one hue from pale to deep, or orange to blue around 1 for ratios.
   const mix = (a, b, part) => a.map((from, index) => Math.round(from + (b[index] - from) * part));
   const css = (rgb) => `rgb(${rgb.join(", ")})`;
   const palette = () => dark.matches
@@ -108,7 +108,7 @@
       };
     }
     const low = Math.min(...values), high = Math.max(...values);
-    // Where values span decades, equal ratios look equally far apart.
+    // If values span decades, equal ratios get equal distances.
     const log = good.length === values.length && high / low > 30;
     const place = (value) => (high === low ? 0.4 : log ? Math.log(value / low) / Math.log(high / low) : (value - low) / (high - low));
     return (value) => mix(colours.pale, colours.deep, place(value));
@@ -171,7 +171,7 @@
     return button;
   }
 
-  /// One setting: bars for names, a line for numbers.
+  /// Draws one setting: bars for names, a line for numbers.
   function chart(place) {
     const key = sweep.keys[state.x];
     const rows = key.values.map((name, value) => ({ name, place: along(place, state.x, value) }));
@@ -200,7 +200,7 @@
     });
     return picture;
   }
-  /// A step of 1, 2 or 5 that gives about five of them.
+  /// Returns a step of 1, 2 or 5 times a power of ten that gives about five marks.
   function tick(top) {
     const size = 10 ** Math.floor(Math.log10(top / 4));
     return [1, 2, 5, 10].find((step) => top / (step * size) <= 5) * size;
@@ -257,7 +257,7 @@
     at("legend").replaceChildren(...parts);
   }
 
-  /// The program's own words on what is compared.
+  /// Returns the program's sentence about the comparison.
   function sentence() {
     const key = sweep.keys[state.compare], measure = sweep.measures[state.measure];
     const words = `${measure.title.charAt(0).toUpperCase()}${measure.title.slice(1)}`;
@@ -272,7 +272,7 @@
     const colour = values.length ? scale(values) : null;
     at("result").textContent = sentence();
     legend(colour, known);
-    // A map without any value is a word in a line, not an empty frame.
+    // A map without values is replaced by a sentence instead of an empty frame.
     const any = (place) => allPlaces(used, place).some((inner) => shown(inner));
     const all = allPlaces(facets, zero);
     const empty = all.filter((place) => !any(place));

@@ -1,4 +1,4 @@
-//! Distributions of what was sampled.
+//! Distributions of sampled values.
 
 use crate::encode::Column;
 use crate::series::{Grouped, Key, label};
@@ -6,10 +6,10 @@ use knee_record::{FlowSample, Records};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Points of a distribution.
+/// Number of points of a distribution.
 const DISTRIBUTION_POINTS: usize = 400;
 
-/// Cumulative distributions over one common axis.
+/// Cumulative distributions over a common axis.
 #[derive(Debug, Serialize)]
 pub(crate) struct Distribution {
     /// The axis, nanoseconds.
@@ -22,12 +22,12 @@ pub(crate) struct Distribution {
 #[derive(Debug, Serialize)]
 pub(crate) struct Curve {
     pub label: String,
-    /// Samples at or below the axis' value, in hundred-thousandths.
+    /// Fraction of samples at or below the axis' value, in hundred-thousandths.
     pub at_or_below: Column,
 }
 
-/// The distribution of the sampled RTT: of each flow shown, or of each group
-/// when not all flows are. None when no RTT was measured.
+/// Returns the distribution of the sampled RTT for each flow shown, or for each group if not all
+/// flows are shown. `None` if no RTT was measured.
 pub(crate) fn rtt_distribution(
     records: &Records,
     keys: &[Key],
@@ -37,7 +37,7 @@ pub(crate) fn rtt_distribution(
     distribution_of(if by_group { of_groups(records) } else { of_flows(records, keys, by_flow) })
 }
 
-/// The distributions of some RTTs, in nanoseconds, each with its label.
+/// Returns the distributions of labelled lists of RTTs, nanoseconds.
 pub(crate) fn distribution_of(mut curves: Vec<(String, Vec<u64>)>) -> Option<Distribution> {
     curves.retain(|(_, rtts)| !rtts.is_empty());
     for (_, rtts) in &mut curves {
@@ -56,8 +56,8 @@ pub(crate) fn distribution_of(mut curves: Vec<(String, Vec<u64>)>) -> Option<Dis
     })
 }
 
-/// Equal steps from just below the smallest value, where every curve is
-/// zero, to the largest, where every curve is one.
+/// Returns equal steps from just below the smallest value, where every curve is zero, to the
+/// largest, where every curve is one.
 fn axis(low: u64, high: u64) -> Vec<u64> {
     let first = low.saturating_sub((high - low) / DISTRIBUTION_POINTS as u64 + 1);
     let last = DISTRIBUTION_POINTS as u128;

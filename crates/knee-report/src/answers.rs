@@ -1,5 +1,5 @@
-//! Answers at the head of a run's page: do its links help together, which
-//! controller for which traffic.
+//! Answers at the top of a run's page: whether its paths help together, and which controller suits
+//! which traffic.
 
 use crate::drawing::{Axis, Drawing, WIDTH};
 use crate::words::time_us;
@@ -13,22 +13,22 @@ const ROW: f64 = 24.0;
 /// The answers, at the top of the page.
 #[derive(Debug, Serialize)]
 pub(crate) struct Shown {
-    /// Of each group over several paths.
+    /// One entry for each group over several paths.
     paths: Vec<Paths>,
     mix: Option<Mix>,
 }
 
-/// Together, or one path alone.
+/// Whether several paths together do better than one alone.
 #[derive(Debug, Serialize)]
 struct Paths {
     class: &'static str,
     sentence: String,
-    /// How many runs there were, and of what.
+    /// Number and kind of the runs compared.
     rests_on: String,
     drawing: Drawing,
 }
 
-/// Which controller for which traffic.
+/// Which controller suits which traffic.
 #[derive(Debug, Serialize)]
 struct Mix {
     sentences: Vec<String>,
@@ -36,10 +36,10 @@ struct Mix {
     rows: Vec<Row>,
 }
 
-/// A class of sizes.
+/// A size class.
 #[derive(Debug, Serialize)]
 struct Row {
-    /// Empty: that of the row before.
+    /// Empty if the same as in the previous row.
     traffic: String,
     sizes: String,
     ratio: String,
@@ -53,7 +53,7 @@ struct Row {
     cut_off: String,
 }
 
-/// The answers of a run's page.
+/// Returns the answers of a run's page.
 pub(crate) fn shown(answers: &Answers) -> Shown {
     let seeds = answers.seeds.len();
     Shown {
@@ -84,7 +84,7 @@ fn of_paths(answer: &PathsAnswer, seeds: usize) -> Paths {
     }
 }
 
-/// A line for each alternative, with a dot for each seed.
+/// Draws a line for each alternative, with a dot for each seed.
 fn draw(answer: &PathsAnswer) -> Drawing {
     let together = std::iter::once(("together".to_string(), &answer.together));
     let alone = answer.alone.iter().map(|one| (format!("{} alone", one.paths.join(", ")), one));

@@ -1,34 +1,34 @@
-//! What applications saw: the waterfall of a page or of bursts, the timeline of a
-//! video.
+//! Pictures of what applications experienced: the waterfall of a page or of bursts, and the
+//! timeline of a video.
 
 use crate::drawing::{Axis, Drawing, WIDTH};
 use crate::words::{bytes, percent, rate, time_us};
 use knee_record::{FlowSummary, FlowView, ObjectRecord};
 use serde::Serialize;
 
-/// Objects drawn.
+/// Largest number of objects drawn.
 const OBJECTS_MAX: usize = 150;
-/// Segments drawn.
+/// Largest number of segments drawn.
 const SEGMENTS_MAX: usize = 1500;
 /// Height of a row of the waterfall.
 const ROW: f64 = 14.0;
 const LEFT: f64 = 120.0;
 const RIGHT: f64 = WIDTH - 14.0;
 
-/// A drawing with what is to be seen in it.
+/// A drawing with its title and caption.
 #[derive(Debug, Serialize)]
 pub(crate) struct Shown {
     pub title: String,
     pub caption: String,
-    /// Two of these stand side by side, where there is room.
+    /// Whether it takes half the width, so that two stand side by side if there is room.
     pub half: bool,
     pub drawing: Option<Drawing>,
-    /// Why there is nothing to see.
+    /// Why there is nothing to draw.
     pub empty: String,
 }
 
-/// The waterfall of a page or of bursts: one row per object, in the order of
-/// asking. None for a flow without either.
+/// Returns the waterfall of a page or of bursts: one row per object, in the order of requests.
+/// `None` for a flow with neither.
 pub(crate) fn waterfall(flow: &FlowView<'_>, summary: &FlowSummary) -> Option<Shown> {
     let (title, caption) = told_of_page(summary).or_else(|| told_of_bursts(summary))?;
     let mut objects: Vec<&ObjectRecord> =
@@ -117,7 +117,7 @@ pub(crate) fn shortened(name: &str, most: usize) -> String {
     name.chars().take(most - 1).chain(['…']).collect()
 }
 
-/// The timeline of a video. None for a flow without one.
+/// Returns the timeline of a video; `None` for a flow without one.
 pub(crate) fn timeline(flow: &FlowView<'_>, summary: &FlowSummary) -> Option<Shown> {
     let video = summary.video.as_ref()?;
     let mut segments: Vec<&ObjectRecord> =
@@ -186,7 +186,7 @@ fn draw_timeline(segments: &[&ObjectRecord], flow: &FlowView<'_>) -> Drawing {
             told(segment, start)
         );
         drawing.bar("arriving", [from, top, x, 170.0], title);
-        // What was there plays until the next segment arrives.
+        // Buffered media plays until the next segment arrives.
         let played = done.saturating_sub(before.0);
         level.push((x, buffer.at(before.1.saturating_sub(played) as f64 / 1e9)));
         level.push((x, buffer.at(segment.buffer_ns as f64 / 1e9)));

@@ -1,5 +1,5 @@
-//! Many flows as a band: for each group of a run with many flows, the median over
-//! its flows and the 5th and 95th percentile, piece by piece of the time.
+//! Bands for runs with many flows: for each group, the median over its flows and the 5th and 95th
+//! percentile, in each interval of time.
 
 use crate::encode::Column;
 use crate::series::{FLOWS_MAX, Grouped, Key};
@@ -7,27 +7,27 @@ use knee_record::{FlowSample, Records};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// Pieces into which the time is cut.
+/// Number of intervals into which the time is divided.
 const PIECES: u64 = 500;
-/// Flows that make a band; fewer are drawn one by one.
+/// Smallest number of flows in a band; fewer are drawn one by one.
 pub(crate) const BAND_MIN: usize = 3;
-/// Percentiles of a band: its edges, and the line within.
+/// Percentiles of a band: its edges, and the line between.
 const EDGES: [f64; 3] = [0.05, 0.5, 0.95];
 
 /// A group over time.
 #[derive(Debug, Serialize)]
 pub(crate) struct GroupSeries {
-    /// As the legend has it.
+    /// Name in the legend.
     pub label: String,
-    /// End of each piece of time, nanoseconds.
+    /// End of each interval, nanoseconds.
     pub time_ns: Column,
     /// Payload delivered, bit/s.
     pub rate_bps: Option<Edges>,
-    /// RTT measured last.
+    /// Last RTT measured.
     pub rtt_ns: Option<Edges>,
     /// Congestion window.
     pub window_bytes: Option<Edges>,
-    /// In flight.
+    /// Bytes in flight.
     pub in_flight_bytes: Option<Edges>,
 }
 
@@ -39,7 +39,7 @@ pub(crate) struct Edges {
     pub high: Column,
 }
 
-/// Values of the flows in one piece of time, one for each flow that has any.
+/// Values of the flows in one interval, one for each flow that has any.
 #[derive(Default)]
 struct Piece {
     rate: Vec<u64>,
@@ -48,8 +48,8 @@ struct Piece {
     in_flight: Vec<u64>,
 }
 
-/// The bands of a run, and the flows that are in none. Both are empty where
-/// flows are few enough to be drawn one by one.
+/// Returns the bands of a run, and the flows that are in none. There are no bands if the flows are
+/// few enough to be drawn one by one.
 pub(crate) fn bands(
     records: &Records,
     by_flow: &Grouped<'_, Key, FlowSample>,
@@ -75,7 +75,7 @@ pub(crate) fn bands(
     (large.iter().take(FLOWS_MAX).map(band).collect(), single.take(FLOWS_MAX).collect())
 }
 
-/// All of some flows together.
+/// Builds one band of some flows.
 pub(crate) fn band(
     name: &str,
     keys: &[Key],
@@ -111,8 +111,8 @@ pub(crate) fn band(
     }
 }
 
-/// The longest of the usual distances between two samples: a piece has at least
-/// one sample of each flow.
+/// Returns the longest of the flows' median sampling intervals, so that an interval of the band has
+/// at least one sample of each flow.
 fn interval(keys: &[Key], by_flow: &Grouped<'_, Key, FlowSample>) -> u64 {
     let usual = |key: &Key| {
         let rows = &by_flow[key];
@@ -124,12 +124,12 @@ fn interval(keys: &[Key], by_flow: &Grouped<'_, Key, FlowSample>) -> u64 {
     keys.iter().map(usual).max().unwrap_or(0)
 }
 
-/// Takes one flow into the pieces: its last values in each, and its mean rate
-/// since its last sample before.
+/// Adds one flow to the intervals: its last values in each, and its mean rate since the previous
+/// value.
 fn add(pieces: &mut BTreeMap<u64, Piece>, rows: &[&FlowSample], width: u64) {
     let mut before: Option<&FlowSample> = None;
     for (number, row) in rows.iter().enumerate() {
-        // The last instant of a piece is its own.
+        // The end of an interval belongs to it.
         let at = row.time_ns.saturating_sub(1) / width;
         let next = rows.get(number + 1).map(|next| next.time_ns.saturating_sub(1) / width);
         if next == Some(at) {
@@ -148,8 +148,7 @@ fn add(pieces: &mut BTreeMap<u64, Piece>, rows: &[&FlowSample], width: u64) {
     }
 }
 
-/// A percentile of sorted values, in proportion between two of them; zero: there
-/// is none.
+/// Returns a percentile of sorted values, interpolated linearly; zero if there are none.
 fn percentile(sorted: &[u64], part: f64) -> u64 {
     let Some(last) = sorted.len().checked_sub(1) else { return 0 };
     let place = part * last as f64;
@@ -161,7 +160,7 @@ fn percentile(sorted: &[u64], part: f64) -> u64 {
 mod tests {
     use super::*;
 
-    /// Of 0 to 100 the percentiles are themselves.
+    /// For 0 to 100, the percentiles equal the values.
     #[test]
     fn percentiles_of_a_uniform_distribution() {
         let values: Vec<u64> = (0..=100).collect();

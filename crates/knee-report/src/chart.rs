@@ -1,11 +1,9 @@
-//! Charts: curves, bands and areas over a common axis, with the values that
-//! they were drawn from.
+//! Charts: curves, bands and areas over a common axis, with the values from which they are drawn.
 //!
-//! A chart names its columns by their place in what the page embeds, such as
-//! `flows.0.rtt_ns`. [`Chart::svg`] draws it here, once; `assets/chart.js` draws
-//! a part of it again from the same columns and by the same rules, and a test in
-//! Node compares the two. Nothing is ever drawn over the frame but curves: the
-//! legend stands below.
+//! A chart refers to its columns by their path in the embedded data, such as `flows.0.rtt_ns`.
+//! [`Chart::svg`] draws it once; `assets/chart.js` redraws parts of it from the same columns by the
+//! same rules, and a test in Node compares the two. Only curves are drawn inside the frame: the
+//! legend is below it.
 
 mod axis;
 mod outline;
@@ -23,40 +21,40 @@ use serde::Serialize;
 /// Width of a chart in its own units, and height of its frame.
 pub(crate) const SIZE: (f64, f64) = (580.0, 178.0);
 
-/// A chart, ready to be drawn and to be embedded.
+/// A chart, ready to be drawn and embedded.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Chart {
     /// Name of the chart on its page.
     pub name: String,
-    /// What it shows, for those who cannot see it.
+    /// Description for screen readers.
     #[serde(skip)]
     pub label: String,
     /// Width and height of the whole, in its own units.
     pub size: [f64; 2],
     /// Left, top, right and bottom of the frame.
     pub frame: [f64; 4],
-    /// The axis along the foot.
+    /// Horizontal axis.
     pub x: Horizontal,
-    /// The axis along the left.
+    /// Vertical axis.
     pub y: Vertical,
     /// Curves, in the order in which they are drawn.
     pub curves: Vec<Curve>,
-    /// Values that the curves are compared with.
+    /// Values with which the curves are compared.
     pub references: Vec<Reference>,
-    /// Columns of the spans that tints mark, by their place; empty: none.
+    /// Path of the columns with the spans shown as tints; empty if none.
     pub shade: String,
-    /// Columns of the link whose drops are marked at the foot; empty: none.
+    /// Path of the columns of the link whose drops are marked at the bottom; empty if none.
     pub drops: String,
-    /// Shortest time that a rate is taken over, nanoseconds.
+    /// Shortest time over which a rate is averaged, nanoseconds.
     pub interval_ns: u64,
 }
 
-/// The axis along the foot.
+/// The horizontal axis.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Horizontal {
     /// Ends of the axis, in its unit.
     pub whole: [f64; 2],
-    /// How many of a column's units one of the axis' is.
+    /// Number of the column's units in one unit of the axis.
     pub divisor: f64,
     /// Unit of the labels.
     pub unit: &'static str,
@@ -64,75 +62,75 @@ pub(crate) struct Horizontal {
     pub title: &'static str,
 }
 
-/// The axis along the left.
+/// The vertical axis.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Vertical {
-    /// How many of a column's units one of the axis' is.
+    /// Number of the column's units in one unit of the axis.
     pub divisor: f64,
     /// Unit of the labels.
     pub unit: &'static str,
     /// Title, without the unit.
     pub title: String,
-    /// Begins at zero, even where all values lie far above.
+    /// Whether the axis begins at zero even if all values are far above it.
     pub from_zero: bool,
 }
 
 /// A curve, or a band around one.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Curve {
-    /// As the legend has it.
+    /// Name in the legend.
     pub label: String,
-    /// Classes of the style sheet.
+    /// Classes in the style sheet.
     pub class: String,
-    /// Where its values are.
+    /// Source of its values.
     pub source: Source,
-    /// Not drawn, and not in the legend, until asked for.
+    /// Whether it is neither drawn nor in the legend until selected.
     pub optional: bool,
 }
 
-/// Columns of a curve, by their place among what is embedded.
+/// Columns of a curve, by their path in the embedded data.
 #[derive(Clone, Debug, Serialize)]
 #[serde(tag = "as", rename_all = "snake_case")]
 pub(crate) enum Source {
     /// Values as they are.
     Gauge {
-        /// Column of the axis along the foot.
+        /// Column of the horizontal axis.
         x: String,
         /// Column of the values.
         y: String,
-        /// Zero is a value; otherwise it stands for "there was none".
+        /// Whether zero is a value; otherwise it means that there is none.
         zero: bool,
     },
-    /// How fast counters of bytes grow together, in bit/s.
+    /// Joint growth of byte counters, in bit/s.
     Rate {
         /// Columns of times and counters.
         of: Vec<[String; 2]>,
     },
-    /// Median, and a band from a low to a high percentile.
+    /// A median, and a band from a low to a high percentile.
     Band {
         /// Column of times.
         x: String,
         /// Lower edge, line and upper edge.
         y: [String; 3],
-        /// As above.
+        /// As for `Gauge`.
         zero: bool,
     },
 }
 
-/// A value that curves are compared with.
+/// A value with which curves are compared.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Reference {
-    /// As the legend has it.
+    /// Name in the legend.
     pub label: String,
-    /// In the units of the columns, for each flow that can be picked; one for
-    /// all. Zero: unknown, not drawn.
+    /// Value in the units of the columns, for each flow that can be selected, or one for all. Zero
+    /// if unknown: it is then not drawn.
     pub values: Vec<f64>,
-    /// Stands upright, at a place of the axis along the foot.
+    /// Whether it is a vertical line, at a place of the horizontal axis.
     pub upright: bool,
 }
 
 impl Chart {
-    /// A chart without curves: `width` in its own units.
+    /// Creates a chart without curves, `width` in its own units.
     pub(crate) fn new(name: &str, width: f64, x: Horizontal, y: Vertical) -> Chart {
         let label = format!("{} over {}", y.title, x.title);
         Chart {
@@ -162,7 +160,7 @@ impl Chart {
         self.curves.push(Curve { label, class, source, optional: false });
     }
 
-    /// Adds a level that curves are compared with, where it is known.
+    /// Adds a level with which curves are compared, if it is known.
     pub(crate) fn level(&mut self, label: &str, values: Vec<f64>) {
         if values.iter().any(|value| *value > 0.0) {
             let label = label.to_string();
@@ -170,7 +168,7 @@ impl Chart {
         }
     }
 
-    /// Makes room below for the legend; to be called last.
+    /// Makes room for the legend; call this last.
     pub(crate) fn finished(mut self) -> Chart {
         self.size[1] = self.frame[3] + svg::BELOW + svg::legend_height(&self);
         self
@@ -178,7 +176,7 @@ impl Chart {
 }
 
 impl Reference {
-    /// The value for a flow that is picked; none: unknown.
+    /// Returns the value for a selected flow; `None` if unknown.
     fn value(&self, picked: usize) -> Option<f64> {
         let one = if self.values.len() > 1 { picked } else { 0 };
         self.values.get(one).copied().filter(|value| *value > 0.0)
@@ -186,7 +184,7 @@ impl Reference {
 }
 
 impl Horizontal {
-    /// Time in seconds between two instants in nanoseconds.
+    /// Returns a time axis in seconds between two instants in nanoseconds.
     pub(crate) fn time(from_ns: u64, to_ns: u64) -> Horizontal {
         let whole = [from_ns as f64 / 1e9, to_ns.max(from_ns + 1) as f64 / 1e9];
         Horizontal { whole, divisor: 1e9, unit: "s", title: "time" }
@@ -194,7 +192,7 @@ impl Horizontal {
 }
 
 impl Vertical {
-    /// An axis whose unit fits the largest value.
+    /// Returns an axis whose unit suits the largest value.
     pub(crate) fn of(title: &str, kind: Kind, largest: f64) -> Vertical {
         let Scale { divisor, unit } = kind.scale(largest);
         let from_zero = kind != Kind::Time;

@@ -1,18 +1,18 @@
-//! The charts of a run, from the series that its page embeds.
+//! The charts of a run, drawn from the series that its page embeds.
 
 use crate::chart::{Chart, Columns, Horizontal, Kind, SIZE, Source, Vertical};
 use crate::series::{Embedded, FlowSeries, LinkSeries, Shown};
 
-/// Width of a chart of which three stand side by side.
+/// Width of a chart when three stand side by side.
 const NARROW: f64 = 400.0;
-/// Height of its frame.
+/// Height of the frame of such a chart.
 const LOW: f64 = 130.0;
-/// Curves that one chart carries besides those of flows.
+/// Number of colours for curves.
 const COLOURS: usize = 8;
-/// What is drawn of the time after the last thing happened, as a part of it.
+/// Time shown after the last activity, as a fraction of the time until then.
 const AFTER: f64 = 0.02;
 
-/// All charts of a run, for its page.
+/// Returns all charts of a run's page.
 pub(crate) fn charts(shown: &Shown) -> Vec<Chart> {
     let time = time(&shown.embedded);
     let mut charts = of_flows(shown, &time);
@@ -25,7 +25,7 @@ pub(crate) fn charts(shown: &Shown) -> Vec<Chart> {
     charts
 }
 
-/// From the start of the run until nothing happens any more.
+/// Returns the time axis, from the start of the run to the end of all activity.
 fn time(of: &Embedded) -> Horizontal {
     let flows = of.flows.iter().chain(of.multipath.iter().flat_map(|flow| &flow.paths));
     let last = |flow: &FlowSeries| {
@@ -43,7 +43,7 @@ fn time(of: &Embedded) -> Horizontal {
         (true, Some(last)) => last + (last as f64 * AFTER) as u64,
         _ => of.end_ns,
     };
-    // A little less than the whole is no reason to cut it off.
+    // A little less than the whole run is not worth cutting off.
     let whole = until > of.end_ns / 10 * 9;
     Horizontal::time(0, if whole { of.end_ns } else { until })
 }
@@ -53,7 +53,7 @@ fn largest<'a>(of: &Embedded, places: impl Iterator<Item = &'a String>) -> f64 {
     columns.flatten().copied().max().unwrap_or(0) as f64
 }
 
-/// A gauge of a flow or a path.
+/// Returns the source of a gauge of a flow or a path.
 pub(crate) fn gauge(owner: &str, field: &str, zero: bool) -> Source {
     let (x, y) = (format!("{owner}.time_ns"), format!("{owner}.{field}"));
     Source::Gauge { x, y, zero }
@@ -64,7 +64,7 @@ pub(crate) fn rate(owners: &[String]) -> Source {
     Source::Rate { of: owners.iter().map(pair).collect() }
 }
 
-/// A unit that fits the largest value of a rate's curves.
+/// Returns an axis whose unit suits the largest value of a rate's curves.
 pub(crate) fn rate_axis(
     title: &str,
     chart_x: &Horizontal,
@@ -79,7 +79,7 @@ pub(crate) fn rate_axis(
     Vertical::of(title, Kind::Rate, highest)
 }
 
-/// What all flows agree on; zero: nothing.
+/// Returns the value that all flows have in common; zero if they differ.
 fn common(flows: &[FlowSeries], value: fn(&FlowSeries) -> u64) -> f64 {
     let mut values = flows.iter().map(value);
     let first = values.next().unwrap_or(0);
@@ -94,7 +94,7 @@ fn longest_interval(flows: &[FlowSeries]) -> u64 {
     flows.iter().map(|flow| flow.interval_ns).max().unwrap_or(0).max(1)
 }
 
-/// A curve for each flow, or a band for each group.
+/// Returns charts with a curve for each flow, or a band for each group.
 fn of_flows(shown: &Shown, time: &Horizontal) -> Vec<Chart> {
     let of = &shown.embedded;
     let base = common(&of.flows, |flow| flow.base_rtt_ns);
@@ -124,8 +124,7 @@ fn of_flows(shown: &Shown, time: &Horizontal) -> Vec<Chart> {
     charts
 }
 
-/// Bands first, then flows in the legend, then those that are drawn when asked
-/// for.
+/// Adds bands first, then flows; flows outside the legend are drawn when selected.
 fn add_flows(
     chart: &mut Chart,
     shown: &Shown,
@@ -182,13 +181,13 @@ fn goodput(shown: &Shown, time: &Horizontal) -> Option<Chart> {
         chart.curve("all together", "total", rate(&owners));
     }
     if of.groups.is_empty() {
-        // Far above a single one of many flows.
+        // With many flows, the path's rate is far above each of them.
         chart.level(full(of), vec![common(&of.flows, |flow| flow.full_bps)]);
     }
     Some(chart.finished())
 }
 
-/// What the controller of the flow that is picked believed.
+/// Returns charts of the selected flow's controller and its estimates.
 fn of_controllers(of: &Embedded, time: &Horizontal) -> Vec<Chart> {
     let place = |field: &str| {
         (0..of.flows.len()).map(|flow| format!("flows.{flow}.{field}")).collect::<Vec<_>>()
@@ -239,7 +238,7 @@ fn of_controllers(of: &Embedded, time: &Horizontal) -> Vec<Chart> {
     charts
 }
 
-/// Three charts for each path of a flow, and what waits at its receiver.
+/// Returns three charts for each path of a flow, and the data waiting at its receiver.
 fn of_paths(of: &Embedded, time: &Horizontal) -> Vec<Chart> {
     let mut charts = Vec::new();
     for (index, flow) in of.multipath.iter().enumerate() {
@@ -302,7 +301,7 @@ fn of_path(
     charts
 }
 
-/// The queue of a link, and what it allowed and carried where its rate changes.
+/// Returns the queue of a link, and its capacity and use if its rate changes.
 fn of_link(index: usize, link: &LinkSeries, of: &Embedded, time: &Horizontal) -> Vec<Chart> {
     let owner = format!("links.{index}");
     let mut charts = Vec::new();
@@ -326,8 +325,8 @@ fn of_link(index: usize, link: &LinkSeries, of: &Embedded, time: &Horizontal) ->
     charts
 }
 
-/// A link whose rate changes: what it allowed as an area, what it carried as a
-/// line over that, as `mm-throughput-graph` of Mahimahi shows both.
+/// Returns the capacity of a link with a changing rate as an area, and its use as a line over it,
+/// as `mm-throughput-graph` of Mahimahi does.
 fn capacity(index: usize, link: &LinkSeries, of: &Embedded, time: &Horizontal) -> Option<Chart> {
     link.capacity_bytes.as_ref()?;
     let owner = format!("links.{index}");
@@ -345,7 +344,7 @@ fn capacity(index: usize, link: &LinkSeries, of: &Embedded, time: &Horizontal) -
     Some(chart.finished())
 }
 
-/// Which part of the samples has at most an RTT.
+/// Returns the fraction of samples with at most a given RTT.
 pub(crate) fn distribution(shown: &Shown) -> Option<Chart> {
     let of = &shown.embedded;
     let all = of.rtt_distribution.as_ref()?;

@@ -1,4 +1,4 @@
-//! Columns by their place in what the page embeds, as charts name them.
+//! Finds embedded columns by the path that charts use.
 
 use crate::bands::GroupSeries;
 use crate::chart::Columns;
@@ -6,7 +6,7 @@ use crate::encode::Column;
 use crate::series::{Embedded, FlowSeries, LinkSeries};
 
 impl Columns for Embedded {
-    /// `*` stands for the flow that is picked.
+    /// `*` refers to the selected flow.
     fn column(&self, place: &str) -> Option<&[u64]> {
         let parts: Vec<&str> = place.split('.').collect();
         let at = |part: &str| part.parse::<usize>().unwrap_or(self.picked);

@@ -1,5 +1,5 @@
-//! The page of a comparison: what the sides were given that differs, each against the
-//! first by the measures that matter, all of them in one plane and over time.
+//! The page of a comparison: settings in which the sides differ, each side against the first by the
+//! relevant measures, and all sides in one plane and over time.
 
 mod forest;
 mod series;
@@ -21,28 +21,28 @@ use serde::Serialize;
 const TEMPLATE: &str = include_str!("../assets/compared.html");
 const OWN_STYLE: &str = include_str!("../assets/rank.css");
 
-/// What the page of a comparison is made of.
+/// Input of the comparison page.
 #[derive(Clone, Debug)]
 pub struct ComparedPage<'a> {
-    /// What is compared, as it can be typed; the first is the baseline.
+    /// The compared runs as they can be typed; the first is the baseline.
     pub directories: &'a [String],
-    /// Short names of the same.
+    /// Short names of the sides.
     pub names: &'a [String],
-    /// Runs of each.
+    /// Number of runs of each side.
     pub runs: &'a [usize],
-    /// What they were given that differs, with the value of each.
+    /// Settings that differ, with the value of each side.
     pub given: Vec<(&'a str, &'a [Option<String>])>,
-    /// The answer.
+    /// Sentences with the result.
     pub says: &'a [String],
     /// Measures of each group of flows.
     pub measures: &'a [MeasureCompared],
-    /// Their runs over time, where there are records of them.
+    /// Runs over time, for sides that have records.
     pub series: &'a [ComparedSeries],
-    /// The line that repeats it.
+    /// Command that repeats the comparison.
     pub command: &'a str,
 }
 
-/// What the page embeds, for its script.
+/// Data that the page embeds for its script.
 #[derive(Serialize)]
 struct Data<'a> {
     #[serde(flatten)]
@@ -50,10 +50,10 @@ struct Data<'a> {
     charts: &'a [Chart],
 }
 
-/// The page of a comparison as an HTML document.
+/// Returns the page of a comparison as an HTML document.
 ///
 /// # Errors
-/// [`ReportError`], when a template of this crate is wrong.
+/// [`ReportError`] if a template of this crate is invalid.
 pub fn compared_page(page: &ComparedPage<'_>) -> Result<String, ReportError> {
     let mut environment = environment();
     environment.add_template("compared.html", TEMPLATE)?;
@@ -87,10 +87,10 @@ pub fn compared_page(page: &ComparedPage<'_>) -> Result<String, ReportError> {
     Ok(environment.get_template("compared.html")?.render(context)?)
 }
 
-/// Groups that are drawn one by one; of more, all flows together are.
+/// Largest number of groups drawn one by one; if there are more, all flows are drawn together.
 const GROUPS_MAX: usize = 3;
 
-/// The measures that are looked at first: of the groups where they are few, else of all
+/// Returns the measures shown first: those of the groups if there are few, otherwise those of all
 /// flows together.
 fn first_looked_at(measures: &[MeasureCompared]) -> Vec<&MeasureCompared> {
     let mut groups: Vec<&str> = measures.iter().map(|one| one.group.as_str()).collect();
@@ -101,17 +101,17 @@ fn first_looked_at(measures: &[MeasureCompared]) -> Vec<&MeasureCompared> {
     measures.iter().filter(wanted).collect()
 }
 
-/// A figure of a comparison that can be a file of its own.
+/// A figure of a comparison that can be a separate file.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum ComparedFigure {
     /// Goodput over RTT.
     DelayThroughput,
-    /// Each against the first, measure by measure.
+    /// Each side against the first, measure by measure.
     Against,
 }
 
-/// A figure of a comparison as its page has it, in a palette for print: an SVG file so
-/// many `pixels` wide. None: there is nothing to draw.
+/// Returns a figure of the comparison page as an SVG file in a palette for print, `pixels` wide.
+/// `None` if there is nothing to draw.
 pub fn compared_svg(
     names: &[String],
     measures: &[MeasureCompared],
@@ -134,7 +134,7 @@ fn title(chart: &str) -> &'static str {
     }
 }
 
-/// Colour, name, as it can be typed, and runs of each.
+/// Returns colour, name, directory and number of runs of each side.
 fn sides(page: &ComparedPage<'_>) -> Vec<Value> {
     let all = page.names.iter().zip(page.directories).zip(page.runs).enumerate();
     let side = |(at, ((name, directory), runs))| {
@@ -159,7 +159,7 @@ fn given(page: &ComparedPage<'_>) -> Comparison {
     }
 }
 
-/// Goodput over the 95th percentile of the RTT, all flows of a side together.
+/// Draws goodput over the 95th percentile of the RTT, all flows of a side together.
 fn plane(names: &[String], measures: &[MeasureCompared], narrow: bool) -> Option<Drawing> {
     let of = |name: &str| {
         let own = measures.iter().filter(|one| one.measure.name == name);
@@ -187,7 +187,7 @@ fn plane(names: &[String], measures: &[MeasureCompared], narrow: bool) -> Option
     if marks.len() < 2 { None } else { scatter(size, &marks, None, &words) }
 }
 
-/// All measures of one group of flows.
+/// Table of all measures of one group of flows.
 #[derive(Serialize)]
 struct Table {
     group: String,
@@ -200,13 +200,13 @@ struct Row {
     cells: Vec<Cell>,
 }
 
-/// A side's value, and how it compares with the first.
+/// The value of a side, and how it compares with the first.
 #[derive(Serialize)]
 struct Cell {
     value: String,
     against: String,
     word: String,
-    /// `better`, `worse` or nothing: a class of the style sheet.
+    /// Class in the style sheet: `better`, `worse` or empty.
     class: &'static str,
 }
 
@@ -250,7 +250,7 @@ fn class(word: ComparedWord) -> &'static str {
     }
 }
 
-/// The mean with its interval, or in how many runs it never came about.
+/// Returns the mean with its interval, or the number of runs in which the event never occurred.
 fn shown(unit: Unit, value: &PointMeasure) -> String {
     let Some(interval) = value.interval else { return unit.show(f64::INFINITY) };
     let mean = unit.show(interval.mean);

@@ -1,5 +1,4 @@
-//! Tables that set grounds side by side, on the page of a study or of a
-//! scenario that ran on several.
+//! Tables that compare grounds, on the page of a study or of a scenario that ran on several.
 
 use crate::page::{Page, render, study, total};
 use crate::{ReportError, StudyPage};
@@ -10,25 +9,25 @@ use serde::Serialize;
 pub struct Comparison {
     /// Title.
     pub title: String,
-    /// What to know before reading it; can be empty.
+    /// What to know before reading it; may be empty.
     pub note: String,
-    /// Heads of the columns.
+    /// Column heads.
     pub heads: Vec<ComparisonHead>,
     /// Cells, row by row.
     pub rows: Vec<Vec<String>>,
 }
 
-/// The head of a column.
+/// A column head.
 #[derive(Clone, Debug, Serialize)]
 pub struct ComparisonHead {
     /// Its text.
     pub text: String,
-    /// Figures are set flush right.
+    /// Whether the column contains numbers, which are right-aligned.
     pub figure: bool,
 }
 
 impl ComparisonHead {
-    /// Heads of columns; those of figures begin with `>`.
+    /// Creates column heads; those of numbers begin with `>`.
     pub fn all(heads: &[&str]) -> Vec<ComparisonHead> {
         let head = |head: &&str| ComparisonHead {
             text: head.trim_start_matches('>').to_string(),
@@ -38,11 +37,11 @@ impl ComparisonHead {
     }
 }
 
-/// The report of studies with tables on the page of each, as an HTML
-/// document. A single one without claims has no overview before it.
+/// Returns the report of studies, with tables on the page of each, as an HTML document. A single
+/// study without claims has no overview page.
 ///
 /// # Errors
-/// [`ReportError`], when a template of this crate is wrong.
+/// [`ReportError`] if a template of this crate is invalid.
 pub fn comparison_report(
     studies: &[(StudyPage<'_>, Vec<Comparison>)],
     title: &str,

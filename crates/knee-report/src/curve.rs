@@ -1,6 +1,5 @@
-//! The curve of a path: RTT and delivery rate against bytes in flight, with
-//! its three regions (Cardwell et al., ACM Queue 14(5), 2016, figure 1;
-//! Kleinrock, ICC 1979), as a picture of its own.
+//! The curve of a path: RTT and delivery rate against bytes in flight, with its three regions
+//! (Cardwell et al., ACM Queue 14(5), 2016, figure 1; Kleinrock, ICC 1979), as a separate picture.
 
 use crate::drawing::{Axis, Drawing, WIDTH};
 
@@ -8,43 +7,43 @@ use crate::drawing::{Axis, Drawing, WIDTH};
 const HEIGHT: f64 = 500.0;
 const LEFT: f64 = 58.0;
 const RIGHT: f64 = 748.0;
-/// Frame of the RTT, top and bottom, and that of the delivery rate.
+/// Top and bottom of the frame of the RTT, and of the frame of the delivery rate.
 const RTT: (f64, f64) = (64.0, 230.0);
 const RATE: (f64, f64) = (268.0, 444.0);
 
-/// What a window gave on a ground.
+/// Result of one window on a ground.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct CurvePoint {
     /// Window in IP bytes.
     pub window_bytes: f64,
-    /// What left the bottleneck, IP bit/s.
+    /// Rate at which data left the bottleneck, IP bit/s.
     pub delivered_bps: f64,
     /// Median of the smoothed RTT, seconds.
     pub rtt_s: f64,
 }
 
-/// A path and what it gave.
+/// The results of a path.
 #[derive(Clone, Debug)]
 pub struct Curve {
     /// Title of the scenario.
     pub name: String,
-    /// Rate by RTT over empty queues, IP bytes.
+    /// Bandwidth-delay product: rate times RTT over empty queues, IP bytes.
     pub bdp_bytes: f64,
-    /// Buffer of the bottleneck, IP bytes; none: unlimited.
+    /// Buffer of the bottleneck, IP bytes; `None` if unlimited.
     pub buffer_bytes: Option<f64>,
-    /// Simulator's points, by window; drawn as a line.
+    /// Simulator's points, ordered by window; drawn as a line.
     pub sim: Vec<CurvePoint>,
     /// Kernel's points; drawn as dots.
     pub kernel: Vec<CurvePoint>,
 }
 
-/// The picture, an SVG file.
+/// Returns the picture as an SVG file.
 pub fn curve_svg(curve: &Curve) -> String {
     let label = "round-trip time and delivery rate against bytes in flight";
     let mut drawing = Drawing::new(HEIGHT, label);
     let all = || curve.sim.iter().chain(&curve.kernel);
     let largest = |value: fn(&CurvePoint) -> f64| all().map(value).fold(0.0, f64::max);
-    // Room for the third region, however little of it was measured.
+    // Leave room for the third region, however little of it was measured.
     let cliff = curve.buffer_bytes.map_or(0.0, |buffer| curve.bdp_bytes + buffer);
     let right_end = (1.02 * largest(|point| point.window_bytes)).max(1.18 * cliff);
     let x = Axis::from_zero(right_end / 1e3, LEFT, RIGHT);
@@ -79,7 +78,7 @@ fn title(point: &CurvePoint) -> String {
     )
 }
 
-/// Shades and names: below one BDP, up to BDP and buffer, beyond.
+/// Draws and names the regions: below one BDP, up to BDP plus buffer, beyond.
 fn regions(drawing: &mut Drawing, curve: &Curve, x: &Axis) {
     let knee = x.at(curve.bdp_bytes / 1e3);
     let cliff = curve.buffer_bytes.map_or(RIGHT, |buffer| x.at((curve.bdp_bytes + buffer) / 1e3));
@@ -120,7 +119,7 @@ fn legend(drawing: &mut Drawing, curve: &Curve) {
 mod tests {
     use super::*;
 
-    /// The knee stands where one BDP is on the axis, whatever is measured.
+    /// The knee is at one BDP on the axis, whatever is measured.
     #[test]
     fn edges_stand_at_bdp_and_buffer() {
         let point =

@@ -1,5 +1,5 @@
-//! Drawings of rectangles, lines, dots and words in their own units, as SVG: the same
-//! within a page and as a file of its own. Charts over time are in `chart.rs`.
+//! Drawings of rectangles, lines, dots and text in their own units, as SVG, both within a page and
+//! as a separate file. Charts over time are in `chart.rs`.
 
 use crate::chart::on_paper;
 use serde::{Serialize, Serializer};
@@ -7,12 +7,12 @@ use serde::{Serialize, Serializer};
 /// Width of every drawing, in its own units.
 pub(crate) const WIDTH: f64 = 760.0;
 
-/// A drawing; a template gets it as the SVG that [`Drawing::inline`] gives.
+/// A drawing; a template receives it as the SVG of [`Drawing::inline`].
 #[derive(Debug, Default)]
 pub(crate) struct Drawing {
     width: f64,
     height: f64,
-    /// What it shows, for those who cannot see it.
+    /// Description for screen readers.
     label: String,
     bars: Vec<Bar>,
     shapes: Vec<Shape>,
@@ -28,7 +28,7 @@ struct Bar {
     width: String,
     height: String,
     class: &'static str,
-    /// Empty: opaque.
+    /// Empty if opaque.
     opacity: String,
     title: String,
 }
@@ -81,13 +81,13 @@ impl Drawing {
         Drawing::sized(WIDTH, height, label)
     }
 
-    /// One of another width than most.
+    /// Creates a drawing of another width than the usual one.
     pub(crate) fn sized(width: f64, height: f64, label: &str) -> Drawing {
         Drawing { width, height, label: label.to_string(), ..Drawing::default() }
     }
 
-    /// A bar with a text for a hover; corners at `(x, y)` and `(right,
-    /// bottom)`. One too narrow to see is drawn a little wider.
+    /// Adds a bar with a tooltip; corners at `(x, y)` and `(right, bottom)`. A bar too narrow to be
+    /// visible is widened.
     pub(crate) fn bar(
         &mut self,
         class: &'static str,
@@ -97,7 +97,7 @@ impl Drawing {
         self.shade(class, [x, y, right, bottom], None, title);
     }
 
-    /// A bar that lets something through; opacity `0.0..=1.0`.
+    /// Adds a translucent bar; opacity `0.0..=1.0`.
     pub(crate) fn shade(
         &mut self,
         class: &'static str,
@@ -120,7 +120,7 @@ impl Drawing {
         self.lines.push(Line { class: class.into(), points: places(points) });
     }
 
-    /// A filled outline, beneath lines and dots.
+    /// Adds a filled outline, below lines and dots.
     pub(crate) fn shape(
         &mut self,
         class: impl Into<String>,
@@ -135,7 +135,7 @@ impl Drawing {
         self.dots.push(Dot { x: place(x), y: place(y), class: class.into(), title });
     }
 
-    /// `anchor`: `start`, `middle` or `end`.
+    /// Adds text. `anchor` is `start`, `middle` or `end`.
     pub(crate) fn words(
         &mut self,
         class: impl Into<String>,
@@ -165,7 +165,7 @@ impl Drawing {
         )
     }
 
-    /// Grids first, then areas, lines, dots and words, each in the order in which it was
+    /// Writes grids first, then areas, lines, dots and text, each in the order in which they were
     /// added.
     fn body(&self) -> String {
         let mut svg = String::new();
@@ -205,7 +205,7 @@ impl Drawing {
         svg
     }
 
-    /// Uprights with labels at round values along the foot of a frame.
+    /// Adds vertical lines with labels at round values along the bottom of a frame.
     pub(crate) fn axis(&mut self, axis: &Axis, top: f64, bottom: f64, title: &str) {
         for (value, label) in axis.ticks() {
             let x = axis.at(value);
@@ -216,13 +216,12 @@ impl Drawing {
         self.words("quiet", "middle", (middle, bottom + 32.0), title);
     }
 
-    /// Level lines with labels at round values along the left of a frame.
+    /// Adds horizontal lines with labels at round values along the left of a frame.
     pub(crate) fn levels(&mut self, axis: &Axis, left: f64, right: f64, title: &str) {
         self.levels_at(axis, [left, right], 4.0, title);
     }
 
-    /// The same where the frame is not the first from the left: the title begins at
-    /// `title_at`.
+    /// Does the same for a frame that is not the leftmost: the title begins at `title_at`.
     pub(crate) fn levels_at(
         &mut self,
         axis: &Axis,
@@ -239,27 +238,27 @@ impl Drawing {
     }
 }
 
-/// From values to places, linear or by decades.
+/// Mapping from values to places, linear or logarithmic.
 #[derive(Clone, Debug)]
 pub(crate) struct Axis {
     pub low: f64,
     pub high: f64,
     pub low_at: f64,
     pub high_at: f64,
-    /// Values are powers of ten; labels come from `names`.
+    /// Whether the axis is logarithmic, with marks at powers of ten labelled by `names`.
     pub decades: bool,
-    /// Unit of the labels: how large and what it is called, for decades.
+    /// Formats the label of a power of ten.
     pub names: fn(f64) -> String,
 }
 
 impl Axis {
-    /// A linear axis over what lies between two values.
+    /// Returns a linear axis between two values.
     pub(crate) fn between((low, high): (f64, f64), low_at: f64, high_at: f64) -> Axis {
         let high = if high > low { high } else { low + 1.0 };
         Axis { low, high, ..Axis::from_zero(high, low_at, high_at) }
     }
 
-    /// A linear axis from zero.
+    /// Returns a linear axis from zero.
     pub(crate) fn from_zero(high: f64, low_at: f64, high_at: f64) -> Axis {
         let high = if high > 0.0 { high } else { 1.0 };
         Axis { low: 0.0, high, low_at, high_at, decades: false, names: |_| String::new() }
@@ -273,7 +272,7 @@ impl Axis {
         self.low_at + part.clamp(0.0, 1.0) * (self.high_at - self.low_at)
     }
 
-    /// Round values with their labels.
+    /// Returns round values with their labels.
     fn ticks(&self) -> Vec<(f64, String)> {
         if self.decades {
             let (first, last) = (self.low.log10() - 1e-9, self.high.log10() + 1e-9);
@@ -294,15 +293,14 @@ impl Axis {
     }
 }
 
-/// The next of 1, 2, 5 times a power of ten.
+/// Returns the next larger of 1, 2, 5 times a power of ten.
 fn round_step(rough: f64) -> f64 {
     let power = 10f64.powf(rough.log10().floor());
     let step = [1.0, 2.0, 5.0, 10.0].into_iter().find(|step| step * power >= rough * 0.999);
     step.unwrap_or(10.0) * power
 }
 
-/// Returns a picture as a separate SVG file with its style, on white, `pixels`
-/// wide.
+/// Returns a picture as a separate SVG file with its style, on white, `pixels` wide.
 pub(crate) fn file([width, height]: [f64; 2], pixels: f64, label: &str, body: &str) -> String {
     let high = (pixels * height / width * 10.0).round() / 10.0;
     format!(

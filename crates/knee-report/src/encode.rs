@@ -1,13 +1,12 @@
-//! Columns of numbers as short text, for embedding in the page.
+//! Encodes columns of numbers as short text, for embedding in the page.
 //!
-//! A column is rounded to a quantum (a power of ten, at most 1/1,000,000 of
-//! its largest value, at least 1), its first or second differences are
-//! written as zigzag LEB128 integers, and those bytes as Base64. A series
-//! sampled evenly costs a byte or two per value.
+//! A column is rounded to a quantum (a power of ten, at most 1/1,000,000 of its largest value, at
+//! least 1). Its first or second differences are written as zigzag LEB128 integers, and those bytes
+//! as Base64. An evenly sampled series takes a byte or two per value.
 
 use serde::Serialize;
 
-/// Steps that the largest value of a column is divided into, at least.
+/// Smallest number of steps into which the largest value of a column is divided.
 const RESOLUTION: u64 = 1_000_000;
 
 /// A column, ready to be embedded.
@@ -16,7 +15,7 @@ pub(crate) struct Column {
     /// Value of one step.
     #[serde(rename = "q")]
     quantum: u64,
-    /// 1: first differences, 2: differences of differences.
+    /// 1 for first differences, 2 for second differences.
     #[serde(rename = "o")]
     order: u8,
     /// Base64 of zigzag LEB128.
@@ -28,8 +27,8 @@ pub(crate) struct Column {
 }
 
 impl Column {
-    /// A measured value over time. None when all are zero: the records
-    /// write zero for "there was none".
+    /// Encodes a measured value over time. Returns `None` if all are zero, because in the records
+    /// zero means that there was no value.
     pub(crate) fn values(values: &[u64]) -> Option<Column> {
         if values.iter().all(|&value| value == 0) {
             return None;
@@ -37,18 +36,18 @@ impl Column {
         Some(Column::known(values))
     }
 
-    /// A measured value over time, even where all are zero.
+    /// Encodes a measured value over time, even if all are zero.
     pub(crate) fn known(values: &[u64]) -> Column {
         Column::packed(values, quantum(values), 1)
     }
 
-    /// Instants in nanoseconds, kept to the microsecond. Even spacing costs
-    /// one byte per instant.
+    /// Encodes instants in nanoseconds, rounded to microseconds. Even spacing takes one byte per
+    /// instant.
     pub(crate) fn times(nanoseconds: &[u64]) -> Column {
         Column::packed(nanoseconds, 1000, 2)
     }
 
-    /// Numbers that must not be rounded.
+    /// Encodes numbers that must not be rounded.
     pub(crate) fn exact(values: &[u64]) -> Column {
         Column::packed(values, 1, 1)
     }
@@ -59,7 +58,7 @@ impl Column {
         Column { quantum, order, data: pack(&steps, order), numbers: numbers.collect() }
     }
 
-    /// The numbers, as the page will read them.
+    /// Returns the numbers as the page will read them.
     pub(crate) fn numbers(&self) -> &[u64] {
         &self.numbers
     }
@@ -89,7 +88,8 @@ fn pack(values: &[i64], order: u8) -> String {
     base64(&bytes)
 }
 
-/// LEB128 of the zigzag form: small magnitudes of either sign are short.
+/// Appends the LEB128 encoding of the zigzag form, in which small magnitudes of either sign are
+/// short.
 fn push_zigzag(bytes: &mut Vec<u8>, value: i64) {
     let mut rest = ((value << 1) ^ (value >> 63)).cast_unsigned();
     while rest >= 0x80 {
@@ -99,7 +99,7 @@ fn push_zigzag(bytes: &mut Vec<u8>, value: i64) {
     bytes.push(rest as u8);
 }
 
-/// Base64 with padding (RFC 4648, section 4).
+/// Encodes as Base64 with padding (RFC 4648, section 4).
 fn base64(bytes: &[u8]) -> String {
     const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     let mut text = String::with_capacity(bytes.len().div_ceil(3) * 4);

@@ -1,6 +1,6 @@
-//! The page of an evaluation: every criterion in a line, then a part for each
-//! section of RFC 9743 with what it asks, a picture, all values, what was run,
-//! and where the candidate does worst.
+//! The page of an evaluation: one line for every criterion, then a part for each section of RFC
+//! 9743 with its requirement, a picture, all values, the cases run, and the case in which the
+//! candidate does worst.
 
 mod picture;
 
@@ -45,11 +45,11 @@ struct Line {
     worst: Option<Worst>,
 }
 
-/// Against one standard.
+/// Comparison with one standard.
 #[derive(Serialize)]
 struct Cell {
     standard: String,
-    /// A class of the style sheet too.
+    /// Result; also a class in the style sheet.
     word: String,
     size: String,
 }
@@ -61,12 +61,12 @@ struct Worst {
     command: String,
 }
 
-/// A worst case that a search found.
+/// A worst case found by a search.
 #[derive(Serialize)]
 struct Found {
     title: String,
     case: String,
-    /// The candidate's and the standards'.
+    /// Values of the candidate and the standards.
     values: Vec<String>,
     ratio: String,
     fixed: String,
@@ -91,10 +91,10 @@ fn found(one: &WorstFound) -> Found {
     }
 }
 
-/// The page of an evaluation as an HTML document.
+/// Returns the page of an evaluation as an HTML document.
 ///
 /// # Errors
-/// [`ReportError`], when a template of this crate is wrong.
+/// [`ReportError`] if a template of this crate is invalid.
 pub fn evaluation_page(evaluation: &Evaluation) -> Result<String, ReportError> {
     let mut environment = environment();
     environment.add_template("evaluation.html", TEMPLATE)?;
@@ -116,7 +116,7 @@ pub fn evaluation_page(evaluation: &Evaluation) -> Result<String, ReportError> {
     Ok(template.render(context)?)
 }
 
-/// Three figures of a ratio.
+/// Formats a ratio with three digits.
 pub fn evaluation_figures(ratio: f64) -> String {
     match ratio {
         value if value.abs() >= 99.5 => format!("{value:.0}"),
@@ -126,7 +126,7 @@ pub fn evaluation_figures(ratio: f64) -> String {
     }
 }
 
-/// A ratio with its interval, three figures of each; empty where there is none.
+/// Formats a ratio with its interval, three digits each; empty if there is none.
 pub fn evaluation_size(ratio: &Paired) -> String {
     match (ratio.estimate, ratio.low, ratio.high) {
         (Some(estimate), Some(low), Some(high)) if low != high => {
@@ -141,8 +141,8 @@ pub fn evaluation_size(ratio: &Paired) -> String {
     }
 }
 
-/// What a line came to, of the candidate and of each standard: the mean over
-/// the seeds of geometric means over the cases, with its 95 % interval.
+/// Returns the values of a line, of the candidate and of each standard: the mean over the seeds of
+/// geometric means over the cases, with its 95 % interval.
 pub fn evaluation_values(line: &EvaluationOutcome) -> Vec<String> {
     let of = |values: Vec<f64>| {
         let Some(interval) = Interval::new(&values) else { return NONE.to_string() };
@@ -159,7 +159,7 @@ pub fn evaluation_values(line: &EvaluationOutcome) -> Vec<String> {
     std::iter::once(of(candidate)).chain((0..line.against.len()).map(standard).map(of)).collect()
 }
 
-/// Cases of the lines of a section, each once, in the order of their first.
+/// Returns the cases of a section's lines, each once, in order of first use.
 pub fn evaluation_cases(evaluation: &Evaluation, section: &str) -> Vec<String> {
     let mut seen = BTreeSet::new();
     let cases = of_section(evaluation, section).flat_map(|line| &line.line.cases);
@@ -216,7 +216,7 @@ fn sections(evaluation: &Evaluation) -> Vec<Section> {
     all
 }
 
-/// Sections in the order of the RFC; what is no section of it comes last.
+/// Orders sections as in the RFC; other sections come last.
 fn order(number: &str) -> Vec<u32> {
     number.split('.').map(|part| part.parse().unwrap_or(u32::MAX)).collect()
 }
@@ -250,7 +250,7 @@ fn cell(outcome: &EvaluationOutcome, one: &EvaluationAgainst) -> Cell {
     Cell { standard: one.standard.clone(), word, size }
 }
 
-/// The lines in which it is worse than every standard, by name; no sum of them.
+/// Returns the names of the lines in which the candidate is worse than every standard.
 fn worse_than_all(evaluation: &Evaluation) -> Vec<[String; 2]> {
     let all = evaluation.lines.iter().filter(|line| line.worse_than_all);
     all.map(|line| {
@@ -260,7 +260,7 @@ fn worse_than_all(evaluation: &Evaluation) -> Vec<[String; 2]> {
     .collect()
 }
 
-/// Whether the candidate is worse, for what draws a line.
+/// Returns whether the candidate is worse, for drawing.
 fn is_worse(one: &EvaluationAgainst) -> bool {
     one.word == Some(EvaluationWord::Worse)
 }
@@ -269,7 +269,7 @@ fn is_worse(one: &EvaluationAgainst) -> bool {
 mod tests {
     use super::*;
 
-    /// By the numbers, not by their letters.
+    /// Sorted by number, not alphabetically.
     #[test]
     fn sections_stand_in_the_order_of_the_rfc() {
         let mut numbers = ["safecc", "7.10", "7.2", "5.2.1", "5.1.5", "7.9"];

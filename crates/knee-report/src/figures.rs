@@ -1,24 +1,23 @@
-//! Which figures a page has: heading, caption, or the reason why there is
-//! nothing to draw.
+//! The figures of a page: heading and caption, or the reason why there is nothing to draw.
 
 use crate::series::{LinkSeries, Shown};
 use serde::Serialize;
 use std::collections::BTreeSet;
 
-/// A chart, or a sentence in its place.
+/// A chart, or a sentence instead of it.
 #[derive(Debug, Serialize)]
 pub(crate) struct Figure {
     /// Name of the chart.
     pub plot: String,
     /// Heading.
     pub title: String,
-    /// What to see in it.
+    /// What the chart shows.
     pub caption: &'static str,
-    /// Why there is nothing to see.
+    /// Why there is nothing to draw.
     pub empty: Option<String>,
 }
 
-/// Names of the charts that there are.
+/// Names of the existing charts.
 pub(crate) type Names<'a> = BTreeSet<&'a str>;
 
 fn figure(
@@ -36,7 +35,7 @@ fn figure(
     }
 }
 
-/// The charts with a curve for each flow.
+/// Returns the charts with a curve for each flow.
 pub(crate) fn of_flows(names: &Names<'_>) -> Vec<Figure> {
     vec![
         figure(
@@ -70,7 +69,7 @@ pub(crate) fn of_flows(names: &Names<'_>) -> Vec<Figure> {
     ]
 }
 
-/// What the controller of a flow believed.
+/// Returns the charts of a controller's estimates and limits.
 pub(crate) fn of_controllers(names: &Names<'_>) -> Vec<Figure> {
     let all = [
         ("bandwidth", "Bandwidth", "Estimate and goodput."),
@@ -85,7 +84,7 @@ pub(crate) fn of_controllers(names: &Names<'_>) -> Vec<Figure> {
     there.map(|(plot, title, caption)| figure(plot, title, caption, names, "")).collect()
 }
 
-/// The charts of each link.
+/// Returns the charts of each link.
 pub(crate) fn of_links(shown: &Shown, names: &Names<'_>) -> Vec<Figure> {
     let links = shown.embedded.links.iter().enumerate();
     links.flat_map(|(index, link)| of_link(index, link, names)).collect()
@@ -117,7 +116,7 @@ fn of_link(index: usize, link: &LinkSeries, names: &Names<'_>) -> Vec<Figure> {
     figures
 }
 
-/// The distribution of the RTT.
+/// Returns the distribution of the RTT.
 pub(crate) fn distribution(names: &Names<'_>) -> Figure {
     figure(
         "distribution",
@@ -128,7 +127,7 @@ pub(crate) fn distribution(names: &Names<'_>) -> Figure {
     )
 }
 
-/// What the plots leave out, in words; empty: nothing.
+/// Returns notes on what the plots leave out; empty if nothing.
 pub(crate) fn left_out(shown: &Shown) -> Vec<String> {
     let mut notes = Vec::new();
     if !shown.embedded.groups.is_empty() {

@@ -1,12 +1,12 @@
-//! One offline HTML file from records: the page of a run, and the report of
-//! studies with a page for each study and each of its runs.
+//! Offline HTML files from records: the page of a run, and the report of studies with a page for
+//! each study and each of its runs.
 //!
-//! The file needs nothing but itself: style, script and the time series are
-//! in it, and a content security policy forbids the browser to fetch anything. The same input gives the same
-//! bytes. Whatever comes from a scenario is escaped.
+//! A file contains everything it needs: style, script and time series. A content security policy
+//! forbids the browser to fetch anything. The same input gives the same bytes. Text from a scenario
+//! is escaped.
 //!
-//! What this crate never does: read anything but records, run anything,
-//! measure differently than `knee-record` does.
+//! This crate never reads anything but records, never runs anything, and never measures differently
+//! than `knee-record`.
 
 mod aggregate;
 mod answers;
@@ -59,55 +59,55 @@ pub use sweep::sweep_page;
 
 use knee_record::{Answers, ClaimOutcome, Records, Summary};
 
-/// What the page of one run is made of.
+/// Input of the page of a run.
 #[derive(Clone, Copy, Debug)]
 pub struct RunPage<'a> {
-    /// Name of the run in its study; empty for a scenario of its own.
+    /// Name of the run in its study; empty for a single scenario.
     pub name: &'a str,
-    /// What came out.
+    /// Summary of the results.
     pub summary: &'a Summary,
-    /// The rows behind it.
+    /// The records behind the summary.
     pub records: &'a Records,
-    /// What its alternatives came to, if it was asked.
+    /// Results of the alternatives, if they were run.
     pub answers: Option<&'a Answers>,
     /// The resolved scenario, TOML.
     pub scenario: &'a str,
     /// The command line that repeats the run.
     pub command: &'a str,
-    /// The access logs that its scenario names.
+    /// The access logs that its scenario uses.
     pub logs: &'a [ReadLog],
 }
 
-/// What the pages of one study are made of.
+/// Input of the pages of a study.
 #[derive(Clone, Debug)]
 pub struct StudyPage<'a> {
     /// Short name, such as `improved-bbr`.
     pub name: &'a str,
-    /// Title; may equal the name.
+    /// Title; may be equal to the name.
     pub title: &'a str,
-    /// Where its claims stand: a citation; may be empty.
+    /// Where its claims are found: a citation; may be empty.
     pub source: &'a str,
-    /// What is studied, for the reader; may be empty.
+    /// What the study is about; may be empty.
     pub about: &'a str,
-    /// What came of it, in a paragraph; may be empty.
+    /// Conclusion, as a paragraph; may be empty.
     pub conclusion: &'a str,
-    /// The study's claims, with what came of them.
+    /// The study's claims with their outcomes.
     pub claims: &'a [ClaimOutcome],
-    /// What came of each of them on the kernel; empty: nothing ran there.
+    /// Outcome of each of them on the kernel; empty if nothing ran there.
     pub on_kernel: Vec<Option<&'a ClaimOutcome>>,
-    /// Its runs, in the order in which they are to be read.
+    /// Its runs, in reading order.
     pub runs: Vec<RunPage<'a>>,
     /// The command line that repeats the study.
     pub command: &'a str,
 }
 
-/// Why a report could not be made.
+/// Why a report could not be created.
 #[derive(Debug, thiserror::Error)]
 pub enum ReportError {
-    /// A template of this crate is wrong.
+    /// A template of this crate is invalid.
     #[error("cannot fill the report's template: {0:#}")]
     Template(#[from] minijinja::Error),
-    /// Data of the page cannot be written as JSON.
+    /// The page's data cannot be written as JSON.
     #[error("cannot write the report's data: {0}")]
     Data(#[from] serde_json::Error),
 }

@@ -1,6 +1,5 @@
-//! What a mix of transfers looked like: size against serving time, and test
-//! against control by classes of size. Transfers are counted into bins here,
-//! so that the page stays small however many there are.
+//! Pictures of a mix of transfers: size against transfer time, and test against control by size
+//! class. Transfers are counted in bins here, so that the page stays small however many there are.
 
 use crate::applications::{Shown, shortened};
 use crate::drawing::{Axis, Drawing, WIDTH};
@@ -12,20 +11,21 @@ use knee_record::{
 use knee_scenario::Statistic;
 use std::collections::BTreeMap;
 
-/// Bins of a decade, in size and in time.
+/// Bins per decade, in size and in time.
 const BINS: f64 = 8.0;
 const LEFT: f64 = 78.0;
 const RIGHT: f64 = WIDTH - 26.0;
-/// From this size on throughput is compared, below it completion time.
+/// Transfers of at least this many bytes are compared by throughput, smaller ones by completion
+/// time.
 const LARGE: u64 = 3_000_000;
-/// Transfers that a class of sizes needs on both sides to be compared.
+/// Smallest number of transfers on each side for which a size class is compared.
 const COMPARED_MIN: usize = 20;
 
-/// Transfers by bins of the logarithm of size and of serving time.
+/// Number of transfers by bins of the logarithm of size and of time.
 type Bins = BTreeMap<(i32, i32), u64>;
 
-/// A heat map for each mix, all with the same axes and the same scale of
-/// colours, so that they can be compared.
+/// Returns a heat map for each mix, all with the same axes and the same colour scale, so that they
+/// can be compared.
 pub(crate) fn heat_maps(run: &RunView<'_>) -> Vec<Shown> {
     let mixes = run.flows.iter().filter(|flow| !flow.transfers.is_empty());
     let counted: Vec<(&FlowView<'_>, Bins)> = mixes.map(|flow| (flow, counted(flow))).collect();
@@ -48,7 +48,7 @@ fn counted(flow: &FlowView<'_>) -> Bins {
     bins
 }
 
-/// `all`: for the axes, and for the darkest colour.
+/// `all` determines the axes and the darkest colour.
 fn heat_map(flow: &FlowView<'_>, bins: &Bins, all: &Bins) -> Shown {
     let counted: u64 = bins.values().sum();
     let rest = match flow.transfers.len() as u64 - counted {
@@ -97,7 +97,7 @@ fn draw_heat_map(bins: &Bins, all: &Bins) -> Drawing {
     drawing
 }
 
-/// A logarithmic axis from the first of some bins to the last.
+/// Returns a logarithmic axis from the first to the last bin.
 fn decades(
     bins: impl Iterator<Item = i32> + Clone,
     [low_at, high_at]: [f64; 2],
@@ -105,7 +105,7 @@ fn decades(
 ) -> Axis {
     let (least, most) = (bins.clone().min().unwrap_or(0), bins.max().unwrap_or(0) + 1);
     let decades = [least, most].map(|bin| f64::from(bin) / BINS);
-    // At least one power of ten has to be there to read values from.
+    // Include at least one power of ten, to read values from.
     let whole = decades[0].ceil() < decades[1].floor();
     let [low, high] = match whole {
         true => decades,
@@ -115,12 +115,12 @@ fn decades(
     Axis { low, high, low_at, high_at, decades: true, names }
 }
 
-/// Lines of 100 kbit/s, 1 Mbit/s … as far as they cross the frame.
+/// Adds lines of 100 kbit/s, 1 Mbit/s and so on, as far as they cross the frame.
 fn equal_throughput(drawing: &mut Drawing, sizes: &Axis, times: &Axis) {
     for power in 4..=11 {
         let bps = 10f64.powi(power);
-        // In the frame from where it enters at the left or the bottom to
-        // where it leaves at the right or the top.
+        // From the point where the line enters the frame, left or bottom, to the point where it
+        // leaves, right or top.
         let from = sizes.low.max(times.low * bps / 8.0);
         let to = sizes.high.min(times.high * bps / 8.0);
         if to <= from * 3.0 {
@@ -143,8 +143,8 @@ fn time_name(seconds: f64) -> String {
     time_us(Some(seconds * 1e6))
 }
 
-/// Test against control, by class of size, for each two mixes over the same
-/// path under different controllers.
+/// Compares test with control by size class, for any two mixes over the same path under different
+/// controllers.
 pub(crate) fn comparisons(run: &RunView<'_>) -> Vec<Shown> {
     let mixes: Vec<_> = run.flows.iter().filter(|flow| !flow.transfers.is_empty()).collect();
     let mut shown = Vec::new();
@@ -156,7 +156,7 @@ pub(crate) fn comparisons(run: &RunView<'_>) -> Vec<Shown> {
         }
         done.push(path);
         let here: Vec<_> = mixes.iter().filter(|flow| flow.record.path == path).collect();
-        // CUBIC is what there is without a choice.
+        // CUBIC is the default control.
         let control = here.iter().find(|flow| flow.record.cc == "cubic").unwrap_or(&here[0]);
         let tests = here.iter().filter(|flow| flow.record.cc != control.record.cc);
         shown.extend(tests.map(|test| comparison(run, test, control)));
@@ -164,7 +164,7 @@ pub(crate) fn comparisons(run: &RunView<'_>) -> Vec<Shown> {
     shown
 }
 
-/// A statistic of a class of sizes, compared.
+/// A statistic of a size class, compared.
 struct Row {
     label: String,
     faint: bool,
@@ -186,7 +186,7 @@ fn comparison(run: &RunView<'_>, test: &FlowView<'_>, control: &FlowView<'_>) ->
     }
 }
 
-/// Claims of test against control, each with its interval; none without any.
+/// Draws the claims of test against control, with their intervals; `None` if there are none.
 pub(crate) fn of_claims(claims: &[ClaimOutcome]) -> Option<Shown> {
     let row = |claim: &ClaimOutcome| {
         let label = format!("{} {}", claim.id, claim.of);
@@ -218,7 +218,7 @@ fn compared(run: &RunView<'_>, test: &FlowView<'_>, control: &FlowView<'_>) -> V
         if ours.len().min(theirs.len()) < COMPARED_MIN {
             continue;
         }
-        // The slow end beside the mean.
+        // The slow tail beside the mean.
         let slow = if large {
             (Statistic::P5, "5th percentile")
         } else {

@@ -1,5 +1,5 @@
-//! The strips of a flow over several paths: one per path, and what waits at
-//! the receiver for another path.
+//! The strips of a flow over several paths: one per path, and the data waiting at the receiver for
+//! another path.
 
 use crate::encode::Column;
 use crate::phases::Phases;
@@ -10,7 +10,7 @@ use knee_record::{FlowRecord, FlowView, PathView, Records, RunView, Summary};
 use knee_units::Time;
 use serde::Serialize;
 
-/// Flows over several paths that are drawn, and paths of each.
+/// Largest number of flows over several paths, and of paths of each, that are drawn.
 const FLOWS_MAX: usize = 4;
 const PATHS_MAX: usize = 8;
 
@@ -19,19 +19,19 @@ const PATHS_MAX: usize = 8;
 pub(crate) struct Series {
     /// A series for each path.
     pub paths: Vec<FlowSeries>,
-    /// Times of the connection's own samples.
+    /// Sampling times of the connection.
     pub time_ns: Column,
-    /// Waiting at the receiver; none: nothing ever was.
+    /// Data waiting at the receiver; `None` if there never was any.
     pub reassembly_bytes: Option<Column>,
 }
 
-/// Texts around its plots.
+/// Text around its plots.
 #[derive(Debug, Serialize)]
 pub(crate) struct Strips {
     pub title: String,
     pub facts: String,
     pub paths: Vec<Strip>,
-    /// Anything ever waited at the receiver.
+    /// Whether data ever waited at the receiver.
     pub reassembly: bool,
 }
 
@@ -40,11 +40,11 @@ pub(crate) struct Strips {
 pub(crate) struct Strip {
     pub name: String,
     pub facts: String,
-    /// It left samples.
+    /// Whether it has samples.
     pub drawn: bool,
 }
 
-/// The flows over several paths, in the order of the scenario.
+/// Returns the flows over several paths, in the order of the scenario.
 pub(crate) fn shown(
     summary: &Summary,
     records: &Records,

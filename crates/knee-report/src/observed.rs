@@ -1,4 +1,4 @@
-//! The page of a host's own connections, and its tables, which a terminal shows too.
+//! The page of a host's own connections, and its tables, which the terminal shows too.
 
 mod course;
 mod heat;
@@ -21,12 +21,12 @@ const BODY: &str = include_str!("../assets/observed-body.html");
 const STYLE: &str = include_str!("../assets/report.css");
 const OWN_STYLE: &str = include_str!("../assets/observed.css");
 
-/// What a table of controllers is not.
+/// Warning that a table of controllers is no experiment.
 const NO_EXPERIMENT: &str = "This is no experiment. Which controller a connection had depended \
     on where it went and what it carried, and connections of both met in the same queues, where \
     one can take from the other. An experiment says which is better: knee steer rehearse.";
 
-/// What two periods are not.
+/// Warning that comparing two periods is no experiment.
 const NO_TREATMENT: &str = "This is no experiment. Two periods differ in clients, load and time \
     of day, not only in what was changed between them. An experiment switches back and forth: \
     knee steer rehearse.";
@@ -39,11 +39,11 @@ struct Picture {
     drawing: Value,
 }
 
-/// The page of a host's own connections as an HTML document. `command` is the line that
-/// makes it again.
+/// Returns the page of a host's own connections as an HTML document. `command` is the command that
+/// recreates it.
 ///
 /// # Errors
-/// [`ReportError`], when a template of this crate is wrong.
+/// [`ReportError`] if a template of this crate is invalid.
 pub fn observed_page(report: &ObservedReport, command: &str) -> Result<String, ReportError> {
     let mut environment = environment();
     environment.add_template("observed.html", TEMPLATE)?;
@@ -56,8 +56,8 @@ pub fn observed_page(report: &ObservedReport, command: &str) -> Result<String, R
     Ok(template.render(minijinja::context! { body, command, assets })?)
 }
 
-/// The document around a live page, with what it shows at first. Its style is at
-/// `page.css` ([`observed_style`]), its script at `page.js`.
+/// Returns the document around a live page, with its initial contents. Its style is at `page.css`
+/// ([`observed_style`]), its script at `page.js`.
 ///
 /// # Errors
 /// As [`observed_page`].
@@ -69,13 +69,13 @@ pub fn observed_live(body: &str) -> Result<String, ReportError> {
     Ok(template.render(minijinja::context! { body, version })?)
 }
 
-/// The style of these pages.
+/// Returns the style of these pages.
 pub fn observed_style() -> String {
     [STYLE, &style(), OWN_STYLE].join("\n")
 }
 
-/// What that page shows, without the document around it: a live page shows it anew each
-/// time something ended.
+/// Returns the contents of the page without the document around it: a live page renders it again
+/// whenever connections have ended.
 ///
 /// # Errors
 /// As [`observed_page`].
@@ -97,7 +97,7 @@ pub fn observed_body(report: &ObservedReport) -> Result<String, ReportError> {
     Ok(template.render(context)?)
 }
 
-/// A table as the template has it.
+/// Converts a table for the template.
 fn shown(table: &ObservedTable) -> Value {
     let heads = table.heads.iter().map(|head| {
         let text = head.trim_start_matches('>');
@@ -108,7 +108,7 @@ fn shown(table: &ObservedTable) -> Value {
     minijinja::context! { title => table.title, note => table.note, heads, rows }
 }
 
-/// The sentences above the figures: what came out, and how far it can be trusted.
+/// Returns the sentences above the figures: the results, and how far they can be trusted.
 pub fn observed_says(report: &ObservedReport) -> Vec<String> {
     let mut says = Vec::new();
     if !report.valid {
@@ -138,7 +138,8 @@ pub fn observed_says(report: &ObservedReport) -> Vec<String> {
     says
 }
 
-/// What is said of two sets of connections beside each other; none: it was not asked for.
+/// Returns the warning about a comparison of two sets of connections; `None` if there is no
+/// comparison.
 pub fn observed_warning(report: &ObservedReport) -> Option<&'static str> {
     let beside = report.beside.as_ref()?;
     Some(if beside.of_controllers { NO_EXPERIMENT } else { NO_TREATMENT })
@@ -169,7 +170,7 @@ fn lost_ratio(report: &ObservedReport) -> f64 {
     report.lost_reports as f64 / (report.lost_reports + report.connections).max(1) as f64
 }
 
-/// A length of time in the two largest units that it has.
+/// Formats a duration in its two largest units.
 fn duration(seconds: u64) -> String {
     let units = [(86_400, "days"), (3600, "h"), (60, "min")];
     let mut parts = Vec::new();

@@ -1,4 +1,4 @@
-//! From the input to the template's context, and through the template.
+//! Converts the input to the template's context, and renders the template.
 
 use crate::chart::{Chart, style};
 use crate::charts::charts;
@@ -17,24 +17,24 @@ use minijinja::{AutoEscape, Environment, UndefinedBehavior, Value, escape_format
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// Rows of a time series on the page of one run.
+/// Detail of the page of one run.
 const ONE_RUN: Detail = Detail { rows_max: 8000, drawn: true };
-/// Rows of a time series in a report with many runs.
+/// Detail of a report with many runs.
 const MANY_RUNS: Detail = Detail { rows_max: 2000, drawn: false };
 
 const TEMPLATE: &str = include_str!("../assets/report.html");
 pub(crate) const STYLE: &str = include_str!("../assets/report.css");
 pub(crate) const SCRIPT: &str = include_str!("../assets/report.js");
-/// Charts, for the script above.
+/// Draws charts for the script above.
 pub(crate) const CHART_SCRIPT: &str = include_str!("../assets/chart.js");
 
 /// Everything the template shows.
 #[derive(Serialize)]
 pub(crate) struct Page {
     pub title: String,
-    /// Line under the overview's title; empty on the page of one run.
+    /// Command under the overview's title; empty on the page of one run.
     pub command: String,
-    /// All claims are listed on a page of their own, the first.
+    /// Whether there is an overview page of all claims, as the first page.
     pub overview: bool,
     pub studies: Vec<Study>,
     /// The run, on the page of one run.
@@ -50,11 +50,11 @@ pub(crate) struct Study {
     about: String,
     conclusion: String,
     claims: Vec<Claim>,
-    /// Test against control, when claims say so.
+    /// Test against control, if claims compare them.
     compared: Option<applications::Shown>,
     tally: Tally,
     comparisons: Vec<Comparison>,
-    /// Some run has several flows, so that there is a fairness.
+    /// Whether some run has several flows, so that fairness applies.
     shared: bool,
     runs: Vec<Run>,
     command: String,
@@ -63,11 +63,11 @@ pub(crate) struct Study {
 #[derive(Serialize)]
 pub(crate) struct Run {
     id: String,
-    /// Name in the study; empty for a scenario of its own.
+    /// Name in the study; empty for a single scenario.
     name: String,
     /// Title of the scenario.
     title: String,
-    /// First of all, where it was asked.
+    /// Answers at the top of the page, if they were computed.
     answers: Option<answers::Shown>,
     result: String,
     verdict: &'static str,
@@ -90,9 +90,9 @@ pub(crate) struct Run {
     links_left_out: Vec<String>,
     distribution: Figure,
     plane: Option<Plane>,
-    /// Flows whose controller can be looked at.
+    /// Labels of the flows whose controller can be shown.
     pick: Vec<String>,
-    /// Those flows are drawn one by one when asked for.
+    /// Whether single flows are drawn when selected.
     single: bool,
     notes: Vec<String>,
     scenario: String,
@@ -101,12 +101,12 @@ pub(crate) struct Run {
     series: Value,
 }
 
-/// What the page embeds of a run.
+/// Data that the page embeds for a run.
 #[derive(Serialize)]
 struct Series<'a> {
     #[serde(flatten)]
     of: &'a Embedded,
-    /// What is drawn from these.
+    /// Charts drawn from the data.
     charts: &'a [Chart],
 }
 
@@ -126,20 +126,20 @@ struct Claim {
     anchor: String,
     says: String,
     of: String,
-    /// Page of the run it speaks of; empty: none.
+    /// Page of the run it refers to; empty if none.
     run: String,
     source: String,
     source_figure: String,
     expected: String,
     measured: String,
     outcome: String,
-    /// `holds`, `fails`, `uncertain` or `untested`: a class of the style sheet.
+    /// Class in the style sheet: `holds`, `fails`, `uncertain` or `untested`.
     class: &'static str,
-    /// The outcome on record, or the value if that has drifted, when this
-    /// one differs.
+    /// The recorded outcome, or the recorded value if that has drifted, when it differs from this
+    /// one.
     recorded: Option<String>,
     finding: String,
-    /// On the kernel: measured, and the outcome.
+    /// Measured value and outcome on the kernel.
     on_kernel: Option<[String; 2]>,
 }
 
@@ -153,10 +153,10 @@ pub(crate) struct Tally {
     news: usize,
 }
 
-/// The page of one run as an HTML document.
+/// Returns the page of one run as an HTML document.
 ///
 /// # Errors
-/// [`ReportError`], when a template of this crate is wrong.
+/// [`ReportError`] if a template of this crate is invalid.
 pub fn run_page(page: &RunPage<'_>) -> Result<String, ReportError> {
     let run = run("run".to_string(), page, ONE_RUN)?;
     render(&Page {
@@ -169,13 +169,13 @@ pub fn run_page(page: &RunPage<'_>) -> Result<String, ReportError> {
     })
 }
 
-/// The report of studies as an HTML document: an overview of all claims, a
-/// page for each study and one for each run.
+/// Returns the report of studies as an HTML document: an overview of all claims, a page for each
+/// study and one for each run.
 ///
-/// `command` is the line that repeats it all.
+/// `command` is the command that repeats everything.
 ///
 /// # Errors
-/// [`ReportError`], when a template of this crate is wrong.
+/// [`ReportError`] if a template of this crate is invalid.
 pub fn study_report(studies: &[StudyPage<'_>], command: &str) -> Result<String, ReportError> {
     let numbered = studies.iter().enumerate();
     let studies: Vec<Study> =
@@ -190,7 +190,7 @@ pub fn study_report(studies: &[StudyPage<'_>], command: &str) -> Result<String, 
     })
 }
 
-/// All claims of studies.
+/// Returns the tally of all claims of the studies.
 pub(crate) fn total(studies: &[Study]) -> Tally {
     let mut all = Tally::default();
     studies.iter().for_each(|study| all.add(&study.tally));
@@ -293,10 +293,10 @@ fn run(id: String, page: &RunPage<'_>, detail: Detail) -> Result<Run, ReportErro
     })
 }
 
-/// Drawings of each kind; further ones add little.
+/// Largest number of drawings of each kind.
 const DRAWINGS_MAX: usize = 8;
 
-/// Pages, videos, mixes, then the logs that these were made of.
+/// Returns pages, videos and mixes, then the access logs behind them.
 fn of_applications(page: &RunPage<'_>) -> Vec<applications::Shown> {
     let (summary, records) = (page.summary, page.records);
     let run = RunView::new(records, Time::from_micros(summary.warmup_us as u64));
@@ -311,8 +311,8 @@ fn of_applications(page: &RunPage<'_>) -> Vec<applications::Shown> {
     shown
 }
 
-/// An environment for the templates of this crate, which spells out what a
-/// name hides.
+/// Returns an environment for the templates of this crate. It makes hidden characters in names
+/// visible.
 pub(crate) fn environment() -> Environment<'static> {
     let mut environment = Environment::new();
     environment.set_undefined_behavior(UndefinedBehavior::Strict);
@@ -331,17 +331,16 @@ pub(crate) fn environment() -> Environment<'static> {
     environment
 }
 
-/// Markup that a script element holds until its page is opened: nothing in it ends that
-/// element, or begins what HTML has for scripts within scripts. `report.js` takes the
-/// backslashes out again.
+/// Escapes markup that a script element holds until its page is opened, so that nothing in it ends
+/// that element or begins a script within a script. `report.js` removes the backslashes.
 fn held(markup: &str) -> Value {
     let kept = markup.replace("<script", "<\\script").replace("</script", "<\\/script");
     Value::from_safe_string(kept.replace("<!--", "<\\!--"))
 }
 
-/// JSON that cannot end its script element: `<` only occurs within
-/// strings, where it may be written as an escape. What a name hides is spelt
-/// out: the page shows a backslash and a number.
+/// Returns JSON that cannot end its script element: `<` only occurs within strings, where it is
+/// written as an escape. Control characters are made visible: the page shows a backslash and a
+/// number.
 pub(crate) fn json_in_html(value: &impl Serialize) -> Result<String, ReportError> {
     let json = serde_json::to_string(value)?;
     let mut shown = String::with_capacity(json.len());
@@ -349,7 +348,7 @@ pub(crate) fn json_in_html(value: &impl Serialize) -> Result<String, ReportError
     while let Some(c) = rest.next() {
         match c {
             '<' => shown.push_str("\\u003c"),
-            // serde_json writes \u for control characters alone.
+            // serde_json writes \u only for control characters.
             '\\' => match rest.next() {
                 Some('u') => {
                     let digits: String = rest.by_ref().take(4).collect();
@@ -438,15 +437,14 @@ fn tally(claims: &[Claim]) -> Tally {
 }
 
 impl Study {
-    /// The same with tables before its claims.
+    /// Adds tables before the study's claims.
     pub(crate) fn comparing(self, comparisons: Vec<Comparison>) -> Study {
         Study { comparisons, ..self }
     }
 }
 
 impl Claim {
-    /// The same claim at another place of the report, where it needs no link
-    /// to its run.
+    /// Returns the same claim for another place in the report, where it needs no link to its run.
     fn at(&self, anchor: String) -> Claim {
         Claim { anchor, run: String::new(), ..self.clone() }
     }

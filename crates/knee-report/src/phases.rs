@@ -1,40 +1,40 @@
-//! The controller's phases: in words, and as spans of time.
+//! The controller's phases, in words and as spans of time.
 
 use crate::encode::Column;
 use crate::words::percent;
 use serde::Serialize;
 
-/// A phase as the legend shows it.
+/// A phase in the legend.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(crate) struct Phase {
-    /// In words.
+    /// Name in words.
     pub words: String,
-    /// Which tint it gets; a class of the style sheet.
+    /// Tint; a class in the style sheet.
     pub tint: &'static str,
 }
 
 /// The phases of a flow over time.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(crate) struct Spans {
-    /// When each span begins, nanoseconds; it lasts until the next.
+    /// Begin of each span, nanoseconds; a span lasts until the next one.
     pub at: Column,
     /// Its phase, by index in the page's list.
     pub phase: Column,
-    /// Which part of the time each phase took, in the order in which they
-    /// came first: its index, and the part in words.
+    /// The fraction of the time that each phase took, in order of first appearance: its index, and
+    /// the fraction in words.
     shares: Vec<(u64, String)>,
 }
 
-/// Every phase that a page has met.
+/// All phases that a page has shown so far.
 #[derive(Debug, Default)]
 pub(crate) struct Phases {
     names: Vec<&'static str>,
 }
 
 impl Phases {
-    /// The spans of a series of (time, phase), at most `spans_max` of them:
-    /// when there are more, each of as many equal pieces shows the phase
-    /// that lasted longest in it. None when the controller shows no phase.
+    /// Returns the spans of a series of (time, phase), at most `spans_max` of them: if there are
+    /// more, the time is divided into that many equal pieces, each with the phase that lasted
+    /// longest in it. `None` if the controller shows no phases.
     pub(crate) fn spans(
         &mut self,
         rows: impl Iterator<Item = (u64, &'static str)>,
@@ -61,7 +61,7 @@ impl Phases {
         Some(Spans { at: Column::times(&at), phase: Column::exact(&phase), shares })
     }
 
-    /// The legend, in the order of first appearance.
+    /// Returns the legend, in order of first appearance.
     pub(crate) fn legend(&self) -> Vec<Phase> {
         let phase = |name: &&'static str| Phase { words: words(name), tint: tint(name) };
         self.names.iter().map(phase).collect()
@@ -76,7 +76,7 @@ impl Phases {
     }
 }
 
-/// Which part of the time from the first span to the end each phase took.
+/// Returns the fraction of the time from the first span to the end that each phase took.
 fn shares(spans: &[(u64, u64)], end: u64) -> Vec<(u64, String)> {
     let mut lasted: Vec<(u64, u64)> = Vec::new();
     for (position, &(from, phase)) in spans.iter().enumerate() {
@@ -90,7 +90,7 @@ fn shares(spans: &[(u64, u64)], end: u64) -> Vec<(u64, String)> {
     lasted.into_iter().map(|(phase, time)| (phase, percent(Some(time as f64 / whole)))).collect()
 }
 
-/// Cuts the time into equal pieces, each with the phase that lasted longest.
+/// Divides the time into equal pieces, each with the phase that lasted longest.
 fn merge(spans: &[(u64, u64)], end: u64, pieces: usize, phases: usize) -> Vec<(u64, u64)> {
     let begin = spans[0].0;
     let piece = (end - begin).div_ceil(pieces as u64).max(1);
@@ -132,7 +132,8 @@ fn words(name: &str) -> String {
     .to_string()
 }
 
-/// Phases with the same purpose have the same tint in every controller.
+/// Returns the tint of a phase; phases with the same purpose have the same tint in every
+/// controller.
 fn tint(name: &str) -> &'static str {
     match name {
         "" => "tint-none",
@@ -159,7 +160,7 @@ mod tests {
             (0..1000).flat_map(|round| [(round * 100, 0), (round * 100 + 90, 1)]).collect();
         let merged = merge(&spans, 100_000, 50, 2);
         assert_eq!(merged, [(0, 0)]);
-        // Long spans stay where they are.
+        // Long spans keep their places.
         let halves = [(0, 0), (50_000, 1)];
         assert_eq!(merge(&halves, 100_000, 50, 2), halves);
     }

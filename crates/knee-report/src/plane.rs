@@ -1,6 +1,5 @@
-//! The delay-throughput plane: where each flow worked, and where the knee
-//! is (Kleinrock 1979: the point of largest power, a full path with an empty
-//! queue).
+//! The delay-throughput plane: the operating point of each flow, and the knee (Kleinrock 1979: the
+//! point of largest power, a full path with an empty queue).
 
 use crate::sentence::share_a_path;
 use crate::words::{rate, time_us};
@@ -14,11 +13,11 @@ const LEFT: f64 = 52.0;
 const RIGHT: f64 = 448.0;
 const TOP: f64 = 30.0;
 const BOTTOM: f64 = 258.0;
-/// Flows drawn.
+/// Largest number of flows drawn.
 const DOTS_MAX: usize = 500;
-/// Marks on an axis, about.
+/// Approximate number of marks on an axis.
 const TICKS: f64 = 5.0;
-/// Powers whose lines are drawn, with their labels.
+/// Powers for which lines are drawn, with their labels.
 const POWERS: [(f64, &str); 3] = [(1.0, "power 1"), (0.5, "½"), (0.25, "¼")];
 
 /// The drawing; coordinates are in its own units.
@@ -52,17 +51,17 @@ struct Tick {
 struct Power {
     x: String,
     y: String,
-    /// The label stands left of the line where it would leave the frame.
+    /// Whether the label is left of the line, because it would leave the frame otherwise.
     before: bool,
     label: &'static str,
 }
 
-/// The point that all are measured against.
+/// The knee, the reference point of all flows.
 #[derive(Debug, Serialize)]
 struct Knee {
     x: String,
     y: String,
-    /// The label stands left of the point where it would leave the frame.
+    /// Whether the label is left of the point, because it would leave the frame otherwise.
     before: bool,
     label: String,
 }
@@ -74,12 +73,12 @@ struct Dot {
     y: String,
     low: String,
     high: String,
-    /// Place among the flows drawn in the other plots; none: grey.
+    /// Position among the flows drawn in the other plots; `None` is grey.
     colour: Option<usize>,
     title: String,
 }
 
-/// From values to the drawing.
+/// Mapping from values to the drawing.
 struct Scale {
     rtt_us_max: f64,
     goodput_bps_max: f64,
@@ -95,8 +94,8 @@ impl Scale {
     }
 }
 
-/// The plane of a run; `shown` are the labels of the flows drawn elsewhere,
-/// for their colours. None when no flow has both a goodput and an RTT.
+/// Returns the plane of a run; `shown` are the labels of the flows drawn elsewhere, for their
+/// colours. `None` if no flow has both a goodput and an RTT.
 pub(crate) fn plane(summary: &Summary, shown: &[String]) -> Option<Plane> {
     let placed = |flow: &FlowSummary| flow.goodput_bps.is_some() && flow.rtt_us.is_some();
     let flows: Vec<&FlowSummary> = summary.flows.iter().filter(|flow| placed(flow)).collect();
@@ -133,8 +132,8 @@ pub(crate) fn plane(summary: &Summary, shown: &[String]) -> Option<Plane> {
     })
 }
 
-/// Base RTT (µs) and payload rate (bit/s, the mean while the flows ran) of
-/// the path that all flows share.
+/// Returns the base RTT (µs) and the payload rate (bit/s, the mean while the flows ran) of the path
+/// that all flows share.
 fn knee(summary: &Summary) -> Option<(f64, f64)> {
     let bps = summary.measures.capacity_bps.filter(|bps| *bps > 0.0)?;
     let rtt_us = summary.flows.first()?.base_rtt_us;
@@ -184,7 +183,7 @@ fn total(summary: &Summary, sum: f64, scale: &Scale) -> Option<Dot> {
     })
 }
 
-/// Where the line of each power leaves the frame: goodput over the full rate
+/// Returns the point at which the line of each power leaves the frame: goodput over the full rate
 /// is the power times RTT over the base RTT.
 fn powers((rtt_us, bps): (f64, f64), scale: &Scale) -> Vec<Power> {
     let line = |&(power, label): &(f64, &'static str)| {
@@ -202,7 +201,7 @@ fn unit(largest: f64, units: &[(f64, &'static str)]) -> (f64, &'static str) {
     *fits.unwrap_or(&units[units.len() - 1])
 }
 
-/// Marks at 1, 2 or 5 times a power of ten.
+/// Returns marks at 1, 2 or 5 times a power of ten.
 fn ticks(largest: f64, unit: f64, place: impl Fn(f64) -> String) -> Vec<Tick> {
     let rough = largest / unit / TICKS;
     let power = 10f64.powf(rough.log10().floor());
@@ -231,7 +230,7 @@ mod tests {
         assert_eq!(labels(1.05e6, 1e6), ["0.0", "0.5", "1.0"]);
     }
 
-    /// At the knee the power is one by definition: its line ends there.
+    /// At the knee the power is one by definition, so the line of power one ends there.
     #[test]
     fn the_line_of_power_one_passes_the_knee() {
         let scale = Scale { rtt_us_max: 200_000.0, goodput_bps_max: 10e6 };

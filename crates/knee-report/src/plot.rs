@@ -1,5 +1,5 @@
-//! One figure of a run as a file of its own, for papers: the drawing that the
-//! page of the run has, in a palette for print.
+//! A figure of a run as a separate file, for papers: the drawing of the run's page in a palette for
+//! print.
 
 use crate::charts::charts;
 use crate::mix;
@@ -7,10 +7,10 @@ use crate::series::{Detail, Embedded, FlowSeries, shown};
 use knee_record::{Records, RunView};
 use knee_units::Time;
 
-/// Rows of a time series: more than a printed page shows.
+/// Detail of the time series: more than a printed page shows.
 const DETAIL: Detail = Detail { rows_max: 8000, drawn: true };
 
-/// Figures of a run, with the name of the chart on its page and what it shows.
+/// Figures of a run, with the name of the chart on its page and a description.
 const FIGURES: [(Figure, &str, &str, &str); 12] = [
     (Figure::Throughput, "throughput", "rate", "Goodput of each flow over time"),
     (Figure::Delay, "delay", "rtt", "Round-trip time of each flow over time"),
@@ -45,7 +45,7 @@ const FIGURES: [(Figure, &str, &str, &str); 12] = [
         "Sizes of a mix's transfers against the time that they took, as a heat map",
     ),
 ];
-/// The figure that is no chart.
+/// Name of the figure that is not a chart.
 const SIZE_TIME: &str = "size_time";
 
 /// A figure of a run.
@@ -89,12 +89,12 @@ impl Figure {
         all
     };
 
-    /// What it is called on the command line.
+    /// Returns its name on the command line.
     pub fn name(self) -> &'static str {
         self.row().1
     }
 
-    /// What it shows.
+    /// Returns its description.
     pub fn about(self) -> &'static str {
         self.row().3
     }
@@ -104,35 +104,35 @@ impl Figure {
     }
 }
 
-/// What to draw, and how.
+/// The figure to draw, and its options.
 #[derive(Clone, Debug)]
 pub struct Plot<'a> {
     /// The figure.
     pub figure: Figure,
-    /// The flow whose controller is shown, as the page's legend names it; none:
-    /// the first that has what is drawn.
+    /// The flow whose controller is shown, as named in the page's legend; `None` for the first that
+    /// has the data.
     pub flow: Option<&'a str>,
-    /// The link; none: the one with the longest queue.
+    /// The link; `None` for the one with the longest queue.
     pub link: Option<&'a str>,
-    /// Width in pixels; the height follows.
+    /// Width in pixels; the height is proportional.
     pub width: f64,
 }
 
 /// Why a figure cannot be drawn.
 #[derive(Debug, thiserror::Error)]
 pub enum PlotError {
-    /// The records hold nothing of it.
+    /// The records have no data for it.
     #[error("there is nothing to draw for {0}: this run's records hold {1}")]
     Nothing(&'static str, String),
-    /// A name that the run does not have.
+    /// The run has nothing with this name.
     #[error("this run has no {0} {1} to draw: it has {2}")]
     Unknown(&'static str, String, String),
 }
 
-/// The figure as an SVG file.
+/// Returns the figure as an SVG file.
 ///
 /// # Errors
-/// [`PlotError`], with what there is instead.
+/// [`PlotError`], with what is available instead.
 pub fn plot_svg(records: &Records, plot: &Plot<'_>) -> Result<String, PlotError> {
     if plot.figure == Figure::SizeTime {
         return size_time(records, plot);
@@ -175,7 +175,7 @@ pub fn plot_svg(records: &Records, plot: &Plot<'_>) -> Result<String, PlotError>
     }
 }
 
-/// The heat map of a mix, by the name of its flow; none: of the first.
+/// Draws the heat map of a mix, by the name of its flow; `None` for the first.
 fn size_time(records: &Records, plot: &Plot<'_>) -> Result<String, PlotError> {
     let run = RunView::new(records, Time::ZERO);
     let all = mix::heat_maps(&run);
@@ -213,6 +213,6 @@ fn longest_queue(of: &Embedded) -> usize {
         let column = of.links[*link].queue_bytes.as_ref();
         column.and_then(|column| column.numbers().iter().copied().max())
     };
-    // The first of those with the longest.
+    // The first of equals.
     (0..of.links.len()).rev().max_by_key(longest).unwrap_or(0)
 }

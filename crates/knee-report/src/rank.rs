@@ -1,5 +1,5 @@
-//! The page of a ranking: the answer, the delay-throughput plane over all
-//! scenarios and in each of them, one table, and recorded links.
+//! The page of a ranking: the result, the delay-throughput plane over all scenarios and in each of
+//! them, one table, and recorded links.
 
 mod plane;
 mod table;
@@ -30,7 +30,7 @@ struct Picture {
 }
 
 impl Picture {
-    /// None: there is nothing to draw.
+    /// Returns `None` if there is nothing to draw.
     fn new(
         title: &str,
         note: String,
@@ -42,10 +42,10 @@ impl Picture {
     }
 }
 
-/// The page of a ranking as an HTML document.
+/// Returns the page of a ranking as an HTML document.
 ///
 /// # Errors
-/// [`ReportError`], when a template of this crate is wrong.
+/// [`ReportError`] if a template of this crate is invalid.
 pub fn rank_page(summary: &RankSummary) -> Result<String, ReportError> {
     let mut environment = environment();
     environment.add_template("rank.html", TEMPLATE)?;
@@ -88,9 +88,8 @@ pub fn rank_page(summary: &RankSummary) -> Result<String, ReportError> {
     Ok(template.render(context)?)
 }
 
-/// The delay-throughput plane of a ranking over all scenarios, as its page has
-/// it, in a palette for print: an SVG file so many `pixels` wide. None when no
-/// candidate was measured.
+/// Returns the delay-throughput plane of a ranking over all scenarios, as on its page, as an SVG
+/// file in a palette for print, `pixels` wide. `None` if no candidate was measured.
 pub fn rank_plane_svg(summary: &RankSummary, pixels: f64) -> Option<String> {
     Some(plane::overall(summary, plane::WIDE)?.file(pixels))
 }

@@ -1,5 +1,5 @@
-//! What was read of an access log: the sizes of its lines beside those of the transfers
-//! that were made of it, and its lines over its own time.
+//! An access log as it was read: the sizes of its lines beside those of the transfers generated
+//! from it, and its lines over time.
 
 use crate::applications::Shown;
 use crate::drawing::{Axis, Drawing, WIDTH};
@@ -12,24 +12,23 @@ const LEFT: f64 = 58.0;
 const TOP: f64 = 30.0;
 const BOTTOM: f64 = 200.0;
 const HEIGHT: f64 = 246.0;
-/// Right end of the sizes where the lines over time stand beside them, and left end of
-/// those.
+/// Right end of the size axis when the lines over time are beside it, and left end of their axis.
 const HALF: f64 = 0.5 * WIDTH - 16.0;
 const SECOND: f64 = 0.5 * WIDTH + 52.0;
-/// Points of a curve, and bars over time.
+/// Number of points of a curve, and of bars over time.
 const POINTS: usize = 160;
 const BARS: usize = 60;
 
-/// An access log, as a scenario has read it.
+/// An access log, as read by a scenario.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ReadLog {
     /// Name of the file.
     pub name: String,
-    /// How many lines were taken, and of what kind, for people.
+    /// Number and kind of the lines used, for people.
     pub read_as: String,
     /// Sizes of its lines, bytes.
     pub sizes: Vec<u64>,
-    /// Times of its lines since the earliest one; can be empty.
+    /// Times of its lines since the earliest one; may be empty.
     pub times: Vec<Time>,
 }
 
@@ -57,7 +56,7 @@ pub(crate) fn shown(log: &ReadLog, run: &RunView<'_>) -> Shown {
     }
 }
 
-/// `sizes` and `made` ascend.
+/// Draws the log; `sizes` and `made` must be ascending.
 fn draw(sizes: &[u64], made: &[u64], times: &[Time]) -> Option<Drawing> {
     let (least, most) = (*sizes.first()?, *sizes.last()?);
     let right = if times.is_empty() { WIDTH - 14.0 } else { HALF };
@@ -76,7 +75,7 @@ fn draw(sizes: &[u64], made: &[u64], times: &[Time]) -> Option<Drawing> {
     Some(drawing)
 }
 
-/// Share of the ascending values at or below each point of the axis.
+/// Returns the fraction of the ascending values at or below each point of the axis.
 fn distribution(sorted: &[u64], x: &Axis, y: &Axis) -> Vec<(f64, f64)> {
     let point = |at: usize| {
         let size = x.low * (x.high / x.low).powf(at as f64 / POINTS as f64);
@@ -117,7 +116,7 @@ fn over_time(drawing: &mut Drawing, times: &[Time]) {
 mod tests {
     use super::*;
 
-    /// A quarter of 1, 10, 100, 1000 is at most 1, all are at most 1000.
+    /// A quarter of 1, 10, 100, 1000 are at most 1, all are at most 1000.
     #[test]
     fn the_curve_is_the_cumulative_distribution() {
         let x = Axis {

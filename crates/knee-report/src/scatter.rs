@@ -1,5 +1,5 @@
-//! Delay against throughput: a dot for the mean of each kind of runs, an ellipse for
-//! its runs, a line along the Pareto front. Rankings and comparisons have it.
+//! Delay against throughput: a dot for the mean of the runs of each kind, an ellipse for its runs,
+//! a line along the Pareto front. Used by rankings and comparisons.
 
 mod ellipse;
 mod labels;
@@ -9,40 +9,40 @@ use ellipse::ellipse;
 
 const LEFT: f64 = 58.0;
 const TOP: f64 = 30.0;
-/// Room to the right of the frame and below it.
+/// Margins to the right of the frame and below it.
 const BESIDE: f64 = 14.0;
 const BELOW: f64 = 46.0;
-/// Colours that there are; further marks begin again with the first.
+/// Number of colours; further marks start again with the first.
 pub(crate) const COLOURS: usize = 8;
 
-/// Runs of one kind.
+/// The runs of one kind.
 pub(crate) struct Mark<'m> {
-    /// Its place among all, which says its colour.
+    /// Its position among all, which determines its colour.
     pub place: usize,
-    /// As the plane has it.
+    /// Name in the plane.
     pub name: &'m str,
-    /// The name stands out.
+    /// Whether the name is emphasised.
     pub strong: bool,
     /// Delay and rate of each run.
     pub points: Vec<(f64, f64)>,
 }
 
-/// What a plane says beside its marks.
+/// Text of a plane.
 pub(crate) struct Words<'w> {
     pub label: String,
     pub x: String,
     pub y: String,
-    /// The name of a mark, and delay and rate in the middle of it.
+    /// Returns the tooltip of a mark from its name and its mean delay and rate.
     pub title: &'w dyn Fn(&str, (f64, f64)) -> String,
 }
 
-/// Class of what has the colour of a place.
+/// Returns the class with the colour of a position.
 pub(crate) fn colour(place: usize) -> String {
     format!("k{}", place % COLOURS)
 }
 
-/// The plane, so large. `knee`: delay and rate of the full path with an empty queue,
-/// where they are known. None: nothing to draw.
+/// Draws the plane in the given size. `knee` is delay and rate of the full path with an empty
+/// queue, if known. Returns `None` if there is nothing to draw.
 pub(crate) fn scatter(
     [width, height]: [f64; 2],
     marks: &[Mark<'_>],
@@ -74,7 +74,7 @@ pub(crate) fn scatter(
     Some(drawing)
 }
 
-/// Axes that end where the runs do, with some room for the outermost.
+/// Returns axes that end at the outermost runs, with a margin.
 fn axes(
     marks: &[Mark<'_>],
     knee: Option<(f64, f64)>,
@@ -101,7 +101,7 @@ fn axes(
     Some((x, y))
 }
 
-/// Along those that no other one is left of and above.
+/// Draws a line through the dots that have no other dot to the left and above.
 fn front(drawing: &mut Drawing, dots: &[(f64, f64)]) {
     let beaten =
         |own: &(f64, f64)| dots.iter().any(|dot| dot != own && dot.0 <= own.0 && dot.1 <= own.1);

@@ -1,14 +1,14 @@
-//! The result of a run in one plain sentence.
+//! Describes the result of a run in one sentence.
 
 use crate::words::{self, capitalised, counted, in_words, listed, percent, rate, time_us};
 use knee_record::{Summary, Verdict};
 
-/// Jain's index from which a split counts as even, and as uneven: two flows
-/// at 3 to 2 have 0.96, at 3 to 1 have 0.8.
+/// Jain's index above which a split counts as even, and below which as uneven: two flows at 3 to 2
+/// have 0.96, at 3 to 1 they have 0.8.
 const EVEN: f64 = 0.96;
 const UNEVEN: f64 = 0.8;
 
-/// Who did what, how well, at what price.
+/// Describes which flows delivered how much, how well, and at what cost.
 pub(crate) fn result(summary: &Summary) -> String {
     let Some(goodput) = summary.measures.goodput_bps.filter(|&bps| bps > 0.0) else {
         return nothing(summary);
@@ -31,8 +31,7 @@ fn nothing(summary: &Summary) -> String {
     }
 }
 
-/// `two bbr flows and one cubic flow`; by group name, and by controller when
-/// it says more.
+/// Returns `two bbr flows and one cubic flow`, by group name, and by controller if it says more.
 fn who(summary: &Summary) -> String {
     let mut groups: Vec<(&str, usize)> = Vec::new();
     for flow in &summary.flows {
@@ -52,10 +51,9 @@ fn who(summary: &Summary) -> String {
     listed(&groups.iter().map(named).collect::<Vec<_>>())
 }
 
-/// How much they deliver, and which part of what could arrive while they ran
-/// that is, when they all share a path. Beside the share stands no rate of the
-/// path: the share also counts what was on its way at the begin, and more than
-/// the path's rate can arrive after it.
+/// Describes how much the flows deliver and, if they share a path, the fraction of the possible
+/// delivery. The path's rate is not given with the fraction: the fraction also counts data in
+/// flight at the begin, so that more than the path's rate can be delivered.
 fn filling(goodput: f64, summary: &Summary) -> String {
     let (absolute, person) = (rate(Some(goodput)), third_person(summary.flows.len()));
     let share = summary.measures.capacity_share.filter(|_| share_a_path(summary));
@@ -69,13 +67,13 @@ fn third_person(flows: usize) -> &'static str {
     if flows == 1 { "s" } else { "" }
 }
 
-/// Whether all flows take the same path.
+/// Returns whether all flows use the same path.
 pub(crate) fn share_a_path(summary: &Summary) -> bool {
     let first = summary.flows.first().map(|flow| &flow.path);
     summary.flows.iter().all(|flow| Some(&flow.path) == first)
 }
 
-/// How they share it: between controllers, or among equals.
+/// Describes how the flows share the path, between controllers or among equals.
 fn sharing(summary: &Summary) -> Option<String> {
     if summary.flows.len() < 2 {
         return None;
@@ -92,7 +90,7 @@ fn sharing(summary: &Summary) -> Option<String> {
     Some(format!("{manner} (Jain's index {})", words::number(Some(jain))))
 }
 
-/// The shares when exactly two controllers meet.
+/// Returns the shares if there are exactly two controllers.
 fn shares_of_two(summary: &Summary) -> Option<String> {
     let first = &summary.flows.first()?.cc;
     let other = &summary.flows.iter().find(|flow| flow.cc != *first)?.cc;
@@ -113,8 +111,8 @@ fn shares_of_two(summary: &Summary) -> Option<String> {
     })
 }
 
-/// The median round trip, and what of it is queue; of several paths that is
-/// each one's own.
+/// Describes the median RTT and the part of it that is queueing delay, which on several paths is
+/// different for each.
 fn delay(summary: &Summary) -> Option<String> {
     let rtt = summary.measures.rtt_us?.p50;
     let queue = summary.measures.queueing_delay_us.map(|spread| spread.p50);

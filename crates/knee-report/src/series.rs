@@ -1,4 +1,4 @@
-//! Records as the time series that the page embeds.
+//! Converts records to the time series that the page embeds.
 
 use crate::aggregate;
 use crate::bands::{GroupSeries, bands};
@@ -10,25 +10,25 @@ use knee_units::Time;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// Flows drawn one by one; more are shown as a band for each group.
+/// Largest number of flows drawn one by one; if there are more, each group is a band.
 pub(crate) const FLOWS_MAX: usize = 8;
-/// Flows whose series are on the page, to be drawn when asked for.
+/// Largest number of flows whose series are on the page, to be drawn when selected.
 const SINGLE_MAX: usize = 24;
-/// Links drawn.
+/// Largest number of links drawn.
 pub(crate) const LINKS_MAX: usize = 6;
 
-/// How much detail a page holds.
+/// The level of detail of a page.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Detail {
-    /// Rows of one time series, where there are few.
+    /// Rows of one time series, if there are few series.
     pub rows_max: usize,
-    /// The page has its charts drawn; otherwise the script draws them when they
-    /// are first seen.
+    /// Whether the page contains the drawn charts; otherwise the script draws them when they are
+    /// first visible.
     pub drawn: bool,
 }
 
 impl Detail {
-    /// Rows of each of `series` time series: the same total, however many flows
+    /// Returns the rows of each of `series` time series; the total is the same however many flows
     /// there are.
     fn rows(self, series: usize) -> usize {
         (self.rows_max * FLOWS_MAX / series.max(FLOWS_MAX)).max(2)
@@ -38,17 +38,17 @@ impl Detail {
 /// What the page of one run embeds.
 #[derive(Debug, Serialize)]
 pub(crate) struct Embedded {
-    /// When the records end, nanoseconds.
+    /// End of the records, nanoseconds.
     pub end_ns: u64,
-    /// Some link's rate changes: what is full is so in the mean only.
+    /// Whether a link's rate changes, so that the capacity is only a mean.
     #[serde(skip)]
     pub rates_vary: bool,
-    /// Flow whose controller is drawn, by its place among `flows`.
+    /// Flow whose controller is drawn, by its position in `flows`.
     #[serde(skip)]
     pub picked: usize,
     /// Flows shown, in their order in the scenario.
     pub flows: Vec<FlowSeries>,
-    /// Groups drawn as a band, where there are many flows.
+    /// Groups drawn as bands, if there are many flows.
     pub groups: Vec<GroupSeries>,
     /// Legend of the phases.
     pub phases: Vec<Phase>,
@@ -60,21 +60,20 @@ pub(crate) struct Embedded {
     pub rtt_distribution: Option<aggregate::Distribution>,
 }
 
-/// A flow over time; times in nanoseconds. A column is missing when the
-/// flow never had such a value.
+/// A flow over time; times in nanoseconds. A column is missing if the flow never had such a value.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct FlowSeries {
-    /// As the legend has it.
+    /// Name in the legend.
     pub label: String,
     /// Time since the start of the run.
     pub time_ns: Column,
-    /// Delivered so far.
+    /// Bytes delivered so far.
     pub delivered_bytes: Option<Column>,
-    /// RTT measured last.
+    /// Last RTT measured.
     pub rtt_ns: Option<Column>,
     /// Congestion window.
     pub window_bytes: Option<Column>,
-    /// In flight.
+    /// Bytes in flight.
     pub in_flight_bytes: Option<Column>,
     /// Slow-start threshold.
     pub slow_start_threshold_bytes: Option<Column>,
@@ -84,14 +83,13 @@ pub(crate) struct FlowSeries {
     pub min_rtt_estimate_ns: Option<Column>,
     /// Controller's phases.
     pub phases: Option<Spans>,
-    /// RTT without queues; zero: unknown.
+    /// RTT without queues; zero if unknown.
     pub base_rtt_ns: u64,
-    /// Payload rate at which the path is full, the mean where it changes;
-    /// zero: unknown.
+    /// Payload rate of a full path, the mean if it changes; zero if unknown.
     pub full_bps: u64,
-    /// What fits on the path, full rate times base RTT; zero: unknown.
+    /// Bandwidth-delay product: full rate times base RTT; zero if unknown.
     pub bdp_bytes: u64,
-    /// Time between two rows, the median, nanoseconds.
+    /// Median time between two rows, nanoseconds.
     pub interval_ns: u64,
 }
 
@@ -102,37 +100,35 @@ pub(crate) struct LinkSeries {
     pub label: String,
     /// Time since the start of the run.
     pub time_ns: Column,
-    /// Bytes waiting.
+    /// Bytes in the queue.
     pub queue_bytes: Option<Column>,
-    /// Delay of the queue.
+    /// Queueing delay.
     pub queue_delay_ns: Option<Column>,
     /// Packets dropped so far by queue, AQM or policer.
     pub dropped_packets: Option<Column>,
-    /// What the link would have allowed so far; only where its rate changes.
+    /// Bytes that the link has allowed so far; only if its rate changes.
     pub capacity_bytes: Option<Column>,
-    /// What was used of it so far.
+    /// Bytes of the capacity used so far.
     pub used_bytes: Option<Column>,
-    /// Time between two rows, the median, nanoseconds.
+    /// Median time between two rows, nanoseconds.
     pub interval_ns: u64,
 }
 
-/// The series of a run, and which of its flows and links they show.
+/// The series of a run, and the flows and links that they show.
 pub(crate) struct Shown {
-    /// To embed.
+    /// Series to embed.
     pub embedded: Embedded,
-    /// Rows of the densest series that one pair of points stands for; 1:
-    /// every sample is drawn.
+    /// Rows of the densest series per pair of points; 1 if every sample is drawn.
     pub bucket: usize,
     /// Flows that have samples.
     pub flows_sampled: usize,
     /// Names of the links left out.
     pub links_left_out: Vec<String>,
-    /// Flows that stand in the legend by themselves, by their place among those
-    /// embedded; the others are drawn when asked for.
+    /// Positions of the embedded flows that are in the legend; the others are drawn when selected.
     pub alone: Vec<usize>,
 }
 
-/// Takes from the records what the page shows.
+/// Selects what the page shows from the records.
 pub(crate) fn shown(records: &Records, detail: Detail) -> Shown {
     let by_flow = group(&records.samples, |row| (row.flow, row.path));
     let keys = choose(&by_flow, records);
@@ -168,7 +164,7 @@ pub(crate) fn shown(records: &Records, detail: Detail) -> Shown {
 
 /// A flow on one of its paths.
 pub(crate) type Key = (u32, u16);
-/// Rows by what they belong to.
+/// Rows grouped by their key.
 pub(crate) type Grouped<'a, K, T> = BTreeMap<K, Vec<&'a T>>;
 
 fn group<K: Ord, T>(rows: &[T], key: impl Fn(&T) -> K) -> Grouped<'_, K, T> {
@@ -185,8 +181,8 @@ fn record(records: &Records, flow: u32) -> Option<&FlowRecord> {
     in_place.or_else(|| records.flows.iter().find(|record| record.flow == flow))
 }
 
-/// The flows to embed: from each group its first one, then from each its
-/// second one, until [`SINGLE_MAX`] are found.
+/// Chooses the flows to embed: the first of each group, then the second of each, until there are
+/// [`SINGLE_MAX`].
 fn choose(by_flow: &Grouped<'_, Key, FlowSample>, records: &Records) -> Vec<Key> {
     let place = |key: &Key| (record(records, key.0).map_or(0, |record| record.index), *key);
     let mut keys: Vec<Key> = by_flow.keys().copied().collect();
@@ -196,7 +192,7 @@ fn choose(by_flow: &Grouped<'_, Key, FlowSample>, records: &Records) -> Vec<Key>
     keys
 }
 
-/// `bbr`, or `bbr[1]` when the group has several, as claims write it.
+/// Returns `bbr`, or `bbr[1]` if the group has several flows, as in claims.
 pub(crate) fn label(records: &Records, key: Key, by_flow: &Grouped<'_, Key, FlowSample>) -> String {
     let Some(flow) = record(records, key.0) else {
         return format!("flow {}", key.0);
@@ -238,19 +234,18 @@ pub(crate) fn flow_series(
     }
 }
 
-/// Bandwidth-delay product of a path.
+/// Returns the bandwidth-delay product of a path.
 pub(crate) fn bdp_bytes(full_bps: u64, base_rtt_ns: u64) -> u64 {
     (u128::from(full_bps) * u128::from(base_rtt_ns) / 8_000_000_000) as u64
 }
 
-/// Payload rate of a path that is full, the mean where it changes; zero:
-/// unlimited.
+/// Returns the payload rate of a full path, the mean if it changes; zero if unlimited.
 pub(crate) fn full_bps(record: &FlowRecord) -> u64 {
     (record.path_rate_bps as f64 / record.header_overhead.max(1.0)) as u64
 }
 
-/// Whether what some link allows is not in proportion to time: to a hundredth,
-/// and to the last packet or two.
+/// Returns whether the capacity of a link varies over time, by more than a hundredth and a packet
+/// or two.
 fn rates_vary(records: &Records) -> bool {
     let by_link = group(&records.links, |row| row.link);
     by_link.values().any(|rows| rate_varies(rows))
@@ -272,7 +267,7 @@ fn interval(times: &[u64]) -> u64 {
     gaps.get(gaps.len() / 2).copied().unwrap_or(0)
 }
 
-/// The links whose queue was longest, and the names of the others.
+/// Returns the links with the longest queues, and the names of the others.
 fn link_series(records: &Records, detail: Detail) -> (Vec<LinkSeries>, Vec<String>) {
     let by_link = group(&records.links, |row| row.link);
     let longest = |link: &u32| by_link[link].iter().map(|row| row.queue_bytes).max();

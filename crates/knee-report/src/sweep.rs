@@ -1,8 +1,8 @@
-//! The page of a sweep: one measure at a time as a map over two settings, or
-//! a chart over one; drawn by the page's own script from the summary.
+//! The page of a sweep: one measure at a time, as a map over two settings or a chart over one,
+//! drawn by the page's script from the summary.
 //!
-//! The script places and colours. What a value reads as, where a setting lies
-//! on an axis and what is shown at first are found here.
+//! The script only places and colours. The text of values, the positions of settings on an axis and
+//! the initial view are computed here.
 
 use crate::ReportError;
 use crate::page::{environment, json_in_html};
@@ -18,7 +18,7 @@ const STYLE: &str = include_str!("../assets/report.css");
 const OWN_STYLE: &str = include_str!("../assets/sweep.css");
 const SCRIPT: &str = include_str!("../assets/sweep.js");
 
-/// What the script gets: the summary as in `sweep.json`, and how to show it.
+/// Data for the script: the summary as in `sweep.json`, and how to show it.
 #[derive(Serialize)]
 struct Data<'a> {
     #[serde(flatten)]
@@ -26,40 +26,40 @@ struct Data<'a> {
     page: Shown<'a>,
 }
 
-/// The value at a place, and what qualifies it: its interval, or in how many
-/// runs it never came about.
+/// The value at a place, and its qualification: the interval, or the number of runs in which the
+/// event never occurred.
 type Text = [String; 2];
 
 #[derive(Serialize)]
 struct Shown<'a> {
     first: First,
-    /// For each key where its values lie on an axis; null: they are names.
+    /// For each key, the positions of its values on an axis; null if they are names.
     numbers: Vec<Option<Vec<f64>>>,
-    /// For each point and group the text of each measure.
+    /// For each point and group, the text of each measure.
     values: Vec<Vec<BTreeMap<&'a str, Text>>>,
-    /// For each verdict, place and pair the text of the ratio; null: none.
+    /// For each verdict, place and pair, the text of the ratio; null if there is none.
     ratios: Vec<Vec<Vec<Option<Text>>>>,
 }
 
-/// What the page shows at first: indices of a measure, a group and keys.
+/// The initial view: indices of a measure, a group and keys.
 #[derive(Debug, PartialEq, Serialize)]
 struct First {
-    /// The one that most points have.
+    /// The measure that most points have.
     measure: usize,
-    /// All flows, where there are several groups.
+    /// All flows, if there are several groups.
     group: usize,
-    /// To the right: numbers, if some key has them.
+    /// Horizontal axis: a key with numbers, if there is one.
     x: usize,
-    /// Downwards; null: one key alone varies.
+    /// Vertical axis; null if only one key varies.
     y: Option<usize>,
-    /// Whose values are compared: those that the headline is about, else names.
+    /// Key whose values are compared: the headline's, otherwise one with names.
     compare: usize,
 }
 
-/// The page of a sweep as an HTML document.
+/// Returns the page of a sweep as an HTML document.
 ///
 /// # Errors
-/// [`ReportError`], when a template of this crate is wrong.
+/// [`ReportError`] if a template of this crate is invalid.
 pub fn sweep_page(summary: &SweepSummary) -> Result<String, ReportError> {
     let mut environment = environment();
     environment.add_template("sweep.html", TEMPLATE)?;
@@ -96,7 +96,7 @@ fn first(summary: &SweepSummary, numbers: &[Option<Vec<f64>>]) -> First {
         axes.push(0);
     }
     let named = |key: &usize| numbers.get(*key).is_none_or(Option::is_none);
-    // A page that was written before there was a headline compares names.
+    // A summary written before headlines existed compares names.
     let about = summary.about.filter(|key| axes.contains(key));
     let compare = about.or_else(|| axes.iter().copied().find(named)).unwrap_or(axes[0]);
     let other = |than: usize| axes.iter().copied().find(|key| *key != than);
@@ -110,7 +110,7 @@ fn first(summary: &SweepSummary, numbers: &[Option<Vec<f64>>]) -> First {
         summary.points.iter().filter(|point| has(&point.groups)).count()
     };
     let spread = summary.measures.iter().map(|measure| points_with(&measure.name)).enumerate();
-    // Of equally many the first, which is what an application waits for.
+    // The first of equals, which is what an application waits for.
     let most = spread.rev().max_by_key(|(_, points)| *points);
     First {
         measure: most.map_or(0, |(measure, _)| measure),
@@ -121,8 +121,8 @@ fn first(summary: &SweepSummary, numbers: &[Option<Vec<f64>>]) -> First {
     }
 }
 
-/// Where the values of a key lie on an axis, in the base unit; none when one
-/// is no number, or they measure different things.
+/// Returns the positions of a key's values on an axis, in the base unit; `None` if one is not a
+/// number, or if they are different quantities.
 fn numbers(key: &SweepKey) -> Option<Vec<f64>> {
     let read: Vec<(String, f64)> =
         key.values.iter().map(|text| number(text)).collect::<Option<_>>()?;
@@ -130,7 +130,7 @@ fn numbers(key: &SweepKey) -> Option<Vec<f64>> {
     same.then(|| read.into_iter().map(|(_, number)| number).collect())
 }
 
-/// What a text measures, and how much of it.
+/// Parses the kind of a quantity and its value.
 fn number(text: &str) -> Option<(String, f64)> {
     let of = |what: &str, value: f64| Some((what.to_string(), value));
     if let Ok(rate) = text.parse::<Rate>() {
@@ -145,7 +145,7 @@ fn number(text: &str) -> Option<(String, f64)> {
     if let Ok(fraction) = text.parse::<Fraction>() {
         return of("fraction", fraction.get());
     }
-    // A plain number, or one of a unit of the key's own: packets, BDP.
+    // A plain number, or one with a unit of the key's own: packets, BDP.
     let (number, unit) = text.split_once(' ').unwrap_or((text, ""));
     let unit_is_word = unit.chars().all(|c| c.is_alphabetic());
     let value = number.parse::<f64>().ok().filter(|value| value.is_finite() && unit_is_word)?;
@@ -175,14 +175,14 @@ fn value(unit: Unit, found: &PointMeasure) -> Text {
     [show(interval.mean), more]
 }
 
-/// An interval in words; nothing where there is none, or it has no width.
+/// Formats an interval; empty if there is none, or if it has no width.
 fn range(middle: f64, ends: Option<(f64, f64)>, show: impl Fn(f64) -> String) -> String {
     let wide = ends.filter(|(low, high)| high - low > middle.abs() * 1e-9);
     wide.map_or_else(String::new, |(low, high)| format!("{} to {}", show(low), show(high)))
 }
 
 fn ratios(summary: &SweepSummary) -> Vec<Vec<Vec<Option<Text>>>> {
-    // To three decimals, as the sentence above the map.
+    // Rounded to three decimals, as in the sentence above the map.
     let show = |value: f64| format!("{} ×", Unit::Number.show((value * 1e3).round() / 1e3));
     let text = |pair: &knee_record::SweepPair| {
         let of = pair.compared;
@@ -206,7 +206,7 @@ mod tests {
         SweepKey { name: "link.bottleneck.x".to_string(), values }
     }
 
-    /// Sizes of the prefixes: SI.
+    /// Values of SI prefixes.
     #[test]
     fn values_of_one_quantity_lie_on_an_axis_whatever_their_units() {
         assert_eq!(

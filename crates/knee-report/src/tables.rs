@@ -1,4 +1,4 @@
-//! The headline tables: per group of flows, per flow, per link.
+//! The main tables: per group of flows, per flow, per link.
 
 use crate::words::{NONE, bytes, count, number, percent, rate, time_us};
 use knee_record::{FlowSummary, LinkSummary, Records, RunView, Spread, Summary, Window, measure};
@@ -6,28 +6,28 @@ use knee_scenario::{Measure, Statistic};
 use knee_units::Time;
 use serde::Serialize;
 
-/// Rows of the table of flows.
+/// Largest number of rows in the table of flows.
 const FLOW_ROWS_MAX: usize = 50;
 
-/// A table ready to print.
+/// A table, ready to print.
 #[derive(Debug, Default, Serialize)]
 pub(crate) struct Table {
-    /// Heads of the columns; those of text first.
+    /// Column heads; text columns come first.
     pub heads: Vec<Head>,
     /// Cells, row by row.
     pub rows: Vec<Vec<String>>,
-    /// Rows that were left out.
+    /// Number of rows left out.
     pub left_out: usize,
 }
 
-/// The head of a column.
+/// A column head.
 #[derive(Debug, Serialize)]
 pub(crate) struct Head {
     /// Its text.
     pub text: &'static str,
-    /// What that means, for a hover.
+    /// Explanation of the text, as a tooltip.
     pub title: &'static str,
-    /// Figures are set flush right.
+    /// Whether the column contains numbers, which are right-aligned.
     pub figure: bool,
 }
 
@@ -39,13 +39,12 @@ fn figure(text: &'static str, title: &'static str) -> Head {
     Head { text, title, figure: true }
 }
 
-/// A figure that is a measure, with what its declaration says of it.
+/// Returns the head of a measure's column, with the meaning from its declaration.
 fn measured(text: &'static str, measure: &Measure) -> Head {
     figure(text, measure.declared().meaning)
 }
 
-/// One row per group of flows, measured by `knee-record` like a claim on
-/// that group.
+/// Returns one row per group of flows, measured by `knee-record` like a claim on the group.
 pub(crate) fn groups(summary: &Summary, records: &Records) -> Table {
     let run = RunView::new(records, Time::from_micros(summary.warmup_us as u64));
     let mut names: Vec<&str> = Vec::new();
@@ -68,7 +67,7 @@ pub(crate) fn groups(summary: &Summary, records: &Records) -> Table {
         rows: names.iter().map(|name| group(name, summary, &run)).collect(),
         left_out: 0,
     };
-    // Where no group has two flows there is no fairness within one.
+    // If no group has two flows, fairness does not apply.
     let fairness = table.heads.len() - 1;
     if table.rows.iter().all(|row| row[fairness] == NONE) {
         table.heads.truncate(fairness);
@@ -96,13 +95,13 @@ fn group(name: &str, summary: &Summary, run: &RunView<'_>) -> Vec<String> {
     ]
 }
 
-/// A time that a measure gives in seconds. It is a number of nanoseconds: what was lost
-/// by dividing must not show as another figure than the terminal's.
+/// Formats a time in seconds. It is rounded to nanoseconds, so that a division error does not show
+/// a different figure than the terminal.
 fn micros(seconds: Option<f64>) -> String {
     time_us(seconds.map(|seconds| (seconds * 1e9).round() / 1e3))
 }
 
-/// One row per flow, the first [`FLOW_ROWS_MAX`].
+/// Returns one row per flow, for the first [`FLOW_ROWS_MAX`].
 pub(crate) fn flows(summary: &Summary) -> Table {
     Table {
         heads: vec![
@@ -144,7 +143,7 @@ fn flow(flow: &FlowSummary) -> Vec<String> {
     ]
 }
 
-/// One row per link.
+/// Returns one row per link.
 pub(crate) fn links(summary: &Summary) -> Table {
     Table {
         heads: vec![

@@ -1,30 +1,29 @@
-//! Fewer rows for the page, without losing a peak.
+//! Reduces the rows of a page without losing a peak.
 //!
-//! Rows are taken in buckets of equal count. A bucket leaves two rows: the
-//! times of its first and its last one; a counter keeps its values there
-//! (rates over whole buckets stay exact), a gauge its smallest and its
-//! largest value in the order in which they came.
+//! Rows are divided into buckets of equal count. Of each bucket two rows remain, with the times of
+//! its first and its last row. A counter keeps its values there, so that rates over whole buckets
+//! stay exact; a gauge keeps its smallest and its largest value in the order in which they
+//! occurred.
 
-/// How many rows of a series the page holds, and which.
+/// The rows of a series that the page keeps.
 pub(crate) struct Thinning {
     rows: usize,
     bucket: usize,
 }
 
 impl Thinning {
-    /// A thinning of `rows` rows to `rows_max` or fewer; identity when they
-    /// fit.
+    /// Reduces `rows` rows to `rows_max` or fewer; keeps all if they fit.
     pub(crate) fn new(rows: usize, rows_max: usize) -> Thinning {
         let bucket = if rows <= rows_max { 1 } else { rows.div_ceil((rows_max / 2).max(1)) };
         Thinning { rows, bucket }
     }
 
-    /// Rows that one bucket covers; 1: nothing is left out.
+    /// Returns the number of rows per bucket; 1 if none is left out.
     pub(crate) fn bucket(&self) -> usize {
         self.bucket
     }
 
-    /// A column that never decreases, or the times.
+    /// Reduces a column that never decreases, or the times.
     pub(crate) fn counter(&self, value: impl Fn(usize) -> u64) -> Vec<u64> {
         self.each(|first, last, out| {
             out.push(value(first));
@@ -34,8 +33,8 @@ impl Thinning {
         })
     }
 
-    /// A column that goes up and down. Zero stands for "none" and is kept
-    /// only where a bucket has nothing else.
+    /// Reduces a column that goes up and down. Zero means that there is no value, and is kept only
+    /// if a bucket has nothing else.
     pub(crate) fn gauge(&self, value: impl Fn(usize) -> u64) -> Vec<u64> {
         self.each(|first, last, out| {
             let known = || (first..=last).filter(|&row| value(row) > 0);

@@ -1,22 +1,21 @@
-//! Numbers as people read them, and the words around them.
+//! Formats numbers and text for people.
 
 use knee_record::Unit;
 
 /// Printed where there is no value.
 pub(crate) const NONE: &str = "–";
 
-/// A rate in bit/s.
+/// Formats a rate in bit/s.
 pub(crate) fn rate(bps: Option<f64>) -> String {
     show(bps, Unit::BitsPerSecond)
 }
 
-/// A time given in microseconds.
+/// Formats a time given in microseconds.
 pub(crate) fn time_us(microseconds: Option<f64>) -> String {
     show(microseconds.map(|us| us / 1e6), Unit::Seconds)
 }
 
-/// A part of a whole, in per cent. Below a hundredth of a per cent the exact
-/// figure adds nothing.
+/// Formats a fraction in per cent; below a hundredth of a per cent, the exact figure adds nothing.
 pub(crate) fn percent(fraction: Option<f64>) -> String {
     match fraction {
         Some(fraction) if fraction > 0.0 && fraction < 0.000_1 => "< 0.01 %".to_string(),
@@ -24,7 +23,7 @@ pub(crate) fn percent(fraction: Option<f64>) -> String {
     }
 }
 
-/// The text with no line break between a number and its unit.
+/// Replaces the space between a number and its unit so that no line breaks there.
 pub(crate) fn unbroken(text: &str) -> String {
     const UNITS: [&str; 15] = [
         "%", "ns", "µs", "ms", "s", "min", "B", "kB", "MB", "GB", "bit/s", "kbit/s", "Mbit/s",
@@ -42,7 +41,7 @@ pub(crate) fn unbroken(text: &str) -> String {
     shown
 }
 
-/// A plain number, three digits.
+/// Formats a plain number with four digits.
 pub(crate) fn number(value: Option<f64>) -> String {
     show(value, Unit::Number)
 }
@@ -51,7 +50,7 @@ fn show(value: Option<f64>, unit: Unit) -> String {
     value.map_or_else(|| NONE.to_string(), |value| unit.show(value))
 }
 
-/// Bytes, in decimal units.
+/// Formats bytes in decimal units.
 pub(crate) fn bytes(bytes: Option<f64>) -> String {
     let Some(bytes) = bytes else {
         return NONE.to_string();
@@ -63,7 +62,7 @@ pub(crate) fn bytes(bytes: Option<f64>) -> String {
     }
 }
 
-/// A count with groups of three digits apart.
+/// Formats a count in groups of three digits.
 pub(crate) fn count(value: u64) -> String {
     let digits = value.to_string();
     let mut text = String::new();
@@ -76,7 +75,7 @@ pub(crate) fn count(value: u64) -> String {
     text
 }
 
-/// A small number as a word.
+/// Formats a small number as a word.
 pub(crate) fn in_words(value: usize) -> String {
     const WORDS: [&str; 13] = [
         "no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten",
@@ -85,19 +84,19 @@ pub(crate) fn in_words(value: usize) -> String {
     WORDS.get(value).map_or_else(|| count(value as u64), |word| word.to_string())
 }
 
-/// `one flow`, `two flows`.
+/// Formats a count with its noun: `one flow`, `two flows`.
 pub(crate) fn counted(value: usize, noun: &str) -> String {
     let plural = if value == 1 { "" } else { "s" };
     format!("{} {noun}{plural}", in_words(value))
 }
 
-/// The text with its first letter in upper case.
+/// Returns the text with its first letter in upper case.
 pub(crate) fn capitalised(text: &str) -> String {
     let mut letters = text.chars();
     letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
 }
 
-/// `a`, `a and b`, `a, b and c`.
+/// Joins names: `a`, `a and b`, `a, b and c`.
 pub(crate) fn listed(parts: &[String]) -> String {
     match parts {
         [] => String::new(),
@@ -106,7 +105,7 @@ pub(crate) fn listed(parts: &[String]) -> String {
     }
 }
 
-/// Letters, digits and dashes only, for addresses within the page.
+/// Keeps only letters, digits and dashes, for addresses within the page.
 pub(crate) fn slug(text: &str) -> String {
     let plain = |letter: char| match letter {
         letter if letter.is_ascii_alphanumeric() => letter.to_ascii_lowercase(),
@@ -115,7 +114,7 @@ pub(crate) fn slug(text: &str) -> String {
     text.chars().map(plain).collect()
 }
 
-/// How to cite a page. `manifest`: the file that says which build made its runs.
+/// Returns how to cite a page. `manifest` is the file that names the build that made its runs.
 pub(crate) fn cite(manifest: &str) -> String {
     let version = env!("CARGO_PKG_VERSION");
     format!(
@@ -130,7 +129,7 @@ mod tests {
 
     #[test]
     fn figures_as_people_write_them() {
-        // Between two figures: the terminal rounds it so.
+        // Halfway between two figures: rounded as in the terminal.
         assert_eq!(time_us(Some(115_500.0)), "116 ms");
         assert_eq!(bytes(Some(150_000.0)), "150 kB");
         assert_eq!(bytes(Some(1_500.0)), "1.5 kB");

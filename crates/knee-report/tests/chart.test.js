@@ -1,6 +1,5 @@
-// chart.js, run by `node --test`: its parts that compute, and what it draws
-// against what Rust has drawn in the pages that KNEE_PAGES names (with colons
-// between them).
+// Tests chart.js with `node --test`: its computations, and its drawings against those of Rust in
+// the pages listed in KNEE_PAGES, separated by colons.
 "use strict";
 const test = require("node:test");
 const assert = require("node:assert/strict");
@@ -66,7 +65,7 @@ test("zooming in changes the axis, not the values", () => {
   assert.equal(Charts.draw(steady, findSteady, [], [2, 3], () => false).curves[0], "");
 });
 
-/// What is between the tags of the group of a picture that begins with `open`.
+/// Returns the contents of the group in a picture whose tag begins with `open`.
 function group(svg, open) {
   const from = svg.indexOf(open);
   return from < 0 ? null : svg.slice(from + open.length, svg.indexOf("</g>", from));

@@ -1,4 +1,4 @@
-//! The page of flows over several paths, pages, videos and mixes.
+//! Tests the page of flows over several paths, pages, videos and mixes.
 
 #![allow(clippy::unwrap_used, reason = "a test ends there")]
 
@@ -50,7 +50,7 @@ fn flow(flow: u32, name: &str, cc: &str, seconds: u64) -> FlowRecord {
     }
 }
 
-/// 10 and 5 Mbit/s; the second path is gone from 6 s to 9 s.
+/// Paths of 10 and 5 Mbit/s; the second is absent from 6 s to 9 s.
 fn two_paths() -> Records {
     let mut record = flow(0, "file", "cubic", 15);
     record.path = "wifi+lte".to_string();
@@ -147,8 +147,8 @@ fn applications() -> Records {
     Records { flows, objects, end_ns: 60_000 * MILLI, ..Records::default() }
 }
 
-/// 50,000 transfers of each of two classes, log-normal over five decades;
-/// those of the test are a tenth faster.
+/// 50,000 transfers of each of two classes, log-normal over five decades; those under test are a
+/// tenth faster.
 fn mix() -> Records {
     let flows = vec![flow(0, "control", "cubic", 600), flow(1, "test", "bbr", 600)];
     let mut random = ChaCha8Rng::seed_from_u64(1);
@@ -173,7 +173,7 @@ fn mix() -> Records {
     Records { flows, transfers, end_ns: 600_000 * MILLI, ..Records::default() }
 }
 
-/// A study's claims of test over control, drawn with their intervals.
+/// A study draws its claims of test over control with their intervals.
 #[test]
 fn a_study_draws_test_over_control() {
     let records = mix();
@@ -247,7 +247,7 @@ fn each_object_has_its_bars() {
     let elements = parse(&page("applications", &applications()));
     let titles = titles(&elements);
     let of = |what: &str| titles.iter().filter(|title| title.contains(what)).count();
-    // Waiting and arriving of each.
+    // Waiting and receiving of each.
     assert_eq!((of("html"), of("css"), of("image")), (2, 6, 92));
     assert_eq!(of("segment "), 14);
     assert!(titles.contains(&"stall: 1.4 s") && titles.contains(&"start-up: 2.5 s"));
@@ -281,7 +281,7 @@ fn many_transfers_are_counted_and_compared() {
     let finished = records.transfers.iter().filter(|row| row.completion_ns.is_some()).count();
     assert_eq!(counted, finished);
     assert!(main_text(&elements).contains("test[0] against control[0]"));
-    // A tenth less time for all, whatever the size.
+    // A tenth less time, whatever the size.
     let told: Vec<&str> = titles(&elements);
     let small = told.iter().find(|told| told.starts_with("under 100 kB: completion time, mean"));
     let small = small.expect("the class is compared").split(": ").last().unwrap();

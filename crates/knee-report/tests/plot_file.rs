@@ -1,4 +1,4 @@
-//! Figures as files of their own.
+//! Tests figures as separate files.
 
 #![allow(clippy::unwrap_used, reason = "a test ends there")]
 
@@ -12,8 +12,7 @@ fn plot(figure: Figure) -> Plot<'static> {
     Plot { figure, flow: None, link: None, width: 720.0 }
 }
 
-/// Each figure of a file is the one of the page, mark by mark; only the style
-/// around it differs.
+/// Each figure in a file equals that of the page, mark by mark; only the style around it differs.
 #[test]
 fn a_file_has_the_drawing_of_the_page() {
     let records = dumbbell(Dumbbell { seconds: 20, ..Dumbbell::default() });
@@ -36,13 +35,12 @@ fn a_file_has_the_drawing_of_the_page() {
         assert!(page.contains(body), "{}", figure.name());
         drawn += 1;
     }
-    // All but the capacity of a link whose rate changes, and the map of a mix's sizes and
+    // All except the capacity of a link with a changing rate, and the map of a mix's sizes and
     // times.
     assert_eq!(drawn, Figure::ALL.len() - 2);
 }
 
-/// Nothing in a file refers to a page: colours are spelt out, and it is
-/// well-formed XML by the rules that a strict reader has.
+/// A file refers to no page: colours are literal, and it is well-formed XML by strict rules.
 #[test]
 fn a_file_stands_by_itself() {
     let mut records = dumbbell(Dumbbell { seconds: 5, ..Dumbbell::default() });
@@ -71,7 +69,7 @@ fn what_cannot_be_drawn_is_told_with_what_can() {
     assert!(empty.contains("no samples"), "{empty}");
 }
 
-/// The second flow's controller is another picture than the first's.
+/// The picture of the second flow's controller differs from that of the first.
 #[test]
 fn a_flow_can_be_picked() {
     let mut records = dumbbell(Dumbbell { seconds: 5, ..Dumbbell::default() });

@@ -43,7 +43,7 @@ fn all_text(elements: &[Element]) -> &str {
     &elements.iter().find(|element| element.name == "main").unwrap().text
 }
 
-/// Every value of every column against the rows it came from.
+/// Compares every value of every column with the rows it came from.
 #[test]
 fn the_page_holds_the_series_of_each_flow() {
     let records = dumbbell(Dumbbell { seconds: 20, ..Dumbbell::default() });
@@ -99,7 +99,7 @@ fn five_flows_for_a_minute_stay_under_three_megabytes() {
     }
 }
 
-/// Thinning must not hide what a person looks for.
+/// Thinning keeps extreme values.
 #[test]
 fn the_one_extreme_sample_among_many_is_on_the_page() {
     let mut records = dumbbell(Dumbbell { flows: 1, sample_ms: 1, ..Dumbbell::default() });
@@ -114,7 +114,7 @@ fn the_one_extreme_sample_among_many_is_on_the_page() {
     assert!(all_text(&elements).contains("Each pair of points stands for up to"));
 }
 
-/// Each piece of a band against the percentiles of the flows' own rows.
+/// Compares each interval of a band with the percentiles of the flows' rows.
 #[test]
 fn many_flows_are_a_band_for_each_group() {
     let flows = 60;
@@ -145,7 +145,7 @@ fn many_flows_are_a_band_for_each_group() {
             let at = row.time_ns as i64;
             row.flow >= 50 && at > time - width && at <= *time
         };
-        // The last row of each flow in the piece.
+        // The last row of each flow in the interval.
         let last_rows: std::collections::BTreeMap<u32, u64> =
             records.samples.iter().filter(own).map(|row| (row.flow, row.rtt_ns)).collect();
         let mut rtts: Vec<u64> = last_rows.into_values().filter(|rtt| *rtt > 0).collect();
@@ -160,7 +160,7 @@ fn many_flows_are_a_band_for_each_group() {
             assert!(between.contains(&value) || near.contains(&true), "{name} at {time}: {value}");
         }
     }
-    // Bands are drawn, and no flow by itself.
+    // Bands are drawn, but no single flow.
     let drawn = |class: &str| elements.iter().filter(|e| e.attribute("class") == class).count();
     assert!(drawn("band c0") >= 4 && drawn("band c1") >= 4);
     assert_eq!(drawn("c2"), 0);
@@ -168,7 +168,7 @@ fn many_flows_are_a_band_for_each_group() {
     assert!(all_text(&elements).contains("10 more are in the records"));
 }
 
-/// The pictures are in the page before any script runs.
+/// The page contains the pictures before any script runs.
 #[test]
 fn charts_are_drawn_in_the_page() {
     let records = dumbbell(Dumbbell { seconds: 20, ..Dumbbell::default() });
@@ -183,7 +183,7 @@ fn charts_are_drawn_in_the_page() {
     assert!(drawn >= 4, "{drawn}");
 }
 
-/// A flow that is done long before the run ends leaves no empty frame behind it.
+/// A flow that ends long before the run leaves no empty frame behind it.
 #[test]
 fn the_time_axis_ends_where_things_do() {
     let mut records = dumbbell(Dumbbell { seconds: 20, ..Dumbbell::default() });
@@ -266,7 +266,7 @@ fn empty_records_say_so() {
         assert!(text.contains(sentence), "{sentence}");
     }
     let frames = elements.iter().filter(|e| e.attribute("class") == "plot").count();
-    // Those of the controller are absent too, so no frame is left empty.
+    // The controller's charts are absent too, so no frame is left empty.
     assert_eq!(frames, 0);
 }
 
@@ -322,8 +322,8 @@ fn the_same_input_gives_the_same_bytes() {
     assert_eq!(page(&summary, &records), page(&summary, &records));
 }
 
-/// More than the path's rate can arrive after a warm-up, from what was on its
-/// way: no two figures of the sentence say that a part is more than the whole.
+/// After a warm-up, more than the path's rate can arrive, from data already in flight; the sentence
+/// must not give a part larger than the whole.
 #[test]
 fn the_figures_of_the_result_agree() {
     let records = dumbbell(Dumbbell::default());

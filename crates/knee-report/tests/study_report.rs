@@ -10,7 +10,7 @@ use knee_record::{ClaimOutcome, Outcome, Records, Summary};
 use knee_report::{RunPage, StudyPage, study_report};
 use knee_scenario::{Measure, Statistic};
 
-/// A study's claims, as the study's command would evaluate them.
+/// Returns a study's claims, as the study's command evaluates them.
 fn outcomes(records: &Records) -> Vec<ClaimOutcome> {
     let claims = vec![
         claim("A3", "two flows share fairly", Measure::Jain, 1.0),
@@ -74,7 +74,7 @@ fn report() -> (String, Vec<ClaimOutcome>) {
     (study_report(&studies, "knee reproduce").unwrap(), claims)
 }
 
-/// A browser that opens the report makes elements of the overview alone.
+/// When the report is opened, only the overview becomes elements.
 #[test]
 fn pages_wait_until_they_are_opened() {
     let (html, claims) = report();
@@ -86,7 +86,7 @@ fn pages_wait_until_they_are_opened() {
         .collect();
     assert_eq!(pages, ["overview"]);
     assert!(elements.iter().all(|e| e.name != "svg"), "charts come with their pages");
-    // The finding stands beside the claim that fails.
+    // The finding is shown beside the claim that fails.
     let failed = claims.iter().find(|claim| claim.finding.is_some()).unwrap();
     let row = elements.iter().find(|e| e.name == "li" && e.text.contains(&failed.says)).unwrap();
     assert!(row.text.contains("not from BBR"), "{}", row.text);
@@ -107,7 +107,7 @@ fn the_overview_has_every_claim_and_each_study_a_page() {
         assert!(overview.text.contains(&claim.measured_text));
         assert!(overview.text.contains(&claim.outcome.to_string()));
     }
-    // The one claim that was tested on the kernel as well.
+    // The only claim that was also tested on the kernel.
     let there = format!("kernel: {}", claims[0].outcome);
     assert_eq!(overview.text.matches("kernel:").count(), 1);
     assert!(overview.text.contains(&there), "{there}");
@@ -118,8 +118,7 @@ fn the_overview_has_every_claim_and_each_study_a_page() {
     assert!(tally.text.contains(&format!("{} hold", held + 1)), "{}", tally.text);
 }
 
-/// Every link within the report leads somewhere, and no address is there
-/// twice.
+/// Every link within the report has a target, and no address occurs twice.
 #[test]
 fn links_lead_somewhere() {
     let elements = parse(&opened(&report().0));

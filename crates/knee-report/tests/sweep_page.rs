@@ -10,10 +10,10 @@ use knee_record::{GroupMeasures, LeftOut, SweepKey, SweepRun, SweepSummary};
 use knee_report::sweep_page;
 use std::collections::BTreeMap;
 
-/// What must not become markup, in every text that a person chooses.
+/// Text that must not become markup, used wherever a user chooses text.
 const HOSTILE: &str = "</script><img src=x onerror=alert(1)>&\"'";
 
-/// Runs with one measure; infinity: it never came about.
+/// Returns runs with one measure; infinity means that the event never occurred.
 fn point(at: usize, values: &[f64]) -> (Vec<usize>, Vec<SweepRun>) {
     let run = |(value, seed): (&f64, u64)| {
         let (measures, never) = match value.is_finite() {
@@ -47,7 +47,7 @@ fn embedded(elements: &[Element]) -> SweepSummary {
     serde_json::from_str(&data.text).unwrap()
 }
 
-/// The page's script gets what `sweep.json` holds, whatever stands in names.
+/// The page's script gets the contents of `sweep.json`, whatever the names contain.
 #[test]
 fn the_page_holds_the_summary_and_nothing_is_markup() {
     let summary = summary(HOSTILE, 4);
@@ -77,10 +77,10 @@ fn an_unfinished_sweep_says_so() {
     assert!(said(6) && !said(4));
 }
 
-/// The page prints what the program prints: mean, interval, how often never.
-/// Two runs of 1 s and 1.5 s have the mean 1.25 s and the standard error 0.25 s,
-/// a fifth of it. With t(0.975, 1) = 12.706 the interval, on the logarithm,
-/// reaches by the factor exp(0.2 × 12.706) = 12.69 to either side.
+/// The page prints the same as the program: mean, interval, number of runs without the event. Two
+/// runs of 1 s and 1.5 s have the mean 1.25 s and the standard error 0.25 s, a fifth of it. With
+/// t(0.975, 1) = 12.706 the interval, on the logarithm, extends by the factor exp(0.2 × 12.706) =
+/// 12.69 to either side.
 #[test]
 fn values_come_with_their_text_and_the_first_view() {
     let elements = parse(&sweep_page(&summary("Plain", 4)).unwrap());

@@ -1,6 +1,6 @@
-//! Units and round marks of an axis, and how far it reaches.
+//! Units, round marks and ends of an axis.
 
-/// What the values of an axis are.
+/// The kind of an axis' values.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Kind {
     /// Bit per second.
@@ -14,16 +14,16 @@ pub(crate) enum Kind {
 /// The unit of an axis.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Scale {
-    /// How many of the values' units it is.
+    /// Number of the values' units in this unit.
     pub divisor: f64,
     /// Its symbol.
     pub unit: &'static str,
 }
 
 impl Kind {
-    /// The unit in which the largest value is easy to read.
+    /// Returns the unit in which the largest value is easy to read.
     pub(crate) fn scale(self, largest: f64) -> Scale {
-        // From which value on, divisor and symbol.
+        // Smallest value, divisor and symbol.
         let units: &[(f64, f64, &'static str)] = match self {
             Kind::Rate => &[
                 (1e9, 1e9, "Gbit/s"),
@@ -40,8 +40,8 @@ impl Kind {
     }
 }
 
-/// Marks at 1, 2 or 5 times a power of ten between two ends, about `count` of
-/// them, and the decimals that tell them apart.
+/// Returns about `count` marks at 1, 2 or 5 times a power of ten between two ends, and the number
+/// of decimals that distinguishes them.
 pub(super) fn marks(low: f64, high: f64, count: f64) -> (Vec<f64>, usize) {
     let rough = (high - low) / count.max(1.0);
     if !(rough > 0.0 && rough.is_finite()) {
@@ -56,8 +56,8 @@ pub(super) fn marks(low: f64, high: f64, count: f64) -> (Vec<f64>, usize) {
     ((first..=last).map(|number| number as f64 * step).collect(), decimals)
 }
 
-/// Ends of the axis along the left, from the smallest and largest value that is
-/// seen: from zero, unless that would flatten what stays far above it.
+/// Returns the ends of the vertical axis for the smallest and largest visible value: from zero,
+/// unless that would flatten a curve far above it.
 pub(super) fn range(seen: Option<(f64, f64)>, levels: &[f64], from_zero: bool) -> (f64, f64) {
     let Some((mut low, mut high)) = seen else { return (0.0, 1.0) };
     for &level in levels {
@@ -100,7 +100,7 @@ mod tests {
         assert_eq!(range(None, &[], true), (0.0, 1.0));
         let (low, high) = range(Some((60.0, 62.0)), &[], false);
         assert!(low > 55.0 && high < 65.0, "a flat curve far above zero is not flattened");
-        // A level close to the curves is within the frame, a far one is not.
+        // A level close to the curves is inside the frame, a distant one is not.
         assert!(range(Some((5.0, 9.0)), &[9.65], true).1 > 9.65);
         assert!(range(Some((5.0, 9.0)), &[100.0], true).1 < 10.0);
     }

@@ -1,9 +1,9 @@
-//! Points as the path of an SVG, in tenths of a unit.
+//! Points as an SVG path, in tenths of a unit.
 
 use super::values::Points;
 use std::fmt::Write;
 
-/// From values to tenths of the chart's units.
+/// Mapping from values to the chart's units.
 pub(super) struct Frame {
     pub left: f64,
     pub top: f64,
@@ -14,13 +14,13 @@ pub(super) struct Frame {
 }
 
 impl Frame {
-    /// Place along the foot, in the chart's units.
+    /// Returns the horizontal place in the chart's units.
     pub(super) fn x(&self, value: f64) -> f64 {
         let part = (value - self.view[0]) / (self.view[1] - self.view[0]);
         self.left + part * (self.right - self.left)
     }
 
-    /// Place along the left, in the chart's units.
+    /// Returns the vertical place in the chart's units.
     pub(super) fn y(&self, value: f64) -> f64 {
         let part = (value - self.range.0) / (self.range.1 - self.range.0);
         self.bottom - part * (self.bottom - self.top)
@@ -32,7 +32,7 @@ pub(super) fn tenths(value: f64) -> i64 {
     (value * 10.0 + 0.5).floor() as i64
 }
 
-/// Tenths as an SVG has them: `12`, `.5`, `-3.4`.
+/// Formats tenths as in SVG: `12`, `.5`, `-3.4`.
 pub(super) fn plain(tenths: i64) -> String {
     let (sign, size) = (if tenths < 0 { "-" } else { "" }, tenths.abs());
     match (size / 10, size % 10) {
@@ -42,9 +42,8 @@ pub(super) fn plain(tenths: i64) -> String {
     }
 }
 
-/// The points of a line in tenths, a list for each part without a gap: of those
-/// that share a unit of width only the lowest and the highest, so that no peak
-/// is lost.
+/// Returns the points of a line in tenths, one list for each part without a gap. Of the points
+/// within one unit of width only the lowest and the highest are kept, so that no peak is lost.
 pub(super) fn parts(points: &Points, frame: &Frame) -> Vec<Vec<(i64, i64)>> {
     struct Column {
         x: f64,
@@ -97,7 +96,7 @@ pub(super) fn parts(points: &Points, frame: &Frame) -> Vec<Vec<(i64, i64)>> {
     parts
 }
 
-/// A part of a line as steps from its first point.
+/// Writes part of a line as steps from its first point.
 fn steps(path: &mut String, part: &[(i64, i64)], command: char) {
     let Some(&(mut x, mut y)) = part.first() else { return };
     let between = |value: &str| if value.starts_with('-') { "" } else { " " };
@@ -111,20 +110,20 @@ fn steps(path: &mut String, part: &[(i64, i64)], command: char) {
     }
 }
 
-/// A line.
+/// Returns the path of a line.
 pub(super) fn line(points: &Points, frame: &Frame) -> String {
     let mut path = String::new();
     for part in parts(points, frame) {
         steps(&mut path, &part, 'M');
         if part.len() == 1 {
-            // A single point: the round cap of the line shows it.
+            // A single point is made visible by the line's round cap.
             path.push_str("h0");
         }
     }
     path
 }
 
-/// What lies between a line and the foot of the frame.
+/// Returns the path of the area between a line and the bottom of the frame.
 pub(super) fn area(points: &Points, frame: &Frame) -> String {
     let mut path = String::new();
     for part in parts(points, frame) {
@@ -135,7 +134,7 @@ pub(super) fn area(points: &Points, frame: &Frame) -> String {
     path
 }
 
-/// What lies between two lines.
+/// Returns the path of the area between two lines.
 pub(super) fn band(low: &Points, high: &Points, frame: &Frame) -> String {
     let mut path = String::new();
     let lower = parts(low, frame);
@@ -170,8 +169,8 @@ mod tests {
         assert_eq!(band(&edge(2.0), &edge(6.0), &frame(5.0)), "M0 4l5 0L5 8l-5 0z");
     }
 
-    /// 100,000 rows in a frame of 500 units: two points to a unit, and the one
-    /// peak is there.
+    /// 100,000 rows in a frame of 500 units become two points per unit, and the single peak is
+    /// kept.
     #[test]
     fn no_peak_is_lost() {
         let value = |row: usize| if row == 77_777 { 9.0 } else { 1.0 };

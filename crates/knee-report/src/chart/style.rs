@@ -1,11 +1,10 @@
-//! The style of all charts and drawings: names of colours in a page, which has
-//! them light and dark, and a palette for paper in a file of its own.
+//! The style of all charts and drawings: named colours in a page, which defines light and dark
+//! variants, and a palette for paper in a separate file.
 
 /// Rules by class; `var(--name)` is a colour.
 const RULES: &str = include_str!("../../assets/figure.css");
 
-/// Colours on paper: Okabe and Ito (2008), which survive colour blindness and
-/// differ in grey.
+/// Colours on paper: Okabe and Ito (2008), distinguishable with colour blindness and in grey.
 const PAPER: [(&str, &str); 32] = [
     ("raised", "#fff"),
     ("text", "#111"),
@@ -41,15 +40,14 @@ const PAPER: [(&str, &str); 32] = [
     ("region-buffer", "#fbeceb"),
 ];
 
-/// The rules for a page, which defines the colours; printed, it has those of
-/// paper.
+/// Returns the rules for a page, which defines the colours; in print it uses those for paper.
 pub(crate) fn style() -> String {
     let colours = PAPER.iter().map(|(name, colour)| format!("--{name}:{colour};"));
     format!("{RULES}@media print {{ :root {{ {} }} }}\n", colours.collect::<String>())
 }
 
-/// The rules for a file of its own, with the colours of paper in them: what
-/// turns an SVG into pixels need not know of names.
+/// Returns the rules for a separate file, with the colours for paper inserted: not every SVG
+/// renderer supports variables.
 pub(crate) fn on_paper() -> String {
     let mut rules = String::with_capacity(RULES.len());
     let mut rest = RULES;

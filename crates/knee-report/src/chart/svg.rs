@@ -1,4 +1,4 @@
-//! A chart as SVG.
+//! Draws a chart as SVG.
 
 use super::axis::{marks, range};
 use super::outline::{Frame, area, band, line, plain, tenths};
@@ -7,28 +7,27 @@ use super::{Chart, Curve, Reference, Source};
 use crate::drawing::escaped;
 use std::fmt::Write;
 
-/// Room around the frame: for the title and the labels of the left axis, for
-/// those of the axis along the foot.
+/// Margins of the frame: for the title and the labels of the vertical axis, and for those of the
+/// horizontal axis.
 pub(super) const LEFT: f64 = 54.0;
 pub(super) const ABOVE: f64 = 26.0;
 pub(super) const RIGHT: f64 = 14.0;
 pub(super) const BELOW: f64 = 48.0;
-/// Room of an entry of the legend: beside its words, for each of their
-/// characters, and from row to row. Enough for the larger letters of a narrow
-/// screen.
+/// Size of a legend entry: beside its text, per character, and from row to row. It suffices for the
+/// larger text of narrow screens.
 const ENTRY: f64 = 44.0;
 const LETTER: f64 = 8.2;
 const ROW: f64 = 20.0;
-/// Longest words of the legend.
+/// Longest text in the legend, characters.
 const LETTERS_MAX: usize = 44;
-/// Room of a mark along the foot and along the left.
+/// Space of a mark on the horizontal and the vertical axis.
 const MARK: (f64, f64) = (84.0, 34.0);
-/// Height of the mark of a drop.
+/// Height of the mark for a drop.
 const DROP: f64 = 9.0;
 
 impl Chart {
-    /// The chart within a page, whose style it takes. One that is not `drawn` has
-    /// its frame alone: the script draws the rest when it is first seen.
+    /// Returns the chart for a page, which supplies the style. Unless `drawn`, it has only its
+    /// frame: the script draws the rest when it is first visible.
     pub(crate) fn svg(&self, of: &dyn Columns, drawn: bool) -> String {
         let [width, height] = self.size;
         let name = &self.name;
@@ -94,7 +93,7 @@ impl Chart {
         svg
     }
 
-    /// Values of the levels, in the units of the axis.
+    /// Returns the values of the levels, in the axis' unit.
     fn levels(&self, of: &dyn Columns) -> Vec<f64> {
         let level = self.references.iter().filter(|reference| !reference.upright);
         let known = level.filter_map(|level| level.value(of.picked()));
@@ -118,8 +117,8 @@ impl Chart {
         self.references.iter().filter_map(line).collect()
     }
 
-    /// The spans behind the curves: in each unit of width the one that lasts
-    /// longest there.
+    /// Returns the spans behind the curves: for each unit of width, the span that covers most of
+    /// it.
     fn shades(&self, of: &dyn Columns, frame: &Frame) -> String {
         let place = |name: &str| format!("{}.{name}", self.shade);
         let at = of.column(&place("phases.at"));
@@ -167,7 +166,7 @@ impl Chart {
         used.map(|(tint, path)| format!("<path class=\"{tint}\" d=\"{path}\"/>")).collect()
     }
 
-    /// A mark at the foot for each unit of width in which packets were dropped.
+    /// Returns a mark at the bottom for each unit of width in which packets were dropped.
     fn drop_marks(&self, of: &dyn Columns, frame: &Frame) -> String {
         let column = |name: &str| of.column(&format!("{}.{name}", self.drops));
         let (Some(time), Some(dropped)) = (column("time_ns"), column("dropped_packets")) else {
@@ -202,7 +201,7 @@ impl Chart {
         );
     }
 
-    /// Curves and levels by name, below the frame.
+    /// Writes the names of curves and levels below the frame.
     fn legend(&self, svg: &mut String) {
         svg.push_str("<g class=\"keys\">");
         for ((class, words, number), (x, y)) in self.entries().into_iter().zip(self.places()) {
@@ -232,7 +231,7 @@ impl Chart {
         svg.push_str("</g>");
     }
 
-    /// Class, words and number of the curve of each entry.
+    /// Returns class, text and curve number of each entry.
     fn entries(&self) -> Vec<(&str, String, Option<usize>)> {
         let short = |label: &str| crate::applications::shortened(label, LETTERS_MAX);
         let curves = self.curves.iter().enumerate().filter(|(_, curve)| !curve.optional);
@@ -242,7 +241,7 @@ impl Chart {
         curves.chain(levels.map(|level| ("reference", short(&level.label), None))).collect()
     }
 
-    /// Where each entry begins, below the frame's labels.
+    /// Returns the place of each entry, below the frame's labels.
     fn places(&self) -> Vec<(f64, f64)> {
         let (mut x, mut y) = (LEFT, 0.0);
         let place = |(_, words, _): (&str, String, Option<usize>)| {
@@ -258,7 +257,7 @@ impl Chart {
     }
 }
 
-/// Height of the legend.
+/// Returns the height of the legend.
 pub(super) fn legend_height(chart: &Chart) -> f64 {
     chart.places().last().map_or(0.0, |(_, y)| y + ROW + 4.0)
 }
@@ -283,7 +282,7 @@ fn drawn_curve(curve: &Curve, lines: &[Points], frame: &Frame) -> String {
     }
 }
 
-/// Lines at round values, with their labels.
+/// Returns lines at round values, with their labels.
 fn grid(frame: &Frame) -> String {
     let Frame { left, top, right, bottom, view, range } = frame;
     let (across, decimals) = marks(view[0], view[1], (right - left) / MARK.0);

@@ -1,33 +1,31 @@
-//! From columns to the values of a curve over a part of the axis.
+//! Converts columns to the values of a curve over part of the axis.
 
 use super::{Chart, Source};
 
-/// Points of a rate, over the whole frame.
+/// Largest number of points of a rate over the whole frame.
 const RATE_POINTS: f64 = 700.0;
-/// Windows that a rate is the mean over, side by side in the frame.
+/// Number of averaging windows of a rate side by side in the frame.
 const RATE_WINDOWS: f64 = 150.0;
 
-/// Columns by their place: what the page embeds.
+/// The embedded columns, by their path.
 pub(crate) trait Columns {
-    /// The numbers of a column, such as `flows.0.rtt_ns`; none: the flow has no
-    /// such value.
+    /// Returns the numbers of a column, such as `flows.0.rtt_ns`; `None` if the flow has no such
+    /// value.
     fn column(&self, place: &str) -> Option<&[u64]>;
 
-    /// Which flow `*` stands for in a place.
+    /// Returns the flow that `*` in a path refers to.
     fn picked(&self) -> usize;
 
-    /// The classes of the spans of [`Chart::shade`], by the number in their
-    /// column.
+    /// Returns the classes of the spans of [`Chart::shade`], by the number in their column.
     fn tints(&self) -> Vec<&'static str>;
 }
 
-/// Values over the axis along the foot, both in the units of the axes; a gap
-/// where there is none.
+/// Values over the horizontal axis, both in the units of the axes; `None` is a gap.
 pub(super) type Points = Vec<(f64, Option<f64>)>;
 
 impl Chart {
-    /// The lines of a curve between two places of the axis along the foot: one,
-    /// or of a band its lower edge, median and upper edge.
+    /// Returns the lines of a curve between two places of the horizontal axis: one line, or for a
+    /// band its lower edge, median and upper edge.
     pub(super) fn lines(&self, of: &dyn Columns, source: &Source, view: [f64; 2]) -> Vec<Points> {
         let ends = |x: &[u64]| {
             let scaled = |row: usize| x[row] as f64 / self.x.divisor;
@@ -52,12 +50,12 @@ impl Chart {
         }
     }
 
-    /// A counter's growth over a window around each point, which narrows as one
-    /// zooms in, down to the distance of two samples.
+    /// Returns the growth of a counter over a window around each point. The window narrows when
+    /// zooming in, down to the sampling interval.
     fn rates(&self, counters: &[(&[u64], &[u64])], view: [f64; 2]) -> Points {
         let interval = self.interval_ns as f64;
         let [low, high] = self.x.whole;
-        // A little more than is seen, so that curves run to the edge.
+        // Slightly more than is visible, so that curves reach the edge.
         let more = (view[1] - view[0]) * 0.02;
         let from = (view[0] - more).max(low) * self.x.divisor;
         let to = (view[1] + more).min(high) * self.x.divisor;
@@ -82,14 +80,13 @@ impl Chart {
             .collect()
     }
 
-    /// The largest value of a curve, in the units of the axis.
+    /// Returns the largest value of a curve, in the axis' unit.
     pub(crate) fn largest(&self, of: &dyn Columns, source: &Source) -> f64 {
         let lines = self.lines(of, source, self.x.whole);
         lines.iter().flatten().filter_map(|(_, y)| *y).fold(0.0, f64::max)
     }
 
-    /// Smallest and largest value of the curves that are drawn over the whole
-    /// axis.
+    /// Returns the smallest and the largest value of the curves drawn, up to the end of the view.
     pub(super) fn extent(&self, lines: &[Vec<Points>], view: [f64; 2]) -> Option<(f64, f64)> {
         let seen = lines.iter().flatten().flatten().filter(|(x, _)| *x <= view[1]);
         let values = seen.filter_map(|(_, y)| *y);
@@ -100,7 +97,7 @@ impl Chart {
     }
 }
 
-/// Index of the last of `rows` ascending values that is at most `limit`.
+/// Returns the index of the last of `rows` ascending values that is at most `limit`.
 fn at_or_below(rows: usize, limit: f64, value: impl Fn(usize) -> f64) -> Option<usize> {
     let (mut low, mut high) = (0, rows);
     while low < high {
@@ -114,7 +111,7 @@ fn at_or_below(rows: usize, limit: f64, value: impl Fn(usize) -> f64) -> Option<
     low.checked_sub(1)
 }
 
-/// A counter at any time, in proportion between two samples.
+/// Returns a counter at any time, interpolated between two samples.
 fn counter_at(time: &[u64], counter: &[u64], at: f64) -> f64 {
     let after = time.partition_point(|own| *own as f64 <= at);
     if after == 0 || after == time.len() {

@@ -1,31 +1,30 @@
-//! How many times better or worse each side is than the first, measure by measure: a
-//! dot with its interval, on a logarithmic axis that is turned so that better is always
-//! on the right.
+//! Shows how many times better or worse each side is than the first, measure by measure: a dot with
+//! its interval on a logarithmic axis, oriented so that better is always on the right.
 
 use crate::drawing::{Axis, Drawing, WIDTH};
 use crate::ratio_scale::ratio_scale;
 use knee_record::{Better, MeasureCompared, PairedScale, SideAgainst};
 
-/// Height of the title of a measure, of a row below it, and room after it.
+/// Height of a measure's title and of a row below it, the gap after it, and the margin at the top.
 const TITLE: f64 = 20.0;
 const ROW: f64 = 18.0;
 const APART: f64 = 8.0;
 const TOP: f64 = 22.0;
-/// Room of a letter, and most of it that names get.
+/// Width of a letter, and the largest width of names.
 const LETTER: f64 = 6.7;
 const NAMES_MAX: f64 = 220.0;
-/// Room of the words to the right.
+/// Width of the text on the right.
 const WORDS: f64 = 296.0;
-/// Rows of a drawing; more are in the table.
+/// Largest number of rows drawn; the table has all.
 const ROWS_MAX: usize = 40;
 
-/// How many times better: estimate and ends of its interval.
+/// How many times better: estimate and ends of the interval.
 struct Gain {
     estimate: f64,
     ends: [f64; 2],
 }
 
-/// The drawing for a page, or with the words above each row for a narrow screen. None:
+/// Returns the drawing for a page, or for a narrow screen with the text above each row. `None` if
 /// no measure has a ratio.
 pub(super) fn drawing(
     names: &[String],
@@ -50,10 +49,10 @@ pub(super) fn drawing(
     Some(drawing)
 }
 
-/// Where everything goes.
+/// The layout of the drawing.
 struct Plan<'p> {
     names: &'p [String],
-    /// Groups are named where there are several.
+    /// Whether groups are named, because there are several.
     grouped: bool,
     shown: Vec<&'p MeasureCompared>,
     narrow: bool,
@@ -102,7 +101,7 @@ impl<'p> Plan<'p> {
         drawing.words("quiet", "end", (self.right, bottom + 34.0), "better →");
     }
 
-    /// Draws a measure; gives where the next begins.
+    /// Draws a measure; returns the place where the next begins.
     fn add(&self, drawing: &mut Drawing, one: &MeasureCompared, top: f64) -> f64 {
         let group = if one.group == "*" { "all flows" } else { &one.group };
         let title = match self.grouped {
@@ -153,7 +152,7 @@ impl<'p> Plan<'p> {
     }
 }
 
-/// None: it is no ratio.
+/// Returns `None` if the comparison has no ratio.
 fn gain(one: &MeasureCompared, against: &SideAgainst) -> Option<Gain> {
     let compared = &against.compared;
     let turned = |value: f64| match one.measure.better {
@@ -171,7 +170,7 @@ fn gain(one: &MeasureCompared, against: &SideAgainst) -> Option<Gain> {
 mod tests {
     use super::*;
 
-    /// Whatever is to be shown lies within the axis, and so do its marks.
+    /// All values and marks lie within the axis.
     #[test]
     fn the_axis_holds_all_its_values() {
         for farthest in [1.0, 1.05, 1.24, 2.0, 5.0, 11.0, 13.0, 100.0, 4e3, 1e6] {

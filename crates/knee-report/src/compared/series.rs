@@ -1,4 +1,4 @@
-//! What is drawn of each side over time: all flows of one run together.
+//! Each side over time: all flows of one run together.
 
 use crate::aggregate::distribution_of;
 use crate::bands::band;
@@ -11,19 +11,19 @@ use knee_record::{FlowSample, Records};
 
 const COLOURS: usize = 8;
 
-/// A run over time: goodput of all its flows together, the median of their RTTs.
+/// A run over time: joint goodput of its flows, and the median of their RTTs.
 #[derive(Debug)]
 pub struct ComparedSeries {
-    /// Which side it is of, from zero.
+    /// Side to which it belongs, from zero.
     side: usize,
     flow: FlowSeries,
     end_ns: u64,
-    /// Every RTT that was sampled.
+    /// All sampled RTTs.
     rtts_ns: Vec<u64>,
 }
 
 impl ComparedSeries {
-    /// Takes what is drawn from the records of a side's first run.
+    /// Takes the series from the records of a side's first run.
     pub fn new(side: usize, name: &str, records: &Records) -> ComparedSeries {
         let mut by_flow: Grouped<'_, Key, FlowSample> = Grouped::new();
         for row in &records.samples {
@@ -63,7 +63,7 @@ impl ComparedSeries {
     }
 }
 
-/// The counter at a time, in proportion between two samples.
+/// Returns the counter at a time, interpolated between two samples.
 fn delivered(rows: &[&FlowSample], at: u64) -> u64 {
     let after = rows.partition_point(|row| row.time_ns <= at);
     let before = after.checked_sub(1).map(|row| (rows[row].time_ns, rows[row].delivered_bytes));
@@ -73,8 +73,7 @@ fn delivered(rows: &[&FlowSample], at: u64) -> u64 {
     d0 + (next.delivered_bytes.saturating_sub(d0) as f64 * part) as u64
 }
 
-/// The columns of all sides, and the charts over them; none of them where no side
-/// has samples.
+/// Returns the columns of all sides and their charts; both are empty if no side has samples.
 pub(super) fn drawn(series: &[ComparedSeries]) -> (Embedded, Vec<Chart>) {
     let distributions = series.iter().map(|one| (one.flow.label.clone(), one.rtts_ns.clone()));
     let embedded = Embedded {

@@ -1,13 +1,13 @@
-//! The picture of a section: for each line and standard a dot, the candidate's
-//! value over the standard's, with its interval, on a logarithmic axis that is
-//! turned so that worse is always on the right.
+//! The picture of a section: for each line and standard a dot for the candidate's value over the
+//! standard's, with its interval, on a logarithmic axis oriented so that worse is always on the
+//! right.
 
 use super::{evaluation_size, is_worse};
 use crate::drawing::{Axis, Drawing, WIDTH};
 use crate::ratio_scale::ratio_scale;
 use knee_record::{EvaluationAgainst, EvaluationOutcome, LineBetter, PairedScale};
 
-/// Height of the title of a line and of a row below it.
+/// Height of a line's title and of a row below it, the gap after it, and the margins.
 const TITLE: f64 = 20.0;
 const ROW: f64 = 18.0;
 const APART: f64 = 8.0;
@@ -15,13 +15,13 @@ const TOP: f64 = 22.0;
 const LEFT: f64 = 84.0;
 const RIGHT: f64 = WIDTH - 214.0;
 
-/// How many times worse: estimate and ends of its interval.
+/// How many times worse: estimate and ends of the interval.
 struct Harm {
     estimate: f64,
     ends: [f64; 2],
 }
 
-/// None: no line has a ratio.
+/// Returns `None` if no line has a ratio.
 pub(super) fn drawing(section: &str, lines: &[&EvaluationOutcome]) -> Option<Drawing> {
     let harms = lines.iter().flat_map(|line| line.against.iter().map(|one| harm(line, one)));
     let farthest = harms.flatten().flat_map(|harm| [harm.estimate, harm.ends[0], harm.ends[1]]);
@@ -55,7 +55,7 @@ fn frame(drawing: &mut Drawing, axis: &Axis, marks: &[f64], bottom: f64) {
     drawing.words("quiet", "end", (RIGHT, bottom + 34.0), "candidate worse →");
 }
 
-/// Draws a line of the section; gives where the next begins.
+/// Draws a line of the section; returns the place where the next begins.
 fn add(drawing: &mut Drawing, axis: &Axis, line: &EvaluationOutcome, top: f64) -> f64 {
     let rows = line.against.len() as f64;
     drawing.words("front", "start", (4.0, top + 13.0), line.line.title.clone());
@@ -93,7 +93,7 @@ fn row(
     drawing.dot(format!("k{}", at + 1), axis.at(harm.estimate), y, title);
 }
 
-/// None: it is no ratio, or could not be tried.
+/// Returns `None` if there is no ratio, or if the case could not be tried.
 fn harm(line: &EvaluationOutcome, one: &EvaluationAgainst) -> Option<Harm> {
     let ratio = one.ratio.as_ref().filter(|_| line.could_not_be_tried.is_none())?;
     let turned = |value: f64| match line.line.better {
@@ -113,7 +113,7 @@ fn harm(line: &EvaluationOutcome, one: &EvaluationAgainst) -> Option<Harm> {
 mod tests {
     use super::*;
 
-    /// Whatever is to be shown lies within the axis, and so do its marks.
+    /// All values and marks lie within the axis.
     #[test]
     fn the_axis_holds_all_its_values() {
         for farthest in [1.0, 1.24, 2.0, 5.0, 11.0, 13.0, 100.0, 4e3, 1e6] {

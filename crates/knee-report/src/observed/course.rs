@@ -1,5 +1,4 @@
-//! How it went over time: what was acknowledged, how many connections ended, what was sent
-//! again.
+//! Activity over time: payload acknowledged, connections ended, payload retransmitted.
 
 use super::Picture;
 use crate::drawing::{Axis, Drawing, WIDTH};
@@ -12,13 +11,13 @@ const RIGHT: f64 = WIDTH - 20.0;
 /// Height of a panel, and of the gap above it.
 const PANEL: f64 = 96.0;
 const GAP: f64 = 34.0;
-/// Between two marks of the time, seconds.
+/// Possible distances between two marks of the time axis, seconds.
 const MARKS_S: [u64; 11] =
     [300, 600, 900, 1800, 3600, 2 * 3600, 4 * 3600, 8 * 3600, 86_400, 2 * 86_400, 7 * 86_400];
 const MARKS_MAX: u64 = 8;
 const DAY_S: u64 = 86_400;
 
-/// A panel: what it shows, its class, its value and how it reads.
+/// A panel: its title, class, value, and the formatter of the value.
 type Panel = (&'static str, &'static str, fn(&ObservedPoint) -> f64, fn(f64) -> String);
 
 const PANELS: [Panel; 3] = [
@@ -45,7 +44,7 @@ fn again(point: &ObservedPoint) -> f64 {
     100.0 * point.retransmitted_bytes as f64 / point.sent_bytes.max(1) as f64
 }
 
-/// None: there are fewer than two steps.
+/// Returns `None` if there are fewer than two steps.
 pub(super) fn picture(report: &ObservedReport) -> Option<Picture> {
     let (points, step_s) = (&report.course.points, report.course.step_s);
     let (first, last) = points.first().zip(points.last()).filter(|_| points.len() > 1)?;
@@ -70,7 +69,7 @@ pub(super) fn picture(report: &ObservedReport) -> Option<Picture> {
         for run in points.chunk_by(|one, next| next.unix_s == one.unix_s + step_s) {
             drawing.line(*class, &run.iter().map(place).collect::<Vec<_>>());
         }
-        // What a pointer finds: a dot for each, which the style does not show.
+        // Invisible dots, which the pointer finds.
         for point in points {
             let (x, y) = place(point);
             drawing.dot("hidden", x, y, format!("{} {}", clock(point.unix_s), show(value(point))));
@@ -104,7 +103,7 @@ fn marks(drawing: &mut Drawing, time: &Axis, [from, to]: [u64; 2], bottom: f64) 
     }
 }
 
-/// `2026-11-24 18:05`.
+/// Formats a time: `2026-11-24 18:05`.
 fn clock(unix_s: u64) -> String {
     rfc3339(unix_s).replace('T', " ").get(..16).unwrap_or_default().to_string()
 }

@@ -1,4 +1,4 @@
-//! Connections by size and time: a map of all, and one for each hour of the day.
+//! Connections by size and time: one map of all, and one for each hour of the day.
 
 use super::Picture;
 use crate::drawing::{Axis, Drawing, WIDTH};
@@ -11,12 +11,12 @@ const LEFT: f64 = 78.0;
 const RIGHT: f64 = WIDTH - 26.0;
 const TOP: f64 = 24.0;
 const BOTTOM: f64 = 330.0;
-/// Shades that there are: `h1` to `h8` of the style.
+/// Number of shades: `h1` to `h8` of the style sheet.
 const SHADES: f64 = 8.0;
-/// Bins of an hour's map are as wide as so many of the large one.
+/// Width of a bin in an hour's map, in bins of the large map.
 const COARSE: i32 = 2;
 
-/// Connections by bins of size and time.
+/// Number of connections by bins of size and time.
 type Bins = BTreeMap<(i32, i32), u64>;
 
 /// What all maps share.
@@ -25,7 +25,7 @@ struct Frame {
     times: Axis,
 }
 
-/// None: no connection had a row and a time.
+/// Returns `None` if no connection has a row and a time.
 pub(super) fn picture(report: &ObservedReport) -> Option<Picture> {
     let bins = bins(report, None, 1);
     let frame = Frame::around(&bins)?;
@@ -48,8 +48,8 @@ pub(super) fn picture(report: &ObservedReport) -> Option<Picture> {
     })
 }
 
-/// A map for each hour that has something, all with the axes of the large one and the same
-/// shades. Empty: there is only one hour.
+/// Returns a map for each hour with connections, all with the axes of the large map and the same
+/// shades. Empty if there is only one such hour.
 pub(super) fn hours(report: &ObservedReport) -> Vec<Picture> {
     let Some(frame) = Frame::around(&bins(report, None, 1)) else { return Vec::new() };
     let maps: Vec<(u32, Bins)> = (0..24)
@@ -76,7 +76,7 @@ pub(super) fn hours(report: &ObservedReport) -> Vec<Picture> {
     maps.iter().map(picture).collect()
 }
 
-/// Of one hour, or of all; so many bins in each direction taken together.
+/// Returns the bins of one hour, or of all; `coarse` bins in each direction are merged.
 fn bins(report: &ObservedReport, hour: Option<u32>, coarse: i32) -> Bins {
     let mut bins = Bins::new();
     for bin in report.heat.iter().filter(|bin| hour.is_none_or(|hour| bin.hour == hour)) {
@@ -90,7 +90,7 @@ fn value(bin: i32) -> f64 {
     10f64.powf(f64::from(bin) / OBSERVED_BINS)
 }
 
-/// An axis of whole decades around some bins.
+/// Returns an axis of whole decades around some bins.
 fn decades(
     bins: impl Iterator<Item = i32> + Clone,
     [low_at, high_at]: [f64; 2],
@@ -135,7 +135,7 @@ impl Frame {
         }
     }
 
-    /// Lines of 100 kbit/s, 1 Mbit/s … as far as they cross the frame.
+    /// Adds lines of 100 kbit/s, 1 Mbit/s and so on, as far as they cross the frame.
     fn equal_throughput(&self, drawing: &mut Drawing, named: bool) {
         let Frame { sizes, times } = self;
         for power in 4..=11 {
@@ -156,7 +156,7 @@ impl Frame {
     }
 }
 
-/// The class of a field: by the logarithm, from one to the most that any has.
+/// Returns the class of a field: by the logarithm, from one to the largest count of any field.
 fn shade(connections: u64, most: u64) -> &'static str {
     const CLASSES: [&str; SHADES as usize] = ["h1", "h2", "h3", "h4", "h5", "h6", "h7", "h8"];
     let part = if most > 1 { (connections as f64).ln() / (most as f64).ln() } else { 1.0 };
@@ -174,7 +174,7 @@ mod tests {
         assert_eq!(shade(1, 1), "h8");
     }
 
-    /// Fields of an hour are sums of those of the large map.
+    /// The fields of the hours add up to those of the large map.
     #[test]
     fn hours_add_up() {
         let bin = |hour, size_bin, time_bin, connections| ObservedBin {

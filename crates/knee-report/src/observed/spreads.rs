@@ -1,4 +1,4 @@
-//! From the 5th to the 95th percentile, with the median, by class of sizes and controller.
+//! The range from the 5th to the 95th percentile, with the median, by size class and controller.
 
 use super::Picture;
 use super::tables::label;
@@ -11,15 +11,15 @@ const LEFT: f64 = 286.0;
 const RIGHT: f64 = WIDTH - 52.0;
 const ROW: f64 = 28.0;
 const TOP: f64 = 12.0;
-/// Colours that there are; further controllers begin again with the first.
+/// Number of colours; further controllers start again with the first.
 const COLOURS: usize = 8;
-/// Rows of groups that are drawn.
+/// Largest number of group rows drawn.
 const GROUPS_MAX: usize = 24;
 
 /// A row of a picture.
 type Row<'r> = (&'r ObservedCell, ObservedSpread);
 
-/// Throughput, then time; of all, then by group.
+/// Returns throughput, then time; for all connections, then by group.
 pub(super) fn pictures(report: &ObservedReport) -> Vec<Picture> {
     let mut pictures = Vec::new();
     for (cells, of) in [(&report.controllers, ""), (&report.groups, ", by group")] {
@@ -91,7 +91,7 @@ fn picture(
     })
 }
 
-/// The label without what the title says.
+/// Returns the label without what the title already says.
 fn shortened(cell: &ObservedCell) -> String {
     let (group, controller) = (&cell.group, &cell.controller);
     let controller = if controller.is_empty() { "not seen" } else { controller };

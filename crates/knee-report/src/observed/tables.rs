@@ -5,7 +5,7 @@ use super::{NO_EXPERIMENT, NO_TREATMENT};
 use crate::words::{NONE, bytes, count, percent, rate, time_us};
 use knee_record::{ObservedBeside, ObservedCell, ObservedObjects, ObservedReport, ObservedSpread};
 
-/// Rows of groups and of providers on a page and a screen; JSON has them all.
+/// Largest number of rows of groups and of providers on a page and a screen; JSON has all.
 const ROWS_MAX: usize = 200;
 const PROVIDERS_MAX: usize = 40;
 
@@ -16,9 +16,9 @@ pub struct ObservedTable {
     pub name: &'static str,
     /// Title.
     pub title: String,
-    /// What to know before reading it; can be empty.
+    /// What to know before reading it; may be empty.
     pub note: String,
-    /// Heads of the columns; those of figures begin with `>`.
+    /// Column heads; those of numbers begin with `>`.
     pub heads: Vec<String>,
     /// Cells, row by row.
     pub rows: Vec<Vec<ObservedFigure>>,
@@ -27,7 +27,7 @@ pub struct ObservedTable {
 /// A cell of such a table.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ObservedFigure {
-    /// A word.
+    /// Text.
     Text(String),
     /// A count.
     Count(u64),
@@ -37,16 +37,16 @@ pub enum ObservedFigure {
     Rate(Option<f64>),
     /// Microseconds.
     Time(Option<f64>),
-    /// A part of a whole.
+    /// A fraction.
     Part(Option<f64>),
-    /// One value over another.
+    /// A ratio of two values.
     Ratio(Option<f64>),
 }
 
 use ObservedFigure::{Bytes, Count, Part, Rate, Ratio, Text, Time};
 
 impl ObservedFigure {
-    /// As people read it.
+    /// Formats the cell for people.
     pub fn text(&self) -> String {
         match self {
             Text(text) => text.clone(),
@@ -60,7 +60,7 @@ impl ObservedFigure {
     }
 }
 
-/// The measure that counts for a size.
+/// The measure by which connections of a size are compared.
 #[derive(Clone, Copy, PartialEq)]
 enum Measure {
     Throughput,
@@ -70,7 +70,7 @@ enum Measure {
 impl Measure {
     const BOTH: [Measure; 2] = [Measure::Throughput, Measure::Time];
 
-    /// Of 3 MB and more the throughput, below that the time.
+    /// Throughput applies to 3 MB and more, time below that.
     fn counts_for(self, cell: &ObservedCell) -> bool {
         let large =
             matches!(cell.class.as_str(), "3 MB and more" | "3 to 30 MB" | "30 MB and more");
@@ -113,7 +113,7 @@ impl Measure {
     }
 }
 
-/// All tables that a report has something for.
+/// Returns all tables for which a report has data.
 pub fn observed_tables(report: &ObservedReport) -> Vec<ObservedTable> {
     let mut tables = Vec::new();
     if let Some(beside) = &report.beside {
@@ -210,7 +210,7 @@ fn compared(beside: &ObservedBeside, measure: Measure) -> ObservedTable {
         format!(">sent again {a}"),
         format!(">sent again {b}"),
     ];
-    // The slow end: of throughput the 5th percentile, of times the 95th.
+    // The slow tail: for throughput the 5th percentile, for times the 95th.
     let slow = |spread: ObservedSpread| match measure {
         Measure::Throughput => spread.p5,
         Measure::Time => spread.p95,
@@ -342,7 +342,7 @@ fn hours(report: &ObservedReport) -> ObservedTable {
     }
 }
 
-/// As the label of a row in a picture.
+/// Returns the label of a row in a picture.
 pub(super) fn label(cell: &ObservedCell) -> String {
     let parts = [&cell.group, &cell.class, &cell.controller];
     let parts: Vec<String> = parts.into_iter().filter(|part| !part.is_empty()).cloned().collect();

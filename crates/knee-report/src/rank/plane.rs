@@ -5,11 +5,11 @@ use crate::scatter::{Mark, Words, scatter};
 use crate::words::{percent, rate, time_us};
 use knee_record::{RankEntry, RankSummary};
 
-/// Of a page, and of a narrow screen.
+/// Size on a page, and on a narrow screen.
 pub(super) const WIDE: [f64; 2] = [WIDTH, 440.0];
 pub(super) const NARROW: [f64; 2] = [400.0, 360.0];
 
-/// What the plane over all scenarios shows.
+/// Returns the caption of the plane over all scenarios.
 pub(super) fn caption(summary: &RankSummary) -> &'static str {
     match summary.ranking.repeats {
         1 => {
@@ -23,8 +23,8 @@ pub(super) fn caption(summary: &RankSummary) -> &'static str {
     }
 }
 
-/// Over all scenarios: part of the path that is used, over how many times the
-/// empty RTT.
+/// Draws the plane over all scenarios: the fraction of the path that is used, over the RTT relative
+/// to the empty path.
 pub(super) fn overall(summary: &RankSummary, size: [f64; 2]) -> Option<Drawing> {
     let points = |entry: &RankEntry| {
         entry.overall.iter().map(|[used, stretch]| (*stretch, *used * 100.0)).collect()
@@ -44,7 +44,7 @@ pub(super) fn overall(summary: &RankSummary, size: [f64; 2]) -> Option<Drawing> 
     scatter(size, &marks(summary, points), Some((1.0, 100.0)), &words)
 }
 
-/// In one scenario: goodput over RTT.
+/// Draws the plane of one scenario: goodput over RTT.
 pub(super) fn of_scenario(summary: &RankSummary, at: usize, size: [f64; 2]) -> Option<Drawing> {
     let points = |entry: &RankEntry| {
         entry.places[at].points.iter().map(|[bps, s]| (*s * 1e3, *bps / 1e6)).collect()

@@ -1,11 +1,11 @@
-//! The table of a ranking, the same on a screen and on the page.
+//! The table of a ranking, shared by the terminal and the page.
 
 use crate::comparison::{Comparison, ComparisonHead};
 use crate::scatter::colour;
 use crate::words::NONE;
 use knee_record::{Interval, PairedScale, RankEntry, RankSummary, RankWord};
 
-/// One row per candidate, the one with the most power first.
+/// Returns one row per candidate, the one with the most power first.
 pub fn rank_table(summary: &RankSummary) -> Comparison {
     let rivals = &summary.ranking.rivals;
     let takes: Vec<String> = rivals.iter().map(|rival| format!(">takes of {rival}")).collect();
@@ -45,8 +45,8 @@ fn named(entry: &RankEntry) -> String {
     entry.candidate.clone() + if entry.on_front { " *" } else { "" }
 }
 
-/// Names of columns, then a row per candidate: every mean and interval in full,
-/// in the units that the names end with; empty where there is no value.
+/// Returns column names, then a row per candidate: every mean and interval in full, in the units
+/// with which the names end; empty if there is no value.
 pub fn rank_numbers(summary: &RankSummary) -> Vec<Vec<String>> {
     let spread = |name: &str| ["", "_low", "_high"].map(|end| format!("{name}{end}"));
     let mut heads = vec!["controller".to_string(), "answer".to_string(), "on_front".to_string()];
@@ -79,7 +79,7 @@ pub fn rank_numbers(summary: &RankSummary) -> Vec<Vec<String>> {
     std::iter::once(heads).chain(summary.entries.iter().map(row)).collect()
 }
 
-/// Place, name and answer, for beside the plane.
+/// Returns colour, name, power and result of each candidate, for the list beside the plane.
 pub(super) fn brief(summary: &RankSummary) -> Vec<[String; 4]> {
     let row = |(place, entry): (usize, &RankEntry)| {
         [colour(place), named(entry), shown(&entry.power, plain), word(entry.word).to_string()]
@@ -96,7 +96,7 @@ fn word(word: RankWord) -> &'static str {
     }
 }
 
-/// In per cent, to as many digits as a column of them needs.
+/// Formats per cent with one decimal.
 fn part(value: f64) -> String {
     format!("{:.1} %", value * 100.0)
 }
@@ -109,7 +109,7 @@ fn mean(interval: &Option<Interval>, show: impl Fn(f64) -> String) -> String {
     interval.as_ref().map_or_else(|| NONE.to_string(), |interval| show(interval.mean))
 }
 
-/// Mean with its interval, where that has a width.
+/// Formats a mean with its interval, unless that has no width.
 fn shown(interval: &Option<Interval>, show: impl Fn(f64) -> String) -> String {
     let Some(interval) = interval else { return NONE.to_string() };
     let mean = show(interval.mean);

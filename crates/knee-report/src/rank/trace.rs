@@ -1,5 +1,5 @@
-//! A recorded link: what it allowed as an area, what left it as a line over
-//! that, as `mm-throughput-graph` of Mahimahi shows both.
+//! A recorded link: its capacity as an area, and what left it as a line over it, as
+//! `mm-throughput-graph` of Mahimahi does.
 
 use crate::drawing::{Axis, Drawing};
 use crate::scatter::{COLOURS, colour};
@@ -9,7 +9,7 @@ const HEIGHT: f64 = 250.0;
 const LEFT: f64 = 58.0;
 const TOP: f64 = 44.0;
 const BOTTOM: f64 = HEIGHT - 44.0;
-/// Lines that one area carries and the eye can follow.
+/// Largest number of lines that the eye can follow over one area.
 const LINES_MAX: usize = 3;
 
 pub(super) fn caption(summary: &RankSummary, trace: &RankTrace) -> String {
@@ -21,7 +21,7 @@ pub(super) fn caption(summary: &RankSummary, trace: &RankTrace) -> String {
     format!("Area: what link {} allowed. Lines: what left it, {which}alone, {seed}.", trace.link)
 }
 
-/// Place and candidate of those that are drawn.
+/// Returns place, name and throughput of the candidates that are drawn.
 fn drawn<'s>(
     summary: &'s RankSummary,
     trace: &'s RankTrace,

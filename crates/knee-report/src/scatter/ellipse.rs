@@ -1,14 +1,14 @@
 //! The ellipse of one standard deviation around the mean of some points, as
 //! Pantheon draws it over the runs of a scheme (Yan et al., USENIX ATC 2018).
 
-/// In the units of the two axes.
+/// Point in the units of the two axes.
 pub(super) type Point = (f64, f64);
 
-/// Corners of the outline that is drawn.
+/// Number of corners of the outline.
 const CORNERS: usize = 48;
 
-/// Mean and outline; none of no points. The outline of points on a line is
-/// that line, of equal ones the point.
+/// Returns mean and outline; `None` without points. The outline of points on a line is a line, that
+/// of equal points a point.
 pub(super) fn ellipse(points: &[Point]) -> Option<(Point, Vec<Point>)> {
     let count = points.len() as f64;
     let sum = |of: fn(&Point) -> f64| points.iter().map(of).sum::<f64>();
@@ -21,7 +21,7 @@ pub(super) fn ellipse(points: &[Point]) -> Option<(Point, Vec<Point>)> {
         products.sum::<f64>() / (count - 1.0).max(1.0)
     };
     let (xx, xy, yy) = (moment(&|x, _| x * x), moment(&|x, y| x * y), moment(&|_, y| y * y));
-    // The Cholesky factor of the covariance takes the unit circle there.
+    // The Cholesky factor of the covariance maps the unit circle to the ellipse.
     let a = xx.sqrt();
     let b = if a > 0.0 { xy / a } else { 0.0 };
     let c = (yy - b * b).max(0.0).sqrt();
@@ -36,8 +36,8 @@ pub(super) fn ellipse(points: &[Point]) -> Option<(Point, Vec<Point>)> {
 mod tests {
     use super::*;
 
-    /// Every corner lies at Mahalanobis distance one: for independent spreads
-    /// of 2 and 1 that is (dx/2)² + dy² = 1, scaled by the sample's deviation.
+    /// Every corner has Mahalanobis distance one: for independent deviations of 2 and 1 that is
+    /// (dx/2)² + dy² = 1, scaled by the sample's deviation.
     #[test]
     fn corners_are_one_deviation_away() {
         let points = [(12.0, 5.0), (8.0, 5.0), (10.0, 6.0), (10.0, 4.0)];
@@ -50,7 +50,7 @@ mod tests {
         }
     }
 
-    /// Points on y = 2 x have an ellipse without width along it.
+    /// Points on y = 2 x have an ellipse without width along that line.
     #[test]
     fn correlated_points_lie_on_a_line() {
         let (_, outline) = ellipse(&[(1.0, 2.0), (2.0, 4.0), (3.0, 6.0)]).unwrap();

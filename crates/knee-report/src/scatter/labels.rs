@@ -1,27 +1,26 @@
-//! Names beside dots, none over another one.
+//! Places names beside dots without overlaps.
 
-/// Height of a line of text, and width of a letter, about, in the drawing's
-/// units.
+/// Height of a line of text, and approximate width of a letter, in the drawing's units.
 const LINE: f64 = 12.0;
 const LETTER: f64 = 6.9;
 /// Distance of a name from its dot.
 const APART: f64 = 8.0;
-/// Room that a dot takes to each side.
+/// Space that a dot takes on each side.
 const DOT: f64 = 4.5;
 
-/// Where a name stands: the start of its base line.
+/// Place of a name: the start of its baseline.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Label {
     pub x: f64,
     pub y: f64,
-    /// It is so far from its dot that a line must lead there.
+    /// Whether it is so far from its dot that a line must connect them.
     pub leads: bool,
 }
 
 type Box = [f64; 4];
 
-/// A place for each name within `frame` (left, top, right, bottom), in order
-/// of their importance; none where there is no room.
+/// Places names within `frame` (left, top, right, bottom), in order of importance; `None` if there
+/// is no room.
 pub(super) fn place(dots: &[(f64, f64)], names: &[&str], frame: Box) -> Vec<Option<Label>> {
     let mut taken: Vec<Box> =
         dots.iter().map(|(x, y)| [x - DOT, y - DOT, x + DOT, y + DOT]).collect();
@@ -42,7 +41,7 @@ pub(super) fn place(dots: &[(f64, f64)], names: &[&str], frame: Box) -> Vec<Opti
     dots.iter().zip(names).map(one).collect()
 }
 
-/// Right, left, above, below, then in wider rings.
+/// Tries right, left, above, below, then in wider rings.
 fn tries(x: f64, y: f64, width: f64) -> impl Iterator<Item = Label> {
     (0..6).flat_map(move |ring| {
         let far = f64::from(ring) * 14.0;
@@ -65,7 +64,7 @@ fn overlap(a: Box, b: Box) -> bool {
 mod tests {
     use super::*;
 
-    /// Ten dots in one place: no two names share a point, and each is inside.
+    /// Ten dots at one place: no two names overlap, and each is inside.
     #[test]
     fn names_never_cover_each_other() {
         let names = ["bbr"; 10];

@@ -1,10 +1,9 @@
-//! Reads an embedded column back, from the description of the format alone:
-//! Base64 (RFC 4648) of zigzag LEB128 (first or second differences) times a
-//! quantum.
+//! Decodes an embedded column from the description of the format alone: Base64 (RFC 4648) of zigzag
+//! LEB128 (first or second differences) times a quantum.
 
 use serde_json::Value;
 
-/// The values of a column, and the quantum they were rounded to.
+/// Returns the values of a column, and the quantum to which they were rounded.
 pub fn decode(column: &Value) -> (Vec<i64>, i64) {
     let quantum = column["q"].as_i64().expect("a column has a quantum");
     let order = column["o"].as_i64().expect("a column has an order");

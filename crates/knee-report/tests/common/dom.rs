@@ -1,4 +1,4 @@
-//! The page as a browser's parser sees it.
+//! The page as a browser parses it.
 
 use html5ever::tendril::TendrilSink;
 use markup5ever_rcdom::{Handle, NodeData, RcDom};
@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 pub struct Element {
     pub name: String,
     pub attributes: BTreeMap<String, String>,
-    /// All text within, scripts included.
+    /// All text inside, including scripts.
     pub text: String,
 }
 
@@ -18,7 +18,7 @@ impl Element {
     }
 }
 
-/// Parses a document by the rules of HTML; every parse error fails the test.
+/// Parses a document by the rules of HTML; any parse error fails the test.
 pub fn parse(html: &str) -> Vec<Element> {
     let dom: RcDom = html5ever::parse_document(RcDom::default(), Default::default()).one(html);
     let errors = dom.errors.borrow();

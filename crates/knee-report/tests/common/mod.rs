@@ -1,7 +1,7 @@
-//! Records that look like BBR flows on one bottleneck: a fluid model, good
-//! enough to have start-up, probing, a standing queue and PROBE_RTT to draw.
+//! Records that look like BBR flows on one bottleneck: a fluid model, detailed enough to draw
+//! start-up, probing, a standing queue and PROBE_RTT.
 
-// Each test binary uses its own part of this.
+// Each test binary uses only part of this module.
 #![allow(dead_code)]
 
 pub mod dom;
@@ -16,7 +16,7 @@ const HEADER_OVERHEAD: f64 = 1500.0 / 1448.0;
 /// BBR's gains of PROBE_BW, one per minimum RTT.
 const GAINS: [f64; 8] = [1.25, 0.75, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0];
 
-/// What to model.
+/// Parameters of the model.
 #[derive(Clone, Copy)]
 pub struct Dumbbell {
     pub flows: u32,
@@ -43,7 +43,7 @@ impl Default for Dumbbell {
 struct Flow {
     start_ms: u64,
     bandwidth: f64,
-    /// (time in ms, delivery rate in bytes per ms), for the filter.
+    /// (Time in ms, delivery rate in bytes per ms), for the filter.
     rates: Vec<(u64, f64)>,
     min_rtt_ms: f64,
     min_rtt_at: u64,
@@ -134,7 +134,7 @@ pub fn dumbbell(model: Dumbbell) -> Records {
         dropped += overflow / SEGMENT;
         for (flow, rate) in flows.iter_mut().zip(rates) {
             if now >= flow.start_ms {
-                // First in, first out: each leaves as it waits.
+                // First in, first out: each flow leaves in proportion to its queue.
                 let part = (flow.queued + rate) / waiting.max(1.0);
                 step(flow, now, rtt, [rate, part * leaving, part * overflow]);
                 flow.in_flight = flow.queued + part * leaving * model.base_ms;
@@ -174,7 +174,7 @@ fn sending_rate(flow: &Flow, now: u64) -> f64 {
     let paced = gain * flow.bandwidth;
     match flow.window() - flow.in_flight {
         room if room > 0.0 => paced,
-        // A full window: what arrives lets as much leave, or less to shrink.
+        // A full window: send as much as is acknowledged, or less to shrink.
         room if room > -SEGMENT => paced.min(flow.rate),
         _ => 0.2 * flow.rate.min(paced),
     }
@@ -257,7 +257,7 @@ fn record(index: u32, flow: &Flow, model: Dumbbell) -> FlowRecord {
     }
 }
 
-/// What paths of these rates allow to flows with these lines.
+/// Returns the rates of paths with these rates, and of flows with these lines.
 pub fn rates(bps: &[f64], flows: &str) -> Rates {
     let mut text = format!("duration = \"1 s\"\n[[flow]]\ncc = \"bbr\"\n{flows}\n");
     for (number, bps) in bps.iter().enumerate() {
@@ -270,15 +270,14 @@ pub fn rates(bps: &[f64], flows: &str) -> Rates {
     Rates::of(&knee_scenario::parse(&text, &source, &[]).unwrap())
 }
 
-/// A scenario of this name with these claims: the summary takes no more from
-/// it, but for the warm-up.
+/// Returns a scenario with this name and these claims. The summary uses only these and the warm-up.
 pub fn scenario(name: &str, claims: Vec<Claim>) -> Scenario {
     let source = Source { name: "template.toml", loader: &Embedded(&[]) };
     let scenario = knee_scenario::parse(knee_scenario::template(), &source, &[]).unwrap();
     Scenario { name: name.to_string(), warmup: Time::ZERO, claims, ..scenario }
 }
 
-/// What came of the records.
+/// Summarises the records.
 pub fn summary(name: &str, records: &Records, claims: Vec<Claim>) -> Summary {
     Summary::new(&scenario(name, claims), "sim", records)
 }
@@ -303,8 +302,8 @@ pub fn claim(id: &str, says: &str, measure: Measure, at_most: f64) -> Claim {
     }
 }
 
-/// The report with every page opened: what a script of class `held` holds stands in its
-/// place, without the backslashes that kept it from ending the script.
+/// Returns the report with every page opened: the contents of each script of class `held` replace
+/// it, without the escaping backslashes.
 pub fn opened(html: &str) -> String {
     let mut rest = html;
     let mut whole = String::new();
