@@ -1,7 +1,6 @@
-//! How sure a comparison of two samples is: the percentile bootstrap (Efron,
-//! "Bootstrap methods: another look at the jackknife", Annals of Statistics
-//! 7(1), 1979; Efron and Tibshirani, "An Introduction to the Bootstrap",
-//! 1993, chapter 13).
+//! Confidence intervals for the comparison of two samples: the percentile bootstrap (Efron,
+//! "Bootstrap methods: another look at the jackknife", Annals of Statistics 7(1), 1979; Efron and
+//! Tibshirani, "An Introduction to the Bootstrap", 1993, chapter 13).
 
 use knee_scenario::Statistic;
 use rand_chacha::ChaCha8Rng;
@@ -9,11 +8,11 @@ use rand_core::{Rng, SeedableRng};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Resamples drawn.
+/// Number of resamples.
 const RESAMPLES: usize = 2000;
-/// The same intervals for the same samples, always.
+/// Fixed seed, so that the same samples always give the same interval.
 const SEED: u64 = 0x6b6e_6565;
-/// Part of the resampled ratios on either side of the interval.
+/// Fraction of the resampled ratios on each side of the interval.
 const TAIL: f64 = 0.025;
 
 /// A ratio with its 95 % interval.
@@ -27,16 +26,14 @@ pub struct RatioInterval {
     pub high: f64,
 }
 
-/// The ratio of a statistic of two samples with its 95 % percentile
-/// bootstrap interval: each of 2000 times, as many values as a sample has
-/// are drawn from it with replacement, from both samples, and the ratio is
-/// taken of what was drawn; the interval runs from the 2.5th to the 97.5th
-/// percentile of these ratios.
+/// Returns the ratio of a statistic of two samples with its 95 % percentile bootstrap interval:
+/// 2000 times, each sample is resampled with replacement to its own size, and the ratio of the
+/// resamples is taken; the interval extends from the 2.5th to the 97.5th percentile of these
+/// ratios.
 ///
-/// The values of a sample must be independent of each other. The percentiles
-/// of small samples are too narrow; beyond some hundred values the interval
-/// covers about what it says. None when a sample has fewer than two values
-/// or the statistic of the control group is not positive.
+/// The values of a sample must be independent of each other. For small samples the interval is too
+/// narrow; from about a hundred values on, its coverage is close to nominal. Returns `None` if a
+/// sample has fewer than two values or the statistic of the control group is not positive.
 pub fn bootstrap_ratio(
     test: &[f64],
     control: &[f64],
@@ -55,11 +52,10 @@ pub fn bootstrap_ratio(
     Some(interval(ratio, |random| of_draws(&test, random) / of_draws(&control, random)))
 }
 
-/// The same for values that belong together, test and control, in the order
-/// in which they came about: pairs are drawn, and in blocks of neighbours as
-/// many as the cube root of all, because neighbours met the same queues
-/// (Kuensch, "The jackknife and the bootstrap for general stationary
-/// observations", Annals of Statistics 17(3), 1989).
+/// Returns the same for pairs of test and control values, in order of occurrence. Pairs are drawn
+/// in blocks of neighbours, because neighbours met the same queues; the length of a block is the
+/// cube root of the number of pairs (Kuensch, "The jackknife and the bootstrap for general
+/// stationary observations", Annals of Statistics 17(3), 1989).
 pub fn bootstrap_ratio_of_pairs(
     pairs: &[(f64, f64)],
     statistic: Statistic,
@@ -85,7 +81,7 @@ pub fn bootstrap_ratio_of_pairs(
     }))
 }
 
-/// The ratio with the percentiles of as many ratios as are drawn.
+/// Returns the ratio with the percentiles of the ratios that `draw` returns.
 fn interval(ratio: f64, mut draw: impl FnMut(&mut ChaCha8Rng) -> f64) -> RatioInterval {
     let mut random = ChaCha8Rng::seed_from_u64(SEED);
     let mut ratios: Vec<f64> = (0..RESAMPLES).map(|_| draw(&mut random)).collect();
@@ -97,9 +93,9 @@ fn interval(ratio: f64, mut draw: impl FnMut(&mut ChaCha8Rng) -> f64) -> RatioIn
 /// A sample to draw from.
 struct Sample {
     sorted: Vec<f64>,
-    /// Where in `sorted` each value is.
+    /// Index in `sorted` of each value.
     place: Vec<usize>,
-    /// The rank that the statistic is, from zero; none: the mean.
+    /// Rank of the statistic, from zero; `None` for the mean.
     rank: Option<usize>,
 }
 
@@ -127,14 +123,14 @@ impl Sample {
         }
     }
 
-    /// The statistic of as many values drawn with replacement: positions in
-    /// `sorted`. `counts` is room to count in.
+    /// Returns the statistic of values drawn with replacement, given as indices in `sorted`, as
+    /// many as the sample has. `counts` is a scratch buffer.
     fn of_draws(&self, draws: impl Iterator<Item = usize>, counts: &mut [u32]) -> f64 {
         let size = self.sorted.len();
         let Some(rank) = self.rank else {
             return draws.map(|at| self.sorted[at]).sum::<f64>() / size as f64;
         };
-        // The drawn value of a rank, without sorting what was drawn.
+        // Finds the drawn value of a rank without sorting.
         counts[..size].fill(0);
         draws.for_each(|at| counts[at] += 1);
         let mut passed = 0;
@@ -146,8 +142,8 @@ impl Sample {
     }
 }
 
-/// A number below `size`, which is far below 2^32: the bias of the product
-/// is at most `size / 2^32`.
+/// Maps a random word to a number below `size`, which is far below 2^32: the bias of the product is
+/// at most `size / 2^32`.
 fn below(word: u32, size: usize) -> usize {
     ((u64::from(word) * size as u64) >> 32) as usize
 }

@@ -1,18 +1,18 @@
-//! A distribution over time: values, each with the time for which it stood.
+//! A distribution over time: values weighted by how long each was in effect.
 
 use knee_scenario::Statistic;
 
 /// Values with their weights, ascending, at least one.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Distribution {
-    /// Value, and the sum of the weights up to and with it.
+    /// Value, and the sum of all weights up to and including it.
     cumulative: Vec<(f64, f64)>,
     mean: f64,
 }
 
 impl Distribution {
-    /// A distribution of `(value, weight)`; pairs whose weight is not
-    /// positive do not count. None when nothing is left.
+    /// Creates a distribution of `(value, weight)`; pairs without a positive weight do not count.
+    /// Returns `None` if nothing is left.
     pub fn new(mut weighted: Vec<(f64, f64)>) -> Option<Distribution> {
         weighted.retain(|(_, weight)| *weight > 0.0);
         sort(&mut weighted);
@@ -26,14 +26,14 @@ impl Distribution {
         let (least, most) = (weighted.first()?.0, weighted.last()?.0);
         Some(Distribution {
             cumulative: weighted,
-            // Rounding must not carry the mean out of the range.
+            // Rounding must not move the mean out of the range.
             mean: (moment / total).clamp(least, most),
         })
     }
 
-    /// The smallest value at or below which at least the part `fraction` of
-    /// the weight lies: the weighted nearest-rank percentile, always a value
-    /// that occurred. `fraction` in `0.0..=1.0`.
+    /// Returns the smallest value at or below which at least `fraction` of the weight lies: the
+    /// weighted nearest-rank percentile, always a value that occurred. `fraction` is in
+    /// `0.0..=1.0`.
     pub fn percentile(&self, fraction: f64) -> f64 {
         let last = self.cumulative[self.cumulative.len() - 1];
         // Sums of rounded weights must not push an exact rank to the next value.
@@ -42,12 +42,12 @@ impl Distribution {
         self.cumulative.get(index).unwrap_or(&last).0
     }
 
-    /// Arithmetic mean, weighted.
+    /// Returns the weighted arithmetic mean.
     pub fn mean(&self) -> f64 {
         self.mean
     }
 
-    /// The statistic that a measure names.
+    /// Returns the statistic that a measure names.
     pub fn statistic(&self, statistic: Statistic) -> f64 {
         match statistic {
             Statistic::Min => self.percentile(0.0),
@@ -61,17 +61,15 @@ impl Distribution {
     }
 }
 
-/// From so many pairs on a pass over all of them for each digit is cheaper than
-/// comparisons.
+/// Number of pairs from which a pass over all of them per digit is faster than comparisons.
 const MANY: usize = 1024;
-/// Bits of a digit.
+/// Bits per digit.
 const DIGIT: u32 = 8;
 const DIGITS: usize = (u64::BITS / DIGIT) as usize;
 
-/// Sorts pairs by their value in the order of [`f64::total_cmp`]; those of equal
-/// value keep their order, so that sums of weights round as before. Many are
-/// sorted digit by digit, the last first, each pass stable; digits that all
-/// have in common, as those of exponents, are passed over.
+/// Sorts pairs by value in the order of [`f64::total_cmp`]. Pairs with equal values keep their
+/// order, so that sums of weights round the same way. A large number is sorted by a stable radix
+/// sort, last digit first; digits that all values share, such as those of exponents, are skipped.
 fn sort(pairs: &mut Vec<(f64, f64)>) {
     if pairs.len() < MANY {
         return pairs.sort_by(|a, b| a.0.total_cmp(&b.0));
@@ -87,7 +85,7 @@ fn sort(pairs: &mut Vec<(f64, f64)>) {
         if count.contains(&pairs.len()) {
             continue;
         }
-        // Where the next pair with each digit goes.
+        // Position of the next pair with each digit.
         let mut next = 0;
         for here in count.iter_mut() {
             next += std::mem::replace(here, next);
@@ -101,7 +99,7 @@ fn sort(pairs: &mut Vec<(f64, f64)>) {
     }
 }
 
-/// Ascends with the value, as [`f64::total_cmp`] has it.
+/// Maps a value to an integer with the order of [`f64::total_cmp`].
 fn ascending(value: f64) -> u64 {
     let bits = value.to_bits();
     let negative = (bits as i64 >> 63) as u64;
@@ -114,8 +112,8 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// The standard library's stable sort is the oracle; any bits, and few
-        /// different values, so that many are equal.
+        /// The standard library's stable sort is the reference. The values have arbitrary bits, and
+        /// only a few differ, so that many are equal.
         #[test]
         fn many_are_sorted_as_few(
             bits in prop::collection::vec(any::<u64>(), 1..20),

@@ -1,4 +1,4 @@
-//! A number over repeats.
+//! Statistics of a number over repeats.
 
 use crate::LEVEL;
 use crate::student::quantile;
@@ -26,10 +26,10 @@ pub struct Interval {
 }
 
 impl Interval {
-    /// Mean `m` and its interval, from the standard error `e = s / sqrt(n)`
-    /// and the 0.975 quantile t of Student's distribution with n - 1 degrees
-    /// of freedom: of positive values on the log scale, `m exp(± t e / m)`,
-    /// else `m ± t e`. None of no values.
+    /// Computes the mean `m` and its interval, from the standard error `e = s / sqrt(n)` and the
+    /// 0.975 quantile t of Student's distribution with n - 1 degrees of freedom: for positive
+    /// values on the log scale, `m exp(± t e / m)`, otherwise `m ± t e`. Returns `None` if there
+    /// are no values.
     pub fn new(values: &[f64]) -> Option<Interval> {
         let mut sorted = values.to_vec();
         sorted.sort_by(f64::total_cmp);
@@ -61,7 +61,7 @@ fn ends(mean: f64, half: f64, min: f64) -> (f64, f64) {
     ((mean - half).max(floor), mean + half)
 }
 
-/// Mean and the sample's standard deviation (divisor n - 1; zero of one).
+/// Returns the mean and the sample standard deviation (divisor n - 1; zero for a single value).
 pub(super) fn mean_and_deviation(values: &[f64]) -> (f64, f64) {
     let count = values.len() as f64;
     let mean = values.iter().sum::<f64>() / count;
@@ -73,8 +73,8 @@ pub(super) fn mean_and_deviation(values: &[f64]) -> (f64, f64) {
 mod tests {
     use super::*;
 
-    /// 2, 4, 6: mean 4, s = 2, so the half width is 4.3027 * 2 / sqrt(3)
-    /// around zero, and that part of the mean on the log scale.
+    /// 2, 4, 6: the mean is 4 and s = 2, so the half width is 4.3027 * 2 / sqrt(3); on the log
+    /// scale, it is divided by the mean.
     #[test]
     fn interval_of_three() {
         let half = 4.3027 * 2.0 / 3.0_f64.sqrt();
@@ -88,7 +88,7 @@ mod tests {
         assert!((around_zero.high.unwrap() - half).abs() < 1e-3);
     }
 
-    /// No quantity that is never negative has an interval that is.
+    /// Non-negative values have a non-negative interval.
     #[test]
     fn an_interval_does_not_cross_zero() {
         for values in [[0.01, 1.0], [0.0, 1.0], [0.0, 0.0], [3.0, 3.0]] {

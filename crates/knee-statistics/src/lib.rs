@@ -1,10 +1,10 @@
-//! How sure a number or a difference is. Everything that Knee says about
-//! chance is computed here: intervals of means, runs compared in pairs, the
-//! correction for several comparisons, how many repeats a comparison needs,
-//! and the bootstrap over transfers. docs/measures.md has the formulas.
+//! The uncertainty of numbers and differences. All of Knee's statistics are computed here:
+//! intervals of means, runs compared in pairs, the correction for multiple comparisons, the number
+//! of repeats that a comparison needs, and the bootstrap over transfers. docs/measures.md has the
+//! formulas.
 //!
-//! What this crate never does: know what the numbers are of, read or write a
-//! file, draw from anything but a seed that is given.
+//! This crate never knows what the numbers mean, never reads or writes a file, and draws only from
+//! a given seed.
 
 mod bootstrap;
 mod distribution;
@@ -21,10 +21,10 @@ pub use pairs::{Paired, PairedScale, holm, simultaneous};
 pub use power::Advice;
 pub use sketch::Sketch;
 
-/// A difference this unlikely by chance counts as one.
+/// Significance level: a difference this unlikely by chance counts as real.
 pub const LEVEL: f64 = 0.05;
-/// A relative difference smaller than this is not worth naming, however sure it is: no
-/// two implementations of one controller are closer.
+/// Smallest relative difference worth naming, however certain it is: no two implementations of one
+/// controller are closer.
 pub const WORTH_NAMING: f64 = 0.01;
-/// Relative differences below this are rounding.
+/// Relative differences below this are rounding errors.
 const ROUNDING: f64 = 1e-9;

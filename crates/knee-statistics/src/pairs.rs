@@ -1,5 +1,5 @@
-//! Runs of two kinds that share their seeds, compared in pairs: what the seed
-//! does to both is not taken for a difference.
+//! Compares two kinds of runs in pairs that share a seed, so that the seed's effect on both is not
+//! taken for a difference.
 
 use crate::interval::mean_and_deviation;
 use crate::student::{quantile, two_sided};
@@ -50,8 +50,8 @@ pub struct Paired {
 }
 
 impl Paired {
-    /// Compares `(first, second)` of each seed; infinity says that a value
-    /// never came about. None without pairs.
+    /// Compares `(first, second)` of each seed; infinity means that the event never occurred.
+    /// Returns `None` if there are no pairs.
     pub fn new(pairs: &[(f64, f64)]) -> Option<Paired> {
         let values = pairs.iter().flat_map(|(first, second)| [*first, *second]);
         let scale = if values.clone().any(f64::is_infinite) {
@@ -88,7 +88,7 @@ impl Paired {
         })
     }
 
-    /// A test with Student's distribution on the differences of the pairs.
+    /// Tests the differences of the pairs with Student's distribution.
     fn by_value(self, differences: &[f64], size: f64, back: fn(f64) -> f64) -> Paired {
         let (mean, deviation) = mean_and_deviation(differences);
         let estimate = Some(back(mean));
@@ -118,15 +118,15 @@ impl Paired {
         Paired { p_value: (self.pairs > 1).then(|| self.sign_test()), ..self }
     }
 
-    /// Differences without any spread, as those of small counts, may be a
-    /// coincidence: two values of one kind differ by one and the same amount
-    /// in at most a quarter of cases, and so by it or its opposite in each of
-    /// n pairs in at most `2 / 4^n`.
+    /// Returns the probability that differences without any spread, such as those of small counts,
+    /// are a coincidence. Two values of one kind differ by one particular amount in at most a
+    /// quarter of cases; the probability that all of n pairs differ by it, or all by its opposite,
+    /// is at most `2 / 4^n`.
     fn coincidence(&self) -> f64 {
         2.0 * 0.25_f64.powi(self.pairs as i32)
     }
 
-    /// How likely that many coins fall so unevenly.
+    /// Returns the probability that this many coins fall at least as unevenly.
     fn sign_test(&self) -> f64 {
         let (coins, fewer) = (self.more + self.less, self.more.min(self.less));
         let mut ways = 0.5_f64.powi(coins as i32);
@@ -138,23 +138,23 @@ impl Paired {
         (2.0 * tail).min(1.0)
     }
 
-    /// For runs in which nothing is random: what differs, differs.
+    /// Sets the probability for runs in which nothing is random: any difference is real.
     pub fn without_chance(self) -> Paired {
         let differs = self.more + self.less > 0;
         Paired { p_value: Some(if differs { 0.0 } else { 1.0 }), ..self }
     }
 
-    /// Whether no pair differs.
+    /// Returns whether no pair differs.
     pub fn is_same(&self) -> bool {
         self.more + self.less == 0
     }
 
-    /// Whether the two kinds differ, all comparisons considered.
+    /// Returns whether the two kinds differ, corrected for all comparisons.
     pub fn differs(&self) -> bool {
         self.p_corrected.is_some_and(|p| p < LEVEL)
     }
 
-    /// Whether the whole interval of the ratio is closer to 1 than [`WORTH_NAMING`].
+    /// Returns whether the whole interval of the ratio is closer to 1 than [`WORTH_NAMING`].
     pub fn is_small(&self) -> bool {
         let small = |ratio: f64| ratio.ln().abs() < WORTH_NAMING;
         match (self.scale, self.estimate, self.low.zip(self.high)) {
@@ -164,7 +164,7 @@ impl Paired {
         }
     }
 
-    /// Whether the first value is the larger one, on the whole.
+    /// Returns whether the first value is larger overall.
     pub fn first_is_more(&self) -> bool {
         match (self.scale, self.estimate) {
             (PairedScale::Ratio, Some(ratio)) => ratio > 1.0,
@@ -173,7 +173,7 @@ impl Paired {
         }
     }
 
-    /// The same comparison from the other side.
+    /// Returns the same comparison in the other direction.
     pub fn reversed(&self) -> Paired {
         let turn = |value: f64| match self.scale {
             PairedScale::Ratio => 1.0 / value,
@@ -194,11 +194,10 @@ fn same(a: f64, b: f64) -> bool {
     a == b || a.is_finite() && b.is_finite() && (a - b).abs() <= ROUNDING * a.abs().max(b.abs())
 }
 
-/// Corrects comparisons that are made together so that their intervals say the
-/// same as their probabilities: n times the probability, and an interval of the
-/// n-th part of 5 % (Bonferroni; Dunn, "Multiple comparisons among means",
-/// Journal of the American Statistical Association 56, 1961). Comparisons in
-/// which nothing differs are none. Gives the number of comparisons.
+/// Corrects comparisons that are made together, so that intervals and probabilities agree: n times
+/// the probability, and the interval for the n-th part of 5 % (Bonferroni; Dunn, "Multiple
+/// comparisons among means", Journal of the American Statistical Association 56, 1961). Comparisons
+/// in which nothing differs do not count. Returns the number of comparisons.
 pub fn simultaneous<'c>(comparisons: impl IntoIterator<Item = &'c mut Paired>) -> usize {
     let all: Vec<&mut Paired> = comparisons.into_iter().collect();
     let count = all.iter().filter(|compared| !compared.is_same()).count();
@@ -215,11 +214,10 @@ pub fn simultaneous<'c>(comparisons: impl IntoIterator<Item = &'c mut Paired>) -
     count
 }
 
-/// Corrects comparisons that are made together: the k-th smallest of n
-/// p-values times n + 1 - k, none below a smaller one (Holm, "A simple
-/// sequentially rejective multiple test procedure", Scandinavian Journal of
-/// Statistics 6, 1979). Comparisons in which nothing differs are none. Gives
-/// the number of comparisons.
+/// Corrects comparisons that are made together: the k-th smallest of n p-values is multiplied by n
+/// + 1 - k, and never below a smaller one (Holm, "A simple sequentially rejective multiple test
+/// procedure", Scandinavian Journal of Statistics 6, 1979). Comparisons in which nothing differs do
+/// not count. Returns the number of comparisons.
 pub fn holm<'c>(comparisons: impl IntoIterator<Item = &'c mut Paired>) -> usize {
     let (same, mut others): (Vec<_>, Vec<_>) =
         comparisons.into_iter().partition(|compared| compared.is_same());
@@ -242,8 +240,8 @@ pub fn holm<'c>(comparisons: impl IntoIterator<Item = &'c mut Paired>) -> usize 
 mod tests {
     use super::*;
 
-    /// Student's own example of pairs (Biometrika 6, 1908): hours of sleep
-    /// that two drugs added for ten patients. Difference 1.58, t = 4.0621.
+    /// Student's own example of pairs (Biometrika 6, 1908): hours of sleep that two drugs added for
+    /// ten patients. The difference is 1.58, t = 4.0621.
     #[test]
     fn students_sleep() {
         let first = [1.9, 0.8, 1.1, 0.1, -0.1, 4.4, 5.5, 1.6, 4.6, 3.4];
@@ -257,8 +255,8 @@ mod tests {
         assert!((compared.high.unwrap() - 2.4599).abs() < 1e-4);
     }
 
-    /// Seeds that move both sides alike are no difference: the ratio is 0.86
-    /// in each pair, though the values spread over a decade.
+    /// The effect of a seed on both sides cancels: the ratio is 0.86 in each pair, although the
+    /// values spread over a decade.
     #[test]
     fn what_a_seed_does_to_both_cancels() {
         let pairs = [(0.86, 1.0), (1.73, 2.0), (4.28, 5.0), (8.62, 10.0)];
@@ -270,8 +268,8 @@ mod tests {
         assert_eq!((turned.more, turned.less), (4, 0));
     }
 
-    /// Equal counts are no certainty: of values that are 3 or 4, as by a coin,
-    /// three pairs are all 4 and 3, or all 3 and 4, in one of 32 cases.
+    /// Equal differences are not certain: if values are 3 or 4 by the toss of a coin, three pairs
+    /// are all 4 and 3, or all 3 and 4, in one of 32 cases.
     #[test]
     fn equal_differences_may_be_a_coincidence() {
         let three = Paired::new(&[(4.0, 3.0); 3]).unwrap();
@@ -301,8 +299,8 @@ mod tests {
         assert!(Paired::new(&[]).is_none() && !one.differs());
     }
 
-    /// Holm's procedure by hand: 0.01 four times, 0.02 three times, 0.03
-    /// twice, which must not be below the one before.
+    /// Holm's procedure by hand: 0.01 times four, 0.02 times three, 0.03 times two; a corrected
+    /// value must not be below the one before it.
     #[test]
     fn holm_corrects_by_rank() {
         let with = |p: f64| Paired { p_value: Some(p), ..Paired::new(&[(2.0, 1.0); 2]).unwrap() };

@@ -1,26 +1,25 @@
-//! How many repeats a comparison needs.
+//! The number of repeats that a comparison needs.
 
 use crate::student::quantile;
 
-/// The relative difference for which repeats are advised.
+/// Relative difference for which repeats are advised.
 pub const WORTH_SEEING: f64 = 0.05;
-/// With how many it is not worth waiting any more.
+/// Largest number of repeats advised.
 const REPEATS_MAX: u64 = 10_000;
-/// How often such a difference is to be found.
+/// Probability of finding such a difference.
 const POWER: f64 = 0.8;
 
-/// How many repeats find a relative difference of [`WORTH_SEEING`] in 80 % of
-/// cases, by a test of one level.
+/// Advises how many repeats find a relative difference of [`WORTH_SEEING`] in 80 % of cases, by a
+/// test of a given level.
 #[derive(Clone, Debug)]
 pub struct Advice {
-    /// Numbers of repeats, ascending, each with the largest spread of pairs
-    /// for which it is enough.
+    /// Numbers of repeats, ascending, each with the largest spread of pairs for which it suffices.
     spreads: Vec<(u64, f64)>,
 }
 
 impl Advice {
-    /// For tests of this `level`. Beyond twenty repeats in steps of a
-    /// twentieth.
+    /// Creates advice for tests of this `level`. Beyond twenty, the number of repeats grows in
+    /// steps of a twentieth.
     pub fn new(level: f64) -> Advice {
         let next = |repeats: &u64| Some(repeats + (repeats / 20).max(1));
         let numbers = std::iter::successors(Some(2), next);
@@ -33,14 +32,13 @@ impl Advice {
         Advice { spreads: numbers.map(|repeats| (repeats, spread(repeats))).collect() }
     }
 
-    /// Repeats for pairs of runs of which `pairs` spread by `spread`, the
-    /// standard deviation of the logarithm of their ratio. None: nothing is
-    /// known of the spread, or it takes more than 10,000.
+    /// Returns the repeats needed if `pairs` pairs of runs have the spread `spread`, the standard
+    /// deviation of the logarithm of their ratio. `None` if nothing is known of the spread, or if
+    /// more than 10,000 are needed.
     ///
-    /// The spread of a few pairs is itself uncertain: the upper end of its
-    /// one-sided 80 % interval is taken in its place (Browne, "On the use of
-    /// a pilot sample for sample size determination", Statistics in Medicine
-    /// 14, 1995).
+    /// The spread of a few pairs is itself uncertain, so the upper end of its one-sided 80 %
+    /// interval is used (Browne, "On the use of a pilot sample for sample size determination",
+    /// Statistics in Medicine 14, 1995).
     pub fn repeats(&self, spread: f64, pairs: usize) -> Option<u64> {
         let freedom = pairs.checked_sub(1).filter(|freedom| *freedom > 0)? as f64;
         let spread = spread * (freedom / chi_squared_lower_fifth(freedom)).sqrt();
@@ -49,9 +47,9 @@ impl Advice {
     }
 }
 
-/// The 0.2 quantile of the chi-squared distribution, by Wilson and Hilferty's
-/// cube; too low by a seventh with one degree of freedom, which errs towards
-/// more repeats, and good to a hundredth from three on.
+/// Returns the 0.2 quantile of the chi-squared distribution by Wilson and Hilferty's cube. It is
+/// too low by a seventh with one degree of freedom, which errs towards more repeats, and within a
+/// hundredth from three on.
 fn chi_squared_lower_fifth(freedom: f64) -> f64 {
     let ninth = 2.0 / (9.0 * freedom);
     freedom * (1.0 - ninth - 0.841_621 * ninth.sqrt()).powi(3)
@@ -69,9 +67,8 @@ mod tests {
         }
     }
 
-    /// With a spread that is as good as known the number is that of the
-    /// normal distribution, `((1.960 + 0.842) s / ln 1.05)^2`, and two more,
-    /// rounded up to the next step.
+    /// With a spread that is practically known, the number is that of the normal distribution,
+    /// `((1.960 + 0.842) s / ln 1.05)^2`, plus two, rounded up to the next step.
     #[test]
     fn a_known_spread_needs_the_number_of_the_textbooks() {
         let advice = Advice::new(0.05);

@@ -1,34 +1,33 @@
-//! A distribution in little memory that merges: counts in buckets of equal relative
-//! width.
+//! A compact distribution that can be merged: counts in buckets of equal relative width.
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-/// Buckets from a value to twice that value.
+/// Number of buckets from a value to twice that value.
 const PER_DOUBLING: f64 = 16.0;
 
-/// Counts of positive values in buckets of equal relative width: bucket `k` holds values
-/// from 2^(k/16) to below 2^((k+1)/16). A percentile is at most 2.2 % off, whatever the
-/// distribution, and the sketch of two sets of values is the sum of theirs (DDSketch:
-/// Masson, Rim and Lee, VLDB 2019, section 2).
+/// Counts of positive values in buckets of equal relative width: bucket `k` holds values from
+/// 2^(k/16) to below 2^((k+1)/16). A percentile is at most 2.2 % off for any distribution, and the
+/// sketch of two sets of values is the sum of their sketches (DDSketch: Masson, Rim and Lee, VLDB
+/// 2019, section 2).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Sketch {
-    /// Number and count, ascending.
+    /// Bucket number and count, ascending.
     buckets: Vec<(i16, u64)>,
     count: u64,
 }
 
 impl Sketch {
-    /// The largest relative error of a percentile: (γ − 1) / (γ + 1), γ = 2^(1/16).
+    /// Largest relative error of a percentile: (γ − 1) / (γ + 1), γ = 2^(1/16).
     pub const ERROR: f64 = 0.0217;
 
-    /// Adds a value; one that is not positive and finite does not count.
+    /// Adds a value; values that are not positive and finite do not count.
     pub fn add(&mut self, value: f64) {
         self.add_many(value, 1);
     }
 
-    /// Adds a value that occurred so many times.
+    /// Adds a value that occurred `times` times.
     pub fn add_many(&mut self, value: f64, times: u64) {
         if value > 0.0 && value.is_finite() && times > 0 {
             let bucket = (value.log2() * PER_DOUBLING).floor() as i16;
@@ -40,7 +39,7 @@ impl Sketch {
         }
     }
 
-    /// Adds the values of another.
+    /// Adds the values of another sketch.
     pub fn merge(&mut self, other: &Sketch) {
         let own = std::mem::take(&mut self.buckets);
         self.buckets = Vec::with_capacity(own.len().max(other.buckets.len()));
@@ -63,13 +62,13 @@ impl Sketch {
         self.count += other.count;
     }
 
-    /// Values so far.
+    /// Returns the number of values.
     pub fn count(&self) -> u64 {
         self.count
     }
 
-    /// The nearest-rank percentile, within [`Sketch::ERROR`]; none of no values.
-    /// `fraction` in `0.0..=1.0`.
+    /// Returns the nearest-rank percentile, within [`Sketch::ERROR`]; `None` if there are no
+    /// values. `fraction` is in `0.0..=1.0`.
     pub fn percentile(&self, fraction: f64) -> Option<f64> {
         let rank = ((fraction * self.count as f64).ceil() as u64).clamp(1, self.count.max(1));
         let mut below = 0;
@@ -79,7 +78,7 @@ impl Sketch {
         })
     }
 
-    /// Counts by the power of two that ends their bucket: those at `n` are from 2^(n-1) to
+    /// Returns the number of values by power of two: the entry `n` counts values from 2^(n-1) to
     /// below 2^n.
     pub fn by_powers_of_two(&self) -> BTreeMap<i32, u64> {
         let mut counts = BTreeMap::new();
@@ -90,23 +89,23 @@ impl Sketch {
         counts
     }
 
-    /// The sum of all values, within [`Sketch::ERROR`].
+    /// Returns the sum of all values, within [`Sketch::ERROR`].
     pub fn sum(&self) -> f64 {
         self.buckets.iter().map(|(bucket, count)| middle(*bucket) * *count as f64).sum()
     }
 
-    /// The buckets as `k:count`, ascending, with a space between two.
+    /// Returns the buckets as `k:count`, ascending, separated by spaces.
     pub fn text(&self) -> String {
         let mut text = String::new();
         for (bucket, count) in &self.buckets {
             let gap = if text.is_empty() { "" } else { " " };
-            // Writing to a string does not fail.
+            // Writing to a string cannot fail.
             let _ = write!(text, "{gap}{bucket}:{count}");
         }
         text
     }
 
-    /// Reads what [`Sketch::text`] wrote; none: the text is something else.
+    /// Parses the output of [`Sketch::text`]; returns `None` for any other text.
     pub fn parse(text: &str) -> Option<Sketch> {
         let mut sketch = Sketch::default();
         for part in text.split(' ').filter(|part| !part.is_empty()) {
@@ -121,7 +120,7 @@ impl Sketch {
     }
 }
 
-/// The value that is as far, relatively, from both ends of a bucket.
+/// Returns the value with the same relative distance to both ends of a bucket.
 fn middle(bucket: i16) -> f64 {
     let low = (f64::from(bucket) / PER_DOUBLING).exp2();
     let high = (f64::from(bucket + 1) / PER_DOUBLING).exp2();
@@ -143,7 +142,7 @@ mod tests {
     fn what_is_not_positive_does_not_count() {
         assert_eq!(sketch(&[0.0, -1.0, f64::NAN, f64::INFINITY]), Sketch::default());
         assert_eq!(Sketch::default().percentile(0.5), None);
-        // 1 is at the lower end of bucket 0, 2 of bucket 16.
+        // 1 is the lower end of bucket 0, 2 of bucket 16.
         assert_eq!(sketch(&[2.0, 1.0, 1.0]).text(), "0:2 16:1");
         for text in ["0", "0:", ":1", "0:-1", "0:1,1:1", "0:1 0:1", "99999:1"] {
             assert_eq!(Sketch::parse(text), None, "{text}");
@@ -151,7 +150,7 @@ mod tests {
     }
 
     proptest! {
-        /// Against the sorted values.
+        /// Compared with the sorted values.
         #[test]
         fn percentiles_are_near(
             values in prop::collection::vec(1e-3..1e12f64, 1..200),
@@ -165,7 +164,7 @@ mod tests {
             prop_assert!((near / exact - 1.0).abs() <= Sketch::ERROR, "{near} {exact}");
         }
 
-        /// Against the values, one by one.
+        /// Compared with the values one by one.
         #[test]
         fn sums_and_powers_are_those_of_the_values(
             values in prop::collection::vec(1e-3..1e12f64, 0..200),
@@ -180,14 +179,14 @@ mod tests {
             prop_assert_eq!(sketch.by_powers_of_two(), powers);
         }
 
-        /// A text is read as it was written.
+        /// A text is read back as it was written.
         #[test]
         fn texts_are_read(values in prop::collection::vec(1e-3..1e12f64, 0..100)) {
             let whole = sketch(&values);
             prop_assert_eq!(Sketch::parse(&whole.text()), Some(whole));
         }
 
-        /// Of two halves, as of the whole.
+        /// The merged sketches of two halves equal the sketch of the whole.
         #[test]
         fn sketches_merge(values in prop::collection::vec(1e-3..1e12f64, 0..100), at in 0..100usize) {
             let (one, other) = values.split_at(at.min(values.len()));

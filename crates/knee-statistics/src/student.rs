@@ -1,7 +1,7 @@
-//! Student's distribution: tail probabilities and quantiles, by way of the
-//! incomplete beta function (Abramowitz and Stegun 26.5 and 26.7).
+//! Student's distribution: tail probabilities and quantiles from the incomplete beta function
+//! (Abramowitz and Stegun 26.5 and 26.7).
 
-/// Probability that |T| exceeds `t` with `freedom` degrees of freedom.
+/// Returns the probability that |T| exceeds `t` with `freedom` degrees of freedom.
 pub(super) fn two_sided(t: f64, freedom: usize) -> f64 {
     if !t.is_finite() {
         return 0.0;
@@ -10,8 +10,8 @@ pub(super) fn two_sided(t: f64, freedom: usize) -> f64 {
     incomplete_beta(nu / (nu + t * t), nu / 2.0, 0.5)
 }
 
-/// The value that |T| exceeds with probability `tail`, by bisection of its
-/// logarithm. `tail` in `0.0..1.0`.
+/// Returns the value that |T| exceeds with probability `tail`, by bisection of its logarithm.
+/// `tail` is in `0.0..1.0`.
 pub(super) fn quantile(tail: f64, freedom: usize) -> f64 {
     let (mut low, mut high) = (1e-9_f64.ln(), 1e15_f64.ln());
     for _ in 0..50 {
@@ -31,8 +31,7 @@ fn incomplete_beta(x: f64, a: f64, b: f64) -> f64 {
     }
     let front =
         (a * x.ln() + b * (1.0 - x).ln() + ln_gamma(a + b) - ln_gamma(a) - ln_gamma(b)).exp();
-    // The fraction converges fast on this side of the mean; the other side
-    // by symmetry.
+    // The fraction converges fast on this side of the mean; the other side follows by symmetry.
     match x < (a + 1.0) / (a + b + 2.0) {
         true => front * fraction(x, a, b) / a,
         false => 1.0 - front * fraction(1.0 - x, b, a) / b,
@@ -62,7 +61,7 @@ fn fraction(x: f64, a: f64, b: f64) -> f64 {
     result
 }
 
-/// Stirling's series after twenty steps of the recurrence; `x` positive.
+/// Stirling's series after twenty steps of the recurrence; `x` must be positive.
 fn ln_gamma(x: f64) -> f64 {
     let steps = 20;
     let product: f64 = (0..steps).map(|step| x + f64::from(step)).product();
@@ -75,7 +74,7 @@ fn ln_gamma(x: f64) -> f64 {
 mod tests {
     use super::*;
 
-    /// From the usual tables: degrees of freedom, both tails, quantile.
+    /// From published tables: degrees of freedom, two-sided probability, quantile.
     const TABLE: [(usize, f64, f64); 12] = [
         (1, 0.05, 12.7062),
         (1, 0.001, 636.619),
@@ -99,7 +98,7 @@ mod tests {
         }
     }
 
-    /// With one degree it is Cauchy's distribution, with two it is algebraic.
+    /// With one degree of freedom it is Cauchy's distribution; with two it is algebraic.
     #[test]
     fn tails_are_those_of_the_closed_forms() {
         for t in [0.01, 0.5, 1.0, 3.0, 40.0, 1e4] {
