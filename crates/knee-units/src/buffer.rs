@@ -11,7 +11,7 @@ const BUFFER: Quantity = Quantity {
     usual: &["BDP", "packets"],
     step: "1 packet",
     measures: "buffer size",
-    // The sizes of the byte units are not used: `Bytes` reads them.
+    // The sizes of the byte units are not used, because `Bytes` reads them.
     units: &[("BDP", 1), ("packets", 1), ("packet", 1), ("B", 1), ("kB", 1), ("MB", 1)],
     misspelt: &[
         ("bdps", "BDP"),
@@ -24,10 +24,10 @@ const BUFFER: Quantity = Quantity {
     ],
 };
 
-/// How much a queue holds, as a person says it.
+/// Size of a queue, as a user writes it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum BufferSize {
-    /// Everything: "unlimited".
+    /// Without limit: "unlimited".
     Unlimited,
     /// A multiple of the bandwidth-delay product: "8 BDP".
     Bdp(f64),
@@ -54,7 +54,8 @@ impl FromStr for BufferSize {
             "packets" | "packet" => text::parse(text, &BUFFER).map(BufferSize::Packets),
             _ => match text.parse::<Bytes>() {
                 Ok(bytes) => Ok(BufferSize::Bytes(bytes)),
-                // Right kind of unit, wrong number or spelling: bytes know better.
+                // Right kind of unit, but wrong number or spelling: the error of `Bytes` is more
+                // precise.
                 Err(error @ (ParseError::TooFine { .. } | ParseError::TooLarge { .. })) => {
                     Err(error)
                 }
@@ -65,7 +66,7 @@ impl FromStr for BufferSize {
 }
 
 impl fmt::Display for BufferSize {
-    /// Exact: the text reads back to the same size.
+    /// Writes the exact size: the text reads back as the same size.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             BufferSize::Unlimited => f.pad("unlimited"),

@@ -36,7 +36,7 @@ impl Bytes {
     pub const fn new(n: u64) -> Bytes {
         Bytes(n)
     }
-    /// The number itself.
+    /// Returns the number of bytes.
     #[inline]
     pub const fn get(self) -> u64 {
         self.0
@@ -52,7 +52,7 @@ impl FromStr for Bytes {
 }
 
 impl fmt::Display for Bytes {
-    /// Exact: the text reads back to the same number. Powers of 1024 where
+    /// Writes the exact number: the text reads back as the same number. Uses powers of 1024 where
     /// that is shorter ("64 KiB", not "65.536 kB").
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let decimal = text::print(self.0, &DECIMAL);

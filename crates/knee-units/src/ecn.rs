@@ -1,23 +1,23 @@
 //! Explicit Congestion Notification.
 
-/// ECN codepoint of a packet, with the bits that stand for it in the IP
-/// header (RFC 3168, section 5; RFC 9331 for what ECT(1) means today).
+/// ECN codepoint of a packet, with its bits in the IP header (RFC 3168, section 5; RFC 9331 for the
+/// current meaning of ECT(1)).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Ecn {
-    /// Not ECN-capable: to be dropped, not marked.
+    /// Not ECN-capable: dropped instead of marked.
     #[default]
     NotCapable = 0b00,
-    /// ECT(1): of a low-latency service (L4S).
+    /// ECT(1): a low-latency service (L4S).
     Ect1 = 0b01,
     /// ECT(0): classic.
     Ect0 = 0b10,
-    /// Congestion Experienced: marked on the way.
+    /// Congestion Experienced: marked by the network.
     Ce = 0b11,
 }
 
 impl Ecn {
-    /// The codepoint of the two lowest bits.
+    /// Returns the codepoint of the two lowest bits.
     #[inline]
     pub fn from_bits(bits: u8) -> Ecn {
         match bits & 0b11 {
@@ -28,19 +28,19 @@ impl Ecn {
         }
     }
 
-    /// The two bits in the IP header.
+    /// Returns the two bits in the IP header.
     #[inline]
     pub fn bits(self) -> u8 {
         self as u8
     }
 
-    /// It may be marked instead of dropped.
+    /// Returns whether the packet may be marked instead of dropped.
     #[inline]
     pub fn is_capable(self) -> bool {
         self != Ecn::NotCapable
     }
 
-    /// It was marked.
+    /// Returns whether the packet was marked.
     #[inline]
     pub fn is_marked(self) -> bool {
         self == Ecn::Ce

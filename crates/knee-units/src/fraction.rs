@@ -1,4 +1,4 @@
-//! Parts of a whole.
+//! Fractions of a whole.
 
 use crate::text::{self, ParseError, Quantity, Written};
 use std::fmt;
@@ -14,17 +14,17 @@ pub(crate) const FRACTION: Quantity = Quantity {
     misspelt: &[("percent", "%"), ("pct", "%"), ("per cent", "%")],
 };
 
-/// A part of a whole: 0.015 for "1.5 %". Not negative and finite, but not
-/// bounded by the whole: a ratio can be "250 %".
+/// A fraction of a whole: 0.015 for "1.5 %". It is finite and not negative, but may exceed the
+/// whole: a ratio can be "250 %".
 #[derive(Clone, Copy, Debug, Default, PartialEq, PartialOrd)]
 pub struct Fraction(f64);
 
 impl Fraction {
-    /// `part` of 1; negative, infinite and NaN give zero.
+    /// Creates a fraction of 1; negative, infinite and NaN values become zero.
     pub fn new(part: f64) -> Fraction {
         if part.is_finite() && part > 0.0 { Fraction(part) } else { Fraction(0.0) }
     }
-    /// The part of 1.
+    /// Returns the fraction of 1.
     pub const fn get(self) -> f64 {
         self.0
     }
@@ -35,8 +35,7 @@ impl FromStr for Fraction {
     /// Reads "1.5 %", "0.01 %".
     fn from_str(text: &str) -> Result<Fraction, ParseError> {
         let written = Written::split(text, &FRACTION)?;
-        // A bare 0.1 may be a tenth of a per cent or a tenth of the whole; a
-        // bare 5 means 5 %.
+        // A bare 0.1 may mean a tenth of a per cent or a tenth of the whole; a bare 5 means 5 %.
         if written.unit.is_empty() && written.number.starts_with("0.") {
             let number = written.number;
             let write =
@@ -46,7 +45,7 @@ impl FromStr for Fraction {
         if written.unit != "%" {
             return Err(text::no_unit(&written, &FRACTION));
         }
-        // The decimal exponent, unlike a division, rounds only once.
+        // Unlike a division, the decimal exponent rounds only once.
         match format!("{}e-2", written.number).parse::<f64>() {
             Ok(part) if part.is_finite() => Ok(Fraction(part)),
             _ => Err(ParseError::TooLarge { text: text.to_string(), wanted: FRACTION.wanted }),
@@ -55,13 +54,13 @@ impl FromStr for Fraction {
 }
 
 impl fmt::Display for Fraction {
-    /// Exact: the text reads back to the same fraction.
+    /// Writes the exact fraction: the text reads back as the same fraction.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(&format!("{} %", hundredfold(&self.0.to_string())))
     }
 }
 
-/// A decimal number with its point moved two places to the right.
+/// Moves the point of a decimal number two places to the right.
 fn hundredfold(number: &str) -> String {
     let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
     let padded = format!("{fraction:0<2}");

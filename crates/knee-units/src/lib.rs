@@ -1,9 +1,8 @@
-//! Quantities with their unit in the type: [`Time`] in integer nanoseconds,
-//! [`Rate`] in bits per second, [`Bytes`]; and the [`Ecn`] codepoint, which
-//! links and endpoints share.
+//! Quantities with their unit in the type: [`Time`] in integer nanoseconds, [`Rate`] in bits per
+//! second, [`Bytes`]; and the [`Ecn`] codepoint, which links and endpoints share.
 //!
-//! What this crate never does: accept a bare number from a text. Every
-//! quantity that a person writes names its unit ("10 Mbit/s", "60 ms").
+//! This crate never accepts a bare number from a text. Every quantity that a user writes names its
+//! unit ("10 Mbit/s", "60 ms").
 
 mod buffer;
 mod bytes;
@@ -31,5 +30,5 @@ use text::Quantity;
 /// Nanoseconds in a second.
 pub const NANOS_PER_SECOND: u64 = 1_000_000_000;
 
-/// Every quantity, for a message about a unit in the wrong place.
+/// Every quantity, for messages about a unit of another quantity.
 const QUANTITIES: [&Quantity; 4] = [&time::TIME, &rate::RATE, &bytes::BYTES, &fraction::FRACTION];

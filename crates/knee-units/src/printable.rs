@@ -1,9 +1,9 @@
-//! Text from files, fit to be shown: what a reader cannot see is spelt out.
+//! Makes text from files safe to display: hidden characters are written as escapes.
 
 use std::borrow::Cow;
 
-/// Whether a character is not seen, or changes how others are: control
-/// characters, those that turn the direction of writing, those of no width.
+/// Returns whether a character is invisible or changes how others are displayed: control
+/// characters, characters that change the writing direction, and zero-width characters.
 pub fn is_hidden(character: char) -> bool {
     character.is_control()
         || matches!(character,
@@ -12,8 +12,8 @@ pub fn is_hidden(character: char) -> bool {
             | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
 }
 
-/// The text with every hidden character spelt out, as `\u{202e}`; but for
-/// those that are `kept`, such as line breaks.
+/// Returns the text with every hidden character escaped, as `\u{202e}`, except those that are
+/// `kept`, such as line breaks.
 pub fn printable(text: &str, kept: impl Fn(char) -> bool) -> Cow<'_, str> {
     let spelt = |character: char| is_hidden(character) && !kept(character);
     if !text.chars().any(spelt) {

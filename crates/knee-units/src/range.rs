@@ -1,21 +1,21 @@
-//! Values in steps: `1..10 Mbit/s step 1 Mbit/s`.
+//! Ranges of values with a step: `1..10 Mbit/s step 1 Mbit/s`.
 
 use std::fmt;
 
-/// The values of a range in ascending order, at most `most`, each with its unit:
-/// `FROM..TO UNIT step STEP UNIT` adds the step, `FROM..TO UNIT step xFACTOR`
-/// multiplies. The last one is not beyond the end. None: the text is no range.
+/// Returns the values of a range in ascending order, at most `most`, each with its unit: `FROM..TO
+/// UNIT step STEP UNIT` adds the step, `FROM..TO UNIT step xFACTOR` multiplies. No value exceeds
+/// the end. Returns `None` if the text is not a range.
 ///
 /// # Errors
-/// When a range is incomplete, has no end or too many values.
+/// If a range is incomplete, its step never reaches the end, or it has too many values.
 pub fn steps(text: &str, most: usize) -> Result<Option<Vec<String>>, RangeError> {
     Range::read(text)?.map(|range| range.values(most)).transpose()
 }
 
-/// Why a text that looks like a range is none.
+/// Why a text that looks like a range is not one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RangeError {
-    /// As written.
+    /// The text as written.
     pub text: String,
     /// What is wrong with it.
     pub mistake: Mistake,
@@ -34,7 +34,7 @@ pub enum Mistake {
     LeadsNowhere,
     /// There are more values than this.
     TooMany {
-        /// How many there may be.
+        /// Largest number of values.
         most: usize,
     },
 }
@@ -72,7 +72,7 @@ enum Step {
 }
 
 impl Range {
-    /// None: the text is no range but a list.
+    /// Returns `None` if the text is a list, not a range.
     fn read(text: &str) -> Result<Option<Range>, RangeError> {
         let Some((from, rest)) = text.split_once("..") else { return Ok(None) };
         let Some((from, from_unit)) = quantity(from) else { return Ok(None) };
@@ -99,7 +99,7 @@ impl Range {
         Ok(Some(Range { from, to, step, unit, text }))
     }
 
-    /// From the first up to the last that is not beyond the end.
+    /// Returns the values from the first to the last that does not exceed the end.
     fn values(&self, most: usize) -> Result<Vec<String>, RangeError> {
         let (mut values, mut next) = (Vec::new(), Some(self.from));
         while let Some(value) = next.filter(|value| !value.is_above(&self.to)) {
@@ -118,18 +118,18 @@ impl Range {
     }
 }
 
-/// A number and what stands behind it.
+/// Splits a number from the text after it.
 fn quantity(text: &str) -> Option<(Decimal, &str)> {
     let text = text.trim();
     let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
     Some((Decimal::read(&text[..end])?, text[end..].trim()))
 }
 
-/// A decimal number, exactly: 0.1 three times is 0.3.
+/// An exact decimal number: three times 0.1 is 0.3.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Decimal {
     digits: i128,
-    /// How many of them stand after the point.
+    /// Number of digits after the point.
     places: u32,
 }
 
@@ -154,7 +154,7 @@ impl Decimal {
         self
     }
 
-    /// Both in the same places.
+    /// Returns both with the same number of digits after the point.
     fn aligned(&self, other: &Decimal) -> Option<(i128, i128, u32)> {
         let places = self.places.max(other.places);
         let digits = |n: &Decimal| n.digits.checked_mul(10i128.checked_pow(places - n.places)?);
@@ -165,7 +165,7 @@ impl Decimal {
         self.aligned(other).is_none_or(|(own, others, _)| own > others)
     }
 
-    /// None: more digits than can be held.
+    /// Returns `None` if the sum has too many digits.
     fn plus(&self, other: &Decimal) -> Option<Decimal> {
         let (own, others, places) = self.aligned(other)?;
         Some(Decimal { digits: own.checked_add(others)?, places }.trimmed())

@@ -39,36 +39,36 @@ const UNITS: [(&str, u64); 4] =
 pub struct Rate(u64);
 
 impl Rate {
-    /// Nothing moves.
+    /// No data flows.
     pub const ZERO: Rate = Rate(0);
 
-    /// `n` bits per second.
+    /// Creates a rate of `n` bits per second.
     #[inline]
     pub const fn from_bits_per_second(n: u64) -> Rate {
         Rate(n)
     }
-    /// `n` bytes per second.
+    /// Creates a rate of `n` bytes per second.
     #[inline]
     pub const fn from_bytes_per_second(n: u64) -> Rate {
         Rate(n * 8)
     }
-    /// Bits per second.
+    /// Returns the bits per second.
     #[inline]
     pub const fn as_bits_per_second(self) -> u64 {
         self.0
     }
-    /// Bytes per second, rounded down.
+    /// Returns the bytes per second, rounded down.
     #[inline]
     pub const fn as_bytes_per_second(self) -> u64 {
         self.0 / 8
     }
-    /// Bytes that pass in `span`, rounded down.
+    /// Returns the bytes that pass in `span`, rounded down.
     #[inline]
     pub fn bytes_in(self, span: Time) -> u64 {
         (u128::from(self.0) * u128::from(span.as_nanos()) / (8 * u128::from(NANOS_PER_SECOND)))
             as u64
     }
-    /// Time that `bytes` need, rounded up; [`Time::MAX`] at rate zero.
+    /// Returns the time that `bytes` need, rounded up; [`Time::MAX`] at rate zero.
     #[inline]
     pub fn time_for(self, bytes: u64) -> Time {
         if self.0 == 0 {
@@ -77,10 +77,10 @@ impl Rate {
         let bits = u128::from(bytes) * 8 * u128::from(NANOS_PER_SECOND);
         Time::from_nanos(bits.div_ceil(u128::from(self.0)) as u64)
     }
-    /// `bytes` over `span`, rounded down; zero for an empty span.
+    /// Returns the rate of `bytes` over `span`, rounded down; zero for an empty span.
     #[inline]
     pub fn over(bytes: u64, span: Time) -> Rate {
-        /// A byte in a nanosecond.
+        /// One byte per nanosecond, bit/s.
         const BYTE: u64 = 8 * NANOS_PER_SECOND;
         match (span.as_nanos(), bytes.checked_mul(BYTE)) {
             (0, _) => Rate::ZERO,
@@ -101,7 +101,7 @@ impl FromStr for Rate {
 }
 
 impl fmt::Display for Rate {
-    /// Exact: the text reads back to the same rate.
+    /// Writes the exact rate: the text reads back as the same rate.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(&text::print(self.0, &UNITS))
     }

@@ -1,5 +1,5 @@
-//! Quantities in files that programs write and in the schemas that editors
-//! read: strings with a number and a unit.
+//! Quantities in files that programs write and in the schemas that editors read: strings with a
+//! number and a unit.
 
 use crate::{BufferSize, Bytes, Fraction, Rate, Time};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};

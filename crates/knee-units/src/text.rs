@@ -1,70 +1,68 @@
-//! Quantities as people write them: a decimal number and a unit.
+//! Parses and prints quantities as people write them: a decimal number and a unit.
 
 use std::fmt;
 
-/// Why a text is not the quantity it should be. [`fmt::Display`] gives both
-/// halves in one line; a caller with more room takes [`message`](Self::message)
-/// and [`help`](Self::help) apart.
+/// Why a text is not the expected quantity. [`fmt::Display`] writes both parts in one line;
+/// [`message`](Self::message) and [`help`](Self::help) return them separately.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ParseError {
     /// A number without a unit.
     BareNumber {
-        /// The number with the unit, or units, that are probably meant, in
-        /// quotes.
+        /// The number with the probable unit or units, in quotes.
         write: String,
     },
-    /// No number where one should be.
+    /// A number is missing.
     NoNumber {
-        /// What stands there.
+        /// The text as written.
         text: String,
-        /// What is wanted, with its article: "a rate".
+        /// The expected quantity with its article: "a rate".
         wanted: &'static str,
-        /// A good text.
+        /// A valid text.
         example: &'static str,
     },
-    /// A unit that nobody knows.
+    /// An unknown unit.
     UnknownUnit {
-        /// What stands there.
+        /// The unit as written.
         unit: String,
-        /// The unit, or the units, to write instead.
+        /// The unit or units to write instead.
         write: String,
     },
-    /// A unit of something else.
+    /// A unit of another quantity.
     WrongQuantity {
-        /// What stands there.
+        /// The unit as written.
         unit: String,
-        /// What it measures: "time".
+        /// What the unit measures: "time".
         measures: &'static str,
-        /// What is wanted, with its article: "a rate".
+        /// The expected quantity with its article: "a rate".
         wanted: &'static str,
-        /// A good text.
+        /// A valid text.
         example: &'static str,
     },
-    /// Less than zero.
+    /// A negative number.
     Negative {
-        /// What stands there.
+        /// The text as written.
         text: String,
-        /// What is wanted, with its article: "a rate".
+        /// The expected quantity with its article: "a rate".
         wanted: &'static str,
     },
     /// More digits after the point than the quantity can hold.
     TooFine {
-        /// What stands there.
+        /// The text as written.
         text: String,
         /// The smallest step: "1 ns".
         step: &'static str,
     },
-    /// More than the quantity can hold.
+    /// A number larger than the quantity can hold.
     TooLarge {
-        /// What stands there.
+        /// The text as written.
         text: String,
-        /// What is wanted, with its article: "a rate".
+        /// The expected quantity with its article: "a rate".
         wanted: &'static str,
     },
 }
 
 impl ParseError {
-    /// What is wrong.
+    /// Returns what is wrong.
     pub fn message(&self) -> String {
         match self {
             ParseError::BareNumber { .. } => "a bare number".to_string(),
@@ -83,7 +81,7 @@ impl ParseError {
         }
     }
 
-    /// What to write instead.
+    /// Returns what to write instead.
     pub fn help(&self) -> String {
         match self {
             ParseError::BareNumber { write } | ParseError::UnknownUnit { write, .. } => {
@@ -107,13 +105,13 @@ impl fmt::Display for ParseError {
 
 impl std::error::Error for ParseError {}
 
-/// What the parser knows of one quantity.
+/// The parser's description of a quantity.
 pub(crate) struct Quantity {
-    /// With its article: "a rate".
+    /// Name with its article: "a rate".
     pub wanted: &'static str,
     /// What its units measure: "data rate".
     pub measures: &'static str,
-    /// A good text.
+    /// A valid text.
     pub example: &'static str,
     /// The units suggested for a bare number.
     pub usual: &'static [&'static str],
@@ -125,7 +123,7 @@ pub(crate) struct Quantity {
     pub misspelt: &'static [(&'static str, &'static str)],
 }
 
-/// A decimal number and what follows it.
+/// A decimal number and the text after it.
 pub(crate) struct Written<'t> {
     /// The number's digits: "1.5".
     pub number: &'t str,
@@ -157,7 +155,7 @@ fn starts_with_digit(text: &str) -> bool {
     text.trim_start().starts_with(|c: char| c.is_ascii_digit())
 }
 
-/// Digits, and after a point more digits.
+/// Returns whether a text consists of digits, optionally with a point and more digits.
 fn is_decimal(number: &str) -> bool {
     let (whole, fraction) = number.split_once('.').unwrap_or((number, "0"));
     let digits = |part: &str| !part.is_empty() && part.bytes().all(|b| b.is_ascii_digit());
@@ -171,7 +169,7 @@ pub(crate) fn parse(text: &str, quantity: &Quantity) -> Result<u64, ParseError> 
     in_steps(&written, factor, quantity)
 }
 
-/// The size of the unit written, in steps.
+/// Returns the size of the written unit, in steps.
 fn unit(written: &Written<'_>, quantity: &Quantity) -> Result<u64, ParseError> {
     match quantity.units.iter().find(|(name, _)| *name == written.unit) {
         Some((_, factor)) => Ok(*factor),
@@ -179,7 +177,7 @@ fn unit(written: &Written<'_>, quantity: &Quantity) -> Result<u64, ParseError> {
     }
 }
 
-/// Why the unit is not one of the quantity's.
+/// Returns why the unit is not one of the quantity's.
 pub(crate) fn no_unit(written: &Written<'_>, quantity: &Quantity) -> ParseError {
     if written.unit.is_empty() {
         let with = |unit: &&str| format!("\"{} {unit}\"", written.number);
@@ -213,7 +211,7 @@ pub(crate) fn no_unit(written: &Written<'_>, quantity: &Quantity) -> ParseError 
     ParseError::UnknownUnit { unit, write: format!("one of {}", names.join(", ")) }
 }
 
-/// `number * factor`, exactly, or why not.
+/// Computes `number * factor` exactly, or returns why that is not possible.
 fn in_steps(written: &Written<'_>, factor: u64, quantity: &Quantity) -> Result<u64, ParseError> {
     let text = || format!("{} {}", written.number, written.unit);
     let too_large = || ParseError::TooLarge { text: text(), wanted: quantity.wanted };
@@ -236,9 +234,8 @@ fn in_steps(written: &Written<'_>, factor: u64, quantity: &Quantity) -> Result<u
     u64::try_from(scaled / scale).map_err(|_| too_large())
 }
 
-/// Writes `steps` in that of `units`, of which there is at least one, that
-/// makes the text shortest, exactly: it reads back to the same number. The
-/// units' sizes are powers of ten, ascending from 1.
+/// Writes `steps` exactly, in the unit that gives the shortest text with a value of at least one:
+/// it reads back as the same number. The sizes of `units` are powers of ten, ascending from 1.
 pub(crate) fn print(steps: u64, units: &[(&str, u64)]) -> String {
     let fitting = units.iter().filter(|(_, factor)| *factor <= steps.max(1));
     let texts = fitting.rev().map(|(name, factor)| exactly(steps, name, *factor));

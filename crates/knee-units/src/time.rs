@@ -40,78 +40,78 @@ pub(crate) const TIME: Quantity = Quantity {
     ],
 };
 
-/// The units in which a time is printed: without minutes, which are no
-/// power of ten.
+/// Units in which a time is printed. Minutes are left out, because they are not a power of ten.
 const PRINTED: [(&str, u64); 4] =
     [("ns", 1), ("us", 1_000), ("ms", 1_000_000), ("s", NANOS_PER_SECOND)];
 
-/// A point in time since the start of a run, or a span of time, in integer
-/// nanoseconds. One type serves both, as in a transport's own arithmetic.
+/// A point in time since the start of a run, or a span of time, in integer nanoseconds. One type
+/// serves both, as in a transport's own arithmetic.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Time(u64);
 
 impl Time {
-    /// The start of a run; the empty span.
+    /// The start of a run, or the empty span.
     pub const ZERO: Time = Time(0);
-    /// Later than everything; an unbounded span.
+    /// Later than any time, or an unbounded span.
     pub const MAX: Time = Time(u64::MAX);
 
-    /// `n` nanoseconds.
+    /// Creates a time of `n` nanoseconds.
     #[inline]
     pub const fn from_nanos(n: u64) -> Time {
         Time(n)
     }
-    /// `n` microseconds.
+    /// Creates a time of `n` microseconds.
     #[inline]
     pub const fn from_micros(n: u64) -> Time {
         Time(n * 1_000)
     }
-    /// `n` milliseconds.
+    /// Creates a time of `n` milliseconds.
     #[inline]
     pub const fn from_millis(n: u64) -> Time {
         Time(n * 1_000_000)
     }
-    /// `n` seconds.
+    /// Creates a time of `n` seconds.
     #[inline]
     pub const fn from_secs(n: u64) -> Time {
         Time(n * NANOS_PER_SECOND)
     }
-    /// `seconds` seconds, rounded to the nearest nanosecond; negative and NaN give zero.
+    /// Creates a time of `seconds` seconds, rounded to the nearest nanosecond; negative and NaN
+    /// give zero.
     #[inline]
     pub fn from_secs_f64(seconds: f64) -> Time {
         Time((seconds * NANOS_PER_SECOND as f64).round() as u64)
     }
-    /// Whole nanoseconds.
+    /// Returns the whole nanoseconds.
     #[inline]
     pub const fn as_nanos(self) -> u64 {
         self.0
     }
-    /// Whole microseconds, rounded down.
+    /// Returns the whole microseconds, rounded down.
     #[inline]
     pub const fn as_micros(self) -> u64 {
         self.0 / 1_000
     }
-    /// Milliseconds with their fraction.
+    /// Returns the milliseconds with their fraction.
     #[inline]
     pub fn as_millis_f64(self) -> f64 {
         self.0 as f64 / 1e6
     }
-    /// Seconds with their fraction.
+    /// Returns the seconds with their fraction.
     #[inline]
     pub fn as_secs_f64(self) -> f64 {
         self.0 as f64 / 1e9
     }
-    /// `self - earlier`, or zero when `earlier` is later.
+    /// Returns `self - earlier`, or zero if `earlier` is later.
     #[inline]
     pub const fn saturating_sub(self, earlier: Time) -> Time {
         Time(self.0.saturating_sub(earlier.0))
     }
-    /// `self + other`, at most [`Time::MAX`].
+    /// Returns `self + other`, at most [`Time::MAX`].
     #[inline]
     pub const fn saturating_add(self, other: Time) -> Time {
         Time(self.0.saturating_add(other.0))
     }
-    /// The span times a factor, rounded to the nearest nanosecond.
+    /// Returns the span times a factor, rounded to the nearest nanosecond.
     #[inline]
     pub fn scale(self, factor: f64) -> Time {
         Time((self.0 as f64 * factor).round() as u64)
@@ -173,7 +173,7 @@ impl FromStr for Time {
 }
 
 impl fmt::Display for Time {
-    /// Exact: the text reads back to the same time.
+    /// Writes the exact time: the text reads back as the same time.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.0 == 0 {
             return f.pad("0 s");

@@ -1,4 +1,4 @@
-//! Reading and printing quantities, against written-out values.
+//! Tests reading and printing of quantities against literal values.
 
 #![allow(clippy::unwrap_used, reason = "a test")]
 
@@ -59,7 +59,7 @@ fn prints_the_shortest_exact_text() {
     assert_eq!(format!("{:>8}|", Time::from_secs(2)), "     2 s|");
 }
 
-/// What a person sees for a wrong text.
+/// Returns the error that a user sees for a wrong text.
 fn complaint<T: FromStr<Err: Display> + Debug>(text: &str) -> String {
     text.parse::<T>().unwrap_err().to_string()
 }
@@ -114,8 +114,8 @@ fn says_what_to_write_instead() {
     );
 }
 
-/// Printing and reading give the same value, and the printed text fits the
-/// pattern that the schema shows to editors.
+/// Asserts that a printed value reads back as the same value, and that the text matches the
+/// schema's pattern.
 fn round_trip<T>(value: T) -> Result<(), TestCaseError>
 where
     T: Display + FromStr<Err: Debug> + PartialEq + Debug + schemars::JsonSchema,
@@ -128,7 +128,7 @@ where
     Ok(())
 }
 
-/// Numbers as people choose them (few digits) and as they come.
+/// Generates numbers with few digits, as people choose them, and arbitrary ones.
 fn steps() -> impl Strategy<Value = u64> {
     prop_oneof![
         any::<u64>(),
