@@ -1,12 +1,11 @@
-//! Algorithms by name, with typed parameters: what controllers, schedulers
-//! and their kind have in common.
+//! Algorithms by name, with typed parameters: the common part of controllers, schedulers and the
+//! like.
 //!
-//! A scenario gives a [`Selection`]: a name and the parameters that differ
-//! from the defaults. A [`Table`] of [`Entry`]s resolves it to an entry and
-//! its [`Settings`], or to a [`SelectionError`] that says what to write
-//! instead. A [`Registry`] builds what they are.
+//! A scenario contains a [`Selection`]: a name and the parameters that differ from the defaults. A
+//! [`Table`] of [`Entry`]s resolves it to an entry and its [`Settings`], or to a [`SelectionError`]
+//! that says what to write instead. A [`Registry`] builds the algorithms.
 //!
-//! What this crate never does: know a particular algorithm.
+//! This crate never knows a particular algorithm.
 
 mod parameters;
 mod registry;

@@ -1,4 +1,4 @@
-//! Parameters of an algorithm: what a scenario may set, checked and read.
+//! Parameters of algorithms: declared, checked and read.
 
 use crate::{SelectionError, Value, did_you_mean};
 use knee_units::{BufferSize, Bytes, Fraction, Time};
@@ -6,18 +6,18 @@ use knee_units::{BufferSize, Bytes, Fraction, Time};
 /// A parameter that a scenario may set.
 #[derive(Clone, Copy, Debug)]
 pub struct Parameter {
-    /// Its name in scenarios.
+    /// Name in scenarios.
     pub name: &'static str,
-    /// What values it takes.
+    /// Kind of its values.
     pub kind: Kind,
-    /// Its value unless set, as a scenario writes it; empty: it has none, or
-    /// one that depends on where the algorithm is used.
+    /// Default, as a scenario writes it; empty if it has none, or one that depends on where the
+    /// algorithm is used.
     pub default: &'static str,
     /// What it does.
     pub summary: &'static str,
 }
 
-/// What values a parameter takes.
+/// Kind of a parameter's values.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Kind {
     /// `true` or `false`.
@@ -40,8 +40,8 @@ pub enum Kind {
     Duration,
     /// A time with its unit, or `"off"`.
     DurationOrOff,
-    /// A window: a whole number of packets or a multiple of the BDP of the
-    /// flow's path, each with its unit.
+    /// A window: a whole number of packets, or a multiple of the BDP of the flow's path, each with
+    /// its unit.
     Window,
     /// A time with its unit in the range, bounds included.
     Time {
@@ -57,25 +57,24 @@ pub enum Kind {
         /// Largest.
         max: Bytes,
     },
-    /// A part of a whole in per cent.
+    /// A fraction in per cent.
     Part,
-    /// A list of so many numbers, each in the range, bounds included.
+    /// A list of `count` numbers, each in the range, bounds included.
     Numbers {
-        /// How many.
+        /// Length of the list.
         count: usize,
         /// Smallest value.
         min: f64,
         /// Largest value.
         max: f64,
     },
-    /// The text of a file. A scenario names the file; its reader puts the text
-    /// in place of the name. The default is a word that stands for a text that
-    /// the algorithm has of its own.
+    /// The contents of a file. A scenario names the file; its reader replaces the name with the
+    /// contents. The default is a word that stands for contents built into the algorithm.
     File,
 }
 
 impl Kind {
-    /// What to write, in words.
+    /// Describes what to write.
     pub fn describe(&self) -> String {
         match *self {
             Kind::Switch => "true or false".to_owned(),
@@ -142,7 +141,7 @@ impl Kind {
     }
 }
 
-/// Longest time a parameter takes.
+/// Longest time that a parameter accepts.
 const LONGEST: Time = Time::from_secs(3600);
 
 fn read_time(text: &str) -> Option<Setting> {
@@ -150,10 +149,10 @@ fn read_time(text: &str) -> Option<Setting> {
     (time > Time::ZERO && time <= LONGEST).then_some(Setting::Duration(Some(time)))
 }
 
-/// Largest window that a parameter takes, in packets.
+/// Largest window that a parameter accepts, in packets.
 const WINDOW_PACKETS_MAX: u64 = 1_000_000;
 
-/// ... and in BDP.
+/// Largest window that a parameter accepts, in BDP.
 const WINDOW_BDP_MAX: f64 = 1000.0;
 
 fn read_window(text: &str) -> Option<Setting> {
@@ -176,22 +175,21 @@ enum Setting {
     Part(Fraction),
     Numbers(Vec<f64>),
     File(String),
-    /// Not set, and without a default of its own.
+    /// Not set, and without a fixed default.
     Unset,
 }
 
 /// The values of all parameters of one algorithm.
 ///
-/// Reading a parameter that the algorithm does not declare, or as another
-/// kind than declared, is a mistake in the algorithm and panics; the tests of
-/// each registry build every algorithm once.
+/// Reading a parameter that the algorithm does not declare, or as another kind than declared, is a
+/// bug in the algorithm and panics; the tests of each registry build every algorithm once.
 #[derive(Debug)]
 pub struct Settings {
     values: Vec<(Parameter, Setting)>,
 }
 
 impl Settings {
-    /// All parameters at their defaults.
+    /// Returns all parameters with their defaults.
     pub fn defaults(parameters: &[Parameter]) -> Settings {
         let read = |p: &Parameter| match p.default {
             "" => (*p, Setting::Unset),
@@ -200,17 +198,17 @@ impl Settings {
         Settings { values: parameters.iter().map(read).collect() }
     }
 
-    /// Sets what a preset declares.
+    /// Sets a value that a preset declares.
     pub(crate) fn set_text(&mut self, name: &str, text: &str) {
         let slot = self.values.iter_mut().find(|(p, _)| p.name == name);
         let (parameter, setting) = slot.expect("a preset sets parameters of its algorithm");
         *setting = read_declared(parameter, text);
     }
 
-    /// Sets what a scenario gives.
+    /// Sets a value that a scenario gives.
     ///
     /// # Errors
-    /// When `algorithm` has no such parameter, or it cannot be this.
+    /// If `algorithm` has no such parameter, or the value is invalid.
     pub fn set(
         &mut self,
         algorithm: &str,
@@ -245,7 +243,7 @@ impl Settings {
         &found.expect("algorithms read only what they declare").1
     }
 
-    /// A [`Kind::Switch`].
+    /// Returns a [`Kind::Switch`].
     pub fn switch(&self, name: &str) -> bool {
         match self.get(name) {
             Setting::Switch(on) => *on,
@@ -253,7 +251,7 @@ impl Settings {
         }
     }
 
-    /// A [`Kind::Number`].
+    /// Returns a [`Kind::Number`].
     pub fn number(&self, name: &str) -> f64 {
         match self.get(name) {
             Setting::Number(n) => *n,
@@ -261,20 +259,20 @@ impl Settings {
         }
     }
 
-    /// A [`Kind::Count`].
+    /// Returns a [`Kind::Count`].
     pub fn count(&self, name: &str) -> u32 {
         self.number(name) as u32
     }
 
-    /// Sets a parameter without a default of its own, unless it is set, to
-    /// what follows from where the algorithm is used.
+    /// Sets a parameter without a fixed default, unless it is already set, to a value that depends
+    /// on where the algorithm is used.
     pub fn fill(&mut self, name: &str, text: &str) {
         if matches!(self.get(name), Setting::Unset) {
             self.set_text(name, text);
         }
     }
 
-    /// All that are set, as a scenario writes them, in the order of their
+    /// Returns all parameters that are set, as a scenario writes them, in the order of their
     /// declarations.
     pub fn written(&self) -> impl Iterator<Item = (&Parameter, Value)> {
         self.values.iter().filter_map(|(parameter, setting)| {
@@ -294,7 +292,7 @@ impl Settings {
         })
     }
 
-    /// A [`Kind::Size`]; none where it is not set.
+    /// Returns a [`Kind::Size`]; `None` if it is not set.
     pub fn size(&self, name: &str) -> Option<Bytes> {
         match self.get(name) {
             Setting::Size(size) => Some(*size),
@@ -303,7 +301,7 @@ impl Settings {
         }
     }
 
-    /// A [`Kind::Part`].
+    /// Returns a [`Kind::Part`].
     pub fn part(&self, name: &str) -> Fraction {
         match self.get(name) {
             Setting::Part(part) => *part,
@@ -311,13 +309,13 @@ impl Settings {
         }
     }
 
-    /// A [`Kind::Time`] that has a default.
+    /// Returns a [`Kind::Time`] that has a default.
     pub fn time(&self, name: &str) -> Time {
         self.duration(name).expect("a time with a default is always set")
     }
 
-    /// A [`Kind::Duration`], a [`Kind::Time`], or a [`Kind::DurationOrOff`]:
-    /// none when off or not set.
+    /// Returns a [`Kind::Duration`], a [`Kind::Time`], or a [`Kind::DurationOrOff`]; `None` if off
+    /// or not set.
     pub fn duration(&self, name: &str) -> Option<Time> {
         match self.get(name) {
             Setting::Duration(time) => *time,
@@ -326,8 +324,8 @@ impl Settings {
         }
     }
 
-    /// A [`Kind::Window`] in packets; none while it is one in BDP, which is
-    /// for who knows the path to turn into packets.
+    /// Returns a [`Kind::Window`] in packets; `None` if it is still in BDP, which has to be
+    /// converted where the path is known.
     pub fn packets(&self, name: &str) -> Option<u64> {
         match self.get(name) {
             Setting::Window(BufferSize::Packets(packets)) => Some(*packets),
@@ -336,7 +334,7 @@ impl Settings {
         }
     }
 
-    /// The windows in BDP, by the names of their parameters.
+    /// Returns the windows in BDP, by the names of their parameters.
     pub fn windows_in_bdp(&self) -> impl Iterator<Item = (&'static str, f64)> {
         self.values.iter().filter_map(|(parameter, setting)| match setting {
             Setting::Window(BufferSize::Bdp(times)) => Some((parameter.name, *times)),
@@ -344,7 +342,7 @@ impl Settings {
         })
     }
 
-    /// A [`Kind::File`]: its text, or the default.
+    /// Returns a [`Kind::File`]: its contents, or the default.
     pub fn file(&self, name: &str) -> &str {
         match self.get(name) {
             Setting::File(text) => text,
@@ -352,7 +350,7 @@ impl Settings {
         }
     }
 
-    /// A [`Kind::Numbers`].
+    /// Returns a [`Kind::Numbers`].
     pub fn numbers(&self, name: &str) -> &[f64] {
         match self.get(name) {
             Setting::Numbers(list) => list,
@@ -361,7 +359,7 @@ impl Settings {
     }
 }
 
-/// Reads a default or a preset's value, written as a scenario would.
+/// Parses a default or a preset's value, in a scenario's notation.
 fn read_declared(parameter: &Parameter, text: &str) -> Setting {
     let numbers = || text.split(',').map(|n| n.trim().parse()).collect::<Result<Vec<f64>, _>>();
     let value = match parameter.kind {

@@ -1,28 +1,28 @@
-//! A table of algorithms of one kind with what builds them: those built in, and
-//! those that a program registers.
+//! A table of algorithms of one kind with their constructors: those built in, and those that a
+//! program registers.
 
 use crate::{Entry, Selection, SelectionError, Settings, Table};
 use std::fmt;
 use std::sync::Arc;
 
-/// How the algorithms of one kind are built: controllers, schedulers.
+/// How the algorithms of one kind, such as controllers or schedulers, are built.
 pub trait Build: Clone + fmt::Debug + Sized + 'static {
-    /// What messages call one: "controller".
+    /// Noun used in messages: "controller".
     const NOUN: &'static str;
-    /// Those of the crate, by name in ascending order.
+    /// The crate's algorithms, by name in ascending order.
     const BUILT_IN: &'static [Entry<Self>];
-    /// What comes out.
+    /// Type of the algorithms built.
     type Built;
-    /// What one is built from beside its settings.
+    /// What an algorithm is built from, in addition to its settings.
     type Init;
 
-    /// How one is built that a program brings.
+    /// Wraps a program's factory.
     fn given(factory: Given<Self>) -> Self;
 
-    /// Builds one.
+    /// Builds an algorithm.
     ///
     /// # Errors
-    /// When parameters contradict each other or what is not known here, or its
+    /// If parameters contradict each other or need something that is not known here, or if the
     /// factory refuses.
     fn build(
         entry: &Entry<Self>,
@@ -30,27 +30,27 @@ pub trait Build: Clone + fmt::Debug + Sized + 'static {
         init: Self::Init,
     ) -> Result<Self::Built, SelectionError>;
 
-    /// Whether parameters that are right one by one contradict each other.
+    /// Checks whether parameters that are valid one by one contradict each other.
     ///
     /// # Errors
-    /// That they do.
+    /// If they do.
     fn check(_entry: &Entry<Self>, _settings: &Settings) -> Result<(), SelectionError> {
         Ok(())
     }
 }
 
-/// Makes an algorithm, or says why it cannot.
+/// Builds an algorithm, or returns why it cannot.
 pub type Factory<B> =
     dyn Fn(&Settings, <B as Build>::Init) -> Result<<B as Build>::Built, String> + Send + Sync;
 
-/// A factory that a program brings.
+/// A program's factory.
 pub struct Given<B: Build>(Arc<Factory<B>>);
 
 impl<B: Build> Given<B> {
-    /// What the factory makes for `entry`.
+    /// Builds the algorithm of `entry`.
     ///
     /// # Errors
-    /// When it refuses.
+    /// If the factory refuses.
     pub fn build(
         &self,
         entry: &Entry<B>,
@@ -77,8 +77,8 @@ impl<B: Build> fmt::Debug for Given<B> {
     }
 }
 
-/// Algorithms of one kind by name: those of a crate, and those that a program
-/// registers. Who reads a scenario and who runs it are given the same one.
+/// Algorithms of one kind by name: those of a crate, and those that a program registers. The reader
+/// and the runner of a scenario need the same registry.
 #[derive(Clone, Debug)]
 pub struct Registry<B: Build>(Table<B>);
 
@@ -89,16 +89,15 @@ impl<B: Build> Default for Registry<B> {
 }
 
 impl<B: Build> Registry<B> {
-    /// Those of the crate.
+    /// Returns the algorithms of the crate.
     pub const fn built_in() -> Registry<B> {
         Registry(Table::new(B::NOUN, B::BUILT_IN))
     }
 
-    /// Adds one without parameters. Its name is kept for the life of the
-    /// process.
+    /// Adds an algorithm without parameters. Its name is kept for the life of the process.
     ///
     /// # Errors
-    /// When there is one of this name.
+    /// If the name is taken.
     pub fn register(
         &mut self,
         name: impl Into<String>,
@@ -114,55 +113,54 @@ impl<B: Build> Registry<B> {
         })
     }
 
-    /// Adds one with all that is known of it.
+    /// Adds an algorithm with its complete entry.
     ///
     /// # Errors
-    /// When there is one of its name, or of that of a preset of its.
+    /// If its name, or the name of one of its presets, is taken.
     pub fn add(&mut self, entry: Entry<B>) -> Result<(), SelectionError> {
         self.0.add(entry)
     }
 
-    /// All: those of the crate by name in ascending order, then those
+    /// Returns all algorithms: those of the crate by name in ascending order, then those
     /// registered.
     pub fn entries(&self) -> impl Iterator<Item = &Entry<B>> {
         self.0.entries()
     }
 
-    /// What `selection` names, built with its parameters.
+    /// Builds the algorithm of `selection` with its parameters.
     ///
     /// # Errors
-    /// When the name or a parameter is unknown, or a value is of the wrong kind
-    /// or out of range; and [`Build::build`]'s.
+    /// If the name or a parameter is unknown, or a value is of the wrong kind or out of range; and
+    /// the errors of [`Build::build`].
     pub fn build(&self, selection: &Selection, init: B::Init) -> Result<B::Built, SelectionError> {
         let (entry, settings) = self.0.resolve(selection)?;
         B::build(entry, &settings, init)
     }
 
-    /// The entry that `selection` names, and all its parameters.
+    /// Returns the entry that `selection` names, and all its parameters.
     ///
     /// # Errors
-    /// The same as [`check`](Self::check)'s.
+    /// The errors of [`check`](Self::check).
     pub fn resolve(&self, selection: &Selection) -> Result<(&Entry<B>, Settings), SelectionError> {
         let (entry, settings) = self.0.resolve(selection)?;
         B::check(entry, &settings)?;
         Ok((entry, settings))
     }
 
-    /// All parameters of what `selection` names, for a ground that runs the same
-    /// algorithm in another form.
+    /// Returns all parameters of `selection`, for a ground that runs the same algorithm in another
+    /// form.
     ///
     /// # Errors
-    /// The same as [`check`](Self::check)'s.
+    /// The errors of [`check`](Self::check).
     pub fn settings(&self, selection: &Selection) -> Result<Settings, SelectionError> {
         self.resolve(selection).map(|(_, settings)| settings)
     }
 
-    /// Whether `selection` can be built, once all is known that it is built
-    /// from.
+    /// Checks whether `selection` can be built, apart from what is only known at that time.
     ///
     /// # Errors
-    /// When the name or a parameter is unknown, a value is of the wrong kind or
-    /// out of range, or parameters contradict each other.
+    /// If the name or a parameter is unknown, a value is of the wrong kind or out of range, or
+    /// parameters contradict each other.
     pub fn check(&self, selection: &Selection) -> Result<(), SelectionError> {
         self.resolve(selection).map(|_| ())
     }

@@ -1,10 +1,9 @@
-//! What a scenario asks for, and why it is refused.
+//! What a scenario selects, and why a selection is refused.
 
 use std::collections::BTreeMap;
 use thiserror::Error;
 
-/// An algorithm or preset by name, with parameters that differ from its
-/// defaults.
+/// An algorithm or preset by name, with the parameters that differ from its defaults.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Selection {
     /// Name of an algorithm or of a preset.
@@ -14,12 +13,12 @@ pub struct Selection {
 }
 
 impl Selection {
-    /// The algorithm or preset `name` with its defaults.
+    /// Selects the algorithm or preset `name` with its defaults.
     pub fn named(name: impl Into<String>) -> Selection {
         Selection { name: name.into(), parameters: BTreeMap::new() }
     }
 
-    /// The same with one more parameter.
+    /// Adds a parameter.
     #[must_use]
     pub fn with(mut self, parameter: impl Into<String>, value: Value) -> Selection {
         self.parameters.insert(parameter.into(), value);
@@ -55,8 +54,8 @@ impl std::fmt::Display for Value {
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("{problem}: {advice}")]
 pub struct SelectionError {
-    /// The parameter at fault; none when it is the name of the algorithm, or
-    /// where it is used.
+    /// The parameter at fault; `None` if it is the name of the algorithm, or the place where it is
+    /// used.
     pub parameter: Option<String>,
     /// What is wrong.
     pub problem: String,

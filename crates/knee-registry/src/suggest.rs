@@ -1,14 +1,14 @@
-//! "Did you mean": the known name nearest to an unknown one.
+//! "Did you mean": finds the known name nearest to an unknown one.
 
-/// Names that are compared with a wrong one.
+/// Largest number of names compared with a wrong one.
 const COMPARED_MAX: usize = 1000;
-/// Characters of a wrong name that are compared.
+/// Number of characters of a wrong name that are compared.
 const LENGTH_MAX: usize = 64;
-/// Names that are listed.
+/// Largest number of names listed.
 const LISTED_MAX: usize = 20;
 
-/// What to write instead of `wrong`: the nearest of `known`, or all of them
-/// when none is near and they are few.
+/// Returns what to write instead of `wrong`: the nearest of `known`, or a list of all if none is
+/// near and there are few.
 pub fn did_you_mean<'n>(wrong: &str, known: impl IntoIterator<Item = &'n str>) -> String {
     let known: Vec<&str> = known.into_iter().collect();
     if let Some(near) = nearest(wrong, known.iter().copied()) {
@@ -21,9 +21,8 @@ pub fn did_you_mean<'n>(wrong: &str, known: impl IntoIterator<Item = &'n str>) -
     }
 }
 
-/// The known name that is nearest, if a slip of the fingers explains the
-/// difference: one character in three was left out, added, replaced or swapped
-/// with its neighbour.
+/// Returns the nearest known name, if a typing error explains the difference: at most one character
+/// in three was left out, added, replaced or swapped with its neighbour.
 pub fn nearest<'n>(wrong: &str, known: impl IntoIterator<Item = &'n str>) -> Option<&'n str> {
     let wrong = normal(wrong);
     let slip = (wrong.chars().count() / 3).max(1);
@@ -33,12 +32,12 @@ pub fn nearest<'n>(wrong: &str, known: impl IntoIterator<Item = &'n str>) -> Opt
     (edits <= slip).then_some(name)
 }
 
-/// Case and the choice between `-` and `_` are never the mistake that counts.
+/// Ignores case and the difference between `-` and `_`, which are never the actual mistake.
 fn normal(name: &str) -> String {
     name.to_lowercase().replace('-', "_").chars().take(LENGTH_MAX).collect()
 }
 
-/// Names in quotes, the first of them.
+/// Lists the first names in quotes.
 fn listed(names: &[&str]) -> String {
     let shown: Vec<String> =
         names.iter().take(LISTED_MAX).map(|name| format!("\"{name}\"")).collect();

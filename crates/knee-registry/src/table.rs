@@ -1,31 +1,30 @@
-//! A table of algorithms, one line for each, what a program adds to it, and how
-//! names are found in it.
+//! A table of algorithms with one line for each, additions by a program, and the lookup of names.
 
 use crate::{Parameter, Selection, SelectionError, Settings, did_you_mean};
 
-/// An algorithm as its registry knows it; `B` is whatever builds one.
+/// The entry of an algorithm; `B` is whatever builds one.
 #[derive(Clone, Debug)]
 pub struct Entry<B> {
-    /// Its name in scenarios.
+    /// Name in scenarios.
     pub name: &'static str,
-    /// What it is, in one line.
+    /// Description, in one line.
     pub summary: &'static str,
-    /// Where it is described.
+    /// Where the algorithm is described.
     pub source: &'static str,
-    /// What can be set.
+    /// Parameters that can be set.
     pub parameters: &'static [Parameter],
     /// Names for parameter sets of this algorithm.
     pub presets: &'static [Preset],
-    /// Builds one, mostly from its [`Settings`].
+    /// Builds an algorithm, mostly from its [`Settings`].
     pub build: B,
 }
 
 /// A name for a parameter set of an algorithm.
 #[derive(Debug)]
 pub struct Preset {
-    /// Its name in scenarios.
+    /// Name in scenarios.
     pub name: &'static str,
-    /// What it is for, in one line.
+    /// Purpose, in one line.
     pub summary: &'static str,
     /// Parameters that it sets, with their values as a scenario writes them.
     pub parameters: &'static [(&'static str, &'static str)],
@@ -40,16 +39,16 @@ pub struct Table<B: 'static> {
 }
 
 impl<B> Table<B> {
-    /// The algorithms that are built in, by name in ascending order; `noun` is
-    /// what messages call one of them: "controller".
+    /// Creates a table of built-in algorithms, which are in ascending order of their names; `noun`
+    /// is used in messages: "controller".
     pub const fn new(noun: &'static str, built_in: &'static [Entry<B>]) -> Table<B> {
         Table { noun, built_in, added: Vec::new() }
     }
 
-    /// Adds one.
+    /// Adds an algorithm.
     ///
     /// # Errors
-    /// When there is one of its name already, or of that of a preset of its.
+    /// If its name, or the name of one of its presets, is taken.
     pub fn add(&mut self, entry: Entry<B>) -> Result<(), SelectionError> {
         let mut names = std::iter::once(entry.name).chain(entry.presets.iter().map(|p| p.name));
         if let Some(taken) = names.find(|name| self.names().any(|known| known == *name)) {
@@ -63,16 +62,15 @@ impl<B> Table<B> {
         Ok(())
     }
 
-    /// All of them: those built in, then those added.
+    /// Returns all algorithms: those built in, then those added.
     pub fn entries(&self) -> impl Iterator<Item = &Entry<B>> {
         self.built_in.iter().chain(&self.added)
     }
 
-    /// The entry that `selection` names, with the settings to build it from.
+    /// Returns the entry that `selection` names, with the settings to build it from.
     ///
     /// # Errors
-    /// When the name or a parameter is unknown, or a value is of the wrong
-    /// kind or out of range.
+    /// If the name or a parameter is unknown, or a value is of the wrong kind or out of range.
     pub fn resolve(&self, selection: &Selection) -> Result<(&Entry<B>, Settings), SelectionError> {
         let (entry, preset) = self.find(&selection.name)?;
         let mut settings = Settings::defaults(entry.parameters);
@@ -85,10 +83,10 @@ impl<B> Table<B> {
         Ok((entry, settings))
     }
 
-    /// Whether [`resolve`](Self::resolve) would accept `selection`.
+    /// Checks whether [`resolve`](Self::resolve) would accept `selection`.
     ///
     /// # Errors
-    /// The same as [`resolve`](Self::resolve)'s.
+    /// The errors of [`resolve`](Self::resolve).
     pub fn check(&self, selection: &Selection) -> Result<(), SelectionError> {
         self.resolve(selection).map(|_| ())
     }
@@ -109,7 +107,7 @@ impl<B> Table<B> {
         })
     }
 
-    /// Names of all algorithms, each followed by its presets.
+    /// Returns the names of all algorithms, each followed by its presets.
     pub fn names(&self) -> impl Iterator<Item = &'static str> {
         let presets = |e: &Entry<B>| e.presets.iter().map(|p| p.name);
         self.entries().flat_map(move |e| std::iter::once(e.name).chain(presets(e)))
