@@ -1,5 +1,5 @@
-//! The cells of a column as Parquet has them: the values that are there, and
-//! for a column with gaps which rows have one.
+//! The cells of a column in Parquet's form: the values that are present and, for a column with
+//! gaps, which rows have one.
 
 use parquet::basic::{LogicalType, Repetition, Type as Physical};
 use parquet::column::reader::{ColumnReader, ColumnReaderImpl};
@@ -10,44 +10,44 @@ use parquet::schema::types::{ColumnDescriptor, Type, TypePtr};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// What a column holds.
+/// Type of a column's values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// 64-bit signed integers.
     Integer {
-        /// Some row may have none.
+        /// Whether a row may have no value.
         nullable: bool,
     },
     /// 64-bit floats.
     Float {
-        /// Some row may have none.
+        /// Whether a row may have no value.
         nullable: bool,
     },
-    /// Texts; a row may have none.
+    /// Strings; a row may have none.
     Text,
     /// True or false.
     Flag {
-        /// Some row may have none.
+        /// Whether a row may have no value.
         nullable: bool,
     },
 }
 
-/// One for each row that has a value, and for each row 1 if it has one. None:
-/// all rows have one.
+/// The values of the rows that have one, and for each row 1 if it has a value, otherwise 0. `None`
+/// if all rows have one.
 #[derive(Clone, Debug)]
 pub enum Cells {
     /// 64-bit signed integers.
     Integers(Vec<i64>, Option<Vec<i16>>),
     /// 64-bit floats.
     Floats(Vec<f64>, Option<Vec<i16>>),
-    /// Texts.
+    /// Strings.
     Texts(Vec<ByteArray>, Option<Vec<i16>>),
     /// True or false.
     Flags(Vec<bool>, Option<Vec<i16>>),
 }
 
 impl Kind {
-    /// The column `name` in a file's schema.
+    /// Declares the column `name` in a file's schema.
     pub(crate) fn declare(self, name: &str) -> Result<TypePtr, ParquetError> {
         let repetition =
             if self.is_nullable() { Repetition::OPTIONAL } else { Repetition::REQUIRED };
@@ -59,7 +59,7 @@ impl Kind {
             .map(Arc::new)
     }
 
-    /// Whether a row may have no value.
+    /// Returns whether a row may have no value.
     pub fn is_nullable(self) -> bool {
         match self {
             Kind::Integer { nullable } | Kind::Float { nullable } | Kind::Flag { nullable } => {
@@ -78,8 +78,8 @@ impl Kind {
         }
     }
 
-    /// Says what is wrong with a column of a file that should be of this kind.
-    /// That it may have gaps is no fault while none is there.
+    /// Checks that a column of a file is of this kind. A nullable column is accepted for any kind:
+    /// only actual gaps are an error.
     pub(crate) fn check(self, column: &ColumnDescriptor) -> Result<(), String> {
         let name = column.name();
         if column.max_rep_level() > 0 || column.max_def_level() > 1 {
@@ -105,25 +105,25 @@ impl Kind {
 }
 
 impl Cells {
-    /// Integers, with gaps.
+    /// Creates integers, with gaps.
     pub fn integers(values: impl Iterator<Item = Option<i64>>) -> Cells {
         let (values, present) = with_gaps(values);
         Cells::Integers(values, Some(present))
     }
 
-    /// Numbers, with gaps.
+    /// Creates floats, with gaps.
     pub fn floats(values: impl Iterator<Item = Option<f64>>) -> Cells {
         let (values, present) = with_gaps(values);
         Cells::Floats(values, Some(present))
     }
 
-    /// True or false, with gaps.
+    /// Creates flags, with gaps.
     pub fn flags(values: impl Iterator<Item = Option<bool>>) -> Cells {
         let (values, present) = with_gaps(values);
         Cells::Flags(values, Some(present))
     }
 
-    /// Texts; the empty one is a gap.
+    /// Creates strings; an empty string is a gap.
     pub fn texts<'a>(mut values: impl Iterator<Item = &'a str>) -> Cells {
         Cells::texts_of(&mut values)
     }
@@ -135,7 +135,7 @@ impl Cells {
         Cells::Texts(values, Some(present))
     }
 
-    /// Writes them as a column chunk.
+    /// Writes the cells as a column chunk.
     pub(crate) fn write(&self, writer: &mut ColumnWriter<'_>) -> Result<(), ParquetError> {
         let other = || ParquetError::General("the column is of another type".to_string());
         let written = match (self, writer) {
@@ -156,7 +156,7 @@ impl Cells {
         written.map(|_| ())
     }
 
-    /// Reads the next `rows` cells of a column that may have gaps or not.
+    /// Reads the next `rows` cells of a column, which may have gaps.
     pub(crate) fn read(
         reader: &mut ColumnReader,
         column: &ColumnDescriptor,
@@ -177,7 +177,7 @@ impl Cells {
         }
     }
 
-    /// Whether each row has a value.
+    /// Returns whether each of `rows` rows has a value.
     pub fn is_whole(&self, rows: usize) -> bool {
         rows == match self {
             Cells::Integers(values, _) => values.len(),
@@ -188,7 +188,7 @@ impl Cells {
     }
 }
 
-/// The value of each row.
+/// Returns the value of each row.
 pub fn each<'a, T>(
     values: &'a [T],
     present: &'a Option<Vec<i16>>,
@@ -233,8 +233,8 @@ fn next<T: DataType>(
     Ok((values, present))
 }
 
-/// Texts that recur, each kept once. They recur as what they are slices of: it is
-/// cheaper to look at where a text lies than at what it says.
+/// Interns repeated strings. They repeat as slices of the same memory, so comparing addresses is
+/// faster than comparing contents.
 #[derive(Default)]
 struct Texts<'a> {
     last: Option<(&'a str, ByteArray)>,

@@ -1,11 +1,10 @@
-//! Columns in and out of Parquet files: all that touches the format itself.
+//! Reads and writes columns of Parquet files: all code that depends on the format.
 //!
-//! Most of what is compiled for Parquet is its encodings, for each type of
-//! value. They are instantiated here and nowhere else, so that they can be
-//! optimised while the crates above, which know what the columns mean, compile
-//! quickly: nothing public is generic but over an iterator.
+//! Most of the code generated for Parquet is its encodings, for each type of value. They are
+//! instantiated only here, so that they can be optimised while the crates above, which know what
+//! the columns mean, compile quickly: public items are generic only over iterators.
 //!
-//! What this crate never does: know a table of Knee, name a path, create a file.
+//! This crate never knows a table of Knee, never names a path, and never creates a file.
 
 mod cells;
 mod reader;

@@ -1,5 +1,4 @@
-//! A Parquet file that is being read. It may be damaged: the decoder reports
-//! most of what can be wrong with it, and panics on some of the rest.
+//! Reads a Parquet file, which may be damaged: the decoder reports most damage, but panics on some.
 
 use crate::{Cells, Kind};
 use parquet::column::reader::ColumnReader;
@@ -7,39 +6,39 @@ use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::schema::types::ColumnDescPtr;
 use std::fs::File;
 
-/// A Parquet file that is being read. What goes wrong is told in words.
+/// A Parquet file that is being read. Errors are sentences.
 pub struct Reader {
     file: SerializedFileReader<File>,
 }
 
 /// A row group that is being read.
 pub struct Group {
-    /// Rows that it has.
+    /// Number of rows.
     pub rows: usize,
     columns: Vec<(ColumnReader, ColumnDescPtr)>,
 }
 
 impl Reader {
-    /// Reads what the file says of itself.
+    /// Reads the file's metadata.
     ///
     /// # Errors
-    /// It is no Parquet file.
+    /// If it is not a Parquet file.
     pub fn open(file: File) -> Result<Reader, String> {
         let file = SerializedFileReader::new(file).map_err(|error| error.to_string())?;
         Ok(Reader { file })
     }
 
-    /// What the file notes under a key.
+    /// Returns the value of a metadata key.
     pub fn note(&self, key: &str) -> Option<&str> {
         let metadata = self.file.metadata().file_metadata();
         let mut pairs = metadata.key_value_metadata().into_iter().flatten();
         pairs.find(|pair| pair.key == key).and_then(|pair| pair.value.as_deref())
     }
 
-    /// The place of the column `name`, which is of `kind`.
+    /// Returns the index of the column `name`, which must be of `kind`.
     ///
     /// # Errors
-    /// There is none, or it is of another kind.
+    /// If there is none, or it is of another kind.
     pub fn find(&self, name: &str, kind: Kind) -> Result<usize, String> {
         let metadata = self.file.metadata().file_metadata();
         let columns = metadata.schema_descr().columns();
@@ -49,15 +48,15 @@ impl Reader {
         Ok(at)
     }
 
-    /// How many row groups there are.
+    /// Returns the number of row groups.
     pub fn groups(&self) -> usize {
         self.file.num_row_groups()
     }
 
-    /// The row group `number`, of which the columns at `places` will be read.
+    /// Returns the row group `number`, for reading the columns at `places`.
     ///
     /// # Errors
-    /// The file is damaged.
+    /// If the file is damaged.
     pub fn group(&self, number: usize, places: &[usize]) -> Result<Group, String> {
         let group = self.file.get_row_group(number).map_err(|error| error.to_string())?;
         let schema = self.file.metadata().file_metadata().schema_descr();
@@ -73,11 +72,11 @@ impl Reader {
 }
 
 impl Group {
-    /// The next `rows` cells of a column, by its index in the `places` that
-    /// [`Reader::group`] was given.
+    /// Returns the next `rows` cells of a column, given by its index in the `places` of
+    /// [`Reader::group`].
     ///
     /// # Errors
-    /// The file is damaged, or the column ends before the others.
+    /// If the file is damaged, or the column ends before the others.
     pub fn next(&mut self, column: usize, rows: usize) -> Result<Cells, String> {
         let (reader, described) = &mut self.columns[column];
         Cells::read(reader, described, rows)

@@ -1,4 +1,4 @@
-//! A Parquet file that is being written.
+//! Writes a Parquet file.
 
 use crate::{Cells, Kind};
 use parquet::basic::Compression;
@@ -12,19 +12,17 @@ use std::fs::File;
 use std::io;
 use std::sync::Arc;
 
-/// A Parquet file that is being written, a row group at a time. The same cells
-/// give the same bytes: the settings are fixed, nothing of the host or the
-/// clock goes in.
+/// A Parquet file that is being written, one row group at a time. The same cells give the same
+/// bytes: the settings are fixed, and nothing of the host or the clock is stored.
 pub struct Writer {
     file: SerializedFileWriter<File>,
 }
 
 impl Writer {
-    /// Begins a file of the columns `(name, kind)`, which notes `value` under
-    /// `key`.
+    /// Begins a file of the columns `(name, kind)`, with `value` under the metadata key `key`.
     ///
     /// # Errors
-    /// What the system says of writing.
+    /// The error of the system when writing.
     pub fn create(
         file: File,
         (key, value): (&str, &str),
@@ -46,22 +44,22 @@ impl Writer {
             .map_err(told)
     }
 
-    /// Bytes of the row groups that are written.
+    /// Returns the bytes of the row groups written.
     pub fn bytes(&self) -> u64 {
         self.file.bytes_written() as u64
     }
 
-    /// Notes something that the file says of itself.
+    /// Adds a key and value to the metadata.
     pub fn note(&mut self, key: &str, value: String) {
         self.file.append_key_value_metadata(KeyValue::new(key.to_string(), value));
     }
 
-    /// Writes a row group: the cells of each column, in the order of the
-    /// columns, each asked for when its turn comes.
+    /// Writes a row group: the cells of each column, in the order of the columns. Each column's
+    /// cells are requested only when they are written.
     ///
     /// # Errors
-    /// What the system says of writing; [`io::ErrorKind::Other`] where cells
-    /// are not of the kind of their column.
+    /// The error of the system when writing; [`io::ErrorKind::Other`] if cells are not of the kind
+    /// of their column.
     pub fn write(&mut self, columns: &mut dyn Iterator<Item = Cow<'_, Cells>>) -> io::Result<()> {
         let mut group = self.file.next_row_group().map_err(told)?;
         for cells in columns {
@@ -74,13 +72,13 @@ impl Writer {
     /// Writes the end of the file.
     ///
     /// # Errors
-    /// What the system says of writing.
+    /// The error of the system when writing.
     pub fn close(self) -> io::Result<()> {
         self.file.close().map(|_| ()).map_err(told)
     }
 }
 
-/// Tells a full disk as such, not as damage.
+/// Reports a full disk as such, not as a corrupt file.
 fn told(error: ParquetError) -> io::Error {
     match error {
         ParquetError::External(inner) => match inner.downcast::<io::Error>() {
