@@ -6,7 +6,7 @@ use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::schema::types::ColumnDescPtr;
 use std::fs::File;
 
-/// A Parquet file that is being read. Errors are sentences.
+/// A Parquet file that is being read. Errors are described in words.
 pub struct Reader {
     file: SerializedFileReader<File>,
 }

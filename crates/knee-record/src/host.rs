@@ -1,5 +1,5 @@
-//! The host of a run, and the resources that the run used. Reads Linux's files; values that are not
-//! available are left out.
+//! The host of a run, and the resources that the run used, as Linux reports them. Values that are
+//! not available are left out.
 
 use nix::sys::resource::{UsageWho, getrusage};
 use std::fs;

@@ -53,8 +53,8 @@ impl Unit {
         format!("\"{text}\"")
     }
 
-    /// Formats a value with its unit: `72.1 ms`, `9.41 Mbit/s`, `1.7 %`, `0.998`, `6.3 times`, `as
-    /// much`; `never` for infinity.
+    /// Formats a value with its unit: `72.1 ms`, `9.41 Mbit/s`, `1.7 %`, `0.998`, `6.3 times`,
+    /// `as much`; `never` for infinity.
     pub fn show(self, value: f64) -> String {
         if value.is_infinite() {
             return "never".to_string();

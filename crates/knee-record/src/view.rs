@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 /// The part of a run that is measured; all of it by default.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Window {
-    /// Begin, since the start of the run.
+    /// Start, since the start of the run.
     pub from: Option<Time>,
     /// End, since the start of the run.
     pub until: Option<Time>,
@@ -299,7 +299,7 @@ impl LinkView<'_> {
 }
 
 /// Returns the rows that cover part of a span, each with the seconds that it covers: the time since
-/// the previous row, or since the span's begin.
+/// the previous row, or since the start of the span.
 fn weighted<'s, R>(
     rows: &'s [&'s R],
     span: Span,

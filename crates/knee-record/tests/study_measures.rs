@@ -33,7 +33,7 @@ fn each_byte_sent_has_its_price() {
 #[test]
 fn no_more_is_useful_than_was_sent() {
     let mut records = records(&[flow("a", 0, |t| 1_250_000.0 * t)]);
-    // Data in flight at the begin of the span is delivered within it.
+    // Data in flight at the start of the span is delivered within it.
     records.flows[0].sent_bytes /= 2;
     records.samples.iter_mut().for_each(|row| row.sent_bytes /= 2);
     close(value(&records, &Measure::UsefulRatio).unwrap(), 1.0);

@@ -16,7 +16,7 @@ pub(crate) struct Phase {
 /// The phases of a flow over time.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(crate) struct Spans {
-    /// Begin of each span, nanoseconds; a span lasts until the next one.
+    /// Start of each span, nanoseconds; a span lasts until the next one.
     pub at: Column,
     /// Its phase, by index in the page's list.
     pub phase: Column,

@@ -53,7 +53,7 @@ fn who(summary: &Summary) -> String {
 
 /// Describes how much the flows deliver and, if they share a path, the fraction of the possible
 /// delivery. The path's rate is not given with the fraction: the fraction also counts data in
-/// flight at the begin, so that more than the path's rate can be delivered.
+/// flight at the start, so that more than the path's rate can be delivered.
 fn filling(goodput: f64, summary: &Summary) -> String {
     let (absolute, person) = (rate(Some(goodput)), third_person(summary.flows.len()));
     let share = summary.measures.capacity_share.filter(|_| share_a_path(summary));

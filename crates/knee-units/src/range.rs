@@ -2,9 +2,9 @@
 
 use std::fmt;
 
-/// Returns the values of a range in ascending order, at most `most`, each with its unit: `FROM..TO
-/// UNIT step STEP UNIT` adds the step, `FROM..TO UNIT step xFACTOR` multiplies. No value exceeds
-/// the end. Returns `None` if the text is not a range.
+/// Returns the values of a range in ascending order, at most `most`, each with its unit:
+/// `FROM..TO UNIT step STEP UNIT` adds the step, `FROM..TO UNIT step xFACTOR` multiplies. No value
+/// exceeds the end. Returns `None` if the text is not a range.
 ///
 /// # Errors
 /// If a range is incomplete, its step never reaches the end, or it has too many values.
@@ -28,7 +28,7 @@ pub enum Mistake {
     NoStep,
     /// There is no end.
     NoEnd,
-    /// The units of begin, end and step differ.
+    /// The units of start, end and step differ.
     UnitsDiffer,
     /// Steps never reach the end.
     LeadsNowhere,

@@ -19,7 +19,7 @@ pub const SCHEMA: &str = "knee-answers/1";
 
 /// Relative difference below which two alternatives count as equal.
 const NEGLIGIBLE: f64 = 0.01;
-/// Relative difference that an interval must exclude before the question counts as settled.
+/// An interval that extends further than this from equality leaves the question open.
 const OPEN: f64 = 0.05;
 
 /// What the alternatives of a scenario came to.
@@ -114,8 +114,8 @@ fn change(compared: &Paired, [less, more]: [&str; 2]) -> Option<(String, Option<
     Some((format!("{} % {word}", part(ratio)), range))
 }
 
-/// Formats the interval of a ratio that does not differ significantly from one: `between 2 % less
-/// and 3 % more`.
+/// Formats the interval of a ratio that does not differ significantly from one:
+/// `between 2 % less and 3 % more`.
 fn range(compared: &Paired, [less, more]: [&str; 2]) -> Option<String> {
     let (low, high) = compared.low.zip(compared.high)?;
     if compared.scale != PairedScale::Ratio {

@@ -69,7 +69,7 @@ impl PathsQuestion {
 pub struct PathsRun {
     /// Value in the unit of the measure; infinite if the event did not occur.
     pub value: f64,
-    /// Mean time that a byte waited for one of another path, seconds.
+    /// Mean time that a byte waited for data of another path, seconds.
     pub waited_s: f64,
     /// How each path was used.
     pub paths: Vec<PathUse>,

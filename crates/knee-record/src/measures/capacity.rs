@@ -5,7 +5,7 @@ use crate::rates::PathRate;
 use crate::view::{FlowView, Moment, Span};
 
 impl<'r> Flows<'r, '_> {
-    /// Returns the mean payload rate that the paths of the flows allowed from the earliest begin to
+    /// Returns the mean payload rate that the paths of the flows allowed from the earliest start to
     /// the latest end, each path counted once, bit/s.
     pub(crate) fn capacity(&self) -> Result<f64, NotMeasurable> {
         let active = self.active()?;
@@ -16,8 +16,8 @@ impl<'r> Flows<'r, '_> {
     }
 
     /// Returns the fraction of the possible delivery that was delivered within the flows' spans,
-    /// `0..=1`, headers included. Possible is what their paths allowed between the earliest begin
-    /// and the latest end, each path counted once, plus what was already in flight at each begin.
+    /// `0..=1`, headers included. Possible is what their paths allowed between the earliest start
+    /// and the latest end, each path counted once, plus what was already in flight at each start.
     pub(crate) fn capacity_share(&self) -> Result<f64, NotMeasurable> {
         let active = self.active()?;
         let (begin, end) = moments(&active);
@@ -53,7 +53,7 @@ impl<'r> Flows<'r, '_> {
     }
 }
 
-/// Returns the earliest begin and the latest end, each interpolated as its flow's counters are.
+/// Returns the earliest start and the latest end, each interpolated as its flow's counters are.
 fn moments(active: &[(&FlowView<'_>, Span)]) -> (Moment, Moment) {
     let first = active.iter().min_by_key(|(_, span)| span.begin);
     let last = active.iter().max_by_key(|(_, span)| span.end);

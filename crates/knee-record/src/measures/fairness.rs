@@ -4,8 +4,8 @@ use super::{Flows, NotMeasurable, because};
 use crate::view::{FlowView, Moment, Span};
 use knee_units::Time;
 
-/// Interval over which goodput is averaged to judge convergence: longer than a probing cycle, short
-/// enough to be noticed by a user.
+/// Interval over which goodput is averaged to judge convergence: longer than a probing cycle,
+/// shorter than a user's patience.
 const AVERAGING_NS: u64 = 1_000_000_000;
 
 impl Flows<'_, '_> {
@@ -22,11 +22,11 @@ impl Flows<'_, '_> {
         }
     }
 
-    /// Convergence time, seconds: from the last start of these flows (or the window's begin, if
-    /// later) to the first moment t such that in every second within `[t, t + hold]` each flow's
+    /// Convergence time, seconds: from the last start of these flows (or the start of the window,
+    /// if later) to the first moment t such that in every second within `[t, t + hold]` each flow's
     /// goodput is within `band` of the mean of all, `|x - m| <= band * m`. If the hold time is
     /// under a second, goodput is averaged over the hold time instead. The moments tried are the
-    /// sampling times. Infinite if the flows do not converge.
+    /// start and the sampling times. Infinite if the flows do not converge.
     pub(crate) fn convergence_time(&self, band: f64, hold: Time) -> Result<f64, NotMeasurable> {
         if self.members.len() < 2 {
             return because("convergence takes at least two flows");
@@ -43,9 +43,9 @@ impl Flows<'_, '_> {
         Ok(since(span.begin, settled))
     }
 
-    /// Takeover time, seconds: from the window's begin to the end of the first interval of length
-    /// `hold` in which the joint goodput of these flows reaches `fraction` of what their paths
-    /// allow, headers excluded. Intervals begin at the window's begin or at a sampling time.
+    /// Takeover time, seconds: from the start of the window to the end of the first interval of
+    /// length `hold` in which the joint goodput of these flows reaches `fraction` of what their
+    /// paths allow, headers excluded. Intervals start with the window or at a sampling time.
     /// Infinite if there is no such interval.
     pub(crate) fn takeover_time(&self, fraction: f64, hold: Time) -> Result<f64, NotMeasurable> {
         let Some(from) = self.window.from.map(Time::as_nanos) else {
@@ -84,7 +84,7 @@ impl Flows<'_, '_> {
         Ok(Span { begin, end })
     }
 
-    /// Returns the begin of a span and the sampling times within it.
+    /// Returns the start of a span and the sampling times within it.
     fn moments(&self, span: Span) -> Vec<u64> {
         let times = self.members.iter().flat_map(|flow| &flow.samples);
         let times = times.map(|row| row.time_ns);

@@ -4,9 +4,9 @@ use super::volume::ratio;
 use super::{Flows, NotMeasurable, because};
 
 impl Flows<'_, '_> {
-    /// Useful ratio, `0..=1`: payload delivered in order over payload sent, `sum of (D(e) - D(b)) /
-    /// sum of (S(e) - S(b))`, limited to 1. More can be delivered than is sent while a queue
-    /// empties.
+    /// Useful ratio, `0..=1`: payload delivered in order over payload sent,
+    /// `sum of (D(e) - D(b)) / sum of (S(e) - S(b))`, limited to 1. More can be delivered than is
+    /// sent while a queue empties.
     pub(crate) fn useful_ratio(&self) -> Result<f64, NotMeasurable> {
         let active = self.active()?;
         let delivered: f64 = active.iter().map(|(flow, span)| flow.delivered_in(*span)).sum();

@@ -117,7 +117,7 @@ fn sum_over(flows: &[(&FlowView<'_>, Span)], value: impl Fn(&FlowView<'_>, Span)
     flows.iter().map(|(flow, span)| value(flow, *span)).sum()
 }
 
-/// Returns the time from the earliest begin to the latest end.
+/// Returns the time from the earliest start to the latest end.
 fn joint_seconds(flows: &[(&FlowView<'_>, Span)]) -> f64 {
     let begin = flows.iter().map(|(_, span)| span.begin).min();
     let end = flows.iter().map(|(_, span)| span.end).max();

@@ -59,7 +59,7 @@ pub struct RankFigures {
     /// Payload rate that the path allowed, bit/s.
     pub capacity_bps: Option<f64>,
     /// Fraction of the possible delivery that was delivered in the span, all flows together,
-    /// `0..=1`. Possible includes data that waited at the begin of the span, behind a gap or in a
+    /// `0..=1`. Possible includes data that waited at the start of the span, behind a gap or in a
     /// queue.
     pub capacity_share: Option<f64>,
     /// Median RTT, seconds.
