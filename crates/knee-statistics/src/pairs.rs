@@ -214,10 +214,10 @@ pub fn simultaneous<'c>(comparisons: impl IntoIterator<Item = &'c mut Paired>) -
     count
 }
 
-/// Corrects comparisons that are made together: the k-th smallest of n p-values is multiplied by n
-/// + 1 - k, and never below a smaller one (Holm, "A simple sequentially rejective multiple test
-/// procedure", Scandinavian Journal of Statistics 6, 1979). Comparisons in which nothing differs do
-/// not count. Returns the number of comparisons.
+/// Corrects comparisons that are made together (Holm, "A simple sequentially rejective multiple
+/// test procedure", Scandinavian Journal of Statistics 6, 1979): the k-th smallest of n p-values is
+/// multiplied by `n + 1 - k`, and never below a smaller one. Comparisons in which nothing differs
+/// do not count. Returns the number of comparisons.
 pub fn holm<'c>(comparisons: impl IntoIterator<Item = &'c mut Paired>) -> usize {
     let (same, mut others): (Vec<_>, Vec<_>) =
         comparisons.into_iter().partition(|compared| compared.is_same());
