@@ -1,6 +1,5 @@
-//! What one acknowledgement costs a controller, ns: at most 150, of Vivace and
-//! RemyCC 400.
-//! `cargo bench -p knee-cc`.
+//! Cost of one acknowledgement in a controller, ns: at most 150; 400 for Vivace
+//! and RemyCC. Run with `cargo bench -p knee-cc`.
 
 use criterion::{Criterion, criterion_group, criterion_main};
 use knee_cc::{Connection, Controller, Event, Init, Sample, Selection, controllers};
@@ -11,8 +10,8 @@ use std::hint::black_box;
 
 const MSS: u64 = 1448;
 
-/// A flow of 100 Mbit/s over 40 ms: an acknowledgement of two segments each
-/// 240 us, an RTT that swings by 2 ms, a mark in a hundred.
+/// A flow of 100 Mbit/s over 40 ms: an acknowledgement of two segments every
+/// 240 us, an RTT that varies by 2 ms, one mark in a hundred.
 struct Drive {
     controller: Box<dyn Controller>,
     connection: Connection,

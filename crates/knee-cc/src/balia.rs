@@ -1,7 +1,6 @@
 //! BALIA, the balanced linked adaptation algorithm (Peng, Walid, Hwang, Low,
-//! IEEE/ACM Transactions on Networking 2016;
-//! draft-walid-mptcp-congestion-control): between LIA's friendliness to TCP
-//! and a quick answer to change.
+//! IEEE/ACM Transactions on Networking 2016; draft-walid-mptcp-congestion-control):
+//! a trade-off between LIA's friendliness to TCP and fast response to change.
 //!
 //! ```text
 //!   x_r = w_r / rtt_r        alpha_r = max x_p / x_r
@@ -34,7 +33,7 @@ fn build(_settings: &Settings, init: Init) -> Box<dyn Controller> {
     Box::new(LossBased::new(Coupled::new(Balia), &init))
 }
 
-/// A loss takes at most this times half the window.
+/// Largest decrease on loss, in multiples of half the window.
 const LARGEST_DECREASE: f64 = 1.5;
 
 #[derive(Clone, Debug)]
@@ -52,13 +51,13 @@ impl Coupling for Balia {
         0.5 * alpha(paths).min(LARGEST_DECREASE)
     }
 
-    /// One segment, as in Linux's version of the authors.
+    /// One segment, as in the authors' version for Linux.
     fn smallest_threshold(&self) -> u32 {
         1
     }
 }
 
-/// How much faster the fastest path is than the own.
+/// Returns the ratio of the fastest path's rate to the own path's.
 fn alpha(paths: &Paths) -> f64 {
     paths.largest(Path::rate) / paths.own().rate()
 }

@@ -1,6 +1,6 @@
 //! Copa (Arun and Balakrishnan, "Copa: Practical Delay-Based Congestion Control
-//! for the Internet", NSDI 2018): steer the rate towards `1 / (delta d)`, d the
-//! queueing delay.
+//! for the Internet", NSDI 2018): steers the rate towards `1 / (delta d)`,
+//! where d is the queueing delay.
 //!
 //! ```text
 //!   d      = RTT_standing - RTT_min
@@ -11,17 +11,18 @@
 //!           ^                                                       |
 //!           +------------- the queue was nearly empty --------------+
 //! ```
-//! The window passes its target again and again, which empties the queue once
-//! in five round trips: that shows everybody the minimum RTT, and shows whether
-//! somebody else keeps the queue full. The velocity v doubles once per window
-//! after three in the same direction. In competitive mode `1 / delta` grows by
-//! one per round trip and halves on loss, as Reno's window does.
+//! The window crosses its target again and again, which empties the queue once
+//! in five round trips: every flow can then measure the minimum RTT, and a flow
+//! sees whether others keep the queue full. The velocity v doubles once per
+//! window after three in the same direction. In competitive mode `1 / delta`
+//! grows by one per round trip and halves on loss, like Reno's window.
 //!
 //! Beyond the paper: a velocity above one ends as soon as the target is on the
-//! other side, not with the window, as the authors' implementation in mvfst has
-//! it; one acknowledgement moves the window by no more than it acknowledges; what
-//! the application limits does not grow it; slow start ends on loss too; and a
-//! timeout begins anew from two segments. In default mode loss changes nothing.
+//! other side rather than at the end of the window, as in the authors'
+//! implementation in mvfst; one acknowledgement moves the window by no more
+//! than it acknowledges; the window does not grow while application-limited;
+//! slow start also ends on loss; and a timeout restarts from two segments. In
+//! default mode loss changes nothing.
 
 use crate::extremes::{RecentMax, RecentMin};
 use crate::pacing::SendQuantum;
@@ -56,22 +57,22 @@ fn build(settings: &Settings, init: Init) -> Box<dyn Controller> {
     Box::new(Copa::new(settings.number("delta"), settings.switch("competitive"), &init))
 }
 
-/// Time that the minimum RTT is remembered (section 2).
+/// Time for which the minimum RTT is remembered (section 2).
 const MIN_RTT_WINDOW: Time = Time::from_secs(10);
-/// The largest RTT is that of so many (section 3.1).
+/// RTTs that the largest RTT covers (section 3.1).
 const MAX_RTT_ROUNDS: u64 = 4;
-/// Without a nearly empty queue for so many RTTs somebody else fills it.
+/// RTTs without a nearly empty queue after which another flow counts as filling it.
 const EMPTY_ROUNDS: u64 = 5;
-/// Part of the largest queueing delay up to which a queue is nearly empty.
+/// Fraction of the largest queueing delay up to which the queue counts as nearly empty.
 const NEARLY_EMPTY: f64 = 0.1;
 /// Windows in one direction after which the velocity doubles (section 2.1).
 const STEADY_WINDOWS: u32 = 3;
 /// Smallest window, in segments.
 const SMALLEST: f64 = 2.0;
-/// Largest window, in segments: what a counter of bytes can hold with ease.
+/// Largest window, in segments: safely within a byte counter.
 const LARGEST: f64 = 1e9;
 
-/// Direction of the window over the last round trips.
+/// Velocity and direction of the window over the last round trips.
 #[derive(Clone, Copy, Debug, Default)]
 struct Velocity {
     value: f64,
@@ -85,16 +86,16 @@ struct Velocity {
 
 #[derive(Clone, Debug)]
 struct Copa {
-    /// Of default mode.
+    /// Delta of default mode.
     delta: f64,
     may_compete: bool,
     mss: u32,
     /// In segments.
     window: f64,
     slow_start: bool,
-    /// 1 / delta in competitive mode; none: default mode.
+    /// 1 / delta in competitive mode; `None` in default mode.
     competitive: Option<f64>,
-    /// Something was lost in this round trip.
+    /// Whether a packet was lost in this round trip.
     lost: bool,
     /// The byte that ends the round trip of competitive mode.
     round_end: u64,
@@ -102,7 +103,7 @@ struct Copa {
     min_rtt: RecentMin,
     standing: RecentMin,
     max_rtt: RecentMax,
-    /// When the queue was nearly empty last.
+    /// When the queue was last nearly empty.
     emptied_at: Time,
     /// Window before the last loss, for its undo.
     before: f64,
@@ -140,7 +141,7 @@ impl Copa {
         self.competitive.map_or(self.delta, |inverse| 1.0 / inverse)
     }
 
-    /// Section 2, step 1: RTT_min, RTT_standing, and the largest RTT.
+    /// Section 2, step 1: updates RTT_min, RTT_standing, and the largest RTT.
     fn take_rtt(&mut self, rtt: Time, connection: &Connection) {
         let (now, srtt) = (connection.now, connection.srtt.max(Time::from_micros(1)));
         self.min_rtt.update(MIN_RTT_WINDOW, now, rtt);
@@ -148,13 +149,13 @@ impl Copa {
         self.max_rtt.update(srtt * MAX_RTT_ROUNDS, now, rtt);
     }
 
-    /// RTT_standing and the queueing delay, in seconds.
+    /// Returns RTT_standing and the queueing delay, in seconds.
     fn delays(&self) -> Option<(f64, f64)> {
         let (standing, least) = (self.standing.get()?, self.min_rtt.get()?);
         Some((standing.as_secs_f64(), standing.saturating_sub(least).as_secs_f64()))
     }
 
-    /// Section 3.1: default mode as long as the queue empties.
+    /// Section 3.1: stays in default mode as long as the queue empties.
     fn choose_mode(&mut self, queueing: f64, connection: &Connection) {
         let least = self.min_rtt.get().unwrap_or(Time::ZERO);
         let range = self.max_rtt.get().saturating_sub(least).as_secs_f64();
@@ -174,8 +175,8 @@ impl Copa {
         }
     }
 
-    /// Section 3.2: 1 / delta as Reno's window, and never a delta above that of
-    /// default mode.
+    /// Section 3.2: changes 1 / delta like Reno's window; delta never exceeds
+    /// that of default mode.
     fn compete(&mut self, connection: &Connection) {
         let Some(inverse) = &mut self.competitive else { return };
         if connection.acknowledged < self.round_end {
@@ -187,8 +188,8 @@ impl Copa {
         }
     }
 
-    /// Section 2.1, the end of a window: v doubles in a steady direction, and is
-    /// one after a change.
+    /// Section 2.1, at the end of a window: v doubles if the direction is
+    /// steady, and is one after a change.
     fn update_velocity(&mut self, connection: &Connection) {
         if connection.acknowledged < self.velocity.round_end {
             return;
@@ -210,7 +211,7 @@ impl Copa {
     /// Steps 2 to 4 of section 2.
     fn steer(&mut self, acked: f64, standing: f64, queueing: f64, connection: &Connection) {
         let delta = self.delta();
-        // W / RTT_standing <= 1 / (delta d), without a division by no delay.
+        // W / RTT_standing <= 1 / (delta d), without a division by a zero delay.
         let up = self.window * delta * queueing <= standing;
         if self.slow_start {
             if up && !connection.app_limited {
@@ -233,7 +234,7 @@ impl Copa {
             self.window += step;
         }
         self.update_velocity(connection);
-        // A velocity that the bound makes void would take long to come down.
+        // A velocity whose effect the bound removes would take long to come down.
         self.velocity.value = self.velocity.value.min((delta * self.window).max(1.0));
     }
 
@@ -254,8 +255,8 @@ impl Copa {
         self.velocity = Velocity { value: 1.0, ..Velocity::default() };
     }
 
-    /// Section 2, step 5: at twice the window per RTT_standing, so that pacing
-    /// smooths and never limits.
+    /// Section 2, step 5: paces at twice the window per RTT_standing, so that
+    /// pacing smooths and never limits.
     fn decide(&mut self, connection: &Connection) -> Decision {
         self.window = self.window.clamp(SMALLEST, LARGEST);
         let mss = u64::from(self.mss);
@@ -303,7 +304,7 @@ impl Controller for Copa {
             Event::Timeout => self.on_timeout(),
             Event::SpuriousRecovery => self.window = self.window.max(self.before),
             Event::Penalised => self.window /= 2.0,
-            // Nothing was seen of the queue meanwhile.
+            // The queue was not observed in the meantime.
             Event::SentAfterIdle => self.emptied_at = connection.now,
             Event::RecoveryEnd => {}
         }

@@ -1,18 +1,18 @@
-//! The frame of controllers that make a connection's paths act together:
-//! slow start on each path as if it were alone (RFC 6356, section 3), after
-//! it an increase that looks at all of them. The increase, and the decrease
-//! where it differs from Reno's, is a [`Coupling`].
+//! The framework for controllers that couple a connection's paths: each path
+//! does slow start as if it were alone (RFC 6356, section 3); after that the
+//! increase depends on all of them. The increase, and the decrease where it
+//! differs from Reno's, is a [`Coupling`].
 //!
-//! With one path every coupling here is Reno. Floating point is used where
-//! Linux scales integers: only sums, products and quotients, which are the
-//! same on every machine.
+//! With one path every coupling here is Reno. It uses floating point where
+//! Linux scales integers: only sums, products and quotients, which give the
+//! same result on every machine.
 
 use crate::loss_based::Growth;
 use crate::window::Window;
 use crate::{Connection, Peer};
 use std::fmt::Debug;
 
-/// Paths of a connection at most; more are not looked at.
+/// Largest number of paths of a connection; further ones are ignored.
 const PATHS_MAX: usize = 8;
 
 /// A path as the couplings see it.
@@ -27,8 +27,8 @@ pub(crate) struct Path {
 }
 
 impl Path {
-    /// Stands for the own path while nothing is known of any: the formulas
-    /// depend on ratios between paths alone.
+    /// Stands for the own path while no path is known: the formulas depend only
+    /// on ratios between paths.
     const ALONE: Path = Path { window: 1.0, rtt: 1.0, loss_interval: 0.0 };
 
     /// Segments per second.
@@ -37,10 +37,10 @@ impl Path {
     }
 }
 
-/// The connection's paths of which an RTT is known, the own among them.
+/// The connection's paths with a known RTT, including the own path.
 #[derive(Clone, Debug)]
 pub(crate) struct Paths {
-    /// The own path is the first.
+    /// The first entry is the own path.
     paths: [Path; PATHS_MAX],
     count: usize,
 }
@@ -69,48 +69,48 @@ impl Paths {
         }
     }
 
-    /// The own window may have changed since the peers were shown.
+    /// Updates the own window, which may have changed since the peers were shown.
     fn set_own_window(&mut self, window: &Window) {
         self.paths[0].window = f64::from(window.segments);
     }
 
-    /// All paths that count, at least one.
+    /// Returns all paths that count, at least one.
     pub(crate) fn all(&self) -> impl Iterator<Item = &Path> + Clone {
         self.paths[..self.count].iter()
     }
 
-    /// How many there are.
+    /// Returns the number of paths.
     pub(crate) fn count(&self) -> f64 {
         self.count as f64
     }
 
-    /// The path of the controller that asks.
+    /// Returns the path of the controller that asks.
     pub(crate) fn own(&self) -> &Path {
         &self.paths[0]
     }
 
-    /// Sum of all paths' rates in segments per second.
+    /// Returns the sum of all paths' rates in segments per second.
     pub(crate) fn total_rate(&self) -> f64 {
         self.all().map(Path::rate).sum()
     }
 
-    /// The largest value that `of` takes on a path.
+    /// Returns the largest value of `of` over all paths.
     pub(crate) fn largest(&self, of: impl Fn(&Path) -> f64) -> f64 {
         self.all().map(of).fold(0.0, f64::max)
     }
 }
 
-/// How paths act together.
+/// How a connection's paths are coupled.
 pub(crate) trait Coupling: Clone + Debug + Send + 'static {
-    /// Segments by which the own window grows for each segment acknowledged
-    /// on its path in congestion avoidance; negative when it shrinks.
+    /// Segments by which the own window grows per segment acknowledged on its
+    /// path in congestion avoidance; negative if it shrinks.
     fn increase(&self, paths: &Paths) -> f64;
-    /// Share of the own window that a loss on its path takes.
+    /// Fraction of the own window by which a loss on its path reduces it.
     fn decrease(&self, _paths: &Paths) -> f64 {
         0.5
     }
-    /// Smallest slow-start threshold, in segments, while there are several
-    /// paths; with one it is the 2 of RFC 5681.
+    /// Smallest slow-start threshold, in segments, if there are several paths;
+    /// with one path it is the 2 of RFC 5681.
     fn smallest_threshold(&self) -> u32 {
         2
     }

@@ -1,17 +1,17 @@
-//! DCTCP (RFC 8257): the window shrinks by as much as is marked.
+//! DCTCP (RFC 8257): reduces the window in proportion to the marks.
 //!
 //! ```text
 //!   alpha += g (F - alpha)       once per window, F the marked share of its bytes
 //!   W     *= 1 - alpha / 2       on a mark, once per window
 //!   W     += 1                   per round trip otherwise, as Reno
 //! ```
-//! A step that marks everything beyond a short queue then holds the window
-//! around that queue, instead of halving it. Loss is answered as Reno does
-//! (section 3.5). The rounding is Linux's (`tcp_dctcp.c`): a cut is rounded
-//! down, so that small windows keep what they have.
+//! With a queue that marks everything beyond a short threshold, the window
+//! stays around that queue instead of being halved. Loss is handled as in Reno
+//! (section 3.5). Rounding follows Linux (`tcp_dctcp.c`): a cut is rounded
+//! down, so that small windows are preserved.
 //!
-//! Left out: `dctcp_alpha_on_init` (alpha is 1 at first, section 3.3), and the
-//! fallback to Reno where the peer cannot report marks byte by byte, which every
+//! Left out: `dctcp_alpha_on_init` (alpha is initially 1, section 3.3), and the
+//! fallback to Reno if the peer cannot report marks byte by byte, which every
 //! ground here can.
 
 use crate::loss_based::{Growth, LossBased, reno_growth};
@@ -51,7 +51,7 @@ struct Dctcp {
     marked: u64,
     /// DCTCP.WindowEnd.
     window_end: u64,
-    /// Sent when the window was last reduced for marks.
+    /// Highest byte sent when the window was last reduced for marks.
     reduced_at: u64,
 }
 
@@ -92,7 +92,7 @@ impl Growth for Dctcp {
         self.reduced_at = connection.sent;
     }
 
-    /// In CWR, section 3.3 with RFC 3168, section 6.1.2.
+    /// Whether the window is in CWR, section 3.3 with RFC 3168, section 6.1.2.
     fn holds(&self, connection: &Connection) -> bool {
         connection.acknowledged < self.reduced_at
     }

@@ -1,16 +1,16 @@
-//! A constant congestion window: no control, but the instrument that draws a
-//! path's curve of RTT and delivery rate against bytes in flight (Kleinrock,
-//! "Power and deterministic rules of thumb for probabilistic problems in
-//! computer communications", ICC 1979).
+//! A constant congestion window: not congestion control but an instrument that
+//! draws a path's curve of RTT and delivery rate against bytes in flight
+//! (Kleinrock, "Power and deterministic rules of thumb for probabilistic
+//! problems in computer communications", ICC 1979).
 //!
 //! ```text
-//!   window = so many packets, whatever happens
+//!   window = a constant number of packets
 //! ```
-//! Nothing is paced: acknowledgements clock what is sent, so that as much as
-//! the window is in flight as long as nothing is lost. Loss changes nothing
-//! either; what is lost is sent again in the room that its mark makes.
+//! Nothing is paced: sending is clocked by acknowledgements, so that one window
+//! is in flight as long as nothing is lost. Loss has no effect either: lost
+//! data is sent again in the room that marking it lost frees.
 //!
-//! Not for a network that others use: it ignores congestion.
+//! Not for shared networks: it ignores congestion.
 
 use crate::pacing::{FASTER, SendQuantum, rate_of_window};
 use crate::registry::{Build, Entry};
@@ -32,7 +32,7 @@ pub(crate) const ENTRY: Entry = Entry {
     build: Build::BuiltIn(build),
 };
 
-/// Bursts have at least so many segments (Linux's `tcp_min_tso_segs`).
+/// Smallest burst, in segments (Linux's `tcp_min_tso_segs`).
 const SMALLEST_BURST: u32 = 2;
 
 #[derive(Clone, Debug)]
@@ -52,7 +52,7 @@ fn build(settings: &Settings, init: Init) -> Box<dyn Controller> {
 }
 
 impl Fixed {
-    /// The window, and the rate by which segmentation offload sizes bursts.
+    /// Computes the window, and the rate from which segmentation offload sizes bursts.
     #[inline]
     fn decide(&mut self, connection: &Connection) -> Decision {
         let mss = u64::from(self.mss);

@@ -1,10 +1,10 @@
-//! What a rate sampler remembers of a controller that held back.
+//! Marks the data that was sent while the controller held back, for rate samplers.
 
 use crate::{Connection, Decision};
 
 /// The data that was sent while its controller held back
-/// ([`Decision::holds_back`]), told by how much had been delivered when it was
-/// sent; of the last time alone.
+/// ([`Decision::holds_back`]), identified by the bytes delivered when it was
+/// sent. Only the latest such period is kept.
 #[derive(Clone, Copy, Debug)]
 pub struct HeldBack {
     from: u64,
@@ -19,7 +19,7 @@ impl Default for HeldBack {
 }
 
 impl HeldBack {
-    /// Notes what the controller decided on an acknowledgement: the time
+    /// Records what the controller decided on an acknowledgement: the period
     /// lasts until what is now in flight is delivered (`tp->app_limited =
     /// tp->delivered + tcp_packets_in_flight(tp)` in Linux).
     #[inline]
@@ -40,8 +40,8 @@ impl HeldBack {
         self.going_on = holds_back;
     }
 
-    /// Whether data was held back that was sent when `delivered` bytes had
-    /// been delivered ([`Sample::prior_delivered`](crate::Sample)).
+    /// Whether the data sent when `delivered` bytes had been delivered
+    /// ([`Sample::prior_delivered`](crate::Sample)) was held back.
     #[inline]
     pub fn covers(&self, delivered: u64) -> bool {
         delivered <= self.to && self.from <= delivered

@@ -1,5 +1,5 @@
 //! HyStart++ (RFC 9406): slow start that slows down when the RTT of a round
-//! rises, and goes on if that was an accident.
+//! rises, and resumes if the rise was temporary.
 //!
 //! ```text
 //!   slow start ----- RTT up by an eighth -----> conservative (a quarter as fast)
@@ -8,8 +8,8 @@
 //!                                                                  v
 //!                                                        congestion avoidance
 //! ```
-//! Runs in the first slow start alone (section 4.3). The limit L of growth per
-//! acknowledgement counts where nothing is paced.
+//! Runs only in the first slow start (section 4.3). The limit L on growth per
+//! acknowledgement applies if the sender does not pace.
 
 use crate::window::{UNLIMITED, Window};
 use crate::{Connection, Sample};
@@ -45,9 +45,9 @@ pub(crate) struct HyStartPlusPlus {
     last_rtt: Time,
     round_rtt: Time,
     samples: u32,
-    /// In conservative slow start: cssBaselineMinRtt, and rounds begun in it.
+    /// In conservative slow start: cssBaselineMinRtt, and rounds begun in that phase.
     conservative: Option<(Time, u32)>,
-    /// Segments acknowledged that did not yet grow the window.
+    /// Segments acknowledged that have not yet grown the window.
     credit: u32,
 }
 
@@ -63,7 +63,7 @@ impl HyStartPlusPlus {
         }
     }
 
-    /// Looks at an acknowledgement (section 4.2); sets the threshold when the
+    /// Processes an acknowledgement (section 4.2); sets the threshold when the
     /// conservative rounds are over.
     pub(crate) fn observe(
         &mut self,
@@ -96,7 +96,7 @@ impl HyStartPlusPlus {
         self.samples = 0;
         if let Some((_, rounds)) = &mut self.conservative {
             *rounds += 1;
-            // The part of the round in which it began counts as one.
+            // The partial round in which the phase began counts as one.
             if *rounds >= CONSERVATIVE_ROUNDS {
                 window.threshold = window.segments;
             }
@@ -111,7 +111,7 @@ impl HyStartPlusPlus {
         self.round_rtt >= self.last_rtt + increase.clamp(SMALLEST_INCREASE, LARGEST_INCREASE)
     }
 
-    /// Grows the window below its threshold; returns what is left over.
+    /// Grows the window up to its threshold; returns the rest.
     pub(crate) fn slow_start(
         &mut self,
         window: &mut Window,

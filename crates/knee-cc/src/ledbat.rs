@@ -1,5 +1,5 @@
 //! LEDBAT++ (draft-irtf-iccrg-ledbat-plus-plus-01): a background transport that
-//! fills an idle link and gives way to everybody else.
+//! fills an idle link and yields to all other traffic.
 //!
 //! ```text
 //!   q = RTT - base RTT,  GAIN = 1 / min(16, ceil(2 TARGET / base RTT))
@@ -10,14 +10,14 @@
 //!                                             ^                            | W = 2, 2 RTTs
 //!                                             +-- W as before -- ramp up --+
 //! ```
-//! Slowdowns let everybody see the base RTT again, so that a later flow does not
-//! take the queue of an earlier one for the path; the next comes nine times as
-//! long after one as that took. Slow start and ramp grow with GAIN per segment.
-//! Loss halves the window, once per round trip (section 4).
+//! Slowdowns let every flow measure the base RTT again, so that a later flow does
+//! not count the queue of an earlier one as part of the path; the interval to the
+//! next slowdown is nine times its duration. Slow start and ramp grow with GAIN per
+//! segment. Loss halves the window, once per round trip (section 4).
 //!
-//! RTTs stand in for one-way delays, as the draft has it. The queueing delay is
-//! the least of four samples; the base RTT that of ten minutes, minute by
-//! minute. The decrease comes once per round trip.
+//! RTTs replace one-way delays, as the draft allows. The queueing delay is the
+//! minimum of four samples; the base RTT is the minimum of ten minutes, kept
+//! per minute. The decrease is applied once per round trip.
 
 use crate::loss_based::{Growth, LossBased};
 use crate::registry::{Build, Entry};
@@ -66,29 +66,29 @@ fn build(settings: &Settings, init: Init) -> Box<dyn Controller> {
 /// Minutes of the base RTT's history.
 const MINUTES: usize = 10;
 const MINUTE: Time = Time::from_secs(60);
-/// Samples of which the least counts.
+/// Samples over which the minimum is taken.
 const NOISE_SAMPLES: usize = 4;
 /// Largest divisor of the gain.
 const SLOWEST: u64 = 16;
-/// Share of the target at which slow start ends.
+/// Fraction of the target at which slow start ends.
 const SLOW_START_SHARE: f64 = 0.75;
 /// Smallest window, in segments, and the window of a slowdown.
 const SMALLEST: u32 = 2;
-/// Round trips until the first slowdown, and of the pause of each.
+/// Round trips until the first slowdown, and duration of each pause.
 const PAUSE_ROUNDS: u64 = 2;
-/// Time between slowdowns, in times that one took.
+/// Time between slowdowns, in multiples of the duration of the last one.
 const SPACING: u64 = 9;
 
-/// Where it stands between slowdowns.
+/// Stage in the sequence of slowdowns.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Stage {
     /// The first slow start.
     First,
-    /// The next slowdown begins then.
+    /// Waiting; the next slowdown begins at this time.
     Until(Time),
-    /// In a slowdown that began, and rests until.
+    /// In a slowdown that began at `began`, at the smallest window until `until`.
     Rest { began: Time, until: Time },
-    /// Growing back.
+    /// Growing back after a slowdown.
     Ramp { began: Time },
 }
 
@@ -96,13 +96,13 @@ enum Stage {
 struct Ledbat {
     target: Time,
     slowdowns: bool,
-    /// Least RTT of each of the last minutes, and the number of this one.
+    /// Minimum RTT of each of the last minutes, and the number of the current one.
     base: [Time; MINUTES],
     minute: u64,
     recent: [Time; NOISE_SAMPLES],
     next: usize,
     stage: Stage,
-    /// Segments by which slow start has not yet grown the window.
+    /// Part of a segment by which slow start has not yet grown the window.
     credit: f64,
     round_end: u64,
 }
@@ -110,7 +110,7 @@ struct Ledbat {
 impl Ledbat {
     fn take_rtt(&mut self, rtt: Time, now: Time) {
         let minute = now.as_nanos() / MINUTE.as_nanos();
-        // Minutes without a sample leave nothing behind.
+        // Minutes without a sample are cleared.
         let passed = minute.saturating_sub(self.minute).min(MINUTES as u64);
         for offset in 0..passed {
             self.base[(minute - offset) as usize % MINUTES] = Time::MAX;
@@ -126,7 +126,7 @@ impl Ledbat {
         self.base.iter().copied().fold(Time::MAX, Time::min)
     }
 
-    /// Queueing delay over the target.
+    /// Returns the ratio of the queueing delay to the target.
     fn fullness(&self) -> f64 {
         let rtt = self.recent.iter().copied().fold(Time::MAX, Time::min);
         rtt.saturating_sub(self.base_rtt()).as_secs_f64() / self.target.as_secs_f64()
@@ -177,7 +177,7 @@ impl Growth for Ledbat {
             return;
         }
         let fullness = self.fullness();
-        // In the first one alone: later ones end at the window of before.
+        // Only in the first slow start: later ones end at the earlier window.
         let first = self.stage == Stage::First && window.in_slow_start();
         if first && fullness > SLOW_START_SHARE {
             window.threshold = window.segments;
@@ -211,8 +211,8 @@ impl Growth for Ledbat {
         (window.segments / 2).max(SMALLEST)
     }
 
-    /// After a timeout slow start grows back to the threshold; that is no
-    /// slowdown.
+    /// After a timeout slow start grows back to the threshold; this does not
+    /// count as a slowdown.
     fn reset(&mut self, connection: &Connection) {
         if self.stage != Stage::First {
             self.stage = Stage::Until(connection.now + connection.srtt * PAUSE_ROUNDS);

@@ -1,5 +1,5 @@
 //! LIA, the linked increases algorithm (RFC 6356): all paths together are as
-//! aggressive as one TCP flow on the best of them.
+//! aggressive as one TCP flow on the best path.
 //!
 //! ```text
 //!                           max (w_i / rtt_i^2)
@@ -9,7 +9,7 @@
 //!   growth per segment acknowledged = min (alpha / w_total, 1 / w_i)
 //! ```
 //!
-//! The minimum keeps any path from taking more than a TCP flow on it would.
+//! The minimum keeps each path from taking more than a TCP flow on it would.
 
 use crate::coupling::{Coupled, Coupling, Paths};
 use crate::loss_based::LossBased;

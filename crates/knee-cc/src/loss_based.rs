@@ -1,6 +1,6 @@
-//! The frame of controllers that answer to loss: a window in segments, slow
-//! start, one reduction per loss event, undo. What differs between them,
-//! how the window grows and how far it shrinks, is a [`Growth`].
+//! The framework of loss-based controllers: a window in segments, slow start,
+//! one reduction per loss event, undo. How the window grows and how far it
+//! shrinks is defined by a [`Growth`].
 //!
 //! ```text
 //!              ACK                        RecoveryStart, CongestionEcho
@@ -12,8 +12,8 @@
 //!
 //! The arithmetic of the [`Window`] is Linux's. Left out is the decay of a
 //! window that a busy application does not fill (RFC 7661, Linux's
-//! `tcp_cwnd_application_limited`): growth without use is already prevented by
-//! [`Connection::window_limited`].
+//! `tcp_cwnd_application_limited`): [`Connection::window_limited`] already
+//! prevents growth of an unused window.
 
 use crate::pacing::{EXACTLY, FASTER, SendQuantum, TWICE, rate_of_window, smooth_burst};
 use crate::window::{UNLIMITED, Window};
@@ -23,36 +23,36 @@ use crate::{
 use knee_units::Time;
 use std::fmt::Debug;
 
-/// Slowest timer that may restart the window, above the RTT: Linux's
-/// smallest retransmission timeout is the smoothed RTT and 200 ms.
+/// Time above the RTT after which idleness restarts the window: Linux's
+/// smallest retransmission timeout is the smoothed RTT plus 200 ms.
 const RESTART_AFTER: Time = Time::from_millis(200);
 
 /// What distinguishes one loss-based controller from another.
 pub(crate) trait Growth: Clone + Debug + Send + 'static {
-    /// The growth depends on the connection's other paths.
+    /// Whether the growth depends on the connection's other paths.
     const COUPLED: bool = false;
-    /// Marks are reported byte by byte, and segments carry this codepoint.
+    /// Codepoint that segments carry if marks are reported byte by byte.
     const MARKS: Option<Ecn> = None;
-    /// Segments are paced at the window per round trip, in bursts of at most
-    /// 250 us; otherwise as Linux paces, a fifth faster, if anything is paced.
+    /// Whether segments are paced at exactly the window per round trip, in bursts
+    /// of at most 250 us; otherwise pacing, if any, is a fifth faster, as in Linux.
     const SMOOTH: bool = false;
-    /// Looks at all the connection's paths; `mss` is that of the own one.
+    /// Receives all the connection's paths; `mss` is that of the own path.
     fn peers(&mut self, _peers: &[Peer], _own: usize, _mss: u32) {}
-    /// Looks at a sample before the window grows by it.
+    /// Processes a sample before the window grows by it.
     fn observe(&mut self, _window: &mut Window, _sample: &Sample, _connection: &Connection) {}
-    /// Whether it answers to marks now, so that the window does not grow.
+    /// Whether it currently responds to marks, so that the window does not grow.
     fn holds(&self, _connection: &Connection) -> bool {
         false
     }
     /// Grows the window by `acked` segments acknowledged.
     fn grow(&mut self, window: &mut Window, acked: u32, connection: &Connection);
-    /// The threshold after a congestion event, in segments, at least one.
+    /// Returns the threshold after a congestion event, in segments, at least one.
     fn reduced(&mut self, window: &Window) -> u32;
-    /// Forgets what a timeout makes void.
+    /// Discards the state that a timeout invalidates.
     fn reset(&mut self, _connection: &Connection) {}
-    /// Nothing was sent from `since` until now.
+    /// Called when nothing was sent from `since` until now.
     fn idle(&mut self, _since: Time, _connection: &Connection) {}
-    /// Estimate of the share of marked bytes, if it has one.
+    /// Returns the estimate of the fraction of marked bytes, if there is one.
     fn marked_share(&self) -> Option<f64> {
         None
     }
@@ -68,7 +68,7 @@ pub(crate) fn reno_growth(window: &mut Window, acked: u32) {
     }
 }
 
-/// Where loss recovery stands, in so far as the window depends on it.
+/// State of loss recovery, as far as the window depends on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
     Open,
@@ -92,13 +92,13 @@ impl LossIntervals {
         *self = LossIntervals { since_last: 0, last: self.since_last, before_last: self.last };
     }
 
-    /// The last loss was none.
+    /// Merges the last interval into the current one, after a spurious loss.
     fn undo(&mut self) {
         let since_last = self.since_last + self.last;
         *self = LossIntervals { since_last, last: self.before_last, before_last: 0 };
     }
 
-    /// The last interval, or the current one once that is longer.
+    /// Returns the last interval, or the current one once it is longer.
     fn longest(&self) -> u64 {
         self.since_last.max(self.last)
     }
@@ -110,11 +110,11 @@ pub(crate) struct LossBased<G> {
     growth: G,
     window: Window,
     phase: Phase,
-    /// Window and threshold before the last reduction, for its undo.
+    /// Window and threshold before the last reduction, for undo.
     before: Window,
     mss: u32,
     initial_segments: u32,
-    /// Bytes acknowledged that do not make a segment yet.
+    /// Bytes acknowledged that do not yet make up a segment.
     partial: u64,
     acknowledged: u64,
     losses: LossIntervals,
@@ -147,8 +147,8 @@ impl<G: Growth> LossBased<G> {
         controller
     }
 
-    /// Whole segments in `bytes` newly acknowledged; parts are saved up
-    /// (appropriate byte counting, RFC 3465).
+    /// Returns the whole segments in `bytes` newly acknowledged; the remainder
+    /// is kept (appropriate byte counting, RFC 3465).
     #[inline]
     fn count_segments(&mut self, bytes: u64) -> u32 {
         self.partial += bytes;
@@ -183,7 +183,7 @@ impl<G: Growth> LossBased<G> {
         self.growth.reset(connection);
     }
 
-    /// The loss was none: back to where the window was, or beyond.
+    /// Restores the window after a spurious loss, unless it is larger by now.
     fn on_spurious(&mut self) {
         self.losses.undo();
         self.window.segments = self.window.segments.max(self.before.segments);
@@ -191,9 +191,9 @@ impl<G: Growth> LossBased<G> {
         self.phase = Phase::Open;
     }
 
-    /// RFC 5681, section 4.1, as Linux's `tcp_cwnd_restart`: after each
-    /// timeout's worth of idleness the window halves, down to the initial
-    /// one. The timeout is not known here; the smallest it can be stands in.
+    /// RFC 5681, section 4.1, as in Linux's `tcp_cwnd_restart`: for each
+    /// timeout period of idleness the window halves, down to the initial one.
+    /// The timeout is not known here; its smallest possible value is used.
     fn on_idle(&mut self, connection: &Connection) {
         if self.last_sent == Time::ZERO {
             return;
@@ -221,8 +221,8 @@ impl<G: Growth> LossBased<G> {
         self.window.set((bytes / u64::from(self.mss)) as u32);
     }
 
-    /// Half the window, at least one segment, and half the threshold unless
-    /// it is still unlimited, as the MPTCP fork of Linux does it.
+    /// Halves the window, to at least one segment, and the threshold unless it
+    /// is still unlimited, as in the MPTCP fork of Linux.
     fn on_penalty(&mut self) {
         if self.window.threshold != UNLIMITED {
             self.window.threshold = (self.window.threshold / 2).max(2);

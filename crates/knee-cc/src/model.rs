@@ -1,19 +1,19 @@
-//! Two BBR flows on one link, as arithmetic: no packets, no clock, only what
-//! alternate probing does to two maximum filters.
+//! Two BBR flows on one link, as arithmetic: no packets and no clock, only the
+//! effect of alternate probing on two maximum filters.
 //!
-//! The link has capacity 1. A flow that probes sends `gain` times its
-//! estimate, the other sends its own estimate; the link divides itself in
-//! the proportion of what is sent to it:
+//! The link has capacity 1. A probing flow sends `gain` times its estimate, the
+//! other flow sends its own estimate; each gets a share of the link in
+//! proportion to what it sends:
 //! ```text
 //!   share of the prober = gain m_a / (gain m_a + m_b)
 //! ```
 //! In a round each flow probes once. An estimate is the maximum of what the
 //! flow got in the last two probes, its own and the other's: BBR's filter
-//! covers ten round trips, a little more than the eight of a gain cycle.
+//! covers ten round trips, slightly more than the eight of a gain cycle.
 //!
-//! The fixed point is `gain / (gain + 1)` for the prober, the rest for the
-//! other, and both estimates at the former. Their sum exceeds the link (1.11
-//! for a gain of 1.25), which is why a standing queue remains.
+//! The fixed point is `gain / (gain + 1)` for the prober and the rest for the
+//! other flow, with both estimates at the former. Their sum exceeds the link
+//! (1.11 for a gain of 1.25), which is why a standing queue remains.
 
 /// One round of the model.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -22,18 +22,18 @@ pub struct Round {
     pub first_probes: [f64; 2],
     /// Shares that they got while the second probed.
     pub second_probes: [f64; 2],
-    /// Estimates of the two flows at the end of the round, in links.
+    /// Estimates of the two flows at the end of the round, as multiples of the link.
     pub estimates: [f64; 2],
 }
 
-/// The trajectory of two flows that probe in turn, for so many rounds.
+/// Returns the trajectory of two flows that probe in turn for `rounds` rounds.
 ///
-/// `start` are their estimates at the beginning, `gain` the pacing gain of a
-/// probe. Negative estimates count as zero, gains below one as one.
+/// `start` are their initial estimates, `gain` is the pacing gain of a probe.
+/// Negative estimates count as zero, gains below one as one.
 pub fn two_flows(start: [f64; 2], gain: f64, rounds: usize) -> Vec<Round> {
     let gain = gain.max(1.0);
     let start = start.map(|estimate| estimate.max(0.0));
-    // What each flow got in the last probe; the estimates cover two.
+    // Share of each flow in the last probe; the estimates cover two probes.
     let mut last = start;
     let mut estimates = start;
     let mut probe = |flow: usize| {
@@ -51,13 +51,12 @@ pub fn two_flows(start: [f64; 2], gain: f64, rounds: usize) -> Vec<Round> {
         .collect()
 }
 
-/// A number counts as converged when it is no further away than this: three
-/// digits of a share.
+/// Largest distance from the fixed point that counts as converged: three digits of a share.
 const TOLERANCE: f64 = 0.001;
 
-/// The first round, counted from one, from which on every number of `rounds`
-/// stays at the fixed point for `gain`, to three digits; none when the last
-/// round is not there.
+/// Returns the first round, counted from one, from which every number in
+/// `rounds` stays at the fixed point for `gain`, to three digits; `None` if the
+/// last round is not at the fixed point.
 pub fn rounds_to_converge(rounds: &[Round], gain: f64) -> Option<usize> {
     let prober = gain.max(1.0) / (gain.max(1.0) + 1.0);
     let other = 1.0 - prober;
@@ -81,7 +80,7 @@ fn divide(mut sent: [f64; 2], prober: usize, gain: f64) -> [f64; 2] {
 mod tests {
     use super::*;
 
-    /// How far a round is from the fixed point for a gain of 5/4.
+    /// Returns the distance of a round from the fixed point for a gain of 5/4.
     fn distance(round: &Round) -> f64 {
         let expected = [0.5556, 0.4444, 0.4444, 0.5556, 0.5556, 0.5556];
         let got = [round.first_probes, round.second_probes, round.estimates];
@@ -106,7 +105,7 @@ mod tests {
         }
     }
 
-    /// For any gain the fixed point is gain / (gain + 1).
+    /// The fixed point is gain / (gain + 1) for any gain.
     #[test]
     fn the_fixed_point_follows_the_gain() {
         for gain in [1.1, 1.2, 1.5, 2.0] {
@@ -115,7 +114,7 @@ mod tests {
         }
     }
 
-    /// The published trajectory is there by round 34, and not by round 21.
+    /// The published trajectory has converged by round 34, but not by round 21.
     #[test]
     fn convergence_is_the_first_round_that_stays() {
         let rounds = two_flows([0.6, 0.4], 1.25, 100);
@@ -127,7 +126,7 @@ mod tests {
         assert_eq!(rounds_to_converge(&rounds[..first - 1], 1.25), None);
     }
 
-    /// 5/9 and 4/9 by hand: a visit that does not last is no convergence.
+    /// 5/9 and 4/9 by hand: reaching the fixed point only temporarily is not convergence.
     #[test]
     fn a_round_that_leaves_again_does_not_count() {
         let at = |prober: f64, other: f64| Round {

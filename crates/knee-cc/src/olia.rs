@@ -7,15 +7,15 @@
 //!                                      (sum (w_p / rtt_p))^2       w_r
 //! ```
 //!
-//! The first term alone would be Pareto-optimal but slow to notice that a
-//! path has become free. `alpha_r` moves window from the paths where it is
-//! largest to the best paths where it is small; over all paths it sums to
-//! zero. Best is where a TCP flow would be fastest: with `l_r` bytes between
-//! losses, its rate is proportional to `sqrt(l_r) / rtt_r`.
+//! The first term alone would be Pareto-optimal but slow to notice that a path
+//! has become free. `alpha_r` moves window from the paths where it is largest
+//! to the best paths whose window is small; it sums to zero over all paths. The
+//! best path is the one where a TCP flow would be fastest: with `l_r` bytes
+//! between losses, its rate is proportional to `sqrt(l_r) / rtt_r`.
 //!
-//! RFC 6356's second goal, no path above a TCP flow on it, holds for the
-//! first term. On a path that gains window `alpha_r` may exceed it, by half
-//! of TCP's increase at most; neither source caps it.
+//! RFC 6356's second goal, that no path takes more than a TCP flow on it would,
+//! holds for the first term. On a path that gains window `alpha_r` may exceed
+//! it, by at most half of TCP's increase; neither source caps it.
 
 use crate::coupling::{Coupled, Coupling, Path, Paths};
 use crate::loss_based::LossBased;
@@ -46,19 +46,19 @@ impl Coupling for Olia {
         linked + alpha(paths) / own.window
     }
 
-    /// Draft, section 2: less traffic goes to a congested path than two
-    /// segments per round trip while another is there.
+    /// Draft, section 2: a congested path carries less than two segments per
+    /// round trip while another path is available.
     fn smallest_threshold(&self) -> u32 {
         1
     }
 }
 
-/// The own path's share of what is moved between paths.
+/// Returns the own path's share of the window moved between paths.
 fn alpha(paths: &Paths) -> f64 {
     let largest = paths.largest(|path| path.window);
     let best = paths.largest(quality);
     let has_largest = |path: &Path| path.window >= largest;
-    // The draft's "collected paths": best, without the largest window yet.
+    // The draft's "collected paths": best, but not with the largest window yet.
     let is_collected = |path: &Path| quality(path) >= best && !has_largest(path);
     let collected = paths.all().filter(|path| is_collected(path)).count();
     if collected == 0 {
@@ -74,7 +74,7 @@ fn alpha(paths: &Paths) -> f64 {
     0.0
 }
 
-/// Square of the rate that TCP would have on the path, up to a constant.
+/// Returns the square of the rate that TCP would have on the path, up to a constant.
 fn quality(path: &Path) -> f64 {
     path.loss_interval / (path.rtt * path.rtt)
 }

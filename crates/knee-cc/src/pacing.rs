@@ -1,5 +1,4 @@
-//! What all controllers share around pacing: rates from windows, and how
-//! much may leave at once.
+//! Pacing functions shared by all controllers: rates from windows, and burst sizes.
 
 use knee_units::{Rate, Time};
 
@@ -7,11 +6,11 @@ use knee_units::{Rate, Time};
 /// `GSO_MAX_SIZE` for devices without larger offload).
 const LARGEST_BURST: u64 = 65_536;
 
-/// How much may leave at once, as Linux's `tcp_tso_autosize` sizes its
-/// bursts: what the pacing rate sends in about a millisecond, and more on
-/// paths with a short RTT, where bursts do little harm and save work.
+/// Size of the bursts that may be sent at once, as in Linux's
+/// `tcp_tso_autosize`: what the pacing rate sends in about a millisecond, and
+/// more on paths with a short RTT, where bursts do little harm and save work.
 ///
-/// Holds its last answer, because the rate often stays.
+/// Caches the last result, because the rate often stays the same.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct SendQuantum {
     budget: u32,
@@ -20,7 +19,7 @@ pub(crate) struct SendQuantum {
 }
 
 impl SendQuantum {
-    /// Segments that may leave at once at `rate` payload bytes per second.
+    /// Returns the segments that may be sent at once at `rate` payload bytes per second.
     #[inline]
     pub(crate) fn segments(&mut self, rate: u64, min_rtt: Time, mss: u32, floor: u32) -> u32 {
         let budget = (millisecond_of(rate) + short_path_extra(min_rtt)).min(LARGEST_BURST) as u32;
@@ -31,14 +30,13 @@ impl SendQuantum {
     }
 }
 
-/// Bytes that `rate` (bytes per second) sends in 2^-10 s.
+/// Returns the bytes that `rate` (bytes per second) sends in 2^-10 s.
 #[inline]
 pub(crate) fn millisecond_of(rate: u64) -> u64 {
     rate >> 10
 }
 
-/// The largest burst, halved with each 2^9 us of minimum RTT
-/// (`tcp_tso_rtt_log`).
+/// Returns the largest burst, halved for each 2^9 us of minimum RTT (`tcp_tso_rtt_log`).
 #[inline]
 fn short_path_extra(min_rtt: Time) -> u64 {
     if min_rtt == Time::ZERO {
@@ -47,22 +45,22 @@ fn short_path_extra(min_rtt: Time) -> u64 {
     LARGEST_BURST.checked_shr((min_rtt.as_micros() >> 9).min(63) as u32).unwrap_or(0)
 }
 
-/// Segments that leave in 2^-12 s, about 250 us, at least one: no burst is seen
-/// by a queue that marks early.
+/// Returns the segments sent in 2^-12 s, about 250 us, at least one: too short
+/// a burst to be marked by a queue that marks early.
 #[inline]
 pub(crate) fn smooth_burst(rate: u64, mss: u32) -> u32 {
     ((rate >> 12).min(LARGEST_BURST) as u32 / mss.max(1)).max(1)
 }
 
-/// Percents of the window per RTT at which Linux paces
-/// (`tcp_update_pacing_rate`): while slow start doubles it, and then, so that
-/// pacing never is the limit.
+/// Percentages of the window per RTT at which Linux paces
+/// (`tcp_update_pacing_rate`): while slow start doubles the window, and later,
+/// so that pacing is never the limit.
 pub(crate) const TWICE: u64 = 200;
 pub(crate) const FASTER: u64 = 120;
-/// ... and of who wants pacing to be the limit.
+/// The same for controllers that want pacing to be the limit.
 pub(crate) const EXACTLY: u64 = 100;
 
-/// The pacing rate of a controller that thinks in windows: so many percent of
+/// Returns the pacing rate of a window-based controller: `percent` percent of
 /// the window per RTT.
 #[inline]
 pub(crate) fn rate_of_window(segments: u64, percent: u64, mss: u32, srtt: Time) -> Option<Rate> {

@@ -1,24 +1,24 @@
-//! Names of phases that are not known when the program is compiled.
+//! Names of phases that are not known at compile time.
 //!
-//! Phases are `&'static str`, so that a sample is `Copy` and recording one
-//! allocates nothing. What a file names, or a controller makes up as it runs,
-//! is interned: each distinct name is kept once, for the life of the process.
+//! Phases are `&'static str`, so that a sample is `Copy` and recording it allocates
+//! nothing. Names from a file, or created by a controller at run time, are
+//! interned: each distinct name is kept once, for the lifetime of the process.
 
 use std::collections::BTreeSet;
 use std::sync::{Mutex, PoisonError};
 
-/// Distinct names that a process keeps; a controller has about ten.
+/// Largest number of distinct names in a process; a controller has about ten.
 const NAMES_MAX: usize = 4096;
-/// Bytes of a name.
+/// Longest name, in bytes.
 const LENGTH_MAX: usize = 64;
 
 static NAMES: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
 
-/// The name as a static string.
+/// Returns the name as a static string.
 ///
-/// None for a name of over 64 bytes, and when over 4096 names are
-/// known already: no file or controller of ours has such, and a foreign one
-/// must not fill the memory.
+/// Returns `None` for a name of more than 64 bytes, and if 4096 names are
+/// already known: no file or controller of Knee reaches these limits, and a
+/// foreign one must not fill the memory.
 pub fn intern(name: &str) -> Option<&'static str> {
     if name.is_empty() {
         return Some("");

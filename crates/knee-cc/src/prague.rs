@@ -1,6 +1,6 @@
-//! TCP Prague (draft-briscoe-iccrg-prague-congestion-control-04; constants of
-//! its reference in Linux): DCTCP made fit for the Internet, for queues that
-//! mark ECT(1) early (L4S, RFC 9330 to 9332).
+//! TCP Prague (draft-briscoe-iccrg-prague-congestion-control-04; constants from
+//! its reference implementation in Linux): DCTCP adapted to the Internet, for
+//! queues that mark ECT(1) early (L4S, RFC 9330 to 9332).
 //!
 //! ```text
 //!   RTT_virt = max(srtt, 25 ms)
@@ -9,15 +9,15 @@
 //!   W     += (srtt / RTT_virt)^2 / W              per unmarked segment
 //!   W      = W / 2                                on loss
 //! ```
-//! What differs from DCTCP: flows with an RTT below 25 ms get the rate that they
-//! would get at 25 ms; the window grows while it answers to marks too, since a
-//! queue that marks at random marks in most rounds; parts of a segment are
-//! carried over, so that small cuts are not lost; and segments are paced at the
-//! window per RTT, in bursts of at most 250 us.
+//! Differences from DCTCP: flows with an RTT below 25 ms get the rate that they
+//! would get at 25 ms; the window also grows while it responds to marks, since
+//! a queue that marks at random marks in most rounds; fractions of a segment
+//! are carried over, so that small cuts are not lost; and segments are paced at
+//! the window per RTT, in bursts of at most 250 us.
 //!
-//! Left out: the fallback on classic ECN bottlenecks (experimental in the
-//! reference and off there), windows below two segments, smaller segments at
-//! low rates, and CUBIC in the place of Reno after loss (the draft's option).
+//! Left out: the fallback on classic ECN bottlenecks (experimental in the reference
+//! implementation and off there), windows below two segments, smaller segments at
+//! low rates, and CUBIC instead of Reno after loss (the draft's option).
 
 use crate::loss_based::{Growth, LossBased, reno_growth};
 use crate::registry::{Build, Entry};
@@ -66,7 +66,7 @@ fn build(settings: &Settings, init: Init) -> Box<dyn Controller> {
     Box::new(LossBased::new(prague, &init))
 }
 
-/// Weight of a new observation, g = 1/16, as DCTCP's.
+/// Weight of a new observation, g = 1/16, as in DCTCP.
 const GAIN: f64 = 1.0 / 16.0;
 
 /// Smallest window, in segments.
@@ -76,28 +76,28 @@ const SMALLEST: u32 = 2;
 struct Prague {
     rtt_virtual: Time,
     transition: u32,
-    /// Smoothed share of marked bytes; 1 until the first mark, which thus
-    /// halves the window of slow start.
+    /// Smoothed fraction of marked bytes; 1 until the first mark, which
+    /// therefore halves the window of slow start.
     alpha: f64,
-    /// There is a queue that marks; before that no share is learnt.
+    /// Whether a queue has marked; before that the fraction is not updated.
     seen_marks: bool,
     acked: u64,
     marked: u64,
-    /// The observation ends when this is acknowledged, and not before a virtual
-    /// RTT is over.
+    /// The observation ends when this byte is acknowledged, and no earlier than
+    /// one virtual RTT after it began.
     round_end: u64,
     /// Rounds since slow start ended.
     rounds: u32,
     estimated_at: Time,
-    /// Sent when the window was last reduced, and when that was.
+    /// Highest byte sent when the window was last reduced, and the time of that.
     reduced_end: u64,
     reduced_at: Time,
-    /// Segments of this acknowledgement that arrived without a mark.
+    /// Segments of this acknowledgement that arrived unmarked.
     unmarked: f64,
 }
 
 impl Prague {
-    /// RTT_virt; the RTT itself while the flow is young.
+    /// Returns RTT_virt, or the RTT itself while the flow is young.
     fn virtual_rtt(&self, srtt: Time) -> Time {
         if self.rounds < self.transition { srtt } else { srtt.max(self.rtt_virtual) }
     }
@@ -124,7 +124,7 @@ impl Prague {
         self.estimated_at = connection.now;
     }
 
-    /// The cut of a mark, at most one per virtual RTT.
+    /// Reduces the window for a mark, at most once per virtual RTT.
     fn reduce(&mut self, window: &mut Window, connection: &Connection) {
         let elapsed = connection.now.saturating_sub(self.reduced_at);
         let recent = connection.acknowledged < self.reduced_end
@@ -161,7 +161,7 @@ impl Growth for Prague {
         let scale = rtt / self.virtual_rtt(connection.srtt).as_secs_f64().max(1e-9);
         let increase = scale * scale * self.unmarked / f64::from(window.segments);
         window.advance(increase);
-        // Growth does not put it back into slow start.
+        // Growth must not return the window to slow start.
         window.threshold = window.threshold.min(window.segments);
     }
 

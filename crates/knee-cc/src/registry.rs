@@ -1,7 +1,7 @@
-//! Controllers by name: one table, one line for each.
+//! Controllers by name: a table with one line for each.
 //!
-//! Adding a controller to this crate means adding its file and its line in
-//! [`ENTRIES`]; a program adds its own to a [`Registry`].
+//! To add a controller to this crate, add its file and its line in [`ENTRIES`];
+//! a program adds its own to a [`Registry`].
 
 use crate::{
     Controller, Init, balia, bbr, bbr3, copa, cubic, dctcp, fixed, ledbat, lia, olia, prague,
@@ -12,17 +12,16 @@ use knee_registry::{Given, Selection, SelectionError, Settings};
 /// How the registry builds a controller.
 #[derive(Clone, Debug)]
 pub enum Build {
-    /// One of this crate.
+    /// A controller of this crate.
     BuiltIn(fn(&Settings, Init) -> Box<dyn Controller>),
-    /// One that a program brings.
+    /// A controller that a program provides.
     Given(Given<Build>),
 }
 
 /// A controller as the registry knows it.
 pub type Entry = knee_registry::Entry<Build>;
 
-/// Controllers by name: those of this crate, and those that a program
-/// registers.
+/// Controllers by name: those of this crate, and those that a program registers.
 pub type Registry = knee_registry::Registry<Build>;
 
 static ENTRIES: [Entry; 15] = [
@@ -63,7 +62,7 @@ impl knee_registry::Build for Build {
         }
     }
 
-    /// Refuses a window in BDP, which only a scenario knows.
+    /// Rejects a window in BDP, which only a scenario can resolve.
     fn build(
         entry: &Entry,
         settings: &Settings,
@@ -84,13 +83,13 @@ impl knee_registry::Build for Build {
     }
 }
 
-/// All controllers of this crate, by name in ascending order.
+/// Returns all controllers of this crate, by name in ascending order.
 pub fn controllers() -> &'static [Entry] {
     &ENTRIES
 }
 
-/// The first parameter of `selection` that is changed, and that BBR has neither in
-/// the kernel nor in BPF; none: nothing stands in the way there.
+/// Returns the first changed parameter of `selection` that BBR has neither in
+/// the kernel nor in BPF; `None` if there is no such parameter.
 pub fn not_in_kernel(selection: &Selection) -> Option<&'static str> {
     let settings = settings(selection).ok()?;
     let (entry, _) = BUILT_IN.resolve(selection).ok()?;
@@ -101,7 +100,7 @@ pub fn not_in_kernel(selection: &Selection) -> Option<&'static str> {
 /// [`Registry::build`] with the controllers of this crate.
 ///
 /// # Errors
-/// Its.
+/// Those of [`Registry::build`].
 pub fn build(selection: &Selection, init: Init) -> Result<Box<dyn Controller>, SelectionError> {
     BUILT_IN.build(selection, init)
 }
@@ -109,7 +108,7 @@ pub fn build(selection: &Selection, init: Init) -> Result<Box<dyn Controller>, S
 /// [`Registry::settings`] with the controllers of this crate.
 ///
 /// # Errors
-/// Its.
+/// Those of [`Registry::settings`].
 pub fn settings(selection: &Selection) -> Result<Settings, SelectionError> {
     BUILT_IN.settings(selection)
 }
@@ -117,7 +116,7 @@ pub fn settings(selection: &Selection) -> Result<Settings, SelectionError> {
 /// [`Registry::check`] with the controllers of this crate.
 ///
 /// # Errors
-/// Its.
+/// Those of [`Registry::check`].
 pub fn check(selection: &Selection) -> Result<(), SelectionError> {
     BUILT_IN.check(selection)
 }

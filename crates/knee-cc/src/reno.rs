@@ -1,5 +1,5 @@
-//! Reno: the window grows by one segment per round trip and halves on loss
-//! (RFC 5681; recovery is that of RFC 6582 or better, in the transport). Slow
+//! Reno: the window grows by one segment per round trip and halves on loss (RFC
+//! 5681; the transport does recovery according to RFC 6582 or better). Slow
 //! start may end by HyStart++ (RFC 9406).
 
 use crate::hystart_plus_plus::{self, HyStartPlusPlus};
@@ -46,7 +46,7 @@ impl Growth for Reno {
         }
     }
 
-    /// RFC 5681, equation 4, with the window for the flight size as in Linux.
+    /// RFC 5681, equation 4, with the window instead of the flight size as in Linux.
     fn reduced(&mut self, window: &Window) -> u32 {
         (window.segments / 2).max(2)
     }

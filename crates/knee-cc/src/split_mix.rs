@@ -1,6 +1,6 @@
 //! SplitMix64 (Steele et al., "Fast splittable pseudorandom number generators",
-//! 2014): a generator of eight bytes. A cipher's stream would be larger than all
-//! the rest of a controller.
+//! 2014): a generator with eight bytes of state. A stream cipher would be
+//! larger than the rest of a controller.
 
 /// The generator's state.
 #[derive(Clone, Copy, Debug)]
@@ -11,7 +11,7 @@ impl SplitMix64 {
         SplitMix64(seed)
     }
 
-    /// The next number, uniform over all of 64 bits.
+    /// Returns the next number, uniform over 64 bits.
     pub(crate) fn draw(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -24,7 +24,7 @@ impl SplitMix64 {
 mod tests {
     use super::*;
 
-    /// The first numbers for the seed 1234567, as Rosetta Code lists them.
+    /// The first numbers for the seed 1234567, as listed by Rosetta Code.
     #[test]
     fn the_published_numbers() {
         let mut generator = SplitMix64::new(1_234_567);

@@ -1,19 +1,19 @@
-//! Vegas (Brakmo and Peterson, "TCP Vegas: End to End Congestion Avoidance on
-//! a Global Internet", IEEE JSAC 13(8), 1995): keep a few packets in the queue,
-//! no more and no fewer.
+//! Vegas (Brakmo and Peterson, "TCP Vegas: End to End Congestion Avoidance on a
+//! Global Internet", IEEE JSAC 13(8), 1995): keeps a few packets in the queue,
+//! neither more nor fewer.
 //!
 //! ```text
 //!   diff = (W / base_rtt - W / rtt) base_rtt     once per round trip
 //!          < alpha: W += 1     > beta: W -= 1     between: stay
 //! ```
 //! `rtt` is the smallest of the round, so that delayed acknowledgements do not
-//! count as queue. Linux (`tcp_vegas.c`), whose arithmetic this is, differs from
-//! the paper: slow start doubles in every round trip, not in every other one; it
-//! ends at the window that the measured rate needs; the difference is taken
-//! relative to `base_rtt`, which counts a queue of q packets as q (1 + q / BDP);
-//! what slow start was too far by then takes a round trip per packet to go;
-//! and the paper's finer retransmission is left to the transport. A round with
-//! fewer than three samples grows as Reno does.
+//! count as queue. The arithmetic is that of Linux (`tcp_vegas.c`), which
+//! differs from the paper: slow start doubles in every round trip, not in every
+//! other one; it ends at the window that the measured rate needs; the
+//! difference is relative to `base_rtt`, which counts a queue of q packets as q
+//! (1 + q / BDP); the overshoot of slow start is then removed at one packet per
+//! round trip; and the paper's finer retransmission is left to the transport. A
+//! round with fewer than three samples grows as in Reno.
 
 use crate::loss_based::{Growth, LossBased, reno_growth};
 use crate::registry::{Build, Entry};
@@ -68,7 +68,7 @@ fn build(settings: &Settings, init: Init) -> Box<dyn Controller> {
     Box::new(LossBased::new(vegas, &init))
 }
 
-/// Samples in a round that one delayed acknowledgement cannot spoil.
+/// Number of samples in a round that one delayed acknowledgement cannot spoil.
 const ENOUGH_SAMPLES: u32 = 3;
 
 /// Smallest window, in segments.
@@ -79,9 +79,9 @@ struct Vegas {
     alpha: u32,
     beta: u32,
     gamma: u32,
-    /// Smallest RTT ever seen.
+    /// Smallest RTT measured so far.
     base_rtt: Time,
-    /// Smallest RTT of this round, of so many samples.
+    /// Smallest RTT of this round, and the number of samples.
     round_rtt: Time,
     samples: u32,
     /// The round ends when this byte is acknowledged.
@@ -95,7 +95,7 @@ impl Vegas {
         self.samples = 0;
     }
 
-    /// At the end of a round, with enough samples: Linux's
+    /// Adjusts the window at the end of a round with enough samples: Linux's
     /// `tcp_vegas_cong_avoid`.
     fn adjust(&self, window: &mut Window, acked: u32) {
         let base = self.base_rtt.as_micros().max(1);
@@ -106,7 +106,7 @@ impl Vegas {
                 window.slow_start(acked);
                 return;
             }
-            // The rate that was reached, and one segment to be seen with.
+            // The window for the rate that was reached, plus one segment.
             let reached = u64::from(window.segments) * base / rtt + 1;
             window.set(window.segments.min(reached as u32).max(SMALLEST));
             window.threshold = window.segments;
@@ -127,7 +127,7 @@ impl Growth for Vegas {
             self.round_rtt = self.round_rtt.min(rtt);
             self.samples += 1;
         }
-        // A round in which something was lost says nothing of the queue.
+        // A round with a loss says nothing about the queue.
         if connection.recovery != Recovery::Open {
             self.begin_round(connection);
         }
@@ -153,7 +153,7 @@ impl Growth for Vegas {
         (window.segments / 2).max(SMALLEST)
     }
 
-    /// Linux begins anew: the route may be another.
+    /// Starts a new round, as Linux does: the route may have changed.
     fn reset(&mut self, connection: &Connection) {
         self.begin_round(connection);
     }

@@ -1,22 +1,21 @@
-//! A congestion window that counts segments, with Linux's arithmetic: growth
-//! below one segment is saved as credit (`tcp_slow_start`,
-//! `tcp_cong_avoid_ai`).
+//! A congestion window in segments, with Linux's arithmetic: growth below one
+//! segment is saved as credit (`tcp_slow_start`, `tcp_cong_avoid_ai`).
 
 /// "Infinity" of the slow-start threshold, in segments (Linux's
 /// `TCP_INFINITE_SSTHRESH`).
 pub(crate) const UNLIMITED: u32 = 0x7fff_ffff;
 
-/// Larger than what sums of fractions of a segment can be off by.
+/// Larger than the rounding error of sums of fractions of a segment.
 const ROUNDING: f64 = 1e-9;
 
 /// A congestion window in segments.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Window {
-    /// The window.
+    /// The window in segments.
     pub(crate) segments: u32,
     /// Segments acknowledged that have not yet grown the window.
     credit: u32,
-    /// Part of a segment by which [`advance`](Self::advance) has not yet
+    /// Fraction of a segment by which [`advance`](Self::advance) has not yet
     /// changed the window.
     fraction: f64,
     /// Slow-start threshold.
@@ -28,7 +27,7 @@ impl Window {
         Window { segments: segments.max(1), credit: 0, fraction: 0.0, threshold: UNLIMITED }
     }
 
-    /// Below the threshold (RFC 5681, section 3.1).
+    /// Whether the window is below the threshold (RFC 5681, section 3.1).
     #[inline]
     pub(crate) fn in_slow_start(&self) -> bool {
         self.segments < self.threshold
@@ -60,8 +59,8 @@ impl Window {
         }
     }
 
-    /// Grows, or shrinks, by so many segments; parts are saved until they
-    /// make a whole one.
+    /// Grows or shrinks by `segments`; fractions are kept until they add up to
+    /// a whole segment.
     #[inline]
     pub(crate) fn advance(&mut self, segments: f64) {
         self.fraction += segments;
@@ -73,11 +72,11 @@ impl Window {
         self.fraction -= whole;
         let moved = f64::from(self.segments) + whole;
         self.segments = moved.clamp(1.0, f64::from(UNLIMITED)) as u32;
-        // Below the threshold it would be back in slow start.
+        // Below the threshold it would be in slow start again.
         self.threshold = self.threshold.min(self.segments);
     }
 
-    /// Sets it, at least to one segment, and forgets what was saved up.
+    /// Sets the window, to at least one segment, and discards saved fractions.
     pub(crate) fn set(&mut self, segments: u32) {
         self.segments = segments.max(1);
         self.credit = 0;

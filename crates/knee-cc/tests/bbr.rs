@@ -1,5 +1,4 @@
-//! BBR against what its paper and Linux's comments promise, on a perfect
-//! pipe.
+//! BBR compared with its paper and Linux's comments, on an ideal pipe.
 #![allow(clippy::unwrap_used, reason = "a test ends there")]
 
 mod pipe;
@@ -33,8 +32,8 @@ fn startup_doubles_and_ends_after_three_rounds_without_growth() {
     assert!((3..=4).contains(&waited), "{waited} rounds");
 }
 
-/// At most two BDP of excess queue in STARTUP; DRAIN ends with one BDP in
-/// flight (and the quantisation budget).
+/// The excess queue in STARTUP is at most two BDP; DRAIN ends with one BDP in
+/// flight (plus the quantisation budget).
 #[test]
 fn drain_empties_the_queue_of_startup() {
     let path = Path::new(20_000_000, 60);
@@ -63,7 +62,7 @@ fn initial_rate_comes_from_the_first_rtt() {
     assert!((after / (2.885 * 10.0 * MSS as f64 * 8.0 / 0.04 * 0.99) - 1.0).abs() < 0.01);
 }
 
-/// PROBE_BW: 5/4 for a full min_rtt, 3/4 for at most one, then six at 1.
+/// PROBE_BW: 5/4 for a full min_rtt, 3/4 for at most one, then six phases at 1.
 #[test]
 fn gain_cycle_has_eight_phases() {
     let path = Path::new(20_000_000, 40);
@@ -96,7 +95,7 @@ fn gain_cycle_has_eight_phases() {
     assert!(cycles >= 10, "{cycles}");
 }
 
-/// The first phase is drawn among all but the one below gain 1.
+/// The first phase is drawn from all except the one below gain 1.
 #[test]
 fn first_phase_is_random_but_never_down() {
     let mut up = 0;
@@ -117,13 +116,12 @@ fn first_phase_is_random_but_never_down() {
             lengths.insert((lasted.as_secs_f64() / 0.0212).round() as u32);
         }
     }
-    // One in seven; the others begin at any of the six cruising phases.
+    // One in seven; the others begin in any of the six cruising phases.
     assert!((2..20).contains(&up), "{up} of 60");
     assert!(lengths.len() >= 5, "{lengths:?}");
 }
 
-/// One flow fills the link with a queue of a few packets, 1 % is given to
-/// PROBE_RTT and start-up.
+/// One flow fills the link with a queue of a few packets; PROBE_RTT and start-up cost 1 %.
 #[test]
 fn one_flow_fills_the_link() {
     for (rate, rtt) in [(10_000_000, 60), (10_000_000, 8), (100_000_000, 20), (1_000_000, 100)] {
@@ -136,8 +134,8 @@ fn one_flow_fills_the_link() {
     }
 }
 
-/// Every ten seconds four packets for at least 200 ms, then the earlier
-/// window.
+/// Every ten seconds the window is four packets for at least 200 ms, then the
+/// earlier window.
 #[test]
 fn probe_rtt_renews_the_minimum() {
     let path = Path::new(10_000_000, 60);
@@ -166,15 +164,15 @@ fn probe_rtt_renews_the_minimum() {
     }
 }
 
-/// The estimate lasts ten rounds: after the link slows down, plain BBR holds
-/// on to the old rate that long and no longer.
+/// The estimate lasts ten rounds: after the link slows down, plain BBR keeps
+/// the old rate for that long and no longer.
 #[test]
 fn bandwidth_is_forgotten_after_ten_rounds() {
     let rounds = rounds_to_forget(controller("bbr", 3));
     assert!((8..=12).contains(&rounds), "{rounds} rounds");
 }
 
-/// A policer is found and its rate used instead of what its bucket promises.
+/// A policer is detected, and its rate is used instead of the rate of its bucket.
 #[test]
 fn policed_rate_is_detected() {
     let path = Path { policer: Some((10_000_000, 150_000)), ..Path::new(100_000_000, 40) };
@@ -185,7 +183,7 @@ fn policed_rate_is_detected() {
     let estimate = bandwidth(found) / policed;
     assert!((0.85..1.25).contains(&estimate), "{estimate:.2}");
     assert_eq!(found.state.pacing_gain, Some(1.0));
-    // While in use, little is lost: less than a tenth of what is sent.
+    // While the rate is in use, less than a tenth of what is sent is lost.
     let using: Vec<&Seen> = all.iter().filter(|s| s.state.phase == "probe_bw_policed").collect();
     let first = using[0];
     let last = using.iter().rev().find(|s| s.now < first.now + Time::from_secs(2)).unwrap();
@@ -194,8 +192,7 @@ fn policed_rate_is_detected() {
     assert!(lost / delivered < 0.15, "{:.3}", lost / delivered);
 }
 
-/// Bunched acknowledgements widen the window, by no more than 100 ms of
-/// bandwidth.
+/// Bunched acknowledgements widen the window, by at most 100 ms of bandwidth.
 #[test]
 fn aggregated_acks_widen_the_window_within_bounds() {
     let rate = 40_000_000;
@@ -217,7 +214,7 @@ fn aggregated_acks_widen_the_window_within_bounds() {
     assert!(goodput > 0.93, "{goodput:.3}");
 }
 
-/// With a quarter of a BDP of buffer, losses do not stop BBR, and recovery
+/// With a buffer of a quarter of a BDP, losses do not stop BBR, and recovery
 /// begins with packet conservation: the window is what is in flight.
 #[test]
 fn recovery_begins_with_packet_conservation() {
@@ -237,8 +234,8 @@ fn recovery_begins_with_packet_conservation() {
     assert!(goodput > 0.9, "{goodput:.3}");
 }
 
-/// Rates are kept in segments: at half the segment size the estimate is still
-/// the same in bits per second, and what leaves at once are new segments.
+/// Rates are kept in segments: with half the segment size the estimate is
+/// unchanged in bits per second, and bursts are counted in new segments.
 #[test]
 fn a_new_segment_size_keeps_the_rate() {
     let mut bbr = controller("bbr", 1);

@@ -1,5 +1,5 @@
 //! BBRv3 over a path: the example tests of draft-ietf-ccwg-bbr-06 (appendix,
-//! "BBR Example Test Cases"), with numbers, those that look only at what a
+//! "BBR Example Test Cases"), with numbers, as far as they look only at what a
 //! controller shows. Those that look inside are in `src/bbr3/tests.rs`, those
 //! with loss recovery in `knee-sim/tests/bbr3.rs`.
 #![allow(clippy::unwrap_used, reason = "a test ends there")]
@@ -29,7 +29,8 @@ fn collect(net: &mut Net, until: Time) -> Vec<Seen> {
     all
 }
 
-/// Runs until an acknowledgement is `wanted`; when, and all that came up to it.
+/// Runs until an acknowledgement is `wanted`; returns the time and all
+/// acknowledgements up to it.
 fn wait(net: &mut Net, from: Time, wanted: impl Fn(&Seen) -> bool) -> (Time, Vec<Seen>) {
     let mut all: Vec<Seen> = Vec::new();
     let mut now = from;
@@ -50,13 +51,13 @@ fn until(net: &mut Net, phase: &str, from: Time) -> (Time, Vec<Seen>) {
     wait(net, from, |seen| seen.state.phase == phase)
 }
 
-/// Runs until the controller shows another phase: what is next may last no
+/// Runs until the controller shows another phase: the next phase may last no
 /// longer than the acknowledgement on which it begins.
 fn past(net: &mut Net, phase: &str, from: Time) -> (Time, Vec<Seen>) {
     wait(net, from, |seen| seen.state.phase != phase)
 }
 
-/// Without PROBE_RTT, which may come in between.
+/// Without PROBE_RTT, which could come in between.
 fn undisturbed(path: Path) -> Net {
     let selection = Selection::named("bbr3").with("probe_rtt", Value::Switch(false));
     let mut net = Net::new(path);
@@ -70,7 +71,7 @@ fn phases(all: &[Seen]) -> Vec<&'static str> {
     phases
 }
 
-/// Time from the first acknowledgement in `phase` to the last in a row.
+/// Returns the time from the first acknowledgement in `phase` to the last consecutive one.
 fn lasts(all: &[Seen], phase: &str) -> Time {
     let first = all.iter().position(|seen| seen.state.phase == phase).expect("never in the phase");
     let end = all[first..].iter().position(|seen| seen.state.phase != phase);
@@ -102,8 +103,8 @@ fn startup_ends_on_a_plateau_within_two_per_cent() {
         let last = all.last().unwrap();
         let found = bandwidth(last) / path.payload_rate();
         assert!((0.98..1.02).contains(&found), "{found} of {} bit/s", path.rate);
-        // Three rounds without growth, after those that double: the queue
-        // holds up to a BDP by then.
+        // Three rounds without growth, after the doubling ones: by then the
+        // queue holds up to a BDP.
         let full = all.iter().find(|seen| bandwidth(seen) > 0.95 * path.payload_rate()).unwrap();
         let after = (last.now - full.now).as_secs_f64() / path.rtt.as_secs_f64();
         assert!((2.0..8.0).contains(&after), "{after} RTTs after the plateau");
@@ -124,9 +125,9 @@ fn startup_ends_on_loss_although_the_application_limits() {
     let (end, all) = past(&mut net, "startup", secs(3));
     // Nothing has to be drained.
     assert!(all.last().unwrap().state.phase.starts_with("probe_bw"), "{:?}", all.last());
-    // The loss is seen after a round, and its rate after the next.
+    // The loss is seen after one round, and its rate after the next.
     assert!(end < secs(3) + path().rtt.scale(4.0), "{end:?}");
-    // 1 % in as many ranges is no reason.
+    // 1 % loss in as many ranges is not enough.
     let mut net = start(Path { drop_every: Some(100), ..limited }, "bbr3", 1);
     assert_eq!(phases(&collect(&mut net, secs(4))), ["startup"]);
 }
@@ -147,7 +148,7 @@ fn drain_ends_with_a_bdp_in_flight() {
     });
 }
 
-/// "Exiting DRAIN Based on Time": the rate falls by 10 % with the begin.
+/// "Exiting DRAIN Based on Time": the rate falls by 10 % when DRAIN begins.
 #[test]
 fn drain_ends_after_three_rounds() {
     let gentle = Selection::named("bbr3").with("drain_gain", Value::Number(0.9));
@@ -161,7 +162,7 @@ fn drain_ends_after_three_rounds() {
         let (_, all) = past(&mut net, "drain", drained);
         let last = all.last().unwrap();
         assert!(last.in_flight as f64 > 1.1 * path().bdp(), "{}", last.in_flight);
-        // One more begins than has passed, and each has the queue in it.
+        // One more round begins than has passed, and each round includes the queue.
         let took = (last.now - drained).as_secs_f64() / 0.2;
         assert!((f64::from(rounds)..f64::from(rounds) + 2.0).contains(&took), "{took} rounds");
     }
@@ -173,7 +174,7 @@ fn a_probe_ends_on_a_plateau() {
     let mut net = undisturbed(path());
     let (up, _) = until(&mut net, "probe_bw_up", Time::ZERO);
     let (_, all) = until(&mut net, "probe_bw_down", up);
-    // Rounds of 1.25 BDP and more, three without growth.
+    // Rounds of at least 1.25 BDP, three of them without growth.
     let took = (all.last().unwrap().now - up).as_secs_f64() / 0.1;
     assert!((3.0..7.0).contains(&took), "{took} RTTs");
     let probing = all.iter().filter(|seen| seen.state.phase == "probe_bw_up");
@@ -195,7 +196,7 @@ fn a_probe_ends_on_loss_although_the_application_limits() {
     let (_, all) = past(&mut net, "probe_bw_up", up + Time::from_millis(500));
     let last = all.last().unwrap();
     assert!(last.now < up + Time::from_millis(800), "{:?} after {up:?}", last.now);
-    // What the application limited does not set the bound.
+    // The application-limited losses do not set the bound.
     assert_eq!(last.state.slow_start_threshold, bound);
 }
 
@@ -229,8 +230,8 @@ fn going_down_ends_with_a_bdp_in_flight() {
     assert!(before.iter().all(|seen| seen.in_flight as f64 > 0.98 * path().bdp()));
 }
 
-/// "Exiting PROBE_DOWN After Max Time": the rate falls by 10 % with the begin,
-/// and no queue empties.
+/// "Exiting PROBE_DOWN After Max Time": the rate falls by 10 % when the phase
+/// begins, and no queue empties.
 #[test]
 fn going_down_ends_when_it_is_time_to_probe() {
     let mut net = undisturbed(path());
@@ -300,7 +301,7 @@ fn startup_finds_the_rate_of_a_link_with_aggregation() {
     let (_, all) = until(&mut net, "drain", Time::ZERO);
     let last = all.last().unwrap();
     let found = bandwidth(last) / path.payload_rate();
-    // A round of two bunches may hold the begin of a third.
+    // A round of two bunches may include the beginning of a third.
     assert!((0.95..1.5).contains(&found), "{found}");
     let min_rtt = last.state.min_rtt.unwrap().as_secs_f64();
     let bdp = bandwidth(last) * min_rtt;
@@ -321,11 +322,11 @@ fn a_link_with_aggregation_is_kept_full() {
     assert!(rate > 0.93 * plain.payload_rate(), "{}", rate / plain.payload_rate());
     let cruising = all.iter().filter(|seen| seen.state.phase == "probe_bw_cruise");
     let after = cruising.map(|seen| seen.decision.window).max().unwrap();
-    // 40 ms at 50 Mbit/s come at once.
+    // 40 ms of data at 50 Mbit/s arrive at once.
     assert!(after as f64 > before as f64 + 0.02 * plain.payload_rate(), "{before} {after}");
 }
 
-/// "Correctly Managing Sub-Packet BDPs": 500 kbit/s and 10 ms are 0.4 packets.
+/// "Correctly Managing Sub-Packet BDPs": 500 kbit/s over 10 ms is 0.4 packets.
 #[test]
 fn a_path_of_less_than_a_packet_is_kept_full() {
     let tiny = Path::new(MBIT / 2, 10);
@@ -343,8 +344,8 @@ fn a_path_of_less_than_a_packet_is_kept_full() {
     }
 }
 
-/// "Increasing Bandwidth 10x and Ensuring Full Bandwidth is Reached": from 10
-/// to 100 Mbit/s within 25 rounds of probing, bounded by loss before or not.
+/// "Increasing Bandwidth 10x and Ensuring Full Bandwidth is Reached": from 10 to
+/// 100 Mbit/s within 25 rounds of probing, with or without an earlier loss bound.
 #[test]
 fn ten_times_the_rate_is_found_in_few_rounds() {
     for drop_every in [None, Some(30)] {
@@ -366,7 +367,7 @@ fn ten_times_the_rate_is_found_in_few_rounds() {
             }
         });
         let rounds = found.expect("never found");
-        // log(10) / log(1.25) of them at least.
+        // At least log(10) / log(1.25) rounds.
         assert!((9..=25).contains(&rounds), "{rounds} rounds, loss {drop_every:?}");
     }
 }
@@ -387,7 +388,7 @@ fn a_tenth_of_the_rate_is_found_within_four_cycles() {
             found = found.or(Some(cycles));
         }
     });
-    // The maximum is in force while going up: no short-term bound there.
+    // The maximum applies while going up: there is no short-term bound in that phase.
     assert!(found.expect("never found") <= 4, "{found:?} cycles");
 }
 
@@ -437,7 +438,7 @@ fn what_the_application_limits_does_not_lower_the_estimate() {
 }
 
 /// A fall from 20 to 1.5 Mbit/s, in a deep buffer: the estimate follows, and
-/// the queue goes.
+/// the queue drains.
 #[test]
 fn estimates_fall_with_the_rate() {
     for name in ["bbr3", "bbr3-linux", "bbr3-loss-v2"] {
@@ -451,7 +452,7 @@ fn estimates_fall_with_the_rate() {
                 let slow = Path { rate: 3 * MBIT / 2, ..path };
                 net.set_path(slow);
                 let mut late = Vec::new();
-                // PROBE_RTT halves what is left of the queue each time.
+                // Each PROBE_RTT halves the rest of the queue.
                 net.run(secs(200), |seen| {
                     if seen.now >= secs(160) {
                         late.push((bandwidth(seen) / slow.payload_rate(), seen.rtt));
@@ -461,7 +462,7 @@ fn estimates_fall_with_the_rate() {
                 assert!(most < 1.15, "{name}, {rtt} ms, {buffer}, seed {seed}: {most}");
                 late.sort_by_key(|seen| seen.1);
                 let median = late[late.len() / 2].1;
-                // Three bursts of two packets and two more are 64 ms here.
+                // Three bursts of two packets, plus two packets, are 64 ms here.
                 let bound = path.rtt.scale(2.2) + Time::from_millis(64);
                 assert!(median < bound, "{name}, {rtt} ms, {buffer}, seed {seed}: {median:?}");
             }
@@ -469,8 +470,8 @@ fn estimates_fall_with_the_rate() {
     }
 }
 
-/// A trap: the initial rate comes from the first RTT, 2.77 initial windows a
-/// round trip, less 1 % at most.
+/// Trap: the initial rate comes from the first RTT, 2.77 initial windows per
+/// round trip, less at most 1 %.
 #[test]
 fn the_first_rtt_sets_the_initial_rate() {
     for rtt in [10, 100, 400] {

@@ -1,5 +1,5 @@
-//! BBR with the changes of other papers, each alone, on a perfect pipe: what its
-//! formula says.
+//! BBR with the changes from other papers, each alone, on an ideal pipe,
+//! compared with its formula.
 #![allow(clippy::unwrap_used, reason = "a test ends there")]
 
 mod pipe;
@@ -26,7 +26,7 @@ fn queue_ms(all: &[Seen], path: Path) -> f64 {
     mean(late(all).map(|seen| seen.rtt.as_millis_f64() - path.rtt.as_millis_f64()))
 }
 
-/// Payload delivered after the fourth second, as a part of what the link bears.
+/// Payload delivered after the fourth second, as a fraction of the link's capacity.
 fn use_of(all: &[Seen], path: Path, flows: usize) -> f64 {
     let delivered = |flow| {
         let mut rows = late(all).filter(|seen| seen.flow == flow);
@@ -43,7 +43,7 @@ fn gains(selection: &Selection, path: Path, phase: &str) -> Vec<f64> {
     in_phase.map(|seen| seen.state.pacing_gain.unwrap()).collect()
 }
 
-/// 1 + 10 ms / RTT, and as much below 1.
+/// 1 + 10 ms / RTT, and the same amount below 1.
 #[test]
 fn inverse_gains_go_with_the_inverse_of_the_rtt() {
     for (rtt_ms, excess) in [(20, 0.5), (40, 0.25), (80, 0.125), (400, 0.0625)] {
@@ -56,8 +56,8 @@ fn inverse_gains_go_with_the_inverse_of_the_rtt() {
     }
 }
 
-/// Each gain is that of the RTTs seen since the minimum was: at most 1 + 1/2, at
-/// least 9/8, and with a queue of start-up of about a BDP 1 + 1/2 (1/2)^2.
+/// Each gain follows the RTTs seen since the minimum was measured: at most 1 +
+/// 1/2, at least 9/8, and with a start-up queue of about a BDP 1 + 1/2 (1/2)^2.
 #[test]
 fn gamma_gains_go_with_the_queue() {
     let all = gains(&on("gamma_gains"), Path::new(20_000_000, 40), "probe_bw_up");
@@ -68,8 +68,9 @@ fn gamma_gains_go_with_the_queue() {
     assert!(!all.is_empty() && all.iter().all(|gain| *gain == 1.125), "{all:?}");
 }
 
-/// The window never exceeds `2 bw min_rtt rtt / (rtt + min_rtt)` by more than the
-/// room for bursts, delayed ACKs and the probe's two packets; plain BBR's does.
+/// The window exceeds `2 bw min_rtt rtt / (rtt + min_rtt)` by no more than the
+/// room for bursts, delayed ACKs and the probe's two packets; plain BBR's
+/// exceeds it by more.
 #[test]
 fn the_delay_aware_window_follows_the_delay() {
     let path = Path::new(20_000_000, 40);
@@ -91,8 +92,8 @@ fn the_delay_aware_window_follows_the_delay() {
     assert!(used > 0.95, "{used:.3}");
 }
 
-/// Losses in each round bring the scale to 1, without them it stays at 2: that,
-/// and room for bursts, is the window.
+/// Losses in each round lower the scale to 1; without losses it stays at 2. The
+/// window is the scale plus room for bursts.
 #[test]
 fn losses_scale_the_window() {
     let scale = |path: Path| {
@@ -106,13 +107,13 @@ fn losses_scale_the_window() {
     let path = Path::new(50_000_000, 40);
     let quiet = scale(path);
     assert!((1.85..2.2).contains(&quiet), "{quiet:.2}");
-    // 166 packets a round: one of 50 is lost.
+    // 166 packets per round: one in 50 is lost.
     let lossy = scale(Path { drop_every: Some(50), ..path });
     assert!((0.8..1.3).contains(&lossy), "{lossy:.2}");
 }
 
-/// The maximum of two flows adds up to more than the link (BBR's model: 1.11);
-/// estimates of the mean do not, so that less queues.
+/// The maxima of two flows add up to more than the link (BBR's model: 1.11);
+/// estimates of the mean do not, so that less is queued.
 #[test]
 fn the_tobit_filter_estimates_what_there_is() {
     let path = Path::new(20_000_000, 40);
@@ -136,7 +137,7 @@ fn the_tobit_filter_estimates_what_there_is() {
     );
 }
 
-/// Ten times more, and ten times less: within 3 s.
+/// Ten times the rate, and a tenth of it: followed within 3 s.
 #[test]
 fn the_tobit_filter_follows_the_link() {
     for (from, to) in [(5_000_000, 50_000_000), (50_000_000, 5_000_000)] {
@@ -160,8 +161,8 @@ fn the_tobit_filter_follows_the_link() {
     }
 }
 
-/// `gain` packets queue, no more: 1 MiB/s over 40 ms is more than a sixteenth of
-/// the BDP. DRAIN costs two round trips in ten seconds.
+/// `gain` packets are queued, no more: 1 MiB/s over 40 ms is more than a
+/// sixteenth of the BDP. DRAIN costs two round trips in ten seconds.
 #[test]
 fn the_window_machine_queues_its_gain() {
     let path = Path::new(20_000_000, 40);
@@ -192,7 +193,7 @@ fn switches_that_decide_the_same_are_refused() {
     assert!(refused("tobit_filter", "drain_to_target").is_none());
 }
 
-/// What a kernel cannot run is named; what it can is not.
+/// Changes that a kernel cannot run are named; the others are not.
 #[test]
 fn the_kernel_is_told_what_it_lacks() {
     for name in ["gamma_gains", "inverse_gains", "delay_aware_window", "scale_window"] {

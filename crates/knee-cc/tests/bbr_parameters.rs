@@ -1,5 +1,5 @@
-//! BBR's parameters, each set alone, on a perfect pipe: what the author of each
-//! says of it.
+//! BBR's parameters, each set alone, on an ideal pipe, compared with the claims
+//! of their authors.
 #![allow(clippy::unwrap_used, reason = "a test ends there")]
 
 mod pipe;
@@ -18,7 +18,7 @@ fn mean_queue_ms(all: &[Seen], path: Path) -> f64 {
     late.iter().sum::<f64>() / late.len() as f64
 }
 
-/// Claim A9: over 40 % less standing queue, and less again.
+/// Claim A9: over 40 % less standing queue, and less again with the early exit.
 #[test]
 fn draining_to_the_target_shortens_the_queue() {
     let path = Path::new(10_000_000, 60);
@@ -31,7 +31,7 @@ fn draining_to_the_target_shortens_the_queue() {
     assert!(exited < drained, "{exited:.1} of {drained:.1} ms");
 }
 
-/// PROBE_RTT with the early exit costs a round instead of 200 ms.
+/// PROBE_RTT with the early exit costs one round instead of 200 ms.
 #[test]
 fn early_exit_shortens_probe_rtt() {
     let path = Path::new(10_000_000, 20);
@@ -47,8 +47,8 @@ fn early_exit_shortens_probe_rtt() {
 }
 
 /// Claim A8: long-RTT flows probe more often with a limit on cruising. The
-/// source counts 24 and 43. A phase lasts a min_rtt: with a limit of 400 ms
-/// the second one at gain 1 is the last, and no phase is cut.
+/// source counts 24 and 43. A phase lasts one min_rtt: with a limit of 400 ms
+/// the second phase at gain 1 is the last, and no phase is cut short.
 #[test]
 fn limited_cruise_probes_more_often() {
     let path = Path::new(10_000_000, 240);
@@ -60,7 +60,7 @@ fn limited_cruise_probes_more_often() {
     let limited = with("max_cruise", Value::Text("400 ms".to_owned()));
     let list = phases(&several(&limited, path, 1, 50));
     assert!((42..=45).contains(&probes(&list)), "{}", probes(&list));
-    // PROBE_BW begins anywhere in the cycle.
+    // PROBE_BW may begin anywhere in the cycle.
     for pair in list.windows(3).filter(|w| w[0].0 == "probe_bw_down" && w[1].0 == CRUISE) {
         let lasted = (pair[2].1.now - pair[1].1.now).as_secs_f64() / path.rtt.as_secs_f64();
         let cut = pair[2].0 == "probe_rtt";
@@ -71,7 +71,7 @@ fn limited_cruise_probes_more_often() {
 const CRUISE: &str = "probe_bw_cruise";
 
 /// Claim A7: below 22.2 ms PROBE_RTT outlasts the filter; the first estimate
-/// after it is the one of before only if it is kept.
+/// after it equals the one before only if it is kept.
 #[test]
 fn bandwidth_is_kept_over_probe_rtt() {
     let path = Path::new(10_000_000, 8);
@@ -90,9 +90,9 @@ fn keeping() -> Selection {
     with("keep_bw_over_probe_rtt", Value::Switch(true))
 }
 
-/// A kept estimate must still be forgotten where ten rounds last longer than
-/// the ten seconds from one PROBE_RTT to the next. In flight is two BDP of the
-/// old rate at most, so that a round lasts up to 2.7 s.
+/// A kept estimate must still be forgotten if ten rounds last longer than the
+/// ten seconds from one PROBE_RTT to the next. At most two BDP of the old rate
+/// are in flight, so that a round lasts up to 2.7 s.
 #[test]
 fn a_kept_estimate_follows_a_slower_link() {
     for selection in [keeping(), Selection::named("bbr-low-delay")] {
@@ -111,7 +111,7 @@ fn a_kept_estimate_follows_a_slower_link() {
             });
             let wrong = late.iter().find(|seen| !(0.9..1.1).contains(&seen.0));
             assert!(wrong.is_none(), "{selection:?}, seed {seed}: {wrong:?}");
-            // Two packets are 16 ms on this link, the window two BDP.
+            // Two packets take 16 ms on this link; the window is two BDP.
             late.sort_by_key(|seen| seen.1);
             let median = late[late.len() / 2].1;
             assert!(median < path.rtt.scale(2.2), "{selection:?}, seed {seed}: {median:?}");
@@ -119,20 +119,20 @@ fn a_kept_estimate_follows_a_slower_link() {
     }
 }
 
-/// With a window of two rounds the old rate of a link is forgotten as soon.
+/// With a window of a few rounds, the old rate of a link is forgotten as quickly.
 #[test]
 fn bandwidth_is_forgotten_after_as_many_rounds_as_asked_for() {
     for window in [1, 2, 5] {
         let selection = with("bandwidth_window", Value::Number(f64::from(window)));
         let rounds = rounds_to_forget(build(&selection, pipe::init(3)).unwrap());
-        // The last samples of the old rate come up to a round after it, and
-        // the rounds in which the window begins and ends count too.
+        // The last samples of the old rate arrive up to a round later, and the
+        // rounds in which the window begins and ends count too.
         assert!((window..=window + 3).contains(&rounds), "{rounds} rounds with {window}");
     }
 }
 
-/// Between probes an estimate that is soon forgotten follows what is sent,
-/// 1 % less each round, and a probe brings it back.
+/// Between probes an estimate with a short window follows what is sent, 1 %
+/// less per round, and a probe restores it.
 #[test]
 fn a_short_memory_wears_down_between_probes() {
     let path = Path::new(20_000_000, 40);
@@ -144,12 +144,12 @@ fn a_short_memory_wears_down_between_probes() {
     let lowest = |all: &[f64]| all.iter().copied().fold(f64::MAX, f64::min);
     let (long, short) = (estimates(10.0), estimates(1.0));
     assert!(lowest(&long) > 0.99, "{}", lowest(&long));
-    // Six rounds at gain 1, in the first of which a queue is left.
+    // Six rounds at gain 1; a queue is left in the first.
     assert!((0.99_f64.powi(6)..0.99_f64.powi(2)).contains(&lowest(&short)), "{}", lowest(&short));
     assert!(short.iter().any(|share| *share > 0.99));
 }
 
-/// Each part of the algorithm that a switch takes away is gone.
+/// Each switch disables its part of the algorithm.
 #[test]
 fn parts_can_be_taken_away() {
     let off = |name: &str| with(name, Value::Switch(false));
@@ -160,11 +160,11 @@ fn parts_can_be_taken_away() {
     let path = Path::new(10_000_000, 60);
     let all = several(&off("probe_rtt"), path, 2, 35);
     assert!(all.iter().all(|seen| seen.state.phase != "probe_rtt"));
-    // Of two flows that keep a queue the minimum is then that of ten seconds.
+    // With two flows that keep a queue, the minimum is then that of ten seconds.
     let last = all.last().unwrap().state.min_rtt.unwrap();
     assert!(last > path.rtt.scale(1.1), "{last:?}");
 
-    // Window of exactly two BDP, of the estimates of the same moment.
+    // The window is exactly two BDP, from estimates of the same moment.
     let bunched = Path { ack_every: 24, ..Path::new(40_000_000, 20) };
     let bare = off("allow_for_bursts").with("allow_for_aggregation", Value::Switch(false));
     let excess = |selection: &Selection| {

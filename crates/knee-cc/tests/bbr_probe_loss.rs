@@ -1,5 +1,4 @@
-//! BBR with `probe_loss_gain`: upward probes that lost packets cut the pacing
-//! rate.
+//! BBR with `probe_loss_gain`: upward probes that lost packets cut the pacing rate.
 #![allow(clippy::unwrap_used, reason = "a test ends there")]
 
 mod pipe;
@@ -9,8 +8,8 @@ use knee_units::Time;
 use pipe::seen::{several, with};
 use pipe::{MSS, Path};
 
-/// A connection by hand: every 10 ms an ACK for ten packets of 40 in flight,
-/// a packet per millisecond, a minimum RTT of 40 ms.
+/// A connection driven by hand: an ACK for ten of 40 packets in flight every 10
+/// ms, one packet per millisecond, a minimum RTT of 40 ms.
 struct ByHand {
     bbr: Box<dyn knee_cc::Controller>,
     connection: knee_cc::Connection,
@@ -20,7 +19,7 @@ const PACKETS: u64 = 10;
 const IN_FLIGHT: u64 = 40 * MSS;
 
 impl ByHand {
-    /// In PROBE_BW, in the phase after this one has ended.
+    /// In PROBE_BW, in the phase after `phase`.
     fn after(phase: &str, selection: &Selection) -> ByHand {
         let mut bbr = build(selection, pipe::init(1)).unwrap();
         let rtt = Time::from_millis(40);
@@ -45,8 +44,7 @@ impl ByHand {
         self.bbr.state().phase
     }
 
-    /// Ends phases by what is in flight: 70 packets are above the target of
-    /// a probe.
+    /// Ends phases by the amount in flight: 70 packets exceed the target of a probe.
     fn until(&mut self, phase: &str) {
         for _ in 0..2000 {
             if self.phase() == phase {
@@ -76,7 +74,7 @@ impl ByHand {
         self.bbr.on_ack(&sample, c);
     }
 
-    /// The pacing rate, in packets per millisecond before the 1 % less.
+    /// Returns the pacing rate in packets per millisecond, before the 1 % margin.
     fn pace(&self) -> f64 {
         let rate = self.bbr.decision().pacing_rate.unwrap().as_bits_per_second() as f64;
         rate / 8.0 / (MSS as f64 * 1000.0) / 0.99
@@ -93,7 +91,7 @@ fn cutting() -> Selection {
     with("probe_loss_gain", Value::Number(0.7))
 }
 
-/// A probe begins.
+/// At the start of a probe.
 fn at_a_probe(selection: &Selection) -> ByHand {
     let mut by_hand = ByHand::after("probe_bw_up", selection);
     by_hand.until("probe_bw_up");
@@ -101,9 +99,9 @@ fn at_a_probe(selection: &Selection) -> ByHand {
     by_hand
 }
 
-/// What is lost of a probe cuts the rate by the factor, once however often it
-/// is lost, and the next probe starts from there. Those that lose nothing raise
-/// it by their gain, up to the estimate.
+/// Losses of a probe cut the rate by the factor, once however many there are,
+/// and the next probe starts from the cut rate. Probes without losses raise it
+/// by their gain, up to the estimate.
 #[test]
 fn a_probe_that_lost_cuts_the_rate_once_and_others_raise_it() {
     let mut by_hand = at_a_probe(&cutting());
@@ -111,7 +109,7 @@ fn a_probe_that_lost_cuts_the_rate_once_and_others_raise_it() {
         by_hand.ack(IN_FLIGHT, 0, PACKETS);
         by_hand.paces("probe_bw_up", 1.25);
     }
-    by_hand.ack(60 * MSS, 2, PACKETS); // sent in the probe; it ends with it
+    by_hand.ack(60 * MSS, 2, PACKETS); // sent in the probe, which ends with it
     by_hand.paces("probe_bw_down", 0.75 * 0.7);
     by_hand.ack(60 * MSS, 2, PACKETS);
     by_hand.paces("probe_bw_down", 0.75 * 0.7);
@@ -128,7 +126,7 @@ fn a_probe_that_lost_cuts_the_rate_once_and_others_raise_it() {
         assert_eq!(lasted, Time::from_millis(50));
         by_hand.until("probe_bw_cruise");
     }
-    // Cut twice: the second cut is of the rate that the probe started from.
+    // Cut twice: the second cut applies to the rate from which the probe started.
     for rate in [0.7, 0.7 * 0.7] {
         by_hand.until("probe_bw_up");
         for lost in [0, 0, 0, 0, 2] {
@@ -138,22 +136,22 @@ fn a_probe_that_lost_cuts_the_rate_once_and_others_raise_it() {
     }
 }
 
-/// Its losses also show after it; those of other data change nothing.
+/// Losses of a probe also count after it; those of other data change nothing.
 #[test]
 fn only_what_was_sent_in_a_probe_cuts_the_rate() {
-    // The first ACKs of a probe cover what was sent before it.
+    // The first ACKs of a probe cover data sent before it.
     let mut by_hand = at_a_probe(&cutting());
     by_hand.ack(IN_FLIGHT, 1, PACKETS);
     by_hand.until("probe_bw_down");
     by_hand.paces("probe_bw_down", 0.75);
-    // 40 packets later the ACKs are for what was sent in its last moment.
+    // 40 packets later the ACKs are for data sent at the end of the probe.
     for _ in 0..3 {
         by_hand.ack(60 * MSS, 0, PACKETS);
     }
     by_hand.paces("probe_bw_down", 0.75);
     by_hand.ack(60 * MSS, 1, PACKETS);
     assert!((by_hand.pace() / 0.7 - by_hand.bbr.state().pacing_gain.unwrap()).abs() < 0.003);
-    // In a cycle without losses, a loss long after the probe.
+    // A loss long after the probe, in a cycle without other losses.
     let mut by_hand = at_a_probe(&cutting());
     by_hand.until("probe_bw_cruise");
     for _ in 0..8 {
@@ -161,7 +159,7 @@ fn only_what_was_sent_in_a_probe_cuts_the_rate() {
     }
     by_hand.ack(IN_FLIGHT, 3, PACKETS);
     by_hand.paces("probe_bw_cruise", 1.0);
-    // The plain algorithm does not look at losses of probes at all.
+    // The plain algorithm ignores losses of probes.
     let mut plain = at_a_probe(&Selection::named("bbr"));
     for lost in [0, 0, 0, 0, 2] {
         plain.ack(60 * MSS, lost, PACKETS);
@@ -169,8 +167,8 @@ fn only_what_was_sent_in_a_probe_cuts_the_rate() {
     plain.paces("probe_bw_down", 0.75);
 }
 
-/// With a short memory the estimate falls to what the cut lets through; that
-/// is no reason to cut again.
+/// With a short window the estimate falls to what the cut lets through; that
+/// does not cause another cut.
 #[test]
 fn a_cut_does_not_repeat_itself() {
     let both = cutting().with("bandwidth_window", Value::Number(1.0));
@@ -187,8 +185,8 @@ fn a_cut_does_not_repeat_itself() {
     by_hand.paces("probe_bw_up", 1.25 * 0.7);
 }
 
-/// In a buffer that a probe overflows the cut leaves the link partly unused;
-/// in one that it does not, nothing changes.
+/// If a probe overflows the buffer, the cut leaves the link partly unused;
+/// otherwise nothing changes.
 #[test]
 fn the_cut_acts_where_probes_lose_and_nowhere_else() {
     let decisions = |selection: &Selection, path: Path| -> Vec<_> {
@@ -204,6 +202,6 @@ fn the_cut_acts_where_probes_lose_and_nowhere_else() {
     };
     let ((full, lost), (cut, less)) = (share(&plain), share(&cutting()));
     assert!(lost > 0.0 && less < 0.9 * lost, "{less} of {lost}");
-    // From 0.7 it takes two probes to the next loss.
+    // From 0.7 it takes two probes until the next loss.
     assert!(full > 0.9 && (0.7..0.95).contains(&cut), "{cut:.3}, {full:.3}");
 }

@@ -1,5 +1,5 @@
-//! Copa: its steps against sequences computed by hand from section 2 of the
-//! paper, and its two modes on the pipe.
+//! Copa: its steps compared with sequences computed by hand from section 2 of
+//! the paper, and its two modes on the pipe.
 #![allow(clippy::unwrap_used, reason = "a test ends there")]
 
 mod pipe;
@@ -8,7 +8,7 @@ use knee_cc::{Connection, Controller, Event, Sample, Selection, Value, build};
 use knee_units::Time;
 use pipe::{MSS, Net, Path, Seen, controller, init};
 
-/// Acknowledgements of one segment each, with RTTs as the test likes.
+/// Acknowledgements of one segment each, with RTTs chosen by the test.
 struct Wire {
     controller: Box<dyn Controller>,
     connection: Connection,
@@ -51,13 +51,13 @@ impl Wire {
 }
 
 fn assert_near(got: f64, expected: f64) {
-    // A window is told in whole bytes.
+    // Windows are reported in whole bytes.
     assert!((got - expected).abs() < 0.002, "{got} for {expected}");
 }
 
 /// d = 100 ms and RTT_standing = 200 ms: the target is 1 / (0.5 x 0.1 s) = 20
-/// packets per second, 11 packets per 200 ms are 55, so each ACK takes
-/// 1 / (0.5 W) = 2 / W. With d = 0 each adds as much.
+/// packets per second; 11 packets per 200 ms are 55, so each ACK subtracts 1 /
+/// (0.5 W) = 2 / W. With d = 0 each ACK adds the same amount.
 #[test]
 fn steps_are_those_of_the_paper() {
     let mut wire = Wire::new(10);
@@ -73,7 +73,7 @@ fn steps_are_those_of_the_paper() {
 }
 
 /// Section 2: at the target itself the window grows. d = 20 ms: the target is
-/// 100 packets per second, which 12 packets per 120 ms are.
+/// 100 packets per second, equal to 12 packets per 120 ms.
 #[test]
 fn the_target_is_one_over_delta_times_the_delay() {
     for (segments, grows) in [(11, true), (13, false)] {
@@ -86,7 +86,7 @@ fn the_target_is_one_over_delta_times_the_delay() {
 }
 
 /// Section 2.1: v = 1 for three windows in one direction, then it doubles with
-/// each; a window changes by v / delta = 2 v segments.
+/// each window; a window changes by v / delta = 2 v segments.
 #[test]
 fn the_velocity_doubles_after_three_windows() {
     let mut wire = Wire::new(1000);
@@ -103,7 +103,7 @@ fn the_velocity_doubles_after_three_windows() {
     for (change, expected) in changes.iter().zip([2.0, 2.0, 2.0, 4.0, 8.0, 16.0]) {
         assert!((change / expected - 1.0).abs() < 0.1, "{changes:?}");
     }
-    // The other direction begins with v = 1 at once.
+    // In the other direction v = 1 at once.
     for _ in 0..wire.window() as u64 + 10 {
         wire.ack(100, Time::from_micros(100));
     }
@@ -127,8 +127,8 @@ fn path() -> Path {
     Path { ack_every: 1, ..Path::new(20_000_000, 40) }
 }
 
-/// Section 2.2: the queue swings between none and 2.5 / delta packets or so with
-/// a period of five RTTs; the link stays full, and the mode the default one.
+/// Section 2.2: the queue varies between zero and about 2.5 / delta packets with a
+/// period of five RTTs; the link stays full, and the mode stays the default.
 #[test]
 fn alone_it_keeps_a_few_packets_and_empties_the_queue() {
     for (delta, most) in [(0.5, 8.0), (0.1, 35.0)] {
@@ -140,7 +140,7 @@ fn alone_it_keeps_a_few_packets_and_empties_the_queue() {
         let queue = |s: &Seen| (s.rtt.as_secs_f64() - 0.04) / packet - 1.0;
         let mean = late.iter().map(|s| queue(s)).sum::<f64>() / late.len() as f64;
         assert!(mean < most, "delta {delta}: {mean} packets");
-        // Nearly empty in each five RTTs, and some more.
+        // Nearly empty once in five RTTs, with some margin.
         for part in late.chunk_by(|a, b| a.now.as_micros() / 300_000 == b.now.as_micros() / 300_000)
         {
             let least = part.iter().map(|s| queue(s)).fold(f64::MAX, f64::min);
@@ -153,8 +153,9 @@ fn alone_it_keeps_a_few_packets_and_empties_the_queue() {
     }
 }
 
-/// Two flows come to about the same, however unequally they began. A minimum RTT
-/// that one of them sees a packet longer than the other is a third of the delay.
+/// Two flows reach about the same rate, however unequal they were at first. If
+/// one of them measures a minimum RTT one packet longer than the other, that is
+/// a third of the delay.
 #[test]
 fn flows_converge() {
     let mut net = Net::new(path());
@@ -169,8 +170,8 @@ fn flows_converge() {
     assert!(first + second > 0.95 * 40.0 * path().payload_rate());
 }
 
-/// Section 3: beside Reno it competes, gets its share, and goes back to short
-/// queues once Reno is gone. Without the switch Reno takes the link.
+/// Section 3: beside Reno it competes, gets its share, and returns to short
+/// queues once Reno has stopped. Without the switch Reno takes the link.
 #[test]
 fn it_competes_only_where_it_must() {
     let path = Path { buffer: 134, ..path() };
@@ -202,7 +203,7 @@ fn it_competes_only_where_it_must() {
     assert!(without < 0.5 * with, "{without} against {with}");
 }
 
-/// Loss at random does not slow it down; competitive mode alone answers to loss.
+/// Random loss does not slow it down; only competitive mode responds to loss.
 #[test]
 fn random_loss_costs_no_more_than_itself() {
     let path = Path { drop_every: Some(50), ..path() };
@@ -211,7 +212,7 @@ fn random_loss_costs_no_more_than_itself() {
     assert!(rate > 0.85, "{rate}");
 }
 
-/// A timeout begins anew.
+/// A timeout restarts the controller.
 #[test]
 fn a_timeout_restarts_from_two_segments() {
     let mut wire = Wire::new(50);

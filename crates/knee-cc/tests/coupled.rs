@@ -1,5 +1,5 @@
-//! LIA, OLIA and BALIA against their published formulas, computed by hand,
-//! against Reno on one path, and against a Reno flow on a shared bottleneck.
+//! LIA, OLIA and BALIA compared with their published formulas, computed by
+//! hand, with Reno on one path, and with a Reno flow on a shared bottleneck.
 #![allow(clippy::unwrap_used, reason = "a test ends there")]
 
 mod pipe;
@@ -13,7 +13,7 @@ use rand_core::{Rng, SeedableRng};
 
 const COUPLED: [&str; 3] = ["lia", "olia", "balia"];
 
-/// A path's controller and what its transport tells it.
+/// A path's controller and the state of its transport.
 struct Subflow {
     controller: Box<dyn Controller>,
     connection: Connection,
@@ -56,7 +56,7 @@ impl Subflow {
         self.controller.on_ack(&sample, &self.connection);
     }
 
-    /// A loss and its recovery, which takes no time here.
+    /// A loss with an instantaneous recovery.
     fn lose(&mut self) {
         self.controller.on_event(Event::RecoveryStart, &self.connection);
         self.controller.on_event(Event::RecoveryEnd, &self.connection);
@@ -66,8 +66,8 @@ impl Subflow {
         Peer { srtt: self.connection.srtt, ..self.controller.peer() }
     }
 
-    /// Acknowledgements until the window changes, and by how much it did;
-    /// none when `limit` of them change nothing.
+    /// Returns the acknowledgements until the window changes, and the change;
+    /// `None` if `limit` of them change nothing.
     fn acks_until_change(&mut self, limit: u64) -> Option<(u64, i64)> {
         let before = self.window();
         for acks in 1..=limit {
@@ -92,8 +92,8 @@ fn peers(paths: &[Path]) -> Vec<Peer> {
     paths.iter().map(peer).collect()
 }
 
-/// What happens to the window of path `own`: segments gained or lost, and
-/// after how many acknowledgements.
+/// Returns the change of the window of path `own`: segments gained or lost, and
+/// the number of acknowledgements until then.
 fn change(name: &str, paths: &[Path], own: usize) -> Option<(u64, i64)> {
     let mut subflow = Subflow::avoiding(name, paths[own].0);
     subflow.controller.on_peers(&peers(paths), own);
@@ -105,9 +105,9 @@ fn growth(name: &str, paths: &[Path], own: usize) -> f64 {
     change(name, paths, own).map_or(0.0, |(acks, segments)| segments as f64 / acks as f64)
 }
 
-/// RFC 6356, section 3. Rates are 4000 segments per second each and w / rtt^2
-/// is largest on the first path, 80,000: alpha = 600 * 80,000 / 8000^2 =
-/// 0.75, and either path grows by 0.75 / 600 = 1 / 800.
+/// RFC 6356, section 3. The rates are 4000 segments per second each, and w /
+/// rtt^2 is largest on the first path, 80,000: alpha = 600 * 80,000 / 8000^2 =
+/// 0.75, and each path grows by 0.75 / 600 = 1 / 800.
 #[test]
 fn lia_grows_by_alpha_of_the_total() {
     let paths = [(200, 50, 0), (400, 100, 0)];
@@ -115,7 +115,7 @@ fn lia_grows_by_alpha_of_the_total() {
     assert_eq!(change("lia", &paths, 1), Some((800, 1)));
 }
 
-/// Rates 10,000 and 1000, w / rtt^2 at most 10^6: alpha / total = 10^6 /
+/// Rates of 10,000 and 1000, largest w / rtt^2 10^6: alpha / total = 10^6 /
 /// 11,000^2 = 1 / 121, more than Reno's 1 / 1000 on the slow path.
 #[test]
 fn lia_is_capped_by_reno() {
@@ -124,10 +124,10 @@ fn lia_is_capped_by_reno() {
     assert_eq!(change("lia", &paths, 1), Some((1000, 1)));
 }
 
-/// Draft, section 2: the small path loses least, so it takes 1/3 from the
-/// two large ones, which give 1/6 each. Linked increases are w / 100^2:
-/// 0.004 and 0.002. So the large ones change by 0.004 - 1/6 / 40 = -1/6000,
-/// the small one by 0.002 + 1/3 / 20 = 1 / 53.6.
+/// Draft, section 2: the path with the small window loses least, so it takes
+/// 1/3 from the two with large ones, which give 1/6 each. The linked increases
+/// are w / 100^2: 0.004 and 0.002. So the large windows change by 0.004 - 1/6 /
+/// 40 = -1/6000, the small one by 0.002 + 1/3 / 20 = 1 / 53.6.
 #[test]
 fn olia_moves_window_to_the_best_path() {
     let paths = [(40, 100, 1_000_000), (40, 100, 1_000_000), (20, 100, 4_000_000)];
@@ -147,24 +147,26 @@ fn olia_does_not_return_to_slow_start() {
     assert_eq!(subflow.acks_until_change(100), None, "back in slow start");
 }
 
-/// Who gives and who takes, case by case from the draft's definition of the
-/// sets; what is taken is given. RTTs count squared: twice the RTT needs four
+/// Which paths give and which take, case by case from the draft's definition of
+/// the sets; the sum is zero. RTTs count squared: twice the RTT needs four
 /// times the bytes between losses.
 #[test]
 fn olia_alphas_follow_the_sets_and_sum_to_zero() {
     let cases: [(&[Path], &[f64]); 5] = [
-        // The best path has the largest window: nothing moves.
+        // The best path has the largest window: nothing is moved.
         (&[(500, 100, 9_000), (300, 100, 1_000)], &[0.0, 0.0]),
-        // The best path has the smaller one.
+        // The best path has the smaller window.
         (&[(500, 100, 1_000), (400, 100, 9_000)], &[-0.5, 0.5]),
-        // Two share what one gives; a path of neither set is left alone.
+        // Two paths share what one gives; a path in neither set is unchanged.
         (
             &[(500, 100, 1_000), (300, 100, 9_000), (450, 100, 2_000), (300, 100, 9_000)],
             &[-0.25, 0.125, 0.0, 0.125],
         ),
-        // 4000 / 200^2 = 1000 / 100^2: both best, the smaller window takes.
+        // 4000 / 200^2 = 1000 / 100^2: both are best, and the one with the
+        // smaller window takes.
         (&[(500, 200, 4_000), (400, 100, 1_000)], &[-0.5, 0.5]),
-        // 3000 / 200^2 < 1000 / 100^2: the first is not, and is largest.
+        // 3000 / 200^2 < 1000 / 100^2: the first is not best, and the second is
+        // also largest.
         (&[(400, 200, 3_000), (500, 100, 1_000)], &[0.0, 0.0]),
     ];
     for (paths, expected) in cases {
@@ -207,8 +209,8 @@ fn balia_decreases_more_on_the_slower_path() {
     }
 }
 
-/// RFC 6356, section 3: slow start is as on a path alone; so is the
-/// reduction, except BALIA's.
+/// RFC 6356, section 3: slow start is the same as on a single path, and so is
+/// the reduction, except BALIA's.
 #[test]
 fn slow_start_is_not_coupled() {
     for name in COUPLED {
@@ -221,8 +223,7 @@ fn slow_start_is_not_coupled() {
     }
 }
 
-/// A path that has no RTT yet does not count; without an RTT of its own a
-/// path is alone.
+/// A path without an RTT does not count; a path whose own RTT is unknown acts alone.
 #[test]
 fn paths_without_an_rtt_do_not_count() {
     for name in COUPLED {
@@ -233,8 +234,8 @@ fn paths_without_an_rtt_do_not_count() {
     }
 }
 
-/// OLIA's l: bytes between the last two losses, or since the last one if
-/// that is more; a loss that was none did not end an interval.
+/// OLIA's l: bytes between the last two losses, or since the last one if that
+/// is more; a spurious loss does not end an interval.
 #[test]
 fn loss_intervals_are_counted_in_bytes() {
     let mut subflow = Subflow::new("olia");
@@ -260,9 +261,9 @@ fn several_paths() -> impl Strategy<Value = Vec<Path>> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// RFC 6356, section 2, goal 2: on no path more than a TCP flow there.
-    /// OLIA keeps it up to what its alpha adds: 1/n of TCP's growth when
-    /// there are n paths, as both its sources have it.
+    /// RFC 6356, section 2, goal 2: no more than a TCP flow on any path. OLIA
+    /// satisfies it except for its alpha: 1/n of TCP's growth with n paths, as
+    /// in both its sources.
     #[test]
     fn no_path_grows_faster_than_reno(paths in several_paths()) {
         for name in COUPLED {
@@ -274,7 +275,7 @@ proptest! {
         }
     }
 
-    /// One path: Reno's windows, whatever happens.
+    /// With one path, the windows are Reno's in all cases.
     #[test]
     fn one_path_is_reno(
         steps in prop::collection::vec((1..4u64, 0..100u32), 1..3000),
@@ -304,10 +305,10 @@ proptest! {
     }
 }
 
-/// How often each flow loses when the bottleneck overflows.
+/// Which flows lose when the bottleneck overflows.
 #[derive(Clone, Copy, PartialEq)]
 enum Losses {
-    /// One of them, each as likely as its share of the packets.
+    /// One of them, with a probability equal to its share of the packets.
     InProportion,
     /// All of them at once.
     Synchronised,
@@ -316,11 +317,12 @@ enum Losses {
 /// Packets that the bottleneck and its queue hold.
 const CAPACITY: u64 = 100;
 
-/// Enough for a thousand losses: the share is then known to about 0.01.
+/// Enough for a thousand losses, which determine the share to about 0.01.
 const ROUNDS: u64 = 20_000;
 
-/// Share of a bottleneck that two subflows of `name` take against one Reno
-/// flow: all acknowledge a window per round, and lose when it overflows.
+/// Returns the share of a bottleneck that two subflows of `name` take from one
+/// Reno flow: each acknowledges one window per round, and losses occur when it
+/// overflows.
 fn share_of_two(name: &str, losses: Losses) -> f64 {
     let mut random = ChaCha8Rng::seed_from_u64(1);
     let mut flows = [name, name, "reno"].map(|name| Subflow::avoiding(name, CAPACITY / 3));
@@ -351,7 +353,7 @@ fn share_of_two(name: &str, losses: Losses) -> f64 {
     taken as f64 / all as f64
 }
 
-/// A round of one flow; the first two know each other.
+/// One round of one flow; the first two are coupled.
 fn acknowledge_window(flows: &mut [Subflow; 3], flow: usize) {
     for _ in 0..flows[flow].window() {
         if flow < 2 {
@@ -362,8 +364,7 @@ fn acknowledge_window(flows: &mut [Subflow; 3], flow: usize) {
     }
 }
 
-/// Goal 2 on a shared bottleneck: about half, where uncoupled paths take two
-/// thirds.
+/// Goal 2 on a shared bottleneck: about half; uncoupled paths take two thirds.
 #[test]
 fn two_coupled_paths_take_about_half_of_a_shared_bottleneck() {
     let uncoupled = share_of_two("reno", Losses::InProportion);
@@ -374,16 +375,16 @@ fn two_coupled_paths_take_about_half_of_a_shared_bottleneck() {
     }
 }
 
-/// When every flow loses at every overflow, a window is in proportion to its
-/// growth per round over the share that it loses; Reno's is 1 over 1/2.
+/// If every flow loses at every overflow, a window is proportional to its
+/// growth per round over the fraction that it loses; Reno's is 1 over 1/2.
 ///
 /// - LIA: `w_r max w / w_total^2`. Equal windows stay equal and grow by 1/4
 ///   each: a third of the bottleneck.
-/// - OLIA: `w_r^2 / w_total^2`. The larger subflow wins in the end and grows
+/// - OLIA: `w_r^2 / w_total^2`. The larger subflow wins eventually and grows
 ///   like Reno: half.
 /// - BALIA: `(w_r + max w) (4 w_r + max w) / 10 w_total^2`, and the smaller
-///   loses 3/4. With windows 1 and q: `(1 + q) (1 + 4q) / 10 = 1.5 q`, so q =
-///   0.104. The sum is to Reno as 1 / (1 + q) to 1: 0.475.
+///   subflow loses 3/4. With windows 1 and q: `(1 + q) (1 + 4q) / 10 = 1.5 q`,
+///   so q = 0.104. The ratio of the sum to Reno is 1 / (1 + q) to 1: 0.475.
 #[test]
 fn synchronised_loss_leaves_coupled_paths_a_third_to_a_half() {
     for (name, expected) in [("reno", 0.667), ("lia", 0.333), ("olia", 0.5), ("balia", 0.475)] {

@@ -1,6 +1,5 @@
-//! What every controller does on a path whose rate falls: it notices, whatever
-//! the RTT, and goes on using what is left. And each does the same again from
-//! the same seed.
+//! Behaviour of every controller on a path whose rate falls: it notices, at any
+//! RTT, and keeps using the remaining rate. Each run is reproducible from its seed.
 #![allow(clippy::unwrap_used, reason = "a test ends there")]
 
 mod pipe;
@@ -12,7 +11,7 @@ use pipe::{Net, Path, Seen, controller};
 const FAST: u64 = 20_000_000;
 const SLOW: u64 = 1_500_000;
 
-/// All names but that of a window that never changes.
+/// All names except the controller with a constant window.
 fn names() -> impl Iterator<Item = &'static str> {
     let presets = |entry: &'static knee_cc::Entry| {
         [entry.name].into_iter().chain(entry.presets.iter().map(|preset| preset.name))
@@ -20,8 +19,8 @@ fn names() -> impl Iterator<Item = &'static str> {
     controllers().iter().flat_map(presets).filter(|name| *name != "fixed")
 }
 
-/// Half a minute at 20 Mbit/s, then more at 1.5, over a BDP of buffer: what was
-/// seen in the last 30 s. At 400 ms a full buffer makes an RTT of five seconds,
+/// Runs half a minute at 20 Mbit/s and then longer at 1.5, with a BDP of buffer,
+/// and returns the last 30 s. At 400 ms a full buffer gives an RTT of five seconds,
 /// and Vivace, which learns from one trial at a time, takes minutes.
 fn run(name: &str, rtt_ms: u64) -> Vec<Seen> {
     let mut path = Path::new(FAST, rtt_ms);
@@ -57,8 +56,8 @@ fn estimates_fall_with_the_rate() {
             let (estimate, paced) = (mean(&bandwidth), mean(&pacing));
             println!("{place}: used {used:.2}, estimate {estimate:.2}, paced {paced:.2}");
             assert!(estimate < 1.3, "{place}: {estimate} of the link");
-            // Copa paces at twice its window over the least recent RTT.
-            // RemyCC's window rules, and not the spacing that its table has.
+            // Copa paces at twice its window over the smallest recent RTT.
+            // RemyCC is limited by its window, not by the spacing in its table.
             assert!(paced < 3.5 || name == "remycc", "{place}: {paced} of the link");
             assert!(used > 0.6, "{place}: {used}");
         }

@@ -1,5 +1,5 @@
-//! LEDBAT++ against what its draft promises: it fills an idle link with little
-//! queue, gives way to Reno, and shares with its like.
+//! LEDBAT++ compared with the promises of its draft: it fills an idle link with
+//! a short queue, yields to Reno, and shares with other LEDBAT++ flows.
 #![allow(clippy::unwrap_used, reason = "a test ends there")]
 
 mod pipe;
@@ -21,7 +21,7 @@ fn alone(selection: &Selection, path: Path, seconds: u64) -> Vec<Seen> {
     all
 }
 
-/// What each flow delivered between two times.
+/// Returns what each flow delivered between two times.
 fn delivered(net: &mut Net, from: u64, until: u64) -> Vec<f64> {
     let mut at = [[0_u64; 2]; 8];
     net.run(Time::from_secs(from), |s| at[s.flow] = [s.delivered; 2]);
@@ -29,12 +29,12 @@ fn delivered(net: &mut Net, from: u64, until: u64) -> Vec<f64> {
     at.iter().map(|[before, after]| (after - before) as f64).collect()
 }
 
-/// Section 4.4: a slowdown takes a tenth of the time, and the rest is full; the
-/// queue is at most a little longer than the target of 60 ms.
+/// Section 4.4: slowdowns take a tenth of the time, and the link is full in the
+/// rest; the queue is at most slightly longer than the target of 60 ms.
 #[test]
 fn an_idle_link_is_filled() {
     for rtt_ms in [10, 40, 150] {
-        // No delayed acknowledgement is taken for a queue.
+        // No delayed acknowledgement is mistaken for a queue.
         let path = Path { buffer: 1000, ack_every: 1, ..Path::new(20_000_000, rtt_ms) };
         let seen = alone(&Selection::named("ledbat++"), path, 60);
         let late: Vec<&Seen> = seen.iter().filter(|s| s.now > Time::from_secs(20)).collect();
@@ -48,8 +48,8 @@ fn an_idle_link_is_filled() {
     }
 }
 
-/// Section 1: at most a tenth of the link beside Reno, whoever came first, and
-/// all of it again when Reno is gone.
+/// Section 1: at most a tenth of the link beside Reno, whichever came first,
+/// and all of it again after Reno stops.
 #[test]
 fn it_gives_way_to_reno() {
     for background_first in [true, false] {
@@ -66,8 +66,8 @@ fn it_gives_way_to_reno() {
     }
 }
 
-/// Section 4.4: slowdowns let a later flow see the base RTT, so that it does not
-/// push the earlier one aside.
+/// Section 4.4: slowdowns let a later flow measure the base RTT, so that it
+/// does not push the earlier one aside.
 #[test]
 fn a_later_flow_gets_no_more() {
     let share = |slowdowns: bool| {
@@ -84,8 +84,8 @@ fn a_later_flow_gets_no_more() {
     assert!(without > 0.8, "the latecomer's advantage is gone: {without}");
 }
 
-/// Section 4.4: two segments for two round trips, then up to where it was, and
-/// nine times as long until the next.
+/// Section 4.4: two segments for two round trips, then growth back to the
+/// earlier window, and an interval nine times as long until the next slowdown.
 #[test]
 fn slowdowns_take_a_tenth_of_the_time() {
     let seen = alone(&Selection::named("ledbat++"), path(), 60);

@@ -1,5 +1,5 @@
-//! Reno and CUBIC against the formulas of RFC 5681, RFC 6298 and RFC 9438,
-//! on a path that never queues: each round acknowledges one window.
+//! Reno and CUBIC compared with the formulas of RFC 5681, RFC 6298 and RFC
+//! 9438, on a path that never queues: each round acknowledges one window.
 #![allow(clippy::unwrap_used, reason = "a test ends there")]
 
 mod pipe;
@@ -8,7 +8,7 @@ use knee_cc::{Connection, Controller, Event, Recovery, Sample, Selection, Value,
 use knee_units::Time;
 use pipe::MSS;
 
-/// A controller and the connection it steers.
+/// A controller and the connection that it controls.
 struct Wire {
     controller: Box<dyn Controller>,
     connection: Connection,
@@ -53,7 +53,7 @@ impl Wire {
         self.controller.on_ack(&sample, &self.connection);
     }
 
-    /// One round trip: a window's worth of acknowledgements, evenly spaced.
+    /// One round trip: acknowledgements for one window, evenly spaced.
     fn round(&mut self) {
         let segments = self.window() as u64;
         self.connection.in_flight = segments * MSS;
@@ -64,7 +64,7 @@ impl Wire {
         }
     }
 
-    /// A loss, and its recovery one round later, without growth.
+    /// A loss with recovery one round later, without growth.
     fn lose(&mut self) {
         self.connection.recovery = Recovery::Recovery;
         self.controller.on_event(Event::RecoveryStart, &self.connection);
@@ -76,7 +76,7 @@ impl Wire {
         self.controller.on_event(Event::RecoveryEnd, &self.connection);
     }
 
-    /// Grows to `segments` in slow start; CUBIC needs HyStart off.
+    /// Grows to `segments` in slow start; for CUBIC, HyStart must be off.
     fn slow_start_to(&mut self, segments: u64) {
         self.connection.in_flight = segments * MSS;
         while self.window() < segments as f64 {
@@ -101,7 +101,7 @@ fn slow_start_doubles_each_round() {
     }
 }
 
-/// RFC 5681, section 3.1: one segment per round trip, half on loss.
+/// RFC 5681, section 3.1: one segment per round trip, halved on loss.
 #[test]
 fn reno_adds_one_segment_per_round_and_halves() {
     let mut wire = Wire::named("reno", 50);
@@ -139,7 +139,7 @@ fn a_window_that_is_not_used_does_not_grow() {
     }
 }
 
-/// Selective acknowledgements alone show no free capacity.
+/// Selective acknowledgements alone do not show free capacity.
 #[test]
 fn only_cumulative_progress_grows_the_window() {
     let mut wire = Wire::named("reno", 50);
@@ -178,7 +178,7 @@ fn a_spurious_reduction_is_undone() {
     }
 }
 
-/// RFC 3168, section 6.1.2: an echo reduces as a loss does, once per window.
+/// RFC 3168, section 6.1.2: an echo reduces the window like a loss, once per window.
 #[test]
 fn an_echo_reduces_once() {
     let mut wire = Wire::named("cubic", 50);
@@ -189,7 +189,7 @@ fn an_echo_reduces_once() {
 }
 
 /// RFC 5681, section 4.1: after a long pause the window restarts from the
-/// initial one, and slow start takes it back to where it was.
+/// initial one, and slow start restores it.
 #[test]
 fn idleness_restarts_the_window() {
     let mut wire = Wire::named("reno", 50);
@@ -226,7 +226,7 @@ fn cubic_follows_its_function() {
     }
 }
 
-/// RFC 9438, section 4.3: with a small window Reno's estimate decides, which
+/// RFC 9438, section 4.3: with a small window Reno's estimate applies, which
 /// grows by 3 (1 - beta) / (1 + beta) = 0.53 segments per round.
 #[test]
 fn cubic_is_at_least_as_fast_as_reno() {
@@ -250,8 +250,8 @@ fn cubic_is_at_least_as_fast_as_reno() {
     assert!((alone.window() - expected).abs() < 3.0, "{} for {expected}", alone.window());
 }
 
-/// RFC 9438, section 4.7: a second loss below the last maximum puts the
-/// plateau at (1 + beta) / 2 of the window; without it, at the window.
+/// RFC 9438, section 4.7: a second loss below the last maximum puts the plateau
+/// at (1 + beta) / 2 of the window; without fast convergence, at the window.
 #[test]
 fn fast_convergence_lowers_the_plateau() {
     for (on, plateau) in [(true, 0.85), (false, 1.0)] {
@@ -262,7 +262,7 @@ fn fast_convergence_lowers_the_plateau() {
         wire.round();
         let second = wire.window();
         wire.lose();
-        // K seconds later the window is at the plateau.
+        // K seconds later the window reaches the plateau.
         let w_max = second * plateau;
         let k = ((w_max - second * 0.7) / 0.4).cbrt();
         let start = wire.connection.now;
@@ -274,8 +274,8 @@ fn fast_convergence_lowers_the_plateau() {
     }
 }
 
-/// RFC 9438, section 5.8: a pause is no time of growth. 8 s on the curve
-/// from 700 would be 990 segments.
+/// RFC 9438, section 5.8: a pause does not count as time for growth. 8 s on the
+/// curve from 700 would give 990 segments.
 #[test]
 fn a_pause_does_not_advance_the_curve() {
     let mut wire = Wire::new(&without_hystart(), 100);
@@ -308,8 +308,8 @@ fn pacing_rate_follows_the_window() {
     assert!((rate(&wire) / expected - 1.0).abs() < 0.001, "{}", rate(&wire));
 }
 
-/// HyStart leaves slow start near the BDP; without it the window doubles on
-/// until something is lost.
+/// HyStart leaves slow start near the BDP; without it the window keeps doubling
+/// until there is a loss.
 #[test]
 fn hystart_ends_slow_start_near_the_bdp() {
     let path = pipe::Path { buffer: 2000, ..pipe::Path::new(20_000_000, 60) };
@@ -330,8 +330,8 @@ fn hystart_ends_slow_start_near_the_bdp() {
     assert!(queue_rtt > path.rtt * 5, "{queue_rtt:?}");
 }
 
-/// The path's MTU halves: the window stays what it was in bytes, and what it
-/// allows are segments of the new size.
+/// The path's MTU halves: the window is unchanged in bytes and counted in
+/// segments of the new size.
 #[test]
 fn a_new_segment_size_keeps_the_window_in_bytes() {
     for name in ["reno", "cubic"] {
@@ -347,8 +347,9 @@ fn a_new_segment_size_keeps_the_window_in_bytes() {
     }
 }
 
-/// RFC 9406, with RTTs made here: conservative slow start at a rise by an
-/// eighth, at a quarter of the pace, and congestion avoidance five rounds later.
+/// RFC 9406, with RTTs set here: an RTT increase of an eighth starts
+/// conservative slow start at a quarter of the pace, and congestion avoidance
+/// follows five rounds later.
 #[test]
 fn hystart_plus_plus_slows_down_before_it_ends_slow_start() {
     for name in ["reno", "cubic"] {
@@ -359,7 +360,7 @@ fn hystart_plus_plus_slows_down_before_it_ends_slow_start() {
             wire.round();
             assert_eq!(wire.window(), expected, "{name}");
         }
-        // 100 / 8 = 12.5 ms more is a rise, 12 ms is none.
+        // An increase by 100 / 8 = 12.5 ms counts, 12 ms does not.
         wire.rtt = Time::from_millis(112);
         wire.round();
         assert_eq!(wire.window(), 80.0, "{name}");
@@ -370,7 +371,7 @@ fn hystart_plus_plus_slows_down_before_it_ends_slow_start() {
             windows.push(wire.window());
             assert!(windows.len() < 10, "{name} never ends: {windows:?}");
         }
-        // A few samples of the first round go by at the full pace.
+        // A few samples of the first round pass at the full pace.
         let first = windows[0];
         assert!((100.0..112.0).contains(&first), "{name}: {windows:?}");
         for pair in windows[..4].windows(2) {
@@ -380,8 +381,8 @@ fn hystart_plus_plus_slows_down_before_it_ends_slow_start() {
     }
 }
 
-/// RFC 9406, section 4.2: a smaller RTT in the conservative phase shows that the
-/// rise was an accident.
+/// RFC 9406, section 4.2: a smaller RTT in the conservative phase shows that
+/// the increase was temporary.
 #[test]
 fn hystart_plus_plus_goes_on_after_a_spike() {
     let selection = Selection::named("reno").with("hystart_plus_plus", Value::Switch(true));
@@ -400,8 +401,7 @@ fn hystart_plus_plus_goes_on_after_a_spike() {
     assert_eq!(wire.controller.state().slow_start_threshold, None);
 }
 
-/// RFC 9406, section 4.2: without pacing at most L = 8 segments for one
-/// acknowledgement.
+/// RFC 9406, section 4.2: without pacing at most L = 8 segments per acknowledgement.
 #[test]
 fn hystart_plus_plus_limits_the_step_without_pacing() {
     for (paced, expected) in [(false, 18.0), (true, 40.0)] {
@@ -413,9 +413,8 @@ fn hystart_plus_plus_limits_the_step_without_pacing() {
     }
 }
 
-/// What it is for (RFC 9406, section 1): fewer losses at the end of slow start,
-/// and no less delivered. Five rounds at a quarter of the pace still treble the
-/// window.
+/// The purpose (RFC 9406, section 1): fewer losses at the end of slow start without
+/// delivering less. Five rounds at a quarter of the pace still triple the window.
 #[test]
 fn hystart_plus_plus_loses_less_in_slow_start() {
     let path = pipe::Path { buffer: 500, ..pipe::Path::new(20_000_000, 60) };

@@ -1,5 +1,5 @@
-//! `bbr-low-delay` against the figures of its study and of the kernel's BBR
-//! with a capped window: 10 Mbit/s, 60 ms, an ACK for every second packet.
+//! `bbr-low-delay` compared with the figures of its study and of the kernel's
+//! BBR with a capped window: 10 Mbit/s, 60 ms, an ACK for every second packet.
 #![allow(clippy::unwrap_used, reason = "a test ends there")]
 
 mod pipe;
@@ -13,7 +13,7 @@ struct Outcome {
     jain: f64,
 }
 
-/// `flows` from the same start for a minute, the first six seconds left out.
+/// Runs `flows` with the same start for a minute, omitting the first six seconds.
 fn run(name: &str, path: Path, flows: usize, seed: u64) -> Outcome {
     let mut net = Net::new(path);
     for flow in 0..flows {
@@ -45,8 +45,8 @@ fn run(name: &str, path: Path, flows: usize, seed: u64) -> Outcome {
     }
 }
 
-/// Medians of the kernel's BBR in the same place: 148 and 202 ms; with its
-/// window capped at a BDP and four packets: 72 and 84.
+/// Medians of the kernel's BBR on the same path: 148 and 202 ms; with its
+/// window capped at a BDP plus four packets: 72 and 84.
 #[test]
 fn several_flows_share_fairly_over_a_short_flat_queue() {
     let path = Path::new(10_000_000, 60);
@@ -93,8 +93,8 @@ fn short_paths_keep_their_throughput() {
     }
 }
 
-/// Seconds until the first flow has 90 % of the link after the second of two
-/// stopped.
+/// Returns the seconds until the first flow has 90 % of the link after the
+/// second of two stopped.
 fn takeover(name: &str, seed: u64) -> f64 {
     let path = Path::new(10_000_000, 60);
     let stop = Time::from_secs(27);
@@ -120,7 +120,7 @@ fn takeover(name: &str, seed: u64) -> f64 {
     f64::INFINITY
 }
 
-/// Claim A4: freed bandwidth is taken at least as fast as by plain BBR.
+/// Claim A4: freed bandwidth is taken over at least as fast as with plain BBR.
 #[test]
 fn freed_bandwidth_is_taken_as_fast_as_by_plain_bbr() {
     let mean = |name| (1..=8).map(|seed| takeover(name, seed)).sum::<f64>() / 8.0;

@@ -1,5 +1,4 @@
-//! Whatever a transport tells it, a controller answers with something that
-//! can be used.
+//! A controller returns a usable decision for any input from a transport.
 #![allow(clippy::unwrap_used, reason = "a test ends there")]
 
 mod pipe;
@@ -9,7 +8,7 @@ use knee_units::Time;
 use pipe::{MSS, init};
 use proptest::prelude::*;
 
-/// Every controller, preset and switch but that of a window that never changes.
+/// Every controller, preset and switch except the constant window.
 fn selections() -> Vec<Selection> {
     let mut all = Vec::new();
     for entry in knee_cc::controllers().iter().filter(|entry| entry.name != "fixed") {
@@ -57,7 +56,7 @@ fn step() -> impl Strategy<Value = Step> {
     prop_oneof![8 => ack, 1 => (0..EVENTS.len()).prop_map(Step::Tell), 1 => show]
 }
 
-/// The transport's state of recovery follows its own events.
+/// Returns the transport's recovery state after one of its own events.
 fn recovery_after(event: Event, now: Recovery) -> Recovery {
     match event {
         Event::RecoveryStart => Recovery::Recovery,
@@ -137,7 +136,7 @@ proptest! {
             }
             prop_assert_eq!(decision, controller.decision());
             prop_assert!(!controller.state().phase.is_empty());
-            // BBR keeps four packets except around recovery and penalties.
+            // BBR keeps four packets except in and after recovery and penalties.
             was_cut |= connection.recovery != Recovery::Open;
             if name.name.starts_with("bbr") && !was_cut {
                 prop_assert!(decision.window >= 4 * MSS, "{decision:?}");

@@ -1,4 +1,4 @@
-//! Names, parameters, and what a wrong one is answered with.
+//! Names, parameters, and the errors for wrong ones.
 #![allow(clippy::unwrap_used, reason = "a test ends there")]
 
 mod pipe;
@@ -60,7 +60,7 @@ fn a_mistyped_controller_is_told_the_nearest() {
     assert_eq!(error.parameter, None);
     let error = refused(Selection::named("BBR_low-delay"));
     assert_eq!(error.advice, "did you mean \"bbr-low-delay\"?");
-    // Two neighbours are swapped.
+    // Two adjacent letters are swapped.
     assert_eq!(refused(Selection::named("brb")).advice, "did you mean \"bbr\"?");
     let error = refused(Selection::named("quantum"));
     assert_eq!(
@@ -116,7 +116,7 @@ fn good_values_are_taken() {
     assert_eq!(check(&Selection::named("bbr").with("max_cruise", Value::Switch(false))), Ok(()));
 }
 
-/// A preset is nothing but its parameters, and they can be overridden.
+/// A preset consists only of its parameters, and they can be overridden.
 #[test]
 fn a_preset_is_its_parameters() {
     let bbr = controllers().iter().find(|entry| entry.name == "bbr").unwrap();
@@ -128,7 +128,7 @@ fn a_preset_is_its_parameters() {
     assert_eq!(check(&gentle), Ok(()));
 }
 
-/// A window has a unit, and at least a packet; only a scenario knows a BDP.
+/// A window has a unit and is at least one packet; only a scenario can resolve a BDP.
 #[test]
 fn a_fixed_window_is_in_packets_or_in_bdp() {
     let fixed = |value: Value| Selection::named("fixed").with("window", value);

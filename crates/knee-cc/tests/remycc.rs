@@ -1,4 +1,4 @@
-//! RemyCC: its tables as files, and what it makes of them.
+//! RemyCC: its table files, and its behaviour with them.
 #![allow(clippy::unwrap_used, reason = "a test ends there")]
 
 mod pipe;
@@ -29,7 +29,7 @@ fn built(table: &str) -> Box<dyn Controller> {
     knee_cc::build(&selection, pipe::init(1)).unwrap()
 }
 
-/// One acknowledgement of so many segments at a time, with an RTT.
+/// One acknowledgement of `segments` segments with the given RTT.
 fn ack(controller: &mut dyn Controller, now_ms: u64, segments: u64, rtt_ms: u64) -> f64 {
     let now = Time::from_millis(now_ms);
     let rtt = Time::from_millis(rtt_ms);
@@ -52,12 +52,12 @@ fn a_table_reads_back_as_it_was_written() {
         let memory = Memory { rtt_ratio, ack_ewma_ms, send_ewma_ms: 0.0 };
         table.action(table.find(&memory)).increment
     };
-    // A split is where the upper part begins.
+    // The upper part begins at the split value.
     assert_eq!([at(1.0, 9.0), at(1.499, 0.0)], [2.0, 2.0]);
     assert_eq!([at(1.5, 2.9), at(1.5, 3.0), at(7.0, 9.0)], [1.0, 3.0, 3.0]);
 }
 
-/// Splitting a rule changes nothing until one half does.
+/// Splitting a rule changes nothing until one half is changed.
 #[test]
 fn a_split_decides_as_before() {
     let table = RuleTable::read(TABLE).unwrap();
@@ -81,7 +81,7 @@ fn a_split_decides_as_before() {
     }
 }
 
-/// Each with the line at which it goes wrong, and what to do.
+/// Each case with the line of the error and the advice.
 #[test]
 fn a_damaged_table_is_told_by_its_line() {
     let line = |number: usize| TABLE.lines().nth(number - 1).unwrap();
@@ -112,7 +112,7 @@ fn a_damaged_table_is_told_by_its_line() {
     }
 }
 
-/// No beginning of a table is a table.
+/// No proper prefix of a table is a table.
 #[test]
 fn a_table_that_was_cut_off_is_refused() {
     for end in 0..TABLE.len() - 1 {
@@ -120,8 +120,8 @@ fn a_table_that_was_cut_off_is_refused() {
     }
 }
 
-/// By hand: from 10, two more per segment; then half and one more (ack_ewma
-/// below 3 ms) for each of two segments; then half and three more.
+/// By hand: from 10, plus two per segment; then half plus one (ack_ewma below 3
+/// ms) for each of two segments; then half plus three.
 #[test]
 fn the_window_follows_the_rules_segment_by_segment() {
     let mut remy = built(TABLE);
@@ -131,12 +131,12 @@ fn the_window_follows_the_rules_segment_by_segment() {
     assert_eq!(ack(&mut *remy, 104, 2, 160), 5.5);
     // 1 s later the mean interval is above 3 ms: 0.5 * 5.5 + 3.
     assert_eq!(ack(&mut *remy, 1104, 1, 200), 5.75);
-    // One segment each 4 ms.
+    // One segment per 4 ms.
     let rate = remy.decision().pacing_rate.unwrap().as_bits_per_second() as f64;
     assert!((rate / (MSS as f64 * 8.0 / 0.004) - 1.0).abs() < 1e-3, "{rate}");
 }
 
-/// A millisecond per segment, acknowledged one by one or by fives, is below the
+/// A millisecond per segment, acknowledged one by one or in fives, is below the
 /// split at 3 ms in both cases; five times that would not be.
 #[test]
 fn an_acknowledgement_of_several_counts_as_one_for_each() {

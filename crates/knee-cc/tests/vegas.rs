@@ -1,5 +1,5 @@
-//! Vegas against its own rule: the packets that a flow keeps in the queue, which
-//! the pipe counts, lie between alpha and beta.
+//! Vegas compared with its own rule: the packets that a flow keeps in the
+//! queue, counted by the pipe, are between alpha and beta.
 #![allow(clippy::unwrap_used, reason = "a test ends there")]
 
 mod pipe;
@@ -13,8 +13,8 @@ fn path() -> Path {
     Path { ack_every: 1, ..Path::new(10_000_000, 40) }
 }
 
-/// Window less what the path holds without a queue, in packets, as seen at the
-/// acknowledgements of the last seconds.
+/// Returns the window less what the path holds without a queue, in packets, at
+/// the acknowledgements of the last seconds.
 fn queued(path: Path, seen: &[Seen], from: u64) -> Vec<f64> {
     let late = seen.iter().filter(|s| s.now > Time::from_secs(from));
     late.map(|s| (s.decision.window as f64 - path.bdp()) / MSS as f64).collect()
@@ -33,7 +33,7 @@ fn alone(selection: &Selection, path: Path, seconds: u64) -> Vec<Seen> {
 }
 
 /// Brakmo and Peterson, section 3.2: between alpha and beta extra packets. The
-/// packet in transmission stands in no queue, and Linux rounds down.
+/// packet being transmitted is not in the queue, and Linux rounds down.
 #[test]
 fn the_queue_stays_between_alpha_and_beta() {
     for (alpha, beta) in [(2.0, 4.0), (6.0, 9.0)] {
@@ -47,7 +47,7 @@ fn the_queue_stays_between_alpha_and_beta() {
     }
 }
 
-/// Once there it stays: the window of a fixed path moves no more.
+/// The window of a constant path stays constant once reached.
 #[test]
 fn the_window_comes_to_rest() {
     let seen = alone(&Selection::named("vegas"), path(), 30);
@@ -57,8 +57,8 @@ fn the_window_comes_to_rest() {
 }
 
 /// Three flows keep three times as much, and the link is full. Their first
-/// flights follow each other: who begins behind another's takes that queue for
-/// the path, which is Vegas's weakness.
+/// flights follow each other: a flow that begins behind another's flight counts
+/// that queue as part of the path, which is Vegas's weakness.
 #[test]
 fn several_flows_add_up() {
     let mut net = Net::new(path());
@@ -95,7 +95,7 @@ fn slow_start_ends_before_the_queue_is_full() {
     assert!(reno.iter().map(|s| s.decision.window).max().unwrap() as f64 > 10.0 * path.bdp());
 }
 
-/// On loss it is Reno.
+/// On loss it acts like Reno.
 #[test]
 fn loss_halves_the_window() {
     let path = Path { drop_every: Some(400), ..path() };

@@ -1,5 +1,5 @@
-//! PCC Vivace against what its paper promises: the rate of greatest utility on a
-//! fixed link, convergence of two flows, and little harm by random loss.
+//! PCC Vivace compared with the promises of its paper: the rate of greatest utility
+//! on a fixed link, convergence of two flows, and little harm from random loss.
 #![allow(clippy::unwrap_used, reason = "a test ends there")]
 
 mod pipe;
@@ -19,7 +19,7 @@ fn alone(path: Path, seconds: u64, seed: u64) -> Vec<Seen> {
     all
 }
 
-/// Payload over that of the link, after some seconds.
+/// Returns the fraction of the link's payload rate used, after `from` seconds.
 fn share(seen: &[Seen], path: &Path, from: u64) -> f64 {
     let late: Vec<&Seen> = seen.iter().filter(|s| s.now > Time::from_secs(from)).collect();
     let (first, last) = (late[0], late[late.len() - 1]);
@@ -60,7 +60,7 @@ fn the_queue_stays_short() {
     assert!(p95 < Time::from_millis(40), "{p95:?}");
 }
 
-/// Section 3.2, theorem 1: two senders come to a fair share, however they began.
+/// Section 3.2, theorem 1: two senders reach a fair share, however they began.
 #[test]
 fn two_flows_converge() {
     let mut net = Net::new(path());
@@ -76,9 +76,9 @@ fn two_flows_converge() {
     assert!(a + b > 0.8 * 100.0 * path().payload_rate(), "{a} {b}");
 }
 
-/// Section 3.1: with a price of 11.35 a loss that nobody caused is borne as long
-/// as it costs less than the rate brings; 2 % halves no rate here, and slows Reno
-/// down to a small part.
+/// Section 3.1: with a penalty of 11.35 random loss is tolerated as long as it
+/// costs less than the rate gains; 2 % does not halve the rate here, and slows
+/// Reno down to a small fraction.
 #[test]
 fn random_loss_is_borne() {
     let path = Path { drop_every: Some(100), ..path() };
@@ -92,7 +92,7 @@ fn random_loss_is_borne() {
     assert!(used > 2.0 * reno, "{used}, reno {reno}");
 }
 
-/// The same seed, the same decisions; another, others.
+/// The same seed gives the same decisions, another seed different ones.
 #[test]
 fn it_draws_from_its_own_stream() {
     let end = |seed| alone(path(), 10, seed).last().unwrap().delivered;

@@ -1,23 +1,20 @@
 //! ACK aggregation: links such as Wi-Fi deliver acknowledgements in bunches
-//! and fall silent between them. The window is widened by the largest excess
-//! of a bunch over what the bandwidth would have delivered, so that sending
-//! goes on through the silence.
+//! with silence between them. The window is widened by the largest excess of a
+//! bunch over what the bandwidth would have delivered, so that sending
+//! continues through the silence.
 
 use super::Bbr;
 use super::bandwidth::{PacketRate, RATE_SHIFT};
 use crate::Sample;
 use knee_units::Time;
 
-/// Rounds that each of the two halves of the maximum filter lasts: the
-/// maximum covers five to ten rounds.
+/// Rounds in each half of the maximum filter: the maximum covers five to ten rounds.
 const HALF_ROUNDS: u8 = 5;
 
-/// Time at the estimated bandwidth to which the excess is limited, in
-/// microseconds: 100 ms.
+/// Upper limit of the excess, as time at the estimated bandwidth, in microseconds: 100 ms.
 const LARGEST_EXCESS_US: u64 = 100_000;
 
-/// Packets after which an epoch ends in any case (2^20, a counter's width in
-/// Linux).
+/// Packets after which an epoch always ends (2^20, the width of a counter in Linux).
 const LARGEST_EPOCH_PACKETS: u64 = 1 << 20;
 
 /// State of the estimate.
@@ -26,17 +23,17 @@ pub(super) struct Aggregation {
     epoch_start: Time,
     /// Bytes acknowledged in the epoch.
     epoch_acked: u64,
-    /// Largest excess in bytes: of this half of the window and the last.
+    /// Largest excess in bytes, in the current half of the window and the previous one.
     excess: [u64; 2],
-    /// The larger of the two in whole packets, kept because it rarely
-    /// changes and a division is dear.
+    /// The larger of the two in whole packets, cached because it rarely changes
+    /// and a division is expensive.
     excess_packets: u32,
     current: u8,
     rounds: u8,
 }
 
 impl Aggregation {
-    /// A new epoch begins, after an idle time.
+    /// Starts a new epoch, after an idle time.
     pub(super) fn restart(&mut self, now: Time) {
         self.epoch_start = now;
         self.epoch_acked = 0;
@@ -58,7 +55,7 @@ impl Aggregation {
     }
 }
 
-/// Packets that `bw` delivers in so many microseconds.
+/// Returns the packets that `bw` delivers in `us` microseconds.
 #[inline]
 pub(super) fn packets_in(bw: PacketRate, us: u64) -> u64 {
     u64::from(bw).saturating_mul(us) >> RATE_SHIFT
@@ -77,7 +74,7 @@ impl Bbr {
         let epoch_us = self.delivered_at.saturating_sub(self.aggregation.epoch_start).as_micros();
         let mut expected = packets_in(self.bw(), epoch_us).saturating_mul(mss);
         let epoch = &mut self.aggregation;
-        // Slower than expected, or very old: nothing is in excess.
+        // Slower than expected, or very old: there is no excess.
         if epoch.epoch_acked <= expected
             || epoch.epoch_acked + sample.newly_acked >= LARGEST_EPOCH_PACKETS * mss
         {
@@ -91,7 +88,7 @@ impl Bbr {
         }
     }
 
-    /// Packets by which the window is widened; none before the pipe is full.
+    /// Returns the packets by which the window is widened; zero before the pipe is full.
     #[inline]
     pub(super) fn aggregation_packets(&self, bw: PacketRate) -> u64 {
         if !self.full_pipe.reached || !self.config.allow_for_aggregation {

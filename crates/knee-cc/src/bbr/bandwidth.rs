@@ -2,10 +2,10 @@
 //! delivery rate.
 //!
 //! The filter remembers ten rounds, a gain cycle of eight and two more, so that
-//! a probe's finding outlives the phases after it. With `bandwidth_window` of
-//! one or two a high rate of a moment is soon forgotten, and so is what a probe
-//! found: pacing 1 % below the estimate, the estimate then falls by 1 % a
-//! round until the next probe.
+//! the result of a probe outlives the phases after it. With `bandwidth_window`
+//! of one or two, a brief high rate is soon forgotten, and so is the result of
+//! a probe: with pacing 1 % below the estimate, the estimate then falls by 1 %
+//! per round until the next probe.
 
 use super::filter::RunningMax;
 use super::{Bbr, Mode};
@@ -13,25 +13,25 @@ use crate::{Connection, Sample};
 use knee_units::Rate;
 
 /// Packets per microsecond times 2^24: one unit is about 715 bit/s at 1500
-/// bytes, 32 bits reach 3 Tbit/s.
+/// bytes; 32 bits reach 3 Tbit/s.
 pub(super) type PacketRate = u32;
 
-/// Binary digits behind the point of a [`PacketRate`].
+/// Binary fraction digits of a [`PacketRate`].
 pub(super) const RATE_SHIFT: u32 = 24;
 
-/// Estimate of the bottleneck bandwidth, and the count of rounds.
+/// Estimate of the bottleneck bandwidth, and the round counter.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Bandwidth {
     filter: RunningMax,
-    /// Largest sample since the last PROBE_RTT; within one, what is to be
-    /// kept over it.
+    /// Largest sample since the last PROBE_RTT; during PROBE_RTT, the value to
+    /// keep across it.
     kept: PacketRate,
     /// Packet-timed round trips so far.
     pub(super) rounds: u32,
-    /// The round ends when a packet sent after this much was delivered is
-    /// itself delivered.
+    /// The round ends when a packet sent after this many bytes were delivered
+    /// is itself delivered.
     pub(super) round_end: u64,
-    /// The last acknowledgement began a round.
+    /// Whether the last acknowledgement began a round.
     pub(super) round_start: bool,
 }
 
@@ -41,16 +41,16 @@ impl Bandwidth {
         self.filter.get()
     }
 
-    /// PROBE_RTT begins: the estimate is kept, as far as it rests on samples
-    /// since the last one.
+    /// Keeps the estimate at the start of PROBE_RTT, limited to what samples
+    /// since the last PROBE_RTT support.
     pub(super) fn keep(&mut self) {
         self.kept = self.kept.min(self.filter.get());
     }
 
-    /// After PROBE_RTT the value kept counts as seen in this round: the
-    /// change `keep_bw_over_probe_rtt`. Samples taken with a window of four
-    /// packets say nothing about the path, but rounds go on, and more than
-    /// ten of them (RTT below 22 ms) push all earlier samples out.
+    /// Counts the kept value as seen in this round, after PROBE_RTT: the change
+    /// `keep_bw_over_probe_rtt`. Samples taken with a window of four packets
+    /// say nothing about the path, but rounds go on, and more than ten of them
+    /// (RTT below 22 ms) push all earlier samples out.
     pub(super) fn restore(&mut self) {
         let kept = std::mem::take(&mut self.kept);
         if kept >= self.filter.get() {
@@ -65,7 +65,7 @@ impl Bandwidth {
     }
 }
 
-/// `bw` in payload bits per second, for the records.
+/// Returns `bw` in payload bits per second, for the records.
 pub(super) fn as_rate(bw: PacketRate, mss: u32) -> Option<Rate> {
     let bits = u128::from(bw) * u128::from(mss) * 8_000_000;
     (bw > 0).then(|| Rate::from_bits_per_second((bits >> RATE_SHIFT) as u64))
@@ -86,16 +86,15 @@ impl Bbr {
             self.packet_conservation = false;
         }
         self.sample_long_term(sample, connection);
-        // The only division on the path of every acknowledgement. Delivered
-        // bytes are below 2^40, else the shift saturates the estimate.
+        // The only division on the path of every acknowledgement. Above 2^40
+        // delivered bytes the estimate saturates.
         let scaled = sample.delivered.min((1 << 40) - 1) << RATE_SHIFT;
         let bw = scaled / interval_us.saturating_mul(u64::from(self.mss));
         let bw = bw.min(u64::from(PacketRate::MAX)) as PacketRate;
         if self.filters_bandwidth() {
             return self.filter_bandwidth(bw, scaled, sample);
         }
-        // The application's pauses are not the path's: such a sample counts
-        // only if it shows the path to be faster.
+        // An application-limited sample counts only if it shows the path to be faster.
         if !sample.app_limited || bw >= self.bandwidth.max() {
             if self.mode != Mode::ProbeRtt {
                 self.bandwidth.kept = self.bandwidth.kept.max(bw);
@@ -110,8 +109,8 @@ impl Bbr {
         self.full_pipe.reached && self.changes.as_deref().is_some_and(|one| one.tobit_filter)
     }
 
-    /// Change `tobit_filter`: the sample that begins a round moves the estimate,
-    /// which takes the maximum's place. `scaled` is what the sample counts.
+    /// Change `tobit_filter`: the sample that begins a round updates the estimate,
+    /// which replaces the maximum. `scaled` is the sample's delivered amount.
     fn filter_bandwidth(&mut self, bw: PacketRate, scaled: u64, sample: &Sample) {
         let pace = (u64::from(self.bandwidth.max()) * u64::from(self.pacing_gain)) >> 8;
         let Some(changes) = self.changes.as_deref_mut() else { return };

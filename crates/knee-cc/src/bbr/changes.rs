@@ -1,7 +1,7 @@
-//! State of the changes that other papers published, which the study of the
-//! first five cites: [`rtt_gains`], [`window_scale`] and [`delay_aware`]. It is
-//! apart, and there only if one of them is on, because a flow of a large
-//! simulation is mostly its controller's state.
+//! State of changes from other papers, which the study of the first five cites:
+//! [`rtt_gains`], [`window_scale`] and [`delay_aware`]. It is allocated
+//! separately, and only if one of them is on, because most of the memory of a
+//! flow in a large simulation is its controller's state.
 //!
 //! [`rtt_gains`]: super::rtt_gains
 //! [`window_scale`]: super::window_scale
@@ -13,17 +13,17 @@ use super::{Bbr, Gain, Mode};
 use crate::Sample;
 use knee_registry::Settings;
 
-/// RTTs in microseconds that the changes go by; zero: none yet.
+/// RTTs in microseconds that the changes use; zero before the first sample.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Rtts {
-    /// The last one.
+    /// The latest RTT.
     pub(super) last_us: u32,
     /// The smallest and the largest since the last upward probe began.
     pub(super) cycle_min_us: u32,
     pub(super) cycle_max_us: u32,
     /// The largest since the minimum was renewed.
     pub(super) max_us: u32,
-    /// The minimum before it was renewed last.
+    /// The minimum before its last renewal.
     pub(super) min_before_us: u32,
 }
 
@@ -37,7 +37,7 @@ impl Rtts {
     }
 }
 
-/// Which changes are on, and what they keep.
+/// Which changes are on, and their state.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Changes {
     pub(super) gamma_gains: bool,
@@ -51,7 +51,7 @@ pub(super) struct Changes {
 }
 
 impl Changes {
-    /// None where no change is on.
+    /// Returns `None` if no change is on.
     pub(super) fn read(settings: &Settings) -> Option<Box<Changes>> {
         let changes = Changes {
             gamma_gains: settings.switch("gamma_gains"),
@@ -71,7 +71,7 @@ impl Changes {
 }
 
 impl Bbr {
-    /// Takes what the changes look at in each acknowledgement.
+    /// Records from each acknowledgement what the changes need.
     #[inline]
     pub(super) fn observe(&mut self, sample: &Sample) {
         if self.changes.is_some() {
@@ -89,7 +89,7 @@ impl Bbr {
         }
     }
 
-    /// An upward probe begins, and with it a cycle.
+    /// Starts a gain cycle, with its upward probe.
     pub(super) fn begin_cycle(&mut self) {
         let Some(changes) = self.changes.as_deref_mut() else { return };
         changes.scale.end_cycle(&changes.rtts, self.min_rtt.us);
@@ -115,7 +115,7 @@ impl Bbr {
         }
     }
 
-    /// The minimum RTT is ten seconds old and about to be renewed.
+    /// Called when the minimum RTT is ten seconds old and about to be renewed.
     pub(super) fn min_rtt_expired(&mut self) {
         let Some(changes) = self.changes.as_deref_mut() else { return };
         if self.mode == Mode::ProbeBw {

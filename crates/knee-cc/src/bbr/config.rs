@@ -1,4 +1,4 @@
-//! Parameters of BBR, and the preset of the five changes together.
+//! Parameters of BBR, and the preset that combines the five changes.
 
 use super::{Gain, UNIT};
 use crate::registry::{Build, Entry};
@@ -157,7 +157,7 @@ const PARAMETERS: &[Parameter] = &[
     },
 ];
 
-/// Changes that are no part of BBR in BPF, for grounds that refuse them.
+/// Changes that BBR in BPF does not implement; grounds that use it refuse them.
 pub(crate) const ONLY_HERE: [&str; 6] = [
     "gamma_gains",
     "inverse_gains",
@@ -167,11 +167,11 @@ pub(crate) const ONLY_HERE: [&str; 6] = [
     "window_machine",
 ];
 
-/// Switches that decide the same thing: one of each group at most.
+/// Switches that control the same thing: at most one of each group may be on.
 const RIVALS: [&[&str]; 2] =
     [&["gamma_gains", "inverse_gains"], &["shrink_window", "delay_aware_window", "scale_window"]];
 
-/// Refuses switches that decide the same thing.
+/// Rejects switches that control the same thing.
 pub(crate) fn check(settings: &Settings) -> Result<(), SelectionError> {
     for rivals in RIVALS {
         let mut on = rivals.iter().filter(|name| settings.switch(name));

@@ -9,13 +9,13 @@ struct Entry {
 }
 
 /// Maximum over a window of rounds. The three entries descend in value and
-/// ascend in round; they are kept apart by a quarter of the window, so that
-/// a good successor is at hand when the best one leaves the window.
+/// ascend in round; they are kept a quarter of the window apart, so that a good
+/// successor is available when the best one leaves the window.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct RunningMax([Entry; 3]);
 
 impl RunningMax {
-    /// The maximum in force.
+    /// Returns the current maximum.
     #[inline]
     pub(crate) fn get(&self) -> u32 {
         self.0[0].value
@@ -26,7 +26,7 @@ impl RunningMax {
         self.0 = [Entry { round, value }; 3];
     }
 
-    /// Takes `value` into a window of `window` rounds.
+    /// Adds `value` to a window of `window` rounds.
     #[inline]
     pub(crate) fn update(&mut self, window: u32, round: u32, value: u32) {
         let [best, second, third] = &mut self.0;
@@ -43,7 +43,7 @@ impl RunningMax {
         self.age(window, new);
     }
 
-    /// Moves the runners-up on as the best grows old.
+    /// Promotes the runners-up as the best ages.
     #[inline]
     fn age(&mut self, window: u32, new: Entry) {
         let [best, second, third] = &mut self.0;
@@ -77,8 +77,8 @@ mod tests {
 
     const WINDOW: u32 = 10;
 
-    /// A value is remembered for as many rounds after its own as the window
-    /// has, and not for one more, when everything after it is smaller.
+    /// A value is remembered for `window` rounds after its own, and no longer,
+    /// when everything after it is smaller.
     #[test]
     fn the_best_leaves_after_the_window() {
         for window in [1, 2, 3, WINDOW] {
@@ -93,8 +93,7 @@ mod tests {
         }
     }
 
-    /// By hand, with a window of two: each round's largest value and what is
-    /// known after it.
+    /// By hand, with a window of two: each round's largest value and the maximum after it.
     #[test]
     fn a_short_window_follows_a_fall() {
         let rounds = [(100, 100), (90, 100), (80, 100), (70, 90), (60, 80), (75, 75), (74, 75)];
@@ -105,7 +104,7 @@ mod tests {
         }
     }
 
-    /// Nothing for longer than the window: only the newest counts.
+    /// After a gap longer than the window, only the newest value counts.
     #[test]
     fn a_gap_empties_the_window() {
         let mut filter = RunningMax::default();
@@ -114,9 +113,9 @@ mod tests {
         assert_eq!(filter.get(), 7);
     }
 
-    /// Against the exact maximum: never above it, never below the newest
-    /// value, and at least the maximum of the youngest quarter of the window,
-    /// whatever the sequence.
+    /// Compared with the exact maximum, for any sequence: never above it, never
+    /// below the newest value, and at least the maximum of the youngest quarter
+    /// of the window.
     #[test]
     fn stays_close_to_the_exact_maximum() {
         for window in [1, 2, WINDOW] {

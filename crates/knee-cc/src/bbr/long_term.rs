@@ -1,22 +1,20 @@
 //! Policers: token buckets that drop what exceeds their rate (Flach et al.,
 //! "An Internet-Wide Analysis of Traffic Policing", SIGCOMM 2016).
 //!
-//! Two intervals in a row with much loss and the same throughput mean that
-//! a policer is at work. Its rate, the mean of the two, is then used for 48
-//! rounds instead of the windowed maximum, which a bucket full of tokens
-//! would exaggerate. Intervals begin and end with a loss, that is with an
-//! empty bucket.
+//! Two consecutive intervals with heavy loss and the same throughput indicate a
+//! policer. Its rate, the mean of the two, then replaces the windowed maximum
+//! for 48 rounds; the maximum would be too high after a bucket full of tokens.
+//! Intervals begin and end with a loss, that is with an empty bucket.
 
 use super::bandwidth::{PacketRate, RATE_SHIFT};
 use super::{Bbr, Mode, UNIT};
 use crate::{Connection, Sample};
 use knee_units::Time;
 
-/// Rounds that an interval lasts at least; four times as many at most.
+/// Shortest interval in rounds; the longest is four times as long.
 const INTERVAL_ROUNDS: u8 = 4;
 
-/// Loss over delivery from which an interval counts as lossy, in 1/256:
-/// 20 %.
+/// Ratio of lost to delivered bytes from which an interval counts as lossy, in 1/256: 20 %.
 const LOSS_THRESHOLD: u64 = 50;
 
 /// Two rates are the same when they differ by at most 1/8 ...
@@ -31,9 +29,9 @@ const USE_ROUNDS: u8 = 48;
 /// State of the policer detection.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct LongTerm {
-    /// Rate of the last lossy interval; zero while none.
+    /// Rate of the last lossy interval; zero if there is none.
     pub(super) bw: PacketRate,
-    /// The policer's rate is in use.
+    /// Whether the policer's rate is in use.
     pub(super) in_use: bool,
     sampling: bool,
     rounds: u8,
@@ -131,7 +129,7 @@ impl Bbr {
             self.long_term.bw = ((u64::from(bw) + u64::from(last)) / 2) as PacketRate;
             self.long_term.in_use = true;
             self.long_term.rounds = 0;
-            self.pacing_gain = UNIT; // no more drops than need be
+            self.pacing_gain = UNIT; // cause no more drops than necessary
             return;
         }
         self.long_term.bw = bw;

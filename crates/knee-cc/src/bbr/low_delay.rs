@@ -1,44 +1,43 @@
-//! The low-delay change, `shrink_window`: packets that only wait in the queue
-//! are taken out of the window, little by little.
+//! The low-delay change, `shrink_window`: gradually removes from the window the
+//! packets that only wait in the queue.
 //!
 //! ```text
 //!   window = gain x BDP + allowance - shrink
 //! ```
-//! While the queueing delay exceeds `delay_lower_bound`, `shrink` grows by
-//! the flow's own packets in the queue, `bandwidth x queueing delay`, over
-//! `cwnd_pace` round trips. So far the published description. It leaves open
-//! what follows; each decision stands with its reason.
+//! While the queueing delay exceeds `delay_lower_bound`, `shrink` grows by the
+//! flow's own packets in the queue, `bandwidth x queueing delay`, over
+//! `cwnd_pace` round trips. That is the whole published description. The points
+//! it leaves open are decided as follows.
 //!
-//! - *Decay.* What was taken wears off over the same `cwnd_pace` round trips,
-//!   so that `shrink` follows what the flow had queued in that time. A sum
-//!   that only grew would integrate: with the bandwidth filter, which
-//!   remembers a probe for ten rounds, that makes an oscillator almost without
-//!   damping, and the shares of five flows wander by a quarter.
-//! - *Giving back.* At or below the bound it also falls by a fixed number of
-//!   packets over `cwnd_pace` round trips. A flow's share of a full link is
-//!   the share of its packets in the queue. Taking in proportion and giving
-//!   back in equal parts makes the shares equal (Chiu and Jain, 1989). An
-//!   empty queue is answered four times as fast, so that the link does not
-//!   stay idle.
+//! - *Decay.* What was removed decays over the same `cwnd_pace` round trips, so
+//!   that `shrink` follows what the flow had queued in that time. A sum that
+//!   only grew would be an integrator: combined with the bandwidth filter,
+//!   which remembers a probe for ten rounds, it oscillates with almost no
+//!   damping, and the shares of five flows vary by a quarter.
+//! - *Giving back.* At or below the bound, `shrink` also falls by a fixed number of
+//!   packets over `cwnd_pace` round trips. A flow's share of a full link is its
+//!   share of the packets in the queue. Taking in proportion and giving back in
+//!   equal amounts makes the shares equal (Chiu and Jain, 1989). The response to an
+//!   empty queue is four times as fast, so that the link does not stay idle.
 //! - *The bound* decides whether there is an excess, not how large it is:
 //!   within the bound the queue is left alone, beyond it all of the flow's
-//!   packets count.
-//! - *Allowance.* With one BDP and not a packet more, the link runs dry
-//!   while the receiver waits for the packets that one acknowledgement is to
-//!   cover. Four are allowed for that, or two bursts where segmentation
-//!   offload makes them larger, or what was seen of ACK aggregation.
-//! - *Probing.* The upward phase may use its gain in the window too, or it
-//!   would change nothing; and Linux's room for bursts, or it would find
-//!   nothing where the BDP is a few packets. A rate sampler that counts one
-//!   ACK of `a` packets too much time (ns-3.35's) sees `w / (w + a)` of the
-//!   rate with `w` packets in flight, so that an estimate keeps up only while
-//!   `gain w / (w + a) >= 1`: with gain 6/5 and an ACK for two packets from
-//!   ten packets on. The phase ends with that window in use.
+//!   queued packets count.
+//! - *Allowance.* With exactly one BDP, the link runs dry while the receiver
+//!   waits for the packets that one acknowledgement will cover. Four packets
+//!   are allowed for that, or two bursts if segmentation offload makes them
+//!   larger, or the observed ACK aggregation.
+//! - *Probing.* The upward phase may apply its gain to the window too, since it
+//!   would otherwise change nothing; and it gets Linux's room for bursts, since it
+//!   would otherwise find nothing if the BDP is a few packets. A rate sampler that
+//!   counts one ACK of `a` packets too much time (that of ns-3.35) sees
+//!   `w / (w + a)` of the rate with `w` packets in flight, so an estimate keeps up
+//!   only while `gain w / (w + a) >= 1`: with gain 6/5 and an ACK for two packets,
+//!   from ten packets on. The phase ends once that window is in use.
 //! - *Bandwidth that others free* is taken over by probes: the upward phase
-//!   goes on while its target, a multiple of a bandwidth that grows, is ahead
-//!   of what is in flight.
-//! - *Limit.* `shrink` is at most half a BDP: against flows that fill the
-//!   buffer whatever happens, giving back more would only mean to give up.
+//!   continues while its target, a multiple of a growing bandwidth, is ahead of
+//!   what is in flight.
+//! - *Limit.* `shrink` is at most half a BDP: against flows that always fill
+//!   the buffer, giving back more would only mean giving up.
 
 use super::aggregation::packets_in;
 use super::bandwidth::PacketRate;
@@ -47,39 +46,38 @@ use super::{Bbr, Mode, UNIT};
 use crate::{Connection, Sample};
 use knee_units::Time;
 
-/// Packets above the BDP: what a stretched ACK covers.
+/// Packets above the BDP, for what a stretched ACK covers.
 const ALLOWANCE_PACKETS: u64 = 4;
 
-/// ... and what `shrink` gives back over `cwnd_pace` round trips.
+/// Packets that `shrink` gives back over `cwnd_pace` round trips.
 const RETURN_PACKETS: u64 = 4;
 
-/// How much faster an empty queue is answered.
+/// Factor by which the response to an empty queue is faster.
 const EMPTY_QUEUE_FACTOR: u64 = 4;
 
-/// A queueing delay below this share of the bound is an empty queue: 1/2.
+/// A queueing delay below this fraction of the bound counts as an empty queue: 1/2.
 const EMPTY_QUEUE: u64 = 2;
 
-/// Deviation of the RTT over its mean beyond which the path is unsteady and
-/// its queueing delay means nothing: 3/10.
+/// Ratio of the RTT's deviation to its mean above which the path is unsteady
+/// and its queueing delay is meaningless: 3/10.
 const STEADY: (u32, u32) = (3, 10);
 
-/// RTT from which it does not matter how much longer it is.
+/// RTT above which the exact value no longer matters.
 const LONGEST_RTT: Time = Time::from_secs(100);
 
-/// Rounds after DRAIN or PROBE_RTT until the bandwidth filter holds a whole
-/// gain cycle.
+/// Rounds after DRAIN or PROBE_RTT until the bandwidth filter holds a complete gain cycle.
 const SETTLING_ROUNDS: u32 = 8;
 
-/// Time before PROBE_RTT in which the minimum RTT is too old to judge by.
+/// Time before PROBE_RTT during which the minimum RTT is too old to be used.
 const NEAR_PROBE_RTT: Time = Time::from_millis(500);
 
-/// Fractions of a byte in `shrink`: a step per acknowledgement is small.
+/// Fraction bits of `shrink`: the step per acknowledgement is small.
 const FRACTION: u32 = 10;
 
 /// State of the change.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct LowDelay {
-    /// Bytes taken out of the window, times 2^10.
+    /// Bytes removed from the window, times 2^10.
     shrink: u64,
     /// Round in which PROBE_BW was entered.
     entered: u32,
@@ -90,7 +88,7 @@ pub(super) struct LowDelay {
 }
 
 impl LowDelay {
-    /// PROBE_BW begins.
+    /// Called when PROBE_BW begins.
     pub(super) fn settle(&mut self, round: u32) {
         self.entered = round;
     }
@@ -112,7 +110,7 @@ impl LowDelay {
 }
 
 impl Bbr {
-    /// The window that the change aims at, in bytes.
+    /// Returns the target window of the change, in bytes.
     pub(super) fn low_delay_window(
         &mut self,
         bw: PacketRate,
@@ -128,7 +126,7 @@ impl Bbr {
         self.shrunk_window(bw)
     }
 
-    /// The window for the phase in force.
+    /// Returns the window for the current phase.
     pub(super) fn shrunk_window(&self, bw: PacketRate) -> u64 {
         let mss = u64::from(self.mss);
         let probing = self.mode == Mode::ProbeBw && self.cycle.probing_up();
@@ -144,7 +142,7 @@ impl Bbr {
         rtt.as_micros().saturating_sub(u64::from(self.min_rtt.us))
     }
 
-    /// Bandwidth is stable, and the minimum RTT is trusted.
+    /// Whether bandwidth is stable and the minimum RTT can be trusted.
     fn may_judge_queue(&self, now: Time) -> bool {
         let settled = self.bandwidth.rounds.wrapping_sub(self.low_delay.entered);
         self.mode == Mode::ProbeBw
@@ -153,7 +151,7 @@ impl Bbr {
             && self.low_delay.steady()
     }
 
-    /// One acknowledgement's part of a round trip's change.
+    /// Applies one acknowledgement's share of a round trip's change.
     fn track_shrink(&mut self, bw: PacketRate, queueing_us: u64, acked: u64) {
         let mss = u64::from(self.mss);
         let bound = u64::from(self.config.delay_lower_bound_us);

@@ -1,7 +1,7 @@
-//! BBR version 1, as in Linux 6.x (`net/ipv4/tcp_bbr.c`), with five published
-//! changes to it, each a switch that is off by default, two that a note on what
-//! BBR retransmits wishes for (`bandwidth_window`, `probe_loss_gain`), six of
-//! other papers, and a switch for each part that can be taken away.
+//! BBR version 1, as in Linux 6.x (`net/ipv4/tcp_bbr.c`), with switches for
+//! five published changes, all off by default; two changes requested in a note
+//! on BBR's retransmissions (`bandwidth_window`, `probe_loss_gain`); six from
+//! other papers; and a switch for each part that can be disabled.
 //!
 //! The model: a path is its bottleneck bandwidth and its minimum RTT.
 //! ```text
@@ -26,17 +26,16 @@
 //!  (pipe never full)
 //! ```
 //! Sources: Cardwell et al., "BBR: Congestion-Based Congestion Control", ACM
-//! Queue 14(5), 2016; the Linux source, whose integer arithmetic is followed
-//! so closely that decisions can be compared with the kernel's sample by
-//! sample: bandwidth in packets per microsecond times 2^24, gains in 1/256.
-//! Windows and in-flight counts are kept in bytes instead of packets.
+//! Queue 14(5), 2016; the Linux source. Its integer arithmetic is followed
+//! closely enough to compare decisions with the kernel's sample by sample:
+//! bandwidth in packets per microsecond times 2^24, gains in 1/256. Windows and
+//! in-flight counts are in bytes instead of packets.
 //!
-//! One file per part of the model: [`bandwidth`] and its [`filter`],
-//! [`long_term`] (policers), [`aggregation`], the phases [`startup`] (and
-//! DRAIN), [`probe_bw`], [`probe_rtt`], the outputs [`pacing`] and
-//! [`window`], the low-delay change [`low_delay`], and those of other papers:
-//! [`rtt_gains`], [`delay_aware`], [`window_scale`], [`tobit`], [`window_machine`];
-//! [`changes`] has their state.
+//! One file per part of the model: [`bandwidth`] and its [`filter`], [`long_term`]
+//! (policers), [`aggregation`], the phases [`startup`] (and DRAIN), [`probe_bw`],
+//! [`probe_rtt`], the outputs [`pacing`] and [`window`], the low-delay change
+//! [`low_delay`], and those of other papers: [`rtt_gains`], [`delay_aware`],
+//! [`window_scale`], [`tobit`], [`window_machine`]; [`changes`] holds their state.
 
 mod aggregation;
 mod bandwidth;
@@ -74,18 +73,18 @@ use window_machine::WindowMachine;
 use config::Config;
 pub(crate) use config::{ENTRY, ONLY_HERE, check};
 
-/// Gains count in 1/256, as in Linux (`BBR_UNIT`).
+/// Gain in units of 1/256, as in Linux (`BBR_UNIT`).
 type Gain = u16;
 const UNIT: Gain = 256;
 
 /// 2/ln 2, the smallest gain that doubles the delivery rate each round.
 const HIGH_GAIN: Gain = (UNIT as u32 * 2885 / 1000 + 1) as Gain;
 
-/// Its inverse: empties in one round the queue that STARTUP built.
+/// Inverse of [`HIGH_GAIN`]: drains in one round the queue that STARTUP built.
 const DRAIN_GAIN: Gain = (UNIT as u32 * 1000 / 2885) as Gain;
 
-/// Window in PROBE_RTT, and never less elsewhere: with an ACK for every
-/// other packet, four keep the connection moving.
+/// Window in PROBE_RTT, and the minimum in other phases: with an ACK for every
+/// other packet, four packets keep data flowing.
 const MIN_WINDOW_PACKETS: u32 = 4;
 
 /// Window while no RTT is known (RFC 6928).
@@ -116,19 +115,19 @@ struct Bbr {
     min_rtt: MinRtt,
     pacing: Pacing,
     low_delay: LowDelay,
-    /// State of the changes of other papers, where one is on.
+    /// State of the changes from other papers, if one is on.
     changes: Option<Box<Changes>>,
     /// Window in bytes.
     window: u64,
     /// Window before recovery or PROBE_RTT, in bytes.
     prior_window: u64,
-    /// Slow-start threshold as shown: the pipe when STARTUP ended, in bytes.
+    /// Reported slow-start threshold: the pipe when STARTUP ended, in bytes.
     threshold: u64,
-    /// State of recovery at the previous acknowledgement of data.
+    /// State of recovery at the last acknowledgement of data.
     prior_recovery: Recovery,
-    /// In the first round of recovery, send only what was acknowledged.
+    /// In the first round of recovery, send only as much as was acknowledged.
     packet_conservation: bool,
-    /// Sending began after an idle time, nothing was acknowledged since.
+    /// Sending resumed after an idle time, and nothing has been acknowledged since.
     idle_restart: bool,
     /// Time of the last delivery.
     delivered_at: Time,
@@ -175,7 +174,7 @@ impl Bbr {
         bbr
     }
 
-    /// The estimate in use: the policer's rate when one was found.
+    /// Returns the estimate in use: the policer's rate if one was found.
     #[inline]
     fn bw(&self) -> PacketRate {
         if self.long_term.in_use { self.long_term.bw } else { self.bandwidth.max() }
@@ -202,7 +201,7 @@ impl Bbr {
         };
     }
 
-    /// Back to where the model belongs, after PROBE_RTT.
+    /// Returns to the phase that fits the model, after PROBE_RTT.
     fn resume_mode(&mut self, delivered: u64) {
         if self.full_pipe.reached {
             self.enter_probe_bw(delivered);
@@ -211,7 +210,7 @@ impl Bbr {
         }
     }
 
-    /// The handshake's RTT is the first estimate, and sets the initial rate.
+    /// Uses the handshake's RTT as the first estimate and for the initial rate.
     fn on_established(&mut self, connection: &Connection) {
         self.min_rtt.begin(connection.min_rtt, connection.now);
         self.bandwidth.round_end = connection.delivered;
@@ -220,8 +219,8 @@ impl Bbr {
         self.init_pacing_rate(connection.srtt);
     }
 
-    /// Sending resumes. If the application was the limit, the estimate is
-    /// what the path bears: pace at it instead of probing into old queues.
+    /// Called when sending resumes. If the application was the limit, the
+    /// estimate holds: pace at it instead of probing into old queues.
     fn on_restart(&mut self, connection: &Connection) {
         if !connection.app_limited {
             return;
@@ -248,8 +247,8 @@ impl Bbr {
         self.sample_long_term(&lost, connection);
     }
 
-    /// The loss was none: what it taught is void. The window comes back when
-    /// the next acknowledgement finds recovery over.
+    /// Called when the loss was spurious: discards what it taught. The window
+    /// is restored when the next acknowledgement finds recovery over.
     fn on_spurious(&mut self, connection: &Connection) {
         self.full_pipe.bw = 0;
         self.full_pipe.rounds = 0;
@@ -258,7 +257,7 @@ impl Bbr {
 
     #[cold]
     fn on_mtu(&mut self, connection: &Connection) {
-        // Rates count packets: convert what is kept to the new size.
+        // Rates count packets: convert the stored ones to the new size.
         let (old, new) = (u64::from(self.mss), u64::from(connection.mss.max(1)));
         self.bandwidth.rescale(old, new);
         self.long_term.rescale(old, new);
@@ -306,7 +305,7 @@ impl Controller for Bbr {
             Event::RecoveryEnd => {}
             Event::Timeout => self.on_timeout(connection),
             Event::SpuriousRecovery => self.on_spurious(connection),
-            // It grows back to its target as data is acknowledged.
+            // The window grows back to its target as data is acknowledged.
             Event::Penalised => self.window = (self.window / 2).max(u64::from(self.mss)),
         }
         self.decide(connection.min_rtt)
@@ -341,7 +340,7 @@ impl Controller for Bbr {
 
 #[cfg(test)]
 mod tests {
-    /// A flow of a large simulation is mostly its controller's state.
+    /// Most of the memory of a flow in a large simulation is its controller's state.
     #[test]
     fn the_state_stays_small() {
         let bytes = size_of::<super::Bbr>();

@@ -1,65 +1,64 @@
-//! The pacing rate, 1 % below what the gain says, and the burst that may
-//! leave at once.
+//! The pacing rate, 1 % below what the gain gives, and the burst that may be sent at once.
 
 use super::bandwidth::{PacketRate, RATE_SHIFT};
 use super::{Bbr, Gain, HIGH_GAIN};
 use crate::pacing::{SendQuantum, millisecond_of};
 use knee_units::{Rate, Time};
 
-/// Share of the estimate that is paced at, in percent: on average a little
-/// below the bottleneck, so that queues drain rather than grow.
+/// Pacing rate as a percentage of the estimate: on average slightly below the
+/// bottleneck, so that queues drain rather than grow.
 const MARGIN_PERCENT: u64 = 99;
 
 /// RTT assumed until the first sample: 1 ms.
 const ASSUMED_RTT: Time = Time::from_millis(1);
 
-/// Below this rate packets leave one at a time: 1.2 Mbit/s, in bytes per
-/// second. There, two packets would be a burst of 20 ms.
+/// Below this rate packets are sent one at a time: 1.2 Mbit/s, in bytes per
+/// second. At this rate two packets would be a burst of 20 ms.
 const SINGLE_PACKET_RATE: u64 = 150_000;
 
-/// Largest burst that the window makes room for, in bytes: what offload
-/// takes, less headers.
+/// Largest burst that the window makes room for, in bytes: the limit of
+/// segmentation offload, less headers.
 const LARGEST_BURST: u64 = 65_536 - 1 - 320;
 
-/// ... and in packets (a counter's width in Linux).
+/// The same in packets (the width of a counter in Linux).
 const LARGEST_GOAL: u32 = 127;
 
-/// The rate in force.
+/// The current pacing rate.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Pacing {
-    /// In bytes per second, as Linux counts.
+    /// In bytes per second, as in Linux.
     rate: u64,
-    /// An RTT was known when the initial rate was set.
+    /// Whether an RTT was known when the initial rate was set.
     pub(super) has_rtt: bool,
     /// Bandwidth and gain that `rate` was last computed for.
     computed_for: Option<(PacketRate, Gain)>,
-    /// Packets that leave at once at this rate.
+    /// Packets that may be sent at once at this rate.
     pub(super) burst_packets: u32,
     quantum: SendQuantum,
 }
 
 impl Pacing {
-    /// The rate, for the transport.
+    /// Returns the rate, for the transport.
     #[inline]
     pub(super) fn rate(&self) -> Rate {
         Rate::from_bytes_per_second(self.rate)
     }
 
-    /// Sizes have changed: compute anew.
+    /// Forces a recomputation, after sizes have changed.
     pub(super) fn invalidate(&mut self) {
         self.computed_for = None;
     }
 }
 
 impl Bbr {
-    /// Payload bytes per second to pace `bw` at, in Linux's order of
-    /// operations.
+    /// Returns the payload bytes per second for pacing at `bw`, in Linux's
+    /// order of operations.
     pub(super) fn paced_bytes_per_second(&self, bw: PacketRate, gain: Gain) -> u64 {
         let rate = (u64::from(bw) * u64::from(self.mss)).saturating_mul(u64::from(gain)) >> 8;
         rate.saturating_mul(10_000 * MARGIN_PERCENT) >> RATE_SHIFT
     }
 
-    /// Initial rate: STARTUP's gain on the window over the RTT.
+    /// Sets the initial rate: STARTUP's gain times the window over the RTT.
     pub(super) fn init_pacing_rate(&mut self, srtt: Time) {
         self.pacing.has_rtt = srtt > Time::ZERO;
         let rtt = if self.pacing.has_rtt { srtt } else { ASSUMED_RTT };
@@ -70,7 +69,7 @@ impl Bbr {
         self.pacing.invalidate();
     }
 
-    /// Before the pipe is full the rate only rises.
+    /// Sets the pacing rate. Before the pipe is full, the rate only rises.
     #[inline(always)]
     pub(super) fn set_pacing_rate(&mut self, bw: PacketRate, gain: Gain, srtt: Time) {
         if !self.pacing.has_rtt || self.pacing.computed_for != Some((bw, gain)) {
@@ -94,8 +93,8 @@ impl Bbr {
     }
 
     fn put_rate(&mut self, rate: u64) {
-        // Not from Linux: at least a packet per second, because a rate of
-        // zero would never send the packet that shows a better one.
+        // Not in Linux: at least one packet per second, because at a rate of
+        // zero the packet that shows a better one would never be sent.
         let rate = rate.max(u64::from(self.mss));
         self.pacing.rate = rate;
         let burst = (millisecond_of(rate).min(LARGEST_BURST) / u64::from(self.mss)) as u32;
@@ -106,7 +105,7 @@ impl Bbr {
         if self.pacing.rate < SINGLE_PACKET_RATE { 1 } else { 2 }
     }
 
-    /// Bytes that may leave at once.
+    /// Returns the bytes that may be sent at once.
     #[inline]
     pub(super) fn send_quantum(&mut self, min_rtt: Time) -> u64 {
         let floor = self.smallest_burst();

@@ -1,29 +1,29 @@
 //! PROBE_BW: the gain cycle that discovers and shares bandwidth, eight phases
 //! of about one minimum RTT each.
 //!
-//! Three of the published changes act on the ends of phases:
-//! - `drain_to_target`: the phase below gain 1 lasts until in flight is down
-//!   to one BDP, however long that takes; a full min_rtt is no reason to end.
-//! - `probe_exit_early`: the phase above gain 1 ends as soon as in flight has
-//!   reached its target; a full min_rtt is no longer needed.
-//! - `max_cruise`: after a phase at gain 1 the next probe begins if such
-//!   phases have lasted this long, so that flows with a long RTT probe nearly
-//!   as often as others. A phase is never cut short.
+//! Three of the published changes alter when phases end:
+//! - `drain_to_target`: the phase below gain 1 lasts until in flight is down to
+//!   one BDP, however long that takes; a full min_rtt does not end it.
+//! - `probe_exit_early`: the phase above gain 1 ends as soon as in flight
+//!   reaches its target; a full min_rtt is no longer required.
+//! - `max_cruise`: after a phase at gain 1 the next probe begins if these
+//!   phases have lasted this long in total, so that flows with a long RTT probe
+//!   nearly as often as others. A phase is never cut short.
 //!
-//! A wish of a note on what BBR retransmits acts on the phase above gain 1, the
-//! probe: `probe_loss_gain`. A probe of which packets were lost cuts the pacing
-//! rate by this factor, as a ceiling on the estimate to pace at; one that lost
-//! none raises the ceiling by its own gain. The note says no more than that the
-//! rate is to fall multiplicatively. Decided here:
-//! - The next probe starts from the cut rate. Started from the estimate, which
-//!   remembers, it would lose as much again, each cycle.
-//! - The ceiling is a rate, and not a factor on the estimate, which falls with
-//!   what is sent: that would be a cut each round.
+//! A request from a note on BBR's retransmissions changes the phase above gain
+//! 1, the probe: `probe_loss_gain`. A probe that lost packets cuts the pacing
+//! rate by this factor, as a ceiling on the estimate used for pacing; a probe
+//! that lost none raises the ceiling by its own gain. The note says only that
+//! the rate should fall multiplicatively. Decided here:
+//! - The next probe starts from the cut rate. If it started from the estimate,
+//!   which has memory, it would lose as much again in each cycle.
+//! - The ceiling is a rate rather than a factor on the estimate, because the
+//!   estimate falls with what is sent, and a factor would cut it again each round.
 //! - A probe from below the estimate builds no queue and cannot reach its
-//!   target in flight. It lasts a min_rtt.
-//! - The window stays: it limits what is in flight, the note asks for the rate.
-//! - A loss counts with the ACK that reveals it, if what was last acknowledged
-//!   was sent in the probe; one that only a timeout reveals does not.
+//!   in-flight target. It lasts one min_rtt.
+//! - The window is unchanged: it limits what is in flight, and the note is about the rate.
+//! - A loss counts with the ACK that reveals it, if the data last acknowledged
+//!   was sent in the probe; a loss that only a timeout reveals does not count.
 
 use super::aggregation::packets_in;
 use super::bandwidth::PacketRate;
@@ -45,7 +45,7 @@ const DOWN: u8 = 1;
 /// First of the phases at gain 1.
 const CRUISE: u8 = 2;
 
-/// Where in the gain cycle the flow is.
+/// Position of the flow in the gain cycle.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Cycle {
     phase: u8,
@@ -53,18 +53,18 @@ pub(super) struct Cycle {
     /// Start of the phases at gain 1.
     cruise_start: Time,
     /// Bytes delivered when the last probe began, and from then to its end
-    /// ([`u32::MAX`] while it lasts): what was sent between was sent in it.
+    /// ([`u32::MAX`] while it lasts): data sent in between was sent in the probe.
     probe_begin: u64,
     probe_bytes: u32,
-    /// Estimate that it started from; zero once it has lost packets.
+    /// Estimate that the probe started from; zero once it has lost packets.
     probe_from: PacketRate,
-    /// Estimate to pace at most at; [`PacketRate::MAX`]: no probe has lost
-    /// packets.
+    /// Upper limit of the estimate used for pacing; [`PacketRate::MAX`] if no
+    /// probe has lost packets.
     ceiling: PacketRate,
     /// Gains of the phases above and below gain 1.
     up: Gain,
     down: Gain,
-    /// State of the draw of first phases.
+    /// State of the generator that draws the first phases.
     random: SplitMix64,
 }
 
@@ -93,13 +93,13 @@ impl Cycle {
         }
     }
 
-    /// Gain of the phase above gain 1.
+    /// Returns the gain of the phase above gain 1.
     #[inline]
     pub(super) fn up(&self) -> Gain {
         self.up
     }
 
-    /// Changes the gains of the phases above and below gain 1.
+    /// Sets the gains of the phases above and below gain 1.
     pub(super) fn set_gains(&mut self, (up, down): (Gain, Gain)) {
         (self.up, self.down) = (up, down);
     }
@@ -135,8 +135,8 @@ impl Cycle {
         }
     }
 
-    /// A phase at random, any but [`DOWN`]: flows that start together shall
-    /// not probe together, and there is nothing to give back yet.
+    /// Draws a random phase other than [`DOWN`]: flows that start together
+    /// should not probe together, and there is nothing to give back yet.
     fn draw(&mut self) -> u8 {
         let random = u128::from(self.random.draw());
         let below = ((random * u128::from(PHASES - 1)) >> 64) as u8;
@@ -150,7 +150,7 @@ impl Bbr {
         let first = self.cycle.draw();
         self.cycle.enter(UP, self.delivered_at);
         self.cycle.enter(first, self.delivered_at);
-        // A probe that PROBE_RTT has cut short tells nothing any more.
+        // A probe that PROBE_RTT cut short provides no information any more.
         self.cycle.probe_from = 0;
         if first == UP {
             self.begin_probe(delivered);
@@ -185,8 +185,8 @@ impl Bbr {
         self.begin_cycle();
     }
 
-    /// Without losses so far the ceiling rises. If some show later, it falls
-    /// from where the probe started.
+    /// Raises the ceiling if there were no losses so far. If losses show up
+    /// later, it falls from where the probe started.
     fn end_probe(&mut self, delivered: u64) {
         let bytes = delivered.saturating_sub(self.cycle.probe_begin);
         self.cycle.probe_bytes = bytes.min(u64::from(u32::MAX)) as u32;
@@ -196,7 +196,7 @@ impl Bbr {
         }
     }
 
-    /// Change `probe_loss_gain`: the first loss of a probe lowers the ceiling.
+    /// Change `probe_loss_gain`: lowers the ceiling at the first loss of a probe.
     fn answer_probe_loss(&mut self, sample: &Sample) {
         let gain = self.config.probe_loss_gain;
         let since = sample.prior_delivered.checked_sub(self.cycle.probe_begin);
@@ -210,7 +210,8 @@ impl Bbr {
         }
     }
 
-    /// The estimate to pace at. A policer's rate is none that a probe found.
+    /// Returns the estimate used for pacing. The ceiling does not apply to a
+    /// policer's rate, which no probe found.
     #[inline]
     pub(super) fn paced_bw(&self) -> PacketRate {
         if self.mode == Mode::ProbeBw && !self.long_term.in_use {
@@ -243,9 +244,9 @@ impl Bbr {
         }
     }
 
-    /// Probing means to raise in flight to `gain x BDP`, even if that takes
-    /// longer than a min_rtt; it gives up when packets are lost, because the
-    /// buffer may not hold that much.
+    /// Whether the probe is over. Probing raises in flight to `gain x BDP`,
+    /// even if that takes longer than a min_rtt; it stops when packets are
+    /// lost, because the buffer may not hold that much.
     fn probe_is_over(&self, full_length: bool, in_network: u64, sample: &Sample) -> bool {
         if !full_length && !self.config.probe_exit_early {
             return false;
@@ -256,22 +257,23 @@ impl Bbr {
         }
         let mut target = self.in_flight_target(bw, self.pacing_gain);
         if self.config.shrink_window {
-            // The window may hold less; its last burst may not fit.
+            // The window may be smaller, and its last burst may not fit.
             let burst = u64::from(self.pacing.burst_packets * self.mss);
             target = target.min(self.shrunk_window(bw).saturating_sub(burst));
         }
         in_network >= target || (full_length && sample.newly_lost > 0)
     }
 
-    /// Draining ends with one BDP in flight: less would leave the link idle.
+    /// Whether draining is over: with one BDP in flight, since less would leave
+    /// the link idle.
     fn drain_is_over(&self, full_length: bool, in_network: u64) -> bool {
         (full_length && !self.config.drain_to_target)
             || in_network <= self.in_flight_target(self.bandwidth.max(), UNIT)
     }
 
-    /// Bytes that will be in the network when pacing lets the next packet
-    /// leave: what is delivered until then is gone, and a packet that raises
-    /// in flight is already counted.
+    /// Returns the bytes that will be in the network when pacing lets the next
+    /// packet leave: bytes delivered by then are not counted, and a packet that
+    /// raises in flight is already counted.
     #[inline]
     pub(super) fn in_network(&self, in_flight: u64, connection: &Connection) -> u64 {
         let mss = u64::from(self.mss);

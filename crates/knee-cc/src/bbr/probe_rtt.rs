@@ -1,12 +1,12 @@
-//! The minimum RTT, and PROBE_RTT, which renews it: every ten seconds all
-//! flows shrink to four packets, so that the queue empties and each can see
+//! The minimum RTT, and PROBE_RTT, which renews it: every ten seconds all flows
+//! shrink to four packets, so that the queue empties and each flow can measure
 //! the path without it.
 //!
-//! Change `probe_exit_early`: PROBE_RTT ends with the first full round at
-//! four packets, which is when it has its sample, instead of 200 ms.
-//! Change `keep_bw_over_probe_rtt`: see [`Bandwidth::restore`]. What was kept
-//! over one PROBE_RTT and not measured since is not kept over the next, or an
-//! estimate would never fall where ten rounds last longer than the ten seconds
+//! Change `probe_exit_early`: PROBE_RTT ends with the first full round at four
+//! packets, when it has its sample, instead of after 200 ms. Change
+//! `keep_bw_over_probe_rtt`: see [`Bandwidth::restore`]. A value kept across
+//! one PROBE_RTT and not measured since is not kept across the next, or an
+//! estimate would never fall if ten rounds last longer than the ten seconds
 //! between two of them.
 //!
 //! [`Bandwidth::restore`]: super::bandwidth::Bandwidth::restore
@@ -18,8 +18,8 @@ use knee_units::Time;
 /// Age at which the minimum RTT must be renewed.
 pub(super) const WINDOW: Time = Time::from_secs(10);
 
-/// Time that PROBE_RTT lasts at least, with four packets in flight: so long
-/// that flows of different RTT overlap, so short that it costs 2 %.
+/// Minimum duration of PROBE_RTT with four packets in flight: long enough that
+/// flows with different RTTs overlap, short enough to cost only 2 %.
 const DURATION: Time = Time::from_millis(200);
 
 /// The minimum RTT and the state of its renewal.
@@ -27,15 +27,15 @@ const DURATION: Time = Time::from_millis(200);
 pub(super) struct MinRtt {
     /// In microseconds; `u32::MAX` while unknown.
     pub(super) us: u32,
-    /// When it was last seen.
+    /// When it was last measured.
     pub(super) stamp: Time,
-    /// End of PROBE_RTT, once in flight has fallen to four packets; before
-    /// that [`Time::MAX`].
+    /// End of PROBE_RTT, once in flight has fallen to four packets;
+    /// [`Time::MAX`] before that.
     done_at: Time,
-    /// A round has passed at four packets.
+    /// Whether a round has passed at four packets.
     round_done: bool,
-    /// The last acknowledgement came in PROBE_RTT: samples of what is sent
-    /// then are no better than application-limited ones.
+    /// Whether the last acknowledgement came in PROBE_RTT: samples of data sent
+    /// then are worth no more than application-limited ones.
     pub(super) holds_back: bool,
 }
 
@@ -56,7 +56,7 @@ impl MinRtt {
         (self.us != u32::MAX).then(|| Time::from_micros(u64::from(self.us)))
     }
 
-    /// Starts the filter with `rtt`, which may be unknown (zero).
+    /// Initialises the filter with `rtt`, which may be unknown (zero).
     pub(super) fn begin(&mut self, rtt: Time, now: Time) {
         if rtt > Time::ZERO {
             self.us = micros(rtt);
@@ -65,7 +65,7 @@ impl MinRtt {
     }
 }
 
-/// Whole microseconds, but no more than [`MinRtt`] can hold.
+/// Returns whole microseconds, limited to what [`MinRtt`] can hold.
 pub(super) fn micros(rtt: Time) -> u32 {
     rtt.as_micros().min(u64::from(u32::MAX - 1)) as u32
 }
@@ -77,7 +77,7 @@ impl Bbr {
         let expired = now > self.min_rtt.stamp + WINDOW;
         if let Some(rtt) = sample.rtt {
             let us = micros(rtt);
-            // The minimum met again does not put PROBE_RTT off (Linux 5.11).
+            // A sample equal to the minimum does not postpone PROBE_RTT (Linux 5.11).
             if us < self.min_rtt.us || (expired && !sample.ack_delayed) {
                 if expired {
                     self.min_rtt_expired();

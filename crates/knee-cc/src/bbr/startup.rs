@@ -1,16 +1,16 @@
-//! STARTUP and DRAIN: find the bandwidth in about log2(BDP) rounds, then
-//! empty the queue that this built.
+//! STARTUP and DRAIN: finds the bandwidth in about log2(BDP) rounds, then
+//! drains the queue that this built.
 
 use super::bandwidth::PacketRate;
 use super::{Bbr, Mode, UNIT};
 use crate::Connection;
 
-/// Growth that shows that the pipe was not full: 5/4, in 1/256.
+/// Growth that shows that the pipe was not yet full: 5/4, in 1/256.
 const GROWTH: u64 = (UNIT * 5 / 4) as u64;
 
-/// Rounds without it before the pipe is taken to be full. Three: the receive
-/// window may open in the first and be filled in the second, the higher rate
-/// shows in the third; and radio noise passes.
+/// Rounds without growth after which the pipe counts as full. Three: the
+/// receive window may open in the first and be filled in the second, and the
+/// higher rate shows in the third; this also bridges radio noise.
 const ROUNDS: u8 = 3;
 
 /// Whether STARTUP has filled the pipe.
@@ -19,7 +19,7 @@ pub(super) struct FullPipe {
     pub(super) reached: bool,
     /// Rounds without growth.
     pub(super) rounds: u8,
-    /// Bandwidth that growth is measured against.
+    /// Bandwidth from which growth is measured.
     pub(super) bw: PacketRate,
 }
 

@@ -1,13 +1,13 @@
-//! The change `tobit_filter`: the bandwidth by a Tobit Kalman filter in place of
-//! the windowed maximum (Chiariotti, Zanella, Kucera, Claussen, "BBR-S: A
-//! Low-Latency BBR Modification for Fast-Varying Connections", IEEE Access 9,
-//! 2021).
+//! The change `tobit_filter`: estimates the bandwidth with a Tobit Kalman
+//! filter instead of the windowed maximum (Chiariotti, Zanella, Kucera,
+//! Claussen, "BBR-S: A Low-Latency BBR Modification for Fast-Varying
+//! Connections", IEEE Access 9, 2021).
 //!
-//! A maximum holds on to the best moment of a path that varies, and queues the
+//! On a varying path, a maximum holds on to the best moment and queues the
 //! difference. A Kalman filter follows the mean, but a delivery rate cannot
-//! exceed the rate that was sent at: a sample at that limit says "at least so
+//! exceed the sending rate: a sample at that limit only means "at least this
 //! much". The Tobit Kalman filter (Allik et al., IEEE Transactions on Control
-//! Systems Technology 24(1), 2016) takes such censored samples for what they are:
+//! Systems Technology 24(1), 2016) models such censored samples:
 //! ```text
 //!   a      = (limit - x) / s                 s: deviation of a measurement
 //!   p      = Phi(a)                          probability that y is below the limit
@@ -17,30 +17,32 @@
 //!   K      = P p / (p^2 P + Var(y))
 //!   x     += K (y - E(y)),   P *= 1 - K p
 //! ```
-//! Where the limit is far away this is the Kalman filter; far below the estimate
-//! it teaches nothing, as a sample that the application limits should.
+//! If the limit is far above the estimate, this is the Kalman filter; a limit
+//! far below the estimate teaches nothing, as it should for an
+//! application-limited sample.
 //!
-//! The paper's abstract says that the filter is adaptive, for unknown statistics
-//! of the noise, and what came out; its constants were not at hand. Ours are:
-//! - *The limit* of a sample is the rate at which what it counts was sent, or the
-//!   slowest pace of the last two rounds if that is faster: a window that is full
-//!   sends as fast as acknowledgements come, and what slows those is the path.
-//! - *One sample a round*, the one that begins it: samples of one flight overlap,
-//!   and their noise is not independent.
-//! - *A sample below its limit* moves the estimate to itself at most. K takes little
-//!   account of a sample that should have been at its limit, and is far above 1 there.
-//! - *Drift*: from round to round the bandwidth walks by 5 %.
-//! - *Adaptation*: innovations of a filter whose statistics are right alternate. What
-//!   its variances do not explain of one is drift if it repeats the sign of the last
-//!   one, and adds to the variance of the estimate; else it is noise, whose variance
-//!   follows with a weight of 1/8. The deviation of the noise stays between 0.5 and
-//!   25 % of the estimate.
-//! - *Start-up* uses the maximum, because it grows faster than a walk; the filter
-//!   takes over its last value with a deviation of 25 %.
+//! The paper's abstract says that the filter is adaptive, for unknown noise
+//! statistics, and gives results; its constants were not available. Ours are:
+//! - *The limit* of a sample is the rate at which its data was sent, or the
+//!   slowest pace of the last two rounds if that is faster: a full window sends
+//!   as fast as acknowledgements arrive, and it is the path that slows those.
+//! - *One sample a round*, the one that begins it: samples of one flight
+//!   overlap, and their noise is not independent.
+//! - *A sample below its limit* moves the estimate no further than to itself. K
+//!   gives little weight to a sample that should have been at its limit, and is
+//!   far above 1 there.
+//! - *Drift*: from round to round the bandwidth does a random walk of 5 %.
+//! - *Adaptation*: with correct statistics, the signs of the innovations alternate.
+//!   The part of an innovation that the filter's variances do not explain is drift
+//!   if it has the same sign as the last one, and adds to the variance of the
+//!   estimate; otherwise it is noise, and the noise variance follows with a weight
+//!   of 1/8. The deviation of the noise stays between 0.5 and 25 % of the estimate.
+//! - *Start-up* uses the maximum, because it grows faster than a random walk;
+//!   the filter starts from its last value with a deviation of 25 %.
 
 use super::bandwidth::PacketRate;
 
-/// Deviation of the walk in a round, as a part of the estimate.
+/// Deviation of the random walk per round, as a fraction of the estimate.
 const DRIFT: f64 = 0.05;
 
 /// Deviation of the first estimate and of the first measurement, likewise.
@@ -50,32 +52,32 @@ const FIRST_NOISE: f64 = 0.1;
 /// Bounds of the deviation of a measurement, likewise.
 const NOISE: (f64, f64) = (0.005, 0.25);
 
-/// Weight of the latest innovation in the noise.
+/// Weight of the latest innovation in the noise variance.
 const WEIGHT: f64 = 0.125;
 
-/// Beyond so many deviations censoring is certain, or impossible.
+/// Number of deviations beyond which censoring is certain or impossible.
 const FAR: f64 = 8.0;
 
-/// Least part of the noise that a censored sample has.
+/// Least fraction of the noise variance that a censored sample has.
 const LEAST_VARIANCE: f64 = 1e-3;
 
 /// The filter; rates in packets per microsecond times 2^24.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Tobit {
-    /// Estimate of the bandwidth; zero: it has not begun.
+    /// Estimate of the bandwidth; zero before the filter has started.
     mean: f64,
     /// Variance of the estimate, and of a measurement.
     variance: f64,
     noise: f64,
     /// The last innovation below a limit.
     last: f64,
-    /// Slowest pace of this round, and of the last.
+    /// Slowest pace of this round, and of the previous one.
     paces: [u64; 2],
 }
 
 impl Tobit {
-    /// Takes the pace in force, and gives the slowest of this round and the last;
-    /// with `round_start` the next round begins.
+    /// Records the current pace and returns the slowest of this round and the
+    /// previous one; with `round_start` the next round begins.
     pub(super) fn pace(&mut self, pace: u64, round_start: bool) -> u64 {
         self.paces[0] = self.paces[0].min(pace);
         let slowest = self.paces[0].min(self.paces[1]);
@@ -85,8 +87,8 @@ impl Tobit {
         slowest
     }
 
-    /// Takes a measurement that cannot exceed `limit`, and gives the estimate.
-    /// The first time the filter begins at `first`.
+    /// Adds a measurement that cannot exceed `limit` and returns the estimate.
+    /// On the first call the filter starts at `first`.
     pub(super) fn update(
         &mut self,
         first: PacketRate,
@@ -127,8 +129,9 @@ impl Tobit {
         self.noise = self.noise.clamp(bounds.0 * bounds.0, bounds.1 * bounds.1);
     }
 
-    /// What neither variance explains of an innovation is the bandwidth's if it
-    /// repeats the last one's sign, else the measurement's.
+    /// Attributes the part of an innovation that neither variance explains to
+    /// the bandwidth if it has the same sign as the last one, otherwise to the
+    /// measurement.
     fn adapt(&mut self, innovation: f64, below: f64, left: f64) {
         let explained = below * below * self.variance + left;
         let unexplained = (innovation * innovation - explained).max(0.0);
@@ -140,7 +143,7 @@ impl Tobit {
         self.last = innovation;
     }
 
-    /// Segments have another size: rates in packets change.
+    /// Converts rates in packets to a new segment size.
     pub(super) fn rescale(&mut self, old_mss: u64, new_mss: u64) {
         let factor = old_mss as f64 / new_mss as f64;
         self.mean *= factor;
@@ -150,9 +153,9 @@ impl Tobit {
     }
 }
 
-/// The standard normal distribution up to `x`, and its density there as a part of
-/// that: Abramowitz and Stegun, 26.2.17, and from two deviations below the mean on
-/// 26.2.14, because the variance of what is left needs the ratio exactly there.
+/// Returns the standard normal distribution function at `x`, and the ratio of the
+/// density to it: Abramowitz and Stegun, 26.2.17, and 26.2.14 from two deviations
+/// below the mean on, because the censored variance needs an exact ratio there.
 fn normal(x: f64) -> (f64, f64) {
     const SLOPE: f64 = 0.231_641_9;
     const TERMS: [f64; 5] =
@@ -173,7 +176,7 @@ fn normal(x: f64) -> (f64, f64) {
 mod tests {
     use super::*;
 
-    /// Tables of the normal distribution; the ratio by 1 / (sqrt(2 pi) / 2) at 0.
+    /// Tables of the normal distribution; the ratio at 0 is 1 / (sqrt(2 pi) / 2).
     #[test]
     fn the_normal_distribution() {
         for (x, expected) in [
@@ -195,8 +198,8 @@ mod tests {
         Tobit { mean, variance: deviation * deviation, noise: noise * noise, ..Tobit::default() }
     }
 
-    /// Limits far above: the Kalman filter's own step. P = 100^2 + 50^2 = 12500,
-    /// r = 100^2, K = 12500 / 22500; x = 1000 + K (1180 - 1000) = 1100.
+    /// With limits far above, the step is the Kalman filter's own. P = 100^2 + 50^2
+    /// = 12500, r = 100^2, K = 12500 / 22500; x = 1000 + K (1180 - 1000) = 1100.
     #[test]
     fn without_a_limit_it_is_the_kalman_filter() {
         let mut filter = at(1000.0, 100.0, 100.0);
@@ -205,8 +208,8 @@ mod tests {
         assert!((filter.variance - 12_500.0 * (1.0 - 5.0 / 9.0)).abs() < 0.1);
     }
 
-    /// At the limit, which is the estimate: p = 1/2, l = 0.7979, E(y) = 1000 -
-    /// 100 x 0.39894, Var(y) = 100^2 (1 - 0.63662), K = 6250 / (3125 + 3633.8).
+    /// The limit equals the estimate: p = 1/2, l = 0.7979, E(y) = 1000 - 100 x
+    /// 0.39894, Var(y) = 100^2 (1 - 0.63662), K = 6250 / (3125 + 3633.8).
     #[test]
     fn at_the_limit_it_rises() {
         let mut filter = at(1000.0, 100.0, 100.0);
@@ -215,7 +218,7 @@ mod tests {
         assert!((filter.mean - expected).abs() < 0.05, "{} for {expected}", filter.mean);
     }
 
-    /// A sample that was limited far below the estimate teaches nothing.
+    /// A sample limited far below the estimate teaches nothing.
     #[test]
     fn what_the_application_limits_is_no_evidence() {
         let mut filter = at(1000.0, 20.0, 20.0);
@@ -225,9 +228,9 @@ mod tests {
         assert!((filter.mean - 1000.0).abs() < 1.0, "{}", filter.mean);
     }
 
-    /// A link of 1000 with noise of 10 %, sent to at 1.25, 0.75 and six times 1
-    /// of the estimate: the estimate's mean is the link's, where the maximum of
-    /// ten samples would be 15 % above (1.54 deviations).
+    /// A link of 1000 with 10 % noise, paced at 1.25, 0.75 and six times 1 of
+    /// the estimate: the mean of the estimate is the link's rate; the maximum
+    /// of ten samples would be 15 % above (1.54 deviations).
     #[test]
     fn the_mean_of_a_noisy_link() {
         let mut state = 1_u64;
@@ -250,7 +253,7 @@ mod tests {
         assert!((940.0..1_060.0).contains(&sum), "{sum}");
     }
 
-    /// A fall by half is believed within ten rounds of full measurements.
+    /// The estimate follows a fall by half within ten rounds of full measurements.
     #[test]
     fn a_fall_is_followed() {
         let mut filter = at(1000.0, 50.0, 20.0);

@@ -1,12 +1,12 @@
 //! The window: a multiple of the BDP, with room for offload and aggregated
-//! acknowledgements; and what happens to it in recovery.
+//! acknowledgements; and how recovery changes it.
 
 use super::bandwidth::{PacketRate, RATE_SHIFT};
 use super::{Bbr, Gain, INITIAL_PACKETS, MIN_WINDOW_PACKETS, Mode};
 use crate::{Connection, Recovery, Sample};
 
 impl Bbr {
-    /// `ceil(gain x bw x min_rtt)`, in packets.
+    /// Returns `ceil(gain x bw x min_rtt)`, in packets.
     #[inline]
     pub(super) fn bdp_packets(&self, bw: PacketRate, gain: Gain) -> u64 {
         if self.min_rtt.us == u32::MAX {
@@ -17,10 +17,11 @@ impl Bbr {
         ((scaled + (1 << RATE_SHIFT) - 1) >> RATE_SHIFT) as u64
     }
 
-    /// Room for what sits in the two ends and not in the path: a burst in
-    /// the sender's queue, one in its offload engine, one waiting for the
-    /// receiver's delayed ACK. Even, which spares delayed ACKs; two more
-    /// while probing upwards, so that small pipes are exceeded as well.
+    /// Adds room for packets held at the two ends rather than in the path: one
+    /// burst in the sender's queue, one in its offload engine, one waiting for
+    /// the receiver's delayed ACK. The result is even, which avoids delayed
+    /// ACKs; two more packets while probing upwards, so that small pipes are
+    /// exceeded as well.
     #[inline]
     fn with_quantisation(&self, packets: u64) -> u64 {
         if !self.config.allow_for_bursts {
@@ -31,7 +32,7 @@ impl Bbr {
         if self.mode == Mode::ProbeBw && self.cycle.probing_up() { even + 2 } else { even }
     }
 
-    /// In flight, in bytes, that a phase with this gain aims at.
+    /// Returns the in-flight target of a phase with this gain, in bytes.
     #[inline]
     pub(super) fn in_flight_target(&self, bw: PacketRate, gain: Gain) -> u64 {
         self.with_quantisation(self.bdp_packets(bw, gain)) * u64::from(self.mss)
@@ -65,9 +66,9 @@ impl Bbr {
         self.with_quantisation(self.bdp_packets(bw, self.window_gain) + extra) * mss
     }
 
-    /// Packet conservation in the first round of recovery: as many packets
-    /// leave as arrive. Afterwards the window of before comes back. Returns
-    /// whether conservation is in force.
+    /// Conserves packets in the first round of recovery: as many packets leave
+    /// as arrive. Afterwards restores the earlier window. Returns whether
+    /// conservation is in force.
     #[inline]
     fn follow_recovery(&mut self, sample: &Sample, connection: &Connection) -> bool {
         let mss = u64::from(self.mss);
@@ -79,7 +80,7 @@ impl Bbr {
         if now == Recovery::Recovery && before != Recovery::Recovery {
             self.packet_conservation = true;
             self.bandwidth.round_end = connection.delivered; // a round begins
-            self.window = conserved; // cuts what was never used
+            self.window = conserved; // cuts the unused part
         } else if in_recovery(before) && !in_recovery(now) {
             self.window = self.window.max(self.prior_window);
             self.packet_conservation = false;
@@ -91,7 +92,7 @@ impl Bbr {
         self.packet_conservation
     }
 
-    /// Keeps the window for later: recovery or PROBE_RTT is about to cut it.
+    /// Saves the window before recovery or PROBE_RTT cuts it.
     pub(super) fn save_window(&mut self) {
         self.prior_window = if in_recovery(self.prior_recovery) || self.mode == Mode::ProbeRtt {
             self.prior_window.max(self.window) // already cut

@@ -1,7 +1,7 @@
-//! The change `window_machine`: BBR's model with the window as the control, TCP
-//! D* (Lynn and Ghosal, "TCP D*: A Low Latency First Congestion Control
-//! Algorithm", arXiv 2012.14996, 2020; the authors' module for Linux, on GitHub
-//! as lambda-11235/tcp_davis).
+//! The change `window_machine`: BBR's model with the window as the control
+//! variable, TCP D* (Lynn and Ghosal, "TCP D*: A Low Latency First Congestion
+//! Control Algorithm", arXiv 2012.14996, 2020; the authors' module for Linux,
+//! on GitHub as lambda-11235/tcp_davis).
 //!
 //! ```text
 //!   GAIN_1 --- a round trip ---> GAIN_2 --- a round trip: measure ---+
@@ -13,38 +13,37 @@
 //!   BDP  = delivered in GAIN_2 / its time x min_rtt
 //!   gain = 1 MiB/s x min_rtt, at most BDP / 16, at least a packet
 //! ```
-//! There is no maximum to remember: each BDP is one measurement, with `gain`
-//! packets more than the last in flight, so that the queue is `gain` long. In
-//! slow start the window is 3/2 of each new BDP, as long as those grow. Losses
-//! change nothing.
+//! There is no maximum filter: each BDP is one measurement with `gain` packets more
+//! than the last BDP in flight, so that the queue is `gain` long. In slow start the
+//! window is 3/2 of each new BDP, as long as the BDP grows. Losses have no effect.
 //!
-//! Ours, where the module says otherwise or nothing:
-//! - The minimum RTT is that of samples, not of the smoothed RTT, which would
-//!   take the queue of slow start for path.
+//! Our choices where the module differs or is silent:
+//! - The minimum RTT is taken over samples rather than the smoothed RTT, which
+//!   would count the queue of slow start as part of the path.
 //! - A round trip is the smoothed RTT. The module compares with the kernel's
-//!   count of eighths, eight round trips.
-//! - After a timeout slow start begins again. The module goes on with a BDP
-//!   measured from one packet, and adds a packet every other round trip.
-//! - A measurement that the application limited counts only if it is larger.
+//!   value in eighths, that is with eight round trips.
+//! - After a timeout slow start begins again. The module continues with a BDP
+//!   measured from one packet, and adds one packet every other round trip.
+//! - An application-limited measurement counts only if it is larger.
 //! - It starts from the initial window, not from four packets.
 
 use crate::pacing::{FASTER, SendQuantum, rate_of_window};
 use crate::{Connection, Controller, Decision, Event, Init, Needs, Sample, State};
 use knee_units::{Rate, Time};
 
-/// Window in DRAIN, and never less, in packets.
+/// Window in DRAIN, and the minimum elsewhere, in packets.
 const LEAST: u64 = 4;
 
-/// Rate that `gain` probes for, in bytes per second.
+/// Rate that determines `gain`, in bytes per second.
 const GAIN_RATE: u64 = 1 << 20;
 
-/// Part of the BDP that `gain` is at most.
+/// Divisor of the BDP for the largest `gain`.
 const LARGEST_GAIN: u64 = 16;
 
-/// Round trips of DRAIN.
+/// Duration of DRAIN, in round trips.
 const DRAIN_ROUNDS: u64 = 2;
 
-/// Age at which the minimum RTT is measured anew.
+/// Age at which the minimum RTT is measured again.
 const MIN_RTT_AGE: Time = Time::from_secs(10);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,12 +53,12 @@ enum Mode {
     Drain,
 }
 
-/// A BDP in the window, a little more to probe.
+/// Controller that keeps one BDP in the window, and slightly more to probe.
 #[derive(Clone, Debug)]
 pub(super) struct WindowMachine {
     mode: Mode,
     since: Time,
-    /// The largest BDP of slow start; none: it is over.
+    /// The largest BDP of slow start; `None` once it is over.
     slow_start: Option<u64>,
     mss: u64,
     /// In bytes.
@@ -69,7 +68,7 @@ pub(super) struct WindowMachine {
     min_rtt_at: Time,
     /// Bytes delivered when GAIN_2 began.
     delivered: u64,
-    /// The application limited the rate in GAIN_2.
+    /// Whether the application limited the rate in GAIN_2.
     app_limited: bool,
     quantum: SendQuantum,
     decision: Decision,
@@ -111,7 +110,7 @@ impl WindowMachine {
         self.app_limited = connection.app_limited;
     }
 
-    /// Packets more than the BDP, in bytes.
+    /// Returns the excess over the BDP, in bytes.
     fn gain(&self) -> u64 {
         let min_rtt_us = self.min_rtt.unwrap_or_default().as_micros();
         let gain = GAIN_RATE.saturating_mul(min_rtt_us) / 1_000_000;
@@ -245,7 +244,7 @@ mod tests {
 
     const MSS: u64 = 1000;
 
-    /// Every 10 ms an ACK for so many packets; an RTT of 40 ms.
+    /// An ACK for `packets` packets every 10 ms; an RTT of 40 ms.
     struct ByHand {
         machine: WindowMachine,
         connection: Connection,
@@ -263,7 +262,7 @@ mod tests {
             ByHand { machine, connection }
         }
 
-        /// Until `ms`, the last ACK included.
+        /// Runs until `ms`, including the last ACK.
         fn until(&mut self, ms: u64, packets: u64) -> &mut ByHand {
             while self.connection.now < Time::from_millis(ms) {
                 self.connection.now += Time::from_millis(10);
@@ -283,10 +282,10 @@ mod tests {
         }
     }
 
-    /// A packet a millisecond and 40 ms are a BDP of 40,000 bytes. A round trip is
-    /// over with the first ACK after 40 ms, the fifth: 50 packets in 50 ms. Slow
-    /// start goes to 3/2 of the first BDP; the second is no larger. 1 MiB/s for
-    /// 40 ms would be 41,943 bytes: the gain is a sixteenth.
+    /// One packet per millisecond over 40 ms is a BDP of 40,000 bytes. A round trip
+    /// ends with the first ACK after 40 ms, the fifth: 50 packets in 50 ms. Slow
+    /// start goes to 3/2 of the first BDP; the second is no larger. 1 MiB/s for 40
+    /// ms would be 41,943 bytes: the gain is a sixteenth of the BDP.
     #[test]
     fn the_published_steps() {
         let mut by_hand = ByHand::new();
@@ -295,16 +294,16 @@ mod tests {
         by_hand.until(100, 10).is("slow_start", 60_000);
         by_hand.until(200, 10).is("gain_1", 42_500);
         by_hand.until(250, 10).is("gain_2", 42_500);
-        // Twice the rate: as much again, and a sixteenth.
+        // Twice the rate: twice the BDP, plus a sixteenth.
         by_hand.until(300, 20).is("gain_1", 85_000);
-        // 0.4 packets a millisecond: 16,000 bytes, a sixteenth of them is a packet.
+        // 0.4 packets per millisecond: 16,000 bytes, of which a sixteenth is one packet.
         by_hand.until(400, 4).is("gain_1", 17_000);
         by_hand.until(500, 1).is("gain_1", 5_000);
         by_hand.until(600, 0).is("gain_1", 4_000);
     }
 
-    /// The minimum was seen at 0 s: DRAIN begins with the first measurement after
-    /// 10 s, lasts two round trips, and what was known before it holds on.
+    /// The minimum was measured at 0 s: DRAIN begins with the first measurement
+    /// after 10 s and lasts two round trips; the earlier estimate stays in force.
     #[test]
     fn the_minimum_is_renewed() {
         let mut by_hand = ByHand::new();
@@ -324,8 +323,8 @@ mod tests {
         by_hand.until(300, 10).is("slow_start", 60_000);
     }
 
-    /// What the application did not send says nothing of the path, unless it is
-    /// more than was known.
+    /// An application-limited sample says nothing about the path, unless it
+    /// exceeds the estimate.
     #[test]
     fn what_the_application_limits_does_not_shrink_it() {
         let mut by_hand = ByHand::new();

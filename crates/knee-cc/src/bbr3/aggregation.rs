@@ -1,7 +1,6 @@
-//! `extra_acked`: what acknowledgements bring at once beyond what the
-//! bandwidth explains, over links that bunch packets or acknowledgements. The
-//! window is wider by that, so that sending goes on through the silence
-//! between two bunches (section 5.5.9).
+//! `extra_acked`: data acknowledged at once beyond what the bandwidth explains, on
+//! links that bunch packets or acknowledgements. The window is widened by it, so
+//! that sending continues through the silence between two bunches (section 5.5.9).
 
 use super::Bbr3;
 use crate::bbr::filter::RunningMax;
@@ -11,21 +10,21 @@ use knee_units::Time;
 /// Rounds that the maximum covers, once the pipe has been full.
 const ROUNDS: u32 = 10;
 
-/// ... and before that, when an old excess is soon small.
+/// The same before that, when an old excess soon becomes small.
 const ROUNDS_IN_STARTUP: u32 = 1;
 
 /// State of the estimate.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Aggregation {
     interval_start: Time,
-    /// Bytes acknowledged since.
+    /// Bytes acknowledged since `interval_start`.
     acked: u64,
     /// Largest excess, bytes.
     filter: RunningMax,
 }
 
 impl Aggregation {
-    /// A new interval begins.
+    /// Starts a new interval.
     pub(super) fn restart(&mut self, now: Time) {
         self.interval_start = now;
         self.acked = 0;
@@ -54,7 +53,7 @@ impl Bbr3 {
         aggregation.filter.update(rounds, self.bandwidth.rounds, extra);
     }
 
-    /// Bytes by which the window is wider.
+    /// Returns the bytes by which the window is widened.
     #[inline]
     pub(super) fn extra_acked(&self) -> u64 {
         let extra = u64::from(self.aggregation.filter.get());
@@ -65,7 +64,7 @@ impl Bbr3 {
     }
 }
 
-/// Bytes that `rate` delivers in a time.
+/// Returns the bytes that `rate` delivers in `time`.
 #[inline]
 fn bytes_in(rate: u64, time: Time) -> u64 {
     rate.saturating_mul(time.as_micros()) / 1_000_000

@@ -4,20 +4,20 @@
 use super::Bbr3;
 use crate::{Connection, Sample};
 
-/// Estimate of the bottleneck bandwidth, and the count of rounds.
+/// Estimate of the bottleneck bandwidth, and the round counter.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Bandwidth {
     /// Delivery rate of this acknowledgement's sample, bytes per second; zero
-    /// when it has no valid one.
+    /// if it has no valid one.
     pub(super) sample: u64,
-    /// Largest rate of the last cycle and of this one, bytes per second.
+    /// Largest rate of the previous cycle and of the current one, bytes per second.
     cycles: [u64; 2],
     /// Packet-timed round trips so far.
     pub(super) rounds: u32,
-    /// The round ends when a packet sent after this much was delivered is
-    /// itself delivered.
+    /// The round ends when a packet sent after this many bytes were delivered
+    /// is itself delivered.
     round_end: u64,
-    /// This acknowledgement began a round.
+    /// Whether this acknowledgement began a round.
     pub(super) round_start: bool,
 }
 
@@ -34,8 +34,8 @@ impl Bandwidth {
         self.round_end = delivered;
     }
 
-    /// `AdvanceMaxBwFilter`. A cycle without a sample that counts is none:
-    /// nothing is forgotten for it (as in Linux).
+    /// `AdvanceMaxBwFilter`. A cycle without a usable sample does not count:
+    /// nothing is forgotten (as in Linux).
     pub(super) fn advance_cycle(&mut self) {
         if self.cycles[1] > 0 {
             self.cycles = [self.cycles[1], 0];
@@ -44,14 +44,14 @@ impl Bandwidth {
 }
 
 impl Bbr3 {
-    /// The sample's delivery rate.
+    /// Computes the delivery rate of the sample.
     #[inline]
     pub(super) fn take_rate(&mut self, sample: &Sample) {
         let interval = sample.interval.as_nanos();
         let valid = interval > 0 && sample.newly_acked > 0;
         self.bandwidth.sample = if valid {
-            // The only division by a variable on the path of every ACK. Bytes
-            // are below 2^34, else the estimate saturates.
+            // The only division by a variable on the path of every ACK. Above
+            // 2^34 bytes the estimate saturates.
             sample.delivered.saturating_mul(1_000_000_000) / interval
         } else {
             0
@@ -72,8 +72,8 @@ impl Bbr3 {
             bandwidth.round_start = true;
             self.cycle.rounds = self.cycle.rounds.saturating_add(1);
         }
-        // The application's pauses are not the path's: such a sample counts
-        // only if it shows the path to be faster (section 5.5.4).
+        // An application-limited sample counts only if it shows the path to be
+        // faster (section 5.5.4).
         if !sample.app_limited || bandwidth.sample >= bandwidth.max() {
             let newest = &mut bandwidth.cycles[1];
             *newest = bandwidth.sample.max(*newest);

@@ -1,5 +1,5 @@
-//! Parameters of BBRv3: the draft's constants, and presets for the constants
-//! of other versions.
+//! Parameters of BBRv3: the draft's constants, and presets for the constants of
+//! other versions.
 
 use super::{Gain, Thousandths, UNIT};
 use crate::registry::{Build, Entry};

@@ -1,29 +1,29 @@
-//! What loss teaches (sections 5.5.10 and 5.5.11). While a flow probes, a
-//! packet lost says how much in flight is too much: the long-term bound. While
-//! it does not, the path has less than before: the short-term bounds follow
-//! what is delivered, until the next probe forgets them. A loss that was none
-//! is undone.
+//! Response to loss (sections 5.5.10 and 5.5.11). While a flow probes, a lost
+//! packet shows how much in flight is too much: this sets the long-term bound.
+//! At other times, a loss means that the path has less capacity than before:
+//! the short-term bounds follow what is delivered, until the next probe resets
+//! them. The response to a spurious loss is undone.
 //!
 //! Left out: the rule for connections without selective acknowledgements, and
-//! ECN, to which the draft has no answer (section 3.6): nothing is sent as
-//! capable of it.
+//! ECN, for which the draft defines no response (section 3.6): no packet is
+//! sent as ECN-capable.
 
 use super::{Bbr3, NONE, Phase, UNIT, part};
 use crate::{Connection, Loss, Recovery, Sample};
 
-/// What the last round delivered.
+/// Signals of the last round.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Signals {
     /// `bw_latest`: largest rate of the round, bytes per second.
     rate_latest: u64,
-    /// `inflight_latest`: most that one sample of the round delivered, bytes.
+    /// `inflight_latest`: largest amount that one sample of the round delivered, bytes.
     pub(super) in_flight_latest: u64,
-    /// The round of losses ends when a packet sent after this much was
+    /// The loss round ends when a packet sent after this many bytes were
     /// delivered is itself delivered.
     loss_round_end: u64,
-    /// This acknowledgement began such a round.
+    /// Whether this acknowledgement began such a round.
     pub(super) loss_round_start: bool,
-    /// A packet was lost in this round.
+    /// Whether a packet was lost in this round.
     pub(super) lost_in_round: bool,
 }
 
@@ -35,7 +35,7 @@ impl Signals {
     }
 }
 
-/// What a spurious recovery restores.
+/// State that a spurious recovery restores.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Undo {
     /// The phase that the loss ended: [`Phase::Startup`] or [`Phase::Up`].
@@ -43,7 +43,7 @@ pub(super) struct Undo {
     pub(super) rate_short: u64,
     pub(super) in_flight_short: u64,
     pub(super) in_flight_long: u64,
-    /// An episode of loss is under way, and the above was saved for it.
+    /// Whether an episode of loss is under way, and the fields above were saved for it.
     saved: bool,
 }
 
@@ -73,8 +73,8 @@ impl Bbr3 {
         }
     }
 
-    /// The second half of `UpdateCongestionSignals`: once a round, the
-    /// short-term bounds (section 5.5.10.3).
+    /// The second half of `UpdateCongestionSignals`: updates the short-term
+    /// bounds once per round (section 5.5.10.3).
     #[inline]
     pub(super) fn adapt_short_term(&mut self) {
         if !self.signals.loss_round_start {
@@ -91,8 +91,8 @@ impl Bbr3 {
             self.rate_short = self.bandwidth.max();
         }
         if self.in_flight_short == NONE {
-            // A timeout has cut the window, and says nothing of what the path
-            // holds: the one before it counts (as in Linux).
+            // A timeout has cut the window, which says nothing about the
+            // capacity of the path: use the earlier window (as in Linux).
             let cut = self.prior_recovery == Recovery::Loss;
             let before = if cut { self.prior_window } else { 0 };
             self.in_flight_short = self.window.max(before);
@@ -111,7 +111,7 @@ impl Bbr3 {
         matches!(self.phase, Phase::Startup | Phase::Refill | Phase::Up)
     }
 
-    /// `IsInflightTooHigh`: more than 2 % of what was in flight is lost.
+    /// `IsInflightTooHigh`: whether more than 2 % of what was in flight is lost.
     #[inline]
     pub(super) fn is_too_high(&self, lost: u64, in_flight: u64) -> bool {
         lost > part(in_flight, self.config.loss_threshold)
@@ -137,8 +137,8 @@ impl Bbr3 {
         }
     }
 
-    /// `InflightAtLoss`: where in this packet the losses crossed the threshold.
-    /// None of it when those before it did (as in Linux).
+    /// `InflightAtLoss`: the point in this packet at which the losses crossed the
+    /// threshold; before the packet if earlier losses had crossed it (as in Linux).
     pub(super) fn in_flight_at_loss(&self, lost: u64, loss: &Loss) -> u64 {
         let threshold = self.config.loss_threshold;
         let in_flight_before = loss.in_flight_at_send.saturating_sub(loss.bytes);
@@ -148,11 +148,11 @@ impl Bbr3 {
         in_flight_before + room * u64::from(UNIT) / kept
     }
 
-    /// `HandleInflightTooHigh`. What the application limited was no probe of
-    /// how much fits: then the bound stays.
+    /// `HandleInflightTooHigh`. If the application limited it, the probe did
+    /// not test how much fits, and the bound stays.
     fn handle_too_high(&mut self, in_flight: u64, app_limited: bool, connection: &Connection) {
         self.cycle.too_high = true;
-        self.cycle.samples_probe = false; // one answer for each probe
+        self.cycle.samples_probe = false; // one response per probe
         if !app_limited {
             let least = part(self.target_in_flight(), self.config.beta);
             self.in_flight_long = in_flight.max(least);
@@ -163,9 +163,9 @@ impl Bbr3 {
         }
     }
 
-    /// `SaveStateUponLoss`, once for each episode. The draft saves again in
-    /// each round with loss and when recovery begins; what the first losses
-    /// changed would then never come back.
+    /// `SaveStateUponLoss`, once per episode. The draft saves again in each
+    /// round with loss and when recovery begins; the changes made by the first
+    /// losses could then never be undone.
     fn save_for_undo(&mut self) {
         self.save_window();
         self.undo = Undo {
@@ -177,30 +177,30 @@ impl Bbr3 {
         };
     }
 
-    /// Fast recovery begins, or what answers to it.
+    /// Called when fast recovery begins, or its equivalent.
     pub(super) fn on_recovery_start(&mut self) {
         if !self.undo.saved {
             self.save_for_undo();
         }
     }
 
-    /// `OnEnterRTO`: room for one packet more than is in flight.
+    /// `OnEnterRTO`: leaves room for one packet more than is in flight.
     pub(super) fn on_timeout(&mut self, connection: &Connection) {
         self.on_recovery_start();
         self.window = connection.in_flight + u64::from(self.mss);
         self.prior_recovery = Recovery::Loss;
     }
 
-    /// Recovery is over: the window of before it, within the bounds that the
-    /// next acknowledgement sets.
+    /// Called when recovery is over: restores the earlier window, within the
+    /// bounds that the next acknowledgement sets.
     pub(super) fn on_recovery_end(&mut self) {
         self.restore_window();
         self.undo.saved = false;
     }
 
-    /// Keeps track of recovery from one acknowledgement to the next. Losses
-    /// that began no recovery (QUIC's, of what was sent before the last) are no
-    /// episode.
+    /// Tracks recovery from one acknowledgement to the next. Losses that
+    /// started no recovery (with QUIC, losses of data sent before the last
+    /// recovery began) are not an episode.
     #[inline]
     pub(super) fn follow_recovery(&mut self, recovery: Recovery) {
         self.prior_recovery = recovery;
@@ -230,7 +230,7 @@ impl Bbr3 {
         }
     }
 
-    /// `SaveCwnd`: the last window that neither loss nor PROBE_RTT had cut.
+    /// `SaveCwnd`: saves the last window that neither loss nor PROBE_RTT had cut.
     pub(super) fn save_window(&mut self) {
         let cut = self.undo.saved || self.phase == Phase::ProbeRtt;
         self.prior_window = if cut { self.prior_window.max(self.window) } else { self.window };

@@ -1,8 +1,7 @@
-//! BBR version 3, after draft-ietf-ccwg-bbr-06; section numbers in this folder
-//! are its.
+//! BBR version 3, after draft-ietf-ccwg-bbr-06. Section numbers in this folder refer to it.
 //!
-//! The model: a path is its bottleneck bandwidth, its minimum RTT, and how much
-//! in flight it bears without losing more than 2 %.
+//! The model: a path is its bottleneck bandwidth, its minimum RTT, and the
+//! amount in flight that it sustains without losing more than 2 %.
 //! ```text
 //!   max_bw   = max(delivery rate)  over this cycle of PROBE_BW and the last
 //!   min_rtt  = min(rtt)            over 10 seconds
@@ -23,15 +22,15 @@
 //!     (if the pipe was never full)
 //! ```
 //! The long-term bound is learnt while probing and outlives the cycle; the
-//! short-term bounds are learnt from loss between probes, and forgotten by the
-//! next (section 3.4.2).
+//! short-term bounds are learnt from loss between probes, and the next probe
+//! resets them (section 3.4.2).
 //!
 //! One file per part of the model: [`bandwidth`], [`startup`] (and DRAIN),
-//! [`probe_bw`], [`probe_rtt`], [`congestion`] (loss, and its undoing),
-//! [`aggregation`], and [`output`] (pacing rate, burst, window). Deviations
-//! stand where they are made. Left out of Linux's branch v3: ECN, TLP's part in
-//! the round, estimates of what is in the network at the next departure, the
-//! fast path.
+//! [`probe_bw`], [`probe_rtt`], [`congestion`] (loss, and undoing it),
+//! [`aggregation`], and [`output`] (pacing rate, burst, window). Deviations are
+//! documented where they occur. Left out from Linux's branch v3: ECN, the
+//! handling of TLP in the round, estimates of what is in the network at the
+//! next departure, and the fast path.
 
 mod aggregation;
 mod bandwidth;
@@ -61,20 +60,20 @@ use startup::{FullPipe, LossRanges};
 
 pub(crate) use config::ENTRY;
 
-/// Parts of a whole, in [`UNIT`]s.
+/// Fraction of a whole, in units of 1/[`UNIT`].
 type Thousandths = u32;
-/// Gains, in [`UNIT`]s.
+/// Gain, in units of 1/[`UNIT`].
 type Gain = u32;
 const UNIT: u32 = 1000;
 
 /// No bound: the draft's "Infinity".
 const NONE: u64 = u64::MAX;
 
-/// Smallest window, in packets: with an ACK for every other packet, four keep
-/// the connection moving.
+/// Smallest window, in packets: with an ACK for every other packet, four
+/// packets keep data flowing.
 const MIN_WINDOW_PACKETS: u64 = 4;
 
-/// A part of `whole`, which may be [`NONE`].
+/// Returns a fraction of `whole`, which may be [`NONE`].
 #[inline]
 fn part(whole: u64, part: Thousandths) -> u64 {
     whole.saturating_mul(u64::from(part)) / u64::from(UNIT)
@@ -92,7 +91,7 @@ enum Phase {
     ProbeRtt,
 }
 
-/// BBR version 3.
+/// The BBR version 3 controller.
 #[derive(Clone, Debug)]
 struct Bbr3 {
     config: Config,
@@ -124,7 +123,7 @@ struct Bbr3 {
     prior_window: u64,
     /// State of recovery at the last acknowledgement.
     prior_recovery: Recovery,
-    /// Sending began after an idle time, nothing was acknowledged since.
+    /// Sending resumed after an idle time, and nothing has been acknowledged since.
     idle_restart: bool,
     decision: Decision,
 }
@@ -184,7 +183,7 @@ impl Bbr3 {
         self.bw = self.bandwidth.max().min(self.rate_short);
     }
 
-    /// The handshake's RTT is the first estimate, and sets the initial rate.
+    /// Uses the handshake's RTT as the first estimate and for the initial rate.
     fn on_established(&mut self, connection: &Connection) {
         self.min_rtt.begin(connection.min_rtt, connection.now);
         self.bandwidth.start_round(connection.delivered);
@@ -192,8 +191,8 @@ impl Bbr3 {
         self.init_pacing_rate(connection.srtt);
     }
 
-    /// `HandleRestartFromIdle`: the estimate is what the path bears; pace at it
-    /// instead of probing (section 5.4.1).
+    /// `HandleRestartFromIdle`: the estimate still holds; pace at it instead of
+    /// probing (section 5.4.1).
     fn on_restart(&mut self, connection: &Connection) {
         if !connection.app_limited {
             return;
@@ -241,7 +240,7 @@ impl Controller for Bbr3 {
             Event::RecoveryEnd => self.on_recovery_end(),
             Event::Timeout => self.on_timeout(connection),
             Event::SpuriousRecovery => self.on_spurious(connection),
-            // It grows back to its target as data is acknowledged.
+            // The window grows back to its target as data is acknowledged.
             Event::Penalised => self.window = (self.window / 2).max(u64::from(self.mss)),
         }
         self.decide()
@@ -271,7 +270,7 @@ impl Controller for Bbr3 {
             phase,
             bandwidth: (max > 0).then(|| Rate::from_bytes_per_second(self.bw)),
             min_rtt: self.min_rtt.known(),
-            // What loss has shown to be too much, as a threshold elsewhere.
+            // The bound learnt from loss, reported as other controllers' threshold.
             slow_start_threshold: (self.in_flight_long != NONE).then_some(self.in_flight_long),
             pacing_gain: Some(f64::from(self.pacing_gain()) / f64::from(UNIT)),
             ..State::default()

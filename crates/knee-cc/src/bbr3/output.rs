@@ -1,12 +1,12 @@
-//! What the model and the phase make of the pacing rate, the burst and the
-//! window (section 5.6).
+//! Computes the pacing rate, the burst and the window from the model and the
+//! phase (section 5.6).
 
 use super::{Bbr3, MIN_WINDOW_PACKETS, NONE, Phase, UNIT};
 use crate::{Connection, Sample};
 use knee_units::{Rate, Time};
 
-/// Part of the estimate that is paced at, in percent: on average a little
-/// below the bottleneck, so that queues drain rather than grow.
+/// Pacing rate as a percentage of the estimate: on average slightly below the
+/// bottleneck, so that queues drain rather than grow.
 const MARGIN_PERCENT: u64 = 99;
 
 /// RTT assumed until the first sample: 1 ms.
@@ -15,21 +15,21 @@ const ASSUMED_RTT: Time = Time::from_millis(1);
 /// Largest burst, bytes.
 const LARGEST_BURST: u64 = 65_536;
 
-/// Window gain while going up: room to be faster than before although the
-/// window was the limit. Everywhere else it is [`WINDOW_GAIN`].
+/// Window gain while going up: leaves room to exceed the earlier rate even if
+/// the window was the limit. In other phases it is [`WINDOW_GAIN`].
 const WINDOW_GAIN_UP: u32 = 2_250;
 const WINDOW_GAIN: u32 = 2_000;
 const WINDOW_GAIN_PROBE_RTT: u32 = UNIT / 2;
 
-/// The pacing rate in force.
+/// The current pacing rate.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Pacing {
     /// Bytes per second.
     pub(super) rate: u64,
-    /// The initial rate rests on an RTT.
+    /// Whether the initial rate is based on an RTT.
     has_rtt: bool,
-    /// Bytes that may leave at once, in whole packets; the rate and packet
-    /// size that this was computed for.
+    /// Bytes that may be sent at once, in whole packets; and the rate and
+    /// packet size for which this was computed.
     quantum: u64,
     quantum_for: (u64, u32),
 }
@@ -54,7 +54,7 @@ impl Bbr3 {
         }
     }
 
-    /// `InitPacingRate`: start-up's gain on the initial window over the RTT.
+    /// `InitPacingRate`: start-up's gain times the initial window over the RTT.
     pub(super) fn init_pacing_rate(&mut self, srtt: Time) {
         self.pacing.has_rtt = srtt > Time::ZERO;
         let rtt = if self.pacing.has_rtt { srtt } else { ASSUMED_RTT };
@@ -62,8 +62,8 @@ impl Bbr3 {
         self.put_rate(nominal.saturating_mul(u64::from(self.config.startup_gain)) / 1000);
     }
 
-    /// `SetPacingRateWithGain`. Before the pipe is full the rate only rises:
-    /// what the application limits shall not slow start-up down.
+    /// `SetPacingRateWithGain`. Before the pipe is full the rate only rises: an
+    /// application-limited estimate must not slow start-up down.
     #[inline]
     pub(super) fn set_pacing_rate(&mut self, gain: u32, srtt: Time) {
         if !self.pacing.has_rtt && srtt > Time::ZERO {
@@ -76,15 +76,15 @@ impl Bbr3 {
         }
     }
 
-    /// At least a packet per second: a rate of zero would never send the
-    /// packet that shows a better one.
+    /// Sets the rate, at least one packet per second: at a rate of zero the
+    /// packet that shows a better one would never be sent.
     #[inline]
     fn put_rate(&mut self, rate: u64) {
         self.pacing.rate = rate.max(u64::from(self.mss));
     }
 
-    /// `SetSendQuantum`: a millisecond of the rate, at least two packets, at
-    /// most 64 KiB.
+    /// `SetSendQuantum`: data of one millisecond at the pacing rate, between
+    /// two packets and 64 KiB.
     #[inline]
     pub(super) fn update_quantum(&mut self) {
         let key = (self.pacing.rate, self.mss);
@@ -107,7 +107,7 @@ impl Bbr3 {
         Rate::from_bytes_per_second(self.pacing.rate)
     }
 
-    /// `rate` times the minimum RTT, bytes.
+    /// Returns `rate` times the minimum RTT, bytes.
     #[inline]
     pub(super) fn bdp(&self, rate: u64) -> u64 {
         self.bdp_multiple(rate, UNIT)
@@ -123,8 +123,8 @@ impl Bbr3 {
         bdp.saturating_mul(u64::from(gain)) / u64::from(UNIT)
     }
 
-    /// `QuantizationBudget`: room for bursts at both ends, for delayed
-    /// acknowledgements, and while going up for small pipes to be exceeded.
+    /// `QuantizationBudget`: adds room for bursts at both ends, for delayed
+    /// acknowledgements, and, while going up, for exceeding small pipes.
     #[inline]
     fn with_budget(&self, bytes: u64) -> u64 {
         let mss = u64::from(self.mss);

@@ -1,31 +1,31 @@
 //! PROBE_BW: the cycle of going down, cruising, refilling and going up
 //! (section 5.3.3).
 //!
-//! One deviation. In the draft the bandwidth filter moves on a round after a
-//! probe, unless the application limits then. Over a deep queue, after the rate
-//! has fallen, a round may last longer than the time to the next probe or to
-//! the next PROBE_RTT, in which samples count as limited: the filter would
-//! never move, the estimate stay too high, and the minimum RTT grow with the
-//! queue. Here it moves on at the latest when the next probe or PROBE_RTT
-//! begins, if there was a sample that counts.
+//! One deviation: in the draft the bandwidth filter advances one round after a
+//! probe, unless the application limits the rate at that time. With a deep
+//! queue, after the rate has fallen, a round may last longer than the time to
+//! the next probe or to the next PROBE_RTT, where samples count as limited: the
+//! filter would never advance, the estimate would stay too high, and the
+//! minimum RTT would grow with the queue. Here it advances no later than at the
+//! start of the next probe or PROBE_RTT, if there was a usable sample.
 
 use super::{Bbr3, MIN_WINDOW_PACKETS, NONE, Phase, part};
 use crate::split_mix::SplitMix64;
 use crate::{Connection, Sample};
 use knee_units::Time;
 
-/// Rounds after which a probe begins at the latest: a Reno flow with 25
-/// Mbit/s over 30 ms loses a packet as often (section 5.3.3.8.3).
+/// Largest number of rounds before a probe begins: a Reno flow at 25 Mbit/s and
+/// 30 ms loses a packet as often (section 5.3.3.8.3).
 const ROUNDS_MAX: u64 = 63;
 
-/// Time between probes: at least this, and up to a second more at random.
+/// Time between probes: at least `WAIT_MIN`, plus up to a second at random.
 const WAIT_MIN: Time = Time::from_secs(2);
 const WAIT_RANDOM_NS: u64 = 1_000_000_000;
 
-/// Doublings of the long-term bound's slope at most.
+/// Largest number of doublings of the long-term bound's slope.
 const SLOPE_MAX: u8 = 30;
 
-/// What acknowledgements say of the last probe (`ack_phase`).
+/// Feedback that acknowledgements give about the last probe (`ack_phase`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Feedback {
     /// Nothing.
@@ -34,9 +34,9 @@ enum Feedback {
     Refilling,
     /// A probe has begun.
     Starting,
-    /// It is being answered.
+    /// Feedback for the probe is arriving.
     Probing,
-    /// It has ended and is still being answered.
+    /// The probe has ended, and feedback is still arriving.
     Stopping,
 }
 
@@ -46,28 +46,26 @@ pub(super) struct Cycle {
     feedback: Feedback,
     /// When this cycle began.
     start: Time,
-    /// `bw_probe_wait`: time from then to the next probe.
+    /// `bw_probe_wait`: time from `start` to the next probe.
     wait: Time,
-    /// `rounds_since_probe_up`, less zero or one at random.
+    /// `rounds_since_probe_up`, plus a random zero or one.
     pub(super) rounds: u32,
-    /// `is_bw_probe_sample`: acknowledgements and losses are of packets sent
-    /// while probing, and no loss was answered yet.
+    /// `is_bw_probe_sample`: acknowledgements and losses are for packets sent
+    /// while probing, and there was no response to a loss yet.
     pub(super) samples_probe: bool,
     /// `prev_probe_too_high`: the last probe lost too much.
     pub(super) too_high: bool,
-    /// `prev_probe_precautionary`: the last probe was ended at the bound.
+    /// `prev_probe_precautionary`: the last probe was ended at the bound, as a precaution.
     pub(super) precautionary: bool,
-    /// The bandwidth filter has moved on since the last probe began, or since
-    /// PROBE_RTT.
+    /// Whether the bandwidth filter has advanced since the last probe or PROBE_RTT began.
     pub(super) advanced: bool,
-    /// `bw_probe_up_rounds`: rounds over which the bound has grown.
+    /// `bw_probe_up_rounds`: rounds during which the bound has grown.
     growth: u8,
-    /// `probe_up_acked_per_inc`: bytes acknowledged for each packet that the
-    /// bound grows by.
+    /// `probe_up_acked_per_inc`: bytes acknowledged per packet by which the bound grows.
     pub(super) acked_per_packet: u64,
-    /// `bw_probe_up_acked`: bytes acknowledged towards the next.
+    /// `bw_probe_up_acked`: bytes acknowledged towards the next packet.
     acked: u64,
-    /// What the waits are drawn from.
+    /// Generator of the waits.
     random: SplitMix64,
 }
 
@@ -95,12 +93,12 @@ impl Cycle {
         self.wait = WAIT_MIN + Time::from_nanos(self.random.draw() % WAIT_RANDOM_NS);
     }
 
-    /// Acknowledgements no longer answer a probe, once this round is over.
+    /// Ends feedback for the probe once this round is over.
     pub(super) fn stop_feedback(&mut self) {
         self.feedback = Feedback::Stopping;
     }
 
-    /// `RaiseInflightLongtermSlope`: twice as steep with each round.
+    /// `RaiseInflightLongtermSlope`: doubles the slope with each round.
     fn raise_slope(&mut self, window: u64, mss: u64) {
         self.acked_per_packet = (window >> self.growth).max(mss);
         self.growth = (self.growth + 1).min(SLOPE_MAX);
@@ -132,7 +130,7 @@ impl Bbr3 {
         self.phase = Phase::Refill;
     }
 
-    /// The bandwidth filter moves on, if it has not yet in this cycle.
+    /// Advances the bandwidth filter, unless that already happened in this cycle.
     pub(super) fn advance_filter(&mut self) {
         if !self.cycle.advanced {
             self.bandwidth.advance_cycle();
@@ -187,7 +185,7 @@ impl Bbr3 {
     }
 
     /// `IsRenoCoexistenceProbeTime`, in packets: a Reno flow takes as many
-    /// rounds from loss to loss as it has packets in flight.
+    /// rounds between losses as it has packets in flight.
     #[inline]
     fn reno_would_probe(&self) -> bool {
         let rounds = u64::from(self.cycle.rounds);
@@ -195,7 +193,7 @@ impl Bbr3 {
         rounds >= ROUNDS_MAX || reached(self.target_in_flight())
     }
 
-    /// `IsTimeToCruise`: the queue is gone, and room left for others.
+    /// `IsTimeToCruise`: the queue is empty, and there is headroom for other flows.
     #[inline]
     fn may_cruise(&self, connection: &Connection) -> bool {
         connection.in_flight <= self.in_flight_with_headroom()
@@ -210,7 +208,7 @@ impl Bbr3 {
             return true;
         }
         if self.held_by_long_term(connection) {
-            // The bound keeps the rate from growing, not the path.
+            // The bound, not the path, keeps the rate from growing.
             self.full_pipe.restart(self.bandwidth.sample);
             return false;
         }
@@ -221,8 +219,8 @@ impl Bbr3 {
         connection.window_limited && self.window >= self.in_flight_long
     }
 
-    /// `InflightWithHeadroom`: 15 % less than the bound, at least a packet
-    /// less, and at least four packets.
+    /// `InflightWithHeadroom`: the bound less 15 %, or less one packet if that
+    /// is more, and at least four packets.
     pub(super) fn in_flight_with_headroom(&self) -> u64 {
         if self.in_flight_long == NONE {
             return NONE;
@@ -253,7 +251,7 @@ impl Bbr3 {
         false
     }
 
-    /// All of the last probe is answered.
+    /// Called when feedback for the last probe is complete.
     fn end_feedback(&mut self, sample: &Sample, connection: &Connection) -> bool {
         self.cycle.samples_probe = false;
         self.cycle.feedback = Feedback::None;
@@ -271,8 +269,8 @@ impl Bbr3 {
         beyond
     }
 
-    /// `ProbeInflightLongtermUpward`: a packet in the first round, then two,
-    /// four, spread over the round.
+    /// `ProbeInflightLongtermUpward`: raises the bound by one packet in the
+    /// first round, then two, four, spread over the round.
     fn raise_long_term(&mut self, sample: &Sample, connection: &Connection) {
         if !self.held_by_long_term(connection) {
             return;

@@ -5,18 +5,18 @@ use super::{Bbr3, MIN_WINDOW_PACKETS, Phase, UNIT};
 use crate::{Connection, Sample};
 use knee_units::Time;
 
-/// Time that the minimum RTT is remembered: longer than a cycle of PROBE_RTT,
-/// shorter than changes of route are apart.
+/// Time for which the minimum RTT is remembered: longer than the interval of
+/// PROBE_RTT, shorter than the time between route changes.
 const WINDOW: Time = Time::from_secs(10);
 
-/// Time between PROBE_RTTs, if no lower RTT comes meanwhile.
+/// Time between PROBE_RTTs, unless a lower RTT is measured.
 const INTERVAL: Time = Time::from_secs(5);
 
-/// Time that PROBE_RTT lasts at least, once in flight is down: so long that
-/// flows of different RTT overlap.
+/// Minimum duration of PROBE_RTT once in flight is down: long enough that flows
+/// with different RTTs overlap.
 const DURATION: Time = Time::from_millis(200);
 
-/// BDP in flight in PROBE_RTT, in [`UNIT`]s.
+/// In flight during PROBE_RTT, in BDP and units of 1/[`UNIT`].
 const GAIN: u32 = UNIT / 2;
 
 /// Minima of the RTT and the state of their renewal.
@@ -24,17 +24,17 @@ const GAIN: u32 = UNIT / 2;
 pub(super) struct MinRtt {
     /// `min_rtt`, the model's; [`Time::MAX`] while unknown.
     pub(super) value: Time,
-    /// In microseconds, for products.
+    /// The same in microseconds, for products.
     pub(super) us: u64,
     stamp: Time,
-    /// `probe_rtt_min_delay`: the least of the last five seconds.
+    /// `probe_rtt_min_delay`: the minimum of the last five seconds.
     pub(super) recent: Time,
     recent_stamp: Time,
-    /// The least of the last five seconds is older than that.
+    /// Whether `recent` is older than five seconds.
     expired: bool,
-    /// End of PROBE_RTT, once in flight is down; before that [`Time::MAX`].
+    /// End of PROBE_RTT, once in flight is down; [`Time::MAX`] before that.
     done_at: Time,
-    /// A round has passed with little in flight.
+    /// Whether a round has passed with the reduced amount in flight.
     round_done: bool,
 }
 
@@ -58,7 +58,7 @@ impl MinRtt {
         (self.value != Time::MAX).then_some(self.value)
     }
 
-    /// Starts the filters with `rtt`, which may be unknown (zero).
+    /// Initialises the filters with `rtt`, which may be unknown (zero).
     pub(super) fn begin(&mut self, rtt: Time, now: Time) {
         if rtt > Time::ZERO {
             self.recent = rtt;
@@ -69,7 +69,7 @@ impl MinRtt {
 
     fn put(&mut self, rtt: Time, stamp: Time) {
         self.value = rtt;
-        // In whole microseconds, rounded up: no BDP is zero.
+        // Whole microseconds, rounded up so that no BDP is zero.
         self.us = rtt.as_nanos().div_ceil(1000).max(1);
         self.stamp = stamp;
     }
@@ -119,8 +119,8 @@ impl Bbr3 {
         self.bandwidth.start_round(connection.delivered);
     }
 
-    /// `HandleProbeRTT`: waits for little in flight, then for the time and one
-    /// round.
+    /// `HandleProbeRTT`: waits until in flight is down, then for the duration
+    /// and one round.
     fn hold_probe_rtt(&mut self, connection: &Connection) {
         if self.min_rtt.done_at == Time::MAX {
             if connection.in_flight <= self.probe_rtt_window() {
@@ -136,8 +136,8 @@ impl Bbr3 {
         }
     }
 
-    /// `CheckProbeRTTDone` and `ExitProbeRTT`: the queue is gone, so cruising
-    /// can begin at once, and the next probe is a whole wait away.
+    /// `CheckProbeRTTDone` and `ExitProbeRTT`: the queue is empty, so cruising
+    /// begins at once, and the next probe is a full wait away.
     pub(super) fn check_probe_rtt_done(&mut self, connection: &Connection) {
         if connection.now <= self.min_rtt.done_at {
             return;

@@ -1,5 +1,5 @@
-//! STARTUP and DRAIN: doubling until the pipe is full, by the rate that no
-//! longer grows or by what is lost; then emptying the queue that this left
+//! STARTUP and DRAIN: doubles the rate until the pipe is full, which shows in a
+//! rate that no longer grows or in losses; then drains the queue that this left
 //! (sections 5.3.1 and 5.3.2).
 //!
 //! Left out: the rule for connections without selective acknowledgements.
@@ -7,22 +7,21 @@
 use super::{Bbr3, Phase};
 use crate::{Connection, Loss, Recovery, Sample};
 
-/// Growth that a round must show for the pipe not to be full: 25 %, as a
-/// fraction.
+/// Growth in a round that shows that the pipe is not full: 25 %, as a fraction.
 const GROWTH: (u64, u64) = (5, 4);
 
-/// Rounds without it that make a full pipe: time for a receive window to grow
-/// and for one round of congestion to pass.
+/// Rounds without growth after which the pipe counts as full: time for a
+/// receive window to grow and for one round of congestion to pass.
 const FLAT_ROUNDS: u8 = 3;
 
-/// The estimator of a full pipe.
+/// Estimator of whether the pipe is full.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct FullPipe {
-    /// `full_bw`: rate that growth is measured from, bytes per second.
+    /// `full_bw`: rate from which growth is measured, bytes per second.
     pub(super) rate: u64,
     /// `full_bw_count`: rounds without growth.
     pub(super) rounds: u8,
-    /// `full_bw_now`: full since the estimator last began.
+    /// `full_bw_now`: full since the last restart of the estimator.
     pub(super) now: bool,
     /// `full_bw_reached`: full at least once.
     pub(super) reached: bool,
@@ -35,8 +34,7 @@ impl FullPipe {
         (self.rate, self.rounds, self.now) = (rate, 0, false);
     }
 
-    /// `CheckFullBWReached`, at the start of a round that nothing but the path
-    /// limited.
+    /// `CheckFullBWReached`, at the start of a round that only the path limited.
     fn check(&mut self, rate: u64) {
         if rate.saturating_mul(GROWTH.1) >= self.rate.saturating_mul(GROWTH.0) {
             return self.restart(rate);
@@ -47,19 +45,18 @@ impl FullPipe {
     }
 }
 
-/// Losses of one round as ranges of what was sent: packets lost one after the
-/// other are one range.
+/// Losses of one round as ranges of sent data: packets lost consecutively form one range.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct LossRanges {
     pub(super) count: u32,
-    /// Begin and end of the last packet lost, in bytes sent in all.
+    /// Start and end of the last lost packet, in total bytes sent.
     last: (u64, u64),
 }
 
 impl LossRanges {
-    /// What was sent is delivered, lost or in flight: the three together say
-    /// how much had been sent by the end of a packet, and so which packets
-    /// follow each other.
+    /// Counts a loss. Sent data is delivered, lost or in flight: the sum of the
+    /// three gives the bytes sent up to the end of a packet, and so which
+    /// packets are consecutive.
     pub(super) fn note(&mut self, loss: &Loss) {
         let end = loss.in_flight_at_send + loss.delivered_at_send + loss.lost_at_send;
         let begin = end.saturating_sub(loss.bytes);
@@ -93,7 +90,7 @@ impl Bbr3 {
     }
 
     /// `CheckStartupHighLoss`, at the end of a round that began with a loss:
-    /// up to this acknowledgement the connection was in fast recovery. (With
+    /// the connection was in fast recovery until this acknowledgement. (With
     /// QUIC's recovery this acknowledgement may have ended it.)
     fn check_high_loss(&mut self, sample: &Sample) {
         let high = self.signals.loss_round_start

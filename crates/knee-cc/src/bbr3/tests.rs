@@ -1,5 +1,5 @@
-//! What only the inside shows: example tests of the draft's appendix that name
-//! its variables, numbers by hand, and traps of implementations.
+//! Tests of internal state: the example tests of the draft's appendix that name
+//! its variables, numbers computed by hand, and traps for implementers.
 
 use super::config::{Config, ENTRY};
 use super::{Bbr3, NONE, Phase};
@@ -10,17 +10,17 @@ use rand_chacha::ChaCha8Rng;
 use rand_core::SeedableRng;
 
 const MSS: u64 = 1200;
-/// 100 ms, 12 Mbit/s of payload: a packet each 0.8 ms, a BDP of 125.
+/// 100 ms, 12 Mbit/s of payload: one packet per 0.8 ms, a BDP of 125 packets.
 const RTT: Time = Time::from_millis(100);
 const RATE: u64 = 1_500_000;
 const BDP: u64 = 150_000;
 
-/// A connection by hand, over a path that delivers [`RATE`].
+/// A connection driven by hand, over a path that delivers [`RATE`].
 #[derive(Clone, Debug)]
 struct ByHand {
     bbr: Bbr3,
     connection: Connection,
-    /// Delivered at the begin of the round before.
+    /// Bytes delivered at the start of the previous round.
     round: u64,
 }
 
@@ -46,7 +46,7 @@ impl ByHand {
         by_hand
     }
 
-    /// Cruising, after rounds at [`RATE`].
+    /// Cruising, after several rounds at [`RATE`].
     fn cruising() -> ByHand {
         let mut by_hand = ByHand::new();
         for _ in 0..10 {
@@ -56,7 +56,7 @@ impl ByHand {
         by_hand
     }
 
-    /// In a probe.
+    /// In an upward probe.
     fn probing() -> ByHand {
         let mut by_hand = ByHand::cruising();
         for _ in 0..40 {
@@ -94,8 +94,7 @@ impl ByHand {
         self.round = prior_delivered;
     }
 
-    /// An acknowledgement of what was sent a round ago, as the one is that shows
-    /// losses.
+    /// An acknowledgement of data sent one round ago, as for one that reveals losses.
     fn old_ack(&mut self) {
         self.connection.delivered += MSS;
         let sample = Sample {
@@ -109,7 +108,7 @@ impl ByHand {
         self.bbr.on_ack(&sample, &self.connection);
     }
 
-    /// So many packets lost, one after the other, of so much in flight.
+    /// Loses `packets` consecutive packets, with `in_flight` bytes in flight.
     fn lose(&mut self, packets: u64, in_flight: u64, app_limited: bool) {
         let lost_at_send = self.connection.lost;
         for packet in 0..packets {
@@ -127,8 +126,8 @@ impl ByHand {
     }
 }
 
-/// Trap: 15 % are left free, not 85 %. By hand: of 100 packets 85 are left, of
-/// 5 the floor of 4, of 10 a packet and a half makes 8.5.
+/// Trap: 15 % stay free, not 85 %. By hand: 100 packets leave 85; 5 give the
+/// floor of 4; 10 less one and a half give 8.5.
 #[test]
 fn headroom_is_fifteen_per_cent() {
     let mut bbr = ByHand::cruising().bbr;
@@ -145,7 +144,7 @@ fn headroom_is_fifteen_per_cent() {
     assert_eq!(bbr.in_flight_with_headroom(), NONE);
 }
 
-/// The window while cruising is 0.85 of the bound, while going down all of it.
+/// The window while cruising is 0.85 of the bound; while going down it is all of it.
 #[test]
 fn the_bound_holds_with_headroom_while_cruising() {
     let mut by_hand = ByHand::cruising();
@@ -158,9 +157,9 @@ fn the_bound_holds_with_headroom_while_cruising() {
     assert_eq!(by_hand.bbr.window, 100 * MSS);
 }
 
-/// Trap: gains multiply bytes, and are compared with none. A window is two BDP,
-/// 2.25 and two packets in a probe, half of one in PROBE_RTT, and what
-/// aggregation adds: here a round comes in one acknowledgement.
+/// Trap: gains multiply bytes and are not compared with them. The window is two
+/// BDP; 2.25 and two packets in a probe; half a BDP in PROBE_RTT; plus the
+/// aggregation allowance: here a whole round is one acknowledgement.
 #[test]
 fn windows_are_gains_times_bytes() {
     let mut by_hand = ByHand::cruising();
@@ -175,7 +174,7 @@ fn windows_are_gains_times_bytes() {
     assert_eq!(by_hand.bbr.phase, Phase::Up);
     assert_eq!(by_hand.bbr.window, BDP * 9 / 4 + 2 * MSS + extra);
     assert_eq!(by_hand.bbr.probe_rtt_window(), BDP / 2);
-    // A Reno flow takes as many rounds as it has packets: 63 at most here.
+    // A Reno flow takes as many rounds as it has packets; here the maximum of 63 applies.
     by_hand = ByHand::cruising();
     by_hand.bbr.cycle.rounds = 3;
     by_hand.round(BDP);
@@ -183,31 +182,31 @@ fn windows_are_gains_times_bytes() {
     by_hand.bbr.cycle.rounds = 63;
     by_hand.round(BDP);
     assert_eq!(by_hand.bbr.phase, Phase::Refill);
-    // ... and 20 with a window of 20 packets.
+    // The same with 20 rounds and a window of 20 packets.
     for (rounds, phase) in [(18, Phase::Cruise), (19, Phase::Refill)] {
         let mut by_hand = ByHand::cruising();
         by_hand.bbr.window = 20 * MSS;
-        by_hand.bbr.cycle.rounds = rounds; // and this one
+        by_hand.bbr.cycle.rounds = rounds; // plus this round
         by_hand.round(BDP);
         assert_eq!(by_hand.bbr.phase, phase, "{rounds}");
     }
 }
 
-/// Between probes pass two to three seconds, and the waits differ.
+/// Two to three seconds pass between probes, and the waits differ.
 #[test]
 fn waits_are_random_between_two_and_three_seconds() {
     let mut by_hand = ByHand::cruising();
     let mut begins = Vec::new();
     let mut last = Phase::Cruise;
     for _ in 0..3000 {
-        by_hand.bbr.idle_restart = true; // no PROBE_RTT
+        by_hand.bbr.idle_restart = true; // prevents PROBE_RTT
         by_hand.round(BDP);
         if by_hand.bbr.phase == Phase::Refill && last != Phase::Refill {
             begins.push(by_hand.connection.now);
         }
         last = by_hand.bbr.phase;
     }
-    // REFILL and UP take four rounds and more, waits end with a round.
+    // REFILL and UP take at least four rounds; waits end at the end of a round.
     let apart: Vec<f64> = begins.windows(2).map(|b| (b[1] - b[0]).as_secs_f64()).collect();
     assert!(apart.len() > 50, "{}", apart.len());
     assert!(apart.iter().all(|apart| (2.3..4.0).contains(apart)), "{apart:?}");
@@ -216,14 +215,14 @@ fn waits_are_random_between_two_and_three_seconds() {
     assert!(apart.iter().any(|apart| (apart - mean).abs() > 0.25), "{apart:?}");
 }
 
-/// Trap: the initial rate rests on the first RTT, not on the 1 ms assumed.
+/// Trap: the initial rate is based on the first RTT, not on the assumed 1 ms.
 #[test]
 fn the_initial_rate_waits_for_the_first_rtt() {
     let mut by_hand = ByHand::new();
     let paced = |by_hand: &ByHand| by_hand.bbr.pacing.rate as f64;
     let expected = 2.77 * 10.0 * MSS as f64 / 0.1;
     assert!((paced(&by_hand) / expected - 1.0).abs() < 0.001, "{}", paced(&by_hand));
-    // Without a handshake's RTT the first acknowledgement's sets it.
+    // Without a handshake RTT, the first acknowledgement sets the rate.
     by_hand = ByHand { bbr: Bbr3::new(by_hand.bbr.config, init()), ..by_hand };
     assert!((paced(&by_hand) / (100.0 * expected) - 1.0).abs() < 0.001);
     by_hand.connection.srtt = RTT;
@@ -238,7 +237,7 @@ fn init() -> Init {
     Init { mss: MSS as u32, mtu: 1252, initial_window: 10 * MSS, rng }
 }
 
-/// Trap: what the application limits is no bandwidth, unless it is more.
+/// Trap: an application-limited sample counts as bandwidth only if it is larger.
 #[test]
 fn limited_samples_raise_the_estimate_alone() {
     let mut by_hand = ByHand::new();
@@ -266,16 +265,16 @@ fn limited_samples_raise_the_estimate_alone() {
     assert_eq!(by_hand.bbr.phase, Phase::Startup, "nor a plateau");
     limited(&mut by_hand, Time::from_millis(50));
     assert_eq!(by_hand.bbr.bandwidth.max(), 2 * RATE);
-    // Nor does the filter forget, over many cycles.
+    // The filter does not forget either, over many cycles.
     let mut by_hand = ByHand::cruising();
     let mut probes = 0;
     let mut last = by_hand.bbr.phase;
     for _ in 0..300 {
-        by_hand.bbr.idle_restart = true; // no PROBE_RTT
+        by_hand.bbr.idle_restart = true; // prevents PROBE_RTT
         limited(&mut by_hand, Time::from_secs(1));
         probes += u32::from(by_hand.bbr.phase != last && by_hand.bbr.phase == Phase::Refill);
         last = by_hand.bbr.phase;
-        // A probe that nothing but the application limits does not end.
+        // A probe that only the application limits does not end.
         if last == Phase::Up {
             by_hand.bbr.start_down(&by_hand.connection.clone());
         }
@@ -298,7 +297,7 @@ fn three_rounds_without_growth_fill_the_pipe() {
     assert_eq!(by_hand.bbr.phase, Phase::Drain);
 }
 
-/// A round in start-up in which so many ranges of `size` packets are lost.
+/// A round in start-up with `ranges` lost ranges of `size` packets each.
 fn lossy_startup(ranges: u64, size: u64, recovering: bool) -> Bbr3 {
     let mut by_hand = ByHand::new();
     by_hand.round(BDP);
@@ -310,14 +309,14 @@ fn lossy_startup(ranges: u64, size: u64, recovering: bool) -> Bbr3 {
         by_hand.tell(Event::RecoveryStart);
     }
     by_hand.old_ack();
-    // What was sent after the losses were seen.
+    // Data sent after the losses were detected.
     let lost = by_hand.connection.lost;
     let sample = Sample { in_flight_at_send: BDP, lost_since_send: lost, ..Sample::default() };
     by_hand.ack(sample, BDP * 3);
     by_hand.bbr
 }
 
-/// "Exiting STARTUP on Loss": all three criteria, of which each alone is none.
+/// "Exiting STARTUP on Loss": all three criteria are needed; none suffices alone.
 #[test]
 fn six_ranges_and_two_per_cent_in_recovery_end_startup() {
     assert_eq!(lossy_startup(6, 1, true).phase, Phase::Drain);
@@ -331,7 +330,7 @@ fn six_ranges_and_two_per_cent_in_recovery_end_startup() {
     assert_eq!(bbr.undo.phase, Some(Phase::Startup));
 }
 
-/// Below 2 % of what was in flight, six ranges end nothing.
+/// Six ranges of less than 2 % of what was in flight do not end STARTUP.
 #[test]
 fn six_ranges_below_the_threshold_do_not_end_startup() {
     let mut by_hand = ByHand::new();
@@ -349,7 +348,7 @@ fn six_ranges_below_the_threshold_do_not_end_startup() {
     assert_eq!(by_hand.bbr.phase, Phase::Startup);
 }
 
-/// "Exiting DRAIN Based on Time": three round trips, not two.
+/// "Exiting DRAIN Based on Time": after three round trips, not two.
 #[test]
 fn drain_lasts_three_rounds_with_a_queue() {
     let mut by_hand = ByHand::new();
@@ -365,10 +364,10 @@ fn drain_lasts_three_rounds_with_a_queue() {
     assert_eq!(by_hand.bbr.phase, Phase::Down);
 }
 
-/// "Handling Loss During PROBE_UP After inflight_longterm is Set", and the
-/// numbers of section 5.5.10.2: of 200 packets in flight 10 are lost. The fifth
-/// is above 2 % of the 204 in flight with it: 4 of the 204 before it were lost,
-/// 4.08 are borne, so 0.08 / 0.98 of a packet more fits.
+/// "Handling Loss During PROBE_UP After inflight_longterm is Set", with the
+/// numbers of section 5.5.10.2: of 200 packets in flight, 10 are lost. The
+/// fifth exceeds 2 % of the 204 in flight with it: 4 were lost before it and
+/// 4.08 of 204 are allowed, so another 0.08 / 0.98 of a packet fits.
 #[test]
 fn loss_in_a_probe_lowers_the_bound_and_ends_it() {
     let mut by_hand = ByHand::probing();
@@ -387,7 +386,7 @@ fn loss_in_a_probe_lowers_the_bound_and_ends_it() {
     assert_eq!(by_hand.bbr.in_flight_long, BDP * 7 / 10);
 }
 
-/// "Exiting PROBE_UP on Loss When Application-Limited": the probe ends, the
+/// "Exiting PROBE_UP on Loss When Application-Limited": the probe ends, and the
 /// bound stays.
 #[test]
 fn limited_loss_in_a_probe_ends_it_and_leaves_the_bound() {
@@ -397,8 +396,8 @@ fn limited_loss_in_a_probe_ends_it_and_leaves_the_bound() {
     assert_eq!((by_hand.bbr.phase, by_hand.bbr.in_flight_long), (Phase::Down, 300 * MSS));
 }
 
-/// Section 5.3.3.6: after a probe that lost too much the next ends as soon as it
-/// is at the bound; if that is borne, another follows at once.
+/// Section 5.3.3.6: after a probe that lost too much, the next one ends as soon as
+/// it reaches the bound; if the path sustains that, another probe follows at once.
 #[test]
 fn after_loss_a_probe_is_a_precaution() {
     let mut by_hand = ByHand::probing();
@@ -425,12 +424,12 @@ fn the_bound_grows_twice_as_fast_with_each_round() {
     by_hand.bbr.in_flight_long = window;
     by_hand.bbr.window = window;
     by_hand.connection.window_limited = true;
-    // The slope of the first round rests on this window.
+    // The slope of the first round is based on this window.
     by_hand.bbr.cycle.acked_per_packet = window;
     let mut grown = Vec::new();
     for _ in 0..5 {
         let before = by_hand.bbr.in_flight_long;
-        // A window's worth in ten acknowledgements, the first of a round.
+        // A window of data in ten acknowledgements; the first begins a round.
         by_hand.connection.now += Time::from_millis(90);
         let prior_delivered = by_hand.connection.delivered;
         for part in 0..10 {
@@ -456,8 +455,8 @@ fn the_bound_grows_twice_as_fast_with_each_round() {
     }
 }
 
-/// Section 5.5.10.3, by hand: without a probe a round with loss leaves 0.7 of
-/// each bound, or what the round delivered, if that is more.
+/// Section 5.5.10.3, by hand: without a probe, a round with loss leaves 0.7 of
+/// each bound, or what the round delivered if that is more.
 #[test]
 fn loss_between_probes_lowers_the_short_term_bounds() {
     let mut by_hand = ByHand::cruising();
@@ -488,7 +487,7 @@ fn loss_between_probes_lowers_the_short_term_bounds() {
     assert_eq!(by_hand.bbr.rate_short, RATE / 2, "0.49 is less than was delivered");
     slowly(&mut by_hand, false);
     assert_eq!(by_hand.bbr.rate_short, RATE / 2, "a round without loss leaves them");
-    // The next probe forgets them.
+    // The next probe resets them.
     by_hand.bbr.cycle.rounds = 63;
     slowly(&mut by_hand, false);
     assert_eq!(by_hand.bbr.phase, Phase::Refill);
@@ -496,7 +495,7 @@ fn loss_between_probes_lowers_the_short_term_bounds() {
 }
 
 /// "Handling Spurious Fast Recovery" and "... RTO Recovery": a probe that loss
-/// has ended is resumed with all it had.
+/// ended is resumed with its earlier state.
 #[test]
 fn a_spurious_recovery_is_undone() {
     for timeout in [false, true] {
@@ -530,14 +529,14 @@ fn a_spurious_recovery_is_undone() {
         assert_eq!(bbr.phase, Phase::Refill, "the probe begins again");
         assert_eq!(bbr.in_flight_long, 300 * MSS);
         assert!(bbr.window >= window, "{} of {window}", bbr.window);
-        // Refilling forgets the short-term bounds.
+        // Refilling resets the short-term bounds.
         assert_eq!(bbr.rate_short, NONE);
         assert_eq!(bbr.full_pipe.rounds, 0);
         assert!(!bbr.signals.lost_in_round);
     }
 }
 
-/// Start-up that loss has ended goes on.
+/// Start-up continues if the loss that ended it was spurious.
 #[test]
 fn a_spurious_end_of_startup_is_undone() {
     let mut bbr = lossy_startup(6, 1, true);
@@ -548,8 +547,8 @@ fn a_spurious_end_of_startup_is_undone() {
     assert_eq!(bbr.in_flight_long, NONE);
 }
 
-/// While cruising, a spurious recovery gives back the short-term bounds, and no
-/// phase changes.
+/// While cruising, a spurious recovery restores the short-term bounds, and the
+/// phase does not change.
 #[test]
 fn a_spurious_recovery_gives_back_the_short_term_bounds() {
     let mut by_hand = ByHand::cruising();
@@ -566,7 +565,7 @@ fn a_spurious_recovery_gives_back_the_short_term_bounds() {
     assert_eq!((bbr.rate_short, bbr.in_flight_short), (RATE * 9 / 10, 240 * MSS));
 }
 
-/// Section 5.6.4.4: a timeout leaves one packet, its end the window of before.
+/// Section 5.6.4.4: a timeout leaves one packet, and its end restores the window.
 #[test]
 fn a_timeout_cuts_the_window_and_its_end_restores_it() {
     let mut by_hand = ByHand::cruising();
@@ -575,14 +574,14 @@ fn a_timeout_cuts_the_window_and_its_end_restores_it() {
     by_hand.tell(Event::Timeout);
     assert_eq!(by_hand.bbr.window, MSS);
     by_hand.connection.recovery = Recovery::Loss;
-    // A second one in the episode does not take the cut window for good.
+    // A second timeout in the episode does not save the cut window.
     by_hand.tell(Event::Timeout);
     assert_eq!(by_hand.bbr.window, MSS);
     by_hand.tell(Event::RecoveryEnd);
     assert_eq!(by_hand.bbr.window, window);
 }
 
-/// Packets lost in a row are one range, in either order; others are not.
+/// Consecutive lost packets form one range, in either order; others do not.
 #[test]
 fn loss_ranges_are_told_apart() {
     let count = |ends: &[u64]| {
@@ -599,7 +598,7 @@ fn loss_ranges_are_told_apart() {
     assert_eq!(count(&[10]), 1);
 }
 
-/// A flow of a large simulation is mostly its controller's state.
+/// Most of the memory of a flow in a large simulation is its controller's state.
 #[test]
 fn the_state_stays_small() {
     let bytes = size_of::<Bbr3>();

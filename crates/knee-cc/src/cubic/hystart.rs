@@ -1,10 +1,10 @@
-//! HyStart (Ha and Rhee, "Taming the elephants", 2011), as Linux's
-//! `tcp_cubic.c` has it: slow start ends before the first loss, as soon as
-//! one of two signs shows that the pipe is full.
+//! HyStart (Ha and Rhee, "Taming the elephants", 2011), as in Linux's
+//! `tcp_cubic.c`: slow start ends before the first loss, as soon as one of two
+//! signs shows that the pipe is full.
 //!
-//! - *ACK train*: acknowledgements of one round that follow each other
-//!   closely have lasted longer than half the minimum RTT (all of it when
-//!   the sender paces): the window covers the path.
+//! - *ACK train*: closely spaced acknowledgements of one round have lasted
+//!   longer than half the minimum RTT (the whole minimum RTT if the sender
+//!   paces): the window covers the path.
 //! - *Delay*: the smallest RTT of a round's first eight samples exceeds the
 //!   minimum by an eighth: a queue has formed.
 
@@ -12,21 +12,21 @@ use crate::Connection;
 use crate::window::Window;
 use knee_units::Time;
 
-/// Gap up to which acknowledgements belong to one train.
+/// Largest gap between acknowledgements of one train.
 const TRAIN_GAP: Time = Time::from_millis(2);
 
-/// RTT samples of a round that are looked at before delay is judged.
+/// RTT samples of a round that are taken before the delay is judged.
 const SAMPLES: u8 = 8;
 
-/// Bounds of the increase in delay that counts.
+/// Bounds of the increase in delay that ends slow start.
 const SMALLEST_INCREASE: Time = Time::from_millis(4);
 const LARGEST_INCREASE: Time = Time::from_millis(16);
 
-/// Bytes whose sending time stretches a train: two bursts of segmentation
-/// offload at each end, at twice the rate that slow start paces at.
+/// Bytes whose sending time lengthens a train: two bursts of segmentation
+/// offload at each end, at twice the rate at which slow start paces.
 const BURST_CUSHION: u64 = 4 * 65_536;
 
-/// ... at most this much.
+/// Upper limit of that time.
 const LARGEST_CUSHION: Time = Time::from_millis(1);
 
 #[derive(Clone, Debug)]
@@ -57,7 +57,7 @@ impl HyStart {
         }
     }
 
-    /// After a timeout slow start begins anew.
+    /// Begins again, after a timeout.
     pub(super) fn restart(&mut self, connection: &Connection) {
         self.found = false;
         self.begin_round(connection);
@@ -71,8 +71,8 @@ impl HyStart {
         self.samples = 0;
     }
 
-    /// Looks at an acknowledgement in slow start; true once, when the pipe
-    /// is found full.
+    /// Processes an acknowledgement in slow start; returns true once, when the
+    /// pipe is found full.
     pub(super) fn pipe_is_full(
         &mut self,
         window: &Window,
@@ -83,7 +83,7 @@ impl HyStart {
         if !self.enabled || self.found {
             return false;
         }
-        // Below the low window too: rounds have to begin where flights do.
+        // Below `low_window` too: rounds have to begin where flights do.
         if connection.acknowledged > self.round_end {
             self.begin_round(connection);
         }
@@ -120,8 +120,8 @@ impl HyStart {
     }
 }
 
-/// Time by which offload bursts stretch a train at slow start's pacing rate,
-/// two windows per smoothed RTT.
+/// Returns the time by which offload bursts lengthen a train at slow start's
+/// pacing rate, two windows per smoothed RTT.
 fn cushion(window: &Window, connection: &Connection) -> Time {
     let per_rtt = 2 * u64::from(window.segments) * u64::from(connection.mss);
     let stretch = BURST_CUSHION * connection.srtt.as_micros() / per_rtt.max(1);

@@ -1,4 +1,4 @@
-//! CUBIC (RFC 9438), with HyStart as Linux has it, or HyStart++ (RFC 9406).
+//! CUBIC (RFC 9438), with HyStart as in Linux, or HyStart++ (RFC 9406).
 //!
 //! After a reduction the window follows a cubic function of time, not of
 //! round trips: steep far below the last maximum `w_max`, flat around it,
@@ -14,8 +14,8 @@
 //! ```
 //!
 //! Where Reno would be faster, CUBIC follows an estimate of Reno's window
-//! (section 4.3). Arithmetic that decides about whole segments is Linux's;
-//! only the cube and its root are in floating point, where Linux
+//! (section 4.3). Arithmetic that determines whole segments is the same as in
+//! Linux; only the cube and its root use floating point, where Linux
 //! approximates them to 0.2 %.
 
 mod hystart;
@@ -82,24 +82,24 @@ fn build(settings: &Settings, init: Init) -> Box<dyn Controller> {
     Box::new(LossBased::new(Cubic::new(settings), &init))
 }
 
-/// The function is recomputed at least this often while the window stays
+/// Longest time before the function is recomputed while the window is unchanged
 /// (Linux: HZ / 32).
 const REFRESH: Time = Time::from_micros(31_250);
 
-/// ... and at most once in this time (Linux: once per jiffy).
+/// Shortest time between recomputations (Linux: one jiffy).
 const TICK: Time = Time::from_millis(1);
 
-/// RTT samples this soon after the start of an epoch are inflated by the
-/// loss that began it.
+/// Time after the start of an epoch during which RTT samples are inflated by
+/// the loss that began it.
 const RTT_SETTLES: Time = Time::from_secs(1);
 
-/// Acknowledgements per segment while no maximum is known: 5 % per round.
+/// Acknowledgements per segment while no maximum is known: 5 % growth per round.
 const CAUTIOUS: u32 = 20;
 
-/// Steepest growth: one segment for two acknowledged, half again per round.
+/// Fastest growth: one segment per two acknowledged, 50 % per round.
 const STEEPEST: u32 = 2;
 
-/// From one reduction to the next.
+/// State from one reduction to the next.
 #[derive(Clone, Copy, Debug)]
 struct Epoch {
     start: Time,
@@ -126,11 +126,11 @@ struct Cubic {
     last_update: Time,
     epoch: Option<Epoch>,
     acked_in_epoch: u64,
-    /// What Reno's window would be.
+    /// Estimate of Reno's window.
     reno: u32,
     min_rtt: Time,
     hystart: HyStart,
-    /// In the place of HyStart.
+    /// Replaces HyStart if set.
     hystart_plus_plus: Option<HyStartPlusPlus>,
 }
 
@@ -158,7 +158,7 @@ impl Cubic {
         }
     }
 
-    /// Recomputes how many acknowledgements grow the window by a segment.
+    /// Recomputes how many acknowledgements grow the window by one segment.
     fn update(&mut self, window: u32, acked: u32, now: Time) {
         self.acked_in_epoch += u64::from(acked);
         let age = now.saturating_sub(self.last_update);
@@ -176,7 +176,7 @@ impl Cubic {
         self.per_segment = self.per_segment.max(STEEPEST);
     }
 
-    /// RFC 9438, section 4.2 to 4.5: aim at the function one RTT ahead.
+    /// RFC 9438, sections 4.2 to 4.5: aims at the function's value one RTT ahead.
     fn cubic_growth(&mut self, window: u32, acked: u32, now: Time) -> u32 {
         let epoch = self.epoch.unwrap_or_else(|| self.begin_epoch(window, acked, now));
         let ahead = now.saturating_sub(epoch.start) + self.min_rtt;
@@ -184,7 +184,7 @@ impl Cubic {
         let growth = if target > window {
             window / (target - window)
         } else {
-            window.saturating_mul(100) // hardly any
+            window.saturating_mul(100) // almost no growth
         };
         if self.last_max == 0 { growth.min(CAUTIOUS) } else { growth }
     }
@@ -200,11 +200,11 @@ impl Cubic {
         epoch
     }
 
-    /// RFC 9438, section 4.3: not slower than Reno with the same reduction.
+    /// RFC 9438, section 4.3: grows no more slowly than Reno with the same reduction.
     fn follow_reno(&mut self, window: u32) {
         let per_step = (u64::from(window) * self.friendly_eighths) >> 3;
         if per_step > 0 && self.acked_in_epoch > per_step {
-            // Linux counts down while more than one step is left.
+            // Linux subtracts steps while more than one is left.
             let steps = (self.acked_in_epoch - 1) / per_step;
             self.acked_in_epoch -= steps * per_step;
             self.reno = self.reno.saturating_add(steps as u32);
@@ -270,8 +270,8 @@ impl Growth for Cubic {
         ((segments * self.beta) as u32).max(2)
     }
 
-    /// Linux forgets the whole curve on a timeout; RFC 9438, section 4.8,
-    /// would keep `w_max`.
+    /// Resets the whole curve on a timeout, as Linux does; RFC 9438, section
+    /// 4.8, would keep `w_max`.
     fn reset(&mut self, connection: &Connection) {
         self.per_segment = 0;
         self.last_max = 0;

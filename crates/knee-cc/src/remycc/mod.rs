@@ -1,6 +1,6 @@
 //! RemyCC (Winstein and Balakrishnan, "TCP ex Machina: Computer-Generated
-//! Congestion Control", SIGCOMM 2013): a table of rules that a program found, and
-//! what carries it out.
+//! Congestion Control", SIGCOMM 2013): a table of rules that a program found,
+//! and the controller that executes it.
 //!
 //! ```text
 //!   memory  = (ack_ewma, send_ewma, rtt / least rtt)     per acknowledgement
@@ -8,14 +8,14 @@
 //!   W       = multiple W + increment                     per segment acknowledged
 //!   segments leave at least intersend apart
 //! ```
-//! The weight of the newest interval is 1/8 (section 4.1), and the memory begins
-//! at zero. An acknowledgement of several segments counts as one for each, at
-//! equal distances, so that a table does not depend on how the receiver
-//! acknowledges; of more than [`SEGMENTS_MAX`], the rest does not count.
+//! The weight of the newest interval is 1/8 (section 4.1), and the memory is
+//! initially zero. An acknowledgement of several segments counts as one for
+//! each, at equal distances, so that a table does not depend on how the
+//! receiver acknowledges; segments beyond [`SEGMENTS_MAX`] do not count.
 //!
-//! Loss says nothing to it, as in the paper; a timeout begins anew, as in the
-//! authors' port to ns-2. Left out: none of the paper's other signals was kept by
-//! its authors either.
+//! Loss is ignored, as in the paper; a timeout restarts the controller, as in
+//! the authors' port to ns-2. Nothing is left out: the authors did not keep any
+//! of the paper's other signals either.
 
 mod table;
 
@@ -43,7 +43,7 @@ pub(crate) const ENTRY: Entry = Entry {
     build: Build::BuiltIn(build),
 };
 
-/// The parameter, and its default.
+/// Name of the parameter, and its default.
 const TABLE: &str = "table";
 const BUILT_IN: &str = "built-in";
 
@@ -57,7 +57,7 @@ fn table(settings: &Settings) -> Result<Arc<RuleTable>, TableError> {
     }
 }
 
-/// Whether the table can be read.
+/// Checks that the table can be read.
 pub(crate) fn check(settings: &Settings) -> Result<(), SelectionError> {
     table(settings).map(|_| ()).map_err(|error| SelectionError {
         parameter: Some(TABLE.to_owned()),
@@ -67,16 +67,16 @@ pub(crate) fn check(settings: &Settings) -> Result<(), SelectionError> {
 }
 
 fn build(settings: &Settings, init: Init) -> Box<dyn Controller> {
-    // Checked by the registry before it builds.
+    // The registry has checked the table before it builds.
     let table = table(settings).unwrap_or_else(|_| Arc::new(RuleTable::single(CAREFUL)));
     Box::new(RemyCc::new(table, None, &init))
 }
 
-/// Reno's increase where nothing else is known.
+/// Reno's increase, if nothing else is known.
 const CAREFUL: Action = Action { multiple: 1.0, increment: 0.1, intersend_ms: 1.0 };
 
-/// A controller that follows `table`; with a tally, it counts how the table is
-/// used.
+/// Returns a controller that follows `table`; with a tally, it counts how the
+/// table is used.
 pub fn with_table(
     table: Arc<RuleTable>,
     tally: Option<Arc<Mutex<Tally>>>,
@@ -85,22 +85,22 @@ pub fn with_table(
     Box::new(RemyCc::new(table, tally, init))
 }
 
-/// How often the rules of a table were asked for, and with which memories.
+/// How often the rules of a table were used, and with which memories.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Tally {
-    /// By number of the rule: uses.
+    /// Uses, by number of the rule.
     pub uses: Vec<u64>,
-    /// By number of the rule: some of the memories, evenly chosen.
+    /// An even sample of the memories, by number of the rule.
     pub memories: Vec<Vec<Memory>>,
 }
 
 impl Tally {
-    /// Every so manieth memory is kept.
+    /// One memory in this many is kept.
     const STRIDE: u64 = 16;
-    /// At most so many of a rule.
+    /// Largest number of memories kept for a rule.
     const KEPT_MAX: usize = 4096;
 
-    /// For a table of this size.
+    /// Creates a tally for a table of this size.
     pub fn new(table: &RuleTable) -> Tally {
         let size = table.size();
         Tally { uses: vec![0; size], memories: vec![Vec::new(); size] }
@@ -114,7 +114,7 @@ impl Tally {
         *uses += 1;
     }
 
-    /// Adds another run's.
+    /// Adds the counts of another run.
     pub fn add(&mut self, other: &Tally) {
         for rule in 0..self.uses.len().min(other.uses.len()) {
             self.uses[rule] += other.uses[rule];
@@ -125,11 +125,10 @@ impl Tally {
 
 /// Weight of the newest interval (section 4.1).
 const WEIGHT: f64 = 1.0 / 8.0;
-/// Segments of one acknowledgement that count: more make no difference to means
-/// of weight 1/8.
+/// Largest number of segments of one acknowledgement that count: more make no
+/// difference to means with weight 1/8.
 const SEGMENTS_MAX: u64 = 64;
-/// Smallest window, in segments: one alone would wait for a delayed
-/// acknowledgement.
+/// Smallest window, in segments: a single segment would wait for a delayed acknowledgement.
 const SMALLEST: f64 = 2.0;
 /// Largest window, in segments.
 const LARGEST: f64 = 1e6;
@@ -144,7 +143,7 @@ struct RemyCc {
     intersend_ms: f64,
     memory: Memory,
     least_rtt: Time,
-    /// When the last acknowledgement came, and when what it acknowledged left.
+    /// When the last acknowledgement arrived, and when the data it acknowledged was sent.
     acked_at: Option<Time>,
     sent_at: Time,
     quantum: SendQuantum,
@@ -172,7 +171,7 @@ impl RemyCc {
         remy
     }
 
-    /// Section 4.1: the three signals, after an acknowledgement of `segments`.
+    /// Section 4.1: updates the three signals, after an acknowledgement of `segments`.
     fn remember(&mut self, rtt: Time, sample: &Sample, now: Time, segments: u64) {
         self.least_rtt = self.least_rtt.min(rtt).max(Time::from_nanos(1));
         let ratio = rtt.as_secs_f64() / self.least_rtt.as_secs_f64();
@@ -190,7 +189,7 @@ impl RemyCc {
         self.sent_at = self.sent_at.max(sample.sent_at);
     }
 
-    /// Section 4.2: the action, once for each segment.
+    /// Section 4.2: applies the action once for each segment.
     fn act(&mut self, segments: u64, connection: &Connection) {
         let rule = self.table.find(&self.memory);
         if let Some(tally) = &self.tally {
@@ -203,7 +202,7 @@ impl RemyCc {
             let next = action.multiple * self.window + action.increment;
             self.window = next.clamp(SMALLEST, LARGEST);
         }
-        // A window that nobody used proves nothing (RFC 7661, section 4).
+        // An unused window proves nothing (RFC 7661, section 4).
         if connection.app_limited {
             self.window = self.window.min(before);
         }
@@ -253,7 +252,7 @@ impl Controller for RemyCc {
                 self.window = SMALLEST;
             }
             Event::Penalised => self.window /= 2.0,
-            // The pause is no interval between two acknowledgements.
+            // The pause does not count as an interval between two acknowledgements.
             Event::SentAfterIdle => self.acked_at = None,
             Event::Established
             | Event::RecoveryStart

@@ -1,5 +1,5 @@
-//! Rule tables: what a RemyCC does in each region of its memory, and the file
-//! that holds one.
+//! Rule tables: the action of a RemyCC in each region of its memory, and the
+//! file format for them.
 //!
 //! ```text
 //!   knee-rule-table 1
@@ -10,21 +10,21 @@
 //!     rule multiple 0.9 increment 1 intersend_ms 1.2
 //!   end 2                                             number of rules
 //! ```
-//! The paper keeps boxes that fill the memory; a tree of splits is the same and
-//! cannot have a gap or an overlap. Indentation and empty lines say nothing, `#`
-//! begins a comment line.
+//! The paper stores boxes that fill the memory space; a tree of splits is
+//! equivalent and cannot have a gap or an overlap. Indentation and empty lines
+//! have no meaning, `#` begins a comment line.
 
 use std::fmt;
 
-/// Version of the format that is read and written.
+/// Version of the file format.
 pub const VERSION: u32 = 1;
 /// First word of every table.
 const MAGIC: &str = "knee-rule-table";
-/// Most rules: more than the paper's tables have (162 to 204).
+/// Largest number of rules: more than the paper's tables have (162 to 204).
 const RULES_MAX: usize = 4096;
-/// Deepest tree, so that a look-up is short.
+/// Largest depth of the tree, so that a look-up is short.
 const DEPTH_MAX: usize = 32;
-/// Provenance that a table cannot go without.
+/// Provenance keys that every table must have.
 const REQUIRED: [&str; 4] = ["command", "knee", "trained_on", "seeds"];
 
 /// What a RemyCC remembers (section 4.1 of the paper).
@@ -32,9 +32,9 @@ const REQUIRED: [&str; 4] = ["command", "knee", "trained_on", "seeds"];
 pub struct Memory {
     /// Mean time between acknowledgements, ms.
     pub ack_ewma_ms: f64,
-    /// Mean time between the sendings that they acknowledge, ms.
+    /// Mean time between the sending times of the segments acknowledged, ms.
     pub send_ewma_ms: f64,
-    /// Last RTT over the smallest; zero before the first.
+    /// Ratio of the last RTT to the smallest; zero before the first RTT.
     pub rtt_ratio: f64,
 }
 
@@ -50,10 +50,10 @@ pub enum Dimension {
 }
 
 impl Dimension {
-    /// All of them.
+    /// All dimensions.
     pub const ALL: [Dimension; 3] = [Dimension::AckEwma, Dimension::SendEwma, Dimension::RttRatio];
 
-    /// The name in files.
+    /// Returns the name in files.
     pub fn name(self) -> &'static str {
         match self {
             Dimension::AckEwma => "ack_ewma_ms",
@@ -62,7 +62,7 @@ impl Dimension {
         }
     }
 
-    /// Its value.
+    /// Returns the value of this dimension.
     #[inline]
     pub fn of(self, memory: &Memory) -> f64 {
         match self {
@@ -73,24 +73,24 @@ impl Dimension {
     }
 }
 
-/// What is done for each segment acknowledged (section 4.2 of the paper).
+/// The action for each segment acknowledged (section 4.2 of the paper).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Action {
     /// Multiple of the window.
     pub multiple: f64,
-    /// Segments added to that.
+    /// Segments added to the product.
     pub increment: f64,
-    /// Least time between two segments, ms.
+    /// Shortest time between two segments, ms.
     pub intersend_ms: f64,
 }
 
 impl Action {
     /// The smallest values.
     pub const LEAST: Action = Action { multiple: 0.0, increment: -64.0, intersend_ms: 0.001 };
-    /// The largest.
+    /// The largest values.
     pub const MOST: Action = Action { multiple: 2.0, increment: 256.0, intersend_ms: 1000.0 };
 
-    /// The nearest action within the bounds.
+    /// Returns the nearest action within the bounds.
     #[must_use]
     pub fn clamped(self) -> Action {
         let (least, most) = (Action::LEAST, Action::MOST);
@@ -102,8 +102,8 @@ impl Action {
     }
 }
 
-/// A node of the tree, in the order of the file: what is below a split follows
-/// it at once.
+/// A node of the tree, in the order of the file: the part below a split follows
+/// it immediately.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Node {
     Split { dimension: Dimension, at: f64, from: u32 },
@@ -118,14 +118,14 @@ pub struct RuleTable {
     nodes: Vec<Node>,
 }
 
-/// What is wrong with a table, and where.
+/// An error in a table, and its place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TableError {
-    /// Line, from one.
+    /// Line number, from one.
     pub line: usize,
     /// What is wrong.
     pub problem: String,
-    /// What to do.
+    /// How to fix it.
     pub advice: String,
 }
 
@@ -138,13 +138,13 @@ impl fmt::Display for TableError {
 impl std::error::Error for TableError {}
 
 impl RuleTable {
-    /// One rule for the whole memory.
+    /// Creates a table with one rule for the whole memory.
     pub fn single(action: Action) -> RuleTable {
         RuleTable { provenance: Vec::new(), nodes: vec![Node::Rule(action)] }
     }
 
-    /// Number of the rule for a memory. Rules are numbered by nodes, so that
-    /// numbers have gaps.
+    /// Returns the number of the rule for a memory. Rules are numbered by
+    /// nodes, so numbers have gaps.
     #[inline]
     pub fn find(&self, memory: &Memory) -> usize {
         let mut at = 0;
@@ -154,10 +154,10 @@ impl RuleTable {
         at
     }
 
-    /// The action of the rule with this number.
+    /// Returns the action of the rule with this number.
     ///
     /// # Panics
-    /// If there is none.
+    /// If there is no such rule.
     #[inline]
     pub fn action(&self, rule: usize) -> Action {
         match self.nodes[rule] {
@@ -166,18 +166,18 @@ impl RuleTable {
         }
     }
 
-    /// The numbers of all rules, ascending.
+    /// Returns the numbers of all rules, ascending.
     pub fn rules(&self) -> impl Iterator<Item = usize> {
         let rule = |(number, node): (usize, &Node)| matches!(node, Node::Rule(_)).then_some(number);
         self.nodes.iter().enumerate().filter_map(rule)
     }
 
-    /// One more than the largest number of a rule.
+    /// Returns the largest number of a rule plus one.
     pub fn size(&self) -> usize {
         self.nodes.len()
     }
 
-    /// The same with another action of one rule.
+    /// Returns the table with another action for one rule.
     #[must_use]
     pub fn with_action(&self, rule: usize, action: Action) -> RuleTable {
         let mut table = self.clone();
@@ -185,8 +185,8 @@ impl RuleTable {
         table
     }
 
-    /// The same with a rule split in two of the same action: the one below
-    /// `value` has the number `rule + 1`, the other one `rule + 2`.
+    /// Returns the table with a rule split into two with the same action: the
+    /// one below `value` has the number `rule + 1`, the other one `rule + 2`.
     #[must_use]
     pub fn split(&self, rule: usize, dimension: Dimension, value: f64) -> RuleTable {
         let action = self.action(rule);
@@ -204,10 +204,10 @@ impl RuleTable {
         table
     }
 
-    /// Reads a file's contents.
+    /// Parses a table from a file's contents.
     ///
     /// # Errors
-    /// The first place at which it is damaged, or that it is of another version.
+    /// The first error in the text, or a version other than [`VERSION`].
     pub fn read(text: &str) -> Result<RuleTable, TableError> {
         Reader::new(text).table()
     }
@@ -237,7 +237,7 @@ impl fmt::Display for RuleTable {
     }
 }
 
-/// Lines that say something, one after the other.
+/// Reads the significant lines one after the other.
 struct Reader<'t> {
     lines: Vec<(usize, &'t str)>,
     next: usize,
@@ -251,7 +251,7 @@ impl<'t> Reader<'t> {
         Reader { lines: lines.collect(), next: 0, nodes: Vec::new() }
     }
 
-    /// The next line; at the end an empty one, after the last.
+    /// Returns the next line; at the end, an empty one numbered after the last.
     fn take(&mut self) -> (usize, &'t str) {
         let after = self.lines.last().map_or(1, |(number, _)| number + 1);
         let line = self.lines.get(self.next).copied().unwrap_or((after, ""));
@@ -298,7 +298,7 @@ impl<'t> Reader<'t> {
         }
     }
 
-    /// Up to the line `rules`.
+    /// Reads up to the line `rules`.
     fn provenance(&mut self) -> Result<Vec<(String, String)>, TableError> {
         let mut found: Vec<(String, String)> = Vec::new();
         loop {
@@ -324,7 +324,7 @@ impl<'t> Reader<'t> {
         }
     }
 
-    /// A rule, or a split with what is below it.
+    /// Reads a rule, or a split with the nodes below it.
     fn node(&mut self, depth: usize) -> Result<(), TableError> {
         let (line, text) = self.take();
         if depth > DEPTH_MAX || self.nodes.len() > 2 * RULES_MAX {

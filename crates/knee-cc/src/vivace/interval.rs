@@ -1,5 +1,4 @@
-//! A monitor interval: what was sent in it, and what became of that (section 3
-//! of the paper).
+//! A monitor interval: what was sent in it, and the outcome (section 3 of the paper).
 
 use crate::Loss;
 use knee_units::Time;
@@ -11,7 +10,7 @@ pub(super) struct Interval {
     pub(super) end: Time,
     acked: u64,
     lost: u64,
-    /// The application limited what was sent.
+    /// Whether the application limited what was sent.
     pub(super) limited: bool,
     /// Sums for the regression of RTT on time, in seconds since `start`.
     samples: f64,
@@ -21,11 +20,11 @@ pub(super) struct Interval {
     sum_t_rtt: f64,
 }
 
-/// Slopes of the RTT up to here are noise (section 4.3).
+/// Slopes of the RTT up to this value are noise (section 4.3).
 const NOISE: f64 = 0.01;
 
-/// Coefficients of the utility (section 3.1): exponent of the rate, price of a
-/// rising RTT, price of loss.
+/// Coefficients of the utility (section 3.1): exponent of the rate, penalty for
+/// a rising RTT, penalty for loss.
 const EXPONENT: f64 = 0.9;
 const LATENCY_PRICE: f64 = 900.0;
 const LOSS_PRICE: f64 = 11.35;
@@ -35,7 +34,7 @@ impl Interval {
         Interval { start, end: start + length, ..Interval::default() }
     }
 
-    /// Whether a segment that was sent then belongs to it.
+    /// Whether a segment sent at `sent_at` belongs to the interval.
     fn has(&self, sent_at: Time) -> bool {
         (self.start..self.end).contains(&sent_at)
     }
@@ -61,12 +60,12 @@ impl Interval {
         }
     }
 
-    /// Anything is known of it.
+    /// Whether no outcome is known yet.
     pub(super) fn is_empty(&self) -> bool {
         self.acked + self.lost == 0
     }
 
-    /// d(RTT)/dT by least squares, noise taken away.
+    /// Returns d(RTT)/dT by least squares, with noise removed.
     fn slope(&self) -> f64 {
         let spread = self.samples * self.sum_tt - self.sum_t * self.sum_t;
         if self.samples < 2.0 || spread <= 0.0 {
@@ -80,14 +79,14 @@ impl Interval {
         self.lost as f64 / (self.acked + self.lost).max(1) as f64
     }
 
-    /// Equation 2 for a sending rate in Mbit/s.
+    /// Returns equation 2 for a sending rate in Mbit/s.
     pub(super) fn utility(&self, mbit: f64) -> f64 {
         utility(mbit, self.slope(), self.loss_share())
     }
 }
 
-/// Equation 2: `x^0.9 - 900 x d(RTT)/dT - 11.35 x L`, x in Mbit/s. A falling RTT
-/// is no gain.
+/// Equation 2: `x^0.9 - 900 x d(RTT)/dT - 11.35 x L`, x in Mbit/s. A falling
+/// RTT does not count as a gain.
 fn utility(mbit: f64, slope: f64, loss: f64) -> f64 {
     mbit.powf(EXPONENT) - LATENCY_PRICE * mbit * slope.max(0.0) - LOSS_PRICE * mbit * loss
 }
@@ -104,9 +103,9 @@ mod tests {
         assert!((utility(10.0, -0.02, 0.05) - (7.943 - 5.675)).abs() < 0.001);
     }
 
-    /// Section 3.1: on a link of fixed rate utility has its maximum at that rate,
-    /// whether the excess is queued or dropped: x / C - 1 is the slope then, and
-    /// 1 - C / x the loss.
+    /// Section 3.1: on a link of fixed rate the utility is largest at that
+    /// rate, whether the excess is queued or dropped: the slope is then x / C -
+    /// 1, and the loss 1 - C / x.
     #[test]
     fn utility_is_greatest_at_the_rate_of_the_link() {
         for link in [1.0_f64, 10.0, 100.0, 1000.0] {
@@ -122,7 +121,7 @@ mod tests {
         }
     }
 
-    /// RTTs on a line have its slope, whatever their order.
+    /// RTTs on a line give its slope, in any order.
     #[test]
     fn the_slope_is_that_of_a_line() {
         let mut interval = Interval::new(Time::from_secs(3), Time::from_millis(100));

@@ -1,5 +1,5 @@
 //! PCC Vivace (Dong et al., "PCC Vivace: Online-Learning Congestion Control",
-//! NSDI 2018): climb the utility of the sending rate, by trial.
+//! NSDI 2018): climbs the utility of the sending rate, by trial.
 //!
 //! ```text
 //!   u(x) = x^0.9 - 900 x d(RTT)/dT - 11.35 x L
@@ -8,16 +8,16 @@
 //!   probing:  one interval at r (1 + e), one at r (1 - e), in random order
 //!             r += m (u+ - u-) / (2 e r),  at most the boundary
 //! ```
-//! Steps in one direction grow by the confidence amplifier m and by a boundary
-//! that widens while it binds (section 4.2). There is no window but a bound of
-//! two round trips of the rate, in case that acknowledgements stay away.
+//! Steps in one direction grow with the confidence amplifier m and with a boundary
+//! that widens while it binds (section 4.2). There is no window except a limit of
+//! two round trips at the rate, in case acknowledgements stop arriving.
 //!
-//! Deviations: the next interval begins when the last one's outcome is known, at
-//! the base rate meanwhile, so that a step takes three round trips and starting
-//! doubles every two; an acknowledgement counts for the interval of the segment
-//! that it acknowledged last; an interval lasts for ten segments at least. Left
-//! out: the utilities for loss-resilient and latency-sensitive traffic of
-//! section 3 and 5.
+//! Deviations: the next interval begins when the outcome of the last one is
+//! known, with the base rate in the meantime, so that a step takes three round
+//! trips and starting doubles every two; an acknowledgement counts for the
+//! interval of the last segment that it acknowledges; an interval lasts for at
+//! least ten segments. Left out: the utilities for loss-resilient and
+//! latency-sensitive traffic of sections 3 and 5.
 
 mod interval;
 
@@ -43,16 +43,16 @@ fn build(_settings: &Settings, init: Init) -> Box<dyn Controller> {
     Box::new(Vivace::new(init))
 }
 
-/// Part by which a probe differs from the base rate, e (section 4.1).
+/// Relative difference of a probe from the base rate, e (section 4.1).
 const PROBE: f64 = 0.05;
 /// Step of the rate for a slope of one, theta_0: Mbit/s (section 4.2).
 const CONVERSION: f64 = 1.0;
-/// Widest step as a part of the rate, omega_0, and by how much it widens.
+/// Largest step as a fraction of the rate, omega_0, and the amount by which it widens.
 const BOUNDARY: f64 = 0.05;
 const BOUNDARY_STEP: f64 = 0.1;
-/// Steps in one direction from which the amplifier grows twice as fast.
+/// Steps in one direction after which the amplifier grows twice as fast.
 const CONFIDENT: u32 = 3;
-/// Segments of an interval at least.
+/// Fewest segments in an interval.
 const SEGMENTS: f64 = 10.0;
 /// Smallest window, in segments.
 const SMALLEST: u64 = 4;
@@ -61,21 +61,21 @@ const FASTEST: f64 = 1e6;
 /// RTT before the first sample.
 const ASSUMED_RTT: Time = Time::from_millis(100);
 
-/// What is tried.
+/// What is being tried.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Stage {
-    /// The utility of the rate before; none: there was none.
+    /// Doubling; with the utility of the previous rate, if there was one.
     Starting(Option<f64>),
-    /// The first of the two probes is the faster one.
+    /// Probing; `faster_first` if the first of the two probes is the faster one.
     Probing { faster_first: bool },
 }
 
-/// Where the trial is.
+/// Progress of the trial.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Step {
-    /// In the interval of this number.
+    /// In the interval with this number.
     Sending(usize),
-    /// Its acknowledgements are awaited.
+    /// Waiting for the acknowledgements of the intervals.
     Waiting,
 }
 
@@ -88,10 +88,10 @@ struct Vivace {
     stage: Stage,
     step: Step,
     intervals: [Interval; 2],
-    /// Steps in the direction of the last one, and whether that was up.
+    /// Number of steps in the current direction, and whether that is up.
     steps: u32,
     up: bool,
-    /// Times that the boundary was widened.
+    /// How often the boundary was widened.
     widened: u32,
     has_rtt: bool,
     /// Nothing has been acknowledged since a timeout.
@@ -119,12 +119,12 @@ impl Vivace {
             decision: Decision { window: init.initial_window, ..Decision::default() },
         };
         vivace.decide(&Connection::default());
-        // Until there is an RTT, the initial window is what it says.
+        // Before the first RTT, the initial window applies.
         vivace.decision.window = init.initial_window.max(u64::from(mss));
         vivace
     }
 
-    /// Rate of the interval of this number, Mbit/s.
+    /// Returns the rate of the interval with this number, Mbit/s.
     fn rate_of(&self, number: usize) -> f64 {
         match self.stage {
             Stage::Starting(_) => self.rate,
@@ -135,7 +135,7 @@ impl Vivace {
         }
     }
 
-    /// Rate in force, Mbit/s.
+    /// Returns the current sending rate, Mbit/s.
     fn sending_rate(&self) -> f64 {
         match self.step {
             Step::Sending(number) => self.rate_of(number),
@@ -157,7 +157,7 @@ impl Vivace {
         self.begin(0, connection);
     }
 
-    /// Intervals of a trial less one.
+    /// Returns the number of the last interval of a trial.
     fn last(&self) -> usize {
         usize::from(!self.is_starting())
     }
@@ -166,12 +166,12 @@ impl Vivace {
         matches!(self.stage, Stage::Starting(_))
     }
 
-    /// The clock has gone on, and what was sent at `sent_at` was acknowledged or
-    /// lost.
+    /// Advances the trial to the current time, after a segment sent at
+    /// `sent_at` was acknowledged or lost.
     fn advance(&mut self, sent_at: Time, connection: &Connection) {
         match self.step {
             Step::Sending(number) if connection.now >= self.intervals[number].end => {
-                // It lasted until now, whenever this acknowledgement came.
+                // The interval lasted until now, even if this acknowledgement is late.
                 self.intervals[number].end = connection.now;
                 if number < self.last() {
                     self.begin(number + 1, connection);
@@ -187,11 +187,11 @@ impl Vivace {
         }
     }
 
-    /// All intervals of the trial are known.
+    /// Concludes the trial: all its intervals are known.
     fn conclude(&mut self) {
         let tried = &self.intervals[..=self.last()];
         if tried.iter().any(|interval| interval.limited || interval.is_empty()) {
-            return; // Nothing was learnt of this rate.
+            return; // Nothing was learnt about this rate.
         }
         match self.stage {
             Stage::Starting(before) => {
@@ -213,7 +213,7 @@ impl Vivace {
         }
     }
 
-    /// Section 4.2: a step along the slope of the utility.
+    /// Section 4.2: takes a step along the slope of the utility.
     fn climb(&mut self, slope: f64) {
         let up = slope > 0.0;
         if up != self.up {
@@ -232,23 +232,23 @@ impl Vivace {
         if part > boundary(self.widened) {
             self.widened += 1;
         } else {
-            // As wide as this step needs.
+            // As often as this step needs.
             self.widened = (((part - BOUNDARY) / BOUNDARY_STEP).ceil().max(0.0)) as u32;
         }
-        // A rate below zero has no meaning.
+        // A rate below zero is meaningless.
         let change = if up { limited } else { -limited.min(0.5) };
         self.set_rate(self.rate * (1.0 + change));
     }
 
     fn set_rate(&mut self, rate: f64) {
-        // Two segments per second at least.
+        // At least two segments per second.
         let slowest = 2.0 * f64::from(self.mss) * 8.0 / 1e6;
         self.rate = rate.clamp(slowest, FASTEST);
     }
 
-    /// Everything is lost: half the rate, and no trust in what was tried. The paper
-    /// says nothing of it; one segment until an acknowledgement comes back is the loss
-    /// window of RFC 5681, section 3.1.
+    /// Halves the rate and discards the trial: everything is lost. The paper does not say
+    /// what to send until an acknowledgement arrives; one segment is the loss window of
+    /// RFC 5681, section 3.1.
     fn on_timeout(&mut self, connection: &Connection) {
         self.timed_out = true;
         self.set_rate(self.rate / 2.0);
@@ -274,7 +274,7 @@ impl Vivace {
     }
 }
 
-/// So many bytes in a time, as Mbit/s.
+/// Returns the rate of `bytes` in `time`, in Mbit/s.
 fn mbit(bytes: u64, time: Time) -> f64 {
     bytes as f64 * 8.0 / 1e6 / time.as_secs_f64().max(1e-6)
 }
@@ -303,7 +303,7 @@ impl Controller for Vivace {
             }
             Event::Timeout => self.on_timeout(connection),
             Event::Penalised => self.set_rate(self.rate / 2.0),
-            // What an idle time cut in two says nothing.
+            // An interval interrupted by an idle time says nothing.
             Event::SentAfterIdle if self.has_rtt => self.begin_trial(connection),
             _ => {}
         }

@@ -1,7 +1,7 @@
-//! A bottleneck with a queue, and flows that send through it: just enough
-//! of a network to show a controller what it would see. It shares nothing
-//! with the crates that simulate in earnest. Lost data is not sent again;
-//! the flow is an endless stream and takes the loss as told.
+//! A bottleneck with a queue, and flows that send through it: the minimum of a
+//! network that gives a controller realistic input. It shares no code with the
+//! simulator crates. Lost data is not sent again; the flow is an endless stream
+//! and accepts losses as reported.
 #![allow(dead_code, clippy::unwrap_used, reason = "each test uses a part; a failure ends it")]
 
 pub mod seen;
@@ -19,26 +19,26 @@ use std::collections::{BinaryHeap, VecDeque};
 pub const MSS: u64 = 1448;
 pub const MTU: u64 = 1500;
 
-/// The bottleneck and the way around it.
+/// The bottleneck and its path.
 #[derive(Clone, Copy)]
 pub struct Path {
     /// Bits per second at the bottleneck, headers included.
     pub rate: u64,
-    /// Round-trip time without queue.
+    /// Round-trip time without a queue.
     pub rtt: Time,
     /// Packets that fit in the queue.
     pub buffer: usize,
-    /// Token bucket: bits per second and bytes.
+    /// Token bucket: rate in bits per second and size in bytes.
     pub policer: Option<(u64, u64)>,
     /// Packets that one acknowledgement covers.
     pub ack_every: usize,
     /// Acknowledgements arrive only at multiples of this time.
     pub ack_bunches: Option<Time>,
-    /// Every so manieth packet is dropped.
+    /// One packet in this many is dropped.
     pub drop_every: Option<u64>,
-    /// Payload bytes per second that the applications have to send.
+    /// Payload bytes per second that the applications produce.
     pub application: Option<u64>,
-    /// What waits longer is marked, if it may be.
+    /// ECN-capable packets that wait longer are marked.
     pub mark_above: Option<Time>,
 }
 
@@ -58,18 +58,18 @@ impl Path {
         }
     }
 
-    /// Payload bytes that the path holds.
+    /// Returns the payload bytes that the path holds.
     pub fn bdp(&self) -> f64 {
         self.payload_rate() * self.rtt.as_secs_f64()
     }
 
-    /// Payload bytes per second at most.
+    /// Returns the largest rate in payload bytes per second.
     pub fn payload_rate(&self) -> f64 {
         self.rate as f64 / 8.0 * MSS as f64 / MTU as f64
     }
 }
 
-/// What is seen at an acknowledgement.
+/// State observed at an acknowledgement.
 #[derive(Clone, Copy, Debug)]
 pub struct Seen {
     pub now: Time,
@@ -128,7 +128,7 @@ struct Flow {
     min_rtt: Time,
     waiting: Vec<Packet>,
     ack_timer: Time,
-    /// What the application has to send, and since when it was not asked.
+    /// Bytes that the application has to send, and when that was last updated.
     available: f64,
     available_at: Time,
     app_limited_until: u64,
@@ -147,7 +147,7 @@ impl Flow {
             in_flight: self.outstanding.len() as u64 * MSS,
             delivered: self.delivered,
             lost: self.lost,
-            // What is lost is as good as acknowledged: nothing is sent again.
+            // Lost data counts as acknowledged: nothing is sent again.
             acknowledged: (self.next - self.outstanding.len() as u64) * MSS,
             sent: self.next * MSS,
             srtt: self.srtt,
@@ -177,7 +177,7 @@ pub struct Net {
     events: BinaryHeap<Reverse<(Time, u64, What, usize)>>,
     order: u64,
     flows: Vec<Flow>,
-    /// Packets on the way to the receiver, and acknowledgements on their way
+    /// Packets on their way to the receiver, and acknowledgements on their way
     /// back, in order.
     forward: VecDeque<Packet>,
     backward: Vec<VecDeque<Vec<Packet>>>,
@@ -237,7 +237,7 @@ impl Net {
         self.at(start, What::Start, self.flows.len() - 1);
     }
 
-    /// Something has changed for the application: it looks now.
+    /// Wakes the application, after a change that concerns it.
     pub fn wake(&mut self, f: usize) {
         self.flows[f].timer_at = self.now;
         self.at(self.now, What::Send, f);
@@ -253,7 +253,7 @@ impl Net {
         self.events.push(Reverse((time, self.order, what, flow)));
     }
 
-    /// Runs until `end`, showing each acknowledgement.
+    /// Runs until `end` and passes each acknowledgement to `look`.
     pub fn run(&mut self, end: Time, mut look: impl FnMut(&Seen)) {
         while let Some(&Reverse((time, _, what, f))) = self.events.peek() {
             if time > end {
@@ -338,12 +338,12 @@ impl Net {
         }
     }
 
-    /// When the application has something to send again; none: it has.
+    /// Returns when the application will have data to send; `None` if it has some now.
     fn application_sleeps(&mut self, f: usize) -> Option<Time> {
         let rate = self.path.application?;
         let flow = &mut self.flows[f];
         let passed = (self.now - flow.available_at).as_secs_f64();
-        // At most ten packets pile up.
+        // At most ten packets accumulate.
         flow.available = (flow.available + passed * rate as f64).min(10.0 * MSS as f64);
         flow.available_at = self.now;
         let missing = MSS as f64 - flow.available;
@@ -484,7 +484,7 @@ impl Net {
     }
 }
 
-/// One by one, each counted when it is told.
+/// Reports losses one by one, each counted when it is reported.
 fn tell_losses(flow: &mut Flow, lost: &[Packet], now: Time) {
     for packet in lost {
         flow.lost += MSS;
@@ -503,7 +503,7 @@ fn tell_losses(flow: &mut Flow, lost: &[Packet], now: Time) {
     }
 }
 
-/// One window of data per recovery, as RFC 6582 has it.
+/// One recovery per window of data, as in RFC 6582.
 fn recover(flow: &mut Flow, newest: u64, lost: u64, now: Time) {
     if flow.recovery == Recovery::Recovery && newest >= flow.recovery_end {
         flow.recovery = Recovery::Open;

@@ -1,4 +1,4 @@
-//! What tests of BBR make of what they saw on the pipe.
+//! Evaluations of what BBR tests observed on the pipe.
 #![allow(dead_code, clippy::unwrap_used, reason = "each test uses a part of it")]
 
 use super::{Net, Path, Seen, controller, init};
@@ -17,7 +17,7 @@ pub fn bandwidth(seen: &Seen) -> f64 {
     seen.state.bandwidth.map_or(0.0, |b| b.as_bits_per_second() as f64 / 8.0)
 }
 
-/// Phases in order, with their first and last acknowledgement.
+/// Returns the phases in order, with their first and last acknowledgement.
 pub fn phases(all: &[Seen]) -> Vec<(&'static str, Seen, Seen)> {
     let mut list: Vec<(&'static str, Seen, Seen)> = Vec::new();
     for seen in all {
@@ -29,7 +29,7 @@ pub fn phases(all: &[Seen]) -> Vec<(&'static str, Seen, Seen)> {
     list
 }
 
-/// Packet-timed round trips: what was in flight at the start of one is
+/// Counts packet-timed round trips: what was in flight at the start of one is
 /// delivered at its end.
 pub fn round_trips<'a>(all: impl Iterator<Item = &'a Seen>) -> u32 {
     let mut ends_at = None;
@@ -44,8 +44,8 @@ pub fn round_trips<'a>(all: impl Iterator<Item = &'a Seen>) -> u32 {
     rounds
 }
 
-/// Rounds for which a controller alone on a link of 20 Mbit/s and 40 ms holds on
-/// to that rate after the link has half of it.
+/// Returns the rounds for which a single flow on a link of 20 Mbit/s and 40 ms
+/// keeps that rate after the link's rate has halved.
 pub fn rounds_to_forget(controller: Box<dyn Controller>) -> u32 {
     let path = Path::new(20_000_000, 40);
     let mut net = Net::new(path);
