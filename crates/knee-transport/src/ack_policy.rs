@@ -1,21 +1,21 @@
-//! When a receiver acknowledges that does not do as Linux's TCP by default:
-//! QUIC's rules, bytes as well as segments, and what the sender asks for.
+//! Acknowledgement rules other than the default ones of Linux's TCP: QUIC's
+//! rules, counting bytes as well as segments, and the sender's requests.
 
 use crate::ack_request::AckRequest;
 use crate::config::{Acks, Config};
 use crate::{after, before};
 use knee_units::Time;
 
-/// What a segment led to, for the decision about its ACK.
+/// A segment's arrival, as input to the decision about its ACK.
 pub(crate) struct Arrived {
     pub number: u32,
     pub bytes: u32,
-    /// Linux would acknowledge it at once by its place in a burst, or by quick
-    /// ACKs.
+    /// Whether Linux would acknowledge it at once, because it ends a burst or
+    /// because of quick ACKs.
     pub pushed: bool,
-    /// A duplicate, a change of codepoint.
+    /// Whether it is a duplicate, or the codepoint changes.
     pub urgent: bool,
-    /// Out of order, or it fills a gap.
+    /// Whether it is out of order or fills a gap.
     pub out_of_order: bool,
 }
 
@@ -29,13 +29,13 @@ pub(crate) struct AckPolicy {
     asked: AckRequest,
     /// Payload bytes since the last ACK.
     waiting: u32,
-    /// Highest segment that arrived, and highest when the last ACK was sent.
+    /// Highest segment that arrived, and the highest when the last ACK was sent.
     highest: Option<u32>,
     reported: Option<u32>,
 }
 
 impl AckPolicy {
-    /// None: Linux's TCP.
+    /// Returns `None` for the rules of Linux's TCP.
     pub fn new(config: &Config) -> Option<Box<AckPolicy>> {
         let Config { acks, ack_every, ack_bytes, ack_frequency, .. } = *config;
         let plain = acks == Acks::Tcp && ack_bytes.is_none() && ack_frequency.is_none();
@@ -54,7 +54,7 @@ impl AckPolicy {
         })
     }
 
-    /// How long an ACK may be held back, if the sender has said so anew.
+    /// Returns how long an ACK may be delayed, if the sender has changed its request.
     pub fn take_request(&mut self, request: AckRequest) -> Option<Time> {
         if request == self.asked {
             return None;
@@ -64,8 +64,9 @@ impl AckPolicy {
         Some(request.delay().max(self.min_delay))
     }
 
-    /// Whether an ACK is due now; `waiting` segments, this one included, have
-    /// none. `holds`: what arrived beyond `next`, the next expected.
+    /// Whether an ACK is due now; `waiting` segments, including this one, are
+    /// not yet acknowledged. `holds` tells which segments have arrived beyond
+    /// `next`, the next expected.
     pub fn is_due(
         &mut self,
         arrived: &Arrived,
@@ -85,16 +86,15 @@ impl AckPolicy {
         due || arrived.urgent || (arrived.out_of_order && self.tells_of_a_gap(next, holds))
     }
 
-    /// Whether the sender can tell by an ACK now that a segment is lost, and
-    /// could not by the one before (section 6.2 of the draft: the largest
-    /// unacknowledged less the smallest unreported missing is the threshold at
-    /// least).
+    /// Whether an ACK now would let the sender detect a lost segment that the
+    /// previous ACK did not (section 6.2 of the draft: the largest unacknowledged
+    /// less the smallest unreported missing is at least the threshold).
     fn tells_of_a_gap(&self, next: u32, holds: impl Fn(u32) -> bool) -> bool {
         let (Some(highest), threshold) = (self.highest, self.reordering) else { return false };
         if threshold <= 1 {
             return threshold == 1;
         }
-        // What an ACK has told of already, and what is no longer missing.
+        // Excludes what an ACK has already reported, and what is no longer missing.
         let told = self.reported.map_or(next, |reported| reported.wrapping_sub(threshold - 1));
         let mut missing = if before(told, next) { next } else { told };
         let last = highest.wrapping_sub(threshold);

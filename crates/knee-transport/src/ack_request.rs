@@ -1,61 +1,59 @@
-//! What a sender asks of its receiver's ACKs, in the sixteen bits that each
-//! segment has for it.
+//! A sender's request for its receiver's ACKs, in sixteen bits that each segment carries.
 
 use crate::config::AckFrequency;
 use knee_units::Time;
 
-/// Packets that an ACK may cover, and how long it may be held back
-/// (Ack-Eliciting Threshold and Requested Max Ack Delay of
-/// draft-ietf-quic-ack-frequency-10, section 4), each rounded down by an eighth
-/// at most.
+/// Packets that an ACK may cover, and how long it may be delayed (Ack-Eliciting
+/// Threshold and Requested Max Ack Delay of draft-ietf-quic-ack-frequency-10,
+/// section 4), each rounded down by at most an eighth.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct AckRequest(u16);
 
 impl AckRequest {
-    /// Nothing is asked for.
+    /// No request.
     pub const NONE: AckRequest = AckRequest(0);
 
-    /// For a window of so many segments and a smoothed RTT.
+    /// Creates a request for a window of `window` segments and a smoothed RTT.
     pub fn new(frequency: &AckFrequency, window: u64, srtt: Time) -> AckRequest {
         let parts = u64::from(frequency.per_round);
-        // RFC 9000, section 13.2.2: one for two packets is what it does unasked.
+        // RFC 9000, section 13.2.2: one ACK for two packets is the default.
         let packets = (window / parts).max(2);
         let delay = (srtt / parts).max(frequency.min_delay);
         AckRequest(u16::from_be_bytes([short(packets), short(delay.as_micros())]))
     }
 
-    /// Packets that an ACK may cover; none: nothing is asked for.
+    /// Returns the packets that an ACK may cover; `None` without a request.
     pub fn packets(self) -> Option<u32> {
         let packets = long(self.0.to_be_bytes()[0]);
         (packets > 0).then(|| u32::try_from(packets).unwrap_or(u32::MAX))
     }
 
-    /// How long an ACK may be held back.
+    /// Returns how long an ACK may be delayed.
     pub fn delay(self) -> Time {
         Time::from_micros(long(self.0.to_be_bytes()[1]))
     }
 
-    /// As sixteen bits; zero: [`NONE`](Self::NONE).
+    /// Returns the sixteen bits; zero for [`NONE`](Self::NONE).
     pub fn bits(self) -> u16 {
         self.0
     }
 
-    /// From its sixteen bits.
+    /// Creates a request from its sixteen bits.
     pub fn from_bits(bits: u16) -> AckRequest {
         AckRequest(bits)
     }
 }
 
-/// Bits behind the leading one that are kept.
+/// Number of bits kept after the leading one.
 const MANTISSA: u32 = 3;
 
-/// Five bits of exponent, three of mantissa.
+/// Encodes a value with five bits of exponent and three of mantissa.
 fn short(value: u64) -> u8 {
     let exponent = value.checked_ilog2().unwrap_or(0).saturating_sub(MANTISSA);
     if exponent >= 31 {
         return u8::MAX;
     }
-    // Below sixteen the exponent is zero and nothing is lost.
+    // Below sixteen the exponent is zero and the value is exact.
     ((u64::from(exponent) << MANTISSA) + (value >> exponent)) as u8
 }
 
@@ -78,7 +76,7 @@ mod tests {
         assert_eq!(long(short(u64::MAX)), 15 << 30);
     }
 
-    /// A window of 80 segments and an RTT of 40 ms, four times a round.
+    /// A window of 80 segments and an RTT of 40 ms, with four ACKs per round.
     #[test]
     fn a_part_of_the_window_and_of_the_rtt() {
         let min_delay = Time::from_millis(1);

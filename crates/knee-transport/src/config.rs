@@ -1,4 +1,4 @@
-//! What a connection's ends are set to, as the scenario says it.
+//! Settings of a connection's two ends, as given in the scenario.
 
 use crate::lies::Lies;
 use knee_cc::RecoveryPeriod;
@@ -14,18 +14,18 @@ pub struct Config {
     pub header: u32,
     /// Initial window in segments: 10 (RFC 6928).
     pub initial_window: u32,
-    /// By whose rules the receiver acknowledges: TCP's, as Linux has them.
+    /// Rules by which the receiver acknowledges: TCP's, as in Linux.
     pub acks: Acks,
-    /// Segments that one delayed ACK covers: 2; 1 acknowledges each.
+    /// Segments that one delayed ACK covers: 2; with 1 each segment is acknowledged.
     pub ack_every: u32,
-    /// Payload bytes after which an ACK is due too; none: the count alone says.
+    /// Payload bytes after which an ACK is also due; `None` if only the count matters.
     pub ack_bytes: Option<u32>,
-    /// The sender asks for the number of ACKs that it wants; none: it does not.
+    /// The sender's request for the number of ACKs; `None` for no request.
     pub ack_frequency: Option<AckFrequency>,
-    /// Longest time an ACK is held back: 40 ms.
+    /// Longest delay of an ACK: 40 ms.
     pub ack_delay: Time,
-    /// ACKs that are not delayed at the start and after a silence (quick ACKs):
-    /// 16. With zero there are none while the receive window grows either.
+    /// Number of ACKs that are not delayed at the start and after a silence (quick
+    /// ACKs): 16. With zero, growth of the receive window causes none either.
     pub quick_acks: u32,
     /// What the receiver lies about: nothing.
     pub lies: Lies,
@@ -33,15 +33,15 @@ pub struct Config {
     pub receive_window: ReceiveWindow,
     /// Pacing.
     pub pacing: Pacing,
-    /// Use ECN if the controller can (RFC 3168 negotiation succeeds).
+    /// Whether to use ECN if the controller can (RFC 3168 negotiation succeeds).
     pub ecn: bool,
     /// How the delivery rate is sampled.
     pub sampler: Sampler,
-    /// How recovery ends; none: as the controller needs it.
+    /// How recovery ends; `None` for what the controller needs.
     pub recovery: Option<RecoveryPeriod>,
     /// Smallest retransmission timeout: 200 ms.
     pub min_rto: Time,
-    /// Largest burst that segmentation offload lets leave at once, bytes: 65536.
+    /// Largest burst that segmentation offload sends at once, bytes: 65536.
     pub max_burst: u32,
 }
 
@@ -69,22 +69,23 @@ impl Default for Config {
     }
 }
 
-/// By whose rules a receiver acknowledges.
+/// Rules by which a receiver acknowledges.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Acks {
-    /// Linux's TCP: at once what ends a burst (PSH), what is out of order or
-    /// fills a gap, and the first segments ([`Config::quick_acks`]).
+    /// Linux's TCP: acknowledges at once the end of a burst (PSH), segments
+    /// that are out of order or fill a gap, and the first segments
+    /// ([`Config::quick_acks`]).
     #[default]
     Tcp,
-    /// QUIC's (RFC 9000, section 13.2): at once what is out of order or fills a
-    /// gap, and a change between marked and unmarked; nothing else. Only the
-    /// moment of ACKs is QUIC's: what is in them stays TCP's, and so does the
-    /// sender's RTT, from which no delay of the ACK is taken.
+    /// QUIC's (RFC 9000, section 13.2): acknowledges at once only packets that
+    /// are out of order or fill a gap, and a change between marked and
+    /// unmarked. Only the timing of ACKs is QUIC's: their contents stay TCP's,
+    /// and so does the sender's RTT, from which no ACK delay is subtracted.
     Quic,
 }
 
 impl Acks {
-    /// Longest time an ACK is held back if nothing is said: Linux's 40 ms, and
+    /// Returns the default limit on the delay of an ACK: Linux's 40 ms, and
     /// QUIC's max_ack_delay of 25 ms (RFC 9000, section 18.2).
     pub fn delay(self) -> Time {
         Time::from_millis(match self {
@@ -93,7 +94,7 @@ impl Acks {
         })
     }
 
-    /// ACKs at the start that are not delayed if nothing is said.
+    /// Returns the default number of ACKs at the start that are not delayed.
     pub fn quick(self) -> u32 {
         match self {
             Acks::Tcp => 16,
@@ -102,38 +103,37 @@ impl Acks {
     }
 }
 
-/// What a sender asks its receiver for (draft-ietf-quic-ack-frequency-10).
+/// A sender's request to its receiver (draft-ietf-quic-ack-frequency-10).
 ///
-/// The draft leaves to the sender what it asks for, but that there is an ACK in
-/// each round trip (section 8). This one asks for a number of them: one for each
-/// such part of its window, and of its smoothed RTT.
+/// The draft leaves it to the sender what to request, except that there must be an
+/// ACK in each round trip (section 8). This sender requests a number of ACKs per
+/// round trip: one for each such fraction of its window, and of its smoothed RTT.
 ///
-/// Left out: the frame. What it would say is on each segment, rounded to an
-/// eighth, as if it were repeated until it is acknowledged; the delay in it does
-/// not enter the sender's timers, which wait for 200 ms at least; and
-/// IMMEDIATE_ACK.
+/// Left out: the frame. Its contents are on each segment, rounded to an eighth,
+/// as if it were repeated until acknowledged; the delay in it does not enter
+/// the sender's timers, which wait for at least 200 ms; and IMMEDIATE_ACK.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AckFrequency {
-    /// ACKs in a round trip, at least one.
+    /// ACKs per round trip, at least one.
     pub per_round: u32,
-    /// The receiver takes no shorter delay (min_ack_delay).
+    /// Shortest delay that the receiver accepts (min_ack_delay).
     pub min_delay: Time,
-    /// Distance from a missing segment at which one that arrives calls for an
-    /// ACK at once (Reordering Threshold, section 6.2); with 1 all that is out
-    /// of order does, with 0 nothing.
+    /// Distance from a missing segment at which an arriving one causes an
+    /// immediate ACK (Reordering Threshold, section 6.2); with 1 every segment
+    /// out of order does, with 0 none.
     pub reordering: u32,
 }
 
-/// How much the receiver lets a sender have outstanding.
+/// How much data the receiver lets a sender have outstanding.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ReceiveWindow {
-    /// As large as TCP's can be, [`ReceiveWindow::LARGEST_BYTES`].
+    /// As large as TCP allows, [`ReceiveWindow::LARGEST_BYTES`].
     #[default]
     Unlimited,
-    /// Always so many bytes.
+    /// Constant, in bytes.
     Fixed(u64),
-    /// Grows with what is delivered, as Linux's does. Of a connection over
-    /// one path as if unlimited: there it only has to stay ahead of the
+    /// Grows with what is delivered, as in Linux. On a single-path connection
+    /// it acts as if unlimited: there it only has to stay ahead of the
     /// congestion window.
     Auto {
         /// Largest window in bytes.
@@ -142,9 +142,8 @@ pub enum ReceiveWindow {
 }
 
 impl ReceiveWindow {
-    /// The largest window that TCP can announce: 1 GiB (RFC 7323, section
-    /// 2.3). It bounds what a flow has outstanding on a path on which nothing
-    /// else does.
+    /// The largest window that TCP can announce: 1 GiB (RFC 7323, section 2.3). It
+    /// limits the outstanding data of a flow on a path where nothing else does.
     pub const LARGEST_BYTES: u64 = 1 << 30;
 
     /// The largest window of Linux's automatic tuning: third value of
@@ -170,10 +169,10 @@ pub enum Pacing {
 /// How the delivery rate is sampled.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Sampler {
-    /// As Linux does (draft-ietf-ccwg-bbr).
+    /// As in Linux (draft-ietf-ccwg-bbr).
     #[default]
     Linux,
-    /// As ns-3 up to 3.40, with its defects, to show a published artefact:
-    /// every sample falls short of the rate (`ns3.rs` says why).
+    /// As in ns-3 up to 3.40, with its defects, to reproduce a published
+    /// artefact: every sample is below the rate (see `ns3.rs`).
     Ns3V335,
 }

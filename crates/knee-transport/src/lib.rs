@@ -2,11 +2,11 @@
 //! retransmission timeout, proportional rate reduction, undo of spurious
 //! recoveries, delayed ACKs, pacing, delivery-rate sampling, ECN.
 //!
-//! One [`Sender`] and one [`Receiver`] make a connection over one path. Time
-//! is an argument; what is to be sent, and when to call again, is an answer.
+//! One [`Sender`] and one [`Receiver`] form a connection over one path. Time is
+//! an argument; they return what to send, and when to call again.
 //!
-//! What this crate never does: I/O, read a clock, allocate per packet in
-//! steady state, know the ground it runs on.
+//! What this crate never does: perform I/O, read a clock, allocate per packet
+//! in steady state, know the ground it runs on.
 
 mod ack_policy;
 mod ack_request;
@@ -37,13 +37,13 @@ pub use scoreboard::Sent;
 pub use sender::{Burst, Counters, Sender, TimerKind, Transmit, Wait};
 pub use wire::{Ack, AckDetails, EcnBytes, SACK_BLOCKS_MAX, Segment, SegmentKind};
 
-/// `a` comes after `b` in wrapping 32-bit order.
+/// Whether `a` comes after `b` in wrapping 32-bit order.
 #[inline]
 fn after(a: u32, b: u32) -> bool {
     (a.wrapping_sub(b) as i32) > 0
 }
 
-/// `a` comes before `b` in wrapping 32-bit order.
+/// Whether `a` comes before `b` in wrapping 32-bit order.
 #[inline]
 fn before(a: u32, b: u32) -> bool {
     (a.wrapping_sub(b) as i32) < 0

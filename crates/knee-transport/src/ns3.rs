@@ -1,27 +1,25 @@
-//! The rate sampler of ns-3 up to 3.40 (its issue 1026), to show what a
-//! published figure owes to it. It stands on the same notes as Linux's and
-//! differs in four things:
+//! The rate sampler of ns-3 up to 3.40 (its issue 1026), to show its effect on a
+//! published figure. It uses the same records as Linux's and differs in four ways:
 //!
 //! - the ACK interval begins where that of the previous sample began, one ACK
-//!   too early, so every sample falls short of the rate;
+//!   too early, so every sample is below the rate;
 //! - an interval shorter than the minimum RTT counts like any other;
 //! - the RTT given to the controller is the smoothed one;
-//! - samples taken while the controller held back (PROBE_RTT) are not marked as
-//!   limited.
+//! - samples taken while the controller held back (PROBE_RTT) are not marked as limited.
 
 use crate::scoreboard::{APP_LIMITED, Sent};
 use knee_cc::Sample;
 use knee_units::Time;
 
-/// What it remembers beside Linux's notes.
+/// State in addition to Linux's records.
 #[derive(Clone, Debug, Default)]
 pub struct Ns3Sampler {
-    /// Begin of the previous sample's ACK interval.
+    /// Start of the previous sample's ACK interval.
     previous_begin: Option<Time>,
 }
 
 impl Ns3Sampler {
-    /// Puts its own in place of Linux's intervals and marks.
+    /// Replaces Linux's intervals and marks.
     pub fn resample(&mut self, now: Time, sent: &Sent, sample: &mut Sample) {
         let begin = self.previous_begin.replace(sent.delivered_at).unwrap_or(sent.delivered_at);
         sample.ack_interval = now - begin;
@@ -29,7 +27,7 @@ impl Ns3Sampler {
         sample.app_limited = sent.flags & APP_LIMITED != 0;
     }
 
-    /// The same of the RTT.
+    /// Replaces Linux's RTT.
     pub fn show_rtt(&self, smoothed: Time, sample: &mut Sample) {
         sample.rtt = sample.rtt.and(Some(smoothed));
     }

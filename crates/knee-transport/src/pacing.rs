@@ -1,28 +1,26 @@
-//! Pacing as Linux's TCP does it itself (`tcp_update_skb_after_send`): after
-//! a burst of at most the send quantum, nothing leaves until the burst's
-//! time at the pacing rate has passed.
+//! Pacing as done by Linux's TCP itself (`tcp_update_skb_after_send`): after a
+//! burst of at most the send quantum, nothing is sent until the burst's time at
+//! the pacing rate has passed.
 //!
 //! As in Linux, the first ten segments are not paced, and the pacer counts
-//! payload: controllers give their rate in the same unit. (The `fq` queueing
+//! payload; controllers give their rate in the same unit. (The `fq` queueing
 //! discipline would count headers too.)
 
 use knee_units::{NANOS_PER_SECOND, Rate, Time};
 
-/// Segments that leave unpaced at the start.
+/// Segments sent unpaced at the start.
 const UNPACED_SEGMENTS: u64 = 10;
 
 /// State of the pacer.
 #[derive(Clone, Debug, Default)]
 pub struct Pacer {
-    /// The next burst may leave from here on.
+    /// Earliest time of the next burst.
     next: Time,
-    /// Segments of the current burst, and how many are still allowed, at
-    /// `burst_at` only.
+    /// Segments of the current burst, and how many remain; valid only at `burst_at`.
     burst: u32,
     burst_left: u32,
     burst_at: Time,
-    /// Lateness of the current burst, of which up to half its time is
-    /// forgiven.
+    /// Lateness of the current burst; up to half of the burst's time is forgiven.
     credit: u64,
     rate: Option<Rate>,
     /// Nanoseconds that a full segment takes at `rate`.
@@ -31,12 +29,12 @@ pub struct Pacer {
 }
 
 impl Pacer {
-    /// A pacer for segments of `mss` bytes.
+    /// Creates a pacer for segments of `mss` bytes.
     pub fn new(mss: u32) -> Pacer {
         Pacer { full_segment: mss, ..Pacer::default() }
     }
 
-    /// Changes the rate; none: do not pace.
+    /// Sets the rate; `None` to stop pacing.
     #[inline]
     pub fn set_rate(&mut self, rate: Option<Rate>) {
         if rate != self.rate {
@@ -53,8 +51,8 @@ impl Pacer {
         }
     }
 
-    /// Whether a segment may leave; begins a new burst of `quantum` segments
-    /// if it is time for one.
+    /// Whether a segment may be sent; begins a new burst of `quantum` segments
+    /// if one is due.
     #[inline]
     pub fn admit(&mut self, now: Time, quantum: u32) -> bool {
         if self.in_burst(now) {
@@ -67,7 +65,7 @@ impl Pacer {
         due
     }
 
-    /// The time for another burst has come.
+    /// Whether another burst is due.
     #[inline]
     pub fn is_due(&self, now: Time) -> bool {
         self.next <= now
@@ -84,34 +82,34 @@ impl Pacer {
         self.next = now;
     }
 
-    /// A burst has begun now, and has segments left.
+    /// Whether a burst has begun now and has segments left.
     #[inline]
     pub fn in_burst(&self, now: Time) -> bool {
         self.burst_left > 0 && self.burst_at == now
     }
 
-    /// Segments that the burst that has begun now may still have.
+    /// Returns the segments left in the burst that has begun now.
     #[inline]
     pub fn left(&self, now: Time) -> u32 {
         if self.burst_at == now { self.burst_left } else { 0 }
     }
 
-    /// The last of the `count` segments about to be charged ends a burst of
-    /// several, because the burst is full or nothing `follows` it.
+    /// Whether the last of the `count` segments about to be charged ends a
+    /// burst of several, because the burst is full or nothing `follows` it.
     #[inline]
     pub fn ends_burst(&self, count: u32, follows: bool) -> bool {
         let left = self.burst_left.wrapping_sub(count - 1);
         self.burst > 1 && (left == 1 || (!follows && left < self.burst))
     }
 
-    /// When the last burst began or, where later, when the next may
-    /// (`tcp_wstamp_ns`).
+    /// Returns when the last burst began, or when the next one may if that is
+    /// later (`tcp_wstamp_ns`).
     #[inline]
     pub fn last(&self) -> Time {
         self.burst_at.max(self.next)
     }
 
-    /// Charges a segment that left.
+    /// Charges a segment that was sent.
     #[inline]
     pub fn on_sent(&mut self, bytes: u16, segments_before: u64) {
         self.burst_left = self.burst_left.saturating_sub(1);
@@ -128,7 +126,7 @@ impl Pacer {
         self.next += Time::from_nanos(time - forgiven);
     }
 
-    /// Charges `count` full segments that left together.
+    /// Charges `count` full segments that were sent together.
     #[inline]
     pub fn on_burst_sent(&mut self, count: u32, segments_before: u64) {
         if self.credit > 0 || segments_before < UNPACED_SEGMENTS {
@@ -142,18 +140,18 @@ impl Pacer {
         }
     }
 
-    /// When the next burst may leave.
+    /// Returns the earliest time of the next burst.
     #[inline]
     pub fn next(&self) -> Time {
         self.next
     }
 
-    /// Segments that the current burst may have.
+    /// Returns the segments of the current burst.
     pub fn burst(&self) -> u32 {
         self.burst
     }
 
-    /// The rate in force; none: not paced.
+    /// Returns the current rate; `None` if not paced.
     pub fn rate(&self) -> Option<Rate> {
         self.rate
     }

@@ -7,11 +7,11 @@ pub struct Reduction {
     /// Window before the reduction (RecoverFS in the RFC is the data in
     /// flight; Linux takes the window).
     prior_window: u64,
-    /// Bytes delivered since.
+    /// Bytes delivered since the reduction began.
     delivered: u64,
-    /// Bytes sent since.
+    /// Bytes sent since the reduction began.
     out: u64,
-    /// The window in force.
+    /// The current window.
     pub window: u64,
 }
 
@@ -27,9 +27,9 @@ impl Reduction {
     }
 
     /// Sets the window after an ACK that delivered `delivered` bytes.
-    /// `progress`: it advanced the cumulative point and marked nothing lost,
-    /// so one segment more may go than was delivered (the RFC's slow-start
-    /// reduction bound).
+    /// `progress` means that it advanced the cumulative point and marked
+    /// nothing lost, so that one segment more may be sent than was delivered
+    /// (the RFC's slow-start reduction bound).
     pub fn on_ack(
         &mut self,
         delivered: u64,
@@ -48,7 +48,7 @@ impl Reduction {
             let bound = self.delivered.saturating_sub(self.out).max(delivered);
             (bound + if progress { mss } else { 0 }).min(target - in_flight)
         };
-        // The first retransmission goes out at once.
+        // The first retransmission is sent at once.
         if self.out == 0 {
             send = send.max(mss);
         }

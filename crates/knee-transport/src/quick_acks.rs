@@ -1,70 +1,70 @@
-//! Which segments Linux's receiver acknowledges at once, before it delays ACKs.
+//! Determines which segments Linux's receiver acknowledges without delay.
 //!
-//! Three rules of `tcp_input.c` (6.18), in which `quick` counts ACKs to come
-//! that are not delayed:
+//! Three rules of `tcp_input.c` (6.18); `quick` counts the following ACKs that
+//! are not delayed:
 //! - the first segment, and one after a silence longer than the retransmission
-//!   timeout, asks for 16 (`tcp_event_data_recv`);
-//! - a segment by which the offered window grows asks for one
-//!   (`tcp_grow_window`): the window grows by two segments for each that arrives,
-//!   up to what the receive buffer has room for;
+//!   timeout, sets it to 16 (`tcp_event_data_recv`);
+//! - a segment that makes the offered window grow sets it to at least one
+//!   (`tcp_grow_window`): the window grows by two segments for each that
+//!   arrives, up to the room in the receive buffer;
 //! - the receive buffer follows what the application read within an RTT
 //!   (`tcp_rcv_space_adjust`, `tcp_rcvbuf_grow`: dynamic right-sizing).
 //!
-//! So a sender in slow start sees nearly each segment acknowledged, as a capture
-//! of a bulk flow over 7 Mbit/s shows: 22 segments one by one, 4 ACKs for two,
+//! A sender in slow start therefore sees almost every segment acknowledged, as in a
+//! capture of a bulk flow over 7 Mbit/s: 22 segments one by one, 4 ACKs for two,
 //! then in the next round 24 one by one, 8 ACKs for two, then 54 one by one.
 //!
-//! Left out: the window here decides on ACKs alone and never holds the sender
-//! back, for right-sizing keeps it ahead of the congestion window; memory
-//! pressure; sizes of socket buffers other than Linux's defaults. Subflows of a
-//! connection tune themselves, where MPTCP tunes the connection. No packet of its
-//! own ends the handshake here, so that its RTT, of an application that waits
-//! before it sends, comes out too long.
+//! Left out: the window here only determines ACKs and never limits the sender,
+//! since right-sizing keeps it ahead of the congestion window; memory pressure;
+//! socket buffer sizes other than Linux's defaults. Subflows of a connection
+//! tune themselves, whereas MPTCP tunes the connection. Here the handshake does
+//! not end with a packet of its own, so its RTT is too long if an application
+//! waits before it sends.
 
 use crate::config::{Config, ReceiveWindow};
 use knee_units::Time;
 
-/// Receive buffer at the start, bytes: second value of `net.ipv4.tcp_rmem`.
+/// Initial receive buffer, bytes: second value of `net.ipv4.tcp_rmem`.
 const BUFFER_START: u64 = 131_072;
-/// Of 256 bytes of buffer so many hold payload: a segment of 1448 bytes takes
-/// 2304 from a virtual device.
+/// Payload bytes per 256 bytes of buffer: a segment of 1448 bytes takes 2304
+/// from a virtual device.
 const PAYLOAD_OF_256: u64 = 160;
-/// Offered at the start, bytes: what a header without scaling can say.
+/// Initial offered window, bytes: the largest that a header without scaling allows.
 const WINDOW_START: u64 = 65_535;
 /// Segments of an initial window.
 const INITIAL_WINDOW: u64 = 10;
 /// Bytes of the timestamp option, which the advertised MSS includes.
 const TIMESTAMP_OPTION: u64 = 12;
 
-/// How many of the next ACKs are not delayed.
+/// State that determines how many of the next ACKs are not delayed.
 #[derive(Clone, Debug)]
 pub(crate) struct QuickAcks {
     left: u32,
-    /// Asked for at the start and after a silence; zero: there are none.
+    /// Quick ACKs at the start and after a silence; zero to disable quick ACKs.
     most: u32,
-    /// Offered, bytes (`rcv_ssthresh`).
+    /// Offered window, bytes (`rcv_ssthresh`).
     window: u64,
-    /// What it may grow to, bytes (`window_clamp`).
+    /// Upper limit of `window`, bytes (`window_clamp`).
     window_max: u64,
-    /// What that may grow to, bytes.
+    /// Upper limit of `window_max`, bytes.
     limit: u64,
-    /// By which the window grows for a segment, bytes.
+    /// Growth of the window per segment, bytes.
     step: u64,
-    /// Most that was read within an RTT, bytes (`rcvq_space.space`).
+    /// Largest amount read within an RTT, bytes (`rcvq_space.space`).
     read_most: u64,
-    /// Read before the measurement under way, bytes.
+    /// Bytes read before the current measurement.
     read_before: u64,
-    /// When that began.
+    /// When the current measurement began.
     since: Time,
-    /// Smoothed, as the receiver sees it; zero before the first.
+    /// Smoothed RTT as measured by the receiver; zero before the first sample.
     rtt: Time,
-    /// Without load, from the handshake; before: when its SYN came.
+    /// RTT of the handshake, without load; before that, when the SYN arrived.
     handshake: Time,
-    /// From this end to the sender.
+    /// One-way delay from this end to the sender.
     way_back: Option<Time>,
-    /// Of the last segment, milliseconds, as Linux's count.
+    /// Timestamp of the last segment, milliseconds, as counted by Linux.
     timestamp_ms: u32,
-    /// Longer silence asks for quick ACKs again.
+    /// A longer silence restarts quick ACKs.
     timeout: Time,
     silence_ends: Time,
 }
@@ -97,13 +97,13 @@ impl QuickAcks {
         }
     }
 
-    /// The handshake begins.
+    /// Called when the handshake begins.
     pub fn on_syn(&mut self, now: Time) {
         self.handshake = now;
         self.since = now;
     }
 
-    /// A segment arrived, sent at `timestamp`, microseconds.
+    /// Processes a segment that was sent at `timestamp`, microseconds.
     #[inline]
     pub fn on_segment(&mut self, now: Time, timestamp: u32) {
         if self.most == 0 {
@@ -124,13 +124,13 @@ impl QuickAcks {
         self.silence_ends = now + self.timeout;
         if self.window < self.window_max {
             self.window = self.window_max.min(self.window + self.step);
-            // Linux sets the lowest bit: a number that is even rises, so that
-            // none of those asked for is used up meanwhile.
+            // Linux sets the lowest bit: an even number increases by one, so
+            // the remaining quick ACKs are not used up.
             self.left |= 1;
         }
     }
 
-    /// The first segment ends the handshake, whose RTT is known thereby.
+    /// Processes the first segment, which ends the handshake and gives its RTT.
     #[cold]
     fn on_first(&mut self, now: Time, timestamp: u32) {
         self.left = self.most;
@@ -139,12 +139,12 @@ impl QuickAcks {
         self.way_back = Some(self.handshake - way_there);
         self.timestamp_ms = timestamp / 1000;
         self.rtt = self.handshake;
-        // Linux's first timeout: the RTT and four times a deviation of half of
-        // it, or 200 ms. An end that only receives measures no other.
+        // Linux's first timeout: the RTT plus four times a deviation of half of
+        // it, or plus 200 ms. An end that only receives measures no other.
         self.timeout = self.rtt + (self.rtt + self.rtt).max(Time::from_millis(200));
     }
 
-    /// The smallest, then smoothed (`tcp_rcv_rtt_update`).
+    /// Updates the RTT: the smallest sample, otherwise smoothed (`tcp_rcv_rtt_update`).
     fn take_rtt(&mut self, sample: Time) {
         self.rtt = if self.rtt == Time::ZERO || sample < self.rtt {
             sample
@@ -153,7 +153,7 @@ impl QuickAcks {
         };
     }
 
-    /// The application has read so much since the start.
+    /// Called when the application has read `read` bytes since the start.
     #[inline]
     pub fn on_read(&mut self, now: Time, read: u64) {
         if now < self.since + self.rtt || self.most == 0 {
@@ -168,8 +168,8 @@ impl QuickAcks {
         self.since = now;
     }
 
-    /// Room for twice what was read, and as much more as a sender that doubles
-    /// its rate will send.
+    /// Makes room for twice what was read, plus what a sender that doubles its
+    /// rate will send.
     fn grow_buffer(&mut self, within: u64) {
         let twice = 2 * within;
         let more = u128::from(twice) * u128::from(within - self.read_most)
@@ -179,20 +179,20 @@ impl QuickAcks {
         self.window_max = self.window_max.max(wanted);
     }
 
-    /// Whether the ACK that is due is not delayed.
+    /// Whether the due ACK is not delayed.
     #[inline]
     pub fn is_quick(&self) -> bool {
         self.left > 0
     }
 
-    /// An ACK was sent.
+    /// Called when an ACK was sent.
     #[inline]
     pub fn on_ack_sent(&mut self) {
         self.left = self.left.saturating_sub(1);
     }
 }
 
-/// Time on the way of a segment that was sent at `timestamp`, microseconds of
+/// Returns the one-way delay of a segment sent at `timestamp`, microseconds of
 /// the same clock.
 fn one_way(now: Time, timestamp: u32) -> Time {
     Time::from_micros(u64::from((now.as_micros() as u32).wrapping_sub(timestamp)))

@@ -1,10 +1,9 @@
 //! RACK: time-based loss detection (RFC 8985), with Linux's choices.
 //!
-//! A segment is lost when one sent later was delivered and more than an RTT
-//! plus a reordering window has passed since it was sent. First
-//! transmissions were sent in the order of their numbers and
-//! retransmissions in the order of one queue, so two cursors replace the
-//! time-sorted list and detection costs O(1) per segment.
+//! A segment is lost when one sent later was delivered and more than an RTT plus a
+//! reordering window has passed since it was sent. First transmissions are sent in
+//! the order of their numbers and retransmissions in the order of one queue, so two
+//! cursors replace the time-sorted list and detection costs O(1) per segment.
 
 use crate::rtt::RttEstimator;
 use crate::scoreboard::{
@@ -14,8 +13,8 @@ use crate::{after, before};
 use knee_units::Time;
 use std::collections::VecDeque;
 
-/// Segments selectively acknowledged from which no reordering window is
-/// granted, until reordering was seen (RFC 8985, section 6.2, step 4).
+/// Number of selectively acknowledged segments from which no reordering window
+/// is granted, until reordering was seen (RFC 8985, section 6.2, step 4).
 const DUPLICATE_THRESHOLD: u32 = 3;
 /// Recoveries for which a widened reordering window persists.
 const WINDOW_PERSIST: u8 = 16;
@@ -23,7 +22,7 @@ const WINDOW_PERSIST: u8 = 16;
 /// State of RACK.
 #[derive(Clone, Debug, Default)]
 pub struct Rack {
-    /// When the delivered segment was sent that was sent last.
+    /// Send time of the most recently sent segment that was delivered.
     sent_at: Time,
     /// Number of its transmission.
     order: u32,
@@ -31,29 +30,28 @@ pub struct Rack {
     rtt: Time,
     /// First segment whose first transmission is not yet judged.
     cursor: u32,
-    /// Retransmissions in the order of their sending: segment and number of
-    /// the transmission.
+    /// Retransmissions in the order of sending: segment and transmission number.
     retransmissions: VecDeque<(u32, u32)>,
-    /// Reordering was observed on this connection.
+    /// Whether reordering was observed on this connection.
     reordering_seen: bool,
-    /// Instants at which it was, and the last of them.
+    /// Number of instants at which reordering was observed, and the last of them.
     reorderings: u64,
     reordered_at: Time,
     /// The reordering window in quarters of the minimum RTT, less one.
     window_steps: u8,
     window_persist: u8,
-    /// A D-SACK widened the window in the round that ends here.
+    /// End of the round in which a D-SACK widened the window.
     widened_until: u32,
 }
 
-/// What a detection pass found.
+/// Result of a detection pass.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Detection {
     /// Bytes newly marked lost.
     pub lost: u64,
     /// The highest transmission among them, if there are any.
     pub newest: Option<u32>,
-    /// When to look again, if a segment may yet turn out lost.
+    /// When to check again, if a segment may still turn out lost.
     pub look_again: Option<Time>,
 }
 
@@ -66,28 +64,28 @@ impl Detection {
     }
 }
 
-/// Where segments go that are marked lost.
+/// Destinations for segments that are marked lost.
 pub struct Lost<'s> {
-    /// By number, to be sent again.
+    /// Numbers of the segments to retransmit.
     pub queue: &'s mut VecDeque<u32>,
-    /// As they were when sent last, for a controller that asks.
+    /// The segments as last sent, for a controller that requests them.
     pub told: Option<&'s mut Vec<Sent>>,
 }
 
 impl Rack {
-    /// Notes a delivered segment (RFC 8985, section 6.2, steps 1 and 2).
+    /// Records a delivered segment (RFC 8985, section 6.2, steps 1 and 2).
     ///
-    /// The RFC orders transmissions by time, then by sequence number; here
-    /// they are numbered, because many leave in one instant.
+    /// The RFC orders transmissions by time, then by sequence number; here they
+    /// are numbered, because many are sent at the same instant.
     pub fn on_delivered(&mut self, now: Time, sent: &Sent, min_rtt: Time) {
-        // Acknowledges the original, not the retransmission.
+        // The ACK is for the original, not the retransmission.
         if sent.flags & EVER_RETRANSMITTED != 0 && now - sent.sent_at < min_rtt {
             return;
         }
         self.on_original_delivered(now, sent.sent_at, sent.order);
     }
 
-    /// The same, for a segment that was never retransmitted.
+    /// Does the same for a segment that was never retransmitted.
     #[inline]
     pub fn on_original_delivered(&mut self, now: Time, sent_at: Time, order: u32) {
         if self.rtt == Time::ZERO || after(order, self.order) {
@@ -97,7 +95,7 @@ impl Rack {
         self.rtt = now - sent_at;
     }
 
-    /// Notes that a segment below the highest delivered one arrived without
+    /// Records that a segment below the highest delivered one arrived without
     /// ever having been retransmitted.
     #[cold]
     pub fn on_reordering(&mut self, now: Time) {
@@ -108,15 +106,14 @@ impl Rack {
         }
     }
 
-    /// Times that it was observed; what several ACKs at one instant show is
-    /// one.
+    /// Returns how often reordering was observed; several ACKs at one instant count once.
     pub fn reorderings(&self) -> u64 {
         self.reorderings
     }
 
-    /// A retransmission was needless (D-SACK): the window was too narrow.
-    /// Widens it at most once per round, and, unlike the RFC, only once
-    /// reordering was seen (`tcp_dsack_seen`).
+    /// Called when a retransmission was unnecessary (D-SACK), so the window was
+    /// too narrow. Widens it at most once per round, and, unlike the RFC, only
+    /// once reordering was seen (`tcp_dsack_seen`).
     pub fn on_duplicate(&mut self, first: u32, next: u32) {
         if !self.reordering_seen || after(self.widened_until, first) {
             return;
@@ -126,7 +123,7 @@ impl Rack {
         self.window_persist = WINDOW_PERSIST;
     }
 
-    /// A recovery is complete: the window narrows again after sixteen.
+    /// Called when a recovery is complete: the window narrows again after sixteen.
     pub fn on_recovery_end(&mut self) {
         self.window_persist = self.window_persist.saturating_sub(1);
         if self.window_persist == 0 {
@@ -134,14 +131,15 @@ impl Rack {
         }
     }
 
-    /// A segment was retransmitted.
+    /// Records a retransmission.
     pub fn on_retransmitted(&mut self, number: u32, order: u32) {
         self.retransmissions.push_back((number, order));
     }
 
-    /// Marks were taken back. What a timeout had marked without RACK's
-    /// judgement was passed over meanwhile: it is looked at again. Linux leaves
-    /// it in `tsorted_sent_queue`, out of which RACK's own mark takes a segment.
+    /// Called when marks were taken back. Segments that a timeout had marked
+    /// without RACK's judgement were skipped in the meantime: they are checked
+    /// again. Linux keeps them in `tsorted_sent_queue`, from which only RACK's
+    /// own mark removes a segment.
     #[cold]
     pub fn judge_again(&mut self, board: &mut Scoreboard) {
         self.cursor = board.first();
@@ -166,8 +164,8 @@ impl Rack {
         (rtt.minimum() / 4 * (u64::from(self.window_steps) + 1)).min(rtt.smoothed())
     }
 
-    /// Whether a segment was overtaken that is not judged yet. Moves the cursor
-    /// on to the first transmission that may be.
+    /// Whether a segment that is not yet judged was overtaken. Advances the
+    /// cursor to the first transmission that may be lost.
     #[inline]
     fn may_find(&mut self, board: &mut Scoreboard) -> bool {
         if after(board.first(), self.cursor) {
@@ -186,8 +184,7 @@ impl Rack {
         self.retransmissions.front().is_some_and(|(_, order)| self.overtook(*order))
     }
 
-    /// Marks lost what must be (RFC 8985, section 6.2, step 5) and hands
-    /// each such segment to `on_lost`.
+    /// Marks segments lost (RFC 8985, section 6.2, step 5) and adds each of them to `lost`.
     #[inline(never)]
     pub fn detect(
         &mut self,
@@ -201,8 +198,8 @@ impl Rack {
         if !self.may_find(board) {
             return found;
         }
-        // Sent before this: lost. Later, but before the newest delivered
-        // one: perhaps, once `patience` has passed.
+        // An overtaken segment sent more than `patience` ago is lost; one sent
+        // later may be, once `patience` has passed.
         let patience = self.rtt + self.window(board, rtt, in_recovery);
         while self.cursor != board.next() {
             let sent = board.get(self.cursor);
@@ -247,11 +244,11 @@ impl Rack {
         }
     }
 
-    /// When the last of the first transmissions left, from the one at the
-    /// cursor on, that may yet turn out lost: the timer waits for all of them.
+    /// Returns when the last of the first transmissions was sent, from the cursor
+    /// on, that may still turn out lost: the timer waits for all of them.
     fn last_waiting(&self, board: &mut Scoreboard, mut last: Time) -> Time {
         let mut number = self.cursor;
-        // Those that left together with the delivered one need no search.
+        // Segments sent at the same time as the delivered one need no search.
         while last < self.sent_at && number != board.next() {
             let sent = board.get(number);
             if sent.flags & (SACKED | LOST | EVER_RETRANSMITTED | JUDGED) == 0 {
@@ -265,7 +262,7 @@ impl Rack {
         last
     }
 
-    /// The same of the retransmissions.
+    /// Does the same for retransmissions.
     fn last_retransmission(&self, board: &mut Scoreboard, mut last: Time) -> Time {
         for &(number, order) in &self.retransmissions {
             if last >= self.sent_at || !self.overtook(order) {
@@ -278,19 +275,19 @@ impl Rack {
         last
     }
 
-    /// A segment sent after transmission `order` was delivered.
+    /// Whether a segment sent after transmission `order` was delivered.
     fn overtook(&self, order: u32) -> bool {
         after(self.order, order)
     }
 
-    /// More than an RTT has passed since `sent_at`.
+    /// Whether more than an RTT has passed since `sent_at`.
     pub fn is_overdue(&self, sent_at: Time, now: Time) -> bool {
         sent_at + self.rtt <= now
     }
 }
 
-/// When the segment of retransmission `order` was sent, if that was its last
-/// transmission and it may yet turn out lost.
+/// Returns when the segment of retransmission `order` was sent, if that was its
+/// last transmission and it may still turn out lost.
 fn waiting(board: &mut Scoreboard, number: u32, order: u32) -> Option<Time> {
     let outstanding = !after(board.first(), number) && after(board.next(), number);
     let sent = board.get(number);
@@ -299,8 +296,8 @@ fn waiting(board: &mut Scoreboard, number: u32, order: u32) -> Option<Time> {
     (outstanding && open && !marked && sent.order == order).then_some(sent.sent_at)
 }
 
-/// Marks a segment lost and puts it where it is looked for: the lowest is sent
-/// again first (RFC 6675, section 4, NextSeg). Returns what it was.
+/// Marks a segment lost and queues it in order: the lowest is retransmitted
+/// first (RFC 6675, section 4, NextSeg). Returns its earlier state.
 fn judge(board: &mut Scoreboard, number: u32, lost: &mut Lost<'_>) -> Option<Sent> {
     let sent = board.get(number);
     sent.flags |= JUDGED;

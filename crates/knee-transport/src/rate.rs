@@ -1,7 +1,6 @@
-//! Delivery-rate estimation (draft-ietf-ccwg-bbr, "delivery rate samples";
-//! Linux `tcp_rate.c`): what was delivered between the sending of a segment
-//! and its acknowledgement, over the longer of the time it took to send and
-//! the time it took to acknowledge.
+//! Delivery-rate estimation (draft-ietf-ccwg-bbr, "delivery rate samples"; Linux
+//! `tcp_rate.c`): what was delivered between the sending of a segment and its
+//! acknowledgement, over the longer of the send interval and the ACK interval.
 
 use crate::config::Sampler;
 use crate::ns3::Ns3Sampler;
@@ -13,40 +12,39 @@ use knee_units::{Rate, Time};
 /// The connection's side of the estimator.
 #[derive(Clone, Debug)]
 pub struct RateSampler {
-    /// Bytes delivered in all, selectively acknowledged ones included.
+    /// Total bytes delivered, including selectively acknowledged ones.
     pub delivered: u64,
     /// When `delivered` last grew.
     delivered_at: Time,
-    /// When the segment was sent that was acknowledged last.
+    /// Send time of the segment that was acknowledged last.
     first_sent_at: Time,
-    /// `delivered` that ends the application-limited phase; zero: none.
+    /// Value of `delivered` that ends the application-limited phase; zero if there is none.
     app_limited_until: u64,
-    /// What was sent while the controller held back.
+    /// Data sent while the controller held back.
     held_back: HeldBack,
-    /// `delivered` that ends it; zero: it does not go on.
+    /// Value of `delivered` that ends holding back; zero if it is not in progress.
     held_back_until: u64,
-    /// Samples as ns-3 takes them.
+    /// Sampler with ns-3's rules, if selected.
     ns3: Option<Ns3Sampler>,
-    /// Bytes and interval of the last sample that counts.
+    /// Bytes and interval of the last valid sample.
     last: (u64, Time),
-    /// The application limited it.
+    /// Whether the application limited that sample.
     last_app_limited: bool,
 }
 
-/// The segment that a sample is drawn from: of all that one ACK
-/// acknowledges, the one sent last. The scoreboard keeps its state until more
-/// is sent.
+/// The segment from which a sample is taken: of all that one ACK acknowledges,
+/// the one sent last. The scoreboard keeps its state until more is sent.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Newest {
-    /// The segment; none was acknowledged.
+    /// The segment; `None` if none was acknowledged.
     pub number: Option<u32>,
-    /// Its last transmission.
+    /// Time of its last transmission.
     pub sent_at: Time,
     order: u32,
 }
 
 impl Newest {
-    /// Takes a newly acknowledged segment into account.
+    /// Considers a newly acknowledged segment.
     #[inline]
     pub fn consider(&mut self, number: u32, sent: &Sent) {
         if self.number.is_none() || crate::after(sent.order, self.order) {
@@ -56,7 +54,7 @@ impl Newest {
 }
 
 impl RateSampler {
-    /// An estimator of a connection that has sent nothing.
+    /// Creates an estimator for a connection that has sent nothing.
     pub fn new(sampler: Sampler) -> RateSampler {
         RateSampler {
             delivered: 0,
@@ -88,26 +86,26 @@ impl RateSampler {
         }
     }
 
-    /// The application has nothing to send while the window has room:
-    /// samples up to here understate the path.
+    /// Called when the application has nothing to send while the window has
+    /// room: samples up to this point underestimate the path.
     pub fn mark_app_limited(&mut self, in_flight: u64) {
         self.app_limited_until = (self.delivered + in_flight).max(1);
     }
 
-    /// The application limits the rate, or the controller itself does.
+    /// Whether the application, or the controller itself, limits the rate.
     #[inline]
     pub fn app_limited(&self) -> bool {
         (self.app_limited_until | self.held_back_until) != 0
     }
 
-    /// The application limited the rate when a segment was sent, or the
-    /// controller itself did.
+    /// Whether the application, or the controller itself, limited the rate when
+    /// a segment was sent.
     #[inline]
     pub fn was_limited(&self, sent: &Sent) -> bool {
         sent.flags & APP_LIMITED != 0 || self.held_back.covers(sent.delivered)
     }
 
-    /// Notes what the controller decided on an acknowledgement.
+    /// Records the controller's decision on an acknowledgement.
     #[inline]
     pub fn on_decision(&mut self, decision: &Decision, connection: &Connection) {
         self.held_back.note(decision, connection);
@@ -116,8 +114,8 @@ impl RateSampler {
         }
     }
 
-    /// Fills in the rate part of a sample (`tcp_rate_gen`). `delivered` has
-    /// grown by what this ACK acknowledges; `newest` was drawn from it.
+    /// Fills in the rate fields of a sample (`tcp_rate_gen`). `delivered` already
+    /// includes what this ACK acknowledges; `newest` was chosen from it.
     #[inline]
     pub fn sample(
         &mut self,
@@ -148,7 +146,7 @@ impl RateSampler {
         sample.ack_interval = now - sent.delivered_at;
         let interval = sample.send_interval.max(sample.ack_interval);
         // An interval shorter than the minimum RTT comes from a segment that
-        // was retransmitted needlessly: its rate would be too high.
+        // was retransmitted unnecessarily: its rate would be too high.
         sample.interval = if interval >= rtt.minimum() { interval } else { Time::ZERO };
         if let Some(ns3) = &mut self.ns3 {
             ns3.resample(now, sent, sample);
@@ -157,7 +155,7 @@ impl RateSampler {
         self.note_rate(sample, sent.flags & APP_LIMITED != 0);
     }
 
-    /// Ends what limited the rate, once all is delivered that was sent then.
+    /// Ends the limited phases once all data sent in them is delivered.
     #[cold]
     fn end_limits(&mut self) {
         for until in [&mut self.app_limited_until, &mut self.held_back_until] {
@@ -167,8 +165,8 @@ impl RateSampler {
         }
     }
 
-    /// Keeps the last sample, one that the application limited only when it
-    /// is higher (`tcp_rate_gen`).
+    /// Keeps the last sample; an application-limited one only if it is higher
+    /// (`tcp_rate_gen`).
     #[inline]
     fn note_rate(&mut self, sample: &Sample, app_limited: bool) {
         let (bytes, interval) = self.last;
@@ -180,19 +178,19 @@ impl RateSampler {
         }
     }
 
-    /// When the segment was sent that was acknowledged last.
+    /// Returns the send time of the segment that was acknowledged last.
     #[inline]
     pub fn first_sent_at(&self) -> Time {
         self.first_sent_at
     }
 
-    /// The delivery rate of the last sample; none before the first.
+    /// Returns the delivery rate of the last sample; `None` before the first.
     pub fn rate(&self) -> Option<Rate> {
         let (bytes, interval) = self.last;
         (interval > Time::ZERO).then(|| Rate::over(bytes, interval))
     }
 
-    /// The application limited that sample.
+    /// Whether the application limited that sample.
     pub fn rate_was_app_limited(&self) -> bool {
         self.last_app_limited
     }

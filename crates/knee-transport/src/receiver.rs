@@ -1,9 +1,10 @@
 //! The receiving end of a connection over one path: reassembly, selective
 //! acknowledgement, delayed ACKs, ECN echo.
 //!
-//! Its application reads at once and sends nothing, so that, as in Linux
-//! (`tcp_cleanup_rbuf`), what ends a burst is acknowledged without delay. An
-//! application that answers (Linux's "pingpong mode") would delay that too.
+//! Its application reads immediately and sends nothing, so that, as in Linux
+//! (`tcp_cleanup_rbuf`), the end of a burst is acknowledged without delay. With
+//! an application that answers (Linux's "pingpong mode") this ACK would be
+//! delayed too.
 
 use crate::ack_policy::{AckPolicy, Arrived};
 use crate::ack_request::AckRequest;
@@ -14,24 +15,24 @@ use crate::wire::{Ack, AckDetails, EcnBytes, SACK_BLOCKS_MAX, Segment, SegmentKi
 use crate::{after, before};
 use knee_units::{Ecn, Time};
 
-/// Ranges out of order that are remembered for SACK, latest first.
+/// Largest number of out-of-order ranges remembered for SACK, latest first.
 const RANGES_MAX: usize = 4;
-/// Segments that the ring of out-of-order segments holds at first.
+/// Initial size of the ring of out-of-order segments.
 const RING_MIN: usize = 64;
 
-/// What arrived and what it led to.
+/// An arrival and its results.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Arrival {
     /// Payload bytes handed to the application, in order.
     pub delivered_bytes: u64,
     /// Segments handed to the application, in order.
     pub delivered_segments: u32,
-    /// An ACK is due now: call [`Receiver::make_ack`].
+    /// Whether an ACK is due now: call [`Receiver::make_ack`].
     pub ack_now: bool,
 }
 
-/// The receiving end. Its application reads at once, so the window that it
-/// offers never closes: it is the whole buffer beyond what was delivered.
+/// The receiving end. Its application reads immediately, so the offered window
+/// never closes: it is the whole buffer beyond what was delivered.
 #[derive(Clone, Debug)]
 pub struct Receiver {
     /// Next segment expected (RCV.NXT).
@@ -42,24 +43,24 @@ pub struct Receiver {
     recent_timestamp: u32,
     /// Segments since the last ACK.
     unacknowledged: u32,
-    /// Zero: `policy` says.
+    /// Segments per ACK; zero if `policy` decides.
     ack_every: u32,
     quick_acks: QuickAcks,
-    /// Says when ACKs are due in place of the two above. None: Linux's TCP.
+    /// Decides when ACKs are due, instead of the two above. `None` for Linux's TCP.
     policy: Option<Box<AckPolicy>>,
-    /// None: it is honest.
+    /// `None` if the receiver is honest.
     liar: Option<Box<Liar>>,
     ack_delay: Time,
     deadline: Time,
-    /// Payload length by segment, zero for what is missing; indexed by
-    /// number modulo the length.
+    /// Payload length by segment, zero for missing ones; indexed by number
+    /// modulo the length.
     out_of_order: Box<[u16]>,
-    /// Segments held there: not all need be in a range that is remembered.
+    /// Segments held there; not all of them need be in a remembered range.
     held: u32,
     ranges: [(u32, u32); RANGES_MAX],
     range_count: u8,
     duplicate: Option<u32>,
-    /// RFC 3168: echo until the sender says that it reduced its window.
+    /// RFC 3168: echo until the sender reports that it reduced its window.
     echo: bool,
     last_marked: bool,
     details_due: bool,
@@ -72,7 +73,7 @@ pub struct Receiver {
 }
 
 impl Receiver {
-    /// A receiver that has received nothing.
+    /// Creates a receiver that has received nothing.
     pub fn new(config: &Config) -> Receiver {
         let policy = AckPolicy::new(config);
         Receiver {
@@ -103,7 +104,7 @@ impl Receiver {
         }
     }
 
-    /// Takes a segment that arrived with an ECN codepoint.
+    /// Processes a segment that arrived with an ECN codepoint.
     #[inline(always)]
     pub fn on_segment(&mut self, now: Time, segment: &Segment, ecn: Ecn) -> Arrival {
         if segment.kind == SegmentKind::Syn {
@@ -114,9 +115,9 @@ impl Receiver {
         }
         self.quick_acks.on_segment(now, segment.timestamp);
         let mut ack_now = self.ecn && self.take_codepoint(segment.window_reduced, segment.len, ecn);
-        // RFC 7323, section 4.3: only what the last ACK left unacknowledged
-        // updates the timestamp, so that a delayed ACK echoes its oldest; and
-        // no duplicate turns it back.
+        // RFC 7323, section 4.3: only segments that the last ACK left
+        // unacknowledged update the timestamp, so that a delayed ACK echoes the
+        // oldest; and no duplicate sets it back.
         let newer =
             segment.number == self.next || !before(segment.timestamp, self.recent_timestamp);
         if !after(segment.number, self.acknowledged) && newer {
@@ -139,7 +140,7 @@ impl Receiver {
         arrival.ack_now = ack_now || due || self.quick_acks.is_quick();
         self.quick_acks.on_read(now, self.delivered_bytes);
         if arrival.ack_now && self.ack_every == 0 {
-            // By value: a segment that is passed on by reference must be in memory.
+            // By value: a segment that is passed on by reference has to be in memory.
             let arrived = Arrived {
                 number: segment.number,
                 bytes: u32::from(segment.len),
@@ -155,7 +156,7 @@ impl Receiver {
         arrival
     }
 
-    /// Whether an ACK is due by other rules than Linux's.
+    /// Whether an ACK is due by rules other than Linux's.
     #[cold]
     fn ask_policy(&mut self, mut arrived: Arrived, request: AckRequest) -> bool {
         let Some(mut policy) = self.policy.take() else { return true };
@@ -170,7 +171,7 @@ impl Receiver {
         due
     }
 
-    /// Notes the codepoint. A change between marked and unmarked is
+    /// Records the codepoint. A change between marked and unmarked is
     /// acknowledged at once (RFC 8257, section 3.2).
     #[inline(never)]
     fn take_codepoint(&mut self, window_reduced: bool, len: u16, ecn: Ecn) -> bool {
@@ -196,7 +197,7 @@ impl Receiver {
             if liar.lies.conceals() {
                 return self.conceal(number, len);
             }
-            // It has not, but fills a gap.
+            // It has not arrived before, but fills a gap.
             if liar.lies.false_duplicates && number == self.next {
                 self.duplicate = Some(number);
             }
@@ -207,7 +208,7 @@ impl Receiver {
         }
         if self.holds(number) {
             self.duplicate = Some(number);
-            // The block that contains it comes next (RFC 2883, section 4).
+            // The block that contains it follows (RFC 2883, section 4).
             self.extend_ranges(number);
             return Arrival::default();
         }
@@ -230,8 +231,8 @@ impl Receiver {
         arrival
     }
 
-    /// Takes a segment as if nothing were missing before it. One that others
-    /// overtook comes too late.
+    /// Accepts a segment as if nothing were missing before it. One that others
+    /// overtook arrives too late.
     #[cold]
     fn conceal(&mut self, number: u32, len: u16) -> Arrival {
         if before(number, self.next) {
@@ -271,8 +272,8 @@ impl Receiver {
         self.out_of_order = ring;
     }
 
-    /// Puts the range around `number` first (RFC 2018, section 4) and merges
-    /// what touches it.
+    /// Moves the range around `number` to the front (RFC 2018, section 4) and
+    /// merges adjacent ranges.
     #[inline]
     fn extend_ranges(&mut self, number: u32) {
         let after_it = number.wrapping_add(1);
@@ -299,7 +300,7 @@ impl Receiver {
                 count += 1;
             }
         }
-        // A range pushed out of the list is still held: extend to its edges.
+        // A range dropped from the list is still held: extend to its edges.
         while from != self.next && self.holds(from.wrapping_sub(1)) {
             from = from.wrapping_sub(1);
         }
@@ -323,7 +324,7 @@ impl Receiver {
         self.range_count = count as u8;
     }
 
-    /// The ACK to send now. The details are written only when there are any.
+    /// Returns the ACK to send now. The details are written only if there are any.
     #[inline]
     pub fn make_ack(&mut self, details: &mut AckDetails) -> (Ack, bool) {
         let has_details = self.has_details();
@@ -333,13 +334,13 @@ impl Receiver {
         (self.make_plain_ack(), has_details)
     }
 
-    /// The next ACK has details, to be [filled in](Self::fill_details).
+    /// Whether the next ACK has details, to be [filled in](Self::fill_details).
     #[inline]
     pub fn has_details(&self) -> bool {
         self.range_count > 0 || self.duplicate.is_some() || self.details_due
     }
 
-    /// The ACK to send now, without its details.
+    /// Returns the ACK to send now, without its details.
     #[inline]
     pub fn make_plain_ack(&mut self) -> Ack {
         self.deadline = Time::MAX;
@@ -357,8 +358,8 @@ impl Receiver {
         }
     }
 
-    /// What a liar sends before the ACK to send now, and how often: an ACK of a
-    /// part of a segment, which is none of the segment.
+    /// Returns what a liar sends before the next ACK, and how often: an ACK for
+    /// a part of a segment, which does not acknowledge the segment.
     #[inline]
     pub fn parts(&self) -> Option<(Ack, u32)> {
         let liar = self.liar.as_ref()?;
@@ -384,30 +385,30 @@ impl Receiver {
         *details = AckDetails { sack, sack_count: count as u8, duplicate, ecn: self.arrived };
     }
 
-    /// When a delayed ACK is due, and [`make_ack`](Self::make_ack) to be called;
-    /// [`Time::MAX`]: none is.
+    /// Returns when a delayed ACK is due and [`make_ack`](Self::make_ack) must
+    /// be called; [`Time::MAX`] if none is.
     #[inline]
     pub fn timer(&self) -> Time {
         self.deadline
     }
 
-    /// Payload bytes handed to the application, in order.
+    /// Returns the payload bytes handed to the application, in order.
     pub fn delivered_bytes(&self) -> u64 {
         self.delivered_bytes
     }
 
-    /// Segments handed to the application, in order.
+    /// Returns the segments handed to the application, in order.
     pub fn delivered_segments(&self) -> u64 {
         self.delivered_segments
     }
 
-    /// Segments that arrived with Congestion Experienced, twice where they
-    /// arrived twice; zero where ECN was not negotiated.
+    /// Returns the segments that arrived with Congestion Experienced, including
+    /// duplicates; zero if ECN was not negotiated.
     pub fn marked_segments(&self) -> u64 {
         self.marked_segments
     }
 
-    /// Next segment expected.
+    /// Returns the next segment expected.
     pub fn next(&self) -> u32 {
         self.next
     }

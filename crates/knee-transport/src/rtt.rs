@@ -30,8 +30,8 @@ pub struct RttEstimator {
 }
 
 impl RttEstimator {
-    /// An estimator without a sample; the timeout never falls below
-    /// `rto_min` above the smoothed RTT.
+    /// Creates an estimator without a sample; the timeout never falls below the
+    /// smoothed RTT plus `rto_min`.
     pub fn new(rto_min: Time) -> RttEstimator {
         RttEstimator {
             latest: Time::ZERO,
@@ -49,14 +49,14 @@ impl RttEstimator {
         }
     }
 
-    /// Takes a sample into the smoothed RTT, its variation and the timeout.
-    /// `acknowledged` and `next` are the first unacknowledged and the next
-    /// new segment: the variation falls once per round only.
+    /// Updates the smoothed RTT, its variation and the timeout with a sample.
+    /// `acknowledged` and `next` are the first unacknowledged and the next new
+    /// segment: the variation falls only once per round.
     ///
-    /// Linux departs from RFC 6298 in two ways, and so does this: the
-    /// variation takes a round's largest mean deviation and decays slowly, so
-    /// that many samples per round do not shrink it; and an RTT below the
-    /// smoothed one moves the mean deviation with a gain of 1/32.
+    /// This departs from RFC 6298 in the same two ways as Linux: the variation
+    /// is a round's largest mean deviation and decays slowly, so that many
+    /// samples per round do not shrink it; and an RTT below the smoothed one
+    /// changes the mean deviation with a gain of 1/32.
     #[inline]
     pub fn update(&mut self, rtt: Time, acknowledged: u32, next: u32) {
         if self.smoothed == Time::ZERO {
@@ -78,8 +78,8 @@ impl RttEstimator {
         self.round_end = next;
     }
 
-    /// `mean_deviation` here is the deviation itself; Linux keeps four times
-    /// it, which is what the timeout adds.
+    /// `mean_deviation` here is the deviation itself; Linux stores four times
+    /// its value, which is what the timeout adds.
     #[inline]
     fn smooth(&mut self, rtt: Time) {
         let (rtt, smoothed) = (rtt.as_nanos() as i64, self.smoothed.as_nanos() as i64);
@@ -106,9 +106,9 @@ impl RttEstimator {
         self.deviation_max = self.rto_min;
     }
 
-    /// Takes the RTT of the segment sent last into the minimum, which forgets
-    /// after 300 s. Linux keeps the three best samples of the window instead
-    /// of one; the two differ only after those 300 s.
+    /// Updates the minimum with the RTT of the segment sent last; it expires
+    /// after 300 s. Linux keeps the three best samples of the window instead of
+    /// one; the two differ only after those 300 s.
     #[inline]
     pub fn update_minimum(&mut self, now: Time, rtt: Time) {
         self.latest = rtt;
@@ -121,44 +121,44 @@ impl RttEstimator {
         }
     }
 
-    /// The last sample; zero before the first.
+    /// Returns the last sample; zero before the first.
     #[inline]
     pub fn latest(&self) -> Time {
         self.latest
     }
-    /// SRTT; zero before the first sample.
+    /// Returns SRTT; zero before the first sample.
     #[inline]
     pub fn smoothed(&self) -> Time {
         self.smoothed
     }
-    /// Minimum over the last 300 s; zero before the first sample.
+    /// Returns the minimum over the last 300 s; zero before the first sample.
     #[inline]
     pub fn minimum(&self) -> Time {
         self.minimum
     }
-    /// Mean deviation from the smoothed RTT (RTTVAR of RFC 6298).
+    /// Returns the mean deviation from the smoothed RTT (RTTVAR of RFC 6298).
     pub fn deviation(&self) -> Time {
         self.mean_deviation
     }
-    /// Four times the mean deviation, at least the smallest timeout.
+    /// Returns four times the mean deviation, at least the smallest timeout.
     pub fn variation(&self) -> Time {
         self.variation
     }
-    /// Smallest and largest sample ever; none before the first.
+    /// Returns the smallest and largest sample ever; `None` before the first.
     pub fn range(&self) -> Option<(Time, Time)> {
         (self.largest > Time::ZERO).then_some((self.smallest, self.largest))
     }
-    /// Smallest distance of the timeout from the smoothed RTT.
+    /// Returns the smallest difference of the timeout from the smoothed RTT.
     #[inline]
     pub fn rto_min(&self) -> Time {
         self.rto_min
     }
-    /// Retransmission timeout without backoff.
+    /// Returns the retransmission timeout without backoff.
     #[inline]
     pub fn rto(&self) -> Time {
         self.rto
     }
-    /// Retransmission timeout after so many timeouts in a row.
+    /// Returns the retransmission timeout after `timeouts` consecutive timeouts.
     pub fn rto_after(&self, timeouts: u32) -> Time {
         Time::from_nanos(self.rto.as_nanos() << timeouts.min(10)).min(RTO_MAX)
     }

@@ -1,4 +1,4 @@
-//! What was sent and is not yet acknowledged cumulatively.
+//! Segments that were sent and are not yet acknowledged cumulatively.
 
 use knee_units::Time;
 
@@ -10,21 +10,20 @@ pub const LOST: u8 = 2;
 pub const RETRANSMISSION_OUT: u8 = 4;
 /// Was retransmitted at least once.
 pub const EVER_RETRANSMITTED: u8 = 8;
-/// Sent while the application limited the rate; says nothing about
-/// delivery.
+/// Sent while the application limited the rate, so it says nothing about delivery.
 pub const APP_LIMITED: u8 = 16;
-/// RACK has marked the last transmission lost. It looks at each once, also
-/// when the mark is taken back.
+/// RACK has marked the last transmission lost. RACK judges each transmission
+/// once, even if the mark is taken back.
 pub const JUDGED: u8 = 32;
 
-/// A segment that was sent, with what its delivery-rate sample needs
+/// A segment that was sent, with the data for its delivery-rate sample
 /// (draft-ietf-ccwg-bbr, section "per-packet state").
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Sent {
-    /// Last transmission.
+    /// Time of the last transmission.
     pub sent_at: Time,
-    /// When the segment was sent that was acknowledged last before this one
-    /// was sent: the begin of the send interval.
+    /// Send time of the segment that was acknowledged last before this one was
+    /// sent: the start of the send interval.
     pub first_sent_at: Time,
     /// When the connection's delivered count last grew before this was sent.
     pub delivered_at: Time,
@@ -34,8 +33,7 @@ pub struct Sent {
     pub in_flight: u32,
     /// Bytes marked lost on the connection when this was sent, wrapping.
     pub lost: u32,
-    /// Number of the transmission: what was sent later has a higher one, also
-    /// within one instant.
+    /// Transmission number: higher for later transmissions, even at the same instant.
     pub order: u32,
     /// Payload bytes.
     pub len: u16,
@@ -43,20 +41,20 @@ pub struct Sent {
     pub flags: u8,
 }
 
-/// Segments that one ACK acknowledges and of which none was selectively
-/// acknowledged, lost or sent again.
+/// Segments that one ACK acknowledges, none of which was selectively
+/// acknowledged, lost or retransmitted.
 pub struct PlainRun {
     /// Number of the first.
     pub first: u32,
-    /// How many they are.
+    /// Number of segments.
     pub count: u32,
-    /// Their payload.
+    /// Payload bytes of the segments.
     pub bytes: u64,
     /// When the first was sent.
     pub oldest_sent_at: Time,
     /// When the last was sent.
     pub newest_sent_at: Time,
-    /// Number of its transmission.
+    /// Transmission number of the last.
     pub newest_order: u32,
 }
 
@@ -72,64 +70,64 @@ pub struct Scoreboard {
     first_byte: u64,
     /// Bytes before `next`.
     next_byte: u64,
-    /// Bytes and segments outstanding that are SACKED.
+    /// Outstanding bytes that are SACKED.
     pub sacked_bytes: u64,
-    /// See [`sacked_bytes`](Self::sacked_bytes).
+    /// Outstanding segments that are SACKED.
     pub sacked_segments: u32,
-    /// Bytes outstanding that are LOST, retransmitted or not.
+    /// Outstanding bytes that are LOST, retransmitted or not.
     pub lost_bytes: u64,
     /// Bytes whose retransmission is in flight.
     pub retransmission_bytes: u64,
 }
 
-/// Segments that a ring holds at first; it doubles when full.
+/// Initial size of the ring; it doubles when full.
 const RING_MIN: usize = 32;
 
 impl Scoreboard {
-    /// SND.UNA in segments.
+    /// Returns SND.UNA in segments.
     #[inline]
     pub fn first(&self) -> u32 {
         self.first
     }
-    /// SND.NXT in segments.
+    /// Returns SND.NXT in segments.
     #[inline]
     pub fn next(&self) -> u32 {
         self.next
     }
-    /// Bytes acknowledged cumulatively.
+    /// Returns the bytes acknowledged cumulatively.
     #[inline]
     pub fn acknowledged_bytes(&self) -> u64 {
         self.first_byte
     }
-    /// Bytes ever sent for the first time.
+    /// Returns the bytes sent so far, without retransmissions.
     #[inline]
     pub fn sent_bytes(&self) -> u64 {
         self.next_byte
     }
-    /// Segments outstanding.
+    /// Returns the outstanding segments.
     #[inline]
     pub fn segments(&self) -> u32 {
         self.next.wrapping_sub(self.first)
     }
-    /// Nothing is outstanding.
+    /// Whether nothing is outstanding.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.next == self.first
     }
-    /// Bytes outstanding, whatever became of them.
+    /// Returns the outstanding bytes, whatever their state.
     #[inline]
     pub fn outstanding_bytes(&self) -> u64 {
         self.next_byte - self.first_byte
     }
-    /// Bytes in flight: outstanding, less selectively acknowledged and lost,
-    /// plus retransmitted ones (`tcp_packets_in_flight`).
+    /// Returns the bytes in flight: outstanding, less selectively acknowledged
+    /// and lost, plus retransmitted ones (`tcp_packets_in_flight`).
     #[inline]
     pub fn in_flight(&self) -> u64 {
         self.next_byte - self.first_byte + self.retransmission_bytes
             - self.sacked_bytes
             - self.lost_bytes
     }
-    /// Segment `number`, which must be outstanding.
+    /// Returns segment `number`, which must be outstanding.
     #[inline]
     pub fn get(&mut self, number: u32) -> &mut Sent {
         let mask = self.ring.len() - 1;
@@ -147,8 +145,8 @@ impl Scoreboard {
         *self.get(number) = sent;
         number
     }
-    /// Appends `count` new segments of one length that leave together: they
-    /// differ in their number, and in what counts with it.
+    /// Appends `count` new segments of equal length that are sent together:
+    /// only their number, and what depends on it, differs.
     #[inline]
     pub fn push_burst(&mut self, mut sent: Sent, count: u32) -> u32 {
         while (self.segments() + count) as usize > self.ring.len() {
@@ -166,8 +164,8 @@ impl Scoreboard {
         }
         first
     }
-    /// What an ACK acknowledges, if it is a run of segments to which nothing
-    /// happened since they were sent; none: it is not, or not outstanding.
+    /// Returns what an ACK acknowledges, if it is a run of segments with no
+    /// event since they were sent; otherwise, or if not outstanding, `None`.
     #[inline(always)]
     pub fn plain_run(&self, acknowledged: u32) -> Option<PlainRun> {
         let (first, count) = (self.first, acknowledged.wrapping_sub(self.first));
@@ -192,7 +190,7 @@ impl Scoreboard {
             }
         }
     }
-    /// Removes such a run.
+    /// Removes a plain run.
     #[inline(always)]
     pub fn pop_plain(&mut self, run: &PlainRun) {
         self.first = run.first.wrapping_add(run.count);
@@ -225,8 +223,8 @@ impl Scoreboard {
         }
     }
 
-    /// Marks a segment selectively acknowledged: it is neither lost nor in
-    /// flight any more. Returns what it was before.
+    /// Marks a segment selectively acknowledged: it is no longer lost or in
+    /// flight. Returns its earlier state.
     pub fn mark_sacked(&mut self, number: u32) -> Sent {
         let sent = self.get(number);
         let before = *sent;
@@ -243,8 +241,8 @@ impl Scoreboard {
         before
     }
 
-    /// Marks a segment lost, or lost again when its retransmission was out.
-    /// Returns its bytes, or none when it already waits for retransmission.
+    /// Marks a segment lost, or lost again if its retransmission was out.
+    /// Returns its bytes, or `None` if it already waits for retransmission.
     pub fn mark_lost(&mut self, number: u32) -> Option<u64> {
         let sent = self.get(number);
         let len = u64::from(sent.len);
@@ -262,7 +260,7 @@ impl Scoreboard {
         Some(len)
     }
 
-    /// Takes back that a segment is lost.
+    /// Removes the lost mark of a segment.
     pub fn unmark_lost(&mut self, number: u32) {
         let sent = self.get(number);
         if sent.flags & LOST != 0 {
@@ -271,7 +269,7 @@ impl Scoreboard {
         }
     }
 
-    /// Notes that a lost segment is in flight again.
+    /// Records that a lost segment is in flight again.
     pub fn mark_retransmitted(&mut self, number: u32) {
         let sent = self.get(number);
         let len = u64::from(sent.len);

@@ -1,9 +1,9 @@
-//! What travels between the two ends.
+//! Packets exchanged between the two ends.
 
 use crate::ack_request::AckRequest;
 use knee_units::Ecn;
 
-/// What a sender puts on the wire.
+/// A segment as sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Segment {
     /// SYN or data.
@@ -15,14 +15,14 @@ pub struct Segment {
     pub len: u16,
     /// The sender's clock in microseconds, wrapping (TSval, RFC 7323).
     pub timestamp: u32,
-    /// Sent before.
+    /// Whether the segment was sent before.
     pub retransmission: bool,
     /// Congestion Window Reduced (RFC 3168).
     pub window_reduced: bool,
-    /// The last of a burst, or of what the application gave (PSH, RFC 9293,
-    /// section 3.9.1.2): nothing follows soon.
+    /// Whether this is the last of a burst, or of the application's data (PSH,
+    /// RFC 9293, section 3.9.1.2), so that nothing follows soon.
     pub push: bool,
-    /// How often the sender wants ACKs.
+    /// The sender's request for the frequency of ACKs.
     pub ack_request: AckRequest,
 }
 
@@ -35,10 +35,10 @@ pub enum SegmentKind {
     Data,
 }
 
-/// What a receiver answers.
+/// An acknowledgement from the receiver.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Ack {
-    /// Answers a SYN.
+    /// Whether it acknowledges a SYN.
     pub syn: bool,
     /// Number of the next segment expected.
     pub number: u32,
@@ -48,13 +48,13 @@ pub struct Ack {
     pub congestion_echo: bool,
 }
 
-/// Most SACK blocks on an ACK: three beside the timestamp option (RFC 2018),
-/// and the first may be a duplicate's (RFC 2883).
+/// Largest number of SACK blocks on an ACK: three with the timestamp option
+/// (RFC 2018); the first may be for a duplicate (RFC 2883).
 pub const SACK_BLOCKS_MAX: usize = 3;
 
-/// Payload bytes that arrived with each ECN codepoint but Not-ECT, as the
-/// AccECN option counts them (draft-ietf-tcpm-accurate-ecn, section 3.2.3);
-/// wrapping, at 32 bits where the option has 24.
+/// Payload bytes that arrived with each ECN codepoint except Not-ECT, as
+/// counted by the AccECN option (draft-ietf-tcpm-accurate-ecn, section 3.2.3);
+/// wrapping at 32 bits, whereas the option has 24.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct EcnBytes {
     /// With ECT(0).
@@ -66,7 +66,7 @@ pub struct EcnBytes {
 }
 
 impl EcnBytes {
-    /// Counts what arrived.
+    /// Counts the bytes of an arrival.
     pub fn count(&mut self, codepoint: Ecn, bytes: u32) {
         let counter = match codepoint {
             Ecn::NotCapable => return,
@@ -78,29 +78,29 @@ impl EcnBytes {
     }
 }
 
-/// The part of an ACK that most ACKs lack.
+/// The part of an ACK that most ACKs do not need.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct AckDetails {
-    /// Half-open ranges of segments received out of order, latest first; behind
-    /// those that are filled zeros.
+    /// Half-open ranges of segments received out of order, latest first; unused
+    /// entries are zero.
     pub sack: [(u32, u32); SACK_BLOCKS_MAX],
-    /// How many of them are filled.
+    /// Number of ranges used.
     pub sack_count: u8,
     /// A segment that arrived twice (D-SACK, RFC 2883).
     pub duplicate: Option<u32>,
-    /// Payload bytes that arrived with each codepoint, in all.
+    /// Total payload bytes that arrived with each codepoint.
     pub ecn: EcnBytes,
 }
 
 impl AckDetails {
-    /// The filled blocks.
+    /// Returns the ranges in use.
     #[inline]
     pub fn blocks(&self) -> &[(u32, u32)] {
         &self.sack[..usize::from(self.sack_count)]
     }
 
-    /// Bytes that the SACK option adds to the ACK: two NOPs, kind, length,
-    /// and eight for each block (RFC 2018).
+    /// Returns the bytes that the SACK option adds to the ACK: two NOPs, kind,
+    /// length, and eight for each block (RFC 2018).
     pub fn option_bytes(&self) -> u32 {
         let blocks = u32::from(self.sack_count) + u32::from(self.duplicate.is_some());
         if blocks == 0 { 0 } else { 4 + 8 * blocks }

@@ -1,5 +1,5 @@
-//! When a receiver acknowledges by QUIC's rules: RFC 9000, section 13.2, and the
-//! examples of draft-ietf-quic-ack-frequency-10, section 6.2.1.
+//! ACK timing under QUIC's rules: RFC 9000, section 13.2, and the examples of
+//! draft-ietf-quic-ack-frequency-10, section 6.2.1.
 
 use knee_transport::{
     Ack, AckDetails, AckFrequency, AckRequest, Acks, Config, Receiver, Segment, SegmentKind,
@@ -45,7 +45,7 @@ impl Trial {
         Trial { receiver: Receiver::new(config), acks: Vec::new() }
     }
 
-    /// Whether an ACK leaves at once; delayed ones leave before.
+    /// Whether an ACK is sent at once; delayed ones due earlier are sent first.
     fn arrives(&mut self, at: Time, segment: &Segment, ecn: Ecn) -> bool {
         if self.receiver.timer() <= at {
             self.acknowledge(self.receiver.timer());
@@ -62,7 +62,8 @@ impl Trial {
         self.acks.push((at, number));
     }
 
-    /// Of segments that arrive a millisecond apart, those acknowledged at once.
+    /// Returns those of the segments, arriving a millisecond apart, that are
+    /// acknowledged at once.
     fn acknowledged(&mut self, numbers: &[u32]) -> Vec<u32> {
         let at = |number: u32| ms(u64::from(number));
         let numbers = numbers.iter().copied();
@@ -89,7 +90,7 @@ fn batches_in_bytes() {
     assert_eq!(Trial::new(&config).acknowledged(&numbers), [20, 41, 62, 83]);
 }
 
-/// The first that waits is acknowledged 5 ms after it came, with all up to then.
+/// The first unacknowledged segment is acknowledged after 5 ms, with all up to then.
 #[test]
 fn batches_in_time() {
     let config = Config { ack_every: 1000, ack_delay: ms(5), ..quic() };
@@ -98,7 +99,8 @@ fn batches_in_time() {
     assert_eq!(trial.acks, [(ms(5), 5), (ms(10), 10), (ms(15), 15)]);
 }
 
-/// RFC 9000, section 13.2.1: out of order, and what fills the gap, at once.
+/// RFC 9000, section 13.2.1: out-of-order packets, and those that fill the gap,
+/// cause an immediate ACK.
 #[test]
 fn a_gap_is_told_at_once() {
     let config = Config { ack_every: 10, ..quic() };
@@ -106,7 +108,7 @@ fn a_gap_is_told_at_once() {
     assert_eq!(acked, [3, 4, 2]);
 }
 
-/// TCP acknowledges what ends a burst, QUIC knows no PSH.
+/// TCP acknowledges the end of a burst; QUIC has no PSH.
 #[test]
 fn a_push_means_nothing_to_quic() {
     let pushed = Segment { push: true, ..segment(0) };
@@ -115,8 +117,8 @@ fn a_push_means_nothing_to_quic() {
     assert!(!Trial::new(&quic()).arrives(ms(0), &pushed, Ecn::NotCapable));
 }
 
-/// RFC 9000, section 13.2.1: a mark is told at once; the draft, section 6.3: if
-/// the packet before was not marked.
+/// RFC 9000, section 13.2.1: a mark is reported at once; the draft, section
+/// 6.3: only if the previous packet was not marked.
 #[test]
 fn a_mark_is_told_at_once() {
     let mut trial = Trial::new(&Config { ack_every: 100, ..quic() });
@@ -133,7 +135,7 @@ fn with_threshold(reordering: u32) -> Config {
     Config { ack_every: 1000, ack_delay: ms(1000), ack_frequency, ..quic() }
 }
 
-/// The draft's two tables: which packets come, and which are acknowledged at once.
+/// The draft's two tables: arriving packets, and those acknowledged at once.
 #[test]
 fn the_drafts_examples_of_the_reordering_threshold() {
     let mut three = Trial::new(&with_threshold(3));
@@ -142,7 +144,7 @@ fn the_drafts_examples_of_the_reordering_threshold() {
     assert_eq!(five.acknowledged(&[0, 1, 3, 5, 6, 7, 8, 9]), [7, 9]);
 }
 
-/// Section 6.2: a threshold of 0 never calls for an ACK, 1 with each out of order.
+/// Section 6.2: a threshold of 0 never causes an ACK, 1 does for each out of order.
 #[test]
 fn a_threshold_of_zero_ignores_order() {
     let came = [0, 2, 4, 6, 1, 8, 3];
@@ -150,12 +152,12 @@ fn a_threshold_of_zero_ignores_order() {
     assert_eq!(Trial::new(&with_threshold(1)).acknowledged(&came), [2, 4, 6, 1, 8, 3]);
 }
 
-/// What the sender asks for holds from the segment that says so on.
+/// The sender's request applies from the segment that carries it.
 #[test]
 fn a_request_changes_count_and_delay() {
     let frequency = AckFrequency { per_round: 4, min_delay: ms(1), reordering: 1 };
     let mut trial = Trial::new(&Config { ack_every: 2, ..with_threshold(1) });
-    // 48 segments in 64 ms: one for 12, or after 16 ms at most.
+    // 48 segments in 64 ms: one ACK for 12, or after at most 16 ms.
     let ack_request = AckRequest::new(&frequency, 48, ms(64));
     let mut acked = Vec::new();
     for number in 0..30 {

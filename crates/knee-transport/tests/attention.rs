@@ -1,6 +1,6 @@
-//! What a controller hears that asks for more than acknowledgements: losses
-//! one by one, transmissions, wakings. Each number is worked out by hand from
-//! what was sent when.
+//! Notifications for a controller that requests more than acknowledgements:
+//! losses one by one, transmissions, wake-ups. Each number is computed by hand
+//! from the transmission times.
 #![allow(clippy::unwrap_used, reason = "a test ends there")]
 
 use knee_cc::{
@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex};
 
 const SEGMENT: u64 = 1448;
 
-/// What the controller was told, with [`Connection::lost`] in segments.
+/// Notifications to the controller, with [`Connection::lost`] in segments.
 #[derive(Clone, Debug, PartialEq)]
 enum Heard {
     Loss { loss: Loss, lost: u64 },
@@ -22,7 +22,7 @@ enum Heard {
     Woken { at_ms: u64 },
 }
 
-/// Notes what it hears; holds its decision, and halves its rate when woken.
+/// Records its notifications; keeps its decision, and halves its rate when woken.
 #[derive(Clone, Debug)]
 struct Attentive {
     decision: Decision,
@@ -91,7 +91,7 @@ fn ms(n: u64) -> Time {
     Time::from_millis(n)
 }
 
-/// Numbers of the segments that leave now.
+/// Returns the numbers of the segments sent now.
 fn sent(sender: &mut Sender, now: Time) -> Vec<u32> {
     let mut numbers = Vec::new();
     while let Transmit::Segment(segment) = sender.poll_transmit(now) {
@@ -100,7 +100,7 @@ fn sent(sender: &mut Sender, now: Time) -> Vec<u32> {
     numbers
 }
 
-/// A sender that is open since 100 ms, with an RTT of 100 ms.
+/// A sender whose connection opened at 100 ms, with an RTT of 100 ms.
 fn open(config: &Config, controller: Attentive) -> Sender {
     let mut sender = Sender::new(config, Box::new(controller));
     sender.write(u64::MAX);
@@ -115,8 +115,7 @@ fn acknowledge(sender: &mut Sender, now: Time, number: u32, block: (u32, u32)) {
     sender.on_ack(now, &Ack { number, timestamp_echo: 100_000, ..Ack::default() }, Some(&details));
 }
 
-/// Segments 0 to 19 leave at 100 ms; what the controller heard until then is
-/// forgotten.
+/// Sends segments 0 to 19 at 100 ms; earlier notifications to the controller are discarded.
 fn twenty(needs: Needs) -> (Sender, Arc<Mutex<Vec<Heard>>>) {
     let controller = Attentive::new(20, needs);
     let heard = controller.heard.clone();
@@ -134,7 +133,7 @@ fn losses(heard: &[Heard]) -> Vec<(Loss, u64)> {
     heard.iter().filter_map(loss).collect()
 }
 
-/// Of a first transmission at 100 ms, when nothing was delivered or lost yet.
+/// Loss of a first transmission at 100 ms, before anything was delivered or lost.
 fn first_transmission(number: u64) -> Loss {
     Loss {
         bytes: SEGMENT,
@@ -144,10 +143,10 @@ fn first_transmission(number: u64) -> Loss {
     }
 }
 
-/// Three segments beyond the first three are acknowledged selectively: these
-/// are lost (RFC 8985, section 6.2, step 5). Each is told with what was in
-/// flight when it left, the losses before it counted, and all before recovery
-/// begins.
+/// Three segments beyond the first three are acknowledged selectively: the
+/// first three are lost (RFC 8985, section 6.2, step 5). Each is reported with
+/// the bytes in flight when it was sent, counting the losses before it, and all
+/// before recovery begins.
 #[test]
 fn losses_are_told_one_by_one_before_recovery() {
     let (mut sender, heard) = twenty(Needs { losses: true, ..Needs::default() });
@@ -161,8 +160,8 @@ fn losses_are_told_one_by_one_before_recovery() {
     assert_eq!(*heard.lock().unwrap(), expected);
 }
 
-/// One segment is too few: the reordering window of a quarter of the RTT has
-/// to pass (RFC 8985, section 6.2, step 4). No acknowledgement says so.
+/// One segment is too few: the reordering window of a quarter of the RTT must
+/// pass (RFC 8985, section 6.2, step 4). No acknowledgement reports this loss.
 #[test]
 fn losses_that_the_reordering_timer_finds_are_told() {
     let (mut sender, heard) = twenty(Needs { losses: true, ..Needs::default() });
@@ -174,9 +173,9 @@ fn losses_that_the_reordering_timer_finds_are_told() {
     assert_eq!(losses(&heard.lock().unwrap()), expected);
 }
 
-/// After the losses of the first test 0, 1, 2 leave again at 200 ms, into 14
-/// segments in flight, then 20, 21, 22. No ACK comes: the timeout declares
-/// all lost that was not selectively acknowledged.
+/// After the losses of the first test, 0, 1, 2 are retransmitted at 200 ms,
+/// with 14 segments in flight, then 20, 21, 22 are sent. No ACK arrives: the
+/// timeout declares everything lost that was not selectively acknowledged.
 #[test]
 fn losses_that_a_timeout_declares_are_told() {
     let (mut sender, heard) = twenty(Needs { losses: true, ..Needs::default() });
@@ -206,7 +205,7 @@ fn losses_that_a_timeout_declares_are_told() {
     assert_eq!(sender.counters().lost_bytes, 23 * SEGMENT);
 }
 
-/// A controller that does not ask hears of none of it.
+/// A controller without requests gets none of these notifications.
 #[test]
 fn who_does_not_ask_is_not_told() {
     let (mut sender, heard) = twenty(Needs::default());
@@ -215,7 +214,7 @@ fn who_does_not_ask_is_not_told() {
     assert_eq!(*heard.lock().unwrap(), [Heard::Event(Event::RecoveryStart)]);
 }
 
-/// In flight counts what has just left.
+/// Bytes in flight include the segment just sent.
 #[test]
 fn each_transmission_is_told() {
     let (mut sender, heard) = twenty(Needs { sends: true, ..Needs::default() });
@@ -230,8 +229,8 @@ fn each_transmission_is_told() {
     assert_eq!(heard.lock().unwrap()[1..], expected);
 }
 
-/// It is woken when it asked to be, once; its decision counts at once; and its
-/// waking leaves the transport's own timer alone.
+/// It is woken once, at the requested time; its decision applies at once; and
+/// the wake-up does not affect the transport's own timer.
 #[test]
 fn a_controller_is_woken() {
     let mut controller =
@@ -245,19 +244,19 @@ fn a_controller_is_woken() {
     sender.on_timer(ms(130));
     assert_eq!(heard.lock().unwrap().last(), Some(&Heard::Woken { at_ms: 130 }));
     assert_eq!(sender.pacing_rate(), Some(Rate::from_bits_per_second(4_000_000)));
-    // It still names 130 ms, which is over. The probe timeout follows: two
-    // RTTs and 2 ms after the last segment left (RFC 8985, section 7.2).
+    // It still returns 130 ms, which has passed. The probe timeout follows: two
+    // RTTs and 2 ms after the last segment was sent (RFC 8985, section 7.2).
     assert_eq!(sender.timer_kind(), TimerKind::Probe);
     assert!(sender.timer() >= ms(302), "{:?}", sender.timer());
 }
 
-/// Without a window pacing sets when segments leave, and only what the
-/// receiver offers bounds how many are out.
+/// Without a window, pacing determines when segments are sent, and only the
+/// receive window limits how many are outstanding.
 #[test]
 fn pacing_alone_limits_without_a_window() {
     let mut controller = Attentive::new(0, Needs { pacing: true, ..Needs::default() });
     controller.decision.window = Decision::NO_WINDOW;
-    // A segment each millisecond.
+    // One segment per millisecond.
     controller.decision.pacing_rate = Some(Rate::from_bits_per_second(SEGMENT * 8 * 1000));
     let receive_window = ReceiveWindow::Fixed(60 * SEGMENT);
     let mut sender = open(&Config { receive_window, ..Config::default() }, controller);
@@ -274,7 +273,7 @@ fn pacing_alone_limits_without_a_window() {
     assert_eq!(count, 60);
 }
 
-/// The one who drives the sender learns of it by a timer that is due at once.
+/// The caller of the sender learns of it through a timer that is due at once.
 #[test]
 fn a_failure_is_noticed_at_once() {
     let (mut sender, _) = twenty(Needs { may_fail: true, ..Needs::default() });
@@ -285,7 +284,7 @@ fn a_failure_is_noticed_at_once() {
     assert_eq!(sender.failure(), Some("division by zero in line 7"));
 }
 
-/// A copy goes on by itself from the same state.
+/// A copy continues independently from the same state.
 #[test]
 fn a_copy_of_a_sender_goes_on_alone() {
     let (mut sender, _) = twenty(Needs { losses: true, ..Needs::default() });
@@ -297,9 +296,9 @@ fn a_copy_of_a_sender_goes_on_alone() {
     assert_eq!(sent(&mut copy, ms(200)), [0, 1, 2, 20, 21, 22]);
 }
 
-/// How recovery ends is the controller's need, unless the connection is set
-/// otherwise. The second segment 0 arrives, 1 and 2 are still missing: QUIC's
-/// recovery is over (RFC 9002, section 7.3.2), TCP's is not (RFC 6675).
+/// The controller's needs determine how recovery ends, unless the connection is
+/// configured otherwise. The second segment 0 arrives while 1 and 2 are missing:
+/// QUIC's recovery is over (RFC 9002, section 7.3.2), TCP's is not (RFC 6675).
 #[test]
 fn recovery_ends_as_the_controller_needs_it() {
     use RecoveryPeriod::{Quic, Tcp};

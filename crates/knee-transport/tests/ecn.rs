@@ -1,5 +1,5 @@
 //! Explicit Congestion Notification from end to end: the codepoint that a
-//! controller asks for, the classic echo (RFC 3168), and counts by codepoint
+//! controller requests, the classic echo (RFC 3168), and counts by codepoint
 //! (draft-ietf-tcpm-accurate-ecn).
 #![allow(clippy::unwrap_used, reason = "a test ends there")]
 
@@ -10,11 +10,11 @@ use std::sync::{Arc, Mutex};
 
 const SEGMENT: u64 = 1448;
 
-/// Sends with ECT(1) and notes what it hears of marks.
+/// Sends with ECT(1) and records reports of marks.
 #[derive(Clone, Debug)]
 struct Scalable {
     accurate: bool,
-    /// CE, ECT(0), ECT(1) in segments, with each sample that has any.
+    /// CE, ECT(0), ECT(1) in segments, for each sample that has any.
     counts: Arc<Mutex<Vec<(u64, u64, u64)>>>,
     echoes: Arc<Mutex<u32>>,
 }
@@ -44,7 +44,7 @@ impl Controller for Scalable {
     }
 }
 
-/// Ten segments leave; they arrive with these codepoints.
+/// Sends ten segments, which arrive with these codepoints.
 fn ten(accurate: bool, arriving: [Ecn; 10]) -> (Scalable, AckDetails) {
     let controller = Scalable { accurate, counts: Arc::default(), echoes: Arc::default() };
     let config = Config { ecn: true, ..Config::default() };
@@ -72,8 +72,8 @@ fn ten(accurate: bool, arriving: [Ecn; 10]) -> (Scalable, AckDetails) {
     (controller, last)
 }
 
-/// The first two and the fourth keep ECT(1), a bleaching hop makes the fifth
-/// ECT(0), the third and the sixth are marked.
+/// The first two and the fourth keep ECT(1), a bleaching hop changes the fifth
+/// to ECT(0), and the third and the sixth are marked.
 const MIXED: [Ecn; 10] = [
     Ecn::Ect1,
     Ecn::Ect1,
@@ -90,7 +90,7 @@ const MIXED: [Ecn; 10] = [
 #[test]
 fn counts_by_codepoint_reach_the_controller() {
     let (controller, last) = ten(true, MIXED);
-    // Each mark brings the counts up to date.
+    // Each mark updates the counts.
     assert_eq!(*controller.counts.lock().unwrap(), [(1, 0, 2), (1, 1, 1)]);
     assert_eq!(*controller.echoes.lock().unwrap(), 0);
     let segments = |count: u32| count * SEGMENT as u32;

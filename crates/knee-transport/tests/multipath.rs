@@ -17,20 +17,20 @@ use std::collections::{BTreeMap, BinaryHeap};
 
 const MS: u64 = 1_000_000;
 
-/// A path of the toy network: a rate, a delay, a loss probability, and two
-/// ways of being away.
+/// A path of the toy network: a rate, a delay, a loss probability, and two ways
+/// of being unavailable.
 #[derive(Clone, Copy)]
 struct Path {
     ns_per_packet: u64,
     delay: u64,
-    /// Lost of 1024 packets.
+    /// Packets lost out of 1024.
     loss: u32,
     free_at: u64,
-    /// Swallows everything; nobody is told.
+    /// Whether it drops everything without notice.
     silent: bool,
-    /// The hosts know that it is there.
+    /// Whether the hosts know of it.
     present: bool,
-    /// Subflow that runs on it now.
+    /// Subflow currently running on it.
     generation: u32,
 }
 
@@ -47,7 +47,7 @@ enum Event {
         details: Option<AckDetails>,
         data: DataAck,
     },
-    /// Something happens to a path.
+    /// An event on a path.
     Silence(usize, bool),
     Presence(usize, bool),
     Wake,
@@ -66,7 +66,7 @@ struct Network {
     controller: &'static str,
     /// When the earliest wake-up is queued.
     armed: u64,
-    /// What each subflow was given, by path, generation and segment number.
+    /// Data given to each subflow, by path, generation and segment number.
     given: BTreeMap<(usize, u32, u32), (u64, u64)>,
     /// Bytes that have arrived, as ranges: start to end.
     arrived: BTreeMap<u64, u64>,
@@ -133,7 +133,7 @@ impl Network {
         self.next_event += 1;
     }
 
-    /// Wakes up then, unless it does so earlier anyway.
+    /// Schedules a wake-up, unless there is an earlier one.
     fn arm(&mut self, at: Time) {
         if at == Time::MAX {
             return;
@@ -167,7 +167,7 @@ impl Network {
         self.receiver.on_path_up(path);
     }
 
-    /// Whether a packet survives; the time it needs.
+    /// Returns the transit time of a packet; `None` if it is lost.
     fn cross(&mut self, path: usize, loaded: bool) -> Option<u64> {
         let lost = self.rng.next_u32() % 1024 < self.paths[path].loss;
         let now = self.now;
@@ -178,7 +178,7 @@ impl Network {
         if !loaded {
             return Some(now + state.delay);
         }
-        // 200 packets of buffer.
+        // A buffer of 200 packets.
         if state.free_at > now + 200 * state.ns_per_packet {
             return None;
         }
@@ -285,7 +285,7 @@ impl Network {
         self.sender.on_pacing_timer(now);
     }
 
-    /// Remembers bytes, whatever was there before.
+    /// Records arrived bytes, which may overlap earlier ones.
     fn note_arrival(&mut self, start: u64, end: u64) {
         let (mut start, mut end) = (start, end);
         let touching: Vec<u64> = self
@@ -302,12 +302,12 @@ impl Network {
         self.arrived.insert(start, end);
     }
 
-    /// Bytes that have arrived without a gap from the first.
+    /// Returns the bytes that have arrived without a gap from the start.
     fn in_order(&self) -> u64 {
         self.arrived.get(&0).copied().unwrap_or(0)
     }
 
-    /// Runs until the transfer is complete; none if it is not by `limit`.
+    /// Runs until the transfer is complete; `None` if it is not by `limit`.
     fn transfer(&mut self, bytes: u64, limit: u64) -> Option<u64> {
         self.sender.write(bytes);
         self.pump();
@@ -328,7 +328,7 @@ impl Network {
     }
 }
 
-/// Something that happens to a path at a time in milliseconds.
+/// Events on paths, with times in milliseconds.
 fn path_events() -> impl Strategy<Value = Vec<(u64, usize, bool, bool)>> {
     prop::collection::vec((0u64..6000, 0usize..3, any::<bool>(), any::<bool>()), 0..12)
 }
@@ -342,8 +342,8 @@ fn any_scheduler() -> impl Strategy<Value = &'static str> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
 
-    /// Paths fall silent, vanish, come back, lose packets: everything arrives
-    /// once and in order, and while one path stays, it arrives at all.
+    /// Paths fall silent, disappear, return, lose packets: everything arrives
+    /// once and in order, and as long as one path stays, it does arrive.
     #[test]
     fn whatever_happens_to_paths_every_byte_arrives_once_and_in_order(
         events in path_events(),
@@ -358,7 +358,7 @@ proptest! {
             network.set_present(path, true);
         }
         for (at, path, presence, on) in events {
-            // The first path never goes away for good.
+            // The first path never disappears permanently.
             match (presence, path) {
                 (true, 1 | 2) => network.at(at * MS, Event::Presence(path, on)),
                 (false, 1 | 2) => network.at(at * MS, Event::Silence(path, on)),
@@ -373,8 +373,8 @@ proptest! {
     }
 }
 
-/// A scheduler that keeps to its choice is not asked for each packet; a recorder
-/// is. Both lead to the same packets on the same paths.
+/// A scheduler that keeps to its choice is not called for each packet; a
+/// recorder is. Both give the same packets on the same paths.
 #[test]
 fn asking_for_each_packet_changes_nothing() {
     for (controller, loss, seed) in
@@ -398,10 +398,10 @@ fn asking_for_each_packet_changes_nothing() {
     }
 }
 
-/// A file of 5 MB over 10 and 5 Mbit/s whose first path dies at any moment
-/// and never answers again: the rest takes the other path's time and what it
-/// takes to notice. One and a half probe timeouts are at most 1.5 (RTT of
-/// path and queue, its variation, 40 ms of delayed ACK).
+/// A file of 5 MB over 10 and 5 Mbit/s whose first path dies at any moment and
+/// never answers again: the rest takes the other path's time plus the time to
+/// detect it. One and a half probe timeouts are at most 1.5 (RTT of path and
+/// queue, its variation, 40 ms of delayed ACK).
 #[test]
 fn a_path_that_dies_never_stalls_the_connection() {
     for scheduler in ["minrtt", "round-robin", "sctc", "ecf", "blest", "redundant"] {
@@ -413,7 +413,7 @@ fn a_path_that_dies_never_stalls_the_connection() {
             network.at(at * MS, Event::Silence(0, true));
             let done = network.transfer(5_000_000, 60_000 * MS);
             let done = done.unwrap_or_else(|| panic!("{scheduler}, death at {at} ms: stalled"));
-            // Packets of 1428 bytes of payload in 1500 of the link.
+            // Packets have 1428 bytes of payload in 1500 bytes on the link.
             let alone = 5_000_000.0 * 1500.0 / 1428.0 * 8.0 / 5e6;
             let left = alone - (at as f64 / 1e3 * 0.9).min(alone);
             let detection = 2.0;

@@ -44,7 +44,7 @@ fn ms(n: u64) -> Time {
     Time::from_millis(n)
 }
 
-/// Numbers of the segments that leave now.
+/// Returns the numbers of the segments sent now.
 fn sent(sender: &mut Sender, now: Time) -> Vec<u32> {
     let mut numbers = Vec::new();
     while let Transmit::Segment(segment) = sender.poll_transmit(now) {
@@ -69,8 +69,8 @@ fn established() -> Sender {
     sender
 }
 
-/// New data leaves, then a retransmission in the same instant. That the new
-/// data arrives says nothing about the retransmission, though its sequence
+/// New data is sent, then a retransmission at the same instant. The arrival of
+/// the new data says nothing about the retransmission, even though its sequence
 /// number is lower: it was sent later.
 #[test]
 fn data_sent_before_a_retransmission_does_not_make_it_lost() {
@@ -86,7 +86,7 @@ fn data_sent_before_a_retransmission_does_not_make_it_lost() {
     sender.on_ack(ms(300), &acknowledgement, Some(&details));
     assert!(!sent(&mut sender, ms(300)).contains(&1), "it is still under way");
 
-    // What left after it does tell: RFC 8985, section 6.2, step 5.
+    // Data sent after it does: RFC 8985, section 6.2, step 5.
     let after = *leaving.last().expect("something left");
     assert!(after > 20);
     let (acknowledgement, details) = ack(1, &[(2, after + 1)]);
@@ -95,7 +95,7 @@ fn data_sent_before_a_retransmission_does_not_make_it_lost() {
 }
 
 /// A burst ends at the controller's quantum or at the largest burst, whichever
-/// is smaller; then pacing holds the next one back.
+/// is smaller; then pacing delays the next one.
 #[test]
 fn the_largest_burst_bounds_the_quantum() {
     for (max_burst, expected) in [(65_536, 8), (3 * SEGMENT as u32, 3), (1, 1)] {
@@ -133,8 +133,8 @@ fn segment(number: u32) -> Segment {
     }
 }
 
-/// Five gaps, filled from below; the receiver remembers four ranges. The
-/// fifth is delivered all the same once the data before it is there.
+/// Five gaps, filled in ascending order; the receiver remembers four ranges.
+/// The fifth is still delivered once the data before it has arrived.
 #[test]
 fn a_range_too_many_for_sack_is_delivered_all_the_same() {
     let mut receiver = Receiver::new(&Config::default());

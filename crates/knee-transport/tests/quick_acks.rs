@@ -1,11 +1,11 @@
-//! Which segments are acknowledged at once, held against a capture of Linux
-//! 6.18: a bulk flow in slow start over 7 Mbit/s and 33 ms, of five that began
-//! together. Segments came 1.714 ms apart, in rounds of 10, 20 and 40.
+//! Which segments are acknowledged at once, compared with a capture of Linux
+//! 6.18: a bulk flow in slow start over 7 Mbit/s and 33 ms, one of five that
+//! began together. Segments arrived 1.714 ms apart, in rounds of 10, 20 and 40.
 
 use knee_transport::{Ack, AckDetails, AckRequest, Config, Receiver, Segment, SegmentKind};
 use knee_units::{Ecn, Time};
 
-/// Between two segments, nanoseconds: 1500 bytes at 7 Mbit/s.
+/// Time between two segments, nanoseconds: 1500 bytes at 7 Mbit/s.
 const SPACING_NS: u64 = 1_714_286;
 
 /// A receiver, and for each ACK the segments that it covers.
@@ -17,7 +17,7 @@ struct Trial {
 }
 
 impl Trial {
-    /// With its handshake done at `at`.
+    /// Creates a receiver whose handshake is done at `at`.
     fn begin(config: &Config) -> Trial {
         let receiver = Receiver::new(config);
         let mut trial = Trial { receiver, next: 0, acknowledged: 0, covered: Vec::new() };
@@ -34,7 +34,7 @@ impl Trial {
         self.acknowledged = number;
     }
 
-    /// Segments that were sent in pairs from `sent` on and arrive one by one.
+    /// Delivers segments one by one that were sent in pairs from `sent` on.
     fn round(&mut self, sent: Time, arrives: Time, segments: u32) -> Vec<u32> {
         self.covered.clear();
         for position in 0..segments {
@@ -71,14 +71,14 @@ fn segment(number: u32, sent: Time) -> Segment {
     }
 }
 
-/// How many at the start cover one segment, and whether all others cover two.
+/// Returns how many at the start cover one segment, and whether all others cover two.
 fn ones_then_twos(covered: &[u32]) -> (usize, bool) {
     let ones = covered.iter().take_while(|segments| **segments == 1).count();
     (ones, covered[ones..].iter().all(|segments| *segments == 2))
 }
 
-/// 22 singly, the rest in pairs; in the next round a pair, 24 singly, then pairs;
-/// in the one after that 54 singly at least.
+/// 22 one by one, the rest in pairs; in the next round a pair, 24 one by one,
+/// then pairs; in the round after that at least 54 one by one.
 #[test]
 fn slow_start_is_acknowledged_as_in_the_capture() {
     let ms = Time::from_millis;
@@ -89,14 +89,14 @@ fn slow_start_is_acknowledged_as_in_the_capture() {
     let second = trial.round(ms(150), ms(297), 40);
     let (ones, then_twos) = ones_then_twos(&second[1..]);
     assert!(second[0] == 2 && then_twos, "{second:?}");
-    // 19 segments were read in the RTT before, by the capture; 20 here.
+    // In the capture 19 segments were read in the RTT before; here it is 20.
     assert!((24..=30).contains(&ones), "{second:?}");
     let third = trial.round(ms(330), ms(640), 80);
     assert!(ones_then_twos(&third[1..]).0 >= 54, "{third:?}");
 }
 
 /// After a silence longer than the timeout the first 16 again, even if the
-/// window has no room to grow.
+/// window cannot grow.
 #[test]
 fn a_silence_asks_for_quick_acks_again() {
     use knee_transport::ReceiveWindow;
@@ -108,7 +108,7 @@ fn a_silence_asks_for_quick_acks_again() {
     assert_eq!(ones_then_twos(&trial.round(ms(900), ms(920), 40)), (16, true));
 }
 
-/// Without quick ACKs the window's growth asks for none.
+/// With quick ACKs disabled, growth of the window causes none.
 #[test]
 fn no_quick_acks_are_none() {
     let mut trial = Trial::begin(&Config { quick_acks: 0, ..Config::default() });

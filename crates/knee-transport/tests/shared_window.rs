@@ -1,4 +1,4 @@
-//! The receive window that all paths share, told at once when it opens.
+//! The receive window shared by all paths, announced at once when it opens.
 
 #![allow(clippy::unwrap_used, reason = "a test ends there")]
 
@@ -21,8 +21,8 @@ fn config() -> Config {
     Config { mss: MSS as u32, receive_window, quick_acks: 0, ..Config::default() }
 }
 
-/// Three subflows, of which the last carries nothing. Segment number n of a
-/// subflow holds the n-th packet that was given to it.
+/// Three subflows, of which the last carries nothing. Segment n of a subflow
+/// holds the n-th packet given to it.
 struct Ends {
     receiver: MultipathReceiver,
     given: [Vec<u64>; 3],
@@ -62,7 +62,7 @@ impl Ends {
         self.receiver.on_segment(self.now, path, &segment, Ecn::NotCapable, rtt, mapping)
     }
 
-    /// A packet of the connection comes on a path.
+    /// A packet of the connection arrives on a path.
     fn packet(&mut self, path: usize, packet: u64) -> MultipathArrival {
         self.given[path].push(packet);
         let number = self.given[path].len() as u32 - 1;
@@ -75,8 +75,8 @@ impl Ends {
     }
 }
 
-/// Nine of ten packets wait for the first, which comes on the other path: the
-/// window goes from one packet to ten. A delayed ACK would keep the sender
+/// Nine of ten packets wait for the first, which arrives on the other path: the
+/// window grows from one packet to ten. A delayed ACK would keep the sender
 /// waiting for 40 ms.
 #[test]
 fn a_window_that_opens_is_told_at_once_on_all_paths_in_use() {
@@ -99,7 +99,7 @@ fn a_window_that_opens_is_told_at_once_on_all_paths_in_use() {
     assert_eq!(ends.receiver.timer(0), Time::MAX, "nothing is left to be told");
 }
 
-/// Data in order frees no more than the last ACK left open: every second
+/// Data in order opens no more than the last ACK left open: every second
 /// segment is acknowledged, on its own subflow.
 #[test]
 fn data_in_order_is_acknowledged_as_ever() {
@@ -113,9 +113,9 @@ fn data_in_order_is_acknowledged_as_ever() {
     }
 }
 
-/// RFC 5681, section 2: an ACK by which the window changes is no duplicate. A
+/// RFC 5681, section 2: an ACK that changes the window is not a duplicate. A
 /// probe (RFC 8985, section 7.4.2) that repaired a loss must not count as
-/// needless because of one, and no controller hears of it.
+/// unnecessary because of one, and no controller is notified of it.
 #[test]
 fn a_window_update_is_no_duplicate_acknowledgement() {
     let settle = |updates: bool| {
@@ -146,7 +146,7 @@ fn a_window_update_is_no_duplicate_acknowledgement() {
         ack(&mut sender, now, 0, 10 * MSS);
         sender.write(2 * MSS);
         assert_eq!(drain(&mut sender, now), 2);
-        // The last of two is repeated by a probe; then the probe's ACK comes.
+        // The last of two is repeated by a probe; then the probe's ACK arrives.
         now += Time::from_millis(50);
         ack(&mut sender, now, 1, 11 * MSS);
         now = sender.subflow_timer(0);

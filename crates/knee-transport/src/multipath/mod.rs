@@ -1,15 +1,15 @@
-//! A connection over several TCP subflows, in the manner of MPTCP (RFC 8684).
+//! A connection over several TCP subflows, similar to MPTCP (RFC 8684).
 //!
-//! The connection itself is `knee-multipath`'s: its sequence space, shared
-//! receive window, reinjection, duplication and the suspicion of silent paths.
-//! [`MultipathSender`] and [`MultipathReceiver`] run it over one
+//! `knee-multipath` implements the connection itself: its sequence space,
+//! shared receive window, reinjection, duplication and the suspicion of silent
+//! paths. [`MultipathSender`] and [`MultipathReceiver`] run it over one
 //! [`Sender`](crate::Sender) and [`Receiver`](crate::Receiver) for each path,
 //! each with its own controller, RTT and loss recovery.
 //!
-//! As in MPTCP a subflow delivers in its own order, also what another path
-//! has brought meanwhile. Left out: keys and tokens, checksums, fallback to
-//! TCP, and MP_FAIL. Joining takes a handshake of the subflow once the first
-//! one is established; address advertisement takes no time.
+//! As in MPTCP a subflow delivers in its own order, including data that has
+//! meanwhile arrived on another path. Left out: keys and tokens, checksums,
+//! fallback to TCP, and MP_FAIL. Joining takes a handshake of the subflow after
+//! the first one is established; address advertisement takes no time.
 
 mod receiver;
 mod sender;
@@ -20,12 +20,12 @@ use knee_multipath::SharedWindow;
 pub use receiver::{MultipathArrival, MultipathReceiver};
 pub use sender::{MultipathSender, MultipathTransmit};
 
-/// What the peer acknowledges of the connection's data.
+/// The peer's acknowledgement of the connection's data.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DataAck {
-    /// Next byte of the connection expected (data ACK, RFC 8684, 3.3.2).
+    /// Next byte of the connection expected (data ACK, RFC 8684, section 3.3.2).
     pub next: u64,
-    /// First byte that the shared receive window does not let through.
+    /// First byte beyond the shared receive window.
     pub window_end: u64,
 }
 

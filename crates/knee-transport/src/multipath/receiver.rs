@@ -8,7 +8,7 @@ use knee_multipath::{Reassembly, SharedWindow};
 use knee_sched::{PATHS_MAX, PathSet};
 use knee_units::{Ecn, Time};
 
-/// What an arrival on a path led to.
+/// Result of an arrival on a path.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MultipathArrival {
     /// Payload bytes handed to the application, in order over all paths.
@@ -17,9 +17,9 @@ pub struct MultipathArrival {
     pub subflow_segments: u32,
     /// Their payload bytes.
     pub subflow_bytes: u64,
-    /// An ACK of the subflow is due now.
+    /// Whether an ACK of the subflow is due now.
     pub ack_now: bool,
-    /// The same of other subflows: the shared window has opened.
+    /// Other subflows on which an ACK is due now because the shared window has opened.
     pub window_updates: PathSet,
 }
 
@@ -30,12 +30,12 @@ pub struct MultipathReceiver {
     subflows: Vec<Option<Receiver>>,
     reassembly: Reassembly,
     window: SharedWindow,
-    /// Where the window ended by the last ACK on any subflow.
+    /// End of the window in the last ACK on any subflow.
     announced: u64,
 }
 
 impl MultipathReceiver {
-    /// A receiver that has received nothing, for so many paths.
+    /// Creates a receiver for `paths` paths that has received nothing.
     pub fn new(config: &Config, paths: usize) -> MultipathReceiver {
         debug_assert!(paths <= PATHS_MAX);
         let window = shared_window(config.receive_window);
@@ -48,20 +48,20 @@ impl MultipathReceiver {
         }
     }
 
-    /// A subflow begins on a path; what an earlier one on it held is lost.
+    /// Starts a subflow on a path; data held by an earlier one is discarded.
     pub fn on_path_up(&mut self, path: usize) {
         self.subflows[path] = Some(Receiver::new(&self.config));
     }
 
-    /// The subflow on a path is gone.
+    /// Removes the subflow on a path.
     pub fn on_path_down(&mut self, path: usize) {
         self.subflows[path] = None;
     }
 
-    /// Takes a segment that arrived on a path. `mapping` gives, for a segment
-    /// of the subflow, its first byte within the connection and its length
-    /// (the data sequence mapping, RFC 8684, section 3.3.1). `rtt` is that of
-    /// the slowest path.
+    /// Processes a segment that arrived on a path. `mapping` returns, for a
+    /// segment of the subflow, its first byte within the connection and its
+    /// length (the data sequence mapping, RFC 8684, section 3.3.1). `rtt` is
+    /// that of the slowest path.
     #[inline]
     pub fn on_segment(
         &mut self,
@@ -83,7 +83,7 @@ impl MultipathReceiver {
             number = number.wrapping_add(1);
         }
         if delivered_bytes > 0 && self.window.is_tuned() {
-            // The application reads at once.
+            // The application reads immediately.
             self.window.on_read(now, self.reassembly.next(), rtt());
         }
         let opened = delivered_bytes > 0 && self.has_opened();
@@ -96,18 +96,18 @@ impl MultipathReceiver {
         }
     }
 
-    /// The window lets through twice as much as the peer knows, as when data
-    /// arrives for which all that fills the buffer has waited. That is told at
-    /// once, and on every subflow, for the one that the data came on may be the
-    /// slowest (`mptcp_cleanup_rbuf`; half of the buffer is the `Fr` of RFC 9293,
-    /// section 3.8.6.2.2).
+    /// Whether the window has grown by at least half of the buffer since it was
+    /// last announced, as when data arrives that everything in the buffer has
+    /// waited for. This is announced at once and on every subflow, because the
+    /// one that the data arrived on may be the slowest (`mptcp_cleanup_rbuf`;
+    /// half of the buffer is the `Fr` of RFC 9293, section 3.8.6.2.2).
     #[inline]
     fn has_opened(&self) -> bool {
         let DataAck { window_end, .. } = self.data_ack();
         window_end - self.announced >= self.window.bytes() / 2
     }
 
-    /// The other subflows that have carried data.
+    /// Returns the other subflows that have carried data.
     #[cold]
     fn others_in_use(&self, path: usize) -> PathSet {
         let mut others = PathSet::default();
@@ -119,32 +119,32 @@ impl MultipathReceiver {
         others
     }
 
-    /// The ACK of a subflow to send now, and whether it has details. Where the
-    /// connection's data stands goes with it.
+    /// Returns the next ACK of a subflow, and whether it has details. It is
+    /// sent together with [`data_ack`](Self::data_ack).
     pub fn make_ack(&mut self, path: usize, details: &mut AckDetails) -> Option<(Ack, bool)> {
         self.announced = self.announced.max(self.data_ack().window_end);
         self.subflows[path].as_mut().map(|subflow| subflow.make_ack(details))
     }
 
-    /// Where the connection's data stands; it goes with every ACK.
+    /// Returns the acknowledgement of the connection's data, sent with every ACK.
     #[inline]
     pub fn data_ack(&self) -> DataAck {
         let next = self.reassembly.next();
         DataAck { next, window_end: next.saturating_add(self.window.bytes()) }
     }
 
-    /// When a delayed ACK of a subflow is due; [`Time::MAX`]: none is.
+    /// Returns when a delayed ACK of a subflow is due; [`Time::MAX`] if none is.
     #[inline]
     pub fn timer(&self, path: usize) -> Time {
         self.subflows[path].as_ref().map_or(Time::MAX, Receiver::timer)
     }
 
-    /// A path's subflow, if there is one.
+    /// Returns the subflow of a path, if there is one.
     pub fn subflow(&self, path: usize) -> Option<&Receiver> {
         self.subflows[path].as_ref()
     }
 
-    /// The connection's data, put in order.
+    /// Returns the reassembly buffer of the connection.
     pub fn reassembly(&self) -> &Reassembly {
         &self.reassembly
     }

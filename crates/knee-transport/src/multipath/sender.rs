@@ -15,15 +15,15 @@ use knee_units::{Rate, Time};
 /// Answer to [`MultipathSender::poll_transmit`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MultipathTransmit {
-    /// Send this on this path; then ask again.
+    /// Send this segment on this path, then poll again.
     Segment(usize, Segment),
-    /// Nothing before this time, unless an ACK comes.
+    /// Send nothing before this time, unless an ACK arrives.
     At(Time),
-    /// Nothing until an ACK, a timer or the application.
+    /// Send nothing until an ACK, a timer or the application.
     Nothing,
 }
 
-/// A packet of the connection as a subflow carries it.
+/// The mapping of a subflow segment to the connection's data.
 #[derive(Clone, Copy, Debug)]
 struct Mapping {
     chunk: u64,
@@ -31,25 +31,25 @@ struct Mapping {
     len: u16,
 }
 
-/// One path's TCP.
+/// TCP state of one path.
 struct Subflow {
     sender: Sender,
     backup: bool,
-    /// The mapping of each segment from the first unacknowledged on, by its
-    /// number, which the subflow lets wrap.
+    /// The mapping of each segment, from the first unacknowledged, by its
+    /// number, which wraps in the subflow.
     mappings: Ring<Mapping>,
     /// Delivery rate after the last ACK.
     rate: Option<Rate>,
     capacity: CapacityMeter,
-    /// Pacing holds the next segment until then.
+    /// Time until which pacing delays the next segment.
     paced_until: Time,
-    /// Where the shared window ended by the last ACK.
+    /// End of the shared window in the last ACK.
     window_end: u64,
 }
 
 impl Subflow {
-    /// The ACK says nothing but that the shared window moved on: to the subflow
-    /// it is no duplicate (RFC 5681, section 2, e).
+    /// Whether the ACK only moves the shared window: for the subflow it is not
+    /// a duplicate (RFC 5681, section 2, e).
     #[inline]
     fn is_window_update(&self, ack: &Ack, details: Option<&AckDetails>, data: DataAck) -> bool {
         let repeated = ack.number == self.sender.first() && !ack.syn && !ack.congestion_echo;
@@ -61,29 +61,27 @@ impl Subflow {
 pub struct MultipathSender {
     sending: Sending<ByteCount>,
     subflows: Vec<Option<Subflow>>,
-    /// What the scheduler sees of them.
+    /// The paths as the scheduler sees them.
     paths: Vec<Path>,
-    /// Something happened on these paths since `paths` was brought up to
-    /// date.
+    /// Paths with an event since their entry in `paths` was updated.
     stale: PathSet,
-    /// Paths on which something was sent or heard since their timers were
-    /// asked for.
+    /// Paths that sent or received something since their timers were last read.
     touched: PathSet,
-    /// When `paths` was brought up to date last.
+    /// When `paths` was last updated.
     viewed_at: Time,
-    /// The status of a path changed since the scheduler was told.
+    /// Whether the status of a path changed since the scheduler was informed.
     changed: bool,
-    /// The path that was given something last, if nothing happened since.
+    /// The path that was last given data, if nothing has happened since.
     undisturbed: Option<usize>,
     config: Config,
     coupled: bool,
     established: bool,
-    /// The scheduler wants the paths' capacity.
+    /// Whether the scheduler needs the paths' capacity.
     looks_ahead: bool,
 }
 
 impl MultipathSender {
-    /// A sender over so many paths, none of which is up yet.
+    /// Creates a sender for `paths` paths, none of which is up yet.
     pub fn new(
         config: &Config,
         paths: usize,
@@ -115,7 +113,7 @@ impl MultipathSender {
         }
     }
 
-    /// A subflow begins on a path.
+    /// Starts a subflow on a path.
     pub fn on_path_up(&mut self, path: usize, backup: bool, controller: Box<dyn Controller>) {
         let sender = Sender::new(&self.config, controller);
         self.coupled |= sender.is_coupled();
@@ -132,40 +130,39 @@ impl MultipathSender {
         self.note_change();
     }
 
-    /// The subflow on a path is gone, with all that it held.
+    /// Removes the subflow on a path, with all its data.
     pub fn on_path_down(&mut self, path: usize) {
         self.subflows[path] = None;
         self.sending.on_path_down(path);
         self.note_change();
     }
 
-    /// The application gives so many bytes more to send; it never ends with
-    /// `u64::MAX`.
+    /// Adds `bytes` bytes from the application to send; `u64::MAX` for an endless stream.
     pub fn write(&mut self, bytes: u64) {
         self.sending.source_mut().write(bytes);
     }
 
-    /// The application sends nothing after what was already cut.
+    /// Stops the application: nothing is sent beyond the segments already cut.
     pub fn stop(&mut self) {
         self.sending.source_mut().stop();
     }
 
-    /// All that was written has arrived.
+    /// Whether everything written has arrived.
     pub fn is_complete(&self) -> bool {
         self.established && self.sending.is_complete()
     }
 
-    /// Bytes of the connection that the peer has acknowledged.
+    /// Returns the bytes of the connection that the peer has acknowledged.
     pub fn acknowledged(&self) -> u64 {
         self.sending.acknowledged()
     }
 
-    /// A path is open: data may flow.
+    /// Whether a path is open, so that data may flow.
     pub fn is_established(&self) -> bool {
         self.established
     }
 
-    /// What to send now.
+    /// Returns what to send now.
     #[inline(always)]
     pub fn poll_transmit(&mut self, now: Time) -> MultipathTransmit {
         if self.viewed_at != now {
@@ -196,9 +193,9 @@ impl MultipathSender {
         MultipathTransmit::Segment(assignment.path, segment)
     }
 
-    /// What [`poll_transmit`](Self::poll_transmit) would send next, one after
-    /// another, on the path for which it has just answered: as many segments of
-    /// the burst as are certain.
+    /// Returns what successive calls of [`poll_transmit`](Self::poll_transmit)
+    /// would send on the path that it last returned: as many segments of the
+    /// burst as are certain.
     #[inline]
     pub fn poll_rest(&mut self, now: Time) -> Option<Burst> {
         let path = self.undisturbed.filter(|path| self.paths[*path].ready)?;
@@ -218,8 +215,8 @@ impl MultipathSender {
         Some(burst)
     }
 
-    /// Brings the scheduler's view of the paths up to date to which something
-    /// happened, unless one of them has to send something before new data.
+    /// Updates the scheduler's view of the paths with events, unless one of
+    /// them has to send something before new data.
     #[inline(never)]
     fn refresh_stale(&mut self, now: Time) -> Option<(usize, Segment)> {
         while let Some(path) = self.stale.iter().next() {
@@ -232,9 +229,9 @@ impl MultipathSender {
         None
     }
 
-    /// Time has passed: paths that could send are asked again, since their
-    /// burst is over and pacing may hold the next one. This is the only place
-    /// that minds the time: what is `ready` was asked for now.
+    /// Marks paths that could send as stale after time has passed, since their
+    /// burst is over and pacing may delay the next one. Only this function
+    /// considers the time: a path that is `ready` was checked at the current time.
     #[inline]
     fn doubt_ready_paths(&mut self) {
         for (index, view) in self.paths.iter().enumerate() {
@@ -244,20 +241,20 @@ impl MultipathSender {
         }
     }
 
-    /// Something happened on one path.
+    /// Records an event on one path.
     #[inline]
     fn note_event(&mut self, path: usize) {
         self.stale.insert(path);
         self.touched.insert(path);
     }
 
-    /// Something may have happened on every path.
+    /// Records a possible event on every path.
     fn note_change(&mut self) {
         (0..self.paths.len()).for_each(|path| self.stale.insert(path));
         self.touched = self.stale;
     }
 
-    /// The handshake, a probe or a retransmission of a subflow.
+    /// Returns a handshake, probe or retransmission segment of a subflow.
     #[inline]
     fn poll_urgent(&mut self, now: Time, path: usize) -> Option<Segment> {
         let waits = !self.established && !self.may_begin(path);
@@ -277,20 +274,20 @@ impl MultipathSender {
         None
     }
 
-    /// The first subflow opens the connection; the others join it when it is
-    /// open, or when the first is late.
+    /// Whether a subflow may begin its handshake. The first subflow opens the
+    /// connection; the others join once it is open, or when the first is late.
     fn may_begin(&self, path: usize) -> bool {
         let first = self.subflows.iter().position(Option::is_some);
         first == Some(path) || self.first_is_late()
     }
 
-    /// The first path does not answer the handshake: others try as well.
+    /// Whether the first path does not answer the handshake, so that others try as well.
     fn first_is_late(&self) -> bool {
         let first = self.subflows.iter().flatten().next();
         first.is_some_and(|subflow| subflow.sender.timeouts_in_a_row() > 0)
     }
 
-    /// Brings the scheduler's view of a path up to date.
+    /// Updates the scheduler's view of a path.
     #[inline]
     fn refresh_path(&mut self, now: Time, path: usize) {
         let suspect = self.sending.is_suspect(path);
@@ -333,7 +330,7 @@ impl MultipathSender {
         self.touched.insert(path);
         let Assignment { chunk, offset, len, .. } = *assignment;
         subflow.mappings.push(Mapping { chunk, offset, len });
-        // Sending changes nothing else of the view.
+        // Sending changes nothing else in the view.
         let Subflow { sender, paced_until, .. } = subflow;
         show_room(now, sender, paced_until, &mut self.paths[path]);
         if let Some(holder) = self.sending.take_penalty() {
@@ -351,8 +348,8 @@ impl MultipathSender {
         }
     }
 
-    /// There is nothing to send now; returns until when, as far as pacing goes
-    /// and what becomes overdue.
+    /// Called when there is nothing to send now; returns until when,
+    /// considering pacing and overdue data.
     #[inline(never)]
     fn note_idle(&mut self) -> MultipathTransmit {
         let blocked = self.sending.is_blocked();
@@ -367,7 +364,7 @@ impl MultipathSender {
         if held == Time::MAX { MultipathTransmit::Nothing } else { MultipathTransmit::At(held) }
     }
 
-    /// Processes an ACK that came on a path.
+    /// Processes an ACK that arrived on a path.
     #[inline]
     pub fn on_ack(
         &mut self,
@@ -397,7 +394,7 @@ impl MultipathSender {
             capacity.on_ack(now, sender.delivered(), sender.last_acked_sent_at(), srtt, mss);
         }
         self.sending.on_credit(data.window_end);
-        // First, for what it releases needs no look at each packet.
+        // First, because data that it releases is then not processed packet by packet.
         self.sending.on_data_ack(data.next);
         let first = subflow.sender.first();
         while subflow.mappings.first() as u32 != first {
@@ -421,13 +418,13 @@ impl MultipathSender {
         }
     }
 
-    /// When a subflow's timer is due; [`Time::MAX`]: never.
+    /// Returns when a subflow's timer is due; [`Time::MAX`] for never.
     #[inline]
     pub fn subflow_timer(&self, path: usize) -> Time {
         self.subflows[path].as_ref().map_or(Time::MAX, |subflow| subflow.sender.timer())
     }
 
-    /// A subflow's timer is due.
+    /// Processes the expiry of a subflow's timer.
     pub fn on_subflow_timer(&mut self, now: Time, path: usize) {
         if let Some(subflow) = &mut self.subflows[path] {
             subflow.sender.on_timer(now);
@@ -435,7 +432,7 @@ impl MultipathSender {
         self.note_change();
     }
 
-    /// Time has passed until pacing may let a path send.
+    /// Called at a time when pacing may let a path send.
     #[inline]
     pub fn on_pacing_timer(&mut self, now: Time) {
         for (path, subflow) in self.subflows.iter().enumerate() {
@@ -445,33 +442,33 @@ impl MultipathSender {
         }
     }
 
-    /// Paths whose timers may have changed since the last call.
+    /// Returns the paths whose timers may have changed since the last call.
     #[inline]
     pub fn take_touched(&mut self) -> PathSet {
         std::mem::take(&mut self.touched)
     }
 
-    /// When [`on_timer`](Self::on_timer) is due because of this path;
-    /// [`Time::MAX`]: never.
+    /// Returns when [`on_timer`](Self::on_timer) is due because of this path;
+    /// [`Time::MAX`] for never.
     #[inline]
     pub fn silence_timer(&self, path: usize) -> Time {
         self.sending.timer_of(path, &self.paths)
     }
 
-    /// The same because of any path.
+    /// Returns when [`on_timer`](Self::on_timer) is due because of any path.
     pub fn timer_of_all(&self) -> Time {
         self.sending.timer(&self.paths)
     }
 
-    /// The connection's own timer is due: a path may have fallen silent.
+    /// Processes the expiry of the connection's own timer: a path may have fallen silent.
     pub fn on_timer(&mut self, now: Time) {
         (0..self.paths.len()).for_each(|path| self.refresh_path(now, path));
         self.sending.on_timer(now, &self.paths);
         self.note_change();
     }
 
-    /// First byte within the connection and length of a subflow's segment
-    /// that is not acknowledged.
+    /// Returns the first byte within the connection and the length of an
+    /// unacknowledged segment of a subflow.
     #[inline]
     pub fn mapping(&self, path: usize, number: u32) -> Option<(u64, u16)> {
         let subflow = self.subflows[path].as_ref()?;
@@ -481,31 +478,31 @@ impl MultipathSender {
         Some((mapping.offset, mapping.len))
     }
 
-    /// A path's sender, if the path is up.
+    /// Returns the sender of a path, if the path is up.
     #[inline]
     pub fn subflow(&self, path: usize) -> Option<&Sender> {
         self.subflows[path].as_ref().map(|subflow| &subflow.sender)
     }
 
-    /// How many paths there can be.
+    /// Returns the number of paths, up or not.
     pub fn path_count(&self) -> usize {
         self.subflows.len()
     }
 
-    /// The largest smoothed RTT of the paths that are up.
+    /// Returns the largest smoothed RTT of the paths that are up.
     pub fn slowest_rtt(&self) -> Time {
         let all = self.subflows.iter().flatten().map(|subflow| subflow.sender.rtt().smoothed());
         all.max().unwrap_or(Time::ZERO)
     }
 
-    /// Counters since the start.
+    /// Returns the counters since the start.
     pub fn counters(&self) -> &MultipathCounters {
         self.sending.counters()
     }
 }
 
-/// Brings up to date what sending changes of a path: also the window, which
-/// begins anew after an idle time (RFC 2861).
+/// Updates what sending changes in the view of a path, including the window,
+/// which restarts after an idle time (RFC 2861).
 #[inline]
 fn show_room(now: Time, sender: &mut Sender, paced_until: &mut Time, view: &mut Path) {
     let room = sender.room(now);
@@ -513,7 +510,7 @@ fn show_room(now: Time, sender: &mut Sender, paced_until: &mut Time, view: &mut 
     if let Room::At(at) = room {
         *paced_until = at;
     }
-    // Schedulers reckon with it: none is as much as a receiver can offer.
+    // Schedulers use it in calculations: no window counts as the largest receive window.
     view.window = sender.window().min(ReceiveWindow::LARGEST_BYTES);
     view.in_flight = sender.in_flight();
     view.sent = sender.counters().sent_bytes;

@@ -1,5 +1,5 @@
-//! What an ACK does: scoreboard, RTT, losses, rate sample, controller, timer
-//! (the order of Linux's `tcp_ack`).
+//! Processing of an ACK: scoreboard, RTT, losses, rate sample, controller,
+//! timer (in the order of Linux's `tcp_ack`).
 
 use super::{Handshake, Sender};
 use crate::rate::{Newest, measures_rtt};
@@ -14,38 +14,37 @@ use knee_units::Time;
 /// What one ACK acknowledges.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Progress {
-    /// The segment that the rate sample is drawn from.
+    /// The segment from which the rate sample is taken.
     pub newest: Newest,
-    /// When the oldest segment was sent that is acknowledged cumulatively and
-    /// unambiguously.
+    /// Send time of the oldest segment that is acknowledged cumulatively and unambiguously.
     pub oldest_sent_at: Option<Time>,
-    /// When the oldest and newest segments were sent that are newly
-    /// selectively acknowledged and unambiguous.
+    /// Send times of the oldest and newest segments that are newly selectively
+    /// acknowledged and unambiguous.
     pub sacked_sent_at: Option<(Time, Time)>,
-    /// The cumulative point advanced.
+    /// Whether the cumulative point advanced.
     pub advanced: bool,
-    /// A retransmitted segment was acknowledged cumulatively.
+    /// Whether a retransmitted segment was acknowledged cumulatively.
     pub retransmitted: bool,
-    /// A segment never retransmitted, sent before recovery began, was newly
-    /// acknowledged.
+    /// Whether a segment that was never retransmitted and was sent before
+    /// recovery began was newly acknowledged.
     pub original: bool,
     /// Segments acknowledged cumulatively and not selectively before.
     pub segments: u32,
     /// One past the highest segment selectively acknowledged before.
     pub highest_sacked: u32,
-    /// Something was newly selectively acknowledged.
+    /// Whether any segment was newly selectively acknowledged.
     pub sacked: bool,
     /// The segment that the receiver reports as a duplicate.
     pub duplicate: Option<u32>,
 }
 
-/// What an ACK led to, beside its sample.
+/// Results of an ACK besides its sample.
 struct Learnt {
-    /// The segment that the rate sample is drawn from; none was acknowledged.
+    /// The segment from which the rate sample is taken; `None` if none was acknowledged.
     newest: Option<u32>,
-    /// The cumulative point advanced.
+    /// Whether the cumulative point advanced.
     advanced: bool,
-    /// When to look again for a loss that cannot be decided yet.
+    /// When to check again for a loss that cannot be decided yet.
     look_again: Option<Time>,
 }
 
@@ -56,7 +55,7 @@ impl Sender {
         if self.handshake != Handshake::Done {
             return self.on_syn_ack(now, ack);
         }
-        // What was not sent yet cannot have arrived (RFC 9293, section 3.10.7.4).
+        // Data that was not sent yet cannot have arrived (RFC 9293, section 3.10.7.4).
         if after(ack.number, self.board.next()) {
             return;
         }
@@ -99,9 +98,9 @@ impl Sender {
         }
     }
 
-    /// An ACK of originals and of nothing else while nothing is suspicious, as
-    /// nearly all are: what [`take_any`](Self::take_any) would do, without asking
-    /// of each segment what is true of all.
+    /// Processes an ACK for original transmissions only, without signs of loss,
+    /// as almost all ACKs are: equivalent to [`take_any`](Self::take_any),
+    /// without checking for each segment what holds for all.
     #[inline(always)]
     fn take_plain(&mut self, now: Time, run: &PlainRun, sample: &mut Sample) -> Learnt {
         self.board.pop_plain(run);
@@ -117,7 +116,7 @@ impl Sender {
         Learnt { newest, advanced: true, look_again: None }
     }
 
-    /// An ACK of any kind.
+    /// Processes an ACK of any kind.
     #[inline(never)]
     fn take_any(
         &mut self,
@@ -159,7 +158,7 @@ impl Sender {
 
     #[inline]
     fn take_cumulative(&mut self, now: Time, number: u32, progress: &mut Progress) {
-        // Of consecutive originals RACK needs to know the last.
+        // RACK only needs the last of consecutive original transmissions.
         let mut original = None;
         while after(number, self.board.first()) && !self.board.is_empty() {
             let first = self.board.first();
@@ -192,8 +191,8 @@ impl Sender {
         progress.newest.consider(number, sent);
     }
 
-    /// Cumulative acknowledgement of a segment that was selectively
-    /// acknowledged, lost or retransmitted.
+    /// Processes the cumulative acknowledgement of a segment that was
+    /// selectively acknowledged, lost or retransmitted.
     #[cold]
     fn take_marked(&mut self, now: Time, number: u32, sent: &Sent, progress: &mut Progress) {
         if measures_rtt(sent) {
@@ -235,16 +234,16 @@ impl Sender {
         self.previous_sack = details.sack;
         let ((from, to), (known_from, known_to)) = (details.sack[0], previous[0]);
         if from == known_from && details.sack[1..] == previous[1..] {
-            // The latest block has grown, as mostly. What of it was reported
+            // The latest block has grown, the usual case. The part reported
             // before is known.
             return self.take_block(now, known_to, to, &previous, progress);
         }
-        // From below, as `tcp_sacktag_write_queue` does: a block reported
-        // before a lower one is no sign of reordering.
+        // In ascending order, as `tcp_sacktag_write_queue` does: a block
+        // reported before a lower one is no sign of reordering.
         let mut blocks = details.sack;
         let blocks = &mut blocks[..usize::from(details.sack_count)];
         let first = self.board.first();
-        // Mostly the latest is the highest, and they are in order then.
+        // Usually the latest is the highest, and the reversed blocks are in order.
         blocks.reverse();
         sort_few(blocks, |(from, _)| from.wrapping_sub(first));
         for &mut (from, to) in blocks {
@@ -252,7 +251,7 @@ impl Sender {
         }
     }
 
-    /// Payload by codepoint; an ACK that was overtaken tells nothing new.
+    /// Updates payload counts by codepoint; an ACK that was overtaken reports nothing new.
     fn take_ecn(&mut self, told: EcnBytes, sample: &mut Sample) {
         let news = |told: u32, known: &mut u32| {
             let news = if after(told, *known) { told.wrapping_sub(*known) } else { 0 };
@@ -265,9 +264,10 @@ impl Sender {
         self.counters.marked_bytes += sample.newly_marked;
     }
 
-    /// A segment arrived twice. If it was retransmitted in this recovery, that
-    /// was needless; otherwise the network duplicated it (RFC 2883, section
-    /// 5.1). A probe was not sent because RACK judged it lost.
+    /// Processes a duplicate report. If the segment was retransmitted in this
+    /// recovery, that was unnecessary; otherwise the network duplicated it (RFC
+    /// 2883, section 5.1). A probe was not sent because RACK judged the segment
+    /// lost.
     fn take_duplicate(&mut self, number: u32, progress: &mut Progress) {
         progress.duplicate = Some(number);
         self.counters.duplicates += 1;
@@ -283,7 +283,7 @@ impl Sender {
         }
     }
 
-    /// Walks the part of a block that the previous ACK did not report.
+    /// Processes the part of a block that the previous ACK did not report.
     fn take_block(
         &mut self,
         now: Time,
@@ -308,7 +308,7 @@ impl Sender {
         }
     }
 
-    /// Selectively acknowledges a segment that was not.
+    /// Selectively acknowledges a segment if it was not before.
     #[inline]
     fn take_sacked(&mut self, now: Time, number: u32, progress: &mut Progress) {
         let before_mark = self.board.mark_sacked(number);
@@ -318,7 +318,7 @@ impl Sender {
             let sent_at = before_mark.sent_at;
             let (oldest, newest) = progress.sacked_sent_at.unwrap_or((sent_at, sent_at));
             progress.sacked_sent_at = Some((oldest.min(sent_at), newest.max(sent_at)));
-            // Below the highest delivered segment and never sent again: it
+            // Below the highest delivered segment and never retransmitted: it
             // was overtaken, not lost.
             if before(number, self.highest_sacked) {
                 self.rack.on_reordering(now);
@@ -332,9 +332,9 @@ impl Sender {
         self.rack.on_delivered(now, &before_mark, self.rtt.minimum());
     }
 
-    /// RTT for the smoothed estimate (from the oldest segment acknowledged,
-    /// so that a delayed ACK's delay counts) and for the controller (from
-    /// the newest). `tcp_ack_update_rtt`.
+    /// Measures the RTT for the smoothed estimate (from the oldest segment
+    /// acknowledged, so that a delayed ACK's delay counts) and for the
+    /// controller (from the newest). `tcp_ack_update_rtt`.
     #[inline]
     fn measure_rtt(&mut self, now: Time, ack: &Ack, progress: &Progress) -> Option<Time> {
         let (oldest, newest) = match progress.oldest_sent_at {
@@ -360,15 +360,15 @@ impl Sender {
         if !progress.advanced {
             return None;
         }
-        // Only retransmissions: the timestamp says which one was received
-        // (RFC 7323, section 4).
+        // Only retransmissions: the timestamp shows which one was received (RFC
+        // 7323, section 4).
         let rtt = rtt_by_timestamp(now, ack.timestamp_echo);
         self.rtt.update(rtt, self.board.first(), self.board.next());
         Some(rtt)
     }
 
-    /// A lone segment that ended the data in flight: the receiver may have
-    /// waited for a second one.
+    /// Whether a single segment ended the data in flight, so that the receiver
+    /// may have waited for a second one.
     #[inline]
     fn maybe_delayed(&self, progress: &Progress, sample: &Sample) -> bool {
         progress.segments == 1
@@ -388,7 +388,7 @@ impl Sender {
     }
 }
 
-/// Sorts a handful of blocks that are in order already, or nearly.
+/// Sorts a few blocks that are already in order, or nearly.
 #[inline]
 fn sort_few(blocks: &mut [(u32, u32)], key: impl Fn((u32, u32)) -> u32) {
     for end in 1..blocks.len() {
@@ -400,9 +400,9 @@ fn sort_few(blocks: &mut [(u32, u32)], key: impl Fn((u32, u32)) -> u32) {
     }
 }
 
-/// RTT by a timestamp that came back. Linux's timestamps count milliseconds
-/// (`tcp_rtt_tsopt_us`), so it may be up to one off either way, and below the
-/// least there is; BBR's minimum RTT then lasts longer over lossy paths.
+/// Returns the RTT from an echoed timestamp. Linux's timestamps count milliseconds
+/// (`tcp_rtt_tsopt_us`), so it may be off by up to one either way, and below the
+/// true minimum; BBR's minimum RTT then lasts longer over lossy paths.
 fn rtt_by_timestamp(now: Time, echo: u32) -> Time {
     let passed = super::timestamp(now).wrapping_sub(echo);
     let sent = now.as_micros().saturating_sub(u64::from(passed));
@@ -421,7 +421,7 @@ mod tests {
         assert_eq!(rtt(1_000, 121_600), 120_000);
         assert_eq!(rtt(1_900, 122_500), 121_000);
         assert_eq!(rtt(1_100, 1_200), 1_000);
-        // The clock of 32 bits has wrapped in between.
+        // The 32-bit clock has wrapped in between.
         let wrap = 1_u64 << 32;
         assert_eq!(rtt(wrap - 1_000, wrap + 9_500), 10_000);
     }

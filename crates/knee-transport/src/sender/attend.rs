@@ -1,6 +1,6 @@
-//! What is done for a controller that asks for more than acknowledgements and
-//! events: losses and transmissions one by one, wakings, a word that it
-//! failed. No other controller costs more than a look at whether there is one.
+//! Support for controllers that request more than acknowledgements and events:
+//! individual losses and transmissions, wake-ups, and reporting failure. For
+//! other controllers the only cost is checking whether one is present.
 
 use super::Sender;
 use crate::ack_request::AckRequest;
@@ -8,12 +8,12 @@ use crate::scoreboard::{EVER_RETRANSMITTED, Sent};
 use knee_cc::{Connection, Decision, Loss, Needs, Transmission};
 use knee_units::Time;
 
-/// What is remembered for such a controller.
+/// State kept for such a controller.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Attention {
-    /// Marked lost and not yet told.
+    /// Losses marked but not yet reported.
     pub lost: Vec<Sent>,
-    /// It was woken last.
+    /// When it was last woken.
     woken: Time,
     failure: Option<String>,
 }
@@ -26,13 +26,13 @@ impl Attention {
 }
 
 impl Sender {
-    /// Why the controller cannot go on; none: it can. The timer is due at once
-    /// when it fails.
+    /// Returns why the controller cannot continue; `None` if it can. The timer
+    /// is due at once when it fails.
     pub fn failure(&self) -> Option<&str> {
         self.attention.as_ref()?.failure.as_deref()
     }
 
-    /// Looks after the controller, which has just been called.
+    /// Serves the controller's requests, right after it was called.
     #[inline]
     pub(super) fn attend(&mut self, now: Time) {
         if self.attention.is_some() {
@@ -40,8 +40,8 @@ impl Sender {
         }
     }
 
-    /// The controller holds back, did so until now, or asks for more than
-    /// others; or the receiver is to be asked for ACKs.
+    /// Handles a decision if the controller holds back or did until now, or if
+    /// it has requests, or if the receiver is to be asked for ACKs.
     #[cold]
     pub(super) fn heed(&mut self, now: Time, decision: &Decision, connection: &Connection) {
         self.sampler.on_decision(decision, connection);
@@ -73,7 +73,7 @@ impl Sender {
         }
     }
 
-    /// The controller wanted to be woken now, or has failed.
+    /// Called when the controller is to be woken, or has failed.
     pub(super) fn wake_controller(&mut self, now: Time) {
         self.wake = Time::MAX;
         let Some(attention) = &mut self.attention else { return };
@@ -85,13 +85,13 @@ impl Sender {
         }
     }
 
-    /// Where losses wait to be told, if they are to be.
+    /// Returns the queue of unreported losses, if the controller requests them.
     pub(super) fn told_losses(&mut self) -> Option<&mut Vec<Sent>> {
         let attention = self.attention.as_mut().filter(|_| self.needs.losses)?;
         Some(&mut attention.lost)
     }
 
-    /// Tells what was marked lost since the last call.
+    /// Reports what was marked lost since the last call.
     pub(super) fn tell_losses(&mut self, now: Time) {
         let Some(attention) = &mut self.attention else { return };
         let mut lost = std::mem::take(&mut attention.lost);
@@ -118,8 +118,8 @@ impl Sender {
         }
     }
 
-    /// A segment has left while the window is being reduced, or while the
-    /// controller wants to know.
+    /// Records a segment sent while the window is being reduced, or while the
+    /// controller requests transmissions.
     #[cold]
     pub(super) fn note_sent(&mut self, now: Time, number: u32, len: u64) {
         if self.reducing {

@@ -1,5 +1,5 @@
-//! Bursts: segments that leave at one instant and of which it is certain that
-//! each follows the one before, so that nothing has to be asked for each.
+//! Bursts: segments sent at the same instant that are certain to follow each
+//! other, so that nothing has to be checked for each.
 
 use super::transmit::{Admitted, Wait};
 use super::{Sender, timestamp};
@@ -7,15 +7,15 @@ use crate::scoreboard::Sent;
 use crate::wire::{Segment, SegmentKind};
 use knee_units::Time;
 
-/// Segments of new data that leave together. They differ in their number
-/// alone, but that the last may be pushed.
+/// Segments of new data that are sent together. They differ only in their
+/// number, except that the last may be pushed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Burst {
-    /// The first of them, not pushed.
+    /// The first segment, not pushed.
     pub first: Segment,
-    /// How many there are.
+    /// Number of segments.
     pub count: u32,
-    /// The last of them is pushed.
+    /// Whether the last segment is pushed.
     pub push: bool,
 }
 
@@ -27,9 +27,9 @@ impl Burst {
 }
 
 impl Sender {
-    /// The segments that [`poll_new`](Self::poll_new) would give one after
-    /// another: as many of a burst as are full and certain to leave now. To be
-    /// asked again until it says what to wait for.
+    /// Returns the segments that successive calls of [`poll_new`](Self::poll_new)
+    /// would return: as many of a burst as are full and certain to be sent now. To
+    /// be called again until it returns what to wait for.
     #[inline(always)]
     pub fn poll_burst(&mut self, now: Time) -> Result<Burst, Wait> {
         let admitted = self.admit(now)?;
@@ -46,7 +46,7 @@ impl Sender {
         Ok(self.send_burst(now, admitted.in_flight, count, push))
     }
 
-    /// A segment after which much may be different.
+    /// Sends a single segment, after which much may change.
     #[inline(never)]
     fn send_alone(&mut self, now: Time, admitted: &Admitted) -> Burst {
         Burst::of_one(self.send_admitted(now, admitted))
@@ -82,8 +82,8 @@ impl Sender {
         Burst { first, count, push }
     }
 
-    /// How many full segments of the burst under way a subflow sends, whatever
-    /// happens, while the connection has `waiting` bytes for it.
+    /// Returns how many full segments of the current burst a subflow sends in
+    /// any case, if the connection has `waiting` bytes for it.
     #[inline]
     pub(crate) fn certain_rest(&self, now: Time, waiting: u64) -> u32 {
         let of_burst = self.pacer.left(now);
@@ -95,9 +95,9 @@ impl Sender {
         if u64::from(of_burst) * mss <= room { of_burst } else { (room / mss) as u32 }
     }
 
-    /// Sends what the connection gives a subflow; see
-    /// [`certain_rest`](Self::certain_rest). The last that the connection has is
-    /// marked as pushed.
+    /// Sends the connection's data on a subflow; see
+    /// [`certain_rest`](Self::certain_rest). The last segment of the
+    /// connection's data is marked as pushed.
     #[inline]
     pub(crate) fn send_mapped_rest(&mut self, now: Time, count: u32, is_last: bool) -> Burst {
         let mss = u64::from(self.mss);

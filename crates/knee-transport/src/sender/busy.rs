@@ -1,19 +1,19 @@
-//! How long there was something to send, and what of it the receiver's window
-//! held back (`tcp_chrono` in Linux's `tcp_output.c`). Left out: the time
-//! limited by the send buffer, which the sender does not have.
+//! Measures how long there was data to send, and for how much of that the
+//! receiver's window was the limit (`tcp_chrono` in Linux's `tcp_output.c`). Left
+//! out: the time limited by the send buffer, which the sender does not have.
 
 use super::Sender;
 use knee_units::Time;
 
-/// Two stopwatches.
+/// Two stopwatches: busy time, and time limited by the receiver's window.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Busy {
-    /// Up to the last stop.
+    /// Total up to the last stop.
     total: Time,
-    /// Running since; [`Time::MAX`]: it does not run.
+    /// Start of the current period; [`Time::MAX`] if stopped.
     since: Time,
     limited_total: Time,
-    /// Limited by the receiver's window since; [`Time::MAX`]: not limited.
+    /// Start of the period limited by the receiver's window; [`Time::MAX`] if not limited.
     pub limited_since: Time,
 }
 
@@ -33,25 +33,25 @@ fn until(now: Time, total: Time, since: Time) -> Time {
 }
 
 impl Sender {
-    /// Time so far with data to send or unacknowledged, from the first
-    /// transmission after the sender was idle (Linux's `tcpi_busy_time`).
+    /// Returns the time so far with data to send or unacknowledged, from the
+    /// first transmission after the sender was idle (Linux's `tcpi_busy_time`).
     pub fn busy(&self, now: Time) -> Time {
         until(now, self.busy.total, self.busy.since)
     }
 
-    /// What of it the receiver's window held the sender back (Linux's
-    /// `tcpi_rwnd_limited`).
+    /// Returns the part of it in which the receiver's window limited the sender
+    /// (Linux's `tcpi_rwnd_limited`).
     pub fn receive_limited(&self, now: Time) -> Time {
         until(now, self.busy.limited_total, self.busy.limited_since)
     }
 
-    /// Something is sent, and nothing was outstanding.
+    /// Called when data is sent while nothing was outstanding.
     #[inline]
     pub(super) fn begin_busy(&mut self, now: Time) {
         self.busy.since = self.busy.since.min(now);
     }
 
-    /// All that was sent is acknowledged.
+    /// Called when everything sent is acknowledged.
     #[cold]
     pub(super) fn end_busy(&mut self, now: Time) {
         if self.written == self.board.sent_bytes() {
@@ -60,13 +60,13 @@ impl Sender {
         }
     }
 
-    /// The receiver's window holds new data back.
+    /// Called when the receiver's window blocks new data.
     #[cold]
     pub(super) fn begin_receive_limited(&mut self, now: Time) {
         self.busy.limited_since = self.busy.limited_since.min(now);
     }
 
-    /// An ACK came: what to send next shows whether it still does.
+    /// Called on an ACK: the next poll shows whether the window still blocks.
     #[cold]
     pub(super) fn end_receive_limited(&mut self, now: Time) {
         self.busy.limited_total = self.receive_limited(now);

@@ -1,14 +1,14 @@
 //! The sending end of a connection over one path.
 //!
-//! Driven from outside: [`Sender::poll_transmit`] until it has nothing more
+//! The caller drives it: [`Sender::poll_transmit`] until there is nothing more
 //! to send now, [`Sender::on_ack`] for each ACK, [`Sender::on_timer`] when
 //! [`Sender::timer`] is due. It follows Linux's TCP with SACK, timestamps,
-//! RACK-TLP, PRR, F-RTO and undo, and sends in bursts as segmentation offload
-//! does. Left out: TCP Small Queues (they shape what a host hands to its own
-//! network card), Nagle's algorithm, keep-alive, and repacketisation: a segment
-//! keeps its cut for life, so sequence numbers count segments. Segments are
-//! sent again one by one, and subflows defer no burst: there the connection
-//! decides.
+//! RACK-TLP, PRR, F-RTO and undo, and sends bursts as segmentation offload
+//! does. Left out: TCP Small Queues (they limit what a host hands to its own
+//! network card), Nagle's algorithm, keep-alive, and repacketisation: the
+//! boundaries of a segment never change, so sequence numbers count segments.
+//! Segments are retransmitted one by one, and subflows do not defer bursts:
+//! there the connection decides.
 
 mod acknowledge;
 mod attend;
@@ -40,16 +40,16 @@ use knee_units::{Ecn, Rate, Time};
 use std::collections::VecDeque;
 use timer::Timer;
 
-/// What the sender counts. All since the start, payload bytes.
+/// The sender's counters since the start; bytes are payload bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
     /// Bytes sent, retransmissions included.
     pub sent_bytes: u64,
     /// Data segments sent, retransmissions included.
     pub sent_segments: u64,
-    /// Bytes sent again.
+    /// Bytes retransmitted.
     pub retransmitted_bytes: u64,
-    /// Data segments sent again.
+    /// Data segments retransmitted.
     pub retransmitted_segments: u64,
     /// Bytes marked lost.
     pub lost_bytes: u64,
@@ -69,7 +69,7 @@ pub struct Counters {
 }
 
 impl Counters {
-    /// Adds another sender's.
+    /// Adds the counters of another sender.
     pub fn add(&mut self, other: &Counters) {
         self.sent_bytes += other.sent_bytes;
         self.sent_segments += other.sent_segments;
@@ -96,34 +96,34 @@ enum Handshake {
     Done,
 }
 
-/// What is remembered for undoing a reduction (Linux's `undo_marker`,
-/// `undo_retrans` and `retrans_stamp`).
+/// State for undoing a reduction (Linux's `undo_marker`, `undo_retrans` and
+/// `retrans_stamp`).
 #[derive(Clone, Copy, Debug, Default)]
 struct Undo {
-    /// There is a reduction that can be undone.
+    /// Whether there is a reduction that can be undone.
     possible: bool,
-    /// First segment outstanding when it was made; what lies before it was
-    /// not retransmitted for it.
+    /// First segment outstanding when it was made; segments before it were not
+    /// retransmitted because of it.
     first: u32,
     /// Retransmissions not reported as duplicates.
     unconfirmed: u32,
-    /// Any retransmission was sent.
+    /// Whether there was any retransmission.
     retransmitted: bool,
     /// Timestamp of the first retransmission.
     first_timestamp: u32,
 }
 
-/// A tail loss probe under way (RFC 8985, section 7).
+/// A tail loss probe in progress (RFC 8985, section 7).
 #[derive(Clone, Copy, Debug)]
 struct Probe {
     /// Next new segment when it was sent.
     high: u32,
-    /// It repeated the last segment instead of sending a new one.
+    /// Whether it repeated the last segment instead of sending a new one.
     retransmission: bool,
 }
 
 impl Probe {
-    /// It carried segment `number`.
+    /// Whether it carried segment `number`.
     fn carried(self, number: u32) -> bool {
         number.wrapping_add(1) == self.high
     }
@@ -136,19 +136,18 @@ pub struct Sender {
     sampler: RateSampler,
     rtt: RttEstimator,
     pacer: Pacer,
-    /// What the controller allows; the codepoint that it asks for, and that of
-    /// what is sent.
+    /// Window, burst and codepoint that the controller decided, and the codepoint in use.
     allowed: u64,
     send_quantum: u64,
     asked_codepoint: Ecn,
     codepoint: Ecn,
     controller: Box<dyn Controller>,
-    /// Bytes that the application gave in all; `u64::MAX`: no end.
+    /// Total bytes written by the application; `u64::MAX` for an endless stream.
     written: u64,
     receive_window: u64,
     mss: u32,
     max_burst: u32,
-    /// Segments of one burst.
+    /// Segments per burst.
     quantum: u32,
     needs: Needs,
     paced: bool,
@@ -156,56 +155,55 @@ pub struct Sender {
     handshake: Handshake,
     recovery: Recovery,
     recovery_period: RecoveryPeriod,
-    /// The reduction in force, while `reducing`.
+    /// Whether `reduction` is in force.
     reducing: bool,
-    /// What leaves is noted: by the reduction, or for the controller.
+    /// Whether sent segments are recorded, for the reduction or for the controller.
     notes_sent: bool,
-    /// The controller held back when it decided last, or asks for more than
-    /// others.
+    /// Whether the controller held back in its last decision, or has special requests.
     alert: bool,
-    /// Says what the receiver is asked for.
+    /// Determines the request to the receiver.
     ack_frequency: Option<AckFrequency>,
     ack_request: AckRequest,
     window_limited: bool,
-    /// Announce the reduced window on the next new segment.
+    /// Whether to announce the reduced window on the next new segment.
     announce_reduction: bool,
-    /// F-RTO (RFC 5682): the timeout may yet turn out spurious.
+    /// F-RTO (RFC 5682): whether the timeout may still turn out spurious.
     timeout_in_doubt: bool,
-    /// Until the next ACK new data leaves, and nothing that was lost.
+    /// Whether to send only new data, and no lost data, until the next ACK.
     only_new_data: bool,
     reduction: Reduction,
     /// Next new segment when recovery began (RecoveryPoint).
     high: u32,
-    /// Transmissions when recovery began; QUIC's looks at these.
+    /// Transmissions when recovery began, used by QUIC's recovery.
     period_start: u64,
-    /// Next new segment when the window was last found limiting or not.
+    /// Next new segment when it was last determined whether the window limits.
     usage_end: u32,
     timer: Timer,
-    /// The controller wants to be woken, or to be heard, then.
+    /// When the controller is to be woken, or its failure to be noticed.
     wake: Time,
     attention: Option<Box<Attention>>,
     timeouts_in_a_row: u32,
     probe: Option<Probe>,
-    /// A probe has to be sent.
+    /// Whether a probe has to be sent.
     probe_due: bool,
-    /// Segments sent up to the last probe.
+    /// Segments sent up to and including the last probe.
     probed: u64,
     undo: Undo,
     rack: Rack,
-    /// Segments to send again, in the order of their marking.
+    /// Segments to retransmit, in the order of marking.
     lost: VecDeque<u32>,
     /// One past the highest segment selectively acknowledged.
     highest_sacked: u32,
     previous_sack: [(u32, u32); crate::SACK_BLOCKS_MAX],
     counters: Counters,
     busy: Busy,
-    /// What the receiver reported, by ECN codepoint.
+    /// Bytes reported by the receiver, by ECN codepoint.
     arrived: EcnBytes,
     header: u32,
 }
 
 impl Sender {
-    /// A sender that has sent nothing.
+    /// Creates a sender that has sent nothing.
     pub fn new(config: &Config, controller: Box<dyn Controller>) -> Sender {
         let needs = controller.needs();
         let decision = controller.decision();
@@ -274,110 +272,108 @@ impl Sender {
         sender
     }
 
-    /// The application gives so many bytes more to send; it never ends with
-    /// `u64::MAX`.
+    /// Adds `bytes` bytes from the application to send; `u64::MAX` for an endless stream.
     pub fn write(&mut self, bytes: u64) {
         self.written = self.written.saturating_add(bytes);
     }
 
-    /// The application sends nothing after what was already cut.
+    /// Stops the application: nothing is sent beyond the segments already cut.
     pub fn stop(&mut self) {
         self.written = self.board.sent_bytes();
     }
 
-    /// All that was written is acknowledged.
+    /// Whether everything written is acknowledged.
     pub fn is_complete(&self) -> bool {
         self.handshake == Handshake::Done && self.board.acknowledged_bytes() == self.written
     }
 
-    /// The connection is open.
+    /// Whether the connection is open.
     pub fn is_established(&self) -> bool {
         self.handshake == Handshake::Done
     }
 
-    /// When [`on_timer`](Self::on_timer) is due; [`Time::MAX`]: never.
+    /// Returns when [`on_timer`](Self::on_timer) is due; [`Time::MAX`] for never.
     #[inline]
     pub fn timer(&self) -> Time {
         self.timer.deadline.min(self.wake)
     }
 
-    /// Counters since the start.
+    /// Returns the counters since the start.
     pub fn counters(&self) -> &Counters {
         &self.counters
     }
 
-    /// RTT estimates.
+    /// Returns the RTT estimates.
     pub fn rtt(&self) -> &RttEstimator {
         &self.rtt
     }
 
-    /// The controller, for its state.
+    /// Returns the controller, for its state.
     pub fn controller(&self) -> &dyn Controller {
         self.controller.as_ref()
     }
 
-    /// Bytes in flight.
+    /// Returns the bytes in flight.
     #[inline]
     pub fn in_flight(&self) -> u64 {
         self.board.in_flight()
     }
 
-    /// Bytes acknowledged cumulatively.
+    /// Returns the bytes acknowledged cumulatively.
     pub fn acknowledged(&self) -> u64 {
         self.board.acknowledged_bytes()
     }
 
-    /// Bytes delivered, selectively acknowledged ones included.
+    /// Returns the bytes delivered, including selectively acknowledged ones.
     pub fn delivered(&self) -> u64 {
         self.sampler.delivered
     }
 
-    /// Segments delivered, selectively acknowledged ones included.
+    /// Returns the segments delivered, including selectively acknowledged ones.
     pub fn delivered_segments(&self) -> u64 {
         let cut = self.counters.sent_segments - self.counters.retransmitted_segments;
         let missing = self.board.segments() - self.board.sacked_segments;
         cut - u64::from(missing)
     }
 
-    /// ACKs that showed the path to reorder; those at one instant are one.
+    /// Returns the ACKs that showed reordering; those at one instant count once.
     pub fn reorderings(&self) -> u64 {
         self.rack.reorderings()
     }
 
-    /// The application limited the sample that
-    /// [`delivery_rate`](Self::delivery_rate) is from.
+    /// Whether the application limited the sample that
+    /// [`delivery_rate`](Self::delivery_rate) is based on.
     pub fn rate_was_app_limited(&self) -> bool {
         self.sampler.rate_was_app_limited()
     }
 
-    /// Payload bytes of a full segment.
+    /// Returns the payload bytes of a full segment.
     pub fn mss(&self) -> u32 {
         self.mss
     }
 
-    /// The window in force: the controller's, or that of a reduction under
-    /// way.
+    /// Returns the current window: the controller's, or that of a reduction in progress.
     #[inline]
     pub fn window(&self) -> u64 {
         if self.reducing { self.reduction.window } else { self.allowed }
     }
 
-    /// Pacing rate in force; none: not paced.
+    /// Returns the current pacing rate; `None` if not paced.
     pub fn pacing_rate(&self) -> Option<Rate> {
         self.pacer.rate()
     }
 
-    /// Segments that the current burst may have.
+    /// Returns the segments of the current burst.
     pub fn burst(&self) -> u32 {
         self.pacer.burst()
     }
 
-    /// The segment sent last was a tail loss probe.
+    /// Whether the segment sent last was a tail loss probe.
     pub fn sent_probe_last(&self) -> bool {
         self.counters.probes > 0 && self.probed == self.counters.sent_segments
     }
 
-    /// What [`timer`](Self::timer) is for.
+    /// Returns the purpose of [`timer`](Self::timer).
     pub fn timer_kind(&self) -> TimerKind {
         if self.wake < self.timer.deadline {
             TimerKind::Controller
@@ -388,12 +384,12 @@ impl Sender {
         }
     }
 
-    /// State of loss recovery.
+    /// Returns the state of loss recovery.
     pub fn recovery(&self) -> Recovery {
         self.recovery
     }
 
-    /// ECN codepoint for what is sent now.
+    /// Returns the ECN codepoint for segments sent now.
     #[inline]
     pub fn ecn(&self) -> Ecn {
         self.codepoint
@@ -445,8 +441,8 @@ impl Sender {
     }
 }
 
-/// The codepoint of what is sent where ECN was negotiated or not: a controller
-/// that asks for none has the classic one.
+/// Returns the codepoint of sent segments, with or without negotiated ECN: if
+/// the controller requests none, it is the classic one.
 fn codepoint(negotiated: bool, asked: Ecn) -> Ecn {
     debug_assert!(!asked.is_marked(), "a sender does not mark");
     match (negotiated, asked) {
@@ -456,7 +452,7 @@ fn codepoint(negotiated: bool, asked: Ecn) -> Ecn {
     }
 }
 
-/// The sender's clock in microseconds, wrapping (RFC 7323).
+/// Returns the sender's clock in microseconds, wrapping (RFC 7323).
 #[inline]
 fn timestamp(now: Time) -> u32 {
     now.as_micros() as u32

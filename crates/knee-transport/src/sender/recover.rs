@@ -1,11 +1,11 @@
-//! Loss recovery: when it begins, when it ends, when it was a mistake
+//! Loss recovery: when it begins and ends, and when it was a mistake
 //! (`tcp_fastretrans_alert`).
 //!
-//! Where [`RecoveryPeriod::Quic`] is asked for it begins and ends as RFC 9002,
-//! section 7.3.2, says, and is never undone; what is lost is found and sent
-//! again as before. Of RFC 9002 are left out: its thresholds of loss detection
-//! (section 6.1), its probe timeout in place of the retransmission timeout
-//! (section 6.2), persistent congestion (section 7.6).
+//! With [`RecoveryPeriod::Quic`] it begins and ends according to RFC 9002,
+//! section 7.3.2, and is never undone; losses are detected and retransmitted as
+//! before. Left out from RFC 9002: its thresholds of loss detection (section
+//! 6.1), its probe timeout instead of the retransmission timeout (section 6.2),
+//! persistent congestion (section 7.6).
 
 use super::{Probe, Sender, Undo};
 use crate::prr::Reduction;
@@ -19,8 +19,8 @@ use knee_units::Time;
 use super::acknowledge::Progress;
 
 impl Sender {
-    /// Runs recovery for an ACK that was not plain. Returns when to look
-    /// again for a loss that cannot be decided yet.
+    /// Runs recovery for an ACK that is not plain. Returns when to check again
+    /// for a loss that cannot be decided yet.
     #[inline(never)]
     pub(super) fn recover(
         &mut self,
@@ -34,7 +34,7 @@ impl Sender {
         self.end_recovery(now, ack, progress);
         self.undo_early(now, ack, progress);
         let held = self.only_new_data && self.recovery == Recovery::Recovery;
-        // With QUIC's recovery holes may be left outside of one.
+        // With QUIC's recovery there may be holes outside of a recovery.
         let holes = self.in_recovery() || self.recovery_period == RecoveryPeriod::Quic;
         let found = if !held && (self.board.sacked_segments > 0 || holes) {
             self.detect_losses(now)
@@ -42,9 +42,9 @@ impl Sender {
             Detection::default()
         };
         sample.newly_lost = found.lost;
-        // Also when a recovery has just ended while segments sent after its
-        // start are marked lost: the next one follows on the same ACK, and no
-        // controller sees an open state between them (`tcp_time_to_recover`).
+        // This includes the case that a recovery has just ended while segments sent
+        // after it began are marked lost: the next one follows on the same ACK, and
+        // no controller sees an open state in between (`tcp_time_to_recover`).
         if !self.in_recovery() && self.begins_recovery(&found) {
             self.enter_recovery(now);
         }
@@ -60,7 +60,7 @@ impl Sender {
         found.look_again
     }
 
-    /// Whether what is lost begins a recovery, outside of one.
+    /// Whether the losses begin a recovery, when not in recovery.
     pub(super) fn begins_recovery(&self, found: &Detection) -> bool {
         match self.recovery_period {
             RecoveryPeriod::Tcp => self.board.lost_bytes > 0,
@@ -68,15 +68,15 @@ impl Sender {
         }
     }
 
-    /// A transmission left after the last recovery began.
+    /// Whether a transmission was sent after the last recovery began.
     fn is_of_period(&self, order: u32) -> bool {
         let so_far = self.counters.sent_segments;
         let since = (so_far as u32).wrapping_sub(order);
         so_far - u64::from(since) >= self.period_start
     }
 
-    /// Something was acknowledged that left after the last recovery began. (An
-    /// ACK so soon after a retransmission is for the original.)
+    /// Whether data was acknowledged that was sent after the last recovery began.
+    /// (An ACK that follows a retransmission too soon is for the original.)
     fn ends_period(&mut self, now: Time, progress: &Progress) -> bool {
         let Some(number) = progress.newest.number else { return false };
         let sent = *self.board.get(number);
@@ -85,7 +85,7 @@ impl Sender {
         !original && self.is_of_period(sent.order)
     }
 
-    /// Recovery begins, or a reduction in its stead.
+    /// Begins a recovery, or a reduction instead of one.
     pub(super) fn begin_period(&mut self) {
         self.high = self.board.next();
         self.period_start = self.counters.sent_segments;
@@ -111,9 +111,9 @@ impl Sender {
     pub(super) fn enter_recovery(&mut self, now: Time) {
         self.counters.recoveries += 1;
         self.begin_period();
-        // Retransmissions of an earlier recovery may be under way: they count,
-        // from when the first of them was sent (Linux's `tcp_init_undo`, and
-        // `retrans_stamp`, which then stays).
+        // Retransmissions of an earlier recovery may be in flight: they count,
+        // from the time the first of them was sent (Linux's `tcp_init_undo`,
+        // and `retrans_stamp`, which is then kept).
         let outstanding = self.board.retransmission_bytes.div_ceil(u64::from(self.mss)) as u32;
         let probe = u32::from(self.delivered_probe_may_be_reported());
         self.undo = Undo {
@@ -134,9 +134,9 @@ impl Sender {
         self.probe = None;
     }
 
-    /// A probe repeated a segment that has arrived since: a D-SACK may come
-    /// (`tcp_init_undo`). One that has not arrived is out like any other
-    /// retransmission.
+    /// Whether a probe repeated a segment that has since arrived, so that a
+    /// D-SACK may follow (`tcp_init_undo`). A segment that has not arrived
+    /// counts as out like any other retransmission.
     fn delivered_probe_may_be_reported(&mut self) -> bool {
         let Some(Probe { high, retransmission: true }) = self.probe else { return false };
         let number = high.wrapping_sub(1);
@@ -155,8 +155,9 @@ impl Sender {
         }
     }
 
-    /// Not in recovery: `Disorder` while something is out of order, and a
-    /// reduction once per window on an ECN echo (RFC 3168, section 6.1.2).
+    /// Updates the state outside of recovery: `Disorder` while segments are out
+    /// of order, and a reduction once per window on an ECN echo (RFC 3168,
+    /// section 6.1.2).
     fn keep_open(&mut self, now: Time, ack: &Ack, progress: &Progress) {
         let echo = ack.congestion_echo && !self.needs.accurate_ecn;
         let due = match self.recovery_period {
@@ -181,8 +182,8 @@ impl Sender {
         }
     }
 
-    /// All that was sent before recovery began is acknowledged, or, of QUIC's,
-    /// something that was sent after it.
+    /// Ends recovery when all data sent before it began is acknowledged; QUIC's
+    /// when any data sent after it is.
     fn end_recovery(&mut self, now: Time, ack: &Ack, progress: &Progress) {
         if self.recovery_period == RecoveryPeriod::Quic {
             return self.end_period(now, progress);
@@ -222,8 +223,8 @@ impl Sender {
         self.tell(now, Event::RecoveryEnd);
     }
 
-    /// Undo before recovery is complete: by timestamps on a partial ACK
-    /// (Eifel, RFC 3522), by D-SACK, or by F-RTO (RFC 5682).
+    /// Undoes a reduction before recovery is complete: by timestamps on a
+    /// partial ACK (Eifel, RFC 3522), by D-SACK, or by F-RTO (RFC 5682).
     fn undo_early(&mut self, now: Time, ack: &Ack, progress: &Progress) {
         match self.recovery {
             Recovery::Recovery
@@ -242,7 +243,7 @@ impl Sender {
                     self.judge_timeout(progress);
                 }
             }
-            // The last duplicate may arrive after recovery was complete.
+            // The last duplicate may arrive after recovery is complete.
             Recovery::Open | Recovery::Disorder
                 if progress.duplicate.is_some() && self.undo.possible && self.all_needless() =>
             {
@@ -252,8 +253,8 @@ impl Sender {
         }
     }
 
-    /// A hole was filled by the original, which the path reordered. While
-    /// retransmissions are out, new data leaves and nothing more counts as
+    /// Handles a hole filled by the original, which the path reordered. While
+    /// retransmissions are out, new data is sent and nothing more counts as
     /// lost (`tcp_try_undo_partial`).
     fn undo_partial(&mut self, now: Time) {
         self.rack.on_reordering(now);
@@ -265,8 +266,8 @@ impl Sender {
     }
 
     /// F-RTO (RFC 5682, section 3.1; `tcp_process_loss`). The first ACK that
-    /// advances is answered with new data (step 2b). If the next one is for
-    /// that, the timeout was not spurious (step 3a).
+    /// advances is answered with new data (step 2b). If the next one
+    /// acknowledges that data, the timeout was not spurious (step 3a).
     fn judge_timeout(&mut self, progress: &Progress) {
         if after(self.board.next(), self.high) {
             let repeated = !progress.advanced && progress.duplicate.is_none();
@@ -282,14 +283,14 @@ impl Sender {
         self.undo.possible && (self.all_needless() || self.was_delayed(ack))
     }
 
-    /// Every retransmission was reported as a duplicate.
+    /// Whether every retransmission was reported as a duplicate.
     fn all_needless(&self) -> bool {
         self.undo.retransmitted && self.undo.unconfirmed == 0
     }
 
-    /// The ACK echoes a timestamp from before the first retransmission, or
-    /// there was none yet: the original arrived (Eifel, RFC 3522;
-    /// `tcp_packet_delayed`).
+    /// Whether the ACK echoes a timestamp from before the first retransmission,
+    /// or there was no retransmission yet: the original arrived (Eifel, RFC
+    /// 3522; `tcp_packet_delayed`).
     fn was_delayed(&self, ack: &Ack) -> bool {
         !self.undo.retransmitted || before(ack.timestamp_echo, self.undo.first_timestamp)
     }
@@ -308,14 +309,14 @@ impl Sender {
         self.recovery = Recovery::Open;
         self.set_reducing(false);
         self.timeout_in_doubt = false;
-        // A reduction for an echo stays, though a timeout after it was a mistake.
+        // A reduction for an echo stays, even if a timeout after it was spurious.
         let undone = std::mem::take(&mut self.undo.possible);
         self.tell(now, if undone { Event::SpuriousRecovery } else { Event::RecoveryEnd });
     }
 
-    /// A probe's end (RFC 8985, section 7.4.2; `tcp_process_tlp_ack`): it
-    /// repaired a loss, which costs a reduction like any other, when an ACK
-    /// goes beyond it and none before told that the original arrived, too.
+    /// Ends a probe (RFC 8985, section 7.4.2; `tcp_process_tlp_ack`): it
+    /// repaired a loss, which causes a reduction like any other, if an ACK goes
+    /// beyond it and no ACK before showed that the original arrived too.
     fn end_probe(&mut self, now: Time, ack: &Ack, progress: &Progress) {
         let Some(probe) = self.probe else { return };
         if before(ack.number, probe.high) {

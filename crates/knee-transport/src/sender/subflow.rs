@@ -1,5 +1,5 @@
-//! A sender as one path of a multipath connection: the connection decides
-//! what new data it carries, and when.
+//! A sender as one path of a multipath connection: the connection decides which
+//! new data it carries, and when.
 
 use super::{Handshake, Sender, Transmit};
 use crate::wire::Segment;
@@ -9,16 +9,16 @@ use knee_units::{Rate, Time};
 /// Answer to [`Sender::room`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Room {
-    /// A full segment may leave now.
+    /// A full segment may be sent now.
     Now,
-    /// Pacing holds it until then.
+    /// Pacing delays it until this time.
     At(Time),
-    /// Not until an acknowledgement comes.
+    /// Not before an acknowledgement arrives.
     Full,
 }
 
 impl Sender {
-    /// What goes before new data: the handshake, a probe, what was lost.
+    /// Returns what is sent before new data: the handshake, a probe, lost segments.
     #[inline]
     pub fn poll_urgent(&mut self, now: Time) -> Transmit {
         if self.handshake != Handshake::Done {
@@ -30,8 +30,8 @@ impl Sender {
         self.poll_again(now)
     }
 
-    /// Whether a new full segment may leave. If so, a burst has begun now; what
-    /// was true at an earlier time is not any more.
+    /// Whether a new full segment may be sent. If so, a burst begins now;
+    /// earlier results are no longer valid.
     #[inline]
     pub fn room(&mut self, now: Time) -> Room {
         if self.handshake != Handshake::Done || !self.lost.is_empty() {
@@ -49,8 +49,8 @@ impl Sender {
     }
 
     /// Sends `len` bytes of new data, at most a full segment, for which there
-    /// is [room](Self::room) at this very time. The last that the connection
-    /// has is marked as pushed, as by a plain sender.
+    /// must be [room](Self::room) at this very time. The last segment of the
+    /// connection's data is marked as pushed, as by a single-path sender.
     #[inline]
     pub fn send(&mut self, now: Time, len: u16, is_last: bool) -> Segment {
         debug_assert!(self.pacer.in_burst(now), "there was room at another time");
@@ -62,9 +62,10 @@ impl Sender {
         self.send_new(now, u64::from(len), in_flight, push)
     }
 
-    /// There is room, but the connection has nothing for this path: samples
-    /// up to here understate it. Not so if it is `blocked`: a full receive
-    /// window is no idle application (`tcp_rate_check_app_limited`).
+    /// Called when there is room but the connection has nothing for this path:
+    /// samples up to this point underestimate the path. If the connection is
+    /// `blocked`, they do not: a full receive window does not mean an idle
+    /// application (`tcp_rate_check_app_limited`).
     pub fn note_idle(&mut self, blocked: bool) {
         let in_flight = self.board.in_flight();
         if blocked {
@@ -74,58 +75,58 @@ impl Sender {
         }
     }
 
-    /// The connection slows this path down because it holds others up.
+    /// Slows this path down because it holds up the others.
     pub fn penalise(&mut self, now: Time) {
         self.tell(now, Event::Penalised);
     }
 
-    /// The controller acts together with those of the other paths.
+    /// Whether the controller is coupled with those of the other paths.
     #[inline]
     pub fn is_coupled(&self) -> bool {
         self.needs.coupled
     }
 
-    /// What the controller shows to those of the other paths.
+    /// Returns what the controller shows to those of the other paths.
     pub fn peer(&self) -> Peer {
         let established = self.handshake == Handshake::Done;
         let srtt = if established { self.rtt.smoothed() } else { Time::ZERO };
         Peer { srtt, ..self.controller.peer() }
     }
 
-    /// Shows the controller all controllers of the connection.
+    /// Passes the controller all controllers of the connection.
     pub fn on_peers(&mut self, peers: &[Peer], own: usize) {
         self.controller.on_peers(peers, own);
     }
 
-    /// Next segment to be acknowledged cumulatively (SND.UNA), in segments.
+    /// Returns the next segment to be acknowledged cumulatively (SND.UNA), in segments.
     #[inline]
     pub fn first(&self) -> u32 {
         self.board.first()
     }
 
-    /// Data is outstanding, whatever became of it.
+    /// Whether data is outstanding, in any state.
     #[inline]
     pub fn is_waiting(&self) -> bool {
         !self.board.is_empty()
     }
 
-    /// Delivery rate of the last sample, payload; none before the first.
+    /// Returns the delivery rate of the last sample, payload; `None` before the first.
     pub fn delivery_rate(&self) -> Option<Rate> {
         self.sampler.rate()
     }
 
-    /// When the segment was sent that was acknowledged last.
+    /// Returns the send time of the segment that was acknowledged last.
     #[inline]
     pub fn last_acked_sent_at(&self) -> Time {
         self.sampler.first_sent_at()
     }
 
-    /// The window doubles in each round trip: slow start, or BBR's startup.
+    /// Whether the window doubles in each round trip: slow start, or BBR's startup.
     pub fn doubles(&self) -> bool {
         matches!(self.controller.state().phase, "slow_start" | "startup")
     }
 
-    /// Timeouts since the last acknowledgement that made progress.
+    /// Returns the timeouts since the last acknowledgement that made progress.
     pub fn timeouts_in_a_row(&self) -> u32 {
         self.timeouts_in_a_row
     }

@@ -1,22 +1,22 @@
-//! The one retransmission timer: reordering, tail loss probe or timeout.
+//! The single retransmission timer: reordering, tail loss probe or timeout.
 
 use super::{Handshake, Sender, Undo};
 use crate::scoreboard::{LOST, RETRANSMISSION_OUT, SACKED};
 use knee_cc::{Event, Recovery, RecoveryPeriod};
 use knee_units::Time;
 
-/// Added to the probe timeout against an ACK that is just late: two ticks of
-/// a 1000 Hz clock, Linux's `TCP_TIMEOUT_MIN`.
+/// Added to the probe timeout in case an ACK is only late: two ticks of a 1000
+/// Hz clock, Linux's `TCP_TIMEOUT_MIN`.
 const PROBE_SLACK: Time = Time::from_millis(2);
 
-/// What the timer is armed for.
+/// Purpose of the timer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TimerKind {
-    /// The controller asked to be woken, or has failed.
+    /// The controller requested to be woken, or has failed.
     Controller,
     /// The SYN was not answered.
     Handshake,
-    /// A segment may yet turn out lost (RACK).
+    /// A segment may still turn out lost (RACK).
     Reordering,
     /// Tail loss probe.
     Probe,
@@ -24,13 +24,13 @@ pub enum TimerKind {
     Retransmit,
 }
 
-/// The timer: disarmed with a deadline of [`Time::MAX`].
+/// The timer; a deadline of [`Time::MAX`] means disarmed.
 #[derive(Clone, Copy, Debug)]
 pub struct Timer {
     pub kind: TimerKind,
     pub deadline: Time,
-    /// When it was last armed after sending, if nothing happened since but that
-    /// more was sent; otherwise [`Time::MAX`].
+    /// When it was last armed after sending, if since then nothing happened
+    /// except further sending; otherwise [`Time::MAX`].
     pub sent_at: Time,
 }
 
@@ -43,7 +43,7 @@ impl Timer {
 }
 
 impl Sender {
-    /// The timer is due.
+    /// Processes the expiry of the timer.
     #[cold]
     pub fn on_timer(&mut self, now: Time) {
         debug_assert!(now >= self.timer());
@@ -83,10 +83,10 @@ impl Sender {
         }
     }
 
-    /// Arms the timer after a new segment left.
+    /// Arms the timer after a new segment was sent.
     #[inline(always)]
     pub(super) fn arm_after_sending(&mut self, now: Time, nothing_outstanding: bool) {
-        // The rest of a burst: a probe is due when it was.
+        // For the rest of a burst the probe's deadline is unchanged.
         if self.timer.sent_at != now {
             self.arm_after_first(now, nothing_outstanding);
         }
@@ -98,15 +98,15 @@ impl Sender {
         if idle || self.timer.kind == TimerKind::Probe {
             let first_sent_at = self.board.get(self.board.first()).sent_at;
             self.arm_probe_or_timeout(now, first_sent_at);
-            // For a single segment it is due later.
+            // For a single segment the probe is due later.
             if self.timer.kind == TimerKind::Probe && self.board.segments() > 1 {
                 self.timer.sent_at = now;
             }
         }
     }
 
-    /// A probe is no later than the timeout, which counts from `since`
-    /// (RFC 8985, section 7.2).
+    /// Arms a probe, no later than the timeout, which counts from `since` (RFC
+    /// 8985, section 7.2); or the timeout if no probe may be sent.
     #[inline]
     fn arm_probe_or_timeout(&mut self, now: Time, since: Time) {
         let calm = matches!(self.recovery, Recovery::Open | Recovery::WindowReduced);
@@ -120,8 +120,8 @@ impl Sender {
         }
     }
 
-    /// Two smoothed RTTs; with a single segment outstanding its ACK may be
-    /// held back, so the smallest timeout is added (`tcp_schedule_loss_probe`).
+    /// Returns two smoothed RTTs; with a single segment outstanding its ACK may be
+    /// delayed, so the smallest timeout is added (`tcp_schedule_loss_probe`).
     #[inline]
     fn probe_timeout(&self) -> Time {
         let smoothed = self.rtt.smoothed();
@@ -156,16 +156,16 @@ impl Sender {
         }
     }
 
-    /// Retransmission timeout (RFC 6298, section 5; `tcp_enter_loss`): all
-    /// that was sent over an RTT ago and is not selectively acknowledged
-    /// counts as lost.
+    /// Processes a retransmission timeout (RFC 6298, section 5;
+    /// `tcp_enter_loss`): all segments sent more than an RTT ago and not
+    /// selectively acknowledged count as lost.
     fn on_timeout(&mut self, now: Time) {
         if self.board.is_empty() {
             return;
         }
         self.counters.timeouts += 1;
         let before_recovery = !matches!(self.recovery, Recovery::Recovery | Recovery::Loss);
-        // A window that is being reduced for an echo is not reduced twice.
+        // A window that is being reduced for an echo is not reduced again.
         let new_episode = matches!(self.recovery, Recovery::Open | Recovery::Disorder)
             || !crate::before(self.board.first(), self.high)
             || (self.recovery == Recovery::Loss && self.timeouts_in_a_row == 0);

@@ -1,4 +1,4 @@
-//! What leaves, and when.
+//! Determines what is sent, and when.
 
 use super::{Handshake, Probe, Sender, timestamp};
 use crate::scoreboard::{LOST, RETRANSMISSION_OUT, Sent};
@@ -10,26 +10,26 @@ use knee_units::Time;
 /// Answer to [`Sender::poll_transmit`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Transmit {
-    /// Send this; then ask again.
+    /// Send this segment, then poll again.
     Segment(Segment),
-    /// Nothing before this time, unless an ACK comes.
+    /// Send nothing before this time, unless an ACK arrives.
     At(Time),
-    /// Nothing until an ACK, a timer or the application.
+    /// Send nothing until an ACK, a timer or the application.
     Nothing,
 }
 
-/// Why no new data may leave now.
+/// Why no new data may be sent now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wait {
-    /// Pacing holds it until then, unless an ACK comes.
+    /// Pacing delays it until this time, unless an ACK arrives.
     Until(Time),
-    /// It needs an ACK, a timer or the application.
+    /// It requires an ACK, a timer or the application.
     ForEvent,
 }
 
-/// New data that may leave now: a segment at least.
+/// New data that may be sent now: at least one segment.
 pub(super) struct Admitted {
-    /// Bytes that the application has given and that were not sent.
+    /// Bytes written by the application and not yet sent.
     pub waiting: u64,
     /// Bytes in flight.
     pub in_flight: u64,
@@ -38,7 +38,7 @@ pub(super) struct Admitted {
 }
 
 impl Sender {
-    /// What to send now.
+    /// Returns what to send now.
     #[inline]
     pub fn poll_transmit(&mut self, now: Time) -> Transmit {
         if self.handshake != Handshake::Done {
@@ -52,9 +52,9 @@ impl Sender {
         self.poll_new(now)
     }
 
-    /// The connection is open and there is nothing to send but new data: then
-    /// [`poll_new`](Self::poll_new) says what [`poll_transmit`](Self::poll_transmit)
-    /// would.
+    /// Whether the connection is open and has only new data to send: then
+    /// [`poll_new`](Self::poll_new) returns the same as
+    /// [`poll_transmit`](Self::poll_transmit).
     #[inline]
     pub fn sends_only_new(&self) -> bool {
         self.handshake == Handshake::Done
@@ -63,7 +63,7 @@ impl Sender {
             && self.lost.is_empty()
     }
 
-    /// What recovery or a probe has to send before new data; none: nothing.
+    /// Returns what recovery or a probe has to send before new data; `None` if nothing.
     #[cold]
     fn poll_recovery(&mut self, now: Time) -> Option<Transmit> {
         if self.only_new_data && !self.probe_due {
@@ -79,8 +79,8 @@ impl Sender {
         (first != Transmit::Nothing).then_some(first)
     }
 
-    /// F-RTO found nothing new to send after a timeout: it cannot tell, and
-    /// recovery goes on (RFC 5682, section 3.1, step 2b).
+    /// Whether F-RTO found nothing new to send after a timeout: it cannot
+    /// decide, and recovery continues (RFC 5682, section 3.1, step 2b).
     #[cold]
     fn ends_doubt(&mut self) -> bool {
         let cannot_tell = self.recovery == Recovery::Loss && self.board.next() == self.high;
@@ -110,7 +110,7 @@ impl Sender {
         })
     }
 
-    /// What new data to send now.
+    /// Returns the new data to send now.
     #[inline]
     pub fn poll_new(&mut self, now: Time) -> Transmit {
         match self.admit(now) {
@@ -120,14 +120,14 @@ impl Sender {
         }
     }
 
-    /// Sends one segment of what may leave now.
+    /// Sends one segment of the data that may be sent now.
     pub(super) fn send_admitted(&mut self, now: Time, admitted: &Admitted) -> Segment {
         let push = self.ends(admitted, 1);
         let len = admitted.waiting.min(u64::from(self.mss));
         self.send_new(now, len, admitted.in_flight, push)
     }
 
-    /// Whether the last of `count` segments that leave now is pushed: nothing
+    /// Whether the last of `count` segments sent now is pushed because nothing
     /// follows soon.
     #[inline(always)]
     pub(super) fn ends(&self, admitted: &Admitted, count: u32) -> bool {
@@ -139,7 +139,7 @@ impl Sender {
         more == 0 || self.pacer.ends_burst(count, follows)
     }
 
-    /// Whether new data may leave now, and how much. If so, a burst has begun.
+    /// Returns how much new data may be sent now. If any, a burst has begun.
     #[inline(always)]
     pub(super) fn admit(&mut self, now: Time) -> Result<Admitted, Wait> {
         let waiting = self.written - self.board.sent_bytes();
@@ -170,17 +170,16 @@ impl Sender {
                 self.note_window_use(room < offered);
                 return Err(Wait::ForEvent);
             }
-            // Half the window at most (`tcp_cwnd_test`).
+            // At most half of the window (`tcp_cwnd_test`).
             let half = window / 2 / u64::from(self.mss);
             self.pacer.begin_burst(now, half.min(u64::from(self.quantum)) as u32);
         }
         Ok(Admitted { waiting, in_flight, room })
     }
 
-    /// Whether a burst for which there is little `room` waits for an ACK that
-    /// is due within a millisecond and lets it be longer: larger bursts save a
-    /// host work, but one that idles for them loses rate
-    /// (`tcp_tso_should_defer` of Linux 6.18).
+    /// Whether a burst with little `room` waits for an ACK that is due within a
+    /// millisecond and allows a longer burst: larger bursts save a host work,
+    /// but idling for them costs rate (`tcp_tso_should_defer` of Linux 6.18).
     #[inline]
     fn defers(&mut self, now: Time, waiting: u64, room: u64) -> bool {
         const SOON: Time = Time::from_millis(1);
@@ -240,9 +239,9 @@ impl Sender {
         self.counters.sent_bytes += u64::from(len);
     }
 
-    /// The application has nothing more: if the window has room and nothing
-    /// waits to be sent again, rate samples up to here understate the path
-    /// (`tcp_rate_check_app_limited`).
+    /// Called when the application has no more data: if the window has room and
+    /// nothing waits to be retransmitted, rate samples up to this point
+    /// underestimate the path (`tcp_rate_check_app_limited`).
     #[inline]
     pub(super) fn out_of_data(&mut self, in_flight: u64) {
         if in_flight < self.window() && self.lost.is_empty() {
@@ -251,8 +250,7 @@ impl Sender {
         self.note_window_use(in_flight + u64::from(self.mss) > self.window());
     }
 
-    /// Remembers for a round whether the window was the limit
-    /// (`tcp_cwnd_validate`).
+    /// Records for one round whether the window was the limit (`tcp_cwnd_validate`).
     #[inline]
     pub(super) fn note_window_use(&mut self, limited: bool) {
         if limited || !before(self.board.first(), self.usage_end) {
@@ -261,7 +259,7 @@ impl Sender {
         }
     }
 
-    /// A probe or a lost segment, if one may go.
+    /// Returns a probe or a lost segment, if one may be sent.
     #[cold]
     pub(super) fn poll_again(&mut self, now: Time) -> Transmit {
         if self.probe_due {
@@ -294,8 +292,8 @@ impl Sender {
     }
 
     /// Sends the tail loss probe: a new segment if there is one and the
-    /// receiver's window has room, else the last one again. The congestion
-    /// window does not hold it back (RFC 8985, section 7.3).
+    /// receiver's window has room, otherwise the last one again. The congestion
+    /// window does not block it (RFC 8985, section 7.3).
     fn send_probe(&mut self, now: Time) -> Segment {
         self.counters.probes += 1;
         let waiting = (self.written - self.board.sent_bytes()).min(u64::from(self.mss));

@@ -1,20 +1,20 @@
-//! A controller simple enough to be followed by hand.
+//! A controller simple enough to follow by hand.
 
 use super::notation::SEGMENT;
 use knee_cc::{Connection, Controller, Decision, Event, Needs, Recovery, Sample, State};
 use knee_units::Rate;
 
-/// Holds its window, unless told: half of it when recovery begins and after a
-/// timeout, from which it comes back by slow start; all of it back when that
+/// Keeps its window, except that it halves when recovery begins and after a
+/// timeout, from which it recovers by slow start; it is fully restored if that
 /// was a mistake. RFC 5681 without growth beyond the threshold.
 #[derive(Clone, Debug)]
 pub struct Halving {
     decision: Decision,
     threshold: u64,
     before: u64,
-    /// Answers to loss at all, by proportional rate reduction.
+    /// Whether it responds to loss, by proportional rate reduction.
     reacts: bool,
-    /// Since the last timeout recovery has not ended.
+    /// Whether recovery has not ended since the last timeout.
     timed_out: bool,
 }
 

@@ -1,9 +1,9 @@
-//! Loss recovery held against its sources: scripts in the manner of
-//! packetdrill, one file for each source, that say segment by segment what
-//! arrives and what must leave when. [`sender`] explains how to read one.
+//! Loss recovery compared with its sources: scripts similar to packetdrill, one
+//! file for each source, that define segment by segment what arrives and what
+//! must be sent when. [`sender`] explains how to read one.
 //!
-//! The expectations are derived from the text of the source, not from what
-//! the code does. Where Linux departs from an RFC the simulator follows
+//! The expectations are derived from the text of the source, not from the
+//! behaviour of the code. Where Linux departs from an RFC the simulator follows
 //! Linux, and the script says so.
 
 mod controller;

@@ -1,5 +1,5 @@
-//! The faults of loss recovery that were mended before there were scripts.
-//! Each of these fails when its fault is put back.
+//! Faults of loss recovery that were fixed before there were scripts. Each test
+//! fails if its fault is reintroduced.
 
 use super::receiver::receiver_script;
 use super::sender::script;
@@ -57,9 +57,9 @@ fn what_is_held_beyond_the_ranges_reported_is_delivered() {
     );
 }
 
-/// Recovery of 0; then 20 and 21, sent after recovery began, are lost too, as
-/// is the first retransmission of 0, it seems. It was only late: its ACK ends
-/// the recovery while 20 and 21 are marked lost and under way again.
+/// Recovery of 0; then 20 and 21, sent after recovery began, are lost too, and
+/// apparently the first retransmission of 0. It was only late: its ACK ends the
+/// recovery while 20 and 21 are marked lost and retransmitted.
 const SECOND_RECOVERY: &str = "
         0    > 0:20
         100  < ack 0 sack 1:20

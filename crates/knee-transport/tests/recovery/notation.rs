@@ -1,16 +1,16 @@
-//! What both kinds of script share: lines, times in milliseconds, ranges of
-//! segments.
+//! Notation shared by both kinds of script: lines, times in milliseconds,
+//! ranges of segments.
 
 use knee_units::Time;
 
 /// Payload bytes of a full segment.
 pub const SEGMENT: u64 = 1448;
 
-/// Scripts count from here, so that their times may begin at zero although
-/// the handshake came before.
+/// Time zero of scripts, so that their times can begin at zero although the
+/// handshake came before.
 pub const START: Time = Time::from_secs(10);
 
-/// One line: a time or the same as before, what kind it is, its words.
+/// One line: a time, or none for the same time as before; its kind; its words.
 pub struct Line<'a> {
     pub number: usize,
     pub at: Option<Time>,
@@ -18,7 +18,7 @@ pub struct Line<'a> {
     pub words: Vec<&'a str>,
 }
 
-/// The lines of a script, without comments (`#`) and empty ones.
+/// Returns the lines of a script, without comments (`#`) and empty lines.
 pub fn lines(text: &str) -> Vec<Line<'_>> {
     text.lines().enumerate().filter_map(|(index, line)| parse(index + 1, line)).collect()
 }
@@ -31,12 +31,12 @@ fn parse(number: usize, line: &str) -> Option<Line<'_>> {
     Some(Line { number, at, kind, words })
 }
 
-/// A number of milliseconds since the start.
+/// Parses milliseconds since the start.
 pub fn time(word: &str) -> Time {
     START + Time::from_nanos((float(word) * 1e6).round() as u64)
 }
 
-/// A point in time as scripts write it.
+/// Returns a point in time as written in scripts.
 pub fn in_ms(at: Time) -> f64 {
     (at.as_nanos() as f64 - START.as_nanos() as f64) / 1e6
 }
@@ -57,7 +57,7 @@ pub fn range(word: &str) -> (u32, u32) {
     }
 }
 
-/// The segments at the head of `words`, and what comes behind them.
+/// Returns the segments at the start of `words`, and the words after them.
 pub fn segments<'a, 'b>(words: &'b [&'a str]) -> (Vec<u32>, &'b [&'a str]) {
     let count = words.iter().take_while(|word| word.starts_with(|c: char| c.is_ascii_digit()));
     let (ranges, flags) = words.split_at(count.count());

@@ -9,10 +9,9 @@
 //!     > ack 1 sack 2:3 dsack 2
 //! ```
 //!
-//! Segments carry the time as timestamp (`ts 10` says otherwise); `push`, `ce`
-//! and `cwr` mark them. `ecr`, on an ACK, is looked at where it is written.
-//! No quick ACKs, unless `given quick 2` grants two; the receive window has no
-//! room to grow.
+//! Segments carry the time as timestamp (`ts 10` overrides it); `push`, `ce` and
+//! `cwr` mark them. `ecr`, on an ACK, is checked where it is written. There are no
+//! quick ACKs, unless `given quick 2` grants two; the receive window cannot grow.
 
 use super::notation::{Line, SEGMENT, in_ms, lines, number, range, segments, time};
 use knee_transport::{

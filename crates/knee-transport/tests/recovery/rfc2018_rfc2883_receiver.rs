@@ -1,4 +1,4 @@
-//! RFC 2018, 2883, 7323, 5681 and 3168: what a receiver answers, and when.
+//! RFC 2018, 2883, 7323, 5681 and 3168: what a receiver acknowledges, and when.
 
 use super::receiver::receiver_script;
 

@@ -1,6 +1,6 @@
-//! RFC 2883: what a sender makes of a segment reported as received twice
-//! (RFC 3708 and Linux: when every retransmission was needless, the
-//! reduction is undone).
+//! RFC 2883: the sender's response to a segment reported as received twice (RFC
+//! 3708 and Linux: if every retransmission was unnecessary, the reduction is
+//! undone).
 
 use super::sender::script;
 

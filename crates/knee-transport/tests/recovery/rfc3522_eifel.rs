@@ -1,5 +1,5 @@
-//! RFC 3522 (Eifel detection) and RFC 4015 (its response): the echo of a
-//! timestamp older than the first retransmission is that of an original.
+//! RFC 3522 (Eifel detection) and RFC 4015 (its response): an echoed timestamp
+//! older than the first retransmission belongs to an original.
 
 use super::sender::script;
 

@@ -1,8 +1,8 @@
-//! RFC 5682, section 3.1: F-RTO with SACK. Timestamps tell as much (see
-//! `rfc3522_eifel`) unless the echo is that of the retransmission, as here.
+//! RFC 5682, section 3.1: F-RTO with SACK. Timestamps give the same information
+//! (see `rfc3522_eifel`) unless the echo is that of the retransmission, as here.
 //!
-//! 21 segments leave: 20, and a probe with new data after 202 ms. The timeout
-//! comes 300 ms after the probe, and segment 0 is sent again.
+//! 21 segments are sent: 20, and a probe with new data after 202 ms. The
+//! timeout occurs 300 ms after the probe, and segment 0 is retransmitted.
 
 use super::sender::script;
 

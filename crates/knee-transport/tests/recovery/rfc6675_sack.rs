@@ -1,5 +1,5 @@
-//! RFC 6675: what the scoreboard says, and which segment goes next. (IsLost
-//! is RACK's; see `rfc8985_rack`.)
+//! RFC 6675: the scoreboard's state, and which segment is sent next. (IsLost is
+//! RACK's; see `rfc8985_rack`.)
 
 use super::sender::script;
 

@@ -1,9 +1,9 @@
 //! RFC 6937 (and RFC 9937, its revision, where Linux follows that):
 //! proportional rate reduction, from 20 segments to 10.
 //!
-//! RecoverFS is the window before the reduction, as in Linux. The arithmetic
-//! is in bytes, as in the RFC: Linux counts segments and rounds up, so that
-//! the first segment after the retransmission leaves an ACK earlier there.
+//! RecoverFS is the window before the reduction, as in Linux. The arithmetic is
+//! in bytes, as in the RFC: Linux counts segments and rounds up, so that there
+//! the first segment after the retransmission is sent one ACK earlier.
 
 use super::sender::script;
 

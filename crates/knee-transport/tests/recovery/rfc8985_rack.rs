@@ -1,4 +1,4 @@
-//! RFC 8985: when RACK takes a segment for lost.
+//! RFC 8985: when RACK considers a segment lost.
 
 use super::sender::script;
 

@@ -1,9 +1,9 @@
-//! RFC 8985: how RACK learns that a path reorders, and what follows.
+//! RFC 8985: how RACK detects that a path reorders, and the consequences.
 
 use super::sender::script;
 
-/// Segment 0 arrives after 1: reordering. Then 2 is late, is sent again
-/// needlessly, and its duplicate is reported: the window is half of the
+/// Segment 0 arrives after 1: reordering. Then 2 is late, is retransmitted
+/// unnecessarily, and its duplicate is reported: the window is half of the
 /// minimum RTT from 227 ms on.
 const WIDENED: &str = "given fixed 20
         0    > 0:20
@@ -214,7 +214,7 @@ fn after_sixteen_recoveries_without_a_duplicate_the_window_narrows() {
     for recovery in 1..=17 {
         let window = if recovery <= 16 { 50 } else { 25 };
         let (next, lost_at) = (first + 20, at + 100 + window);
-        // All but the first arrive; it is sent again when the window has passed.
+        // All but the first arrive; it is retransmitted when the window has passed.
         text += &format!("{} < ack {first} sack {}:{next}\n", at + 100, first + 1);
         text += &format!("> {next}:{}\n{lost_at} > {first} again\n", next + 19);
         at = lost_at + 100;

@@ -16,14 +16,14 @@
 //! `2897:7241`. Whatever leaves must be in the script, and nothing else may.
 //!
 //! An ACK that advances echoes the timestamp of the first segment that it
-//! acknowledges, as that was last sent (RFC 7323, section 4.3), any other ACK
-//! what the one before it did; `ecr 0` says otherwise. `dsack 3` reports segment
-//! 3 as received twice; `ece` is a congestion echo.
+//! acknowledges, as last sent (RFC 7323, section 4.3); any other ACK repeats
+//! the previous echo; `ecr 0` overrides it. `dsack 3` reports segment 3 as
+//! received twice; `ece` is a congestion echo.
 //!
-//! The window is halved when recovery begins, and goes down to one segment
-//! above what is in flight after a timeout; `given fixed 20` answers to
-//! nothing; `given reno 20` is the controller of that name. `given quic` ends
-//! recovery as QUIC does.
+//! The window is halved when recovery begins, and falls to one segment above
+//! what is in flight after a timeout; `given fixed 20` responds to nothing;
+//! `given reno 20` is the controller of that name. `given quic` ends recovery
+//! as QUIC does.
 
 use super::controller::Halving;
 use super::notation::{Line, SEGMENT, START, float, in_ms, lines, number, range, segments, time};
@@ -45,7 +45,7 @@ pub fn script(source: &str, text: &str) {
     run.expect_nothing_else();
 }
 
-/// How a connection is set up.
+/// Setup of a connection.
 struct Given {
     rtt: Time,
     data_bytes: u64,
@@ -101,7 +101,7 @@ impl Given {
     }
 }
 
-/// `5` is five segments, `700 bytes` what it says.
+/// Parses `5` as five segments, `700 bytes` as bytes.
 fn bytes(words: &[&str]) -> u64 {
     let count = u64::from(number(words[0]));
     if words.get(1) == Some(&"bytes") { count } else { count * SEGMENT }
@@ -115,11 +115,11 @@ struct Run<'a> {
     sender: Sender,
     /// When pacing lets the next segment leave.
     paced_until: Time,
-    /// What left and the script has not named yet.
+    /// Segments sent that the script has not named yet.
     left: VecDeque<(Time, Segment)>,
     /// Timestamp with which each segment was last sent.
     stamps: BTreeMap<u32, u32>,
-    /// The last cumulative ACK, and what it echoed.
+    /// The last cumulative ACK, and its echoed timestamp.
     acknowledged: u32,
     echo: u32,
 }
@@ -180,7 +180,7 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Lets time pass; timers fire on the way.
+    /// Advances the time; timers fire on the way.
     fn advance(&mut self, to: Time) {
         loop {
             let next = self.sender.timer().min(self.paced_until);
@@ -196,7 +196,7 @@ impl<'a> Run<'a> {
         self.now = to;
     }
 
-    /// Takes what leaves now.
+    /// Collects what is sent now.
     fn poll(&mut self) {
         self.paced_until = loop {
             match self.sender.poll_transmit(self.now) {
@@ -280,7 +280,7 @@ impl<'a> Run<'a> {
         }
         let found = self.value(name);
         let expected = if expected == "none" { f64::INFINITY } else { float(expected) };
-        // To the microsecond, to the thousandth of a segment.
+        // Precision: a microsecond, a thousandth of a segment.
         if found != expected && (found - expected).abs() > 0.001 {
             self.fail(&format!("{name} is {found}, not {expected}"));
         }

@@ -1,11 +1,12 @@
-//! A sender against a naive scoreboard, over a toy network that loses,
-//! delays, reorders and duplicates segments and ACKs as it is told. After
+//! A sender compared with a naive scoreboard, over a toy network that loses,
+//! delays, reorders and duplicates segments and ACKs according to a plan. After
 //! every ACK, timer and transmission both must agree on what is in flight,
-//! delivered, marked lost and sent again; in the end all must have arrived.
+//! delivered, marked lost and retransmitted; in the end everything must have
+//! arrived.
 //!
 //! The same 5,000 cases each time. `PROPTEST_CASES=100000 PROPTEST_RNG_SEED=2
-//! cargo test --workspace --test scoreboard` runs more and others; a million take
-//! two minutes.
+//! cargo test --workspace --test scoreboard` runs more and different ones; a
+//! million take two minutes.
 
 #[path = "../recovery/controller.rs"]
 mod controller;
@@ -26,7 +27,7 @@ use proptest::test_runner::RngSeed;
 use receiver::Receiver;
 use std::collections::BTreeMap;
 
-/// What the network does to a packet; beyond the list nothing is lost.
+/// What the network does to a packet; packets beyond the list are not lost.
 #[derive(Clone, Copy, Debug, Default)]
 struct Fate {
     lost: bool,
@@ -49,7 +50,7 @@ enum Event {
     Ack(Acknowledgement),
 }
 
-/// One way, without what a packet's fate adds.
+/// One-way delay, without the delay from a packet's fate.
 const DELAY: Micros = 20_000;
 
 struct Network<'a> {
@@ -191,7 +192,7 @@ impl<'a> Network<'a> {
         }
     }
 
-    /// What leaves, and whether it is a probe.
+    /// Returns what is sent, and whether it is a probe.
     fn poll_once(&mut self) -> Option<(Segment, bool)> {
         let probes = self.sender.counters().probes;
         match self.sender.poll_transmit(time(self.now)) {
@@ -243,7 +244,7 @@ impl<'a> Network<'a> {
     }
 }
 
-/// Mostly nothing happens; sometimes a packet is lost, late or doubled.
+/// Usually nothing happens; sometimes a packet is lost, late or duplicated.
 fn fate(lost: u32, late: u32) -> impl Strategy<Value = Fate> {
     prop_oneof![
         20 => Just(Fate::default()),

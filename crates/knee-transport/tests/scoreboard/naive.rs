@@ -1,25 +1,25 @@
-//! What a sender must believe, told from the text of RFC 8985, 6675 and 2883
-//! with Linux's choices: a plain list of segments, searched from end to end.
-//! It shares no code with the sender and is told nothing of its marks.
+//! The expected state of a sender, from the text of RFC 8985, 6675 and 2883
+//! with Linux's choices: a plain list of segments, searched from end to end. It
+//! shares no code with the sender and does not use its marks.
 
 /// Microseconds.
 pub type Micros = u64;
 
-/// A segment outstanding.
+/// An outstanding segment.
 #[derive(Clone, Debug)]
 pub struct Segment {
     pub number: u32,
     pub bytes: u64,
-    /// When, and as the how manieth transmission, it was last sent.
+    /// Time and transmission number of the last transmission.
     sent_at: Micros,
     order: u64,
     sacked: bool,
     pub lost: bool,
-    /// A retransmission is under way.
+    /// Whether a retransmission is in flight.
     pub again: bool,
     ever_again: bool,
-    /// RACK has marked the last transmission lost: Linux looks at it once
-    /// (`tcp_rack_detect_loss` takes it out of the list), also when the mark is
+    /// Whether RACK has marked the last transmission lost: Linux judges it once
+    /// (`tcp_rack_detect_loss` removes it from the list), even if the mark is
     /// taken back.
     judged: bool,
 }
@@ -33,7 +33,7 @@ pub struct Acknowledgement {
     pub echo: Micros,
 }
 
-/// What the sender says of itself.
+/// State reported by the sender.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct View {
     pub in_recovery: bool,
@@ -45,7 +45,7 @@ pub struct View {
     pub srtt_ns: u64,
 }
 
-/// The segment sent last of those delivered.
+/// The most recently sent segment among those delivered.
 #[derive(Clone, Copy, Debug, Default)]
 struct Rack {
     newest: Option<u64>,
@@ -70,9 +70,9 @@ pub struct Naive {
     rack: Rack,
     /// RecoveryPoint.
     high: u32,
-    /// Next segment when a probe left, and whether it repeated the last.
+    /// Next segment when a probe was sent, and whether it repeated the last one.
     probe: Option<(u32, bool)>,
-    /// Of the reduction that may be undone: when its first retransmission left.
+    /// When the first retransmission for the reduction that may be undone was sent.
     undo: Option<Option<Micros>>,
     first_again: Option<Micros>,
     timeouts_in_a_row: u32,
@@ -132,7 +132,7 @@ impl Naive {
         self.segments.iter().map(|segment| segment.bytes * copies(segment)).sum()
     }
 
-    /// An ACK came; the sender was in the state `before`, and then `after`.
+    /// Processes an ACK; the sender was in the state `before`, and then in `after`.
     pub fn on_ack(&mut self, now: Micros, ack: &Acknowledgement, before: View, after: View) {
         let prior_first = self.first;
         let highest = self.rack.highest;
@@ -222,7 +222,7 @@ impl Naive {
             let segment = self.segments.remove(0);
             self.first = segment.number + 1;
             if !segment.sacked {
-                // Overtaken by what earlier ACKs reported.
+                // Overtaken by segments that earlier ACKs reported.
                 self.rack.reordering |= !segment.ever_again && segment.number < highest;
                 self.delivered(now, &segment, min_rtt_ns);
             }
@@ -270,13 +270,13 @@ impl Naive {
         }
     }
 
-    /// The reordering timer fired.
+    /// Processes the reordering timer.
     pub fn on_reordering_timer(&mut self, now: Micros, before: View, after: View) {
         self.detect(now, before.in_recovery || before.in_loss, after);
         self.note_recovery(before, after);
     }
 
-    /// The retransmission timer fired (RFC 8985, section 6.3).
+    /// Processes the retransmission timer (RFC 8985, section 6.3).
     pub fn on_timeout(&mut self, now: Micros, before: View) {
         let recovering = before.in_recovery || before.in_loss;
         let anew = !recovering

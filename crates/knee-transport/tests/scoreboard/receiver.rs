@@ -1,4 +1,4 @@
-//! A receiver as naive as the scoreboard: it keeps what arrived in a set.
+//! A receiver as naive as the scoreboard: it keeps arrived segments in a set.
 
 use super::naive::{Acknowledgement, Micros};
 use std::collections::BTreeMap;
@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 #[derive(Debug, Default)]
 pub struct Receiver {
     pub next: u32,
-    /// Segments above `next`, and as the how manieth each arrived last.
+    /// Segments above `next`, with the arrival number of the latest arrival of each.
     held: BTreeMap<u32, u64>,
     arrivals: u64,
     recent_timestamp: Micros,
@@ -37,7 +37,7 @@ impl Receiver {
         }
     }
 
-    /// Runs of segments held, that with the latest arrival first (RFC 2018).
+    /// Returns runs of held segments, the one with the latest arrival first (RFC 2018).
     fn blocks(&self) -> Vec<(u32, u32)> {
         let mut runs: Vec<(u64, u32, u32)> = Vec::new();
         for (&number, &arrival) in &self.held {
