@@ -1,9 +1,9 @@
 //! Delivered data packets per second of user CPU, case by case, with buffers of
-//! 10 BDP and of 1, and what the time series cost. `cargo bench -p knee-sim`.
+//! 10 BDP and of 1, and the cost of the time series. `cargo bench -p knee-sim`.
 //!
-//! The machine's speed drifts, so each case runs several times, in turn with
-//! the others, and the median counts; what matters over time are the ratios
-//! at the end.
+//! The machine's speed drifts, so each case runs several times, alternating
+//! with the others, and the median counts; the ratios at the end are what can
+//! be compared over time.
 
 #![expect(clippy::print_stdout, reason = "a benchmark prints")]
 
@@ -11,7 +11,7 @@ use knee_record::Meter;
 use knee_scenario::{Embedded, Override, Scenario, Source};
 use knee_sim::Control;
 
-/// Times that each case runs.
+/// Number of runs of each case.
 const ROUNDS: usize = 5;
 
 /// Case, scenario, simulated seconds, goal in millions of packets per second.
@@ -32,7 +32,7 @@ fn scenario(text: &str, changes: &[String]) -> Scenario {
     knee_scenario::parse(text, &source, &changes).expect("the scenario is right")
 }
 
-/// Millions of packets per second of user CPU.
+/// Returns the millions of packets per second of user CPU.
 fn speed(scenario: &Scenario) -> f64 {
     let meter = Meter::start();
     let records = knee_sim::run(scenario, &Control::default()).expect("it runs");
@@ -44,7 +44,7 @@ fn median(values: &mut [f64]) -> f64 {
     values[values.len() / 2]
 }
 
-/// Medians of scenarios run in turn.
+/// Returns the medians of scenarios run alternately.
 fn medians(scenarios: &[Scenario]) -> Vec<f64> {
     let mut speeds = vec![Vec::new(); scenarios.len()];
     for _ in 0..ROUNDS {
@@ -56,7 +56,7 @@ fn medians(scenarios: &[Scenario]) -> Vec<f64> {
 }
 
 fn main() {
-    // Over a buffer of 1 BDP what is lost counts as well.
+    // With a buffer of 1 BDP, lost packets count as well.
     let with = |buffer: &str| {
         CASES.map(|(_, text, seconds, _)| {
             let buffer = format!("link.bottleneck.buffer={buffer}");
@@ -116,8 +116,8 @@ fn main() {
     compare_schedulers();
 }
 
-/// Time per packet of the schedulers that send other than the next packet,
-/// over that of minRTT.
+/// Ratio of the time per packet to that of minRTT, for the schedulers that send
+/// packets other than the next one.
 fn compare_schedulers() {
     println!("time per packet over minRTT (at most 3)      Mbit/s a path");
     println!("{:<18}{:>9}{:>9}{:>9}{:>9}", "", 10, 50, 200, 1000);

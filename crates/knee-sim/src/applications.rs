@@ -1,4 +1,4 @@
-//! Applications: what they ask for is carried out, what arrives is told.
+//! Carries out applications' requests, and notifies them of deliveries.
 
 use crate::SimulationError;
 use crate::connections::Ends;
@@ -18,23 +18,23 @@ pub struct FlowState {
     pub application: Box<dyn Application>,
     armed: Armed,
     pub started: bool,
-    /// When everything that it asked for had arrived.
+    /// When everything that the application requested had arrived.
     pub completed: Option<Time>,
-    /// Its connections, by the application's number.
+    /// Open connections, by the application's number.
     pub live: BTreeMap<u32, u32>,
-    /// What its connections count, each as of the last sample before which it
-    /// changed.
+    /// Sums over the counters of its connections, each as of the last sample
+    /// before which it changed.
     pub sums: Sums,
-    /// What connections counted that are forgotten.
+    /// Counters of connections that have been forgotten.
     pub totals: Totals,
-    /// The same by path, of a flow over several.
+    /// The same by path, for a multipath flow.
     pub totals_by_path: Vec<Totals>,
-    /// Connections are forgotten as soon as they end.
+    /// Whether connections are forgotten as soon as they end.
     pub transient: bool,
-    /// Its workload and its controller, as rows of connections name them.
+    /// Names of workload and controller, as in rows of connections.
     pub workload: Arc<str>,
     pub controller: Arc<str>,
-    /// The application wants to hear of deliveries.
+    /// Whether the application is notified of deliveries.
     pub watches: bool,
     /// Propagation delay from the receiving to the sending end.
     pub way_back: Time,
@@ -42,30 +42,30 @@ pub struct FlowState {
     pub streams: Vec<ControllerStreams>,
 }
 
-/// What connections count, added up.
+/// Sums over the counters of connections.
 #[derive(Clone, Debug, Default)]
 pub struct Totals {
     pub counters: Counters,
     pub delivered_bytes: u64,
     pub delivered_packets: u64,
-    /// Segments acknowledged, selectively ones included.
+    /// Segments acknowledged, including selectively acknowledged ones.
     pub acknowledged_segments: u64,
     /// Segments that arrived marked.
     pub marked_segments: u64,
-    /// Times that a path was seen to reorder.
+    /// Number of times that a path was observed to reorder.
     pub reorderings: u64,
     /// Smallest and largest RTT.
     pub rtt: Option<(Time, Time)>,
     pub reinjected_bytes: u64,
     pub duplicate_bytes: u64,
-    /// Sum over bytes of the time spent in reassembly, byte nanoseconds.
+    /// Time spent in reassembly, summed over bytes, in byte nanoseconds.
     pub blocked: u128,
     pub reassembly_peak: u64,
     pub suspicions: u64,
 }
 
 impl Totals {
-    /// Adds a connection, which is still there.
+    /// Adds a connection that still exists.
     pub fn add<L: PacketLog>(&mut self, run: &Simulation<'_, L>, connection: usize) {
         match &run.connections[connection].ends {
             Ends::Plain(ends) => {
@@ -82,7 +82,7 @@ impl Totals {
                 let before = self.delivered_bytes;
                 self.join(&multi.gone);
                 let reassembly = multi.receiver.reassembly();
-                // What subflows delivered may come twice; this does not.
+                // Subflows may deliver data twice; this count has no duplicates.
                 self.delivered_bytes = before + reassembly.next();
                 self.duplicate_bytes += reassembly.duplicate();
                 self.blocked += reassembly.blocked();
@@ -93,7 +93,7 @@ impl Totals {
         }
     }
 
-    /// Adds what one path's sending end counts.
+    /// Adds the counters of one path's sending end.
     pub fn add_sender(&mut self, sender: &Sender) {
         self.counters.add(sender.counters());
         self.acknowledged_segments += sender.delivered_segments();
@@ -106,7 +106,7 @@ impl Totals {
         self.marked_segments += receiver.marked_segments();
     }
 
-    /// Adds a subflow, with what it delivered in its own order.
+    /// Adds a subflow, with the data it delivered in its own order.
     pub fn add_subflow(&mut self, sender: Option<&Sender>, receiver: Option<&Receiver>) {
         sender.into_iter().for_each(|sender| self.add_sender(sender));
         if let Some(receiver) = receiver {
@@ -115,7 +115,7 @@ impl Totals {
         }
     }
 
-    /// Adds the counts of subflows that are gone.
+    /// Adds the counters of removed subflows.
     pub fn join(&mut self, gone: &Totals) {
         self.counters.add(&gone.counters);
         self.delivered_packets += gone.delivered_packets;
@@ -165,8 +165,8 @@ impl<L: PacketLog> Simulation<'_, L> {
         Ok(())
     }
 
-    /// Schedules the starts. Those at the same time come in the order of the
-    /// flows' names, wherever they stand in the file.
+    /// Schedules the starts. Simultaneous ones follow the order of the flows'
+    /// names, regardless of their order in the file.
     pub(crate) fn arm_starts(&mut self) {
         for flow in self.flows_by_name() {
             self.arm_application(flow, self.scenario.flows[flow].start);
@@ -186,7 +186,8 @@ impl<L: PacketLog> Simulation<'_, L> {
         }
     }
 
-    /// The application starts, stops, or waits for this time.
+    /// Handles an application's timer: it starts, stops, or has reached a time
+    /// it waited for.
     pub(crate) fn on_application_timer(&mut self, flow: usize, event: Event) {
         if !self.flows[flow].armed.take(event) {
             return;
@@ -209,14 +210,14 @@ impl<L: PacketLog> Simulation<'_, L> {
         self.flows[flow].application.stop(since);
         let live: Vec<u32> = self.flows[flow].live.keys().copied().collect();
         for number in live {
-            // What one does may end another.
+            // An action on one connection may end another.
             if let Some(connection) = self.flows[flow].live.get(&number) {
                 self.stop_sending(*connection as usize);
             }
         }
     }
 
-    /// Carries out what the application asks for now.
+    /// Carries out the actions that the application requests now.
     pub(crate) fn drive(&mut self, flow: usize) {
         let start = self.scenario.flows[flow].start;
         let since = self.now - start;
@@ -259,7 +260,7 @@ impl<L: PacketLog> Simulation<'_, L> {
         *found.expect("an application speaks only of connections that it opened") as usize
     }
 
-    /// Bytes were delivered on a connection whose application listens.
+    /// Notifies a listening application of bytes delivered on a connection.
     pub(crate) fn tell_delivered(&mut self, connection: usize, bytes: u64) {
         let (flow, number) =
             (self.connections[connection].flow as usize, self.connections[connection].number);
@@ -268,7 +269,7 @@ impl<L: PacketLog> Simulation<'_, L> {
         self.drive(flow);
     }
 
-    /// Everything of a connection that was closed is acknowledged.
+    /// Notifies the application that all data of a closed connection is acknowledged.
     pub(crate) fn tell_closed(&mut self, flow: usize, number: u32) {
         let since = self.now - self.scenario.flows[flow].start;
         self.flows[flow].application.on_closed(since, number);

@@ -1,4 +1,4 @@
-//! The row of a connection that has ended or is cut off.
+//! Creates the row of a connection that has ended or is cut off.
 
 use crate::applications::Totals;
 use crate::connections::Ends;
@@ -10,13 +10,13 @@ use knee_transport::Sender;
 use knee_units::{Rate, Time};
 
 impl<L: PacketLog> Simulation<'_, L> {
-    /// Notes a connection, which is still there.
+    /// Adds the row of a connection that still exists.
     pub(crate) fn note_closed(&mut self, connection: usize) {
         let row = self.connection_record(connection);
         self.closed.push(row);
     }
 
-    /// Notes the connections that the end of the run cuts off.
+    /// Adds the rows of connections cut off by the end of the run.
     pub(crate) fn note_cut_off(&mut self) {
         for flow in 0..self.flows.len() {
             let live: Vec<u32> = self.flows[flow].live.values().copied().collect();
@@ -66,7 +66,7 @@ impl<L: PacketLog> Simulation<'_, L> {
         }
     }
 
-    /// A row with what has no sum over subflows.
+    /// Fills in the fields that cannot be summed over subflows.
     fn with_state(&self, row: ConnectionRecord, sender: &Sender) -> ConnectionRecord {
         let measured = |time: Time| Some(time.as_nanos()).filter(|time| *time > 0);
         let rate = sender.delivery_rate();

@@ -1,8 +1,8 @@
-//! Connections and their slots: what the event queue and the packets name.
+//! Connections and their slots, which the event queue and packets refer to.
 //!
-//! A plain connection has one slot. One over several paths has one for each
+//! A plain connection has one slot. A multipath connection has one for each
 //! subflow and one of its own, for its timers. Slots and connections of
-//! finished transfers are used again once no packet of theirs is under way.
+//! finished transfers are reused once none of their packets is in the network.
 
 use crate::SimulationError;
 use crate::log::{Event, PacketLog};
@@ -18,52 +18,52 @@ use knee_units::Time;
 use rand_chacha::ChaCha8Rng;
 use std::collections::VecDeque;
 
-/// In place of a number: the slot is no plain connection's.
+/// Value of `ends` in a slot that is not a plain connection's.
 pub const MULTIPATH: u32 = u32::MAX;
-/// In place of a connection: none, any more.
+/// Connection number of a slot that no longer has a connection.
 pub const NONE: u32 = u32::MAX;
-/// In place of a position among paths: the slot of the connection itself.
+/// Path position of a connection's own slot.
 pub const HOME: u8 = u8::MAX;
 
-/// What packets and timers refer to.
+/// The object that packets and timers refer to.
 #[derive(Clone, Debug)]
 pub struct Slot {
-    /// Where its packets begin their way.
+    /// Where its packets enter the network.
     pub route: PathRoute,
     pub armed: [Armed; TIMERS],
     /// The connection.
     pub connection: u32,
     /// Number of the two ends of a plain connection, or [`MULTIPATH`].
     pub ends: u32,
-    /// Packets under way.
+    /// Packets in the network.
     pub in_network: u32,
-    /// Its own number, which others may have had before.
+    /// Its own number, which earlier slots may have had.
     pub index: u32,
-    /// What the packet log calls it: nobody else's.
+    /// Number in the packet log, unique in the run.
     pub serial: u32,
-    /// Tells its packets from others, for queues that separate flows.
+    /// Flow hash of its packets, for queues that separate flows.
     pub hash: u32,
     /// Bytes of headers.
     pub header: u16,
     /// Position among the connection's paths, or [`HOME`].
     pub position: u8,
-    /// The application wants to hear of deliveries.
+    /// Whether the application is notified of deliveries.
     pub watched: bool,
-    /// What happens to the connection need not be noted for the next sample.
+    /// Whether the connection needs no note for the next sample.
     pub noted: bool,
-    /// Requests wait for the handshake.
+    /// Whether requests wait for the handshake.
     pub asking: bool,
-    /// The connection ends when all is acknowledged.
+    /// Whether the connection ends when everything is acknowledged.
     pub closing: bool,
-    /// Nobody uses it any more; packets may still be under way.
+    /// Whether it is no longer used; packets may still be in the network.
     pub abandoned: bool,
 }
 
 /// A connection's two ends.
 pub enum Ends {
-    /// In the arrays of plain ends, by number.
+    /// By number, in the arrays of plain ends.
     Plain(u32),
-    /// Over several paths.
+    /// Ends of a multipath connection.
     Multipath(Box<MultipathEnds>),
 }
 
@@ -73,24 +73,23 @@ pub struct Connection {
     pub flow: u32,
     /// Number that the application gave it.
     pub number: u32,
-    /// Slot of its timers; of a plain connection its only one.
+    /// Slot of its timers; for a plain connection, its only slot.
     pub home: u32,
     pub ends: Ends,
     pub started: Time,
     /// When the last byte was acknowledged after it was closed.
     pub completed: Option<Time>,
-    /// Bytes that the application asked for or pushed.
+    /// Bytes that the application requested or wrote.
     pub size: u64,
-    /// What of the flow's [`sums`](crate::applications::FlowState::sums) is
-    /// its own.
+    /// Its own part of the flow's [`sums`](crate::applications::FlowState::sums).
     pub sampled: Box<Sums>,
-    /// Requests under way, with the time at which they reach the sending
-    /// end; [`Time::MAX`]: the handshake comes first.
+    /// Pending requests, with the time at which they reach the sending end;
+    /// [`Time::MAX`] before the handshake.
     pub requests: VecDeque<(Time, u64)>,
 }
 
-/// What takes the place of an algorithm that the program refused to make, until
-/// the run ends for that reason.
+/// Replaces an algorithm that the program refused to create, until the run ends
+/// for that reason.
 pub(crate) fn stand_in<T>(
     build: impl FnOnce(&Selection) -> Result<T, SelectionError>,
     name: &str,
@@ -99,7 +98,7 @@ pub(crate) fn stand_in<T>(
 }
 
 impl<L: PacketLog> Simulation<'_, L> {
-    /// A slot for a path, or for a connection itself.
+    /// Allocates a slot for a path, or for a connection itself.
     pub(crate) fn new_slot(&mut self, slot: Slot) -> u32 {
         let index = match self.free_slots.pop() {
             Some(index) => index,
@@ -137,7 +136,7 @@ impl<L: PacketLog> Simulation<'_, L> {
         }
     }
 
-    /// Opens a connection of a flow's application.
+    /// Opens a connection for a flow's application.
     pub(crate) fn open(&mut self, flow: usize, number: u32) {
         let multipath = self.scenario.flows[flow].multipath.is_some();
         let first = self.scenario.flows[flow].paths[0];
@@ -183,7 +182,7 @@ impl<L: PacketLog> Simulation<'_, L> {
         }
     }
 
-    /// Both ends of a plain connection; numbered like its slot.
+    /// Creates both ends of a plain connection; they have the number of its slot.
     fn new_plain(&mut self, flow: usize, number: u32, home: u32) -> u32 {
         let transport = &self.scenario.flows[flow].transport;
         let rng = self.flows[flow].streams[0].stream(number, 0);
@@ -224,7 +223,7 @@ impl<L: PacketLog> Simulation<'_, L> {
         })
     }
 
-    /// Tells the log which path a slot's packets take.
+    /// Logs which path a slot's packets take.
     pub(crate) fn log_slot(&mut self, slot: u32, path: usize) {
         if !L::WRITES {
             return;
@@ -248,7 +247,7 @@ impl<L: PacketLog> Simulation<'_, L> {
         self.note(slot, event);
     }
 
-    /// Tells the log that all that was written is acknowledged.
+    /// Logs that everything written is acknowledged.
     fn log_complete(&mut self, connection: usize) {
         let Connection { ends, home, .. } = &self.connections[connection];
         let bytes = match ends {
@@ -259,7 +258,7 @@ impl<L: PacketLog> Simulation<'_, L> {
         self.note(home, Event::Complete { bytes });
     }
 
-    /// The sending end gets data to send.
+    /// Adds data to the sending end.
     pub(crate) fn write(&mut self, connection: usize, bytes: u64) {
         match &mut self.connections[connection].ends {
             Ends::Plain(ends) => {
@@ -273,7 +272,7 @@ impl<L: PacketLog> Simulation<'_, L> {
         }
     }
 
-    /// The application sends nothing more.
+    /// Stops the application's sending.
     pub(crate) fn stop_sending(&mut self, connection: usize) {
         match &mut self.connections[connection].ends {
             Ends::Plain(ends) => self.senders[*ends as usize].stop(),
@@ -283,8 +282,7 @@ impl<L: PacketLog> Simulation<'_, L> {
         self.close(connection);
     }
 
-    /// Nothing more will be asked for: the connection ends when all is
-    /// acknowledged.
+    /// Closes the connection to further requests: it ends when everything is acknowledged.
     pub(crate) fn close(&mut self, connection: usize) {
         let home = self.connections[connection].home as usize;
         self.slots[home].closing = true;
@@ -310,9 +308,9 @@ impl<L: PacketLog> Simulation<'_, L> {
         }
     }
 
-    /// A request reaches the sending end after the way back's propagation
-    /// delay, and not before the handshake: neither queues nor losses on the
-    /// way back touch it.
+    /// Sends a request to the sending end: it arrives after the return path's
+    /// propagation delay, and not before the handshake, unaffected by queues or
+    /// losses on the return path.
     pub(crate) fn request(&mut self, connection: usize, bytes: u64) {
         let established = self.is_established(connection);
         let flow = self.connections[connection].flow as usize;
@@ -324,8 +322,8 @@ impl<L: PacketLog> Simulation<'_, L> {
         self.arm(home, CONNECTION, due);
     }
 
-    /// Requests whose time has come reach the sending end; those that waited
-    /// for the handshake set out once it is complete.
+    /// Delivers the requests that are due to the sending end; those that waited
+    /// for the handshake are sent once it is complete.
     pub(crate) fn send_requests(&mut self, connection: usize) {
         let flow = self.connections[connection].flow as usize;
         let home = self.connections[connection].home as usize;
@@ -346,7 +344,7 @@ impl<L: PacketLog> Simulation<'_, L> {
         }
     }
 
-    /// Everything of a closed connection is acknowledged.
+    /// Called when all data of a closed connection is acknowledged.
     pub(crate) fn on_complete(&mut self, connection: usize) {
         let state = &mut self.connections[connection];
         if state.completed.is_some() {
@@ -365,7 +363,7 @@ impl<L: PacketLog> Simulation<'_, L> {
         self.tell_closed(flow, number);
     }
 
-    /// Forgets a connection, but what it counted; its slots are free once
+    /// Forgets a connection except for its counters; its slots become free once
     /// their last packets have arrived.
     fn abandon(&mut self, connection: usize) {
         let flow = self.connections[connection].flow as usize;
@@ -395,7 +393,7 @@ impl<L: PacketLog> Simulation<'_, L> {
         let slot = &mut self.slots[slot as usize];
         slot.abandoned = true;
         if slot.ends == MULTIPATH && slot.position != HOME {
-            // A subflow's late packets find nobody.
+            // Late packets of a subflow have no receiver.
             slot.connection = NONE;
         }
         if slot.in_network == 0 {
@@ -404,8 +402,8 @@ impl<L: PacketLog> Simulation<'_, L> {
         }
     }
 
-    /// The last packet of an abandoned slot has arrived: the slot may be used
-    /// again, and with it the connection whose home it was, and the ends.
+    /// Called when the last packet of an abandoned slot has arrived: frees the
+    /// slot, and with it the connection whose home it was, and the ends.
     #[cold]
     pub(crate) fn recycle(&mut self, index: u32) {
         let slot = &mut self.slots[index as usize];

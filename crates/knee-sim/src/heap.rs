@@ -3,29 +3,29 @@
 use crate::queue::time_of;
 use knee_units::Time;
 
-/// A heap of keys, of which no two are equal.
+/// A heap of keys, no two of which are equal.
 #[derive(Debug, Default)]
 pub struct Heap {
-    /// The heap, and behind it [unused](unused) keys up to a multiple of four
+    /// The heap, followed by [unused](unused) keys up to a multiple of four
     /// children: a key has four children or none.
     keys: Vec<u128>,
     /// Keys in the heap.
     len: usize,
 }
 
-/// Comes behind every key; of four in a row no two have the same time.
+/// Returns a key that follows every real one; no two of four in a row have the same time.
 fn unused(slot: usize) -> u128 {
     u128::MAX - ((slot as u128 & 3) << 64)
 }
 
 impl Heap {
-    /// When the earliest key is due; [`Time::MAX`]: there is none.
+    /// Returns when the earliest key is due; [`Time::MAX`] if empty.
     #[inline]
     pub fn first(&self) -> Time {
         if self.len == 0 { Time::MAX } else { time_of(self.keys[0]) }
     }
 
-    /// Takes the earliest key; the last one takes its place.
+    /// Removes the earliest key; the last one replaces it.
     #[inline]
     pub fn pop(&mut self) -> Option<u128> {
         self.len = self.len.checked_sub(1)?;
@@ -38,7 +38,7 @@ impl Heap {
         Some(root)
     }
 
-    /// Appends a key and moves it up to its place.
+    /// Appends a key and moves it up to its position.
     #[inline(never)]
     pub fn push(&mut self, key: u128) {
         if self.len == self.keys.len() {
@@ -58,7 +58,7 @@ impl Heap {
         self.keys[slot] = key;
     }
 
-    /// Puts `key` into the root and moves it down to its place.
+    /// Puts `key` into the root and moves it down to its position.
     #[inline(always)]
     fn descend(&mut self, key: u128) {
         let keys = &mut self.keys[..];
@@ -77,9 +77,9 @@ impl Heap {
     }
 }
 
-/// Position and value of the least: a tournament without branches, since which
-/// child is the least cannot be predicted. Times seldom tie, and only then do
-/// the numbers count.
+/// Returns position and value of the smallest key: a tournament without
+/// branches, since the result cannot be predicted. Times are rarely equal, and
+/// only then do the numbers matter.
 #[inline(always)]
 fn least_of_four(keys: &[u128; 4]) -> (usize, u128) {
     let [a, b, c, d] = keys.map(|key| (key >> 64) as u64);

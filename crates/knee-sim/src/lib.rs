@@ -1,7 +1,7 @@
-//! Ground 1: the scenario under an event queue and a virtual clock.
+//! Ground 1: runs the scenario with an event queue and a virtual clock.
 //!
-//! The same binary, scenario and seed give the same records to the byte.
-//! What this crate never does: read a clock, use threads inside a run, print.
+//! The same binary, scenario and seed give byte-identical records. What this
+//! crate never does: read a clock, use threads inside a run, print.
 
 mod applications;
 mod closing;
@@ -27,34 +27,34 @@ use recorder::Recorder;
 use simulation::Simulation;
 use std::io::{self, Write};
 
-/// Why a run could not begin, or what it writes not be written.
+/// Why a run could not begin, or its output could not be written.
 #[derive(Debug, thiserror::Error)]
 pub enum SimulationError {
-    /// The event queue cannot name so many links and timers.
+    /// There are more links and timers than the event queue can number.
     #[error(
         "the scenario needs {sources} event sources, the simulator has {limit}: \
          use fewer flows (each needs four)"
     )]
     TooLarge {
-        /// Links and timers.
+        /// Number of links and timers.
         sources: usize,
-        /// The most there can be.
+        /// Largest possible number.
         limit: usize,
     },
-    /// A controller or scheduler, or a parameter of it, does not exist, or the
-    /// program that brings it refuses to make it.
+    /// A controller or scheduler, or one of its parameters, does not exist, or
+    /// the program that provides it refuses to create it.
     #[error(transparent)]
     Controller(#[from] knee_cc::SelectionError),
-    /// A controller said that it cannot go on.
+    /// A controller reported that it cannot continue.
     #[error("the controller \"{controller}\" of flow \"{flow}\" failed at {at}: {reason}")]
     ControllerFailed {
-        /// As the scenario names it.
+        /// Name of the controller in the scenario.
         controller: String,
-        /// The flow, or the group of flows, as the scenario names it.
+        /// Name of the flow, or the group of flows, in the scenario.
         flow: String,
-        /// When, in simulated time.
+        /// Simulated time of the failure.
         at: Time,
-        /// What it said.
+        /// The controller's reason.
         reason: String,
     },
     /// The packet log could not be written.
@@ -65,7 +65,7 @@ pub enum SimulationError {
     Samples(#[from] knee_record::Error),
 }
 
-/// Runs a scenario to its end, or until `control` says to stop.
+/// Runs a scenario to its end, or until `control` stops it.
 pub fn run(scenario: &Scenario, control: &Control) -> Result<Records, SimulationError> {
     run_to(scenario, Algorithms::built_in(), control, &mut (), None)
 }
@@ -80,9 +80,9 @@ pub fn run_logged(
     run_to(scenario, Algorithms::built_in(), control, &mut (), Some(&mut log))
 }
 
-/// Runs a scenario that was read with `algorithms`. Every sample goes to `samples`, for the records hold only
-/// a part of those of a long run; every packet's events go to `log`, if there
-/// is one.
+/// Runs a scenario that was read with `algorithms`. Every sample goes to
+/// `samples`, because the records of a long run hold only some of them; every
+/// packet's events go to `log`, if there is one.
 pub fn run_to(
     scenario: &Scenario,
     algorithms: &Algorithms,
@@ -115,8 +115,8 @@ mod tests {
     use super::*;
     use knee_scenario::{Embedded, Source, parse};
 
-    /// What is finished takes no room: slots and connections are as many as
-    /// were ever open at once, and their packets under way.
+    /// Finished transfers take no space: there are as many slots and
+    /// connections as were ever open at once, or have packets in the network.
     #[test]
     fn finished_transfers_leave_nothing_behind() {
         for paths in ["path = \"a\"", "paths = [\"a\", \"b\"]"] {

@@ -1,4 +1,4 @@
-//! A link of a run, with the event that it waits for.
+//! A link of a run, with its pending event.
 
 use crate::packet::Packet;
 use crate::queue::{Armed, EventQueue};
@@ -8,12 +8,12 @@ use knee_units::Time;
 /// A link of the run.
 pub struct LinkState {
     pub link: Link<Packet>,
-    /// The event that it waits for.
+    /// Its pending event.
     pub armed: Armed,
 }
 
 impl LinkState {
-    /// Offers a packet to the link, whose number is `link`.
+    /// Offers a packet to the link with number `link`.
     #[inline(always)]
     pub fn offer(
         &mut self,
@@ -31,7 +31,7 @@ impl LinkState {
     }
 
     /// Offers packets of one size that enter one after another, as many of
-    /// `count` as are certain to be let in. Returns how many those are.
+    /// `count` as are certain to be accepted. Returns how many that is.
     #[inline(always)]
     pub fn offer_run(
         &mut self,

@@ -1,11 +1,11 @@
-//! What travels over the simulated links, and where it goes next.
+//! Packets on the simulated links, and their routes.
 
 use knee_transport::multipath::DataAck;
 use knee_transport::{Ack, AckDetails, AckRequest, Segment, SegmentKind};
 use knee_units::Ecn;
 
 const SYN: u8 = 2;
-/// Where the two bits of the ECN codepoint begin.
+/// Position of the two bits of the ECN codepoint.
 const ECN_SHIFT: u32 = 2;
 const ECN: u8 = 0b11 << ECN_SHIFT;
 /// On an ACK: ECN-Echo; on a segment: Congestion Window Reduced.
@@ -25,17 +25,17 @@ pub struct Packet {
     /// Segment number, or next segment expected.
     pub number: u32,
     timestamp: u32,
-    /// Payload bytes of a segment, and above them what it asks of ACKs; the slot
-    /// of what else an ACK carries.
+    /// For a segment, its payload bytes and above them its ACK request; for an
+    /// ACK, the slot of its extra contents.
     extra: u32,
-    /// Where it goes next: an index into the routes.
+    /// Where it goes next, as an index into the routes.
     pub hop: u32,
     /// Number of the packet within the run.
     pub id: u32,
     size: u16,
     flags: u8,
-    /// An ACK, not a segment. A byte of its own, in which a link's ring can tell
-    /// that a place is empty.
+    /// Whether it is an ACK rather than a segment. A separate byte, in which a
+    /// link's ring can represent an empty place.
     ack: bool,
 }
 
@@ -95,8 +95,8 @@ impl Packet {
         }
     }
 
-    /// The segment so many places behind this one in a burst, in which they
-    /// differ in their number alone, but that one may be pushed.
+    /// Returns the segment `behind` places after this one in a burst, whose
+    /// segments differ only in their number, except that one may be pushed.
     #[inline(always)]
     pub fn of_burst(self, behind: u32, is_pushed: bool) -> Packet {
         Packet {
@@ -133,7 +133,7 @@ impl Packet {
         self.ack
     }
 
-    /// Slot of what else an ACK carries.
+    /// Returns the slot of an ACK's extra contents.
     pub fn extra(&self) -> Option<u32> {
         (self.flags & EXTRA != 0).then_some(self.extra)
     }
@@ -151,24 +151,24 @@ impl knee_link::Packet for Packet {
         self.flags |= ECN;
     }
     fn flow_hash(&self) -> u64 {
-        // Both directions of a flow are different flows to a queue.
+        // The two directions of a flow are different flows for a queue.
         let key = u64::from(self.hash) << 1 | u64::from(self.ack);
         key.wrapping_mul(0x9E37_79B9_7F4A_7C15)
     }
 }
 
-/// What most ACKs of plain connections lack.
+/// Contents that most ACKs of plain connections do not have.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct AckExtra {
-    /// SACK blocks and the like.
+    /// SACK blocks and other details.
     pub details: AckDetails,
-    /// There are any; plain ACKs carry nothing else here.
+    /// Whether there are details; plain ACKs carry nothing else here.
     pub has_details: bool,
-    /// Where the data of a connection over several paths stands.
+    /// Acknowledgement of a multipath connection's data.
     pub data: DataAck,
 }
 
-/// Extras of the ACKs under way: slots that are used again.
+/// Extras of the ACKs in the network, in slots that are reused.
 #[derive(Debug, Default)]
 pub struct ExtraStore {
     slots: Vec<AckExtra>,
@@ -176,7 +176,7 @@ pub struct ExtraStore {
 }
 
 impl ExtraStore {
-    /// A slot to fill; what it held before is still there.
+    /// Returns a slot to fill; it still holds its earlier contents.
     pub fn place(&mut self) -> (u32, &mut AckExtra) {
         let slot = self.free.pop().unwrap_or_else(|| {
             self.slots.push(AckExtra::default());
@@ -185,20 +185,20 @@ impl ExtraStore {
         (slot, &mut self.slots[slot as usize])
     }
 
-    /// A slot that is filled.
+    /// Returns the contents of a filled slot.
     pub fn get(&self, slot: u32) -> &AckExtra {
         &self.slots[slot as usize]
     }
 
-    /// What a slot holds, until the next is filled: it is free.
+    /// Frees a slot and returns its contents, valid until the next slot is filled.
     pub fn take(&mut self, slot: u32) -> &AckExtra {
         self.free.push(slot);
         &self.slots[slot as usize]
     }
 }
 
-/// Where packets go: the links of each direction of each path in a row, then
-/// who gets what arrives.
+/// Routes of packets: for each direction of each path, a row of links and then
+/// the end that gets the packet.
 #[derive(Debug, Default)]
 pub struct Routes {
     steps: Vec<u32>,
@@ -215,7 +215,7 @@ const TO_RECEIVER: u32 = u32::MAX;
 const TO_SENDER: u32 = u32::MAX - 1;
 
 impl Routes {
-    /// Adds a row of links and returns where it begins.
+    /// Adds a row of links and returns its start.
     pub fn add(&mut self, links: &[usize], to_receiver: bool) -> u32 {
         let begin = self.steps.len() as u32;
         self.steps.extend(links.iter().map(|&link| link as u32));

@@ -1,23 +1,22 @@
-//! The event queue: a short list in order, then a timing wheel and a heap, of
-//! packed keys.
+//! The event queue: a short sorted list, then a timing wheel and a heap, of packed keys.
 //!
-//! A key holds the time in its upper 64 bits, then the number of the event
-//! within the run, then its source. Events at the same time come in the order
-//! in which they were queued, so what else goes on in the run does not change
-//! the order of those that share a link or a connection. No two events have
-//! the same number: whoever waits for one cannot mistake another for it.
+//! A key holds the time in its upper 64 bits, then the number of the event within
+//! the run, then its source. Events at the same time are processed in the order in
+//! which they were queued, so unrelated events in the run do not change the order
+//! of those that share a link or a connection. No two events have the same number,
+//! so a waiting timer cannot mistake another event for its own.
 
 use crate::heap::Heap;
 use crate::wheel::{self, Wheel};
 use knee_units::Time;
 
-/// Bits of a key that name the source; 44 are left for the number, which is
+/// Bits of a key for the source; the 44 remaining bits for the number are
 /// enough for years of computing.
 const SOURCE_BITS: u32 = 20;
-/// Most sources: links, and timers of flows.
+/// Largest number of sources: links, and timers of flows.
 pub const SOURCES_MAX: usize = 1 << SOURCE_BITS;
 
-/// An event of the run, unlike every other: its number and its source.
+/// An event of the run, unique: its number and its source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Event(u64);
 
@@ -36,10 +35,10 @@ pub struct Armed {
 }
 
 impl Armed {
-    /// None is queued that counts: no event is the one waited for.
+    /// No event is pending: no event matches.
     pub const NOTHING: Armed = Armed { time: Time::MAX, event: Event(0) };
 
-    /// Whether this is the event waited for; if so, none is any more.
+    /// Whether this is the pending event; if so, none is pending afterwards.
     #[inline]
     pub fn take(&mut self, event: Event) -> bool {
         let found = self.event == event;
@@ -50,36 +49,35 @@ impl Armed {
     }
 }
 
-/// Keys that are kept in order at most.
+/// Largest number of keys in the sorted list.
 const NEAR_MAX: usize = 128;
-/// The same while there are no others: more than a run with a few flows ever
-/// queues.
+/// The same if there are no other keys: more than a run with few flows ever queues.
 const ALONE_MAX: usize = 32;
-/// Keys that are put in order at least, and at most, when none is.
+/// Smallest and largest number of keys for a refill of the empty list.
 const REFILL_MIN: usize = 8;
 const REFILL_MAX: usize = NEAR_MAX / 2;
 
 /// A priority queue of events.
 ///
-/// Most events are due soon: the next packet of a link comes before nearly all
-/// timers. So the earliest keys are a short list in order, into which such a key
-/// is put with few comparisons. What comes later lies unordered in slots of a
-/// wheel until the list is empty, and what comes much later in a heap: few keys
-/// do, for a timer that is put off stays where it is.
+/// Most events are due soon: the next packet of a link precedes almost all timers.
+/// The earliest keys are therefore in a short sorted list, into which such a key is
+/// inserted with few comparisons. Later keys wait unsorted in the slots of a wheel
+/// until the list is empty, and much later ones in a heap: there are few of those,
+/// since the event of a postponed timer stays where it is.
 #[derive(Debug)]
 pub struct EventQueue {
-    /// The earliest keys, from the latest to the earliest.
+    /// The earliest keys, in descending order.
     near: [u128; NEAR_MAX],
     near_len: usize,
-    /// Keys for which there is room now.
+    /// Current limit on the number of keys in the list.
     near_room: usize,
-    /// What is queued from now on for this time or later comes behind them.
+    /// Keys at or after this time do not go into the list.
     bound: Time,
     wheel: Wheel,
     heap: Heap,
-    /// Keys on their way into the list.
+    /// Keys about to be moved into the list.
     due: Vec<u128>,
-    /// Number of the last event; the first has 1.
+    /// Number of the last event; the first is 1.
     numbered: u64,
 }
 
@@ -98,20 +96,20 @@ impl Default for EventQueue {
     }
 }
 
-/// When the event of a key is due.
+/// Returns when the event of a key is due.
 #[inline]
 pub fn time_of(key: u128) -> Time {
     Time::from_nanos((key >> 64) as u64)
 }
 
 impl EventQueue {
-    /// Queues an event of `source` at `time`, behind those at the same time.
+    /// Queues an event of `source` at `time`, after those at the same time.
     #[inline(never)]
     pub fn push(&mut self, time: Time, source: usize) -> Armed {
         self.push_soon(time, source)
     }
 
-    /// The same, without a call.
+    /// Does the same, inlined.
     #[inline(always)]
     pub fn push_soon(&mut self, time: Time, source: usize) -> Armed {
         self.numbered += 1;
@@ -120,8 +118,8 @@ impl EventQueue {
         Armed { time, event }
     }
 
-    /// Queues what comes behind all others at the same time, also those that
-    /// are not queued yet. At most one such event may be queued at a time.
+    /// Queues an event after all others at the same time, including those
+    /// queued later. At most one such event may be queued at a time.
     pub fn push_last(&mut self, time: Time, source: usize) {
         self.insert(time, Event(u64::MAX << SOURCE_BITS | source as u64));
     }
@@ -151,7 +149,7 @@ impl EventQueue {
         }
     }
 
-    /// The list has no room for one more: the latest leaves it.
+    /// Inserts into a full list: the latest key leaves it.
     #[cold]
     fn insert_into_full(&mut self, key: u128) {
         let latest = self.near[0].max(key);
@@ -168,7 +166,7 @@ impl EventQueue {
         self.near[place] = key;
     }
 
-    /// Takes the earliest event.
+    /// Removes the earliest event.
     #[inline]
     pub fn pop(&mut self) -> Option<(Time, Event)> {
         if self.near_len == 0 {
@@ -179,7 +177,7 @@ impl EventQueue {
         Some((time_of(key), Event(key as u64)))
     }
 
-    /// Takes the earliest keys of the wheel and the heap into the list.
+    /// Moves the earliest keys of the wheel and the heap into the list.
     #[inline(never)]
     fn refill(&mut self) {
         let mut due = std::mem::take(&mut self.due);
@@ -200,9 +198,9 @@ impl EventQueue {
         self.due = due;
     }
 
-    /// Takes what the heap has before the first slot of the wheel with keys, or
-    /// that slot. Returns the time that all others come at or after; [`Time::MAX`]:
-    /// there are none.
+    /// Moves to `due` the heap's keys before the first non-empty slot of the wheel,
+    /// or else that slot and the heap's keys in its span. Returns a lower bound of
+    /// the times of all other keys; [`Time::MAX`] if there are none.
     #[inline]
     fn take_next(&mut self, due: &mut Vec<u128>) -> Time {
         let slot = self.wheel.first();
@@ -222,7 +220,7 @@ impl EventQueue {
         if self.wheel.is_empty() && self.heap.first() == Time::MAX { Time::MAX } else { end }
     }
 
-    /// All that comes before `bound` is in the list.
+    /// Records that all keys before `bound` are in the list.
     fn set_bound(&mut self, bound: Time) {
         self.bound = bound;
         self.wheel.advance(bound);
@@ -238,8 +236,8 @@ mod tests {
     use std::collections::BinaryHeap;
 
     proptest! {
-        /// The standard library's heap is the oracle. Times lie close together or
-        /// years apart.
+        /// The standard library's heap is the oracle. Times are close together
+        /// or years apart.
         #[test]
         fn agrees_with_a_binary_heap(
             operations in prop::collection::vec(
@@ -280,8 +278,8 @@ mod tests {
         }
     }
 
-    /// A timer that was armed anew, even for the same time, does not take the
-    /// event of its earlier life for its own.
+    /// A timer that was re-armed, even for the same time, does not accept its
+    /// earlier event.
     #[test]
     fn an_old_event_is_not_the_one_waited_for() {
         let mut queue = EventQueue::default();

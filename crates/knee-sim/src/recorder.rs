@@ -14,7 +14,7 @@ use knee_transport::{Receiver, Sender};
 use knee_units::Time;
 
 /// The time series and connections of a run: every row goes to `sink`, and as
-/// many as measures need stay in memory.
+/// many as the measures need stay in memory.
 pub struct Recorder<'s> {
     sink: &'s mut dyn SampleSink,
     flows: Series<FlowSample>,
@@ -38,7 +38,7 @@ impl<'s> Recorder<'s> {
         }
     }
 
-    /// Adds a row for each flow that runs and for each link.
+    /// Adds a row for each running flow and for each link.
     pub fn sample<L: PacketLog>(&mut self, run: &mut Simulation<'_, L>) -> Result<(), Error> {
         if self.last == Some(run.now()) {
             return Ok(());
@@ -66,7 +66,7 @@ impl<'s> Recorder<'s> {
         Ok(())
     }
 
-    /// A row for each path of a flow over several.
+    /// Adds a row for each path of a multipath flow.
     fn sample_paths<L: PacketLog>(
         &mut self,
         run: &Simulation<'_, L>,
@@ -80,20 +80,20 @@ impl<'s> Recorder<'s> {
         Ok(())
     }
 
-    /// A completed flow has its last row already.
+    /// Whether a flow is complete and already has its last row.
     fn ended<L: PacketLog>(&self, run: &Simulation<'_, L>, flow: usize) -> bool {
         let interval = run.scenario.sample_interval;
         run.flows[flow].completed.is_some_and(|at| at + interval <= run.now())
     }
 
-    /// Adds the last row.
+    /// Adds the last rows.
     pub fn finish<L: PacketLog>(&mut self, run: &mut Simulation<'_, L>) -> Result<(), Error> {
         self.sample(run)?;
         run.note_cut_off();
         self.take_closed(run)
     }
 
-    /// Takes the rows of the connections that have ended.
+    /// Takes the rows of connections that have ended.
     pub fn take_closed<L: PacketLog>(&mut self, run: &mut Simulation<'_, L>) -> Result<(), Error> {
         for row in run.closed.drain(..) {
             self.sink.connection(&row)?;
@@ -102,7 +102,7 @@ impl<'s> Recorder<'s> {
         Ok(())
     }
 
-    /// The records of a run that ended at `end`.
+    /// Returns the records of a run that ended at `end`.
     pub fn into_records<L: PacketLog>(self, run: &Simulation<'_, L>, end: Time) -> Records {
         let every = || 0..run.flows.len();
         let records = Records {
@@ -135,17 +135,17 @@ fn empty_sample<L: PacketLog>(run: &Simulation<'_, L>, flow: usize, path: usize)
     }
 }
 
-/// What connections count, together and by path; without RTTs and phases,
-/// which have no sum.
+/// Sums over the counters of connections, in total and by path; without RTTs
+/// and phases, which cannot be summed.
 #[derive(Clone, Debug)]
 pub struct Sums {
     all: FlowSample,
-    /// Of a flow over several paths.
+    /// By path, for a multipath flow.
     paths: Vec<FlowSample>,
 }
 
 impl Sums {
-    /// Nothing, of a flow over so many paths.
+    /// Creates empty sums for a flow over `paths` paths.
     pub fn of_paths(paths: usize) -> Sums {
         let paths = if paths > 1 { paths } else { 0 };
         Sums { all: FlowSample::default(), paths: vec![FlowSample::default(); paths] }
@@ -163,15 +163,15 @@ impl Sums {
 }
 
 impl<L: PacketLog> Simulation<'_, L> {
-    /// Brings the sums over connections up to date: only what changed is
-    /// looked at, for an overloaded mix has thousands of connections that wait.
+    /// Updates the sums over connections: only changed ones are visited, since
+    /// an overloaded mix has thousands of waiting connections.
     fn take_changes(&mut self) {
         let mut changed = std::mem::take(&mut self.changed);
         for index in changed.drain(..) {
             let Connection { flow, number, home, .. } = self.connections[index as usize];
             let state = &self.flows[flow as usize];
             if state.live.get(&number) != Some(&index) {
-                // What it counted has become part of the flow's totals.
+                // Its counters are already part of the flow's totals.
                 continue;
             }
             self.slots[home as usize].noted = false;
@@ -187,18 +187,18 @@ impl<L: PacketLog> Simulation<'_, L> {
         self.changed = changed;
     }
 
-    /// Takes a connection out of its flow's sums.
+    /// Removes a connection from its flow's sums.
     pub(crate) fn forget_sampled(&mut self, connection: usize) {
         let Connection { flow, sampled, .. } = &self.connections[connection];
         self.flows[*flow as usize].sums.take_away(sampled);
     }
 }
 
-/// Phase of a controller that names none; no phase at all stands for no subflow.
+/// Phase of a controller that names none; an empty phase means no subflow.
 const UNNAMED: &str = "unnamed";
 
-/// The state of a flow: counters, windows and rates of all its connections;
-/// RTTs and phase are those of the subflow that began last.
+/// Returns the state of a flow: counters, windows and rates of all its
+/// connections; RTTs and phase are those of the subflow that began last.
 fn flow_row<L: PacketLog>(run: &Simulation<'_, L>, flow: usize) -> FlowSample {
     let mut row = empty_sample(run, flow, run.scenario.flows[flow].paths[0]);
     let state = &run.flows[flow];
@@ -209,7 +209,7 @@ fn flow_row<L: PacketLog>(run: &Simulation<'_, L>, flow: usize) -> FlowSample {
     row
 }
 
-/// The same of one of its paths.
+/// Returns the state of one of its paths.
 fn path_row<L: PacketLog>(run: &Simulation<'_, L>, flow: usize, position: usize) -> FlowSample {
     let mut row = empty_sample(run, flow, run.scenario.flows[flow].paths[position]);
     let state = &run.flows[flow];
@@ -220,7 +220,7 @@ fn path_row<L: PacketLog>(run: &Simulation<'_, L>, flow: usize, position: usize)
     row
 }
 
-/// RTTs and phase are those of the last connection that has any.
+/// Sets RTTs and phase to those of the last connection that has any.
 fn show_last<L: PacketLog>(
     run: &Simulation<'_, L>,
     flow: usize,
@@ -233,7 +233,7 @@ fn show_last<L: PacketLog>(
     }
 }
 
-/// The state of a connection; the phase is empty where it has no subflow.
+/// Returns the state of a connection; the phase is empty if it has no subflow.
 fn connection_sample<L: PacketLog>(run: &Simulation<'_, L>, connection: u32) -> FlowSample {
     let mut row = FlowSample::default();
     match &run.connections[connection as usize].ends {
@@ -253,8 +253,8 @@ fn connection_sample<L: PacketLog>(run: &Simulation<'_, L>, connection: u32) -> 
     row
 }
 
-/// The same on one of its paths, with what the subflow delivered in its own
-/// order.
+/// Returns the state of a connection on one of its paths, with what the subflow
+/// delivered in its own order.
 fn path_sample<L: PacketLog>(
     run: &Simulation<'_, L>,
     connection: u32,
@@ -297,7 +297,7 @@ fn add_sender(row: &mut FlowSample, sender: &Sender) {
     row.phase = if state.phase.is_empty() { UNNAMED } else { state.phase };
 }
 
-/// The connections of a flow over several paths.
+/// Returns the connections of a multipath flow.
 fn multis<'r, L: PacketLog>(
     run: &'r Simulation<'_, L>,
     flow: usize,
@@ -318,7 +318,7 @@ fn flow_record<L: PacketLog>(run: &Simulation<'_, L>, flow: usize, end: Time) ->
     let (counters, transport) = (totals.counters, &plan.transport);
     let (rtt_min, rtt_max) = totals.rtt.unwrap_or_default();
     let workload = plan.workload.properties();
-    // What was stopped before its end has no completion time.
+    // A flow that was stopped before its end has no completion time.
     let whole = workload.bytes.is_none_or(|bytes| totals.delivered_bytes >= bytes);
     let completed = state.completed.filter(|_| workload.ends && whole);
     let ended = state.completed.or(plan.stop).unwrap_or(end).min(end);

@@ -16,7 +16,7 @@ use knee_transport::{Burst, Receiver, Segment, Sender, TimerKind, Transmit, Wait
 use knee_units::{Ecn, Time};
 use std::sync::atomic::Ordering;
 
-/// Events between two looks at [`Control`].
+/// Events between two checks of [`Control`].
 const CONTROL_PERIOD: u64 = 4096;
 /// IP bytes of a SYN or SYN-ACK: IPv4, TCP and its usual options.
 const SYN_BYTES: u32 = 60;
@@ -27,18 +27,18 @@ pub const TIMERS: usize = 4;
 pub const PACING: usize = 0;
 pub const RETRANSMISSION: usize = 1;
 pub const ACKNOWLEDGEMENT: usize = 2;
-/// Requests on their way, and the silence of paths.
+/// Pending requests, and the silence of paths.
 pub const CONNECTION: usize = 3;
 
-/// A run under way.
+/// A run in progress.
 ///
-/// Event sources, by number: links, timers of slots, applications, paths that
-/// come and go, the recorder.
+/// Event sources, by number: links, timers of slots, applications, changes of
+/// paths' presence, the recorder.
 pub struct Simulation<'a, L: PacketLog> {
     pub scenario: &'a Scenario,
     pub(crate) algorithms: &'a Algorithms,
     pub links: Vec<LinkState>,
-    /// Both ends of plain connections; a slot names its own.
+    /// Both ends of plain connections, indexed by a slot's `ends`.
     pub senders: Vec<Sender>,
     pub receivers: Vec<Receiver>,
     pub slots: Vec<Slot>,
@@ -46,13 +46,12 @@ pub struct Simulation<'a, L: PacketLog> {
     pub(crate) free_ends: Vec<u32>,
     pub connections: Vec<Connection>,
     pub(crate) free_connections: Vec<u32>,
-    /// Connections to which something happened since the last sample; some may
-    /// be gone.
+    /// Connections that changed since the last sample; some may no longer exist.
     pub(crate) changed: Vec<u32>,
-    /// Slots so far, those included that are used again.
+    /// Number of slots started so far, including reused ones.
     pub(crate) slots_begun: u32,
     pub flows: Vec<FlowState>,
-    /// Connections that have ended and that the recorder has not taken yet.
+    /// Rows of ended connections that the recorder has not taken yet.
     pub(crate) closed: Vec<ConnectionRecord>,
     pub(crate) queue: EventQueue,
     pub(crate) topology: Topology,
@@ -62,7 +61,7 @@ pub struct Simulation<'a, L: PacketLog> {
     next_packet: u32,
     pub events: u64,
     pub delivered_packets: u64,
-    /// Why the run cannot go on.
+    /// Why the run cannot continue.
     pub(crate) failed: Option<SimulationError>,
 }
 
@@ -113,7 +112,7 @@ impl<'a, L: PacketLog> Simulation<'a, L> {
         Ok(simulation)
     }
 
-    /// Each flow has one slot at least.
+    /// Checks the number of sources; each flow has at least one slot.
     fn check_size(&self) -> Result<(), SimulationError> {
         let sources = self.links.len() + TIMERS * self.scenario.flows.len();
         let limit = self.slot_sources_end();
@@ -123,8 +122,7 @@ impl<'a, L: PacketLog> Simulation<'a, L> {
         Ok(())
     }
 
-    /// Runs to the end of the scenario, or until told to stop. Returns when
-    /// it ended.
+    /// Runs to the end of the scenario, or until stopped. Returns when it ended.
     pub fn run(
         &mut self,
         recorder: &mut Recorder<'_>,
@@ -170,13 +168,13 @@ impl<'a, L: PacketLog> Simulation<'a, L> {
         Ok(end)
     }
 
-    /// First source past those of links and slots.
+    /// Returns the first source number after links and slots.
     #[inline]
     pub(crate) fn slot_sources_end(&self) -> usize {
         SAMPLER - self.scenario.flows.len() - self.scenario.paths.len()
     }
 
-    /// An application, or a path that comes or goes.
+    /// Handles an event of an application, or of a path that appears or disappears.
     fn on_other(&mut self, number: usize, event: queue::Event) {
         match number.checked_sub(self.scenario.flows.len()) {
             None => self.on_application_timer(number, event),
@@ -192,7 +190,7 @@ impl<'a, L: PacketLog> Simulation<'a, L> {
         self.log
     }
 
-    /// Tells the log what happened to a packet of a slot, or to the slot.
+    /// Logs an event of a slot or of one of its packets.
     #[inline]
     pub(crate) fn note(&mut self, slot: u32, event: Event<'_>) {
         if L::WRITES {
@@ -200,8 +198,8 @@ impl<'a, L: PacketLog> Simulation<'a, L> {
         }
     }
 
-    /// Schedules a timer unless an earlier event is queued for it already;
-    /// that one will look at the deadline again.
+    /// Schedules a timer unless an earlier event is already queued for it; that
+    /// event will check the deadline again.
     #[inline]
     pub(crate) fn arm(&mut self, slot: usize, timer: usize, time: Time) {
         let armed = &mut self.slots[slot].armed[timer];
@@ -218,7 +216,7 @@ impl<'a, L: PacketLog> Simulation<'a, L> {
         }
         let Some(&packet) = state.arrived(self.now) else { return self.poll_link(link) };
         let next = state.remove_arrived();
-        // None is queued any more.
+        // No event is pending any more.
         if next < Time::MAX {
             *armed = self.queue.push_soon(next, link);
         }
@@ -226,7 +224,7 @@ impl<'a, L: PacketLog> Simulation<'a, L> {
         self.advance(&packet);
     }
 
-    /// The same of a link of which not even that is certain that a packet arrives.
+    /// Does the same for a link that may have no packet to deliver.
     #[inline(never)]
     fn poll_link(&mut self, link: usize) {
         let LinkState { link: state, armed } = &mut self.links[link];
@@ -243,7 +241,7 @@ impl<'a, L: PacketLog> Simulation<'a, L> {
         }
     }
 
-    /// Takes a packet that has left a link one step further on its way.
+    /// Moves a packet that has left a link to its next step.
     #[inline(always)]
     fn advance(&mut self, packet: &Packet) {
         match self.topology.routes.step(packet.hop) {
@@ -253,7 +251,7 @@ impl<'a, L: PacketLog> Simulation<'a, L> {
         }
     }
 
-    /// Puts a packet on the first link of its way.
+    /// Puts a packet on the first link of its route.
     #[inline(always)]
     fn set_out(&mut self, packet: Packet) {
         match self.topology.routes.step(packet.hop) {
@@ -287,14 +285,14 @@ impl<'a, L: PacketLog> Simulation<'a, L> {
         }
     }
 
-    /// A link took no packet in.
+    /// Accounts for a packet that a link did not accept.
     #[cold]
     fn refuse(&mut self, link: usize, packet: &Packet, reason: DropReason) {
         self.discard(link, packet, reason);
         self.collect_dropped(link);
     }
 
-    /// Accounts for what the link dropped after it had entered.
+    /// Accounts for packets that the link dropped after they had entered.
     #[cold]
     fn collect_dropped(&mut self, link: usize) {
         while let Some((_, reason, packet)) = self.links[link].link.take_dropped() {
@@ -311,7 +309,7 @@ impl<'a, L: PacketLog> Simulation<'a, L> {
         self.leave_network(packet.flow as usize);
     }
 
-    /// A packet of a slot is no longer under way.
+    /// Records that a packet of a slot has left the network.
     #[inline]
     pub(crate) fn leave_network(&mut self, slot: usize) {
         let slot = &mut self.slots[slot];
@@ -361,7 +359,7 @@ impl<'a, L: PacketLog> Simulation<'a, L> {
         self.send_whole_ack(index);
     }
 
-    /// The ACKs of a receiver that divides them (RFC 9743, section 7.6).
+    /// Sends the ACKs of a receiver that divides them (RFC 9743, section 7.6).
     #[cold]
     fn send_divided(&mut self, index: usize, part: &knee_transport::Ack, times: u32) {
         for _ in 0..times {
@@ -382,7 +380,7 @@ impl<'a, L: PacketLog> Simulation<'a, L> {
         self.put_ack(index, &ack, extra);
     }
 
-    /// Puts an ACK on the wire; `extra` is the slot of what else it carries.
+    /// Puts an ACK on the wire; `extra` is the slot of its extra contents.
     #[inline]
     pub(crate) fn put_ack(&mut self, index: usize, ack: &knee_transport::Ack, extra: Option<u32>) {
         let slot = &mut self.slots[index];
@@ -401,7 +399,7 @@ impl<'a, L: PacketLog> Simulation<'a, L> {
         self.set_out(packet);
     }
 
-    /// Tells the log what an ACK carries.
+    /// Logs the contents of an ACK.
     fn log_ack(&mut self, index: usize, packet: &Packet) {
         let extra = packet.extra().map(|slot| *self.extras.get(slot));
         let blocks = extra.as_ref().map_or(&[][..], |extra| extra.details.blocks());
@@ -432,8 +430,7 @@ impl<'a, L: PacketLog> Simulation<'a, L> {
         self.leave_network(index);
     }
 
-    /// Sends what a plain connection has to send now and schedules its
-    /// timers.
+    /// Sends what a plain connection has to send now and schedules its timers.
     #[inline]
     pub(crate) fn pump(&mut self, index: usize) {
         let ends = self.slots[index].ends as usize;
@@ -446,8 +443,8 @@ impl<'a, L: PacketLog> Simulation<'a, L> {
         self.arm(index, RETRANSMISSION, deadline);
     }
 
-    /// The part of a sender that has nothing to send but new data; sending some
-    /// does not change that. Returns the deadline of its timer.
+    /// Sends for a sender that has only new data to send; sending some does not
+    /// change that. Returns the deadline of its timer.
     #[inline(always)]
     fn pump_new(&mut self, index: usize, ends: usize) -> Time {
         loop {
@@ -472,8 +469,8 @@ impl<'a, L: PacketLog> Simulation<'a, L> {
         }
     }
 
-    /// The same, of a sender that may have other things to send than new data.
-    /// Returns the deadline of its timer.
+    /// Does the same for a sender that may have other data to send. Returns the
+    /// deadline of its timer.
     #[inline(never)]
     fn pump_any(&mut self, index: usize, ends: usize) -> Time {
         loop {
@@ -493,7 +490,7 @@ impl<'a, L: PacketLog> Simulation<'a, L> {
         self.senders[ends].timer()
     }
 
-    /// Notes that the next sample must look at a connection, by its home.
+    /// Notes that the next sample must visit a connection, given its home slot.
     #[inline]
     pub(crate) fn note_change(&mut self, home: usize) {
         let slot = &mut self.slots[home];
@@ -520,7 +517,7 @@ impl<'a, L: PacketLog> Simulation<'a, L> {
         self.set_out(packet);
     }
 
-    /// Puts segments on the wire that leave together, without a word to a log.
+    /// Puts segments on the wire that are sent together, without logging.
     #[inline(never)]
     pub(crate) fn put_burst(&mut self, index: usize, burst: &Burst, ecn: Ecn) {
         let Burst { first, count, push } = burst;
@@ -558,7 +555,7 @@ impl<'a, L: PacketLog> Simulation<'a, L> {
         }
     }
 
-    /// Tells the log what a sender goes by.
+    /// Logs the conditions under which a sender sends.
     fn log_send(&mut self, index: usize, packet: &Packet, segment: &Segment) {
         let Slot { connection, position, ends, .. } = self.slots[index];
         let (sender, offset) = match &self.connections[connection as usize].ends {
@@ -583,7 +580,7 @@ impl<'a, L: PacketLog> Simulation<'a, L> {
         self.note(packet.flow, Event::Send { packet, payload: segment.len, permission });
     }
 
-    /// Tells the log that a sender's timer ran out.
+    /// Logs that a sender's timer expired.
     pub(crate) fn log_timeout(&mut self, slot: usize, kind: TimerKind) {
         let what = match kind {
             TimerKind::Handshake => Timeout::Handshake,
@@ -601,7 +598,7 @@ impl<'a, L: PacketLog> Simulation<'a, L> {
         id
     }
 
-    /// Of timer `number`, counted over all slots.
+    /// Handles timer `number`, counted over all slots.
     fn on_timer(&mut self, number: usize, event: queue::Event) {
         let (index, timer) = (number / TIMERS, number % TIMERS);
         let slot = &mut self.slots[index];
@@ -637,7 +634,7 @@ impl<'a, L: PacketLog> Simulation<'a, L> {
         self.pump(index);
     }
 
-    /// The controller of a slot cannot go on, and so the run cannot.
+    /// Ends the run because the controller of a slot cannot continue.
     #[cold]
     pub(crate) fn fail_controller(&mut self, slot: usize, reason: String) {
         let connection = &self.connections[self.slots[slot].connection as usize];

@@ -1,4 +1,4 @@
-//! Connections over several paths: subflows that come and go, segments and
+//! Multipath connections: subflows that appear and disappear, and segments and
 //! ACKs that carry the connection's own sequence space.
 
 use crate::applications::Totals;
@@ -15,15 +15,15 @@ use knee_transport::multipath::{
 use knee_transport::{AckDetails, Sender, TimerKind};
 use knee_units::{Ecn, Time};
 
-/// Both ends of a connection over several paths.
+/// Both ends of a multipath connection.
 pub struct MultipathEnds {
     pub sender: MultipathSender,
     pub receiver: MultipathReceiver,
     /// Slot of each path's subflow, or [`NONE`].
     pub slots: [u32; PATHS_MAX],
-    /// Subflows that each path has had.
+    /// Number of subflows that each path has had.
     pub begins: [u32; PATHS_MAX],
-    /// What subflows counted that are gone.
+    /// Counters of removed subflows.
     pub gone: Totals,
     /// The same, by path.
     pub gone_by_path: Vec<Totals>,
@@ -34,7 +34,7 @@ impl MultipathEnds {
         self.sender.subflow(path)
     }
 
-    /// Adds what was counted on a path.
+    /// Adds the counters of a path.
     pub fn add_path(&self, path: usize, totals: &mut Totals) {
         totals.join(&self.gone_by_path[path]);
         totals.add_subflow(self.subflow(path), self.receiver.subflow(path));
@@ -62,7 +62,7 @@ impl<L: PacketLog> Simulation<'_, L> {
         }
     }
 
-    /// Both ends of a connection over several paths.
+    /// Returns both ends of a multipath connection.
     fn multi(&mut self, connection: usize) -> &mut MultipathEnds {
         match &mut self.connections[connection].ends {
             Ends::Multipath(multi) => multi,
@@ -70,7 +70,7 @@ impl<L: PacketLog> Simulation<'_, L> {
         }
     }
 
-    /// A subflow on each path that is there.
+    /// Starts a subflow on each path that is present.
     pub(crate) fn begin_subflows(&mut self, connection: usize) {
         let flow = self.connections[connection].flow as usize;
         for position in 0..self.scenario.flows[flow].paths.len() {
@@ -117,14 +117,14 @@ impl<L: PacketLog> Simulation<'_, L> {
         }
     }
 
-    /// Whether a path is there now.
+    /// Whether a path is currently present.
     fn is_present(&self, path: usize) -> bool {
         let spans = &self.scenario.paths[path].absent;
         !spans.iter().any(|(from, to)| (*from..*to).contains(&self.now))
     }
 
-    /// Schedules the comings and goings of paths. Those at the same time come
-    /// in the order of the paths' names, wherever they stand in the file.
+    /// Schedules the changes of paths' presence. Simultaneous ones follow the
+    /// order of the paths' names, regardless of their order in the file.
     pub(crate) fn arm_path_changes(&mut self) {
         let first = self.slot_sources_end() + self.scenario.flows.len();
         let paths = &self.scenario.paths;
@@ -138,7 +138,7 @@ impl<L: PacketLog> Simulation<'_, L> {
         }
     }
 
-    /// A path comes or goes: so do the subflows on it.
+    /// Handles a path that appears or disappears, and with it its subflows.
     pub(crate) fn on_path_change(&mut self, path: usize) {
         let present = self.is_present(path);
         for flow in self.flows_by_name() {
@@ -199,7 +199,7 @@ impl<L: PacketLog> Simulation<'_, L> {
         self.leave_network(index);
     }
 
-    /// Tells the log what a subflow delivered, and the connection.
+    /// Logs what a subflow delivered, and what the connection delivered.
     fn log_arrival(
         &mut self,
         connection: usize,
@@ -291,7 +291,7 @@ impl<L: PacketLog> Simulation<'_, L> {
         self.arm_multi(connection, home);
     }
 
-    /// Puts what is certain of a burst on the wire, whose first segment was sent.
+    /// Puts the certain rest of a burst on the wire, whose first segment was sent.
     #[inline(never)]
     fn put_multi_rest(&mut self, connection: usize, slot: usize, ecn: Ecn) {
         let now = self.now;
@@ -300,7 +300,7 @@ impl<L: PacketLog> Simulation<'_, L> {
         }
     }
 
-    /// Schedules the timers of a connection on whose paths something happened.
+    /// Schedules the timers of a connection whose paths had events.
     fn arm_multi(&mut self, connection: usize, home: usize) {
         let mut timer = Time::MAX;
         for path in self.multi(connection).sender.take_touched().iter() {
@@ -361,7 +361,7 @@ impl<L: PacketLog> Simulation<'_, L> {
         self.pump_multi(connection);
     }
 
-    /// Requests arrive, or a path has been silent for too long.
+    /// Handles the arrival of requests, or a path that has been silent for too long.
     fn on_connection_timer(&mut self, connection: usize) {
         let now = self.now;
         let sender = &mut self.multi(connection).sender;

@@ -1,11 +1,11 @@
-//! The links that a run needs: those of the scenario, and a pure delay for
-//! each path whose way back is one.
+//! The links that a run needs: those of the scenario, and a pure delay for each
+//! path whose return direction is one.
 
 use crate::packet::Routes;
 use knee_scenario::{Link, Reverse, Scenario};
 use std::io::{self, Write};
 
-/// Where a path begins in the routes.
+/// Start of a path in the routes, for each direction.
 #[derive(Clone, Copy, Debug)]
 pub struct PathRoute {
     pub forward: u32,
@@ -47,7 +47,7 @@ fn reverse_links(scenario: &Scenario, path: usize, links: &mut Vec<Link>) -> Vec
     }
 }
 
-/// Writes the topology as the head of a packet log.
+/// Writes the topology as the header of a packet log.
 pub fn describe(out: &mut impl Write, scenario: &Scenario) -> io::Result<()> {
     writeln!(out, "# knee-packet-log/2")?;
     let mut links = scenario.links.clone();

@@ -1,35 +1,36 @@
-//! Keys of the near future, by when they are due: a timing wheel (Varghese and
-//! Lauck, SOSP 1987), whose slots are not in order.
+//! Keys of the near future, by due time: a timing wheel (Varghese and Lauck,
+//! SOSP 1987), whose slots are not sorted.
 
 use knee_units::Time;
 
-/// A slot takes 2^14 ns, 16 us: a few events of a 1 Gbit/s link.
+/// Duration of a slot, 2^14 ns, 16 us: a few events of a 1 Gbit/s link.
 const SLOT_SHIFT: u32 = 14;
-/// Slots: 67 ms, longer than a delayed ACK and what a slow flow is paced by.
+/// Number of slots: 67 ms, longer than a delayed ACK and the pacing interval of
+/// a slow flow.
 const SLOTS: usize = 4096;
-/// In place of an entry.
+/// Index that means no entry.
 const NONE: u32 = u32::MAX;
 
-/// A key, and the entry that follows it in its slot.
+/// A key, and the next entry in its slot.
 #[derive(Clone, Copy, Debug)]
 struct Entry {
     key: u128,
     next: u32,
 }
 
-/// Keys that lie ahead, but not far.
+/// Keys in the near future.
 #[derive(Debug)]
 pub struct Wheel {
     /// First entry of each slot.
     heads: Box<[u32; SLOTS]>,
-    /// Bits of the slots that are not empty, and of the words that are not zero.
+    /// Bitmap of the non-empty slots, and of its non-zero words.
     occupied: [u64; SLOTS / 64],
     words: u64,
     entries: Vec<Entry>,
-    /// First entry that is not in use.
+    /// First unused entry.
     free: u32,
-    /// The first slot that counts, by number since time zero; so many from here
-    /// on have a place.
+    /// The first valid slot, by number since time zero; the `SLOTS` slots from
+    /// here have a place.
     base: u64,
 }
 
@@ -46,36 +47,36 @@ impl Default for Wheel {
     }
 }
 
-/// The slot of a key, by number since time zero.
+/// Returns the slot of a key, by number since time zero.
 #[inline]
 fn slot(key: u128) -> u64 {
     (key >> 64) as u64 >> SLOT_SHIFT
 }
 
-/// When a slot begins.
+/// Returns when a slot begins.
 #[inline]
 pub fn start_of(slot: u64) -> Time {
     Time::from_nanos(slot << SLOT_SHIFT)
 }
 
 impl Wheel {
-    /// There is no key.
+    /// Whether there is no key.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.words == 0
     }
 
-    /// No key that comes before `bound` is there.
+    /// Advances the wheel to `bound`: no key before it may be present.
     #[inline]
     pub fn advance(&mut self, bound: Time) {
         let slot = bound.as_nanos() >> SLOT_SHIFT;
-        // Backwards only without a key, which would have no place of its own.
+        // It only moves backwards when empty, since keys would lose their unique place.
         if slot > self.base || self.is_empty() {
             self.base = slot;
         }
     }
 
-    /// Takes a key in, unless it lies too far ahead, or behind.
+    /// Inserts a key, unless it is too far ahead, or behind. Returns whether it did.
     #[inline]
     pub fn insert(&mut self, key: u128) -> bool {
         let slot = slot(key);
@@ -106,7 +107,7 @@ impl Wheel {
         }
     }
 
-    /// The first slot that has keys.
+    /// Returns the first non-empty slot.
     #[inline]
     pub fn first(&self) -> Option<u64> {
         let start = self.base as usize % SLOTS;
@@ -114,7 +115,7 @@ impl Wheel {
         Some(self.base + ahead as u64)
     }
 
-    /// Moves the keys of a slot to the end of `to`, in no order.
+    /// Moves the keys of a slot to the end of `to`, unsorted.
     #[inline]
     pub fn take(&mut self, slot: u64, to: &mut Vec<u128>) {
         let place = slot as usize % SLOTS;
@@ -131,7 +132,7 @@ impl Wheel {
         }
     }
 
-    /// The first place from `start` on, around the wheel, that is not empty.
+    /// Returns the first non-empty place from `start`, around the wheel.
     #[inline]
     fn first_from(&self, start: usize) -> Option<usize> {
         let word = start / 64;

@@ -1,5 +1,4 @@
-//! ACKs by QUIC's rules over a whole run: how many there are, and what fewer of
-//! them cost.
+//! ACKs with QUIC's rules over a whole run: their number, and the cost of having fewer.
 
 #![allow(clippy::unwrap_used, reason = "a test ends there")]
 
@@ -12,7 +11,7 @@ const RTT_MS: f64 = 40.0;
 const WINDOW: u32 = 80;
 const SECONDS: f64 = 10.0;
 
-/// ACKs, and Mbit/s delivered, of a fixed window.
+/// Returns the ACKs, and Mbit/s delivered, with a fixed window.
 fn run(transport: &str) -> (f64, f64) {
     let mut path = Dumbbell::new(100.0, RTT_MS).lasting(SECONDS, 1.0);
     path.flows = vec![(format!("{{ name = \"fixed\", window = \"{WINDOW} packets\" }}"), 1, 0.0)];
@@ -31,7 +30,7 @@ fn packets(goodput: f64) -> f64 {
     goodput * 1e6 * SECONDS / 8.0 / MSS
 }
 
-/// As many as packets arrive, divided by how many an ACK covers.
+/// The packets that arrive, divided by the packets per ACK.
 #[test]
 fn the_number_of_acks_is_what_the_policy_says() {
     let (_, full) = run("ack_every = 2");
@@ -46,8 +45,8 @@ fn the_number_of_acks_is_what_the_policy_says() {
     assert!((0.97..1.03).contains(&ratio), "20 segments in bytes: {ratio}");
 }
 
-/// As many in a round as were asked for; what a round lasts is the RTT and how
-/// long the packets wait for each other. What is asked for loses an eighth.
+/// The requested number per round; a round is the RTT plus the time that
+/// packets wait for each other. The request loses up to an eighth by rounding.
 #[test]
 fn the_sender_gets_the_acks_it_asks_for() {
     for per_round in [2, 4, 8] {
@@ -59,8 +58,8 @@ fn the_sender_gets_the_acks_it_asks_for() {
     }
 }
 
-/// draft-ietf-quic-ack-frequency, section 8: one ACK in a round is the least that
-/// a sender should ask for. BBR, which is paced, fills the link with four.
+/// draft-ietf-quic-ack-frequency, section 8: a sender should request at least
+/// one ACK per round. BBR, which is paced, fills the link with four.
 #[test]
 fn bbr_needs_few_acks() {
     let run = |transport: &str| {

@@ -1,5 +1,5 @@
-//! What the simulator takes from the allocator: nothing per packet once it is
-//! under way, and little per flow.
+//! Allocations of the simulator: none per packet in steady state, and little
+//! memory per flow.
 
 use knee_cc::{Init, Selection};
 use knee_scenario::{Embedded, Scenario, Source};
@@ -22,7 +22,7 @@ fn scenario(text: &str) -> Scenario {
     knee_scenario::parse(text, &source, &[]).expect("the scenario is right")
 }
 
-/// Allocations of a run and the packets that it delivered.
+/// Returns the allocations of a run and the packets that it delivered.
 fn cost(text: &str) -> (Stats, u64) {
     let scenario = scenario(text);
     let region = Region::new(ALLOCATOR);
@@ -43,7 +43,7 @@ fn bulk(cc: &str, loss: &str, seconds: u32) -> String {
 #[test]
 fn nothing_is_allocated_per_packet_in_steady_state() {
     let _alone = ONE_AT_A_TIME.lock();
-    // Coupled ones are for several paths, and a fixed window has no default.
+    // Coupled controllers need several paths, and a fixed window has no default.
     let apart = ["balia", "fixed", "lia", "olia"];
     let all = knee_cc::controllers().iter().map(|entry| entry.name);
     let controllers: Vec<&str> = all.filter(|name| !apart.contains(name)).collect();
@@ -54,12 +54,12 @@ fn nothing_is_allocated_per_packet_in_steady_state() {
         let calls = |stats: Stats| stats.allocations + stats.reallocations;
         let more = calls(long).saturating_sub(calls(short));
         assert!(packets > 10_000, "{cc}, {loss}: the longer run must deliver more");
-        // Rings may still double once or twice as rare bursts come.
+        // Rings may still double once or twice for rare bursts.
         assert!(more <= 40, "{cc}, {loss}: {more} allocations for {packets} packets more");
     }
 }
 
-/// Whatever the scheduler, over two unlike paths.
+/// With any scheduler, over two unlike paths.
 #[test]
 fn no_scheduler_allocates_per_packet() {
     let _alone = ONE_AT_A_TIME.lock();
@@ -81,13 +81,13 @@ fn no_scheduler_allocates_per_packet() {
         let more = calls(long).saturating_sub(calls(short));
         let packets = packets_long - packets_short;
         assert!(packets > 10_000, "{name}: the longer run must deliver more");
-        // Three rings and as many time series that may double.
+        // Three rings and three time series that may double.
         assert!(more <= 100, "{name}: {more} allocations for {packets} packets more");
     }
 }
 
-/// What a flow that has sent nothing holds: both ends and the controller.
-/// The simulator adds some 80 bytes for its timers and its route.
+/// Memory of a flow that has sent nothing: both ends and the controller. The
+/// simulator adds about 80 bytes for its timers and its route.
 #[test]
 fn an_idle_flow_takes_at_most_two_kilobytes() {
     const FLOWS: usize = 1_000;

@@ -1,9 +1,9 @@
-//! What shares nothing does not touch each other: over random scenarios, what
-//! one island records does not depend, to the byte, on what else runs, on
-//! links that nobody uses, flows that never send, or the order of the file.
+//! Parts that share nothing do not affect each other: in random scenarios the
+//! records of one island are independent, to the byte, of what else runs, of
+//! unused links, of flows that never send, and of the order of the file.
 //!
-//! `KNEE_SCENARIOS=20000 cargo test -p knee-sim --test apart` checks more of
-//! them; a failure names its seed, and `KNEE_SEED=<seed>` runs that one alone.
+//! `KNEE_SCENARIOS=20000 cargo test -p knee-sim --test apart` checks more
+//! scenarios; a failure names its seed, and `KNEE_SEED=<seed>` runs that one alone.
 
 mod random;
 
@@ -19,7 +19,7 @@ fn told(text: &str, scenario: &Scenario) -> Told {
     Told::of(&scenario, run(&scenario))
 }
 
-/// A link that nobody uses, a path that is never there, and a flow on it.
+/// An unused link, a path that is never present, and a flow on it.
 fn idle(prefix: &str) -> Island {
     let tables = [
         format!(
@@ -44,8 +44,7 @@ fn check(seed: u64) {
     let duration_ms = alone.duration_ms();
     let island = Island::random("m", duration_ms, seed);
     let alone = Scenario { islands: vec![island.clone()], ..alone };
-    // Names before and behind those of the island, in the file and in the
-    // alphabet.
+    // Names before and after those of the island, in the file and in the alphabet.
     let others = if seed.is_multiple_of(2) { ["a", "z"] } else { ["z", "a"] };
     let neighbour = Island::random(others[0], duration_ms, seed + (1 << 32));
     let together = Scenario { islands: vec![idle(others[1]), island, neighbour], ..alone.clone() };
@@ -59,7 +58,7 @@ fn what_shares_nothing_does_not_touch_each_other() {
     each_seed(SCENARIOS, check);
 }
 
-/// What draws random numbers, or hashes a name.
+/// Keys that cause random draws, or hash a name.
 const DRAWING: [&str; 11] = [
     "jitter",
     "loss = \"",
@@ -74,7 +73,7 @@ const DRAWING: [&str; 11] = [
     "cc = \"b",
 ];
 
-/// Where nothing is random, another name changes nothing.
+/// Without randomness, another name changes nothing.
 #[test]
 fn another_name_changes_its_own_draws_alone() {
     let mut certain = 0;
@@ -96,7 +95,7 @@ fn another_name_changes_its_own_draws_alone() {
     assert!(certain > 30, "{certain} scenarios draw nothing");
 }
 
-/// Timers of connections that were gone drove others that had taken their
+/// Timers of removed connections once acted on others that had taken their
 /// place: a plain mix beside one over two paths ended every run.
 #[test]
 fn a_mix_beside_a_mix_over_several_paths_runs_to_its_end() {
@@ -121,8 +120,8 @@ fn lossy_path(name: &str, delay_ms: u32) -> String {
     link_and_path(name, "2 Mbit/s", &format!("{delay_ms} ms"), link)
 }
 
-/// The same, without a word: a subflow that began anew took a slot whose old
-/// timers were still queued.
+/// The same without a panic: a restarted subflow took a slot whose old timers
+/// were still queued.
 #[test]
 fn a_path_that_comes_and_goes_does_not_touch_a_mix_elsewhere() {
     let mix = format!(

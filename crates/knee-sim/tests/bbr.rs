@@ -1,5 +1,5 @@
-//! BBR version 1 against what was published about it, and where the
-//! publication and the kernel differ, against the kernel.
+//! BBR version 1 compared with publications about it, and with the kernel where
+//! the two differ.
 
 #![allow(clippy::unwrap_used, reason = "a test ends there")]
 
@@ -10,8 +10,8 @@ use knee_scenario::{Measure, Statistic, Workload};
 use knee_sim::Control;
 use knee_units::Time;
 
-/// Goodput of a minute over 100 Mbit/s and 100 ms, as a share of the link,
-/// for each seed.
+/// Returns the goodput of a minute over 100 Mbit/s and 100 ms, as a share of
+/// the link, for each seed.
 fn shares_under_loss(controller: &str, loss: f64) -> Vec<f64> {
     let share = |seed: &u64| {
         let path = Dumbbell::new(100.0, 100.0).loss(loss).seed(*seed);
@@ -20,10 +20,10 @@ fn shares_under_loss(controller: &str, loss: f64) -> Vec<f64> {
     in_parallel(&[1, 2, 3, 4, 5], share)
 }
 
-/// Cardwell et al., ACM Queue 2016, figure 8: BBR follows 1 - p, and falls
-/// where probing at 5/4 no longer makes up for the loss. Linux 6.18 over an
-/// emulator keeps 0.97 of 1 - p at 12 %, 0.96 in most runs at 15 % (in some
-/// it never leaves the first megabits), and has 5 % of the link at 18 %.
+/// Cardwell et al., ACM Queue 2016, figure 8: BBR follows 1 - p, and falls when
+/// probing at 5/4 can no longer make up for the loss. Linux 6.18 over an
+/// emulator keeps 0.97 of 1 - p at 12 %, 0.96 in most runs at 15 % (in some it
+/// stays at the first megabits), and gets 5 % of the link at 18 %.
 #[test]
 fn bbr_follows_random_loss_and_then_collapses() {
     for loss in [0.001, 0.01, 0.02, 0.05, 0.10, 0.12] {
@@ -40,8 +40,7 @@ fn bbr_follows_random_loss_and_then_collapses() {
     }
 }
 
-/// The same figure: CUBIC has lost a factor of ten at 0.1 % and stands still
-/// above 1 %.
+/// The same figure: CUBIC has lost a factor of ten at 0.1 % and almost stops above 1 %.
 #[test]
 fn cubic_does_not_bear_random_loss() {
     let at = |loss| median(shares_under_loss("cubic", loss));
@@ -51,10 +50,10 @@ fn cubic_does_not_bear_random_loss() {
     assert!(much < 0.015, "{much}");
 }
 
-/// Cardwell et al., sections on startup: the bandwidth is found in
-/// log2(BDP) round trips, with a queue of at most two BDP (the window's gain
-/// of 2.89, less the BDP), beside the window's room for three bursts of a
-/// millisecond, of two packets at least.
+/// Cardwell et al., sections on startup: the bandwidth is found in log2(BDP)
+/// round trips, with a queue of at most two BDP (the window's gain of 2.89,
+/// less the BDP), plus the window's room for three bursts of a millisecond, of
+/// at least two packets.
 #[test]
 fn startup_takes_log_bdp_rounds_and_two_bdp_of_queue() {
     for (mbit, rtt) in [(10.0, 20.0), (10.0, 60.0), (100.0, 50.0), (100.0, 200.0), (1000.0, 100.0)]
@@ -78,8 +77,8 @@ fn startup_takes_log_bdp_rounds_and_two_bdp_of_queue() {
     }
 }
 
-/// Start-up in a buffer of half a BDP costs up to about 31 % of what is sent
-/// of 1 MiB, most where the file ends just after start-up.
+/// Start-up in a buffer of half a BDP loses up to about 31 % of 1 MiB sent,
+/// most if the file ends just after start-up.
 #[test]
 fn startup_in_half_a_bdp_of_buffer_loses_up_to_a_third() {
     let rates = [5.0, 10.0, 20.0, 30.0, 40.0, 50.0, 60.0, 80.0];
@@ -95,7 +94,7 @@ fn startup_in_half_a_bdp_of_buffer_loses_up_to_a_third() {
     assert!((0.26..=0.36).contains(&most), "{lost:.3?}");
 }
 
-/// Payload in flight of all flows at each sample, as IP bytes over the BDP.
+/// Returns the payload in flight of all flows at each sample, as IP bytes over the BDP.
 fn in_flight(run: &Run, bdp: f64) -> Vec<f64> {
     let mut by_time = std::collections::BTreeMap::new();
     let steady = run.records.samples.iter().filter(|row| row.time_ns > 20_000_000_000);
@@ -107,8 +106,8 @@ fn in_flight(run: &Run, bdp: f64) -> Vec<f64> {
 
 /// Hock, Bless, Zitterbart, "Experimental evaluation of BBR congestion
 /// control", ICNP 2017: several flows overestimate their shares until the
-/// window of 2 BDP stops them, which leaves a queue of 1 to 1.5 BDP. Linux
-/// adds three bursts to each window: six of two segments are 0.1 BDP here.
+/// window of 2 BDP stops them, which leaves a queue of 1 to 1.5 BDP. Linux adds
+/// three bursts to each window: six packets, which are 0.1 BDP here.
 #[test]
 fn several_flows_are_stopped_by_their_windows() {
     for flows in [2, 3, 4, 6] {
@@ -126,8 +125,8 @@ fn several_flows_are_stopped_by_their_windows() {
     assert!((0.95..=1.15).contains(&in_flight), "alone: {in_flight} BDP in flight");
 }
 
-/// BBR's share of 10 Mbit/s, 40 ms, against one loss-based flow, the mean
-/// over seeds and a second start at random.
+/// Returns BBR's share of 10 Mbit/s, 40 ms, against one loss-based flow, as the
+/// mean over seeds with a random start of the second flow.
 fn share_against(other: &str, buffer: f64) -> f64 {
     let shares: Vec<f64> = (1..=4)
         .map(|seed| {
@@ -155,10 +154,10 @@ const SHARES: [(f64, f64, f64); 6] = [
     (64.0, 0.37, 0.09),
 ];
 
-/// The model lets the loss-based flow keep the buffer full. CUBIC's saw-tooth
+/// In the model the loss-based flow keeps the buffer full. CUBIC's saw-tooth
 /// empties part of it, so BBR measures a smaller minimum RTT, and in deep
-/// buffers it grows faster than anything the model knows: the kernel is up to
-/// 28 points below the model, and the simulator follows the kernel.
+/// buffers CUBIC grows faster than in the model: the kernel is up to 28 points
+/// below the model, and the simulator follows the kernel.
 #[test]
 fn against_cubic_bbr_gets_what_it_gets_from_the_kernel() {
     let measured = in_parallel(&SHARES, |(buffer, ..)| share_against("cubic", *buffer));
@@ -168,12 +167,12 @@ fn against_cubic_bbr_gets_what_it_gets_from_the_kernel() {
     for ((buffer, _, kernel), share) in SHARES.iter().zip(&measured) {
         assert!((share - kernel).abs() <= 0.05, "{buffer} BDP: {share:.3}, kernel {kernel}");
     }
-    // From 16 BDP on the kernel itself is further away.
+    // From 16 BDP the kernel itself is further from the model.
     let ((buffer, model, _), share) = (SHARES[2], measured[2]);
     assert!((share - model).abs() <= 0.10, "{buffer} BDP: {share:.3}, model {model}");
 }
 
-/// With Reno, whose window grows slowly, the model holds in deep buffers.
+/// Against Reno, whose window grows slowly, the model holds in deep buffers.
 #[test]
 fn against_reno_in_deep_buffers_bbr_gets_what_the_model_says() {
     let deep = &SHARES[2..];
@@ -184,9 +183,9 @@ fn against_reno_in_deep_buffers_bbr_gets_what_the_model_says() {
     }
 }
 
-/// Where the BDP is three packets (4 ms) or seven (8 ms) the improved BBR
-/// keeps its rate over PROBE_RTT, whatever the rate sampler: with ns-3.35's
-/// plain BBR's estimate falls with each cycle.
+/// If the BDP is three packets (4 ms) or seven (8 ms), the improved BBR keeps
+/// its rate over PROBE_RTT with any rate sampler: with ns-3.35's, plain BBR's
+/// estimate falls in each cycle.
 #[test]
 fn low_delay_keeps_the_rate_of_short_paths_with_both_samplers() {
     let cases: Vec<(f64, &str, u64)> = [4.0, 8.0]
@@ -207,8 +206,8 @@ fn low_delay_keeps_the_rate_of_short_paths_with_both_samplers() {
     assert!(plain < 5.0, "{plain:.2} Mbit/s: the sampler's defect is not there");
 }
 
-/// Five improved flows from the same start: no flow wanders from its share,
-/// before the first PROBE_RTT and after it.
+/// Five improved flows with the same start: no flow drifts from its share,
+/// before or after the first PROBE_RTT.
 #[test]
 fn low_delay_holds_the_shares_of_five_flows() {
     let jain = |seed: &u64| {

@@ -1,6 +1,6 @@
-//! BBRv3 over the whole transport: the example tests of
-//! draft-ietf-ccwg-bbr-06 (appendix) in which loss recovery has a part, and
-//! what is known of it, under both ends of recovery.
+//! BBRv3 over the whole transport: the example tests of draft-ietf-ccwg-bbr-06
+//! (appendix) that involve loss recovery, and known results about it, with both
+//! ends of recovery.
 
 #![allow(clippy::unwrap_used, reason = "a test ends there")]
 
@@ -20,7 +20,7 @@ fn path(recovery: &str) -> Dumbbell {
     path.transport(&format!("recovery = \"{recovery}\""))
 }
 
-/// Payload over IP bytes with 1200 bytes of it.
+/// Ratio of payload to IP bytes with 1200 bytes of payload.
 const PAYLOAD_1200: f64 = 1200.0 / 1252.0;
 
 fn finely(mut scenario: Scenario) -> Vec<FlowSample> {
@@ -50,8 +50,8 @@ fn startup_finds_the_bandwidth_and_the_cycle_begins() {
     }
 }
 
-/// "Exiting STARTUP on Loss": in a buffer of a tenth of a BDP six ranges and 2
-/// % of a round are lost before the rate no longer grows for three rounds.
+/// "Exiting STARTUP on Loss": in a buffer of a tenth of a BDP, six ranges and 2
+/// % of a round are lost before the rate stops growing for three rounds.
 #[test]
 fn startup_ends_on_loss_in_a_shallow_buffer() {
     for recovery in RECOVERIES {
@@ -63,11 +63,11 @@ fn startup_ends_on_loss_in_a_shallow_buffer() {
     }
 }
 
-/// Start-up in a buffer of half a BDP. The draft's window of 2 BDP is half a BDP
-/// too much for it, until the loss is seen and for the round after that: a BDP
-/// and what the last doubling adds, where the rate is found in time. Version 1
-/// loses up to 31 % of 1 MiB here; of a BDP of 25 kB (10 Mbit/s) this one loses
-/// less than 5 %.
+/// Start-up in a buffer of half a BDP. The draft's window of 2 BDP exceeds it
+/// by half a BDP, until the loss is seen and for one more round: the loss is a
+/// BDP plus what the last doubling adds, if the rate is found in time. Version
+/// 1 loses up to 31 % of 1 MiB here; with a BDP of 25 kB (10 Mbit/s) this
+/// version loses less than 5 %.
 #[test]
 fn startup_in_half_a_bdp_of_buffer_loses_little() {
     let rates = [5.0, 10.0, 20.0, 30.0, 40.0, 50.0, 60.0, 80.0];
@@ -84,7 +84,7 @@ fn startup_in_half_a_bdp_of_buffer_loses_little() {
     });
     for ((mbit, recovery), lost) in cases.iter().zip(&lost) {
         let bdp = mbit * 1e6 / 8.0 * 0.02;
-        // Half a BDP is 4 packets at 5 Mbit/s: there probes lose some too.
+        // Half a BDP is 4 packets at 5 Mbit/s: there probes also lose some.
         let most = (1.5 * bdp / f64::from(1 << 20)).max(0.05).max(0.35 / mbit);
         assert!(*lost <= most, "{mbit} Mbit/s, {recovery}: {lost:.3} of {most:.3}");
     }
@@ -122,7 +122,7 @@ fn ten_times_the_rate_is_found() {
         let (mut probing, mut found) = (0, None);
         for pair in rows.windows(2) {
             if pair[1].time_ns > 8_000_000_000 && pair[1].phase == "probe_bw_up" {
-                // In RTTs as they were, queue included.
+                // In RTTs as measured, including the queue.
                 let rtt = pair[1].srtt_ns as f64;
                 probing += ((pair[1].time_ns - pair[0].time_ns) as f64 / rtt * 1000.0) as u64;
             }
@@ -149,7 +149,7 @@ fn a_tenth_of_the_rate_is_found() {
         let mut found = None;
         for pair in after.windows(2) {
             cycles += u32::from(probing(pair[1]) && !probing(pair[0]));
-            // No short-term bound is in force there.
+            // No short-term bound applies in this phase.
             if probing(pair[1]) && (pair[1].bandwidth_estimate_bps as f64) < limit {
                 found = found.or(Some(cycles));
             }
@@ -158,8 +158,7 @@ fn a_tenth_of_the_rate_is_found() {
     }
 }
 
-/// "Handling Token Bucket Policers": 0.75 to 1.25 of its rate, at most 10 %
-/// lost.
+/// "Handling Token Bucket Policers": 0.75 to 1.25 of its rate, with at most 10 % lost.
 #[test]
 fn a_policer_gets_about_its_rate_and_drops_little() {
     for recovery in RECOVERIES {
@@ -176,8 +175,8 @@ fn a_policer_gets_about_its_rate_and_drops_little() {
     }
 }
 
-/// "Handling Spurious Fast Recovery": a path that reorders gets its rate
-/// nevertheless, and recoveries that were none leave no bound.
+/// "Handling Spurious Fast Recovery": a path that reorders still reaches its
+/// rate, and spurious recoveries leave no bound.
 #[test]
 fn reordering_costs_little() {
     let path = path("tcp").link("jitter = { amount = \"20 ms\", reorder = true }");
@@ -188,7 +187,7 @@ fn reordering_costs_little() {
     assert!(rate > 0.8 * 100.0 * PAYLOAD_1200, "{rate} Mbit/s, {flow:?}");
 }
 
-/// After an outage of two seconds, with timeouts, the rate is there again.
+/// After an outage of two seconds, with timeouts, the rate recovers.
 #[test]
 fn the_rate_comes_back_after_timeouts() {
     for recovery in RECOVERIES {
@@ -200,8 +199,8 @@ fn the_rate_comes_back_after_timeouts() {
     }
 }
 
-/// Several flows share a link, over a buffer of a BDP: Jain at least 0.9, the
-/// link full.
+/// Several flows share a link with a buffer of one BDP: Jain's index is at
+/// least 0.9, and the link is full.
 #[test]
 fn flows_share_a_link() {
     for recovery in RECOVERIES {

@@ -1,6 +1,6 @@
-//! The rows of connections against the packet log, read here by itself: what
-//! was sent, sent again, acknowledged, reported and marked, and how long there
-//! was something to send.
+//! The rows of connections compared with the packet log, which is parsed here
+//! independently: data sent, retransmitted, acknowledged, reported and marked,
+//! and how long there was data to send.
 
 mod random;
 
@@ -20,8 +20,8 @@ fn logged(scenario: &Scenario) -> (Records, String) {
     (records, String::from_utf8(log).expect("it is text"))
 }
 
-/// What the log tells of the sending end of a plain connection, or of all
-/// subflows of another.
+/// Counts from the log for the sending end of a plain connection, or for all
+/// subflows of a multipath connection.
 #[derive(Clone, Debug, Default, PartialEq, PartialOrd)]
 struct Counted {
     sent_bytes: u64,
@@ -29,27 +29,27 @@ struct Counted {
     packets: u64,
     packets_again: u64,
     timeouts: u64,
-    /// Segments that ACKs reported, cumulatively or selectively.
+    /// Segments reported by ACKs, cumulatively or selectively.
     reported: u64,
     marked: u64,
     completed_ns: Option<u64>,
-    /// Of a connection over one path.
+    /// For a plain connection.
     acked_bytes: Option<u64>,
 }
 
-/// A flow of the log: what has segment numbers of its own.
+/// A flow of the log, with segment numbers of its own.
 #[derive(Clone, Debug, Default)]
 struct Flow {
     connection: Option<u32>,
     lengths: BTreeMap<u32, u64>,
     counted: Counted,
-    /// Next segment expected, as ACKs say.
+    /// Next segment expected, according to ACKs.
     expected: u32,
     reported: BTreeSet<u32>,
     syn_ns: Option<u64>,
     first_data_ns: Option<u64>,
     syn_ack_ns: Option<u64>,
-    /// Smallest time from end to end, there and back.
+    /// Smallest one-way delay in each direction.
     there_ns: Option<u64>,
     back_ns: Option<u64>,
     last_ack_ns: u64,
@@ -59,19 +59,19 @@ fn least(one: &mut Option<u64>, other: u64) {
     *one = Some(one.map_or(other, |one| one.min(other)));
 }
 
-/// Times of packets under way, by what happened to them last.
+/// Times of packets in the network, by their last event.
 #[derive(Default)]
 struct UnderWay {
     sent: BTreeMap<u64, u64>,
     marked: BTreeSet<u64>,
-    /// They carry no payload, and no mark of theirs counts.
+    /// SYNs, which carry no payload and whose marks do not count.
     syns: BTreeSet<u64>,
-    /// Connections that are complete.
+    /// Completed connections.
     complete: BTreeSet<u32>,
     acks: BTreeMap<u64, Ack>,
 }
 
-/// When it was sent, the next segment expected, and blocks.
+/// Time of sending, the next segment expected, and blocks.
 type Ack = (u64, u32, Vec<(u32, u32)>);
 
 fn read_log(log: &str) -> BTreeMap<u32, Flow> {
@@ -85,7 +85,7 @@ fn read_log(log: &str) -> BTreeMap<u32, Flow> {
             let connection = connection.map(|cell| cell.parse().expect("a number"));
             flows.insert(number, Flow { connection, ..Flow::default() });
         } else if let Some(head) = line.strip_prefix("# connection,") {
-            // It may never have a subflow: its paths are absent.
+            // It may never have a subflow if its paths are absent.
             let number = head.split(',').next().and_then(|cell| cell.parse().ok());
             let number = number.expect("a number");
             flows.insert(number, Flow { connection: Some(number), ..Flow::default() });
@@ -107,7 +107,7 @@ fn take(flows: &mut BTreeMap<u32, Flow>, under_way: &mut UnderWay, cells: &[&str
         under_way.complete.insert(serial);
     }
     let Some(flow) = flows.get_mut(&serial) else { return };
-    // What subflows repeat afterwards is no part of the connection.
+    // Data that subflows repeat afterwards does not count for the connection.
     if under_way.complete.contains(&flow.connection.unwrap_or(serial)) {
         return;
     }
@@ -188,7 +188,7 @@ fn told(row: &ConnectionRecord) -> Counted {
     }
 }
 
-/// Subflows added up by their connection; plain connections as they are.
+/// Sums subflows by their connection; plain connections are unchanged.
 fn by_connection(flows: &BTreeMap<u32, Flow>) -> Vec<Counted> {
     let mut sums: BTreeMap<u32, Counted> = BTreeMap::new();
     for (number, flow) in flows {
@@ -225,7 +225,7 @@ fn check_counts(seed: u64) {
     }
 }
 
-/// Every connection of every random scenario, plain or over several paths.
+/// Checks every connection of every random scenario, plain or multipath.
 #[test]
 fn rows_count_what_the_packet_log_shows() {
     each_seed(SCENARIOS, check_counts);
@@ -243,8 +243,8 @@ fn scenario_of(link: &str, flow: &str) -> Scenario {
 
 const LINK: &str = "rate = \"10 Mbit/s\"\ndelay = \"20 ms\"\nbuffer = \"1 BDP\"\nloss = \"1 %\"";
 
-/// Of a connection that is written to once: busy from its first segment to the
-/// last ACK, and its RTTs between what the path and the handshake took.
+/// For a connection that is written to once: it is busy from its first segment to
+/// the last ACK, and its RTTs are between the path's delay and the handshake's RTT.
 #[test]
 fn times_are_those_of_the_packet_log() {
     let mix = "mix = { arrival_interval = \"150 ms\", sizes = { median = \"30 kB\", \
@@ -254,7 +254,7 @@ fn times_are_those_of_the_packet_log() {
         let scenario = scenario_of(LINK, &flow);
         let (records, log) = logged(&scenario);
         let flows = read_log(&log);
-        // In the order of their beginning, as the log numbers them.
+        // In the order of their start, as numbered in the log.
         let mut rows = records.connections;
         rows.sort_by_key(|row| row.connection);
         assert_eq!(rows.len(), flows.len(), "{workload}");
@@ -265,21 +265,22 @@ fn times_are_those_of_the_packet_log() {
             let path = flow.there_ns.unwrap_or(0) + flow.back_ns.unwrap_or(0);
             let syn = flow.syn_ack_ns.unwrap() - flow.syn_ns.unwrap();
             let (least, smooth) = (row.rtt_min_ns.unwrap(), row.srtt_ns.unwrap());
-            // Of an ACK for a segment sent twice the timestamp counts milliseconds.
+            // For an ACK of a retransmitted segment the timestamp has
+            // millisecond resolution.
             assert!(least + 1_000_000 >= path && least <= syn + 1000, "{path} <= {least} <= {syn}");
             assert!(least >= 40_000_000 && smooth >= least - 1000, "{row:?}");
             // A sample over less than the minimum RTT does not count.
             let rate = row.delivery_rate_bps.unwrap_or(10_001);
             assert!(row.delivery_rate_bps.is_some() || row.acked_bytes < Some(50_000), "{row:?}");
-            // ACKs may come closer than segments left: not much.
+            // ACKs may be slightly closer together than segments were sent.
             assert!(rate > 10_000 && rate < 11_000_000, "{rate}");
         }
     }
 }
 
-/// A window of 25 kB over 40 ms allows 5 of 100 Mbit/s: but for the first
-/// rounds the receiver is the limit, as goodput of window over RTT shows. With
-/// room for all that is in flight it never is.
+/// A window of 25 kB over 40 ms allows 5 of 100 Mbit/s: except in the first
+/// rounds the receiver is the limit, as a goodput of window over RTT shows.
+/// With room for everything in flight it never is.
 #[test]
 fn the_receivers_window_limits_what_it_should() {
     let link = "rate = \"100 Mbit/s\"\ndelay = \"20 ms\"\nbuffer = \"2 BDP\"";
@@ -297,8 +298,8 @@ fn the_receivers_window_limits_what_it_should() {
     assert_eq!((wide.receive_limited_ns, wide.send_buffer_limited_ns), (Some(0), None));
 }
 
-/// Ten flows that never end and one file: a row each, with what ended and what
-/// did not, and nothing of what only a live host has.
+/// Ten flows that never end and one file: one row each, with and without an
+/// end, and without the fields that only a live host has.
 #[test]
 fn every_connection_has_a_row() {
     let text = "duration = \"5 s\"\n[link.a]\nrate = \"10 Mbit/s\"\ndelay = \"5 ms\"\n\

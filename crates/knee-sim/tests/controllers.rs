@@ -1,6 +1,6 @@
-//! Controllers that answer to delay, over the whole transport: alone they fill
-//! the link with the queue that their source names, and beside Reno they take
-//! what it promises.
+//! Delay-based controllers over the whole transport: alone they fill the link
+//! with the queue named in their source, and beside Reno they take the share
+//! that it promises.
 #![allow(clippy::unwrap_used, reason = "a test ends there")]
 
 mod common;
@@ -12,10 +12,10 @@ fn path() -> Dumbbell {
     Dumbbell::new(50.0, 40.0).buffer("4 BDP")
 }
 
-/// Packets of 1500 bytes take 0.24 ms. Copa keeps 2 of them on average and a few
-/// at most (section 2.2), Vegas 2 to 4, LEDBAT++ 60 ms; Vivace has no rising RTT.
-/// Vegas, as Linux has it, comes down by a packet per round trip from where slow
-/// start took it, which lasts for more than a minute here.
+/// Packets of 1500 bytes take 0.24 ms. Copa keeps 2 of them on average and at
+/// most a few (section 2.2), Vegas 2 to 4, LEDBAT++ 60 ms; with Vivace the RTT
+/// does not rise. Vegas, as in Linux, comes down by one packet per round trip
+/// from the end of slow start, which takes more than a minute here.
 #[test]
 fn alone_they_fill_the_link_with_their_own_queue() {
     let cases = [
@@ -35,8 +35,8 @@ fn alone_they_fill_the_link_with_their_own_queue() {
     });
 }
 
-/// Copa's competitive mode holds its own (section 3 of its paper), LEDBAT++ gives
-/// way, to a tenth at most.
+/// Copa's competitive mode keeps its share (section 3 of its paper), LEDBAT++
+/// yields to at most a tenth.
 #[test]
 fn beside_reno_they_take_what_they_promise() {
     let cases = [("copa", 0.35, 0.65), ("ledbat++", 0.0, 0.1)];

@@ -1,5 +1,5 @@
 //! The same scenario and seed give the same records; another seed gives
-//! others wherever anything is random, and only there.
+//! different ones wherever there is randomness, and only there.
 
 #![allow(clippy::unwrap_used, reason = "a test ends there")]
 
@@ -7,7 +7,7 @@ use knee_record::Records;
 use knee_scenario::{Embedded, Source, parse};
 use knee_sim::Control;
 
-/// Everything that draws random numbers, on a path with a congested return.
+/// Uses every source of randomness, on a path with a congested return.
 const RANDOM: &str = r#"
 name = "random"
 duration = "8 s"
@@ -42,7 +42,7 @@ workload = { file = "2 MB" }
 start = "1 s"
 "#;
 
-/// Nothing that does.
+/// Uses no source of randomness.
 const CERTAIN: &str = r#"
 name = "certain"
 duration = "8 s"
@@ -89,7 +89,7 @@ fn the_seed_changes_nothing_that_is_certain() {
     assert_eq!(records(CERTAIN, 1), records(CERTAIN, 2));
 }
 
-/// Runs beside each other, as `--jobs` has them, do not touch each other.
+/// Concurrent runs, as with `--jobs`, do not affect each other.
 #[test]
 fn runs_in_other_threads_change_nothing() {
     let alone = records(RANDOM, 3);

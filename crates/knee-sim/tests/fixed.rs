@@ -1,4 +1,4 @@
-//! A constant window against the arithmetic of a pipe with a buffer: 10
+//! A constant window compared with the arithmetic of a pipe with a buffer: 10
 //! Mbit/s, 60 ms, one BDP of buffer.
 
 #![allow(clippy::unwrap_used, reason = "a test ends there")]
@@ -10,7 +10,7 @@ use knee_scenario::Measure;
 
 const MBIT: f64 = 10.0;
 const RTT_MS: f64 = 60.0;
-/// What a packet of 1500 bytes takes on the link.
+/// Transmission time of a packet of 1500 bytes.
 const PACKET_MS: f64 = 1.2;
 /// Packets in one BDP.
 const BDP: f64 = 50.0;
@@ -21,7 +21,7 @@ fn run(packets: u32) -> Run {
     path.run()
 }
 
-/// Below one BDP the window leaves once per RTT: `w x mss / RTT`.
+/// Below one BDP, one window is sent per RTT: `w x mss / RTT`.
 #[test]
 fn below_one_bdp_the_rate_grows_and_the_rtt_is_flat() {
     for packets in [10, 20, 30, 40] {
@@ -36,15 +36,15 @@ fn below_one_bdp_the_rate_grows_and_the_rtt_is_flat() {
     }
 }
 
-/// From one BDP to BDP and buffer the rate is the link's, and the RTT is what
-/// the link needs for the window: `w x 1500 B / rate`.
+/// Between one BDP and BDP plus buffer the rate is the link's, and the RTT is
+/// the time that the link needs for the window: `w x 1500 B / rate`.
 #[test]
 fn up_to_the_buffer_the_rate_is_flat_and_the_rtt_grows() {
     for packets in [55, 60, 75, 90, 99] {
         let run = run(packets);
         let goodput = run.goodput() / (MBIT * PAYLOAD);
         assert!((0.99..1.001).contains(&goodput), "{packets}: {goodput}");
-        // An ACK for two packets is half a packet late on average.
+        // An ACK for two packets is on average half a packet late.
         let expected = f64::from(packets) * PACKET_MS;
         let ratio = run.median_rtt() / expected;
         assert!((0.96..1.03).contains(&ratio), "{packets}: {ratio}");
@@ -52,8 +52,8 @@ fn up_to_the_buffer_the_rate_is_flat_and_the_rtt_grows() {
     }
 }
 
-/// Beyond, what does not fit is lost and sent again; the link stays full
-/// until what is sent again is lost as well.
+/// Beyond that, packets that do not fit are lost and retransmitted; the link
+/// stays full until retransmissions are lost as well.
 #[test]
 fn beyond_the_buffer_packets_are_lost() {
     for packets in [110, 120, 150] {

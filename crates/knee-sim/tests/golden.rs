@@ -1,8 +1,8 @@
-//! What the controllers do, as tables under review: a change of behaviour
-//! anywhere between link and controller shows as a changed line.
+//! The controllers' behaviour, as reviewed tables: any change of behaviour
+//! between link and controller shows as a changed line.
 //!
-//! After a change that is meant, `KNEE_UPDATE=1 cargo test -p knee-sim --test
-//! golden` writes the tables anew; read the difference before committing it.
+//! After an intended change, `KNEE_UPDATE=1 cargo test -p knee-sim --test golden`
+//! rewrites the tables; read the difference before committing it.
 
 #![allow(clippy::unwrap_used, reason = "a test ends there")]
 
@@ -14,7 +14,7 @@ use std::path::Path;
 
 const CONTROLLERS: [&str; 4] = ["reno", "cubic", "bbr", "bbr-low-delay"];
 
-/// Compares with the table on file, or puts it there.
+/// Compares with the stored table, or stores it.
 fn assert_golden(name: &str, table: &str) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name);
     if std::env::var_os("KNEE_UPDATE").is_some() {

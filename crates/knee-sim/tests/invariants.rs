@@ -1,11 +1,11 @@
 //! Random scenarios, each checked by a program that shares no code with the
-//! simulator: `knee-verify` reads the packet log and knows what no network
-//! can do.
+//! simulator: `knee-verify` reads the packet log and reports what is impossible
+//! in any network.
 //!
 //! `KNEE_SCENARIOS=100000 cargo test --release -p knee-sim --test invariants`
-//! checks more of them; a failure names its seed, and `KNEE_SEED=<seed>` runs
-//! that one alone. `KNEE_SCENARIOS=10000 cargo test --workspace --test invariants
-//! every_controller` has each controller, preset and switch in as many.
+//! checks more of them; a failure names its seed, and `KNEE_SEED=<seed>` runs that
+//! one alone. `KNEE_SCENARIOS=10000 cargo test --workspace --test invariants
+//! every_controller` runs each controller, preset and switch in as many.
 
 mod random;
 
@@ -27,7 +27,7 @@ fn check(seed: u64, recovery: Option<RecoveryPeriod>) {
     check_with(seed, |flow| flow.transport.recovery = recovery, "");
 }
 
-/// `what`: the change of each flow, for messages.
+/// Checks a scenario; `what` describes the change of each flow, for messages.
 fn check_with(seed: u64, change: impl Fn(&mut Flow), what: &str) {
     let random = scenario::random(seed);
     let files: Vec<(&str, &[u8])> = random.files().collect();
@@ -47,9 +47,9 @@ fn check_with(seed: u64, change: impl Fn(&mut Flow), what: &str) {
     assert_same_story(&records, &report, seed);
 }
 
-/// The log and the records tell the same story. The log tells what each
-/// subflow delivered, twice what came over two, and what their connections
-/// made of it.
+/// The log and the records agree. The log contains what each subflow delivered,
+/// counting data that arrived on two paths twice, and what their connections
+/// delivered.
 fn assert_same_story(records: &Records, report: &Report, seed: u64) {
     let several = |flow: &&knee_record::FlowRecord| !flow.scheduler.is_empty();
     let (several, single): (Vec<_>, Vec<_>) = records.flows.iter().partition(several);
@@ -71,7 +71,7 @@ fn they_do_so_with_the_recovery_of_quic() {
     each_seed(SCENARIOS / 4, |seed| check(seed, Some(RecoveryPeriod::Quic)));
 }
 
-/// Those of bulk over one path lie, and are let through little.
+/// Makes bulk flows over one path lie, with a small receive window.
 fn lie(flow: &mut Flow, lies: Lies) {
     if flow.multipath.is_none() && flow.workload == Workload::Bulk {
         flow.transport.lies = lies;
@@ -95,10 +95,10 @@ fn receivers_that_lie_leave_them_be() {
     });
 }
 
-/// Each controller, each preset, and each switch of one the other way.
+/// Returns each controller, each preset, and each switch inverted.
 fn every_controller() -> Vec<Selection> {
     let mut all = Vec::new();
-    // A window that never changes answers to nothing.
+    // A constant window responds to nothing.
     for entry in knee_cc::controllers().iter().filter(|entry| entry.name != "fixed") {
         all.push(Selection::named(entry.name));
         all.extend(entry.presets.iter().map(|preset| Selection::named(preset.name)));
@@ -110,16 +110,16 @@ fn every_controller() -> Vec<Selection> {
     all
 }
 
-/// Where a packet finds a full DualPI2 in the nanosecond in which an opportunity of a
-/// trace makes it drop another, the log tells of the newcomer first.
+/// If a packet finds a full DualPI2 in the same nanosecond in which an opportunity
+/// of a trace makes it drop another, the log reports the new packet first.
 #[test]
 fn a_full_queue_and_a_late_drop_at_one_time() {
     let copa = Selection::named("copa");
     check_with(4649, |flow| flow.controller = copa.clone(), "copa");
 }
 
-/// Every flow of a scenario has the same controller, and each of them has its turn
-/// in as many scenarios.
+/// All flows of a scenario have the same controller, and each controller gets
+/// the same number of scenarios.
 #[test]
 fn every_controller_obeys_them() {
     let (all, next) = (every_controller(), AtomicUsize::new(0));

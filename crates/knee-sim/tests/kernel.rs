@@ -1,13 +1,14 @@
-//! Against the Linux kernel: TCP of Linux 6.18 over a user-space emulator
-//! between two network namespaces, bottleneck with a drop-tail buffer.
+//! Comparison with the Linux kernel: TCP of Linux 6.18 over a user-space
+//! emulator between two network namespaces, with a drop-tail bottleneck.
 //!
-//! The figures are medians of two to four repeats. What such a measurement
-//! bears: goodput 2 %, median smoothed RTT 10 %, retransmission ratio 20 % or
-//! 0.2 points; where the repeats themselves lie further apart, their spread.
+//! The figures are medians of two to four repeats. The accuracy of such a
+//! measurement: goodput 2 %, median smoothed RTT 10 %, retransmission ratio 20
+//! % or 0.2 points; if the repeats themselves differ by more, their spread.
 //!
-//! One thing of a host is not in the model and matters in these rows: a buffer
-//! of 25 kB drops of a burst what it would take one by one. CUBIC's goodput
-//! there is the emulator's as much as its own (17 to 85 Mbit/s were seen).
+//! One property of a host is not in the model and matters in these rows: a
+//! buffer of 25 kB drops packets of a burst that it would accept one by one.
+//! CUBIC's goodput there depends on the emulator as much as on CUBIC (17 to 85
+//! Mbit/s were measured).
 
 #![allow(clippy::unwrap_used, reason = "a test ends there")]
 
@@ -28,18 +29,18 @@ struct Row {
     rtt_ms: f64,
     buffer: u64,
     loss: f64,
-    /// Runs that the simulator's median is taken over.
+    /// Runs over which the simulator's median is taken.
     seeds: u64,
-    /// Length of the run, and what of it is left out.
+    /// Length of the run, and the part excluded.
     seconds: f64,
     warmup: f64,
     /// Mbit/s of payload.
     goodput: f64,
-    /// Largest deviation of a repeat from that median.
+    /// Largest deviation of a repeat from the median goodput.
     spread: f64,
-    /// Retransmitted over sent.
+    /// Ratio of retransmitted to sent bytes.
     retransmitted: f64,
-    /// Largest deviation of a repeat from it.
+    /// Largest deviation of a repeat from the median ratio.
     retransmitted_spread: f64,
     /// Median smoothed RTT, ms.
     rtt: f64,
@@ -92,8 +93,8 @@ const DEEP: [Row; 7] = [
     Row { name: "bbr, RTT 60 ms", goodput: 9.408, rtt: 70.409, ..BASE },
     Row { name: "2 bbr", flows: 2, goodput: 9.431, rtt: 151.935, ..BASE },
     Row { name: "5 bbr", flows: 5, seconds: 80.0, goodput: 9.510, rtt: 201.717, ..BASE },
-    // How often a flow that began in the others' queue fills the buffer is
-    // chance: 1765 to 4655 drops in four repeats.
+    // How often a flow that began during the others' queue fills the buffer is
+    // random: 1765 to 4655 drops in four repeats.
     Row {
         name: "5 bbr, starts 2 s apart",
         flows: 5,
@@ -118,8 +119,8 @@ const DEEP: [Row; 7] = [
 
 const LONG: Row = Row { mbit: 350.0, rtt_ms: 140.0, buffer: 6_125_000, warmup: 5.0, ..BASE };
 
-/// CUBIC sends some two thousand packets there, of which few dozens are lost:
-/// a run's share is off by a sixth.
+/// CUBIC sends about two thousand packets there, a few dozen of which are lost:
+/// the ratio of a single run is off by a sixth.
 const LOSSY_SEEDS: u64 = 15;
 
 /// 350 Mbit/s, RTT 140 ms, one BDP of buffer, independent loss.
@@ -200,7 +201,7 @@ const SHALLOW: [Row; 8] = [
         controller: "cubic",
         buffer: 25_000,
         goodput: 78.485,
-        // The repeats are 8 % apart; the host's bursts cost the rest.
+        // The repeats differ by 8 %; the host's bursts account for the rest.
         spread: 0.13,
         retransmitted: 0.000_969,
         rtt: 20.706,
@@ -235,9 +236,9 @@ const SHALLOW: [Row; 8] = [
     },
 ];
 
-/// Where slow start ends, and with it the queue for the next ten seconds.
-/// CUBIC's HyStart looks at rounds that begin with a flight's first ACK: such
-/// an ACK has met no queue of its own flight, so slow start lasts until the
+/// The end of slow start, which determines the queue for the next ten seconds.
+/// CUBIC's HyStart considers rounds that begin with a flight's first ACK: such
+/// an ACK has seen no queue of its own flight, so slow start lasts until the
 /// ACK train is half an RTT long, a window of 1194 segments on both grounds.
 const SLOW_START: [Row; 1] = [Row {
     name: "cubic, RTT 220 ms, 15 BDP",
@@ -252,7 +253,7 @@ const SLOW_START: [Row; 1] = [Row {
     ..BASE
 }];
 
-/// Goodput, median RTT and retransmission ratio, each the median over seeds.
+/// Returns goodput, median RTT and retransmission ratio, each the median over seeds.
 fn simulated(row: &Row) -> [f64; 3] {
     let runs: Vec<Run> = (1..=row.seeds).map(|seed| simulate(row, seed)).collect();
     let over_seeds = |value: fn(&Run) -> f64| median(runs.iter().map(value).collect());
@@ -327,8 +328,8 @@ fn shallow_buffers() {
     assert_like_the_kernel(&SHALLOW);
 }
 
-/// Shares of the segments that leave in bursts of a size, and of the ACKs that
-/// acknowledge so many segments; after the start.
+/// Returns the shares of segments by the size of their burst, and of ACKs by
+/// the number of segments acknowledged, after the start.
 fn bursts_and_acks(controller: &str) -> [BTreeMap<u64, f64>; 2] {
     let path = Dumbbell::new(50.0, 20.0).buffer("1 BDP").flows(controller, 1).lasting(8.0, 2.0);
     let mut log = Vec::new();
@@ -364,10 +365,10 @@ fn bursts_and_acks(controller: &str) -> [BTreeMap<u64, f64>; 2] {
     })
 }
 
-/// Packets captured beside a sender on Linux 6.18, 50 Mbit/s, 20 ms, 1 BDP:
-/// CUBIC sent 93 % of its segments in bursts of four, because segmentation
-/// offload waits for ACKs that are due soon; of BBR's ACKs 12 % acknowledged
-/// one segment, because the last of a burst is acknowledged at once.
+/// Packets captured at a sender on Linux 6.18, 50 Mbit/s, 20 ms, 1 BDP: CUBIC
+/// sent 93 % of its segments in bursts of four, because segmentation offload
+/// waits for ACKs that are due soon; 12 % of BBR's ACKs acknowledged one
+/// segment, because the last of a burst is acknowledged at once.
 #[test]
 fn bursts_and_acks_are_those_of_segmentation_offload() {
     let [bursts, acks] = bursts_and_acks("cubic");

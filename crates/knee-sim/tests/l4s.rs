@@ -1,5 +1,5 @@
-//! L4S end to end: Prague and CUBIC share a link through DualPI2 (RFC 9332), and
-//! the packet log says how long each of them waited.
+//! L4S end to end: Prague and CUBIC share a link through DualPI2 (RFC 9332),
+//! and the packet log shows how long each of them waited.
 #![allow(clippy::unwrap_used, reason = "a test ends there")]
 
 use knee_scenario::{Embedded, Scenario, Source, parse};
@@ -11,7 +11,7 @@ const SECONDS: f64 = 40.0;
 const WARMUP: f64 = 10.0;
 const PROPAGATION_MS: f64 = 1.0;
 
-/// Flows of controllers, each with a path of its own RTT over one link.
+/// A scenario of flows, each with a path of its own RTT over one link.
 fn scenario(flows: &[(&str, f64)], aqm: &str) -> Scenario {
     let mut text = format!(
         "name = \"l4s\"\nduration = \"{SECONDS} s\"\n[transport]\necn = true\n\
@@ -29,7 +29,7 @@ fn scenario(flows: &[(&str, f64)], aqm: &str) -> Scenario {
     parse(&text, &source, &[]).unwrap_or_else(|errors| panic!("{:?}\n{text}", errors.problems))
 }
 
-/// What a flow got after the warm-up, by the packet log alone.
+/// A flow's results after the warm-up, from the packet log only.
 #[derive(Debug, Default)]
 struct Got {
     mbit: f64,
@@ -78,9 +78,9 @@ fn run(flows: &[(&str, f64)], aqm: &str) -> Vec<Got> {
     got
 }
 
-/// RFC 9332, section 1.1 and 2.1: about equal rates without the classic queue's
-/// delay, whatever the RTT; the link is full, and the classic queue is held near
-/// its target of 15 ms.
+/// RFC 9332, sections 1.1 and 2.1: about equal rates without the classic
+/// queue's delay, at any RTT; the link is full, and the classic queue is kept
+/// near its target of 15 ms.
 #[test]
 fn prague_and_cubic_share_a_dualpi2_link() {
     for rtt_ms in [5.0, 15.0, 50.0] {
@@ -96,9 +96,8 @@ fn prague_and_cubic_share_a_dualpi2_link() {
     }
 }
 
-/// The records tell the classes apart as the packet log does: the low-latency
-/// queue is short, the classic one near its target of 15 ms, and together they
-/// are the link.
+/// The records separate the classes as the packet log does: the low-latency queue
+/// is short, the classic one near its target of 15 ms, and their sum is the link.
 #[test]
 fn the_records_tell_the_classes_apart() {
     let scenario = scenario(&[("prague", 15.0), ("cubic", 15.0)], "\"dualpi2\"");
@@ -122,7 +121,7 @@ fn the_records_tell_the_classes_apart() {
         let at = records.classes.iter().filter(|row| row.time_ns == link.time_ns);
         let sum = |value: fn(&knee_record::ClassSample) -> u64| at.clone().map(value).sum::<u64>();
         assert_eq!(sum(|row| row.marked_packets), link.marked_packets);
-        // One is on the wire at most, and the queue of the link has it too.
+        // At most one packet is on the wire, which the link's queue also counts.
         let wire = sum(|row| row.departed_bytes) - link.departed_bytes;
         assert!(wire <= 1500, "{wire}");
         assert_eq!(sum(|row| row.queue_bytes) + wire, link.queue_bytes);
@@ -131,8 +130,8 @@ fn the_records_tell_the_classes_apart() {
     assert!(last.marked_packets > first.marked_packets && last.dropped_packets == 0);
 }
 
-/// The draft, section 2.4.4: below 25 ms the RTT decides no more of the rate.
-/// DCTCP, which has no such rule, gives the shorter one far more.
+/// The draft, section 2.4.4: below 25 ms the rate no longer depends on the RTT.
+/// DCTCP, which has no such rule, gives the flow with the shorter RTT far more.
 #[test]
 fn prague_does_not_depend_on_short_rtts() {
     let ratio = |cc: &str| {
@@ -145,7 +144,7 @@ fn prague_does_not_depend_on_short_rtts() {
     assert!(dctcp > 2.0 * prague, "{dctcp} against {prague}");
 }
 
-/// Alone it fills the link with the queue of the step.
+/// A single flow fills the link with the queue of the step.
 #[test]
 fn prague_fills_a_link_with_a_short_queue() {
     for rtt_ms in [5.0, 15.0, 50.0] {

@@ -1,5 +1,5 @@
-//! Receivers that lie (RFC 9743, section 7.6): what each lie brings, against what
-//! arithmetic says.
+//! Receivers that lie (RFC 9743, section 7.6): the effect of each lie, compared
+//! with arithmetic.
 
 #![allow(clippy::unwrap_used, reason = "a test ends there")]
 
@@ -17,7 +17,7 @@ fn fixed(receiver: &str) -> Dumbbell {
     path.transport(&format!("receiver = {receiver}"))
 }
 
-/// ACKs in the packet log, which is sound.
+/// Returns the ACKs in the packet log, which must be valid.
 fn acks(path: &Dumbbell) -> f64 {
     let mut log = Vec::new();
     knee_sim::run_logged(&path.scenario(), &knee_sim::Control::default(), &mut log).unwrap();
@@ -30,8 +30,8 @@ fn assert_near(value: f64, wanted: f64, part: f64, what: &str) {
     assert!((value / wanted - 1.0).abs() < part, "{what}: {value}, expected {wanted}");
 }
 
-/// An ACK of a part of a segment acknowledges no segment: there are ten times as
-/// many, and a sender that counts bytes (RFC 3465) is no faster.
+/// An ACK for part of a segment does not acknowledge the segment: there are ten
+/// times as many, and a sender that counts bytes (RFC 3465) is no faster.
 #[test]
 fn division_gives_nothing_to_who_counts_bytes() {
     assert_near(acks(&fixed("{ ack_division = 10 }")), 10.0 * acks(&fixed("{}")), 0.01, "ACKs");
@@ -45,21 +45,21 @@ fn division_gives_nothing_to_who_counts_bytes() {
     }
 }
 
-/// Of all that is sent the lost part is missing, and nothing is sent again.
+/// The lost part of the data is missing, and nothing is retransmitted.
 #[test]
 fn what_is_concealed_is_never_repaired() {
     let loss = 0.05;
     let path = fixed("{ conceal_loss = true }").loss(loss);
     acks(&path);
     let run = path.run();
-    // In each round trip a window less what was lost of it.
+    // Each round trip delivers a window less its losses.
     let arriving = f64::from(WINDOW) * (1.0 - loss) * MSS * 8.0 / RTT_MS / 1e3;
     assert_near(run.goodput(), arriving, 0.02, "Mbit/s");
     assert_eq!(run.retransmitted(), 0.0);
 }
 
-/// A sender that never sees a loss is stopped by the receive window alone: without one
-/// that is given, a buffer of Linux's is sent in a round trip, and no more.
+/// Only the receive window stops a sender that never sees a loss: without a
+/// configured window, one Linux buffer is sent per round trip, and no more.
 #[test]
 fn who_conceals_losses_has_a_buffer() {
     let (rtt_s, seconds) = (RTT_MS / 1e3, 2.0);
@@ -71,8 +71,8 @@ fn who_conceals_losses_has_a_buffer() {
     assert!(sent > 20e6 / 8.0 * seconds * 10.0, "{sent} B");
 }
 
-/// What is claimed to have arrived is sent beyond the window: a window of 80 packets
-/// and 20 that are claimed fill a round trip with 100.
+/// Data claimed to have arrived is sent beyond the window: a window of 80
+/// packets plus 20 claimed fill a round trip with 100.
 #[test]
 fn acks_before_arrival_shorten_the_round_trip() {
     let path = fixed("{ ack_ahead = 20 }");
@@ -80,12 +80,12 @@ fn acks_before_arrival_shorten_the_round_trip() {
     let run = path.run();
     let filled = f64::from(WINDOW + 20) * MSS * 8.0 / RTT_MS / 1e3;
     assert_near(run.goodput(), filled, 0.02, "Mbit/s");
-    // No honest ACK comes before the light of the path has gone both ways.
+    // No honest ACK arrives before the propagation delay in both directions.
     assert!(run.median_rtt() < 0.9 * RTT_MS, "{} ms", run.median_rtt());
 }
 
-/// A sender is not led to segments that it never sent: more than its window is
-/// claimed, and it goes on, with timeouts.
+/// A sender does not accept ACKs for segments that it never sent: more than its
+/// window is claimed, and it continues, with timeouts.
 #[test]
 fn an_ack_of_the_future_counts_for_nothing() {
     let path = fixed("{ ack_ahead = 500 }");
@@ -94,9 +94,9 @@ fn an_ack_of_the_future_counts_for_nothing() {
     assert!(run.goodput() > 1.0, "{}", run.goodput());
 }
 
-/// One packet in 500 is lost: an honest Reno follows its response function
-/// (Mathis et al. 1997). Where every reduction is undone, the window falls during
-/// recovery alone, so that the link is the bound, which carries twelve times as much.
+/// One packet in 500 is lost: an honest Reno follows its response function (Mathis
+/// et al. 1997). If every reduction is undone, the window falls only during
+/// recovery, so that the link is the limit, which carries twelve times as much.
 #[test]
 fn false_duplicates_undo_reductions() {
     let run = |receiver: &str| -> Run {

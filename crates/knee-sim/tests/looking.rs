@@ -1,8 +1,8 @@
-//! Looking changes nothing: over random scenarios, the packet log and the
-//! sampling interval leave flows, transfers and links as they are.
+//! Observation changes nothing: in random scenarios, the packet log and the
+//! sampling interval do not affect flows, transfers and links.
 //!
-//! `KNEE_SCENARIOS=20000 cargo test -p knee-sim --test looking` checks more of
-//! them; a failure names its seed, and `KNEE_SEED=<seed>` runs that one alone.
+//! `KNEE_SCENARIOS=20000 cargo test -p knee-sim --test looking` checks more
+//! scenarios; a failure names its seed, and `KNEE_SEED=<seed>` runs that one alone.
 
 mod random;
 
@@ -23,8 +23,8 @@ fn logged(scenario: &Scenario) -> Records {
         .unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// Keeps the rows at times that both have; what was recorded beside them
-/// does not depend on the interval.
+/// Keeps the rows at times that both have; the rest of the records does not
+/// depend on the interval.
 fn keep_common_times(one: &mut Told, other: &mut Told) {
     for (name, told) in &mut one.flows {
         let others = other.flows.get_mut(name).expect("it is the same scenario");
@@ -73,7 +73,7 @@ fn packet_log_and_sampling_change_nothing() {
     each_seed(SCENARIOS, check);
 }
 
-/// Runs beside each other, as `--jobs` has them, in any order.
+/// Concurrent runs, as with `--jobs`, in any order.
 #[test]
 fn other_runs_change_nothing() {
     let all: Vec<Scenario> = (0..40)
@@ -93,8 +93,8 @@ fn other_runs_change_nothing() {
     }
 }
 
-/// The log kept the slots of mixes from being used again, and with them
-/// timers from being mixed up: another run.
+/// The log once kept the slots of mixes from being reused, and thereby their
+/// timers from being confused: a different run.
 #[test]
 fn the_packet_log_does_not_change_a_mix() {
     for seed in 1..=10 {

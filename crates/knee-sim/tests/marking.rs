@@ -1,6 +1,6 @@
-//! Congestion marking, end to end: DCTCP over a step, driven through the
-//! transport and a link by a loop of its own, and classic ECN (RFC 3168) with
-//! Reno over a CoDel that marks.
+//! Congestion marking, end to end: DCTCP over a step, with transport and link
+//! driven by a separate loop, and classic ECN (RFC 3168) with Reno over a CoDel
+//! that marks.
 
 #![allow(clippy::unwrap_used, reason = "a test ends there")]
 
@@ -17,7 +17,7 @@ const RATE_MBIT: u64 = 50;
 const RTT_MS: u64 = 10;
 const MSS: u64 = 1448;
 const MTU: u64 = 1500;
-/// Goodput of a full link: payload over IP bytes.
+/// Goodput of a full link: ratio of payload to IP bytes.
 const CEILING: f64 = RATE_MBIT as f64 * 1448.0 / 1500.0;
 
 /// A sender that always has data, over a link of 50 Mbit/s.
@@ -36,10 +36,10 @@ fn bottleneck(
     run
 }
 
-/// What a controller shows the test from inside its box.
+/// Internal state that a boxed controller shows to the test.
 #[derive(Debug, Default)]
 struct Shown {
-    /// DCTCP's estimate of the marked share, and when it was made.
+    /// DCTCP's estimate of the marked share, with its time.
     alpha: Vec<(Time, f64)>,
     /// Bytes sent, and acknowledged, at each reduction after an echo.
     echoes: Vec<(u64, u64)>,
@@ -75,10 +75,10 @@ fn dctcp(ack_every: u32, one_by_one: bool) -> Steady {
     Steady { goodput: bytes as f64 * 8.0 / (until - from).as_secs_f64() / 1e6, alpha }
 }
 
-/// Alizadeh et al., "Data Center TCP", SIGCOMM 2010, section 3.3: where one
-/// window in each saw-tooth is marked, alpha solves
-/// `alpha^2 (1 - alpha / 4) = (2 W + 1) / (W + 1)^2`, W the window at which
-/// the queue reaches the step.
+/// Alizadeh et al., "Data Center TCP", SIGCOMM 2010, section 3.3: if one window
+/// in each saw-tooth is marked, alpha solves
+/// `alpha^2 (1 - alpha / 4) = (2 W + 1) / (W + 1)^2`, where W is the window at
+/// which the queue reaches the step.
 fn alpha_of_the_paper(window: f64) -> f64 {
     let marked = (2.0 * window + 1.0) / (window + 1.0).powi(2);
     let mut alpha = marked.sqrt();
@@ -88,8 +88,9 @@ fn alpha_of_the_paper(window: f64) -> f64 {
     alpha
 }
 
-/// The analysis lets a window grow until a whole one is marked; one that is cut
-/// by less than it grew meets the step more often, with less of it marked.
+/// The analysis assumes that a window grows until a whole one is marked; a
+/// window that is cut by less than it grew meets the step more often, with less
+/// of it marked.
 #[test]
 fn dctcp_marks_no_more_than_its_analysis_says() {
     let Steady { goodput, alpha } = dctcp(1, true);
@@ -110,8 +111,8 @@ fn dctcp_keeps_the_link_full() {
     assert!((0.1..0.18).contains(&alpha), "alpha {alpha}");
 }
 
-/// With bursts as Linux sends them, which take up most of the step: others have
-/// 0.045 to 0.095. It costs a percent of the link.
+/// With bursts as sent by Linux, which take up most of the step: others have
+/// 0.045 to 0.095. It costs one percent of the link.
 #[test]
 fn bursts_are_marked_less() {
     let Steady { goodput, alpha } = dctcp(2, false);
@@ -120,9 +121,9 @@ fn bursts_are_marked_less() {
     assert!((0.045..=0.095).contains(&alpha), "alpha {alpha}");
 }
 
-/// Over 80 ms the first mark of slow start leaves a window that one segment per
-/// round trip takes long to fill: of the 333 packets that the path holds 125 are
-/// there after 10 s at the earliest.
+/// Over 80 ms the first mark of slow start leaves a window that takes long to
+/// grow at one segment per round trip: of the 333 packets that the path holds,
+/// 125 are reached after 10 s at the earliest.
 #[test]
 fn dctcp_takes_long_to_fill_a_long_path() {
     let shown = Arc::new(Mutex::new(Shown::default()));
@@ -138,12 +139,12 @@ fn dctcp_takes_long_to_fill_a_long_path() {
     assert!(first_ten < 10.0 && next_four < 25.0, "{first_ten}, {next_four}");
 }
 
-/// A controller, and notes of what it does.
+/// A controller with a record of its actions.
 #[derive(Clone, Debug)]
 struct Watched {
     inner: Box<dyn Controller>,
     shown: Arc<Mutex<Shown>>,
-    /// Segments leave one by one, paced.
+    /// Whether segments are sent one by one, paced.
     one_by_one: bool,
 }
 
@@ -199,8 +200,8 @@ impl Controller for Watched {
     }
 }
 
-/// RFC 3168, section 6.1.2: reactions "at most once per window of data"; and
-/// where marks tell of congestion, nothing has to be lost.
+/// RFC 3168, section 6.1.2: reactions "at most once per window of data"; and if
+/// marks signal congestion, nothing has to be lost.
 #[test]
 fn reno_answers_marks_once_per_window_and_loses_nothing() {
     let shown = Arc::new(Mutex::new(Shown::default()));

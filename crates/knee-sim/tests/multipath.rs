@@ -1,5 +1,5 @@
-//! Connections over several paths: the outcomes of `schedulers.md`, measured
-//! on real stacks, with their bounds; and the bound that nothing beats.
+//! Multipath connections: the outcomes in `schedulers.md`, measured on real
+//! stacks, with their tolerances; and a bound that nothing beats.
 
 #![allow(clippy::unwrap_used, reason = "a test ends there")]
 
@@ -14,8 +14,7 @@ use proptest::prelude::*;
 struct Path(f64, f64, f64, f64);
 
 #[derive(Clone, Copy)]
-/// A connection over `paths` that carries `bytes`, or all it can without an
-/// end.
+/// A connection over `paths` that carries `bytes`, or an endless stream.
 struct Case<'a> {
     paths: &'a [Path],
     scheduler: &'a str,
@@ -73,7 +72,7 @@ impl Case<'_> {
         run(&self.text())
     }
 
-    /// Completion time of the file in seconds.
+    /// Returns the completion time of the file in seconds.
     fn completion(&self) -> f64 {
         completion(&self.run().flows[0])
     }
@@ -89,7 +88,7 @@ fn completion(flow: &FlowRecord) -> f64 {
     flow.completion_ns.map_or(f64::INFINITY, |ns| ns as f64 / 1e9)
 }
 
-/// Goodput of the whole run, Mbit/s.
+/// Returns the goodput of the whole run, Mbit/s.
 fn goodput(flow: &FlowRecord) -> f64 {
     flow.delivered_bytes as f64 * 8e3 / (flow.end_ns - flow.start_ns) as f64
 }
@@ -107,8 +106,8 @@ const EVERY: [&str; 10] = [
     "capacity",
 ];
 
-/// Two paths alike: every scheduler that keeps both busy gets what is there,
-/// and splits it as the rates are.
+/// Two similar paths: every scheduler that keeps both busy gets their sum,
+/// split in proportion to the rates.
 #[test]
 fn similar_paths_add_up_whatever_the_scheduler() {
     let paths = [Path(10.0, 10.0, 50.0, 0.0), Path(5.0, 10.0, 50.0, 0.0)];
@@ -124,9 +123,9 @@ fn similar_paths_add_up_whatever_the_scheduler() {
     }
 }
 
-/// The unlike paths of the table. It gives no queues: 50 ms and 400 ms here.
+/// The unlike paths of the table. It gives no queue lengths: 50 ms and 400 ms here.
 const UNLIKE: [Path; 2] = [Path(10.0, 5.0, 50.0, 0.0), Path(1.0, 100.0, 400.0, 0.0)];
-/// What the fast path could do alone, seconds: 1 MB at its rate.
+/// Time for the fast path alone, seconds: 1 MB at its rate.
 const ALONE_AT_BEST: f64 = 0.805;
 
 fn unlike(scheduler: &str, file: &str, more: &str) -> f64 {
@@ -135,8 +134,8 @@ fn unlike(scheduler: &str, file: &str, more: &str) -> f64 {
         .completion()
 }
 
-/// The tail of a file waits for the slow path, unless the scheduler or
-/// reinjection looks ahead.
+/// The tail of a file waits for the slow path, unless the scheduler looks ahead
+/// or data is reinjected.
 #[test]
 fn a_slow_path_delays_the_tail_unless_the_scheduler_waits() {
     let plain = "receive_window = \"4 MB\"\nreinjection = false";
@@ -153,8 +152,7 @@ fn a_slow_path_delays_the_tail_unless_the_scheduler_waits() {
     assert!((0.78..=0.87).contains(&repaired), "with reinjection {repaired:.3} s");
 }
 
-/// A small shared window: whoever puts a packet on the slow path waits for
-/// it.
+/// A small shared window: a scheduler that puts a packet on the slow path waits for it.
 #[test]
 fn a_small_window_is_blocked_by_the_slow_path_unless_data_is_reinjected() {
     let small = "receive_window = \"64 KiB\"\nreinjection = false";
@@ -178,7 +176,7 @@ fn a_small_window_is_blocked_by_the_slow_path_unless_data_is_reinjected() {
     }
 }
 
-/// A path with loss helps less than its rate says, but it helps.
+/// A lossy path adds less than its rate, but it adds something.
 #[test]
 fn a_lossy_path_adds_to_the_clean_one() {
     let paths = [Path(10.0, 10.0, 50.0, 0.0), Path(10.0, 40.0, 50.0, 2.0)];
@@ -190,13 +188,13 @@ fn a_lossy_path_adds_to_the_clean_one() {
     let clean = rate(&paths[..1], "\"minrtt\"");
     for scheduler in ["minrtt", "round-robin", "sctc", "ecf", "blest", "capacity"] {
         let both = rate(&paths, &format!("\"{scheduler}\""));
-        // 11 to 12.6 where it was measured; its slow start met losses sooner.
+        // 11 to 12.6 in the measurement, where slow start met losses sooner.
         assert!((11.0..=13.5).contains(&both), "{scheduler}: {both:.2} Mbit/s");
         assert!(both > clean, "{scheduler}: {both:.2} is not above {clean:.2} Mbit/s");
     }
 }
 
-/// The first path dies at 2 s: what is left goes over the other.
+/// The first path dies at 2 s: the rest goes over the other one.
 #[test]
 fn a_dying_path_costs_its_detection_and_no_more() {
     let paths = [Path(10.0, 10.0, 50.0, 0.0), Path(5.0, 10.0, 50.0, 0.0)];
@@ -206,15 +204,15 @@ fn a_dying_path_costs_its_detection_and_no_more() {
         let case =
             Case { paths: &paths, scheduler: &name, file: Some("5 MB"), link, ..Case::default() };
         let took = case.completion();
-        // Both for 2 s, then 5 Mbit/s alone; half a second to notice.
+        // Both for 2 s, then 5 Mbit/s alone; half a second for detection.
         let rest = (5e6 * 8.0 - 2.0 * 14.1e6) / (5e6 * 1428.0 / 1500.0);
         assert!(took <= 2.0 + 0.5 + rest, "{scheduler}: {took:.2} s, 4.9 on a real stack");
     }
 }
 
-/// The last segment of a file asks for its acknowledgement, as that of a plain
-/// sender does: an odd one does not wait 40 ms for a delayed ACK. A second path
-/// of 200 ms brings nothing of these files in time.
+/// The last segment of a file requests its acknowledgement, as in a single-path
+/// sender: an odd one does not wait 40 ms for a delayed ACK. A second path of
+/// 200 ms contributes nothing to these files in time.
 #[test]
 fn the_last_segment_does_not_wait_for_a_delayed_acknowledgement() {
     let paths = [Path(20.0, 5.0, 12.0, 0.0), Path(1.0, 100.0, 240.0, 0.0)];
@@ -234,8 +232,8 @@ fn the_last_segment_does_not_wait_for_a_delayed_acknowledgement() {
     }
 }
 
-/// What is late by less than a delayed ACK has probably arrived: over equal
-/// paths there is hardly anything worth repeating, whatever the window.
+/// Data that is late by less than a delayed ACK has probably arrived: over
+/// equal paths almost nothing is worth repeating, at any window.
 #[test]
 fn what_has_probably_arrived_is_not_repeated() {
     let paths = [Path(10.0, 10.0, 20.0, 0.0); 2];
@@ -251,10 +249,10 @@ fn what_has_probably_arrived_is_not_repeated() {
     assert!(with.sent_bytes < 22_000_000, "{} bytes sent for 20 MB", with.sent_bytes);
 }
 
-/// A window of 64 KiB fills behind what the slower path lost. The quicker one
-/// repeats it as soon as it is overdue, and the window that opens then is told
-/// at once: neither waits for a timeout or a delayed ACK. A file takes hardly
-/// longer than over the quicker path alone.
+/// A window of 64 KiB fills behind data that the slower path lost. The faster
+/// one repeats it as soon as it is overdue, and the window that opens then is
+/// announced at once: neither waits for a timeout or a delayed ACK. A file
+/// takes hardly longer than over the faster path alone.
 #[test]
 fn a_full_window_behind_a_loss_waits_for_no_timer() {
     let paths = [Path(10.0, 10.0, 24.0, 0.0), Path(5.0, 20.0, 48.0, 0.0)];
@@ -275,7 +273,7 @@ fn a_full_window_behind_a_loss_waits_for_no_timer() {
 
 /// The path that opens the connection has the shortest RTT, gets the first
 /// window, and turns out to be slow: ten packets take 120 ms there. The other,
-/// which joins after them, repeats what waits.
+/// which joins later, repeats the waiting data.
 #[test]
 fn a_slow_path_that_was_first_does_not_hold_a_small_file_up() {
     let paths = [Path(1.0, 3.0, 400.0, 0.0), Path(12.0, 7.0, 80.0, 0.0)];
@@ -289,13 +287,13 @@ fn a_slow_path_that_was_first_does_not_hold_a_small_file_up() {
         };
         let alone = Case { paths: &paths[1..], ..case };
         let (both, alone) = (case.completion(), alone.completion());
-        // Until it has joined, a round trip of each path is over.
+        // Before it has joined, a round trip of each path has passed.
         assert!(both < 1.6 * alone, "{cc}: {both:.3} s, {alone:.3} s over the other alone");
     }
 }
 
 /// Over one path there is nothing to schedule: with the same headers the file
-/// takes what it takes over a plain connection.
+/// takes as long as over a plain connection.
 #[test]
 fn just_in_time_over_one_path_is_a_plain_connection() {
     for cc in ["cubic", "bbr", "reno"] {
@@ -315,13 +313,13 @@ fn just_in_time_over_one_path_is_a_plain_connection() {
             .replace("receive_window", "mss = \"1428 B\"\nheader = \"72 B\"\nreceive_window");
         let (multi, plain) = (multi.completion(), completion(&run(&plain).flows[0]));
         assert_eq!(multi, minrtt, "{cc}");
-        // A plain sender also waits for a moment to fill a burst.
+        // A plain sender also waits briefly to fill a burst.
         assert!((multi / plain - 1.0).abs() < 0.02, "{cc}: {multi:.3} s against {plain:.3} s");
     }
 }
 
-/// Unlike paths, a fixed window, nothing repeated: with minrtt the slow path
-/// holds the window up, and three paths bring half of what one does. Counted
+/// Unlike paths, a fixed window, no reinjection: with minrtt the slow path
+/// blocks the window, and three paths give half of what one does. Scheduled
 /// just in time they add up.
 #[test]
 fn unlike_paths_add_up_with_a_fixed_window() {
@@ -345,7 +343,7 @@ fn unlike_paths_add_up_with_a_fixed_window() {
     assert!(minrtt <= 0.7 * one, "minrtt: {minrtt:.2} Mbit/s, one path {one:.2}");
 }
 
-/// Redundancy over one path is a plain connection with MPTCP's headers.
+/// Redundancy over one path equals a plain connection with MPTCP's headers.
 #[test]
 fn redundant_over_one_path_is_a_plain_connection() {
     for cc in ["cubic", "bbr", "reno"] {
@@ -366,8 +364,7 @@ fn redundant_over_one_path_is_a_plain_connection() {
     }
 }
 
-/// A path that goes and comes back is used again, and so is one that was only
-/// silent.
+/// A path that disappears and returns is used again, and so is one that was only silent.
 #[test]
 fn a_path_that_comes_back_is_used_again() {
     let paths = [Path(10.0, 10.0, 50.0, 0.0), Path(5.0, 10.0, 50.0, 0.0)];
@@ -389,14 +386,13 @@ fn a_path_that_comes_back_is_used_again() {
         let rate = |from: u64, to: u64| (at(to) - at(from)) * 8e-6 / (to - from) as f64;
         assert!(rate(1, 5) > 8.5, "{name}: {} Mbit/s before", rate(1, 5));
         assert!(rate(6, 10) < 0.1, "{name}: {} Mbit/s meanwhile", rate(6, 10));
-        // A silent path is asked again by its retransmission timeout alone,
-        // which has doubled to seconds.
+        // Only the retransmission timeout, which has doubled to seconds, probes
+        // a silent path again.
         assert!(rate(13, 20) > 8.0, "{name}: {} Mbit/s afterwards", rate(13, 20));
     }
 }
 
-/// Two subflows and one TCP flow over one bottleneck, and over two of their
-/// own.
+/// Two subflows and one TCP flow over one bottleneck, and over two separate ones.
 #[test]
 fn coupled_controllers_are_fair_and_still_use_what_is_there() {
     let shared = |cc: &str| {
@@ -424,8 +420,8 @@ fn coupled_controllers_are_fair_and_still_use_what_is_there() {
     }
 }
 
-/// The time in which paths of rate r and one-way delay d can bring so many
-/// bytes, by bisection on what they can have delivered by then.
+/// Returns the time in which paths of rate r and one-way delay d can deliver
+/// `bytes` bytes, by bisection.
 fn bound(bytes: f64, paths: &[Path]) -> f64 {
     let delivered = |t: f64| -> f64 {
         paths
@@ -444,7 +440,7 @@ fn bound(bytes: f64, paths: &[Path]) -> f64 {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
 
-    /// Nothing finishes before T*, and everything finishes.
+    /// No transfer finishes before T*, and every transfer finishes.
     #[test]
     fn nothing_beats_the_bound(
         paths in prop::collection::vec((1u32..40, 1u32..120, 20u32..200, 0u32..3), 1..4),

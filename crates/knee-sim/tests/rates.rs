@@ -1,7 +1,7 @@
-//! Measures under rates that vary: random steps, traces, outages and absent
-//! paths, against an integration that shares no code with the product.
+//! Measures with varying rates: random steps, traces, outages and absent paths,
+//! compared with an integration that shares no code with the product.
 //!
-//! `KNEE_RATE_TRIALS=20000 cargo test -p knee-sim --test rates` tries more.
+//! `KNEE_RATE_TRIALS=20000 cargo test -p knee-sim --test rates` runs more.
 
 #![allow(clippy::unwrap_used, reason = "a test ends there")]
 
@@ -17,8 +17,7 @@ use rand_core::{Rng, SeedableRng};
 
 const MS: u64 = 1_000_000;
 
-/// How fast a link is: a rate from each time on, or opportunities. Times in
-/// milliseconds.
+/// Speed of a link: rates with their start times, or opportunities. Times in milliseconds.
 enum Speed {
     Steps(Vec<(u64, u64)>),
     Trace { opportunities: Vec<u64>, offset: u64 },
@@ -27,14 +26,14 @@ enum Speed {
 struct Link {
     speed: Speed,
     delay_ms: u64,
-    /// It, or the path that it is of, is not there.
+    /// Spans in which the link or its path is absent.
     gone: Vec<(u64, u64)>,
-    /// Lines of the scenario.
+    /// Lines in the scenario.
     text: String,
 }
 
 impl Link {
-    /// IP bytes that can leave after one time and up to another.
+    /// Returns the IP bytes that can leave after `from` and up to `until`.
     fn allows(&self, from: u64, until: u64) -> f64 {
         match &self.speed {
             Speed::Steps(steps) => self.by_pieces(steps, from, until),
@@ -54,7 +53,7 @@ impl Link {
         }
     }
 
-    /// Rate times time over every stretch in which nothing changes.
+    /// Rate times time, summed over every span without a change.
     fn by_pieces(&self, steps: &[(u64, u64)], from: u64, until: u64) -> f64 {
         let changes = steps.iter().map(|(at, _)| at * MS);
         let gone = self.gone.iter().flat_map(|(a, b)| [a * MS, b * MS]);
@@ -73,7 +72,7 @@ impl Link {
     }
 }
 
-/// The least that the links of a path allow, each while it can be of use.
+/// Returns the minimum over a path's links, each over the time in which it can be used.
 fn path_allows(path: &[Link], from: u64, until: u64, with_delays: bool) -> f64 {
     let delay: u64 = path.iter().map(|link| link.delay_ms * MS).sum();
     if with_delays && until < from + delay {
@@ -109,7 +108,7 @@ impl Draw {
         from[self.from(0..from.len() as u64) as usize]
     }
 
-    /// Disjoint spans, ascending.
+    /// Returns disjoint spans, ascending.
     fn spans(&mut self, count: u64) -> Vec<(u64, u64)> {
         let mut at = 0;
         let mut span = |draw: &mut Draw| {
@@ -135,7 +134,7 @@ impl Trial {
         let count = draw.from(1..4);
         let mut names = Vec::new();
         for path in 0..count {
-            // A flow over one path has none that is absent.
+            // A single-path flow has no absent path.
             let absent = if count > 1 && draw.one_in(3) { draw.spans(1) } else { Vec::new() };
             let links: Vec<Link> = (0..draw.from(1..3))
                 .map(|number| trial.draw_link(&mut draw, &format!("l{path}-{number}"), &absent))
@@ -218,13 +217,13 @@ impl Trial {
         parse(&self.text, &source, &[]).unwrap_or_else(|errors| panic!("{errors}\n{}", self.text))
     }
 
-    /// IP bytes of a full segment over its payload: over several paths 20
-    /// bytes more say where the data belongs (RFC 8684).
+    /// Ratio of IP bytes of a full segment to its payload: with several paths,
+    /// 20 bytes more give the position of the data (RFC 8684).
     fn overhead(&self) -> f64 {
         if self.paths.len() > 1 { 1500.0 / 1428.0 } else { 1500.0 / 1448.0 }
     }
 
-    /// What must hold of its records; in words what does not.
+    /// Checks the records; returns a message for each violation.
     fn judge(&self, scenario: &Scenario, records: &Records, draw: &mut Draw) -> Vec<String> {
         let summary = Summary::new(scenario, "sim", records);
         let mut wrong = Vec::new();
@@ -245,7 +244,7 @@ impl Trial {
         wrong
     }
 
-    /// Nothing is above one in any part of the run either.
+    /// No share exceeds one in any part of the run either.
     fn judge_windows(&self, records: &Records, draw: &mut Draw) -> Vec<String> {
         let view = RunView::new(records, Time::ZERO);
         let mut wrong = Vec::new();
@@ -266,7 +265,7 @@ impl Trial {
         wrong
     }
 
-    /// Over a whole life the share is what was delivered over the integral.
+    /// Over a whole life the share is the delivered data over the integral.
     fn judge_whole(&self, scenario: &Scenario, records: &Records) -> Option<String> {
         let whole = Scenario { warmup: Time::ZERO, ..scenario.clone() };
         let summary = Summary::new(&whole, "sim", records);
@@ -280,8 +279,7 @@ impl Trial {
         wrong.then(|| format!("the share of the capacity is {measured}, not {expected}"))
     }
 
-    /// By the bound, and not a moment before, all paths together reach the
-    /// size.
+    /// All paths together reach the size exactly at the bound.
     fn judge_bound(&self, summary: &Summary, records: &Records) -> Vec<String> {
         let (record, flow) = (&records.flows[0], &summary.flows[0]);
         let (Some(over), Some(completion)) = (flow.completion_over_bound, record.completion_ns)
@@ -295,7 +293,7 @@ impl Trial {
         };
         let size = record.size_bytes as f64 * self.overhead();
         let mut wrong = Vec::new();
-        // Rounded to the nanosecond, and rates reach 12 Mbit/s.
+        // Rounded to the nanosecond; rates reach 12 Mbit/s.
         if by(bound + 2) < size - 0.01 || by(bound.saturating_sub(2)) > size + 0.01 {
             wrong.push(format!("{size} bytes are not what is there by {bound} ns"));
         }
@@ -331,7 +329,7 @@ fn nothing_exceeds_what_the_paths_allow() {
         let text = Trial::draw(*seed).text;
         assert!(wrong.is_empty(), "trial {seed}: {}\n{text}", wrong.join("; "));
     }
-    // Enough of them have something to judge.
+    // Enough of them contain something to check.
     let with_bound = judged.iter().filter(|(_, bound, _)| *bound).count();
     let with_data = judged.iter().filter(|(_, _, data)| *data).count();
     assert!(4 * with_bound > seeds.len(), "{with_bound} of {count} files were over a bound");

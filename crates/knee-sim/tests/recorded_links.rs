@@ -1,5 +1,5 @@
-//! Two links whose rates vary as recorded ones do, at once: against the better
-//! of them alone. The recordings are made here.
+//! Two links at once, with rates that vary like recorded ones, compared with
+//! the better one alone. The recordings are generated here.
 
 #![allow(clippy::unwrap_used, reason = "a test ends there")]
 
@@ -11,9 +11,9 @@ use knee_units::Time;
 use rand_chacha::ChaCha8Rng;
 use rand_core::SeedableRng;
 
-/// A minute in Mahimahi's format. Every 200 ms the rate changes at random
-/// between a quarter and twice its mean; packets leave in bursts every `grain`
-/// ms, as a cellular scheduler lets them.
+/// Returns a minute in Mahimahi's format. Every 200 ms the rate changes at
+/// random between a quarter and twice its mean; packets leave in bursts every
+/// `grain` ms, as with a cellular scheduler.
 fn recording(packets_per_second: u64, grain: u64, seed: u64) -> String {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let (mut text, mut quarters, mut credit) = (String::new(), 4, 0);
@@ -65,9 +65,9 @@ fn outcome(recordings: &[String; 2], bytes: u64, seed: u64) -> Outcome {
     Outcome { both, better, bound }
 }
 
-/// In the median never more than 5 % behind the better link, whatever the other
-/// is like. Of what the bound T* allows over it at least half is gained where the
-/// other is half as fast or twice; a quarter where it is much slower.
+/// The median is never more than 5 % worse than the better link, for any second
+/// link. Of the gain that the bound T* allows, at least half is reached if the
+/// other link is half or twice as fast, and a quarter if it is much slower.
 #[test]
 fn two_recorded_links_are_better_than_one() {
     // 6, 3 and 1 Mbit/s.

@@ -1,5 +1,5 @@
-//! Algorithms that a program brings itself: written here, named in a scenario,
-//! run like any other.
+//! Algorithms provided by a program: defined here, named in a scenario, and run
+//! like any other.
 #![allow(clippy::unwrap_used, reason = "a test ends there")]
 
 use knee_cc::{
@@ -16,10 +16,10 @@ use std::sync::{Arc, Mutex};
 
 /// Length of a monitor interval: a few round trips.
 const INTERVAL: Time = Time::from_millis(300);
-/// Rate of the first.
+/// Rate of the first interval.
 const FIRST_BPS: u64 = 1_000_000;
 
-/// What the test sees of a controller in its box.
+/// State of a boxed controller that the test observes.
 #[derive(Debug, Default)]
 struct Seen {
     sent_bytes: AtomicU64,
@@ -27,14 +27,14 @@ struct Seen {
     woken_at: Mutex<Vec<Time>>,
 }
 
-/// In the manner of PCC (Dong et al., NSDI 2018, section 3): no window; a rate
-/// for each monitor interval, twice the last one until an interval has
-/// losses; then half of that for good.
+/// Similar to PCC (Dong et al., NSDI 2018, section 3): no window; a rate for
+/// each monitor interval, twice the last one until an interval has losses; then
+/// half of that permanently.
 #[derive(Clone, Debug)]
 struct Doubling {
     rate_bps: u64,
     begun: Time,
-    /// Bytes sent and lost of the interval.
+    /// Bytes sent and lost in the interval.
     sent: u64,
     lost: u64,
     intervals: u32,
@@ -107,7 +107,7 @@ impl Controller for Doubling {
     }
 }
 
-/// Gives up at a time.
+/// Fails at a given time.
 #[derive(Clone, Debug)]
 struct Failing {
     at: Time,
@@ -136,7 +136,7 @@ impl Controller for Failing {
     }
 }
 
-/// A window that stays and nothing to tell of itself.
+/// A constant window, with no state to show.
 #[derive(Clone, Debug)]
 struct Silent;
 
@@ -158,7 +158,7 @@ impl Controller for Silent {
     }
 }
 
-/// Everything to the second path.
+/// Sends everything on the second path.
 #[derive(Debug)]
 struct Second;
 
@@ -192,7 +192,7 @@ fn with_doubling() -> (Algorithms, Arc<Seen>) {
 }
 
 /// 1, 2, 4, 8 Mbit/s fit into 10, 16 do not: from the end of the fifth interval
-/// on it is 8, of payload, whatever the window would have been.
+/// the rate is 8, of payload, whatever the window would have been.
 #[test]
 fn a_controller_without_a_window_finds_its_rate_by_monitor_intervals() {
     let (algorithms, seen) = with_doubling();
@@ -203,7 +203,7 @@ fn a_controller_without_a_window_finds_its_rate_by_monitor_intervals() {
     };
     let mbit = (at(9) - at(4)) as f64 * 8.0 / 5e6;
     assert!((mbit / 8.0 - 1.0).abs() < 0.005, "{mbit} Mbit/s");
-    // The handshake takes 40 ms, and what it takes to send two small packets.
+    // The handshake takes 40 ms plus the transmission time of two small packets.
     let woken = seen.woken_at.lock().unwrap();
     assert_eq!(woken.len(), 5, "{woken:?}");
     assert!((40.0..41.0).contains(&(woken[0] - INTERVAL).as_millis_f64()), "{woken:?}");
@@ -215,8 +215,8 @@ fn a_controller_without_a_window_finds_its_rate_by_monitor_intervals() {
     assert_eq!((last.phase, last.window_bytes), ("interval_5", 0));
 }
 
-/// What the transport knows is recorded, whatever the controller tells: ten packets in
-/// flight over 40 ms never queue for longer than they need to leave.
+/// The transport's own data is recorded whatever the controller shows: ten packets
+/// in flight over 40 ms never queue for longer than their transmission time.
 #[test]
 fn a_controller_without_a_phase_has_rtts() {
     let mut algorithms = Algorithms::default();
@@ -234,11 +234,11 @@ fn a_controller_without_a_phase_has_rtts() {
     }
 }
 
-/// A subflow's controller is told and woken as well.
+/// A subflow's controller is notified and woken as well.
 #[test]
 fn each_path_has_its_own() {
     let (algorithms, seen) = with_doubling();
-    // Of a window that both share a path gets what the other leaves: no matter
+    // A path's share of a shared window is what the other leaves, independently
     // of its controller.
     let flow = "paths = [\"p\", \"q\"]\ncc = \"doubling\"\nreceive_window = \"unlimited\"";
     let records = run(flow, &algorithms).unwrap();

@@ -1,15 +1,15 @@
-//! The response functions of Reno and CUBIC: the average window under
-//! periodic loss, as RFC 9438 tabulates it (section 5.2, tables 1 and 2).
+//! The response functions of Reno and CUBIC: the average window with periodic
+//! loss, as tabulated in RFC 9438 (section 5.2, tables 1 and 2).
 //!
-//! The tables come from a saw-tooth in which every loss is answered at once
-//! and nothing is rounded. In five cells no real sender is there, and what
-//! Linux 6.18 does over an emulator stands in for the table:
+//! The tables assume a saw-tooth with an immediate response to every loss and
+//! no rounding. In five cells no real sender matches, and the behaviour of
+//! Linux 6.18 over an emulator replaces the table:
 //! - One loss in 100 packets: feedback takes one round trip and recovery,
-//!   without growth, another, two of nine in a tooth; CUBIC at 10 ms also
-//!   looks at its Reno estimate only every 31 ms.
-//! - CUBIC at 100 ms, one loss in 1000 or 10,000: around its plateau the
-//!   window moves by less than the segment to which it is rounded, so every
-//!   average from 170 to 230 segments (at 10,000) is a steady state.
+//!   without growth, another, which is two of nine in a tooth; CUBIC at 10 ms
+//!   also updates its Reno estimate only every 31 ms.
+//! - CUBIC at 100 ms, one loss in 1000 or 10,000: around its plateau the window
+//!   moves by less than the segment to which it is rounded, so every average
+//!   from 170 to 230 segments (at 10,000) is a steady state.
 
 #![allow(clippy::unwrap_used, reason = "a test ends there")]
 
@@ -17,15 +17,15 @@ mod common;
 
 use common::{Dumbbell, MSS, in_parallel};
 
-/// One cell: loss of every so many packets, average window in segments.
+/// One cell: one loss in `every` packets, average window in segments.
 struct Cell {
     controller: &'static str,
     rtt_ms: f64,
     every: u64,
-    /// As the RFC has it.
+    /// Value in the RFC.
     table: f64,
-    /// As Linux 6.18 has it where the table does not describe real senders
-    /// (1 Gbit/s, an ACK per segment, goodput times round-trip time).
+    /// Value with Linux 6.18 if the table does not describe real senders (1
+    /// Gbit/s, an ACK per segment, goodput times round-trip time).
     linux: Option<f64>,
 }
 
@@ -59,12 +59,12 @@ const CELLS: [Cell; 15] = [
 
 const TOLERANCE: f64 = 0.10;
 
-/// Saw-teeth averaged, and left out before: start-up ends far above.
+/// Saw-teeth averaged, and excluded before them, since start-up ends far above.
 const TEETH: f64 = 10.0;
 const TEETH_LEFT_OUT: f64 = 4.0;
 
-/// Average window, in segments: what is delivered in a round-trip time. The
-/// link is so fast that it adds nothing to the round-trip time.
+/// Returns the average window in segments: the data delivered in a round-trip
+/// time. The link is so fast that it does not add to the round-trip time.
 fn average_window(cell: &Cell) -> f64 {
     let rtt = cell.rtt_ms / 1e3;
     let tooth = cell.every as f64 / cell.table * rtt;

@@ -1,5 +1,5 @@
-//! Applications over the simulated network, against what real browsers,
-//! players and queueing theory give.
+//! Applications over the simulated network, compared with real browsers,
+//! players and queueing theory.
 
 #![allow(clippy::unwrap_used, reason = "a test ends there")]
 
@@ -15,14 +15,14 @@ fn run(text: &str) -> Records {
     knee_sim::run(&scenario, &Control::default()).unwrap()
 }
 
-/// One link and its way back, 20 ms of RTT.
+/// One link and its return direction, 20 ms of RTT.
 fn network(rate: &str, seconds: u32) -> String {
     let way = link_and_path("p", rate, "10 ms", "buffer = \"4 BDP\"");
     format!("duration = \"{seconds} s\"\n{way}")
 }
 
-/// A real page of 53 objects and 2.3 MB takes 3.9 s over 5 Mbit/s, over
-/// HTTP/1.1 and HTTP/2 alike.
+/// A real page of 53 objects and 2.3 MB takes 3.9 s over 5 Mbit/s, with both
+/// HTTP/1.1 and HTTP/2.
 #[test]
 fn a_page_takes_as_long_as_in_a_browser() {
     for http in ["1.1", "multiplexed"] {
@@ -70,10 +70,11 @@ fn video_plays_as_in_a_real_player() {
 const MIX: &str = "[[flow]]\ncc = \"cubic\"\nworkload = { mix = { arrival_interval = \"20 ms\", \
                    sizes = { median = \"30 kB\", sigma = 1.5, max = \"100 MB\" } } }\n";
 
-/// The first answer of 100 kB, 69 segments over 20 ms, waits for the handshake and
-/// begins slow start: 10, 20 and 39 segments take three round trips more. Later ones find the window as it was
-/// left, unless a pause longer than the timeout has closed it (RFC 5681, 4.1):
-/// one round trip and the time on the link of 50 Mbit/s.
+/// The first answer of 100 kB, 69 segments over 20 ms, waits for the handshake
+/// and begins slow start: 10, 20 and 39 segments take three more round trips.
+/// Later answers find the earlier window, unless a pause longer than the
+/// timeout has reduced it (RFC 5681, section 4.1): one round trip plus the time
+/// on the link of 50 Mbit/s.
 #[test]
 fn bursts_find_the_window_that_the_last_one_left() {
     let times = |pause: &str| {
@@ -99,7 +100,7 @@ fn bursts_find_the_window_that_the_last_one_left() {
     }
 }
 
-/// Arrivals are Poisson, nothing is lost on the way, nothing beats its link.
+/// Arrivals are Poisson, nothing is lost, and no transfer is faster than its link.
 #[test]
 fn a_mix_delivers_what_arrives() {
     let records = run(&(network("50 Mbit/s", 60) + MIX));
@@ -122,7 +123,7 @@ fn a_mix_delivers_what_arrives() {
     assert!(numbers.iter().enumerate().all(|(index, number)| index as u32 == *number));
 }
 
-/// Several paths under every application.
+/// Multipath under every application.
 #[test]
 fn every_application_runs_over_several_paths() {
     let network = format!(
@@ -152,8 +153,8 @@ fn every_application_runs_over_several_paths() {
     }
 }
 
-/// A file that is stopped before its end has no completion time, on one path and
-/// on several; one that is stopped after its end has.
+/// A file that is stopped before its end has no completion time, on one path or
+/// several; one that is stopped after its end has one.
 #[test]
 fn what_is_stopped_before_its_end_was_not_completed() {
     let two = link_and_path("q", "5 Mbit/s", "10 ms", "buffer = \"4 BDP\"");
@@ -170,8 +171,8 @@ fn what_is_stopped_before_its_end_was_not_completed() {
     }
 }
 
-/// Test and control that name one process see the same sizes and, to within a
-/// millisecond, the same arrivals; a mix of another process does not.
+/// Test and control that name the same process see the same sizes and, to
+/// within a millisecond, the same arrivals; a mix of another process does not.
 #[test]
 fn test_and_control_of_one_process_see_the_same_transfers() {
     let flow = |name: &str, cc: &str, process: &str| {

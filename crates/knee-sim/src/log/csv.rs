@@ -11,12 +11,12 @@ use std::io::{self, Write};
 /// Writes the log as CSV.
 pub struct CsvLog<W: Write> {
     out: W,
-    /// The first failure; nothing is written after it.
+    /// The first error; nothing is written after it.
     failed: Option<io::Error>,
 }
 
 impl<W: Write> CsvLog<W> {
-    /// Begins a log with the topology.
+    /// Starts a log with the topology.
     pub fn new(mut out: W, scenario: &Scenario) -> io::Result<CsvLog<W>> {
         crate::topology::describe(&mut out, scenario)?;
         writeln!(
@@ -27,7 +27,7 @@ impl<W: Write> CsvLog<W> {
         Ok(CsvLog { out, failed: None })
     }
 
-    /// Ends the log.
+    /// Finishes the log.
     pub fn finish(mut self) -> io::Result<()> {
         if let Some(error) = self.failed {
             return Err(error);

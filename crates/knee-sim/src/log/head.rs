@@ -1,4 +1,4 @@
-//! What a log says of links and flows before their packets.
+//! Writes the log's description of links and flows, before their packets.
 
 use knee_link::{Buffer, Config, Device, Loss, RateModel, Steps};
 use knee_transport::ReceiveWindow;
@@ -70,7 +70,7 @@ fn rate(rate: &RateModel) -> String {
     }
 }
 
-/// A constant as one number, changes as `<time>:<number>;…`.
+/// Formats a constant as one number, changes as `<time>:<number>;…`.
 fn steps<T>(steps: &Steps<T>, value: impl Fn(&T) -> u64) -> String {
     if let [(_, only)] = steps.0.as_slice() {
         return value(only).to_string();
@@ -79,7 +79,7 @@ fn steps<T>(steps: &Steps<T>, value: impl Fn(&T) -> u64) -> String {
     steps.collect::<Vec<_>>().join(";")
 }
 
-/// Empty: none.
+/// Formats a loss process; empty for none.
 fn loss(of: &Loss) -> String {
     match of {
         Loss::None => String::new(),
@@ -99,7 +99,7 @@ fn loss(of: &Loss) -> String {
     }
 }
 
-/// Writes the line of a flow; `of` is the index of the scenario's.
+/// Writes the line of a flow; `of` is the index of the scenario's flow.
 pub fn describe_flow(
     out: &mut impl Write,
     (flow, of): (u32, u32),
@@ -109,7 +109,7 @@ pub fn describe_flow(
 ) -> io::Result<()> {
     let (mss, rto_min, burst) = (config.mss, config.min_rto.as_nanos(), config.max_burst);
     let mut line = format!("# flow,{flow},path={path},mss={mss}");
-    // Over several paths the window is the connection's.
+    // For a multipath flow the window is the connection's.
     if let (ReceiveWindow::Fixed(bytes), None) = (config.receive_window, connection) {
         let _ = write!(line, ",receive_window={bytes}");
     }

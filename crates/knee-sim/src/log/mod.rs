@@ -15,37 +15,37 @@ use knee_units::{Rate, Time};
 
 /// Receives the events of a run.
 pub trait PacketLog {
-    /// It wants to be told: what events need is worked out.
+    /// Whether the log is used: only then is the data for events computed.
     const WRITES: bool = true;
-    /// Writes one event of a connection or of a subflow; no other of the run
-    /// has its number.
+    /// Writes one event of a connection or subflow; `flow` is its number,
+    /// unique in the run.
     fn event(&mut self, now: Time, flow: u32, event: Event<'_>);
 }
 
-/// No log: costs nothing.
+/// No log, at no cost.
 impl PacketLog for () {
     const WRITES: bool = false;
     fn event(&mut self, _: Time, _: u32, _: Event<'_>) {}
 }
 
-/// What a sender goes by when it sends a segment.
+/// Conditions under which a sender sends a segment.
 #[derive(Clone, Copy, Debug)]
 pub struct Permission {
-    /// Bytes in flight, with the segment.
+    /// Bytes in flight, including the segment.
     pub in_flight: u64,
-    /// Congestion window in force.
+    /// Current congestion window.
     pub window: u64,
-    /// Pacing rate in force; none: not paced.
+    /// Current pacing rate; `None` if not paced.
     pub pacing: Option<Rate>,
-    /// Segments that the burst may have.
+    /// Segments of the burst.
     pub burst: u32,
-    /// It is a tail loss probe.
+    /// Whether it is a tail loss probe.
     pub probe: bool,
-    /// First byte within the connection, of a subflow's segment.
+    /// First byte within the connection, for a subflow's segment.
     pub offset: Option<u64>,
 }
 
-/// A timer of a sender that ran out.
+/// An expired timer of a sender.
 #[derive(Clone, Copy, Debug)]
 pub enum Timeout {
     Handshake,
@@ -56,10 +56,10 @@ pub enum Timeout {
 /// One event of a packet, or of the flow or connection itself.
 #[derive(Clone, Copy, Debug)]
 pub enum Event<'a> {
-    /// A connection over one path begins, or a subflow of one over several.
-    /// `of`: the scenario's flow, by its index.
+    /// A plain connection begins, or a subflow of a multipath connection. `of`
+    /// is the index of the scenario's flow.
     Open { path: usize, config: &'a Config, connection: Option<u32>, of: u32 },
-    /// A connection over several paths begins.
+    /// A multipath connection begins.
     OpenConnection { window: u64 },
     /// A sender put a segment on the wire.
     Send { packet: &'a Packet, payload: u16, permission: Permission },
@@ -71,21 +71,21 @@ pub enum Event<'a> {
     Leave { link: usize, packet: &'a Packet },
     /// A segment reached its receiver.
     Receive { packet: &'a Packet },
-    /// A packet reached an end that is gone.
+    /// A packet reached an end that no longer exists.
     Discard { packet: &'a Packet },
     /// The receiver handed segments to its application, or a subflow to its
     /// connection.
     Deliver { first: u32, segments: u32, bytes: u64 },
-    /// A connection over several paths handed bytes to its application.
+    /// A multipath connection handed bytes to its application.
     DeliverData { offset: u64, bytes: u64 },
     /// A receiver put an ACK on the wire.
     AckSend { packet: &'a Packet, blocks: &'a [(u32, u32)], data: Option<DataAck> },
     /// An ACK reached its sender.
     AckReceive { packet: &'a Packet, in_flight: u64 },
-    /// A timer of a sender ran out.
+    /// A sender's timer expired.
     Timeout(Timeout),
-    /// All that was written has been acknowledged.
+    /// Everything written has been acknowledged.
     Complete { bytes: u64 },
-    /// Both ends of a flow or connection are gone.
+    /// Both ends of a flow or connection have been removed.
     End,
 }

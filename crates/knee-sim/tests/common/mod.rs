@@ -1,4 +1,4 @@
-//! What the tests of the simulator share: one bottleneck as a scenario text,
+//! Helpers shared by the simulator's tests: one bottleneck as a scenario text,
 //! and the measures of its run.
 
 #![allow(dead_code)] // each test program uses a part of it
@@ -8,9 +8,9 @@ use knee_scenario::{Embedded, Measure, Scenario, Source, Statistic, parse};
 use knee_sim::Control;
 use knee_units::Time;
 
-/// Payload bytes of a full segment, as everywhere by default.
+/// Payload bytes of a full segment, the default.
 pub const MSS: f64 = 1448.0;
-/// Payload over IP bytes of a full segment with timestamps.
+/// Ratio of payload to IP bytes of a full segment with timestamps.
 pub const PAYLOAD: f64 = 1448.0 / 1500.0;
 
 /// One bottleneck link, its propagation delay split over both directions.
@@ -20,23 +20,23 @@ pub struct Dumbbell {
     pub mbit: f64,
     /// Round-trip propagation delay.
     pub rtt_ms: f64,
-    /// Buffer, as a scenario writes it.
+    /// Buffer, in the syntax of scenarios.
     pub buffer: String,
-    /// Further lines of the link.
+    /// Additional lines of the link.
     pub link: String,
     /// Settings of all ends: lines of `[transport]`.
     pub transport: String,
-    /// Flows: controller (a TOML value), how many, seconds between starts.
+    /// Flows: controller (a TOML value), count, seconds between starts.
     pub flows: Vec<(String, usize, f64)>,
     /// Simulated time.
     pub seconds: f64,
-    /// Left out of all measures.
+    /// Seconds excluded from all measures.
     pub warmup: f64,
     pub seed: u64,
 }
 
 impl Dumbbell {
-    /// A link with one BDP of buffer, a minute, five seconds of it left out.
+    /// A link with one BDP of buffer, for a minute, five seconds of it excluded.
     pub fn new(mbit: f64, rtt_ms: f64) -> Dumbbell {
         Dumbbell {
             mbit,
@@ -62,7 +62,7 @@ impl Dumbbell {
         self
     }
 
-    /// Independent loss on the way of the data.
+    /// Independent loss in the direction of the data.
     pub fn loss(self, share: f64) -> Dumbbell {
         if share == 0.0 { self } else { self.link(&format!("loss = \"{} %\"", 100.0 * share)) }
     }
@@ -92,7 +92,7 @@ impl Dumbbell {
         self
     }
 
-    /// Rate times propagation round-trip time, in IP bytes.
+    /// Returns the rate times the propagation round-trip time, in IP bytes.
     pub fn bdp(&self) -> f64 {
         self.mbit * 1e6 / 8.0 * self.rtt_ms / 1e3
     }
@@ -101,7 +101,7 @@ impl Dumbbell {
         Dumbbell::read(&self.text())
     }
 
-    /// The scenario with a rate that changes: seconds and Mbit/s.
+    /// Returns the scenario with a rate that changes: seconds and Mbit/s.
     pub fn stepping(&self, steps: &[(f64, f64)]) -> Scenario {
         let step =
             |(at, mbit): &(f64, f64)| format!("{{ at = \"{at} s\", rate = \"{mbit} Mbit/s\" }}");
@@ -141,31 +141,31 @@ impl Dumbbell {
     }
 }
 
-/// What came out.
+/// Results of a run.
 pub struct Run {
     pub scenario: Scenario,
     pub records: Records,
 }
 
 impl Run {
-    /// A measure of flows or of the link, after the warm-up of the run.
+    /// Returns a measure of flows or of the link, after the warm-up of the run.
     pub fn measure(&self, of: &str, what: Measure) -> f64 {
         let view = RunView::new(&self.records, Time::ZERO);
         let window = Window { from: Some(self.scenario.warmup), until: None };
         measure(&view, &what, of, window).unwrap()
     }
 
-    /// Payload delivered in order, Mbit/s, by all flows.
+    /// Returns the payload delivered in order, Mbit/s, by all flows.
     pub fn goodput(&self) -> f64 {
         self.measure("*", Measure::Goodput) / 1e6
     }
 
-    /// The median smoothed RTT, ms.
+    /// Returns the median smoothed RTT, ms.
     pub fn median_rtt(&self) -> f64 {
         1e3 * self.measure("*", Measure::SmoothedRtt(Statistic::P50))
     }
 
-    /// Retransmitted over sent bytes.
+    /// Returns the ratio of retransmitted to sent bytes.
     pub fn retransmitted(&self) -> f64 {
         self.measure("*", Measure::RetransmitRatio)
     }
@@ -175,7 +175,7 @@ impl Run {
     }
 }
 
-/// The middle value.
+/// Returns the median.
 pub fn median(mut values: Vec<f64>) -> f64 {
     values.sort_by(f64::total_cmp);
     let half = values.len() / 2;
@@ -186,7 +186,7 @@ pub fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len() as f64
 }
 
-/// Does the work on both cores and keeps the order: whole runs are
+/// Maps `work` over the cases on both cores and keeps the order: runs are
 /// independent of each other.
 pub fn in_parallel<T: Sync, R: Send>(cases: &[T], work: impl Fn(&T) -> R + Sync) -> Vec<R> {
     let next = std::sync::atomic::AtomicUsize::new(0);

@@ -1,4 +1,4 @@
-//! Runs random scenarios, and tells what each part of them recorded, by name.
+//! Runs random scenarios, and collects what each part of them recorded, by name.
 
 #![allow(dead_code, reason = "each test file uses a part of this")]
 
@@ -9,8 +9,8 @@ use knee_scenario::{Embedded, Scenario, Source};
 use knee_sim::Control;
 use std::collections::BTreeMap;
 
-/// The seeds of a test: so many from zero, or what the environment says:
-/// `KNEE_SCENARIOS=20000` for more, `KNEE_SEED=17` for one alone.
+/// Runs the seeds of a test: `count` from zero, or as set in the environment:
+/// `KNEE_SCENARIOS=20000` for more, `KNEE_SEED=17` for a single one.
 pub fn each_seed(count: u64, check: impl Fn(u64) + Sync) {
     if let Ok(seed) = std::env::var("KNEE_SEED") {
         return check(seed.parse().expect("KNEE_SEED is a number"));
@@ -31,7 +31,7 @@ pub fn run(scenario: &Scenario) -> Records {
     knee_sim::run(scenario, &Control::default()).unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// What one flow recorded.
+/// Records of one flow.
 #[derive(Debug, Default, PartialEq)]
 pub struct FlowTold {
     pub record: FlowRecord,
@@ -42,7 +42,7 @@ pub struct FlowTold {
     pub connections: Vec<ConnectionRecord>,
 }
 
-/// What everything recorded, by name; without the positions in the file.
+/// Records of everything, by name; without the positions in the file.
 #[derive(Debug, Default, PartialEq)]
 pub struct Told {
     pub flows: BTreeMap<(String, u32), FlowTold>,
@@ -55,7 +55,7 @@ impl Told {
             let flow = &scenario.flows[flow as usize];
             (flow.name.clone(), flow.index as u32)
         };
-        // Paths count within their flow.
+        // Paths are numbered within their flow.
         let path = |flow: u32, path: u16| {
             let paths = &scenario.flows[flow as usize].paths;
             paths.iter().position(|known| *known == usize::from(path)).expect("it is the flow's")
@@ -99,7 +99,7 @@ impl Told {
         self.flows.get_mut(&key).expect("each flow has a record")
     }
 
-    /// What those parts recorded whose names begin so, without this beginning.
+    /// Returns the records of parts whose names begin with `prefix`, without the prefix.
     pub fn under(mut self, prefix: &str) -> Told {
         let short = |name: &str| name.replace(prefix, "");
         let flows = std::mem::take(&mut self.flows).into_iter();
@@ -121,7 +121,7 @@ impl Told {
         }
     }
 
-    /// Says what differs first; there is too much to print it all.
+    /// Reports the first difference; printing everything would be too much.
     pub fn assert_same(&self, other: &Told, what: &str) {
         let names = |told: &Told| told.flows.keys().cloned().collect::<Vec<_>>();
         assert_eq!(names(self), names(other), "{what}");
