@@ -1,5 +1,5 @@
-//! What one packet costs a link: one `send`, its `poll`, and the `next_time`
-//! that the caller asks for after each.
+//! Cost of one packet in a link: one `send`, its `poll`, and the `next_time`
+//! that the caller requests after each.
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use knee_link::{
@@ -11,7 +11,7 @@ use rand_chacha::rand_core::SeedableRng;
 use std::hint::black_box;
 use std::sync::Arc;
 
-/// 16 bytes, like the simulator's.
+/// 16 bytes, as in the simulator.
 #[derive(Clone, Copy)]
 struct Segment {
     number: u64,
@@ -40,7 +40,7 @@ fn plain() -> Config {
     }
 }
 
-/// A source at the rate of the link behind 200 packets of standing queue.
+/// Sends at the rate of the link with 200 packets of standing queue.
 fn drive(link: &mut Link<Segment>, now: &mut u64, packets: u64) -> u64 {
     let mut delivered = 0;
     for number in 0..packets {

@@ -1,23 +1,22 @@
-//! What a link's rate allows over time.
+//! The amount that a link's rate allows over time.
 
 use crate::config::{RateModel, Trace};
 use crate::server::{NANOS_PER_MILLISECOND, OPPORTUNITY_BYTES, Server, period};
 use knee_units::{NANOS_PER_SECOND, Rate, Time};
 use std::sync::Arc;
 
-/// What a rate allows to leave, integrated over time; nothing while there is
-/// an outage.
+/// The amount that a rate allows to leave, integrated over time; zero during outages.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Capacity {
     curve: Curve,
-    /// Each with the work that the ones before it cost; ascending, disjoint.
+    /// Outages, each with the work lost in the earlier ones; ascending, disjoint.
     outages: Vec<(Time, Time, u128)>,
 }
 
 /// Work is counted in bit/s x ns.
 #[derive(Clone, Debug, PartialEq)]
 enum Curve {
-    /// When a rate begins, the rate, and the work possible before.
+    /// Start time of each rate, the rate, and the possible work before it.
     Steps(Vec<(Time, Rate, u128)>),
     Trace(Arc<Trace>),
 }
@@ -25,8 +24,8 @@ enum Curve {
 const WORK_PER_BYTE: u128 = 8 * NANOS_PER_SECOND as u128;
 
 impl Capacity {
-    /// Of a rate with outages `[from, until)`, which ascend and are disjoint;
-    /// none of an unlimited one.
+    /// Creates the capacity of a rate with outages `[from, until)`, which are
+    /// ascending and disjoint; `None` for an unlimited rate.
     pub fn new(rate: &RateModel, outages: &[(Time, Time)]) -> Option<Capacity> {
         let curve = match rate {
             RateModel::Unlimited => return None,
@@ -44,27 +43,27 @@ impl Capacity {
         Some(Capacity { curve, outages })
     }
 
-    /// Bytes that could leave after `from` and until `until`, were there
-    /// always some; whole ones.
+    /// Returns the whole bytes that could leave after `from` and until `until`,
+    /// if there were always some.
     pub fn whole_bytes(&self, from: Time, until: Time) -> u64 {
         (self.work_between(from, until) / WORK_PER_BYTE) as u64
     }
 
-    /// The same with the part of the last byte.
+    /// Returns the same including the fraction of the last byte.
     pub fn bytes(&self, from: Time, until: Time) -> f64 {
         self.work_between(from, until) as f64 / WORK_PER_BYTE as f64
     }
 
-    /// Of what could leave until `now`, whole bytes that did: those of
-    /// `accepted` packets that have left, and of the one in transmission the
-    /// part that is out. Between two times it never grows more than
+    /// Returns the whole bytes used of what could leave until `now`: those of
+    /// `accepted` packets that have left, and the transmitted part of the one
+    /// in transmission. Between two times it never grows by more than
     /// [`whole_bytes`](Self::whole_bytes).
     pub(crate) fn used_bytes(&self, now: Time, accepted: u64, server: &Server) -> u64 {
         let (end, spare) = server.end();
         let possible = self.work_between(Time::ZERO, now);
         let accepted = u128::from(accepted) * WORK_PER_BYTE;
         let waiting = match end {
-            // Some will never leave, so nobody knows when the rest does.
+            // Some will never leave, so it is unknown when the rest does.
             Time::MAX => return accepted.min(possible).div_euclid(WORK_PER_BYTE) as u64,
             end if end < now => 0,
             end => (self.curve.work(end) - self.curve.work(now)).saturating_add_signed(-spare),
@@ -96,7 +95,7 @@ impl Curve {
         Curve::Steps(pieces)
     }
 
-    /// Work possible until a time, outages ignored.
+    /// Returns the work possible until a time, ignoring outages.
     fn work(&self, until: Time) -> u128 {
         match self {
             Curve::Steps(pieces) => {
@@ -115,7 +114,7 @@ fn work_of((from, rate, before): &(Time, Rate, u128), until: Time) -> u128 {
     before + u128::from(rate.as_bits_per_second()) * u128::from(span)
 }
 
-/// Opportunities of a trace from its beginning up to and including `until`.
+/// Returns the opportunities of a trace from its start up to and including `until`.
 fn opportunities(trace: &Trace, until: Time) -> u128 {
     let (until, period) = (until.saturating_add(trace.offset).as_nanos(), period(trace));
     let (repetitions, rest) = (until / period, until % period);
@@ -143,7 +142,7 @@ mod tests {
         let down = vec![(ms(100), ms(200)), (ms(600), ms(800))];
         let capacity = capacity(RateModel::Steps(steps), down);
         let at = |t| capacity.whole_bytes(Time::ZERO, ms(t));
-        // 100 until 100 ms; again from 200 to 500: 400; from 800: 4 a ms.
+        // 100 until 100 ms; again from 200 to 500: 400; from 800: 4 per ms.
         let expected = [(50, 50), (150, 100), (450, 350), (600, 400), (790, 400), (900, 800)];
         for (t, bytes) in expected {
             assert_eq!(at(t), bytes, "at {t} ms");
@@ -160,12 +159,12 @@ mod tests {
         let trace = trace(0);
         let capacity = capacity(RateModel::Trace(Arc::new(trace)), vec![]);
         let at = |t| capacity.whole_bytes(Time::ZERO, Time::from_millis(t)) / 1500;
-        // 0 2 2 5 5 7 7 10 10 …: the first finds nothing that was ready before.
+        // 0 2 2 5 5 7 7 10 10 …: the first finds no packet that was ready before.
         let by_time: Vec<u64> = [0, 1, 2, 4, 5, 6, 7, 9, 10].map(at).into();
         assert_eq!(by_time, [0, 0, 2, 2, 4, 4, 6, 6, 8]);
     }
 
-    /// From 4 ms on: 5 5 7 7 10 10 …, an outage from 2 to 5 of it.
+    /// From 4 ms: 5 5 7 7 10 10 …, with an outage from 2 to 5.
     #[test]
     fn a_trace_begins_at_its_offset() {
         let ms = Time::from_millis;

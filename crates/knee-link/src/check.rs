@@ -1,4 +1,4 @@
-//! The promises of a configuration, asserted once.
+//! Asserts the promises of a configuration, once.
 
 use crate::config::{Config, Device, Loss, RateModel, Steps};
 use crate::server::period;

@@ -11,7 +11,7 @@ pub(crate) struct Propagation {
     jitter: Option<Addition>,
     /// Spans in which nothing is delivered.
     hold: Vec<(Time, Time)>,
-    /// No packet arrives earlier, unless jitter reorders.
+    /// No packet arrives before this time, unless jitter reorders.
     earliest: Time,
 }
 
@@ -25,8 +25,8 @@ impl Propagation {
         }
     }
 
-    /// When a packet arrives that departs at `departure`, which never
-    /// descends. A step applies to what departs from then on.
+    /// Returns when a packet arrives that departs at `departure`, which never
+    /// decreases. A step applies to packets that depart from then on.
     pub fn arrival(&mut self, departure: Time, rng: &mut ChaCha8Rng) -> Time {
         let jitter = self.jitter.as_mut();
         let addition = jitter.map_or(Time::ZERO, |jitter| jitter.draw(departure, rng));
@@ -43,9 +43,9 @@ impl Propagation {
         self.jitter.as_ref().is_some_and(|jitter| jitter.reorder)
     }
 
-    /// Starts anew behind a packet that arrives at `last`: those that were
-    /// to depart after it never do. Where jitter reorders, arrivals say
-    /// nothing about the delay in force, and the bound is given up.
+    /// Starts over after a packet that arrives at `last`: later packets never
+    /// depart. If jitter reorders, arrivals say nothing about the current
+    /// delay, and the bound is dropped.
     pub fn restart(&mut self, last: Time) {
         self.base.step = 0;
         if let Some(jitter) = &mut self.jitter {
@@ -54,7 +54,7 @@ impl Propagation {
         self.earliest = if self.reorders() { Time::ZERO } else { last };
     }
 
-    /// When a packet is delivered that could be at `arrival`.
+    /// Returns when a packet is delivered that could be at `arrival`.
     fn released(&self, arrival: Time) -> Time {
         let begun = self.hold.partition_point(|(from, _)| *from <= arrival);
         self.hold[..begun].last().map_or(arrival, |(_, until)| arrival.max(*until))
@@ -75,7 +75,7 @@ impl Addition {
         Addition { amount: Walk::new(amount), least, share, reorder }
     }
 
-    /// That of a packet. A share of all packets draws no number.
+    /// Draws the addition of a packet. With a share of 1 no number is drawn for the share.
     fn draw(&mut self, departure: Time, rng: &mut ChaCha8Rng) -> Time {
         let range = self.amount.at(departure).saturating_sub(self.least);
         if self.share < 1.0 && !chance(rng, self.share) {
@@ -85,10 +85,10 @@ impl Addition {
     }
 }
 
-/// Steps that are asked for at times which do not descend.
+/// Steps queried at non-decreasing times.
 struct Walk {
     steps: Steps<Time>,
-    /// Index of the step in force.
+    /// Index of the current step.
     step: usize,
 }
 

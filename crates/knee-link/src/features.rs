@@ -1,5 +1,5 @@
-//! What most links do without: outages, changing delay, jitter, AQM. Kept out
-//! of the way of the links that have none of it.
+//! Features that most links do not use: outages, changing delay, jitter, AQM.
+//! Separate, so that links without them have no overhead.
 
 use crate::aqm::{ClassState, Discipline, EntryAqm, Found, Ledger, Verdict};
 use crate::config::{Buffer, Config, Device};
@@ -15,17 +15,17 @@ pub(crate) struct Features<P> {
     gate: Gate,
     outages: Outages,
     entry_aqm: EntryAqm,
-    /// Holds the packets, where it is decided late which leaves next.
+    /// Holds the packets, if it is decided late which one leaves next.
     discipline: Option<Discipline<P>>,
-    /// Queue of the device below it.
+    /// Queue of the device below the discipline.
     device: Option<Device>,
-    /// When the discipline gives up its next packet; [`Time::MAX`]: it holds
-    /// none, or service never begins.
+    /// When the discipline releases its next packet; [`Time::MAX`] if it is
+    /// empty, or service never begins.
     next_dequeue: Time,
     propagation: Propagation,
-    /// Packets that may overtake each other, once they have left the queue.
+    /// Packets that have left the queue and may overtake each other.
     overtaking: BinaryHeap<Reverse<Flying<P>>>,
-    /// Packets that ever entered `overtaking`: the tie-breaker.
+    /// Number of packets that have entered `overtaking`, as tie-breaker.
     flown: u64,
     dropped: VecDeque<(Time, DropReason, P)>,
 }
@@ -111,8 +111,7 @@ impl<P: Packet> Features<P> {
         self.entry_aqm.decide(&found, |at| core.server.start(at), &mut self.gate.rng)
     }
 
-    /// Puts a packet on the wire that was ready at `ready`, behind all others
-    /// there.
+    /// Puts a packet on the wire that was ready at `ready`, behind all others there.
     fn transmit(&mut self, core: &mut Core<P>, ready: Time, packet: P) -> Time {
         let departure = core.server.serve(ready, packet.size());
         let arrival = self.propagation.arrival(departure, &mut self.gate.rng);
@@ -120,7 +119,7 @@ impl<P: Packet> Features<P> {
         departure
     }
 
-    /// Gives a packet to the discipline.
+    /// Passes a packet to the discipline.
     fn hold(&mut self, core: &mut Core<P>, now: Time, packet: P) -> Result<(), (DropReason, P)> {
         let Some(discipline) = &mut self.discipline else {
             return Err((DropReason::Queue, packet));
@@ -153,13 +152,13 @@ impl<P: Packet> Features<P> {
             // fraction of a nanosecond by which `now` is rounded.
             self.transmit(core, held.entered, held.packet);
         }
-        // What is left entered before `now` and may share its opportunity.
+        // The remaining packets entered before `now` and may share its opportunity.
         let ready = now.saturating_sub(Time::from_nanos(1));
         self.next_dequeue = if empty { Time::MAX } else { self.handover(core, now, ready) };
     }
 
-    /// When the discipline gives up a packet that is ready at `ready`: when its
-    /// transmission can begin, or the device takes it.
+    /// Returns when the discipline releases a packet that is ready at `ready`:
+    /// when its transmission can begin, or the device accepts it.
     fn handover(&self, core: &mut Core<P>, now: Time, ready: Time) -> Time {
         match self.device {
             None => core.server.start(ready),
@@ -206,7 +205,7 @@ impl<P: Packet> Features<P> {
         !self.dropped.is_empty()
     }
 
-    /// Does what was due by `now`, in the order in which it was due.
+    /// Processes what was due by `now`, in order.
     fn settle(&mut self, core: &mut Core<P>, now: Time) {
         loop {
             let outage = self.outages.next_start();
@@ -243,7 +242,7 @@ impl<P: Packet> Features<P> {
         self.propagation.restart(core.fifo.last().map_or(Time::ZERO, |(_, arrival)| arrival));
     }
 
-    /// Bytes and packets that wait outside the link's FIFO.
+    /// Returns bytes and packets that wait outside the link's FIFO.
     pub fn held(&mut self, core: &mut Core<P>, now: Time) -> (u64, u64) {
         self.settle(core, now);
         self.discipline.as_ref().map_or((0, 0), |held| (held.bytes(), held.packets()))
@@ -251,18 +250,18 @@ impl<P: Packet> Features<P> {
 }
 
 impl<P: Packet> Features<P> {
-    /// What waits in each class; see [`crate::Link::classes`].
+    /// Returns the state of each class; see [`crate::Link::classes`].
     pub fn classes(&mut self, core: &mut Core<P>, now: Time) -> Vec<ClassState> {
         self.settle(core, now);
         self.discipline.as_ref().map_or_else(Vec::new, |held| held.classes(now))
     }
 }
 
-/// When the link is down.
+/// Outages of the link.
 struct Outages {
     spans: Vec<(Time, Time)>,
     next: usize,
-    /// End of the last one that has begun.
+    /// End of the last outage that has begun.
     until: Time,
 }
 
@@ -280,7 +279,7 @@ impl Outages {
     }
 }
 
-/// A packet on its way, ordered by arrival.
+/// A propagating packet, ordered by arrival.
 struct Flying<P> {
     arrival: Time,
     number: u64,

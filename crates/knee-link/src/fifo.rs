@@ -1,4 +1,4 @@
-//! The packets inside a link whose departure is known, in order.
+//! Packets inside a link whose departure is known, in order.
 
 use crate::config::Device;
 use crate::{Buffer, Packet};
@@ -13,20 +13,19 @@ struct Place<P> {
     packet: Option<P>,
 }
 
-/// Packets in the order of their departure: those that have left the queue
-/// and propagate, then the one in transmission, then those that wait. Where
-/// the boundary lies is found out only when somebody asks: each packet is
-/// passed once.
+/// Packets in the order of their departure: those that have left the queue and
+/// propagate, then the one in transmission, then those that wait. The boundary
+/// between them is determined only on request: each packet is visited once.
 ///
-/// A ring whose size is a power of two; entries count on for ever, and their
-/// number modulo the size is their place.
+/// A ring whose size is a power of two; entry numbers increase forever, and
+/// their value modulo the size is their place.
 pub(crate) struct Fifo<P> {
     ring: Box<[Place<P>]>,
     /// Number of the oldest entry.
     first: usize,
     /// Number of the next entry.
     next: usize,
-    /// When the first arrives; [`Time::MAX`]: there is none.
+    /// When the first arrives; [`Time::MAX`] if empty.
     next_arrival: Time,
     /// Entries before this one are known to have left the queue.
     queued: usize,
@@ -35,7 +34,7 @@ pub(crate) struct Fifo<P> {
     departed_bytes: u64,
 }
 
-/// Places of a ring at first; it doubles when full.
+/// Initial number of places in a ring; it doubles when full.
 const RING_MIN: usize = 16;
 
 impl<P: Packet> Fifo<P> {
@@ -71,8 +70,7 @@ impl<P: Packet> Fifo<P> {
         self.ring[place] = Place { departure, arrival, packet: Some(packet) };
     }
 
-    /// Pushes packets of `size` bytes, so many, each with its departure and
-    /// arrival.
+    /// Appends packets of `size` bytes, each with its departure and arrival.
     #[inline(always)]
     pub fn push_run(
         &mut self,
@@ -98,8 +96,8 @@ impl<P: Packet> Fifo<P> {
         }
     }
 
-    /// How many of `count` packets of `size` bytes that enter now are sure to
-    /// find room.
+    /// Returns how many of `count` packets of `size` bytes entering now are
+    /// certain to find room.
     #[inline(always)]
     pub fn certain_room(&self, size: u32, buffer: Buffer, count: u32) -> u32 {
         let (most, each) = match buffer {
@@ -123,7 +121,7 @@ impl<P: Packet> Fifo<P> {
         self.ring = ring;
     }
 
-    /// When the oldest packet arrives; [`Time::MAX`]: nothing is inside.
+    /// Returns when the oldest packet arrives; [`Time::MAX`] if empty.
     #[inline]
     pub fn next_arrival(&self) -> Time {
         self.next_arrival
@@ -131,25 +129,25 @@ impl<P: Packet> Fifo<P> {
 
     #[inline]
     pub fn pop_arrived(&mut self, now: Time) -> Option<P> {
-        // Nothing inside arrives never.
+        // An empty link has an arrival time of never, which `now` may equal.
         if self.next_arrival > now || self.first == self.next {
             return None;
         }
         self.take_first()
     }
 
-    /// The oldest packet, if it has arrived by `now`.
+    /// Returns the oldest packet, if it has arrived by `now`.
     #[inline(always)]
     pub fn first_arrived(&self, now: Time) -> Option<&P> {
-        // Nothing inside arrives never.
+        // An empty link has an arrival time of never, which `now` may equal.
         if self.next_arrival > now || self.first == self.next {
             return None;
         }
         self.ring[self.place(self.first)].packet.as_ref()
     }
 
-    /// The next packet that has left the queue by `now`, wherever it is, and
-    /// when it arrives.
+    /// Removes the next packet that has left the queue by `now`, arrived or
+    /// not, and returns it with its arrival time.
     pub fn pop_departed(&mut self, now: Time) -> Option<(Time, P)> {
         let &Place { departure, arrival, .. } = self.front()?;
         if departure > now {
@@ -158,8 +156,8 @@ impl<P: Packet> Fifo<P> {
         self.take_first().map(|packet| (arrival, packet))
     }
 
-    /// Takes the oldest entry; there is one. The packet is moved as it lies in the
-    /// ring, an empty place included, so that it is copied once.
+    /// Removes the oldest entry, which must exist. The packet is moved as it is
+    /// in the ring, including as an empty place, so that it is copied once.
     #[inline]
     fn take_first(&mut self) -> Option<P> {
         let place = self.place(self.first);
@@ -176,8 +174,8 @@ impl<P: Packet> Fifo<P> {
         packet
     }
 
-    /// Passes over the oldest entry, which has arrived and needs no dropping;
-    /// returns when the next one arrives.
+    /// Skips the oldest entry, which has arrived and needs no dropping; returns
+    /// when the next one arrives.
     #[inline(always)]
     pub fn skip_first(&mut self) -> Time {
         if self.queued == self.first {
@@ -197,7 +195,7 @@ impl<P: Packet> Fifo<P> {
         self.departed_bytes += u64::from(size);
     }
 
-    /// Finds out what has left the queue by `now`.
+    /// Determines which packets have left the queue by `now`.
     pub fn settle(&mut self, now: Time) {
         while self.queued != self.next {
             let place = &self.ring[self.place(self.queued)];
@@ -210,7 +208,7 @@ impl<P: Packet> Fifo<P> {
         }
     }
 
-    /// Whether a packet that enters now finds room: see [`Buffer`].
+    /// Whether a packet entering now finds room: see [`Buffer`].
     #[inline]
     pub fn has_room(&mut self, now: Time, size: u32, buffer: Buffer) -> bool {
         // Before settling, the counters can only be too large.
@@ -235,21 +233,21 @@ impl<P: Packet> Fifo<P> {
         }
     }
 
-    /// Bytes in the queue, the packet in transmission included; as of the
-    /// last [`settle`](Self::settle).
+    /// Returns the bytes in the queue, including the packet in transmission; as
+    /// of the last [`settle`](Self::settle).
     pub fn queued_bytes(&self) -> u64 {
         self.queued_bytes
     }
 
-    /// Packets in the queue, the one in transmission included; as of the
-    /// last [`settle`](Self::settle).
+    /// Returns the packets in the queue, including the one in transmission; as
+    /// of the last [`settle`](Self::settle).
     #[inline]
     pub fn queued_packets(&self) -> usize {
         self.next - self.queued
     }
 
-    /// Bytes in the queue, the packet in transmission not counted; as of the
-    /// last [`settle`](Self::settle).
+    /// Returns the bytes in the queue, excluding the packet in transmission; as
+    /// of the last [`settle`](Self::settle).
     pub fn waiting_bytes(&self) -> u64 {
         if self.queued == self.next {
             return self.queued_bytes;
@@ -258,14 +256,13 @@ impl<P: Packet> Fifo<P> {
         self.queued_bytes - head.as_ref().map_or(0, |packet| u64::from(packet.size()))
     }
 
-    /// Bytes that have left the queue; as of the last
-    /// [`settle`](Self::settle).
+    /// Returns the bytes that have left the queue; as of the last [`settle`](Self::settle).
     pub fn departed_bytes(&self) -> u64 {
         self.departed_bytes
     }
 
-    /// When a device below an AQM has room for another packet, as of the last
-    /// [`settle`](Self::settle): it holds what has not departed.
+    /// Returns when a device below an AQM has room for another packet, as of
+    /// the last [`settle`](Self::settle): it holds what has not departed.
     pub fn device_room(&self, now: Time, device: Device) -> Time {
         let (mut bytes, mut packets) = (self.queued_bytes, self.queued_packets() as u64);
         let mut at = now;
@@ -285,12 +282,12 @@ impl<P: Packet> Fifo<P> {
         at
     }
 
-    /// When the oldest packet departs, if there is one.
+    /// Returns when the oldest packet departs, if there is one.
     pub fn first_departure(&self) -> Option<Time> {
         self.front().map(|place| place.departure)
     }
 
-    /// When the newest packet departs and arrives, if there is one.
+    /// Returns when the newest packet departs and arrives, if there is one.
     pub fn last(&self) -> Option<(Time, Time)> {
         let last = (self.next != self.first).then(|| self.place(self.next - 1))?;
         Some((self.ring[last].departure, self.ring[last].arrival))
@@ -304,7 +301,7 @@ impl<P: Packet> Fifo<P> {
         self.ring.get(self.place(self.first))
     }
 
-    /// Takes out the packets that would leave after `at`, oldest first.
+    /// Removes the packets that would leave after `at`, oldest first.
     pub fn cut(&mut self, at: Time) -> impl Iterator<Item = P> + '_ {
         self.settle(at);
         self.queued_bytes = 0;

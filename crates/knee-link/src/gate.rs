@@ -1,4 +1,4 @@
-//! What stands before the queue: loss, then the policer.
+//! Stages before the queue: loss, then the policer.
 
 use crate::DropReason;
 use crate::config::Config;
@@ -8,7 +8,7 @@ use knee_units::Time;
 use rand_chacha::ChaCha8Rng;
 
 pub(crate) struct Gate {
-    /// The link's stream, for whatever needs one.
+    /// The link's random stream, for all its draws.
     pub rng: ChaCha8Rng,
     loss: LossProcess,
     policer: Option<TokenBucket>,
@@ -20,7 +20,7 @@ impl Gate {
         Gate { rng, loss: LossProcess::new(&config.loss), policer }
     }
 
-    /// Why a packet does not reach the queue; none: it does.
+    /// Returns why a packet does not reach the queue; `None` if it does.
     #[inline]
     pub fn refuses(&mut self, now: Time, size: u32) -> Option<DropReason> {
         if self.loss.loses(now, &mut self.rng) {

@@ -2,11 +2,11 @@
 //! and propagation delay, in this order.
 //!
 //! Time is an argument, randomness is the link's own ChaCha8 stream, packets
-//! are whatever implements [`Packet`]: an event queue drives it as well as a
-//! real clock. For a drop-tail queue the departure is computed on entry.
+//! are any type that implements [`Packet`]: an event queue can drive it as well
+//! as a real clock. For a drop-tail queue the departure is computed on entry.
 //!
-//! What this crate never does: I/O, read a clock, allocate per packet in
-//! steady state, know the ground it runs on.
+//! What this crate never does: perform I/O, read a clock, allocate per packet
+//! in steady state, know the ground it runs on.
 
 mod aqm;
 mod capacity;
@@ -34,15 +34,15 @@ pub use link::{Counters, DropReason, Link, QueueState};
 pub use read_loss::{LossFileError, read_loss};
 pub use read_trace::TraceError;
 
-/// What a link needs to know of a packet.
+/// What a link needs to know about a packet.
 pub trait Packet {
-    /// IP bytes, headers included: what rate and queue count.
+    /// Returns the IP bytes, including headers, on which rate and queue are based.
     fn size(&self) -> u32;
-    /// Its ECN codepoint: whether it may be marked instead of dropped, and what
-    /// service it asks for.
+    /// Returns its ECN codepoint: whether it may be marked instead of dropped,
+    /// and which service it requests.
     fn ecn(&self) -> Ecn;
     /// Sets Congestion Experienced.
     fn mark(&mut self);
-    /// Hash of the flow, for queues that separate flows.
+    /// Returns the hash of the flow, for queues that separate flows.
     fn flow_hash(&self) -> u64;
 }

@@ -1,4 +1,4 @@
-//! The link: what every packet passes.
+//! The link, which every packet passes through.
 
 use crate::aqm::{Aqm, ClassState};
 use crate::capacity::Capacity;
@@ -11,30 +11,30 @@ use crate::{Packet, check};
 use knee_units::Time;
 use rand_chacha::ChaCha8Rng;
 
-/// One direction of one hop, driven from outside: the caller offers packets
+/// One direction of one hop, driven by its caller: the caller offers packets
 /// with [`send`](Link::send), calls [`poll`](Link::poll) at
 /// [`next_time`](Link::next_time), and never goes back in time.
 ///
-/// A plain drop-tail link needs one event per packet: the departure is
-/// computed on entry. CoDel and FQ-CoDel decide when a packet leaves the
-/// queue, which takes a second one.
+/// A plain drop-tail link needs one event per packet: the departure is computed
+/// on entry. CoDel and FQ-CoDel decide when a packet leaves the queue, which
+/// requires a second one.
 ///
-/// Randomness comes from the link's own stream alone. Each packet draws, in
-/// this order and only what applies: loss, AQM, jitter (on entry; with CoDel
-/// and FQ-CoDel jitter is drawn when the packet leaves the queue).
+/// Randomness comes only from the link's own stream. Each packet draws, in this
+/// order and as far as applicable: loss, AQM, jitter (on entry; with CoDel and
+/// FQ-CoDel jitter is drawn when the packet leaves the queue).
 pub struct Link<P> {
     core: Core<P>,
     extras: Extras<P>,
-    /// None: unlimited.
+    /// `None` if unlimited.
     capacity: Option<Box<Capacity>>,
 }
 
-/// What a link has beyond a drop-tail queue, a rate and a constant delay.
+/// Extensions beyond a drop-tail queue, a rate and a constant delay.
 enum Extras<P> {
     None,
     /// Loss or a policer only.
     Gate(Box<Gate>),
-    /// Anything.
+    /// Any features.
     Features(Box<Features<P>>),
 }
 
@@ -51,17 +51,17 @@ impl<P: Packet> Extras<P> {
     }
 }
 
-/// What every link has.
+/// State that every link has.
 pub(crate) struct Core<P> {
     pub fifo: Fifo<P>,
     pub server: Server,
     pub buffer: Buffer,
-    /// Propagation delay, where it is constant.
+    /// Propagation delay, if it is constant.
     delay: Time,
     pub counters: Counters,
 }
 
-/// Why a packet does not get through.
+/// Why a packet was dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DropReason {
     /// Lost at random, periodically or by record.
@@ -72,15 +72,15 @@ pub enum DropReason {
     Policer,
     /// The buffer was full.
     Queue,
-    /// Active queue management decided so.
+    /// Active queue management dropped it.
     Aqm,
 }
 
-/// Packets counted since the start. Those neither dropped nor lost nor
-/// delivered are inside.
+/// Packets counted since the start. Packets not dropped, lost or delivered are
+/// inside the link.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
-    /// Offered to the link, whatever became of them.
+    /// Offered to the link, whatever their outcome.
     pub entered_packets: u64,
     /// Delivered at the far end.
     pub delivered_packets: u64,
@@ -93,7 +93,7 @@ pub struct Counters {
 }
 
 impl Counters {
-    /// Counts a packet that does not get through.
+    /// Counts a packet that was dropped or lost.
     pub(crate) fn count(&mut self, reason: DropReason) {
         match reason {
             DropReason::Loss | DropReason::Down => self.lost_packets += 1,
@@ -102,7 +102,7 @@ impl Counters {
     }
 }
 
-/// A link's queue at one moment.
+/// A link's queue at one instant.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct QueueState {
     /// IP bytes waiting, the packet in transmission included.
@@ -110,12 +110,12 @@ pub struct QueueState {
     /// Packets waiting, the packet in transmission included.
     pub packets: u64,
     /// Time that a packet entering now would wait before its first byte is
-    /// sent; with FQ-CoDel, if it came last. [`Time::MAX`]: for ever.
+    /// sent; with FQ-CoDel, if it were served last. [`Time::MAX`] for ever.
     pub delay: Time,
     /// IP bytes that left the queue since the start.
     pub departed_bytes: u64,
-    /// Of those allowed, IP bytes that were used: what left, and the part of
-    /// the packet in transmission that is out. Zero on a link without a rate.
+    /// IP bytes used of `capacity_bytes`: those that left, and the transmitted
+    /// part of the packet in transmission. Zero on a link without a rate.
     pub used_bytes: u64,
     /// IP bytes that the link's rate would have allowed since the start,
     /// while it was up. Zero on a link without a rate.
@@ -123,12 +123,12 @@ pub struct QueueState {
 }
 
 impl<P: Packet> Link<P> {
-    /// An empty link at time zero.
+    /// Creates an empty link at time zero.
     ///
     /// # Panics
     ///
-    /// If the configuration breaks a promise that [`Config`] states, such as
-    /// steps that begin at time zero.
+    /// If the configuration violates a condition stated by [`Config`], such as
+    /// that steps begin at time zero.
     pub fn new(config: Config, rng: ChaCha8Rng) -> Link<P> {
         check::assert_possible(&config);
         let unlimited = config.rate == RateModel::Unlimited;
@@ -144,12 +144,11 @@ impl<P: Packet> Link<P> {
         Link { core, extras, capacity }
     }
 
-    /// Offers a packet. It is given back with the reason when it is dropped
-    /// on entry.
+    /// Offers a packet. It is returned with the reason if it is dropped on entry.
     ///
     /// # Errors
     ///
-    /// The packet and why it was dropped; it is counted already.
+    /// The packet and why it was dropped; it has already been counted.
     #[inline(always)]
     pub fn send(&mut self, now: Time, packet: P) -> Result<(), (DropReason, P)> {
         let core = &mut self.core;
@@ -175,9 +174,9 @@ impl<P: Packet> Link<P> {
     }
 
     /// Offers packets of `size` bytes that enter one after another, as many of
-    /// `count` as are certain to be let in, and returns how many those are; the
-    /// next one is to be [sent](Link::send) alone. `packet` gives each, by its
-    /// place among them.
+    /// `count` as are certain to be accepted, and returns how many that is; the
+    /// next one must be [sent](Link::send) separately. `packet` returns each
+    /// one by its index.
     #[inline(always)]
     pub fn send_run(&mut self, now: Time, size: u32, count: u32, packet: impl Fn(u32) -> P) -> u32 {
         if !matches!(self.extras, Extras::None) {
@@ -193,9 +192,9 @@ impl<P: Packet> Link<P> {
         count
     }
 
-    /// The next instant at which [`poll`](Link::poll) has something to do;
-    /// [`Time::MAX`] when nothing is inside that will ever move. Sending a
-    /// packet may bring it forward.
+    /// Returns the next time at which [`poll`](Link::poll) has something to do;
+    /// [`Time::MAX`] if nothing inside will ever move. Sending a packet may
+    /// make it earlier.
     #[inline]
     pub fn next_time(&self) -> Time {
         match &self.extras {
@@ -205,9 +204,9 @@ impl<P: Packet> Link<P> {
     }
 
     /// Delivers the next packet that has arrived at the far end by `now`.
-    /// None: there is none, though a packet may have left the queue. Several
-    /// can arrive at once: call it until [`next_time`](Link::next_time) is
-    /// later than `now`.
+    /// Returns `None` if there is none, though a packet may have left the
+    /// queue. Several can arrive at once: call it until
+    /// [`next_time`](Link::next_time) is later than `now`.
     #[inline]
     pub fn poll(&mut self, now: Time) -> Option<P> {
         let packet = match &mut self.extras {
@@ -218,8 +217,9 @@ impl<P: Packet> Link<P> {
         packet
     }
 
-    /// The packet that [`poll`](Link::poll) would deliver, where it stays until
-    /// it is [removed](Link::remove_arrived). None: `poll` must be called.
+    /// Returns the packet that [`poll`](Link::poll) would deliver, leaving it
+    /// in place until it is [removed](Link::remove_arrived). If `None`, `poll`
+    /// must be called.
     #[inline(always)]
     pub fn arrived(&self, now: Time) -> Option<&P> {
         match &self.extras {
@@ -228,9 +228,9 @@ impl<P: Packet> Link<P> {
         }
     }
 
-    /// A packet dropped after entry, with the time and the reason: by CoDel,
-    /// by an overflow of FQ-CoDel, because the link went down. They are
-    /// counted already. To be called, until it gives none, after each
+    /// Returns a packet dropped after entry, with the time and the reason: by
+    /// CoDel, by an overflow of FQ-CoDel, because the link went down. It has
+    /// already been counted. Call this until it returns `None` after each
     /// [`send`](Link::send) and [`poll`](Link::poll).
     #[inline]
     pub fn take_dropped(&mut self) -> Option<(Time, DropReason, P)> {
@@ -240,18 +240,18 @@ impl<P: Packet> Link<P> {
         }
     }
 
-    /// Whether [`take_dropped`](Link::take_dropped) gives a packet.
+    /// Whether [`take_dropped`](Link::take_dropped) would return a packet.
     #[inline]
     pub fn has_dropped(&self) -> bool {
         matches!(&self.extras, Extras::Features(features) if features.has_dropped())
     }
 
-    /// Packets counted since the start.
+    /// Returns the packets counted since the start.
     pub fn counters(&self) -> Counters {
         self.core.counters
     }
 
-    /// The queue now.
+    /// Returns the current state of the queue.
     pub fn queue(&mut self, now: Time) -> QueueState {
         let core = &mut self.core;
         let (held_bytes, held_packets) = match &mut self.extras {
@@ -277,8 +277,8 @@ impl<P: Packet> Link<P> {
 }
 
 impl<P: Packet> Link<P> {
-    /// What waits now in each class of traffic that the queue tells apart;
-    /// empty where it has but one.
+    /// Returns the current state of each class of traffic in the queue; empty
+    /// if there is only one.
     pub fn classes(&mut self, now: Time) -> Vec<ClassState> {
         match &mut self.extras {
             Extras::Features(features) => features.classes(&mut self.core, now),
@@ -289,7 +289,7 @@ impl<P: Packet> Link<P> {
 
 impl<P: Packet + Copy> Link<P> {
     /// Counts the packet as delivered that [`arrived`](Link::arrived) has just
-    /// shown, and says what [`next_time`](Link::next_time) would.
+    /// returned, and returns the value of [`next_time`](Link::next_time).
     #[inline(always)]
     pub fn remove_arrived(&mut self) -> Time {
         self.core.counters.delivered_packets += 1;
@@ -297,7 +297,7 @@ impl<P: Packet + Copy> Link<P> {
     }
 }
 
-/// Nothing but a drop-tail queue, a rate and a constant delay behind the gate.
+/// Whether there is only a drop-tail queue, a rate and a constant delay after the gate.
 fn has_plain_queue(config: &Config) -> bool {
     let Delay { base, jitter } = &config.delay;
     let drop_tail = config.aqm == Aqm::DropTail || config.rate == RateModel::Unlimited;

@@ -1,4 +1,4 @@
-//! Loss that has nothing to do with the queue.
+//! Loss that is independent of the queue.
 
 use crate::config::{Loss, Steps};
 use knee_random::chance;
@@ -6,8 +6,7 @@ use knee_units::Time;
 use rand_chacha::ChaCha8Rng;
 use std::sync::Arc;
 
-/// A loss process: asked once for each packet that enters while the link is
-/// up.
+/// A loss process: called once for each packet that enters while the link is up.
 pub(crate) enum LossProcess {
     None,
     Independent(f64),
@@ -16,7 +15,7 @@ pub(crate) enum LossProcess {
         period: u64,
         count: u64,
     },
-    /// The state decides about the packet, then it may change.
+    /// The state applies to the packet, then it may change.
     GilbertElliott {
         bad: bool,
         leave: [f64; 2],
@@ -26,7 +25,7 @@ pub(crate) enum LossProcess {
         lost: Arc<[bool]>,
         next: usize,
     },
-    /// Another from given times on; `next` counts those that have begun.
+    /// Other processes from given times; `next` counts those that have begun.
     Steps {
         steps: Box<[(Time, LossProcess)]>,
         next: usize,
@@ -51,7 +50,7 @@ impl LossProcess {
         }
     }
 
-    /// Whether the packet that enters at `now` is lost; times do not descend.
+    /// Whether the packet entering at `now` is lost; times never decrease.
     #[inline]
     pub fn loses(&mut self, now: Time, rng: &mut ChaCha8Rng) -> bool {
         match self {
@@ -65,7 +64,7 @@ impl LossProcess {
         }
     }
 
-    /// Whether the next packet is lost, of a process without steps.
+    /// Whether the next packet is lost, for a process without steps.
     fn loses_next(&mut self, rng: &mut ChaCha8Rng) -> bool {
         match self {
             LossProcess::None | LossProcess::Steps { .. } => false,
@@ -93,7 +92,7 @@ mod tests {
     use super::*;
     use rand_core::SeedableRng;
 
-    /// Losses among `packets`, and how many loss bursts they form.
+    /// Returns the losses among `packets`, and how many loss bursts they form.
     fn run(loss: Loss, packets: usize) -> (f64, f64) {
         let mut process = LossProcess::new(&loss);
         let mut rng = ChaCha8Rng::seed_from_u64(7);
@@ -108,7 +107,7 @@ mod tests {
         let (lost, bursts) = run(Loss::Independent(p), n as usize);
         let deviation = (n * p * (1.0 - p)).sqrt();
         assert!((lost - n * p).abs() < 4.0 * deviation, "{lost} lost");
-        // A burst begins where a loss follows a survivor.
+        // A burst begins with a loss that follows a survivor.
         assert!((bursts - n * p * (1.0 - p)).abs() < 4.0 * deviation, "{bursts} bursts");
     }
 
@@ -120,7 +119,7 @@ mod tests {
     }
 
     /// Stationary share of the bad state: good_to_bad over the sum of both
-    /// (Elliott 1963); mean length of a stay in it: 1 / bad_to_good.
+    /// (Elliott 1963); mean duration of the state: 1 / bad_to_good.
     #[test]
     fn gilbert_elliott_has_its_stationary_loss_and_burst_length() {
         let (p, r, good, bad) = (0.01, 0.2, 0.002, 0.5);
@@ -153,7 +152,7 @@ mod tests {
         assert_eq!(hits(Loss::Recorded(record)), [1, 4, 6, 9]);
     }
 
-    /// From 5 s on each process begins anew: the count of the first does not go on.
+    /// From 5 s each process starts fresh: the count of the first one is not continued.
     #[test]
     fn steps_begin_with_the_time_of_entry() {
         let steps = [(0, Loss::Periodic(4)), (5, Loss::None), (9, Loss::Periodic(3))];

@@ -3,8 +3,7 @@
 use crate::config::Policer;
 use knee_units::{NANOS_PER_SECOND, Time};
 
-/// One byte, in bit/s x ns: the unit of the bucket, in which nothing needs
-/// rounding.
+/// One byte, in bit/s x ns: the unit of the bucket, which avoids all rounding.
 const BYTE: u128 = 8 * NANOS_PER_SECOND as u128;
 
 pub(crate) struct TokenBucket {
@@ -21,7 +20,7 @@ impl TokenBucket {
         TokenBucket { rate, depth, level: depth, updated: Time::ZERO }
     }
 
-    /// Takes the tokens for a packet; false: there are too few, it goes.
+    /// Takes the tokens for a packet; returns false if there are too few.
     pub fn takes(&mut self, now: Time, size: u32) -> bool {
         let elapsed = now.saturating_sub(self.updated);
         self.updated = self.updated.max(now);
@@ -41,7 +40,7 @@ mod tests {
     use knee_units::Rate;
 
     /// Over any span t from the start, at most burst + rate t passes, and an
-    /// overload gets all of it but one packet.
+    /// overload uses all of it except at most one packet.
     #[test]
     fn an_overload_gets_the_burst_and_then_the_rate() {
         let (rate, burst) = (Rate::from_bits_per_second(8_000_007), 30_000);

@@ -1,22 +1,22 @@
-//! Reading recorded losses.
+//! Parser for recorded losses.
 
 use std::sync::Arc;
 use thiserror::Error;
 
-/// Why a text is not a record of losses. Lines and columns count from 1.
+/// Why a text is not a valid record of losses. Lines and columns count from 1.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum LossFileError {
-    /// A character that means nothing.
+    /// An unknown character.
     #[error(
         "line {line}, column {column}: \"{}\" means nothing here; write 0 for a packet that \
          arrives, 1 for one that is lost, and comments after a #", found.escape_debug()
     )]
     Unknown {
-        /// Where.
+        /// Line number.
         line: usize,
-        /// Where in the line, in characters.
+        /// Column, in characters.
         column: usize,
-        /// What stands there.
+        /// The unknown character.
         found: char,
     },
     /// No packet at all.
@@ -24,14 +24,13 @@ pub enum LossFileError {
     Empty,
 }
 
-/// Reads a record of losses: a character for each packet, `0` for one that
-/// arrives and `1` for one that is lost. White space is ignored, and so is
-/// everything from a `#` to the end of its line. The link begins anew at the
-/// end of the record.
+/// Parses a record of losses: one character per packet, `0` for one that arrives
+/// and `1` for one that is lost. White space is ignored, and so is everything from
+/// a `#` to the end of its line. At the end of the record the link starts over.
 ///
 /// # Errors
 ///
-/// The first thing that is wrong, with its place and what to write.
+/// The first error, with its place and what to write.
 pub fn read_loss(text: &str) -> Result<Arc<[bool]>, LossFileError> {
     let mut lost = Vec::new();
     for (line, content) in text.lines().enumerate() {

@@ -1,35 +1,35 @@
-//! Reading a trace in Mahimahi's format.
+//! Parser for traces in Mahimahi's format.
 
 use crate::config::Trace;
 use knee_units::Time;
 use thiserror::Error;
 
-/// Why a text is not a trace. Lines count from 1.
+/// Why a text is not a valid trace. Lines count from 1.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum TraceError {
-    /// A line is something else than a number.
+    /// A line is not a number.
     #[error(
         "line {line}: \"{found}\" is not a whole number of milliseconds; \
          write one per line, such as 12, and nothing else (the format has no comments)"
     )]
     NotANumber {
-        /// Where.
+        /// Line number.
         line: usize,
-        /// What stands there, shortened.
+        /// The line's contents, shortened.
         found: String,
     },
     /// A line between others is blank.
     #[error("line {line} is blank; delete it")]
     Blank {
-        /// Where.
+        /// Line number.
         line: usize,
     },
-    /// A number that no trace needs.
+    /// A number larger than any trace needs.
     #[error("line {line}: {found} ms is beyond {} ms (49 days); split the trace", u32::MAX)]
     TooLarge {
-        /// Where.
+        /// Line number.
         line: usize,
-        /// What stands there, shortened.
+        /// The line's contents, shortened.
         found: String,
     },
     /// A time before the one above it.
@@ -38,9 +38,9 @@ pub enum TraceError {
          write the times in ascending order (equal ones are fine)"
     )]
     Descends {
-        /// Where.
+        /// Line number.
         line: usize,
-        /// The time there.
+        /// The time on this line.
         found: u32,
         /// The time on the line above.
         before: u32,
@@ -48,7 +48,7 @@ pub enum TraceError {
     /// No line at all.
     #[error("there is no time in it; write one whole number of milliseconds per line, such as 12")]
     Empty,
-    /// All times are zero: the trace would repeat without end at once.
+    /// All times are zero: the trace would repeat endlessly at once.
     #[error(
         "the last time is 0 ms, but the trace repeats after its last time; \
          end it with a time above 0"
@@ -57,14 +57,14 @@ pub enum TraceError {
 }
 
 impl Trace {
-    /// Reads a trace in Mahimahi's format: on each line the time of one
-    /// opportunity, as a whole number of milliseconds, not descending, the
-    /// last above zero. Spaces around a number and blank lines at the end
-    /// are ignored. It begins at its beginning: no offset.
+    /// Parses a trace in Mahimahi's format: each line has the time of one
+    /// opportunity, as a whole number of milliseconds, in non-descending order,
+    /// the last above zero. Spaces around a number and blank lines at the end
+    /// are ignored. The offset is zero.
     ///
     /// # Errors
     ///
-    /// The first thing that is wrong, with its line and what to write.
+    /// The first error, with its line and what to write.
     pub fn read(name: &str, text: &str) -> Result<Trace, TraceError> {
         let mut opportunities_ms: Vec<u32> = Vec::new();
         for (number, content) in text.trim_end().lines().enumerate() {
@@ -94,8 +94,8 @@ fn read_line(line: usize, content: &str) -> Result<u32, TraceError> {
     content.parse().map_err(|_| TraceError::TooLarge { line, found: found() })
 }
 
-/// At most 20 characters of what a file holds, escapes spelt out, for a message
-/// on one line.
+/// Returns at most 20 characters of a file's contents, with escapes spelt out,
+/// for a single-line message.
 fn shortened(content: &str) -> String {
     let mut short = String::new();
     let mut length = 0;

@@ -1,5 +1,4 @@
-//! Active queue management in a closed loop, against what its documents
-//! promise.
+//! Active queue management in a closed loop, compared with the promises of its documents.
 
 mod common;
 
@@ -36,8 +35,8 @@ fn utilisation(link: &mut Link<Named>) -> f64 {
     queue.departed_bytes as f64 / queue.capacity_bytes as f64
 }
 
-/// RFC 8289, section 3: a queue that persists is brought near the target,
-/// and the link stays busy; without CoDel the same sources fill the buffer.
+/// RFC 8289, section 3: a persistent queue is brought near the target, and the
+/// link stays busy; without CoDel the same sources fill the buffer.
 #[test]
 fn codel_removes_a_standing_queue() {
     let (full, _) = closed_loop(Aqm::DropTail, 5, false);
@@ -74,7 +73,7 @@ fn pie_holds_the_delay_at_its_target() {
 }
 
 /// RFC 8033, section 4.3: nothing is dropped while the allowance lasts, from
-/// the first packet on; a full buffer would be another reason.
+/// the first packet on, except for a full buffer.
 #[test]
 fn pie_lets_a_burst_pass() {
     let offers: Vec<Offer> =
@@ -98,8 +97,7 @@ fn pie_marks_before_it_drops() {
     assert!(outcome.marks > 50);
 }
 
-/// Floyd and Jacobson 1993, section 4: the average queue is kept between the
-/// thresholds.
+/// Floyd and Jacobson 1993, section 4: the average queue is kept between the thresholds.
 #[test]
 fn red_keeps_the_average_queue_between_its_thresholds() {
     let red = Red {
@@ -122,7 +120,7 @@ fn fq_codel() -> Aqm {
 }
 
 /// RFC 8290, section 1.2: flows that want more than their share get equal
-/// bytes, whatever their packet size and however hard they push.
+/// bytes, regardless of their packet size and sending rate.
 #[test]
 fn fq_codel_gives_equal_bytes() {
     let mut offers: Vec<Offer> = vec![];
@@ -148,8 +146,8 @@ fn fq_codel_gives_equal_bytes() {
     }
 }
 
-/// RFC 8290, section 1.3: a flow that sends less than a quantum per round
-/// waits for the packet in transmission only, not for ten busy queues.
+/// RFC 8290, section 1.3: a flow that sends less than a quantum per round waits
+/// only for the packet in transmission, not for ten busy queues.
 #[test]
 fn fq_codel_lets_sparse_flows_pass() {
     let delay_of_sparse = |aqm| {
@@ -163,7 +161,7 @@ fn fq_codel_lets_sparse_flows_pass() {
         }));
         offers.sort_by_key(|offer| offer.at);
         let log = run(Config { buffer: Buffer::Unlimited, ..config(aqm) }, &offers);
-        // By then the ten queues are busy.
+        // By that time the ten queues are busy.
         let late = |offer: &Offer| offer.at > Time::from_secs(1);
         let sparse = offers.iter().enumerate().filter(|(_, offer)| offer.flow == 77 && late(offer));
         let waits = sparse.map(|(number, offer)| {
@@ -180,13 +178,12 @@ fn fq_codel_lets_sparse_flows_pass() {
     assert!(wait > Time::from_millis(100), "drop-tail makes it wait: {wait:?}");
 }
 
-/// RFC 8290, section 4.2: a queue that ran empty waits behind the busy ones
-/// before it counts as new, or twenty flows that come and go could starve a
-/// busy one.
+/// RFC 8290, section 4.2: a queue that ran empty waits behind the busy ones before
+/// it counts as new; otherwise twenty intermittent flows could starve a busy one.
 #[test]
 fn fq_codel_does_not_let_new_queues_starve_an_old_one() {
     let mut offers = vec![Offer { at: Time::ZERO, size: 1500, flow: 500 }; 2_000];
-    // Together 99 % of the link, each a packet in 24.2 ms.
+    // Together 99 % of the link, each with one packet per 24.2 ms.
     let at = |n: u64| Time::from_micros(n * 1_212);
     offers.extend((0..5_000).map(|n| Offer { at: at(n), size: 1500, flow: n % 20 }));
     let config = Config { buffer: Buffer::Unlimited, ..config(fq_codel()) };
@@ -198,7 +195,7 @@ fn fq_codel_does_not_let_new_queues_starve_an_old_one() {
     assert!(share > 0.9 / 21.0, "{share} of the link, not a 21st");
 }
 
-/// RFC 8290, section 4.1: a full buffer costs the longest queue.
+/// RFC 8290, section 4.1: if the buffer is full, the longest queue loses packets.
 #[test]
 fn fq_codel_overflows_at_the_expense_of_the_longest_queue() {
     let mut offers = vec![Offer { at: Time::ZERO, size: 1500, flow: 1 }; 300];
@@ -209,6 +206,6 @@ fn fq_codel_overflows_at_the_expense_of_the_longest_queue() {
     }
     let dropped = |fate: &Fate| matches!(fate, Fate::Dropped { reason: DropReason::Queue, .. });
     assert!(log.count(dropped) >= 202, "303 packets, one leaves at once, 100 wait");
-    // From the head: the last of flow 1 survives.
+    // Drops are from the head: the last packet of flow 1 survives.
     assert!(log.delivered_at(299).is_some());
 }

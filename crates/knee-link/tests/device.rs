@@ -1,4 +1,4 @@
-//! A device queue below an AQM: how long what enters waits behind it.
+//! A device queue below an AQM: how long entering packets wait behind it.
 
 mod common;
 
@@ -13,22 +13,22 @@ fn us(n: u64) -> Time {
     Time::from_micros(n)
 }
 
-/// Fair queueing below which a device holds packets, no propagation.
+/// Fair queueing above a device that holds packets, without propagation delay.
 fn fair(device: Option<Device>) -> Config {
     let aqm = Aqm::FqCodel(FqCodel { codel: NEVER, flows: 1024, quantum: 1514 });
     let delay = Delay { base: constant(Time::ZERO), jitter: None };
     Config { aqm, device, delay, ..plain() }
 }
 
-/// A flow has 100 packets of 1.2 ms waiting; the packet of another enters at
-/// 3 ms, while the third is in transmission, which ends at 3.6 ms.
+/// A flow has 100 packets of 1.2 ms waiting; a packet of another flow enters at
+/// 3 ms, during the transmission of the third, which ends at 3.6 ms.
 fn arrival_of_another(device: Option<Device>) -> Time {
     let mut offers = vec![Offer { at: us(0), size: 1500, flow: 1 }; 100];
     offers.push(Offer { at: us(3_000), size: 1500, flow: 2 });
     run(fair(device), &offers).delivered_at(100).expect("delivered")
 }
 
-/// The sparse flow goes first, but behind all that the device has: itself, the
+/// The sparse flow goes first, but behind everything in the device: itself, the
 /// one in transmission and n - 1 others.
 #[test]
 fn a_sparse_flow_waits_behind_the_ring() {
@@ -39,8 +39,8 @@ fn a_sparse_flow_waits_behind_the_ring() {
     }
 }
 
-/// Byte queue limits hand over while less than the limit is in the device: 1500 B
-/// let one packet in, 1501 B two.
+/// Byte queue limits hand over packets while the device holds less than the
+/// limit: 1500 B allow one packet, 1501 B two.
 #[test]
 fn a_limit_in_bytes_is_exceeded_by_less_than_a_packet() {
     for (limit, packets) in [(1, 1), (1_500, 1), (1_501, 2), (3_000, 2), (30_000, 20)] {
@@ -49,8 +49,8 @@ fn a_limit_in_bytes_is_exceeded_by_less_than_a_packet() {
     }
 }
 
-/// CoDel sees the delay above the device alone: with 50 packets in the ring and
-/// 40 in all it never drops, though the last waits 47 ms.
+/// CoDel sees only the delay above the device: with 50 packets in the ring and
+/// 40 in total it never drops, although the last waits 47 ms.
 #[test]
 fn codel_is_blind_for_the_ring() {
     let codel = Codel { target: us(5_000), interval: us(10_000), ecn: false };

@@ -1,5 +1,5 @@
-//! DualPI2 against the formulas of RFC 9332: who goes where, who goes first, the
-//! ramp of the low-latency queue, the coupling, and overload.
+//! DualPI2 compared with the formulas of RFC 9332: classification, priority,
+//! the ramp of the low-latency queue, the coupling, and overload.
 #![allow(clippy::unwrap_used, reason = "a test ends there")]
 
 use knee_link::{Aqm, Buffer, Config, DropReason, DualPi2, Link, Packet, RateModel};
@@ -39,7 +39,7 @@ const DUALPI2: DualPi2 = DualPi2 {
     classic_share: 1.0 / 16.0,
 };
 
-/// A link that sends a packet per `1 / mbit` of 8 ms.
+/// A link that sends one packet per `1 / mbit` of 8 ms.
 fn link(mbit: u64, settings: DualPi2) -> Link<Coded> {
     let config = Config {
         rate: RateModel::Constant(Rate::from_bits_per_second(mbit * 1_000_000)),
@@ -50,7 +50,7 @@ fn link(mbit: u64, settings: DualPi2) -> Link<Coded> {
     Link::new(config, ChaCha8Rng::seed_from_u64(3))
 }
 
-/// What came of packets.
+/// Outcomes of packets.
 #[derive(Debug, Default)]
 struct Count {
     /// By codepoint at the far end: not capable, ECT(0), ECT(1), CE.
@@ -83,7 +83,7 @@ impl Count {
     }
 }
 
-/// Section 2.3 and RFC 9331, section 5.1: ECT(1) and CE wait apart.
+/// Section 2.3 and RFC 9331, section 5.1: ECT(1) and CE wait separately.
 #[test]
 fn the_codepoint_chooses_the_queue() {
     let mut link = link(8, DUALPI2);
@@ -96,8 +96,7 @@ fn the_codepoint_chooses_the_queue() {
     assert_eq!((classes[1].name, classes[1].packets, classes[1].bytes), ("classic", 3, 3000));
 }
 
-/// Section 4.2.2: the low-latency queue goes first; the classic one has its
-/// share nevertheless.
+/// Section 4.2.2: the low-latency queue goes first; the classic one still gets its share.
 #[test]
 fn priority_is_conditional() {
     let never = DualPi2 { target: Time::from_secs(50), step: Time::from_secs(50), ..DUALPI2 };
@@ -114,12 +113,12 @@ fn priority_is_conditional() {
     }
 }
 
-/// Appendix A, `laqm`: a queue that stands at so much delay is marked in
-/// proportion to what exceeds the threshold, all of it behind the ramp.
+/// Appendix A, `laqm`: packets of a queue with a constant delay are marked in
+/// proportion to the excess over the threshold, all of them beyond the ramp.
 #[test]
 fn the_ramp_marks_by_sojourn() {
     for (tenths_of_ms, expected) in [(8, 0.0), (9, 0.25), (10, 0.5), (11, 0.75), (13, 1.0)] {
-        // 0.1 ms per packet: that many wait behind the one in transmission.
+        // 0.1 ms per packet: as many wait behind the one in transmission.
         let mut link = link(80, DUALPI2);
         let mut count = Count::default();
         for _ in 0..=tenths_of_ms {
@@ -136,8 +135,8 @@ fn the_ramp_marks_by_sojourn() {
     }
 }
 
-/// Keeps the classic queue at `delay_ms` for a time, beside a low-latency packet
-/// every 10 ms, which never waits; a packet takes 1 ms.
+/// Keeps the classic queue at `delay_ms` for a time, beside a low-latency
+/// packet every 10 ms, which never waits; a packet takes 1 ms.
 fn standing(delay_ms: u64, seconds: u64, ecn: Ecn) -> Count {
     let mut link = link(8, DUALPI2);
     let mut count = Count::default();
@@ -155,8 +154,8 @@ fn standing(delay_ms: u64, seconds: u64, ecn: Ecn) -> Count {
     count
 }
 
-/// Figure 6 for a delay that stands: p' = beta d + n alpha (d - target) after n
-/// updates, with alpha = 0.16 and beta = 3 per second; summed up, classic
+/// Figure 6 for a constant delay: p' = beta d + n alpha (d - target) after n
+/// updates, with alpha = 0.16 and beta = 3 per second; in total, classic
 /// packets are dropped with p'^2 and low-latency ones marked with 2 p'.
 #[test]
 fn the_queues_are_coupled_by_the_square() {
@@ -174,26 +173,26 @@ fn the_queues_are_coupled_by_the_square() {
     let marked = count.arrived[3] as f64 / (count.arrived[2] + count.arrived[3]) as f64;
     let (squares, doubles) = (squares / updates, doubles / updates);
     println!("dropped {dropped:.4} for {squares:.4}, marked {marked:.4} for {doubles:.4}");
-    // The delay varies by a packet of 1 ms around its mean.
+    // The delay varies by one packet of 1 ms around its mean.
     assert!((dropped / squares - 1.0).abs() < 0.25, "{dropped} for {squares}");
     assert!((marked / doubles - 1.0).abs() < 0.15, "{marked} for {doubles}");
-    // k p' and p'^2 belong together, whatever p' was.
+    // k p' and p'^2 correspond, whatever p' was.
     let coupled = (marked / 2.0).powi(2);
     assert!((0.85..1.25).contains(&(dropped / coupled)), "{dropped} beside {coupled}");
 }
 
-/// Figure 4: ECN-capable classic packets are marked instead, as often.
+/// Figure 4: ECN-capable classic packets are marked instead, equally often.
 #[test]
 fn classic_packets_are_marked_where_they_may() {
     let dropped = standing(18, 5, Ecn::NotCapable).dropped;
     let count = standing(18, 5, Ecn::Ect0);
     assert_eq!(count.dropped, 0);
-    // Those of the low-latency queue are among the marked ones.
+    // Those of the low-latency queue are included in the marked ones.
     assert!(count.arrived[3] > dropped, "{count:?}");
 }
 
-/// Section 2.5.1.1 and 4.1: what does not answer is dropped in the end, ECN or
-/// not, low latency or not.
+/// Sections 2.5.1.1 and 4.1: unresponsive traffic is eventually dropped, with
+/// or without ECN, low latency or not.
 #[test]
 fn overload_is_dropped_whatever_it_is() {
     for ecn in [Ecn::Ect0, Ecn::Ect1] {

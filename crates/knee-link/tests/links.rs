@@ -1,4 +1,4 @@
-//! Links in situations that can be worked out by hand.
+//! Links in situations that can be computed by hand.
 
 mod common;
 
@@ -32,7 +32,7 @@ fn an_unlimited_link_is_a_pure_delay() {
     assert_eq!(log.count(|fate| *fate == Fate::Delivered { at: ms(25), marked: false }), 100);
 }
 
-/// One packet is in transmission, as many wait as the buffer holds.
+/// One packet is in transmission, and as many wait as the buffer holds.
 #[test]
 fn the_buffer_holds_what_waits() {
     let cases = [
@@ -78,17 +78,17 @@ fn the_queue_is_reported_with_the_packet_in_transmission() {
 #[test]
 fn an_outage_loses_what_waits_and_what_enters() {
     let config = Config { down: vec![(ms(3), ms(10))], ..plain() };
-    // 24 ms of work, twice what the outage leaves time for.
+    // 24 ms of work, twice the time that the outage leaves.
     let mut offers = burst(ms(0), 20);
     offers.extend([ms(3), us(9_999), ms(10)].map(|at| Offer { at, size: 1500, flow: 0 }));
     let log = run(config, &offers);
     let lost = |at| Fate::Dropped { at, reason: DropReason::Down };
     let arrived = |at| Fate::Delivered { at, marked: false };
-    // Two have left by 2.4 ms and are on their way.
+    // Two have left by 2.4 ms and are propagating.
     assert_eq!(log.fates[..2], [arrived(us(21_200)), arrived(us(22_400))]);
     assert!(log.fates[2..20].iter().all(|fate| *fate == lost(ms(3))));
     assert_eq!(log.fates[20..22], [lost(ms(3)), lost(us(9_999))]);
-    // The link begins anew, behind nobody.
+    // The link starts over, with an empty queue.
     assert_eq!(log.fates[22], arrived(us(31_200)));
 }
 
@@ -132,8 +132,8 @@ fn jitter_is_uniform_and_reorders_only_if_it_may() {
     assert!(run_with(false).order.is_sorted());
 }
 
-/// A tenth of the packets is late by 5 to 20 ms, mean 12.5 ms, the others by nothing:
-/// within four standard deviations of binomial and uniform distribution.
+/// A tenth of the packets is late by 5 to 20 ms, mean 12.5 ms, the others are
+/// not: within four standard deviations of binomial and uniform distribution.
 #[test]
 fn a_share_of_the_packets_is_late() {
     let (n, share) = (20_000.0, 0.1);
@@ -151,8 +151,8 @@ fn a_share_of_the_packets_is_late() {
     assert!(late.iter().all(|added| (ms(5)..=ms(20)).contains(added)));
 }
 
-/// A frame sent again on a link that keeps order holds up those behind it: the share is
-/// late by exactly so much, and what follows arrives with it.
+/// A frame retransmitted on a link that keeps order delays those behind it: the
+/// share is late by exactly this much, and later packets arrive with it.
 #[test]
 fn where_order_is_kept_the_late_hold_up_those_behind() {
     let offers: Vec<Offer> =
@@ -166,14 +166,14 @@ fn where_order_is_kept_the_late_hold_up_those_behind() {
         .collect();
     assert!(log.order.is_sorted());
     assert_eq!(added.iter().max(), Some(&8_000_000));
-    // A packet per millisecond: each waits a millisecond less than the one before it.
+    // One packet per millisecond: each waits one millisecond less than the previous one.
     for pair in added.windows(2) {
         let next = pair[0].saturating_sub(1_000_000);
         assert!(pair[1] == next || pair[1] == 8_000_000, "{pair:?}");
     }
 }
 
-/// The step in force when a packet departs bounds its jitter; the mean is half.
+/// The step current at a packet's departure bounds its jitter; the mean is half.
 #[test]
 fn jitter_changes_in_steps() {
     let offers: Vec<Offer> =
@@ -215,7 +215,7 @@ fn loss_changes_in_steps() {
 }
 
 /// Ten packets two milliseconds apart would reach the far end at 21.2, 23.2 …
-/// 39.2 ms; the link holds from 23 to 27 ms.
+/// 39.2 ms; the link holds packets from 23 to 27 ms.
 #[test]
 fn a_hold_releases_in_order_at_its_end() {
     let offers: Vec<Offer> =
@@ -264,7 +264,7 @@ fn counters_tell_drops_from_losses() {
 
 #[test]
 fn a_saturating_source_uses_every_opportunity_of_a_trace() {
-    // Bursts and gaps; the time between offers is far shorter than needed.
+    // Bursts and gaps; the time between offers is far shorter than necessary.
     let opportunities_ms: Vec<u32> = (1..=400).map(|n: u32| n * n / 80 + n % 3 * 5).collect();
     let mut sorted = opportunities_ms;
     sorted.sort_unstable();
@@ -286,7 +286,7 @@ fn a_saturating_source_uses_every_opportunity_of_a_trace() {
     let (mut allowed, mut delivered) = (0, 0);
     for (time, bytes) in bytes_by_ms.iter().enumerate().skip(1) {
         let time = time as u64;
-        // The last of one repetition and a zero of the next fall together.
+        // The last of one repetition and a zero of the next coincide.
         let here = |ms: &&u32| time % period == u64::from(**ms) % period;
         allowed += 1500 * sorted.iter().filter(here).count() as u64;
         delivered += bytes;

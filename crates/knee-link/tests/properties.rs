@@ -1,4 +1,4 @@
-//! What holds for every link and every pattern of arrivals.
+//! Properties of every link and every pattern of arrivals.
 
 mod common;
 
@@ -19,7 +19,7 @@ const MS: u64 = 1_000_000;
 const NEVER: Codel =
     Codel { target: Time::from_secs(3600), interval: Time::from_secs(3600), ecn: false };
 
-/// Strictly ascending times from zero, with a value each.
+/// Strictly ascending times from zero, each with a value.
 fn steps<T: Clone + std::fmt::Debug>(
     value: impl Strategy<Value = T> + Clone,
 ) -> impl Strategy<Value = Steps<T>> {
@@ -47,14 +47,14 @@ fn trace() -> impl Strategy<Value = RateModel> {
         times.sort_unstable();
         times.push(times.last().copied().unwrap_or(0) + last);
         let period = Time::from_millis(u64::from(*times.last().expect("not empty"))).as_nanos();
-        // Half of them begin at their beginning.
+        // Half of them have no offset.
         let offset = if offset % 2 == 0 { 0 } else { offset % period };
         let (name, offset) = ("random".into(), Time::from_nanos(offset));
         RateModel::Trace(Arc::new(Trace { name, opportunities_ms: times, offset }))
     })
 }
 
-/// Rates under which every packet leaves some time.
+/// Rates with which every packet eventually leaves.
 fn rate_model() -> impl Strategy<Value = RateModel> {
     let with_end = (steps(rate_or_none()), rate()).prop_map(|(mut steps, last)| {
         let end = steps.0.last().map_or(Time::ZERO, |(from, _)| *from);
@@ -67,7 +67,7 @@ fn rate_model() -> impl Strategy<Value = RateModel> {
 fn delay() -> impl Strategy<Value = Delay> {
     let amount = steps((0..50 * MS).prop_map(Time::from_nanos));
     let share = prop_oneof![Just(1.0), 0.0..=1.0];
-    // A part of the smallest amount.
+    // A fraction of the smallest amount.
     let jitter = (amount, 0u64..=4, share, any::<bool>());
     let jitter = jitter.prop_map(|(amount, quarters, share, reorder)| {
         let smallest = amount.0.iter().map(|(_, amount)| *amount).min().unwrap_or_default();
@@ -194,8 +194,8 @@ fn smallest_delay(delay: &Delay) -> Time {
     delay.base.0.iter().map(|(_, base)| *base).min().expect("at least one step")
 }
 
-/// Work in bit/s x ns that the rate does between two times, by summing up
-/// the parts; an opportunity of a trace is spread over nothing.
+/// Returns the work in bit/s x ns that the rate does between two times, by
+/// summing the parts; an opportunity of a trace takes no time.
 fn work_between(rate: &RateModel, from: u64, to: u64) -> u128 {
     match rate {
         RateModel::Unlimited => u128::MAX,
@@ -220,14 +220,15 @@ fn work_between(rate: &RateModel, from: u64, to: u64) -> u128 {
                     opportunities += u128::from((from..=to).contains(&at));
                 }
             }
-            // The last of the repetition before falls on the start of the first.
+            // The last one of the previous repetition coincides with the start
+            // of the first.
             opportunities += u128::from(from.is_multiple_of(period) && from > 0);
             opportunities * 1500 * 8_000_000_000
         }
     }
 }
 
-/// No window between two departures holds more than the rate allows.
+/// Between any two departures the link sends no more than the rate allows.
 fn assert_rate_kept(config: &Config, offers: &[Offer], log: &Log) -> Result<(), TestCaseError> {
     let delay = config.delay.base.0[0].1;
     let left: Vec<(u64, u64)> = (log.order.iter())
@@ -253,8 +254,8 @@ fn assert_rate_kept(config: &Config, offers: &[Offer], log: &Log) -> Result<(), 
     Ok(())
 }
 
-/// A drop-tail queue at a constant rate in exact fractions, written down as
-/// the definition says: what is accepted, and when it leaves (rounded up).
+/// A drop-tail queue at a constant rate in exact fractions, directly from the
+/// definition: which packets are accepted, and when they leave (rounded up).
 fn reference(rate: u64, buffer: Buffer, offers: &[Offer]) -> Vec<Option<Time>> {
     let mut queue: VecDeque<(u128, u64)> = VecDeque::new();
     let mut end = 0_u128;
@@ -324,7 +325,7 @@ proptest! {
         prop_assert!(config.rate == RateModel::Unlimited || delivered <= queue.capacity_bytes);
     }
 
-    /// Polling late changes when a packet is handed over, not its fate.
+    /// Polling late changes when a packet is handed over, but not its fate.
     #[test]
     fn a_late_caller_sees_the_same_link(config in any_config(), offers in offers()) {
         let punctual = run(config.clone(), &offers);
@@ -369,8 +370,8 @@ proptest! {
         }
     }
 
-    /// CoDel and FQ-CoDel decide at departure, drop-tail on entry; where none
-    /// of them drops, they are the same link to the nanosecond.
+    /// CoDel and FQ-CoDel decide at departure, drop-tail on entry; if none of
+    /// them drops, they are the same link to the nanosecond.
     #[test]
     fn early_and_late_departures_agree(rate in rate_model(), mut offers in offers()) {
         offers.iter_mut().for_each(|offer| offer.flow = 3);
@@ -382,8 +383,8 @@ proptest! {
         prop_assert_eq!(&with(Aqm::FqCodel(fq_codel)), &drop_tail);
     }
 
-    /// A device changes when a packet is handed over, so what is dropped, not
-    /// when the wire has it.
+    /// A device changes when a packet is handed over, and thereby what is
+    /// dropped, but not when it is transmitted.
     #[test]
     fn a_device_costs_the_wire_nothing(
         rate in rate_model(), device in device(), mut offers in offers(),
@@ -396,7 +397,7 @@ proptest! {
         }
     }
 
-    /// What a hold does, by its definition: an arrival in a span is its end.
+    /// Effect of a hold, by its definition: an arrival within a span moves to its end.
     #[test]
     fn a_hold_moves_arrivals_to_its_end(
         config in any_config(), hold in outages(), offers in offers(),
@@ -435,7 +436,7 @@ proptest! {
             let queue = link.queue(offer.at);
             match buffer {
                 Buffer::Unlimited => {}
-                // One in transmission is not counted.
+                // The packet in transmission is not counted.
                 Buffer::Bytes(limit) => prop_assert!(queue.bytes <= limit + largest),
                 Buffer::Packets(limit) => prop_assert!(queue.packets <= limit + 1),
             }

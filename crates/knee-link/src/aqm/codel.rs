@@ -1,6 +1,6 @@
-//! CoDel, RFC 8289: drops from the head while packets have waited longer
-//! than `target` for at least an `interval`, at distances that shrink with
-//! the square root of the number of drops.
+//! CoDel, RFC 8289: drops from the head while packets have waited longer than
+//! `target` for at least an `interval`, at intervals that shrink with the
+//! square root of the number of drops.
 
 use super::discipline::{Held, Ledger, Queue, Waiting, is_within};
 use super::registry::{AqmEntry, Build, Marks, Place, time};
@@ -32,9 +32,9 @@ pub(super) const INTERVAL: Parameter =
 pub struct Codel {
     /// Acceptable standing delay, 5 ms.
     pub target: Time,
-    /// Time in which it must be reached, 100 ms.
+    /// Time within which it must be reached, 100 ms.
     pub interval: Time,
-    /// Mark ECN-capable packets instead of dropping them.
+    /// Whether to mark ECN-capable packets instead of dropping them.
     pub ecn: bool,
 }
 
@@ -47,7 +47,7 @@ impl Codel {
         }
     }
 
-    /// What the packet log says of a CoDel of this name.
+    /// Returns the packet log's description of a CoDel with this name.
     pub(super) fn log_as(&self, name: &str) -> String {
         let (target, interval) = (self.target.as_nanos(), self.interval.as_nanos());
         let ecn = u8::from(self.ecn);
@@ -61,7 +61,7 @@ impl Settings for Codel {
     }
 }
 
-/// A queue with one CoDel.
+/// A queue with a single CoDel.
 pub(crate) struct CodelQueue<P> {
     settings: Codel,
     state: CodelState,
@@ -101,25 +101,25 @@ impl<P: Packet> Queue<P> for CodelQueue<P> {
     }
 }
 
-/// A queue of so many bytes is not standing (the RFC's MAXPACKET).
+/// A queue of up to this many bytes does not count as standing (the RFC's MAXPACKET).
 const MAX_PACKET: u64 = 1500;
 
 /// State of one CoDel; names as in section 5 of the RFC.
 #[derive(Default)]
 pub(crate) struct CodelState {
-    /// When the sojourn will have been above target for an interval.
+    /// When the sojourn time will have been above target for an interval.
     first_above: Option<Time>,
     dropping: bool,
     drop_next: Time,
     /// Drops (or marks) since dropping began.
     count: u32,
-    /// `count` when dropping last began.
+    /// `count` when dropping began the last time.
     last_count: u32,
 }
 
 impl CodelState {
-    /// Section 5.5, `dequeue`. A packet that may be marked is marked where
-    /// another would be dropped.
+    /// Section 5.5, `dequeue`. A packet that may be marked is marked instead of
+    /// being dropped.
     pub fn dequeue<P: Packet>(
         &mut self,
         settings: &Codel,
@@ -151,8 +151,7 @@ impl CodelState {
         head
     }
 
-    /// Section 5.5: resumes near the last drop rate when it was left not
-    /// long ago.
+    /// Section 5.5: resumes near the last drop rate if dropping ended recently.
     fn begin_dropping(&mut self, settings: &Codel, now: Time) {
         self.dropping = true;
         let before = self.count - self.last_count;
@@ -162,7 +161,7 @@ impl CodelState {
         self.drop_next = control_law(now, settings.interval, self.count);
     }
 
-    /// Section 5.6, `dodequeue`: the next packet, and whether the sojourn
+    /// Section 5.6, `dodequeue`: the next packet, and whether the sojourn time
     /// has been above target for an interval.
     fn take<P: Packet>(
         &mut self,
@@ -212,8 +211,8 @@ mod tests {
     const CODEL: Codel =
         Codel { target: Time::from_millis(5), interval: Time::from_millis(100), ecn: true };
 
-    /// Times of the signals from 1 s on, when a queue is emptied by one packet
-    /// per millisecond and each has waited for `delay(ms since 1 s)`.
+    /// Returns the times of signals from 1 s on, if a queue is emptied by one
+    /// packet per millisecond and each has waited for `delay(ms since 1 s)`.
     fn signals(delay: impl Fn(u64) -> Time, ecn_capable: bool, seconds: u64) -> Vec<Time> {
         let mut codel = CodelState::default();
         let (mut dropped, mut counters) = (VecDeque::new(), Counters::default());
@@ -233,8 +232,8 @@ mod tests {
         times
     }
 
-    /// The n-th drop comes at the start of dropping plus the sum of
-    /// interval / sqrt(k) (section 5.4), observed to the millisecond.
+    /// The n-th drop occurs at the start of dropping plus the sum of interval /
+    /// sqrt(k) (section 5.4), observed to the millisecond.
     #[test]
     fn drops_follow_the_control_law() {
         for ecn_capable in [false, true] {
@@ -247,7 +246,7 @@ mod tests {
                 ideal += 100.0 / ((k + 1) as f64).sqrt();
             }
             // The sum of 1/sqrt(k) up to n is about 2 sqrt(n) - 1.46; 29
-            // intervals are left, so n = (30.46 / 2)^2 = 232.
+            // intervals remain, so n = (30.46 / 2)^2 = 232.
             assert!((231..=233).contains(&times.len()), "{} drops", times.len());
         }
     }
@@ -257,8 +256,8 @@ mod tests {
         assert!(signals(|_| Time::from_micros(4_999), false, 3).is_empty());
     }
 
-    /// Section 5.5: after a pause of less than 16 intervals dropping goes on
-    /// at the pace it had, after a longer one it begins anew.
+    /// Section 5.5: after a pause of less than 16 intervals dropping continues
+    /// at its earlier pace, after a longer one it starts over.
     #[test]
     fn a_short_pause_is_remembered() {
         let gap_after_pause = |pause_ms| {

@@ -7,13 +7,13 @@ use knee_units::Time;
 use rand_chacha::ChaCha8Rng;
 use std::collections::VecDeque;
 
-/// A packet that waits.
+/// A waiting packet.
 pub(crate) struct Held<P> {
     pub entered: Time,
     pub packet: P,
 }
 
-/// A first-in first-out queue that knows its bytes.
+/// A first-in first-out queue with a byte count.
 pub(crate) struct Waiting<P> {
     packets: VecDeque<Held<P>>,
     bytes: u64,
@@ -37,7 +37,7 @@ impl<P: Packet> Waiting<P> {
         Some(held)
     }
 
-    /// The packet that leaves next.
+    /// Returns the packet that leaves next.
     pub fn front(&self) -> Option<&Held<P>> {
         self.packets.front()
     }
@@ -46,7 +46,7 @@ impl<P: Packet> Waiting<P> {
         self.bytes
     }
 
-    /// How long the oldest packet has waited.
+    /// Returns how long the oldest packet has waited.
     pub fn age(&self, now: Time) -> Time {
         self.front().map_or(Time::ZERO, |held| now.saturating_sub(held.entered))
     }
@@ -56,7 +56,7 @@ impl<P: Packet> Waiting<P> {
     }
 }
 
-/// Where signals of congestion are written down.
+/// Records congestion signals.
 pub(crate) struct Ledger<'a, P> {
     pub now: Time,
     pub dropped: &'a mut VecDeque<(Time, DropReason, P)>,
@@ -69,8 +69,8 @@ impl<P: Packet> Ledger<'_, P> {
         self.dropped.push_back((self.now, reason, packet));
     }
 
-    /// Signals congestion by this packet: true, it was marked and stays;
-    /// false, it was dropped (or there was none).
+    /// Signals congestion for this packet. Returns true if it was marked and
+    /// stays, false if it was dropped (or there was none).
     pub fn signal(&mut self, head: &mut Option<Held<P>>, ecn: bool) -> bool {
         if let Some(held) = head
             && ecn
@@ -87,18 +87,18 @@ impl<P: Packet> Ledger<'_, P> {
     }
 }
 
-/// A queue with its own idea of what leaves next.
+/// A queue that decides which packet leaves next.
 pub(crate) trait Queue<P: Packet>: Sized {
     type Settings: Settings;
 
-    /// `own_stream` gives a random stream that nothing else draws from.
+    /// Creates a queue; `own_stream` returns a random stream that nothing else uses.
     fn new(
         settings: &Self::Settings,
         rate: &RateModel,
         own_stream: impl FnOnce() -> ChaCha8Rng,
     ) -> Self;
 
-    /// Takes a packet in; given back: there is no room. FQ-CoDel makes room
+    /// Accepts a packet, or returns it if there is no room. FQ-CoDel makes room
     /// by dropping others.
     fn enqueue(
         &mut self,
@@ -107,28 +107,27 @@ pub(crate) trait Queue<P: Packet>: Sized {
         ledger: &mut Ledger<'_, P>,
     ) -> Result<(), P>;
 
-    /// The packet that leaves now.
+    /// Returns the packet that leaves now.
     fn dequeue(&mut self, ledger: &mut Ledger<'_, P>) -> Option<Held<P>>;
 
-    /// Any packet, to empty the queue.
+    /// Returns any packet, to empty the queue.
     fn remove(&mut self) -> Option<P>;
 
     fn bytes(&self) -> u64;
 
     fn packets(&self) -> u64;
 
-    /// What waits in each class of traffic that it tells apart; none: it
-    /// has one.
+    /// Returns the state of each class of traffic; empty if there is only one class.
     fn classes(&self, _now: Time) -> Vec<ClassState> {
         Vec::new()
     }
 }
 
-/// Names of the classes of all queues that tell several apart.
+/// Names of the classes of all queues that have several.
 pub const CLASS_NAMES: [&str; 2] = ["low-latency", "classic"];
 
-/// What waits in one class of a queue that tells several apart, and what became
-/// of its packets since the start.
+/// Contents of one class of a queue with several classes, and the outcome of
+/// its packets since the start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ClassState {
     /// Name of the class, one of [`CLASS_NAMES`].
@@ -137,17 +136,17 @@ pub struct ClassState {
     pub bytes: u64,
     /// Packets waiting.
     pub packets: u64,
-    /// How long its oldest packet has waited; zero: none does.
+    /// How long its oldest packet has waited; zero if empty.
     pub delay: Time,
     /// IP bytes that left the queue.
     pub departed_bytes: u64,
-    /// Packets that the AQM dropped; what finds no room has no class yet.
+    /// Packets that the AQM dropped; a packet that finds no room has no class yet.
     pub dropped_packets: u64,
-    /// Packets that it marked.
+    /// Packets that the AQM marked.
     pub marked_packets: u64,
 }
 
-/// Whether a queue of this length respects the limit.
+/// Whether a queue of this length is within the limit.
 pub(crate) fn is_within(buffer: Buffer, bytes: u64, packets: u64) -> bool {
     match buffer {
         Buffer::Unlimited => true,

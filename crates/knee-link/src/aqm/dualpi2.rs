@@ -6,13 +6,13 @@
 //!                                                       |
 //!   all others --> [ C ] -- PI controller p' -----------+-- p'^2 drops or marks
 //! ```
-//! Classic flows answer to the square of what scalable ones answer to, hence
-//! the square. L goes first; C is sure of a small share of the rate. Names as in
-//! the RFC's appendix A, whose pseudocode this follows; the scheduler, which it
-//! leaves open, is a weighted round robin by bytes. Signals come at even
-//! distances (its `recur`), not at random. Left out: Curvy RED (appendix B),
-//! ECT(0) and others in the low-latency queue by other classifiers (section
-//! 2.3).
+//! Classic flows respond to the square of the signal to which scalable ones
+//! respond, hence the square. L is served first; C is guaranteed a small share
+//! of the rate. Names are those of the RFC's appendix A, whose pseudocode this
+//! follows; the scheduler, which the appendix leaves open, is a weighted round
+//! robin by bytes. Signals are evenly spaced (its `recur`), not random. Left
+//! out: Curvy RED (appendix B), and other classifiers that put ECT(0) and other
+//! packets into the low-latency queue (section 2.3).
 
 use super::discipline::{CLASS_NAMES, ClassState, Held, Ledger, Queue, Waiting, is_within};
 use super::registry::{AqmEntry, Build, Marks, Place, time};
@@ -70,19 +70,19 @@ fn of(settings: &knee_registry::Settings, _place: &Place) -> Aqm {
 /// DualPI2 (RFC 9332).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct DualPi2 {
-    /// Delay that the classic queue is held at, 15 ms.
+    /// Delay at which the classic queue is held, 15 ms.
     pub target: Time,
     /// Time between updates of the probability, 16 ms; above zero.
     pub update: Time,
-    /// Largest RTT that the gains are stable for, 100 ms; above zero.
+    /// Largest RTT for which the gains are stable, 100 ms; above zero.
     pub rtt_max: Time,
     /// Coupling factor k, 2.
     pub coupling: f64,
     /// Delay of the low-latency queue at which its ramp begins, 800 us.
     pub step: Time,
-    /// Width of the ramp, 400 us; zero: a step.
+    /// Width of the ramp, 400 us; zero for a step.
     pub range: Time,
-    /// Share of the rate that is the classic queue's while both wait, 1/16.
+    /// Share of the rate for the classic queue while both wait, 1/16.
     pub classic_share: f64,
 }
 
@@ -98,8 +98,8 @@ impl Settings for DualPi2 {
     }
 }
 
-/// Up to here p_C marks ECN-capable classic packets; beyond it drops them too
-/// (p_Cmax of appendix A, min(1 / k^2, 1)).
+/// Probability p_C up to which ECN-capable classic packets are marked; beyond
+/// it they are dropped too (p_Cmax of appendix A, min(1 / k^2, 1)).
 fn overload(coupling: f64) -> f64 {
     (1.0 / (coupling * coupling)).min(1.0)
 }
@@ -130,17 +130,17 @@ impl Spaced {
 
 pub(crate) struct DualPi2Queue<P> {
     settings: DualPi2,
-    /// Per second of delay.
+    /// Gains per second of delay.
     alpha: f64,
     beta: f64,
     pi: Pi,
     low_latency: Waiting<P>,
     classic: Waiting<P>,
-    /// Of both, what has left, was dropped and was marked.
+    /// Packets of both classes that have left, were dropped and were marked.
     passed: [ClassState; 2],
     marks: Spaced,
     drops: Spaced,
-    /// Bytes that the classic queue is behind its share; negative: ahead.
+    /// Bytes by which the classic queue is behind its share; negative if ahead.
     owed: f64,
 }
 
@@ -228,8 +228,8 @@ impl<P: Packet> Queue<P> for DualPi2Queue<P> {
 }
 
 impl<P: Packet> DualPi2Queue<P> {
-    /// The scheduler: the low-latency queue, unless the classic one is owed a
-    /// packet. What it is owed grows with what the other sends ahead of it.
+    /// The scheduler: serves the low-latency queue, unless the classic one is owed
+    /// a packet. The debt grows with what the other queue sends ahead of it.
     fn next(&mut self) -> Option<(Held<P>, bool)> {
         let waits = (self.low_latency.packets() > 0, self.classic.packets() > 0);
         let low_latency = match waits {
@@ -242,13 +242,13 @@ impl<P: Packet> DualPi2Queue<P> {
         self.owed = match (waits, low_latency) {
             ((true, true), true) => self.owed + size * self.settings.classic_share,
             ((true, true), false) => self.owed - size * (1.0 - self.settings.classic_share),
-            // Nobody is kept waiting.
+            // No queue is kept waiting.
             _ => 0.0,
         };
         Some((held, low_latency))
     }
 
-    /// Figure 4, lines of the low-latency queue.
+    /// Figure 4, the lines for the low-latency queue.
     fn judge_low_latency(
         &mut self,
         mut held: Held<P>,
@@ -262,7 +262,7 @@ impl<P: Packet> DualPi2Queue<P> {
             }
             return Some(held);
         }
-        // Overload: drop as the classic queue does, mark what is left.
+        // Overload: drop like the classic queue, mark the rest.
         if self.drops.hits(self.pi.probability * self.pi.probability) {
             ledger.drop(DropReason::Aqm, held.packet);
             return None;
@@ -271,7 +271,7 @@ impl<P: Packet> DualPi2Queue<P> {
         Some(held)
     }
 
-    /// Figure 4, lines of the classic queue.
+    /// Figure 4, the lines for the classic queue.
     fn judge_classic(&mut self, mut held: Held<P>, ledger: &mut Ledger<'_, P>) -> Option<Held<P>> {
         let probability = self.pi.probability * self.pi.probability;
         if !self.drops.hits(probability) {
@@ -286,9 +286,9 @@ impl<P: Packet> DualPi2Queue<P> {
         Some(held)
     }
 
-    /// p'_L, `laqm`: a ramp on the packet's own sojourn. A queue without another
-    /// packet is left alone (Th_len), so that slow links are not marked for the
-    /// length of one.
+    /// p'_L, `laqm`: a ramp on the packet's own sojourn time. A queue without
+    /// another packet is not marked (Th_len), so that slow links are not marked
+    /// because of the transmission time of one packet.
     fn ramp(&self, sojourn: Time) -> f64 {
         let DualPi2 { step, range, .. } = self.settings;
         if sojourn <= step || self.low_latency.packets() == 0 {
@@ -298,8 +298,8 @@ impl<P: Packet> DualPi2Queue<P> {
         (above / range.as_secs_f64().max(1e-9)).min(1.0)
     }
 
-    /// Does the updates due by `now`: since the last event the heads of the
-    /// queues have been the same.
+    /// Performs the updates due by `now`: the heads of the queues have not
+    /// changed since the last event.
     fn update_until(&mut self, now: Time) {
         while self.pi.next_update <= now {
             let at = self.pi.next_update;
@@ -307,7 +307,7 @@ impl<P: Packet> DualPi2Queue<P> {
             self.update(delay);
             self.pi.next_update += self.settings.update;
             if delay == Time::ZERO && self.pi.probability == 0.0 {
-                // It stays so until somebody enters.
+                // It stays zero until a packet enters.
                 let missed = now.saturating_sub(self.pi.next_update).as_nanos();
                 let periods = missed / self.settings.update.as_nanos();
                 self.pi.next_update += self.settings.update * periods;

@@ -1,5 +1,5 @@
-//! FQ-CoDel, RFC 8290: a CoDel queue for each hash of a flow, served by
-//! deficit round robin, queues that just became busy first.
+//! FQ-CoDel, RFC 8290: a CoDel queue for each flow hash, served by deficit
+//! round robin, with queues that just became busy first.
 
 use super::codel::{Codel, CodelState, INTERVAL, TARGET};
 use super::discipline::{Held, Ledger, Queue, Waiting, is_within};
@@ -40,22 +40,22 @@ pub(super) const ENTRY: AqmEntry = AqmEntry {
             Ok(Aqm::FqCodel(FqCodel {
                 codel: Codel::of(settings, place),
                 flows: settings.count("flows"),
-                // At most a mebibyte, by its declaration.
+                // At most one mebibyte, as declared.
                 quantum: quantum as u32,
             }))
         },
     },
 };
 
-/// FQ-CoDel (RFC 8290). A packet always enters; when that overflows the
-/// buffer, the longest queue loses packets from its head.
+/// FQ-CoDel (RFC 8290). A packet always enters; if that overflows the buffer,
+/// packets are dropped from the head of the longest queue.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct FqCodel {
     /// The CoDel of each queue.
     pub codel: Codel,
     /// Number of queues, 1024.
     pub flows: u32,
-    /// Bytes a queue may send in a turn, 1514.
+    /// Bytes that a queue may send per turn, 1514.
     pub quantum: u32,
 }
 
@@ -85,9 +85,9 @@ pub(crate) struct FqCodelState<P> {
 struct FlowQueue<P> {
     queue: Waiting<P>,
     codel: CodelState,
-    /// Bytes that it may still send in this turn; negative: overdrawn.
+    /// Bytes that it may still send in this turn; negative if overdrawn.
     deficit: i64,
-    /// In the list of new or old queues.
+    /// Whether it is in the list of new or old queues.
     listed: bool,
 }
 
@@ -157,8 +157,8 @@ impl<P: Packet> Queue<P> for FqCodelState<P> {
                 return Some(held);
             }
             list.pop_front();
-            // A new queue that ran empty goes through the old ones first, so
-            // that it cannot starve them by coming back at once.
+            // A new queue that ran empty joins the old ones first, so that it
+            // cannot starve them by returning immediately.
             if is_new && !self.old.is_empty() {
                 self.old.push_back(index);
             } else {
@@ -184,7 +184,7 @@ impl<P: Packet> Queue<P> for FqCodelState<P> {
 }
 
 impl<P: Packet> FqCodelState<P> {
-    /// Half of the longest queue, from its head.
+    /// Drops half of the longest queue, from its head.
     #[cold]
     fn drop_from_longest(&mut self, ledger: &mut Ledger<P>) {
         let longest = self.flows.iter_mut().max_by_key(|flow| flow.queue.bytes());

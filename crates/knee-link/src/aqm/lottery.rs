@@ -1,6 +1,6 @@
-//! A discipline for tests: two classes by the flow's hash, and a draw from its
-//! own stream says which of them may send next. It shows what a queue of
-//! several classes needs of the link.
+//! A discipline for tests: two classes by flow hash, and a draw from its own
+//! stream that decides which of them may send next. It exercises what a queue
+//! with several classes requires of the link.
 
 use super::discipline::{ClassState, Held, Ledger, Queue, Waiting, is_within};
 use super::registry::{AqmEntry, Build, Marks};
@@ -30,7 +30,7 @@ pub(super) const ENTRY: AqmEntry = AqmEntry {
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Lottery {
-    /// Probability that the first class sends, where both wait.
+    /// Probability that the first class sends, if both wait.
     pub first: f64,
 }
 
@@ -121,7 +121,7 @@ mod tests {
         }
     }
 
-    /// One packet per millisecond may leave.
+    /// A link that sends one packet per millisecond.
     fn link(aqm: Aqm, loss: Loss) -> Link<Numbered> {
         let config = Config {
             rate: RateModel::Constant(Rate::from_bits_per_second(8_000_000)),
@@ -141,7 +141,7 @@ mod tests {
         Link::new(config, ChaCha8Rng::seed_from_u64(7))
     }
 
-    /// Made as a scenario would have it made, through the registry.
+    /// Creates the discipline through the registry, as a scenario would.
     fn drawn(first: &str) -> Aqm {
         let entry = aqms().iter().find(|entry| entry.name == "lottery").expect("it is a test");
         let mut settings = Given::defaults(entry.parameters);
@@ -151,7 +151,7 @@ mod tests {
         (entry.build.make)(&mut settings, &place).expect("it fits anywhere")
     }
 
-    /// What arrives of a hundred packets, and when.
+    /// Returns the arrivals of a hundred packets, with their times.
     fn arrivals(link: &mut Link<Numbered>) -> Vec<(u64, Time)> {
         for number in 0..100 {
             let _ = link.send(Time::ZERO, Numbered(number));
@@ -166,8 +166,8 @@ mod tests {
         arrived
     }
 
-    /// The classes of a queue add up to it, and one that always sends first
-    /// empties first.
+    /// The classes of a queue add up to the queue, and one that always sends
+    /// first empties first.
     #[test]
     fn classes_are_told_apart() {
         let mut link = link(drawn("100 %"), Loss::None);
@@ -189,8 +189,8 @@ mod tests {
         assert!(plain.classes(at(12)).is_empty());
     }
 
-    /// Draws of a discipline change no loss and no jitter: the same packets
-    /// arrive at the same times, whoever goes first.
+    /// Draws of a discipline do not affect loss or jitter: the same packets
+    /// arrive at the same times, whichever goes first.
     #[test]
     fn a_discipline_draws_from_its_own_stream() {
         let run = |first: &str| arrivals(&mut link(drawn(first), Loss::Independent(0.2)));

@@ -1,8 +1,7 @@
-//! Active queue management: who decides on entry, and who decides when a
-//! packet leaves the queue.
+//! Active queue management: disciplines that decide on entry, and disciplines
+//! that decide when a packet leaves the queue.
 //!
-//! A new discipline is a file here, with its entry for the registry, and a line
-//! in `disciplines!`.
+//! A new discipline is a file here, with its registry entry, and a line in `disciplines!`.
 
 mod codel;
 mod discipline;
@@ -25,7 +24,7 @@ use crate::config::{Buffer, RateModel};
 use knee_units::{Ecn, Time};
 use rand_chacha::ChaCha8Rng;
 
-/// What becomes of a packet.
+/// Decision about a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
     Pass,
@@ -36,29 +35,29 @@ pub(crate) enum Verdict {
 }
 
 impl Verdict {
-    /// Signals by a mark where the packet and the settings allow it.
+    /// Signals by a mark if the packet and the settings allow it, otherwise by a drop.
     fn signal(may_mark: bool) -> Verdict {
         if may_mark { Verdict::Mark } else { Verdict::Drop }
     }
 }
 
-/// The queue that a packet finds on entry.
+/// State of the queue when a packet enters.
 pub(crate) struct Found {
     pub now: Time,
-    /// Codepoint of the packet that asks.
+    /// Codepoint of the entering packet.
     pub ecn: Ecn,
     /// Bytes waiting, the packet in transmission not counted.
     pub waiting_bytes: u64,
-    /// Nothing waits and nothing is in transmission.
+    /// Whether nothing waits and nothing is in transmission.
     pub idle: bool,
 }
 
-/// What a discipline is set to.
+/// Settings of a discipline.
 pub(crate) trait Settings {
-    /// The promises of its fields.
+    /// Asserts the promises of its fields.
     fn assert_possible(&self) {}
 
-    /// What the packet log says of it.
+    /// Returns its description for the packet log.
     fn log(&self) -> String;
 }
 
@@ -66,15 +65,15 @@ pub(crate) trait Settings {
 pub(crate) trait OnEntry: Sized {
     type Settings: Settings;
 
-    /// `own_stream` gives a random stream that nothing else draws from.
+    /// Creates the state; `own_stream` returns a random stream that nothing else uses.
     fn new(
         settings: &Self::Settings,
         rate: &RateModel,
         own_stream: impl FnOnce() -> ChaCha8Rng,
     ) -> Self;
 
-    /// `start(t)` is when the service of a packet that entered at `t` would
-    /// begin; `rng` is the link's stream.
+    /// Decides about a packet. `start(t)` is when the service of a packet that
+    /// entered at `t` would begin; `rng` is the link's stream.
     fn judge(
         &mut self,
         found: &Found,
@@ -82,17 +81,17 @@ pub(crate) trait OnEntry: Sized {
         rng: &mut ChaCha8Rng,
     ) -> Verdict;
 
-    /// The link has work until `end`.
+    /// Called when the link has work until `end`.
     fn busy_until(&mut self, _end: Time) {}
 
-    /// The link loses its work at `start`; it may have been idle before.
+    /// Called when the link loses its work at `start`; it may have been idle before.
     fn cut_off(&mut self, _start: Time) {}
 }
 
-/// Number of a discipline's own stream under the link's key; the link's is 0.
+/// Stream number of a discipline under the link's key; the link's own is 0.
 const OWN_STREAM: u64 = 1;
 
-/// A discipline's own stream, from the link's.
+/// Returns a discipline's own stream, derived from the link's.
 fn own_stream(of_link: &ChaCha8Rng) -> ChaCha8Rng {
     let mut own = of_link.clone();
     own.set_stream(OWN_STREAM);
@@ -108,10 +107,10 @@ macro_rules! disciplines {
         $($(#[$entry_if])* pub use $entry_file::$entry;)*
         $($(#[$late_if])* pub use $late_file::$late;)*
 
-        /// Who decides about dropping and marking.
+        /// The discipline that decides about dropping and marking.
         #[derive(Clone, Copy, Debug, PartialEq)]
         pub enum Aqm {
-            /// Drop what does not fit.
+            /// Drops packets that do not fit.
             DropTail,
             $($(#[$entry_if])* #[doc = concat!("See [`", stringify!($entry), "`].")]
             $entry($entry),)*
@@ -120,7 +119,7 @@ macro_rules! disciplines {
         }
 
         impl Aqm {
-            /// What the packet log says of it.
+            /// Returns the description for the packet log.
             pub fn log(&self) -> String {
                 match self {
                     Aqm::DropTail => String::new(),
@@ -129,8 +128,8 @@ macro_rules! disciplines {
                 }
             }
 
-            /// Whether it decides when packets leave the queue, not when they
-            /// enter it: only then can a device queue be told from its own.
+            /// Whether it decides when packets leave the queue rather than when
+            /// they enter: only then can there be a separate device queue.
             pub fn decides_on_leaving(&self) -> bool {
                 match self {
                     $($(#[$late_if])* Aqm::$late(_) => true,)*
@@ -138,7 +137,7 @@ macro_rules! disciplines {
                 }
             }
 
-            /// The promises of its fields.
+            /// Asserts the promises of its fields.
             pub(crate) fn assert_possible(&self) {
                 match self {
                     Aqm::DropTail => {}
@@ -148,7 +147,7 @@ macro_rules! disciplines {
             }
         }
 
-        /// All AQMs, those of the least demands first.
+        /// Returns all AQMs, those with the fewest requirements first.
         pub fn aqms() -> &'static [AqmEntry] {
             &[
                 registry::DROP_TAIL,
@@ -157,7 +156,7 @@ macro_rules! disciplines {
             ]
         }
 
-        /// The discipline that decides about each packet when it enters.
+        /// A discipline that decides about each packet when it enters.
         pub(crate) enum EntryAqm {
             None,
             $($(#[$entry_if])* $entry($entry_file::$entry_state),)*
@@ -206,13 +205,13 @@ macro_rules! disciplines {
             }
         }
 
-        /// The discipline that decides which packet leaves next.
+        /// A discipline that decides which packet leaves next.
         pub(crate) enum Discipline<P> {
             $($(#[$late_if])* $late($late_file::$queue<P>),)*
         }
 
         impl<P: Packet> Discipline<P> {
-            /// None: departures are known on entry.
+            /// Returns `None` if departures are known on entry.
             pub fn new(aqm: &Aqm, rate: &RateModel, of_link: &ChaCha8Rng) -> Option<Discipline<P>> {
                 match aqm {
                     _ if *rate == RateModel::Unlimited => None,

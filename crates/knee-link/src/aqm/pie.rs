@@ -1,9 +1,9 @@
 //! PIE, RFC 8033: a proportional integral controller of the queueing delay.
 //!
-//! The delay is the one that a packet entering at the moment of the update
-//! would find, which the link knows exactly; it stands in for the estimate by
-//! Little's law of section 4.2. Of the optional parts there are ECN (5.1),
-//! de-randomisation (5.4) and the cap on large steps (5.5).
+//! The delay is what a packet entering at the time of the update would see,
+//! which the link knows exactly; it replaces the estimate by Little's law in
+//! section 4.2. The implemented optional parts are ECN (5.1), de-randomisation
+//! (5.4) and the cap on large steps (5.5).
 
 use super::registry::{AQM_TIME_MAX, AqmEntry, Build, Marks, time};
 use super::{Aqm, Found, OnEntry, Settings, Verdict};
@@ -50,8 +50,8 @@ pub struct Pie {
     pub update: Time,
     /// Burst allowed at the start, 150 ms.
     pub burst: Time,
-    /// Mark ECN-capable packets instead of dropping them, below 10 % drop
-    /// probability.
+    /// Whether to mark ECN-capable packets instead of dropping them, below 10 %
+    /// drop probability.
     pub ecn: bool,
 }
 
@@ -75,13 +75,13 @@ impl Settings for Pie {
 const ALPHA: f64 = 0.125;
 const BETA: f64 = 1.25;
 const REFERENCE_UPDATE_S: f64 = 0.015;
-/// Packets of typical size that may always wait (section 4.1).
+/// Bytes that may always wait: two packets of typical size (section 4.1).
 const ALWAYS_WAIT_BYTES: u64 = 2 * 1500;
-/// Above this probability even ECN-capable packets are dropped (5.1).
+/// Probability above which even ECN-capable packets are dropped (5.1).
 const MARK_LIMIT: f64 = 0.1;
-/// No signal before the probabilities passed sum up to this (5.4) …
+/// Sum of the probabilities below which there is no signal (5.4) …
 const ACCUMULATED_MIN: f64 = 0.85;
-/// … and one for sure from here on.
+/// … and from which a signal is certain.
 const ACCUMULATED_MAX: f64 = 8.5;
 
 pub(crate) struct PieState {
@@ -116,8 +116,8 @@ impl OnEntry for PieState {
 
 impl PieState {
     pub fn new(settings: Pie) -> PieState {
-        // Section 4.2: half the period takes half of alpha, and a quarter of
-        // alpha more in beta; continued to any period.
+        // Section 4.2: half the period takes half of alpha, and adds a quarter
+        // of alpha to beta; extended to any period.
         let alpha = ALPHA * settings.update.as_secs_f64() / REFERENCE_UPDATE_S;
         let beta = BETA + (ALPHA - alpha) / 2.0;
         PieState {
@@ -132,16 +132,15 @@ impl PieState {
         }
     }
 
-    /// Catches up with the updates due by `now`; `delay_at` gives the
-    /// queueing delay at a time since the last packet entered.
+    /// Performs the updates due by `now`; `delay_at` returns the queueing delay
+    /// at a time since the last packet entered.
     pub fn update_until(&mut self, now: Time, delay_at: impl Fn(Time) -> Time) {
         while self.next_update <= now {
             let delay = delay_at(self.next_update);
             self.update(delay);
             self.next_update += self.settings.update;
             if self.is_at_rest() && delay == Time::ZERO {
-                // The queue stays empty until `now`: no update changes
-                // anything.
+                // The queue stays empty until `now`: updates change nothing.
                 let periods = now.saturating_sub(self.next_update).as_nanos();
                 let periods = periods / self.settings.update.as_nanos();
                 self.next_update += self.settings.update * periods;
@@ -196,7 +195,8 @@ impl PieState {
         self.old_delay = delay;
     }
 
-    /// Small probabilities move in small steps (section 4.2, the table).
+    /// Returns the scale: small probabilities change in small steps (section
+    /// 4.2, the table).
     fn scale(&self) -> f64 {
         match self.probability {
             p if p < 0.000_001 => 1.0 / 2048.0,
@@ -233,9 +233,9 @@ mod tests {
         Found { now: Time::ZERO, ecn: Ecn::Ect0, waiting_bytes: 100_000, idle: false }
     }
 
-    /// Steps worked out by hand from the table of section 4.2: p = 0, delay
-    /// 115 ms: (0.125 * 0.1 + 1.25 * 0.115) / 2048; then, delay unchanged,
-    /// 0.125 * 0.1 / 128 because 7.63e-5 lies in 1e-5..1e-4.
+    /// Steps computed by hand from the table of section 4.2: p = 0, delay 115
+    /// ms: (0.125 * 0.1 + 1.25 * 0.115) / 2048; then, with the same delay,
+    /// 0.125 * 0.1 / 128 because 7.63e-5 is in 1e-5..1e-4.
     #[test]
     fn the_first_updates_are_those_of_the_rfc() {
         let mut pie = PieState::new(PIE);
@@ -274,7 +274,7 @@ mod tests {
         assert!(verdicts_at(0.11).contains(&Verdict::Drop));
     }
 
-    /// Section 5.4: no two signals closer than 0.85 / p, none further apart
+    /// Section 5.4: no two signals are closer than 0.85 / p, none further apart
     /// than 8.5 / p.
     #[test]
     fn signals_keep_their_distance() {
@@ -292,8 +292,8 @@ mod tests {
         assert!(gaps.iter().all(|gap| (55..=544).contains(gap)), "{gaps:?}");
     }
 
-    /// After the queue has drained, probability returns to zero and the
-    /// burst allowance is restored, however long nobody looks.
+    /// After the queue has drained, probability returns to zero and the burst
+    /// allowance is restored, however long there is no packet.
     #[test]
     fn an_idle_hour_restores_the_start() {
         let mut pie = PieState::new(PIE);

@@ -2,9 +2,9 @@
 //! Gateways for Congestion Avoidance", 1993, with the "gentle" ramp above the
 //! upper threshold that Floyd recommended in 2000.
 //!
-//! average < min: pass · min to max: probability 0 to `max_probability` ·
-//! max to 2 max: `max_probability` to 1 · above: drop, ECN or not (RFC 3168,
-//! section 7). The queue is measured in bytes, each packet counts alike.
+//! average < min: pass · min to max: probability 0 to `max_probability` · max
+//! to 2 max: `max_probability` to 1 · above: drop, even with ECN (RFC 3168,
+//! section 7). The queue is measured in bytes; all packets count alike.
 
 use super::registry::{AqmEntry, Build, Marks};
 use super::{Aqm, Found, OnEntry, Settings, Verdict};
@@ -15,7 +15,7 @@ use knee_registry::{Kind, Parameter, SelectionError};
 use knee_units::{Bytes, Time};
 use rand_chacha::ChaCha8Rng;
 
-/// The defaults are tc-red(8)'s: the upper threshold a quarter of the
+/// The defaults are those of tc-red(8): the upper threshold is a quarter of the
 /// buffer, the lower one a third of that, 2 %.
 pub(super) const ENTRY: AqmEntry = AqmEntry {
     name: "red",
@@ -91,7 +91,7 @@ const fn threshold(name: &'static str, summary: &'static str) -> Parameter {
 }
 
 /// RED (Floyd and Jacobson 1993), "gentle": from the upper threshold to twice
-/// it, the probability rises to 1; beyond, everything is dropped.
+/// its value, the probability rises to 1; beyond that everything is dropped.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Red {
     /// Average queue below which nothing is dropped, in bytes.
@@ -102,7 +102,7 @@ pub struct Red {
     pub max_probability: f64,
     /// Weight of the newest queue length in the average, 0.002.
     pub weight: f64,
-    /// Mark ECN-capable packets instead of dropping them.
+    /// Whether to mark ECN-capable packets instead of dropping them.
     pub ecn: bool,
 }
 
@@ -123,12 +123,12 @@ impl Settings for Red {
     }
 }
 
-/// Size of the packets that could have been sent while the link was idle.
+/// Packet size for computing how many packets an idle link could have sent.
 const TYPICAL_PACKET: u64 = 1500;
 
 pub(crate) struct RedState {
     settings: Red,
-    /// Outages left out; none: unlimited.
+    /// Capacity without outages; `None` if unlimited.
     capacity: Option<Capacity>,
     average_bytes: f64,
     /// Packets since the last one marked or dropped.
@@ -169,8 +169,8 @@ impl RedState {
             self.count = 0;
             return Verdict::Pass;
         }
-        // Makes the distance between two signals uniform in 1 to
-        // 1/probability (section 7 of the paper).
+        // Makes the distance between two signals uniform in 1 to 1/probability
+        // (section 7 of the paper).
         let passed = self.count as f64 * probability;
         self.count += 1;
         if passed < 1.0 && !chance(rng, probability / (1.0 - passed)) {
@@ -180,7 +180,7 @@ impl RedState {
         Verdict::signal(self.settings.ecn && found.ecn.is_capable() && probability < 1.0)
     }
 
-    /// Probability of a signal, not yet corrected for the packets passed.
+    /// Returns the probability of a signal, before correction for the packets passed.
     fn probability(&self) -> f64 {
         let Red { max_probability, .. } = self.settings;
         let min = self.settings.min_threshold_bytes as f64;
@@ -196,7 +196,7 @@ impl RedState {
     fn update_average(&mut self, found: &Found) {
         let keep = 1.0 - self.settings.weight;
         if found.idle {
-            // As if packets had arrived at an empty queue all the while.
+            // As if packets had arrived at an empty queue during that time.
             let possible = |capacity: &Capacity| capacity.whole_bytes(self.busy_until, found.now);
             let missed = self.capacity.as_ref().map_or(0, possible) / TYPICAL_PACKET;
             self.average_bytes *= keep.powi(missed.min(i32::MAX as u64) as i32);
@@ -222,7 +222,7 @@ mod tests {
         ecn: true,
     };
 
-    /// Share of signals at a constant queue, and whether they were drops.
+    /// Returns the share of signals with a constant queue, and whether they were drops.
     fn signals(waiting_bytes: u64, packets: usize) -> (f64, bool) {
         let rate = RateModel::Constant(Rate::from_bits_per_second(10_000_000));
         let mut red = RedState::new(RED, rate);
@@ -241,14 +241,14 @@ mod tests {
         assert_eq!(signals(29_999, 50_000), (0.0, false));
     }
 
-    /// With distances uniform in 1..=1/p the mean distance is (1/p + 1)/2
-    /// (the paper's equation for its second method).
+    /// With distances uniform in 1..=1/p the mean distance is (1/p + 1)/2 (the
+    /// paper's equation for its second method).
     #[test]
     fn signals_are_linear_between_the_thresholds_and_gentle_above() {
         let points = [(45_000, 0.025), (60_000, 0.05), (89_999, 0.1), (108_000, 0.28)];
         for (bytes, p) in points {
             let (share, drops) = signals(bytes, 200_000);
-            // 1/p is rounded up to whole packets by the process itself.
+            // The process itself rounds 1/p up to whole packets.
             let expected = 2.0 / (1.0 / p + 1.0);
             assert!((share / expected - 1.0).abs() < 0.07, "{bytes}: {share}, not {expected}");
             assert!(!drops, "ECN-capable packets are marked");
@@ -260,8 +260,8 @@ mod tests {
         assert_eq!(signals(200_000, 1000), (1.0, true));
     }
 
-    /// The average is an exponential filter with time constant 1/weight
-    /// packets, and idle time counts as packets that found nothing.
+    /// The average is an exponential filter with a time constant of 1/weight
+    /// packets, and idle time counts as packets that found an empty queue.
     #[test]
     fn the_average_follows_slowly_and_decays_when_idle() {
         let rate = Rate::from_bits_per_second(12_000_000);
@@ -279,7 +279,7 @@ mod tests {
         red.update_average(&found);
         let expected = expected * (-2.0_f64).exp();
         assert!((red.average_bytes / expected - 1.0).abs() < 0.01, "{}", red.average_bytes);
-        // An outage ends no idle time: 2000 packets more, not 1000.
+        // An outage does not end idle time: 2000 more packets, not 1000.
         red.busy_until(Time::from_secs(3));
         red.cut_off(Time::from_secs(4));
         found.now = Time::from_secs(5);

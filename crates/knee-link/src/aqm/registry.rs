@@ -1,48 +1,48 @@
-//! AQMs by name, with their parameters, for who reads scenarios.
+//! AQMs by name, with their parameters, for readers of scenarios.
 
 use super::Aqm;
 use crate::config::Buffer;
 use knee_registry::{Entry, Kind, Parameter, SelectionError, Settings};
 use knee_units::Time;
 
-/// An AQM as its registry knows it.
+/// An AQM in the registry.
 pub type AqmEntry = Entry<Build>;
 
-/// How an AQM comes from its parameters.
+/// How an AQM is created from its parameters.
 #[derive(Clone, Copy, Debug)]
 pub struct Build {
     /// Whether it marks.
     pub marks: Marks,
-    /// Makes one at its place; sets parameters whose defaults depend on it.
+    /// Creates one for its place; sets parameters whose defaults depend on the place.
     pub make: fn(&mut Settings, &Place) -> Result<Aqm, SelectionError>,
 }
 
 /// Whether an AQM marks ECN-capable packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Marks {
-    /// It knows no marks.
+    /// It never marks.
     Never,
     /// With `ecn = true`, instead of dropping.
     WhereAsked,
-    /// Without being asked.
+    /// Without a setting.
     Always,
 }
 
-/// Where an AQM stands.
+/// Queue and link for which an AQM is created.
 #[derive(Clone, Copy, Debug)]
 pub struct Place {
-    /// What its queue holds.
+    /// Size of its queue.
     pub buffer: Buffer,
     /// IP bytes of the largest packet.
     pub mtu: u64,
-    /// ECN-capable packets are marked.
+    /// Whether ECN-capable packets are marked.
     pub ecn: bool,
 }
 
-/// Longest time that a parameter takes.
+/// Largest value of a time parameter.
 pub(super) const AQM_TIME_MAX: Time = Time::from_secs(60);
 
-/// A time above zero.
+/// Declares a time parameter above zero.
 pub(super) const fn time(
     name: &'static str,
     default: &'static str,

@@ -1,5 +1,5 @@
-//! Step marking, as DCTCP and L4S have it: whatever would wait longer than a
-//! delay is marked.
+//! Step marking, as in DCTCP and L4S: packets that would wait longer than a
+//! delay are marked.
 
 use super::registry::{AQM_TIME_MAX, AqmEntry, Build, Marks};
 use super::{Aqm, Found, OnEntry, Settings, Verdict};
@@ -32,11 +32,11 @@ pub(super) const ENTRY: AqmEntry = AqmEntry {
     },
 };
 
-/// Step marking: ECN-capable packets whose sojourn exceeds `delay` are
-/// marked; others are left alone until the buffer is full.
+/// Step marking: ECN-capable packets whose sojourn time exceeds `delay` are
+/// marked; others are unaffected until the buffer is full.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Threshold {
-    /// Sojourn time from which a packet is marked.
+    /// Sojourn time above which a packet is marked.
     pub delay: Time,
 }
 

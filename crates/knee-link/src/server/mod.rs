@@ -1,5 +1,4 @@
-//! How fast packets leave the queue: the departure of each is computed from
-//! the departures before it.
+//! Service of packets: the departure of each is computed from the departures before it.
 
 mod rate;
 mod trace;
@@ -32,8 +31,8 @@ impl Server {
         }
     }
 
-    /// Departure of a packet of `size` bytes that is ready at `ready`, after
-    /// all packets served so far; [`Time::MAX`]: never.
+    /// Returns the departure of a packet of `size` bytes that is ready at
+    /// `ready`, after all packets served so far; [`Time::MAX`] for never.
     #[inline]
     pub fn serve(&mut self, ready: Time, size: u32) -> Time {
         match self {
@@ -43,7 +42,7 @@ impl Server {
         }
     }
 
-    /// When the service of a packet ready at `ready` would begin.
+    /// Returns when the service of a packet ready at `ready` would begin.
     pub fn start(&self, ready: Time) -> Time {
         match self {
             Server::Unlimited => ready,
@@ -52,8 +51,8 @@ impl Server {
         }
     }
 
-    /// When the service of a packet ready at `ready` would begin, if `bytes`
-    /// had to be served before it.
+    /// Returns when the service of a packet ready at `ready` would begin, if
+    /// `bytes` had to be served before it.
     pub fn start_behind(&self, ready: Time, mut bytes: u64) -> Time {
         if bytes == 0 {
             return self.start(ready);
@@ -67,9 +66,9 @@ impl Server {
         copy.start(ready)
     }
 
-    /// When all work accepted so far is done, and how much more could have
-    /// been done by then, in bit/s x ns: the rest of an opportunity, less the
-    /// part of a nanosecond that is left.
+    /// Returns when all work accepted so far is done, and how much more could
+    /// have been done by then, in bit/s x ns: the rest of an opportunity, less
+    /// the remaining fraction of a nanosecond.
     pub fn end(&self) -> (Time, i128) {
         match self {
             Server::Unlimited => (Time::ZERO, 0),
@@ -78,7 +77,7 @@ impl Server {
         }
     }
 
-    /// Forgets all work not done by `at`: the queue was emptied.
+    /// Discards all work not done by `at`: the queue was emptied.
     pub fn clear(&mut self, at: Time) {
         match self {
             Server::Unlimited => {}

@@ -1,32 +1,32 @@
 //! Exact service at a rate that is constant or changes in steps.
 //!
-//! The end of the work accepted so far is held as whole nanoseconds and a
-//! remainder in units of 1/rate ns, so nothing is rounded away: over a busy
-//! period the departures fall behind the ideal fluid by less than 1 ns, never
-//! ahead of it, however long it lasts.
+//! The end of the work accepted so far is stored as whole nanoseconds and a
+//! remainder in units of 1/rate ns, so nothing is lost to rounding: over a busy
+//! period of any length the departures are less than 1 ns later than the ideal
+//! fluid, and never earlier.
 
 use knee_units::{NANOS_PER_SECOND, Rate, Time};
 
-/// Work is counted in bit/s x ns: a byte is so much of it.
+/// Work per byte, in bit/s x ns.
 const WORK_PER_BYTE: u64 = 8 * NANOS_PER_SECOND;
 
 #[derive(Clone)]
 pub(crate) struct RateServer {
     /// End of all work accepted, whole nanoseconds.
     end: u64,
-    /// What comes on top of it, in units of 1/rate nanoseconds, below rate.
+    /// Remainder on top of it, in units of 1/rate nanoseconds, below rate.
     rest: u64,
     /// Rate in force at `end`, bit/s.
     rate: u64,
-    /// Work that ends before this does not touch a step; 0 at rate zero, so
-    /// that everything takes the long way.
+    /// Work that ends before this does not cross a step; 0 at rate zero, so
+    /// that the general path is used.
     plain_until: u64,
-    /// The last size seen, with its service time at `rate`: most packets
-    /// have the size of the one before, which saves the division.
+    /// The last packet size, with its service time at `rate`: most packets have
+    /// the size of the previous one, which saves the division.
     size: u32,
     size_time: u64,
     size_rest: u64,
-    /// Index of the step in force.
+    /// Index of the current step.
     step: usize,
     steps: Box<[(Time, Rate)]>,
 }
@@ -48,7 +48,7 @@ impl RateServer {
         server
     }
 
-    /// Departure of a packet, rounded up to the nanosecond.
+    /// Returns the departure of a packet, rounded up to the nanosecond.
     #[inline]
     pub fn serve(&mut self, ready: Time, size: u32) -> Time {
         let ready = ready.as_nanos();
@@ -124,7 +124,7 @@ impl RateServer {
         self.steps.get(self.step + 1).map_or(u64::MAX, |(from, _)| from.as_nanos())
     }
 
-    /// Spends the work of a packet step by step.
+    /// Serves a packet step by step.
     #[cold]
     #[inline(never)]
     fn serve_across_steps(&mut self, size: u32) -> Time {

@@ -8,19 +8,19 @@ use std::sync::Arc;
 pub(crate) const OPPORTUNITY_BYTES: u32 = 1500;
 pub(crate) const NANOS_PER_MILLISECOND: u64 = 1_000_000;
 
-/// An opportunity at T serves what was ready before T. What it leaves over
-/// serves the packets behind; with none behind it is lost. Times inside count
-/// from the beginning of the trace, those of callers from its offset.
+/// An opportunity at T serves packets that were ready before T. Its rest serves
+/// the packets behind; without any it is lost. Internal times count from the
+/// start of the trace, those of callers from its offset.
 #[derive(Clone)]
 pub(crate) struct TraceServer {
     trace: Arc<Trace>,
-    /// Time of the opportunity last used, and what it still has.
+    /// Time of the opportunity last used, and its remaining bytes.
     current: u64,
     left: u32,
     next: Cursor,
 }
 
-/// An opportunity: the repetition it is in and its index there.
+/// An opportunity: its repetition and its index there.
 #[derive(Clone, Copy)]
 struct Cursor {
     base: u64,
@@ -32,7 +32,7 @@ impl TraceServer {
         TraceServer { trace, current: 0, left: 0, next: Cursor { base: 0, index: 0 } }
     }
 
-    /// Departure of a packet: when its last byte is served.
+    /// Returns the departure of a packet: when its last byte is served.
     #[inline(never)]
     pub fn serve(&mut self, ready: Time, size: u32) -> Time {
         let ready = self.in_trace(ready);
@@ -69,7 +69,7 @@ impl TraceServer {
 
     /// See [`Server::end`](super::Server::end).
     pub fn end(&self) -> (Time, i128) {
-        // Opportunities at the same time that nobody has asked for yet.
+        // Unused opportunities at the same time.
         let later = std::iter::successors(Some(self.next), |at| Some(self.following(*at)));
         let more = later.take_while(|at| self.time(*at) <= self.current).count() as u64;
         let bytes = u64::from(self.left) + more * u64::from(OPPORTUNITY_BYTES);
@@ -91,7 +91,7 @@ impl TraceServer {
         Cursor { base: at.base + period(&self.trace), index: 0 }
     }
 
-    /// The first opportunity not used yet that comes after `ready`.
+    /// Returns the first unused opportunity after `ready`.
     fn first_after(&self, ready: u64) -> Cursor {
         if self.time(self.next) > ready {
             return self.next;
@@ -103,7 +103,7 @@ impl TraceServer {
     }
 }
 
-/// After which the trace repeats, nanoseconds.
+/// Returns the period after which the trace repeats, nanoseconds.
 pub(crate) fn period(trace: &Trace) -> u64 {
     let last = trace.opportunities_ms.last().copied().unwrap_or(0);
     u64::from(last) * NANOS_PER_MILLISECOND
@@ -154,7 +154,7 @@ mod tests {
         assert_eq!(server.start(Time::from_nanos(3_000_000_000_000 - 1)), ms(3_000_000));
     }
 
-    /// 2 5 5 9 | 11 14 14 18 …, from 4 ms on: 1 1 5 | 7 10 10 14 …
+    /// 2 5 5 9 | 11 14 14 18 …, from 4 ms: 1 1 5 | 7 10 10 14 …
     #[test]
     fn it_begins_at_its_offset() {
         let mut server = server_from(&[2, 5, 5, 9], ms(4));

@@ -1,5 +1,5 @@
-//! What the tests share: a packet, a plain configuration, and a driver that
-//! writes down everything that a link does.
+//! Helpers shared by the tests: a packet, a plain configuration, and a driver
+//! that records everything that a link does.
 #![allow(dead_code, reason = "each test binary uses its part")]
 
 pub mod source;
@@ -9,7 +9,7 @@ use knee_units::{Rate, Time};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::SeedableRng;
 
-/// A packet with a name.
+/// A packet with a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Named {
     pub number: usize,
@@ -39,7 +39,7 @@ impl Packet for Named {
     }
 }
 
-/// When a packet is offered, how large it is, and of which flow.
+/// When a packet is offered, its size, and its flow.
 #[derive(Clone, Copy, Debug)]
 pub struct Offer {
     pub at: Time,
@@ -47,7 +47,7 @@ pub struct Offer {
     pub flow: u64,
 }
 
-/// What became of a packet.
+/// Outcome of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fate {
     Inside,
@@ -55,7 +55,7 @@ pub enum Fate {
     Dropped { at: Time, reason: DropReason },
 }
 
-/// A run: the fate of each packet offered, and the order of deliveries.
+/// Results of a run: the fate of each packet offered, and the order of deliveries.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Log {
     pub fates: Vec<Fate>,
@@ -97,13 +97,13 @@ pub fn burst(at: Time, count: usize) -> Vec<Offer> {
     vec![Offer { at, size: 1500, flow: 0 }; count]
 }
 
-/// Offers all packets and lets the link run until nothing moves any more.
+/// Offers all packets and runs the link until nothing moves any more.
 pub fn run(config: Config, offers: &[Offer]) -> Log {
     drive(&mut link(config), offers, true)
 }
 
-/// With `punctual`, polls whenever the link asks for it; otherwise only once
-/// at the end, so that the link has to catch up.
+/// With `punctual`, polls whenever the link requests it; otherwise only once at
+/// the end, so that the link has to catch up.
 pub fn drive(link: &mut Link<Named>, offers: &[Offer], punctual: bool) -> Log {
     let mut log = Log { fates: vec![Fate::Inside; offers.len()], order: vec![] };
     for (number, offer) in offers.iter().enumerate() {

@@ -1,5 +1,5 @@
-//! A responsive source: additive increase, one halving per round trip on a
-//! drop or a mark. What AQMs are made for, without a transport's detail.
+//! A responsive source: additive increase, one halving per round trip on a drop
+//! or a mark. It exercises AQMs without the detail of a transport.
 
 use super::Named;
 use knee_link::{DropReason, Link};
@@ -7,7 +7,7 @@ use knee_units::Time;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// What each packet and each second of a run gave.
+/// Results for each packet and each second of a run.
 #[derive(Default)]
 pub struct Outcome {
     /// Time of delivery and queueing delay of each packet.
@@ -20,7 +20,7 @@ pub struct Outcome {
 }
 
 impl Outcome {
-    /// Queueing delays from `from` on, ascending, in milliseconds.
+    /// Returns the queueing delays from `from` on, ascending, in milliseconds.
     pub fn sorted_delays_ms(&self, from: Time) -> Vec<f64> {
         let late = self.delays.iter().filter(|(at, _)| *at >= from);
         let mut delays: Vec<f64> = late.map(|(_, delay)| delay.as_millis_f64()).collect();
@@ -42,11 +42,11 @@ impl Outcome {
 struct Flow {
     window: f64,
     in_flight: u32,
-    /// Signals about packets sent before this belong to the last halving.
+    /// Signals about packets sent before this one belong to the last halving.
     deaf_to: usize,
 }
 
-/// News that reach a source: of the flow, about the packet; true: congestion.
+/// A notification to a source: time, flow, packet, and whether it is congestion.
 type News = Reverse<(Time, usize, usize, bool)>;
 
 struct Run<'a> {
@@ -60,8 +60,8 @@ struct Run<'a> {
 }
 
 /// Lets `flows` sources of 1500-byte packets share a link for `duration`. An
-/// acknowledgement, or the news of a loss, reaches the source one base RTT
-/// after the packet was sent, plus its queueing delay.
+/// acknowledgement, or the notification of a loss, reaches the source one base
+/// RTT after the packet was sent, plus its queueing delay.
 pub fn share(
     link: &mut Link<Named>,
     flows: usize,
