@@ -1,30 +1,29 @@
-//! BLEST: a slower path is left alone where its packets would keep the fast
-//! one from using the send window.
+//! BLEST: avoids a slower path if its packets would prevent the fast one from
+//! using the send window.
 //!
 //! Ferlin, Alay, Mehani, Boreli: "BLEST: Blocking estimation-based MPTCP
 //! scheduler for heterogeneous networks", IFIP Networking 2016, section III.
-//! While a packet is under way on the slow path s, the fast path f passes
-//! r = srtt_s / srtt_f rounds and its window grows by one packet in each:
+//! While a packet is in transit on the slow path s, the fast path f completes
+//! `r = srtt_s / srtt_f` rounds, and its window grows by one packet in each:
 //!
 //! ```text
 //! X = mss (cwnd_f + (r - 1) / 2) r          what f could send meanwhile
 //! wait if lambda X > send window - mss (packets in flight on s + 1)
 //! ```
 //!
-//! lambda corrects the estimate: it rises when the window filled all the same
-//! and an opportunistic retransmission was needed, and falls otherwise. That
-//! retransmission is minrtt's; there is no penalisation (the authors'
-//! `optim = 1`).
+//! lambda corrects the estimate: it rises if the window filled anyway and an
+//! opportunistic retransmission was needed, and falls otherwise. That
+//! retransmission is minrtt's; there is no penalisation (the authors' `optim = 1`).
 //!
-//! Left out: the later kernel version's estimates for slow start and for how
-//! long a packet lingers in a filling queue.
+//! Left out: the later kernel version's estimates for slow start and for the
+//! time that a packet spends in a filling queue.
 
 use crate::registry::{Build, Entry, Make};
 use crate::{Decision, Path, Place, Scheduler, View, minrtt};
 use knee_registry::{SelectionError, Settings};
 use knee_units::Time;
 
-/// lambda in thousandths, as its source keeps it: start and bounds, step up
+/// lambda in thousandths, as in its source: initial value and bounds, step up
 /// after a slow round with a retransmission, step down after one without.
 const LAMBDA_START: u64 = 1200;
 const LAMBDA_MIN: u64 = 1000;
@@ -50,7 +49,7 @@ struct Blest {
     /// In thousandths.
     lambda: u64,
     updated_at: Option<Time>,
-    /// An opportunistic retransmission was needed since the last update.
+    /// Whether an opportunistic retransmission was needed since the last update.
     retransmitted: bool,
 }
 
@@ -76,7 +75,7 @@ impl Scheduler for Blest {
 }
 
 impl Blest {
-    /// Once in a round of the slow path.
+    /// Updates lambda once per round of the slow path.
     fn update_lambda(&mut self, now: Time, slow_round: Time) {
         let updated_at = *self.updated_at.get_or_insert(now);
         if now < updated_at.saturating_add(slow_round) || now == updated_at {
@@ -91,7 +90,7 @@ impl Blest {
 
     fn blocks(&self, view: &View<'_>, fast: &Path, slow: &Path) -> bool {
         let mss = view.mss as f64;
-        // The slower path has the longer RTT, or none measured yet.
+        // The slower path has the longer RTT, or no measured one yet.
         let rounds = (slow.srtt.as_secs_f64() / fast.srtt.as_secs_f64().max(1e-9)).max(1.0);
         let window = fast.window as f64 / mss;
         let meanwhile = mss * (window + (rounds - 1.0) / 2.0) * rounds;

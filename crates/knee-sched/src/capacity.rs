@@ -1,9 +1,9 @@
-//! Capacity: paths share the bytes in proportion to what they deliver.
+//! Capacity: paths get bytes in proportion to their delivery rates.
 //!
-//! Path i is due w_i total, w_i being its part of the sum of all rates; the
-//! path furthest behind its due takes the next packet (deficit scheduling,
-//! after Shreedhar and Varghese, SIGCOMM 1995). The rate is the measured
-//! delivery rate, or a window per RTT before there is one.
+//! Path i is due w_i total, where w_i is its fraction of the sum of all rates;
+//! the path furthest behind takes the next packet (deficit scheduling, after
+//! Shreedhar and Varghese, SIGCOMM 1995). The rate is the measured delivery
+//! rate, or a window per RTT before there is one.
 
 use crate::registry::{Build, Entry, Make};
 use crate::{Decision, PathSet, Place, Scheduler, View};
@@ -34,8 +34,8 @@ impl Scheduler for Capacity {
         let rates = |path: usize| i128::from(view.paths[path].throughput().as_bits_per_second());
         let sum = eligible.iter().map(rates).sum::<i128>();
         let total = total_with_next(view, eligible);
-        // The deficit times the sum of rates: in integers, so that equal
-        // paths tie, and the first of them wins.
+        // The deficit times the sum of rates: in integers, so that equal paths
+        // tie and the first of them wins.
         let surplus =
             |path: &usize| i128::from(view.paths[*path].sent) * sum - rates(*path) * total;
         let furthest_behind = view.ready().iter().min_by_key(surplus);
@@ -43,8 +43,8 @@ impl Scheduler for Capacity {
     }
 }
 
-/// Bytes given to the paths that count, the packet in question included:
-/// without it the first would not go to the path that is due most.
+/// Returns the bytes given to the paths that count, including the packet in
+/// question: without it, the first would not go to the path with the largest due.
 fn total_with_next(view: &View<'_>, eligible: PathSet) -> i128 {
     let sent = eligible.iter().map(|path| i128::from(view.paths[path].sent)).sum::<i128>();
     sent + i128::from(view.mss)

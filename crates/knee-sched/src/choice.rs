@@ -1,16 +1,16 @@
-//! What all schedulers ask of a view: which paths count, which may send,
-//! which is the fastest, and when waiting makes sense.
+//! Queries on a view shared by all schedulers: which paths count, which may
+//! send, which is the fastest, and when waiting makes sense.
 
 use crate::{Decision, PATHS_MAX, Path, PathSet, Place, Status, View};
 use knee_units::Rate;
 
 impl Path {
-    /// What the path delivers: measured, or a window per RTT before that.
+    /// Returns the delivery rate: measured, or a window per RTT before that.
     pub(crate) fn throughput(&self) -> Rate {
         self.rate.unwrap_or_else(|| Rate::over(self.window, self.srtt))
     }
 
-    /// Paths in the order of their speed: without an RTT sample, zero, comes last.
+    /// Returns a key for sorting by speed: a path without an RTT sample (zero) is last.
     #[inline]
     fn speed_order(&self) -> u64 {
         self.srtt.as_nanos().wrapping_sub(1)
@@ -18,9 +18,10 @@ impl Path {
 }
 
 impl View<'_> {
-    /// The paths that count. The only place for this rule: active ones; if
-    /// there is none, backups (RFC 8684, section 3.3.8); if there is neither,
-    /// the silent ones, since one that may still answer beats a stall.
+    /// Returns the paths that count. Only this function implements the rule:
+    /// active ones; if there are none, backups (RFC 8684, section 3.3.8); if
+    /// there are neither, the silent ones, since one that may still answer is
+    /// better than a stall.
     #[inline]
     pub(crate) fn eligible(&self) -> PathSet {
         let [mut active, mut backup, mut suspect] = [PathSet::default(); 3];
@@ -36,7 +37,7 @@ impl View<'_> {
         sets.find(|set| !set.is_empty()).unwrap_or_default()
     }
 
-    /// The paths that count and may take a packet now.
+    /// Returns the paths that count and may take a packet now.
     #[inline]
     pub(crate) fn ready(&self) -> PathSet {
         let mut ready = PathSet::default();
@@ -46,10 +47,10 @@ impl View<'_> {
         ready
     }
 
-    /// The fastest of the paths that count and may take a packet now.
+    /// Returns the fastest of the paths that count and may take a packet now.
     #[inline(always)]
     pub(crate) fn fastest_ready(&self) -> Option<usize> {
-        // Nearly always some path is active: then only active ones count.
+        // There is almost always an active path: then only active ones count.
         let (mut active, mut best) = (false, None);
         for (index, path) in self.paths.iter().enumerate() {
             if path.status == Status::Active {
@@ -68,15 +69,16 @@ impl View<'_> {
         self.fastest(self.ready())
     }
 
-    /// The one with the lowest smoothed RTT; of equals the first.
+    /// Returns the path with the lowest smoothed RTT; the first of equals.
     #[inline]
     pub(crate) fn fastest(&self, among: PathSet) -> Option<usize> {
         among.iter().min_by_key(|path| self.paths[*path].speed_order())
     }
 
-    /// What a scheduler answers that prefers to wait although `path` is
-    /// ready. An acknowledgement must be on its way, or nobody would ask
-    /// again: if the paths that count hold nothing, `path` sends.
+    /// Returns the decision of a scheduler that prefers to wait although `path`
+    /// is ready. An acknowledgement must be on its way, or the scheduler would
+    /// never be called again: if nothing is in flight on the paths that count,
+    /// `path` sends.
     pub(crate) fn wait_rather_than(&self, path: usize) -> Decision {
         if self.eligible().iter().any(|other| self.paths[other].in_flight > 0) {
             Decision::Wait
@@ -85,8 +87,8 @@ impl View<'_> {
         }
     }
 
-    /// Bytes in whole packets, as algorithms count that know no bytes; a
-    /// window has at least one.
+    /// Returns the window in whole packets, for algorithms that do not count
+    /// bytes; at least one.
     pub(crate) fn window_packets(&self, path: usize) -> u64 {
         (self.paths[path].window / self.mss).max(1)
     }

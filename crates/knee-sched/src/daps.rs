@@ -1,5 +1,5 @@
-//! Delay-aware packet scheduling (DAPS): a slow path gets the data that will
-//! be due when its packets arrive.
+//! Delay-aware packet scheduling (DAPS): a slow path gets the data that will be
+//! due when its packets arrive.
 //!
 //! Kuhn, Lochin, Mifdaoui, Sarwar, Mehani, Boreli: "DAPS: Intelligent
 //! delay-aware packet scheduling for multipath transport", ICC 2014. One-way
@@ -13,14 +13,14 @@
 //! packets    0 1       2 3       4 (sent on slow at the start) 5 6
 //! ```
 //!
-//! The plan is a snapshot: windows and RTTs that change within it are wrong
-//! until the next one, which is the scheme's known weakness. The next begins
-//! when the paths with room have sent their parts.
+//! The plan is a snapshot: changes of windows and RTTs are ignored until the
+//! next one, which is the scheme's known weakness. The next plan begins when
+//! the paths with room have sent their parts.
 //!
-//! Differs from its sources: the plan spans one RTT of the slowest path, not
-//! the least common multiple of the delays, which for nanoseconds is without
-//! bound. The authors' kernel module counts a window per one-way delay; that
-//! puts the slow path's data twice as far ahead as they are due.
+//! Differences from its sources: the plan spans one RTT of the slowest path
+//! rather than the least common multiple of the delays, which is unbounded for
+//! nanoseconds. The authors' kernel module counts a window per one-way delay;
+//! that puts the slow path's data twice as far ahead as necessary.
 
 use crate::registry::{Build, Entry, Make};
 use crate::{Decision, PATHS_MAX, Path, PathSet, Place, Scheduler, View};
@@ -55,8 +55,7 @@ impl Scheduler for Daps {
         }
         let Some((packets, path)) = self.plan.next(ready) else { return Decision::Wait };
         let ahead = packets.saturating_mul(view.mss);
-        // The data that the path is planned for must be there, and the
-        // receiver must have room for it.
+        // The data planned for the path must exist, and the receiver must have room for it.
         if ahead > 0 && ahead.saturating_add(view.mss) > view.unsent.min(view.window_left) {
             let answer = view.wait_rather_than(path);
             self.plan.slots[path].given += u64::from(answer != Decision::Wait);
@@ -73,7 +72,7 @@ impl Scheduler for Daps {
 
 #[derive(Debug, Default)]
 struct Plan {
-    /// How many paths there are.
+    /// Number of paths.
     count: usize,
     slots: [Slot; PATHS_MAX],
 }
@@ -87,7 +86,7 @@ struct Slot {
     window: u64,
     /// Packets of all windows sent within the plan.
     planned: u64,
-    /// Packets sent of them.
+    /// Packets sent of these.
     given: u64,
 }
 
@@ -108,20 +107,20 @@ impl Plan {
         self.slots[path].given < self.slots[path].planned
     }
 
-    /// Of the paths in `ready` that have a part left, the one whose next packet
-    /// is due first, with [`packets_before`](Self::packets_before) it.
+    /// Returns the path in `ready` with a remaining part whose next packet is
+    /// due first, with [`packets_before`](Self::packets_before) it.
     fn next(&self, ready: PathSet) -> Option<(u64, usize)> {
         let able = ready.iter().filter(|path| self.has_part(*path));
         able.map(|path| (self.packets_before(path), path)).min()
     }
 
-    /// Packets not sent yet that come before the path's next one.
+    /// Returns the unsent packets that precede the path's next one.
     fn packets_before(&self, path: usize) -> u64 {
         let others = (0..self.count).filter(|other| *other != path);
         others.map(|other| self.arriving_before(other, path)).sum()
     }
 
-    /// Packets of `other`, not sent yet, that arrive before the next one of
+    /// Returns the unsent packets of `other` that arrive before the next one of
     /// `path`. Of windows that arrive together the faster path's is first, as
     /// in the paper's algorithm 1.
     fn arriving_before(&self, other: usize, path: usize) -> u64 {
@@ -138,8 +137,8 @@ impl Plan {
     }
 }
 
-/// One-way delay in nanoseconds; `unknown` (at least 1) without a sample,
-/// which makes an unmeasured path as slow as the slowest.
+/// Returns the one-way delay in nanoseconds; `unknown` (at least 1) without a
+/// sample, which makes an unmeasured path as slow as the slowest.
 fn delay(view: &View<'_>, path: usize, unknown: u64) -> u64 {
     match view.paths[path].srtt.as_nanos() / 2 {
         0 => unknown.max(1),

@@ -1,34 +1,33 @@
 //! DEMS: two paths work towards each other through a chunk.
 //!
 //! Guo, Nikravesh, Mao, Qian, Sen: "Accelerating multipath transport through
-//! balanced subflow completion", MobiCom 2017. The fast path sends a chunk
-//! from its head, the slow one from its tail, so that neither waits for the
-//! other's packets; both are to finish at the receiver at the same time:
+//! balanced subflow completion", MobiCom 2017. The fast path sends a chunk from
+//! its head, the slow one from its tail, so that neither waits for the other's
+//! packets; both should finish at the receiver at the same time:
 //!
 //! ```text
 //! slow takes the tail only if   d_slow <= d_fast + left / rate_fast
 //! ```
 //!
-//! with one-way delays d = srtt / 2, since otherwise the fast path alone
-//! delivers what is left before a packet of the slow one arrives. Estimates
-//! are never exact, so a little is sent twice where they meet.
+//! with one-way delays d = srtt / 2; otherwise the fast path alone would
+//! deliver the rest before a packet of the slow one arrives. Estimates are
+//! never exact, so some packets around the meeting point are sent twice.
 //!
-//! Here a chunk is what waits when the last one was given away, as far as the
-//! receiver's window and [`CHUNK_MAX`] allow. How much is sent twice is a
-//! reading of our own: what the fast path delivers in the larger RTT
-//! variation.
+//! Here a chunk is the data waiting when the last one was used up, within the
+//! receiver's window and [`CHUNK_MAX`]. The amount sent twice is our own
+//! interpretation: what the fast path delivers in the larger RTT variation.
 //!
-//! Left out: the slow path repeats nothing. It would go on backwards, but a
-//! repetition always begins with the oldest packet, which for the fast path
-//! is where they meet and for the slow one is not.
+//! Left out: the slow path repeats nothing. It would continue backwards, but a
+//! repetition always begins with the oldest packet, which for the fast path is
+//! the meeting point but not for the slow one.
 
 use crate::registry::{Build, Entry, Make};
 use crate::{Decision, Path, PathSet, Place, Scheduler, View};
 use knee_registry::{SelectionError, Settings};
 use knee_units::{Rate, Time};
 
-/// Largest chunk in bytes: the receiver must hold all that came from the
-/// tail, and the paper's files are no larger.
+/// Largest chunk in bytes: the receiver must hold everything from the tail, and
+/// the paper's files are no larger.
 const CHUNK_MAX: u64 = 8_000_000;
 
 pub(crate) const ENTRY: Entry = Entry {
@@ -46,18 +45,18 @@ fn build(_settings: &Settings) -> Result<Box<dyn Scheduler>, SelectionError> {
 
 #[derive(Debug)]
 struct Dems {
-    /// Unsent bytes behind the chunk.
+    /// Unsent bytes after the chunk.
     beyond: u64,
-    /// Unsent bytes when last asked: more of them were written since.
+    /// Unsent bytes at the last call; a larger value means that data was written since.
     seen: u64,
     state: State,
 }
 
 #[derive(Debug)]
 enum State {
-    /// The paths are under way towards each other.
+    /// The paths are sending towards each other.
     Open,
-    /// They met; the fast one may repeat so many bytes.
+    /// They have met; the fast path may repeat `to_repeat` bytes.
     Met { to_repeat: u64 },
 }
 
@@ -94,12 +93,12 @@ impl Dems {
         self.seen = unsent;
     }
 
-    /// Bytes of the chunk not given to a path.
+    /// Returns the bytes of the chunk not yet given to a path.
     fn left(&self, view: &View<'_>) -> u64 {
         view.unsent - self.beyond
     }
 
-    /// Begins a chunk, of whole packets unless it takes all there is.
+    /// Starts a chunk, of whole packets unless it takes all data.
     fn open(&mut self, view: &View<'_>) {
         let fits = view.unsent.min(CHUNK_MAX).min(view.window_left);
         let size = if fits == view.unsent { fits } else { fits - fits % view.mss };
@@ -121,8 +120,8 @@ impl Dems {
         if ready.contains(pair.fast) {
             return Decision::Send(pair.fast, Place::Head);
         }
-        // A third path, which no checked scenario has, only keeps a
-        // connection from standing still.
+        // A third path, which no checked scenario has, is used only to keep the
+        // connection from stalling.
         let Some(path) = ready.iter().find(|path| *path == pair.slow) else {
             return ready.iter().next().map_or(Decision::Wait, |path| view.wait_rather_than(path));
         };
@@ -139,7 +138,7 @@ impl Dems {
     }
 }
 
-/// The two paths in their roles.
+/// The two paths by role.
 struct Pair {
     fast: usize,
     slow: usize,
@@ -153,8 +152,8 @@ impl Pair {
         Some(Pair { fast, slow })
     }
 
-    /// A packet of the slow path arrives no later than the fast path would
-    /// have delivered all that is left.
+    /// Whether a packet of the slow path arrives no later than the fast path
+    /// would have delivered everything left.
     fn slow_is_in_time(&self, view: &View<'_>, left: u64) -> bool {
         let (fast, slow) = (&view.paths[self.fast], &view.paths[self.slow]);
         let alone = one_way_delay(fast).saturating_add(fast.throughput().time_for(left));

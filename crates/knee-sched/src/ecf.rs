@@ -1,5 +1,5 @@
-//! Earliest completion first (ECF): the slower path is used only if waiting
-//! for the faster one would end later.
+//! Earliest completion first (ECF): uses the slower path only if waiting for
+//! the faster one would finish later.
 //!
 //! Lim, Nahum, Towsley, Gibbens: "ECF: An MPTCP path scheduler to manage
 //! heterogeneous paths", CoNEXT 2017, algorithm 1. With f the fastest path, s
@@ -42,7 +42,7 @@ fn build(settings: &Settings) -> Result<Box<dyn Scheduler>, SelectionError> {
 #[derive(Debug)]
 struct Ecf {
     beta: f64,
-    /// The last comparison ended in waiting.
+    /// Whether the last comparison ended in waiting.
     waiting: bool,
 }
 
@@ -74,7 +74,7 @@ impl Ecf {
             self.waiting = false;
             return false;
         }
-        // Algorithm 1 leaves `waiting` as it is when only this one fails.
+        // Algorithm 1 leaves `waiting` unchanged if only this comparison fails.
         let too_slow = srtt_s * unsent.max(window_s) >= window_s * (2.0 * srtt_f + margin);
         self.waiting |= too_slow;
         too_slow

@@ -1,5 +1,4 @@
-//! Just in time: each path carries the packet that is due when it would
-//! arrive there.
+//! Just in time: each path carries the packet that will be due when it arrives.
 //!
 //! ```text
 //! D_i    = max(min_rtt_i + wait_i, (in_flight_i + mss) / capacity_i)
@@ -12,26 +11,25 @@
 //! ```
 //!
 //! The next packet of path i arrives after A_i and is acknowledged after D_i: it
-//! waits for what the path holds, or for its window and a round trip, half of
-//! which is taken as the way back. The quicker of two paths is the one with the
-//! lesser A. C_j(t) is what path j has acknowledged by t of data not sent yet;
-//! its window releases cwnd_j per srtt_j. What the quicker paths bring before a
-//! packet of path i arrives comes before it: the packet `lead` bytes after the
-//! head is due on path i. It is not used where the
-//! quicker paths bring all there is until its acknowledgement, nor where the
-//! shared window would be full by then: it waits. Where that window is tight it
-//! moves with acknowledgements, and `held` takes the place of `lead`. The
+//! waits for the data that the path holds, or for its window and a round trip, half
+//! of which is assumed for the return. The quicker of two paths is the one with the
+//! smaller A. C_j(t) is the unsent data that path j will have acknowledged by t;
+//! its window releases cwnd_j per srtt_j. What the quicker paths deliver before a
+//! packet of path i arrives precedes it: the packet `lead` bytes after the head is
+//! due on path i. Path i waits if the quicker paths deliver everything before its
+//! acknowledgement, or if the shared window would be full by then. If that window
+//! is tight, it moves with acknowledgements, and `held` replaces `lead`. The
 //! quickest path has no lead and is never held back.
 //!
-//! What a path holds is taken to be spread over its round trip. So with known
-//! capacities and no loss nothing waits at the receiver for longer than the slower
-//! of two paths takes for a packet, once both are full. A first burst comes later
-//! than reckoned, by a round trip at most (`tests/in_order.rs`).
+//! The data that a path holds is assumed to be spread over its round trip. So with
+//! known capacities and no loss, nothing waits at the receiver for longer than the
+//! slower of two paths takes for a packet, once both are full. A first burst
+//! arrives later than calculated, by at most a round trip (`tests/in_order.rs`).
 //!
-//! Without a known capacity a path counts as infinitely fast behind its window,
-//! and is tried with a few packets.
+//! A path of unknown capacity counts as infinitely fast within its window, and
+//! is tried with a few packets.
 //!
-//! Our own; not in the literature.
+//! This scheduler is our own; it is not in the literature.
 
 use crate::registry::{Build, Entry, Make};
 use crate::{Decision, PATHS_MAX, Path, PathSet, Place, Scheduler, View};
@@ -86,11 +84,11 @@ impl Scheduler for JustInTime {
                 continue;
             }
             let quicker = &order.as_slice()[..rank];
-            // What comes before it on the way, and until it is acknowledged.
+            // Data that arrives before it, and data acknowledged before it.
             let before = self.brought(view, quicker, |other| candidate.arrival + other.back);
             let meanwhile = self.brought(view, quicker, |_| candidate.due).max(before);
             let reach = meanwhile.saturating_add(view.mss);
-            // A window that is soon full moves with the acknowledgements.
+            // A window that will soon be full moves with the acknowledgements.
             let is_tight = view.window_left < meanwhile.saturating_mul(TIGHT);
             let lead = if is_tight { meanwhile } else { before };
             if meanwhile == 0 || meanwhile < view.unsent && reach <= view.window_left {
@@ -112,8 +110,8 @@ impl Scheduler for JustInTime {
 }
 
 impl JustInTime {
-    /// Bytes that the `quicker` paths bring, acknowledged by a time of each, in
-    /// whole packets.
+    /// Returns the bytes that the `quicker` paths deliver, each acknowledged by
+    /// its own time, in whole packets.
     fn brought(
         &self,
         view: &View<'_>,
@@ -123,13 +121,13 @@ impl JustInTime {
         let each = quicker
             .iter()
             .map(|other| self.brings(view, &view.paths[other.path], by(other), other.due));
-        // As a number with a point: a path without known capacity and with a
-        // window that doubles brings more than a whole number can hold.
+        // In floating point: a path with unknown capacity and a doubling window
+        // delivers more than an integer can hold.
         let packets = (each.sum::<f64>() / view.mss as f64).floor();
         (packets as u64).saturating_mul(view.mss)
     }
 
-    /// C of the path at `time`; its own next packet is acknowledged at `due`.
+    /// Returns C of the path at `time`; its own next packet is acknowledged at `due`.
     fn brings(&self, view: &View<'_>, path: &Path, time: u64, due: u64) -> f64 {
         if time < due {
             return 0.0;
@@ -151,34 +149,34 @@ impl JustInTime {
     }
 }
 
-/// Doublings that are foreseen at most.
+/// Largest number of doublings considered.
 const ROUNDS_MAX: f64 = 40.0;
 
-/// Packets that a path may hold in any case before its capacity is known: two
-/// that come back one after the other are enough to know it.
+/// Packets that a path may always hold before its capacity is known: two
+/// consecutive ones are enough to measure it.
 const TRIAL: u64 = 2;
-/// A shared window is tight if it holds less than so many times what the
-/// quicker paths bring until a packet is acknowledged.
+/// A shared window is tight if it holds less than this multiple of what the
+/// quicker paths deliver until a packet is acknowledged.
 const TIGHT: u64 = 4;
-/// Part of what is left that it may hold then: one that has a tenth of the
-/// rate of all would be done with it in time.
+/// Divisor of the remaining data for the amount that a path on trial may hold:
+/// one with a tenth of the total rate would finish it in time.
 const STAKE: u64 = 10;
 
-/// Nanoseconds of a second times bits of a byte.
+/// Nanoseconds per second times bits per byte.
 const NANOS_TIMES_BITS: f64 = 8.0 * NANOS_PER_SECOND as f64;
 
 /// A path that counts, with its D.
 #[derive(Clone, Copy, Debug, Default)]
 struct Candidate {
     due: u64,
-    /// The way of its acknowledgement: half of its shortest round trip.
+    /// Return time of its acknowledgement: half of its shortest round trip.
     back: u64,
     /// When its packet arrives.
     arrival: u64,
     path: usize,
 }
 
-/// The paths that count, by (A, index).
+/// The paths that count, ordered by (A, index).
 struct Order {
     candidates: [Candidate; PATHS_MAX],
     count: usize,
@@ -191,7 +189,7 @@ impl Order {
             let due = due(view, &view.paths[path]);
             let back = view.paths[path].min_rtt.as_nanos() / 2;
             let arrival = due - back.min(due);
-            // Insertion: there are few, and they mostly come in order.
+            // Insertion sort: there are few, and they are usually in order.
             let mut at = order.count;
             while at > 0 && order.candidates[at - 1].arrival > arrival {
                 order.candidates[at] = order.candidates[at - 1];
@@ -203,8 +201,8 @@ impl Order {
         order
     }
 
-    /// Nothing is known of what the path carries, another is in use, and the
-    /// path holds as much as may be at stake: if it is slow, all waits for it.
+    /// Whether the path's capacity is unknown, another is in use, and the path
+    /// holds as much as may be put at risk: if it is slow, everything waits for it.
     fn is_on_trial(&self, view: &View<'_>, path: usize) -> bool {
         let Path { capacity, in_flight, .. } = view.paths[path];
         let stake = (view.unsent.min(view.window_left) / STAKE).max(TRIAL * view.mss);
@@ -223,7 +221,7 @@ impl Order {
     }
 }
 
-/// D of a path, nanoseconds.
+/// Returns D of a path, nanoseconds.
 fn due(view: &View<'_>, path: &Path) -> u64 {
     let carried = path.time_to_carry(path.in_flight + view.mss).as_nanos();
     let begins = if path.ready {

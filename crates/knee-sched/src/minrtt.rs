@@ -1,14 +1,13 @@
-//! Lowest RTT first: the scheduler of the Linux MPTCP fork, and the yardstick
+//! Lowest RTT first: the scheduler of the Linux MPTCP fork, and the baseline
 //! for all others.
 //!
-//! Two switches answer a full send window, whose oldest packet a slow path
-//! holds (Raiciu et al., NSDI 2012, section 4.2): *opportunistic
-//! retransmission* repeats that packet on the chosen path, *penalisation*
-//! halves the holder's window.
+//! Two switches handle a full send window whose oldest packet is held by a slow
+//! path (Raiciu et al., NSDI 2012, section 4.2): *opportunistic retransmission*
+//! repeats that packet on the chosen path, *penalisation* halves the holder's
+//! window.
 //!
-//! Left out: the fork does both as well when the socket's send buffer is
-//! full, and it spares a holder that is in loss recovery; a view shows
-//! neither.
+//! Left out: the fork also does both when the socket's send buffer is full, and
+//! it spares a holder that is in loss recovery; a view shows neither.
 
 use crate::registry::{Build, Entry, Make};
 use crate::{Decision, PATHS_MAX, Place, Scheduler, View};
@@ -84,14 +83,14 @@ impl Scheduler for MinRtt {
         }
     }
 
-    /// What is sent changes no RTT.
+    /// Sending does not change RTTs.
     fn keeps_choice(&self) -> bool {
         true
     }
 }
 
 impl MinRtt {
-    /// Only a slower path, and at most once per RTT of the fast one.
+    /// Whether to penalise: only a slower path, and at most once per RTT of the fast one.
     fn penalises(&self, view: &View<'_>, path: usize, holder: usize) -> bool {
         let fast = view.paths[path].srtt;
         let rested = self.penalised_at[path].is_none_or(|at| view.now >= at.saturating_add(fast));
@@ -99,20 +98,20 @@ impl MinRtt {
     }
 }
 
-/// The path that minrtt would take.
+/// Returns the path that minrtt would take.
 #[inline]
 pub(crate) fn choose(view: &View<'_>) -> Option<usize> {
     view.fastest_ready()
 }
 
-/// Windows up to so many packets are too small for fast recovery, so that a
-/// loss would wait for a timeout: any path may rescue their packets.
+/// Windows up to this many packets are too small for fast recovery, so a loss
+/// would wait for a timeout: any path may rescue their packets.
 const TINY_WINDOW: u64 = 4;
-/// From this ratio of RTTs on, the copy is likely to overtake the original.
+/// Ratio of RTTs from which the copy is likely to overtake the original.
 const OVERTAKES: u64 = 4;
 
-/// Opportunistic retransmission: the holder of the oldest packet, if `path`
-/// should repeat it. Every path that was given it must be worth a rescue.
+/// Opportunistic retransmission: returns the holder of the oldest packet, if `path`
+/// should repeat it. A rescue must be worthwhile for every path that was given it.
 pub(crate) fn rescue(view: &View<'_>, path: usize) -> Option<usize> {
     let oldest = view.oldest.filter(|_| view.is_blocked())?;
     if oldest.sent_on.contains(path) || !view.can_repeat.contains(path) {

@@ -1,10 +1,10 @@
-//! Opportunistic redundancy: a packet goes, once, to all paths that have room
+//! Opportunistic redundancy: sends a packet once, on all paths that have room
 //! at that moment.
 //!
 //! No path repeats it later (Frömmgen et al., "A programming model for
-//! application-defined multipath TCP scheduling", Middleware 2017). Idle
-//! paths thus give redundancy for free, while a connection that fills its
-//! windows finds mostly one path with room and so aggregates.
+//! application-defined multipath TCP scheduling", Middleware 2017). Idle paths
+//! thus provide redundancy for free, while a connection that fills its windows
+//! usually finds only one path with room and so aggregates.
 
 use crate::registry::{Build, Entry, Make};
 use crate::{Decision, Place, Scheduler, View};

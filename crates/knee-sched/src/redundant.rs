@@ -1,10 +1,10 @@
-//! Redundant: every path carries everything.
+//! Redundant: every path carries all data.
 //!
-//! ReMP TCP (Frömmgen, Erbshäußer, Buchmann, Zimmermann, Wehrle: "ReMP TCP:
-//! Low latency multipath TCP", ICC 2016): each path with room sends the
-//! oldest unacknowledged packet that it has not sent itself, and a new one
-//! only when there is none. What one path got acknowledged the others need
-//! not send, so a slow path skips ahead and never holds up a fast one.
+//! ReMP TCP (Frömmgen, Erbshäußer, Buchmann, Zimmermann, Wehrle: "ReMP TCP: Low
+//! latency multipath TCP", ICC 2016): each path with room sends the oldest
+//! unacknowledged packet that it has not sent itself, and a new one only if
+//! there is none. Data acknowledged on one path need not be sent on the others,
+//! so a slow path skips ahead and never holds up a fast one.
 
 use crate::registry::{Build, Entry, Make};
 use crate::{Decision, Place, Scheduler, View};
@@ -29,7 +29,7 @@ struct Redundant;
 impl Scheduler for Redundant {
     fn schedule(&mut self, view: &View<'_>) -> Decision {
         let ready = view.ready();
-        // Each path decides for itself; the fastest is asked first, so that
+        // Each path decides for itself; the fastest is checked first, so that
         // new data starts on it.
         let Some(fastest) = view.fastest(ready) else { return Decision::Wait };
         let repeats = |path: &usize| view.can_repeat.contains(*path);

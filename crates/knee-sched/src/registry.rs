@@ -1,7 +1,7 @@
-//! Schedulers by name: one table, one line for each.
+//! Schedulers by name: a table with one line for each.
 //!
-//! Adding a scheduler to this crate means adding its file and its line in
-//! [`ENTRIES`]; a program adds its own to a [`Registry`].
+//! To add a scheduler to this crate, add its file and its line in [`ENTRIES`];
+//! a program adds its own to a [`Registry`].
 
 use crate::{
     PATHS_MAX, Scheduler, blest, capacity, daps, dems, ecf, just_in_time, minrtt,
@@ -9,21 +9,21 @@ use crate::{
 };
 use knee_registry::{Given, Selection, SelectionError, Settings};
 
-/// Makes a scheduler.
+/// Creates a scheduler.
 #[derive(Clone, Debug)]
 pub enum Make {
-    /// One of this crate. Refuses parameters that contradict each other.
+    /// A scheduler of this crate. Rejects contradictory parameters.
     BuiltIn(fn(&Settings) -> Result<Box<dyn Scheduler>, SelectionError>),
-    /// One that a program brings.
+    /// A scheduler that a program provides.
     Given(Given<Build>),
 }
 
 /// How the registry builds a scheduler.
 #[derive(Clone, Debug)]
 pub struct Build {
-    /// Makes it.
+    /// Creates it.
     pub make: Make,
-    /// How many paths a connection must have for it; none: any number.
+    /// Required number of paths; `None` for any number.
     pub exact_paths: Option<usize>,
 }
 
@@ -76,7 +76,7 @@ impl knee_registry::Build for Build {
     }
 }
 
-/// All schedulers of this crate, by name in ascending order.
+/// Returns all schedulers of this crate, by name in ascending order.
 pub fn schedulers() -> &'static [Entry] {
     &ENTRIES
 }
@@ -84,7 +84,7 @@ pub fn schedulers() -> &'static [Entry] {
 /// [`Registry::build`] with the schedulers of this crate.
 ///
 /// # Errors
-/// Its.
+/// Those of [`Registry::build`].
 pub fn build(selection: &Selection) -> Result<Box<dyn Scheduler>, SelectionError> {
     BUILT_IN.build(selection, ())
 }
@@ -92,7 +92,7 @@ pub fn build(selection: &Selection) -> Result<Box<dyn Scheduler>, SelectionError
 /// [`Registry::check`] with the schedulers of this crate.
 ///
 /// # Errors
-/// Its.
+/// Those of [`Registry::check`].
 pub fn check(selection: &Selection) -> Result<(), SelectionError> {
     BUILT_IN.check(selection)
 }
@@ -100,17 +100,16 @@ pub fn check(selection: &Selection) -> Result<(), SelectionError> {
 /// [`check_paths_of`] with the schedulers of this crate.
 ///
 /// # Errors
-/// Its.
+/// Those of [`check_paths_of`].
 pub fn check_paths(selection: &Selection, paths: usize) -> Result<(), SelectionError> {
     check_paths_of(&BUILT_IN, selection, paths)
 }
 
-/// Whether the scheduler that `selection` names can serve a connection of so
-/// many paths.
+/// Checks that the scheduler named by `selection` can serve a connection of `paths` paths.
 ///
 /// # Errors
-/// When it needs another number of paths, or no connection has so many; and
-/// [`Registry::check`]'s.
+/// If it needs another number of paths, or no connection can have this many;
+/// and those of [`Registry::check`].
 pub fn check_paths_of(
     registry: &Registry,
     selection: &Selection,

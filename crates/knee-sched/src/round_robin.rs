@@ -1,9 +1,9 @@
 //! Round-robin: one packet on each path in turn.
 //!
 //! As in the Linux MPTCP fork (`mptcp_rr.c`, quota of one segment, limited by
-//! the windows): a path without room misses its turn, and the turn starts
-//! afresh when every path with room has had one. So the split follows the
-//! windows as soon as they fill.
+//! the windows): a path without room misses its turn, and a new round starts
+//! when every path with room has had a turn. So the split follows the windows
+//! as soon as they fill.
 
 use crate::registry::{Build, Entry, Make};
 use crate::{Decision, Path, PathSet, Place, Scheduler, View};

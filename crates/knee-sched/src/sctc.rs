@@ -1,9 +1,8 @@
-//! Synchronous completion (SCTC): all paths finish what is queued at the same
-//! time.
+//! Synchronous completion (SCTC): all paths finish their queued data at the same time.
 //!
-//! Path i delivers s_i packets in t_i = ceil(s_i / cwnd_i) rtt_i, so a
-//! part-filled last window costs a whole RTT. The whole takes the largest
-//! t_i; which shares minimise it is an integer problem, solved greedily, one
+//! Path i delivers s_i packets in t_i = ceil(s_i / cwnd_i) rtt_i, so a partly
+//! filled last window costs a whole RTT. The total time is the largest t_i;
+//! minimising it over the shares is an integer problem, solved greedily, one
 //! packet at a time:
 //!
 //! ```text
@@ -13,12 +12,12 @@
 //!            with t'_i = floor(held_i / cwnd_i) rtt_i for what it holds
 //! ```
 //!
-//! A path with room holds less than a window, so its t'_i is zero and the
-//! tail goes where the RTT is lowest; it is more than zero only on a path
-//! that is ready although its window has just shrunk below what it holds.
+//! A path with room holds less than a window, so its t'_i is zero and the tail
+//! goes to the lowest RTT; t'_i is above zero only on a path that is ready
+//! although its window has just shrunk below what it holds.
 //!
-//! With `plan = true` the integer problem itself is solved, anew at each
-//! decision, with what each path holds as the beginning of its share:
+//! With `plan = true` the integer problem itself is solved at each decision,
+//! where the data that each path holds is the beginning of its share:
 //!
 //! ```text
 //! share_i(t) = max(0, floor(t / rtt_i) cwnd_i - held_i)
@@ -26,8 +25,8 @@
 //! ```
 //!
 //! A path sends only if it has a share at T, the highest rate first; a path
-//! without one would finish later than all the others, and waits. This
-//! reading is our own; the paper gives the model and the greedy rules.
+//! without a share would finish later than all the others, and waits. This
+//! interpretation is our own; the paper gives the model and the greedy rules.
 
 use crate::registry::{Build, Entry, Make};
 use crate::{Decision, Path, PathSet, Place, Scheduler, View};
@@ -36,8 +35,8 @@ use std::cmp::Ordering;
 
 const PLAN: &str = "plan";
 
-/// Windows that a plan looks ahead at most. After so many a path without a
-/// share is slower than the others by as much.
+/// Largest number of windows that a plan looks ahead. Beyond that, a path
+/// without a share is slower than the others by this factor.
 const STEPS_MAX: usize = 4096;
 
 pub(crate) const ENTRY: Entry = Entry {
@@ -77,25 +76,25 @@ impl Scheduler for Sctc {
     }
 }
 
-/// R1; the last, short packet counts as one.
+/// Returns R1; the last, short packet counts as one.
 fn unsent(view: &View<'_>) -> u64 {
     view.unsent.div_ceil(view.mss)
 }
 
-/// R2. A path that pacing holds back has free window all the same: it will
+/// Returns R2. A path that pacing holds back still has free window: it will
 /// fill it within this round.
 fn free(view: &View<'_>) -> u64 {
     view.eligible().iter().map(|path| view.paths[path].free() / view.mss).sum()
 }
 
 fn highest_rate(view: &View<'_>, among: PathSet) -> Option<usize> {
-    // Of equals the last maximum would win; the rule is the lowest index.
+    // The last of equal maxima would win; the rule is the lowest index.
     let by_rate = |a: &usize, b: &usize| compare_rates(&view.paths[*b], &view.paths[*a]);
     among.iter().min_by(by_rate)
 }
 
-/// Compares cwnd / rtt by cross-multiplication, which is exact. Without an
-/// RTT sample there is no rate: such a path comes last.
+/// Compares cwnd / rtt by cross-multiplication, which is exact. A path without
+/// an RTT sample has no rate and is last.
 fn compare_rates(a: &Path, b: &Path) -> Ordering {
     let product = |window: u64, srtt: u64| u128::from(window) * u128::from(srtt);
     match (a.srtt.as_nanos(), b.srtt.as_nanos()) {
@@ -116,7 +115,7 @@ fn first_done(view: &View<'_>) -> Option<usize> {
     view.ready().iter().min_by_key(finish)
 }
 
-/// The ready path of highest rate among those that have a share of the plan.
+/// Returns the ready path of highest rate among those with a share of the plan.
 fn planned(view: &View<'_>) -> Decision {
     let ready = view.ready();
     let Some(quickest) = highest_rate(view, ready) else { return Decision::Wait };
@@ -126,8 +125,8 @@ fn planned(view: &View<'_>) -> Decision {
     }
 }
 
-/// The paths of `ready` that have a share when all finish as early as they can.
-/// Without an RTT sample of any path there is nothing to plan with: all of them.
+/// Returns the paths of `ready` with a share when all finish as early as possible.
+/// If no path has an RTT sample, planning is impossible: returns all of them.
 fn with_a_share(view: &View<'_>, ready: PathSet) -> PathSet {
     let rtt = |path: usize| view.paths[path].srtt.as_nanos();
     let planned = || view.eligible().iter().filter(|path| rtt(*path) > 0);
@@ -137,7 +136,7 @@ fn with_a_share(view: &View<'_>, ready: PathSet) -> PathSet {
     };
     let mut time = 0_u64;
     for _ in 0..STEPS_MAX {
-        // Shares grow only where a round trip ends.
+        // Shares grow only at the end of a round trip.
         let ends = planned().map(|path| (time / rtt(path)).saturating_add(1) * rtt(path));
         let Some(next) = ends.min() else { return ready };
         time = next;

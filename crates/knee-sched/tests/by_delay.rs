@@ -1,5 +1,5 @@
-//! Schedulers that compare delays, against decisions computed by hand from
-//! their papers' rules. Windows in packets of 1000 bytes, RTTs in ms.
+//! Schedulers that compare delays, checked against decisions computed by hand
+//! from their papers' rules. Windows are in packets of 1000 bytes, RTTs in ms.
 #![allow(clippy::unwrap_used, reason = "a test ends there")]
 
 mod common;
@@ -31,8 +31,8 @@ fn backups_and_silent_paths_are_the_last_resort() {
     assert_eq!(ask(&[of(Status::Suspect), with_status(full, Status::Down)]), head(0));
 }
 
-/// Linux MPTCP fork: never sent there, and the holder's window <= 4 packets
-/// or its RTT more than 4 times as long.
+/// Linux MPTCP fork: the packet was never sent on the path, and the holder's
+/// window is at most 4 packets or its RTT more than 4 times as long.
 #[test]
 fn opportunistic_retransmission_needs_a_much_slower_or_tiny_holder() {
     let mut minrtt = scheduler_with("minrtt", "opportunistic_retransmission", Value::Switch(true));
@@ -58,7 +58,7 @@ fn penalisation_comes_once_per_rtt_of_the_fast_path() {
     assert_eq!(at(1000), Decision::Repeat(0));
     assert_eq!(at(1009), Decision::Repeat(0));
     assert_eq!(at(1010), penalise);
-    // A faster path with a tiny window is rescued, not slowed down.
+    // A faster path with a tiny window is rescued but not penalised.
     let paths = [path(10, 10, 5), path(8, 4, 4)];
     assert_eq!(minrtt.schedule(&blocked_by(1, &paths)), Decision::Repeat(0));
 }
@@ -68,7 +68,7 @@ fn fast_full() -> [Path; 2] {
     [path(10, 10, 10), path(100, 10, 0)]
 }
 
-/// 10 (k + 10) < 10 x 100, that is k < 90 packets; while waiting the right
+/// 10 (k + 10) < 10 x 100, that is k < 90 packets; while waiting the right-hand
 /// side is 1.25 times as large, that is k < 115.
 #[test]
 fn ecf_waits_and_waits_longer_once_it_does() {
@@ -99,8 +99,8 @@ fn ecf_counts_the_larger_variation() {
     }
 }
 
-/// The second comparison: 60 x 10 < 10 (2 x 50 + 0), so the slow path is done
-/// before the fast one had its second round. It leaves the waiting as it was.
+/// The second comparison: 60 x 10 < 10 (2 x 50 + 0), so the slow path finishes
+/// before the fast one has its second round. It leaves `waiting` unchanged.
 #[test]
 fn ecf_uses_a_slow_path_that_is_done_in_time() {
     let mut ecf = scheduler("ecf");
@@ -144,14 +144,14 @@ fn blest_waits_where_the_slow_path_would_block() {
     let mut blest = scheduler("blest");
     assert_eq!(blest_at(&mut blest, 0, ROOM_AT_START), head(1));
     assert_eq!(blest_at(&mut blest, 0, ROOM_AT_START - 1), WAIT);
-    // Four packets under way on the slow path take their part of the window.
+    // Four packets in flight on the slow path use part of the window.
     let paths = [path(10, 10, 10), path(100, 10, 4)];
     let window = |total: u64| View { now: ms(0), window_left: total - 14_000, ..view(&paths) };
     assert_eq!(blest.schedule(&window(ROOM_AT_START + 4_000)), head(1));
     assert_eq!(blest.schedule(&window(ROOM_AT_START + 3_999)), WAIT);
 }
 
-/// lambda once per slow round of 100 ms: 145 packets x lambda + 1.
+/// lambda is updated once per slow round of 100 ms: 145 packets x lambda + 1.
 #[test]
 fn blest_learns_lambda() {
     let mut blest = scheduler("blest");
@@ -162,7 +162,7 @@ fn blest_learns_lambda() {
     bound(&mut blest, 0, ROOM_AT_START);
     bound(&mut blest, 99, ROOM_AT_START);
     bound(&mut blest, 100, 173_550);
-    // Blocked, the fast path rescues the slow one's packet: a step up.
+    // While blocked, the fast path rescues the slow one's packet: a step up.
     let paths = [path(10, 10, 5), path(100, 10, 10)];
     let blocked = View { now: ms(150), ..blocked_by(1, &paths) };
     assert_eq!(blest.schedule(&blocked), Decision::Repeat(0));

@@ -1,4 +1,4 @@
-//! Schedulers that send other than the next packet: DAPS and DEMS.
+//! Schedulers that send packets other than the next one: DAPS and DEMS.
 #![allow(clippy::unwrap_used, reason = "a test ends there")]
 
 mod common;
@@ -7,8 +7,8 @@ use common::{Ground, Line, MSS, blocked_by, busy, head, line, ms, path, schedule
 use knee_sched::{Decision, Path, Place, View};
 use knee_units::{Rate, Time};
 
-/// The example at the top of daps.rs: fast sends 0 and 1, slow what is due
-/// after 2 and 3, that is the third of what is then unsent.
+/// The example at the top of daps.rs: fast sends 0 and 1, slow the packet due
+/// after 2 and 3, which is the third of those unsent at that time.
 #[test]
 fn daps_gives_the_slow_path_what_will_be_due() {
     let mut daps = scheduler("daps");
@@ -21,25 +21,25 @@ fn daps_gives_the_slow_path_what_will_be_due() {
     assert_eq!(answers, [head(0), head(0), Decision::Send(1, Place::Ahead(2 * MSS))]);
 }
 
-/// Packets 2 and 3 arrive with packet 4 and come before it: of equals the
-/// faster path's. So a fast path that has room first sends the next packet.
+/// Packets 2 and 3 arrive together with packet 4 and precede it, since the faster
+/// path wins ties. So a fast path that has room first sends the next packet.
 #[test]
 fn daps_breaks_ties_for_the_faster_path() {
     let mut daps = scheduler("daps");
     let slow_held_back = [path(2, 2, 0), busy(path(6, 1, 0))];
     let answers: Vec<Decision> = (0..4).map(|_| daps.schedule(&view(&slow_held_back))).collect();
     assert_eq!(answers, [head(0); 4]);
-    // Then packet 4 is due, and only after it 5 and 6.
+    // Then packet 4 is due, and only then 5 and 6.
     let both = [path(2, 2, 0), path(6, 1, 0)];
     assert_eq!(daps.schedule(&view(&both)), head(1));
 }
 
-/// A file that the fast path has sent before: the slow one is left alone.
+/// The fast path finishes the file sooner: the slow one is not used.
 #[test]
 fn daps_leaves_what_ends_sooner_to_the_fast_path() {
     let paths = [path(2, 2, 2), path(6, 1, 0)];
     let ask = |unsent| scheduler("daps").schedule(&View { unsent, ..view(&paths) });
-    // Nothing given yet in this plan: two windows of two come before it.
+    // Nothing has been given out in this plan: two windows of two precede it.
     assert_eq!(ask(4 * MSS), Decision::Wait);
     assert_eq!(ask(5 * MSS), Decision::Send(1, Place::Ahead(4 * MSS)));
     let receiver_full = View { window_left: 4 * MSS, ..view(&paths) };
@@ -49,9 +49,9 @@ fn daps_leaves_what_ends_sooner_to_the_fast_path() {
     assert_eq!(scheduler("daps").schedule(&short), head(1), "nobody else will ask");
 }
 
-/// What DAPS is for: where delays and windows hold still, nothing waits at
-/// the receiver for an earlier packet longer than until the next arrival
-/// instant; minrtt keeps a window of the slow path waiting each round.
+/// The purpose of DAPS: with constant delays and windows, nothing waits at the
+/// receiver for an earlier packet longer than until the next arrival time;
+/// minrtt keeps a window of the slow path waiting each round.
 #[test]
 fn daps_arrives_in_order() {
     for (lines, windows_per_round) in [
@@ -68,8 +68,8 @@ fn daps_arrives_in_order() {
     }
 }
 
-/// One way 10 and 60 ms; a packet of the slow path is in time as long as the
-/// fast one, at 1 Mbyte/s, needs 50 ms for what is left: 50 packets.
+/// One-way delays of 10 and 60 ms; a packet of the slow path is in time as long
+/// as the fast one, at 1 Mbyte/s, needs 50 ms for the rest: 50 packets.
 #[test]
 fn dems_works_from_both_ends() {
     let rate = Some(Rate::from_bytes_per_second(1_000_000));
@@ -83,21 +83,21 @@ fn dems_works_from_both_ends() {
     assert_eq!(ask(&fast_full, 100), Decision::Send(1, Place::Tail));
     assert_eq!(ask(&fast_full, 50), Decision::Send(1, Place::Tail));
     assert_eq!(ask(&fast_full, 49), Decision::Wait);
-    // More than a chunk of 8 MB: its tail, not the file's.
+    // More than a chunk of 8 MB: the chunk's tail, not the file's.
     let tail = Decision::Send(1, Place::Ahead(7999 * MSS));
     let mut dems = scheduler("dems");
     assert_eq!(dems.schedule(&View { unsent: 9_000 * MSS, ..view(&fast_full) }), tail);
-    // Written meanwhile: the chunk stays what it was, less the packet sent.
+    // Data written in the meantime: the chunk is unchanged, less the packet sent.
     let next = Decision::Send(1, Place::Ahead(7998 * MSS));
     let paths = [fast, path(120, 20, 1)];
     assert_eq!(dems.schedule(&View { unsent: 8_999 * MSS, ..view(&paths) }), next);
-    // A chunk ends where the receiver's window does.
+    // A chunk ends at the end of the receiver's window.
     let narrow = View { window_left: 300 * MSS + 500, ..view(&fast_full) };
     let tail = Decision::Send(1, Place::Ahead(299 * MSS));
     assert_eq!(scheduler("dems").schedule(&narrow), tail);
 }
 
-/// When all is given away the fast path repeats what it delivers in the
+/// When everything is given out, the fast path repeats what it delivers in the
 /// larger variation: 3 ms at 1 Mbyte/s are three packets.
 #[test]
 fn dems_sends_a_little_twice_where_the_paths_meet() {
@@ -112,7 +112,7 @@ fn dems_sends_a_little_twice_where_the_paths_meet() {
     assert_eq!(answers, [repeat, repeat, repeat, Decision::Wait]);
 }
 
-/// When the last packet arrives if the fast path alone carries the first
+/// Returns when the last packet arrives if the fast path alone carries the first
 /// `split` packets and the slow one the rest: by formula, not by scheduler.
 fn end_of_split(lines: &[Line], packets: u64, split: u64) -> Time {
     let last = |line: &Line, share: u64| {

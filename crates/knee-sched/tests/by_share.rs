@@ -1,4 +1,4 @@
-//! Schedulers that share data out, against decisions computed by hand.
+//! Schedulers that divide data, checked against decisions computed by hand.
 #![allow(clippy::unwrap_used, reason = "a test ends there")]
 
 mod common;
@@ -22,7 +22,7 @@ fn sctc_has_two_branches() {
     assert_eq!(sctc(&paths, 50_000), head(1), "R1 = R2: the highest rate");
     assert_eq!(sctc(&paths, 49_001), head(1), "a short last packet counts as one");
     assert_eq!(sctc(&paths, 49_000), head(0), "R1 < R2: 10 ms before 20 ms");
-    // What is held makes R2 smaller: 4 + 25 packets.
+    // Data in flight reduces R2: 4 + 25 packets.
     let paths = [path(10, 10, 6), path(20, 40, 15)];
     assert_eq!((sctc(&paths, 29_000), sctc(&paths, 28_000)), (head(1), head(0)));
 }
@@ -31,7 +31,7 @@ fn sctc_has_two_branches() {
 fn sctc_breaks_ties_by_index() {
     let equal = [path(20, 10, 2), path(20, 10, 1), path(20, 10, 0)];
     assert_eq!((sctc(&equal, 900_000), sctc(&equal, 1_000)), (head(0), head(0)));
-    // 10/20 = 20/40 as rates, but not as RTTs.
+    // 10/20 = 20/40 as rates, but the RTTs differ.
     let same_rate = [path(40, 20, 0), path(20, 10, 0)];
     assert_eq!((sctc(&same_rate, 900_000), sctc(&same_rate, 1_000)), (head(0), head(1)));
 }
@@ -41,18 +41,18 @@ fn sctc_takes_any_number_of_paths() {
     // Rates 0.5, 2, 1.5 and (full) 4; free windows 10 + 10 + 45.
     let paths = [path(20, 10, 0), path(25, 50, 40), path(30, 45, 0), path(10, 40, 40)];
     assert_eq!((sctc(&paths, 65_000), sctc(&paths, 64_000)), (head(1), head(0)));
-    // Held back by pacing: no candidate, but its window will be filled.
+    // Held back by pacing: it is no candidate, but its window will be filled.
     let paths = [path(20, 10, 0), busy(path(25, 50, 40)), path(30, 45, 0), path(10, 40, 40)];
     assert_eq!((sctc(&paths, 65_000), sctc(&paths, 64_000)), (head(2), head(0)));
     assert_eq!(sctc(&[path(10, 40, 40), path(5, 3, 3)], 1_000), WAIT);
 }
 
-/// A window filled to nine tenths still is done in one RTT, so the next
-/// packet there is no later than in an empty one.
+/// A window filled to nine tenths still takes one RTT, so the next packet is no
+/// later than in an empty one.
 #[test]
 fn sctc_counts_full_windows_only() {
     assert_eq!(sctc(&[path(31, 10, 0), path(30, 10, 9)], 1_000), head(1));
-    // A window that shrank to 4 holds two and a half: done after 3 x 20 ms.
+    // A window that shrank to 4 holds two and a half windows: done after 3 x 20 ms.
     let mut shrunk = path(20, 4, 10);
     shrunk.ready = true;
     assert_eq!(sctc(&[shrunk, path(59, 10, 0)], 1_000), head(1));
@@ -64,8 +64,8 @@ fn planned(paths: &[Path], unsent: u64) -> Decision {
     plan.schedule(&View { unsent: unsent * MSS, ..view(paths) })
 }
 
-/// Windows of 10 in 40 and in 100 ms: by 80 ms the first brings 20 packets,
-/// by 100 ms the two bring 30.
+/// Windows of 10 in 40 and in 100 ms: by 80 ms the first delivers 20 packets,
+/// by 100 ms the two deliver 30.
 #[test]
 fn a_plan_of_sctc_uses_a_path_that_has_a_share() {
     let (near, far) = (path(40, 10, 0), path(100, 10, 0));
@@ -77,13 +77,13 @@ fn a_plan_of_sctc_uses_a_path_that_has_a_share() {
     let far = path(200, 10, 0);
     assert_eq!(planned(&[full, far], 30), WAIT, "4 windows by 160 ms, one of them under way");
     assert_eq!(planned(&[full, far], 31), head(1), "at 200 ms both");
-    // Nothing is under way that could wake it up.
+    // Nothing is in flight that could wake it up.
     assert_eq!(planned(&[busy(near), far], 5), head(1));
     assert_eq!(planned(&[path(0, 10, 0)], 5), head(0), "no RTT is known");
 }
 
-/// All divisions of what waits among the paths, and when the last is done:
-/// ceil((held + share) / window) round trips, for those that get a share.
+/// Returns all divisions of the waiting data among the paths, and when the last
+/// is done: ceil((held + share) / window) round trips, for paths with a share.
 fn divisions(paths: &[Path], unsent: u64) -> Vec<(u64, Vec<u64>)> {
     let Some((first, rest)) = paths.split_first() else {
         return if unsent == 0 { vec![(0, Vec::new())] } else { Vec::new() };
@@ -100,8 +100,8 @@ fn divisions(paths: &[Path], unsent: u64) -> Vec<(u64, Vec<u64>)> {
 }
 
 proptest! {
-    /// A path gets a packet exactly if some division gives it one and is done
-    /// as early as any can be.
+    /// A path gets a packet exactly if some division gives it one and finishes
+    /// as early as possible.
     #[test]
     fn a_plan_of_sctc_is_the_best_division(
         lines in proptest::collection::vec((1..60_u64, 1..6_u64, 0..9_u64), 1..=3),
@@ -133,15 +133,15 @@ fn round_robin_takes_turns() {
     let all = [path(10, 9, 0), path(20, 9, 0), path(30, 9, 0)];
     let order: Vec<Decision> = (0..5).map(|_| turns.schedule(&view(&all))).collect();
     assert_eq!(order, [head(0), head(1), head(2), head(0), head(1)]);
-    // Path 2 is due and full: the others begin afresh, and it is still due.
+    // Path 2 is due and full: the others start a new round, and it is still due.
     let full = [path(10, 9, 0), path(20, 9, 0), path(30, 9, 9)];
     assert_eq!(turns.schedule(&view(&full)), head(0));
     assert_eq!(turns.schedule(&view(&all)), head(1));
     assert_eq!(turns.schedule(&view(&all)), head(2));
 }
 
-/// Linux MPTCP fork: a turn that starts afresh does so for the paths with
-/// room; one that had its turn and is full now has not got another.
+/// Linux MPTCP fork: a new round starts for the paths with room; a path that
+/// had its turn and is full now does not get another.
 #[test]
 fn round_robin_starts_afresh_only_where_there_is_room() {
     let mut turns = scheduler("round-robin");
@@ -153,7 +153,7 @@ fn round_robin_starts_afresh_only_where_there_is_room() {
     assert_eq!(order, [head(0), head(0), head(1)], "path 2 had its turn before path 0");
 }
 
-/// Deficit scheduling stays within a packet of every path's due.
+/// Deficit scheduling stays within one packet of every path's due.
 #[test]
 fn capacity_shares_in_proportion() {
     let rates = [10_u64, 5, 1].map(|mbit| Rate::from_bits_per_second(mbit * 1_000_000));
@@ -175,7 +175,7 @@ fn capacity_shares_in_proportion() {
     assert_eq!(capacity.schedule(&view(&ascending)), head(2), "the first packet too");
 }
 
-/// Before there is a delivery rate a window per RTT stands for it: 3 to 1.
+/// Before there is a delivery rate, a window per RTT replaces it: 3 to 1.
 #[test]
 fn capacity_begins_with_window_over_rtt() {
     let lines = [line(20, 10), line(10, 15)];
@@ -203,8 +203,8 @@ fn redundant_repeats_before_it_sends() {
     assert_eq!(redundant.schedule(&blocked_by(1, &slow_only)), WAIT);
 }
 
-/// Two equal paths carry every packet each; a slow one skips what the fast
-/// one got acknowledged, so the transfer takes no longer than on the fast one.
+/// Two equal paths carry every packet each; a slow one skips what was acknowledged
+/// on the fast one, so the transfer takes no longer than on the fast one.
 #[test]
 fn redundant_is_as_fast_as_its_fastest_path() {
     let equal = [line(20, 10), line(20, 10)];
@@ -228,8 +228,8 @@ fn opportunistic_redundancy_takes_the_room_there_is() {
     assert_eq!(scheduler.schedule(&blocked_by(0, &idle)), WAIT, "no later copies");
 }
 
-/// On equal paths there is nothing to be clever about: all that send each
-/// packet once take the same time, the paths' sum.
+/// On equal paths there is nothing to optimise: all schedulers that send each
+/// packet once take the same time, that of the paths' sum.
 #[test]
 fn equal_paths_add_up_whatever_the_scheduler() {
     let lines = [line(20, 10), line(20, 10)];

@@ -1,8 +1,8 @@
-//! Just in time: how long data waits at the receiver for what comes before it,
-//! over bottlenecks of known rate that lose nothing.
+//! Just in time: how long data waits at the receiver for preceding data, over
+//! lossless bottlenecks of known rate.
 //!
-//! The ground here is one queue and one delay for each path, apart from what
-//! the scheduler reckons with.
+//! The ground here has one queue and one delay per path, independent of the
+//! scheduler's model.
 #![allow(clippy::unwrap_used, reason = "a test ends there")]
 
 mod common;
@@ -13,13 +13,13 @@ use knee_units::{Rate, Time};
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// A path whose bottleneck takes `service` for a packet.
+/// A path whose bottleneck takes `service` ns per packet.
 #[derive(Clone, Copy, Debug)]
 struct Line {
     service: u64,
-    /// One way, ns.
+    /// One-way delay, ns.
     delay: u64,
-    /// Packets.
+    /// Window in packets.
     window: u64,
 }
 
@@ -28,7 +28,7 @@ impl Line {
         2 * self.delay + self.service
     }
 
-    /// With a full window.
+    /// Returns the round-trip time with a full window.
     fn round_trip(&self) -> u64 {
         self.shortest().max(self.window * self.service)
     }
@@ -36,7 +36,7 @@ impl Line {
     fn view(&self, in_flight: u64) -> Path {
         Path {
             ready: in_flight < self.window,
-            // Its window is full from the first moment on.
+            // Its window is full from the start.
             srtt: Time::from_nanos(self.round_trip()),
             min_rtt: Time::from_nanos(self.shortest()),
             window: self.window * MSS,
@@ -47,7 +47,7 @@ impl Line {
     }
 }
 
-/// When each packet arrived, if `packets` are sent.
+/// Returns when each packet arrives if `packets` are sent.
 fn arrivals(lines: &[Line], packets: u64) -> BTreeMap<u64, u64> {
     let mut just_in_time = scheduler("just-in-time");
     let mut unsent: BTreeSet<u64> = (0..packets).collect();
@@ -91,7 +91,7 @@ fn arrivals(lines: &[Line], packets: u64) -> BTreeMap<u64, u64> {
     }
 }
 
-/// The longest time for which a packet waits for those before it.
+/// Returns the longest time for which a packet waits for those before it.
 fn longest_wait(arrived: &BTreeMap<u64, u64>) -> u64 {
     let (mut all_before, mut longest) = (0, 0);
     for arrival in arrived.values() {
@@ -101,7 +101,7 @@ fn longest_wait(arrived: &BTreeMap<u64, u64>) -> u64 {
     longest
 }
 
-/// Full windows: each bottleneck always has packets to serve.
+/// Lines with full windows: each bottleneck always has packets to serve.
 fn any_line() -> impl Strategy<Value = Line> {
     (100_000_u64..12_000_000, 1_000_000_u64..150_000_000, 1_u64..40).prop_map(
         |(service, delay, more)| {
@@ -118,9 +118,9 @@ fn longest(lines: &[Line], of: impl Fn(&Line) -> u64) -> u64 {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
-    /// Once each path has been full for a round trip, and until the end is near,
-    /// nothing waits for longer than the slower of two paths takes for a packet.
-    /// Each of more paths adds the grain of its own packets.
+    /// Once each path has been full for a round trip, and until close to the
+    /// end, nothing waits for longer than the slower of two paths takes for a
+    /// packet. Each additional path adds the duration of its own packets.
     #[test]
     fn nothing_waits_for_longer_than_a_packet_takes(
         lines in proptest::collection::vec(any_line(), 2..5),
@@ -128,7 +128,7 @@ proptest! {
     ) {
         let round = longest(&lines, |line| line.window * line.service);
         let mut arrived = arrivals(&lines, packets);
-        // At the end a path is left out that would be late with what is left.
+        // At the end, a path that would be late with the rest is not used.
         let windows: u64 = lines.iter().map(|line| line.window).sum();
         arrived.retain(|packet, at| *at > 3 * round && packet + 2 * windows < packets);
         let wait = longest_wait(&arrived);
@@ -139,9 +139,9 @@ proptest! {
         prop_assert!(wait <= packet, "{wait} ns of {packet}");
     }
 
-    /// Until then what a path holds is taken to be spread over its round trip,
-    /// but left in a burst: it comes later than reckoned, by a round trip at
-    /// most.
+    /// Before that, the data that a path holds is assumed to be spread over its
+    /// round trip, but was sent in a burst: it arrives later than calculated,
+    /// by at most a round trip.
     #[test]
     fn what_follows_the_first_burst_waits_for_a_round_trip_at_most(
         lines in proptest::collection::vec(any_line(), 2..5),

@@ -1,4 +1,4 @@
-//! Just in time: what it decides, computed on paper, and what must hold for it.
+//! Just in time: its decisions, computed on paper, and its invariants.
 #![allow(clippy::unwrap_used, reason = "a test ends there")]
 
 mod common;
@@ -10,16 +10,16 @@ use proptest::prelude::*;
 
 const WAIT: Decision = Decision::Wait;
 
-/// So many packets of a thousand bytes per second.
+/// Sets the capacity to `packets` packets of a thousand bytes per second.
 fn with_capacity(mut path: Path, packets: u64) -> Path {
     path.capacity = Some(Rate::from_bits_per_second(packets * MSS * 8));
     path
 }
 
 /// 20 ms at 1000 packets/s with 20 in flight of a window of 20: its next packet
-/// is acknowledged after 21 ms, and then one each ms. A packet on the slow path
-/// arrives after 50 ms. What the fast path brings by then is acknowledged by
-/// 60 ms: 40 packets. Until the slow path's acknowledgement, at 100 ms, it is 80.
+/// is acknowledged after 21 ms, and then one per ms. A packet on the slow path
+/// arrives after 50 ms. What the fast path delivers by then is acknowledged by
+/// 60 ms: 40 packets. By the slow path's acknowledgement, at 100 ms, it is 80.
 #[test]
 fn a_slow_path_carries_what_is_due_when_it_arrives() {
     let mut just_in_time = scheduler("just-in-time");
@@ -28,7 +28,7 @@ fn a_slow_path_carries_what_is_due_when_it_arrives() {
     let paths = [fast, slow];
     let ahead = |packets: u64| Decision::Send(1, Place::Ahead(packets * MSS));
     assert_eq!(just_in_time.schedule(&view(&paths)), ahead(40));
-    // All that is left is acknowledged sooner on the fast path.
+    // All the rest is acknowledged sooner on the fast path.
     let left = |packets: u64| View { unsent: packets * MSS, ..view(&paths) };
     assert_eq!(just_in_time.schedule(&left(81)), ahead(40));
     assert_eq!(just_in_time.schedule(&left(80)), WAIT);
@@ -38,14 +38,14 @@ fn a_slow_path_carries_what_is_due_when_it_arrives() {
     assert_eq!(just_in_time.schedule(&room(319)), ahead(80));
     assert_eq!(just_in_time.schedule(&room(81)), ahead(80));
     assert_eq!(just_in_time.schedule(&room(80)), WAIT);
-    // With room on the fast path the head goes there, whatever else.
+    // If the fast path has room, the head goes there in any case.
     let paths = [with_capacity(path(20, 20, 19), 1000), slow];
     assert_eq!(just_in_time.schedule(&View { unsent: 1, ..view(&paths) }), head(0));
 }
 
-/// What a path holds delays its next packet: 30 packets at 1000 per second are
-/// acknowledged after 31 ms, and have arrived 10 ms before, later than the 20 ms
-/// that the other takes.
+/// The data that a path holds delays its next packet: 30 packets at 1000 per
+/// second are acknowledged after 31 ms, and have arrived 10 ms before, later
+/// than the 20 ms that the other path takes.
 #[test]
 fn a_queue_makes_the_quicker_path_the_slower_one() {
     let mut just_in_time = scheduler("just-in-time");
@@ -62,10 +62,10 @@ fn ahead_and_growth_are_parameters() {
         common::scheduler_with("just-in-time", name, knee_sched::Value::Switch(on))
     };
     assert_eq!(with("ahead", false).schedule(&view(&paths)), head(1));
-    // 10 packets in flight of a window of 10, which frees one each 2 ms: the
-    // first is acknowledged at 22 ms, then as many as in the 38 ms or 1.9 round
-    // trips to 60 ms: 19 packets, or with doubling 2 x 10 x (2^1.9 - 1) = 54, of
-    // which 1000/s allow 60 - 10.
+    // 10 packets in flight of a window of 10, which frees one every 2 ms: the
+    // first is acknowledged at 22 ms, then those of the 38 ms or 1.9 round
+    // trips until 60 ms: 19 packets, or with doubling 2 x 10 x (2^1.9 - 1) =
+    // 54, of which 1000/s allow 60 - 10.
     let mut fast = with_capacity(path(20, 10, 10), 1000);
     fast.doubles = true;
     let paths = [fast, paths[1]];
@@ -74,7 +74,7 @@ fn ahead_and_growth_are_parameters() {
     assert_eq!(with("growth", true).schedule(&view(&paths)), ahead(50));
 }
 
-/// Two packets, or a tenth of what is left, until it is known.
+/// Two packets, or a tenth of the rest, until the capacity is known.
 #[test]
 fn a_path_of_unknown_capacity_is_tried_with_few_packets() {
     let mut just_in_time = scheduler("just-in-time");
@@ -86,13 +86,13 @@ fn a_path_of_unknown_capacity_is_tried_with_few_packets() {
     assert_eq!((decide(1, 20), decide(2, 20)), (head(1), WAIT));
     assert_eq!((decide(4, 50), decide(5, 50)), (head(1), WAIT));
     assert_eq!(decide(9, 1000), head(1));
-    // Alone it is no trial.
+    // A single path is not on trial.
     let alone = [path(20, 10, 9)];
     assert_eq!(just_in_time.schedule(&View { unsent: MSS, ..view(&alone) }), head(0));
 }
 
-/// Alike in rate, delay and window, whatever each holds: one that has room is
-/// used, unless all that is left fits on another with room.
+/// Paths with equal rate, delay and window, holding any amount: one that has
+/// room is used, unless all the rest fits on another with room.
 fn any_equal_paths() -> impl Strategy<Value = (u64, Vec<Path>)> {
     (1..200_u64, 1..60_u64, 100..5000_u64).prop_flat_map(|(rtt, window, rate)| {
         let held = proptest::collection::vec(0..=window, 1..=4);
@@ -120,7 +120,7 @@ proptest! {
         }
     }
 
-    /// Whoever asks again is asked by an acknowledgement.
+    /// A scheduler that waits is called again by an acknowledgement.
     #[test]
     fn a_wait_always_has_an_acknowledgement_to_come(
         first in (1..300_u64, 1..40_u64, 0..40_u64, proptest::option::of(1..5000_u64)),

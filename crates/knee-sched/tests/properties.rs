@@ -1,4 +1,4 @@
-//! What holds for every scheduler, whatever it is shown.
+//! Properties of every scheduler, for any view.
 #![allow(clippy::unwrap_used, reason = "a test ends there")]
 
 mod common;
@@ -39,7 +39,7 @@ fn any_path() -> impl Strategy<Value = Path> {
     })
 }
 
-/// Everything of a view that is no path; the paths' number is not known yet.
+/// All fields of a view except the paths; their number is not known yet.
 #[derive(Clone, Debug)]
 struct Rest {
     now: Time,
@@ -92,8 +92,8 @@ fn any_lines() -> impl Strategy<Value = Vec<Line>> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
-    /// One scheduler of each kind lives through unrelated views, so that its
-    /// memory is as wrong as can be.
+    /// One scheduler of each kind gets unrelated views, so that its state is as
+    /// wrong as possible.
     #[test]
     fn answers_can_be_carried_out_and_never_wait_for_ever(
         shown in proptest::collection::vec(
@@ -109,8 +109,8 @@ proptest! {
         }
     }
 
-    /// Who says that it keeps its choice answers the same after each packet that
-    /// was sent on it, while the path has room.
+    /// A scheduler that declares that it keeps its choice returns the same
+    /// decision after each packet sent on the path, while the path has room.
     #[test]
     fn a_kept_choice_is_made_again(
         rest in any_rest(),
@@ -140,7 +140,7 @@ proptest! {
     }
 
     /// Every transfer ends, over any paths and any receive window, and every
-    /// packet arrives: the first copy not before the fastest path's delay.
+    /// packet arrives, its first copy no earlier than the fastest path's delay.
     #[test]
     fn a_transfer_ends(lines in any_lines(), packets in 1..200_u64, window in 1..250_u64) {
         let soonest = lines.iter().map(|line| line.rtt.as_nanos() / 2).min().unwrap();

@@ -1,4 +1,4 @@
-//! Decisions recorded, written, read and replayed.
+//! Recording, writing, reading and replaying decisions.
 #![allow(clippy::unwrap_used, reason = "a test ends there")]
 
 mod common;
@@ -98,7 +98,7 @@ fn broken_texts_are_refused_with_place_and_advice() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(300))]
 
-    /// No text makes the reader panic, near misses of a good one included.
+    /// No text makes the reader panic, including near misses of a valid one.
     #[test]
     fn the_reader_never_panics(at in 0..4000_usize, with in "[ -~\\n]{0,6}", noise in ".{0,80}") {
         let _ = noise.parse::<Trace>();

@@ -1,4 +1,4 @@
-//! Names, parameters, numbers of paths, and what a wrong one is answered with.
+//! Names, parameters, numbers of paths, and the errors for wrong ones.
 #![allow(clippy::unwrap_used, reason = "a test ends there")]
 
 mod common;

@@ -1,5 +1,6 @@
-//! Decisions recorded and replayed: what a scheduler was shown and what it
-//! answered, to be looked at, kept, and asked again of a changed one.
+//! Recording and replay of decisions: the views passed to a scheduler and its
+//! decisions, to be inspected, stored, and compared with those of a changed
+//! scheduler.
 
 mod text;
 
@@ -17,23 +18,23 @@ pub struct Recorder<S> {
 }
 
 impl<S: Scheduler> Recorder<S> {
-    /// Records what `scheduler` decides from now on.
+    /// Records the decisions of `scheduler` from now on.
     pub fn new(scheduler: S) -> Recorder<S> {
         Recorder { scheduler, trace: Trace::default() }
     }
 
-    /// What was recorded so far.
+    /// Returns the recording so far.
     pub fn trace(&self) -> &Trace {
         &self.trace
     }
 
-    /// Takes what was recorded so far. The scheduler goes on, so that all that was taken, one
-    /// after the other, is one record.
+    /// Takes the recording so far. Recording continues; the parts taken, in
+    /// order, form one record.
     pub fn take_trace(&mut self) -> Trace {
         std::mem::take(&mut self.trace)
     }
 
-    /// Ends the recording.
+    /// Ends the recording and returns it.
     pub fn into_trace(self) -> Trace {
         self.trace
     }
@@ -55,7 +56,7 @@ impl<S: Scheduler> Scheduler for Recorder<S> {
         self.scheduler.repeats_beside_new()
     }
 
-    /// Each decision is to be recorded.
+    /// Each decision must be recorded.
     fn keeps_choice(&self) -> bool {
         false
     }
@@ -69,11 +70,11 @@ impl<S: Scheduler> Scheduler for Recorder<S> {
     }
 }
 
-/// All that a scheduler was told, in order, and its answers.
+/// All calls to a scheduler, in order, with its decisions.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Trace {
     rows: Vec<Row>,
-    /// The paths of all rows, one after the other: no allocation per row.
+    /// The paths of all rows, concatenated: no allocation per row.
     paths: Vec<Path>,
 }
 
@@ -103,21 +104,21 @@ struct Shown {
     can_repeat: PathSet,
 }
 
-/// Where a scheduler first answers differently than recorded.
+/// The first decision that differs from the recording.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Difference {
-    /// Which row of the trace, counted from zero.
+    /// Row of the trace, counted from zero.
     pub row: usize,
-    /// The time that the scheduler was shown.
+    /// The time in the view.
     pub now: Time,
-    /// What was answered when the trace was recorded.
+    /// The recorded decision.
     pub recorded: Decision,
-    /// What was answered now.
+    /// The new decision.
     pub answered: Decision,
 }
 
 impl Trace {
-    /// Rows: decisions, and changes of the set of paths.
+    /// Returns the number of rows: decisions, and changes of the set of paths.
     pub fn len(&self) -> usize {
         self.rows.len()
     }
@@ -127,7 +128,7 @@ impl Trace {
         self.rows.is_empty()
     }
 
-    /// The decisions with what they were based on, in order.
+    /// Returns the decisions with their views, in order.
     pub fn decisions(&self) -> impl Iterator<Item = (View<'_>, Decision)> {
         self.rows.iter().filter_map(|row| match &row.kind {
             RowKind::Asked { shown, decision } => Some((self.view(shown, row), *decision)),
@@ -172,8 +173,9 @@ impl Trace {
     }
 }
 
-/// Tells `scheduler` all that the trace holds; the first answer that differs
-/// from the recorded one, if any. It should be as new as the recorded one was.
+/// Replays the trace on `scheduler` and returns the first decision that differs
+/// from the recorded one, if any. The scheduler should be new, as the recorded
+/// one was.
 pub fn replay(trace: &Trace, scheduler: &mut dyn Scheduler) -> Option<Difference> {
     for (index, row) in trace.rows.iter().enumerate() {
         let RowKind::Asked { shown, decision } = &row.kind else {

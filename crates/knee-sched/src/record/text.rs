@@ -1,4 +1,4 @@
-//! Traces as text: comma-separated lines under a line with the version.
+//! Traces as text: comma-separated lines after a line with the version.
 //!
 //! ```text
 //! knee-decisions 2
@@ -6,12 +6,12 @@
 //! changed,path...
 //! ```
 //!
-//! Bytes and nanoseconds are whole numbers, sets of paths the sum of 2^index.
-//! `oldest` is `holder set` or `-`; a decision reads `send 0 head`, `send 1
-//! ahead 2800`, `duplicate 3`, `repeat 1`, `repeat 1 penalise 0` or `wait`; a
-//! path `active ready srtt variation min_rtt window in_flight rate sent
-//! capacity doubles`, its times in ns, rate and capacity in bit/s or `-`, and
-//! `-` in place of `doubles` where it does not.
+//! Bytes and nanoseconds are integers, sets of paths the sum of 2^index.
+//! `oldest` is `holder set` or `-`; a decision is `send 0 head`,
+//! `send 1 ahead 2800`, `duplicate 3`, `repeat 1`, `repeat 1 penalise 0` or
+//! `wait`; a path is `active ready srtt variation min_rtt window in_flight rate
+//! sent capacity doubles`, with times in ns, rate and capacity in bit/s or `-`,
+//! and `-` instead of `doubles` if it does not.
 
 use super::{Row, RowKind, Shown, Trace};
 use crate::{Decision, Oldest, PATHS_MAX, Path, PathSet, Place, Status};
@@ -24,15 +24,15 @@ const FIRST_LINE: &str = "knee-decisions 2";
 const ASKED_FIELDS: &str =
     "asked,now_ns,mss,unsent,window_left,outstanding,oldest,can_repeat,decision,path...";
 
-/// Why a text is no trace.
+/// Why a text is not a trace.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("line {line}: {problem}: {advice}")]
 pub struct TraceError {
-    /// Line, counted from one.
+    /// Line number, counted from one.
     pub line: usize,
-    /// What is wrong.
+    /// The error.
     pub problem: String,
-    /// What to write instead.
+    /// How to fix it.
     pub advice: String,
 }
 
@@ -252,7 +252,7 @@ fn read_path(field: &str) -> Result<Path, Fault> {
     })
 }
 
-/// No row may name a path that it does not show: replaying it would panic.
+/// Checks that a row names only paths that it contains: otherwise replaying it would panic.
 fn check_indices(shown: &Shown, decision: Decision, paths: usize) -> Result<(), Fault> {
     let set = |set: PathSet| set.iter().max().unwrap_or(0);
     let oldest = shown.oldest.map_or(0, |oldest| oldest.holder.max(set(oldest.sent_on)));

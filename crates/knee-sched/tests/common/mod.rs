@@ -1,5 +1,5 @@
-//! Views by hand, and a toy ground: paths of fixed window and delay, so that
-//! what must come out can be computed on paper.
+//! Hand-made views, and a toy ground: paths of constant window and delay, so
+//! that the expected results can be computed on paper.
 #![allow(dead_code, reason = "each test file uses its part")]
 
 use knee_sched::{
@@ -27,7 +27,7 @@ pub fn path(srtt: u64, window: u64, in_flight: u64) -> Path {
     }
 }
 
-/// The same, held back although its window has room.
+/// The same path, not ready although its window has room.
 pub fn busy(mut path: Path) -> Path {
     path.ready = false;
     path
@@ -52,7 +52,7 @@ pub fn view(paths: &[Path]) -> View<'_> {
     }
 }
 
-/// The send window is full; its oldest packet is held by `holder` alone.
+/// A full send window whose oldest packet is held by `holder` alone.
 pub fn blocked_by(holder: usize, paths: &[Path]) -> View<'_> {
     let can_repeat = PathSet(((1 << paths.len()) - 1) as u8 & !(1 << holder));
     let oldest = Some(Oldest { holder, sent_on: PathSet(1 << holder) });
@@ -77,7 +77,7 @@ pub fn names() -> Vec<&'static str> {
     schedulers().iter().flat_map(|e| std::iter::once(e.name).chain(presets(e))).collect()
 }
 
-/// The same, and each switch of each scheduler turned the other way.
+/// The same, and each switch of each scheduler inverted.
 pub fn selections() -> Vec<Selection> {
     let turned = schedulers().iter().flat_map(|entry| {
         let switches = entry.parameters.iter().filter(|it| matches!(it.kind, Kind::Switch));
@@ -90,7 +90,7 @@ pub fn selections() -> Vec<Selection> {
     plain.chain(turned.filter(|selection| build(selection).is_ok())).collect()
 }
 
-/// A path of the toy ground: `window` packets per `rtt`, nothing is lost.
+/// A path of the toy ground: `window` packets per `rtt`, without loss.
 #[derive(Clone, Copy, Debug)]
 pub struct Line {
     pub rtt: Time,
@@ -101,14 +101,14 @@ pub fn line(rtt: u64, window: u64) -> Line {
     Line { rtt: ms(rtt), window }
 }
 
-/// What a transfer over the toy ground came to.
+/// Results of a transfer over the toy ground.
 #[derive(Debug, Default)]
 pub struct Outcome {
     /// When each packet first arrived at the receiver.
     pub arrived: BTreeMap<u64, Time>,
     /// Packets given to each path, in order.
     pub given: Vec<Vec<u64>>,
-    /// Copies sent beyond the first.
+    /// Copies sent in addition to the first.
     pub repeated: u64,
 }
 
@@ -117,7 +117,7 @@ impl Outcome {
         self.arrived.values().copied().max().unwrap_or_default()
     }
 
-    /// Largest number of packets that waited for an earlier one.
+    /// Returns the largest number of packets that waited for an earlier one.
     pub fn most_waiting(&self) -> usize {
         let mut order: Vec<(Time, u64)> = self.arrived.iter().map(|(n, at)| (*at, *n)).collect();
         order.sort_unstable();
@@ -140,9 +140,9 @@ pub struct Ground<'l> {
     total: u64,
     now: Time,
     unsent: BTreeSet<u64>,
-    /// Packets not acknowledged, with the paths that were given them.
+    /// Unacknowledged packets, with the paths to which they were given.
     outstanding: BTreeMap<u64, (usize, PathSet)>,
-    /// Acknowledgements under way: when, a serial number, path and packet.
+    /// Acknowledgements in transit: time, serial number, path and packet.
     acks: BTreeSet<(Time, u64, usize, u64)>,
     in_flight: Vec<u64>,
     sent: Vec<u64>,
@@ -167,7 +167,7 @@ impl<'l> Ground<'l> {
         }
     }
 
-    /// Runs to the end; an error says where the connection stood still.
+    /// Runs to the end; an error describes where the connection stalled.
     pub fn run(mut self, scheduler: &mut dyn Scheduler) -> Result<Outcome, String> {
         while self.outcome.arrived.len() < self.total as usize || !self.acks.is_empty() {
             while self.ask(scheduler)? {}
@@ -181,7 +181,7 @@ impl<'l> Ground<'l> {
         Ok(self.outcome)
     }
 
-    /// Whether there was something to carry out.
+    /// Asks the scheduler once; returns whether there was something to carry out.
     fn ask(&mut self, scheduler: &mut dyn Scheduler) -> Result<bool, String> {
         let paths: Vec<Path> = (0..self.lines.len()).map(|path| self.path(path)).collect();
         let first = self.outstanding.keys().next().copied();
@@ -274,7 +274,7 @@ impl<'l> Ground<'l> {
     }
 }
 
-/// What no scheduler may answer, whatever it is.
+/// Checks for decisions that are invalid for any scheduler.
 pub fn check(view: &View<'_>, decision: Decision) -> Result<(), String> {
     let wrong = |what: &str| Err(format!("{what}: {decision:?} to {view:?}"));
     let ready = |path: usize| view.paths.get(path).is_some_and(|path| path.ready);
@@ -323,7 +323,7 @@ fn avoid(view: &View<'_>, paths: &[usize], decision: Decision) -> Result<(), Str
     }
 }
 
-/// No path of a better status exists (RFC 8684, section 3.3.8, for backups).
+/// Whether no path of a better status exists (RFC 8684, section 3.3.8, for backups).
 fn preferred(view: &View<'_>, status: Status) -> bool {
     let any = |wanted: Status| view.paths.iter().any(|path| path.status == wanted);
     match status {
