@@ -1,24 +1,24 @@
-//! What a path carries, from trains of acknowledgements.
+//! Estimates what a path can carry, from trains of acknowledgements.
 //!
-//! A delivery rate is what a path was given; a window that is not full keeps
-//! it below what the path would carry. But packets that leave in a burst come
-//! back at the pace of the bottleneck (Jain and Routhier, "Packet trains",
-//! 1986; Dovrolis et al., "Packet-dispersion techniques", 2004): the fastest
-//! train of late tells its rate.
+//! A delivery rate reflects what a path was given; a window that is not full
+//! keeps it below what the path could carry. But the acknowledgements of
+//! packets sent in a burst return at the pace of the bottleneck (Jain and
+//! Routhier, "Packet trains", 1986; Dovrolis et al., "Packet-dispersion
+//! techniques", 2004): the fastest recent train gives its rate.
 //!
-//! As in BBR's rate samples a train takes the longer of the times in which it
-//! was sent and in which it was acknowledged: acknowledgements that were held
-//! up somewhere and come back at once do not look like a fast path.
+//! As in BBR's rate samples the duration of a train is the longer of its send
+//! time and its acknowledgement time: acknowledgements that were held up and
+//! return all at once do not look like a fast path.
 
 use knee_units::{Rate, Time};
 
-/// Packets of a train after its first: fewer measure the grain of a clock or
-/// one delayed ACK, more are rarely sent in a row.
+/// Packets of a train after its first: fewer would measure the granularity of a
+/// clock or one delayed ACK, more are rarely sent in a row.
 const TRAIN: u64 = 8;
-/// Acknowledgements that are remembered. Each tells of a packet or more; only
+/// Number of acknowledgements remembered. Each is for at least one packet; only
 /// short packets make a train longer, which is then not measured.
 const NOTES: usize = 16;
-/// Round trips for which a train counts at least; twice as many at most.
+/// Shortest time in round trips for which a train counts; at most twice as long.
 const EPOCH_RTTS: u64 = 10;
 
 /// An acknowledgement that made progress.
@@ -27,33 +27,33 @@ struct Note {
     at: Time,
     /// Bytes delivered by then.
     delivered: u64,
-    /// When the packet was sent that it acknowledged last.
+    /// Send time of the packet that it acknowledged last.
     sent_at: Time,
 }
 
-/// Measures one path.
+/// Measures the capacity of one path.
 #[derive(Clone, Debug, Default)]
 pub struct CapacityMeter {
     notes: [Note; NOTES],
-    /// Acknowledgements noted so far.
+    /// Acknowledgements recorded so far.
     count: usize,
-    /// Highest rate of this epoch and of the last, bit/s; zero: no train.
+    /// Highest rate of this epoch and of the previous one, bit/s; zero without a train.
     best: [u64; 2],
     epoch_end: Time,
-    /// Highest rate of a shorter train, until the first one is complete, bit/s.
+    /// Highest rate of a shorter train, until the first full one, bit/s.
     provisional: u64,
 }
 
 impl CapacityMeter {
-    /// An acknowledgement came, after which `delivered` bytes are delivered in
-    /// all; what it acknowledged was sent at `sent_at`.
+    /// Processes an acknowledgement, after which `delivered` bytes are
+    /// delivered in total; the data that it acknowledged was sent at `sent_at`.
     #[inline]
     pub fn on_ack(&mut self, now: Time, delivered: u64, sent_at: Time, srtt: Time, mss: u64) {
         if delivered == 0 || self.count > 0 && self.note(1).delivered == delivered {
             return;
         }
         if self.count > 0 && sent_at > self.note(1).at {
-            // Nothing was under way: no train goes on over a pause.
+            // Nothing was in flight: a train does not extend over a pause.
             self.count = 0;
         }
         self.notes[self.count % NOTES] = Note { at: now, delivered, sent_at };
@@ -72,12 +72,12 @@ impl CapacityMeter {
         }
     }
 
-    /// The note so many before the next.
+    /// Returns the note `back` places before the next one.
     fn note(&self, back: usize) -> &Note {
         &self.notes[(self.count - back) % NOTES]
     }
 
-    /// Rate of the train that ends now, bit/s.
+    /// Returns the rate of the train that ends now, bit/s.
     fn train(&self, bytes: u64) -> Option<u64> {
         let last = self.note(1);
         let known = self.count.min(NOTES);
@@ -88,7 +88,7 @@ impl CapacityMeter {
         (span > Time::ZERO).then(|| rate.as_bits_per_second())
     }
 
-    /// The highest rate of a train lately; none: no train is complete.
+    /// Returns the highest recent rate of a train; `None` before the first train.
     #[inline]
     pub fn capacity(&self) -> Option<Rate> {
         let best = self.best[0].max(self.best[1]).max(self.provisional);

@@ -7,41 +7,41 @@ use knee_sched::PathSet;
 use knee_units::Time;
 use std::ops::Range;
 
-/// A packet's worth of data. It keeps its cut for life.
+/// The data of one packet. Its boundaries never change.
 #[derive(Clone, Copy, Debug)]
 pub struct Chunk<P> {
-    /// What the source calls it.
+    /// The source's name for it.
     pub piece: P,
     /// Its first byte, in the order of cutting.
     pub offset: u64,
-    /// When it was given to a path last.
+    /// When it was last given to a path.
     pub sent_at: Time,
-    /// Bytes that this path held then, with its own.
+    /// Bytes that this path held at that time, including its own.
     pub queued_behind: u32,
     /// Bytes.
     pub len: u16,
-    /// It was given to a path; else it waits.
+    /// Whether it was given to a path; otherwise it waits.
     pub given: bool,
-    /// The paths that were given it, those that are gone left out.
+    /// The paths to which it was given, except removed ones.
     pub sent_on: PathSet,
-    /// The path that was given it last.
+    /// The path to which it was last given.
     pub holder: u8,
-    /// A path reports it delivered.
+    /// Whether a path has reported it delivered.
     pub delivered: bool,
-    /// It waits in the queue of what is to be sent on another path.
+    /// Whether it is queued for sending on another path.
     pub queued: bool,
 }
 
-/// All chunks that are not released, by number.
+/// All unreleased chunks, by number.
 #[derive(Clone, Debug)]
 pub struct Chunks<S: Source> {
     source: S,
     ring: Ring<Chunk<S::Piece>>,
-    /// The chunks that wait.
+    /// The waiting chunks.
     runs: Runs,
     /// Bytes cut.
     cut: u64,
-    /// Bytes cut that wait.
+    /// Bytes cut and waiting.
     waiting: u64,
     mss: u16,
 }
@@ -59,18 +59,18 @@ impl<S: Source> Chunks<S> {
         &mut self.source
     }
 
-    /// Nothing waits, and nothing that was cut is still to be released.
+    /// Whether nothing waits and everything cut has been released.
     pub fn is_empty(&self) -> bool {
         self.ring.is_empty() && self.source.waiting() == 0
     }
 
-    /// Bytes that wait.
+    /// Returns the waiting bytes.
     #[inline]
     pub fn unsent(&self) -> u64 {
         self.waiting.saturating_add(self.source.waiting())
     }
 
-    /// Number of the first chunk that waits, if there is one or it can be
+    /// Returns the number of the first waiting chunk, or of the next one to be
     /// cut: all before it were given to paths.
     #[inline]
     pub fn head(&self) -> u64 {
@@ -87,13 +87,13 @@ impl<S: Source> Chunks<S> {
         self.ring.next()
     }
 
-    /// The first chunk that is not released.
+    /// Returns the first unreleased chunk.
     #[inline]
     pub fn first(&self) -> Option<&Chunk<S::Piece>> {
         self.ring.get(self.ring.first())
     }
 
-    /// A chunk that is not released.
+    /// Returns an unreleased chunk.
     #[inline]
     pub fn get(&self, number: u64) -> Option<&Chunk<S::Piece>> {
         self.ring.get(number)
@@ -104,7 +104,7 @@ impl<S: Source> Chunks<S> {
         self.ring.get_mut(number)
     }
 
-    /// First byte of the chunk that waits first.
+    /// Returns the first byte of the first waiting chunk.
     #[inline]
     pub fn head_offset(&self) -> u64 {
         if self.runs.is_empty() {
@@ -134,8 +134,8 @@ impl<S: Source> Chunks<S> {
         true
     }
 
-    /// Cuts the next chunk and gives it to a path at once. Only where none that
-    /// was cut waits, which is nearly always.
+    /// Cuts the next chunk and gives it to a path at once. Valid only if no cut
+    /// chunk waits, which is almost always the case.
     #[inline(always)]
     pub fn cut_and_send(
         &mut self,
@@ -166,20 +166,20 @@ impl<S: Source> Chunks<S> {
         Some((number, chunk))
     }
 
-    /// No chunk that was cut waits.
+    /// Whether no cut chunk waits.
     #[inline]
     pub fn all_cut_sent(&self) -> bool {
         self.runs.is_empty()
     }
 
-    /// The chunk that waits first.
+    /// Returns the first waiting chunk, cutting it if necessary.
     #[inline]
     pub fn first_waiting(&mut self) -> Option<u64> {
         (!self.runs.is_empty() || self.cut_one()).then(|| self.head())
     }
 
-    /// The chunk that waits so many waiting bytes after the first; the last
-    /// one if there are fewer.
+    /// Returns the waiting chunk that is `bytes` waiting bytes after the first;
+    /// the last one if there are fewer.
     pub fn waiting_ahead(&mut self, bytes: u64) -> Option<u64> {
         self.first_waiting()?;
         let last = loop {
@@ -189,11 +189,11 @@ impl<S: Source> Chunks<S> {
                 break last;
             }
         };
-        // Mostly it is near the end of what is cut.
+        // Usually it is near the end of what is cut.
         let mut before = self.waiting;
         let mut found = last;
         for run in self.runs.iter().rev() {
-            // A run is of one piece in bytes, too.
+            // The chunks of a run are also contiguous in bytes.
             let (first, end) = (self.get(run.start)?, self.get(run.end - 1)?);
             before -= end.offset + u64::from(end.len) - first.offset;
             if before + (end.offset - first.offset) < bytes {
@@ -204,7 +204,7 @@ impl<S: Source> Chunks<S> {
         Some(found)
     }
 
-    /// The first of these chunks that begins at the byte `offset` or later.
+    /// Returns the first of these chunks that begins at byte `offset` or later.
     fn first_from(&self, chunks: Range<u64>, offset: u64) -> u64 {
         let (mut low, mut high) = (chunks.start, chunks.end);
         while low < high {
@@ -217,8 +217,8 @@ impl<S: Source> Chunks<S> {
         low
     }
 
-    /// The chunk that waits last of all that is written; the first one when
-    /// there is no end.
+    /// Returns the last waiting chunk of everything written; the first one if
+    /// the source is endless.
     pub fn last_waiting(&mut self) -> Option<u64> {
         if self.source.waiting() >= ENDLESS {
             return self.first_waiting();
@@ -227,7 +227,7 @@ impl<S: Source> Chunks<S> {
         self.runs.last()
     }
 
-    /// Notes that a chunk was given to a path that `held` so many bytes.
+    /// Records that a chunk was given to a path that `held` that many bytes.
     #[inline]
     pub fn note_sent(&mut self, now: Time, number: u64, path: usize, held: u64) {
         let Some(chunk) = self.get_mut(number) else { return };
@@ -242,8 +242,8 @@ impl<S: Source> Chunks<S> {
         }
     }
 
-    /// Takes out of what waits the chunks that nobody wants any more. What follows them
-    /// counts as if they had never been cut.
+    /// Removes unwanted chunks from the waiting data. What follows them counts
+    /// as if they had never been cut.
     pub fn withdraw(&mut self, is_unwanted: impl Fn(&S::Piece) -> bool) {
         let mut gone = 0;
         for number in self.head()..self.end() {
@@ -259,7 +259,7 @@ impl<S: Source> Chunks<S> {
         self.waiting -= gone;
     }
 
-    /// Forgets what lies before byte `acknowledged`.
+    /// Discards the chunks before byte `acknowledged`.
     #[inline]
     pub fn forget_before(&mut self, acknowledged: u64) {
         while let Some(chunk) = self.first() {
@@ -271,8 +271,7 @@ impl<S: Source> Chunks<S> {
         }
     }
 
-    /// Forgets the chunks before the first one that is not delivered; returns
-    /// where that begins.
+    /// Discards the chunks before the first undelivered one; returns its first byte.
     pub fn forget_delivered(&mut self) -> u64 {
         while self.first().is_some_and(|chunk| chunk.delivered) {
             self.ring.pop();
@@ -281,7 +280,7 @@ impl<S: Source> Chunks<S> {
     }
 }
 
-/// No path holds as much as does not fit.
+/// Adds a chunk's own length. No path holds an amount that does not fit.
 #[inline]
 fn with_own(held: u64, len: u16) -> u32 {
     u32::try_from(held + u64::from(len)).unwrap_or(u32::MAX)
@@ -302,11 +301,11 @@ mod tests {
         Ahead(u64),
         Last,
         Acknowledge(u64),
-        /// What waits of every third piece.
+        /// Withdraws the waiting chunks of every third piece.
         Withdraw,
     }
 
-    /// Bytes whose pieces are numbered.
+    /// Bytes with numbered pieces.
     #[derive(Default)]
     struct Numbered(ByteCount, u64);
 
@@ -335,7 +334,7 @@ mod tests {
         ]
     }
 
-    /// The same, chunk by chunk: for each its length and whether it waits.
+    /// The same chunk by chunk: the length of each and whether it waits.
     #[derive(Default)]
     struct Plain {
         chunks: Vec<(u64, bool)>,
@@ -381,7 +380,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever is written, sent and acknowledged in whatever order.
+        /// For anything written, sent and acknowledged in any order.
         #[test]
         fn chunks_are_found_as_by_looking_at_each(
             steps in proptest::collection::vec(any_step(), 1..300),

@@ -1,5 +1,5 @@
-//! One connection over several paths: what is sent where, repeated, released
-//! and put in order again.
+//! One connection over several paths: assigns data to paths, repeats and
+//! releases it, and restores its order.
 //!
 //! ```text
 //!   Source ─▶ Sending ─▶ scheduler ─▶ path ═══▶ path ─▶ Reassembly ─▶ application
@@ -8,12 +8,12 @@
 //!                      credit (SharedWindow)
 //! ```
 //!
-//! A path is whatever carries packets, has an RTT and says what became of
-//! them: a TCP subflow that repeats what it lost itself, or a QUIC connection
-//! with datagrams, which [tells of losses](Sending::on_lost).
+//! A path is anything that carries packets, has an RTT and reports their
+//! outcome: a TCP subflow that retransmits its own losses, or a QUIC connection
+//! with datagrams, which [reports losses](Sending::on_lost).
 //!
-//! What this crate never does: I/O, read a clock, know TCP or QUIC, hold the
-//! bytes themselves.
+//! What this crate never does: perform I/O, read a clock, know TCP or QUIC,
+//! hold the bytes themselves.
 
 mod capacity;
 mod chunks;

@@ -1,23 +1,23 @@
-//! Data of all paths back in order, as it arrives.
+//! Restores the order of data from all paths, as it arrives.
 
 use knee_units::Time;
 use std::collections::VecDeque;
 
-/// A stretch of data that waits for what comes before it.
+/// A range of data that waits for the data before it.
 #[derive(Clone, Copy, Debug)]
 struct Range {
     start: u64,
     end: u64,
-    /// Sum over its bytes of when each arrived, in byte nanoseconds.
+    /// Sum over its bytes of their arrival times, in byte nanoseconds.
     arrivals: u128,
 }
 
-/// What an arrival led to.
+/// Result of an arrival.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Reassembled {
     /// Bytes handed to the application, in order.
     pub delivered: u64,
-    /// Bytes of the arrival that were there already.
+    /// Bytes of the arrival that were already present.
     pub duplicate: u64,
 }
 
@@ -26,7 +26,7 @@ pub struct Reassembled {
 pub struct Reassembly {
     /// Next byte expected.
     next: u64,
-    /// Stretches beyond `next`, ascending, none touching another.
+    /// Ranges beyond `next`, ascending, not touching each other.
     ranges: VecDeque<Range>,
     waiting: u64,
     waiting_peak: u64,
@@ -35,7 +35,7 @@ pub struct Reassembly {
 }
 
 impl Reassembly {
-    /// Takes data that arrived.
+    /// Processes data that arrived.
     #[inline]
     pub fn insert(&mut self, now: Time, offset: u64, len: u64) -> Reassembled {
         let end = offset + len;
@@ -52,13 +52,13 @@ impl Reassembly {
         Reassembled { delivered, duplicate }
     }
 
-    /// Adds `start..end` to the ranges; returns how many bytes of it are new.
+    /// Adds `start..end` to the ranges; returns how many of its bytes are new.
     fn merge(&mut self, now: Time, start: u64, end: u64) -> u64 {
         if end <= start {
             return 0;
         }
         let arrivals = |bytes: u64| u128::from(bytes) * u128::from(now.as_nanos());
-        // Most data comes after all that is there.
+        // Most data arrives after everything present.
         match self.ranges.back_mut() {
             Some(last) if last.end > start => {}
             Some(last) if last.end == start => {
@@ -106,29 +106,29 @@ impl Reassembly {
         delivered
     }
 
-    /// Next byte expected: all before it was delivered.
+    /// Returns the next byte expected: everything before it was delivered.
     #[inline]
     pub fn next(&self) -> u64 {
         self.next
     }
 
-    /// Bytes that wait for what comes before them.
+    /// Returns the bytes that wait for the data before them.
     pub fn waiting(&self) -> u64 {
         self.waiting
     }
 
-    /// The most that ever waited.
+    /// Returns the largest number of bytes that ever waited.
     pub fn waiting_peak(&self) -> u64 {
         self.waiting_peak
     }
 
-    /// Bytes that arrived more than once.
+    /// Returns the bytes that arrived more than once.
     pub fn duplicate(&self) -> u64 {
         self.duplicate
     }
 
-    /// Sum over all delivered bytes of the time that each waited for what
-    /// comes before it (head-of-line blocking), byte nanoseconds.
+    /// Returns the time that each delivered byte waited for the data before it
+    /// (head-of-line blocking), summed over bytes, byte nanoseconds.
     pub fn blocked(&self) -> u128 {
         self.blocked
     }

@@ -1,9 +1,9 @@
-//! A queue whose entries are known by number.
+//! A queue whose entries are accessed by number.
 
-/// Entries in a row, numbered from zero on, of which the first can be taken out.
+/// Consecutive entries, numbered from zero, the first of which can be removed.
 ///
-/// A ring whose size is a power of two: an entry's number modulo the size is its
-/// place, so that finding one takes neither a search nor a division.
+/// A ring whose size is a power of two: an entry's number modulo the size is
+/// its place, so that access needs neither a search nor a division.
 #[derive(Clone, Debug)]
 pub struct Ring<T> {
     places: Box<[T]>,
@@ -13,7 +13,7 @@ pub struct Ring<T> {
     next: u64,
 }
 
-/// Places of a ring at first; it doubles when full.
+/// Initial number of places in a ring; it doubles when full.
 const RING_MIN: u64 = 16;
 
 impl<T> Default for Ring<T> {
@@ -23,19 +23,19 @@ impl<T> Default for Ring<T> {
 }
 
 impl<T: Copy> Ring<T> {
-    /// Number of the first entry, or of the next one if there is none.
+    /// Returns the number of the first entry, or of the next one if there is none.
     #[inline]
     pub fn first(&self) -> u64 {
         self.first
     }
 
-    /// Number that the next entry will have.
+    /// Returns the number that the next entry will have.
     #[inline]
     pub fn next(&self) -> u64 {
         self.next
     }
 
-    /// There is no entry.
+    /// Whether there is no entry.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.first == self.next
@@ -52,7 +52,7 @@ impl<T: Copy> Ring<T> {
         self.next += 1;
     }
 
-    /// Takes out the first entry.
+    /// Removes the first entry.
     #[inline]
     pub fn pop(&mut self) -> Option<T> {
         let entry = *self.get(self.first)?;
@@ -60,7 +60,7 @@ impl<T: Copy> Ring<T> {
         Some(entry)
     }
 
-    /// The entry of this number; none: it is gone, or not there yet.
+    /// Returns the entry with this number; `None` if it is gone, or does not exist yet.
     #[inline]
     pub fn get(&self, number: u64) -> Option<&T> {
         if !self.holds(number) {
@@ -69,7 +69,7 @@ impl<T: Copy> Ring<T> {
         self.places.get(self.place(number))
     }
 
-    /// The same, to be changed.
+    /// Returns a mutable reference to the entry with this number.
     #[inline]
     pub fn get_mut(&mut self, number: u64) -> Option<&mut T> {
         if !self.holds(number) {

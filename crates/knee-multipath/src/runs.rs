@@ -1,5 +1,5 @@
-//! Numbers in ascending order, kept as runs of neighbours: few, where most
-//! are taken out from the front, from the back or next to one another.
+//! Ascending numbers, stored as runs of consecutive ones: there are few runs if
+//! most numbers are removed from the front, from the back or next to each other.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -9,7 +9,7 @@ use std::ops::Range;
 pub struct Runs(VecDeque<Range<u64>>);
 
 impl Runs {
-    /// Adds a number above all others.
+    /// Adds a number larger than all others.
     #[inline]
     pub fn push(&mut self, number: u64) {
         match self.0.back_mut() {
@@ -18,7 +18,7 @@ impl Runs {
         }
     }
 
-    /// Takes a number out, if it is there.
+    /// Removes a number, if it is present.
     #[inline]
     pub fn remove(&mut self, number: u64) {
         let at = match self.0.front() {
@@ -55,7 +55,7 @@ impl Runs {
         self.0.back().map(|run| run.end - 1)
     }
 
-    /// The runs, ascending, none touching another.
+    /// Returns the runs, ascending, not touching each other.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = Range<u64>> {
         self.0.iter().cloned()
     }

@@ -1,12 +1,12 @@
 //! The sending end of a multipath connection, above its paths.
 //!
-//! It needs of a path only what any datagram path can give: that it sends,
-//! its RTT, window and bytes in flight, when it was last heard, and what it
-//! delivered. TCP subflows are one kind of path, QUIC paths another.
+//! It needs from a path only what any datagram path can provide: that it sends,
+//! its RTT, window and bytes in flight, when it was last heard from, and what
+//! it delivered. TCP subflows are one kind of path, QUIC paths another.
 //!
-//! What goes first: data whose path fell silent or is gone, on another path;
-//! then what the scheduler chooses; then, when nothing new may be sent,
-//! reinjection of what a slower path would deliver later.
+//! Priority: first, on another path, data whose path fell silent or is gone;
+//! then what the scheduler chooses; then, if nothing new may be sent,
+//! reinjection of data that a slower path would deliver later.
 
 use crate::chunks::{Chunk, Chunks};
 use crate::silence::{Silence, SilenceRule};
@@ -15,17 +15,17 @@ use knee_sched::{Decision, Oldest, PATHS_MAX, Path, PathSet, Place, Scheduler, S
 use knee_units::Time;
 use std::collections::VecDeque;
 
-/// Outstanding packets, from the oldest on, that are looked at for one that
-/// another path would deliver sooner.
+/// Number of outstanding packets, from the oldest, that are searched for one
+/// that another path would deliver sooner.
 const REINJECTION_SCAN: u64 = 256;
-/// For so long an acknowledgement may be late on any path: a delayed ACK, 40 ms
-/// on Linux, and the grain of its clock.
+/// Possible lateness of an acknowledgement on any path: a delayed ACK, 40 ms on
+/// Linux, plus the granularity of its clock.
 const ACK_LATENESS: Time = Time::from_millis(41);
 
-/// When what was sent is let go.
+/// When sent data is released.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Release {
-    /// When the peer acknowledges the connection's data up to there
+    /// When the peer acknowledges the connection's data up to it
     /// ([`Sending::on_data_ack`]), as in MPTCP.
     Cumulative,
     /// As soon as a path reports it delivered ([`Sending::on_delivered`]): the
@@ -33,41 +33,41 @@ pub enum Release {
     OnDelivery,
 }
 
-/// What the sending end of a connection is set to.
+/// Settings of the sending end of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Settings {
-    /// Most bytes of a packet.
+    /// Largest packet in bytes.
     pub mss: u16,
-    /// Bytes that the peer lets through at first.
+    /// Bytes that the peer initially allows.
     pub window: u64,
-    /// A fast path repeats what a slower one would deliver later.
+    /// Whether a fast path repeats data that a slower one would deliver later.
     pub reinjection: bool,
-    /// When what was sent is let go.
+    /// When sent data is released.
     pub release: Release,
     /// When a path counts as silent.
     pub silence: SilenceRule,
 }
 
-/// What a path is to be given now.
+/// Data to be given to a path now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Assignment<P> {
     /// The path.
     pub path: usize,
     /// Number of the packet within the connection.
     pub chunk: u64,
-    /// What the source calls its data.
+    /// The source's name for its data.
     pub piece: P,
     /// First byte within the connection, in the order of cutting; for a source
-    /// of one stream the data sequence number.
+    /// with a single stream, the data sequence number.
     pub offset: u64,
     /// Bytes.
     pub len: u16,
 }
 
-/// What the connection counts, since its start.
+/// Counters of the connection, since its start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MultipathCounters {
-    /// Bytes given to a path that another was given before.
+    /// Bytes given to a path that were given to another one before.
     pub reinjected_bytes: u64,
     /// Paths found silent.
     pub suspicions: u64,
@@ -85,28 +85,27 @@ pub struct Sending<S: Source> {
     acknowledged: u64,
     window_end: u64,
     mss: u64,
-    /// What paths lost, or hold that are silent or gone, in the order in which
-    /// that was found.
+    /// Packets that paths lost, or that silent or removed paths hold, in the
+    /// order of detection.
     stranded: VecDeque<u64>,
-    /// For each path, before this every packet was given to it or delivered.
-    /// What it lost stays behind: it is stranded.
+    /// For each path, every packet before this was given to it or delivered.
+    /// Packets that it lost stay behind: they are in `stranded`.
     repeat_from: [u64; PATHS_MAX],
     present: PathSet,
     silence: Silence,
     /// A path whose window is to be halved.
     penalty: Option<usize>,
-    /// The path that was given the head of new data last, if the scheduler
-    /// keeps to it.
+    /// The path to which the head of new data was last given, if the scheduler keeps to it.
     kept: Option<usize>,
-    /// Packets that the decision in force still gives to these paths.
+    /// A packet that the current decision still gives to these paths.
     copies: Option<(u64, PathSet)>,
-    /// When a packet becomes overdue that a path with room would repeat then.
+    /// When a packet becomes overdue that a path with room would then repeat.
     overdue_at: Time,
     counters: MultipathCounters,
 }
 
 impl<S: Source> Sending<S> {
-    /// A connection that has sent nothing.
+    /// Creates a connection that has sent nothing.
     pub fn new(settings: Settings, source: S, scheduler: Box<dyn Scheduler>) -> Sending<S> {
         Sending {
             chunks: Chunks::new(source, settings.mss),
@@ -131,27 +130,27 @@ impl<S: Source> Sending<S> {
         }
     }
 
-    /// Where the data comes from.
+    /// Returns the source of the data.
     pub fn source(&self) -> &S {
         self.chunks.source()
     }
 
-    /// The same, to be given more.
+    /// Returns the source, to give it more data.
     pub fn source_mut(&mut self) -> &mut S {
         self.chunks.source_mut()
     }
 
-    /// All that the source had has arrived and was let go.
+    /// Whether all data of the source has arrived and was released.
     pub fn is_complete(&self) -> bool {
         self.chunks.is_empty()
     }
 
-    /// Bytes before the first that is still to be acknowledged.
+    /// Returns the bytes before the first one still to be acknowledged.
     pub fn acknowledged(&self) -> u64 {
         self.acknowledged
     }
 
-    /// New data waits, but the shared window is full.
+    /// Whether new data waits but the shared window is full.
     #[inline]
     pub fn is_blocked(&self) -> bool {
         let unsent = self.chunks.unsent();
@@ -159,25 +158,25 @@ impl<S: Source> Sending<S> {
         unsent > 0 && left < self.mss.min(unsent)
     }
 
-    /// Bytes written and not yet given to any path.
+    /// Returns the bytes written and not yet given to any path.
     #[inline]
     pub fn unsent(&self) -> u64 {
         self.chunks.unsent()
     }
 
-    /// Counters since the start.
+    /// Returns the counters since the start.
     pub fn counters(&self) -> &MultipathCounters {
         &self.counters
     }
 
-    /// A path can be used from now on.
+    /// Makes a path available.
     pub fn on_path_up(&mut self, path: usize) {
         self.present.insert(path);
         self.repeat_from[path] = self.chunks.base();
         self.silence.reset(path);
     }
 
-    /// A path is gone, with all that it held.
+    /// Removes a path, with all data that it held.
     pub fn on_path_down(&mut self, path: usize) {
         self.present.0 &= !(1 << path);
         self.silence.reset(path);
@@ -191,16 +190,16 @@ impl<S: Source> Sending<S> {
         }
     }
 
-    /// The path carried an acknowledgement, of whatever kind; more that was
+    /// Called when the path carried an acknowledgement of any kind; more data
     /// sent on it may still be waiting for one.
     #[inline]
     pub fn on_heard(&mut self, now: Time, path: usize, more_outstanding: bool) {
         self.silence.on_heard(now, path, more_outstanding);
     }
 
-    /// A path reports that a packet it was given has arrived. Returns what the
-    /// source calls its data, the first time: it is needed no more if
-    /// [released on delivery](Release::OnDelivery).
+    /// Called when a path reports the arrival of a packet. Returns the source's
+    /// name for its data the first time: it is no longer needed if [released on
+    /// delivery](Release::OnDelivery).
     #[inline]
     pub fn on_delivered(&mut self, chunk: u64) -> Option<S::Piece> {
         let chunk = self.chunks.get_mut(chunk).filter(|chunk| chunk.given && !chunk.delivered)?;
@@ -212,9 +211,9 @@ impl<S: Source> Sending<S> {
         Some(piece)
     }
 
-    /// A path reports that a packet it was given is lost and that it does not
-    /// send it again itself. Unless another path holds it, it goes next, on
-    /// whatever path is best then.
+    /// Called when a path reports that a packet is lost and that it does not
+    /// retransmit it. Unless another path holds it, it is sent next, on the
+    /// path that is best at that time.
     pub fn on_lost(&mut self, path: usize, chunk: u64) {
         if let Some(lost) = self.chunks.get_mut(chunk)
             && lost.sent_on.contains(path)
@@ -224,8 +223,8 @@ impl<S: Source> Sending<S> {
         }
     }
 
-    /// Takes out of what was cut and given to no path the pieces that nobody wants any
-    /// more: they take nothing of the peer's credit. Only for what is [released on
+    /// Removes unwanted pieces from the data that was cut and not yet given to
+    /// a path: they use none of the peer's credit. Only for data [released on
     /// delivery](Release::OnDelivery).
     pub fn withdraw(&mut self, is_unwanted: impl Fn(&S::Piece) -> bool) {
         debug_assert_eq!(self.release, Release::OnDelivery);
@@ -233,8 +232,8 @@ impl<S: Source> Sending<S> {
         self.acknowledged = self.chunks.forget_delivered();
     }
 
-    /// The peer has all data before the byte `next` (data ACK, RFC 8684,
-    /// section 3.3.2).
+    /// Called when the peer has all data before byte `next` (data ACK, RFC
+    /// 8684, section 3.3.2).
     #[inline]
     pub fn on_data_ack(&mut self, next: u64) {
         if next > self.acknowledged {
@@ -243,27 +242,26 @@ impl<S: Source> Sending<S> {
         }
     }
 
-    /// The peer lets all data before the byte `window_end` through; what it
-    /// once let through it does not take back.
+    /// Called when the peer allows all data before byte `window_end`; it never
+    /// takes credit back.
     #[inline]
     pub fn on_credit(&mut self, window_end: u64) {
         self.window_end = self.window_end.max(window_end);
     }
 
-    /// When [`on_timer`](Self::on_timer) is due because of any of the paths, as
-    /// they are now; [`Time::MAX`]: never.
+    /// Returns when [`on_timer`](Self::on_timer) is due because of any of the
+    /// paths in their current state; [`Time::MAX`] for never.
     pub fn timer(&self, paths: &[Path]) -> Time {
         (0..paths.len()).map(|path| self.timer_of(path, paths)).min().unwrap_or(Time::MAX)
     }
 
-    /// The same because of one of them.
+    /// Returns when it is due because of one of them.
     #[inline]
     pub fn timer_of(&self, path: usize, paths: &[Path]) -> Time {
         self.silence.deadline_of(path, paths).unwrap_or(Time::MAX)
     }
 
-    /// Looks for paths that have fallen silent; what they hold is to be sent
-    /// on others.
+    /// Detects paths that have fallen silent; the data they hold is to be sent on others.
     pub fn on_timer(&mut self, now: Time, paths: &[Path]) {
         while let Some(path) = self.silence.take_silent(now, paths) {
             self.counters.suspicions += 1;
@@ -275,24 +273,24 @@ impl<S: Source> Sending<S> {
         }
     }
 
-    /// The path was silent for too long and has not answered since.
+    /// Whether the path was silent for too long and has not answered since.
     #[inline]
     pub fn is_suspect(&self, path: usize) -> bool {
         self.silence.is_suspect(path)
     }
 
-    /// A path whose window is to be halved now because it holds others up.
+    /// Takes the path whose window is to be halved because it holds up others, if any.
     #[inline]
     pub fn take_penalty(&mut self) -> Option<usize> {
         self.penalty.take()
     }
 
-    /// Paths that are there and answer.
+    /// Returns the paths that are present and answer.
     fn heard(&self) -> PathSet {
         PathSet(self.present.0 & !self.silence.suspects().0)
     }
 
-    /// Queues a packet unless a path that is heard holds it as well.
+    /// Queues a packet unless a responsive path holds it as well.
     fn strand(&mut self, number: u64) {
         let heard = self.heard();
         let Some(chunk) = self.chunks.get_mut(number) else { return };
@@ -303,17 +301,17 @@ impl<S: Source> Sending<S> {
         self.stranded.push_back(number);
     }
 
-    /// When [`assign`](Self::assign), which had nothing to give, is to be asked
-    /// again although nothing changed: a packet is overdue then, and worth
-    /// repeating on a path with room. [`Time::MAX`]: never.
+    /// Returns when [`assign`](Self::assign), which had nothing to give, is to
+    /// be called again although nothing changed: a packet is then overdue, and
+    /// worth repeating on a path with room. [`Time::MAX`] for never.
     #[inline]
     pub fn overdue_at(&self) -> Time {
         self.overdue_at
     }
 
-    /// What to give to which path now; none: nothing until something changes,
-    /// or until [`overdue_at`](Self::overdue_at). To be asked again after each
-    /// assignment was carried out.
+    /// Returns what to give to which path now; `None` if there is nothing until
+    /// something changes, or until [`overdue_at`](Self::overdue_at). To be
+    /// called again after each assignment was carried out.
     #[inline(always)]
     pub fn assign(&mut self, now: Time, paths: &[Path]) -> Option<Assignment<S::Piece>> {
         self.kept = None;
@@ -347,9 +345,9 @@ impl<S: Source> Sending<S> {
         }
     }
 
-    /// What [`assign`](Self::assign) would answer, if since its last answer
-    /// nothing happened but that it was carried out, and the path that it named
-    /// is still ready; none: `assign` must be asked.
+    /// Returns what [`assign`](Self::assign) would return, if since its last
+    /// result nothing has happened except that it was carried out, and the path
+    /// that it named is still ready; `None` if `assign` must be called.
     #[inline(always)]
     pub fn assign_same(&mut self, now: Time) -> Option<Assignment<S::Piece>> {
         let path = self.kept?;
@@ -357,13 +355,13 @@ impl<S: Source> Sending<S> {
         if unsent == 0 || self.window_end.saturating_sub(offset) < self.mss.min(unsent) {
             return None;
         }
-        // Only schedulers that look ahead ask how much a path holds, and they
-        // choose anew each time.
+        // Only schedulers that look ahead use the amount that a path holds, and
+        // they choose each time.
         self.give_new(now, path, 0)
     }
 
-    /// Bytes of new data for which [`assign_same`](Self::assign_same) would name
-    /// this path, as long as it is ready.
+    /// Returns the bytes of new data for which [`assign_same`](Self::assign_same)
+    /// would name this path, as long as it is ready.
     #[inline]
     pub fn same_path_bytes(&self, path: usize) -> u64 {
         if self.kept != Some(path) {
@@ -380,7 +378,7 @@ impl<S: Source> Sending<S> {
         Some(assignment(path, number, &chunk))
     }
 
-    /// What to give while nothing new may be sent.
+    /// Returns what to give while nothing new may be sent.
     #[inline(never)]
     fn assign_again(&mut self, view: &View<'_>) -> Option<Assignment<S::Piece>> {
         let (now, paths) = (view.now, view.paths);
@@ -417,7 +415,7 @@ impl<S: Source> Sending<S> {
         view
     }
 
-    /// The set of paths, or the status of one, is not what it was.
+    /// Called when the set of paths, or the status of one, has changed.
     pub fn on_paths_changed(&mut self, paths: &[Path]) {
         self.scheduler.on_paths_changed(paths);
     }
@@ -429,8 +427,8 @@ impl<S: Source> Sending<S> {
             .then(|| Oldest { holder: usize::from(first.holder), sent_on: first.sent_on })
     }
 
-    /// The oldest packet outstanding, among those before the first that
-    /// waits, which a path was never given.
+    /// Returns the oldest outstanding packet before the first waiting one that
+    /// was never given to the path.
     #[inline]
     fn find_repeat(&mut self, path: usize) -> Option<u64> {
         let from = &mut self.repeat_from[path];
@@ -473,7 +471,7 @@ impl<S: Source> Sending<S> {
                 self.penalty = Some(holder);
                 Some(self.give(now, number, path, paths))
             }
-            // A scheduler's mistake: its own tests forbid it.
+            // A bug in the scheduler, which its own tests exclude.
             impossible => {
                 debug_assert!(false, "{impossible:?} cannot be carried out");
                 None
@@ -481,8 +479,8 @@ impl<S: Source> Sending<S> {
         }
     }
 
-    /// The chunk at a place, if the shared window lets it through; else the
-    /// first one, which it does.
+    /// Returns the chunk at a place, if the shared window allows it; otherwise
+    /// the first one, which it does allow.
     #[inline]
     fn at(&mut self, place: Place) -> Option<u64> {
         let wanted = match place {
@@ -500,7 +498,7 @@ impl<S: Source> Sending<S> {
         let (number, mut rest) = self.copies.take()?;
         let path = rest.iter().next()?;
         rest.0 &= !(1 << path);
-        // It may have arrived meanwhile.
+        // It may have arrived in the meantime.
         self.chunks.get(number)?;
         self.copies = (!rest.is_empty()).then_some((number, rest));
         Some(self.give(now, number, path, paths))
@@ -525,7 +523,7 @@ impl<S: Source> Sending<S> {
         assignment(path, number, &chunk)
     }
 
-    /// The oldest stranded packet on the fastest path that may take it.
+    /// Gives the oldest stranded packet to the fastest path that may take it.
     #[cold]
     fn rescue(&mut self, now: Time, paths: &[Path]) -> Option<Assignment<S::Piece>> {
         while let Some(&number) = self.stranded.front() {
@@ -547,20 +545,20 @@ impl<S: Source> Sending<S> {
         None
     }
 
-    /// Nothing new may be sent: the fastest path with room repeats the first
-    /// packet that a slower one would deliver later than it could. A packet
-    /// that should have been acknowledged already, but not for longer than an
-    /// acknowledgement may be late, has most likely arrived: it is left alone.
+    /// Called when nothing new may be sent: the fastest path with room repeats the
+    /// first packet that a slower one would deliver later than it could. A packet
+    /// that should already have been acknowledged, but by no more than the possible
+    /// lateness of an acknowledgement, has probably arrived and is not repeated.
     ///
-    /// One that waits behind what its path held will be late if the path turned
-    /// out to be slow since: it counts as overdue from the moment at which that
-    /// is known.
+    /// A packet that waits behind data held by its path will be late if the
+    /// path has turned out to be slow since: it counts as overdue from the time
+    /// at which that is known.
     ///
-    /// A scheduler that plans the order has given the slower paths what is due
-    /// when they bring it. What is not acknowledged when it is due contradicts
-    /// its plan, and is not left alone where a copy comes before the latest
-    /// acknowledgement. A window that is full is planned too: then only the
-    /// first packet, for which all wait, is repeated before it is due.
+    /// A scheduler that plans the order has given the slower paths data that is
+    /// due when they deliver it. Data not acknowledged when it is due
+    /// contradicts its plan, and is repeated if a copy arrives before its
+    /// latest possible acknowledgement. A full window is planned too: then only
+    /// the first packet, for which all wait, is repeated before it is due.
     fn reinject(
         &mut self,
         now: Time,
@@ -585,7 +583,7 @@ impl<S: Source> Sending<S> {
                 let due = chunk.sent_at + if foreseen { behind } else { slow.srtt };
                 let overdue = due + lateness;
                 let sooner = if now >= overdue {
-                    // It may have to be sent again there.
+                    // It may have to be retransmitted there.
                     takes < slow.srtt
                 } else if self.plans_order && (now >= due || is_blocked && number == first) {
                     arrival < overdue
@@ -611,8 +609,8 @@ fn assignment<P: Copy>(path: usize, number: u64, chunk: &Chunk<P>) -> Assignment
     Assignment { path, chunk: number, piece: chunk.piece, offset: chunk.offset, len: chunk.len }
 }
 
-/// The path with the lowest RTT among some, or with the least to carry first. A backup is
-/// one only where no other is left, be that ready or not.
+/// Returns the path with the lowest RTT among those selected, or with the least
+/// to carry first. A backup counts only if no other path is left, ready or not.
 fn fastest(paths: &[Path], among: impl Fn(&Path) -> bool) -> Option<usize> {
     let waits = paths.iter().any(|path| path.status == Status::Active);
     let may = |path: &Path| !(waits && path.status == Status::Backup);

@@ -1,23 +1,23 @@
-//! Which paths have not been heard for too long.
+//! Detects paths that have been silent for too long.
 
 use knee_sched::{PATHS_MAX, Path, PathSet};
 use knee_units::Time;
 
-/// When a path counts as silent: after so many probe timeouts of RFC 9002,
-/// section 6.2.1, without an answer.
+/// When a path counts as silent: after this many probe timeouts (RFC 9002,
+/// section 6.2.1) without an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SilenceRule {
-    /// Longest time for which a receiver holds an acknowledgement back.
+    /// Longest time for which a receiver delays an acknowledgement.
     pub ack_delay: Time,
-    /// Smallest part that the variation of the RTT has in a probe timeout: as
-    /// late as a clock or a timer may be.
+    /// Smallest contribution of the RTT variation to a probe timeout: the
+    /// possible lateness of a clock or timer.
     pub floor: Time,
-    /// Probe timeouts, in hundredths.
+    /// Number of probe timeouts, in hundredths.
     pub timeouts_percent: u64,
 }
 
 impl SilenceRule {
-    /// Of TCP subflows: 1.5 probe timeouts, Linux's delayed ACK of 40 ms and
+    /// For TCP subflows: 1.5 probe timeouts, Linux's delayed ACK of 40 ms and
     /// RFC 9002's timer granularity of 1 ms.
     pub const TCP: SilenceRule = SilenceRule {
         ack_delay: Time::from_millis(40),
@@ -25,19 +25,19 @@ impl SilenceRule {
         timeouts_percent: 150,
     };
 
-    /// How long an answer on a path may take.
+    /// Returns how long an answer on a path may take.
     fn patience(&self, path: &Path) -> Time {
         let timeout = path.srtt + (path.rtt_variation * 4).max(self.floor) + self.ack_delay;
         timeout * self.timeouts_percent / 100
     }
 }
 
-/// When each path was heard.
+/// When each path was last heard from.
 #[derive(Clone, Copy, Debug)]
 pub struct Silence {
     rule: SilenceRule,
-    /// Since when an answer is waited for; none: nothing was sent since it
-    /// was last heard.
+    /// Since when an answer is expected; `None` if nothing was sent since the
+    /// path was last heard from.
     waiting_since: [Option<Time>; PATHS_MAX],
     suspects: PathSet,
 }
@@ -48,27 +48,27 @@ impl Silence {
         Silence { rule, waiting_since, suspects: PathSet::default() }
     }
 
-    /// A path joins or leaves.
+    /// Resets a path that joins or leaves.
     pub fn reset(&mut self, path: usize) {
         self.waiting_since[path] = None;
         self.suspects.0 &= !(1 << path);
     }
 
-    /// A packet left on the path.
+    /// Records that a packet was sent on the path.
     #[inline]
     pub fn on_sent(&mut self, now: Time, path: usize) {
         self.waiting_since[path].get_or_insert(now);
     }
 
-    /// The path answered. If more is outstanding, the next answer is waited
-    /// for from now on.
+    /// Records an answer on the path. If more is outstanding, the next answer
+    /// is expected from now on.
     #[inline]
     pub fn on_heard(&mut self, now: Time, path: usize, more_outstanding: bool) {
         self.waiting_since[path] = more_outstanding.then_some(now);
         self.suspects.0 &= !(1 << path);
     }
 
-    /// Paths that were silent for too long.
+    /// Returns the paths that were silent for too long.
     #[inline]
     pub fn suspects(&self) -> PathSet {
         self.suspects
@@ -79,7 +79,7 @@ impl Silence {
         self.suspects.contains(path)
     }
 
-    /// When a path will have been silent for too long.
+    /// Returns when a path will have been silent for too long.
     #[inline]
     pub fn deadline_of(&self, path: usize, paths: &[Path]) -> Option<Time> {
         let view = &paths[path];
@@ -89,7 +89,7 @@ impl Silence {
         Some(self.waiting_since[path]? + self.rule.patience(view))
     }
 
-    /// Finds a path that has been silent for too long and suspects it.
+    /// Finds a path that has been silent for too long and marks it as suspect.
     pub fn take_silent(&mut self, now: Time, paths: &[Path]) -> Option<usize> {
         let silent = |path: &usize| self.deadline_of(*path, paths).is_some_and(|at| at <= now);
         let found = (0..paths.len()).find(silent)?;

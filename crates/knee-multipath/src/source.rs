@@ -1,25 +1,25 @@
-//! Where the data of a connection comes from.
+//! The source of a connection's data.
 
-/// From so many bytes that wait on, a source has no end.
+/// Waiting bytes from which a source counts as endless.
 pub const ENDLESS: u64 = 1 << 63;
 
-/// What a connection sends: one stream, or several, among which the source
-/// chooses at each cut.
+/// The data that a connection sends: one stream, or several, among which the
+/// source chooses at each cut.
 pub trait Source {
-    /// What names a piece of data: its stream and place, for instance.
+    /// Name of a piece of data, for instance its stream and position.
     type Piece: Copy;
 
-    /// Cuts off the next piece, of at most `max` bytes and at least one;
-    /// none: nothing waits. The connection cuts as late as it can, so what
-    /// became urgent meanwhile comes next.
+    /// Cuts off the next piece, of at most `max` bytes and at least one; `None`
+    /// if nothing waits. The connection cuts as late as possible, so that data
+    /// that has become urgent comes next.
     fn cut(&mut self, max: u16) -> Option<(Self::Piece, u16)>;
 
-    /// Bytes not cut yet; [`ENDLESS`] or more: they never run out.
+    /// Returns the bytes not cut yet; [`ENDLESS`] or more if they never run out.
     fn waiting(&self) -> u64;
 }
 
-/// One stream of bytes without their content, as a simulator needs it. The
-/// place of a piece is that in the connection.
+/// One stream of bytes without content, for a simulator. The position of a
+/// piece is that in the connection.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ByteCount {
     written: u64,
@@ -27,12 +27,12 @@ pub struct ByteCount {
 }
 
 impl ByteCount {
-    /// So many bytes more wait; it never ends with `u64::MAX`.
+    /// Adds `bytes` waiting bytes; `u64::MAX` for an endless stream.
     pub fn write(&mut self, bytes: u64) {
         self.written = self.written.saturating_add(bytes);
     }
 
-    /// Nothing comes after what was already cut.
+    /// Stops the stream after the data already cut.
     pub fn stop(&mut self) {
         self.written = self.cut;
     }

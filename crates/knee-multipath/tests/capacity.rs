@@ -1,5 +1,5 @@
-//! The rate of a path from trains of acknowledgements, against a bottleneck
-//! of known rate.
+//! The rate of a path from trains of acknowledgements, compared with a
+//! bottleneck of known rate.
 
 use knee_multipath::CapacityMeter;
 use knee_units::Time;
@@ -12,16 +12,16 @@ const RATE: f64 = 8e6;
 const PACKET_NS: u64 = 1_000_000;
 const RTT_NS: u64 = 50_000_000;
 
-/// When each packet is sent, ns.
+/// Send times of the packets, ns.
 type Sends = Vec<u64>;
 
-/// So many packets at once in every round trip.
+/// Sends `burst` packets at once in every round trip.
 fn in_bursts(burst: u64, rounds: u64) -> Sends {
     (0..rounds).flat_map(|round| (0..burst).map(move |_| round * RTT_NS)).collect()
 }
 
-/// The rate that is measured if the acknowledgement of each packet, served at
-/// the bottleneck one by one, comes when `held` lets it.
+/// Returns the measured rate if the acknowledgement of each packet, served one
+/// by one at the bottleneck, arrives when `held` allows.
 fn measured(sends: &Sends, mut held: impl FnMut(u64) -> u64) -> Option<f64> {
     let mut meter = CapacityMeter::default();
     let (mut free_at, mut last) = (0, 0);
@@ -46,7 +46,7 @@ fn a_window_limited_path_shows_its_rate() {
     near(measured(&in_bursts(10, 40), |at| at), 0.99, 1.01);
 }
 
-/// The first burst tells it, within its round trip; before it a pair does.
+/// The first burst gives the rate within its round trip; before it, a pair does.
 #[test]
 fn the_first_packets_tell_it() {
     near(measured(&in_bursts(2, 1), |at| at), 0.99, 1.01);
@@ -54,12 +54,12 @@ fn the_first_packets_tell_it() {
     assert_eq!(measured(&in_bursts(1, 1), |at| at), None);
 }
 
-/// The bottleneck always has packets to serve, sent as it serves them.
+/// The bottleneck always has packets to serve, sent at its own rate.
 fn paced(packets: u64) -> Sends {
     (0..packets).map(|number| number * PACKET_NS).collect()
 }
 
-/// Acknowledgements come together every 20 ms, as over Wi-Fi or LTE.
+/// Acknowledgements arrive together every 20 ms, as over Wi-Fi or LTE.
 #[test]
 fn compressed_acknowledgements_do_not_inflate_it() {
     let every_20_ms = |at: u64| at.next_multiple_of(20_000_000);
@@ -74,7 +74,7 @@ fn jitter_does_not_inflate_it() {
     near(measured(&paced(4000), late), 0.7, 1.25);
 }
 
-/// The rate falls to a tenth: what counts is of late.
+/// The rate falls to a tenth: only recent trains count.
 #[test]
 fn what_is_long_ago_is_forgotten() {
     let mut sends = in_bursts(10, 40);

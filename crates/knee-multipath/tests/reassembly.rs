@@ -1,4 +1,4 @@
-//! What arrives over several paths is put in order, and its waiting counted.
+//! Data that arrives over several paths is put in order, and its waiting time counted.
 
 use knee_multipath::Reassembly;
 use knee_units::Time;
@@ -9,8 +9,8 @@ fn time(ns: u64) -> Time {
 }
 
 proptest! {
-    /// Any order and overlap of arrivals: what is delivered is the longest
-    /// stretch without a gap, what is counted twice came twice.
+    /// Any order and overlap of arrivals: the delivered data is the longest
+    /// range without a gap, and data counted as duplicate arrived twice.
     #[test]
     fn reassembly_agrees_with_a_bitmap(
         pieces in prop::collection::vec((0u64..300, 1u64..40), 1..80)

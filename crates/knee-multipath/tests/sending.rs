@@ -1,5 +1,5 @@
-//! The sending end, without any transport below it: where data comes from,
-//! losses, release, credit and silence.
+//! The sending end, without any transport below it: sources of data, losses,
+//! release, credit and silence.
 
 #![allow(clippy::unwrap_used, reason = "a test ends there")]
 
@@ -13,10 +13,10 @@ use std::collections::BTreeMap;
 
 const MSS: u16 = 1000;
 
-/// A piece of a stream: which, from which byte on.
+/// A piece of a stream: its index and first byte.
 type Piece = (usize, u64);
 
-/// Streams by urgency; the first with data goes first.
+/// Streams by urgency; the first one with data is sent first.
 #[derive(Default)]
 struct Streams {
     written: [u64; 2],
@@ -63,7 +63,7 @@ fn bytes(written: u64) -> ByteCount {
     source
 }
 
-/// All that may go now, each with the path it goes on.
+/// Returns all assignments possible now.
 fn drain<S: Source>(sending: &mut Sending<S>, paths: &[Path]) -> Vec<Assignment<S::Piece>> {
     std::iter::from_fn(|| sending.assign(Time::ZERO, paths)).collect()
 }
@@ -72,8 +72,8 @@ fn chunks<P>(assignments: &[Assignment<P>]) -> Vec<(usize, u64)> {
     assignments.iter().map(|given| (given.path, given.chunk)).collect()
 }
 
-/// Data is cut when it is sent: a stream that becomes urgent goes next,
-/// however much of another waits.
+/// Data is cut when it is sent: a stream that becomes urgent is next, however
+/// much of another waits.
 #[test]
 fn an_urgent_stream_goes_before_all_that_is_not_sent_yet() {
     let mut streams = Streams::default();
@@ -90,7 +90,7 @@ fn an_urgent_stream_goes_before_all_that_is_not_sent_yet() {
     assert_eq!(pieces, [(0, 0), (0, 1000), (1, 3000)]);
 }
 
-/// Bytes count in the order of cutting, so that one credit covers all streams.
+/// Bytes are counted in the order of cutting, so that one credit covers all streams.
 #[test]
 fn credit_covers_the_bytes_of_all_streams() {
     let streams = Streams { written: [1500, 10_000], ..Streams::default() };
@@ -105,8 +105,7 @@ fn credit_covers_the_bytes_of_all_streams() {
     assert_eq!(pieces(drain(&mut sending, &paths)), [], "credit is never taken back");
 }
 
-/// Flow control is apart from acknowledgement: each without the other opens
-/// nothing, or everything.
+/// Flow control is independent of acknowledgement: each alone opens nothing, or everything.
 #[test]
 fn an_acknowledgement_gives_no_credit() {
     let tight = Settings { window: 2000, ..settings(Release::Cumulative) };
@@ -121,7 +120,7 @@ fn an_acknowledgement_gives_no_credit() {
     assert_eq!(sending.acknowledged(), 2000);
 }
 
-/// Delivered out of order: released is what has no gap before it.
+/// Delivered out of order: the data without a gap before it is released.
 #[test]
 fn on_delivery_the_stretch_without_a_gap_is_released() {
     let mut sending = connection(settings(Release::OnDelivery), bytes(4500), 1);
@@ -139,8 +138,8 @@ fn on_delivery_the_stretch_without_a_gap_is_released() {
     assert_eq!(delivered(2), (true, 4500, true));
 }
 
-/// A path's word is not the connection's: subflows deliver what may still be
-/// dropped above them (RFC 8684, section 3.3.5).
+/// A path's report is not the connection's: subflows deliver data that may
+/// still be dropped above them (RFC 8684, section 3.3.5).
 #[test]
 fn cumulatively_only_the_data_ack_releases() {
     let mut sending = connection(settings(Release::Cumulative), bytes(3000), 1);
@@ -173,8 +172,8 @@ fn what_a_path_lost_goes_next_on_the_best_path() {
     assert_eq!(sending.assign(Time::ZERO, &paths).unwrap().chunk, 3, "then new data");
 }
 
-/// Told of a loss that is none: of what has arrived, of what another path
-/// holds as well, of what the path was never given.
+/// Reports of losses that are none: of data that has arrived, that another path
+/// holds as well, that the path was never given.
 #[test]
 fn what_is_not_lost_to_the_connection_is_not_sent_again() {
     let scheduler = knee_sched::build(&Selection::named("opportunistic-redundant")).unwrap();
@@ -209,10 +208,10 @@ fn full_window(paths: &mut [Path; 2]) -> Sending<ByteCount> {
     sending
 }
 
-/// The shared window is full behind a packet on the slow path, and nothing else
-/// is under way. An answer is due after 100 ms, and may be late by a delayed ACK
-/// of 40 ms and the ms of a clock: then the fast path, idle until then, repeats
-/// it. Nobody needs to come and ask.
+/// The shared window is full because of a packet on the slow path, and nothing
+/// else is in flight. An answer is due after 100 ms, and may be late by a
+/// delayed ACK of 40 ms and a clock tick of 1 ms: then the fast path, idle
+/// until then, repeats the packet without an outside trigger.
 #[test]
 fn a_full_window_is_looked_at_again_when_a_packet_is_overdue() {
     let mut paths = [path(10), path(100)];
@@ -244,8 +243,8 @@ impl Scheduler for Planned {
     }
 }
 
-/// Packets given to a slow path of 100 ms at 1 s; the fast one, of 10 ms, has room
-/// from then on.
+/// Packets given to a slow path of 100 ms at 1 s; the fast one, of 10 ms, has
+/// room from then on.
 fn planned(packets: u64, window: u64, paths: &mut [Path; 2]) -> Sending<ByteCount> {
     let settings = Settings { window, reinjection: true, ..settings(Release::Cumulative) };
     let mut sending = Sending::new(settings, bytes(packets * 1000), Box::new(Planned));
@@ -256,8 +255,9 @@ fn planned(packets: u64, window: u64, paths: &mut [Path; 2]) -> Sending<ByteCoun
     sending
 }
 
-/// All is sent, and by the plan acknowledged at 1100 ms. A copy that would come later is
-/// sent then and not before: it need not wait for the 41 ms by which an ACK may be late.
+/// Everything is sent, and by the plan acknowledged at 1100 ms. A copy that
+/// would arrive later is sent then and not before: it need not wait for the 41
+/// ms by which an ACK may be late.
 #[test]
 fn what_contradicts_the_plan_is_repeated_when_it_is_due() {
     let mut paths = [path(10), path(100)];
@@ -272,14 +272,14 @@ fn what_contradicts_the_plan_is_repeated_when_it_is_due() {
         assert_eq!((again.path, again.chunk), (0, chunk));
     }
     assert_eq!(sending.assign(due, &paths), None);
-    // A copy that takes longer than an ACK may be late is in vain.
+    // A copy that takes longer than the possible lateness of an ACK is useless.
     let mut slower = [path(42), path(100)];
     let mut sending = planned(2, 1 << 30, &mut slower);
     assert_eq!(sending.assign(due, &slower), None);
 }
 
-/// A full window is a part of the plan. Of its three packets the first, for which all
-/// wait, is repeated at once, and the others when they are due.
+/// A full window is part of the plan. Of its three packets the first, for which
+/// all wait, is repeated at once, and the others when they are due.
 #[test]
 fn a_planned_full_window_repeats_the_first_packet() {
     let mut paths = [path(10), path(100)];
@@ -305,9 +305,10 @@ fn nobody_looks_again_where_nothing_would_be_repeated() {
     }
 }
 
-/// Ten packets on a path of 5 ms, of which nothing else was known: it carries one
-/// in 8 ms, and brings the k-th by 8 k ms. After 15 ms another path, of 20 ms,
-/// has room. It repeats what it brings sooner, by 35 ms, and leaves the others.
+/// Ten packets on a path of 5 ms, of which nothing else was known: it carries
+/// one per 8 ms, and delivers the k-th at 8 k ms. After 15 ms another path, of
+/// 20 ms, has room. It repeats those that it delivers sooner, at 35 ms, and
+/// leaves the others.
 #[test]
 fn what_waits_on_a_path_that_turned_out_slow_is_repeated() {
     let mut sending = connection(
@@ -330,8 +331,8 @@ fn what_waits_on_a_path_that_turned_out_slow_is_repeated() {
     assert_eq!(chunks(&again), [(1, 4), (1, 5), (1, 6), (1, 7), (1, 8), (1, 9)]);
 }
 
-/// 1.5 (20 + 4 * 1 + 40) ms for TCP; 2 (20 + 10 + 4) ms with a rule of its
-/// own, whose floor is above four variations.
+/// 1.5 (20 + 4 * 1 + 40) ms for TCP; 2 (20 + 10 + 4) ms with a custom rule
+/// whose floor is above four variations.
 #[test]
 fn the_rule_says_when_a_path_is_silent() {
     let own = SilenceRule {
@@ -361,8 +362,9 @@ fn the_rule_says_when_a_path_is_silent() {
 }
 
 proptest! {
-    /// Three paths lose, delay and reorder, come and go; each tells of its
-    /// losses. Every piece arrives, its source is told once, in whatever order.
+    /// Three paths lose, delay and reorder packets, appear and disappear; each
+    /// reports its losses. Every piece arrives, and is reported to its source
+    /// once, in any order.
     #[test]
     fn every_piece_is_delivered_and_told_once(seed in any::<u64>(), loss in 0u32..60) {
         let mut rng = ChaCha8Rng::seed_from_u64(seed);

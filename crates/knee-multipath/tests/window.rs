@@ -20,8 +20,7 @@ fn a_tuned_window_is_twice_what_was_read_in_a_round() {
     assert_eq!(window.bytes(), 1_000_000, "its largest size");
 }
 
-/// An application that stops reading gets no more window, however long it
-/// takes.
+/// An application that stops reading gets no more window, however long it waits.
 #[test]
 fn what_is_not_read_opens_no_window() {
     let mut window = SharedWindow::tuned(1_000_000);
