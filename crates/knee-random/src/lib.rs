@@ -1,19 +1,19 @@
-//! Draws from the random stream of a link, an application or a check: each takes
-//! as many words of the stream as its docs say, on every host.
+//! Draws from the random stream of a link, an application or a check: each uses
+//! the number of words given in its docs, on every host.
 //!
-//! What this crate never does: make a stream, or keep anything between two draws.
+//! What this crate never does: create a stream, or keep state between two draws.
 
 use rand_chacha::ChaCha8Rng;
 use rand_core::Rng;
 use std::f64::consts::TAU;
 
-/// Uniform in `[0, 1)`, a multiple of 2^-53; one word of 64 bits.
+/// Returns a number uniform in `[0, 1)`, a multiple of 2^-53; uses one word of 64 bits.
 pub fn unit(rng: &mut ChaCha8Rng) -> f64 {
     (rng.next_u64() >> 11) as f64 * (1.0 / (1_u64 << 53) as f64)
 }
 
-/// True with `probability`; one word of 64 bits, none when the outcome is
-/// certain.
+/// Returns true with `probability`; uses one word of 64 bits, or none if the
+/// outcome is certain.
 pub fn chance(rng: &mut ChaCha8Rng, probability: f64) -> bool {
     if probability <= 0.0 || probability >= 1.0 {
         return probability >= 1.0;
@@ -21,41 +21,41 @@ pub fn chance(rng: &mut ChaCha8Rng, probability: f64) -> bool {
     unit(rng) < probability
 }
 
-/// Uniform in `0..count`, zero without any: the upper half of a product (Lemire
-/// 2019, without rejection, so that each draw takes one word of 64 bits; the
-/// bias is below `count` / 2^64).
+/// Returns a number uniform in `0..count`, zero if that is empty: the upper
+/// half of a product (Lemire 2019, without rejection, so that each draw uses
+/// one word of 64 bits; the bias is below `count` / 2^64).
 pub fn below(rng: &mut ChaCha8Rng, count: u64) -> u64 {
     ((u128::from(rng.next_u64()) * u128::from(count)) >> 64) as u64
 }
 
-/// Uniform in `0..=largest`, drawn as [`below`] draws.
+/// Returns a number uniform in `0..=largest`, drawn in the same way as by [`below`].
 pub fn up_to(rng: &mut ChaCha8Rng, largest: u64) -> u64 {
     let count = u128::from(largest) + 1;
     ((u128::from(rng.next_u64()) * count) >> 64) as u64
 }
 
-/// Exponential with mean one, by inversion; one word of 64 bits.
+/// Returns an exponential number with mean one, by inversion; uses one word of 64 bits.
 pub fn exponential(rng: &mut ChaCha8Rng) -> f64 {
     // One less a number below one is never zero, so the logarithm is finite.
     -(1.0 - unit(rng)).ln()
 }
 
-/// Standard normal (Box and Muller 1958); two words of 64 bits. The second of
-/// the pair is not kept, so that a draw depends on nothing but the stream's
-/// position.
+/// Returns a standard normal number (Box and Muller 1958); uses two words of 64
+/// bits. The second of the pair is not kept, so that a draw depends only on the
+/// stream's position.
 pub fn normal(rng: &mut ChaCha8Rng) -> f64 {
     let radius = (2.0 * exponential(rng)).sqrt();
     radius * (TAU * unit(rng)).cos()
 }
 
-/// Log-normal: `sigma` is the standard deviation of the natural logarithm; two
-/// words of 64 bits.
+/// Returns a log-normal number: `sigma` is the standard deviation of the
+/// natural logarithm; uses two words of 64 bits.
 pub fn log_normal(rng: &mut ChaCha8Rng, median: f64, sigma: f64) -> f64 {
     median * (sigma * normal(rng)).exp()
 }
 
-/// Bounded Pareto, by inversion of
-/// `F(x) = (1 - (min/x)^shape) / (1 - (min/max)^shape)`; one word of 64 bits.
+/// Returns a bounded Pareto number, by inversion of
+/// `F(x) = (1 - (min/x)^shape) / (1 - (min/max)^shape)`; uses one word of 64 bits.
 pub fn pareto(rng: &mut ChaCha8Rng, min: f64, shape: f64, max: f64) -> f64 {
     let beyond = unit(rng) * (1.0 - (min / max).powf(shape));
     min / (1.0 - beyond).powf(1.0 / shape)
@@ -66,23 +66,23 @@ mod tests {
     use super::*;
     use rand_core::SeedableRng;
 
-    /// Share of 100 000 draws that is at most `limit`.
+    /// Returns the share of 100 000 draws that is at most `limit`.
     fn share(limit: f64, draw: impl Fn(&mut ChaCha8Rng) -> f64) -> f64 {
         let mut rng = ChaCha8Rng::seed_from_u64(1);
         (0..100_000).filter(|_| draw(&mut rng) <= limit).count() as f64 / 1e5
     }
 
-    /// Four standard deviations of a share of 100 000 draws are 0.0064 at most.
+    /// Four standard deviations of a share of 100 000 draws are at most 0.0064.
     fn assert_share(found: f64, wanted: f64) {
         assert!((found - wanted).abs() < 0.0064, "{found} for {wanted}");
     }
 
-    /// Shares at some limits against the distribution functions.
+    /// Shares below some limits, compared with the distribution functions.
     #[test]
     fn draws_follow_their_distributions() {
         assert_share(share(0.3, unit), 0.3);
         assert_share(share(1.0, exponential), 1.0 - (-1.0_f64).exp());
-        // Phi(1) of tables.
+        // Phi(1) from tables.
         assert_share(share(1.0, normal), 0.8413);
         assert_share(share(5.0, |rng| log_normal(rng, 5.0, 2.0)), 0.5);
         assert_share(share(5.0 * 2.0_f64.exp(), |rng| log_normal(rng, 5.0, 2.0)), 0.8413);
@@ -91,7 +91,7 @@ mod tests {
         assert_share(share(0.5, |rng| f64::from(u8::from(!chance(rng, 0.2)))), 0.2);
     }
 
-    /// Every number comes, none beyond.
+    /// Every number occurs, none outside the range.
     #[test]
     fn whole_numbers_keep_to_their_range() {
         let mut rng = ChaCha8Rng::seed_from_u64(2);
@@ -102,7 +102,7 @@ mod tests {
         }
         assert!(seen[..3].iter().all(|count| *count > 500) && seen[3] == 0, "{seen:?}");
         assert_eq!(below(&mut rng, 0), 0);
-        // Half of all is above the middle, with the whole range too.
+        // Half of the draws are above the middle, even with the full range.
         let high = (0..1000).filter(|_| up_to(&mut rng, u64::MAX) > u64::MAX / 2).count();
         assert!((430..570).contains(&high), "{high}");
     }
