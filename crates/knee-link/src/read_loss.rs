@@ -20,7 +20,7 @@ pub enum LossFileError {
         found: char,
     },
     /// No packet at all.
-    #[error("there is no packet in it; write 0 for one that arrives and 1 for one that is lost")]
+    #[error("the record is empty; write 0 for one that arrives and 1 for one that is lost")]
     Empty,
 }
 
@@ -70,7 +70,7 @@ mod tests {
             ("\u{7}", format!("line 1, column 1: \"\\u{{7}}\" {unknown}")),
             (
                 "# 0101",
-                "there is no packet in it; write 0 for one that arrives and 1 for one that is lost"
+                "the record is empty; write 0 for one that arrives and 1 for one that is lost"
                     .into(),
             ),
         ];

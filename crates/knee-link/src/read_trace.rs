@@ -46,7 +46,7 @@ pub enum TraceError {
         before: u32,
     },
     /// No line at all.
-    #[error("there is no time in it; write one whole number of milliseconds per line, such as 12")]
+    #[error("the trace is empty; write one whole number of milliseconds per line, such as 12")]
     Empty,
     /// All times are zero: the trace would repeat endlessly at once.
     #[error(
@@ -153,7 +153,7 @@ mod tests {
             ),
             (
                 " \n\n",
-                "there is no time in it; write one whole number of milliseconds per line, \
+                "the trace is empty; write one whole number of milliseconds per line, \
                  such as 12"
                     .into(),
             ),

@@ -44,19 +44,19 @@ const PARAMETERS: &[Parameter] = &[
         name: "shrink_window",
         kind: Kind::Switch,
         default: "false",
-        summary: "take packets that only queue out of the window, little by little",
+        summary: "gradually remove packets that only queue from the window",
     },
     Parameter {
         name: "keep_bw_over_probe_rtt",
         kind: Kind::Switch,
         default: "false",
-        summary: "after PROBE_RTT go on with the bandwidth estimate of before",
+        summary: "keep the bandwidth estimate across PROBE_RTT",
     },
     Parameter {
         name: "max_cruise",
         kind: Kind::DurationOrOff,
         default: "off",
-        summary: "time at gain 1 after which no further phase of it begins, but a probe",
+        summary: "longest time at gain 1 before the next probe",
     },
     Parameter {
         name: "delay_lower_bound",
@@ -68,7 +68,7 @@ const PARAMETERS: &[Parameter] = &[
         name: "cwnd_pace",
         kind: Kind::Count { min: 1, max: 1000 },
         default: "30",
-        summary: "round trips over which shrink_window takes an excess out",
+        summary: "round trips over which shrink_window removes an excess",
     },
     Parameter {
         name: "probe_gains",
@@ -105,7 +105,7 @@ const PARAMETERS: &[Parameter] = &[
         name: "allow_for_aggregation",
         kind: Kind::Switch,
         default: "true",
-        summary: "widen the window by what aggregated ACKs bring at once",
+        summary: "widen the window for ACK aggregation",
     },
     Parameter {
         name: "allow_for_bursts",
@@ -123,7 +123,7 @@ const PARAMETERS: &[Parameter] = &[
         name: "gamma_gains",
         kind: Kind::Switch,
         default: "false",
-        summary: "probing gains by the part of the RTT that is queue, fair to short RTTs (BBR-GC)",
+        summary: "probing gains that depend on the queue's share of the RTT, for RTT fairness (BBR-GC)",
     },
     Parameter {
         name: "inverse_gains",
@@ -178,7 +178,7 @@ pub(crate) fn check(settings: &Settings) -> Result<(), SelectionError> {
         if let (Some(first), Some(second)) = (on.next(), on.next()) {
             return Err(SelectionError {
                 parameter: Some((*second).to_owned()),
-                problem: format!("{first} and {second} decide the same thing"),
+                problem: format!("{first} and {second} are mutually exclusive"),
                 advice: format!("leave one of {} on", rivals.join(", ")),
             });
         }

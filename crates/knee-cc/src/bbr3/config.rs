@@ -53,7 +53,7 @@ const PARAMETERS: &[Parameter] = &[
         name: "drain_rounds",
         kind: Kind::Count { min: 0, max: 1000 },
         default: "3",
-        summary: "round trips after which draining ends in any case; 0: not at all",
+        summary: "largest number of round trips of draining; 0 for no limit",
     },
     Parameter {
         name: "probe_gains",
@@ -71,7 +71,7 @@ const PARAMETERS: &[Parameter] = &[
         name: "beta",
         kind: Kind::Number { min: 0.1, max: 1.0 },
         default: "0.7",
-        summary: "part of a bound that one round trip with loss leaves at least",
+        summary: "smallest fraction of a bound kept after a round trip with loss",
     },
     Parameter {
         name: "headroom",

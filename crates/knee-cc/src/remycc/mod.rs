@@ -31,7 +31,7 @@ use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
 pub(crate) const ENTRY: Entry = Entry {
     name: "remycc",
-    summary: "follows a rule table that a program was trained to; knee train makes one",
+    summary: "follows a trained rule table; knee train creates one",
     source: "Winstein and Balakrishnan, SIGCOMM 2013",
     parameters: &[Parameter {
         name: TABLE,

@@ -267,8 +267,8 @@ impl<'t> Reader<'t> {
         let (line, text) = self.take();
         if text != format!("end {rules}") {
             let problem = match text {
-                "" => "the table breaks off".to_string(),
-                text => format!("after {rules} rules stands \"{text}\""),
+                "" => "the table ends unexpectedly".to_string(),
+                text => format!("unexpected \"{text}\" after {rules} rules"),
             };
             return Err(wrong(line, problem, format!("the last line is end {rules}")));
         }
@@ -284,7 +284,7 @@ impl<'t> Reader<'t> {
         match version {
             Some(version) if version == VERSION.to_string() => Ok(()),
             Some(version) => {
-                let problem = format!("the rule table is of version {version:?}");
+                let problem = format!("the rule table has version {version:?}");
                 Err(wrong(
                     line,
                     problem,
@@ -292,7 +292,7 @@ impl<'t> Reader<'t> {
                 ))
             }
             None => {
-                let problem = "this is no rule table".to_string();
+                let problem = "this is not a rule table".to_string();
                 Err(wrong(line, problem, format!("one begins with {MAGIC} {VERSION}")))
             }
         }
@@ -308,14 +308,14 @@ impl<'t> Reader<'t> {
                 return match REQUIRED.iter().find(|key| !has(key)) {
                     None => Ok(found),
                     Some(key) => {
-                        let problem = format!("the provenance lacks {key}");
+                        let problem = format!("the provenance has no {key}");
                         Err(wrong(line, problem, format!("write {key} = … before the rules")))
                     }
                 };
             }
             let Some((key, value)) = text.split_once(" = ") else {
                 let problem = match text {
-                    "" => "the table breaks off".to_string(),
+                    "" => "the table ends unexpectedly".to_string(),
                     text => format!("\"{text}\" is neither provenance nor the line rules"),
                 };
                 return Err(wrong(line, problem, "write key = value, or rules"));
@@ -337,7 +337,7 @@ impl<'t> Reader<'t> {
             ["split", name, value] => {
                 let named = |dimension: &Dimension| dimension.name() == name;
                 let Some(dimension) = Dimension::ALL.into_iter().find(named) else {
-                    let problem = format!("\"{name}\" is no part of the memory");
+                    let problem = format!("\"{name}\" is not a dimension of the memory");
                     let known = Dimension::ALL.map(Dimension::name).join(", ");
                     return Err(wrong(line, problem, format!("write one of {known}")));
                 };
@@ -370,7 +370,9 @@ impl<'t> Reader<'t> {
                 }));
                 Ok(())
             }
-            [] => Err(wrong(line, "the table breaks off".to_string(), "a split has two parts")),
+            [] => {
+                Err(wrong(line, "the table ends unexpectedly".to_string(), "a split has two parts"))
+            }
             _ => {
                 let problem = format!("\"{text}\" is neither a split nor a rule");
                 let advice =

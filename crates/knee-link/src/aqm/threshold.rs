@@ -25,7 +25,7 @@ pub(super) const ENTRY: AqmEntry = AqmEntry {
             Some(delay) => Ok(Aqm::Threshold(Threshold { delay })),
             None => Err(SelectionError {
                 parameter: None,
-                problem: "threshold needs the delay from which it marks".to_owned(),
+                problem: "threshold needs a marking delay".to_owned(),
                 advice: "write { name = \"threshold\", delay = \"1 ms\" }".to_owned(),
             }),
         },

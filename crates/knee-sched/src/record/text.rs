@@ -111,7 +111,7 @@ impl FromStr for Trace {
         if lines.next().map(|(_, line)| line.trim_end()) != Some(FIRST_LINE) {
             return Err(TraceError {
                 line: 1,
-                problem: "not a record of decisions in a version known here".to_owned(),
+                problem: "not a decision record of a known version".to_owned(),
                 advice: format!("begin with \"{FIRST_LINE}\""),
             });
         }
