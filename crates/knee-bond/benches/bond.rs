@@ -1,7 +1,7 @@
-//! What `knee bond` makes of two links, between namespaces, beside the better link alone in
-//! the same minute: `benches/bond` from the root of the project, as root, on a quiet host.
-//! A name or a part of one chooses among the rows. `long` runs only where it is named: 10 GB
-//! in some minutes, each byte compared, with a link that goes and comes every 20 s.
+//! `knee bond` over two links between namespaces, compared with the better link alone in the same
+//! minute. Run `benches/bond` from the root of the project, as root, on a quiet host. An argument
+//! selects the rows whose name contains it. `long` runs only when named: 10 GB in a few minutes,
+//! every byte compared, with a link that is down every other 20 s.
 
 #![allow(clippy::unwrap_used, reason = "a bench fails by panicking")]
 #![allow(clippy::disallowed_methods, reason = "real time passes here")]
@@ -17,7 +17,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
-/// Each row this often; the middle one counts.
+/// Runs of each row; the median is reported.
 const TIMES: usize = 3;
 const ALLOW: &str = "[egress]\nallow = [\"10.99.0.0/16\"]\n";
 const BOTH: &str = "link = [{ interface = \"knee0\" }, { interface = \"knee1\" }]\n";
@@ -25,8 +25,8 @@ const JITTER_5: &str = "jitter = { amount = \"5 ms\", reorder = true }";
 const JITTER_20: &str = "jitter = { amount = \"20 ms\", reorder = true }";
 const FIRST: &str = "link = [{ interface = \"knee0\" }]\n";
 
-/// A link both ways: Mbit/s, one-way delay, bytes of its queue, and more keys of the one
-/// that data comes on.
+/// Both directions of a link: Mbit/s, one-way delay in ms, queue in bytes, and additional keys for
+/// the direction that carries the data.
 struct Way(f64, u32, u32, &'static str);
 
 fn links(ways: &[Way]) -> String {
@@ -38,7 +38,7 @@ fn links(ways: &[Way]) -> String {
     ways.iter().enumerate().map(link).collect()
 }
 
-/// Seconds of each run.
+/// Duration of each run, in seconds.
 fn times(ways: &[Way], links_of_client: &str, run: impl Fn(&Lab) -> Duration + Sync) -> Vec<f64> {
     times_so_often(TIMES, ways, links_of_client, run)
 }
@@ -81,7 +81,7 @@ fn rates(bytes: u64, seconds: &[f64]) -> Vec<f64> {
     seconds.iter().map(|seconds| bytes as f64 * 8.0 / seconds / 1e6).collect()
 }
 
-/// Rate over that of the better link alone, of pairs of runs.
+/// Rate divided by the rate of the better link alone, for pairs of runs.
 fn beside_the_better(ways: &[Way], bytes: u64) -> Vec<f64> {
     let both = times(ways, BOTH, |lab| lab.load(bytes));
     let one = times(ways, FIRST, |lab| lab.load(bytes));
@@ -148,7 +148,7 @@ fn main() {
                 all.into_iter().map(|load| load.join().unwrap() as f64).collect()
             });
             let (sum, squares) = loads.iter().fold((0.0, 0.0), |(s, q), x| (s + x, q + x * x));
-            // Passed on as seconds: a ratio.
+            // A ratio, returned as seconds.
             Duration::from_secs_f64(sum * sum / (8.0 * squares))
         });
         row("    eight connections: Jain's index", "at least 0.95", "", &fair);
@@ -243,7 +243,7 @@ fn main() {
         ] {
             let figures = times(&ways, &format!("{keys}{BOTH}"), |lab| {
                 let mut took = lab.call(1500);
-                // What did not come back took for ever.
+                // Datagrams that did not come back count as 1000 s.
                 took.resize(1500, Duration::from_secs(1000));
                 took.sort_unstable();
                 took[1484]

@@ -1,4 +1,4 @@
-//! The client: its links to the server, and what it offers its host.
+//! The client: keeps its links to the server, and serves the applications of its host.
 
 use crate::BondError;
 use crate::config::{ClientConfig, LINKS_MAX, TransparentConfig};
@@ -25,34 +25,34 @@ use tokio::sync::{Notify, mpsc};
 use tokio::task::spawn_local;
 use tokio::time::Instant;
 
-/// To measure a link takes so long, once it is up.
+/// Time to measure a link once it is up.
 const MEASURED: Duration = Duration::from_millis(200);
 
-/// Longer than the server is waited for over a link.
+/// Limit for trying all links; longer than a handshake over one link may take.
 const TRIED: Duration = Duration::from_secs(11);
 
-/// What was found out of a link that was tried.
+/// Result of trying a link.
 #[derive(Clone, Debug)]
 pub struct Tried {
-    /// Its interface.
+    /// Name of the interface.
     pub interface: String,
-    /// What was measured, or why it does not work.
+    /// The measurements, or why the link does not work.
     pub outcome: Result<LinkStatus, String>,
 }
 
-/// How applications get to the server.
+/// The route of applications to the server.
 #[derive(Debug)]
 pub struct Way {
-    /// What runs it.
+    /// Runs the client's QUIC host.
     pub engine: Rc<Engine>,
-    /// Datagrams go over all links.
+    /// Sends each datagram over all links.
     pub duplicate_udp: bool,
     bundle: RefCell<Option<BundleId>>,
     changed: Notify,
 }
 
 impl Way {
-    /// The bundle, as soon as one of its links is up.
+    /// Waits for the first link, and returns the bundle.
     pub async fn bundle(&self) -> BundleId {
         loop {
             let changed = self.changed.notified();
@@ -87,7 +87,7 @@ pub(crate) async fn listen(at: SocketAddr) -> Result<TcpListener, BondError> {
     TcpListener::bind(at).await.map_err(|source| BondError::Listen { at: at.to_string(), source })
 }
 
-/// The host of a client, and the links that it is to have.
+/// Makes the client's host and its links.
 fn host(
     config: &ClientConfig,
 ) -> Result<(Rc<Way>, Links, mpsc::UnboundedReceiver<Told>), BondError> {
@@ -107,25 +107,25 @@ fn host(
     Ok((way, links, told))
 }
 
-/// Makes each link as a client does, measures it, and gives it up. A client that runs with
-/// the same key is left alone.
+/// Sets up each link as a client does, measures it, and closes it. Does not disturb a running
+/// client that uses the same key.
 ///
 /// # Errors
-/// The key cannot be read, or the system lacks something; links that do not work are no
+/// The key cannot be read, or the system lacks a resource. A link that does not work is not an
 /// error.
 pub async fn try_links(config: &ClientConfig) -> Result<Vec<Tried>, BondError> {
     let (way, mut links, mut told) = host(config)?;
     let running = spawn_local(way.engine.clone().run());
     let slots = links.slots.clone();
     let decided = async {
-        // The first look at interfaces, and an RTT or two of those that are up.
+        // Allows the first look at the interfaces, and an RTT or two of the links that are up.
         tokio::time::sleep(MEASURED).await;
         let all = async {
             while !slots.borrow().iter().all(Slot::is_decided) {
                 tokio::time::sleep(MEASURED).await;
             }
         };
-        // Those that are not are told so.
+        // Links still undecided at the timeout are reported as not answering.
         let _ = tokio::time::timeout(TRIED, all).await;
         tokio::time::sleep(MEASURED).await;
     };
@@ -152,10 +152,10 @@ pub async fn try_links(config: &ClientConfig) -> Result<Vec<Tried>, BondError> {
     Ok(tried)
 }
 
-/// Whether a client could take all that programs of this host send, if it is to.
+/// Checks whether the transparent mode would work here, if it is configured.
 ///
 /// # Errors
-/// What the host lacks for that.
+/// What the host lacks for it.
 pub fn check_transparent(config: &ClientConfig) -> Result<(), BondError> {
     match (&config.transparent, &config.server) {
         (Some(TransparentConfig { except }), Target::Address(address, port)) => {
@@ -165,23 +165,23 @@ pub fn check_transparent(config: &ClientConfig) -> Result<(), BondError> {
     }
 }
 
-/// What takes all that programs of this host send, if that is wanted.
+/// Starts the transparent mode, if it is configured.
 async fn transparent(config: &ClientConfig) -> Result<Option<Transparent>, BondError> {
     match (&config.transparent, &config.server) {
         (Some(TransparentConfig { except }), Target::Address(address, port)) => {
             let server = SocketAddr::new(*address, *port);
             Ok(Some(Transparent::begin(server, except).await?))
         }
-        // The configuration was refused where the server stands by its name.
+        // A server given by name was refused when the configuration was read.
         _ => Ok(None),
     }
 }
 
 impl Client {
-    /// Takes its ports, and reads its key. Nothing is sent before [`run`](Self::run).
+    /// Binds the ports and reads the key. Nothing is sent before [`run`](Self::run).
     ///
     /// # Errors
-    /// A port is in use, the key cannot be read, or the system lacks something.
+    /// A port is in use, the key cannot be read, or the system lacks a resource.
     pub async fn new(config: ClientConfig) -> Result<Client, BondError> {
         let (way, links, told) = host(&config)?;
         let proxy = listen(config.listen).await?;
@@ -196,16 +196,16 @@ impl Client {
         let path: PathBuf = config.status.clone().unwrap_or_else(|| socket_path("client"));
         let status = StatusSocket::bind(&path)
             .map_err(|source| BondError::Listen { at: path.display().to_string(), source })?;
-        // First the rules, then the links: nothing passes in between.
+        // The rules come before the links, so that nothing gets past them in between.
         let transparent = transparent(&config).await?;
         let started = Instant::now();
         Ok(Client { way, links, told, proxy, forwards, page, status, transparent, started, config })
     }
 
-    /// Runs until `stop` says so. `say` is given what happens, a line each.
+    /// Runs until `stop` completes. `say` receives each event as a line of text.
     ///
     /// # Errors
-    /// The system lacks something; links that do not work are no error.
+    /// The system lacks a resource. A link that does not work is not an error.
     pub async fn run(
         mut self,
         stop: impl Future<Output = ()>,
@@ -257,7 +257,7 @@ impl Client {
     }
 }
 
-/// What `status` shows.
+/// The state from which `status` is made.
 struct Shown {
     judges: Rc<Judges>,
     is_transparent: bool,

@@ -1,4 +1,4 @@
-//! Configurations of the two ends, in TOML. Each value is read into what it means, so that
+//! Configurations of client and server, in TOML. Each value is checked while it is parsed, so that
 //! every error names its line.
 
 use crate::key;
@@ -13,147 +13,146 @@ use std::collections::BTreeSet;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 
-/// The port of a server.
+/// Default port of a server.
 pub const PORT: u16 = 4433;
-/// Where a client takes connections.
+/// Default address of the client's proxy.
 const PROXY: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 1080);
-/// The port of nameservers.
+/// Port of nameservers.
 const DNS: u16 = 53;
-/// Links that a client has at most.
+/// Maximum number of links of a client.
 pub const LINKS_MAX: usize = knee_sched::PATHS_MAX;
-/// Pins of a peer at most: the one that is, and the one that will be.
+/// Maximum number of pins of a peer: the current key and the next one.
 const PINS_MAX: usize = 2;
 
-/// A configuration cannot be used.
+/// Why a configuration cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigError {
-    /// It cannot be read.
+    /// The file cannot be read.
     #[error("cannot read {}: {source}", path.display())]
     Io {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// What the system says.
+        /// Error of the system.
         source: std::io::Error,
     },
-    /// What it says cannot be understood, and where.
+    /// The file cannot be parsed.
     #[error("{}: {problem}", path.display())]
     Wrong {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
         /// What is wrong, with its line.
         problem: String,
     },
 }
 
-/// The configuration of a client.
+/// Configuration of a client.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ClientConfig {
-    /// Where the server is: a name or address, and its port.
+    /// The server: a name or an address, and a port.
     #[serde(deserialize_with = "target")]
     pub server: Target,
     /// The server's public key; two while it is being changed.
     pub server_key: Pins,
-    /// The file of the client's own key.
+    /// File of the client's own key.
     pub key: PathBuf,
-    /// Where SOCKS5 and HTTP CONNECT are spoken.
+    /// Address of the proxy, for SOCKS5 and HTTP CONNECT.
     #[serde(default = "proxy")]
     pub listen: SocketAddr,
-    /// Who may use the proxy; anybody on this host if it is left out.
+    /// Credentials for the proxy; if absent, anybody on this host may use it.
     pub login: Option<Login>,
-    /// Ports that lead to one place each.
+    /// Local ports, each forwarded to one target.
     #[serde(default)]
     pub forward: Vec<Forward>,
-    /// Datagrams of UDP go over all links, and the first that arrives counts.
+    /// Sends UDP datagrams over all links; the first copy to arrive counts.
     #[serde(default)]
     pub duplicate_udp: bool,
-    /// The links; none: every interface with a default route.
+    /// The links; if empty, every interface with a default route.
     #[serde(default)]
     pub link: Vec<LinkConfig>,
-    /// What both ends have.
+    /// Settings common to client and server.
     #[serde(default)]
     pub tuning: Tuning,
-    /// The socket that `status` asks.
+    /// Socket on which `status` is answered.
     pub status: Option<PathBuf>,
-    /// Where a browser or a collector of metrics asks: an address of loopback.
+    /// Loopback address of the page for browsers and collectors of metrics.
     #[serde(default, deserialize_with = "page")]
     pub page: Option<SocketAddr>,
-    /// The file that keeps what links with a cap have carried.
+    /// File in which the traffic of links with a cap is counted.
     pub caps: Option<PathBuf>,
-    /// It takes all that programs of this host send; none: a proxy alone.
+    /// Transparent mode: takes all that programs of this host send; if absent, only the proxy runs.
     pub transparent: Option<TransparentConfig>,
 }
 
-/// The configuration of a server.
+/// Configuration of a server.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ServerConfig {
-    /// Where clients come to.
+    /// Address on which clients are accepted.
     #[serde(default = "anywhere")]
     pub listen: SocketAddr,
-    /// The file of the server's own key.
+    /// File of the server's own key.
     pub key: PathBuf,
-    /// Who may use it.
+    /// Clients that may connect.
     pub client: Vec<ClientOf>,
-    /// Where clients may get to.
+    /// Destinations that clients may reach.
     #[serde(default)]
     pub egress: EgressConfig,
-    /// What each client may take.
+    /// Limits for each client.
     #[serde(default)]
     pub limits: LimitsConfig,
-    /// Who resolves names for clients in their transparent mode; none: the first nameserver
-    /// of the host.
+    /// Nameserver for clients in transparent mode; if absent, the first nameserver of the host.
     #[serde(default, deserialize_with = "nameserver")]
     pub nameserver: Option<SocketAddr>,
-    /// What both ends have.
+    /// Settings common to client and server.
     #[serde(default)]
     pub tuning: Tuning,
-    /// The socket that `status` asks.
+    /// Socket on which `status` is answered.
     pub status: Option<PathBuf>,
-    /// Where a browser or a collector of metrics asks: an address of loopback.
+    /// Loopback address of the page for browsers and collectors of metrics.
     #[serde(default, deserialize_with = "page")]
     pub page: Option<SocketAddr>,
 }
 
-/// One client of a server.
+/// A client of a server.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ClientOf {
-    /// What the server calls it.
+    /// Name of the client in messages and status.
     pub name: String,
-    /// Its public key; two while it is being changed.
+    /// The client's public key; two while it is being changed.
     pub key: Pins,
 }
 
-/// What the transparent mode leaves alone.
+/// Exceptions of the transparent mode.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct TransparentConfig {
-    /// Prefixes whose packets go as they went before, such as those of a printer.
+    /// Prefixes whose packets are sent as before, such as that of a printer.
     #[serde(deserialize_with = "prefixes")]
     pub except: Vec<IpNet>,
 }
 
-/// Where clients may get to beyond the open Internet.
+/// Destinations that clients may reach beyond the open Internet.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct EgressConfig {
-    /// Prefixes.
+    /// Allowed prefixes.
     #[serde(deserialize_with = "prefixes")]
     pub allow: Vec<IpNet>,
-    /// Ports; none: all but 25.
+    /// Allowed ports; if empty, all but 25.
     pub ports: Vec<u16>,
 }
 
-/// What each client may take.
+/// Limits for each client.
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct LimitsConfig {
-    /// Streams at once.
+    /// Maximum number of concurrent streams.
     pub streams: u32,
-    /// New streams in a second, on average; a burst of ten times as many.
+    /// New streams per second, on average; bursts of ten times as many are allowed.
     pub new_streams_per_second: u32,
-    /// Flows of UDP at once.
+    /// Maximum number of concurrent UDP flows.
     pub udp_flows: u32,
 }
 
@@ -163,20 +162,20 @@ impl Default for LimitsConfig {
     }
 }
 
-/// What both ends have: how links are filled and shared.
+/// Settings common to client and server: how links are filled and shared.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Tuning {
-    /// Congestion control of each link: `knee list controllers`.
+    /// Congestion controller of each link; see `knee list controllers`.
     #[serde(deserialize_with = "controller")]
     pub controller: Selection,
-    /// Which link a packet takes: `knee list schedulers`.
+    /// Scheduler, which chooses the link of each packet; see `knee list schedulers`.
     #[serde(deserialize_with = "scheduler")]
     pub scheduler: Selection,
 }
 
 impl Tuning {
-    /// Names of controller and scheduler.
+    /// Returns the names of controller and scheduler.
     pub(crate) fn names(&self) -> (String, String) {
         (self.controller.name.clone(), self.scheduler.name.clone())
     }
@@ -188,13 +187,13 @@ impl Default for Tuning {
     }
 }
 
-/// A user of the proxy.
+/// Credentials for the proxy.
 #[derive(Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Login {
-    /// Its name.
+    /// User name.
     pub user: String,
-    /// Its password.
+    /// Password.
     pub password: zeroize::Zeroizing<String>,
 }
 
@@ -204,14 +203,14 @@ impl std::fmt::Debug for Login {
     }
 }
 
-/// A port that leads to one place.
+/// A local port that is forwarded to one target.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Forward {
-    /// Where it is taken: an address of loopback.
+    /// Local address, on loopback.
     #[serde(deserialize_with = "loopback")]
     pub listen: SocketAddr,
-    /// To where it leads, from the server.
+    /// Target, as seen from the server.
     #[serde(deserialize_with = "target")]
     pub to: Target,
 }
@@ -220,21 +219,21 @@ pub struct Forward {
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LinkConfig {
-    /// Its interface, such as `eth0`.
+    /// Name of the interface, such as `eth0`.
     #[serde(deserialize_with = "interface")]
     pub interface: String,
-    /// It is used when no cheaper one works, and is quiet until then.
+    /// Cost of the link: it is used when no cheaper one works, and is quiet until then.
     #[serde(default)]
     pub cost: u8,
-    /// What it may carry in a month, in both directions; none: as much as there is.
+    /// Bytes that it may carry in a month, both directions together; if absent, unlimited.
     #[serde(default, deserialize_with = "cap")]
     pub cap: Option<Bytes>,
-    /// The day of the month on which its cap begins anew.
+    /// Day of the month on which the count of the cap restarts.
     #[serde(default = "first", deserialize_with = "day")]
     pub resets: u8,
 }
 
-/// Public keys of a peer, of which each is taken.
+/// Public keys of a peer, any of which is accepted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pins(pub Vec<PublicKey>);
 
@@ -294,7 +293,7 @@ fn nameserver<'de, D: Deserializer<'de>>(from: D) -> Result<Option<SocketAddr>, 
 
 fn interface<'de, D: Deserializer<'de>>(from: D) -> Result<String, D::Error> {
     let name = String::deserialize(from)?;
-    // IFNAMSIZ with its zero byte.
+    // IFNAMSIZ, which includes the terminating zero byte.
     let fits = (1..16).contains(&name.len()) && !name.contains(['/', ' ']);
     if fits { Ok(name) } else { Err(D::Error::custom(format!("no interface is called {name:?}"))) }
 }
@@ -347,7 +346,7 @@ fn wrong(path: &Path, problem: &str) -> ConfigError {
     ConfigError::Wrong { path: path.to_owned(), problem: problem.to_owned() }
 }
 
-/// A path in a configuration is seen from where the configuration is.
+/// Resolves a path relative to the directory of the configuration.
 fn beside(config: &Path, path: &mut PathBuf) {
     if let Some(folder) = config.parent() {
         *path = folder.join(&*path);
@@ -355,10 +354,10 @@ fn beside(config: &Path, path: &mut PathBuf) {
 }
 
 impl ClientConfig {
-    /// Reads one.
+    /// Reads a configuration.
     ///
     /// # Errors
-    /// It cannot be read or used; the line is named.
+    /// The file cannot be read or used; the error names the line.
     pub fn read(path: &Path) -> Result<ClientConfig, ConfigError> {
         let mut config: ClientConfig = read(path)?;
         if !config.listen.ip().is_loopback() && config.login.is_none() {
@@ -385,11 +384,11 @@ impl ClientConfig {
         Ok(config)
     }
 
-    /// Has the client take all that programs of this host send, if it does not already.
+    /// Turns the transparent mode on, if it is not on already.
     ///
     /// # Errors
-    /// The server stands there by name, which could not be resolved then; `path` is the
-    /// configuration's.
+    /// The configuration gives the server by name, which could not be resolved in this mode. `path`
+    /// is the configuration's and appears in the error.
     pub fn take_all(&mut self, path: &Path) -> Result<(), ConfigError> {
         if let Target::Name(name, port) = &self.server {
             let problem = format!(
@@ -404,10 +403,10 @@ impl ClientConfig {
 }
 
 impl ServerConfig {
-    /// Reads one.
+    /// Reads a configuration.
     ///
     /// # Errors
-    /// It cannot be read or used; the line is named.
+    /// The file cannot be read or used; the error names the line.
     pub fn read(path: &Path) -> Result<ServerConfig, ConfigError> {
         let mut config: ServerConfig = read(path)?;
         let keys: Vec<_> = config.client.iter().flat_map(|client| &client.key.0).collect();
@@ -422,7 +421,7 @@ impl ServerConfig {
         Ok(config)
     }
 
-    /// The client of a key.
+    /// Returns the name of the client with this key.
     pub fn name_of(&self, key: &PublicKey) -> Option<&str> {
         let client = self.client.iter().find(|client| client.key.0.contains(key))?;
         Some(&client.name)

@@ -1,6 +1,6 @@
-//! Names of the transparent mode: questions (RFC 1035) go to the server as they are, one
-//! stream each, and its resolver answers them. Nothing in them is read but what a listener
-//! must: how long an answer may be (RFC 6891), and where the question ends if it is longer.
+//! DNS for the transparent mode: each question (RFC 1035) goes to the server unchanged, on a stream
+//! of its own, and the server's resolver answers it. This end parses only what a listener must: how
+//! long an answer may be (RFC 6891), and where the question ends if the answer is longer.
 
 use crate::client::Way;
 use crate::proxy::{ask, next};
@@ -15,17 +15,17 @@ use tokio::time::timeout;
 
 /// Longest message over TCP (RFC 1035, section 4.2.2).
 pub const MESSAGE_MAX: usize = u16::MAX as usize;
-/// A header.
+/// Length of a header.
 const HEADER: usize = 12;
-/// Longest answer over UDP, where the question says nothing of it.
+/// Maximum answer over UDP without an OPT record (RFC 1035, section 4.2.1).
 const PLAIN: usize = 512;
-/// Questions over UDP at once; more are dropped, and asked again.
+/// Maximum number of concurrent questions over UDP; more are dropped, and asked again.
 const QUESTIONS: usize = 128;
-/// Whoever asks has asked again after so long.
+/// Time limit of a question; the asker has repeated it by then.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// A connection on which nothing is asked is closed (RFC 7766, section 6.2.3).
+/// Time after which an idle connection is closed (RFC 7766, section 6.2.3).
 const IDLE: Duration = Duration::from_secs(30);
-/// The kind of a record that says what the sender can do (RFC 6891, section 6.1.2).
+/// Type of the record that tells the sender's capabilities (RFC 6891, section 6.1.2).
 const OPT: u16 = 41;
 
 /// Answers questions over UDP.
@@ -50,7 +50,7 @@ pub async fn serve_datagrams(socket: UdpSocket, way: Rc<Way>) {
     }
 }
 
-/// Answers questions over TCP, those of a connection in their order.
+/// Answers questions over TCP, in the order in which they came on a connection.
 pub async fn serve_connections(listener: TcpListener, way: Rc<Way>) {
     while let Some(connection) = next(&listener).await {
         let way = way.clone();
@@ -72,7 +72,7 @@ async fn converse(mut connection: TcpStream, way: &Way) -> std::io::Result<()> {
     }
 }
 
-/// The server's answer, or that there is none.
+/// Returns the server's answer, or SERVFAIL if there is none.
 async fn answer(way: &Way, question: &[u8]) -> Vec<u8> {
     let asked = timeout(PATIENCE, ask_server(way, question)).await;
     asked.ok().flatten().filter(|answer| answer.len() >= HEADER).unwrap_or_else(|| failed(question))
@@ -91,19 +91,19 @@ async fn ask_server(way: &Way, question: &[u8]) -> Option<Vec<u8>> {
     None
 }
 
-/// A message after its length, as over TCP.
+/// Returns a message with its length in front, as over TCP.
 pub fn framed(message: &[u8]) -> Vec<u8> {
     [&(message.len() as u16).to_be_bytes(), message].concat()
 }
 
-/// The message after its length; none: more has to come.
+/// Returns the message after its length, or `None` if bytes are missing.
 pub fn message(bytes: &[u8]) -> Option<&[u8]> {
     let (length, rest) = bytes.split_first_chunk::<2>()?;
     rest.get(..u16::from_be_bytes(*length).into())
 }
 
-/// An answer as long as the question allows over UDP; a longer one is cut to its question,
-/// so that it is asked over TCP.
+/// Returns an answer that fits what the question allows over UDP. A longer one is truncated to its
+/// question, so that it is asked again over TCP.
 pub fn fitting(question: &[u8], answer: Vec<u8>) -> Vec<u8> {
     let room = room(question);
     if answer.len() <= room {
@@ -111,7 +111,7 @@ pub fn fitting(question: &[u8], answer: Vec<u8>) -> Vec<u8> {
     }
     let end = questions_end(&answer).filter(|end| *end <= room);
     let mut cut = answer[..end.unwrap_or(HEADER)].to_vec();
-    // Truncated; nothing follows the question, which may be gone as well.
+    // TC bit. Nothing follows the question, which may be missing as well.
     cut[2] |= 2;
     cut[6..HEADER].fill(0);
     if end.is_none() {
@@ -120,7 +120,7 @@ pub fn fitting(question: &[u8], answer: Vec<u8>) -> Vec<u8> {
     cut
 }
 
-/// Bytes of an answer that whoever asks takes over UDP.
+/// Returns the largest answer, in bytes, that the asker takes over UDP.
 fn room(question: &[u8]) -> usize {
     let told = || {
         let record = question.get(questions_end(question)?..)?;
@@ -131,7 +131,7 @@ fn room(question: &[u8]) -> usize {
     told().unwrap_or(PLAIN).max(PLAIN)
 }
 
-/// Where the questions of a message end; none: it is none.
+/// Returns the end of the question section, or `None` if the message is malformed.
 fn questions_end(message: &[u8]) -> Option<usize> {
     let count = u16::from_be_bytes([*message.get(4)?, *message.get(5)?]);
     let mut at = HEADER;
@@ -151,7 +151,7 @@ fn questions_end(message: &[u8]) -> Option<usize> {
     (at <= message.len()).then_some(at)
 }
 
-/// That a question could not be answered (SERVFAIL).
+/// Returns the answer SERVFAIL to a question.
 fn failed(question: &[u8]) -> Vec<u8> {
     let end = questions_end(question).unwrap_or(HEADER);
     let mut answer = question[..end].to_vec();

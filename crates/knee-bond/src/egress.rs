@@ -1,14 +1,14 @@
-//! Where a server connects to for its clients. What is not on the open Internet is denied
-//! unless it is allowed by name: a server must not be a way into its own network.
+//! Destinations that a server connects to for its clients. Whatever is not on the open Internet is
+//! denied unless allowed explicitly: a server must not be a way into its own network.
 //!
-//! The address that is checked is the one that is connected to, after names were resolved.
-//! Sources: the registries of special-purpose addresses (RFC 6890 and its updates), and the
-//! addresses at which clouds tell a host its secrets.
+//! Names are resolved first, and the address that is checked is the one connected to. Sources: the
+//! registries of special-purpose addresses (RFC 6890 and its updates), and the addresses of cloud
+//! metadata services.
 
 use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// The port of mail between servers, which is abused most.
+/// Port of SMTP, the most abused.
 const MAIL: u16 = 25;
 
 const fn v4(a: u8, b: u8, c: u8, d: u8, length: u8) -> Ipv4Net {
@@ -19,7 +19,7 @@ const fn v6(first: u16, second: u16, third: u16, length: u8) -> Ipv6Net {
     Ipv6Net::new_assert(Ipv6Addr::new(first, second, third, 0, 0, 0, 0, 0), length)
 }
 
-/// Prefixes of IPv4, and why they are denied.
+/// Denied IPv4 prefixes, with the reason.
 const DENIED_4: [(Ipv4Net, &str); 18] = [
     (v4(0, 0, 0, 0, 8), "it names this host or network"),
     (v4(10, 0, 0, 0, 8), PRIVATE),
@@ -41,13 +41,13 @@ const DENIED_4: [(Ipv4Net, &str); 18] = [
     (v4(240, 0, 0, 0, 4), RESERVED),
 ];
 
-/// Prefixes of IPv6. All that is not global unicast (2000::/3) is denied as well.
+/// Denied IPv6 prefixes. Anything outside global unicast (2000::/3) is denied as well.
 const DENIED_6: [(Ipv6Net, &str); 9] = [
     (v6(0xfc00, 0, 0, 7), PRIVATE),
     (v6(0xfe80, 0, 0, 10), LINK_LOCAL),
     (v6(0xfec0, 0, 0, 10), PRIVATE),
     (v6(0xff00, 0, 0, 8), MULTICAST),
-    // Teredo hides an IPv4 address, ORCHID is no address, both benchmarks and documentation.
+    // Covers Teredo (hides an IPv4 address), ORCHID (not an address), benchmarks, documentation.
     (v6(0x2001, 0, 0, 23), RESERVED),
     (v6(0x2001, 0x0db8, 0, 32), DOCUMENTATION),
     (v6(0x2620, 0x004f, 0x8000, 48), RESERVED),
@@ -63,19 +63,19 @@ const MULTICAST: &str = "it is multicast";
 const RESERVED: &str = "it is reserved";
 const DOCUMENTATION: &str = "it is for documentation";
 
-/// What a server allows beyond the open Internet, and what it has itself.
+/// What a server allows beyond the open Internet, and its own addresses.
 #[derive(Clone, Debug, Default)]
 pub struct Egress {
-    /// Prefixes that clients may reach although they would be denied.
+    /// Prefixes that clients may reach although they are denied by default.
     pub allow: Vec<IpNet>,
-    /// Ports that clients may reach; none named: all but that of mail.
+    /// Ports that clients may reach; if empty, all but that of SMTP.
     pub ports: Vec<u16>,
     /// Addresses of the server.
     pub own: Vec<IpAddr>,
 }
 
 impl Egress {
-    /// Why a client may not reach an address; none: it may.
+    /// Returns why a client may not reach an address, or `None` if it may.
     pub fn refusal(&self, address: IpAddr, port: u16) -> Option<&'static str> {
         let is_port = if self.ports.is_empty() { port != MAIL } else { self.ports.contains(&port) };
         if !is_port || port == 0 {
@@ -85,7 +85,7 @@ impl Egress {
         if self.allow.iter().any(|prefix| prefix.contains(&address)) {
             return None;
         }
-        // An address inside another one is not a way around: each of them is looked at.
+        // An embedded address must not bypass the rules, so both are checked.
         let inner = embedded(address);
         [Some(address), inner].into_iter().flatten().find_map(|address| self.denied(address))
     }
@@ -110,19 +110,18 @@ impl Egress {
     }
 }
 
-/// An IPv4 address that is written as one of IPv6 is the same address.
+/// Converts an IPv4-mapped IPv6 address to IPv4.
 fn plain(address: IpAddr) -> IpAddr {
     address.to_canonical()
 }
 
-/// The well-known prefix of NAT64 (RFC 6052, section 2.1).
+/// Tests for the well-known prefix of NAT64 (RFC 6052, section 2.1).
 fn is_nat64(address: Ipv6Addr) -> bool {
     address.segments()[..6] == [0x64, 0xff9b, 0, 0, 0, 0]
 }
 
-/// The IPv4 address that packets to an IPv6 address end up at: 6to4 (RFC 3056), NAT64
-/// (RFC 6052), ISATAP (RFC 5214, section 6.1) and IPv4-compatible (RFC 4291, section
-/// 2.5.5.1) ones.
+/// Returns the IPv4 address at which packets to an IPv6 address end up: 6to4 (RFC 3056), NAT64 (RFC
+/// 6052), ISATAP (RFC 5214, section 6.1) and IPv4-compatible addresses (RFC 4291, section 2.5.5.1).
 fn embedded(address: IpAddr) -> Option<IpAddr> {
     let IpAddr::V6(address) = address else { return None };
     let segments = address.segments();

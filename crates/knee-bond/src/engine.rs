@@ -1,6 +1,5 @@
-//! What runs a host of `knee-quic` over sockets: one task for the host, one for each
-//! socket, all on one thread. Those who use streams hold the host for no longer than a
-//! call, and never over an await.
+//! Runs a host of `knee-quic` over sockets: one task for the host and one for each socket, all on
+//! one thread. Users of streams borrow the host only for the length of a call, never over an await.
 
 use crate::stream::BundleStream;
 use bytes::Bytes;
@@ -18,60 +17,60 @@ use tokio::sync::{Notify, mpsc};
 use tokio::task::{JoinHandle, spawn_local};
 use tokio::time::timeout;
 
-/// Batches of packets that a socket takes before others have their turn.
+/// Batches of packets that a socket receives before it yields to other tasks.
 const BATCHES: usize = 8;
-/// Messages of a flow that wait for whoever reads them; more are lost.
+/// Messages of a flow that may wait for the reader; more are lost.
 const MESSAGES: usize = 256;
-/// Longest sleep.
+/// Longest sleep between two rounds of work.
 const IDLE: Duration = Duration::from_secs(60);
 
-/// What the owner of an engine is told.
+/// Events for the owner of an engine.
 #[derive(Debug)]
 pub enum Told {
-    /// Of its connections.
+    /// An event of the host's connections.
     Host(HostEvent),
-    /// The peer opened a stream: [`Engine::accept`] takes it.
+    /// The peer opened a stream; [`Engine::accept`] takes it.
     Opened(BundleId, StreamId),
-    /// The peer takes no more streams of a bundle.
+    /// The peer accepts no more streams of a bundle.
     GoAway(BundleId),
     /// The peer ended a bundle.
     Closed(BundleId, String),
 }
 
-/// Who waits for a stream, and how it ended.
+/// State of a stream, for the task that waits on it.
 #[derive(Debug, Default)]
 pub(crate) struct Signals {
     pub readable: Notify,
     pub writable: Notify,
-    /// The peer ended it at once.
+    /// The peer reset the stream.
     pub reset: Cell<bool>,
-    /// The peer wants no more of it.
+    /// The peer no longer reads the stream.
     pub stopped: Cell<bool>,
-    /// Its bundle is gone.
+    /// The stream's bundle is gone.
     pub gone: Cell<bool>,
 }
 
 struct Attached {
     socket: Rc<Socket>,
     reader: JoinHandle<()>,
-    /// What the system said when a packet could not be sent.
+    /// Last error on sending a packet.
     problem: Option<String>,
 }
 
 struct State {
     host: Host,
     sockets: Vec<Option<Attached>>,
-    /// Bytes of packets of each endpoint in both directions.
+    /// Bytes of packets that each endpoint carried in both directions.
     carried: Vec<u64>,
     streams: BTreeMap<(BundleId, StreamId), Rc<Signals>>,
     flows: BTreeMap<(BundleId, u64), mpsc::Sender<Bytes>>,
     told: mpsc::UnboundedSender<Told>,
 }
 
-/// A host at work.
+/// A running host.
 pub struct Engine {
     start: Instant,
-    /// Something is to be done.
+    /// Wakes the task of the host.
     kick: Notify,
     state: RefCell<State>,
 }
@@ -83,7 +82,7 @@ impl std::fmt::Debug for Engine {
 }
 
 impl Engine {
-    /// An engine of a host whose time zero is `start`, and what it tells.
+    /// Makes an engine for a host whose time zero is `start`, and the receiver of its events.
     pub fn new(host: Host, start: Instant) -> (Rc<Engine>, mpsc::UnboundedReceiver<Told>) {
         let (told, hears) = mpsc::unbounded_channel();
         let (streams, flows) = (BTreeMap::new(), BTreeMap::new());
@@ -93,12 +92,12 @@ impl Engine {
         (Rc::new(engine), hears)
     }
 
-    /// Time since its start.
+    /// Returns the time since `start`.
     pub fn now(&self) -> Time {
         Time::from_nanos(self.start.elapsed().as_nanos() as u64)
     }
 
-    /// Does something with the host, which may send something afterwards.
+    /// Calls `work` with the host, then lets the engine send what results.
     pub fn with<T>(&self, work: impl FnOnce(&mut Host, Time) -> T) -> T {
         let now = self.now();
         let result = work(&mut self.state.borrow_mut().host, now);
@@ -106,10 +105,10 @@ impl Engine {
         result
     }
 
-    /// Gives an endpoint of the host its socket, in the place of an older one.
+    /// Attaches a socket to an endpoint of the host, in place of an earlier one.
     ///
     /// # Errors
-    /// What the system says.
+    /// Error of the system.
     pub fn attach(self: &Rc<Engine>, endpoint: usize, socket: UdpSocket) -> io::Result<()> {
         socket.set_nonblocking(true)?;
         let readiness = tokio::net::UdpSocket::from_std(socket.try_clone()?)?;
@@ -125,7 +124,7 @@ impl Engine {
         Ok(())
     }
 
-    /// Takes its socket from an endpoint.
+    /// Detaches the socket of an endpoint.
     pub fn detach(&self, endpoint: usize) {
         let mut state = self.state.borrow_mut();
         if let Some(attached) = state.sockets.get_mut(endpoint).and_then(Option::take) {
@@ -133,13 +132,12 @@ impl Engine {
         }
     }
 
-    /// Bytes of packets that an endpoint has carried, sent and received, with the headers of
-    /// IP and UDP.
+    /// Returns the bytes that an endpoint sent and received, including IP and UDP headers.
     pub fn carried(&self, endpoint: usize) -> u64 {
         self.state.borrow().carried.get(endpoint).copied().unwrap_or_default()
     }
 
-    /// Why packets of an endpoint could not be sent; none: they could. It is asked once.
+    /// Returns why packets of an endpoint could not be sent, if so, and clears the error.
     pub fn take_problem(&self, endpoint: usize) -> Option<String> {
         self.state.borrow_mut().sockets.get_mut(endpoint)?.as_mut()?.problem.take()
     }
@@ -153,8 +151,8 @@ impl Engine {
         let mut room = Room::default();
         while readiness.readable().await.is_ok() {
             let now = self.now();
-            // An error that a packet caused, such as an ICMP message, is read by that, and
-            // the next call goes on.
+            // The call consumes a pending error, such as one caused by an ICMP message; the next
+            // call proceeds.
             let _ = readiness.try_io(Interest::READABLE, || {
                 let State { host, carried, .. } = &mut *self.state.borrow_mut();
                 for _ in 0..BATCHES {
@@ -173,7 +171,7 @@ impl Engine {
         }
     }
 
-    /// Runs the host for as long as the engine is wanted.
+    /// Runs the host; never returns.
     pub async fn run(self: Rc<Engine>) {
         loop {
             let due = self.work();
@@ -183,12 +181,12 @@ impl Engine {
                 continue;
             }
             let wait = Duration::from_nanos((due - now).as_nanos()).min(IDLE);
-            // It goes by milliseconds: what became due meanwhile leaves together.
+            // Tokio's timers tick in milliseconds: what became due meanwhile leaves together.
             let _ = timeout(wait, self.kick.notified()).await;
         }
     }
 
-    /// Does what is due, tells what happened, and says when to come again.
+    /// Does what is due, reports events, and returns the time of the next call.
     fn work(&self) -> Time {
         let now = self.now();
         let mut state = self.state.borrow_mut();
@@ -197,7 +195,7 @@ impl Engine {
             let Some(attached) = sockets.get_mut(endpoint).and_then(Option::as_mut) else { return };
             carried[endpoint] += on_the_wire(&to, bytes.len(), packet);
             if let Err(error) = attached.socket.send(to, bytes, packet) {
-                // A probe of a larger packet than the interface takes.
+                // EMSGSIZE: an MTU probe larger than the interface takes.
                 if error.raw_os_error() != Some(libc::EMSGSIZE) {
                     attached.problem = Some(error.to_string());
                 }
@@ -207,7 +205,7 @@ impl Engine {
             if let HostEvent::Ended(id) | HostEvent::Broken(id, _) = &event {
                 state.end(id);
             }
-            // Nobody listens any more: the engine is about to end.
+            // Fails if the receiver is gone, because the engine is about to end.
             let _ = state.told.send(Told::Host(event));
         }
         for id in state.host.bundles().copied().collect::<Vec<_>>() {
@@ -218,7 +216,7 @@ impl Engine {
         state.host.timer(now)
     }
 
-    /// Opens a stream; none: the peer takes no more now, or the bundle is gone.
+    /// Opens a stream, or returns `None` if the peer allows no more now or the bundle is gone.
     pub fn open(self: &Rc<Engine>, id: BundleId, class: Class) -> Option<BundleStream> {
         let mut state = self.state.borrow_mut();
         let stream = state.host.bundle(&id)?.open(class)?;
@@ -227,13 +225,13 @@ impl Engine {
         Some(BundleStream::new(self.clone(), id, stream, signals))
     }
 
-    /// Takes a stream that the peer opened; none: its bundle is gone.
+    /// Takes a stream that the peer opened, or returns `None` if its bundle is gone.
     pub fn accept(self: &Rc<Engine>, id: BundleId, stream: StreamId) -> Option<BundleStream> {
         let signals = self.state.borrow().streams.get(&(id, stream))?.clone();
         Some(BundleStream::new(self.clone(), id, stream, signals))
     }
 
-    /// Does something with a bundle, which may send something afterwards; none: it is gone.
+    /// Calls `work` with a bundle, then lets the engine send; `None` if the bundle is gone.
     pub(crate) fn with_bundle<T>(
         &self,
         id: &BundleId,
@@ -242,12 +240,12 @@ impl Engine {
         self.with(|host, _| host.bundle(id).map(work))
     }
 
-    /// Whoever used a stream is done with it.
+    /// Forgets a stream that its user is done with.
     pub(crate) fn forget(&self, id: BundleId, stream: StreamId) {
         self.state.borrow_mut().streams.remove(&(id, stream));
     }
 
-    /// The messages of a flow from now on, until the receiver is dropped.
+    /// Subscribes to the messages of a flow, until the receiver is dropped.
     pub fn messages(&self, id: BundleId, flow: u64) -> mpsc::Receiver<Bytes> {
         let (sender, receiver) = mpsc::channel(MESSAGES);
         let flows = &mut self.state.borrow_mut().flows;
@@ -257,14 +255,14 @@ impl Engine {
     }
 }
 
-/// Bytes of packets of `packet` bytes each, with the headers of IP and UDP.
+/// Returns the size of `bytes` sent in packets of `packet` bytes each, with IP and UDP headers.
 fn on_the_wire(ends: &Addresses, bytes: usize, packet: usize) -> u64 {
     let headers = if ends.peer.ip().to_canonical().is_ipv4() { 28 } else { 48 };
     (bytes + bytes.div_ceil(packet.max(1)) * headers) as u64
 }
 
 impl State {
-    /// A bundle is gone, with its streams and flows.
+    /// Forgets a bundle that is gone, with its streams and flows.
     fn end(&mut self, id: &BundleId) {
         for ((of, _), signals) in &self.streams {
             if of == id {
@@ -308,7 +306,7 @@ impl State {
             }
             Event::Message { flow, bytes } => {
                 if let Some(flow) = self.flows.get(&(id, flow)) {
-                    // Whoever reads is slow: the newest is lost, as in a full queue.
+                    // The reader is slow: drop the newest, as a full queue does.
                     let _ = flow.try_send(bytes);
                 }
             }

@@ -1,5 +1,5 @@
-//! What a stream of a client is for: the server connects to where it asks for, or carries
-//! its datagrams, as far as the client may.
+//! Serves a client's stream: the server connects to the requested target, or carries its datagrams,
+//! within the client's limits.
 
 use crate::config::LimitsConfig;
 use crate::dns;
@@ -20,18 +20,18 @@ use tokio::net::{TcpStream, UdpSocket};
 use tokio::sync::mpsc;
 use tokio::time::{Instant, timeout};
 
-/// A connection to where a client wants is there within so long.
+/// Time limit to connect to a client's target.
 const CONNECT: Duration = Duration::from_secs(10);
-/// A client says what a stream is for within so long.
+/// Time limit for a client to send its request on a new stream.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// A flow of UDP without a datagram for so long is over (RFC 4787, section 4.3).
+/// Idle time after which a UDP flow ends (RFC 4787, section 4.3).
 const UDP_IDLE: Duration = Duration::from_secs(300);
-/// Addresses that a flow of UDP has sent to, and hears of.
+/// Maximum number of peers of a UDP flow.
 const UDP_PEERS: usize = 1024;
-/// A burst of new streams is as much as so many seconds allow.
+/// Burst of new streams, as seconds of the allowed rate.
 const BURST_S: f64 = 10.0;
 
-/// What a client has taken of what it may.
+/// What a client uses of its limits.
 #[derive(Debug)]
 pub struct Account {
     pub streams: u32,
@@ -47,7 +47,7 @@ impl Account {
         Account { streams: 0, udp_flows: 0, tokens, filled: Instant::now() }
     }
 
-    /// Takes one stream more; false: it may not have it.
+    /// Counts one more stream, or returns false if the limits do not allow it.
     fn take(&mut self, limits: &LimitsConfig) -> bool {
         let rate = f64::from(limits.new_streams_per_second);
         let now = Instant::now();
@@ -63,19 +63,19 @@ impl Account {
     }
 }
 
-/// What the streams of a server share.
+/// State shared by the streams of a server.
 #[derive(Debug)]
 pub struct Shared {
     pub egress: Rc<Egress>,
     pub limits: LimitsConfig,
-    /// Who resolves names for clients; none: the host's own resolver.
+    /// Nameserver for clients; if absent, the host's own.
     pub nameserver: Option<SocketAddr>,
     pub accounts: RefCell<BTreeMap<PublicKey, Account>>,
-    /// Whose a bundle is.
+    /// Owner of each bundle.
     pub owners: RefCell<BTreeMap<BundleId, PublicKey>>,
 }
 
-/// Does what a stream asks for, and gives back what it took of the client's account.
+/// Serves a stream, then releases what it took of the client's limits.
 pub async fn attend(
     engine: &Rc<Engine>,
     shared: &Rc<Shared>,
@@ -102,7 +102,7 @@ pub async fn attend(
     }
 }
 
-/// What a stream is for, and what came after it.
+/// Reads the request of a stream, and returns it with the bytes that followed.
 async fn hear(stream: &BundleStream) -> Result<(Request, Vec<u8>), ()> {
     let mut said = Vec::new();
     loop {
@@ -144,7 +144,7 @@ async fn connect(shared: &Shared, target: Target, stream: BundleStream, first: &
     }
 }
 
-/// Asks the server's nameserver what a client asks.
+/// Forwards a client's question to the server's nameserver.
 async fn answer_question(shared: &Shared, stream: BundleStream, mut said: Vec<u8>) {
     let whole = async {
         while dns::message(&said).is_none() {
@@ -166,7 +166,7 @@ async fn answer_question(shared: &Shared, stream: BundleStream, mut said: Vec<u8
     }
 }
 
-/// The addresses of a target, of which those that are denied are none.
+/// Resolves a target, and returns those of its addresses that are allowed.
 async fn resolve(egress: &Egress, target: &Target) -> Result<Vec<SocketAddr>, (Outcome, String)> {
     let all: Vec<SocketAddr> = match target {
         Target::Address(address, port) => vec![SocketAddr::new(*address, *port)],
@@ -185,7 +185,7 @@ async fn resolve(egress: &Egress, target: &Target) -> Result<Vec<SocketAddr>, (O
     });
     match (allowed.is_empty(), refusal) {
         (false, _) => Ok(allowed),
-        // Which address it was is the server's own business.
+        // The reason does not name the address, which is the server's own business.
         (true, Some(why)) => {
             Err((Outcome::Denied, format!("the server does not connect to {target}: {why}")))
         }
@@ -214,7 +214,7 @@ async fn reach(egress: &Egress, target: &Target) -> Result<TcpStream, (Outcome, 
     Err(last)
 }
 
-/// Carries the datagrams of a flow until its stream ends or it is silent for too long.
+/// Carries the datagrams of a flow until its stream ends or it has been idle for too long.
 async fn udp(
     engine: &Rc<Engine>,
     shared: &Shared,
@@ -253,14 +253,15 @@ async fn carry(
     mut messages: mpsc::Receiver<Bytes>,
 ) -> io::Result<()> {
     let v4 = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0)).await?;
-    // A host may be without IPv6.
+    // A host may lack IPv6.
     let v6 = UdpSocket::bind((Ipv6Addr::UNSPECIFIED, 0)).await.ok();
     if !tell(stream, Outcome::Done, "").await {
         return Ok(());
     }
     let mut buffers = [vec![0; 1 << 16], vec![0; 1 << 16]];
     let [first, second] = &mut buffers;
-    // Only those answer who were sent something (RFC 4787, section 5: filtering by address).
+    // Only peers that were sent something may answer (RFC 4787, section 5: address-dependent
+    // filtering).
     let mut peers = BTreeSet::new();
     let mut names: BTreeMap<(String, u16), SocketAddr> = BTreeMap::new();
     let mut idle = Instant::now() + UDP_IDLE;
@@ -291,7 +292,7 @@ async fn carry(
                 peers.insert(to.ip());
                 let socket = if to.is_ipv4() { Some(&v4) } else { v6.as_ref() };
                 if let Some(socket) = socket {
-                    // What the network does not take is lost, as on any.
+                    // Datagrams that the network does not accept are lost, as on any network.
                     let _ = socket.send_to(&message[taken..], to).await;
                 }
                 idle = Instant::now() + UDP_IDLE;

@@ -1,9 +1,9 @@
-//! Which links do harm: a link that loses much, or answers late, delays all that has been
-//! given to it, for the whole bundle waits for that in order. Such a link is left out while
-//! another one does better, and tried again later.
+//! Detects harmful links. A link that loses many packets or has a very long RTT delays everything
+//! sent over it, and the bundle delivers in order, so all of it waits. Such a link is left out
+//! while another one does better, and tried again later.
 //!
-//! It is made dearer than any other for that ([`LEFT_OUT`]), which both ends hear of: it is
-//! used when nothing else works. Each end judges what it sends itself. Times are arguments.
+//! Leaving a link out makes it dearer than any other ([`LEFT_OUT`]), which both ends learn of: it
+//! is used when nothing else works. Each end judges its own sending. Times are arguments.
 
 use crate::engine::Engine;
 use knee_bundle::PathUse;
@@ -14,56 +14,56 @@ use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
 use std::time::Duration;
 
-/// What a link costs that is left out.
+/// Use of a link that is left out.
 pub const LEFT_OUT: PathUse = PathUse { quiet: true, cost: u8::MAX };
 
-/// How often links are looked at, and over how long they are judged.
+/// Interval between looks at the links, and span over which they are judged.
 const STEP: Duration = Duration::from_secs(1);
 const SPAN: Time = Time::from_secs(10);
-/// Packets sent in that span that say enough.
+/// Packets sent within the span that suffice for a verdict.
 const TELLING: u64 = 100;
-/// A link that loses such a part does harm: at 30 % every third packet comes a round trip
-/// late at least, and what any controller gets over it is a fraction of its rate.
+/// Share of lost packets from which a link is harmful: at 30 %, every third packet is at least a
+/// round trip late, and any controller gets a fraction of the link's rate.
 const LOSS: f64 = 0.3;
-/// One that loses so much less is better.
+/// A link is better if its loss is at most this fraction of the other's.
 const BETTER: f64 = 0.5;
-/// A link whose round trips take so long, and so many times those of another.
+/// RTT from which a link is harmful, and its minimum ratio to another link's RTT.
 const SLOW: Time = Time::from_secs(2);
 const SLOWER: u64 = 10;
-/// How long it is left out, at first and at most: twice as long each time.
+/// How long a link is left out, initially and at most; it doubles each time.
 const OUT: Time = Time::from_secs(60);
 const OUT_MAX: Time = Time::from_secs(960);
-/// After so long without harm the next time is the first again.
+/// Time without harm after which the doubling restarts.
 const FORGIVEN: Time = Time::from_secs(600);
 
-/// What is seen of a link that is up: counts since it came up.
+/// Observations of a link that is up; counts since it came up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Seen {
-    /// Its number in the bundle.
+    /// Number of the link in the bundle.
     pub number: usize,
     /// Packets sent.
     pub sent: u64,
-    /// Packets of these that count as lost.
+    /// Packets that were declared lost.
     pub lost: u64,
     /// Smoothed RTT.
     pub srtt: Time,
 }
 
-/// What is to be done about a link.
+/// What to do about a link.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Verdict {
-    /// It is to be left out, and why.
+    /// Leave it out, for this reason.
     LeaveOut(usize, String),
-    /// It is to be used as before.
+    /// Use it as before.
     TakeBack(usize),
 }
 
-/// What is known of a link.
+/// History of a link.
 #[derive(Debug, Default)]
 struct Record {
     looks: VecDeque<(Time, Seen)>,
     out_until: Option<Time>,
-    /// Times that it was left out lately, and when it was last taken back.
+    /// How often it was left out lately, and when it was last taken back.
     times: u32,
     back: Time,
     why: String,
@@ -77,7 +77,7 @@ pub struct Judge {
 
 impl Record {
     fn note(&mut self, now: Time, seen: Seen) {
-        // A link that came up anew counts from zero.
+        // The counts of a link that came up again restart at zero.
         if self.looks.back().is_some_and(|(_, last)| last.sent > seen.sent) {
             self.looks.clear();
         }
@@ -87,7 +87,7 @@ impl Record {
         }
     }
 
-    /// The part of packets lost over the span; none: too few were sent.
+    /// Returns the share of packets lost over the span, or `None` if too few were sent.
     fn loss(&self) -> Option<f64> {
         let ((_, first), (_, last)) = (self.looks.front()?, self.looks.back()?);
         let sent = last.sent - first.sent;
@@ -95,7 +95,7 @@ impl Record {
         (sent >= TELLING).then(|| lost as f64 / sent as f64)
     }
 
-    /// The lowest smoothed RTT of a whole span.
+    /// Returns the lowest smoothed RTT of a whole span.
     fn srtt(&self, now: Time) -> Option<Time> {
         let (since, _) = self.looks.front()?;
         let least = self.looks.iter().map(|(_, seen)| seen.srtt).min();
@@ -104,13 +104,13 @@ impl Record {
 }
 
 impl Judge {
-    /// Why a link is left out; none: it is not.
+    /// Returns why a link is left out, or `None` if it is not.
     pub fn why(&self, number: usize) -> Option<&str> {
         let record = self.records.get(&number)?;
         record.out_until.map(|_| record.why.as_str())
     }
 
-    /// Looks at the links that are up, and says what is to be done.
+    /// Notes the state of the links that are up, and returns what to do.
     pub fn look(&mut self, now: Time, links: &[Seen]) -> Vec<Verdict> {
         for seen in links {
             self.records.entry(seen.number).or_default().note(now, *seen);
@@ -145,7 +145,7 @@ impl Judge {
         verdicts
     }
 
-    /// What a link does to the others; none: nothing, or there is none that does better.
+    /// Returns the harm that a link does, or `None` if there is none or no other link does better.
     fn harm(&self, now: Time, number: usize, links: &[Seen]) -> Option<String> {
         let record = self.records.get(&number).filter(|record| record.out_until.is_none())?;
         let others = || {
@@ -168,7 +168,7 @@ impl Judge {
     }
 }
 
-/// The judges of an end's bundles, and what its links were to it before they were left out.
+/// Judges of an end's bundles, and the use of each link before it was left out.
 #[derive(Debug, Default)]
 pub struct Judges(RefCell<BTreeMap<BundleId, Court>>);
 
@@ -179,12 +179,12 @@ struct Court {
 }
 
 impl Judges {
-    /// Why a link of a bundle is left out; none: it is not, or the other end does it.
+    /// Returns why a link of a bundle is left out; `None` if it is not, or the other end did it.
     pub fn why(&self, id: &BundleId, number: usize) -> Option<String> {
         Some(self.0.borrow().get(id)?.judge.why(number)?.to_owned())
     }
 
-    /// Looks at all links of an end, for as long as it runs.
+    /// Judges all links of an end, for as long as it runs.
     pub async fn sit(self: Rc<Judges>, engine: Rc<Engine>) {
         let mut tick = tokio::time::interval(STEP);
         loop {
@@ -223,7 +223,7 @@ impl Court {
                 bundle.set_use(number, before);
             }
         }
-        // One that came up anew begins with what its configuration says.
+        // A link that came up again starts with the use that its configuration gives.
         for number in links.iter().map(|seen| seen.number) {
             let own = bundle.own_use(number);
             if self.judge.why(number).is_some() && own != LEFT_OUT {

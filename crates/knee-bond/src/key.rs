@@ -1,5 +1,4 @@
-//! Keys in files and in configurations: the secret one in a file of its own, the public
-//! ones as 44 letters.
+//! Keys: the secret key in a file of its own, public keys in configurations as 44 characters.
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
@@ -10,52 +9,52 @@ use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use zeroize::Zeroizing;
 
-/// What stands around the key in its file (RFC 7468, section 10).
+/// Lines around the key in its file (RFC 7468, section 10).
 const BEGIN: &str = "-----BEGIN PRIVATE KEY-----";
 const END: &str = "-----END PRIVATE KEY-----";
-/// A file of a key has no more bytes.
+/// Maximum size of a key file.
 const FILE_MAX: u64 = 4096;
-/// Bytes of a public key.
+/// Length of a public key.
 const KEY_BYTES: usize = 32;
 
-/// A key cannot be had.
+/// Why a key is not available.
 #[derive(Debug, thiserror::Error)]
 pub enum KeyFileError {
-    /// It is there already.
+    /// The file exists already.
     #[error("{} is there already: remove it first if you mean to replace it", .0.display())]
     Exists(PathBuf),
-    /// It could not be read or written.
+    /// The file cannot be read or written.
     #[error("cannot {what} {}: {source}", path.display())]
     Io {
-        /// Read or write.
+        /// `read` or `write`.
         what: &'static str,
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// What the system says.
+        /// Error of the system.
         source: std::io::Error,
     },
-    /// Others could read it.
+    /// Others can read the file.
     #[error("{} can be read by others (its mode is {mode:o}): chmod 600 {}", path.display(), path.display())]
     Open {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// Its permissions.
+        /// Permissions of the file.
         mode: u32,
     },
-    /// It holds no key.
+    /// The file does not hold a usable key.
     #[error("{} holds no usable key: {problem}; make a new one with: knee bond keys", path.display())]
     Damaged {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
         /// What is wrong.
         problem: String,
     },
 }
 
-/// Makes a new pair, and writes it to a file that only its owner can read.
+/// Generates a key pair, and writes it to a file that only its owner can read.
 ///
 /// # Errors
-/// The file is there already or cannot be written.
+/// The file exists already, or cannot be written.
 pub fn generate(path: &Path) -> Result<PublicKey, KeyFileError> {
     let damaged = |problem: String| KeyFileError::Damaged { path: path.to_owned(), problem };
     let secret = KeyPair::generate_pkcs8().map_err(|error| damaged(error.to_string()))?;
@@ -82,16 +81,16 @@ pub fn generate(path: &Path) -> Result<PublicKey, KeyFileError> {
     Ok(pair.public())
 }
 
-/// Reads a pair.
+/// Reads a key pair.
 ///
 /// # Errors
-/// The file cannot be read, others can read it, or it holds no key.
+/// The file cannot be read, others can read it, or it does not hold a key.
 pub fn read(path: &Path) -> Result<KeyPair, KeyFileError> {
     let call = |source| KeyFileError::Io { what: "read", path: path.to_owned(), source };
     let damaged = |problem: String| KeyFileError::Damaged { path: path.to_owned(), problem };
     let mut file = File::open(path).map_err(call)?;
     let mode = file.metadata().map_err(call)?.mode() & 0o777;
-    // A service manager hands keys over with 0440 or 0400 in a directory of its own.
+    // A service manager passes keys with mode 0440 or 0400, in a directory of their own.
     if mode & 0o037 != 0 {
         return Err(KeyFileError::Open { path: path.to_owned(), mode });
     }
@@ -112,15 +111,15 @@ pub fn read(path: &Path) -> Result<KeyPair, KeyFileError> {
     KeyPair::from_pkcs8(&secret).map_err(|error| damaged(error.to_string()))
 }
 
-/// A public key as it stands in configurations.
+/// Formats a public key as in configurations.
 pub fn to_text(key: &PublicKey) -> String {
     BASE64_STANDARD.encode(key.as_bytes())
 }
 
-/// Reads a public key.
+/// Parses a public key.
 ///
 /// # Errors
-/// It is not one, in words.
+/// What is wrong with the text.
 pub fn from_text(text: &str) -> Result<PublicKey, String> {
     let wrong = |problem: &str| {
         format!("{problem}: a public key has 44 letters, as `knee bond keys` prints them")

@@ -1,25 +1,25 @@
-//! Several links as one: a client that offers its host a proxy, and a server that connects
-//! to where the client asks for, with a bundle of QUIC connections between them, one over
-//! each link.
+//! Several links as one: a client that offers its host a proxy, a server that connects to the
+//! targets that the client asks for, and between them a bundle of QUIC connections, one over each
+//! link.
 //!
 //! | part | what it does |
 //! |---|---|
-//! | [`key`] | the keys by which the ends know each other |
-//! | [`ClientConfig`], [`ServerConfig`] | what each end is told |
+//! | [`key`] | keys by which the ends know each other |
+//! | [`ClientConfig`], [`ServerConfig`] | configuration of each end |
 //! | [`Client`] | finds links and keeps them, offers SOCKS5, CONNECT and forwarded ports, or takes all that programs send |
 //! | [`Server`] | knows clients by their keys, and denies them what is not the open Internet |
 //! | [`Engine`] | runs a host of `knee-quic` over sockets |
-//! | [`quota`] | what links with a cap have carried |
-//! | [`judge`] | which links do harm |
-//! | [`status`], [`page`] | what an end shows of itself |
-//! | [`record`] | what it did, for the laboratory |
+//! | [`quota`] | counts the traffic of links with a cap |
+//! | [`judge`] | detects harmful links |
+//! | [`status`], [`page`] | show the state of an end |
+//! | [`record`] | records a running end for the laboratory |
 //!
-//! TCP ends at both ends, so that one connection uses all links; flows of UDP stay on one
-//! link each as long as it works. All of an end runs on one thread.
+//! TCP is terminated at both ends, so that one connection uses all links; a UDP flow stays on one
+//! link for as long as it works. All of an end runs on one thread.
 //!
-//! What this crate never does: send data of an end that it does not know, connect to what
-//! its rules deny, show a secret, hold a host over an await, run on more than one thread but
-//! to hear of links and to resolve names.
+//! What this crate never does: accept data from an unknown end, connect to what its rules deny,
+//! show a secret, hold a host over an await, use further threads except to watch for changes of
+//! links and to resolve names.
 
 mod client;
 pub mod config;
@@ -52,33 +52,33 @@ use key::KeyFileError;
 use knee_host::HostError;
 use quota::QuotaError;
 
-/// An end cannot run.
+/// Why an end cannot run.
 #[derive(Debug, thiserror::Error)]
 pub enum BondError {
-    /// Its key.
+    /// Its key cannot be used.
     #[error(transparent)]
     Key(#[from] KeyFileError),
-    /// Its QUIC host.
+    /// Its QUIC host cannot be made.
     #[error(transparent)]
     Quic(#[from] knee_quic::HostError),
-    /// The links of this machine cannot be seen.
+    /// The links of this machine cannot be listed.
     #[error(transparent)]
     Host(#[from] HostError),
-    /// A port or socket cannot be had.
+    /// A port or socket cannot be bound.
     #[error("cannot listen at {at}: {source}{}", advice(source))]
     Listen {
-        /// Where.
+        /// Address or path.
         at: String,
-        /// What the system says.
+        /// Error of the system.
         source: std::io::Error,
     },
-    /// The caps of links.
+    /// The caps of links cannot be counted.
     #[error(transparent)]
     Quota(#[from] QuotaError),
-    /// A thread cannot be had.
+    /// A thread cannot be started.
     #[error("cannot start a thread: {0}")]
     Thread(std::io::Error),
-    /// The system has no randomness.
+    /// The system gives no random bytes.
     #[error("the system gives no random bytes")]
     Random,
 }

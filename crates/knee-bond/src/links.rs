@@ -1,4 +1,4 @@
-//! The links of a client: found, made, given up, tried again.
+//! The links of a client: finds, opens, closes and retries them.
 
 use crate::BondError;
 use crate::client::Way;
@@ -21,36 +21,36 @@ use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
-/// Changes of links come in bursts: the last of one is waited for.
+/// Changes of links come in bursts; wait this long for the last of a burst.
 const DEBOUNCE: Duration = Duration::from_millis(200);
-/// What says that a bundle is over leaves within so long, or never.
+/// Time for the close of a bundle to leave.
 const PARTING: Duration = Duration::from_millis(100);
-/// How often links are looked at although nothing was heard of them.
+/// Interval between looks at the links when no change is reported.
 const STEP: Duration = Duration::from_secs(5);
-/// A link that could not be had is tried again after so long, and twice as long each time.
+/// Delay before a failed link is retried, initially and at most; it doubles each time.
 const RETRY: Duration = Duration::from_secs(1);
 const RETRY_MAX: Duration = Duration::from_secs(30);
-/// After so long without an answer a link is tried anew.
+/// Time without an answer after which a link is reopened.
 const HANDSHAKE: Duration = Duration::from_secs(10);
 
-/// A link that there is, or that is wanted.
+/// A link that exists or is configured.
 #[derive(Debug)]
 pub struct Slot {
     pub interface: String,
     pub cost: u8,
     pub state: SlotState,
-    /// Since it was last up, tries that failed.
+    /// Failed attempts since it was last up.
     failures: u32,
 }
 
-/// How far a link is.
+/// State of a link.
 #[derive(Debug)]
 pub enum SlotState {
-    /// Why it is not used, and when it is tried again.
+    /// Not used: the reason, and when it is retried.
     Down(String, Instant),
-    /// Since then, from these addresses.
+    /// Connecting since then, from these addresses.
     Connecting(Instant, BTreeSet<IpAddr>),
-    /// It is a path of the bundle, from these addresses.
+    /// A path of the bundle, from these addresses.
     Up(BTreeSet<IpAddr>),
 }
 
@@ -60,7 +60,7 @@ impl Slot {
         Slot { interface, cost, state, failures: 0 }
     }
 
-    /// It is up, or why it is not is known.
+    /// Returns whether the link is up, or the reason why not is known.
     pub fn is_decided(&self) -> bool {
         match &self.state {
             SlotState::Down(..) => self.failures > 0,
@@ -76,12 +76,12 @@ impl Slot {
     }
 }
 
-/// What makes links and gives them up.
+/// Opens and closes the links of a client.
 pub struct Links {
     pub slots: Rc<RefCell<Vec<Slot>>>,
     pub quotas: Rc<RefCell<Quotas>>,
     way: Rc<Way>,
-    /// Every interface with a default route is one.
+    /// Every physical interface with a default route becomes a link.
     automatic: bool,
     server: Target,
     bundle: BundleId,
@@ -89,7 +89,7 @@ pub struct Links {
 }
 
 impl Links {
-    /// The links of a configuration; none is made before [`keep`](Self::keep).
+    /// Makes the links of a configuration; [`keep`](Self::keep) opens them.
     pub fn new(config: &ClientConfig, way: Rc<Way>) -> Result<Links, BondError> {
         let slots = config.link.iter().map(|link| Slot::new(link.interface.clone(), link.cost));
         let path = config.caps.clone().unwrap_or_else(state_path);
@@ -104,7 +104,7 @@ impl Links {
         })
     }
 
-    /// Makes links and gives them up as they come and go, until `stop` says so.
+    /// Opens and closes links as they come and go, until `stop` completes.
     pub async fn keep(
         &mut self,
         told: &mut mpsc::UnboundedReceiver<Told>,
@@ -142,7 +142,7 @@ impl Links {
         }
     }
 
-    /// Counts what links with a cap carried, and gives those up that have reached it.
+    /// Counts the traffic of links with a cap, and closes those that have reached it.
     fn count(&self, is_last: bool, say: &mut impl FnMut(&str)) {
         let slots = self.slots.borrow().len();
         for number in 0..slots {
@@ -165,7 +165,7 @@ impl Links {
         tokio::time::sleep(PARTING).await;
     }
 
-    /// When to look again.
+    /// Returns the time of the next look.
     fn next(&self) -> Instant {
         let at = |slot: &Slot| match &slot.state {
             SlotState::Down(_, retry) => *retry,
@@ -177,7 +177,7 @@ impl Links {
         slots.iter().map(at).min().unwrap_or(soon + STEP).clamp(soon, soon + STEP)
     }
 
-    /// Looks at the interfaces, and makes and gives up links as they are.
+    /// Opens and closes links according to the state of their interfaces.
     async fn look(&mut self, say: &mut impl FnMut(&str)) -> Result<(), BondError> {
         let found = self.routing.links()?;
         if self.automatic {
@@ -218,7 +218,7 @@ impl Links {
         Ok(())
     }
 
-    /// New interfaces that lead elsewhere become links.
+    /// Adds new physical interfaces that have a default route.
     fn find(&self, found: &[Link]) {
         let mut slots = self.slots.borrow_mut();
         for link in found.iter().filter(|link| link.has_default_route && link.is_physical) {
@@ -228,7 +228,7 @@ impl Links {
         }
     }
 
-    /// Takes a link out of use; it is tried again once that is worth it.
+    /// Closes a link, and schedules a retry.
     fn give_up(&self, number: usize, why: &str, say: &mut impl FnMut(&str)) {
         let mut slots = self.slots.borrow_mut();
         let slot = &mut slots[number];
@@ -240,7 +240,7 @@ impl Links {
             }
             SlotState::Up(_) => {
                 say(&format!("{} is down: {why}.", slot.interface));
-                // It was good a moment ago.
+                // It worked a moment ago, so its backoff restarts.
                 slot.failures = 0;
             }
             SlotState::Connecting(..) => {}
@@ -248,7 +248,8 @@ impl Links {
         slot.fail(why.to_owned());
         let bundle = self.bundle;
         self.way.engine.with(|host, now| host.disconnect(now, &bundle, number));
-        // What still comes in counts for a cap.
+        // Packets that still come in count towards a cap, so a link stopped by its cap keeps its
+        // socket.
         if self.quotas.borrow().spent(&slot.interface).is_none() {
             self.way.engine.detach(number);
         }
@@ -267,7 +268,7 @@ impl Links {
         }
     }
 
-    /// The server's address, of a family that the link has.
+    /// Returns an address of the server, preferably of a family that the link has.
     async fn resolve(&self, addresses: &BTreeSet<IpAddr>) -> Result<SocketAddr, String> {
         let (name, port) = match &self.server {
             Target::Address(address, port) => return Ok(SocketAddr::new(*address, *port)),
@@ -292,7 +293,7 @@ impl Links {
                 .map_err(|error| format!("its socket cannot be bound to it: {error}"))?;
             Ok::<_, String>(socket)
         };
-        // To connect a socket only asks the kernel for the way.
+        // Connecting a UDP socket sends nothing; it only looks up the route.
         bound()?.connect(to).map_err(|error| match error.raw_os_error() {
             Some(libc::ENETUNREACH) => {
                 format!("no route leads to {to} through it: add one, such as a default route")
@@ -356,7 +357,7 @@ impl Links {
         self.way.set(Some(self.bundle));
     }
 
-    /// A connection is over by itself.
+    /// Handles a connection that ended by itself.
     fn failed(&self, number: usize, why: &str, say: &mut impl FnMut(&str)) {
         let is_known = matches!(
             self.slots.borrow().get(number),
@@ -367,7 +368,7 @@ impl Links {
         }
     }
 
-    /// A new bundle takes the place of one that is over.
+    /// Replaces a bundle that is over.
     fn begin_anew(&mut self) -> Result<(), BondError> {
         self.way.set(None);
         let old = self.bundle;
@@ -383,12 +384,12 @@ impl Links {
     }
 }
 
-/// A thread hears of changes of links, since to hear of them is to wait.
+/// Watches for changes of links on a thread of its own, because that call blocks.
 fn listen_for_changes(changes: mpsc::Sender<()>) -> Result<(), BondError> {
     let mut listener = LinkChanges::listen()?;
     let listen = move || {
         while !changes.is_closed() {
-            // One that waits to be seen stands for all.
+            // One pending notification stands for all.
             if listener.wait(Duration::from_secs(1)).unwrap_or(false) {
                 let _ = changes.try_send(());
             }
@@ -398,7 +399,7 @@ fn listen_for_changes(changes: mpsc::Sender<()>) -> Result<(), BondError> {
     thread.map(drop).map_err(BondError::Thread)
 }
 
-/// Why an interface cannot be a link; none: it can.
+/// Returns why an interface cannot be a link, or `None` if it can.
 fn unusable(link: Option<&Link>) -> Option<&'static str> {
     match link {
         None => Some("there is no such interface: ip link lists them"),
@@ -408,7 +409,7 @@ fn unusable(link: Option<&Link>) -> Option<&'static str> {
     }
 }
 
-/// What the library says, for people.
+/// Translates an error of the QUIC library for the user.
 fn explained(why: &str) -> String {
     if why.contains("certificate") || why.contains("cryptographic") || why.contains("crypto") {
         format!(

@@ -1,9 +1,8 @@
-//! Caps of links: how much passed each of them since the day of its reset, kept on disk.
+//! Caps of links: counts the traffic of each since its last reset, and keeps the counts on disk.
 //!
-//! Counted are the bytes of all packets of Knee in both directions, with the headers of IP
-//! and UDP, as a provider counts them. Other programs' are not seen. The file is written
-//! once a second where something passed, so that what a second carried is lost with a host
-//! that is switched off.
+//! The counts cover all packets of Knee in both directions, with IP and UDP headers, as a provider
+//! counts them; the traffic of other programs is not seen. The file is written once a second while
+//! there is traffic, so a host that is switched off loses the count of one second.
 
 use crate::config::LinkConfig;
 use chrono::{Datelike, Local, NaiveDate};
@@ -16,93 +15,93 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// How often links are counted.
+/// Interval of counting.
 pub const STEP: Duration = Duration::from_millis(100);
-/// What so many steps carried may still be on its way when a link is stopped.
+/// The traffic of this many steps may still be in flight when a link is stopped.
 const UNDER_WAY: usize = 10;
-/// How often the file is written at most.
+/// Minimum interval between writes of the file.
 const WRITTEN: Duration = Duration::from_secs(1);
 
-/// The file of counts cannot be used.
+/// Why the file of counts cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum QuotaError {
-    /// It cannot be read or written.
+    /// The file cannot be read or written.
     #[error("cannot {what} {}, which counts for the caps of links: {source}", path.display())]
     Io {
-        /// Read or write.
+        /// `read` or `write`.
         what: &'static str,
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// What the system says.
+        /// Error of the system.
         source: io::Error,
     },
-    /// It holds something else.
+    /// The file's contents are not counts.
     #[error(
         "{} does not hold the counts of links: {problem}; remove it to begin at zero",
         path.display()
     )]
     Damaged {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
         /// What is wrong.
         problem: String,
     },
 }
 
-/// What passed a link.
+/// Traffic of a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Count {
-    /// The day of the reset from which on it counts.
+    /// Day of the reset from which it is counted.
     since: NaiveDate,
     bytes: u64,
 }
 
-/// A link's cap, and what of it is used.
+/// Cap of a link.
 #[derive(Debug)]
 struct Cap {
     bytes: u64,
-    /// The day of a month on which it begins anew.
+    /// Day of the month on which the count restarts.
     resets: u32,
-    /// Bytes of the newest steps.
+    /// Bytes of the most recent steps.
     steps: VecDeque<u64>,
-    /// What the engine had counted at the last step.
+    /// The engine's count at the last step.
     before: u64,
-    /// It was reached in the month that began then.
+    /// Start of the month in which the cap was reached.
     reached: Option<NaiveDate>,
 }
 
-/// What a cap shows of itself.
+/// Status of a cap.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CapStatus {
-    /// The interface.
+    /// Name of the interface.
     pub name: String,
-    /// What passed since `since`.
+    /// Bytes used since `since`.
     pub used_bytes: u64,
-    /// What may.
+    /// Bytes allowed.
     pub cap_bytes: u64,
-    /// The day of the last reset.
+    /// Day of the last reset.
     pub since: NaiveDate,
-    /// The day of the next one.
+    /// Day of the next reset.
     pub resets: NaiveDate,
 }
 
-/// The caps of a client's links, by their interfaces.
+/// Caps of a client's links, by interface.
 #[derive(Debug)]
 pub struct Quotas {
     caps: BTreeMap<String, Cap>,
     counts: BTreeMap<String, Count>,
     path: PathBuf,
-    /// When it is to be written; none: nothing changed.
+    /// When the file is to be written, or `None` if nothing changed.
     unsaved: Option<Instant>,
-    /// It could not be written the last time.
+    /// Whether the last write failed, which has been reported.
     is_told: bool,
 }
 
 impl Quotas {
-    /// The caps of these links, with what the file says of them.
+    /// Makes the caps of these links, with the counts from the file.
     ///
     /// # Errors
-    /// The file is there, and cannot be used.
+    /// The file exists and cannot be used.
     pub fn new(links: &[LinkConfig], path: PathBuf) -> Result<Quotas, QuotaError> {
         let cap = |link: &LinkConfig| {
             let (steps, before, reached) = (VecDeque::new(), 0, None);
@@ -115,12 +114,12 @@ impl Quotas {
         Ok(Quotas { caps, counts, path, unsaved: None, is_told: false })
     }
 
-    /// No link has a cap.
+    /// Returns whether no link has a cap.
     pub fn is_empty(&self) -> bool {
         self.caps.is_empty()
     }
 
-    /// Takes what an interface has carried so far since the start of the program.
+    /// Counts the bytes that an interface has carried since the start of the program.
     pub fn count(&mut self, interface: &str, carried: u64) {
         let Some(cap) = self.caps.get_mut(interface) else { return };
         let bytes = carried.saturating_sub(cap.before);
@@ -131,7 +130,7 @@ impl Quotas {
         cap.steps.push_back(bytes);
         let since = last_reset(today(), cap.resets);
         let count = self.counts.entry(interface.to_owned()).or_insert(Count { since, bytes: 0 });
-        // A clock that was set back begins no new month.
+        // Setting the clock back does not start a new month.
         if since > count.since {
             *count = Count { since, bytes: 0 };
         }
@@ -144,8 +143,8 @@ impl Quotas {
         }
     }
 
-    /// Why an interface may carry nothing more; none: it may. It stops as long before its
-    /// cap as what is on its way may need, and stays so until the next reset.
+    /// Returns why an interface may carry nothing more, or `None` if it may. Stops before the cap
+    /// by what may be in flight, and until the next reset.
     pub fn spent(&self, interface: &str) -> Option<String> {
         let cap = self.caps.get(interface)?;
         let count = self.counts.get(interface)?;
@@ -158,10 +157,10 @@ impl Quotas {
         })
     }
 
-    /// Writes the file if it is time.
+    /// Writes the file if it is due.
     ///
     /// # Errors
-    /// It cannot be written any more; that is told once.
+    /// The file could not be written; reported only the first time.
     pub fn save(&mut self, at_once: bool) -> Result<(), QuotaError> {
         if !self.unsaved.is_some_and(|due| at_once || due <= Instant::now()) {
             return Ok(());
@@ -172,7 +171,7 @@ impl Quotas {
         if was_told { Ok(()) } else { result }
     }
 
-    /// What `status` shows.
+    /// Returns the status of all caps.
     pub fn status(&self) -> Vec<CapStatus> {
         let today = today();
         let of = |(name, cap): (&String, &Cap)| {
@@ -190,7 +189,7 @@ impl Quotas {
     }
 }
 
-/// Three digits are enough for people.
+/// Rounds down to three digits, for display.
 fn rounded(bytes: u64) -> u64 {
     let step = 10_u64.pow(bytes.checked_ilog10().unwrap_or(0).saturating_sub(2));
     bytes / step * step
@@ -200,13 +199,13 @@ fn today() -> NaiveDate {
     Local::now().date_naive()
 }
 
-/// The day of a month, or its last one where it has fewer.
+/// Returns that day of the month, or its last day if the month is shorter.
 fn day_in(year: i32, month: u32, day: u32) -> NaiveDate {
     let within = |day| NaiveDate::from_ymd_opt(year, month, day);
     (28..=day).rev().find_map(within).or_else(|| within(day)).unwrap_or_default()
 }
 
-/// The newest day of a reset, which may be today.
+/// Returns the most recent reset, which may be today.
 pub fn last_reset(today: NaiveDate, day: u32) -> NaiveDate {
     let this = day_in(today.year(), today.month(), day);
     if this <= today {
@@ -218,7 +217,7 @@ pub fn last_reset(today: NaiveDate, day: u32) -> NaiveDate {
     }
 }
 
-/// The first day of a reset after today.
+/// Returns the first reset after today.
 pub fn next_reset(today: NaiveDate, day: u32) -> NaiveDate {
     let this = day_in(today.year(), today.month(), day);
     if this > today {
@@ -230,8 +229,7 @@ pub fn next_reset(today: NaiveDate, day: u32) -> NaiveDate {
     }
 }
 
-/// Where counts are kept unless the configuration says otherwise: in the directory of the
-/// service, or of the user.
+/// Returns the default path of the counts: in the directory of the service, or of the user.
 pub fn state_path() -> PathBuf {
     let folder = |name| std::env::var_os(name).map(PathBuf::from);
     let folder = folder("STATE_DIRECTORY")
@@ -252,7 +250,7 @@ fn read(path: &Path) -> Result<BTreeMap<String, Count>, QuotaError> {
     }
 }
 
-/// A reader finds the old counts or the new ones, whatever happens in between.
+/// Writes the counts so that a reader finds either the old or the new ones, even after a crash.
 fn write(path: &Path, counts: &BTreeMap<String, Count>) -> Result<(), QuotaError> {
     let beside = path.with_extension("new");
     let attempt = || {
@@ -294,7 +292,7 @@ mod tests {
         assert_eq!(next_reset(day(2026, 2, 28), 31), day(2026, 3, 31));
     }
 
-    /// Every day lies between the two, for every day of reset.
+    /// For every reset day, each day lies between the last reset and the next.
     #[test]
     fn today_is_between_the_resets() {
         for today in day(2027, 1, 1).iter_days().take(1000) {

@@ -1,4 +1,4 @@
-//! What a client asks of the server at the start of a stream, and the answer.
+//! Requests of a client at the start of a stream, and the answers.
 //!
 //! ```text
 //! REQUEST   kind u8 (1 TCP, 2 UDP, 3 UDP duplicated, 4 DNS), for TCP: where to
@@ -9,17 +9,17 @@
 //!           the request
 //! ```
 //!
-//! Addresses are written as in SOCKS5 (RFC 1928, section 5), so that a datagram of its UDP
-//! passes as it is.
+//! Addresses are written as in SOCKS5 (RFC 1928, section 5), so that a SOCKS5 datagram passes
+//! unchanged.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// Longest request: a name of 255 bytes.
+/// Maximum length of a request, with a name of 255 bytes.
 pub const REQUEST_MAX: usize = 1 + 2 + 255 + 2;
-/// Longest reason of an answer.
+/// Maximum length of an answer's reason.
 const REASON_MAX: usize = 200;
 
-/// Where to: a name stays one until the server resolves it.
+/// Target of a connection; the server resolves names.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Target {
     /// An address and a port.
@@ -38,19 +38,19 @@ impl std::fmt::Display for Target {
     }
 }
 
-/// What was read is not what it should be.
+/// What was read is malformed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct Malformed(pub &'static str);
 
-/// Either what was read and how many bytes it took, or that more has to come.
+/// A parsed value and the bytes it took, or `None` if more bytes are needed.
 pub type Partial<T> = Result<Option<(T, usize)>, Malformed>;
 
 impl Target {
-    /// Reads one, as SOCKS5 writes it.
+    /// Parses a target as in SOCKS5.
     ///
     /// # Errors
-    /// Its kind is not known, or its name is none.
+    /// Its type is unknown, or its name is invalid.
     pub fn read(bytes: &[u8]) -> Partial<Target> {
         let Some(kind) = bytes.first() else { return Ok(None) };
         let rest = &bytes[1..];
@@ -77,7 +77,7 @@ impl Target {
         Ok(target)
     }
 
-    /// Writes one, as SOCKS5 does.
+    /// Appends a target as in SOCKS5.
     pub fn write(&self, into: &mut Vec<u8>) {
         let port = match self {
             Target::Address(IpAddr::V4(address), port) => {
@@ -100,10 +100,10 @@ impl Target {
         into.extend(port.to_be_bytes());
     }
 
-    /// Reads `name:port`, `1.2.3.4:port` or `[::1]:port`.
+    /// Parses `name:port`, `1.2.3.4:port` or `[::1]:port`.
     ///
     /// # Errors
-    /// There is no port, or no name.
+    /// The port or the name is missing.
     pub fn parse(text: &str) -> Result<Target, Malformed> {
         const WANTED: Malformed = Malformed(
             "write a name or address, a colon and a port, as in example.org:443 or [2001:db8::1]:443",
@@ -121,7 +121,7 @@ impl Target {
     }
 }
 
-/// A name, or an address that is written as one.
+/// Makes a target from a name, which may be an address as text.
 fn named(name: &[u8], port: u16) -> Result<Target, Malformed> {
     const WRONG: Malformed = Malformed("what should be a name of a host is none");
     let name = std::str::from_utf8(name).map_err(|_| WRONG)?;
@@ -134,14 +134,14 @@ fn named(name: &[u8], port: u16) -> Result<Target, Malformed> {
     if is_name { Ok(Target::Name(name.to_owned(), port)) } else { Err(WRONG) }
 }
 
-/// What a stream is for.
+/// Purpose of a stream.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Request {
-    /// A TCP connection to there.
+    /// A TCP connection to this target.
     Tcp(Target),
-    /// A UDP socket, whose datagrams are messages, for as long as the stream is open.
+    /// A UDP socket for as long as the stream is open; its datagrams are messages.
     Udp {
-        /// Each goes over all links, in both directions; the first that arrives counts.
+        /// Send each datagram over all links, in both directions; the first copy to arrive counts.
         duplicate: bool,
     },
     /// The answer of the server's resolver to one question (RFC 1035).
@@ -149,10 +149,10 @@ pub enum Request {
 }
 
 impl Request {
-    /// Reads one.
+    /// Parses a request.
     ///
     /// # Errors
-    /// It asks for what is not known.
+    /// Its kind is unknown.
     pub fn read(bytes: &[u8]) -> Partial<Request> {
         match bytes.first() {
             None => Ok(None),
@@ -167,7 +167,7 @@ impl Request {
         }
     }
 
-    /// Writes one.
+    /// Appends a request.
     pub fn write(&self, into: &mut Vec<u8>) {
         match self {
             Request::Tcp(target) => {
@@ -180,24 +180,24 @@ impl Request {
     }
 }
 
-/// What became of a request.
+/// Outcome of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// The server connected, or has a socket.
+    /// The server connected, or opened a socket.
     Done,
-    /// The server does not connect to there.
+    /// The server's rules deny this target.
     Denied,
     /// The name has no address.
     NoName,
-    /// The other end refuses connections.
+    /// The target refused the connection.
     Refused,
-    /// There is no way to it.
+    /// No route leads to the target.
     Unreachable,
-    /// It did not answer in time.
+    /// The target did not answer in time.
     TimedOut,
-    /// The client has as many streams as it may.
+    /// The client has reached its limit of streams.
     TooMany,
-    /// Something else.
+    /// Any other failure.
     Failed,
 }
 
@@ -212,25 +212,25 @@ const OUTCOMES: [Outcome; 8] = [
     Outcome::Failed,
 ];
 
-/// The server's answer to a request.
+/// Answer of the server to a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Answer {
-    /// What became of it.
+    /// Outcome of the request.
     pub outcome: Outcome,
-    /// The same for a person.
+    /// Explanation for a person.
     pub reason: String,
 }
 
 impl Answer {
-    /// It was done.
+    /// Makes the answer of a successful request.
     pub fn done() -> Answer {
         Answer { outcome: Outcome::Done, reason: String::new() }
     }
 
-    /// Reads one.
+    /// Parses an answer.
     ///
     /// # Errors
-    /// It is none.
+    /// The answer is malformed.
     pub fn read(bytes: &[u8]) -> Partial<Answer> {
         let [code, length, rest @ ..] = bytes else { return Ok(None) };
         let outcome = OUTCOMES.get(usize::from(*code)).copied().unwrap_or(Outcome::Failed);
@@ -239,7 +239,7 @@ impl Answer {
         Ok(Some((Answer { outcome, reason }, 2 + usize::from(*length))))
     }
 
-    /// Writes one; a long reason is cut.
+    /// Appends an answer; truncates a long reason.
     pub fn write(&self, into: &mut Vec<u8>) {
         let code = OUTCOMES.iter().position(|outcome| *outcome == self.outcome).unwrap_or(7);
         let reason = &self.reason.as_bytes()[..self.reason.len().min(REASON_MAX)];

@@ -1,5 +1,5 @@
-//! What asks the server's own resolver for its clients: one of the host's nameservers, as a
-//! program of the host would (resolv.conf(5)).
+//! Resolves names for clients with one of the host's nameservers, as a program of the host would
+//! (resolv.conf(5)).
 
 use crate::dns::{MESSAGE_MAX, framed, message};
 use crate::settings::random;
@@ -12,14 +12,14 @@ use tokio::time::{Instant, timeout_at};
 
 /// The port of nameservers.
 const PORT: u16 = 53;
-/// An answer over UDP is waited for so long, and asked for so often.
+/// Time limit of one attempt over UDP, and number of attempts.
 const WAIT: Duration = Duration::from_secs(2);
 const TRIES: usize = 3;
-/// In the second byte of flags: the answer is cut.
+/// Flag TC in the second byte of flags.
 const TRUNCATED: u8 = 2;
 const IS_ANSWER: u8 = 0x80;
 
-/// The nameserver that this host's programs ask first.
+/// Returns the nameserver that this host's programs ask first.
 pub fn own() -> SocketAddr {
     let text = std::fs::read_to_string("/etc/resolv.conf").unwrap_or_default();
     let named = text.lines().find_map(|line| {
@@ -29,14 +29,14 @@ pub fn own() -> SocketAddr {
     SocketAddr::new(named.unwrap_or(IpAddr::V4(Ipv4Addr::LOCALHOST)), PORT)
 }
 
-/// The answer to a question, over TCP where it is too long for UDP.
+/// Returns the answer to a question; asks over TCP if it is too long for UDP.
 ///
 /// # Errors
 /// The nameserver does not answer.
 pub async fn resolve(nameserver: SocketAddr, question: &[u8]) -> io::Result<Vec<u8>> {
     let [a, b, rest @ ..] = question else { return Err(io::ErrorKind::InvalidData.into()) };
     let (own, told) = ([*a, *b], rest);
-    // What it is called on the way must not be guessed (RFC 5452, section 4).
+    // The id of the query must not be guessable (RFC 5452, section 4).
     let number = random::<2>().map_err(|_| io::Error::other("no random bytes"))?;
     let asked = [&number[..], told].concat();
     let mut answer = by_datagram(nameserver, &asked).await?;

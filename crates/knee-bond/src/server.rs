@@ -1,4 +1,4 @@
-//! The server: it knows its clients by their keys, and connects to where they ask for.
+//! The server: knows its clients by their keys, and connects to the targets that they ask for.
 
 use crate::BondError;
 use crate::config::{EgressConfig, ServerConfig};
@@ -22,7 +22,7 @@ use tokio::sync::mpsc;
 use tokio::task::spawn_local;
 use tokio::time::Instant;
 
-/// A server that stops lets its streams end for so long.
+/// Time for streams to end when the server stops.
 const DRAIN: Duration = Duration::from_secs(10);
 
 /// A server, ready to run.
@@ -39,11 +39,11 @@ pub struct Server {
 }
 
 impl Server {
-    /// Takes its port, and reads its key. A service manager may have handed over a socket
-    /// that it holds while the server is restarted: no packet is refused meanwhile.
+    /// Binds the port and reads the key. A service manager may pass a socket that it keeps while
+    /// the server restarts, so that no packet is refused meanwhile.
     ///
     /// # Errors
-    /// The port is in use, the key cannot be read, or the system lacks something.
+    /// The port is in use, the key cannot be read, or the system lacks a resource.
     pub async fn new(config: ServerConfig, handed: Option<UdpSocket>) -> Result<Server, BondError> {
         let keys = key::read(&config.key)?;
         let pins: Vec<PublicKey> =
@@ -75,16 +75,16 @@ impl Server {
         Ok(Server { engine, told, egress, listen, page, status, started, config })
     }
 
-    /// Where clients come to.
+    /// Returns the address on which clients are accepted.
     pub fn listen(&self) -> SocketAddr {
         self.listen
     }
 
-    /// Runs until `stop` says so; streams have ten seconds to end then. `say` is given what
-    /// happens, a line each.
+    /// Runs until `stop` completes; streams then have ten seconds to end. `say` receives each event
+    /// as a line of text.
     ///
     /// # Errors
-    /// The system lacks something; what clients do is no error.
+    /// The system lacks a resource. Errors of clients are not errors.
     pub async fn run(
         mut self,
         stop: impl Future<Output = ()>,
@@ -204,7 +204,7 @@ fn on_told(
                 say(&format!("{}: {} is up, from {}.", name(&id), link.label, link.peer));
             }
         }
-        // Of a bundle that is over its end was told.
+        // For a bundle that is over, only its end is reported.
         Told::Host(HostEvent::Lost(Some((id, number)), why))
             if shared.owners.borrow().contains_key(&id) =>
         {

@@ -1,4 +1,4 @@
-//! What both ends set their hosts to.
+//! QUIC settings of both ends.
 
 use crate::config::Tuning;
 use knee_bundle::Limits;
@@ -7,35 +7,36 @@ use knee_units::Time;
 use rand_chacha::ChaCha8Rng;
 use rand_core::SeedableRng;
 
-/// Bytes of a packet that every path of the Internet carries (RFC 9000, section 14), and the
-/// largest that is tried: that of Ethernet, less IPv6's and UDP's headers.
+/// Packet size that every Internet path carries (RFC 9000, section 14), and the largest that is
+/// probed: that of Ethernet, less the headers of IPv6 and UDP.
 const PACKET: u16 = 1200;
 const PACKET_MAX: u16 = 1452;
-/// Every NAT keeps a flow of UDP for so long (RFC 4787, section 4.3, asks for two minutes;
-/// half a minute is what there is).
+/// Keep-alive interval. Every NAT keeps a UDP flow for that long (RFC 4787, section 4.3, asks for
+/// two minutes; half a minute is common).
 const KEEP_ALIVE: Time = Time::from_secs(15);
-/// On a link that costs something; few NATs forget so soon, and the link is tried anew.
+/// Keep-alive interval of a link with a cost. Few NATs forget so soon, and the link is reopened.
 const KEEP_ALIVE_QUIET: Time = Time::from_secs(25);
-/// A link that was not heard for so long is given up, and tried anew.
+/// Time without a packet after which a link is closed and reopened.
 const IDLE: Time = Time::from_secs(40);
-/// For so long streams wait for a link to come back.
+/// How long streams wait for a link to come back.
 const LINGER: Time = Time::from_secs(60);
-/// A client that was started anew, and is not missed yet, has two; some have bad luck.
+/// Maximum number of bundles of a client: a restarted client has two until the first times out;
+/// allow for repeated restarts.
 const BUNDLES_OF_A_KEY: usize = 4;
-/// Bytes of all streams that are on their way at most, of one, and that wait to be sent.
+/// Maximum bytes in flight of all streams, of one stream, and bytes waiting to be sent.
 const WINDOW: u64 = 16 << 20;
 const STREAM_WINDOW: u64 = 8 << 20;
 const BUFFER: u64 = 4 << 20;
-/// Streams at once, unless the server says otherwise.
+/// Maximum number of concurrent streams, unless the server says otherwise.
 const STREAMS: u64 = 256;
-/// How late timers are on a busy host.
+/// Lateness of timers on a busy host.
 const LATENESS: Time = Time::from_millis(2);
-/// Packets of the first window (RFC 6928).
+/// Packets of the initial window (RFC 6928).
 const INITIAL_WINDOW: u32 = 10;
-/// Bytes that leave at once at most.
+/// Maximum burst, bytes.
 const BURST: u32 = 1 << 16;
 
-/// The settings of an end that has `endpoints` sockets, some of which are to be quiet.
+/// Returns the settings of an end with `endpoints` sockets; those in `quiet` send few keep-alives.
 pub fn settings(
     is_server: bool,
     endpoints: usize,
@@ -72,17 +73,17 @@ pub fn settings(
     }
 }
 
-/// Random bytes of the system.
+/// Returns random bytes of the system.
 ///
 /// # Errors
-/// It has none.
+/// The system has none.
 pub fn random<const N: usize>() -> Result<[u8; N], ring::error::Unspecified> {
     let mut bytes = [0; N];
     ring::rand::SecureRandom::fill(&ring::rand::SystemRandom::new(), &mut bytes)?;
     Ok(bytes)
 }
 
-/// Random numbers of controllers and connection ids.
+/// Returns the random generator of controllers and connection ids.
 ///
 /// # Errors
 /// The system has none.

@@ -1,4 +1,4 @@
-//! What an end shows of itself: over a Unix socket, as JSON, to whoever may open it.
+//! Status of an end: JSON over a Unix socket, for whoever may open it.
 
 use crate::judge::{Judges, LEFT_OUT};
 use crate::quota::CapStatus;
@@ -15,86 +15,86 @@ use tokio::net::UnixListener;
 use tokio::task::spawn_local;
 use tokio::time::timeout;
 
-/// The state of an end.
+/// State of an end.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Status {
     /// `client` or `server`.
     pub role: String,
     /// Version of the program.
     pub version: String,
-    /// Since its start, s.
+    /// Time since its start, s.
     pub running_s: f64,
-    /// A client's: where it takes connections; a server's: where clients come to.
+    /// Address on which it accepts connections of applications (client) or clients (server).
     pub listen: String,
-    /// Its bundles; of a client one at most.
+    /// Bundles; a client has at most one.
     pub bundles: Vec<BundleStatus>,
     /// Links of a client that are not used, and why.
     pub unused: Vec<Unused>,
     /// Links of a client that have a cap.
     pub caps: Vec<CapStatus>,
-    /// It takes all that programs of its host send.
+    /// A client in transparent mode, which takes all that programs of its host send.
     #[serde(default)]
     pub transparent: bool,
 }
 
-/// A bundle.
+/// State of a bundle.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct BundleStatus {
-    /// Who is at the other end.
+    /// Name of the other end.
     pub peer: String,
-    /// Its links.
+    /// Links of the bundle.
     pub links: Vec<LinkStatus>,
-    /// Bytes that wait or are on their way.
+    /// Bytes that wait or are in flight.
     pub held_bytes: u64,
 }
 
-/// A link of a bundle.
+/// State of a link of a bundle.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LinkStatus {
-    /// Its name: the client's interface.
+    /// Name of the link: the client's interface.
     pub name: String,
-    /// The address at the other end.
+    /// Address of the other end.
     pub address: String,
-    /// It is silent, and not used for now.
+    /// The link is silent, and not used for now.
     pub silent: bool,
-    /// It waits, since a cheaper one works.
+    /// The link waits, because a cheaper one works.
     pub backup: bool,
-    /// What it costs.
+    /// Cost of the link.
     pub cost: u8,
-    /// Why it is left out; none: it is not.
+    /// Why the link is left out; absent if it is not.
     #[serde(default)]
     pub left_out: Option<String>,
     /// Smoothed RTT, ms.
     pub rtt_ms: f64,
     /// Lowest RTT, ms.
     pub min_rtt_ms: f64,
-    /// Bytes of packets that this end sent and that arrived.
+    /// Bytes of packets sent by this end and acknowledged.
     pub sent_bytes: u64,
-    /// Bytes of packets that came.
+    /// Bytes of packets received.
     pub received_bytes: u64,
     /// Packets sent.
     pub sent_packets: u64,
-    /// Packets lost of these.
+    /// Packets declared lost.
     pub lost_packets: u64,
     /// Congestion window, bytes.
     pub window_bytes: u64,
-    /// Phase of its congestion control.
+    /// Phase of the congestion controller.
     pub phase: String,
-    /// Bytes of its largest packet.
+    /// Largest packet, bytes.
     pub packet_bytes: u16,
 }
 
 /// A link that is not used.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Unused {
-    /// Its interface.
+    /// Name of the interface.
     pub name: String,
-    /// Why.
+    /// Why it is not used.
     pub why: String,
 }
 
 impl BundleStatus {
-    /// That of a bundle of a host.
+    /// Returns the state of a bundle.
     pub fn of(host: &mut Host, id: &BundleId, peer: String, judges: &Judges) -> BundleStatus {
         let held_bytes = host.bundle(id).map(|bundle| bundle.held()).unwrap_or_default();
         let of = |(number, path): (usize, Option<PathState>)| {
@@ -141,8 +141,8 @@ impl LinkStatus {
     }
 }
 
-/// Where an end shows its state unless it is told otherwise: in the directory of the
-/// service, of root, or of the user.
+/// Returns the default path of the status socket: in the directory of the service, of root, or of
+/// the user.
 pub fn socket_path(role: &str) -> PathBuf {
     let folder = ["RUNTIME_DIRECTORY", "XDG_RUNTIME_DIR"]
         .iter()
@@ -151,14 +151,14 @@ pub fn socket_path(role: &str) -> PathBuf {
     folder.join(format!("knee-bond-{role}.sock"))
 }
 
-/// Where an end that runs on this host may show its state: where one of this user does, or
-/// the service of this host.
+/// Returns where an end on this host may have its status socket: that of this user, and that of the
+/// service.
 pub fn socket_paths(role: &str) -> [PathBuf; 2] {
     let file = format!("knee-bond-{role}.sock");
     [socket_path(role), Path::new("/run").join(format!("knee-bond-{role}")).join(file)]
 }
 
-/// The socket of a state; it is removed when this is dropped.
+/// A bound status socket; its file is removed on drop.
 #[derive(Debug)]
 pub struct StatusSocket {
     listener: UnixListener,
@@ -166,10 +166,10 @@ pub struct StatusSocket {
 }
 
 impl StatusSocket {
-    /// Makes one that its owner alone may open.
+    /// Binds a socket that only its owner may open.
     ///
     /// # Errors
-    /// Another process shows its state there, or the system says something else.
+    /// Another process serves its status there, or the system fails.
     pub fn bind(path: &Path) -> io::Result<StatusSocket> {
         if std::os::unix::net::UnixStream::connect(path).is_ok() {
             return Err(io::ErrorKind::AddrInUse.into());
@@ -183,10 +183,10 @@ impl StatusSocket {
         Ok(StatusSocket { listener, path: path.to_owned() })
     }
 
-    /// Shows the state to whoever asks, or tells a recorder of it for as long as that listens.
+    /// Serves the state to each asker, and shots to a recorder for as long as it listens.
     pub async fn serve(self, state: impl Fn() -> Status, shooting: Rc<Shooting>) {
         while let Ok((mut asker, _)) = self.listener.accept().await {
-            // An asker of an earlier version says nothing.
+            // Askers of earlier versions send nothing.
             let mut said = [0; REQUEST_MAX];
             let asked = timeout(PATIENCE, asker.read(&mut said)).await;
             let said = &said[..asked.ok().and_then(Result::ok).unwrap_or(0)];
@@ -196,25 +196,25 @@ impl StatusSocket {
                 continue;
             }
             let text = serde_json::to_vec(&state()).unwrap_or_default();
-            // Who does not want it any more is not told.
+            // Fails if the asker went away.
             let _ = asker.write_all(&text).await;
         }
     }
 }
 
-/// What a recorder says: the client that it means may follow.
+/// Prefix of a recorder's request; the name of a client may follow.
 const RECORD: &str = "record ";
 const STATUS: &str = "status\n";
 const REQUEST_MAX: usize = 256;
-/// Whoever asks says what within so long.
+/// Time limit for a request.
 const PATIENCE: Duration = Duration::from_millis(100);
 
-/// What a recorder says first.
+/// Formats a recorder's request.
 pub(crate) fn record_request(of: &str) -> String {
     format!("{RECORD}{of}\n")
 }
 
-/// The client that a recorder means; none: no recorder.
+/// Returns the client that a recorder asks for, or `None` if the request is not a recorder's.
 fn recorder(said: &[u8]) -> Option<String> {
     let said = std::str::from_utf8(said).ok()?;
     Some(said.strip_prefix(RECORD)?.trim_end().to_owned())
@@ -226,10 +226,10 @@ impl Drop for StatusSocket {
     }
 }
 
-/// The state that is shown at a socket.
+/// Asks an end for its state.
 ///
 /// # Errors
-/// Nobody shows one there.
+/// No end answers there.
 pub fn ask(path: &Path) -> io::Result<Status> {
     let mut asked = std::os::unix::net::UnixStream::connect(path)?;
     asked.write_all(STATUS.as_bytes())?;

@@ -1,4 +1,4 @@
-//! A stream of a bundle, for those who wait for it.
+//! Asynchronous streams of a bundle.
 
 use crate::engine::{Engine, Signals};
 use bytes::Bytes;
@@ -9,15 +9,15 @@ use std::rc::Rc;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-/// Bytes that pass in one go.
+/// Bytes that are passed on at a time.
 const GO: usize = 1 << 16;
-/// Why a stream is reset: what it was for broke off.
+/// Reset code of a stream that was aborted.
 const BROKEN_OFF: u64 = 1;
 
-/// A stream ended before its end.
+/// Why a stream was aborted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Broken {
-    /// The peer ended it.
+    /// The peer reset it.
     #[error("the other end broke off")]
     Reset,
     /// Its bundle is gone: no link came back in time, or the server was restarted.
@@ -25,7 +25,7 @@ pub enum Broken {
     Gone,
 }
 
-/// One end of a stream. Dropped before its end, it is reset.
+/// One end of a stream. Dropping it before it is finished resets it.
 #[derive(Debug)]
 pub struct BundleStream {
     engine: Rc<Engine>,
@@ -47,20 +47,20 @@ impl BundleStream {
         BundleStream { engine, bundle, id, signals, finished, read_to_end }
     }
 
-    /// The flow of messages that belongs to it.
+    /// Returns the flow of messages that belongs to the stream.
     pub fn flow(&self) -> u64 {
         self.id.value()
     }
 
-    /// Its bundle.
+    /// Returns the stream's bundle.
     pub fn bundle(&self) -> BundleId {
         self.bundle
     }
 
-    /// What comes next, so much at most; none: its end.
+    /// Reads the next bytes, at most `most`, or `None` at the end.
     ///
     /// # Errors
-    /// It broke off.
+    /// The stream was aborted.
     pub async fn read(&self, most: usize) -> Result<Option<Bytes>, Broken> {
         loop {
             let read = self.engine.with_bundle(&self.bundle, |bundle| {
@@ -86,8 +86,8 @@ impl BundleStream {
         }
     }
 
-    /// Appends what else has come by now, up to so much in all. It does not wait, and what
-    /// ended is told by the next [`read`](Self::read).
+    /// Appends what else has arrived, up to `most` in all. Does not wait; the next
+    /// [`read`](Self::read) reports an end.
     fn read_more(&self, into: &mut Vec<u8>, most: usize) {
         self.engine.with_bundle(&self.bundle, |bundle| {
             while into.len() < most
@@ -98,10 +98,10 @@ impl BundleStream {
         });
     }
 
-    /// Writes all of it, as soon as there is room.
+    /// Writes all bytes, waiting for room.
     ///
     /// # Errors
-    /// It broke off.
+    /// The stream was aborted.
     pub async fn write(&self, mut bytes: &[u8]) -> Result<(), Broken> {
         while !bytes.is_empty() {
             if self.signals.stopped.get() {
@@ -119,13 +119,13 @@ impl BundleStream {
         Ok(())
     }
 
-    /// Nothing more will be written.
+    /// Ends the sending direction.
     pub fn finish(&self) {
         self.finished.set(true);
         self.engine.with_bundle(&self.bundle, |bundle| bundle.finish(self.id));
     }
 
-    /// Sends a message of its flow; `duplicate`: over all links.
+    /// Sends a message of the stream's flow, over all links if `duplicate`.
     pub fn send(&self, message: Bytes, duplicate: bool) {
         self.engine.with_bundle(&self.bundle, |b| b.send(self.flow(), message, duplicate));
     }
@@ -145,11 +145,11 @@ impl Drop for BundleStream {
     }
 }
 
-/// Passes bytes both ways between a TCP connection and a stream, until both directions
-/// have ended or one breaks off. `first` came on the connection before.
+/// Relays bytes both ways between a TCP connection and a stream, until both directions have ended
+/// or one is aborted. `first` arrived on the connection before.
 pub async fn relay(mut connection: TcpStream, stream: BundleStream, first: &[u8]) {
-    // A segment that is not full would wait for an ACK (RFC 9293, section 3.7.4), and this
-    // end cannot know whether more follows.
+    // Nagle's algorithm would hold a segment that is not full until an ACK (RFC 9293, section
+    // 3.7.4), and this end cannot know whether more follows.
     let _ = connection.set_nodelay(true);
     let (mut reader, mut writer) = connection.split();
     let up = async {
@@ -165,7 +165,8 @@ pub async fn relay(mut connection: TcpStream, stream: BundleStream, first: &[u8]
         Ok(())
     };
     let down = async {
-        // A packet brings some 1,400 bytes: a call for each would cost more than it.
+        // A packet carries some 1,400 bytes; one system call for each would cost more than the
+        // packet.
         let mut buffer = Vec::with_capacity(GO);
         while let Some(bytes) = stream.read(GO).await.map_err(drop)? {
             buffer.clear();
@@ -181,8 +182,7 @@ pub async fn relay(mut connection: TcpStream, stream: BundleStream, first: &[u8]
     }
 }
 
-/// Ends a connection with a reset when it is closed: the other side is told as it would be
-/// without Knee in between.
+/// Makes closing a connection send a reset, as the peer would see without Knee in between.
 pub(crate) fn break_off(connection: &TcpStream) {
     let _ = nix::sys::socket::setsockopt(
         connection,

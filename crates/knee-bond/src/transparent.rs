@@ -1,10 +1,10 @@
-//! All TCP of this host's programs over the links, without a proxy that they know of: the
-//! kernel hands their connections to this process, which asks it where they were to go.
-//! Names are resolved at the server ([`crate::dns`]), and what goes beside the links is
-//! refused: other UDP, other protocols, and what others send through this host.
+//! Transparent mode: sends all TCP of this host's programs over the links, without a proxy that
+//! they know of. The kernel hands their connections to this process, which asks it for the original
+//! destination. The server resolves names ([`crate::dns`]). Anything that would bypass the links is
+//! refused: other UDP, other protocols, and traffic forwarded for other hosts.
 //!
-//! The rules ([`Diversion`]) are in force before the first link is tried and until the
-//! client ends, in whatever way.
+//! The rules ([`Diversion`]) apply from before the first link is opened until the client ends,
+//! however it ends.
 
 use crate::BondError;
 use crate::client::Way;
@@ -21,10 +21,10 @@ use std::rc::Rc;
 use tokio::net::{TcpListener, TcpStream, UdpSocket};
 use tokio::task::spawn_local;
 
-/// UDP and TCP are to have the same port of many.
+/// Attempts to bind the same port for UDP and TCP.
 const TRIES: usize = 16;
 
-/// What takes connections and questions, and the rules that bring them.
+/// Sockets for connections and DNS questions, and the rules that divert traffic to them.
 pub struct Transparent {
     taken: Vec<TcpListener>,
     questions: Vec<(UdpSocket, TcpListener)>,
@@ -32,11 +32,12 @@ pub struct Transparent {
 }
 
 impl Transparent {
-    /// Puts the rules in force. What passes is what is sent to the server by UDP, and to
-    /// these prefixes.
+    /// Installs the rules. They let UDP to the server pass, and all packets to the excepted
+    /// prefixes.
     ///
     /// # Errors
-    /// The process lacks CAP_NET_ADMIN, or the kernel something; another client does it.
+    /// The process lacks CAP_NET_ADMIN, the kernel lacks a feature, or another client has installed
+    /// the rules.
     pub async fn begin(server: SocketAddr, except: &[IpNet]) -> Result<Transparent, BondError> {
         let (mut taken, mut questions) = (Vec::new(), Vec::new());
         let (mut tcp, mut dns) = ([None; 2], [None; 2]);
@@ -46,7 +47,7 @@ impl Transparent {
             let made = async { io::Result::Ok((TcpListener::bind(at).await?, both(at).await?)) };
             let (listener, (socket, others)) = match made.await {
                 Ok(made) => made,
-                // A host may be without IPv6; what is sent over it is refused then.
+                // A host may lack IPv6; what is sent over it is refused then.
                 Err(_) if host.is_ipv6() => continue,
                 Err(source) => return Err(BondError::Listen { at: at.to_string(), source }),
             };
@@ -61,16 +62,16 @@ impl Transparent {
         Ok(Transparent { taken, questions, diversion })
     }
 
-    /// Whether [`begin`](Self::begin) would do, but for another client that does it.
+    /// Checks whether [`begin`](Self::begin) would succeed, apart from another client's rules.
     ///
     /// # Errors
-    /// What it lacks.
+    /// What the host or the process lacks.
     pub fn check(server: SocketAddr, except: &[IpNet]) -> Result<(), HostError> {
         let (except, ports) = (except.to_vec(), [Some(1); 2]);
         Diversion::check(&DiversionSettings { server, except, tcp: ports, dns: ports })
     }
 
-    /// Takes what comes. The rules are in force until what is returned is dropped.
+    /// Serves diverted traffic. The rules apply until the returned value is dropped.
     pub fn serve(self, way: &Rc<Way>) -> Diversion {
         for listener in self.taken {
             spawn_local(take(listener, way.clone()));
@@ -83,7 +84,7 @@ impl Transparent {
     }
 }
 
-/// Sockets for UDP and TCP of one port.
+/// Binds sockets for UDP and TCP to the same port.
 async fn both(at: SocketAddr) -> io::Result<(UdpSocket, TcpListener)> {
     let mut last = io::ErrorKind::AddrInUse.into();
     for _ in 0..TRIES {
@@ -100,7 +101,7 @@ async fn take(listener: TcpListener, way: Rc<Way>) {
     while let Some(connection) = next(&listener).await {
         let way = way.clone();
         spawn_local(async move {
-            // Who connects to this port itself wanted nothing else.
+            // Connected to this port directly instead of being diverted.
             let Some(to) = destination(&connection) else { return break_off(&connection) };
             match ask(&way, &Request::Tcp(Target::Address(to.ip(), to.port())), &[]).await {
                 Ok(stream) => relay(connection, stream, &[]).await,
@@ -110,7 +111,7 @@ async fn take(listener: TcpListener, way: Rc<Way>) {
     }
 }
 
-/// Where a connection was to go before the rules changed that; none: to here.
+/// Returns the original destination of a diverted connection, or `None` if it was not diverted.
 fn destination(connection: &TcpStream) -> Option<SocketAddr> {
     let here = connection.local_addr().ok()?;
     let to = if here.is_ipv4() {

@@ -1,4 +1,4 @@
-//! Configurations and keys that are wrong: each error names the place and what to do.
+//! Invalid configurations and keys: each error names the place and what to do.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -97,12 +97,12 @@ fn a_key_is_read_as_it_was_made_and_only_if_it_is_kept() {
     }
 }
 
-/// Another tool's key of the same kind is one.
+/// A key of the same kind that another tool made is accepted.
 #[test]
 fn a_key_of_openssl_is_read() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("bond.key");
-    // RFC 8410, section 10.3, with the public key that its section 10.1 prints.
+    // From RFC 8410, section 10.3, with the public key printed in its section 10.1.
     fs::write(
         &path,
         "-----BEGIN PRIVATE KEY-----\n\

@@ -1,5 +1,5 @@
-//! What a server connects to, beside lists of addresses that were written by hand from the
-//! registries and from what is known of ways around them.
+//! Egress rules compared with lists of addresses that were written by hand from the registries and
+//! from known ways around such rules.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -12,7 +12,7 @@ fn refusal(address: &str, port: u16) -> Option<&'static str> {
     Egress { own, ..Egress::default() }.refusal(address, port)
 }
 
-/// Inner networks, this host, clouds' metadata; then the same in other clothes.
+/// Private networks, this host, cloud metadata; then the same addresses in other notations.
 const DENIED: [&str; 46] = [
     "0.0.0.0",
     "0.1.2.3",

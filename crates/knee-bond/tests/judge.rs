@@ -1,10 +1,10 @@
-//! Links that do harm are left out, and no others. What is fed in follows from the rates that
-//! are said; there is no clock.
+//! Harmful links are left out, and no others. The inputs follow from the given rates; there is no
+//! clock.
 
 use knee_bond::judge::{Judge, Seen, Verdict};
 use knee_units::Time;
 
-/// A link that loses so many of a hundred packets, with an RTT in ms.
+/// A link that loses so many of a hundred packets, with its RTT in ms.
 #[derive(Clone, Copy)]
 struct Course {
     per_second: u64,
@@ -18,7 +18,7 @@ fn seen(number: usize, course: Course, second: u64) -> Seen {
     Seen { number, sent, lost, srtt: Time::from_millis(course.srtt_ms) }
 }
 
-/// What is said of these links in so many seconds, and when.
+/// Returns the verdicts on these links, with the second of each.
 fn judged(
     judge: &mut Judge,
     courses: &[Course],
@@ -48,7 +48,7 @@ fn a_link_that_loses_two_fifths_is_left_out_and_tried_again() {
     assert!(*second <= 10, "{second}");
     assert!(why.contains("43 %") && why.contains("60 s"), "{why}");
     assert_eq!(judge.why(1), Some(why.as_str()));
-    // It is taken back after a minute, found to be as it was, and left out for two.
+    // It is taken back after a minute, found unchanged, and left out for two.
     let said = judged(&mut judge, &[GOOD, LOSSY], 60..200);
     let kinds: Vec<(u64, bool)> =
         said.iter().map(|(at, verdict)| (*at, matches!(verdict, Verdict::TakeBack(1)))).collect();
@@ -65,7 +65,7 @@ fn a_link_that_got_better_stays() {
     let mut judge = Judge::default();
     judged(&mut judge, &[GOOD, LOSSY], 0..20);
     assert!(judge.why(1).is_some());
-    // As it was, but for the losses, which have ended: counts go on.
+    // Unchanged, except that the losses have ended; the counts continue.
     let ended = seen(1, LOSSY, 20);
     for second in 20..400 {
         let now = Seen { sent: ended.sent + 500 * (second - 20), ..ended };
@@ -85,7 +85,7 @@ fn links_that_are_as_bad_as_each_other_are_used() {
 
 #[test]
 fn what_profiles_of_links_have_is_no_harm() {
-    // Loss, RTT and rate of the lossiest and the most unlike links in the bench.
+    // Loss, RTT and rate of the links of the benchmark that lose most and differ most.
     let unlike = [
         Course { per_second: 30, lost_percent: 2, srtt_ms: 200 },
         Course { per_second: 9000, lost_percent: 0, srtt_ms: 4 },

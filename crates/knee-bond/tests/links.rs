@@ -1,5 +1,5 @@
 //! A client and a server over emulated links, between namespaces. These tests need root and
-//! /dev/net/tun; where the host lacks one, they say so and count as ignored, or fail when
+//! /dev/net/tun; on a host without them they count as ignored, or fail when
 //! `KNEE_REQUIRE_ROOT_TESTS` is set, as in CI. `main` lists them.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
@@ -38,9 +38,9 @@ rate = "5 Mbit/s"
 delay = "10 ms"
 buffer = "64 kB"
 "#;
-/// Both links by name.
+/// Both links, by name.
 const BOTH: &str = "link = [{ interface = \"knee0\" }, { interface = \"knee1\" }]\n";
-/// The lab's addresses are private ones.
+/// The addresses of the lab are private.
 const ALLOW: &str = "[egress]\nallow = [\"10.99.0.0/16\"]\n";
 
 fn one_connection_uses_both_links() -> Result<(), Skipped> {
@@ -94,7 +94,7 @@ fn what_is_not_the_open_internet_is_denied() -> Result<(), Skipped> {
         ] {
             assert_eq!(lab.connect(address, port).unwrap_err(), 2, "{address}:{port}");
         }
-        // Nobody answers there: the server has no way to it.
+        // The server has no route to this address.
         assert_eq!(lab.connect(Ipv4Addr::new(8, 8, 8, 8), 80).unwrap_err(), 3);
     })
 }
@@ -103,7 +103,7 @@ fn who_has_another_key_is_refused_and_told_why() -> Result<(), Skipped> {
     on(TWO, 2, |lab| {
         let (theirs, _ours) = (lab.key("server.key"), lab.key("client.key"));
         let stranger = lab.key("stranger.key");
-        // The server knows another client.
+        // The server knows a different client.
         let server = lab.server(&stranger, ALLOW);
         let client = lab.client(&theirs, BOTH);
         let told = |s: &knee_bond::status::Status| {
@@ -112,7 +112,7 @@ fn who_has_another_key_is_refused_and_told_why() -> Result<(), Skipped> {
         client.wait("a reason", told);
         assert!(server.status().bundles.is_empty());
         drop(client);
-        // The client expects another server.
+        // The client expects a different server.
         let client = lab.client(&stranger, BOTH);
         client.wait("a reason", told);
         assert!(server.status().bundles.is_empty());
@@ -146,8 +146,8 @@ fn datagrams_come_back() -> Result<(), Skipped> {
     })
 }
 
-/// Each of two links loses every tenth packet: with one link at a time a round trip fails one
-/// time in five, with both one time in fifty.
+/// Each of two links loses every tenth packet: over one link a round trip fails one time in five,
+/// over both one time in fifty.
 fn a_call_over_both_links_bears_loss() -> Result<(), Skipped> {
     let lossy = TWO.replace("buffer =", "loss = \"10 %\"\nbuffer =");
     on(&lossy, 2, |lab| {
@@ -184,7 +184,7 @@ fn connect_of_http_wants_the_password() -> Result<(), Skipped> {
         assert!(head.starts_with("HTTP/1.1 200 "), "{head}");
         take(connection, 10_000);
         take(lab.local(8080), 10_000);
-        // SOCKS5 without a password is not offered.
+        // SOCKS5 without a password is refused.
         let mut connection = lab.local(1080);
         connection.write_all(&[5, 1, 0]).unwrap();
         let mut answer = [0; 2];
@@ -208,7 +208,7 @@ fn a_server_that_was_restarted_is_found_again() -> Result<(), Skipped> {
     })
 }
 
-/// Who holds the socket holds the packets too while no server is there.
+/// The holder of the socket also holds the packets while no server runs.
 fn a_socket_outlives_its_server() -> Result<(), Skipped> {
     on(TWO, 2, |lab| {
         let (theirs, ours) = (lab.key("server.key"), lab.key("client.key"));
@@ -227,7 +227,7 @@ fn a_socket_outlives_its_server() -> Result<(), Skipped> {
     })
 }
 
-/// What a link has carried, as the kernel counts it.
+/// Returns what a link has carried, as the kernel counts it.
 fn passed(lab: &lab::Lab, device: &str) -> u64 {
     let shown = lab.run(&["ip", "-json", "-statistics", "link", "show", "dev", device]);
     let shown: serde_json::Value = serde_json::from_str(&shown).unwrap();
@@ -244,7 +244,7 @@ fn at_its_cap_a_link_carries_nothing_more() -> Result<(), Skipped> {
         let client = lab.client(&theirs, links);
         client.wait_for_links(2);
         let before = passed(lab, "knee0");
-        // Both links carry it until the first one may not.
+        // Both links carry the load until the first one reaches its cap.
         lab.load(4_000_000);
         client.wait_for_links(1);
         let status = client.status();
@@ -257,10 +257,10 @@ fn at_its_cap_a_link_carries_nothing_more() -> Result<(), Skipped> {
         assert!((1_500_000..=3_000_000).contains(&used), "{used}");
         assert!(counted.abs_diff(used) < used / 100 + 20_000, "{counted} {used}");
         lab.load(1_000_000);
-        // The emulator's own probes pass, some 4 kB a second.
+        // The emulator's own probes pass, some 4 kB/s.
         let more = passed(lab, "knee0") - before - used;
         assert!(more < 12_000, "{more}");
-        // A client that is started anew knows of it; one whose count is gone does not.
+        // A restarted client remembers the count; one whose file is gone does not.
         drop(client);
         let client = lab.client(&theirs, links);
         client.wait("a cap", |status| status.caps[0].used_bytes >= counted);
@@ -274,14 +274,14 @@ fn dearer_links_wait_until_no_cheaper_one_works() -> Result<(), Skipped> {
         let links = "link = [{ interface = \"knee0\", cost = 1 }, { interface = \"knee1\" }]\n";
         let (_server, client) = lab.pair(ALLOW, links);
         client.wait_for_links(2);
-        // How large packets may be is tried at the start.
+        // Path MTU discovery runs at the start.
         thread::sleep(Duration::from_secs(1));
         let before = passed(lab, "knee0");
         lab.load(500_000);
         lab.send(500_000);
         let idle = passed(lab, "knee0") - before;
         println!("the dearer link carried {idle} bytes");
-        // The emulator's own probes pass, some 4 kB a second.
+        // The emulator's own probes pass, some 4 kB/s.
         assert!(idle < 12_000, "the dearer link carried {idle} bytes");
         lab.cut(1);
         lab.load(500_000);
@@ -291,7 +291,7 @@ fn dearer_links_wait_until_no_cheaper_one_works() -> Result<(), Skipped> {
     })
 }
 
-/// A question for the address of `name`.
+/// Makes a question for the address of `name`.
 fn question(number: u16, name: &str) -> Vec<u8> {
     let mut question = vec![0, 0, 1, 0, 0, 1, 0, 0, 0, 0, 0, 0, name.len() as u8];
     question[..2].copy_from_slice(&number.to_be_bytes());
@@ -300,7 +300,7 @@ fn question(number: u16, name: &str) -> Vec<u8> {
     question
 }
 
-/// What a program hears to a datagram, within two seconds.
+/// Sends a datagram, and returns the answer that comes within two seconds.
 fn exchange(to: SocketAddr, datagram: &[u8]) -> std::io::Result<Vec<u8>> {
     let socket = UdpSocket::bind("0.0.0.0:0")?;
     socket.set_read_timeout(Some(Duration::from_secs(2)))?;
@@ -316,7 +316,7 @@ fn all_that_programs_send_goes_over_the_links_or_nowhere() -> Result<(), Skipped
         lab.ip(&["route", "add", "default", "dev", "knee0"]);
         lab.name();
         let echo = SocketAddr::from((SERVER, ECHO));
-        // The nameserver that programs ask is not there; who answers is the server's.
+        // The programs' nameserver does not exist; the server's answers instead.
         let nameserver = SocketAddr::from(([192, 0, 2, 53], 53));
         let direct = || lab.here(|| exchange(echo, b"direct"));
         assert_eq!(direct().unwrap(), b"direct");
@@ -333,11 +333,11 @@ fn all_that_programs_send_goes_over_the_links_or_nowhere() -> Result<(), Skipped
         take(lab.here(|| TcpStream::connect((SERVER, FILES))).unwrap(), 3_000_000);
         let shares = bytes(&server);
         assert!(shares.iter().zip(&before).all(|(now, old)| now - old > 500_000), "{shares:?}");
-        // What the server denies is broken off.
+        // A destination that the server denies is reset.
         let mut denied = lab.here(|| TcpStream::connect("169.254.169.254:80")).unwrap();
         let error = denied.read(&mut [0]).unwrap_err();
         assert_eq!(error.kind(), std::io::ErrorKind::ConnectionReset);
-        // Names: short, and too long for UDP.
+        // Names: one with a short answer, one with an answer too long for UDP.
         let asked = question(7, "short");
         let answer = lab.here(|| exchange(nameserver, &asked)).unwrap();
         assert_eq!((&answer[..2], answer[7]), (&asked[..2], 1));
@@ -352,7 +352,7 @@ fn all_that_programs_send_goes_over_the_links_or_nowhere() -> Result<(), Skipped
         let mut answer = vec![0; u16::from_be_bytes(length).into()];
         connection.read_exact(&mut answer).unwrap();
         assert_eq!((answer.len(), answer[7]), (asked.len() + 60 * 16, 60));
-        // Nothing goes beside the links, and another client is refused.
+        // Nothing bypasses the links, and a second client is refused.
         let refused = |error: std::io::Error| error.kind() == std::io::ErrorKind::PermissionDenied;
         assert!(direct().is_err_and(refused));
         let settings = DiversionSettings {
@@ -363,13 +363,13 @@ fn all_that_programs_send_goes_over_the_links_or_nowhere() -> Result<(), Skipped
         };
         let second = lab.here(|| Diversion::begin(&settings)).unwrap_err().to_string();
         assert!(second.contains("another process"), "{second}");
-        // Without links programs wait, and are not let past them.
+        // Without links programs wait, and nothing bypasses them.
         (0..2).for_each(|link| lab.cut(link));
         assert!(direct().is_err_and(refused));
         (0..2).for_each(|link| lab.mend(link));
         drop(client);
         assert_eq!(direct().unwrap(), b"direct");
-        // What is excepted passes, but for names.
+        // Excepted destinations pass, but not DNS.
         let except = format!("transparent = {{ except = [\"{SERVER}\"] }}\n{BOTH}");
         let client = lab.client(&theirs, &except);
         client.wait_for_links(2);
@@ -383,7 +383,7 @@ fn all_that_programs_send_goes_over_the_links_or_nowhere() -> Result<(), Skipped
     })
 }
 
-/// The first link carries; the second one loses half of what it is given, and gets little.
+/// The first link carries the load; the second loses half of what it is given, and is left out.
 fn a_link_that_harms_is_left_out() -> Result<(), Skipped> {
     let lossy = TWO.replacen("rate = \"5 Mbit/s\"", "loss = \"45 %\"\nrate = \"5 Mbit/s\"", 2);
     on(&lossy, 2, |lab| {
@@ -399,7 +399,7 @@ fn a_link_that_harms_is_left_out() -> Result<(), Skipped> {
             lab.load(1_000_000);
         }
         println!("left out after {:?}: {:?}", began.elapsed(), server.status().bundles[0].links[1]);
-        // Both ends say so, and nothing but what keeps it open goes over it.
+        // Both ends report it, and the link carries only keep-alives.
         client.wait("the other end to hear of it", left_out);
         let before = passed(lab, "knee1");
         lab.load(2_000_000);
@@ -409,8 +409,8 @@ fn a_link_that_harms_is_left_out() -> Result<(), Skipped> {
     })
 }
 
-/// What was recorded is what was carried, its decisions are those of the scheduler, and the
-/// laboratory has the same links.
+/// The recording matches what was carried, its decisions are the scheduler's, and the laboratory
+/// has the same links.
 fn a_recorded_evening_is_replayed_in_the_laboratory() -> Result<(), Skipped> {
     on(TWO, 2, |lab| {
         let (_server, client) = lab.pair(ALLOW, BOTH);
@@ -450,7 +450,7 @@ fn a_recorded_evening_is_replayed_in_the_laboratory() -> Result<(), Skipped> {
         assert!(trace.decisions().count() > 1000);
         let mut scheduler = knee_sched::build(&knee_cc::Selection::named("just-in-time")).unwrap();
         assert_eq!(knee_sched::record::replay(&trace, &mut *scheduler), None);
-        // No name, no address.
+        // The files contain no names and no addresses.
         for file in ["scenario.toml", "manifest.json", "summary.json", "decisions.txt"] {
             let text = std::fs::read_to_string(out.join(file)).unwrap();
             for told in ["knee0", "knee1", "laptop", "10.99.", "10.64."] {

@@ -1,4 +1,4 @@
-//! What an end shows on its page: to whom, and that another program can read the metrics.
+//! The page of an end: who may read it, and that another program can parse the metrics.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -54,7 +54,7 @@ fn state() -> Status {
     }
 }
 
-/// What the page answers over a real socket: the code and what follows the head.
+/// Requests a path over a real socket, and returns the status code and the body.
 fn asked(place: &str) -> (u16, String) {
     let listener = knee_page::listen("127.0.0.1:0".parse().unwrap()).unwrap();
     let mut socket = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
@@ -92,8 +92,8 @@ fn an_end_shows_its_state() {
     assert_eq!(asked("/other").0, 404);
 }
 
-/// Reads OpenMetrics strictly: families in one piece, each with its help, its type and its
-/// unit, then its samples; the sum of each family's samples by its name.
+/// Parses OpenMetrics strictly: each family in one piece, with its help, type and unit, then its
+/// samples. Returns the sum of each family's samples by name.
 fn read(text: &str) -> BTreeMap<String, f64> {
     let body = text.strip_suffix("# EOF\n").expect("it ends with its end");
     assert!(!body.contains("# EOF") && body.ends_with('\n'), "{text}");
@@ -121,7 +121,7 @@ fn read(text: &str) -> BTreeMap<String, f64> {
         let (name, rest) = line.split_once('{').unwrap();
         let suffix = if kind == "counter" { "_total" } else { "" };
         assert_eq!(name, format!("{family}{suffix}"), "{line}");
-        // Between quotation marks nothing but \\, \" and \n is escaped.
+        // Within quotation marks only \\, \" and \n are escaped.
         let (mut quoted, mut escaped, mut end) = (false, false, None);
         for (place, letter) in rest.char_indices() {
             match (quoted, escaped, letter) {

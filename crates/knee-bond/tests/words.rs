@@ -1,5 +1,5 @@
-//! What is said before bytes flow: SOCKS5, CONNECT, requests and answers between the ends.
-//! The examples are written byte for byte from RFC 1928, 1929 and 9110.
+//! Messages before the payload: SOCKS5, CONNECT, requests and answers between the ends. The
+//! examples are written byte by byte from RFC 1928, 1929 and 9110.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -30,7 +30,7 @@ fn socks5_byte_for_byte() {
         socks::reply(0, Some("127.0.0.1:1080".parse().unwrap())),
         [5, 0, 0, 1, 127, 0, 0, 1, 4, 56]
     );
-    // A fragment is not put together.
+    // Fragments are not reassembled.
     assert_eq!(socks::datagram(&[0, 0, 1, 1, 1, 1, 1, 1, 0, 53]), None);
     assert_eq!(socks::datagram(&[0, 0, 0, 1, 1, 1, 1, 1, 0, 53, 7]).unwrap().len(), 8);
 }
@@ -106,7 +106,7 @@ proptest! {
         prop_assert_eq!(Answer::read(&bytes), Ok(Some((answer, taken))));
     }
 
-    /// Whatever comes is read, refused or waited on, and never takes more than there is.
+    /// Any input is parsed, refused or waited on, and never more is consumed than there is.
     #[test]
     fn no_bytes_do_harm(bytes in prop::collection::vec(any::<u8>(), 0..600)) {
         let within = |taken: Option<usize>| taken.is_none_or(|taken| taken <= bytes.len());

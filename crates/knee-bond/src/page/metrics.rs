@@ -1,14 +1,14 @@
-//! The state of an end as metrics. Labels are names of clients and interfaces alone: no
-//! address, no port.
+//! The state of an end as metrics. Labels contain only names of clients and interfaces, no
+//! addresses or ports.
 
 use crate::quota::CapStatus;
 use crate::status::{LinkStatus, Status};
 use knee_page::{Family, Sample, Samples, Unit};
 
 type Labels = Vec<(&'static str, String)>;
-/// How the values of a family are kept.
+/// Wraps the values of a family as gauge or counter samples.
 type Kind = fn(Vec<Sample<f64>>) -> Samples;
-/// Name, kind, unit, meaning, and the value of a link.
+/// Name, kind, unit, help text and value of a metric of links.
 type OfLink = (&'static str, Kind, Option<Unit>, &'static str, fn(&LinkStatus) -> f64);
 
 fn of_links() -> [OfLink; 10] {
@@ -75,7 +75,7 @@ fn of_links() -> [OfLink; 10] {
     ]
 }
 
-/// All of a state.
+/// Returns all metrics of a state.
 pub fn families(status: &Status) -> Vec<Family> {
     let gauges =
         |name, unit, help, samples| Family { name, unit, help, samples: Samples::Gauges(samples) };

@@ -1,5 +1,5 @@
-//! What an end shows of itself to a browser and to a collector of metrics, on loopback:
-//! `/` is a page, `/status` the state as JSON, `/metrics` OpenMetrics.
+//! The page and the metrics of an end, on loopback: `/` is a page, `/status` the state as JSON,
+//! `/metrics` OpenMetrics.
 
 mod metrics;
 
@@ -14,18 +14,18 @@ use tokio::sync::{mpsc, oneshot};
 
 pub use metrics::families;
 
-/// Requests for the state that may wait.
+/// Maximum number of pending requests for the state.
 const WAITING_MAX: usize = 16;
 
-/// Asks the end for its state, which lives on one thread.
+/// Requests the state from the end, which lives on one thread.
 type Ask = mpsc::Sender<oneshot::Sender<Status>>;
 
-/// Answers whoever asks, for as long as the end runs.
+/// Answers requests for as long as the end runs.
 pub async fn serve(listener: TcpListener, state: impl Fn() -> Status) {
     let (ask, mut asked) = mpsc::channel::<oneshot::Sender<Status>>(WAITING_MAX);
     let telling = async {
         while let Some(asker) = asked.recv().await {
-            // Who went away meanwhile is told nothing.
+            // Fails if the asker went away meanwhile.
             let _ = asker.send(state());
         }
     };
@@ -48,7 +48,7 @@ fn routes(ask: &Ask) -> Router {
         })
 }
 
-/// The state in a form.
+/// Returns the state in the given form.
 async fn told(ask: &Ask, form: fn(&Status) -> Response) -> Response {
     let (asker, told) = oneshot::channel();
     let is_asked = ask.send(asker).await.is_ok();
@@ -59,6 +59,6 @@ async fn told(ask: &Ask, form: fn(&Status) -> Response) -> Response {
 }
 
 fn json(status: &Status) -> Response {
-    // A state has names and finite numbers alone.
+    // Cannot fail: a state contains only names and finite numbers.
     text("application/json", serde_json::to_string(status).unwrap_or_default())
 }

@@ -1,24 +1,24 @@
-//! CONNECT of HTTP/1.1 (RFC 9110, section 9.3.6), as far as bytes go.
+//! CONNECT of HTTP/1.1 (RFC 9110, section 9.3.6): parsing and formatting.
 
 use crate::request::{Malformed, Outcome, Partial, Target};
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 
-/// Fields of a request that are read at most.
+/// Maximum number of header fields of a request.
 const FIELDS_MAX: usize = 64;
-/// Longest head of a request.
+/// Maximum length of the head of a request.
 pub const HEAD_MAX: usize = 16 << 10;
 
-/// What a client wants.
+/// A request to the proxy.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Connect {
-    /// To where; none: it is another method.
+    /// The target, or `None` if the method is not CONNECT.
     pub target: Option<Target>,
-    /// User and password, as they were sent: `user:password`.
+    /// Credentials as they were sent: `user:password`.
     pub credentials: Option<Vec<u8>>,
 }
 
-/// Reads the head of a request.
+/// Parses the head of a request.
 pub fn request(bytes: &[u8]) -> Partial<Connect> {
     let mut fields = [httparse::EMPTY_HEADER; FIELDS_MAX];
     let mut request = httparse::Request::new(&mut fields);
@@ -41,10 +41,10 @@ pub fn request(bytes: &[u8]) -> Partial<Connect> {
     Ok(Some((Connect { target, credentials }, taken)))
 }
 
-/// The answer that a connection is there.
+/// Response once the connection is established.
 pub const ESTABLISHED: &str = "HTTP/1.1 200 Connection established\r\n\r\n";
 
-/// An answer that none is, with the reason.
+/// Formats an error response with a reason.
 pub fn refusal(status: &str, more: &str, reason: &str) -> String {
     let reason = reason.replace(['\r', '\n'], " ");
     format!(
@@ -54,7 +54,7 @@ pub fn refusal(status: &str, more: &str, reason: &str) -> String {
     )
 }
 
-/// The status of a connection that could not be made.
+/// Returns the status of a connection that could not be made.
 pub fn status(outcome: Outcome) -> &'static str {
     match outcome {
         Outcome::Denied => "403 Forbidden",

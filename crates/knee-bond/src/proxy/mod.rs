@@ -1,5 +1,4 @@
-//! What a client offers its host: SOCKS5 and HTTP CONNECT on one port, and ports that lead
-//! to one place each.
+//! The proxy of a client: SOCKS5 and HTTP CONNECT on one port, and forwarded ports.
 
 pub mod connect;
 pub mod socks;
@@ -18,25 +17,25 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::task::spawn_local;
 use tokio::time::timeout;
 
-/// An application says what it wants within so long.
+/// Time limit for an application to send its request.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// For so long an application waits for a first link.
+/// How long a request waits for the first link.
 const FIRST_LINK: Duration = Duration::from_secs(10);
-/// Waiting after the host had no more file descriptors.
+/// Pause after `accept` failed for lack of file descriptors.
 const RESPITE: Duration = Duration::from_millis(100);
 
-/// Takes connections of applications for as long as the client runs.
+/// Serves connections of applications for as long as the client runs.
 pub async fn serve(listener: TcpListener, way: Rc<Way>, login: Rc<Option<Login>>) {
     while let Some(connection) = next(&listener).await {
         let (way, login) = (way.clone(), login.clone());
         spawn_local(async move {
-            // What an application does wrong ends its connection, and no other.
+            // An application's error ends its connection and no other.
             let _ = attend(connection, &way, login.as_ref().as_ref()).await;
         });
     }
 }
 
-/// Takes connections that all go to one place.
+/// Forwards all connections of a port to one target.
 pub async fn forward(listener: TcpListener, way: Rc<Way>, to: Target) {
     while let Some(connection) = next(&listener).await {
         let (way, to) = (way.clone(), to.clone());
@@ -57,7 +56,7 @@ pub(crate) async fn next(listener: &TcpListener) -> Option<TcpStream> {
     }
 }
 
-/// Reads until what was read can be understood; what follows it stays.
+/// Reads until `read` can parse what came; the bytes after it stay in `said`.
 async fn understand<T>(
     connection: &mut TcpStream,
     said: &mut Vec<u8>,
@@ -168,17 +167,17 @@ async fn attend_http(
     connection.write_all(answer.as_bytes()).await
 }
 
-/// Compares all bytes whatever they are, so that the time tells nothing.
+/// Compares the credentials in constant time.
 fn is_login(login: &Login, given: &[u8]) -> bool {
     let wanted = [login.user.as_bytes(), b":", login.password.as_bytes()].concat();
     let differ = |differ: u8, (a, b): (&u8, &u8)| differ | (a ^ b);
     wanted.len() == given.len() && wanted.iter().zip(given).fold(0, differ) == 0
 }
 
-/// Opens a stream for a request, with what follows it; more goes to where it asked for.
+/// Opens a stream with a request, followed by `first`, and waits for the answer.
 ///
 /// # Errors
-/// The answer of the server, or one of this end.
+/// The refusal of the server or of this end.
 pub(crate) async fn ask(
     way: &Way,
     request: &Request,
@@ -198,8 +197,7 @@ pub(crate) async fn ask(
     stream.write(&bytes).await.map_err(broken)?;
     let mut said = Vec::new();
     loop {
-        // The server says nothing more before this end does, or what it connected to: only
-        // the bytes of the answer are read.
+        // Reads no more than the answer: the bytes after it come from the target.
         let wanted = match said.get(1) {
             None => 2 - said.len(),
             Some(length) => 2 + usize::from(*length) - said.len(),

@@ -1,19 +1,19 @@
-//! The server's side of SOCKS5 (RFC 1928) with user and password (RFC 1929), as far as
-//! bytes go. Left out: BIND, fragments of datagrams, GSSAPI.
+//! SOCKS5, server side (RFC 1928), with user and password (RFC 1929): parsing and formatting. Not
+//! supported: BIND, fragmented datagrams, GSSAPI.
 
 use crate::request::{Malformed, Outcome, Partial, Target};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
-/// Its version, the first byte of all that is said.
+/// Protocol version, the first byte of every message.
 pub const VERSION: u8 = 5;
-/// Methods of authentication.
+/// Method "no authentication required".
 pub const NO_AUTHENTICATION: u8 = 0;
-/// User and password.
+/// Method "user name and password".
 pub const PASSWORD: u8 = 2;
-/// None of those that were offered.
+/// Method "no acceptable methods".
 pub const NO_METHOD: u8 = 0xff;
 
-/// The methods that a client offers.
+/// Parses the methods that a client offers.
 pub fn greeting(bytes: &[u8]) -> Partial<Vec<u8>> {
     let [version, count, rest @ ..] = bytes else { return Ok(None) };
     if *version != VERSION {
@@ -23,7 +23,7 @@ pub fn greeting(bytes: &[u8]) -> Partial<Vec<u8>> {
     Ok(rest.get(..count).map(|methods| (methods.to_vec(), 2 + count)))
 }
 
-/// User and password.
+/// Parses user name and password.
 pub fn credentials(bytes: &[u8]) -> Partial<(Vec<u8>, Vec<u8>)> {
     let [version, rest @ ..] = bytes else { return Ok(None) };
     if *version != 1 {
@@ -40,18 +40,18 @@ fn counted(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
     rest.split_at_checked(usize::from(*length))
 }
 
-/// What a client wants.
+/// A command of a client.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Command {
-    /// A connection to there.
+    /// CONNECT to this target.
     Connect(Target),
-    /// Datagrams to anywhere; from where they will come, as far as it is known.
+    /// UDP ASSOCIATE, with the address from which datagrams will come, as far as it is known.
     Associate(Target),
-    /// What this server does not do.
+    /// A command that this server does not support.
     Other,
 }
 
-/// Reads what a client wants.
+/// Parses a command.
 pub fn command(bytes: &[u8]) -> Partial<Command> {
     let [version, command, _, address @ ..] = bytes else { return Ok(None) };
     if *version != VERSION {
@@ -66,7 +66,7 @@ pub fn command(bytes: &[u8]) -> Partial<Command> {
     Ok(Some((command, 3 + taken)))
 }
 
-/// The code of a reply (RFC 1928, section 6).
+/// Returns the reply code of an outcome (RFC 1928, section 6).
 pub fn code(outcome: Outcome) -> u8 {
     match outcome {
         Outcome::Done => 0,
@@ -79,10 +79,10 @@ pub fn code(outcome: Outcome) -> u8 {
     }
 }
 
-/// The code of a command that is not known.
+/// Reply code "command not supported".
 pub const UNKNOWN_COMMAND: u8 = 7;
 
-/// A reply; `bound`: where datagrams are taken.
+/// Formats a reply; `bound` is the address that accepts datagrams.
 pub fn reply(code: u8, bound: Option<SocketAddr>) -> Vec<u8> {
     let nowhere = SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), 0);
     let bound = bound.unwrap_or(nowhere);
@@ -91,11 +91,11 @@ pub fn reply(code: u8, bound: Option<SocketAddr>) -> Vec<u8> {
     bytes
 }
 
-/// What stands before the target in a datagram: two bytes, and the number of a fragment.
+/// Header of a datagram before its target: two reserved bytes and the fragment number.
 pub const BEFORE_TARGET: [u8; 3] = [0, 0, 0];
 
-/// A datagram of a client without what stands before its target; none: it is a fragment,
-/// or none.
+/// Strips the header of a datagram before its target, or returns `None` if it is a fragment or
+/// malformed.
 pub fn datagram(bytes: &[u8]) -> Option<&[u8]> {
     let inner = bytes.strip_prefix(&BEFORE_TARGET)?;
     Target::read(inner).ok().flatten().map(|_| inner)

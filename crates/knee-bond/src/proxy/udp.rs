@@ -1,5 +1,5 @@
-//! UDP ASSOCIATE of SOCKS5 (RFC 1928, section 7): datagrams of one application, as messages
-//! of one flow. It ends with the connection that asked for it.
+//! UDP ASSOCIATE of SOCKS5 (RFC 1928, section 7): the datagrams of one application, as messages of
+//! one flow. Ends with the connection that asked for it.
 
 use super::socks::{self, BEFORE_TARGET};
 use crate::client::Way;
@@ -10,10 +10,10 @@ use std::net::SocketAddr;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpStream, UdpSocket};
 
-/// Longest datagram that is taken; longer ones than the links carry are lost.
+/// Maximum size of a datagram; those larger than the links carry are lost.
 const DATAGRAM: usize = 1 << 16;
 
-/// Passes datagrams until the application closes the connection.
+/// Relays datagrams until the application closes the connection.
 pub async fn associate(
     mut connection: TcpStream,
     stream: BundleStream,
@@ -27,7 +27,7 @@ pub async fn associate(
     let mut messages = way.engine.messages(stream.bundle(), stream.flow());
     let mut buffer = vec![0; DATAGRAM];
     let mut told = [0; 64];
-    // The first that it sends says from where it does.
+    // The application's address, known from its first datagram.
     let mut application = None;
     loop {
         tokio::select! {

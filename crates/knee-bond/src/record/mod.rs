@@ -1,15 +1,15 @@
-//! Records of a running end: what each of its links did, and what its scheduler was asked and
-//! answered, as a run like those of the laboratory, with a scenario that replays it.
+//! Records of a running end: its links and the decisions of its scheduler, as a run like those of
+//! the laboratory, with a scenario that replays it.
 //!
-//! | file | what it is |
+//! | file | contents |
 //! |---|---|
 //! | `path-samples.parquet`, `samples.parquet` | ten times a second: each link, and all together |
 //! | `scenario.toml` | the links as they were seen, for `knee run` |
 //! | `decisions.txt` | the scheduler's decisions, as `knee_sched::record` reads them |
-//! | the others | those of any run: `knee report` shows it |
+//! | the others | as in any run: `knee report` shows it |
 //!
-//! Neither names of interfaces nor who was at the other end are kept unless that is asked
-//! for; addresses, names and contents of what went over the links never are.
+//! Names of interfaces and of the other end are kept only on request; addresses, target names and
+//! contents of the traffic never are.
 
 mod replay;
 mod series;
@@ -27,79 +27,79 @@ use std::path::{Path, PathBuf};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::net::UnixStream;
 
-/// The ground that stands in a recorded run.
+/// Name of the ground in a recorded run.
 pub const GROUND: &str = "bond";
-/// The file of decisions.
+/// Name of the file of decisions.
 pub const DECISIONS: &str = "decisions.txt";
-/// Shots that are kept: a day of them.
+/// Maximum number of shots: one day.
 const SHOTS_MAX: usize = 864_000;
-/// A recording with fewer has nothing to show.
+/// Minimum number of shots of a recording.
 const SHOTS_MIN: usize = 10;
 
-/// A recording that could not be made.
+/// Why a recording could not be made.
 #[derive(Debug, thiserror::Error)]
 pub enum RecordError {
-    /// No end shows itself there, or it went away.
+    /// No end answers on the socket, or it went away.
     #[error("no knee bond answers at {}: {source}; start one, or name its socket with --socket", path.display())]
     Silent {
-        /// The socket.
+        /// Path of the socket.
         path: PathBuf,
-        /// What the system says.
+        /// Error of the system.
         source: std::io::Error,
     },
-    /// There is a folder of that name.
+    /// The output folder exists already.
     #[error("{} is there already: choose another folder with --out", .0.display())]
     Exists(PathBuf),
-    /// Nothing was carried, or it was stopped at once.
+    /// No link was up for long enough.
     #[error("nothing was recorded: no link was up for a second")]
     Nothing,
-    /// A file cannot be written.
+    /// A file of the run cannot be written.
     #[error(transparent)]
     Write(#[from] knee_record::Error),
     /// The file of decisions cannot be written.
     #[error("cannot write {}: {source}", path.display())]
     Decisions {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// What the system says.
+        /// Error of the system.
         source: std::io::Error,
     },
-    /// A defect of Knee: what it wrote it cannot read.
+    /// A defect of Knee: the scenario that it wrote is invalid.
     #[error("the recorded scenario cannot be used, please report this: {0}")]
     Scenario(String),
 }
 
-/// What is recorded, and how.
+/// What to record, and how.
 #[derive(Clone, Debug, Default)]
 pub struct RecordSettings {
-    /// The socket of the end; none: the usual places.
+    /// Socket of the end; if absent, the usual places.
     pub socket: Option<PathBuf>,
-    /// Of a server, the client whose links are recorded; empty: the first.
+    /// On a server, the client whose links are recorded; if empty, the first.
     pub peer: String,
-    /// Where to; it must not be there.
+    /// Output folder, which must not exist.
     pub out: PathBuf,
-    /// Names of interfaces and of the other end are kept.
+    /// Keep names of interfaces and of the other end.
     pub names: bool,
-    /// The command line, for the manifest.
+    /// Command line, for the manifest.
     pub arguments: Vec<String>,
 }
 
-/// What was recorded.
+/// Summary of a recording.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Recorded {
-    /// How long, s.
+    /// Duration, s.
     pub seconds: f64,
-    /// Links.
+    /// Number of links.
     pub links: usize,
-    /// Bytes that went over them in both directions.
+    /// Bytes that they carried in both directions.
     pub bytes: u64,
-    /// Decisions that were kept, and that were not because there were too many.
+    /// Number of decisions recorded.
     pub decisions: u64,
-    /// The latter.
+    /// Number of decisions not recorded, because there were too many.
     pub decisions_lost: u64,
 }
 
-/// Records until `stop` says so, or the end is gone.
+/// Records until `stop` completes or the end is gone.
 ///
 /// # Errors
 /// [`RecordError`].
@@ -130,7 +130,7 @@ pub async fn record(
         let Ok(mut shot) = serde_json::from_str::<Shot>(&line) else { break };
         recorded.decisions_lost += shot.decisions_lost;
         for text in shot.decisions.drain(..) {
-            // One file is one trace: its first line stands once.
+            // One file is one trace, so its first line appears once.
             let rows = text.lines().skip(usize::from(recorded.decisions > 0));
             for row in rows {
                 writeln!(file, "{row}").map_err(wrong)?;
@@ -178,7 +178,7 @@ async fn connect(settings: &RecordSettings) -> Result<UnixStream, RecordError> {
     Err(last.unwrap_or(RecordError::Nothing))
 }
 
-/// Links are numbered in the order in which they came.
+/// Renames the links to numbers, in the order in which they appeared.
 fn forget_names(shots: &mut [Shot]) {
     let mut known: Vec<String> = Vec::new();
     for shot in shots {
@@ -205,7 +205,7 @@ fn write(
     records: &Records,
 ) -> Result<(), RecordError> {
     let summary = Summary::new(scenario, GROUND, records);
-    // They name what the names of are not kept.
+    // The arguments may contain names that are not to be kept.
     let arguments = if settings.names { settings.arguments.clone() } else { Vec::new() };
     let manifest = Manifest::new(&summary, records, arguments, &[], &meter.stop());
     let dir: &Path = &settings.out;

@@ -1,31 +1,31 @@
-//! A scenario of links as they were seen, so that the laboratory can ask how another
-//! scheduler or controller would have done.
+//! Makes a scenario from recorded links, so that the laboratory can show how another scheduler or
+//! controller would have done.
 //!
-//! What can be seen of a link is what it carried, not what it could have. So in a second in
-//! which it carried at least half of its most, or its RTT had grown by half and 5 ms (a queue
-//! stood), what it carried counts as its rate; in any other the rate is that of the last such
-//! second. A direction that never carried 200 kbit/s has no rate in the scenario. Delay is
-//! half the lowest RTT each way, as nobody can tell the two apart from one end (RFC 5905 has
-//! clocks for that). Loss is known of the direction that the recorded end sends in alone.
+//! A link shows what it carried, not what it could have carried. In a second in which it carried at
+//! least half of its maximum, or in which its RTT had grown by half and 5 ms (a standing queue),
+//! what it carried counts as its rate; in any other second the rate is that of the last such
+//! second. A direction that never carried 200 kbit/s has no rate in the scenario. The delay is half
+//! the lowest RTT each way, because one end cannot tell the two apart (RFC 5905 has clocks for
+//! that). Loss is known only of the direction in which the recorded end sends.
 
 use super::series::{Course, Way, courses, way};
 use super::shot::{STEP, Shot};
 use std::fmt::Write;
 
-/// Shots of a second.
+/// Shots per second.
 const SECOND: usize = (1000 / STEP.as_millis()) as usize;
-/// A direction that carried less at most says nothing of its rate, bit/s.
+/// A direction that never carried this much says nothing about its rate, bit/s.
 const TELLING_BPS: f64 = 200e3;
-/// Rates that differ by less are one.
+/// Relative difference up to which rates count as equal.
 const SAME: f64 = 0.1;
-/// A packet of QUIC in IP and UDP.
+/// Overhead of IP and UDP headers on a QUIC packet.
 const HEADERS: f64 = (1452.0 + 28.0) / 1452.0;
-/// Losses below this part are those of queues.
+/// Shares of loss below this are attributed to queues.
 const LOSS_LEAST: f64 = 0.001;
-/// What a queue holds at least, bytes.
+/// Minimum size of a buffer, bytes.
 const BUFFER_LEAST: f64 = 64e3;
 
-/// The scenario of a recording.
+/// Returns the scenario of a recording.
 pub fn scenario_text(shots: &[Shot]) -> String {
     let courses = courses(shots);
     let main = way(&courses);
@@ -65,7 +65,7 @@ pub fn scenario_text(shots: &[Shot]) -> String {
     text
 }
 
-/// What each second carried, bit/s, and the smoothed RTT in it, ns.
+/// Returns for each second what it carried, bit/s, and the highest smoothed RTT, ns.
 fn seconds(course: &Course, way: Way) -> Vec<(f64, u64)> {
     let carried = course.carried(way);
     let whole = carried.len().saturating_sub(1) / SECOND;
@@ -79,7 +79,7 @@ fn seconds(course: &Course, way: Way) -> Vec<(f64, u64)> {
     (0..whole).map(second).collect()
 }
 
-/// The rate in each second; none: nothing tells it.
+/// Returns the rate in each second, or `None` if nothing shows it.
 fn rates(course: &Course, way: Way) -> Option<Vec<f64>> {
     let seconds = seconds(course, way);
     let most = seconds.iter().map(|(rate, _)| *rate).fold(0.0, f64::max);
@@ -120,7 +120,7 @@ fn write_rate(text: &mut String, course: &Course, way: Way) {
             writeln!(text, "rate = [{}]", steps.join(", "))
         }
     };
-    // The longest queue that was seen, at the rate of its second.
+    // The longest queue seen, at the rate of its second.
     let seen = seconds(course, way);
     let queued = seen
         .iter()
@@ -129,7 +129,7 @@ fn write_rate(text: &mut String, course: &Course, way: Way) {
     let _ = writeln!(text, "buffer = \"{} kB\"", (buffer / 1e3).ceil());
 }
 
-/// The part of packets that was lost, where it is more than what queues drop.
+/// Returns the share of packets lost, or `None` if queues explain it.
 fn loss(course: &Course) -> Option<f64> {
     let last = |counts: Vec<u64>| counts.last().copied().unwrap_or(0) as f64;
     let (sent, lost) = (last(course.count(|link| link.sent)), last(course.count(|link| link.lost)));
@@ -137,7 +137,7 @@ fn loss(course: &Course) -> Option<f64> {
     (sent > 0.0 && part >= LOSS_LEAST).then_some(part.min(0.99))
 }
 
-/// Spans in which the link was not up, or silent.
+/// Returns the spans in which the link was down or silent.
 fn absences(shots: &[Shot], course: &Course) -> Vec<String> {
     let mut spans = Vec::new();
     let mut since = None;

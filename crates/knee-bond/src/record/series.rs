@@ -1,26 +1,26 @@
-//! Rows of a run from shots: what links counted goes on where a link came up anew.
+//! Rows of a run from shots; counts continue where a link came up again.
 
 use super::shot::{LinkShot, Shot};
 use knee_record::{FlowRecord, FlowSample, PathRecord, Records};
 use knee_scenario::Scenario;
 use std::collections::BTreeMap;
 
-/// Which way most went: of that the records are.
+/// Direction of the traffic; the records describe the one that carried more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Way {
-    /// From the end that was recorded.
+    /// Sent by the recorded end.
     Out,
-    /// To it.
+    /// Received by the recorded end.
     In,
 }
 
-/// What one link did, by shot; none: it was not up.
+/// Shots of one link, `None` while it was not up.
 #[derive(Debug, Default)]
 pub struct Course {
     pub shots: Vec<Option<LinkShot>>,
 }
 
-/// The courses of all links, by name in the order of names.
+/// Returns the course of each link, by name.
 pub fn courses(shots: &[Shot]) -> BTreeMap<String, Course> {
     let mut courses: BTreeMap<String, Course> = BTreeMap::new();
     for (index, shot) in shots.iter().enumerate() {
@@ -35,8 +35,8 @@ pub fn courses(shots: &[Shot]) -> BTreeMap<String, Course> {
 }
 
 impl Course {
-    /// A count over the whole recording, by shot, from zero on. One that begins anew is a link
-    /// that came up anew.
+    /// Returns a count by shot over the whole recording, starting at zero. A count that restarts
+    /// means that the link came up again.
     pub fn count(&self, of: impl Fn(&LinkShot) -> u64) -> Vec<u64> {
         let (mut total, mut last) = (0, None);
         let each = self.shots.iter().map(|shot| {
@@ -53,7 +53,7 @@ impl Course {
         each.collect()
     }
 
-    /// What it carried one way, bytes of packets, by shot.
+    /// Returns the bytes of packets carried in one direction, by shot.
     pub fn carried(&self, way: Way) -> Vec<u64> {
         match way {
             Way::Out => self.count(|link| link.delivered),
@@ -61,20 +61,20 @@ impl Course {
         }
     }
 
-    /// Its lowest RTT, ns.
+    /// Returns the lowest RTT, ns.
     pub fn min_rtt_ns(&self) -> u64 {
         let seen = self.shots.iter().flatten().map(|link| link.min_rtt_ns);
         seen.filter(|rtt| *rtt > 0).min().unwrap_or(0)
     }
 }
 
-/// Bytes in both directions.
+/// Returns the bytes carried in both directions.
 pub fn carried(shots: &[Shot]) -> u64 {
     let total = |course: &Course, way| course.carried(way).last().copied().unwrap_or(0);
     courses(shots).values().map(|course| total(course, Way::Out) + total(course, Way::In)).sum()
 }
 
-/// Which way more went.
+/// Returns the direction that carried more.
 pub fn way(courses: &BTreeMap<String, Course>) -> Way {
     let total = |way| -> u64 {
         courses.values().filter_map(|course| course.carried(way).last().copied()).sum()
@@ -82,9 +82,9 @@ pub fn way(courses: &BTreeMap<String, Course>) -> Way {
     if total(Way::Out) > total(Way::In) { Way::Out } else { Way::In }
 }
 
-/// The records of a run whose scenario has a path for each link. One flow stands for all that
-/// went over the links the way that more went; what is known of losses and windows is the
-/// other end's where that is in, and is zero.
+/// Returns the records of a run whose scenario has a path for each link. One flow stands for all
+/// traffic in the direction that carried more. If that is inbound, losses and windows are known
+/// only to the other end, and are zero here.
 pub fn records(shots: &[Shot], scenario: &Scenario) -> Records {
     let courses = courses(shots);
     let way = way(&courses);
@@ -95,7 +95,7 @@ pub fn records(shots: &[Shot], scenario: &Scenario) -> Records {
         let rows = rows(shots, course, path as u16, way);
         whole.iter_mut().zip(&rows).for_each(|(whole, row)| {
             whole.add(row);
-            // That of the fastest link.
+            // The RTT of the flow is that of its fastest link.
             let faster = row.srtt_ns > 0 && (whole.srtt_ns == 0 || row.srtt_ns < whole.srtt_ns);
             if faster {
                 (whole.rtt_ns, whole.srtt_ns) = (row.rtt_ns, row.srtt_ns);
@@ -143,7 +143,7 @@ pub fn records(shots: &[Shot], scenario: &Scenario) -> Records {
     records
 }
 
-/// Phases are those of each connection's controller, which are not told apart here.
+/// Each connection's controller has phases of its own, which are not recorded here.
 const PHASE: &str = "bond";
 
 fn rows(shots: &[Shot], course: &Course, path: u16, way: Way) -> Vec<FlowSample> {

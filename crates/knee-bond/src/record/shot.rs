@@ -1,4 +1,4 @@
-//! What a running end tells whoever records it, ten times a second, a line of JSON each.
+//! Shots: what a running end sends to a recorder ten times a second, as lines of JSON.
 
 use crate::engine::Engine;
 use knee_quic::{BundleId, PathState};
@@ -9,49 +9,49 @@ use std::time::Duration;
 use tokio::io::AsyncWriteExt;
 use tokio::net::UnixStream;
 
-/// How often.
+/// Interval between shots.
 pub const STEP: Duration = Duration::from_millis(100);
 
-/// The state of one bundle.
+/// State of a bundle.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Shot {
-    /// When, since the start of the recording, ns.
+    /// Time since the start of the recording, ns.
     pub time_ns: u64,
     /// `client` or `server`.
     pub role: String,
-    /// Who is at the other end.
+    /// Name of the other end.
     pub peer: String,
-    /// What fills the links, and shares them.
+    /// Congestion controller of the links.
     pub controller: String,
-    /// What chooses the link of a packet.
+    /// Scheduler, which chooses the link of a packet.
     pub scheduler: String,
-    /// Bytes that wait or are on their way.
+    /// Bytes that wait or are in flight.
     pub held_bytes: u64,
-    /// Its links, as they are now.
+    /// Current state of the links.
     pub links: Vec<LinkShot>,
-    /// Decisions since the last line, as `knee-decisions` writes them; each begins with its
-    /// own first line.
+    /// Decisions since the last line, in the format `knee-decisions`; each entry begins with that
+    /// format's first line.
     pub decisions: Vec<String>,
-    /// Decisions that were not recorded, because there were too many.
+    /// Number of decisions not recorded, because there were too many.
     pub decisions_lost: u64,
 }
 
-/// The state of a link. Counts are since the link came up.
+/// State of a link. Counts restart when the link comes up.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct LinkShot {
-    /// Its name at the client.
+    /// Name of the link at the client.
     pub name: String,
-    /// It was silent for too long, and is not used.
+    /// The link has been silent for too long, and is not used.
     pub is_silent: bool,
-    /// It waits, since a cheaper one works.
+    /// The link waits, because a cheaper one works.
     pub is_backup: bool,
-    /// Bytes of packets sent, acknowledged and lost, and received.
+    /// Bytes of packets sent.
     pub sent: u64,
-    /// Bytes of packets that are acknowledged.
+    /// Bytes of packets acknowledged.
     pub delivered: u64,
-    /// Bytes of packets that are lost.
+    /// Bytes of packets lost.
     pub lost: u64,
-    /// Bytes of packets that came.
+    /// Bytes of packets received.
     pub received: u64,
     /// Packets sent.
     pub sent_packets: u64,
@@ -63,7 +63,7 @@ pub struct LinkShot {
     pub pacing_bps: u64,
     /// The controller's estimate of the rate, bit/s; zero: none.
     pub bandwidth_bps: u64,
-    /// The last RTT, ns.
+    /// Latest RTT, ns.
     pub rtt_ns: u64,
     /// Smoothed RTT, ns.
     pub srtt_ns: u64,
@@ -95,23 +95,23 @@ impl LinkShot {
     }
 }
 
-/// Gives the bundle of a client that is asked for by name, and who is at its other end.
+/// Returns the bundle of the named client, and the name of the other end.
 pub type Chosen = dyn Fn(&str) -> Option<(BundleId, String)>;
 
-/// Whose shots are taken.
+/// What an end needs to take shots.
 pub struct Shooting {
-    /// What runs the end.
+    /// Runs the end.
     pub engine: Rc<Engine>,
     /// `client` or `server`.
     pub role: &'static str,
-    /// The bundle that is recorded, and who is at its other end: the one of the client that
-    /// was asked for, or the first.
+    /// Selects the bundle to record, by the requested client or else the first, and names the other
+    /// end.
     pub bundle: Box<Chosen>,
-    /// Controller and scheduler, by name.
+    /// Names of controller and scheduler.
     pub tuning: (String, String),
 }
 
-/// Tells whoever asked, until that one has heard enough.
+/// Sends shots to a recorder until it closes the connection.
 pub async fn tell(mut asker: UnixStream, shooting: &Shooting, of: &str) {
     let began = shooting.engine.now();
     let mut taped = None;
