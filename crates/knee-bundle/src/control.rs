@@ -1,35 +1,35 @@
-//! Frames that are repeated until the peer has them: credit, ends, resets, status.
+//! Frames that are repeated until the peer has received them: credit, ends, resets, status.
 //!
-//! What is due is kept by its kind and read when it is written, so that a repetition
-//! tells what is true then.
+//! Only the kind of a frame is queued; its content is read when it is written, so that a repetition
+//! carries the current values.
 
 use crate::stream::StreamId;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What the peer is to be told.
+/// A control frame to send.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Control {
-    /// The bundle is over.
+    /// The bundle is closed.
     Close,
-    /// No more streams are taken.
+    /// No more streams are accepted.
     GoAway,
     /// Credit of all streams together.
     MaxData,
-    /// How many streams the peer may have opened.
+    /// Number of streams that the peer may open.
     MaxStreams,
-    /// What this end thinks of a path.
+    /// How this end wants a path to be used.
     Status(usize),
     /// Credit of a stream.
     MaxStreamData(StreamId),
-    /// Where a stream ends, whose last byte was given to a path before that was known.
+    /// End of a stream whose last byte was given to a path before the end was known.
     End(StreamId),
-    /// A stream is over at once.
+    /// A stream is reset.
     Reset(StreamId),
-    /// Nobody wants more of a stream.
+    /// A stream is no longer read.
     Stop(StreamId),
 }
 
-/// What is due, and what is under way.
+/// Frames that are due, and those in flight.
 #[derive(Clone, Debug, Default)]
 pub struct Controls {
     due: BTreeSet<Control>,
@@ -38,24 +38,23 @@ pub struct Controls {
 }
 
 impl Controls {
-    /// The peer is to be told this.
+    /// Queues a frame.
     pub fn tell(&mut self, control: Control) {
         self.due.insert(control);
     }
 
-    /// The peer need not be told this any more.
+    /// Removes a frame from the queue.
     pub fn withdraw(&mut self, control: Control) {
         self.due.remove(&control);
     }
 
-    /// Whether something is due.
+    /// Returns whether a frame is due.
     pub fn is_due(&self) -> bool {
         !self.due.is_empty()
     }
 
-    /// Takes out what is due as far as `write` writes it; returns the number of the
-    /// datagram that has it, for [`delivered`](Self::delivered) and
-    /// [`lost`](Self::lost).
+    /// Removes the frames that are due, for as long as `write` accepts them. Returns the number of
+    /// the datagram that carries them, for [`delivered`](Self::delivered) and [`lost`](Self::lost).
     pub fn take(&mut self, mut write: impl FnMut(Control) -> bool) -> u64 {
         let mut taken = Vec::new();
         while let Some(control) = self.due.first().copied() {
@@ -71,18 +70,18 @@ impl Controls {
         number
     }
 
-    /// A datagram arrived: what it told.
+    /// Notes that a datagram was acknowledged, and returns its frames.
     pub fn delivered(&mut self, number: u64) -> Vec<Control> {
         self.under_way.remove(&number).unwrap_or_default()
     }
 
-    /// A datagram is lost: what it told is due again, as far as `needed`.
+    /// Notes that a datagram was lost: its frames are due again if `needed`.
     pub fn lost(&mut self, number: u64, needed: impl Fn(Control) -> bool) {
         let told = self.under_way.remove(&number).unwrap_or_default();
         self.due.extend(told.into_iter().filter(|control| needed(*control)));
     }
 
-    /// A stream is gone: nothing of it is due any more.
+    /// Forgets all frames of a stream that is gone.
     pub fn forget(&mut self, id: StreamId) {
         for control in
             [Control::MaxStreamData(id), Control::End(id), Control::Reset(id), Control::Stop(id)]

@@ -1,5 +1,4 @@
-//! What a datagram holds: the number of the datagram on its path, in two
-//! bytes, then frames.
+//! Format of a datagram: its number on the path in two bytes, then frames.
 //!
 //! ```text
 //! type        frame             fields (integers of variable length, but for u8)
@@ -20,29 +19,29 @@
 //!                               bit 1: they are the last ones
 //! ```
 //!
-//! A STREAM without a length takes the rest of the datagram. What a sender may
-//! not say is refused as [`Malformed`], whatever it is: the peer is ours.
+//! A STREAM without a length extends to the end of the datagram. Whatever a sender must not send is
+//! refused as [`Malformed`], without exception, because the peer is our own code.
 
 use crate::varint::{Reader, VARINT_MAX, put_varint, varint_len};
 use bytes::BufMut;
 use knee_sched::PATHS_MAX;
 use knee_units::Time;
 
-/// Most ranges of an ACK.
+/// Maximum number of ranges of an ACK.
 pub const ACK_RANGES_MAX: usize = 32;
-/// Longest reason of a CLOSE, bytes.
+/// Maximum length of the reason of a CLOSE, bytes.
 pub const REASON_MAX: usize = 128;
 /// Bytes before the first frame.
 pub const HEADER: usize = 2;
 
-/// What a peer sent is not a datagram of this protocol, or breaks its rules.
+/// Why a datagram is malformed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Malformed {
     /// It ends within a frame.
     Truncated,
-    /// No frame has this type.
+    /// It has a frame of an unknown type.
     UnknownType(u8),
-    /// A number that the field cannot have, of this frame.
+    /// A frame, named here, has a field with an impossible value.
     Impossible(&'static str),
 }
 
@@ -58,8 +57,7 @@ impl std::fmt::Display for Malformed {
 
 impl std::error::Error for Malformed {}
 
-/// Numbers of datagrams that arrived: spans `first..=last`, descending, with a
-/// gap between any two.
+/// Numbers of datagrams that arrived: spans `first..=last`, descending, with a gap between any two.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct AckRanges {
     spans: [(u64, u64); ACK_RANGES_MAX],
@@ -67,8 +65,8 @@ pub struct AckRanges {
 }
 
 impl AckRanges {
-    /// The first so many of these spans, each `(first, last)`; none if there are
-    /// none. They descend and do not touch.
+    /// Takes at most [`ACK_RANGES_MAX`] of these spans, each `(first, last)`, which must descend
+    /// and not touch. Returns `None` if there are none.
     pub fn new(spans: impl IntoIterator<Item = (u64, u64)>) -> Option<AckRanges> {
         let mut ranges = AckRanges { spans: [(0, 0); ACK_RANGES_MAX], count: 0 };
         for span in spans.into_iter().take(ACK_RANGES_MAX) {
@@ -80,12 +78,12 @@ impl AckRanges {
         (ranges.count > 0).then_some(ranges)
     }
 
-    /// The largest number.
+    /// Returns the largest number.
     pub fn largest(&self) -> u64 {
         self.spans[0].1
     }
 
-    /// Each `(first, last)`, descending.
+    /// Iterates over the spans `(first, last)`, descending.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = (u64, u64)> + '_ {
         self.spans[..self.count].iter().copied()
     }
@@ -97,78 +95,78 @@ impl std::fmt::Debug for AckRanges {
     }
 }
 
-/// One frame.
+/// A frame.
 #[expect(clippy::large_enum_variant, reason = "it is read and done with, one at a time")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Frame<'b> {
     /// Asks for an acknowledgement on the path on which it came.
     Ping,
-    /// What arrived on a path.
+    /// Acknowledges datagrams of a path.
     Ack {
         /// The path.
         path: usize,
-        /// Since the largest arrived, whole microseconds.
+        /// Time since the largest number arrived, in whole microseconds.
         delay: Time,
-        /// Numbers.
+        /// Numbers that arrived.
         ranges: AckRanges,
     },
-    /// An ACK of the path came that covered everything below a number.
+    /// Tells that an ACK of the path arrived that covered everything below a number.
     AckAck {
         /// The path.
         path: usize,
         /// Numbers below this need not be acknowledged any more.
         below: u64,
     },
-    /// All streams together may have so many bytes.
+    /// Raises the limit of bytes of all streams together.
     MaxData(u64),
-    /// A stream may have so many.
+    /// Raises the limit of bytes of a stream.
     MaxStreamData {
         /// The stream.
         stream: u64,
-        /// Bytes.
+        /// New limit, as an offset.
         end: u64,
     },
-    /// So many streams may have been opened.
+    /// Raises the number of streams that may be opened in all.
     MaxStreams(u64),
-    /// No more comes of a stream, and what came is of no use.
+    /// Resets a stream: no more bytes follow, and those sent are of no use.
     Reset {
         /// The stream.
         stream: u64,
-        /// Why.
+        /// Error code.
         code: u64,
-        /// Bytes that were given out, which count for flow control.
+        /// Bytes that were given to paths, which count for flow control.
         size: u64,
     },
-    /// Nothing more of a stream is wanted.
+    /// Asks the peer to reset a stream.
     Stop {
         /// The stream.
         stream: u64,
-        /// Why.
+        /// Error code.
         code: u64,
     },
-    /// What the sender thinks of a path.
+    /// Tells how the sender wants a path to be used.
     Status {
         /// The path.
         path: usize,
-        /// Nothing is to be sent without need.
+        /// Send only what is needed.
         quiet: bool,
-        /// It is used when no cheaper one works.
+        /// The path is used when no cheaper one works.
         cost: u8,
     },
-    /// No more streams are taken; so many of the peer's are served.
+    /// Accepts no more streams; the number of the peer's streams that are still served.
     GoAway(u64),
-    /// The bundle is over.
+    /// Closes the bundle.
     Close {
-        /// Why.
+        /// Error code.
         code: u64,
-        /// The same for a person.
+        /// Explanation for a person.
         reason: &'b str,
     },
-    /// A datagram of a flow, which is not repeated.
+    /// A message of a flow, which is not repeated.
     Message {
         /// The flow.
         flow: u64,
-        /// Of one that is sent on several paths, its number within the flow.
+        /// Number within the flow of a message that is sent on several paths.
         number: Option<u64>,
         /// Content.
         bytes: &'b [u8],
@@ -177,9 +175,9 @@ pub enum Frame<'b> {
     Stream {
         /// The stream.
         stream: u64,
-        /// Place of the first byte.
+        /// Offset of the first byte.
         offset: u64,
-        /// The stream ends with it.
+        /// Whether the stream ends with these bytes.
         fin: bool,
         /// Content.
         bytes: &'b [u8],
@@ -202,7 +200,7 @@ mod kind {
     pub const NUMBERED_MESSAGE: u8 = 0x0d;
     pub const STREAM: u8 = 0x10;
     pub const STREAM_LAST: u8 = 0x17;
-    /// Bits of a STREAM.
+    /// Bits of the type of a STREAM.
     pub const HAS_LENGTH: u8 = 1;
     pub const FIN: u8 = 2;
     pub const HAS_OFFSET: u8 = 4;
@@ -211,10 +209,10 @@ mod kind {
 const QUIET: u8 = 1;
 
 impl<'b> Frame<'b> {
-    /// Reads the next frame; none: there is no more.
+    /// Reads the next frame, or returns `None` at the end.
     ///
     /// # Errors
-    /// What is wrong with it. Nothing after it can be read.
+    /// What is wrong with it. The rest of the datagram cannot be read.
     pub fn read(reader: &mut Reader<'b>) -> Result<Option<Frame<'b>>, Malformed> {
         let Some(kind) = reader.u8() else { return Ok(None) };
         let mut fields = Fields { reader };
@@ -244,7 +242,7 @@ impl<'b> Frame<'b> {
         Ok(Some(frame))
     }
 
-    /// Writes the frame; a STREAM with its length.
+    /// Writes the frame; a STREAM includes its length.
     ///
     /// # Panics
     /// If a number has more than 62 bits, or a reason more bytes than
@@ -253,7 +251,7 @@ impl<'b> Frame<'b> {
         self.write_as(into, true);
     }
 
-    /// The same, as the last frame of its datagram: a STREAM needs no length.
+    /// Writes the frame as the last one of its datagram: a STREAM omits its length.
     pub fn write_last(&self, into: &mut impl BufMut) {
         self.write_as(into, false);
     }
@@ -311,7 +309,7 @@ impl<'b> Frame<'b> {
     }
 }
 
-/// Bytes of a STREAM before its content, as the last frame of its datagram.
+/// Returns the bytes of a STREAM before its content, as the last frame of its datagram.
 pub fn stream_overhead(stream: u64, offset: u64) -> usize {
     1 + varint_len(stream) + if offset > 0 { varint_len(offset) } else { 0 }
 }
@@ -329,7 +327,7 @@ fn write_ack(into: &mut impl BufMut, path: usize, delay: Time, ranges: &AckRange
     let mut before = None;
     for (first, last) in ranges.iter() {
         if let Some(before) = before {
-            // At least one number lies between.
+            // At least one number lies between two ranges.
             put_varint(into, before - last - 2);
         }
         put_varint(into, last - first);
@@ -337,7 +335,7 @@ fn write_ack(into: &mut impl BufMut, path: usize, delay: Time, ranges: &AckRange
     }
 }
 
-/// The fields of a frame, one after the other.
+/// Reads the fields of a frame one after the other.
 struct Fields<'r, 'b> {
     reader: &'r mut Reader<'b>,
 }
@@ -425,8 +423,8 @@ impl<'b> Fields<'_, 'b> {
     }
 }
 
-/// The whole number of a datagram, of which the low 16 bits were sent: the one
-/// nearest to the next after the largest that arrived (RFC 9000, appendix A.3).
+/// Recovers the whole number of a datagram from its low 16 bits: the number nearest to the
+/// successor of the largest that arrived (RFC 9000, appendix A.3).
 pub fn expand(low: u16, largest: Option<u64>) -> u64 {
     const WINDOW: u64 = 1 << 16;
     let expected = largest.map_or(0, |largest| largest + 1);

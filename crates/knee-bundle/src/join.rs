@@ -1,5 +1,5 @@
-//! How a link becomes a path of a bundle: the first message on the control
-//! stream of its connection, and the answer. Nothing else is read before.
+//! How a link becomes a path of a bundle: the first message on the control stream of its
+//! connection, and the answer. Nothing else is read before.
 //!
 //! ```text
 //! JOIN     version u8, bundle id of 16 bytes, path u8, cost u8, flags u8 (1 quiet,
@@ -8,8 +8,8 @@
 //! REFUSED  1, code u8, length u8 of the reason, reason in UTF-8
 //! ```
 //!
-//! Each message comes after its length in one byte. Who the peer is says its key,
-//! which the connection below has checked.
+//! A length byte precedes each message. The peer is identified by its key, which the connection
+//! below has checked.
 
 use crate::frame::{Malformed, REASON_MAX};
 use crate::varint::{Reader, VARINT_MAX, put_varint};
@@ -22,57 +22,55 @@ pub const VERSION: u8 = 1;
 /// Longest label of a path, bytes.
 pub const LABEL_MAX: usize = 32;
 
-/// A client asks that its link be a path of a bundle.
+/// Request of a client to add its link to a bundle as a path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Join {
     /// Version of the protocol.
     pub version: u8,
-    /// Which bundle: random, made by the client.
+    /// Id of the bundle, random, chosen by the client.
     pub bundle: [u8; 16],
-    /// As which path: the client numbers them. It takes the place of an older connection
-    /// of the same number.
+    /// Number of the path, chosen by the client. Replaces an older connection with the same number.
     pub path: usize,
-    /// It is used when no cheaper one works.
+    /// The path is used when no cheaper one works.
     pub cost: u8,
-    /// Nothing is to be sent without need.
+    /// Send only what is needed.
     pub quiet: bool,
     /// The client has used the bundle: a server that does not know it has lost it.
     pub resumes: bool,
-    /// What the client calls it.
+    /// The client's name for the link.
     pub label: String,
 }
 
-/// The server's answer.
+/// Answer of the server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Answer {
-    /// It is a path.
+    /// The link is a path of the bundle.
     Joined {
-        /// Its number.
+        /// Number of the path.
         path: usize,
-        /// For so long the bundle is kept without a path, whole seconds.
+        /// How long the bundle is kept without a path, in whole seconds.
         linger: Time,
         /// Streams that the client may have open.
         streams: u64,
-        /// Bytes of all streams that may be on their way.
+        /// Bytes of all streams, sent and not yet read.
         window: u64,
-        /// The same of one stream.
+        /// Bytes of one stream, sent and not yet read.
         stream_window: u64,
     },
-    /// It is not.
+    /// The link is refused.
     Refused {
-        /// Why.
+        /// Error code.
         code: u8,
-        /// The same for a person.
+        /// Explanation for a person.
         reason: String,
     },
 }
 
 impl Join {
-    /// Writes it after its length.
+    /// Writes the message, after its length.
     ///
     /// # Panics
-    /// If the label has more than [`LABEL_MAX`] bytes, or the path a number that no path
-    /// has.
+    /// If the label has more than [`LABEL_MAX`] bytes, or the number of the path is too large.
     pub fn write(&self, into: &mut impl BufMut) {
         assert!(self.label.len() <= LABEL_MAX, "a label of {} bytes", self.label.len());
         assert!(self.path < PATHS_MAX, "a path of the number {}", self.path);
@@ -84,11 +82,11 @@ impl Join {
         into.put_slice(self.label.as_bytes());
     }
 
-    /// Reads what begins with its length; none: more has to come.
+    /// Reads a message after its length, or returns `None` if bytes are missing.
     ///
     /// # Errors
-    /// It is not a JOIN. A JOIN of another version is one: what follows the
-    /// version is not read.
+    /// The message is not a JOIN. A JOIN of another version is accepted; what follows its version
+    /// is not read.
     pub fn read(bytes: &[u8]) -> Result<Option<Join>, Malformed> {
         const WRONG: Malformed = Malformed::Impossible("a JOIN");
         let Some(mut message) = whole(bytes) else { return Ok(None) };
@@ -119,11 +117,10 @@ impl Join {
 }
 
 impl Answer {
-    /// Writes it after its length.
+    /// Writes the message, after its length.
     ///
     /// # Panics
-    /// If the reason has more than [`REASON_MAX`] bytes, or a number more than
-    /// 62 bits.
+    /// If the reason has more than [`REASON_MAX`] bytes, or a number has more than 62 bits.
     pub fn write(&self, into: &mut impl BufMut) {
         let mut message = Vec::with_capacity(64);
         match self {
@@ -144,10 +141,10 @@ impl Answer {
         into.put_slice(&message);
     }
 
-    /// Reads what begins with its length; none: more has to come.
+    /// Reads a message after its length, or returns `None` if bytes are missing.
     ///
     /// # Errors
-    /// It is no answer.
+    /// The message is not an answer.
     pub fn read(bytes: &[u8]) -> Result<Option<Answer>, Malformed> {
         const WRONG: Malformed = Malformed::Impossible("an answer to JOIN");
         let Some(mut message) = whole(bytes) else { return Ok(None) };
@@ -157,7 +154,7 @@ impl Answer {
                 let mut number = || message.varint().ok_or(Malformed::Truncated);
                 let [linger, streams, window, stream_window] =
                     [number()?, number()?, number()?, number()?];
-                // A day is more than anybody lingers.
+                // A day is longer than any bundle lingers.
                 if path >= PATHS_MAX || linger > 86_400 || window.max(stream_window) > VARINT_MAX {
                     return Err(WRONG);
                 }
@@ -180,7 +177,7 @@ fn whole(bytes: &[u8]) -> Option<Reader<'_>> {
     reader.take(len.into()).map(Reader::new)
 }
 
-/// A text after its length.
+/// Reads a text after its length.
 fn text(reader: &mut Reader<'_>, most: usize, wrong: Malformed) -> Result<String, Malformed> {
     let len = usize::from(reader.u8().ok_or(Malformed::Truncated)?);
     let bytes = reader.take(len).ok_or(Malformed::Truncated)?;

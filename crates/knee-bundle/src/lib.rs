@@ -1,22 +1,21 @@
-//! Streams over several paths that carry unreliable datagrams, such as the
-//! DATAGRAM frames of QUIC connections (RFC 9221): the parts that a bundle of
-//! paths is made of.
+//! Streams over several paths that carry unreliable datagrams, such as the DATAGRAM frames of QUIC
+//! connections (RFC 9221).
 //!
 //! | part | what it does |
 //! |---|---|
 //! | [`Frame`], [`Join`] | the wire format |
-//! | [`Outstanding`], [`Rtt`] | what was sent on a path: acknowledged, or lost |
-//! | [`Arrivals`] | what arrived on a path, and when an ACK of it is due |
+//! | [`Outstanding`], [`Rtt`] | datagrams sent on a path, and whether they were acknowledged or lost |
+//! | [`Arrivals`] | datagrams received on a path, and when an ACK is due |
 //! | [`Streams`], [`SendStream`] | what is sent next: deficit round robin over classes and streams |
-//! | [`ReceiveStream`] | a stream in order, its credit and its end |
+//! | [`ReceiveStream`] | reassembly of a stream, its credit and its end |
 //! | [`Bundle`] | all of it: streams and messages over several paths under a scheduler |
 //!
-//! The congestion controllers of the paths are not here: the connections below have
-//! them. `tests/links.rs` has all of it over simulated links. Left out: a cap on a quiet
-//! path, which is only avoided for acknowledgements so far.
+//! The congestion controllers of the paths are not here, but in the connections below.
+//! `tests/links.rs` runs everything over simulated links. Left out: a cap on a quiet path, which so
+//! far is only avoided for acknowledgements.
 //!
-//! What this crate never does: I/O, read a clock, draw randomness, know QUIC,
-//! read anything but a JOIN of a path that has not joined.
+//! What this crate never does: I/O, read a clock, draw randomness, depend on QUIC, read anything
+//! but a JOIN from a path that has not joined.
 
 mod bundle;
 mod control;

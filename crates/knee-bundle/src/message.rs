@@ -1,47 +1,46 @@
-//! Messages: datagrams of flows, which are not repeated. Each flow keeps to one path as
-//! long as that answers; one that is duplicated goes over all of them, and what comes
-//! twice is handed over once.
+//! Messages: datagrams of flows, which are never repeated. A flow stays on one path for as long as
+//! that path answers. A duplicated message goes over all paths, and is delivered once.
 
 use crate::spans::Spans;
 use bytes::Bytes;
 use knee_sched::PathSet;
 use std::collections::{BTreeMap, VecDeque};
 
-/// Messages that wait; of more the oldest is dropped.
+/// Maximum number of waiting messages; beyond it the oldest is dropped.
 const WAITING_MAX: usize = 256;
-/// Spans of a flow's numbers that are remembered.
+/// Maximum number of spans of a flow's numbers that are remembered.
 const SPANS_MAX: usize = 64;
-/// Flows whose numbers are remembered; of more the least number goes.
+/// Maximum number of flows whose numbers are remembered; beyond it the lowest flow is forgotten.
 const FLOWS_MAX: usize = 1024;
 
-/// One that waits.
+/// A waiting message.
 #[derive(Clone, Debug)]
 pub struct Waiting {
     /// The flow.
     pub flow: u64,
-    /// Its number in the flow, where it goes over several paths.
+    /// Its number in the flow, if it goes over several paths.
     pub number: Option<u64>,
     /// Content.
     pub bytes: Bytes,
-    /// Paths that it has not been given to; none yet: to be chosen.
+    /// Paths that it has still to be given to; `None` if not chosen yet.
     pub left: Option<PathSet>,
 }
 
-/// The flows of one end.
+/// Flows of one end.
 #[derive(Clone, Debug, Default)]
 pub struct Messages {
     waiting: VecDeque<Waiting>,
-    /// The path of each flow that is not duplicated.
+    /// Path of each flow that is not duplicated.
     pinned: BTreeMap<u64, usize>,
-    /// Numbers given to flows that are.
+    /// Next number of each duplicated flow.
     numbers: BTreeMap<u64, u64>,
-    /// What arrived of them, and the number below which all counts as arrived.
+    /// Numbers received of each duplicated flow, and the number below which all count as received.
     seen: BTreeMap<u64, (Spans, u64)>,
     dropped: u64,
 }
 
 impl Messages {
-    /// Queues a message. `duplicate`: over all paths.
+    /// Queues a message. `duplicate` sends it over all paths.
     pub fn push(&mut self, flow: u64, bytes: Bytes, duplicate: bool) {
         let number = duplicate.then(|| {
             let next = self.numbers.entry(flow).or_insert(0);
@@ -55,22 +54,22 @@ impl Messages {
         self.waiting.push_back(Waiting { flow, number, bytes, left: None });
     }
 
-    /// The first that waits.
+    /// Returns the first waiting message.
     pub fn first(&mut self) -> Option<&mut Waiting> {
         self.waiting.front_mut()
     }
 
-    /// The first is done with.
+    /// Removes the first message, which was sent.
     pub fn pop(&mut self) {
         self.waiting.pop_front();
     }
 
-    /// The first cannot be sent.
+    /// Drops the first message, which cannot be sent.
     pub fn drop_first(&mut self) {
         self.dropped += u64::from(self.waiting.pop_front().is_some());
     }
 
-    /// The path that a flow keeps to, if it answers; else that of `choose` from now on.
+    /// Returns the path of a flow if it is usable, or assigns `choose` from now on.
     pub fn path(
         &mut self,
         flow: u64,
@@ -88,7 +87,7 @@ impl Messages {
         Some(path)
     }
 
-    /// A message arrived; whether it is the first time.
+    /// Notes a message that arrived, and returns whether it is not a duplicate.
     pub fn is_new(&mut self, flow: u64, number: Option<u64>) -> bool {
         let Some(number) = number else { return true };
         if self.seen.len() >= FLOWS_MAX && !self.seen.contains_key(&flow) {
@@ -106,7 +105,7 @@ impl Messages {
         true
     }
 
-    /// Messages that were not sent: no path, or too many waited, or too large.
+    /// Returns the number of messages dropped: no path, too many waiting, or too large.
     pub fn dropped(&self) -> u64 {
         self.dropped
     }

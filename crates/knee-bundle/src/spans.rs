@@ -1,19 +1,19 @@
-//! Sets of numbers that are mostly in a row.
+//! Sets of mostly consecutive numbers.
 
 use std::collections::VecDeque;
 use std::ops::Range;
 
-/// A set of numbers, kept as spans in ascending order, none touching another.
+/// A set of numbers, as ascending spans that do not touch.
 #[derive(Clone, Debug, Default)]
 pub struct Spans(VecDeque<Range<u64>>);
 
 impl Spans {
-    /// Adds the numbers of a span; returns how many were not there.
+    /// Adds a span, and returns how many of its numbers are new.
     pub fn insert(&mut self, added: Range<u64>) -> u64 {
         if added.is_empty() {
             return 0;
         }
-        // Mostly it follows the last one.
+        // Mostly it follows the last span.
         if let Some(last) = self.0.back_mut()
             && last.end == added.start
         {
@@ -38,13 +38,13 @@ impl Spans {
         added.end - added.start - known
     }
 
-    /// Whether a number is there.
+    /// Returns whether a number is in the set.
     pub fn contains(&self, number: u64) -> bool {
         let at = self.0.partition_point(|span| span.end <= number);
         self.0.get(at).is_some_and(|span| span.start <= number)
     }
 
-    /// Whether all numbers of a span are there.
+    /// Returns whether all numbers of a span are in the set.
     pub fn contains_all(&self, wanted: Range<u64>) -> bool {
         let at = self.0.partition_point(|span| span.end <= wanted.start);
         let span = self.0.get(at);
@@ -52,7 +52,7 @@ impl Spans {
             || span.is_some_and(|span| span.start <= wanted.start && wanted.end <= span.end)
     }
 
-    /// Takes out all numbers below one.
+    /// Removes all numbers below `number`.
     pub fn remove_below(&mut self, number: u64) {
         while let Some(first) = self.0.front_mut() {
             if first.end > number {
@@ -63,22 +63,22 @@ impl Spans {
         }
     }
 
-    /// Takes out the lowest span.
+    /// Removes the lowest span.
     pub fn pop_first(&mut self) -> Option<Range<u64>> {
         self.0.pop_front()
     }
 
-    /// End of the span that begins with zero; zero: there is none.
+    /// Returns the end of the span that begins at zero, or zero if there is none.
     pub fn prefix(&self) -> u64 {
         self.0.front().filter(|span| span.start == 0).map_or(0, |span| span.end)
     }
 
-    /// How many spans there are.
+    /// Returns the number of spans.
     pub fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// The spans, ascending.
+    /// Iterates over the spans, ascending.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = &Range<u64>> {
         self.0.iter()
     }
@@ -91,7 +91,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     proptest! {
-        /// The standard library's set is the oracle.
+        /// The oracle is the standard library's set.
         #[test]
         fn agrees_with_a_set(steps in prop::collection::vec((0..200_u64, 0..20_u64, 0..8_u8), 1..80)) {
             let (mut spans, mut oracle) = (Spans::default(), BTreeSet::new());

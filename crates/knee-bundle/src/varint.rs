@@ -1,9 +1,8 @@
-//! Integers of variable length (RFC 9000, section 16), and a reader that never
-//! reads beyond its end.
+//! Variable-length integers (RFC 9000, section 16), and a reader that never reads beyond its end.
 
 use bytes::BufMut;
 
-/// Largest integer that can be written: 62 bits.
+/// Largest integer that can be encoded: 62 bits.
 pub const VARINT_MAX: u64 = (1 << 62) - 1;
 
 /// Writes an integer in 1, 2, 4 or 8 bytes.
@@ -20,7 +19,7 @@ pub fn put_varint(into: &mut impl BufMut, value: u64) {
     }
 }
 
-/// Bytes in which an integer is written.
+/// Returns the length of an encoded integer, bytes.
 pub const fn varint_len(value: u64) -> usize {
     match value {
         0..=0x3f => 1,
@@ -30,7 +29,7 @@ pub const fn varint_len(value: u64) -> usize {
     }
 }
 
-/// Reads from the front of some bytes.
+/// Reads from the front of a slice.
 #[derive(Clone, Copy, Debug)]
 pub struct Reader<'b> {
     rest: &'b [u8],
@@ -42,35 +41,34 @@ impl<'b> Reader<'b> {
         Reader { rest: bytes }
     }
 
-    /// Whether nothing is left.
+    /// Returns whether nothing is left.
     pub fn is_empty(&self) -> bool {
         self.rest.is_empty()
     }
 
-    /// The next `count` bytes; none: there are fewer.
+    /// Reads the next `count` bytes, or `None` if there are fewer.
     pub fn take(&mut self, count: usize) -> Option<&'b [u8]> {
         let (taken, rest) = self.rest.split_at_checked(count)?;
         self.rest = rest;
         Some(taken)
     }
 
-    /// All that is left.
+    /// Reads everything that is left.
     pub fn take_rest(&mut self) -> &'b [u8] {
         std::mem::take(&mut self.rest)
     }
 
-    /// One byte.
+    /// Reads one byte.
     pub fn u8(&mut self) -> Option<u8> {
         self.take(1).map(|bytes| bytes[0])
     }
 
-    /// Two bytes, the higher first.
+    /// Reads two bytes in network byte order.
     pub fn u16(&mut self) -> Option<u16> {
         self.take(2).map(|bytes| u16::from_be_bytes([bytes[0], bytes[1]]))
     }
 
-    /// An integer of variable length. A value may be written longer than
-    /// needed, as RFC 9000 allows.
+    /// Reads a variable-length integer. As RFC 9000 allows, the encoding may be longer than needed.
     pub fn varint(&mut self) -> Option<u64> {
         let first = *self.rest.first()?;
         let bytes = self.take(1 << (first >> 6))?;

@@ -1,4 +1,4 @@
-//! Two bundles over several paths that lose, reorder, duplicate, and go and come back,
+//! Two bundles over several paths that lose, reorder and duplicate, and go down and come back,
 //! under a virtual clock.
 
 #![allow(clippy::unwrap_used, reason = "a test ends there")]
@@ -25,19 +25,19 @@ struct Channel {
     jitter: Time,
     loss_percent: u64,
     duplicate_percent: u64,
-    /// Bytes in flight, in place of a controller.
+    /// Limit of bytes in flight, in place of a controller.
     flight: u64,
     datagram: u16,
-    /// From then on it carries smaller ones.
+    /// When the path begins to carry smaller datagrams, and their size.
     shrinks: Option<(Time, u16)>,
-    /// It goes for so long, once in so long.
+    /// How long the path is down, and how often.
     away: Option<(Time, Time)>,
 }
 
-/// What one end wants of a stream.
+/// How a stream is used.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Manner {
-    /// Both write all and read all.
+    /// Both ends write and read everything.
     Whole,
     /// The client resets it when the server has read something.
     Reset,
@@ -64,7 +64,7 @@ enum Item {
 struct End {
     bundle: Bundle,
     in_flight: Vec<u64>,
-    /// Of each stream what is to be written and how much was.
+    /// For each stream, the bytes to write and the bytes written.
     writing: BTreeMap<StreamId, (usize, usize)>,
     read: BTreeMap<StreamId, Vec<u8>>,
     ended: BTreeSet<StreamId>,
@@ -119,7 +119,7 @@ impl World {
         World::under("minrtt", seed, channels, transfers)
     }
 
-    /// Under a scheduler.
+    /// Makes a world with this scheduler.
     fn under(scheduler: &str, seed: u64, channels: &[Channel], transfers: &[Transfer]) -> World {
         let mut world = World {
             now: Time::ZERO,
@@ -180,7 +180,7 @@ impl World {
         (0..self.channels.len()).map(view).collect()
     }
 
-    /// Lets an end send all that it may.
+    /// Lets an end send everything that it may.
     fn pump(&mut self, end: usize) {
         let max: Vec<u16> = self.channels.iter().map(|channel| channel.datagram).collect();
         let mut bytes = Vec::new();
@@ -210,7 +210,7 @@ impl World {
         }
     }
 
-    /// What the application of an end does with what happened.
+    /// Processes the events of an end as its application.
     fn apply(&mut self, end: usize) {
         let is_server = end == 1;
         while let Some(event) = self.ends[end].bundle.poll_event() {
@@ -321,7 +321,7 @@ impl World {
         self.ids.len() == self.transfers.len() && drained
     }
 
-    /// Runs for a step: all that happens next, at one time.
+    /// Runs one step: everything that happens at the next time.
     fn step(&mut self) {
         self.open();
         for end in 0..2 {
@@ -420,10 +420,9 @@ fn histories() -> u32 {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(histories()))]
 
-    /// Each byte arrives once and in order, in both directions, whatever the paths do and
-    /// the scheduler chooses;
-    /// what is held stays within buffers and windows; the same seed gives the same
-    /// history. `PROPTEST_CASES=100000` tries that many.
+    /// Every byte arrives once and in order, in both directions, whatever the paths do and the
+    /// scheduler chooses; what is held stays within buffers and windows; the same seed gives the
+    /// same history. `PROPTEST_CASES=100000` tries that many.
     #[test]
     fn each_byte_arrives_once_and_in_order(
         seed: u64, channels in prop::collection::vec(channel(), 1..5), transfers in transfers(),
@@ -442,7 +441,7 @@ proptest! {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(2_000))]
 
-    /// Whatever comes, it is taken or refused, and both ends stay able to speak.
+    /// Any input is accepted or refused, and both ends remain able to communicate.
     #[test]
     fn nothing_that_comes_harms(
         datagrams in prop::collection::vec(
@@ -463,7 +462,7 @@ proptest! {
     }
 }
 
-/// Bytes that begin as a frame does, with small numbers behind.
+/// Bytes that begin like a frame, followed by small numbers.
 fn frame_like() -> impl Strategy<Value = Vec<u8>> {
     (0..0x18_u8, prop::collection::vec(prop_oneof![0..4_u8, any::<u8>()], 0..12)).prop_map(
         |(kind, mut rest)| {
@@ -473,7 +472,7 @@ fn frame_like() -> impl Strategy<Value = Vec<u8>> {
     )
 }
 
-/// What breaks the rules is refused, and which rule is said.
+/// Violations are refused, and the error names the rule.
 #[test]
 fn violations_are_named() {
     let framed = |frames: &[Frame<'_>]| {
@@ -524,14 +523,14 @@ fn two_paths_carry_twice_as_much() {
     assert!((1.8..=2.1).contains(&ratio), "{ratio}");
 }
 
-/// Nothing is lost where the paths lose nothing, no path is suspected, and a path that
-/// the peer calls a backup stays empty but for what finds it alive.
+/// Nothing is lost on paths without loss, no path is suspected, and a path that the peer calls a
+/// backup stays empty apart from probes.
 #[test]
 fn a_backup_waits() {
     let mut world = World::new(1, &[still(20, 48_000), still(5, 48_000)], &[WHOLE]);
     let backup = PathUse { cost: 1, ..PathUse::default() };
     world.ends[1].bundle.set_use(1, backup);
-    // The client must know of it first.
+    // The client must learn of it first.
     while world.ends[0].bundle.path_use(1) != backup {
         world.transfers.clear();
         world.step();
@@ -546,7 +545,7 @@ fn a_backup_waits() {
     assert!(world.now > one * 9 / 10, "{:?} beside {one:?}", world.now);
 }
 
-/// A path that dies in silence is noticed, and what it held goes over the other one.
+/// A path that dies silently is noticed, and what it held goes over the other one.
 #[test]
 fn a_silent_path_is_suspected() {
     let mut dead = still(10, 48_000);
@@ -566,8 +565,8 @@ fn a_silent_path_is_suspected() {
     assert!(!world.ends[0].bundle.is_suspect(0));
 }
 
-/// One history of 51,000: the only path was suspected, and then all that it held counted
-/// as lost, so that nothing was under way which could have found it alive.
+/// One history of 51,000: the only path was suspected, then everything that it held was declared
+/// lost, so nothing was in flight that could have found it alive.
 #[test]
 fn a_suspected_path_that_holds_nothing_is_probed() {
     let mut channel = still(0, 49 * 1024);
@@ -587,8 +586,8 @@ fn a_suspected_path_that_holds_nothing_is_probed() {
     World::new(6_334_510_301_478_029_951, &[channel], &transfers).run();
 }
 
-/// A stream may be reset when its end is known and not told yet: the peer is told of the
-/// reset alone.
+/// A stream may be reset after its end is known and before it is sent: the peer receives only the
+/// reset.
 #[test]
 fn a_reset_after_the_end_takes_its_place() {
     let mut world = World::new(1, &[still(10, 48_000)], &[]);
@@ -605,8 +604,8 @@ fn a_reset_after_the_end_takes_its_place() {
     }
 }
 
-/// DAPS cuts pieces that leave later: a stream that is reset meanwhile, or whose end is
-/// known then, must take no more of the peer's credit than what left.
+/// DAPS cuts pieces that leave later. A stream that is reset in between, or whose end becomes
+/// known, must not use more of the peer's credit than what left.
 #[test]
 fn what_is_cut_ahead_takes_no_credit() {
     let channel = |one_way, jitter, loss_percent, duplicate_percent, flight, datagram| Channel {
@@ -637,8 +636,8 @@ fn what_is_cut_ahead_takes_no_credit() {
     World::under("daps", 7_531_630_502_794_879_274, &channels, &transfers).run();
 }
 
-/// Messages of a flow keep to a path, in order where that keeps it; duplicated ones
-/// arrive once although every path has them, and although one loses half.
+/// Messages of a flow stay on a path, in order if the path keeps it; duplicated ones arrive once
+/// although every path carries them, and although one path loses half.
 #[test]
 fn messages_arrive_at_most_once() {
     for duplicate in [false, true] {
@@ -669,7 +668,7 @@ fn messages_arrive_at_most_once() {
     }
 }
 
-/// After GOAWAY no stream begins, those that are there end; CLOSE ends all.
+/// After GOAWAY no stream begins and existing ones end; CLOSE ends everything.
 #[test]
 fn drain_and_close() {
     let mut world = World::new(1, &[still(20, 48_000)], &[WHOLE]);

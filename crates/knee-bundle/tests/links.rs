@@ -1,10 +1,10 @@
-//! Two bundles over links of `knee-link` with controllers of `knee-cc`, under a virtual
-//! clock: what the real thing must reach, first here.
+//! Two bundles over links of `knee-link` with controllers of `knee-cc`, under a virtual clock: the
+//! goals of `knee bond`, checked here first.
 //!
-//! Below each path is a `Carrier` in place of a QUIC connection: packets with
-//! numbers, an ACK for each, loss detection as the bundle's own, QUIC's end of recovery
-//! (RFC 9002, section 7.3.2), a pacer without bursts. Left out of it: the handshake,
-//! PRR, persistent congestion, probes of its own (the bundle's do), ECN.
+//! Below each path a `Carrier` takes the place of a QUIC connection: numbered packets, an ACK for
+//! each, loss detection like the bundle's, QUIC's end of recovery (RFC 9002, section 7.3.2), a
+//! pacer without bursts. Left out: the handshake, PRR, persistent congestion, probes of its own
+//! (the bundle sends them), ECN.
 
 #![allow(clippy::unwrap_used, reason = "a test ends there")]
 
@@ -20,7 +20,7 @@ use knee_units::{Rate, Time};
 use rand_chacha::ChaCha8Rng;
 use rand_core::SeedableRng;
 
-/// Most bytes of a datagram, and of the packet around it: QUIC, UDP and IPv4.
+/// Maximum size of a datagram, and of the headers around it: QUIC, UDP and IPv4.
 const DATAGRAM: u16 = 1350;
 const AROUND: u32 = 30 + 28;
 
@@ -50,7 +50,7 @@ impl knee_link::Packet for Packet {
     }
 }
 
-/// What was so when a packet was sent.
+/// State of the connection when a packet was sent.
 #[derive(Clone, Copy)]
 struct Stamp {
     sent_at: Time,
@@ -74,7 +74,7 @@ struct Carrier {
     first_sent_at: Time,
     lost: u64,
     app_limited_until: u64,
-    /// Recovery ends with the first number from here on that is acknowledged.
+    /// Recovery ends when a number from here on is acknowledged.
     recovery: Option<u64>,
     next_departure: Time,
     window_limited: bool,
@@ -83,7 +83,7 @@ struct Carrier {
 }
 
 impl Carrier {
-    /// The handshake took `rtt`.
+    /// Makes a connection whose handshake took `rtt`.
     fn new(cc: &str, seed: u64, rtt: Time) -> Carrier {
         let init = Init {
             mss: DATAGRAM.into(),
@@ -263,7 +263,7 @@ impl Carrier {
 struct Way {
     mbit: u64,
     one_way: Time,
-    /// Of bandwidth-delay products.
+    /// In bandwidth-delay products.
     buffer: f64,
     down: Vec<(Time, Time)>,
     loss: f64,
@@ -274,7 +274,7 @@ fn way(mbit: u64, one_way_ms: u64) -> Way {
     Way { mbit, one_way, buffer: 1.0, down: Vec::new(), loss: 0.0 }
 }
 
-/// Two ends and what lies between.
+/// Two ends and the links between them.
 struct World {
     now: Time,
     bundles: [Bundle; 2],
@@ -375,7 +375,7 @@ impl World {
         }
     }
 
-    /// Reads at the server all that is there.
+    /// Reads everything available at the server.
     fn read(&mut self) {
         while let Some(event) = self.bundles[1].poll_event() {
             if let Event::Readable(id) = event {
@@ -414,7 +414,7 @@ impl World {
         self.read();
     }
 
-    /// Sends a file over one stream, from the client; returns when the server has it.
+    /// Sends a file over one stream from the client; returns when the server has it.
     fn file(mut self, bytes: u64) -> (Time, World) {
         let id = self.bundles[0].open(Class::Normal).unwrap();
         let mut left = bytes;
@@ -440,17 +440,17 @@ impl World {
 
 const WINDOW: u64 = 16 << 20;
 
-/// A figure of what the real parts must reach, here with the same links.
+/// A figure that `knee bond` must reach, over the same links.
 struct Row {
     what: String,
     figure: f64,
-    /// A time, else a rate.
+    /// Whether the figure is a time; otherwise it is a rate.
     is_time: bool,
     goal: f64,
 }
 
-/// Runs a file; at the end nothing was suspected that answers, and what the bundle takes
-/// for lost its link has dropped.
+/// Sends a file. At the end no path that answers is suspected, and the bundle declares no more lost
+/// than its links dropped.
 fn seconds(ways: &[Way], cc: &str, bytes: u64, window: u64) -> f64 {
     let (time, world) = World::new(ways, cc, "just-in-time", window).file(bytes);
     if ways.iter().all(|way| way.down.is_empty()) {
@@ -491,8 +491,7 @@ fn rows(cc: &str) -> Vec<Row> {
     rows
 }
 
-/// The figures that `knee bond` must reach on real parts, within 4 %; `--nocapture`
-/// prints them.
+/// The figures that `knee bond` must reach on real hosts, within 4 %; `--nocapture` prints them.
 #[test]
 fn several_links_carry_what_they_should() {
     let rows: Vec<Row> = ["cubic", "bbr"].into_iter().flat_map(rows).collect();
@@ -504,8 +503,8 @@ fn several_links_carry_what_they_should() {
     }
 }
 
-/// BBR under QUIC's end of recovery with a loss in each round: 64 and 102 Mbit/s were
-/// measured over QUIC; under TCP's it is some 150.
+/// BBR under QUIC's end of recovery with a loss in each round: 64 and 102 Mbit/s were measured over
+/// QUIC; under TCP's end of recovery it reaches some 150.
 #[test]
 fn bbr_conserves_under_the_end_of_recovery_that_quic_has() {
     let way = Way { loss: 0.01, ..way(300, 50) };

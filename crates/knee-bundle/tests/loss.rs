@@ -1,4 +1,4 @@
-//! Loss detection of a path, against RFC 9002.
+//! Loss detection of a path, compared with RFC 9002.
 
 #![allow(clippy::unwrap_used, reason = "a test ends there")]
 
@@ -7,7 +7,7 @@ use knee_units::Time;
 
 const MS: fn(u64) -> Time = Time::from_millis;
 
-/// Ten datagrams of 1000 bytes, one each millisecond.
+/// Ten datagrams of 1000 bytes, one per millisecond.
 fn ten() -> Outstanding<()> {
     let mut sent = Outstanding::default();
     (0..10).for_each(|at| assert_eq!(sent.push(MS(at), 1000, true, ()), at));
@@ -33,7 +33,7 @@ fn three_later_ones_or_nine_eighths_of_an_rtt_mean_loss() {
     let (mut sent, mut rtt) = (ten(), Rtt::default());
     assert_eq!(ack(&mut sent, &mut rtt, 102, &[(2, 2)]), [(2, Fate::Acknowledged)]);
     assert_eq!(rtt.smoothed, MS(100));
-    // Number 0 left at 0 ms: it is lost at 112.5 ms.
+    // Number 0 left at 0 ms, so it is lost at 112.5 ms.
     assert_eq!(sent.loss_at(), Time::from_micros(112_500));
     let told = ack(&mut sent, &mut rtt, 103, &[(2, 3)]);
     assert_eq!(told, [(3, Fate::Acknowledged), (0, Fate::Lost)]);
@@ -51,7 +51,7 @@ fn three_later_ones_or_nine_eighths_of_an_rtt_mean_loss() {
     assert_eq!(sent.in_flight(), 3000);
 }
 
-/// Section 6.2.1: smoothed + 4 variations + the delay of ACKs, doubled each time.
+/// Section 6.2.1: smoothed RTT + 4 variations + ACK delay, doubled each time.
 #[test]
 fn probes_back_off() {
     let (mut sent, mut rtt) = (ten(), Rtt::default());

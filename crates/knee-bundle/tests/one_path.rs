@@ -1,6 +1,5 @@
-//! Streams over one path that loses, reorders and duplicates, under a virtual
-//! clock: the sending parts at one end, the receiving ones at the other, the wire
-//! format between them.
+//! Streams over one path that loses, reorders and duplicates, under a virtual clock: the sending
+//! parts at one end, the receiving parts at the other, the wire format between them.
 
 #![allow(clippy::unwrap_used, reason = "a test ends there")]
 
@@ -17,14 +16,14 @@ use rand_core::{Rng, SeedableRng};
 use std::collections::{BTreeMap, BTreeSet};
 
 const DATAGRAM: u16 = 1200;
-/// Bytes in flight, in place of a controller.
+/// Limit of bytes in flight, in place of a controller.
 const FLIGHT: u64 = 48 * 1024;
 const CREDIT: u64 = 32 * 1024;
 
 #[derive(Clone, Copy, Debug)]
 struct Channel {
     one_way: Time,
-    /// What is added at most; more than the gap between datagrams reorders.
+    /// Maximum jitter; more than the gap between datagrams reorders them.
     jitter: Time,
     loss_percent: u64,
     duplicate_percent: u64,
@@ -36,12 +35,12 @@ enum Content {
     Ping,
 }
 
-/// One end sends all, the other one receives.
+/// One end sends everything, the other one receives.
 struct World {
     now: Time,
     random: ChaCha8Rng,
     channel: Channel,
-    /// Under way by time of arrival and a running number; whether they carry data.
+    /// Datagrams in flight by arrival time and a serial number; the flag marks data.
     under_way: BTreeMap<(Time, u64), (bool, Vec<u8>)>,
     count: u64,
     streams: Streams,
@@ -103,7 +102,7 @@ impl World {
         }
     }
 
-    /// Returns whether the channel lost it.
+    /// Sends a datagram, and returns whether the channel lost it.
     fn transmit(&mut self, is_data: bool, bytes: &[u8]) -> bool {
         let Channel { one_way, jitter, loss_percent, duplicate_percent } = self.channel;
         let lost = self.random.next_u64() % 100 < loss_percent;
@@ -148,7 +147,7 @@ impl World {
     }
 
     fn send_all(&mut self) {
-        // Ends without bytes go with a PING, and again when that is lost.
+        // Ends of empty streams go with a PING, and again if it is lost.
         if self.count == 0 || !self.fins.is_empty() && self.sent.in_flight() == 0 {
             self.send(Content::Ping);
         }
@@ -243,7 +242,7 @@ impl World {
         self.ids.iter().all(|id| self.streams.get(*id).unwrap().is_done())
     }
 
-    /// Runs until all is acknowledged, and checks what arrived.
+    /// Runs until everything is acknowledged, and checks what arrived.
     fn run(mut self, sizes: &[usize]) -> World {
         while !self.is_done() {
             self.send_all();
@@ -287,7 +286,7 @@ fn sizes() -> impl Strategy<Value = Vec<usize>> {
     prop::collection::vec(0..150_000_usize, 1..5)
 }
 
-/// Nothing is in it but its end, which needs a frame of its own.
+/// A stream with nothing but its end, which needs a frame of its own.
 #[test]
 fn an_empty_stream_ends() {
     let channel = Channel {
@@ -304,7 +303,7 @@ fn an_empty_stream_ends() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(150))]
 
-    /// Each byte arrives once and in order, and the end of each stream.
+    /// Every byte arrives once and in order, and so does the end of each stream.
     #[test]
     fn each_byte_arrives_once_and_in_order(
         seed: u64, one_way in 0..100_000_u64, jitter in 0..50_000_u64,
@@ -317,7 +316,7 @@ proptest! {
         prop_assert_eq!((world.now, world.count), (again.now, again.count));
     }
 
-    /// Where nothing overtakes, what counts as lost is what the channel lost.
+    /// Without reordering, exactly the datagrams that the channel lost are declared lost.
     #[test]
     fn only_what_is_lost_counts_as_lost(
         seed: u64, one_way in 100..100_000_u64, loss_percent in 0..25_u64, sizes in sizes(),
@@ -328,7 +327,7 @@ proptest! {
         prop_assert!(world.told_lost.is_subset(&world.dropped), "{:?}", world.told_lost);
     }
 
-    /// A quiet path: the RTT is within 3 % of the truth after each ACK.
+    /// On a quiet path the RTT is within 3 % of the truth after each ACK.
     #[test]
     fn the_rtt_is_the_true_one(seed: u64, one_way in 100..100_000_u64, sizes in sizes()) {
         let (one_way, jitter) = (Time::from_micros(one_way), Time::ZERO);

@@ -5,8 +5,8 @@ use knee_multipath::Source;
 use knee_units::Time;
 use std::collections::BTreeMap;
 
-/// A quantum and a piece: how far apart deficit round robin lets two streams of
-/// a class be (Shreedhar and Varghese, 1995, theorem 1).
+/// A quantum and a piece: the maximum distance of two streams of a class in deficit round robin
+/// (Shreedhar and Varghese, 1995, theorem 1).
 const APART: u64 = 1500 + 1200;
 
 #[test]
@@ -48,12 +48,12 @@ fn credit_and_the_end_of_a_stream_are_binding() {
     let mut stream = ReceiveStream::new(10);
     assert_eq!(stream.insert(Time::ZERO, 5, &[1; 6], false), Inserted::Violation);
     assert_eq!(stream.insert(Time::ZERO, 2, &[1; 6], true), Inserted::Taken(8));
-    // Beyond the end, and another end.
+    // Beyond the end, and a different end.
     assert_eq!(stream.insert(Time::ZERO, 8, &[1], false), Inserted::Violation);
     assert_eq!(stream.insert(Time::ZERO, 2, &[1; 5], true), Inserted::Violation);
     assert_eq!((stream.read(10), stream.held()), (None, 6));
     assert_eq!(stream.insert(Time::ZERO, 0, &[2; 4], false), Inserted::Taken(0));
-    // What came first stays.
+    // The bytes that came first are kept.
     assert_eq!(stream.read(10).as_deref(), Some(&[2, 2, 1, 1, 1, 1, 1, 1][..]));
     assert!(stream.is_done());
 }
@@ -69,7 +69,7 @@ fn a_reset_frees_what_is_held_and_counts_for_credit() {
     sender.on_reset_delivered();
     assert!(sender.is_done());
 
-    // The end has arrived, though not all before it: a reset is still to be told.
+    // The end has arrived, but not everything before it, so a reset must still be sent.
     let mut sender = SendStream::new(100);
     sender.write(&[0; 20], 100);
     assert!(!sender.finish());

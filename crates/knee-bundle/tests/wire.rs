@@ -1,5 +1,4 @@
-//! The wire format: what is written is read again, and nothing that is read can
-//! do harm.
+//! The wire format: what is written is read back, and no input does harm.
 
 #![allow(clippy::unwrap_used, reason = "a test ends there")]
 
@@ -15,7 +14,7 @@ fn read_all(bytes: &[u8]) -> Result<Vec<Frame<'_>>, Malformed> {
     std::iter::from_fn(|| Frame::read(&mut reader).transpose()).collect()
 }
 
-/// The samples of RFC 9000, appendix A.1.
+/// Samples of RFC 9000, appendix A.1.
 #[test]
 fn integers_of_variable_length_are_those_of_the_rfc() {
     let samples: [(&[u8], u64); 4] = [
@@ -31,18 +30,18 @@ fn integers_of_variable_length_are_those_of_the_rfc() {
         assert_eq!((written.as_slice(), varint_len(value)), (bytes, bytes.len()));
         assert_eq!(Reader::new(&bytes[..bytes.len() - 1]).varint(), None);
     }
-    // The same value, written longer than needed.
+    // The same value in an encoding longer than needed.
     assert_eq!(Reader::new(&[0x40, 0x25]).varint(), Some(37));
 }
 
-/// The example of RFC 9000, appendix A.3, and the beginning.
+/// Example of RFC 9000, appendix A.3, and the first number.
 #[test]
 fn numbers_are_expanded_as_in_the_rfc() {
     assert_eq!(expand(0x9b32, Some(0xa82f_30ea)), 0xa82f_9b32);
     assert_eq!([expand(0, None), expand(3, None), expand(0, Some(0xffff))], [0, 3, 0x1_0000]);
 }
 
-/// An ACK of 3, 5 to 8 and 12, by hand.
+/// An ACK of 3, 5 to 8 and 12, encoded by hand.
 #[test]
 fn an_ack_by_hand() {
     let ranges = AckRanges::new([(12, 12), (5, 8), (3, 3)]).unwrap();
@@ -80,7 +79,7 @@ fn content() -> impl Strategy<Value = Vec<u8>> {
     prop::collection::vec(any::<u8>(), 0..40)
 }
 
-/// A frame that owns what it holds.
+/// A frame that owns its content.
 #[expect(clippy::large_enum_variant, reason = "a handful of them, in a test")]
 #[derive(Clone, Debug)]
 enum Owned {
@@ -158,7 +157,7 @@ fn any_frame() -> impl Strategy<Value = Owned> {
 }
 
 proptest! {
-    /// Any frames one after the other, the last one with or without a length.
+    /// Any sequence of frames, the last one with or without a length.
     #[test]
     fn what_is_written_is_read(
         frames in prop::collection::vec(any_frame(), 1..12),
@@ -177,7 +176,7 @@ proptest! {
         prop_assert_eq!(read, written);
     }
 
-    /// Whatever comes is refused, or means the same when written again.
+    /// Any input is refused, or means the same when written again.
     #[test]
     fn whatever_is_read_can_be_written(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
         if let Ok(frames) = read_all(&bytes) {
@@ -187,7 +186,7 @@ proptest! {
         }
     }
 
-    /// A datagram cut off anywhere is refused or has fewer frames, never others.
+    /// A datagram cut off anywhere is refused or has fewer frames, never different ones.
     #[test]
     fn what_is_cut_off_is_no_other_frame(
         frames in prop::collection::vec(any_frame(), 1..5),
@@ -205,7 +204,7 @@ proptest! {
         }
     }
 
-    /// The nearest number of all that end so: any within half of 2^16.
+    /// The nearest of all numbers with these low bits is found, within half of 2^16.
     #[test]
     fn numbers_near_the_expected_one_are_found(largest in 0..1_u64 << 40, ahead in -32_767..32_768_i64) {
         let number = (largest + 1).saturating_add_signed(ahead);
@@ -247,7 +246,7 @@ proptest! {
     }
 }
 
-/// A peer of another version is told as such, whatever else it says.
+/// A peer of another version is recognized as such, whatever else it sends.
 #[test]
 fn a_join_of_another_version_is_read_as_far_as_its_version() {
     assert_eq!(Join::read(&[3, 9, 1, 2]).unwrap().unwrap().version, 9);

@@ -1,5 +1,5 @@
-//! A client with links to a server, each in a network namespace of its own, with the
-//! emulator between them, and somebody behind the server who serves.
+//! A client with links to a server, each in a network namespace of its own, with the emulator
+//! between them, and services behind the server.
 
 use knee_bond::status::{self, Status};
 use knee_bond::{Client, ClientConfig, Server, ServerConfig, key};
@@ -19,30 +19,30 @@ use tempfile::TempDir;
 use tokio::sync::oneshot;
 use tokio::task::LocalSet;
 
-/// The server, and whoever is behind it.
+/// Address of the server and of the services behind it.
 pub const SERVER: Ipv4Addr = Ipv4Addr::new(10, 99, 0, 1);
-/// Bytes of a file that are made at a time.
+/// Bytes of a file that are generated at a time.
 const PART: usize = 1 << 16;
-/// The port of files.
+/// Port of the file service.
 pub const FILES: u16 = 80;
-/// The port of an echo over UDP.
+/// Port of the UDP echo.
 pub const ECHO: u16 = 7;
 
-/// Answers of a call are waited for after its end.
+/// How long the answers of a call are awaited after its end.
 const GRACE: Duration = Duration::from_millis(500);
 
-/// When the datagram of a number leaves, after the start of a call.
+/// Departure time of a datagram, relative to the start of a call.
 fn period(number: u16) -> Duration {
     Duration::from_millis(20) * u32::from(number)
 }
 
-/// Two machines.
+/// Two hosts.
 pub struct Lab {
     hosts: Arc<Hosts>,
     folder: TempDir,
 }
 
-/// An end that runs; dropped, it stops.
+/// A running end; dropping it stops it.
 pub struct End {
     stop: Option<oneshot::Sender<()>>,
     thread: Option<JoinHandle<()>>,
@@ -50,7 +50,7 @@ pub struct End {
     socket: PathBuf,
 }
 
-/// Runs a test on two machines with these links between them (keys of a scenario).
+/// Runs a test on two hosts with these links between them (keys of a scenario).
 pub fn on(links: &str, count: usize, test: impl FnOnce(&Lab) + Send) -> Result<(), Skipped> {
     let paths: String = (0..count)
         .map(|n| format!("[path.p{n}]\nforward = [\"a{n}\"]\nreverse = [\"b{n}\"]\n"))
@@ -89,7 +89,7 @@ fn ip(arguments: &[&str]) -> Result<(), knee_testbed::TestbedError> {
     Ok(())
 }
 
-/// An answer of [`Lab::name`], by RFC 1035, section 4.1.
+/// Makes the answers of [`Lab::name`] (RFC 1035, section 4.1).
 fn named(question: &[u8], whole: bool) -> Vec<u8> {
     let is_long = question[13..].starts_with(b"long");
     let records = match (is_long, whole) {
@@ -102,20 +102,20 @@ fn named(question: &[u8], whole: bool) -> Vec<u8> {
     answer[3] = 0x80;
     answer[7] = records;
     for _ in 0..records {
-        // A pointer to the name of the question, A, IN, a minute, four bytes.
+        // A pointer to the name of the question, A, IN, one minute, four bytes.
         answer.extend([0xc0, 12, 0, 1, 0, 1, 0, 0, 0, 60, 0, 4]);
         answer.extend(SERVER.octets());
     }
     answer
 }
 
-/// What stands at a place of each file.
+/// Returns the byte at a place of each file.
 pub fn byte(place: u64) -> u8 {
     (place.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 56) as u8
 }
 
 impl Lab {
-    /// The machine of files and echoes.
+    /// Starts the file service and the echo.
     fn serve(&self) {
         let bind = || -> Result<_, TestbedError> {
             Ok((
@@ -137,8 +137,8 @@ impl Lab {
         });
     }
 
-    /// A flow of datagrams to the echo through the proxy: 1 kB every 20 ms, so many; the
-    /// round trips of those that came back.
+    /// Sends a flow of `count` datagrams to the echo through the proxy, 1 kB every 20 ms; returns
+    /// the round trips of those that came back.
     pub fn call(&self, count: u16) -> Vec<Duration> {
         let mut control = self.local(1080);
         control.write_all(&[5, 1, 0]).unwrap();
@@ -176,14 +176,14 @@ impl Lab {
         took.into_iter().flatten().collect()
     }
 
-    /// Does something on the client's machine.
+    /// Runs `work` on the client's host.
     pub fn here<T: Send>(&self, work: impl FnOnce() -> T + Send) -> T {
         self.hosts.sender.within(|| Ok::<_, TestbedError>(work())).unwrap()
     }
 
-    /// A nameserver on the server's machine that answers every question with one record A of
-    /// the server's address; a question for `long.` is answered with sixty, over UDP with
-    /// none and the flag that says so.
+    /// Starts a nameserver on the server's host that answers every question with one A record of
+    /// the server's address. The answer for `long.` has sixty records; over UDP it has none and the
+    /// TC flag.
     pub fn name(&self) {
         let bind = || {
             let datagrams = UdpSocket::bind((SERVER, 53)).unwrap();
@@ -209,12 +209,12 @@ impl Lab {
         });
     }
 
-    /// Runs ip(8) on the client's machine.
+    /// Runs ip(8) on the client's host.
     pub fn ip(&self, arguments: &[&str]) {
         self.hosts.sender.within(|| ip(arguments)).unwrap();
     }
 
-    /// Runs a program on the client's machine; what it prints.
+    /// Runs a program on the client's host, and returns its output.
     pub fn run(&self, command: &[&str]) -> String {
         let run = || {
             Ok::<_, TestbedError>(Command::new(command[0]).args(&command[1..]).output().unwrap())
@@ -224,18 +224,18 @@ impl Lab {
         String::from_utf8(done.stdout).unwrap()
     }
 
-    /// From now on nothing passes a link, and nobody is told: what comes is dropped.
+    /// Cuts a link silently: from now on all its packets are dropped.
     pub fn cut(&self, link: usize) {
         self.filter(link, "add");
     }
 
-    /// It passes again.
+    /// Restores a link.
     pub fn mend(&self, link: usize) {
         self.filter(link, "del");
     }
 
-    /// Packets to the client's address on a link have no way at the server, nor those to the
-    /// server at the client.
+    /// Adds or removes blackhole rules for packets to the client's address of a link at the server,
+    /// and for packets out of that link at the client.
     fn filter(&self, link: usize, what: &str) {
         let there = format!("10.64.{link}.1/32");
         let rule = ["rule", what, "to", &there, "pref", "1", "blackhole"];
@@ -245,12 +245,12 @@ impl Lab {
         self.hosts.sender.within(|| ip(&rule)).unwrap();
     }
 
-    /// What an end shows of itself.
+    /// Returns the status of an end.
     pub fn status(&self, role: &str) -> Status {
         status::ask(&self.path(&format!("{role}.sock"))).unwrap()
     }
 
-    /// Bytes that a connection brings in so long.
+    /// Returns the bytes that one connection receives in that time.
     pub fn load_for(&self, time: Duration) -> u64 {
         let mut connection = self.connect(SERVER, FILES).unwrap();
         connection.write_all(&(1_u64 << 32).to_be_bytes()).unwrap();
@@ -261,28 +261,28 @@ impl Lab {
         bytes
     }
 
-    /// A file of the folder.
+    /// Returns the path of a file in the folder.
     pub fn path(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)
     }
 
-    /// Makes keys; the public one.
+    /// Generates a key, and returns the public one.
     pub fn key(&self, name: &str) -> String {
         key::to_text(&key::generate(&self.path(name)).unwrap())
     }
 
-    /// A server that knows the client of this key, and what its configuration says besides.
+    /// Starts a server that knows the client of this key, with additional configuration.
     pub fn server(&self, client: &str, more: &str) -> End {
         self.server_with(client, more, None)
     }
 
-    /// A socket of the server's port, which outlives servers.
+    /// Binds a socket to the server's port that outlives servers.
     pub fn handed(&self) -> UdpSocket {
         let bind = || Ok::<_, TestbedError>(UdpSocket::bind("0.0.0.0:4433").unwrap());
         self.hosts.receiver.within(bind).unwrap()
     }
 
-    /// A server that may be handed its socket.
+    /// Starts a server that may be passed its socket.
     pub fn server_with(&self, client: &str, more: &str, handed: Option<UdpSocket>) -> End {
         let socket = self.path("server.sock");
         let text = format!(
@@ -297,7 +297,7 @@ impl Lab {
         })
     }
 
-    /// A client of the server of this key, and what its configuration says besides.
+    /// Starts a client of the server of this key, with additional configuration.
     pub fn client(&self, server: &str, more: &str) -> End {
         let socket = self.path("client.sock");
         let text = format!(
@@ -312,7 +312,7 @@ impl Lab {
         })
     }
 
-    /// Both, with keys of theirs.
+    /// Starts both, with keys of their own.
     pub fn pair(&self, server: &str, client: &str) -> (End, End) {
         let (theirs, ours) = (self.key("server.key"), self.key("client.key"));
         let server = self.server(&ours, server);
@@ -341,8 +341,8 @@ impl Lab {
         End { stop: Some(stop), thread: Some(thread), said, socket }
     }
 
-    /// A connection of an application on the client's machine, over SOCKS5: none of this
-    /// crate's own code speaks it here.
+    /// Connects like an application on the client's host, over SOCKS5, without using this crate's
+    /// code for it.
     pub fn connect(&self, to: Ipv4Addr, port: u16) -> Result<TcpStream, u8> {
         let mut connection = self.local(1080);
         connection.write_all(&[5, 1, 0]).unwrap();
@@ -358,7 +358,7 @@ impl Lab {
         if reply[1] == 0 { Ok(connection) } else { Err(reply[1]) }
     }
 
-    /// A connection to a port of the client's machine.
+    /// Connects to a port of the client's host.
     pub fn local(&self, port: u16) -> TcpStream {
         let to = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
         let began = Instant::now();
@@ -374,13 +374,13 @@ impl Lab {
         }
     }
 
-    /// A UDP socket of an application on the client's machine.
+    /// Binds a UDP socket of an application on the client's host.
     pub fn datagrams(&self) -> UdpSocket {
         let bind = || Ok::<_, TestbedError>(UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap());
         self.hosts.sender.within(bind).unwrap()
     }
 
-    /// Loads a file of so many bytes, and checks each of them; how long it took.
+    /// Loads a file of this size, checks every byte, and returns the time it took.
     pub fn load(&self, bytes: u64) -> Duration {
         let began = Instant::now();
         let connection = self.connect(SERVER, FILES).unwrap();
@@ -388,7 +388,7 @@ impl Lab {
         began.elapsed()
     }
 
-    /// Sends so many bytes; how long it took until the other end had them.
+    /// Sends this many bytes, and returns the time until the other end had them.
     pub fn send(&self, bytes: u64) -> Duration {
         let began = Instant::now();
         let mut connection = self.connect(SERVER, FILES).unwrap();
@@ -405,7 +405,7 @@ impl Lab {
 
 type Stop = std::pin::Pin<Box<dyn Future<Output = ()>>>;
 
-/// Gives as many bytes as are asked for, then takes what comes and says how many were right.
+/// Sends as many bytes as are asked for, then checks what comes and returns the count.
 fn give(mut connection: TcpStream) {
     let mut wanted = [0; 8];
     if connection.read_exact(&mut wanted).is_err() {
@@ -428,7 +428,7 @@ fn give(mut connection: TcpStream) {
     let _ = connection.write_all(&place.to_be_bytes());
 }
 
-/// Asks for so many bytes on a connection, and checks them.
+/// Asks for this many bytes on a connection, and checks them.
 pub fn take(mut connection: TcpStream, bytes: u64) {
     connection.write_all(&bytes.to_be_bytes()).unwrap();
     let (mut buffer, mut place) = (vec![0; 1 << 16], 0_u64);
@@ -443,12 +443,12 @@ pub fn take(mut connection: TcpStream, bytes: u64) {
 }
 
 impl End {
-    /// What it shows of itself.
+    /// Returns its status.
     pub fn status(&self) -> Status {
         status::ask(&self.socket).unwrap()
     }
 
-    /// Waits until it shows what is wanted.
+    /// Waits until its status is as wanted.
     pub fn wait(&self, what: &str, wanted: impl Fn(&Status) -> bool) -> Status {
         let began = Instant::now();
         loop {
@@ -463,7 +463,7 @@ impl End {
         }
     }
 
-    /// Waits until so many links are up.
+    /// Waits until this many links are up.
     pub fn wait_for_links(&self, count: usize) {
         let up = |status: &Status| -> usize {
             status.bundles.iter().map(|bundle| bundle.links.len()).sum()
@@ -471,7 +471,7 @@ impl End {
         self.wait(&format!("{count} links"), |status| up(status) == count);
     }
 
-    /// What it has said.
+    /// Returns the lines that it has reported.
     pub fn said(&self) -> Vec<String> {
         self.said.lock().unwrap().clone()
     }

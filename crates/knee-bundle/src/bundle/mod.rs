@@ -1,13 +1,12 @@
 //! The bundle: streams and messages over several paths under a scheduler.
 //!
-//! What leaves first: acknowledgements, what the peer must be told, probes, messages,
-//! then pieces of streams in the order of [`Sending`]: what a path lost or holds while
-//! it is silent, what the scheduler chooses, reinjection.
+//! Order of sending: acknowledgements, control frames, probes, messages, then pieces of streams in
+//! the order of [`Sending`]: pieces that a path lost or holds while it is silent, pieces that the
+//! scheduler chooses, reinjection.
 //!
-//! A path has its congestion controller below, in the connection that carries its
-//! datagrams; the bundle sees of it what a [`knee_sched::Path`] says. Numbers of a path
-//! go on when it comes back, so that an acknowledgement of its former life means nothing
-//! else now.
+//! The congestion controller of a path is below, in the connection that carries its datagrams; the
+//! bundle sees only what a [`knee_sched::Path`] says. The numbers of a path continue when it comes
+//! back, so that an acknowledgement from before is ignored.
 
 mod receive;
 mod send;
@@ -24,62 +23,62 @@ use knee_sched::{PATHS_MAX, Path, Scheduler};
 use knee_units::Time;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-/// Bytes of a datagram that every path must carry: an ACK and the longest frame beside
-/// it. QUIC's datagrams have about twice as many (RFC 9000, section 14).
+/// Bytes of a datagram that every path must carry: an ACK and the longest other frame. QUIC's
+/// datagrams have about twice as many (RFC 9000, section 14).
 pub const DATAGRAM_MIN: u16 = 600;
-/// Bytes that a stream may keep whatever the others do.
+/// Bytes that a stream may always buffer.
 const SHARE: u64 = 1 << 16;
 
-/// What an end takes of the other.
+/// Limits that an end sets for its peer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Bytes of all streams that were sent and that nobody has read.
+    /// Bytes of all streams, sent and not yet read.
     pub window: u64,
-    /// The same of one stream.
+    /// Bytes of one stream, sent and not yet read.
     pub stream_window: u64,
-    /// Streams that the other may have open.
+    /// Streams that the peer may have open.
     pub streams: u64,
 }
 
-/// What a bundle is set to. Both ends have told each other their limits (JOINED).
+/// Settings of a bundle. The ends have exchanged their limits (JOINED).
 #[derive(Clone, Debug)]
 pub struct BundleSettings {
-    /// This end is the server.
+    /// Whether this end is the server.
     pub is_server: bool,
-    /// Bytes of the largest datagram that a path may come to carry.
+    /// Largest datagram that a path may carry at any time, bytes.
     pub datagram: u16,
-    /// What this end takes of the peer.
+    /// Limits for the peer.
     pub limits: Limits,
-    /// Bytes that a stream keeps which are written and not acknowledged.
+    /// Maximum bytes of a stream that are written and not acknowledged.
     pub buffer: u64,
-    /// A fast path repeats what a slower one would deliver later.
+    /// Whether a fast path repeats what a slower one would deliver later.
     pub reinjection: bool,
-    /// How late this host's clock and timers may be.
+    /// Maximum lateness of this host's clock and timers.
     pub lateness: Time,
 }
 
-/// What the application is to know.
+/// Event for the application.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event {
     /// The peer opened a stream.
     Opened(StreamId),
-    /// A stream has something to read, or its end. It comes again only after all that was
-    /// there has been read.
+    /// A stream has data to read, or its end. Repeated only after everything that was there has
+    /// been read.
     Readable(StreamId),
-    /// A stream takes bytes again.
+    /// A stream accepts bytes again.
     Writable(StreamId),
-    /// The peer ended a stream at once.
+    /// The peer reset a stream.
     Reset {
         /// The stream.
         stream: StreamId,
-        /// Why.
+        /// Error code.
         code: u64,
     },
-    /// The peer wants no more of a stream: it is reset.
+    /// The peer no longer reads a stream, which is reset.
     Stopped {
         /// The stream.
         stream: StreamId,
-        /// Why.
+        /// Error code.
         code: u64,
     },
     /// A message of a flow arrived.
@@ -89,27 +88,27 @@ pub enum Event {
         /// Content.
         bytes: Bytes,
     },
-    /// The peer takes no more streams.
+    /// The peer accepts no more streams.
     GoAway,
-    /// The peer ended the bundle.
+    /// The peer closed the bundle.
     Closed {
-        /// Why.
+        /// Error code.
         code: u64,
-        /// The same for a person.
+        /// Explanation for a person.
         reason: String,
     },
 }
 
-/// The peer broke the rules: its connections are to be closed.
+/// Violation of the protocol by the peer, whose connections must be closed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Violation {
-    /// A datagram cannot be read.
+    /// A datagram is malformed.
     Malformed(Malformed),
-    /// It acknowledges what was never sent.
+    /// An ACK of a datagram that was never sent.
     NeverSent,
-    /// It sent beyond its credit, or beyond the end of a stream.
+    /// Data beyond the credit or beyond the end of a stream.
     Beyond(StreamId),
-    /// It opened more streams than it may, or one in this end's name.
+    /// A stream beyond the limit, or one that only this end may open.
     Stream(u64),
 }
 
@@ -128,54 +127,54 @@ impl std::fmt::Display for Violation {
 
 impl std::error::Error for Violation {}
 
-/// Counts since the start.
+/// Counts since the start of the bundle.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct BundleCounters {
     /// Datagrams sent.
     pub sent: u64,
-    /// Datagrams that came, each counted once.
+    /// Datagrams received, without duplicates.
     pub received: u64,
-    /// Datagrams that count as lost.
+    /// Datagrams declared lost.
     pub lost: u64,
-    /// Of these, those that turned out to be late.
+    /// Datagrams declared lost that arrived late.
     pub late: u64,
-    /// Datagrams with acknowledgements alone.
+    /// Datagrams with only acknowledgements.
     pub acknowledgements: u64,
-    /// Probes of paths that were not heard.
+    /// Probes of silent paths.
     pub probes: u64,
-    /// Messages that were not sent.
+    /// Messages dropped before sending.
     pub messages_dropped: u64,
 }
 
-/// What a datagram carried that asks for an acknowledgement.
+/// Content of a datagram that asks for an acknowledgement.
 #[derive(Clone, Copy, Debug)]
 enum Content {
-    /// A chunk of the connection, whole.
+    /// A whole chunk of the connection.
     Chunk(u64, Piece),
-    /// A part of one, since the path carries smaller datagrams than others.
+    /// A part of a chunk, because the path carries smaller datagrams than others.
     Part(u64, Piece),
-    /// The number of what [`Controls`] told.
+    /// A control datagram, by its number in [`Controls`].
     Control(u64),
-    /// A probe that tells nothing.
+    /// A probe without content.
     Probe,
     /// A message.
     Message,
 }
 
-/// What an end thinks of a path.
+/// How an end wants a path to be used.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PathUse {
-    /// Nothing is to be sent without need.
+    /// Send only what is needed.
     pub quiet: bool,
-    /// It is used when no cheaper one works.
+    /// The path is used when no cheaper one works.
     pub cost: u8,
 }
 
-/// One path.
+/// State of a path.
 #[derive(Clone, Debug, Default)]
 struct PathState {
     is_up: bool,
-    /// A PING is to leave: it came up just now.
+    /// A PING must leave, because the path just came up.
     greets: bool,
     /// A PING came: it is answered on this path.
     answers: bool,
@@ -201,39 +200,39 @@ pub struct Bundle {
     receiving: BTreeMap<StreamId, ReceiveStream>,
     controls: Controls,
     messages: Messages,
-    /// Parts of chunks that wait for their path, and what these chunks are.
+    /// Parts of chunks that wait for their path, and the chunks that they belong to.
     parts: VecDeque<(usize, u64, Piece)>,
     cut_up: BTreeMap<u64, Piece>,
-    /// Streams that this end has opened, and may have.
+    /// Streams that this end has opened, and may open.
     opened: u64,
     openable: u64,
-    /// Credit of the peer's streams at their start.
+    /// Initial credit of a stream at the peer.
     peer_stream_window: u64,
     /// Numbers of the peer's streams so far, and how many of them are over.
     accepted: Spans,
     accepted_done: u64,
     granted_streams: u64,
-    /// Bytes read or thrown away of all streams, highest bytes, and what was granted.
+    /// For all streams together: bytes consumed, sum of the highest bytes, and credit granted.
     consumed: u64,
     highest: u64,
     granted: u64,
-    /// Bytes that all streams keep which are written and not acknowledged, but for a share
-    /// of each: as many as the peer lets through.
+    /// Maximum bytes of all streams that are written and not acknowledged, apart from each stream's
+    /// share: the peer's window.
     buffer_of_all: u64,
-    /// Streams whose writer was refused.
+    /// Streams whose writer must wait for room.
     refused: BTreeSet<StreamId>,
     events: VecDeque<Event>,
     goes_away: Option<u64>,
     peer_goes_away: bool,
     closing: Option<(u64, String)>,
     is_closed: bool,
-    /// Room for what an ACK shows; empty in between.
+    /// Buffer for the result of an ACK, empty between calls.
     fates: Vec<(Fate, Content)>,
     counters: BundleCounters,
 }
 
 impl Bundle {
-    /// A bundle without a path. `peer` is what the peer takes, as it has told.
+    /// Makes a bundle without paths. `peer` are the limits that the peer has announced.
     pub fn new(settings: BundleSettings, peer: Limits, scheduler: Box<dyn Scheduler>) -> Bundle {
         let mut streams = Streams::default();
         streams.set_datagram(settings.datagram);
@@ -280,7 +279,7 @@ impl Bundle {
 
     // Paths.
 
-    /// A path can be used from now on.
+    /// Makes a path available.
     pub fn on_path_up(&mut self, path: usize) {
         let state = &mut self.paths[path];
         (state.is_up, state.greets) = (true, true);
@@ -288,7 +287,7 @@ impl Bundle {
         self.sending.on_path_up(path);
     }
 
-    /// A path is gone, with all that it held.
+    /// Removes a path, with everything that it held.
     pub fn on_path_down(&mut self, path: usize) {
         let state = &mut self.paths[path];
         state.is_up = false;
@@ -300,58 +299,58 @@ impl Bundle {
         self.sending.on_path_down(path);
     }
 
-    /// The connection below heard the path, by whatever packet; more that was sent may
-    /// still wait for an answer.
+    /// Notes that the connection below received a packet on the path; `more_outstanding` says
+    /// whether more that was sent still waits for an answer.
     pub fn on_heard(&mut self, now: Time, path: usize, more_outstanding: bool) {
         self.sending.on_heard(now, path, more_outstanding);
     }
 
-    /// The set of paths, or the status of one, is not what it was.
+    /// Notes that a path was added or removed, or that its status changed.
     pub fn on_paths_changed(&mut self, paths: &[Path]) {
         self.sending.on_paths_changed(paths);
     }
 
-    /// What this end thinks of a path; the peer is told.
+    /// Sets how this end wants a path to be used, and tells the peer.
     pub fn set_use(&mut self, path: usize, path_use: PathUse) {
         self.paths[path].own_use = path_use;
         self.controls.tell(Control::Status(path));
     }
 
-    /// What both ends think of a path as they told each other when it was made, before
-    /// this layer had it.
+    /// Sets how both ends want a path to be used, as exchanged when the path was made, before this
+    /// layer knew it.
     pub fn on_use(&mut self, path: usize, own: PathUse, peer: PathUse) {
         (self.paths[path].own_use, self.paths[path].peer_use) = (own, peer);
     }
 
-    /// What this end thinks of a path.
+    /// Returns how this end wants a path to be used.
     pub fn own_use(&self, path: usize) -> PathUse {
         self.paths[path].own_use
     }
 
-    /// What a path is to both ends together: quiet if one of them wants it, and as dear
-    /// as the dearer says.
+    /// Returns how both ends together want a path to be used: quiet if either wants it, and at the
+    /// higher cost.
     pub fn path_use(&self, path: usize) -> PathUse {
         self.paths[path].both()
     }
 
-    /// The path was silent for too long and has not answered since.
+    /// Returns whether the path was silent for too long and has not answered since.
     pub fn is_suspect(&self, path: usize) -> bool {
         self.sending.is_suspect(path)
     }
 
-    /// The RTT of a path as this layer measures it.
+    /// Returns the RTT of a path as measured by this layer.
     pub fn rtt(&self, path: usize) -> &Rtt {
         &self.paths[path].rtt
     }
 
-    /// A path whose window is to be halved now because it holds others up.
+    /// Takes a path whose window is to be halved because it holds others up.
     pub fn take_penalty(&mut self) -> Option<usize> {
         self.sending.take_penalty()
     }
 
     // Streams.
 
-    /// Opens a stream; none: the peer takes no more now.
+    /// Opens a stream, or returns `None` if the peer allows no more now.
     pub fn open(&mut self, class: Class) -> Option<StreamId> {
         if self.peer_goes_away || self.closing.is_some() || self.opened >= self.openable {
             return None;
@@ -367,8 +366,8 @@ impl Bundle {
         self.receiving.insert(id, ReceiveStream::new(self.settings.limits.stream_window));
     }
 
-    /// Takes bytes of a stream, as many as there is room for; returns how many. After
-    /// fewer, [`Event::Writable`] comes.
+    /// Writes bytes to a stream, as many as there is room for, and returns how many. If not all,
+    /// [`Event::Writable`] follows.
     pub fn write(&mut self, id: StreamId, bytes: &[u8]) -> usize {
         let most = self.buffer_of(id);
         let taken = self.sending.source_mut().change(id, |stream| stream.write(bytes, most));
@@ -379,8 +378,8 @@ impl Bundle {
         taken
     }
 
-    /// Bytes that a stream may keep now: streams whose readers stopped must not fill the
-    /// memory, nor keep the others from writing.
+    /// Returns the bytes that a stream may buffer now. Streams whose readers stopped must neither
+    /// fill the memory nor keep other streams from writing.
     fn buffer_of(&self, id: StreamId) -> u64 {
         let streams = self.sending.source();
         let own = streams.get(id).map_or(0, SendStream::held);
@@ -388,21 +387,21 @@ impl Bundle {
         self.settings.buffer.min((own + left).max(SHARE))
     }
 
-    /// Nothing more is written to a stream.
+    /// Ends the sending direction of a stream.
     pub fn finish(&mut self, id: StreamId) {
         if self.sending.source_mut().change(id, SendStream::finish) == Some(true) {
             self.controls.tell(Control::End(id));
         }
     }
 
-    /// Ends the sending half of a stream at once. Returns whether that is new.
+    /// Resets the sending direction of a stream. Returns whether it was not reset before.
     pub fn reset(&mut self, id: StreamId, code: u64) -> bool {
         let is_new =
             self.sending.source_mut().change(id, |stream| stream.reset(code)) == Some(true);
         if is_new {
             self.refused.remove(&id);
-            // What no path was given never leaves, and takes no credit. The end was that of
-            // what was written, which is forgotten.
+            // Bytes that were not given to a path never leave, and take no credit. The end belonged
+            // to the bytes written, which are forgotten.
             let given = self.sending.source().get(id).map_or(0, SendStream::given_end);
             self.sending.withdraw(|piece| piece.stream == id && piece.offset >= given);
             self.controls.withdraw(Control::End(id));
@@ -412,7 +411,7 @@ impl Bundle {
         is_new
     }
 
-    /// Nobody wants more of a stream: the peer is asked to end it.
+    /// Asks the peer to reset a stream that nobody reads any more.
     pub fn stop(&mut self, id: StreamId, code: u64) {
         let Some(stream) = self.receiving.get_mut(&id) else { return };
         let before = stream.consumed();
@@ -423,7 +422,7 @@ impl Bundle {
         }
     }
 
-    /// What arrived of a stream in order, at most so much; none: nothing now.
+    /// Reads bytes of a stream in order, at most `most`; `None` if none are available now.
     pub fn read(&mut self, id: StreamId, most: usize) -> Option<Bytes> {
         let stream = self.receiving.get_mut(&id)?;
         let bytes = stream.read(most)?;
@@ -436,22 +435,22 @@ impl Bundle {
         Some(bytes)
     }
 
-    /// All of a stream was read, to its end.
+    /// Returns whether all of a stream was read, including its end.
     pub fn is_read_to_end(&self, id: StreamId) -> bool {
         self.receiving.get(&id).is_none_or(ReceiveStream::is_done)
     }
 
-    /// The stream is there: not all of it was sent, acknowledged and read.
+    /// Returns whether the stream exists: not all of it was sent, acknowledged and read.
     pub fn has(&self, id: StreamId) -> bool {
         self.receiving.contains_key(&id)
     }
 
-    /// Queues a message of a flow, which is not repeated. `duplicate`: over all paths.
+    /// Queues a message of a flow, which is never repeated. `duplicate` sends it over all paths.
     pub fn send(&mut self, flow: u64, bytes: Bytes, duplicate: bool) {
         self.messages.push(flow, bytes, duplicate);
     }
 
-    /// Takes no more streams of the peer; those that are there go on.
+    /// Accepts no more streams of the peer; existing ones continue.
     pub fn go_away(&mut self) {
         if self.goes_away.is_none() {
             self.goes_away = Some(self.accepted.iter().map(|span| span.end - span.start).sum());
@@ -459,12 +458,12 @@ impl Bundle {
         }
     }
 
-    /// No stream is left, and nothing to tell.
+    /// Returns whether no stream is left and no control frame is due.
     pub fn is_drained(&self) -> bool {
         self.receiving.is_empty() && !self.controls.is_due()
     }
 
-    /// Ends the bundle. The peer is told, as far as a path carries it.
+    /// Closes the bundle, and tells the peer if a path carries it.
     ///
     /// # Panics
     /// If the reason has more than [`REASON_MAX`](crate::REASON_MAX) bytes.
@@ -476,28 +475,27 @@ impl Bundle {
         }
     }
 
-    /// The peer ended the bundle, or knows that this end did.
+    /// Returns whether the peer closed the bundle, or knows that this end did.
     pub fn is_closed(&self) -> bool {
         self.is_closed
     }
 
-    /// What the application is to know next.
+    /// Returns the next event for the application.
     pub fn poll_event(&mut self) -> Option<Event> {
         self.events.pop_front()
     }
 
-    /// Counts since the start.
+    /// Returns the counts since the start.
     pub fn counters(&self) -> BundleCounters {
         BundleCounters { messages_dropped: self.messages.dropped(), ..self.counters }
     }
 
-    /// Those of the parts that the simulator has too.
+    /// Returns the counters of the parts shared with the simulator.
     pub fn multipath_counters(&self) -> &MultipathCounters {
         self.sending.counters()
     }
 
-    /// Bytes of content that it holds: written and not acknowledged, arrived and not
-    /// read.
+    /// Returns the bytes of content held: written and not acknowledged, or received and not read.
     pub fn held(&self) -> u64 {
         let received: u64 = self.receiving.values().map(ReceiveStream::held).sum();
         self.sending.source().held() + received

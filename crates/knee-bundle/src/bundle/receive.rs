@@ -1,4 +1,4 @@
-//! What comes.
+//! Receiving.
 
 use super::{Bundle, Content, Event, PathUse, Violation};
 use crate::control::Control;
@@ -10,10 +10,10 @@ use bytes::Bytes;
 use knee_units::Time;
 
 impl Bundle {
-    /// A datagram came.
+    /// Processes a datagram.
     ///
     /// # Errors
-    /// What rule it breaks; the bundle is not to be used any more then.
+    /// The rule that it violates; the bundle must not be used after that.
     pub fn on_datagram(&mut self, now: Time, path: usize, bytes: &[u8]) -> Result<(), Violation> {
         let Some((low, rest)) = bytes.split_first_chunk::<HEADER>() else {
             return Err(Violation::Malformed(Malformed::Truncated));
@@ -34,7 +34,7 @@ impl Bundle {
         Ok(())
     }
 
-    /// Returns false where there is no room for it.
+    /// Processes a frame. Returns false if there is no room for it.
     fn on_frame(&mut self, now: Time, path: usize, frame: Frame<'_>) -> Result<bool, Violation> {
         match frame {
             Frame::Ping => {
@@ -97,7 +97,8 @@ impl Bundle {
         Ok(true)
     }
 
-    /// The stream of a name, opened if it is the peer's and new; none: it is over.
+    /// Returns the stream with this id, opening it if it is a new one of the peer; `None` if it is
+    /// over.
     fn known(&mut self, value: u64) -> Result<Option<StreamId>, Violation> {
         let id = StreamId::read(value).ok_or(Violation::Stream(value))?;
         if self.receiving.contains_key(&id) {
@@ -119,7 +120,7 @@ impl Bundle {
         self.accepted.insert(id.number()..id.number() + 1);
         self.insert(id);
         if self.goes_away.is_some() {
-            // It was opened before the peer knew.
+            // The peer opened it before it received the GOAWAY.
             self.reset(id, 0);
             self.stop(id, 0);
         } else {
@@ -174,7 +175,7 @@ impl Bundle {
         Ok(())
     }
 
-    /// Lets the peer send more once that is a quarter of the window.
+    /// Raises the peer's credit once the increase is a quarter of the window.
     pub(super) fn grant(&mut self) {
         let end = self.consumed + self.settings.limits.window;
         if end >= self.granted + self.settings.limits.window / 4 {
@@ -183,7 +184,7 @@ impl Bundle {
         }
     }
 
-    /// Forgets a stream of which nothing is left to do.
+    /// Forgets a stream that is finished in both directions.
     pub(super) fn retire(&mut self, id: StreamId) {
         let sent = self.sending.source().get(id).is_none_or(SendStream::is_done);
         let read = self.receiving.get(&id).is_none_or(ReceiveStream::is_done);
@@ -203,7 +204,7 @@ impl Bundle {
         }
     }
 
-    /// What became of the datagrams of a path in `fates`, which is empty then.
+    /// Processes the results in `fates`, for datagrams of a path, and leaves it empty.
     pub(super) fn on_fates(&mut self, path: usize) {
         let mut fates = std::mem::take(&mut self.fates);
         for (fate, content) in fates.drain(..) {
@@ -212,7 +213,7 @@ impl Bundle {
         self.fates = fates;
     }
 
-    /// What became of a datagram.
+    /// Processes what became of a datagram.
     fn on_fate(&mut self, path: usize, fate: Fate, content: Content) {
         match fate {
             Fate::Lost => self.counters.lost += 1,
@@ -277,7 +278,7 @@ impl Bundle {
         self.retire(id);
     }
 
-    /// Tells those who were refused and can write again. What one stream gave back is room for
+    /// Wakes writers that waited and can write again: room that one stream freed may be used by
     /// another.
     pub(super) fn wake_writers(&mut self) {
         if self.refused.is_empty() {
@@ -294,7 +295,7 @@ impl Bundle {
         }
     }
 
-    /// The peer knows this.
+    /// Notes that the peer received a control frame.
     fn on_told(&mut self, control: Control) {
         match control {
             Control::Close => self.is_closed = true,

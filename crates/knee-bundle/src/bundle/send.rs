@@ -1,4 +1,4 @@
-//! What leaves.
+//! Sending.
 
 use super::{Bundle, Content, DATAGRAM_MIN, PathState, PathUse};
 use crate::control::Control;
@@ -8,15 +8,14 @@ use crate::stream::{Piece, ReceiveStream};
 use knee_sched::{PATHS_MAX, Path, PathSet, Status};
 use knee_units::Time;
 
-/// Room that an ACK may need: 32 ranges with numbers of four bytes.
+/// Room for an ACK: 32 ranges with numbers of four bytes.
 const ACK_ROOM: usize = 300;
-/// Longest control frame but for the reason of a CLOSE; also a message's before its
-/// content.
+/// Maximum length of a control frame, except for the reason of a CLOSE, and of a message's header.
 const CONTROL_ROOM: usize = 32;
 
 impl Bundle {
-    /// When [`on_timer`](Self::on_timer) and [`poll_datagram`](Self::poll_datagram) are
-    /// due although nothing came; [`Time::MAX`]: never.
+    /// Returns when [`on_timer`](Self::on_timer) and [`poll_datagram`](Self::poll_datagram) are due
+    /// if nothing arrives before; [`Time::MAX`] means never.
     pub fn timer(&self, paths: &[Path]) -> Time {
         let mut at = self.sending.timer(paths).min(self.sending.overdue_at());
         let anywhere = paths.iter().any(|path| path.status != Status::Down);
@@ -32,7 +31,7 @@ impl Bundle {
         at
     }
 
-    /// Looks for what is lost, and for paths that are silent.
+    /// Detects losses and silent paths.
     pub fn on_timer(&mut self, now: Time, paths: &[Path]) {
         for path in 0..self.paths.len() {
             let state = &mut self.paths[path];
@@ -44,9 +43,8 @@ impl Bundle {
         self.sending.on_timer(now, paths);
     }
 
-    /// Writes the next datagram that is to leave, and says on which path; none: nothing
-    /// until something changes, or until [`timer`](Self::timer). A datagram on the path
-    /// `i` has at most `max[i]` bytes.
+    /// Writes the next datagram, and returns its path; `None` until something changes or until
+    /// [`timer`](Self::timer). A datagram on path `i` has at most `max[i]` bytes.
     ///
     /// # Panics
     /// If a path carries less than [`DATAGRAM_MIN`].
@@ -76,7 +74,7 @@ impl Bundle {
         for path in 0..paths.len() {
             let state = &mut self.paths[path];
             let silent = state.sent.probe_at(&state.rtt, ACK_DELAY) <= now;
-            // All that it held counts as lost: nothing else would find it alive.
+            // Everything that it held was declared lost, so only a probe can find it alive.
             let forgotten = self.sending.is_suspect(path) && state.sent.in_flight() == 0;
             let due = state.greets || silent || forgotten;
             if state.is_up && due && paths[path].status != Status::Down {
@@ -97,7 +95,7 @@ impl Bundle {
             .or_else(|| self.write_chunk(now, paths, max, into))
     }
 
-    /// Begins a datagram of a path.
+    /// Begins a datagram for a path.
     fn begin(&self, path: usize, into: &mut Vec<u8>) {
         into.clear();
         into.extend((self.paths[path].sent.next() as u16).to_be_bytes());
@@ -108,7 +106,7 @@ impl Bundle {
         self.counters.sent += 1;
     }
 
-    /// What arrived on all paths, and what the peer is to be told; with `probe` a PING.
+    /// Writes ACKs of all paths and the control frames that are due, with a PING if `probe`.
     fn write_control(&mut self, now: Time, path: usize, max: u16, probe: bool, into: &mut Vec<u8>) {
         self.begin(path, into);
         let max = usize::from(max);
@@ -186,7 +184,7 @@ impl Bundle {
         frame.write(into);
     }
 
-    /// The first message that waits, on its path; one for all paths, on the next of them.
+    /// Writes the first waiting message on its path, or a duplicated one on its next path.
     fn write_message(
         &mut self,
         now: Time,
@@ -203,7 +201,7 @@ impl Bundle {
             let mut rest = PathSet::default();
             let path = if number.is_some() {
                 let mut left = waiting.left.unwrap_or_else(|| {
-                    // A path that waits for others to fail is not asked for this.
+                    // A backup path does not carry duplicates.
                     let active = paths.iter().any(|path| path.status == Status::Active);
                     let waits = |path: usize| active && paths[path].status == Status::Backup;
                     let all = (0..paths.len()).filter(|path| there(path) && !waits(*path));
@@ -237,7 +235,7 @@ impl Bundle {
         }
     }
 
-    /// The next part of a chunk that its path does not carry whole.
+    /// Writes the next part of a chunk that its path cannot carry whole.
     fn write_part(&mut self, now: Time, paths: &[Path], into: &mut Vec<u8>) -> Option<usize> {
         while let Some((path, chunk, part)) = self.parts.pop_front() {
             debug_assert!(path < paths.len());
@@ -254,7 +252,7 @@ impl Bundle {
         None
     }
 
-    /// What of a piece is to be sent; none: nothing, it arrived or its stream is over.
+    /// Returns what of a piece must be sent; `None` if it arrived or its stream is over.
     fn needed(&self, piece: Piece) -> Option<Piece> {
         let stream = self.sending.source().get(piece.stream)?;
         let (offset, len) = stream.needed(piece.offset, piece.len)?;
@@ -305,7 +303,7 @@ impl Bundle {
         }
     }
 
-    /// Cuts a chunk into parts of so many bytes at most.
+    /// Cuts a chunk into parts of at most `room` bytes.
     fn cut(&mut self, path: usize, chunk: u64, piece: Piece, room: u16) {
         let mut done = 0;
         while done < piece.len {
@@ -316,7 +314,7 @@ impl Bundle {
         }
     }
 
-    /// Writes a piece of a stream that is needed.
+    /// Writes a piece of a stream.
     fn write_piece(&self, path: usize, piece: Piece, into: &mut Vec<u8>) {
         self.begin(path, into);
         let Some(stream) = self.sending.source().get(piece.stream) else { return };
@@ -328,9 +326,8 @@ impl Bundle {
     }
 }
 
-/// The path with the lowest RTT that answers; a backup or a quiet one only without
-/// others, and one that is silent rather than none: it may be the other direction that
-/// is.
+/// Returns the usable path with the lowest RTT; a backup or quiet path only without others, and a
+/// silent one rather than none, because it may be silent only in the other direction.
 fn fastest(paths: &[Path], states: &[PathState]) -> Option<usize> {
     let there = (0..paths.len()).filter(|path| paths[*path].status != Status::Down);
     there.min_by_key(|index| {

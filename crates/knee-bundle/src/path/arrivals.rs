@@ -1,27 +1,27 @@
-//! Which datagrams arrived on a path, and when that is to be told.
+//! Datagrams received on a path, and when an ACK of them is due.
 
 use crate::frame::{AckRanges, Frame, expand};
 use crate::spans::Spans;
 use knee_units::Time;
 
-/// Datagrams that ask for an acknowledgement, after so many of which one is sent.
+/// Number of datagrams asking for an acknowledgement after which an ACK is sent at once.
 const EVERY: u32 = 8;
-/// For so long it is held back otherwise.
+/// How long an ACK is held back otherwise.
 pub const ACK_DELAY: Time = Time::from_millis(4);
-/// Spans of numbers that are remembered. What lies below them counts as arrived.
+/// Maximum number of spans that are remembered. Numbers below them count as received.
 const SPANS_MAX: usize = 256;
 
-/// The receiving end of a path.
+/// Receiving end of a path.
 #[derive(Clone, Debug)]
 pub struct Arrivals {
     spans: Spans,
     /// Numbers below this are settled.
     settled: u64,
-    /// The largest, and when it came.
+    /// Largest number, and when it arrived.
     largest: Option<(u64, Time)>,
-    /// Arrived since the last ACK, those that ask for one.
+    /// Datagrams since the last ACK that ask for one.
     owed: u32,
-    /// Something arrived since the last ACK.
+    /// Whether anything arrived since the last ACK.
     has_new: bool,
     /// When an ACK must leave.
     due: Time,
@@ -41,14 +41,13 @@ impl Default for Arrivals {
 }
 
 impl Arrivals {
-    /// The number of a datagram, of which the low 16 bits were sent; none: it
-    /// came before.
+    /// Returns the number of a datagram from its low 16 bits, or `None` for a duplicate.
     pub fn number(&self, low: u16) -> Option<u64> {
         let number = expand(low, self.largest.map(|(number, _)| number));
         (number >= self.settled && !self.spans.contains(number)).then_some(number)
     }
 
-    /// A datagram came and was taken.
+    /// Notes a datagram that arrived and was accepted.
     pub fn insert(&mut self, now: Time, number: u64, asks: bool) {
         self.spans.insert(number..number + 1);
         if self.spans.len() > SPANS_MAX
@@ -67,31 +66,31 @@ impl Arrivals {
         }
     }
 
-    /// The peer asks for an ACK at once.
+    /// Makes an ACK due at once, because the peer asks for one.
     pub fn hurry(&mut self, now: Time) {
         self.due = now;
     }
 
-    /// The peer has no use for numbers below this.
+    /// Forgets numbers below this, which the peer no longer needs.
     pub fn settle(&mut self, below: u64) {
-        // It cannot settle what it has not sent.
+        // The peer cannot settle what it has not sent.
         if self.largest.is_some_and(|(largest, _)| below <= largest + 1) {
             self.settled = self.settled.max(below);
             self.spans.remove_below(below);
         }
     }
 
-    /// When an ACK must leave; [`Time::MAX`]: none is owed.
+    /// Returns when an ACK must leave; [`Time::MAX`] if none is owed.
     pub fn due(&self) -> Time {
         self.due
     }
 
-    /// The path is gone: nothing is owed until more arrives.
+    /// Owes nothing until more arrives, because the path is gone.
     pub fn forget_due(&mut self) {
         (self.owed, self.has_new, self.due) = (0, false, Time::MAX);
     }
 
-    /// An ACK of all that arrived, if something did since the last one.
+    /// Returns an ACK of everything that arrived, if anything did since the last one.
     pub fn ack(&mut self, now: Time, path: usize) -> Option<Frame<'static>> {
         let (_, came) = self.largest.filter(|_| self.has_new)?;
         let spans = self.spans.iter().rev().map(|span| (span.start, span.end - 1));

@@ -1,4 +1,4 @@
-//! One path of a bundle: numbers of datagrams, what arrived and what was lost.
+//! A path of a bundle: numbers of datagrams, acknowledgements, loss detection.
 
 mod arrivals;
 mod rtt;

@@ -1,36 +1,34 @@
-//! What was sent on a path and became of it: acknowledged, or lost (RFC 9002,
-//! section 6.1).
+//! Datagrams sent on a path: acknowledged, or lost (RFC 9002, section 6.1).
 //!
-//! A datagram is lost once so many sent after it have arrived, or one sent so
-//! long after it. What turns out to be late makes both more patient, as RACK's
-//! reordering window (RFC 8985, section 6.2, step 4); they do not go back.
-//! Left out: the persistent congestion of section 7.6.
+//! A datagram is lost once enough later ones have arrived, or one has arrived and enough time has
+//! passed since it was sent. A datagram that turns out to be late raises both thresholds, like
+//! RACK's reordering window (RFC 8985, section 6.2, step 4); they are not lowered again. Left out:
+//! the persistent congestion of section 7.6.
 
 use super::rtt::Rtt;
 use crate::frame::AckRanges;
 use knee_units::Time;
 use std::collections::VecDeque;
 
-/// Datagrams that arrive before an earlier one counts as lost (RFC 9002,
-/// section 6.1.1).
+/// Later datagrams that must arrive before an earlier one is lost (RFC 9002, section 6.1.1).
 const THRESHOLD: u64 = 3;
-/// It is not raised beyond this.
+/// Maximum of the raised threshold.
 const THRESHOLD_MAX: u64 = 256;
-/// 9/8 of an RTT (RFC 9002, section 6.1.2), and what it is raised to at most.
+/// Time threshold in eighths of an RTT, 9/8 (RFC 9002, section 6.1.2), and its maximum.
 const EIGHTHS: u64 = 9;
 const EIGHTHS_MAX: u64 = 16;
-/// Numbers between the largest that is acknowledged and the next: as many as two
-/// bytes can tell apart.
+/// Maximum distance of the next number from the largest acknowledged one, as two bytes can tell
+/// apart.
 pub const AHEAD_MAX: u64 = 1 << 15;
 
-/// What became of a datagram.
+/// State of a datagram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     InFlight,
     Acknowledged,
-    /// It counts as lost since then.
+    /// Declared lost at this time.
     Lost(Time),
-    /// It asked for no acknowledgement.
+    /// Sent without asking for an acknowledgement.
     Unasked,
 }
 
@@ -42,14 +40,14 @@ struct Sent<C> {
     content: C,
 }
 
-/// What is told of a datagram.
+/// Result for a datagram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fate {
     /// It arrived.
     Acknowledged,
-    /// It is lost.
+    /// It was declared lost.
     Lost,
-    /// It arrived, but counted as lost.
+    /// It was declared lost, and arrived later.
     Late,
 }
 
@@ -65,30 +63,30 @@ impl std::fmt::Display for NeverSent {
 
 impl std::error::Error for NeverSent {}
 
-/// The sending end of a path.
+/// Sending end of a path.
 #[derive(Clone, Debug)]
 pub struct Outstanding<C> {
-    /// From the number `base` on.
+    /// Datagrams from number `base` on.
     sent: VecDeque<Sent<C>>,
     base: u64,
-    /// Nothing before this is in flight.
+    /// No datagram before this number is in flight.
     in_flight_from: u64,
-    /// The first number that is not acknowledged, above all that are.
+    /// Successor of the largest acknowledged number.
     acknowledged_end: u64,
     in_flight: u64,
     in_flight_count: u64,
     threshold: u64,
     eighths: u64,
-    /// When the next one counts as lost.
+    /// When the next datagram is declared lost.
     loss_at: Time,
-    /// When the last one left that asks for an acknowledgement.
+    /// When the last datagram that asks for an acknowledgement was sent.
     asked_at: Time,
     /// Probe timeouts since the last acknowledgement.
     timeouts: u32,
 }
 
-/// Longest time between two probes, unless the timeout itself is longer: a path
-/// that returns is soon found.
+/// Maximum interval between two probes, unless the timeout itself is longer, so that a path that
+/// comes back is found soon.
 const PROBE_INTERVAL_MAX: Time = Time::from_secs(1);
 
 impl<C> Default for Outstanding<C> {
@@ -110,27 +108,28 @@ impl<C> Default for Outstanding<C> {
 }
 
 impl<C: Copy> Outstanding<C> {
-    /// Number of the next datagram.
+    /// Returns the number of the next datagram.
     pub fn next(&self) -> u64 {
         self.base + self.sent.len() as u64
     }
 
-    /// Numbers below this are of no more use.
+    /// Returns the number below which all are settled.
     pub fn settled(&self) -> u64 {
         self.base
     }
 
-    /// The peer could take the next number for another one.
+    /// Returns whether the peer could mistake the next number for another one.
     pub fn is_too_far_ahead(&self) -> bool {
         self.next() - self.acknowledged_end >= AHEAD_MAX
     }
 
-    /// Bytes of datagrams in flight.
+    /// Returns the bytes of datagrams in flight.
     pub fn in_flight(&self) -> u64 {
         self.in_flight
     }
 
-    /// A datagram left that asks for an acknowledgement or does not.
+    /// Notes a datagram that was sent, and returns its number. `asks` says whether it asks for an
+    /// acknowledgement.
     pub fn push(&mut self, now: Time, bytes: u16, asks: bool, content: C) -> u64 {
         let number = self.next();
         let state = if asks { State::InFlight } else { State::Unasked };
@@ -145,11 +144,11 @@ impl<C: Copy> Outstanding<C> {
         number
     }
 
-    /// An ACK came. Tells what it showed: first what arrived, then what is lost.
-    /// `delay` is how long the peer held it back.
+    /// Processes an ACK. Calls `tell` first for datagrams that arrived, then for those that are
+    /// lost. `delay` is how long the peer held the ACK back.
     ///
     /// # Errors
-    /// [`NeverSent`]; nothing is changed then.
+    /// [`NeverSent`], and nothing is changed.
     pub fn on_ack(
         &mut self,
         now: Time,
@@ -199,7 +198,7 @@ impl<C: Copy> Outstanding<C> {
         Ok(())
     }
 
-    /// The time came at which something may count as lost.
+    /// Processes the loss timer.
     pub fn on_loss_timer(&mut self, now: Time, rtt: &Rtt, mut tell: impl FnMut(u64, Fate, C)) {
         if self.loss_at <= now {
             self.find_lost(now, rtt, &mut tell);
@@ -220,7 +219,7 @@ impl<C: Copy> Outstanding<C> {
             }
             let is_late = sent.at + patience <= now;
             if !is_late && self.acknowledged_end - 1 - number < self.threshold {
-                // All that follow were sent later.
+                // All later datagrams were sent later.
                 self.loss_at = sent.at + patience;
                 break;
             }
@@ -237,8 +236,7 @@ impl<C: Copy> Outstanding<C> {
         self.in_flight_count -= 1;
     }
 
-    /// Forgets from the front what is settled; what is lost could still arrive
-    /// `late`.
+    /// Forgets settled datagrams from the front; a lost one may still arrive within `late`.
     fn forget(&mut self, now: Time, late: Time) {
         while let Some(first) = self.sent.front() {
             let is_settled = match first.state {
@@ -254,8 +252,8 @@ impl<C: Copy> Outstanding<C> {
         }
     }
 
-    /// The path is gone: tells what was in flight, and forgets all. Numbers go on, so
-    /// that an ACK of these means nothing later.
+    /// Calls `tell` for everything in flight and forgets it, because the path is gone. The numbers
+    /// continue, so that a later ACK of these is ignored.
     pub fn abandon(&mut self, mut tell: impl FnMut(C)) {
         self.base = self.next();
         for sent in self.sent.drain(..) {
@@ -267,12 +265,12 @@ impl<C: Copy> Outstanding<C> {
         self.loss_at = Time::MAX;
     }
 
-    /// When [`on_loss_timer`](Self::on_loss_timer) is due.
+    /// Returns when [`on_loss_timer`](Self::on_loss_timer) is due.
     pub fn loss_at(&self) -> Time {
         self.loss_at
     }
 
-    /// When a probe is due: nothing was heard for long (RFC 9002, section 6.2).
+    /// Returns when a probe is due, after no acknowledgement for too long (RFC 9002, section 6.2).
     pub fn probe_at(&self, rtt: &Rtt, ack_delay: Time) -> Time {
         if self.in_flight_count == 0 {
             return Time::MAX;
@@ -282,7 +280,7 @@ impl<C: Copy> Outstanding<C> {
         self.asked_at + backed_off.min(timeout.max(PROBE_INTERVAL_MAX))
     }
 
-    /// A probe is about to leave.
+    /// Notes that a probe is sent.
     pub fn on_probe(&mut self) {
         self.timeouts += 1;
     }

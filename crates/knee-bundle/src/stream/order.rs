@@ -1,48 +1,47 @@
-//! Which stream sends next: deficit round robin (Shreedhar and Varghese, 1995)
-//! over the classes, and within each over its streams.
+//! Which stream sends next: deficit round robin (Shreedhar and Varghese, 1995) over the classes,
+//! and within each class over its streams.
 //!
-//! A class or stream sends as long as it has credit; what it sends beyond is
-//! taken from its next turn. So no two streams of a class that always have
-//! something are ever further apart than a quantum and a piece.
+//! A class or stream sends as long as it has credit; any excess is deducted from its next turn. So
+//! two streams of a class that always have data are never further apart than a quantum and a piece.
 
 use super::{CLASSES, Class, SendStream, StreamId};
 use crate::frame::{HEADER, stream_overhead};
 use knee_multipath::Source;
 use std::collections::{BTreeMap, VecDeque};
 
-/// Bytes of a turn: at least a piece, so that each turn sends one.
+/// Bytes of a turn; at least the size of a piece, so that each turn sends one.
 const QUANTUM: i64 = 1500;
-/// Turns of a class, the most urgent first.
+/// Weights of the classes, most urgent first.
 const WEIGHTS: [i64; 3] = [16, 4, 1];
 
-/// A piece of a stream, by its place.
+/// Position of a piece of a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Piece {
     /// The stream.
     pub stream: StreamId,
-    /// First byte.
+    /// Offset of the first byte.
     pub offset: u64,
-    /// Bytes.
+    /// Length in bytes.
     pub len: u16,
 }
 
 #[derive(Clone, Debug, Default)]
 struct Queue {
     deficit: i64,
-    /// Streams that may have something, and the credit of each.
+    /// Streams that may have data, and the credit of each.
     turns: VecDeque<(StreamId, i64)>,
 }
 
-/// The sending halves of all streams.
+/// Sending halves of all streams.
 #[derive(Clone, Debug, Default)]
 pub struct Streams {
     streams: BTreeMap<StreamId, SendStream>,
     queues: [Queue; CLASSES.len()],
     current: usize,
     waiting: u64,
-    /// Bytes that all streams hold.
+    /// Bytes held by all streams.
     held: u64,
-    /// Most bytes of a datagram.
+    /// Maximum size of a datagram, bytes.
     datagram: u16,
 }
 
@@ -52,24 +51,24 @@ impl Streams {
         self.streams.insert(id, stream);
     }
 
-    /// Takes a stream out, whose sending is done.
+    /// Removes a stream whose sending is done.
     pub fn remove(&mut self, id: StreamId) {
         if let Some(stream) = self.streams.remove(&id) {
             debug_assert_eq!((stream.waiting(), stream.held()), (0, 0));
         }
     }
 
-    /// A stream.
+    /// Returns a stream.
     pub fn get(&self, id: StreamId) -> Option<&SendStream> {
         self.streams.get(&id)
     }
 
-    /// Bytes written to all streams and not acknowledged.
+    /// Returns the bytes written to all streams and not acknowledged.
     pub fn held(&self) -> u64 {
         self.held
     }
 
-    /// Changes a stream, if it is there.
+    /// Applies `f` to a stream, if it exists.
     pub fn change<T>(&mut self, id: StreamId, f: impl FnOnce(&mut SendStream) -> T) -> Option<T> {
         let stream = self.streams.get_mut(&id)?;
         let (before, held) = (stream.waiting(), stream.held());
@@ -86,12 +85,12 @@ impl Streams {
         Some(result)
     }
 
-    /// From now on a datagram with a piece has at most so many bytes.
+    /// Sets the maximum size of a datagram with a piece.
     pub fn set_datagram(&mut self, bytes: u16) {
         self.datagram = bytes;
     }
 
-    /// The class whose turn it is.
+    /// Returns the class whose turn it is.
     fn class(&mut self) -> Option<Class> {
         if self.queues.iter().all(|queue| queue.turns.is_empty()) {
             return None;
@@ -112,7 +111,7 @@ impl Streams {
         }
     }
 
-    /// The stream whose turn it is. Those without anything leave the queues.
+    /// Returns the stream whose turn it is. Streams without data leave the queues.
     fn next(&mut self) -> Option<StreamId> {
         while let Some(class) = self.class() {
             let queue = &mut self.queues[class as usize];

@@ -1,60 +1,60 @@
-//! The receiving half of a stream.
+//! Receiving half of a stream.
 
 use bytes::{Bytes, BytesMut};
 use knee_multipath::Reassembly;
 use knee_units::Time;
 use std::collections::BTreeMap;
 
-/// Pieces that may wait for what comes before them. What follows another without a gap
-/// is put to it, as far as both have at most so many bytes: gaps are what counts, and a
-/// peer that sends byte by byte finds an end.
+/// Maximum number of pieces that may wait for earlier ones. A piece that follows another without a
+/// gap is merged with it, up to the second limit in bytes. So gaps count, and a peer that sends
+/// byte by byte stays bounded.
 const PIECES_MAX: usize = 4096;
 const PIECE_BYTES_MAX: usize = 1 << 16;
 
-/// What a piece that arrived led to.
+/// Result of inserting a piece.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Inserted {
-    /// The highest byte is higher by so many.
+    /// Accepted; the highest offset grew by this many bytes.
     Taken(u64),
-    /// There is no room: the datagram is to count as lost.
+    /// No room; the datagram must count as lost.
     NoRoom,
-    /// It goes beyond its credit, or beyond the end of the stream.
+    /// The piece exceeds the credit or the end of the stream.
     Violation,
 }
 
-/// Bytes that arrived, in order and out of it.
+/// Received bytes, in order and out of order.
 #[derive(Clone, Debug, Default)]
 pub struct ReceiveStream {
-    /// How long what waits did so, and what came twice.
+    /// How long pieces waited, and how many bytes were duplicates.
     reassembly: Reassembly,
-    /// Out of order, none overlapping.
+    /// Pieces out of order, without overlap.
     pieces: BTreeMap<u64, Vec<u8>>,
-    /// In order, to be read.
+    /// Bytes in order, ready to be read.
     ready: BytesMut,
-    /// Bytes read, or thrown away.
+    /// Bytes read or discarded.
     read: u64,
     highest: u64,
-    /// What the peer may send lies before this.
+    /// Offset below which the peer may send.
     limit: u64,
     size: Option<u64>,
-    /// The peer reset it.
+    /// Whether the peer reset the stream.
     is_reset: bool,
-    /// Nobody wants what comes; why.
+    /// Error code if this end no longer reads the stream.
     stopped: Option<u64>,
 }
 
 impl ReceiveStream {
-    /// Nothing has arrived yet.
+    /// Makes a stream with nothing received.
     pub fn new(limit: u64) -> ReceiveStream {
         ReceiveStream { limit, ..ReceiveStream::default() }
     }
 
-    /// Next byte expected.
+    /// Returns the next offset expected in order.
     fn next(&self) -> u64 {
         self.read + self.ready.len() as u64
     }
 
-    /// Takes a piece; `fin`: the stream ends with it.
+    /// Inserts a piece; `fin` means that the stream ends with it.
     pub fn insert(&mut self, now: Time, offset: u64, bytes: &[u8], fin: bool) -> Inserted {
         let end = offset + bytes.len() as u64;
         let beyond = self.size.is_some_and(|size| end > size || fin && end != size);
@@ -82,7 +82,7 @@ impl ReceiveStream {
         Inserted::Taken(risen)
     }
 
-    /// Adds what is new of a piece.
+    /// Adds the bytes of a piece that are new.
     fn add(&mut self, offset: u64, end: u64, bytes: &[u8]) {
         let mut start = offset.max(self.next());
         while start < end {
@@ -109,7 +109,7 @@ impl ReceiveStream {
         }
     }
 
-    /// Keeps what waits for what comes before it.
+    /// Keeps bytes that wait for earlier ones.
     fn keep(&mut self, start: u64, new: &[u8]) {
         if let Some((at, piece)) = self.pieces.range_mut(..start).next_back()
             && at + piece.len() as u64 == start
@@ -121,12 +121,12 @@ impl ReceiveStream {
         }
     }
 
-    /// Something can be read, or the end.
+    /// Returns whether bytes or the end can be read.
     pub fn is_readable(&self) -> bool {
         !self.ready.is_empty() || self.is_done()
     }
 
-    /// What arrived in order, at most so much; none: nothing.
+    /// Reads bytes in order, at most `most`; `None` if there are none.
     pub fn read(&mut self, most: usize) -> Option<Bytes> {
         let len = self.ready.len().min(most);
         if len == 0 {
@@ -135,14 +135,13 @@ impl ReceiveStream {
         self.read += len as u64;
         let bytes = self.ready.split_to(len).freeze();
         if self.ready.is_empty() {
-            // It must not keep the memory of what is read.
+            // Releases the memory of what was read.
             self.ready = BytesMut::new();
         }
         Some(bytes)
     }
 
-    /// The peer ends it at once. Returns how much higher the highest byte is;
-    /// none: that is not its size.
+    /// Processes a reset. Returns by how much the highest offset grew; `None` if the size is wrong.
     pub fn on_reset(&mut self, size: u64) -> Option<u64> {
         let fits = size >= self.highest && size <= self.limit;
         if !fits || self.size.is_some_and(|known| known != size) {
@@ -157,7 +156,7 @@ impl ReceiveStream {
         Some(risen)
     }
 
-    /// Nobody wants any more of it. Returns whether that is new.
+    /// Discards the rest of the stream. Returns whether it was not stopped before.
     pub fn stop(&mut self, code: u64) -> bool {
         if self.stopped.is_some() || self.is_done() || self.is_reset {
             return false;
@@ -173,28 +172,28 @@ impl ReceiveStream {
         self.ready = BytesMut::new();
     }
 
-    /// Why nobody wants it.
+    /// Returns the error code of [`stop`](Self::stop).
     pub fn stop_code(&self) -> Option<u64> {
         self.stopped
     }
 
-    /// All of it was read, or thrown away.
+    /// Returns whether all of it was read or discarded.
     pub fn is_done(&self) -> bool {
         self.size.is_some_and(|size| self.read >= size)
     }
 
-    /// Bytes read or thrown away.
+    /// Returns the bytes read or discarded.
     pub fn consumed(&self) -> u64 {
         self.read
     }
 
-    /// What the peer may send lies before this.
+    /// Returns the offset below which the peer may send.
     pub fn limit(&self) -> u64 {
         self.limit
     }
 
-    /// Lets the peer send as far as so many bytes beyond what was read, once
-    /// that is a quarter more. Returns whether it does.
+    /// Raises the limit to `window` bytes beyond what was read, once the increase is a quarter of
+    /// it. Returns whether it did.
     pub fn raise_limit(&mut self, window: u64) -> bool {
         let raised = self.read + window;
         let worth = self.size.is_none() && raised >= self.limit + window / 4;
@@ -204,12 +203,12 @@ impl ReceiveStream {
         worth
     }
 
-    /// Measures of its waiting.
+    /// Returns the reassembly measures.
     pub fn reassembly(&self) -> &Reassembly {
         &self.reassembly
     }
 
-    /// Bytes of content that it holds.
+    /// Returns the bytes of content held.
     pub fn held(&self) -> u64 {
         self.next() - self.read + self.pieces.values().map(|piece| piece.len() as u64).sum::<u64>()
     }

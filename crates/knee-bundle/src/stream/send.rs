@@ -1,66 +1,66 @@
-//! The sending half of a stream.
+//! Sending half of a stream.
 
 use crate::spans::Spans;
 use std::collections::VecDeque;
 
-/// Bytes of memory that a stream keeps although it needs less.
+/// Memory that a stream may keep although it needs less, bytes.
 const KEPT: usize = 1 << 17;
 
-/// Bytes that were written and are not acknowledged from the first on, and how
-/// far they were cut, were given to paths, and may be.
+/// Bytes from the first that is not acknowledged, and how far they were cut, given to paths, and
+/// allowed by the peer.
 #[derive(Clone, Debug, Default)]
 pub struct SendStream {
-    /// From the byte `base` on.
+    /// Bytes from offset `base` on.
     buffer: VecDeque<u8>,
     base: u64,
     cut: u64,
-    /// Before this lies all that was given to a path; pieces may be given out of order.
+    /// End of everything that was given to a path; pieces may be given out of order.
     given: u64,
-    /// The peer lets through what lies before this.
+    /// Offset below which the peer allows bytes.
     limit: u64,
     acknowledged: Spans,
-    /// Nothing more is written.
+    /// Whether the end was set.
     finished: bool,
-    /// The end needs a frame of its own: the last byte was given to a path before it.
+    /// Whether the end needs a frame of its own, because the last byte was given to a path before.
     fin_apart: bool,
     fin_acknowledged: bool,
-    /// The stream was reset, with this code.
+    /// Error code, if the stream was reset.
     reset: Option<u64>,
     reset_acknowledged: bool,
 }
 
 impl SendStream {
-    /// Nothing is written yet.
+    /// Makes a stream with nothing written.
     pub fn new(limit: u64) -> SendStream {
         SendStream { limit, ..SendStream::default() }
     }
 
-    /// Bytes written.
+    /// Returns the bytes written.
     pub fn written(&self) -> u64 {
         self.base + self.buffer.len() as u64
     }
 
-    /// Bytes cut.
+    /// Returns the bytes cut.
     pub fn cut_end(&self) -> u64 {
         self.cut
     }
 
-    /// The peer counts bytes before this at most.
+    /// Returns the highest offset that the peer may have counted.
     pub fn given_end(&self) -> u64 {
         self.given
     }
 
-    /// What lies before this is about to be given to a path.
+    /// Notes that bytes up to `end` are about to be given to a path.
     pub fn on_given(&mut self, end: u64) {
         self.given = self.given.max(end);
     }
 
-    /// Bytes that wait and may be cut.
+    /// Returns the bytes that wait and may be cut.
     pub fn waiting(&self) -> u64 {
         self.written().min(self.limit).saturating_sub(self.cut)
     }
 
-    /// Takes bytes as far as `most` are buffered; returns how many.
+    /// Writes bytes while at most `most` are buffered, and returns how many.
     pub fn write(&mut self, bytes: &[u8], most: u64) -> usize {
         if self.finished || self.reset.is_some() {
             return 0;
@@ -71,19 +71,18 @@ impl SendStream {
         taken
     }
 
-    /// The peer lets more through.
+    /// Raises the peer's limit.
     pub fn raise_limit(&mut self, limit: u64) {
         self.limit = self.limit.max(limit);
     }
 
-    /// Cuts off the next bytes, at most so many of those that may be.
+    /// Cuts off the next `len` of the waiting bytes.
     pub fn cut(&mut self, len: u64) {
         debug_assert!(len <= self.waiting());
         self.cut += len;
     }
 
-    /// Nothing more is written. Returns whether the end needs a frame of its
-    /// own.
+    /// Ends the stream. Returns whether the end needs a frame of its own.
     pub fn finish(&mut self) -> bool {
         if self.finished || self.reset.is_some() {
             return false;
@@ -93,13 +92,13 @@ impl SendStream {
         self.fin_apart
     }
 
-    /// The stream ends there.
+    /// Returns whether the stream ends at `offset`.
     pub fn ends_at(&self, offset: u64) -> bool {
         self.finished && offset == self.written()
     }
 
-    /// What of a place that was cut has not arrived, but for holes behind its first byte:
-    /// first byte and length; none: it is not needed any more.
+    /// Returns the first byte and the length of what has not arrived of a cut piece, ignoring holes
+    /// behind its first byte; `None` if nothing is needed any more.
     pub fn needed(&self, offset: u64, len: u16) -> Option<(u64, u16)> {
         let end = offset + u64::from(len);
         if self.reset.is_some() || self.is_delivered(offset, len.into()) {
@@ -109,7 +108,7 @@ impl SendStream {
         Some((start, (end - start) as u16))
     }
 
-    /// What was cut at a place, to be sent; none: it is not needed any more.
+    /// Returns the bytes of a cut piece, or `None` if they are not needed any more.
     pub fn bytes(&self, offset: u64, len: usize) -> Option<impl Iterator<Item = &[u8]>> {
         if self.reset.is_some() || offset < self.base {
             return None;
@@ -122,7 +121,7 @@ impl SendStream {
         Some([of_front, of_back].into_iter())
     }
 
-    /// These bytes have arrived.
+    /// Notes that these bytes have arrived.
     pub fn on_delivered(&mut self, offset: u64, len: u64) {
         self.acknowledged.insert(offset..offset + len);
         if !self.fin_apart && self.ends_at(offset + len) {
@@ -136,8 +135,8 @@ impl SendStream {
         }
     }
 
-    /// A stream that buffered much once does not keep the memory. Each time at least half of
-    /// it goes, so that this costs little for each byte.
+    /// Releases memory of a stream that once buffered much. Each time at least half of it goes, so
+    /// that the cost per byte is small.
     fn give_back(&mut self) {
         let wanted = 2 * self.buffer.len();
         if self.buffer.capacity() > KEPT.max(2 * wanted) {
@@ -145,17 +144,17 @@ impl SendStream {
         }
     }
 
-    /// All of these bytes have arrived.
+    /// Returns whether all of these bytes have arrived.
     pub fn is_delivered(&self, offset: u64, len: u64) -> bool {
         self.acknowledged.contains_all(offset..offset + len)
     }
 
-    /// The frame of its own that said the end has arrived.
+    /// Notes that the separate frame with the end has arrived.
     pub fn on_fin_delivered(&mut self) {
         self.fin_acknowledged = true;
     }
 
-    /// Ends the stream at once. Returns whether that is new.
+    /// Resets the stream. Returns whether it was not reset before.
     pub fn reset(&mut self, code: u64) -> bool {
         if self.reset.is_some() || self.is_done() {
             return false;
@@ -166,27 +165,27 @@ impl SendStream {
         true
     }
 
-    /// Why it was reset.
+    /// Returns the error code of the reset.
     pub fn reset_code(&self) -> Option<u64> {
         self.reset
     }
 
-    /// The peer knows of the reset.
+    /// Notes that the peer has received the reset.
     pub fn on_reset_delivered(&mut self) {
         self.reset_acknowledged = true;
     }
 
-    /// Nothing is left to do.
+    /// Returns whether nothing is left to do.
     pub fn is_done(&self) -> bool {
         if self.reset.is_some() {
-            // What was written is forgotten, so nothing follows from what arrived.
+            // The bytes written were forgotten, so acknowledgements of them mean nothing.
             return self.reset_acknowledged;
         }
         let all = self.acknowledged.prefix() == self.written();
         self.finished && self.fin_acknowledged && all
     }
 
-    /// Bytes of memory that it holds.
+    /// Returns the bytes of memory held.
     pub fn held(&self) -> u64 {
         self.buffer.len() as u64
     }
