@@ -4,7 +4,7 @@
 //! | part | what it does |
 //! |---|---|
 //! | [`Frame`], [`Join`] | the wire format |
-//! | [`Outstanding`], [`Rtt`] | datagrams sent on a path, and whether they were acknowledged or lost |
+//! | [`Outstanding`], [`Rtt`] | datagrams sent on a path: acknowledged, or lost |
 //! | [`Arrivals`] | datagrams received on a path, and when an ACK is due |
 //! | [`Streams`], [`SendStream`] | what is sent next: deficit round robin over classes and streams |
 //! | [`ReceiveStream`] | reassembly of a stream, its credit and its end |

@@ -1,8 +1,7 @@
-//! `cargo run -p knee-verify --example knee-verify -- FILE`: checks a packet
-//! log and prints what breaks a rule.
+//! `cargo run -p knee-verify --example knee-verify -- FILE`: checks a packet log and prints
+//! violations.
 //!
-//! Exit codes: 0 sound, 1 violations, 2 not a readable packet log. What it
-//! never does: change the log.
+//! Exit codes: 0 sound, 1 violations, 2 not a readable packet log. It never changes the log.
 
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a command-line program")]
 

@@ -1,4 +1,4 @@
-//! Leads each row to the books that it touches.
+//! Passes each row to the state that it concerns.
 
 use crate::connection::Connection;
 use crate::flow::{Fault, Flow};
@@ -9,14 +9,14 @@ use crate::report::{Report, Rule};
 use crate::sender::Sender;
 use std::collections::BTreeMap;
 
-/// The state of a check.
+/// State of a check.
 pub struct Checker {
     pub(crate) head: Head,
     pub(crate) links: Vec<Link>,
     pub(crate) flows: BTreeMap<u64, Flow>,
     pub(crate) senders: BTreeMap<u64, Sender>,
     connections: BTreeMap<u64, Connection>,
-    /// Flows and connections that received something at this moment.
+    /// Flows and connections that received something at the current time.
     touched: Vec<u64>,
     pub(crate) journeys: Journeys,
     pub(crate) report: Report,
@@ -54,7 +54,7 @@ impl Checker {
         &self.head
     }
 
-    /// Takes up a flow or connection that begins among the rows.
+    /// Adds a flow or connection that begins among the rows.
     pub fn open(&mut self, line: &str) -> Result<(), String> {
         let opened = self.head.open(line)?;
         self.take(opened);
@@ -79,7 +79,7 @@ impl Checker {
         self.last_number = self.last_number.max(Some(number));
     }
 
-    /// Takes up one row.
+    /// Checks one row.
     pub fn row(&mut self, line: u64, row: &Row) -> Result<(), String> {
         self.line = line;
         self.report.rows += 1;
@@ -150,7 +150,7 @@ impl Checker {
         self.time = self.time.max(time);
     }
 
-    /// Time moves on: nothing may be left to do.
+    /// Reports what should have happened before time moves on.
     fn strand(&mut self) {
         for id in self.journeys.strand() {
             self.add(Rule::Path, format!("before this, packet {id} went nowhere"));
@@ -215,14 +215,14 @@ impl Checker {
         self.forget_flow(number);
     }
 
-    /// Forgets a flow that is gone with its last packet.
+    /// Forgets a flow that has ended, once its last packet is gone.
     pub(crate) fn forget_flow(&mut self, number: u64) {
         if self.flows.get(&number).is_some_and(|flow| flow.has_ended && flow.under_way == 0) {
             self.flows.remove(&number);
         }
     }
 
-    /// Does something in the name of a flow that is there.
+    /// Calls `act` with a flow that has not ended.
     pub(crate) fn on_flow(&mut self, number: u64, act: impl FnOnce(&mut Flow, &mut Vec<Fault>)) {
         let mut faults = Vec::new();
         match self.flows.get_mut(&number) {

@@ -5,13 +5,12 @@ use crate::parse::{self, DataAck};
 use crate::ranges::Ranges;
 use crate::report::Rule;
 
-/// The books of a connection.
+/// State of a connection.
 pub struct Connection {
-    /// What subflows delivered in their order.
+    /// Data that subflows delivered in order.
     received: Ranges,
     delivered: u64,
-    /// First byte that the shared window does not let through, as the sender
-    /// knows it.
+    /// End of the shared window, as the sender knows it.
     window_end: u64,
 }
 
@@ -24,7 +23,7 @@ impl Connection {
         }
     }
 
-    /// A subflow sends data.
+    /// Checks data that a subflow sends.
     pub fn send(&self, offset: u64, bytes: u64, faults: &mut Vec<Fault>) {
         let end = offset.saturating_add(bytes);
         if end > self.window_end {
@@ -34,12 +33,12 @@ impl Connection {
         }
     }
 
-    /// A subflow delivered data in its order.
+    /// Notes data that a subflow delivered in order.
     pub fn receive(&mut self, from: u64, until: u64) {
         self.received.add(from, until);
     }
 
-    /// The connection handed data to its application.
+    /// Checks data that the connection delivers to its application.
     pub fn deliver(&mut self, offset: u64, bytes: u64, faults: &mut Vec<Fault>) {
         let end = offset.saturating_add(bytes);
         if bytes == 0 || offset != self.delivered {
@@ -53,7 +52,7 @@ impl Connection {
         self.delivered = self.delivered.max(end.min(self.received.next()));
     }
 
-    /// Before time moves on, nothing that is in order is held back.
+    /// Checks, before time moves on, that no data in order is held back.
     pub fn check_delivered(&mut self, faults: &mut Vec<Fault>) {
         let received = self.received.next();
         if self.delivered < received {
@@ -63,7 +62,7 @@ impl Connection {
         }
     }
 
-    /// An ACK says where the data stands.
+    /// Checks the data acknowledgement of an ACK that is sent.
     pub fn ack_send(&self, data: DataAck, faults: &mut Vec<Fault>) {
         if data.next != self.delivered {
             let text =
@@ -72,13 +71,13 @@ impl Connection {
         }
     }
 
-    /// It reaches the sender.
+    /// Notes a data acknowledgement that reached the sender.
     pub fn ack_receive(&mut self, data: DataAck) {
         let window = data.window.unwrap_or(u64::MAX);
         self.window_end = self.window_end.max(data.next.saturating_add(window));
     }
 
-    /// All that was written is said to be acknowledged.
+    /// Checks the end of a connection whose data is said to be acknowledged.
     pub fn complete(&self, bytes: u64, faults: &mut Vec<Fault>) {
         if self.delivered != bytes {
             let text =

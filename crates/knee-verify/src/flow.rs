@@ -1,11 +1,11 @@
-//! What the two ends of one flow did.
+//! Both ends of a flow.
 
 use crate::parse::{self, Repeat};
 use crate::ranges::Ranges;
 use crate::report::Rule;
 use std::collections::VecDeque;
 
-/// A jump in the numbers beyond this is reported, not filled in.
+/// Largest jump in the numbers that is filled in as well as reported.
 const GAP_FILLED: u64 = 1 << 16;
 
 /// What an end did wrong.
@@ -15,19 +15,19 @@ pub type Fault = (Rule, String);
 #[derive(Clone, Copy)]
 struct Segment {
     bytes: u64,
-    /// Last.
+    /// Time of the last transmission.
     sent_at: u64,
     resent: bool,
     /// First byte within the connection over several paths.
     offset: Option<u64>,
 }
 
-/// The books of a flow: what was sent, received, delivered, acknowledged.
+/// State of a flow: what was sent, received, delivered, acknowledged.
 pub struct Flow {
     pub head: parse::Flow,
-    /// Packets under way.
+    /// Packets in flight.
     pub under_way: u64,
-    /// Its ends are gone.
+    /// Whether its ends are gone.
     pub has_ended: bool,
     /// Segments from `first` on.
     segments: VecDeque<Segment>,
@@ -36,13 +36,12 @@ pub struct Flow {
     acknowledged: u64,
     /// Bytes sent and not acknowledged cumulatively.
     outstanding: u64,
-    /// Those of them that were sent more than once.
+    /// Those of them that were retransmitted.
     resent: u64,
-    /// Since nothing was outstanding, something may have been lost, or was
-    /// sent again.
+    /// Whether, since nothing was outstanding, something may have been lost or was retransmitted.
     disturbed: bool,
     received: Ranges,
-    /// All segments below were delivered.
+    /// All segments below this were delivered.
     delivered: u64,
     delivered_bytes: u64,
     /// Highest cumulative acknowledgement that the receiver sent.
@@ -68,7 +67,7 @@ impl Flow {
         }
     }
 
-    /// Its ends are gone: what they knew is forgotten.
+    /// Ends the flow, and forgets the state of its ends.
     pub fn end(&mut self) {
         let (head, under_way) = (self.head.clone(), self.under_way);
         *self = Flow { under_way, has_ended: true, ..Flow::new(head) };
@@ -82,7 +81,7 @@ impl Flow {
         &mut self.segments[(number - self.first) as usize]
     }
 
-    /// A segment with payload was sent.
+    /// Checks a segment with payload that is sent.
     pub fn send(&mut self, time: u64, send: &parse::Send, faults: &mut Vec<Fault>) {
         let (number, bytes) = (send.number, send.bytes);
         if self.acknowledged == self.next() {
@@ -150,7 +149,7 @@ impl Flow {
         }
     }
 
-    /// The receiver lets through what is outstanding.
+    /// Checks that the receive window covers the outstanding bytes.
     fn check_window(&self, faults: &mut Vec<Fault>) {
         if self.head.receive_window.is_some_and(|window| self.outstanding > window) {
             let text = format!(
@@ -162,7 +161,7 @@ impl Flow {
         }
     }
 
-    /// The sender's bytes in flight, as it states them.
+    /// Checks the bytes in flight that the sender states.
     pub fn check_in_flight(&self, in_flight: i128, faults: &mut Vec<Fault>) {
         let most = i128::from(self.outstanding + self.resent);
         let least = if self.disturbed { 0 } else { most };
@@ -175,12 +174,12 @@ impl Flow {
         }
     }
 
-    /// The retransmission timer ran out: what is outstanding may be lost.
+    /// Notes a retransmission timeout: outstanding segments may be lost.
     pub fn on_timeout(&mut self) {
         self.disturbed = true;
     }
 
-    /// All that was written is said to be acknowledged.
+    /// Checks the end of a flow whose data is said to be acknowledged.
     pub fn complete(&self, bytes: u64, faults: &mut Vec<Fault>) {
         let whole = self.delivered_bytes == bytes;
         if self.outstanding > 0 || !(whole || self.head.conceals) {
@@ -192,14 +191,13 @@ impl Flow {
         }
     }
 
-    /// An ACK reached the sender.
-    /// `selective`: it has SACK blocks. True: it acknowledges what no ACK did
-    /// before.
+    /// Processes an ACK that reached the sender; `selective` says whether it has SACK blocks.
+    /// Returns whether it acknowledges anything new.
     pub fn ack_receive(&mut self, number: u64, selective: bool, faults: &mut Vec<Fault>) -> bool {
         let before = self.acknowledged;
         self.disturbed |= selective;
         if number > self.next() && self.head.ack_ahead > 0 {
-            // The sender must not believe it: what it says of bytes in flight shows.
+            // The sender must not believe it; its bytes in flight show whether it does.
             return false;
         }
         if number > self.next() {
@@ -216,30 +214,29 @@ impl Flow {
         self.acknowledged > before
     }
 
-    /// When the first outstanding segment was sent last; none is outstanding
-    /// otherwise.
+    /// Returns when the first outstanding segment was last sent, or `None` if none is outstanding.
     pub fn first_sent_at(&mut self) -> Option<u64> {
         let number = self.acknowledged;
         (number < self.next()).then(|| self.segment(number).sent_at)
     }
 
-    /// A segment with payload reached the receiver.
+    /// Notes a segment with payload that reached the receiver.
     pub fn receive(&mut self, number: u64) {
-        // What was never sent is reported elsewhere.
+        // A segment that was never sent is reported elsewhere.
         if number < self.next() {
             self.received.add(number, number + 1);
         }
     }
 
-    /// The receiver handed segments to its application, or a subflow to its
-    /// connection: their ranges there.
+    /// Checks segments that the receiver delivers to its application, or a subflow to its
+    /// connection. Returns their ranges in the connection.
     pub fn deliver(
         &mut self,
         (first, count, bytes): (u64, u64, u64),
         faults: &mut Vec<Fault>,
     ) -> Vec<(u64, u64)> {
         let until = first.saturating_add(count);
-        // What is missing before it will never be delivered.
+        // Missing segments before it will never be delivered.
         if self.head.conceals && first > self.delivered && self.received.holds(first, until) {
             self.received.add(self.delivered, first);
             self.delivered = first;
@@ -262,14 +259,14 @@ impl Flow {
                 wrong(format!("{bytes} bytes for segments that had {own}"));
             }
         }
-        // Go on from where the log says, so that one fault is told once.
+        // Continue from what the log says, so that a fault is reported once.
         self.delivered = self.delivered.max(until.min(received));
         self.delivered_bytes += bytes;
         self.forget();
         data
     }
 
-    /// The receiver sent an ACK.
+    /// Checks an ACK that the receiver sends.
     pub fn ack_send(&mut self, number: u64, blocks: &[(u64, u64)], faults: &mut Vec<Fault>) {
         let mut wrong = |text| faults.push((Rule::Acknowledgement, text));
         let received = self.received.next();
@@ -283,12 +280,12 @@ impl Flow {
                 wrong(format!("SACK block {from}-{until} was not received"));
             }
         }
-        // A receiver that is known to lie may take back what it claimed ahead of its arrival.
+        // An optimistic receiver may retract what it acknowledged before it arrived.
         let promised = if self.head.ack_ahead > 0 { number.min(received) } else { number };
         self.promised = self.promised.max(promised);
     }
 
-    /// Before time moves on, nothing that arrived in order is held back.
+    /// Checks, before time moves on, that no segments in order are held back.
     pub fn check_delivered(&mut self, faults: &mut Vec<Fault>) {
         if self.head.conceals && self.received.has_gaps() {
             let text = "segments arrived beyond a gap and were not delivered".to_string();
@@ -306,7 +303,7 @@ impl Flow {
         }
     }
 
-    /// Drops what neither end needs any more.
+    /// Forgets segments that neither end needs any more.
     fn forget(&mut self) {
         while self.first < self.acknowledged.min(self.delivered) {
             self.segments.pop_front();

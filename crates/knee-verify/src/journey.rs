@@ -1,21 +1,20 @@
-//! Where each packet is between its sender and its receiver.
+//! Position of each packet between its sender and its receiver.
 
 use crate::parse::{DataAck, Kind};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Where a packet is.
+/// Position of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
-    /// At the beginning or between two links, or after the last; only for
-    /// the moment.
+    /// At the beginning, between two links, or after the last one; only for the current time.
     Between,
     /// In a link, under this name.
     Inside { link: usize, name: u64 },
-    /// It went nowhere when it should have; reported.
+    /// It should have moved on and did not, which was reported.
     Stranded,
 }
 
-/// A packet on its way.
+/// A packet in flight.
 #[derive(Clone, Copy, Debug)]
 pub struct Packet {
     pub flow: u64,
@@ -23,21 +22,21 @@ pub struct Packet {
     pub number: u64,
     /// Payload bytes; zero for an ACK and for a handshake.
     pub payload: u64,
-    /// IP bytes, once it entered a link.
+    /// IP bytes, once it has entered a link.
     pub bytes: Option<u64>,
     /// Links entered so far.
     pub hops: usize,
     pub place: Place,
     pub ecn_capable: bool,
-    /// It carries Congestion Experienced.
+    /// Whether it carries Congestion Experienced.
     pub marked: bool,
-    /// An ACK with SACK blocks.
+    /// Whether it is an ACK with SACK blocks.
     pub selective: bool,
-    /// What an ACK says of its connection's data.
+    /// Data acknowledgement of an ACK, for its connection.
     pub data: Option<DataAck>,
 }
 
-/// All packets on their way.
+/// All packets in flight.
 #[derive(Default)]
 pub struct Journeys {
     packets: BTreeMap<u64, Packet>,
@@ -47,7 +46,7 @@ pub struct Journeys {
 }
 
 impl Journeys {
-    /// Begins a journey; false if the id is not above all before it.
+    /// Begins a journey. Returns false if the id is not above all earlier ones.
     pub fn begin(&mut self, id: u64, packet: Packet) -> bool {
         let ascends = self.last_id.is_none_or(|last| id > last);
         self.last_id = self.last_id.max(Some(id));
@@ -60,7 +59,7 @@ impl Journeys {
         self.packets.get(&id).copied()
     }
 
-    /// Whether a packet of this id may have been sent before.
+    /// Returns whether a packet with this id may have been sent before.
     pub fn is_past(&self, id: u64) -> bool {
         self.last_id.is_some_and(|last| id <= last)
     }
@@ -80,7 +79,7 @@ impl Journeys {
         self.packets.remove(&id);
     }
 
-    /// Time moves on: whatever is between two links went nowhere.
+    /// Returns the packets between two links that have not moved on when time does.
     pub fn strand(&mut self) -> BTreeSet<u64> {
         let stranded = std::mem::take(&mut self.between);
         for id in &stranded {

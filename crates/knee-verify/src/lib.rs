@@ -1,15 +1,13 @@
-//! Checks the packet log of a run against what any network must obey:
-//! packets are conserved on every link, each leaves when rate and delay say,
-//! is dropped or marked only where the discipline calls for it, and waits only
-//! where there is room; ACKs acknowledge only what arrived, bytes are
-//! delivered once and in order, over several paths too; and a sender keeps to
-//! its window, its pacing and its timers.
+//! Checks the packet log of a run against rules that hold for any network: packets are conserved on
+//! every link, each leaves when rate and delay say, is dropped or marked only if the discipline
+//! calls for it, and waits only if there is room; ACKs acknowledge only what arrived; bytes are
+//! delivered once and in order, over several paths too; and a sender obeys its window, its pacing
+//! and its timers.
 //!
-//! What this crate never does: depend on anything, least of all on the
-//! simulator or on a type that it uses. It reads text and knows the rules, not
-//! how a run came about. Arithmetic is in integers and
-//! exact, but for the averages of RED and PIE. Memory grows with the flows
-//! that are open and the packets in flight, not with the length of the log.
+//! What this crate never does: depend on anything, least of all on the simulator or its types. It
+//! reads text and knows the rules, not how a run came about. Arithmetic is exact, in integers,
+//! except for the averages of RED and PIE. Memory grows with the number of open flows and packets
+//! in flight, not with the length of the log.
 //!
 //! The format is described in `docs/packet-log.md`.
 
@@ -31,14 +29,14 @@ use checker::Checker;
 use parse::{Head, Row};
 use std::io::{BufRead, Read};
 
-/// Bytes of a line at most: a trace is one line.
+/// Maximum length of a line, bytes; a trace is one line.
 const LINE_MAX: u64 = 64 << 20;
 
-/// Reads a packet log and reports what in it cannot be.
+/// Reads a packet log and reports violations.
 ///
 /// # Errors
-/// [`LogError`] if the log cannot be read or is not a packet log; what is
-/// well written but impossible is a [`Violation`] instead.
+/// [`LogError`] if the log cannot be read or is not a packet log. A well-formed but impossible row
+/// is a [`Violation`] instead.
 pub fn check(mut log: impl BufRead) -> Result<Report, LogError> {
     let mut line = String::new();
     let mut number = 0;
@@ -75,7 +73,7 @@ fn read_head(
     Err(LogError::at(*number, "the log ends before its column names".to_string()))
 }
 
-/// Reads a line without its end; false at the end of the log.
+/// Reads a line without its end. Returns false at the end of the log.
 fn next_line(
     log: &mut impl BufRead,
     line: &mut String,

@@ -1,4 +1,4 @@
-//! Rows about packets: where each is, and what it carries.
+//! Rows about packets: position and content.
 
 use crate::checker::Checker;
 use crate::journey::{Packet, Place};
@@ -26,7 +26,7 @@ impl Checker {
         let (mut first, time) = (None, self.time);
         self.on_flow(send.flow, |flow, faults| {
             first = flow.first_sent_at();
-            // A handshake has no payload, and its number counts nothing.
+            // A handshake has no payload, and its number does not count.
             if send.repeat != Repeat::Syn {
                 flow.send(time, send, faults);
             }
@@ -138,7 +138,7 @@ impl Checker {
         self.on_link(link, |link, time, findings| link.drop((line, time), name, reason, findings));
     }
 
-    /// The packet and its name at the link that it must be in.
+    /// Returns the packet and its name at the link that it must be in.
     fn inside(&mut self, link: usize, seen: &Seen) -> Option<(Packet, u64)> {
         let packet = self.known(seen, Rule::Conservation)?;
         self.check_unchanged(&packet, seen);
@@ -186,7 +186,7 @@ impl Checker {
         self.end_journey(seen.id, &packet);
     }
 
-    /// A packet reached an end that is gone.
+    /// Processes a packet that reached an end that is gone.
     pub(crate) fn discard(&mut self, seen: &Seen) {
         let Some(packet) = self.arrive(seen, seen.kind) else { return };
         if self.flows.get(&packet.flow).is_some_and(|flow| !flow.has_ended) {
@@ -196,7 +196,7 @@ impl Checker {
         self.end_journey(seen.id, &packet);
     }
 
-    /// A packet is at its receiver.
+    /// Checks a packet that reached its receiver.
     fn arrive(&mut self, seen: &Seen, kind: Kind) -> Option<Packet> {
         let packet = self.known(seen, Rule::Path)?;
         self.check_unchanged(&packet, seen);
@@ -211,7 +211,7 @@ impl Checker {
         Some(packet)
     }
 
-    /// The packet of a row, if it is on its way.
+    /// Returns the packet of a row, if it is in flight.
     fn known(&mut self, seen: &Seen, rule: Rule) -> Option<Packet> {
         let packet = self.journeys.get(seen.id);
         if packet.is_none() {
@@ -239,7 +239,7 @@ impl Checker {
     }
 
     fn route(&self, packet: &Packet) -> &[usize] {
-        // A flow is known as long as packets of it are under way.
+        // A flow is known for as long as packets of it are in flight.
         let Some(flow) = self.flows.get(&packet.flow) else { return &[] };
         let path = &self.head.paths[flow.head.path];
         match packet.kind {

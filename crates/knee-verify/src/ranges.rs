@@ -1,4 +1,4 @@
-//! Numbers received: all below one, and ranges above it.
+//! Received numbers: all below one, and ranges above it.
 
 use std::collections::BTreeMap;
 
@@ -11,12 +11,12 @@ pub struct Ranges {
 }
 
 impl Ranges {
-    /// All below are there.
+    /// Returns the number below which the set is complete.
     pub fn next(&self) -> u64 {
         self.next
     }
 
-    /// Whether something is there above what is missing.
+    /// Returns whether the set has numbers above a missing one.
     pub fn has_gaps(&self) -> bool {
         !self.ahead.is_empty()
     }
@@ -43,7 +43,7 @@ impl Ranges {
         }
     }
 
-    /// Whether all of `from..until` is there.
+    /// Returns whether the set has all of `from..until`.
     pub fn holds(&self, from: u64, until: u64) -> bool {
         let from = from.max(self.next);
         until <= from || self.ahead.range(..=from).next_back().is_some_and(|(_, &end)| end >= until)
@@ -68,7 +68,7 @@ mod tests {
         assert_eq!((ranges.next(), ranges.holds(0, 20), ranges.holds(19, 21)), (20, true, false));
     }
 
-    /// Against a plain list of flags, over all kinds of overlaps.
+    /// Compared with a plain list of flags, over all kinds of overlaps.
     #[test]
     fn agrees_with_a_list_of_flags() {
         let mut state = 1_u64;

@@ -1,21 +1,21 @@
-//! What comes out of a check.
+//! Result of a check.
 
 use std::fmt;
 
-/// Violations kept in a report; of a log that breaks a rule with every
-/// packet, more would tell nothing new.
+/// Maximum number of violations in a report; if every packet of a log violates a rule, more would
+/// add nothing.
 const VIOLATIONS_KEPT: usize = 1000;
 
-/// Outcome of a check.
+/// Result of a check.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Report {
-    /// What broke a rule, in the order found; at most 1000.
+    /// Violations, in the order found; at most 1000.
     pub violations: Vec<Violation>,
-    /// Violations found beyond those.
+    /// Number of violations beyond those.
     pub violations_omitted: u64,
-    /// Rows read, the head not counted.
+    /// Rows read, without the head.
     pub rows: u64,
-    /// Data packets sent, handshakes and retransmissions included.
+    /// Data packets sent, including handshakes and retransmissions.
     pub data_packets_sent: u64,
     /// Data packets that reached their receiver.
     pub data_packets_received: u64,
@@ -23,12 +23,12 @@ pub struct Report {
     pub acks_sent: u64,
     /// ACKs that reached their sender.
     pub acks_received: u64,
-    /// Segments handed to the applications.
+    /// Segments delivered to the applications.
     pub segments_delivered: u64,
-    /// Payload bytes handed to the applications.
+    /// Payload bytes delivered to the applications.
     pub bytes_delivered: u64,
-    /// Bytes that connections over several paths handed to their
-    /// applications; their subflows count among `bytes_delivered`.
+    /// Bytes that connections over several paths delivered to their applications; their subflows
+    /// count in `bytes_delivered`.
     pub data_delivered: u64,
     /// Packets of each link, by index.
     pub links: Vec<LinkCount>,
@@ -50,7 +50,7 @@ pub struct LinkCount {
 }
 
 impl Report {
-    /// Whether every rule held.
+    /// Returns whether every rule held.
     pub fn is_sound(&self) -> bool {
         self.violations.is_empty()
     }
@@ -64,14 +64,14 @@ impl Report {
     }
 }
 
-/// A row that cannot be.
+/// A violation of a rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Violation {
     /// Line of the log, from 1.
     pub line: u64,
     /// Time of the row, nanoseconds.
     pub time_ns: u64,
-    /// The rule that it breaks.
+    /// Rule that is violated.
     pub rule: Rule,
     /// What is wrong.
     pub text: String,
@@ -92,55 +92,50 @@ pub enum Rule {
     Identity,
     /// A packet keeps its flow, kind, segment number and size on its way.
     Unchanged,
-    /// Only what entered a link leaves it or is dropped in it, and once.
+    /// Only what entered a link leaves it or is dropped in it, and only once.
     Conservation,
-    /// A packet visits the links of its path in order, without a pause in
-    /// between, and arrives only after the last.
+    /// A packet visits the links of its path in order, without a pause in between, and arrives only
+    /// after the last one.
     Path,
     /// No more leaves a link than its rate allows.
     Rate,
-    /// A packet spends at least its transmission and the delay in a link.
+    /// A packet spends at least its transmission time and the delay in a link.
     Early,
-    /// A packet leaves as soon as rate and delay let it: no link idles while
-    /// packets wait.
+    /// A packet leaves as soon as rate and delay allow: no link idles while packets wait.
     Late,
     /// Packets leave a FIFO link in the order in which they entered it.
     Fifo,
-    /// What waits in a queue, the packet in transmission not counted, fits
-    /// its buffer.
+    /// The packets waiting in a queue, without the one in transmission, fit its buffer.
     Buffer,
-    /// A packet is dropped where loss model, policer, outage, buffer or AQM
-    /// calls for it, and nowhere else.
+    /// A packet is dropped if loss model, policer, outage, buffer or AQM call for it, and only
+    /// then.
     Drop,
-    /// A packet is marked only if it is capable of ECN and the AQM had cause,
-    /// and keeps its mark.
+    /// A packet is marked only if it is ECN-capable and the AQM had cause, and it keeps its mark.
     Mark,
-    /// New segments are sent in order of their numbers, and none again that
-    /// was acknowledged cumulatively.
+    /// New segments are sent in the order of their numbers, and a cumulatively acknowledged segment
+    /// is not sent again.
     SendOrder,
     /// A segment has the same payload each time, at most the MSS.
     SegmentLength,
-    /// A segment of a subflow carries the same data of its connection each
-    /// time.
+    /// A segment of a subflow carries the same data of its connection each time.
     Mapping,
-    /// Bytes are delivered once, in order, without a gap, only after they
-    /// arrived, and at once then; over several paths too.
+    /// Bytes are delivered once, in order, without a gap, only after they arrived and then
+    /// immediately; over several paths too.
     Delivery,
     /// An ACK acknowledges only what was received, and never takes back what
     /// an earlier one acknowledged.
     Acknowledgement,
-    /// Bytes in flight were sent and not yet acknowledged cumulatively; a
-    /// segment counts once, and once more when it was retransmitted.
+    /// Bytes in flight were sent and not yet acknowledged cumulatively; a segment counts once, and
+    /// once more if it was retransmitted.
     InFlight,
-    /// No more is in flight than the congestion window allows when a segment
-    /// is sent, and no more outstanding than the receiver lets through.
+    /// When a segment is sent, bytes in flight do not exceed the congestion window, and outstanding
+    /// bytes do not exceed the receive window.
     Window,
     /// A burst begins only when pacing allows it.
     Pacing,
-    /// A timer runs out no sooner than its standard allows, and only then is
-    /// a probe sent.
+    /// A timer expires no sooner than its standard allows, and a probe is sent only then.
     Timeout,
-    /// What is gone neither sends nor receives.
+    /// What has ended neither sends nor receives.
     Ended,
 }
 

@@ -5,46 +5,46 @@ use crate::parse::{self, Repeat, Send, Timeout};
 use crate::report::Rule;
 
 const NANOS_PER_SECOND: u64 = 1_000_000_000;
-/// Linux sends the first ten segments without pacing them.
+/// Number of first segments that Linux sends without pacing.
 const UNPACED_SEGMENTS: u64 = 10;
 /// Timeout before the first RTT sample (RFC 6298, section 2.1).
 const INITIAL_TIMEOUT: u64 = NANOS_PER_SECOND;
-/// Largest timeout, Linux's `TCP_RTO_MAX`.
+/// Maximum timeout, Linux's `TCP_RTO_MAX`.
 const TIMEOUT_MAX: u64 = 120 * NANOS_PER_SECOND;
-/// An RTT by timestamps counts milliseconds and may be one short.
+/// Granularity of an RTT measured by timestamps, which may be one tick short.
 const TIMESTAMP_TICK: u64 = 1_000_000;
 
-/// The clockwork of a sender.
+/// Timing of a sender.
 pub struct Sender {
-    /// No RTT can be shorter: the delays of the way there and back.
+    /// Minimum RTT: the delays of both directions.
     rtt_min: u64,
     rto_min: u64,
     burst_max: Option<u64>,
     segments: u64,
-    /// The next burst may begin then.
+    /// Earliest beginning of the next burst.
     next: u64,
     burst_at: u64,
     burst_left: u64,
-    /// Lateness of the burst that is not forgiven yet.
+    /// Lateness of the burst that has not been credited yet.
     credit: u64,
-    /// When the SYN was sent last.
+    /// When the SYN was last sent.
     syn_at: u64,
     /// Timeouts since an ACK made progress.
     timeouts: u32,
-    /// When the retransmission timer was started anew at the latest.
+    /// Latest time at which the retransmission timer was restarted.
     restarted: u64,
-    /// When a new segment was sent last.
+    /// When a new segment was last sent.
     sent_at: u64,
-    /// When the first segment outstanding then had been sent.
+    /// When the first segment outstanding at that time had been sent.
     first_sent_at: u64,
-    /// A probe timer ran out and no probe was sent since.
+    /// Whether a probe timer expired and no probe was sent since.
     probe_due: bool,
 }
 
 impl Sender {
-    /// `delay`: the least delay of the way there and back.
+    /// `delay` is the minimum delay of both directions together.
     pub fn new(head: &parse::Flow, delay: u64) -> Sender {
-        // An ACK that comes before its segment arrives makes any RTT look shorter.
+        // An ACK that is sent before its segment arrives makes the RTT look shorter.
         let delay = if head.ack_ahead > 0 { 0 } else { delay };
         Sender {
             rtt_min: delay.saturating_sub(TIMESTAMP_TICK),
@@ -64,8 +64,8 @@ impl Sender {
         }
     }
 
-    /// Sends; `first`: when the first outstanding segment was sent last, if
-    /// there is one.
+    /// Checks a segment that is sent. `first` is when the first outstanding segment was last sent,
+    /// if there is one.
     pub fn send(&mut self, time: u64, send: &Send, first: Option<u64>, faults: &mut Vec<Fault>) {
         if send.repeat == Repeat::Syn {
             self.syn_at = time;
@@ -89,8 +89,8 @@ impl Sender {
         self.charge(send);
     }
 
-    /// As in Linux (`tcp_update_skb_after_send`): a burst, then nothing until
-    /// its time at the pacing rate has passed.
+    /// As in Linux (`tcp_update_skb_after_send`): a burst, then nothing until its time at the
+    /// pacing rate has passed.
     fn pace(&mut self, time: u64, send: &Send, faults: &mut Vec<Fault>) {
         if self.burst_left > 0 && self.burst_at == time {
             return;
@@ -115,27 +115,26 @@ impl Sender {
         let Some(rate) = send.pacing.filter(|_| self.segments > UNPACED_SEGMENTS) else { return };
         let work = u128::from(send.bytes) * u128::from(8 * NANOS_PER_SECOND);
         let takes = u64::try_from(work / u128::from(rate.max(1))).unwrap_or(u64::MAX);
-        // A burst that began late gets up to half its time back.
+        // A burst that began late recovers up to half its time.
         let forgiven = self.credit.min(takes / 2);
         self.credit -= forgiven;
         self.next = self.next.saturating_add(takes - forgiven);
     }
 
-    /// An ACK acknowledged what none did before.
+    /// Notes an ACK that acknowledged something new.
     pub fn on_progress(&mut self, time: u64) {
         self.restarted = time;
         self.timeouts = 0;
     }
 
-    /// The handshake is complete.
+    /// Notes that the handshake is complete.
     pub fn on_established(&mut self) {
         self.timeouts = 0;
     }
 
-    /// Two RTTs after the last new segment or progress, but no later than the
-    /// retransmission timeout (RFC 8985, section 7.2). That counts from the
-    /// progress, or, where a segment was sent since, from when the first
-    /// outstanding one was sent (Linux's `tcp_rto_delta_us`).
+    /// Two RTTs after the last new segment or progress, but no later than the retransmission
+    /// timeout (RFC 8985, section 7.2). That timeout counts from the progress or, if a segment was
+    /// sent since, from when the first outstanding one was sent (Linux's `tcp_rto_delta_us`).
     fn probe_due_min(&self, timeout_min: u64) -> u64 {
         let sent_since = self.sent_at >= self.restarted;
         let counted_from = if sent_since { self.first_sent_at } else { self.restarted };
@@ -143,7 +142,7 @@ impl Sender {
         two_round_trips.min(counted_from + timeout_min)
     }
 
-    /// A timer ran out.
+    /// Checks a timer that expired.
     pub fn on_timeout(&mut self, time: u64, what: Timeout, faults: &mut Vec<Fault>) {
         let backed_off =
             |first: u64| first.saturating_mul(1 << self.timeouts.min(10)).min(TIMEOUT_MAX);
@@ -167,7 +166,7 @@ impl Sender {
     }
 }
 
-/// What is in flight with the segment fits the congestion window.
+/// Checks that the bytes in flight, with the segment, fit the congestion window.
 fn check_window(send: &Send, faults: &mut Vec<Fault>) {
     if send.in_flight > i128::from(send.window) {
         let text = format!("{} bytes in flight in a window of {}", send.in_flight, send.window);

@@ -1,5 +1,4 @@
-//! A connection over two paths: its own data in order, whatever its subflows
-//! do.
+//! A connection over two paths: its own data is in order, whatever its subflows do.
 
 mod common;
 
@@ -61,8 +60,7 @@ fn data_is_delivered_in_order_and_counted() {
 
 #[test]
 fn data_is_delivered_before_it_is_complete() {
-    // The third packet with the first, over the gap: what comes later then
-    // does not follow.
+    // The third packet with the first, across the gap: later data does not follow on.
     let log = edited("deliver_data,,0,,,,1000,,,,,0,,", "deliver_data,,0,,,,3000,,,,,0,,");
     finds(&log, &[Rule::Delivery]);
     let log = edited(
@@ -80,7 +78,7 @@ fn data_is_delivered_twice() {
 
 #[test]
 fn data_is_held_back() {
-    // Told once, before time moves on; the ACK's word is true then.
+    // Reported once, before time moves on; the ACK is correct then.
     let log = edited("20000000,deliver_data,,0,,,,2000,,,,,1000,,\n", "");
     let log = log.replacen("3000,,,3000,,", "3000,,,1000,,", 1);
     finds(&(log + "20000001,complete,,1,,,,2000,,,,,,,\n"), &[Rule::Delivery, Rule::Delivery]);
@@ -94,7 +92,7 @@ fn data_is_acknowledged_that_is_not_there() {
 #[test]
 fn the_shared_window_is_kept_and_moves_with_the_data() {
     finds(&edited("receive_window=3000", "receive_window=2999"), &[Rule::Window]);
-    // The last packet goes beyond 3000; an ACK allowed up to 4000.
+    // The last packet exceeds 3000; an ACK allowed up to 4000.
     finds(&edited("3,2,,,3000,,,1000", "3,2,,,2999,,,1000"), &[Rule::Window]);
 }
 
@@ -121,7 +119,7 @@ fn a_connection_is_complete_with_its_own_data() {
     finds(&log(2000), &[Rule::Delivery]);
 }
 
-/// The subflow of the slower path goes; its ACK finds nobody.
+/// The subflow of the slower path ends; its ACK is discarded.
 #[test]
 fn a_late_packet_of_a_subflow_that_is_gone_is_discarded() {
     let end = "25000000,end,,2,,,,,,,,,,,\n";

@@ -1,5 +1,5 @@
-//! Rate, delay and queue over many packets: exact service passes, service
-//! that drifts by a fraction of a nanosecond per packet does not.
+//! Rate, delay and queue over many packets: exact service passes; service that drifts by a fraction
+//! of a nanosecond per packet does not.
 
 mod common;
 
@@ -11,8 +11,7 @@ const PACKETS: u64 = 5000;
 const BYTES: u64 = 1500;
 const DELAY: u64 = 1000;
 
-/// A log of packets that all enter one link at time zero and leave it at the
-/// given times, from `begin`.
+/// Makes a log of packets that all enter one link at time zero and leave it at the given times.
 fn log(link: &str, leaves: impl Iterator<Item = u64>) -> String {
     let mut text = format!(
         "# knee-packet-log/2\n# link,0,only,{link}\n# path,0,forward=0,reverse=0\n\
@@ -43,7 +42,7 @@ fn violations(link: &str, leaves: impl Iterator<Item = u64>) -> Vec<Violation> {
 /// A rate at which a packet takes 1 714 285.714 285… ns.
 const SEVEN: &str = "rate_bps=7000000,delay_ns=1000";
 
-/// Time of so many packets at 7 Mbit/s, rounded up to the nanosecond.
+/// Time of this many packets at 7 Mbit/s, rounded up to the nanosecond.
 fn exact(packets: u64) -> u64 {
     (packets * BYTES * 8 * 1000).div_ceil(7)
 }
@@ -57,7 +56,7 @@ fn exact_service_passes() {
 #[test]
 fn service_that_rounds_each_packet_down_drifts_and_is_found() {
     let found = violations(SEVEN, (1..=PACKETS).map(|n| n * (BYTES * 8 * 1000 / 7) + DELAY));
-    // The first packet is early; the others outrun the rate by 0.7 ns each.
+    // The first packet is early; the others exceed the rate by 0.7 ns each.
     assert_eq!(found[0].rule, Rule::Early);
     assert!(found.len() > 100 && found[1..].iter().all(|v| v.rule == Rule::Rate));
 }
@@ -84,8 +83,8 @@ fn a_delay_that_varies_may_bunch_packets_by_its_range_and_no_more() {
 
 #[test]
 fn a_small_packet_may_overtake_a_large_one_where_order_is_not_kept() {
-    // A handshake's 70 bytes, 80 us at 7 Mbit/s, right behind 1500 bytes
-    // that the jitter holds back until both leave at once.
+    // The 70 bytes of a handshake, 80 us at 7 Mbit/s, right behind 1500 bytes that the jitter holds
+    // back until both leave together.
     let both = exact(1) + 80_000 + DELAY;
     let log = |reorder: u8| {
         format!(
@@ -150,8 +149,8 @@ fn a_trace_serves_at_its_opportunities_and_repeats() {
     let late = [2, 5, 5, 9, 14].map(|ms| ms * 1_000_000 + DELAY);
     let found = violations(link, late.into_iter());
     assert_eq!(found.iter().map(|v| v.rule).collect::<Vec<_>>(), [Rule::Late]);
-    // From 5 ms on: its opportunities come 0, 0, 4, 6, 9 ms after that; one
-    // at the moment of entry serves nobody.
+    // From 5 ms on, the opportunities come after 0, 0, 4, 6, 9 ms; one at the moment of entry
+    // serves no packet.
     let link = "trace_ms=2;5;5;9,trace_offset_ns=5000000,delay_ns=1000";
     let leaves = [4, 6, 9, 9, 13].map(|ms| ms * 1_000_000 + DELAY);
     assert_eq!(violations(link, leaves.into_iter()), []);
@@ -175,14 +174,14 @@ fn a_packet_that_never_leaves_is_found() {
 
 #[test]
 fn violations_beyond_a_thousand_are_counted_only() {
-    // Each packet takes nothing at all.
+    // Each packet takes no time at all.
     let report = check(log(SEVEN, (0..PACKETS).map(|_| DELAY)).as_bytes()).unwrap();
     assert_eq!(report.violations.len(), 1000);
     assert_eq!(report.violations_omitted, PACKETS - 1000);
     assert!(!report.is_sound());
 }
 
-/// What would arrive from 4 to 9 ms arrives at 9 ms, neither before nor after.
+/// Packets that would arrive from 4 to 9 ms arrive at 9 ms, neither before nor after.
 #[test]
 fn a_hold_is_kept_to_the_nanosecond() {
     let link = "rate_bps=7000000,delay_ns=1000,hold_ns=4000000-9000000";
@@ -197,7 +196,7 @@ fn a_hold_is_kept_to_the_nanosecond() {
     }
 }
 
-/// Half of the packets is late by 10 to 20 us.
+/// Half of the packets are late by 10 to 20 us.
 #[test]
 fn a_share_that_is_late_is_late_by_its_least() {
     let link = "rate_bps=7000000,delay_ns=1000,jitter_ns=20000,reorder=1,\
@@ -208,7 +207,7 @@ fn a_share_that_is_late_is_late_by_its_least() {
     assert!(found.len() == 10 && found.iter().all(|v| v.rule == Rule::Early), "{found:?}");
 }
 
-/// Of 20 packets all but none are late, where the share is small: no coin does that.
+/// Of 20 packets all or none are late although the share is small, which chance does not explain.
 #[test]
 fn as_many_are_late_as_the_share_says() {
     let link = |share: &str| {

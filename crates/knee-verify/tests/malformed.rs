@@ -1,4 +1,4 @@
-//! What is not a packet log is refused with the line at fault.
+//! A file that is not a packet log is refused, and the error names the line.
 
 use knee_verify::check;
 
@@ -23,7 +23,7 @@ fn another_file() {
     refused(&long, &format!("line 1: expected `# knee-packet-log/2`, found `{short}…`"));
 }
 
-/// A file without an end of line is not read to its end.
+/// A file without an end of line is not read to the end.
 #[test]
 fn a_line_without_an_end() {
     let error = check(std::io::BufReader::new(std::io::repeat(0))).expect_err("no log");

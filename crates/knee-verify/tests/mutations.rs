@@ -1,7 +1,6 @@
-//! A short correct log, and each rule broken in it once: a handshake, four
-//! segments of which the bottleneck loses the second, selective
-//! acknowledgements, the retransmission. The violation expected is the only
-//! one that may be found.
+//! A short correct log, in which each rule is violated once: a handshake, four segments of which
+//! the bottleneck loses the second, selective acknowledgements, the retransmission. Only the
+//! expected violation may be found.
 
 use knee_verify::{Rule, check};
 
@@ -15,7 +14,7 @@ impl Log {
         Log(SOUND.lines().map(String::from).collect())
     }
 
-    /// Replaces a part of a line, which must be there.
+    /// Replaces a part of a line, which must exist.
     fn edit(mut self, line: usize, from: &str, to: &str) -> Log {
         let text = &mut self.0[line - 1];
         assert!(text.contains(from), "line {line} is {text}");
@@ -28,13 +27,13 @@ impl Log {
         self
     }
 
-    /// Inserts a line that then has this number.
+    /// Inserts a line, which then has this number.
     fn insert(mut self, line: usize, text: &str) -> Log {
         self.0.insert(line - 1, text.to_string());
         self
     }
 
-    /// Moves a line to where it then has this number.
+    /// Moves a line, which then has this number.
     fn shift(mut self, from: usize, to: usize) -> Log {
         let text = self.0.remove(from - 1);
         self.0.insert(to - 1, text);
@@ -81,7 +80,7 @@ fn a_log_cut_off_between_two_moments_is_sound() {
 
 #[test]
 fn time_goes_back() {
-    // By a nanosecond, within an exchange that a FIFO pure delay allows.
+    // By one nanosecond, within an exchange that a FIFO pure delay allows.
     Log::sound().edit(37, "34372800,deliver", "34372799,deliver").breaks_only(Rule::Time, 37);
 }
 
@@ -103,13 +102,13 @@ fn a_packet_is_smaller_than_its_payload() {
     for line in 55..=58 {
         log = log.edit(line, "1500", "1447");
     }
-    // Told at each link that it enters; and it takes too long there.
+    // Reported at each link that it enters; it also takes too long there.
     log.breaks(&[(Rule::Unchanged, 55), (Rule::Late, 56), (Rule::Unchanged, 57), (Rule::Late, 58)]);
 }
 
 #[test]
 fn an_ack_arrives_with_another_number() {
-    // The sender then takes less for acknowledged than it says.
+    // The sender then considers less acknowledged than it states.
     let log = Log::sound().edit(49, ",6,1,", ",6,0,");
     log.breaks(&[(Rule::Unchanged, 49), (Rule::InFlight, 49)]);
 }
@@ -152,8 +151,8 @@ fn a_packet_comes_from_nowhere() {
 
 #[test]
 fn a_packet_is_forgotten_between_two_links() {
-    // The retransmission leaves the first link and enters no other; what
-    // follows from its arrival is cut off.
+    // The retransmission leaves the first link and enters no other; the rows after its arrival are
+    // cut off.
     let lines =
         SOUND.lines().take(56).chain(["70000000,send,,0,data,11,4,1448,2896,14480,,10,,,new"]);
     let lines = lines.chain(["70000000,enter,0,0,data,11,4,1500,,,,,,,"]);
@@ -179,14 +178,14 @@ fn a_packet_takes_the_links_in_the_wrong_order() {
 
 #[test]
 fn a_packet_is_received_before_it_left_the_last_link() {
-    // The retransmission's leave is missing: it stays in the link too long.
+    // Without its leave, the retransmission stays in the link too long.
     Log::sound().delete(58).breaks(&[(Rule::Path, 58), (Rule::Late, 57)]);
 }
 
 #[test]
 fn a_link_exceeds_its_rate_by_a_nanosecond() {
-    // The packet of line 32 is sent on right behind the one of line 27; its
-    // own transmission and delay would let it arrive at 34.612800 ms.
+    // The packet of line 32 is served right behind the one of line 27; its own transmission and
+    // delay would let it arrive at 34.612800 ms.
     let log = Log::sound().edit(40, "35572800", "35572799").edit(41, "35572800", "35572799");
     log.edit(42, "35572800", "35572799")
         .edit(43, "35572800", "35572799")
@@ -211,8 +210,8 @@ fn a_pure_delay_is_cut_short() {
 
 #[test]
 fn two_packets_of_a_fifo_change_places() {
-    // On the reverse path, whose rate nothing limits: the first ACK after
-    // the second, which still waits its delay.
+    // On the reverse path, which has no rate limit: the first ACK after the second, which still
+    // waits for its delay.
     let log = Log::sound().edit(48, "45372800", "46572800").edit(49, "45372800", "46572800");
     let log = log.shift(50, 48).shift(51, 49).edit(49, ",2448", ",3896");
     log.edit(51, ",3896", ",2448").breaks_only(Rule::Fifo, 48);
@@ -229,14 +228,13 @@ fn reordering_is_fine_where_a_link_may_reorder() {
 
 #[test]
 fn a_queue_holds_a_byte_more_than_its_buffer() {
-    // 1500 and 1052 bytes wait behind a packet in transmission when the
-    // latter enters.
+    // When the second of them enters, 1500 and 1052 bytes wait behind a packet in transmission.
     Log::sound().edit(3, "buffer_bytes=2552", "buffer_bytes=2551").breaks_only(Rule::Buffer, 34);
 }
 
 #[test]
 fn a_segment_is_left_out() {
-    // Segment 3 becomes 4: what is in flight is less than what was sent.
+    // Segment 3 becomes 4, so less is in flight than was sent.
     let mut log = Log::sound().edit(24, ",5,3,", ",5,4,");
     for line in [25, 33, 34, 44, 45] {
         log = log.edit(line, ",5,3,", ",5,4,");
@@ -261,7 +259,7 @@ fn a_retransmission_has_another_length() {
 
 #[test]
 fn a_segment_exceeds_the_mss() {
-    // Only the last segment may: it alone is smaller.
+    // Only the last segment may be smaller than the MSS.
     let log = Log::sound().edit(6, "mss=1448", "mss=1447");
     let lines: Vec<_> = log.violations();
     let expected = [18, 20, 22, 54].map(|line| (Rule::SegmentLength, line));
@@ -277,8 +275,8 @@ fn bytes_are_delivered_twice() {
 #[test]
 fn a_gap_is_delivered() {
     let deliver = "35572800,deliver,,0,,,1,2896,,,,,,,2";
-    // What is then delivered properly repeats nothing: delivery stopped
-    // where the gap begins.
+    // What is delivered correctly afterwards is no repetition: delivery stopped where the gap
+    // begins.
     Log::sound().insert(42, deliver).breaks_only(Rule::Delivery, 42);
 }
 
@@ -295,21 +293,21 @@ fn fewer_bytes_are_delivered_than_were_sent() {
 
 #[test]
 fn what_arrived_in_order_is_never_delivered() {
-    // Told before time moves on.
+    // Reported before time moves on.
     Log::sound().delete(60).breaks_only(Rule::Delivery, 62);
 }
 
 #[test]
 fn an_ack_covers_a_segment_that_is_missing() {
-    // Segment 1 was lost; the ACK for segment 2 claims it.
+    // Segment 1 was lost; the ACK for segment 2 covers it.
     let mut log = Log::sound();
     for line in [42, 43, 50, 51] {
         log = log.edit(line, ",7,1,", ",7,2,");
     }
     let all = log.violations();
     assert_eq!(all[0], (Rule::Acknowledgement, 42));
-    // The next one takes it back; the sender believed it and sends what it
-    // has to take for acknowledged.
+    // The next ACK retracts it; the sender believed the first one and sends a segment that it must
+    // consider acknowledged.
     assert_eq!(all[1..], [(Rule::Acknowledgement, 46), (Rule::SendOrder, 54)]);
 }
 
@@ -336,7 +334,7 @@ fn a_sack_block_is_empty() {
 
 #[test]
 fn a_duplicate_is_reported_below_the_cumulative_acknowledgement() {
-    // D-SACK, RFC 2883: allowed.
+    // D-SACK, RFC 2883, is allowed.
     assert_eq!(Log::sound().edit(61, ",4,,,,,,,,", ",4,,,,,,,,0-1").violations(), []);
 }
 
@@ -362,7 +360,7 @@ fn in_flight_exceeds_what_is_not_acknowledged() {
 
 #[test]
 fn in_flight_counts_a_retransmission_but_not_twice() {
-    // 3896 bytes are not acknowledged, 1448 of them sent again.
+    // 3896 bytes are not acknowledged, 1448 of them retransmitted.
     assert_eq!(Log::sound().edit(54, "1448,1448", "1448,5344").violations(), []);
     Log::sound().edit(54, "1448,1448", "1448,5345").breaks_only(Rule::InFlight, 54);
 }

@@ -1,4 +1,4 @@
-//! No link in a page leads nowhere: files are there, and so are the headings.
+//! Links in the pages work: the files exist, and so do the headings.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -8,8 +8,7 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// The pages of the repository, apart from those in folders without any of its
-/// own.
+/// Finds the pages of the repository, except in folders that hold nothing of the project.
 fn pages(folder: &Path, found: &mut Vec<PathBuf>) {
     for entry in fs::read_dir(folder).expect("the folder is readable") {
         let path = entry.expect("the folder is readable").path();
@@ -24,7 +23,7 @@ fn pages(folder: &Path, found: &mut Vec<PathBuf>) {
     }
 }
 
-/// Lines outside of fenced blocks.
+/// Iterates over the lines outside of fenced blocks.
 fn prose(text: &str) -> impl Iterator<Item = &str> {
     let mut fenced = false;
     text.lines().filter(move |line| {
@@ -34,8 +33,8 @@ fn prose(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// Anchors of a page's headings, as GitHub and mdBook name them: lower case,
-/// spaces as hyphens, no other punctuation than hyphens and underscores.
+/// Returns the anchors of a page's headings, as GitHub and mdBook form them: lower case, spaces as
+/// hyphens, no punctuation except hyphens and underscores.
 fn anchors(text: &str) -> BTreeSet<String> {
     let headings = prose(text).filter(|line| line.starts_with('#'));
     headings
@@ -47,7 +46,7 @@ fn anchors(text: &str) -> BTreeSet<String> {
         .collect()
 }
 
-/// Targets of the links of a page, those to other sites apart.
+/// Returns the targets of a page's links, except to other sites.
 fn links(text: &str) -> Vec<String> {
     let mut found = Vec::new();
     let text: Vec<&str> = prose(text).collect();

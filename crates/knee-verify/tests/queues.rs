@@ -1,4 +1,4 @@
-//! Drops and marks: each discipline's own pass, those without a cause do not.
+//! Drops and marks: those of each discipline pass, those without a cause do not.
 //!
 //! One link of 12 Mbit/s, on which 1500 bytes take a millisecond, and packets
 //! that enter at given times.
@@ -18,14 +18,14 @@ enum Fate {
 }
 use Fate::{Dropped, Leaves, Marked};
 
-/// The log of such packets; `ecn`: they are capable.
+/// Makes the log of such packets; `ecn` says whether they are ECN-capable.
 fn log(link: &str, ecn: bool, packets: &[(u64, Fate)]) -> String {
     let mut text = format!(
         "# knee-packet-log/2\n# link,0,only,rate_bps=12000000,delay_ns=0,{link}\n\
          # path,0,forward=0,reverse=0\n# flow,0,path=0,mss=1448\n{COLUMNS}\n"
     );
     let ect = if ecn { "ect" } else { "" };
-    // Entries come before what happens at the same moment.
+    // Entries come before other events at the same time.
     let mut rows: Vec<(u64, u8, String)> = Vec::new();
     for (id, (entry, fate)) in packets.iter().enumerate() {
         let row = |event: &str, ecn: &str, detail: &str| {
@@ -68,7 +68,7 @@ fn a_loss_needs_a_loss_model() {
     finds("loss=random", false, &packets, &[]);
     finds("loss=none", false, &packets, &[Rule::Drop]);
     finds("loss=every:2", false, &packets, &[]);
-    // The second should be lost and the third is not the one.
+    // The second packet should be lost, and the third is not the one dropped.
     finds("loss=every:3", false, &packets, &[Rule::Drop]);
     finds("loss=every:1", false, &packets, &[Rule::Drop]);
     finds("loss=recorded:01", false, &packets, &[]);
@@ -101,14 +101,14 @@ fn an_outage_drops_all_that_has_not_departed() {
         (6 * MS, Leaves(7 * MS)),
     ];
     finds(link, false, &packets, &[]);
-    // Down for longer: the last one should not have got in.
+    // Down for longer: the last one should not have entered.
     finds("down_ns=2500000-6000001", false, &packets, &[Rule::Drop]);
-    // Not down when the fourth enters.
+    // The link is no longer down when the fourth enters.
     finds("down_ns=2500000-4000000", false, &packets, &[Rule::Drop]);
-    // Going down later than the drops say.
+    // The link goes down later than the drops.
     let found = [Rule::Drop, Rule::Drop, Rule::Drop];
     finds("down_ns=2500001-6000000", false, &packets[..3], &found[..2]);
-    // One survives that was in the queue.
+    // A packet that was in the queue survives.
     let mut survivor = packets;
     survivor[2].1 = Leaves(7 * MS);
     survivor[4].1 = Leaves(8 * MS);
@@ -119,7 +119,7 @@ fn an_outage_drops_all_that_has_not_departed() {
     assert_eq!(rules(&survivor)[0], Rule::Drop);
 }
 
-/// Two share the opportunity at which the link goes down: both get away.
+/// Two packets share the opportunity at which the link goes down: both get away.
 #[test]
 fn what_departs_as_the_link_goes_down_arrives() {
     let link = "trace_ms=5;9,down_ns=5000000-6000000";
@@ -136,8 +136,8 @@ fn what_departs_as_the_link_goes_down_arrives() {
     assert_eq!(rules(&link.replace("5000000-", "4999999-"))[0], Rule::Drop);
 }
 
-/// What FQ-CoDel served when the link went down is never known; what it
-/// dropped before was not dropped by the outage.
+/// What FQ-CoDel served when the link went down is never known; what it dropped before was not
+/// dropped by the outage.
 #[test]
 fn fq_codel_makes_room_before_an_outage() {
     let link = "aqm=fq-codel,target_ns=5000000,interval_ns=10000000,buffer_packets=2,\
@@ -153,8 +153,7 @@ fn fq_codel_makes_room_before_an_outage() {
     finds(link, false, &packets, &[]);
 }
 
-/// Neither order nor service can be told of a link that chooses and reorders;
-/// its outages can.
+/// On a link that chooses and reorders, neither order nor service can be checked; its outages can.
 #[test]
 fn a_link_without_any_order_goes_down() {
     let link = "aqm=fq-codel,target_ns=5000000,interval_ns=10000000,jitter_ns=1000000,reorder=1";
@@ -170,8 +169,7 @@ fn a_link_without_any_order_goes_down() {
 
 #[test]
 fn a_queue_drops_only_when_it_is_full() {
-    // One in transmission, one waits, the third finds room for one more or
-    // does not.
+    // One in transmission, one waiting; the third finds room or does not.
     let packets = [(0, Leaves(MS)), (0, Leaves(2 * MS)), (0, Dropped(0, "queue"))];
     finds("buffer_packets=1", false, &packets, &[]);
     finds("buffer_packets=2", false, &packets, &[Rule::Drop]);
@@ -190,7 +188,7 @@ fn no_other_discipline_drops_as_an_aqm() {
 
 #[test]
 fn a_threshold_marks_beyond_its_delay_and_must() {
-    // The twelfth waits 1.1 ms.
+    // The twelfth packet waits 1.1 ms.
     let link = "aqm=threshold,target_ns=1050000";
     let mut packets = building_up(12);
     finds(link, false, &packets, &[]);
@@ -220,7 +218,7 @@ fn codel_acts_after_an_interval_above_its_target() {
     finds(link, false, &with(75), &[]);
     finds(link, false, &with(59), &[Rule::Drop]);
     finds(link, false, &with(40), &[Rule::Drop]);
-    // What is capable of ECN is marked, not dropped.
+    // ECN-capable packets are marked, not dropped.
     finds(link, true, &with(60), &[Rule::Drop]);
     let mut marked = building_up(100);
     marked[60].1 = Marked(61 * MS);
@@ -228,7 +226,7 @@ fn codel_acts_after_an_interval_above_its_target() {
     marked[59].1 = Marked(60 * MS);
     finds(link, true, &marked, &[Rule::Mark]);
     finds(&link.replace("ecn=1", "ecn=0"), true, &marked, &[Rule::Mark, Rule::Mark]);
-    // The same, told at another moment than that of a departure.
+    // The same, at a time that is not that of a departure.
     let mut odd = with(60);
     odd[60].1 = Dropped(60 * MS + 1, "aqm");
     let report = check(log(link, false, &odd).as_bytes()).expect("well formed");
@@ -276,17 +274,17 @@ fn fq_codel_makes_room_when_it_is_full_only() {
     );
 }
 
-/// Ten packets wait: with a weight of 1 the average is what the packet finds.
+/// Ten packets wait: with a weight of 1, the average is the queue that a packet finds.
 #[test]
 fn red_acts_between_its_thresholds_and_must_beyond_them() {
     let link =
         |min: u64, max: u64| format!("aqm=red,min_bytes={min},max_bytes={max},weight=1,ecn=1");
     let mut packets: Vec<(u64, Fate)> = (0..11).map(|n| (0, Leaves((n + 1) * MS))).collect();
     packets.push((1, Dropped(1, "aqm")));
-    // Ten of 1500 bytes wait behind the one in transmission.
+    // Ten packets of 1500 bytes wait behind the one in transmission.
     finds(&link(14_999, 40_000), false, &packets, &[]);
     finds(&link(15_001, 40_000), false, &packets, &[Rule::Drop]);
-    // A packet capable of ECN is dropped only beyond twice the upper one.
+    // An ECN-capable packet is dropped only beyond twice the upper threshold.
     finds(&link(14_999, 40_000), true, &packets, &[Rule::Drop]);
     finds(&link(6_999, 7_499), true, &packets[..11], &[]);
     packets[11].1 = Leaves(12 * MS);
@@ -297,8 +295,8 @@ fn red_acts_between_its_thresholds_and_must_beyond_them() {
     finds(&link(15_001, 40_000), true, &packets, &[Rule::Mark]);
 }
 
-/// 400 packets at once wait up to 400 ms; RFC 8033 lets a burst of 150 ms
-/// pass, then the delay is far above the target.
+/// 400 packets at once wait up to 400 ms; RFC 8033 allows a burst of 150 ms, then the delay is far
+/// above the target.
 #[test]
 fn pie_acts_after_its_burst_and_on_a_queue_only() {
     let link = "aqm=pie,target_ns=15000000,update_ns=15000000,burst_ns=150000000,ecn=0";
@@ -310,7 +308,7 @@ fn pie_acts_after_its_burst_and_on_a_queue_only() {
     };
     finds(link, false, &with(200 * MS + 1, 100), &[]);
     finds(link, false, &with(149 * MS + 1, 100), &[Rule::Drop]);
-    // Two packets that wait are no queue.
+    // Two waiting packets are not a queue.
     finds(link, false, &with(200 * MS + 1, 3), &[Rule::Drop]);
     finds(link, false, &[(0, Leaves(MS)), (200 * MS, Dropped(200 * MS, "aqm"))], &[Rule::Drop]);
 }
@@ -321,8 +319,8 @@ fn a_mark_is_kept_and_needs_an_aqm() {
     finds("", false, &[(0, Marked(MS))], &[Rule::Mark]);
 }
 
-/// RFC 9332, appendix A: the probability is zero as long as nothing has waited;
-/// afterwards it may be anything.
+/// RFC 9332, appendix A: the probability is zero as long as nothing has waited; after that it may
+/// be anything.
 #[test]
 fn dualpi2_signals_only_once_something_has_waited() {
     let link = "aqm=dualpi2,target_ns=15000000";

@@ -1,5 +1,4 @@
-//! What a sender may do: window, pacing, timers; and what one that is gone
-//! may not.
+//! What a sender may do: window, pacing, timers; and what a sender that has ended may not do.
 
 mod common;
 
@@ -9,7 +8,7 @@ use std::fmt::Write;
 
 const SOUND: &str = include_str!("logs/sound.csv");
 
-/// Head of a log with pure delays of 10 ms there and back.
+/// Head of a log with pure delays of 10 ms in each direction.
 fn head(flow: &str) -> String {
     format!(
         "# knee-packet-log/2\n# link,0,there,rate_bps=,delay_ns=10000000\n\
@@ -34,8 +33,8 @@ fn the_receive_window_holds_what_is_outstanding() {
     finds(&with("5343"), &[Rule::Window]);
 }
 
-/// Segments of 1000 bytes sent at the given times with bursts of `burst`, at
-/// 8 Mbit/s: a millisecond each, the first ten not counted.
+/// Segments of 1000 bytes sent at the given times with bursts of `burst`, at 8 Mbit/s: a
+/// millisecond each, except for the first ten.
 fn paced(times: &[u64], burst: u64) -> String {
     let mut log = head(",burst_bytes=4000");
     for (id, at) in times.iter().enumerate() {
@@ -53,7 +52,7 @@ fn pacing_spaces_segments_after_the_first_ten() {
     let with = |more: &[u64]| [&[0; 10], more].concat();
     finds(&paced(&with(&[0, MS, 2 * MS]), 1), &[]);
     finds(&paced(&with(&[0, MS - 1]), 1), &[Rule::Pacing]);
-    // What came late gets half of its time back, once.
+    // A late burst recovers half of its time, once.
     finds(&paced(&with(&[0, 3 * MS, 3 * MS + MS / 2, 4 * MS + MS / 2]), 1), &[]);
     finds(&paced(&with(&[0, 3 * MS, 3 * MS + MS / 2 - 1]), 1), &[Rule::Pacing]);
 }
@@ -68,8 +67,7 @@ fn a_burst_leaves_at_once_and_takes_the_time_of_all_its_segments() {
     finds(&paced(&[0], 5), &[Rule::Pacing]);
 }
 
-/// Up to the last ACK before the retransmission: progress at 45.3728 ms, and
-/// no RTT is below 21 ms.
+/// Up to the last ACK before the retransmission: progress at 45.3728 ms, and no RTT is below 21 ms.
 fn until_last_progress() -> String {
     SOUND.lines().take(51).fold(String::new(), |log, line| log + line + "\n")
 }
@@ -79,7 +77,7 @@ fn a_retransmission_timeout_comes_after_its_time_and_backs_off() {
     let timeout = |at: u64| format!("{at},timeout,,0,,,,,,,,,,,rto\n");
     let first = 45_372_800 + 221 * MS;
     let late = [Rule::Late; 1];
-    // The ACK under way is cut off, which is told as well.
+    // The log ends with the ACK in flight, which is reported as well.
     let log = |rows: &[u64]| {
         let rows: String = rows.iter().map(|at| timeout(*at)).collect();
         until_last_progress() + &rows
@@ -129,7 +127,7 @@ fn a_probe_needs_a_timeout_two_round_trips_after_the_last_segment() {
         .expect("a String takes everything");
         log
     };
-    // Beyond the window, which does not hold a probe.
+    // Beyond the window, which does not apply to a probe.
     finds(&log(38 * MS, true), &[]);
     finds(&log(38 * MS - 1, true), &[Rule::Timeout]);
     finds(&log(38 * MS, false), &[Rule::Timeout]);
@@ -157,7 +155,7 @@ fn a_new_segment_does_not_put_a_probe_off_beyond_the_timeout() {
         }
         log
     };
-    // At 38 ms after the second, or 219 ms after the first.
+    // 38 ms after the second, or 219 ms after the first.
     for (second, probe) in [(150, 188), (180, 218), (182, 219), (210, 219)] {
         finds(&log(second * MS, probe * MS), &[]);
         finds(&log(second * MS, probe * MS - 1), &[Rule::Timeout]);
@@ -166,7 +164,7 @@ fn a_new_segment_does_not_put_a_probe_off_beyond_the_timeout() {
 
 #[test]
 fn all_is_in_flight_until_something_may_be_lost() {
-    // 4344 bytes after the third segment, and nothing was lost so far.
+    // 4344 bytes after the third segment, with nothing lost so far.
     let sent = "1448,4344,";
     assert!(SOUND.contains(sent));
     finds(&SOUND.replacen(sent, "1448,4343,", 1), &[Rule::InFlight]);
@@ -177,14 +175,13 @@ fn what_is_complete_was_delivered_and_acknowledged() {
     let log = |bytes: u64| format!("{SOUND}70734400,complete,,0,,,,{bytes},,,,,,,\n");
     finds(&log(5344), &[]);
     finds(&log(5345), &[Rule::Delivery]);
-    // A line earlier the last ACK is still on its way.
+    // One line earlier, the last ACK is still in flight.
     let lines: Vec<&str> = SOUND.lines().collect();
     let early = lines[..62].join("\n") + "\n59734400,complete,,0,,,,5344,,,,,,,\n";
     finds(&early, &[Rule::Delivery]);
 }
 
-/// A flow may end at the moment at which a packet reached it, while others
-/// are under way.
+/// A flow may end at the time at which a packet reached it, while others are in flight.
 #[test]
 fn what_ends_as_it_receives_is_asked_for_nothing_more() {
     let lines: Vec<&str> = SOUND.lines().collect();
@@ -192,8 +189,7 @@ fn what_ends_as_it_receives_is_asked_for_nothing_more() {
     finds(&(log + "70734400,discard,,0,ack,10,4,,,,,,,,\n"), &[]);
 }
 
-/// The flow ends when its second ACK is on the way: what arrives then is
-/// discarded.
+/// The flow ends while its second ACK is in flight: packets that arrive later are discarded.
 #[test]
 fn what_is_gone_discards_and_does_nothing_else() {
     let lines: Vec<&str> = SOUND.lines().collect();
@@ -204,7 +200,7 @@ fn what_is_gone_discards_and_does_nothing_else() {
     finds(&log("70734400,timeout,,0,,,,,,,,,,,rto"), &[Rule::Ended, Rule::Path]);
     let sends = "70734400,discard,,0,ack,10,4,,,,,,,,\n70734400,send,,0,data,11,4,1,1,9,,1,,,new";
     finds(&log(sends), &[Rule::Ended]);
-    // Still there, it may not discard.
+    // A flow that has not ended may not discard.
     let alive =
         log("70734400,discard,,0,ack,10,4,,,,,,,,").replace("60000000,end,,0,,,,,,,,,,,\n", "");
     finds(&alive, &[Rule::Ended]);

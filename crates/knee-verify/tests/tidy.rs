@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 const LINES_MAX: usize = 700;
 const TEXT: [&str; 9] = ["rs", "toml", "md", "py", "sh", "cc", "js", "css", "html"];
-/// Folders that hold no source of the project.
+/// Folders that hold nothing of the project.
 const SKIPPED: [&str; 5] = ["target", ".git", "node_modules", "vendor", "knee-out"];
 
 fn root() -> PathBuf {
@@ -73,7 +73,7 @@ fn no_line_ends_in_white_space() {
     let mut found = Vec::new();
     files(&root(), &TEXT, &mut found);
     for path in found {
-        // What a program wrote, or somebody else.
+        // Generated or third-party files.
         let generated = [".min.js", ".min.css"];
         if generated.iter().any(|ending| path.to_string_lossy().ends_with(ending)) {
             continue;
@@ -87,7 +87,7 @@ fn no_line_ends_in_white_space() {
 #[test]
 fn every_library_says_what_it_never_does() {
     for path in crates().iter().map(|folder| folder.join("src/lib.rs")) {
-        // The command line is no library.
+        // The command line is not a library.
         if !path.exists() {
             continue;
         }
@@ -101,7 +101,7 @@ fn every_library_says_what_it_never_does() {
 fn every_crate_takes_the_lints_of_the_workspace() {
     for folder in crates() {
         let manifest = read(&folder.join("Cargo.toml"));
-        // One crate calls the kernel, in one file; it names its lints itself.
+        // One crate calls the kernel, in one file; it sets its lints itself.
         if folder.ends_with("knee-host") {
             let own = read(&root().join("Cargo.toml"));
             let of_workspace = own.split("[workspace.lints.clippy]\n").nth(1).unwrap_or_default();
@@ -115,7 +115,7 @@ fn every_crate_takes_the_lints_of_the_workspace() {
     }
 }
 
-/// What a crate depends on beside its tests: a name and its source to the line.
+/// Returns the dependencies of a crate, without those of its tests, one per line.
 fn dependencies(manifest: &str) -> &str {
     let table = manifest.split("\n[dependencies]").nth(1).expect("the table is there");
     table.split("\n[").next().unwrap_or_default().trim()

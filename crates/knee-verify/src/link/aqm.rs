@@ -1,15 +1,14 @@
-//! What each discipline allows: from its RFC or paper and from nothing else.
+//! What each discipline allows, according to its RFC or paper alone.
 
 use crate::parse::{Aqm, Kind};
 use std::collections::BTreeMap;
 
-/// CoDel leaves a queue alone that holds no more than a packet (RFC 8289,
-/// section 5.6, MAXPACKET).
+/// Bytes that CoDel leaves alone in a queue, one packet (RFC 8289, section 5.6, MAXPACKET).
 const MAX_PACKET: u64 = 1500;
-/// Two decimal places more than double precision loses in a run.
+/// Tolerance, two decimal digits above the rounding error of a run.
 const SLACK: f64 = 1e-9;
 
-/// What may be done to a packet.
+/// What the discipline may or must do to a packet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Verdict {
     pub may_drop: bool,
@@ -18,13 +17,13 @@ pub struct Verdict {
     pub must_mark: bool,
 }
 
-/// A packet that enters the queue, and what it finds.
+/// A packet that enters the queue, and the state of the queue.
 pub struct Found {
     pub time: u64,
     pub ecn_capable: bool,
-    /// Bytes waiting, the packet in transmission not counted.
+    /// Bytes waiting, without the packet in transmission.
     pub waiting: u64,
-    /// Nothing waits and nothing is in transmission.
+    /// Whether nothing waits and nothing is in transmission.
     pub idle: bool,
     /// Packets of 1500 bytes that the link could have sent while it was idle.
     pub missed: u64,
@@ -34,13 +33,13 @@ pub struct Found {
 pub struct Taken {
     pub time: u64,
     pub sojourn: u64,
-    /// Bytes that wait behind it.
+    /// Bytes waiting behind it.
     pub left: u64,
     pub ecn_capable: bool,
     pub owner: (u64, Kind),
 }
 
-/// Follows a link's discipline.
+/// State of a link's discipline.
 pub enum Watch {
     DropTail,
     Codel {
@@ -52,7 +51,7 @@ pub enum Watch {
         first_above: Option<u64>,
         last_below: BTreeMap<(u64, Kind), u64>,
     },
-    /// Anything has waited so far.
+    /// Whether anything has waited so far.
     DualPi2 {
         waited: bool,
     },
@@ -91,13 +90,13 @@ impl Watch {
         }
     }
 
-    /// It decides when a packet leaves the queue, not when it enters.
+    /// Returns whether it decides when a packet leaves the queue, not when it enters.
     pub fn decides_late(&self) -> bool {
         matches!(self, Watch::Codel { .. } | Watch::FqCodel { .. } | Watch::DualPi2 { .. })
     }
 
-    /// A packet enters the queue; `delay` gives the queueing delay of a
-    /// packet that enters at a given time.
+    /// Processes a packet that enters the queue. `delay` returns the queueing delay of a packet
+    /// that enters at a given time.
     pub fn on_enter(&mut self, found: &Found, delay: impl Fn(u64) -> u64) -> Verdict {
         match self {
             Watch::DropTail
@@ -113,7 +112,7 @@ impl Watch {
         }
     }
 
-    /// A packet is taken from the queue.
+    /// Processes a packet that is taken from the queue.
     pub fn on_taken(&mut self, taken: &Taken) -> Verdict {
         let (settings, standing) = match self {
             Watch::Codel { settings, above_since } => {
@@ -123,8 +122,8 @@ impl Watch {
                 (*settings, stands_apart(settings, first_above, last_below, taken))
             }
             Watch::DualPi2 { waited } => {
-                // RFC 9332, appendix A: without a queue the probability stays
-                // zero. What became of it cannot be told from here.
+                // RFC 9332, appendix A: without a queue the probability stays zero. Its later value
+                // is not visible here.
                 *waited |= taken.sojourn > 0 || taken.left > 0;
                 let may_mark = *waited && taken.ecn_capable;
                 return Verdict { may_drop: *waited, may_mark, ..Verdict::default() };
@@ -136,8 +135,8 @@ impl Watch {
     }
 }
 
-/// RFC 8289, section 5.6: every packet for an interval waited for the target
-/// at least, and more than one packet's worth stayed behind it.
+/// RFC 8289, section 5.6: for an interval, every packet waited for at least the target, and more
+/// than one packet's worth stayed behind it.
 fn stands(codel: &Codel, above_since: &mut Option<u64>, taken: &Taken) -> bool {
     if taken.sojourn < codel.target || taken.left <= MAX_PACKET {
         *above_since = None;
@@ -147,9 +146,9 @@ fn stands(codel: &Codel, above_since: &mut Option<u64>, taken: &Taken) -> bool {
     taken.time - since >= codel.interval
 }
 
-/// The same as far as it shows without knowing which flows share a queue: the
-/// packet waited long, none of its flow did not for an interval, and a packet
-/// of the link did that long ago.
+/// The same, as far as it shows without knowing which flows share a queue: the packet waited for at
+/// least the target, for an interval no packet of its flow waited less, and the link's first long
+/// wait is at least an interval ago.
 fn stands_apart(
     codel: &Codel,
     first_above: &mut Option<u64>,
@@ -169,8 +168,8 @@ fn stands_apart(
     over(first) && last_below.get(&taken.owner).is_none_or(|at| over(*at))
 }
 
-/// RED (Floyd and Jacobson 1993) with the gentle ramp: nothing below the
-/// lower threshold of the average queue, everything beyond twice the upper.
+/// RED (Floyd and Jacobson 1993) with the gentle ramp: never below the lower threshold of the
+/// average queue, always beyond twice the upper one.
 pub struct Red {
     min: f64,
     max: f64,
@@ -199,8 +198,8 @@ impl Red {
     }
 }
 
-/// PIE (RFC 8033): the probability follows the queueing delay. What the dice
-/// showed cannot be known, but whether there was anything to throw them for.
+/// PIE (RFC 8033): the probability follows the queueing delay. The random draws are unknown, but
+/// not whether the probability was above zero.
 pub struct Pie {
     target: u64,
     update: u64,
@@ -248,7 +247,7 @@ impl Pie {
             let rests = self.probability == 0.0
                 && (self.old_delay, now, self.burst_left) == (0, 0, self.burst);
             if rests {
-                // Until somebody enters nothing changes.
+                // Nothing changes until a packet enters.
                 self.next_update += (time - self.next_update) / self.update * self.update;
             }
             self.step(now);
@@ -259,7 +258,7 @@ impl Pie {
     /// Section 4.2. Times are in seconds there.
     fn step(&mut self, delay: u64) {
         let seconds = |ns: u64| ns as f64 / 1e9;
-        // The constants are for updates every 15 ms.
+        // The constants are for an update interval of 15 ms.
         let alpha = 0.125 * seconds(self.update) / 0.015;
         let beta = (1.25 + (0.125 - alpha) / 2.0).max(0.0);
         let error = seconds(delay) - seconds(self.target);

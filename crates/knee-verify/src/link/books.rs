@@ -1,15 +1,14 @@
-//! The packets of a link that are not settled.
+//! Packets of a link that are not settled.
 
 use crate::parse::{Kind, Reason};
 use crate::report::Rule;
 use std::collections::VecDeque;
 
-/// What a rule found wrong; the place is that of the packet's entry or drop
-/// when it is known only later.
+/// A violation; its place is that of the packet's entry or drop if it is found only later.
 pub struct Finding {
     pub rule: Rule,
     pub text: String,
-    /// Line and time of the row at fault; none: the row at hand.
+    /// Line and time of the row at fault, or `None` for the current row.
     pub place: Option<(u64, u64)>,
 }
 
@@ -27,7 +26,7 @@ impl Finding {
     }
 }
 
-/// A packet as it is offered to a link.
+/// A packet that is offered to a link.
 #[derive(Clone, Copy)]
 pub struct Offered {
     pub line: u64,
@@ -38,7 +37,7 @@ pub struct Offered {
     pub marked: bool,
 }
 
-/// Row that drops a packet.
+/// The row that drops a packet.
 #[derive(Clone, Copy)]
 pub struct Drop {
     pub line: u64,
@@ -46,12 +45,12 @@ pub struct Drop {
     pub reason: Reason,
 }
 
-/// Where the model has a packet.
+/// State of a packet in the model.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Stage {
     Offered,
     Waiting,
-    /// Its departure, and the earliest arrival where packets overtake.
+    /// Served: its departure, and its earliest arrival where packets may overtake.
     Served {
         departure: u64,
         earliest: u64,
@@ -59,7 +58,7 @@ enum Stage {
     Gone,
 }
 
-/// A packet between its entry and the moment when all about it is known.
+/// A packet between its entry and the time when everything about it is known.
 pub struct Offer {
     pub line: u64,
     pub time: u64,
@@ -69,7 +68,7 @@ pub struct Offer {
     pub marked: bool,
     pub dropped: Option<Drop>,
     pub has_left: bool,
-    /// Another overtook it where that is forbidden; that was reported.
+    /// Whether another packet overtook it, not allowed here, which was reported.
     pub excused: bool,
     pub may_mark: bool,
     pub must_mark: bool,
@@ -99,7 +98,7 @@ impl Offer {
         self.stage == Stage::Waiting
     }
 
-    /// Departure and earliest arrival, once it is served.
+    /// Returns departure and earliest arrival, once it is served.
     pub fn served(&self) -> Option<(u64, u64)> {
         match self.stage {
             Stage::Served { departure, earliest } => Some((departure, earliest)),
@@ -111,7 +110,7 @@ impl Offer {
         self.dropped.is_none() && !self.has_left
     }
 
-    /// It left or was dropped, for the model too.
+    /// Returns whether it left or was dropped, in the model too.
     fn is_settled(&self) -> bool {
         match self.stage {
             Stage::Waiting => false,
@@ -120,7 +119,7 @@ impl Offer {
         }
     }
 
-    /// Dropped at this time for this reason.
+    /// Returns whether it was dropped at this time for this reason.
     pub fn was_dropped(&self, time: u64, reason: Reason) -> bool {
         self.dropped.is_some_and(|drop| drop.time == time && drop.reason == reason)
     }
@@ -175,7 +174,7 @@ impl Offers {
         self.list.iter_mut()
     }
 
-    /// A packet that entered before `time` waits and was not dropped.
+    /// Returns whether a packet that entered before `time` waits and was not dropped.
     pub fn any_stays(&self, time: u64) -> bool {
         let early = self.list.iter().take_while(|offer| offer.time < time);
         early.into_iter().any(|offer| {
@@ -183,8 +182,8 @@ impl Offers {
         })
     }
 
-    /// Drops the oldest packets as far as nothing more will be asked of them;
-    /// those from `judged` on were not judged yet.
+    /// Forgets the oldest packets that are no longer needed; those from `judged` on have not been
+    /// judged yet.
     pub fn forget(&mut self, judged: u64) {
         while self.first < judged && self.list.front().is_some_and(Offer::is_settled) {
             self.list.pop_front();

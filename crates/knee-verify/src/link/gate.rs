@@ -1,4 +1,4 @@
-//! What a packet passes before the queue: outages, loss, the policer.
+//! What a packet passes before the queue: outages, loss, policer.
 
 use super::service::WORK_PER_BYTE;
 use crate::parse::{Link, Loss, Policer, Reason};
@@ -8,17 +8,17 @@ use crate::parse::{Link, Loss, Policer, Reason};
 pub enum Fate {
     Passes,
     Goes(Reason),
-    /// It passes or is lost, as chance has it.
+    /// It passes or is lost, at random.
     MayBeLost,
 }
 
-/// Counts what passes a link's gate.
+/// State of a link's gate.
 pub struct Gate {
     down: Vec<(u64, u64)>,
     loss: Loss,
-    /// Packets that the loss model has seen.
+    /// Packets that the loss model has processed.
     seen: u64,
-    /// Steps of loss that had begun by the last of them.
+    /// Loss steps that had begun at the last of them.
     begun: usize,
     bucket: Option<Bucket>,
 }
@@ -35,7 +35,7 @@ impl Bucket {
         u128::from(self.policer.burst) * WORK_PER_BYTE
     }
 
-    /// Whether there are tokens for a packet; takes them.
+    /// Takes tokens for a packet. Returns whether there were enough.
     fn takes(&mut self, time: u64, bytes: u64) -> bool {
         let earned = u128::from(time - self.updated) * u128::from(self.policer.rate);
         self.level = self.depth().min(self.level + earned);
@@ -57,7 +57,7 @@ impl Gate {
         Gate { down: head.down.clone(), loss: head.loss.clone(), seen: 0, begun: 0, bucket }
     }
 
-    /// What must become of a packet; `lost`: chance has lost it.
+    /// Returns what must become of a packet; `lost` says whether it was lost at random.
     pub fn judge(&mut self, time: u64, bytes: u64, lost: bool) -> Fate {
         if self.is_down(time) {
             return Fate::Goes(Reason::Down);
@@ -82,7 +82,7 @@ impl Gate {
         if enough { Fate::Passes } else { Fate::Goes(Reason::Policer) }
     }
 
-    /// A loss that has begun since the last packet counts anew.
+    /// Restarts the packet count when a loss step has begun since the last packet.
     fn begin_step(&mut self, time: u64) {
         let Loss::Steps(steps) = &self.loss else { return };
         let begun = steps.partition_point(|(from, _)| *from <= time);
@@ -103,12 +103,12 @@ impl Gate {
         begun > 0 && time < self.down[begun - 1].1
     }
 
-    /// Whether an outage begins at this time.
+    /// Returns whether an outage begins at this time.
     pub fn goes_down_at(&self, time: u64) -> bool {
         self.down.binary_search_by_key(&time, |(from, _)| *from).is_ok()
     }
 
-    /// When the outage of this number begins; [`u64::MAX`]: there is none.
+    /// Returns when an outage begins, by its number; [`u64::MAX`] if there is none.
     pub fn outage(&self, number: usize) -> u64 {
         self.down.get(number).map_or(u64::MAX, |(from, _)| *from)
     }

@@ -9,7 +9,7 @@ use crate::parse::{Buffer, Rate, Reason};
 use crate::report::Rule;
 
 impl Link {
-    /// A packet enters: gate, discipline, buffer.
+    /// Processes a packet that enters: gate, discipline, buffer.
     pub(super) fn judge(&mut self, name: u64, findings: &mut Vec<Finding>) {
         if !self.pass_gate(name, findings) {
             return self.remove(name);
@@ -23,7 +23,7 @@ impl Link {
         }
     }
 
-    /// Whether a packet reaches the queue.
+    /// Returns whether a packet reaches the queue.
     pub(super) fn pass_gate(&mut self, name: u64, findings: &mut Vec<Finding>) -> bool {
         let offer = self.offers.get(name);
         let (line, time) = (offer.line, offer.time);
@@ -95,8 +95,8 @@ impl Link {
         }
     }
 
-    /// A link that chooses takes every packet in and drops others until all
-    /// fit.
+    /// Checks drops at entry on a link that chooses: it accepts every packet and drops others until
+    /// all fit.
     fn make_room(&mut self, name: u64, fits: bool, findings: &mut Vec<Finding>) {
         let (line, time) = (self.offers.get(name).line, self.offers.get(name).time);
         let next_line =
@@ -124,7 +124,7 @@ impl Link {
         }
     }
 
-    /// Whether so much more would fit the buffer.
+    /// Returns whether this much more would fit into the buffer.
     fn fits(&self, bytes: u64, packets: u64) -> bool {
         match self.head.buffer {
             _ if matches!(self.head.rate, Rate::Unlimited) => true,
@@ -139,7 +139,7 @@ impl Link {
         format!("{packets} packets with {bytes} bytes wait, it holds {:?}", self.head.buffer)
     }
 
-    /// Packets of 1500 bytes that could have been sent since the link became
+    /// Returns the number of packets of 1500 bytes that could have been sent since the link became
     /// idle.
     fn missed(&self, time: u64) -> u64 {
         let since = self.idle_since.min(time);
@@ -147,8 +147,7 @@ impl Link {
         u64::try_from(work / work_of_typical()).unwrap_or(u64::MAX)
     }
 
-    /// Serves the next packet from `begin` on. False: nobody knows yet which
-    /// it is.
+    /// Serves the next packet from `begin` on. Returns false if it is not known yet which one.
     pub(super) fn serve(&mut self, begin: u64, findings: &mut Vec<Finding>) -> bool {
         if self.take_drops(begin, findings) {
             return true;
@@ -185,9 +184,8 @@ impl Link {
         true
     }
 
-    /// The first moment at which the device below the AQM has room; none: never.
-    /// It takes packets in order, so that room once there stays until one is
-    /// taken.
+    /// Returns when the device below the AQM has room, or `None` for never. The device takes
+    /// packets in order, so once there is room it remains until a packet is taken.
     pub(super) fn device_room(&mut self) -> Option<u64> {
         let full = |bytes: u64, packets: usize| match self.head.device {
             Some(Buffer::Bytes(limit)) => bytes >= limit,
@@ -201,13 +199,13 @@ impl Link {
             let (departure, of) = self.device[gone];
             (room, bytes, gone) = (departure, bytes - of, gone + 1);
         }
-        // What departs before the others do is not looked at again.
+        // Those that departed earlier are not needed again.
         self.device.drain(..gone.saturating_sub(1));
         (room < u64::MAX).then_some(room)
     }
 
-    /// The packet that leaves next by the link's own choice; else whether the
-    /// model can go on without it.
+    /// Returns the packet that leaves next by the link's own choice, or else whether the model can
+    /// continue without it.
     fn next_in_order(&mut self, begin: u64, findings: &mut Vec<Finding>) -> Result<u64, bool> {
         let Some(&name) = self.order.front() else { return Err(false) };
         if name < self.next {
@@ -224,7 +222,7 @@ impl Link {
         Err(true)
     }
 
-    /// A packet is taken from the queue: whether it may be dropped or marked.
+    /// Processes a packet that is taken from the queue. Returns whether it may be dropped.
     fn judge_taken(&mut self, name: u64, time: u64) -> bool {
         if !self.watch.decides_late() {
             return false;
@@ -242,8 +240,8 @@ impl Link {
         verdict.may_drop
     }
 
-    /// Takes out what the discipline dropped when it served at `begin`. True:
-    /// there was some.
+    /// Removes the packets that the discipline dropped when it served at `begin`. Returns whether
+    /// there were any.
     fn take_drops(&mut self, begin: u64, findings: &mut Vec<Finding>) -> bool {
         let mut any = false;
         while let Some((place, name)) = self.first_drop_of_those_judged() {
@@ -252,7 +250,7 @@ impl Link {
                 break;
             }
             let line = offer.dropped.map_or(0, |drop| drop.line);
-            // At an opportunity several packets may be served before it.
+            // At one opportunity several packets may be served before it.
             if !self.chooses() && self.next_begin().is_some() && self.head_name != name {
                 break;
             }
@@ -268,15 +266,15 @@ impl Link {
         any
     }
 
-    /// The first late drop of a packet that the model has let in, and its place.
-    /// One that a full queue turned away at the same time may be told before it.
+    /// Returns the first late drop of a packet that the model has admitted, and its place. The drop
+    /// of a packet that a full queue refused at the same time may come before it in the log.
     fn first_drop_of_those_judged(&mut self) -> Option<(usize, u64)> {
         self.first_late_drop();
         let judged = self.late_drops.iter().position(|name| *name < self.next)?;
         Some((judged, self.late_drops[judged]))
     }
 
-    /// The first packet dropped after entry that is not forgotten.
+    /// Returns the first packet dropped after entry that is not forgotten.
     fn first_late_drop(&mut self) -> Option<u64> {
         let first = self.offers.first();
         while self.late_drops.front().is_some_and(|name| *name < first) {
@@ -285,7 +283,7 @@ impl Link {
         self.late_drops.front().copied()
     }
 
-    /// Drops from before `time` that no packet's service explains.
+    /// Reports drops from before `time` that no packet's service explains.
     pub(super) fn check_late_drops(&mut self, time: u64, findings: &mut Vec<Finding>) {
         while let Some(&name) = self.late_drops.front() {
             let is_known = name < self.next && name >= self.offers.first();
@@ -310,7 +308,7 @@ impl Link {
         }
     }
 
-    /// The link goes down: what has not departed is dropped.
+    /// Processes an outage: everything that has not departed is dropped.
     pub(super) fn go_down(&mut self, from: u64, findings: &mut Vec<Finding>) {
         self.outages += 1;
         for offer in self.offers.iter_mut() {
@@ -346,7 +344,7 @@ impl Link {
     pub(super) fn stop_waiting(&mut self, name: u64) {
         self.waiting_packets -= 1;
         self.waiting_bytes -= self.offers.get(name).bytes;
-        // Only the stage tells the others.
+        // The packet stays in all lists; its stage marks it as gone.
         self.offers.get_mut(name).go();
     }
 

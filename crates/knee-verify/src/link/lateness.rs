@@ -1,15 +1,14 @@
-//! Packets that jitter lets overtake each other: how late those are that are late
-//! at all, and how many they are.
+//! Jitter that lets packets overtake each other: the delay of late packets, and their share.
 
 use super::books::Finding;
 use crate::parse;
 use crate::report::Rule;
 
-/// Standard deviations of the binomial distribution within which the number of
-/// late packets stays: beyond it is one log in five hundred million.
+/// Allowed deviation of the number of late packets, in standard deviations of the binomial
+/// distribution; one log in five hundred million exceeds it.
 const DEVIATIONS: f64 = 6.0;
 
-/// Counts them.
+/// Counts late packets.
 #[derive(Debug, Default)]
 pub struct Lateness {
     packets: u64,
@@ -17,8 +16,7 @@ pub struct Lateness {
 }
 
 impl Lateness {
-    /// Takes a packet that arrived so much later than without jitter, which may
-    /// have added up to `most`.
+    /// Adds a packet that arrived `by` later than without jitter, which may add at most `most`.
     pub fn take(&mut self, by: u64, most: u64, head: &parse::Link) -> Option<Finding> {
         if most == 0 {
             return None;
@@ -33,10 +31,10 @@ impl Lateness {
         })
     }
 
-    /// At the end: as many were late as the share says.
+    /// Checks at the end that the share of late packets is as configured.
     pub fn judge(&self, head: &parse::Link) -> Option<Finding> {
         let (share, packets) = (head.jitter_share, self.packets as f64);
-        // Without a least addition some are late by nothing, to the nanosecond.
+        // Without a minimum addition, some packets are late by zero nanoseconds.
         if share == 1.0 {
             return None;
         }

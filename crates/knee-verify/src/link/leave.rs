@@ -1,5 +1,5 @@
-//! Packets at the far end of a link: neither early nor late, in order, and
-//! marked only where the discipline marks.
+//! Packets at the far end of a link: neither early nor late, in order, and marked only if the
+//! discipline marks.
 
 use super::Link;
 use super::aqm::Watch;
@@ -9,7 +9,7 @@ use crate::parse::Kind;
 use crate::report::Rule;
 
 impl Link {
-    /// A packet that is inside reached the far end.
+    /// Processes a packet that reached the far end.
     pub fn leave(&mut self, time: u64, name: u64, marked: bool, findings: &mut Vec<Finding>) {
         self.left += 1;
         self.check_order(name, findings);
@@ -24,7 +24,7 @@ impl Link {
         }
         self.check_time(time, name, findings);
         if self.offers.get(name).waits() && self.next_begin().is_none() {
-            // It left a link that never serves again: reported as early.
+            // It left a link that never serves again, which is reported as early.
             self.stop_waiting(name);
         }
         self.check_mark(name, marked, findings);
@@ -33,15 +33,16 @@ impl Link {
         self.offers.forget(self.next);
     }
 
-    /// Packets of a link that keeps order leave in order; where the link
-    /// chooses, those of one flow do.
+    /// Checks the order: packets of a link that keeps order leave in order; if the link chooses,
+    /// those of one flow do.
     fn check_order(&mut self, name: u64, findings: &mut Vec<Finding>) {
         if self.head.reorder {
             return;
         }
         if self.chooses() {
             let offer = self.offers.get(name);
-            // RFC 9331, section 5.1: CE waits apart from the ECT(0) that it was.
+            // RFC 9331, section 5.1: a packet marked CE waits apart from the ECT(0) packet that it
+            // was.
             let apart = offer.marked && matches!(self.watch, Watch::DualPi2 { .. });
             return self.check_order_of((offer.owner, apart), name, findings);
         }
@@ -102,8 +103,7 @@ impl Link {
         }
     }
 
-    /// When a packet that departs then may arrive, at the earliest and at the
-    /// latest.
+    /// Returns the earliest and latest arrival of a packet that departs at `departure`.
     fn arrival(&self, departure: u64, earliest: u64) -> (u64, u64) {
         if self.head.reorder {
             let late = earliest.saturating_add(self.jitter_at(departure));
@@ -114,23 +114,23 @@ impl Link {
         (self.released(self.last_leave.max(plain)), self.released(self.last_leave.max(late)))
     }
 
-    /// Propagation delay of what departs then.
+    /// Returns the propagation delay at `departure`.
     pub(super) fn delay_at(&self, departure: u64) -> u64 {
         at(&self.head.delay, departure)
     }
 
-    /// Largest random addition to it.
+    /// Returns the maximum jitter at `departure`.
     fn jitter_at(&self, departure: u64) -> u64 {
         at(&self.head.jitter, departure)
     }
 
-    /// When what could be delivered then is: nothing is in a hold.
+    /// Returns when an arrival is delivered, which is later if it falls into a hold.
     fn released(&self, arrival: u64) -> u64 {
         let span = self.head.hold.iter().find(|(from, until)| (*from..*until).contains(&arrival));
         span.map_or(arrival, |(_, until)| *until)
     }
 
-    /// When a packet could leave at the earliest, were it alone.
+    /// Returns the earliest time at which a packet could leave if it were alone.
     fn alone(&self, entered: u64, bytes: u64) -> Option<u64> {
         let work = self.service.work(entered) + u128::from(bytes) * WORK_PER_BYTE;
         let departure = entered.max(self.service.when(work)?);
@@ -142,9 +142,9 @@ impl Link {
         Some(self.released(departure + delay))
     }
 
-    /// Where neither order nor service can be told: between any two packets
-    /// that leave, no more does than the rate allows, the range of the delay
-    /// and the largest packet given away.
+    /// Checks the rate of a link whose order and service are unknown: between any two packets that
+    /// leave, no more leaves than the rate allows, plus the range of the delay and the largest
+    /// packet.
     fn check_rate(&mut self, time: u64, name: u64, findings: &mut Vec<Finding>) {
         let bytes = self.offers.get(name).bytes;
         self.largest = self.largest.max(bytes);
@@ -188,7 +188,7 @@ impl Link {
         findings.push(Finding::new(Rule::Mark, text.to_string()));
     }
 
-    /// At the end of the log nothing is inside that should have left.
+    /// Checks at the end of the log that nothing is inside that should have left.
     pub(super) fn check_stuck(&mut self, time: u64, findings: &mut Vec<Finding>) {
         findings.extend(self.lateness.judge(&self.head));
         if self.is_opaque() || self.chooses() {
@@ -198,7 +198,7 @@ impl Link {
             return;
         }
         let stuck = self.offers.iter().filter(|offer| offer.is_inside() && !offer.excused);
-        // Where order is kept, none arrives before the one ahead of it.
+        // If order is kept, no packet arrives before the one ahead of it.
         let mut ahead = 0;
         let late = stuck.filter_map(|offer| {
             let (departure, earliest) = offer.served()?;
@@ -213,7 +213,7 @@ impl Link {
     }
 }
 
-/// The value in force of one that changes over time.
+/// Returns the value in force at `time`.
 fn at(steps: &[(u64, u64)], time: u64) -> u64 {
     steps[steps.partition_point(|(from, _)| *from <= time) - 1].1
 }

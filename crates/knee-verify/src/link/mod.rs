@@ -1,10 +1,9 @@
-//! What one link did, against a model of it: gate, queue, rate, delay.
+//! Checks a link against a model of it: gate, queue, rate, delay.
 //!
-//! The model serves packets one after the other as soon as the rate allows.
-//! So it knows when each must leave, neither earlier nor later, and what
-//! waits when another enters. Where the order of service is the link's own
-//! choice (FQ-CoDel) it is read off the packets that leave; until one does,
-//! the model stands still.
+//! The model serves packets one after the other as soon as the rate allows. So it knows when each
+//! must leave, neither earlier nor later, and what waits when another enters. If the link itself
+//! chooses the order of service (FQ-CoDel), the order is inferred from the packets that leave;
+//! until one does, the model stands still.
 
 mod aqm;
 mod books;
@@ -28,7 +27,7 @@ use std::collections::VecDeque;
 /// A packet that is offered to a link.
 pub use books::Offered;
 
-/// The books of a link.
+/// State of a link.
 pub struct Link {
     head: parse::Link,
     service: Service,
@@ -38,42 +37,42 @@ pub struct Link {
     left: u64,
     dropped: u64,
     offers: Offers,
-    /// The first packet not yet judged by the model.
+    /// First packet not yet judged by the model.
     next: u64,
     /// No packet before this one waits.
     head_name: u64,
     waiting_bytes: u64,
     waiting_packets: u64,
-    /// Where the link chooses: those that left, in order, not yet served.
+    /// If the link chooses: packets that left, in order, and are not yet served.
     order: VecDeque<u64>,
-    /// Packets dropped after entry, not yet looked at.
+    /// Packets dropped after entry and not yet checked.
     late_drops: VecDeque<u64>,
-    /// Work done when the packet served last departs.
+    /// Work done when the last served packet departs.
     done: u128,
-    /// The same with all that waits, where it is known on entry.
+    /// The same including all waiting packets, if it is known at entry.
     promised: u128,
-    /// The packet served last and when it departs.
+    /// The last served packet and its departure.
     transmitting: Option<(u64, u64)>,
-    /// What the device below the AQM took, with its departure, in order; what
-    /// has departed is forgotten when room is looked for.
+    /// Packets that the device below the AQM took, with their departures, in order. Departed ones
+    /// are forgotten when room is computed.
     device: VecDeque<(u64, u64)>,
-    /// When the packet served last departs.
+    /// Departure of the last served packet.
     idle_since: u64,
-    /// The link idled until then though packets waited; that was reported.
+    /// Until then the link idled although packets waited, which was reported.
     not_before: u64,
     /// Outages that have begun.
     outages: usize,
-    /// Where packets overtake: no packet served from now on arrives before.
+    /// If packets may overtake: earliest arrival of any packet served from now on.
     earliest: u64,
     last_leave: u64,
-    /// Where packets overtake.
+    /// If packets may overtake.
     lateness: Lateness,
-    /// Of a link that cannot be modelled: work that left beyond its rate, the
-    /// most that the delay's range is worth, and bytes of the largest packet.
+    /// Of a link that cannot be modelled: work that left beyond its rate, the work that the range
+    /// of the delay allows, and bytes of the largest packet.
     excess: u128,
     range: u128,
     largest: u64,
-    /// Of flows, where the link chooses: the packet that left last.
+    /// If the link chooses: the packet of each flow that left last.
     last_left: std::collections::BTreeMap<((u64, parse::Kind), bool), u64>,
 }
 
@@ -125,7 +124,7 @@ impl Link {
         }
     }
 
-    /// Takes a packet in; the answer names it at this link.
+    /// Adds a packet, and returns its name at this link.
     pub fn enter(&mut self, offered: Offered, findings: &mut Vec<Finding>) -> u64 {
         self.entered += 1;
         let time = offered.time;
@@ -134,7 +133,7 @@ impl Link {
         name
     }
 
-    /// A packet that is inside was dropped.
+    /// Processes the drop of a packet that is inside.
     pub fn drop(
         &mut self,
         (line, time): (u64, u64),
@@ -163,24 +162,23 @@ impl Link {
         }
     }
 
-    /// Ends the books: what should have left by now has.
+    /// Ends the check of the link: everything that should have left must have.
     pub fn finish(&mut self, time: u64, findings: &mut Vec<Finding>) {
         self.settle(time.saturating_add(1), None, findings);
         self.check_stuck(time, findings);
     }
 
-    /// The link's own choice which packet it serves next.
+    /// Returns whether the link itself chooses the next packet.
     fn chooses(&self) -> bool {
         matches!(self.watch, Watch::FqCodel { .. } | Watch::DualPi2 { .. })
     }
 
-    /// The order of service cannot be told from that of arrival.
+    /// Returns whether the order of service cannot be inferred from the packets that leave.
     fn is_opaque(&self) -> bool {
         self.chooses() && self.head.reorder
     }
 
-    /// Judges all packets that entered before `time`, and those up to
-    /// `through`.
+    /// Judges all packets that entered before `time`, and those up to `through`.
     fn settle(&mut self, time: u64, through: Option<u64>, findings: &mut Vec<Finding>) {
         while self.next < self.offers.end() {
             let entered = self.offers.get(self.next).time;
@@ -197,8 +195,8 @@ impl Link {
         self.offers.forget(self.next);
     }
 
-    /// Serves what can be served by `time`, or until `name` is served. False:
-    /// which packet comes next is not known yet.
+    /// Serves what can be served by `time`, or until `name` is served. Returns false if it is not
+    /// known yet which packet comes next.
     fn advance(&mut self, time: u64, name: Option<u64>, findings: &mut Vec<Finding>) -> bool {
         loop {
             if name.is_some_and(|name| !self.offers.get(name).waits()) {
@@ -207,8 +205,8 @@ impl Link {
             let outage = self.gate.outage(self.outages);
             let begin = self.next_begin().unwrap_or(u64::MAX);
             self.check_late_drops(begin.min(time).min(outage), findings);
-            // What departs at the moment of an outage gets away, by a trace's
-            // opportunity; a queue that decides late decides before it.
+            // A packet that departs at the time of an outage gets away, at a trace's opportunity; a
+            // queue that decides late decides before it.
             let goes = begin < outage || (begin == outage && !self.watch.decides_late());
             if goes && begin <= time && begin < u64::MAX {
                 if !self.serve(begin, findings) {
@@ -222,8 +220,8 @@ impl Link {
         }
     }
 
-    /// Nobody knows what the link serves. If it went down before `time` and
-    /// nothing of what entered before that leaves, it never will be known.
+    /// Handles a link whose next packet is unknown. If it went down before `time` and nothing that
+    /// entered before that leaves, it will never be known.
     fn cut_off(&mut self, time: u64, findings: &mut Vec<Finding>) -> bool {
         let outage = self.gate.outage(self.outages);
         if outage >= time || self.offers.any_stays(outage) {
@@ -244,7 +242,7 @@ impl Link {
         true
     }
 
-    /// When the service of the next packet begins; none: never.
+    /// Returns when the service of the next packet begins, or `None` for never.
     fn next_begin(&mut self) -> Option<u64> {
         if self.waiting_packets == 0 {
             return None;

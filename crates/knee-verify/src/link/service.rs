@@ -1,5 +1,5 @@
-//! What a link's rate lets through: the work done until a time, and when so
-//! much work is done. Work is counted in bit/s x ns, so nothing is rounded.
+//! Service of a link: the work done until a time, and the time at which some work is done. Work is
+//! counted in bit/s x ns, so nothing is rounded.
 
 use crate::parse::Rate;
 
@@ -8,7 +8,7 @@ pub const WORK_PER_BYTE: u128 = 8 * 1_000_000_000;
 const OPPORTUNITY: u128 = 1500 * WORK_PER_BYTE;
 const NANOS_PER_MILLISECOND: u64 = 1_000_000;
 
-/// A link's rate over time.
+/// Rate of a link over time.
 pub enum Service {
     Unlimited,
     Steps(Vec<Step>),
@@ -23,7 +23,7 @@ pub struct Step {
     before: u128,
 }
 
-/// Opportunities of 1500 bytes. One at T serves what entered before T.
+/// Opportunities of 1500 bytes. An opportunity at T serves packets that entered before T.
 pub struct Trace {
     opportunities_ms: Vec<u64>,
     offset_ns: u64,
@@ -41,7 +41,7 @@ impl Service {
         }
     }
 
-    /// Work that could be done until `time`, were there always some.
+    /// Returns the work that could be done until `time` if there were always some.
     pub fn work(&self, time: u64) -> u128 {
         match self {
             Service::Unlimited => 0,
@@ -53,7 +53,7 @@ impl Service {
         }
     }
 
-    /// The first time at which so much work can be done; none: never.
+    /// Returns the first time at which this much work can be done, or `None` for never.
     pub fn when(&self, work: u128) -> Option<u64> {
         match self {
             Service::Unlimited => Some(0),
@@ -72,7 +72,7 @@ impl Service {
         }
     }
 
-    /// When work beyond `done` begins that is ready at `ready`; none: never.
+    /// Returns when work beyond `done` that is ready at `ready` begins, or `None` for never.
     pub fn begins(&self, ready: u64, done: u128) -> Option<u64> {
         match self {
             Service::Unlimited => Some(ready),
@@ -109,7 +109,7 @@ impl Trace {
         self.opportunities_ms.len() as u128
     }
 
-    /// Opportunities of the recording, repeated, up to and including `ns`.
+    /// Returns the number of opportunities of the recording, repeated, up to and including `ns`.
     fn recorded(&self, ns: u64) -> u128 {
         let ms = ns / NANOS_PER_MILLISECOND;
         let (periods, rest) = (ms / self.period_ms(), ms % self.period_ms());
@@ -117,7 +117,7 @@ impl Trace {
         u128::from(periods) * self.count() + passed as u128
     }
 
-    /// Those before the run began.
+    /// Returns the number of opportunities before the run began.
     fn skipped(&self) -> u128 {
         self.offset_ns.checked_sub(1).map_or(0, |ns| self.recorded(ns))
     }
@@ -126,7 +126,7 @@ impl Trace {
         self.recorded(time + self.offset_ns) - self.skipped()
     }
 
-    /// When the opportunity of this number comes.
+    /// Returns when an opportunity comes, by its number.
     fn time(&self, number: u128) -> Option<u64> {
         let number = number + self.skipped();
         let (periods, index) = (number / self.count(), number % self.count());
@@ -144,7 +144,7 @@ mod tests {
     #[test]
     fn work_and_time_are_inverse_over_steps_with_a_pause() {
         let service = Service::new(&Rate::Steps(vec![(0, 8), (100, 0), (250, 3), (300, 7)]));
-        // 800 until the pause, 150 more until 300, 7 a nanosecond from there.
+        // 800 until the pause, 150 more until 300, then 7 per nanosecond.
         assert_eq!([0, 100, 249, 300, 310].map(|t| service.work(t)), [0, 800, 800, 950, 1020]);
         let times = [0, 1, 800, 801, 803, 804, 951, 1020].map(|work| service.when(work));
         assert_eq!(times.map(|t| t.unwrap_or(0)), [0, 1, 100, 251, 251, 252, 301, 310]);

@@ -14,7 +14,7 @@ pub fn below(what: &str, index: usize, count: usize) -> Result<(), String> {
     if index < count { Ok(()) } else { Err(format!("{what} {index} is not in the head")) }
 }
 
-/// The beginning of what a message quotes: a broken line may be long.
+/// Returns the beginning of a text for a message, because a broken line may be long.
 pub fn short(text: &str) -> String {
     const LONGEST: usize = 60;
     let cut: String = text.chars().take(LONGEST).collect();
@@ -25,7 +25,7 @@ pub fn short(text: &str) -> String {
 pub struct Fields<'a>(pub Vec<&'a str>);
 
 impl<'a> Fields<'a> {
-    /// The value of a key; none: the key is missing.
+    /// Returns the value of a key, or `None` if the key is missing.
     pub fn get(&self, key: &str) -> Option<&'a str> {
         let mut pairs = self.0.iter().filter_map(|field| field.split_once('='));
         pairs.find(|(name, _)| *name == key).map(|(_, value)| value)
@@ -39,7 +39,7 @@ impl<'a> Fields<'a> {
         number(key, self.required(key)?)
     }
 
-    /// A number that may be missing or empty.
+    /// Parses a number that may be missing or empty.
     pub fn optional<T: FromStr>(&self, key: &str) -> Result<Option<T>, String> {
         optional(key, self.get(key).unwrap_or_default())
     }
@@ -52,7 +52,7 @@ impl<'a> Fields<'a> {
         }
     }
 
-    /// `a<separator>b;a<separator>b…`; a missing or empty list has none.
+    /// Parses `a<separator>b;a<separator>b…`; a missing or empty list has no pairs.
     pub fn pairs(&self, key: &str, separator: char) -> Result<Vec<(u64, u64)>, String> {
         let text = self.get(key).unwrap_or_default();
         if text.is_empty() {
@@ -61,7 +61,7 @@ impl<'a> Fields<'a> {
         text.split(';').map(|item| pair(key, item, separator)).collect()
     }
 
-    /// A number, or its changes over time: `<time>:<value>;…` from time zero.
+    /// Parses a number, or its changes over time: `<time>:<value>;…` from time zero.
     pub fn steps(&self, key: &str) -> Result<Vec<(u64, u64)>, String> {
         let text = self.required(key)?;
         if !text.contains(':') {

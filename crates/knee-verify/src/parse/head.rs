@@ -1,4 +1,4 @@
-//! What a log says of links, paths and flows.
+//! The head of a log: links, paths and flows.
 
 use super::fields::{Fields, below, number, short};
 use std::collections::BTreeMap;
@@ -7,21 +7,21 @@ const FORMAT: &str = "# knee-packet-log/2";
 const COLUMNS: &str = "time_ns,event,link,flow,kind,id,number,bytes,in_flight,window,\
                        pacing_bps,burst,offset,ecn,detail";
 
-/// How fast packets leave a link.
+/// Rate at which packets leave a link.
 #[derive(Clone, Debug)]
 pub enum Rate {
     Unlimited,
-    /// Bit/s from given times on.
+    /// Rate in bit/s from the given times on.
     Steps(Vec<(u64, u64)>),
-    /// Opportunities of 1500 bytes, in milliseconds, repeated with the last as
-    /// the period; the run begins at `offset_ns`.
+    /// Opportunities of 1500 bytes, in milliseconds; the last one is the period of repetition. The
+    /// run begins at `offset_ns`.
     Trace {
         opportunities_ms: Vec<u64>,
         offset_ns: u64,
     },
 }
 
-/// How much may wait.
+/// Limit of a queue.
 #[derive(Clone, Copy, Debug)]
 pub enum Buffer {
     Unlimited,
@@ -29,7 +29,7 @@ pub enum Buffer {
     Packets(u64),
 }
 
-/// Who decides about drops and marks.
+/// AQM, which decides about drops and marks.
 #[derive(Clone, Copy, Debug)]
 pub enum Aqm {
     DropTail,
@@ -41,17 +41,17 @@ pub enum Aqm {
     Threshold(u64),
 }
 
-/// What is lost before the queue.
+/// Loss before the queue.
 #[derive(Clone, Debug)]
 pub enum Loss {
     None,
-    /// By chance: any packet may be.
+    /// Random: any packet may be lost.
     Random,
     /// Packets n, 2n, 3n …
     Every(u64),
-    /// One entry for each packet, repeated.
+    /// One entry per packet, repeated.
     Recorded(Vec<bool>),
-    /// Another from given times on; each counts its packets anew.
+    /// A different loss from the given times on; each restarts the packet count.
     Steps(Vec<(u64, Loss)>),
 }
 
@@ -62,25 +62,25 @@ pub struct Policer {
     pub burst: u64,
 }
 
-/// A link as the head describes it. Times are nanoseconds.
+/// A link as described in the head. Times are in nanoseconds.
 #[derive(Clone, Debug)]
 pub struct Link {
     pub name: String,
     pub rate: Rate,
-    /// Propagation delay from given times on.
+    /// Propagation delay from the given times on.
     pub delay: Vec<(u64, u64)>,
-    /// Largest random addition to it from given times on.
+    /// Maximum jitter from the given times on.
     pub jitter: Vec<(u64, u64)>,
-    /// Smallest addition of a packet that has one.
+    /// Minimum jitter of a packet that has any.
     pub jitter_least: u64,
-    /// Part of the packets that have one.
+    /// Share of the packets that have jitter.
     pub jitter_share: f64,
-    /// Packets may overtake each other.
+    /// Whether packets may overtake each other.
     pub reorder: bool,
     pub buffer: Buffer,
     pub aqm: Aqm,
-    /// What the device below the AQM holds, the packet in transmission included;
-    /// none: nothing but that.
+    /// Limit of the device below the AQM, including the packet in transmission; if absent, it holds
+    /// only that one.
     pub device: Option<Buffer>,
     pub loss: Loss,
     pub policer: Option<Policer>,
@@ -239,7 +239,7 @@ fn spans(key: &str, fields: &Fields) -> Result<Vec<(u64, u64)>, String> {
     if ordered { Ok(spans) } else { Err(format!("the spans of {key} are not in order")) }
 }
 
-/// Link indexes there and back.
+/// Indexes of the links in each direction.
 #[derive(Debug)]
 pub struct Path {
     pub forward: Vec<usize>,
@@ -256,23 +256,22 @@ impl Path {
     }
 }
 
-/// What has segment numbers of its own: a connection over one path, or a
-/// subflow of one over several.
+/// A flow, which has segment numbers of its own: a connection over one path, or a subflow.
 #[derive(Clone, Debug)]
 pub struct Flow {
     pub path: usize,
     pub mss: u64,
-    /// Bytes that may be outstanding; none: no limit of its own.
+    /// Maximum of outstanding bytes; if absent, it has no limit of its own.
     pub receive_window: Option<u64>,
-    /// Smallest distance of the retransmission timeout from the RTT.
+    /// Minimum difference between the retransmission timeout and the RTT.
     pub rto_min: u64,
-    /// Bytes of a burst at most.
+    /// Maximum burst, bytes.
     pub burst: Option<u64>,
-    /// The connection over several paths that it belongs to.
+    /// Connection over several paths that it belongs to.
     pub connection: Option<u64>,
-    /// The receiver acknowledges what is missing below what arrived.
+    /// Whether the receiver acknowledges missing segments below received ones.
     pub conceals: bool,
-    /// Segments beyond what arrived that it acknowledges at most.
+    /// Maximum number of segments that it acknowledges beyond the received ones.
     pub ack_ahead: u64,
 }
 
@@ -294,17 +293,17 @@ impl Flow {
 /// A connection over several paths.
 #[derive(Clone, Debug)]
 pub struct Connection {
-    /// Bytes that the receiver lets through at first; none: no limit.
+    /// Initial receive window, bytes; if absent, unlimited.
     pub receive_window: Option<u64>,
 }
 
-/// What a line opens.
+/// A flow or connection that a line opens.
 pub enum Opened {
     Flow(u64, Flow),
     Connection(u64, Connection),
 }
 
-/// What the lines before the rows say, and what those among them opened.
+/// The head, and the flows and connections that lines among the rows open.
 #[derive(Debug, Default)]
 pub struct Head {
     pub links: Vec<Link>,
@@ -312,7 +311,7 @@ pub struct Head {
     /// Flows and connections opened in the head.
     pub flows: BTreeMap<u64, Flow>,
     pub connections: BTreeMap<u64, Connection>,
-    /// Flows and connections share their numbers, which ascend.
+    /// Last number; flows and connections share their numbers, which ascend.
     last_number: Option<u64>,
 }
 
@@ -324,7 +323,7 @@ impl Head {
         Err(format!("expected `{FORMAT}`, found `{}`", short(line)))
     }
 
-    /// Takes up a line of the head, without its `# `.
+    /// Parses a line of the head, without its `# `.
     pub fn add(&mut self, line: &str) -> Result<(), String> {
         let mut fields = line.split(',');
         let what = fields.next().unwrap_or_default();
@@ -365,7 +364,7 @@ impl Head {
         Ok(opened)
     }
 
-    /// What a line among the rows opens, without its `# `.
+    /// Parses a line among the rows that opens a flow or connection, without its `# `.
     pub fn open(&mut self, line: &str) -> Result<Opened, String> {
         let mut fields = line.split(',');
         let what = fields.next().unwrap_or_default();

@@ -13,11 +13,11 @@ use std::io;
 /// Why a log could not be checked.
 #[derive(Debug)]
 pub enum LogError {
-    /// It could not be read.
+    /// The log cannot be read.
     Io(io::Error),
-    /// A line is not as the format says.
+    /// A line does not conform to the format.
     Malformed {
-        /// Line, from 1.
+        /// Number of the line, from 1.
         line: u64,
         /// What is wrong with it.
         what: String,

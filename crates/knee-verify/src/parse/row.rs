@@ -20,7 +20,7 @@ impl fmt::Display for Kind {
     }
 }
 
-/// Why a link dropped a packet, as it says.
+/// Reason that a link gives for a drop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reason {
     Loss,
@@ -35,14 +35,14 @@ pub enum Reason {
 pub enum Repeat {
     Syn,
     New,
-    /// Again, because it counts as lost.
+    /// Retransmission, because it was declared lost.
     Again,
-    /// A tail loss probe, new or again: the congestion window and pacing do
-    /// not hold it back.
+    /// Tail loss probe, a new or repeated segment; neither congestion window nor pacing hold it
+    /// back.
     Probe,
 }
 
-/// What a timer of the sender was for.
+/// Purpose of a sender's timer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Timeout {
     /// Handshake.
@@ -51,7 +51,7 @@ pub enum Timeout {
     Retransmission,
 }
 
-/// A packet as a row about a link names it.
+/// A packet as named in a row about a link.
 #[derive(Clone, Copy, Debug)]
 pub struct Seen {
     pub flow: u64,
@@ -59,11 +59,11 @@ pub struct Seen {
     pub id: u64,
     pub number: Option<u64>,
     pub bytes: Option<u64>,
-    /// It carries Congestion Experienced.
+    /// Whether it carries Congestion Experienced.
     pub marked: bool,
 }
 
-/// A segment as its sender puts it on the wire.
+/// A segment that a sender puts on the wire.
 #[derive(Clone, Copy, Debug)]
 pub struct Send {
     pub flow: u64,
@@ -74,17 +74,17 @@ pub struct Send {
     pub in_flight: i128,
     /// Congestion window in force.
     pub window: u64,
-    /// Pacing rate, bit/s; none: not paced.
+    /// Pacing rate, bit/s, or `None` if not paced.
     pub pacing: Option<u64>,
-    /// Segments that the burst it belongs to may have.
+    /// Maximum number of segments of its burst.
     pub burst: u64,
-    /// First byte within the connection, of a subflow's segment.
+    /// First byte within the connection, for a subflow's segment.
     pub offset: Option<u64>,
     pub ecn_capable: bool,
     pub repeat: Repeat,
 }
 
-/// What a row says.
+/// Event of a row.
 #[derive(Debug)]
 pub enum Event {
     Send(Send),
@@ -115,7 +115,7 @@ pub enum Event {
         segments: u64,
         bytes: u64,
     },
-    /// A connection over several paths hands bytes to its application.
+    /// A connection over several paths delivers bytes to its application.
     DeliverData {
         connection: u64,
         offset: u64,
@@ -137,7 +137,7 @@ pub enum Event {
         flow: u64,
         what: Timeout,
     },
-    /// All that was written has been acknowledged.
+    /// All data written has been acknowledged.
     Complete {
         flow: u64,
         bytes: u64,
@@ -149,7 +149,7 @@ pub enum Event {
 }
 
 impl Event {
-    /// The flow or connection that it is about.
+    /// Returns the flow or connection concerned.
     pub fn flow(&self) -> u64 {
         match self {
             Event::Send(send) => send.flow,
@@ -169,12 +169,12 @@ impl Event {
     }
 }
 
-/// Where a connection's data stands, as an ACK of a subflow says.
+/// Data acknowledgement of a connection, carried by an ACK of a subflow.
 #[derive(Clone, Copy, Debug)]
 pub struct DataAck {
     /// Next byte expected.
     pub next: u64,
-    /// Bytes that the shared window lets through from there on; none: any.
+    /// Bytes that the shared window allows from there on, or `None` if unlimited.
     pub window: Option<u64>,
 }
 

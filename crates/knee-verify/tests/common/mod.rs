@@ -1,18 +1,18 @@
-//! What the tests on logs share.
+//! Helpers shared by the tests on logs.
 
-// Each test binary uses its own part of this.
+// Each test binary uses only a part of this.
 #![allow(dead_code)]
 
 use knee_verify::{Rule, check};
 
-/// The names of the columns, in order.
+/// Names of the columns, in order.
 pub const COLUMNS: &str = "time_ns,event,link,flow,kind,id,number,bytes,in_flight,window,\
                            pacing_bps,burst,offset,ecn,detail";
 
 /// A millisecond.
 pub const MS: u64 = 1_000_000;
 
-/// The log breaks these rules, in this order, and no others.
+/// Checks that the log violates these rules, in this order, and no others.
 #[track_caller]
 pub fn finds(log: &str, expected: &[Rule]) {
     let report = check(log.as_bytes()).unwrap_or_else(|error| panic!("{error}\n{log}"));
