@@ -1,4 +1,4 @@
-//! With the feature `bpf`: compiles the programs of `bpf/` with clang.
+//! Compiles the programs of `bpf/` with clang, if the feature `bpf` is on.
 
 fn main() {
     println!("cargo:rerun-if-changed=build.rs");
@@ -11,7 +11,7 @@ mod bpf {
     use libbpf_cargo::SkeletonBuilder;
     use std::path::{Path, PathBuf};
 
-    /// File in `bpf/`, and the variable by which the crate finds its object.
+    /// Files in `bpf/`, and the variable that names the object of each.
     const PROGRAMS: [(&str, &str); 8] = [
         ("bbr_low_delay", "KNEE_BPF_BBR_LOW_DELAY"),
         ("bbr_replay", "KNEE_BPF_BBR_REPLAY"),
@@ -29,7 +29,7 @@ mod bpf {
         let out = PathBuf::from(std::env::var_os("OUT_DIR").expect("cargo sets it"));
         for (name, variable) in PROGRAMS {
             let object = out.join(format!("{name}.o"));
-            // v3: compares and swaps, and has 32-bit comparisons.
+            // v3 has compare-and-swap and 32-bit comparisons.
             let built = SkeletonBuilder::new()
                 .source(sources.join(format!("{name}.bpf.c")))
                 .obj(&object)

@@ -1,4 +1,4 @@
-//! What the host refuses or lacks, and what to do about it.
+//! What the host refuses or lacks, and advice.
 
 use std::io;
 
@@ -8,9 +8,9 @@ pub enum HostError {
     /// The host refuses or lacks something.
     #[error("cannot {what}: {source}; {advice}")]
     Refused {
-        /// What was tried.
+        /// What was attempted.
         what: String,
-        /// What the system said.
+        /// Error of the system.
         source: io::Error,
         /// What to do about it.
         advice: &'static str,
@@ -21,7 +21,7 @@ pub enum HostError {
 }
 
 impl HostError {
-    /// The host would not do `what` (an infinitive) and said `source`.
+    /// Makes the error of a refused operation `what` (an infinitive), with the system's `source`.
     pub fn refused(
         what: impl Into<String>,
         source: impl Into<io::Error>,
@@ -30,7 +30,7 @@ impl HostError {
         HostError::Refused { what: what.into(), source: source.into(), advice }
     }
 
-    /// A call that fails only when the host is out of something.
+    /// Makes the error of a call that fails only if the host runs out of a resource.
     pub fn call(what: impl Into<String>, source: impl Into<io::Error>) -> HostError {
         HostError::refused(what, source, "look for limits on memory, files and processes")
     }

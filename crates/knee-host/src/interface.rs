@@ -1,5 +1,5 @@
-//! Addresses, sizes and counters of network devices, over netlink, in the
-//! namespace of the calling thread.
+//! Addresses, sizes and counters of network devices, over netlink, in the namespace of the calling
+//! thread.
 
 use crate::HostError;
 use crate::netlink::Netlink;
@@ -11,33 +11,32 @@ use netlink_sys::protocols::NETLINK_ROUTE;
 use std::io;
 use std::net::IpAddr;
 
-/// A network device by its number.
+/// A network device, by its index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Interface(u32);
 
-/// A connection to the kernel's network devices and their addresses
-/// (rtnetlink(7)).
+/// A connection to the kernel's network devices and their addresses (rtnetlink(7)).
 pub struct Routing {
     netlink: Netlink,
 }
 
 impl Routing {
-    /// Speaks for the namespace of the calling thread, from then on.
+    /// Opens a connection, bound to the namespace of the calling thread.
     ///
     /// # Errors
     ///
-    /// Where the host is out of sockets.
+    /// If the host is out of sockets.
     pub fn open() -> Result<Routing, HostError> {
         let netlink = Netlink::open(NETLINK_ROUTE)
             .map_err(|source| HostError::call("open a netlink socket", source))?;
         Ok(Routing { netlink })
     }
 
-    /// The device of that name.
+    /// Returns the device of that name.
     ///
     /// # Errors
     ///
-    /// Where there is none.
+    /// If there is none.
     pub fn find(&mut self, name: &str) -> Result<Interface, HostError> {
         let (link, _) = self.get(name)?;
         Ok(Interface(link.header.index))
@@ -47,7 +46,7 @@ impl Routing {
     ///
     /// # Errors
     ///
-    /// Where the process lacks CAP_NET_ADMIN in the namespace.
+    /// If the process lacks CAP_NET_ADMIN in the namespace.
     pub fn bring_up(
         &mut self,
         interface: Interface,
@@ -74,11 +73,11 @@ impl Routing {
         self.change("bring up loopback", RouteNetlinkMessage::SetLink(message), 0)
     }
 
-    /// Gives the device an address; its subnet is then reached through it.
+    /// Adds an address to a device, through which its subnet is then reached.
     ///
     /// # Errors
     ///
-    /// As [`Routing::bring_up`], and where the device has the address already.
+    /// As [`Routing::bring_up`], and if the device has the address already.
     pub fn add_address(
         &mut self,
         interface: Interface,
@@ -92,7 +91,7 @@ impl Routing {
             IpAddr::V4(_) => AddressFamily::Inet,
             IpAddr::V6(_) => AddressFamily::Inet6,
         };
-        // Nobody else is on the link whom duplicate detection could find.
+        // The link has no other host, so duplicate address detection is pointless.
         message.header.flags = AddressHeaderFlags::Nodad;
         message.attributes =
             vec![AddressAttribute::Local(address), AddressAttribute::Address(address)];
@@ -103,11 +102,11 @@ impl Routing {
         )
     }
 
-    /// Packets for a device that did not fit into its queue.
+    /// Returns the number of packets that did not fit into the queue of a device.
     ///
     /// # Errors
     ///
-    /// Where there is no device of that name.
+    /// If there is no device of that name.
     pub fn dropped_packets(&mut self, name: &str) -> Result<u64, HostError> {
         let (_, attributes) = self.get(name)?;
         let stats = attributes.iter().find_map(|attribute| match attribute {
@@ -131,7 +130,7 @@ impl Routing {
         }
     }
 
-    /// All that the kernel lists for a request.
+    /// Returns everything that the kernel lists for a request.
     pub(crate) fn listed(
         &mut self,
         request: RouteNetlinkMessage,

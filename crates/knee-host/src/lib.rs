@@ -1,10 +1,9 @@
-//! What Knee asks of a Linux host: network namespaces and their devices,
-//! routes, what programs send diverted to one process, `TCP_INFO`, connections that end, MPTCP,
-//! controllers in BPF and programs that hand them out, privileges.
+//! Access to a Linux host: network namespaces and their devices, routes, diverting the traffic of
+//! programs to one process, `TCP_INFO`, connections that end, MPTCP, controllers in BPF and
+//! programs that assign them, privileges.
 //!
-//! What this crate never does: know scenarios, run a tool, print, leave
-//! something behind but what `bpf::load` and `bpf::Steering::pin` are asked to leave. It alone holds
-//! `unsafe` code, in one file.
+//! What this crate never does: know scenarios, run a tool, print, leave anything behind except on
+//! request (`bpf::load`, `bpf::Steering::pin`). It alone has `unsafe` code, in one file.
 
 #[cfg(feature = "bpf")]
 pub mod bpf;

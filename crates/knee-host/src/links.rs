@@ -1,4 +1,4 @@
-//! The links of a host: its interfaces, and whether they lead elsewhere.
+//! Links of a host: its interfaces, and whether they lead to other hosts.
 
 use crate::HostError;
 use crate::interface::Routing;
@@ -16,24 +16,24 @@ use std::time::Duration;
 /// An interface.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Link {
-    /// Its name.
+    /// Name of the interface.
     pub name: String,
-    /// It is switched on, and its cable or radio has somebody at the other end.
+    /// Whether it is up and has a carrier.
     pub is_up: bool,
-    /// It has a device of its own below: no tunnel, and not loopback.
+    /// Whether it has a device of its own below, unlike a tunnel or loopback.
     pub is_physical: bool,
-    /// Its addresses beyond the link itself.
+    /// Addresses with more than link scope.
     pub addresses: BTreeSet<IpAddr>,
-    /// A default route leads through it, in any table.
+    /// Whether a default route leads through it, in any table.
     pub has_default_route: bool,
 }
 
 impl Routing {
-    /// The interfaces of the namespace, in the order of their numbers.
+    /// Returns the interfaces of the namespace, ordered by index.
     ///
     /// # Errors
     ///
-    /// What the kernel says.
+    /// If the kernel refuses.
     pub fn links(&mut self) -> Result<Vec<Link>, HostError> {
         let mut links = BTreeMap::new();
         for message in self.listed(RouteNetlinkMessage::GetLink(LinkMessage::default()))? {
@@ -103,17 +103,17 @@ impl Routing {
 /// RTNLGRP_IPV6_ROUTE (linux/rtnetlink.h).
 const GROUPS: [u32; 5] = [1, 5, 7, 9, 11];
 
-/// Hears of links, addresses and routes that come, go or change.
+/// Notifications about links, addresses and routes that change.
 pub struct LinkChanges {
     netlink: Netlink,
 }
 
 impl LinkChanges {
-    /// Listens in the namespace of the calling thread, from then on.
+    /// Starts listening in the namespace of the calling thread.
     ///
     /// # Errors
     ///
-    /// Where the host is out of sockets.
+    /// If the host is out of sockets.
     pub fn listen() -> Result<LinkChanges, HostError> {
         let call = |source: io::Error| HostError::call("listen for changes of links", source);
         let mut netlink = Netlink::open(NETLINK_ROUTE).map_err(call)?;
@@ -123,11 +123,11 @@ impl LinkChanges {
         Ok(LinkChanges { netlink })
     }
 
-    /// Waits for a change; false: none within that time, or a signal came.
+    /// Waits for a change. Returns false if there was none in that time, or on a signal.
     ///
     /// # Errors
     ///
-    /// What the kernel says.
+    /// If the kernel refuses.
     pub fn wait(&mut self, patience: Duration) -> Result<bool, HostError> {
         let heard = self.netlink.heard(patience);
         heard.map_err(|source| HostError::call("listen for changes of links", source))

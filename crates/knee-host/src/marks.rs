@@ -1,7 +1,7 @@
-//! Connections that BPF programs have given a controller (`bpf/steer.bpf.c`): which they
-//! are, and the way back. Whoever steers pins two iterators in the BPF file system; to
-//! read such a file is to walk the TCP connections of the reader's network namespace.
-//! That needs no feature of this crate and no privilege but that of opening the file.
+//! Connections that BPF programs have assigned a controller (`bpf/steer.bpf.c`), and how to undo
+//! it. The steering process pins two iterators in the BPF file system; reading such a file walks
+//! the TCP connections of the reader's network namespace. This needs no feature of this crate and
+//! no privilege except opening the file.
 
 use crate::HostError;
 use std::collections::BTreeMap;
@@ -12,64 +12,63 @@ use std::path::Path;
 /// Names of the two files in their folder.
 pub(crate) const BACK: &str = "back";
 pub(crate) const MARKED: &str = "marked";
-/// Bytes of a controller's name (`TCP_CA_NAME_MAX`).
+/// Length of a controller's name (`TCP_CA_NAME_MAX`).
 const NAME: usize = 16;
-/// What is told of a connection: the controller that it had, the one that it was given,
-/// and the one that it has (`struct told`).
+/// Record of a connection: its original controller, the assigned one and the current one (`struct
+/// told`).
 const RECORD: usize = 3 * NAME;
 
 /// What the connections of a group get.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Choice {
-    /// Controllers, the first and the second; an empty name leaves what there is.
+    /// The first and the second controller; an empty name means no change.
     pub controllers: [String; 2],
     /// Key of the draw between them (SipHash-2-4).
     pub key: [u8; 16],
-    /// Of 2^32 parts of the clients, as many get the second.
+    /// Share of the clients that get the second controller, in units of 2^-32.
     pub share: u32,
 }
 
-/// Connections that were given a controller.
+/// Connections that were assigned a controller.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Marked {
-    /// Those that still have it, by the controller that they had and the one that they
-    /// were given.
+    /// Those that still have it, by the original and the assigned controller.
     pub steered: BTreeMap<(String, String), u64>,
-    /// Those whose programs have chosen another one since.
+    /// Those whose programs have chosen a different one since.
     pub changed: u64,
 }
 
 impl Marked {
-    /// How many still have it.
+    /// Returns how many still have it.
     pub fn count(&self) -> u64 {
         self.steered.values().sum()
     }
 }
 
-/// Tells which connections were given a controller; none where the folder is not there.
+/// Returns the connections that were assigned a controller; none if the folder does not exist.
 ///
 /// # Errors
 ///
-/// What the kernel says.
+/// If the kernel refuses.
 pub fn marked(folder: &Path) -> Result<Marked, HostError> {
     read(&folder.join(MARKED)).map_err(|error| HostError::call("read what is steered", error))
 }
 
-/// Returns them to the controller that they had, but those whose programs have chosen
-/// another one since; tells which. None where the folder is not there.
+/// Returns them to their original controller, except for those whose programs have chosen a
+/// different one since, and returns which. Does nothing if the folder does not exist.
 ///
 /// # Errors
 ///
-/// What the kernel says.
+/// If the kernel refuses.
 pub fn return_marked(folder: &Path) -> Result<Marked, HostError> {
     read(&folder.join(BACK)).map_err(|error| HostError::call("return connections", error))
 }
 
-/// Removes the folder; connections that are still marked keep what they have.
+/// Removes the folder; connections that are still marked keep their controller.
 ///
 /// # Errors
 ///
-/// What the system says; none where it is not there.
+/// If the system refuses; not if the folder does not exist.
 pub fn unpin_marks(folder: &Path) -> Result<(), HostError> {
     let done =
         [BACK, MARKED].iter().try_for_each(|name| absent(fs::remove_file(folder.join(name))));
@@ -77,7 +76,7 @@ pub fn unpin_marks(folder: &Path) -> Result<(), HostError> {
     done.map_err(|error| HostError::call("remove a folder in /sys/fs/bpf", error))
 }
 
-/// What is not there is removed.
+/// Treats a missing file as removed.
 fn absent(removed: io::Result<()>) -> io::Result<()> {
     removed.or_else(|error| if error.kind() == ErrorKind::NotFound { Ok(()) } else { Err(error) })
 }

@@ -1,9 +1,7 @@
-//! The kernel's MPTCP: sockets, what it tells of their subflows, and its path
-//! manager.
+//! The kernel's MPTCP: sockets, information about subflows, and the path manager.
 //!
-//! A server [`announce`]s more addresses of its own, and the client joins each
-//! (RFC 8684, 3.4.1): so a subflow takes the path to which its addresses belong,
-//! without routing by source.
+//! A server [`announce`]s additional addresses of its own, and the client joins each (RFC 8684,
+//! 3.4.1): so a subflow takes the path to which its addresses belong, without source routing.
 
 mod path_manager;
 
@@ -29,11 +27,11 @@ const SUBFLOWS_MAX: usize = 8;
 const HEADER_BYTES: usize = 16;
 const ADDRESS_BYTES: usize = 128;
 
-/// Opens a socket of the address's family that does not block.
+/// Opens a non-blocking socket of the address's family.
 ///
 /// # Errors
 ///
-/// Where the kernel has no MPTCP.
+/// If the kernel has no MPTCP.
 pub fn socket(address: IpAddr) -> Result<OwnedFd, HostError> {
     let family = if address.is_ipv4() { libc::AF_INET } else { libc::AF_INET6 };
     let flags = (SockFlag::SOCK_NONBLOCK | SockFlag::SOCK_CLOEXEC).bits();
@@ -46,13 +44,13 @@ pub fn socket(address: IpAddr) -> Result<OwnedFd, HostError> {
     })
 }
 
-/// Bytes of the connection, in order, that the peer has acknowledged.
+/// Returns the bytes of the connection, in order, that the peer has acknowledged.
 ///
 /// # Errors
 ///
-/// `Unsupported` before Linux 6.5; else what the kernel says.
+/// `Unsupported` before Linux 6.5, or if the kernel refuses.
 pub fn acknowledged_bytes(socket: &impl AsFd) -> io::Result<u64> {
-    /// Of `mptcpi_bytes_acked`, which came with Linux 6.5.
+    /// Offset of `mptcpi_bytes_acked`, which Linux 6.5 added.
     const PLACE: usize = 72;
     let mut bytes = [0; 96];
     let len = mptcp_option(socket, MPTCP_INFO, &mut bytes)?;
@@ -61,16 +59,15 @@ pub fn acknowledged_bytes(socket: &impl AsFd) -> io::Result<u64> {
     field.map(u64::from_ne_bytes).ok_or_else(|| io::ErrorKind::Unsupported.into())
 }
 
-/// The subflows that are there now, each with its local address.
+/// Returns the current subflows, each with its local address.
 ///
 /// # Errors
 ///
-/// What the kernel says, for one of a connection that has fallen back to TCP.
+/// If the kernel refuses, as for a connection that has fallen back to TCP.
 pub fn subflows(socket: &impl AsFd) -> io::Result<Vec<(IpAddr, TcpInfo)>> {
     let addresses = entries::<{ 2 * ADDRESS_BYTES }>(socket, MPTCP_SUBFLOW_ADDRS)?;
     let infos = entries::<TCP_INFO_BYTES>(socket, MPTCP_TCPINFO)?;
-    // One may have come or gone between the two answers: then what is left
-    // is known the next time.
+    // A subflow may have come or gone between the two answers; it is then seen the next time.
     if addresses.len() != infos.len() {
         return Ok(Vec::new());
     }
@@ -78,7 +75,7 @@ pub fn subflows(socket: &impl AsFd) -> io::Result<Vec<(IpAddr, TcpInfo)>> {
     Ok(pairs.filter_map(|(at, info)| Some((local(at)?, TcpInfo::decode(info)))).collect())
 }
 
-/// An array of what the kernel tells of each subflow, `N` bytes each.
+/// Reads an array with `N` bytes of information per subflow.
 fn entries<const N: usize>(socket: &impl AsFd, name: i32) -> io::Result<Vec<[u8; N]>> {
     let mut bytes = vec![0; HEADER_BYTES + SUBFLOWS_MAX * N];
     let word = |value: usize| (value as u32).to_ne_bytes();
@@ -98,7 +95,7 @@ fn entries<const N: usize>(socket: &impl AsFd, name: i32) -> io::Result<Vec<[u8;
     Ok(all.map(whole).collect())
 }
 
-/// The local address: a `sockaddr_in` or `sockaddr_in6`.
+/// Returns the local address, from a `sockaddr_in` or `sockaddr_in6`.
 fn local(addresses: &[u8]) -> Option<IpAddr> {
     match i32::from(u16::from_ne_bytes([addresses[0], addresses[1]])) {
         libc::AF_INET => <[u8; 4]>::try_from(&addresses[4..8]).ok().map(IpAddr::from),

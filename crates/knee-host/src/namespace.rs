@@ -1,8 +1,8 @@
-//! Network namespaces that nothing has to clean up.
+//! Network namespaces that need no cleanup.
 //!
-//! A namespace made here has no name and no mount: it lives as long as a
-//! thread is in it or a descriptor refers to it, and its devices with it.
-//! When the process ends, however it ends, the kernel takes everything away.
+//! A namespace made here has no name and no mount: it lives as long as a thread is in it or a
+//! descriptor refers to it, and so do its devices. When the process ends, however it ends, the
+//! kernel removes everything.
 
 use crate::HostError;
 use nix::sched::{CloneFlags, setns, unshare};
@@ -13,18 +13,18 @@ use std::thread;
 const ADVICE: &str = "run as root (CAP_SYS_ADMIN), or permit user namespaces \
     (sysctl user.max_user_namespaces=10000), on a kernel with CONFIG_NET_NS";
 
-/// A network namespace; it goes when nothing refers to it any more.
+/// A network namespace; it ends when nothing refers to it any more.
 #[derive(Debug)]
 pub struct Namespace {
     file: File,
 }
 
 impl Namespace {
-    /// A new, empty one; the calling thread stays where it is.
+    /// Makes a new, empty namespace; the calling thread does not enter it.
     ///
     /// # Errors
     ///
-    /// Where the host does not permit it.
+    /// If the host does not permit it.
     pub fn create() -> Result<Namespace, HostError> {
         let made = on_its_own(|| {
             unshare(CloneFlags::CLONE_NEWNET)?;
@@ -35,23 +35,22 @@ impl Namespace {
         Ok(Namespace { file })
     }
 
-    /// Moves the calling thread in, for good.
+    /// Moves the calling thread into the namespace permanently.
     ///
     /// # Errors
     ///
-    /// Where the host does not permit it.
+    /// If the host does not permit it.
     pub fn enter(&self) -> Result<(), HostError> {
         setns(&self.file, CloneFlags::CLONE_NEWNET)
             .map_err(|source| HostError::refused("enter a network namespace", source, ADVICE))
     }
 
-    /// Does something inside, on a thread of its own. What is made there
-    /// (sockets, devices) belongs to the namespace.
+    /// Runs `work` inside, on a thread of its own. Sockets and devices made there belong to the
+    /// namespace.
     ///
     /// # Errors
     ///
-    /// As [`Namespace::enter`], those of the work, and
-    /// [`HostError::Panicked`].
+    /// As [`Namespace::enter`], errors of the work, and [`HostError::Panicked`].
     pub fn within<T: Send, E: From<HostError> + Send>(
         &self,
         work: impl FnOnce() -> Result<T, E> + Send,
@@ -72,7 +71,7 @@ fn on_its_own<T: Send>(work: impl FnOnce() -> T + Send) -> Result<T, HostError> 
 ///
 /// # Errors
 ///
-/// Where there is no such setting, or it must not be written.
+/// If there is no such setting, or it cannot be written.
 pub fn set_sysctl(name: &str, value: &str) -> Result<(), HostError> {
     let path = format!("/proc/sys/{}", name.replace('.', "/"));
     fs::write(path, value).map_err(|source| {
@@ -84,12 +83,11 @@ pub fn set_sysctl(name: &str, value: &str) -> Result<(), HostError> {
     })
 }
 
-/// Reads `/proc/sys/…` of the calling thread's namespace, without the line's
-/// end.
+/// Reads `/proc/sys/…` of the calling thread's namespace, without the newline.
 ///
 /// # Errors
 ///
-/// Where there is no such setting, or it must not be read.
+/// If there is no such setting, or it cannot be read.
 pub fn sysctl(name: &str) -> io::Result<String> {
     fs::read_to_string(format!("/proc/sys/{}", name.replace('.', "/")))
         .map(|text| text.trim().to_owned())

@@ -11,21 +11,21 @@ use std::io;
 use std::os::fd::AsFd;
 use std::time::Duration;
 
-/// The kernel's mark on a listing during which something changed (linux/netlink.h).
+/// Flag of a listing during which something changed (linux/netlink.h).
 const NLM_F_DUMP_INTR: u16 = 0x10;
-/// How often a listing is begun anew before it is given up.
+/// Maximum number of attempts at a listing.
 const LISTINGS_MAX: usize = 10;
 
-/// A connection to one protocol of the kernel's netlink.
+/// A connection to one netlink protocol of the kernel.
 pub(crate) struct Netlink {
     socket: Socket,
     sequence: u32,
-    /// Something changed during the listing that is read.
+    /// Whether something changed during the current listing.
     interrupted: bool,
 }
 
 impl Netlink {
-    /// Speaks for the namespace of the calling thread, from then on.
+    /// Opens a connection, bound to the namespace of the calling thread.
     pub fn open(protocol: isize) -> io::Result<Netlink> {
         let mut socket = Socket::new(protocol)?;
         socket.bind_auto()?;
@@ -33,18 +33,18 @@ impl Netlink {
         Ok(Netlink { socket, sequence: 0, interrupted: false })
     }
 
-    /// Has the kernel check requests for lists strictly, which also makes it leave out
-    /// what was not asked for.
+    /// Makes the kernel check list requests strictly, which also makes it omit what was not asked
+    /// for.
     pub fn strict(&self) -> io::Result<()> {
         self.socket.set_netlink_get_strict_chk(true)
     }
 
-    /// Hears from then on of what changes in a multicast group of the protocol.
+    /// Subscribes to a multicast group of the protocol.
     pub fn join(&mut self, group: u32) -> io::Result<()> {
         self.socket.add_membership(group)
     }
 
-    /// Whether something was heard of within that time; whatever waits is read.
+    /// Waits for notifications, reads all that are pending, and returns whether there were any.
     pub fn heard(&mut self, patience: Duration) -> io::Result<bool> {
         let wait = PollTimeout::try_from(patience).unwrap_or(PollTimeout::MAX);
         let mut watched = [PollFd::new(self.socket.as_fd(), PollFlags::POLLIN)];
@@ -59,14 +59,14 @@ impl Netlink {
             match self.socket.recv(&mut free, libc::MSG_DONTWAIT) {
                 Ok(_) => {}
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(true),
-                // The kernel had no room for all that changed: something did.
+                // The kernel lost notifications for lack of room, so something changed.
                 Err(error) if error.raw_os_error() == Some(libc::ENOBUFS) => {}
                 Err(error) => return Err(error),
             }
         }
     }
 
-    /// Sends a request and waits for the answer to it; none: it was done.
+    /// Sends a request, and returns the answer, or `None` for a bare acknowledgement.
     pub fn ask<M: NetlinkSerializable + NetlinkDeserializable>(
         &mut self,
         message: M,
@@ -85,8 +85,8 @@ impl Netlink {
         }
     }
 
-    /// All that the kernel lists for a request. What changes meanwhile makes it list
-    /// anew.
+    /// Returns everything that the kernel lists for a request. Repeats the listing if something
+    /// changes meanwhile.
     pub fn list<M: NetlinkSerializable + NetlinkDeserializable + Clone>(
         &mut self,
         message: M,
@@ -99,7 +99,7 @@ impl Netlink {
         Err(io::Error::other("it changes faster than it can be read"))
     }
 
-    /// One listing; none if something changed while it went on.
+    /// Makes one listing; `None` if something changed meanwhile.
     fn listing<M: NetlinkSerializable + NetlinkDeserializable>(
         &mut self,
         message: M,
@@ -138,8 +138,8 @@ impl Netlink {
         self.socket.send(&bytes, 0).map(|_| ())
     }
 
-    /// The answers of one datagram that belong to the last request; others are those of
-    /// one that ended early.
+    /// Returns the answers in one datagram to the last request; others belong to a request that
+    /// ended early.
     fn receive<M: NetlinkDeserializable>(&mut self) -> io::Result<Vec<NetlinkPayload<M>>> {
         let (bytes, _) = self.socket.recv_from_full()?;
         let mut rest = bytes.as_slice();

@@ -1,4 +1,4 @@
-//! What this process may do, and how it comes by more without root.
+//! Privileges of this process, and how it gains more without root.
 
 use crate::HostError;
 use caps::{CapSet, Capability, CapsHashSet};
@@ -11,36 +11,36 @@ use std::io;
 pub(crate) const NET_ADMIN: u64 = 1 << 12;
 pub(crate) const SYS_ADMIN: u64 = 1 << 21;
 
-/// The effective capabilities, in the user namespace of the process.
+/// Returns the effective capabilities, in the user namespace of the process.
 pub(crate) fn capabilities() -> u64 {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
     line.and_then(|hex| u64::from_str_radix(hex.trim(), 16).ok()).unwrap_or(0)
 }
 
-/// Whether the process is in a user namespace of somebody's own: its
+/// Returns whether the process is in a user namespace other than the host's, so that its
 /// capabilities are not the host's.
 #[cfg(feature = "bpf")]
 pub(crate) fn in_user_namespace() -> bool {
     let map = fs::read_to_string("/proc/self/uid_map").unwrap_or_default();
     let mut words = map.split_whitespace();
-    // All numbers of the host, each as itself (user_namespaces(7)).
+    // In the host's namespace every number maps to itself (user_namespaces(7)).
     [words.next(), words.next(), words.next()] != [Some("0"), Some("0"), Some("4294967295")]
 }
 
-/// Gives up all capabilities of the calling thread, and of those that it starts later, but
-/// that of writing where others own the folder (`CAP_DAC_OVERRIDE`), which who has it may
-/// have been started with for that.
+/// Drops all capabilities of the calling thread, and of threads that it starts later, except for
+/// `CAP_DAC_OVERRIDE`, with which the process may have been started in order to write to folders of
+/// others.
 ///
 /// # Errors
 ///
-/// What the system says.
+/// If the system refuses.
 pub fn give_up_capabilities() -> Result<(), HostError> {
     let give_up = || -> Result<(), caps::errors::CapsError> {
         let permitted = caps::read(None, CapSet::Permitted)?;
         let kept: CapsHashSet =
             permitted.iter().copied().filter(|one| *one == Capability::CAP_DAC_OVERRIDE).collect();
-        // A service may not even be permitted to ask.
+        // A service may not even be permitted to call capset.
         if kept == permitted && caps::read(None, CapSet::Inheritable)?.is_empty() {
             return Ok(());
         }
@@ -55,16 +55,15 @@ pub fn give_up_capabilities() -> Result<(), HostError> {
     })
 }
 
-/// Makes the process the administrator of a user namespace of its own, if it
-/// may not make network namespaces otherwise; the files that it writes stay
-/// those of the user. What needs privileges on the host itself, such as
-/// SCHED_FIFO, remains refused.
+/// Makes the process the administrator of a user namespace of its own, if it may not make network
+/// namespaces otherwise. Files that it writes still belong to the user. What needs privileges on
+/// the host itself, such as SCHED_FIFO, remains refused.
 ///
-/// To be called before any thread is started (user_namespaces(7)).
+/// Must be called before any thread is started (user_namespaces(7)).
 ///
 /// # Errors
 ///
-/// When the host does not permit that.
+/// The host does not permit it.
 pub fn enter_user_namespace() -> io::Result<()> {
     let needed = NET_ADMIN | SYS_ADMIN;
     if capabilities() & needed == needed {
@@ -72,7 +71,7 @@ pub fn enter_user_namespace() -> io::Result<()> {
     }
     let (user, group) = (getuid(), getgid());
     unshare(CloneFlags::CLONE_NEWUSER)?;
-    // Without this nobody but root may map groups.
+    // Otherwise only root may map groups.
     fs::write("/proc/self/setgroups", "deny")?;
     fs::write("/proc/self/uid_map", format!("0 {user} 1"))?;
     fs::write("/proc/self/gid_map", format!("0 {group} 1"))

@@ -1,5 +1,5 @@
-//! Routes and the rules that choose a table of them (ip-route(8), ip-rule(8)), over
-//! rtnetlink, in the namespace of the calling thread.
+//! Routes, and the rules that choose a routing table (ip-route(8), ip-rule(8)), over rtnetlink, in
+//! the namespace of the calling thread.
 
 use crate::HostError;
 use crate::netlink::Netlink;
@@ -17,15 +17,15 @@ use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::time::Duration;
 
-/// The table that routes are in where nobody says otherwise.
+/// Default routing table.
 pub const TABLE_MAIN: u32 = 254;
 
-/// `RTAX_CC_ALGO` of linux/rtnetlink.h: its bit says that programs must not choose.
+/// `RTAX_CC_ALGO` of linux/rtnetlink.h; its bit says that programs must not choose.
 const CONTROLLER_LOCK: u32 = 1 << 16;
 /// `RTNLGRP_IPV4_ROUTE` and `RTNLGRP_IPV6_ROUTE`.
 const ROUTE_GROUPS: [u32; 2] = [7, 11];
 
-/// A route as the kernel has it.
+/// A route of the kernel.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Route {
     message: RouteMessage,
@@ -33,7 +33,7 @@ pub struct Route {
 }
 
 impl Route {
-    /// None: one that a table of unicast routes cannot hold.
+    /// `None` for a route that a table of unicast routes cannot hold.
     fn of(message: RouteMessage) -> Option<Route> {
         let unspecified: IpAddr = match message.header.address_family {
             AddressFamily::Inet => Ipv4Addr::UNSPECIFIED.into(),
@@ -50,15 +50,15 @@ impl Route {
         Some(Route { message, destination })
     }
 
-    /// One that sends what it fits back to the rules: the next table is asked.
+    /// Makes a throw route: packets that match it continue with the next table.
     pub fn throw(destination: IpNet, table: u32, protocol: u8) -> Route {
         let (scope, kind) = (RouteScope::Universe, RouteType::Throw);
         let header = RouteHeader { scope, kind, ..Default::default() };
         Route::new(header, Vec::new(), destination, table, protocol)
     }
 
-    /// This route's way for another destination, in another table and with a
-    /// congestion controller for the connections that begin on it.
+    /// Copies this route's next hop for a different destination and table, with a congestion
+    /// controller for connections that begin on it.
     pub fn with_controller(
         &self,
         destination: IpNet,
@@ -112,12 +112,12 @@ impl Route {
         Route { message, destination }
     }
 
-    /// What it leads to.
+    /// Returns the destination.
     pub fn destination(&self) -> IpNet {
         self.destination
     }
 
-    /// Number of the table that it is in.
+    /// Returns the number of its table.
     pub fn table(&self) -> u32 {
         let table = self.message.attributes.iter().find_map(|attribute| match attribute {
             RouteAttribute::Table(table) => Some(*table),
@@ -126,12 +126,12 @@ impl Route {
         table.unwrap_or(u32::from(self.message.header.table))
     }
 
-    /// Who made it (`RTPROT_…` of linux/rtnetlink.h).
+    /// Returns its origin (`RTPROT_…` of linux/rtnetlink.h).
     pub fn protocol(&self) -> u8 {
         self.message.header.protocol.into()
     }
 
-    /// Whether a routing daemon made it and may change it at any moment.
+    /// Returns whether a routing daemon made it and may change it at any time.
     pub fn is_of_a_daemon(&self) -> bool {
         use RouteProtocol::{
             Babel, Bgp, Bird, Eigrp, Gated, Isis, Mrouted, Ospf, Rip, Xorp, Zebra,
@@ -142,7 +142,7 @@ impl Route {
         )
     }
 
-    /// Of several with one destination, the one with the least metric counts.
+    /// Returns the metric; of several routes to a destination, the lowest applies.
     pub fn metric(&self) -> u32 {
         let metric = self.message.attributes.iter().find_map(|attribute| match attribute {
             RouteAttribute::Priority(metric) => Some(*metric),
@@ -151,7 +151,7 @@ impl Route {
         metric.unwrap_or(0)
     }
 
-    /// The congestion controller that it names.
+    /// Returns the congestion controller that it sets.
     pub fn controller(&self) -> Option<&str> {
         self.metrics().find_map(|metric| match metric {
             RouteMetric::CcAlgo(name) => Some(name.as_str()),
@@ -159,7 +159,7 @@ impl Route {
         })
     }
 
-    /// Whether programs must keep to that controller.
+    /// Returns whether programs cannot choose a different controller.
     pub fn is_locked(&self) -> bool {
         let locked = |metric: &RouteMetric| match metric {
             RouteMetric::Lock(bits) => bits & CONTROLLER_LOCK != 0,
@@ -176,24 +176,24 @@ impl Route {
         each.flatten()
     }
 
-    /// Whether it leads to other hosts.
+    /// Returns whether it leads to other hosts.
     pub fn is_unicast(&self) -> bool {
         self.message.header.kind == RouteType::Unicast
     }
 
-    /// Whether it sends what it fits back to the rules.
+    /// Returns whether it is a throw route.
     pub fn is_throw(&self) -> bool {
         self.message.header.kind == RouteType::Throw
     }
 
-    /// Whether it has several next hops, among which packets or connections are shared.
+    /// Returns whether it has several next hops that share packets or connections.
     pub fn has_several_ways(&self) -> bool {
         let several = |attribute: &RouteAttribute| matches!(attribute, RouteAttribute::MultiPath(hops) if hops.len() > 1);
         self.message.attributes.iter().any(several)
     }
 
-    /// Whether more than the destination decides that it counts: the source, or the
-    /// type of service.
+    /// Returns whether it depends on more than the destination: on the source or the type of
+    /// service.
     pub fn asks_for_more(&self) -> bool {
         self.message.header.source_prefix_length > 0 || self.message.header.tos != 0
     }
@@ -205,7 +205,7 @@ impl Route {
         })
     }
 
-    /// The next hop as ip-route(8) writes it: `via 192.0.2.1 dev eth0`.
+    /// Formats the next hop as ip-route(8) does: `via 192.0.2.1 dev eth0`.
     pub fn way(&self) -> String {
         if let Some(object) = self.next_hop_object() {
             return format!("nhid {object}");
@@ -231,18 +231,18 @@ impl Route {
     }
 }
 
-/// A rule that sends the TCP connections of this host to a table of routes.
+/// A rule that directs the TCP connections of this host to a routing table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rule {
-    /// IPv6 instead of IPv4.
+    /// Whether it is for IPv6 rather than IPv4.
     pub ipv6: bool,
-    /// Rules are asked in the order of this number.
+    /// Priority; rules are evaluated in ascending order.
     pub priority: u32,
-    /// The table.
+    /// Number of the table.
     pub table: u32,
-    /// Who made it.
+    /// Origin of the rule.
     pub protocol: u8,
-    /// Only connections with this port at this host.
+    /// Restricts the rule to connections with this local port.
     pub local_port: Option<u16>,
 }
 
@@ -265,7 +265,7 @@ impl Rule {
         message
     }
 
-    /// None: one that does not send TCP to a table.
+    /// `None` for a rule that does not direct TCP to a table.
     fn of(message: &RuleMessage) -> Option<Rule> {
         let mut rule = Rule {
             ipv6: message.header.family == AddressFamily::Inet6,
@@ -295,11 +295,11 @@ pub struct Routes {
 }
 
 impl Routes {
-    /// Speaks for the namespace of the calling thread, from then on.
+    /// Opens a connection, bound to the namespace of the calling thread.
     ///
     /// # Errors
     ///
-    /// Where the host is out of sockets.
+    /// If the host is out of sockets.
     pub fn open() -> Result<Routes, HostError> {
         let netlink = Netlink::open(NETLINK_ROUTE)
             .and_then(|netlink| netlink.strict().map(|()| netlink))
@@ -307,11 +307,11 @@ impl Routes {
         Ok(Routes { netlink })
     }
 
-    /// The unicast and throw routes of a table and those that refuse, IPv4 and IPv6.
+    /// Returns the unicast, throw and rejecting routes of a table, IPv4 and IPv6.
     ///
     /// # Errors
     ///
-    /// What the kernel says.
+    /// If the kernel refuses.
     pub fn table(&mut self, table: u32) -> Result<Vec<Route>, HostError> {
         let mut found = Vec::new();
         for family in [AddressFamily::Inet, AddressFamily::Inet6] {
@@ -319,7 +319,7 @@ impl Routes {
             message.header.address_family = family;
             message.attributes = vec![RouteAttribute::Table(table)];
             let listed = match self.netlink.list(RouteNetlinkMessage::GetRoute(message)) {
-                // No route was ever in it.
+                // The table never had a route.
                 Err(error) if error.raw_os_error() == Some(libc::ENOENT) => Vec::new(),
                 Err(source) => return Err(HostError::call("list routes", source)),
                 Ok(listed) => listed,
@@ -333,11 +333,11 @@ impl Routes {
         Ok(found)
     }
 
-    /// The rules that send TCP to a table, IPv4 and IPv6.
+    /// Returns the rules that direct TCP to a table, IPv4 and IPv6.
     ///
     /// # Errors
     ///
-    /// What the kernel says.
+    /// If the kernel refuses.
     pub fn rules(&mut self) -> Result<Vec<Rule>, HostError> {
         let mut found = Vec::new();
         for family in [AddressFamily::Inet, AddressFamily::Inet6] {
@@ -355,18 +355,18 @@ impl Routes {
         Ok(found)
     }
 
-    /// Adds a route; one with the same destination in the same table is not replaced.
+    /// Adds a route; does not replace one with the same destination in the same table.
     ///
     /// # Errors
     ///
-    /// Where the kernel refuses it: no such controller, no way to the next hop, one is
-    /// there, CAP_NET_ADMIN is lacking.
+    /// If the kernel refuses: the controller does not exist, the next hop is unreachable, the route
+    /// exists, CAP_NET_ADMIN is lacking.
     pub fn add(&mut self, route: &Route) -> Result<(), HostError> {
         let message = RouteNetlinkMessage::NewRoute(route.message.clone());
         self.change(&format!("add a route to {}", route.destination), message, true)
     }
 
-    /// Removes a route; false: there is none.
+    /// Removes a route. Returns false if there was none.
     ///
     /// # Errors
     ///
@@ -386,7 +386,7 @@ impl Routes {
         self.change("add a routing rule", RouteNetlinkMessage::NewRule(rule.message()), true)
     }
 
-    /// Removes a rule; false: there is none.
+    /// Removes a rule. Returns false if there was none.
     ///
     /// # Errors
     ///
@@ -414,7 +414,7 @@ impl Routes {
     }
 }
 
-/// Whether something was removed, where `missing` says that there was nothing.
+/// Returns whether something was removed; `missing` is the errno if there was nothing.
 fn gone(result: Result<(), HostError>, missing: i32) -> Result<bool, HostError> {
     match result {
         Ok(()) => Ok(true),
@@ -425,17 +425,17 @@ fn gone(result: Result<(), HostError>, missing: i32) -> Result<bool, HostError> 
     }
 }
 
-/// Hears of routes that come, go or change.
+/// Notifications about routes that change.
 pub struct RouteChanges {
     netlink: Netlink,
 }
 
 impl RouteChanges {
-    /// Listens in the namespace of the calling thread, from then on.
+    /// Starts listening in the namespace of the calling thread.
     ///
     /// # Errors
     ///
-    /// Where the host is out of sockets.
+    /// If the host is out of sockets.
     pub fn listen() -> Result<RouteChanges, HostError> {
         let call = |source: io::Error| HostError::call("listen for changes of routes", source);
         let mut netlink = Netlink::open(NETLINK_ROUTE).map_err(call)?;
@@ -445,11 +445,11 @@ impl RouteChanges {
         Ok(RouteChanges { netlink })
     }
 
-    /// Waits for a change; false: none within that time, or a signal came.
+    /// Waits for a change. Returns false if there was none in that time, or on a signal.
     ///
     /// # Errors
     ///
-    /// What the kernel says.
+    /// If the kernel refuses.
     pub fn wait(&mut self, patience: Duration) -> Result<bool, HostError> {
         let heard = self.netlink.heard(patience);
         heard.map_err(|source| HostError::call("listen for changes of routes", source))

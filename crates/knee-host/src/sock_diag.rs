@@ -1,7 +1,6 @@
-//! TCP connections as the kernel tells of them over sock_diag (sock_diag(7)):
-//! one report when a socket is destroyed, and a dump of those that live. Neither
-//! needs a privilege. Both are about the network namespace of the thread that
-//! asks.
+//! TCP connections as reported by the kernel over sock_diag (sock_diag(7)): a report when a socket
+//! is destroyed, and a dump of existing ones. Neither needs a privilege. Both cover the network
+//! namespace of the calling thread.
 
 use crate::system::{set_option, socket_option};
 use crate::{HostError, TcpInfo};
@@ -18,46 +17,45 @@ const INET_TCP_DESTROY: u32 = 1;
 const INET6_TCP_DESTROY: u32 = 3;
 const INET_DIAG_INFO: u16 = 2;
 const INET_DIAG_CONG: u16 = 4;
-/// `struct nlmsghdr`, `struct inet_diag_msg`, `struct inet_diag_req_v2`.
+/// Sizes of `struct nlmsghdr`, `struct inet_diag_msg`, `struct inet_diag_req_v2`.
 const HEADER: usize = 16;
 const MESSAGE: usize = 72;
 const REQUEST: usize = 56;
-/// `struct nlattr`.
+/// Size of `struct nlattr`.
 const ATTRIBUTE: usize = 4;
 const NLMSG_ERROR: u16 = 2;
 const NLMSG_DONE: u16 = 3;
-/// The number of a connection that has none (`INET_DIAG_NOCOOKIE`).
+/// Cookie of a socket that has none (`INET_DIAG_NOCOOKIE`).
 const NO_COOKIE: [u8; 8] = [0xff; 8];
-/// States with a connection (include/net/tcp_states.h): all but SYN_RECV, TIME_WAIT,
-/// CLOSE and LISTEN.
+/// States with a connection (include/net/tcp_states.h): all except SYN_RECV, TIME_WAIT, CLOSE and
+/// LISTEN.
 const CONNECTED: u32 = 1 << 1 | 1 << 2 | 1 << 4 | 1 << 5 | 1 << 8 | 1 << 9 | 1 << 11;
-/// Place of the drops in what `SO_MEMINFO` gives (`SK_MEMINFO_DROPS`).
+/// Index of the drops in `SO_MEMINFO` (`SK_MEMINFO_DROPS`).
 const MEMINFO_DROPS: usize = 8;
-/// Reports that wait for whoever listens, as far as the host permits.
+/// Buffer for pending reports, as far as the host permits.
 const BUFFER_BYTES: u32 = 32 << 20;
-/// A dump comes in messages of up to this.
+/// Maximum size of a message of a dump.
 const DUMP_BYTES: usize = 64 << 10;
-/// A report has some 400 bytes.
+/// Buffer for a report, which has some 400 bytes.
 const REPORT_BYTES: usize = 4 << 10;
 
-/// What the kernel tells of one TCP socket.
+/// State of a TCP socket.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TcpSocket<'a> {
-    /// This end.
+    /// Local address.
     pub local: Address,
-    /// The other end; its port is 0 where there was none, as of a socket that listened.
+    /// Peer's address; the port is 0 if there was no peer, as for a listening socket.
     pub remote: Address,
-    /// The kernel's number for the socket, which no other has until the next boot.
+    /// The kernel's number for the socket, unique until the next boot.
     pub cookie: u64,
-    /// `TCP_INFO`, at its end where the socket is gone; none of one that had no
-    /// connection.
+    /// `TCP_INFO`, final if the socket was destroyed; `None` if it had no connection.
     pub info: Option<TcpInfo>,
-    /// Congestion controller; none in the report of an end, which does not tell it.
+    /// Congestion controller; `None` for a destroyed socket, whose report does not include it.
     pub controller: Option<&'a str>,
 }
 
-/// Hears of every TCP socket that the kernel destroys in the namespace of the thread
-/// that opened it, those that were closed at once included.
+/// Reports on every TCP socket that is destroyed in the network namespace of the thread that opened
+/// this, including those that were closed immediately.
 #[derive(Debug)]
 pub struct ClosedSockets {
     socket: Socket,
@@ -65,22 +63,21 @@ pub struct ClosedSockets {
     dropped: u32,
 }
 
-/// Some sockets are gone.
+/// Result of reading reports.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Heard {
-    /// Reports that were read.
+    /// Reports read.
     pub reports: u64,
-    /// Reports that the kernel had no room for since the last call: it counts
-    /// each.
+    /// Reports since the last call that the kernel dropped for lack of room, all counted.
     pub dropped: u64,
 }
 
 impl ClosedSockets {
-    /// Begins to listen.
+    /// Starts listening.
     ///
     /// # Errors
     ///
-    /// Where this kernel has no sock_diag.
+    /// If this kernel has no sock_diag.
     pub fn listen() -> Result<ClosedSockets, HostError> {
         let refused = |error| {
             let advice =
@@ -96,8 +93,8 @@ impl ClosedSockets {
         if set_option(&socket, libc::SOL_SOCKET, libc::SO_RCVBUFFORCE, BUFFER_BYTES).is_err() {
             set_option(&socket, libc::SOL_SOCKET, libc::SO_RCVBUF, BUFFER_BYTES)?;
         }
-        // Else the kernel would report nothing more until all is read, once it had no
-        // room (net/netlink/af_netlink.c, netlink_overrun). The drops are counted.
+        // Otherwise, once the kernel had no room, it would report nothing more until everything is
+        // read (net/netlink/af_netlink.c, netlink_overrun). The drops are counted.
         socket.set_no_enobufs(true)?;
         socket.bind_auto()?;
         socket.add_membership(INET_TCP_DESTROY)?;
@@ -107,21 +104,21 @@ impl ClosedSockets {
         Ok(closed)
     }
 
-    /// Bytes of reports that may wait: the kernel counts its own overhead in.
+    /// Returns the size of the buffer for reports, in which the kernel includes its own overhead.
     ///
     /// # Errors
     ///
-    /// What the system says.
+    /// If the system refuses.
     pub fn buffer_bytes(&self) -> io::Result<usize> {
         self.socket.get_rx_buf_sz()
     }
 
-    /// Waits until a socket is gone, no longer than `patience`, then hands over it and
-    /// all that went meanwhile, at most `most`.
+    /// Waits up to `patience` for a destroyed socket, then passes it and all others so far to the
+    /// callback, at most `most`.
     ///
     /// # Errors
     ///
-    /// What the system says of reading.
+    /// If reading fails.
     pub fn hear(
         &mut self,
         patience: Duration,
@@ -147,7 +144,7 @@ impl ClosedSockets {
         Ok(heard)
     }
 
-    /// The kernel's own count of what this socket lost, which wraps.
+    /// Returns the kernel's count of reports lost by this socket, which wraps.
     fn drops(&self) -> io::Result<u32> {
         let mut bytes = [0; 64];
         let len = socket_option(&self.socket, libc::SO_MEMINFO, &mut bytes)?;
@@ -159,11 +156,11 @@ impl ClosedSockets {
     }
 }
 
-/// Hands over every TCP socket of the namespace that has a connection, IPv4 and IPv6.
+/// Passes every TCP socket of the namespace with a connection to `each`, IPv4 and IPv6.
 ///
 /// # Errors
 ///
-/// What the kernel says.
+/// If the kernel refuses.
 pub fn each_connection(mut each: impl FnMut(TcpSocket<'_>)) -> Result<(), HostError> {
     for family in [libc::AF_INET, libc::AF_INET6] {
         dump(family as u8, &mut each).map_err(|error| {
@@ -205,10 +202,10 @@ fn dump(family: u8, each: &mut impl FnMut(TcpSocket<'_>)) -> io::Result<()> {
     }
 }
 
-/// The kernel answers at once; a namespace that is going may not.
+/// Time limit for a dump. The kernel answers at once, except in a namespace that is going away.
 const DUMP_PATIENCE: Duration = Duration::from_secs(5);
 
-/// Reads a datagram: at once, or when there is one. None: there was none in that time.
+/// Reads a datagram, waiting up to the given time; `None` if there was none.
 fn receive(
     socket: &Socket,
     buffer: &mut [u8],
@@ -234,7 +231,7 @@ fn receive(
     }
 }
 
-/// Type and body of each netlink message in a datagram, as far as it is whole.
+/// Iterates over the netlink messages in a datagram that are complete, as type and body.
 fn messages(mut bytes: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
     std::iter::from_fn(move || {
         let len = u32::from_ne_bytes(array(bytes.get(..HEADER)?, 0)) as usize;
@@ -245,13 +242,13 @@ fn messages(mut bytes: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
 }
 
 impl<'a> TcpSocket<'a> {
-    /// Reads `struct inet_diag_msg` and its attributes. None: it is cut off, or of
-    /// another family than IPv4 and IPv6.
+    /// Parses `struct inet_diag_msg` and its attributes. Returns `None` if it is truncated, or
+    /// neither IPv4 nor IPv6.
     pub fn decode(body: &'a [u8]) -> Option<TcpSocket<'a>> {
         let (message, mut attributes) = body.split_at_checked(MESSAGE)?;
         let address = |at: usize| match i32::from(message[0]) {
             libc::AF_INET => Some(IpAddr::V4(Ipv4Addr::from(array::<4>(message, at)))),
-            // A dual-stack socket has the addresses of an IPv4 peer mapped.
+            // A dual-stack socket has IPv4-mapped addresses for an IPv4 peer.
             libc::AF_INET6 => {
                 Some(IpAddr::V6(Ipv6Addr::from(array::<16>(message, at))).to_canonical())
             }
@@ -262,7 +259,7 @@ impl<'a> TcpSocket<'a> {
         let mut socket = TcpSocket {
             local: Address::new(address(8)?, port(4)),
             remote: Address::new(address(24)?, port(6)),
-            // Two words, the low one first, on every host.
+            // Two words, the low one first on every host.
             cookie: u64::from(u32::from_ne_bytes(array(message, 44)))
                 | u64::from(u32::from_ne_bytes(array(message, 48))) << 32,
             info: None,
@@ -298,7 +295,7 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// Whatever comes over the wire, nothing is read beyond its end.
+        /// For any input, nothing is read beyond its end.
         #[test]
         fn any_bytes(mut bytes in prop::collection::vec(any::<u8>(), 0..400), family in 0..12u8) {
             for (_, body) in messages(&bytes) {

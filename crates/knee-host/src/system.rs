@@ -1,5 +1,5 @@
-//! The system calls that no crate offers safely; the only unsafe code of the
-//! workspace. Each function takes and gives safe types alone.
+//! System calls that no crate offers safely; the only unsafe code of the workspace. All functions
+//! take and return only safe types.
 #![allow(unsafe_code)]
 
 use std::ffi::{c_int, c_uint, c_ulong};
@@ -7,16 +7,15 @@ use std::io;
 use std::mem::size_of;
 use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
 
-/// The largest `struct tcp_info` that is read.
+/// Maximum size of `struct tcp_info` that is read.
 pub(crate) const TCP_INFO_BYTES: usize = 256;
 
-/// Makes an open `/dev/net/tun` a network device of the namespace in which
-/// it was opened; `flags` are those of `TUNSETIFF` (`IFF_TUN`, …). The device
-/// lives as long as the file is open.
+/// Turns an open `/dev/net/tun` into a network device of the namespace in which it was opened;
+/// `flags` are those of `TUNSETIFF` (`IFF_TUN`, …). The device lives as long as the file is open.
 ///
 /// # Errors
 ///
-/// `InvalidInput` for a name of more than 15 bytes; else what the kernel says.
+/// `InvalidInput` for a name of more than 15 bytes, or if the kernel refuses.
 pub fn attach_tun(tun: &impl AsFd, name: &str, flags: c_int) -> io::Result<()> {
     // SAFETY: an ifreq of zeroes is valid: bytes, integers, null pointers.
     let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
@@ -34,12 +33,11 @@ pub fn attach_tun(tun: &impl AsFd, name: &str, flags: c_int) -> io::Result<()> {
     checked(result)
 }
 
-/// Which super-packets a TUN device may hand over (`TUN_F_…` of
-/// include/uapi/linux/if_tun.h).
+/// Sets which super-packets a TUN device may deliver (`TUN_F_…` of include/uapi/linux/if_tun.h).
 ///
 /// # Errors
 ///
-/// What the kernel says, for one where it does not know a bit.
+/// If the kernel refuses, such as for a bit that it does not know.
 pub fn set_tun_offload(tun: &impl AsFd, offload: c_uint) -> io::Result<()> {
     // SAFETY: TUNSETOFFLOAD takes an integer and touches no memory of ours.
     let result = unsafe {
@@ -52,7 +50,7 @@ pub fn set_tun_offload(tun: &impl AsFd, offload: c_uint) -> io::Result<()> {
 ///
 /// # Errors
 ///
-/// Where the host does not permit it.
+/// If the host does not permit it.
 pub fn set_realtime(priority: c_int) -> io::Result<()> {
     // SAFETY: a sched_param of zeroes is valid: it holds integers.
     let mut parameter: libc::sched_param = unsafe { std::mem::zeroed() };
@@ -67,7 +65,7 @@ pub fn set_realtime(priority: c_int) -> io::Result<()> {
 ///
 /// # Errors
 ///
-/// What the kernel says.
+/// If the kernel refuses.
 pub fn set_option(socket: &impl AsFd, level: c_int, name: c_int, value: u32) -> io::Result<()> {
     // SAFETY: the kernel reads four bytes from `value`, which outlives the
     // call.
@@ -83,21 +81,21 @@ pub fn set_option(socket: &impl AsFd, level: c_int, name: c_int, value: u32) -> 
     checked(result)
 }
 
-/// A socket of a protocol that no crate knows.
+/// Opens a socket of a protocol that no crate knows.
 pub(crate) fn socket_of(family: c_int, kind: c_int, protocol: c_int) -> io::Result<OwnedFd> {
     // SAFETY: the call touches no memory of ours.
     let socket = unsafe { libc::socket(family, kind, protocol) };
     checked(socket)?;
-    // SAFETY: the descriptor is open, and nobody else has it.
+    // SAFETY: the descriptor is open, and nothing else owns it.
     Ok(unsafe { OwnedFd::from_raw_fd(socket) })
 }
 
-/// The bytes of a TCP option such as `TCP_INFO`; how many there are.
+/// Reads a TCP option such as `TCP_INFO`, and returns its length.
 pub(crate) fn tcp_option(socket: &impl AsFd, name: c_int, bytes: &mut [u8]) -> io::Result<usize> {
     option(socket, libc::IPPROTO_TCP, name, bytes)
 }
 
-/// The bytes of an option of any socket; how many there are.
+/// Reads an option of any socket, and returns its length.
 pub(crate) fn socket_option(
     socket: &impl AsFd,
     name: c_int,
@@ -106,14 +104,14 @@ pub(crate) fn socket_option(
     option(socket, libc::SOL_SOCKET, name, bytes)
 }
 
-/// The bytes of an option of an MPTCP socket; how many there are.
+/// Reads an option of an MPTCP socket, and returns its length.
 pub(crate) fn mptcp_option(socket: &impl AsFd, name: c_int, bytes: &mut [u8]) -> io::Result<usize> {
     /// As in include/linux/socket.h.
     const SOL_MPTCP: c_int = 284;
     option(socket, SOL_MPTCP, name, bytes)
 }
 
-/// The kernel reads of the bytes what to write there, and writes it.
+/// Reads an option; the kernel may read the initial contents of `bytes` as parameters.
 fn option(socket: &impl AsFd, level: c_int, name: c_int, bytes: &mut [u8]) -> io::Result<usize> {
     let mut len = bytes.len() as libc::socklen_t;
     // SAFETY: the kernel writes at most `len` bytes to `bytes` and the number

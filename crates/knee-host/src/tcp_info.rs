@@ -1,21 +1,20 @@
-//! What the kernel tells of a connection: `TCP_INFO`, `TCP_CC_INFO`.
+//! The kernel's information about a connection: `TCP_INFO`, `TCP_CC_INFO`.
 
 use crate::system::{TCP_INFO_BYTES, tcp_option};
 use knee_units::Time;
 use std::io;
 use std::os::fd::AsFd;
 
-/// Slow-start threshold of a connection that has none.
+/// Slow-start threshold of a connection without one.
 const NO_THRESHOLD: u32 = 0x7fff_ffff;
-/// Of `enum tcp_ca_state`: fast recovery, and after a timeout.
+/// Values of `enum tcp_ca_state`: fast recovery, and recovery after a timeout.
 const STATE_RECOVERY: u8 = 3;
 const STATE_LOSS: u8 = 4;
-/// BBR's gains are in units of 1/256.
+/// Unit of BBR's gains, 1/256.
 const GAIN_UNIT: u32 = 256;
 
-/// `struct tcp_info` (include/uapi/linux/tcp.h), as far as it is used. What
-/// a kernel may not have, from Linux 4.10 on, is none there; the rest is older,
-/// or zero.
+/// The used fields of `struct tcp_info` (include/uapi/linux/tcp.h). Fields that a kernel from Linux
+/// 4.10 on may lack are `None` then; the others are older, or zero.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TcpInfo {
     congestion_state: u8,
@@ -23,13 +22,13 @@ pub struct TcpInfo {
     pub mss: u32,
     /// Packets sent and not yet acknowledged cumulatively.
     pub unacked: u32,
-    /// Packets of these that SACK reports.
+    /// Those of them that SACK reports.
     pub sacked: u32,
-    /// Packets of these that count as lost.
+    /// Those of them declared lost.
     pub lost: u32,
-    /// Packets of these that were sent again and have not arrived yet.
+    /// Those of them that were retransmitted and have not arrived yet.
     pub retransmitted: u32,
-    /// The application limited the sample that the delivery rate is from.
+    /// Whether the sample of the delivery rate was limited by the application.
     pub app_limited: bool,
     /// Smoothed RTT, microseconds.
     pub srtt_us: u32,
@@ -38,60 +37,59 @@ pub struct TcpInfo {
     threshold: u32,
     /// Congestion window, packets.
     pub window: u32,
-    /// Packets sent again.
+    /// Packets retransmitted.
     pub retransmitted_packets: u32,
     pacing_bytes_per_s: u64,
-    /// Payload bytes acknowledged (RFC 4898, tcpEStatsAppHCThruOctetsAcked),
-    /// with the SYN of the end that opened and the FIN as a byte each.
+    /// Payload bytes acknowledged (RFC 4898, tcpEStatsAppHCThruOctetsAcked); the SYN of the
+    /// connecting end and the FIN count as a byte each.
     pub acked_bytes: u64,
     /// Payload bytes received (tcpEStatsAppHCThruOctetsReceived).
     pub received_bytes: u64,
-    /// Smallest RTT of late, microseconds; 0 or `u32::MAX`: none was measured
+    /// Recent minimum RTT, microseconds; 0 or `u32::MAX` if none was measured
     /// ([`TcpInfo::min_rtt`]).
     pub min_rtt_us: u32,
-    /// Packets with payload sent, those sent again included.
+    /// Packets with payload sent, including retransmissions.
     pub sent_packets: u32,
-    /// Delivery rate of the last sample that counts, bit/s.
+    /// Delivery rate of the last valid sample, bit/s.
     pub delivery_rate_bps: Option<u64>,
     /// Time with data to send or unacknowledged, microseconds.
     pub busy_us: Option<u64>,
-    /// Of it, limited by the receiver's window.
+    /// Part of it limited by the receiver's window.
     pub receive_limited_us: Option<u64>,
-    /// Of it, limited by the send buffer.
+    /// Part of it limited by the send buffer.
     pub send_buffer_limited_us: Option<u64>,
-    /// Packets acknowledged, selectively ones included.
+    /// Packets acknowledged, including selectively.
     pub delivered_packets: Option<u32>,
-    /// Packets that arrived with a congestion mark, as the receiver echoes
-    /// them.
+    /// Packets that arrived with a congestion mark, as echoed by the receiver.
     pub marked_packets: u32,
-    /// Payload bytes sent, those sent again included.
+    /// Payload bytes sent, including retransmissions.
     pub sent_bytes: u64,
-    /// Payload bytes sent again.
+    /// Payload bytes retransmitted.
     pub retransmitted_bytes: u64,
     /// D-SACK blocks received (tcpEStatsStackDSACKDups).
     pub dsacks: Option<u32>,
-    /// ACKs that showed the path to reorder.
+    /// ACKs that revealed reordering.
     pub reorderings: Option<u32>,
     /// Retransmission timeouts.
     pub timeouts: u16,
-    /// The same, of a kernel that counts them (Linux 6.7).
+    /// The same, if the kernel counts them all (Linux 6.7).
     pub total_timeouts: Option<u16>,
 }
 
 impl TcpInfo {
-    /// Asks the kernel.
+    /// Reads `TCP_INFO` of a socket.
     ///
     /// # Errors
     ///
-    /// Where the descriptor is not one of a TCP socket.
+    /// If the descriptor is not a TCP socket.
     pub fn of(socket: &impl AsFd) -> io::Result<TcpInfo> {
         let mut bytes = [0; TCP_INFO_BYTES];
         let len = tcp_option(socket, libc::TCP_INFO, &mut bytes)?;
         Ok(TcpInfo::decode(&bytes[..len]))
     }
 
-    /// Reads as many bytes of the structure as a kernel has sent. The offsets
-    /// are fixed for ever: user space depends on them.
+    /// Decodes as much of the structure as a kernel has sent. The offsets never change, because
+    /// user space depends on them.
     pub fn decode(sent: &[u8]) -> TcpInfo {
         let mut bytes = [0; TCP_INFO_BYTES];
         let len = sent.len().min(TCP_INFO_BYTES);
@@ -100,7 +98,7 @@ impl TcpInfo {
         let long = |at: usize| u64_at(&bytes, at);
         let newer_word = |at: usize| (at + 4 <= len).then(|| word(at));
         let newer_long = |at: usize| (at + 8 <= len).then(|| long(at));
-        // The first bit of its byte.
+        // The first bit of the byte.
         let app_limited = if cfg!(target_endian = "little") { 1 } else { 128 };
         let timeouts = u16::from_ne_bytes([bytes[240], bytes[241]]);
         TcpInfo {
@@ -136,34 +134,33 @@ impl TcpInfo {
         }
     }
 
-    /// Packets in flight: `tcp_packets_in_flight`.
+    /// Returns the packets in flight (`tcp_packets_in_flight`).
     pub fn in_flight_packets(&self) -> u32 {
         (self.unacked + self.retransmitted).saturating_sub(self.sacked + self.lost)
     }
 
-    /// Slow-start threshold in packets; none: it has none, as before any loss.
+    /// Returns the slow-start threshold in packets, or `None` if it has none, as before any loss.
     pub fn threshold_packets(&self) -> Option<u32> {
         (self.threshold < NO_THRESHOLD).then_some(self.threshold)
     }
 
-    /// Pacing rate, bit/s; zero: there is no bound.
+    /// Returns the pacing rate, bit/s; zero means unlimited.
     pub fn pacing_bps(&self) -> u64 {
         if self.pacing_bytes_per_s == u64::MAX { 0 } else { self.pacing_bytes_per_s * 8 }
     }
 
-    /// The smallest RTT of late; none: none was measured.
+    /// Returns the recent minimum RTT, or `None` if none was measured.
     pub fn min_rtt(&self) -> Option<Time> {
         let measured = !matches!(self.min_rtt_us, 0 | u32::MAX);
         measured.then(|| Time::from_micros(u64::from(self.min_rtt_us)))
     }
 
-    /// Whether it is in fast recovery.
+    /// Returns whether it is in fast recovery.
     pub fn in_recovery(&self) -> bool {
         self.congestion_state == STATE_RECOVERY
     }
 
-    /// Phase of a controller with a slow-start threshold, by `knee-cc`'s
-    /// names.
+    /// Returns the phase of a controller with a slow-start threshold, by `knee-cc`'s names.
     pub fn phase(&self) -> &'static str {
         match self.congestion_state {
             STATE_RECOVERY | STATE_LOSS => "recovery",
@@ -176,9 +173,9 @@ impl TcpInfo {
 /// `struct tcp_bbr_info`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct BbrInfo {
-    /// Its estimate of the bandwidth, bit/s.
+    /// Estimated bandwidth, bit/s.
     pub bandwidth_bps: u64,
-    /// Its estimate of the RTT without queue, microseconds.
+    /// Estimated RTT without queue, microseconds.
     pub min_rtt_us: u32,
     pacing_gain: u32,
     window_gain: u32,
@@ -187,7 +184,7 @@ pub struct BbrInfo {
 impl BbrInfo {
     const BYTES: usize = 20;
 
-    /// Asks the kernel; none if the connection's controller is not BBR.
+    /// Reads the information of a socket, or `None` if its controller is not BBR.
     pub fn of(socket: &impl AsFd) -> Option<BbrInfo> {
         let mut bytes = [0; TCP_INFO_BYTES];
         let len = tcp_option(socket, libc::TCP_CC_INFO, &mut bytes).ok()?;
@@ -199,9 +196,9 @@ impl BbrInfo {
         })
     }
 
-    /// Phase, by `knee-cc`'s names, as the gains tell it (tcp_bbr.c:
-    /// `bbr_update_gains`): 2/ln 2 and its inverse in STARTUP and DRAIN, a
-    /// window gain of one in PROBE_RTT, of two in PROBE_BW.
+    /// Returns the phase, by `knee-cc`'s names, as inferred from the gains (tcp_bbr.c:
+    /// `bbr_update_gains`): 2/ln 2 and its inverse in STARTUP and DRAIN, a window gain of one in
+    /// PROBE_RTT, of two in PROBE_BW.
     pub fn phase(&self) -> &'static str {
         let high = 2 * GAIN_UNIT;
         match (self.pacing_gain, self.window_gain) {

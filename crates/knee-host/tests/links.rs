@@ -1,5 +1,5 @@
-//! The links of this host beside what ip(8) lists, or the kernel's own files where there is
-//! none.
+//! The links of this host compared with what ip(8) lists, or with the kernel's own files if ip is
+//! missing.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -22,7 +22,7 @@ fn interfaces_are_those_of_the_kernel_each_time_one_asks() {
         assert_eq!(names, listed, "time {time}");
         let loopback = links.iter().find(|link| link.name == "lo").unwrap();
         assert!(!loopback.is_physical && !loopback.has_default_route);
-        // 127.0.0.1 leads nowhere else.
+        // 127.0.0.1 leads to no other host.
         assert!(loopback.addresses.iter().all(|address| !address.is_loopback()));
     }
     // The default route of IPv4: destination and mask of zero.

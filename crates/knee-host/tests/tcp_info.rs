@@ -1,5 +1,5 @@
-//! The decoder of `TCP_INFO` against the header of the C library, which it does
-//! not read: each field's place is computed from the declarations.
+//! The decoder of `TCP_INFO` compared with the header of the C library, which it does not read:
+//! each field's offset is computed from the declarations.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -10,8 +10,8 @@ use std::process::ExitCode;
 
 const HEADER: &str = "/usr/include/linux/tcp.h";
 
-/// Place and size of each field of `struct tcp_info`, as C lays them out: each
-/// at a multiple of its size, bit fields in one byte per line.
+/// Returns offset and size of each field of `struct tcp_info` in C's layout: each at a multiple of
+/// its size, bit fields in one byte per line.
 fn fields() -> Result<BTreeMap<String, (usize, usize)>, Skipped> {
     let header = std::fs::read_to_string(HEADER)
         .map_err(|_| Skipped::lack(format!("the host lacks {HEADER} (linux-libc-dev)")))?;
@@ -36,7 +36,7 @@ fn fields() -> Result<BTreeMap<String, (usize, usize)>, Skipped> {
     Ok(fields)
 }
 
-/// A structure in which one field has a value, and the others zero.
+/// Decodes a structure in which one field has a value and the others are zero.
 fn with(fields: &BTreeMap<String, (usize, usize)>, name: &str, value: u64) -> Option<TcpInfo> {
     let (at, size) = *fields.get(name)?;
     let mut bytes = [0; 256];
@@ -46,8 +46,7 @@ fn with(fields: &BTreeMap<String, (usize, usize)>, name: &str, value: u64) -> Op
 
 type Get = fn(&TcpInfo) -> Option<u64>;
 
-/// Fields that rows of connections are made of, and what is read of them where
-/// they are 1000.
+/// Fields used for rows of connections, and the decoded value if the field is 1000.
 const READ: [(&str, Get, u64); 20] = [
     ("tcpi_snd_mss", |info| Some(info.mss.into()), 1000),
     ("tcpi_rtt", |info| Some(info.srtt_us.into()), 1000),
@@ -85,14 +84,14 @@ fn every_field_is_read_where_the_header_has_it() -> Result<(), Skipped> {
     assert!(matches!(reordered, None | Some(Some(7))), "{reordered:?}");
     let timeouts = with(&fields, "tcpi_total_rto", 7).map(|info| info.total_timeouts);
     assert!(matches!(timeouts, None | Some(Some(7))), "{timeouts:?}");
-    // The first bit of its byte.
+    // The first bit of the byte.
     let first = if cfg!(target_endian = "little") { 1 } else { 128 };
     let limited = with(&fields, "tcpi_delivery_rate_app_limited", first).unwrap();
     assert!(limited.app_limited && !TcpInfo::default().app_limited);
     Ok(())
 }
 
-/// What a kernel did not send is none, and zero is zero.
+/// A field that the kernel did not send is `None`, and zero is zero.
 fn what_was_not_sent_is_none() -> Result<(), Skipped> {
     let fields = fields()?;
     let (at, size) = fields["tcpi_busy_time"];

@@ -1,4 +1,4 @@
-//! What keeps a controller from being loaded, and what to do about it.
+//! Errors of loading a controller, with advice.
 
 use super::NAMES;
 use knee_cc::SelectionError;
@@ -8,22 +8,22 @@ use std::io;
 #[derive(Debug, thiserror::Error)]
 #[error("{}; {}", self.problem(), self.advice())]
 pub enum BpfError {
-    /// Knee has no controller of this name in BPF.
+    /// Knee has no BPF controller of this name.
     Unknown(String),
     /// A parameter, or its value, does not exist.
     Parameter(SelectionError),
-    /// The kernel has a controller of this name already.
+    /// The kernel already has a controller of this name.
     AlreadyLoaded(String),
-    /// There is nothing of this name to unload.
+    /// No controller of this name is loaded.
     NotLoaded(String),
-    /// The host lacks something: what, and what to do about it.
+    /// What the host lacks, and advice.
     Lacks(&'static str, &'static str),
-    /// The system refused something: what, what it said, and what to do.
+    /// The system refused something: what, its error, and advice.
     Refused(&'static str, String, &'static str),
 }
 
 impl BpfError {
-    /// What is wrong.
+    /// Returns what is wrong.
     pub fn problem(&self) -> String {
         match self {
             BpfError::Unknown(name) => format!("Knee has no controller \"{name}\" in BPF"),
@@ -35,7 +35,7 @@ impl BpfError {
         }
     }
 
-    /// What to do about it.
+    /// Returns what to do about it.
     pub fn advice(&self) -> String {
         match self {
             BpfError::Unknown(_) => format!("write {}", NAMES.join(" or ")),
@@ -57,7 +57,7 @@ impl From<SelectionError> for BpfError {
     }
 }
 
-/// Root has them all.
+/// Root has all of these privileges.
 pub(super) const PERMISSION: BpfError = BpfError::Lacks(
     "the permission to load BPF programs (CAP_BPF)",
     "run as root, or with CAP_BPF, CAP_PERFMON and CAP_NET_ADMIN",

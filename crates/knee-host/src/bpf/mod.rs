@@ -1,10 +1,9 @@
-//! Controllers written in BPF (`bpf/`), loaded into the running kernel.
+//! Controllers in BPF (`bpf/`), loaded into the running kernel.
 //!
-//! A loaded controller is a name that every TCP connection of the machine can
-//! choose (`TCP_CONGESTION`), whatever its namespace. [`load`] leaves it in
-//! the kernel, held by a link pinned in the BPF file system, until [`unload`]
-//! or a restart; connections that already use it keep it to their end. What
-//! [`register`] offers, under any name, goes with the process.
+//! A loaded controller is a name that every TCP connection of the machine can choose
+//! (`TCP_CONGESTION`), in any namespace. [`load`] leaves it in the kernel, held by a link pinned in
+//! the BPF file system, until [`unload`] or a restart; connections that use it keep it to their
+//! end. What [`register`] offers, under any name, ends with the process.
 
 mod error;
 mod steering;
@@ -21,8 +20,7 @@ use nix::sys::statfs::{BPF_FS_MAGIC, statfs};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Controllers that can be loaded, by the names that the kernel will know
-/// them by (at most 15 bytes).
+/// Controllers that can be loaded, by their names in the kernel (at most 15 bytes).
 pub const NAMES: [&str; 3] = ["bbr_low_delay", "knee_bbr3", "knee_copa"];
 
 const BBR_LOW_DELAY: &[u8] = include_bytes!(env!("KNEE_BPF_BBR_LOW_DELAY"));
@@ -32,12 +30,12 @@ const FIXED: &[u8] = include_bytes!(env!("KNEE_BPF_FIXED"));
 
 /// An algorithm of `knee-cc` in BPF.
 struct Program {
-    /// Its name in `knee-cc`.
+    /// Name in `knee-cc`.
     algorithm: &'static str,
     object: &'static [u8],
-    /// The name that it was compiled with.
+    /// Name that it was compiled with.
     compiled: &'static str,
-    /// Its constants with what is selected.
+    /// Makes its constants from a selection.
     constants: fn(&Selection) -> Result<Vec<u8>, SelectionError>,
 }
 
@@ -68,11 +66,11 @@ const PROGRAMS: [Program; 4] = [
     },
 ];
 
-/// Types of the running kernel, without which nothing can be relocated.
+/// Types of the running kernel, needed for relocation.
 const BTF: &str = "/sys/kernel/btf/vmlinux";
-/// Where the BPF file system belongs.
+/// Mount point of the BPF file system.
 const BPF_FS: &str = "/sys/fs/bpf";
-/// Folder of Knee's links in it.
+/// Folder of Knee's links in the BPF file system.
 const FOLDER: &str = "/sys/fs/bpf/knee";
 
 /// A controller that the kernel offers until this is dropped.
@@ -81,26 +79,26 @@ pub struct Registration {
     link: Link,
 }
 
-/// Offers the controller `name` to this machine's connections until
-/// [`unload`] or a restart, with these parameters changed from those of
-/// `knee-cc`'s preset of that name: `[("drain_to_target", "false")]`.
+/// Offers the controller `name` to this machine's connections until [`unload`] or a restart.
+/// `changes` are parameters that differ from `knee-cc`'s preset of that name: `[("drain_to_target",
+/// "false")]`.
 ///
 /// # Errors
-/// When the name, a parameter or its value does not exist, when a controller
-/// of the name is there already, or what the host lacks.
+/// The name, a parameter or its value does not exist, a controller of the name is already loaded,
+/// or the host lacks something.
 pub fn load(name: &str, changes: &[(String, String)]) -> Result<(), BpfError> {
     let name = known(name)?;
-    // Asked first: a controller that cannot be kept is not worth loading.
+    // Checked first: a controller that cannot be kept is not worth loading.
     let folder = folder()?;
     let Registration { mut link } = register(name, &switches::selection(name, changes))?;
     fs::create_dir_all(&folder).map_err(|error| BpfError::io("make /sys/fs/bpf/knee", &error))?;
     link.pin(folder.join(name)).map_err(|error| refused(&error))
 }
 
-/// Names of the controllers that [`load`] has left in the kernel.
+/// Returns the names of the controllers that [`load`] has left in the kernel.
 ///
 /// # Errors
-/// When the BPF file system cannot be read.
+/// The BPF file system cannot be read.
 pub fn list() -> Result<Vec<String>, BpfError> {
     let entries = match fs::read_dir(folder()?) {
         Ok(entries) => entries,
@@ -113,33 +111,33 @@ pub fn list() -> Result<Vec<String>, BpfError> {
     Ok(names)
 }
 
-/// Takes a controller away again. Connections that use it keep it.
+/// Unloads a controller. Connections that use it keep it.
 ///
 /// # Errors
-/// When it is not loaded.
+/// It is not loaded.
 pub fn unload(name: &str) -> Result<(), BpfError> {
     if !list()?.iter().any(|loaded| loaded == name) {
         return Err(BpfError::NotLoaded(name.to_owned()));
     }
     fs::remove_file(Path::new(FOLDER).join(name))
         .map_err(|error| BpfError::io("unload the controller", &error))?;
-    // Not empty, or in use: then it stays.
+    // Fails if the folder is in use or not empty; then it stays.
     let _ = fs::remove_dir(FOLDER);
     Ok(())
 }
 
-/// Whether [`register`] can offer what is selected: BBR, BBRv3, Copa or a fixed window,
-/// whatever the parameters.
+/// Returns whether [`register`] can offer the selection: BBR, BBRv3, Copa or a fixed window, with
+/// any parameters.
 pub fn can_register(selection: &Selection) -> bool {
     program(selection).is_some()
 }
 
-/// Whether what is selected paces.
+/// Returns whether the selection paces.
 pub fn paces(selection: &Selection) -> bool {
     program(selection).is_some_and(|program| program.algorithm != "fixed")
 }
 
-/// The program of the algorithm that a name, or that of a preset, stands for.
+/// Returns the program of the selected algorithm or preset.
 fn program(selection: &Selection) -> Option<&'static Program> {
     const { &PROGRAMS }.iter().find(|program| {
         let mut entries = knee_cc::controllers().iter();
@@ -151,18 +149,17 @@ fn program(selection: &Selection) -> Option<&'static Program> {
     })
 }
 
-/// Offers what `selection` says under a name of at most 15 bytes, to every
-/// connection of the machine, until the answer is dropped or the process ends.
+/// Offers the selection under a name of at most 15 bytes, to every connection of the machine, until
+/// the returned value is dropped or the process ends.
 ///
 /// # Errors
-/// When no program has the algorithm ([`can_register`]), a parameter or its
-/// value does not exist, the kernel has the name already, or what the host
-/// lacks.
+/// No program has the algorithm ([`can_register`]), a parameter or its value does not exist, the
+/// kernel has the name already, or the host lacks something.
 ///
 /// # Panics
 /// If the name is longer.
 pub fn register(name: &str, selection: &Selection) -> Result<Registration, BpfError> {
-    // Asked first: a wrong parameter is wrong on every host.
+    // Checked first: a wrong parameter is wrong on every host.
     let program = program(selection).ok_or_else(|| BpfError::Unknown(selection.name.clone()))?;
     let mut object = opened_with(program.object, &(program.constants)(selection)?)?;
     if in_kernel(name) {
@@ -176,12 +173,12 @@ pub fn register(name: &str, selection: &Selection) -> Result<Registration, BpfEr
     Ok(Registration { link: attached(&mut object)? })
 }
 
-/// What this host lacks for [`Steering`]; none: nothing that can be seen.
+/// Returns what this host lacks for [`Steering`], or `None` as far as can be seen.
 pub fn steering_lack() -> Option<BpfError> {
     lack().or_else(|| (!has_file_system()).then_some(LACKS_FILE_SYSTEM))
 }
 
-/// What this host lacks for [`load`]; none: nothing that can be seen.
+/// Returns what this host lacks for [`load`], or `None` as far as can be seen.
 pub fn lack() -> Option<BpfError> {
     if !Path::new(BTF).exists() {
         let advice = "boot a kernel built with CONFIG_DEBUG_INFO_BTF=y";
@@ -190,8 +187,8 @@ pub fn lack() -> Option<BpfError> {
     (!permitted()).then_some(PERMISSION)
 }
 
-/// Whether this process has the host's capabilities for BPF, performance
-/// monitoring and network administration, or for everything (capability.h).
+/// Returns whether this process has the host's capabilities for BPF, performance monitoring and
+/// network administration, or CAP_SYS_ADMIN (capability.h).
 fn permitted() -> bool {
     const PERFMON: u64 = 1 << 38;
     const BPF: u64 = 1 << 39;
@@ -213,7 +210,7 @@ fn folder() -> Result<PathBuf, BpfError> {
     if has_file_system() { Ok(PathBuf::from(FOLDER)) } else { Err(LACKS_FILE_SYSTEM) }
 }
 
-/// Whether there is a BPF file system where it belongs.
+/// Returns whether the BPF file system is mounted.
 fn has_file_system() -> bool {
     statfs(BPF_FS).is_ok_and(|found| found.filesystem_type() == BPF_FS_MAGIC)
 }
@@ -221,18 +218,17 @@ fn has_file_system() -> bool {
 const LACKS_FILE_SYSTEM: BpfError =
     BpfError::Lacks("a BPF file system at /sys/fs/bpf", "mount it: mount -t bpf bpf /sys/fs/bpf");
 
-/// An object of `bpf/` that holds the algorithm that `selection` names, with
-/// what it says.
+/// Opens an object of `bpf/` with the selected algorithm, and sets its constants.
 ///
 /// # Errors
-/// When a parameter or its value does not exist, or the object is none.
+/// A parameter or its value does not exist, or the object is invalid.
 pub fn opened(object: &[u8], selection: &Selection) -> Result<OpenObject, BpfError> {
     let program = program(selection).ok_or_else(|| BpfError::Unknown(selection.name.clone()))?;
     opened_with(object, &(program.constants)(selection)?)
 }
 
 fn opened_with(object: &[u8], constants: &[u8]) -> Result<OpenObject, BpfError> {
-    // Nothing prints but the command line.
+    // Only the command line prints.
     libbpf_rs::set_print(None);
     let mut object =
         ObjectBuilder::default().open_memory(object).map_err(|error| refused(&error))?;
@@ -245,9 +241,9 @@ fn opened_with(object: &[u8], constants: &[u8]) -> Result<OpenObject, BpfError> 
     Ok(object)
 }
 
-/// Writes `name` over the one that the controller was compiled with.
+/// Replaces the name that the controller was compiled with.
 fn rename(object: &mut OpenObject, compiled: &str, name: &str) {
-    /// Bytes of `tcp_congestion_ops.name`, the last of which is zero.
+    /// Length of `tcp_congestion_ops.name`, including the terminating zero.
     const FIELD: usize = 16;
     assert!(name.len() < FIELD, "{name} is too long for the kernel");
     let compiled = compiled.as_bytes();

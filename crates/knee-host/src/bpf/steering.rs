@@ -1,10 +1,9 @@
-//! A policy in the kernel (`bpf/steer.bpf.c`): connections get a controller by the other
-//! end's prefix and by the port at this host, when they are established or while they are
-//! open.
+//! A policy in the kernel (`bpf/steer.bpf.c`): assigns controllers to connections by the peer's
+//! prefix and by the local port, when they are established or while they are open.
 //!
-//! The programs that give are held by links of this process alone: with it they are gone.
-//! Those that return what was given are pinned in the BPF file system, so that any
-//! process of the same user can read them, until [`crate::unpin_marks`].
+//! The programs that assign are held only by links of this process, and end with it. Those that
+//! undo an assignment are pinned in the BPF file system, so that any process of the same user can
+//! run them, until [`crate::unpin_marks`].
 
 use super::{BpfError, refused_to, steering_lack};
 use crate::Choice;
@@ -21,51 +20,51 @@ use std::path::Path;
 use std::time::Duration;
 
 const STEER: &[u8] = include_bytes!(env!("KNEE_BPF_STEER"));
-/// Groups that the programs have room for (`bpf/steer.bpf.c`).
+/// Maximum number of groups (`bpf/steer.bpf.c`).
 const GROUPS_MAX: usize = 1024;
-/// Bytes of a name in the kernel (`TCP_CA_NAME_MAX`), the last of which is zero.
+/// Length of a name in the kernel (`TCP_CA_NAME_MAX`), including the terminating zero.
 const NAME: usize = 16;
 /// Bits of the port in the key of the table.
 const PORT_BITS: u32 = 32;
-/// Bits before an IPv4 address that is mapped into IPv6 (RFC 4291, section 2.5.5.2).
+/// Bits before an IPv4-mapped address in IPv6 (RFC 4291, section 2.5.5.2).
 const MAPPED_BITS: u8 = 96;
 /// `SO_NETNS_COOKIE` of asm-generic/socket.h.
 const NAMESPACE_COOKIE: i32 = 71;
 const WHAT: &str = "load the programs that steer";
 
-/// Clients and a port of a group.
+/// Clients and a port that belong to a group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Place {
-    /// Where the clients are.
+    /// Prefix of the clients.
     pub prefix: IpNet,
-    /// Port at this host; none: all that no other place names.
+    /// Local port; if absent, all ports that no other place names.
     pub port: Option<u16>,
     /// Number of the group, below 1024.
     pub group: u32,
-    /// Whether these connections stay as they are.
+    /// Whether these connections keep their controller.
     pub kept: bool,
-    /// Length of the prefixes that are drawn for, in bits of the address; all clients of
-    /// one get the same.
+    /// Length, in bits, of the prefixes that are drawn for: all clients of one such prefix get the
+    /// same.
     pub part: u8,
 }
 
-/// What was done for the connections of a group.
+/// Counts of a group's connections.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Done {
-    /// Given the controller when they were established.
+    /// Assigned the controller when they were established.
     pub given: u64,
-    /// Had it already.
+    /// Had the controller already.
     pub had: u64,
-    /// Kept as they are, as the policy says.
+    /// Kept their controller, as the policy says.
     pub kept: u64,
-    /// Those for which the kernel refused: it has no such controller any more, or their
-    /// route has one that is locked.
+    /// Refused by the kernel, because the controller no longer exists, or their route has a locked
+    /// one.
     pub refused: u64,
-    /// Given the controller while they were open.
+    /// Assigned the controller while they were open.
     pub given_open: u64,
 }
 
-/// The programs, loaded and steering.
+/// The loaded programs.
 pub struct Steering {
     object: Object,
     established: Option<Link>,
@@ -75,13 +74,13 @@ pub struct Steering {
 }
 
 impl Steering {
-    /// Loads the programs, for the network namespace of the calling thread, and attaches
-    /// them to a group of processes (cgroups(7), version 2). They do nothing until
-    /// [`Steering::renew`]; from then on for `lease`.
+    /// Loads the programs, for the network namespace of the calling thread, and attaches them to a
+    /// group of processes (cgroups(7), version 2). They do nothing until [`Steering::renew`], and
+    /// then for `lease`.
     ///
     /// # Errors
     ///
-    /// What the host lacks or refuses.
+    /// The host lacks or refuses something.
     pub fn attach(cgroup: &Path, lease: Duration) -> Result<Steering, BpfError> {
         if let Some(lack) = steering_lack() {
             return Err(lack);
@@ -96,20 +95,19 @@ impl Steering {
         steering.control(Duration::ZERO, 0)?;
         let folder = File::open(cgroup).map_err(|error| BpfError::io("open the cgroup", &error))?;
         let established = program(&steering.object, "knee_established")?;
-        // Makes a link, which goes with its descriptor; the other kind of attachment
-        // would stay.
+        // This makes a link, which ends with its descriptor; the other kind of attachment would
+        // persist.
         let link = established.attach_cgroup(folder.as_raw_fd()).map_err(cannot)?;
         steering.established = Some(link);
         Ok(steering)
     }
 
-    /// Offers the way back to other processes: files in a folder of the BPF file system,
-    /// which
-    /// [`crate::return_marked`] and [`crate::marked`] read.
+    /// Pins the programs that undo assignments as files in a folder of the BPF file system, for
+    /// [`crate::return_marked`] and [`crate::marked`] in any process.
     ///
     /// # Errors
     ///
-    /// Where somebody uses the folder.
+    /// The folder is in use.
     pub fn pin(&mut self, folder: &Path) -> Result<(), BpfError> {
         let what = "make a folder in /sys/fs/bpf";
         fs::create_dir_all(folder).map_err(|error| BpfError::io(what, &error))?;
@@ -121,15 +119,15 @@ impl Steering {
         Ok(())
     }
 
-    /// Says what the connections of a group get. Those that are open keep what they have.
+    /// Sets what the connections of a group get. Open connections keep what they have.
     ///
     /// # Errors
     ///
-    /// What the kernel says.
+    /// The kernel refuses.
     ///
     /// # Panics
     ///
-    /// With a name of more than 15 bytes, or a group of 1024 or more.
+    /// If a name has more than 15 bytes, or the group is 1024 or more.
     pub fn choose(&mut self, group: u32, choice: &Choice) -> Result<(), BpfError> {
         assert!((group as usize) < GROUPS_MAX, "{group} is too many groups");
         let mut value = Vec::with_capacity(2 * NAME + 24);
@@ -144,11 +142,11 @@ impl Steering {
         self.put("groups", &group.to_ne_bytes(), &value)
     }
 
-    /// Adds a place, or changes it.
+    /// Adds or changes a place.
     ///
     /// # Errors
     ///
-    /// What the kernel says: at most 100,000 are possible.
+    /// The kernel refuses; at most 100,000 places are possible.
     pub fn add(&mut self, place: &Place) -> Result<(), BpfError> {
         let mapped = if place.prefix.addr().is_ipv4() { MAPPED_BITS } else { 0 };
         let mut value = place.group.to_ne_bytes().to_vec();
@@ -156,11 +154,11 @@ impl Steering {
         self.put("rules", &key(place), &value)
     }
 
-    /// Takes a place away.
+    /// Removes a place.
     ///
     /// # Errors
     ///
-    /// Where it is not there.
+    /// It does not exist.
     pub fn remove(&mut self, place: &Place) -> Result<(), BpfError> {
         let deleted = map(&self.object, "rules")?.delete(&key(place));
         deleted.map_err(|error| refused("change what is steered", &error))
@@ -170,18 +168,18 @@ impl Steering {
     ///
     /// # Errors
     ///
-    /// What the kernel says.
+    /// The kernel refuses.
     pub fn renew(&mut self) -> Result<(), BpfError> {
         let end = since_boot()?;
         self.control(end + self.lease, 0)
     }
 
-    /// Gives open connections the first or second controller of their group, at most so
-    /// many; how many there were.
+    /// Assigns open connections the first or second controller of their group, at most `most` of
+    /// them, and returns how many.
     ///
     /// # Errors
     ///
-    /// What the kernel says.
+    /// The kernel refuses.
     pub fn change_open(&mut self, most: u64) -> Result<u64, BpfError> {
         let end = since_boot()?;
         self.control(end + self.lease, most)?;
@@ -193,11 +191,11 @@ impl Steering {
         Ok(most - words(&control).nth(2).unwrap_or(most).min(most))
     }
 
-    /// What was done for a group.
+    /// Returns the counts of a group.
     ///
     /// # Errors
     ///
-    /// What the kernel says.
+    /// The kernel refuses.
     pub fn done(&self, group: u32) -> Result<Done, BpfError> {
         let counted =
             map(&self.object, "counters")?.lookup_percpu(&group.to_ne_bytes(), MapFlags::ANY);
@@ -210,7 +208,7 @@ impl Steering {
         Ok(Done { given, had, kept, refused, given_open })
     }
 
-    /// Does nothing more for connections that begin.
+    /// Stops assigning controllers to new connections.
     pub fn detach(&mut self) {
         self.established = None;
     }
@@ -244,13 +242,13 @@ fn refused(what: &'static str, error: &libbpf_rs::Error) -> BpfError {
     refused_to(what, error, "it needs Linux 5.16 or later with CONFIG_BPF_JIT=y")
 }
 
-/// As `bpf_ktime_get_boot_ns` has it: no setting of a clock changes it.
+/// Returns the clock of `bpf_ktime_get_boot_ns`, which setting the time does not change.
 fn since_boot() -> Result<Duration, BpfError> {
     let now = clock_gettime(ClockId::CLOCK_BOOTTIME);
     now.map(Duration::from).map_err(|error| BpfError::io("read the clock", &error.into()))
 }
 
-/// The kernel's number for the network namespace of the calling thread.
+/// Returns the cookie of the calling thread's network namespace.
 fn namespace_cookie() -> std::io::Result<u64> {
     let socket = UdpSocket::bind((std::net::Ipv4Addr::UNSPECIFIED, 0))?;
     let mut bytes = [0; 8];
@@ -279,7 +277,7 @@ fn words(bytes: &[u8]) -> impl Iterator<Item = u64> {
 mod tests {
     use super::*;
 
-    /// Port first, then the address; that of IPv4 mapped (RFC 4291).
+    /// Port first, then the address; an IPv4 address is mapped (RFC 4291).
     #[test]
     fn keys_by_hand() {
         let place = |prefix: &str, port| Place {

@@ -1,9 +1,9 @@
-//! Parameters of a controller, from `knee-cc`'s registry into the constants
-//! of the BPF program (`struct bbr_config` in `bpf/bbr/types.h`), and back.
+//! Parameters of a controller, from `knee-cc`'s registry into the constants of the BPF program
+//! (`struct bbr_config` in `bpf/bbr/types.h`), and back.
 
 use knee_cc::{Kind, Selection, SelectionError, Settings, Value};
 
-/// Preset of `knee-cc` that `bbr_low_delay` is.
+/// Preset of `knee-cc` that `bbr_low_delay` implements.
 pub(super) const PRESET: &str = "bbr-low-delay";
 
 /// Name of the kernel's BBRv3.
@@ -15,15 +15,14 @@ pub(super) const COPA: &str = "knee_copa";
 /// Algorithm that has the parameters.
 pub(super) const ALGORITHM: &str = "bbr";
 
-/// Gains count in 1/256.
+/// Unit of gains, 1/256.
 const UNIT: f64 = 256.0;
 
 /// Bytes of `struct bbr_config`.
 pub(super) const BYTES: usize = 48;
 
-/// What the kernel's controller of a name is, with these of its parameters
-/// changed, each as one types it: `drain_to_target` and `false`, `max_cruise` and
-/// `off`.
+/// Returns the selection of a kernel controller with some of its parameters changed, in the form in
+/// which they are typed: `drain_to_target` and `false`, `max_cruise` and `off`.
 pub(super) fn selection(controller: &str, changes: &[(String, String)]) -> Selection {
     let (name, algorithm) = match controller {
         BBR3 => ("bbr3", "bbr3"),
@@ -34,8 +33,7 @@ pub(super) fn selection(controller: &str, changes: &[(String, String)]) -> Selec
     Selection { name: name.to_owned(), parameters: changes.iter().map(read).collect() }
 }
 
-/// A value by the kind of its parameter; the registry refuses what is of the
-/// wrong kind.
+/// Parses a value according to the type of its parameter; the registry refuses a wrong type.
 fn value(algorithm: &str, name: &str, text: &str) -> Value {
     let entry = knee_cc::controllers().iter().find(|entry| entry.name == algorithm);
     let mut parameters = entry.into_iter().flat_map(|entry| entry.parameters);
@@ -46,13 +44,13 @@ fn value(algorithm: &str, name: &str, text: &str) -> Value {
         Some(Kind::Switch) => text.parse().ok().map(Value::Switch),
         Some(Kind::Number { .. } | Kind::Count { .. }) => text.parse().ok().map(Value::Number),
         Some(Kind::Numbers { .. }) => numbers().map(Value::Numbers),
-        // The rest is text, each a quantity with its unit.
+        // Everything else is text: quantities with their unit.
         _ => None,
     };
     read.unwrap_or_else(|| Value::Text(text.to_owned()))
 }
 
-/// The constants of the program.
+/// Returns the constants of the program.
 pub(super) fn constants(selection: &Selection) -> Result<[u8; BYTES], SelectionError> {
     let settings = knee_cc::settings(selection)?;
     if let Some(parameter) = knee_cc::not_in_kernel(selection) {
@@ -65,7 +63,7 @@ pub(super) fn constants(selection: &Selection) -> Result<[u8; BYTES], SelectionE
     Ok(lay_out(&settings))
 }
 
-/// The constants of the program of a fixed window (`struct fixed_config` in
+/// Returns the constants of the fixed window's program (`struct fixed_config` in
 /// `bpf/fixed.bpf.c`).
 pub(super) fn constants_of_fixed(selection: &Selection) -> Result<Vec<u8>, SelectionError> {
     let packets = knee_cc::settings(selection)?.packets("window");
@@ -78,7 +76,7 @@ pub(super) fn constants_of_fixed(selection: &Selection) -> Result<Vec<u8>, Selec
     Ok([packets.to_ne_bytes(), [0; 4]].concat())
 }
 
-/// The constants of BBRv3's program (`struct bbr3_config` in `bpf/bbr3/types.h`).
+/// Returns the constants of BBRv3's program (`struct bbr3_config` in `bpf/bbr3/types.h`).
 pub(super) fn constants_of_bbr3(selection: &Selection) -> Result<Vec<u8>, SelectionError> {
     let settings = knee_cc::settings(selection)?;
     let thousandths = |value: f64| (value * 1000.0).round() as u32;
@@ -108,7 +106,7 @@ pub(super) fn constants_of_bbr3(selection: &Selection) -> Result<Vec<u8>, Select
         .collect())
 }
 
-/// The constants of Copa's program (`struct copa_config` in `bpf/copa/copa.h`).
+/// Returns the constants of Copa's program (`struct copa_config` in `bpf/copa/copa.h`).
 pub(super) fn constants_of_copa(selection: &Selection) -> Result<Vec<u8>, SelectionError> {
     let settings = knee_cc::settings(selection)?;
     let inverse = (f64::from(1 << 20) / settings.number("delta")).round() as u32;
@@ -181,8 +179,7 @@ mod tests {
         assert_eq!(change("delay_lower_bound", "20 ms").unwrap()[8..10], 20_000_u16.to_ne_bytes());
     }
 
-    /// The values that the program has when somebody else loads it are those of
-    /// the preset.
+    /// The defaults in the program, used when another tool loads it, are those of the preset.
     #[test]
     fn the_program_holds_the_preset() {
         libbpf_rs::set_print(None);

@@ -1,24 +1,24 @@
-//! Requests of nf_tables as bytes (linux/netfilter/nf_tables.h): a batch of messages, each
-//! of attributes of attributes. Numbers are big-endian, but for those of netlink itself.
+//! Requests of nf_tables as bytes (linux/netfilter/nf_tables.h): a batch of messages with nested
+//! attributes. Numbers are big-endian, except for those of netlink itself.
 
-/// Requests and answers of netlink (linux/netlink.h).
+/// Flags and types of netlink messages (linux/netlink.h).
 const NLM_F_REQUEST: u16 = 1;
 const NLM_F_ACK: u16 = 4;
 const NLM_F_EXCL: u16 = 0x200;
 const NLM_F_CREATE: u16 = 0x400;
 const NLM_F_APPEND: u16 = 0x800;
 const NLMSG_ERROR: u16 = 2;
-/// A batch is between these two (linux/netfilter/nfnetlink.h).
+/// Messages that begin and end a batch (linux/netfilter/nfnetlink.h).
 const BATCH_BEGIN: u16 = 16;
 const BATCH_END: u16 = 17;
 const SUBSYSTEM: u16 = 10;
-/// An attribute that holds others.
+/// Flag of an attribute that contains attributes.
 const NESTED: u16 = 1 << 15;
 const HEADER: usize = 16;
-/// The family of tables for IPv4 and IPv6, `NFPROTO_INET`.
+/// Family of tables for IPv4 and IPv6, `NFPROTO_INET`.
 const FAMILY_INET: u8 = 1;
 
-/// What is made.
+/// Objects that a request makes.
 #[derive(Clone, Copy)]
 pub enum Made {
     Table = 0,
@@ -26,14 +26,14 @@ pub enum Made {
     Rule = 6,
 }
 
-/// Attributes, one after the other.
+/// A sequence of attributes.
 #[derive(Clone, Default)]
 pub struct Attributes(Vec<u8>);
 
 impl Attributes {
     pub fn bytes(mut self, kind: u16, value: &[u8]) -> Attributes {
-        // Length and kind are netlink's, in the order of the machine; each begins at a
-        // multiple of four.
+        // Length and type are netlink's, in host byte order; each attribute begins at a multiple of
+        // four.
         self.0.extend((value.len() as u16 + 4).to_ne_bytes());
         self.0.extend(kind.to_ne_bytes());
         self.0.extend(value);
@@ -54,7 +54,7 @@ impl Attributes {
     }
 }
 
-/// Requests of which all are done, or none.
+/// Requests that are applied all together or not at all.
 pub struct Batch {
     bytes: Vec<u8>,
     sequence: u32,
@@ -77,7 +77,7 @@ impl Batch {
         self.message(kind, how | NLM_F_ACK, FAMILY_INET, 0, &attributes.0);
     }
 
-    /// The bytes, and how many requests are answered.
+    /// Returns the bytes, and the number of requests that are answered.
     pub fn end(mut self) -> (Vec<u8>, u32) {
         let requests = self.sequence - 1;
         self.message(BATCH_END, 0, 0, SUBSYSTEM, &[]);
@@ -99,7 +99,7 @@ impl Batch {
     }
 }
 
-/// The codes of answers in a datagram: zero, or a negative error of the system.
+/// Returns the codes of answers in a datagram: zero, or a negative errno.
 pub fn answers(datagram: &[u8]) -> Vec<i32> {
     let mut rest = datagram;
     let mut codes = Vec::new();

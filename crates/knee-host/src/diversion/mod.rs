@@ -1,14 +1,14 @@
-//! Rules of nf_tables that divert what programs of this host send to ports of one process,
-//! and refuse the rest, in the namespace of the calling thread.
+//! Rules of nf_tables that divert the traffic of this host's programs to ports of one process and
+//! refuse the rest, in the namespace of the calling thread.
 //!
-//! They are in a table that the socket owns which made it (`NFT_TABLE_F_OWNER`, Linux 5.12):
-//! nobody else may change it, and the kernel removes it with the socket, however the process
-//! ends. So no guard is needed, and nothing is left behind.
+//! The rules are in a table owned by the socket that made it (`NFT_TABLE_F_OWNER`, Linux 5.12):
+//! nobody else can change it, and the kernel removes it with the socket, however the process ends.
+//! So no cleanup is needed.
 //!
-//! Two chains. One translates destinations, of new connections only: TCP goes to a port of
-//! this process, which asks the kernel for the destination (`SO_ORIGINAL_DST`), and DNS to
-//! another. The other looks at every packet after that: what does not stay on this host and
-//! is not listed is rejected, so that a program learns of it at once.
+//! There are two kinds of chains. One translates destinations, of new connections only: TCP goes to
+//! a port of this process, which asks the kernel for the original destination (`SO_ORIGINAL_DST`),
+//! and DNS goes to another port. The other sees every packet after that: anything that leaves this
+//! host and is not listed is rejected, so that the program gets an error immediately.
 
 mod message;
 mod rules;
@@ -23,16 +23,16 @@ use netlink_sys::{Socket, SocketAddr};
 use rules::Writer;
 use std::io;
 
-/// Name of the table, and of one that is only tried.
+/// Name of the table, and of the one that is only for checking.
 const TABLE: &str = "knee-bond";
 const CHECKED: &str = "knee-bond-check";
-/// The table goes with the socket that made it; it is not in force.
+/// Flags: the table is owned by its socket; the table is dormant.
 const OWNED: u32 = 2;
 const DORMANT: u32 = 1;
 
-/// Rules that are in force until this is dropped.
+/// Rules that apply until this is dropped.
 pub struct Diversion {
-    /// Its end is the end of the table.
+    /// The table is removed when this socket closes.
     _owner: Socket,
 }
 
@@ -43,19 +43,19 @@ impl std::fmt::Debug for Diversion {
 }
 
 impl Diversion {
-    /// Puts the rules in force, all at once.
+    /// Installs the rules atomically.
     ///
     /// # Errors
-    /// The process lacks CAP_NET_ADMIN, another one has such a table, or the kernel lacks
+    /// The process lacks CAP_NET_ADMIN, another process has such a table, or the kernel lacks
     /// nf_tables with owned tables.
     pub fn begin(settings: &DiversionSettings) -> Result<Diversion, HostError> {
         Diversion::make(settings, TABLE, OWNED)
     }
 
-    /// Whether the rules could be put in force; nothing is diverted, also not for a moment.
+    /// Checks whether the rules could be installed, without diverting anything even briefly.
     ///
     /// # Errors
-    /// As [`begin`](Self::begin), but for another process that does it.
+    /// As [`begin`](Self::begin), except for a table of another process.
     pub fn check(settings: &DiversionSettings) -> Result<(), HostError> {
         Diversion::make(settings, CHECKED, OWNED | DORMANT).map(drop)
     }
@@ -79,7 +79,7 @@ impl Diversion {
     }
 }
 
-/// The socket that owns the table.
+/// Makes the table, and returns the socket that owns it.
 fn make(settings: &DiversionSettings, table: &str, flags: u32) -> io::Result<Socket> {
     let mut socket = Socket::new(NETLINK_NETFILTER)?;
     socket.bind_auto()?;

@@ -1,13 +1,12 @@
-//! What the rules say. A rule is a list of expressions: each loads something into a register
-//! or compares it, and the rule is left where one does not fit.
+//! Contents of the rules. A rule is a list of expressions: each loads something into a register or
+//! compares it, and the rule ends at the first comparison that fails.
 
 use super::message::{Attributes, Batch, Made};
 use ipnet::IpNet;
 use std::net::{IpAddr, SocketAddr};
 
-/// Hooks of linux/netfilter.h, and when a chain has its turn there
-/// (linux/netfilter_ipv4.h): where destinations are translated, and where packets are
-/// filtered.
+/// Hooks of linux/netfilter.h, and priorities of chains there (linux/netfilter_ipv4.h): destination
+/// translation and filtering.
 const FORWARD: u32 = 2;
 const OUTPUT: u32 = 3;
 const TRANSLATION: i32 = -100;
@@ -15,9 +14,9 @@ const FILTER: i32 = 0;
 /// Verdicts.
 const ACCEPT: i32 = 1;
 const RETURN: i32 = -5;
-/// The register that everything goes through; zero is that of verdicts.
+/// Register for all values; register zero holds the verdict.
 const REGISTER: u32 = 1;
-/// Keys of what is known of a packet: family and protocol of transport.
+/// Keys of packet metadata: network family and transport protocol.
 const FAMILY: u32 = 15;
 const PROTOCOL: u32 = 16;
 const IPV4: u8 = 2;
@@ -25,7 +24,7 @@ const IPV6: u8 = 10;
 const TCP: u8 = libc::IPPROTO_TCP as u8;
 const UDP: u8 = libc::IPPROTO_UDP as u8;
 const ICMPV6: u8 = libc::IPPROTO_ICMPV6 as u8;
-/// Headers that are looked into.
+/// Bases of header accesses.
 const NETWORK: u32 = 1;
 const TRANSPORT: u32 = 2;
 /// `RTN_LOCAL`: an address of this host.
@@ -36,26 +35,26 @@ const AT_MOST: u32 = 3;
 const AT_LEAST: u32 = 5;
 /// DNS (RFC 1035, section 4.2).
 const DNS: u16 = 53;
-/// What finds addresses for links: ports of DHCP (RFC 2131, section 4.1; RFC 8415, section
-/// 7.2), here and there, and types of ICMPv6: groups of multicast (RFC 2710, RFC 3810) and
-/// neighbours (RFC 4861).
+/// Traffic that obtains addresses for links: ports of DHCP (RFC 2131, section 4.1; RFC 8415,
+/// section 7.2), local and remote, and types of ICMPv6 for multicast groups (RFC 2710, RFC 3810)
+/// and neighbour discovery (RFC 4861).
 const DHCP: [(u16, u16); 2] = [(68, 67), (546, 547)];
 const NEIGHBOURS: [(u8, u8); 2] = [(130, 137), (143, 143)];
 
-/// What is diverted to where, and what is not.
+/// What is diverted, where to, and what is not.
 #[derive(Clone, Debug)]
 pub struct DiversionSettings {
-    /// What is sent there by UDP passes.
+    /// Server; UDP to it passes.
     pub server: SocketAddr,
-    /// What is sent to these passes, but for DNS.
+    /// Prefixes to which everything but DNS passes.
     pub except: Vec<IpNet>,
-    /// Ports of this host that take TCP over IPv4 and IPv6; none: it is refused.
+    /// Local ports for TCP over IPv4 and IPv6; if absent, it is refused.
     pub tcp: [Option<u16>; 2],
-    /// Ports that take DNS, over UDP and TCP.
+    /// Local ports for DNS over UDP and TCP, in the same order.
     pub dns: [Option<u16>; 2],
 }
 
-/// Writes the requests for a table.
+/// Writes the requests that make a table.
 pub struct Writer<'a> {
     pub table: &'a str,
     pub flags: u32,
@@ -68,7 +67,7 @@ impl Writer<'_> {
         let table = Attributes::default().text(1, self.table).number(2, self.flags);
         self.batch.make(Made::Table, table);
         self.divert(settings);
-        // What passes through this host was not sent by it, but would leave by its links too.
+        // Forwarded traffic was not sent by this host, but would leave by its links too.
         for (name, hook) in [("gate", OUTPUT), ("passage", FORWARD)] {
             self.chain(name, "filter", hook, FILTER);
             self.rule(name, own_host(ACCEPT));
@@ -76,7 +75,7 @@ impl Writer<'_> {
                 self.rule(name, to_server(settings.server, ACCEPT));
                 addressing().for_each(|rule| self.rule(name, rule));
             }
-            // Questions to an excepted resolver would show what is looked for.
+            // Questions to an excepted resolver would reveal the names.
             for protocol in [UDP, TCP] {
                 self.rule(name, Rule::default().protocol(protocol).sent_to_port(DNS).reject());
             }
@@ -85,7 +84,7 @@ impl Writer<'_> {
         }
     }
 
-    /// The chain that translates destinations.
+    /// Writes the chain that translates destinations.
     fn divert(&mut self, settings: &DiversionSettings) {
         let name = "divert";
         self.chain(name, "nat", OUTPUT, TRANSLATION);
@@ -117,12 +116,12 @@ impl Writer<'_> {
     }
 }
 
-/// What stays on this host.
+/// Matches traffic that stays on this host.
 fn own_host(verdict: i32) -> Rule {
     Rule::default().sent_to_this_host().then(verdict)
 }
 
-/// What carries the bundle.
+/// Matches the bundle's own traffic.
 fn to_server(server: SocketAddr, verdict: i32) -> Rule {
     let host = IpNet::from(server.ip());
     Rule::default().sent_to(host).protocol(UDP).sent_to_port(server.port()).then(verdict)
@@ -132,7 +131,7 @@ fn excepted(settings: &DiversionSettings, verdict: i32) -> impl Iterator<Item = 
     settings.except.iter().map(move |prefix| Rule::default().sent_to(*prefix).then(verdict))
 }
 
-/// Without addresses there are no links.
+/// Matches the traffic without which links get no addresses.
 fn addressing() -> impl Iterator<Item = Rule> {
     let dhcp = DHCP.into_iter().map(|(from, to)| {
         let ports = [from.to_be_bytes(), to.to_be_bytes()].concat();
@@ -178,12 +177,12 @@ impl Rule {
         self.expression("payload", data.number(3, offset).number(4, len))
     }
 
-    /// Ports are at the same place in UDP and TCP.
+    /// Ports have the same offset in UDP and TCP.
     fn sent_to_port(self, port: u16) -> Rule {
         self.load(TRANSPORT, 2, 2).compare(EQUAL, &port.to_be_bytes())
     }
 
-    /// What is sent to an address of a prefix: the rest of it is masked.
+    /// Matches destinations in a prefix, by masking the other bits.
     fn sent_to(self, prefix: IpNet) -> Rule {
         let bytes = |address: IpAddr| match address {
             IpAddr::V4(address) => address.octets().to_vec(),
@@ -200,8 +199,8 @@ impl Rule {
     }
 
     fn sent_to_this_host(self) -> Rule {
-        // The result wanted is the kind of address (3), that of the destination (2). The
-        // kernel gives it in the order of the machine.
+        // Asks for the type (3) of the destination address (2), which the kernel returns in host
+        // byte order.
         let data = Attributes::default().number(1, REGISTER).number(2, 3).number(3, 2);
         self.expression("fib", data).compare(EQUAL, &LOCAL.to_ne_bytes())
     }
@@ -212,16 +211,16 @@ impl Rule {
         self.expression("immediate", Attributes::default().number(1, 0).nested(2, verdict))
     }
 
-    /// To a port of this host.
+    /// Redirects to a local port.
     fn redirect(self, port: u16) -> Rule {
         let port = Attributes::default().bytes(1, &port.to_be_bytes());
         let loaded = Attributes::default().number(1, REGISTER).nested(2, port);
-        // The range of ports begins with that of the register, and is meant (2).
+        // The register holds the first port of the range; flag 2 says that the range is given.
         let redirect = Attributes::default().number(1, REGISTER).number(3, 2);
         self.expression("immediate", loaded).expression("redir", redirect)
     }
 
-    /// The sender is told: unreachable, administratively prohibited.
+    /// Rejects with "administratively prohibited", so that the sender gets an error.
     fn reject(self) -> Rule {
         self.expression("reject", Attributes::default().number(1, 2).bytes(2, &[3]))
     }

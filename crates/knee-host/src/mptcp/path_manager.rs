@@ -1,5 +1,5 @@
-//! The kernel's path manager for MPTCP, over generic netlink, in the namespace
-//! of the calling thread.
+//! The kernel's path manager for MPTCP, over generic netlink, in the namespace of the calling
+//! thread.
 
 use super::SUBFLOWS_MAX;
 use crate::HostError;
@@ -15,34 +15,32 @@ use netlink_sys::protocols::NETLINK_GENERIC;
 use std::io;
 use std::net::IpAddr;
 
-/// Lets connections of this namespace have as many subflows as there can be.
+/// Allows connections of this namespace the maximum number of subflows.
 ///
 /// # Errors
 ///
-/// Where the kernel has no MPTCP, or the process lacks CAP_NET_ADMIN.
+/// If the kernel has no MPTCP, or the process lacks CAP_NET_ADMIN.
 pub fn allow_subflows() -> Result<(), HostError> {
     PathManager::open()?.ask(set_limits((SUBFLOWS_MAX - 1) as u32))
 }
 
-/// An address at which a host can be reached as well.
+/// An additional address of a host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Announced {
     /// The address.
     pub address: IpAddr,
-    /// Subflows to it are used only where no other can be (RFC 8684, section
-    /// 3.3.8).
+    /// Whether subflows to it are used only if no other can be (RFC 8684, section 3.3.8).
     pub backup: bool,
 }
 
-/// Tells the peers of this namespace's connections that they can be reached
-/// at these addresses as well.
+/// Announces these addresses to the peers of this namespace's connections.
 ///
 /// # Errors
 ///
-/// As [`allow_subflows`], and where one of them is announced already.
+/// As [`allow_subflows`], and if one of them is announced already.
 pub fn announce(addresses: &[Announced]) -> Result<(), HostError> {
     let mut manager = PathManager::open()?;
-    // The address that a connection begins with has the number zero.
+    // Number zero is the address with which a connection begins.
     let mut numbered = (1..).zip(addresses);
     numbered.try_for_each(|(number, address)| manager.ask(add_address(number, *address)))
 }
@@ -54,7 +52,7 @@ struct Command {
     attributes: Vec<DefaultNla>,
 }
 
-/// Up to so many announced addresses are joined, and so many subflows opened.
+/// Sets the maximum number of announced addresses that are joined, and of subflows opened.
 fn set_limits(most: u32) -> Command {
     const SET_LIMITS: u8 = 5;
     const RECEIVED_ADDRESSES: u16 = 2;
@@ -126,7 +124,7 @@ impl ParseableParametrized<[u8], GenlHeader> for Command {
 
 struct PathManager {
     netlink: Netlink,
-    /// The number that the kernel gave the family when it was registered.
+    /// Number that the kernel assigned to the family.
     family: u16,
 }
 
@@ -163,8 +161,8 @@ impl PathManager {
 mod tests {
     use super::*;
 
-    /// Laid out by hand after netlink(7) and mptcp_pm.h: length with its four
-    /// bytes of header, kind (nested: the highest bit), value, padding.
+    /// Laid out by hand from netlink(7) and mptcp_pm.h: length including the four bytes of header,
+    /// type (nested: highest bit), value, padding.
     #[test]
     fn an_address_lies_in_its_attribute() {
         let address = IpAddr::from([10, 64, 1, 2]);

@@ -1,5 +1,4 @@
-//! The programs of `bpf/` beside the controllers of `knee-cc`. `main` lists the
-//! tests.
+//! The programs of `bpf/` compared with the controllers of `knee-cc`. `main` lists the tests.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -17,7 +16,7 @@ fn main() -> ExitCode {
         bpf::bbr3::bbr3_decides_the_same,
         bpf::copa::copa_decides_the_same,
     ];
-    // Writes a file: only when asked for.
+    // Writes a file, so it runs only on request.
     let record = trials![bpf::recording::record].map(|trial| trial.with_ignored_flag(true));
     knee_trials::run(trials.into_iter().chain(record))
 }

@@ -1,9 +1,9 @@
-//! BBRv3 in the kernel beside the one of `knee-cc`: both are driven by the same
-//! recorded connections, and must decide the same.
+//! BBRv3 in the kernel compared with the one of `knee-cc`: both are driven by the same recorded
+//! connections, and must make the same decisions.
 //!
-//! What goes in is whole: each loss by itself, and what was in flight when it was
-//! sent. What a stock kernel does not tell is no part of the algorithm; the
-//! kernel ground's tests look at what comes of that.
+//! The input is complete: each loss by itself, and what was in flight when it was sent. What a
+//! stock kernel does not report is not part of the algorithm; the tests of the kernel ground cover
+//! the consequences.
 
 use super::copa::pair;
 use super::recording;
@@ -18,12 +18,11 @@ use rand_core::Rng;
 
 const REPLAY: &[u8] = include_bytes!(env!("KNEE_BPF_BBR3_REPLAY"));
 
-/// Of `bpf/bbr3_replay.bpf.c`: words of 64 bits in `struct step`; the decision is
-/// the last three.
+/// Words of 64 bits in `struct step` of `bpf/bbr3_replay.bpf.c`; the decision is the last three.
 const WORDS: usize = 26;
 const DECISION: usize = 23;
 
-/// Phases in the order of `enum phase`.
+/// Phases, in the order of `enum phase`.
 const PHASES: [&str; 7] = [
     "startup",
     "drain",
@@ -37,7 +36,7 @@ const PHASES: [&str; 7] = [
 /// Window, rate and phase.
 type Decided = (u64, u64, &'static str);
 
-/// Whole microseconds.
+/// Rounds to whole microseconds.
 fn as_told(mut step: Step) -> Step {
     let whole = |time: Time| Time::from_micros(time.as_micros());
     step.sample.rtt = step.sample.rtt.map(whole);
@@ -117,8 +116,8 @@ fn replay(object: &Object, steps: &[Step]) -> Vec<Decided> {
     steps.chunks(BATCH).flat_map(batch).collect()
 }
 
-/// What `knee-cc` decides. The program remembers itself what the transport does
-/// for the controller: what was held back in PROBE_RTT.
+/// Returns the decisions of `knee-cc`. The program itself does what the transport does for the
+/// controller: it remembers what was held back in PROBE_RTT.
 fn expected(selection: &Selection, steps: &[Step]) -> Vec<Decided> {
     let mut controller = knee_cc::build(selection, init()).unwrap();
     let mut held_back = HeldBack::default();
@@ -144,9 +143,8 @@ fn expected(selection: &Selection, steps: &[Step]) -> Vec<Decided> {
     steps.iter().map(&mut decide).collect()
 }
 
-/// Window, rate and phase are the same at every step, over every recording, with
-/// the defaults, with Linux's constants, and with each parameter changed; and
-/// each phase is visited.
+/// Window, rate and phase are the same at every step, over every recording, with the defaults, with
+/// Linux's constants, and with each parameter changed; and each phase is visited.
 pub fn bbr3_decides_the_same() -> Result<(), Skipped> {
     bpf_allowed()?;
     let _alone = alone();

@@ -1,9 +1,9 @@
-//! Copa in the kernel beside the one of `knee-cc`: both are driven by the same
-//! recorded connections, and must decide the same.
+//! Copa in the kernel compared with the one of `knee-cc`: both are driven by the same recorded
+//! connections, and must make the same decisions.
 //!
-//! What goes in is what a stock kernel tells: RTTs in whole microseconds, to both.
-//! The recordings are of Copa itself over several links, and of CUBIC and BBR,
-//! which keep queues full and so lead to competitive mode.
+//! Both get what a stock kernel reports: RTTs in whole microseconds. The recordings are of Copa
+//! itself over several links, and of CUBIC and BBR, which keep queues full and so lead to
+//! competitive mode.
 
 use super::recording;
 use super::step::{Incident, Step};
@@ -16,13 +16,12 @@ use libbpf_rs::{MapCore, MapFlags, Object, ProgramInput};
 
 const REPLAY: &[u8] = include_bytes!(env!("KNEE_BPF_COPA_REPLAY"));
 
-/// Of `bpf/copa_replay.bpf.c`: words of 64 bits in `struct step`; the decision is
-/// the last two.
+/// Words of 64 bits in `struct step` of `bpf/copa_replay.bpf.c`; the decision is the last two.
 const WORDS: usize = 11;
 const WINDOW: usize = 9;
 const RATE: usize = 10;
 
-/// Whole microseconds.
+/// Rounds to whole microseconds.
 fn as_told(mut step: Step) -> Step {
     let whole = |time: Time| Time::from_micros(time.as_micros());
     step.sample.rtt = step.sample.rtt.map(whole);
@@ -83,7 +82,7 @@ fn replay(object: &Object, steps: &[Step]) -> Vec<(u64, u64)> {
     steps.chunks(BATCH).flat_map(batch).collect()
 }
 
-/// What `knee-cc` decides, and the phases that it visits.
+/// Returns the decisions of `knee-cc`, and the phases that it visits.
 fn expected(selection: &Selection, steps: &[Step]) -> (Vec<(u64, u64)>, Vec<&'static str>) {
     let mut controller = knee_cc::build(selection, init()).unwrap();
     let mut phases = Vec::new();
@@ -104,13 +103,12 @@ fn expected(selection: &Selection, steps: &[Step]) -> (Vec<(u64, u64)>, Vec<&'st
     (decisions, phases)
 }
 
-/// The window within a byte and the rate within 0.1 % at every step, over every
-/// recording, with the defaults and with another delta; and each mode is visited.
+/// Window within a byte and rate within 0.1 % at every step, over every recording, with the
+/// defaults and with a different delta; and each mode is visited.
 ///
-/// Without competitive mode a recording does not answer to what Copa decides, and
-/// whether a window ended above where it began may be a tie that rounding decides:
-/// then the velocity differs for some round trips. No more than four packets come
-/// of it.
+/// Without competitive mode a recording does not respond to Copa's decisions. Whether a window
+/// ended above where it began may be a tie that rounding decides, and then the velocity differs for
+/// some round trips. The resulting difference is at most four packets.
 pub fn copa_decides_the_same() -> Result<(), Skipped> {
     bpf_allowed()?;
     let _alone = alone();

@@ -1,12 +1,10 @@
-//! The seam between the two forms of the algorithm: a recorded file of rate
-//! samples and events drives the controller of `knee-cc` and, in the kernel,
-//! the BPF program, and both must decide the same.
+//! Compares the two implementations of the algorithm: a recorded file of rate samples and events
+//! drives the controller of `knee-cc` and, in the kernel, the BPF program, and both must make the
+//! same decisions.
 //!
-//! The file (`tests/data/bbr-steps.csv`) holds what goes in and nothing of
-//! what came out: what is expected is what `knee-cc` says today. It was
-//! recorded by [`recording`] from a connection of `knee-transport` over
-//! `knee-link`: 10 Mbit/s, 60 ms, losses, an outage with a timeout, an
-//! application that pauses, PROBE_RTT.
+//! The file (`tests/data/bbr-steps.csv`) holds only input: the expected output is what `knee-cc`
+//! decides today. [`recording`] recorded it from a connection of `knee-transport` over `knee-link`:
+//! 10 Mbit/s, 60 ms, losses, an outage with a timeout, an application that pauses, PROBE_RTT.
 
 pub mod bbr3;
 pub mod copa;
@@ -29,8 +27,8 @@ const MSS: u64 = 1448;
 const INITIAL_WINDOW: u64 = 10 * MSS;
 const SEED: u64 = 7;
 
-/// Of `bpf/bbr_replay.bpf.c`: steps that one call takes; words of 64 bits in
-/// `struct step`, and which of them hold the decision.
+/// Of `bpf/bbr_replay.bpf.c`: steps per call, words of 64 bits in `struct step`, and which of them
+/// hold the decision.
 const BATCH: usize = 512;
 const WORDS: usize = 21;
 const WINDOW: usize = 19;
@@ -46,14 +44,14 @@ fn init() -> Init {
 
 type Change<'a> = (&'a str, Value);
 
-/// What the program holds, with changes.
+/// Returns the program's preset, with changes.
 fn preset(changes: &[Change]) -> Selection {
     let changed =
         |selection: Selection, (name, value): &Change| selection.with(*name, value.clone());
     changes.iter().fold(Selection::named("bbr-low-delay"), changed)
 }
 
-/// The BPF program, loaded.
+/// The loaded BPF program.
 struct Replay(Object);
 
 impl Replay {
@@ -62,8 +60,7 @@ impl Replay {
         Replay(object.unwrap_or_else(|error| panic!("{error:#}")))
     }
 
-    /// For each step the window in bytes and the pacing rate in bytes per
-    /// second.
+    /// Returns the window in bytes and the pacing rate in bytes per second for each step.
     fn take(&self, steps: &[Step]) -> Vec<(u64, u64)> {
         steps.chunks(BATCH).flat_map(|batch| self.take_batch(batch)).collect()
     }
@@ -88,7 +85,7 @@ impl Replay {
     }
 }
 
-/// The controller of `knee-cc`, and what its sampler knows of it.
+/// The controller of `knee-cc`, and the state of its sampler.
 struct Simulated {
     controller: Box<dyn Controller>,
     held_back: HeldBack,
@@ -101,11 +98,11 @@ impl Simulated {
     }
 }
 
-/// The controller of `knee-cc`, fed with the same.
+/// Returns the decision of `knee-cc` for the same step.
 fn expected(simulated: &mut Simulated, step: &Step) -> (u64, u64) {
     let Simulated { controller, held_back } = simulated;
     let Step { incident, mut sample, mut connection } = step.clone();
-    // The program remembers itself what the transport does for the controller.
+    // The program itself does what the transport does for the controller.
     sample.app_limited |= held_back.covers(sample.prior_delivered);
     connection.app_limited |= held_back.covers(connection.delivered);
     let decision = match incident {
@@ -120,8 +117,8 @@ fn expected(simulated: &mut Simulated, step: &Step) -> (u64, u64) {
     (decision.window, decision.pacing_rate.map_or(0, |rate| rate.as_bits_per_second() / 8))
 }
 
-/// Largest differences over the steps: of the window in bytes, of the rate as
-/// a share.
+/// Returns the largest differences over the steps: of the window in bytes, and of the rate as a
+/// fraction.
 fn differences(selection: &Selection, steps: &[Step]) -> (u64, f64) {
     let replay = Replay::load(selection);
     let mut simulated = Simulated::new(selection);
@@ -136,13 +133,13 @@ fn differences(selection: &Selection, steps: &[Step]) -> (u64, f64) {
     (window, rate)
 }
 
-/// Whether the kernel takes BPF programs from here.
+/// Checks whether the kernel accepts BPF programs from this process.
 fn bpf_allowed() -> Result<(), Skipped> {
     bpf::lack().map_or(Ok(()), |lack| Err(Skipped::lack(lack)))
 }
 
-/// What the preset leaves as it is: the two wishes, and each part that can be
-/// taken away.
+/// Returns the parameters that the preset does not change: the two targets, and each part that can
+/// be turned off.
 fn others() -> [(&'static str, Value); 7] {
     [
         ("bandwidth_window", Value::Number(1.0)),
@@ -155,12 +152,11 @@ fn others() -> [(&'static str, Value); 7] {
     ]
 }
 
-/// The window within one packet and the rate within 1 %, at every step; with
-/// all changes, with none (BBR as published), with each alone missing, and with
-/// each of the other parameters changed.
+/// Window within one packet and rate within 1 % at every step; with all changes, with none (BBR as
+/// published), with each alone missing, and with each of the other parameters changed.
 pub fn kernel_and_simulator_decide_the_same() -> Result<(), Skipped> {
     bpf_allowed()?;
-    // Nothing of it is real time, but it would be in the way of what is.
+    // It needs no real time itself, but would disturb tests that do.
     let _alone = alone();
     let none = [
         ("drain_to_target", Value::Switch(false)),
@@ -183,9 +179,8 @@ pub fn kernel_and_simulator_decide_the_same() -> Result<(), Skipped> {
     Ok(())
 }
 
-/// Where ten rounds last longer than the ten seconds to the next PROBE_RTT:
-/// both forget the old rate, at the same step, and a minute after it the
-/// estimate of both is the new one.
+/// Ten rounds last longer than the ten seconds to the next PROBE_RTT: both forget the old rate, at
+/// the same step, and a minute later both have the new estimate.
 pub fn both_follow_a_slower_link() -> Result<(), Skipped> {
     bpf_allowed()?;
     let _alone = alone();
@@ -195,15 +190,15 @@ pub fn both_follow_a_slower_link() -> Result<(), Skipped> {
         let (window, rate) = differences(&selection, &steps);
         let pace = Replay::load(&selection).take(&steps).last().unwrap().1 as f64;
         tell(&format!("window {window} B, rate {:.4} %, pace {pace} B/s", rate * 100.0));
-        // The payload of 1.5 Mbit/s, at a gain from 3/4 to 5/4.
+        // Payload rate of 1.5 Mbit/s, at a gain from 3/4 to 5/4.
         let new = 1.5e6 / 8.0 * 1448.0 / 1500.0;
         assert!((0.7..1.3).contains(&(pace / new)), "{pace} B/s, the link has {new}");
     }
     Ok(())
 }
 
-/// Plain BBR with each of the other parameters changed, where each of them
-/// decides something: at a buffer that probes overflow, and at a policer.
+/// Plain BBR with each of the other parameters changed, where each of them matters: at a buffer
+/// that probes overflow, and at a policer.
 pub fn both_decide_the_same_where_it_matters() -> Result<(), Skipped> {
     bpf_allowed()?;
     let _alone = alone();
@@ -226,7 +221,7 @@ pub fn both_decide_the_same_where_it_matters() -> Result<(), Skipped> {
     Ok(())
 }
 
-/// The file exercises what the comparison claims to compare.
+/// The file exercises everything that the comparison claims to cover.
 pub fn the_file_visits_every_phase() -> Result<(), Skipped> {
     let mut simulated = Simulated::new(&preset(&[]));
     let steps = step::read(STEPS);

@@ -1,5 +1,4 @@
-//! How the file was recorded: one connection over one bottleneck, with a
-//! controller that notes what it is told.
+//! Recording: one connection over one bottleneck, with a controller that notes its input.
 
 use super::step::{self, Incident, Step};
 use super::{MSS, init, preset};
@@ -11,10 +10,10 @@ use knee_trials::bottleneck::Bottleneck;
 use knee_units::{Rate, Time};
 use std::sync::{Arc, Mutex};
 
-/// Of the path, each way.
+/// One-way delay of the path.
 const ONE_WAY: Time = Time::from_millis(30);
 
-/// The controller of the recording, and a note of each step.
+/// The controller of the recording, with a note of each step.
 #[derive(Clone, Debug)]
 struct Noted {
     inner: Box<dyn Controller>,
@@ -62,8 +61,8 @@ fn config(rate: RateModel, buffer: u64, loss: Loss, down: Vec<(Time, Time)>) -> 
     }
 }
 
-/// A connection over `forward` whose controller is what `selection` says, and
-/// the steps that it will have noted.
+/// Makes a connection over `forward` with the selected controller, and the list of the steps that
+/// it will have noted.
 fn connection(
     selection: &Selection,
     forward: knee_link::Config,
@@ -79,14 +78,13 @@ fn megabit(tenths: u64) -> Rate {
     Rate::from_bits_per_second(tenths * 100_000)
 }
 
-/// Losses from the start, an outage of 0.6 s at 3 s, a pause of the
-/// application, and PROBE_RTT, which comes 10 s after the last minimum. Writes
-/// the file again: only when the recording itself is to change.
+/// Losses from the start, an outage of 0.6 s at 3 s, a pause of the application, and PROBE_RTT, 10
+/// s after the last minimum. Rewrites the file, only for when the recording itself is to change.
 pub fn record() -> Result<(), Skipped> {
     let outage = vec![(Time::from_millis(3_000), Time::from_millis(3_600))];
     let forward = config(RateModel::Constant(megabit(100)), 200, Loss::Independent(0.002), outage);
     let (mut run, steps) = connection(&preset(&[]), forward);
-    // What 10 Mbit/s carry in 1.5 s, then nothing until the next write.
+    // What 10 Mbit/s carries in 1.5 s, then nothing until the next write.
     run.sender.write(1250 * MSS);
     run.run_until(Time::from_millis(2_200));
     run.pacing = Time::from_millis(2_200);
@@ -97,8 +95,8 @@ pub fn record() -> Result<(), Skipped> {
     Ok(())
 }
 
-/// A link of 60 ms and 1 MB of buffer that falls from 20 to 1.5 Mbit/s at
-/// 12 s, and a minute at the new rate.
+/// A link of 60 ms with a buffer of 1 MB that falls from 20 to 1.5 Mbit/s at 12 s, and a minute at
+/// the new rate.
 pub fn slower_link(selection: &Selection) -> Vec<Step> {
     let rates = vec![(Time::ZERO, megabit(200)), (Time::from_secs(12), megabit(15))];
     let forward = config(RateModel::Steps(Steps(rates)), 667, Loss::None, Vec::new());
@@ -120,7 +118,7 @@ pub fn policed(selection: &Selection) -> Vec<Step> {
     endless(selection, forward, Time::from_secs(12))
 }
 
-/// The steps of a sender that always has data.
+/// Returns the steps of a sender that always has data.
 fn endless(selection: &Selection, forward: knee_link::Config, end: Time) -> Vec<Step> {
     let (mut run, steps) = connection(selection, forward);
     run.sender.write(u64::MAX / 2);

@@ -1,6 +1,5 @@
-//! A step of the recorded file: an acknowledgement or an event, with the
-//! state of the connection; as a line of text and as `struct step` of
-//! `bpf/bbr_replay.bpf.c`.
+//! A step of the recorded file: an acknowledgement or an event, with the state of the connection;
+//! as a line of text, and as `struct step` of `bpf/bbr_replay.bpf.c`.
 
 use super::WORDS;
 use knee_cc::{Connection, Event, Loss, Recovery, Sample};
@@ -12,11 +11,11 @@ use std::fmt::Write;
 pub enum Incident {
     Ack,
     Event(Event),
-    /// Told to whoever needs losses one by one; never in the file.
+    /// Loss, for controllers that need each one; never in the file.
     Loss(Loss),
 }
 
-/// Events of the file, by their position; -1 is an acknowledgement.
+/// Events of the file, by their index; -1 is an acknowledgement.
 pub const EVENTS: [Event; 5] = [
     Event::Established,
     Event::SentAfterIdle,
@@ -126,7 +125,7 @@ fn read_line(line: &str) -> Step {
     Step { incident, sample, connection }
 }
 
-/// Two words of 32 bits in one of 64, as they lie in memory.
+/// Packs two words of 32 bits into one of 64, in memory order.
 fn pair(first: u64, second: u64) -> u64 {
     let word = |value: u64| (value as u32).to_ne_bytes();
     let (a, b) = (word(first), word(second));
