@@ -1,22 +1,22 @@
 //! A controller of `knee-cc` under a QUIC connection.
 //!
-//! The QUIC library tells of each packet: sent, acknowledged, lost. From that come the
-//! samples and events that TCP would give. What differs:
+//! The QUIC library reports each packet: sent, acknowledged, lost. From that follow the samples and
+//! events that TCP would give. Differences:
 //!
-//! * A packet has the bytes of its QUIC header and tag; IP's and UDP's are left out.
-//! * The library reports what an ACK acknowledges before what it shows to be lost. The
-//!   sample waits until both are known.
-//! * No packet is sent twice, so every RTT is unambiguous; the peer's delay of its ACK is
-//!   in it, as on TCP. Nothing is ever in disorder.
-//! * A packet that counted as lost and arrives is not told of one by one: only when all of
-//!   a recovery do, which undoes it.
-//! * A probe timeout is not told of. Persistent congestion (RFC 9002, section 7.6) is what
-//!   a retransmission timeout is on TCP.
-//! * Packets of handshake keys that are gone are never told of: what is in flight is put
-//!   right at each ACK.
+//! * A packet has the bytes of its QUIC header and tag; those of IP and UDP are left out.
+//! * The library reports what an ACK acknowledges before what it shows to be lost. The sample waits
+//!   until both are known.
+//! * No packet is sent twice, so every RTT is unambiguous; it includes the peer's ACK delay, as on
+//!   TCP. Nothing is ever in disorder.
+//! * A packet that was declared lost and arrives is not reported by itself; only if all of a
+//!   recovery arrive is the recovery undone.
+//! * A probe timeout is not reported. Persistent congestion (RFC 9002, section 7.6) takes the place
+//!   of TCP's retransmission timeout.
+//! * The fate of packets whose handshake keys are gone is never reported: bytes in flight are
+//!   corrected at each ACK.
 //!
-//! The library neither paces nor counts its window: [`CongestionControl::may_send`] says
-//! when something may leave.
+//! The library neither paces nor enforces its window: [`CongestionControl::may_send`] decides when
+//! a packet may leave.
 
 use crate::recovery::{Change, Episode};
 use crate::ring::Ring;
@@ -36,39 +36,39 @@ use std::time::Instant;
 
 /// Headers of IPv4 and UDP.
 const AROUND: u32 = 28;
-/// The window that the library is told of: it never holds anything back, and with one of
-/// more than four gigabytes it does not pace. What it sends past ours is what the bundle
-/// says without asking for room: its acknowledgements, and its probes of a silent path,
-/// which would otherwise wait behind a window full of lost packets.
+/// Window reported to the library: it never limits, and above four gigabytes the library does not
+/// pace. So packets beyond our window are those that the bundle sends without asking for room: its
+/// acknowledgements, and its probes of a silent path, which would otherwise wait behind a window
+/// full of lost packets.
 const UNLIMITED: u64 = 1 << 40;
-/// TCP's least timeout, which RTT estimators need.
+/// TCP's minimum timeout, which the RTT estimator needs.
 const MIN_RTO: Time = Time::from_millis(200);
 
-/// What the controllers of a connection's paths show to each other.
+/// State that the controllers of a connection's paths share.
 #[derive(Clone, Debug, Default)]
 pub struct Coupling(Arc<Mutex<Vec<Peer>>>);
 
-/// What a path's congestion control is set to.
+/// Congestion control settings of a path.
 #[derive(Clone, Debug)]
 pub struct CongestionSettings {
     /// The controller.
     pub controller: Selection,
-    /// How its recovery ends; none: as it asks.
+    /// End of recovery; if absent, as the controller asks.
     pub recovery: Option<RecoveryPeriod>,
-    /// Whether to pace; none: if it asks.
+    /// Whether to pace; if absent, as the controller asks.
     pub paced: Option<bool>,
     /// Packets of the initial window.
     pub initial_window: u32,
-    /// Bytes that may leave at once, at most.
+    /// Maximum burst, bytes.
     pub max_burst: u32,
 }
 
-/// What a path has counted and is at, for records.
+/// Counters and current state of a path, for records.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Observed {
-    /// Packets sent that are acknowledged in turn.
+    /// Ack-eliciting packets sent.
     pub sent_packets: u64,
-    /// Their bytes.
+    /// Bytes of packets sent.
     pub sent: u64,
     /// Bytes acknowledged.
     pub delivered: u64,
@@ -82,19 +82,19 @@ pub struct Observed {
     pub recoveries: u64,
     /// Recoveries undone.
     pub spurious_recoveries: u64,
-    /// Persistent congestion.
+    /// Periods of persistent congestion.
     pub timeouts: u64,
     /// Bytes in flight.
     pub in_flight: u64,
     /// Window in force, bytes.
     pub window: u64,
-    /// What the controller decided last.
+    /// Last decision of the controller.
     pub decision: Decision,
-    /// Last RTT.
+    /// Latest RTT.
     pub rtt: Time,
     /// Smoothed RTT.
     pub srtt: Time,
-    /// Its mean deviation.
+    /// Mean deviation of the RTT.
     pub rtt_variation: Time,
     /// Lowest RTT within 300 s.
     pub min_rtt: Time,
@@ -102,20 +102,20 @@ pub struct Observed {
     pub rtt_range: Option<(Time, Time)>,
     /// Delivery rate of the last sample.
     pub rate: Option<Rate>,
-    /// What the path is known to carry.
+    /// Estimated capacity of the path.
     pub capacity: Option<Rate>,
-    /// What the controller shows of itself.
+    /// State that the controller reports.
     pub state: State,
 }
 
-/// What one ACK acknowledges, until it is known what it shows to be lost.
+/// What an ACK acknowledges, until it is known what it shows to be lost.
 #[derive(Debug)]
 struct Batch {
     at: Time,
     prior_in_flight: u64,
     newly_acked: u64,
     newest: Option<Sent>,
-    /// All of it was told.
+    /// Whether the whole ACK was reported.
     complete: bool,
 }
 
@@ -143,22 +143,22 @@ struct Inner {
     counted: Observed,
     batch: Option<Batch>,
     losses: Vec<Sent>,
-    /// With the controllers of the other paths, and its place among them.
+    /// The controllers of the other paths, and the index among them.
     coupling: Option<(Coupling, usize)>,
     woken: Time,
-    /// When it was called last.
+    /// Time of the last call.
     now: Time,
 }
 
-/// The congestion control of a path; clones are of the same one.
+/// Congestion control of a path; clones share its state.
 #[derive(Clone, Debug)]
 pub struct CongestionControl(Arc<Mutex<Inner>>);
 
-/// Whether a controller can be had over QUIC. One that counts marks cannot: the library
-/// tells of one mark an ACK, and of no number of bytes.
+/// Checks whether a controller works over QUIC. One that counts marks does not, because the library
+/// reports one mark per ACK and no bytes.
 ///
 /// # Errors
-/// It cannot, or is not known; in words.
+/// Why it does not work, or that it is unknown.
 pub fn check_controller(controller: &Selection) -> Result<(), String> {
     let mss = 1200;
     let init = Init {
@@ -176,10 +176,11 @@ pub fn check_controller(controller: &Selection) -> Result<(), String> {
 }
 
 impl CongestionControl {
-    /// That of a path whose packets have `mss` bytes (UDP payload). `start` is time zero.
+    /// Makes the congestion control of a path whose packets have `mss` bytes (UDP payload). `start`
+    /// is time zero.
     ///
     /// # Errors
-    /// The controller is not known, or its parameters are not.
+    /// The controller or a parameter is unknown.
     pub fn new(
         settings: &CongestionSettings,
         mss: u16,
@@ -226,7 +227,7 @@ impl CongestionControl {
         lock(&self.0)
     }
 
-    /// From now on this one and the others of a connection's paths act together.
+    /// Couples this controller with those of the connection's other paths.
     pub fn couple(&self, coupling: &Coupling) {
         let mut inner = self.inner();
         let mut peers = lock(&coupling.0);
@@ -234,14 +235,14 @@ impl CongestionControl {
         inner.coupling = Some((coupling.clone(), peers.len() - 1));
     }
 
-    /// The handshake is complete, after this round trip.
+    /// Notes that the handshake is complete, with its RTT.
     pub fn on_established(&self, now: Time, rtt: Time) {
         let mut inner = self.inner();
         inner.flush();
         inner.establish(now, rtt);
     }
 
-    /// Whether another packet may leave now, when so many bytes wait in the connection.
+    /// Returns whether another packet may leave now, if `waiting` bytes wait in the connection.
     pub fn may_send(&self, now: Time, waiting: u64) -> bool {
         let mut inner = self.inner();
         inner.flush();
@@ -250,7 +251,7 @@ impl CongestionControl {
         fits && (!inner.paced || inner.pacer.in_burst(now) || inner.pacer.is_due(now))
     }
 
-    /// A packet of so many bytes is about to leave.
+    /// Notes that a packet of `bytes` is about to leave.
     pub fn on_handed_over(&self, now: Time, bytes: u16) {
         let mut inner = self.inner();
         if inner.paced {
@@ -260,8 +261,8 @@ impl CongestionControl {
         }
     }
 
-    /// The application gave nothing although there is room: samples up to here understate
-    /// the path.
+    /// Notes that the application sent nothing although there is room, so that samples up to here
+    /// underestimate the path.
     pub fn on_application_limited(&self, waiting: u64) {
         let mut inner = self.inner();
         let in_flight = inner.in_flight + waiting;
@@ -269,7 +270,7 @@ impl CongestionControl {
         inner.window_limited = false;
     }
 
-    /// When pacing lets the next packet leave, or the controller is to be woken.
+    /// Returns when pacing allows the next packet, or the controller must be woken.
     pub fn timer(&self, now: Time) -> Time {
         let inner = self.inner();
         let fits = inner.in_flight + u64::from(inner.mss) <= inner.window();
@@ -281,7 +282,7 @@ impl CongestionControl {
         departure.min(inner.wake_at())
     }
 
-    /// Wakes the controller, if it is time.
+    /// Wakes the controller if it is due.
     pub fn on_timer(&self, now: Time) {
         let mut inner = self.inner();
         if inner.wake_at() <= now {
@@ -292,20 +293,20 @@ impl CongestionControl {
         }
     }
 
-    /// Another path is held up by this one: its window is halved.
+    /// Halves the window, because the path holds up another one.
     pub fn penalise(&self, now: Time) {
         let mut inner = self.inner();
         inner.flush();
         inner.tell(now, Event::Penalised);
     }
 
-    /// Why the controller cannot go on; none: it can.
+    /// Returns why the controller cannot continue, or `None` if it can.
     pub fn failure(&self) -> Option<String> {
         let inner = self.inner();
         if inner.needs.may_fail { inner.controller.failure() } else { None }
     }
 
-    /// The path as it is now.
+    /// Returns counters and current state.
     pub fn observe(&self) -> Observed {
         let mut inner = self.inner();
         inner.flush();
@@ -326,14 +327,14 @@ impl CongestionControl {
         }
     }
 
-    /// It is paced.
+    /// Returns whether the path is paced.
     pub fn is_paced(&self) -> bool {
         self.inner().paced
     }
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // What panicked has ended the run already.
+    // A panic has ended the run already.
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -342,12 +343,12 @@ impl Inner {
         Time::from_nanos(at.saturating_duration_since(self.start).as_nanos() as u64)
     }
 
-    /// The order of the packet that leaves next.
+    /// Returns the order of the packet that leaves next.
     fn next(&self) -> u32 {
         self.counted.sent_packets as u32
     }
 
-    /// Window in force.
+    /// Returns the window in force.
     fn window(&self) -> u64 {
         self.reduction.map_or(self.decision.window, |reduction| reduction.window)
     }
@@ -466,7 +467,7 @@ impl Inner {
         self.losses.push(sent);
     }
 
-    /// Tells the controller of an ACK that is complete.
+    /// Passes a complete ACK to the controller.
     fn flush(&mut self) {
         if self.batch.as_ref().is_some_and(|batch| batch.complete)
             && let Some(batch) = self.batch.take()
@@ -475,11 +476,11 @@ impl Inner {
         }
     }
 
-    /// What an ACK or a timer showed, in the order of TCP's ACK: recovery ends, losses,
-    /// recovery begins, the sample.
+    /// Processes what an ACK or a timer showed, in TCP's order: recovery ends, losses, recovery
+    /// begins, sample.
     fn settle(&mut self, now: Time, batch: Option<Batch>, persistent: bool) {
         let newest = batch.as_ref().and_then(|batch| batch.newest);
-        // First, since what is lost of a recovery's flight prolongs it.
+        // First, because losses of a recovery's flight prolong it.
         for sent in &self.losses {
             self.episode.on_lost(sent.order, self.counted.sent_packets as u32);
         }
@@ -488,7 +489,7 @@ impl Inner {
             self.rtt.update(rtt, newest.order, self.next());
             self.rtt.update_minimum(now, rtt);
             if !self.established {
-                // The handshake is no data: the controller begins after it.
+                // The handshake carries no data; the controller begins after it.
                 self.losses.clear();
                 return;
             }
@@ -506,7 +507,8 @@ impl Inner {
         if persistent {
             self.counted.timeouts += 1;
             self.reduction = None;
-            // The first of an episode costs the threshold: it is told outside of it.
+            // Only the first timeout of an episode reduces the threshold, so it is reported outside
+            // of the episode.
             self.tell(now, Event::Timeout);
             self.episode.on_timeout(self.next());
         } else if newly_lost > 0 && self.episode.begin(self.next()) == Change::Begun {
@@ -543,7 +545,7 @@ impl Inner {
         newly_lost
     }
 
-    /// Bytes lost since a packet was sent.
+    /// Returns the bytes lost since a packet was sent.
     fn lost_since(&self, sent: &Sent) -> u64 {
         u64::from((self.counted.lost as u32).wrapping_sub(sent.lost))
     }
@@ -600,7 +602,7 @@ impl Inner {
     }
 }
 
-/// A [`CongestionControl`] as the QUIC library calls it.
+/// A [`CongestionControl`] with the interface of the QUIC library.
 #[derive(Debug)]
 pub struct Adaptor(pub CongestionControl);
 
@@ -677,12 +679,12 @@ impl congestion::Controller for Adaptor {
     }
 
     fn window(&self) -> u64 {
-        // Asked before anything is sent: all losses of an ACK are known by then.
+        // Called before anything is sent, when all losses of an ACK are known.
         self.0.inner().flush();
         UNLIMITED
     }
 
-    /// For a path that moves to another address, which the same control goes on for.
+    /// For a path that moves to another address, which keeps its congestion control.
     fn clone_box(&self) -> Box<dyn congestion::Controller> {
         Box::new(Adaptor(self.0.clone()))
     }

@@ -1,4 +1,4 @@
-//! Who the peer is: its public key, pinned, in place of a certificate (RFC 7250).
+//! Identity of the peer: its public key, pinned, in place of a certificate (RFC 7250).
 
 use ::ring::hmac;
 use noq_proto::crypto::rustls::{QuicClientConfig, QuicServerConfig};
@@ -21,7 +21,7 @@ use zeroize::Zeroizing;
 /// Name of the protocol in the handshake (RFC 7301).
 pub const PROTOCOL: &[u8] = b"knee-bond/1";
 
-/// Keys could not be made or used.
+/// Why keys could not be made or used.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot make keys for the handshake: {0}")]
 pub struct KeyError(String);
@@ -30,34 +30,34 @@ fn key_error(error: impl std::fmt::Display) -> KeyError {
     KeyError(error.to_string())
 }
 
-/// A pair of keys (Ed25519).
+/// A key pair (Ed25519).
 #[derive(Debug)]
 pub struct KeyPair(Arc<CertifiedKey>);
 
-/// The public one of a pair (RFC 8032, section 5.1.5).
+/// The public key of a pair (RFC 8032, section 5.1.5).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PublicKey([u8; 32]);
 
-/// What stands before the key in a SubjectPublicKeyInfo in DER (RFC 8410, section 4).
+/// Bytes before the key in a DER SubjectPublicKeyInfo (RFC 8410, section 4).
 const BEFORE_KEY: [u8; 12] = [0x30, 0x2a, 0x30, 5, 6, 3, 0x2b, 0x65, 0x70, 3, 0x21, 0];
 
 impl PublicKey {
-    /// The key of these bytes.
+    /// Makes a key from its bytes.
     pub fn new(bytes: [u8; 32]) -> PublicKey {
         PublicKey(bytes)
     }
 
-    /// Its bytes.
+    /// Returns its bytes.
     pub fn as_bytes(&self) -> &[u8; 32] {
         &self.0
     }
 
-    /// The key in a SubjectPublicKeyInfo; none: it is none of Ed25519.
+    /// Extracts the key of a SubjectPublicKeyInfo, or returns `None` if it is not Ed25519.
     fn of(info: &[u8]) -> Option<PublicKey> {
         info.strip_prefix(&BEFORE_KEY).and_then(|key| key.try_into().ok()).map(PublicKey)
     }
 
-    /// That of the peer of a connection, once its handshake is done.
+    /// Returns the key of a connection's peer, once its handshake is complete.
     pub(crate) fn of_peer(connection: &noq_proto::Connection) -> Option<PublicKey> {
         let identity = connection.crypto_session().peer_identity()?;
         let keys: Box<Vec<CertificateDer<'static>>> = identity.downcast().ok()?;
@@ -66,7 +66,7 @@ impl PublicKey {
 }
 
 impl KeyPair {
-    /// A new pair, of the system's randomness.
+    /// Generates a key pair from the system's randomness.
     ///
     /// # Errors
     /// The system has none.
@@ -74,8 +74,8 @@ impl KeyPair {
         KeyPair::from_pkcs8(&KeyPair::generate_pkcs8()?)
     }
 
-    /// A new pair as PKCS #8 (RFC 5958) in DER, for [`from_pkcs8`](Self::from_pkcs8). It is
-    /// erased when it is dropped.
+    /// Generates a key pair as DER PKCS #8 (RFC 5958), for [`from_pkcs8`](Self::from_pkcs8). It is
+    /// erased on drop.
     ///
     /// # Errors
     /// The system has no randomness.
@@ -86,10 +86,10 @@ impl KeyPair {
         Ok(Zeroizing::new(secret.as_ref().to_vec()))
     }
 
-    /// The pair in a PKCS #8 in DER.
+    /// Reads a key pair from DER PKCS #8.
     ///
     /// # Errors
-    /// It is none of Ed25519, or damaged.
+    /// It is not Ed25519, or damaged.
     pub fn from_pkcs8(secret: &[u8]) -> Result<KeyPair, KeyError> {
         let secret = PrivatePkcs8KeyDer::from(secret);
         let key = ring::sign::any_eddsa_type(&secret).map_err(key_error)?;
@@ -98,24 +98,25 @@ impl KeyPair {
         Ok(KeyPair(Arc::new(CertifiedKey::new(certified, key))))
     }
 
-    /// The public one.
+    /// Returns the public key.
     ///
     /// # Panics
-    /// Never: it was made with one.
+    /// Never: a pair always contains a valid public key.
     #[expect(clippy::expect_used, reason = "Ed25519 keys look so, and there is no other way in")]
     pub fn public(&self) -> PublicKey {
         self.0.cert.first().and_then(|key| PublicKey::of(key)).expect("a key of Ed25519")
     }
 
-    /// What an endpoint begins with that is the same after a restart: it can tell the peers
-    /// of its former connections that these are over (RFC 9000, section 10.3).
+    /// Returns the configuration of an endpoint, which is the same after a restart, so that the
+    /// endpoint can tell the peers of its former connections that these are over (RFC 9000, section
+    /// 10.3).
     ///
     /// # Errors
     /// The key cannot sign.
     pub(crate) fn endpoint(&self) -> Result<EndpointConfig, KeyError> {
         let signer = self.0.key.choose_scheme(&[SignatureScheme::ED25519]);
         let signer = signer.ok_or_else(|| key_error("not a key of Ed25519"))?;
-        // The same each time (RFC 8032, section 5.1.6), and nobody else can make it.
+        // Deterministic (RFC 8032, section 5.1.6), and nobody else can compute it.
         let secret = Zeroizing::new(signer.sign(b"knee-bond stateless reset").map_err(key_error)?);
         let reset = hmac::Key::new(hmac::HMAC_SHA256, &secret);
         let connection_ids = hmac::sign(&reset, b"connection ids");
@@ -128,10 +129,11 @@ impl KeyPair {
         Ok(config)
     }
 
-    /// A client that has this pair and takes servers of these keys alone.
+    /// Makes the configuration of a client that has this pair and accepts only servers with these
+    /// keys.
     ///
     /// # Errors
-    /// The library of ciphers lacks what QUIC needs.
+    /// The crypto library lacks what QUIC needs.
     pub fn client(&self, servers: &[PublicKey]) -> Result<QuicClientConfig, KeyError> {
         let mut config = rustls::ClientConfig::builder_with_provider(provider())
             .with_protocol_versions(&[&rustls::version::TLS13])
@@ -142,15 +144,16 @@ impl KeyPair {
                 self.0.clone(),
             )));
         config.alpn_protocols = vec![PROTOCOL.to_vec()];
-        // Nothing is sent before the server is known, so nothing is to be resumed.
+        // Nothing is sent before the server is authenticated, so sessions are not resumed.
         config.resumption = rustls::client::Resumption::disabled();
         QuicClientConfig::try_from(config).map_err(key_error)
     }
 
-    /// A server that has this pair and takes clients of these keys alone.
+    /// Makes the configuration of a server that has this pair and accepts only clients with these
+    /// keys.
     ///
     /// # Errors
-    /// The library of ciphers lacks what QUIC needs.
+    /// The crypto library lacks what QUIC needs.
     pub fn server(&self, clients: &[PublicKey]) -> Result<QuicServerConfig, KeyError> {
         let mut config = rustls::ServerConfig::builder_with_provider(provider())
             .with_protocol_versions(&[&rustls::version::TLS13])
@@ -167,8 +170,7 @@ fn provider() -> Arc<CryptoProvider> {
     Arc::new(ring::default_provider())
 }
 
-/// The keys that are taken. Each is checked to be one of them, and that the peer has its
-/// secret half.
+/// Accepted keys. The peer's key must be one of them, and the peer must hold its secret half.
 #[derive(Debug)]
 struct Pins(Vec<PublicKey>);
 
@@ -192,7 +194,7 @@ impl Pins {
     }
 }
 
-/// TLS 1.2 has no place in QUIC (RFC 9001, section 4.2).
+/// QUIC does not use TLS 1.2 (RFC 9001, section 4.2).
 const OLD: rustls::Error = rustls::Error::General(String::new());
 
 impl ServerCertVerifier for Pins {

@@ -14,40 +14,40 @@ use rand_chacha::ChaCha8Rng;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
-/// Bytes of datagrams that a connection holds before they leave.
+/// Size of a connection's buffer for datagrams to send.
 pub const SEND_BUFFER: usize = 1 << 20;
 
-/// A connection's place in a bundle.
+/// Place of a connection in a bundle.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Member {
-    /// The bundle.
+    /// Id of the bundle.
     pub bundle: BundleId,
-    /// The number of the path.
+    /// Number of the path.
     pub number: usize,
-    /// What the client calls it.
+    /// The client's name for the path.
     pub label: String,
-    /// What the client thinks of it.
+    /// How the client wants the path to be used.
     pub path_use: PathUse,
 }
 
-/// A connection, with what carries it.
+/// A connection, with its congestion control and its place in a bundle.
 pub struct Link {
     pub connection: Connection,
     pub handle: ConnectionHandle,
     pub control: CongestionControl,
-    /// What it is to be, or is; none: a client's that has not joined.
+    /// Its intended or actual place; `None` for a client's connection that has not joined.
     pub member: Option<Member>,
-    /// Who the peer is, after the handshake.
+    /// Key of the peer, after the handshake.
     pub peer: Option<PublicKey>,
-    /// It is a path of a bundle, and can carry datagrams.
+    /// Whether it is a path of a bundle, and can carry datagrams.
     pub up: bool,
-    /// Bytes of packets that came.
+    /// Bytes of packets received.
     pub received: u64,
-    /// What the peer said on the control stream.
+    /// What the peer has sent on the control stream.
     pub said: Vec<u8>,
-    /// Room for datagrams when none waits.
+    /// Send buffer space when no datagram waits.
     room: usize,
-    /// Packets acknowledged when it was last looked at.
+    /// Packets acknowledged at the last check.
     heard: u64,
 }
 
@@ -72,17 +72,17 @@ impl Link {
         }
     }
 
-    /// Its bundle, and its number there.
+    /// Returns its bundle, and its number there.
     pub fn place(&self) -> Option<(BundleId, usize)> {
         self.member.as_ref().map(|member| (member.bundle, member.number))
     }
 
-    /// Bytes of datagrams that have not left.
+    /// Returns the bytes of datagrams that have not left.
     fn waiting(&mut self) -> u64 {
         self.room.saturating_sub(self.connection.datagrams().send_buffer_space()) as u64
     }
 
-    /// Most bytes of a datagram.
+    /// Returns the maximum size of a datagram, bytes.
     pub fn datagram_max(&mut self) -> u16 {
         self.connection
             .datagrams()
@@ -90,7 +90,7 @@ impl Link {
             .map_or(0, |max| max.min(usize::from(u16::MAX)) as u16)
     }
 
-    /// What a scheduler is shown.
+    /// Returns the path as a scheduler sees it.
     pub fn view(&mut self, now: Time, status: Status) -> Path {
         let waiting = self.waiting();
         let observed = self.control.observe();
@@ -110,47 +110,47 @@ impl Link {
         }
     }
 
-    /// Takes a datagram.
+    /// Queues a datagram.
     pub fn send(&mut self, now: Time, bytes: &[u8]) {
         let around = self.connection.current_mtu().saturating_sub(self.datagram_max());
         self.control.on_handed_over(now, bytes.len() as u16 + around);
-        // It fits: the bundle asked for the room.
+        // It fits, because the bundle checked the room.
         let sent = self.connection.datagrams().send(Bytes::copy_from_slice(bytes), true);
         debug_assert!(sent.is_ok(), "{sent:?} of {} bytes", bytes.len());
     }
 
-    /// The bundle had nothing for it.
+    /// Notes that the bundle had nothing to send.
     pub fn note_application_limited(&mut self) {
         let waiting = self.waiting();
         self.control.on_application_limited(waiting);
     }
 
-    /// Whether anything was acknowledged since the last call, and more is in flight.
+    /// If anything was acknowledged since the last call, returns whether more is in flight.
     pub fn take_heard(&mut self) -> Option<bool> {
         let Observed { delivered_packets, in_flight, .. } = self.control.observe();
         let before = std::mem::replace(&mut self.heard, delivered_packets);
         (delivered_packets > before).then_some(in_flight > 0)
     }
 
-    /// RTT that the library measured.
+    /// Returns the RTT as measured by the library.
     pub fn rtt(&self) -> std::time::Duration {
         self.connection.rtt(PathId::ZERO).unwrap_or_default()
     }
 }
 
-/// Makes the controllers of connections.
+/// Factory of the controllers of connections.
 #[derive(Debug)]
 pub struct Factory {
     settings: CongestionSettings,
     start: Instant,
     rng: ChaCha8Rng,
-    /// Those made, and the last one.
+    /// Number of controllers made, and the last one.
     made: Mutex<(u64, Option<CongestionControl>)>,
 }
 
 impl Factory {
     /// # Errors
-    /// The controller is not known, or its parameters are not.
+    /// The controller or a parameter is unknown.
     pub fn new(
         settings: CongestionSettings,
         start: Instant,
@@ -160,7 +160,7 @@ impl Factory {
         Ok(Factory { settings, start, rng, made: Mutex::new((0, None)) })
     }
 
-    /// The last one made.
+    /// Takes the last one made.
     pub fn take(&self) -> Option<CongestionControl> {
         self.made.lock().unwrap_or_else(PoisonError::into_inner).1.take()
     }

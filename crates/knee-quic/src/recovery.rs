@@ -1,45 +1,44 @@
-//! When recovery begins and ends.
+//! Beginning and end of recovery.
 //!
-//! QUIC's lasts one round trip (RFC 9002, section 7.3.2). TCP's lasts until all that was
-//! sent before it began has arrived, what was lost of it in a second try (RFC 6582,
-//! section 3.2), and another follows at once where losses are left that came later. QUIC
-//! does not send a packet twice; what stands for the second try is whatever leaves first
-//! after the loss was found.
+//! QUIC's recovery lasts one round trip (RFC 9002, section 7.3.2). TCP's lasts until everything
+//! sent before it began has arrived, including retransmissions (RFC 6582, section 3.2), and another
+//! one follows at once if later losses remain. QUIC does not send a packet twice; whatever leaves
+//! first after a loss was found takes the place of the retransmission.
 //!
-//! Packets are told by their order of sending.
+//! Packets are identified by their order of sending.
 
 use knee_cc::{Recovery, RecoveryPeriod};
 
-/// What an acknowledgement or a loss changed.
+/// Effect of an acknowledgement or a loss.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Change {
     /// Nothing.
     None,
     /// A recovery began.
     Begun,
-    /// One ended.
+    /// A recovery ended.
     Ended,
-    /// One ended, and the next began.
+    /// A recovery ended, and the next one began.
     Next,
 }
 
-/// The recovery of a path.
+/// Recovery of a path.
 #[derive(Clone, Copy, Debug)]
 pub struct Episode {
     period: RecoveryPeriod,
     state: Recovery,
-    /// What was sent before this belongs to the recovery that began last.
+    /// Packets sent before this belong to the last recovery.
     begun: u32,
-    /// When something from here on is acknowledged, what was lost of it has arrived.
+    /// Once a packet from here on is acknowledged, the losses of the recovery have been repaired.
     repeated: u32,
-    /// The same of what was sent later and is lost.
+    /// The same for packets that were sent later and are lost.
     later: Option<u32>,
-    /// The highest order that was acknowledged, and one more.
+    /// Successor of the highest acknowledged order.
     acknowledged: u32,
 }
 
 impl Episode {
-    /// None has begun.
+    /// Makes the state before any recovery.
     pub fn new(period: RecoveryPeriod) -> Episode {
         Episode {
             period,
@@ -51,12 +50,12 @@ impl Episode {
         }
     }
 
-    /// Its state in TCP's words.
+    /// Returns the state in TCP's terms.
     pub fn state(&self) -> Recovery {
         self.state
     }
 
-    /// Something is lost that was sent as number `order`; `next` leaves next.
+    /// Notes the loss of the packet sent as number `order`; `next` leaves next.
     pub fn on_lost(&mut self, order: u32, next: u32) {
         let is_of_last = order < self.begun;
         if is_of_last && self.state != Recovery::Open {
@@ -66,7 +65,7 @@ impl Episode {
         }
     }
 
-    /// After all losses of one kind were told: whether a recovery begins.
+    /// Returns whether a recovery begins, after all losses of an ACK were noted.
     pub fn begin(&mut self, next: u32) -> Change {
         let may = self.state == Recovery::Open || self.period == RecoveryPeriod::Quic;
         if !may || self.later.is_none() {
@@ -76,7 +75,7 @@ impl Episode {
         Change::Begun
     }
 
-    /// All that is in flight counts as lost.
+    /// Notes that everything in flight was declared lost.
     pub fn on_timeout(&mut self, next: u32) {
         self.start(Recovery::Loss, next);
     }
@@ -86,8 +85,8 @@ impl Episode {
         self.later = None;
     }
 
-    /// Something that was sent as number `order` is acknowledged; `oldest` is the order of
-    /// what has been in flight for longest.
+    /// Processes the acknowledgement of the packet sent as number `order`; `oldest` is the order of
+    /// the packet that has been in flight longest.
     pub fn on_acknowledged(&mut self, order: u32, oldest: Option<u32>, next: u32) -> Change {
         self.acknowledged = self.acknowledged.max(order + 1);
         if self.state == Recovery::Open {
@@ -113,7 +112,7 @@ impl Episode {
         Change::Ended
     }
 
-    /// Nothing was lost after all.
+    /// Ends the recovery, because nothing was lost after all.
     pub fn undo(&mut self) {
         (self.state, self.later) = (Recovery::Open, None);
     }
@@ -139,18 +138,18 @@ mod tests {
         let mut episode = Episode::new(RecoveryPeriod::Tcp);
         episode.on_lost(2, 10);
         assert_eq!(episode.begin(10), Change::Begun);
-        // Found later: 7 is lost too, when 14 leaves next; and 12, sent since.
+        // Found later: 7 is lost too, when 14 leaves next, and 12, which was sent since.
         episode.on_lost(7, 14);
         episode.on_lost(12, 15);
         assert_eq!(episode.begin(15), Change::None);
         assert_eq!(episode.on_acknowledged(11, Some(13), 18), Change::None);
-        // 14 stands for 7; that of 12 is on its way still.
+        // 14 repairs 7; the repair of 12 is still in flight.
         assert_eq!(episode.on_acknowledged(14, Some(15), 20), Change::Next);
         assert_eq!(episode.on_acknowledged(19, Some(20), 24), Change::None);
         assert_eq!(episode.on_acknowledged(20, Some(21), 25), Change::Ended);
     }
 
-    /// What was sent before a recovery of QUIC's began costs no second one.
+    /// Losses from before a QUIC recovery began do not start a second one.
     #[test]
     fn losses_of_the_same_flight_cost_once() {
         let mut episode = Episode::new(RecoveryPeriod::Quic);

@@ -1,28 +1,29 @@
-//! What was sent and is neither acknowledged nor lost, by packet number.
+//! Packets that are neither acknowledged nor lost, by packet number.
 //!
-//! The packets of a handshake have number spaces of their own (RFC 9000, section 12.3),
-//! and a congestion controller is told numbers without their space. So a number that does
-//! not go on where the last one ended is kept aside, with its time of sending, which tells
-//! two packets of one number apart.
+//! The packets of a handshake have number spaces of their own (RFC 9000, section 12.3), and a
+//! congestion controller receives numbers without their space. So a number that does not continue
+//! the last one is kept aside, with its time of sending, which distinguishes two packets with the
+//! same number.
 
 use knee_transport::Sent;
 use knee_units::Time;
 use std::collections::VecDeque;
 
-/// Packets aside at most: those of a handshake whose keys were dropped are never told of.
+/// Maximum number of packets aside: the fate of handshake packets whose keys were dropped is never
+/// reported.
 const ASIDE_MAX: usize = 64;
 
-/// The packets in flight.
+/// Packets in flight.
 #[derive(Clone, Debug, Default)]
 pub struct Ring {
-    /// Number of the first of `packets`.
+    /// Number of the first packet in `packets`.
     first: u64,
     packets: VecDeque<Option<Sent>>,
     aside: VecDeque<(u64, Sent)>,
 }
 
 impl Ring {
-    /// A packet left.
+    /// Adds a packet that was sent.
     pub fn insert(&mut self, number: u64, sent: Sent) {
         let next = self.first + self.packets.len() as u64;
         if self.packets.is_empty() && number >= next {
@@ -34,14 +35,14 @@ impl Ring {
             self.aside.push_back((number, sent));
             return;
         } else {
-            // Numbers may be left out, so that a peer that makes up ACKs is found.
+            // Numbers may be skipped, to detect a peer that makes up ACKs.
             (next..number).for_each(|_| self.packets.push_back(None));
         }
         self.packets.push_back(Some(sent));
     }
 
-    /// Takes out a packet that was sent then; none: it is not known, or its time is that
-    /// of another of its number.
+    /// Removes a packet sent at that time; `None` if it is unknown, or the time is that of another
+    /// packet with the same number.
     pub fn take(&mut self, number: u64, sent_at: Option<Time>) -> Option<Sent> {
         let is_it = |sent: &Sent| sent_at.is_none_or(|at| at == sent.sent_at);
         let at = number.checked_sub(self.first).map(|at| at as usize);
@@ -59,7 +60,7 @@ impl Ring {
         self.aside.remove(at).map(|(_, sent)| sent)
     }
 
-    /// The packet that was sent first of those left; those aside do not count.
+    /// Returns the packet that was sent first, without those aside.
     pub fn oldest(&self) -> Option<&Sent> {
         self.packets.front().and_then(Option::as_ref)
     }

@@ -1,4 +1,4 @@
-//! UDP sockets, which take and give many packets in a call where the kernel can.
+//! UDP sockets that send and receive many packets per call if the kernel can.
 
 use nix::sys::socket::{setsockopt, sockopt};
 use noq_udp::{BATCH_SIZE, RecvMeta, Transmit, UdpSockRef, UdpSocketState};
@@ -6,22 +6,22 @@ use std::io::{self, IoSliceMut};
 use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
 
-/// What a socket may hold: no thread is late for so long.
+/// Socket buffer, larger than what arrives while a thread is late.
 const SOCKET_BYTES: usize = 16 << 20;
-/// Room for what the kernel has put together.
+/// Buffer for packets that the kernel has merged.
 const RECEIVE_BYTES: usize = 1 << 16;
 
-/// The two ends of a packet.
+/// Both addresses of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Addresses {
-    /// The peer's.
+    /// Address of the peer.
     pub peer: SocketAddr,
-    /// This host's: an answer has to come from where the question went to; none: any.
+    /// Address of this host; an answer must come from the address that was asked. `None` means any.
     pub local: Option<IpAddr>,
 }
 
 impl Addresses {
-    /// To or from there, by any address of this host.
+    /// Makes the addresses of a packet to or from `peer`, with any local address.
     pub fn to(peer: SocketAddr) -> Addresses {
         Addresses { peer, local: None }
     }
@@ -31,14 +31,14 @@ impl Addresses {
     }
 }
 
-/// A UDP socket that never waits.
+/// A non-blocking UDP socket.
 #[derive(Debug)]
 pub struct Socket {
     socket: UdpSocket,
     state: UdpSocketState,
 }
 
-/// Room for what comes.
+/// Buffers for received packets.
 #[derive(Debug)]
 pub struct Room(Vec<Vec<u8>>);
 
@@ -49,31 +49,31 @@ impl Default for Room {
 }
 
 impl Socket {
-    /// Takes over one that is bound.
+    /// Takes over a bound socket.
     ///
     /// # Errors
-    /// What the system says.
+    /// Error of the system.
     pub fn new(socket: UdpSocket) -> io::Result<Socket> {
         let state = UdpSocketState::new(UdpSockRef::from(&socket))?;
-        // Beyond the limit of the host where that is allowed, otherwise up to it.
+        // Beyond the limit of the host if allowed, otherwise up to it.
         setsockopt(&socket, sockopt::RcvBufForce, &SOCKET_BYTES)
             .or_else(|_| setsockopt(&socket, sockopt::RcvBuf, &SOCKET_BYTES))?;
         Ok(Socket { socket, state })
     }
 
-    /// Where it is bound.
+    /// Returns its local address.
     ///
     /// # Errors
-    /// What the system says.
+    /// Error of the system.
     pub fn local_addr(&self) -> io::Result<SocketAddr> {
         self.socket.local_addr()
     }
 
-    /// Sends packets of so many bytes. What the socket has no room for is lost, as on any
+    /// Sends packets of `packet` bytes each. What the socket has no room for is lost, as in any
     /// full queue.
     ///
     /// # Errors
-    /// What the system says, such as that there is no way to there.
+    /// Error of the system, such as that no route leads there.
     pub fn send(&self, ends: Addresses, bytes: &[u8], packet: usize) -> io::Result<()> {
         let most = self.state.max_gso_segments().get() * packet;
         for contents in bytes.chunks(most.max(packet)) {
@@ -93,10 +93,10 @@ impl Socket {
         Ok(())
     }
 
-    /// Takes what has come; whether there may be more.
+    /// Receives packets that have arrived. Returns whether there may be more.
     ///
     /// # Errors
-    /// What the system says.
+    /// Error of the system.
     pub fn receive(
         &self,
         room: &mut Room,

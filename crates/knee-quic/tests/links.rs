@@ -55,9 +55,9 @@ impl Cell {
     }
 }
 
-/// Where chance has no part, the simulator's TCP and a real QUIC connection with the same
-/// controller end together and lose alike: the adaptor gives what TCP gives. (Of the 76
-/// bytes of headers that the simulator is told, QUIC needs 73 to 76.)
+/// Without randomness, the simulator's TCP and a real QUIC connection with the same controller take
+/// the same time and lose the same: the adaptor gives what TCP gives. (Of the 76 bytes of headers
+/// configured in the simulator, QUIC needs 73 to 76.)
 #[test]
 fn quic_is_beside_the_simulator() {
     let cell = |mbit, one_way_ms, buffer, megabytes, cc| Cell {
@@ -102,8 +102,8 @@ fn quic_is_beside_the_simulator() {
     }
 }
 
-/// A NAT that forgets a flow gives it another port in the middle of a transfer: the server
-/// follows (RFC 9000, section 9.3), no path is lost, and little time.
+/// A NAT that forgets a flow assigns it a different port in the middle of a transfer: the server
+/// follows (RFC 9000, section 9.3), and loses no path and little time.
 #[test]
 fn a_nat_that_rebinds_costs_no_path() {
     let ways = [way(10.0, 10, 64_000), way(10.0, 20, 64_000)];
@@ -118,7 +118,7 @@ fn a_nat_that_rebinds_costs_no_path() {
     assert!(took < usual + Time::from_millis(500), "{took:?} beside {usual:?}");
 }
 
-/// Of paths that cost something the cheapest that works is used, at both ends.
+/// Of paths with a cost, the cheapest that works is used, at both ends.
 #[test]
 fn the_cheapest_path_that_works_is_used() {
     let mut ways = vec![way(10.0, 5, 64_000), way(10.0, 20, 64_000), way(10.0, 10, 64_000)];
@@ -127,7 +127,7 @@ fn the_cheapest_path_that_works_is_used() {
     }
     ways[1].down = vec![(Time::from_secs(1), Time::from_secs(1000))];
     let mut world = World::new(&ways, "cubic", "just-in-time", 1 << 22);
-    // All have joined.
+    // Until all have joined.
     while world.now < Time::from_millis(200) {
         world.step_to(Time::from_millis(200));
     }
@@ -136,7 +136,7 @@ fn the_cheapest_path_that_works_is_used() {
     let waits = |end: usize| -> Vec<bool> {
         world.hosts[end].paths(&ID).iter().flatten().map(|path| path.is_backup).collect()
     };
-    // The free one is silent by now: it is no reason to wait for the others.
+    // The free one is silent by now, which is no reason to wait for the others.
     assert!(paths[1].as_ref().unwrap().is_suspect);
     assert_eq!(waits(0), [true, false, false]);
     let sent: Vec<u64> = (0..3).map(|path| world.observe(path).delivered).collect();
@@ -145,8 +145,8 @@ fn the_cheapest_path_that_works_is_used() {
     assert_eq!(world.hosts[1].paths(&ID)[2].as_ref().unwrap().path_use.cost, 1);
 }
 
-/// A link that costs something and is not needed, with the settings of `knee bond`: what keeps
-/// it open comes to 2 MB a day at most, whatever goes over the other one.
+/// A link with a cost that is not needed, with the settings of `knee bond`: its keep-alives add up
+/// to at most 2 MB a day, whatever the other link carries.
 #[test]
 fn an_idle_metered_link_carries_two_megabytes_a_day_at_most() {
     const HALF_AN_HOUR: Time = Time::from_secs(1800);
@@ -184,7 +184,7 @@ fn an_idle_metered_link_carries_two_megabytes_a_day_at_most() {
     let id = world.hosts[0].bundle(&ID).unwrap().open(Class::Normal).unwrap();
     let until = world.now + HALF_AN_HOUR;
     while world.now < until {
-        // Somebody types.
+        // Interactive input.
         assert_eq!(world.hosts[0].bundle(&ID).unwrap().write(id, &[0; 500]), 500);
         world.for_a_while(Time::from_secs(1));
     }
@@ -195,7 +195,7 @@ fn an_idle_metered_link_carries_two_megabytes_a_day_at_most() {
     assert!(daily > 0 && daily <= 2_000_000, "{daily}");
 }
 
-/// TCP's recovery, not QUIC's, lets BBR through a path that loses one packet in a hundred.
+/// TCP's recovery lets BBR through a path that loses one packet in a hundred; QUIC's does not.
 #[test]
 fn bbr_bears_one_percent_of_loss() {
     let cell = Cell {
@@ -215,7 +215,7 @@ fn mbit(bytes: u64, took: Time) -> f64 {
     bytes as f64 * 8.0 / took.as_secs_f64() / 1e6
 }
 
-/// What the table asks of the real thing, here under a virtual clock.
+/// The goals of `knee bond`, under a virtual clock.
 #[test]
 fn two_links_together() {
     let two = [way(10.0, 10, 25_000), way(5.0, 10, 20_000)];
@@ -240,12 +240,12 @@ fn two_links_together() {
         let ways = [away, two[1].clone()];
         let (took, _) = World::new(&ways, cc, "just-in-time", 1 << 24).file(20_000_000);
         println!("{cc}: 20 MB, back at 6 s {took:?}");
-        // 13.4 s would be the bound; probes back off while the link is away.
+        // The bound would be 13.4 s, but probes back off while the link is away.
         assert!(took <= Time::from_millis(14_800), "{cc}: {took:?}");
     }
 }
 
-/// The same seed gives the same run: keys are drawn anew, and show in no time.
+/// The same seed gives the same run: keys are generated anew, without effect on timing.
 #[test]
 fn a_run_is_repeated() {
     let ways = [Way { loss: 0.01, ..way(10.0, 10, 25_000) }, way(5.0, 10, 20_000)];
@@ -257,7 +257,7 @@ fn a_run_is_repeated() {
     assert_eq!(run(), run());
 }
 
-/// Who has another key is refused at either end, and told nothing.
+/// A peer with a different key is refused at either end, and learns nothing.
 #[test]
 fn strangers_are_refused() {
     let keys = [(); 3].map(|()| KeyPair::generate().unwrap());
@@ -293,7 +293,7 @@ fn a_link_is_up_once_the_server_has_said_so() {
     let at = |end: usize| told.iter().position(|t| t.contains(&format!(" {end} Joined"))).unwrap();
     assert!(at(1) < at(0), "{told:?}");
     assert!(tells(&told, 1, "Accepted"), "{told:?}");
-    // A second connection as the same path takes the place of the first.
+    // A second connection for the same path replaces the first.
     world.connect(0);
     world.connect(1);
     world.for_a_while(Time::from_secs(1));
@@ -313,7 +313,7 @@ fn a_bundle_without_links_waits_and_then_is_over() {
     world.hosts[0].disconnect(now, &ID, 0);
     world.for_a_while(Time::from_secs(2));
     assert_eq!(world.hosts.each_ref().map(|host| host.bundles().count()), [1, 1]);
-    // In time: the same bundle goes on.
+    // In time, so the same bundle continues.
     world.connect(1);
     let told = world.for_a_while(Time::from_secs(1));
     assert!(tells(&told, 1, "Joined") && !tells(&told, 1, "Accepted"), "{told:?}");
@@ -336,8 +336,8 @@ fn a_server_that_was_restarted_says_that_the_bundle_is_gone() {
     assert!(!tells(&told, 1, "Accepted"), "{told:?}");
 }
 
-/// A server that comes back after a crash tells its clients at once, and not after the time
-/// that a silent link has.
+/// A server that comes back after a crash tells its clients at once, not after the timeout of a
+/// silent link.
 #[test]
 fn a_server_that_crashed_resets_what_it_does_not_know() {
     let (mut world, keys) = patient();

@@ -1,5 +1,5 @@
-//! What a bundle holds whose reader stops, by the allocator: two windows and 2 MiB at most, at
-//! each end.
+//! Memory of a bundle whose reader stops, as counted by the allocator: at most two windows and 2
+//! MiB at each end.
 
 #![allow(clippy::unwrap_used, reason = "a test ends there")]
 #![allow(clippy::disallowed_methods, reason = "QUIC counts from it; the clock is virtual")]
@@ -15,7 +15,7 @@ use world::{ID, World, way};
 #[global_allocator]
 static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
 
-/// Bytes of all streams that a host takes, and that it buffers of one.
+/// Window of all streams of a host, and its send buffer for one stream.
 const WINDOW: u64 = 4 << 20;
 
 #[test]
@@ -23,7 +23,7 @@ fn a_reader_that_stops_costs_two_windows_at_most() {
     let ways = [way(50.0, 10, 128_000), way(20.0, 20, 128_000)];
     let mut world = World::with(&ways, "bbr", "just-in-time", WINDOW, WINDOW / 4);
     world.for_a_while(Time::from_secs(1));
-    // Ten streams share what one may take.
+    // Ten streams share the window of all.
     let bundle = world.hosts[0].bundle(&ID).unwrap();
     let ids: Vec<_> = (0..10).map(|_| bundle.open(Class::Normal).unwrap()).collect();
     let region = Region::new(ALLOCATOR);
@@ -50,15 +50,15 @@ fn a_reader_that_stops_costs_two_windows_at_most() {
     }
     // One window has arrived, another one waits.
     assert!(written >= 2 * WINDOW - (1 << 18), "{written}");
-    // The allocator does not say whose a byte is; an end has no more than what is left when the
-    // other one has its content.
+    // The allocator does not distinguish the ends; each end has at most what is left after
+    // subtracting the other's content.
     let [sender, receiver] = [0, 1].map(|end| world.hosts[end].bundle(&ID).unwrap().held());
     println!("{written} bytes written, {most} held at most, content {sender} and {receiver}");
     assert!(sender <= WINDOW + (1 << 18) && receiver <= WINDOW, "{sender} {receiver}");
     assert!(most as u64 - sender.min(receiver) <= 2 * WINDOW + (2 << 20), "{most}");
-    // It ends when the reader goes on.
+    // It completes when the reader continues.
     world.reads = true;
-    // What was told of as readable while nobody read is not told again.
+    // Streams reported as readable while nobody read are not reported again.
     let bundle = world.hosts[1].bundle(&ID).unwrap();
     let mut read = 0;
     for id in &ids {

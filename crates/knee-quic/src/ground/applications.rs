@@ -1,5 +1,5 @@
-//! The applications of a scenario over QUIC: one thread drives them all and holds both
-//! ends of their connections, so that an application hears at once what has arrived.
+//! Applications of a scenario over QUIC: one thread drives all of them and both ends of their
+//! connections, so that an application learns immediately what has arrived.
 
 use super::QuicError;
 use super::flow::RunningFlow;
@@ -17,9 +17,9 @@ use nix::poll::{PollFd, PollFlags, ppoll};
 use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// The longest sleep: how soon a request to stop is seen.
+/// Longest sleep, which bounds the reaction to a stop request.
 const SLEEP_MAX: Time = Time::from_millis(20);
-/// Bytes given to a stream in one call.
+/// Bytes passed to a stream in one call.
 const GIVE_BYTES: usize = 1 << 16;
 
 /// All flows.
@@ -71,7 +71,7 @@ impl<'a> Applications<'a> {
         self.finish(end)
     }
 
-    /// All that a flow has to do now.
+    /// Does everything that is due for a flow.
     fn drive(&mut self, index: usize, now: Time) -> Result<(), QuicError> {
         let flow = &mut self.flows[index];
         if now < flow.plan.start {
@@ -85,7 +85,7 @@ impl<'a> Applications<'a> {
             flow.stop();
         }
         flow.receive(now, &mut self.room)?;
-        // Twice: what comes is answered at once, and what the answer asks for is given.
+        // Twice: answers follow at once, and so does the data that they request.
         let mut came = Vec::new();
         for _ in 0..2 {
             while let Some(action) = flow.application.poll(since) {
@@ -129,7 +129,7 @@ impl<'a> Applications<'a> {
         Ok(())
     }
 
-    /// Sleeps until something is to do.
+    /// Sleeps until something is due.
     fn wait(&mut self, now: Time, next_sample: Time) -> Result<(), QuicError> {
         let mut next = next_sample.min(self.scenario.duration).min(now + SLEEP_MAX);
         for flow in &mut self.flows {
@@ -146,7 +146,7 @@ impl<'a> Applications<'a> {
         }
     }
 
-    /// A row for each flow that runs, and for each path of one over several.
+    /// Writes a row for each running flow, and for each path of a flow over several.
     fn sample(&mut self, now: Time) -> Result<(), QuicError> {
         let interval = self.scenario.sample_interval;
         for flow in &mut self.flows {

@@ -1,4 +1,4 @@
-//! One application, its two hosts and its connections.
+//! An application, its two hosts and its connections.
 
 use super::QuicError;
 use super::records::Counted;
@@ -16,12 +16,12 @@ use std::collections::VecDeque;
 use std::net::{SocketAddr, UdpSocket};
 use std::time::Instant;
 
-/// Flow number `n` has this port plus `n` at either end.
+/// Port of flow 0 at either end; flow `n` has this port plus `n`.
 const PORT: u16 = 10_000;
-/// A request's bytes: how many are wanted. Its real size is left out, as on the other
-/// grounds.
+/// Length of a request, which contains the number of bytes wanted. Its real size is not modelled,
+/// as on the other grounds.
 const REQUEST_BYTES: usize = 8;
-/// Bytes written in one go.
+/// Maximum bytes per write.
 const GIVE_BYTES: usize = 1 << 16;
 
 /// Both ends of a connection.
@@ -32,7 +32,7 @@ pub struct Exchange {
     pub started: Time,
     stream: StreamId,
     requests: VecDeque<u64>,
-    /// Bytes of a request that has come in part.
+    /// Bytes of an incomplete request.
     partial: Vec<u8>,
     owed: u64,
     pub asked: u64,
@@ -40,7 +40,7 @@ pub struct Exchange {
     pub delivered: u64,
     closing: bool,
     ended: bool,
-    /// Acknowledged to its end.
+    /// Whether everything was acknowledged, including the end.
     pub over: bool,
     pub counted: Counted,
 }
@@ -51,20 +51,20 @@ impl Exchange {
     }
 }
 
-/// An application and what is under way for it.
+/// A running application.
 pub struct RunningFlow<'a> {
     pub index: usize,
     pub plan: &'a Flow,
     pub settings: FlowSettings,
     pub application: Box<dyn Application>,
-    /// The receiving end opens connections and asks for what it wants.
+    /// Whether the receiving end opens connections and sends requests.
     pub fetches: bool,
     pub transient: bool,
-    /// That which opens, and that which accepts.
+    /// The opening host, and the accepting one.
     hosts: [Host; 2],
     sockets: [Vec<Socket>; 2],
     pub live: Vec<Exchange>,
-    /// What connections counted that are forgotten.
+    /// Counts of forgotten connections.
     pub gone: Counted,
     pub delivered: u64,
     pub started: bool,
@@ -129,7 +129,7 @@ impl<'a> RunningFlow<'a> {
         })
     }
 
-    /// The host that sends the data.
+    /// Returns the index of the host that sends the data.
     fn sending(&self) -> usize {
         usize::from(self.fetches)
     }
@@ -193,7 +193,7 @@ impl<'a> RunningFlow<'a> {
         Ok(())
     }
 
-    /// What was not given yet will not be.
+    /// Stops the flow: data that was not written yet is dropped.
     pub fn stop(&mut self) {
         for exchange in &mut self.live {
             exchange.requests.clear();
@@ -201,12 +201,12 @@ impl<'a> RunningFlow<'a> {
         }
     }
 
-    /// Takes what has come at both ends.
+    /// Receives packets at both ends.
     pub fn receive(&mut self, now: Time, room: &mut Room) -> Result<(), QuicError> {
         for (host, sockets) in self.hosts.iter_mut().zip(&self.sockets) {
             for (path, socket) in sockets.iter().enumerate() {
                 let take = |from, packet: &[u8]| host.on_packet(now, path, from, packet);
-                // One batch a turn: what is sent must not wait for all that comes.
+                // One batch per turn: sending must not wait until everything is received.
                 socket
                     .receive(room, take)
                     .map_err(|source| QuicError::socket(&self.settings.label, &source))?;
@@ -242,13 +242,14 @@ impl<'a> RunningFlow<'a> {
         Ok(())
     }
 
-    /// A connection that was closed on purpose.
+    /// Returns whether a connection was closed on purpose.
     fn is_over(&self, id: Option<BundleId>) -> bool {
         let live = self.live.iter().find(|exchange| Some(exchange.id) == id);
         live.is_none_or(|exchange| exchange.over)
     }
 
-    /// Gives, requests and takes; what was delivered: connection and bytes.
+    /// Writes data and requests, and reads; adds connection and bytes of what was delivered to
+    /// `came`.
     pub fn serve(&mut self, payload: &[u8], came: &mut Vec<(u32, u64)>) {
         let (sending, receiving) = (self.sending(), 1 - self.sending());
         let fetches = self.fetches;
@@ -291,7 +292,7 @@ impl<'a> RunningFlow<'a> {
         }
     }
 
-    /// Connections that are acknowledged to their end now, and were not before.
+    /// Returns the connections that have been acknowledged to their end since the last call.
     pub fn ended(&mut self) -> Vec<u32> {
         let sending = self.sending();
         let mut over = Vec::new();
@@ -308,7 +309,7 @@ impl<'a> RunningFlow<'a> {
         over
     }
 
-    /// Takes note of what connections have counted.
+    /// Updates the counts of connections.
     pub fn observe(&mut self) {
         let sending = self.sending();
         for exchange in &mut self.live {
@@ -324,14 +325,14 @@ impl<'a> RunningFlow<'a> {
         }
     }
 
-    /// A controller that cannot go on.
+    /// Returns the error of a controller that cannot continue.
     pub fn failure(&self) -> Option<String> {
         let sending = self.sending();
         let controls = self.live.iter().flat_map(|one| self.hosts[sending].controls(&one.id));
         controls.flatten().find_map(|control| control.failure())
     }
 
-    /// Forgets a connection, and ends it.
+    /// Closes and forgets a connection.
     pub fn forget(&mut self, at: usize, now: Time) -> Exchange {
         let exchange = self.live.remove(at);
         self.gone.absorb(&exchange.counted);
@@ -339,7 +340,7 @@ impl<'a> RunningFlow<'a> {
         exchange
     }
 
-    /// When it is to be served although nothing comes.
+    /// Returns when the flow must be served even if nothing arrives.
     pub fn timer(&mut self, now: Time) -> Time {
         if !self.started {
             return self.plan.start;
@@ -355,14 +356,14 @@ impl<'a> RunningFlow<'a> {
     }
 }
 
-/// The sending end reads what is asked of it, gives what it owes, and ends.
+/// Serves the sending end: reads requests, writes the data owed, and ends the stream.
 fn give(bundle: &mut Bundle, exchange: &mut Exchange, payload: &[u8], fetches: bool) {
     if fetches {
         while let Some(read) = bundle.read(exchange.stream, GIVE_BYTES) {
             exchange.partial.extend_from_slice(&read);
         }
         while let Some((request, rest)) = exchange.partial.split_first_chunk::<REQUEST_BYTES>() {
-            // Requests under way when everything was stopped are void.
+            // Requests that were in flight at a stop are void.
             let wanted = u64::from_be_bytes(*request);
             exchange.owed += wanted.min(exchange.asked - exchange.given - exchange.owed);
             exchange.partial = rest.to_vec();
@@ -372,7 +373,7 @@ fn give(bundle: &mut Bundle, exchange: &mut Exchange, payload: &[u8], fetches: b
         let part = &payload[..exchange.owed.min(payload.len() as u64) as usize];
         let taken = bundle.write(exchange.stream, part) as u64;
         exchange.given += taken;
-        // An endless push stays one.
+        // An endless push has no countdown.
         if exchange.owed != u64::MAX {
             exchange.owed -= taken;
         }
@@ -386,7 +387,7 @@ fn give(bundle: &mut Bundle, exchange: &mut Exchange, payload: &[u8], fetches: b
     }
 }
 
-/// Where an end is, and what it is called there.
+/// Returns namespace and name of an end.
 fn place(hosts: &Hosts, end: usize, fetches: bool) -> (&knee_host::Namespace, End) {
     if (end == 0) == fetches {
         (&hosts.receiver, End::Receiver)

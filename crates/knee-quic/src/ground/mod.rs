@@ -1,14 +1,13 @@
-//! The ground `quic`: a scenario over QUIC connections and bundles between two hosts with
-//! the emulator between them.
+//! The ground `quic`: a scenario over QUIC connections and bundles between two hosts with the
+//! emulator between them.
 //!
-//! A connection of an application is a bundle with one stream, over a QUIC connection on
-//! each of its paths. The end that wants the first byte opens it. So it costs what TCP's
-//! costs: one round trip before the first byte, and its congestion control begins anew.
+//! A connection of an application is a bundle with one stream, over a QUIC connection on each of
+//! its paths. The end that wants the first byte opens it. So it costs as much as a TCP connection:
+//! one round trip before the first byte, and a fresh congestion controller.
 //!
-//! What is not as on the other grounds: the bytes that records count as sent or lost are
-//! those of QUIC packets, with their headers and with what the bundle says of itself; a
-//! packet has the size of the scenario's `mss` and `header` together, but `mss` has no
-//! meaning of its own.
+//! Differences from the other grounds: the bytes that records count as sent or lost are those of
+//! QUIC packets, with their headers and the bundle's own frames; the size of a packet is the
+//! scenario's `mss` and `header` together, but `mss` has no meaning of its own.
 
 mod applications;
 mod flow;
@@ -26,25 +25,25 @@ use std::io;
 /// Why a run could not be made.
 #[derive(Debug, thiserror::Error)]
 pub enum QuicError {
-    /// The two hosts, or what lies between them.
+    /// The two hosts or the network between them cannot be made.
     #[error(transparent)]
     Testbed(#[from] TestbedError),
-    /// A flow cannot be carried so.
+    /// QUIC cannot carry a flow.
     #[error("{place}: {problem}: {advice}")]
     Unsupported {
-        /// Where in the scenario.
+        /// Place in the scenario.
         place: String,
-        /// What is asked for.
+        /// What cannot be carried.
         problem: String,
         /// What to write instead.
         advice: String,
     },
-    /// A socket or a connection broke, which no emulated path should do.
+    /// A socket or a connection failed, which must not happen on an emulated path.
     #[error("flow \"{flow}\" broke: {problem}")]
     Flow {
         /// Name of the flow.
         flow: String,
-        /// How.
+        /// What failed.
         problem: String,
     },
 }
@@ -59,8 +58,8 @@ impl QuicError {
 ///
 /// # Errors
 ///
-/// What the scenario asks and QUIC cannot do, or what the host does not permit; each says
-/// what to do.
+/// What the scenario asks and QUIC cannot do, or what the host does not permit; each error contains
+/// advice.
 pub fn run(scenario: &Scenario, control: &Control) -> Result<(Records, Health), QuicError> {
     let flows = settings::flows(scenario)?;
     let _awake = realtime::stay_awake();
@@ -71,11 +70,11 @@ pub fn run(scenario: &Scenario, control: &Control) -> Result<(Records, Health), 
     testbed.play(checked, control, |clock, stop| applications.run(clock, stop))
 }
 
-/// Whether a scenario can be carried by QUIC; runs nothing.
+/// Checks whether QUIC can carry a scenario, without running anything.
 ///
 /// # Errors
 ///
-/// As [`run`], but for what only making the network tells.
+/// As [`run`], except for errors that only making the network reveals.
 pub fn check_scenario(scenario: &Scenario) -> Result<(), QuicError> {
     settings::flows(scenario).map(|_: Vec<FlowSettings>| ())
 }

@@ -1,7 +1,6 @@
-//! Rows from what congestion controls and bundles have counted.
+//! Rows from the counts of congestion controls and bundles.
 //!
-//! What is left out: measures of waiting for other paths at the receiver, and what came
-//! twice; both are zero.
+//! Left out: measures of waiting for other paths at the receiver, and of duplicates; both are zero.
 
 use super::flow::{Exchange, RunningFlow};
 use crate::{CongestionControl, Observed};
@@ -12,13 +11,13 @@ use knee_record::{
 use knee_scenario::Scenario;
 use knee_units::{Rate, Time};
 
-/// What a connection, or all of a flow, has counted by path.
+/// Counts of a connection, or of all of a flow, by path.
 #[derive(Clone, Debug, Default)]
 pub struct Counted {
     pub paths: Vec<Observed>,
     paced: bool,
     pub multipath: MultipathCounters,
-    /// Nothing more is counted.
+    /// Whether counting has ended.
     pub is_final: bool,
 }
 
@@ -27,7 +26,7 @@ impl Counted {
         Counted { paths: vec![Observed::default(); paths], ..Counted::default() }
     }
 
-    /// Takes note of what they have counted since their start.
+    /// Updates the counts since the start.
     pub fn note(&mut self, controls: &[Option<CongestionControl>]) {
         for (observed, control) in self.paths.iter_mut().zip(controls) {
             if let Some(control) = control {
@@ -37,7 +36,7 @@ impl Counted {
         }
     }
 
-    /// Adds what another connection counted; what is measured now is the other's.
+    /// Adds the counts of another connection; current values are those of the other.
     pub fn absorb(&mut self, other: &Counted) {
         for (ours, theirs) in self.paths.iter_mut().zip(&other.paths) {
             *ours = sum(ours, theirs);
@@ -47,7 +46,7 @@ impl Counted {
         self.paced |= other.paced;
     }
 
-    /// All paths together.
+    /// Returns the sum over all paths.
     fn total(&self) -> Observed {
         self.paths.iter().fold(Observed::default(), |total, path| sum(&total, path))
     }
@@ -58,7 +57,7 @@ fn sum(one: &Observed, other: &Observed) -> Observed {
         (Some((low, high)), Some((least, most))) => Some((low.min(least), high.max(most))),
         (range, None) | (None, range) => range,
     };
-    // Of a path that was never used nothing is known.
+    // A path that was never used has no current values.
     let now = if other.srtt > Time::ZERO { other } else { one };
     Observed {
         sent_packets: one.sent_packets + other.sent_packets,
@@ -77,7 +76,7 @@ fn sum(one: &Observed, other: &Observed) -> Observed {
     }
 }
 
-/// A row of a flow, or of one of its paths.
+/// Makes a row of a flow, or of one of its paths.
 fn sample(
     flow: &RunningFlow<'_>,
     path: usize,
@@ -108,10 +107,10 @@ fn sample(
     }
 }
 
-/// The rows of a flow and, of one over several paths, of each of them.
+/// Makes the row of a flow and, if it has several paths, a row for each.
 pub fn samples(flow: &RunningFlow<'_>, now: Time) -> (FlowSample, Vec<FlowSample>) {
     let mut counted = flow.gone.clone();
-    // What is gone has nothing in flight.
+    // Connections that are gone have nothing in flight.
     counted.paths.iter_mut().for_each(|path| (path.in_flight, path.window) = (0, 0));
     flow.live.iter().for_each(|exchange| counted.absorb(&exchange.counted));
     let whole = sample(flow, flow.plan.paths[0], now, &counted.total(), counted.paced);
@@ -123,7 +122,7 @@ pub fn samples(flow: &RunningFlow<'_>, now: Time) -> (FlowSample, Vec<FlowSample
     (whole, paths.map(|(path, seen)| sample(flow, *path, now, seen, counted.paced)).collect())
 }
 
-/// The row of a connection that has ended at `completed`, or was cut off.
+/// Makes the row of a connection that ended at `completed`, or was cut off.
 pub fn connection(
     flow: &RunningFlow<'_>,
     exchange: &Exchange,
@@ -143,7 +142,7 @@ pub fn connection(
         completion_ns: completed.map(|at| (at - exchange.started).as_nanos()),
         size_bytes: Some(exchange.asked).filter(|_| !endless),
         delivered_bytes: Some(exchange.delivered),
-        // Before its end what arrived is all that is known.
+        // Before its end, only the delivered bytes are known.
         acked_bytes: Some(if exchange.over { exchange.given } else { exchange.delivered }),
         sent_bytes: Some(total.sent),
         retransmitted_bytes: Some(total.lost),
@@ -164,13 +163,13 @@ pub fn connection(
     }
 }
 
-/// The row of a flow, once all its connections are absorbed.
+/// Makes the row of a flow, once all its connections are absorbed.
 pub fn flow(scenario: &Scenario, flow: &RunningFlow<'_>, end: Time) -> FlowRecord {
     let (plan, total) = (flow.plan, flow.gone.total());
     let transport = &plan.transport;
     let ended = flow.completed.or(plan.stop).unwrap_or(end).min(end).max(plan.start);
     let workload = plan.workload.properties();
-    // What was stopped before its end has no completion time.
+    // A flow that was stopped before its end has no completion time.
     let whole = workload.bytes.is_none_or(|bytes| flow.delivered >= bytes);
     let completed = flow.completed.filter(|_| workload.ends && whole);
     let (least, most) = total.rtt_range.unwrap_or_default();
@@ -202,7 +201,7 @@ pub fn flow(scenario: &Scenario, flow: &RunningFlow<'_>, end: Time) -> FlowRecor
     }
 }
 
-/// A row for each path of a flow over several.
+/// Makes a row for each path of a flow over several paths.
 pub fn paths(scenario: &Scenario, flow: &RunningFlow<'_>) -> Vec<PathRecord> {
     let Some(multipath) = &flow.plan.multipath else { return Vec::new() };
     let one = |(place, (path, seen)): (usize, (&usize, &Observed))| {
@@ -227,7 +226,7 @@ pub fn paths(scenario: &Scenario, flow: &RunningFlow<'_>) -> Vec<PathRecord> {
     flow.plan.paths.iter().zip(&flow.gone.paths).enumerate().map(one).collect()
 }
 
-/// Rows of a page's objects or a video's segments.
+/// Makes rows for a page's objects or a video's segments.
 pub fn objects(flow: &RunningFlow<'_>) -> Vec<ObjectRecord> {
     let objects = flow.application.objects().iter();
     objects.map(|object| ObjectRecord::of(flow.index, flow.plan.start, object)).collect()

@@ -1,5 +1,5 @@
-//! What of a scenario a flow over QUIC is set to, and what is refused. Every key is named:
-//! a new one does not compile until somebody has decided about it.
+//! Settings of a flow over QUIC from a scenario, and what is refused. Every key is named: a new one
+//! does not compile until it is handled here.
 
 use super::QuicError;
 use crate::{CongestionSettings, ConnectionSettings, HostSettings, check_controller};
@@ -13,27 +13,27 @@ use knee_units::{Rate, Time};
 
 /// Headers of IPv4 and UDP.
 const AROUND: u32 = 28;
-/// Least payload of a packet that QUIC takes (RFC 9000, section 14).
+/// Minimum UDP payload of a QUIC packet (RFC 9000, section 14).
 const PACKET_MIN: u32 = 1200;
-/// Flows that have a port.
+/// Maximum number of flows, which have a port each.
 const FLOWS_MAX: usize = 10_000;
-/// The window where the scenario sets none; more than any path here holds.
+/// Default window; more than any path here holds.
 const WINDOW: u64 = 64 << 20;
-/// A thread may be late by so much before a path counts as silent.
+/// Lateness of a thread that does not make a path count as silent.
 const LATENESS: Time = Time::from_millis(5);
 
-/// What a flow is set to.
+/// Settings of a flow.
 #[derive(Clone, Debug)]
 pub struct FlowSettings {
     pub label: String,
     pub is_multipath: bool,
-    /// Of the end that opens; the other's differ in that alone.
+    /// Settings of the opening end; only `is_server` differs at the other one.
     pub host: HostSettings,
-    /// What each of its paths costs.
+    /// Cost of each of its paths.
     pub costs: Vec<u8>,
 }
 
-/// What the hosts are set to, path by path.
+/// Returns the settings of the hosts, by path.
 pub fn paths(scenario: &Scenario) -> Vec<PathSettings> {
     let mtu = |path: usize| {
         let flows = scenario.flows.iter().filter(|flow| flow.paths.contains(&path));
@@ -42,7 +42,7 @@ pub fn paths(scenario: &Scenario) -> Vec<PathSettings> {
     (0..scenario.paths.len()).map(|path| PathSettings { mtu: mtu(path), v6: false }).collect()
 }
 
-/// What each flow is set to.
+/// Returns the settings of each flow.
 pub fn flows(scenario: &Scenario) -> Result<Vec<FlowSettings>, QuicError> {
     if scenario.flows.len() > FLOWS_MAX {
         return Err(QuicError::Unsupported {
@@ -62,7 +62,7 @@ fn flow_settings(scenario: &Scenario, flow: &Flow) -> Result<FlowSettings, QuicE
         multipath,
         controller,
         transport,
-        // The applications': `flow`.
+        // Handled with the applications, in `flow`.
         workload: _,
         start: _,
         stop: _,
@@ -119,7 +119,7 @@ fn flow_settings(scenario: &Scenario, flow: &Flow) -> Result<FlowSettings, QuicE
             },
             scheduler,
             limits: Limits { window, stream_window: window, streams: 4 },
-            // A second of what its paths carry waits to be sent.
+            // One second of its paths' rates may wait to be sent.
             buffer: paths.iter().map(rate).sum::<u64>().clamp(1 << 20, 32 << 20),
             reinjection,
             lateness: LATENESS,
@@ -129,7 +129,7 @@ fn flow_settings(scenario: &Scenario, flow: &Flow) -> Result<FlowSettings, QuicE
 }
 
 fn check_path(flow: &Flow, path: &Path) -> Result<(), QuicError> {
-    // Both ways are the emulator's.
+    // Both directions are the emulator's.
     let Path { name: _, forward: _, reverse: _, absent } = path;
     if absent.is_empty() {
         return Ok(());
@@ -144,7 +144,7 @@ fn check_transport(flow: &Flow, transport: &Config) -> Result<(), QuicError> {
     let Config {
         mss,
         header,
-        // These six are carried: `flow_settings`.
+        // These six are handled in `flow_settings`.
         initial_window: _,
         receive_window: _,
         pacing: _,

@@ -7,17 +7,17 @@ use knee_bundle::{Answer, Join, LABEL_MAX, Limits, PathUse, VERSION};
 use knee_units::Time;
 use noq_proto::{Dir, Side, StreamId, VarInt};
 
-/// Codes of a refusal.
+/// Error codes of a refusal.
 const WRONG_VERSION: u8 = 1;
 const SOMEBODY_ELSES: u8 = 2;
 const TOO_MANY: u8 = 3;
 const GONE: u8 = 4;
 
-/// Longest message on a control stream, with its length.
+/// Longest message on a control stream, including its length.
 const SAID_MAX: usize = 256;
 
 impl Host {
-    /// Reads what a client says first: which bundle its connection belongs to.
+    /// Reads a client's first message, which names the bundle of its connection.
     pub(super) fn take_join(&mut self, now: Time, key: LinkKey, said: &[u8]) {
         let Some(link) = self.links.get_mut(&key).filter(|link| link.member.is_none()) else {
             return;
@@ -61,13 +61,13 @@ impl Host {
         }
     }
 
-    /// A client's connection is a path of its bundle.
+    /// Makes a client's connection a path of its bundle.
     fn welcome(&mut self, now: Time, key: LinkKey, join: &Join, peer: PublicKey) {
         let HostSettings { limits, linger, .. } = self.settings;
         let Limits { window, stream_window, streams } = limits;
         if let Some(link) = self.links.get_mut(&key) {
             let path = join.path;
-            // More than a day is no different from it.
+            // The answer cannot express more than a day.
             let linger = linger.min(Time::from_secs(86_400));
             answer(link, &Answer::Joined { path, linger, streams, window, stream_window });
         }
@@ -107,7 +107,7 @@ impl Host {
     }
 }
 
-/// Says which bundle a connection belongs to, and as which path.
+/// Tells the server to which bundle a connection belongs, and as which path.
 pub(super) fn introduce(link: &mut Link, resumes: bool) {
     let Some(Member { bundle, number, label, path_use }) = link.member.clone() else { return };
     let label = label.chars().take(LABEL_MAX).filter(char::is_ascii).collect();
@@ -115,12 +115,12 @@ pub(super) fn introduce(link: &mut Link, resumes: bool) {
     let mut bytes = Vec::new();
     Join { version: VERSION, bundle, path: number, cost, quiet, resumes, label }.write(&mut bytes);
     if let Some(stream) = link.connection.streams().open(Dir::Bi) {
-        // A new stream takes so few bytes at once.
+        // A new stream always accepts so few bytes.
         let _ = link.connection.send_stream(stream).write(&bytes);
     }
 }
 
-/// The control stream of a connection: the only one that there is.
+/// Returns the control stream of a connection, the only stream.
 fn control() -> StreamId {
     StreamId::new(Side::Client, Dir::Bi, 0)
 }
@@ -129,11 +129,11 @@ fn control() -> StreamId {
 fn answer(link: &mut Link, answer: &Answer) {
     let mut bytes = Vec::new();
     answer.write(&mut bytes);
-    // As above.
+    // A new stream always accepts so few bytes.
     let _ = link.connection.send_stream(control()).write(&bytes);
 }
 
-/// What the peer has said on the control stream so far.
+/// Returns what the peer has sent on the control stream so far.
 pub(super) fn hear(link: &mut Link) -> Option<Vec<u8>> {
     link.connection.streams().accept(Dir::Bi);
     let mut stream = link.connection.recv_stream(control());
@@ -142,7 +142,7 @@ pub(super) fn hear(link: &mut Link) -> Option<Vec<u8>> {
         link.said.extend_from_slice(&chunk.bytes);
     }
     let _ = chunks.finalize();
-    // One message alone is said.
+    // There is only one message.
     link.said.truncate(SAID_MAX);
     Some(link.said.clone())
 }

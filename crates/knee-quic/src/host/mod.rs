@@ -1,5 +1,5 @@
-//! One end host: its QUIC endpoints, one for each path, and the bundles over them. It
-//! does no I/O and reads no clock, so that it runs over simulated links as over sockets.
+//! An end host: its QUIC endpoints, one per path, and the bundles over them. It does no I/O and
+//! reads no clock, so it runs over simulated links as well as over sockets.
 
 mod join;
 mod paths;
@@ -33,30 +33,30 @@ use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// Name of a bundle: random, made by the client.
+/// Id of a bundle, random, chosen by the client.
 pub type BundleId = [u8; 16];
 
-/// Packets that leave in one call at most (UDP segmentation offload).
+/// Maximum number of packets per send call (UDP segmentation offload).
 const SEGMENTS_MAX: NonZeroUsize = NonZeroUsize::new(10).expect("it is not zero");
-/// The name that servers go by; who they are says their key.
+/// Server name in the handshake; servers are identified by their keys.
 const SERVER_NAME: &str = "knee";
-/// Bytes that QUIC puts around a datagram at most: its header with a packet number of four
-/// bytes (RFC 9000, section 17.3.1), the tag, and the frame's type and length.
+/// Maximum bytes that QUIC adds to a datagram: its header with a packet number of four bytes (RFC
+/// 9000, section 17.3.1), the tag, and the frame's type and length.
 const AROUND_DATAGRAM: u16 = 1 + 8 + 4 + 16 + 1 + 8;
-/// Connections that have not joined, from which on a client has to show that its address
-/// is its own (RFC 9000, section 8.1.2), and from which on none is taken.
+/// Numbers of connections that have not joined from which a client must prove its address (RFC
+/// 9000, section 8.1.2), and from which connections are refused.
 const UNJOINED_CHECKED: usize = 64;
 const UNJOINED_MAX: usize = 1024;
-/// Why a connection is closed: its bundle is over, and not this path alone.
+/// Error code of a connection whose whole bundle is over, not only this path.
 const BUNDLE_OVER: VarInt = VarInt::from_u32(2);
 
-/// A host could not be made.
+/// Why a host could not be made.
 #[derive(Debug, thiserror::Error)]
 pub enum HostError {
-    /// Its keys.
+    /// Its keys cannot be used.
     #[error(transparent)]
     Key(#[from] KeyError),
-    /// Its controller or scheduler.
+    /// Its controller or scheduler is unknown.
     #[error(transparent)]
     Selection(#[from] SelectionError),
     /// A connection cannot be opened.
@@ -64,36 +64,36 @@ pub enum HostError {
     Connect(#[from] noq_proto::ConnectError),
 }
 
-/// What the owner of a host is to know.
+/// Events for the owner of a host.
 #[derive(Debug)]
 pub enum HostEvent {
-    /// A client has joined with the first path of a bundle.
+    /// A client joined with the first path of a bundle.
     Accepted(BundleId, PublicKey),
-    /// A path of a bundle can be used.
+    /// A path of a bundle is available.
     Joined(BundleId, usize),
-    /// The server does not take a path, and why.
+    /// The server refused a path, with the reason.
     Refused(BundleId, usize, String),
-    /// A connection ended, and why: a path of a bundle, or of one that did not join.
+    /// A connection ended, with the reason: a path of a bundle, or one that had not joined.
     Lost(Option<(BundleId, usize)>, String),
-    /// A bundle was without a path for too long, or one end has ended it.
+    /// A bundle had no path for too long, or one end closed it.
     Ended(BundleId),
-    /// The peer broke the rules of the bundle.
+    /// The peer violated the rules of the bundle.
     Broken(BundleId, Violation),
 }
 
 /// A bundle with its paths.
 struct Bond {
     bundle: Bundle,
-    /// By number in the bundle: the host's path and the connection.
+    /// By number in the bundle: the host's path, and the connection.
     links: Vec<Option<LinkKey>>,
     coupling: Coupling,
-    /// What its scheduler decides, while somebody wants to know.
+    /// Records the decisions of its scheduler on request.
     tape: Tape,
-    /// Whose it is; none: this end's own.
+    /// Key of the client that owns it; `None` for a bundle of this end.
     owner: Option<PublicKey>,
-    /// Since then it has no path; [`Time::MAX`]: it has one.
+    /// Since when it has no path; [`Time::MAX`] if it has one.
     alone_since: Time,
-    /// For so long it is kept then.
+    /// How long it is kept without a path.
     linger: Time,
     closing: bool,
 }
@@ -110,20 +110,20 @@ pub struct Host {
     links: BTreeMap<LinkKey, Link>,
     bonds: BTreeMap<BundleId, Bond>,
     events: VecDeque<HostEvent>,
-    /// It takes no more connections.
+    /// Whether it accepts no more connections.
     is_leaving: bool,
-    /// What endpoints answer by themselves.
+    /// Packets that endpoints send by themselves.
     answers: Vec<(usize, Transmit, Vec<u8>)>,
     buffer: Vec<u8>,
     datagram: Vec<u8>,
 }
 
 impl Host {
-    /// A host without connections, which takes peers of the keys `peers` alone. Time zero
+    /// Makes a host without connections, which accepts only peers with the keys `peers`. Time zero
     /// is `start`.
     ///
     /// # Errors
-    /// Keys cannot be used; controller or scheduler are not known.
+    /// The keys cannot be used, or controller or scheduler are unknown.
     pub fn new(
         settings: HostSettings,
         keys: &KeyPair,
@@ -155,7 +155,7 @@ impl Host {
             let mut config = keys.endpoint()?;
             config.rng_seed(Some(rng.get_seed()));
             let largest = settings.packet_max.unwrap_or_default().max(settings.packet).max(1200);
-            // The only error is a size below that of any QUIC packet.
+            // Fails only for sizes below that of any QUIC packet.
             let _ = config.max_udp_payload_size(largest);
             let server = if host.settings.is_server {
                 let mut server = ServerConfig::with_crypto(Arc::new(keys.server(peers)?));
@@ -185,11 +185,11 @@ impl Host {
         Time::from_nanos(at.saturating_duration_since(self.start).as_nanos() as u64)
     }
 
-    /// Opens a bundle over some of the host's paths, each to an address of the peer, and
-    /// with what it costs.
+    /// Opens a bundle over some of the host's paths, each to an address of the peer and with its
+    /// cost.
     ///
     /// # Errors
-    /// An address that cannot be connected to.
+    /// An address cannot be connected to.
     pub fn open(
         &mut self,
         now: Time,
@@ -204,11 +204,11 @@ impl Host {
         Ok(())
     }
 
-    /// Opens a connection from one of the host's paths, as a path of a bundle. The bundle
-    /// is there with the first one that has joined.
+    /// Opens a connection from one of the host's paths, as a path of a bundle. The bundle exists
+    /// once the first path has joined.
     ///
     /// # Errors
-    /// An address that cannot be connected to.
+    /// The address cannot be connected to.
     pub fn connect(
         &mut self,
         now: Time,
@@ -229,7 +229,7 @@ impl Host {
         Ok(())
     }
 
-    /// Ends the connection of a path of a bundle; others go on.
+    /// Closes the connection of one path of a bundle.
     pub fn disconnect(&mut self, now: Time, id: &BundleId, number: usize) {
         let at = self.instant(now);
         let is_it = |link: &Link| {
@@ -280,7 +280,7 @@ impl Host {
         key
     }
 
-    /// A connection is a path of its bundle from now on, in the place of an older one.
+    /// Makes a connection a path of its bundle, in place of an earlier one.
     fn up(&mut self, now: Time, key: LinkKey) {
         let Some((id, number)) = self.links.get(&key).and_then(Link::place) else { return };
         let older = self.bonds.get(&id).and_then(|bond| bond.links.get(number).copied().flatten());
@@ -314,7 +314,7 @@ impl Host {
         self.events.push_back(HostEvent::Joined(id, number));
     }
 
-    /// A connection is a path no more.
+    /// Removes a connection as a path of its bundle.
     fn down(&mut self, now: Time, key: LinkKey) {
         let Some(link) = self.links.get_mut(&key) else { return };
         let Some((id, number)) = link.place() else { return };
@@ -327,22 +327,22 @@ impl Host {
         }
     }
 
-    /// The bundle of a name; none: it is closed, or was never there.
+    /// Returns a bundle, or `None` if it is closed or unknown.
     pub fn bundle(&mut self, id: &BundleId) -> Option<&mut Bundle> {
         self.bonds.get_mut(id).map(|bond| &mut bond.bundle)
     }
 
-    /// The bundles that there are.
+    /// Returns the ids of all bundles.
     pub fn bundles(&self) -> impl Iterator<Item = &BundleId> {
         self.bonds.keys()
     }
 
-    /// Takes no more connections: it is about to stop.
+    /// Accepts no more connections, because the host is about to stop.
     pub fn leave(&mut self) {
         self.is_leaving = true;
     }
 
-    /// Ends a bundle and its connections.
+    /// Closes a bundle and its connections.
     pub fn close(&mut self, now: Time, id: &BundleId) {
         let at = self.instant(now);
         let Some(bond) = self.bonds.get_mut(id) else { return };
@@ -354,7 +354,7 @@ impl Host {
         }
     }
 
-    /// Drops a bundle of which the peer knows nothing any more, and its connections.
+    /// Drops a bundle that the peer no longer knows, and its connections.
     fn end(&mut self, now: Time, id: &BundleId) {
         let at = self.instant(now);
         for link in self.links.values_mut() {
@@ -368,16 +368,16 @@ impl Host {
         }
     }
 
-    /// What happened next.
+    /// Returns the next event.
     pub fn poll_event(&mut self) -> Option<HostEvent> {
         self.events.pop_front()
     }
 
-    /// A packet came on a path, from the one address to the other.
+    /// Processes a packet that came on a path.
     pub fn on_packet(&mut self, now: Time, path: usize, ends: Addresses, bytes: &[u8]) {
         let at = self.instant(now);
         let mut answer = Vec::new();
-        // A client has a socket for each link: where a packet came to tells it nothing.
+        // A client has a socket for each link, so the local address adds nothing.
         let local = ends.local.filter(|_| self.settings.is_server);
         let network = FourTuple::new(ends.peer, local);
         let data = BytesMut::from(bytes);
@@ -397,8 +397,7 @@ impl Host {
         }
     }
 
-    /// A client wants to connect. Where many do, it has to show that its address is its
-    /// own.
+    /// Accepts a connection. If many are pending, the client must prove its address.
     fn take_connection(
         &mut self,
         at: Instant,
@@ -411,7 +410,7 @@ impl Host {
         let response = if self.is_leaving || unjoined >= UNJOINED_MAX {
             Some(endpoint.refuse(incoming, &mut answer))
         } else if unjoined >= UNJOINED_CHECKED && incoming.may_retry() {
-            // The only error is that of one that may not.
+            // Fails only if a retry is not allowed.
             endpoint.retry(incoming, &mut answer).ok()
         } else {
             match endpoint.accept(incoming, at, &mut answer, None) {
@@ -428,7 +427,8 @@ impl Host {
         self.answers.extend(response.map(|transmit| (path, transmit, answer)));
     }
 
-    /// When [`work`](Self::work) is due although nothing came; [`Time::MAX`]: never.
+    /// Returns when [`work`](Self::work) is due if nothing arrives before; [`Time::MAX`] means
+    /// never.
     pub fn timer(&mut self, now: Time) -> Time {
         let mut at = Time::MAX;
         for link in self.links.values() {
@@ -445,8 +445,8 @@ impl Host {
         at
     }
 
-    /// Does all that is due, and sends what may leave: `send` is given the path, where to,
-    /// the bytes, and how many of them are a packet.
+    /// Does everything that is due, and sends what may leave. `send` receives the path, the
+    /// addresses, the bytes, and the size of each packet in them.
     pub fn work(&mut self, now: Time, mut send: impl FnMut(usize, Addresses, &[u8], usize)) {
         for (path, transmit, bytes) in std::mem::take(&mut self.answers) {
             let size = transmit.size.min(bytes.len());
@@ -474,7 +474,7 @@ impl Host {
         }
     }
 
-    /// Timers and events of a connection.
+    /// Processes timers and events of a connection.
     fn attend(&mut self, now: Time, key: LinkKey) {
         let at = self.instant(now);
         let Some(link) = self.links.get_mut(&key) else { return };
@@ -535,7 +535,7 @@ impl Host {
         }
     }
 
-    /// Hands what arrived to the bundle.
+    /// Passes received datagrams to the bundle.
     fn receive(&mut self, now: Time, key: LinkKey) {
         let Some(link) = self.links.get_mut(&key) else { return };
         let Some((id, number)) = link.place().filter(|_| link.up) else { return };
@@ -553,7 +553,7 @@ impl Host {
         }
     }
 
-    /// What the scheduler of a bundle is shown of its paths.
+    /// Returns the paths of a bundle as its scheduler sees them.
     fn views(&mut self, now: Time, id: &BundleId) -> Vec<Path> {
         let Some(bond) = self.bonds.get(id) else { return Vec::new() };
         let mut paths = Vec::with_capacity(bond.links.len());
@@ -573,7 +573,7 @@ impl Host {
         paths
     }
 
-    /// Hands what a bundle has to its connections; whether there was anything.
+    /// Passes datagrams of a bundle to its connections. Returns whether there were any.
     fn pump(&mut self, now: Time, id: &BundleId) -> bool {
         let mut paths = self.views(now, id);
         let Some(bond) = self.bonds.get_mut(id).filter(|bond| !bond.closing) else { return false };
@@ -620,7 +620,7 @@ impl Host {
         }
     }
 
-    /// Drops connections that are over, and bundles that are, or were without any for too
+    /// Drops connections that are over, and bundles that are over or had no connection for too
     /// long.
     fn forget(&mut self, now: Time) {
         self.links.retain(|_, link| !link.connection.is_drained());

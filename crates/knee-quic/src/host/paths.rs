@@ -1,4 +1,4 @@
-//! The paths of a host's bundles, for those who watch.
+//! State of the paths of a host's bundles.
 
 use super::{Bond, BundleId, Host, LinkKey, Tape};
 use crate::congestion::{CongestionControl, Observed};
@@ -6,31 +6,31 @@ use knee_bundle::{BundleCounters, PathUse};
 use noq_proto::PathId;
 use std::net::SocketAddr;
 
-/// A path of a bundle, for those who watch.
+/// State of a path of a bundle.
 #[derive(Clone, Debug)]
 pub struct PathState {
-    /// Where its packets go.
+    /// Address of the peer.
     pub peer: SocketAddr,
-    /// What the client calls it.
+    /// The client's name for the path.
     pub label: String,
-    /// It can be used.
+    /// Whether it is available.
     pub is_up: bool,
-    /// It was silent for too long.
+    /// Whether it was silent for too long.
     pub is_suspect: bool,
-    /// It waits, since a cheaper one works.
+    /// Whether it waits, because a cheaper one works.
     pub is_backup: bool,
-    /// What both ends think of it.
+    /// How both ends want it to be used.
     pub path_use: PathUse,
-    /// Bytes of the largest packet that it carries.
+    /// Largest packet that it carries, bytes.
     pub packet: u16,
-    /// Bytes of packets that came over it.
+    /// Bytes of packets received.
     pub received: u64,
-    /// What its congestion control knows.
+    /// State of its congestion control.
     pub observed: Observed,
 }
 
 impl Host {
-    /// The paths of a bundle, by their number; none: there is none of it now.
+    /// Returns the paths of a bundle, by number; `None` for one that has no connection now.
     pub fn paths(&self, id: &BundleId) -> Vec<Option<PathState>> {
         let Some(bond) = self.bonds.get(id) else { return Vec::new() };
         let state = |(number, key): (usize, &Option<LinkKey>)| {
@@ -50,7 +50,7 @@ impl Host {
         bond.links.iter().enumerate().map(state).collect()
     }
 
-    /// Congestion control of a bundle's paths, by their number; none: the path has not
+    /// Returns the congestion controls of a bundle's paths, by number; `None` for one that has not
     /// joined.
     pub fn controls(&self, id: &BundleId) -> Vec<Option<CongestionControl>> {
         let Some(bond) = self.bonds.get(id) else { return Vec::new() };
@@ -58,17 +58,17 @@ impl Host {
         bond.links.iter().map(control).collect()
     }
 
-    /// Counters of a bundle.
+    /// Returns the counters of a bundle.
     pub fn counters(&self, id: &BundleId) -> BundleCounters {
         self.bonds.get(id).map(|bond| bond.bundle.counters()).unwrap_or_default()
     }
 
-    /// Where a bundle's scheduler records what it decides, while that is wanted.
+    /// Returns the tape on which a bundle's scheduler records its decisions on request.
     pub fn tape(&self, id: &BundleId) -> Option<Tape> {
         self.bonds.get(id).map(|bond| bond.tape.clone())
     }
 
-    /// What the cheapest path costs that works.
+    /// Returns the cost of the cheapest path that works.
     pub(super) fn cheapest(&self, bond: &Bond) -> u8 {
         let links = bond.links.iter().enumerate();
         let works = |(number, key): (usize, &Option<LinkKey>)| {
@@ -80,7 +80,7 @@ impl Host {
     }
 }
 
-/// An address of IPv4 is shown as one, whatever socket it came to.
+/// Converts an IPv4-mapped address to IPv4.
 fn canonical(address: SocketAddr) -> SocketAddr {
     SocketAddr::new(address.ip().to_canonical(), address.port())
 }

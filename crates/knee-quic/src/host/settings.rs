@@ -1,4 +1,4 @@
-//! What a host and its connections are set to.
+//! Settings of a host and its connections.
 
 use crate::congestion::CongestionSettings;
 use crate::link::{Factory, SEND_BUFFER};
@@ -9,58 +9,58 @@ use noq_proto::{AckFrequencyConfig, IdleTimeout, MtuDiscoveryConfig, TransportCo
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Room for what arrives before its bundle is known.
+/// Buffer for packets that arrive before their bundle is known.
 const RECEIVE_BUFFER: usize = 16 << 20;
 
-/// What the connections of a path are set to.
+/// Settings of a path's connections.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ConnectionSettings {
-    /// Bytes of a packet, as UDP's payload.
+    /// Size of a packet, as UDP payload, bytes.
     pub packet: u16,
-    /// Larger packets are tried up to so many bytes (RFC 8899); none: they stay as they are.
+    /// Maximum size to probe for (RFC 8899); if absent, packets keep their size.
     pub packet_max: Option<u16>,
-    /// Something is sent after so long a silence.
+    /// Interval of keep-alives; if absent, none are sent.
     pub keep_alive: Option<Time>,
-    /// A connection that was not heard for so long is over.
+    /// Silence after which a connection is over.
     pub idle: Option<Time>,
 }
 
 impl ConnectionSettings {
-    /// Packets of one size, and a connection that lasts.
+    /// Returns settings with packets of one size and without timeout.
     pub fn lasting(packet: u16) -> ConnectionSettings {
         ConnectionSettings { packet, packet_max: None, keep_alive: None, idle: None }
     }
 }
 
-/// What a host is set to.
+/// Settings of a host.
 #[derive(Clone, Debug)]
 pub struct HostSettings {
-    /// It accepts connections, and does not open any.
+    /// Whether it accepts connections, and opens none.
     pub is_server: bool,
-    /// The paths that it may have, each with an endpoint of its own.
+    /// Its paths, each with an endpoint of its own.
     pub paths: Vec<ConnectionSettings>,
-    /// A client uses a path once it knows the server, and does not wait for JOINED: both
-    /// ends have the same limits.
+    /// Whether a client uses a path once it knows the server, without waiting for JOINED; both ends
+    /// must have the same limits.
     pub eager: bool,
-    /// For so long a server keeps a bundle that has no path.
+    /// How long a server keeps a bundle without a path.
     pub linger: Time,
-    /// Bundles that a server takes of one key at once.
+    /// Maximum number of concurrent bundles of one key at a server.
     pub bundles_of_a_key: usize,
-    /// What each path's congestion control is set to.
+    /// Settings of each path's congestion control.
     pub congestion: CongestionSettings,
     /// The scheduler.
     pub scheduler: Selection,
-    /// What each end takes of the other, of a bundle.
+    /// Limits of a bundle that each end sets for the other.
     pub limits: Limits,
-    /// Bytes that a stream keeps which are written and not acknowledged.
+    /// Maximum bytes of a stream that are written and not acknowledged.
     pub buffer: u64,
-    /// A fast path repeats what a slower one would deliver later.
+    /// Whether a fast path repeats what a slower one would deliver later.
     pub reinjection: bool,
-    /// How late this host's clock and timers may be.
+    /// Maximum lateness of this host's clock and timers.
     pub lateness: Time,
 }
 
-/// What the library is told of it.
+/// Returns the settings in the library's form.
 pub(super) fn transport(
     path: ConnectionSettings,
     is_server: bool,
@@ -72,7 +72,7 @@ pub(super) fn transport(
         discovery.upper_bound(most);
         discovery
     });
-    // A time beyond what a varint of milliseconds holds is for ever.
+    // Longer than a varint of milliseconds can express means no timeout.
     let idle = path.idle.and_then(|idle| IdleTimeout::try_from(duration(idle)).ok());
     config
         .congestion_controller_factory(factory)

@@ -1,4 +1,4 @@
-//! What the schedulers of a host are asked and answer, recorded while somebody wants it.
+//! Records the questions to the schedulers of a host, and their answers, on request.
 
 use knee_cc::Selection;
 use knee_sched::record::Trace;
@@ -6,12 +6,12 @@ use knee_sched::{Decision, Path, Recorder, Scheduler, View};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Decisions that are handed over together.
+/// Decisions that are passed on together.
 const PART: usize = 64;
-/// Decisions that wait to be taken; more are counted, and lost.
+/// Maximum number of waiting decisions; more are counted and lost.
 const WAITING_MAX: usize = 1 << 16;
 
-/// Where decisions wait to be taken, of one bundle.
+/// Queue of recorded decisions of one bundle.
 #[derive(Clone, Debug, Default)]
 pub struct Tape(Arc<Shared>);
 
@@ -21,20 +21,20 @@ struct Shared {
     waiting: Mutex<Waiting>,
 }
 
-/// Decisions since they were last taken.
+/// Decisions since the last call of [`Tape::take`].
 #[derive(Debug, Default)]
 pub struct Waiting {
     /// What the scheduler was shown, and its answers.
     pub traces: Vec<Trace>,
-    /// Decisions in them.
+    /// Number of decisions in them.
     rows: usize,
-    /// Decisions that were lost because nobody took them.
+    /// Number of decisions lost because nobody took them.
     pub lost: u64,
 }
 
 impl Tape {
-    /// Has decisions recorded from now on, or no more. The scheduler begins anew with it, so
-    /// that another new one can be asked the same.
+    /// Starts or stops recording. A recording begins with a new scheduler, so that another new one
+    /// can be asked the same.
     pub fn want(&self, wanted: bool) {
         if !wanted {
             self.take();
@@ -46,7 +46,7 @@ impl Tape {
         self.0.wanted.load(Ordering::Relaxed)
     }
 
-    /// Takes what waits.
+    /// Takes the waiting decisions.
     pub fn take(&self) -> Waiting {
         std::mem::take(&mut self.0.waiting.lock().unwrap_or_else(PoisonError::into_inner))
     }
@@ -62,7 +62,7 @@ impl Tape {
     }
 }
 
-/// A scheduler whose decisions go to a tape while that is wanted.
+/// A scheduler whose decisions are recorded on a tape on request.
 pub(super) struct Taped {
     selection: Selection,
     scheduler: Kept,
@@ -75,7 +75,7 @@ enum Kept {
 }
 
 impl Taped {
-    /// A selection that could be built before.
+    /// Makes the scheduler of a selection that has been built before.
     pub fn new(selection: &Selection, tape: Tape) -> Taped {
         let scheduler = Kept::Plain(built(selection));
         Taped { selection: selection.clone(), scheduler, tape }

@@ -62,11 +62,11 @@ pub struct World {
     pub received: u64,
     pub ended: bool,
     pub told: Vec<String>,
-    /// Bytes of packets that each path was given, with headers, by end.
+    /// Bytes of packets with headers sent on each path, by end.
     pub carried: [Vec<u64>; 2],
-    /// The server's application reads.
+    /// Whether the server's application reads.
     pub reads: bool,
-    /// From then on a NAT gives the client another port.
+    /// When a NAT assigns the client a different port.
     pub rebinding: Time,
 }
 
@@ -107,7 +107,7 @@ impl World {
         World::with(ways, cc, scheduler, window, 2 * window)
     }
 
-    /// One whose hosts buffer so much of a stream.
+    /// Makes a world whose hosts buffer `buffer` bytes per stream.
     pub fn with(ways: &[Way], cc: &str, scheduler: &str, window: u64, buffer: u64) -> World {
         let links = [0_u64, 100].map(|seed| {
             let link = |(way, seed): (&Way, u64)| {
@@ -184,7 +184,7 @@ impl World {
         assert!(self.now < Time::from_secs(3600), "it stands still: {:?}", self.told);
     }
 
-    /// Goes on to what happens next, or until so late if nothing does.
+    /// Advances to the next event, but no further than `bound`.
     pub fn step_to(&mut self, bound: Time) {
         (0..2).for_each(|end| self.work(end));
         let mut at = Time::MAX;
@@ -209,7 +209,7 @@ impl World {
         self.read();
     }
 
-    /// Sends a file; how long it takes from the start on.
+    /// Sends a file, and returns the time from the start.
     pub fn file(mut self, bytes: u64) -> (Time, World) {
         let mut left = bytes;
         let bundle = self.hosts[0].bundle(&ID).unwrap();
@@ -239,7 +239,7 @@ impl World {
     }
 }
 
-/// A world whose hosts wait for JOINED, and give up a bundle without links after 3 s.
+/// Makes a world whose hosts wait for JOINED, and give up a bundle without links after 3 s.
 pub fn patient() -> (World, [KeyPair; 2]) {
     let ways = [way(10.0, 10, 25_000), way(5.0, 10, 20_000)];
     let mut world = World::new(&ways, "cubic", "minrtt", 1 << 20);
@@ -271,7 +271,7 @@ impl World {
         self.hosts[0].connect(self.now, number, address(1, number), member).unwrap();
     }
 
-    /// Steps for so long; what was told meanwhile.
+    /// Runs for this long, and returns the events meanwhile.
     pub fn for_a_while(&mut self, time: Time) -> Vec<String> {
         let (until, before) = (self.now + time, self.told.len());
         while self.now < until {
