@@ -1,5 +1,5 @@
-//! Transfers from an access log, in the formats that people have: their sizes, and where
-//! the log has them their times, classes and clients' round-trip times.
+//! Transfers from an access log, in common formats: their sizes and, if the log has them, their
+//! times, classes and client round-trip times.
 
 mod fields;
 
@@ -12,9 +12,8 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::io::Read;
 
-/// What logs of web servers and delivery networks call the size of an answer,
-/// compared without regard to case: the names of nginx, of the W3C's extended
-/// log format, and plain words.
+/// Names of the size column in logs of web servers and delivery networks, compared
+/// case-insensitively: those of nginx, of the W3C's extended log format, and plain words.
 const SIZE_COLUMNS: [&str; 8] = [
     "bytes",
     "size",
@@ -33,40 +32,39 @@ const NOT_A_LINE: &str = "not in this format";
 const NO_SIZE: &str = "without a size";
 const TOO_LARGE: &str = "beyond any size (1 PB)";
 
-/// A compressed log is read so far: 1 GiB.
+/// Maximum size of a log after decompression: 1 GiB.
 const UNPACKED_MAX: u64 = 1 << 30;
 /// First bytes of a gzip file (RFC 1952, 2.3.1).
 const GZIP: [u8; 2] = [0x1f, 0x8b];
 
-/// What was read of an access log.
+/// Contents of an access log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AccessLog {
-    /// Its format, for people.
+    /// Name of its format, for display.
     pub format: &'static str,
     /// Sizes in bytes, in the order of the lines.
     pub sizes: Vec<u64>,
-    /// Time of each line since the earliest one; empty where not every line has one.
+    /// Time of each line since the earliest one; empty unless every line has one.
     pub times: Vec<Time>,
-    /// Class of each line, by its place among `class_names`; empty where no line has one.
+    /// Class of each line, as an index into `class_names`; empty if no line has one.
     pub classes: Vec<usize>,
-    /// Names of the classes, in the order in which they occur; lines without one have the
+    /// Names of the classes, in the order of their first occurrence; lines without a class have the
     /// empty name.
     pub class_names: Vec<String>,
-    /// The client's round-trip time of each line, zero where it has none; empty where no
-    /// line has one.
+    /// Client round-trip time of each line, zero if it has none; empty if no line has one.
     pub rtts: Vec<Time>,
-    /// Lines that gave none, by the reason.
+    /// Lines that gave no size, by reason.
     pub passed_over: Vec<PassedOver>,
 }
 
-/// Lines that gave no size.
+/// Lines that gave no size, for one reason.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PassedOver {
-    /// Why.
+    /// The reason.
     pub reason: &'static str,
-    /// How many.
+    /// Number of lines.
     pub lines: usize,
-    /// The first of them, from one.
+    /// Number of the first of them, from one.
     pub first: usize,
 }
 
@@ -86,38 +84,38 @@ impl fmt::Display for AccessLog {
     }
 }
 
-/// Which lines of a log are wanted.
+/// Criteria for choosing lines of a log.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct LogChoice {
-    /// Those of this class; none: of any.
+    /// Class of the lines; `None` for any.
     pub class: Option<String>,
-    /// Those with at least this round-trip time; none: with any, or none.
+    /// Minimum round-trip time; `None` for any, even none.
     pub rtt_at_least: Option<Time>,
-    /// Those with a shorter round-trip time than this; none: with any, or none.
+    /// Exclusive maximum round-trip time; `None` for any, even none.
     pub rtt_below: Option<Time>,
 }
 
-/// Why no line of a log is chosen.
+/// Why no line of a log can be chosen.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NotChosen {
-    /// Lines have no class, or none has this one.
+    /// No line has a class, or none has this one.
     #[error("no line is of class \"{class}\"; {}", named_classes(.known))]
     Class {
-        /// What was asked for.
+        /// The class requested.
         class: String,
-        /// The classes that there are.
+        /// The classes in the log.
         known: Vec<String>,
     },
-    /// No line has a round-trip time in the span.
+    /// No line has a round-trip time in the range.
     #[error("no line has a client's round-trip time in this span; {}", match .seen {
         Some((least, most)) => format!("they are from {least} to {most}"),
         None => "name a column \"client_rtt_ms\"".to_string(),
     })]
     Rtt {
-        /// The least and the most; none: no line has one.
+        /// Minimum and maximum; `None` if no line has a round-trip time.
         seen: Option<(Time, Time)>,
     },
-    /// Arrivals cannot follow the log.
+    /// Arrivals cannot follow the log, because not every line has a time.
     #[error(
         "not every line has a time that can be read; name its column \"time\", or write an \
              arrival_interval"
@@ -133,10 +131,10 @@ fn named_classes(classes: &[String]) -> String {
 }
 
 impl AccessLog {
-    /// The same log with the chosen lines alone.
+    /// Returns the log with only the chosen lines.
     ///
     /// # Errors
-    /// [`NotChosen`]: there would be none.
+    /// [`NotChosen`] if no line matches.
     pub fn choose(&self, choice: &LogChoice) -> Result<AccessLog, NotChosen> {
         let of_class: Option<usize> = match &choice.class {
             None => None,
@@ -181,10 +179,10 @@ impl AccessLog {
         })
     }
 
-    /// Arrivals in the order of time, each with its size.
+    /// Returns the arrivals in order of time, each with its size.
     ///
     /// # Errors
-    /// [`NotChosen::Times`]: not every line has a time.
+    /// [`NotChosen::Times`] if not every line has a time.
     pub fn arrivals(&self) -> Result<Vec<(Time, u64)>, NotChosen> {
         if self.times.is_empty() {
             return Err(NotChosen::Times);
@@ -197,8 +195,8 @@ impl AccessLog {
         Ok(arrivals)
     }
 
-    /// What the lines say besides their sizes, for people: `over 2 h`, `classes: video 80,
-    /// image 20`, `client RTT 38 ms in the median`; empty where they say nothing.
+    /// Summarizes what the lines contain besides sizes, for display: `over 2 h`, `classes: video
+    /// 80, image 20`, `client RTT 38 ms in the median`; empty if there is nothing.
     pub fn more(&self) -> String {
         let mut said = Vec::new();
         if let Some(last) = self.times.iter().max().filter(|last| **last > Time::ZERO) {
@@ -225,10 +223,10 @@ impl AccessLog {
     }
 }
 
-/// Classes that are told one by one.
+/// Maximum number of classes that are listed individually.
 const CLASSES_TOLD: usize = 6;
 
-/// To three digits.
+/// Rounds to three digits.
 fn rounded(time: Time) -> Time {
     let mut unit = 1;
     while time.as_nanos() / unit >= 1000 {
@@ -237,21 +235,20 @@ fn rounded(time: Time) -> Time {
     Time::from_nanos((time.as_nanos() + unit / 2) / unit * unit)
 }
 
-/// Reads the transfers in an access log, compressed by gzip or not:
+/// Reads the transfers in an access log, optionally compressed by gzip:
 ///
-/// - the Common Log Format of NCSA httpd and Apache, and the Combined one, which
-///   has the referrer and the agent behind it;
-/// - JSON lines, an object each, with a key such as `bytes`;
-/// - comma-separated values under a row of names of which one is `bytes`,
-///   `size`, `sc-bytes` or the like, or one number per line.
+/// - the Common Log Format of NCSA httpd and Apache, and the Combined one, which appends referrer
+///   and user agent;
+/// - JSON lines, one object each, with a key such as `bytes`;
+/// - comma-separated values under a row of names, one of which is `bytes`, `size`, `sc-bytes` or
+///   the like, or one number per line.
 ///
-/// Answers without a body (0 or `-`, as for "not modified") are passed over, and
-/// so are blank lines; in the first two formats also lines that are not in the
-/// format, as long as most are.
+/// Skips blank lines and answers without a body (0 or `-`, as for "not modified"); in the first two
+/// formats also lines that do not match the format, if most do.
 ///
 /// # Errors
 ///
-/// The first line that is wrong, with what to write instead.
+/// The first invalid line, with what to write instead.
 pub fn read_access_log(content: &[u8]) -> Result<AccessLog, AccessLogError> {
     let unpacked;
     let content = match content.starts_with(&GZIP) {
@@ -261,7 +258,7 @@ pub fn read_access_log(content: &[u8]) -> Result<AccessLog, AccessLogError> {
         }
         false => content,
     };
-    // Agents and addresses may be in any encoding; sizes are digits.
+    // User agents and addresses may be in any encoding; sizes are digits.
     let text = String::from_utf8_lossy(content);
     let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
     match text.lines().find(|line| !line.trim().is_empty()) {
@@ -283,10 +280,10 @@ fn unpack(content: &[u8]) -> Result<Vec<u8>, AccessLogError> {
     }
 }
 
-/// The size on a line and what else it says, or why there is no size.
+/// Size and other fields of a line, or why there is no size.
 type Found = Result<(u64, More), &'static str>;
 
-/// Lines that were taken so far.
+/// Lines taken so far.
 #[derive(Default)]
 struct Taken {
     sizes: Vec<u64>,
@@ -327,7 +324,7 @@ impl Taken {
     }
 }
 
-/// A format of lines that stand for themselves.
+/// Reads a format whose lines are independent of each other.
 fn by_line(
     format: &'static str,
     text: &str,
@@ -368,7 +365,7 @@ fn size_of(digits: &str) -> Result<u64, &'static str> {
     }
 }
 
-/// `host ident user [time] "request" status bytes`, and what follows
+/// Parses `host ident user [time] "request" status bytes`, and ignores what follows
 /// (<https://httpd.apache.org/docs/2.4/logs.html#common>).
 fn common(line: &str) -> Found {
     let fields = |line: &str| -> Option<(String, Option<i128>)> {
@@ -384,12 +381,12 @@ fn common(line: &str) -> Found {
     let Some((size, at_ns)) = fields(line) else { return Err(NOT_A_LINE) };
     match size_of(&size) {
         Err(NO_SIZE) => Err(NOT_A_LINE),
-        // The format itself is told by a line without a body, too.
+        // A line without a body also identifies the format.
         found => Ok((found?, More { at_ns, ..More::default() })),
     }
 }
 
-/// What follows a quoted text; a quote in it has a backslash before it.
+/// Returns what follows a quoted text, in which quotes are escaped by backslashes.
 fn after_quoted(text: &str) -> Option<&str> {
     let mut escaped = false;
     for (at, c) in text.char_indices() {
@@ -477,7 +474,7 @@ fn comma_separated(text: &str) -> Result<AccessLog, AccessLogError> {
     let format = if named { "comma-separated values" } else { "one size per line" };
     Ok(taken.log(format, Some(over).filter(|over| over.lines > 0).into_iter().collect()))
 }
-/// A number or what is meant as one: not the name of a column.
+/// Returns whether a field is, or is meant as, a number rather than the name of a column.
 fn is_number(field: &str) -> bool {
     field == "-" || field.starts_with(|first: char| first.is_ascii_digit() || "+-.".contains(first))
 }

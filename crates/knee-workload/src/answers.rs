@@ -1,10 +1,10 @@
-//! Which request on a connection the delivered bytes answer.
+//! Assigns delivered bytes to the requests of a connection.
 
 use std::collections::VecDeque;
 
-/// The requests of one connection that are not fully answered, oldest first.
-/// Answers come in the order of the requests, so bytes belong to the oldest
-/// until it is full, however they are cut into deliveries.
+/// Requests of one connection that are not fully answered, oldest first. Answers come in the order
+/// of the requests, so bytes belong to the oldest request until it is complete, however they are
+/// split into deliveries.
 #[derive(Default)]
 pub(crate) struct Answers(VecDeque<Answer>);
 
@@ -14,17 +14,17 @@ struct Answer {
     bytes_left: u64,
 }
 
-/// What a delivery brought of one object.
+/// Part of a delivery that belongs to one object.
 pub(crate) struct Part {
     pub object: usize,
-    /// Its first byte is among it.
+    /// Whether it contains the first byte of the object.
     pub first: bool,
-    /// Its last byte is among it.
+    /// Whether it contains the last byte of the object.
     pub last: bool,
 }
 
 impl Answers {
-    /// A request for at least one byte.
+    /// Adds a request for at least one byte.
     pub fn ask(&mut self, object: usize, bytes: u64) {
         self.0.push_back(Answer { object, begun: false, bytes_left: bytes });
     }
@@ -33,8 +33,8 @@ impl Answers {
         self.0.is_empty()
     }
 
-    /// Takes from the delivered bytes what belongs to the oldest request;
-    /// none when nothing is left of them.
+    /// Takes the part of the delivered bytes that belongs to the oldest request, or returns `None`
+    /// if no bytes are left.
     pub fn take(&mut self, delivered: &mut u64) -> Option<Part> {
         if *delivered == 0 {
             return None;

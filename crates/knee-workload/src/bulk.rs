@@ -1,4 +1,4 @@
-//! Sends all the time.
+//! A sender that always has data.
 
 use crate::{Action, Application, Properties};
 use knee_units::Time;
@@ -6,7 +6,7 @@ use knee_units::Time;
 pub(crate) const PROPERTIES: Properties =
     Properties { pushes: true, single: true, transient: false, ends: false, bytes: None };
 
-/// One connection on which the sending end never runs out of data.
+/// One connection whose sending end never runs out of data.
 #[derive(Default)]
 pub(crate) struct Bulk {
     step: Step,
@@ -49,7 +49,7 @@ impl Application for Bulk {
         false
     }
 
-    /// An endless push has no last byte to wait for: it is over when stopped.
+    /// An endless push has no last byte, so it is complete when stopped.
     fn is_complete(&self) -> bool {
         self.stopped
     }

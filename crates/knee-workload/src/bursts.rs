@@ -1,6 +1,5 @@
-//! Requests with pauses in between, over one connection that stays open: what a
-//! chat, an API client or a person who turns pages does to a controller that
-//! has to begin again each time.
+//! Requests with pauses in between, over one connection that stays open: what a chat, an API client
+//! or a person turning pages does to a controller that has to restart each time.
 
 use crate::answers::Answers;
 use crate::{Action, Application, BURST, Object, Properties};
@@ -14,11 +13,11 @@ pub(crate) fn properties(bursts: &Bursts) -> Properties {
 /// Requests with pauses in between.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bursts {
-    /// Bytes of each answer.
+    /// Size of each answer, bytes.
     pub size_bytes: u64,
-    /// From the arrival of an answer's last byte to the next request.
+    /// Time from the last byte of an answer to the next request.
     pub pause: Time,
-    /// How many; none: until the application is told to end.
+    /// Number of bursts; `None` continues until the application is stopped.
     pub count: Option<u64>,
 }
 

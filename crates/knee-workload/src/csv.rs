@@ -1,5 +1,4 @@
-//! Rows of comma-separated values (RFC 4180), as the crate `csv` reads them, and
-//! what can be wrong with them.
+//! Rows of comma-separated values (RFC 4180), read by the crate `csv`, and their errors.
 
 use csv::{Position, ReaderBuilder, StringRecord, Trim};
 use thiserror::Error;
@@ -8,7 +7,7 @@ use thiserror::Error;
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("line {line}: {problem}; {advice}")]
 pub struct CsvError {
-    /// Where; the first line is 1.
+    /// Number of the line, from 1.
     pub line: usize,
     /// What is wrong there.
     pub problem: String,
@@ -28,25 +27,24 @@ impl CsvError {
     }
 }
 
-/// No transfer and no object is larger: 1 PB. A larger number comes from
-/// another column, such as a time stamp in nanoseconds.
+/// Maximum size of a transfer or object: 1 PB. A larger number comes from the wrong column, such as
+/// a time stamp in nanoseconds.
 pub(crate) const BYTES_MAX: u64 = 1_000_000_000_000_000;
 
-/// A row, its fields trimmed, and the line where it begins.
+/// A row with trimmed fields, and the line on which it begins.
 pub(crate) struct Row {
     pub line: usize,
     pub fields: StringRecord,
 }
 
 impl Row {
-    /// As written, for a message.
+    /// Returns the row as written, for messages.
     pub fn text(&self) -> String {
         shorten(&self.fields.iter().collect::<Vec<_>>().join(","))
     }
 }
 
-/// The rows that are not blank, without the mark that some programs put at the
-/// start of a file.
+/// Iterates over the rows that are not blank, after removing a byte order mark.
 pub(crate) fn rows(text: &str) -> Result<impl Iterator<Item = Result<Row, CsvError>>, CsvError> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     check_quotes(text)?;
@@ -64,8 +62,8 @@ pub(crate) fn rows(text: &str) -> Result<impl Iterator<Item = Result<Row, CsvErr
     Ok(rows.filter(move |row| !row.as_ref().is_ok_and(is_blank)))
 }
 
-/// The line where a row begins: `csv` counts from the end of the row before, and
-/// blank lines lie between.
+/// Returns the line on which a row begins: `csv` counts from the end of the previous row, and there
+/// may be blank lines in between.
 fn line_of(text: &str, position: Option<&Position>) -> usize {
     let Some(position) = position else { return 1 };
     let rest = &text.as_bytes()[position.byte() as usize..];
@@ -73,8 +71,8 @@ fn line_of(text: &str, position: Option<&Position>) -> usize {
     position.line() as usize + blank.filter(|byte| **byte == b'\n').count()
 }
 
-/// Refuses quotes where RFC 4180 has none: `csv` would take what follows for a
-/// part of the field, be it the rest of the file.
+/// Refuses quotes where RFC 4180 does not allow them: `csv` would treat what follows as part of the
+/// field, possibly the rest of the file.
 fn check_quotes(text: &str) -> Result<(), CsvError> {
     let mut line = 1;
     let mut opened = None;
@@ -110,7 +108,7 @@ fn check_quotes(text: &str) -> Result<(), CsvError> {
     }
 }
 
-/// A size in bytes.
+/// Parses a size in bytes.
 pub(crate) fn bytes(line: usize, field: &str) -> Result<u64, CsvError> {
     let advice = "write whole bytes without a unit, such as 1500000 for 1.5 MB";
     let wrong = |problem: String| Err(CsvError::new(line, problem, advice));
@@ -126,8 +124,7 @@ pub(crate) fn bytes(line: usize, field: &str) -> Result<u64, CsvError> {
     }
 }
 
-/// At most 30 characters of what stands in a file, escapes spelt out, fit for
-/// one line.
+/// Returns at most 30 characters of a text from a file, escaped so that they fit on one line.
 pub(crate) fn shorten(text: &str) -> String {
     let mut short = String::new();
     let mut length = 0;

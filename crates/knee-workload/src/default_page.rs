@@ -1,22 +1,19 @@
-//! The page that is loaded when none is given: 53 objects, 2.3 MB.
+//! The default page: 53 objects, 2.3 MB.
 //!
-//! Counts and weights are those of the median desktop home page in the HTTP
-//! Archive (Web Almanac 2024, chapter "Page Weight"): 18 KB of HTML, 78 KB in
-//! 7 style sheets, 131 KB in 4 fonts, 613 KB in 23 scripts, 1054 KB in 20
-//! images. It has 2 HTML documents and 56 objects; here one document and two
-//! scripts are left out, and all weights are scaled to a total of 2.3 MB.
+//! Counts and weights are those of the median desktop home page in the HTTP Archive (Web Almanac
+//! 2024, chapter "Page Weight"): 18 KB of HTML, 78 KB in 7 style sheets, 131 KB in 4 fonts, 613 KB
+//! in 23 scripts, 1054 KB in 20 images. That page has 2 HTML documents and 56 objects; here one
+//! document and two scripts are left out, and all weights are scaled to a total of 2.3 MB.
 //!
-//! Within a kind the sizes are the quantiles (i - 1/2)/n of a log-normal
-//! distribution. Its shape follows from the mean above and the median of one
-//! answer (Web Almanac 2022, same chapter: style sheet 2 KB, script 4 KB,
-//! image 7 KB, font 20 KB): sigma² = 2 ln(mean / median), which gives 1.85,
-//! 1.95, 2.01 and 0.99. The quantiles are interleaved, so that large objects
-//! stand between small ones; nothing is random.
+//! Within a type the sizes are the quantiles (i - 1/2)/n of a log-normal distribution. Its shape
+//! follows from the mean above and the median of one answer (Web Almanac 2022, same chapter: style
+//! sheet 2 KB, script 4 KB, image 7 KB, font 20 KB): sigma² = 2 ln(mean / median), which gives
+//! 1.85, 1.95, 2.01 and 0.99. The quantiles are interleaved, so that large objects come between
+//! small ones; nothing is random.
 //!
-//! Who waits for whom is not in the Archive; it is the usual course: style
-//! sheets and most scripts stand in the HTML, fonts in the style sheets, the
-//! other scripts are loaded by scripts, and images are asked for when the
-//! page has a layout or when a script puts them there.
+//! The Archive does not record dependencies; they follow the usual course: style sheets and most
+//! scripts are in the HTML, fonts in the style sheets, the other scripts are loaded by scripts, and
+//! images are requested when the page has a layout or a script adds them.
 
 use crate::PageObject;
 
@@ -26,26 +23,26 @@ const STYLE_SHEETS: [u64; 7] = [4_078, 61_639, 2_069, 17_687, 940, 8_037, 270];
 
 const FONTS: [u64; 4] = [39_301, 20_871, 9_137, 89_772];
 
-/// Those that stand in the HTML.
+/// Scripts in the HTML.
 const SCRIPTS: [u64; 14] = [
     7_368, 73_321, 2_129, 15_032, 156, 4_608, 34_431, 1_120, 9_302, 127_848, 2_798, 19_404, 425,
     5_836,
 ];
 
-/// Those that the first script loads.
+/// Scripts that the first script loads.
 const LATE_SCRIPTS: [u64; 7] = [48_487, 1_577, 11_782, 348_928, 3_611, 25_501, 740];
 
-/// Those that wait for the layout.
+/// Images that wait for the layout.
 const IMAGES: [u64; 15] = [
     13_932, 123_922, 2_692, 17_961, 221_564, 3_696, 23_300, 630_450, 4_936, 30_569, 239, 6_475,
     40_826, 681, 8_400,
 ];
 
-/// Those that the second script puts there.
+/// Images that the second script adds.
 const LATE_IMAGES: [u64; 5] = [56_042, 1_217, 10_829, 80_328, 1_878];
 
-/// The objects of the page that is loaded when none is given, the HTML first;
-/// where its figures come from stands at the top of this file.
+/// Returns the objects of the default page, the HTML first. The top of this file gives the sources
+/// of its figures.
 pub fn default_page() -> Vec<PageObject> {
     let mut objects = vec![PageObject { name: "index.html".into(), bytes: HTML, after: vec![] }];
     let mut add = |kind: &str, from: usize, sizes: &[u64], after: &[usize]| {

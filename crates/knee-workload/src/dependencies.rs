@@ -1,13 +1,13 @@
-//! Objects of a page that wait for each other.
+//! Dependencies between the objects of a page.
 
 use crate::PageObject;
 use std::fmt;
 
-/// Objects of which each waits for the next and the last for the first: none
-/// of them would ever be asked for.
+/// A cycle of objects, each of which waits for the next and the last for the first, so that none of
+/// them would ever be requested.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cycle {
-    /// Their places in the page.
+    /// Their indexes in the page.
     pub objects: Vec<usize>,
     /// Their names.
     pub names: Vec<String>,
@@ -27,7 +27,7 @@ impl fmt::Display for Cycle {
 
 impl std::error::Error for Cycle {}
 
-/// Whether every object can be asked for some time.
+/// Checks that every object is eventually requested.
 ///
 /// # Errors
 ///
@@ -39,8 +39,8 @@ impl std::error::Error for Cycle {}
 pub fn check_dependencies(objects: &[PageObject]) -> Result<(), Cycle> {
     let stuck = never_known(objects);
     let Some(start) = stuck.iter().position(|stuck| *stuck) else { return Ok(()) };
-    // Each stuck object waits for a stuck one, so a walk along them must come
-    // back to a place that it has seen.
+    // Each stuck object waits for a stuck one, so a walk along them must return to an object that
+    // it has visited.
     let mut walk = Vec::new();
     let mut place = start;
     while !walk.contains(&place) {
@@ -53,7 +53,7 @@ pub fn check_dependencies(objects: &[PageObject]) -> Result<(), Cycle> {
     Err(Cycle { objects: objects_of_cycle, names })
 }
 
-/// Kahn's algorithm: what is left when all that can arrive has arrived.
+/// Kahn's algorithm: returns what is left when everything that can arrive has arrived.
 fn never_known(objects: &[PageObject]) -> Vec<bool> {
     let mut dependants = vec![Vec::new(); objects.len()];
     for (place, object) in objects.iter().enumerate() {

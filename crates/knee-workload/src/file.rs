@@ -7,7 +7,7 @@ pub(crate) fn properties(bytes: u64) -> Properties {
     Properties { pushes: true, single: true, transient: false, ends: true, bytes: Some(bytes) }
 }
 
-/// One connection that carries so many bytes and ends.
+/// One connection that carries this many bytes and ends.
 pub(crate) struct File {
     bytes: u64,
     step: Step,

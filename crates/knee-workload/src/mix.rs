@@ -1,8 +1,7 @@
-//! Transfers that arrive as a Poisson process, or when a log says, each over a
-//! connection of its own.
+//! Transfers that arrive as a Poisson process or at times from a log, each over a connection of its
+//! own.
 //!
-//! Nothing is kept of a transfer once it is asked for but a count of those
-//! that are open, so a run of any length needs the same memory.
+//! Only the number of open transfers is kept, so a run of any length needs the same memory.
 
 use crate::{Action, Application, Properties, Sizes};
 use knee_random::{exponential, unit};
@@ -10,14 +9,14 @@ use knee_units::Time;
 use rand_chacha::ChaCha8Rng;
 use std::sync::Arc;
 
-/// How long the transfers took is said of each.
+/// Completion times are recorded per transfer.
 pub(crate) const PROPERTIES: Properties =
     Properties { pushes: true, single: false, transient: true, ends: false, bytes: None };
 
 /// When transfers arrive.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Arrivals {
-    /// At random, independently of each other.
+    /// At random, independent of each other.
     Poisson {
         /// Mean arrivals per second.
         per_second: f64,
@@ -29,41 +28,40 @@ pub enum Arrivals {
 /// Transfers that arrive one by one.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Mix {
-    /// When they arrive.
+    /// Arrival process.
     pub arrivals: Arrivals,
-    /// How many arrive at most; none: as many as the run's time brings.
+    /// Maximum number of arrivals; `None` for no limit but the run's duration.
     pub count: Option<u64>,
-    /// Their sizes, unless the arrivals have them.
+    /// Distribution of sizes, unless the arrivals include them.
     pub sizes: Sizes,
-    /// Name of the process that they come from: mixes of one process see the
-    /// same arrivals and sizes. None: of one of its own.
+    /// Name of a shared arrival process: mixes with the same process see the same arrivals and
+    /// sizes. `None` for a process of its own.
     pub process: Option<String>,
 }
 
-/// Mixes of one process ask for a transfer within this time of its arrival,
-/// each at a moment of its own: were it the same one, packets of the same mix
-/// would stand first in the queue each time.
+/// Maximum delay of a request after its arrival for mixes that share a process; each mix draws its
+/// own delay. Otherwise packets of the same mix would always be first in the queue.
 const LATE_MAX: Time = Time::from_millis(1);
 
 pub(crate) struct PoissonMix {
     mix: Mix,
-    /// Of arrivals and sizes.
+    /// Randomness of arrivals and sizes.
     rng: ChaCha8Rng,
-    /// Of how late it is at each arrival, when it shares its process.
+    /// Randomness of the delay of each arrival, if the process is shared.
     own: Option<ChaCha8Rng>,
     /// When the next transfer arrives.
     next: Time,
-    /// When it is asked for.
+    /// When it is requested.
     due: Time,
-    /// Its number, which is that of its connection.
+    /// Its number, which is also that of its connection.
     number: u32,
     step: Step,
-    /// Transfers that are not acknowledged in full.
+    /// Transfers that are not fully acknowledged.
     open: u32,
     stopped: bool,
 }
 
-/// How far the transfer that arrives now has come.
+/// Progress of the current arrival.
 enum Step {
     Waiting,
     Opened,
@@ -71,8 +69,8 @@ enum Step {
 }
 
 impl PoissonMix {
-    /// Mixes that share a process have one key for `rng`, and a stream each,
-    /// which is their own: arrivals and sizes come from that of the process.
+    /// Makes the application. Mixes that share a process have one key for `rng` and a stream each;
+    /// arrivals and sizes come from the stream of the process.
     pub fn new(mix: Mix, mut rng: ChaCha8Rng) -> PoissonMix {
         if let Sizes::Empirical(sizes) = &mix.sizes {
             assert!(!sizes.is_empty(), "sizes are drawn from at least one");
@@ -89,8 +87,8 @@ impl PoissonMix {
         mix
     }
 
-    /// From the last arrival and not from now: a ground that polls late must
-    /// not thin out the arrivals.
+    /// Draws the next arrival, relative to the last one and not to now: a ground that polls late
+    /// must not thin out the arrivals.
     fn draw_arrival(&mut self) {
         self.next = match &self.mix.arrivals {
             Arrivals::Poisson { per_second } => {
@@ -139,7 +137,7 @@ impl PoissonMix {
     }
 }
 
-/// FNV-1a of the name.
+/// Returns the FNV-1a hash of the name.
 fn stream_of(process: &str) -> u64 {
     process.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)

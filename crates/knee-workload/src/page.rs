@@ -1,9 +1,7 @@
-//! A web page: objects over connections kept open, some known only once
-//! others have arrived.
+//! A web page: objects over connections kept open, some discovered only after others have arrived.
 //!
-//! What a browser does besides is left out: it computes nothing between an
-//! arrival and the requests that follow from it, gives no object priority
-//! over another, and opens no connection ahead of need.
+//! Not modelled: computation between an arrival and the requests that follow from it, priorities of
+//! objects, and connections opened in advance.
 
 use crate::answers::Answers;
 use crate::{Action, Application, Object, Properties};
@@ -16,48 +14,46 @@ pub(crate) const PROPERTIES: Properties =
 /// A web page: objects that depend on others.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Page {
-    /// The objects; the first that depend on none are asked for at once.
+    /// The objects; those without dependencies are requested at once.
     pub objects: Vec<PageObject>,
-    /// How they are fetched.
+    /// Protocol by which they are fetched.
     pub http: Http,
 }
 
 /// An object of a page.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PageObject {
-    /// What it is.
+    /// Name of the object.
     pub name: String,
-    /// Its size with headers.
+    /// Size including headers.
     pub bytes: u64,
-    /// Objects, by index, that must have arrived before it is known.
+    /// Indexes of the objects that must have arrived before it is discovered.
     pub after: Vec<usize>,
 }
 
 /// How the objects of a page are fetched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Http {
-    /// One request at a time on each of up to so many connections kept open
-    /// (browsers: 6).
+    /// One request at a time on each of up to this many connections kept open (browsers: 6).
     Version1 {
-        /// Connections at most.
+        /// Maximum number of connections.
         connections: u32,
     },
-    /// All requests at once on one connection, answered in the order of
-    /// asking.
+    /// All requests at once on one connection, answered in the order of the requests.
     Multiplexed,
 }
 
 pub(crate) struct WebPage {
     page: Page,
-    /// For each object, how many it still waits for.
+    /// For each object, the number of objects that it still waits for.
     missing: Vec<usize>,
-    /// For each object, those that wait for it.
+    /// For each object, the objects that wait for it.
     dependants: Vec<Vec<usize>>,
-    /// Objects that are known and not asked for, in the order of becoming so.
+    /// Objects that are discovered and not requested, in order of discovery.
     known: VecDeque<usize>,
     connections: Vec<Answers>,
     connections_closed: u32,
-    /// What was asked for, by number.
+    /// Objects requested so far, by number.
     objects: Vec<Object>,
     stopped: bool,
 }
@@ -88,8 +84,8 @@ impl WebPage {
         self.stopped || self.objects.len() == self.page.objects.len()
     }
 
-    /// A connection that can take a request: over HTTP/1.1 one without any
-    /// (no browser pipelines), else the only one.
+    /// Returns a connection that can take a request: over HTTP/1.1 one without a pending request
+    /// (no browser pipelines), otherwise the only one.
     fn ready(&self) -> Option<usize> {
         match self.page.http {
             Http::Version1 { .. } => self.connections.iter().position(Answers::is_idle),

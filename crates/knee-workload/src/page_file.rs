@@ -9,15 +9,14 @@ const COLUMNS: [&str; 3] = ["name", "bytes", "after"];
 const EXAMPLE: &str = "begin with the line name,bytes,after and write a line for each object, \
                        such as logo.png,5300,index.html style.css";
 
-/// Reads the objects of a page from comma-separated values under the names
-/// `name,bytes,after`; the last holds the names of the objects that must have
-/// arrived before this one is known, separated by spaces, and is empty for
-/// what is asked for at once.
+/// Reads the objects of a page from comma-separated values with the columns `name,bytes,after`. The
+/// last one contains the names of the objects that must have arrived before this one is discovered,
+/// separated by spaces; it is empty for objects that are requested at once.
 ///
 /// # Errors
 ///
-/// The first line that is wrong, with what to write instead; also a cycle of
-/// objects that wait for each other, by the line of one of them.
+/// The first invalid line, with what to write instead; also a cycle of objects that wait for each
+/// other, with the line of one of them.
 pub fn read_page(text: &str) -> Result<Vec<PageObject>, PageFileError> {
     let mut lines = rows(text)?;
     check_columns(lines.next().transpose()?)?;
@@ -78,7 +77,7 @@ fn row(found: &csv::Row) -> Result<Row, PageFileError> {
     Ok(Row { line, name: name.to_owned(), bytes, after: after.to_owned() })
 }
 
-/// The place of each name.
+/// Returns the index of each name.
 fn places(rows: &[Row]) -> Result<BTreeMap<&str, usize>, PageFileError> {
     let mut places = BTreeMap::new();
     for (place, row) in rows.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! Draws of sizes.
+//! Random sizes.
 
 use knee_random::{below, log_normal, pareto};
 use rand_chacha::ChaCha8Rng;
@@ -6,7 +6,7 @@ use rand_chacha::ChaCha8Rng;
 /// A distribution of sizes in bytes.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Sizes {
-    /// All the same.
+    /// Always the same.
     Fixed(u64),
     /// Log-normal.
     LogNormal {
@@ -14,30 +14,30 @@ pub enum Sizes {
         median: u64,
         /// Standard deviation of the natural logarithm.
         sigma: f64,
-        /// None is larger.
+        /// Maximum.
         max: u64,
     },
     /// Pareto, bounded.
     Pareto {
-        /// The smallest.
+        /// Minimum.
         min: u64,
         /// The exponent (1.1 to 1.5 for files on the web).
         shape: f64,
-        /// The largest.
+        /// Maximum.
         max: u64,
     },
-    /// Drawn from observed sizes, evenly.
+    /// Drawn uniformly from observed sizes.
     Empirical(Vec<u64>),
 }
 
 impl Sizes {
-    /// The next size in bytes, at least one.
+    /// Returns the next size in bytes, at least one.
     pub(crate) fn draw(&self, rng: &mut ChaCha8Rng) -> u64 {
         let bytes = match *self {
             Sizes::Fixed(bytes) => bytes,
             Sizes::LogNormal { median, sigma, max } => {
-                // What would be larger counts as the largest: the share of
-                // large transfers stays that of the distribution.
+                // Larger draws count as the maximum, so the share of large transfers is that of the
+                // distribution.
                 whole(log_normal(rng, median as f64, sigma)).min(max)
             }
             Sizes::Pareto { min, shape, max } => {
@@ -49,7 +49,7 @@ impl Sizes {
     }
 }
 
-/// The nearest whole number of bytes; as a cast saturates, none is too large.
+/// Rounds to whole bytes; the cast saturates.
 fn whole(bytes: f64) -> u64 {
     bytes.round() as u64
 }

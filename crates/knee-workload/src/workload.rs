@@ -1,15 +1,15 @@
-//! The workloads: what each is, and the application that does it. One more has
-//! its settings and its application in a file of its own and its lines here.
+//! The workloads and their applications. A new one has its settings and its application in a file
+//! of its own, and its lines here.
 
 use crate::{Application, Bursts, Dash, Mix, Page, bulk, bursts, dash, file, mix, page};
 use rand_chacha::ChaCha8Rng;
 
-/// What the application of a flow does.
+/// Workload of a flow.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Workload {
-    /// Sends all the time.
+    /// An endless transfer.
     Bulk,
-    /// One transfer of so many bytes.
+    /// One transfer of this many bytes.
     File(u64),
     /// Requests with pauses in between.
     Bursts(Bursts),
@@ -21,26 +21,26 @@ pub enum Workload {
     Mix(Mix),
 }
 
-/// What is certain of a workload before it begins: grounds and records ask for
-/// this, and never which workload it is.
+/// Properties of a workload that are known before it begins. Grounds and records query these, never
+/// the kind of workload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Properties {
-    /// The sending end opens the connections and pushes; otherwise the receiving
-    /// end opens them and requests.
+    /// Whether the sending end opens the connections and pushes; otherwise the receiving end opens
+    /// them and sends requests.
     pub pushes: bool,
-    /// One connection carries all of it, opened at the start.
+    /// Whether one connection, opened at the start, carries everything.
     pub single: bool,
-    /// Connections come and go: each is recorded as a transfer and forgotten
-    /// once it is acknowledged to its end.
+    /// Whether connections come and go; each is recorded as a transfer and forgotten once it is
+    /// acknowledged to its end.
     pub transient: bool,
-    /// It ends by itself, and the time until then is the flow's completion time.
+    /// Whether it ends by itself, so that the flow has a completion time.
     pub ends: bool,
-    /// Size of the whole, where that is known.
+    /// Total size, if known.
     pub bytes: Option<u64>,
 }
 
 impl Workload {
-    /// What is certain of it before it begins.
+    /// Returns its properties.
     pub fn properties(&self) -> Properties {
         match self {
             Workload::Bulk => bulk::PROPERTIES,
@@ -52,7 +52,7 @@ impl Workload {
         }
     }
 
-    /// What scenarios and records call it.
+    /// Returns its name in scenarios and records.
     pub fn name(&self) -> &'static str {
         match self {
             Workload::Bulk => "bulk",
@@ -64,8 +64,7 @@ impl Workload {
         }
     }
 
-    /// Name of the random process that it shares with other flows; none: its
-    /// draws are its own.
+    /// Returns the name of the random process that it shares with other flows, if any.
     pub fn process(&self) -> Option<&str> {
         match self {
             Workload::Mix(mix) => mix.process.as_deref(),
@@ -74,13 +73,12 @@ impl Workload {
     }
 }
 
-/// The application that does what `workload` says. Only a mix draws from
-/// `rng`.
+/// Builds the application of a workload. Only a mix draws from `rng`.
 ///
 /// # Panics
 ///
-/// If the settings are impossible: a page whose objects wait for one that it
-/// does not have, a video without qualities or with segments of no length.
+/// If the settings are impossible: a page with a dependency on an object that does not exist, a
+/// video without qualities or with segments of zero length.
 pub fn build(workload: &Workload, rng: ChaCha8Rng) -> Box<dyn Application> {
     match workload {
         Workload::Bulk => Box::new(bulk::Bulk::default()),

@@ -1,4 +1,4 @@
-//! Requests with pauses in between, on a ground whose times can be added up.
+//! Requests with pauses in between, on a ground whose times can be computed by hand.
 
 mod common;
 
@@ -10,8 +10,8 @@ fn bursts(count: Option<u64>) -> Workload {
     Workload::Bursts(Bursts { size_bytes: 50_000, pause: Time::from_millis(300), count })
 }
 
-/// A request takes 20 ms, its answer 50 ms at 1 MB/s: five of them and the four
-/// pauses between them 1.55 s, over one connection, closed at the end.
+/// A request takes 20 ms, its answer 50 ms at 1 MB/s; five of them and the four pauses between them
+/// take 1.55 s, over one connection, closed at the end.
 #[test]
 fn requests_wait_for_the_answer_and_the_pause() {
     let mut link = Link::new(1_000_000, Time::from_millis(20), 1_400);
@@ -27,8 +27,7 @@ fn requests_wait_for_the_answer_and_the_pause() {
     assert_eq!((properties.ends, properties.bytes), (true, Some(250_000)));
 }
 
-/// Told to end in a pause, it asks for nothing more; without a count nothing
-/// else ends it.
+/// Stopped in a pause, it requests nothing more; without a count nothing else ends it.
 #[test]
 fn it_ends_when_it_is_told_to() {
     let workload = bursts(None);

@@ -1,4 +1,4 @@
-//! The player against a real dash.js, and its accounts against the clock.
+//! The player compared with a real dash.js, and its accounting checked against the clock.
 
 mod common;
 
@@ -16,8 +16,7 @@ fn video(rule: Rule, ladder_bps: Vec<u64>) -> Dash {
     Dash { ladder_bps, segment, media, buffer: Time::from_secs(18), rule }
 }
 
-/// A link of so many Mbit/s, of which 1448 of 1500 bytes are payload, with a
-/// round trip of 40 ms.
+/// A link of this many Mbit/s, of which 1448 of 1500 bytes are payload, with a round trip of 40 ms.
 fn link(mbps: u64) -> Link {
     Link::new(mbps * 125_000 * 1448 / 1500, Time::from_millis(40), 1448)
 }
@@ -36,10 +35,10 @@ fn stalled(objects: &[Object]) -> Time {
     objects[1..].iter().map(|object| object.stalled).sum()
 }
 
-/// Means that a real dash.js 5.2 reached over one real link with this ladder
-/// and 4 s segments: 590 to 761 kbit/s over 1 Mbit/s, 2466 over 5 and 4369
-/// over 10, without a stall. The first is a spread, the others are met within
-/// 2 %: how long that video was is not known, and the first segments count.
+/// Means that a real dash.js 5.2 reached over one real link with this ladder and 4 s segments: 590
+/// to 761 kbit/s over 1 Mbit/s, 2466 over 5 and 4369 over 10, without a stall. The first is a
+/// range; the others are met within 2 %, because the length of that video is unknown and the first
+/// segments count.
 #[test]
 fn plays_what_dash_js_plays() {
     for rule in RULES {
@@ -52,8 +51,8 @@ fn plays_what_dash_js_plays() {
     }
 }
 
-/// After headers (3.5 %) and a margin of a tenth, 10 Mbit/s carry 8.7 and
-/// 16 Mbit/s 13.9: the highest bitrates below are 8 and 11 Mbit/s.
+/// After headers (3.5 %) and a margin of a tenth, 10 Mbit/s carry 8.7 and 16 Mbit/s carry 13.9: the
+/// highest bitrates below are 8 and 11 Mbit/s.
 #[test]
 fn one_link_cannot_climb_the_ladder_beyond_it() {
     for rule in RULES {
@@ -91,8 +90,8 @@ fn the_buffer_stays_within_its_target() {
     }
 }
 
-/// From 10 to 1 Mbit/s: a segment of 4500 kbit/s under way takes 18.6 s, which
-/// the buffer of the top quality holds; what comes after must fit again.
+/// From 10 to 1 Mbit/s: a segment of 4500 kbit/s in progress takes 18.6 s, which the buffer of the
+/// top quality covers; later segments must fit again.
 #[test]
 fn a_fall_of_the_rate_is_survived() {
     for rule in RULES {
@@ -120,8 +119,8 @@ fn a_player_told_to_stop_asks_for_nothing_more() {
 }
 
 proptest! {
-    /// Playback recomputed from the arrivals alone: each segment begins when
-    /// the one before it has ended and it is there.
+    /// Playback recomputed from the arrivals alone: each segment begins when the one before it has
+    /// ended and it has arrived.
     #[test]
     fn accounts_agree_with_the_clock(
         kbps in 100_u64..20_000,

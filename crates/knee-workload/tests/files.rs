@@ -1,4 +1,4 @@
-//! Files that people bring: what is read, and what is refused in which words.
+//! User files: what is accepted, and the messages with which others are refused.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -16,8 +16,8 @@ fn read_sizes(text: &str) -> Result<Vec<u64>, AccessLogError> {
     read_access_log(text.as_bytes()).map(|log| log.sizes)
 }
 
-/// The lines with which Apache's documentation shows the formats, a request with a
-/// quote in it, "not modified", and one that was cut off.
+/// The lines with which Apache's documentation shows the formats, a request that contains a quote,
+/// "not modified", and a truncated line.
 const COMMON: &str = r#"127.0.0.1 - frank [10/Oct/2000:13:55:36 -0700] "GET /apache_pb.gif HTTP/1.0" 200 2326
 10.0.0.7 - - [10/Oct/2000:13:55:37 -0700] "GET /a\"b HTTP/1.1" 200 512
 
@@ -59,8 +59,7 @@ fn servers_formats_are_read_line_by_line() {
     );
 }
 
-/// Times, classes and clients' round-trip times are read where the log has them, and
-/// choose among its lines.
+/// Times, classes and client round-trip times are read if the log has them, and can select lines.
 #[test]
 fn what_else_a_log_says_is_read() {
     let text = "timestamp,bytes,service,tcpinfo_rtt\n\
@@ -90,13 +89,13 @@ fn what_else_a_log_says_is_read() {
     assert!(error.contains("there are video, page"), "{error}");
     let error = of(rtt(100, 200)).unwrap_err().to_string();
     assert!(error.contains("they are from 20 ms to 60 ms"), "{error}");
-    // A class begins with its own first line.
+    // Times of a class count from its own first line.
     assert_eq!(log.choose(&class("video")).unwrap().arrivals().unwrap(), [(seconds(0), 300)]);
     let no_times = read_access_log(b"time,bytes\nlater,5\n1,6\n").unwrap();
     assert!(no_times.times.is_empty() && no_times.arrivals().is_err());
 }
 
-/// A log whose lines are mostly something else is refused, not thinned out.
+/// A log that mostly does not match is refused, not thinned out.
 #[test]
 fn a_log_that_is_mostly_something_else_is_refused() {
     let text = format!("{COMBINED}one\ntwo\n");
@@ -105,7 +104,7 @@ fn a_log_that_is_mostly_something_else_is_refused() {
     assert!(error.to_string().contains("2 lines, from here on, are not Combined"), "{error}");
 }
 
-/// Compressed or not, in one part or several: the same sizes.
+/// Compressed or not, in one gzip member or several: the same sizes.
 #[test]
 fn compressed_logs_are_the_same() {
     let packed = |text: &str| {
@@ -129,7 +128,7 @@ fn sizes_are_read_from_logs() {
         ("\u{feff}bytes\r\n5\r\n\r\n6\r\n", &[5, 6]),
         ("date,sc-bytes,agent\n1,15,\"a, \"\"b\"\"\"\n2,0,c\n3,-,c\n4, 16 ,c", &[15, 16]),
         ("agent,Body_Bytes_Sent\n\"x\",\"77\"", &[77]),
-        // A quoted field may go on over several lines.
+        // A quoted field may span several lines.
         ("agent,bytes\n\"x\ny\", 78\n", &[78]),
         ("-\n9", &[9]),
         ("object_size\n1000000000000000", &[1_000_000_000_000_000]),
@@ -179,7 +178,7 @@ fn mistakes_in_logs_are_named_with_their_line_and_remedy() {
              spaces around them"
                 .into(),
         ),
-        // Lines count, not rows.
+        // Messages count lines, not rows.
         ("agent,bytes\n\"x\ny\",1\nx,z", format!("line 4: \"z\" is not a size; {whole}")),
         ("bytes\n0\n", "line 1: from here on there is no size above 0; add at least one".into()),
     ];
@@ -272,7 +271,7 @@ fn mistakes_in_pages_are_named_with_their_line_and_remedy() {
 }
 
 proptest! {
-    /// Whatever a file holds, it is read or refused on one line of its own.
+    /// Any input is accepted, or refused with a message of one line.
     #[test]
     fn nothing_makes_a_reader_panic(text in "(?s).{0,200}") {
         let lines = text.lines().count().max(1);
@@ -284,7 +283,7 @@ proptest! {
         }
     }
 
-    /// The same with texts that come closer to what is meant.
+    /// The same with texts that resemble valid files.
     #[test]
     fn nothing_near_a_page_makes_it_panic(
         text in "name,bytes,after\n([a-d]{1,2},[0-9]{1,20},([a-d]{1,2} ?){0,3}\"?\n){0,8}",
@@ -295,7 +294,7 @@ proptest! {
         }
     }
 
-    /// Logs written with all that RFC 4180 allows on a line.
+    /// Logs written with everything that RFC 4180 allows.
     #[test]
     fn logs_read_back(rows in prop::collection::vec((1_u64..1_000_000_000, "[ -~]{0,12}"), 1..20)) {
         let quoted = |text: &str| format!("\"{}\"", text.replace('"', "\"\""));
@@ -305,14 +304,14 @@ proptest! {
         prop_assert_eq!(read_sizes(&text), Ok(sizes));
     }
 
-    /// A cycle is named if and only if there is one, and is one.
+    /// A cycle is reported if and only if there is one, and the reported objects form one.
     #[test]
     fn cycles_are_cycles(after in prop::collection::vec(prop::collection::vec(0_usize..9, 0..3), 9)) {
         let object = |(place, after): (usize, &Vec<usize>)| PageObject {
             name: place.to_string(), bytes: 1, after: after.clone(),
         };
         let objects: Vec<PageObject> = after.iter().enumerate().map(object).collect();
-        // What is reached in nine steps or more from a place goes round.
+        // An object from which a walk of nine steps leads is on a cycle, or before one.
         let mut reached = vec![true; 9];
         for _ in 0..9 {
             reached = (0..9).map(|place| after[place].iter().any(|&next| reached[next])).collect();

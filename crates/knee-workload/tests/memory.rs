@@ -35,6 +35,6 @@ fn a_million_transfers_are_kept_nowhere() {
     let change = region.change();
     assert_eq!(transfers, 1_000_000);
     assert!(application.is_complete());
-    // Not none: the thread of the test harness may allocate a few at any time.
+    // Not zero: the thread of the test harness may allocate at any time.
     assert!(change.allocations + change.reallocations < 1000, "{change:?}");
 }

@@ -1,4 +1,4 @@
-//! Arrivals and sizes against the formulas of their distributions.
+//! Arrivals and sizes compared with the formulas of their distributions.
 
 mod common;
 
@@ -17,7 +17,7 @@ fn mix(count: Option<u64>, sizes: Sizes) -> Workload {
     })
 }
 
-/// Time and size of each arrival; the ground polls when it is due.
+/// Returns time and size of each arrival, polling when it is due.
 fn arrivals(workload: &Workload, seed: u64) -> Vec<(Time, u64)> {
     arrivals_of(build(workload, rng(seed)))
 }
@@ -74,8 +74,8 @@ fn the_yardstick_is_right() {
     }
 }
 
-/// Gaps of a Poisson process: exponential, and their mean within four of its
-/// standard deviations, independent of the gap before.
+/// Gaps of a Poisson process are exponential, their mean is within four standard deviations, and
+/// they are independent of the previous gap.
 #[test]
 fn arrivals_are_a_poisson_process() {
     let count = 20_000;
@@ -102,7 +102,7 @@ fn log_normal_sizes_follow_the_formula() {
     follows(sizes(Sizes::LogNormal { median, sigma, max }, 20_000), |size| {
         normal((size / median as f64).ln() / sigma)
     });
-    // With a largest size of two sigma above the median, 2.275 % have it.
+    // With a maximum two sigma above the median, 2.275 % have the maximum.
     let max = (1e6 * (2.0 * sigma).exp()) as u64;
     let drawn = sizes(Sizes::LogNormal { median, sigma, max }, 20_000);
     assert!(drawn.iter().all(|size| *size <= max as f64));
@@ -120,8 +120,8 @@ fn pareto_sizes_follow_the_formula() {
     follows(drawn, |size| (1.0 - (low / size).powf(shape)) / (1.0 - (low / high).powf(shape)));
 }
 
-/// Every line of a log is as likely as the next, so a size that stands on two
-/// of five lines comes twice in five times (four standard deviations).
+/// Every line of a log is equally likely, so a size on two of five lines comes twice in five times
+/// (four standard deviations).
 #[test]
 fn observed_sizes_come_as_often_as_observed() {
     let log = "time,bytes,status\n1,700,200\n2,700,200\n3,42,200\n4,9000000,206\n5,1,200\n";
@@ -142,8 +142,8 @@ fn a_seed_is_a_sequence() {
     assert!(one.iter().zip(&other).all(|(one, other)| one.0 != other.0));
 }
 
-/// A ground that looks only every 100 ms misses nothing: the same transfers
-/// arrive, at most so much later.
+/// A ground that polls only every 100 ms misses nothing: the same transfers arrive, at most that
+/// much later.
 #[test]
 fn polling_late_does_not_thin_out() {
     let workload = mix(Some(1000), Sizes::Fixed(10));
@@ -212,8 +212,8 @@ fn bulk_and_file_ask_once() {
     assert!(bulk.is_complete());
 }
 
-/// Mixes of one process have the same sizes and, to within a millisecond, the
-/// same arrivals; which of them comes first changes from one to the next.
+/// Mixes with one process have the same sizes and, within a millisecond, the same arrivals; which
+/// of them comes first varies.
 #[test]
 fn mixes_of_one_process_see_the_same_arrivals() {
     let sizes = Sizes::LogNormal { median: 30_000, sigma: 2.0, max: 1_000_000_000 };
@@ -236,6 +236,6 @@ fn mixes_of_one_process_see_the_same_arrivals() {
     };
     assert!(pairs().map(apart).max() <= Some(1_000_000));
     let first = pairs().filter(|(test, control)| test.0 < control.0).count();
-    // Half of a thousand, and four standard deviations.
+    // Half of a thousand, plus or minus four standard deviations.
     assert!((437..=563).contains(&first), "{first}");
 }

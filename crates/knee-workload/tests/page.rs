@@ -1,5 +1,5 @@
-//! Pages whose loading times follow from arithmetic, and the default page
-//! against the figures that it is made of.
+//! Pages whose loading times can be computed by hand, and the default page compared with the
+//! figures that it is based on.
 
 mod common;
 
@@ -36,7 +36,7 @@ fn milliseconds(time: Time) -> f64 {
     time.as_millis_f64()
 }
 
-/// Each waits for the one before it: three requests, six thousand bytes.
+/// Each object waits for the one before it: three requests, six thousand bytes.
 #[test]
 fn a_chain_takes_a_request_for_each_link_of_it() {
     let chain = [object("a", 1000, &[]), object("b", 2000, &[0]), object("c", 3000, &[1])];
@@ -59,8 +59,7 @@ fn fan() -> Vec<PageObject> {
     objects
 }
 
-/// The root is there after 101 ms. Ten leaves of 10 ms then take one request
-/// together, or one each.
+/// The root arrives after 101 ms. Ten leaves of 10 ms then take one request together, or one each.
 #[test]
 fn a_fan_over_one_connection() {
     let (time, objects, link) = load(&fan(), Http::Multiplexed);
@@ -72,9 +71,9 @@ fn a_fan_over_one_connection() {
     assert_eq!(time, Time::from_millis(101 + 10 * (100 + 10)));
 }
 
-/// Six leaves are asked for at 101 ms and arrive from 211 to 261 ms; each
-/// makes room for one more, of which the first, asked for at 211, arrives
-/// after a pause at 321 ms and the fourth and last at 351 ms.
+/// Six leaves are requested at 101 ms and arrive from 211 to 261 ms; each makes room for one more,
+/// of which the first, requested at 211 ms, arrives after a pause at 321 ms, and the fourth and
+/// last at 351 ms.
 #[test]
 fn a_fan_over_six_connections() {
     let (time, objects, link) = load(&fan(), BROWSER);
@@ -109,8 +108,8 @@ fn quantile(n: usize) -> f64 {
     }
 }
 
-/// The Web Almanac's figures: weight and requests of the median home page
-/// (2024), median of one answer (2022); the weights scaled to 2.3 MB.
+/// Figures of the Web Almanac: weight and requests of the median home page (2024), median of one
+/// answer (2022); the weights are scaled to 2.3 MB.
 #[test]
 fn the_default_page_is_made_of_published_figures() {
     let objects = default_page();
@@ -128,8 +127,8 @@ fn the_default_page_is_made_of_published_figures() {
         sizes.sort_by(f64::total_cmp);
         assert_eq!(sizes.len(), count, "{kind}");
         assert!((sizes.iter().sum::<f64>() / (weight_kb * scale) - 1.0).abs() < 0.001, "{kind}");
-        // Quantiles of a log-normal lie symmetric about its median, and the
-        // outermost 2 z sigma apart.
+        // Quantiles of a log-normal are symmetric about its median, and the outermost ones are 2 z
+        // sigma apart.
         let product = |index: usize| sizes[index] * sizes[count - 1 - index];
         for index in 1..count / 2 {
             assert!((product(index) / product(0) - 1.0).abs() < 0.01, "{kind} {index}");
@@ -141,8 +140,8 @@ fn the_default_page_is_made_of_published_figures() {
     assert_eq!(check_dependencies(&objects), Ok(()));
 }
 
-/// A real page of 53 objects and 2.3 MB took 3.9 s over 5 Mbit/s, over
-/// HTTP/1.1 and HTTP/2 alike. Its round trip is not known; 40 ms are taken.
+/// A real page of 53 objects and 2.3 MB took 3.9 s over 5 Mbit/s, with HTTP/1.1 and HTTP/2 alike.
+/// Its round-trip time is unknown; 40 ms are assumed.
 #[test]
 fn the_default_page_loads_as_a_real_one_does() {
     for http in [BROWSER, Http::Multiplexed] {
@@ -152,7 +151,7 @@ fn the_default_page_loads_as_a_real_one_does() {
     }
 }
 
-/// Objects of which each waits for some before it.
+/// A graph of objects, each of which waits for some before it.
 fn graph() -> impl Strategy<Value = Vec<PageObject>> {
     vec((1_u64..5000, vec(any::<prop::sample::Index>(), 0..3)), 1..40).prop_map(|rows| {
         let rows = rows.into_iter().enumerate();
@@ -165,7 +164,7 @@ fn graph() -> impl Strategy<Value = Vec<PageObject>> {
     })
 }
 
-/// Polls until nothing is left and books what is asked for.
+/// Polls until nothing is left, and records the requests.
 fn book(page: &mut dyn Application, now: Time, owed: &mut Vec<u64>, asked: &mut Vec<String>) {
     while let Some(action) = page.poll(now) {
         match action {
@@ -180,9 +179,8 @@ fn book(page: &mut dyn Application, now: Time, owed: &mut Vec<u64>, asked: &mut 
     }
 }
 
-/// Delivers in chunks as drawn until nothing is owed; the answer is how many
-/// bytes each connection had delivered when each object was complete, and the
-/// names in the order of asking.
+/// Delivers in chunks as drawn until nothing is owed. Returns how many bytes each connection had
+/// delivered when each object was complete, and the names in the order of the requests.
 fn deliver(
     page: &mut dyn Application,
     draws: &[(prop::sample::Index, u64)],
@@ -213,9 +211,9 @@ fn deliver(
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
-    /// However deliveries are cut and mixed, an object is complete with the
-    /// delivery that brings the last of the bytes that were asked for on its
-    /// connection up to it, once, and after all that it waits for.
+    /// However deliveries are split and mixed, an object is complete with the delivery that brings
+    /// the last of the bytes requested on its connection up to it, exactly once, and after
+    /// everything that it waits for.
     #[test]
     fn bytes_are_attributed_in_the_order_of_requests(
         objects in graph(),
@@ -253,8 +251,8 @@ proptest! {
         }
     }
 
-    /// Over one connection the order of asking, and so that of the answers, is
-    /// the same however deliveries are cut.
+    /// Over one connection the order of requests, and so that of the answers, does not depend on
+    /// how deliveries are split.
     #[test]
     fn cutting_does_not_change_the_order(
         objects in graph(),

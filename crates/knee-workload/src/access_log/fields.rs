@@ -1,8 +1,8 @@
-//! Times, classes and round-trip times of the lines of a log, as servers write them.
+//! Times, classes and round-trip times of the lines of a log, in the notations of servers.
 
 use knee_units::Time;
 
-/// What logs call the time of a line, compared without regard to case.
+/// Names of the time column in logs, compared case-insensitively.
 const TIMES: [&str; 9] = [
     "time",
     "timestamp",
@@ -14,14 +14,14 @@ const TIMES: [&str; 9] = [
     "datetime",
     "start_time",
 ];
-/// What they call the class of traffic.
+/// Names of the column for the traffic class.
 const CLASSES: [&str; 5] = ["class", "traffic_class", "service", "content_type", "type"];
-/// What they call the client's round-trip time, with how many nanoseconds a number of it
-/// has; zero: it has its unit written beside it.
+/// Names of the column for the client's round-trip time, with its unit in nanoseconds; zero if the
+/// unit is written with the number.
 const RTTS: [(&str, f64); 10] = [
     ("rtt", 0.0),
     ("client_rtt", 0.0),
-    // Of nginx, and of the socket option TCP_INFO: microseconds.
+    // Of nginx, from the socket option TCP_INFO: microseconds.
     ("tcpinfo_rtt", 1e3),
     ("rtt_us", 1e3),
     ("client_rtt_us", 1e3),
@@ -32,19 +32,19 @@ const RTTS: [(&str, f64); 10] = [
     ("rtt_ns", 1.0),
 ];
 
-/// A field of a line that says more than its size.
+/// A field of a line other than its size.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Field {
     Time,
     Class,
     Rtt {
-        /// Nanoseconds of one; zero: the unit is written.
+        /// Unit in nanoseconds; zero if it is written with the number.
         unit_ns: f64,
     },
 }
 
 impl Field {
-    /// What a column or key of this name holds; none: nothing of these.
+    /// Returns the field in a column or key of this name, or `None` if it is none of these.
     pub fn named(name: &str) -> Option<Field> {
         let is = |known: &str| name.eq_ignore_ascii_case(known);
         if TIMES.iter().any(|known| is(known)) {
@@ -58,17 +58,17 @@ impl Field {
     }
 }
 
-/// What a line says besides its size.
+/// Contents of a line other than its size.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct More {
-    /// Nanoseconds since some instant that all lines of a log share.
+    /// Nanoseconds since an instant common to all lines of a log.
     pub at_ns: Option<i128>,
     pub class: Option<String>,
     pub rtt: Option<Time>,
 }
 
 impl More {
-    /// Takes a field's text.
+    /// Parses a field's text.
     pub fn take(&mut self, field: Field, text: &str) {
         let text = text.trim();
         match field {
@@ -88,9 +88,9 @@ fn rtt(text: &str, unit_ns: f64) -> Option<Time> {
     Some(Time::from_nanos((value * unit_ns) as u64))
 }
 
-/// An instant as servers write it: seconds since some instant, or milliseconds and less
-/// since 1970, by how large the number is; RFC 3339; `10/Oct/2000:13:55:36 -0700`; the
-/// time of a day.
+/// Parses an instant in the notations of servers: seconds since some instant, or milliseconds and
+/// finer units since 1970, depending on the magnitude; RFC 3339; `10/Oct/2000:13:55:36 -0700`; time
+/// of day.
 pub(crate) fn instant(text: &str) -> Option<i128> {
     if text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.') {
         return number(text);
@@ -105,7 +105,7 @@ pub(crate) fn instant(text: &str) -> Option<i128> {
     }
 }
 
-/// Larger numbers of seconds would be beyond the year 5000.
+/// Larger numbers of seconds would be after the year 5000.
 const SECONDS_MAX: f64 = 1e11;
 
 fn number(text: &str) -> Option<i128> {
@@ -125,7 +125,7 @@ fn number(text: &str) -> Option<i128> {
 
 const SECOND: i128 = 1_000_000_000;
 
-/// `10/Oct/2000:13:55:36 -0700`, of the Common Log Format.
+/// Parses `10/Oct/2000:13:55:36 -0700`, as in the Common Log Format.
 fn common(text: &str) -> Option<i128> {
     const MONTHS: [&str; 12] =
         ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
@@ -147,7 +147,7 @@ fn rfc3339(date: &str, time: &str) -> Option<i128> {
     Some(days * 86_400 * SECOND + of_day(time)? - offset(zone.trim())?)
 }
 
-/// `13:55:36`, with a fraction or without seconds.
+/// Parses `13:55:36`, with a fraction or without seconds.
 fn of_day(text: &str) -> Option<i128> {
     let mut parts = text.split(':');
     let (hours, minutes) = (parts.next()?, parts.next()?);
@@ -158,7 +158,7 @@ fn of_day(text: &str) -> Option<i128> {
     (seconds < 61 * SECOND).then_some((hours * 60 + minutes) * 60 * SECOND + seconds)
 }
 
-/// `-0700`, `+02:00`, `Z`, or nothing.
+/// Parses `-0700`, `+02:00`, `Z`, or nothing.
 fn offset(zone: &str) -> Option<i128> {
     if zone.is_empty() || zone.eq_ignore_ascii_case("z") {
         return Some(0);
@@ -170,7 +170,7 @@ fn offset(zone: &str) -> Option<i128> {
     Some(sign * minutes * 60 * SECOND)
 }
 
-/// Days since 1970-01-01 in the Gregorian calendar (Howard Hinnant, "chrono-Compatible
+/// Returns the days since 1970-01-01 in the Gregorian calendar (Howard Hinnant, "chrono-Compatible
 /// Low-Level Date Algorithms", `days_from_civil`).
 fn days(year: i128, month: i128, day: i128) -> Option<i128> {
     if !(1..=12).contains(&month) || !(1..=31).contains(&day) || !(0..=9999).contains(&year) {
@@ -187,8 +187,8 @@ fn days(year: i128, month: i128, day: i128) -> Option<i128> {
 mod tests {
     use super::*;
 
-    /// `date -u -d '2000-10-10 20:55:36' +%s` gives 971211336: the time of Apache's
-    /// documentation in all of its forms.
+    /// `date -u -d '2000-10-10 20:55:36' +%s` gives 971211336: the time in Apache's documentation,
+    /// in all notations.
     #[test]
     fn one_instant_in_all_forms() {
         let expected = Some(971_211_336 * SECOND);
@@ -212,7 +212,7 @@ mod tests {
         assert_eq!(instant("1.5"), Some(3 * SECOND / 2));
     }
 
-    /// RFC 3339: 29 February is there in leap years; months end at 31 at the latest.
+    /// RFC 3339: 29 February exists in leap years; months end on the 31st at the latest.
     #[test]
     fn what_is_no_instant_is_none() {
         for text in ["", "-", "yesterday", "2000-13-10T20:55:36Z", "10/Foo/2000:1:1:1", "25:00:00"]

@@ -1,28 +1,22 @@
-//! BOLA: the quality from the level of the buffer alone (Spiteri, Urgaonkar,
-//! Sitaraman: "BOLA: Near-Optimal Bitrate Adaptation for Online Videos",
-//! INFOCOM 2016, arXiv:1601.06748), with the placeholder buffer and the
-//! parameters of dash.js (same authors with Sparacio: "From Theory to
-//! Practice: Improving Bitrate Adaptation in the DASH Reference Player",
-//! MMSys 2018).
+//! BOLA: chooses the quality from the buffer level alone (Spiteri, Urgaonkar, Sitaraman: "BOLA:
+//! Near-Optimal Bitrate Adaptation for Online Videos", INFOCOM 2016, arXiv:1601.06748), with the
+//! placeholder buffer and the parameters of dash.js (same authors with Sparacio: "From Theory to
+//! Practice: Improving Bitrate Adaptation in the DASH Reference Player", MMSys 2018).
 //!
-//! Of the qualities m with bitrate S and utility v = ln(S / S of the lowest),
-//! the one with the largest (V (v + gp) - level) / S is taken. The placeholder
-//! counts as media: it stands for time in which the player had no reason to
-//! ask, and at the start for what a buffer filled at the measured throughput
-//! would say.
+//! Of the qualities m with bitrate S and utility v = ln(S / lowest S), BOLA chooses the one with
+//! the largest (V (v + gp) - level) / S. The placeholder counts as media: it represents time in
+//! which the player had no reason to ask and, at the start, the level that a buffer filled at the
+//! measured throughput would have.
 //!
-//! dash.js 5.1 adds one to the utility in the two bounds of the level but not
-//! in the score, so there they lie V seconds apart from what the score does;
-//! here all three use the utility of the paper.
+//! dash.js 5.1 adds one to the utility in the two bounds of the level but not in the score, so
+//! there the bounds are V seconds off from the score; here all three use the utility of the paper.
 
-/// Up to here the lowest quality is preferred, and the player never pauses,
-/// s (`MINIMUM_BUFFER_S`).
+/// Level up to which the lowest quality is preferred and the player never pauses, s
+/// (`MINIMUM_BUFFER_S`).
 const MINIMUM_BUFFER_S: f64 = 10.0;
-/// The buffer has room for at least so much for each quality, s
-/// (`MINIMUM_BUFFER_PER_BITRATE_LEVEL_S`).
+/// Minimum room of the buffer for each quality, s (`MINIMUM_BUFFER_PER_BITRATE_LEVEL_S`).
 const PER_QUALITY_S: f64 = 2.0;
-/// What remains of the placeholder with each segment
-/// (`PLACEHOLDER_BUFFER_DECAY`).
+/// Factor by which the placeholder shrinks with each segment (`PLACEHOLDER_BUFFER_DECAY`).
 const PLACEHOLDER_DECAY: f64 = 0.99;
 
 pub(crate) struct Bola {
@@ -30,7 +24,7 @@ pub(crate) struct Bola {
     utilities: Vec<f64>,
     /// Weight of utility against buffer, s: the paper's V.
     weight_s: f64,
-    /// How much playing on is worth: the paper's gamma p.
+    /// Utility of continuous playback: the paper's gamma p.
     playing_on: f64,
     placeholder_s: f64,
     phase: Phase,
@@ -40,36 +34,35 @@ pub(crate) struct Bola {
 enum Phase {
     /// Not asked yet.
     Idle,
-    /// The buffer says nothing yet: throughput decides.
+    /// The buffer has no information yet, so throughput decides.
     Startup {
         segment_seen: bool,
     },
     Steady,
 }
 
-/// What BOLA sees when it is asked.
+/// Input to a decision of BOLA.
 pub(crate) struct View {
     /// Media in the buffer, s.
     pub level_s: f64,
     pub segment_s: f64,
-    /// Since the last segment was complete, s.
+    /// Time since the last segment was complete, s.
     pub idle_s: f64,
     /// Quality of the last segment.
     pub current: usize,
-    /// The quality that throughput can sustain; none: not measured.
+    /// Quality that throughput can sustain, or `None` before any measurement.
     pub sustainable: Option<usize>,
 }
 
 impl Bola {
-    /// With at least two bitrates, ascending, for a buffer of so much.
+    /// Makes the state for at least two bitrates, ascending, and a buffer of `buffer_s`.
     pub fn new(ladder_bps: Vec<f64>, buffer_s: f64) -> Bola {
         let utilities: Vec<f64> =
             ladder_bps.iter().map(|bitrate| (bitrate / ladder_bps[0]).ln()).collect();
         let best = utilities[utilities.len() - 1];
-        // With a continuum of bitrates the score is largest where
-        // V (v + gp - 1) is the level, with v one higher than here: chosen so
-        // that this is the lowest at the minimum and the highest at the full
-        // buffer.
+        // With a continuum of bitrates the score is largest where V (v + gp - 1) is the level, with
+        // v one higher than here. V and gp are chosen so that this is the lowest bitrate at the
+        // minimum level and the highest at the full buffer.
         let full = buffer_s.max(MINIMUM_BUFFER_S + PER_QUALITY_S * utilities.len() as f64);
         let playing_on = best / (full / MINIMUM_BUFFER_S - 1.0);
         let weight_s = MINIMUM_BUFFER_S / playing_on;
@@ -77,8 +70,7 @@ impl Bola {
         Bola { ladder_bps, utilities, weight_s, playing_on, placeholder_s: 0.0, phase }
     }
 
-    /// The quality of the next segment, and how long to wait before asking
-    /// for it, s.
+    /// Returns the quality of the next segment, and how long to wait before asking for it, s.
     pub fn choose(&mut self, view: &View) -> (usize, f64) {
         if self.phase == Phase::Idle {
             self.phase = Phase::Startup { segment_seen: false };
@@ -89,14 +81,14 @@ impl Bola {
         }
     }
 
-    /// A segment of `quality` is complete; the buffer held `level_s` when it
-    /// was asked for.
+    /// Notes that a segment of `quality` is complete; the buffer held `level_s` when it was asked
+    /// for.
     pub fn on_segment(&mut self, quality: usize, level_s: f64) {
         if self.phase == Phase::Idle {
             return;
         }
-        // The placeholder must not hold more than BOLA would have let the
-        // buffer grow to with this quality (another rule may have chosen it).
+        // The placeholder must not hold more than BOLA would have let the buffer grow to with this
+        // quality, which another rule may have chosen.
         let room = (self.highest_level(quality) - level_s).max(0.0);
         self.placeholder_s = (self.placeholder_s * PLACEHOLDER_DECAY).min(room);
         if let Phase::Startup { segment_seen } = &mut self.phase {
@@ -104,7 +96,7 @@ impl Bola {
         }
     }
 
-    /// Playback stood still: the placeholder is worth nothing.
+    /// Clears the placeholder after playback stalled.
     pub fn on_empty(&mut self) {
         if self.phase == Phase::Steady {
             self.placeholder_s = 0.0;
@@ -125,8 +117,8 @@ impl Bola {
         self.placeholder_s += view.idle_s;
         let effective_s = view.level_s + self.placeholder_s;
         let mut quality = self.best_at(effective_s);
-        // BOLA-O: never climb to what the network cannot sustain, which would
-        // oscillate; but do not fall for that reason either.
+        // BOLA-O: never climb to what the network cannot sustain, which would oscillate; but do not
+        // fall for that reason either.
         let sustainable = view.sustainable.unwrap_or(0);
         if quality > view.current && quality > sustainable {
             quality = sustainable.max(view.current);
@@ -135,12 +127,12 @@ impl Bola {
         let given_back = wait_s.min(self.placeholder_s);
         self.placeholder_s -= given_back;
         wait_s -= given_back;
-        // At the top there is nothing better to save the room for.
+        // At the top quality there is nothing better to wait for.
         let top = quality + 1 == self.utilities.len();
         (quality, if top { 0.0 } else { wait_s })
     }
 
-    /// The quality with the largest score; the higher of equals.
+    /// Returns the quality with the largest score; of equals, the higher one.
     fn best_at(&self, level_s: f64) -> usize {
         let score =
             |quality: usize| (self.highest_level(quality) - level_s) / self.ladder_bps[quality];
@@ -152,13 +144,13 @@ impl Bola {
         )
     }
 
-    /// Above this level the score is negative: better not to ask, s.
+    /// Returns the level above which the score is negative and asking does not pay, s.
     fn highest_level(&self, quality: usize) -> f64 {
         self.weight_s * (self.utilities[quality] + self.playing_on)
     }
 
-    /// From this level on a quality beats all lower ones, s: where its score
-    /// equals theirs.
+    /// Returns the level from which a quality beats all lower ones, s: where its score equals
+    /// theirs.
     fn lowest_level(&self, quality: usize) -> f64 {
         let (bitrate, utility) = (self.ladder_bps[quality], self.utilities[quality]);
         let equal = |lower: usize| {
@@ -178,7 +170,7 @@ mod tests {
         View { level_s, segment_s: 4.0, idle_s: 0.0, current, sustainable: Some(sustainable) }
     }
 
-    /// In steady state without a placeholder: a startup at the lowest quality,
+    /// Makes a state in steady state without a placeholder, by a startup at the lowest quality,
     /// which needs none.
     fn steady(ladder_bps: &[f64]) -> Bola {
         let mut bola = Bola::new(ladder_bps.to_vec(), 18.0);
@@ -199,19 +191,18 @@ mod tests {
         let choice = |level_s| steady(&ladder).choose(&view(level_s, 0, 1));
         assert_eq!(choice(1.99), (0, 0.0));
         assert_eq!(choice(2.01), (1, 0.0));
-        // The network cannot sustain the higher one: the lower is kept, and
-        // asked for when the buffer is down to 10 s.
+        // The network cannot sustain the higher one, so the lower is kept, and asked for once the
+        // buffer is down to 10 s.
         let (quality, wait_s) = steady(&ladder).choose(&view(13.0, 0, 0));
         assert_eq!(quality, 0);
         assert!((wait_s - 3.0).abs() < 1e-9, "{wait_s}");
-        // What plays already is not given up for that reason.
+        // The current quality is not given up for that reason.
         assert_eq!(steady(&ladder).choose(&view(13.0, 1, 0)), (1, 0.0));
     }
 
-    /// Where the largest of the paper's scores passes from one quality to the
-    /// next, for the measured ladder and 20 s (10 s and 2 s for each quality):
-    /// gamma p = 2.4204, V = 4.1316 s; found by scanning the formula with
-    /// another program.
+    /// Levels at which the largest of the paper's scores moves from one quality to the next, for
+    /// the measured ladder and 20 s (10 s and 2 s for each quality): gamma p = 2.4204, V = 4.1316
+    /// s; found by scanning the formula with another program.
     #[test]
     fn thresholds_of_the_measured_ladder() {
         let ladder = [400e3, 750e3, 1300e3, 2500e3, 4500e3];
@@ -224,20 +215,20 @@ mod tests {
         }
     }
 
-    /// At the start throughput decides, and the placeholder lets BOLA go on
-    /// with that quality although the buffer is nearly empty.
+    /// At the start throughput decides, and the placeholder lets BOLA continue with that quality
+    /// although the buffer is nearly empty.
     #[test]
     fn the_placeholder_carries_the_start_over() {
         let mut bola = Bola::new(vec![400e3, 750e3, 1300e3, 2500e3, 4500e3], 18.0);
         assert_eq!(bola.choose(&view(0.0, 1, 3)).0, 3);
         bola.on_segment(3, 0.0);
         assert_eq!(bola.choose(&view(4.0, 3, 3)).0, 3);
-        // 11.943 s are wanted and 4 are there.
+        // 11.943 s are needed, and 4 are there.
         assert!((bola.placeholder_s - 7.943).abs() < 0.001, "{}", bola.placeholder_s);
         bola.on_segment(3, 4.0);
         assert!((bola.placeholder_s - 7.943 * 0.99).abs() < 0.001);
         assert_eq!(bola.choose(&view(6.0, 3, 3)).0, 3);
-        // Without it, the same level is worth the lowest quality only.
+        // Without it, the same level justifies only the lowest quality.
         bola.on_empty();
         assert_eq!(bola.choose(&view(6.0, 3, 3)).0, 0);
     }

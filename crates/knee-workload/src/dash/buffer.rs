@@ -2,20 +2,20 @@
 
 use knee_units::Time;
 
-/// Media that has arrived and is not played. Playback runs whenever there is
-/// some (dash.js waits for 0.3 s; a segment is longer) and stands still
-/// otherwise, from the start of the application on.
+/// Media that has arrived and is not played yet. From the start of the application on, playback
+/// runs whenever there is media (dash.js waits for 0.3 s; a segment is longer) and stalls
+/// otherwise.
 #[derive(Default)]
 pub(crate) struct Buffer {
     level: Time,
-    /// When the level was true.
+    /// Time to which `level` refers.
     at: Time,
-    /// Since when playback waits, if the level is zero.
+    /// When playback stalled, if the level is zero.
     empty_since: Time,
 }
 
 impl Buffer {
-    /// Media in it now.
+    /// Returns the media in the buffer now.
     pub fn level(&mut self, now: Time) -> Time {
         let elapsed = now.saturating_sub(self.at);
         if elapsed >= self.level && self.level > Time::ZERO {
@@ -26,14 +26,14 @@ impl Buffer {
         self.level
     }
 
-    /// Media arrives; the answer is how long playback waited for it.
+    /// Adds media that arrived. Returns how long playback waited for it.
     pub fn add(&mut self, now: Time, media: Time) -> Time {
         let empty = self.level(now) == Time::ZERO;
         self.level += media;
         if empty { now.saturating_sub(self.empty_since) } else { Time::ZERO }
     }
 
-    /// When the level is down to `wanted`, if nothing arrives.
+    /// Returns when the level is down to `wanted`, if nothing arrives.
     pub fn time_of(&self, wanted: Time) -> Time {
         self.at.saturating_add(self.level.saturating_sub(wanted))
     }

@@ -7,15 +7,14 @@
 //!                        └──▶ insufficient-buffer rule ─┘
 //! ```
 //!
-//! Figures are the defaults of dash.js 5.1 (`Settings.js`); the rules follow
-//! its documentation of ABR and the papers named at each. Segments have a
-//! constant bitrate: exactly bitrate times duration.
+//! Constants are the defaults of dash.js 5.1 (`Settings.js`); the rules follow its documentation of
+//! ABR and the papers cited at each. Segments have a constant bitrate: exactly bitrate times
+//! duration.
 //!
-//! Left out: audio, the manifest and initialisation segments, replacing
-//! buffered segments by better ones (fast switching), giving up a segment
-//! under way, the rules about switch history and dropped frames, and the
-//! half-second beat in which dash.js looks at its buffer (here it asks the
-//! moment there is room).
+//! Left out: audio, the manifest and initialisation segments, replacing buffered segments by better
+//! ones (fast switching), abandoning a segment in progress, the rules about switch history and
+//! dropped frames, and the half-second interval at which dash.js checks its buffer (here it asks as
+//! soon as there is room).
 
 mod bola;
 mod buffer;
@@ -38,25 +37,23 @@ pub struct Dash {
     pub ladder_bps: Vec<u64>,
     /// Media time of a segment.
     pub segment: Time,
-    /// Media time of the whole.
+    /// Total media time.
     pub media: Time,
-    /// Media that the player keeps in its buffer below the top quality, where
-    /// it does not ask for more beyond (dash.js: 12 s in version 4, 18 s in
-    /// version 5). At the top quality it keeps 30 s, or 60 s of media of ten
-    /// minutes and more, if that is longer, as dash.js does.
+    /// Media that the player keeps in its buffer below the top quality before it pauses (dash.js:
+    /// 12 s in version 4, 18 s in version 5). At the top quality it keeps 30 s, or 60 s if the
+    /// media is ten minutes or longer, if that is more, as dash.js does.
     pub buffer: Time,
-    /// How it chooses.
+    /// Rule by which it chooses.
     pub rule: Rule,
 }
 
 /// How a player chooses the quality of the next segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rule {
-    /// The highest bitrate below the throughput measured, with a margin.
+    /// The highest bitrate below the measured throughput, with a margin.
     Throughput,
     /// BOLA (Spiteri, Urgaonkar, Sitaraman, INFOCOM 2016).
     Bola,
-    /// Throughput at start-up and at low buffer, BOLA above, as dash.js
-    /// does by default.
+    /// Throughput at start-up and at a low buffer, BOLA otherwise, the default of dash.js.
     Dynamic,
 }

@@ -1,4 +1,4 @@
-//! The player: asks for one segment after the other over one connection.
+//! The player: requests segments one after the other over one connection.
 
 use super::buffer::Buffer;
 use super::rules::{Arrival, Rules};
@@ -7,13 +7,12 @@ use crate::answers::Answers;
 use crate::{Action, Application, Object};
 use knee_units::{NANOS_PER_SECOND, Time};
 
-/// Media kept at the top quality, where nothing better is to be had by
-/// waiting (`bufferTimeAtTopQuality`, `bufferTimeAtTopQualityLongForm`), and
-/// the length from which media counts as long.
+/// Media kept at the top quality, where waiting brings nothing better (`bufferTimeAtTopQuality`,
+/// `bufferTimeAtTopQualityLongForm`), and the length from which media counts as long.
 const TOP_BUFFER: Time = Time::from_secs(30);
 const TOP_BUFFER_LONG: Time = Time::from_secs(60);
 const LONG_MEDIA: Time = Time::from_secs(600);
-/// Playback and requests use one connection, kept open.
+/// All requests use one connection, kept open.
 const CONNECTION: u32 = 0;
 
 pub(crate) struct Player {
@@ -21,9 +20,9 @@ pub(crate) struct Player {
     rules: Rules,
     buffer: Buffer,
     answers: Answers,
-    /// Quality of the last segment asked for.
+    /// Quality of the last segment requested.
     quality: usize,
-    /// The next segment's quality and when to ask for it, once chosen.
+    /// Quality of the next segment and when to request it, once chosen.
     chosen: Option<(usize, Time)>,
     objects: Vec<Object>,
     opened: bool,
@@ -50,8 +49,7 @@ impl Player {
         }
     }
 
-    /// Media time of a segment: what is left of the whole for the last one,
-    /// zero beyond it.
+    /// Returns the media time of a segment: the remainder for the last one, zero beyond it.
     fn length(&self, segment: usize) -> Time {
         let begin = Time::from_nanos(self.dash.segment.as_nanos().saturating_mul(segment as u64));
         self.dash.media.saturating_sub(begin).min(self.dash.segment)
@@ -61,9 +59,8 @@ impl Player {
         self.stopped || self.length(self.objects.len()) == Time::ZERO
     }
 
-    /// Up to which level the next segment is asked for: so that it does not
-    /// fill the buffer beyond its target. A target below one segment is no
-    /// reason to stand still.
+    /// Returns the level up to which the next segment is requested, so that it does not fill the
+    /// buffer beyond its target. A target below one segment must not stop the player.
     fn room(&self) -> Time {
         let at_top = self.quality + 1 == self.dash.ladder_bps.len();
         let long = self.dash.media >= LONG_MEDIA;
@@ -72,7 +69,7 @@ impl Player {
         if target <= self.dash.segment { target } else { target - self.dash.segment }
     }
 
-    /// Asks for the next segment if it is time to.
+    /// Requests the next segment if it is time.
     fn request(&mut self, now: Time) -> Option<Action> {
         if self.chosen.is_none() {
             let level = self.buffer.level(now);
@@ -127,7 +124,7 @@ impl Player {
     }
 }
 
-/// Bytes of so much media at a constant bitrate, rounded up.
+/// Returns the bytes of this much media at a constant bitrate, rounded up.
 fn size(bitrate_bps: u64, length: Time) -> u64 {
     let bits = u128::from(bitrate_bps) * u128::from(length.as_nanos());
     let bytes = bits.div_ceil(8 * u128::from(NANOS_PER_SECOND));
@@ -145,7 +142,7 @@ impl Application for Player {
             self.opened = true;
             return Some(Action::Open { connection: CONNECTION });
         }
-        // One at a time: the next is chosen by what this one teaches.
+        // One at a time, because each segment informs the choice of the next.
         if self.answers.is_idle() { self.request(now) } else { None }
     }
 
@@ -179,7 +176,7 @@ impl Application for Player {
         true
     }
 
-    /// All media has arrived; what is in the buffer then still plays.
+    /// All media has arrived; the buffer still plays out.
     fn is_complete(&self) -> bool {
         self.all_is_asked_for() && self.answers.is_idle()
     }

@@ -1,22 +1,21 @@
-//! Which rule chooses the quality of the next segment, and what limits it.
+//! Rules that choose the quality of the next segment, and its limit.
 
 use super::bola::{Bola, View};
 use super::throughput::Throughput;
 use crate::{Dash, Rule};
 use knee_units::Time;
 
-/// Share of the measured throughput that is counted on
-/// (`bandwidthSafetyFactor`).
+/// Fraction of the measured throughput that is assumed (`bandwidthSafetyFactor`).
 const SAFETY: f64 = 0.9;
-/// The same in the insufficient-buffer rule (`throughputSafetyFactor`), which
-/// lets pass so many segments at the start (`segmentIgnoreCount`).
+/// The same in the insufficient-buffer rule (`throughputSafetyFactor`), and how many segments that
+/// rule ignores at the start (`segmentIgnoreCount`).
 const INSUFFICIENT_SAFETY: f64 = 0.7;
 const INSUFFICIENT_IGNORES: u32 = 2;
-/// What the first segment is chosen for, when nothing is measured, bit/s
+/// Throughput assumed for the first segment, before any measurement, bit/s
 /// (`DEFAULT_VIDEO_BITRATE`).
 const INITIAL_BPS: f64 = 1_000_000.0;
-/// The dynamic rule leaves BOLA when the buffer falls below this share of the
-/// level at which it turned to it.
+/// The dynamic rule leaves BOLA when the buffer falls below this fraction of the level at which it
+/// switched to it.
 const SWITCH_OFF: f64 = 0.5;
 
 pub(crate) struct Rules {
@@ -32,7 +31,7 @@ pub(crate) struct Rules {
     segments: u32,
 }
 
-/// A segment that is complete.
+/// A completed segment.
 pub(crate) struct Arrival {
     pub quality: usize,
     pub bytes: u64,
@@ -40,7 +39,7 @@ pub(crate) struct Arrival {
     pub first_byte: Time,
     /// Media in the buffer before it and after it, s.
     pub levels_s: [f64; 2],
-    /// Playback had to wait for it.
+    /// Whether playback had to wait for it.
     pub stalled: bool,
 }
 
@@ -61,13 +60,12 @@ impl Rules {
         }
     }
 
-    /// The quality before anything is measured.
+    /// Returns the quality before any measurement.
     pub fn initial(&self) -> usize {
         self.highest_within(INITIAL_BPS)
     }
 
-    /// The quality of the next segment, and how long to wait before asking
-    /// for it.
+    /// Returns the quality of the next segment, and how long to wait before requesting it.
     pub fn choose(&mut self, now: Time, level_s: f64, current: usize) -> (usize, Time) {
         self.choose_rule(level_s);
         let average_bps = self.throughput.average_bps();
@@ -96,8 +94,8 @@ impl Rules {
         self.choose_rule(after_s);
     }
 
-    /// The dynamic rule trusts the buffer once it is full and until it is
-    /// half empty; between the two it stays with what it has.
+    /// The dynamic rule uses BOLA once the buffer is full and until it is half empty; in between it
+    /// does not switch.
     fn choose_rule(&mut self, level_s: f64) {
         if self.rule == Rule::Dynamic {
             let share = if self.bola_decides { SWITCH_OFF } else { 1.0 };
@@ -105,14 +103,14 @@ impl Rules {
         }
     }
 
-    /// The insufficient-buffer rule: the highest quality of which a segment
-    /// arrives before the buffer is empty, with a margin.
+    /// The insufficient-buffer rule: returns the highest quality whose segment arrives before the
+    /// buffer is empty, with a margin.
     fn limit(&self, average_bps: f64, level_s: f64) -> Option<usize> {
         let bitrate = INSUFFICIENT_SAFETY * average_bps * level_s / self.segment_s;
         (self.segments >= INSUFFICIENT_IGNORES).then(|| self.highest_within(bitrate))
     }
 
-    /// The highest quality up to a bitrate, or the lowest of all.
+    /// Returns the highest quality within a bitrate, or the lowest of all.
     fn highest_within(&self, bps: f64) -> usize {
         self.ladder_bps.partition_point(|bitrate| *bitrate <= bps).saturating_sub(1)
     }
@@ -129,7 +127,7 @@ mod tests {
         Rules::new(&Dash { ladder_bps, segment, media, buffer: Time::from_secs(18), rule })
     }
 
-    /// A segment that came at 2 Mbit/s and left so much in the buffer.
+    /// A segment that arrived at 2 Mbit/s and left this much in the buffer.
     fn arrive(rules: &mut Rules, level_s: f64) {
         let now = rules.completed + Time::from_secs(1);
         let arrival = Arrival {
@@ -143,9 +141,9 @@ mod tests {
         rules.on_segment(now, &arrival);
     }
 
-    /// By hand, at 2 Mbit/s: the throughput rule takes what fits into 1.8, the
-    /// insufficient-buffer rule what fits into 1.4 Mbit/s for each segment in
-    /// the buffer: 1050 kbit/s for 3 s of 4 s segments, 350 for 1 s.
+    /// By hand, at 2 Mbit/s: the throughput rule takes what fits into 1.8 Mbit/s, the
+    /// insufficient-buffer rule what fits into 1.4 Mbit/s per segment in the buffer: 1050 kbit/s
+    /// for 3 s of 4 s segments, 350 for 1 s.
     #[test]
     fn a_buffer_that_runs_out_limits_the_quality() {
         let mut rules = rules(Rule::Throughput);
@@ -164,7 +162,7 @@ mod tests {
         assert_eq!(choice(false, 40.0), 2);
     }
 
-    /// On at 18 s, off below 9 s, in between as before.
+    /// On at 18 s, off below 9 s, unchanged in between.
     #[test]
     fn the_dynamic_rule_switches_with_hysteresis() {
         let mut rules = rules(Rule::Dynamic);

@@ -1,8 +1,7 @@
-//! What a player knows of the network: throughput of the segments so far.
+//! A player's estimate of throughput, from the segments so far.
 //!
-//! Two moving averages, one forgetting faster than the other, of which the
-//! lower counts: a fall shows at once, a rise only when it lasts. A segment
-//! weighs by the time that it took.
+//! The lower of two moving averages with different half-lives: a decrease shows at once, an
+//! increase only when it lasts. A segment is weighted by its transfer time.
 
 use knee_units::Time;
 
@@ -21,9 +20,9 @@ pub(crate) struct Throughput {
 }
 
 impl Throughput {
-    /// A segment arrived: `bytes` in `span` from its first byte to its last.
-    /// The wait for the first byte does not count (`useDeadTimeLatency`); a
-    /// segment that came all at once measures nothing.
+    /// Adds a segment of `bytes` that took `span` from its first byte to its last. The wait for the
+    /// first byte does not count (`useDeadTimeLatency`); a segment that arrived all at once gives
+    /// no measurement.
     pub fn add(&mut self, bytes: u64, span: Time) {
         if span == Time::ZERO {
             return;
@@ -38,8 +37,8 @@ impl Throughput {
         self.weight += weight;
     }
 
-    /// Bit/s; none before the first segment. The averages begin at zero; the
-    /// division takes that share out again.
+    /// Returns the estimate in bit/s, or `None` before the first segment. The averages begin at
+    /// zero; the division corrects for that.
     pub fn average_bps(&self) -> Option<f64> {
         let unbiased = |index: usize| {
             let zeros = 0.5_f64.powf(self.weight / HALF_LIVES_S[index]);
@@ -66,10 +65,9 @@ mod tests {
         }
     }
 
-    /// By hand: 2 s weigh 3, one fast half-life. From 4 to 1 Mbit/s the fast
-    /// average is (2/4 of 1 + 1/4 of 4) / (3/4) = 2 Mbit/s. From 1 to 4 it is
-    /// 3; with k = 2^(-3/8) the slow one is (1 (k - k²) + 4 (1 - k)) / (1 - k²)
-    /// = (k + 4) / (1 + k) = 2.694.
+    /// By hand: 2 s weigh 3, one fast half-life. From 4 to 1 Mbit/s the fast average is (2/4 of 1 +
+    /// 1/4 of 4) / (3/4) = 2 Mbit/s. From 1 to 4 it is 3; with k = 2^(-3/8) the slow one is (1 (k -
+    /// k²) + 4 (1 - k)) / (1 - k²) = (k + 4) / (1 + k) = 2.694.
     #[test]
     fn a_fall_shows_sooner_than_a_rise() {
         let measured = |rates_mbps: [u64; 2]| {

@@ -1,7 +1,7 @@
-//! A ground of a few lines, which shares nothing with the simulator: a request
-//! takes a fixed delay, and answers leave one after the other at one rate.
+//! A minimal ground that shares nothing with the simulator: a request takes a fixed delay, and
+//! answers leave one after the other at one rate.
 
-// Not every test file needs all of it.
+// Each test file needs only a part of it.
 #![allow(dead_code)]
 
 use knee_units::Time;
@@ -18,7 +18,7 @@ pub fn application(workload: &Workload) -> Box<dyn Application> {
     build(workload, rng(7))
 }
 
-/// Bytes that are to be delivered on a connection, from a time on.
+/// Bytes to be delivered on a connection, from a given time on.
 struct Answer {
     from: Time,
     connection: u32,
@@ -30,11 +30,11 @@ pub struct Link {
     bytes_per_second: u64,
     request_delay: Time,
     chunk: u64,
-    /// From then on the rate is another.
+    /// When the rate changes, and the new rate.
     pub change: Option<(Time, u64)>,
     now: Time,
     queue: VecDeque<Answer>,
-    /// What every connection was asked for, in order.
+    /// Requests on each connection, in order.
     pub asked: BTreeMap<u32, Vec<u64>>,
     pub opened: u32,
     pub closed: Vec<u32>,
@@ -75,7 +75,7 @@ impl Link {
         }
     }
 
-    /// The next chunk of the oldest answer and when it is delivered.
+    /// Returns the next chunk of the oldest answer, and when it is delivered.
     fn next_chunk(&self) -> Option<(Time, u32, u64)> {
         let answer = self.queue.front()?;
         let bytes = self.chunk.min(answer.bytes_left);
@@ -97,7 +97,7 @@ impl Link {
         application.on_delivered(at, connection, bytes);
     }
 
-    /// Until the application is complete; the answer is when that was.
+    /// Runs until the application is complete, and returns that time.
     pub fn run(&mut self, application: &mut dyn Application) -> Time {
         for _ in 0..10_000_000 {
             while let Some(action) = application.poll(self.now) {
