@@ -15,8 +15,7 @@ use crate::errors::refused;
 use crate::ground::{Beside, Kept};
 use crate::scheduler::PythonScheduler;
 
-/// A class or another factory, and what is known of it: class, module, hash of
-/// its source, place of its source.
+/// A class or another factory with its metadata: class, module, hash and location of its source.
 #[derive(FromPyObject)]
 pub struct Factory {
     make: Py<PyAny>,
@@ -27,20 +26,20 @@ pub struct Factory {
     place: String,
 }
 
-/// By the name that scenarios have for them.
+/// Factories by their names in scenarios.
 pub type Factories = BTreeMap<String, Factory>;
 
-/// What a call of Python raised: kept until the run has ended, which it ends.
+/// The exception raised by Python code, which ends the run and is kept until then.
 #[derive(Default)]
 pub struct Raised {
     error: Mutex<Option<PyErr>>,
     handle: OnceLock<Handle>,
-    /// It fails the run in which it was raised, and the others go on.
+    /// An exception fails only the run in which it was raised; others continue.
     pub fails_run: bool,
 }
 
 impl Raised {
-    /// Keeps the first error and stops the runs, unless only one of them fails.
+    /// Keeps the first error and stops the runs, unless errors fail single runs.
     pub fn keep(&self, error: PyErr) {
         if self.fails_run {
             return;
@@ -56,9 +55,9 @@ impl Raised {
     }
 }
 
-/// What a run, a sweep or a ranking is made with.
+/// What a run, a sweep or a ranking needs besides the scenario.
 pub struct Kit {
-    /// What scenarios may name, if it is more than Knee has.
+    /// The algorithms that scenarios may name, if there are more than the built-in ones.
     pub algorithms: Option<Arc<Algorithms>>,
     /// What is noted of them in records.
     pub brought: BTreeMap<String, Brought>,
@@ -67,12 +66,12 @@ pub struct Kit {
 }
 
 impl Kit {
-    /// With these.
+    /// Makes a kit with these algorithms.
     pub fn new(py: Python<'_>, controllers: Factories, schedulers: Factories) -> PyResult<Kit> {
         Kit::made(py, controllers, schedulers, Raised::default())
     }
 
-    /// With these, for runs of which each may fail: what one raises is its reason.
+    /// Makes a kit for runs that may fail individually, with the exception as the reason.
     pub fn for_evaluation(py: Python<'_>, controllers: Factories) -> PyResult<Kit> {
         let raised = Raised { fails_run: true, ..Raised::default() };
         Kit::made(py, controllers, Factories::new(), raised)
@@ -125,7 +124,7 @@ impl Kit {
         Ok(Kit { algorithms: Some(Arc::new(algorithms)), brought, raised, seed })
     }
 
-    /// A laboratory that runs them.
+    /// Makes a laboratory with the kit's algorithms.
     pub fn lab(&self, parallel: Option<u16>, kept: Option<&Kept>) -> Lab {
         let attached = self.algorithms.is_some();
         let simulator = match &self.algorithms {
@@ -138,15 +137,15 @@ impl Kit {
         let grounds =
             Grounds::new().with(Beside { inner: simulator, attached, kept, seed }).with(kernel);
         let mut lab = Lab::new(grounds);
-        // Python runs one of them at a time.
+        // Python can run only one of them at a time.
         lab.parallel = if attached { Some(1) } else { parallel };
         lab.brought = self.brought.clone();
-        // A kit serves one laboratory at a time; each has a kit of its own.
+        // A kit serves one laboratory at a time.
         let _ = self.raised.handle.set(lab.handle());
         lab
     }
 
-    /// Raises what Python raised during the run, then what Knee says.
+    /// Raises the exception of Python code, if any, otherwise Knee's error.
     pub fn told<T>(&self, outcome: Result<T, knee_lab::Error>) -> PyResult<T> {
         match self.raised.take() {
             Some(raised) => Err(raised),
@@ -162,7 +161,7 @@ impl Factory {
     }
 }
 
-/// The error of a factory is kept as it is; what Knee says of it is not shown.
+/// Keeps the exception of a factory, which replaces Knee's message.
 fn not_made(py: Python<'_>, error: PyErr, place: &str, raised: &Raised) -> String {
     let said = format!("{place}: {}", error.value(py));
     raised.keep(error);

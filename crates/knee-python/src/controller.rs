@@ -1,4 +1,4 @@
-//! A controller written in Python, as the simulator asks it.
+//! Controllers written in Python, for the simulator.
 
 use std::cell::OnceCell;
 use std::fmt;
@@ -14,36 +14,36 @@ use crate::algorithms::Raised;
 use crate::round::Round;
 use crate::view;
 
-/// Segments that may leave at once where the controller does not say.
+/// Default burst, segments.
 const QUANTUM: u64 = 2;
 
 /// A controller written in Python.
 pub struct PythonController {
     object: Py<PyAny>,
     on_ack: Py<PyAny>,
-    /// None: events leave its decision as it is.
+    /// If absent, events keep its decision.
     on_event: Option<Py<PyAny>>,
     ack: Py<view::Ack>,
     connection: Py<view::Connection>,
-    /// `(ack,)`, made once.
+    /// The tuple `(ack,)`, reused.
     arguments: Py<PyTuple>,
-    /// Of one that is asked once a round trip.
+    /// State of the current round, if it is called once per round trip.
     round: Option<Round>,
     needs: Needs,
     mss: u32,
     decision: Decision,
-    /// Where its source is, for errors.
+    /// Location of its source, for errors.
     place: String,
     raised: Arc<Raised>,
-    /// What it raised, with its type; after that it is not called again.
+    /// The exception that it raised, with its type; it is not called again after that.
     failure: OnceCell<String>,
 }
 
 impl PythonController {
-    /// Makes one by calling `make` with an `Init`.
+    /// Makes a controller by calling `make` with an `Init`.
     ///
     /// # Errors
-    /// What `make` raised, or that what it gave is no controller.
+    /// The exception of `make`, or that its result is not a controller.
     pub fn boxed(
         py: Python<'_>,
         make: &Py<PyAny>,
@@ -93,7 +93,7 @@ impl PythonController {
         }))
     }
 
-    /// Calls it and takes its answer over; an error ends the run.
+    /// Calls the controller and converts its answer; an exception ends the run.
     fn ask(
         &mut self,
         now: Time,
@@ -120,7 +120,7 @@ impl PythonController {
 
     fn noted(&self, py: Python<'_>, error: PyErr, now: Time, method: &str) -> PyErr {
         let note = format!("in {method} of {}, {now} into the run", self.place);
-        // Python 3.11 has notes.
+        // Notes exist since Python 3.11.
         let _ = error.value(py).call_method1("add_note", (note,));
         error
     }
@@ -162,7 +162,7 @@ impl PythonController {
         Ok(decision)
     }
 
-    /// What it shows of itself, by attributes that it may have.
+    /// Returns its state, from optional attributes.
     fn shown(&self, py: Python<'_>) -> PyResult<State> {
         let object = self.object.bind(py);
         let number = |name: &str| -> PyResult<Option<u64>> {
@@ -215,7 +215,7 @@ impl Controller for PythonController {
             let Some(on_event) = &this.on_event else { return Ok(None) };
             this.connection.bind(py).try_borrow_mut()?.fill(connection);
             let answer = on_event.bind(py).call1((view::event(event), &this.connection))?;
-            // Most events are no matter of most controllers.
+            // Most controllers ignore most events.
             if answer.is_none() {
                 return Ok(None);
             }
@@ -246,7 +246,7 @@ impl Controller for PythonController {
     }
 }
 
-/// A copy goes on from the same state, which `copy.deepcopy` copies.
+/// A copy continues from the same state, copied by `copy.deepcopy`.
 impl Clone for PythonController {
     fn clone(&self) -> PythonController {
         Python::attach(|py| {

@@ -1,4 +1,4 @@
-//! Errors of `knee-lab` as Python has them.
+//! Errors of `knee-lab` as Python exceptions.
 
 use pyo3::create_exception;
 use pyo3::exceptions::PyException;
@@ -17,7 +17,7 @@ create_exception!(
     "A scenario or study is wrong; the text names each place and what to write instead."
 );
 
-/// The same error for Python.
+/// Converts an error to a Python exception.
 pub fn python(error: knee_lab::Error) -> PyErr {
     match &error {
         knee_lab::Error::Files(_) => ScenarioError::new_err(error.to_string()),
@@ -25,7 +25,7 @@ pub fn python(error: knee_lab::Error) -> PyErr {
     }
 }
 
-/// What was handed in from Python cannot be.
+/// Makes the exception for an invalid argument.
 pub fn refused(what: impl Into<String>) -> PyErr {
     KneeError::new_err(what.into())
 }

@@ -1,4 +1,4 @@
-//! Evaluations as RFC 9743 asks.
+//! Evaluations by RFC 9743.
 
 use std::fs;
 use std::path::PathBuf;
@@ -11,7 +11,7 @@ use crate::errors::{python, refused};
 use crate::text::{Settings, overrides};
 use crate::watch::watched;
 
-/// Evaluates a controller; `knee.evaluate` says the rest. Gives `evaluation.json`.
+/// Evaluates a controller, as described at `knee.evaluate`. Returns `evaluation.json`.
 #[pyfunction]
 #[expect(clippy::too_many_arguments, reason = "Python hands them over one by one")]
 pub fn evaluate(

@@ -1,5 +1,4 @@
-//! A ground whose runs hand their tables over, and hold the interpreter where
-//! they call it.
+//! A ground that keeps the tables of its runs, and holds the interpreter during runs that call it.
 
 use std::fmt;
 use std::io::Write;
@@ -14,19 +13,19 @@ use knee_lab::scenario::Scenario;
 use knee_lab::{Ended, Ground, GroundError, Output, Pace};
 use pyo3::prelude::*;
 
-/// Where the tables of the last run are put.
+/// Slot for the tables of the last run.
 pub type Kept = Arc<Mutex<Option<RunTables>>>;
 
-/// Another ground, and what is done beside.
+/// A ground with additional effects.
 pub struct Beside<G> {
-    /// It.
+    /// The wrapped ground.
     pub inner: G,
-    /// Controllers or schedulers of its are written in Python: a run holds the
-    /// interpreter, so that a call of theirs need not ask for it.
+    /// Whether runs use controllers or schedulers in Python. A run then holds the interpreter, so
+    /// that calls need not acquire it.
     pub attached: bool,
-    /// The tables go there, if anywhere.
+    /// Where to keep the tables, if anywhere.
     pub kept: Option<Kept>,
-    /// The seed of the run goes there.
+    /// Receives the seed of the run.
     pub seed: Arc<AtomicU64>,
 }
 
@@ -75,7 +74,7 @@ impl<G: Ground> Ground for Beside<G> {
         let Some(kept) = &self.kept else { return self.go(scenario, control, output) };
         let Output { samples, packet_log } = output;
         let mut both = Both { first: samples, second: InMemory::of(scenario) };
-        // A borrow of its own, as short as that of the samples.
+        // A separate borrow, as short as that of the samples.
         let packet_log: Option<&mut dyn Write> = match packet_log {
             Some(log) => Some(&mut *log),
             None => None,
@@ -101,7 +100,7 @@ impl<G: Ground> Beside<G> {
     }
 }
 
-/// Gives every row to two.
+/// Passes every row to two sinks.
 struct Both<'s> {
     first: &'s mut dyn SampleSink,
     second: InMemory,

@@ -1,8 +1,8 @@
-//! The Python module `knee._knee`: `knee-lab` for Python, without logic of its
-//! own. What is nicer said in Python stands in `python/knee`.
+//! The Python module `knee._knee`: `knee-lab` for Python, without logic of its own. The part
+//! written in Python is `python/knee`.
 //!
-//! What this crate never does: compute anything of a run, keep a second copy of
-//! its tables, hold the interpreter while a run has no Python in it.
+//! What this crate never does: compute results of a run, keep a second copy of its tables, hold the
+//! interpreter during a run without Python code.
 #![cfg(feature = "extension-module")]
 
 mod algorithms;
@@ -52,8 +52,8 @@ mod _knee {
         module.add("__version__", env!("CARGO_PKG_VERSION"))
     }
 
-    /// The command line; `typed` begins with the program's name. What it evaluates
-    /// may name `controllers`. The exit code.
+    /// Runs the command line; `typed` begins with the program's name, and `controllers` may be
+    /// evaluated. Returns the exit code.
     #[pyfunction]
     fn command(py: Python<'_>, typed: Vec<OsString>, controllers: Factories) -> PyResult<u8> {
         let Kit { algorithms, brought, .. } = Kit::for_evaluation(py, controllers)?;
@@ -63,7 +63,7 @@ mod _knee {
         }))
     }
 
-    /// Tells which file this module is.
+    /// Sets the path of this module's file.
     #[pyfunction]
     fn set_program_file(path: PathBuf) {
         knee_lab::set_program_file(path);

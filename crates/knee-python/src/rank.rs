@@ -11,11 +11,10 @@ use crate::errors::{python, refused};
 use crate::text::{Given, Settings, overrides};
 use crate::watch::watched;
 
-/// A table of texts, its heads first.
+/// A table of texts, beginning with its header.
 type Texts = Vec<Vec<String>>;
 
-/// Ranks controllers; `knee.rank` says the rest. Gives the summary as JSON, and
-/// its table.
+/// Ranks controllers, as described at `knee.rank`. Returns the summary as JSON, and its table.
 #[pyfunction]
 #[expect(clippy::too_many_arguments, reason = "Python hands them over one by one")]
 pub fn rank(
@@ -54,8 +53,8 @@ pub fn rank(
     Ok((json.map_err(|error| refused(error.to_string()))?, rank_numbers(&ranked.summary)))
 }
 
-/// Runs studies, built-in ones by name, others by their folder; `knee.study` says
-/// the rest. Gives their record as JSON.
+/// Runs studies, built-in ones by name and others by folder, as described at `knee.study`. Returns
+/// their record as JSON.
 #[pyfunction]
 pub fn study(py: Python<'_>, names: Vec<String>, directory: (PathBuf, bool)) -> PyResult<String> {
     let kit = Kit::new(py, Factories::new(), Factories::new())?;

@@ -1,10 +1,10 @@
-//! One call a round trip: what the acknowledgements of a round say together.
+//! Sums over round trips, for controllers that are called once per round trip.
 
 use knee_cc::{Connection, Sample};
 use knee_units::Time;
 
-/// The round under way. It ends with the first acknowledgement of something
-/// that was sent after it began (as BBR counts rounds).
+/// The current round. It ends with the first acknowledgement of data sent after it began (as BBR
+/// counts rounds).
 #[derive(Clone, Debug, Default)]
 pub struct Round {
     ends_at: u64,
@@ -12,13 +12,13 @@ pub struct Round {
     acked: u64,
     lost: u64,
     marked: u64,
-    /// The smallest RTT of the round.
+    /// Minimum RTT of the round.
     rtt: Option<Time>,
 }
 
 impl Round {
-    /// Adds an acknowledgement; at the end of the round gives its sums: bytes
-    /// summed, the smallest RTT, the rest of the last sample.
+    /// Adds an acknowledgement. At the end of the round returns the sums of bytes, the minimum RTT,
+    /// and the rest of the last sample.
     #[inline]
     pub fn add(&mut self, sample: &Sample, connection: &Connection) -> Option<Sample> {
         self.acked += sample.newly_acked;

@@ -1,4 +1,4 @@
-//! One run.
+//! A single run.
 
 use std::path::PathBuf;
 use std::sync::{OnceLock, PoisonError};
@@ -15,7 +15,7 @@ use crate::table::Table;
 use crate::text::{Given, Settings, overrides};
 use crate::watch::watched;
 
-/// A run that ended. Its tables are those of its directory (docs/records.md).
+/// A completed run. Its tables are those of its directory (docs/records.md).
 #[pyclass(frozen, get_all, module = "knee")]
 pub struct Run {
     /// A row per flow.
@@ -24,9 +24,9 @@ pub struct Run {
     samples: Py<Table>,
     /// Time series of the links.
     links: Py<Table>,
-    /// Time series of the classes of links that tell several apart.
+    /// Time series of the classes of links that distinguish several.
     classes: Py<Table>,
-    /// A row per path of a flow over several.
+    /// A row per path of a flow over several paths.
     paths: Py<Table>,
     /// Time series of these paths.
     path_samples: Py<Table>,
@@ -36,9 +36,9 @@ pub struct Run {
     connections: Py<Table>,
     /// The summary as JSON (`knee-summary`).
     summary_json: String,
-    /// The scenario with all that goes without saying, in TOML.
+    /// The scenario with all defaults, in TOML.
     scenario: String,
-    /// Where it was kept, if at all.
+    /// Directory in which it was kept, if any.
     directory: Option<PathBuf>,
 }
 
@@ -48,7 +48,7 @@ fn program() -> Option<String> {
     HASH.get_or_init(|| knee_lab::program_hash().ok()).clone()
 }
 
-/// Runs a scenario; `knee.run` says the rest.
+/// Runs a scenario, as described at `knee.run`.
 #[pyfunction]
 pub fn run(
     py: Python<'_>,
@@ -100,8 +100,7 @@ pub fn run(
 
 #[pymethods]
 impl Run {
-    /// The summary: flow by flow, link by link, claims. Its numbers have their
-    /// unit at the end of their name.
+    /// The summary: flow by flow, link by link, claims. Names of numbers end with their unit.
     #[getter]
     fn summary<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         py.import("json")?.call_method1("loads", (&self.summary_json,))

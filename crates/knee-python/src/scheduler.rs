@@ -1,4 +1,4 @@
-//! A scheduler written in Python, as the simulator asks it.
+//! Schedulers written in Python, for the simulator.
 
 use std::sync::Arc;
 
@@ -9,29 +9,29 @@ use pyo3::types::{PyInt, PyList, PyTuple};
 
 use crate::algorithms::Raised;
 
-/// One path of a connection.
+/// A path of a connection.
 #[pyclass(get_all, module = "knee")]
 #[derive(Default)]
 pub struct Path {
-    /// Its index.
+    /// Index of the path.
     index: usize,
     /// `active`, `backup`, `suspect` (silent for too long), `down`.
     status: &'static str,
-    /// It may take a packet now.
+    /// Whether it may take a packet now.
     ready: bool,
     /// Smoothed RTT, nanoseconds; 0 before the first sample.
     srtt_ns: u64,
     /// RTT variation (RFC 6298), nanoseconds.
     rtt_variation_ns: u64,
-    /// Smallest RTT seen, nanoseconds.
+    /// Minimum RTT, nanoseconds.
     min_rtt_ns: u64,
     /// Congestion window, bytes.
     window_bytes: u64,
     /// Bytes in flight.
     in_flight_bytes: u64,
-    /// Delivery rate measured, bits per second; `None` before the first sample.
+    /// Measured delivery rate, bits per second; `None` before the first sample.
     rate_bps: Option<u64>,
-    /// Bytes ever given to the path, duplicates included.
+    /// Bytes ever given to the path, including duplicates.
     sent_bytes: u64,
 }
 
@@ -57,7 +57,7 @@ impl Path {
     }
 }
 
-/// What a connection shows when it asks. One object, filled again for each call.
+/// State of a connection when it asks its scheduler. The same object is refilled for each call.
 #[pyclass(get_all, module = "knee")]
 pub struct View {
     /// Time since the start of the run, nanoseconds.
@@ -66,21 +66,19 @@ pub struct View {
     mss_bytes: u64,
     /// Bytes written and not yet given to any path.
     unsent_bytes: u64,
-    /// Bytes not yet sent that the shared window lets through.
+    /// Unsent bytes that the shared window allows.
     window_left_bytes: u64,
     /// Bytes from the oldest unacknowledged to the highest sent.
     outstanding_bytes: u64,
-    /// New data may be sent: there is some, and the shared window has room.
+    /// Whether new data may be sent: there is some, and the shared window has room.
     has_new: bool,
-    /// New data waits, but the shared window is full.
+    /// Whether new data waits because the shared window is full.
     is_blocked: bool,
-    /// The path that was given the oldest unacknowledged packet last; `None`:
-    /// nothing is outstanding.
+    /// Path that was last given the oldest unacknowledged packet; `None` if nothing is outstanding.
     oldest_holder: Option<usize>,
-    /// All paths that were given that packet, by index.
+    /// Indexes of all paths that were given that packet.
     oldest_sent_on: Vec<usize>,
-    /// Paths that have a packet to repeat, by index. Filled in while nothing new
-    /// may be sent.
+    /// Indexes of paths that have a packet to repeat. Set only while no new data may be sent.
     can_repeat: Vec<usize>,
     /// The paths, by index.
     paths: Py<PyList>,
@@ -123,26 +121,25 @@ impl View {
 /// Give the next new packet to a path that is ready.
 #[pyclass(frozen, get_all, module = "knee")]
 pub struct Send {
-    /// Its index.
+    /// Index of the path.
     path: usize,
 }
 
-/// Give the next new packet to each of these paths, which are ready.
+/// Give the next new packet to each of these paths, which must be ready.
 #[pyclass(frozen, get_all, module = "knee")]
 pub struct Duplicate {
-    /// Their indices.
+    /// Indexes of the paths.
     paths: Vec<usize>,
 }
 
-/// Give to a path that is ready the oldest outstanding packet that it was never
-/// given.
+/// Give the oldest outstanding packet that a ready path was never given to that path.
 #[pyclass(frozen, get_all, module = "knee")]
 pub struct Repeat {
-    /// Its index.
+    /// Index of the path.
     path: usize,
 }
 
-/// Nothing until something changes.
+/// Send nothing until something changes.
 #[pyclass(frozen, module = "knee")]
 pub struct Wait;
 
@@ -183,7 +180,7 @@ pub struct PythonScheduler {
     schedule: Py<PyAny>,
     view: Py<View>,
     paths: Vec<Py<Path>>,
-    /// `(view,)`, made once.
+    /// The tuple `(view,)`, reused.
     arguments: Py<PyTuple>,
     place: String,
     raised: Arc<Raised>,
@@ -191,10 +188,10 @@ pub struct PythonScheduler {
 }
 
 impl PythonScheduler {
-    /// Makes one by calling `make`, with a `random.Random` if it takes one.
+    /// Makes a scheduler by calling `make`, with a `random.Random` if it takes one.
     ///
     /// # Errors
-    /// What `make` raised, or that what it gave is no scheduler.
+    /// The exception of `make`, or that its result is not a scheduler.
     pub fn boxed(
         py: Python<'_>,
         make: &Py<PyAny>,
@@ -291,7 +288,7 @@ impl Scheduler for PythonScheduler {
         let asked = Python::attach(|py| {
             self.ask(py, view).inspect_err(|error| {
                 let note = format!("in schedule of {}, {} into the run", self.place, view.now);
-                // Python 3.11 has notes.
+                // Notes exist since Python 3.11.
                 let _ = error.value(py).call_method1("add_note", (note,));
             })
         });

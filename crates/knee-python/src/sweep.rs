@@ -1,5 +1,4 @@
-//! A sweep: what it consists of, its runs a few at a time in any process, and
-//! what they come to.
+//! Sweeps: the plan, its runs a few at a time in any process, and the result.
 
 use std::ffi::OsStr;
 
@@ -13,17 +12,16 @@ use crate::table::Table;
 use crate::text::{Given, Settings, overrides};
 use crate::watch::watched;
 
-/// A run of a sweep, for whoever makes it: its hash, its point, the number of
-/// its repeat, what is set there.
+/// A run of a sweep, for its executor: its hash, its point, the number of the repeat, the settings.
 type Task = (String, String, u64, Settings);
 
-/// A sweep, checked.
+/// A checked plan of a sweep.
 #[pyclass(frozen, module = "knee")]
 pub struct SweepPlan {
     name: String,
     keys: Vec<SweepKey>,
     points: Vec<Vec<usize>>,
-    /// Of each run the point.
+    /// The point of each run.
     runs: Vec<usize>,
     tasks: Vec<Task>,
     repeats: u64,
@@ -78,13 +76,13 @@ impl SweepPlan {
         })
     }
 
-    /// Its runs.
+    /// The runs of the sweep.
     #[getter]
     fn tasks(&self) -> Vec<Task> {
         self.tasks.clone()
     }
 
-    /// Makes some of its runs and gives what was measured, as JSON.
+    /// Makes some of the runs; returns the measurements as JSON.
     #[staticmethod]
     fn make(
         py: Python<'_>,
@@ -109,7 +107,7 @@ impl SweepPlan {
         kit.told(made)
     }
 
-    /// The table and the summary, as JSON, of runs in the order of `tasks`.
+    /// Returns the table and the summary, as JSON, from results in the order of `tasks`.
     fn gather(&self, made: Vec<String>) -> PyResult<(Table, String)> {
         let read = |text: &String| {
             SweepRun::read(text.as_bytes()).ok_or_else(|| refused("a run came back damaged"))

@@ -16,12 +16,11 @@ use pyo3::types::{PyCapsule, PyList};
 
 use crate::errors::KneeError;
 
-/// A table of a run, a sweep or a ranking. Units stand at the end of the names
-/// of its columns: nanoseconds, bytes, bits per second.
+/// A table of a run, a sweep or a ranking. Names of columns end with their unit: nanoseconds,
+/// bytes, bits per second.
 ///
-/// Whatever takes an Arrow stream takes it without a copy:
-/// `polars.DataFrame(table)`, `pyarrow.table(table)`,
-/// `duckdb.sql("select * from samples")` with a table `samples`.
+/// Anything that accepts an Arrow stream takes it without a copy: `polars.DataFrame(table)`,
+/// `pyarrow.table(table)`, `duckdb.sql("select * from samples")` with a table `samples`.
 #[pyclass(frozen, module = "knee")]
 pub struct Table {
     schema: SchemaRef,
@@ -29,7 +28,7 @@ pub struct Table {
 }
 
 impl Table {
-    /// The same table as Arrow has it.
+    /// Converts a table to Arrow.
     pub fn new(columns: TableColumns) -> PyResult<Table> {
         let fields = columns.declared.iter().map(|column| {
             let kind = match column.kind {
@@ -74,8 +73,7 @@ fn array(values: Values) -> ArrayRef {
 
 #[pymethods]
 impl Table {
-    /// The Arrow PyCapsule interface; a requested schema is not looked at, as
-    /// the interface allows.
+    /// The Arrow PyCapsule interface. Ignores a requested schema, as the interface allows.
     #[pyo3(signature = (requested_schema = None))]
     fn __arrow_c_stream__<'py>(
         &self,
@@ -99,7 +97,7 @@ impl Table {
         self.schema.fields().iter().map(|field| field.name().clone()).collect()
     }
 
-    /// The values of a column as a list; `None` where there is no value.
+    /// The values of a column as a list; `None` for a missing value.
     fn __getitem__<'py>(&self, py: Python<'py>, column: &str) -> PyResult<Bound<'py, PyList>> {
         let missing =
             |_| PyKeyError::new_err(format!("no column {column:?}: {:?}", self.columns()));

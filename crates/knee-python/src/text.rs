@@ -1,4 +1,4 @@
-//! Scenarios as Python hands them over.
+//! Scenarios passed from Python.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -9,8 +9,7 @@ use pyo3::prelude::*;
 
 use crate::errors::{python, refused};
 
-/// A file, a text in TOML, or a document in JSON that becomes one; Python says
-/// which.
+/// A file, a text in TOML, or a document in JSON to be converted; the Python part says which.
 #[derive(Clone, FromPyObject)]
 pub enum Given {
     /// `("path", path)` or `("toml", text)` or `("json", text)`.
@@ -18,11 +17,11 @@ pub enum Given {
     Pair((String, PathBuf)),
 }
 
-/// What `set` has: keys and values as `--set` writes them.
+/// Argument `set`: keys and values as for `--set`.
 pub type Settings = Vec<(String, String)>;
 
 impl Given {
-    /// The text, which may name these.
+    /// Returns the text of the scenario, which may name these algorithms.
     pub fn text(&self, algorithms: Option<Arc<Algorithms>>) -> PyResult<ScenarioText> {
         let Given::Pair((kind, what)) = self;
         let text = match kind.as_str() {
@@ -43,7 +42,7 @@ fn toml_of(json: &str) -> PyResult<String> {
     toml::to_string(&document).map_err(|error| cannot(error.to_string()))
 }
 
-/// The same for the reader of scenarios.
+/// Converts settings for the reader of scenarios.
 pub fn overrides(settings: &Settings) -> Vec<Override> {
     settings.iter().map(|(key, value)| Override::new(key, value)).collect()
 }

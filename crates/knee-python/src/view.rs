@@ -1,10 +1,10 @@
-//! What a controller in Python sees and answers.
+//! Input and output of controllers in Python.
 
 use knee_cc::{Event, Recovery, Sample};
 use knee_units::{NANOS_PER_SECOND, Rate};
 use pyo3::prelude::*;
 
-/// What a controller is made with.
+/// Arguments for making a controller.
 #[pyclass(frozen, get_all, module = "knee")]
 pub struct Init {
     /// Payload bytes of a full segment.
@@ -13,13 +13,13 @@ pub struct Init {
     mtu_bytes: u32,
     /// Initial window, bytes.
     initial_window_bytes: u64,
-    /// A `random.Random` of the flow's own, seeded from the run's seed. With any
-    /// other source of chance the same seed no longer gives the same bytes.
+    /// A `random.Random` for the flow, seeded from the run's seed. With any other source of
+    /// randomness, the same seed no longer gives the same bytes.
     random: Py<PyAny>,
 }
 
 impl Init {
-    /// For a controller with this seed.
+    /// Makes the arguments for a controller with this seed.
     pub fn new(py: Python<'_>, init: &knee_cc::Init, seed: u64) -> PyResult<Init> {
         Ok(Init {
             mss_bytes: init.mss,
@@ -30,9 +30,8 @@ impl Init {
     }
 }
 
-/// An acknowledgement, or with `per_round` the sums over a round trip, and the
-/// state of the connection after it. One object, filled again for each call:
-/// copy what is to be kept.
+/// An acknowledgement, or with `per_round` the sums over a round trip, and the state of the
+/// connection after it. The same object is refilled for each call: copy what you want to keep.
 #[pyclass(get_all, module = "knee")]
 #[derive(Default)]
 pub struct Ack {
@@ -46,14 +45,13 @@ pub struct Ack {
     newly_lost_bytes: u64,
     /// Bytes newly reported as marked with Congestion Experienced.
     newly_marked_bytes: u64,
-    /// Round-trip time of the segment acknowledged that was sent last,
-    /// nanoseconds; of a round trip the smallest. `None`: only retransmitted
-    /// segments were acknowledged (Karn's rule).
+    /// Round-trip time of the most recently sent segment among those acknowledged, nanoseconds;
+    /// with `per_round` the minimum over the round trip. `None` if only retransmitted segments were
+    /// acknowledged (Karn's rule).
     rtt_ns: Option<u64>,
     /// Bytes delivered over `interval_ns`.
     delivered_over_interval_bytes: u64,
-    /// Longer of the send and the ACK interval, nanoseconds; 0: no valid rate
-    /// sample.
+    /// Longer of the send and the ACK interval, nanoseconds; 0 if there is no valid rate sample.
     interval_ns: u64,
     /// `delivered_bytes` when the sampled segment was sent.
     prior_delivered_bytes: u64,
@@ -63,7 +61,7 @@ pub struct Ack {
     in_flight_at_send_bytes: u64,
     /// Bytes marked lost since the sampled segment was sent.
     lost_since_send_bytes: u64,
-    /// The sampled segment was sent while the application limited the rate.
+    /// Whether the sampled segment was sent while the application limited the rate.
     sample_app_limited: bool,
     /// Bytes sent and neither acknowledged nor marked lost.
     in_flight_bytes: u64,
@@ -81,15 +79,15 @@ pub struct Ack {
     min_rtt_ns: u64,
     /// Loss recovery: `open`, `disorder`, `window_reduced`, `recovery`, `loss`.
     recovery: &'static str,
-    /// The window, not the application, limited sending in the last round.
+    /// Whether the window, not the application, limited sending in the last round.
     window_limited: bool,
-    /// The application limits the rate now.
+    /// Whether the application limits the rate now.
     app_limited: bool,
 }
 
 #[pymethods]
 impl Ack {
-    /// Delivery rate of the sample, bits per second; `None`: no valid sample.
+    /// Delivery rate of the sample, bits per second; `None` if there is no valid sample.
     #[getter]
     fn delivery_rate_bps(&self) -> Option<u64> {
         let bits =
@@ -99,7 +97,7 @@ impl Ack {
 }
 
 impl Ack {
-    /// Takes over what an acknowledgement says.
+    /// Fills in an acknowledgement.
     pub fn fill(&mut self, sample: &Sample, connection: &knee_cc::Connection) {
         *self = Ack {
             now_ns: connection.now.as_nanos(),
@@ -129,8 +127,7 @@ impl Ack {
     }
 }
 
-/// The state of the connection at an event. One object, filled again for each
-/// call.
+/// The state of the connection at an event. The same object is refilled for each call.
 #[pyclass(get_all, module = "knee")]
 #[derive(Default)]
 pub struct Connection {
@@ -154,14 +151,14 @@ pub struct Connection {
     min_rtt_ns: u64,
     /// Loss recovery: `open`, `disorder`, `window_reduced`, `recovery`, `loss`.
     recovery: &'static str,
-    /// The window, not the application, limited sending in the last round.
+    /// Whether the window, not the application, limited sending in the last round.
     window_limited: bool,
-    /// The application limits the rate now.
+    /// Whether the application limits the rate now.
     app_limited: bool,
 }
 
 impl Connection {
-    /// Takes over the state.
+    /// Fills in the state.
     pub fn fill(&mut self, connection: &knee_cc::Connection) {
         *self = Connection {
             now_ns: connection.now.as_nanos(),
@@ -190,7 +187,7 @@ fn recovery(state: Recovery) -> &'static str {
     }
 }
 
-/// The name of an event for `on_event`.
+/// Returns the name of an event for `on_event`.
 pub fn event(event: Event) -> &'static str {
     match event {
         Event::Established => "established",
@@ -204,14 +201,14 @@ pub fn event(event: Event) -> &'static str {
     }
 }
 
-/// What a controller allows: a congestion window in bytes, at least one segment;
-/// a pacing rate in bits per second of payload, `None`: do not pace; and how many
-/// bytes may leave at once, `None`: two segments.
+/// A controller's decision: a congestion window in bytes, at least one segment; a pacing rate in
+/// bits per second of payload, `None` to not pace; and the maximum burst in bytes, `None` for two
+/// segments.
 #[pyclass(frozen, module = "knee")]
 pub struct Decision {
-    /// None: two segments.
+    /// `None` means two segments.
     pub quantum: Option<u64>,
-    /// The rest of it.
+    /// The other fields.
     pub inner: knee_cc::Decision,
 }
 
@@ -238,13 +235,13 @@ impl Decision {
         self.inner.window
     }
 
-    /// Pacing rate, bits per second of payload; `None`: not paced.
+    /// Pacing rate, bits per second of payload; `None` if not paced.
     #[getter]
     fn pacing_rate_bps(&self) -> Option<u64> {
         self.inner.pacing_rate.map(|rate| rate.as_bits_per_second())
     }
 
-    /// Bytes that may leave at once; `None`: two segments.
+    /// Maximum burst, bytes; `None` means two segments.
     #[getter]
     fn send_quantum_bytes(&self) -> Option<u64> {
         self.quantum

@@ -1,4 +1,4 @@
-//! Waiting for a run without keeping Python from its signals.
+//! Waits for a run without blocking Python's signals.
 
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::thread;
@@ -9,11 +9,11 @@ use pyo3::prelude::*;
 
 use crate::errors::refused;
 
-/// How long Ctrl-C may wait.
+/// Interval of checks for Ctrl-C.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// Does the work on another thread, with the interpreter free meanwhile. Ctrl-C
-/// stops it by its handle and is raised once it has ended.
+/// Runs `work` on another thread with the interpreter released. Ctrl-C stops it through its handle,
+/// and is raised once it has ended.
 pub fn watched<T: Send>(
     py: Python<'_>,
     handle: &Handle,

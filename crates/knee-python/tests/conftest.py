@@ -1,4 +1,4 @@
-"""Scenarios that several tests run."""
+"""Scenarios shared by several tests."""
 
 import pytest
 

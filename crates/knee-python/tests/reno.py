@@ -1,5 +1,5 @@
-"""Reno as RFC 5681 has it, with Linux's arithmetic: the same decisions as those
-of the built-in one, number by number."""
+"""Reno by RFC 5681 with Linux's arithmetic: makes exactly the same decisions as the
+built-in one."""
 
 import knee
 
@@ -30,7 +30,7 @@ class Reno(knee.Controller):
             window_bytes = self.segments * self.mss
             self.mss = ack.mss_bytes
             self.set(window_bytes // self.mss)
-        # Appropriate byte counting (RFC 3465): parts of a segment are saved up.
+        # Appropriate byte counting (RFC 3465): fractions of a segment accumulate.
         self.partial_bytes += ack.newly_acked_bytes
         acked, self.partial_bytes = divmod(self.partial_bytes, self.mss)
         if ack.rtt_ns is not None:
@@ -90,7 +90,7 @@ class Reno(knee.Controller):
         self.threshold = max(self.segments // 2, 2)
 
     def restart(self, connection):
-        """RFC 5681, section 4.1: half the window for each timeout of idleness."""
+        """RFC 5681, section 4.1: halves the window for each timeout of idleness."""
         if self.last_sent_ns == 0:
             return
         timeout_ns = connection.srtt_ns + RESTART_AFTER_NS

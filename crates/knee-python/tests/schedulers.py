@@ -1,4 +1,4 @@
-"""minRTT, BLEST and SCTC after their sources: the same decisions as those of the
+"""minRTT, BLEST and SCTC written from their sources: make the same decisions as the
 built-in ones."""
 
 import knee
@@ -8,7 +8,7 @@ LAST = 1 << 64
 
 
 def eligible(view):
-    """Active paths; without one the backups; without either the silent ones (RFC
+    """Returns the active paths; if none, the backups; if none, the silent ones (RFC
     8684, section 3.3.8)."""
     for status in ("active", "backup", "suspect"):
         paths = [path for path in view.paths if path.status == status]
@@ -18,7 +18,7 @@ def eligible(view):
 
 
 def speed(path):
-    """Without a sample of the RTT a path comes last."""
+    """Returns the RTT; a path without a sample comes last."""
     return path.srtt_ns or LAST
 
 
@@ -31,7 +31,7 @@ def ready(view):
 
 
 class MinRtt(knee.Scheduler):
-    """The path with room that has the lowest smoothed RTT."""
+    """Returns the path with room that has the lowest smoothed RTT."""
 
     def schedule(self, view):
         path = fastest(ready(view))
@@ -41,7 +41,7 @@ class MinRtt(knee.Scheduler):
 
 
 def wait_rather_than(view, path):
-    """Somebody must be on the way, or nobody would ask again."""
+    """Waits only if something is in flight; otherwise nothing would trigger a new call."""
     if any(other.in_flight_bytes for other in eligible(view)):
         return WAIT
     return knee.Send(path.index)
@@ -105,7 +105,7 @@ def rescues(view, path):
 
 
 class Sctc(knee.Scheduler):
-    """All paths finish what is queued at the same time; the greedy rules."""
+    """All paths finish their queued data at the same time; the greedy rules."""
 
     def schedule(self, view):
         if not view.has_new:
@@ -136,7 +136,7 @@ def highest_rate(paths):
 
 
 def faster(one, other):
-    """cwnd / rtt by cross-multiplication, which is exact."""
+    """Compares cwnd / rtt by cross-multiplication, which is exact."""
     if one.srtt_ns == 0 or other.srtt_ns == 0:
         if one.srtt_ns == other.srtt_ns:
             return one.window_bytes > other.window_bytes

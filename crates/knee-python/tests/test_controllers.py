@@ -14,7 +14,7 @@ TABLES = ["flows", "samples", "links", "classes", "paths", "path_samples", "obje
 
 
 def rows(run):
-    """All tables, but for the names of algorithms."""
+    """Returns all tables, without the names of algorithms."""
     names = {"cc", "scheduler"}
     return {
         (table, column): getattr(run, table)[column]
@@ -53,7 +53,7 @@ def test_schedulers_decide_as_the_built_in_ones(two_paths, name, own, seed):
         two_paths, set={"flow.flow.scheduler": "ours"}, seed=seed, schedulers={"ours": own}
     )
     assert rows(ours) == rows(built_in)
-    # Both paths are used, so that there was something to decide.
+    # Both paths are used, so there was something to decide.
     assert min(built_in.paths["sent_bytes"]) > 100_000
 
 
@@ -79,7 +79,7 @@ def test_an_exception_arrives_as_itself(one_path, tmp_path):
     assert names[-2:] == ["on_ack", "divided"]
     (note,) = raised.value.__notes__
     assert "Raising" in note and "test_controllers.py" in note and "2.0" in note
-    # What ran before is kept.
+    # The part of the run before the exception is kept.
     manifest = json.loads((tmp_path / "run" / "manifest.json").read_text())
     assert manifest["interrupted"] and 2e9 < manifest["end_ns"] < 20e9
 
@@ -158,7 +158,7 @@ def test_a_wrong_answer_of_a_scheduler(two_paths, answer, error, told):
 
 
 class Both(knee.Scheduler):
-    """Each new packet on every path that is ready."""
+    """Sends each new packet on every path that is ready."""
 
     def schedule(self, view):
         ready = [path.index for path in view.paths if path.ready]
@@ -183,12 +183,12 @@ def test_once_a_round_trip(one_path):
     Counting.calls.clear()
     change = {"flow.flow.cc": "mine", "link.bottleneck.loss": "0 %"}
     run = knee.run(one_path, set=change, controllers={"mine": Counting})
-    # 30 packets are less than the BDP of 34.5: the RTT is the 40 ms of the path
-    # and the time that a packet and those of its burst take on the link.
+    # 30 packets are less than the BDP of 34.5: the RTT is the path's 40 ms and the
+    # transmission time of the packet and of those of its burst.
     assert 20 / 0.055 < len(Counting.calls) < 20 / 0.040
     times = [now for now, _, _ in Counting.calls]
     assert min(b - a for a, b in zip(times, times[1:])) >= 40_000_000
-    # Nothing is left out of the sums.
+    # The sums omit nothing.
     assert sum(acked for _, acked, _ in Counting.calls) == Counting.calls[-1][2]
     assert run.summary["flows"][0]["retransmit_ratio"] == 0
 

@@ -1,4 +1,4 @@
-"""What docs/write-your-own.md says, done word for word."""
+"""Runs the examples of docs/write-your-own.md literally."""
 
 import re
 import subprocess
@@ -11,7 +11,7 @@ FILE = re.compile(r"`([\w.]+\.(?:py|toml))`")
 
 
 def blocks():
-    """The language, the text and the file of each block of the section on Python."""
+    """Returns language, text and file of each block of the section on Python."""
     text = DOCUMENT.read_text()
     section = text[text.index("## In Python") : text.index("## In Rust")]
     before = 0
@@ -30,7 +30,7 @@ def test_it_does_what_it_says(tmp_path):
         assert language == "sh"
         for line in text.splitlines():
             if line.startswith("pip install"):
-                # Whoever runs the tests has done it.
+                # Already done by whoever runs the tests.
                 continue
             command, *words = line.split()
             assert command == "python"

@@ -15,7 +15,7 @@ SCRIPT = Path(sys.executable).with_name("knee")
 
 
 class Window(knee.Controller):
-    """A fixed window, until it fails."""
+    """A fixed window that eventually raises."""
 
     def on_ack(self, ack):
         if ack.delivered_bytes > 100_000:
@@ -55,13 +55,13 @@ def test_the_console_script_evaluates_a_file(tmp_path):
     assert first.returncode == 0, first.stderr
     assert "mine.py:Reno against reno, cubic, bbr" in first.stdout
     known = json.loads((tmp_path / "first" / "evaluation.json").read_text())
-    # The line that does it again.
+    # The command that repeats it.
     assert known["command"].startswith("knee evaluate mine.py:Reno ")
     # Which version of the class that was.
     source = hashlib.sha256(inspect.getsource(Reno).encode()).hexdigest()
     assert known["brought"]["class"] == "Reno" and known["brought"]["sha256"] == source
     assert (tmp_path / "first" / "report.html").stat().st_size > 10_000
-    # The only controller of the file, against the same.
+    # The only controller of the file, against the same one.
     against = ("--out", "second", "--against", "first/evaluation.json")
     second = evaluated("mine.py", *against, cwd=tmp_path)
     assert second.returncode == 0, second.stderr

@@ -17,7 +17,7 @@ def test_throughput_is_what_arrived_over_time(one_path):
     run = knee.run(one_path)
     ax = knee.figure(run)
     (points,) = lines(ax).values()
-    # Samples are 50 ms apart; what lies below the line are the bytes delivered.
+    # Samples are 50 ms apart; the area below the line is the bytes delivered.
     megabits = sum(points[:, 1]) * 0.05
     delivered = run.samples["delivered_bytes"]
     assert megabits == pytest.approx(8e-6 * (delivered[-1] - delivered[0]), rel=1e-9)

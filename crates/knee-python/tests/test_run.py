@@ -1,4 +1,4 @@
-"""Runs, their tables, and what is wrong with them."""
+"""Runs, their tables, and errors."""
 
 import json
 import subprocess
@@ -31,7 +31,7 @@ def test_a_scenario_as_text_path_and_dict(one_path, tmp_path):
 def test_a_link_carries_at_most_its_rate(one_path):
     run = knee.run(one_path, set={"link.bottleneck.loss": "0 %"}, seed=3)
     (flow,) = run.summary["flows"]
-    # Of 1500 bytes on the link 1448 are payload.
+    # Of 1500 bytes on the link, 1448 are payload.
     assert 8e6 < flow["goodput_bps"] < 10e6 * 1448 / 1500
     assert min(x for x in run.samples["rtt_ns"] if x is not None) >= 40_000_000
 
@@ -47,7 +47,7 @@ def test_a_run_that_is_kept_is_the_one_of_the_program(one_path, tmp_path):
         assert one.read_bytes() == other.read_bytes(), name
     manifests = [json.loads((tmp_path / way / "manifest.json").read_text())["program"]["sha256"]
                  for way in ("module", "program")]  # fmt: skip
-    # The program is the shared module, whichever way it was entered.
+    # The program is the shared module, however it was started.
     assert manifests[0] == manifests[1] is not None
 
 
@@ -74,7 +74,7 @@ def test_tables_go_to_others_without_a_copy(one_path):
     assert table.column_names == run.samples.columns
     for name in table.column_names:
         assert table[name].to_pylist() == run.samples[name], name
-    # Two readers see the same memory.
+    # Two readers share the same memory.
     again = pyarrow.table(run.samples)
     buffers = [one["time_ns"].chunk(0).buffers()[1].address for one in (table, again)]
     assert buffers[0] == buffers[1]

@@ -25,8 +25,8 @@ def short(one_path):
 
 
 class FakeRay(types.ModuleType):
-    """The part of Ray's interface that a sweep uses, with Ray's rules: arguments
-    and results are pickled, references of `put` are handed over as values."""
+    """The part of Ray's interface that a sweep uses, with Ray's rules: arguments and
+    results are pickled, references returned by `put` are passed as values."""
 
     class Reference:
         def __init__(self, value):
@@ -60,7 +60,7 @@ class FakeRay(types.ModuleType):
         return types.SimpleNamespace(remote=submit)
 
     def wait(self, references, num_returns):
-        # The last one first: results come as they please.
+        # The last one first: results may come in any order.
         done = references[-num_returns:]
         self.pending = [one for one in self.pending if one not in done]
         return done, [one for one in references if one not in done]
@@ -73,7 +73,7 @@ def test_whoever_makes_the_runs_they_are_the_same(short, monkeypatch):
     serial = made(executor="serial")
     assert len(serial["seed"]) == 8
     assert serial["link.bottleneck.rate_bps"] == [5e6] * 4 + [2e7] * 4
-    # Every repeat has a seed, and with it losses, of its own.
+    # Every repeat has its own seed, and with it its own losses.
     assert len(set(serial["seed"])) == 2
     assert len(set(serial["goodput_bps"])) == 8
     ray = FakeRay()
@@ -117,7 +117,7 @@ def test_an_exception_in_a_process_arrives(short):
 
 
 class Dividing(knee.Controller):
-    """Fails on all but the slowest link, so that the first run is well."""
+    """Fails on all but the slowest link, so that the first run succeeds."""
 
     def on_ack(self, ack):
         if (ack.delivery_rate_bps or 0) > 5_500_000:
@@ -131,7 +131,7 @@ def test_a_controller_is_ranked(short, tmp_path):
                         out=tmp_path / "rank")  # fmt: skip
     by_name = {row["controller"]: row for row in ranking.rows}
     assert set(by_name) == {"mine", "reno"}
-    # The same algorithm, meeting the same draws.
+    # The same algorithm with the same random draws.
     assert by_name["mine"]["power"] == by_name["reno"]["power"] != ""
     assert ranking.says
     assert (tmp_path / "rank" / "report.html").exists()

@@ -1,7 +1,7 @@
 """Congestion controllers and multipath schedulers, simulated packet by packet.
 
-Units stand at the end of names: nanoseconds (`_ns`), bytes (`_bytes`), bits per
-second (`_bps`). Sizes are payload, without headers, unless a name says otherwise.
+Names end with their unit: nanoseconds (`_ns`), bytes (`_bytes`), bits per second
+(`_bps`). Sizes are payload, without headers, unless a name says otherwise.
 """
 
 from __future__ import annotations
@@ -76,23 +76,23 @@ _knee.set_program_file(_knee.__file__)
 
 
 class Controller:
-    """A base for controllers; any class with `on_ack` is one.
+    """A base class for controllers; any class with `on_ack` is a controller.
 
-    A controller has `on_ack(self, ack: Ack) -> Decision | int`, an int being a
-    window in bytes. It may have `on_event(self, event: str, connection:
-    Connection) -> Decision | int | None`, with the events `established`,
-    `sent_after_idle`, `recovery_start`, `congestion_echo`, `recovery_end`,
-    `timeout`, `spurious_recovery` and `penalised`; `None` leaves the decision as
-    it is. What it shows of itself is recorded: `phase` (a text),
-    `bandwidth_bps`, `min_rtt_ns`, `slow_start_threshold_bytes`.
+    A controller has `on_ack(self, ack: Ack) -> Decision | int`, where an int is a
+    window in bytes. It may have `on_event(self, event: str, connection: Connection) ->
+    Decision | int | None`, with the events `established`, `sent_after_idle`,
+    `recovery_start`, `congestion_echo`, `recovery_end`, `timeout`, `spurious_recovery`
+    and `penalised`; `None` keeps the decision. These attributes are recorded if
+    present: `phase` (a text), `bandwidth_bps`, `min_rtt_ns`,
+    `slow_start_threshold_bytes`.
     """
 
     per_round: bool = False
-    """One call a round trip, with the sums since the last one."""
+    """Call `on_ack` once per round trip, with the sums since the last call."""
     pacing: bool = False
-    """Segments must be paced; otherwise the scenario says whether they are."""
+    """Pace segments; otherwise the scenario decides whether to pace."""
     proportional_rate_reduction: bool = True
-    """In recovery the window falls to that of the decision by PRR (RFC 6937)."""
+    """In recovery, reduce the window to that of the decision by PRR (RFC 6937)."""
 
     def __init__(self, init: Init) -> None:
         self.mss_bytes: int = init.mss_bytes
@@ -101,10 +101,10 @@ class Controller:
 
 
 class Scheduler:
-    """A base for schedulers; any class with `schedule` is one.
+    """A base class for schedulers; any class with `schedule` is a scheduler.
 
-    A scheduler has `schedule(self, view: View) -> Send | Duplicate | Repeat |
-    Wait`. It is asked again until it waits or no path is ready.
+    A scheduler has `schedule(self, view: View) -> Send | Duplicate | Repeat | Wait`. It
+    is called again until it waits or no path is ready.
     """
 
     def __init__(self, random: random.Random) -> None:
@@ -112,7 +112,7 @@ class Scheduler:
 
 
 class _Table:
-    """What has a table hands it on."""
+    """A result that passes on the Arrow stream of its table."""
 
     table: Table
 
@@ -124,37 +124,36 @@ class _Table:
 
 
 class Sweep(_Table):
-    """What came of a sweep: `table` has a row per run and group of flows, a column
-    per key that varies and per measure; `summary` is the document
-    `sweep.json`."""
+    """Result of a sweep: `table` has a row per run and group of flows, a column per
+    varied key and per measure; `summary` is the document `sweep.json`."""
 
     def __init__(self, table: Table, summary: dict[str, Any]) -> None:
         self.table, self.summary = table, summary
 
 
 class Ranking:
-    """What came of a ranking: `says` in a sentence, `rows` with a dict of texts per
-    controller, `summary` the document `rank.json`."""
+    """Result of a ranking: `says` is a one-sentence summary, `rows` has a dict of
+    texts per controller, `summary` is the document `rank.json`."""
 
     def __init__(self, summary: dict[str, Any], rows: list[dict[str, str]]) -> None:
         self.summary, self.rows = summary, rows
 
     @property
     def says(self) -> str:
-        """The answer in a sentence."""
+        """Returns the result in one sentence."""
         return self.summary["says"]
 
 
 class Study:
-    """What came of studies: `claims`, each with its `id`, `outcome` and
-    `measured_text`; `summary` the document `reproduce.json`."""
+    """Result of studies: `claims`, each with its `id`, `outcome` and
+    `measured_text`; `summary` is the document `reproduce.json`."""
 
     def __init__(self, summary: dict[str, Any]) -> None:
         self.summary = summary
 
     @property
     def claims(self) -> list[dict[str, Any]]:
-        """The claims of all studies."""
+        """Returns the claims of all studies."""
         return [claim for study in self.summary["studies"] for claim in study["claims"]]
 
 
@@ -169,16 +168,16 @@ def run(
     out: str | PathLike[str] | None = None,
     force: bool = False,
 ) -> Run:
-    """Runs a scenario: the path of a file, a text in TOML, or a dict of the same.
+    """Runs a scenario: the path of a file, a text in TOML, or the same as a dict.
 
     `set` changes keys as `--set` does: `{"link.bottleneck.rate": "20 Mbit/s"}`.
-    `controllers` and `schedulers` are classes by the name that the scenario has
-    for them: `{"mine": Mine}` for `cc = "mine"`. With `out` the run is kept in
-    that directory, with its page; `force` replaces an earlier one.
+    `controllers` and `schedulers` map names used in the scenario to classes:
+    `{"mine": Mine}` for `cc = "mine"`. `out` keeps the run in that directory, with its
+    page; `force` replaces an earlier run.
 
-    Raises `ScenarioError` with all that is wrong with the scenario, and whatever
-    a controller or scheduler raises, as it was raised: what ran before is kept
-    in `out`.
+    Raises `ScenarioError` with everything that is wrong with the scenario, and passes
+    on exceptions of a controller or scheduler unchanged; what ran before is kept in
+    `out`.
     """
     keys = _settings(set)
     if seed is not None:
@@ -202,15 +201,15 @@ def sweep(
     batch: int | None = None,
     skip_invalid: bool = False,
 ) -> Sweep:
-    """Runs a scenario at every combination of the values of `vary`, `repeat` times
-    each with seeds of its own.
+    """Runs a scenario at every combination of the values in `vary`, `repeat` times
+    each with different seeds.
 
-    `executor` makes the runs: `"processes"` (as many as `workers`, one per CPU),
-    `"serial"` (this process), `"ray"` (a cluster; `pip install knee[ray]`), or an
-    executor of `concurrent.futures`. `batch` runs go to it at a time; by default
-    as many as take about half a second, for Ray two. Neither changes a byte of
-    the result. Processes import classes by their module, and the main module
-    anew: a script needs `if __name__ == "__main__":`.
+    `executor` makes the runs: `"processes"` (as many as `workers`, by default one per
+    CPU), `"serial"` (this process), `"ray"` (a cluster; `pip install knee[ray]`), or an
+    executor of `concurrent.futures`. `batch` runs are submitted at a time; by default
+    as many as take about half a second, for Ray two. Neither changes a byte of the
+    result. Processes import classes from their module, and import the main module
+    again: a script needs `if __name__ == "__main__":`.
     """
     from ._sweep import drive
 
@@ -238,12 +237,11 @@ def rank(
     out: str | PathLike[str] | None = None,
     force: bool = False,
 ) -> Ranking:
-    """Ranks the controllers `cc` over scenarios: each alone, beside itself, and
-    beside those of `against`, with `repeat` seeds.
+    """Ranks the controllers `cc` over scenarios: each alone, against itself, and
+    against those in `against`, with `repeat` seeds.
 
-    Without `cc`: those of `controllers` and of `against`, or without
-    `controllers` all that Knee has. With `out` the ranking is kept there, with
-    its page.
+    Without `cc`, ranks those in `controllers` and `against`, or without `controllers`
+    all built-in ones. `out` keeps the ranking in that directory, with its page.
     """
     import json
 
@@ -274,18 +272,18 @@ def evaluate(
     out: str | PathLike[str] | None = None,
     force: bool = False,
 ) -> dict[str, Any]:
-    """Runs a controller through the criteria of RFC 9743, beside Reno, CUBIC and BBR
-    on the same seeds; gives what `knee evaluate --format json` prints.
+    """Evaluates a controller by the criteria of RFC 9743, next to Reno, CUBIC and
+    BBR on the same seeds. Returns what `knee evaluate --format json` prints.
 
-    `candidate` is a class, or a name: one of Knee's or of `controllers`. `sections`
-    are numbers such as `"5.1.2"`, or `"5.2"` for all below it; `quick` takes the few
-    cases that show most. `set` has keys of the candidate's flows alone. With `search`
-    as many scenarios are tried for the worst case of each metric. `traces` are
-    recorded links in Mahimahi's format, over which section 6.4 runs too. With `out`
-    the evaluation is kept there, with its page.
+    `candidate` is a class, or a name: a built-in one or one in `controllers`.
+    `sections` are numbers such as `"5.1.2"`, or `"5.2"` for all below it; `quick` runs
+    only the few most informative cases. `set` changes keys of the candidate's flows
+    only. `search` is the number of scenarios tried for the worst case of each metric.
+    `traces` are recorded links in Mahimahi's format, over which section 6.4 also runs.
+    `out` keeps the evaluation in that directory, with its page.
 
-    What a class raises fails the run in which it does so: the lines of that run say
-    so, the others stand.
+    An exception of a class fails only the run in which it is raised, and is reported in
+    the lines of that run.
     """
     import json
 
@@ -311,9 +309,9 @@ def evaluate(
 def study(
     *names: str | PathLike[str], out: str | PathLike[str] | None = None, force: bool = False
 ) -> Study:
-    """Runs published studies and tells which of their claims hold: built-in ones
-    by name, others by their folder; without a name all built-in ones. With `out`
-    they are kept there, with their page."""
+    """Reproduces published studies, and reports which of their claims hold: built-in
+    ones by name, others by their folder; without a name all built-in ones. `out`
+    keeps them in that directory, with their page."""
     import json
     import os
 
@@ -323,16 +321,16 @@ def study(
 
 
 def figure(of: Run | Ranking, what: str | None = None, *, ax: Axes | None = None) -> Axes:
-    """Draws what came of a run or of a ranking by matplotlib; gives the axes.
+    """Plots the result of a run or a ranking with matplotlib; returns the axes.
 
-    Of a run `what` is `"throughput"` (goodput of each flow, Mbit/s; the default),
+    For a run, `what` is `"throughput"` (goodput of each flow, Mbit/s; the default),
     `"delay"` (round-trip time, ms), `"window"` or `"in-flight"` (kB), or `"queue"`
-    (queueing delay of each link, ms), over time. Of a ranking it is
-    `"delay-throughput"`: each controller alone, with 95 % intervals, filled where it
-    is on the Pareto front. `ax` draws into axes that are there.
+    (queueing delay of each link, ms), over time. For a ranking it is
+    `"delay-throughput"`: each controller alone, with 95 % intervals, filled if it is on
+    the Pareto front. `ax` draws into existing axes.
 
     Raises `ImportError` without matplotlib (`pip install knee[figures]`), and
-    `ValueError` where there is nothing to draw.
+    `ValueError` if there is nothing to draw.
     """
     from ._figure import draw
 
@@ -340,7 +338,7 @@ def figure(of: Run | Ranking, what: str | None = None, *, ax: Axes | None = None
 
 
 def _directory(out: str | PathLike[str] | None):
-    """That one, or one that goes when it is no longer needed."""
+    """Returns a context manager for that directory, or for a temporary one."""
     if out is None:
         import tempfile
 

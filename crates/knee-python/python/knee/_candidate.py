@@ -1,4 +1,4 @@
-"""Controllers that `knee evaluate` is given as files: `FILE.py:CLASS`."""
+"""Controllers passed to `knee evaluate` as files: `FILE.py:CLASS`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def named(words: Iterable[str]) -> dict[str, Factory]:
-    """The controllers of those words that name a file of Python, by the word."""
+    """Returns the controllers of the arguments that name a Python file, by argument."""
     files = (word for word in words if not word.startswith("-"))
     return {
         word: Factory(_load(word), "on_ack")
@@ -25,18 +25,18 @@ def named(words: Iterable[str]) -> dict[str, Factory]:
 
 
 def _load(word: str) -> Any:
-    """The class that a word names; without a name the only controller of the file."""
+    """Loads the class that an argument names, by default the only controller of the file."""
     file, _, name = word.partition(":")
     path = Path(file).resolve()
     if not path.is_file():
         raise SystemExit(f"knee: there is no file {file}")
-    # No module of Python's own bears this name, whatever the file is called.
+    # No standard module has such a name, whatever the file is called.
     module_name = f"{path.stem} (candidate)"
     spec = importlib.util.spec_from_file_location(module_name, path)
     module = importlib.util.module_from_spec(spec)
-    # Python's own modules come before those beside the file.
+    # Standard modules come before those next to the file.
     sys.path.append(str(path.parent))
-    # Where `inspect` looks for the source of a class.
+    # `inspect` looks here for the source of a class.
     sys.modules[module_name] = module
     spec.loader.exec_module(module)
     own = {

@@ -1,4 +1,4 @@
-"""The console script: the command line of Knee, in the same shared module."""
+"""The console script: Knee's command line, in the same shared module."""
 
 import sys
 
@@ -6,7 +6,7 @@ from . import _knee
 
 
 def main() -> None:
-    """Does what the arguments say and ends with the exit code of `knee`."""
+    """Runs the command line, and exits with the exit code of `knee`."""
     typed = sys.argv[1:]
     controllers = {}
     if typed[:1] == ["evaluate"]:

@@ -1,4 +1,4 @@
-"""Figures by matplotlib, if it is there. Units and scales are those of the pages."""
+"""Figures with matplotlib, if installed. Units and scales are those of the pages."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ if TYPE_CHECKING:
     from typing import Any
 
 COLOURS = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000"]
-"""Okabe and Ito's, which survive colour blindness, without the yellow."""
+"""The palette of Okabe and Ito, safe for colour blindness, without the yellow."""
 
 OF_FLOWS = {
     "delay": ("rtt_ns", 1e-6, "round-trip time (ms)"),
     "window": ("window_bytes", 1e-3, "congestion window (kB)"),
     "in-flight": ("in_flight_bytes", 1e-3, "in flight (kB)"),
 }
-"""Column, factor and label of what a sample of a flow holds."""
+"""Column, factor and label of the quantities in a flow's samples."""
 OF_RUNS = ["throughput", *OF_FLOWS, "queue"]
 
 
 def draw(of: Any, what: str | None, ax: Any) -> Any:
-    """Draws a run or a ranking; gives the axes."""
+    """Plots a run or a ranking; returns the axes."""
     try:
         import matplotlib.pyplot as pyplot
     except ImportError as missing:
@@ -55,7 +55,7 @@ def _label(what: str) -> str:
 
 
 def _lines(run: Any, what: str) -> dict[str, list[tuple[float, float]]]:
-    """Points of each flow, or link, by name: seconds and value."""
+    """Returns the points of each flow or link, by name: seconds and value."""
     if what == "queue":
         table, name, column = run.links, "link_name", "queue_delay_ns"
     else:
@@ -72,7 +72,7 @@ def _lines(run: Any, what: str) -> dict[str, list[tuple[float, float]]]:
 
 
 def _rates(points: list[tuple[int, int]]) -> list[tuple[float, float]]:
-    """Mbit/s between samples of a count of bytes, at the later of the two."""
+    """Returns the rate in Mbit/s between samples of a byte count, at the later sample."""
     pairs = zip(points, points[1:])
     return [(t2 * 1e-9, 8e3 * (b2 - b1) / (t2 - t1)) for (t1, b1), (t2, b2) in pairs]
 
@@ -90,7 +90,7 @@ def _over_time(ax: Any, lines: dict[str, list[tuple[float, float]]], label: str)
 
 
 def _plane(ax: Any, entries: list[dict[str, Any]]) -> None:
-    """Means of the candidates with their 95 % intervals; the Pareto front is filled."""
+    """Plots the candidates' means with 95 % intervals; fills those on the Pareto front."""
     for number, entry in enumerate(entries):
         (x, across), (y, up) = (_interval(entry[key]) for key in ("stretch", "used"))
         colour = COLOURS[number % len(COLOURS)]
@@ -112,7 +112,7 @@ def _plane(ax: Any, entries: list[dict[str, Any]]) -> None:
 
 
 def _interval(value: dict[str, Any]) -> tuple[float, tuple[float, float]]:
-    """A mean, and how far its interval reaches down and up; one run has none."""
+    """Returns a mean, and the lengths of its interval down and up; zero for one run."""
     mean = value["mean"]
     low, high = (mean if value.get(end) is None else value[end] for end in ("low", "high"))
     return mean, (max(0.0, mean - low), max(0.0, high - mean))

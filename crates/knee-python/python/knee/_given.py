@@ -1,4 +1,4 @@
-"""What is handed to Knee, in the form in which the shared module takes it."""
+"""Converts arguments to the form that the shared module expects."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class Factory:
-    """A class or another factory, and what is known of it. Processes get it whole."""
+    """A class or another factory with its metadata; pickled whole for processes."""
 
     __slots__ = ("class_", "make", "module", "place", "sha256")
 
@@ -44,12 +44,11 @@ class Factory:
 
 
 _sources: weakref.WeakKeyDictionary[type, tuple[str | None, str]] = weakref.WeakKeyDictionary()
-"""Of classes that were given before: to find a source takes a millisecond, as long
-as a short run."""
+"""Cache by class: finding a source takes a millisecond, as long as a short run."""
 
 
 def _source(told: Any) -> tuple[str | None, str]:
-    """The hash of the source, and where it stands."""
+    """Returns the hash of the source, and its location."""
     if not isinstance(told, type):
         return _read_source(told)
     if told not in _sources:
@@ -72,12 +71,12 @@ def _read_source(told: Any) -> tuple[str | None, str]:
 
 
 def factories(by_name: Mapping[str, Callable[[Any], Any]] | None, method: str) -> dict[str, Factory]:
-    """Classes by name, each of which must have that method."""
+    """Makes factories from classes by name, which must have `method`."""
     return {name: Factory(make, method) for name, make in (by_name or {}).items()}
 
 
 def given(scenario: Any) -> tuple[str, str]:
-    """How the scenario is given, and what."""
+    """Returns the kind of a scenario argument, and the scenario."""
     if isinstance(scenario, str):
         is_text = "\n" in scenario or "=" in scenario
         return ("toml" if is_text else "path", scenario)
@@ -92,7 +91,7 @@ def given(scenario: Any) -> tuple[str, str]:
 
 
 def value(this: Any) -> str:
-    """A value as `--set` writes it."""
+    """Formats a value as for `--set`."""
     if isinstance(this, str):
         return this
     if isinstance(this, bool):
@@ -107,7 +106,7 @@ def value(this: Any) -> str:
 
 
 def _inner(this: Any) -> str:
-    """A value within another, where texts have quotes."""
+    """Formats a value within another, where texts are quoted."""
     if isinstance(this, str):
         import json
 
@@ -116,12 +115,12 @@ def _inner(this: Any) -> str:
 
 
 def settings(keys: Mapping[str, Any] | None) -> list[tuple[str, str]]:
-    """Keys that are set otherwise."""
+    """Formats the keys to set."""
     return [(key, value(this)) for key, this in (keys or {}).items()]
 
 
 def values(keys: Mapping[str, Iterable[Any]]) -> list[tuple[str, list[str]]]:
-    """Keys that vary, with their values."""
+    """Formats the keys to vary, with their values."""
     for key, these in keys.items():
         if isinstance(these, str):
             raise TypeError(f"{key} varies over a list of values, not {these!r}")

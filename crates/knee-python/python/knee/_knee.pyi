@@ -1,4 +1,4 @@
-"""The shared module. Units stand at the end of names."""
+"""The shared module. Names end with their unit."""
 
 import random
 from os import PathLike

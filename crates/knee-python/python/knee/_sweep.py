@@ -1,5 +1,5 @@
-"""Who makes the runs of a sweep. What comes back is put in order by the number of
-the run, and each run has its own seed: nothing depends on who made it."""
+"""Executors of sweeps. Results are ordered by the number of the run, and each run
+has its own seed, so nothing depends on the executor."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ if TYPE_CHECKING:
     from typing import Any
 
 BATCH_S = {"ray": 2.0}
-"""How long a batch should take, seconds: far longer than handing it over."""
+"""Target duration of a batch, seconds: far longer than submitting it."""
 BATCH_S_ELSE = 0.5
 PENDING_PER_WORKER = 4
-"""Batches that wait or run, so that results do not pile up unread."""
+"""Batches per worker that wait or run, which bounds the unread results."""
 
 
 def drive(tasks, given, own, executor, workers: int | None, batch: int | None) -> list[str]:
-    """Has all tasks made; gives what was measured, in their order."""
+    """Makes all runs; returns the measurements in the order of `tasks`."""
     if not tasks:
         return []
     if executor == "serial":
         return _knee.SweepPlan.make(given, tasks, own)
     begun = time.perf_counter()
-    # One of them tells how long they take; it also finds what is wrong with all.
+    # The first run tells how long one takes, and reveals errors common to all.
     made = _knee.SweepPlan.make(given, tasks[:1], own)
     took = time.perf_counter() - begun
     if batch is None:
@@ -57,7 +57,7 @@ def _processes(batches, given, own, workers: int | None) -> dict[int, list[str]]
     from concurrent.futures import ProcessPoolExecutor
 
     workers = min(workers or _cpus(), len(batches)) or 1
-    # A fork of a process with threads can hang.
+    # Forking a process with threads can hang.
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(workers, mp_context=context) as pool:
         return _pool(pool, batches, given, own, workers)
