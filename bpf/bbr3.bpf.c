@@ -1,31 +1,30 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 /*
- * The controller "bbr3" of crates/knee-cc in the Linux kernel: bbr3/ between a
- * socket and its decisions.
+ * The controller "bbr3" of crates/knee-cc in the Linux kernel: connects bbr3/
+ * to sockets.
  *
- * Needs Linux 6.10 or later (the arguments of cong_control) with BTF. Of the
- * kernel's structures only what is used is declared; where it lies is
- * relocated on loading (CO-RE). The state is kept in the socket's own storage.
+ * Needs Linux 6.10 or later (the arguments of cong_control) with BTF. Only the
+ * used fields of the kernel's structures are declared; their offsets are
+ * relocated on loading (CO-RE). The state is in the socket's own storage.
  *
  * The kernel counts packets, the algorithm bytes: a packet is mss_cache bytes.
  *
- * The draft wants to know of each packet what was in flight and what had been
- * lost when it was sent, and of each loss which packet it was. A stock kernel's
- * rate sample says neither. In their place:
+ * For each packet, the draft needs the bytes in flight and lost when it was
+ * sent, and for each loss the packet that was lost. A stock kernel's rate
+ * sample has neither. In their place:
  *
- * - Of what was so when a packet was sent, `history` remembers 128 moments over
- *   the data in flight, told apart by what had been delivered, which the rate
- *   sample does say of the sampled packet. In flight is that before the next
- *   acknowledgement, so after the last packet sent in between. Both are off by
- *   what was sent and lost within 1/128 of what is in flight, or within one
- *   acknowledgement.
+ * - `history` remembers 128 sending times over the data in flight, identified
+ *   by the delivered count, which the rate sample does report for the sampled
+ *   packet. Bytes in flight are those before the next acknowledgement, so after
+ *   the last packet sent in between. Both are off by what was sent and lost
+ *   within 1/128 of the data in flight, or within one acknowledgement.
  * - What an acknowledgement, or a timer before it, shows to be lost counts as
- *   one range that was sent when the sampled packet was. So start-up's six ranges
+ *   one range that was sent with the sampled packet. So start-up's six ranges
  *   are six acknowledgements with losses, as in Google's branch v3.
- * - What an expired timer alone counts as lost was sent at the last
+ * - What only an expired timer declares lost counts as sent at the last
  *   acknowledgement.
  *
- * tests/kernel/bbr3.rs of knee-kernel measures what comes of it.
+ * tests/kernel/bbr3.rs of knee-kernel measures the effect.
  */
 #include "bbr3/bbr3.h"
 
@@ -104,18 +103,18 @@ struct tcp_congestion_ops {
 /* A power of two, so that a mask bounds the index. */
 #define MOMENTS 128
 
-/* A moment of sending; packets. */
+/* State at a sending time; packets. */
 struct moment {
 	u32 delivered, lost, in_flight;
 };
 
-/* A connection: the algorithm, the kernel's counters carried on beyond their
- * 32 bits, and what was so at the last moments. */
+/* A connection: the algorithm, the kernel's counters extended beyond 32 bits,
+ * and the state at recent sending times. */
 struct flow {
 	struct bbr3 bbr3;
 	u64 delivered, lost;
 	u32 delivered_packets, lost_packets;
-	u32 told_packets;	/* of those lost */
+	u32 told_packets;	/* lost packets reported so far */
 	u32 shown_window;	/* in packets, as last written */
 	u32 newest;		/* in history */
 	struct moment history[MOMENTS];
@@ -133,20 +132,20 @@ part u32 in_flight_packets(const struct tcp_sock *tp)
 	return tp->packets_out - tp->sacked_out - tp->lost_out + tp->retrans_out;
 }
 
-/* ---- moments of sending */
+/* ---- sending times */
 
 part struct moment *moment(struct flow *f, u32 index)
 {
 	return &f->history[index & (MOMENTS - 1)];
 }
 
-/* What was sent since the newest moment left so much in flight. */
+/* Notes the packets in flight after sending since the newest moment. */
 part void note_sent(struct flow *f, u32 in_flight)
 {
 	moment(f, f->newest)->in_flight = in_flight;
 }
 
-/* What is sent from now on is sent when so much had been delivered and lost. */
+/* Notes the delivered and lost counts at which packets are sent from now on. */
 part void note_moment(struct flow *f, const struct tcp_sock *tp)
 {
 	u32 in_flight = in_flight_packets(tp);
@@ -162,17 +161,16 @@ part void note_moment(struct flow *f, const struct tcp_sock *tp)
 	next->in_flight = in_flight;
 }
 
-/* The moment that packets were sent in that were sent when so much had been
- * delivered: the newest of no more, by bisection; the oldest if all are of
- * more. */
+/* Returns the moment at which packets with that delivered count were sent: by
+ * bisection, the newest that does not exceed it, or the oldest if all do. */
 part struct moment moment_of(struct flow *f, u32 delivered)
 {
 	u32 age = 0, step;
 
-	/* The moments are of falling age from `newest` + 1 on. */
+	/* From `newest` + 1 on, the moments are in order of decreasing age. */
 #pragma unroll
 	for (step = MOMENTS / 2; step > 0; step /= 2) {
-		/* Whether all of the `step` next ones are too young. */
+		/* Whether all of the next `step` moments are too young. */
 		struct moment *last = moment(f, f->newest - (age + step - 1));
 
 		if ((s32)(delivered - last->delivered) < 0)
@@ -183,7 +181,7 @@ part struct moment moment_of(struct flow *f, u32 delivered)
 
 /* ---- between the socket and the algorithm */
 
-/* Fills `c`, and takes in what the kernel itself has changed. */
+/* Fills `c`, and adopts changes by the kernel itself. */
 part void observe(struct sock *sk, struct flow *f, struct connection *c)
 {
 	struct tcp_sock *tp = (struct tcp_sock *)sk;
@@ -210,7 +208,7 @@ part void observe(struct sock *sk, struct flow *f, struct connection *c)
 	c->window_limited = BPF_CORE_READ_BITFIELD(tp, is_cwnd_limited);
 }
 
-/* The decision goes to the socket. */
+/* Writes the decision to the socket. */
 part void apply(struct sock *sk, struct flow *f)
 {
 	struct tcp_sock *tp = (struct tcp_sock *)sk;
@@ -228,13 +226,13 @@ part struct flow *flow_of(struct sock *sk)
 	return bpf_sk_storage_get(&flows, sk, 0, 0);
 }
 
-/* Bytes by which a counter in bytes was less when the kernel's was `then`. */
+/* Returns the value of a counter in bytes when the kernel's was `then`. */
 part u64 back(u64 bytes, u32 now, u32 then, u32 mss)
 {
 	return above(bytes, (u64)(now - then) * mss);
 }
 
-/* Tells of what was lost since the last call, as sent at `sent`. */
+/* Reports losses since the last call, as sent at `sent`. */
 part void tell_losses(struct flow *f, const struct tcp_sock *tp, const struct moment *sent,
 		      bool app_limited, const struct connection *c)
 {
@@ -261,7 +259,7 @@ part void begin(struct sock *sk)
 
 	if (!f)			/* out of memory: tried again by the next ACK */
 		return;
-	/* All of it is zero: a socket's storage goes with its controller. */
+	/* All zero initially: a socket's storage is removed with its controller. */
 	f->delivered_packets = tp->delivered;
 	f->lost_packets = f->told_packets = tp->lost;
 	f->history[0].delivered = tp->delivered;
@@ -276,7 +274,7 @@ SEC("struct_ops")
 void BPF_PROG(knee_init, struct sock *sk)
 {
 	begin(sk);
-	/* Unless the queueing discipline fq paces already. */
+	/* Unless the queueing discipline fq already paces. */
 	__sync_val_compare_and_swap(&sk->sk_pacing_status, PACING_NONE, PACING_NEEDED);
 }
 
@@ -313,7 +311,7 @@ void BPF_PROG(knee_control, struct sock *sk, u32 ack, int flag, const struct rat
 	s.lost_since_send = (u64)(tp->lost - sent.lost) * c.mss;
 	s.app_limited = rs->is_app_limited;
 	s.ack_delayed = rs->is_ack_delayed;
-	/* The kernel does not tell when recovery ends. */
+	/* The kernel does not report the end of recovery. */
 	if (f->bbr3.prior_recovery >= RECOVERY && c.recovery < RECOVERY)
 		bbr3_on_recovery_end(&f->bbr3);
 	bbr3_on_ack(&f->bbr3, &s, &c);
@@ -334,8 +332,8 @@ void BPF_PROG(knee_event, struct sock *sk, int event)
 	apply(sk, f);
 }
 
-/* The kernel asks for the threshold when recovery, a reduction or an episode
- * of timeouts begins: the moment to keep what may be undone. */
+/* The kernel asks for the threshold when recovery, a reduction or an episode of
+ * timeouts begins: the time to save what may be undone. */
 SEC("struct_ops")
 u32 BPF_PROG(knee_ssthresh, struct sock *sk)
 {

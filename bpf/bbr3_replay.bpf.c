@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 /*
- * The algorithm of knee_bbr3 without a connection: one call takes up to 512
- * recorded steps and leaves a decision with each. Not loaded with the
+ * The algorithm of knee_bbr3 without a connection: one call processes up to 512
+ * recorded steps, and writes the decision to each. Not loaded with the
  * controller; the conformance test runs it in the kernel.
  */
 #include "bbr3/bbr3.h"
@@ -26,7 +26,7 @@ struct step {
 
 struct bbr3 state;
 
-/* Apart from `state`: user space writes this map and reads it back. */
+/* Separate from `state`: user space writes this map and reads it back. */
 struct step steps[STEPS_MAX] SEC(".data.steps");
 
 static long take(u64 index, void *unused)

@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 /*
- * The controller "bbr_low_delay" of the Linux kernel: bbr/ between a socket
- * and its decisions.
+ * The controller "bbr_low_delay" of the Linux kernel: connects bbr/ to sockets.
  *
- * Needs Linux 6.10 or later (the arguments of cong_control) with BTF. Of the
- * kernel's structures only what is used is declared; where it lies is
+ * Needs Linux 6.10 or later (the arguments of cong_control) with BTF. Only the
+ * used fields of the kernel's structures are declared; their offsets are
  * relocated on loading (CO-RE).
  *
- * The kernel counts packets, the algorithm bytes: a packet is mss_cache
- * bytes. The state takes more room than a connection's 104 bytes for its
- * controller, and is kept in the socket's own storage.
+ * The kernel counts packets, the algorithm bytes: a packet is mss_cache bytes.
+ * The state is larger than the 104 bytes that a connection has for its
+ * controller, so it is in the socket's own storage.
  *
  * Not written: tp->app_limited, with which tcp_bbr.c marks what it sends in
  * PROBE_RTT. The algorithm remembers that itself (`held_back`).
@@ -89,8 +88,8 @@ struct tcp_congestion_ops {
 
 #pragma clang attribute pop
 
-/* A connection: the algorithm, and the kernel's counters carried on beyond
- * their 32 bits. */
+/* A connection: the algorithm, and the kernel's counters extended beyond 32
+ * bits. */
 struct flow {
 	struct bbr bbr;
 	u64 delivered, lost;
@@ -105,7 +104,7 @@ struct {
 	__type(value, struct flow);
 } flows SEC(".maps");
 
-/* Fills `c`, and takes in what the kernel itself has changed. */
+/* Fills `c`, and adopts changes by the kernel itself. */
 part void observe(struct sock *sk, struct flow *f, struct connection *c)
 {
 	struct tcp_sock *tp = (struct tcp_sock *)sk;
@@ -135,7 +134,7 @@ part void observe(struct sock *sk, struct flow *f, struct connection *c)
 	c->app_limited = tp->app_limited != 0;
 }
 
-/* The decision goes to the socket. */
+/* Writes the decision to the socket. */
 part void apply(struct sock *sk, struct flow *f)
 {
 	struct tcp_sock *tp = (struct tcp_sock *)sk;
@@ -154,7 +153,7 @@ part struct flow *flow_of(struct sock *sk)
 	return bpf_sk_storage_get(&flows, sk, 0, 0);
 }
 
-/* The random phase is all that is not determined: 64 bits of the kernel's. */
+/* Only the random phase is not deterministic: 64 bits from the kernel. */
 part u64 random_seed(void)
 {
 	u64 upper = bpf_get_prandom_u32();
@@ -183,7 +182,7 @@ SEC("struct_ops")
 void BPF_PROG(knee_init, struct sock *sk)
 {
 	begin(sk);
-	/* Unless the queueing discipline fq paces already. */
+	/* Unless the queueing discipline fq already paces. */
 	__sync_val_compare_and_swap(&sk->sk_pacing_status, PACING_NONE, PACING_NEEDED);
 }
 
@@ -234,8 +233,8 @@ void BPF_PROG(knee_event, struct sock *sk, int event)
 	apply(sk, f);
 }
 
-/* The kernel asks for the threshold when recovery, a reduction or an episode
- * of timeouts begins: the moment to keep the window. */
+/* The kernel asks for the threshold when recovery, a reduction or an episode of
+ * timeouts begins: the time to save the window. */
 SEC("struct_ops")
 u32 BPF_PROG(knee_ssthresh, struct sock *sk)
 {

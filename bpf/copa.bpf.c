@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 /*
- * The controller "copa" of crates/knee-cc in the Linux kernel: copa/ between a
- * socket and its decisions.
+ * The controller "copa" of crates/knee-cc in the Linux kernel: connects copa/
+ * to sockets.
  *
- * Needs Linux 6.10 or later (the arguments of cong_control) with BTF. Of the
- * kernel's structures only what is used is declared; where it lies is
- * relocated on loading (CO-RE). The state is kept in the socket's own storage.
+ * Needs Linux 6.10 or later (the arguments of cong_control) with BTF. Only the
+ * used fields of the kernel's structures are declared; their offsets are
+ * relocated on loading (CO-RE). The state is in the socket's own storage.
  *
  * The kernel counts packets in its windows, the algorithm bytes: a packet is
- * mss_cache bytes. Sequence numbers are carried on beyond their 32 bits.
+ * mss_cache bytes. Sequence numbers are extended beyond 32 bits.
  */
 #include "copa/copa.h"
 
@@ -90,7 +90,7 @@ part void observe(struct sock *sk, struct flow *f, struct connection *k)
 	k->app_limited = tp->app_limited != 0;
 }
 
-/* The decision goes to the socket. */
+/* Writes the decision to the socket. */
 part void apply(struct sock *sk, struct flow *f)
 {
 	struct tcp_sock *tp = (struct tcp_sock *)sk;
@@ -126,7 +126,7 @@ SEC("struct_ops")
 void BPF_PROG(knee_init, struct sock *sk)
 {
 	begin(sk);
-	/* Unless the queueing discipline fq paces already. */
+	/* Unless the queueing discipline fq already paces. */
 	__sync_val_compare_and_swap(&sk->sk_pacing_status, PACING_NONE, PACING_NEEDED);
 }
 
@@ -208,7 +208,7 @@ u32 BPF_PROG(knee_undo_cwnd, struct sock *sk)
 	return tp->snd_cwnd;
 }
 
-/* Room for what is lost and sent again, as in tcp_bbr.c. */
+/* Room for lost and retransmitted data, as in tcp_bbr.c. */
 SEC("struct_ops")
 u32 BPF_PROG(knee_sndbuf_expand, struct sock *sk)
 {

@@ -4,10 +4,10 @@
  * window, whatever happens.
  *
  * Needs Linux 6.10 or later (the arguments of cong_control) with BTF. With
- * cong_control the kernel leaves the window to the controller in recovery
- * too; after a timeout the next acknowledgement brings it back. Nothing is
- * paced: the rate only sizes the bursts of segmentation offload, as
- * tcp_update_pacing_rate would have it.
+ * cong_control the kernel leaves the window to the controller in recovery too;
+ * after a timeout the next acknowledgement restores it. Nothing is paced: the
+ * rate only determines the burst size of segmentation offload, as
+ * tcp_update_pacing_rate would.
  */
 #include "types.h"
 
@@ -20,7 +20,7 @@ char LICENSE[] SEC("license") = "Dual MIT/GPL";
 #define INFINITE_THRESHOLD 0x7fffffff
 #define PACING_PERCENT 120	/* net.ipv4.tcp_pacing_ca_ratio */
 
-/* Whoever loads the program writes another one before. */
+/* The loader overwrites this. */
 struct fixed_config {
 	u32 window;		/* packets */
 	u32 unused;
@@ -99,7 +99,7 @@ u32 BPF_PROG(knee_undo_cwnd, struct sock *sk)
 	return hold(sk);
 }
 
-/* Room for what is lost and sent again, as in tcp_bbr.c. */
+/* Room for lost and retransmitted data, as in tcp_bbr.c. */
 SEC("struct_ops")
 u32 BPF_PROG(knee_sndbuf_expand, struct sock *sk)
 {

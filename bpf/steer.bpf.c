@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 /*
  * A policy in the kernel: connections of the policy's clients and ports get its
- * controller when they are established (sockops), and those that are open get it
- * from an iterator over TCP sockets. Each connection that was changed carries a
- * mark with the controller that it had, by which another iterator returns it.
+ * controller when they are established (sockops); open ones get it from an
+ * iterator over TCP sockets. Each changed connection carries a mark with its
+ * original controller, from which another iterator restores it.
  *
- * One table by longest prefix serves IPv4, as addresses mapped into IPv6
- * (RFC 4291, section 2.5.5.2), and IPv6. Nothing is done for other network
- * namespaces, nor once the lease has run out: whoever applies a policy renews it.
+ * One longest-prefix table serves IPv6 and, as mapped addresses (RFC 4291,
+ * section 2.5.5.2), IPv4. Other network namespaces are left alone, and nothing
+ * is done after the lease has expired: the process that applies a policy renews
+ * it.
  *
  * Needs Linux 5.16 or later (bpf_setsockopt in iterators) with BTF.
  */
@@ -37,7 +38,7 @@ enum {
 	BPF_MAP_TYPE_SK_STORAGE = 24,
 };
 
-/* As in linux/bpf.h; a context, so not relocated. */
+/* As in linux/bpf.h; a context, so it is not relocated. */
 struct bpf_sock;
 struct bpf_sock_ops {
 	u32 op, args[4], family;
@@ -85,24 +86,24 @@ struct tcp_sock;
 
 #pragma clang attribute pop
 
-/* What user space writes. */
+/* Tables that user space writes. */
 struct place {
 	u32 bits;		/* of port and address */
-	u32 port;		/* at this host, in network byte order; 0: all */
+	u32 port;		/* local, in network byte order; 0: all */
 	u32 address[4];
 };
 
 struct rule {
 	u32 group;
 	u8 kept;		/* held out, or somebody else's */
-	u8 part_bits;		/* of an address: draws are for these */
+	u8 part_bits;		/* of the prefix that a draw is for */
 	u16 unused;
 };
 
 struct group {
-	char names[2][NAME];	/* a name that is empty: as it is */
+	char names[2][NAME];	/* empty: no change */
 	u64 key[2];		/* of the draw between the two */
-	u32 share;		/* of 2^32, which get the second */
+	u32 share;		/* that gets the second, in 2^-32 */
 	u32 unused;
 };
 
@@ -116,7 +117,7 @@ struct counts {
 	u64 given, had, kept, refused, given_open;
 };
 
-/* What a connection carries, and what iterators tell. */
+/* Mark of a connection, and the record that iterators write. */
 struct mark {
 	char former[NAME], given[NAME];
 };
@@ -197,7 +198,7 @@ part u64 drawn(const u64 key[2], u64 first, u64 second)
 	return a ^ b ^ c ^ d;
 }
 
-/* The first bits of 64 in network byte order, as this host has them. */
+/* The first bits of a 64-bit word in network byte order. */
 part u64 first_bits(u64 word, u32 bits)
 {
 	if (bits == 0)
@@ -210,7 +211,7 @@ struct chosen {
 	struct counts *counts;
 };
 
-/* What a connection is to have; no name: what it has. */
+/* Returns the controller that a connection is to have; no name means no change. */
 part struct chosen choose(u32 port, const u32 address[4])
 {
 	struct place place = {
@@ -250,7 +251,7 @@ part struct chosen choose(u32 port, const u32 address[4])
 	return chosen;
 }
 
-/* Gives a connection, by whatever the helpers take for one, its controller. */
+/* Assigns a connection its controller; `socket` is what the helpers accept as one. */
 #define GIVE(socket, storage_of, chosen, count)						\
 	do {										\
 		char now[NAME] = {}, name[NAME];					\
@@ -267,7 +268,7 @@ part struct chosen choose(u32 port, const u32 address[4])
 			(chosen).counts->refused++;					\
 			break;								\
 		}									\
-		/* One that was changed before goes back to what it had at first. */	\
+		/* If it was changed before, the mark keeps the first controller. */	\
 		if (!same(now, mark->given))						\
 			__builtin_memcpy(mark->former, now, NAME);			\
 		__builtin_memcpy(mark->given, name, NAME);				\
@@ -282,8 +283,8 @@ part struct chosen choose(u32 port, const u32 address[4])
 SEC("sockops")
 int knee_established(struct bpf_sock_ops *ops)
 {
-	/* All words before the branch: the compiler would else make one load of
-	 * two, from a context pointer that the verifier cannot follow. */
+	/* Read all words before the branch: otherwise the compiler would merge two
+	 * loads into one, from a context pointer that the verifier cannot follow. */
 	u32 op = ops->op, family = ops->family, port = ops->local_port;
 	u32 four = ops->remote_ip4;
 	u32 address[4] = {
@@ -312,7 +313,7 @@ int knee_established(struct bpf_sock_ops *ops)
 	return 1;
 }
 
-/* Gives open connections their controller, as many as the budget permits. */
+/* Assigns open connections their controller, as many as the budget permits. */
 SEC("iter/tcp")
 int knee_open(struct bpf_iter__tcp *ctx)
 {
@@ -337,7 +338,7 @@ int knee_open(struct bpf_iter__tcp *ctx)
 	if (family == AF_INET) {
 		address[3] = common->skc_daddr;
 	} else if (family == AF_INET6) {
-		/* That of a peer over IPv4 is mapped. */
+		/* An IPv4 peer's address is mapped. */
 		address[0] = common->skc_v6_daddr.in6_u.u6_addr32[0];
 		address[1] = common->skc_v6_daddr.in6_u.u6_addr32[1];
 		address[2] = common->skc_v6_daddr.in6_u.u6_addr32[2];
@@ -354,8 +355,9 @@ int knee_open(struct bpf_iter__tcp *ctx)
 	return 0;
 }
 
-/* The socket, if it is marked and was told to whoever reads, and what was told; NULL
- * otherwise. Without room the kernel calls again. */
+/* Writes the record of a marked socket for the reader. Returns the socket, or
+ * NULL if it is not marked or nothing was written; without room the kernel
+ * calls again. */
 static __always_inline struct tcp_sock *tell(struct bpf_iter__tcp *ctx, struct told *told)
 {
 	struct sock_common *common = ctx->sk_common;
@@ -377,8 +379,8 @@ static __always_inline struct tcp_sock *tell(struct bpf_iter__tcp *ctx, struct t
 	return tcp;
 }
 
-/* Returns what is marked to the controller that it had, and tells each. One that
- * a program has changed since is left as it is. */
+/* Restores marked connections to their original controller, and writes a record
+ * of each. A connection that its program has changed since is left alone. */
 SEC("iter/tcp")
 int knee_back(struct bpf_iter__tcp *ctx)
 {
@@ -387,7 +389,7 @@ int knee_back(struct bpf_iter__tcp *ctx)
 
 	if (!tcp)
 		return 0;
-	/* Where the kernel refuses, the mark says so to whoever asks. */
+	/* If the kernel refuses, the mark remains for readers to see. */
 	if (same(told.now, told.mark.given) &&
 	    bpf_setsockopt(tcp, SOL_TCP, TCP_CONGESTION, told.mark.former, NAME))
 		return 0;
@@ -395,7 +397,7 @@ int knee_back(struct bpf_iter__tcp *ctx)
 	return 0;
 }
 
-/* Tells what is marked. */
+/* Writes a record of each marked connection. */
 SEC("iter/tcp")
 int knee_marked(struct bpf_iter__tcp *ctx)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Integer types by the kernel's names, without <linux/bpf.h>: its types
+ * Integer types with the kernel's names, without <linux/bpf.h>, whose types
  * collide with those of the kernel that the programs declare. The names with
- * underscores are what <bpf/bpf_helpers.h> asks for. And what all algorithms
- * here count with.
+ * underscores are those that <bpf/bpf_helpers.h> needs. Also arithmetic helpers
+ * shared by all algorithms.
  */
 #ifndef KNEE_TYPES_H
 #define KNEE_TYPES_H
@@ -34,8 +34,8 @@ typedef u32 __wsum;
 #define NS_PER_MS 1000000ULL
 #define NS_PER_S 1000000000ULL
 
-/* Always inlined, because a BPF program has few registers to pass arguments
- * in and functions of their own are verified without their caller. */
+/* Always inlined, because a BPF program has few registers for arguments, and
+ * its functions are verified without their caller. */
 #define part static __attribute__((always_inline)) inline
 
 part u64 least(u64 a, u64 b)

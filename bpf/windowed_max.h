@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * The windowed maximum of crates/knee-cc/src/bbr/filter.rs: three entries that
- * fall in value and rise in time, rounds or microseconds; the first one holds the
- * maximum.
+ * The windowed maximum of crates/knee-cc/src/bbr/filter.rs: three entries with
+ * falling values and rising times, in rounds or microseconds; the first one
+ * holds the maximum.
  */
 #ifndef KNEE_WINDOWED_MAX_H
 #define KNEE_WINDOWED_MAX_H

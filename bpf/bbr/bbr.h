@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * The phases, startup.rs, probe_bw.rs and probe_rtt.rs, and what a
- * connection calls: bbr_begin, bbr_on_ack and the events.
+ * The phases (startup.rs, probe_bw.rs and probe_rtt.rs), and the functions for
+ * a connection: bbr_begin, bbr_on_ack and the events.
  */
 #ifndef KNEE_BBR_H
 #define KNEE_BBR_H
@@ -38,8 +38,8 @@ part void end_probe(struct bbr *b, u64 delivered)
 		b->ceiling = least((u64)b->ceiling * config.gain_up >> 8, U32_MAX);
 }
 
-/* SplitMix64, and the upper half of its product with the number of phases
- * that can be drawn: all but DOWN. */
+/* SplitMix64, then the upper half of its product with the number of phases that
+ * can be drawn: all but DOWN. */
 part u8 draw_phase(struct bbr *b)
 {
 	u64 z, below;
@@ -167,7 +167,7 @@ part void check_drain(struct bbr *b, const struct connection *c)
 
 /* ---- PROBE_RTT */
 
-/* Data sent when so much had been delivered was held back by PROBE_RTT. */
+/* Whether data sent at that delivered count was held back by PROBE_RTT. */
 part bool held_back(const struct bbr *b, u64 delivered_at_send)
 {
 	return b->limited_from <= delivered_at_send && delivered_at_send <= b->limited_to;
@@ -225,7 +225,7 @@ part void update_min_rtt(struct bbr *b, const struct sample *s, const struct con
 		b->idle_restart = false;
 }
 
-/* ---- what a connection calls */
+/* ---- functions for a connection */
 
 part void update_gains(struct bbr *b)
 {
@@ -244,7 +244,7 @@ part void update_gains(struct bbr *b)
 	}
 }
 
-/* A connection begins: `b` is all zero, `seed` is at random. */
+/* Begins a connection: `b` is all zero, `seed` is random. */
 part void bbr_begin(struct bbr *b, const struct connection *c, u64 window, u64 seed)
 {
 	b->mss = c->mss;
@@ -293,8 +293,7 @@ part void bbr_on_restart(struct bbr *b, const struct connection *c)
 		check_probe_rtt_done(b, c);
 }
 
-/* The window of before is saved by whoever calls, if this begins an episode
- * of loss. */
+/* If this begins an episode of loss, the caller saves the previous window. */
 part void bbr_on_timeout(struct bbr *b, const struct connection *c)
 {
 	b->window = c->in_flight + b->mss;

@@ -78,8 +78,8 @@ part void end_interval(struct bbr *b, const struct connection *c)
 		return;
 	if (elapsed_ms == 0)
 		return;
-	/* A terabyte in one interval is not the work of a policer; below it
-	 * 64 bits suffice. */
+	/* A terabyte in one interval is not the work of a policer; below that, 64 bits
+	 * suffice. */
 	delivered = least(delivered, (1ULL << 40) - 1);
 	judge_interval(b, least((delivered << RATE_SHIFT) / (elapsed_ms * 1000 * b->mss), U32_MAX),
 		       c);
@@ -156,7 +156,7 @@ part void restart_epoch(struct bbr *b, u64 now_ns)
 	b->epoch_acked = 0;
 }
 
-/* excess[current], without an index that the verifier must bound. */
+/* excess[current], without an index that the verifier would have to bound. */
 part u64 *current_excess(struct bbr *b)
 {
 	return b->excess_current ? &b->excess[1] : &b->excess[0];

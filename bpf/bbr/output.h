@@ -77,8 +77,8 @@ part void set_pacing_rate(struct bbr *b, u32 bw, u32 gain, u32 srtt_us)
 
 /* ---- in flight */
 
-/* ceil(gain x bw x min_rtt), in packets. The product has up to 74 bits, so
- * the gain is applied to its upper part and its last byte apart. */
+/* ceil(gain x bw x min_rtt), in packets. The product has up to 74 bits, so the
+ * gain is applied separately to its upper part and to its last byte. */
 part u64 bdp_packets(const struct bbr *b, u32 bw, u32 gain)
 {
 	u64 pipe = (u64)bw * b->min_rtt_us, scaled;
@@ -108,7 +108,7 @@ part u64 in_flight_target(const struct bbr *b, u32 bw, u32 gain)
 	return with_quantisation(b, bdp_packets(b, bw, gain)) * b->mss;
 }
 
-/* The estimate to pace at. */
+/* The estimate that pacing uses. */
 part u32 paced_bw(const struct bbr *b)
 {
 	if (b->mode == PROBE_BW && !b->lt_in_use)
@@ -116,7 +116,7 @@ part u32 paced_bw(const struct bbr *b)
 	return bw_of(b);
 }
 
-/* Bytes in the network when pacing lets the next packet leave. */
+/* Bytes in the network at the time when pacing allows the next packet. */
 part u64 in_network(const struct bbr *b, u64 in_flight, const struct connection *c)
 {
 	u64 delivered = packets_in(bw_of(b), us_since(c->next_departure_ns, c->now_ns)) * b->mss;
@@ -163,7 +163,7 @@ part bool may_judge_queue(const struct bbr *b, u64 now_ns)
 	       b->rtt_deviation / 4 * 10 <= b->rtt_mean / 8 * 3; /* the RTT is steady */
 }
 
-/* One acknowledgement's part of a round trip's change. */
+/* One acknowledgement's share of a round trip's change. */
 part void track_shrink(struct bbr *b, u32 bw, u64 queueing, u64 acked)
 {
 	u64 per_round = most(b->window, b->mss) * config.shrink_rounds;

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * BBR version 1 and its low-delay changes: the state, and what goes in.
+ * BBR version 1 and its low-delay changes: state and inputs.
  *
- * This is the algorithm of crates/knee-cc/src/bbr, part by part and in the
- * same integer arithmetic; the reasons stand there, and only what C or BPF
- * makes different is explained here. It knows neither sockets nor clocks: a
- * sample and a connection go in, and the state holds the decision. So the
- * same code runs in a connection and over a recorded file.
+ * This is the algorithm of crates/knee-cc/src/bbr, part by part and in the same
+ * integer arithmetic. The reasons are explained there; here only what C or BPF
+ * makes different. It knows neither sockets nor clocks: a sample and a
+ * connection go in, and the state holds the decision. So the same code runs in
+ * a connection and over a recorded file.
  *
- * Units: bytes, microseconds (_us) and nanoseconds (_ns). Gains count in
+ * Units: bytes, microseconds (_us) and nanoseconds (_ns). Gains are in units of
  * 1/256, bandwidth (bw) in packets per microsecond times 2^24.
  *
- * Not here: on_event's PathReset and Penalised, which a kernel never sends.
+ * Left out: on_event's PathReset and Penalised, which a kernel never sends.
  */
 #ifndef KNEE_BBR_TYPES_H
 #define KNEE_BBR_TYPES_H
@@ -25,7 +25,7 @@
 #define INITIAL_PACKETS 10
 #define RATE_SHIFT 24
 
-/* As the registry of knee-cc resolves the parameters of the same names. */
+/* The parameters of the same names, as resolved by knee-cc's registry. */
 struct bbr_config {
 	u64 max_cruise_ns;	  /* U64_MAX: no limit */
 	u64 delay_lower_bound_us;
@@ -44,8 +44,7 @@ struct bbr_config {
 	u32 probe_loss_gain;
 };
 
-/* The values of the preset "bbr-low-delay"; whoever loads the program may
- * write others before. */
+/* Values of the preset "bbr-low-delay"; a loader may overwrite them. */
 const volatile struct bbr_config config = {
 	.max_cruise_ns = 400 * NS_PER_MS,
 	.delay_lower_bound_us = 10000,
@@ -67,7 +66,7 @@ const volatile struct bbr_config config = {
 
 #define NO_RTT U64_MAX
 
-/* What one acknowledgement tells: knee-cc's Sample, as far as it is used. */
+/* Contents of an acknowledgement: the used fields of knee-cc's Sample. */
 struct sample {
 	u64 delivered;
 	u64 prior_delivered;
@@ -83,7 +82,7 @@ struct sample {
 /* In the order of enum tcp_ca_state. */
 enum recovery { OPEN, DISORDER, WINDOW_REDUCED, RECOVERY, LOSS };
 
-/* The connection at this moment: knee-cc's Connection, as far as used. */
+/* Current state of the connection: the used fields of knee-cc's Connection. */
 struct connection {
 	u64 now_ns;
 	u64 next_departure_ns;
@@ -172,13 +171,13 @@ part u64 us_since(u64 now_ns, u64 then_ns)
 	return above(now_ns, then_ns) / NS_PER_US;
 }
 
-/* The estimate in use: the policer's rate when one was found. */
+/* The estimate in use: the policer's rate if one was found. */
 part u32 bw_of(const struct bbr *b)
 {
 	return b->lt_in_use ? b->lt_bw : b->best[0].value;
 }
 
-/* Packets that `bw` delivers in so many microseconds. */
+/* Packets that `bw` delivers in that many microseconds. */
 part u64 packets_in(u32 bw, u64 us)
 {
 	if (us > U32_MAX)	/* an hour: more than 64 bits would hold */
@@ -186,7 +185,7 @@ part u64 packets_in(u32 bw, u64 us)
 	return bw * us >> RATE_SHIFT;
 }
 
-/* A rate that counts packets of another size. */
+/* Converts a rate in packets to another packet size. */
 part u32 rescaled(u32 bw, u64 old_mss, u64 new_mss)
 {
 	return least(bw * old_mss / new_mss, U32_MAX);

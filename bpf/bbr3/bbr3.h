@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * The rest of crates/knee-cc/src/bbr3: bandwidth.rs, startup.rs, congestion.rs,
- * probe_bw.rs, probe_rtt.rs, and what a connection calls: bbr3_begin,
+ * The rest of crates/knee-cc/src/bbr3 (bandwidth.rs, startup.rs, congestion.rs,
+ * probe_bw.rs, probe_rtt.rs), and the functions for a connection: bbr3_begin,
  * bbr3_on_ack, bbr3_on_loss and the events.
  */
 #ifndef KNEE_BBR3_H
@@ -47,7 +47,7 @@ part void update_bandwidth(struct bbr3 *b, const struct sample *s, const struct 
 		b->cycles[1] = most(b->cycles[1], b->rate_sample);
 }
 
-/* The bandwidth filter moves on, if it has not yet in this cycle. */
+/* Advances the bandwidth filter, once per cycle. */
 part void advance_filter(struct bbr3 *b)
 {
 	if (b->advanced)
@@ -175,7 +175,7 @@ part void save_for_undo(struct bbr3 *b)
 	b->saved = true;
 }
 
-/* Packets lost one after the other are one range. */
+/* Consecutive lost packets are one range. */
 part void note_range(struct bbr3 *b, const struct loss *l)
 {
 	u64 end = l->in_flight_at_send + l->delivered_at_send + l->lost_at_send;
@@ -292,7 +292,7 @@ part void raise_long_term(struct bbr3 *b, const struct sample *s, const struct c
 		raise_slope(b);
 }
 
-/* All of the last probe is answered. Whether a new phase has begun. */
+/* Ends the feedback of the last probe. Returns whether a new phase has begun. */
 part bool end_feedback(struct bbr3 *b, const struct connection *c, bool app_limited)
 {
 	b->samples_probe = false;
@@ -307,7 +307,7 @@ part bool end_feedback(struct bbr3 *b, const struct connection *c, bool app_limi
 	return true;
 }
 
-/* Whether a new phase has begun. */
+/* Returns whether a new phase has begun. */
 part bool adapt_long_term(struct bbr3 *b, const struct sample *s, const struct connection *c,
 			  bool app_limited)
 {
@@ -434,9 +434,9 @@ part void update_min_rtt(struct bbr3 *b, const struct sample *s, const struct co
 		b->idle_restart = false;
 }
 
-/* ---- what a connection calls */
+/* ---- functions for a connection */
 
-/* What PROBE_RTT holds back, as long as it goes on. */
+/* Notes the range of data that PROBE_RTT holds back, for as long as it lasts. */
 part void note_held_back(struct bbr3 *b, const struct connection *c)
 {
 	if (b->phase == PROBE_RTT) {
@@ -447,7 +447,7 @@ part void note_held_back(struct bbr3 *b, const struct connection *c)
 	b->holding_back = b->phase == PROBE_RTT;
 }
 
-/* A connection begins: `b` is all zero, `seed` is at random. */
+/* Begins a connection: `b` is all zero, `seed` is random. */
 part void bbr3_begin(struct bbr3 *b, const struct connection *c, u64 window, u64 seed)
 {
 	b->mss = most(c->mss, 1);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* output.rs: what the model and the phase make of pacing rate and window. */
+/* output.rs: pacing rate and window from the model and the phase. */
 #ifndef KNEE_BBR3_OUTPUT_H
 #define KNEE_BBR3_OUTPUT_H
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * BBR version 3: the state, and what goes in.
+ * BBR version 3: state and inputs.
  *
  * This is the algorithm of crates/knee-cc/src/bbr3, part by part and in the
- * same integer arithmetic; the reasons stand there, and only what C or BPF
- * makes different is explained here. It knows neither sockets nor clocks: a
- * sample, a loss or an event and a connection go in, and the state holds the
- * decision. So the same code runs in a connection and over a recording.
+ * same integer arithmetic. The reasons are explained there; here only what C or
+ * BPF makes different. It knows neither sockets nor clocks: a sample, a loss or
+ * an event and a connection go in, and the state holds the decision. So the
+ * same code runs in a connection and over a recording.
  *
  * Units: bytes, bytes per second, microseconds (_us) and nanoseconds (_ns);
  * gains and shares in thousandths.
@@ -21,7 +21,7 @@
 #define NO_RTT U64_MAX
 #define MIN_WINDOW_PACKETS 4
 
-/* As the registry of knee-cc resolves the parameters of the same names. */
+/* The parameters of the same names, as resolved by knee-cc's registry. */
 struct bbr3_config {
 	u64 extra_acked_limit_us;	/* U64_MAX: no limit */
 	u32 startup_gain, drain_gain;
@@ -33,7 +33,7 @@ struct bbr3_config {
 	u32 probe_rtt;
 };
 
-/* The defaults; whoever loads the program may write others before. */
+/* The defaults; a loader may overwrite them. */
 const volatile struct bbr3_config config = {
 	.extra_acked_limit_us = U64_MAX,
 	.startup_gain = 2770,
@@ -50,7 +50,7 @@ const volatile struct bbr3_config config = {
 	.probe_rtt = 1,
 };
 
-/* What one acknowledgement tells: knee-cc's Sample, as far as it is used. */
+/* Contents of an acknowledgement: the used fields of knee-cc's Sample. */
 struct sample {
 	u64 delivered;
 	u64 prior_delivered;
@@ -63,7 +63,7 @@ struct sample {
 	u32 ack_delayed;
 };
 
-/* What was lost: knee-cc's Loss. */
+/* A loss: knee-cc's Loss. */
 struct loss {
 	u64 bytes;
 	u64 in_flight_at_send, delivered_at_send, lost_at_send;
@@ -73,7 +73,7 @@ struct loss {
 /* In the order of enum tcp_ca_state. */
 enum recovery { OPEN, DISORDER, WINDOW_REDUCED, RECOVERY, LOSS };
 
-/* The connection at this moment: knee-cc's Connection, as far as used. */
+/* Current state of the connection: the used fields of knee-cc's Connection. */
 struct connection {
 	u64 now_ns;
 	u64 in_flight;
@@ -89,7 +89,7 @@ struct connection {
 
 enum phase { STARTUP, DRAIN, DOWN, CRUISE, REFILL, UP, PROBE_RTT, NO_PHASE };
 
-/* What acknowledgements say of the last probe. */
+/* What acknowledgements reveal about the last probe. */
 enum feedback { SILENT, REFILLING, STARTING, PROBING, STOPPING };
 
 struct bbr3 {
@@ -117,16 +117,16 @@ struct bbr3 {
 	u32 rounds;
 	bool round_start;
 
-	/* What the last round delivered. */
+	/* Deliveries of the last round. */
 	bool loss_round_start, lost_in_round;
 	u64 rate_latest, in_flight_latest;
 	u64 loss_round_end;
 
-	/* Losses of one round as ranges of what was sent. */
+	/* Losses of one round, as ranges of sent data. */
 	u64 last_begin, last_end;
 	u32 loss_ranges;
 
-	/* What a spurious recovery restores. */
+	/* State restored after a spurious recovery. */
 	u8 undo_phase;		/* or NO_PHASE */
 	bool saved;
 	u64 undo_rate_short, undo_in_flight_short, undo_in_flight_long;
@@ -156,7 +156,7 @@ struct bbr3 {
 	u64 probe_rtt_done_ns;	/* U64_MAX: in flight is not down yet */
 	bool expired, probe_rtt_round_done;
 
-	/* Data that PROBE_RTT held back, by what was delivered at its sending. */
+	/* Data that PROBE_RTT held back, by the delivered count at sending. */
 	bool holding_back;
 	u64 held_from, held_to;
 };
@@ -166,7 +166,7 @@ part u64 floor_of(const struct bbr3 *b)
 	return (u64)MIN_WINDOW_PACKETS * b->mss;
 }
 
-/* Thousandths of what is no NONE. */
+/* Thousandths of a value that is not NONE. */
 part u64 share(u64 whole, u32 thousandths)
 {
 	return whole * thousandths / UNIT;
@@ -190,7 +190,7 @@ part u64 max_bw(const struct bbr3 *b)
 	return most(b->cycles[0], b->cycles[1]);
 }
 
-/* Data sent when so much had been delivered was held back by PROBE_RTT. */
+/* Whether data sent at that delivered count was held back by PROBE_RTT. */
 part bool held_back(const struct bbr3 *b, u64 delivered_at_send)
 {
 	return b->held_from <= delivered_at_send && delivered_at_send <= b->held_to;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Copa: the algorithm of crates/knee-cc/src/copa.rs, part by part; the reasons
- * stand there. It knows neither sockets nor clocks: a sample and a connection
- * go in, and the state holds the decision.
+ * Copa: the algorithm of crates/knee-cc/src/copa.rs, part by part, where the
+ * reasons are explained. It knows neither sockets nor clocks: a sample and a
+ * connection go in, and the state holds the decision.
  *
  * BPF has no floating point. Windows in segments, velocity and 1 / delta are
- * multiples of 2^-20, and a step of the window is rounded to one. The largest
- * window is 2^18 segments, in place of 10^9; an RTT counts as 33 s at most. What
- * that changes is measured by crates/knee-host/tests/replay.
+ * multiples of 2^-20, and a step of the window is rounded to one. The maximum
+ * window is 2^18 segments instead of 10^9; an RTT counts as at most 33 s.
+ * crates/knee-host/tests/replay measures the effect.
  */
 #ifndef KNEE_COPA_H
 #define KNEE_COPA_H
@@ -26,7 +26,7 @@
 #define STEADY_WINDOWS 3
 #define NO_RTT U64_MAX
 
-/* As the registry of knee-cc resolves delta and competitive. */
+/* The parameters delta and competitive, as resolved by knee-cc's registry. */
 struct copa_config {
 	u32 inverse;		/* 1 / delta, times 2^20 */
 	u32 competitive;
@@ -34,13 +34,13 @@ struct copa_config {
 
 const volatile struct copa_config config = { .inverse = 2 * ONE, .competitive = 1 };
 
-/* What one acknowledgement tells. */
+/* Contents of an acknowledgement. */
 struct sample {
 	u64 rtt_us;		/* or NO_RTT */
 	u64 newly_acked;	/* bytes */
 };
 
-/* The connection at this moment; bytes. */
+/* Current state of the connection; bytes. */
 struct connection {
 	u64 now_ns;
 	u64 sent;
@@ -80,7 +80,7 @@ struct copa {
 
 /* ---- windowed extremes: extremes.rs */
 
-/* The smallest RTT of a window; zero: there was no sample. */
+/* The minimum RTT of a window, or zero without a sample. */
 part u32 smallest(const struct max_entry *m)
 {
 	return m[0].value ? U32_MAX - m[0].value : 0;
@@ -197,9 +197,9 @@ part void decide(struct copa *c, const struct connection *k)
 	c->rate = rtt ? most(2 * c->decided_window * 1000000 / rtt, 1) : 0;
 }
 
-/* ---- what a connection calls */
+/* ---- functions for a connection */
 
-/* A connection begins: `c` is all zero, `window` is in bytes. */
+/* Begins a connection: `c` is all zero, `window` is in bytes. */
 part void copa_begin(struct copa *c, const struct connection *k, u64 window)
 {
 	c->mss = most(k->mss, 1);
@@ -234,7 +234,7 @@ part void copa_on_ack(struct copa *c, const struct sample *s, const struct conne
 	decide(c, k);
 }
 
-/* Nothing was seen of the queue meanwhile. */
+/* The queue was not observed meanwhile. */
 part void copa_on_restart(struct copa *c, const struct connection *k)
 {
 	c->emptied_at_ns = k->now_ns;
