@@ -1,15 +1,13 @@
-//! What the emulator reaches on this host, beside what another one reached:
-//! delay, rate, rates at which a run is still valid, and the end of its
-//! strength. Two cores shared with the flows; run it on an idle machine:
-//! `cargo bench -p knee-kernel`.
+//! Performance of the emulator on this host, compared with another machine: delay, rate, the rates
+//! at which a run is still valid, and the maximum rate. The flows share the two cores; run it on an
+//! idle machine: `cargo bench -p knee-kernel`.
 //!
-//! Beside each delay stands what the host itself takes: no emulator is more
-//! punctual than a thread that never sleeps. A round trip is made of four
-//! instants: where the host takes a quarter of a per cent of the time, one probe
-//! in a hundred is late.
+//! Next to each delay is the delay of the host itself: no emulator is more punctual than a thread
+//! that never sleeps. A round trip depends on four moments: if the host takes a quarter of a per
+//! cent of the time, one probe in a hundred is late.
 //!
-//! The reference: a prototype of the same design on two cores of a shared
-//! machine, emulator and flows under SCHED_FIFO, Linux 6.18.
+//! The reference is a prototype of the same design on two cores of a shared machine, emulator and
+//! flows under SCHED_FIFO, Linux 6.18.
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a program that prints")]
 
 use knee_kernel::{Control, Health, run};
@@ -25,7 +23,7 @@ impl Loader for NoFiles {
     }
 }
 
-/// One flow over one link, with the delay halved between both directions.
+/// Runs one flow over one link, with half of the delay in each direction.
 fn measure(link: &str, delay_ms: u32, flow: &str, seconds: u32) -> (Records, Health) {
     let half = f64::from(delay_ms) / 2.0;
     let text = format!(
@@ -46,9 +44,8 @@ fn state(health: &Health) -> String {
     format!("CPU {cpu:.0} %, lateness p99 {late} us, {verdict} {reason}")
 }
 
-/// What the host takes from a thread that does nothing but watch the clock,
-/// over two seconds: the share of time in pauses of more than 50 µs, per cent,
-/// and the longest pause, ms.
+/// Time that the host takes from a thread that only watches the clock, over two seconds: the share
+/// of time in pauses of more than 50 µs, per cent, and the longest pause, ms.
 #[allow(clippy::disallowed_methods, reason = "the clock is what is measured")]
 fn host_pauses() -> (f64, f64) {
     const SPAN: Duration = Duration::from_secs(2);
@@ -66,8 +63,7 @@ fn host_pauses() -> (f64, f64) {
     (taken.as_secs_f64() / SPAN.as_secs_f64() * 100.0, longest.as_secs_f64() * 1e3)
 }
 
-/// Wanted: a mean error of at most 0.2 ms, p99 at most 0.2 ms above the
-/// median.
+/// Goal: a mean error of at most 0.2 ms, p99 at most 0.2 ms above the median.
 fn delay(delay_ms: u32, reference: &str) {
     let flow = "cc = \"cubic\"\nworkload = { file = \"1 kB\" }";
     let (_, health) = measure("rate = \"100 Mbit/s\"\nbuffer = \"1 MB\"", delay_ms, flow, 10);
@@ -84,8 +80,8 @@ fn delay(delay_ms: u32, reference: &str) {
     );
 }
 
-/// Payload rate of a flow after three seconds, bit/s. The buffer is never
-/// full, so that no gap holds back what was delivered.
+/// Returns the payload rate of a flow after three seconds, bit/s. The buffer is never full, so no
+/// gap delays data that was received.
 fn goodput(records: &Records) -> f64 {
     let rows: Vec<_> = records.samples.iter().filter(|row| row.time_ns >= 3_000_000_000).collect();
     let (first, last) = (rows[0], rows[rows.len() - 1]);
@@ -93,11 +89,11 @@ fn goodput(records: &Records) -> f64 {
     bytes * 8e9 / (last.time_ns - first.time_ns) as f64
 }
 
-/// Wanted: an error of at most 0.1 %, a valid run.
+/// Goal: an error of at most 0.1 %, a valid run.
 fn rate(mbit: u32, cc: &str, reference: &str) {
     let link = format!("rate = \"{mbit} Mbit/s\"\nbuffer = \"20 BDP\"");
     let (records, health) = measure(&link, 20, &format!("cc = \"{cc}\""), 10);
-    // The probe beside the flow: 44 bytes every 20 ms.
+    // The probe's traffic: 44 bytes every 20 ms.
     let left = f64::from(mbit) * 1e6 - 44.0 * 8.0 / 0.02;
     let expected = left * 1448.0 / 1500.0;
     let error = (goodput(&records) / expected - 1.0) * 100.0;
@@ -107,7 +103,7 @@ fn rate(mbit: u32, cc: &str, reference: &str) {
     );
 }
 
-/// Wanted: at least 8 Gbit/s.
+/// Goal: at least 8 Gbit/s.
 fn unlimited(delay_ms: u32, reference: &str) {
     let (records, health) = measure("", delay_ms, "cc = \"cubic\"", 10);
     let gbit = goodput(&records) / 1e9;
@@ -118,9 +114,8 @@ fn unlimited(delay_ms: u32, reference: &str) {
 }
 
 fn main() {
-    // Mean error, p99 above the median; the probe's 4 us on the wire count in
-    // ours.
-    // Thrice: the host's pauses come and go.
+    // Mean error, p99 above the median; ours includes the probe's 4 us on the wire. Three times,
+    // because the host's pauses vary.
     for _ in 0..3 {
         delay(20, "0.157 ms, 0.129 ms");
         delay(60, "0.146 ms, 0.074 ms");

@@ -1,4 +1,4 @@
-//! What keeps a scenario from running on this host, and what to do about it.
+//! Why a scenario cannot run on this host, with advice.
 
 use knee_host::HostError;
 use knee_testbed::TestbedError;
@@ -16,35 +16,35 @@ pub enum KernelError {
          choose one of them, load its module, or run the scenario on sim"
     )]
     Controller {
-        /// Group of the flow.
+        /// Label of the flow's group.
         flow: String,
-        /// As the scenario says it.
+        /// Name in the scenario.
         name: String,
-        /// Those it has.
+        /// Names of the controllers that the kernel has.
         available: String,
     },
-    /// The kernel's TCP cannot be set like this.
+    /// The kernel's TCP does not have this setting.
     #[error("{place}: {problem}: {advice}")]
     Unsupported {
-        /// Where in the scenario.
+        /// Place in the scenario.
         place: String,
-        /// What is asked for.
+        /// What is not possible.
         problem: String,
         /// What to write instead.
         advice: String,
     },
-    /// A connection broke, which no emulated path should do.
+    /// A connection failed, which must not happen on an emulated path.
     #[error("flow \"{flow}\" broke: {source}")]
     Flow {
         /// Label of the flow.
         flow: String,
-        /// What the system said.
+        /// Error of the system.
         source: io::Error,
     },
 }
 
 impl KernelError {
-    /// A call that fails only when the host is out of something.
+    /// Makes the error of a call that fails only if the host runs out of a resource.
     pub(crate) fn call(what: impl Into<String>, source: impl Into<io::Error>) -> KernelError {
         HostError::call(what, source).into()
     }

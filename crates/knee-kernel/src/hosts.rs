@@ -1,4 +1,4 @@
-//! What the hosts of a run are set to besides their devices: TCP and MPTCP.
+//! TCP and MPTCP settings of the hosts of a run.
 
 use crate::KernelError;
 use crate::settings::Settings;
@@ -7,10 +7,10 @@ use knee_host::mptcp::{self, Announced};
 use knee_host::{HostError, set_sysctl};
 use knee_testbed::{End, Hosts, address};
 
-/// What a socket may hold at most; windows end where the buffers do.
+/// Maximum size of socket buffers, which bound the windows.
 const SOCKET_BYTES_MAX: u64 = 1 << 29;
 
-/// Sets up both hosts and the devices between which the emulator stands.
+/// Sets up both hosts and the devices between which the emulator runs.
 pub fn create(settings: &Settings) -> Result<(Hosts, Vec<Tun>), KernelError> {
     let (hosts, devices) = Hosts::create(&settings.paths, |_| set_sysctls(settings))?;
     hosts.sender.within(|| set_up_multipath(settings, End::Sender))?;
@@ -18,19 +18,19 @@ pub fn create(settings: &Settings) -> Result<(Hosts, Vec<Tun>), KernelError> {
     Ok((hosts, devices))
 }
 
-/// All of these are the namespace's own.
+/// All of these belong to the namespace.
 fn set_sysctls(settings: &Settings) -> Result<(), HostError> {
     let switch = |on: bool| if on { "1" } else { "0" };
     set_sysctl("net.ipv4.tcp_rmem", &format!("4096 131072 {SOCKET_BYTES_MAX}"))?;
     set_sysctl("net.ipv4.tcp_wmem", &format!("4096 16384 {SOCKET_BYTES_MAX}"))?;
-    // What one connection learned of the path must not help the next.
+    // Metrics learned by one connection must not help the next.
     set_sysctl("net.ipv4.tcp_no_metrics_save", "1")?;
     set_sysctl("net.ipv4.tcp_timestamps", switch(settings.timestamps))?;
     set_sysctl("net.ipv4.tcp_ecn", switch(settings.ecn))
 }
 
-/// Permits subflows where a flow is over MPTCP, and announces the addresses of
-/// its other paths, which the devices must have by now.
+/// Permits subflows if a flow is over MPTCP, and announces the addresses of its other paths, which
+/// the devices must already have.
 fn set_up_multipath(settings: &Settings, end: End) -> Result<(), HostError> {
     let Some(flow) = settings.flows.iter().find(|flow| flow.is_multipath()) else {
         return Ok(());

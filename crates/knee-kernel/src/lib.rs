@@ -1,12 +1,11 @@
-//! Ground 2: the scenario over the Linux kernel's own TCP.
+//! The ground `kernel`: the scenario over the Linux kernel's own TCP.
 //!
-//! Hosts, links, probes and the course of a run are those of `knee-testbed`.
-//! Here is what is about TCP: what a scenario asks of the kernel's, or why it
-//! cannot be had ([`check_scenario`]), flows over its sockets, and what it tells
-//! of them. It runs no tool.
+//! Hosts, links, probes and the course of a run come from `knee-testbed`. This crate has the part
+//! about TCP: which settings of a scenario the kernel supports ([`check_scenario`]), flows over its
+//! sockets, and the information that it provides about them. It runs no tool.
 //!
-//! What this crate never does: print, leave something behind, hide that the
-//! host was too slow (see [`Health`]).
+//! What this crate never does: print, leave anything behind, hide that the host was too slow (see
+//! [`Health`]).
 
 mod error;
 mod flows;

@@ -1,4 +1,4 @@
-//! One run from beginning to end.
+//! A run from beginning to end.
 
 use crate::flows::{Applications, FLOWS_MAX, listen};
 use crate::settings::Settings;
@@ -12,8 +12,8 @@ use knee_testbed::Testbed;
 ///
 /// # Errors
 ///
-/// What the scenario asks and the kernel cannot be set to, or what the host
-/// does not permit; each says what to do.
+/// A setting of the scenario that the kernel does not support, or something that the host does not
+/// permit; each error contains advice.
 pub fn run(scenario: &Scenario, control: &Control) -> Result<(Records, Health), KernelError> {
     let settings = settings(scenario)?;
     #[cfg(feature = "bpf")]
@@ -28,11 +28,11 @@ pub fn run(scenario: &Scenario, control: &Control) -> Result<(Records, Health), 
     })
 }
 
-/// Whether the kernel can be set to what a scenario asks; runs nothing.
+/// Checks whether the kernel supports all settings of a scenario, without running anything.
 ///
 /// # Errors
 ///
-/// As [`run`], but for what only making the network tells.
+/// As [`run`], except for errors that only making the network reveals.
 pub fn check_scenario(scenario: &Scenario) -> Result<(), KernelError> {
     settings(scenario).map(drop)
 }
@@ -48,7 +48,7 @@ fn settings(scenario: &Scenario) -> Result<Settings, KernelError> {
     Settings::new(scenario)
 }
 
-/// Controllers that vanish when the answer is dropped, or the process ends.
+/// Controllers that are unloaded when this is dropped or the process ends.
 #[cfg(feature = "bpf")]
 fn register_bpf_controllers(
     settings: &Settings,

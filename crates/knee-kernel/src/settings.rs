@@ -1,5 +1,5 @@
-//! What of a scenario the kernel's TCP can be set to, and how. What it
-//! cannot is refused: numbers of something else would be no comparison.
+//! Converts the settings of a scenario to those of the kernel's TCP. Unsupported ones are refused,
+//! because the results would not be comparable.
 
 mod refused;
 #[cfg(test)]
@@ -17,21 +17,21 @@ use refused::{check_flow, unsupported};
 /// IP and TCP header without options.
 const HEADER_V4: u32 = 40;
 const HEADER_V6: u32 = 60;
-/// The timestamp option with its padding (RFC 7323).
+/// Length of the timestamp option with its padding (RFC 7323).
 const TIMESTAMPS: u32 = 12;
-/// MPTCP's option on segments with data: data ACK and mapping (RFC 8684).
+/// Length of MPTCP's option on segments with data: data ACK and mapping (RFC 8684).
 const DATA_SEQUENCE_SIGNAL: u32 = 20;
 
-/// A scenario as the kernel is told of it.
+/// Kernel settings of a scenario.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Settings {
     pub paths: Vec<PathSettings>,
     pub flows: Vec<FlowSettings>,
-    /// Controllers that the kernel has not and the run loads.
+    /// Controllers that the kernel lacks and the run loads.
     pub bpf_controllers: Vec<BpfController>,
     /// TCP timestamps; the same for all connections.
     pub timestamps: bool,
-    /// ECN is asked for; the same for all connections.
+    /// Whether ECN is requested; the same for all connections.
     pub ecn: bool,
 }
 
@@ -40,40 +40,40 @@ pub struct FlowSettings {
     pub label: String,
     /// The first of its paths.
     pub path: usize,
-    /// All of its paths, of a flow over MPTCP; else empty.
+    /// All of its paths, for a flow over MPTCP; otherwise empty.
     pub multipath: Vec<usize>,
-    /// Those of them that are used only where no other can be.
+    /// Those of them that are used only if no other can be.
     pub backup: Vec<usize>,
     pub family: Family,
-    /// As TCP_CONGESTION names it.
+    /// Name for TCP_CONGESTION.
     pub controller: String,
-    /// As TCP_MAXSEG counts it: options are part of it.
+    /// Value for TCP_MAXSEG, which includes options.
     pub max_segment: u32,
-    /// Paced though the controller does not ask for it.
+    /// Whether to pace although the controller does not ask for it.
     pub paced: bool,
-    /// The controller is one of Knee's in BPF, of which TCP_CC_INFO tells
-    /// nothing: BPF has no such hook.
+    /// Whether the controller is one of Knee's in BPF, for which TCP_CC_INFO is empty: BPF has no
+    /// such hook.
     pub in_bpf: bool,
-    /// ... and it paces.
+    /// Whether that controller paces.
     pub paces_in_bpf: bool,
     pub receive_window: Option<u32>,
-    /// Bytes not yet sent that the application keeps ready.
+    /// Unsent bytes that the application keeps ready.
     pub ready_bytes: u32,
     pub workload: Workload,
     pub start: Time,
     pub stop: Option<Time>,
 }
 
-/// A controller in BPF that lives as long as a run.
+/// A controller in BPF that is loaded for the duration of a run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct BpfController {
-    /// As TCP_CONGESTION names it; of this process alone.
+    /// Name for TCP_CONGESTION, unique to this process.
     pub name: String,
     pub selection: Selection,
 }
 
 impl FlowSettings {
-    /// Over MPTCP.
+    /// Returns whether it is over MPTCP.
     pub fn is_multipath(&self) -> bool {
         !self.multipath.is_empty()
     }
@@ -100,7 +100,7 @@ impl Settings {
     }
 }
 
-/// IP and TCP header with TCP's own options, without MPTCP's.
+/// Returns the length of the IP and TCP header with TCP's own options, without MPTCP's.
 fn tcp_header(flow: &Flow) -> u32 {
     let header = flow.transport.header;
     if flow.multipath.is_some() { header.saturating_sub(DATA_SEQUENCE_SIGNAL) } else { header }
@@ -134,7 +134,7 @@ fn flow_settings(
         max_segment: flow.transport.mss + flow.transport.header - base,
         paced: flow.transport.pacing == Pacing::On,
         receive_window: receive_window(&flow.transport),
-        // Twenty milliseconds: the thread that writes may come late.
+        // 20 ms of data: the thread that writes may be late.
         ready_bytes: rate.bytes_in(Time::from_millis(20)).clamp(1 << 17, 1 << 22) as u32,
         in_bpf,
         paces_in_bpf: in_bpf && paces(&flow.controller),
@@ -145,8 +145,8 @@ fn flow_settings(
     })
 }
 
-/// The bound of the receive window; none: the kernel's automatic tuning,
-/// with a maximum that is never reached.
+/// Returns the limit of the receive window, or `None` for the kernel's autotuning, with a maximum
+/// that is never reached.
 fn receive_window(config: &Config) -> Option<u32> {
     match config.receive_window {
         ReceiveWindow::Fixed(bytes) => Some(bytes.min(1 << 30) as u32),
@@ -154,8 +154,8 @@ fn receive_window(config: &Config) -> Option<u32> {
     }
 }
 
-/// The kernel's name of a controller: its own, with its own defaults, or one
-/// that the run loads.
+/// Returns the kernel's name of a controller: one of its own, with its own defaults, or one that
+/// the run loads.
 fn controller(
     flow: &Flow,
     available: &str,
@@ -166,7 +166,7 @@ fn controller(
         let problem = format!("BBR has no {parameter} in the kernel, nor in BPF");
         return Err(unsupported(flow, "cc", problem, format!("leave {parameter} out")));
     }
-    // The kernel's own names, and those of loaded controllers, have no "-".
+    // Neither the kernel's own names nor those of loaded controllers contain "-".
     let name = &selection.name.replace('-', "_");
     let is_there = available.split_whitespace().any(|known| known == name);
     if is_there && selection.parameters.is_empty() {
@@ -190,7 +190,7 @@ fn controller(
     })
 }
 
-/// The name of a controller in BPF, where this build and the host have that.
+/// Returns the name of a BPF controller, if this build and the host support it.
 #[cfg(feature = "bpf")]
 fn load_in_bpf(selection: &Selection, loaded: &mut Vec<BpfController>) -> Option<String> {
     if !knee_host::bpf::can_register(selection) || knee_host::bpf::lack().is_some() {
@@ -199,13 +199,13 @@ fn load_in_bpf(selection: &Selection, loaded: &mut Vec<BpfController>) -> Option
     if let Some(same) = loaded.iter().find(|one| one.selection == *selection) {
         return Some(same.name.clone());
     }
-    // At most 15 bytes: numbers of processes have seven digits at most.
+    // At most 15 bytes: process ids have at most seven digits.
     let name = format!("knee{}_{}", std::process::id(), loaded.len());
     loaded.push(BpfController { name: name.clone(), selection: selection.clone() });
     Some(name)
 }
 
-/// Whether a controller in BPF paces.
+/// Returns whether a BPF controller paces.
 #[cfg(feature = "bpf")]
 fn paces(selection: &Selection) -> bool {
     knee_host::bpf::paces(selection)
@@ -221,7 +221,7 @@ fn load_in_bpf(_: &Selection, _: &mut Vec<BpfController>) -> Option<String> {
     None
 }
 
-/// What is one setting for the whole of a namespace.
+/// Checks a setting that must be the same for the whole namespace.
 fn alike(
     scenario: &Scenario,
     key: &str,

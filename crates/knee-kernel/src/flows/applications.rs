@@ -1,6 +1,5 @@
-//! Applications over real sockets: one thread drives them all and holds both
-//! ends of their connections, so that an application hears at once what has
-//! arrived.
+//! Applications over real sockets: one thread drives all of them and both ends of their
+//! connections, so that an application learns immediately what has arrived.
 
 use super::exchange::Exchange;
 use super::flow::{RunningFlow, Source, objects};
@@ -21,18 +20,18 @@ use std::sync::atomic::{AtomicBool, Ordering};
 pub struct Applications<'a> {
     scenario: &'a Scenario,
     hosts: &'a Hosts,
-    /// Set: everybody ends.
+    /// When set, all flows end.
     stop: &'a AtomicBool,
     clock: Clock,
     flows: Vec<RunningFlow<'a>>,
     payload: Vec<u8>,
     buffer: Vec<u8>,
-    /// Those of flows and paths are filled as they come.
+    /// Records, of which flows and paths are filled in as they end.
     records: Records,
     connections: Connections,
 }
 
-/// Listens for all flows, each at the end that does not open its connections.
+/// Makes listeners for all flows, each at the end that does not open its connections.
 pub fn listen<'a>(
     scenario: &Scenario,
     settings: &'a Settings,
@@ -63,8 +62,8 @@ impl<'a> Applications<'a> {
         }
     }
 
-    /// Runs to the end of the run, or until told to stop; what there is to tell
-    /// of flows and their paths, objects and transfers.
+    /// Runs to the end of the run, or until told to stop. Returns the records of flows, paths,
+    /// objects and transfers.
     pub fn run(mut self) -> Result<Records, KernelError> {
         let mut next_sample = Time::ZERO;
         let mut now = self.clock.now();
@@ -106,7 +105,7 @@ impl<'a> Applications<'a> {
         Ok(Records { connections: rows, transfers, ..self.records })
     }
 
-    /// Starts and stops an application and asks it when its time has come.
+    /// Starts and stops an application, and drives it when its timer is due.
     fn keep_time(&mut self, flow: usize, now: Time) -> Result<(), KernelError> {
         let state = &mut self.flows[flow];
         if now < state.plan.start {
@@ -121,7 +120,7 @@ impl<'a> Applications<'a> {
         self.drive(flow)
     }
 
-    /// Carries out what the application asks for now.
+    /// Carries out the actions that the application requests now.
     fn drive(&mut self, flow: usize) -> Result<(), KernelError> {
         let now = self.clock.now();
         let since = now.saturating_sub(self.flows[flow].plan.start);
@@ -135,7 +134,7 @@ impl<'a> Applications<'a> {
         Ok(())
     }
 
-    /// Connections that were closed and are acknowledged to their end.
+    /// Detects closed connections that are acknowledged to their end.
     fn look_for_ends(&mut self, flow: usize) -> Result<(), KernelError> {
         for at in (0..self.flows[flow].live.len()).rev() {
             let state = &mut self.flows[flow];
@@ -154,7 +153,7 @@ impl<'a> Applications<'a> {
         let state = &mut self.flows[flow];
         let number = state.live[at].number;
         if state.plan.is_multipath() {
-            // What its subflows have counted by now.
+            // The final counts of its subflows.
             state.sample(now).map_err(|source| broken(state.plan, source))?;
         }
         let row = state.connection(self.scenario, &state.live[at], Some(now), now);
@@ -168,7 +167,7 @@ impl<'a> Applications<'a> {
         self.drive(flow)
     }
 
-    /// Sleeps until something is to do; what is ready.
+    /// Sleeps until something is due, and returns what is ready.
     fn wait(&self, next_sample: Time) -> Result<Vec<(usize, Source)>, KernelError> {
         let mut sources = Vec::new();
         let mut polled = Vec::new();
@@ -217,14 +216,14 @@ impl<'a> Applications<'a> {
         self.drive(flow)
     }
 
-    /// A row for each flow that runs, and for each of its paths over MPTCP.
+    /// Writes a row for each running flow, and over MPTCP for each of its paths.
     fn sample(&mut self, now: Time) -> Result<(), KernelError> {
         let interval = self.scenario.sample_interval;
         for flow in &mut self.flows {
             let over = flow.completed.is_some_and(|at| at + interval <= now)
                 && flow.live.iter().all(|exchange| exchange.over);
             if flow.started && !over {
-                // The thread may have been kept from running since `now`.
+                // The thread may have been preempted since `now`.
                 let rows = flow.sample(self.clock.now().min(self.scenario.duration));
                 let (row, of_paths) = rows.map_err(|source| broken(flow.plan, source))?;
                 self.records.samples.push(row);

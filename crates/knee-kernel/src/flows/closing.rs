@@ -1,4 +1,4 @@
-//! The row of a connection from the `TCP_INFO` that it ended with.
+//! The row of a connection from its last `TCP_INFO`.
 
 use super::sampling::Observed;
 use knee_host::TcpInfo;
@@ -6,25 +6,25 @@ use knee_record::{ConnectionRecord, ControllerSource};
 use knee_scenario::Scenario;
 use knee_units::Time;
 
-/// What the applications at both ends of a connection know of it.
+/// Information of the applications at both ends of a connection.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Told {
     /// Number within the flow's application.
     pub number: u32,
     pub started: Time,
     pub completed: Option<Time>,
-    /// When it was looked at last.
+    /// Time of the last sample.
     pub end: Time,
-    /// Bytes asked for; none: without end.
+    /// Bytes requested, or `None` if endless.
     pub size: Option<u64>,
-    /// Bytes given to the sending socket, and got by the receiving end.
+    /// Bytes given to the sending socket, and received by the receiving end.
     pub given: u64,
     pub delivered: u64,
-    /// The sending end has opened it.
+    /// Whether the sending end opened the connection.
     pub opens: bool,
 }
 
-/// The row of a connection of `flow` over one path.
+/// Makes the row of a connection of `flow` over one path.
 pub fn connection(
     scenario: &Scenario,
     flow: usize,
@@ -35,8 +35,7 @@ pub fn connection(
     known(scenario, flow, told, info, knee_live::told(info))
 }
 
-/// The row of a connection over several paths: `total` is the sum of its
-/// subflows.
+/// Makes the row of a connection over several paths; `total` is the sum of its subflows.
 pub fn multipath(
     scenario: &Scenario,
     flow: usize,
@@ -49,7 +48,7 @@ pub fn multipath(
     ConnectionRecord { acked_bytes: acked, ..row }
 }
 
-/// `row` with what the scenario and the applications know.
+/// Adds information of the scenario and the applications to `row`.
 fn known(
     scenario: &Scenario,
     flow: usize,
@@ -58,8 +57,7 @@ fn known(
     row: ConnectionRecord,
 ) -> ConnectionRecord {
     let plan = &scenario.flows[flow];
-    // The end that opens counts its SYN as a byte acknowledged, each end its
-    // FIN.
+    // The connecting end counts its SYN as an acknowledged byte, each end its FIN.
     let acked = info.acked_bytes.saturating_sub(u64::from(told.opens)).min(told.given);
     ConnectionRecord {
         connection: told.number.into(),

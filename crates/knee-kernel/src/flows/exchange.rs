@@ -1,9 +1,8 @@
 //! One connection of an application, both its ends.
 //!
-//! The end where the first byte is wanted opens: a page's client, of which
-//! the request follows the handshake, or the sender of what is pushed. A request is a
-//! message of eight bytes, the number of bytes wanted; its real size is left
-//! out, as in the simulator.
+//! The end that wants the first byte opens the connection: a page's client, whose request follows
+//! the handshake, or the sender of pushed data. A request is a message of eight bytes, the number
+//! of bytes wanted; its real size is not modelled, as in the simulator.
 
 use super::sampling::Observed;
 use knee_host::{TcpInfo, mptcp};
@@ -17,30 +16,30 @@ use std::os::fd::{AsRawFd, OwnedFd};
 
 const REQUEST_BYTES: usize = 8;
 
-/// Both ends, as far as they are there.
+/// Both ends of a connection, as far as they exist.
 pub struct Exchange {
     pub number: u32,
     pub started: Time,
-    /// The end that has opened the connection, and its port.
+    /// Socket of the end that opened the connection, and its port.
     pub opener: OwnedFd,
     pub port: u16,
-    /// The end that has accepted it.
+    /// Socket of the end that accepted it.
     pub accepted: Option<OwnedFd>,
-    /// The opener is the receiving end.
+    /// Whether the opener is the receiving end.
     pub fetches: bool,
-    /// Requests that have not set out.
+    /// Requests that have not been sent.
     requests: VecDeque<u64>,
-    /// Bytes of a request that has come in part.
+    /// Bytes of an incomplete request.
     partial: Vec<u8>,
     /// Bytes that the sending end has to give now.
     owed: u64,
-    /// Bytes asked for, given to the sending socket, got by the application.
+    /// Bytes requested, given to the sending socket, and received by the application.
     pub asked: u64,
     pub given: u64,
     pub delivered: u64,
     closing: bool,
     ended: bool,
-    /// Acknowledged to its end.
+    /// Whether everything was acknowledged, including the end.
     pub over: bool,
     pub observed: Observed,
 }
@@ -85,30 +84,30 @@ impl Exchange {
         self.requests.push_back(bytes);
     }
 
-    /// Nothing more will be asked for.
+    /// Closes the connection to new requests.
     pub fn close(&mut self) {
         self.closing = true;
     }
 
-    /// What was not given yet will not be.
+    /// Stops the connection: data that was not given yet is dropped.
     pub fn stop(&mut self) {
         self.requests.clear();
         (self.owed, self.asked, self.closing) = (0, self.given, true);
     }
 
-    /// What the sending end waits for.
+    /// Returns the events that the sending end waits for.
     pub fn sending_events(&self) -> PollFlags {
         let out = if self.owed > 0 { PollFlags::POLLOUT } else { PollFlags::empty() };
         out | if self.fetches && !self.ended { PollFlags::POLLIN } else { PollFlags::empty() }
     }
 
-    /// What the receiving end waits for.
+    /// Returns the events that the receiving end waits for.
     pub fn receiving_events(&self) -> PollFlags {
         let out = if self.requests.is_empty() { PollFlags::empty() } else { PollFlags::POLLOUT };
         out | if self.delivered < self.asked { PollFlags::POLLIN } else { PollFlags::empty() }
     }
 
-    /// The sending end reads what is asked of it and gives what it owes.
+    /// Serves the sending end: reads requests, and gives the data owed.
     pub fn serve_sending(&mut self, payload: &[u8]) -> io::Result<()> {
         self.take_requests()?;
         let Some(socket) = self.sending() else { return Ok(()) };
@@ -116,7 +115,7 @@ impl Exchange {
         if !part.is_empty() {
             let given = allowed(send(socket.as_raw_fd(), part, MsgFlags::MSG_NOSIGNAL))?;
             self.given += given as u64;
-            // An endless push stays one.
+            // An endless push has no countdown.
             if self.owed != u64::MAX {
                 self.owed -= given as u64;
             }
@@ -132,7 +131,7 @@ impl Exchange {
         let len = allowed(recv(socket.as_raw_fd(), &mut bytes, MsgFlags::MSG_DONTWAIT))?;
         self.partial.extend_from_slice(&bytes[..len]);
         while let Some((request, rest)) = self.partial.split_first_chunk::<REQUEST_BYTES>() {
-            // Requests under way when everything was stopped are void.
+            // Requests that were in flight at a stop are void.
             let wanted = u64::from_ne_bytes(*request);
             self.owed += wanted.min(self.asked - self.given - self.owed);
             self.partial = rest.to_vec();
@@ -140,8 +139,8 @@ impl Exchange {
         Ok(())
     }
 
-    /// The receiving end sends its requests and takes what has come; how
-    /// many bytes.
+    /// Serves the receiving end: sends requests, and takes what has arrived. Returns the number of
+    /// bytes.
     pub fn serve_receiving(&mut self, buffer: &mut [u8]) -> io::Result<u64> {
         let Some(socket) = self.receiving().map(AsRawFd::as_raw_fd) else { return Ok(0) };
         while let Some(wanted) = self.requests.front() {
@@ -151,20 +150,20 @@ impl Exchange {
             }
             self.requests.pop_front();
         }
-        // Discarded in the kernel: nothing is copied.
+        // The kernel discards the data without copying it.
         let flags = MsgFlags::MSG_TRUNC | MsgFlags::MSG_DONTWAIT;
         let len = allowed(recv(socket, buffer, flags))? as u64;
         self.delivered += len;
         Ok(len)
     }
 
-    /// Ends the stream behind its last byte, once that is given.
+    /// Ends the stream after its last byte, once that is given.
     pub fn end_stream(&mut self) {
         if self.ended || !self.is_given() {
             return;
         }
         if let Some(socket) = self.sending() {
-            // Not connected yet: then it is tried again.
+            // Fails if not connected yet, and is then retried.
             self.ended = shutdown(socket.as_raw_fd(), Shutdown::Write).is_ok();
         }
     }
@@ -173,13 +172,13 @@ impl Exchange {
         self.closing && self.given == self.asked
     }
 
-    /// All of it has arrived. That it is acknowledged, no event announces:
-    /// it is looked for.
+    /// Returns whether everything has arrived, so that its acknowledgement must be polled for: no
+    /// event announces it.
     pub fn awaits_end(&self) -> bool {
         !self.over && self.is_given() && self.delivered >= self.asked
     }
 
-    /// Looks whether all of it is acknowledged now, and was not before.
+    /// Returns whether everything is acknowledged now, for the first time.
     pub fn has_ended(&mut self, multipath: bool) -> io::Result<bool> {
         let Some(socket) = self.sending().filter(|_| self.awaits_end()) else { return Ok(false) };
         let acked_bytes = if multipath {
@@ -194,7 +193,7 @@ impl Exchange {
     }
 }
 
-/// A call that may have nothing to do now, or not yet.
+/// Treats a call that has nothing to do now as zero bytes.
 fn allowed(result: nix::Result<usize>) -> io::Result<usize> {
     match result {
         Ok(len) => Ok(len),

@@ -1,4 +1,4 @@
-//! One application, its listener and its connections.
+//! An application, its listener and its connections.
 
 use super::closing::{self, Told};
 use super::exchange::Exchange;
@@ -19,7 +19,7 @@ use std::io;
 use std::net::TcpListener;
 use std::os::fd::{AsFd, OwnedFd};
 
-/// What may be ready: a listener, or the ends of a connection.
+/// Something that may be ready: a listener, or an end of a connection.
 #[derive(Clone, Copy)]
 pub enum Source {
     Listener,
@@ -27,20 +27,20 @@ pub enum Source {
     Receiving(u32),
 }
 
-/// An application and what is under way for it.
+/// A running application.
 pub struct RunningFlow<'a> {
     pub index: usize,
     pub plan: &'a FlowSettings,
     pub application: Box<dyn Application>,
     pub listener: TcpListener,
-    /// The receiving end opens its connections and asks for what it wants.
+    /// Whether the receiving end opens connections and sends requests.
     pub fetches: bool,
-    /// Connections are forgotten as soon as they end, and recorded as transfers.
+    /// Whether connections are forgotten as soon as they end, and recorded as transfers.
     pub transient: bool,
     pub live: Vec<Exchange>,
-    /// What connections counted that are forgotten.
+    /// Counts of forgotten connections.
     pub gone: Observed,
-    /// The connection's paths, of a flow over MPTCP.
+    /// Paths of the connection, for a flow over MPTCP.
     pub paths: Subflows,
     pub delivered: u64,
     pub started: bool,
@@ -105,12 +105,12 @@ impl<'a> RunningFlow<'a> {
         found.expect("an application speaks only of connections that it opened")
     }
 
-    /// Opens a connection. The handshake goes its way by itself.
+    /// Opens a connection, without waiting for the handshake.
     fn open(&self, number: u32, hosts: &Hosts, now: Time) -> Result<Exchange, KernelError> {
         let plan = self.plan;
         let (host, _) = ends(hosts, self.fetches);
         let (_, far) = ends(hosts, !self.fetches);
-        // The thread moves to and fro: a socket stays where it was made.
+        // The thread changes namespaces; a socket stays in that in which it was made.
         host.enter()?;
         let to = address(plan.path, far, plan.family);
         let opener = open(plan, to)?;
@@ -162,8 +162,8 @@ impl<'a> RunningFlow<'a> {
         stop.min(timer).min(look)
     }
 
-    /// Counters of all connections; rates, RTT and phase are those of the
-    /// connection that began last. Over MPTCP also a row of each path.
+    /// Makes the row of the flow: counters of all connections, and rates, RTT and phase of the
+    /// connection that began last. Over MPTCP also makes a row for each path.
     pub fn sample(&mut self, now: Time) -> io::Result<(FlowSample, Vec<FlowSample>)> {
         if self.plan.is_multipath()
             && let Some(exchange) = self.live.first()
@@ -193,7 +193,7 @@ impl<'a> RunningFlow<'a> {
         Ok((row, Vec::new()))
     }
 
-    /// The row of a connection that has ended at `completed`, or was cut off.
+    /// Makes the row of a connection that ended at `completed`, or was cut off.
     pub fn connection(
         &self,
         scenario: &Scenario,
@@ -219,13 +219,13 @@ impl<'a> RunningFlow<'a> {
         closing::multipath(scenario, self.index, &told, acked, &self.paths.total())
     }
 
-    /// Its one connection is given bytes without end, though a stop may end it.
+    /// Returns whether its one connection carries bytes without end, although a stop may end it.
     fn endless(&self) -> bool {
         let properties = self.plan.workload.properties();
         properties.single && !properties.ends
     }
 
-    /// The row of the flow.
+    /// Makes the record of the flow.
     pub fn record(&self, scenario: &Scenario, end: Time) -> FlowRecord {
         match self.plan.is_multipath() {
             true => self.paths.record(scenario, self.index, self.completed, self.delivered, end),
@@ -234,7 +234,7 @@ impl<'a> RunningFlow<'a> {
     }
 }
 
-/// The host of the receiving or of the sending end.
+/// Returns the host of the receiving or the sending end.
 fn ends(hosts: &Hosts, receiving: bool) -> (&Namespace, End) {
     if receiving { (&hosts.receiver, End::Receiver) } else { (&hosts.sender, End::Sender) }
 }

@@ -12,15 +12,15 @@ pub use applications::{Applications, listen};
 
 use knee_units::Time;
 
-/// Flow number `n` is received on this port plus `n`.
+/// Port of flow 0 at its receiver; flow `n` has this port plus `n`.
 const PORT: u16 = 10_000;
-/// Flows that have a port.
+/// Maximum number of flows, which have a port each.
 pub const FLOWS_MAX: usize = (u16::MAX - PORT) as usize;
-/// Bytes given to a socket in one call.
+/// Maximum bytes per write.
 const GIVE_BYTES: usize = 1 << 18;
-/// Bytes taken from a socket in one call.
+/// Maximum bytes per read.
 const TAKE_BYTES: usize = 1 << 20;
-/// How often the end of what was sent is looked for.
+/// Interval of checks for the end of what was sent.
 const COMPLETION_PERIOD: Time = Time::from_micros(500);
-/// The longest sleep of a thread: how soon a request to stop is seen.
+/// Longest sleep, which bounds the reaction to a stop request.
 const SLEEP_MAX_MS: u64 = 20;

@@ -1,9 +1,8 @@
-//! Rows from what the kernel tells.
+//! Rows from `TCP_INFO`.
 //!
-//! What TCP_INFO does not have: the RTT of the last ACK (its smoothed RTT
-//! stands for it), the bytes ever marked lost (those sent again and those
-//! known lost now stand for them), undone recoveries (zero). Recoveries are
-//! those that a sample saw.
+//! TCP_INFO lacks the RTT of the last ACK (the smoothed RTT takes its place), the bytes ever marked
+//! lost (replaced by those retransmitted and those lost now), and undone recoveries (zero).
+//! Recoveries are counted only if a sample sees them.
 
 use crate::settings::FlowSettings;
 use knee_host::{BbrInfo, TcpInfo};
@@ -13,7 +12,7 @@ use knee_units::Time;
 use std::io;
 use std::os::fd::AsFd;
 
-/// What is kept of a flow from sample to sample.
+/// State of a flow between samples.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Observed {
     pub info: TcpInfo,
@@ -23,7 +22,7 @@ pub struct Observed {
 }
 
 impl Observed {
-    /// Asks the kernel and makes a row.
+    /// Reads the kernel's counters and makes a row.
     pub fn sample(
         &mut self,
         socket: &impl AsFd,
@@ -38,7 +37,7 @@ impl Observed {
         Ok(FlowSample { delivered_bytes: delivered, ..row })
     }
 
-    /// The row of one connection or subflow; what was delivered is not in it.
+    /// Makes the row of one connection or subflow, without the bytes delivered.
     pub fn row(
         info: &TcpInfo,
         bbr: Option<BbrInfo>,
@@ -68,7 +67,7 @@ impl Observed {
             slow_start_threshold_bytes: info.threshold_packets().map_or(0, bytes),
             phase: match bbr {
                 Some(bbr) => bbr.phase(),
-                // Of a subflow the kernel does not tell what BBR is at.
+                // The kernel does not report BBR's state for a subflow.
                 None if plan.in_bpf || plan.controller == "bbr" => "",
                 None => info.phase(),
             },
@@ -76,7 +75,7 @@ impl Observed {
         }
     }
 
-    /// Takes notice of a connection's state.
+    /// Notes the state of a connection.
     pub fn note(&mut self, info: &TcpInfo) {
         self.info = *info;
         self.rtt_max_us = self.rtt_max_us.max(info.srtt_us);
@@ -85,7 +84,7 @@ impl Observed {
         self.recovering = recovering;
     }
 
-    /// Adds what another connection of the flow counted.
+    /// Adds the counts of another connection of the flow.
     pub fn absorb(&mut self, other: &Observed) {
         let earlier = std::mem::replace(&mut self.info, other.info);
         let info = &mut self.info;
@@ -109,7 +108,7 @@ impl Observed {
         self.recoveries += other.recoveries;
     }
 
-    /// Smallest and largest RTT; zero: none was measured.
+    /// Returns minimum and maximum RTT; zero if none was measured.
     pub fn rtt_range_ns(&self) -> (u64, u64) {
         (self.info.min_rtt().map_or(0, Time::as_nanos), nanos(self.rtt_max_us))
     }
@@ -118,7 +117,7 @@ impl Observed {
         self.recoveries
     }
 
-    /// The row of the flow.
+    /// Makes the record of the flow.
     pub fn record(
         &self,
         scenario: &Scenario,
@@ -131,7 +130,7 @@ impl Observed {
         let (info, transport) = (&self.info, &plan.transport);
         let ended = completed.or(plan.stop).unwrap_or(end).min(end).max(plan.start);
         let workload = plan.workload.properties();
-        // What was stopped before its end has no completion time.
+        // A flow that was stopped before its end has no completion time.
         let whole = workload.bytes.is_none_or(|bytes| delivered >= bytes);
         let completed = completed.filter(|_| workload.ends && whole);
         FlowRecord {
@@ -161,7 +160,7 @@ impl Observed {
     }
 }
 
-/// The sum of what two connections counted; the first may have begun only now.
+/// Adds the counts of two connections; the first may have just begun.
 fn both<N: std::ops::Add<Output = N>>(one: Option<N>, other: Option<N>) -> Option<N> {
     match (one, other) {
         (Some(one), Some(other)) => Some(one + other),

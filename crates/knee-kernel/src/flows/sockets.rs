@@ -1,4 +1,4 @@
-//! Sockets of a flow: what its ends are set to, listening and connecting.
+//! Sockets of a flow: options, listening and connecting.
 
 use crate::KernelError;
 use crate::settings::FlowSettings;
@@ -13,7 +13,7 @@ use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener};
 use std::os::fd::{AsRawFd, OwnedFd};
 
-/// Opens the socket of one end, over MPTCP where the flow has several paths.
+/// Opens the socket of one end, with MPTCP if the flow has several paths.
 pub fn open(plan: &FlowSettings, address: IpAddr) -> Result<OwnedFd, KernelError> {
     if plan.is_multipath() {
         return Ok(mptcp::socket(address)?);
@@ -24,12 +24,12 @@ pub fn open(plan: &FlowSettings, address: IpAddr) -> Result<OwnedFd, KernelError
         .map_err(|source| KernelError::call("open a TCP socket", source))
 }
 
-/// Sets one end of a flow to what the scenario says. A listener hands it on to
-/// what it accepts.
+/// Sets the options of one end of a flow from the scenario. Accepted sockets inherit those of the
+/// listener.
 pub fn set_up(socket: &OwnedFd, plan: &FlowSettings, sends: bool) -> Result<(), KernelError> {
     if !plan.workload.properties().pushes {
-        // A short request or answer does not wait for others (RFC 1122,
-        // 4.2.3.4). The end of what is pushed is sent when its stream ends.
+        // A short request or answer does not wait for more data (RFC 1122, 4.2.3.4). The last
+        // segment of a push is sent when its stream ends.
         setsockopt(socket, sockopt::TcpNoDelay, &true)
             .map_err(|source| KernelError::call("switch Nagle's algorithm off", source))?;
     }
@@ -48,7 +48,7 @@ fn sending_options(socket: &OwnedFd, plan: &FlowSettings) -> Result<(), KernelEr
         (libc::IPPROTO_TCP, libc::TCP_NOTSENT_LOWAT, plan.ready_bytes),
     ];
     if plan.paced {
-        // Any bound makes TCP pace, this one never binds: 34 Gbit/s.
+        // Any bound makes TCP pace; this one never limits: 34 Gbit/s.
         options.push((libc::SOL_SOCKET, libc::SO_MAX_PACING_RATE, u32::MAX - 1));
     }
     for (level, name, value) in options {
@@ -67,8 +67,7 @@ fn receiving_options(socket: &OwnedFd, flow: &FlowSettings) -> Result<(), Kernel
         .map_err(|source| KernelError::call("set the segment size", source))
 }
 
-/// Makes a socket a listener. Subflows join one of MPTCP at the addresses of
-/// the other paths.
+/// Makes a socket a listener. Subflows of MPTCP join at the addresses of the other paths.
 pub fn listen_at(
     socket: OwnedFd,
     plan: &FlowSettings,
@@ -99,7 +98,7 @@ pub fn connect_to(
     }
 }
 
-/// The port from which it connects.
+/// Returns the local port.
 pub fn local_port(socket: &OwnedFd) -> io::Result<u16> {
     let name: SockaddrStorage = getsockname(socket.as_raw_fd())?;
     let v4 = name.as_sockaddr_in().map(|name| name.port());

@@ -1,7 +1,7 @@
-//! A flow over MPTCP: what the kernel tells of its subflows, path by path.
+//! A flow over MPTCP: counters of its subflows, path by path.
 //!
-//! A path that lost its subflow and got another goes on counting. What the
-//! kernel does not tell is zero: what waits for other paths, what came twice.
+//! A path that lost its subflow and got a new one continues counting. What the kernel does not
+//! report is zero: data that waits for other paths, and duplicates.
 
 use super::sampling::Observed;
 use crate::settings::FlowSettings;
@@ -13,7 +13,7 @@ use knee_units::Time;
 use std::io;
 use std::os::fd::AsFd;
 
-/// What is kept of each path from sample to sample.
+/// State of each path between samples.
 #[derive(Clone, Debug, Default)]
 pub struct Subflows {
     /// In the order of the flow's paths.
@@ -22,15 +22,15 @@ pub struct Subflows {
 
 #[derive(Clone, Debug, Default)]
 struct PathState {
-    /// Subflows that are gone.
+    /// Sum over previous subflows.
     gone: Observed,
-    /// The one that is there.
+    /// The current subflow.
     now: Observed,
 }
 
 impl PathState {
     fn note(&mut self, info: &TcpInfo) {
-        // Counters never fall: it is another subflow.
+        // Counters never decrease, so it is a different subflow.
         if info.sent_bytes < self.now.info.sent_bytes {
             self.gone.absorb(&std::mem::take(&mut self.now));
         }
@@ -45,8 +45,8 @@ impl PathState {
 }
 
 impl Subflows {
-    /// Asks the kernel and makes a row of the flow, and one of each path.
-    /// Rates, RTT and phase of the flow are those of its last path that is up.
+    /// Reads the kernel's counters and makes a row of the flow, and one for each path. Rates, RTT
+    /// and phase of the flow are those of its last path that is up.
     pub fn sample(
         &mut self,
         socket: &impl AsFd,
@@ -85,7 +85,7 @@ impl Subflows {
         Ok((whole, rows))
     }
 
-    /// The row of the flow.
+    /// Makes the record of the flow.
     pub fn record(
         &self,
         scenario: &Scenario,
@@ -97,14 +97,14 @@ impl Subflows {
         self.total().record(scenario, flow, completed, delivered, end)
     }
 
-    /// What all subflows counted.
+    /// Returns the sum over all subflows.
     pub fn total(&self) -> Observed {
         let mut all = Observed::default();
         self.paths.iter().for_each(|path| all.absorb(&path.total()));
         all
     }
 
-    /// A row for each path.
+    /// Makes a record for each path.
     pub fn path_records(&self, scenario: &Scenario, flow: usize) -> Vec<PathRecord> {
         let plan = &scenario.flows[flow];
         let backups = plan.multipath.iter().flat_map(|multipath| &multipath.backup);

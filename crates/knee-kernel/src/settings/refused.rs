@@ -1,6 +1,5 @@
-//! What of a scenario the kernel ground refuses. Every key is named here, or
-//! where it is carried: a new one does not compile until somebody has decided
-//! about it.
+//! Settings that the kernel ground refuses. Every key is named here, or where it is used: a new one
+//! does not compile until it is handled.
 
 use super::{HEADER_V4, HEADER_V6, TIMESTAMPS, tcp_header};
 use crate::KernelError;
@@ -8,23 +7,23 @@ use knee_cc::RecoveryPeriod;
 use knee_scenario::{Flow, Multipath, Path, Scenario};
 use knee_transport::{Config, Pacing, ReceiveWindow};
 
-/// Linux's own limits of TCP_MAXSEG.
+/// Linux's limits of TCP_MAXSEG.
 const MSS_MIN: u32 = 88;
 
-/// Refuses what the kernel ground does not do.
+/// Refuses settings that the kernel ground does not support.
 pub fn check_flow(scenario: &Scenario, flow: &Flow) -> Result<(), KernelError> {
     let Flow {
-        // What it is called.
+        // Only a label.
         name: _,
         index: _,
         paths,
         multipath,
-        // Whether the kernel has it: `controller`.
+        // Checked in `controller`.
         controller: _,
         transport,
-        // One application drives all: `flows`.
+        // Handled with the applications, in `flows`.
         workload: _,
-        // When it does: `FlowSettings`.
+        // Handled in `FlowSettings`.
         start: _,
         stop: _,
     } = flow;
@@ -36,7 +35,7 @@ pub fn check_flow(scenario: &Scenario, flow: &Flow) -> Result<(), KernelError> {
 }
 
 fn check_path(flow: &Flow, path: &Path) -> Result<(), KernelError> {
-    // Both ways are the emulator's: `links_and_routes`.
+    // Both directions are the emulator's: `links_and_routes`.
     let Path { name: _, forward: _, reverse: _, absent } = path;
     if absent.is_empty() {
         return Ok(());
@@ -46,7 +45,7 @@ fn check_path(flow: &Flow, path: &Path) -> Result<(), KernelError> {
     Err(unsupported(flow, "path", problem, advice))
 }
 
-/// What the kernel's MPTCP can be set to: nearly nothing.
+/// Checks a flow over MPTCP, for which the kernel has hardly any settings.
 fn check_multipath(
     scenario: &Scenario,
     flow: &Flow,
@@ -57,7 +56,7 @@ fn check_multipath(
         Err(unsupported(flow, key, problem.to_owned(), advice.to_owned()))
     };
     let workload = flow.workload.properties();
-    // Subflows are opened from the sending host, and counted for one connection.
+    // Subflows are opened from the sending host, and counts are for one connection.
     if !(workload.pushes && workload.single) {
         let advice = "give the flow one path, or run on sim";
         return refuse("paths", "over several paths only bulk and files run here", advice);
@@ -92,12 +91,12 @@ fn check_multipath(
     Ok(())
 }
 
-/// What the kernel's TCP cannot be set to.
+/// Refuses settings that the kernel's TCP does not support.
 fn check_transport(flow: &Flow, transport: &Config) -> Result<(), KernelError> {
     let linux = Config::default();
     let Config {
         mss,
-        // With the options that `tcp_header` takes off.
+        // Includes the options that `tcp_header` subtracts.
         header: _,
         initial_window,
         acks,
@@ -107,7 +106,7 @@ fn check_transport(flow: &Flow, transport: &Config) -> Result<(), KernelError> {
         ack_delay,
         quick_acks,
         lies,
-        // Each of the three has its socket option or none: `receive_window`.
+        // Each of the three has a socket option or none: `receive_window`.
         receive_window: _,
         pacing,
         // A sysctl: `Settings::ecn`.

@@ -1,6 +1,5 @@
-//! No key of a scenario is read by the simulator and ignored here: for each key
-//! that the schema has, a value of it is refused, or changes what the kernel and
-//! the emulator are told.
+//! No key of a scenario is used by the simulator and ignored here: for each key of the schema, a
+//! value is refused or changes the settings of the kernel and the emulator.
 
 use super::Settings;
 use crate::KernelError;
@@ -46,16 +45,16 @@ fn two_paths() -> String {
 
 use Verdict::{Carried, Refused};
 
-/// What becomes of a key.
+/// What happens to a key.
 #[derive(Clone, Copy)]
 enum Verdict {
-    /// The kernel or the emulator is set to it.
+    /// It changes the settings of the kernel or the emulator.
     Carried,
-    /// The scenario is refused, at the key of a flow.
+    /// The scenario is refused, at this key of a flow.
     Refused(&'static str),
 }
 
-/// Settings of both ends, in `[transport]` and in a flow.
+/// Transport settings of both ends, in `[transport]` and in a flow.
 const TRANSPORT: [(&str, &str, Verdict); 19] = [
     ("mss", "1000 B", Carried),
     ("mss", "80 B", Refused("mss")),
@@ -78,7 +77,7 @@ const TRANSPORT: [(&str, &str, Verdict); 19] = [
     ("max_burst", "32 KiB", Refused("max_burst")),
 ];
 
-/// Of all others a value, by the key that `--set` has for it.
+/// A value for each other key, by its name for `--set`.
 const OTHERS: [(&str, &str, Verdict); 26] = [
     ("seed", "2", Carried),
     ("start_jitter", "500 ms", Carried),
@@ -108,7 +107,7 @@ const OTHERS: [(&str, &str, Verdict); 26] = [
     ("flow.flow.stop", "500 ms", Carried),
 ];
 
-/// Of a flow over several paths.
+/// Keys of a flow over several paths.
 const SEVERAL: [(&str, &str, Verdict); 6] = [
     ("flow.flow.paths", "[\"b\", \"a\"]", Carried),
     ("flow.flow.scheduler", "minrtt", Refused("scheduler")),
@@ -118,8 +117,8 @@ const SEVERAL: [(&str, &str, Verdict); 6] = [
     ("flow.flow.workload", "page", Refused("paths")),
 ];
 
-/// What nobody is set to: the run ends by `duration` and samples by
-/// `sample_interval`, the records have the others.
+/// Keys that are not settings of hosts: the run uses `duration` and `sample_interval`, the records
+/// use the others.
 const OF_EVERY_GROUND: [&str; 5] = ["name", "duration", "sample_interval", "warmup", "claim"];
 
 fn scenario(text: &str, key: &str, value: &str) -> Scenario {
@@ -128,7 +127,7 @@ fn scenario(text: &str, key: &str, value: &str) -> Scenario {
         .unwrap_or_else(|errors| panic!("{key} = {value}: {errors}"))
 }
 
-/// All that a run tells the kernel and the emulator: settings, links with their
+/// All settings that a run passes to the kernel and the emulator: settings, links with their
 /// streams, routes.
 type Told = (Settings, Vec<(Config, ChaCha8Rng)>, String);
 
@@ -160,7 +159,7 @@ fn each_value_is_carried_or_refused() {
     SEVERAL.iter().for_each(|(key, value, verdict)| assert_verdict(&text, key, value, *verdict));
 }
 
-/// The keys of the schema, and not those that somebody thought of.
+/// The list covers exactly the keys of the schema.
 #[test]
 fn each_key_of_the_schema_has_a_value_here() {
     let schema = json_schema();

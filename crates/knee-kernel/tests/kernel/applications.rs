@@ -1,15 +1,14 @@
-//! Pages, videos and mixes over real sockets, against what the path permits.
+//! Pages, videos and mixes over real sockets, compared with what the path permits.
 
 use crate::host::sound_run;
 use crate::{TEN_MEGABIT, text};
 use knee_trials::Skipped;
 
-/// One way of the path and back, without queue.
+/// RTT of the path without queue.
 const RTT_NS: u64 = 60_000_000;
 
-/// Each object comes whole, and none sooner than a handshake and a request
-/// allow: one RTT for the first, half of one for the SYN and the first byte
-/// each, and its bytes at 10 Mbit/s.
+/// Each object arrives whole, and no earlier than a handshake and a request allow: one RTT for the
+/// first one, half of one each for the SYN and the first byte, and its bytes at 10 Mbit/s.
 pub fn a_page_arrives_object_by_object() -> Result<(), Skipped> {
     for http in ["http = \"1.1\", connections = 6", "http = \"multiplexed\""] {
         let flow = format!("cc = \"cubic\"\nworkload = {{ page = {{ {http} }} }}");
@@ -29,15 +28,15 @@ pub fn a_page_arrives_object_by_object() -> Result<(), Skipped> {
     Ok(())
 }
 
-/// A hundred transfers of 30 kB: the handshake and two rounds of slow
-/// start (10 and 11 segments) take three RTTs at least.
+/// A hundred transfers of 30 kB: the handshake and two rounds of slow start (10 and 11 segments)
+/// take at least three RTTs.
 pub fn a_mix_is_made_of_transfers() -> Result<(), Skipped> {
     let mix = "mix = { arrival_interval = \"50 ms\", sizes = \"30 kB\" }";
     let flow = format!("cc = \"cubic\"\nworkload = {{ {mix} }}");
     let text = text("5 s", TEN_MEGABIT, &flow);
     let (records, _) = sound_run(&text)?;
     let transfers = &records.transfers;
-    // Poisson: four standard deviations.
+    // Poisson distribution: four standard deviations.
     assert!((60..140).contains(&transfers.len()), "{}", transfers.len());
     let ended: Vec<_> = transfers.iter().filter(|row| row.completion_ns.is_some()).collect();
     assert!(ended.len() * 10 >= transfers.len() * 8, "{} ended", ended.len());
@@ -49,8 +48,8 @@ pub fn a_mix_is_made_of_transfers() -> Result<(), Skipped> {
     Ok(())
 }
 
-/// Ten answers of 30 kB, each with a round trip for the request and its bytes at
-/// 10 Mbit/s at least, 100 ms apart, over one connection.
+/// Ten answers of 30 kB, each at least a round trip for the request plus its bytes at 10 Mbit/s,
+/// 100 ms apart, over one connection.
 pub fn bursts_come_with_their_pauses() -> Result<(), Skipped> {
     let bursts = "bursts = { size = \"30 kB\", pause = \"100 ms\", count = 10 }";
     let flow = format!("cc = \"cubic\"\nworkload = {{ {bursts} }}");
@@ -68,8 +67,8 @@ pub fn bursts_come_with_their_pauses() -> Result<(), Skipped> {
     Ok(())
 }
 
-/// A link of 10 Mbit/s carries a ladder that ends at 1 Mbit/s: playback
-/// waits for its first segment alone.
+/// A link of 10 Mbit/s carries a ladder that ends at 1 Mbit/s: playback waits only for its first
+/// segment.
 pub fn a_video_plays() -> Result<(), Skipped> {
     let dash = "dash = { ladder = [\"400 kbit/s\", \"1 Mbit/s\"], segment = \"1 s\" }";
     let flow = format!("cc = \"cubic\"\nworkload = {{ {dash} }}");

@@ -1,7 +1,7 @@
-//! BBRv3 in the kernel, on 10 Mbit/s and 60 ms with half a BDP of buffer, where the
-//! first version of BBR loses up to 31 % of a start and some per cent after it.
-//! The draft (draft-ietf-ccwg-bbr-06) bears 2 % of loss, leaves 15 % of headroom
-//! between probes and PROBE_RTT every five seconds with half a BDP in flight.
+//! BBRv3 in the kernel, on 10 Mbit/s and 60 ms with half a BDP of buffer, where BBR version 1 loses
+//! up to 31 % at the start and some per cent after it. The draft (draft-ietf-ccwg-bbr-06) tolerates
+//! 2 % of loss, leaves 15 % of headroom between probes, and enters PROBE_RTT every five seconds
+//! with half a BDP in flight.
 
 use crate::host::{bpf_allowed, sound_run};
 use crate::{after, goodput, median, text};
@@ -9,8 +9,8 @@ use knee_trials::{Skipped, tell};
 
 const HALF_A_BDP: &str = "rate = \"10 Mbit/s\"\ndelay = \"30 ms\"\nbuffer = \"0.5 BDP\"";
 
-/// Full but for a few per cent, hardly a queue, little loss. A pause of the host
-/// costs a probe: one of three runs must be as there.
+/// Full except for a few per cent, hardly a queue, little loss. A pause of the host costs a probe,
+/// so one of three runs must match.
 pub fn bbr3_fills_a_shallow_buffer_with_little_loss() -> Result<(), Skipped> {
     bpf_allowed()?;
     let mut seen = Vec::new();

@@ -1,4 +1,4 @@
-//! Nothing is left behind, whatever ends a run.
+//! Nothing is left behind, however a run ends.
 
 use crate::host::scenario;
 use knee_kernel::{Control, run};
@@ -16,7 +16,7 @@ const SCENARIO: &str = "name = \"test\"\nduration = \"60 s\"\n\
     [path.main]\nforward = [\"bottleneck\"]\nreverse_delay = \"10 ms\"\n\
     [[flow]]\nname = \"flow\"\ncc = \"cubic\"\n";
 
-/// Set: this process is the one that [`killed`] kills, and runs no tests.
+/// If set, this process is the one that [`killed`] kills, and runs no tests.
 pub const VICTIM: &str = "KNEE_TEST_VICTIM";
 
 /// Runs for a minute.
@@ -24,8 +24,8 @@ pub fn victim() {
     run(&scenario(SCENARIO), &Control::default()).unwrap();
 }
 
-/// A namespace lives as long as a process, a descriptor or a mount refers
-/// to it: after `kill -9` there is none of them.
+/// A namespace lives as long as a process, a descriptor or a mount refers to it; after `kill -9`
+/// there is none of them.
 pub fn killed() -> Result<(), Skipped> {
     let _turn = turn()?;
     let before = Leftovers::now();
@@ -36,7 +36,7 @@ pub fn killed() -> Result<(), Skipped> {
         .unwrap();
     let process = PathBuf::from(format!("/proc/{}", child.id()));
     let made = || namespaces_of(&process);
-    // Both hosts; then past the self-check, into the run.
+    // Both hosts exist; then past the self-check, into the run.
     assert!(soon(|| made().len() == 2), "{:?}", made());
     thread::park_timeout(Duration::from_millis(1500));
     let made = made();

@@ -1,12 +1,12 @@
-//! Rows of connections from `TCP_INFO`, against what the emulator and the
-//! applications counted.
+//! Rows of connections from `TCP_INFO`, compared with the counts of the emulator and the
+//! applications.
 
 use crate::host::sound_run;
 use crate::{TEN_MEGABIT, text};
 use knee_record::{ConnectionRecord, LinkSample, Records};
 use knee_trials::Skipped;
 
-/// One way of the path and back, without queue.
+/// RTT of the path without queue.
 const RTT_NS: u64 = 60_000_000;
 
 fn only(records: &Records) -> &ConnectionRecord {
@@ -14,8 +14,8 @@ fn only(records: &Records) -> &ConnectionRecord {
     row
 }
 
-/// The file's bytes, no more and no less, though the kernel counts a SYN and a
-/// FIN; busy for no less than they take on the wire.
+/// Exactly the file's bytes, although the kernel counts SYN and FIN; busy for at least their time
+/// on the wire.
 pub fn a_file_is_acknowledged_to_its_last_byte() -> Result<(), Skipped> {
     let flow = "cc = \"cubic\"\nworkload = { file = \"500 kB\" }";
     let (records, _) = sound_run(&text("4 s", TEN_MEGABIT, flow))?;
@@ -23,7 +23,7 @@ pub fn a_file_is_acknowledged_to_its_last_byte() -> Result<(), Skipped> {
     let size = Some(500_000);
     assert_eq!((row.acked_bytes, row.size_bytes, row.delivered_bytes), (size, size, size));
     assert_eq!((row.sent_bytes, row.retransmitted_bytes), (size, Some(0)));
-    // 345 full segments and the rest, 440 bytes; the count has the SYN or not.
+    // 345 full segments and the rest, 440 bytes; the count may or may not include the SYN.
     assert_eq!((row.sent_packets, row.mss_bytes), (Some(346), Some(1448)));
     assert!(matches!(row.delivered_packets, Some(346 | 347)), "{row:?}");
     assert_eq!((row.received_bytes, row.retransmitted_packets), (Some(0), Some(0)));
@@ -38,8 +38,8 @@ pub fn a_file_is_acknowledged_to_its_last_byte() -> Result<(), Skipped> {
     Ok(())
 }
 
-/// Every fiftieth packet is lost, probes of the emulator among them: what the
-/// link took from the connection, it sent again.
+/// Every fiftieth packet is lost, including probes of the emulator: the connection retransmits what
+/// it lost on the link.
 pub fn what_the_link_loses_is_sent_again() -> Result<(), Skipped> {
     let link = format!("{TEN_MEGABIT}\nloss = {{ every = 50 }}");
     let flow = "cc = \"cubic\"\nworkload = { file = \"600 kB\" }";
@@ -52,8 +52,8 @@ pub fn what_the_link_loses_is_sent_again() -> Result<(), Skipped> {
     let LinkSample { lost_packets, .. } = *until.max_by_key(|one| one.time_ns).unwrap();
     let probes: u64 = health.probes.iter().map(|one| one.sent - one.round_trips.len() as u64).sum();
     let (again, bytes) = (row.retransmitted_packets.unwrap(), row.retransmitted_bytes.unwrap());
-    // A sampling interval passes before the counters are seen, and a tail loss
-    // probe or a segment that RACK took for lost may be needless.
+    // The counters are seen a sampling interval late, and a tail loss probe or a segment that RACK
+    // declared lost may be unnecessary.
     assert!(again + probes + 2 >= lost_packets, "{again} of {lost_packets}, {probes} probes");
     assert!(again <= lost_packets + 8, "{again} of {lost_packets}");
     assert!(bytes <= again * 1448 && bytes + 2 * 1448 >= again * 1448, "{bytes} in {again}");
@@ -61,8 +61,8 @@ pub fn what_the_link_loses_is_sent_again() -> Result<(), Skipped> {
     Ok(())
 }
 
-/// A window of 25 kB over 60 ms is a third of the link: the receiver limits a
-/// bulk flow for most of its time, and it is cut off.
+/// A window of 25 kB over 60 ms is a third of the link: the receiver limits a bulk flow for most of
+/// its time, and the flow is cut off.
 pub fn a_narrow_window_limits_for_most_of_the_time() -> Result<(), Skipped> {
     let flow = "cc = \"cubic\"\nreceive_window = \"25 kB\"";
     let (records, _) = sound_run(&text("4 s", TEN_MEGABIT, flow))?;
@@ -73,15 +73,14 @@ pub fn a_narrow_window_limits_for_most_of_the_time() -> Result<(), Skipped> {
     let (busy, limited) = (row.busy_ns.unwrap(), row.receive_limited_ns.unwrap());
     assert!(busy <= life && busy + 3 * RTT_NS >= life, "{busy} of {life}");
     assert!(limited <= busy && limited * 10 >= busy * 6, "{limited} of {busy}");
-    // What is acknowledged has been delivered, and was sent.
+    // Acknowledged data has been delivered, and was sent.
     let (acked, delivered) = (row.acked_bytes.unwrap(), row.delivered_bytes.unwrap());
     let new = row.sent_bytes.unwrap() - row.retransmitted_bytes.unwrap();
     assert!(acked <= new && delivered + 50_000 >= acked && acked + 200_000 >= delivered);
     Ok(())
 }
 
-/// A page has a row for each connection, whose ends read eight bytes for each
-/// object asked for.
+/// A page has a row for each connection, with eight bytes read for each requested object.
 pub fn a_page_has_a_row_for_each_connection() -> Result<(), Skipped> {
     let flow = "cc = \"cubic\"\nworkload = { page = { http = \"1.1\", connections = 6 } }";
     let (records, _) = sound_run(&text("8 s", TEN_MEGABIT, flow))?;

@@ -1,15 +1,13 @@
-//! Copa in the kernel, on 10 Mbit/s and 60 ms with a deep buffer: its paper (Arun
-//! and Balakrishnan, NSDI 2018, section 2.2) promises a full link and about
-//! 1 / delta = 2 packets in the queue, a few at most. The first four seconds are not
-//! counted.
+//! Copa in the kernel, on 10 Mbit/s and 60 ms with a deep buffer: its paper (Arun and Balakrishnan,
+//! NSDI 2018, section 2.2) promises a full link and about 1 / delta = 2 packets in the queue, at
+//! most a few. The first four seconds are not counted.
 
 use crate::host::{bpf_allowed, sound_run};
 use crate::{TEN_MEGABIT, after, goodput, median, text};
 use knee_trials::{Skipped, tell};
 
-/// A pause of the host, too short to make a run invalid, looks to Copa as if
-/// somebody else kept the queue full, and it competes with nobody for a while: one
-/// of three runs must be as there.
+/// A pause of the host, too short to make a run invalid, looks to Copa like another flow keeping
+/// the queue full, so it competes for a while: one of three runs must match.
 pub fn copa_fills_the_link_with_a_queue_of_packets() -> Result<(), Skipped> {
     bpf_allowed()?;
     let mut seen = Vec::new();
@@ -20,7 +18,7 @@ pub fn copa_fills_the_link_with_a_queue_of_packets() -> Result<(), Skipped> {
         let rtt = median(rows.iter().map(|row| row.srtt_ns).collect()) as f64 / 1e6;
         tell(&format!("copa: {used:.3} of the link, {rtt:.1} ms"));
         let dropped = records.links.iter().map(|row| row.dropped_packets).max().unwrap();
-        // Ten packets of 1.2 ms, and what a host adds.
+        // Ten packets of 1.2 ms, plus the host's delay.
         if used > 0.9 && (60.0..74.0).contains(&rtt) && dropped == 0 {
             return Ok(());
         }

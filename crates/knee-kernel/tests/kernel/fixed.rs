@@ -1,10 +1,10 @@
-//! A constant window in the kernel, on 10 Mbit/s and 60 ms with a buffer of
-//! one BDP: the arithmetic of a pipe. The first two seconds are not counted.
+//! A constant window in the kernel, on 10 Mbit/s and 60 ms with a buffer of one BDP, compared with
+//! arithmetic. The first two seconds are not counted.
 
 use crate::host::{bpf_allowed, sound_run};
 use knee_trials::{Skipped, tell};
 
-/// Goodput in Mbit/s, and the median RTT in milliseconds.
+/// Returns goodput in Mbit/s, and the median RTT in milliseconds.
 fn measured(window: &str) -> Result<(f64, f64), Skipped> {
     bpf_allowed()?;
     let (records, _) = sound_run(&format!(
@@ -24,8 +24,8 @@ fn measured(window: &str) -> Result<(f64, f64), Skipped> {
     Ok((goodput, rtt))
 }
 
-/// Half a BDP, 25 packets, leaves once per RTT; one and a half fill the link
-/// and queue for half a BDP.
+/// Half a BDP, 25 packets, leaves once per RTT; one and a half fill the link and a queue of half a
+/// BDP.
 pub fn a_fixed_window_is_what_is_in_flight() -> Result<(), Skipped> {
     let (goodput, rtt) = measured("0.5 BDP")?;
     assert!((60.0..65.0).contains(&rtt), "{rtt} ms");

@@ -1,4 +1,4 @@
-//! What the tests have in common.
+//! Helpers shared by the tests.
 
 use knee_kernel::{Control, Health, run};
 use knee_record::{Records, Verdict};
@@ -18,12 +18,10 @@ pub fn scenario(text: &str) -> Scenario {
     parse(text, &source, &[]).unwrap_or_else(|errors| panic!("{errors:?}"))
 }
 
-/// Pauses of a host come and go: so often a run is tried before the host is
-/// said to be too busy.
+/// Number of attempts at a run before the host counts as too busy; its pauses vary.
 const TRIES: usize = 3;
 
-/// Runs a scenario, unless the host lacks something or was too busy for the
-/// run to be worth anything.
+/// Runs a scenario; skipped if the host lacks something or was too busy for a valid run.
 pub fn sound_run(text: &str) -> Result<(Records, Health), Skipped> {
     let _turn = turn()?;
     let scenario = scenario(text);
@@ -36,11 +34,11 @@ pub fn sound_run(text: &str) -> Result<(Records, Health), Skipped> {
             (_, why) => reason = why,
         }
     }
-    // That is no fault of what is tested, in CI neither.
+    // A busy host is not a failure of the test, not even in CI.
     Err(Skipped(format!("the host is too busy: {reason}")))
 }
 
-/// Whether the kernel takes BPF programs from here.
+/// Checks whether the kernel accepts BPF programs from this process.
 #[cfg(feature = "bpf")]
 pub fn bpf_allowed() -> Result<(), Skipped> {
     knee_host::bpf::lack().map_or(Ok(()), |lack| Err(Skipped::lack(lack)))

@@ -1,6 +1,5 @@
-//! `bbr_low_delay` in the kernel, on the link of the study it comes from:
-//! 10 Mbit/s, 60 ms, a deep buffer. The first four seconds of each run are not
-//! counted.
+//! `bbr_low_delay` in the kernel, on the link of the study that it comes from: 10 Mbit/s, 60 ms, a
+//! deep buffer. The first four seconds of each run are not counted.
 
 use crate::host::{bpf_allowed, sound_run};
 use knee_kernel::Health;
@@ -10,8 +9,8 @@ use knee_units::Time;
 
 const COUNTED_FROM: Time = Time::from_secs(4);
 
-/// Two plain BBR flows of Linux 6.18 here, over another emulator: goodput in
-/// Mbit/s, at a median RTT of 148 ms.
+/// Goodput of two plain BBR flows of Linux 6.18 on this link, over another emulator, Mbit/s, at a
+/// median RTT of 148 ms.
 const PLAIN: f64 = 9.43;
 
 /// Payload of a full link in Mbit/s: 1448 of 1500 bytes.
@@ -29,13 +28,13 @@ fn text(seconds: u64, flows: &[(usize, &str)]) -> String {
     )
 }
 
-/// Skipped also where the kernel takes no BPF programs from here.
+/// Runs a scenario; also skipped if the kernel accepts no BPF programs from this process.
 fn bpf_run(text: &str) -> Result<(Records, Health), Skipped> {
     bpf_allowed()?;
     sound_run(text)
 }
 
-/// Median RTT of the probes in milliseconds.
+/// Returns the median RTT of the probes in milliseconds.
 fn probed_ms(health: &Health) -> f64 {
     let trips = health.probes[0].round_trips.iter();
     let mut rtts: Vec<Time> =
@@ -44,7 +43,7 @@ fn probed_ms(health: &Health) -> f64 {
     rtts[rtts.len() / 2].as_secs_f64() * 1e3
 }
 
-/// Goodput of each flow in Mbit/s.
+/// Returns the goodput of each flow in Mbit/s.
 fn goodputs(records: &Records) -> Vec<f64> {
     let of = |flow: usize| {
         let rows = records.samples.iter().filter(|row| row.flow as usize == flow);
@@ -56,7 +55,7 @@ fn goodputs(records: &Records) -> Vec<f64> {
     (0..records.flows.len()).map(of).collect()
 }
 
-/// Runs these flows; tells (`--nocapture`) and returns the median RTT and the goodputs.
+/// Runs these flows; prints (`--nocapture`) and returns the median RTT and the goodputs.
 fn measured(seconds: u64, flows: &[(usize, &str)]) -> Result<(f64, Vec<f64>), Skipped> {
     let (records, health) = bpf_run(&text(seconds, flows))?;
     let (rtt, rates) = (probed_ms(&health), goodputs(&records));
@@ -64,12 +63,12 @@ fn measured(seconds: u64, flows: &[(usize, &str)]) -> Result<(f64, Vec<f64>), Sk
     Ok((rtt, rates))
 }
 
-/// Long enough for a PROBE_RTT, which comes after ten seconds.
+/// Long enough for a PROBE_RTT, which happens after ten seconds.
 const LONG: u64 = 12;
 const SHORT: u64 = 8;
 
-/// Two flows keep the queue below 15 ms and lose none of the goodput that
-/// two plain ones have, whose queue is a BDP and a half.
+/// Two flows keep the queue below 15 ms and lose none of the goodput of two plain ones, whose queue
+/// is a BDP and a half.
 pub fn two_flows_have_a_short_queue() -> Result<(), Skipped> {
     let (rtt, rates) = measured(LONG, &[(2, "bbr-low-delay")])?;
     let rate = rates.iter().sum::<f64>();
@@ -87,9 +86,8 @@ pub fn five_flows_have_a_short_queue() -> Result<(), Skipped> {
     Ok(())
 }
 
-/// What it gets beside controllers that fill the queue is little: measured
-/// and told. The least that BBR allows is promised, four packets per round
-/// trip, and that the link is full.
+/// Next to controllers that fill the queue it gets little, which is measured and printed. The test
+/// requires BBR's minimum, four packets per round trip, and a full link.
 pub fn beside_others_it_keeps_four_packets_per_round_trip() -> Result<(), Skipped> {
     for other in ["bbr", "cubic"] {
         let flows = [(1, "bbr-low-delay"), (1, other)];
@@ -101,8 +99,8 @@ pub fn beside_others_it_keeps_four_packets_per_round_trip() -> Result<(), Skippe
     Ok(())
 }
 
-/// A run brings what its flows ask for, each with its own parameters, and
-/// takes it away again.
+/// A run loads the controllers that its flows need, each with its own parameters, and unloads them
+/// again.
 pub fn a_run_brings_its_controllers() -> Result<(), Skipped> {
     let plain = text(SHORT, &[(1, "bbr-low-delay")]);
     let flow = "cc = { name = \"bbr\", window_gain = 1, drain_to_target = true }";

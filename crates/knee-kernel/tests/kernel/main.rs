@@ -1,4 +1,4 @@
-//! Runs over the kernel's TCP, each of a few seconds. `main` lists them.
+//! Runs over the kernel's TCP, of a few seconds each. `main` lists them.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -46,18 +46,18 @@ fn median(mut values: Vec<u64>) -> u64 {
     values[values.len() / 2]
 }
 
-/// Bits per second between the first and the last of these rows.
+/// Returns the bits per second between the first and the last of these rows.
 fn goodput(rows: &[&FlowSample]) -> f64 {
     let (first, last) = (rows[0], rows[rows.len() - 1]);
     let bytes = (last.delivered_bytes - first.delivered_bytes) as f64;
     bytes * 8e9 / (last.time_ns - first.time_ns) as f64
 }
 
-/// One BBR flow on Linux 6.18 over another emulator: 9.41 Mbit/s and a
-/// median smoothed RTT of 70.4 ms; 2 % and 10 % are what such figures bear.
+/// One BBR flow on Linux 6.18 over another emulator: 9.41 Mbit/s and a median smoothed RTT of 70.4
+/// ms; such figures vary by 2 % and 10 %.
 ///
-/// A pause of the host, too short to make a run invalid, leaves a queue that
-/// BBR keeps until PROBE_RTT drains it: one of three runs must be as there.
+/// A pause of the host, too short to make a run invalid, leaves a queue that BBR keeps until
+/// PROBE_RTT drains it: one of three runs must match.
 fn bbr_does_what_was_measured_elsewhere() -> Result<(), Skipped> {
     let text = text("8 s", TEN_MEGABIT, "cc = \"bbr\"");
     let mut seen = Vec::new();
@@ -70,8 +70,7 @@ fn bbr_does_what_was_measured_elsewhere() -> Result<(), Skipped> {
         assert!(rows.iter().all(|row| row.phase.starts_with("probe_bw")));
         let min_rtt = 60_000_000..63_000_000;
         assert!(rows.iter().all(|row| min_rtt.contains(&row.min_rtt_estimate_ns)));
-        // Full use of the link is 9.65 Mbit/s: PROBE_RTT, which takes the
-        // rest, comes every ten seconds.
+        // Full use of the link is 9.65 Mbit/s; the difference is PROBE_RTT, every ten seconds.
         if (0.98..1.03).contains(&rate) && (0.9..1.1).contains(&rtt) {
             return Ok(());
         }
@@ -80,8 +79,8 @@ fn bbr_does_what_was_measured_elsewhere() -> Result<(), Skipped> {
     panic!("goodput and RTT over the reference: {seen:?}");
 }
 
-/// A queue of one BDP that CUBIC fills: the RTT is at most that of path and
-/// queue, and what the link dropped was sent again.
+/// CUBIC fills a queue of one BDP: the RTT is at most that of path and queue, and what the link
+/// dropped was retransmitted.
 fn cubic_fills_the_queue_and_repeats_what_is_dropped() -> Result<(), Skipped> {
     let link = TEN_MEGABIT.replace("20 BDP", "1 BDP");
     let text = text("6 s", &link, "cc = \"cubic\"");
@@ -96,8 +95,8 @@ fn cubic_fills_the_queue_and_repeats_what_is_dropped() -> Result<(), Skipped> {
     Ok(())
 }
 
-/// 500 kB at 10 Mbit/s take 0.41 s on the wire; to it come the handshake,
-/// slow start, and the way of the last ACK.
+/// 500 kB at 10 Mbit/s take 0.41 s on the wire, plus the handshake, slow start, and the delay of
+/// the last ACK.
 fn a_file_is_delivered_to_its_last_byte() -> Result<(), Skipped> {
     for header in ["52 B", "72 B"] {
         let flow =
@@ -112,8 +111,8 @@ fn a_file_is_delivered_to_its_last_byte() -> Result<(), Skipped> {
     Ok(())
 }
 
-/// Marks arrive at the receiver and their echo at the sender, and nothing of
-/// the flow is lost though the queue stays short.
+/// Marks arrive at the receiver and their echo at the sender, and the flow loses nothing although
+/// the queue stays short.
 fn marks_take_the_place_of_drops() -> Result<(), Skipped> {
     let link = format!("{TEN_MEGABIT}\naqm = \"codel\"\necn = true");
     let text = text("5 s", &link, "cc = \"cubic\"\necn = true");
@@ -122,7 +121,7 @@ fn marks_take_the_place_of_drops() -> Result<(), Skipped> {
     assert!(link.marked_packets > 0);
     assert_eq!(flow.retransmitted_bytes, 0);
     assert!(flow.marked_bytes > 0);
-    // What is dropped instead of marked is the probe's, which knows no ECN.
+    // Packets dropped instead of marked are those of the probe, which is not ECN-capable.
     let probes = health.probes.iter();
     let probes_lost: u64 = probes.map(|one| one.sent - one.round_trips.len() as u64).sum();
     assert!(link.dropped_packets <= probes_lost, "{} of {probes_lost}", link.dropped_packets);
@@ -131,7 +130,7 @@ fn marks_take_the_place_of_drops() -> Result<(), Skipped> {
     Ok(())
 }
 
-/// A link's own loss is what the transport has to repair.
+/// The transport repairs the link's random loss.
 fn loss_of_the_link_is_repaired() -> Result<(), Skipped> {
     let link = format!("{TEN_MEGABIT}\nloss = \"2 %\"");
     let text = text("6 s", &link, "cc = \"bbr\"");
@@ -145,8 +144,8 @@ fn loss_of_the_link_is_repaired() -> Result<(), Skipped> {
     Ok(())
 }
 
-/// No probe is faster than the path, and half of them are at most half a
-/// millisecond slower, whatever else the host does.
+/// No probe is faster than the path, and half of them are at most half a millisecond slower,
+/// whatever else the host does.
 fn probes_take_as_long_as_the_path() -> Result<(), Skipped> {
     let flow = "cc = \"cubic\"\nworkload = { file = \"1 kB\" }";
     let text = text("3 s", TEN_MEGABIT, flow);
@@ -189,7 +188,7 @@ fn what_the_kernel_cannot_do_is_refused_with_advice() -> Result<(), Skipped> {
             other => panic!("{other:?}"),
         }
     };
-    // Coupled controllers are MPTCP's, and the kernel's MPTCP has none.
+    // Coupled controllers belong to MPTCP, and the kernel's MPTCP has none.
     assert!(refusal("cc = \"olia\"").contains("has no controller \"olia\", only"));
     assert!(refusal("cc = \"cubic\"\ninitial_window = 40").contains("leave it at 10"));
     assert!(refusal("cc = \"cubic\"\nmax_burst = \"3 kB\"").contains("the kernel's own"));
@@ -197,8 +196,8 @@ fn what_the_kernel_cannot_do_is_refused_with_advice() -> Result<(), Skipped> {
     Ok(())
 }
 
-/// A path with an RTT of 1 ms: the first datagrams of the self-check's burst are
-/// there while the thread that answered probes may still be asleep.
+/// A path with an RTT of 1 ms: the first datagrams of the self-check's burst arrive while the
+/// thread that answered probes may still be asleep.
 fn a_burst_over_a_short_path_arrives_whole() -> Result<(), Skipped> {
     let _turn = turn()?;
     let text = text("1 s", &TEN_MEGABIT.replace("30 ms", "0.5 ms"), "cc = \"cubic\"");

@@ -1,4 +1,4 @@
-//! The kernel's MPTCP over two paths, against what the paths permit.
+//! The kernel's MPTCP over two paths, compared with what the paths permit.
 
 use crate::host::sound_run;
 use crate::{after, goodput};
@@ -19,7 +19,7 @@ fn text(duration: &str, mbit: [u32; 2], flow: &str) -> String {
     )
 }
 
-/// Skipped also where the kernel has no MPTCP, or has it switched off.
+/// Runs a scenario; also skipped if the kernel lacks MPTCP, or has it disabled.
 fn multipath_run(text: &str) -> Result<(Records, Health), Skipped> {
     let enabled = std::fs::read_to_string("/proc/sys/net/mptcp/enabled").unwrap_or_default();
     if enabled.trim() != "1" {
@@ -28,8 +28,8 @@ fn multipath_run(text: &str) -> Result<(Records, Health), Skipped> {
     sound_run(text)
 }
 
-/// Two links of 10 and 5 Mbit/s carry 15, less headers (MPTCP's option of 20
-/// bytes on each segment of 1460 is among them).
+/// Two links of 10 and 5 Mbit/s carry 15, less headers (which include MPTCP's option of 20 bytes on
+/// each segment of 1460).
 pub fn two_paths_carry_what_both_have() -> Result<(), Skipped> {
     let (records, _) = multipath_run(&text("8 s", [10, 5], "cc = \"cubic\""))?;
     let rate = goodput(&after(&records, 2)) / 1e6;
@@ -42,7 +42,7 @@ pub fn two_paths_carry_what_both_have() -> Result<(), Skipped> {
     Ok(())
 }
 
-/// Every byte of a file arrives, not before both links together can carry it.
+/// Every byte of a file arrives, no earlier than both links together can carry it.
 pub fn a_file_over_two_paths_is_delivered_to_its_last_byte() -> Result<(), Skipped> {
     let flow = "cc = \"reno\"\nworkload = { file = \"3 MB\" }";
     let (records, _) = multipath_run(&text("6 s", [10, 10], flow))?;
@@ -58,8 +58,8 @@ pub fn a_file_over_two_paths_is_delivered_to_its_last_byte() -> Result<(), Skipp
     Ok(())
 }
 
-/// The link of the first path is down from 2 to 6 s. Until then its backup
-/// carries no data (RFC 8684, section 3.3.8); then the file goes on over it.
+/// The link of the first path is down from 2 to 6 s. Before that its backup carries no data (RFC
+/// 8684, section 3.3.8); then the file continues over it.
 pub fn a_backup_carries_what_the_first_path_cannot() -> Result<(), Skipped> {
     let down = "buffer = \"2 BDP\"\ndown = [{ from = \"2 s\", until = \"6 s\" }]";
     let text = text("6 s", [10, 10], "cc = \"cubic\"\nbackup = [\"b\"]");
@@ -75,7 +75,7 @@ pub fn a_backup_carries_what_the_first_path_cannot() -> Result<(), Skipped> {
         by(until) - by(from)
     };
     assert!(carried(0, 2) < 10_000, "{} bytes while the first path is up", carried(0, 2));
-    // The kernel gives a subflow up after some timeouts.
+    // The kernel abandons a subflow after some timeouts.
     assert!(carried(4, 6) > 1_500_000, "{} bytes while it is down", carried(4, 6));
     Ok(())
 }

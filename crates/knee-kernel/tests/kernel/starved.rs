@@ -1,4 +1,4 @@
-//! A host that is too busy gives a verdict, not wrong numbers.
+//! A host that is too busy causes an invalid verdict, not wrong numbers.
 
 use crate::host::scenario;
 use crate::{TEN_MEGABIT, text};
@@ -12,14 +12,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
-/// Under SCHED_FIFO, above the emulator's.
+/// Priority under SCHED_FIFO, above the emulator's.
 const PRIORITY: i32 = 40;
 
-/// Takes a processor away from everybody, the emulator included, for 60 ms in
-/// every 120.
+/// Occupies a processor, ahead of everything including the emulator, for 60 ms in every 120.
 fn starve(over: &AtomicBool) {
     set_realtime(PRIORITY).unwrap();
-    // By the clock, so that all processors are taken at once.
+    // By the clock, so that all processors are occupied at the same time.
     let monotonic = || clock_gettime(ClockId::CLOCK_MONOTONIC).unwrap().num_nanoseconds() as u64;
     let phase = || monotonic() % 120_000_000;
     while !over.load(Ordering::Relaxed) {
