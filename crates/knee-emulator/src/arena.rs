@@ -1,17 +1,16 @@
-//! Memory in which packets lie from read to write.
+//! Memory in which packets are kept from read to write.
 //!
-//! Packets are read one behind the other into large chunks; a chunk is used
-//! anew when none of its packets is left. A payload is thus copied by the
-//! kernel alone, and memory grows with the bytes in flight, not with the
-//! number of reads.
+//! Packets are read one after the other into large chunks; a chunk is reused when none of its
+//! packets is left. So only the kernel copies a payload, and memory grows with the bytes in flight,
+//! not with the number of reads.
 
 use crate::tun::PACKET_BYTES_MAX;
 
 const CHUNK_BYTES: usize = 1 << 20;
-/// Packets begin at multiples of this: a header touches fewer cache lines.
+/// Alignment of packets: a header touches fewer cache lines.
 const ALIGNMENT: usize = 64;
 
-/// Where something lies.
+/// Position of data in the arena.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Place {
     pub chunk: u32,
@@ -29,12 +28,12 @@ pub struct Arena {
 #[derive(Debug)]
 struct Chunk {
     bytes: Box<[u8]>,
-    /// References to it.
+    /// Number of references.
     held: u32,
 }
 
 impl Arena {
-    /// Room for the largest packet.
+    /// Returns room for the largest packet.
     #[inline]
     pub fn room(&mut self) -> &mut [u8] {
         let current = match self.current {
@@ -44,7 +43,7 @@ impl Arena {
         &mut self.chunks[current as usize].bytes[self.tail..]
     }
 
-    /// Keeps so many bytes of the room just given, with one reference.
+    /// Keeps `len` bytes of the room just returned, with one reference.
     #[inline]
     pub fn keep(&mut self, len: usize) -> Place {
         let place = Place { chunk: self.current.unwrap_or(0), start: self.tail as u32 };
@@ -53,13 +52,13 @@ impl Arena {
         place
     }
 
-    /// One reference more.
+    /// Adds a reference.
     #[inline]
     pub fn hold(&mut self, chunk: u32) {
         self.chunks[chunk as usize].held += 1;
     }
 
-    /// So many references fewer.
+    /// Drops `count` references.
     #[inline]
     pub fn release(&mut self, chunk: u32, count: u32) {
         let held = &mut self.chunks[chunk as usize].held;
@@ -96,8 +95,8 @@ impl Arena {
 mod tests {
     use super::*;
 
-    /// A packet's bytes stay as they are while others come and go, and the
-    /// memory of a hundred chunks' worth of packets is that of a few chunks.
+    /// A packet's bytes do not change while others come and go, and a hundred chunks' worth of
+    /// packets needs the memory of a few chunks.
     #[test]
     fn chunks_are_used_anew_when_empty() {
         let mut arena = Arena::default();

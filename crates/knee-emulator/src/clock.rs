@@ -11,33 +11,32 @@ pub struct Clock {
 }
 
 impl Clock {
-    /// Time zero is now.
+    /// Starts a clock; time zero is now.
     pub fn start() -> Clock {
         Clock { start_ns: monotonic_ns() }
     }
 
-    /// Time since the start.
+    /// Returns the time since the start.
     #[inline]
     pub fn now(&self) -> Time {
         Time::from_nanos(monotonic_ns() - self.start_ns)
     }
 
-    /// The time of a stamp of the kernel's, now where there is none.
+    /// Converts a time stamp of the kernel; without one, returns the current time.
     pub fn at(&self, stamp: Option<TimeSpec>) -> Time {
-        // In this order a thread held up in between makes it late, not early.
+        // In this order, a thread that is preempted in between makes it late, not early.
         let age = stamp.map_or(Time::ZERO, age);
         self.now().saturating_sub(age)
     }
 }
 
-/// How long ago the kernel gave this stamp. Stamps are of CLOCK_REALTIME,
-/// which may be set meanwhile: both are compared at once, so that only a jump
-/// within the age counts.
+/// Returns the age of a kernel time stamp. Stamps are of CLOCK_REALTIME, which may be set
+/// meanwhile: both clocks are read at once, so that only a jump within the age matters.
 pub fn age(stamp: TimeSpec) -> Time {
     Time::from_nanos(read_ns(ClockId::CLOCK_REALTIME).saturating_sub(nanos(&stamp)))
 }
 
-/// A span as the system calls take it.
+/// Converts a span for system calls.
 pub fn timespec(span: Time) -> TimeSpec {
     let (seconds, rest) = (span.as_nanos() / NANOS_PER_SECOND, span.as_nanos() % NANOS_PER_SECOND);
     TimeSpec::new(seconds as i64, rest as i64)
@@ -50,7 +49,7 @@ fn monotonic_ns() -> u64 {
 
 #[inline]
 fn read_ns(clock: ClockId) -> u64 {
-    // The call cannot fail: every Linux has these clocks.
+    // The call cannot fail, because every Linux has these clocks.
     clock_gettime(clock).map_or(0, |time| nanos(&time))
 }
 

@@ -1,10 +1,9 @@
-//! The emulator: links between TUN devices, under the real clock.
+//! The emulator: links between TUN devices, in real time.
 //!
-//! One thread reads what the hosts send, takes super-packets apart, passes
-//! each packet through its links, and writes what arrives, put together
-//! again. A packet's times on its way are computed by the links, not taken
-//! from the clock: it enters the second link when it was to leave the first,
-//! however late the thread comes to it. The clock counts at both ends alone.
+//! One thread reads what the hosts send, splits super-packets, passes each packet through its
+//! links, and writes what arrives, merged again. A packet's times on its way are computed by the
+//! links, not read from the clock: it enters the second link when it was due to leave the first,
+//! however late the thread is. The clock matters only at both ends.
 
 use crate::arena::Arena;
 use crate::clock::{Clock, timespec};
@@ -22,77 +21,75 @@ use std::io;
 use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// From here on a gap in the loop is a stall: nothing that the loop does takes
-/// so long.
+/// Minimum gap in the loop that counts as a stall: nothing that the loop does takes so long.
 pub const STALL: Time = Time::from_millis(20);
 
-/// Super-packets read from one device before others have their turn.
+/// Maximum number of super-packets read from one device before the others.
 const BURST: usize = 64;
-/// The longest sleep: how soon a request to stop is seen.
+/// Longest sleep, which bounds the reaction to a stop request.
 const SLEEP_MAX: Time = Time::from_millis(20);
-/// The pause between two rounds on a fast link.
+/// Pause between two rounds on a fast link.
 const PAUSE: Time = Time::from_micros(100);
-/// On a slow one: its share of the time that a packet needs. 0.4 cost BBR
-/// 1.4 % of 100 Mbit/s, because packets came in uneven pairs.
+/// Pause on a slow link, as a fraction of the time per packet. 0.4 cost BBR 1.4 % of 100 Mbit/s,
+/// because packets came in uneven pairs.
 const PAUSE_PACKETS: f64 = 0.3;
-/// A link is fast when a packet needs less: hosts then send super-packets of
-/// several packets, and clumps of that size do no harm. Measured at 350,
-/// 1000 and 2000 Mbit/s: the rate is exact, and the CPU has half to do.
+/// Time per packet below which a link is fast: hosts then send super-packets of several packets,
+/// and clumps of that size do no harm. Measured at 350, 1000 and 2000 Mbit/s: the rate is exact,
+/// and the CPU load is halved.
 const PACKET_FAST: Time = Time::from_micros(50);
-/// The thread wakes so much before something is due, as far as its credit
-/// goes, and watches clock and devices: timers of a virtual machine are late
-/// by 50 µs at the median and by up to a millisecond one time in a hundred.
-/// With 50 µs instead, the delay of a quiet path is 0.03 to 0.08 ms longer.
+/// How long before something is due the thread wakes, as far as its credit allows, to poll clock
+/// and devices: timers of a virtual machine are late by 50 µs at the median, and by up to a
+/// millisecond one time in a hundred. With 50 µs instead, the delay of a quiet path is 0.03 to 0.08
+/// ms longer.
 const WATCH: Time = Time::from_millis(1);
-/// At most this share of a run is spent so. Under SCHED_FIFO a thread that
-/// takes more than some 80 % of a core is stopped for 50 ms in each second,
-/// and the hosts need the processors too.
+/// Maximum share of a run that is spent polling. Under SCHED_FIFO a thread that takes more than
+/// some 80 % of a core is stopped for 50 ms in each second, and the hosts need the processors too.
 const WATCH_SHARE: f64 = 0.1;
-/// What a quiet time saves up for watching.
+/// Maximum polling time that is saved up in quiet times.
 const WATCH_CREDIT_MAX: Time = Time::from_millis(2);
 const PACKET_BYTES: u64 = 1500;
 
-/// What the emulator is to do.
+/// Plan of an emulation.
 #[derive(Debug)]
 pub struct Emulation {
-    /// The links, each with the stream of its chance.
+    /// The links, each with its random stream.
     pub links: Vec<(Config, ChaCha8Rng)>,
     /// A route for each device.
     pub routes: Routes,
     /// Time between two samples.
     pub sample_interval: Time,
-    /// When it ends, by its clock.
+    /// When it ends, by the emulator's clock.
     pub duration: Time,
 }
 
-/// What is left of a run.
+/// Result of a run.
 #[derive(Debug)]
 pub struct Outcome {
-    /// How it went.
+    /// How punctual it was.
     pub tally: Tally,
-    /// The devices, as they were given; they vanish with these values, and the
-    /// kernel's counters of what their queues dropped with them.
+    /// The devices as passed in. Dropping them removes the devices, and with them the kernel's
+    /// counters of drops at their queues.
     pub devices: Vec<Tun>,
 }
 
-/// How a run of the emulator went: what it was late by and what it lost.
+/// Lateness and losses of a run of the emulator.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Tally {
-    /// How long after their time packets left the emulator.
+    /// Lateness of packets leaving the emulator.
     pub lateness: Lateness,
     /// Gaps of [`STALL`] and more in the emulator's loop.
     pub stalls: u64,
-    /// How long they lasted together.
+    /// Total duration of these gaps.
     pub stalled: Time,
     /// Packets that entered the emulator.
     pub packets: u64,
-    /// Packets that a host would not take from the emulator.
+    /// Packets that a host did not accept from the emulator.
     pub refused_packets: u64,
-    /// How long the run lasted, by its clock.
+    /// Duration of the run, by its clock.
     pub duration: Time,
 }
 
-/// Is given all links, in the order of the plan, and the time of the sample.
+/// Receives the time of the sample and all links, in the order of the plan.
 pub type Sample<'a> = dyn FnMut(Time, &mut [Link<IpPacket>]) + Send + 'a;
 
 /// Carries packets between devices.
@@ -104,7 +101,7 @@ pub struct Emulator<'a> {
     devices: Vec<Tun>,
     outputs: Vec<Output>,
     links: Vec<Link<IpPacket>>,
-    /// When each link has something to do.
+    /// When each link is next due.
     next: Vec<Time>,
     arena: Arena,
     tally: Tally,
@@ -114,13 +111,13 @@ pub struct Emulator<'a> {
 }
 
 impl<'a> Emulator<'a> {
-    /// Between these devices, each of which must have a route. `sample` is
-    /// called for time zero and after each interval of the plan.
+    /// Makes an emulator between these devices, each of which must have a route. `sample` is called
+    /// at time zero and after each interval of the plan.
     ///
     /// # Panics
     ///
-    /// If a link's configuration breaks a promise that [`Config`] states;
-    /// [`Emulator::run`], if a route names a link or a device that is not there.
+    /// If a link's configuration violates a requirement of [`Config`]. [`Emulator::run`] panics if
+    /// a route names a link or a device that does not exist.
     pub fn new(
         plan: Emulation,
         devices: Vec<Tun>,
@@ -147,11 +144,11 @@ impl<'a> Emulator<'a> {
         }
     }
 
-    /// Runs until the end of the plan or until told to stop.
+    /// Runs to the end of the plan, or until told to stop.
     ///
     /// # Errors
     ///
-    /// When a device cannot be read or written any more.
+    /// If a device cannot be read or written any more.
     pub fn run(mut self, stop: &AtomicBool) -> Result<Outcome, HostError> {
         self.carry(stop).map_err(|source| HostError::call("read or write a TUN device", source))?;
         self.tally.duration = self.clock.now();
@@ -176,8 +173,7 @@ impl<'a> Emulator<'a> {
         Ok(())
     }
 
-    /// Nothing that the loop does takes so long, unless the thread is kept
-    /// from running.
+    /// Counts a stall: nothing that the loop does takes so long, unless the thread is preempted.
     fn note_stall(&mut self, planned: Time, now: Time) {
         let gap = now.saturating_sub(planned);
         if gap >= STALL {
@@ -203,7 +199,7 @@ impl<'a> Emulator<'a> {
         Ok(())
     }
 
-    /// Moves everything that was to move by `now`, in order.
+    /// Moves everything that is due by `now`, in order.
     fn advance(&mut self, now: Time) -> io::Result<()> {
         loop {
             let earliest = self.next.iter().enumerate().min_by_key(|(_, time)| **time);
@@ -223,7 +219,7 @@ impl<'a> Emulator<'a> {
         Ok(())
     }
 
-    /// Lets a packet take its next step.
+    /// Moves a packet to its next step.
     #[inline]
     fn forward(&mut self, at: Time, mut packet: IpPacket) -> io::Result<()> {
         let step = self.routes.steps[packet.hop as usize];
@@ -241,7 +237,7 @@ impl<'a> Emulator<'a> {
         }
     }
 
-    /// Takes what the link dropped and asks when it wants to be polled.
+    /// Discards what the link dropped, and asks when it is next due.
     #[inline]
     fn settle(&mut self, link: usize) {
         while let Some((_, _, packet)) = self.links[link].take_dropped() {
@@ -265,7 +261,7 @@ impl<'a> Emulator<'a> {
         Ok(())
     }
 
-    /// Sleeps until something is to do; tells until when it meant to sleep.
+    /// Sleeps until something is due. Returns the intended end of the sleep.
     fn wait(&mut self, started: Time, ready: &mut [bool]) -> io::Result<Time> {
         let now = self.clock.now();
         let rested = now.max(started + self.pacing.pause);
@@ -288,8 +284,7 @@ impl<'a> Emulator<'a> {
         Ok(now.min(deadline))
     }
 
-    /// Waits for what hosts send, at most so long; tells whether anything
-    /// came.
+    /// Waits up to `span` for traffic from the hosts. Returns whether there was any.
     fn poll(&self, span: Time, ready: &mut [bool]) -> io::Result<bool> {
         let mut polled: Vec<PollFd<'_>> =
             self.devices.iter().map(|tun| PollFd::new(tun.as_fd(), PollFlags::POLLIN)).collect();
@@ -319,12 +314,12 @@ fn note_written(tally: &mut Tally, clock: Clock, written: Written) {
     }
 }
 
-/// How the thread divides its time between sleep and watch.
+/// Divides the thread's time between sleeping and polling.
 #[derive(Clone, Copy, Debug)]
 struct Pacing {
-    /// Between two rounds: it saves CPU.
+    /// Pause between two rounds, which saves CPU time.
     pause: Time,
-    /// Watching that is left, and up to when it was earned.
+    /// Polling time left, and the time up to which it was earned.
     credit: Time,
     earned_until: Time,
 }
@@ -343,7 +338,7 @@ impl Pacing {
         Pacing { pause, credit: WATCH_CREDIT_MAX, earned_until: Time::ZERO }
     }
 
-    /// How long before something is due the thread may begin to watch.
+    /// Returns how long before something is due the thread may begin to poll.
     fn watch(&mut self, now: Time) -> Time {
         let earned = now.saturating_sub(self.earned_until).scale(WATCH_SHARE);
         self.credit = (self.credit + earned).min(WATCH_CREDIT_MAX);
@@ -351,7 +346,7 @@ impl Pacing {
         self.credit.min(WATCH)
     }
 
-    /// Takes off what was used of it.
+    /// Deducts polling time.
     fn watched(&mut self, span: Time) {
         self.credit = self.credit.saturating_sub(span);
     }

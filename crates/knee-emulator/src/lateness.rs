@@ -1,13 +1,13 @@
-//! A histogram of lateness: constant memory, one addition per packet.
+//! Histogram of lateness: constant memory, one addition per packet.
 
 use knee_units::Time;
 
-/// Steps into which each power of two is divided: values are exact to 3 %.
+/// Binary logarithm of the number of buckets per power of two; values are exact to 3 %.
 const STEPS_LOG2: u32 = 5;
 const STEPS: usize = 1 << STEPS_LOG2;
 const BUCKETS: usize = (65 - STEPS_LOG2 as usize) * STEPS;
 
-/// How late packets were: log-linear, 32 buckets to the power of two.
+/// Log-linear histogram of the lateness of packets, with 32 buckets per power of two.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Lateness {
     counts: Box<[u64]>,
@@ -22,7 +22,7 @@ impl Default for Lateness {
 }
 
 impl Lateness {
-    /// Counts so many packets that were so late.
+    /// Counts this many packets with this lateness.
     #[inline]
     pub fn record(&mut self, late: Time, packets: u32) {
         self.counts[bucket(late.as_nanos())] += u64::from(packets);
@@ -30,18 +30,18 @@ impl Lateness {
         self.max = self.max.max(late);
     }
 
-    /// Packets counted.
+    /// Returns the number of packets counted.
     pub fn packets(&self) -> u64 {
         self.total
     }
 
-    /// The largest lateness, exactly.
+    /// Returns the maximum lateness, exactly.
     pub fn max(&self) -> Time {
         self.max
     }
 
-    /// The lateness that a share of the packets, in `0.0..=1.0`, does not
-    /// exceed, at most 3 % too large; zero where none was counted.
+    /// Returns the lateness that the fraction `share` of the packets, in `0.0..=1.0`, does not
+    /// exceed; up to 3 % too large, and zero without packets.
     pub fn at(&self, share: f64) -> Time {
         let rank = (share * self.total as f64).ceil().max(1.0) as u64;
         let mut seen = 0;
@@ -55,14 +55,14 @@ impl Lateness {
     }
 }
 
-/// Values below 32 have a bucket each; above, the leading bit and the five
-/// bits behind it name the bucket.
+/// Returns the bucket of a value. Values below 32 have a bucket each; above, the leading bit and
+/// the five bits after it determine the bucket.
 fn bucket(value: u64) -> usize {
     let shift = (63 - (value | 1).leading_zeros()).saturating_sub(STEPS_LOG2);
     (shift as usize) * STEPS + (value >> shift) as usize
 }
 
-/// The largest value in a bucket.
+/// Returns the largest value in a bucket.
 fn upper_bound(bucket: usize) -> u64 {
     if bucket < 2 * STEPS {
         return bucket as u64;
@@ -76,7 +76,7 @@ fn upper_bound(bucket: usize) -> u64 {
 mod tests {
     use super::*;
 
-    /// Against a sorted list of the same values, over nine powers of ten.
+    /// Compared with a sorted list of the same values, over nine powers of ten.
     #[test]
     fn percentiles_of_a_known_distribution() {
         let mut lateness = Lateness::default();

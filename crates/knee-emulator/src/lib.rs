@@ -1,19 +1,18 @@
-//! Links under the real clock: a router between TUN devices.
+//! Links in real time: a router between TUN devices.
 //!
-//! What a host sends into its device is read, taken through links of
-//! `knee-link`, and written to the device at the end of its route. Nothing of
-//! the kernel but TUN is needed, and no tool is run:
+//! What a host sends into its device is read, passed through links of `knee-link`, and written to
+//! the device at the end of its route. Of the kernel, only TUN is needed, and no tool is run:
 //!
 //! 1. [`Tun::create`] within the namespace of each host;
-//! 2. a [`Emulation`]: the links, and a route from each device to another;
-//! 3. [`Emulator::run`] on a thread of its own, which [`realtime::prepare`]
-//!    made punctual where the host permits it;
+//! 2. an [`Emulation`]: the links, and a route from each device to another;
+//! 3. [`Emulator::run`] on a thread of its own, which [`realtime::prepare`] makes punctual if the
+//!    host permits it;
 //! 4. an [`Outcome`], which tells how punctual it was.
 //!
 //! `tests/router.rs` does all four.
 //!
-//! What this crate never does: know scenarios or records, need netem, open a
-//! socket, hide that it was late (see [`Tally`]).
+//! What this crate never does: know scenarios or records, need netem, open a socket, hide that it
+//! was late (see [`Tally`]).
 
 mod arena;
 mod clock;

@@ -1,13 +1,11 @@
-//! Puts neighbouring packets of a connection together again before they are
-//! written, as a network card's receive offload (GRO) does: each write runs
-//! the host's whole receive path, so one write for many packets is what
-//! makes high rates possible.
+//! Merges consecutive packets of a connection before they are written, like a network card's
+//! receive offload (GRO): each write runs the host's whole receive path, so high rates require one
+//! write for many packets.
 //!
-//! The rules are those of Linux's `tcp_gro_receive`: sequence numbers
-//! without a gap; addresses, acknowledgement, window, options (timestamps
-//! included), TTL and ECN field alike; all segments full but the last; no
-//! SYN, RST, URG; CWR alone at the beginning. Datagrams are joined only if
-//! their host sent them as one: nothing in them tells where one ends.
+//! The rules are those of Linux's `tcp_gro_receive`: sequence numbers without a gap; the same
+//! addresses, acknowledgement, window, options (including timestamps), TTL and ECN field; all
+//! segments full except the last; no SYN, RST, URG; CWR only at the beginning. Datagrams are merged
+//! only if their host sent them as one, because nothing in them marks their boundaries.
 
 use crate::arena::{Arena, Place};
 use crate::packet::{HEADERS_MAX, IpPacket};
@@ -15,51 +13,51 @@ use crate::wire::{Kind, VnetHeader, complete, get32, tcp};
 use knee_units::Time;
 use std::io::{self, IoSlice};
 
-/// IP bytes of a merged packet at most: what its length field can say.
+/// Maximum IP bytes of a merged packet, the limit of its length field.
 const MERGED_BYTES_MAX: usize = 65_535;
-/// Connections merged at a time; one more, and the oldest is written.
+/// Maximum number of connections merged at a time; beyond it the oldest is written.
 const RUNS_MAX: usize = 32;
 
-/// Where packets are written.
+/// Destination of packets.
 pub trait Sink {
-    /// Writes one packet, given in parts; false: it was not taken.
+    /// Writes one packet, given in parts. Returns false if it was not accepted.
     fn write(&self, parts: &[IoSlice<'_>]) -> io::Result<bool>;
 }
 
-/// Packets for one device that wait for their neighbours.
+/// Packets for one device that wait to be merged.
 #[derive(Debug, Default)]
 pub struct Output {
     runs: Vec<Run>,
     spare: Vec<Run>,
 }
 
-/// What was written.
+/// A packet that was written.
 #[derive(Clone, Copy, Debug)]
 pub struct Written {
-    /// When its first packet was to leave.
+    /// When its first packet was due.
     pub due: Time,
     pub packets: u32,
-    /// The host would not have it.
+    /// Whether the host did not accept it.
     pub refused: bool,
 }
 
-/// Packets of one connection in order.
+/// Consecutive packets of one connection.
 #[derive(Debug)]
 struct Run {
     header: [u8; HEADERS_MAX],
     first: IpPacket,
-    /// The packet joined last.
+    /// Last packet that was merged.
     latest: IpPacket,
-    /// Pieces of payload: place, bytes, packets.
+    /// Pieces of payload: position, bytes, packets.
     pieces: Vec<(Place, usize, u32)>,
     payload: usize,
     packets: u32,
-    /// Nothing may follow.
+    /// Whether nothing may follow.
     closed: bool,
 }
 
 impl Output {
-    /// Takes a packet; what it cannot join is written.
+    /// Adds a packet, and writes what cannot be merged with it.
     pub fn push(
         &mut self,
         packet: IpPacket,
@@ -84,7 +82,7 @@ impl Output {
         Ok(())
     }
 
-    /// Writes all that waits.
+    /// Writes everything that waits.
     pub fn flush(
         &mut self,
         arena: &mut Arena,
@@ -152,7 +150,7 @@ impl Run {
         if self.first.headers.kind.is_tcp() { self.header[at] } else { 0 }
     }
 
-    /// Appends the packet, if the rules allow it.
+    /// Appends the packet if the rules allow it.
     fn join(&mut self, packet: &IpPacket, arena: &Arena) -> bool {
         let len = usize::from(packet.payload_len);
         let all = usize::from(self.first.headers.all);
@@ -186,7 +184,7 @@ impl Run {
         true
     }
 
-    /// Whether a packet with this header continues the run.
+    /// Returns whether a packet with this header continues the run.
     fn follows(&self, header: &[u8]) -> bool {
         let ip = usize::from(self.first.headers.ip);
         let sequence = get32(&self.header, ip + tcp::SEQUENCE).wrapping_add(self.payload as u32);
@@ -238,9 +236,8 @@ fn payload_of(packet: &IpPacket) -> Place {
     Place { chunk: packet.template.chunk, start: packet.payload }
 }
 
-/// Whether two TCP headers differ only where segments of one super-packet
-/// may: length, identification and checksum of IP; sequence number, flags
-/// and checksum of TCP.
+/// Returns whether two TCP headers differ only where segments of one super-packet may: length,
+/// identification and checksum of IP; sequence number, flags and checksum of TCP.
 fn same_connection(one: &[u8], other: &[u8], ip: usize) -> bool {
     let alike = |from: usize, to: usize| one[from..to] == other[from..to];
     let addresses = if one[0] >> 4 == 4 {
@@ -275,10 +272,10 @@ mod tests {
 
     const VNET: usize = VnetHeader::BYTES;
     const MSS: usize = 1448;
-    /// IPv4 and TCP with timestamps.
+    /// Length of the headers of IPv4 and TCP with timestamps.
     const HEADERS: usize = 52;
 
-    /// A super-packet as the kernel hands it over, made by hand.
+    /// Makes a super-packet like the kernel's by hand.
     fn super_packet(sequence: u32, timestamp: u32, flags: u8, payload: usize) -> Vec<u8> {
         let mut bytes = vec![0; VNET + HEADERS];
         bytes[0] = 1;
@@ -302,8 +299,7 @@ mod tests {
         bytes
     }
 
-    /// Reads super-packets, passes on the packets that `kept` names, and
-    /// gives what is written.
+    /// Reads super-packets, passes on the packets selected by `kept`, and returns what is written.
     fn pass(reads: &[Vec<u8>], kept: impl Fn(usize) -> bool) -> Vec<Vec<u8>> {
         let (mut arena, mut output, sink) =
             (Arena::default(), Output::default(), Written::default());
@@ -325,13 +321,13 @@ mod tests {
         sink.0.into_inner()
     }
 
-    /// Sequence number and payload.
+    /// Returns sequence number and payload.
     fn content(written: &[u8]) -> (u32, &[u8]) {
         (get32(written, VNET + 24), &written[VNET + HEADERS..])
     }
 
     proptest! {
-        /// What nothing happened to on its way comes out as it went in.
+        /// Without changes on the way, the output is the input.
         #[test]
         fn a_whole_super_packet_is_restored(
             sequence: u32,
@@ -374,8 +370,7 @@ mod tests {
         assert_eq!(written, [super_packet(0, 7, 0x18, 4 * MSS)]);
     }
 
-    /// Other timestamps, a gap, a push in between, more than 64 kB: each
-    /// begins a new packet.
+    /// A different timestamp, a gap, a push in between, more than 64 kB: each begins a new packet.
     #[test]
     fn what_the_rules_forbid_is_not_joined() {
         let second = 2 * MSS as u32;
@@ -392,7 +387,7 @@ mod tests {
         assert!(written.len() == 2 && written.iter().all(|packet| packet.len() <= VNET + 65_535));
     }
 
-    /// Datagrams of 1000 bytes over IPv4 that one call sent.
+    /// Datagrams of 1000 bytes over IPv4 that were sent in one call.
     fn datagrams(bytes: usize) -> Vec<u8> {
         let mut packet = vec![0; VNET + 28];
         packet[0] = 1;
@@ -410,8 +405,8 @@ mod tests {
         packet
     }
 
-    /// Where one datagram ends is what its reader must find again: those of
-    /// one call stay as they were, those of two calls are not joined.
+    /// Boundaries of datagrams are preserved: those of one call stay together, those of two calls
+    /// are not merged.
     #[test]
     fn datagrams_keep_their_bounds() {
         let reads = [datagrams(2500), datagrams(3000)];
@@ -422,7 +417,7 @@ mod tests {
         assert!(without_second.iter().all(|one| one[1] == 0));
     }
 
-    /// A packet that was marked on its way stays alone with its mark.
+    /// A packet that was marked on its way stays separate, with its mark.
     #[test]
     fn a_mark_is_kept() {
         use knee_link::Packet as _;

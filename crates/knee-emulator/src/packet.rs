@@ -1,30 +1,30 @@
-//! A packet of the path's MTU on its way through the links: a part of the
-//! super-packet in which the host sent it.
+//! A packet of the path's MTU on its way through the links: a part of the super-packet in which the
+//! host sent it.
 
 use crate::arena::{Arena, Place};
 use crate::wire::{Headers, Kind, VnetHeader, get16, get32, parse, put16, put32, set_ecn, tcp};
 use knee_units::{Ecn, Time};
 
-/// The largest IP and transport header: 60 bytes each.
+/// Maximum length of IP and transport header: 60 bytes each.
 pub(crate) const HEADERS_MAX: usize = 120;
 
-/// A packet in a link; its bytes lie in the emulator.
+/// A packet in a link; its bytes are in the emulator's arena.
 #[derive(Clone, Copy, Debug)]
 pub struct IpPacket {
-    /// Where the headers of its super-packet lie.
+    /// Position of the headers of its super-packet.
     pub(crate) template: Place,
-    /// Where its own payload lies, in the same chunk.
+    /// Position of its own payload, in the same chunk.
     pub(crate) payload: u32,
     pub(crate) payload_len: u16,
     /// Number within the super-packet.
     pub(crate) index: u16,
-    /// The last of the super-packet.
+    /// Whether it is the last of the super-packet.
     last: bool,
     pub(crate) headers: Headers,
     pub(crate) partial_checksum: bool,
-    /// Where it goes next: an index into the routes.
+    /// Its next step: an index into the routes.
     pub(crate) hop: u32,
-    /// When it was to leave the last link.
+    /// When it was due to leave the last link.
     pub(crate) due: Time,
 }
 
@@ -48,7 +48,7 @@ impl knee_link::Packet for IpPacket {
 }
 
 impl IpPacket {
-    /// Writes the packet's own headers, but for lengths and checksums.
+    /// Writes the packet's own headers, without lengths and checksums.
     pub(crate) fn write_headers(&self, arena: &Arena, into: &mut [u8; HEADERS_MAX]) {
         let (all, ip) = (usize::from(self.headers.all), usize::from(self.headers.ip));
         let header = &mut into[..all];
@@ -66,7 +66,7 @@ impl IpPacket {
         }
     }
 
-    /// The packet's own TCP flags; none of another kind.
+    /// Returns the packet's own TCP flags, or zero for other protocols.
     pub(crate) fn flags(&self, arena: &Arena) -> u8 {
         if !self.headers.kind.is_tcp() {
             return 0;
@@ -75,14 +75,13 @@ impl IpPacket {
         arena.bytes(at, tcp::FLAGS + 1)[tcp::FLAGS] & self.kept_flags()
     }
 
-    /// Whether `next` came behind this one in the same super-packet.
+    /// Returns whether `next` followed this one in the same super-packet.
     pub(crate) fn precedes(&self, next: &IpPacket) -> bool {
         self.template == next.template && self.index + 1 == next.index
     }
 
-    /// What segmentation leaves of a super-packet's flags: its end alone
-    /// carries FIN and PSH, its beginning alone CWR (RFC 3168, section
-    /// 6.1.2: once per window).
+    /// Returns the flags of a super-packet that segmentation leaves: only its last packet carries
+    /// FIN and PSH, only its first carries CWR (RFC 3168, section 6.1.2: once per window).
     fn kept_flags(&self) -> u8 {
         let mut kept = 0xff;
         if !self.last {
@@ -95,9 +94,8 @@ impl IpPacket {
     }
 }
 
-/// The packets of a super-packet that lies in the arena, with one reference
-/// each; the reference of the super-packet itself is given up. None for what
-/// is not to be carried.
+/// Splits a super-packet in the arena into packets with one reference each, and releases the
+/// reference of the super-packet itself. `None` for a packet that is not to be carried.
 pub(crate) fn split(arena: &mut Arena, read: Place, len: usize, hop: u32) -> Option<Split> {
     let bytes = arena.bytes(read, len);
     let parsed = (len > VnetHeader::BYTES).then(|| parse(&bytes[VnetHeader::BYTES..])).flatten();
@@ -125,7 +123,7 @@ pub(crate) fn split(arena: &mut Arena, read: Place, len: usize, hop: u32) -> Opt
     Some(Split { next: Some(first), segment, end })
 }
 
-/// Goes through the packets of a super-packet.
+/// Iterates over the packets of a super-packet.
 pub(crate) struct Split {
     next: Option<IpPacket>,
     segment: u32,
@@ -133,7 +131,7 @@ pub(crate) struct Split {
 }
 
 impl Split {
-    /// The next one; it holds a reference of its own.
+    /// Returns the next packet, which holds a reference of its own.
     #[inline]
     pub(crate) fn next(&mut self, arena: &mut Arena) -> Option<IpPacket> {
         let mut packet = self.next?;

@@ -1,4 +1,4 @@
-//! Getting a thread to run when it is to run.
+//! Scheduling of threads in real time.
 
 use knee_host::set_realtime;
 use nix::sys::prctl::set_timerslack;
@@ -9,14 +9,13 @@ use std::io::Write;
 
 /// Priority of the emulator under SCHED_FIFO.
 pub const EMULATOR: i32 = 20;
-/// Priority of probes: below the emulator, above everything that is not
-/// real time.
+/// Priority of probes: below the emulator, above everything that is not real-time.
 pub const PROBE: i32 = 10;
 
-/// Makes the calling thread run when it is to run, as far as the host
-/// permits; what it does not permit comes back as a warning.
+/// Makes the calling thread run on time, as far as the host permits. Returns what it does not
+/// permit as a warning.
 pub fn prepare(priority: i32) -> Option<String> {
-    // One nanosecond, the least; the usual 50 µs would be added to each wait.
+    // One nanosecond, the minimum; the default of 50 µs would be added to each wait.
     let slack = set_timerslack(1).err().map(|error| format!("timer slack: {error}"));
     let realtime = set_realtime(priority).err().map(|error| {
         format!(
@@ -27,18 +26,17 @@ pub fn prepare(priority: i32) -> Option<String> {
     realtime.or(slack)
 }
 
-/// Keeps idle processors awake as long as the value lives: from sleep they
-/// take tens of microseconds to serve a thread, at each of the wake-ups of a
-/// round trip. Linux: Documentation/power/pm_qos_interface.rst. None where it
-/// is not permitted: then packets are a little later, and the lateness tells.
+/// Keeps idle processors awake for as long as the value lives: waking from sleep takes them tens of
+/// microseconds, at each wake-up of a round trip. Linux: Documentation/power/pm_qos_interface.rst.
+/// `None` if not permitted: packets are then a little later, and the lateness shows it.
 pub fn stay_awake() -> Option<File> {
     let mut device = OpenOptions::new().write(true).open("/dev/cpu_dma_latency").ok()?;
-    // Microseconds that a wake-up may take, a 32-bit integer.
+    // Maximum wake-up latency in microseconds, a 32-bit integer.
     device.write_all(&0_i32.to_ne_bytes()).ok()?;
     Some(device)
 }
 
-/// CPU time of the calling thread, seconds.
+/// Returns the CPU time of the calling thread, seconds.
 pub fn thread_cpu_s() -> f64 {
     getrusage(UsageWho::RUSAGE_THREAD).map_or(0.0, |usage| {
         (usage.user_time() + usage.system_time()).num_microseconds() as f64 / 1e6
@@ -53,12 +51,12 @@ pub struct CpuTime {
 }
 
 impl CpuTime {
-    /// Up to now; zero where `/proc/stat` is not to be had.
+    /// Reads the time so far; zero if `/proc/stat` is unavailable.
     pub fn read() -> CpuTime {
         CpuTime::parse(&fs::read_to_string("/proc/stat").unwrap_or_default())
     }
 
-    /// The share that the hypervisor took since `earlier`.
+    /// Returns the fraction of time that the hypervisor took since `earlier`.
     pub fn stolen_since(self, earlier: CpuTime) -> f64 {
         let total = self.total.saturating_sub(earlier.total).max(1);
         self.stolen.saturating_sub(earlier.stolen) as f64 / total as f64

@@ -1,6 +1,6 @@
-//! The way of each packet from device to device.
+//! Routes of packets from device to device.
 
-/// Where a packet goes next.
+/// Next step of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Step {
     /// Into a link, by its index.
@@ -9,17 +9,17 @@ pub(crate) enum Step {
     Device(usize),
 }
 
-/// A route for what each device sends.
+/// Routes of the packets from each device.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Routes {
     pub(crate) steps: Vec<Step>,
-    /// Where the packets that a device sends begin.
+    /// First step of the packets from each device.
     pub(crate) entries: Vec<u32>,
 }
 
 impl Routes {
-    /// What the next device sends, the first at the first call, goes through
-    /// these links, by their index, to the device of that index.
+    /// Adds the route for the next device, starting with the first: its packets pass through these
+    /// links, by index, to the device with that index.
     pub fn add(&mut self, links: &[usize], device: usize) {
         self.entries.push(self.steps.len() as u32);
         self.steps.extend(links.iter().map(|link| Step::Link(*link)));

@@ -1,4 +1,4 @@
-//! TUN devices that hand over whole super-packets (segmentation offload).
+//! TUN devices that pass whole super-packets (segmentation offload).
 
 use crate::merge::Sink;
 use crate::wire::VnetHeader;
@@ -9,7 +9,7 @@ use std::io::{self, IoSlice, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::fs::OpenOptionsExt;
 
-/// The largest packet with its vnet header.
+/// Maximum size of a packet with its vnet header.
 pub const PACKET_BYTES_MAX: usize = 65_536 + VnetHeader::BYTES;
 
 const TUN_F_CSUM: u32 = 1;
@@ -20,21 +20,20 @@ const TUN_F_TSO_ECN: u32 = 8;
 const TUN_F_USO4: u32 = 0x20;
 const TUN_F_USO6: u32 = 0x40;
 
-/// One end of a path, from the emulator's side: what the host sends is read,
-/// what is written the host receives.
+/// One end of a path, from the emulator's side: reads return what the host sends, and the host
+/// receives what is written.
 #[derive(Debug)]
 pub struct Tun {
     file: File,
 }
 
 impl Tun {
-    /// Makes the device in the namespace of the calling thread. It vanishes
-    /// when this value does.
+    /// Makes the device in the namespace of the calling thread. Dropping the value removes it.
     ///
     /// # Errors
     ///
-    /// Where the host has no TUN or does not permit it, or a device of the
-    /// name, of at most 15 bytes, is there already.
+    /// If the host has no TUN or does not permit it, or a device of the name (at most 15 bytes)
+    /// exists already.
     pub fn create(name: &str) -> Result<Tun, HostError> {
         let file = OpenOptions::new()
             .read(true)
@@ -60,7 +59,7 @@ impl Tun {
         Ok(Tun { file })
     }
 
-    /// Reads a packet with its vnet header; none: there is none now.
+    /// Reads a packet with its vnet header, or returns `None` if there is none now.
     #[inline]
     pub(crate) fn read(&self, into: &mut [u8]) -> io::Result<Option<usize>> {
         match (&self.file).read(into) {
@@ -73,7 +72,7 @@ impl Tun {
 }
 
 impl Sink for Tun {
-    /// The host's whole receive path runs within the call.
+    /// The call runs the host's whole receive path.
     #[inline]
     fn write(&self, parts: &[IoSlice<'_>]) -> io::Result<bool> {
         loop {
@@ -87,8 +86,8 @@ impl Sink for Tun {
     }
 }
 
-/// Out of memory for the moment, or a packet that the host finds odd: lost,
-/// as on a real wire, and counted.
+/// Temporarily out of memory, or a packet that the host rejects: lost, as on a real wire, and
+/// counted.
 fn refused(error: &io::Error) -> bool {
     let codes = [Errno::EAGAIN, Errno::ENOMEM, Errno::ENOBUFS, Errno::EINVAL];
     error.raw_os_error().is_some_and(|code| codes.contains(&Errno::from_raw(code)))

@@ -1,4 +1,4 @@
-//! What stands in front of a payload: vnet header, IP, TCP, UDP.
+//! Headers before a payload: vnet header, IP, TCP, UDP.
 
 use std::ops::Range;
 
@@ -8,7 +8,7 @@ const VNET_GSO_TCP6: u8 = 4;
 const VNET_GSO_UDP: u8 = 5;
 const VNET_GSO_ECN: u8 = 0x80;
 
-/// TCP flags by their bit.
+/// TCP flags.
 pub mod tcp {
     pub const FIN: u8 = 0x01;
     pub const SYN: u8 = 0x02;
@@ -16,7 +16,7 @@ pub mod tcp {
     pub const PSH: u8 = 0x08;
     pub const URG: u8 = 0x20;
     pub const CWR: u8 = 0x80;
-    /// Where the sequence number stands, from the start of the TCP header.
+    /// Offset of the sequence number in the TCP header.
     pub const SEQUENCE: usize = 4;
     pub const FLAGS: usize = 13;
     pub const CHECKSUM: usize = 16;
@@ -26,9 +26,9 @@ pub mod tcp {
 /// IFF_VNET_HDR.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct VnetHeader {
-    /// The transport checksum holds the sum of the pseudo header alone.
+    /// Whether the transport checksum field contains only the sum of the pseudo header.
     pub partial_checksum: bool,
-    /// Payload bytes of each packet but the last; zero: it is one packet.
+    /// Payload bytes of each packet but the last; zero for a single packet.
     pub segment: u16,
 }
 
@@ -43,7 +43,7 @@ impl VnetHeader {
         }
     }
 
-    /// For a packet with these headers.
+    /// Formats the header for a packet with these headers.
     pub fn write(self, kind: Kind, ip: usize, headers: usize, cwr: bool) -> [u8; Self::BYTES] {
         let mut bytes = [0; Self::BYTES];
         if self.partial_checksum {
@@ -65,7 +65,7 @@ impl VnetHeader {
     }
 }
 
-/// What a packet carries.
+/// Protocol of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// TCP over IPv4.
@@ -74,7 +74,7 @@ pub enum Kind {
     Tcp6,
     /// UDP over either.
     Udp,
-    /// Anything else, fragments included: passed on as it is.
+    /// Anything else, including fragments: passed on unchanged.
     Other,
 }
 
@@ -83,13 +83,13 @@ impl Kind {
         matches!(self, Kind::Tcp4 | Kind::Tcp6)
     }
 
-    /// Where the checksum stands in the transport header.
+    /// Returns the offset of the checksum in the transport header.
     fn checksum_at(self) -> usize {
         if self == Kind::Udp { 6 } else { tcp::CHECKSUM }
     }
 }
 
-/// A packet's headers, taken apart.
+/// Parsed headers of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Headers {
     pub kind: Kind,
@@ -99,12 +99,12 @@ pub struct Headers {
     pub all: u8,
     /// ECN field.
     pub ecn: u8,
-    /// Of addresses, protocol and ports.
+    /// Hash of addresses, protocol and ports.
     pub flow_hash: u64,
 }
 
-/// Takes apart a packet. None: it is no IP packet, or one to a group of
-/// hosts, with which the kernel looks for neighbours that are not there.
+/// Parses a packet. Returns `None` if it is not an IP packet, or is multicast, with which the
+/// kernel looks for neighbours that do not exist.
 pub fn parse(packet: &[u8]) -> Option<Headers> {
     match packet.first()? >> 4 {
         4 => parse_v4(packet),
@@ -128,7 +128,7 @@ fn parse_v6(packet: &[u8]) -> Option<Headers> {
     if packet.len() < 40 || packet[24] == 0xff {
         return None;
     }
-    // Behind an extension header stands what is passed on as it is.
+    // Whatever follows an extension header is passed on unchanged.
     headers(packet, 40, packet[6], (packet[1] >> 4) & 3, 8..40)
 }
 
@@ -166,7 +166,7 @@ fn fnv(bytes: &[u8], start: u64) -> u64 {
     bytes.iter().fold(start, step)
 }
 
-/// Sets the ECN field; of IPv4 the header checksum has to follow.
+/// Sets the ECN field; for IPv4 the header checksum must be updated.
 pub fn set_ecn(header: &mut [u8], ecn: u8) {
     if header[0] >> 4 == 4 {
         header[1] = header[1] & !3 | ecn;
@@ -175,8 +175,8 @@ pub fn set_ecn(header: &mut [u8], ecn: u8) {
     }
 }
 
-/// Fills in lengths and checksums of the IP header, and the pseudo header's
-/// sum of a transport checksum that is `partial`.
+/// Fills in lengths and checksums of the IP header, and the pseudo header's sum for a transport
+/// checksum that is `partial`.
 pub fn complete(header: &mut [u8], kind: Kind, ip: usize, payload: usize, partial: bool) {
     let transport = header.len() - ip + payload;
     if header[0] >> 4 == 4 {
@@ -231,8 +231,7 @@ pub fn get32(bytes: &[u8], at: usize) -> u32 {
 mod tests {
     use super::*;
 
-    /// The worked example of an IPv4 header checksum that is reproduced in
-    /// many textbooks: 0xb861.
+    /// A worked example of an IPv4 header checksum found in many textbooks: 0xb861.
     #[test]
     fn checksum_of_a_known_header() {
         let mut header = [

@@ -1,5 +1,4 @@
-//! The emulator between two hosts, without a ground: what else uses it needs no
-//! more than this.
+//! The emulator between two hosts, without a ground: other users need no more than this.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -21,7 +20,7 @@ const HERE: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
 const THERE: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 2);
 const PORT: u16 = 7;
 
-/// A host with a device and a socket at its address.
+/// Makes a host with a device and a socket at its address.
 fn host(address: Ipv4Addr) -> (Namespace, Tun, UdpSocket) {
     let namespace = Namespace::create().unwrap();
     let made: Result<_, HostError> = namespace.within(|| {
@@ -38,8 +37,8 @@ fn host(address: Ipv4Addr) -> (Namespace, Tun, UdpSocket) {
     (namespace, tun, socket)
 }
 
-/// The first byte of each datagram that comes, until none does for a second,
-/// and when the first came.
+/// Returns the first byte of each datagram that arrives, until none does for a second, and when the
+/// first arrived.
 fn arrivals(socket: &UdpSocket, clock: Clock) -> (Vec<u8>, Time) {
     let (mut numbers, mut first) = (Vec::new(), Time::MAX);
     let mut bytes = [0; 16];
@@ -54,8 +53,8 @@ fn dropped_packets(namespace: &Namespace) -> Result<u64, HostError> {
     namespace.within(|| Routing::open()?.dropped_packets(DEVICE))
 }
 
-/// Twenty datagrams over two links of 20 and 10 ms, of which the first loses
-/// each fifth packet; what arrives comes back over one of 15 ms.
+/// Twenty datagrams over two links of 20 and 10 ms, of which the first loses every fifth packet;
+/// what arrives comes back over a link of 15 ms.
 fn datagrams_take_the_links_of_their_route() -> Result<(), Skipped> {
     let _turn = turn()?;
     let (near, near_tun, near_socket) = host(HERE);
@@ -105,7 +104,7 @@ fn datagrams_take_the_links_of_their_route() -> Result<(), Skipped> {
     assert_eq!(samples[0], (Time::ZERO, vec![0, 0, 0]));
     assert_eq!(samples[1].0, Time::from_millis(10));
     assert_eq!(samples.last().unwrap().1, [4, 0, 0]);
-    // The device, and what the kernel counts of it, goes with its value.
+    // Dropping the value removes the device and the kernel's counters.
     assert_eq!(dropped_packets(&near).unwrap(), 0);
     drop(devices);
     assert!(matches!(dropped_packets(&near), Err(HostError::Refused { .. })));
